@@ -1,0 +1,49 @@
+package wire
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Error is an error of the protocol itself, with the SQLSTATE that the client sees.
+type Error struct {
+	State   string // SQLSTATE, five characters
+	Message string
+	Help    string // what to do about it; may be empty
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// SQLState returns the SQLSTATE.
+func (e *Error) SQLState() string { return e.State }
+
+// Hint says what to do about it.
+func (e *Error) Hint() string { return e.Help }
+
+// Errors that a caller or a client can run into, grouped by when.
+var (
+	// ErrNotLoopback refuses an address that strangers can reach while nobody asks them who they are. (CheckListen)
+	ErrNotLoopback = errors.New("wire: refusing to listen without authentication")
+
+	// ErrTooManyConnections refuses a client over Options.MaxConnections. (accept)
+	ErrTooManyConnections = &Error{"53300", "sorry, too many clients already", "Close idle connections, pool them, or raise the server's connection limit."}
+
+	// ErrShutdown ends a connection because the server stops. (Serve's context)
+	ErrShutdown = &Error{"57P01", "terminating connection due to administrator command", ""}
+
+	// ErrCanceled is the cause of a context that a cancel request ended. (running statement)
+	ErrCanceled = &Error{"57014", "canceling statement due to user request", ""}
+
+	// ErrConnectionLost is the cause of a context whose client went away. (running statement)
+	ErrConnectionLost = &Error{"08006", "connection to client lost", ""}
+
+	// errPortalClosed is the cause of a context whose portal was closed before its end.
+	errPortalClosed = &Error{"24000", "portal was closed", ""}
+
+	// errFailedTransaction refuses statements in a failed transaction block: only what Session.Prepare lets through runs.
+	errTerminated = errors.New("wire: client said goodbye")
+)
+
+func protocolViolation(format string, args ...any) *Error {
+	return &Error{State: "08P01", Message: fmt.Sprintf(format, args...)}
+}

@@ -1,0 +1,2 @@
+// Package pgformat knows how PostgreSQL writes a value, in text and in binary.
+package pgformat

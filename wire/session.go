@@ -1,0 +1,151 @@
+package wire
+
+import (
+	"context"
+	"io"
+	"net"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/wire/pgcopy"
+	"github.com/csmsql/csmsql/wire/pgformat"
+)
+
+// Backend opens the sessions that a Server hands its clients' statements to. Whoever wires the program implements it
+// with the engine; tests implement it with a fake.
+type Backend interface {
+	// Open starts a session for a client that finished its start-up message. ctx ends with the connection and covers
+	// the whole life of the session. An error is sent as FATAL (3D000 unknown database, 28000 unknown role, …).
+	Open(ctx context.Context, start Startup) (Session, error)
+}
+
+// Startup is what a client said when it connected.
+type Startup struct {
+	User            string
+	Database        string // the user's name when the client named none, as PostgreSQL does
+	ApplicationName string
+	// Parameters are the other run-time parameters (search_path, DateStyle, options, …); names as the client wrote them.
+	Parameters map[string]string
+	RemoteAddr net.Addr
+	// ProcessID is the number that BackendKeyData shows; pg_backend_pid() should return it.
+	ProcessID uint32
+	// Client lets the session talk back outside of results. Valid as long as the session.
+	Client Client
+}
+
+// Client is how a session reaches its client outside of results. All methods may be called from any goroutine.
+type Client interface {
+	// Notice queues a NoticeResponse. It leaves before the running statement's completion. The queue is bounded: when a
+	// statement raises more than NoticesMax, the rest is counted and one notice says how many were dropped.
+	Notice(notice Notice)
+	// SetParameter reports a changed run-time parameter. Names that PostgreSQL reports (client_encoding, TimeZone,
+	// application_name, DateStyle, …) reach the client as ParameterStatus before the next ReadyForQuery; others are
+	// ignored. TimeZone also decides how timestamptz values are printed.
+	SetParameter(name, value string)
+	// Deallocate forgets the prepared statement that was named by Parse, or all of them when name is empty; it tells
+	// whether the name existed. SQL's DEALLOCATE and DISCARD ALL use it, since drivers mix them with protocol names.
+	Deallocate(name string) bool
+}
+
+// Notice is a message that is not an error. Severity is NOTICE, WARNING, INFO, LOG or DEBUG; empty means NOTICE.
+type Notice struct {
+	Severity string
+	SQLState string // empty means 00000
+	Message  string
+	Detail   string
+	Hint     string
+}
+
+// TxStatus is the transaction status that ReadyForQuery shows.
+type TxStatus byte
+
+// The three states of a session between statements.
+const (
+	TxIdle   TxStatus = 'I' // no transaction block
+	TxActive TxStatus = 'T' // inside a transaction block
+	TxFailed TxStatus = 'E' // inside a failed block: only ROLLBACK helps
+)
+
+// Session is one client's conversation with the database. One goroutine uses it at a time; a running call is
+// interrupted only through its context. A session may also implement ImplicitTransaction.
+type Session interface {
+	// Split cuts a simple-query string into its statements. Every statement must be a substring of sql, in order, so
+	// that error positions can be counted from the start of the string. No statement at all is an empty query.
+	Split(sql string) ([]string, error)
+	// Prepare parses and plans one statement. paramTypes are OIDs of the first parameters, 0 where the client left the
+	// type open; it may be shorter than the number of parameters.
+	Prepare(ctx context.Context, sql string, paramTypes []uint32) (Statement, error)
+	Status() TxStatus
+	Close() error
+}
+
+// ImplicitTransaction is implemented by sessions that make all statements of a simple-query string, or of an
+// extended-protocol pipeline up to Sync, one atomic unit, as PostgreSQL does. Without it every statement commits by
+// itself.
+type ImplicitTransaction interface {
+	// BeginImplicit is called before the first statement of a query string that has several statements, and before the
+	// first Execute after a Sync. It is not called inside an explicit transaction block.
+	BeginImplicit(ctx context.Context) error
+	// EndImplicit is called once for every BeginImplicit, at the end of the string or at Sync. failed says that a
+	// statement failed: roll back. Otherwise commit, unless the statements opened an explicit block meanwhile. An error
+	// (40001, …) is sent in place of the last success.
+	EndImplicit(ctx context.Context, failed bool) error
+}
+
+// Statement is a prepared statement. It may also implement CopyInStatement or CopyOutStatement. Its methods are called by one
+// goroutine at a time, but several Results of it may be open at once (portals).
+type Statement interface {
+	// Parameters are the OIDs of all parameters, in order. 0 or pgformat.Unknown is decoded as text.
+	Parameters() []uint32
+	// Fields describes the rows, nil when the statement returns none (DDL, INSERT without RETURNING, …). The
+	// client sees the type pgformat.TypeOf(field); metadata pgformat.MetadataOID overrides it.
+	Fields() *arrow.Schema
+	// Execute runs the statement. ctx stays valid until the Result is closed and is cancelled by a cancel request, by the
+	// end of the connection or when the portal is closed.
+	Execute(ctx context.Context, args []Value) (Result, error)
+	Close() error
+}
+
+// Result streams the rows of one execution.
+type Result interface {
+	// Next returns the next batch, io.EOF at the end. The batch belongs to the result and is valid until the next Next
+	// or Close; its columns may be laid out otherwise than Fields says (dictionary, view) as long as the values mean the same.
+	// A statement without rows returns io.EOF at once.
+	Next(ctx context.Context) (arrow.RecordBatch, error)
+	// CommandTag is valid after io.EOF: "INSERT 0 5", "CREATE TABLE". For tags that are a bare word of a row-returning
+	// statement ("SELECT", "FETCH", "COPY", "SHOW" excepted) the server adds the number of rows it sent.
+	CommandTag() string
+	Close() error
+}
+
+// CopyInStatement is a COPY … FROM STDIN.
+type CopyInStatement interface {
+	Statement
+	// CopyInFormat says what to announce in CopyInResponse: whether the stream is binary, and the number of columns.
+	CopyInFormat() (binary bool, columns int)
+	// CopyIn reads the client's stream, message boundaries removed, to io.EOF and returns the command tag ("COPY 5").
+	// A read error means that the client gave up or died: return it (wrapped or not) and keep nothing. When CopyIn
+	// returns early with an error the server swallows the rest of the stream. pgcopy.Reader decodes the three formats.
+	CopyIn(ctx context.Context, stream io.Reader) (tag string, err error)
+}
+
+// CopyOutStatement is a COPY … TO STDOUT. Execute returns the rows, which the server encodes; Fields are the columns.
+// The tag "COPY" gets the number of rows appended.
+type CopyOutStatement interface {
+	Statement
+	CopyOut() pgcopy.Options
+}
+
+// Value is a decoded parameter. Data is one of
+//
+//	nil · bool · int64 · float64 · string (text, json, enum, unknown, …) · []byte (bytea) · pgformat.Numeric ·
+//	pgformat.Date · pgformat.Timestamp (timestamp and timestamptz: see OID) · pgformat.TimeOfDay ·
+//	pgformat.Interval · pgformat.UUID · *pgformat.Array
+//
+// and owned by the receiver.
+type Value struct {
+	OID  uint32
+	Data any
+}
+
+var _ = pgformat.Unknown
