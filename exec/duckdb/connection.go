@@ -1,0 +1,81 @@
+package duckdb
+
+import (
+	"context"
+	"fmt"
+
+	bindings "github.com/duckdb/duckdb-go-bindings"
+)
+
+// Connection is one session's way into a Database: its transaction, its temporary objects. Not safe for concurrent use,
+// except Interrupt.
+type Connection struct {
+	db      *Database
+	handle  bindings.Connection
+	id      uint64
+	resolve Resolver
+}
+
+// Connect opens a connection whose unqualified names mean CatalogName.SchemaName; resolve may be nil.
+func (db *Database) Connect(resolve Resolver) (*Connection, error) {
+	c, err := db.connect()
+	if err != nil {
+		return nil, err
+	}
+	if err := c.Exec("USE " + CatalogName + "." + SchemaName); err != nil {
+		c.Close()
+		return nil, err
+	}
+	c.resolve = resolve
+	return c, nil
+}
+
+func (db *Database) connect() (*Connection, error) {
+	c := &Connection{db: db}
+	if bindings.Connect(db.handle, &c.handle) == bindings.StateError {
+		return nil, fmt.Errorf("exec/duckdb: connect: DuckDB refused a new connection")
+	}
+	var client bindings.ClientContext
+	bindings.ConnectionGetClientContext(c.handle, &client)
+	c.id = uint64(bindings.ClientContextGetConnectionId(client))
+	bindings.DestroyClientContext(&client)
+	db.connections.Store(c.id, c)
+	return c, nil
+}
+
+// Close ends the connection: its transaction is rolled back, its temporary objects are gone.
+func (c *Connection) Close() {
+	c.db.connections.Delete(c.id)
+	bindings.Disconnect(&c.handle)
+}
+
+// Interrupt makes the running statement fail soon with ErrCanceled. Safe from any goroutine until Close.
+func (c *Connection) Interrupt() { bindings.Interrupt(c.handle) }
+
+// Exec runs statements that return nothing of interest.
+func (c *Connection) Exec(sql string) error {
+	var result bindings.Result
+	defer bindings.DestroyResult(&result)
+	if bindings.Query(c.handle, sql, &result) == bindings.StateError {
+		return parseError(bindings.ResultError(&result))
+	}
+	return nil
+}
+
+// watch interrupts the connection when ctx ends, until the returned function is called. That function waits until a
+// begun interrupt is over, so that it can never hit the next statement.
+func (c *Connection) watch(ctx context.Context) (stop func()) {
+	if ctx.Done() == nil {
+		return func() {}
+	}
+	done := make(chan struct{})
+	cancel := context.AfterFunc(ctx, func() {
+		defer close(done)
+		c.Interrupt()
+	})
+	return func() {
+		if !cancel() {
+			<-done
+		}
+	}
+}

@@ -1,0 +1,171 @@
+package duckdb
+
+import (
+	"fmt"
+	"strconv"
+	"sync"
+	"sync/atomic"
+
+	bindings "github.com/duckdb/duckdb-go-bindings"
+)
+
+// Options of a Database. The zero value is a database that may use 80 % of the machine's memory and every file.
+type Options struct {
+	// MemoryBytes bounds what DuckDB keeps in memory; beyond it operators spill. 0: DuckDB's own choice.
+	MemoryBytes int64
+	// SpillDirectory is where operators spill to; empty: they fail instead (SQLSTATE 53200).
+	SpillDirectory string
+	// SpillBytes bounds the spill directory. 0: DuckDB's own choice.
+	SpillBytes int64
+	// Threads bounds the scan and operator threads. 0: one per CPU.
+	Threads int
+	// Files says which files SQL may read and write.
+	Files FileAccess
+}
+
+// FileAccess says which files SQL may reach; extensions and the network are never within reach unless All is set.
+type FileAccess struct {
+	// All lifts every limit: for programs that embed the engine and ask only their own questions.
+	All bool
+	// Directories may be read and written, with everything below them.
+	Directories []string
+}
+
+// Database is one in-memory DuckDB instance: all sessions of a node share it, each over its own Connection, so that
+// persistent names are the same for all and temporary objects stay private to a connection (DuckDB keeps them there).
+//
+// Its own tables live in the attached database named by CatalogName. Safe for concurrent use.
+type Database struct {
+	handle bindings.Database
+	number uint64 // names the database in C
+	// connections: DuckDB's connection id → *Connection, so that a bind finds its session.
+	connections sync.Map
+	closed      atomic.Bool
+}
+
+// CatalogName is the database that clients see, and SchemaName its default schema, as PostgreSQL users expect it.
+const (
+	CatalogName = "csmsql"
+	SchemaName  = "public"
+)
+
+// databases: number → *Database, so that C callbacks find their Go side.
+var (
+	databases      sync.Map
+	databaseNumber atomic.Uint64
+)
+
+// Resolver finds a table for csm_table(schema, name), which views of the shared catalog call: within the snapshot of the
+// statement that the session is running.
+type Resolver func(schema, name string) (*Scan, error)
+
+// Open makes a database. Close it after its last Connection.
+func Open(options Options) (*Database, error) {
+	var config bindings.Config
+	if bindings.CreateConfig(&config) == bindings.StateError {
+		return nil, fmt.Errorf("exec/duckdb: no configuration could be made")
+	}
+	defer bindings.DestroyConfig(&config)
+	for name, value := range settings(options) {
+		if bindings.SetConfig(config, name, value) == bindings.StateError {
+			return nil, fmt.Errorf("exec/duckdb: DuckDB does not take the setting %s = %q", name, value)
+		}
+	}
+	db := &Database{number: databaseNumber.Add(1)}
+	var message string
+	if bindings.OpenExt(":memory:", &db.handle, config, &message) == bindings.StateError {
+		return nil, fmt.Errorf("exec/duckdb: open: %w", parseError(message))
+	}
+	databases.Store(db.number, db)
+	if err := db.prepareCatalog(options); err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
+}
+
+func settings(o Options) map[string]string {
+	s := map[string]string{
+		"autoinstall_known_extensions": "false",
+		"autoload_known_extensions":    "false",
+		"allow_community_extensions":   "false",
+		"arrow_output_version":         "1.5", // decimals up to 18 digits leave as decimal64 (DESIGN §7)
+		"arrow_lossless_conversion":    "true",
+		"errors_as_json":               "true", // positions and kinds of errors without parsing prose
+		"allocator_background_threads": "false",
+	}
+	if o.MemoryBytes > 0 {
+		s["memory_limit"] = strconv.FormatInt(o.MemoryBytes, 10) + "B"
+	}
+	if o.Threads > 0 {
+		s["threads"] = strconv.Itoa(o.Threads)
+	}
+	s["temp_directory"] = o.SpillDirectory
+	if o.SpillBytes > 0 && o.SpillDirectory != "" {
+		s["max_temp_directory_size"] = strconv.FormatInt(o.SpillBytes, 10) + "B"
+	}
+	return s
+}
+
+// prepareCatalog attaches the users' database, registers the scan functions and, last, shuts the doors.
+func (db *Database) prepareCatalog(options Options) error {
+	c, err := db.connect()
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	statements := []string{
+		"ATTACH ':memory:' AS " + CatalogName,
+		"CREATE SCHEMA " + CatalogName + "." + SchemaName,
+	}
+	if !options.Files.All {
+		if len(options.Files.Directories) > 0 {
+			statements = append(statements, "SET allowed_directories = "+listLiteral(options.Files.Directories))
+		}
+		statements = append(statements, "SET enable_external_access = false")
+	}
+	for _, sql := range statements {
+		if err := c.Exec(sql); err != nil {
+			return fmt.Errorf("exec/duckdb: prepare the database: %w", err)
+		}
+	}
+	return registerScans(db, c)
+}
+
+// Close frees the database. Every Connection must be closed before.
+func (db *Database) Close() {
+	if !db.closed.Swap(true) {
+		databases.Delete(db.number)
+		bindings.Close(&db.handle)
+	}
+}
+
+// listLiteral writes strings as a DuckDB list of string literals.
+func listLiteral(values []string) string {
+	out := "["
+	for i, v := range values {
+		if i > 0 {
+			out += ", "
+		}
+		out += QuoteLiteral(v)
+	}
+	return out + "]"
+}
+
+// QuoteLiteral writes s as a SQL string literal.
+func QuoteLiteral(s string) string { return quote(s, '\'') }
+
+// QuoteIdentifier writes s as a quoted SQL identifier.
+func QuoteIdentifier(s string) string { return quote(s, '"') }
+
+func quote(s string, mark byte) string {
+	out := make([]byte, 0, len(s)+2)
+	out = append(out, mark)
+	for i := 0; i < len(s); i++ {
+		if s[i] == mark {
+			out = append(out, mark)
+		}
+		out = append(out, s[i])
+	}
+	return string(append(out, mark))
+}

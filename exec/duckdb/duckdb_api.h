@@ -1,0 +1,125 @@
+// The part of DuckDB's documented C API that this package's own C code calls, written down by hand from the
+// documentation of DuckDB 1.5: the library's header lies in another module, where a C include cannot reach it,
+// and the Go bindings hide the Arrow functions behind a build tag that a program embedding csmsql must not need.
+#ifndef CSMSQL_DUCKDB_API_H
+#define CSMSQL_DUCKDB_API_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+// The Arrow C data interface: https://arrow.apache.org/docs/format/CDataInterface.html
+#ifndef ARROW_C_DATA_INTERFACE
+#define ARROW_C_DATA_INTERFACE
+struct ArrowSchema {
+	const char *format;
+	const char *name;
+	const char *metadata;
+	int64_t flags;
+	int64_t n_children;
+	struct ArrowSchema **children;
+	struct ArrowSchema *dictionary;
+	void (*release)(struct ArrowSchema *);
+	void *private_data;
+};
+struct ArrowArray {
+	int64_t length;
+	int64_t null_count;
+	int64_t offset;
+	int64_t n_buffers;
+	int64_t n_children;
+	const void **buffers;
+	struct ArrowArray **children;
+	struct ArrowArray *dictionary;
+	void (*release)(struct ArrowArray *);
+	void *private_data;
+};
+#endif
+
+typedef uint64_t idx_t;
+typedef enum { DuckDBSuccess = 0, DuckDBError = 1 } duckdb_state;
+
+typedef struct _duckdb_connection *duckdb_connection;
+typedef struct _duckdb_prepared_statement *duckdb_prepared_statement;
+typedef struct _duckdb_data_chunk *duckdb_data_chunk;
+typedef struct _duckdb_vector *duckdb_vector;
+typedef struct _duckdb_logical_type *duckdb_logical_type;
+typedef struct _duckdb_arrow_options *duckdb_arrow_options;
+typedef struct _duckdb_arrow_converted_schema *duckdb_arrow_converted_schema;
+typedef struct _duckdb_error_data *duckdb_error_data;
+typedef struct _duckdb_function_info *duckdb_function_info;
+typedef struct _duckdb_bind_info *duckdb_bind_info;
+typedef struct _duckdb_init_info *duckdb_init_info;
+typedef struct _duckdb_table_function *duckdb_table_function;
+typedef void (*duckdb_delete_callback_t)(void *data);
+
+typedef struct {
+	idx_t deprecated_column_count;
+	idx_t deprecated_row_count;
+	idx_t deprecated_rows_changed;
+	void *deprecated_columns;
+	char *deprecated_error_message;
+	void *internal_data;
+} duckdb_result;
+
+// A VARCHAR or BLOB in a vector: non-owning; up to 12 bytes lie inline.
+typedef struct {
+	union {
+		struct {
+			uint32_t length;
+			char prefix[4];
+			const char *ptr;
+		} pointer;
+		struct {
+			uint32_t length;
+			char inlined[12];
+		} inlined;
+	} value;
+} duckdb_string_t;
+
+bool duckdb_error_data_has_error(duckdb_error_data error_data);
+const char *duckdb_error_data_message(duckdb_error_data error_data);
+void duckdb_destroy_error_data(duckdb_error_data *error_data);
+
+typedef struct _duckdb_pending_result *duckdb_pending_result;
+duckdb_state duckdb_pending_prepared_streaming(duckdb_prepared_statement statement, duckdb_pending_result *out_result);
+const char *duckdb_pending_error(duckdb_pending_result pending_result);
+duckdb_state duckdb_execute_pending(duckdb_pending_result pending_result, duckdb_result *out_result);
+void duckdb_destroy_pending(duckdb_pending_result *pending_result);
+void duckdb_destroy_result(duckdb_result *result);
+idx_t duckdb_rows_changed(duckdb_result *result);
+duckdb_data_chunk duckdb_fetch_chunk(duckdb_result result);
+const char *duckdb_result_error(duckdb_result *result);
+duckdb_arrow_options duckdb_result_get_arrow_options(duckdb_result *result);
+void duckdb_destroy_arrow_options(duckdb_arrow_options *arrow_options);
+duckdb_error_data duckdb_to_arrow_schema(duckdb_arrow_options options, duckdb_logical_type *types, const char **names,
+                                         idx_t column_count, struct ArrowSchema *out_schema);
+duckdb_error_data duckdb_data_chunk_to_arrow(duckdb_arrow_options options, duckdb_data_chunk chunk,
+                                             struct ArrowArray *out_array);
+duckdb_error_data duckdb_schema_from_arrow(duckdb_connection connection, struct ArrowSchema *schema,
+                                           duckdb_arrow_converted_schema *out_schema);
+duckdb_error_data duckdb_data_chunk_from_arrow(duckdb_connection connection, struct ArrowArray *array,
+                                               duckdb_arrow_converted_schema schema, duckdb_data_chunk *out_chunk);
+void duckdb_destroy_arrow_converted_schema(duckdb_arrow_converted_schema *schema);
+
+void duckdb_destroy_data_chunk(duckdb_data_chunk *chunk);
+duckdb_vector duckdb_data_chunk_get_vector(duckdb_data_chunk chunk, idx_t index);
+idx_t duckdb_data_chunk_get_size(duckdb_data_chunk chunk);
+void duckdb_data_chunk_set_size(duckdb_data_chunk chunk, idx_t size);
+duckdb_logical_type duckdb_vector_get_column_type(duckdb_vector vector);
+void *duckdb_vector_get_data(duckdb_vector vector);
+uint64_t *duckdb_vector_get_validity(duckdb_vector vector);
+void duckdb_vector_ensure_validity_writable(duckdb_vector vector);
+void duckdb_vector_reference_vector(duckdb_vector to_vector, duckdb_vector from_vector);
+
+void *duckdb_init_get_bind_data(duckdb_init_info info);
+idx_t duckdb_init_get_column_count(duckdb_init_info info);
+idx_t duckdb_init_get_column_index(duckdb_init_info info, idx_t column_index);
+void duckdb_init_set_init_data(duckdb_init_info info, void *data, duckdb_delete_callback_t destroy);
+void duckdb_init_set_max_threads(duckdb_init_info info, idx_t max_threads);
+void duckdb_init_set_error(duckdb_init_info info, const char *error);
+void *duckdb_function_get_bind_data(duckdb_function_info info);
+void *duckdb_function_get_init_data(duckdb_function_info info);
+void *duckdb_function_get_local_init_data(duckdb_function_info info);
+void duckdb_function_set_error(duckdb_function_info info, const char *error);
+
+#endif

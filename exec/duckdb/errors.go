@@ -1,0 +1,141 @@
+package duckdb
+
+import (
+	"encoding/json"
+	"errors"
+	"regexp"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+)
+
+// Error is what DuckDB said, with what SQL clients need to know of it.
+type Error struct {
+	Message  string
+	Kind     string // DuckDB's exception type: "Binder", "Catalog", …
+	State    string // SQLSTATE
+	Byte     int    // 0-based byte offset in the statement, -1 when unknown
+	HintText string
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// SQLState is the five-character code of PostgreSQL's appendix A.
+func (e *Error) SQLState() string { return e.State }
+
+// Hint says what to do, or "".
+func (e *Error) Hint() string { return e.HintText }
+
+// Position in sql in characters counted from 1, as PostgreSQL's protocol wants it; 0 when unknown.
+func (e *Error) PositionIn(sql string) int {
+	if e.Byte < 0 || e.Byte > len(sql) {
+		return 0
+	}
+	return utf8.RuneCountInString(sql[:e.Byte]) + 1
+}
+
+// kindStates maps DuckDB's exception types to SQLSTATEs where the kind alone decides.
+var kindStates = map[string]string{
+	"Out of Range":              "22003",
+	"Conversion":                "22P02",
+	"Invalid Input":             "22023",
+	"Parser":                    "42601",
+	"Syntax":                    "42601",
+	"Binder":                    "42P10",
+	"Catalog":                   "42P01",
+	"Not implemented":           "0A000",
+	"Divide by Zero":            "22012",
+	"Constraint":                "23000",
+	"TransactionContext":        "25000",
+	"Transaction":               "40001",
+	"INTERRUPT":                 "57014",
+	"Interrupt":                 "57014",
+	"Out of Memory":             "53200",
+	"IO":                        "58030",
+	"Permission":                "42501",
+	"Mismatch Type":             "42804",
+	"Parameter Not Resolved":    "42P18",
+	"Parameter Not Allowed":     "42P02",
+	"Missing Extension":         "0A000",
+	"Extension Autoloading":     "0A000",
+	"Invalid Configuration":     "22023",
+	"Dependency":                "2BP01",
+	"FATAL":                     "XX000",
+	"INTERNAL":                  "XX000",
+	"Invalid Configuration Err": "22023",
+}
+
+// phrases decide where the kind is too coarse; the first match wins.
+var phrases = []struct{ phrase, state string }{
+	{"Table Function with name", "42883"},
+	{"Scalar Function with name", "42883"},
+	{"Aggregate Function with name", "42883"},
+	{"Macro Function with name", "42883"},
+	{"No function matches", "42883"},
+	{"Table with name", "42P01"},
+	{"Referenced table", "42P01"},
+	{"Schema with name", "3F000"},
+	{"Type with name", "42704"},
+	{"already exists", "42P07"},
+	{"Referenced column", "42703"},
+	{"does not have a column named", "42703"},
+	{"Could not find key", "42703"},
+	{"Ambiguous reference", "42702"},
+	{"must appear in the GROUP BY", "42803"},
+	{"cannot contain aggregates", "42803"},
+	{"Values were not provided for", "08P01"},
+	{"write-write conflict", "40001"},
+	{"file system operations are disabled", "42501"},
+	{"disabled by configuration", "42501"},
+	{"has been locked", "55P02"},
+	{"failed to allocate data", "53200"},
+	{"could not allocate block", "53200"},
+	{"failed to offload", "53200"},
+	{"max_temp_directory_size", "53100"},
+}
+
+var (
+	stated = regexp.MustCompile(`\b([0-9A-Z]{5}): `) // "XX001: …", how our own scan marks its errors
+	lineAt = regexp.MustCompile(`(?s)\n\nLINE \d+: .*$`)
+)
+
+// parseError understands an error text of DuckDB, JSON (errors_as_json) or prose.
+func parseError(text string) error {
+	e := &Error{Message: text, Byte: -1, State: "XX000"}
+	var doc struct {
+		Type     string `json:"exception_type"`
+		Message  string `json:"exception_message"`
+		Position string `json:"position"`
+	}
+	if strings.HasPrefix(text, "{") && json.Unmarshal([]byte(text), &doc) == nil {
+		e.Kind, e.Message = doc.Type, doc.Message
+		if at, err := strconv.Atoi(doc.Position); err == nil {
+			e.Byte = at
+		}
+	} else if kind, rest, found := strings.Cut(text, " Error: "); found && len(kind) < 40 {
+		e.Kind, e.Message = kind, rest
+	}
+	e.Message = lineAt.ReplaceAllString(e.Message, "")
+	if state, found := kindStates[e.Kind]; found {
+		e.State = state
+	}
+	for _, p := range phrases {
+		if strings.Contains(e.Message, p.phrase) {
+			e.State = p.state
+			break
+		}
+	}
+	if m := stated.FindStringSubmatchIndex(e.Message); m != nil && strings.ContainsAny(e.Message[m[2]:m[3]], "0123456789") {
+		e.State, e.Message = e.Message[m[2]:m[3]], e.Message[m[1]:]
+	}
+	if message, hint, found := strings.Cut(e.Message, "\n"); found && e.HintText == "" {
+		e.Message, e.HintText = message, strings.TrimSpace(hint)
+	}
+	return e
+}
+
+// IsCanceled tells whether err is the end of an interrupted statement.
+func IsCanceled(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e.State == "57014"
+}

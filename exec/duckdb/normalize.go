@@ -1,0 +1,122 @@
+package duckdb
+
+import (
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// DuckDB is told to lose nothing on its way to Arrow (a UUID stays a UUID), and then writes two types in a way that
+// readers of Arrow do not expect: BOOLEAN as bytes marked arrow.bool8, HUGEINT as 16 opaque bytes. In results they become
+// what everybody knows: Boolean, and decimal128(38, 0), whose 16 bytes are the same. Other marks (arrow.uuid, arrow.json)
+// stay in the field's metadata, which DuckDB also reads on the way back.
+
+const extensionName, extensionMetadata = "ARROW:extension:name", "ARROW:extension:metadata"
+
+var hugeint = &arrow.Decimal128Type{Precision: 38, Scale: 0}
+
+func mark(f arrow.Field) string {
+	name, _ := f.Metadata.GetValue(extensionName)
+	if name == "arrow.opaque" {
+		if parameters, _ := f.Metadata.GetValue(extensionMetadata); strings.Contains(parameters, `"hugeint"`) {
+			return "hugeint"
+		}
+	}
+	return name
+}
+
+// normalField is f as users see it.
+func normalField(f arrow.Field) arrow.Field {
+	switch mark(f) {
+	case "arrow.bool8":
+		return arrow.Field{Name: f.Name, Type: arrow.FixedWidthTypes.Boolean, Nullable: f.Nullable}
+	case "hugeint":
+		return arrow.Field{Name: f.Name, Type: hugeint, Nullable: f.Nullable}
+	}
+	switch t := f.Type.(type) {
+	case *arrow.ListType:
+		f.Type = arrow.ListOfField(normalField(t.ElemField()))
+	case *arrow.FixedSizeListType:
+		f.Type = arrow.FixedSizeListOfField(t.Len(), normalField(t.ElemField()))
+	case *arrow.MapType:
+		item := normalField(t.ItemField())
+		f.Type = arrow.MapOfFields(normalField(t.KeyField()), item)
+	case *arrow.StructType:
+		f.Type = arrow.StructOf(normalFields(t.Fields())...)
+	}
+	return f
+}
+
+func normalFields(fields []arrow.Field) []arrow.Field {
+	out := make([]arrow.Field, len(fields))
+	for i, f := range fields {
+		out[i] = normalField(f)
+	}
+	return out
+}
+
+func normalSchema(s *arrow.Schema) *arrow.Schema {
+	return arrow.NewSchema(normalFields(s.Fields()), nil)
+}
+
+// normalBatch takes over batch and returns one of the normal schema.
+func normalBatch(batch arrow.RecordBatch, raw, normal *arrow.Schema) arrow.RecordBatch {
+	if raw == normal {
+		return batch
+	}
+	defer batch.Release()
+	columns := make([]arrow.Array, batch.NumCols())
+	for i := range columns {
+		data := normalData(batch.Column(i).Data(), raw.Field(i), normal.Field(i))
+		columns[i] = array.MakeFromData(data)
+		data.Release()
+		defer columns[i].Release()
+	}
+	return array.NewRecordBatch(normal, columns, batch.NumRows())
+}
+
+// normalData returns d as an array of normal's type. The caller releases the result.
+func normalData(d arrow.ArrayData, raw, normal arrow.Field) arrow.ArrayData {
+	if arrow.TypeEqual(raw.Type, normal.Type) {
+		d.Retain()
+		return d
+	}
+	if normal.Type.ID() == arrow.BOOL {
+		return packBooleans(d)
+	}
+	rawFields, normalFields := childFields(raw.Type), childFields(normal.Type)
+	children := make([]arrow.ArrayData, len(d.Children()))
+	for i, c := range d.Children() {
+		children[i] = normalData(c, rawFields[i], normalFields[i])
+		defer children[i].Release()
+	}
+	return array.NewData(normal.Type, d.Len(), d.Buffers(), children, d.NullN(), d.Offset())
+}
+
+func childFields(t arrow.DataType) []arrow.Field {
+	if nested, ok := t.(arrow.NestedType); ok {
+		return nested.Fields()
+	}
+	return nil
+}
+
+func packBooleans(d arrow.ArrayData) arrow.ArrayData {
+	bytes := array.NewInt8Data(d)
+	defer bytes.Release()
+	b := array.NewBooleanBuilder(memory.DefaultAllocator)
+	defer b.Release()
+	b.Reserve(bytes.Len())
+	for i, v := range bytes.Int8Values() {
+		if bytes.IsNull(i) {
+			b.UnsafeAppendBoolToBitmap(false)
+			continue
+		}
+		b.UnsafeAppend(v != 0)
+	}
+	packed := b.NewBooleanArray()
+	defer packed.Release()
+	packed.Data().Retain()
+	return packed.Data()
+}

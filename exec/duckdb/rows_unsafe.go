@@ -1,0 +1,137 @@
+package duckdb
+
+/*
+#include <stdlib.h>
+#include "scan.h"
+*/
+import "C"
+
+import (
+	"context"
+	"io"
+	"unsafe"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/cdata"
+	bindings "github.com/duckdb/duckdb-go-bindings"
+)
+
+// Rows is a running statement's result, streamed: DuckDB's threads work ahead by a bounded buffer.
+type Rows struct {
+	statement *Statement
+	ctx       context.Context
+	result    *C.struct_csm_result
+	raw       *arrow.Schema // as DuckDB exports it
+	schema    *arrow.Schema // as users see it; the same pointer as raw where nothing differs
+	stop      func()
+}
+
+// Schema of the rows that the statement returns. Strings are utf8, decimals up to 18 digits are decimal64, a HUGEINT is
+// decimal128(38, 0), an ENUM is a dictionary.
+func (s *Statement) Schema() (*arrow.Schema, error) {
+	raw, err := s.rawSchema()
+	if err != nil {
+		return nil, err
+	}
+	return normalSchema(raw), nil
+}
+
+func (s *Statement) rawSchema() (*arrow.Schema, error) {
+	n := int(bindings.PreparedStatementColumnCount(s.handle))
+	types := make([]bindings.LogicalType, n)
+	names := make([]string, n)
+	for i := range n {
+		types[i] = bindings.PreparedStatementColumnLogicalType(s.handle, bindings.IdxT(i))
+		names[i] = bindings.PreparedStatementColumnName(s.handle, bindings.IdxT(i))
+		defer bindings.DestroyLogicalType(&types[i])
+	}
+	return s.connection.arrowSchema(types, names)
+}
+
+func (c *Connection) arrowSchema(types []bindings.LogicalType, names []string) (*arrow.Schema, error) {
+	n := len(types)
+	if n == 0 {
+		return arrow.NewSchema(nil, nil), nil
+	}
+	var options bindings.ArrowOptions
+	bindings.ConnectionGetArrowOptions(c.handle, &options)
+	defer bindings.DestroyArrowOptions(&options)
+	width := C.size_t(unsafe.Sizeof(uintptr(0)))
+	cTypes := (*unsafe.Pointer)(C.calloc(C.size_t(n), width))
+	cNames := (**C.char)(C.calloc(C.size_t(n), width))
+	defer C.free(unsafe.Pointer(cTypes))
+	defer C.free(unsafe.Pointer(cNames))
+	for i := range n {
+		unsafe.Slice(cTypes, n)[i] = types[i].Ptr // SAFETY: C memory of n entries
+		name := C.CString(names[i])
+		defer C.free(unsafe.Pointer(name))
+		unsafe.Slice(cNames, n)[i] = name
+	}
+	var schema C.struct_ArrowSchema
+	var failure *C.char
+	if C.csm_schema(C.duckdb_arrow_options(options.Ptr), cTypes, cNames, C.idx_t(n), &schema, &failure) != 0 {
+		return nil, takeError(failure)
+	}
+	return cdata.ImportCArrowSchema((*cdata.CArrowSchema)(unsafe.Pointer(&schema))) // SAFETY: one layout
+}
+
+func (s *Statement) start(ctx context.Context) (*Rows, error) {
+	raw, err := s.rawSchema()
+	if err != nil {
+		return nil, err
+	}
+	var result *C.struct_csm_result
+	var failure *C.char
+	if C.csm_execute(C.duckdb_prepared_statement(s.handle.Ptr), &result, &failure) != 0 {
+		return nil, s.explain(ctx, takeError(failure))
+	}
+	schema := normalSchema(raw)
+	if schema.Equal(raw) {
+		schema = raw
+	}
+	return &Rows{statement: s, ctx: ctx, result: result, raw: raw, schema: schema}, nil
+}
+
+// explain prefers the context's own reason over DuckDB's "Interrupted!".
+func (s *Statement) explain(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause != nil && IsCanceled(err) {
+		return canceled(cause)
+	}
+	return err
+}
+
+// Schema of the batches.
+func (r *Rows) Schema() *arrow.Schema { return r.schema }
+
+// Next gives the next batch (at most 2,048 rows), which the caller releases, or io.EOF.
+func (r *Rows) Next() (arrow.RecordBatch, error) {
+	if err := r.ctx.Err(); err != nil {
+		return nil, canceled(err)
+	}
+	var out C.struct_ArrowArray
+	var failure *C.char
+	switch C.csm_fetch(r.result, &out, &failure) {
+	case 0:
+		return nil, io.EOF
+	case 1:
+		batch, err := cdata.ImportCRecordBatchWithSchema((*cdata.CArrowArray)(unsafe.Pointer(&out)), r.raw) // SAFETY: one layout
+		if err != nil {
+			return nil, err
+		}
+		return normalBatch(batch, r.raw, r.schema), nil
+	}
+	return nil, r.statement.explain(r.ctx, takeError(failure))
+}
+
+// RowsChanged counts what an INSERT, UPDATE or DELETE of DuckDB's own (temporary) tables changed.
+func (r *Rows) RowsChanged() int64 { return int64(C.csm_rows_changed(r.result)) }
+
+// Close ends the statement, finished or not.
+func (r *Rows) Close() {
+	if r.result == nil {
+		return
+	}
+	r.stop()
+	C.csm_result_destroy(r.result)
+	r.result = nil
+}

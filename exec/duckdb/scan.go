@@ -1,0 +1,116 @@
+package duckdb
+
+import (
+	"fmt"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Scan is one occurrence of a table in one statement: what the planner is told of it and how its chunks are opened. It is
+// immutable once registered, and everything it opens must stay in place until it is released.
+type Scan struct {
+	// Schema has the types that users see, except that decimals of up to 18 digits are decimal64. A column that is utf8
+	// or binary here may be utf8_view, large_utf8, or dictionary<uint8, utf8> in a chunk, each chunk as it likes; any other
+	// column has the same type in all chunks.
+	Schema *arrow.Schema
+	// Rows is exact; Estimate is what the optimizer is told (0: Rows): see exec/plan for how filters enter it.
+	Rows, Estimate int64
+	// Chunks to open, 0 to Chunks-1.
+	Chunks int
+	// Open gives the columns of one chunk, in the order asked for, as a record batch whose buffers lie outside of Go's
+	// heap. DuckDB's threads call it, several chunks at a time from different scans but one at a time from one.
+	Open func(chunk int, columns []int) (arrow.RecordBatch, error)
+	// Domains shows columns as ENUM: all values that may occur, sorted bytewise, at most 255. Only for columns that are
+	// dictionary<uint8, utf8> in every chunk.
+	Domains map[int][]string
+	// Release is called once when no plan refers to the scan any longer and its owner has forgotten it; may be nil.
+	Release func()
+}
+
+func (s *Scan) estimate() int64 {
+	if s.Estimate > 0 {
+		return s.Estimate
+	}
+	return s.Rows
+}
+
+// isString tells whether a column's bytes go through our own string loops instead of DuckDB's conversion.
+func isString(f arrow.Field) bool {
+	if f.Metadata.FindKey(extensionName) >= 0 {
+		return false // JSON and its like: DuckDB knows what they are
+	}
+	switch f.Type.ID() {
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW:
+		return true
+	}
+	return false
+}
+
+// registry names scans with numbers that may travel through SQL text and C. A scan lives while its owner or a bound plan
+// refers to it. There is one per process, because C callbacks find their Go side by number alone.
+type registry struct {
+	mu    sync.Mutex // guards everything below; leaf lock
+	next  uint64
+	scans map[uint64]*registered
+}
+
+type registered struct {
+	scan       *Scan
+	connection *Connection // the only one that may name it in SQL
+	references int
+}
+
+var scans = registry{scans: map[uint64]*registered{}}
+
+func (r *registry) add(s *Scan, c *Connection) uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.next++
+	r.scans[r.next] = &registered{scan: s, connection: c, references: 1}
+	return r.next
+}
+
+// hold takes a further reference for a plan of connection c.
+func (r *registry) hold(number uint64, c *Connection) (*Scan, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	entry := r.scans[number]
+	if entry == nil || entry.connection != c {
+		return nil, fmt.Errorf("42P01: csm_scan(%d): no such scan in this session; the function is for the engine's own use", number)
+	}
+	entry.references++
+	return entry.scan, nil
+}
+
+// get finds a scan that the caller already holds.
+func (r *registry) get(number uint64) *Scan {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.scans[number].scan
+}
+
+func (r *registry) drop(number uint64) {
+	r.mu.Lock()
+	entry := r.scans[number]
+	if entry == nil {
+		r.mu.Unlock()
+		return
+	}
+	entry.references--
+	last := entry.references == 0
+	if last {
+		delete(r.scans, number)
+	}
+	r.mu.Unlock()
+	if last && entry.scan.Release != nil {
+		entry.scan.Release()
+	}
+}
+
+// Register makes a scan reachable for this connection's SQL as csm_scan(number). The caller owns one reference and gives
+// it back with Forget; plans that were bound meanwhile keep theirs until they are closed.
+func (c *Connection) Register(s *Scan) (number uint64) { return scans.add(s, c) }
+
+// Forget gives back the reference that Register gave.
+func (c *Connection) Forget(number uint64) { scans.drop(number) }

@@ -1,0 +1,235 @@
+package duckdb
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	bindings "github.com/duckdb/duckdb-go-bindings"
+)
+
+// Statement is one prepared statement of a connection; it keeps the scans that it was bound to.
+type Statement struct {
+	connection *Connection
+	handle     bindings.PreparedStatement
+	sql        string
+}
+
+// Kind says what a statement does, as far as the engine has to tell statements apart.
+type Kind int
+
+// The kinds; Other is everything that the engine does not hand to DuckDB on a client's behalf.
+const (
+	KindSelect Kind = iota
+	KindExplain
+	KindPragma
+	KindSet
+	KindCreate
+	KindDrop
+	KindInsert
+	KindUpdate
+	KindDelete
+	KindCopy
+	KindTransaction
+	KindOther
+)
+
+var kinds = map[bindings.StatementType]Kind{
+	bindings.StatementTypeSelect:      KindSelect,
+	bindings.StatementTypeRelation:    KindSelect,
+	bindings.StatementTypeExplain:     KindExplain,
+	bindings.StatementTypePragma:      KindPragma,
+	bindings.StatementTypeSet:         KindSet,
+	bindings.StatementTypeVariableSet: KindSet,
+	bindings.StatementTypeCreate:      KindCreate,
+	bindings.StatementTypeDrop:        KindDrop,
+	bindings.StatementTypeInsert:      KindInsert,
+	bindings.StatementTypeUpdate:      KindUpdate,
+	bindings.StatementTypeDelete:      KindDelete,
+	bindings.StatementTypeCopy:        KindCopy,
+	bindings.StatementTypeTransaction: KindTransaction,
+}
+
+// Prepare plans one statement. Its tables are resolved now: csm_scan and csm_table call back into this process.
+func (c *Connection) Prepare(sql string) (*Statement, error) {
+	s := &Statement{connection: c, sql: sql}
+	if bindings.Prepare(c.handle, sql, &s.handle) == bindings.StateError {
+		err := parseError(bindings.PrepareError(s.handle))
+		bindings.DestroyPrepare(&s.handle)
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close forgets the statement and its scans.
+func (s *Statement) Close() { bindings.DestroyPrepare(&s.handle) }
+
+// Kind says what the statement does.
+func (s *Statement) Kind() Kind {
+	if k, ok := kinds[bindings.PreparedStatementType(s.handle)]; ok {
+		return k
+	}
+	return KindOther
+}
+
+// Parameters are the types of $1, $2, … as DuckDB deduced them; TypeUnknown where it could not.
+func (s *Statement) Parameters() []ParameterType {
+	out := make([]ParameterType, int(bindings.NParams(s.handle)))
+	for i := range out {
+		out[i] = parameterTypes[bindings.ParamType(s.handle, bindings.IdxT(i+1))]
+	}
+	return out
+}
+
+// ParameterType is the family that a parameter's type belongs to.
+type ParameterType int
+
+// The families.
+const (
+	TypeUnknown ParameterType = iota
+	TypeBoolean
+	TypeInt16
+	TypeInt32
+	TypeInt64
+	TypeFloat32
+	TypeFloat64
+	TypeNumeric
+	TypeText
+	TypeBytes
+	TypeDate
+	TypeTime
+	TypeTimestamp
+	TypeTimestampTZ
+	TypeInterval
+	TypeUUID
+)
+
+var parameterTypes = map[bindings.Type]ParameterType{
+	bindings.TypeBoolean:     TypeBoolean,
+	bindings.TypeTinyInt:     TypeInt16,
+	bindings.TypeUTinyInt:    TypeInt16,
+	bindings.TypeSmallInt:    TypeInt16,
+	bindings.TypeUSmallInt:   TypeInt32,
+	bindings.TypeInteger:     TypeInt32,
+	bindings.TypeUInteger:    TypeInt64,
+	bindings.TypeBigInt:      TypeInt64,
+	bindings.TypeUBigInt:     TypeNumeric,
+	bindings.TypeHugeInt:     TypeNumeric,
+	bindings.TypeUHugeInt:    TypeNumeric,
+	bindings.TypeDecimal:     TypeNumeric,
+	bindings.TypeFloat:       TypeFloat32,
+	bindings.TypeDouble:      TypeFloat64,
+	bindings.TypeVarchar:     TypeText,
+	bindings.TypeEnum:        TypeText,
+	bindings.TypeBlob:        TypeBytes,
+	bindings.TypeDate:        TypeDate,
+	bindings.TypeTime:        TypeTime,
+	bindings.TypeTimestamp:   TypeTimestamp,
+	bindings.TypeTimestampS:  TypeTimestamp,
+	bindings.TypeTimestampMS: TypeTimestamp,
+	bindings.TypeTimestampNS: TypeTimestamp,
+	bindings.TypeTimestampTZ: TypeTimestampTZ,
+	bindings.TypeInterval:    TypeInterval,
+	bindings.TypeUUID:        TypeUUID,
+}
+
+// Bind sets $1, $2, …: nil, bool, the integers, float32/64, *big.Int, string, []byte, time.Time (a timestamp), Date,
+// TimeOfDay, arrow.MonthDayNanoInterval. A string is converted by DuckDB to what the statement needs.
+func (s *Statement) Bind(args []any) error {
+	if want := int(bindings.NParams(s.handle)); want != len(args) {
+		return &Error{Message: fmt.Sprintf("the statement has %d parameters, %d values were given", want, len(args)), State: "08P01", Byte: -1}
+	}
+	for i, arg := range args {
+		value, err := toValue(arg)
+		if err != nil {
+			return &Error{Message: fmt.Sprintf("parameter $%d: %v", i+1, err), State: "22023", Byte: -1}
+		}
+		state := bindings.BindValue(s.handle, bindings.IdxT(i+1), value)
+		bindings.DestroyValue(&value)
+		if state == bindings.StateError {
+			return parseError(bindings.PrepareError(s.handle))
+		}
+	}
+	return nil
+}
+
+// Date is a day counted from 1970-01-01; TimeOfDay is in microseconds from midnight; TimestampTZ marks an instant.
+type (
+	Date        int32
+	TimeOfDay   int64
+	TimestampTZ time.Time
+)
+
+func toValue(arg any) (bindings.Value, error) {
+	switch v := arg.(type) {
+	case nil:
+		return bindings.CreateNullValue(), nil
+	case bool:
+		return bindings.CreateBool(v), nil
+	case int:
+		return bindings.CreateInt64(int64(v)), nil
+	case int8:
+		return bindings.CreateInt8(v), nil
+	case int16:
+		return bindings.CreateInt16(v), nil
+	case int32:
+		return bindings.CreateInt32(v), nil
+	case int64:
+		return bindings.CreateInt64(v), nil
+	case uint8:
+		return bindings.CreateUInt8(v), nil
+	case uint16:
+		return bindings.CreateUInt16(v), nil
+	case uint32:
+		return bindings.CreateUInt32(v), nil
+	case uint64:
+		return bindings.CreateUInt64(v), nil
+	case float32:
+		return bindings.CreateFloat(v), nil
+	case float64:
+		return bindings.CreateDouble(v), nil
+	case *big.Int:
+		return bindings.CreateVarchar(v.String()), nil
+	case string:
+		return bindings.CreateVarcharLength(v, bindings.IdxT(len(v))), nil
+	case []byte:
+		return bindings.CreateBlob(v), nil
+	case Date:
+		return bindings.CreateDate(bindings.NewDate(int32(v))), nil
+	case TimeOfDay:
+		return bindings.CreateTime(bindings.NewTime(int64(v))), nil
+	case time.Time:
+		return bindings.CreateTimestamp(bindings.NewTimestamp(v.UnixMicro())), nil
+	case TimestampTZ:
+		return bindings.CreateTimestampTZ(bindings.NewTimestamp(time.Time(v).UnixMicro())), nil
+	case arrow.MonthDayNanoInterval:
+		return bindings.CreateInterval(bindings.NewInterval(v.Months, v.Days, v.Nanoseconds/1000)), nil
+	default:
+		return bindings.Value{}, fmt.Errorf("values of Go type %T cannot be passed", arg)
+	}
+}
+
+// Execute runs the statement with the values last bound. Only one Rows of a connection may be open at a time.
+func (s *Statement) Execute(ctx context.Context) (*Rows, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, canceled(err)
+	}
+	stop := s.connection.watch(ctx)
+	rows, err := s.start(ctx)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	rows.stop = stop
+	return rows, nil
+}
+
+func canceled(cause error) error {
+	message := "canceling statement due to user request"
+	if cause == context.DeadlineExceeded {
+		message = "canceling statement due to statement timeout"
+	}
+	return &Error{Message: message, State: "57014", Byte: -1}
+}
