@@ -1,0 +1,92 @@
+package memregion
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// mapping is one MAP_SHARED map of a region's whole capacity, and the open file behind it. Pages past the file's end are part of the map
+// but not of the region: touching them raises SIGBUS, which is why every access is checked first.
+type mapping struct {
+	spec   Spec
+	file   *os.File // immutable; os.File keeps its descriptor from being reused while a call runs
+	base   Addr     // immutable
+	memory []byte   // immutable; the whole map
+	size   atomic.Int64
+	closed atomic.Bool
+	use    sync.RWMutex // held for reading while a system call works on the memory, for writing while it is unmapped
+}
+
+// mapRegion maps the whole capacity. It maps at spec.Base and nowhere else (M8); with relocate, anywhere when that is taken.
+// It takes over file only when it succeeds.
+func mapRegion(file *os.File, spec Spec, protection int, relocate bool) (*mapping, error) {
+	// SAFETY: M8. The address is a request to the kernel, made from nil so that vet sees no integer turned into a pointer; nothing is read
+	// through it until the kernel has granted exactly this range.
+	want := unsafe.Add(nil, spec.Base)
+	var got unsafe.Pointer
+	err := control(file, func(fd int) (err error) {
+		got, err = unix.MmapPtr(fd, 0, want, uintptr(spec.Capacity), protection, unix.MAP_SHARED|unix.MAP_FIXED_NOREPLACE)
+		if err == nil && got != want {
+			// A kernel before 4.17 takes the flag for a hint.
+			err = errors.Join(unix.EEXIST, unix.MunmapPtr(got, uintptr(spec.Capacity)))
+		}
+		if relocate && errors.Is(err, unix.EEXIST) {
+			got, err = unix.MmapPtr(fd, 0, nil, uintptr(spec.Capacity), protection, unix.MAP_SHARED)
+		}
+		return err
+	})
+	if errors.Is(err, unix.EEXIST) {
+		return nil, addressTakenError(spec)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("memregion: map %s of %s at %#x: %w", bytesText(spec.Capacity), spec.Path, spec.Base, err)
+	}
+	// SAFETY: M8. The kernel has just given us [got, got+Capacity); it stays mapped until close.
+	memory := unsafe.Slice((*byte)(got), spec.Capacity)
+	m := &mapping{spec: spec, file: file, base: Addr(uintptr(got)), memory: memory}
+	mappings.add(m)
+	return m, nil
+}
+
+// close unmaps. Slices of the memory that callers still hold become invalid: touching one faults.
+func (m *mapping) close() error {
+	m.use.Lock()
+	defer m.use.Unlock()
+	if m.closed.Swap(true) {
+		return nil
+	}
+	mappings.remove(m)
+	// SAFETY: M8. The range is ours since mapRegion and is unmapped only here, once.
+	err := unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(m.memory)), uintptr(len(m.memory)))
+	return errors.Join(err, m.file.Close())
+}
+
+// during runs a system call over r while the map cannot go away. The range given to call is widened to whole pages of the kernel, which
+// are larger than ours on some machines.
+func (m *mapping) during(r Range, call func(memory []byte) error) error {
+	m.use.RLock()
+	defer m.use.RUnlock()
+	if m.closed.Load() {
+		return fmt.Errorf("memregion: region %d: %w", m.spec.ID, ErrClosed)
+	}
+	page := int64(os.Getpagesize())
+	low := r.Offset / page * page
+	high := min((r.End()+page-1)/page*page, m.spec.Capacity)
+	return call(m.memory[low:high])
+}
+
+// touchPages makes every page of memory present and writable without changing a byte: what MADV_POPULATE_WRITE does, for kernels that
+// lack it (before 5.14).
+func touchPages(memory []byte) {
+	for at := 0; at+4 <= len(memory); at += PageSize {
+		// SAFETY: the address is inside memory, which the caller has checked to be mapped and backed (M5), and page-aligned. Adding zero
+		// atomically cannot lose a concurrent writer's store.
+		atomic.AddUint32((*uint32)(unsafe.Pointer(&memory[at])), 0)
+	}
+}

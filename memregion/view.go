@@ -1,0 +1,110 @@
+package memregion
+
+import (
+	"fmt"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// View is the read side of a mapped region: of a borrower (Borrow) or of the lender itself (Lent.View). It is safe for concurrent use.
+type View struct {
+	mapping *mapping
+	lent    bool // the map belongs to a Lent; Close leaves it alone
+}
+
+// Borrow maps the region of the spec for reading only (M8): a stray store faults instead of damaging a table. The whole capacity is mapped,
+// so what the lender backs later is visible without mapping again. It maps at spec.Base; when that is taken in this process it maps
+// elsewhere and Relocated says so, which is fine because nothing in a region is an absolute pointer.
+//
+// The caller owns the View and closes it when no slice of it is in use any more.
+// Errors: ErrBadSpec, ErrRegionGone.
+func Borrow(spec Spec) (*View, error) {
+	if err := spec.validate(); err != nil {
+		return nil, err
+	}
+	file, err := openBacking(spec, os.O_RDONLY)
+	if err != nil {
+		return nil, err
+	}
+	m, err := mapRegion(file, spec, unix.PROT_READ, true)
+	if err != nil {
+		_ = file.Close() // the first error is the one to tell
+		return nil, err
+	}
+	return &View{mapping: m}, nil
+}
+
+// Bytes returns the bytes of r, to be read only, valid until Close. It checks the bounds, and that the backing reached to r's end when it
+// was last asked; the kernel is asked only when r lies past that, so the usual call costs a few nanoseconds. A backing truncated since
+// is found by Check (one fstat), which belongs before a scan, and by Guarded during it.
+// Errors: ErrOutOfRange, ErrRegionShort, ErrRegionGone, ErrClosed.
+func (v *View) Bytes(r Range) ([]byte, error) {
+	m := v.mapping
+	if m.closed.Load() {
+		return nil, fmt.Errorf("memregion: region %d: %w", m.spec.ID, ErrClosed)
+	}
+	if err := m.checkBounds(r); err != nil {
+		return nil, err
+	}
+	if r.End() > m.size.Load() {
+		if err := v.Check(r); err != nil {
+			return nil, err
+		}
+	}
+	return m.memory[r.Offset:r.End():r.End()], nil
+}
+
+// Check asks the kernel whether the backing is still there for r. It costs one fstat, about a microsecond.
+// Errors: ErrOutOfRange, ErrRegionShort, ErrRegionGone, ErrClosed.
+func (v *View) Check(r Range) error {
+	m := v.mapping
+	if err := m.checkBounds(r); err != nil {
+		return err
+	}
+	st, err := status(m.file)
+	if m.closed.Load() {
+		return fmt.Errorf("memregion: region %d: %w", m.spec.ID, ErrClosed)
+	}
+	if err != nil {
+		return fmt.Errorf("memregion: region %d: ask for the size of %s: %w", m.spec.ID, m.spec.Path, err)
+	}
+	m.size.Store(st.Size)
+	switch {
+	case st.Nlink == 0:
+		return fmt.Errorf("memregion: region %d: %w: %s was removed", m.spec.ID, ErrRegionGone, m.spec.Path)
+	case st.Size == 0 && r.Length > 0:
+		return fmt.Errorf("memregion: region %d: %w: %s was emptied", m.spec.ID, ErrRegionGone, m.spec.Path)
+	case r.End() > st.Size:
+		return fmt.Errorf("memregion: region %d: %w: %v ends after %s, which has %d bytes", m.spec.ID, ErrRegionShort, r, m.spec.Path, st.Size)
+	}
+	return nil
+}
+
+func (m *mapping) checkBounds(r Range) error {
+	if whole := (Range{Length: m.spec.Capacity}); !whole.Contains(r) {
+		return fmt.Errorf("memregion: region %d: %v: %w of %s", m.spec.ID, r, ErrOutOfRange, bytesText(m.spec.Capacity))
+	}
+	return nil
+}
+
+// Base is where this process has the region, which differs from Spec().Base when Relocated.
+func (v *View) Base() Addr { return v.mapping.base }
+
+// Relocated tells that the planned address was taken.
+func (v *View) Relocated() bool { return v.mapping.base != v.mapping.spec.Base }
+
+// Spec is what was borrowed.
+func (v *View) Spec() Spec { return v.mapping.spec }
+
+// Mapping is the address range of the whole map, for a guard that must tell a fault on a region from another.
+func (v *View) Mapping() (addr Addr, length int64) { return v.mapping.base, v.mapping.spec.Capacity }
+
+// Close unmaps. Slices from Bytes must not be touched afterwards. The View of a Lent is closed with the Lent; its own Close does nothing.
+// A second Close does nothing.
+func (v *View) Close() error {
+	if v.lent {
+		return nil
+	}
+	return v.mapping.close()
+}
