@@ -1,0 +1,263 @@
+package coherence
+
+import (
+	"fmt"
+
+	"github.com/csmsql/csmsql/internal/invariants"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// poison fills fresh grants where invariants are checked: padding that the writer forgot to initialise is then seen in
+// every golden and checksum (step 2 wants every byte of every line stored).
+const poison = 0xDB
+
+// Grant is one writer's right to one extent: step 2. It is for one goroutine at a time; several may store into
+// disjoint parts of Bytes if all have finished before Clean.
+//
+// The writer stores every byte up to the end of Bytes, padding included, and none after Clean or Abort. Every grant
+// ends with Seal or Abort.
+type Grant struct {
+	home   *Home
+	writer WriterCore
+	gen    Generation
+	domain Domain
+	bytes  []byte
+	over   bool // sealed or aborted
+}
+
+// Grant allocates at least size bytes for owner, to be written by writer alone. For a writer in another domain the
+// result carries no Bytes: it maps the region itself and its messages come in by Cleaned, SealGeneration and
+// AbortGeneration. Errors of the allocator (region full, quota) are passed on.
+func (h *Home) Grant(owner string, writer Domain, size int64) (*Grant, error) {
+	if size <= 0 {
+		return nil, fmt.Errorf("%w: grant of %d bytes", ErrInput, size)
+	}
+	r, err := h.memory.Allocate(owner, size)
+	if err != nil {
+		return nil, err
+	}
+	list, err := h.enter(Event{Kind: EventGrant, Owner: owner, Domain: writer, Range: r})
+	if err != nil {
+		_ = h.memory.Free(owner, r) // the first error says what is wrong
+		return nil, err
+	}
+	if err := h.do(list); err != nil {
+		return nil, err
+	}
+	gen := list[len(list)-1].Generation
+	h.count.Grants.Add(1)
+	h.count.GrantedBytes.Add(uint64(r.Length))
+	g := &Grant{home: h, writer: NewWriterCore(h.class, gen, r), gen: gen, domain: writer}
+	if writer == h.domain {
+		g.bytes = h.memory.Bytes(r)
+		if invariants.Enabled {
+			fill(g.bytes, poison)
+		}
+	}
+	return g, nil
+}
+
+func fill(b []byte, value byte) {
+	for i := range b {
+		b[i] = value
+	}
+}
+
+// enter takes a grant into the core, putting a higher mark on record when the generations run out.
+func (h *Home) enter(e Event) ([]Action, error) {
+	list, err := h.step(e)
+	if err != nil || list[0].Kind != ActionReserve {
+		return list, err
+	}
+	// One goroutine waits for the disk, the others for it; who comes second finds generations and reserves nothing.
+	h.reserving.Lock()
+	defer h.reserving.Unlock()
+	for {
+		list, err := h.step(e)
+		if err != nil || list[0].Kind != ActionReserve {
+			return list, err
+		}
+		if err := h.reserve(list[0].Generation); err != nil {
+			return nil, fmt.Errorf("coherence: reserve generations of region %d: %w", h.region, err)
+		}
+		if _, err := h.step(Event{Kind: EventReserved, Generation: list[0].Generation}); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// Bytes is the extent, writable, in whole pages: longer than asked for. Nil after Clean and Abort, and for a writer
+// in another domain.
+func (g *Grant) Bytes() []byte { return g.bytes }
+
+// Range is where the extent lies in its region.
+func (g *Grant) Range() memregion.Range { return g.writer.Range() }
+
+// Generation is the number of this writing.
+func (g *Grant) Generation() Generation { return g.gen }
+
+// Shrink gives back what lies beyond the first size bytes, in whole pages. Before Clean only. Slices of Bytes that
+// reach beyond the new end must not be used again.
+func (g *Grant) Shrink(size int64) error {
+	if err := g.local(EventShrunk); err != nil {
+		return err
+	}
+	list, err := g.writer.Shrink(size)
+	if err != nil {
+		return err
+	}
+	// C3: the tail's dirty lines go before the allocator may hand it to somebody else.
+	if err := g.home.do(list); err != nil {
+		return err
+	}
+	r, err := g.home.shrink(g.gen, g.writer.Range(), size)
+	if err != nil {
+		return err
+	}
+	g.writer.Shrunk(r)
+	g.bytes = g.bytes[:r.Length:r.Length]
+	return nil
+}
+
+// shrink holds the lock over both the allocator and the core: between them the tail is free in one and taken in the
+// other, and a concurrent Grant that got it would be refused by C4.
+func (h *Home) shrink(gen Generation, r memregion.Range, size int64) (memregion.Range, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	view := h.mu.core.View(gen)
+	if view.State != Granted {
+		return r, &StateError{Generation: gen, State: view.State, Event: EventShrunk}
+	}
+	left, err := h.memory.Shrink(view.Owner, r, size)
+	if err != nil {
+		return r, err
+	}
+	if invariants.Enabled && left.Length < size {
+		panic(fmt.Sprintf("coherence: the allocator shrank %v to %v, which is less than %d bytes", r, left, size))
+	}
+	_, err = h.mu.core.Step(Event{Kind: EventShrunk, Generation: gen, Range: left})
+	return left, err
+}
+
+// Clean is step 3 (and 4): it writes back and drops every line. The bytes are nobody's to store into afterwards.
+func (g *Grant) Clean() error {
+	if err := g.local(EventCleaned); err != nil {
+		return err
+	}
+	list, err := g.writer.Clean()
+	if err != nil {
+		return err
+	}
+	g.bytes = nil
+	if err := g.home.do(list); err != nil {
+		return err
+	}
+	return g.home.Cleaned(g.gen)
+}
+
+// Seal is the first half of step 5: the generation is complete and never changes again. Clean comes before.
+func (g *Grant) Seal(s Seal) error {
+	if err := g.home.SealGeneration(g.gen, s); err != nil {
+		return err
+	}
+	g.over = true
+	return nil
+}
+
+// Abort gives the grant back unfinished. After Seal or an earlier Abort it does nothing, so that it can be deferred;
+// sealed memory goes back by Home.Discard.
+func (g *Grant) Abort() error {
+	if g.over {
+		return nil
+	}
+	g.over, g.bytes = true, nil
+	if !g.writer.Writing() || g.domain != g.home.domain {
+		return g.home.AbortGeneration(g.gen)
+	}
+	list, err := g.writer.Abort()
+	if err != nil {
+		return err
+	}
+	// First the lender knows that nothing will be sealed, then the lines go, then the memory.
+	if err := g.home.AbortGeneration(g.gen); err != nil {
+		return err
+	}
+	if err := g.home.do(list); err != nil {
+		return err
+	}
+	return g.home.Cleaned(g.gen)
+}
+
+// local refuses steps that only the writer's own domain can do.
+func (g *Grant) local(kind EventKind) error {
+	if g.domain != g.home.domain {
+		return fmt.Errorf("%w: %s of generation %d is for its writer in domain %q to do", ErrOrder, kind, g.gen, g.domain)
+	}
+	if g.over {
+		return &StateError{Generation: g.gen, State: g.home.Generation(g.gen).State, Event: kind}
+	}
+	return nil
+}
+
+// Cleaned takes the report that gen's writer, or another process of the writer's host if it died, has written back and
+// dropped every line. It runs the lender's own clean where the fabric needs one, and ends an aborted grant.
+func (h *Home) Cleaned(gen Generation) error {
+	list, err := h.step(Event{Kind: EventCleaned, Generation: gen})
+	if err != nil {
+		return err
+	}
+	if len(list) > 0 && list[0].Kind == ActionReleaseMemory {
+		return h.do(list)
+	}
+	h.count.Cleans.Add(1)
+	if len(list) == 0 {
+		return nil
+	}
+	if err := h.do(list); err != nil {
+		return err
+	}
+	if _, err := h.step(Event{Kind: EventHomeCleaned, Generation: gen}); err != nil {
+		return err
+	}
+	h.count.HomeCleans.Add(1)
+	return nil
+}
+
+// SealGeneration records that gen is complete. Its writer has reported Cleaned before.
+func (h *Home) SealGeneration(gen Generation, s Seal) error {
+	if err := h.run(Event{Kind: EventSeal, Generation: gen, Seal: s}); err != nil {
+		return err
+	}
+	h.count.Seals.Add(1)
+	h.count.SealedBytes.Add(uint64(s.Length))
+	return nil
+}
+
+// AbortGeneration takes the word that gen will not be finished. Its memory stays away until Cleaned, or FenceOff.
+func (h *Home) AbortGeneration(gen Generation) error {
+	if err := h.run(Event{Kind: EventAbort, Generation: gen}); err != nil {
+		return err
+	}
+	h.count.Aborts.Add(1)
+	return nil
+}
+
+// FenceOff takes every unfinished grant of d away. The caller has made sure that d cannot reach the memory any more:
+// power, link or hypervisor say so, not a timeout. Returns how many extents went into quarantine.
+func (h *Home) FenceOff(d Domain) (quarantined int, err error) {
+	h.mu.Lock()
+	before := h.mu.core.Census().Extents[Quarantined]
+	list, err := h.mu.core.Step(Event{Kind: EventFenceOff, Domain: d})
+	quarantined = h.mu.core.Census().Extents[Quarantined] - before
+	h.mu.Unlock()
+	if err != nil {
+		return 0, err
+	}
+	h.count.Quarantines.Add(uint64(quarantined))
+	return quarantined, h.do(list)
+}
+
+// Lift ends the quarantine of gens: their memory goes back. All or nothing.
+func (h *Home) Lift(gens ...Generation) error {
+	return h.run(Event{Kind: EventLift, Generations: gens})
+}

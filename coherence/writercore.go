@@ -1,0 +1,85 @@
+package coherence
+
+import (
+	"fmt"
+
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// writerState is where a writer stands with its one grant.
+type writerState uint8
+
+const (
+	writing  writerState = iota
+	cleaned              // written back; the bytes are no longer the writer's
+	returned             // given back unfinished
+)
+
+// WriterCore is the writer's side of one grant: what to do before the lender may be told. It runs in the writer's
+// domain, which need not be the lender's. Not safe for concurrent use.
+type WriterCore struct {
+	class      Class
+	generation Generation
+	memory     memregion.Range
+	state      writerState
+}
+
+// NewWriterCore begins at the hand-over of g.
+func NewWriterCore(class Class, g Generation, memory memregion.Range) WriterCore {
+	return WriterCore{class: class, generation: g, memory: memory}
+}
+
+// Writing tells whether the writer may still store.
+func (w *WriterCore) Writing() bool { return w.state == writing }
+
+// Range is what the writer holds.
+func (w *WriterCore) Range() memregion.Range { return w.memory }
+
+// Clean is step 3: afterwards no byte of the grant is in this domain's caches, and the writer must not store again.
+// The full fence is after the flushes: a report that overtook them would publish bytes that are still on their way.
+func (w *WriterCore) Clean() ([]Action, error) {
+	if w.state != writing {
+		return nil, w.wrong(EventCleaned)
+	}
+	w.state = cleaned
+	return w.flush(StepClean, w.memory), nil
+}
+
+// Abort is step 9: a grant goes back as clean as a finished one, else its dirty lines would be written over the next
+// generation's bytes (C3).
+func (w *WriterCore) Abort() ([]Action, error) {
+	if w.state != writing {
+		return nil, w.wrong(EventAbort)
+	}
+	w.state = returned
+	return w.flush(StepAbort, w.memory), nil
+}
+
+// Shrink gives the tail beyond size back. The tail is an aborted grant in small (C3). It begins with the line of the
+// last byte kept, so that no rounding of the allocator can hand out a line that was not flushed.
+func (w *WriterCore) Shrink(size int64) ([]Action, error) {
+	if w.state != writing {
+		return nil, w.wrong(EventShrunk)
+	}
+	if size <= 0 || size > w.memory.Length {
+		return nil, fmt.Errorf("%w: generation %d has %d bytes and cannot shrink to %d", ErrInput, w.generation, w.memory.Length, size)
+	}
+	start := w.memory.Offset + size/memregion.LineSize*memregion.LineSize
+	return w.flush(StepAbort, memregion.Range{Offset: start, Length: w.memory.End() - start}), nil
+}
+
+// Shrunk takes over what the lender says is left.
+func (w *WriterCore) Shrunk(memory memregion.Range) { w.memory = memory }
+
+func (w *WriterCore) flush(step Step, r memregion.Range) []Action {
+	list := fenceFlushFence(make([]Action, 0, 4), w.class, step, ActionFenceStore, w.generation, r)
+	return append(list, Action{Kind: ActionReport, Generation: w.generation})
+}
+
+func (w *WriterCore) wrong(kind EventKind) error {
+	state := Cleaned
+	if w.state == returned {
+		state = Aborting
+	}
+	return &StateError{Generation: w.generation, State: state, Event: kind}
+}
