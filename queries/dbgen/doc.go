@@ -7,19 +7,19 @@
 // and categories are those of the TPC's own program; comments and addresses
 // are DuckDB's. The answers in package queries belong to these rows.
 //
-//	 unit (order, part, customer …)     first             first+count
-//	 ───────┬───────┬───────┬───────┬─────╋═══════╤═══════╤═════╋───────┬──
-//	        │       │       │       │     ┃       │       │     ┃       │
-//	 stream of column 1:  d draws per unit, always  ──►  seed · 16807^(d·first)
-//	 stream of column 2:  one stream per column          advanced in O(log first)
-//	 …                                    ┃                     ┃
-//	                                      ▼                     ▼
-//	          ┌──────────┬──────────┬─────────────────────┬───────────┐
-//	 Batch =  │ int64[n] │ date32[n]│ views[n] │ bytes[m] │ codes[n]  │ from one allocator,
-//	          └──────────┴──────────┴─────────────────────┴───────────┘ each buffer once
-//	                                     ▲                      ▲
-//	                             text pool, 10 MiB,    shared sorted dictionaries
-//	                             one per process       of the complete domains
+//	unit (order, part, customer …)     first             first+count
+//	───────┬───────┬───────┬───────┬─────╋═══════╤═══════╤═════╋───────┬──
+//	       │       │       │       │     ┃       │       │     ┃       │
+//	stream of column 1:  d draws per unit, always  ──►  seed · 16807^(d·first)
+//	stream of column 2:  one stream per column          advanced in O(log first)
+//	…                                    ┃                     ┃
+//	                                     ▼                     ▼
+//	         ┌──────────┬──────────┬─────────────────────┬───────────┐
+//	Batch =  │ int64[n] │ date32[n]│ views[n] │ bytes[m] │ codes[n]  │ from one allocator,
+//	         └──────────┴──────────┴─────────────────────┴───────────┘ each buffer once
+//	                                    ▲                      ▲
+//	                            text pool, 10 MiB,    shared sorted dictionaries
+//	                            one per process       of the complete domains
 //
 // Batches are made column by column: a column's stream runs in one tight loop
 // over all rows of the range, straight into the final buffer.
