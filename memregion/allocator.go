@@ -16,7 +16,7 @@ type Allocator struct {
 	spare    int32 // first unused slot of blocks, linked by next
 	first    int32 // block at offset 0
 	last     int32 // block that ends at capacity; when free it is the "top" and is in no list
-	cursor   int32 // block where the last Adopt ended: sorted adoption is linear (M1)
+	cursor   int32 // block where the last Adopt ended: sorted adoption is linear
 	free     freeLists
 	live     map[int64]int32 // start page → block, live extents only
 	owners   ownerTable
@@ -58,7 +58,7 @@ func NewAllocator(capacity int64) *Allocator {
 }
 
 // Allocate gives owner a range of at least size bytes, rounded up to PageSize, at the lowest address that is cheap to find. What the bytes
-// hold is undefined. Errors: ErrBadSize, ErrQuota, ErrRegionFull; after an error nothing has changed (M5).
+// hold is undefined. Errors: ErrBadSize, ErrQuota, ErrRegionFull; after an error nothing has changed (M6).
 func (a *Allocator) Allocate(owner string, size int64) (Range, error) {
 	if size <= 0 {
 		return Range{}, fmt.Errorf("memregion: allocate %d bytes for %q: %w: must be positive", size, owner, ErrBadSize)

@@ -45,7 +45,7 @@ func (t *mappingTable) find(address Addr) *mapping {
 }
 
 // Guarded runs fn, which reads region memory from Go code, and turns a fault on a mapped region into ErrRegionGone naming the address: that
-// happens when somebody truncates the backing between the check and the access. All other panics pass through.
+// happens when somebody truncates the backing between the check and the access, and when fn stores into a read-only page. All other panics pass through.
 //
 // It covers Go code (and Go assembly that keeps the stack walkable, such as memmove) on the calling goroutine only; a fault in C code, or
 // on a goroutine that fn starts, ends the process unless a guard of its own is there. A region that was closed is not mapped any more, so
@@ -77,6 +77,18 @@ func faultError(cause any) error {
 	if m == nil {
 		panic(cause)
 	}
-	return fmt.Errorf("memregion: region %d: %w: fault at %#x, offset %d of %s: its backing was truncated", m.spec.ID, ErrRegionGone,
-		address, address-m.base, m.spec.Path)
+	return fmt.Errorf("memregion: region %d: %w: fault at %#x, offset %d of %s: %s", m.spec.ID, ErrRegionGone, address, address-m.base,
+		m.spec.Path, m.faultReason(int64(address-m.base)))
+}
+
+// faultReason guesses why an access failed; the signal does not say whether it was a load or a store.
+func (m *mapping) faultReason(offset int64) string {
+	st, err := status(m.file)
+	switch {
+	case err != nil:
+		return err.Error()
+	case offset >= st.Size:
+		return fmt.Sprintf("the file was truncated to %d bytes", st.Size)
+	}
+	return "a store into a read-only page, or no room in the fabric for a page that somebody punched"
 }

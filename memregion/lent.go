@@ -136,7 +136,7 @@ func (l *Lent) View() *View { return &View{mapping: l.mapping, lent: true} }
 func (l *Lent) Allocate(owner string, size int64) (Range, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := errors.Join(l.openLocked(), l.intactLocked()); err != nil {
+	if err := l.intactLocked(); err != nil {
 		return Range{}, err
 	}
 	r, err := l.mu.allocator.Allocate(owner, size)

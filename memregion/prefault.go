@@ -26,7 +26,10 @@ func (l *Lent) Prefault(ctx context.Context, r Range) error {
 func (l *Lent) populateAdvice(r Range) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if err := errors.Join(l.openLocked(), l.heldLocked(r)); err != nil {
+	if err := l.openLocked(); err != nil {
+		return 0, err
+	}
+	if err := l.heldLocked(r); err != nil {
 		return 0, err
 	}
 	if l.mu.protected.countIn(pageSpan(r)) > 0 {

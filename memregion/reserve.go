@@ -73,7 +73,7 @@ func (l *Lent) writableLocked(owner string, r Range) error {
 	return l.unprotectLocked(pageSpan(r))
 }
 
-// releaseLocked makes r, which has just been freed, idle, and punches when too much is idle (M7).
+// releaseLocked makes r, which has just been freed, idle, and punches when too much is idle (M10).
 func (l *Lent) releaseLocked(r Range) {
 	if invariants.Enabled {
 		// Guarded, because somebody may have truncated the file, and that must not end the process.
@@ -88,6 +88,9 @@ func (l *Lent) releaseLocked(r Range) {
 
 // intactLocked finds a backing that somebody truncated or removed, before memory is handed out that would fault at the first store.
 func (l *Lent) intactLocked() error {
+	if err := l.openLocked(); err != nil {
+		return err
+	}
 	st, err := status(l.mapping.file)
 	switch {
 	case err != nil:

@@ -1,0 +1,73 @@
+// Package memregion lends memory: it gives a region a fixed place in every process' address space, divides it into extents, and sees to it
+// that a page which somebody holds really has memory behind it.
+//
+// # Address space
+//
+//	0x1000_0000_0000                       0x4000_0000_0000              0x5000_0000_0000
+//	├──────── second choice ───────────────┼──────── first choice ───────┤   the plan window, for all nodes
+//	  a Go heap may start here (≥ Go 1.26,     nothing else starts here
+//	  amd64), and the race detector's shadow   on amd64
+//
+//	Base (1 GiB-aligned)                                              Base + Capacity
+//	├──────────┬──────┬───────────────┬──────────┬─────────────────────┤   one region
+//	│ extent A │ free │   extent B    │ extent C │ top: free, used last│
+//	└──────────┴──────┴───────────────┴──────────┴─────────────────────┘
+//	└────────────── backed (reserved in the file) ──────┘ frontier
+//
+// The lender maps the whole capacity for reading and writing, every borrower for reading only, all at Base. A borrower whose Base is taken
+// maps elsewhere: descriptors count from the start of the region, and nothing inside a region is an absolute pointer.
+//
+// # Life cycle of a page
+//
+//	          Allocate beyond the frontier                 Prefault, or the first store
+//	unbacked ─────────────────────────────▶ live, reserved ───────────────────────────▶ live, used
+//	   ▲   ╲                                   ▲                                           │
+//	   │    ╲ growth step                      │ Allocate                                  │ Free, Shrink
+//	   │     ╲                                 │                                           ▼
+//	   │      ╰──────▶ idle, reserved ahead ───┴─────────────────────────────────── idle, recycled
+//	   │                      │  punch: more is idle than RecycleLimit, Trim, or the fabric is full │
+//	   ╰──────────────────────┴─────────────────────────────────────────────────────────────────────╯
+//
+//	live pages may also be protected (PROT_READ) between Protect and Unprotect or Free.
+//
+// # Words
+//
+//   - region: one backing file, mapped whole; Spec is all that another process needs to map it
+//   - fabric: what carries the bytes to other processes; here a tmpfs file (shm) or a file on a disk (file)
+//   - extent: a live Range; it has one owner, starts and ends on a PageSize boundary
+//   - owner: whoever may free an extent, and whom a quota limits; a name, chosen by the caller
+//   - backed: reserved with fallocate, so that a store cannot fail
+//   - idle: backed but of no extent; punched: given back to the system
+//   - lender: the one process that allocates; borrower: any process that maps for reading
+//   - top: the free block at the end of the region; holes are used before it, so a region stays compact
+//
+// # Invariants
+//
+//   - M1: no byte belongs to two live extents; only its owner frees one, and only as exactly that range
+//   - M2: blocks tile the region without gap, and no two free blocks touch
+//   - M3: "full" is said only when no free range is long enough
+//   - M4: an owner's bytes are the sum of its extents; no allocation takes an owner past its quota
+//   - M5: every page of a live extent is backed, from before Allocate returns until Free is called
+//   - M6: a refused operation changes nothing; every backed page is either live or idle, so none is leaked
+//   - M7: a backing file has at most one lender
+//   - M8: mapping never replaces another mapping, and borrowers cannot write
+//   - M9: a fault becomes an error only inside Guarded and only at an address of a region
+//   - M10: after Free, at most RecycleLimit bytes are idle, unless the file system refuses to punch
+//   - M11: nothing that the allocator decides by lies in the region; another process cannot mislead it
+//
+// Lent.Verify checks M1 to M6.
+//
+// # Lock order
+//
+//	Lent.mu
+//	  mapping.use          (read: a system call works on the memory; write: unmapping)
+//	    mappingTable.mu
+//
+// Allocator has no lock; Lent.mu guards it. View has none either: its state is immutable or atomic.
+//
+// # What it does not do
+//
+// It does not know tables, versions or leases: that nobody reads an extent any more is the caller's promise to Free. It does not order
+// stores between processes or write caches back (coherence does), keeps no header in the region (the catalog stores Spec and extents), does
+// not make freed bytes unreadable to a process that maps the region, and does not catch faults in C code. It is for Linux only.
+package memregion
