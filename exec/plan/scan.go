@@ -1,0 +1,170 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// Scan is one occurrence of a base table in a statement, with everything about it that the statement's text proves.
+type Scan struct {
+	Relation *Relation
+	Span              // the name in the text, qualification included; for TABLE t and ONLY t the keyword too
+	Prefix   string   // what the splice must put before the call: "SELECT * FROM " for TABLE t, else empty
+	Alias    string   // the name by which the rest of the statement knows it
+	AddAlias bool     // the text has no alias: the splice must add Alias
+	Cuts     []Span   // qualifications to remove: in main.t.c, once t is an alias, "main." names nothing
+	Columns  []string // what the statement reads, in table order; all of them if it cannot be told
+
+	// Predicates hold for every row that matters (P1); AnyOf are disjunctions of conjunctions that do. Together they
+	// are for leaving chunks out, never for leaving out the statement's own WHERE.
+	Predicates []Predicate
+	AnyOf      [][][]Predicate
+
+	EnumSafe []string // dictionary columns that may be shown as ENUM (P2), in table order
+
+	TableRows int64 // before any condition
+	Rows      int64 // estimate after the conditions on this table alone
+	Filters   int   // how many such conditions there are; DuckDB guesses 0.2 for them together
+}
+
+// MayMatch says whether a row of a chunk could matter, given the chunk's statistics per column. False is a proof (P1).
+func (s *Scan) MayMatch(stats func(column int) ColumnStats) bool {
+	if !allMayMatch(s.Predicates, stats) {
+		return false
+	}
+	for _, branches := range s.AnyOf {
+		if !slices.ContainsFunc(branches, func(b []Predicate) bool { return allMayMatch(b, stats) }) {
+			return false
+		}
+	}
+	return true
+}
+
+func allMayMatch(predicates []Predicate, stats func(column int) ColumnStats) bool {
+	for _, p := range predicates {
+		if !p.MayMatch(stats(p.Column)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Bind gives the parameters their values; args[n-1] is $n. The receiver is not changed.
+func (s *Scan) Bind(args []Value) *Scan {
+	bound := *s
+	bound.Predicates = bindAll(s.Predicates, args)
+	bound.AnyOf = make([][][]Predicate, len(s.AnyOf))
+	for i, branches := range s.AnyOf {
+		bound.AnyOf[i] = make([][]Predicate, len(branches))
+		for k, branch := range branches {
+			bound.AnyOf[i][k] = bindAll(branch, args)
+		}
+	}
+	return &bound
+}
+
+func bindAll(predicates []Predicate, args []Value) []Predicate {
+	bound := make([]Predicate, len(predicates))
+	for i, p := range predicates {
+		bound[i] = p.Bind(args)
+	}
+	return bound
+}
+
+// String is one paragraph per scan, for goldens and EXPLAIN.
+func (s *Scan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%s.%s as %s [%d,%d) rows %d of %d", s.Relation.Schema, s.Relation.Name, s.Alias, s.Start, s.End, s.Rows, s.TableRows)
+	if s.Filters > 0 {
+		fmt.Fprintf(&b, " filters %d", s.Filters)
+	}
+	if s.AddAlias {
+		b.WriteString(" +alias")
+	}
+	for _, c := range s.Cuts {
+		fmt.Fprintf(&b, " cut[%d,%d)", c.Start, c.End)
+	}
+	for _, p := range s.Predicates {
+		fmt.Fprintf(&b, "\n  where %s", p)
+	}
+	for _, branches := range s.AnyOf {
+		fmt.Fprintf(&b, "\n  where %s", describeAnyOf(branches))
+	}
+	if len(s.EnumSafe) > 0 {
+		fmt.Fprintf(&b, "\n  enum %s", strings.Join(s.EnumSafe, ", "))
+	}
+	return b.String()
+}
+
+func describeAnyOf(branches [][]Predicate) string {
+	parts := make([]string, len(branches))
+	for i, branch := range branches {
+		conjuncts := make([]string, len(branch))
+		for k, p := range branch {
+			conjuncts[k] = p.String()
+		}
+		parts[i] = "(" + strings.Join(conjuncts, " AND ") + ")"
+	}
+	return strings.Join(parts, " OR ")
+}
+
+// Scans finds every base table that the statement reads. sql is the text that tree was parsed from; the two must belong
+// together, for all positions refer to the text.
+//
+// Order: by Start. Statements that are no query (INSERT … SELECT, CREATE TABLE AS, COPY (query), EXPLAIN) give the scans of
+// the query inside. The error is never about what the user wrote, only about mixed-up arguments ([ErrStatement]).
+func Scans(sql string, tree *pg.ParseResult, resolver Resolver) ([]Scan, error) {
+	if tree == nil || resolver == nil {
+		return nil, ErrStatement
+	}
+	a := &analyzer{folder: folder{sql}, resolver: resolver}
+	for _, s := range tree.Stmts {
+		a.statement(s.GetStmt())
+	}
+	if a.err != nil {
+		return nil, a.err
+	}
+	scans := make([]Scan, len(a.occurrences))
+	for i, o := range a.occurrences {
+		scans[i] = o.finish()
+	}
+	slices.SortFunc(scans, func(x, y Scan) int { return x.Start - y.Start })
+	return scans, nil
+}
+
+// Splice writes call(i, &scans[i]) in place of each table's name, adds the aliases that the text lacks and makes the cuts.
+// Everything else stays byte for byte, so the dialect survives; positions after a splice move by the difference in length.
+func Splice(sql string, scans []Scan, call func(i int, s *Scan) string) string {
+	type edit struct {
+		Span
+		text string
+	}
+	var edits []edit
+	for i := range scans {
+		s := &scans[i]
+		text := s.Prefix + call(i, s)
+		if s.AddAlias {
+			text += " AS " + quoteName(s.Alias)
+		}
+		edits = append(edits, edit{s.Span, text})
+		for _, c := range s.Cuts {
+			edits = append(edits, edit{c, ""})
+		}
+	}
+	slices.SortFunc(edits, func(x, y edit) int { return x.Start - y.Start })
+	var b strings.Builder
+	at := 0
+	for _, e := range edits {
+		if e.Start < at {
+			continue // the same place seen twice
+		}
+		b.WriteString(sql[at:e.Start])
+		b.WriteString(e.text)
+		at = e.End
+	}
+	b.WriteString(sql[at:])
+	return b.String()
+}
