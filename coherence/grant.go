@@ -110,7 +110,7 @@ func (g *Grant) Shrink(size int64) error {
 	if err := g.home.do(list); err != nil {
 		return err
 	}
-	r, err := g.home.shrink(g.gen, g.writer.Range(), size)
+	r, err := g.home.ShrinkGeneration(g.gen, size)
 	if err != nil {
 		return err
 	}
@@ -119,20 +119,27 @@ func (g *Grant) Shrink(size int64) error {
 	return nil
 }
 
-// shrink holds the lock over both the allocator and the core: between them the tail is free in one and taken in the
-// other, and a concurrent Grant that got it would be refused by C4.
-func (h *Home) shrink(gen Generation, r memregion.Range, size int64) (memregion.Range, error) {
+// ShrinkGeneration takes the report that gen's writer has flushed what lies beyond size bytes and needs it no more
+// (WriterCore.Shrink says what to flush). It returns what is left.
+//
+// It holds the lock over both the allocator and the core: between them the tail is free in one and taken in the other,
+// and a concurrent Grant that got it would be refused by C4.
+func (h *Home) ShrinkGeneration(gen Generation, size int64) (memregion.Range, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	view := h.mu.core.View(gen)
+	r := view.Range
 	if view.State != Granted {
 		return r, &StateError{Generation: gen, State: view.State, Event: EventShrunk}
+	}
+	if size <= 0 || size > r.Length {
+		return r, fmt.Errorf("%w: generation %d has %d bytes and cannot shrink to %d", ErrInput, gen, r.Length, size)
 	}
 	left, err := h.memory.Shrink(view.Owner, r, size)
 	if err != nil {
 		return r, err
 	}
-	if invariants.Enabled && left.Length < size {
+	if invariants.Enabled && (left.Length < size || left.Offset != r.Offset) {
 		panic(fmt.Sprintf("coherence: the allocator shrank %v to %v, which is less than %d bytes", r, left, size))
 	}
 	_, err = h.mu.core.Step(Event{Kind: EventShrunk, Generation: gen, Range: left})

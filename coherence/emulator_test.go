@@ -1,0 +1,213 @@
+package coherence_test
+
+import (
+	"math/rand/v2"
+
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// machine is memory that is not coherent between domains: every domain has a private copy of it, its cache. A store
+// stays in the copy until the line is written back, a load is answered from the copy while the line is there. It rests
+// on the assumption that doc.go states: a flush writes back modified lines only.
+type machine struct {
+	class  coherence.Class
+	line   int // bytes
+	memory []byte
+	home   *cpu
+	cpus   []*cpu
+	random *rand.Rand
+}
+
+// cpu is one domain's cache over the whole memory.
+type cpu struct {
+	machine *machine
+	name    coherence.Domain
+	view    []byte // what a load of a present line returns
+	present []bool
+	dirty   []bool
+	pending []int // lines whose flush was issued and is not done: flushes wait for nobody, fences wait for them
+}
+
+func newMachine(class coherence.Class, line, pages int, random *rand.Rand, names ...coherence.Domain) *machine {
+	m := &machine{class: class, line: line, memory: make([]byte, pages*memregion.PageSize), random: random}
+	for _, name := range names {
+		lines := (len(m.memory) + line - 1) / line
+		m.cpus = append(m.cpus, &cpu{machine: m, name: name, view: make([]byte, len(m.memory)), present: make([]bool, lines), dirty: make([]bool, lines)})
+	}
+	m.home = m.cpus[0]
+	return m
+}
+
+func (m *machine) span(line int) (from, to int) {
+	return line * m.line, min((line+1)*m.line, len(m.memory))
+}
+
+// fetch fills a line that is not there. On a home-snoop fabric the lender's cache answers before the memory does.
+func (c *cpu) fetch(line int) {
+	if c.present[line] {
+		return
+	}
+	from, to := c.machine.span(line)
+	source := c.machine.memory
+	if home := c.machine.home; c.machine.class == coherence.IncoherentHomeSnoop && c != home && home.present[line] {
+		source = home.view
+	}
+	copy(c.view[from:to], source[from:to])
+	c.present[line] = true
+}
+
+// writeBack stores a modified line into memory, past every other cache.
+func (c *cpu) writeBack(line int) {
+	if !c.dirty[line] {
+		return
+	}
+	from, to := c.machine.span(line)
+	copy(c.machine.memory[from:to], c.view[from:to])
+	c.dirty[line] = false
+}
+
+func (c *cpu) drop(line int) {
+	c.writeBack(line)
+	c.present[line] = false
+}
+
+// load returns bytes [from, to) of one line.
+func (c *cpu) load(from, to int) []byte {
+	c.fetch(from / c.machine.line)
+	return c.view[from:to]
+}
+
+// store writes data, which lies in one line.
+func (c *cpu) store(at int, data []byte) {
+	line := at / c.machine.line
+	c.fetch(line)
+	copy(c.view[at:], data)
+	c.dirty[line] = true
+}
+
+// flush issues flushes of whole lines; the adversary or a fence completes them.
+func (c *cpu) flush(from, to int) (lines int) {
+	if from >= to {
+		return 0
+	}
+	for line := from / c.machine.line; line <= (to-1)/c.machine.line; line++ {
+		c.pending = append(c.pending, line)
+		lines++
+	}
+	return lines
+}
+
+func (c *cpu) fence() {
+	for _, line := range c.pending {
+		c.drop(line)
+	}
+	c.pending = c.pending[:0]
+}
+
+// offsetOf tells where in the memory a slice of a view begins. Views are never sliced with a capacity.
+func (c *cpu) offsetOf(b []byte) int { return cap(c.view) - cap(b) }
+
+// adversary does what hardware may do at any time, at its worst: fetch lines nobody asked for, evict, write back
+// early, complete a flush.
+func (m *machine) adversary() {
+	for range m.random.IntN(6) {
+		c := m.cpus[m.random.IntN(len(m.cpus))]
+		line := m.random.IntN(len(c.present))
+		switch m.random.IntN(7) {
+		case 0, 1, 2:
+			c.fetch(line)
+		case 3:
+			c.drop(line)
+		case 4:
+			c.writeBack(line)
+		case 5:
+			for line := range c.present { // a stream prefetcher
+				c.fetch(line)
+			}
+		case 6:
+			if n := len(c.pending); n > 0 {
+				at := m.random.IntN(n)
+				c.drop(c.pending[at])
+				c.pending = append(c.pending[:at], c.pending[at+1:]...)
+			}
+		}
+	}
+}
+
+// recyclingMemory is the lender's allocator over a machine: it hands out the page that was freed last, and whoever
+// asks gets pages that the lender's kernel has just zeroed, dirty in the lender's cache.
+type recyclingMemory struct {
+	home *cpu
+	free []int64 // pages
+	live map[int64]string
+}
+
+func newRecyclingMemory(home *cpu) *recyclingMemory {
+	m := &recyclingMemory{home: home, live: map[int64]string{}}
+	for page := len(home.view)/memregion.PageSize - 1; page >= 0; page-- {
+		m.free = append(m.free, int64(page))
+	}
+	return m
+}
+
+// Allocate gives out one page, or two if they lie together.
+func (m *recyclingMemory) Allocate(owner string, size int64) (memregion.Range, error) {
+	pages := pageRound(size) / memregion.PageSize
+	for i := len(m.free) - 1; i >= 0; i-- {
+		first := m.free[i]
+		if pages == 2 && !m.isFree(first+1) {
+			continue
+		}
+		r := memregion.Range{Offset: first * memregion.PageSize, Length: pages * memregion.PageSize}
+		for p := range pages {
+			m.take(first+p, owner)
+		}
+		m.zero(r)
+		return r, nil
+	}
+	return memregion.Range{}, errFull
+}
+
+func (m *recyclingMemory) zero(r memregion.Range) {
+	zeroes := make([]byte, m.home.machine.line)
+	for at := int(r.Offset); at < int(r.End()); {
+		_, to := m.home.machine.span(at / m.home.machine.line)
+		to = min(to, int(r.End()))
+		m.home.store(at, zeroes[:to-at])
+		at = to
+	}
+}
+
+func (m *recyclingMemory) isFree(page int64) bool {
+	for _, p := range m.free {
+		if p == page {
+			return true
+		}
+	}
+	return false
+}
+
+func (m *recyclingMemory) take(page int64, owner string) {
+	for i, p := range m.free {
+		if p == page {
+			m.free = append(m.free[:i], m.free[i+1:]...)
+		}
+	}
+	m.live[page] = owner
+}
+
+func (m *recyclingMemory) Shrink(owner string, r memregion.Range, size int64) (memregion.Range, error) {
+	left := memregion.Range{Offset: r.Offset, Length: pageRound(size)}
+	return left, m.Free(owner, memregion.Range{Offset: left.End(), Length: r.Length - left.Length})
+}
+
+func (m *recyclingMemory) Free(_ string, r memregion.Range) error {
+	for page := r.Offset / memregion.PageSize; page < r.End()/memregion.PageSize; page++ {
+		delete(m.live, page)
+		m.free = append(m.free, page)
+	}
+	return nil
+}
+
+func (m *recyclingMemory) Bytes(r memregion.Range) []byte { return m.home.view[r.Offset:r.End()] }

@@ -1,0 +1,371 @@
+package coherence_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// simulation runs the real Home, WriterCore and Reader over a machine. Every node has its own scripts; a seeded
+// scheduler switches between them at every line stored, loaded or flushed and at every message, and the adversary acts
+// in between. One global script would miss interleavings (DESIGN §5).
+type simulation struct {
+	*machine
+	lender    *coherence.Home
+	allocator *recyclingMemory
+	mutation  mutation
+	readers   []*coherence.Reader // by cpu
+	published []publishedExtent
+	holders   map[coherence.Generation]*cpu // writers between hand-over and the end of their clean
+	current   *script
+	writing   int   // writers that are not done
+	scans     int   // complete scans by readers
+	wrong     error // the first wrong value that a reader returned
+	broken    error // the first broken invariant, or a call that should not have failed
+}
+
+type publishedExtent struct {
+	generation coherence.Generation
+	memory     memregion.Range
+}
+
+// script is one node's program, stopped at its last yield.
+type script struct {
+	phase  phase
+	resume func() (struct{}, bool)
+	stop   func()
+	pause  func()
+}
+
+// phase says on whose behalf a script flushes, so that a mutation can leave it out.
+type phase string
+
+const (
+	prepare   phase = "prepare"
+	clean     phase = "clean"
+	homeClean phase = "home clean"
+	acquire   phase = "acquire"
+	abort     phase = "abort"
+	shrink    phase = "shrink"
+)
+
+// lines is what a domain's code sees of its CPU: real flushes, unless the mutation spoils them.
+type lines struct {
+	simulation *simulation
+	cpu        *cpu
+}
+
+func (l lines) Flush(b []byte) int {
+	l.simulation.yield()
+	from := l.cpu.offsetOf(b)
+	from, to := l.simulation.mutation.flush(l.simulation, from, from+len(b))
+	return l.cpu.flush(from, to)
+}
+
+func (l lines) FenceStore() { l.simulation.yield() }
+
+func (l lines) FenceFull() {
+	l.simulation.yield()
+	if !l.simulation.mutation.dropFence(l.simulation.current.phase) {
+		l.cpu.fence()
+	}
+	l.simulation.yield()
+}
+
+func newSimulation(class coherence.Class, line int, seed uint64, mutation mutation) *simulation {
+	random := rand.New(rand.NewPCG(seed, 0))
+	s := &simulation{
+		machine:  newMachine(class, line, 4, random, "home", "alpha", "beta"),
+		mutation: mutation, holders: map[coherence.Generation]*cpu{},
+	}
+	s.allocator = newRecyclingMemory(s.home)
+	var err error
+	s.lender, err = coherence.NewHome(coherence.HomeConfig{
+		Region: 1, Memory: s.allocator, Lines: lines{s, s.home}, Domain: "home", Class: class, Capacity: int64(len(s.memory)),
+	})
+	if err != nil {
+		panic(err)
+	}
+	for _, c := range s.cpus {
+		s.readers = append(s.readers, coherence.NewReader(class, lines{s, c}, nil))
+	}
+	return s
+}
+
+// run plays the scripts to their end and returns the first wrong value that a reader returned.
+func (s *simulation) run(rounds int) error {
+	var scripts []*script
+	s.writing = len(s.cpus)
+	for i, c := range s.cpus {
+		scripts = append(scripts, s.script(func() { s.write(c, rounds) }), s.script(func() { s.read(c, s.readers[i]) }))
+	}
+	defer func() {
+		for _, one := range scripts {
+			one.stop()
+		}
+	}()
+	for len(scripts) > 0 && s.wrong == nil && s.broken == nil {
+		at := s.random.IntN(len(scripts))
+		s.current = scripts[at]
+		if _, more := s.current.resume(); !more {
+			scripts = slices.Delete(scripts, at, at+1)
+		}
+		s.adversary()
+		s.check()
+	}
+	return s.wrong
+}
+
+// stopped unwinds a script that is not played to its end.
+var errStopped = errors.New("stopped")
+
+func (s *simulation) script(body func()) *script {
+	one := &script{}
+	one.resume, one.stop = iter.Pull(func(yield func(struct{}) bool) {
+		defer func() {
+			if r := recover(); r != nil && r != any(errStopped) {
+				panic(r)
+			}
+		}()
+		one.yieldTo(yield)
+		body()
+	})
+	return one
+}
+
+// yields maps a running script to its way out; only the script that runs uses it.
+func (one *script) yieldTo(yield func(struct{}) bool) {
+	one.pause = func() {
+		if !yield(struct{}{}) {
+			panic(errStopped)
+		}
+	}
+}
+
+func (s *simulation) yield() { s.current.pause() }
+
+// in runs f as one phase of the current script.
+func (s *simulation) in(p phase, f func() error) error {
+	script := s.current
+	script.phase = p
+	err := f()
+	script.phase = ""
+	return err
+}
+
+// value is the line-independent content of a generation: no two that live near each other agree in any byte.
+func value(g coherence.Generation, from, to int) []byte {
+	b := make([]byte, to-from)
+	for i := range b {
+		b[i] = byte(37*int(g) + 11*(from+i) + 1)
+	}
+	return b
+}
+
+// write is the script of a writer in c's domain: grant after grant, some given back.
+func (s *simulation) write(c *cpu, rounds int) {
+	for range rounds {
+		for !s.writeOne(c) && s.broken == nil {
+			s.retireOne()
+			s.yield()
+		}
+	}
+	s.writing--
+}
+
+// writeOne writes one generation; false if the region is full.
+func (s *simulation) writeOne(c *cpu) bool {
+	var grant *coherence.Grant
+	err := s.in(prepare, func() (err error) {
+		size := int64(memregion.PageSize) * int64(1+s.random.IntN(4)/3)
+		grant, err = s.lender.Grant("t", c.name, size)
+		return err
+	})
+	if errors.Is(err, errFull) {
+		return false
+	}
+	s.must(err)
+	g := grant.Generation()
+	s.holders[g] = c
+	writer := coherence.NewWriterCore(s.class, g, grant.Range())
+	s.mutation.granted(s, grant.Range())
+	if s.random.IntN(4) == 0 {
+		s.storeAll(c, g, writer.Range(), s.random.IntN(8)) // some lines only
+		s.giveBack(c, grant, &writer)
+		delete(s.holders, g)
+		return true
+	}
+	s.storeAll(c, g, writer.Range(), 1<<30)
+	if writer.Range().Length > memregion.PageSize {
+		s.must(s.in(shrink, func() error { return s.shrink(c, grant, &writer) }))
+	}
+	s.finish(c, grant, &writer)
+	return true
+}
+
+func (s *simulation) shrink(c *cpu, grant *coherence.Grant, writer *coherence.WriterCore) error {
+	if c == s.home {
+		return grant.Shrink(memregion.PageSize)
+	}
+	list, err := writer.Shrink(memregion.PageSize)
+	s.must(err)
+	s.do(c, list)
+	s.yield() // the message travels
+	left, err := s.lender.ShrinkGeneration(grant.Generation(), memregion.PageSize)
+	writer.Shrunk(left)
+	return err
+}
+
+// finish does clean, home clean, seal and publish.
+func (s *simulation) finish(c *cpu, grant *coherence.Grant, writer *coherence.WriterCore) {
+	g, memory := grant.Generation(), s.lender.Generation(grant.Generation()).Range
+	s.mutation.beforeClean(s, memory)
+	if c == s.home {
+		s.must(s.in(clean, grant.Clean))
+	} else {
+		list, err := writer.Clean()
+		s.must(err)
+		s.must(s.in(clean, func() error { s.do(c, list); return nil }))
+		s.yield() // the message travels
+		s.must(s.in(homeClean, func() error { return s.lender.Cleaned(g) }))
+	}
+	delete(s.holders, g)
+	s.must(grant.Seal(coherence.Seal{Length: memory.Length}))
+	s.yield()
+	s.must(s.lender.Publish(g))
+	s.published = append(s.published, publishedExtent{g, memory})
+	s.yield()
+	s.mutation.afterPublish(s, c, memory)
+}
+
+func (s *simulation) giveBack(c *cpu, grant *coherence.Grant, writer *coherence.WriterCore) {
+	if c == s.home {
+		s.must(s.in(abort, grant.Abort))
+		return
+	}
+	list, err := writer.Abort()
+	s.must(err)
+	s.must(s.lender.AbortGeneration(grant.Generation()))
+	s.must(s.in(abort, func() error { s.do(c, list); return nil }))
+	s.yield()
+	s.must(s.lender.Cleaned(grant.Generation()))
+}
+
+// do is the driver of a writer in another domain.
+func (s *simulation) do(c *cpu, list []coherence.Action) {
+	l := lines{s, c}
+	for _, a := range list {
+		switch {
+		case !a.Paid:
+		case a.Kind == coherence.ActionFenceStore:
+			l.FenceStore()
+		case a.Kind == coherence.ActionFlush:
+			l.Flush(c.view[a.Range.Offset:a.Range.End()])
+		case a.Kind == coherence.ActionFenceFull:
+			l.FenceFull()
+		}
+	}
+}
+
+// storeAll stores every byte of a generation, line by line, or the first few lines.
+func (s *simulation) storeAll(c *cpu, g coherence.Generation, r memregion.Range, lines int) {
+	for at := int(r.Offset); at < int(r.End()) && lines > 0; lines-- {
+		_, to := s.span(at / s.line)
+		to = min(to, int(r.End()))
+		c.store(at, value(g, at, to))
+		at = to
+		s.yield()
+	}
+}
+
+// retireOne makes room: the oldest table version goes.
+func (s *simulation) retireOne() {
+	if len(s.published) == 0 {
+		return
+	}
+	g := s.published[0].generation
+	s.published = s.published[1:]
+	s.must(s.lender.Retire(g))
+}
+
+// read is the script of a reader in c's domain: it reads as long as somebody writes.
+func (s *simulation) read(c *cpu, reader *coherence.Reader) {
+	for s.writing > 0 {
+		s.yield()
+		if len(s.published) == 0 {
+			continue
+		}
+		x := s.published[s.random.IntN(len(s.published))]
+		gens := []coherence.Generation{x.generation}
+		s.must(s.lender.Pin(c.name, gens))
+		s.yield() // the descriptor travels
+		key := s.mutation.remember(x)
+		s.must(s.in(acquire, func() error {
+			return reader.Acquire(context.Background(), 1, key, c.view[x.memory.Offset:x.memory.End()], nil)
+		}))
+		early := s.mutation.releaseEarly()
+		if early {
+			s.must(s.lender.Unpin(c.name, gens))
+		}
+		for range 1 + s.random.IntN(2) {
+			s.scan(c, x)
+		}
+		if s.random.IntN(2) == 0 && key == x.generation {
+			reader.Release(1, key)
+		}
+		if !early {
+			s.must(s.lender.Unpin(c.name, gens))
+		}
+	}
+}
+
+// scan loads every line of a generation: C1.
+func (s *simulation) scan(c *cpu, x publishedExtent) {
+	for at := int(x.memory.Offset); at < int(x.memory.End()) && s.wrong == nil; {
+		_, to := s.span(at / s.line)
+		to = min(to, int(x.memory.End()))
+		if got, want := c.load(at, to), value(x.generation, at, to); !bytes.Equal(got, want) {
+			s.wrong = fmt.Errorf("C1: domain %s loads generation %d at %#x and gets %#x…, not %#x…", c.name, x.generation, at, got[:8], want[:8])
+		}
+		at = to
+		s.yield()
+	}
+	s.scans++
+}
+
+// check looks at what no reader has to see for it to be broken: C2 and C3.
+func (s *simulation) check() {
+	if s.mutation.name != "" || s.broken != nil {
+		return // a mutation must be seen as a wrong value, nothing less
+	}
+	for _, x := range s.published {
+		from, to := int(x.memory.Offset), int(x.memory.End())
+		if !bytes.Equal(s.memory[from:to], value(x.generation, from, to)) {
+			s.broken = fmt.Errorf("C2: memory does not hold published generation %d", x.generation)
+		}
+	}
+	for g, holder := range s.holders {
+		r := s.lender.Generation(g).Range
+		for _, c := range s.cpus {
+			for line := int(r.Offset) / s.line; c != holder && line < int(r.End())/s.line; line++ {
+				if c.dirty[line] {
+					s.broken = fmt.Errorf("C3: line %d of generation %d is dirty in %s", line, g, c.name)
+				}
+			}
+		}
+	}
+}
+
+func (s *simulation) must(err error) {
+	if err != nil && s.broken == nil {
+		s.broken = err
+		panic(errStopped)
+	}
+}
