@@ -1,11 +1,18 @@
 package memregion_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+	"pgregory.net/rapid"
 
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -20,33 +27,488 @@ func fileSpec(t testing.TB, capacity int64) memregion.Spec {
 	return memregion.Spec{ID: 7, Base: base, Capacity: capacity, Fabric: memregion.FabricFile, Path: filepath.Join(t.TempDir(), "region")}
 }
 
+// shmSpec plans a region in shared memory, or skips.
+func shmSpec(t testing.TB, capacity int64) memregion.Spec {
+	t.Helper()
+	directory, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
+	if err != nil {
+		t.Skipf("this machine has no usable /dev/shm: %v", err)
+	}
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(directory)) })
+	spec := fileSpec(t, capacity)
+	spec.Fabric, spec.Path = memregion.FabricShm, filepath.Join(directory, "region")
+	spec.BootID, err = memregion.BootID()
+	require.NoError(t, err)
+	return spec
+}
+
+// lend makes a lender that is checked and closed at the end of the test.
 func lend(t testing.TB, spec memregion.Spec, opts memregion.LendOptions) *memregion.Lent {
 	t.Helper()
 	l, err := memregion.Lend(context.Background(), spec, opts)
 	require.NoError(t, err)
-	t.Cleanup(func() {
-		require.NoError(t, l.Close())
-	})
+	t.Cleanup(func() { finish(t, l) })
 	return l
 }
 
-func TestLendAllocateBorrowRead(t *testing.T) {
-	spec := fileSpec(t, 64*mebibyte)
-	l := lend(t, spec, memregion.LendOptions{GrowthStep: mebibyte})
-	r, err := l.Allocate("t", 10000)
-	require.NoError(t, err)
-	require.EqualValues(t, 12288, r.Length)
-	copy(l.Bytes(r), "hello")
-	require.NoError(t, l.Sync(r))
+func finish(t testing.TB, l *memregion.Lent) {
+	require.NoError(t, l.Verify())
+	require.NoError(t, l.Close())
+}
 
-	v, err := memregion.Borrow(spec)
+func allocate(t testing.TB, l *memregion.Lent, size int64) memregion.Range {
+	t.Helper()
+	r, err := l.Allocate("t", size)
 	require.NoError(t, err)
-	require.True(t, v.Relocated(), "the lender has the address in this process")
-	b, err := v.Bytes(r)
+	return r
+}
+
+// fill writes a pattern that depends on the seed and on the place.
+func fill(memory []byte, seed byte) {
+	for i := 0; i < len(memory); i += 61 {
+		memory[i] = seed + byte(i)
+	}
+}
+
+func requireFilled(t require.TestingT, memory []byte, seed byte) {
+	for i := 0; i < len(memory); i += 61 {
+		if memory[i] != seed+byte(i) {
+			require.Equal(t, seed+byte(i), memory[i], "byte %d", i)
+		}
+	}
+}
+
+func TestLendAllocateBorrowRead(t *testing.T) {
+	for name, plan := range map[string]func(testing.TB, int64) memregion.Spec{"file": fileSpec, "shm": shmSpec} {
+		t.Run(name, func(t *testing.T) {
+			spec := plan(t, 64*mebibyte)
+			l := lend(t, spec, memregion.LendOptions{GrowthStep: mebibyte})
+			require.Equal(t, spec, l.Spec())
+			r := allocate(t, l, 10000)
+			require.EqualValues(t, 12288, r.Length, "rounded up to pages")
+			fill(l.Bytes(r), 3)
+			require.NoError(t, l.Sync(r))
+
+			v, err := memregion.Borrow(spec)
+			require.NoError(t, err)
+			memory, err := v.Bytes(r)
+			require.NoError(t, err)
+			requireFilled(t, memory, 3)
+			require.NoError(t, v.Close())
+
+			memory, err = l.View().Bytes(r)
+			require.NoError(t, err)
+			requireFilled(t, memory, 3)
+			require.NoError(t, l.View().Close(), "does not unmap the lender")
+			requireFilled(t, l.Bytes(r), 3)
+			info, err := os.Stat(spec.Path)
+			require.NoError(t, err)
+			require.Equal(t, os.FileMode(0o600), info.Mode())
+			require.NoError(t, l.Free("t", r))
+		})
+	}
+}
+
+func TestLendRefuses(t *testing.T) {
+	good := fileSpec(t, 4*mebibyte)
+	for name, damage := range map[string]func(*memregion.Spec){
+		"base not aligned":       func(s *memregion.Spec) { s.Base += page },
+		"base too low":           func(s *memregion.Spec) { s.Base = memregion.Granule },
+		"base too high":          func(s *memregion.Spec) { s.Base = windowEnd },
+		"capacity zero":          func(s *memregion.Spec) { s.Capacity = 0 },
+		"capacity negative":      func(s *memregion.Spec) { s.Capacity = -page },
+		"capacity not pages":     func(s *memregion.Spec) { s.Capacity++ },
+		"capacity leaves window": func(s *memregion.Spec) { s.Capacity = 1 << 62 },
+		"fabric unknown":         func(s *memregion.Spec) { s.Fabric = "smoke" },
+		"path empty":             func(s *memregion.Spec) { s.Path = "" },
+		"path with zero byte":    func(s *memregion.Spec) { s.Path = "a\x00b" },
+	} {
+		t.Run(name, func(t *testing.T) {
+			spec := good
+			damage(&spec)
+			_, err := memregion.Lend(context.Background(), spec, memregion.LendOptions{})
+			require.ErrorIs(t, err, memregion.ErrBadSpec)
+			_, err = memregion.Adopt(context.Background(), spec, nil, memregion.LendOptions{})
+			require.ErrorIs(t, err, memregion.ErrBadSpec)
+			_, err = memregion.Borrow(spec)
+			require.ErrorIs(t, err, memregion.ErrBadSpec)
+		})
+	}
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	_, err := memregion.Lend(cancelled, good, memregion.LendOptions{})
+	require.ErrorIs(t, err, context.Canceled)
+	require.NoFileExists(t, good.Path)
+}
+
+func TestLendRefusesRegionLargerThanFabric(t *testing.T) {
+	spec := shmSpec(t, 1<<44)
+	_, err := memregion.Lend(context.Background(), spec, memregion.LendOptions{})
+	if err == nil {
+		t.Skip("this /dev/shm has no limit")
+	}
+	require.ErrorIs(t, err, memregion.ErrRegionTooLarge)
+	require.ErrorContains(t, err, "region of 16 TiB does not fit "+filepath.Dir(spec.Path))
+	require.NoFileExists(t, spec.Path)
+}
+
+// TestOneLender attacks M7: a second lender, of either kind, is refused while the first lives and not after.
+func TestOneLender(t *testing.T) {
+	spec := fileSpec(t, 4*mebibyte)
+	l, err := memregion.Lend(context.Background(), spec, memregion.LendOptions{})
 	require.NoError(t, err)
-	require.Equal(t, "hello", string(b[:5]))
-	require.NoError(t, v.Close())
+	_, err = memregion.Lend(context.Background(), spec, memregion.LendOptions{})
+	require.ErrorIs(t, err, memregion.ErrExists)
+	_, err = memregion.Adopt(context.Background(), spec, nil, memregion.LendOptions{})
+	require.ErrorIs(t, err, memregion.ErrLentElsewhere)
+	finish(t, l)
+	l, err = memregion.Adopt(context.Background(), spec, nil, memregion.LendOptions{})
+	require.NoError(t, err)
+	finish(t, l)
+}
+
+// TestAddressTaken attacks M8: a mapping in the way is named, not replaced, and no file is left.
+func TestAddressTaken(t *testing.T) {
+	spec := fileSpec(t, 8*mebibyte)
+	first := lend(t, spec, memregion.LendOptions{})
+	r := allocate(t, first, page)
+	fill(first.Bytes(r), 1)
+	second := spec
+	second.Path += ".second"
+	_, err := memregion.Lend(context.Background(), second, memregion.LendOptions{})
+	require.ErrorIs(t, err, memregion.ErrAddressTaken)
+	require.ErrorContains(t, err, fmt.Sprintf("%#x–%#x", spec.Base, spec.Base+memregion.Addr(spec.Capacity)))
+	require.ErrorContains(t, err, spec.Path+" at ")
+	require.NoFileExists(t, second.Path)
+	requireFilled(t, first.Bytes(r), 1)
+}
+
+func TestQuota(t *testing.T) {
+	l := lend(t, fileSpec(t, 16*mebibyte), memregion.LendOptions{Quotas: map[string]int64{"t": 2 * mebibyte}})
+	r := allocate(t, l, 2*mebibyte)
+	_, err := l.Allocate("t", 1)
+	require.ErrorIs(t, err, memregion.ErrQuota)
+	other, err := l.Allocate("other", 4*mebibyte)
+	require.NoError(t, err)
+	require.ErrorIs(t, l.Free("other", r), memregion.ErrNotOwner)
+	require.ErrorIs(t, l.Free("t", memregion.Range{Offset: r.Offset, Length: page}), memregion.ErrNotAllocated)
+	l.SetQuota("t", 3*mebibyte)
+	allocate(t, l, mebibyte)
+	require.Equal(t, map[string]int64{"t": 3 * mebibyte, "other": 4 * mebibyte}, l.Stats().Owners)
+	require.NoError(t, l.Free("other", other))
+}
+
+// TestFreedMemoryGoesBack attacks M10, seen with the file system's own eyes.
+func TestFreedMemoryGoesBack(t *testing.T) {
+	for name, plan := range map[string]func(testing.TB, int64) memregion.Spec{"file": fileSpec, "shm": shmSpec} {
+		t.Run(name, func(t *testing.T) {
+			l := lend(t, plan(t, 64*mebibyte), memregion.LendOptions{GrowthStep: mebibyte, RecycleLimit: 4 * mebibyte})
+			require.Zero(t, l.Stats().FileAllocated, "an idle region holds nothing")
+			var ranges []memregion.Range
+			for range 16 {
+				r := allocate(t, l, mebibyte)
+				fill(l.Bytes(r), 9)
+				ranges = append(ranges, r)
+			}
+			require.EqualValues(t, 16*mebibyte, l.Stats().Backed)
+			require.GreaterOrEqual(t, l.Stats().FileAllocated, int64(16*mebibyte))
+			for _, r := range ranges {
+				require.NoError(t, l.Free("t", r))
+				require.LessOrEqual(t, l.Stats().Idle, int64(4*mebibyte))
+			}
+			require.LessOrEqual(t, l.Stats().FileAllocated, int64(4*mebibyte)+64<<10)
+			require.Positive(t, l.Stats().Idle, "some is kept for recycling")
+			require.NoError(t, l.Trim())
+			require.LessOrEqual(t, l.Stats().FileAllocated, int64(64<<10))
+
+			r := allocate(t, l, 2*mebibyte) // punched pages are reserved again (M5)
+			require.GreaterOrEqual(t, l.Stats().FileAllocated, int64(2*mebibyte))
+			require.NoError(t, l.Free("t", r))
+		})
+	}
+}
+
+func TestShrinkGivesBack(t *testing.T) {
+	l := lend(t, fileSpec(t, 16*mebibyte), memregion.LendOptions{GrowthStep: page, RecycleLimit: -1})
+	r := allocate(t, l, 4*mebibyte)
+	fill(l.Bytes(r), 5)
+	kept, err := l.Shrink("t", r, mebibyte)
+	require.NoError(t, err)
+	requireFilled(t, l.Bytes(kept), 5)
+	require.EqualValues(t, mebibyte, l.Stats().Backed, "the rest is punched at once without a recycle limit")
+	require.ErrorIs(t, l.Free("t", r), memregion.ErrNotAllocated)
+	_, err = l.Shrink("other", kept, page)
+	require.ErrorIs(t, err, memregion.ErrNotOwner)
+	require.NoError(t, l.Free("t", kept))
+	require.Zero(t, l.Stats().Backed)
+}
+
+// TestSmallTmpfsFull is the real thing for M5 and M6: the fabric runs full at allocation, not at the first store.
+func TestSmallTmpfsFull(t *testing.T) {
+	directory := t.TempDir()
+	if err := unix.Mount("tmpfs", directory, "tmpfs", 0, "size=8m"); err != nil {
+		t.Skipf("needs the right to mount a small tmpfs (TestFabricFull simulates one): %v", err)
+	}
+	t.Cleanup(func() { require.NoError(t, unix.Unmount(directory, unix.MNT_DETACH)) })
+	spec := fileSpec(t, 8*mebibyte)
+	spec.Fabric, spec.Path = memregion.FabricShm, filepath.Join(directory, "region")
+	l := lend(t, spec, memregion.LendOptions{GrowthStep: 4 * mebibyte})
+	require.NoError(t, os.WriteFile(filepath.Join(directory, "neighbour"), make([]byte, 3*mebibyte), 0o600))
+	r := allocate(t, l, 4*mebibyte)
+	second := allocate(t, l, mebibyte/2) // a whole step does not fit any more, the extent does
+	_, err := l.Allocate("t", mebibyte)
+	requireFabricFull(t, err, spec)
+	fill(l.Bytes(r), 1)
+	fill(l.Bytes(second), 2)
 	require.NoError(t, l.Verify())
+	require.NoError(t, os.Remove(filepath.Join(directory, "neighbour")))
+	third := allocate(t, l, mebibyte)
+	fill(l.Bytes(third), 3)
+	requireFilled(t, l.Bytes(r), 1)
+	requireFilled(t, l.Bytes(second), 2)
+}
+
+func requireFabricFull(t testing.TB, err error, spec memregion.Spec) {
+	t.Helper()
+	require.ErrorIs(t, err, memregion.ErrRegionFull)
+	require.ErrorContains(t, err, string(spec.Fabric))
+	require.ErrorContains(t, err, spec.Path)
+	var state interface{ SQLState() string }
+	require.ErrorAs(t, err, &state)
+	require.Equal(t, "53200", state.SQLState())
+}
+
+// TestFabricFull: a full fabric refuses steps and extents; nothing leaks, and idle memory elsewhere in the region is used up first.
+func TestFabricFull(t *testing.T) {
+	spec := fileSpec(t, 32*mebibyte)
+	l := lend(t, spec, memregion.LendOptions{GrowthStep: 4 * mebibyte})
+	room := int64(6 * mebibyte)
+	memregion.InjectFaults(l, memregion.Faults{
+		Reserve: func(r memregion.Range, real func(memregion.Range) error) error {
+			if l := r.Length; l > room {
+				// Half of it is reserved before the file system gives up, as ext4 does it.
+				return errors.Join(real(memregion.Range{Offset: r.Offset, Length: l / 2}), unix.ENOSPC)
+			}
+			room -= r.Length
+			return real(r)
+		},
+		Punch: func(r memregion.Range, real func(memregion.Range) error) error { return real(r) },
+	})
+	small := allocate(t, l, page) // takes a step of 4 MiB, 2 MiB are left
+	before := l.Stats()
+	_, err := l.Allocate("t", 8*mebibyte)
+	requireFabricFull(t, err, spec)
+	after := l.Stats()
+	require.Equal(t, before.AllocatorStats, after.AllocatorStats)
+	require.EqualValues(t, page, after.Backed, "idle memory was given back to a full fabric")
+	require.LessOrEqual(t, after.FileAllocated, int64(page)+64<<10, "what was half reserved is given back")
+	require.NoError(t, l.Verify())
+	room = 8*mebibyte - page
+	allocate(t, l, 8*mebibyte-page)
+	require.NoError(t, l.Free("t", small))
+}
+
+// TestPunchRefused: a file system that cannot punch costs memory, not correctness.
+func TestPunchRefused(t *testing.T) {
+	l := lend(t, fileSpec(t, 16*mebibyte), memregion.LendOptions{GrowthStep: mebibyte, RecycleLimit: mebibyte})
+	memregion.InjectFaults(l, memregion.Faults{
+		Punch: func(memregion.Range, func(memregion.Range) error) error { return unix.EOPNOTSUPP },
+	})
+	r := allocate(t, l, 4*mebibyte)
 	require.NoError(t, l.Free("t", r))
-	require.NoError(t, l.Verify())
+	require.EqualValues(t, 4*mebibyte, l.Stats().Idle)
+	require.Positive(t, l.Stats().PunchFailures)
+	require.ErrorIs(t, l.Trim(), unix.EOPNOTSUPP)
+	require.Equal(t, r, allocate(t, l, 4*mebibyte), "recycled")
+}
+
+func TestReserveUnsupported(t *testing.T) {
+	l := lend(t, fileSpec(t, 16*mebibyte), memregion.LendOptions{})
+	memregion.InjectFaults(l, memregion.Faults{
+		Reserve: func(memregion.Range, func(memregion.Range) error) error { return unix.EOPNOTSUPP },
+	})
+	_, err := l.Allocate("t", page)
+	require.ErrorIs(t, err, memregion.ErrUnsupported)
+	require.NotErrorIs(t, err, memregion.ErrRegionFull)
+	require.Zero(t, l.Stats().Extents)
+}
+
+func TestPrefault(t *testing.T) {
+	var seen []int64
+	opts := memregion.LendOptions{GrowthStep: page, Progress: func(done, total int64) {
+		require.EqualValues(t, 40*mebibyte, total)
+		seen = append(seen, done)
+	}}
+	l := lend(t, shmSpec(t, 64*mebibyte), opts)
+	r := allocate(t, l, 40*mebibyte)
+	fill(l.Bytes(r), 4)
+	require.NoError(t, l.Prefault(context.Background(), r))
+	require.Equal(t, []int64{16 * mebibyte, 32 * mebibyte, 40 * mebibyte}, seen)
+	requireFilled(t, l.Bytes(r), 4)
+	require.NoError(t, l.Protect(r))
+	require.NoError(t, l.Prefault(context.Background(), r), "read-only pages, too")
+	require.NoError(t, l.View().Prefault(context.Background(), r))
+
+	require.ErrorIs(t, l.Prefault(context.Background(), memregion.Range{Offset: r.End(), Length: page}), memregion.ErrNotAllocated)
+	require.ErrorIs(t, l.Prefault(context.Background(), memregion.Range{Offset: -1, Length: page}), memregion.ErrOutOfRange)
+	cancelled, cancel := context.WithCancel(context.Background())
+	cancel()
+	require.ErrorIs(t, l.Prefault(cancelled, r), context.Canceled)
+}
+
+func TestHugePagesAreAskedFor(t *testing.T) {
+	l := lend(t, shmSpec(t, 64*mebibyte), memregion.LendOptions{HugePages: true})
+	require.True(t, l.Stats().HugePagesRequested)
+	fill(l.Bytes(allocate(t, l, 4*mebibyte)), 1) // whatever the kernel said, memory works
+}
+
+func TestClosedLender(t *testing.T) {
+	l := lend(t, fileSpec(t, 4*mebibyte), memregion.LendOptions{})
+	r := allocate(t, l, page)
+	view := l.View()
+	require.NoError(t, l.Close())
+	require.NoError(t, l.Close())
+	_, err := l.Allocate("t", page)
+	for _, err := range []error{
+		err, l.Free("t", r), l.Trim(), l.Remove(), l.Sync(r), l.Protect(r), l.Unprotect(r), l.Prefault(context.Background(), r), view.Check(r),
+	} {
+		require.ErrorIs(t, err, memregion.ErrClosed)
+	}
+	_, err = l.Shrink("t", r, 1)
+	require.ErrorIs(t, err, memregion.ErrClosed)
+	_, err = view.Bytes(r)
+	require.ErrorIs(t, err, memregion.ErrClosed)
+	require.Panics(t, func() { l.Bytes(r) })
+	require.Panics(t, func() { l.Bytes(memregion.Range{Offset: 1 << 40, Length: 1}) })
+}
+
+func TestRemoveLeavesForeignFileAlone(t *testing.T) {
+	spec := fileSpec(t, 4*mebibyte)
+	l, err := memregion.Lend(context.Background(), spec, memregion.LendOptions{})
+	require.NoError(t, err)
+	require.NoError(t, os.Remove(spec.Path))
+	require.NoError(t, os.WriteFile(spec.Path, []byte("foreign"), 0o600))
+	require.NoError(t, l.Remove())
+	require.FileExists(t, spec.Path)
+}
+
+// TestConcurrentOwners: extents of several goroutines never share a byte (M1). The race detector is blind here, the patterns are not.
+func TestConcurrentOwners(t *testing.T) {
+	l := lend(t, fileSpec(t, 64*mebibyte), memregion.LendOptions{GrowthStep: mebibyte, RecycleLimit: 2 * mebibyte})
+	var group sync.WaitGroup
+	failures := make(chan error, 8)
+	for worker := range byte(8) {
+		group.Go(func() { failures <- churn(l, worker) })
+	}
+	group.Wait()
+	close(failures)
+	for err := range failures {
+		require.NoError(t, err)
+	}
+	require.Zero(t, l.Stats().Extents)
+}
+
+func churn(l *memregion.Lent, worker byte) error {
+	owner := fmt.Sprint("worker ", worker)
+	for round := range 200 {
+		r, err := l.Allocate(owner, int64(1+round*977%300_000))
+		if err != nil {
+			return err
+		}
+		memory := l.Bytes(r)
+		want := bytes.Repeat([]byte{worker + 1}, len(memory))
+		copy(memory, want)
+		if round%3 == 0 {
+			if r, err = l.Shrink(owner, r, r.Length/2+1); err != nil {
+				return err
+			}
+		}
+		if round%5 == 0 {
+			if err := errors.Join(l.Protect(r), l.Trim()); err != nil {
+				return err
+			}
+		}
+		if !bytes.Equal(l.Bytes(r), want[:r.Length]) {
+			return fmt.Errorf("M1: foreign bytes in %v of %s", r, owner)
+		}
+		if err := l.Free(owner, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestLentHistory runs random histories, with a fabric that is full now and then and restarts in between, and looks at the bytes: what is
+// live keeps its content (M1, M5), what was refused changes nothing (M6), and restarts lose nothing.
+func TestLentHistory(t *testing.T) {
+	spec := fileSpec(t, 8*mebibyte)
+	opts := memregion.LendOptions{GrowthStep: 256 << 10, RecycleLimit: mebibyte}
+	rapid.Check(t, func(t *rapid.T) {
+		l, err := memregion.Lend(context.Background(), spec, opts)
+		require.NoError(t, err)
+		live := map[memregion.Range]byte{}
+		full, seed := false, byte(0)
+		inject := func() {
+			memregion.InjectFaults(l, memregion.Faults{Reserve: func(r memregion.Range, real func(memregion.Range) error) error {
+				if full {
+					return unix.ENOSPC
+				}
+				return real(r)
+			}})
+		}
+		inject()
+		pick := func(t *rapid.T) memregion.Range {
+			extents := l.Extents()
+			if len(extents) == 0 {
+				t.Skip("nothing is live")
+			}
+			return rapid.SampledFrom(extents).Draw(t, "extent").Range
+		}
+		t.Repeat(map[string]func(*rapid.T){
+			"allocate": func(t *rapid.T) {
+				r, err := l.Allocate("t", rapid.Int64Range(1, 2*mebibyte).Draw(t, "size"))
+				if err != nil {
+					require.ErrorIs(t, err, memregion.ErrRegionFull)
+					return
+				}
+				seed++
+				live[r] = seed
+				fill(l.Bytes(r), seed)
+			},
+			"free": func(t *rapid.T) {
+				r := pick(t)
+				require.NoError(t, l.Free("t", r))
+				delete(live, r)
+			},
+			"shrink": func(t *rapid.T) {
+				r := pick(t)
+				kept, err := l.Shrink("t", r, rapid.Int64Range(1, r.Length).Draw(t, "size"))
+				require.NoError(t, err)
+				pattern := live[r]
+				delete(live, r)
+				live[kept] = pattern
+			},
+			"protect": func(t *rapid.T) { require.NoError(t, l.Protect(pick(t))) },
+			"trim":    func(t *rapid.T) { require.NoError(t, l.Trim()) },
+			"fabric":  func(t *rapid.T) { full = rapid.Bool().Draw(t, "full") },
+			"restart": func(t *rapid.T) {
+				extents := l.Extents()
+				require.NoError(t, l.Close())
+				l, err = memregion.Adopt(context.Background(), spec, extents, opts)
+				require.NoError(t, err)
+				require.Equal(t, extents, l.Extents())
+				require.Zero(t, l.Stats().Idle)
+				inject()
+			},
+			"": func(t *rapid.T) {
+				require.NoError(t, l.Verify())
+				require.Len(t, l.Extents(), len(live))
+				require.LessOrEqual(t, l.Stats().Idle, int64(mebibyte)+opts.GrowthStep)
+				for r, pattern := range live {
+					requireFilled(t, l.Bytes(r), pattern)
+				}
+			},
+		})
+		require.NoError(t, l.Remove())
+	})
 }
