@@ -37,12 +37,23 @@ var (
 	// ErrConnectionLost is the cause of a context whose client went away. (running statement)
 	ErrConnectionLost = &Error{"08006", "connection to client lost", ""}
 
-	// errPortalClosed is the cause of a context whose portal was closed before its end.
-	errPortalClosed = &Error{"24000", "portal was closed", ""}
+	// errPortalClosed is the cause of a context whose statement is over. It never reaches a client.
+	errPortalClosed = errors.New("wire: portal was closed")
 
-	// errFailedTransaction refuses statements in a failed transaction block: only what Session.Prepare lets through runs.
+	// errTerminated ends a connection without a word: the client left or said goodbye.
 	errTerminated = errors.New("wire: client said goodbye")
 )
+
+// fatalError marks an error inside of a statement that ends the connection.
+type fatalError struct{ error }
+
+func (e *fatalError) Unwrap() error { return e.error }
+
+// endsConnection tells errors after which there is nobody to answer, or nothing more to say but why.
+func endsConnection(err error) bool {
+	var fatal *fatalError
+	return errors.Is(err, ErrConnectionLost) || errors.Is(err, ErrShutdown) || errors.As(err, &fatal)
+}
 
 func protocolViolation(format string, args ...any) *Error {
 	return &Error{State: "08P01", Message: fmt.Sprintf(format, args...)}

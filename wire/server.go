@@ -76,13 +76,14 @@ type Server struct {
 // NewServer makes a server; Serve starts it.
 func NewServer(backend Backend, options Options) *Server {
 	options = options.withDefaults()
-	return &Server{
-		backend:  backend,
-		options:  options,
-		registry: newRegistry(),
-		slots:    make(chan struct{}, options.MaxConnections),
-		lobby:    make(chan struct{}, options.MaxConnections+handshakesBeyondMax),
+	s := &Server{
+		backend: backend,
+		options: options,
+		slots:   make(chan struct{}, options.MaxConnections),
+		lobby:   make(chan struct{}, options.MaxConnections+handshakesBeyondMax),
 	}
+	s.registry.init()
+	return s
 }
 
 // Serve accepts connections until ctx ends or the listener fails, and returns when all its connections have ended

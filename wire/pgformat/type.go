@@ -36,6 +36,19 @@ func TypeOf(field arrow.Field) Type {
 	return shown
 }
 
+// OriginOf tells which column of which table a field shows, zeros when it is computed.
+func OriginOf(field arrow.Field) (table uint32, column uint16) {
+	if text, ok := field.Metadata.GetValue(MetadataTableOID); ok {
+		oid, _ := strconv.ParseUint(text, 10, 32) // 0 on error: no origin
+		table = uint32(oid)
+	}
+	if text, ok := field.Metadata.GetValue(MetadataTableColumn); ok {
+		number, _ := strconv.ParseUint(text, 10, 16)
+		column = uint16(number)
+	}
+	return table, column
+}
+
 // typeOfData maps Arrow types; the table is in doc.go.
 func typeOfData(data arrow.DataType) Type {
 	switch data := data.(type) {

@@ -1,0 +1,239 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// connection is one client. Its goroutine alone reads, writes and uses the session; others reach it only through
+// running, reports, life and statements, which have locks of their own.
+type connection struct {
+	server  *Server
+	network net.Conn
+	log     *slog.Logger
+	in      *pgproto3.Backend
+	out     output
+
+	ctx    context.Context // ends with the connection
+	cancel context.CancelCauseFunc
+
+	processID  uint32  // immutable after start
+	secretKey  [4]byte // immutable after start
+	hasSlot    bool
+	inLobby    bool
+	registered bool
+
+	session             Session
+	implicitTransaction ImplicitTransaction // the session, if it has them
+	implicitOpen        bool                // BeginImplicit was called and EndImplicit was not
+	parameters          map[string]string
+	zone                *time.Location
+	statements          statements
+	portals             map[string]*portal
+	pipeline            pipelineState
+
+	reports reports
+	running running
+	life    life
+}
+
+// life coordinates the end of a connection with the server's shutdown.
+type life struct {
+	mu       sync.Mutex
+	waiting  bool          // guarded by mu; blocked in reading the next message
+	stopping bool          // guarded by mu; the server shuts down
+	finished chan struct{} // closed when the connection's goroutine is done
+	joined   chan struct{} // closed when shutdown, if it ran, is done
+}
+
+// farewellTimeout bounds how long a client that does not read can delay its own end.
+const farewellTimeout = time.Second
+
+func newConnection(server *Server, network net.Conn) *connection {
+	c := &connection{
+		server:  server,
+		network: network,
+		log:     server.options.Logger.With("remote", network.RemoteAddr().String()),
+		in:      pgproto3.NewBackend(network, io.Discard),
+		out:     output{network: network},
+		zone:    time.UTC,
+		portals: make(map[string]*portal),
+		inLobby: true,
+	}
+	c.in.SetMaxBodyLen(server.options.MaxMessageBytes)
+	c.statements.init()
+	c.life.finished, c.life.joined = make(chan struct{}), make(chan struct{})
+	return c
+}
+
+// serveConnection is the life of one connection, from accept to the last release. The caller took a lobby token for it.
+func (s *Server) serveConnection(ctx context.Context, network net.Conn) {
+	c := newConnection(s, network)
+	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
+	unwatch := context.AfterFunc(ctx, c.shutdown)
+	defer func() {
+		close(c.life.finished)
+		if !unwatch() {
+			<-c.life.joined // W3: nothing of a connection outlives it
+		}
+	}()
+	defer c.release()
+	if err := c.guard(c.converse); err != nil {
+		c.farewell(err)
+	}
+}
+
+// guard turns a panic into an error: a bug met by one client ends that client's connection and nothing else (W6).
+func (c *connection) guard(action func() error) (err error) {
+	defer func() {
+		if problem := recover(); problem != nil {
+			c.log.Error("recovered from a panic", "panic", problem, "stack", string(debug.Stack()))
+			err = &Error{State: "XX000", Message: fmt.Sprintf("internal error: %v", problem), Help: "This is a bug in the server; its log has the details."}
+		}
+	}()
+	return action()
+}
+
+// converse is the conversation. The error is the reason for which it ended.
+func (c *connection) converse() error {
+	if err := c.start(); err != nil {
+		return err
+	}
+	for {
+		message, err := c.receive()
+		if err != nil {
+			return err
+		}
+		if err := c.dispatch(message); err != nil {
+			return err
+		}
+	}
+}
+
+// receive reads one message. The shutdown of the server interrupts it.
+func (c *connection) receive() (pgproto3.FrontendMessage, error) {
+	if !c.life.wait() {
+		return nil, ErrShutdown
+	}
+	message, err := c.in.Receive()
+	stopping := c.life.resume()
+	switch {
+	case err == nil:
+		return message, nil
+	case isTimeout(err) && stopping:
+		return nil, ErrShutdown
+	}
+	return nil, c.receiveError(err)
+}
+
+// receiveError explains why nothing more can be read.
+func (c *connection) receiveError(err error) error {
+	var tooLong *pgproto3.ExceededMaxBodyLenErr
+	switch {
+	case errors.As(err, &tooLong):
+		return &Error{"54000", fmt.Sprintf("message of %d bytes exceeds the limit of %d", tooLong.ActualBodyLen, tooLong.MaxExpectedBodyLen),
+			"Send large data with COPY, in smaller messages, or raise the server's message limit."}
+	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), isClosed(err), isTimeout(err):
+		return errTerminated
+	}
+	return protocolViolation("invalid message: %v", err)
+}
+
+// wait says that the connection is about to block in reading; false when it should end instead.
+func (l *life) wait() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = !l.stopping
+	return l.waiting
+}
+
+func (l *life) resume() (stopping bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.waiting = false
+	return l.stopping
+}
+
+// shutdown runs in a goroutine of its own once the server's context has ended. It interrupts an idle connection at once
+// and a busy one when the grace is over.
+func (c *connection) shutdown() {
+	defer close(c.life.joined)
+	c.life.mu.Lock()
+	c.life.stopping = true
+	if c.life.waiting {
+		c.network.SetReadDeadline(time.Unix(1, 0))
+	}
+	c.life.mu.Unlock()
+
+	grace := time.NewTimer(c.server.options.ShutdownGrace)
+	defer grace.Stop()
+	select {
+	case <-c.life.finished:
+		return
+	case <-grace.C:
+	}
+	c.cancel(ErrShutdown)
+	c.running.interrupt(ErrShutdown)
+	c.network.SetReadDeadline(time.Unix(1, 0))
+	c.network.SetWriteDeadline(time.Now().Add(farewellTimeout)) // a client that does not read must not hold the server
+}
+
+// farewell says why the connection ends, if there is somebody to hear it.
+func (c *connection) farewell(err error) {
+	if errors.Is(err, errTerminated) || errors.Is(err, errNoSession) || errors.Is(err, ErrConnectionLost) || c.out.failure != nil {
+		return
+	}
+	c.log.Debug("connection ends", "reason", err)
+	c.network.SetWriteDeadline(time.Now().Add(farewellTimeout))
+	c.out.send(explain(err, "FATAL"))
+	c.out.flush()
+}
+
+// release gives back everything, in the reverse order of start.
+func (c *connection) release() {
+	c.cancel(ErrConnectionLost)
+	c.network.Close()
+	err := c.guard(func() error {
+		if c.session == nil {
+			return nil
+		}
+		c.closePortals()
+		c.statements.closeAll()
+		return c.session.Close()
+	})
+	if err != nil {
+		c.log.Warn("closing a session failed", "error", err)
+	}
+	if c.registered {
+		c.server.registry.leave(c)
+	}
+	if c.hasSlot {
+		<-c.server.slots
+	}
+	c.leaveLobby()
+}
+
+func (c *connection) leaveLobby() {
+	if c.inLobby {
+		c.inLobby = false
+		<-c.server.lobby
+	}
+}
+
+func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }
+
+// isClosed tells errors of a socket whose other end, or our own, is gone.
+func isClosed(err error) bool {
+	var operation *net.OpError
+	return errors.Is(err, net.ErrClosed) || errors.Is(err, io.ErrClosedPipe) || errors.As(err, &operation)
+}

@@ -1,0 +1,158 @@
+package wire
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// pipelineState is where the extended protocol stands between two Syncs. doc.go has the picture.
+type pipelineState uint8
+
+const (
+	pipelineIdle     pipelineState = iota // the last thing the client heard was ReadyForQuery
+	pipelineOpen                          // extended messages came since
+	pipelineSkipping                      // one of them failed: everything up to Sync is thrown away (W7)
+)
+
+// pipelineEvent is what moves a pipeline.
+type pipelineEvent uint8
+
+const (
+	eventMessage pipelineEvent = iota // an extended message other than Sync
+	eventFailure                      // it failed
+	eventSync                         // Sync, or a simple query, which has one built in
+)
+
+// next is the whole state machine.
+func (s pipelineState) next(event pipelineEvent) pipelineState {
+	switch {
+	case event == eventSync:
+		return pipelineIdle
+	case event == eventFailure, s == pipelineSkipping:
+		return pipelineSkipping
+	}
+	return pipelineOpen
+}
+
+// dispatch handles one message. An error ends the connection; errors of statements are sent to the client instead.
+func (c *connection) dispatch(message pgproto3.FrontendMessage) error {
+	switch message := message.(type) {
+	case *pgproto3.Terminate:
+		return errTerminated
+	case *pgproto3.Sync:
+		return c.sync()
+	case *pgproto3.CopyData, *pgproto3.CopyDone, *pgproto3.CopyFail:
+		return nil // the rest of a COPY that we gave up on: the client had not heard of it yet
+	case *pgproto3.Query:
+		if c.pipeline == pipelineSkipping {
+			return nil
+		}
+		return c.simpleQuery(message.String)
+	case *pgproto3.FunctionCall:
+		if c.pipeline == pipelineSkipping {
+			return nil
+		}
+		c.sendError(c.ctx, &Error{"0A000", "function call messages are not supported", "Call the function with SELECT."})
+		return c.ready()
+	case *pgproto3.Parse, *pgproto3.Bind, *pgproto3.Describe, *pgproto3.Execute, *pgproto3.Close, *pgproto3.Flush:
+		return c.extended(message)
+	}
+	return protocolViolation("unexpected message of type %T", message)
+}
+
+// extended handles the messages of a pipeline.
+func (c *connection) extended(message pgproto3.FrontendMessage) (err error) {
+	c.pipeline = c.pipeline.next(eventMessage)
+	if c.pipeline == pipelineSkipping {
+		return nil
+	}
+	ctx := c.ctx
+	switch message := message.(type) {
+	case *pgproto3.Parse:
+		ctx, err = c.parse(message)
+	case *pgproto3.Bind:
+		err = c.bind(message)
+	case *pgproto3.Describe:
+		err = c.describe(message)
+	case *pgproto3.Execute:
+		ctx, err = c.execute(message)
+	case *pgproto3.Close:
+		c.close(message)
+	case *pgproto3.Flush:
+		return c.out.flush()
+	}
+	if err == nil {
+		return c.out.failure
+	}
+	if err = interrupted(ctx, err); endsConnection(err) {
+		return err
+	}
+	c.pipeline = c.pipeline.next(eventFailure)
+	c.sendError(ctx, err)
+	return c.out.flush() // now, so that a client which waits for something else hears of it
+}
+
+// sync ends a pipeline: its implicit transaction commits or rolls back, and the client learns where it stands.
+func (c *connection) sync() error {
+	failed := c.pipeline == pipelineSkipping
+	c.pipeline = c.pipeline.next(eventSync)
+	if err := c.endImplicit(failed); err != nil {
+		c.sendError(c.ctx, err)
+	}
+	return c.ready()
+}
+
+// ready tells the client that it is its turn, and sends everything.
+func (c *connection) ready() error {
+	c.sendReports()
+	status := c.session.Status()
+	if status == TxIdle {
+		c.closePortals() // a portal lives no longer than its transaction
+	}
+	c.statements.closeForgotten()
+	c.out.send(&pgproto3.ReadyForQuery{TxStatus: byte(status)})
+	return c.out.flush()
+}
+
+// sendError tells of a failed statement. ctx is what it ran under.
+func (c *connection) sendError(ctx context.Context, err error) {
+	c.sendNotices()
+	c.out.send(explain(interrupted(ctx, err), "ERROR"))
+}
+
+// beginImplicit opens the implicit transaction of a pipeline or of a string of several statements.
+func (c *connection) beginImplicit(ctx context.Context) error {
+	if c.implicitTransaction == nil || c.implicitOpen || c.session.Status() != TxIdle {
+		return nil
+	}
+	if err := c.implicitTransaction.BeginImplicit(ctx); err != nil {
+		return err
+	}
+	c.implicitOpen = true
+	return nil
+}
+
+// endImplicit ends it. Portals that still read in it are closed first.
+func (c *connection) endImplicit(failed bool) error {
+	if !c.implicitOpen {
+		return nil
+	}
+	c.implicitOpen = false
+	if c.session.Status() != TxActive || failed {
+		c.closePortals()
+	}
+	ctx, done := c.interruptible()
+	defer done()
+	return interrupted(ctx, c.implicitTransaction.EndImplicit(ctx, failed))
+}
+
+// interruptible makes a context that a cancel request ends, for one call of the session.
+func (c *connection) interruptible() (ctx context.Context, done func()) {
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	c.running.begin(cancel)
+	return ctx, func() {
+		c.running.end()
+		cancel(errPortalClosed)
+	}
+}

@@ -1,0 +1,206 @@
+package wire
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/csmsql/csmsql/wire/pgformat"
+)
+
+// parse handles Parse: a statement gets prepared under a name.
+func (c *connection) parse(message *pgproto3.Parse) (context.Context, error) {
+	if message.Name != "" && c.statements.has(message.Name) {
+		return c.ctx, &Error{"42P05", "prepared statement \"" + message.Name + "\" already exists", "Close it first, or use another name."}
+	}
+	if message.Name == "" {
+		c.statements.forget("", false) // it goes even if this Parse fails
+	}
+	if isBlank(message.Query) {
+		return c.ctx, c.remember(message.Name, nil)
+	}
+	ctx, done := c.interruptible()
+	defer done()
+	statement, err := c.session.Prepare(ctx, message.Query, message.ParameterOIDs)
+	if err != nil {
+		return ctx, interrupted(ctx, err)
+	}
+	return c.ctx, c.remember(message.Name, statement)
+}
+
+func (c *connection) remember(name string, statement Statement) error {
+	if err := c.statements.put(name, newPrepared(statement)); err != nil {
+		if statement != nil {
+			statement.Close()
+		}
+		return err
+	}
+	c.out.send(&pgproto3.ParseComplete{})
+	return nil
+}
+
+// bind handles Bind: a portal is a statement with its arguments.
+func (c *connection) bind(message *pgproto3.Bind) error {
+	if message.DestinationPortal == "" {
+		c.closePortal("")
+	} else if _, exists := c.portals[message.DestinationPortal]; exists {
+		return &Error{"42P03", "cursor \"" + message.DestinationPortal + "\" already exists", "Close it first, or use another name."}
+	}
+	if len(c.portals) >= PortalsMax {
+		return &Error{"53400", "too many open portals on this connection", "Close those that are no longer needed."}
+	}
+	statement, err := c.statements.hold(message.PreparedStatement)
+	if err != nil {
+		return err
+	}
+	p := &portal{prepared: statement}
+	if p.arguments, err = decodeArguments(message, statement.parameters(), c.zone); err == nil {
+		p.formats, err = resultFormats(message.ResultFormatCodes, len(statement.fields))
+	}
+	if err != nil {
+		c.statements.drop(statement)
+		return err
+	}
+	p.ctx, p.cancel = context.WithCancelCause(c.ctx)
+	c.portals[message.DestinationPortal] = p
+	c.out.send(&pgproto3.BindComplete{})
+	return nil
+}
+
+// decodeArguments checks Bind's parameters against the statement and decodes them.
+func decodeArguments(message *pgproto3.Bind, oids []uint32, zone *time.Location) ([]Value, error) {
+	given, codes := len(message.Parameters), message.ParameterFormatCodes
+	if given != len(oids) {
+		return nil, protocolViolation("bind message supplies %d parameters, but prepared statement \"%s\" requires %d",
+			given, message.PreparedStatement, len(oids))
+	}
+	if len(codes) > 1 && len(codes) != given {
+		return nil, protocolViolation("bind message has %d parameter formats but %d parameters", len(codes), given)
+	}
+	values := make([]Value, given)
+	for i, bytes := range message.Parameters {
+		values[i].OID = oids[i]
+		if bytes == nil {
+			continue
+		}
+		format, err := formatAt(codes, i)
+		if err != nil {
+			return nil, err
+		}
+		if values[i].Data, err = pgformat.Decode(oids[i], format, bytes, zone); err != nil {
+			return nil, fmt.Errorf("parameter $%d: %w", i+1, err)
+		}
+	}
+	return values, nil
+}
+
+// resultFormats spreads Bind's result format codes over the columns: none is all text, one is for all.
+func resultFormats(codes []int16, columns int) ([]pgformat.Format, error) {
+	if len(codes) > 1 && len(codes) != columns {
+		return nil, protocolViolation("bind message has %d result formats but query has %d columns", len(codes), columns)
+	}
+	formats := make([]pgformat.Format, columns)
+	for i := range formats {
+		format, err := formatAt(codes, i)
+		if err != nil {
+			return nil, err
+		}
+		formats[i] = format
+	}
+	return formats, nil
+}
+
+func formatAt(codes []int16, i int) (pgformat.Format, error) {
+	code := int16(0)
+	switch {
+	case len(codes) == 1:
+		code = codes[0]
+	case i < len(codes):
+		code = codes[i]
+	}
+	if code != 0 && code != 1 {
+		return 0, &Error{State: "22023", Message: fmt.Sprintf("unsupported format code: %d", code)}
+	}
+	return pgformat.Format(code), nil
+}
+
+// describe handles Describe of a statement or a portal.
+func (c *connection) describe(message *pgproto3.Describe) error {
+	switch message.ObjectType {
+	case 'S':
+		statement, err := c.statements.hold(message.Name)
+		if err != nil {
+			return err
+		}
+		defer c.statements.drop(statement)
+		c.out.send(&pgproto3.ParameterDescription{ParameterOIDs: shownParameters(statement.parameters())})
+		c.sendFields(statement, nil)
+		return nil
+	case 'P':
+		p, err := c.portal(message.Name)
+		if err != nil {
+			return err
+		}
+		c.sendFields(p.prepared, p.formats)
+		return nil
+	}
+	return protocolViolation("invalid DESCRIBE message subtype %d", message.ObjectType)
+}
+
+// shownParameters replaces open types by text, as which they are decoded.
+func shownParameters(oids []uint32) []uint32 {
+	shown := make([]uint32, len(oids))
+	for i, oid := range oids {
+		shown[i] = oid
+		if oid == 0 || oid == pgformat.Unknown {
+			shown[i] = pgformat.Text
+		}
+	}
+	return shown
+}
+
+func (c *connection) sendFields(statement *prepared, formats []pgformat.Format) {
+	if !statement.returnsRows() {
+		c.out.send(&pgproto3.NoData{})
+		return
+	}
+	fields := statement.fields
+	if formats != nil {
+		fields = append([]pgproto3.FieldDescription(nil), fields...)
+		for i, format := range formats {
+			fields[i].Format = int16(format)
+		}
+	}
+	c.out.send(&pgproto3.RowDescription{Fields: fields})
+}
+
+// execute handles Execute: a portal runs, or goes on, for a number of rows.
+func (c *connection) execute(message *pgproto3.Execute) (context.Context, error) {
+	p, err := c.portal(message.Portal)
+	if err != nil {
+		return c.ctx, err
+	}
+	limit := 0
+	if message.MaxRows <= math.MaxInt32 { // it is an int32; zero and less mean all
+		limit = int(message.MaxRows)
+	}
+	c.running.begin(p.cancel)
+	defer c.running.end()
+	if err := c.beginImplicit(p.ctx); err != nil {
+		return p.ctx, err
+	}
+	return p.ctx, c.run(p, limit)
+}
+
+// close handles Close, which is no error for names that do not exist.
+func (c *connection) close(message *pgproto3.Close) {
+	if message.ObjectType == 'S' {
+		c.statements.forget(message.Name, false)
+	} else {
+		c.closePortal(message.Name)
+	}
+	c.out.send(&pgproto3.CloseComplete{})
+}

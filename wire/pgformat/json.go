@@ -1,0 +1,192 @@
+package pgformat
+
+import (
+	"fmt"
+	"math"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+)
+
+// json chooses the encoder that writes a value as JSON, as PostgreSQL's to_json does: no spaces, numbers bare, all
+// else that JSON does not know as strings.
+func (c *column) json(values arrow.Array) (appendFunc, error) {
+	values = storage(values)
+	switch values := values.(type) {
+	case *array.Struct:
+		return c.jsonOfStruct(values)
+	case *array.Map: // before ListLike, which it also is
+		return c.jsonOfMap(values)
+	case array.ListLike:
+		return c.jsonOfList(values)
+	case array.Union:
+		return c.jsonOfUnion(values)
+	case *array.RunEndEncoded:
+		inner, err := c.jsonValue(values.Values())
+		return func(dst []byte, row int) []byte { return inner(dst, values.GetPhysicalIndex(row)) }, err
+	case *array.Dictionary:
+		inner, err := c.jsonValue(values.Dictionary())
+		return func(dst []byte, row int) []byte { return inner(dst, values.GetValueIndex(row)) }, err
+	case *array.Boolean:
+		return func(dst []byte, row int) []byte { return fmt.Append(dst, values.Value(row)) }, nil
+	}
+	return c.jsonOfScalar(values)
+}
+
+// jsonValue is json for values that may be null.
+func (c *column) jsonValue(values arrow.Array) (appendFunc, error) {
+	encoder, err := c.json(values)
+	if err != nil {
+		return nil, err
+	}
+	return func(dst []byte, row int) []byte {
+		if nullAt(values, row) {
+			return append(dst, "null"...)
+		}
+		return encoder(dst, row)
+	}, nil
+}
+
+func (c *column) jsonOfStruct(values *array.Struct) (appendFunc, error) {
+	fields := values.DataType().(*arrow.StructType).Fields()
+	names, encoders := make([][]byte, len(fields)), make([]appendFunc, len(fields))
+	for i, field := range fields {
+		names[i] = append(appendJSONString(nil, []byte(field.Name)), ':')
+		encoder, err := c.jsonValue(values.Field(i))
+		if err != nil {
+			return nil, err
+		}
+		encoders[i] = encoder
+	}
+	return func(dst []byte, row int) []byte {
+		dst = append(dst, '{')
+		for i, encoder := range encoders {
+			if i > 0 {
+				dst = append(dst, ',')
+			}
+			dst = encoder(append(dst, names[i]...), row)
+		}
+		return append(dst, '}')
+	}, nil
+}
+
+// jsonOfMap writes an object; keys that are not strings become their text.
+func (c *column) jsonOfMap(values *array.Map) (appendFunc, error) {
+	keys := c.child()
+	if err := keys.bind(values.Keys(), typeOfData(values.Keys().DataType()).OID, TextFormat); err != nil {
+		return nil, err
+	}
+	items, err := c.jsonValue(values.Items())
+	if err != nil {
+		return nil, err
+	}
+	var key []byte
+	return func(dst []byte, row int) []byte {
+		dst = append(dst, '{')
+		from, to := values.ValueOffsets(row)
+		for at := int(from); at < int(to); at++ {
+			if at > int(from) {
+				dst = append(dst, ',')
+			}
+			key = keys.append(key[:0], at)
+			dst = items(append(appendJSONString(dst, key), ':'), at)
+		}
+		return append(dst, '}')
+	}, nil
+}
+
+func (c *column) jsonOfList(values array.ListLike) (appendFunc, error) {
+	elements, err := c.jsonValue(values.ListValues())
+	if err != nil {
+		return nil, err
+	}
+	return func(dst []byte, row int) []byte {
+		dst = append(dst, '[')
+		from, to := values.ValueOffsets(row)
+		for at := int(from); at < int(to); at++ {
+			if at > int(from) {
+				dst = append(dst, ',')
+			}
+			dst = elements(dst, at)
+		}
+		return append(dst, ']')
+	}, nil
+}
+
+func (c *column) jsonOfUnion(values array.Union) (appendFunc, error) {
+	encoders := make([]appendFunc, values.NumFields())
+	for i := range encoders {
+		encoder, err := c.jsonValue(values.Field(i))
+		if err != nil {
+			return nil, err
+		}
+		encoders[i] = encoder
+	}
+	return func(dst []byte, row int) []byte {
+		_, at := unionChild(values, row)
+		return encoders[values.ChildID(row)](dst, at)
+	}, nil
+}
+
+// jsonOfScalar writes finite numbers as they are and all else as a string.
+func (c *column) jsonOfScalar(values arrow.Array) (appendFunc, error) {
+	inner := c.child()
+	if err := inner.bind(values, typeOfData(values.DataType()).OID, TextFormat); err != nil {
+		return nil, err
+	}
+	id := values.DataType().ID()
+	if arrow.IsInteger(id) || arrow.IsDecimal(id) {
+		return inner.append, nil
+	}
+	isNumber := func(int) bool { return false }
+	if read := floatOf(values); read != nil {
+		isNumber = func(row int) bool { v := read(row); return !math.IsNaN(v) && !math.IsInf(v, 0) }
+	}
+	var text []byte
+	return func(dst []byte, row int) []byte {
+		if isNumber(row) {
+			return inner.append(dst, row)
+		}
+		text = inner.append(text[:0], row)
+		return appendJSONString(dst, text)
+	}, nil
+}
+
+// appendJSONString quotes text; bytes that are not UTF-8 become U+FFFD, since JSON could not carry them.
+func appendJSONString(dst, text []byte) []byte {
+	dst = append(dst, '"')
+	for len(text) > 0 {
+		b := text[0]
+		if b >= utf8.RuneSelf {
+			r, size := utf8.DecodeRune(text)
+			dst = utf8.AppendRune(dst, r)
+			text = text[size:]
+			continue
+		}
+		dst = appendJSONByte(dst, b)
+		text = text[1:]
+	}
+	return append(dst, '"')
+}
+
+func appendJSONByte(dst []byte, b byte) []byte {
+	switch b {
+	case '"', '\\':
+		return append(dst, '\\', b)
+	case '\n':
+		return append(dst, '\\', 'n')
+	case '\r':
+		return append(dst, '\\', 'r')
+	case '\t':
+		return append(dst, '\\', 't')
+	case '\b':
+		return append(dst, '\\', 'b')
+	case '\f':
+		return append(dst, '\\', 'f')
+	}
+	if b < 0x20 {
+		return append(dst, '\\', 'u', '0', '0', hexDigits[b>>4], hexDigits[b&15])
+	}
+	return append(dst, b)
+}

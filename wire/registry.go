@@ -1,0 +1,97 @@
+package wire
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/binary"
+	"sync"
+)
+
+// registry knows the open sessions by process ID, so that a cancel request, which comes on a connection of its own,
+// finds the session it means.
+type registry struct {
+	mu       sync.Mutex
+	sessions map[uint32]*connection // guarded by mu
+}
+
+func (r *registry) init() { r.sessions = make(map[uint32]*connection) }
+
+// enter gives c a process ID that no open session has, and a secret key.
+func (r *registry) enter(c *connection) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for {
+		var random [8]byte
+		rand.Read(random[:]) // never fails: crypto/rand ends the process rather than return an error
+		// Positive as an int32: drivers keep it in one, and pg_backend_pid() returns one.
+		id := binary.BigEndian.Uint32(random[:4]) >> 1
+		if _, taken := r.sessions[id]; id == 0 || taken {
+			continue
+		}
+		c.processID = id
+		copy(c.secretKey[:], random[4:])
+		r.sessions[id] = c
+		return
+	}
+}
+
+func (r *registry) leave(c *connection) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.sessions, c.processID)
+}
+
+// cancel interrupts what the session runs, if the key is its own. The answer is the same silence either way (W4).
+func (r *registry) cancel(processID uint32, key []byte) {
+	r.mu.Lock()
+	c := r.sessions[processID]
+	r.mu.Unlock()
+	var secret [4]byte
+	if c != nil {
+		secret = c.secretKey
+	}
+	if subtle.ConstantTimeCompare(secret[:], key) == 1 && c != nil {
+		c.running.interrupt(ErrCanceled)
+	}
+}
+
+// all returns the open sessions.
+func (r *registry) all() []*connection {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	sessions := make([]*connection, 0, len(r.sessions))
+	for _, c := range r.sessions {
+		sessions = append(sessions, c)
+	}
+	return sessions
+}
+
+// running is the statement that a connection runs at the moment, for those who interrupt it from other goroutines.
+type running struct {
+	mu     sync.Mutex
+	cancel context.CancelCauseFunc // guarded by mu; nil between statements: a late cancel request hits nothing (W4)
+}
+
+func (r *running) begin(cancel context.CancelCauseFunc) {
+	r.mu.Lock()
+	r.cancel = cancel
+	r.mu.Unlock()
+}
+
+func (r *running) end() { r.begin(nil) }
+
+func (r *running) interrupt(cause error) {
+	r.mu.Lock()
+	cancel := r.cancel
+	r.mu.Unlock()
+	if cancel != nil {
+		cancel(cause)
+	}
+}
+
+func (r *running) busy() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.cancel != nil
+}

@@ -1,0 +1,124 @@
+package wire
+
+import (
+	"context"
+	"errors"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+)
+
+// simpleQuery runs a string of statements one after the other; the first error skips the rest.
+func (c *connection) simpleQuery(sql string) error {
+	c.pipeline = c.pipeline.next(eventSync)
+	c.closePortal("")
+	c.statements.forget("", false)
+
+	texts, err := c.split(sql)
+	if err == nil && len(texts) == 0 {
+		c.out.send(&pgproto3.EmptyQueryResponse{})
+	}
+	ctx := c.ctx
+	rest := sql
+	for i := 0; i < len(texts) && err == nil; i++ {
+		// The statement's own text starts at "1" for whoever parses it; the client counts from the start of the string.
+		at := max(strings.Index(rest, texts[i]), 0)
+		rest = rest[at:]
+		prefix := sql[:len(sql)-len(rest)]
+		ctx, err = c.simpleStatement(texts[i], len(texts) > 1)
+		err = shift(err, prefix)
+		rest = rest[min(len(texts[i]), len(rest)):]
+		if c.out.failure != nil {
+			return c.out.failure
+		}
+	}
+	if ended := c.endImplicit(err != nil); err == nil {
+		err = ended
+	}
+	if err = interrupted(ctx, err); endsConnection(err) {
+		return err
+	}
+	if err != nil {
+		c.sendError(ctx, err)
+	}
+	return c.ready()
+}
+
+func (c *connection) split(sql string) ([]string, error) {
+	if isBlank(sql) {
+		return nil, nil
+	}
+	return c.session.Split(sql)
+}
+
+// simpleStatement prepares and runs one statement to its end. The context it ran under is returned for the error's sake.
+func (c *connection) simpleStatement(sql string, oneOfMany bool) (context.Context, error) {
+	ctx, cancel := context.WithCancelCause(c.ctx)
+	c.running.begin(cancel)
+	defer func() {
+		c.running.end()
+		cancel(errPortalClosed)
+	}()
+	if oneOfMany {
+		if err := c.beginImplicit(ctx); err != nil {
+			return ctx, err
+		}
+	}
+	statement, err := c.session.Prepare(ctx, sql, nil)
+	if err != nil {
+		return ctx, err
+	}
+	if len(statement.Parameters()) > 0 {
+		return ctx, errors.Join(&Error{"42P02", "there is no parameter $1", "Parameters need the extended protocol: use a prepared statement."}, statement.Close())
+	}
+	p := &portal{prepared: newPrepared(statement), ctx: ctx, cancel: cancel}
+	err = c.runSimple(p)
+	return ctx, errors.Join(err, p.close(), statement.Close())
+}
+
+func (c *connection) runSimple(p *portal) error {
+	if p.prepared.returnsRows() {
+		c.out.send(&pgproto3.RowDescription{Fields: p.prepared.fields})
+	}
+	return c.run(p, 0)
+}
+
+// isBlank tells a query string without any statement: white space, semicolons and comments.
+func isBlank(sql string) bool {
+	for len(sql) > 0 {
+		switch {
+		case strings.IndexByte(" \t\n\r\f\v;", sql[0]) >= 0:
+			sql = sql[1:]
+		case strings.HasPrefix(sql, "--"):
+			_, sql, _ = strings.Cut(sql, "\n")
+		case strings.HasPrefix(sql, "/*"):
+			rest, closed := skipComment(sql)
+			if !closed {
+				return false // let the parser complain
+			}
+			sql = rest
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// skipComment returns what follows a block comment; they nest.
+func skipComment(sql string) (rest string, closed bool) {
+	depth := 0
+	for i := 0; i+1 < len(sql); i++ {
+		switch sql[i : i+2] {
+		case "/*":
+			depth++
+			i++
+		case "*/":
+			depth--
+			i++
+			if depth == 0 {
+				return sql[i+1:], true
+			}
+		}
+	}
+	return "", false
+}
