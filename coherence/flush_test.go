@@ -1,0 +1,142 @@
+//go:build amd64 || arm64 || ppc64le
+
+package coherence
+
+import (
+	"runtime/debug"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+)
+
+func probed(t testing.TB) *CPULines {
+	t.Helper()
+	lines, err := NewCPULines()
+	require.NoError(t, err)
+	return lines
+}
+
+func TestProbeFindsALine(t *testing.T) {
+	f := probed(t).Features()
+	t.Logf("%s, lines of %d bytes", f.Instruction, f.LineSize)
+	require.True(t, f.HaveFlush())
+	require.GreaterOrEqual(t, f.LineSize, 16)
+	require.Zero(t, f.LineSize&(f.LineSize-1))
+}
+
+// TestGuardFaults shows that the sweep above can fail: one byte into the forbidden page faults.
+func TestGuardFaults(t *testing.T) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	l := probed(t)
+	page := guarded(t)
+	require.Panics(t, func() { l.flush(&page[0], len(page)+1, l.LineSize()) })
+}
+
+// guarded returns three pages of which only the middle one can be touched: a flush of a neighbour faults, since a
+// flush is checked like a load.
+func guarded(t *testing.T) []byte {
+	t.Helper()
+	page := unix.Getpagesize()
+	b, err := unix.Mmap(-1, 0, 3*page, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, unix.Munmap(b)) })
+	require.NoError(t, unix.Mprotect(b[:page], unix.PROT_NONE))
+	require.NoError(t, unix.Mprotect(b[2*page:], unix.PROT_NONE))
+	return b[page : 2*page : 2*page]
+}
+
+// TestFlushTouchesExactlyTheLines sweeps every offset and size around both edges of a page between forbidden ones: one
+// line too many faults, one too few is missing in the count, which is taken where the instruction is issued.
+func TestFlushTouchesExactlyTheLines(t *testing.T) {
+	l := probed(t)
+	page := guarded(t)
+	line := l.LineSize()
+	sweep := func(from, to int) {
+		base := addressOf(page)
+		first, count := lineSpan(base+uintptr(from), to-from, line)
+		require.Equal(t, naiveLines(from, to, line), count, "[%d, %d)", from, to)
+		require.GreaterOrEqual(t, first, base)
+		require.Equal(t, count, l.Flush(page[from:to]), "[%d, %d)", from, to)
+	}
+	for from := range 2*line + 1 {
+		for size := range 3*line + 1 {
+			sweep(from, from+size)
+			sweep(len(page)-from-size, len(page)-from)
+		}
+	}
+	sweep(0, len(page))
+}
+
+// naiveLines counts byte by byte.
+func naiveLines(from, to, line int) int {
+	touched := map[int]bool{}
+	for at := from; at < to; at++ {
+		touched[at/line] = true
+	}
+	return len(touched)
+}
+
+// TestPiecesCoverARangeOnce: a call stays within 1 MiB, and no line is in two of them.
+func TestPiecesCoverARangeOnce(t *testing.T) {
+	for _, line := range []int{32, 64, 128, 256} {
+		for _, start := range []int{0, 1, line - 1, line, line + 1, 4095} {
+			for _, size := range []int{0, 1, line, maxPiece - line, maxPiece - 1, maxPiece, maxPiece + 1, 3*maxPiece + 17} {
+				total, at := 0, 0
+				for at < size {
+					n := piece(uintptr(start+at), size-at, line)
+					require.Positive(t, n)
+					require.LessOrEqual(t, n, maxPiece)
+					_, count := lineSpan(uintptr(start+at), n, line)
+					require.LessOrEqual(t, count*line, maxPiece)
+					total += count
+					at += n
+				}
+				_, want := lineSpan(uintptr(start), size, line)
+				require.Equal(t, want, total, "line %d, %d bytes at %d", line, size, start)
+			}
+		}
+	}
+}
+
+// TestFlushKeepsTheBytes: whatever it does to caches, memory is what was stored.
+func TestFlushKeepsTheBytes(t *testing.T) {
+	l := probed(t)
+	b := make([]byte, 3*maxPiece+77)
+	for i := range b {
+		b[i] = byte(i * 7)
+	}
+	l.FenceStore()
+	require.GreaterOrEqual(t, l.Flush(b)*l.LineSize(), len(b))
+	l.FenceFull()
+	for i := range b {
+		if b[i] != byte(i*7) {
+			t.Fatalf("byte %d changed", i)
+		}
+	}
+}
+
+func BenchmarkFlush64MiB(b *testing.B) {
+	l := probed(b)
+	data := make([]byte, 64<<20)
+	clear(data)
+	run := func(name string, dirty bool) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(data)))
+			for b.Loop() {
+				if dirty {
+					b.StopTimer()
+					for i := 0; i < len(data); i += 64 {
+						data[i]++
+					}
+					b.StartTimer()
+				}
+				l.FenceStore()
+				l.Flush(data)
+				l.FenceFull()
+			}
+		})
+	}
+	run("clean", false)
+	run("dirty", true)
+}
