@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -246,12 +245,9 @@ func (w *batchWriter) addStrings(p *packedStrings) {
 	w.addViews(len(p.ends), views, data)
 }
 
-// allocateViews allocates the two buffers of a string column.
+// allocateViews allocates the two buffers of a string column. Offsets into the
+// data fit into 32 bits because of MaxBatchUnits.
 func (w *batchWriter) allocateViews(rows, dataSize int) (views, data *memory.Buffer) {
-	if dataSize > math.MaxInt32 && w.err == nil {
-		w.err = fmt.Errorf("%w: column %s needs %d bytes of strings, %d is the limit; ask for fewer units",
-			ErrBatchTooLarge, tableColumns[w.table][len(w.columns)].name, dataSize, math.MaxInt32)
-	}
 	views = w.allocate(rows * viewSize)
 	data = w.allocate(dataSize)
 	return views, data

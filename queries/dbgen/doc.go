@@ -61,4 +61,5 @@
 // No refresh functions (RF1, RF2), no .tbl files, no progress reports and no
 // goroutines: the caller divides Units into ranges and runs Batch from as many
 // goroutines as it likes. Scale factors from 30,000 on are refused.
+// String views are written for little-endian machines.
 package dbgen

@@ -20,8 +20,7 @@ var (
 	ErrUnknownTable error = &requestError{"unknown TPC-H table", "42P01"}
 	// ErrUnitRange: a range reaches outside 0 … Units(table).
 	ErrUnitRange error = &requestError{"unit range outside the table", "22023"}
-	// ErrBatchTooLarge: one string column of the batch would pass 2 GiB, what
-	// the 32-bit offsets of a string view can address.
+	// ErrBatchTooLarge: a batch was asked for more units than MaxBatchUnits.
 	ErrBatchTooLarge error = &requestError{"record batch too large", "54000"}
 	// ErrNoMemory: the allocator returned fewer bytes than asked for.
 	ErrNoMemory error = &requestError{"allocator is out of memory", "53200"}

@@ -124,6 +124,25 @@ func (g *Generator) checkRange(t Table, first, count int64) error {
 	return nil
 }
 
+// stringBytesPerUnit bounds the bytes of a table's longest string column.
+var stringBytesPerUnit = [tableCount]int64{
+	Region: 115, Nation: 115, Supplier: 100, Customer: 116, // comments
+	Part:     54,                     // p_name: five colours of at most ten letters
+	PartSupp: 198 * suppliersPerPart, // ps_comment
+	Orders:   78,                     // o_comment
+	LineItem: 43 * linesPerOrderMax,  // l_comment
+}
+
+// MaxBatchUnits returns how many units one Batch can hold: the offsets of a
+// string view have 32 bits, so that a string column is limited to 2 GiB. It is
+// 7.1 million orders for LineItem, and at least 2.7 million units elsewhere.
+func MaxBatchUnits(t Table) int64 {
+	if t >= tableCount {
+		return 0
+	}
+	return math.MaxInt32 / stringBytesPerUnit[t]
+}
+
 // Batch makes units [first, first+count) of a table as one record batch with
 // PhysicalSchema(t). The caller owns the batch and must release it.
 //
@@ -131,10 +150,14 @@ func (g *Generator) checkRange(t Table, first, count int64) error {
 // written in place (D5); only the shared dictionaries live elsewhere. There
 // are no validity buffers, and a string column whose strings are all inline
 // has no data buffer. mem must be safe for the concurrency of the callers.
+// The context is looked at before each buffer.
 // On an error, and if mem panics, everything allocated has been freed.
 func (g *Generator) Batch(ctx context.Context, mem memory.Allocator, t Table, first, count int64) (batch arrow.RecordBatch, err error) {
 	if err := g.checkRange(t, first, count); err != nil {
 		return nil, err
+	}
+	if limit := MaxBatchUnits(t); count > limit {
+		return nil, fmt.Errorf("dbgen: %w: %d units of %s, %d is the limit; ask for several ranges", ErrBatchTooLarge, count, t, limit)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("dbgen: making %s: %w", t, err)

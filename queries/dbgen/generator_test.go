@@ -93,6 +93,31 @@ func TestRangesOutsideTheTable(t *testing.T) {
 	require.ErrorIs(t, err, dbgen.ErrUnknownTable)
 }
 
+// TestMaxBatchUnits: the limit is checked before anything is allocated, and
+// the bound behind it bounds every string column.
+func TestMaxBatchUnits(t *testing.T) {
+	g := generator(t, 29999)
+	require.Zero(t, dbgen.MaxBatchUnits(77))
+	for _, table := range dbgen.Tables()[2:] {
+		mem := &lentMemory{}
+		_, err := g.Batch(context.Background(), mem, table, 0, dbgen.MaxBatchUnits(table)+1)
+		require.ErrorIs(t, err, dbgen.ErrBatchTooLarge)
+		require.ErrorContains(t, err, table.String())
+		require.Empty(t, mem.sizes)
+
+		const units = 3000
+		batch, err := g.Batch(context.Background(), mem, table, g.Units(table)-units, units)
+		require.NoError(t, err)
+		for i, column := range batch.Columns() {
+			if _, ok := column.(*array.StringView); ok {
+				bound := units * math.MaxInt32 / dbgen.MaxBatchUnits(table)
+				require.LessOrEqual(t, int64(column.Data().Buffers()[2].Len()), bound, batch.ColumnName(i))
+			}
+		}
+		batch.Release()
+	}
+}
+
 // TestAnyDivisionMakesTheSameRows attacks D2: the rows of a table do not
 // depend on how it is divided.
 func TestAnyDivisionMakesTheSameRows(t *testing.T) {
