@@ -397,3 +397,22 @@ func TestErrorsTellSQLState(t *testing.T) {
 		require.Equal(t, "53200", state.SQLState())
 	}
 }
+
+// TestLowAddressFirst: of two holes of one class the lower is used, whichever was freed last.
+func TestLowAddressFirst(t *testing.T) {
+	for _, order := range [][]int{{0, 2}, {2, 0}} {
+		a := memregion.NewAllocator(1 << 30)
+		var ranges []memregion.Range
+		for range 4 {
+			r, err := a.Allocate("t", 9*page)
+			require.NoError(t, err)
+			ranges = append(ranges, r)
+		}
+		for _, i := range order {
+			require.NoError(t, a.Free("t", ranges[i]))
+		}
+		r, err := a.Allocate("t", 9*page)
+		require.NoError(t, err)
+		require.Equal(t, ranges[0], r)
+	}
+}

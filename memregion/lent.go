@@ -89,7 +89,7 @@ func Lend(ctx context.Context, spec Spec, opts LendOptions) (*Lent, error) {
 	if err != nil {
 		return nil, errors.Join(err, file.Close(), os.Remove(spec.Path))
 	}
-	if spec.Fabric == FabricFile {
+	if spec.Fabric.Durable() {
 		if err := syncDirectory(directory); err != nil {
 			return nil, errors.Join(fmt.Errorf("memregion: lend region %d: %w", spec.ID, err), l.Remove())
 		}
@@ -217,7 +217,7 @@ func (l *Lent) Bytes(r Range) []byte {
 // Sync writes r through to the disk, when the fabric is one, so that it survives a power failure. It must come before r is published.
 // On shm it does nothing.
 func (l *Lent) Sync(r Range) error {
-	if l.spec.Fabric != FabricFile {
+	if !l.spec.Fabric.Durable() {
 		return nil
 	}
 	if err := l.mapping.checkBounds(r); err != nil || r.Length == 0 {

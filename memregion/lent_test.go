@@ -228,6 +228,50 @@ func TestFreedMemoryGoesBack(t *testing.T) {
 	}
 }
 
+// TestGrowthSteps: many small extents cost few reservations.
+func TestGrowthSteps(t *testing.T) {
+	l := lend(t, fileSpec(t, 10*mebibyte), memregion.LendOptions{GrowthStep: 4 * mebibyte})
+	calls := 0
+	memregion.InjectFaults(l, memregion.Faults{Reserve: func(r memregion.Range, real func(memregion.Range) error) error {
+		calls++
+		return real(r)
+	}})
+	for range 10 * mebibyte / (128 << 10) {
+		allocate(t, l, 128<<10)
+	}
+	require.Equal(t, 3, calls, "4 + 4 + 2 MiB: the last step ends at the capacity")
+	require.Zero(t, l.Stats().Idle)
+	_, err := l.Allocate("t", 1)
+	require.ErrorIs(t, err, memregion.ErrRegionFull)
+}
+
+// TestIdleMemoryMakesRoom: the fabric has no room, but the region holds idle memory at another place.
+func TestIdleMemoryMakesRoom(t *testing.T) {
+	l := lend(t, fileSpec(t, 32*mebibyte), memregion.LendOptions{GrowthStep: mebibyte, RecycleLimit: 8 * mebibyte})
+	room := int64(6 * mebibyte)
+	memregion.InjectFaults(l, memregion.Faults{
+		Reserve: func(r memregion.Range, real func(memregion.Range) error) error {
+			if r.Length > room {
+				return unix.ENOSPC
+			}
+			room -= r.Length
+			return real(r)
+		},
+		Punch: func(r memregion.Range, real func(memregion.Range) error) error {
+			if r.Offset == 0 { // elsewhere it undoes a failed reservation, which took nothing
+				room += r.Length
+			}
+			return real(r)
+		},
+	})
+	hole := allocate(t, l, 4*mebibyte)
+	allocate(t, l, mebibyte) // keeps the hole apart from the top
+	require.NoError(t, l.Free("t", hole))
+	r := allocate(t, l, 5*mebibyte) // does not fit the hole; needs its memory
+	fill(l.Bytes(r), 1)
+	require.NoError(t, l.Verify())
+}
+
 func TestShrinkGivesBack(t *testing.T) {
 	l := lend(t, fileSpec(t, 16*mebibyte), memregion.LendOptions{GrowthStep: page, RecycleLimit: -1})
 	r := allocate(t, l, 4*mebibyte)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -151,6 +152,10 @@ func TestGuardedLetsBugsThrough(t *testing.T) {
 	require.PanicsWithValue(t, "mine", func() { _ = memregion.Guarded(func() { panic("mine") }) })
 	var nothing *[1 << 20]byte
 	require.Panics(t, func() { _ = memregion.Guarded(func() { nothing[5000]++ }) })
+	foreign, err := unix.Mmap(-1, 0, page, unix.PROT_NONE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, unix.Munmap(foreign)) }()
+	require.Panics(t, func() { _ = memregion.Guarded(func() { _ = copy(make([]byte, page), foreign) }) }, "a fault, but not on a region")
 	var list []int
 	require.Panics(t, func() { _ = memregion.Guarded(func() { _ = list[len(os.Args)+3] }) })
 }
