@@ -1,3 +1,122 @@
-// Package coherence keeps readers of lent memory right, also where caches of different machines know nothing of each
-// other: the protocol of grant, write, clean, seal, publish, acquire, release, with flush and fence in assembly.
+// Package coherence keeps every reader of lent memory right, also where the caches of different machines know nothing
+// of each other.
+//
+// Data is written once, sealed, and never changes. What remains to be done is that no cache holds a byte of an earlier
+// writing when a reader loads, and that nobody writes again while a reader may load. This package does the first with
+// flushes and fences at two places, and the second with pins.
+//
+// # Picture
+//
+//	lender's domain (Home drives Core)         writer's domain (Grant drives WriterCore)   reader's domain (Reader drives ReaderCore)
+//	──────────────────────────────────         ─────────────────────────────────────────   ──────────────────────────────────────────
+//	1 grant g [prepare: drop own lines] ──────▶
+//	                                           2 store every byte of every line
+//	                                           3 store fence, flush, full fence
+//	                                   ◀────── cleaned
+//	4 [home clean: fence, flush, fence]
+//	5 seal (record), publish ─────────────────────────── descriptor, by message ────────▶
+//	  pin ◀────────────────────────────────────────────────────────────────────────────── asks before it loads
+//	                                                                                       6 full fence, flush, full fence, verify
+//	                                                                                       7 load, load, load
+//	  unpin ◀──────────────────────────────────────────────────────────────────────────── 8 release
+//	  retired and no pin left: memory goes back, g is over
+//
+// [In brackets]: only for a writer in another domain; prepare on both incoherent fabrics, home clean on home-snoop.
+//
+// One generation at the lender (State):
+//
+//	Free ──grant──▶ Granted ──cleaned──▶ Cleaned ──homeCleaned──▶ HomeCleaned
+//	                 │  │                 │   │                     │   │
+//	                 │  │                 │   └───────seal──────────│───┴──▶ Sealed ──publish──▶ Published ──retire──▶ Retired
+//	                 │  │                 └────abort──▶ Free ◀──────┘         │ discard            ▲ adopt               │ no pin
+//	                 │  │                                                     ▼                    │                     ▼ left
+//	                 │  └──abort──▶ Aborting ──cleaned──▶ Free               Free                 Free                  Free
+//	                 │                 │
+//	                 └────fence-off────┴──▶ Quarantined ──lift──▶ Free
+//
+// # Words
+//
+//   - domain: a set of CPUs whose caches are coherent with each other, one host
+//   - lender, home: the domain whose memory it is; it decides all of the above
+//   - writing: (region, generation), one writing of one extent; a generation is never used twice in a region, so a
+//     writing is named for ever (decision 0002)
+//   - flush: write back what is modified and drop the line, from every cache of the domain; clean: the writer's flush
+//   - pin: the promise that a writing's bytes stay; counted per domain; ends with Unpin or with the domain's lease
+//   - acquire: what makes a pinned writing safe to load in a domain; done once, remembered by writing, never by address
+//   - quarantine: memory of a writer that was fenced off, kept from re-use until somebody lifts it
+//   - paid: on a Coherent fabric the same steps are taken and counted (as skipped), and no instruction is issued
+//
+// # Invariants
+//
+//   - C1: between acquire(g) and release(g) every load returns g's bytes
+//   - C2: from publish(g) to the next grant of its memory, memory holds g's bytes
+//   - C3: no dirty line outside the grant holder's domain
+//   - C4: no line belongs to two live extents (held for whole pages, checked at each grant and adoption)
+//   - C5: no grant of memory that a pin holds
+//   - C6: no deadlock; every acquire ends in data or an error
+//
+// C1 follows: the flush of step 6 comes after the descriptor, so after step 3, so what it leaves to be fetched is
+// memory (C2), or the home's cache, which step 4 emptied after step 3; a prefetch from then on fetches g's bytes too;
+// and nothing is stored before the pin goes (C5), by nobody's late write-back either (C3, C4).
+//
+// # Why the papers' order is unsound
+//
+// The thesis and the HCDS paper flush every cache before the write and nothing in the readers after it. A CPU may fetch
+// a line at any time without being asked; one such prefetch between the two is enough:
+//
+//	reader   flushes x, says so              its cache: —       memory: old
+//	reader   prefetches x                    its cache: old     memory: old
+//	writer   stores x, flushes it            its cache: old     memory: new
+//	writer   sends the descriptor
+//	reader   loads x                         hits: old, and for ever, since the line is clean and nobody invalidates it
+//
+// The fence between flush and acknowledgement does not help: the prefetch is after it. On home-snoop fabrics the line
+// may as well lie in the home's cache, where it answers the loads of readers who did everything right: hence step 4,
+// and hence strictly after step 3. TestThePapersOrderLeavesAStaleLine and TestALineInTheHomesCacheAnswersForEver play
+// both traces. The order above makes the papers' flush before the write (52 ms per GiB of every table) unnecessary: a
+// stale clean line in a reader is harmless until the acquire drops it.
+//
+// All rests on one assumption: a flush writes back modified lines only. If the flush of a clean, stale line wrote it
+// back, a reader's acquire would destroy what it is about to read. The manuals promise it (Intel SDM CLFLUSHOPT, AMD APM
+// CLFLUSH, Arm ARM DC CIVAC, Power ISA dcbf).
+//
+// # Prepare
+//
+// The model of DESIGN §5 has no lender that touches memory nobody was granted. Real ones do: the kernel zeroes pages,
+// pre-faulting stores, an aborted writer of the lender's own host leaves lines. Dirty in the lender's cache, they would
+// be written over a foreign writer's bytes at any time (C3). So on incoherent fabrics the lender flushes an extent
+// before it hands it to a foreign writer (decision 0003).
+//
+// # What the driver owes
+//
+//   - Writers store every byte up to the end of Grant.Bytes, padding included, finish before Clean, and store nothing
+//     afterwards. With -tags invariants a fresh grant is filled with 0xDB, so that forgotten padding shows.
+//   - Readers pin before they acquire, acquire before they load, finish loading before they release, release before
+//     they unpin. A domain whose lease ended stops loading before the lender calls ExpireDomain.
+//   - Nobody stores, counts references or uses atomics in a region (step 7).
+//   - FenceOff is called when the domain cannot reach the memory, not when it has been silent for a while.
+//
+// # Lock order
+//
+//	Home.reserving          (one at a time puts a generation high-water mark on record)
+//	  Home.mu               (the Core; never held over a flush, a sync or a message)
+//	    Memory's own locks  (only Shrink, see ShrinkGeneration)
+//	readerShard.mu          (one at a time, nothing below it)
+//
+// The cores have no lock, no goroutine, no clock and no I/O: event in, actions out, in the order in which they must be
+// done. This package starts no goroutine.
+//
+// # What it does not do
+//
+// It sends no messages: reports of writers and pins of other nodes arrive by whatever calls Home. It does not know
+// tables, versions, leases or fences; those who do tell it. It does not compute checksums. It remembers acquires per
+// process: two processes of a host both flush, which is harmless. It forgets unfinished grants when the lender dies:
+// after a restart on an incoherent fabric, foreign writers of the former incarnation must be fenced off or heard of
+// before anything is granted.
+//
+// # Reading the source
+//
+// protocol.go (states), core.go (the lender), writercore.go, readercore.go, then the drivers home.go, grant.go,
+// reader.go, then lines.go and flush_*.s. testdata/*.txt are histories one can read; emulator_test.go is memory that is
+// not coherent, mutation_test.go shows that no step is there for nothing.
 package coherence

@@ -244,6 +244,9 @@ func (h *Home) Adopt(owner string, gen Generation, r memregion.Range, s Seal) er
 	return nil
 }
 
+// Bytes returns r as the lender maps it. Preconditions: r belongs to a generation that the caller holds a pin of.
+func (h *Home) Bytes(r memregion.Range) []byte { return h.memory.Bytes(r) }
+
 // Generation returns what is known about gen; its State is Free if it is not alive.
 func (h *Home) Generation(gen Generation) View {
 	h.mu.Lock()

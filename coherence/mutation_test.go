@@ -142,7 +142,7 @@ func TestEveryMutationIsSeenAsAWrongValue(t *testing.T) {
 
 // TestProtocolHoldsOnIncoherentMemory is the other half: nothing wrong, with every step in its place (C1–C5).
 func TestProtocolHoldsOnIncoherentMemory(t *testing.T) {
-	seeds := uint64(50)
+	seeds := uint64(200)
 	if testing.Short() {
 		seeds = 20
 	}
@@ -162,4 +162,43 @@ func TestProtocolHoldsOnIncoherentMemory(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestThePapersOrderLeavesAStaleLine plays the trace of doc.go by hand, without any chance: every cache flushes before
+// the write, the writer flushes after it, and one prefetch in between is enough.
+func TestThePapersOrderLeavesAStaleLine(t *testing.T) {
+	for _, class := range bothFabrics {
+		m := newMachine(class, 64, 1, nil, "home", "alpha", "beta")
+		writer, reader := m.cpus[1], m.cpus[2]
+		for _, c := range m.cpus {
+			c.flush(0, 64)
+			c.fence()
+		}
+		reader.fetch(0) // a prefetch
+		writer.store(0, []byte("new"))
+		writer.flush(0, 64)
+		writer.fence()
+		require.Equal(t, "new", string(m.memory[:3]), "memory is right")
+		require.NotEqual(t, "new", string(reader.load(0, 3)), "the reader is not, and never will be")
+		reader.flush(0, 64)
+		reader.fence()
+		require.Equal(t, "new", string(reader.load(0, 3)), "step 6 cures it")
+	}
+}
+
+// TestALineInTheHomesCacheAnswersForEver is why step 4 exists, and why it comes after step 3.
+func TestALineInTheHomesCacheAnswersForEver(t *testing.T) {
+	m := newMachine(coherence.IncoherentHomeSnoop, 64, 1, nil, "home", "alpha", "beta")
+	writer, reader := m.cpus[1], m.cpus[2]
+	writer.store(0, []byte("new"))
+	m.home.fetch(0) // a prefetch of the lender, before the write-back
+	writer.flush(0, 64)
+	writer.fence()
+	reader.flush(0, 64)
+	reader.fence()
+	require.NotEqual(t, "new", string(reader.load(0, 3)), "the reader did its step; the home's line answered")
+	reader.drop(0)
+	m.home.flush(0, 64)
+	m.home.fence()
+	require.Equal(t, "new", string(reader.load(0, 3)))
 }
