@@ -108,6 +108,24 @@ func BenchmarkLentAllocateFree(b *testing.B) {
 	}
 }
 
+// BenchmarkLentColdAllocateFree is the price of what recycling avoids: reserve and punch 64 MiB of shared memory, without first touch and
+// with it.
+func BenchmarkLentColdAllocateFree(b *testing.B) {
+	l := lend(b, shmSpec(b, 1<<30), memregion.LendOptions{RecycleLimit: -1})
+	for _, touch := range []bool{false, true} {
+		b.Run(fmt.Sprintf("touch=%v", touch), func(b *testing.B) {
+			for b.Loop() {
+				r, err := l.Allocate("t", 64*mebibyte)
+				require.NoError(b, err)
+				if touch {
+					require.NoError(b, l.Prefault(b.Context(), r))
+				}
+				require.NoError(b, l.Free("t", r))
+			}
+		})
+	}
+}
+
 // BenchmarkAdoptExtents is the rebuild of 21,000 extents, without the file.
 func BenchmarkAdoptExtents(b *testing.B) {
 	for b.Loop() {

@@ -110,14 +110,28 @@ func openBacking(spec Spec, flags int) (*os.File, error) {
 	if err != nil {
 		return nil, fmt.Errorf("memregion: region %d: open backing: %w", spec.ID, err)
 	}
-	st, err := status(file)
-	if err == nil && st.Mode&unix.S_IFMT != unix.S_IFREG {
-		err = fmt.Errorf("%w: %s is not a regular file", ErrRegionGone, spec.Path)
-	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("memregion: region %d: %w", spec.ID, err), file.Close())
+	if err := checkPlanted(file, spec, flags); err != nil {
+		_ = file.Close() // the first error is the one to tell
+		return nil, fmt.Errorf("memregion: region %d: %w", spec.ID, err)
 	}
 	return file, nil
+}
+
+// checkPlanted refuses what a lender of this user cannot have made: anybody may put a file into /dev/shm after ours has gone. Only the
+// superuser may borrow from another user.
+func checkPlanted(file *os.File, spec Spec, flags int) error {
+	st, err := status(file)
+	if err != nil {
+		return fmt.Errorf("ask for the owner of %s: %w", spec.Path, err)
+	}
+	if st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return fmt.Errorf("%w: %s is not a regular file", ErrRegionGone, spec.Path)
+	}
+	user := uint32(os.Geteuid())
+	if borrowing := flags == os.O_RDONLY; st.Uid != user && !(borrowing && user == 0) {
+		return fmt.Errorf("%w: %s belongs to user %d, not to %d who lent it", ErrRegionGone, spec.Path, st.Uid, user)
+	}
+	return nil
 }
 
 func checkBoot(spec Spec) error {

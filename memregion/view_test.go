@@ -172,6 +172,18 @@ func TestSymbolicLinkIsRefused(t *testing.T) {
 	require.ErrorIs(t, err, memregion.ErrExists)
 }
 
+// TestPlantedFileIsRefused: a file of another user at the region's path is not the region.
+func TestPlantedFileIsRefused(t *testing.T) {
+	spec := fileSpec(t, 16*mebibyte)
+	live := lentOnce(t, spec)
+	if err := os.Chown(spec.Path, 12345, -1); err != nil {
+		t.Skipf("needs the right to give a file to another user: %v", err)
+	}
+	_, err := memregion.Adopt(context.Background(), spec, live, memregion.LendOptions{})
+	require.ErrorIs(t, err, memregion.ErrRegionGone)
+	require.ErrorContains(t, err, "belongs to user 12345")
+}
+
 func BenchmarkViewBytes(b *testing.B) {
 	spec := fileSpec(b, 16*mebibyte)
 	live := lentOnce(b, spec)
