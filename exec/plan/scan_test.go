@@ -24,6 +24,8 @@ func TestGolden(t *testing.T) {
 			switch d.Cmd {
 			case "scans":
 				return describeScans(d.Input, tree, resolver)
+			case "compute":
+				return describePlan(d.Input, tree, resolver)
 			case "splice":
 				return spliced(d.Input, tree, resolver)
 			}
@@ -54,4 +56,16 @@ func spliced(sql string, tree *pg.ParseResult, resolver plan.Resolver) string {
 	return plan.Splice(sql, scans, func(i int, s *plan.Scan) string {
 		return fmt.Sprintf("csm_scan('%s', %d)", s.Relation.Name, i)
 	}) + "\n"
+}
+
+func describePlan(sql string, tree *pg.ParseResult, resolver plan.Resolver) string {
+	q, unsupported := plan.Compute(sql, tree, resolver)
+	if unsupported != nil {
+		return "unsupported: " + unsupported.String() + "\n"
+	}
+	out := q.String()
+	if q.Trivial() {
+		out += "trivial\n"
+	}
+	return out
 }

@@ -1,0 +1,288 @@
+package plan
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// binder turns expressions of one SELECT over at most one table into typed [Expr]s. It stops at the first thing it cannot do.
+type binder struct {
+	folder
+	relation    *Relation // nil without FROM
+	alias       string
+	hasAlias    bool
+	projected   []int // columns in use, in order of first use
+	parameters  int
+	unsupported *Unsupported
+}
+
+// bound is an expression on its way: with DuckDB's text for it, from which column names are made, and what literals still are.
+type bound struct {
+	*Expr
+	text    string // "" if not certain
+	literal bool   // an untyped literal, which takes on the other operand's type
+}
+
+func (b *binder) fail(location int32, reason string) bound {
+	if b.unsupported == nil {
+		b.unsupported = &Unsupported{Reason: reason, Position: int(location)}
+	}
+	return bound{Expr: &Expr{Op: OpConstant, Type: Type{Kind: KindNull}, Value: NullValue()}}
+}
+
+func (b *binder) expr(n *pg.Node) bound {
+	switch e := n.GetNode().(type) {
+	case *pg.Node_ColumnRef:
+		return b.column(e.ColumnRef)
+	case *pg.Node_AConst:
+		return b.literalOf(n, e.AConst)
+	case *pg.Node_TypeCast:
+		return b.cast(e.TypeCast)
+	case *pg.Node_BoolExpr:
+		return b.boolean(e.BoolExpr)
+	case *pg.Node_NullTest:
+		return b.nullTest(e.NullTest)
+	case *pg.Node_AExpr:
+		return b.operation(e.AExpr)
+	case *pg.Node_ParamRef:
+		return b.fail(e.ParamRef.Location, "a parameter whose type nothing says")
+	case *pg.Node_FuncCall:
+		return b.fail(e.FuncCall.Location, "the function "+functionName(e.FuncCall))
+	case *pg.Node_SubLink:
+		return b.fail(e.SubLink.Location, "a sub-query")
+	case *pg.Node_CaseExpr:
+		return b.fail(e.CaseExpr.Location, "CASE")
+	}
+	return b.fail(-1, "an expression of another kind than columns, literals, comparisons and + - * /")
+}
+
+func functionName(c *pg.FuncCall) string {
+	if len(c.Funcname) == 0 {
+		return ""
+	}
+	return c.Funcname[len(c.Funcname)-1].GetString_().GetSval()
+}
+
+// column binds a column reference. DuckDB names an output that is nothing but a column as the table does; inside an
+// expression it repeats the user's text.
+func (b *binder) column(ref *pg.ColumnRef) bound {
+	text, ok := nameAt(b.sql, int(ref.Location))
+	if !ok || len(text.parts) != len(ref.Fields) || len(text.parts) > 3 {
+		return b.fail(ref.Location, "a name that is no plain column name")
+	}
+	if b.relation == nil || !b.qualifies(text.parts[:len(text.parts)-1]) {
+		return b.fail(ref.Location, "the name "+strings.Join(text.parts, ".")+", which is no column of the table")
+	}
+	i := b.relation.column(text.parts[len(text.parts)-1])
+	if i < 0 {
+		return b.fail(ref.Location, "the name "+strings.Join(text.parts, ".")+", which is no column of the table")
+	}
+	c := &b.relation.Columns[i]
+	return bound{Expr: &Expr{Op: OpColumn, Type: TypeOf(c.Type), Column: b.project(i), Name: c.Name}, text: b.columnText(text)}
+}
+
+func (b *binder) qualifies(parts []string) bool {
+	switch len(parts) {
+	case 0:
+		return true
+	case 1:
+		return sameName(parts[0], b.alias)
+	}
+	return !b.hasAlias && sameName(parts[0], b.relation.Schema) && sameName(parts[1], b.relation.Name)
+}
+
+// project gives the position of a column among those to be read.
+func (b *binder) project(column int) int {
+	for i, c := range b.projected {
+		if c == column {
+			return i
+		}
+	}
+	b.projected = append(b.projected, column)
+	return len(b.projected) - 1
+}
+
+// columnText is the reference as DuckDB writes it back, if that takes no quotes.
+func (b *binder) columnText(n name) string {
+	for _, part := range n.parts {
+		if isDuckDBKeyword(part) || strings.ContainsAny(part, "\"$") {
+			return ""
+		}
+		for i := 0; i < len(part); i++ {
+			if !isIdentifierByte(part[i], i == 0) || part[i] >= 0x80 {
+				return ""
+			}
+		}
+	}
+	return strings.Join(n.parts, ".")
+}
+
+func (b *binder) literalOf(n *pg.Node, c *pg.A_Const) bound {
+	v, ok := b.constant(n)
+	if !ok {
+		return b.fail(c.Location, "a literal that the two dialects may read differently")
+	}
+	t, text, ok := literalType(v, c)
+	if !ok {
+		return b.fail(c.Location, "a number that needs HUGEINT or a decimal wider than 18 digits")
+	}
+	return bound{Expr: &Expr{Op: OpConstant, Type: t, Value: v}, text: text, literal: true}
+}
+
+// literalType is DuckDB's type for a literal, and its text for it if that is certain.
+func literalType(v Value, c *pg.A_Const) (t Type, text string, ok bool) {
+	switch v.kind {
+	case Null:
+		return Type{Kind: KindNull}, "NULL", true
+	case Boolean:
+		return Type{Kind: KindBoolean}, "CAST('" + v.String()[:1] + "' AS BOOLEAN)", true
+	case Text:
+		return Type{Kind: KindVarchar}, "'" + strings.ReplaceAll(v.text, "'", "''") + "'", true
+	case Double:
+		return Type{Kind: KindDouble}, "", true
+	}
+	i, fits := v.int64()
+	written := c.GetFval().GetFval()
+	switch {
+	case !fits:
+		return Type{}, "", false
+	case strings.Contains(written, "."):
+		digits := strings.Replace(strings.TrimLeft(written, "-"), ".", "", 1)
+		if canonicalDecimal(strings.TrimLeft(written, "-")) {
+			text = written
+		}
+		return decimalType(int32(len(digits)), v.scale), text, len(digits) <= narrowDecimal
+	case i == int64(int32(i)) && written == "":
+		return Type{Kind: KindInteger}, itoa(int(i)), true
+	}
+	return Type{Kind: KindBigInt}, itoa(int(i)), true
+}
+
+// canonicalDecimal: digits on both sides of the point and no leading zero but one.
+func canonicalDecimal(s string) bool {
+	whole, fraction, _ := strings.Cut(s, ".")
+	return fraction != "" && (whole == "0" || whole != "" && whole[0] != '0')
+}
+
+// castNames are the types that a literal or a parameter may be cast to, with DuckDB's way of writing them.
+var castNames = map[string]struct {
+	kind TypeKind
+	text string
+}{
+	"int2": {KindSmallInt, "SMALLINT"}, "int4": {KindInteger, "INTEGER"}, "int8": {KindBigInt, "BIGINT"},
+	"text": {KindVarchar, "VARCHAR"}, "varchar": {KindVarchar, "VARCHAR"}, "bool": {KindBoolean, "BOOLEAN"},
+	"float8": {KindDouble, `"DOUBLE"`}, "double": {KindDouble, `"DOUBLE"`},
+	"date": {KindDate, `"DATE"`}, "timestamp": {KindTimestamp, "TIMESTAMP"},
+}
+
+func (b *binder) cast(c *pg.TypeCast) bound {
+	target, known := castNames[typeName(c.TypeName)]
+	if !known || len(c.TypeName.GetTypmods()) > 0 {
+		return b.fail(c.Location, "a cast to this type")
+	}
+	t := Type{Kind: target.kind}
+	if p := c.Arg.GetParamRef(); p != nil {
+		e := b.parameter(p, t)
+		e.text = "CAST(" + e.text + " AS " + target.text + ")"
+		return e
+	}
+	arg := c.Arg.GetAConst()
+	if arg == nil {
+		return b.fail(c.Location, "a cast of something that is neither a literal nor a parameter")
+	}
+	inner := b.literalOf(c.Arg, arg)
+	v, ok := castLiteral(inner.Value, t.Kind, typeName(c.TypeName))
+	if !ok {
+		return b.fail(c.Location, "a cast whose result is not certain")
+	}
+	e := bound{Expr: &Expr{Op: OpConstant, Type: t, Value: v}}
+	if inner.text != "" {
+		e.text = "CAST(" + inner.text + " AS " + target.text + ")"
+	}
+	if v.kind == Boolean && inner.Type.Kind == KindBoolean {
+		e.text = inner.text // CAST('t' AS BOOLEAN) is how DuckDB writes true itself
+	}
+	return e
+}
+
+func castLiteral(v Value, kind TypeKind, name string) (Value, bool) {
+	switch {
+	case v.kind == Null:
+		return v, true
+	case kind == KindBoolean:
+		return v, v.kind == Boolean
+	case kind == KindDouble:
+		f, ok := v.asDouble()
+		return DoubleValue(f), ok
+	}
+	return castValue(v, name)
+}
+
+func (b *binder) parameter(p *pg.ParamRef, t Type) bound {
+	if p.Number < 1 {
+		return b.fail(p.Location, "a parameter without a number")
+	}
+	b.parameters = max(b.parameters, int(p.Number))
+	v := ParameterValue(int(p.Number))
+	return bound{Expr: &Expr{Op: OpParameter, Type: t, Value: v}, text: v.String()}
+}
+
+func (b *binder) nullTest(t *pg.NullTest) bound {
+	arg := b.expr(t.Arg)
+	op, suffix := OpIsNull, " IS NULL)"
+	if t.Nulltesttype == pg.NullTestType_IS_NOT_NULL {
+		op, suffix = OpIsNotNull, " IS NOT NULL)"
+	}
+	if t.Argisrow || arg.CanFail() {
+		return b.fail(t.Location, "IS NULL of a row or of arithmetic that can overflow")
+	}
+	return bound{Expr: &Expr{Op: op, Type: Type{Kind: KindBoolean}, Args: []*Expr{arg.Expr}}, text: wrap("(", arg.text, suffix)}
+}
+
+// wrap is prefix+text+suffix, or "" if the text is not known.
+func wrap(prefix, text, suffix string) string {
+	if text == "" {
+		return ""
+	}
+	return prefix + text + suffix
+}
+
+func (b *binder) boolean(e *pg.BoolExpr) bound {
+	args := make([]*Expr, len(e.Args))
+	texts := make([]string, len(e.Args))
+	for i, n := range e.Args {
+		arg := b.expr(n)
+		if arg.Type.Kind != KindBoolean && arg.Type.Kind != KindNull {
+			return b.fail(e.Location, "AND, OR or NOT of something that is not BOOLEAN")
+		}
+		args[i], texts[i] = arg.Expr, arg.text
+	}
+	boolean := Type{Kind: KindBoolean}
+	switch e.Boolop {
+	case pg.BoolExprType_NOT_EXPR:
+		return bound{Expr: &Expr{Op: OpNot, Type: boolean, Args: args}, text: b.notText(e.Args[0], texts[0])}
+	case pg.BoolExprType_AND_EXPR:
+		return bound{Expr: &Expr{Op: OpAnd, Type: boolean, Args: args}, text: joinTexts(texts, " AND ")}
+	case pg.BoolExprType_OR_EXPR:
+		return bound{Expr: &Expr{Op: OpOr, Type: boolean, Args: args}, text: joinTexts(texts, " OR ")}
+	}
+	return b.fail(e.Location, "this boolean operator")
+}
+
+// notText: DuckDB turns NOT (a = b) around as it parses; other negations it writes as they are.
+func (b *binder) notText(arg *pg.Node, text string) string {
+	if e := arg.GetAExpr(); e != nil && (e.Kind == pg.A_Expr_Kind_AEXPR_OP || e.Kind == pg.A_Expr_Kind_AEXPR_IN) {
+		return ""
+	}
+	return wrap("(NOT ", text, ")")
+}
+
+func joinTexts(texts []string, separator string) string {
+	for _, t := range texts {
+		if t == "" {
+			return ""
+		}
+	}
+	return "(" + strings.Join(texts, separator) + ")"
+}

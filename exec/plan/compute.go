@@ -1,0 +1,264 @@
+package plan
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// Compute plans a statement for the compute backend, or says why it cannot. The plan's answer and its types are DuckDB's
+// (X1); whatever is not known to be so is unsupported. sql is the text that tree was parsed from.
+func Compute(sql string, tree *pg.ParseResult, resolver Resolver) (*Query, *Unsupported) {
+	if tree == nil || resolver == nil || len(tree.Stmts) != 1 {
+		return nil, &Unsupported{Reason: "not exactly one statement", Position: -1}
+	}
+	s := tree.Stmts[0].GetStmt().GetSelectStmt()
+	if s == nil {
+		return nil, &Unsupported{Reason: "not a SELECT", Position: -1}
+	}
+	if reason := unsupportedClause(s); reason != "" {
+		return nil, &Unsupported{Reason: reason, Position: -1}
+	}
+	b := &binder{folder: folder{sql}}
+	q := &Query{}
+	b.from(q, s, resolver, tree)
+	b.where(q, s.WhereClause)
+	b.selectList(q, s)
+	b.limits(q, s)
+	if b.unsupported != nil {
+		return nil, b.unsupported
+	}
+	q.Parameters = b.parameters
+	if q.Table != nil {
+		q.Table.Project = b.projected
+	}
+	return q, nil
+}
+
+func unsupportedClause(s *pg.SelectStmt) string {
+	switch {
+	case s.WithClause != nil:
+		return "WITH"
+	case s.Op != pg.SetOperation_SETOP_NONE && s.Op != pg.SetOperation_SET_OPERATION_UNDEFINED:
+		return "UNION, INTERSECT or EXCEPT"
+	case len(s.ValuesLists) > 0:
+		return "VALUES"
+	case len(s.DistinctClause) > 0:
+		return "DISTINCT"
+	case len(s.SortClause) > 0:
+		return "ORDER BY"
+	case s.HavingClause != nil:
+		return "HAVING"
+	case len(s.WindowClause) > 0:
+		return "WINDOW"
+	case len(s.LockingClause) > 0:
+		return "FOR UPDATE"
+	case s.IntoClause != nil:
+		return "SELECT INTO"
+	case len(s.FromClause) > 1:
+		return "more than one table"
+	case s.LimitOption == pg.LimitOption_LIMIT_OPTION_WITH_TIES:
+		return "WITH TIES"
+	}
+	return ""
+}
+
+// from finds the table, and its predicates where [Scans] finds them.
+func (b *binder) from(q *Query, s *pg.SelectStmt, resolver Resolver, tree *pg.ParseResult) {
+	if len(s.FromClause) == 0 {
+		return
+	}
+	v := s.FromClause[0].GetRangeVar()
+	if v == nil || len(v.GetAlias().GetColnames()) > 0 || isDialectJoin(v.GetAlias().GetAliasname()) {
+		b.fail(-1, "a FROM clause that is not one table")
+		return
+	}
+	scans, err := Scans(b.sql, tree, resolver)
+	if err != nil {
+		b.fail(v.Location, err.Error())
+		return
+	}
+	for i := range scans {
+		if scans[i].Start <= int(v.Location) && int(v.Location) < scans[i].End {
+			q.Table = &TableScan{Scan: scans[i]}
+			b.relation, b.alias, b.hasAlias = scans[i].Relation, scans[i].Alias, !scans[i].AddAlias
+			return
+		}
+	}
+	b.fail(v.Location, v.Relname+" is no base table")
+}
+
+func (b *binder) where(q *Query, n *pg.Node) {
+	if n == nil || b.unsupported != nil {
+		return
+	}
+	e := b.expr(n)
+	if e.Type.Kind != KindBoolean && e.Type.Kind != KindNull {
+		b.fail(-1, "a WHERE that is not BOOLEAN")
+		return
+	}
+	q.Filter = e.Expr
+}
+
+// selectList binds the outputs and the groups.
+func (b *binder) selectList(q *Query, s *pg.SelectStmt) {
+	q.Aggregated = len(s.GroupClause) > 0
+	for _, n := range s.TargetList {
+		q.Aggregated = q.Aggregated || isAggregate(n.GetResTarget().GetVal())
+	}
+	if s.GroupDistinct {
+		b.fail(-1, "GROUP BY DISTINCT")
+	}
+	for _, n := range s.GroupClause {
+		b.group(q, s, n)
+	}
+	for _, n := range s.TargetList {
+		if b.unsupported == nil {
+			b.target(q, n.GetResTarget())
+		}
+	}
+	if len(q.Outputs) == 0 {
+		b.fail(-1, "an empty select list")
+	}
+}
+
+func isAggregate(n *pg.Node) bool {
+	c := n.GetFuncCall()
+	if c == nil {
+		return false
+	}
+	_, ok := aggregateOps[functionName(c)]
+	return ok
+}
+
+// group binds one GROUP BY entry: a column, its position in the select list, or its alias there (columns come first).
+func (b *binder) group(q *Query, s *pg.SelectStmt, n *pg.Node) {
+	if c := n.GetAConst(); c != nil {
+		i := int(c.GetIval().GetIval())
+		if c.GetIval() == nil || i < 1 || i > len(s.TargetList) {
+			b.fail(c.Location, "GROUP BY of a constant")
+			return
+		}
+		n = s.TargetList[i-1].GetResTarget().GetVal()
+	} else if ref := n.GetColumnRef(); ref != nil && len(ref.Fields) == 1 && b.relation != nil {
+		if alias := ref.Fields[0].GetString_().GetSval(); b.relation.column(alias) < 0 {
+			n = aliased(s.TargetList, alias, n)
+		}
+	}
+	ref := n.GetColumnRef()
+	if ref == nil {
+		b.fail(-1, "GROUP BY of something that is not a column")
+		return
+	}
+	e := b.column(ref)
+	if !groupable(e.Type) {
+		b.fail(ref.Location, "GROUP BY of "+e.Type.String())
+		return
+	}
+	for _, g := range q.Groups {
+		if g.Column == e.Column {
+			return
+		}
+	}
+	q.Groups = append(q.Groups, e.Expr)
+}
+
+func aliased(list []*pg.Node, alias string, otherwise *pg.Node) *pg.Node {
+	for _, n := range list {
+		if t := n.GetResTarget(); t.GetName() != "" && sameName(t.GetName(), alias) {
+			return t.GetVal()
+		}
+	}
+	return otherwise
+}
+
+func groupable(t Type) bool {
+	return t.Kind != KindOther && t.Kind != KindNull
+}
+
+func (b *binder) target(q *Query, t *pg.ResTarget) {
+	if ref := t.GetVal().GetColumnRef(); ref != nil && len(ref.Fields) > 0 && ref.Fields[len(ref.Fields)-1].GetAStar() != nil {
+		b.star(q, ref)
+		return
+	}
+	out, text := Output{Group: -1, Aggregate: -1}, ""
+	if isAggregate(t.GetVal()) {
+		out, text = b.aggregate(q, t.GetVal().GetFuncCall())
+	} else {
+		e := b.expr(t.GetVal())
+		out.Type, text = e.Type, e.text
+		if e.Op == OpColumn {
+			text = e.Name // a bare column goes by the table's spelling
+		}
+		b.place(q, &out, e.Expr, t.Location)
+	}
+	out.Name = t.GetName()
+	if out.Name == "" {
+		out.Name = text
+	}
+	if out.Name == "" || len(out.Name) >= maxTreeName && t.GetName() != "" {
+		b.fail(t.Location, "an expression without alias whose column name is DuckDB's to choose")
+	}
+	if t.GetName() != "" {
+		out.Name = b.aliasText(t)
+	}
+	q.Outputs = append(q.Outputs, out)
+}
+
+// place makes an expression of the select list an output: as it is, or as one of the groups.
+func (b *binder) place(q *Query, out *Output, e *Expr, location int32) {
+	if !q.Aggregated {
+		out.Expr = e
+		return
+	}
+	for i, g := range q.Groups {
+		if e.Op == OpColumn && g.Column == e.Column {
+			out.Group = i
+			return
+		}
+	}
+	b.fail(location, "an output that is neither a group nor an aggregate")
+}
+
+func (b *binder) star(q *Query, ref *pg.ColumnRef) {
+	alias := starAlias(ref)
+	if b.relation == nil || q.Aggregated || len(ref.Fields) > 2 || alias != "" && !sameName(alias, b.alias) {
+		b.fail(ref.Location, "* here")
+		return
+	}
+	for i := range b.relation.Columns {
+		c := &b.relation.Columns[i]
+		e := &Expr{Op: OpColumn, Type: TypeOf(c.Type), Column: b.project(i), Name: c.Name}
+		q.Outputs = append(q.Outputs, Output{Name: c.Name, Type: e.Type, Expr: e, Group: -1, Aggregate: -1})
+	}
+}
+
+func (b *binder) limits(q *Query, s *pg.SelectStmt) {
+	q.Limit, q.Offset = b.rowCount(s.LimitCount), b.rowCount(s.LimitOffset)
+	if q.Limit == nil && q.Offset == nil {
+		return
+	}
+	if len(q.Groups) > 0 {
+		b.fail(-1, "LIMIT after GROUP BY: which groups remain is not fixed")
+	}
+	for _, o := range q.Outputs {
+		if o.Expr != nil && o.Expr.CanFail() {
+			b.fail(-1, "arithmetic that can overflow under LIMIT: how many rows DuckDB computes is not fixed")
+		}
+	}
+}
+
+// rowCount binds LIMIT and OFFSET: a plain integer, a parameter, or nothing (also for ALL and NULL).
+func (b *binder) rowCount(n *pg.Node) *Expr {
+	if n == nil || n.GetAConst().GetIsnull() {
+		return nil
+	}
+	if p := n.GetParamRef(); p != nil {
+		return b.parameter(p, Type{Kind: KindBigInt}).Expr
+	}
+	v, ok := b.constant(n)
+	count, fits := v.int64()
+	if !ok || n.GetAConst() == nil || v.kind != Exact || v.scale != 0 || !fits || count < 0 {
+		b.fail(-1, "a LIMIT or OFFSET that is not a plain number or parameter")
+		return nil
+	}
+	return &Expr{Op: OpConstant, Type: Type{Kind: KindBigInt}, Value: v}
+}
