@@ -71,11 +71,12 @@ func (s stream) next() stream {
 // The official form is trunc(double(seed)/2147483647.0 * double(span)). Its
 // two roundings change the product t = seed*span/modulus by less than t/2^52,
 // and t is at least 1/modulus away from every integer; hence below 2^21 both
-// forms give the same integer, and this one needs no division (D3).
+// forms give the same integer (D3). With p = seed*span = q*2^31 + r, which is
+// q*modulus + q + r, floor(p/modulus) is q plus 1 if q+r passes the modulus
+// (it cannot equal it, p being no multiple of the modulus): no division.
 func uniform(seed, span uint64) uint64 {
 	product := seed * span
-	quotient := product >> 31
-	return quotient + (quotient+product&modulus+1)>>31
+	return (product + product>>31) >> 31
 }
 
 // uniformWide maps a stream's value to 0 … span-1 for any span, in the

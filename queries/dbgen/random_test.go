@@ -131,3 +131,36 @@ func BenchmarkSentence(b *testing.B) {
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(total), "ns/byte")
 }
+
+// TestDrawNextToIntegers attacks D3 beyond its limit, where the two forms do
+// differ: at seeds whose product with the span lies next to a multiple of the
+// modulus, every way to draw must take the official side.
+func TestDrawNextToIntegers(t *testing.T) {
+	differences := 0
+	previous := powerOfMultiplier(modulus - 2) // steps one back
+	for _, span := range []uint64{1 << 20, exactSpanMax, 1 << 23, 1 << 25, 150000 * 100, 200000 * 29999} {
+		inverse := stream(1)
+		for exponent, base := modulus-2, span%modulus; exponent > 0; exponent, base = exponent>>1, multiplyMod(base, base) {
+			if exponent&1 == 1 {
+				inverse = stream(multiplyMod(uint64(inverse), base))
+			}
+		}
+		for distance := range uint64(2000) {
+			for _, residue := range []uint64{distance + 1, modulus - 1 - distance} {
+				seed := multiplyMod(uint64(inverse), residue)
+				require.Equal(t, residue, multiplyMod(seed, span%modulus))
+				want := officialUniform(int64(seed), 1, int64(span))
+				b := between(1, int64(span))
+				require.Equal(t, want, b.draw(stream(seed)), "seed %d, span %d", seed, span)
+				var drawn [1]int64
+				drawEach(drawn[:], stream(multiplyMod(seed, previous)), b)
+				require.Equal(t, want, drawn[0], "seed %d, span %d", seed, span)
+				if want != 1+int64(uniform(seed, span)) {
+					differences++
+					require.Greater(t, span, uint64(exactSpanMax))
+				}
+			}
+		}
+	}
+	require.NotZero(t, differences, "the wide form is needed")
+}
