@@ -1,0 +1,341 @@
+package catalog
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Catalog is the lender's side: it commits, leases and reclaims. Safe for concurrent use.
+type Catalog struct {
+	store    Store
+	lender   Lender
+	options  Options
+	source   *hugetable.Source
+	identity string
+
+	committing sync.Mutex // one commit at a time; above mu
+	commits    uint64     // guarded by committing; makes commit tokens differ
+	broken     error      // guarded by committing; an outcome that is not known ends all commits
+
+	identities struct {
+		sync.Mutex
+		next, end uint64
+	}
+
+	mu ledger
+}
+
+// ledger is what the catalog's lock guards: who sees what, and so what must stay.
+type ledger struct {
+	sync.Mutex
+	closed    bool
+	current   *state
+	leases    map[LeaseID]*lease
+	nextLease LeaseID
+	domains   map[coherence.Domain]int // leases per domain
+	versions  map[*TableVersion]*versionState
+	pages     map[PageID]*pageState
+	shared    map[ExtentID]int // extents in more than one living page: in how many (K3)
+	garbage   []PageID         // dead pages that are still in the store
+	watchers  map[chan Revision]struct{}
+	regions   map[memregion.RegionID]*RegionRecord
+	nodes     map[string]*NodeRecord
+}
+
+// state is one revision that is current or leased.
+type state struct {
+	contents *Contents
+	leases   map[coherence.Domain]int
+	pinned   map[coherence.Domain]bool
+	total    int
+	loaded   bool // every page's extents are known
+}
+
+type versionState struct {
+	refs int // states that contain it
+	pins map[coherence.Domain]int
+}
+
+type pageState struct {
+	refs    int // versions that contain it
+	extents []ExtentID
+	pins    map[coherence.Domain]int
+}
+
+// Open reads the catalog from its store, or begins one if the store is empty. Versions that were only held by leases of
+// a former process are gone: no lease outlives its process, and only current versions have records. The caller adopts
+// LiveExtents at the lenders before it takes snapshots, and closes the store after the catalog.
+func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catalog, error) {
+	if options.Domain == "" {
+		options.Domain = defaultHome
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	c := &Catalog{store: st, lender: lender, options: options}
+	c.source = hugetable.NewSource(c, options.CacheBytes)
+	c.mu.leases = map[LeaseID]*lease{}
+	c.mu.domains = map[coherence.Domain]int{}
+	c.mu.versions = map[*TableVersion]*versionState{}
+	c.mu.pages = map[PageID]*pageState{}
+	c.mu.shared = map[ExtentID]int{}
+	c.mu.watchers = map[chan Revision]struct{}{}
+	c.mu.regions = map[memregion.RegionID]*RegionRecord{}
+	c.mu.nodes = map[string]*NodeRecord{}
+	if err := c.begin(ctx); err != nil {
+		return nil, fmt.Errorf("open catalog: %w", err)
+	}
+	contents, err := c.read(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("open catalog: %w", err)
+	}
+	c.mu.Lock()
+	c.install(contents, nil)
+	c.mu.Unlock()
+	if err := c.findGarbage(ctx); err != nil {
+		return nil, fmt.Errorf("open catalog: %w", err)
+	}
+	return c, nil
+}
+
+// begin checks the format, or writes it into an empty store.
+func (c *Catalog) begin(ctx context.Context) error {
+	item, ok, err := c.store.Get(ctx, formatKey)
+	if err != nil {
+		return err
+	}
+	if ok {
+		c.identity, err = checkFormat(item.Value)
+		return err
+	}
+	var random [16]byte
+	if _, err := rand.Read(random[:]); err != nil {
+		return err
+	}
+	c.identity = hex.EncodeToString(random[:])
+	t := store.Transaction{Compares: []store.Compare{unchanged(formatKey, 0)}}
+	t.Puts = append(t.Puts, store.Item{Key: formatKey, Value: encodeFormat(c.identity, c.options.Now())})
+	for _, name := range c.options.InitialSchemas {
+		if err := checkName(name); err != nil {
+			return err
+		}
+		t.Puts = append(t.Puts, store.Item{Key: schemaKey(name)})
+	}
+	_, err = c.store.Commit(ctx, t)
+	return err
+}
+
+// reading collects records in one scan; names are joined to what they name afterwards.
+type reading struct {
+	catalog  *Catalog
+	contents *Contents
+	names    map[TableName]Revision
+}
+
+func (c *Catalog) read(ctx context.Context) (*Contents, error) {
+	r := reading{c, newContents(), map[TableName]Revision{}}
+	prefixes := []string{schemaPrefix, namePrefix, tablePrefix, viewPrefix, regionPrefix, nodePrefix}
+	revision, err := c.store.Scan(ctx, prefixes, func(item store.Item) error {
+		if err := r.item(item); err != nil {
+			return fmt.Errorf("record %q: %w", item.Key, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	r.contents.revision = revision
+	return r.contents, r.check()
+}
+
+func (r *reading) item(item store.Item) error {
+	switch kind, rest, _ := strings.Cut(item.Key, "/"); kind + "/" {
+	case schemaPrefix:
+		r.contents.schemas[rest] = schemaEntry{item.Revision}
+	case namePrefix:
+		schema, name, ok := strings.Cut(rest, nameSeparator)
+		if !ok {
+			return damaged("name", fmt.Errorf("no separator"))
+		}
+		r.names[TableName{Schema: schema, Name: name}] = item.Revision
+	case tablePrefix:
+		v, err := hugetable.Decode(item.Value, r.catalog.source)
+		if err != nil {
+			return err
+		}
+		r.contents.tables[v.Table().Name] = tableEntry{version: v, revision: item.Revision}
+	case viewPrefix:
+		v, err := decodeView(item.Value)
+		if err != nil {
+			return err
+		}
+		r.contents.views[v.Name] = viewEntry{view: v, revision: item.Revision}
+	case regionPrefix:
+		g, err := decodeRegion(item.Value)
+		if err != nil {
+			return err
+		}
+		r.catalog.mu.regions[g.ID] = g
+	case nodePrefix:
+		n, err := decodeNode(item.Value)
+		if err != nil {
+			return err
+		}
+		r.catalog.mu.nodes[n.Name] = n
+	}
+	return nil
+}
+
+// check joins names and relations: each must have the other.
+func (r *reading) check() error {
+	if found := len(r.contents.tables) + len(r.contents.views); found != len(r.names) {
+		return damaged("names", fmt.Errorf("%d names for %d tables and views", len(r.names), found))
+	}
+	for name := range r.names {
+		_, table := r.contents.tables[name]
+		_, view := r.contents.views[name]
+		if table == view || !r.contents.HasSchema(name.Schema) {
+			return damaged("names", fmt.Errorf("%q names no table or view, or both, or has no schema", name))
+		}
+	}
+	return nil
+}
+
+// findGarbage lists the stored pages that no version has: left by a process that died between two steps.
+func (c *Catalog) findGarbage(ctx context.Context) error {
+	c.mu.Lock()
+	living := maps.Clone(c.mu.pages)
+	c.mu.Unlock()
+	var dead []PageID
+	_, err := c.store.Scan(ctx, []string{pagePrefix}, func(item store.Item) error {
+		id, err := hugetable.ParsePageID(strings.TrimPrefix(item.Key, pagePrefix))
+		if err != nil {
+			return damaged("page", err)
+		}
+		if living[id] == nil {
+			dead = append(dead, id)
+		}
+		return nil
+	})
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.garbage = append(c.mu.garbage, dead...)
+	return err
+}
+
+// Identity is a random name that the catalog got when it was made: which catalog a data directory, or a peer, belongs to.
+func (c *Catalog) Identity() string { return c.identity }
+
+// Revision is that of the last commit.
+func (c *Catalog) Revision() Revision {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.current.contents.revision
+}
+
+// Page implements Pages from the store; it also serves borrowers.
+func (c *Catalog) Page(ctx context.Context, id PageID) ([]byte, error) {
+	item, ok, err := c.store.Get(ctx, pageKey(id))
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		return nil, fmt.Errorf("%w: page %v", hugetable.ErrLost, id)
+	}
+	return item.Value, nil
+}
+
+// Watch returns a channel on which the newest revision arrives after commits; a slow receiver misses those between. stop
+// ends it.
+func (c *Catalog) Watch() (revisions <-chan Revision, stop func()) {
+	ch := make(chan Revision, 1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.watchers[ch] = struct{}{}
+	return ch, func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		delete(c.mu.watchers, ch)
+	}
+}
+
+// notify requires mu, which also makes this the only sender.
+func (c *Catalog) notify(revision Revision) {
+	for ch := range c.mu.watchers {
+		select {
+		case <-ch: // an older revision that nobody took
+		default:
+		}
+		ch <- revision
+	}
+}
+
+// Close ends all leases and refuses everything afterwards. It does not close the store.
+func (c *Catalog) Close() error {
+	c.committing.Lock() // a commit under way ends first
+	defer c.committing.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.closed = true
+	clear(c.mu.leases)
+	return nil
+}
+
+func (c *Catalog) fault(point string) {
+	if c.options.Fault != nil {
+		c.options.Fault(point)
+	}
+}
+
+func (c *Catalog) log(message string, err error) {
+	if err != nil && c.options.Log != nil {
+		c.options.Log(message, err)
+	}
+}
+
+// newIdentity hands out table and region numbers; a block of them is put on record at a time. Numbers of a block that a
+// dead process did not use are lost, which costs nothing.
+func (c *Catalog) newIdentity(ctx context.Context) (uint64, error) {
+	c.identities.Lock()
+	defer c.identities.Unlock()
+	if c.identities.next == c.identities.end {
+		if err := c.reserveIdentities(ctx); err != nil {
+			return 0, fmt.Errorf("reserve identities: %w", err)
+		}
+	}
+	id := c.identities.next
+	c.identities.next++
+	return id, nil
+}
+
+// reserveIdentities requires identities.
+func (c *Catalog) reserveIdentities(ctx context.Context) error {
+	item, _, err := c.store.Get(ctx, identityKey)
+	if err != nil {
+		return err
+	}
+	first, err := decodeCounter(item.Value)
+	if err != nil {
+		return err
+	}
+	first = max(first, 1)
+	_, err = c.store.Commit(ctx, store.Transaction{
+		Compares: []store.Compare{unchanged(identityKey, item.Revision)},
+		Puts:     []store.Item{{Key: identityKey, Value: encodeCounter(first + identityBlock)}},
+	})
+	if err == nil {
+		c.identities.next, c.identities.end = first, first+identityBlock
+	}
+	return err
+}

@@ -1,0 +1,10 @@
+package chunk
+
+import "errors"
+
+var (
+	// ErrGrant marks a lender that granted something else than it was asked for.
+	ErrGrant = errors.New("the lender granted a malformed extent")
+	// ErrClosed marks a writer that was sealed or aborted already.
+	ErrClosed = errors.New("the chunk writer was sealed or aborted already")
+)

@@ -1,0 +1,41 @@
+package chunk
+
+import (
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Space is a region that grants extents: a lender's, local or remote.
+type Space interface {
+	// Region is where the extents lie.
+	Region() memregion.RegionID
+	// Grant hands out at least size bytes to one writer. A full region or quota is an error with SQLSTATE 53200.
+	Grant(owner string, size int64) (Grant, error)
+	// Discard gives back sealed generations that will not be published.
+	Discard(generations ...coherence.Generation) error
+}
+
+// Home is the Space of a lender in this process.
+type Home struct{ *coherence.Home }
+
+// Grant implements Space; the writer is the lender's own domain.
+func (h Home) Grant(owner string, size int64) (Grant, error) {
+	g, err := h.Home.Grant(owner, h.Domain(), size)
+	if err != nil {
+		return nil, err
+	}
+	return g, nil
+}
+
+// Grant is the right to write one extent once. The steps are those of DESIGN §5: write, (shrink,) clean, seal; or abort.
+type Grant interface {
+	// Bytes is the extent's memory; writable until Clean. It starts on a LineSize boundary.
+	Bytes() []byte
+	Range() memregion.Range
+	Generation() coherence.Generation
+	// Shrink gives the tail after length bytes back; length is a multiple of PageSize.
+	Shrink(length int64) error
+	Clean() error
+	Seal(seal coherence.Seal) error
+	Abort() error
+}

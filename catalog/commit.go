@@ -1,0 +1,383 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/store"
+)
+
+// Commit makes all changes visible at once, or none. The order is that of DESIGN §5: the chunks are published at their
+// lenders, then the descriptors become visible by one compare-and-swap in the store; it is durable when Commit returns.
+// A change by somebody else to anything that was written here is ErrConflict (40001). On an error nothing has changed and
+// the chunks are given back, except for ErrOutcomeUnknown: then only a restart knows.
+func (t *Transaction) Commit(ctx context.Context) error {
+	if t.over {
+		return ErrTransactionOver
+	}
+	t.over = true
+	c := t.catalog
+	c.committing.Lock()
+	defer c.committing.Unlock()
+	w := &commit{catalog: c, transaction: t, unused: t.taken, publish: map[ExtentID]bool{}}
+	if err := w.run(ctx); err != nil {
+		return fmt.Errorf("commit: %w", err)
+	}
+	return nil
+}
+
+// commit is one Commit under way. Requires: the catalog's committing.
+type commit struct {
+	catalog     *Catalog
+	transaction *Transaction
+	current     *Contents
+	next        *Contents
+	pages       []hugetable.NewPage
+	write       store.Transaction
+	publish     map[ExtentID]bool // in the versions to come
+	unused      map[ExtentID]bool // handed over and in no version: truncated or dropped again
+}
+
+func (w *commit) run(ctx context.Context) error {
+	c := w.catalog
+	c.fault(FaultBegin)
+	if err := w.prepare(ctx); err != nil {
+		w.transaction.discard(w.transaction.taken)
+		return err
+	}
+	for id := range w.publish {
+		delete(w.unused, id)
+	}
+	w.transaction.discard(w.unused)
+	if len(w.write.Puts)+len(w.write.Deletes) == 0 {
+		return nil
+	}
+	if err := c.lender.Publish(sortedIDs(w.publish)...); err != nil {
+		w.transaction.discard(w.publish)
+		return fmt.Errorf("publish chunks: %w", err)
+	}
+	c.fault(FaultPublished)
+	revision, err := w.store(context.WithoutCancel(ctx)) // half of a commit cannot be cancelled
+	if errors.Is(err, ErrOutcomeUnknown) {
+		c.broken = err
+		return err
+	}
+	if err != nil {
+		c.log("retire chunks of a failed commit", c.lender.Retire(sortedIDs(w.publish)...))
+		return err
+	}
+	c.fault(FaultStored)
+	w.show(revision)
+	return nil
+}
+
+// prepare computes what to write and checks that nobody else wrote it. Nothing has happened after it.
+func (w *commit) prepare(ctx context.Context) error {
+	c := w.catalog
+	if c.broken != nil {
+		return fmt.Errorf("an earlier commit left the catalog in doubt; restart the server: %w", c.broken)
+	}
+	c.mu.Lock()
+	closed := c.mu.closed
+	w.current = c.mu.current.contents
+	c.mu.Unlock()
+	if closed {
+		return ErrClosed
+	}
+	w.next = w.current.clone()
+	if err := w.schemas(); err != nil {
+		return err
+	}
+	for name := range w.transaction.relation {
+		if err := w.relation(ctx, name); err != nil {
+			return err
+		}
+	}
+	w.forget()
+	return ctx.Err()
+}
+
+func conflict(kind, name string) error {
+	return fmt.Errorf("%w: %s %q", ErrConflict, kind, name)
+}
+
+func (w *commit) compare(c store.Compare) { w.write.Compares = append(w.write.Compares, c) }
+func (w *commit) put(key string, value []byte) {
+	w.write.Puts = append(w.write.Puts, store.Item{Key: key, Value: value})
+}
+func (w *commit) remove(key string) { w.write.Deletes = append(w.write.Deletes, key) }
+
+func (w *commit) schemas() error {
+	t := w.transaction
+	for name := range t.schema {
+		before, had := t.base.schemas[name]
+		if now, has := w.current.schemas[name]; now != before || has != had {
+			return conflict("schema", name)
+		}
+		w.compare(unchanged(schemaKey(name), before.revision))
+		if had { // it was dropped, and perhaps made again: nobody may have put something into it
+			for _, relation := range w.current.relationsIn(name) {
+				if !t.relation[relation] {
+					return conflict("schema", name)
+				}
+			}
+			w.compare(store.NothingNewer(namesOf(name), t.base.revision))
+			delete(w.next.schemas, name)
+		}
+		switch {
+		case t.own.HasSchema(name):
+			w.put(schemaKey(name), nil)
+			w.next.schemas[name] = schemaEntry{}
+		case had:
+			w.remove(schemaKey(name))
+		}
+	}
+	return nil
+}
+
+func (w *commit) relation(ctx context.Context, name TableName) error {
+	t := w.transaction
+	table, isTable := t.base.tables[name]
+	view, isView := t.base.views[name]
+	if w.current.tables[name] != table || w.current.views[name] != view {
+		return conflict("relation", name.String())
+	}
+	delete(w.next.tables, name)
+	delete(w.next.views, name)
+	switch {
+	case isTable:
+		w.compare(unchanged(tableKey(table.version.Table().ID), table.revision))
+		w.remove(tableKey(table.version.Table().ID))
+		w.remove(nameKey(name))
+		// Its pages may die by this; what is in them must be known by then.
+		if err := w.catalog.loadExtents(ctx, table.version); err != nil {
+			return err
+		}
+	case isView:
+		w.compare(unchanged(viewKey(view.view.ID), view.revision))
+		w.remove(viewKey(view.view.ID))
+		w.remove(nameKey(name))
+	default:
+		w.compare(unchanged(nameKey(name), 0))
+	}
+	return w.newRelation(ctx, name, isTable || isView)
+}
+
+func (w *commit) newRelation(ctx context.Context, name TableName, existed bool) error {
+	t := w.transaction
+	table, isTable := t.own.tables[name]
+	view, isView := t.own.views[name]
+	if (isTable || isView) && !existed && !t.schema[name.Schema] {
+		if w.current.schemas[name.Schema] != t.base.schemas[name.Schema] {
+			return conflict("schema", name.Schema)
+		}
+		w.compare(unchanged(schemaKey(name.Schema), t.base.schemas[name.Schema].revision))
+	}
+	switch {
+	case isTable:
+		return w.newVersion(ctx, name, table.version)
+	case isView:
+		record, err := view.view.encode()
+		if err != nil {
+			return err
+		}
+		w.put(viewKey(view.view.ID), record)
+		w.put(nameKey(name), encodeName(kindView, view.view.ID))
+		w.next.views[name] = viewEntry{view: view.view}
+	}
+	return nil
+}
+
+func (w *commit) newVersion(ctx context.Context, name TableName, v *TableVersion) error {
+	sealed, pages, err := v.Seal(ctx, v.Version()+1)
+	if err != nil {
+		return err
+	}
+	record, err := sealed.Encode()
+	if err != nil {
+		return err
+	}
+	for _, c := range v.Tail() {
+		for _, id := range c.Extents() {
+			w.publish[id] = true
+		}
+	}
+	w.pages = append(w.pages, pages...)
+	w.put(tableKey(v.Table().ID), record)
+	w.put(nameKey(name), encodeName(kindTable, v.Table().ID))
+	w.next.tables[name] = tableEntry{version: sealed}
+	return nil
+}
+
+// forget takes out the deletions of keys that are also written: a renamed table keeps its record.
+func (w *commit) forget() {
+	written := map[string]bool{}
+	for _, p := range w.write.Puts {
+		written[p.Key] = true
+	}
+	deletes, seen := w.write.Deletes[:0], map[string]bool{}
+	for _, key := range w.write.Deletes {
+		if !written[key] && !seen[key] {
+			seen[key] = true
+			deletes = append(deletes, key)
+		}
+	}
+	w.write.Deletes = deletes
+}
+
+// garbagePerCommit bounds how many dead pages one commit removes on the way.
+const garbagePerCommit = 1024
+
+// store writes the pages and then, in the same transaction if it fits, the records.
+func (w *commit) store(ctx context.Context) (Revision, error) {
+	c := w.catalog
+	c.commits++
+	token := fmt.Sprintf("%s/%d/%d", c.identity, c.options.Now().UnixNano(), c.commits)
+	w.put(commitKey, []byte(token))
+	var pages []store.Item
+	for _, p := range w.pages {
+		pages = append(pages, store.Item{Key: pageKey(p.Ref.ID), Value: p.Data})
+	}
+	if fits(c.store.Limits(), w.write, pages) {
+		w.write.Puts = append(w.write.Puts, pages...)
+	} else {
+		if err := c.storePages(ctx, pages); err != nil {
+			c.abandonPages(w.pages)
+			return 0, err
+		}
+		c.fault(FaultPagesStored)
+	}
+	garbage := c.takeGarbage(w.write)
+	for _, id := range garbage {
+		w.remove(pageKey(id))
+	}
+	revision, err := c.store.Commit(ctx, w.write)
+	if errors.Is(err, store.ErrUnknown) {
+		revision, err = c.outcome(ctx, token, err)
+	}
+	if err != nil {
+		c.returnGarbage(garbage)
+		c.abandonPages(w.pages)
+	}
+	if errors.Is(err, store.ErrConflict) {
+		return 0, fmt.Errorf("%w: %w", ErrConflict, err)
+	}
+	return revision, err
+}
+
+func fits(limits store.Limits, t store.Transaction, pages []store.Item) bool {
+	operations, bytes := len(t.Compares)+len(t.Puts)+len(t.Deletes)+len(pages), 0
+	for _, p := range t.Puts {
+		bytes += len(p.Key) + len(p.Value)
+	}
+	for _, p := range pages {
+		bytes += len(p.Key) + len(p.Value)
+	}
+	return (limits.Operations == 0 || operations <= limits.Operations) && (limits.Bytes == 0 || bytes <= limits.Bytes)
+}
+
+// storePages writes pages ahead of the record that will refer to them, in as many transactions as the limits demand.
+func (c *Catalog) storePages(ctx context.Context, pages []store.Item) error {
+	limits := c.store.Limits()
+	for first := 0; first < len(pages); {
+		end := first + 1
+		for end < len(pages) && fits(limits, store.Transaction{}, pages[first:end+1]) {
+			end++
+		}
+		if _, err := c.store.Commit(ctx, store.Transaction{Puts: pages[first:end]}); err != nil {
+			return fmt.Errorf("store pages: %w", err)
+		}
+		first = end
+	}
+	return nil
+}
+
+// outcome asks the store what became of a transaction whose answer was lost.
+func (c *Catalog) outcome(ctx context.Context, token string, cause error) (Revision, error) {
+	item, ok, err := c.store.Get(ctx, commitKey)
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(cause, err))
+	case ok && string(item.Value) == token:
+		return item.Revision, nil
+	default:
+		return 0, cause
+	}
+}
+
+func (c *Catalog) takeGarbage(t store.Transaction) []PageID {
+	room := garbagePerCommit
+	if limit := c.store.Limits().Operations; limit > 0 {
+		room = min(room, max(0, limit-len(t.Compares)-len(t.Puts)-len(t.Deletes)))
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := min(room, len(c.mu.garbage))
+	taken := c.mu.garbage[:n:n]
+	c.mu.garbage = c.mu.garbage[n:]
+	return taken
+}
+
+func (c *Catalog) returnGarbage(ids []PageID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.garbage = append(c.mu.garbage, ids...)
+}
+
+// abandonPages makes garbage of pages that may have been stored and that nothing refers to.
+func (c *Catalog) abandonPages(pages []hugetable.NewPage) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, p := range pages {
+		if c.mu.pages[p.Ref.ID] == nil {
+			c.mu.garbage = append(c.mu.garbage, p.Ref.ID)
+		}
+	}
+}
+
+// Sweep removes dead pages from the store; commits do it too, a few at a time.
+func (c *Catalog) Sweep(ctx context.Context) error {
+	for {
+		garbage := c.takeGarbage(store.Transaction{})
+		if len(garbage) == 0 {
+			return nil
+		}
+		var t store.Transaction
+		for _, id := range garbage {
+			t.Deletes = append(t.Deletes, pageKey(id))
+		}
+		if _, err := c.store.Commit(ctx, t); err != nil {
+			c.returnGarbage(garbage)
+			return fmt.Errorf("sweep the catalog: %w", err)
+		}
+	}
+}
+
+// show makes the stored change visible in this process and lets go of what it superseded.
+func (w *commit) show(revision Revision) {
+	c := w.catalog
+	w.next.revision = revision
+	for name := range w.transaction.schema {
+		if _, ok := w.next.schemas[name]; ok {
+			w.next.schemas[name] = schemaEntry{revision}
+		}
+	}
+	for name := range w.transaction.relation {
+		if e, ok := w.next.tables[name]; ok {
+			w.next.tables[name] = tableEntry{e.version, revision}
+		}
+		if e, ok := w.next.views[name]; ok {
+			w.next.views[name] = viewEntry{e.view, revision}
+		}
+	}
+	c.mu.Lock()
+	released := c.install(w.next, w.pages)
+	c.mu.Unlock()
+	c.fault(FaultVisible)
+	c.tell(released)
+	c.fault(FaultDone)
+}
+
+func isConflict(err error) bool { return errors.Is(err, store.ErrConflict) }

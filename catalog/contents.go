@@ -1,0 +1,116 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/csmsql/csmsql/catalog/store"
+)
+
+// Contents is everything that one revision, or one transaction, sees. It is immutable; its maps are shared.
+type Contents struct {
+	revision Revision
+	schemas  map[string]schemaEntry
+	tables   map[TableName]tableEntry
+	views    map[TableName]viewEntry
+}
+
+// The entries carry the store revision of their record, which is what a commit compares (K5).
+type (
+	schemaEntry struct{ revision Revision }
+	tableEntry  struct {
+		version  *TableVersion
+		revision Revision
+	}
+	viewEntry struct {
+		view     *View
+		revision Revision
+	}
+)
+
+func newContents() *Contents {
+	return &Contents{schemas: map[string]schemaEntry{}, tables: map[TableName]tableEntry{}, views: map[TableName]viewEntry{}}
+}
+
+func (c *Contents) clone() *Contents {
+	return &Contents{c.revision, maps.Clone(c.schemas), maps.Clone(c.tables), maps.Clone(c.views)}
+}
+
+// Revision is the catalog's revision that is seen; a transaction's own changes have none yet.
+func (c *Contents) Revision() Revision { return c.revision }
+
+// Schemas lists the schemas' names in order.
+func (c *Contents) Schemas() []string { return slices.Sorted(maps.Keys(c.schemas)) }
+
+// HasSchema tells whether there is such a schema.
+func (c *Contents) HasSchema(name string) bool {
+	_, ok := c.schemas[name]
+	return ok
+}
+
+// Tables lists the tables by name.
+func (c *Contents) Tables() []*TableVersion {
+	list := make([]*TableVersion, 0, len(c.tables))
+	for _, e := range c.tables {
+		list = append(list, e.version)
+	}
+	slices.SortFunc(list, func(a, b *TableVersion) int { return compareNames(a.Table().Name, b.Table().Name) })
+	return list
+}
+
+// Table finds a table.
+func (c *Contents) Table(name TableName) (*TableVersion, bool) {
+	e, ok := c.tables[name]
+	return e.version, ok
+}
+
+// Views lists the views by name.
+func (c *Contents) Views() []*View {
+	list := make([]*View, 0, len(c.views))
+	for _, e := range c.views {
+		list = append(list, e.view)
+	}
+	slices.SortFunc(list, func(a, b *View) int { return compareNames(a.Name, b.Name) })
+	return list
+}
+
+// View finds a view.
+func (c *Contents) View(name TableName) (*View, bool) {
+	e, ok := c.views[name]
+	return e.view, ok
+}
+
+func compareNames(a, b TableName) int {
+	if order := strings.Compare(a.Schema, b.Schema); order != 0 {
+		return order
+	}
+	return strings.Compare(a.Name, b.Name)
+}
+
+// Keys of the store. Names cannot contain a zero byte, so that the separator is unambiguous.
+const (
+	formatKey     = "meta/format"
+	identityKey   = "meta/identities"
+	commitKey     = "meta/commit"
+	schemaPrefix  = "schema/"
+	namePrefix    = "name/"
+	tablePrefix   = "table/"
+	viewPrefix    = "view/"
+	pagePrefix    = "page/"
+	regionPrefix  = "region/"
+	nodePrefix    = "node/"
+	catalogFormat = 1
+	nameSeparator = "\x00"
+	maxNameBytes  = 255
+	identityBlock = 1024
+	defaultHome   = "local"
+)
+
+func schemaKey(name string) string                   { return schemaPrefix + name }
+func namesOf(schema string) string                   { return namePrefix + schema + nameSeparator }
+func nameKey(n TableName) string                     { return namesOf(n.Schema) + n.Name }
+func tableKey(id TableID) string                     { return tablePrefix + hexadecimal(uint64(id)) }
+func viewKey(id TableID) string                      { return viewPrefix + hexadecimal(uint64(id)) }
+func pageKey(id PageID) string                       { return pagePrefix + id.String() }
+func unchanged(key string, r Revision) store.Compare { return store.Unchanged(key, r) }

@@ -1,0 +1,58 @@
+package catalog
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Errors that SQL sees carry their SQLSTATE; errors.Is tells the kind.
+var (
+	// ErrConflict: somebody else committed a change to the same table, view or schema first. Safe to retry.
+	ErrConflict = &sqlError{"40001", "could not serialize access due to a concurrent change"}
+	// ErrUndefinedTable: no such table or view.
+	ErrUndefinedTable = &sqlError{"42P01", "does not exist"}
+	// ErrUndefinedSchema: no such schema.
+	ErrUndefinedSchema = &sqlError{"3F000", "schema does not exist"}
+	// ErrDuplicateTable: the name is taken by a table or view.
+	ErrDuplicateTable = &sqlError{"42P07", "already exists"}
+	// ErrDuplicateSchema: the schema is there already.
+	ErrDuplicateSchema = &sqlError{"42P06", "schema already exists"}
+	// ErrSchemaNotEmpty: DROP SCHEMA without CASCADE.
+	ErrSchemaNotEmpty = &sqlError{"2BP01", "schema is not empty"}
+	// ErrWrongKind: a table where a view is wanted, or the other way round.
+	ErrWrongKind = &sqlError{"42809", "wrong object type"}
+	// ErrName: a name that is empty or too long.
+	ErrName = &sqlError{"42602", "invalid name"}
+	// ErrDuplicateColumn: two columns of one name.
+	ErrDuplicateColumn = &sqlError{"42701", "column specified more than once"}
+	// ErrReadOnly: the catalog cannot be written here (a borrower's).
+	ErrReadOnly = &sqlError{"25006", "the catalog is read-only here"}
+	// ErrTransactionOver: the transaction was committed or rolled back before.
+	ErrTransactionOver = &sqlError{"25000", "the transaction is over"}
+	// ErrPrivilege is for callers that enforce roles (42501); the catalog itself does not.
+	ErrPrivilege = &sqlError{"42501", "permission denied"}
+	// ErrOutcomeUnknown: the store failed while committing and cannot say whether it did.
+	ErrOutcomeUnknown = &sqlError{"08007", "transaction resolution unknown"}
+	// ErrCorrupt: a record of the catalog is damaged.
+	ErrCorrupt = &sqlError{"XX001", "corrupt catalog record"}
+)
+
+// Errors of leases.
+var (
+	// ErrLeaseOver: the lease expired or was released; whoever holds it must not read the snapshot any more.
+	ErrLeaseOver = errors.New("the snapshot's lease is over")
+	// ErrClosed: the catalog was closed.
+	ErrClosed = errors.New("the catalog is closed")
+)
+
+type sqlError struct{ state, text string }
+
+func (e *sqlError) Error() string    { return e.text }
+func (e *sqlError) SQLState() string { return e.state }
+
+// Retryable tells that the same transaction may succeed when it is run again.
+func (e *sqlError) Retryable() bool { return e.state == "40001" }
+
+func quoted(kind string, name fmt.Stringer, err error) error {
+	return fmt.Errorf("%s %q %w", kind, name.String(), err)
+}

@@ -1,0 +1,140 @@
+package catalog
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Homes is the Lender of a process that lends some regions itself. It must not change while a catalog uses it.
+type Homes map[memregion.RegionID]*coherence.Home
+
+// Space is where chunks of a region are written.
+func (h Homes) Space(region memregion.RegionID) (Space, error) {
+	home, err := h.home(region)
+	if err != nil {
+		return nil, err
+	}
+	return chunk.Home{Home: home}, nil
+}
+
+func (h Homes) home(region memregion.RegionID) (*coherence.Home, error) {
+	home := h[region]
+	if home == nil {
+		return nil, fmt.Errorf("%w: region %d is not lent by this process", coherence.ErrUnknown, region)
+	}
+	return home, nil
+}
+
+// Publish implements Lender. Regions are published one after the other; if one refuses, those before it are retired, so
+// that all or nothing holds over all of them.
+func (h Homes) Publish(ids ...ExtentID) error {
+	done := 0
+	err := h.perRegion(ids, func(home *coherence.Home, gens []coherence.Generation) error {
+		if err := home.Publish(gens...); err != nil {
+			return err
+		}
+		done += len(gens)
+		return nil
+	})
+	if err != nil && done > 0 {
+		published := ordered(ids)[:done]
+		return errors.Join(err, h.Retire(published...))
+	}
+	return err
+}
+
+// Discard implements Lender.
+func (h Homes) Discard(ids ...ExtentID) error {
+	return h.everyRegion(ids, func(home *coherence.Home, gens []coherence.Generation) error { return home.Discard(gens...) })
+}
+
+// Retire implements Lender.
+func (h Homes) Retire(ids ...ExtentID) error {
+	return h.everyRegion(ids, func(home *coherence.Home, gens []coherence.Generation) error { return home.Retire(gens...) })
+}
+
+// Pin implements Lender; a refusal undoes what was pinned before it.
+func (h Homes) Pin(domain coherence.Domain, ids ...ExtentID) error {
+	done := 0
+	err := h.perRegion(ids, func(home *coherence.Home, gens []coherence.Generation) error {
+		if err := home.Pin(domain, gens); err != nil {
+			return err
+		}
+		done += len(gens)
+		return nil
+	})
+	if err != nil && done > 0 {
+		return errors.Join(err, h.Unpin(domain, ordered(ids)[:done]...))
+	}
+	return err
+}
+
+// Unpin implements Lender.
+func (h Homes) Unpin(domain coherence.Domain, ids ...ExtentID) error {
+	return h.everyRegion(ids, func(home *coherence.Home, gens []coherence.Generation) error { return home.Unpin(domain, gens) })
+}
+
+// ExpireDomain implements Lender.
+func (h Homes) ExpireDomain(domain coherence.Domain) error {
+	for _, home := range h {
+		home.ExpireDomain(domain)
+	}
+	return nil
+}
+
+// perRegion calls do for each region's generations and stops at the first error.
+func (h Homes) perRegion(ids []ExtentID, do func(*coherence.Home, []coherence.Generation) error) error {
+	sorted := ordered(ids)
+	for first := 0; first < len(sorted); {
+		region := sorted[first].Region
+		var gens []coherence.Generation
+		for ; first < len(sorted) && sorted[first].Region == region; first++ {
+			gens = append(gens, sorted[first].Generation)
+		}
+		home, err := h.home(region)
+		if err == nil {
+			err = do(home, gens)
+		}
+		if err != nil {
+			return fmt.Errorf("region %d: %w", region, err)
+		}
+	}
+	return nil
+}
+
+// everyRegion is perRegion without the stop: giving back goes as far as it can.
+func (h Homes) everyRegion(ids []ExtentID, do func(*coherence.Home, []coherence.Generation) error) error {
+	var failed error
+	err := h.perRegion(ids, func(home *coherence.Home, gens []coherence.Generation) error {
+		if err := do(home, gens); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("region %d: %w", home.Region(), err))
+		}
+		return nil
+	})
+	return errors.Join(failed, err)
+}
+
+// ordered returns the identifiers grouped by region, in their order within each.
+func ordered(ids []ExtentID) []ExtentID {
+	for i := 1; i < len(ids); i++ {
+		if ids[i].Region < ids[i-1].Region {
+			sorted := slices.Clone(ids)
+			slices.SortStableFunc(sorted, func(a, b ExtentID) int { return cmp.Compare(a.Region, b.Region) })
+			return sorted
+		}
+	}
+	return ids // one region, nearly always
+}
+
+func compareIDs(a, b ExtentID) int {
+	if order := cmp.Compare(a.Region, b.Region); order != 0 {
+		return order
+	}
+	return cmp.Compare(a.Generation, b.Generation)
+}

@@ -1,0 +1,191 @@
+package hugetable
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/statistics"
+)
+
+// Append returns the version with chunks after its last row. They are checked against the table's columns.
+func (v *Version) Append(chunks []*chunk.Chunk) (*Version, error) {
+	next := *v
+	next.tail = append(v.tail[:len(v.tail):len(v.tail)], chunks...)
+	next.columns = append([]statistics.Summary(nil), v.columns...)
+	for i, c := range chunks {
+		if err := v.fits(c); err != nil {
+			return nil, fmt.Errorf("chunk %d for table %v: %w", i, v.table.Name, err)
+		}
+		next.rows += c.Rows()
+		next.bytes += c.Bytes()
+		addChunk(next.columns, c)
+	}
+	return &next, nil
+}
+
+func addChunk(columns []statistics.Summary, c *chunk.Chunk) {
+	for k := range columns {
+		var sketch statistics.Sketch
+		if c.Sketches() != nil {
+			sketch = c.Sketches()[k]
+		}
+		columns[k] = columns[k].Add(statistics.SummaryOf(*c.Statistics(k), sketch, c.Rows()))
+	}
+}
+
+func (v *Version) fits(c *chunk.Chunk) error {
+	logical, physical := v.table.Columns, c.Descriptor().Schema
+	if logical.NumFields() != physical.NumFields() {
+		return fmt.Errorf("%w: it has %d columns, the table has %d", ErrMismatch, physical.NumFields(), logical.NumFields())
+	}
+	for i := range logical.NumFields() {
+		l, p := logical.Field(i), physical.Field(i)
+		if l.Name != p.Name || !Stores(l.Type, p.Type) {
+			return fmt.Errorf("%w: column %d is %q %v, the table's is %q %v", ErrMismatch, i, p.Name, p.Type, l.Name, l.Type)
+		}
+		if nulls := c.Statistics(i).NullCount; !l.Nullable && nulls > 0 {
+			return fmt.Errorf("%w: column %q, %d rows", ErrNull, l.Name, nulls)
+		}
+	}
+	return nil
+}
+
+// Truncate returns the version without rows.
+func (v *Version) Truncate() *Version {
+	next := NewVersion(v.table, v.source)
+	next.number = v.number
+	return next
+}
+
+// Rename returns the version under another name.
+func (v *Version) Rename(name TableName) *Version {
+	next := *v
+	next.table.Name = name
+	return &next
+}
+
+// NewPage is a page that a commit must store.
+type NewPage struct {
+	Ref  PageRef
+	Data []byte
+	// Extents are those of its chunks. The first CarriedExtents are of chunks that the base version's last page has too.
+	Extents        []descriptor.ExtentID
+	CarriedExtents int
+}
+
+// Tail lists the chunks that are not in a page yet: what a commit publishes.
+func (v *Version) Tail() []*chunk.Chunk { return v.tail }
+
+// Seal returns the version as it is committed: number is its number, the tail is in pages. The pages that must be
+// stored first come with it. Only the base's last page is written again, and only when it is not full.
+func (v *Version) Seal(ctx context.Context, number uint64) (*Version, []NewPage, error) {
+	next := *v
+	next.number, next.tail = number, nil
+	if len(v.tail) == 0 {
+		return &next, nil, nil
+	}
+	next.pages = v.pages[:len(v.pages):len(v.pages)]
+	next.chunks = v.NumChunks()
+	b, err := v.packer(ctx, &next)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, c := range v.tail {
+		b.add(c)
+	}
+	b.flush()
+	return &next, b.made, nil
+}
+
+// packer fills pages one after the other.
+type packer struct {
+	version *Version
+	made    []NewPage
+	open    page
+	first   PageRef // where the open page begins
+	size    int
+	bytes   int64
+	extents []descriptor.ExtentID
+	carried int // of extents
+}
+
+// packer begins where v's full pages end and takes the last one's chunks over if it is not full.
+func (v *Version) packer(ctx context.Context, next *Version) (*packer, error) {
+	b := &packer{version: next}
+	b.reset(v.chunks, v.rows-tailRows(v.tail))
+	if len(next.pages) == 0 || next.pages[len(next.pages)-1].Chunks >= PageChunks {
+		return b, nil
+	}
+	last := next.pages[len(next.pages)-1]
+	l, err := v.source.load(ctx, last)
+	if err != nil {
+		return nil, fmt.Errorf("table %v: %w", v.table.Name, err)
+	}
+	size := 0
+	var extents []descriptor.ExtentID
+	for _, e := range l.page.entries {
+		size += len(e.encoded)
+		h, err := descriptor.Peek(e.encoded)
+		if err != nil {
+			return nil, fmt.Errorf("table %v: %w", v.table.Name, err)
+		}
+		for _, x := range h.Extents {
+			extents = append(extents, x.ExtentID)
+		}
+	}
+	if size >= PageBytes {
+		return b, nil
+	}
+	next.pages = next.pages[:len(next.pages)-1]
+	b.reset(last.firstChunk, last.FirstRow)
+	b.open.entries = append(b.open.entries, l.page.entries...)
+	b.open.columns = append([]statistics.Summary(nil), l.page.columns...)
+	b.size, b.bytes, b.extents, b.carried = size, last.Bytes, extents, len(extents)
+	return b, nil
+}
+
+func tailRows(tail []*chunk.Chunk) (rows int64) {
+	for _, c := range tail {
+		rows += c.Rows()
+	}
+	return rows
+}
+
+func (b *packer) reset(firstChunk int, firstRow int64) {
+	b.open = page{columns: make([]statistics.Summary, len(b.version.columns))}
+	b.first = PageRef{firstChunk: firstChunk, FirstRow: firstRow}
+	b.size, b.bytes, b.extents, b.carried = 0, 0, nil, 0
+}
+
+func (b *packer) add(c *chunk.Chunk) {
+	if len(b.open.entries) >= PageChunks || (b.size > 0 && b.size+len(c.Encoded()) > PageBytes) {
+		b.flush()
+	}
+	b.open.entries = append(b.open.entries, entry{b.nextRow(), c.Rows(), c.Encoded()})
+	addChunk(b.open.columns, c)
+	b.size += len(c.Encoded())
+	b.bytes += c.Bytes()
+	b.extents = append(b.extents, c.Extents()...)
+}
+
+func (b *packer) nextRow() int64 {
+	if n := len(b.open.entries); n > 0 {
+		return b.open.entries[n-1].firstRow + b.open.entries[n-1].rows
+	}
+	return b.first.FirstRow
+}
+
+func (b *packer) flush() {
+	if len(b.open.entries) == 0 {
+		return
+	}
+	ref, end := b.first, b.nextRow()
+	ref.Chunks, ref.Rows, ref.Bytes = len(b.open.entries), end-b.first.FirstRow, b.bytes
+	data := b.open.encode()
+	ref.ID = pageIDOf(data)
+	b.version.pages = append(b.version.pages, ref)
+	b.made = append(b.made, NewPage{ref, data, b.extents, b.carried})
+	b.reset(ref.firstChunk+ref.Chunks, end)
+}

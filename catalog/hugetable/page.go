@@ -1,0 +1,200 @@
+package hugetable
+
+import (
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/internal/message"
+	"github.com/csmsql/csmsql/catalog/statistics"
+)
+
+// A page is full at either limit. The byte limit keeps a page below what etcd takes as one value (1.5 MiB); a single
+// descriptor above it makes a page of its own.
+const (
+	PageChunks = 256
+	PageBytes  = 512 << 10
+)
+
+// pageFormat is the number that a page carries.
+const pageFormat = 1
+
+// PageID names a page by its content: the xxh3-128 of its bytes. A page that was altered is therefore not found.
+type PageID [16]byte
+
+func (id PageID) String() string { return hex.EncodeToString(id[:]) }
+
+// ParsePageID is the inverse of String.
+func ParsePageID(text string) (id PageID, err error) {
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != len(id) {
+		return id, fmt.Errorf("%q is no page identifier", text)
+	}
+	return PageID(b), nil
+}
+
+func pageIDOf(data []byte) (id PageID) {
+	sum := xxh3.Hash128(data)
+	binary.BigEndian.PutUint64(id[:8], sum.Hi)
+	binary.BigEndian.PutUint64(id[8:], sum.Lo)
+	return id
+}
+
+// PageRef is what a version knows of a page without reading it.
+type PageRef struct {
+	ID             PageID
+	Chunks         int
+	FirstRow, Rows int64
+	Bytes          int64
+	firstChunk     int
+}
+
+// entry is one chunk of a page: its rows and its encoded descriptor.
+type entry struct {
+	firstRow, rows int64
+	encoded        []byte
+}
+
+// page is a page's decoded frame; the descriptors in it stay encoded.
+type page struct {
+	entries []entry
+	columns []statistics.Summary
+}
+
+// Field numbers of catalog.proto.
+const (
+	pageFieldFormat, pageFieldEntries, pageFieldColumns = 1, 2, 3
+	entryFirstRow, entryRows, entryDescriptor           = 1, 2, 3
+	summaryStatistics, summarySketch, summaryRows       = 1, 2, 3
+)
+
+func (p *page) encode() []byte {
+	size := 64
+	for i := range p.entries {
+		size += len(p.entries[i].encoded) + 24
+	}
+	w := message.Writer{Buf: make([]byte, 0, size+len(p.columns)*(statistics.SketchBytes+64))}
+	w.Uint(pageFieldFormat, pageFormat)
+	for _, e := range p.entries {
+		start := w.Begin(pageFieldEntries)
+		w.Int(entryFirstRow, e.firstRow)
+		w.Int(entryRows, e.rows)
+		w.Bytes(entryDescriptor, e.encoded)
+		w.End(start)
+	}
+	for i := range p.columns {
+		appendSummary(&w, pageFieldColumns, &p.columns[i])
+	}
+	return w.Buf
+}
+
+func appendSummary(w *message.Writer, field int, s *statistics.Summary) {
+	start := w.Begin(field)
+	descriptor.AppendStatistics(w, summaryStatistics, &s.Statistics)
+	if s.Sketch != nil {
+		w.Bytes(summarySketch, s.Sketch)
+	}
+	w.Int(summaryRows, s.Rows)
+	w.End(start)
+}
+
+func readSummary(r message.Reader) (s statistics.Summary, err error) {
+	s.NullCount = descriptor.UnknownNullCount
+	for r.Next() {
+		switch r.Field() {
+		case summaryStatistics:
+			r.Fail(descriptor.ReadStatistics(r.Sub(), &s.Statistics))
+		case summarySketch:
+			if b := r.Bytes(); len(b) == statistics.SketchBytes {
+				s.Sketch = append(statistics.Sketch(nil), b...)
+			}
+		case summaryRows:
+			s.Rows = r.Int()
+		default:
+			r.Skip()
+		}
+	}
+	return s, r.Err()
+}
+
+// decodePage checks the content against the reference (H2) and the rows' contiguity (H1).
+func decodePage(data []byte, ref PageRef) (*page, error) {
+	if id := pageIDOf(data); id != ref.ID {
+		return nil, fmt.Errorf("%w: page %v has the content of %v", ErrCorrupt, ref.ID, id)
+	}
+	r := message.NewReader(data)
+	p := &page{entries: make([]entry, 0, min(ref.Chunks, PageChunks))}
+	var format uint64
+	for r.Next() {
+		switch r.Field() {
+		case pageFieldFormat:
+			format = r.Uint()
+		case pageFieldEntries:
+			e, err := readEntry(r.Sub())
+			r.Fail(err)
+			p.entries = append(p.entries, e)
+		case pageFieldColumns:
+			s, err := readSummary(r.Sub())
+			r.Fail(err)
+			p.columns = append(p.columns, s)
+		default:
+			r.Skip()
+		}
+	}
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("%w: page %v: %w", ErrCorrupt, ref.ID, err)
+	}
+	if format != pageFormat {
+		return nil, fmt.Errorf("%w: page %v has format %d, this program knows %d", ErrCorrupt, ref.ID, format, pageFormat)
+	}
+	return p, p.check(ref)
+}
+
+func readEntry(r message.Reader) (e entry, err error) {
+	for r.Next() {
+		switch r.Field() {
+		case entryFirstRow:
+			e.firstRow = r.Int()
+		case entryRows:
+			e.rows = r.Int()
+		case entryDescriptor:
+			e.encoded = r.Bytes()
+		default:
+			r.Skip()
+		}
+	}
+	return e, r.Err()
+}
+
+func (p *page) check(ref PageRef) error {
+	if len(p.entries) != ref.Chunks {
+		return fmt.Errorf("%w: page %v has %d chunks, want %d", ErrCorrupt, ref.ID, len(p.entries), ref.Chunks)
+	}
+	next := ref.FirstRow
+	for i, e := range p.entries {
+		if err := follows(fmt.Sprintf("chunk %d", ref.firstChunk+i), next, e.firstRow, e.rows); err != nil {
+			return err
+		}
+		next = e.firstRow + e.rows
+	}
+	if next != ref.FirstRow+ref.Rows {
+		return fmt.Errorf("%w: page %v ends at row %d, want %d", ErrRows, ref.ID, next, ref.FirstRow+ref.Rows)
+	}
+	return nil
+}
+
+// follows checks that what begins at first continues rows up to next (H1), and names the gap or the overlap.
+func follows(what string, next, first, rows int64) error {
+	switch {
+	case rows < 0 || first < 0 || first > descriptor.MaxRows || rows > descriptor.MaxRows:
+		return fmt.Errorf("%w: %s has rows [%d, +%d)", ErrRows, what, first, rows)
+	case first > next:
+		return fmt.Errorf("%w: rows %d to %d are missing before %s", ErrRows, next, first-1, what)
+	case first < next:
+		return fmt.Errorf("%w: rows %d to %d are there twice, again in %s", ErrRows, first, next-1, what)
+	}
+	return nil
+}

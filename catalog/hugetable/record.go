@@ -1,0 +1,148 @@
+package hugetable
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/internal/message"
+	"github.com/csmsql/csmsql/catalog/statistics"
+)
+
+const recordFormat = 1
+
+// Field numbers of TableRecord and PageRef in catalog.proto.
+const (
+	recordFieldFormat, recordID, recordSchemaName, recordName = 1, 2, 3, 4
+	recordColumns, recordSource, recordCreated, recordVersion = 5, 6, 7, 8
+	recordPages, recordSummaries                              = 9, 10
+	refID, refChunks, refFirstRow, refRows, refBytes          = 1, 2, 3, 4, 5
+)
+
+// Encode writes the version's record: everything but the pages' contents. Preconditions: Seal made the version.
+func (v *Version) Encode() ([]byte, error) {
+	w := message.Writer{}
+	w.Uint(recordFieldFormat, recordFormat)
+	w.Uint(recordID, uint64(v.table.ID))
+	w.OptionalString(recordSchemaName, v.table.Name.Schema)
+	w.OptionalString(recordName, v.table.Name.Name)
+	schema, err := descriptor.AppendSchema(nil, v.table.Columns)
+	if err != nil {
+		return nil, fmt.Errorf("columns of table %v: %w", v.table.Name, err)
+	}
+	w.Bytes(recordColumns, schema)
+	w.OptionalString(recordSource, v.table.Source)
+	w.Int(recordCreated, v.table.CreatedAt.UnixMicro())
+	w.OptionalUint(recordVersion, v.number)
+	for _, p := range v.pages {
+		start := w.Begin(recordPages)
+		w.Bytes(refID, p.ID[:])
+		w.Uint(refChunks, uint64(p.Chunks))
+		w.Int(refFirstRow, p.FirstRow)
+		w.Int(refRows, p.Rows)
+		w.Int(refBytes, p.Bytes)
+		w.End(start)
+	}
+	for i := range v.columns {
+		appendSummary(&w, recordSummaries, &v.columns[i])
+	}
+	return w.Buf, nil
+}
+
+// Decode reads a record and checks that the pages' rows are contiguous from 0 (H1). Contents come from source later.
+func Decode(data []byte, source *Source) (*Version, error) {
+	v := &Version{source: source}
+	r := message.NewReader(data)
+	var format uint64
+	for r.Next() {
+		switch r.Field() {
+		case recordFieldFormat:
+			format = r.Uint()
+		case recordID:
+			v.table.ID = TableID(r.Uint())
+		case recordSchemaName:
+			v.table.Name.Schema = r.String()
+		case recordName:
+			v.table.Name.Name = r.String()
+		case recordColumns:
+			schema, err := descriptor.DecodeSchema(r.Bytes())
+			r.Fail(err)
+			v.table.Columns = schema
+		case recordSource:
+			v.table.Source = r.String()
+		case recordCreated:
+			v.table.CreatedAt = time.UnixMicro(r.Int()).UTC()
+		case recordVersion:
+			v.number = r.Uint()
+		case recordPages:
+			r.Fail(v.readRef(r.Sub()))
+		case recordSummaries:
+			s, err := readSummary(r.Sub())
+			r.Fail(err)
+			v.columns = append(v.columns, s)
+		default:
+			r.Skip()
+		}
+	}
+	if err := r.Err(); err != nil {
+		return nil, fmt.Errorf("%w: record of table %v: %w", ErrCorrupt, v.table.Name, err)
+	}
+	return v, v.checkRecord(format)
+}
+
+func (v *Version) checkRecord(format uint64) error {
+	switch {
+	case format != recordFormat:
+		return fmt.Errorf("%w: a table record of format %d, this program knows %d", ErrCorrupt, format, recordFormat)
+	case v.table.ID == 0 || v.table.Name.Name == "" || v.table.Columns == nil:
+		return fmt.Errorf("%w: a table record without identity, name or columns", ErrCorrupt)
+	case len(v.columns) != v.table.Columns.NumFields():
+		return fmt.Errorf("%w: record of table %v has %d summaries for %d columns", ErrCorrupt, v.table.Name, len(v.columns), v.table.Columns.NumFields())
+	}
+	for k := range v.columns {
+		if v.columns[k].Rows == 0 {
+			v.columns[k] = statistics.Summary{}
+		}
+	}
+	return nil
+}
+
+func (v *Version) readRef(r message.Reader) error {
+	ref := PageRef{firstChunk: v.chunks}
+	for r.Next() {
+		switch r.Field() {
+		case refID:
+			if b := r.Bytes(); len(b) == len(ref.ID) {
+				ref.ID = PageID(b)
+			}
+		case refChunks:
+			chunks := r.Uint()
+			if chunks == 0 || chunks > PageChunks {
+				return fmt.Errorf("a page of %d chunks", chunks)
+			}
+			ref.Chunks = int(chunks)
+		case refFirstRow:
+			ref.FirstRow = r.Int()
+		case refRows:
+			ref.Rows = r.Int()
+		case refBytes:
+			ref.Bytes = r.Int()
+		default:
+			r.Skip()
+		}
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if ref.Chunks == 0 || ref.Bytes < 0 {
+		return fmt.Errorf("a page without chunks or size")
+	}
+	if err := follows(fmt.Sprintf("page %d", len(v.pages)), v.rows, ref.FirstRow, ref.Rows); err != nil {
+		return err
+	}
+	v.pages = append(v.pages, ref)
+	v.chunks += ref.Chunks
+	v.rows += ref.Rows
+	v.bytes += ref.Bytes
+	return nil
+}

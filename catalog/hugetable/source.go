@@ -1,0 +1,127 @@
+package hugetable
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/catalog/descriptor"
+)
+
+// Pages is where page contents come from: the store, or for a borrower the lender over RPC. The result is the
+// caller's. A page that is not there is ErrLost.
+type Pages interface {
+	Page(ctx context.Context, id PageID) ([]byte, error)
+}
+
+// DefaultCacheBytes bounds a Source's cache when nothing else is said.
+const DefaultCacheBytes = 128 << 20
+
+// decodedFactor estimates what a page costs in memory once its descriptors are decoded, per encoded byte.
+const decodedFactor = 8
+
+// Source reads pages, keeps the recent ones and the descriptors decoded from them, within a bound. All versions of a
+// catalog share one. Safe for concurrent use.
+type Source struct {
+	pages   Pages
+	schemas descriptor.SchemaCache
+	limit   int64
+
+	mu     sync.Mutex
+	cached map[PageID]*list.Element // guarded by mu
+	recent *list.List               // guarded by mu; of *loaded, most recent first
+	bytes  int64                    // guarded by mu
+}
+
+// loaded is a page in memory. Chunks decode lazily; two readers may decode the same one, the first to store wins.
+type loaded struct {
+	id     PageID
+	cost   int64
+	page   *page
+	chunks []atomic.Pointer[chunk.Chunk]
+}
+
+// NewSource returns a source with at most cacheBytes of memory (zero: DefaultCacheBytes).
+func NewSource(pages Pages, cacheBytes int64) *Source {
+	if cacheBytes <= 0 {
+		cacheBytes = DefaultCacheBytes
+	}
+	return &Source{pages: pages, limit: cacheBytes, cached: map[PageID]*list.Element{}, recent: list.New()}
+}
+
+func (s *Source) load(ctx context.Context, ref PageRef) (*loaded, error) {
+	if l := s.lookup(ref.ID); l != nil {
+		// The reference is another version's perhaps; what was checked for one holds for the other only if it agrees.
+		return l, l.page.check(ref)
+	}
+	data, err := s.pages.Page(ctx, ref.ID)
+	if err != nil {
+		return nil, fmt.Errorf("read page %v: %w", ref.ID, err)
+	}
+	p, err := decodePage(data, ref)
+	if err != nil {
+		return nil, err
+	}
+	l := &loaded{id: ref.ID, page: p, cost: int64(len(data)) * decodedFactor, chunks: make([]atomic.Pointer[chunk.Chunk], len(p.entries))}
+	s.keep(l)
+	return l, nil
+}
+
+func (s *Source) lookup(id PageID) *loaded {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.cached[id]
+	if e == nil {
+		return nil
+	}
+	s.recent.MoveToFront(e)
+	return e.Value.(*loaded)
+}
+
+func (s *Source) keep(l *loaded) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.cached[l.id] != nil {
+		return
+	}
+	s.cached[l.id] = s.recent.PushFront(l)
+	s.bytes += l.cost
+	for s.bytes > s.limit && s.recent.Len() > 1 {
+		oldest := s.recent.Back()
+		gone := s.recent.Remove(oldest).(*loaded)
+		delete(s.cached, gone.id)
+		s.bytes -= gone.cost
+	}
+}
+
+// Forget drops a page that no version has any more.
+func (s *Source) Forget(id PageID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e := s.cached[id]; e != nil {
+		s.bytes -= s.recent.Remove(e).(*loaded).cost
+		delete(s.cached, id)
+	}
+}
+
+func (s *Source) chunk(l *loaded, i int) (*chunk.Chunk, error) {
+	if c := l.chunks[i].Load(); c != nil {
+		return c, nil
+	}
+	e := l.page.entries[i]
+	d, err := s.schemas.Decode(e.encoded)
+	if err != nil {
+		return nil, err
+	}
+	if d.Rows != e.rows {
+		return nil, fmt.Errorf("%w: a chunk of %d rows is listed with %d", ErrCorrupt, d.Rows, e.rows)
+	}
+	c := chunk.New(d, e.encoded, nil)
+	if !l.chunks[i].CompareAndSwap(nil, c) {
+		c = l.chunks[i].Load()
+	}
+	return c, nil
+}

@@ -1,0 +1,140 @@
+package hugetable
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"sort"
+
+	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/statistics"
+)
+
+// Version is one immutable state of a table: its chunks in row order. Safe for concurrent use.
+type Version struct {
+	table   Table
+	number  uint64
+	rows    int64
+	bytes   int64
+	chunks  int // in pages; the tail comes on top
+	pages   []PageRef
+	columns []statistics.Summary
+	tail    []*chunk.Chunk // appended by a transaction and not yet in a page
+	source  *Source
+}
+
+// NewVersion is the version of a table without rows.
+func NewVersion(table Table, source *Source) *Version {
+	return &Version{table: table, source: source, columns: make([]statistics.Summary, table.Columns.NumFields())}
+}
+
+// Table is what all versions share.
+func (v *Version) Table() Table { return v.table }
+
+// Version counts the commits that changed the table's rows, from 1; 0 is a table that is not committed.
+func (v *Version) Version() uint64 { return v.number }
+
+// Rows is the number of rows.
+func (v *Version) Rows() int64 { return v.rows }
+
+// Bytes is the space of all chunks in their regions.
+func (v *Version) Bytes() int64 { return v.bytes }
+
+// NumChunks is the number of chunks.
+func (v *Version) NumChunks() int { return v.chunks + len(v.tail) }
+
+// Pages lists the pages; the slice is shared.
+func (v *Version) Pages() []PageRef { return v.pages }
+
+// Statistics summarises column i over all chunks. Nothing is read for it.
+func (v *Version) Statistics(i int) descriptor.Statistics { return v.columns[i].Statistics }
+
+// Position is a chunk and where its rows lie in the version.
+type Position struct {
+	Index    int
+	FirstRow int64
+	*chunk.Chunk
+}
+
+// Chunk returns the chunk number i. Its page is read and its descriptor decoded on first use and then kept for a while.
+func (v *Version) Chunk(ctx context.Context, i int) (*chunk.Chunk, error) {
+	p, err := v.At(ctx, i)
+	return p.Chunk, err
+}
+
+// At is Chunk with the row range.
+func (v *Version) At(ctx context.Context, i int) (Position, error) {
+	if i < 0 || i >= v.NumChunks() {
+		return Position{}, fmt.Errorf("%w: chunk %d of table %v, which has %d", ErrRange, i, v.table.Name, v.NumChunks())
+	}
+	if i >= v.chunks {
+		return v.tailAt(i), nil
+	}
+	ref := v.pages[sort.Search(len(v.pages), func(k int) bool { return v.pages[k].firstChunk > i })-1]
+	l, err := v.source.load(ctx, ref)
+	if err != nil {
+		return Position{}, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, i, err)
+	}
+	return v.position(l, ref, i-ref.firstChunk)
+}
+
+func (v *Version) position(l *loaded, ref PageRef, in int) (Position, error) {
+	c, err := v.source.chunk(l, in)
+	if err != nil {
+		return Position{}, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, ref.firstChunk+in, err)
+	}
+	return Position{Index: ref.firstChunk + in, FirstRow: l.page.entries[in].firstRow, Chunk: c}, nil
+}
+
+func (v *Version) tailAt(i int) Position {
+	first := v.rows
+	for k := len(v.tail) - 1; k >= i-v.chunks; k-- {
+		first -= v.tail[k].Rows()
+	}
+	return Position{Index: i, FirstRow: first, Chunk: v.tail[i-v.chunks]}
+}
+
+// Chunks visits all chunks in row order; after an error it ends.
+func (v *Version) Chunks(ctx context.Context) iter.Seq2[Position, error] {
+	return func(yield func(Position, error) bool) {
+		for _, ref := range v.pages {
+			l, err := v.source.load(ctx, ref)
+			if err != nil {
+				yield(Position{}, fmt.Errorf("table %v: %w", v.table.Name, err))
+				return
+			}
+			for in := range l.page.entries {
+				p, err := v.position(l, ref, in)
+				if !yield(p, err) || err != nil {
+					return
+				}
+			}
+		}
+		first := v.rows
+		for _, c := range v.tail {
+			first -= c.Rows()
+		}
+		for i, c := range v.tail {
+			if !yield(Position{v.chunks + i, first, c}, nil) {
+				return
+			}
+			first += c.Rows()
+		}
+	}
+}
+
+// PageExtents lists the extents of a page's chunks without decoding the descriptors.
+func (v *Version) PageExtents(ctx context.Context, ref PageRef) ([]descriptor.Header, error) {
+	l, err := v.source.load(ctx, ref)
+	if err != nil {
+		return nil, fmt.Errorf("table %v: %w", v.table.Name, err)
+	}
+	list := make([]descriptor.Header, len(l.page.entries))
+	for i, e := range l.page.entries {
+		if list[i], err = descriptor.Peek(e.encoded); err != nil {
+			return nil, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, ref.firstChunk+i, err)
+		}
+	}
+	return list, nil
+}

@@ -1,0 +1,158 @@
+package message
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
+
+// ErrMalformed is wrapped by every fault a Reader finds.
+var ErrMalformed = errors.New("malformed protobuf message")
+
+// Reader walks the fields of one message. It is a value: nested messages get their own with Sub.
+type Reader struct {
+	data  []byte
+	fault error
+	field protowire.Number
+	kind  protowire.Type
+}
+
+// NewReader reads data, which it borrows.
+func NewReader(data []byte) Reader { return Reader{data: data} }
+
+// Next moves to the next field; false at the end or after a fault.
+func (r *Reader) Next() bool {
+	if r.fault != nil || len(r.data) == 0 {
+		return false
+	}
+	tag := r.rawVarint()
+	if r.fault != nil {
+		return false
+	}
+	r.field, r.kind = protowire.Number(tag>>3), protowire.Type(tag&7)
+	if tag>>3 == 0 || tag>>3 > uint64(protowire.MaxValidNumber) {
+		r.fail("field number %d is not valid", tag>>3)
+		return false
+	}
+	return true
+}
+
+// Field is the number of the current field.
+func (r *Reader) Field() int { return int(r.field) }
+
+// Err is the first fault, or nil.
+func (r *Reader) Err() error { return r.fault }
+
+// Fail records a fault of the caller's making; the first one wins.
+func (r *Reader) Fail(err error) {
+	if r.fault == nil && err != nil {
+		r.fault = err
+		r.data = nil
+	}
+}
+
+func (r *Reader) fail(format string, args ...any) {
+	r.Fail(fmt.Errorf("%w: "+format, append([]any{ErrMalformed}, args...)...))
+}
+
+// Uint reads a varint field.
+func (r *Reader) Uint() uint64 {
+	if !r.expect(protowire.VarintType) {
+		return 0
+	}
+	return r.rawVarint()
+}
+
+// Int reads an int64 field (two's complement varint).
+func (r *Reader) Int() int64 { return int64(r.Uint()) }
+
+// Sint reads a sint64 field (zigzag).
+func (r *Reader) Sint() int64 { return protowire.DecodeZigZag(r.Uint()) }
+
+// Bool reads a bool field.
+func (r *Reader) Bool() bool { return r.Uint() != 0 }
+
+// Fixed reads a fixed64 field.
+func (r *Reader) Fixed() uint64 {
+	if !r.expect(protowire.Fixed64Type) {
+		return 0
+	}
+	if len(r.data) < 8 {
+		r.fail("field %d: 8 bytes wanted, %d left", r.field, len(r.data))
+		return 0
+	}
+	v := binary.LittleEndian.Uint64(r.data)
+	r.data = r.data[8:]
+	return v
+}
+
+// Bytes reads a length-delimited field; the result aliases the message.
+func (r *Reader) Bytes() []byte {
+	if !r.expect(protowire.BytesType) {
+		return nil
+	}
+	n := r.rawVarint()
+	if r.fault != nil {
+		return nil
+	}
+	if n > uint64(len(r.data)) {
+		r.fail("field %d: length %d, but %d bytes left", r.field, n, len(r.data))
+		return nil
+	}
+	v := r.data[:n:n]
+	r.data = r.data[n:]
+	return v
+}
+
+// String reads a length-delimited field into a fresh string.
+func (r *Reader) String() string { return string(r.Bytes()) }
+
+// Sub opens a nested message.
+func (r *Reader) Sub() Reader { return Reader{data: r.Bytes()} }
+
+// Skip passes over the current field, whatever its type (W2).
+func (r *Reader) Skip() {
+	n := protowire.ConsumeFieldValue(r.field, r.kind, r.data)
+	if n < 0 {
+		r.fail("field %d: %v", r.field, protowire.ParseError(n))
+		return
+	}
+	r.data = r.data[n:]
+}
+
+// Count tells how often a field occurs from here on, so that slices are made once. It does not move the reader and is
+// bounded by limit, which keeps hostile messages from asking for much memory.
+func (r *Reader) Count(field, limit int) int {
+	scan, n := *r, 0
+	for n < limit && scan.Next() {
+		if scan.Field() == field {
+			n++
+		}
+		scan.Skip()
+	}
+	return n
+}
+
+func (r *Reader) expect(kind protowire.Type) bool {
+	if r.fault == nil && r.kind != kind {
+		r.fail("field %d has wire type %d, want %d", r.field, r.kind, kind)
+	}
+	return r.fault == nil
+}
+
+func (r *Reader) rawVarint() uint64 {
+	if len(r.data) > 0 && r.data[0] < 0x80 { // nearly all of ours are one byte
+		v := uint64(r.data[0])
+		r.data = r.data[1:]
+		return v
+	}
+	v, n := protowire.ConsumeVarint(r.data)
+	if n < 0 {
+		r.fail("%v", protowire.ParseError(n))
+		return 0
+	}
+	r.data = r.data[n:]
+	return v
+}

@@ -1,0 +1,214 @@
+package catalog
+
+import (
+	"context"
+
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/coherence"
+)
+
+// releases are what must be told to the lender once the lock is free: giving memory back can take long. Unpins come
+// before retirements, so that a chunk without another holder is over at once.
+type releases struct {
+	unpins  map[coherence.Domain][]ExtentID
+	retired []ExtentID
+}
+
+func (r *releases) unpin(domain coherence.Domain, ids []ExtentID) {
+	if r.unpins == nil {
+		r.unpins = map[coherence.Domain][]ExtentID{}
+	}
+	r.unpins[domain] = append(r.unpins[domain], ids...)
+}
+
+// tell does what was collected. Requires: mu is not held.
+func (c *Catalog) tell(r *releases) {
+	for domain, ids := range r.unpins {
+		c.log("unpin chunks", c.lender.Unpin(domain, ids...))
+	}
+	if len(r.retired) > 0 {
+		c.log("retire chunks", c.lender.Retire(r.retired...))
+	}
+}
+
+// install makes contents current and returns what its predecessor does not hold any more. Requires mu. Preconditions:
+// the extents of every page that can die by it are loaded.
+func (c *Catalog) install(contents *Contents, pages []hugetable.NewPage) *releases {
+	next := &state{contents: contents, leases: map[coherence.Domain]int{}, pinned: map[coherence.Domain]bool{}}
+	for _, e := range contents.tables {
+		c.holdVersion(e.version)
+	}
+	for i := range pages {
+		c.mu.pages[pages[i].Ref.ID].extents = pages[i].Extents
+		c.share(pages[i].Extents[:pages[i].CarriedExtents])
+	}
+	old := c.mu.current
+	next.loaded = old != nil && old.loaded
+	c.mu.current = next
+	r := &releases{}
+	if old != nil {
+		c.settle(old, r)
+	}
+	c.notify(contents.revision)
+	return r
+}
+
+// holdVersion requires mu.
+func (c *Catalog) holdVersion(v *TableVersion) {
+	s := c.mu.versions[v]
+	if s == nil {
+		s = &versionState{pins: map[coherence.Domain]int{}}
+		c.mu.versions[v] = s
+		for _, ref := range v.Pages() {
+			p := c.mu.pages[ref.ID]
+			if p == nil {
+				p = &pageState{pins: map[coherence.Domain]int{}}
+				c.mu.pages[ref.ID] = p
+			}
+			p.refs++
+		}
+	}
+	s.refs++
+}
+
+// settle takes back what a state needs no longer: pins of domains without a lease on it, and itself when it is neither
+// current nor leased (K2). Requires mu.
+func (c *Catalog) settle(s *state, r *releases) {
+	current := s == c.mu.current
+	for domain := range s.pinned {
+		// The home's pins on the current state stay: its next query is never far.
+		if s.leases[domain] == 0 && (!current || domain != c.options.Domain) {
+			c.unpinState(s, domain, r)
+		}
+	}
+	if current || s.total > 0 {
+		return
+	}
+	for _, e := range s.contents.tables {
+		c.dropVersion(e.version, r)
+	}
+}
+
+// pinState requires mu; the extents of all pages are loaded. A refusal leaves the pins as they were.
+func (c *Catalog) pinState(s *state, domain coherence.Domain) error {
+	var ids []ExtentID
+	var pinned []*pageState
+	for _, e := range s.contents.tables {
+		v := c.mu.versions[e.version]
+		if v.pins[domain]++; v.pins[domain] > 1 {
+			continue
+		}
+		for _, ref := range e.version.Pages() {
+			p := c.mu.pages[ref.ID]
+			pinned = append(pinned, p)
+			if p.pins[domain]++; p.pins[domain] == 1 {
+				ids = append(ids, p.extents...)
+			}
+		}
+	}
+	s.pinned[domain] = true
+	if len(ids) == 0 {
+		return nil
+	}
+	err := c.lender.Pin(domain, ids...)
+	if err != nil {
+		c.unpinState(s, domain, &releases{})
+	}
+	return err
+}
+
+// unpinState requires mu.
+func (c *Catalog) unpinState(s *state, domain coherence.Domain, r *releases) {
+	delete(s.pinned, domain)
+	for _, e := range s.contents.tables {
+		v := c.mu.versions[e.version]
+		if v.pins[domain]--; v.pins[domain] > 0 {
+			continue
+		}
+		delete(v.pins, domain)
+		for _, ref := range e.version.Pages() {
+			p := c.mu.pages[ref.ID]
+			if p.pins[domain]--; p.pins[domain] == 0 {
+				delete(p.pins, domain)
+				r.unpin(domain, p.extents)
+			}
+		}
+	}
+}
+
+// dropVersion requires mu.
+func (c *Catalog) dropVersion(v *TableVersion, r *releases) {
+	s := c.mu.versions[v]
+	if s.refs--; s.refs > 0 {
+		return
+	}
+	delete(c.mu.versions, v)
+	for _, ref := range v.Pages() {
+		p := c.mu.pages[ref.ID]
+		if p.refs--; p.refs > 0 {
+			continue
+		}
+		delete(c.mu.pages, ref.ID)
+		c.source.Forget(ref.ID)
+		c.mu.garbage = append(c.mu.garbage, ref.ID)
+		c.retirePage(p, r)
+	}
+}
+
+// retirePage retires the extents that no other living page has (K3). Requires mu.
+func (c *Catalog) retirePage(p *pageState, r *releases) {
+	for _, id := range p.extents {
+		switch n := c.mu.shared[id]; {
+		case n == 0:
+			r.retired = append(r.retired, id)
+		case n == 2:
+			delete(c.mu.shared, id)
+		default:
+			c.mu.shared[id] = n - 1
+		}
+	}
+}
+
+// share counts extents that a new page has taken over from an older, living one. Requires mu.
+func (c *Catalog) share(ids []ExtentID) {
+	for _, id := range ids {
+		c.mu.shared[id] = max(c.mu.shared[id], 1) + 1
+	}
+}
+
+// loadExtents learns the extents of a version's pages, reading those that nobody looked at since the start. It is done
+// without the lock, before anything that must know them under it.
+func (c *Catalog) loadExtents(ctx context.Context, v *TableVersion) error {
+	for _, ref := range v.Pages() {
+		if c.knowsExtents(ref.ID) {
+			continue
+		}
+		headers, err := v.PageExtents(ctx, ref)
+		if err != nil {
+			return err
+		}
+		ids := []ExtentID{}
+		for _, h := range headers {
+			for _, x := range h.Extents {
+				ids = append(ids, x.ExtentID)
+			}
+		}
+		c.setExtents(ref.ID, ids)
+	}
+	return nil
+}
+
+func (c *Catalog) knowsExtents(id PageID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	p := c.mu.pages[id]
+	return p == nil || p.extents != nil
+}
+
+func (c *Catalog) setExtents(id PageID, ids []ExtentID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p := c.mu.pages[id]; p != nil && p.extents == nil {
+		p.extents = ids
+	}
+}

@@ -1,0 +1,174 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// NewRegionID hands out the number of a region to be made.
+func (c *Catalog) NewRegionID(ctx context.Context) (memregion.RegionID, error) {
+	id, err := c.newIdentity(ctx)
+	return memregion.RegionID(id), err
+}
+
+// PutRegion records a region. The high-water mark on record never goes down by it.
+func (c *Catalog) PutRegion(ctx context.Context, record RegionRecord) error {
+	return c.changeRegion(ctx, record.ID, func(old *RegionRecord) *RegionRecord {
+		if old != nil {
+			record.Generations = max(record.Generations, old.Generations)
+		}
+		return &record
+	})
+}
+
+// ReserveGenerations puts on record that generations below upTo may be used: coherence.HomeConfig asks for it.
+func (c *Catalog) ReserveGenerations(ctx context.Context, region memregion.RegionID, upTo coherence.Generation) error {
+	return c.changeRegion(ctx, region, func(old *RegionRecord) *RegionRecord {
+		if old == nil || old.Generations >= upTo {
+			return nil
+		}
+		next := *old
+		next.Generations = upTo
+		return &next
+	})
+}
+
+// DropRegion forgets a region. The caller knows that no chunk lies in it any more.
+func (c *Catalog) DropRegion(ctx context.Context, region memregion.RegionID) error {
+	if _, err := c.store.Commit(ctx, store.Transaction{Deletes: []string{regionKey(region)}}); err != nil {
+		return fmt.Errorf("drop region %d: %w", region, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.mu.regions, region)
+	return nil
+}
+
+func regionKey(id memregion.RegionID) string { return regionPrefix + hexadecimal(uint64(id)) }
+
+// changeRegion reads, changes and writes a region's record; another writer in between means to try again.
+func (c *Catalog) changeRegion(ctx context.Context, id memregion.RegionID, change func(*RegionRecord) *RegionRecord) error {
+	for {
+		next, err := c.tryRegion(ctx, id, change)
+		if isConflict(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("region %d: %w", id, err)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if next != nil {
+			c.mu.regions[id] = next
+		}
+		return nil
+	}
+}
+
+func (c *Catalog) tryRegion(ctx context.Context, id memregion.RegionID, change func(*RegionRecord) *RegionRecord) (*RegionRecord, error) {
+	item, ok, err := c.store.Get(ctx, regionKey(id))
+	if err != nil {
+		return nil, err
+	}
+	var old *RegionRecord
+	if ok {
+		if old, err = decodeRegion(item.Value); err != nil {
+			return nil, err
+		}
+	}
+	next := change(old)
+	if next == nil && old == nil {
+		return nil, fmt.Errorf("it has no record; PutRegion comes first")
+	}
+	if next == nil {
+		return old, nil
+	}
+	_, err = c.store.Commit(ctx, store.Transaction{
+		Compares: []store.Compare{unchanged(regionKey(id), item.Revision)},
+		Puts:     []store.Item{{Key: regionKey(id), Value: next.encode()}},
+	})
+	return next, err
+}
+
+// Regions lists the recorded regions by number.
+func (c *Catalog) Regions() []RegionRecord {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]RegionRecord, 0, len(c.mu.regions))
+	for _, g := range c.mu.regions {
+		list = append(list, *g)
+	}
+	slices.SortFunc(list, func(a, b RegionRecord) int { return cmp.Compare(a.ID, b.ID) })
+	return list
+}
+
+// PutNode records a node.
+func (c *Catalog) PutNode(ctx context.Context, node NodeRecord) error {
+	if err := checkName(node.Name); err != nil {
+		return err
+	}
+	t := store.Transaction{Puts: []store.Item{{Key: nodePrefix + node.Name, Value: node.encode()}}}
+	if _, err := c.store.Commit(ctx, t); err != nil {
+		return fmt.Errorf("node %q: %w", node.Name, err)
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.nodes[node.Name] = &node
+	return nil
+}
+
+// Nodes lists the recorded nodes by name.
+func (c *Catalog) Nodes() []NodeRecord {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]NodeRecord, 0, len(c.mu.nodes))
+	for _, n := range c.mu.nodes {
+		list = append(list, *n)
+	}
+	slices.SortFunc(list, func(a, b NodeRecord) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// LiveExtent is an extent that a current version needs: what a lender adopts when it comes back.
+type LiveExtent struct {
+	Table TableName
+	Chunk int
+	Owner string
+	descriptor.Extent
+}
+
+// LiveExtents visits every extent of every current version, in the order of tables and chunks. Everything else in the
+// regions was never published, or is not needed any more.
+func (c *Catalog) LiveExtents(ctx context.Context, visit func(LiveExtent) error) error {
+	c.mu.Lock()
+	contents := c.mu.current.contents
+	c.mu.Unlock()
+	for _, v := range contents.Tables() {
+		chunk := 0
+		for _, ref := range v.Pages() {
+			headers, err := v.PageExtents(ctx, ref)
+			if err != nil {
+				return err
+			}
+			ids := []ExtentID{}
+			for _, h := range headers {
+				for _, x := range h.Extents {
+					if err := visit(LiveExtent{v.Table().Name, chunk, h.Owner, x}); err != nil {
+						return err
+					}
+					ids = append(ids, x.ExtentID)
+				}
+				chunk++
+			}
+			c.setExtents(ref.ID, ids)
+		}
+	}
+	return nil
+}

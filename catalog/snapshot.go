@@ -1,0 +1,198 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/csmsql/csmsql/coherence"
+)
+
+// Snapshot is what one query or transaction sees, under a lease that keeps every chunk of it in place (K2). Close it.
+type Snapshot struct {
+	*Contents
+	lease   LeaseID
+	closing sync.Once
+	release func()
+}
+
+// Lease is the snapshot's lease.
+func (s *Snapshot) Lease() LeaseID { return s.lease }
+
+// Close gives the lease back. Afterwards no chunk of the snapshot may be read. Closing twice is harmless.
+func (s *Snapshot) Close() {
+	s.closing.Do(s.release)
+}
+
+type lease struct {
+	Lease
+	state *state
+}
+
+// Snapshot pins the current version of every table for the holder. It costs a map entry, except for the first one of a
+// domain after a commit, which pins what is new.
+func (c *Catalog) Snapshot(ctx context.Context, holder Holder) (*Snapshot, error) {
+	if holder.Domain == "" {
+		holder.Domain = c.options.Domain
+	}
+	for {
+		s, contents, err := c.takeLease(holder)
+		if s != nil || err != nil {
+			return s, err
+		}
+		for _, v := range contents.tables {
+			if err := c.loadExtents(ctx, v.version); err != nil {
+				return nil, fmt.Errorf("snapshot: %w", err)
+			}
+		}
+		c.markLoaded(contents)
+	}
+}
+
+// takeLease returns the contents instead of a snapshot if extents must be loaded first.
+func (c *Catalog) takeLease(holder Holder) (*Snapshot, *Contents, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.closed {
+		return nil, nil, ErrClosed
+	}
+	s := c.mu.current
+	if !s.pinned[holder.Domain] {
+		if !s.loaded {
+			return nil, s.contents, nil
+		}
+		if err := c.pinState(s, holder.Domain); err != nil {
+			return nil, nil, fmt.Errorf("snapshot of revision %d for domain %q: %w", s.contents.revision, holder.Domain, err)
+		}
+	}
+	c.mu.nextLease++
+	l := &lease{Lease{ID: c.mu.nextLease, Holder: holder, Revision: s.contents.revision, Since: c.options.Now()}, s}
+	if holder.TTL > 0 {
+		l.Expires = l.Since.Add(holder.TTL)
+	}
+	c.mu.leases[l.ID] = l
+	c.mu.domains[holder.Domain]++
+	s.leases[holder.Domain]++
+	s.total++
+	id := l.ID
+	return &Snapshot{Contents: s.contents, lease: id, release: func() { _ = c.ReleaseLease(id) }}, nil, nil
+}
+
+func (c *Catalog) markLoaded(contents *Contents) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.current.contents == contents {
+		c.mu.current.loaded = true
+	}
+}
+
+// RenewLease lets the lease live for its TTL from now on. ErrLeaseOver means that the holder must stop reading.
+func (c *Catalog) RenewLease(id LeaseID, now time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.mu.leases[id]
+	if l == nil || l.over(now) {
+		return fmt.Errorf("renew lease %d: %w", id, ErrLeaseOver)
+	}
+	if l.Holder.TTL > 0 {
+		l.Expires = now.Add(l.Holder.TTL)
+	}
+	return nil
+}
+
+func (l *lease) over(now time.Time) bool { return !l.Expires.IsZero() && !now.Before(l.Expires) }
+
+// ReleaseLease ends a lease before its time.
+func (c *Catalog) ReleaseLease(id LeaseID) error {
+	c.mu.Lock()
+	l := c.mu.leases[id]
+	if l == nil {
+		c.mu.Unlock()
+		return fmt.Errorf("release lease %d: %w", id, ErrLeaseOver)
+	}
+	r := &releases{}
+	c.endLease(l, r)
+	c.mu.Unlock()
+	c.tell(r)
+	return nil
+}
+
+// endLease requires mu.
+func (c *Catalog) endLease(l *lease, r *releases) {
+	c.forgetLease(l)
+	c.settle(l.state, r)
+}
+
+// forgetLease requires mu.
+func (c *Catalog) forgetLease(l *lease) {
+	delete(c.mu.leases, l.ID)
+	domain := l.Holder.Domain
+	if c.mu.domains[domain]--; c.mu.domains[domain] == 0 {
+		delete(c.mu.domains, domain)
+	}
+	if l.state.leases[domain]--; l.state.leases[domain] == 0 {
+		delete(l.state.leases, domain)
+	}
+	l.state.total--
+}
+
+// ExpireLeases ends every lease whose time is over and returns them. A domain that lost its last lease so is taken for
+// dead: the lender drops all its pins. Time is passed in, so that what happens depends on nothing else.
+func (c *Catalog) ExpireLeases(now time.Time) []Lease {
+	return c.endLeases(func(l *lease) bool { return l.over(now) })
+}
+
+// ExpireDomain ends every lease of a domain that is known to be dead.
+func (c *Catalog) ExpireDomain(domain coherence.Domain) []Lease {
+	return c.endLeases(func(l *lease) bool { return l.Holder.Domain == domain })
+}
+
+func (c *Catalog) endLeases(over func(*lease) bool) []Lease {
+	c.mu.Lock()
+	var ended []Lease
+	states := map[*state]bool{}
+	for _, l := range c.mu.leases {
+		if over(l) {
+			ended = append(ended, l.Lease)
+			c.forgetLease(l)
+			states[l.state] = true
+		}
+	}
+	r := &releases{}
+	for s := range states {
+		c.settle(s, r)
+	}
+	dead := map[coherence.Domain]bool{}
+	for _, l := range ended {
+		if domain := l.Holder.Domain; c.mu.domains[domain] == 0 && domain != c.options.Domain {
+			dead[domain] = true
+		}
+	}
+	for domain := range dead {
+		delete(r.unpins, domain)
+		c.log("expire a domain", c.lender.ExpireDomain(domain))
+	}
+	c.mu.Unlock()
+	c.tell(r)
+	sortLeases(ended)
+	return ended
+}
+
+// Leases lists the living leases, oldest first.
+func (c *Catalog) Leases() []Lease {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]Lease, 0, len(c.mu.leases))
+	for _, l := range c.mu.leases {
+		list = append(list, l.Lease)
+	}
+	sortLeases(list)
+	return list
+}
+
+func sortLeases(list []Lease) {
+	slices.SortFunc(list, func(a, b Lease) int { return cmp.Compare(a.ID, b.ID) })
+}

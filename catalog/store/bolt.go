@@ -1,0 +1,307 @@
+package store
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// FileName is the store's file in a data directory.
+const FileName = "catalog.db"
+
+// lockWait is how long OpenBolt waits for another process to let go: long enough for one that is just ending.
+const lockWait = 500 * time.Millisecond
+
+const (
+	boltMagic    = "csmsql catalog 1"
+	revisionSize = 8
+)
+
+var (
+	itemsBucket = []byte("items")
+	metaBucket  = []byte("meta")
+	magicKey    = []byte("magic")
+	revisionKey = []byte("revision")
+)
+
+// Bolt is a Store in one file. A file lock keeps other processes out.
+//
+//	bucket "meta":   magic → "csmsql catalog 1"   revision → 8 bytes, big endian
+//	bucket "items":  key   → 8 bytes revision, big endian ‖ value
+type Bolt struct {
+	db   *bbolt.DB
+	path string
+}
+
+// OpenBolt opens or makes the store in a data directory. Another process that has it open is ErrInUse and is named as far
+// as it is known; a file of another program ErrForeign; a damaged one ErrCorrupt.
+func OpenBolt(directory string) (*Bolt, error) {
+	path := filepath.Join(directory, FileName)
+	if err := checkFile(path); err != nil {
+		return nil, err
+	}
+	db, err := open(path)
+	if errors.Is(err, bbolt.ErrTimeout) {
+		return nil, inUse(directory, path)
+	}
+	if err != nil {
+		return nil, openFault(path, err)
+	}
+	b := &Bolt{db: db, path: path}
+	if err := b.begin(); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	_ = os.WriteFile(pidPath(path), []byte(strconv.Itoa(os.Getpid())+"\n"), 0o600) // for the other's message only
+	return b, nil
+}
+
+// open turns a panic of bbolt over a damaged file into an error.
+func open(path string) (db *bbolt.DB, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %v", ErrCorrupt, r)
+		}
+	}()
+	// The hash map free list keeps commits of a table with many pages from scanning; syncing stays on: K4.
+	return bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType, NoFreelistSync: true})
+}
+
+func openFault(path string, err error) error {
+	switch {
+	case errors.Is(err, bbolt.ErrInvalid), errors.Is(err, bbolt.ErrVersionMismatch):
+		return fmt.Errorf("%w: %s: %w", ErrForeign, path, err)
+	case errors.Is(err, bbolt.ErrChecksum):
+		return fmt.Errorf("%w: %s: %w", ErrCorrupt, path, err)
+	case errors.Is(err, ErrCorrupt):
+		return fmt.Errorf("%s: %w", path, err)
+	default:
+		return fmt.Errorf("open the catalog file %s: %w", path, err)
+	}
+}
+
+// checkFile refuses what bbolt would not notice: it fills an empty file, and maps whatever is not a regular one.
+func checkFile(path string) error {
+	info, err := os.Stat(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("open the catalog file %s: %w", path, err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%w: %s is not a regular file", ErrForeign, path)
+	}
+	return nil
+}
+
+func pidPath(path string) string { return path + ".pid" }
+
+func inUse(directory, path string) error {
+	text, err := os.ReadFile(pidPath(path))
+	if err != nil || len(text) == 0 {
+		return fmt.Errorf("%w: another server has %s open; stop it or choose another directory", ErrInUse, directory)
+	}
+	return fmt.Errorf("%w: another server (process %s) has %s open; stop it or choose another directory", ErrInUse, strings.TrimSpace(string(text)), directory)
+}
+
+func (b *Bolt) begin() error {
+	return b.guard(func() error {
+		return b.db.Update(func(tx *bbolt.Tx) error {
+			meta := tx.Bucket(metaBucket)
+			if meta == nil {
+				return b.format(tx)
+			}
+			if magic := meta.Get(magicKey); string(magic) != boltMagic {
+				return fmt.Errorf("%w: %s has the mark %q, this program knows %q", ErrForeign, b.path, magic, boltMagic)
+			}
+			if tx.Bucket(itemsBucket) == nil || len(meta.Get(revisionKey)) != revisionSize {
+				return fmt.Errorf("%w: %s has no items or no revision", ErrCorrupt, b.path)
+			}
+			return nil
+		})
+	})
+}
+
+func (b *Bolt) format(tx *bbolt.Tx) error {
+	if name, _ := tx.Cursor().First(); name != nil {
+		return fmt.Errorf("%w: %s is a database of another program (it has %q)", ErrForeign, b.path, name)
+	}
+	meta, err := tx.CreateBucket(metaBucket)
+	if err != nil {
+		return err
+	}
+	if _, err := tx.CreateBucket(itemsBucket); err != nil {
+		return err
+	}
+	if err := meta.Put(magicKey, []byte(boltMagic)); err != nil {
+		return err
+	}
+	return meta.Put(revisionKey, make([]byte, revisionSize))
+}
+
+// guard turns panics of bbolt, which asserts the structure of its file, into ErrCorrupt.
+func (b *Bolt) guard(do func() error) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: %s: %v", ErrCorrupt, b.path, r)
+		}
+	}()
+	err = do()
+	if errors.Is(err, bbolt.ErrDatabaseNotOpen) {
+		return ErrClosed
+	}
+	return err
+}
+
+func (b *Bolt) item(key, stored []byte) (Item, error) {
+	if len(stored) < revisionSize {
+		return Item{}, fmt.Errorf("%w: %s: key %q has a value of %d bytes", ErrCorrupt, b.path, key, len(stored))
+	}
+	revision := Revision(binary.BigEndian.Uint64(stored))
+	return Item{string(key), stored[revisionSize:], revision}, nil
+}
+
+// Get implements Store.
+func (b *Bolt) Get(ctx context.Context, key string) (item Item, ok bool, err error) {
+	if err := ctx.Err(); err != nil {
+		return Item{}, false, err
+	}
+	err = b.guard(func() error {
+		return b.db.View(func(tx *bbolt.Tx) error {
+			stored := tx.Bucket(itemsBucket).Get([]byte(key))
+			if stored == nil {
+				return nil
+			}
+			item, err = b.item([]byte(key), stored)
+			item.Value, ok = bytes.Clone(item.Value), err == nil
+			return err
+		})
+	})
+	return item, ok, err
+}
+
+// Scan implements Store.
+func (b *Bolt) Scan(ctx context.Context, prefixes []string, visit func(Item) error) (revision Revision, err error) {
+	err = b.guard(func() error {
+		return b.db.View(func(tx *bbolt.Tx) error {
+			revision = Revision(binary.BigEndian.Uint64(tx.Bucket(metaBucket).Get(revisionKey)))
+			for _, prefix := range prefixes {
+				if err := b.scan(ctx, tx, []byte(prefix), visit); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	})
+	return revision, err
+}
+
+func (b *Bolt) scan(ctx context.Context, tx *bbolt.Tx, prefix []byte, visit func(Item) error) error {
+	cursor := tx.Bucket(itemsBucket).Cursor()
+	for key, stored := cursor.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, stored = cursor.Next() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		item, err := b.item(key, stored)
+		if err != nil {
+			return err
+		}
+		if err := visit(item); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Commit implements Store. bbolt syncs the file before it returns (K4).
+func (b *Bolt) Commit(ctx context.Context, t Transaction) (revision Revision, err error) {
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	var storing bool
+	err = b.guard(func() error {
+		tx, err := b.db.Begin(true)
+		if err != nil {
+			return err
+		}
+		defer func() { _ = tx.Rollback() }() // after Commit it only says that the transaction is closed
+		if revision, err = b.apply(tx, t); err != nil {
+			return err
+		}
+		storing = true
+		return tx.Commit()
+	})
+	if err != nil && storing { // the write of the root may or may not have reached the disk
+		return 0, fmt.Errorf("%w: %w", ErrUnknown, err)
+	}
+	return revision, err
+}
+
+func (b *Bolt) apply(tx *bbolt.Tx, t Transaction) (Revision, error) {
+	meta, items := tx.Bucket(metaBucket), tx.Bucket(itemsBucket)
+	for _, c := range t.Compares {
+		if err := b.holds(items, c); err != nil {
+			return 0, err
+		}
+	}
+	revision := binary.BigEndian.Uint64(meta.Get(revisionKey)) + 1
+	head := binary.BigEndian.AppendUint64(nil, revision)
+	for _, key := range t.Deletes {
+		if err := items.Delete([]byte(key)); err != nil {
+			return 0, fmt.Errorf("delete %q: %w", key, err)
+		}
+	}
+	for _, put := range t.Puts {
+		stored := append(append(make([]byte, 0, len(head)+len(put.Value)), head...), put.Value...)
+		if err := items.Put([]byte(put.Key), stored); err != nil {
+			return 0, fmt.Errorf("put %q: %w", put.Key, err)
+		}
+	}
+	return Revision(revision), meta.Put(revisionKey, head)
+}
+
+func (b *Bolt) holds(items *bbolt.Bucket, c Compare) error {
+	if c.Prefix {
+		cursor := items.Cursor()
+		prefix := []byte(c.Key)
+		for key, stored := cursor.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, stored = cursor.Next() {
+			if item, err := b.item(key, stored); err != nil || item.Revision > c.Revision {
+				return errors.Join(err, &Conflict{c})
+			}
+		}
+		return nil
+	}
+	var revision Revision
+	if stored := items.Get([]byte(c.Key)); stored != nil {
+		item, err := b.item([]byte(c.Key), stored)
+		if err != nil {
+			return err
+		}
+		revision = item.Revision
+	}
+	if revision != c.Revision {
+		return &Conflict{c}
+	}
+	return nil
+}
+
+// Limits implements Store: bbolt takes what memory takes.
+func (b *Bolt) Limits() Limits { return Limits{} }
+
+// Close implements Store and lets go of the file.
+func (b *Bolt) Close() error {
+	_ = os.Remove(pidPath(b.path))
+	if err := b.db.Close(); err != nil {
+		return fmt.Errorf("close the catalog file %s: %w", b.path, err)
+	}
+	return nil
+}

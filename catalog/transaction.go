@@ -1,0 +1,336 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog/hugetable"
+)
+
+// Transaction collects changes on top of a snapshot and commits all of them or none. Its reads see its own changes. It is
+// for one goroutine and ends with Commit or Rollback, before the snapshot is closed.
+//
+// Chunks that are handed to it are its own from then on, whether the call succeeds or not: they end published by
+// Commit, or discarded.
+type Transaction struct {
+	catalog  *Catalog
+	base     *Contents
+	own      *Contents
+	relation map[TableName]bool // names whose entry may differ between base and own
+	schema   map[string]bool    // likewise
+	taken    map[ExtentID]bool
+	over     bool
+}
+
+// Begin starts a transaction on a snapshot of this catalog.
+func (c *Catalog) Begin(s *Snapshot) *Transaction {
+	return &Transaction{
+		catalog: c, base: s.Contents, own: s.Contents,
+		relation: map[TableName]bool{}, schema: map[string]bool{}, taken: map[ExtentID]bool{},
+	}
+}
+
+// Contents is what the transaction sees: the snapshot with its own changes. It stays as it is when more changes follow.
+func (t *Transaction) Contents() *Contents { return t.own }
+
+// change prepares a write. Contents that were handed out stay as they are, so every change copies the maps; they are
+// small next to what a statement does.
+func (t *Transaction) change() (*Contents, error) {
+	if t.over {
+		return nil, ErrTransactionOver
+	}
+	return t.own.clone(), nil
+}
+
+func (t *Transaction) setTable(own *Contents, name TableName, v *TableVersion) {
+	own.tables[name] = tableEntry{version: v, revision: own.tables[name].revision}
+	t.relation[name] = true
+	t.own = own
+}
+
+// CreateSchema makes a schema.
+func (t *Transaction) CreateSchema(name string) error {
+	own, err := t.change()
+	if err != nil {
+		return err
+	}
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if own.HasSchema(name) {
+		return fmt.Errorf("%w: %q", ErrDuplicateSchema, name)
+	}
+	own.schemas[name] = schemaEntry{}
+	t.schema[name], t.own = true, own
+	return nil
+}
+
+// DropSchema drops a schema, with cascade also what is in it.
+func (t *Transaction) DropSchema(name string, cascade bool) error {
+	own, err := t.change()
+	if err != nil {
+		return err
+	}
+	if !own.HasSchema(name) {
+		return fmt.Errorf("%w: %q", ErrUndefinedSchema, name)
+	}
+	inside := own.relationsIn(name)
+	if len(inside) > 0 && !cascade {
+		return fmt.Errorf("%w: %q has %d tables and views, among them %q; use CASCADE to drop them too", ErrSchemaNotEmpty, name, len(inside), inside[0].Name)
+	}
+	for _, relation := range inside {
+		delete(own.tables, relation)
+		delete(own.views, relation)
+		t.relation[relation] = true
+	}
+	delete(own.schemas, name)
+	t.schema[name], t.own = true, own
+	return nil
+}
+
+func (c *Contents) relationsIn(schema string) []TableName {
+	var names []TableName
+	for name := range c.tables {
+		if name.Schema == schema {
+			names = append(names, name)
+		}
+	}
+	for name := range c.views {
+		if name.Schema == schema {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, compareNames)
+	return names
+}
+
+// TableOptions are what CREATE TABLE can say beside the columns.
+type TableOptions struct {
+	// Source says where the rows come from, for recovery and status output.
+	Source string
+}
+
+// CreateTable makes a table without rows.
+func (t *Transaction) CreateTable(ctx context.Context, name TableName, columns *arrow.Schema, options TableOptions) (Table, error) {
+	own, err := t.change()
+	if err != nil {
+		return Table{}, err
+	}
+	if err := own.free(name); err != nil {
+		return Table{}, err
+	}
+	if err := checkColumns(columns); err != nil {
+		return Table{}, err
+	}
+	id, err := t.catalog.newIdentity(ctx)
+	if err != nil {
+		return Table{}, err
+	}
+	table := Table{ID: TableID(id), Name: name, Columns: columns, Source: options.Source, CreatedAt: t.catalog.options.Now().UTC()}
+	t.setTable(own, name, hugetable.NewVersion(table, t.catalog.source))
+	return table, nil
+}
+
+// free checks that a table or view of the name can be made.
+func (c *Contents) free(name TableName) error {
+	if err := checkName(name.Name); err != nil {
+		return err
+	}
+	if !c.HasSchema(name.Schema) {
+		return fmt.Errorf("%w: %q", ErrUndefinedSchema, name.Schema)
+	}
+	if _, ok := c.tables[name]; ok {
+		return quoted("table", name, ErrDuplicateTable)
+	}
+	if _, ok := c.views[name]; ok {
+		return quoted("view", name, ErrDuplicateTable)
+	}
+	return nil
+}
+
+func (c *Contents) table(name TableName) (*TableVersion, error) {
+	if v, ok := c.Table(name); ok {
+		return v, nil
+	}
+	if _, ok := c.views[name]; ok {
+		return nil, fmt.Errorf("%w: %q is a view, not a table", ErrWrongKind, name)
+	}
+	if !c.HasSchema(name.Schema) {
+		return nil, fmt.Errorf("%w: %q", ErrUndefinedSchema, name.Schema)
+	}
+	return nil, quoted("table", name, ErrUndefinedTable)
+}
+
+// take makes chunks the transaction's own. The same chunk twice is refused: its rows would be there twice.
+func (t *Transaction) take(chunks []*Chunk) error {
+	var err error
+	for i, c := range chunks {
+		for _, id := range c.Extents() {
+			if t.taken[id] && err == nil {
+				err = fmt.Errorf("%w: chunk %d, %v, was handed over before", hugetable.ErrMismatch, i, id)
+			}
+			t.taken[id] = true
+		}
+	}
+	return err
+}
+
+// Append puts chunks after the table's last row, in order.
+func (t *Transaction) Append(name TableName, chunks []*Chunk) error {
+	return t.write(name, chunks, func(v *TableVersion) *TableVersion { return v })
+}
+
+// Replace makes the chunks the whole table.
+func (t *Transaction) Replace(name TableName, chunks []*Chunk) error {
+	return t.write(name, chunks, (*TableVersion).Truncate)
+}
+
+// Truncate takes all rows away.
+func (t *Transaction) Truncate(name TableName) error {
+	return t.write(name, nil, (*TableVersion).Truncate)
+}
+
+func (t *Transaction) write(name TableName, chunks []*Chunk, prepare func(*TableVersion) *TableVersion) error {
+	own, err := t.change()
+	if err != nil {
+		return err
+	}
+	if err := t.take(chunks); err != nil {
+		return err
+	}
+	v, err := own.table(name)
+	if err != nil {
+		return err
+	}
+	next, err := prepare(v).Append(chunks)
+	if err != nil {
+		return err
+	}
+	t.setTable(own, name, next)
+	return nil
+}
+
+// DropTable drops a table.
+func (t *Transaction) DropTable(name TableName) error {
+	own, err := t.change()
+	if err != nil {
+		return err
+	}
+	if _, err := own.table(name); err != nil {
+		return err
+	}
+	delete(own.tables, name)
+	t.relation[name], t.own = true, own
+	return nil
+}
+
+// RenameTable gives a table another name, also in another schema.
+func (t *Transaction) RenameTable(from, to TableName) error {
+	own, err := t.change()
+	if err != nil {
+		return err
+	}
+	v, err := own.table(from)
+	if err != nil {
+		return err
+	}
+	if err := own.free(to); err != nil {
+		return err
+	}
+	delete(own.tables, from)
+	t.relation[from] = true
+	t.setTable(own, to, v.Rename(to))
+	return nil
+}
+
+// CreateView makes a view; columns may be nil when they are not known.
+func (t *Transaction) CreateView(ctx context.Context, name TableName, sql string, columns *arrow.Schema) (*View, error) {
+	own, err := t.change()
+	if err != nil {
+		return nil, err
+	}
+	if err := own.free(name); err != nil {
+		return nil, err
+	}
+	id, err := t.catalog.newIdentity(ctx)
+	if err != nil {
+		return nil, err
+	}
+	v := &View{ID: TableID(id), Name: name, SQL: sql, Columns: columns, CreatedAt: t.catalog.options.Now().UTC()}
+	own.views[name] = viewEntry{view: v}
+	t.relation[name], t.own = true, own
+	return v, nil
+}
+
+// DropView drops a view.
+func (t *Transaction) DropView(name TableName) error {
+	own, err := t.change()
+	if err != nil {
+		return err
+	}
+	if _, ok := own.views[name]; !ok {
+		if _, table := own.tables[name]; table {
+			return fmt.Errorf("%w: %q is a table, not a view", ErrWrongKind, name)
+		}
+		return quoted("view", name, ErrUndefinedTable)
+	}
+	delete(own.views, name)
+	t.relation[name], t.own = true, own
+	return nil
+}
+
+// Rollback ends the transaction without a trace; its chunks are discarded. After Commit it does nothing, so that it can
+// be deferred.
+func (t *Transaction) Rollback() {
+	if t.over {
+		return
+	}
+	t.over = true
+	t.discard(t.taken)
+}
+
+func (t *Transaction) discard(ids map[ExtentID]bool) {
+	if len(ids) > 0 {
+		t.catalog.log("discard chunks", t.catalog.lender.Discard(sortedIDs(ids)...))
+	}
+}
+
+func sortedIDs(ids map[ExtentID]bool) []ExtentID {
+	list := make([]ExtentID, 0, len(ids))
+	for id := range ids {
+		list = append(list, id)
+	}
+	slices.SortFunc(list, compareIDs)
+	return list
+}
+
+func checkName(name string) error {
+	switch {
+	case name == "":
+		return fmt.Errorf("%w: it is empty", ErrName)
+	case len(name) > maxNameBytes:
+		return fmt.Errorf("%w: %q has %d bytes, %d are allowed", ErrName, name[:32]+"…", len(name), maxNameBytes)
+	case strings.Contains(name, nameSeparator):
+		return fmt.Errorf("%w: %q contains a zero byte", ErrName, name)
+	}
+	return nil
+}
+
+func checkColumns(columns *arrow.Schema) error {
+	seen := map[string]bool{}
+	for i := range columns.NumFields() {
+		name := columns.Field(i).Name
+		if err := checkName(name); err != nil {
+			return fmt.Errorf("column %d: %w", i+1, err)
+		}
+		if seen[name] {
+			return fmt.Errorf("%w: %q", ErrDuplicateColumn, name)
+		}
+		seen[name] = true
+	}
+	return nil
+}

@@ -1,0 +1,150 @@
+package catalog
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/coherence"
+)
+
+// The parts of the catalog live in packages of their own; their users need to know only this one.
+type (
+	// Chunk is a sealed record batch.
+	Chunk = chunk.Chunk
+	// ChunkWriter makes one chunk.
+	ChunkWriter = chunk.Writer
+	// SealOptions say what ChunkWriter.Seal does beside sealing.
+	SealOptions = chunk.SealOptions
+	// Space is a region that grants extents to chunk writers.
+	Space = chunk.Space
+	// Grant is the right to write one extent once.
+	Grant = chunk.Grant
+
+	// ExtentID is (region, generation): one writing of one extent.
+	ExtentID = descriptor.ExtentID
+	// Statistics is what is known of a column.
+	Statistics = descriptor.Statistics
+
+	// TableID names a table for ever.
+	TableID = hugetable.TableID
+	// TableName is a qualified name.
+	TableName = hugetable.TableName
+	// Table is what all versions of a table share.
+	Table = hugetable.Table
+	// TableVersion is one immutable state of a table.
+	TableVersion = hugetable.Version
+	// Position is a chunk of a version with its row range.
+	Position = hugetable.Position
+	// PageID names a page of descriptors.
+	PageID = hugetable.PageID
+	// Pages is where page contents come from.
+	Pages = hugetable.Pages
+
+	// Store keeps the catalog's records.
+	Store = store.Store
+	// Revision counts the catalog's transactions.
+	Revision = store.Revision
+)
+
+// NewChunkWriter returns a writer whose memory comes from space and counts against owner's quota; firstBytes is how
+// large the chunk will be as far as the caller knows (zero: 1 MiB).
+func NewChunkWriter(space Space, owner string, firstBytes int64) *ChunkWriter {
+	return chunk.NewWriter(space, owner, firstBytes)
+}
+
+// View is a named query.
+type View struct {
+	ID      TableID
+	Name    TableName
+	SQL     string
+	Columns *arrow.Schema
+	// CreatedAt is when.
+	CreatedAt time.Time
+}
+
+// LeaseID names a lease until the catalog is closed.
+type LeaseID uint64
+
+// Holder says who takes a snapshot.
+type Holder struct {
+	// Domain is the holder's coherence domain; its pins are made in that name. Empty means the catalog's own.
+	Domain coherence.Domain
+	// Description is for status output.
+	Description string
+	// TTL is how long the lease lives without a renewal; zero is for ever (holders in this process).
+	TTL time.Duration
+}
+
+// Lease is a row of status output.
+type Lease struct {
+	ID       LeaseID
+	Holder   Holder
+	Revision Revision
+	Since    time.Time
+	// Expires is zero for a lease without TTL.
+	Expires time.Time
+}
+
+func (l Lease) String() string {
+	return fmt.Sprintf("lease %d of %s (%s) on revision %d", l.ID, l.Holder.Domain, l.Holder.Description, l.Revision)
+}
+
+// Lender is what the catalog needs of the lenders of its chunks' regions: the steps of DESIGN §5 after the seal.
+// coherence.Home has them per region; the engine joins several. Calls are made with the catalog's lock held: they must
+// not block for long and must not call back.
+type Lender interface {
+	// Publish makes sealed generations readable. All or nothing.
+	Publish(ids ...ExtentID) error
+	// Discard gives sealed, unpublished generations back.
+	Discard(ids ...ExtentID) error
+	// Retire says that no version has these published generations any more; their memory comes back when the last pin goes.
+	Retire(ids ...ExtentID) error
+	// Pin keeps published generations in place for a domain; pins count.
+	Pin(domain coherence.Domain, ids ...ExtentID) error
+	// Unpin takes as many pins back.
+	Unpin(domain coherence.Domain, ids ...ExtentID) error
+	// ExpireDomain takes all pins of a domain back at once.
+	ExpireDomain(domain coherence.Domain) error
+}
+
+// Options of Open. The zero value serves.
+type Options struct {
+	// Domain is the coherence domain of this process (default "local").
+	Domain coherence.Domain
+	// InitialSchemas are made when the store is empty.
+	InitialSchemas []string
+	// CacheBytes bounds the memory for pages and decoded descriptors (default 128 MiB).
+	CacheBytes int64
+	// Now is the clock for leases and creation times (default time.Now).
+	Now func() time.Time
+	// Fault is called at named points of Commit, so that tests can die there; see the Fault constants.
+	Fault func(point string)
+	// Log receives what went wrong in the background: garbage that could not be removed, lenders that refused.
+	Log func(message string, err error)
+}
+
+// The fault points of Commit, in order.
+const (
+	// FaultBegin is before anything happened.
+	FaultBegin = "commit:begin"
+	// FaultPublished is after the lenders published the chunks and before anything is stored.
+	FaultPublished = "commit:published"
+	// FaultPagesStored is after the pages were stored and before the transaction that makes them visible (only when the
+	// store's limits demand two steps).
+	FaultPagesStored = "commit:pages-stored"
+	// FaultStored is after the transaction is durable and before this process sees it.
+	FaultStored = "commit:stored"
+	// FaultVisible is after it is visible and before superseded chunks are retired.
+	FaultVisible = "commit:visible"
+	// FaultDone is after everything.
+	FaultDone = "commit:done"
+)
+
+// FaultPoints lists all fault points, for tests that visit every one.
+var FaultPoints = []string{FaultBegin, FaultPublished, FaultPagesStored, FaultStored, FaultVisible, FaultDone}
