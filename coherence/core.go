@@ -1,6 +1,7 @@
 package coherence
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -222,35 +223,43 @@ func (c *Core) synced(e Event) ([]Action, error) {
 
 // publish is the second half of step 5.
 func (c *Core) publish(e Event) ([]Action, error) {
-	var syncs, list []Action
+	var unsynced, all []*extent
 	err := c.all(e, func(x *extent) error {
 		if _, ok := x.state.next(toPublish); !ok {
 			return &StateError{Generation: x.identity, State: x.state, Event: e.Kind}
 		}
 		if c.config.Durable && !x.synced {
-			syncs = appendRange(syncs, ActionSync, x)
+			unsynced = append(unsynced, x)
 		}
 		if c.config.Protect {
-			list = appendRange(list, ActionProtect, x)
+			all = append(all, x)
 		}
 		return nil
 	})
-	if err != nil || len(syncs) > 0 {
-		return syncs, err
+	if err != nil {
+		return nil, err
+	}
+	if len(unsynced) > 0 {
+		return joined(ActionSync, unsynced), nil
 	}
 	for _, g := range e.Generations {
 		c.move(c.extents.find(g), toPublish)
 	}
-	return append(list, Action{Kind: ActionAnnounce}), nil
+	return append(joined(ActionProtect, all), Action{Kind: ActionAnnounce}), nil
 }
 
-// appendRange joins neighbours: one system call for a whole load instead of thousands.
-func appendRange(list []Action, kind ActionKind, x *extent) []Action {
-	if n := len(list); n > 0 && list[n-1].Range.End() == x.memory.Offset {
-		list[n-1].Range.Length += x.memory.Length
-		return list
+// joined makes one action of neighbours: a few system calls for a whole load instead of thousands. Writers that run
+// side by side interleave their generations, so neighbours are found by address.
+func joined(kind ActionKind, extents []*extent) (list []Action) {
+	slices.SortFunc(extents, func(a, b *extent) int { return cmp.Compare(a.memory.Offset, b.memory.Offset) })
+	for _, x := range extents {
+		if n := len(list); n > 0 && list[n-1].Range.End() == x.memory.Offset {
+			list[n-1].Range.Length += x.memory.Length
+			continue
+		}
+		list = append(list, Action{Kind: kind, Generation: x.identity, Range: x.memory})
 	}
-	return append(list, Action{Kind: kind, Generation: x.identity, Range: x.memory})
+	return list
 }
 
 func (c *Core) discard(e Event) ([]Action, error) {

@@ -250,7 +250,8 @@ func (h *Home) AbortGeneration(gen Generation) error {
 }
 
 // FenceOff takes every unfinished grant of d away. The caller has made sure that d cannot reach the memory any more:
-// power, link or hypervisor say so, not a timeout. Returns how many extents went into quarantine.
+// power, link or hypervisor say so, not a timeout. Its pins are another matter: ExpireDomain. Returns how many extents
+// went into quarantine.
 func (h *Home) FenceOff(d Domain) (quarantined int, err error) {
 	h.mu.Lock()
 	before := h.mu.core.Census().Extents[Quarantined]

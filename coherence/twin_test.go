@@ -104,6 +104,17 @@ func (w *twin) apply(e coherence.Event) bool {
 		}
 		w.live[w.next] = twinExtent{state: coherence.Granted, writer: e.Domain, memory: e.Range}
 		w.next++
+	case coherence.EventAdopt:
+		if x.state != coherence.Free || e.Generation == 0 || e.Generation >= twinFirst || w.overlaps(e.Range) {
+			return false
+		}
+		w.live[e.Generation] = twinExtent{state: coherence.Published, writer: "home", memory: e.Range}
+	case coherence.EventShrunk:
+		if x.state != coherence.Granted || e.Range.Offset != x.memory.Offset || e.Range.Length > x.memory.Length {
+			return false
+		}
+		x.memory = e.Range
+		w.live[e.Generation] = x
 	case coherence.EventCleaned:
 		switch x.state {
 		case coherence.Granted:
@@ -184,13 +195,16 @@ func (w *twin) fenceOff(d coherence.Domain) bool {
 	return true
 }
 
+// twinFirst leaves room for adoptions below.
+const twinFirst = 6
+
 var (
 	twinDomains = []coherence.Domain{"home", "alpha", "beta"}
 	twinEvents  = []coherence.EventKind{
 		coherence.EventGrant, coherence.EventGrant, coherence.EventCleaned, coherence.EventCleaned, coherence.EventHomeCleaned,
 		coherence.EventSeal, coherence.EventSeal, coherence.EventPublish, coherence.EventPublish, coherence.EventDiscard, coherence.EventPin,
 		coherence.EventPin, coherence.EventUnpin, coherence.EventExpire, coherence.EventRetire, coherence.EventAbort, coherence.EventFenceOff,
-		coherence.EventLift,
+		coherence.EventLift, coherence.EventAdopt, coherence.EventShrunk,
 	}
 )
 
@@ -202,27 +216,32 @@ func drawEvent(t *rapid.T, w twin) coherence.Event {
 			rapid.Map(rapid.SampledFrom(live), func(g coherence.Generation) uint64 { return uint64(g) }))
 	}
 	one := rapid.Map(generation, func(g uint64) coherence.Generation { return coherence.Generation(g) })
-	return coherence.Event{
+	e := coherence.Event{
 		Kind:        rapid.SampledFrom(twinEvents).Draw(t, "kind"),
 		Generation:  one.Draw(t, "generation"),
 		Generations: rapid.SliceOfN(one, 0, 3).Draw(t, "generations"),
 		Domain:      rapid.SampledFrom(twinDomains).Draw(t, "domain"),
 		Owner:       "t",
 		Range: memregion.Range{
-			Offset: memregion.PageSize * rapid.Int64Range(0, 80).Draw(t, "page"),
+			// Around the start of the occupancy map, and around the border of two of its pieces.
+			Offset: memregion.PageSize * rapid.OneOf(rapid.Int64Range(0, 80), rapid.Int64Range(1<<15-80, 1<<15+80)).Draw(t, "page"),
 			Length: memregion.PageSize * rapid.Int64Range(1, 70).Draw(t, "pages"),
 		},
 		Seal: coherence.Seal{Length: 1},
 	}
+	if x, alive := w.live[e.Generation]; alive && e.Kind == coherence.EventShrunk && rapid.Bool().Draw(t, "fits") {
+		e.Range.Offset = x.memory.Offset
+	}
+	return e
 }
 
 // TestCoreAgreesWithItsTwin: the same steps are refused, the same generations end, the same states and pins remain.
 func TestCoreAgreesWithItsTwin(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		class := rapid.SampledFrom([]coherence.Class{coherence.Coherent, coherence.Incoherent, coherence.IncoherentHomeSnoop}).Draw(t, "class")
-		core, err := coherence.NewCore(coherence.CoreConfig{Class: class, Home: "home", Unreserved: true})
+		core, err := coherence.NewCore(coherence.CoreConfig{Class: class, Home: "home", First: twinFirst, Unreserved: true})
 		require.NoError(t, err)
-		w := twin{snoop: class == coherence.IncoherentHomeSnoop, next: 1, live: map[coherence.Generation]twinExtent{}}
+		w := twin{snoop: class == coherence.IncoherentHomeSnoop, next: twinFirst, live: map[coherence.Generation]twinExtent{}}
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			e := drawEvent(t, w)
 			list, err := core.Step(e)
@@ -270,4 +289,28 @@ func compare(t *rapid.T, core *coherence.Core, w twin) {
 		}
 	}
 	require.Equal(t, want, core.Census(), fmt.Sprintf("%d pins", len(w.pins)))
+}
+
+// TestHostileEventsAreRefused: whatever a message says, the core answers with an error and stays whole.
+func TestHostileEventsAreRefused(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		core, err := coherence.NewCore(coherence.CoreConfig{Class: coherence.Incoherent, Home: "home", First: 10, Capacity: 1 << 20, Unreserved: true})
+		require.NoError(t, err)
+		number := rapid.OneOf(rapid.Int64(), rapid.Map(rapid.Int64Range(-1, 300), func(n int64) int64 { return n * memregion.PageSize }))
+		generation := rapid.Map(rapid.OneOf(rapid.Uint64(), rapid.Uint64Range(0, 20)), func(g uint64) coherence.Generation { return coherence.Generation(g) })
+		for range 100 {
+			e := coherence.Event{
+				Kind:        coherence.EventKind(rapid.IntRange(int(coherence.EventGrant), 40).Draw(t, "kind")),
+				Generation:  generation.Draw(t, "generation"),
+				Generations: rapid.SliceOfN(generation, 0, 4).Draw(t, "generations"),
+				Domain:      coherence.Domain(rapid.SampledFrom([]string{"", "home", "alpha"}).Draw(t, "domain")),
+				Range:       memregion.Range{Offset: number.Draw(t, "offset"), Length: number.Draw(t, "length")},
+				Seal:        coherence.Seal{Length: number.Draw(t, "bytes")},
+			}
+			before := core.Census()
+			if _, err := core.Step(e); err != nil {
+				require.Equal(t, before, core.Census(), "a refused step changes nothing")
+			}
+		}
+	})
 }
