@@ -352,3 +352,9 @@ func operator(e *pg.A_Expr) string {
 	}
 	return e.Name[0].GetString_().GetSval()
 }
+
+// ParseDate reads YYYY-MM-DD and nothing else as a DATE.
+func ParseDate(s string) (Value, bool) { return dateFromText(s) }
+
+// ParseTimestamp reads YYYY-MM-DD, optionally with HH:MM:SS and up to six digits of fraction, as a TIMESTAMP.
+func ParseTimestamp(s string) (Value, bool) { return timestampFromText(s) }

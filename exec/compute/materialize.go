@@ -1,0 +1,161 @@
+package compute
+
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"github.com/csmsql/csmsql/exec/plan"
+)
+
+// materialize makes an array of a vector, in its type's logical Arrow type; the caller releases it.
+func (e *execution) materialize(v vector, rows int) (arrow.Array, error) {
+	b := array.NewBuilder(e.mem, v.t.Arrow())
+	defer b.Release()
+	b.Reserve(rows)
+	for i := 0; i < rows; i++ {
+		if v.null(i) || v.t.Kind == plan.KindNull {
+			b.AppendNull()
+			continue
+		}
+		if err := appendValue(b, &v, v.row(i)); err != nil {
+			return nil, err
+		}
+	}
+	return b.NewArray(), nil
+}
+
+// appendValue appends the k-th value of a vector, which is not NULL.
+func appendValue(b array.Builder, v *vector, k int) error {
+	switch domainOf(v.t) {
+	case intDomain:
+		return appendInt(b, v.t, v.ints[k])
+	case floatDomain:
+		return appendFloat(b, v.floats[k])
+	case truthDomain:
+		b.(*array.BooleanBuilder).Append(v.truths[k])
+	case textDomain:
+		b.(*array.StringBuilder).Append(v.texts.at(k))
+	case wideDomain:
+		return appendWide(b, v.wides[k])
+	default:
+		return layoutError("%s is carried through, never computed", v.t)
+	}
+	return nil
+}
+
+func appendFloat(b array.Builder, f float64) error {
+	switch x := b.(type) {
+	case *array.Float64Builder:
+		x.Append(f)
+	case *array.Float32Builder:
+		x.Append(float32(f))
+	default:
+		return layoutError("no DOUBLE fits %s", b.Type())
+	}
+	return nil
+}
+
+func appendWide(b array.Builder, n decimal128.Num) error {
+	switch x := b.(type) {
+	case *array.Decimal128Builder:
+		x.Append(n)
+	case *array.Uint64Builder:
+		x.Append(n.LowBits())
+	default:
+		return layoutError("no wide number fits %s", b.Type())
+	}
+	return nil
+}
+
+// appendInt narrows to the column's width. Only a parameter cast to a narrower integer can fail here.
+func appendInt(b array.Builder, t plan.Type, i int64) error {
+	if low, high := bounds(t); i < low || i > high {
+		return overflow("%d does not fit %s", i, t)
+	}
+	switch x := b.(type) {
+	case *array.Int64Builder:
+		x.Append(i)
+	case *array.Int32Builder:
+		x.Append(int32(i))
+	case *array.Int16Builder:
+		x.Append(int16(i))
+	case *array.Int8Builder:
+		x.Append(int8(i))
+	case *array.Uint32Builder:
+		x.Append(uint32(i))
+	case *array.Uint16Builder:
+		x.Append(uint16(i))
+	case *array.Uint8Builder:
+		x.Append(uint8(i))
+	case *array.Date32Builder:
+		x.Append(arrow.Date32(i))
+	case *array.TimestampBuilder:
+		x.Append(arrow.Timestamp(i))
+	case *array.Decimal128Builder:
+		x.Append(decimal128.FromI64(i))
+	default:
+		return layoutError("no integer fits %s", b.Type())
+	}
+	return nil
+}
+
+// conform gives a column in the type that the result's schema promised: as it is if it lies so (X2), else rewritten. The caller
+// releases it; the argument stays the caller's.
+func (e *execution) conform(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+	if arrow.TypeEqual(a.DataType(), want) {
+		a.Retain()
+		return a, nil
+	}
+	switch {
+	case isText(want):
+		return e.conformText(a, want)
+	case want.ID() == arrow.DECIMAL128 || want.ID() == arrow.DECIMAL64 || want.ID() == arrow.DECIMAL32:
+		return e.conformDecimal(a, want)
+	}
+	return nil, layoutError("chunks lie as %s and as %s; the source must say in Schema what they are brought to", want, a.DataType())
+}
+
+func (e *execution) conformText(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+	from, ok := loadTexts(a)
+	if !ok {
+		return nil, layoutError("no text in %s", a.DataType())
+	}
+	b := array.NewBuilder(e.mem, want)
+	defer b.Release()
+	b.Reserve(a.Len())
+	to := b.(interface{ Append(string) })
+	for i := 0; i < a.Len(); i++ {
+		if a.IsNull(i) {
+			b.AppendNull()
+			continue
+		}
+		to.Append(from.at(i))
+	}
+	return b.NewArray(), nil
+}
+
+func (e *execution) conformDecimal(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+	ints, ok := loadInts(a)
+	if !ok {
+		return nil, layoutError("no decimal in %s", a.DataType())
+	}
+	b := array.NewBuilder(e.mem, want)
+	defer b.Release()
+	b.Reserve(a.Len())
+	for i, x := range ints {
+		if a.IsNull(i) {
+			b.AppendNull()
+			continue
+		}
+		switch to := b.(type) {
+		case *array.Decimal128Builder:
+			to.Append(decimal128.FromI64(x))
+		case *array.Decimal64Builder:
+			to.Append(decimal64(x))
+		case *array.Decimal32Builder:
+			to.Append(decimal32(x))
+		}
+	}
+	return b.NewArray(), nil
+}

@@ -1,0 +1,339 @@
+package compute
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/exec/plan"
+)
+
+// Source delivers a table chunk by chunk. Its columns are those of TableScan.Project, in that order; their physical types may
+// differ from the logical ones as doc.go lists. If it also is an io.Closer, it is closed when the run ends.
+type Source interface {
+	// Next returns the next batch, which the caller releases, or io.EOF. A scan without columns gets batches that only
+	// have a number of rows.
+	Next(ctx context.Context) (arrow.RecordBatch, error)
+}
+
+// Described is a [Source] that knows the physical types of all its batches beforehand. One whose chunks differ in layout
+// must say here what they are brought to: a type that holds all of them, so never a dictionary.
+type Described interface {
+	Source
+	Schema() *arrow.Schema
+}
+
+// PrunedSource is a [Source] that leaves chunks out by TableScan.MayMatch and says how many.
+type PrunedSource interface {
+	Source
+	Pruned() (chunks, rows int64)
+}
+
+// Stats counts what a run has done so far. Pruned counts come from the source and are there at its end.
+type Stats struct {
+	Batches      int64 // read from the source
+	RowsScanned  int64
+	RowsKept     int64 // by the filter
+	Groups       int64
+	ChunksPruned int64
+	RowsPruned   int64
+}
+
+// Run executes a plan. open is called once, if the plan has a table; args[n-1] is $n. The result's schema has the plan's names;
+// a column that is handed on in place keeps its physical type (X2), everything computed has its logical one.
+//
+// The reader belongs to one goroutine. It stops soon after ctx is done, with ctx's error, and must be released.
+func Run(ctx context.Context, q *plan.Query, open func(ctx context.Context, scan plan.TableScan) (Source, error), args []any, mem memory.Allocator) (*Reader, error) {
+	if mem == nil {
+		mem = memory.DefaultAllocator
+	}
+	values, err := bindArguments(q, args)
+	if err != nil {
+		return nil, err
+	}
+	e := &execution{ctx: ctx, query: q, mem: mem, arguments: values, remaining: -1}
+	if err := e.limits(); err != nil {
+		return nil, err
+	}
+	if err := e.open(open); err != nil {
+		e.close()
+		return nil, err
+	}
+	r := &Reader{execution: e}
+	r.references.Store(1)
+	return r, nil
+}
+
+// execution is one run of a plan.
+type execution struct {
+	ctx       context.Context
+	query     *plan.Query
+	mem       memory.Allocator
+	arguments []plan.Value
+	source    Source
+	first     arrow.RecordBatch // read ahead for its physical types, nil once taken
+	physical  []arrow.DataType  // of the scanned columns
+	schema    *arrow.Schema
+	skip      int64 // rows of OFFSET still to pass
+	remaining int64 // rows of LIMIT still to deliver, -1 without limit
+	done      bool
+	stats     Stats
+
+	batch arrow.RecordBatch // under way: rows from at on are still to do
+	at    int64
+}
+
+func (e *execution) limits() error {
+	if e.query.Limit != nil {
+		n, null, err := e.rowCount(e.query.Limit)
+		if err != nil {
+			return err
+		}
+		if !null {
+			e.remaining = n
+		}
+	}
+	if e.query.Offset != nil {
+		n, null, err := e.rowCount(e.query.Offset)
+		if err != nil || null {
+			return err
+		}
+		e.skip = n
+	}
+	return nil
+}
+
+func (e *execution) rowCount(x *plan.Expr) (n int64, null bool, err error) {
+	v := x.Value
+	if x.Op == plan.OpParameter {
+		v = e.arguments[x.Value.Int()-1]
+	}
+	if v.Kind() == plan.Null {
+		return 0, true, nil
+	}
+	num, scale := v.Decimal()
+	if v.Kind() != plan.Exact || scale != 0 || num.Sign() < 0 || num.HighBits() != 0 || num.LowBits() > math.MaxInt64 {
+		return 0, false, &Error{ErrArgument, "2201W", fmt.Sprintf("LIMIT and OFFSET must be whole numbers from 0, not %s", v)}
+	}
+	return int64(num.LowBits()), false, nil
+}
+
+// open starts the source and settles the schema, for which the first batch may have to be read.
+func (e *execution) open(open func(context.Context, plan.TableScan) (Source, error)) error {
+	if e.query.Table == nil {
+		e.first = array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 1)
+		e.schema = e.query.Schema()
+		return nil
+	}
+	source, err := open(e.ctx, *e.query.Table)
+	if err != nil {
+		return fmt.Errorf("compute: open %s.%s: %w", e.query.Table.Relation.Schema, e.query.Table.Relation.Name, err)
+	}
+	e.source = source
+	if e.passesColumns() {
+		if err := e.settleTypes(); err != nil {
+			return err
+		}
+	}
+	e.schema = e.resultSchema()
+	return nil
+}
+
+func (e *execution) passesColumns() bool {
+	return !e.query.Aggregated && len(e.query.Table.Project) > 0
+}
+
+// settleTypes learns the scanned columns' physical types: from the source if it knows, else from its first batch.
+func (e *execution) settleTypes() error {
+	var schema *arrow.Schema
+	if d, ok := e.source.(Described); ok {
+		schema = d.Schema()
+	} else {
+		batch, err := e.pull()
+		if errors.Is(err, io.EOF) {
+			e.done = true
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		e.first, schema = batch, batch.Schema()
+	}
+	if schema.NumFields() != len(e.query.Table.Project) {
+		return layoutError("%d columns where %d were asked for", schema.NumFields(), len(e.query.Table.Project))
+	}
+	for i, f := range schema.Fields() {
+		if err := e.checkLayout(i, f.Type); err != nil {
+			return err
+		}
+		e.physical = append(e.physical, f.Type)
+	}
+	return nil
+}
+
+// resultSchema has the logical types but for columns that are handed on as they are.
+func (e *execution) resultSchema() *arrow.Schema {
+	logical := e.query.Schema()
+	fields := logical.Fields()
+	for i, o := range e.query.Outputs {
+		if e.physical != nil && o.Expr != nil && o.Expr.Op == plan.OpColumn {
+			fields[i].Type = e.physical[o.Expr.Column]
+		}
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+// pull reads the next batch of the source; the caller releases it.
+func (e *execution) pull() (arrow.RecordBatch, error) {
+	if err := e.ctx.Err(); err != nil {
+		return nil, err
+	}
+	if e.source == nil {
+		return nil, io.EOF
+	}
+	batch, err := e.source.Next(e.ctx)
+	if err != nil {
+		if p, ok := e.source.(PrunedSource); ok && errors.Is(err, io.EOF) {
+			e.stats.ChunksPruned, e.stats.RowsPruned = p.Pruned()
+		}
+		return nil, err
+	}
+	if int(batch.NumCols()) != len(e.query.Table.Project) {
+		defer batch.Release()
+		return nil, layoutError("%d columns where %d were asked for", batch.NumCols(), len(e.query.Table.Project))
+	}
+	for i := range e.query.Table.Project {
+		if err := e.checkLayout(i, batch.Column(i).DataType()); err != nil {
+			batch.Release()
+			return nil, err
+		}
+	}
+	e.stats.Batches++
+	e.stats.RowsScanned += batch.NumRows()
+	return batch, nil
+}
+
+func (e *execution) checkLayout(column int, t arrow.DataType) error {
+	c := &e.query.Table.Relation.Columns[e.query.Table.Project[column]]
+	if !mayStore(c.Type, t) {
+		return layoutError("column %s is %s and cannot lie in a chunk as %s", c.Name, c.Type, t)
+	}
+	return nil
+}
+
+// morselRows bounds what is computed at once: the memory of a run does not grow with the chunks, and a cancelled one stops
+// within a morsel.
+const morselRows = 16384
+
+// morsel is the next stretch of rows, released by the caller; io.EOF at the end. Without anything to compute it is the
+// whole batch.
+func (e *execution) morsel(limit int64) (arrow.RecordBatch, error) {
+	for e.batch == nil || e.at >= e.batch.NumRows() {
+		e.releaseBatch()
+		next, err := e.first, error(nil)
+		if e.first == nil {
+			if next, err = e.pull(); err != nil {
+				return nil, err
+			}
+		}
+		e.first, e.batch, e.at = nil, next, 0
+	}
+	if err := e.ctx.Err(); err != nil {
+		return nil, err
+	}
+	end := e.batch.NumRows()
+	if limit > 0 {
+		end = min(end, e.at+limit)
+	}
+	from := e.at
+	e.at = end
+	if from == 0 && end == e.batch.NumRows() {
+		e.batch.Retain()
+		return e.batch, nil
+	}
+	return e.batch.NewSlice(from, end), nil
+}
+
+func (e *execution) releaseBatch() {
+	if e.batch != nil {
+		e.batch.Release()
+		e.batch = nil
+	}
+}
+
+func (e *execution) close() {
+	e.releaseBatch()
+	if e.first != nil {
+		e.first.Release()
+		e.first = nil
+	}
+	if c, ok := e.source.(io.Closer); ok {
+		c.Close()
+	}
+	e.source, e.done = nil, true
+}
+
+// Reader is the result of [Run]: an array.RecordReader with the statistics of the run.
+type Reader struct {
+	execution  *execution
+	references atomic.Int64
+	current    arrow.RecordBatch
+	err        error
+}
+
+var _ array.RecordReader = (*Reader)(nil)
+
+// Schema is the schema of every batch.
+func (r *Reader) Schema() *arrow.Schema { return r.execution.schema }
+
+// Stats says what the run has done so far.
+func (r *Reader) Stats() Stats { return r.execution.stats }
+
+// Next moves to the next batch, false at the end or after an error.
+func (r *Reader) Next() bool {
+	if r.current != nil {
+		r.current.Release()
+		r.current = nil
+	}
+	if r.err != nil || r.references.Load() <= 0 {
+		return false
+	}
+	r.current, r.err = r.execution.next()
+	if errors.Is(r.err, io.EOF) {
+		r.err = nil
+		r.execution.close()
+		return false
+	}
+	return r.err == nil
+}
+
+// RecordBatch is the current batch, valid until the next call of Next unless retained.
+func (r *Reader) RecordBatch() arrow.RecordBatch { return r.current }
+
+// Record is RecordBatch under its old name, which the interface still asks for.
+func (r *Reader) Record() arrow.RecordBatch { return r.current }
+
+// Err is the error that ended the run, nil at the ordinary end.
+func (r *Reader) Err() error { return r.err }
+
+// Retain adds a reference.
+func (r *Reader) Retain() { r.references.Add(1) }
+
+// Release drops a reference; the last one ends the run and closes the source.
+func (r *Reader) Release() {
+	if r.references.Add(-1) != 0 {
+		return
+	}
+	if r.current != nil {
+		r.current.Release()
+		r.current = nil
+	}
+	r.execution.close()
+}
