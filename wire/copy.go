@@ -206,6 +206,6 @@ func (s *copyStream) receive() {
 	case *pgproto3.Terminate:
 		s.end, s.fatal = ErrConnectionLost, errTerminated
 	default:
-		s.end = protocolViolation("unexpected message of type %T during COPY from stdin", message)
+		s.end = protocolViolation("unexpected message of type %s during COPY from stdin", messageName(message))
 	}
 }

@@ -2,6 +2,8 @@ package wire
 
 import (
 	"context"
+	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 )
@@ -58,7 +60,12 @@ func (c *connection) dispatch(message pgproto3.FrontendMessage) error {
 	case *pgproto3.Parse, *pgproto3.Bind, *pgproto3.Describe, *pgproto3.Execute, *pgproto3.Close, *pgproto3.Flush:
 		return c.extended(message)
 	}
-	return protocolViolation("unexpected message of type %T", message)
+	return protocolViolation("unexpected message of type %s", messageName(message))
+}
+
+// messageName is what the protocol's documentation calls a message.
+func messageName(message pgproto3.FrontendMessage) string {
+	return strings.TrimPrefix(fmt.Sprintf("%T", message), "*pgproto3.")
 }
 
 // extended handles the messages of a pipeline.

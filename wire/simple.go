@@ -52,7 +52,7 @@ func (c *connection) split(sql string) ([]string, error) {
 }
 
 // simpleStatement prepares and runs one statement to its end. The context it ran under is returned for the error's sake.
-func (c *connection) simpleStatement(sql string, oneOfMany bool) (context.Context, error) {
+func (c *connection) simpleStatement(sql string, oneOfMany bool) (_ context.Context, err error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	c.running.begin(cancel)
 	defer func() {
@@ -68,19 +68,17 @@ func (c *connection) simpleStatement(sql string, oneOfMany bool) (context.Contex
 	if err != nil {
 		return ctx, err
 	}
+	// Deferred, so that a panic leaves nothing open either.
+	defer func() { err = errors.Join(err, statement.Close()) }()
 	if len(statement.Parameters()) > 0 {
-		return ctx, errors.Join(&Error{"42P02", "there is no parameter $1", "Parameters need the extended protocol: use a prepared statement."}, statement.Close())
+		return ctx, &Error{"42P02", "there is no parameter $1", "Parameters need the extended protocol: use a prepared statement."}
 	}
 	p := &portal{prepared: newPrepared(statement), ctx: ctx, cancel: cancel}
-	err = c.runSimple(p)
-	return ctx, errors.Join(err, p.close(), statement.Close())
-}
-
-func (c *connection) runSimple(p *portal) error {
+	defer func() { err = errors.Join(err, p.close()) }()
 	if p.prepared.returnsRows() {
 		c.out.send(&pgproto3.RowDescription{Fields: p.prepared.fields})
 	}
-	return c.run(p, 0)
+	return ctx, c.run(p, 0)
 }
 
 // isBlank tells a query string without any statement: white space, semicolons and comments.

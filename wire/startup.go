@@ -173,7 +173,7 @@ func (c *connection) start() error {
 		return err
 	}
 	if c.session, err = c.server.backend.Open(c.ctx, startup); err != nil {
-		return fmt.Errorf("opening a session: %w", err)
+		return err // as it is: the client reads it
 	}
 	c.implicitTransaction, _ = c.session.(ImplicitTransaction)
 	return c.greet()

@@ -54,7 +54,7 @@ func decodeArrayBinary(bytes []byte, zone *time.Location) (any, error) {
 		return nil, invalidBinary("array", bytes)
 	}
 	if count == 0 {
-		out.Dimensions = nil
+		out.Dimensions, out.Elements = nil, nil
 	}
 	return out, nil
 }

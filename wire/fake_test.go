@@ -1,0 +1,310 @@
+package wire_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/wire"
+	"github.com/csmsql/csmsql/wire/pgcopy"
+	"github.com/csmsql/csmsql/wire/pgformat"
+)
+
+// fakeBackend is an engine of a dozen commands. Every statement, result and session it hands out is counted until it is
+// closed, so that tests see leaks.
+type fakeBackend struct {
+	open       atomic.Int64 // things that must be closed
+	batches    atomic.Int64 // produced by ROWS
+	waiting    chan struct{}
+	mu         sync.Mutex
+	copied     []string // guarded by mu; what COPYIN read
+	implicit   []string // guarded by mu; BeginImplicit and EndImplicit
+	refuseOpen error
+}
+
+func newFake() *fakeBackend { return &fakeBackend{waiting: make(chan struct{}, 100)} }
+
+func (b *fakeBackend) Open(_ context.Context, start wire.Startup) (wire.Session, error) {
+	if start.Database == "panic" {
+		panic("database panic")
+	}
+	if start.Database == "missing" {
+		return nil, &fakeError{state: "3D000", message: `database "missing" does not exist`}
+	}
+	b.open.Add(1)
+	return &fakeSession{backend: b, start: start, status: wire.TxIdle}, nil
+}
+
+type fakeError struct {
+	state, message, detail, hint string
+	position                     int
+}
+
+func (e *fakeError) Error() string    { return e.message }
+func (e *fakeError) SQLState() string { return e.state }
+func (e *fakeError) Detail() string   { return e.detail }
+func (e *fakeError) Hint() string     { return e.hint }
+func (e *fakeError) Position() int    { return e.position }
+
+type fakeSession struct {
+	backend *fakeBackend
+	start   wire.Startup
+	status  wire.TxStatus
+}
+
+func (s *fakeSession) Status() wire.TxStatus { return s.status }
+
+func (s *fakeSession) Close() error { s.backend.open.Add(-1); return nil }
+
+func (s *fakeSession) Split(sql string) (statements []string, err error) {
+	for _, part := range strings.Split(sql, ";") {
+		if part = strings.TrimSpace(part); part != "" {
+			statements = append(statements, part)
+		}
+		if strings.Contains(part, "SYNTAX") {
+			return nil, &fakeError{state: "42601", message: "syntax error", position: strings.Index(sql, "SYNTAX") + 1}
+		}
+	}
+	return statements, nil
+}
+
+func (s *fakeSession) BeginImplicit(context.Context) error { return s.note("begin") }
+
+func (s *fakeSession) EndImplicit(_ context.Context, failed bool) error {
+	s.note(fmt.Sprintf("end failed=%v", failed))
+	return nil
+}
+
+func (s *fakeSession) note(event string) error {
+	s.backend.mu.Lock()
+	defer s.backend.mu.Unlock()
+	s.backend.implicit = append(s.backend.implicit, event)
+	return nil
+}
+
+// columnsOf builds a schema from "name:type" words.
+func columnsOf(fields ...arrow.Field) *arrow.Schema { return arrow.NewSchema(fields, nil) }
+
+func (s *fakeSession) Prepare(_ context.Context, sql string, types []uint32) (wire.Statement, error) {
+	words := strings.Fields(sql)
+	st := fakeStatement{session: s, words: words, types: types}
+	int4 := columnsOf(arrow.Field{Name: "?column?", Type: arrow.PrimitiveTypes.Int32})
+	switch words[0] {
+	case "SELECT":
+		st.schema = int4
+	case "ROWS", "HEAVY", "FAILAFTER":
+		st.schema = columnsOf(arrow.Field{Name: "i", Type: arrow.PrimitiveTypes.Int64}, arrow.Field{Name: "t", Type: arrow.BinaryTypes.String})
+	case "ECHO":
+		st.schema = columnsOf(arrow.Field{Name: "echo", Type: arrow.BinaryTypes.String})
+	case "UNDEFINED":
+		return nil, &fakeError{state: "42P01", message: "relation does not exist", detail: "a detail", hint: "a hint", position: 11}
+	case "PANIC":
+		panic("statement panic")
+	case "COPYIN":
+		s.backend.open.Add(1)
+		return &fakeCopyIn{st}, nil
+	case "COPYOUT":
+		st.schema = columnsOf(arrow.Field{Name: "i", Type: arrow.PrimitiveTypes.Int64}, arrow.Field{Name: "t", Type: arrow.BinaryTypes.String})
+		s.backend.open.Add(1)
+		return &fakeCopyOut{st}, nil
+	}
+	s.backend.open.Add(1)
+	return &st, nil
+}
+
+type fakeStatement struct {
+	session *fakeSession
+	words   []string
+	types   []uint32
+	schema  *arrow.Schema
+}
+
+func (st *fakeStatement) Parameters() []uint32 {
+	if st.words[0] == "ECHO" {
+		oids := make([]uint32, len(st.words)-1)
+		for i, word := range st.words[1:] {
+			oid, _ := strconv.ParseUint(word, 10, 32)
+			oids[i] = uint32(oid)
+		}
+		return oids
+	}
+	return nil
+}
+
+func (st *fakeStatement) Fields() *arrow.Schema { return st.schema }
+func (st *fakeStatement) Close() error          { st.session.backend.open.Add(-1); return nil }
+
+func (st *fakeStatement) number(at int) int {
+	n, _ := strconv.Atoi(st.words[at])
+	return n
+}
+
+func (st *fakeStatement) Execute(ctx context.Context, args []wire.Value) (wire.Result, error) {
+	s := st.session
+	r := &fakeResult{session: s, schema: st.schema, tag: st.words[0]}
+	switch st.words[0] {
+	case "SELECT":
+		r.rows, r.tag = 1, "SELECT"
+	case "ROWS":
+		r.rows, r.tag = st.number(1), "SELECT"
+	case "COPYOUT":
+		r.rows, r.tag = st.number(2), "COPY"
+	case "HEAVY":
+		r.rows, r.tag, r.text = st.number(1), "SELECT", strings.Repeat("x", st.number(2))
+	case "FAILAFTER":
+		r.rows, r.failAfter = st.number(1), true
+	case "ECHO":
+		r.tag, r.echo = "SELECT", args
+		r.rows = 1
+	case "FAIL":
+		return nil, &fakeError{state: "22012", message: "division by zero"}
+	case "WAIT":
+		s.backend.waiting <- struct{}{}
+		<-ctx.Done()
+		return nil, ctx.Err()
+	case "PANICRUN":
+		panic("execute panic")
+	case "BEGIN":
+		s.status = wire.TxActive
+	case "COMMIT", "ROLLBACK":
+		s.status = wire.TxIdle
+	case "NOTICE":
+		for range st.number(1) {
+			s.start.Client.Notice(wire.Notice{Message: "take note", Hint: "or not"})
+		}
+	case "SET":
+		s.start.Client.SetParameter(st.words[1], st.words[2])
+	case "DEALLOCATE":
+		if !s.start.Client.Deallocate(st.words[1]) {
+			return nil, &fakeError{state: "26000", message: "no such prepared statement"}
+		}
+	case "INSERT":
+		r.tag = "INSERT 0 " + st.words[1]
+	}
+	s.backend.open.Add(1)
+	return r, nil
+}
+
+const fakeBatchRows = 1000
+
+type fakeResult struct {
+	session   *fakeSession
+	schema    *arrow.Schema
+	rows, at  int
+	tag, text string
+	echo      []wire.Value
+	failAfter bool
+	batch     arrow.RecordBatch
+}
+
+func (r *fakeResult) CommandTag() string { return r.tag }
+
+func (r *fakeResult) Close() error { r.release(); r.session.backend.open.Add(-1); return nil }
+
+func (r *fakeResult) release() {
+	if r.batch != nil {
+		r.batch.Release()
+		r.batch = nil
+	}
+}
+
+func (r *fakeResult) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	r.release()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	if r.at >= r.rows {
+		if r.failAfter {
+			return nil, errors.New("failed in the middle")
+		}
+		return nil, io.EOF
+	}
+	count := min(fakeBatchRows, r.rows-r.at)
+	r.session.backend.batches.Add(1)
+	builder := array.NewRecordBuilder(memory.DefaultAllocator, r.schema)
+	defer builder.Release()
+	for i := range count {
+		r.row(builder, r.at+i+1)
+	}
+	r.at += count
+	r.batch = builder.NewRecordBatch()
+	return r.batch, nil
+}
+
+func (r *fakeResult) row(builder *array.RecordBuilder, number int) {
+	switch field := builder.Field(0).(type) {
+	case *array.Int32Builder:
+		field.Append(int32(number))
+	case *array.Int64Builder:
+		field.Append(int64(number))
+	case *array.StringBuilder:
+		var echoes []string
+		for _, value := range r.echo {
+			echoes = append(echoes, showValue(value.Data))
+		}
+		field.Append(strings.Join(echoes, " | "))
+	}
+	if len(r.schema.Fields()) > 1 {
+		text := builder.Field(1).(*array.StringBuilder)
+		switch {
+		case r.text != "":
+			text.Append(r.text)
+		case number%3 == 0:
+			text.AppendNull()
+		default:
+			text.Append("row\t" + strconv.Itoa(number))
+		}
+	}
+}
+
+func showValue(data any) string {
+	if list, ok := data.(*pgformat.Array); ok {
+		return fmt.Sprintf("array %d %v %v", list.ElementOID, list.Dimensions, list.Elements)
+	}
+	return fmt.Sprintf("%T %v", data, data)
+}
+
+func copyFormat(word string) pgcopy.Format {
+	return map[string]pgcopy.Format{"text": pgcopy.Text, "csv": pgcopy.CSV, "binary": pgcopy.Binary}[word]
+}
+
+// fakeCopyOut is COPYOUT format rows.
+type fakeCopyOut struct{ fakeStatement }
+
+func (st *fakeCopyOut) CopyOut() pgcopy.Options {
+	return pgcopy.Options{Format: copyFormat(st.words[1]), Header: st.words[1] == "csv"}
+}
+
+// fakeCopyIn is COPYIN format [fail]: it keeps what it reads.
+type fakeCopyIn struct{ fakeStatement }
+
+func (st *fakeCopyIn) CopyInFormat() (bool, int) { return st.words[1] == "binary", 2 }
+
+func (st *fakeCopyIn) CopyIn(_ context.Context, stream io.Reader) (string, error) {
+	b := st.session.backend
+	if len(st.words) > 2 {
+		var one [1]byte
+		if _, err := stream.Read(one[:]); err != nil {
+			return "", err
+		}
+		return "", &fakeError{state: "22P04", message: "bad row"}
+	}
+	b.waiting <- struct{}{}
+	all, err := io.ReadAll(stream)
+	if err != nil {
+		return "", fmt.Errorf("reading: %w", err)
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.copied = append(b.copied, string(all))
+	return fmt.Sprintf("COPY %d", strings.Count(string(all), "\n")), nil
+}
