@@ -14,6 +14,7 @@ type Connection struct {
 	handle  bindings.Connection
 	id      uint64
 	resolve Resolver
+	session session
 }
 
 // Connect opens a connection whose unqualified names mean CatalogName.SchemaName; resolve may be nil.
@@ -31,8 +32,9 @@ func (db *Database) Connect(resolve Resolver) (*Connection, error) {
 }
 
 func (db *Database) connect() (*Connection, error) {
-	c := &Connection{db: db}
+	c := &Connection{db: db, session: newSession()}
 	if bindings.Connect(db.handle, &c.handle) == bindings.StateError {
+		dropSession(c.session)
 		return nil, fmt.Errorf("exec/duckdb: connect: DuckDB refused a new connection")
 	}
 	var client bindings.ClientContext
@@ -47,13 +49,18 @@ func (db *Database) connect() (*Connection, error) {
 func (c *Connection) Close() {
 	c.db.connections.Delete(c.id)
 	bindings.Disconnect(&c.handle)
+	dropSession(c.session)
 }
 
 // Interrupt makes the running statement fail soon with ErrCanceled. Safe from any goroutine until Close.
-func (c *Connection) Interrupt() { bindings.Interrupt(c.handle) }
+func (c *Connection) Interrupt() {
+	interruptSession(c.session, true)
+	bindings.Interrupt(c.handle)
+}
 
 // Exec runs statements that return nothing of interest.
 func (c *Connection) Exec(sql string) error {
+	interruptSession(c.session, false)
 	var result bindings.Result
 	defer bindings.DestroyResult(&result)
 	if bindings.Query(c.handle, sql, &result) == bindings.StateError {

@@ -111,6 +111,12 @@ uint64_t *duckdb_vector_get_validity(duckdb_vector vector);
 void duckdb_vector_ensure_validity_writable(duckdb_vector vector);
 void duckdb_vector_reference_vector(duckdb_vector to_vector, duckdb_vector from_vector);
 
+typedef struct _duckdb_selection_vector *duckdb_selection_vector;
+duckdb_selection_vector duckdb_create_selection_vector(idx_t size);
+void duckdb_destroy_selection_vector(duckdb_selection_vector sel);
+uint32_t *duckdb_selection_vector_get_data_ptr(duckdb_selection_vector sel);
+void duckdb_slice_vector(duckdb_vector vector, duckdb_selection_vector sel, idx_t len);
+
 void *duckdb_init_get_bind_data(duckdb_init_info info);
 idx_t duckdb_init_get_column_count(duckdb_init_info info);
 idx_t duckdb_init_get_column_index(duckdb_init_info info, idx_t column_index);

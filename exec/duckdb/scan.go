@@ -24,6 +24,9 @@ type Scan struct {
 	// Domains shows columns as ENUM: all values that may occur, sorted bytewise, at most 255. Only for columns that are
 	// dictionary<uint8, utf8> in every chunk.
 	Domains map[int][]string
+	// Filters leave out rows that do not matter, all together: see Filter. Their columns are asked of Open after those that the
+	// statement reads. Estimate is what is left after them.
+	Filters []Filter
 	// Release is called once when no plan refers to the scan any longer and its owner has forgotten it; may be nil.
 	Release func()
 }

@@ -1,12 +1,24 @@
-// The in-place table function: shapes shared by scan.c and the Go side (scan_unsafe.go).
+// The in-place table function: shapes shared by scan.c, vector.c, filter.c, keys.c and the Go side.
 #ifndef CSMSQL_SCAN_H
 #define CSMSQL_SCAN_H
 
 #include "duckdb_api.h"
+#include <stddef.h>
+
+#define CSM_SLICE_ROWS 2048 // what a thread hands over in one call, and what fits a DuckDB vector
+
+// Loops that gain from wide vectors are compiled several times; the loader picks what the CPU can do.
+#if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
+#define CSM_WIDE __attribute__((target_clones("arch=x86-64-v4", "avx2", "default")))
+#else
+#define CSM_WIDE
+#endif
 
 // How a column's Arrow buffers become a DuckDB vector.
 enum csm_kind {
-	CSM_CONVERT = 0, // DuckDB's own Arrow conversion: references fixed-width buffers, never copies them
+	CSM_CONVERT = 0, // DuckDB's own Arrow conversion
+	CSM_FIXED,       // one layout in Arrow and DuckDB, width bytes each
+	CSM_BOOL,        // bits → bytes
 	CSM_VIEW,        // utf8_view or binary_view → string_t: 16 bytes in, 16 bytes out, string bytes untouched
 	CSM_UTF8,        // utf8 or binary, 32-bit offsets → string_t
 	CSM_LARGE_UTF8,  // utf8 or binary, 64-bit offsets → string_t
@@ -14,36 +26,117 @@ enum csm_kind {
 	CSM_ENUM,        // dictionary<uint8, utf8> shown as ENUM: the code itself, mapped to the scan's own domain
 };
 
-// One projected column of one open chunk. All pointers stay valid until the scan ends.
+// One column of one open chunk. All pointers stay valid until the scan ends.
 struct csm_column {
 	int32_t kind;
+	int32_t width;             // CSM_FIXED: bytes per value
 	int32_t convert_position;  // CSM_CONVERT: its place among the converted columns
 	struct ArrowArray *array;  // borrowed from the chunk's export
 	const uint8_t *codes;      // CSM_ENUM: 256 entries, chunk code → domain code
 	duckdb_string_t *strings;  // CSM_DICTIONARY: 256 entries
+	const uint8_t *keep;       // dictionary with a filter: 256 entries, chunk code → 1 if it passes; else NULL
 	const int64_t *view_sizes; // CSM_VIEW: length in bytes of each data buffer
 	int64_t data_size;         // CSM_UTF8, CSM_LARGE_UTF8: length in bytes of the data buffer
 };
 
 // One open chunk: the exported record batch and what was prepared for it.
 struct csm_chunk {
-	int64_t rows;
+	int64_t rows;             // 0 also when the chunk's dictionaries prove that no row passes the filters
 	struct ArrowArray *batch; // released with the scan
 	struct csm_column *columns;
 };
+void csm_chunk_release(struct csm_chunk *chunk, int64_t columns);
+
+// A set of integers, immutable once built: a bitmap over [min, min+64*words) or an open-addressing table.
+struct csm_keys {
+	int64_t min;       // bitmap: a multiple of 64
+	uint64_t words;    // bitmap: 0 when it is a table
+	uint64_t *bits;
+	int64_t *slots;    // table: 0 marks a free slot, zero itself is in has_zero
+	uint64_t slot_mask;
+	int32_t has_zero;
+	int64_t count;     // distinct keys
+	int64_t rows;      // how many values were added
+};
+
+enum csm_test {
+	CSM_TEST_RANGE = 0, // low <= value <= low+span, modulo the width, NULL fails
+	CSM_TEST_FLOAT,     // not below, not above: a NaN passes
+	CSM_TEST_KEYS,
+	CSM_TEST_CODES,     // csm_column.keep
+	CSM_TEST_NOT_NULL,
+	CSM_TEST_NULL,
+	CSM_TEST_NOTHING,   // no value passes
+};
+
+// One test of a scan's rows; all must pass. It may be left out anywhere: SQL's own WHERE is still to come.
+struct csm_filter {
+	int32_t test;
+	int32_t column; // position among the opened columns
+	int32_t width;  // 1, 2, 4, 8
+	int32_t is_signed;
+	int64_t low;
+	uint64_t span;
+	double low_float, high_float;
+	const struct csm_keys *keys;
+};
+
+// What one thread learned of one filter: a filter that lets nearly everything through rests for a while.
+struct csm_filter_use {
+	int32_t useless; // slices in a row that it hardly thinned out
+	int32_t rest;    // slices for which it is left out
+};
+
+// What a scan needs before its first chunk is opened; the arrays are malloc'ed.
+struct csm_open {
+	int64_t column_count;  // columns to open: first the projected ones, then those that only filters look at
+	int64_t *columns;
+	int64_t converted;     // how many of the projected columns DuckDB converts
+	struct ArrowSchema schema; // of those
+	int64_t filter_count;  // at most CSM_MAX_FILTERS
+	struct csm_filter *filters;
+	int64_t chunk_count;
+};
+#define CSM_MAX_FILTERS 64
+
+// Evaluates filters over count rows from first. Returns how many pass, their offsets from first in selection, ascending;
+// count when all pass, and then selection is not filled.
+int64_t csm_filter_slice(const struct csm_filter *filters, int64_t filter_count, struct csm_filter_use *use,
+                         const struct csm_chunk *chunk, int64_t first, int64_t count, uint32_t *selection);
+
+// Puts rows of a column into a vector from position at: rows first+selection[0…count), or first…first+count when selection
+// is NULL (then at must be 0). Not for CSM_CONVERT. Returns an error text that is not to be freed, or NULL.
+const char *csm_vector_put(const struct csm_column *column, int64_t first, const uint32_t *selection, int64_t count,
+                           duckdb_vector vector, int64_t at);
+
+struct csm_keys *csm_keys_new(void);
+void csm_keys_free(struct csm_keys *keys);
+bool csm_keys_contain(const struct csm_keys *keys, int64_t key);
+// Both return 0, or -1 when memory is short.
+int csm_keys_add(struct csm_keys *keys, const int64_t *values, int64_t count);
+int csm_keys_merge(struct csm_keys *into, const struct csm_keys *from);
+// Chooses the form that is fastest to ask.
+int csm_keys_finish(struct csm_keys *keys);
+// Adds the values of one column of the rows of a chunk that pass the filters; 0, or -1 when memory is short or more than
+// limit keys are in the set.
+int csm_keys_add_chunk(struct csm_keys *keys, const struct csm_filter *filters, int64_t filter_count, const struct csm_chunk *chunk,
+                       int64_t column, int32_t width, int32_t is_signed, int64_t limit);
+
+// What a connection and the plans bound by it share.
+struct csm_session;
+struct csm_session *csm_session_new(void);
+void csm_session_hold(struct csm_session *session);
+void csm_session_drop(struct csm_session *session);
+void csm_session_interrupt(struct csm_session *session, int interrupted);
 
 // The bind data of one occurrence of a table in one plan.
 struct csm_bind {
 	uint64_t scan; // names the Go side's Scan
 	duckdb_connection connection;
+	struct csm_session *session;
 	int64_t column_count;
 	int64_t rows;
 };
-
-void csm_scan_init(duckdb_init_info info);
-void csm_scan_local_init(duckdb_init_info info);
-void csm_scan_run(duckdb_function_info info, duckdb_data_chunk output);
-void csm_bind_destroy(void *bind);
 
 // Addresses of the callbacks, as the bindings want them.
 void *csm_scan_init_address(void);

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -81,7 +82,7 @@ func tryAsk(c *duckdb.Connection, sql string) (out []string, err error) {
 				}
 				line += b.Column(i).ValueStr(r)
 			}
-			out = append(out, line)
+			out = append(out, strings.Clone(line)) // the text lies in the batch, which goes
 		}
 		b.Release()
 	}

@@ -2,14 +2,12 @@ package duckdb
 
 /*
 #include <stdlib.h>
-#include <string.h>
 #include "scan.h"
 */
 import "C"
 
 import (
 	"fmt"
-	"sort"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -82,6 +80,10 @@ func bindScan(info bindings.BindInfo) error {
 	if err != nil {
 		return err
 	}
+	if err := scan.checkFilters(); err != nil {
+		scans.drop(handle)
+		return err
+	}
 	types, err := c.logicalTypes(scan)
 	if err != nil {
 		scans.drop(handle)
@@ -96,6 +98,8 @@ func bindScan(info bindings.BindInfo) error {
 	data := (*C.struct_csm_bind)(C.calloc(1, C.sizeof_struct_csm_bind))
 	data.scan = C.uint64_t(handle)
 	data.connection = C.duckdb_connection(c.handle.Ptr)
+	data.session = c.session
+	C.csm_session_hold(c.session)
 	data.column_count = C.int64_t(scan.Schema.NumFields())
 	data.rows = C.int64_t(scan.Rows)
 	bindings.BindSetBindData(info, unsafe.Pointer(data), C.csm_bind_destroy_address())
@@ -125,151 +129,6 @@ func findScan(info bindings.BindInfo, c *Connection) (*Scan, uint64, error) {
 
 //export csmGoReleaseScan
 func csmGoReleaseScan(number C.uint64_t) { scans.drop(uint64(number)) }
-
-//export csmGoChunkCount
-func csmGoChunkCount(number C.uint64_t) C.int64_t { return C.int64_t(scans.get(uint64(number)).Chunks) }
-
-// indexes copies a C array of column indexes.
-func indexes(columns *C.int64_t, count C.int64_t) []int {
-	out := make([]int, int(count))
-	for i, c := range unsafe.Slice(columns, int(count)) { // SAFETY: scan.c passes count valid entries
-		out[i] = int(c)
-	}
-	return out
-}
-
-//export csmGoConvertedSchema
-func csmGoConvertedSchema(number C.uint64_t, columns *C.int64_t, count C.int64_t, out *C.struct_ArrowSchema, converted *C.int64_t) *C.char {
-	schema := scans.get(uint64(number)).Schema
-	var fields []arrow.Field
-	for _, i := range indexes(columns, count) {
-		if f := schema.Field(i); !isString(f) {
-			fields = append(fields, f)
-		}
-	}
-	*converted = C.int64_t(len(fields))
-	cdata.ExportArrowSchema(arrow.NewSchema(fields, nil), (*cdata.CArrowSchema)(unsafe.Pointer(out))) // SAFETY: one layout, the Arrow C data interface
-	return nil
-}
-
-//export csmGoOpenChunk
-func csmGoOpenChunk(number C.uint64_t, chunk C.int64_t, columns *C.int64_t, count C.int64_t, out *C.struct_csm_chunk) (failure *C.char) {
-	defer func() {
-		if r := recover(); r != nil { // a bug of ours must fail the query, not the process: there is no Go frame above us
-			failure = C.CString(fmt.Sprintf("XX000: opening a chunk: %v", r))
-		}
-	}()
-	scan := scans.get(uint64(number))
-	wanted := indexes(columns, count)
-	batch, err := scan.Open(int(chunk), wanted)
-	if err != nil {
-		return C.CString(stateOf(err) + ": " + err.Error())
-	}
-	defer batch.Release()
-	exported := (*C.struct_ArrowArray)(C.calloc(1, C.sizeof_struct_ArrowArray))
-	cdata.ExportArrowRecordBatch(batch, (*cdata.CArrowArray)(unsafe.Pointer(exported)), nil) // SAFETY: one layout
-	out.batch = exported
-	out.rows = C.int64_t(batch.NumRows())
-	prepared := unsafe.Slice(out.columns, len(wanted)) // SAFETY: scan.c allocated one for each wanted column
-	children := unsafe.Slice(exported.children, len(wanted))
-	position := 0
-	for i, column := range wanted {
-		prepared[i].array = children[i]
-		field := scan.Schema.Field(column)
-		if !isString(field) {
-			if !arrow.TypeEqual(batch.Column(i).DataType(), field.Type) {
-				return C.CString(fmt.Sprintf("XX001: column %q of a chunk is %s, the table has %s", field.Name, batch.Column(i).DataType(), field.Type))
-			}
-			prepared[i].kind = C.CSM_CONVERT
-			prepared[i].convert_position = C.int32_t(position)
-			position++
-			continue
-		}
-		if err := prepareString(&prepared[i], batch.Column(i), scan.Domains[column]); err != nil {
-			return C.CString(fmt.Sprintf("XX001: column %q: %v", field.Name, err))
-		}
-	}
-	return nil
-}
-
-// prepareString fills in what the string loops of scan.c need. Everything it derives from bytes of the region is checked.
-func prepareString(out *C.struct_csm_column, column arrow.Array, domain []string) error {
-	buffers := column.Data().Buffers()
-	switch column.DataType().ID() {
-	case arrow.STRING_VIEW, arrow.BINARY_VIEW:
-		out.kind = C.CSM_VIEW
-		sizes := unsafe.Slice((*C.int64_t)(C.calloc(C.size_t(len(buffers)), 8)), len(buffers)) // SAFETY: freed by release_chunk
-		for i, b := range buffers[2:] {
-			sizes[i] = C.int64_t(b.Len())
-		}
-		out.view_sizes = &sizes[0]
-	case arrow.STRING, arrow.BINARY:
-		out.kind = C.CSM_UTF8
-		if buffers[2] != nil {
-			out.data_size = C.int64_t(buffers[2].Len())
-		}
-	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
-		out.kind = C.CSM_LARGE_UTF8
-		if buffers[2] != nil {
-			out.data_size = C.int64_t(buffers[2].Len())
-		}
-	case arrow.DICTIONARY:
-		return prepareDictionary(out, column.(*array.Dictionary), domain)
-	default:
-		return fmt.Errorf("a string column cannot be stored as %s", column.DataType())
-	}
-	if domain != nil {
-		return fmt.Errorf("the column was promised to be a dictionary and is %s", column.DataType())
-	}
-	return nil
-}
-
-const dictionaryCodes = 256
-
-// prepareDictionary makes the table that codes go through: to strings, or to the members of the scan's domain.
-func prepareDictionary(out *C.struct_csm_column, column *array.Dictionary, domain []string) error {
-	if index := column.DataType().(*arrow.DictionaryType).IndexType.ID(); index != arrow.UINT8 {
-		return fmt.Errorf("dictionary codes must be uint8, not %s", index)
-	}
-	values := column.Dictionary()
-	text, ok := values.(interface{ Value(int) string })
-	if !ok || values.Len() > dictionaryCodes {
-		return fmt.Errorf("a dictionary of %d values of %s cannot be scanned", values.Len(), values.DataType())
-	}
-	if domain != nil {
-		out.kind = C.CSM_ENUM
-		codes := unsafe.Slice((*C.uint8_t)(C.calloc(dictionaryCodes, 1)), dictionaryCodes) // SAFETY: freed by release_chunk
-		out.codes = &codes[0]
-		for i := range values.Len() {
-			v := text.Value(i)
-			at := sort.SearchStrings(domain, v)
-			if at == len(domain) || domain[at] != v {
-				return fmt.Errorf("the value %q is not in the column's domain", v)
-			}
-			codes[i] = C.uint8_t(at)
-		}
-		return nil
-	}
-	out.kind = C.CSM_DICTIONARY
-	strings := unsafe.Slice((*C.duckdb_string_t)(C.calloc(dictionaryCodes, C.sizeof_duckdb_string_t)), dictionaryCodes) // SAFETY: freed by release_chunk
-	out.strings = &strings[0]
-	for i := range values.Len() {
-		putString(&strings[i], text.Value(i))
-	}
-	return nil
-}
-
-// putString writes a string_t; a long string keeps pointing into the region, where the dictionary lies.
-func putString(out *C.duckdb_string_t, s string) {
-	cell := unsafe.Slice((*byte)(unsafe.Pointer(out)), 16) // SAFETY: a string_t is 16 bytes
-	*(*uint32)(unsafe.Pointer(out)) = uint32(len(s))
-	if len(s) <= 12 {
-		copy(cell[4:], s)
-		return
-	}
-	copy(cell[4:8], s)
-	*(*uintptr)(unsafe.Pointer(&cell[8])) = uintptr(unsafe.Pointer(unsafe.StringData(s))) // SAFETY: D2: the dictionary lies outside of Go's heap
-}
 
 // logicalTypes finds the DuckDB types of a scan's columns. The caller destroys them.
 func (c *Connection) logicalTypes(scan *Scan) ([]bindings.LogicalType, error) {

@@ -216,6 +216,7 @@ func (s *Statement) Execute(ctx context.Context) (*Rows, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, canceled(err)
 	}
+	interruptSession(s.connection.session, false)
 	stop := s.connection.watch(ctx)
 	rows, err := s.start(ctx)
 	if err != nil {
