@@ -138,12 +138,19 @@ func (b *board) read(reader *coherence.Reader, random *rand.Rand) error {
 // ever handed out, and one reservation serves all who wait.
 func TestReservationIsOnRecordFirst(t *testing.T) {
 	m := newHeapMemory(256)
-	var mark, calls atomic.Uint64
+	var mark, calls, inside atomic.Uint64
 	mark.Store(7)
 	h := newHome(t, m, func(c *coherence.HomeConfig) {
 		c.FirstGeneration = 7
 		c.ReserveGenerations = func(upTo coherence.Generation) error {
 			calls.Add(1)
+			if inside.Add(1) > 1 {
+				return errors.New("two reservations at once")
+			}
+			for range 1000 {
+				runtime.Gosched() // the others reach the same point meanwhile
+			}
+			inside.Store(0)
 			mark.Store(uint64(upTo))
 			return nil
 		}

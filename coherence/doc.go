@@ -117,6 +117,6 @@
 // # Reading the source
 //
 // protocol.go (states), core.go (the lender), writercore.go, readercore.go, then the drivers home.go, grant.go,
-// reader.go, then lines.go and flush_*.s. testdata/*.txt are histories one can read; emulator_test.go is memory that is
+// reader.go, then lines.go and flush_*.s. testdata/histories are protocol traces one can read; emulator_test.go is memory that is
 // not coherent, mutation_test.go shows that no step is there for nothing.
 package coherence

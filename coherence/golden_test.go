@@ -21,7 +21,7 @@ type history struct {
 }
 
 func TestHistories(t *testing.T) {
-	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
+	datadriven.Walk(t, "testdata/histories", func(t *testing.T, path string) {
 		h := &history{}
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			list, err := h.play(t, d)

@@ -137,7 +137,9 @@ func TestShrinkFlushesTheTailBeforeItGoes(t *testing.T) {
 	require.ErrorIs(t, g.Shrink(1), coherence.ErrOrder, "before Clean only")
 	require.ErrorIs(t, g.Clean(), coherence.ErrOrder)
 	require.NoError(t, g.Abort())
+	lines.log = nil
 	require.NoError(t, again.Abort())
+	require.Equal(t, []string{"store", fmt.Sprintf("flush %d", 2*memregion.PageSize), "full"}, lines.log, "step 9: as clean as a finished one")
 	require.Equal(t, uint64(2), counters.Aborts.Load())
 	requireNothingAlive(t, h, m)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"testing"
+	"testing/synctest"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
@@ -78,63 +79,63 @@ func TestMismatchIsTriedAgainAndBounded(t *testing.T) {
 // TestConcurrentFirstUsesAreOne: many ask, one verifies; its outcome is everybody's.
 func TestConcurrentFirstUsesAreOne(t *testing.T) {
 	for _, outcome := range []error{nil, errors.New("lost")} {
-		r := coherence.NewReader(coherence.Coherent, nil, nil)
-		entered, release := make(chan struct{}), make(chan struct{})
-		calls := 0 // guarded by the single flight: the race detector would say
-		verify := func() error {
-			if calls++; calls == 1 {
-				close(entered)
-				<-release
+		synctest.Test(t, func(t *testing.T) {
+			r := coherence.NewReader(coherence.Coherent, nil, nil)
+			release := make(chan struct{})
+			calls := 0 // guarded by the single flight: the race detector would say
+			var group errgroup.Group
+			for range 10 {
+				group.Go(func() error {
+					err := r.Acquire(context.Background(), 1, 1, nil, func() error { calls++; <-release; return outcome })
+					if !errors.Is(err, outcome) {
+						return fmt.Errorf("not everybody's outcome: %w", err)
+					}
+					return nil
+				})
 			}
-			return outcome
-		}
-		var group errgroup.Group
-		group.Go(func() error {
-			if err := r.Acquire(context.Background(), 1, 1, nil, verify); !errors.Is(err, outcome) {
-				return fmt.Errorf("leader: %w", err)
-			}
-			return nil
-		})
-		<-entered
-		for range 10 {
-			group.Go(func() error {
-				if err := r.Acquire(context.Background(), 1, 1, nil, verify); !errors.Is(err, outcome) {
-					return fmt.Errorf("follower: %w", err)
-				}
-				return nil
-			})
-		}
-		close(release)
-		require.NoError(t, group.Wait())
-		if outcome == nil {
+			synctest.Wait() // one is in verify, nine wait for it
+			require.Equal(t, 1, r.Flights())
+			close(release)
+			require.NoError(t, group.Wait())
 			require.Equal(t, 1, calls)
-			require.Equal(t, 1, r.Held())
-		} else {
-			require.Zero(t, r.Held())
-		}
+			require.Equal(t, outcome == nil, r.Held() == 1, "a failed acquire is not remembered")
+			require.Zero(t, r.Flights())
+		})
 	}
 }
 
 // TestALeadersCancellationIsItsOwn: C6, who waits gets data although the first one gave up.
 func TestALeadersCancellationIsItsOwn(t *testing.T) {
-	r := coherence.NewReader(coherence.Coherent, nil, nil)
-	ctx, cancel := context.WithCancel(context.Background())
-	entered, release := make(chan struct{}), make(chan struct{})
-	var group errgroup.Group
-	group.Go(func() error {
-		err := r.Acquire(ctx, 1, 1, nil, func() error { close(entered); <-release; return coherence.ErrChecksum })
-		if !errors.Is(err, context.Canceled) {
-			return fmt.Errorf("leader: %w", err)
-		}
-		return nil
+	synctest.Test(t, func(t *testing.T) {
+		r := coherence.NewReader(coherence.Coherent, nil, nil)
+		ctx, cancel := context.WithCancel(context.Background())
+		release := make(chan struct{})
+		var leader, follower, impatient error
+		var group errgroup.Group
+		group.Go(func() error {
+			leader = r.Acquire(ctx, 1, 1, nil, func() error { <-release; return coherence.ErrChecksum })
+			return nil
+		})
+		synctest.Wait()
+		group.Go(func() error {
+			follower = r.Acquire(context.Background(), 1, 1, nil, func() error { return nil })
+			return nil
+		})
+		group.Go(func() error {
+			impatient = r.Acquire(ctx, 1, 1, nil, nil)
+			return nil
+		})
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		require.ErrorIs(t, impatient, context.Canceled, "a waiter's own cancellation does not wait for the leader")
+		close(release)
+		require.NoError(t, group.Wait())
+		require.ErrorIs(t, leader, context.Canceled)
+		require.NoError(t, follower)
+		require.Equal(t, 1, r.Held())
+		require.Zero(t, r.Flights())
 	})
-	<-entered
-	group.Go(func() error { return r.Acquire(context.Background(), 1, 1, nil, func() error { return nil }) })
-	cancel()
-	require.ErrorIs(t, r.Acquire(ctx, 1, 1, nil, nil), context.Canceled)
-	close(release)
-	require.NoError(t, group.Wait())
-	require.Equal(t, 1, r.Held())
 }
 
 // TestAPanicInVerifyLeavesNobodyWaiting: C6 again.
@@ -142,6 +143,7 @@ func TestAPanicInVerifyLeavesNobodyWaiting(t *testing.T) {
 	r := coherence.NewReader(coherence.Coherent, nil, nil)
 	require.Panics(t, func() { _ = r.Acquire(context.Background(), 1, 1, nil, func() error { panic("bug") }) })
 	require.Zero(t, r.Held())
+	require.Zero(t, r.Flights())
 	require.NoError(t, r.Acquire(context.Background(), 1, 1, nil, nil))
 }
 
