@@ -59,7 +59,8 @@ type SealOptions struct {
 
 // Seal turns the batch into a sealed, unpublished chunk. Buffers that lie in the writer's memory stay where they are, all
 // others are copied in once; slices are normalised to offset zero; everything between buffers is zeroed, the unused tail
-// goes back to the lender. The batch stays the caller's. On error every grant is given back and the writer is done.
+// goes back to the lender. The batch stays the caller's to release, but arrays that were made with the Allocator must not
+// be read any more: read the chunk. On error every grant is given back and the writer is done.
 func (w *Writer) Seal(ctx context.Context, batch arrow.RecordBatch, options SealOptions) (*Chunk, error) {
 	if w.closed {
 		return nil, ErrClosed
@@ -84,7 +85,12 @@ func (w *Writer) Abort() error {
 	return nil
 }
 
-func (w *Writer) seal(ctx context.Context, batch arrow.RecordBatch, options SealOptions) (*Chunk, error) {
+func (w *Writer) seal(ctx context.Context, batch arrow.RecordBatch, options SealOptions) (c *Chunk, err error) {
+	defer func() { // a batch that was trusted and should not have been: its offsets can point anywhere
+		if r := recover(); r != nil {
+			c, err = nil, fmt.Errorf("%w: %v (columns %v)", descriptor.ErrData, r, batch.Schema().Fields())
+		}
+	}()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -99,6 +99,8 @@ func rebuild(dt arrow.DataType, n *Node, extents [][]byte) *array.Data {
 	for i, b := range n.Buffers {
 		if b.Present() {
 			buffers[i] = memory.NewBufferBytes(extents[b.Extent-1][b.Offset : b.Offset+b.Length : b.Offset+b.Length])
+		} else if i > 0 {
+			buffers[i] = memory.NewBufferBytes(nil) // arrow-go's unions do not look whether there is one
 		}
 	}
 	var children []arrow.ArrayData

@@ -1,6 +1,7 @@
 package hugetable
 
 import (
+	"slices"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -34,25 +35,48 @@ type Table struct {
 }
 
 // Stores tells whether a chunk column of the physical type can hold a table column of the logical type: the same type,
-// text or bytes in any layout or as a dictionary, a decimal of the same precision and scale in any width.
+// text or bytes in any layout or as a dictionary, a decimal of the same precision and scale in any width; nested types
+// when their children do. Names inside lists and maps mean nothing, field names of structs do.
 func Stores(logical, physical arrow.DataType) bool {
 	if arrow.TypeEqual(logical, physical) {
 		return true
 	}
 	if d, ok := physical.(*arrow.DictionaryType); ok {
-		physical = d.ValueType
+		return Stores(logical, d.ValueType)
 	}
-	if l, ok := logical.(*arrow.DictionaryType); ok {
-		logical = l.ValueType
+	if d, ok := logical.(*arrow.DictionaryType); ok {
+		return Stores(d.ValueType, physical)
 	}
-	if arrow.TypeEqual(logical, physical) {
-		return true
-	}
-	if l, ok := logical.(arrow.BinaryDataType); ok {
+	switch l := logical.(type) {
+	case arrow.BinaryDataType:
 		p, ok := physical.(arrow.BinaryDataType)
 		return ok && l.IsUtf8() == p.IsUtf8()
+	case arrow.DecimalType:
+		p, ok := physical.(arrow.DecimalType)
+		return ok && l.GetPrecision() == p.GetPrecision() && l.GetScale() == p.GetScale()
+	case arrow.NestedType:
+		p, ok := physical.(arrow.NestedType)
+		return ok && storesNested(l, p)
 	}
-	l, lok := logical.(arrow.DecimalType)
-	p, pok := physical.(arrow.DecimalType)
-	return lok && pok && l.GetPrecision() == p.GetPrecision() && l.GetScale() == p.GetScale()
+	return false
+}
+
+func storesNested(logical, physical arrow.NestedType) bool {
+	if logical.ID() != physical.ID() || logical.NumFields() != physical.NumFields() {
+		return false
+	}
+	if l, ok := logical.(*arrow.FixedSizeListType); ok && l.Len() != physical.(*arrow.FixedSizeListType).Len() {
+		return false
+	}
+	if l, ok := logical.(arrow.UnionType); ok && !slices.Equal(l.TypeCodes(), physical.(arrow.UnionType).TypeCodes()) {
+		return false
+	}
+	_, list := logical.(arrow.ListLikeType)
+	for i, l := range logical.Fields() {
+		p := physical.Fields()[i]
+		if (!list && l.Name != p.Name) || !Stores(l.Type, p.Type) {
+			return false
+		}
+	}
+	return true
 }
