@@ -138,7 +138,8 @@ func (v *Version) packer(ctx context.Context, next *Version) (*packer, error) {
 	if size >= PageBytes {
 		return b, nil
 	}
-	next.pages = next.pages[:len(next.pages)-1]
+	keep := len(next.pages) - 1
+	next.pages = next.pages[:keep:keep] // its own end: the base version shares the array before it
 	b.reset(last.firstChunk, last.FirstRow)
 	b.open.entries = append(b.open.entries, l.page.entries...)
 	b.open.columns = append([]statistics.Summary(nil), l.page.columns...)
