@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/csmsql/csmsql/catalog"
+)
+
+// block is a transaction block: explicit (BEGIN), or the unit that a client's message makes.
+type block struct {
+	implicit bool
+	readOnly bool
+	failed   bool
+	// duck: DuckDB's own transaction is open too, so that temporary tables follow ours.
+	duck bool
+	// Set at the first statement that looks at data: until then the block costs nothing.
+	lease *lease
+	tx    *catalog.Transaction
+	wrote bool
+}
+
+// start pins the block's snapshot.
+func (b *block) start(ctx context.Context, e *Engine) error {
+	if b.lease != nil {
+		return nil
+	}
+	snapshot, err := e.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	b.lease = newLease(snapshot)
+	return nil
+}
+
+// contents is the snapshot with the block's own changes.
+func (b *block) contents() *catalog.Contents {
+	if b.tx != nil {
+		return b.tx.Contents()
+	}
+	return b.lease.snapshot.Contents
+}
+
+// Status of a session between statements, as the protocol shows it.
+type Status byte
+
+// The three states.
+const (
+	Idle   Status = 'I'
+	Active Status = 'T'
+	Failed Status = 'E'
+)
+
+// Status says whether a transaction block is open.
+func (s *Session) Status() Status {
+	switch {
+	case s.block == nil || s.block.implicit:
+		return Idle
+	case s.block.failed:
+		return Failed
+	}
+	return Active
+}
+
+// Begin opens a transaction block; a second one is only a warning, as in PostgreSQL.
+func (s *Session) begin(readOnly bool) error {
+	if s.block != nil && !s.block.implicit {
+		s.notice(Notice{Severity: "WARNING", State: "25001", Message: "there is already a transaction in progress"})
+		return nil
+	}
+	if s.block == nil {
+		s.block = &block{}
+	}
+	s.block.implicit, s.block.readOnly = false, readOnly
+	if err := s.conn.Exec("BEGIN TRANSACTION"); err != nil {
+		s.block = nil
+		return err
+	}
+	s.block.duck = true
+	return nil
+}
+
+// BeginImplicit makes what follows, until EndImplicit, one unit; it costs nothing before a statement reads or writes.
+func (s *Session) BeginImplicit() {
+	if s.block == nil {
+		s.block = &block{implicit: true}
+	}
+}
+
+// EndImplicit ends the unit that BeginImplicit began, unless an explicit block took it over.
+func (s *Session) EndImplicit(ctx context.Context, failed bool) error {
+	if s.block == nil || !s.block.implicit {
+		return nil
+	}
+	if failed {
+		s.rollback()
+		return nil
+	}
+	return s.commit(ctx)
+}
+
+// commit ends the block; an error means that nothing of it happened.
+func (s *Session) commit(ctx context.Context) error {
+	b := s.block
+	if b == nil {
+		s.notice(Notice{Severity: "WARNING", State: "25P01", Message: "there is no transaction in progress"})
+		return nil
+	}
+	if b.failed {
+		s.rollback()
+		return nil
+	}
+	s.yield()
+	s.block = nil
+	defer b.release()
+	if b.tx != nil {
+		if err := b.tx.Commit(ctx); err != nil {
+			s.endDuck(b, "ROLLBACK")
+			return err
+		}
+		s.engine.changed()
+	}
+	return s.endDuck(b, "COMMIT")
+}
+
+func (s *Session) rollback() {
+	b := s.block
+	if b == nil {
+		return
+	}
+	if s.running != nil {
+		s.running.Close()
+	}
+	s.block = nil
+	if b.tx != nil {
+		b.tx.Rollback()
+	}
+	_ = s.endDuck(b, "ROLLBACK")
+	b.release()
+}
+
+func (s *Session) endDuck(b *block, how string) error {
+	if !b.duck {
+		return nil
+	}
+	return s.conn.Exec(how)
+}
+
+func (b *block) release() {
+	if b.lease != nil {
+		b.lease.release()
+	}
+}
+
+// write runs change in the open block, or in a transaction of its own that it commits. All or nothing: an error
+// leaves no trace and no memory.
+func (s *Session) write(ctx context.Context, change func(tx *catalog.Transaction, v *visible) error) error {
+	if s.engine.catalog == nil {
+		return failure("25006", "this session reads the lent memory of another process and cannot write").hint("Write through the node itself: csmsql sql without --attach.")
+	}
+	if s.block != nil {
+		return s.writeInBlock(ctx, change)
+	}
+	s.block = &block{implicit: true}
+	if err := s.writeInBlock(ctx, change); err != nil {
+		s.rollback()
+		return err
+	}
+	return s.commit(ctx)
+}
+
+func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Transaction, v *visible) error) error {
+	b := s.block
+	if b.readOnly {
+		return failure("25006", "cannot write in a read-only transaction")
+	}
+	if err := b.start(ctx, s.engine); err != nil {
+		return err
+	}
+	if b.tx == nil {
+		b.tx = s.engine.catalog.Begin(b.lease.snapshot)
+	}
+	v := &visible{contents: b.contents(), lease: b.lease.hold()}
+	defer v.release()
+	return change(b.tx, v)
+}

@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Config of a node. The zero value is a node that keeps its catalog in a directory of its own and forgets it when it is
+// closed.
+type Config struct {
+	// Directory keeps the catalog, and the region of a file fabric. Empty: a temporary one, removed by Close.
+	Directory string
+	// Node is the node's name in status output and errors; empty means "local".
+	Node string
+	// Fabric is how the region reaches other processes; empty means memregion.FabricShm.
+	Fabric memregion.FabricKind
+	// RegionDirectory is where the region's file lies: a tmpfs for shm (default /dev/shm), any file system for file
+	// (default Directory).
+	RegionDirectory string
+	// RegionBytes is the hard cap of the lent region; 0: half of what RegionDirectory and the machine's memory allow. An existing
+	// region keeps its cap.
+	RegionBytes int64
+	// HugePages asks the kernel for huge pages.
+	HugePages bool
+	// MemoryBytes bounds what queries keep outside of the region; beyond it they spill. 0: half of the memory that the region
+	// leaves.
+	MemoryBytes int64
+	// SpillBytes bounds what queries spill to Directory; 0: 16 GiB.
+	SpillBytes int64
+	// Threads of queries; 0: one per CPU.
+	Threads int
+	// Files says which files SQL may read and write (COPY, read_parquet, …). The zero value: none.
+	Files duckdb.FileAccess
+	// Verify checks the whole region against its checksums before Open returns. Without it each chunk that this process
+	// did not write itself is checked when it is first read.
+	Verify bool
+	// LeaseTTL is how long a borrower that went silent keeps its snapshot; 0: 3 s.
+	LeaseTTL time.Duration
+	// Log receives what an operator should know; nil: slog.Default().
+	Log *slog.Logger
+	// Fault is called at named points, so that tests can die there; nil in production.
+	Fault func(point string)
+}
+
+// FileAccess says which files SQL may reach.
+type FileAccess = duckdb.FileAccess
+
+func (c Config) withDefaults() Config {
+	if c.Node == "" {
+		c.Node = "local"
+	}
+	if c.Fabric == "" {
+		c.Fabric = memregion.FabricShm
+	}
+	if c.RegionDirectory == "" {
+		c.RegionDirectory = "/dev/shm"
+		if c.Fabric == memregion.FabricFile {
+			c.RegionDirectory = c.Directory
+		}
+	}
+	if c.LeaseTTL == 0 {
+		c.LeaseTTL = 3 * time.Second
+	}
+	if c.SpillBytes == 0 {
+		c.SpillBytes = 16 << 30
+	}
+	if c.Log == nil {
+		c.Log = slog.Default()
+	}
+	if c.Fault == nil {
+		c.Fault = func(string) {}
+	}
+	return c
+}

@@ -1,0 +1,488 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+func (st *Statement) prepareCopy(ctx context.Context, head *statement.Copy) error {
+	if head.From {
+		return st.prepareCopyFrom(ctx, head)
+	}
+	return st.prepareCopyTo(ctx, head)
+}
+
+// Copy is the statement's COPY … STDIN or STDOUT, nil when it is something else.
+func (st *Statement) Copy() *statement.Copy {
+	if head, ok := st.parsed.Head.(*statement.Copy); ok && head.Client {
+		return head
+	}
+	return nil
+}
+
+// copyQuery is what COPY … TO reads.
+func copyQuery(head *statement.Copy) string {
+	if head.Query != "" {
+		return head.Query
+	}
+	columns := "*"
+	if head.Columns != nil {
+		quoted := make([]string, len(head.Columns))
+		for i, c := range head.Columns {
+			quoted[i] = duckdb.QuoteIdentifier(c)
+		}
+		columns = strings.Join(quoted, ", ")
+	}
+	return "SELECT " + columns + " FROM " + quoteName(head.Name)
+}
+
+func quoteName(n statement.Name) string {
+	parts := []string{}
+	for _, p := range []string{n.Database, n.Schema, n.Name} {
+		if p != "" {
+			parts = append(parts, duckdb.QuoteIdentifier(p))
+		}
+	}
+	return strings.Join(parts, ".")
+}
+
+func (st *Statement) prepareCopyTo(ctx context.Context, head *statement.Copy) error {
+	s := st.session
+	text := copyQuery(head)
+	v, err := s.see(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.release()
+	plan, err := s.planQuery(ctx, text, st.treeOf(text), v)
+	if err != nil {
+		return st.pointAt((source{text: text, inner: text}).relocate(err, st.parsed.Text), head.Name.Name)
+	}
+	if head.Client {
+		st.setPlan(plan)
+		st.schema = plan.schema
+		st.run = func(ctx context.Context, args []any) (*Rows, error) {
+			rows, err := st.read(ctx, args)
+			if err == nil {
+				rows.tag = func(n int64) string { return fmt.Sprintf("COPY %d", n) }
+			}
+			return rows, err
+		}
+		return nil
+	}
+	plan.close()
+	st.run = func(ctx context.Context, _ []any) (*Rows, error) { return st.copyToFile(ctx, head, text) }
+	return nil
+}
+
+// copyToFile lets DuckDB write the file, if the session may.
+func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text string) (*Rows, error) {
+	s := st.session
+	v, err := s.see(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	plan, err := s.planDuck(ctx, text, st.treeOf(text), v)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.close()
+	for _, t := range plan.scans {
+		if err := t.start(ctx, nil); err != nil {
+			return nil, err
+		}
+	}
+	options, err := duckOptions(head)
+	if err != nil {
+		return nil, err
+	}
+	s.yield()
+	s.visible = v
+	duck, err := s.conn.Prepare("COPY (" + plan.given + "\n) TO " + duckdb.QuoteLiteral(head.File) + options)
+	s.visible = nil
+	if err != nil {
+		return nil, fileError(err)
+	}
+	defer duck.Close()
+	rows, err := duck.Execute(ctx)
+	if err != nil {
+		return nil, fileError(err)
+	}
+	defer rows.Close()
+	n := privateCount(rows)
+	return done(fmt.Sprintf("COPY %d", n), n), nil
+}
+
+// fileError hides nothing and adds what to do about files that are out of reach.
+func fileError(err error) error {
+	d, ok := err.(*duckdb.Error)
+	if !ok {
+		return err
+	}
+	e := &Error{State: d.State, Message: d.Message, HintText: d.HintText, Cause: err}
+	if d.State == "42501" {
+		e.HintText = "The server reads and writes only files below the directories given with --files; COPY … FROM STDIN and TO STDOUT need none."
+	}
+	return e
+}
+
+// duckOptions are a COPY's options as DuckDB spells them.
+func duckOptions(head *statement.Copy) (string, error) {
+	var list []string
+	format := formatOf(head)
+	list = append(list, "FORMAT "+format)
+	for _, o := range head.Options {
+		switch o.Name {
+		case "format", "freeze", "encoding":
+		case "header":
+			list = append(list, "HEADER "+onOff(o.Value))
+		case "null":
+			list = append(list, "NULLSTR "+duckdb.QuoteLiteral(o.Value))
+		case "delimiter", "delim", "quote", "escape", "compression", "codec":
+			list = append(list, strings.ToUpper(o.Name)+" "+duckdb.QuoteLiteral(o.Value))
+		case "row_group_size":
+			list = append(list, "ROW_GROUP_SIZE "+o.Value)
+		default:
+			return "", failure("0A000", "COPY option %q is not supported", o.Name)
+		}
+	}
+	return " (" + strings.Join(list, ", ") + ")", nil
+}
+
+func onOff(value string) string {
+	switch strings.ToLower(value) {
+	case "false", "off", "0", "no":
+		return "false"
+	}
+	return "true"
+}
+
+// formatOf is the format that was asked for, or the one that the file's name says.
+func formatOf(head *statement.Copy) string {
+	for _, o := range head.Options {
+		if o.Name == "format" {
+			return strings.ToLower(o.Value)
+		}
+	}
+	switch strings.ToLower(filepath.Ext(head.File)) {
+	case ".parquet":
+		return "parquet"
+	case ".json", ".ndjson":
+		return "json"
+	}
+	return "csv"
+}
+
+func (st *Statement) prepareCopyFrom(ctx context.Context, head *statement.Copy) error {
+	s := st.session
+	v, err := s.see(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.release()
+	version, err := s.target(v, head.Name)
+	if err == errTemporary {
+		return failure("0A000", "COPY FROM into a temporary table is not supported").hint("INSERT INTO t SELECT … works.")
+	}
+	if err != nil {
+		return st.pointAt(err, head.Name.Name)
+	}
+	if _, err := copyColumns(version.Table().Columns, head.Columns); err != nil {
+		return st.pointAt(err, head.Name.Name)
+	}
+	if head.Client {
+		st.run = func(context.Context, []any) (*Rows, error) {
+			return nil, failure("08P01", "COPY FROM STDIN needs a stream of rows")
+		}
+		return nil
+	}
+	st.run = func(ctx context.Context, _ []any) (*Rows, error) { return st.copyFromFile(ctx, head) }
+	return nil
+}
+
+// copyColumns are the columns that a COPY fills, in its order.
+func copyColumns(schema *arrow.Schema, names []string) ([]string, error) {
+	if names == nil {
+		for _, f := range schema.Fields() {
+			names = append(names, f.Name)
+		}
+		return names, nil
+	}
+	seen := map[string]bool{}
+	for _, n := range names {
+		if fieldIndex(schema, n) < 0 {
+			return nil, failure("42703", "column %q of relation does not exist", n)
+		}
+		if seen[strings.ToLower(n)] {
+			return nil, failure("42701", "column %q specified more than once", n)
+		}
+		seen[strings.ToLower(n)] = true
+	}
+	return names, nil
+}
+
+// copyFromFile reads the file with DuckDB, if the session may.
+func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*Rows, error) {
+	s := st.session
+	var count int64
+	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+		version, err := s.target(v, head.Name)
+		if err != nil {
+			return err
+		}
+		schema := version.Table().Columns
+		columns, err := copyColumns(schema, head.Columns)
+		if err != nil {
+			return err
+		}
+		from, err := readerCall(head, schema, columns)
+		if err != nil {
+			return err
+		}
+		src, err := conformSource("SELECT * FROM "+from, schema, columns)
+		if err != nil {
+			return err
+		}
+		s.yield()
+		duck, err := s.conn.Prepare(src.text)
+		if err != nil {
+			return fileError(err)
+		}
+		defer duck.Close()
+		rows, err := duck.Execute(ctx)
+		if err != nil {
+			return fileError(err)
+		}
+		defer rows.Close()
+		count, err = s.engine.store(ctx, tx, version.Table().Name, schema, func(context.Context) (arrow.RecordBatch, error) { return rows.Next() }, tx.Append)
+		return fileError(err)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return done(fmt.Sprintf("COPY %d", count), count), nil
+}
+
+// readerCall is the DuckDB table function that reads a COPY's file.
+func readerCall(head *statement.Copy, schema *arrow.Schema, columns []string) (string, error) {
+	file := duckdb.QuoteLiteral(head.File)
+	switch format := formatOf(head); format {
+	case "parquet":
+		return "read_parquet(" + file + ")", nil
+	case "json":
+		return "read_json(" + file + ")", nil
+	case "csv", "text":
+		return csvCall(head, schema, columns, format)
+	default:
+		return "", failure("0A000", "COPY format %q is not supported", format).hint("Formats: csv, text, parquet, json.")
+	}
+}
+
+func csvCall(head *statement.Copy, schema *arrow.Schema, columns []string, format string) (string, error) {
+	types := make([]string, len(columns))
+	for i, c := range columns {
+		name, err := sqlType(schema.Field(fieldIndex(schema, c)))
+		if err != nil {
+			return "", err
+		}
+		types[i] = duckdb.QuoteLiteral(c) + ": " + duckdb.QuoteLiteral(name)
+	}
+	options := map[string]string{"delim": "','", "header": "false", "auto_detect": "false", "quote": `'"'`, "escape": `'"'`}
+	if format == "text" {
+		options["delim"], options["quote"], options["nullstr"] = `'\t'`, "''", `'\N'`
+	}
+	for _, o := range head.Options {
+		switch o.Name {
+		case "format", "freeze", "encoding":
+		case "header":
+			options["header"] = onOff(o.Value)
+		case "delimiter", "delim":
+			options["delim"] = duckdb.QuoteLiteral(o.Value)
+		case "null":
+			options["nullstr"] = duckdb.QuoteLiteral(o.Value)
+		case "quote", "escape":
+			options[o.Name] = duckdb.QuoteLiteral(o.Value)
+		default:
+			return "", failure("0A000", "COPY option %q is not supported", o.Name)
+		}
+	}
+	call := "read_csv(" + duckdb.QuoteLiteral(head.File) + ", columns = {" + strings.Join(types, ", ") + "}"
+	for _, name := range []string{"delim", "header", "auto_detect", "quote", "escape", "nullstr"} {
+		if v, ok := options[name]; ok {
+			call += ", " + name + " = " + v
+		}
+	}
+	return call + ")", nil
+}
+
+// CopyRowsPerBatch is how many rows of text CopyIn gathers before DuckDB converts them.
+const CopyRowsPerBatch = 65_536
+
+// outside is memory that C may point to (D2).
+var outside = mallocator.NewMallocator()
+
+// CopyIn runs a COPY … FROM STDIN: next gives one row's fields as text, nil for NULL, valid until the next call, and io.EOF at the
+// end. Nothing is stored unless all rows are good. It returns the command tag.
+func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) (string, error) {
+	s := st.session
+	head := st.Copy()
+	if head == nil || !head.From {
+		return "", failure("08P01", "this statement is not COPY … FROM STDIN")
+	}
+	if s.block != nil && s.block.failed {
+		return "", errFailedBlock
+	}
+	var count int64
+	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+		version, err := s.target(v, head.Name)
+		if err != nil {
+			return err
+		}
+		schema := version.Table().Columns
+		columns, err := copyColumns(schema, head.Columns)
+		if err != nil {
+			return err
+		}
+		w := ingest.NewWriter(s.engine.target(version.Table().Name, schema))
+		defer w.Abort()
+		if err := s.copyBatches(ctx, w, schema, columns, next); err != nil {
+			return err
+		}
+		count = w.Rows()
+		chunks, err := w.Finish(ctx)
+		if err != nil || len(chunks) == 0 {
+			return err
+		}
+		return tx.Append(version.Table().Name, chunks)
+	})
+	if err != nil {
+		s.fail()
+		return "", err
+	}
+	return fmt.Sprintf("COPY %d", count), nil
+}
+
+func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, schema *arrow.Schema, columns []string, next func() ([][]byte, error)) error {
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = arrow.Field{Name: c, Type: arrow.BinaryTypes.String, Nullable: true}
+	}
+	text := arrow.NewSchema(fields, nil)
+	line := int64(0)
+	for {
+		batch, err := gather(text, next, &line)
+		if err != nil && !isEnd(err) {
+			return err
+		}
+		if batch.NumRows() > 0 {
+			if failed := s.convertText(ctx, w, schema, columns, batch, line); failed != nil {
+				batch.Release()
+				return failed
+			}
+		}
+		batch.Release()
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// gather collects rows of text; io.EOF comes with the last ones.
+func gather(schema *arrow.Schema, next func() ([][]byte, error), line *int64) (arrow.RecordBatch, error) {
+	b := array.NewRecordBuilder(outside, schema)
+	defer b.Release()
+	for n := 0; n < CopyRowsPerBatch; n++ {
+		row, err := next()
+		if err != nil {
+			return b.NewRecordBatch(), err
+		}
+		*line++
+		if len(row) != schema.NumFields() {
+			problem := failure("22P04", "missing data for column %q", schema.Field(min(len(row), schema.NumFields()-1)).Name)
+			if len(row) > schema.NumFields() {
+				problem = failure("22P04", "extra data after last expected column")
+			}
+			problem.DetailText = fmt.Sprintf("COPY, row %d: %d values, %d columns expected.", *line, len(row), schema.NumFields())
+			return b.NewRecordBatch(), problem
+		}
+		for i, value := range row {
+			if value == nil {
+				b.Field(i).AppendNull()
+				continue
+			}
+			b.Field(i).(*array.StringBuilder).BinaryBuilder.Append(value)
+		}
+	}
+	return b.NewRecordBatch(), nil
+}
+
+// convertText lets DuckDB turn text into the table's types and adds the rows to the writer.
+func (s *Session) convertText(ctx context.Context, w *ingest.Writer, schema *arrow.Schema, columns []string, batch arrow.RecordBatch, line int64) error {
+	number := s.conn.Register(&duckdb.Scan{
+		Schema: batch.Schema(), Rows: batch.NumRows(), Chunks: 1,
+		Open: func(_ int, wanted []int) (arrow.RecordBatch, error) { return project(batch, wanted), nil },
+	})
+	defer s.conn.Forget(number)
+	src, err := conformSource(fmt.Sprintf("SELECT * FROM csm_scan(%d)", number), schema, columns)
+	if err != nil {
+		return err
+	}
+	s.yield()
+	duck, err := s.conn.Prepare(src.text)
+	if err != nil {
+		return err
+	}
+	defer duck.Close()
+	rows, err := duck.Execute(ctx)
+	if err != nil {
+		return copyError(err, line)
+	}
+	defer rows.Close()
+	for {
+		converted, err := rows.Next()
+		if isEnd(err) {
+			return nil
+		}
+		if err != nil {
+			return copyError(err, line)
+		}
+		err = w.Add(ctx, converted)
+		converted.Release()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func copyError(err error, line int64) error {
+	d, ok := err.(*duckdb.Error)
+	if !ok {
+		return err
+	}
+	e := &Error{State: d.State, Message: d.Message, Cause: err}
+	if d.State == "22P02" || d.State == "22003" {
+		e.DetailText = fmt.Sprintf("COPY, in one of the %d rows up to row %d. Nothing was stored.", min(line, CopyRowsPerBatch), line)
+	}
+	return e
+}
+
+func project(batch arrow.RecordBatch, columns []int) arrow.RecordBatch {
+	fields := make([]arrow.Field, len(columns))
+	arrays := make([]arrow.Array, len(columns))
+	for i, c := range columns {
+		fields[i], arrays[i] = batch.Schema().Field(c), batch.Column(c)
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, batch.NumRows())
+}

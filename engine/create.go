@@ -1,0 +1,393 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// command is how statements without a plan of their own run.
+func (st *Statement) command(head any) func(context.Context, []any) (*Rows, error) {
+	s := st.session
+	return func(ctx context.Context, args []any) (*Rows, error) {
+		if len(args) > 0 {
+			return nil, failure("42P02", "this statement takes no parameters")
+		}
+		switch head := head.(type) {
+		case *statement.CreateTable:
+			return st.createTable(ctx, head)
+		case *statement.CreateSchema:
+			return s.createSchema(ctx, head)
+		case *statement.CreateView:
+			return st.createView(ctx, head)
+		case *statement.Drop:
+			return st.drop(ctx, head)
+		case *statement.Truncate:
+			return st.truncate(ctx, head)
+		case *statement.Begin:
+			return done("BEGIN", 0), s.begin(head.ReadOnly)
+		case *statement.Commit:
+			tag := "COMMIT"
+			if s.block != nil && s.block.failed {
+				tag = "ROLLBACK"
+			}
+			return done(tag, 0), s.commit(ctx)
+		case *statement.Rollback:
+			if s.block == nil || s.block.implicit {
+				s.notice(Notice{Severity: "WARNING", State: "25P01", Message: "there is no transaction in progress"})
+			}
+			s.rollback()
+			return done("ROLLBACK", 0), nil
+		case *statement.Set:
+			_, err := s.set(head)
+			tag := "SET"
+			if head.Default {
+				tag = "RESET"
+			}
+			return done(tag, 0), err
+		case *statement.Deallocate:
+			return done("DEALLOCATE", 0), nil
+		case *statement.Discard:
+			s.settings = defaultSettings()
+			return done("DISCARD ALL", 0), s.applySearchPath()
+		}
+		return nil, failure("0A000", "this statement is not supported")
+	}
+}
+
+func (st *Statement) createTable(ctx context.Context, head *statement.CreateTable) (*Rows, error) {
+	s := st.session
+	if head.Temporary {
+		return st.runPrivate(ctx, nil)
+	}
+	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+		name, err := s.qualify(v, head.Name)
+		if err != nil {
+			return err
+		}
+		exists, err := s.makeRoom(tx, v, name, head.IfNotExists, head.OrReplace)
+		if err != nil || exists {
+			return err
+		}
+		schema, err := s.columnTypes(head)
+		if err != nil {
+			return err
+		}
+		_, err = tx.CreateTable(ctx, name, schema, catalog.TableOptions{Source: st.parsed.Text})
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range head.NotEnforced {
+		s.notice(Notice{Severity: "WARNING", State: "0A000", Message: c + " is not enforced", Hint: "The table takes every row; NOT NULL is enforced."})
+	}
+	return done("CREATE TABLE", 0), nil
+}
+
+// makeRoom looks whether the name is taken, and frees it for OR REPLACE. exists: IF NOT EXISTS applies.
+func (s *Session) makeRoom(tx *catalog.Transaction, v *visible, name catalog.TableName, ifNotExists, orReplace bool) (exists bool, err error) {
+	version := v.find(name.Schema, name.Name)
+	switch {
+	case version == nil:
+		return false, nil
+	case ifNotExists:
+		s.notice(Notice{Severity: "NOTICE", State: "42P07", Message: fmt.Sprintf("relation %q already exists, skipping", name.Name)})
+		return true, nil
+	case orReplace:
+		return false, tx.DropTable(version.Table().Name)
+	}
+	return false, failure("42P07", "relation %q already exists", name.Name)
+}
+
+// columnTypes asks DuckDB what the types of a CREATE TABLE are.
+func (s *Session) columnTypes(head *statement.CreateTable) (*arrow.Schema, error) {
+	seen := map[string]bool{}
+	fields := make([]arrow.Field, len(head.Columns))
+	for i, c := range head.Columns {
+		if seen[strings.ToLower(c.Name)] {
+			return nil, failure("42701", "column %q specified more than once", c.Name)
+		}
+		seen[strings.ToLower(c.Name)] = true
+		f, err := s.columnType(c)
+		if err != nil {
+			return nil, err
+		}
+		fields[i] = f
+	}
+	if len(fields) == 0 {
+		return nil, failure("0A000", "a table needs at least one column")
+	}
+	return arrow.NewSchema(fields, nil), nil
+}
+
+// postgresTypes are names that DuckDB lacks.
+var postgresTypes = map[string]string{"jsonb": "json", "money": "decimal(19,2)", "name": "varchar", "citext": "varchar", "bpchar": "varchar", "regclass": "varchar"}
+
+func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
+	name := c.Type
+	if other, ok := postgresTypes[strings.ToLower(name)]; ok {
+		name = other
+	}
+	s.yield()
+	duck, err := s.conn.Prepare("SELECT CAST(NULL AS " + name + ") AS " + duckdb.QuoteIdentifier(c.Name))
+	if err != nil {
+		e := failure("42704", "column %q: type %q does not exist", c.Name, c.Type)
+		if d, ok := err.(*duckdb.Error); ok && d.State != "42704" && d.State != "42P01" {
+			e = failure(d.State, "column %q: type %s: %s", c.Name, c.Type, d.Message)
+		}
+		return arrow.Field{}, e
+	}
+	defer duck.Close()
+	schema, err := duck.Schema()
+	if err != nil {
+		return arrow.Field{}, err
+	}
+	f := schema.Field(0)
+	f.Name, f.Type, f.Nullable = c.Name, ingest.Logical(f.Type), !c.NotNull
+	if _, err := sqlType(f); err != nil {
+		return f, err
+	}
+	if c.Default == "" {
+		return f, nil
+	}
+	check, err := s.conn.Prepare("SELECT CAST(" + c.Default + " AS " + name + ")")
+	if err != nil {
+		return f, failure("42611", "column %q: bad default %s: %v", c.Name, c.Default, err)
+	}
+	check.Close()
+	f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), defaultKey), append(f.Metadata.Values(), c.Default))
+	return f, nil
+}
+
+func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.CreateTableAs) error {
+	s := st.session
+	if head.Temporary {
+		return st.preparePrivate(&statement.Private{Verb: "create"})
+	}
+	v, err := s.see(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.release()
+	src := source{text: head.Query, inner: head.Query}
+	plan, err := s.planQuery(ctx, head.Query, st.treeOf(head.Query), v)
+	if err != nil {
+		return st.preferSyntaxError(src.relocate(err, st.parsed.Text))
+	}
+	st.setPlan(plan)
+	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.createTableAs(ctx, head, src, args) }
+	return nil
+}
+
+func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTableAs, src source, args []any) (*Rows, error) {
+	s := st.session
+	var count int64
+	existed := false
+	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+		name, err := s.qualify(v, head.Name)
+		if err != nil {
+			return err
+		}
+		if err := st.replanFor(ctx, v); err != nil { // before the old table goes: the query may read it
+			return err
+		}
+		if existed, err = s.makeRoom(tx, v, name, head.IfNotExists, head.OrReplace); err != nil || existed {
+			return err
+		}
+		schema, err := resultTable(st.plan.schema, head.Columns)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.CreateTable(ctx, name, schema, catalog.TableOptions{Source: st.parsed.Text}); err != nil || head.NoData {
+			return err
+		}
+		rows, err := st.plan.execute(ctx, v, args)
+		if err != nil {
+			return src.relocate(err, st.parsed.Text)
+		}
+		defer rows.Close()
+		count, err = s.engine.store(ctx, tx, name, schema, rows.Next, tx.Append)
+		return src.relocate(err, st.parsed.Text)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if existed || head.NoData {
+		return done("CREATE TABLE AS", 0), nil
+	}
+	return done(fmt.Sprintf("SELECT %d", count), count), nil
+}
+
+// resultTable is the schema of a table made of a query's result.
+func resultTable(result *arrow.Schema, names []string) (*arrow.Schema, error) {
+	fields := ingest.LogicalSchema(result).Fields()
+	if len(names) > len(fields) {
+		return nil, failure("42601", "too many column names were specified")
+	}
+	seen := map[string]int{}
+	for i := range fields {
+		if i < len(names) {
+			fields[i].Name = names[i]
+		}
+		fields[i].Nullable = true
+		if _, err := sqlType(fields[i]); err != nil {
+			return nil, err
+		}
+		key := strings.ToLower(fields[i].Name)
+		if n := seen[key]; n > 0 {
+			return nil, failure("42701", "column %q specified more than once", fields[i].Name).hint("Give the query's columns different names with AS.")
+		}
+		seen[key]++
+	}
+	return arrow.NewSchema(fields, nil), nil
+}
+
+func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema) (*Rows, error) {
+	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+		if v.contents.HasSchema(head.Name) && head.IfNotExists {
+			s.notice(Notice{Severity: "NOTICE", State: "42P06", Message: fmt.Sprintf("schema %q already exists, skipping", head.Name)})
+			return nil
+		}
+		if strings.HasPrefix(head.Name, "pg_") || head.Name == "information_schema" {
+			return failure("42939", "unacceptable schema name %q", head.Name).hint("The prefix \"pg_\" is reserved for system schemas.")
+		}
+		return tx.CreateSchema(head.Name)
+	})
+	return done("CREATE SCHEMA", 0), err
+}
+
+func (st *Statement) createView(ctx context.Context, head *statement.CreateView) (*Rows, error) {
+	s := st.session
+	if head.Temporary {
+		return st.runPrivate(ctx, nil)
+	}
+	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+		name, err := s.qualify(v, head.Name)
+		if err != nil {
+			return err
+		}
+		src := source{text: head.Query, inner: head.Query}
+		plan, err := s.planQuery(ctx, head.Query, st.treeOf(head.Query), v)
+		if err != nil {
+			return src.relocate(err, st.parsed.Text)
+		}
+		schema := plan.schema
+		parameters := plan.duck != nil && len(plan.duck.Parameters()) > 0
+		plan.close()
+		if parameters {
+			return failure("42P02", "a view cannot have parameters")
+		}
+		if schema, err = viewColumns(schema, head.Columns); err != nil {
+			return err
+		}
+		if v.hasView(name.Schema, name.Name) {
+			switch {
+			case head.IfNotExists:
+				return nil
+			case head.OrReplace:
+				if err := tx.DropView(name); err != nil {
+					return err
+				}
+			}
+		}
+		_, err = tx.CreateView(ctx, name, head.Query, schema)
+		return err
+	})
+	return done("CREATE VIEW", 0), err
+}
+
+func viewColumns(schema *arrow.Schema, names []string) (*arrow.Schema, error) {
+	fields := schema.Fields()
+	if len(names) > len(fields) {
+		return nil, failure("42601", "CREATE VIEW specifies more column names than columns")
+	}
+	for i, n := range names {
+		fields[i].Name = n
+	}
+	return arrow.NewSchema(fields, nil), nil
+}
+
+func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, error) {
+	s := st.session
+	tag := "DROP " + strings.ToUpper(string(head.Object))
+	if head.Object == statement.Table && s.temporary && len(head.Names) == 1 && s.isTemporary(head.Names[0].Name) {
+		return st.runPrivate(ctx, nil)
+	}
+	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+		for _, n := range head.Names {
+			err := s.dropOne(tx, v, head, n)
+			if e, ok := err.(interface{ SQLState() string }); ok && head.IfExists && (e.SQLState() == "42P01" || e.SQLState() == "3F000") {
+				s.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("%s %q does not exist, skipping", head.Object, n.String())})
+				continue
+			}
+			if err != nil {
+				return st.pointAt(err, n.Name)
+			}
+		}
+		return nil
+	})
+	return done(tag, 0), err
+}
+
+func (s *Session) dropOne(tx *catalog.Transaction, v *visible, head *statement.Drop, n statement.Name) error {
+	switch head.Object {
+	case statement.Schema:
+		if !v.contents.HasSchema(n.Name) {
+			return failure("3F000", "schema %q does not exist", n.Name)
+		}
+		return tx.DropSchema(n.Name, head.Cascade)
+	case statement.View:
+		for _, schema := range s.path(n.Schema) {
+			if v.hasView(schema, n.Name) {
+				return tx.DropView(catalog.TableName{Schema: schema, Name: n.Name})
+			}
+		}
+		if s.lookup(v, n.Database, n.Schema, n.Name) != nil {
+			return failure("42809", "%q is not a view", n.Name).hint("Use DROP TABLE to remove a table.")
+		}
+		return failure("42P01", "view %q does not exist", n.String())
+	}
+	version := s.lookup(v, n.Database, n.Schema, n.Name)
+	if version == nil {
+		for _, schema := range s.path(n.Schema) {
+			if v.hasView(schema, n.Name) {
+				return failure("42809", "%q is not a table", n.Name).hint("Use DROP VIEW to remove a view.")
+			}
+		}
+		return failure("42P01", "table %q does not exist", n.String())
+	}
+	return tx.DropTable(version.Table().Name)
+}
+
+// path is where a name is looked for.
+func (s *Session) path(schema string) []string {
+	if schema != "" {
+		return []string{schema}
+	}
+	return s.settings.searchPath
+}
+
+func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*Rows, error) {
+	s := st.session
+	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+		for _, n := range head.Names {
+			version, err := s.target(v, n)
+			if err != nil {
+				return st.pointAt(err, n.Name)
+			}
+			if err := tx.Truncate(version.Table().Name); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return done("TRUNCATE TABLE", 0), err
+}

@@ -1,0 +1,213 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// Engine answers SQL over HugeTables: as a node that lends memory (Open), or as a borrower of a running one (Attach).
+// Safe for concurrent use.
+type Engine struct {
+	config  Config
+	db      *duckdb.Database
+	regions *regions
+	facts   factsCache
+	mirror  mirror
+	started time.Time
+
+	catalog *catalog.Catalog // nil in a borrower
+	node    *node            // nil in a borrower
+	remote  *remote          // nil in a node
+
+	mu       sync.Mutex // guards sessions
+	sessions map[*Session]struct{}
+	closed   bool
+}
+
+// Open starts a node: its catalog, its lent region, its queries. Every table of an earlier life is there again at its
+// last committed version.
+func Open(ctx context.Context, config Config) (*Engine, error) {
+	config = config.withDefaults()
+	e := &Engine{config: config, sessions: map[*Session]struct{}{}, started: time.Now()}
+	if err := e.open(ctx); err != nil {
+		return nil, errors.Join(err, e.Close())
+	}
+	return e, nil
+}
+
+func (e *Engine) open(ctx context.Context) error {
+	n, err := openNode(ctx, &e.config)
+	e.node = n
+	if err != nil {
+		return err
+	}
+	e.catalog, e.regions = n.catalog, n.regions
+	if err := e.openDatabase(n.region.Capacity); err != nil {
+		return err
+	}
+	if e.config.Verify {
+		if err := e.VerifyChecksums(ctx); err != nil {
+			return err
+		}
+	}
+	return e.follow(ctx)
+}
+
+// openDatabase starts DuckDB within what memory the region leaves.
+func (e *Engine) openDatabase(regionBytes int64) error {
+	spill := ""
+	if e.config.Directory != "" {
+		spill = filepath.Join(e.config.Directory, "spill")
+		if err := os.MkdirAll(spill, 0o700); err != nil {
+			return fmt.Errorf("engine: make the spill directory: %w", err)
+		}
+	}
+	limit := e.config.MemoryBytes
+	if limit == 0 {
+		limit = defaultMemory(regionBytes)
+	}
+	db, err := duckdb.Open(duckdb.Options{
+		MemoryBytes: limit, SpillDirectory: spill, SpillBytes: e.config.SpillBytes, Threads: e.config.Threads, Files: e.config.Files,
+	})
+	if err != nil {
+		return err
+	}
+	e.db = db
+	return e.mirror.open(e)
+}
+
+// Close ends all sessions and the node. The region of a node with a directory stays, for its next life.
+func (e *Engine) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	sessions := make([]*Session, 0, len(e.sessions))
+	for s := range e.sessions {
+		sessions = append(sessions, s)
+	}
+	e.mu.Unlock()
+	for _, s := range sessions {
+		s.Close()
+	}
+	e.mirror.close()
+	if e.db != nil {
+		e.db.Close()
+	}
+	var err error
+	if e.remote != nil {
+		err = e.remote.close()
+	}
+	if e.node != nil {
+		err = errors.Join(err, e.node.close())
+	}
+	return err
+}
+
+func (e *Engine) enter(s *Session) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return failure("57P03", "the engine is closing")
+	}
+	e.sessions[s] = struct{}{}
+	return nil
+}
+
+func (e *Engine) leave(s *Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	delete(e.sessions, s)
+}
+
+// snapshot pins the tables as they are now, after DuckDB's names have been brought up to date with them.
+func (e *Engine) snapshot(ctx context.Context) (*catalog.Snapshot, error) {
+	var s *catalog.Snapshot
+	var err error
+	if e.remote != nil {
+		s, err = e.remote.snapshot(ctx)
+	} else {
+		s, err = e.catalog.Snapshot(ctx, catalog.Holder{Description: "session"})
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := e.mirror.follow(s.Contents); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// follow brings DuckDB's names up to date once, so that trouble shows at the start.
+func (e *Engine) follow(ctx context.Context) error {
+	s, err := e.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	s.Close()
+	return nil
+}
+
+// changed is called after a commit: the mirror follows with the next snapshot.
+func (e *Engine) changed() {}
+
+// trustworthy tells whether what was read since faults was counted may be handed out: no page was gone, and a
+// borrower still has its lease (E3).
+func (e *Engine) trustworthy(faults uint64) error {
+	if e.regions.faults() != faults {
+		return failure("58030", "the backing of lent memory on node %s disappeared while it was read: somebody truncated the region's file", e.regions.node).
+			hint("No row of this result can be trusted. Load the tables again.")
+	}
+	if e.remote != nil {
+		return e.remote.trustworthy()
+	}
+	return nil
+}
+
+// target is where the chunks of a table go.
+func (e *Engine) target(name catalog.TableName, schema *arrow.Schema) ingest.Target {
+	return ingest.Target{
+		Space: e.node.space, Owner: name.String(), Schema: schema,
+		Discard: func(chunks []*catalog.Chunk) error {
+			var ids []catalog.ExtentID
+			for _, c := range chunks {
+				ids = append(ids, c.Extents()...)
+			}
+			return e.node.homes.Discard(ids...)
+		},
+	}
+}
+
+// VerifyChecksums compares every chunk with the checksums it was sealed with.
+func (e *Engine) VerifyChecksums(ctx context.Context) error {
+	s, err := e.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for _, t := range s.Tables() {
+		for p, err := range t.Chunks(ctx) {
+			if err != nil {
+				return err
+			}
+			if err := e.regions.check(ctx, t.Table().Name.String(), p.Index, p.Chunk); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// Counters are the protocol's, by name.
+func (e *Engine) Counters() *coherence.Counters { return e.regions.counters }

@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// Error is an error of a statement with what SQL clients want to know of it.
+type Error struct {
+	State      string // SQLSTATE
+	Message    string
+	At         int // position in the statement in characters from 1; 0: unknown
+	DetailText string
+	HintText   string
+	Cause      error
+}
+
+func (e *Error) Error() string    { return e.Message }
+func (e *Error) SQLState() string { return e.State }
+func (e *Error) Position() int    { return e.At }
+func (e *Error) Detail() string   { return e.DetailText }
+func (e *Error) Hint() string     { return e.HintText }
+func (e *Error) Unwrap() error    { return e.Cause }
+
+func failure(state, format string, args ...any) *Error {
+	return &Error{State: state, Message: fmt.Sprintf(format, args...)}
+}
+
+func (e *Error) hint(text string) *Error {
+	e.HintText = text
+	return e
+}
+
+// fromDuckDB turns an error of DuckDB about the text that it was given into one about the user's text.
+func fromDuckDB(err error, given, users string, edits edits) error {
+	d, ok := err.(*duckdb.Error)
+	if !ok {
+		return err
+	}
+	e := &Error{State: d.State, Message: d.Message, HintText: d.HintText, Cause: err}
+	if d.Byte >= 0 && d.Byte <= len(given) {
+		back := *d
+		back.Byte = edits.back(d.Byte)
+		e.At = back.PositionIn(users)
+	}
+	return e
+}
+
+// edits are replacements that made one text out of another, in order.
+type edits []edit
+
+type edit struct {
+	start, end int // in the original
+	length     int // of the replacement
+}
+
+// back maps an offset in the edited text to the original; inside a replacement it is the replaced part's start.
+func (es edits) back(offset int) int {
+	shift := 0
+	for _, e := range es {
+		start := e.start + shift
+		if offset < start {
+			break
+		}
+		if offset < start+e.length {
+			return e.start
+		}
+		shift += e.length - (e.end - e.start)
+	}
+	return offset - shift
+}

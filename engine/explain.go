@@ -1,0 +1,107 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/csmsql/csmsql/engine/statement"
+)
+
+// prepareExplain plans the inner statement and shows how it would run, or how it ran.
+func (st *Statement) prepareExplain(ctx context.Context, head *statement.Explain) error {
+	inner, err := statement.Parse(head.Inner)
+	if err != nil {
+		return err
+	}
+	if _, ok := inner.Head.(*statement.Select); !ok {
+		return failure("0A000", "EXPLAIN explains queries").hint("EXPLAIN the SELECT that the statement takes its rows from.")
+	}
+	st.schema = textSchema("QUERY PLAN")
+	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.explain(ctx, head, inner, args) }
+	return nil
+}
+
+func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner *statement.Statement, args []any) (*Rows, error) {
+	s := st.session
+	v, err := s.see(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	plan, err := s.planQuery(ctx, inner.Text, inner.Tree, v)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.close()
+	var lines []string
+	if plan.compute != nil {
+		lines = append(lines, "Backend: Arrow kernels")
+		lines = append(lines, strings.Split(strings.TrimRight(plan.compute.String(), "\n"), "\n")...)
+		return textRows("QUERY PLAN", lines, "EXPLAIN"), nil
+	}
+	lines = append(lines, "Backend: DuckDB")
+	for _, t := range plan.scans {
+		if err := t.start(ctx, planValues(args)); err != nil {
+			return nil, err
+		}
+		lines = append(lines, t.describe())
+	}
+	verb := "EXPLAIN "
+	if head.Analyze {
+		verb = "EXPLAIN ANALYZE "
+	}
+	s.yield()
+	s.visible = v
+	duck, err := s.conn.Prepare(verb + plan.given)
+	s.visible = nil
+	if err != nil {
+		return nil, fromDuckDB(err, plan.given, inner.Text, plan.edits)
+	}
+	defer duck.Close()
+	if err := duck.Bind(args); err != nil {
+		return nil, err
+	}
+	rows, err := duck.Execute(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for {
+		batch, err := rows.Next()
+		if isEnd(err) {
+			return textRows("QUERY PLAN", lines, "EXPLAIN"), nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i := range int(batch.NumRows()) {
+			text := strings.Clone(batch.Column(int(batch.NumCols()) - 1).ValueStr(i))
+			lines = append(lines, strings.Split(strings.TrimRight(text, "\n"), "\n")...)
+		}
+		batch.Release()
+	}
+}
+
+// describe says what of its table the scan reads.
+func (t *tableScan) describe() string {
+	all := t.facts.version.NumChunks()
+	line := fmt.Sprintf("Scan %s: %d of %d chunks", t.facts.version.Table().Name, t.scan.Chunks, all)
+	if t.hint != nil && len(t.hint.Predicates) > 0 {
+		parts := make([]string, len(t.hint.Predicates))
+		for i, p := range t.hint.Predicates {
+			parts[i] = p.String()
+		}
+		line += ", pruned by " + strings.Join(parts, " and ")
+	}
+	if len(t.scan.Domains) > 0 {
+		var names []string
+		for i, f := range t.facts.relation.Columns {
+			if t.scan.Domains[i] != nil {
+				names = append(names, f.Name)
+			}
+		}
+		line += ", as ENUM: " + strings.Join(names, ", ")
+	}
+	return line
+}

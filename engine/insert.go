@@ -1,0 +1,280 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// defaultKey marks a field with the SQL text of its default.
+const defaultKey = "csm.default"
+
+// target finds the table that a statement writes to. Temporary tables are DuckDB's own: ErrTemporary says so.
+func (s *Session) target(v *visible, name statement.Name) (*catalog.TableVersion, error) {
+	if name.Schema == "temp" || name.Schema == "pg_temp" || name.Schema == "" && s.temporary && s.isTemporary(name.Name) {
+		return nil, errTemporary
+	}
+	if version := s.lookup(v, name.Database, name.Schema, name.Name); version != nil {
+		return version, nil
+	}
+	schema := name.Schema
+	if schema == "" && len(s.settings.searchPath) > 0 {
+		schema = s.settings.searchPath[0]
+	}
+	if v.hasView(schema, name.Name) {
+		return nil, failure("42809", "cannot change view %q", name.Name)
+	}
+	return nil, failure("42P01", "relation %q does not exist", name.String())
+}
+
+var errTemporary = failure("0A000", "the table is temporary")
+
+// qualify gives a new object its schema.
+func (s *Session) qualify(v *visible, name statement.Name) (catalog.TableName, error) {
+	if name.Database != "" && !strings.EqualFold(name.Database, duckdb.CatalogName) {
+		return catalog.TableName{}, failure("0A000", "cross-database references are not implemented: %q", name.String())
+	}
+	schema := name.Schema
+	if schema == "" {
+		if len(s.settings.searchPath) == 0 {
+			return catalog.TableName{}, failure("3F000", "no schema has been selected to create in")
+		}
+		schema = s.settings.searchPath[0]
+	}
+	if !v.contents.HasSchema(schema) {
+		return catalog.TableName{}, failure("3F000", "schema %q does not exist", schema)
+	}
+	return catalog.TableName{Schema: schema, Name: name.Name}, nil
+}
+
+// source is the query that a writing statement takes its rows from, wrapped so that they have a table's types.
+type source struct {
+	text   string // the wrapped text
+	inner  string // the user's query
+	offset int    // where the query stands in the user's statement; -1: it is not a piece of it
+	prefix int    // where it stands in text
+}
+
+// conformSource wraps a query so that it gives the columns of schema. columns are the ones that the query gives, in its
+// order; the others get their defaults.
+func conformSource(query string, schema *arrow.Schema, columns []string) (source, error) {
+	given := make(map[string]int, len(columns))
+	aliases := make([]string, len(columns))
+	for i, c := range columns {
+		given[strings.ToLower(c)] = i
+		aliases[i] = fmt.Sprintf("c%d", i)
+	}
+	var list []string
+	for _, f := range schema.Fields() {
+		name, err := sqlType(f)
+		if err != nil {
+			return source{}, err
+		}
+		value := "NULL"
+		if i, ok := given[strings.ToLower(f.Name)]; ok {
+			value = "csm_rows." + aliases[i]
+		} else if text, ok := f.Metadata.GetValue(defaultKey); ok {
+			value = text
+		}
+		list = append(list, fmt.Sprintf("CAST(%s AS %s) AS %s", value, name, duckdb.QuoteIdentifier(f.Name)))
+	}
+	head := "SELECT " + strings.Join(list, ", ") + " FROM ("
+	return source{text: head + query + "\n) AS csm_rows(" + strings.Join(aliases, ", ") + ")", inner: query, prefix: len(head)}, nil
+}
+
+// relocate moves an error's position from the wrapped text to the user's statement.
+func (src source) relocate(err error, users string) error {
+	e, ok := err.(*Error)
+	if !ok || e.At == 0 {
+		return err
+	}
+	moved := *e
+	moved.At = 0
+	at := len([]rune(src.text[:src.prefix]))
+	if start := strings.Index(users, src.inner); start >= 0 && e.At > at {
+		moved.At = e.At - at + len([]rune(users[:start]))
+	}
+	return &moved
+}
+
+// insertColumns are the names of the columns that an INSERT's query fills, in the query's order.
+func insertColumns(head *statement.Insert, schema, query *arrow.Schema) ([]string, error) {
+	columns := head.Columns
+	switch {
+	case head.ByName:
+		for _, f := range query.Fields() {
+			columns = append(columns, f.Name)
+		}
+	case columns == nil:
+		if query.NumFields() > schema.NumFields() {
+			return nil, failure("42601", "INSERT has more expressions than target columns")
+		}
+		for i := range query.NumFields() {
+			columns = append(columns, schema.Field(i).Name)
+		}
+	}
+	if query.NumFields() > len(columns) {
+		return nil, failure("42601", "INSERT has more expressions than target columns")
+	}
+	if query.NumFields() < len(columns) {
+		return nil, failure("42601", "INSERT has more target columns than expressions")
+	}
+	seen := map[string]bool{}
+	for _, c := range columns {
+		if fieldIndex(schema, c) < 0 {
+			return nil, failure("42703", "column %q of relation does not exist", c)
+		}
+		if seen[strings.ToLower(c)] {
+			return nil, failure("42701", "column %q specified more than once", c)
+		}
+		seen[strings.ToLower(c)] = true
+	}
+	return columns, nil
+}
+
+func fieldIndex(schema *arrow.Schema, name string) int {
+	for i, f := range schema.Fields() {
+		if strings.EqualFold(f.Name, name) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) error {
+	s := st.session
+	v, err := s.see(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.release()
+	version, err := s.target(v, head.Name)
+	if err == errTemporary {
+		return st.preparePrivate(&statement.Private{Verb: "insert"})
+	}
+	if err != nil {
+		return st.pointAt(err, head.Name.Name)
+	}
+	src, err := st.insertSource(ctx, head, version.Table().Columns, v)
+	if err != nil {
+		return err
+	}
+	plan, err := s.planQuery(ctx, src.text, st.treeOf(src.text), v)
+	if err != nil {
+		return st.preferSyntaxError(src.relocate(err, st.parsed.Text))
+	}
+	st.setPlan(plan)
+	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.insert(ctx, head, src, args) }
+	return nil
+}
+
+// insertSource finds out what the query gives and wraps it.
+func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, schema *arrow.Schema, v *visible) (source, error) {
+	if head.Query == "" { // DEFAULT VALUES
+		return conformSource("SELECT 1 AS csm_one", schema, []string{""})
+	}
+	plan, err := st.session.planQuery(ctx, head.Query, st.treeOf(head.Query), v)
+	if err != nil {
+		src := source{text: head.Query, inner: head.Query}
+		return source{}, st.preferSyntaxError(src.relocate(err, st.parsed.Text))
+	}
+	given := plan.schema
+	plan.close()
+	columns, err := insertColumns(head, schema, given)
+	if err != nil {
+		return source{}, err
+	}
+	return conformSource(head.Query, schema, columns)
+}
+
+// pointAt gives an error the position where name stands in the statement.
+func (st *Statement) pointAt(err error, name string) error {
+	e, ok := err.(*Error)
+	if !ok || e.At != 0 {
+		return err
+	}
+	if i := strings.Index(strings.ToLower(st.parsed.Text), strings.ToLower(name)); i >= 0 {
+		moved := *e
+		moved.At = len([]rune(st.parsed.Text[:i])) + 1
+		return &moved
+	}
+	return err
+}
+
+func (st *Statement) insert(ctx context.Context, head *statement.Insert, src source, args []any) (*Rows, error) {
+	s := st.session
+	var count int64
+	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+		version, err := s.target(v, head.Name)
+		if err != nil {
+			return err
+		}
+		if err := st.replanFor(ctx, v); err != nil {
+			return err
+		}
+		rows, err := st.plan.execute(ctx, v, args)
+		if err != nil {
+			return src.relocate(err, st.parsed.Text)
+		}
+		defer rows.Close()
+		count, err = s.engine.store(ctx, tx, version.Table().Name, version.Table().Columns, rows.Next, tx.Append)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return done(fmt.Sprintf("INSERT 0 %d", count), count), nil
+}
+
+// replanFor makes the plan anew if it does not stand for v.
+func (st *Statement) replanFor(ctx context.Context, v *visible) error {
+	if st.plan.fresh(v) {
+		return nil
+	}
+	plan, err := st.session.planQuery(ctx, st.plan.text, st.treeOf(st.plan.text), v)
+	if err != nil {
+		return err
+	}
+	st.plan.close()
+	st.plan = plan
+	return nil
+}
+
+// store writes all rows that next gives as chunks of one table and hands them to the transaction. On error no memory of
+// the region is held for them.
+func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalog.TableName, schema *arrow.Schema,
+	next func(context.Context) (arrow.RecordBatch, error), put func(catalog.TableName, []*catalog.Chunk) error) (int64, error) {
+	w := ingest.NewWriter(e.target(name, schema))
+	defer w.Abort()
+	for {
+		batch, err := next(ctx)
+		if isEnd(err) {
+			break
+		}
+		if err != nil {
+			return 0, err
+		}
+		err = w.Add(ctx, batch)
+		batch.Release()
+		if err != nil {
+			return 0, err
+		}
+		e.config.Fault("store:batch")
+	}
+	chunks, err := w.Finish(ctx)
+	if err != nil {
+		return 0, err
+	}
+	e.config.Fault("store:sealed")
+	if len(chunks) == 0 {
+		return 0, nil
+	}
+	return w.Rows(), put(name, chunks)
+}

@@ -1,0 +1,244 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// node is the lender's side of an engine: the catalog's store, the region, the protocol's home for it.
+type node struct {
+	config    *Config
+	temporary string // a directory to remove at the end
+	store     *store.Bolt
+	catalog   *catalog.Catalog
+	regions   *regions
+	homes     catalog.Homes
+	space     catalog.Space
+	lent      *memregion.Lent
+	region    memregion.Spec
+	stop      context.CancelFunc
+	stopped   chan struct{} // the janitor has ended
+}
+
+// openNode brings a node up. On error the part that is up is returned too, to be closed.
+func openNode(ctx context.Context, config *Config) (*node, error) {
+	n := &node{config: config, homes: catalog.Homes{}}
+	if config.Directory == "" {
+		dir, err := os.MkdirTemp("", "csmsql-")
+		if err != nil {
+			return n, fmt.Errorf("engine: make a temporary directory: %w", err)
+		}
+		n.temporary, config.Directory = dir, dir
+	}
+	if err := os.MkdirAll(config.Directory, 0o700); err != nil {
+		return n, fmt.Errorf("engine: make the data directory: %w", err)
+	}
+	if config.RegionDirectory == "" {
+		config.RegionDirectory = config.Directory
+	}
+	bolt, err := store.OpenBolt(config.Directory)
+	if err != nil {
+		return n, err
+	}
+	n.store = bolt
+	n.catalog, err = catalog.Open(ctx, bolt, n.homes, catalog.Options{
+		InitialSchemas: []string{"public"}, Fault: config.Fault,
+		Log: func(message string, err error) { config.Log.Warn(message, "error", err) },
+	})
+	if err != nil {
+		return n, err
+	}
+	n.regions = newRegions(config.Node)
+	if err := n.openRegion(ctx); err != nil {
+		return n, err
+	}
+	n.startJanitor()
+	return n, nil
+}
+
+// openRegion adopts the region of an earlier life, or lends a new one.
+func (n *node) openRegion(ctx context.Context) error {
+	live := map[memregion.RegionID][]catalog.LiveExtent{}
+	err := n.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
+		live[x.Region] = append(live[x.Region], x)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for _, record := range n.catalog.Regions() {
+		if record.Node != n.config.Node {
+			continue
+		}
+		lent, err := n.adopt(ctx, record, live[record.ID])
+		switch {
+		case err == nil:
+			return n.lend(ctx, lent, record.Generations, live[record.ID])
+		case !errors.Is(err, memregion.ErrRegionGone):
+			return fmt.Errorf("engine: adopt region %d: %w", record.ID, err)
+		case len(live[record.ID]) > 0:
+			n.regions.lost[record.ID] = err
+			n.config.Log.Error("a region is gone; tables that lay in it must be loaded again", "region", record.ID, "extents", len(live[record.ID]), "error", err)
+		default:
+			if err := n.catalog.DropRegion(ctx, record.ID); err != nil {
+				return err
+			}
+		}
+	}
+	return n.newRegion(ctx)
+}
+
+// adopt maps an existing region. When its address is taken in this process it gets another one: offsets stay valid.
+func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []catalog.LiveExtent) (*memregion.Lent, error) {
+	owned := make([]memregion.Owned, len(live))
+	for i, x := range live {
+		owned[i] = memregion.Owned{Owner: x.Owner, Range: x.Range}
+	}
+	lent, err := memregion.Adopt(ctx, record.Spec, owned, n.lendOptions())
+	if !errors.Is(err, memregion.ErrAddressTaken) {
+		return lent, err
+	}
+	n.config.Log.Warn("the region's address is taken in this process; it moves", "region", record.ID, "error", err)
+	if record.Base, err = memregion.ChooseBase(n.taken(), record.Capacity, record.Path+"/moved"); err != nil {
+		return nil, err
+	}
+	if err := n.catalog.PutRegion(ctx, record); err != nil {
+		return nil, err
+	}
+	return memregion.Adopt(ctx, record.Spec, owned, n.lendOptions())
+}
+
+func (n *node) taken() []memregion.Placement {
+	var taken []memregion.Placement
+	for _, r := range n.catalog.Regions() {
+		taken = append(taken, memregion.Placement{Base: r.Base, Length: r.Capacity})
+	}
+	return taken
+}
+
+func (n *node) lendOptions() memregion.LendOptions {
+	return memregion.LendOptions{HugePages: n.config.HugePages}
+}
+
+// newRegion records a region and lends it; in this order, so that a crash between leaves a record without a file and not
+// a file that nobody knows.
+func (n *node) newRegion(ctx context.Context) error {
+	capacity := n.config.RegionBytes
+	if capacity == 0 {
+		var err error
+		if capacity, err = memregion.DefaultCapacity(n.config.RegionDirectory); err != nil {
+			return err
+		}
+	}
+	capacity = capacity / memregion.PageSize * memregion.PageSize
+	if err := memregion.CheckCapacity(n.config.RegionDirectory, capacity); err != nil {
+		return err
+	}
+	id, err := n.catalog.NewRegionID(ctx)
+	if err != nil {
+		return err
+	}
+	boot, err := memregion.BootID()
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(n.config.RegionDirectory, fmt.Sprintf("csmsql-%s-%d.region", n.catalog.Identity(), id))
+	base, err := memregion.ChooseBase(n.taken(), capacity, path)
+	if err != nil {
+		return err
+	}
+	spec := memregion.Spec{ID: id, Base: base, Capacity: capacity, Fabric: n.config.Fabric, Path: path, BootID: boot}
+	if err := n.catalog.PutRegion(ctx, catalog.RegionRecord{Spec: spec, Node: n.config.Node}); err != nil {
+		return err
+	}
+	n.config.Fault("region:recorded")
+	lent, err := memregion.Lend(ctx, spec, n.lendOptions())
+	if err != nil {
+		return errors.Join(fmt.Errorf("engine: lend a region: %w", err), n.catalog.DropRegion(ctx, id))
+	}
+	return n.lend(ctx, lent, 0, nil)
+}
+
+// lend puts the protocol in front of a mapped region; live extents are published already.
+func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.Generation, live []catalog.LiveExtent) error {
+	n.lent, n.region = lent, lent.Spec()
+	id := n.region.ID
+	home, err := coherence.NewHome(coherence.HomeConfig{
+		Region: id, Memory: lent, Domain: "local", Class: coherence.Coherent, Capacity: n.region.Capacity,
+		FirstGeneration: first, Protect: lent.Protect, Counters: n.regions.counters,
+		ReserveGenerations: func(upTo coherence.Generation) error {
+			return n.catalog.ReserveGenerations(context.WithoutCancel(ctx), id, upTo)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	for _, x := range live {
+		if err := home.Adopt(x.Owner, x.Generation, x.Range, x.Seal); err != nil {
+			return fmt.Errorf("engine: adopt chunk %d of table %s: %w", x.Chunk, x.Table, err)
+		}
+	}
+	n.homes[id] = home
+	if n.space, err = n.homes.Space(id); err != nil {
+		return err
+	}
+	return n.regions.add(lent.View(), first)
+}
+
+// startJanitor ends the leases of borrowers that went silent.
+func (n *node) startJanitor() {
+	ctx, stop := context.WithCancel(context.Background())
+	n.stop, n.stopped = stop, make(chan struct{})
+	go func() {
+		defer close(n.stopped)
+		tick := time.NewTicker(n.config.LeaseTTL / 4)
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-tick.C:
+				for _, l := range n.catalog.ExpireLeases(now) {
+					n.config.Log.Warn("a lease ran out", "lease", l.String())
+				}
+			}
+		}
+	}()
+}
+
+func (n *node) close() error {
+	if n.stop != nil {
+		n.stop()
+		<-n.stopped
+	}
+	var err error
+	if n.catalog != nil {
+		err = n.catalog.Close()
+	}
+	if n.regions != nil {
+		n.regions.close()
+	}
+	if n.lent != nil {
+		if n.temporary != "" {
+			err = errors.Join(err, n.lent.Remove())
+		} else {
+			err = errors.Join(err, n.lent.Close())
+		}
+	}
+	if n.store != nil {
+		err = errors.Join(err, n.store.Close())
+	}
+	if n.temporary != "" {
+		err = errors.Join(err, os.RemoveAll(n.temporary))
+	}
+	return err
+}

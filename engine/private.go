@@ -1,0 +1,132 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// isTemporary tells whether the session has a temporary table or view of that name.
+func (s *Session) isTemporary(name string) bool {
+	s.yield()
+	duck, err := s.conn.Prepare(`SELECT 1 FROM (SELECT table_name AS n FROM duckdb_tables() WHERE temporary
+		UNION ALL SELECT view_name FROM duckdb_views() WHERE temporary AND NOT internal) WHERE lower(n) = lower($1)`)
+	if err != nil {
+		return false
+	}
+	defer duck.Close()
+	if duck.Bind([]any{name}) != nil {
+		return false
+	}
+	rows, err := duck.Execute(context.Background())
+	if err != nil {
+		return false
+	}
+	defer rows.Close()
+	batch, err := rows.Next()
+	if err != nil {
+		return false
+	}
+	defer batch.Release()
+	return batch.NumRows() > 0
+}
+
+// preparePrivate readies a statement about temporary objects, which DuckDB keeps.
+func (st *Statement) preparePrivate(head *statement.Private) error {
+	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runPrivate(ctx, args) }
+	if head.Verb == "pragma" || head.Verb == "call" {
+		return failure("42501", "%s is not allowed here", strings.ToUpper(head.Verb)).hint("Use SET for settings and SELECT for table functions.")
+	}
+	return nil
+}
+
+// privateKinds are what a session may do to its own temporary objects, with their command tags.
+var privateKinds = map[duckdb.Kind]string{
+	duckdb.KindCreate: "CREATE TABLE", duckdb.KindDrop: "DROP TABLE",
+	duckdb.KindInsert: "INSERT 0 %d", duckdb.KindUpdate: "UPDATE %d", duckdb.KindDelete: "DELETE %d",
+}
+
+// runPrivate lets DuckDB run the statement if all it touches is temporary.
+func (st *Statement) runPrivate(ctx context.Context, args []any) (*Rows, error) {
+	s := st.session
+	v, err := s.see(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	s.yield()
+	s.visible = v
+	duck, err := s.conn.Prepare(st.parsed.Text)
+	s.visible = nil
+	if err != nil {
+		return nil, st.explainPrivate(fromDuckDB(err, st.parsed.Text, st.parsed.Text, nil))
+	}
+	defer duck.Close()
+	tag, ok := privateKinds[duck.Kind()]
+	if !ok || !st.isAboutTemporary() {
+		return nil, failure("0A000", "this statement is not supported").hint("Tables are changed with INSERT, TRUNCATE and CREATE TABLE AS; temporary tables with everything that DuckDB knows.")
+	}
+	if err := duck.Bind(args); err != nil {
+		return nil, fromDuckDB(err, st.parsed.Text, st.parsed.Text, nil)
+	}
+	rows, err := duck.Execute(ctx)
+	if err != nil {
+		return nil, fromDuckDB(err, st.parsed.Text, st.parsed.Text, nil)
+	}
+	defer rows.Close()
+	changed := privateCount(rows)
+	s.temporary = true
+	if strings.Contains(tag, "%d") {
+		tag = fmt.Sprintf(tag, changed)
+	}
+	if strings.Contains(strings.ToLower(st.parsed.Text[:min(len(st.parsed.Text), 40)]), "view") {
+		tag = strings.Replace(tag, "TABLE", "VIEW", 1)
+	}
+	return done(tag, changed), nil
+}
+
+// privateCount reads the count that DuckDB returns as a row.
+func privateCount(rows *duckdb.Rows) (n int64) {
+	for {
+		batch, err := rows.Next()
+		if err != nil {
+			return n
+		}
+		if batch.NumCols() == 1 && batch.Column(0).DataType().ID() == arrow.INT64 && batch.NumRows() == 1 {
+			fmt.Sscan(batch.Column(0).ValueStr(0), &n)
+		}
+		batch.Release()
+	}
+}
+
+// isAboutTemporary: what DuckDB would make or change must be temporary; everything else of its own would be lost
+// with the process and seen by all sessions.
+func (st *Statement) isAboutTemporary() bool {
+	switch head := st.parsed.Head.(type) {
+	case *statement.CreateTable:
+		return head.Temporary
+	case *statement.CreateTableAs:
+		return head.Temporary
+	case *statement.CreateView:
+		return head.Temporary
+	case *statement.Insert, *statement.Drop:
+		return true // prepared only when the target is temporary
+	case *statement.Private:
+		return head.Verb == "create" || head.Verb == "update" || head.Verb == "delete" || head.Verb == "drop" || head.Verb == "insert"
+	}
+	return false
+}
+
+// explainPrivate: DuckDB knows tables as views and says that they cannot be updated.
+func (st *Statement) explainPrivate(err error) error {
+	e, ok := err.(*Error)
+	if ok && (strings.Contains(e.Message, "Can only update base table") || strings.Contains(e.Message, "Can only delete from base table") || strings.Contains(e.Message, "is not a table")) {
+		return failure("0A000", "UPDATE and DELETE of lent tables are not supported: sealed chunks never change").hint("CREATE OR REPLACE TABLE t AS SELECT … FROM t writes a new version.")
+	}
+	return st.preferSyntaxError(err)
+}

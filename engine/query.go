@@ -1,0 +1,441 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/exec/compute"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/plan"
+)
+
+// query is a planned statement that reads: for DuckDB, with its tables spliced in as scans, or for the Arrow kernels. It
+// belongs to one revision of the catalog; made anew when that moves on.
+type query struct {
+	session  *Session
+	text     string // the user's
+	revision catalog.Revision
+	block    *block // the transaction block it was planned in: its own changes have no revision
+
+	given   string // what DuckDB was given
+	edits   edits
+	duck    *duckdb.Statement
+	scans   []*tableScan
+	compute *plan.Query
+	source  *facts // of compute's table
+	schema  *arrow.Schema
+}
+
+// tableScan is one table of a query for DuckDB.
+type tableScan struct {
+	session *Session
+	facts   *facts
+	hint    *plan.Scan // nil: the table came through a view
+	scan    *duckdb.Scan
+	number  uint64
+	ctx     context.Context // of the running execution
+	keep    []int           // the chunks that it reads
+}
+
+// planQuery plans text, whose tree is nil when only DuckDB's parser understands it.
+func (s *Session) planQuery(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+	if tree != nil {
+		q := &query{session: s, text: text, revision: v.contents.Revision(), block: s.block}
+		if ok, err := q.planCompute(tree, v); ok || err != nil {
+			return q, err
+		}
+	}
+	return s.planDuck(ctx, text, tree, v)
+}
+
+// planDuck plans text for DuckDB, whatever backend the session prefers.
+func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+	q := &query{session: s, text: text, revision: v.contents.Revision(), block: s.block}
+	if err := q.planDuckDB(ctx, tree, v); err != nil {
+		q.close()
+		return nil, err
+	}
+	return q, nil
+}
+
+// fresh tells whether the plan still stands for what v shows.
+func (q *query) fresh(v *visible) bool {
+	return q.revision == v.contents.Revision() && q.block == q.session.block && (q.block == nil || q.block.tx == nil)
+}
+
+func (q *query) close() {
+	if q.duck != nil {
+		q.duck.Close()
+		q.duck = nil
+	}
+	for _, t := range q.scans {
+		q.session.conn.Forget(t.number)
+	}
+	q.scans = nil
+}
+
+// planCompute plans the query for the Arrow kernels if they can run it and should.
+func (q *query) planCompute(tree *pg.ParseResult, v *visible) (bool, error) {
+	backend := q.session.settings.backend
+	if backend == backendDuckDB {
+		return false, nil
+	}
+	planned, unsupported := plan.Compute(q.text, tree, q.session.resolver(v))
+	if unsupported != nil {
+		if backend == backendCompute {
+			return false, failure("0A000", "the Arrow-kernel backend cannot run this: %s", unsupported).hint("SET csm.backend = 'auto' lets DuckDB run it.")
+		}
+		return false, nil
+	}
+	// DuckDB knows what types parameters have; clients ask.
+	if backend == backendAuto && (!planned.Trivial() || planned.Parameters > 0) {
+		return false, nil
+	}
+	q.compute, q.schema = planned, planned.Schema()
+	if planned.Table != nil {
+		q.source = q.session.engine.facts.of(v.find(planned.Table.Relation.Schema, planned.Table.Relation.Name))
+	}
+	return true, nil
+}
+
+// planDuckDB splices the tables that exec/plan found into the text and prepares it; tables that it did not find are
+// resolved by DuckDB through the views that mirror the catalog.
+func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible) error {
+	s := q.session
+	q.given = q.text
+	if tree != nil {
+		hints, err := plan.Scans(q.text, tree, s.resolver(v))
+		if err != nil {
+			return err
+		}
+		q.splice(ctx, hints, v)
+	}
+	s.yield()
+	s.visible = v
+	defer func() { s.visible = nil }()
+	duck, err := s.conn.Prepare(q.given)
+	if err != nil {
+		return fromDuckDB(err, q.given, q.text, q.edits)
+	}
+	q.duck = duck
+	if kind := duck.Kind(); kind != duckdb.KindSelect && kind != duckdb.KindExplain {
+		return failure("42501", "this statement is not allowed here")
+	}
+	schema, err := duck.Schema()
+	if err != nil {
+		return err
+	}
+	q.schema = userSchema(schema)
+	return nil
+}
+
+// splice registers a scan for every hint and puts it in place of the table's name.
+func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) {
+	calls := map[int]string{}
+	for i := range hints {
+		h := &hints[i]
+		version := v.find(h.Relation.Schema, h.Relation.Name)
+		t := q.session.newScan(ctx, version, h)
+		t.number = q.session.conn.Register(t.scan)
+		q.scans = append(q.scans, t)
+		calls[i] = fmt.Sprintf("csm_scan(%d)", t.number)
+	}
+	q.given, q.edits = applyHints(q.text, hints, calls)
+}
+
+// applyHints is the text with calls in place of the tables' names.
+func applyHints(text string, hints []plan.Scan, calls map[int]string) (string, edits) {
+	type replacement struct {
+		edit
+		text string
+	}
+	var list []replacement
+	for i := range hints {
+		h := &hints[i]
+		call := h.Prefix + calls[i]
+		if h.AddAlias {
+			call += " AS " + duckdb.QuoteIdentifier(h.Alias)
+		}
+		list = append(list, replacement{edit{h.Start, h.End, len(call)}, call})
+		for _, c := range h.Cuts {
+			list = append(list, replacement{edit{c.Start, c.End, 0}, ""})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b replacement) int { return a.start - b.start })
+	var out strings.Builder
+	var done edits
+	at := 0
+	for _, r := range list {
+		if r.start < at {
+			continue // the same place seen twice
+		}
+		out.WriteString(text[at:r.start])
+		out.WriteString(r.text)
+		done = append(done, r.edit)
+		at = r.end
+	}
+	out.WriteString(text[at:])
+	return out.String(), done
+}
+
+// newScan makes the scan of one occurrence of a table.
+func (s *Session) newScan(ctx context.Context, version *catalog.TableVersion, hint *plan.Scan) *tableScan {
+	f := s.engine.facts.of(version)
+	t := &tableScan{session: s, facts: f, hint: hint, ctx: ctx}
+	t.scan = &duckdb.Scan{Schema: version.Table().Columns, Rows: version.Rows(), Chunks: version.NumChunks(), Open: t.open}
+	if hint != nil {
+		t.scan.Domains = s.engine.domains(ctx, f, hint.EnumSafe)
+	}
+	return t
+}
+
+// domains finds which of the columns can be shown as ENUM.
+func (e *Engine) domains(ctx context.Context, f *facts, columns []string) map[int][]string {
+	out := map[int][]string{}
+	for i, c := range f.relation.Columns {
+		if !slices.Contains(columns, c.Name) {
+			continue
+		}
+		if values, ok := e.domain(ctx, f, i); ok {
+			out[i] = values
+		}
+	}
+	return out
+}
+
+// open is called by DuckDB's threads.
+func (t *tableScan) open(chunk int, columns []int) (arrow.RecordBatch, error) {
+	if t.keep != nil {
+		chunk = t.keep[chunk]
+	}
+	version := t.facts.version
+	c, err := version.Chunk(t.ctx, chunk)
+	if err != nil {
+		return nil, err
+	}
+	return t.session.engine.regions.read(t.ctx, version.Table().Name.String(), chunk, c, columns)
+}
+
+// start readies the scan for one execution: which chunks can hold rows that matter, given the parameters?
+func (t *tableScan) start(ctx context.Context, args []plan.Value) error {
+	t.ctx, t.keep = ctx, nil
+	t.scan.Chunks = t.facts.version.NumChunks()
+	if t.hint == nil {
+		return nil
+	}
+	keep, err := pruned(ctx, t.facts, t.hint.Bind(args))
+	if err != nil {
+		return err
+	}
+	t.keep, t.scan.Chunks = keep, len(keep)
+	return nil
+}
+
+// pruned lists the chunks of a table whose statistics do not rule them out.
+func pruned(ctx context.Context, f *facts, hint *plan.Scan) ([]int, error) {
+	keep := make([]int, 0, f.version.NumChunks())
+	if len(hint.Predicates) == 0 && len(hint.AnyOf) == 0 {
+		for i := range f.version.NumChunks() {
+			keep = append(keep, i)
+		}
+		return keep, nil
+	}
+	for p, err := range f.version.Chunks(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		matches := hint.MayMatch(func(column int) plan.ColumnStats {
+			return columnStats(f.relation.Columns[column].Type, *p.Chunk.Statistics(column), p.Chunk.Rows())
+		})
+		if matches {
+			keep = append(keep, p.Index)
+		}
+	}
+	return keep, nil
+}
+
+// resolver tells exec/plan what names mean: tables of the snapshot that nothing temporary hides.
+func (s *Session) resolver(v *visible) plan.Resolver {
+	return plan.ResolverFunc(func(database, schema, table string) *plan.Relation {
+		version := s.lookup(v, database, schema, table)
+		if version == nil {
+			return nil
+		}
+		return s.engine.facts.of(version).relation
+	})
+}
+
+// lookup finds the table that a name in a query means, or nil for whatever is not one of ours.
+func (s *Session) lookup(v *visible, database, schema, table string) *catalog.TableVersion {
+	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) {
+		return nil
+	}
+	if schema != "" {
+		return v.find(schema, table)
+	}
+	if s.temporary && s.isTemporary(table) {
+		return nil
+	}
+	for _, schema := range s.settings.searchPath {
+		if version := v.find(schema, table); version != nil {
+			return version
+		}
+		if v.hasView(schema, table) {
+			return nil
+		}
+	}
+	return nil
+}
+
+func (v *visible) hasView(schema, name string) bool {
+	_, ok := v.contents.View(catalog.TableName{Schema: schema, Name: name})
+	return ok
+}
+
+// resolveTable answers csm_table, which the mirrored views call while a statement is planned.
+func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
+	if s.visible == nil {
+		return nil, failure("XX000", "table %s.%s is asked for outside of a statement", schema, name)
+	}
+	version := s.visible.find(schema, name)
+	if version == nil {
+		return nil, failure("42P01", "relation %q does not exist", name)
+	}
+	t := s.newScan(context.Background(), version, nil)
+	return t.scan, nil
+}
+
+// execute runs the plan. v is held until the rows are closed.
+func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, error) {
+	if q.compute != nil {
+		return q.executeCompute(ctx, v, args)
+	}
+	s := q.session
+	s.yield()
+	bound := planValues(args)
+	for _, t := range q.scans {
+		if err := t.start(ctx, bound); err != nil {
+			return nil, err
+		}
+	}
+	if err := q.duck.Bind(args); err != nil {
+		return nil, fromDuckDB(err, q.given, q.text, q.edits)
+	}
+	faults := s.engine.regions.faults()
+	running, err := q.duck.Execute(ctx)
+	if err != nil {
+		return nil, fromDuckDB(err, q.given, q.text, q.edits)
+	}
+	rows := &Rows{schema: q.schema}
+	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
+		batch, err := running.Next()
+		if err == nil || err == io.EOF {
+			if lost := s.engine.trustworthy(faults); lost != nil {
+				err = lost
+			}
+		}
+		if err != nil {
+			if batch != nil {
+				batch.Release()
+			}
+			return nil, fromDuckDB(err, q.given, q.text, q.edits)
+		}
+		return batch, nil
+	}
+	v.lease.hold()
+	rows.onClose(v.lease.release)
+	rows.onClose(func() {
+		running.Close()
+		if s.running == rows {
+			s.running = nil
+		}
+	})
+	s.running = rows
+	return rows, nil
+}
+
+func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Rows, error) {
+	e := q.session.engine
+	faults := e.regions.faults()
+	open := func(ctx context.Context, scan plan.TableScan) (compute.Source, error) {
+		keep, err := pruned(ctx, q.source, scan.Bind(planValues(args)))
+		if err != nil {
+			return nil, err
+		}
+		return &chunkSource{engine: e, facts: q.source, columns: scan.Project, keep: keep}, nil
+	}
+	reader, err := compute.Run(ctx, q.compute, open, args, nil)
+	if err != nil {
+		return nil, err
+	}
+	rows := &Rows{schema: q.schema}
+	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
+		if !reader.Next() {
+			if err := reader.Err(); err != nil {
+				return nil, err
+			}
+			if lost := e.trustworthy(faults); lost != nil {
+				return nil, lost
+			}
+			return nil, io.EOF
+		}
+		if lost := e.trustworthy(faults); lost != nil {
+			return nil, lost
+		}
+		batch := reader.RecordBatch()
+		batch.Retain()
+		return batch, nil
+	}
+	v.lease.hold()
+	rows.onClose(v.lease.release)
+	rows.onClose(reader.Release)
+	return rows, nil
+}
+
+// chunkSource gives the compute backend a table's chunks in place.
+type chunkSource struct {
+	engine  *Engine
+	facts   *facts
+	columns []int
+	keep    []int
+}
+
+func (c *chunkSource) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	if len(c.keep) == 0 {
+		return nil, io.EOF
+	}
+	i := c.keep[0]
+	c.keep = c.keep[1:]
+	chunk, err := c.facts.version.Chunk(ctx, i)
+	if err != nil {
+		return nil, err
+	}
+	return c.engine.regions.read(ctx, c.facts.version.Table().Name.String(), i, chunk, c.columns)
+}
+
+// yield frees the DuckDB connection: a result that is still streaming is read into memory.
+func (s *Session) yield() {
+	if s.running != nil {
+		running := s.running
+		s.running = nil
+		running.park()
+	}
+}
+
+// userSchema hides how strings are laid out: an ENUM is text.
+func userSchema(schema *arrow.Schema) *arrow.Schema {
+	fields := schema.Fields()
+	for i, f := range fields {
+		if d, ok := f.Type.(*arrow.DictionaryType); ok {
+			fields[i].Type = d.ValueType
+		}
+	}
+	return arrow.NewSchema(fields, nil)
+}

@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/zeebo/xxh3"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// regions is this process' way to the bytes of chunks: every region mapped, guarded, and acquired through the
+// protocol before the first load (E2). Immutable after construction, but for the counters.
+type regions struct {
+	node   string
+	mapped map[memregion.RegionID]*mapped
+	reader *coherence.Reader
+	// lost: regions of an earlier life whose bytes are gone, with the reason.
+	lost     map[memregion.RegionID]error
+	counters *coherence.Counters
+	// verified counts bytes whose checksum was compared.
+	verified atomic.Int64
+}
+
+// mapped is one region in this process.
+type mapped struct {
+	view  *memregion.View
+	guard *duckdb.Guard
+	// trusted: generations from here on were written by this process; older ones are verified when first acquired.
+	trusted coherence.Generation
+}
+
+func newRegions(node string) *regions {
+	counters := &coherence.Counters{}
+	return &regions{
+		node: node, mapped: map[memregion.RegionID]*mapped{}, lost: map[memregion.RegionID]error{},
+		reader: coherence.NewReader(coherence.Coherent, nil, counters), counters: counters,
+	}
+}
+
+// add guards a mapping and makes it readable. trusted is the first generation that needs no verification.
+func (r *regions) add(view *memregion.View, trusted coherence.Generation) error {
+	base, length := view.Mapping()
+	guard, err := duckdb.NewGuard(uintptr(base), length)
+	if err != nil {
+		return err
+	}
+	r.mapped[view.Spec().ID] = &mapped{view: view, guard: guard, trusted: trusted}
+	return nil
+}
+
+func (r *regions) close() {
+	for _, m := range r.mapped {
+		m.guard.Close()
+	}
+}
+
+// faults counts the pages that were found gone, over all regions (D4).
+func (r *regions) faults() (n uint64) {
+	for _, m := range r.mapped {
+		n += m.guard.Faults()
+	}
+	return n
+}
+
+// DamagedError says that bytes of a sealed chunk are not there or not what was sealed.
+type DamagedError struct {
+	Table string
+	Chunk int
+	Node  string
+	Cause error
+}
+
+func (e *DamagedError) Error() string {
+	return fmt.Sprintf("chunk %d of table %s on node %s is damaged: %v", e.Chunk, e.Table, e.Node, e.Cause)
+}
+
+// Unwrap gives the cause.
+func (e *DamagedError) Unwrap() error { return e.Cause }
+
+// SQLState is XX001, data_corrupted, or 58030, io_error, when the backing went away.
+func (e *DamagedError) SQLState() string {
+	if errors.Is(e.Cause, memregion.ErrRegionGone) || errors.Is(e.Cause, memregion.ErrRegionShort) {
+		return "58030"
+	}
+	return "XX001"
+}
+
+// Hint says what to do.
+func (e *DamagedError) Hint() string {
+	return "No row of the chunk was used. Load the table again from its source, or restore the region's file."
+}
+
+// acquire makes a chunk's extents safe to read in this process.
+func (r *regions) acquire(ctx context.Context, c *catalog.Chunk) error {
+	d := c.Descriptor()
+	for i := range d.Extents {
+		x := &d.Extents[i]
+		m := r.mapped[x.Region]
+		if m == nil {
+			return r.unmapped(x.Region)
+		}
+		if err := m.view.Check(x.Range); err != nil {
+			return err
+		}
+		data, err := m.view.Bytes(x.Range)
+		if err != nil {
+			return err
+		}
+		var verify func() error
+		if x.Generation < m.trusted {
+			verify = func() error { return r.verify(x, data) }
+		}
+		if err := r.reader.Acquire(ctx, x.Region, x.Generation, data, verify); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *regions) unmapped(region memregion.RegionID) error {
+	if err := r.lost[region]; err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: region %d is not mapped in this process", memregion.ErrRegionGone, region)
+}
+
+// check compares a chunk with its checksums, whoever wrote it and whether it was read before or not.
+func (r *regions) check(ctx context.Context, table string, number int, c *catalog.Chunk) error {
+	d := c.Descriptor()
+	err := r.acquire(ctx, c)
+	for i := 0; err == nil && i < len(d.Extents); i++ {
+		var data []byte
+		if data, err = r.resolve(d.Extents[i].Region, d.Extents[i].Range); err == nil {
+			err = r.verify(&d.Extents[i], data)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		return &DamagedError{Table: table, Chunk: number, Node: r.node, Cause: err}
+	}
+	return err
+}
+
+// verify compares an extent with the checksum it was sealed with.
+func (r *regions) verify(x *descriptor.Extent, data []byte) error {
+	r.verified.Add(x.Seal.Length)
+	if got := xxh3.Hash(data[:x.Seal.Length]); got != x.Seal.Checksum {
+		return fmt.Errorf("%w: extent %v of region %d has checksum %016x, it was sealed with %016x", coherence.ErrChecksum, x.Range, x.Region, got, x.Seal.Checksum)
+	}
+	return nil
+}
+
+func (r *regions) resolve(region memregion.RegionID, extent memregion.Range) ([]byte, error) {
+	m := r.mapped[region]
+	if m == nil {
+		return nil, r.unmapped(region)
+	}
+	return m.view.Bytes(extent)
+}
+
+// read acquires a chunk and gives the wanted columns in place. table and number are for errors.
+func (r *regions) read(ctx context.Context, table string, number int, c *catalog.Chunk, columns []int) (arrow.RecordBatch, error) {
+	if len(columns) == 0 { // only the number of rows is asked for, and the descriptor has it
+		return array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, c.Rows()), nil
+	}
+	err := r.acquire(ctx, c)
+	if err == nil {
+		var batch arrow.RecordBatch
+		if batch, err = c.Descriptor().Project(r.resolve, columns); err == nil {
+			return batch, nil
+		}
+	}
+	if ctx.Err() != nil {
+		return nil, err
+	}
+	return nil, &DamagedError{Table: table, Chunk: number, Node: r.node, Cause: err}
+}

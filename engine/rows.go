@@ -1,0 +1,271 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strconv"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/compute"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Rows is a running statement. Batches may lay their columns out otherwise than Schema says (dictionaries, views) as
+// long as the values mean the same; Query's reader does not. Not safe for concurrent use.
+type Rows struct {
+	schema *arrow.Schema // nil: the statement returns no rows
+	// fetch gives the next batch, which the caller releases, or io.EOF.
+	fetch func(ctx context.Context) (arrow.RecordBatch, error)
+	// tag of the finished statement, given the number of rows it returned; affected replaces that number when not negative.
+	tag      func(rows int64) string
+	affected int64
+	count    int64
+	err      error
+	parked   []arrow.RecordBatch // read ahead because another statement needed the connection
+	ended    bool
+	closers  []func()
+	closed   bool
+}
+
+// Schema describes the rows, nil when the statement returns none.
+func (r *Rows) Schema() *arrow.Schema { return r.schema }
+
+// Next gives the next batch, which the caller releases, or io.EOF.
+func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	if len(r.parked) > 0 {
+		b := r.parked[0]
+		r.parked = r.parked[1:]
+		r.count += b.NumRows()
+		return b, nil
+	}
+	b, err := r.next(ctx)
+	if err == nil {
+		r.count += b.NumRows()
+	}
+	return b, err
+}
+
+func (r *Rows) next(ctx context.Context) (arrow.RecordBatch, error) {
+	if r.err != nil {
+		return nil, r.err
+	}
+	if r.fetch == nil || r.ended || r.closed {
+		return nil, io.EOF
+	}
+	b, err := r.fetch(ctx)
+	switch {
+	case err == io.EOF:
+		r.ended = true
+	case err != nil:
+		r.err = err
+	}
+	return b, err
+}
+
+// parkMax bounds what is read ahead of a suspended portal, in bytes.
+const parkMax = 256 << 20
+
+// park reads the rest into memory, so that the DuckDB connection is free for another statement.
+func (r *Rows) park() {
+	var size int64
+	for {
+		b, err := r.next(context.Background())
+		if err != nil {
+			break
+		}
+		r.parked = append(r.parked, b)
+		for _, c := range b.Columns() {
+			size += int64(c.Data().SizeInBytes())
+		}
+		if size > parkMax {
+			r.err = failure("53400", "a suspended result of more than %d MiB stands in the way of another statement", parkMax>>20).hint("Read the first result to its end, or use a second connection.")
+			break
+		}
+	}
+	r.finish()
+}
+
+// Tag is PostgreSQL's command tag; it is right after io.EOF.
+func (r *Rows) Tag() string {
+	if r.tag == nil {
+		return "SELECT " + strconv.FormatInt(r.count, 10)
+	}
+	return r.tag(r.count)
+}
+
+func (r *Rows) onClose(f func()) { r.closers = append(r.closers, f) }
+
+// finish gives back what the running statement held; parked batches stay readable.
+func (r *Rows) finish() {
+	closers := r.closers
+	r.closers = nil
+	for i := len(closers) - 1; i >= 0; i-- {
+		closers[i]()
+	}
+	r.ended = true
+}
+
+// Close ends the statement, finished or not.
+func (r *Rows) Close() error {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	r.finish()
+	for _, b := range r.parked {
+		b.Release()
+	}
+	r.parked = nil
+	return nil
+}
+
+// drain runs the statement to its end and drops its rows.
+func (r *Rows) drain(ctx context.Context) (Result, error) {
+	defer r.Close()
+	for {
+		b, err := r.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			n := r.count
+			if r.affected > 0 {
+				n = r.affected
+			}
+			return Result{Tag: r.Tag(), RowsAffected: n}, nil
+		}
+		if err != nil {
+			return Result{}, err
+		}
+		b.Release()
+	}
+}
+
+// done is a statement that returned no rows.
+func done(tag string, affected int64) *Rows {
+	return &Rows{tag: func(int64) string { return tag }, affected: affected}
+}
+
+// reader shows Rows as Arrow's RecordReader, with batches that have exactly the schema's types.
+type reader struct {
+	references atomic.Int64
+	rows       *Rows
+	current    arrow.RecordBatch
+	err        error
+}
+
+func newReader(rows *Rows) *reader {
+	r := &reader{rows: rows}
+	r.references.Store(1)
+	return r
+}
+
+func (r *reader) Retain() { r.references.Add(1) }
+
+func (r *reader) Release() {
+	if r.references.Add(-1) == 0 {
+		if r.current != nil {
+			r.current.Release()
+		}
+		r.rows.Close()
+	}
+}
+
+func (r *reader) Schema() *arrow.Schema {
+	if r.rows.schema == nil {
+		return arrow.NewSchema(nil, nil)
+	}
+	return r.rows.schema
+}
+
+func (r *reader) Next() bool {
+	if r.current != nil {
+		r.current.Release()
+		r.current = nil
+	}
+	batch, err := r.rows.Next(context.Background()) // the statement has the caller's context already
+	if err == nil {
+		r.current, err = conform(batch, r.rows.schema)
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		r.err = err
+	}
+	return err == nil
+}
+
+func (r *reader) RecordBatch() arrow.RecordBatch { return r.current }
+func (r *reader) Record() arrow.RecordBatch      { return r.current }
+func (r *reader) Err() error                     { return r.err }
+
+// conform takes over batch and returns it with exactly the schema's types.
+func conform(batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {
+	same := true
+	for i, c := range batch.Columns() {
+		same = same && arrow.TypeEqual(c.DataType(), schema.Field(i).Type)
+	}
+	if same {
+		return batch, nil
+	}
+	defer batch.Release()
+	columns := make([]arrow.Array, batch.NumCols())
+	for i, c := range batch.Columns() {
+		out, err := conformArray(c, schema.Field(i).Type)
+		if err != nil {
+			return nil, err
+		}
+		columns[i] = out
+		defer out.Release()
+	}
+	return array.NewRecordBatch(schema, columns, batch.NumRows()), nil
+}
+
+func conformArray(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+	if arrow.TypeEqual(a.DataType(), want) {
+		a.Retain()
+		return a, nil
+	}
+	if d, ok := a.(*array.Dictionary); ok {
+		decoded, err := compute.TakeArray(context.Background(), d.Dictionary(), d.Indices())
+		if err != nil || arrow.TypeEqual(decoded.DataType(), want) {
+			return decoded, err
+		}
+		defer decoded.Release()
+		return compute.CastArray(context.Background(), decoded, compute.SafeCastOptions(want))
+	}
+	if v, ok := a.(*array.StringView); ok && want.ID() == arrow.STRING {
+		return plainStrings(v), nil
+	}
+	if v, ok := a.(*array.BinaryView); ok && want.ID() == arrow.BINARY {
+		return plainBytes(v), nil
+	}
+	return compute.CastArray(context.Background(), a, compute.SafeCastOptions(want))
+}
+
+// arrow-go's cast kernels do not know views.
+func plainStrings(v *array.StringView) arrow.Array {
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	defer b.Release()
+	b.Reserve(v.Len())
+	for i := range v.Len() {
+		if v.IsNull(i) {
+			b.AppendNull()
+			continue
+		}
+		b.Append(v.Value(i))
+	}
+	return b.NewArray()
+}
+
+func plainBytes(v *array.BinaryView) arrow.Array {
+	b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
+	defer b.Release()
+	b.Reserve(v.Len())
+	for i := range v.Len() {
+		if v.IsNull(i) {
+			b.AppendNull()
+			continue
+		}
+		b.Append(v.Value(i))
+	}
+	return b.NewArray()
+}

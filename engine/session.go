@@ -1,0 +1,203 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// SessionOptions of one session.
+type SessionOptions struct {
+	// User is who the session belongs to, for status output; empty means "postgres".
+	User string
+	// Notice receives warnings of statements; nil: they are dropped.
+	Notice func(Notice)
+	// ProcessID is what pg_backend_pid() shows.
+	ProcessID uint32
+}
+
+// Notice is a warning or a remark of a statement that succeeded.
+type Notice struct {
+	Severity string // WARNING, NOTICE
+	State    string // SQLSTATE
+	Message  string
+	Hint     string
+}
+
+// Session is one user's conversation with the engine: a transaction, settings, temporary objects. One goroutine uses it
+// at a time.
+type Session struct {
+	engine   *Engine
+	options  SessionOptions
+	conn     *duckdb.Connection
+	settings settings
+	block    *block // the open transaction block, nil between transactions
+	// visible is what names mean while a statement is planned; csm_table asks it.
+	visible *visible
+	// running is the streamed result that holds the DuckDB connection, if any.
+	running *Rows
+	// temporary: the session may have temporary objects, which hide tables of the same name.
+	temporary bool
+	closed    atomic.Bool
+}
+
+// Session opens a session.
+func (e *Engine) Session(options SessionOptions) (*Session, error) {
+	if options.User == "" {
+		options.User = "postgres"
+	}
+	s := &Session{engine: e, options: options, settings: defaultSettings()}
+	conn, err := e.db.Connect(s.resolveTable)
+	if err != nil {
+		return nil, err
+	}
+	s.conn = conn
+	if err := e.enter(s); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends the session: an open transaction is rolled back, temporary objects are gone.
+func (s *Session) Close() error {
+	if s.closed.Swap(true) {
+		return nil
+	}
+	if s.running != nil {
+		s.running.Close()
+	}
+	s.rollback()
+	s.conn.Close()
+	s.engine.leave(s)
+	return nil
+}
+
+// Query runs one statement and streams its rows. Release the reader, finished or not; the session can run no other
+// statement before. Strings are utf8 and decimals of up to 18 digits decimal64 in the reader's schema; see Rows for layouts.
+func (s *Session) Query(ctx context.Context, sql string, args ...any) (array.RecordReader, error) {
+	rows, err := s.query(ctx, sql, args)
+	if err != nil {
+		return nil, err
+	}
+	return newReader(rows), nil
+}
+
+// Result is what a statement without rows did.
+type Result struct {
+	// Tag is PostgreSQL's command tag: "INSERT 0 5", "CREATE TABLE".
+	Tag string
+	// RowsAffected counts rows that were written or returned.
+	RowsAffected int64
+}
+
+// Exec runs one or more statements and drops their rows; the result is the last one's.
+func (s *Session) Exec(ctx context.Context, sql string, args ...any) (Result, error) {
+	texts := statement.Split(sql)
+	if len(texts) > 1 && len(args) > 0 {
+		return Result{}, failure("42601", "cannot insert multiple commands into a prepared statement")
+	}
+	var result Result
+	for _, text := range texts {
+		rows, err := s.query(ctx, text, args)
+		if err != nil {
+			return result, err
+		}
+		result, err = rows.drain(ctx)
+		if err != nil {
+			return result, err
+		}
+	}
+	return result, nil
+}
+
+func (s *Session) query(ctx context.Context, sql string, args []any) (*Rows, error) {
+	st, err := s.Prepare(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.Execute(ctx, args)
+	if err != nil {
+		return nil, errors.Join(err, st.Close())
+	}
+	rows.onClose(func() { st.Close() })
+	return rows, nil
+}
+
+func (s *Session) notice(n Notice) {
+	if s.options.Notice != nil {
+		s.options.Notice(n)
+	}
+}
+
+// visible is one snapshot of the catalog as one statement sees it: a lease keeps its chunks, a transaction block adds
+// its own uncommitted changes.
+type visible struct {
+	contents *catalog.Contents
+	lease    *lease
+}
+
+// lease counts the users of a snapshot; the last one gives it back.
+type lease struct {
+	snapshot *catalog.Snapshot
+	users    atomic.Int32
+}
+
+func newLease(snapshot *catalog.Snapshot) *lease {
+	l := &lease{snapshot: snapshot}
+	l.users.Store(1)
+	return l
+}
+
+func (l *lease) hold() *lease {
+	l.users.Add(1)
+	return l
+}
+
+func (l *lease) release() {
+	if l.users.Add(-1) == 0 {
+		l.snapshot.Close()
+	}
+}
+
+// see pins what the next statement reads: the block's snapshot, or a fresh one. The caller releases it.
+func (s *Session) see(ctx context.Context) (*visible, error) {
+	if s.block != nil {
+		if err := s.block.start(ctx, s.engine); err != nil {
+			return nil, err
+		}
+		return &visible{contents: s.block.contents(), lease: s.block.lease.hold()}, nil
+	}
+	snapshot, err := s.engine.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &visible{contents: snapshot.Contents, lease: newLease(snapshot)}, nil
+}
+
+func (v *visible) release() {
+	if v != nil {
+		v.lease.release()
+	}
+}
+
+// find looks a table up, first as written and then without regard to case, as DuckDB does.
+func (v *visible) find(schema, name string) *catalog.TableVersion {
+	if t, ok := v.contents.Table(catalog.TableName{Schema: schema, Name: name}); ok {
+		return t
+	}
+	for _, t := range v.contents.Tables() {
+		n := t.Table().Name
+		if strings.EqualFold(n.Name, name) && strings.EqualFold(n.Schema, schema) {
+			return t
+		}
+	}
+	return nil
+}

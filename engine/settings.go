@@ -1,0 +1,167 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// Which backend runs a query that both could run.
+const (
+	backendAuto    = "auto"
+	backendDuckDB  = "duckdb"
+	backendCompute = "compute"
+)
+
+// settings are what SET changes in a session.
+type settings struct {
+	backend    string
+	searchPath []string
+	// values holds settings that clients set and read back, as text; names in lower case.
+	values map[string]string
+}
+
+// known are the settings that exist, with their defaults. They are PostgreSQL's names, so that its clients feel at home; those
+// that change nothing here are kept so that SHOW tells what SET said.
+var known = map[string]string{
+	"application_name":                    "",
+	"bytea_output":                        "hex",
+	"client_encoding":                     "UTF8",
+	"client_min_messages":                 "notice",
+	"csm.backend":                         backendAuto,
+	"datestyle":                           "ISO, MDY",
+	"default_transaction_isolation":       "repeatable read",
+	"default_transaction_read_only":       "off",
+	"extra_float_digits":                  "1",
+	"idle_in_transaction_session_timeout": "0",
+	"integer_datetimes":                   "on",
+	"intervalstyle":                       "postgres",
+	"is_superuser":                        "on",
+	"lock_timeout":                        "0",
+	"max_identifier_length":               "63",
+	"row_security":                        "off",
+	"search_path":                         duckdb.SchemaName,
+	"server_encoding":                     "UTF8",
+	"server_version":                      ServerVersion,
+	"server_version_num":                  "150000",
+	"session_authorization":               "postgres",
+	"standard_conforming_strings":         "on",
+	"statement_timeout":                   "0",
+	"synchronous_commit":                  "on",
+	"timezone":                            "Etc/UTC",
+	"transaction_isolation":               "repeatable read",
+	"transaction_read_only":               "off",
+}
+
+// ServerVersion is what clients are told: the PostgreSQL whose protocol and catalogs we speak.
+const ServerVersion = "15.0"
+
+// readOnly settings can be shown and not set.
+var readOnlySettings = map[string]bool{
+	"integer_datetimes": true, "is_superuser": true, "max_identifier_length": true, "server_encoding": true,
+	"server_version": true, "server_version_num": true, "session_authorization": true,
+}
+
+func defaultSettings() settings {
+	return settings{backend: backendAuto, searchPath: []string{duckdb.SchemaName}, values: map[string]string{}}
+}
+
+// Setting tells a setting's value.
+func (s *Session) Setting(name string) (string, error) {
+	name = strings.ToLower(name)
+	value, ok := s.settings.values[name]
+	if !ok {
+		value, ok = known[name]
+	}
+	if !ok {
+		return "", failure("42704", "unrecognized configuration parameter %q", name)
+	}
+	return value, nil
+}
+
+// set changes a setting. It reports the name under which clients know it and the value that it has now.
+func (s *Session) set(head *statement.Set) (value string, err error) {
+	name := strings.ToLower(head.Name)
+	if strings.HasPrefix(name, "transaction") || strings.HasPrefix(name, "characteristics") {
+		return "", nil // isolation levels: every one is snapshot isolation here
+	}
+	if head.Default && name == "all" {
+		s.settings = defaultSettings()
+		return "", s.applySearchPath()
+	}
+	standard, ok := known[name]
+	if !ok {
+		return "", failure("42704", "unrecognized configuration parameter %q", head.Name)
+	}
+	if readOnlySettings[name] {
+		return "", failure("55P02", "parameter %q cannot be changed", name)
+	}
+	value = standard
+	if !head.Default {
+		value = settingText(head.Value)
+	}
+	switch name {
+	case "csm.backend":
+		if value != backendAuto && value != backendDuckDB && value != backendCompute {
+			return "", failure("22023", "invalid value for parameter \"csm.backend\": %q", value).hint("Available values: auto, duckdb, compute.")
+		}
+		s.settings.backend = value
+	case "search_path":
+		s.settings.searchPath = splitPath(value)
+		if err := s.applySearchPath(); err != nil {
+			return "", err
+		}
+	case "timezone":
+		if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(value)); err != nil {
+			return "", failure("22023", "invalid value for parameter \"TimeZone\": %q", value)
+		}
+	case "client_encoding":
+		if e := strings.ToUpper(strings.ReplaceAll(value, "-", "")); e != "UTF8" && e != "UNICODE" {
+			return "", failure("22023", "invalid value for parameter \"client_encoding\": %q", value).hint("Only UTF8 is supported.")
+		}
+		value = "UTF8"
+	}
+	s.settings.values[name] = value
+	return value, nil
+}
+
+// applySearchPath makes DuckDB look for unqualified names where we do.
+func (s *Session) applySearchPath() error {
+	var parts []string
+	for _, schema := range s.settings.searchPath {
+		parts = append(parts, duckdb.CatalogName+"."+duckdb.QuoteIdentifier(schema))
+	}
+	if len(parts) == 0 {
+		return nil
+	}
+	if err := s.conn.Exec("SET search_path = " + duckdb.QuoteLiteral(strings.Join(parts, ","))); err != nil {
+		// DuckDB refuses schemas that do not exist; PostgreSQL does not. Ours are looked up first anyway.
+		return nil
+	}
+	return nil
+}
+
+func splitPath(value string) (path []string) {
+	for _, part := range strings.Split(value, ",") {
+		part = strings.TrimSpace(part)
+		if strings.HasPrefix(part, `"`) {
+			part = strings.ReplaceAll(strings.Trim(part, `"`), `""`, `"`)
+		} else {
+			part = strings.ToLower(part)
+		}
+		if part != "" && part != "$user" && part != "pg_catalog" {
+			path = append(path, part)
+		}
+	}
+	return path
+}
+
+// settingText reads the value of a SET: a literal, a word, or a list of them.
+func settingText(text string) string {
+	text = strings.TrimSpace(text)
+	if len(text) >= 2 && text[0] == '\'' && text[len(text)-1] == '\'' && !strings.Contains(text[1:len(text)-1], "','") {
+		return strings.ReplaceAll(text[1:len(text)-1], "''", "'")
+	}
+	return strings.ReplaceAll(text, "'", "")
+}

@@ -1,0 +1,72 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/plan"
+)
+
+func isEnd(err error) bool { return errors.Is(err, io.EOF) }
+
+// once gives one batch.
+func once(batch arrow.RecordBatch) func(context.Context) (arrow.RecordBatch, error) {
+	return func(context.Context) (arrow.RecordBatch, error) {
+		if batch == nil {
+			return nil, io.EOF
+		}
+		b := batch
+		batch = nil
+		return b, nil
+	}
+}
+
+// treeOf is PostgreSQL's tree of a text, nil if only DuckDB understands it.
+func (st *Statement) treeOf(text string) *pg.ParseResult {
+	if text == st.parsed.Text {
+		return st.parsed.Tree
+	}
+	tree, err := pg.Parse(text)
+	if err != nil {
+		return nil
+	}
+	return tree
+}
+
+// planValues are arguments as the planner's constants; what it does not compare is Unknown and prunes nothing.
+func planValues(args []any) []plan.Value {
+	out := make([]plan.Value, len(args))
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case nil:
+			out[i] = plan.NullValue()
+		case bool:
+			out[i] = plan.BoolValue(v)
+		case int:
+			out[i] = plan.IntValue(int64(v))
+		case int16:
+			out[i] = plan.IntValue(int64(v))
+		case int32:
+			out[i] = plan.IntValue(int64(v))
+		case int64:
+			out[i] = plan.IntValue(v)
+		case float64:
+			out[i] = plan.DoubleValue(v)
+		case string:
+			out[i] = plan.TextValue(v)
+		case duckdb.Date:
+			out[i] = plan.DateValue(int32(v))
+		}
+	}
+	return out
+}
+
+// computeParameters: the compute backend takes parameters of any type that fits.
+func computeParameters(q *plan.Query) []duckdb.ParameterType {
+	return make([]duckdb.ParameterType, q.Parameters)
+}

@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// Statement is a prepared statement of a session. It may be executed again; when the catalog has changed meanwhile it
+// is planned anew.
+type Statement struct {
+	session *Session
+	parsed  *statement.Statement
+	plan    *query // of a statement that reads, or of the query that a writing statement takes its rows from
+	// wrapped is the text that plan was made of, and offset where the user's query begins in it, when a writing
+	// statement wraps it.
+	run     func(ctx context.Context, args []any) (*Rows, error)
+	schema  *arrow.Schema
+	params  []duckdb.ParameterType
+	inBlock bool // may run in a failed transaction block
+}
+
+// Prepare parses and plans one statement.
+func (s *Session) Prepare(ctx context.Context, sql string) (*Statement, error) {
+	if s.closed.Load() {
+		return nil, failure("08003", "the session is closed")
+	}
+	parsed, err := statement.Parse(sql)
+	if err != nil {
+		return nil, err
+	}
+	st := &Statement{session: s, parsed: parsed}
+	if err := st.prepare(ctx); err != nil {
+		s.fail()
+		return nil, err
+	}
+	return st, nil
+}
+
+// fail marks an open transaction block as failed: PostgreSQL's clients rely on it.
+func (s *Session) fail() {
+	if s.block != nil && !s.block.implicit {
+		s.block.failed = true
+	}
+}
+
+var errFailedBlock = failure("25P02", "current transaction is aborted, commands ignored until end of transaction block")
+
+func (st *Statement) prepare(ctx context.Context) error {
+	s := st.session
+	switch head := st.parsed.Head.(type) {
+	case *statement.Commit, *statement.Rollback:
+		st.inBlock = true
+	default:
+		if s.block != nil && s.block.failed {
+			return errFailedBlock
+		}
+		_ = head
+	}
+	switch head := st.parsed.Head.(type) {
+	case *statement.Select:
+		return st.prepareRead(ctx)
+	case *statement.Explain:
+		return st.prepareExplain(ctx, head)
+	case *statement.Show:
+		return st.prepareShow(head)
+	case *statement.Insert:
+		return st.prepareInsert(ctx, head)
+	case *statement.CreateTableAs:
+		return st.prepareCreateTableAs(ctx, head)
+	case *statement.Copy:
+		return st.prepareCopy(ctx, head)
+	case *statement.Private:
+		return st.preparePrivate(head)
+	default:
+		st.run = st.command(head)
+	}
+	return nil
+}
+
+// Parameters are the types of $1, $2, … as far as they are known.
+func (st *Statement) Parameters() []duckdb.ParameterType { return st.params }
+
+// Schema describes the rows, nil when the statement returns none.
+func (st *Statement) Schema() *arrow.Schema { return st.schema }
+
+// Close forgets the statement.
+func (st *Statement) Close() error {
+	if st.plan != nil {
+		st.plan.close()
+		st.plan = nil
+	}
+	return nil
+}
+
+// Execute runs the statement. Close the rows before the session runs another one, or let it read them into memory.
+func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
+	s := st.session
+	if s.block != nil && s.block.failed && !st.inBlock {
+		return nil, errFailedBlock
+	}
+	rows, err := st.run(ctx, args)
+	if err != nil {
+		if !st.inBlock {
+			s.fail()
+		}
+		return nil, err
+	}
+	fetch := rows.fetch
+	if fetch != nil {
+		rows.fetch = func(ctx context.Context) (arrow.RecordBatch, error) {
+			b, err := fetch(ctx)
+			if err != nil && b == nil && !isEnd(err) {
+				s.fail()
+			}
+			return b, err
+		}
+	}
+	return rows, nil
+}
+
+func (st *Statement) prepareRead(ctx context.Context) error {
+	s := st.session
+	v, err := s.see(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.release()
+	plan, err := s.planQuery(ctx, st.parsed.Text, st.parsed.Tree, v)
+	if err != nil {
+		return st.preferSyntaxError(err)
+	}
+	st.setPlan(plan)
+	st.schema = plan.schema
+	st.run = st.read
+	return nil
+}
+
+// preferSyntaxError: when neither parser understands a text, PostgreSQL's word on it is the one that users expect.
+func (st *Statement) preferSyntaxError(err error) error {
+	if e, ok := err.(*Error); ok && e.State == "42601" && st.parsed.Syntax != nil {
+		return st.parsed.Syntax
+	}
+	return err
+}
+
+func (st *Statement) setPlan(plan *query) {
+	st.plan = plan
+	if plan.duck != nil {
+		st.params = plan.duck.Parameters()
+	} else if plan.compute != nil {
+		st.params = computeParameters(plan.compute)
+	}
+}
+
+// replan makes the plan anew when the catalog has moved on, and gives what it sees; the caller releases that.
+func (st *Statement) replan(ctx context.Context) (*visible, error) {
+	s := st.session
+	v, err := s.see(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if st.plan.fresh(v) {
+		return v, nil
+	}
+	old := st.plan
+	plan, err := s.planQuery(ctx, old.text, st.treeOf(old.text), v)
+	if err != nil {
+		v.release()
+		return nil, err
+	}
+	old.close()
+	st.plan = plan
+	return v, nil
+}
+
+func (st *Statement) read(ctx context.Context, args []any) (*Rows, error) {
+	v, err := st.replan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	if st.schema != nil && !st.plan.schema.Equal(st.schema) {
+		return nil, failure("0A000", "cached plan must not change result type").hint("Prepare the statement again.")
+	}
+	return st.plan.execute(ctx, v, args)
+}
+
+// textRows is a result of text lines under one column name.
+func textRows(name string, lines []string, tag string) *Rows {
+	schema := textSchema(name)
+	b := array.NewRecordBuilder(memory.DefaultAllocator, schema)
+	defer b.Release()
+	for _, line := range lines {
+		b.Field(0).(*array.StringBuilder).Append(line)
+	}
+	rows := &Rows{schema: schema, tag: func(int64) string { return tag }}
+	rows.fetch = once(b.NewRecordBatch())
+	return rows
+}
+
+func textSchema(name string) *arrow.Schema {
+	return arrow.NewSchema([]arrow.Field{{Name: name, Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
+}
+
+func (st *Statement) prepareShow(head *statement.Show) error {
+	if head.Name == "all" {
+		return failure("0A000", "SHOW ALL is not supported").hint("Use SHOW name.")
+	}
+	if _, err := st.session.Setting(head.Name); err != nil {
+		return err
+	}
+	st.schema = textSchema(strings.ToLower(head.Name))
+	st.run = func(context.Context, []any) (*Rows, error) {
+		value, err := st.session.Setting(head.Name)
+		if err != nil {
+			return nil, err
+		}
+		return textRows(strings.ToLower(head.Name), []string{value}, "SHOW"), nil
+	}
+	return nil
+}

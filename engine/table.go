@@ -1,0 +1,157 @@
+package engine
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/exec/plan"
+)
+
+// facts is what planning needs of one table version, derived once and shared by all statements that read it.
+type facts struct {
+	version  *catalog.TableVersion
+	relation *plan.Relation
+
+	mu      sync.Mutex // guards domains
+	domains map[int]domain
+}
+
+// domain is the set of a dictionary column's values over all chunks; unfit: the column cannot be shown as ENUM.
+type domain struct {
+	values []string
+	unfit  bool
+}
+
+// factsCache keeps facts of versions that were planned with lately.
+type factsCache struct {
+	mu   sync.Mutex
+	byID map[*catalog.TableVersion]*facts
+}
+
+// factsMax bounds the cache; beyond it everything is forgotten and derived again.
+const factsMax = 4096
+
+func (c *factsCache) of(v *catalog.TableVersion) *facts {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.byID[v]; f != nil {
+		return f
+	}
+	if c.byID == nil || len(c.byID) >= factsMax {
+		c.byID = map[*catalog.TableVersion]*facts{}
+	}
+	f := &facts{version: v, relation: relationOf(v), domains: map[int]domain{}}
+	c.byID[v] = f
+	return f
+}
+
+// domainMax is how many values an ENUM column may have: one code is left for what damaged bytes may say.
+const domainMax = 255
+
+func relationOf(v *catalog.TableVersion) *plan.Relation {
+	t := v.Table()
+	r := &plan.Relation{Schema: t.Name.Schema, Name: t.Name.Name, Rows: v.Rows()}
+	for i, f := range t.Columns.Fields() {
+		stats := v.Statistics(i)
+		r.Columns = append(r.Columns, plan.Column{
+			Name: f.Name, Type: f.Type,
+			Dictionary: f.Type.ID() == arrow.STRING && v.Rows() > 0 && stats.Distinct <= domainMax,
+			Stats:      columnStats(f.Type, stats, v.Rows()),
+		})
+	}
+	return r
+}
+
+// columnStats says in the planner's terms what a descriptor's statistics say.
+func columnStats(t arrow.DataType, s descriptor.Statistics, rows int64) plan.ColumnStats {
+	return plan.ColumnStats{
+		Rows: rows, Nulls: max(s.NullCount, 0), NullsKnown: s.NullCount != descriptor.UnknownNullCount,
+		NaNFree: !s.HasNaN, Distinct: s.Distinct, Min: bound(t, s.Min), Max: bound(t, s.Max),
+	}
+}
+
+// bound is a descriptor's bound in the logical type's terms, Unknown for types that the planner does not compare.
+func bound(t arrow.DataType, v descriptor.Value) plan.Value {
+	if !v.Known() {
+		return plan.Value{}
+	}
+	switch t := t.(type) {
+	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Int64Type:
+		return plan.IntValue(v.Int())
+	case *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type, *arrow.Uint64Type:
+		return plan.UintValue(v.Uint())
+	case *arrow.Float32Type, *arrow.Float64Type:
+		return plan.DoubleValue(v.Float())
+	case *arrow.Decimal64Type:
+		return plan.DecimalValue(decimal128.FromI64(v.Int()), t.Scale)
+	case *arrow.StringType:
+		return plan.TextValue(v.Bytes())
+	case *arrow.Date32Type:
+		return plan.DateValue(int32(v.Int()))
+	case *arrow.BooleanType:
+		return plan.BoolValue(v.Int() != 0)
+	case *arrow.TimestampType:
+		if t.Unit == arrow.Microsecond && t.TimeZone == "" {
+			return plan.TimestampValue(v.Int())
+		}
+	}
+	return plan.Value{}
+}
+
+// domain finds the values of a column over all chunks, or false when the column is not a dictionary everywhere.
+func (e *Engine) domain(ctx context.Context, f *facts, column int) ([]string, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if d, ok := f.domains[column]; ok {
+		return d.values, !d.unfit
+	}
+	values, err := e.readDomain(ctx, f.version, column)
+	if ctx.Err() != nil {
+		return nil, false // not remembered
+	}
+	d := domain{values: values, unfit: err != nil || values == nil || len(values) > domainMax}
+	f.domains[column] = d
+	return d.values, !d.unfit
+}
+
+// readDomain is nil when a chunk stores the column otherwise than as dictionary<uint8, utf8>.
+func (e *Engine) readDomain(ctx context.Context, v *catalog.TableVersion, column int) ([]string, error) {
+	seen := map[string]bool{}
+	for p, err := range v.Chunks(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		stored, ok := p.Chunk.Descriptor().Schema.Field(column).Type.(*arrow.DictionaryType)
+		if !ok || stored.IndexType.ID() != arrow.UINT8 || stored.ValueType.ID() != arrow.STRING {
+			return nil, nil
+		}
+		batch, err := e.regions.read(ctx, v.Table().Name.String(), 0, p.Chunk, []int{column})
+		if err != nil {
+			return nil, err
+		}
+		words := batch.Column(0).(*array.Dictionary).Dictionary().(*array.String)
+		for i := range words.Len() {
+			if w := words.Value(i); !seen[w] {
+				seen[strings.Clone(w)] = true
+			}
+		}
+		batch.Release()
+		if len(seen) > domainMax {
+			return nil, nil
+		}
+	}
+	values := make([]string, 0, len(seen))
+	for w := range seen {
+		values = append(values, w)
+	}
+	slices.Sort(values)
+	return values, nil
+}
