@@ -98,6 +98,9 @@ func newMixed(t testing.TB, rows int, nulls bool) *mixed {
 	return m
 }
 
+// GoString keeps failures readable.
+func (m *mixed) GoString() string { return fmt.Sprintf("%d rows", len(m.values)) }
+
 func mixedTables(t testing.TB) []*mixed {
 	return []*mixed{newMixed(t, 0, false), newMixed(t, 1, true), newMixed(t, 3000, true), newMixed(t, 8000, false), newMixed(t, 12_000, true)}
 }
@@ -339,7 +342,7 @@ func TestBuildKeySet(t *testing.T) {
 		m := rapid.SampledFrom(tables).Draw(t, "table")
 		column := rapid.IntRange(0, 11).Draw(t, "key")
 		filters := []duckdb.Filter{drawFilter(t)}
-		set, err := duckdb.BuildKeySet(ctx, m.scan(filters), column, 10_000)
+		set, err := duckdb.BuildKeySet(ctx, m.scan(filters), column, 20_000)
 		require.NoError(t, err)
 		model := map[int64]bool{}
 		for number := range m.passing(filters) {

@@ -40,7 +40,7 @@ func decimalWidth(t arrow.DecimalType) int {
 		width = 4
 	case p <= 18:
 		width = 8
-	case p > 38:
+	case p > 38 || t.GetScale() < 0 || t.GetScale() > p:
 		return 0
 	}
 	if t.BitWidth() != 8*width {

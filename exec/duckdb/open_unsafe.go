@@ -77,7 +77,7 @@ func kindOf(f arrow.Field) C.int32_t {
 		return C.CSM_VIEW
 	case fixedWidth(f) > 0:
 		return C.CSM_FIXED
-	case f.Type.ID() == arrow.BOOL:
+	case f.Type.ID() == arrow.BOOL && f.Metadata.FindKey(extensionName) < 0:
 		return C.CSM_BOOL
 	}
 	return C.CSM_CONVERT

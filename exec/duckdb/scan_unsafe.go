@@ -138,7 +138,10 @@ func (c *Connection) logicalTypes(scan *Scan) ([]bindings.LogicalType, error) {
 	var positions []int
 	for i, f := range fields {
 		domain := scan.Domains[i]
+		simple, isSimple := simpleType(f)
 		switch {
+		case isSimple:
+			types[i] = simple
 		case !isString(f):
 			converted = append(converted, f)
 			positions = append(positions, i)
@@ -158,6 +161,37 @@ func (c *Connection) logicalTypes(scan *Scan) ([]bindings.LogicalType, error) {
 		types[positions[i]] = t
 	}
 	return types, err
+}
+
+var simpleTypes = map[arrow.Type]bindings.Type{
+	arrow.BOOL: bindings.TypeBoolean, arrow.INT8: bindings.TypeTinyInt, arrow.INT16: bindings.TypeSmallInt,
+	arrow.INT32: bindings.TypeInteger, arrow.INT64: bindings.TypeBigInt, arrow.UINT8: bindings.TypeUTinyInt,
+	arrow.UINT16: bindings.TypeUSmallInt, arrow.UINT32: bindings.TypeUInteger, arrow.UINT64: bindings.TypeUBigInt,
+	arrow.FLOAT32: bindings.TypeFloat, arrow.FLOAT64: bindings.TypeDouble, arrow.DATE32: bindings.TypeDate,
+	arrow.TIME64: bindings.TypeTime,
+}
+
+var timestampTypes = map[arrow.TimeUnit]bindings.Type{
+	arrow.Second: bindings.TypeTimestampS, arrow.Millisecond: bindings.TypeTimestampMS,
+	arrow.Microsecond: bindings.TypeTimestamp, arrow.Nanosecond: bindings.TypeTimestampNS,
+}
+
+// simpleType knows what DuckDB makes of columns that vector.c fills without it. Asking DuckDB takes longer than all the
+// rest of a bind.
+func simpleType(f arrow.Field) (bindings.LogicalType, bool) {
+	if kind := kindOf(f); kind != C.CSM_FIXED && kind != C.CSM_BOOL || f.Metadata.FindKey(extensionName) >= 0 {
+		return bindings.LogicalType{}, false
+	}
+	switch t := f.Type.(type) {
+	case arrow.DecimalType:
+		return bindings.CreateDecimalType(uint8(t.GetPrecision()), uint8(t.GetScale())), true
+	case *arrow.TimestampType:
+		if t.TimeZone != "" {
+			return bindings.CreateLogicalType(bindings.TypeTimestampTZ), true
+		}
+		return bindings.CreateLogicalType(timestampTypes[t.Unit]), true
+	}
+	return bindings.CreateLogicalType(simpleTypes[f.Type.ID()]), true
 }
 
 // typesFromArrow asks DuckDB what it makes of an Arrow schema by letting it convert an empty batch.

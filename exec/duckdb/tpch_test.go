@@ -100,7 +100,7 @@ func (tables *tpchTables) run(t testing.TB, q queries.Query, plan func(*byHand))
 	if plan != nil {
 		plan(hand)
 	}
-	var registered []uint64
+	registered := map[*duckdb.Scan]uint64{} // one number for equal occurrences: then DuckDB finds common subplans
 	sql := splice(q.SQL, func(occurrence, table string) uint64 {
 		s := hand.scans[occurrence]
 		if s == nil {
@@ -109,8 +109,10 @@ func (tables *tpchTables) run(t testing.TB, q queries.Query, plan func(*byHand))
 		if s == nil {
 			s = tables.scans[table]
 		}
-		registered = append(registered, tables.c.Register(s))
-		return registered[len(registered)-1]
+		if registered[s] == 0 {
+			registered[s] = tables.c.Register(s)
+		}
+		return registered[s]
 	})
 	defer func() {
 		for _, number := range registered {
