@@ -85,7 +85,7 @@
 // The model of DESIGN §5 has no lender that touches memory nobody was granted. Real ones do: the kernel zeroes pages,
 // pre-faulting stores, an aborted writer of the lender's own host leaves lines. Dirty in the lender's cache, they would
 // be written over a foreign writer's bytes at any time (C3). So on incoherent fabrics the lender flushes an extent
-// before it hands it to a foreign writer (decision 0003).
+// before it hands it to a foreign writer (decision 0008).
 //
 // # What the driver owes
 //

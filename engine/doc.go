@@ -1,0 +1,37 @@
+// Package engine answers SQL over HugeTables: it is what a Go program embeds and what the server serves.
+//
+//	Session ─ Prepare ─► statement (what is it?) ─► Statement ─ Execute ─► Rows
+//	                                                   │
+//	   reads: exec/plan finds the tables in the text ──┤ compute: Arrow kernels over the chunks, in place
+//	          snapshot under a lease                   │ DuckDB:  csm_scan(n) spliced in for every table,
+//	                                                   │          chunks pruned, rows filtered, strings as ENUM
+//	   writes: rows ─► ingest ─► sealed chunks ─► catalog.Transaction ─► one new version, atomically
+//
+//	   regions   bytes of chunks in this process: mapped, guarded, acquired before the first load
+//	   mirror    DuckDB's names follow the catalog's, so that DuckDB's own dialect finds the tables
+//	   node      the lender's side: catalog store, region, protocol;  remote: a borrower's way to a running node
+//
+// # Words
+//
+// An Engine is a node (Open) or a borrower of one (Attach). A Session is one user's conversation; a block is its open
+// transaction, explicit or the unit that one client message makes. A visible is the snapshot that one statement sees,
+// with the block's own changes. Facts are what planning needs of one table version.
+//
+// # Invariants
+//
+//   - E1: a statement sees exactly one snapshot; its chunks are leased from before it is planned until its rows are closed.
+//   - E2: no byte of a region is loaded before its chunk was acquired through the protocol in this process.
+//   - E3: no row leaves that was read from memory that went away, or after a borrower's lease ended.
+//   - E4: a writing statement leaves a new version or nothing: no row, no name, no memory of the region.
+//   - E5: an error says with its SQLSTATE whose fault it was, and a position when it is in the text.
+//
+// # Lock order
+//
+// Engine.mu and Session (one goroutine) → mirror.mu → facts.mu → the catalog's locks → coherence → memregion. DuckDB's own
+// locks are below mirror.mu; DuckDB's threads call tableScan.open, which takes only catalog page caches and the reader's shards.
+//
+// # What it does not do
+//
+// It speaks no protocol to clients (wire, cmd) and none to other nodes (cluster/noderpc). It does not store roles. UPDATE
+// and DELETE of HugeTables are not there yet: sealed chunks never change.
+package engine

@@ -1,0 +1,135 @@
+package layout_test
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+const module = "github.com/csmsql/csmsql/"
+
+// allowed says which of our own packages a folder and those below it may import (beside themselves and
+// internal/invariants). The longest entry that matches a package counts.
+var allowed = map[string][]string{
+	"memregion":           {},
+	"coherence":           {"memregion"},
+	"catalog":             {"coherence", "memregion"},
+	"exec/plan":           {},
+	"exec/compute":        {"exec/plan"},
+	"exec/duckdb":         {},
+	"queries":             {},
+	"cluster/noderpc":     {"catalog", "coherence", "memregion"},
+	"engine/statement":    {},
+	"engine/ingest":       {"catalog"},
+	"engine/pgcatalog":    {},
+	"engine/driver":       {"engine", "exec/duckdb"},
+	"engine":              {"engine", "cluster/noderpc", "exec", "catalog", "coherence", "memregion", "queries/dbgen"},
+	"wire":                {},
+	"bench":               {"engine", "cluster/noderpc", "exec", "catalog", "coherence", "memregion", "queries"},
+	"cmd/csmsql":          {"engine", "wire", "bench", "queries", "cluster/noderpc", "coherence", "exec/duckdb", "memregion", "catalog"},
+	"internal/layout":     {},
+	"internal/invariants": {},
+}
+
+// L1.
+func TestImportsPointDownward(t *testing.T) {
+	eachFile(t, func(path string, imports []string) {
+		folder := filepath.ToSlash(filepath.Dir(path))
+		rule, ok := ruleFor(folder)
+		require.True(t, ok, "%s: the package is not in the table of internal/layout; decide what it may import", folder)
+		if strings.HasSuffix(path, "_test.go") {
+			return // tests may look wherever they like
+		}
+		for _, i := range imports {
+			name, ours := strings.CutPrefix(i, module)
+			if !ours || within(name, rule) || name == "internal/invariants" {
+				continue
+			}
+			permitted := slices.ContainsFunc(allowed[rule], func(a string) bool { return within(name, a) })
+			require.True(t, permitted, "%s imports %s: %q may only import %v", path, name, rule, allowed[rule])
+		}
+	})
+}
+
+// L1: the dangerous things live where everybody looks for them.
+func TestDangerousThingsLiveInTheirPlaces(t *testing.T) {
+	eachFile(t, func(path string, imports []string) {
+		slashed := filepath.ToSlash(path)
+		if slices.Contains(imports, "C") {
+			require.True(t, strings.HasPrefix(slashed, "exec/duckdb/"), "%s uses cgo: only exec/duckdb may", path)
+		}
+		if slices.Contains(imports, "unsafe") && !strings.HasSuffix(path, "_test.go") {
+			require.True(t, strings.HasSuffix(path, "_unsafe.go"), "%s uses unsafe: its name must end in _unsafe.go", path)
+		}
+	})
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err == nil && strings.HasSuffix(path, ".s") {
+			require.True(t, strings.HasPrefix(filepath.ToSlash(path), "../../coherence/"), "%s: assembly lives in coherence alone", path)
+		}
+		return err
+	})
+	require.NoError(t, err)
+}
+
+// Every package says in doc.go what it is, with its invariants.
+func TestEveryPackageIntroducesItself(t *testing.T) {
+	folders := map[string]bool{}
+	eachFile(t, func(path string, _ []string) {
+		if !strings.HasSuffix(path, "_test.go") {
+			folders[filepath.Dir(path)] = folders[filepath.Dir(path)] || filepath.Base(path) == "doc.go"
+		}
+	})
+	for folder, introduced := range folders {
+		require.True(t, introduced, "%s has no doc.go", folder)
+	}
+}
+
+func ruleFor(folder string) (string, bool) {
+	for at := folder; at != "."; at = filepath.ToSlash(filepath.Dir(at)) {
+		if _, ok := allowed[at]; ok {
+			return at, true
+		}
+	}
+	return "", false
+}
+
+func within(name, folder string) bool { return name == folder || strings.HasPrefix(name, folder+"/") }
+
+// eachFile visits every Go file of the module with its imports.
+func eachFile(t *testing.T, visit func(path string, imports []string)) {
+	files := 0
+	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if entry.IsDir() && (strings.HasPrefix(entry.Name(), ".") && entry.Name() != ".." || entry.Name() == "testdata") {
+			return filepath.SkipDir
+		}
+		if !strings.HasSuffix(path, ".go") || strings.HasSuffix(path, ".pb.go") { // generated code has its own ways
+			return nil
+		}
+		parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+		if err != nil {
+			return err
+		}
+		var imports []string
+		for _, i := range parsed.Imports {
+			imports = append(imports, strings.Trim(i.Path.Value, `"`))
+		}
+		relative, err := filepath.Rel("../..", path)
+		if err != nil {
+			return err
+		}
+		files++
+		visit(relative, imports)
+		return nil
+	})
+	require.NoError(t, err)
+	require.Greater(t, files, 50, "the walk found hardly any files: it looks in the wrong place")
+}
