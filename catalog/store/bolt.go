@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -66,13 +67,24 @@ func OpenBolt(directory string) (*Bolt, error) {
 
 // open turns a panic of bbolt over a damaged file into an error.
 func open(path string) (db *bbolt.DB, err error) {
+	var file *os.File
 	defer func() {
 		if r := recover(); r != nil {
+			if file != nil {
+				_ = file.Close() // and with it the lock
+			}
 			err = fmt.Errorf("%w: %v", ErrCorrupt, r)
 		}
 	}()
-	// The hash map free list keeps commits of a table with many pages from scanning; syncing stays on: K4.
-	return bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType, NoFreelistSync: true})
+	keep := func(name string, flag int, mode os.FileMode) (*os.File, error) {
+		opened, err := os.OpenFile(name, flag, mode)
+		file = opened
+		return opened, err
+	}
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+	// The free list stays in the file: without it bbolt walks the whole tree when it opens, in a goroutine of its own
+	// whose panic over a damaged page nobody can catch.
+	return bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockWait, FreelistType: bbolt.FreelistMapType, OpenFile: keep})
 }
 
 func openFault(path string, err error) error {
@@ -88,7 +100,8 @@ func openFault(path string, err error) error {
 	}
 }
 
-// checkFile refuses what bbolt would not notice: it fills an empty file, and maps whatever is not a regular one.
+// checkFile refuses what bbolt would not notice: what is not a regular file, and a file that lost its end, which bbolt
+// would map and read beyond.
 func checkFile(path string) error {
 	info, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -100,7 +113,7 @@ func checkFile(path string) error {
 	if !info.Mode().IsRegular() {
 		return fmt.Errorf("%w: %s is not a regular file", ErrForeign, path)
 	}
-	return nil
+	return checkLength(path, info.Size())
 }
 
 func pidPath(path string) string { return path + ".pid" }
@@ -148,8 +161,9 @@ func (b *Bolt) format(tx *bbolt.Tx) error {
 	return meta.Put(revisionKey, make([]byte, revisionSize))
 }
 
-// guard turns panics of bbolt, which asserts the structure of its file, into ErrCorrupt.
+// guard turns panics of bbolt, which asserts the structure of its file, and faults of its map into ErrCorrupt.
 func (b *Bolt) guard(do func() error) (err error) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
 	defer func() {
 		if r := recover(); r != nil {
 			err = fmt.Errorf("%w: %s: %v", ErrCorrupt, b.path, r)

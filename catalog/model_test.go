@@ -1,0 +1,451 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/internal/lendertest"
+	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/coherence"
+)
+
+var (
+	ctx     = context.Background()
+	columns = arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	epoch   = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+)
+
+// world is a catalog over the real protocol, so that a step out of order is an error of the lender.
+type world struct {
+	t       require.TestingT
+	store   *store.Memory
+	memory  *lendertest.Memory
+	lender  *lendertest.Lender
+	catalog *catalog.Catalog
+	next    int64
+	first   coherence.Generation
+	faults  []error
+	fault   func(string)
+}
+
+const region = 5
+
+func newWorld(t require.TestingT, limits store.Limits) *world {
+	w := &world{t: t, store: &store.Memory{Bounds: limits}, memory: lendertest.NewMemory(8 << 20)}
+	w.open(0)
+	return w
+}
+
+// open starts a catalog on what the store and the memory hold; first is the generation to go on with.
+func (w *world) open(first coherence.Generation) {
+	w.lender = lendertest.New(w.t, region, w.memory, first)
+	c, err := catalog.Open(ctx, w.store, catalog.Homes{region: w.lender.Home.Home}, catalog.Options{
+		InitialSchemas: []string{"public"},
+		Now:            func() time.Time { return epoch },
+		Log:            func(message string, err error) { w.faults = append(w.faults, fmt.Errorf("%s: %w", message, err)) },
+		Fault: func(point string) {
+			if w.fault != nil {
+				w.fault(point)
+			}
+		},
+	})
+	require.NoError(w.t, err)
+	w.catalog = c
+}
+
+// restart is what SIGKILL leaves: the store's content and the region's bytes.
+func (w *world) restart() {
+	w.store = w.store.Copy()
+	w.memory.Forget()
+	w.first += 1 << 20 // above every generation so far; the registry is tested elsewhere
+	w.open(w.first)
+	require.NoError(w.t, w.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
+		w.memory.Take(x.Range)
+		return w.lender.Adopt(x.Owner, x.Generation, x.Range, x.Seal)
+	}))
+}
+
+// chunk seals one chunk of a few rows that are found nowhere else.
+func (w *world) chunk(rows int) *catalog.Chunk {
+	values := make([]int64, rows)
+	for i := range values {
+		values[i] = w.next
+		w.next++
+	}
+	b := array.NewInt64Builder(memory.NewGoAllocator())
+	defer b.Release()
+	b.AppendValues(values, nil)
+	batch := array.NewRecordBatch(columns, []arrow.Array{b.NewArray()}, int64(rows))
+	c, err := catalog.NewChunkWriter(w.lender, "test", 4096).Seal(ctx, batch, catalog.SealOptions{})
+	require.NoError(w.t, err)
+	return c
+}
+
+// rows reads a whole version through its descriptors.
+func (w *world) rows(v *catalog.TableVersion) []int64 {
+	got := []int64{}
+	for p, err := range v.Chunks(ctx) {
+		require.NoError(w.t, err)
+		require.Equal(w.t, int64(len(got)), p.FirstRow)
+		d := p.Descriptor()
+		require.NoError(w.t, d.Verify(w.lender.Resolve, nil), "table %v chunk %d", v.Table().Name, p.Index)
+		batch, err := d.Record(w.lender.Resolve)
+		require.NoError(w.t, err)
+		got = append(got, batch.Column(0).(*array.Int64).Int64Values()...)
+		again, err := v.At(ctx, p.Index)
+		require.NoError(w.t, err)
+		require.Equal(w.t, p.FirstRow, again.FirstRow)
+	}
+	require.Equal(w.t, v.Rows(), int64(len(got)))
+	return got
+}
+
+// twin is the naive catalog: names and rows.
+type twin struct {
+	schemas map[string]int64 // who made it
+	tables  map[catalog.TableName][]int64
+	marks   map[string]int64 // last change of each name: for conflicts
+}
+
+func (t *twin) clone() *twin {
+	c := &twin{map[string]int64{}, map[catalog.TableName][]int64{}, map[string]int64{}}
+	for k, v := range t.schemas {
+		c.schemas[k] = v
+	}
+	for k, v := range t.tables {
+		c.tables[k] = v
+	}
+	for k, v := range t.marks {
+		c.marks[k] = v
+	}
+	return c
+}
+
+// requireContents compares everything that can be seen.
+func (w *world) requireContents(want *twin, got *catalog.Contents) {
+	names := []string{}
+	for name := range want.schemas {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	require.Equal(w.t, names, append([]string{}, got.Schemas()...))
+	require.Len(w.t, got.Tables(), len(want.tables))
+	for name, rows := range want.tables {
+		v, ok := got.Table(name)
+		require.True(w.t, ok, "%v", name)
+		require.Equal(w.t, append([]int64{}, rows...), w.rows(v), "%v", name)
+		if len(rows) > 0 {
+			s := v.Statistics(0)
+			require.Equal(w.t, slices.Min(rows), s.Min.Int())
+			require.Equal(w.t, slices.Max(rows), s.Max.Int())
+			require.Zero(w.t, s.NullCount)
+		}
+	}
+}
+
+// requireNoLeak: what is allocated is what the current state and the open snapshots hold, byte for byte (K2, K3).
+func (w *world) requireNoLeak(held map[string]int64, current *catalog.Contents) {
+	want := map[catalog.ExtentID]int64{}
+	collect(w, want, current)
+	for _, s := range openSnapshots[w] {
+		collect(w, want, s.snapshot.Contents)
+	}
+	var bytes int64
+	for _, n := range want {
+		bytes += n
+	}
+	_ = held
+	require.Equal(w.t, bytes, w.memory.Live(), "bytes in the region against bytes of living versions")
+	require.Empty(w.t, w.faults)
+}
+
+func collect(w *world, into map[catalog.ExtentID]int64, c *catalog.Contents) {
+	for _, v := range c.Tables() {
+		for p, err := range v.Chunks(ctx) {
+			require.NoError(w.t, err)
+			for _, x := range p.Descriptor().Extents {
+				into[x.ExtentID] = x.Range.Length
+			}
+		}
+	}
+}
+
+type openSnapshot struct {
+	snapshot *catalog.Snapshot
+	sees     *twin
+}
+
+var openSnapshots = map[*world][]openSnapshot{}
+
+// session is a user with a transaction under way.
+type session struct {
+	snapshot *catalog.Snapshot
+	tx       *catalog.Transaction
+	base     *twin
+	sees     *twin
+	touched  map[string]bool
+}
+
+var modelNames = []catalog.TableName{{Schema: "public", Name: "a"}, {Schema: "public", Name: "b"}, {Schema: "other", Name: "a"}}
+
+// TestModel runs random transactions of several sessions against the twin: snapshot isolation, conflicts, reclaim
+// exactly when the last lease goes, restarts.
+func TestModel(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		// The dice are rolled from a seed: drawn one by one they would be small most of the time and most steps the same.
+		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
+		limits := []store.Limits{{}, {Operations: 24, Bytes: 700}}[rng.IntN(2)]
+		w := newWorld(rt, limits)
+		defer delete(openSnapshots, w)
+		now := &twin{map[string]int64{"public": 0}, map[catalog.TableName][]int64{}, map[string]int64{}}
+		sessions := make([]*session, 3)
+		clock := int64(0)
+		for range rapid.IntRange(5, 80).Draw(rt, "steps") {
+			clock++
+			i := rng.IntN(len(sessions))
+			s := sessions[i]
+			switch op := rng.IntN(12); {
+			case op == 0:
+				holder := catalog.Holder{Domain: pick(rng, []coherence.Domain{"", "far"})}
+				snapshot, err := w.catalog.Snapshot(ctx, holder)
+				require.NoError(rt, err)
+				openSnapshots[w] = append(openSnapshots[w], openSnapshot{snapshot, now.clone()})
+			case op == 1 && len(openSnapshots[w]) > 0:
+				k := rng.IntN(len(openSnapshots[w]))
+				o := openSnapshots[w][k]
+				w.requireContents(o.sees, o.snapshot.Contents)
+				openSnapshots[w] = slices.Delete(openSnapshots[w], k, k+1)
+				o.snapshot.Close()
+			case op == 2 && rng.IntN(4) == 0:
+				sessions = make([]*session, len(sessions))
+				openSnapshots[w] = nil
+				w.restart()
+			case s == nil:
+				sessions[i] = w.begin(now)
+			case op == 3:
+				s.tx.Rollback()
+				s.snapshot.Close()
+				sessions[i] = nil
+			case op >= 9:
+				now = w.commit(s, now, clock)
+				s.snapshot.Close()
+				sessions[i] = nil
+			default:
+				w.step(rt, rng, s)
+				w.requireContents(s.sees, s.tx.Contents())
+			}
+		}
+		for _, s := range sessions {
+			if s != nil {
+				s.tx.Rollback()
+				s.snapshot.Close()
+			}
+		}
+		last, err := w.catalog.Snapshot(ctx, catalog.Holder{})
+		require.NoError(rt, err)
+		w.requireContents(now, last.Contents)
+		w.requireNoLeak(nil, last.Contents)
+		for _, o := range openSnapshots[w] {
+			w.requireContents(o.sees, o.snapshot.Contents)
+			o.snapshot.Close()
+		}
+		openSnapshots[w] = nil
+		w.requireNoLeak(nil, last.Contents)
+		last.Close()
+		w.restart()
+		again, err := w.catalog.Snapshot(ctx, catalog.Holder{})
+		require.NoError(rt, err)
+		w.requireContents(now, again.Contents)
+		w.requireNoLeak(nil, again.Contents)
+		require.NoError(rt, w.catalog.Sweep(ctx))
+		w.requirePages(again.Contents)
+	})
+}
+
+// requirePages: after a sweep the store holds the current versions' pages and no others.
+func (w *world) requirePages(c *catalog.Contents) {
+	want := map[string]bool{}
+	for _, v := range c.Tables() {
+		for _, p := range v.Pages() {
+			want["page/"+p.ID.String()] = true
+		}
+	}
+	_, err := w.store.Scan(ctx, []string{"page/"}, func(i store.Item) error {
+		require.True(w.t, want[i.Key], "page %s is garbage", i.Key)
+		delete(want, i.Key)
+		return nil
+	})
+	require.NoError(w.t, err)
+	require.Empty(w.t, want)
+}
+
+func (w *world) begin(now *twin) *session {
+	snapshot, err := w.catalog.Snapshot(ctx, catalog.Holder{})
+	require.NoError(w.t, err)
+	return &session{snapshot, w.catalog.Begin(snapshot), now.clone(), now.clone(), map[string]bool{}}
+}
+
+// step does one random statement to both.
+func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
+	name := pick(rng, modelNames)
+	rows, have := s.sees.tables[name]
+	_, schema := s.sees.schemas[name.Schema]
+	touch := func() { s.touched[name.String()] = true }
+	switch rng.IntN(7) {
+	case 0:
+		_, err := s.tx.CreateTable(ctx, name, columns, catalog.TableOptions{Source: "model"})
+		switch {
+		case !schema:
+			require.ErrorIs(rt, err, catalog.ErrUndefinedSchema)
+		case have:
+			require.ErrorIs(rt, err, catalog.ErrDuplicateTable)
+		default:
+			require.NoError(rt, err)
+			s.sees.tables[name] = nil
+			touch()
+		}
+	case 1, 2, 3:
+		var chunks []*catalog.Chunk
+		var added []int64
+		for range 1 + rng.IntN(3) {
+			first := w.next
+			c := w.chunk(1 + rng.IntN(5))
+			for v := first; v < w.next; v++ {
+				added = append(added, v)
+			}
+			chunks = append(chunks, c)
+		}
+		replace := rng.IntN(5) == 0
+		err := s.tx.Append(name, chunks)
+		if replace && err == nil {
+			added = nil // the chunks are in no version then, and must come back all the same
+			err = s.tx.Truncate(name)
+			rows = nil
+		}
+		if !have {
+			require.Error(rt, err)
+			return
+		}
+		require.NoError(rt, err)
+		s.sees.tables[name] = append(slices.Clone(rows), added...)
+		touch()
+	case 4:
+		err := s.tx.DropTable(name)
+		if !have {
+			require.Error(rt, err)
+			return
+		}
+		require.NoError(rt, err)
+		delete(s.sees.tables, name)
+		touch()
+	case 5:
+		to := pick(rng, modelNames)
+		_, taken := s.sees.tables[to]
+		_, toSchema := s.sees.schemas[to.Schema]
+		err := s.tx.RenameTable(name, to)
+		if !have || taken || !toSchema {
+			require.Error(rt, err)
+			return
+		}
+		require.NoError(rt, err)
+		delete(s.sees.tables, name)
+		s.sees.tables[to] = rows
+		touch()
+		s.touched[to.String()] = true
+	case 6:
+		if _, ok := s.sees.schemas["other"]; !ok {
+			require.NoError(rt, s.tx.CreateSchema("other"))
+			s.sees.schemas["other"] = 0
+			s.touched["other"] = true
+			return
+		}
+		cascade := rng.IntN(2) == 0
+		inside := catalog.TableName{Schema: "other", Name: "a"}
+		_, full := s.sees.tables[inside]
+		err := s.tx.DropSchema("other", cascade)
+		if full && !cascade {
+			require.ErrorIs(rt, err, catalog.ErrSchemaNotEmpty)
+			return
+		}
+		require.NoError(rt, err)
+		delete(s.sees.tables, inside)
+		delete(s.sees.schemas, "other")
+		s.touched["other"] = true
+		if full {
+			s.touched[inside.String()] = true
+		}
+	}
+}
+
+// commit predicts the outcome: a conflict exactly if something that was touched changed since the snapshot.
+func (w *world) commit(s *session, now *twin, clock int64) *twin {
+	conflict := false
+	for name := range s.touched {
+		conflict = conflict || now.marks[name] != s.base.marks[name]
+	}
+	for name := range s.touched {
+		_, before := s.base.tables[tableName(name)]
+		_, after := s.sees.tables[tableName(name)]
+		if strings.HasPrefix(name, "other.") && !before && after { // a new table needs its schema as it was
+			conflict = conflict || now.marks["other"] != s.base.marks["other"]
+		}
+		if name == "other" { // a dropped schema must not have got a table meanwhile
+			conflict = conflict || (now.marks["other.a"] != s.base.marks["other.a"] && contains(now, "other.a") && contains2(s.base.schemas, "other"))
+		}
+	}
+	err := s.tx.Commit(ctx)
+	if conflict {
+		require.ErrorIs(w.t, err, catalog.ErrConflict, "touched %v base %+v now %+v own %+v", s.touched, s.base, now, s.sees)
+		var state interface{ SQLState() string }
+		require.True(w.t, errors.As(err, &state))
+		require.Equal(w.t, "40001", state.SQLState())
+		return now
+	}
+	require.NoError(w.t, err)
+	next := now.clone()
+	for name := range s.touched { // what does not exist has no mark: that it came and went meanwhile hurts nobody
+		delete(next.marks, name)
+		if name == "other" {
+			delete(next.schemas, name)
+			if _, ok := s.sees.schemas[name]; ok {
+				next.schemas[name], next.marks[name] = 0, clock
+			}
+			continue
+		}
+		delete(next.tables, tableName(name))
+		if rows, ok := s.sees.tables[tableName(name)]; ok {
+			next.tables[tableName(name)], next.marks[name] = rows, clock
+		}
+	}
+	return next
+}
+
+func tableName(text string) catalog.TableName {
+	schema, name, _ := strings.Cut(text, ".")
+	return catalog.TableName{Schema: schema, Name: name}
+}
+
+func contains(t *twin, name string) bool {
+	_, ok := t.tables[tableName(name)]
+	return ok
+}
+
+func contains2(m map[string]int64, name string) bool {
+	_, ok := m[name]
+	return ok
+}
+
+func pick[T any](rng *rand.Rand, from []T) T { return from[rng.IntN(len(from))] }
