@@ -118,6 +118,11 @@ func (b *binder) selectList(q *Query, s *pg.SelectStmt) {
 	if len(q.Outputs) == 0 {
 		b.fail(-1, "an empty select list")
 	}
+	for _, o := range q.Outputs {
+		if b.unsupported == nil && q.Filter != nil && o.Type.Kind == KindOther {
+			b.fail(-1, "a filter over a column of type "+o.Type.String())
+		}
+	}
 }
 
 func isAggregate(n *pg.Node) bool {

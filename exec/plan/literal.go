@@ -281,7 +281,14 @@ func (f folder) arithmetic(e *pg.A_Expr) (Value, bool) {
 		sign = -1
 	}
 	left, ok := f.constant(e.Lexpr)
-	if !ok || left.kind != Date && left.kind != Timestamp {
+	if !ok {
+		return Value{}, false
+	}
+	if left.kind == Exact {
+		right, ok := f.constant(e.Rexpr)
+		return addExact(left, right, sign, ok)
+	}
+	if left.kind != Date && left.kind != Timestamp {
 		return Value{}, false
 	}
 	if step, ok := f.intervalConstant(e.Rexpr); ok {
@@ -293,6 +300,18 @@ func (f folder) arithmetic(e *pg.A_Expr) (Value, bool) {
 		return Value{}, false
 	}
 	return inDateRange(DateValue(int32(left.int + sign*days)))
+}
+
+// addExact adds small numbers of one scale: within these limits no type of DuckDB's overflows.
+func addExact(left, right Value, sign int64, ok bool) (Value, bool) {
+	a, aok := left.int64()
+	b, bok := right.int64()
+	const limit = 1 << 30
+	small := -limit < a && a < limit && -limit < b && b < limit
+	if !ok || !aok || !bok || !small || right.kind != Exact || left.scale != right.scale {
+		return Value{}, false
+	}
+	return DecimalValue(decimal128.FromI64(a+sign*b), left.scale), true
 }
 
 func negate(v Value, ok bool) (Value, bool) {

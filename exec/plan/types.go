@@ -97,6 +97,9 @@ func (t Type) Arrow() arrow.DataType {
 func (t Type) String() string {
 	switch t.Kind {
 	case KindOther:
+		if t.Other == nil {
+			return "unknown" // of a plan that failed half-way
+		}
 		return t.Other.String()
 	case KindDecimal:
 		return fmt.Sprintf("DECIMAL(%d,%d)", t.Precision, t.Scale)
