@@ -163,3 +163,13 @@ func TestTCP(t *testing.T) {
 		t.Fatal("the server did not stop")
 	}
 }
+
+// Statements are text: what is not UTF-8 never reaches the parser.
+func TestQueryIsText(t *testing.T) {
+	s := startServer(t, wire.Options{})
+	conn := s.connect(t, "")
+	_, err := conn.Exec(background(t), "SELECT \xff")
+	requireState(t, err, "22021")
+	_, err = conn.Exec(background(t), "SELECT \xff", pgx.QueryExecModeSimpleProtocol)
+	requireState(t, err, "22021")
+}

@@ -19,6 +19,9 @@ func (c *connection) parse(message *pgproto3.Parse) (context.Context, error) {
 	if message.Name == "" {
 		c.statements.forget("", false) // it goes even if this Parse fails
 	}
+	if err := pgformat.CheckText(message.Query); err != nil {
+		return c.ctx, err
+	}
 	if isBlank(message.Query) {
 		return c.ctx, c.remember(message.Name, nil)
 	}

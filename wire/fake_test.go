@@ -96,6 +96,9 @@ func columnsOf(fields ...arrow.Field) *arrow.Schema { return arrow.NewSchema(fie
 
 func (s *fakeSession) Prepare(_ context.Context, sql string, types []uint32) (wire.Statement, error) {
 	words := strings.Fields(sql)
+	if strings.HasSuffix(sql, "FROM STDIN") { // psql sends a stream only for a command that it recognises
+		words = []string{"COPYIN", "csv"}
+	}
 	st := fakeStatement{session: s, words: words, types: types}
 	int4 := columnsOf(arrow.Field{Name: "?column?", Type: arrow.PrimitiveTypes.Int32})
 	switch words[0] {

@@ -14,13 +14,13 @@ import (
 const (
 	MaxConnectionsDefault   = 100
 	MaxMessageBytesDefault  = 64 << 20
-	StartupTimeoutDefault   = 60 * time.Second
+	StartupTimeoutDefault   = 15 * time.Second
 	ShutdownGraceDefault    = 5 * time.Second
 	OutputBufferBytes       = 128 << 10 // rows are sent when this much has been encoded
 	StatementsMax           = 10_000    // prepared statements of one connection
 	PortalsMax              = 1_000     // open portals of one connection
 	NoticesMax              = 1_000     // notices queued by one statement
-	handshakesBeyondMax     = 32        // connections over the limit that are being told so, or that carry a cancel request
+	lobbyBeyondMax          = 32        // connections over the limit that are being told so, or that carry a cancel request
 	acceptRetryDelay        = 50 * time.Millisecond
 	disconnectCheckInterval = time.Second
 )
@@ -80,7 +80,7 @@ func NewServer(backend Backend, options Options) *Server {
 		backend: backend,
 		options: options,
 		slots:   make(chan struct{}, options.MaxConnections),
-		lobby:   make(chan struct{}, options.MaxConnections+handshakesBeyondMax),
+		lobby:   make(chan struct{}, options.MaxConnections+lobbyBeyondMax),
 	}
 	s.registry.init()
 	return s

@@ -8,7 +8,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/wire/pgcopy"
-	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
 // Backend opens the sessions that a Server hands its clients' statements to. Whoever wires the program implements it
@@ -101,7 +100,9 @@ type Statement interface {
 	// client sees the type pgformat.TypeOf(field); metadata pgformat.MetadataOID overrides it.
 	Fields() *arrow.Schema
 	// Execute runs the statement. ctx stays valid until the Result is closed and is cancelled by a cancel request, by the
-	// end of the connection or when the portal is closed.
+	// end of the connection or when the portal is closed; context.Cause tells which (ErrCanceled, ErrConnectionLost,
+	// ErrShutdown). Whatever error is returned then, the client hears the cause. A statement that implements
+	// CopyInStatement is not executed: CopyIn is called instead. Arguments are decoded before; COPY gets none.
 	Execute(ctx context.Context, args []Value) (Result, error)
 	Close() error
 }
@@ -112,8 +113,8 @@ type Result interface {
 	// or Close; its columns may be laid out otherwise than Fields says (dictionary, view) as long as the values mean the same.
 	// A statement without rows returns io.EOF at once.
 	Next(ctx context.Context) (arrow.RecordBatch, error)
-	// CommandTag is valid after io.EOF: "INSERT 0 5", "CREATE TABLE". For tags that are a bare word of a row-returning
-	// statement ("SELECT", "FETCH", "COPY", "SHOW" excepted) the server adds the number of rows it sent.
+	// CommandTag is valid after io.EOF: "INSERT 0 5", "CREATE TABLE". To the bare words "SELECT", "FETCH" and "COPY" the
+	// server adds the number of rows that it sent.
 	CommandTag() string
 	Close() error
 }
@@ -142,10 +143,9 @@ type CopyOutStatement interface {
 //	pgformat.Date · pgformat.Timestamp (timestamp and timestamptz: see OID) · pgformat.TimeOfDay ·
 //	pgformat.Interval · pgformat.UUID · *pgformat.Array
 //
-// and owned by the receiver.
+// and owned by the receiver. Dates, times, timestamps and intervals that came as text which is not ISO are a string, for
+// the database to interpret; OID still tells the type.
 type Value struct {
 	OID  uint32
 	Data any
 }
-
-var _ = pgformat.Unknown

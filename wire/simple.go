@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5/pgproto3"
+
+	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
 // simpleQuery runs a string of statements one after the other; the first error skips the rest.
@@ -45,6 +47,9 @@ func (c *connection) simpleQuery(sql string) error {
 }
 
 func (c *connection) split(sql string) ([]string, error) {
+	if err := pgformat.CheckText(sql); err != nil {
+		return nil, err
+	}
 	if isBlank(sql) {
 		return nil, nil
 	}

@@ -109,7 +109,10 @@ func appendNumericBinary(dst []byte, magnitude wide, negative bool, scale int32)
 		}
 		scale = 0
 	}
-	var room [decimalDigitsMax]byte
+	if scale <= numericScaleFast && magnitude.fits64() {
+		return appendNumericSmall(dst, magnitude[0], negative, scale)
+	}
+	var room [decimalDigitsMax + len(blankDigits)]byte
 	digits := appendMagnitude(room[:0], magnitude)
 	whole := len(digits) - int(scale) // digits before the point; ≤ 0 when the number starts behind it
 	groupsBefore := (whole + 3) >> 2  // ceil, also for negative numbers
@@ -145,6 +148,48 @@ func appendNumericBinary(dst []byte, magnitude wide, negative bool, scale int32)
 	binary.BigEndian.PutUint16(dst[start+2:], uint16(int16(weight)))
 	if negative {
 		dst[start+4] = 0x40
+	}
+	return dst
+}
+
+// numericScaleFast is the largest scale whose fraction, filled up to whole groups, fits 64 bits.
+const numericScaleFast = 16
+
+// appendNumericSmall is appendNumericBinary for magnitudes of 64 bits: the common case, without text in between.
+func appendNumericSmall(dst []byte, magnitude uint64, negative bool, scale int32) []byte {
+	unit := powersOf10[scale]
+	whole := magnitude / unit
+	fractionGroups := int(scale+3) >> 2
+	fraction := (magnitude - whole*unit) * powersOf10[4*fractionGroups-int(scale)]
+
+	var groups [9]uint16 // five before the point, four behind it; filled from the back
+	first := len(groups) - fractionGroups
+	for at := len(groups) - 1; at >= first; at-- {
+		groups[at] = uint16(fraction % 10_000)
+		fraction /= 10_000
+	}
+	point := first
+	for ; whole > 0; whole /= 10_000 {
+		first--
+		groups[first] = uint16(whole % 10_000)
+	}
+	end := len(groups)
+	for end > first && groups[end-1] == 0 {
+		end--
+	}
+	for first < end && groups[first] == 0 {
+		first++
+	}
+	weight, sign := int16(point-first-1), byte(0)
+	if first == end {
+		weight = 0
+	} else if negative {
+		sign = 0x40
+	}
+	count := end - first
+	dst = append(dst, 0, byte(count), byte(uint16(weight)>>8), byte(weight), sign, 0, 0, byte(scale))
+	for _, group := range groups[first:end] {
+		dst = append(dst, byte(group>>8), byte(group))
 	}
 	return dst
 }

@@ -103,7 +103,7 @@ func appendInfinity(dst []byte, t Timestamp) []byte {
 // dayCache remembers the text of the last date: neighbouring timestamps tend to share it.
 type dayCache struct {
 	days  int64
-	text  [16]byte
+	text  [32]byte // room for what appendDigits borrows
 	size  int
 	isBC  bool
 	valid bool

@@ -94,7 +94,7 @@ func appendDecimal(dst []byte, magnitude wide, negative bool, scale int32) []byt
 
 // appendPoint is the general case: scales of either sign and any size.
 func appendPoint(dst []byte, magnitude wide, scale int32) []byte {
-	var room [decimalDigitsMax + 2]byte
+	var room [decimalDigitsMax + len(blankDigits)]byte
 	digits := appendMagnitude(room[:0], magnitude)
 	if scale < 0 {
 		dst = append(dst, digits...)
