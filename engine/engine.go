@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -211,3 +212,11 @@ func (e *Engine) VerifyChecksums(ctx context.Context) error {
 
 // Counters are the protocol's, by name.
 func (e *Engine) Counters() *coherence.Counters { return e.regions.counters }
+
+// threads is how many goroutines work on one statement.
+func (e *Engine) threads() int {
+	if e.config.Threads > 0 {
+		return e.config.Threads
+	}
+	return runtime.GOMAXPROCS(0)
+}

@@ -51,7 +51,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	}
 	n.store = bolt
 	n.catalog, err = catalog.Open(ctx, bolt, n.homes, catalog.Options{
-		InitialSchemas: []string{"public"}, Fault: config.Fault,
+		Domain: localDomain, InitialSchemas: []string{"public"}, Fault: config.Fault,
 		Log: func(message string, err error) { config.Log.Warn(message, "error", err) },
 	})
 	if err != nil {
@@ -173,7 +173,7 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 	n.lent, n.region = lent, lent.Spec()
 	id := n.region.ID
 	home, err := coherence.NewHome(coherence.HomeConfig{
-		Region: id, Memory: lent, Domain: "local", Class: coherence.Coherent, Capacity: n.region.Capacity,
+		Region: id, Memory: lent, Domain: localDomain, Class: coherence.Coherent, Capacity: n.region.Capacity,
 		FirstGeneration: first, Protect: lent.Protect, Counters: n.regions.counters,
 		ReserveGenerations: func(upTo coherence.Generation) error {
 			return n.catalog.ReserveGenerations(context.WithoutCancel(ctx), id, upTo)

@@ -230,11 +230,13 @@ func (t *tableScan) start(ctx context.Context, args []plan.Value) error {
 	if t.hint == nil {
 		return nil
 	}
-	keep, err := pruned(ctx, t.facts, t.hint.Bind(args))
+	bound := t.hint.Bind(args)
+	keep, err := pruned(ctx, t.facts, bound)
 	if err != nil {
 		return err
 	}
 	t.keep, t.scan.Chunks = keep, len(keep)
+	t.scan.Filters = filters(bound.Predicates)
 	return nil
 }
 

@@ -1,0 +1,453 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// Load reads Parquet, CSV or Arrow IPC files into a table, all or nothing. It reads with the process' own rights: it is
+// for the program that embeds the engine and for the owner of the node, never for SQL. progress may be nil.
+func (e *Engine) Load(ctx context.Context, request noderpc.LoadRequest, progress func(noderpc.Progress)) (noderpc.LoadResult, error) {
+	var result noderpc.LoadResult
+	if e.catalog == nil {
+		return result, failure("25006", "a borrower cannot load tables").hint("Load through the node itself.")
+	}
+	if len(request.Files) == 0 {
+		return result, failure("22023", "no files to load")
+	}
+	if request.Table.Schema == "" {
+		request.Table.Schema = duckdb.SchemaName
+	}
+	if progress == nil {
+		progress = func(noderpc.Progress) {}
+	}
+	reader, err := duckdb.Open(duckdb.Options{
+		MemoryBytes: defaultMemory(e.node.region.Capacity) / 2, SpillDirectory: filepath.Join(e.config.Directory, "spill"),
+		Threads: e.config.Threads, Files: duckdb.FileAccess{All: true},
+	})
+	if err != nil {
+		return result, err
+	}
+	defer reader.Close()
+	l := &loading{engine: e, reader: reader, request: request, progress: progress}
+	return l.run(ctx)
+}
+
+// loading is one Load.
+type loading struct {
+	engine   *Engine
+	reader   *duckdb.Database // a DuckDB of its own: the sessions' one cannot reach files
+	request  noderpc.LoadRequest
+	progress func(noderpc.Progress)
+	writer   *ingest.Writer
+	schema   *arrow.Schema // the table's
+	exists   bool
+}
+
+func (l *loading) run(ctx context.Context) (result noderpc.LoadResult, err error) {
+	e, name := l.engine, l.request.Table
+	snapshot, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "load"})
+	if err != nil {
+		return result, err
+	}
+	defer snapshot.Close()
+	tx := e.catalog.Begin(snapshot)
+	defer tx.Rollback()
+	if err := l.makeRoom(tx); err != nil {
+		return result, err
+	}
+	for _, file := range l.request.Files {
+		if err := l.file(ctx, tx, file); err != nil {
+			if l.writer != nil {
+				err = errors.Join(err, l.writer.Abort())
+			}
+			return result, err
+		}
+	}
+	result.Rows = l.writer.Rows()
+	chunks, err := l.writer.Finish(ctx)
+	if err != nil {
+		return result, errors.Join(err, l.writer.Abort())
+	}
+	result.Chunks = int64(len(chunks))
+	for _, c := range chunks {
+		result.Bytes += c.Bytes()
+	}
+	e.config.Fault("load:sealed")
+	if err := tx.Append(name, chunks); err != nil {
+		return result, err
+	}
+	if err := tx.Commit(ctx); err != nil {
+		return result, err
+	}
+	e.changed()
+	result.Revision = e.catalog.Revision()
+	return result, nil
+}
+
+// makeRoom looks at what is there under the table's name.
+func (l *loading) makeRoom(tx *catalog.Transaction) error {
+	name := l.request.Table
+	if !tx.Contents().HasSchema(name.Schema) {
+		return failure("3F000", "schema %q does not exist", name.Schema).hint("CREATE SCHEMA " + name.Schema + " first.")
+	}
+	version, exists := tx.Contents().Table(name)
+	switch l.request.Options.Mode {
+	case noderpc.LoadReplace:
+		if exists {
+			return tx.DropTable(name)
+		}
+	case noderpc.LoadAppend:
+		if !exists {
+			return failure("42P01", "relation %q does not exist", name.String()).hint("Load it without --append to create it.")
+		}
+		l.exists, l.schema = true, version.Table().Columns
+	default:
+		if exists {
+			return failure("42P07", "relation %q already exists", name.String()).hint("Say --append to add to it or --replace to replace it.")
+		}
+	}
+	return nil
+}
+
+// begin makes the table from what the first file looks like, unless it exists.
+func (l *loading) begin(ctx context.Context, tx *catalog.Transaction, found *arrow.Schema) error {
+	if l.writer != nil {
+		return nil
+	}
+	if !l.exists {
+		schema, err := resultTable(found, nil)
+		if err != nil {
+			return err
+		}
+		options := catalog.TableOptions{Source: "files: " + strings.Join(l.request.Files, " ")}
+		if _, err := tx.CreateTable(ctx, l.request.Table, schema, options); err != nil {
+			return err
+		}
+		l.schema = schema
+	}
+	l.writer = ingest.NewWriter(l.engine.target(l.request.Table, l.schema))
+	return nil
+}
+
+func (l *loading) file(ctx context.Context, tx *catalog.Transaction, file string) error {
+	info, err := os.Stat(file)
+	if err != nil {
+		return failure("58P01", "cannot read %s: %v", file, errors.Unwrap(err))
+	}
+	if info.IsDir() {
+		return failure("42809", "%s is a directory; name its files", file)
+	}
+	format := l.request.Format
+	if format == "" {
+		format = formatOfFile(file)
+	}
+	switch format {
+	case noderpc.FormatArrow:
+		err = l.arrowFile(ctx, tx, file)
+	case noderpc.FormatParquet, noderpc.FormatCSV, "json":
+		err = l.duckFile(ctx, tx, file, format)
+	default:
+		return failure("22023", "cannot tell the format of %s", file).hint("Say --format parquet, csv or arrow.")
+	}
+	return err
+}
+
+func formatOfFile(file string) string {
+	name := strings.ToLower(file)
+	for _, packed := range []string{".gz", ".zst"} {
+		name = strings.TrimSuffix(name, packed)
+	}
+	switch filepath.Ext(name) {
+	case ".parquet", ".pq":
+		return noderpc.FormatParquet
+	case ".csv", ".tsv", ".tbl", ".txt":
+		return noderpc.FormatCSV
+	case ".arrow", ".arrows", ".ipc", ".feather":
+		return noderpc.FormatArrow
+	case ".json", ".ndjson", ".jsonl":
+		return "json"
+	}
+	return ""
+}
+
+// duckFile reads a file with DuckDB.
+func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, format string) error {
+	conn, err := l.reader.Connect(nil)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	from, err := l.readerCall(file, format)
+	if err != nil {
+		return err
+	}
+	text := "SELECT * FROM " + from
+	duck, err := conn.Prepare(text)
+	if err != nil {
+		return inFile(file, err)
+	}
+	found, err := duck.Schema()
+	if err != nil {
+		duck.Close()
+		return err
+	}
+	if err := l.begin(ctx, tx, userSchema(found)); err != nil {
+		duck.Close()
+		return err
+	}
+	columns := make([]string, found.NumFields())
+	for i, f := range found.Fields() {
+		columns[i] = f.Name
+	}
+	if err := sameColumns(file, l.schema, columns); err != nil {
+		duck.Close()
+		return err
+	}
+	duck.Close()
+	src, err := conformSource(text, l.schema, columns)
+	if err != nil {
+		return err
+	}
+	if duck, err = conn.Prepare(src.text); err != nil {
+		return inFile(file, err)
+	}
+	defer duck.Close()
+	total := rowsInFile(conn, file, format)
+	rows, err := duck.Execute(ctx)
+	if err != nil {
+		return inFile(file, err)
+	}
+	defer rows.Close()
+	return l.take(ctx, file, total, func() (arrow.RecordBatch, error) {
+		batch, err := rows.Next()
+		if err != nil && !isEnd(err) {
+			err = inFile(file, err)
+		}
+		return batch, err
+	})
+}
+
+// readerCall is the DuckDB table function for a file.
+func (l *loading) readerCall(file, format string) (string, error) {
+	options := ""
+	for name, value := range l.request.Options.Parameters {
+		switch name {
+		case "delimiter", "delim", "quote", "escape", "null", "header":
+			if format != noderpc.FormatCSV {
+				return "", failure("22023", "option %q is for CSV files", name)
+			}
+		default:
+			return "", failure("22023", "unknown option %q", name).hint("Options of CSV files: delimiter, quote, escape, null, header.")
+		}
+		switch name {
+		case "delimiter":
+			name = "delim"
+		case "null":
+			name = "nullstr"
+		case "header":
+			options += ", header = " + onOff(value)
+			continue
+		}
+		options += ", " + name + " = " + duckdb.QuoteLiteral(value)
+	}
+	return "read_" + format + "(" + duckdb.QuoteLiteral(file) + options + ")", nil
+}
+
+// sameColumns: by name, in any order; nothing may be missing that is NOT NULL without default, and nothing unknown.
+func sameColumns(file string, schema *arrow.Schema, columns []string) error {
+	for _, c := range columns {
+		if fieldIndex(schema, c) < 0 {
+			return failure("42703", "%s has a column %q, the table has not", file, c)
+		}
+	}
+	for _, f := range schema.Fields() {
+		if _, hasDefault := f.Metadata.GetValue(defaultKey); f.Nullable || hasDefault {
+			continue
+		}
+		found := false
+		for _, c := range columns {
+			found = found || strings.EqualFold(c, f.Name)
+		}
+		if !found {
+			return failure("23502", "%s has no column %q, which is NOT NULL", file, f.Name)
+		}
+	}
+	return nil
+}
+
+// rowsInFile is how many rows a Parquet file says that it has; 0: unknown.
+func rowsInFile(conn *duckdb.Connection, file, format string) (total int64) {
+	if format != noderpc.FormatParquet {
+		return 0
+	}
+	duck, err := conn.Prepare("SELECT num_rows FROM parquet_file_metadata(" + duckdb.QuoteLiteral(file) + ")")
+	if err != nil {
+		return 0
+	}
+	defer duck.Close()
+	rows, err := duck.Execute(context.Background())
+	if err != nil {
+		return 0
+	}
+	defer rows.Close()
+	return privateCount(rows)
+}
+
+// take writes a file's rows.
+func (l *loading) take(ctx context.Context, file string, total int64, next func() (arrow.RecordBatch, error)) error {
+	step := filepath.Base(file)
+	var rows, told int64
+	l.progress(noderpc.Progress{Step: step, RowsTotal: total})
+	for {
+		batch, err := next()
+		if isEnd(err) {
+			l.progress(noderpc.Progress{Step: step, Rows: rows, RowsTotal: max(total, rows)})
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		rows += batch.NumRows()
+		err = l.writer.Add(ctx, batch)
+		batch.Release()
+		if err != nil {
+			return err
+		}
+		l.engine.config.Fault("load:batch")
+		if rows-told >= 100_000 {
+			told = rows
+			l.progress(noderpc.Progress{Step: step, Rows: rows, RowsTotal: total})
+		}
+	}
+}
+
+// arrowFile reads an Arrow IPC file or stream.
+func (l *loading) arrowFile(ctx context.Context, tx *catalog.Transaction, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return failure("58P01", "cannot read %s: %v", file, errors.Unwrap(err))
+	}
+	defer f.Close()
+	batches, schema, err := openArrow(f)
+	if err != nil {
+		return failure("22P04", "%s is not an Arrow IPC file: %v", file, err)
+	}
+	if err := l.begin(ctx, tx, schema); err != nil {
+		return err
+	}
+	columns := make([]string, schema.NumFields())
+	for i, field := range schema.Fields() {
+		columns[i] = field.Name
+	}
+	if err := sameOrder(file, l.schema, columns); err != nil {
+		return err
+	}
+	return l.take(ctx, file, 0, func() (arrow.RecordBatch, error) {
+		batch, err := batches()
+		if err != nil && !isEnd(err) {
+			return nil, failure("22P04", "%s: %v", file, err)
+		}
+		return batch, err
+	})
+}
+
+// sameOrder: Arrow files are taken as they are, so their columns must be the table's.
+func sameOrder(file string, schema *arrow.Schema, columns []string) error {
+	if len(columns) != schema.NumFields() {
+		return failure("42804", "%s has %d columns, the table has %d", file, len(columns), schema.NumFields())
+	}
+	for i, c := range columns {
+		if !strings.EqualFold(c, schema.Field(i).Name) {
+			return failure("42804", "column %d of %s is %q, the table's is %q", i+1, file, c, schema.Field(i).Name)
+		}
+	}
+	return nil
+}
+
+// openArrow tells files from streams. Batches are the caller's.
+func openArrow(f *os.File) (func() (arrow.RecordBatch, error), *arrow.Schema, error) {
+	if r, err := ipc.NewFileReader(f); err == nil {
+		i := 0
+		return func() (arrow.RecordBatch, error) {
+			if i == r.NumRecords() {
+				return nil, endOfFile
+			}
+			b, err := r.RecordBatchAt(i)
+			i++
+			return b, err
+		}, r.Schema(), nil
+	}
+	if _, err := f.Seek(0, 0); err != nil {
+		return nil, nil, err
+	}
+	r, err := ipc.NewReader(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func() (arrow.RecordBatch, error) {
+		if !r.Next() {
+			if r.Err() != nil && !isEnd(r.Err()) {
+				return nil, r.Err()
+			}
+			return nil, endOfFile
+		}
+		b := r.RecordBatch()
+		b.Retain()
+		return b, nil
+	}, r.Schema(), nil
+}
+
+var (
+	csvLine   = regexp.MustCompile(`CSV Error on Line: (\d+)`)
+	csvColumn = regexp.MustCompile(`(?i)(?:when converting column|Column with name:|column) "([^"]+)"`)
+)
+
+// inFile says in which file, line and column DuckDB found something wrong.
+func inFile(file string, err error) error {
+	d, ok := err.(*duckdb.Error)
+	if !ok || d.State == "57014" {
+		return err
+	}
+	text := d.Message + "\n" + d.HintText
+	where := file
+	if m := csvLine.FindStringSubmatch(text); m != nil {
+		where += ", line " + m[1]
+	}
+	if m := csvColumn.FindStringSubmatch(text); m != nil {
+		where += fmt.Sprintf(", column %q", m[1])
+	}
+	state := d.State
+	if state == "XX000" || state == "42P10" {
+		state = "22P04"
+	}
+	return &Error{State: state, Message: where + ": " + strings.TrimSpace(csvMessage(text)), Cause: err, HintText: "Nothing was loaded."}
+}
+
+// csvMessage is the heart of DuckDB's long text about a bad row.
+func csvMessage(text string) string {
+	var kept []string
+	for _, line := range strings.Split(text, "\n") {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, "Possible fixes") || strings.HasPrefix(line, "Possible Solution") || strings.HasPrefix(line, "file =") {
+			break
+		}
+		if line != "" && !csvLine.MatchString(line) {
+			kept = append(kept, line)
+		}
+	}
+	return strings.Join(kept, "; ")
+}

@@ -1,0 +1,129 @@
+package engine
+
+import (
+	"context"
+	"os"
+	"time"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Version of the product.
+const Version = "0.1.0"
+
+// Service is what the engine offers to other processes: noderpc.Node. Frontend is where the PostgreSQL frontend listens.
+func (e *Engine) Service(frontend noderpc.Frontend) noderpc.Node {
+	return &service{engine: e, frontend: frontend}
+}
+
+type service struct {
+	engine   *Engine
+	frontend noderpc.Frontend
+}
+
+func (s *service) Describe(context.Context) (noderpc.Description, error) {
+	e := s.engine
+	return noderpc.Description{
+		Node: e.config.Node, Catalog: e.catalog.Identity(), Domain: localDomain,
+		Regions:  []noderpc.Region{{Spec: e.node.region, Trusted: e.regions.trusted(e.node.region.ID)}},
+		LeaseTTL: e.config.LeaseTTL, Frontend: s.frontend, Version: Version, Started: e.started,
+	}, nil
+}
+
+// Lease pins a snapshot for a borrower until it is released or its lease runs out.
+func (s *service) Lease(ctx context.Context, holder catalog.Holder) (*catalog.SnapshotRecord, error) {
+	if holder.TTL <= 0 || holder.TTL > noderpc.MaxTTL {
+		holder.TTL = s.engine.config.LeaseTTL
+	}
+	snapshot, err := s.engine.catalog.Snapshot(ctx, holder)
+	if err != nil {
+		return nil, err
+	}
+	record, err := s.engine.catalog.Record(snapshot)
+	if err != nil {
+		snapshot.Close()
+		return nil, err
+	}
+	return record, nil // the lease is the borrower's now
+}
+
+func (s *service) Page(ctx context.Context, id catalog.PageID) ([]byte, error) {
+	return s.engine.catalog.Page(ctx, id)
+}
+
+func (s *service) Renew(_ context.Context, leases []catalog.LeaseID) (over []catalog.LeaseID, err error) {
+	now := time.Now()
+	for _, id := range leases {
+		if s.engine.catalog.RenewLease(id, now) != nil {
+			over = append(over, id)
+		}
+	}
+	return over, nil
+}
+
+func (s *service) Release(_ context.Context, lease catalog.LeaseID) error {
+	return s.engine.catalog.ReleaseLease(lease)
+}
+
+func (s *service) Status(context.Context) (noderpc.Status, error) {
+	return s.engine.Status(s.frontend), nil
+}
+
+// Status says how the node is.
+func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
+	st := noderpc.Status{Node: noderpc.NodeStatus{
+		Name: e.config.Node, Version: Version, Started: e.started, Process: os.Getpid(), Domain: localDomain, Frontend: frontend,
+	}}
+	if e.catalog == nil {
+		return st
+	}
+	st.Node.Catalog, st.Node.Revision = e.catalog.Identity(), e.catalog.Revision()
+	region, spec := e.node.lent.Stats(), e.node.region
+	st.Regions = []noderpc.RegionStatus{{
+		ID: spec.ID, Node: e.config.Node, Fabric: spec.Fabric, Path: spec.Path, Base: spec.Base, Capacity: spec.Capacity,
+		Used: region.Used, Reserved: region.Backed, Extents: int64(region.Extents),
+	}}
+	for id := range e.regions.lost {
+		st.Regions = append(st.Regions, noderpc.RegionStatus{ID: id, Node: e.config.Node, Path: "(gone)"})
+	}
+	if snapshot, err := e.catalog.Snapshot(context.Background(), catalog.Holder{Description: "status"}); err == nil {
+		for _, v := range snapshot.Tables() {
+			name := v.Table().Name
+			st.Tables = append(st.Tables, noderpc.TableStatus{
+				Schema: name.Schema, Name: name.Name, Rows: v.Rows(), Bytes: v.Bytes(), Chunks: int64(v.NumChunks()), Version: v.Version(),
+			})
+		}
+		snapshot.Close()
+	}
+	for _, l := range e.catalog.Leases() {
+		st.Leases = append(st.Leases, noderpc.LeaseStatus{
+			ID: l.ID, Domain: l.Holder.Domain, Holder: l.Holder.Description, Since: l.Since, Expires: l.Expires, Revision: l.Revision,
+		})
+	}
+	e.regions.counters.Each(func(c coherence.Sample) {
+		st.Counters = append(st.Counters, noderpc.Counter{Name: c.Name, Step: c.Step, Value: c.Value})
+	})
+	return st
+}
+
+// localDomain is the coherence domain of a node's own process.
+const localDomain coherence.Domain = "local"
+
+// trusted is the first generation of a region that this process wrote itself.
+func (r *regions) trusted(id memregion.RegionID) coherence.Generation {
+	if m := r.mapped[id]; m != nil {
+		return m.trusted
+	}
+	return 0
+}
+
+func (s *service) Load(ctx context.Context, request noderpc.LoadRequest, progress func(noderpc.Progress)) (noderpc.LoadResult, error) {
+	return s.engine.Load(ctx, request, progress)
+}
+
+func (s *service) LoadTPCH(ctx context.Context, request noderpc.TPCHRequest, progress func(noderpc.Progress)) error {
+	return s.engine.LoadTPCH(ctx, request, progress)
+}
