@@ -1,0 +1,270 @@
+package noderpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/metadata"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
+)
+
+// Client reaches one process of one node. Safe for concurrent use; calls share one connection. Every error has an
+// SQLSTATE (N7); everything that comes back was checked (N5).
+type Client struct {
+	conn   *grpc.ClientConn
+	rpc    nodepb.NodeClient
+	name   string      // for errors
+	header metadata.MD // immutable
+
+	mu struct {
+		sync.Mutex
+		// keys of the leases that were taken and neither released nor reported as over; at most MaxLeases.
+		keys map[catalog.LeaseID][]byte
+	}
+}
+
+// Close ends the connection and all calls. Leases that were not released end by themselves.
+func (c *Client) Close() error { return c.conn.Close() }
+
+// String names the node and where it is.
+func (c *Client) String() string { return c.name }
+
+// call prepares a context: every call has an end.
+func (c *Client) call(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx = metadata.NewOutgoingContext(ctx, c.header)
+	if _, ok := ctx.Deadline(); ok {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(ctx, callTimeout)
+}
+
+// failed names what was done; ctx is the caller's, so that a call's own timeout is the node's fault and not the caller's.
+func (c *Client) failed(ctx context.Context, doing string, err error) error {
+	return errorOf(ctx, c.name, doing, err)
+}
+
+// Describe says what the node is and lends.
+func (c *Client) Describe(ctx context.Context) (Description, error) {
+	call, cancel := c.call(ctx)
+	defer cancel()
+	m, err := c.rpc.Describe(call, &nodepb.DescribeRequest{})
+	if err != nil {
+		return Description{}, c.failed(ctx, "describe", err)
+	}
+	return decodeDescription(m)
+}
+
+// Lease takes a snapshot. TTL 0 of the holder takes the node's own.
+func (c *Client) Lease(ctx context.Context, holder catalog.Holder) (Lease, error) {
+	if err := checkHolder(holder); err != nil {
+		return Lease{}, badArgument("lease: %v", err)
+	}
+	if err := c.reserveKey(); err != nil {
+		return Lease{}, err
+	}
+	call, cancel := c.call(ctx)
+	defer cancel()
+	sent := Now() // before anything is sent (N1)
+	m, err := c.rpc.Lease(call, encodeHolder(holder))
+	if err != nil {
+		return Lease{}, c.failed(ctx, "take a snapshot", err)
+	}
+	record, err := decodeLease(m)
+	if err != nil {
+		return Lease{}, err // it ends by itself
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.mu.keys[record.Lease] != nil {
+		return Lease{}, badMessage("%s gave lease %d twice", c.name, record.Lease)
+	}
+	c.mu.keys[record.Lease] = m.GetLease().GetKey()
+	return Lease{Record: record, Sent: sent}, nil
+}
+
+// reserveKey only looks: calls under way may go past the bound by their number.
+func (c *Client) reserveKey() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.mu.keys) >= MaxLeases {
+		return tooManyLeases()
+	}
+	return nil
+}
+
+func tooManyLeases() error {
+	return &Error{
+		State: stateBusy, Cause: ErrTooManyLeases, Message: fmt.Sprintf("%v: this process holds %d", ErrTooManyLeases, MaxLeases),
+		HintText: "Close results and transactions that are not needed any more.",
+	}
+}
+
+// Page returns a page of descriptors; it implements catalog.Pages, whose user checks that the bytes are the page's.
+func (c *Client) Page(ctx context.Context, id catalog.PageID) ([]byte, error) {
+	call, cancel := c.call(ctx)
+	defer cancel()
+	m, err := c.rpc.Page(call, &nodepb.PageRequest{Id: id[:]})
+	if err != nil {
+		return nil, c.failed(ctx, fmt.Sprintf("get page %v", id), err)
+	}
+	return m.GetData(), nil
+}
+
+// Renew lets leases live on and returns those that are over: the caller must not read under them any more. At most
+// MaxLeases in one call.
+func (c *Client) Renew(ctx context.Context, leases []catalog.LeaseID) (over []catalog.LeaseID, err error) {
+	if len(leases) > MaxLeases {
+		return nil, badArgument("renew: %d leases, %d are allowed in one call", len(leases), MaxLeases)
+	}
+	tokens, over := c.take(leases, false)
+	if len(tokens) == 0 {
+		return over, nil
+	}
+	call, cancel := c.call(ctx)
+	defer cancel()
+	m, err := c.rpc.Renew(call, &nodepb.RenewRequest{Leases: tokens})
+	if err != nil {
+		return nil, c.failed(ctx, "renew leases", err)
+	}
+	return c.forget(m.GetOver(), tokens, over)
+}
+
+// take gives the tokens of leases, and which of them this client does not hold.
+func (c *Client) take(leases []catalog.LeaseID, remove bool) (tokens []*nodepb.LeaseToken, unknown []catalog.LeaseID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range leases {
+		key := c.mu.keys[id]
+		if key == nil {
+			unknown = append(unknown, id)
+			continue
+		}
+		tokens = append(tokens, &nodepb.LeaseToken{Id: uint64(id), Key: key})
+		if remove {
+			delete(c.mu.keys, id)
+		}
+	}
+	return tokens, unknown
+}
+
+// forget drops the keys of leases that are over; a node that speaks of leases which nobody asked about is not believed.
+func (c *Client) forget(ended []uint64, asked []*nodepb.LeaseToken, over []catalog.LeaseID) ([]catalog.LeaseID, error) {
+	waiting := make(map[uint64]bool, len(asked))
+	for _, token := range asked {
+		waiting[token.GetId()] = true
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, id := range ended {
+		if !waiting[id] {
+			return nil, badMessage("%s says that lease %d is over, which it was not asked", c.name, id)
+		}
+		delete(waiting, id) // once is enough
+		delete(c.mu.keys, catalog.LeaseID(id))
+		over = append(over, catalog.LeaseID(id))
+	}
+	return over, nil
+}
+
+// Release ends leases. One that is over already is an error of kind catalog.ErrLeaseOver; the others are released all
+// the same. Whatever the error, none is held afterwards: what the node did not hear of ends by itself.
+func (c *Client) Release(ctx context.Context, leases ...catalog.LeaseID) error {
+	tokens, unknown := c.take(leases, true)
+	var failed error
+	if len(unknown) > 0 {
+		failed = &Error{State: stateSnapshotOld, Message: fmt.Sprintf("release lease %d: %v", unknown[0], catalog.ErrLeaseOver), Cause: catalog.ErrLeaseOver}
+	}
+	if len(tokens) == 0 {
+		return failed
+	}
+	call, cancel := c.call(ctx)
+	defer cancel()
+	if _, err := c.rpc.Release(call, &nodepb.ReleaseRequest{Leases: tokens}); err != nil {
+		return c.failed(ctx, "release leases", err)
+	}
+	return failed
+}
+
+// Status says how the node is.
+func (c *Client) Status(ctx context.Context) (Status, error) {
+	call, cancel := c.call(ctx)
+	defer cancel()
+	m, err := c.rpc.Status(call, &nodepb.StatusRequest{})
+	if err != nil {
+		return Status{}, c.failed(ctx, "status", err)
+	}
+	return decodeStatus(m)
+}
+
+// Load has the node read files into a table. progress (nil: nobody listens) is called on this goroutine. When the
+// context ends, the load ends and nothing of it is seen. It has no time limit but the context's.
+func (c *Client) Load(ctx context.Context, request LoadRequest, progress func(Progress)) (LoadResult, error) {
+	if err := request.check(); err != nil {
+		return LoadResult{}, badArgument("load: %v", err)
+	}
+	doing := fmt.Sprintf("load table %v", request.Table)
+	call, cancel := context.WithCancel(metadata.NewOutgoingContext(ctx, c.header))
+	defer cancel()
+	stream, err := c.rpc.Load(call, encodeLoad(request))
+	if err != nil {
+		return LoadResult{}, c.failed(ctx, doing, err)
+	}
+	result, err := follow(stream, progress)
+	return result, c.failed(ctx, doing, err)
+}
+
+// LoadTPCH has the node generate the TPC-H tables; see Load.
+func (c *Client) LoadTPCH(ctx context.Context, request TPCHRequest, progress func(Progress)) error {
+	if err := request.check(); err != nil {
+		return badArgument("load TPC-H: %v", err)
+	}
+	call, cancel := context.WithCancel(metadata.NewOutgoingContext(ctx, c.header))
+	defer cancel()
+	stream, err := c.rpc.LoadTPCH(call, encodeTPCH(request))
+	if err != nil {
+		return c.failed(ctx, "load TPC-H", err)
+	}
+	_, err = follow(stream, progress)
+	return c.failed(ctx, "load TPC-H", err)
+}
+
+// follow reads progress until the result and the end of the stream.
+func follow(stream grpc.ServerStreamingClient[nodepb.LoadEvent], progress func(Progress)) (result LoadResult, err error) {
+	finished := false
+	for {
+		m, err := stream.Recv()
+		switch {
+		case errors.Is(err, io.EOF) && finished:
+			return result, nil
+		case errors.Is(err, io.EOF):
+			return LoadResult{}, badMessage("a load ended without a result")
+		case err != nil:
+			return LoadResult{}, err
+		case finished:
+			return LoadResult{}, badMessage("a load went on after its result")
+		}
+		switch event := m.GetEvent().(type) {
+		case *nodepb.LoadEvent_Progress:
+			p, err := decodeProgress(event.Progress)
+			if err != nil {
+				return LoadResult{}, err
+			}
+			if progress != nil {
+				progress(p)
+			}
+		case *nodepb.LoadEvent_Result:
+			if result, err = decodeResult(event.Result); err != nil {
+				return LoadResult{}, err
+			}
+			finished = true
+		default:
+			return LoadResult{}, badMessage("a load reported what this program does not know")
+		}
+	}
+}

@@ -1,0 +1,244 @@
+package noderpc
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
+)
+
+// Kinds of errors; errors.Is finds them in what this package returns.
+var (
+	// ErrNodeGone: the node cannot be reached, or went away in the middle of a call: SQLSTATE 08006.
+	ErrNodeGone = errors.New("the node cannot be reached")
+	// ErrRestarted: the node's process is not the one that this client connected to: SQLSTATE 08006. Leases and trusted
+	// generations of the former one mean nothing now; dial again.
+	ErrRestarted = errors.New("the node was restarted")
+	// ErrBadMessage: a peer sent what no correct one sends: SQLSTATE 08P01.
+	ErrBadMessage = errors.New("the peer broke the protocol")
+	// ErrTooLarge: a message is over its limit: SQLSTATE 54000.
+	ErrTooLarge = errors.New("the message is too large")
+	// ErrAddressInUse: another node serves the socket.
+	ErrAddressInUse = errors.New("another node serves there")
+	// ErrNotLoopback: plain connections stay on this machine.
+	ErrNotLoopback = errors.New("not a loopback address")
+	// ErrTooManyLeases: a borrower holds MaxLeases already: SQLSTATE 53000.
+	ErrTooManyLeases = errors.New("too many leases")
+)
+
+// The SQLSTATEs that this package itself gives.
+const (
+	stateGone        = "08006" // connection_failure
+	stateNoConnect   = "08001" // sqlclient_unable_to_establish_sqlconnection
+	stateProtocol    = "08P01" // protocol_violation
+	stateTooLarge    = "54000" // program_limit_exceeded
+	stateBusy        = "53000" // insufficient_resources
+	stateCanceled    = "57014" // query_canceled
+	stateShutdown    = "57P01" // admin_shutdown
+	stateSnapshotOld = "72000" // snapshot_too_old
+	stateArgument    = "22023" // invalid_parameter_value
+	statePrivilege   = "42501" // insufficient_privilege
+	stateInternal    = "XX000" // internal_error
+)
+
+// Error is what comes back from a node, or what became of a call to it (N7).
+type Error struct {
+	State      string // SQLSTATE
+	Message    string
+	At         int // position in a statement in characters from 1; 0: none
+	DetailText string
+	HintText   string
+	Cause      error // what errors.Is finds: one of this package's or the catalog's errors, or nil
+}
+
+func (e *Error) Error() string { return e.Message }
+
+// SQLState is PostgreSQL's code.
+func (e *Error) SQLState() string { return e.State }
+
+// Detail is more about the error, or "".
+func (e *Error) Detail() string { return e.DetailText }
+
+// Hint says what to do, or "".
+func (e *Error) Hint() string { return e.HintText }
+
+// Position is where in the statement, from 1; 0 is unknown.
+func (e *Error) Position() int { return e.At }
+
+// Unwrap gives the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// Retryable tells that the same may succeed when it is done again.
+func (e *Error) Retryable() bool { return e.State == "40001" }
+
+// kinds are the errors that keep their identity across the wire.
+var kinds = []struct {
+	kind nodepb.Error_Kind
+	err  error
+}{
+	{nodepb.Error_KIND_LEASE_OVER, catalog.ErrLeaseOver},
+	{nodepb.Error_KIND_PAGE_LOST, hugetable.ErrLost},
+	{nodepb.Error_KIND_CLOSED, catalog.ErrClosed},
+	{nodepb.Error_KIND_RESTARTED, ErrRestarted},
+	{nodepb.Error_KIND_CONFLICT, catalog.ErrConflict},
+}
+
+// statusOf turns an error of the node into what travels (N7). The texts are cut to what a header holds.
+func statusOf(err error) error {
+	if err == nil {
+		return nil
+	}
+	e := &nodepb.Error{State: stateOf(err), Message: text(err.Error(), maxTextBytes)}
+	var detailed interface{ Detail() string }
+	if errors.As(err, &detailed) {
+		e.Detail = text(detailed.Detail(), maxTextBytes)
+	}
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) {
+		e.Hint = text(hinted.Hint(), maxTextBytes)
+	}
+	var placed interface{ Position() int }
+	if errors.As(err, &placed) {
+		e.Position = int64(placed.Position())
+	}
+	for _, k := range kinds {
+		if errors.Is(err, k.err) {
+			e.Kind = k.kind
+			break
+		}
+	}
+	s, failed := status.New(codeOf(e.State), e.Message).WithDetails(e)
+	if failed != nil { // cannot be: every string in it is valid UTF-8
+		return status.Error(codes.Internal, e.Message)
+	}
+	return s.Err()
+}
+
+func stateOf(err error) string {
+	var stated interface{ SQLState() string }
+	switch {
+	case errors.As(err, &stated) && isState(stated.SQLState()):
+		return stated.SQLState()
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return stateCanceled
+	case errors.Is(err, catalog.ErrLeaseOver):
+		return stateSnapshotOld
+	case errors.Is(err, catalog.ErrClosed):
+		return stateShutdown
+	}
+	return stateInternal
+}
+
+func isState(s string) bool {
+	return len(s) == 5 && strings.IndexFunc(s, func(r rune) bool { return (r < '0' || r > '9') && (r < 'A' || r > 'Z') }) < 0 && s != "00000"
+}
+
+// codeOf is for tools that show gRPC's codes; this package's client does not look at it.
+func codeOf(state string) codes.Code {
+	switch state[:2] {
+	case "08", "57":
+		return codes.Unavailable
+	case "22", "42":
+		return codes.InvalidArgument
+	case "40":
+		return codes.Aborted
+	case "53", "54":
+		return codes.ResourceExhausted
+	case "XX", "58":
+		return codes.Internal
+	}
+	return codes.FailedPrecondition
+}
+
+// errorOf turns a call's error into what the caller gets. node says whom it went to, doing what was asked.
+func errorOf(ctx context.Context, node, doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var own *Error
+	if errors.As(err, &own) {
+		return own
+	}
+	s := status.Convert(err)
+	for _, detail := range s.Details() {
+		if e, ok := detail.(*nodepb.Error); ok {
+			r := remoteError(e)
+			if r.State == stateCanceled && r.Cause == nil {
+				r.Cause = ctx.Err() // the node heard of it before this process looked
+			}
+			return r
+		}
+	}
+	return transportError(ctx, node, doing, s)
+}
+
+// remoteError trusts nothing in e (N5).
+func remoteError(e *nodepb.Error) *Error {
+	r := &Error{State: e.State, Message: text(e.Message, maxTextBytes), DetailText: text(e.Detail, maxTextBytes), HintText: text(e.Hint, maxTextBytes)}
+	if !isState(r.State) {
+		r.State = stateInternal
+	}
+	if e.Position > 0 && e.Position <= 1<<31-1 {
+		r.At = int(e.Position)
+	}
+	for _, k := range kinds {
+		if k.kind == e.Kind {
+			r.Cause = k.err
+		}
+	}
+	return r
+}
+
+// transportError is about what gRPC says itself.
+func transportError(ctx context.Context, node, doing string, s *status.Status) *Error {
+	if ctx.Err() != nil {
+		return &Error{State: stateCanceled, Message: fmt.Sprintf("%s at %s: %v", doing, node, context.Cause(ctx)), Cause: ctx.Err()}
+	}
+	if _, callers := ctx.Deadline(); callers && s.Code() == codes.DeadlineExceeded { // gRPC's timer was a little faster than the context's
+		return &Error{State: stateCanceled, Message: fmt.Sprintf("%s at %s: %v", doing, node, context.DeadlineExceeded), Cause: context.DeadlineExceeded}
+	}
+	said := text(s.Message(), maxTextBytes)
+	switch s.Code() {
+	case codes.ResourceExhausted:
+		return &Error{State: stateTooLarge, Message: fmt.Sprintf("%s at %s: %v: %s", doing, node, ErrTooLarge, said), Cause: ErrTooLarge}
+	case codes.Unimplemented:
+		return &Error{State: stateProtocol, Message: fmt.Sprintf("%s at %s: what listens there is no node, or one of another version: %s", doing, node, said), Cause: ErrBadMessage}
+	case codes.Internal:
+		return &Error{State: stateProtocol, Message: fmt.Sprintf("%s at %s: %v: %s", doing, node, ErrBadMessage, said), Cause: ErrBadMessage}
+	case codes.Canceled:
+		return &Error{State: stateGone, Message: fmt.Sprintf("%s at %s: this client was closed", doing, node), Cause: ErrNodeGone}
+	case codes.DeadlineExceeded:
+		return &Error{
+			State: stateGone, Message: fmt.Sprintf("%s at %s: it did not answer in time: %s", doing, node, said), Cause: ErrNodeGone,
+			HintText: "The node may be stopped or overloaded; “csmsql status” shows whether it answers.",
+		}
+	}
+	return &Error{
+		State: stateGone, Message: fmt.Sprintf("%s at %s: %v: %s", doing, node, ErrNodeGone, said), Cause: ErrNodeGone,
+		HintText: "Start the node again with “csmsql serve” and repeat; tables that it had are still there.",
+	}
+}
+
+func badMessage(format string, args ...any) *Error {
+	return &Error{State: stateProtocol, Message: ErrBadMessage.Error() + ": " + fmt.Sprintf(format, args...), Cause: ErrBadMessage}
+}
+
+func badArgument(format string, args ...any) *Error {
+	return &Error{State: stateArgument, Message: fmt.Sprintf(format, args...)}
+}
+
+// text makes a string that protobuf takes, no longer than limit bytes.
+func text(s string, limit int) string {
+	if len(s) > limit {
+		s = s[:limit-len("…")]
+		s = strings.ToValidUTF8(s, "") + "…" // a rune cut in two goes
+	}
+	return strings.ToValidUTF8(s, "\uFFFD")
+}

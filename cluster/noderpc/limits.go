@@ -1,0 +1,28 @@
+package noderpc
+
+import "time"
+
+// Limits of what crosses the wire, in both directions (N5). They are wide enough for everything that makes sense and
+// narrow enough that a peer who means harm costs little.
+const (
+	// MaxTTL is the longest that a lease lives without a renewal.
+	MaxTTL = 24 * time.Hour
+	// MinTTL is the shortest: a shorter one would have its holder do nothing but renew.
+	MinTTL = 10 * time.Millisecond
+	// MaxLeases is how many leases one borrower holds, and one call renews.
+	MaxLeases = 1 << 16
+
+	maxRequestBytes = 16 << 20 // of what a client sends
+	maxNameBytes    = 255      // names of nodes, domains, schemas, tables, steps, versions
+	maxTextBytes    = 4096     // descriptions and texts of errors
+	maxPathBytes    = 4096     // of a file, as in Linux
+	maxRegions      = 1 << 12
+	maxFiles        = 1 << 16
+	maxParameters   = 64
+	maxScaleFactor  = 100_000 // the largest that TPC-H defines
+	maxStatusItems  = 1 << 20 // of one kind
+	maxPendingSteps = 64      // progress reports of different steps that wait to be sent
+)
+
+// DefaultMaxMessageBytes bounds one answer of a node: a page, a snapshot's record, a status.
+const DefaultMaxMessageBytes = 64 << 20

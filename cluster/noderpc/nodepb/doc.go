@@ -1,0 +1,4 @@
+// Package nodepb is the wire format of package noderpc, generated from node.proto; nobody else uses it.
+package nodepb
+
+//go:generate sh generate.sh

@@ -1,0 +1,71 @@
+package noderpc
+
+import (
+	"time"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Status is how a node is, for people and (as JSON) for programs. Sizes are bytes.
+type Status struct {
+	Node     NodeStatus     `json:"node"`
+	Regions  []RegionStatus `json:"regions"`
+	Tables   []TableStatus  `json:"tables"`
+	Leases   []LeaseStatus  `json:"leases"`
+	Counters []Counter      `json:"counters"`
+}
+
+// NodeStatus is the node itself.
+type NodeStatus struct {
+	Name     string           `json:"name"`
+	Version  string           `json:"version"`
+	Started  time.Time        `json:"started"`
+	Process  int              `json:"process"` // process number
+	Catalog  string           `json:"catalog"` // the catalog's identity
+	Revision catalog.Revision `json:"revision"`
+	Domain   coherence.Domain `json:"domain"`
+	Frontend Frontend         `json:"frontend"`
+}
+
+// RegionStatus is one region.
+type RegionStatus struct {
+	ID       memregion.RegionID   `json:"id"`
+	Node     string               `json:"node"` // who lends it
+	Fabric   memregion.FabricKind `json:"fabric"`
+	Path     string               `json:"path"`
+	Base     memregion.Addr       `json:"base"`
+	Capacity int64                `json:"capacity"` // hard cap
+	Used     int64                `json:"used"`     // in extents
+	Reserved int64                `json:"reserved"` // backed by the system
+	Extents  int64                `json:"extents"`
+}
+
+// TableStatus is one table in its current version.
+type TableStatus struct {
+	Schema  string `json:"schema"`
+	Name    string `json:"name"`
+	Rows    int64  `json:"rows"`
+	Bytes   int64  `json:"bytes"`
+	Chunks  int64  `json:"chunks"`
+	Version uint64 `json:"version"`
+}
+
+// LeaseStatus is one lease.
+type LeaseStatus struct {
+	ID     catalog.LeaseID  `json:"id"`
+	Domain coherence.Domain `json:"domain"`
+	Holder string           `json:"holder"`
+	Since  time.Time        `json:"since"`
+	// Expires is zero for a lease of the node's own process, which ends with it.
+	Expires  time.Time        `json:"expires,omitzero"`
+	Revision catalog.Revision `json:"revision"`
+}
+
+// Counter is one of the protocol's counters: coherence.Counters.Each gives them.
+type Counter struct {
+	Name  string `json:"name"`
+	Step  string `json:"step,omitempty"`
+	Value uint64 `json:"value"`
+}
