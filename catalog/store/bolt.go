@@ -13,7 +13,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/zeebo/xxh3"
 	"go.etcd.io/bbolt"
+	"golang.org/x/sys/unix"
 )
 
 // FileName is the store's file in a data directory.
@@ -25,6 +27,8 @@ const lockWait = 500 * time.Millisecond
 const (
 	boltMagic    = "csmsql catalog 1"
 	revisionSize = 8
+	// headSize is what lies before a value: revision and checksum. bbolt checks its roots, but not its other pages.
+	headSize = revisionSize + 8
 )
 
 var (
@@ -37,7 +41,7 @@ var (
 // Bolt is a Store in one file. A file lock keeps other processes out.
 //
 //	bucket "meta":   magic → "csmsql catalog 1"   revision → 8 bytes, big endian
-//	bucket "items":  key   → 8 bytes revision, big endian ‖ value
+//	bucket "items":  key   → 8 bytes revision ‖ 8 bytes xxh3 of key, revision and value, both big endian ‖ value
 type Bolt struct {
 	db   *bbolt.DB
 	path string
@@ -71,7 +75,8 @@ func open(path string) (db *bbolt.DB, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			if file != nil {
-				_ = file.Close() // and with it the lock
+				_ = unix.Flock(int(file.Fd()), unix.LOCK_UN) // bbolt's map keeps the file, and so the lock, alive
+				_ = file.Close()
 			}
 			err = fmt.Errorf("%w: %v", ErrCorrupt, r)
 		}
@@ -177,11 +182,25 @@ func (b *Bolt) guard(do func() error) (err error) {
 }
 
 func (b *Bolt) item(key, stored []byte) (Item, error) {
-	if len(stored) < revisionSize {
+	if len(stored) < headSize {
 		return Item{}, fmt.Errorf("%w: %s: key %q has a value of %d bytes", ErrCorrupt, b.path, key, len(stored))
 	}
-	revision := Revision(binary.BigEndian.Uint64(stored))
-	return Item{string(key), stored[revisionSize:], revision}, nil
+	revision, value := binary.BigEndian.Uint64(stored), stored[headSize:]
+	if sum := checksum(key, revision, value); sum != binary.BigEndian.Uint64(stored[revisionSize:]) {
+		return Item{}, fmt.Errorf("%w: %s: the value of key %q was altered (checksum %016x)", ErrCorrupt, b.path, key, sum)
+	}
+	return Item{string(key), value, Revision(revision)}, nil
+}
+
+func checksum(key []byte, revision uint64, value []byte) uint64 {
+	return xxh3.HashSeed(key, revision) ^ xxh3.HashSeed(value, ^revision)
+}
+
+func stored(put Item, revision uint64) []byte {
+	b := make([]byte, 0, headSize+len(put.Value))
+	b = binary.BigEndian.AppendUint64(b, revision)
+	b = binary.BigEndian.AppendUint64(b, checksum([]byte(put.Key), revision, put.Value))
+	return append(b, put.Value...)
 }
 
 // Get implements Store.
@@ -275,8 +294,7 @@ func (b *Bolt) apply(tx *bbolt.Tx, t Transaction) (Revision, error) {
 		}
 	}
 	for _, put := range t.Puts {
-		stored := append(append(make([]byte, 0, len(head)+len(put.Value)), head...), put.Value...)
-		if err := items.Put([]byte(put.Key), stored); err != nil {
+		if err := items.Put([]byte(put.Key), stored(put, revision)); err != nil {
 			return 0, fmt.Errorf("put %q: %w", put.Key, err)
 		}
 	}

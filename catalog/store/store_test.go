@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"bytes"
 	"context"
 	"os"
 	"os/exec"
@@ -111,6 +112,25 @@ func TestForeignFiles(t *testing.T) {
 	require.NoError(t, os.Mkdir(path, 0o700))
 	_, err = store.OpenBolt(directory)
 	require.ErrorIs(t, err, store.ErrForeign)
+}
+
+func TestAlteredValue(t *testing.T) {
+	directory := temporary(t)
+	s, err := store.OpenBolt(directory)
+	require.NoError(t, err)
+	_, err = s.Commit(context.Background(), store.Transaction{Puts: []store.Item{{Key: "table/1", Value: []byte("forty-two rows")}}})
+	require.NoError(t, err)
+	require.NoError(t, s.Close())
+	path := filepath.Join(directory, store.FileName)
+	whole, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(path, bytes.ReplaceAll(whole, []byte("forty-two"), []byte("forty-ten")), 0o600))
+	s, err = store.OpenBolt(directory)
+	require.NoError(t, err)
+	_, _, err = s.Get(context.Background(), "table/1")
+	require.ErrorIs(t, err, store.ErrCorrupt)
+	require.ErrorContains(t, err, "table/1")
+	require.NoError(t, s.Close())
 }
 
 // A damaged file is an error, or is not noticed because nothing of value was hit; it is never a crash.

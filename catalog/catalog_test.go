@@ -1,0 +1,440 @@
+package catalog_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+var tableA = catalog.TableName{Schema: "public", Name: "a"}
+
+func (w *world) snapshot(holder catalog.Holder) *catalog.Snapshot {
+	s, err := w.catalog.Snapshot(ctx, holder)
+	require.NoError(w.t, err)
+	return s
+}
+
+// do runs one transaction of its own.
+func (w *world) do(change func(*catalog.Transaction) error) error {
+	s := w.snapshot(catalog.Holder{})
+	defer s.Close()
+	tx := w.catalog.Begin(s)
+	defer tx.Rollback()
+	if err := change(tx); err != nil {
+		return err
+	}
+	return tx.Commit(ctx)
+}
+
+func (w *world) must(change func(*catalog.Transaction) error) { require.NoError(w.t, w.do(change)) }
+
+// fill makes table a with n chunks of one row.
+func (w *world) fill(n int) {
+	w.must(func(tx *catalog.Transaction) error {
+		if _, err := tx.CreateTable(ctx, tableA, columns, catalog.TableOptions{}); err != nil {
+			return err
+		}
+		var chunks []*catalog.Chunk
+		for range n {
+			chunks = append(chunks, w.chunk(1))
+		}
+		return tx.Append(tableA, chunks)
+	})
+}
+
+func requireState(t require.TestingT, err error, want string) {
+	var state interface{ SQLState() string }
+	require.True(t, errors.As(err, &state), "%v", err)
+	require.Equal(t, want, state.SQLState(), "%v", err)
+}
+
+func TestErrorsSayWhatSQLWants(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	w.fill(1)
+	view := catalog.TableName{Schema: "public", Name: "v"}
+	w.must(func(tx *catalog.Transaction) error {
+		_, err := tx.CreateView(ctx, view, "SELECT 1", nil)
+		return err
+	})
+	missing, nowhere := catalog.TableName{Schema: "public", Name: "x"}, catalog.TableName{Schema: "nowhere", Name: "x"}
+	create := func(n catalog.TableName, s *arrow.Schema) func(*catalog.Transaction) error {
+		return func(tx *catalog.Transaction) error {
+			_, err := tx.CreateTable(ctx, n, s, catalog.TableOptions{})
+			return err
+		}
+	}
+	twice := arrow.NewSchema([]arrow.Field{columns.Field(0), columns.Field(0)}, nil)
+	other := arrow.NewSchema([]arrow.Field{{Name: "v", Type: arrow.BinaryTypes.String}}, nil)
+	for name, c := range map[string]struct {
+		state  string
+		change func(*catalog.Transaction) error
+	}{
+		"no table":         {"42P01", func(tx *catalog.Transaction) error { return tx.DropTable(missing) }},
+		"no schema":        {"3F000", create(nowhere, columns)},
+		"no schema drop":   {"3F000", func(tx *catalog.Transaction) error { return tx.DropSchema("nowhere", true) }},
+		"table twice":      {"42P07", create(tableA, columns)},
+		"table like view":  {"42P07", create(view, columns)},
+		"schema twice":     {"42P06", func(tx *catalog.Transaction) error { return tx.CreateSchema("public") }},
+		"schema not empty": {"2BP01", func(tx *catalog.Transaction) error { return tx.DropSchema("public", false) }},
+		"view as table":    {"42809", func(tx *catalog.Transaction) error { return tx.Truncate(view) }},
+		"table as view":    {"42809", func(tx *catalog.Transaction) error { return tx.DropView(tableA) }},
+		"empty name":       {"42602", create(catalog.TableName{Schema: "public"}, columns)},
+		"long name":        {"42602", create(catalog.TableName{Schema: "public", Name: strings.Repeat("n", 300)}, columns)},
+		"column twice":     {"42701", create(missing, twice)},
+		"wrong columns": {"42804", func(tx *catalog.Transaction) error {
+			if err := create(missing, other)(tx); err != nil {
+				return err
+			}
+			return tx.Append(missing, []*catalog.Chunk{w.chunk(1)})
+		}},
+		"chunk twice": {"42804", func(tx *catalog.Transaction) error {
+			c := w.chunk(1)
+			return tx.Append(tableA, []*catalog.Chunk{c, c})
+		}},
+		"after the end": {"25000", func(tx *catalog.Transaction) error {
+			tx.Rollback()
+			return tx.Truncate(tableA)
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before, live := w.catalog.Revision(), w.memory.Live()
+			requireState(t, w.do(c.change), c.state)
+			require.Equal(t, before, w.catalog.Revision())
+			require.Equal(t, live, w.memory.Live(), "no space is lost")
+		})
+	}
+	require.Empty(t, w.faults)
+}
+
+func TestViews(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	name := catalog.TableName{Schema: "public", Name: "v"}
+	w.must(func(tx *catalog.Transaction) error {
+		_, err := tx.CreateView(ctx, name, "SELECT 1 AS v", columns)
+		return err
+	})
+	w.restart()
+	s := w.snapshot(catalog.Holder{})
+	v, ok := s.View(name)
+	require.True(t, ok)
+	require.Equal(t, "SELECT 1 AS v", v.SQL)
+	require.True(t, columns.Equal(v.Columns))
+	require.Len(t, s.Views(), 1)
+	s.Close()
+	w.must(func(tx *catalog.Transaction) error { return tx.DropView(name) })
+	s = w.snapshot(catalog.Holder{})
+	require.Empty(t, s.Views())
+	s.Close()
+}
+
+// Every fault point is a place where the process may die: what is found afterwards is the state before or after the
+// commit, whole, and nothing is lost in the region.
+func TestCrashAtEveryPoint(t *testing.T) {
+	for _, limits := range []store.Limits{{}, {Operations: 24, Bytes: 700}} {
+		for _, point := range catalog.FaultPoints {
+			t.Run(fmt.Sprint(point, limits), func(t *testing.T) {
+				w := newWorld(t, limits)
+				w.fill(5)
+				type died struct{}
+				hit := false
+				w.fault = func(at string) {
+					if at == point {
+						hit = true
+						panic(died{})
+					}
+				}
+				s := w.snapshot(catalog.Holder{})
+				tx := w.catalog.Begin(s)
+				require.NoError(t, tx.Append(tableA, []*catalog.Chunk{w.chunk(2), w.chunk(3), w.chunk(1)}))
+				func() {
+					defer func() {
+						if r := recover(); r != nil && r != (died{}) {
+							panic(r)
+						}
+					}()
+					require.NoError(t, tx.Commit(ctx))
+				}()
+				if point == catalog.FaultPagesStored && limits.Bytes == 0 {
+					require.False(t, hit, "one transaction is enough")
+					return
+				}
+				require.True(t, hit)
+				w.fault = nil
+				w.restart()
+				after := w.snapshot(catalog.Holder{})
+				v, ok := after.Table(tableA)
+				require.True(t, ok)
+				want := int64(5)
+				if point == catalog.FaultStored || point == catalog.FaultVisible || point == catalog.FaultDone {
+					want = 11
+				}
+				require.Len(t, w.rows(v), int(want))
+				w.requireNoLeak(nil, after.Contents)
+				require.NoError(t, w.catalog.Sweep(ctx))
+				w.requirePages(after.Contents)
+				after.Close()
+			})
+		}
+	}
+}
+
+// flaky is a store whose commits fail, before or after they happened.
+type flaky struct {
+	*store.Memory
+	before, after error
+}
+
+func (f *flaky) Commit(ctx context.Context, t store.Transaction) (store.Revision, error) {
+	if f.before != nil {
+		return 0, f.before
+	}
+	r, err := f.Memory.Commit(ctx, t)
+	if err == nil && f.after != nil {
+		return 0, f.after
+	}
+	return r, err
+}
+
+func TestStoreFailures(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	w.fill(2)
+	f := &flaky{Memory: w.store.Copy()}
+	c, err := catalog.Open(ctx, f, catalog.Homes{region: w.lender.Home.Home}, catalog.Options{})
+	require.NoError(t, err)
+	w.catalog = c
+	live := w.memory.Live()
+	add := func(tx *catalog.Transaction) error { return tx.Append(tableA, []*catalog.Chunk{w.chunk(1)}) }
+
+	f.before = errors.New("no space left on device")
+	require.ErrorContains(t, w.do(add), "no space left")
+	require.Equal(t, live, w.memory.Live(), "a failed commit gives its chunks back")
+	f.before = fmt.Errorf("%w: timeout", store.ErrUnknown)
+	require.ErrorIs(t, w.do(add), store.ErrUnknown)
+	require.Equal(t, live, w.memory.Live(), "the store says that it did not happen")
+	f.before, f.after = nil, fmt.Errorf("%w: timeout", store.ErrUnknown)
+	require.NoError(t, w.do(add), "the store says that it happened")
+	require.Greater(t, w.memory.Live(), live)
+	s := w.snapshot(catalog.Holder{})
+	v, _ := s.Table(tableA)
+	require.Equal(t, int64(3), v.Rows())
+	s.Close()
+}
+
+func TestLeases(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	w.fill(3)
+	far := catalog.Holder{Domain: "far", Description: "borrower", TTL: 5 * time.Second}
+	s := w.snapshot(far)
+	require.Len(t, w.catalog.Leases(), 1)
+	require.Equal(t, "borrower", w.catalog.Leases()[0].Holder.Description)
+	whole := w.memory.Live()
+	w.must(func(tx *catalog.Transaction) error { return tx.DropTable(tableA) })
+	require.Equal(t, whole, w.memory.Live(), "the lease keeps the dropped table's chunks")
+
+	require.NoError(t, w.catalog.RenewLease(s.Lease(), epoch.Add(4*time.Second)))
+	require.Empty(t, w.catalog.ExpireLeases(epoch.Add(8*time.Second)))
+	require.Equal(t, whole, w.memory.Live())
+	require.ErrorIs(t, w.catalog.RenewLease(s.Lease(), epoch.Add(9*time.Second)), catalog.ErrLeaseOver, "too late is too late, also before the janitor came")
+	expired := w.catalog.ExpireLeases(epoch.Add(9 * time.Second))
+	require.Len(t, expired, 1)
+	require.Equal(t, s.Lease(), expired[0].ID)
+	require.Zero(t, w.memory.Live(), "the memory is back")
+	require.Zero(t, w.lender.Stats().Pins)
+	require.ErrorIs(t, w.catalog.ReleaseLease(s.Lease()), catalog.ErrLeaseOver)
+	s.Close()
+	require.Empty(t, w.faults)
+}
+
+// A domain that died with several leases, one of them on the current revision, leaves no pin behind.
+func TestExpiredDomainLeavesNoPin(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	w.fill(3)
+	far := catalog.Holder{Domain: "far", TTL: time.Second}
+	w.snapshot(far)
+	w.must(func(tx *catalog.Transaction) error { return tx.Append(tableA, []*catalog.Chunk{w.chunk(1)}) })
+	w.snapshot(far)
+	require.Len(t, w.catalog.ExpireDomain("far"), 2)
+	again := w.snapshot(far)
+	again.Close()
+	s := w.snapshot(catalog.Holder{})
+	w.requireNoLeak(nil, s.Contents)
+	s.Close()
+	w.must(func(tx *catalog.Transaction) error { return tx.DropTable(tableA) })
+	require.Zero(t, w.memory.Live())
+	require.Zero(t, w.lender.Stats().Pins)
+}
+
+func TestManySmallAppendsSharePages(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	w.fill(hugetable.PageChunks + 10)
+	s := w.snapshot(catalog.Holder{})
+	before, _ := s.Table(tableA)
+	for range 20 {
+		w.must(func(tx *catalog.Transaction) error { return tx.Append(tableA, []*catalog.Chunk{w.chunk(1)}) })
+	}
+	now := w.snapshot(catalog.Holder{})
+	after, _ := now.Table(tableA)
+	require.Equal(t, before.Pages()[0], after.Pages()[0], "the full page is shared")
+	require.Len(t, after.Pages(), 2)
+	require.Equal(t, uint64(21), after.Version())
+	require.Len(t, w.rows(after), hugetable.PageChunks+30)
+	require.Len(t, w.rows(before), hugetable.PageChunks+10)
+	w.requireNoLeak(nil, now.Contents)
+	s.Close()
+	now.Close()
+}
+
+func TestWatch(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	revisions, stop := w.catalog.Watch()
+	w.fill(1)
+	w.must(func(tx *catalog.Transaction) error { return tx.Truncate(tableA) })
+	require.Equal(t, w.catalog.Revision(), <-revisions, "the newest; those between may be missed")
+	stop()
+	w.must(func(tx *catalog.Transaction) error { return tx.DropTable(tableA) })
+	require.Empty(t, revisions)
+}
+
+func TestRegions(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	id, err := w.catalog.NewRegionID(ctx)
+	require.NoError(t, err)
+	record := catalog.RegionRecord{Node: "n1", Generations: 100}
+	record.Spec = memregion.Spec{ID: id, Base: 0x100000000000, Capacity: 1 << 30, Fabric: memregion.FabricShm, Path: "/dev/shm/x", BootID: "b"}
+	require.ErrorContains(t, w.catalog.ReserveGenerations(ctx, id, 5), "PutRegion")
+	require.NoError(t, w.catalog.PutRegion(ctx, record))
+	require.NoError(t, w.catalog.ReserveGenerations(ctx, id, 5000))
+	require.NoError(t, w.catalog.ReserveGenerations(ctx, id, 70))
+	require.NoError(t, w.catalog.PutRegion(ctx, record))
+	require.NoError(t, w.catalog.PutNode(ctx, catalog.NodeRecord{Name: "n1", Address: "127.0.0.1:1", BootID: "b", Started: epoch}))
+	w.restart()
+	record.Generations = coherence.Generation(5000)
+	require.Equal(t, []catalog.RegionRecord{record}, w.catalog.Regions(), "the high-water mark never goes down")
+	require.Equal(t, "n1", w.catalog.Nodes()[0].Name)
+	other, err := w.catalog.NewRegionID(ctx)
+	require.NoError(t, err)
+	require.NotEqual(t, id, other)
+	require.NoError(t, w.catalog.DropRegion(ctx, id))
+	require.Empty(t, w.catalog.Regions())
+}
+
+func TestRemoteSnapshot(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	w.fill(hugetable.PageChunks + 3)
+	local := w.snapshot(catalog.Holder{Domain: "far", TTL: time.Minute})
+	record, err := w.catalog.Record(local)
+	require.NoError(t, err)
+	received, err := catalog.DecodeSnapshotRecord(record.Encode())
+	require.NoError(t, err)
+	require.Equal(t, record.Encode(), received.Encode())
+	require.Equal(t, time.Minute, received.TTL)
+	released := 0
+	remote, err := catalog.NewRemoteSnapshot(received, w.catalog, catalog.RemoteOptions{Release: func() {
+		released++
+		require.NoError(t, w.catalog.ReleaseLease(received.Lease))
+	}})
+	require.NoError(t, err)
+	require.Equal(t, local.Revision(), remote.Revision())
+	require.Equal(t, local.Schemas(), remote.Schemas())
+	v, ok := remote.Table(tableA)
+	require.True(t, ok)
+	here, _ := local.Table(tableA)
+	require.Equal(t, w.rows(here), w.rows(v))
+	require.Equal(t, here.Statistics(0), v.Statistics(0))
+	remote.Close()
+	remote.Close()
+	require.Equal(t, 1, released)
+	require.Empty(t, w.catalog.Leases())
+}
+
+// altered is a lender that sends wrong pages.
+type altered struct {
+	catalog.Pages
+	change func([]byte) []byte
+}
+
+func (a altered) Page(ctx context.Context, id catalog.PageID) ([]byte, error) {
+	data, err := a.Pages.Page(ctx, id)
+	return a.change(data), err
+}
+
+func TestAlteredPagesAreNoticed(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	w.fill(10)
+	local := w.snapshot(catalog.Holder{})
+	defer local.Close()
+	record, err := w.catalog.Record(local)
+	require.NoError(t, err)
+	for name, change := range map[string]func([]byte) []byte{
+		"a bit":     func(b []byte) []byte { b[len(b)/2] ^= 1; return b },
+		"truncated": func(b []byte) []byte { return b[:len(b)-1] },
+		"empty":     func([]byte) []byte { return nil },
+	} {
+		remote, err := catalog.NewRemoteSnapshot(record, altered{w.catalog, change}, catalog.RemoteOptions{})
+		require.NoError(t, err)
+		v, _ := remote.Table(tableA)
+		_, err = v.Chunk(ctx, 0)
+		require.ErrorIs(t, err, hugetable.ErrCorrupt, name)
+		require.ErrorContains(t, err, "public.a")
+		requireState(t, err, "XX001")
+	}
+}
+
+// Whatever is done to the stored records, opening ends in a catalog or in a clear error.
+func TestAlteredRecords(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	w.fill(3)
+	var items []store.Item
+	_, err := w.store.Scan(ctx, []string{"table/", "name/", "meta/format"}, func(i store.Item) error {
+		items = append(items, i)
+		return nil
+	})
+	require.NoError(t, err)
+	for _, item := range items {
+		for at := range item.Value {
+			for _, flip := range []byte{1, 0x80, 0xff} {
+				c := w.store.Copy()
+				value := append([]byte(nil), item.Value...)
+				value[at] ^= flip
+				_, err := c.Commit(ctx, store.Transaction{Puts: []store.Item{{Key: item.Key, Value: value}}})
+				require.NoError(t, err)
+				opened, err := catalog.Open(ctx, c, catalog.Homes{}, catalog.Options{})
+				if err != nil {
+					continue
+				}
+				_ = opened.LiveExtents(ctx, func(catalog.LiveExtent) error { return nil })
+			}
+		}
+		c := w.store.Copy()
+		_, err := c.Commit(ctx, store.Transaction{Deletes: []string{item.Key}})
+		require.NoError(t, err)
+		if !strings.HasPrefix(item.Key, "meta/") {
+			_, err = catalog.Open(ctx, c, catalog.Homes{}, catalog.Options{})
+			require.ErrorIs(t, err, catalog.ErrCorrupt, item.Key)
+		}
+	}
+}
+
+func TestCloseRefusesEverything(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	w.fill(1)
+	s := w.snapshot(catalog.Holder{})
+	tx := w.catalog.Begin(s)
+	require.NoError(t, tx.Append(tableA, []*catalog.Chunk{w.chunk(1)}))
+	require.NoError(t, w.catalog.Close())
+	require.ErrorIs(t, tx.Commit(ctx), catalog.ErrClosed)
+	_, err := w.catalog.Snapshot(ctx, catalog.Holder{})
+	require.ErrorIs(t, err, catalog.ErrClosed)
+}
