@@ -31,6 +31,12 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			return st.drop(ctx, head)
 		case *statement.Truncate:
 			return st.truncate(ctx, head)
+		case *statement.Rename:
+			return st.rename(ctx, head)
+		case *statement.AddConstraint:
+			return st.addConstraint(ctx, head)
+		case *statement.NoOp:
+			return done(head.Tag, 0), nil
 		case *statement.Begin:
 			return done("BEGIN", 0), s.begin(head.ReadOnly)
 		case *statement.Commit:
@@ -60,6 +66,21 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		}
 		return nil, failure("0A000", "this statement is not supported")
 	}
+}
+
+// addConstraint accepts what is not enforced, and says so.
+func (st *Statement) addConstraint(ctx context.Context, head *statement.AddConstraint) (*Rows, error) {
+	s := st.session
+	v, err := s.see(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	if _, err := s.target(v, head.Name); err != nil {
+		return nil, st.pointAt(err, head.Name.Name)
+	}
+	s.notice(Notice{Severity: "WARNING", State: "0A000", Message: "the constraint is not enforced", Hint: "The table takes every row; NOT NULL of CREATE TABLE is enforced."})
+	return done("ALTER TABLE", 0), nil
 }
 
 func (st *Statement) createTable(ctx context.Context, head *statement.CreateTable) (*Rows, error) {

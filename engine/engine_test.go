@@ -87,3 +87,15 @@ func TestTablesFromBirthToDeath(t *testing.T) {
 	_, err := tryRows(s, "SELECT * FROM t")
 	require.ErrorContains(t, err, "t")
 }
+
+func TestUpdateAndDeleteWriteANewVersion(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT i AS a, 'v' || i AS b FROM range(10) r(i)")
+	require.Equal(t, "DELETE 3", exec(t, s, "DELETE FROM t WHERE a >= $1 AND b <> 'v9'", int64(6)).Tag)
+	require.Equal(t, "UPDATE 2", exec(t, s, "UPDATE t AS x SET b = x.b || '!' WHERE a < 2").Tag)
+	require.Equal(t, "UPDATE 0", exec(t, s, "UPDATE t SET a = a + 1 WHERE a > 100").Tag)
+	require.Equal(t, []string{"0|v0!", "1|v1!", "2|v2", "9|v9"}, rows(t, s, "SELECT * FROM t WHERE a < 3 OR a > 8 ORDER BY a"))
+	require.Equal(t, "DELETE 7", exec(t, s, "DELETE FROM t").Tag)
+	require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM t"))
+}

@@ -34,6 +34,10 @@ func (st *Statement) treeOf(text string) *pg.ParseResult {
 	if text == st.parsed.Text {
 		return st.parsed.Tree
 	}
+	return treeOf(text)
+}
+
+func treeOf(text string) *pg.ParseResult {
 	tree, err := pg.Parse(text)
 	if err != nil {
 		return nil

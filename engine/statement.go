@@ -76,6 +76,14 @@ func (st *Statement) prepare(ctx context.Context) error {
 		return st.prepareCreateTableAs(ctx, head)
 	case *statement.Copy:
 		return st.prepareCopy(ctx, head)
+	case *statement.Delete:
+		return st.prepareRewrite(ctx, deleteRewrite(head))
+	case *statement.Update:
+		r, err := updateRewrite(head)
+		if err != nil {
+			return err
+		}
+		return st.prepareRewrite(ctx, r)
 	case *statement.Private:
 		return st.preparePrivate(head)
 	default:

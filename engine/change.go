@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// UPDATE and DELETE. Sealed chunks never change, so both write the table anew: its rows pass through DuckDB once and
+// become the chunks of one new version. That costs as much as the table is large, whatever the number of rows hit, and is
+// said so in the documentation; a table that changes row by row all day is not what csmsql is for.
+
+// rewrite is a statement that replaces a table's rows by those of a query.
+type rewrite struct {
+	name statement.Name
+	tag  string // with %d for the number of rows that were hit
+	// flagged: the query's last column says whether the row was hit; otherwise rows that are missing were hit.
+	flagged bool
+	query   func(version *catalog.TableVersion) (string, error)
+}
+
+func deleteRewrite(head *statement.Delete) rewrite {
+	where := head.Where
+	if where == "" {
+		where = "true"
+	}
+	hit := "coalesce((" + where + "), false)"
+	if head.Using != "" {
+		hit = "EXISTS (SELECT 1 FROM " + head.Using + " WHERE " + where + ")"
+	}
+	return rewrite{
+		name: head.Name, tag: "DELETE %d",
+		query: func(*catalog.TableVersion) (string, error) {
+			return head.With + " SELECT * FROM " + tableAs(head.Name, head.Alias) + " WHERE NOT " + hit, nil
+		},
+	}
+}
+
+func updateRewrite(head *statement.Update) (rewrite, error) {
+	if head.From != "" {
+		return rewrite{}, failure("0A000", "UPDATE … FROM is not supported").hint("Use a sub-query: SET c = (SELECT … FROM …) WHERE … IN (SELECT …).")
+	}
+	where := "true"
+	if head.Where != "" {
+		where = "coalesce((" + head.Where + "), false)"
+	}
+	return rewrite{
+		name: head.Name, tag: "UPDATE %d", flagged: true,
+		query: func(version *catalog.TableVersion) (string, error) { return updateQuery(head, version, where) },
+	}, nil
+}
+
+func updateQuery(head *statement.Update, version *catalog.TableVersion, where string) (string, error) {
+	schema := version.Table().Columns
+	values := map[int]string{}
+	for _, a := range head.Set {
+		i := fieldIndex(schema, a.Column)
+		if i < 0 {
+			return "", failure("42703", "column %q of relation %q does not exist", a.Column, head.Name.Name)
+		}
+		if _, twice := values[i]; twice {
+			return "", failure("42601", "multiple assignments to same column %q", a.Column)
+		}
+		value := a.Value
+		if a.Default {
+			value, _ = schema.Field(i).Metadata.GetValue(defaultKey)
+			if value == "" {
+				value = "NULL"
+			}
+		}
+		values[i] = value
+	}
+	list := make([]string, schema.NumFields())
+	qualifier := head.Alias
+	if qualifier == "" {
+		qualifier = head.Name.Name
+	}
+	for i, f := range schema.Fields() {
+		column := duckdb.QuoteIdentifier(qualifier) + "." + duckdb.QuoteIdentifier(f.Name)
+		list[i] = column
+		if value, ok := values[i]; ok {
+			list[i] = "CASE WHEN " + where + " THEN (" + value + ") ELSE " + column + " END AS " + duckdb.QuoteIdentifier(f.Name)
+		}
+	}
+	return head.With + " SELECT " + strings.Join(list, ", ") + ", " + where + " AS csm_hit FROM " + tableAs(head.Name, head.Alias), nil
+}
+
+func tableAs(name statement.Name, alias string) string {
+	if alias == "" {
+		return quoteName(name)
+	}
+	return quoteName(name) + " AS " + duckdb.QuoteIdentifier(alias)
+}
+
+// prepareRewrite checks the statement; temporary tables are DuckDB's to change.
+func (st *Statement) prepareRewrite(ctx context.Context, r rewrite) error {
+	s := st.session
+	v, err := s.see(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.release()
+	version, err := s.target(v, r.name)
+	if err == errTemporary {
+		return st.preparePrivate(&statement.Private{Verb: "update"})
+	}
+	if err != nil {
+		return st.pointAt(err, r.name.Name)
+	}
+	text, err := r.query(version)
+	if err != nil {
+		return st.pointAt(err, r.name.Name)
+	}
+	plan, err := s.planDuck(ctx, text, treeOf(text), v)
+	if err != nil {
+		return withoutPosition(err)
+	}
+	st.params = plan.duck.Parameters()
+	plan.close()
+	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runRewrite(ctx, r, args) }
+	return nil
+}
+
+func (st *Statement) runRewrite(ctx context.Context, r rewrite, args []any) (*Rows, error) {
+	s := st.session
+	var hit int64
+	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+		version, err := s.target(v, r.name)
+		if err != nil {
+			return err
+		}
+		hit, err = s.replaceRows(ctx, tx, v, version, r, args)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return done(fmt.Sprintf(r.tag, hit), hit), nil
+}
+
+// replaceRows makes the rows of a rewrite the table's, unless it hits none.
+func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *visible, version *catalog.TableVersion, r rewrite, args []any) (hit int64, err error) {
+	text, err := r.query(version)
+	if err != nil {
+		return 0, err
+	}
+	table := version.Table()
+	if text, err = rewriteSource(text, table.Columns, r.flagged); err != nil {
+		return 0, err
+	}
+	plan, err := s.planDuck(ctx, text, treeOf(text), v)
+	if err != nil {
+		return 0, withoutPosition(err)
+	}
+	defer plan.close()
+	rows, err := plan.execute(ctx, v, args)
+	if err != nil {
+		return 0, withoutPosition(err)
+	}
+	defer rows.Close()
+	w := ingest.NewWriter(s.engine.target(table.Name, table.Columns))
+	defer w.Abort()
+	for {
+		batch, err := rows.Next(ctx)
+		if isEnd(err) {
+			break
+		}
+		if err != nil {
+			return 0, withoutPosition(err)
+		}
+		if r.flagged {
+			hit += countTrue(batch.Column(int(batch.NumCols()) - 1))
+			whole := batch
+			batch = project(whole, firstColumns(table.Columns.NumFields()))
+			whole.Release()
+		}
+		err = w.Add(ctx, batch)
+		batch.Release()
+		if err != nil {
+			return 0, err
+		}
+	}
+	if !r.flagged {
+		hit = version.Rows() - w.Rows()
+	}
+	if hit == 0 {
+		return 0, nil
+	}
+	chunks, err := w.Finish(ctx)
+	if err != nil {
+		return 0, err
+	}
+	return hit, tx.Replace(table.Name, chunks)
+}
+
+// rewriteSource casts a rewrite's columns to the table's types; the flag passes as it is.
+func rewriteSource(text string, schema *arrow.Schema, flagged bool) (string, error) {
+	var columns []string
+	for _, f := range schema.Fields() {
+		columns = append(columns, f.Name)
+	}
+	if !flagged {
+		src, err := conformSource(text, schema, columns)
+		return src.text, err
+	}
+	flag := arrow.Field{Name: "csm_hit", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}
+	src, err := conformSource(text, arrow.NewSchema(append(schema.Fields(), flag), nil), append(columns, flag.Name))
+	return src.text, err
+}
+
+func firstColumns(n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = i
+	}
+	return out
+}
+
+func countTrue(a arrow.Array) (n int64) {
+	flags, ok := a.(*array.Boolean)
+	if !ok {
+		return 0
+	}
+	for i := range flags.Len() {
+		if flags.IsValid(i) && flags.Value(i) {
+			n++
+		}
+	}
+	return n
+}
+
+// withoutPosition drops a position that is one in a text of ours.
+func withoutPosition(err error) error {
+	if e, ok := err.(*Error); ok && e.At != 0 {
+		moved := *e
+		moved.At = 0
+		return &moved
+	}
+	return err
+}
+
+// rename gives a table another name.
+func (st *Statement) rename(ctx context.Context, head *statement.Rename) (*Rows, error) {
+	s := st.session
+	if head.Object != statement.Table {
+		return nil, failure("0A000", "ALTER %s … RENAME is not supported", strings.ToUpper(string(head.Object)))
+	}
+	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+		version, err := s.target(v, head.Name)
+		if e, ok := err.(*Error); ok && e.State == "42P01" && head.IfExists {
+			s.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("relation %q does not exist, skipping", head.Name.String())})
+			return nil
+		}
+		if err != nil {
+			return st.pointAt(err, head.Name.Name)
+		}
+		from := version.Table().Name
+		return tx.RenameTable(from, catalog.TableName{Schema: from.Schema, Name: head.To})
+	})
+	if err != nil {
+		return nil, err
+	}
+	return done("ALTER TABLE", 0), nil
+}
