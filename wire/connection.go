@@ -196,7 +196,22 @@ func (c *connection) farewell(err error) {
 	c.log.Debug("connection ends", "reason", err)
 	c.network.SetWriteDeadline(time.Now().Add(farewellTimeout))
 	c.out.send(explain(err, "FATAL"))
-	c.out.flush()
+	if c.out.flush() == nil && !errors.Is(err, ErrShutdown) {
+		c.linger()
+	}
+}
+
+// lingerBytesMax bounds what a client may still send after the server has given up on it.
+const lingerBytesMax = 16 << 20
+
+// linger reads what the client has under way: closing a TCP socket with unread data resets it, and the reset overtakes
+// the error message.
+func (c *connection) linger() {
+	if network, ok := c.network.(interface{ CloseWrite() error }); !ok || network.CloseWrite() != nil {
+		return
+	}
+	c.network.SetReadDeadline(time.Now().Add(farewellTimeout))
+	io.CopyN(io.Discard, c.network, lingerBytesMax)
 }
 
 // release gives back everything, in the reverse order of start.

@@ -137,3 +137,14 @@ func benchmarkEgress(b *testing.B, backend *wideBackend) {
 	stop()
 	require.NoError(b, <-done)
 }
+
+// BenchmarkPreparedSelect is the extended protocol with a real driver: one round trip of Bind, Describe, Execute and Sync.
+func BenchmarkPreparedSelect(b *testing.B) {
+	s := startServer(b, wire.Options{})
+	conn := s.connect(b, "")
+	ctx := context.Background()
+	var one int
+	for b.Loop() {
+		require.NoError(b, conn.QueryRow(ctx, "SELECT 1").Scan(&one))
+	}
+}

@@ -19,6 +19,7 @@ func (c *connection) parse(message *pgproto3.Parse) (context.Context, error) {
 	if message.Name == "" {
 		c.statements.forget("", false) // it goes even if this Parse fails
 	}
+	c.statements.closeForgotten() // here, too, so that a pipeline without end keeps no more than its open portals
 	if err := pgformat.CheckText(message.Query); err != nil {
 		return c.ctx, err
 	}

@@ -125,6 +125,23 @@ func TestOversizedMessage(t *testing.T) {
 	require.NoError(t, err)
 }
 
+// The reason arrives although the client is still sending when the server gives up.
+func TestReasonOvertakesReset(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	server := wire.NewServer(newFake(), wire.Options{MaxMessageBytes: 1000})
+	go func() { done <- server.Serve(ctx, listener) }()
+	conn, err := pgx.Connect(background(t), "postgres://postgres@"+listener.Addr().String()+"/csmsql?sslmode=disable")
+	require.NoError(t, err)
+	_, err = conn.Exec(background(t), "SELECT 1"+strings.Repeat(" ", 8<<20))
+	requireState(t, err, "54000")
+	conn.Close(context.Background())
+	stop()
+	require.NoError(t, <-done)
+}
+
 // W5: a client that reads slowly holds the producer back; nothing piles up in the server.
 func TestSlowReaderBoundsMemory(t *testing.T) {
 	s := startServer(t, wire.Options{})
