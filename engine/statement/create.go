@@ -2,245 +2,177 @@ package statement
 
 import "strings"
 
-func readCreate(c *cursor) (any, error) {
+// create reads behind CREATE.
+func (c *cursor) create() (any, error) {
 	orReplace := c.accept("or", "replace")
 	temporary := false
 	for {
-		if c.accept("temp") || c.accept("temporary") {
+		if c.acceptAny("temp", "temporary") {
 			temporary = true
-		} else if !c.accept("local") && !c.accept("global") && !c.accept("unlogged") {
+		} else if !c.acceptAny("local", "global", "unlogged") {
 			break
 		}
 	}
-	switch kind := c.next().word; kind {
-	case "table":
-		return readCreateTable(c, orReplace, temporary)
-	case "view":
-		return readCreateView(c, orReplace, temporary)
-	case "schema":
-		ifNotExists := c.accept("if", "not", "exists")
-		name, err := c.name()
-		if err != nil {
-			return nil, err
-		}
-		return &CreateSchema{Name: name.Name, IfNotExists: ifNotExists}, nil
-	default:
-		if temporary {
-			return &Private{Verb: "create"}, nil
-		}
-		what := strings.ToUpper(strings.TrimSpace("create " + kind))
-		return nil, unsupported(what+" is not supported", "Tables, views and schemas are kept; CREATE TEMP "+strings.ToUpper(kind)+" makes one for this session where DuckDB knows it.")
-	}
-}
-
-func readCreateTable(c *cursor, orReplace, temporary bool) (any, error) {
-	ifNotExists := c.accept("if", "not", "exists")
-	name, err := c.name()
-	if err != nil {
-		return nil, err
-	}
-	if name.Schema == "temp" || name.Schema == "pg_temp" {
-		temporary = true
-	}
-	start := c.at
-	columns, columnsErr := c.names() // CREATE TABLE t (a, b) AS …
-	if columnsErr != nil || !c.accept("as") {
-		c.at = start
-		return readColumns(c, &CreateTable{Name: name, IfNotExists: ifNotExists, OrReplace: orReplace, Temporary: temporary})
-	}
-	as := &CreateTableAs{Name: name, IfNotExists: ifNotExists, OrReplace: orReplace, Temporary: temporary, Columns: columns}
-	from := c.peek(0).start
-	to := len(c.sql)
-	if n := len(c.tokens); n >= 2 && c.tokens[n-1].word == "data" {
-		switch {
-		case c.tokens[n-2].word == "with":
-			to = c.tokens[n-2].start
-		case n >= 3 && c.tokens[n-2].word == "no" && c.tokens[n-3].word == "with":
-			to, as.NoData = c.tokens[n-3].start, true
-		}
-	}
-	if c.done() {
-		return nil, c.unexpected()
-	}
-	as.Query = strings.TrimSpace(c.sql[from:to])
-	return as, nil
-}
-
-// readColumns reads "(definition, …)" and what follows it.
-func readColumns(c *cursor, t *CreateTable) (any, error) {
-	if !c.accept("(") {
-		return nil, c.unexpected()
-	}
-	for {
-		if err := readDefinition(c, t); err != nil {
-			return nil, err
-		}
-		if c.accept(")") {
-			break
-		}
-		if !c.accept(",") {
-			return nil, c.unexpected()
-		}
-	}
-	if c.accept("with") {
-		t.With, _ = c.skipParentheses()
-	}
-	return t, nil
-}
-
-// constraintWords start a table constraint or a column constraint.
-var constraintWords = map[string]bool{
-	"constraint": true, "primary": true, "unique": true, "check": true, "foreign": true, "references": true, "exclude": true,
-	"not": true, "null": true, "default": true, "generated": true, "collate": true, "like": true,
-}
-
-func readDefinition(c *cursor, t *CreateTable) error {
-	switch w := c.peek(0).word; w {
-	case "constraint", "primary", "unique", "check", "foreign", "exclude":
-		return readTableConstraint(c, t)
-	case "like":
-		return unsupported("CREATE TABLE (LIKE …) is not supported", "Use CREATE TABLE … AS SELECT * FROM … LIMIT 0.")
-	}
-	name, ok := c.identifier()
-	if !ok {
-		return c.unexpected()
-	}
-	column := Column{Name: name}
-	from := c.peek(0).start
-	for !c.done() && !constraintWords[c.peek(0).word] && !isEnd(c) {
-		skipOne(c)
-	}
-	column.Type = strings.TrimSpace(c.sql[from:c.peek(0).start])
-	if column.Type == "" {
-		return c.unexpected()
-	}
-	for !c.done() && !isEnd(c) {
-		if err := readColumnConstraint(c, t, &column); err != nil {
-			return err
-		}
-	}
-	t.Columns = append(t.Columns, column)
-	return nil
-}
-
-func isEnd(c *cursor) bool { t := c.peek(0).text; return t == "," || t == ")" }
-
-// skipOne moves past a token or a whole group.
-func skipOne(c *cursor) {
-	if _, ok := c.skipParentheses(); !ok {
-		c.next()
-	}
-}
-
-func readColumnConstraint(c *cursor, t *CreateTable, column *Column) error {
 	switch {
-	case c.accept("not", "null"):
-		column.NotNull = true
-	case c.accept("null"):
-	case c.accept("default"):
-		from := c.peek(0).start
-		for !c.done() && !isEnd(c) && !constraintWords[c.peek(0).word] {
-			skipOne(c)
-		}
-		column.Default = strings.TrimSpace(c.sql[from:c.peek(0).start])
-	case c.accept("primary", "key"):
-		column.NotNull = true
-		t.NotEnforced = append(t.NotEnforced, "PRIMARY KEY ("+column.Name+")")
-	case c.accept("constraint"):
-		c.next()
-	case c.peek(0).word == "generated":
-		return unsupported("generated columns are not supported", "")
-	default: // UNIQUE, CHECK (…), REFERENCES …, COLLATE …
-		from := c.peek(0)
-		skipOne(c)
-		for !c.done() && !isEnd(c) && !constraintWords[c.peek(0).word] {
-			skipOne(c)
-		}
-		t.NotEnforced = append(t.NotEnforced, strings.TrimSpace(c.sql[from.start:c.peek(0).start])+" on column "+column.Name)
+	case c.accept("table"):
+		return c.createTable(orReplace, temporary)
+	case c.accept("view"):
+		return c.createView(orReplace, temporary)
+	case c.peek(0).is("schema") && !temporary:
+		return c.createSchema(orReplace)
+	case c.peek(0).kind != word:
+		return nil, c.unexpected()
+	case temporary:
+		return &Private{Verb: "create"}, nil
 	}
-	return nil
+	return nil, c.refuseCreate()
 }
 
-func readTableConstraint(c *cursor, t *CreateTable) error {
-	if c.accept("constraint") {
-		c.next()
-	}
-	from := c.peek(0)
-	if c.accept("primary", "key") {
-		keys, err := c.names()
-		if err != nil {
-			return err
-		}
-		for _, key := range keys {
-			for i := range t.Columns {
-				if t.Columns[i].Name == key {
-					t.Columns[i].NotNull = true
-				}
-			}
-		}
-	}
-	for !c.done() && !isEnd(c) {
-		skipOne(c)
-	}
-	t.NotEnforced = append(t.NotEnforced, strings.TrimSpace(c.sql[from.start:c.peek(0).start]))
-	return nil
+// creations are what CREATE could make elsewhere, with what to do instead.
+var creations = []struct{ words, advice string }{
+	{"unique index", "There are no indexes: scans skip chunks by their statistics. Uniqueness is not enforced."},
+	{"index", "There are no indexes: scans skip chunks by their statistics. Store rows in a useful order with CREATE TABLE … AS SELECT … ORDER BY."},
+	{"materialized view", "CREATE TABLE … AS stores a query's result."},
+	{"recursive view", "Write CREATE VIEW … AS WITH RECURSIVE …"},
+	{"foreign table", "Load the data with COPY … FROM or INSERT … SELECT."},
+	{"sequence", "Number rows with row_number() OVER (), or CREATE TEMP SEQUENCE for this session."},
+	{"type", "Write the type where it is used: ENUM ('a', 'b'), STRUCT (x INTEGER)."},
+	{"macro", "CREATE TEMP MACRO makes one for this session."},
+	{"function", "CREATE TEMP MACRO makes one for this session."},
+	{"role", rolesAdvice}, {"user", rolesAdvice}, {"group", rolesAdvice},
+	{"database", "There is one database; CREATE SCHEMA makes a namespace."},
+	{"extension", "Leave it out: what is there is there."},
 }
 
-func readCreateView(c *cursor, orReplace, temporary bool) (any, error) {
+func (c *cursor) refuseCreate() error {
+	for _, x := range creations {
+		mark := *c
+		if c.accept(strings.Fields(x.words)...) {
+			*c = mark
+			return c.refuse("CREATE "+strings.ToUpper(x.words), x.advice)
+		}
+	}
+	return c.refuse("CREATE "+strings.ToUpper(c.peek(0).text), "Tables, views and schemas are kept; temporary objects belong to one session.")
+}
+
+func (c *cursor) createSchema(orReplace bool) (any, error) {
+	if orReplace {
+		return nil, c.refuse("CREATE OR REPLACE SCHEMA", "Use DROP SCHEMA … CASCADE and CREATE SCHEMA in one transaction.")
+	}
+	c.next()
+	ifNotExists := c.accept("if", "not", "exists")
+	if c.peek(0).is("authorization") {
+		return nil, c.refuse("CREATE SCHEMA AUTHORIZATION", rolesAdvice)
+	}
+	name, err := c.name()
+	if err != nil {
+		return nil, err
+	}
+	if name.Database != "" {
+		return nil, &Error{State: "42601", Message: "a schema's name has at most two parts: database.schema", At: name.At}
+	}
+	if c.peek(0).isAny("authorization", "create", "grant") {
+		return nil, c.refuse("CREATE SCHEMA … "+strings.ToUpper(c.peek(0).text), "Make the schema first, then what belongs into it.")
+	}
+	return &CreateSchema{Database: name.Schema, Name: name.Name, IfNotExists: ifNotExists}, c.finish()
+}
+
+func (c *cursor) createTable(orReplace, temporary bool) (any, error) {
 	ifNotExists := c.accept("if", "not", "exists")
 	name, err := c.name()
 	if err != nil {
 		return nil, err
 	}
-	columns, err := c.names()
-	if err != nil {
+	temporary = temporary || isTemporary(name)
+	as := &CreateTableAs{Name: name, IfNotExists: ifNotExists, OrReplace: orReplace, Temporary: temporary}
+	mark := *c
+	as.Columns, _, err = c.columns() // CREATE TABLE t (a, b) AS …
+	if err == nil {
+		if as.With, err = c.storage(); err != nil && !temporary {
+			return nil, err
+		}
+	}
+	if err == nil && c.accept("as") {
+		return c.tableQuery(as)
+	}
+	*c = mark
+	t := &CreateTable{Name: name, IfNotExists: ifNotExists, OrReplace: orReplace, Temporary: temporary}
+	if temporary {
+		return t, nil
+	}
+	return t, c.definitions(t)
+}
+
+// isTemporary: PostgreSQL and DuckDB have a schema, or database, in which everything is temporary.
+func isTemporary(n Name) bool {
+	return n.Schema == "temp" || n.Schema == "pg_temp" || n.Database == "temp"
+}
+
+// storage reads what may stand behind the columns: how PostgreSQL stores a table, which is nothing to us.
+func (c *cursor) storage() (with string, err error) {
+	for {
+		switch t := c.peek(0); {
+		case t.is("with") && c.peek(1).is("("):
+			c.next()
+			with, _ = c.group()
+		case t.is("without") && c.peek(1).is("oids"):
+			c.accept("without", "oids")
+		case t.isAny("tablespace", "using"):
+			c.next()
+			if _, ok := c.identifier(); !ok {
+				return "", c.unexpected()
+			}
+		case t.is("on") && c.peek(1).is("commit"):
+			return "", c.refuse("ON COMMIT for a table that is not temporary", "")
+		case t.is("inherits"):
+			return "", c.refuse("INHERITS", "Write the columns out.")
+		case t.is("partition") && c.peek(1).is("by"):
+			return "", c.refuse("PARTITION BY", "Leave it out: tables are divided into chunks, and scans skip those that cannot match.")
+		default:
+			return with, nil
+		}
+	}
+}
+
+func (c *cursor) tableQuery(as *CreateTableAs) (any, error) {
+	if c.peek(0).is("execute") {
+		return nil, c.refuse("CREATE TABLE … AS EXECUTE", "Write the query itself.")
+	}
+	as.Query = c.until(func(_, t token) bool {
+		return t.is("with") && (c.peek(1).is("data") && c.peek(2).kind == end || c.peek(1).is("no") && c.peek(2).is("data") && c.peek(3).kind == end)
+	})
+	if as.Query == "" {
+		return nil, c.unexpected()
+	}
+	as.NoData = c.accept("with", "no", "data")
+	c.accept("with", "data")
+	return as, c.finish()
+}
+
+func (c *cursor) createView(orReplace, temporary bool) (any, error) {
+	v := &CreateView{OrReplace: orReplace, IfNotExists: c.accept("if", "not", "exists")}
+	var err error
+	if v.Name, err = c.name(); err != nil {
 		return nil, err
 	}
-	if !c.accept("as") || c.done() {
+	v.Temporary = temporary || isTemporary(v.Name)
+	if v.Columns, _, err = c.columns(); err != nil {
+		return nil, err
+	}
+	if c.peek(0).is("with") {
+		return nil, c.refuse("CREATE VIEW … WITH (…)", "Leave it out.")
+	}
+	if !c.accept("as") {
 		return nil, c.unexpected()
 	}
-	return &CreateView{Name: name, OrReplace: orReplace, IfNotExists: ifNotExists, Temporary: temporary, Columns: columns, Query: c.rest()}, nil
-}
-
-func readDrop(c *cursor) (any, error) {
-	d := &Drop{}
-	switch kind := c.next().word; kind {
-	case "table", "view", "schema":
-		d.Object = Object(kind)
-	default:
-		return &Private{Verb: "drop"}, nil
+	v.Query = c.until(func(_, t token) bool {
+		return t.is("with") && (c.peek(1).is("check") || c.peek(1).isAny("local", "cascaded") && c.peek(2).is("check"))
+	})
+	if c.peek(0).is("with") {
+		return nil, c.refuse("CREATE VIEW … WITH CHECK OPTION", "Views are for reading.")
 	}
-	d.IfExists = c.accept("if", "exists")
-	for {
-		name, err := c.name()
-		if err != nil {
-			return nil, err
-		}
-		d.Names = append(d.Names, name)
-		if !c.accept(",") {
-			break
-		}
-	}
-	d.Cascade = c.accept("cascade")
-	c.accept("restrict")
-	if !c.done() {
+	if v.Query == "" {
 		return nil, c.unexpected()
 	}
-	return d, nil
-}
-
-func readTruncate(c *cursor) (any, error) {
-	c.accept("table")
-	c.accept("only")
-	t := &Truncate{}
-	for {
-		name, err := c.name()
-		if err != nil {
-			return nil, err
-		}
-		t.Names = append(t.Names, name)
-		if !c.accept(",") {
-			return t, nil
-		}
-	}
+	return v, nil
 }

@@ -1,18 +1,30 @@
 // Package statement says what a SQL statement is, before anybody runs it.
 //
-//	text ── Split ──► one text per statement ── Parse ──► Statement{Kind, …}, tree
-//	                                              │
-//	                  heads (CREATE TABLE t (…), INSERT INTO t …, COPY …) are read from PostgreSQL's own tokens,
-//	                  so that PostgreSQL's and DuckDB's dialect share one reader; the rest of the text (queries,
-//	                  expressions, types) stays text for DuckDB.
+//	text ── Split ──► one text per statement ── Parse ──► Statement{Head, Tree | Syntax}
+//	                                             │
+//	                  PostgreSQL's parser ───────┼──► Tree, which exec/plan analyses, or Syntax, with its position
+//	                  lexer ─► cursor ───────────┴──► Head: CREATE TABLE t (…), INSERT INTO t …, COPY …, SET …
 //
-// PostgreSQL's own parser (pg_query) gives the tree that exec/plan analyses and the syntax errors with their positions. A
-// text that it rejects may still be DuckDB's dialect: then Tree is nil, and Syntax keeps the error in case DuckDB agrees.
+// Heads are read by this package's own lexer, so that PostgreSQL's and DuckDB's dialect share one reader; the rest of the
+// text (queries, expressions, types) stays text for DuckDB. PostgreSQL's own parser (pg_query) gives the tree and the
+// syntax errors. A text that it rejects may still be DuckDB's dialect: then Tree is nil, and Syntax keeps the error in case
+// DuckDB agrees.
+//
+// # Words
+//
+// head: what a statement is and the names and texts in it. piece: a substring of the user's text. token: a piece that the
+// lexer does not divide. group: tokens between parentheses, brackets or braces that belong together. cursor: here always the
+// reader of tokens, never SQL's.
 //
 // # Invariants
 //
-//   - S1: every text that a Statement holds is a piece of the user's text, so that positions can be mapped back.
+//   - S1: every text that a Statement holds is a piece of the user's text, so that positions can be mapped back; only
+//     Insert.Query may be two pieces, With and the query. Names are folded and unquoted, options without quotes.
 //   - S2: Parse never fails on what only DuckDB understands; it fails on heads that it must understand itself and cannot.
+//   - S3: Split's pieces have the tokens of the text in their order, without the semicolons between them.
+//   - S4: whatever the text, nothing panics, and PostgreSQL's parser sees no text that could overflow its stack.
+//   - S5: where PostgreSQL's lexer finds tokens, strings and names end where it says that they do.
 //
-// It is pure: no catalog, no session, no settings. It does not check names or types.
+// It is pure: no catalog, no session, no settings. It does not check names or types, and it does not know which tables are
+// temporary unless the statement says so.
 package statement

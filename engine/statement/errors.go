@@ -2,6 +2,7 @@ package statement
 
 import (
 	"errors"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/pganalyze/pg_query_go/v6/parser"
@@ -15,10 +16,16 @@ type Error struct {
 	Advice  string
 }
 
-func (e *Error) Error() string    { return e.Message }
+func (e *Error) Error() string { return e.Message }
+
+// SQLState is the SQLSTATE of the error.
 func (e *Error) SQLState() string { return e.State }
-func (e *Error) Position() int    { return e.At }
-func (e *Error) Hint() string     { return e.Advice }
+
+// Position is where in the text, in characters from 1; 0 when unknown.
+func (e *Error) Position() int { return e.At }
+
+// Hint says what to do instead, if there is something to say.
+func (e *Error) Hint() string { return e.Advice }
 
 func unsupported(message, advice string) error {
 	return &Error{State: "0A000", Message: message, Advice: advice}
@@ -26,13 +33,21 @@ func unsupported(message, advice string) error {
 
 // position turns a byte offset into PostgreSQL's position.
 func position(sql string, offset int) int {
-	if offset < 0 || offset > len(sql) {
-		return 0
-	}
 	return utf8.RuneCountInString(sql[:offset]) + 1
 }
 
-func syntaxError(sql string, err error) error {
+// tooComplex are the words in which PostgreSQL's parser and its tree's decoder give up on nesting; another parser may not.
+func tooComplex(message string) bool {
+	return strings.HasPrefix(message, "memory exhausted") || strings.Contains(message, "recursion depth")
+}
+
+var errTooDeep = &Error{State: "54001", Message: "stack depth limit exceeded: the statement is nested too deeply",
+	Advice: "Break the expression up, or replace a chain of OR by IN (…)."}
+
+func syntaxError(err error) error {
+	if tooComplex(err.Error()) {
+		return errTooDeep
+	}
 	out := &Error{State: "42601", Message: err.Error()}
 	var p *parser.Error
 	if errors.As(err, &p) {
@@ -40,4 +55,33 @@ func syntaxError(sql string, err error) error {
 		out.At = p.Cursorpos // pg_query counts characters from 1, as the protocol does
 	}
 	return out
+}
+
+// encodingError is about texts that no parser may see: C ends a string at a zero byte.
+func encodingError(sql string) error {
+	if i := strings.IndexByte(sql, 0); i >= 0 {
+		return &Error{State: "22021", Message: `invalid byte sequence for encoding "UTF8": 0x00`}
+	}
+	if !utf8.ValidString(sql) {
+		return &Error{State: "22021", Message: `invalid byte sequence for encoding "UTF8"`, Advice: "The client's encoding must be UTF8."}
+	}
+	return nil
+}
+
+// unexpected is the syntax error that the next token is.
+func (c *cursor) unexpected() error {
+	t := c.peek(0)
+	message := `syntax error at or near "` + t.text + `"`
+	switch t.kind {
+	case end:
+		message = "syntax error at end of input"
+	case incomplete:
+		message = `unterminated string, identifier or comment at or near "` + t.text + `"`
+	}
+	return &Error{State: "42601", Message: message, At: position(c.sql, t.start)}
+}
+
+// refuse says that what begins with the next token is understood and not supported.
+func (c *cursor) refuse(message, advice string) error {
+	return &Error{State: "0A000", Message: message + " is not supported", At: position(c.sql, c.peek(0).start), Advice: advice}
 }

@@ -1,9 +1,10 @@
 package statement
 
-import "strings"
-
-// readInsert reads behind INSERT; with is the text of the WITH clause before it.
-func readInsert(c *cursor, with string) (any, error) {
+// insert reads behind INSERT; with is the text of the WITH clause before it.
+func (c *cursor) insert(with string) (any, error) {
+	if c.peek(0).is("or") {
+		return nil, c.refuse("INSERT OR …", "Tables have no unique constraints.")
+	}
 	if !c.accept("into") {
 		return nil, c.unexpected()
 	}
@@ -11,158 +12,244 @@ func readInsert(c *cursor, with string) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := &Insert{Name: name}
+	i := &Insert{Name: name, With: with}
 	if c.accept("as") {
-		c.next()
-	}
-	if c.peek(0).text == "(" && !startsQuery(c.peek(1)) {
-		if i.Columns, err = c.names(); err != nil {
-			return nil, err
+		if _, ok := c.identifier(); !ok {
+			return nil, c.unexpected()
 		}
+	}
+	mark := *c
+	if i.Columns, i.ColumnsAt, err = c.columns(); err != nil { // INSERT INTO t (SELECT …)
+		*c = mark
 	}
 	switch {
 	case c.accept("by", "name"):
 		i.ByName = true
-	case c.accept("by", "position"):
-	case c.accept("overriding", "system", "value"), c.accept("overriding", "user", "value"):
+	case c.accept("by", "position"), c.accept("overriding", "system", "value"), c.accept("overriding", "user", "value"):
 	}
 	if c.accept("default", "values") {
-		return i, nil
+		if err := c.noReturning("INSERT"); err != nil {
+			return nil, err
+		}
+		return i, c.finish()
 	}
 	if c.done() {
 		return nil, c.unexpected()
 	}
-	from := c.peek(0).start
-	for !c.done() {
-		if c.peek(0).word == "returning" {
-			return nil, unsupported("INSERT … RETURNING is not supported", "")
-		}
-		if c.peek(0).word == "on" && c.peek(1).word == "conflict" {
-			return nil, unsupported("INSERT … ON CONFLICT is not supported: tables have no unique constraints", "")
-		}
-		skipOne(c)
-	}
-	i.Query = with + strings.TrimSpace(c.sql[from:])
-	return i, nil
+	return i, c.insertQuery(i)
 }
 
-// startsQuery tells a parenthesized query from a list of columns.
-func startsQuery(t token) bool {
-	switch t.word {
-	case "select", "values", "with", "from", "table":
-		return true
+func (c *cursor) insertQuery(i *Insert) error {
+	start := c.peek(0).start
+	if c.peek(0).is("values") {
+		mark := *c
+		i.Defaults = c.defaults(len(i.With) - start)
+		*c = mark
 	}
-	return t.text == "("
-}
-
-func readCopy(c *cursor) (any, error) {
-	y := &Copy{}
-	if query, ok := c.skipParentheses(); ok {
-		y.Query = strings.TrimSpace(query)
-	} else {
-		var err error
-		if y.Name, err = c.name(); err != nil {
-			return nil, err
-		}
-		if y.Columns, err = c.names(); err != nil {
-			return nil, err
-		}
+	query := c.until(func(before, t token) bool {
+		return isClause(before, t, "returning") || isClause(before, t, "on") && c.peek(1).is("conflict") && c.peek(2).isAny("(", "on", "do")
+	})
+	if c.peek(0).is("on") {
+		return c.refuse("INSERT … ON CONFLICT", "Tables have no unique constraints.")
 	}
-	switch {
-	case c.accept("from"):
-		y.From = true
-	case !c.accept("to"):
-		return nil, c.unexpected()
+	if err := c.noReturning("INSERT"); err != nil {
+		return err
 	}
-	if err := readEndpoint(c, y); err != nil {
-		return nil, err
-	}
-	c.accept("with")
-	if text, ok := c.skipParentheses(); ok {
-		options, err := readOptions(text)
-		if err != nil {
-			return nil, err
-		}
-		y.Options = options
-	} else if err := readOldOptions(c, y); err != nil {
-		return nil, err
-	}
-	if !c.done() {
-		return nil, c.unexpected()
-	}
-	return y, nil
-}
-
-func readEndpoint(c *cursor, y *Copy) error {
-	t := c.next()
-	switch {
-	case t.word == "stdin" && y.From, t.word == "stdout" && !y.From:
-		y.Client = true
-	case strings.HasPrefix(t.text, "'"):
-		y.File = unquote(t.text)
-	case t.word == "program":
-		return unsupported("COPY … PROGRAM is not supported", "")
-	default:
-		c.at--
-		return c.unexpected()
+	i.Query = query
+	if i.With != "" {
+		i.Query = i.With + query
 	}
 	return nil
 }
 
-func unquote(text string) string {
-	return strings.ReplaceAll(strings.Trim(text, "'"), "''", "'")
+// isClause tells whether t begins a clause, and is not a column's name or alias as in t.returning.
+func isClause(before, t token, words ...string) bool {
+	return t.isAny(words...) && !before.isAny(".", "as")
 }
 
-// readOptions reads "format csv, header, delimiter '|'".
-func readOptions(text string) ([]Option, error) {
-	tokens, err := scan(text)
-	if err != nil {
-		return nil, err
+func (c *cursor) noReturning(verb string) error {
+	if c.peek(0).is("returning") {
+		return c.refuse(verb+" … RETURNING", "Ask with a SELECT afterwards.")
 	}
-	c := &cursor{sql: text, tokens: tokens}
-	var out []Option
-	for !c.done() {
-		name, ok := c.identifier()
-		if !ok {
-			return nil, c.unexpected()
+	return nil
+}
+
+// defaults finds DEFAULT among the values of VALUES (…), (…); shift turns offsets of the text into the query's.
+func (c *cursor) defaults(shift int) (found []DefaultValue) {
+	c.next()
+	for c.accept("(") {
+		for column := 0; ; column++ {
+			if t := c.peek(0); t.is("default") && c.peek(1).isAny(",", ")") {
+				found = append(found, DefaultValue{At: t.start + shift, Column: column})
+			}
+			for !c.done() && !isEnd(c.peek(0)) {
+				c.skip()
+			}
+			if !c.accept(",") {
+				break
+			}
 		}
-		from := c.peek(0).start
-		for !c.done() && c.peek(0).text != "," {
-			skipOne(c)
+		if !c.accept(")") {
+			return found
 		}
-		out = append(out, Option{Name: name, Value: optionValue(text[from:c.peek(0).start])})
 		c.accept(",")
 	}
-	return out, nil
+	return found
 }
 
-func optionValue(text string) string {
-	text = strings.TrimSpace(text)
-	if strings.HasPrefix(text, "'") && strings.HasSuffix(text, "'") && len(text) > 1 {
-		return strings.ReplaceAll(text[1:len(text)-1], "''", "'")
-	}
-	if len(text) > 2 && (text[0] == 'E' || text[0] == 'e') && text[1] == '\'' {
-		return strings.NewReplacer(`\t`, "\t", `\n`, "\n", `\\`, `\`).Replace(text[2 : len(text)-1])
-	}
-	return text
-}
+func isEnd(t token) bool { return t.isAny(",", ")") }
 
-// readOldOptions reads the options of before PostgreSQL 9: CSV HEADER DELIMITER AS '|' NULL AS ”.
-func readOldOptions(c *cursor, y *Copy) error {
-	for !c.done() {
-		t := c.next()
-		switch t.word {
-		case "csv", "binary":
-			y.Options = append(y.Options, Option{"format", t.word})
-		case "header", "freeze":
-			y.Options = append(y.Options, Option{Name: t.word})
-		case "delimiter", "delimiters", "null", "quote", "escape", "encoding":
-			c.accept("as")
-			y.Options = append(y.Options, Option{strings.TrimSuffix(t.word, "s"), optionValue(c.next().text)})
-		default:
-			c.at--
-			return c.unexpected()
+// update reads behind UPDATE.
+func (c *cursor) update(with string) (any, error) {
+	u := &Update{With: with}
+	var err error
+	if u.Name, u.Alias, err = c.target("set"); err != nil {
+		return nil, err
+	}
+	if !c.accept("set") {
+		return nil, c.unexpected()
+	}
+	for {
+		if err := c.assign(u); err != nil {
+			return nil, err
 		}
+		if !c.accept(",") {
+			break
+		}
+	}
+	if c.accept("from") {
+		if u.From = c.until(func(b, t token) bool { return isClause(b, t, "where", "returning") }); u.From == "" {
+			return nil, c.unexpected()
+		}
+	}
+	u.Where, err = c.where("UPDATE")
+	return u, err
+}
+
+// delete reads behind DELETE.
+func (c *cursor) delete(with string) (any, error) {
+	if !c.accept("from") {
+		return nil, c.unexpected()
+	}
+	d := &Delete{With: with}
+	var err error
+	if d.Name, d.Alias, err = c.target("using", "where", "returning"); err != nil {
+		return nil, err
+	}
+	if c.accept("using") {
+		if d.Using = c.until(func(b, t token) bool { return isClause(b, t, "where", "returning") }); d.Using == "" {
+			return nil, c.unexpected()
+		}
+	}
+	d.Where, err = c.where("DELETE")
+	return d, err
+}
+
+// target reads [ONLY] name [*] [[AS] alias]; next are the words that may follow.
+func (c *cursor) target(next ...string) (name Name, alias string, err error) {
+	parenthesis := c.accept("only", "(")
+	if !parenthesis {
+		c.accept("only")
+	}
+	if name, err = c.name(); err != nil {
+		return name, "", err
+	}
+	if parenthesis && !c.accept(")") {
+		return name, "", c.unexpected()
+	}
+	c.accept("*")
+	as := c.accept("as")
+	if !as && (c.done() || c.peek(0).isAny(next...)) {
+		return name, "", nil
+	}
+	alias, ok := c.identifier()
+	if !ok {
+		return name, "", c.unexpected()
+	}
+	return name, alias, nil
+}
+
+// where reads the condition, which goes to the end.
+func (c *cursor) where(verb string) (condition string, err error) {
+	if c.accept("where") {
+		if c.peek(0).is("current") && c.peek(1).is("of") {
+			return "", c.refuse(verb+" … WHERE CURRENT OF", "There are no cursors.")
+		}
+		if condition = c.until(func(b, t token) bool { return isClause(b, t, "returning") }); condition == "" {
+			return "", c.unexpected()
+		}
+	}
+	if err := c.noReturning(verb); err != nil {
+		return "", err
+	}
+	return condition, c.finish()
+}
+
+// assign reads column = value or (column, …) = (value, …).
+func (c *cursor) assign(u *Update) error {
+	names, at, err := c.columns()
+	if err != nil {
+		return err
+	}
+	if names != nil {
+		return c.assignRow(u, names, at)
+	}
+	a := Assignment{At: position(c.sql, c.peek(0).start)}
+	name, ok := c.identifier()
+	if !ok {
+		return c.unexpected()
+	}
+	if c.peek(0).isAny(".", "[") {
+		return c.refuse("assigning to a part of a column", "Assign the whole value.")
+	}
+	a.Column = name
+	if !c.accept("=") {
+		return c.unexpected()
+	}
+	if err := c.value(&a); err != nil {
+		return err
+	}
+	u.Set = append(u.Set, a)
+	return nil
+}
+
+func (c *cursor) value(a *Assignment) error {
+	a.Value = c.until(func(b, t token) bool {
+		return isEnd(t) || isClause(b, t, "where", "returning") || isClause(b, t, "from") && !b.is("distinct")
+	})
+	if a.Value == "" {
+		return c.unexpected()
+	}
+	if len(a.Value) == len("default") && equalFold(a.Value, "default") {
+		a.Value, a.Default = "", true
+	}
+	return nil
+}
+
+func (c *cursor) assignRow(u *Update, names []string, at []int) error {
+	if !c.accept("=") {
+		return c.unexpected()
+	}
+	c.accept("row")
+	if !c.peek(0).is("(") || startsQuery(c.peek(1)) && !c.peek(1).is("(") {
+		return c.refuse("assigning a query's row to several columns", "Use UPDATE … FROM, or one assignment for each column.")
+	}
+	c.next()
+	for i, name := range names {
+		if i > 0 && !c.accept(",") {
+			return &Error{State: "42601", Message: "number of columns does not match number of values", At: at[i]}
+		}
+		a := Assignment{Column: name, At: at[i]}
+		if err := c.value(&a); err != nil {
+			return err
+		}
+		u.Set = append(u.Set, a)
+	}
+	if c.peek(0).is(",") {
+		return &Error{State: "42601", Message: "number of columns does not match number of values", At: at[0]}
+	}
+	if !c.accept(")") {
+		return c.unexpected()
 	}
 	return nil
 }

@@ -1,0 +1,164 @@
+package statement
+
+// copy reads behind COPY.
+func (c *cursor) copy() (any, error) {
+	y := &Copy{}
+	if query, ok := c.group(); ok {
+		y.Query = query
+	} else if err := c.copyTable(y); err != nil {
+		return nil, err
+	}
+	switch {
+	case y.Query == "" && c.accept("from"):
+		y.From = true
+	case !c.accept("to"):
+		return nil, c.unexpected()
+	}
+	if err := c.endpoint(y); err != nil {
+		return nil, err
+	}
+	delimited := c.accept("using", "delimiters")
+	if !delimited {
+		c.accept("with")
+	}
+	var err error
+	switch {
+	case delimited:
+		err = c.oldOption(y, "delimiter")
+	case c.peek(0).is("("):
+		y.Options, err = c.options()
+	default:
+		err = c.oldOptions(y)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c.peek(0).is("where") {
+		return nil, c.refuse("COPY … WHERE", "Copy into a temporary table and INSERT … SELECT … WHERE from there.")
+	}
+	return y, c.finish()
+}
+
+func (c *cursor) copyTable(y *Copy) (err error) {
+	if c.peek(0).is("from") && c.peek(1).is("database") {
+		return c.refuse("COPY FROM DATABASE", "Copy the tables one by one.")
+	}
+	if c.peek(0).is("binary") && !c.peek(1).isAny("to", "from", ".", "(") {
+		c.next()
+		y.Options = []Option{{"format", "binary"}}
+	}
+	if y.Name, err = c.name(); err != nil {
+		return err
+	}
+	y.Columns, y.ColumnsAt, err = c.columns()
+	return err
+}
+
+func (c *cursor) endpoint(y *Copy) error {
+	t := c.peek(0)
+	switch {
+	case t.isAny("stdin", "stdout"): // PostgreSQL takes either for the client
+		y.Client = true
+	case t.is("program"):
+		return c.refuse("COPY … PROGRAM", "Run the program yourself and COPY … FROM STDIN.")
+	case t.kind == text:
+		file, ok := unquote(t.text)
+		if !ok || file == "" {
+			return &Error{State: "22023", Message: t.text + " is not the name of a file", At: position(c.sql, t.start)}
+		}
+		y.File = file
+	default:
+		return c.unexpected()
+	}
+	c.next()
+	return nil
+}
+
+// options reads "(format csv, header, delimiter '|')".
+func (c *cursor) options() ([]Option, error) {
+	if !c.accept("(") {
+		return nil, c.unexpected()
+	}
+	var out []Option
+	for {
+		at := c.peek(0)
+		name, ok := c.label()
+		if !ok {
+			return nil, c.unexpected()
+		}
+		for _, o := range out {
+			if o.Name == fold(name) {
+				return nil, &Error{State: "42601", Message: "conflicting or redundant options", At: position(c.sql, at.start)}
+			}
+		}
+		value, err := c.optionValue()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, Option{Name: fold(name), Value: value})
+		if c.accept(")") {
+			return out, nil
+		}
+		if !c.accept(",") {
+			return nil, c.unexpected()
+		}
+	}
+}
+
+// optionValue is the text up to the next comma; of a string, what it means.
+func (c *cursor) optionValue() (string, error) {
+	t := c.peek(0)
+	if t.kind != text || !isEnd(c.peek(1)) {
+		return c.until(func(_, t token) bool { return isEnd(t) }), nil
+	}
+	return c.stringValue()
+}
+
+func (c *cursor) stringValue() (string, error) {
+	t := c.peek(0)
+	if t.kind != text {
+		return "", c.unexpected()
+	}
+	value, ok := unquote(t.text)
+	if !ok {
+		return "", &Error{State: "22025", Message: "invalid escape in the string " + t.text, At: position(c.sql, t.start)}
+	}
+	c.next()
+	return value, nil
+}
+
+// oldOptions reads the options of before PostgreSQL 9: CSV HEADER DELIMITER AS '|' NULL AS ”.
+func (c *cursor) oldOptions(y *Copy) error {
+	for !c.done() && !c.peek(0).is("where") {
+		t := c.peek(0)
+		name := fold(t.text)
+		switch {
+		case t.isAny("csv", "binary"):
+			c.next()
+			y.Options = append(y.Options, Option{"format", name})
+		case t.isAny("header", "freeze"):
+			c.next()
+			y.Options = append(y.Options, Option{Name: name})
+		case t.isAny("delimiter", "delimiters", "null", "quote", "escape", "encoding"):
+			c.next()
+			if name == "delimiters" {
+				name = "delimiter"
+			}
+			if err := c.oldOption(y, name); err != nil {
+				return err
+			}
+		case t.is("force"):
+			return c.refuse("FORCE … without parentheses", "Write COPY … (FORMAT csv, FORCE_QUOTE …).")
+		default:
+			return c.unexpected()
+		}
+	}
+	return nil
+}
+
+func (c *cursor) oldOption(y *Copy, name string) error {
+	c.accept("as")
+	value, err := c.stringValue()
+	y.Options = append(y.Options, Option{name, value})
+	return err
+}

@@ -1,0 +1,232 @@
+package statement
+
+import "strings"
+
+// cursor reads tokens from left to right. It is a value: a copy of it is a mark to go back to.
+type cursor struct {
+	sql   string
+	ahead [lookahead]token // the next tokens
+	known int              // how many of them are there
+	last  int              // where the last token that was taken ends
+}
+
+const lookahead = 4
+
+func newCursor(sql string) *cursor { return &cursor{sql: sql} }
+
+// peek looks at a token ahead without taking it. A semicolon with nothing behind it is the end.
+func (c *cursor) peek(ahead int) token {
+	for c.known <= ahead {
+		at := c.last
+		if c.known > 0 {
+			at = c.ahead[c.known-1].end()
+		}
+		t := lex(c.sql, at)
+		if t.is(";") && onlySemicolons(c.sql, t.end()) {
+			t = token{start: len(c.sql)}
+		}
+		c.ahead[c.known] = t
+		c.known++
+	}
+	return c.ahead[ahead]
+}
+
+func onlySemicolons(sql string, at int) bool {
+	for {
+		t := lex(sql, at)
+		if !t.is(";") {
+			return t.kind == end
+		}
+		at = t.end()
+	}
+}
+
+func (c *cursor) next() token {
+	t := c.peek(0)
+	if t.kind == end {
+		return t
+	}
+	copy(c.ahead[:], c.ahead[1:c.known])
+	c.known--
+	c.last = t.end()
+	return t
+}
+
+func (c *cursor) done() bool { return c.peek(0).kind == end }
+
+// accept takes the keywords or symbols if they are next, all or none.
+func (c *cursor) accept(list ...string) bool {
+	for i, s := range list {
+		if !c.peek(i).is(s) {
+			return false
+		}
+	}
+	for range list {
+		c.next()
+	}
+	return true
+}
+
+// acceptAny takes one of several keywords.
+func (c *cursor) acceptAny(list ...string) bool {
+	if c.peek(0).isAny(list...) {
+		c.next()
+		return true
+	}
+	return false
+}
+
+// until takes tokens and whole groups up to the first token outside of a group that stop wants, and returns the text
+// that they are. before is the token before t.
+func (c *cursor) until(stop func(before, t token) bool) string {
+	from, before := c.peek(0).start, token{}
+	for !c.done() && !stop(before, c.peek(0)) {
+		before = c.peek(0)
+		c.skip()
+	}
+	return c.since(from)
+}
+
+// since is the text from an offset to the last token that was taken.
+func (c *cursor) since(from int) string {
+	if c.last <= from {
+		return ""
+	}
+	return c.sql[from:c.last]
+}
+
+// rest is the text from the next token to the last.
+func (c *cursor) rest() string { return c.until(func(token, token) bool { return false }) }
+
+// skip moves past a token or a whole group.
+func (c *cursor) skip() {
+	depth := 0
+	for !c.done() {
+		switch t := c.next(); {
+		case t.isAny("(", "[", "{"):
+			depth++
+		case t.isAny(")", "]", "}"):
+			depth--
+		}
+		if depth <= 0 {
+			return
+		}
+	}
+}
+
+// group moves past a balanced group in parentheses if one is next, and returns the text between its first and last token.
+func (c *cursor) group() (string, bool) {
+	if !c.peek(0).is("(") {
+		return "", false
+	}
+	mark := *c
+	c.next()
+	inside := c.until(func(_, t token) bool { return t.isAny(")", "]", "}") })
+	if !c.accept(")") {
+		*c = mark
+		return "", false
+	}
+	return inside, true
+}
+
+// reserved words name nothing unless they are quoted, neither for PostgreSQL nor for DuckDB.
+var reserved = map[string]bool{}
+
+func init() {
+	for _, w := range strings.Fields(`all analyse analyze and any array as asc asymmetric both case cast check collate column constraint
+		create default deferrable desc distinct do else end except false for foreign from group having in initially intersect into
+		lateral leading limit not null offset on only or order placing primary references returning select some symmetric table then
+		to trailing true union unique using variadic when where window with`) {
+		reserved[w] = true
+	}
+}
+
+// identifier takes a name, folded as PostgreSQL folds it: lower case unless quoted.
+func (c *cursor) identifier() (string, bool) {
+	if t := c.peek(0); t.kind == word && reserved[fold(t.text)] {
+		return "", false
+	}
+	return c.label()
+}
+
+// label takes a name where reserved words are names too: behind a dot or AS.
+func (c *cursor) label() (string, bool) {
+	switch t := c.peek(0); t.kind {
+	case word:
+		return fold(c.next().text), true
+	case quoted:
+		name, ok := unquoteIdentifier(t.text)
+		if ok {
+			c.next()
+		}
+		return name, ok
+	}
+	return "", false
+}
+
+// name takes a name of up to three parts.
+func (c *cursor) name() (Name, error) {
+	at := position(c.sql, c.peek(0).start)
+	part, ok := c.identifier()
+	parts := []string{part}
+	for ok && c.accept(".") {
+		part, ok = c.label()
+		parts = append(parts, part)
+	}
+	if !ok {
+		return Name{}, c.unexpected()
+	}
+	switch len(parts) {
+	case 1:
+		return Name{Name: parts[0], At: at}, nil
+	case 2:
+		return Name{Schema: parts[0], Name: parts[1], At: at}, nil
+	case 3:
+		return Name{Database: parts[0], Schema: parts[1], Name: parts[2], At: at}, nil
+	}
+	return Name{}, &Error{State: "42601", Message: "improper qualified name (too many dotted names): " + strings.Join(parts, "."), At: at,
+		Advice: "A name has at most three parts: database.schema.table."}
+}
+
+// list takes one or more names.
+func (c *cursor) list() ([]Name, error) {
+	var out []Name
+	for {
+		name, err := c.name()
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, name); !c.accept(",") {
+			return out, nil
+		}
+	}
+}
+
+// columns takes a parenthesized list of identifiers if one is next.
+func (c *cursor) columns() (names []string, at []int, err error) {
+	if !c.accept("(") {
+		return nil, nil, nil
+	}
+	for {
+		at = append(at, position(c.sql, c.peek(0).start))
+		name, ok := c.identifier()
+		if !ok {
+			return nil, nil, c.unexpected()
+		}
+		names = append(names, name)
+		if c.accept(")") {
+			return names, at, nil
+		}
+		if !c.accept(",") {
+			return nil, nil, c.unexpected()
+		}
+	}
+}
+
+// finish is an error unless the statement ends here.
+func (c *cursor) finish() error {
+	if c.done() {
+		return nil
+	}
+	return c.unexpected()
+}

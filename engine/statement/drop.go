@@ -1,0 +1,119 @@
+package statement
+
+import "strings"
+
+// object takes the kind of an object that the product knows.
+func (c *cursor) object() (Object, bool) {
+	for _, o := range []Object{Table, View, Schema} {
+		if c.accept(string(o)) {
+			return o, true
+		}
+	}
+	return "", false
+}
+
+func (c *cursor) drop() (any, error) {
+	object, ok := c.object()
+	if !ok {
+		if c.peek(0).kind != word {
+			return nil, c.unexpected()
+		}
+		if c.peek(0).isAny("role", "user", "group", "owned") {
+			return nil, c.refuse("DROP "+strings.ToUpper(c.peek(0).text), rolesAdvice)
+		}
+		return &Private{Verb: "drop"}, nil
+	}
+	d := &Drop{Object: object, IfExists: c.accept("if", "exists")}
+	var err error
+	if d.Names, err = c.list(); err != nil {
+		return nil, err
+	}
+	if d.Cascade = c.accept("cascade"); !d.Cascade {
+		c.accept("restrict")
+	}
+	return d, c.finish()
+}
+
+func (c *cursor) truncate() (any, error) {
+	c.accept("table")
+	t := &Truncate{}
+	for {
+		c.accept("only")
+		name, err := c.name()
+		if err != nil {
+			return nil, err
+		}
+		c.accept("*")
+		t.Names = append(t.Names, name)
+		if !c.accept(",") {
+			break
+		}
+	}
+	_ = c.accept("restart", "identity") || c.accept("continue", "identity") // there are no sequences
+	c.acceptAny("cascade", "restrict")                                      // there are no references
+	return t, c.finish()
+}
+
+const alterAdvice = "Make the table anew with CREATE OR REPLACE TABLE … AS SELECT …"
+
+func (c *cursor) alter() (any, error) {
+	object, ok := c.object()
+	if !ok {
+		if c.peek(0).kind != word {
+			return nil, c.unexpected()
+		}
+		advice := ""
+		if c.peek(0).isAny("role", "user", "group", "default", "database") {
+			advice = rolesAdvice
+		}
+		return nil, c.refuse("ALTER "+strings.ToUpper(c.peek(0).text), advice)
+	}
+	ifExists := c.accept("if", "exists")
+	c.accept("only")
+	name, err := c.name()
+	if err != nil {
+		return nil, err
+	}
+	c.accept("*")
+	if c.accept("rename", "to") {
+		to, ok := c.identifier()
+		if !ok {
+			return nil, c.unexpected()
+		}
+		return &Rename{Object: object, Name: name, IfExists: ifExists, To: to}, c.finish()
+	}
+	if object != Table {
+		return nil, c.refuseAlter(object)
+	}
+	a := &AddConstraint{Name: name, IfExists: ifExists}
+	for {
+		if !c.peek(0).is("add") || !c.peek(1).isAny("constraint", "primary", "unique", "check", "foreign", "exclude") {
+			return nil, c.refuseAlter(object)
+		}
+		c.next()
+		text, _, err := c.constraint()
+		if err != nil {
+			return nil, err
+		}
+		a.NotEnforced = append(a.NotEnforced, text)
+		if !c.accept(",") {
+			return a, c.finish()
+		}
+	}
+}
+
+func (c *cursor) refuseAlter(object Object) error {
+	what := "ALTER " + strings.ToUpper(string(object)) + " … "
+	if c.done() {
+		return c.unexpected()
+	}
+	switch {
+	case c.peek(0).is("rename"):
+		return c.refuse(what+"RENAME COLUMN", alterAdvice)
+	case c.peek(0).is("owner"):
+		return c.refuse(what+"OWNER", rolesAdvice)
+	case c.peek(0).is("set") && c.peek(1).is("schema"):
+		return c.refuse(what+"SET SCHEMA", alterAdvice)
+	}
+	return c.refuse(what+strings.ToUpper(c.peek(0).text), alterAdvice)
+}

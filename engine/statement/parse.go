@@ -1,0 +1,252 @@
+package statement
+
+import (
+	"errors"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// Parse says what one statement is. A semicolon may stand behind it.
+func Parse(sql string) (*Statement, error) {
+	if err := encodingError(sql); err != nil {
+		return nil, err
+	}
+	s := &Statement{Text: sql}
+	if tooDeep(sql) {
+		s.Syntax = errTooDeep
+	} else if tree, err := pg.Parse(sql); err != nil {
+		s.Syntax = syntaxError(err)
+	} else {
+		s.Tree = tree
+	}
+	if err := s.one(); err != nil {
+		return nil, err
+	}
+	c := newCursor(sql)
+	verb := fold(c.peek(0).text)
+	var err error
+	if s.Head, err = c.head(); err != nil {
+		return nil, s.blame(err, verb)
+	}
+	switch head := s.Head.(type) {
+	case *Private:
+		if s.Syntax != nil && !duckVerbs[head.Verb] {
+			return nil, s.Syntax
+		}
+	case *Select:
+		if s.Tree != nil && s.Tree.Stmts[0].Stmt.GetSelectStmt().GetIntoClause() != nil {
+			return nil, unsupported("SELECT INTO is not supported", "Use CREATE TABLE … AS SELECT.")
+		}
+	}
+	return s, nil
+}
+
+// one is an error unless the text is one whole statement, or none.
+func (s *Statement) one() error {
+	if s.Tree != nil && len(s.Tree.Stmts) <= 1 {
+		return nil
+	}
+	several := false
+	for at := 0; ; {
+		t := lex(s.Text, at)
+		at = t.end()
+		switch {
+		case t.kind == incomplete && s.Syntax != nil:
+			return s.Syntax
+		case t.kind == end && !several, t.kind == incomplete:
+			return nil
+		case t.kind == end:
+			return &Error{State: "42601", Message: "cannot insert multiple commands into a prepared statement", Advice: "Send one statement at a time."}
+		case t.is(";") && !onlySemicolons(s.Text, at):
+			several = true
+		}
+	}
+}
+
+// blame chooses between our word on what is wrong and PostgreSQL's: what is not supported is ours to say; on syntax
+// PostgreSQL's is the one that users expect; and what PostgreSQL understands is no syntax error.
+func (s *Statement) blame(err error, verb string) error {
+	var e *Error
+	switch {
+	case !errors.As(err, &e) || e.State != "42601":
+		return err
+	case s.Syntax != nil:
+		return s.Syntax
+	case strings.HasPrefix(e.Message, "syntax error"):
+		return &Error{State: "0A000", Message: "this form of " + strings.ToUpper(verb) + " is not supported: " + strings.TrimPrefix(e.Message, "syntax error "), At: e.At}
+	}
+	return err
+}
+
+// duckVerbs begin statements that only DuckDB knows.
+var duckVerbs = map[string]bool{
+	"attach": true, "detach": true, "use": true, "install": true, "load": true, "pragma": true, "call": true, "export": true,
+	"import": true, "merge": true, "prepare": true, "execute": true, "create": true, "drop": true, "set": true, "reset": true,
+}
+
+// head reads the statement's first words and, for statements that are not DuckDB's alone, everything.
+func (c *cursor) head() (any, error) {
+	t := c.next()
+	if t.kind == end || t.is(";") {
+		return &Empty{}, nil
+	}
+	if t.is("(") {
+		return &Select{}, nil
+	}
+	if t.kind != word {
+		return &Private{}, nil // which is nobody's
+	}
+	switch verb := fold(t.text); verb {
+	case "select", "values", "table", "from", "describe", "desc", "summarize", "pivot", "pivot_wider", "unpivot", "pivot_longer":
+		return &Select{}, nil
+	case "with":
+		return c.with(t.start)
+	case "explain":
+		return c.explain()
+	case "create":
+		return c.create()
+	case "insert":
+		return c.insert("")
+	case "update":
+		return c.update("")
+	case "delete":
+		return c.delete("")
+	case "copy":
+		return c.copy()
+	case "drop":
+		return c.drop()
+	case "alter":
+		return c.alter()
+	case "truncate":
+		return c.truncate()
+	default:
+		return c.sessionHead(t, verb)
+	}
+}
+
+func (c *cursor) sessionHead(t token, verb string) (any, error) {
+	switch verb {
+	case "begin", "start":
+		return c.begin(verb)
+	case "commit", "end", "rollback", "abort":
+		return c.endTransaction(verb)
+	case "set":
+		return c.set()
+	case "reset":
+		return c.reset()
+	case "show":
+		return c.show()
+	case "deallocate":
+		return c.deallocate()
+	case "discard":
+		return c.discard()
+	case "vacuum", "analyze", "analyse", "checkpoint", "force", "unlisten", "close":
+		return c.noOp(verb)
+	}
+	if advice, ok := refusals[verb]; ok {
+		return nil, &Error{State: "0A000", Message: strings.ToUpper(verb) + " is not supported", At: position(c.sql, t.start), Advice: advice}
+	}
+	if verb == "prepare" && c.peek(0).is("transaction") {
+		return nil, c.refuse("two-phase commit", "")
+	}
+	return &Private{Verb: verb}, nil
+}
+
+const rolesAdvice = "There is one role, which may do everything."
+
+// refusals are statements of PostgreSQL that are understood and not supported, with what to do instead.
+var refusals = map[string]string{
+	"savepoint": "Roll the whole transaction back.", "release": "There are no savepoints; roll the whole transaction back.",
+	"declare": "Read the query's result as it comes, or use the protocol's portals with a row limit.",
+	"fetch":   "Read the query's result as it comes, or use the protocol's portals with a row limit.",
+	"move":    "Read the query's result as it comes, or use the protocol's portals with a row limit.",
+	"listen":  "Ask for what changed, there are no notifications.", "notify": "There are no notifications.",
+	"lock":  "Leave it out: every transaction reads a snapshot, and a conflicting commit fails with 40001 and can be repeated.",
+	"grant": rolesAdvice, "revoke": rolesAdvice, "reassign": rolesAdvice, "security": rolesAdvice,
+	"comment": "Keep comments in the scripts that make the tables.",
+	"cluster": "CREATE OR REPLACE TABLE … AS SELECT … ORDER BY stores rows in another order.",
+	"reindex": "There are no indexes: scans skip chunks by their statistics.",
+	"refresh": "There are no materialized views; CREATE OR REPLACE TABLE … AS stores a query's result.",
+	"do":      "Run the statements one by one.",
+}
+
+// with looks behind the common table expressions: WITH … INSERT is an insert. What it does not understand reads, as far as
+// this package is concerned.
+func (c *cursor) with(from int) (any, error) {
+	c.accept("recursive")
+	for {
+		if _, ok := c.identifier(); !ok {
+			return &Select{}, nil
+		}
+		c.group()
+		if c.accept("using", "key") {
+			c.group()
+		}
+		if !c.accept("as") {
+			return &Select{}, nil
+		}
+		c.accept("not")
+		c.accept("materialized")
+		if _, ok := c.group(); !ok {
+			return &Select{}, nil
+		}
+		if c.peek(0).isAny("search", "cycle") {
+			c.until(func(_, t token) bool {
+				return t.isAny("insert", "update", "delete", "merge", "select", "values", "from", "table", "(")
+			})
+		}
+		if !c.accept(",") {
+			break
+		}
+	}
+	prefix := c.sql[from:c.peek(0).start]
+	switch t := c.next(); {
+	case t.is("insert"):
+		return c.insert(prefix)
+	case t.is("update"):
+		return c.update(prefix)
+	case t.is("delete"):
+		return c.delete(prefix)
+	case t.is("merge"):
+		return &Private{Verb: "merge"}, nil
+	}
+	return &Select{}, nil
+}
+
+// startsQuery tells whether a parenthesis before t holds a query.
+func startsQuery(t token) bool {
+	return t.isAny("select", "with", "values", "table", "from", "pivot", "unpivot", "(")
+}
+
+func (c *cursor) explain() (any, error) {
+	e := &Explain{}
+	if c.peek(0).is("(") && !startsQuery(c.peek(1)) {
+		var err error
+		if e.Options, err = c.options(); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range e.Options {
+		if o.Name == "analyze" || o.Name == "analyse" {
+			switch strings.ToLower(o.Value) {
+			case "false", "off", "0":
+				e.Analyze = false
+			default:
+				e.Analyze = true
+			}
+		}
+	}
+	for e.Options == nil {
+		if c.acceptAny("analyze", "analyse") {
+			e.Analyze = true
+		} else if !c.accept("verbose") {
+			break
+		}
+	}
+	if c.done() {
+		return nil, c.unexpected()
+	}
+	e.Inner = c.rest()
+	return e, nil
+}

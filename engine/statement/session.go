@@ -1,0 +1,300 @@
+package statement
+
+import "strings"
+
+func (c *cursor) begin(verb string) (any, error) {
+	if verb == "start" && !c.accept("transaction") {
+		return nil, c.unexpected()
+	}
+	if verb == "begin" {
+		c.acceptAny("work", "transaction")
+	}
+	return c.modes()
+}
+
+// modes reads ISOLATION LEVEL …, READ ONLY, … up to the end. Commas between them may be missing.
+func (c *cursor) modes() (*Begin, error) {
+	b := &Begin{}
+	for first := true; !c.done(); first = false {
+		if !first {
+			c.accept(",")
+		}
+		switch {
+		case c.accept("read", "only"):
+			b.ReadOnly, b.ReadWrite = true, false
+		case c.accept("read", "write"):
+			b.ReadOnly, b.ReadWrite = false, true
+		case c.accept("deferrable"), c.accept("not", "deferrable"):
+		case c.accept("isolation", "level"):
+			if b.Isolation = c.isolation(); b.Isolation == "" {
+				return nil, c.unexpected()
+			}
+		default:
+			return nil, c.unexpected()
+		}
+	}
+	return b, nil
+}
+
+func (c *cursor) isolation() string {
+	for _, level := range []string{"serializable", "repeatable read", "read committed", "read uncommitted"} {
+		if c.accept(strings.Fields(level)...) {
+			return level
+		}
+	}
+	return ""
+}
+
+func (c *cursor) endTransaction(verb string) (any, error) {
+	if c.peek(0).is("prepared") {
+		return nil, c.refuse("two-phase commit", "")
+	}
+	c.acceptAny("work", "transaction")
+	if c.peek(0).is("to") && verb == "rollback" {
+		return nil, c.refuse("ROLLBACK TO SAVEPOINT", "Roll the whole transaction back.")
+	}
+	if c.peek(0).is("and") && c.peek(1).is("chain") {
+		return nil, c.refuse("AND CHAIN", "Begin the next transaction with BEGIN.")
+	}
+	c.accept("and", "no", "chain")
+	if verb == "rollback" || verb == "abort" {
+		return &Rollback{}, c.finish()
+	}
+	return &Commit{}, c.finish()
+}
+
+func (c *cursor) set() (any, error) {
+	if c.peek(0).is("variable") && !c.peek(1).isAny("=", "to") {
+		return &Private{Verb: "set"}, nil
+	}
+	if c.accept("constraints") {
+		c.rest()
+		return &NoOp{Tag: "SET CONSTRAINTS"}, nil // none is deferred, because none is enforced
+	}
+	s := &Set{}
+	switch {
+	case c.accept("session", "characteristics", "as", "transaction"):
+		return c.setModes("characteristics")
+	case c.peek(0).isAny("session", "global") && !c.peek(1).isAny("=", "to", ".", "authorization"):
+		c.next()
+	case c.peek(0).is("local") && !c.peek(1).isAny("=", "to", "."):
+		c.next()
+		s.Local = true
+	}
+	if c.accept("transaction") {
+		return c.setModes("transaction")
+	}
+	return s, c.assignSetting(s)
+}
+
+func (c *cursor) setModes(name string) (any, error) {
+	mark := *c
+	if _, err := c.modes(); err != nil {
+		return nil, err
+	}
+	*c = mark
+	return &Set{Name: name, Value: c.rest()}, nil
+}
+
+// assignSetting reads name = value and the forms that SQL has for some names.
+func (c *cursor) assignSetting(s *Set) error {
+	special := true
+	switch {
+	case c.accept("time", "zone"):
+		s.Name = "timezone"
+	case c.accept("session", "authorization"):
+		s.Name = "session_authorization"
+	case c.peek(0).is("names") && c.peek(1).kind == text:
+		c.next()
+		s.Name = "client_encoding"
+	case c.peek(0).is("schema") && c.peek(1).kind == text:
+		c.next()
+		s.Name = "search_path"
+	case c.peek(0).is("role") && !c.peek(1).isAny("=", "to"):
+		c.next()
+		s.Name = "role"
+	default:
+		special = false
+		var err error
+		if s.Name, err = c.settingName(); err != nil {
+			return err
+		}
+		if !c.acceptAny("to", "=") {
+			return c.unexpected()
+		}
+	}
+	if c.done() {
+		return c.unexpected()
+	}
+	if c.accept("default") || special && s.Name == "timezone" && c.accept("local") {
+		s.Default = true
+		return c.finish()
+	}
+	if special && s.Name == "timezone" && c.peek(0).is("interval") {
+		s.Value = c.rest()
+		return nil
+	}
+	from := c.peek(0).start
+	if err := c.settingValues(); err != nil {
+		return err
+	}
+	s.Value = c.since(from)
+	return c.finish()
+}
+
+// settingValues reads value, value, …: words, strings and numbers.
+func (c *cursor) settingValues() error {
+	for {
+		if c.acceptAny("+", "-") && c.peek(0).kind != number {
+			return c.unexpected()
+		}
+		switch c.peek(0).kind {
+		case word, quoted, text, number:
+			c.next()
+		default:
+			return c.unexpected()
+		}
+		if !c.accept(",") {
+			return nil
+		}
+	}
+}
+
+// settingName reads name or extension.name.
+func (c *cursor) settingName() (string, error) {
+	name, ok := c.label()
+	for ok && c.accept(".") {
+		var part string
+		part, ok = c.label()
+		name += "." + part
+	}
+	if !ok {
+		return "", c.unexpected()
+	}
+	return name, nil
+}
+
+// knownName reads the name of a setting in RESET and SHOW.
+func (c *cursor) knownName() (string, error) {
+	switch {
+	case c.accept("time", "zone"):
+		return "timezone", nil
+	case c.accept("transaction", "isolation", "level"):
+		return "transaction_isolation", nil
+	case c.accept("session", "authorization"):
+		return "session_authorization", nil
+	}
+	return c.settingName()
+}
+
+func (c *cursor) reset() (any, error) {
+	if c.peek(0).is("variable") && c.peek(1).kind == word {
+		return &Private{Verb: "reset"}, nil
+	}
+	if c.peek(0).isAny("session", "local", "global") && c.peek(1).kind == word && !c.peek(1).is("authorization") {
+		c.next()
+	}
+	name, err := c.knownName()
+	if err != nil {
+		return nil, err
+	}
+	return &Set{Name: name, Default: true}, c.finish()
+}
+
+// show tells DuckDB's SHOW TABLES, which is a query, from PostgreSQL's SHOW of a setting.
+func (c *cursor) show() (any, error) {
+	t := c.peek(0)
+	switch {
+	case t.is("("), t.isAny("tables", "databases", "schemas") && (c.peek(1).kind == end || c.peek(1).is("from")),
+		t.is("all") && c.peek(1).is("tables"), t.isAny("select", "values", "with", "from", "pivot", "unpivot") && c.peek(1).kind != end:
+		return &Select{}, nil
+	}
+	name, err := c.knownName()
+	if err != nil {
+		return nil, err
+	}
+	return &Show{Name: name}, c.finish()
+}
+
+func (c *cursor) deallocate() (any, error) {
+	if c.peek(1).kind != end {
+		c.accept("prepare")
+	}
+	if c.accept("all") {
+		return &Deallocate{}, c.finish()
+	}
+	name, ok := c.identifier()
+	if !ok {
+		return nil, c.unexpected()
+	}
+	return &Deallocate{Name: name}, c.finish()
+}
+
+func (c *cursor) discard() (any, error) {
+	switch {
+	case c.accept("all"):
+		return &Discard{All: true}, c.finish()
+	case c.accept("plans"):
+		return &NoOp{Tag: "DISCARD PLANS"}, c.finish()
+	case c.accept("sequences"):
+		return &NoOp{Tag: "DISCARD SEQUENCES"}, c.finish()
+	case c.acceptAny("temp", "temporary"):
+		return &DiscardTemporary{}, c.finish()
+	}
+	return nil, c.unexpected()
+}
+
+// noOp reads what needs doing in PostgreSQL only. Nothing is left behind that VACUUM could clean up, statistics are made
+// when rows are written, every commit is durable without a checkpoint, and nobody listens or has a cursor open.
+func (c *cursor) noOp(verb string) (any, error) {
+	tag := strings.ToUpper(verb)
+	switch {
+	case verb == "analyse":
+		tag = "ANALYZE"
+	case verb == "force":
+		tag = "CHECKPOINT"
+		if !c.accept("checkpoint") {
+			return nil, c.unexpected()
+		}
+	case verb == "close":
+		tag = "CLOSE CURSOR ALL"
+		if !c.accept("all") {
+			return nil, c.refuse("CLOSE of a cursor", "There are no cursors.")
+		}
+	}
+	switch verb {
+	case "vacuum", "analyze", "analyse":
+		return &NoOp{Tag: tag}, c.maintained()
+	case "unlisten":
+		if _, ok := c.identifier(); !ok && !c.accept("*") {
+			return nil, c.unexpected()
+		}
+	case "checkpoint", "force":
+		c.identifier() // a database
+	}
+	return &NoOp{Tag: tag}, c.finish()
+}
+
+// maintained reads the options and tables of VACUUM and ANALYZE.
+func (c *cursor) maintained() error {
+	if c.peek(0).is("(") {
+		if _, err := c.options(); err != nil {
+			return err
+		}
+	}
+	for c.acceptAny("full", "freeze", "verbose", "analyze", "analyse") {
+	}
+	for !c.done() {
+		c.accept("only")
+		if _, err := c.name(); err != nil {
+			return err
+		}
+		if _, _, err := c.columns(); err != nil {
+			return err
+		}
+		if !c.accept(",") {
+			return c.finish()
+		}
+	}
+	return nil
+}
