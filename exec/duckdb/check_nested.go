@@ -98,8 +98,20 @@ func checkNested(d arrow.ArrayData) error {
 		if err := checkData(c, true); err != nil {
 			return err
 		}
+		if forgetsOffset(d.DataType(), c) {
+			return fmt.Errorf("a %s inside a %s starts at row %d, which DuckDB would forget", c.DataType().Name(), d.DataType().Name(), c.Offset())
+		}
 	}
 	return nil
+}
+
+// forgetsOffset: convert.c pushes the offsets of structs and unions down, but not below a list.
+func forgetsOffset(parent arrow.DataType, child arrow.ArrayData) bool {
+	switch parent.ID() {
+	case arrow.STRUCT, arrow.SPARSE_UNION:
+		return false
+	}
+	return child.Offset() != 0 && (child.DataType().ID() == arrow.STRUCT || child.DataType().ID() == arrow.SPARSE_UNION)
 }
 
 func atLeast(have, want int64) error {

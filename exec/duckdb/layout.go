@@ -58,3 +58,23 @@ func floatWidth(t arrow.DataType) int {
 	}
 	return 0
 }
+
+// shapeOf writes a type's structs and unions for convert.c (csm_column.shape).
+func shapeOf(t arrow.DataType) string {
+	switch t := t.(type) {
+	case arrow.ExtensionType:
+		return shapeOf(t.StorageType())
+	case *arrow.StructType:
+		return "s" + shapesOf(t.Fields())
+	case *arrow.SparseUnionType:
+		return "u" + shapesOf(t.Fields())
+	}
+	return "-"
+}
+
+func shapesOf(fields []arrow.Field) (out string) {
+	for _, f := range fields {
+		out += shapeOf(f.Type)
+	}
+	return out
+}

@@ -11,6 +11,7 @@ import "C"
 import (
 	"fmt"
 	"sort"
+	"strings"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -107,6 +108,7 @@ func (s *Scan) openChunk(chunk int, wanted []int, out *C.struct_csm_chunk) error
 	}
 	exported := (*C.struct_ArrowArray)(C.calloc(1, C.sizeof_struct_ArrowArray))
 	cdata.ExportArrowRecordBatch(batch, (*cdata.CArrowArray)(unsafe.Pointer(exported)), nil) // SAFETY: one layout
+	realign(exported, batch)
 	out.batch = exported
 	out.rows = C.int64_t(batch.NumRows())
 	if out.rows == 0 || len(wanted) == 0 {
@@ -124,6 +126,9 @@ func (s *Scan) openChunk(chunk int, wanted []int, out *C.struct_csm_chunk) error
 			prepared[i].width = C.int32_t(fixedWidth(field))
 		case C.CSM_CONVERT:
 			prepared[i].convert_position = C.int32_t(converted)
+			if shape := shapeOf(field.Type); strings.Trim(shape, "-") != "" {
+				prepared[i].shape = C.CString(shape)
+			}
 			converted++
 		case C.CSM_BOOL:
 		default:
@@ -137,6 +142,28 @@ func (s *Scan) openChunk(chunk int, wanted []int, out *C.struct_csm_chunk) error
 		}
 	}
 	return nil
+}
+
+// realign gives nested arrays back the offsets that they have. arrow-go 18.8 exports the fields of a sliced struct or union
+// already cut to the slice, and the parent's offset besides, which a reader then applies twice: wrong rows, or a crash.
+func realign(exported *C.struct_ArrowArray, batch arrow.RecordBatch) {
+	if batch.NumCols() == 0 {
+		return
+	}
+	for i, child := range unsafe.Slice(exported.children, int(batch.NumCols())) { // SAFETY: just exported, one child per column
+		realignChildren(child, batch.Column(i).Data())
+	}
+}
+
+func realignChildren(exported *C.struct_ArrowArray, d arrow.ArrayData) {
+	if len(d.Children()) == 0 || int(exported.n_children) != len(d.Children()) {
+		return
+	}
+	for i, child := range unsafe.Slice(exported.children, len(d.Children())) { // SAFETY: n_children entries
+		raw := d.Children()[i]
+		child.offset, child.length = C.int64_t(raw.Offset()), C.int64_t(raw.Len())
+		realignChildren(child, raw)
+	}
 }
 
 // prepareString fills in what the string loops of vector.c need. Everything it derives from bytes of the region is checked.
@@ -186,10 +213,10 @@ func (s *Scan) prepareDictionary(out *C.struct_csm_column, index int, column *ar
 		err = prepareEnum(out, values.Len(), text.Value, domain)
 	} else {
 		out.kind = C.CSM_DICTIONARY
-		strings := unsafe.Slice((*C.duckdb_string_t)(C.calloc(dictionaryCodes, C.sizeof_duckdb_string_t)), dictionaryCodes) // SAFETY: freed by csm_chunk_release
-		out.strings = &strings[0]
+		cells := unsafe.Slice((*C.duckdb_string_t)(C.calloc(dictionaryCodes, C.sizeof_duckdb_string_t)), dictionaryCodes) // SAFETY: freed by csm_chunk_release
+		out.strings = &cells[0]
 		for i := range values.Len() {
-			putString(&strings[i], text.Value(i))
+			putString(&cells[i], text.Value(i))
 		}
 	}
 	if err != nil {

@@ -3,14 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-// failed takes an error value apart; NULL when there was none.
-static char *failed(duckdb_error_data error) {
-	if (!error) return NULL;
-	char *message = duckdb_error_data_has_error(error) ? strdup(duckdb_error_data_message(error)) : NULL;
-	duckdb_destroy_error_data(&error);
-	return message;
-}
-
 int csm_execute(duckdb_prepared_statement statement, struct csm_result **out, char **error) {
 	duckdb_pending_result pending = NULL;
 	if (duckdb_pending_prepared_streaming(statement, &pending) == DuckDBError) {
@@ -53,22 +45,22 @@ int csm_fetch(struct csm_result *result, struct ArrowArray *out, char **error) {
 		duckdb_destroy_data_chunk(&chunk);
 		return 0;
 	}
-	*error = failed(duckdb_data_chunk_to_arrow(result->options, chunk, out));
+	*error = csm_failed(duckdb_data_chunk_to_arrow(result->options, chunk, out));
 	duckdb_destroy_data_chunk(&chunk);
 	return *error ? -1 : 1;
 }
 
 int csm_schema(duckdb_arrow_options options, void **types, const char **names, idx_t count, struct ArrowSchema *out, char **error) {
-	*error = failed(duckdb_to_arrow_schema(options, (duckdb_logical_type *)types, names, count, out));
+	*error = csm_failed(duckdb_to_arrow_schema(options, (duckdb_logical_type *)types, names, count, out));
 	return *error ? -1 : 0;
 }
 
 int csm_types_from_arrow(duckdb_connection connection, struct ArrowSchema *schema, struct ArrowArray *empty, void **types, char **error) {
 	duckdb_arrow_converted_schema converted = NULL;
-	*error = failed(duckdb_schema_from_arrow(connection, schema, &converted));
+	*error = csm_failed(duckdb_schema_from_arrow(connection, schema, &converted));
 	if (*error) return -1;
 	duckdb_data_chunk chunk = NULL;
-	*error = failed(duckdb_data_chunk_from_arrow(connection, empty, converted, &chunk));
+	*error = csm_failed(duckdb_data_chunk_from_arrow(connection, empty, converted, &chunk));
 	if (!*error) {
 		for (int64_t i = 0; i < schema->n_children; i++)
 			types[i] = duckdb_vector_get_column_type(duckdb_data_chunk_get_vector(chunk, (idx_t)i));

@@ -59,10 +59,7 @@ struct thread_state {
 	int64_t selected;       // how many rows of the slice at offset pass, -1: not looked at yet
 	uint32_t selection[CSM_SLICE_ROWS];
 	struct csm_filter_use *use; // of each filter
-	// What convert lends to DuckDB for one slice.
-	const void *no_validity[1];
-	struct ArrowArray *arrays;
-	struct ArrowArray **children;
+	struct csm_convert convert;
 };
 
 void csm_chunk_release(struct csm_chunk *chunk, int64_t columns) {
@@ -70,6 +67,7 @@ void csm_chunk_release(struct csm_chunk *chunk, int64_t columns) {
 		free((void *)chunk->columns[i].codes);
 		free((void *)chunk->columns[i].keep);
 		free(chunk->columns[i].strings);
+		free(chunk->columns[i].shape);
 		free((void *)chunk->columns[i].view_sizes);
 	}
 	if (chunk->batch) {
@@ -100,14 +98,6 @@ static void bind_destroy(void *data) {
 	free(bind);
 }
 
-// failed takes an error value apart; NULL when there was none.
-static char *failed(duckdb_error_data error) {
-	if (!error) return NULL;
-	char *message = duckdb_error_data_has_error(error) ? strdup(duckdb_error_data_message(error)) : NULL;
-	duckdb_destroy_error_data(&error);
-	return message;
-}
-
 static void scan_init(duckdb_init_info info) {
 	struct scan_state *state = calloc(1, sizeof *state);
 	state->bind = duckdb_init_get_bind_data(info);
@@ -124,7 +114,7 @@ static void scan_init(duckdb_init_info info) {
 	char *failure = csmGoOpenScan(state->bind->scan, projected, state->projected, &state->open);
 	free(projected);
 	if (!failure && state->open.converted > 0)
-		failure = failed(duckdb_schema_from_arrow(state->bind->connection, &state->open.schema, &state->schema));
+		failure = csm_failed(duckdb_schema_from_arrow(state->bind->connection, &state->open.schema, &state->schema));
 	if (failure) {
 		duckdb_init_set_error(info, failure);
 		free(failure);
@@ -137,8 +127,7 @@ static void scan_init(duckdb_init_info info) {
 static void thread_state_destroy(void *data) {
 	struct thread_state *thread = data;
 	free(thread->use);
-	free(thread->arrays);
-	free(thread->children);
+	csm_convert_free(&thread->convert);
 	free(thread);
 }
 
@@ -152,8 +141,7 @@ static void scan_local_init(duckdb_init_info info) {
 static void prepare_thread(struct scan_state *state, struct thread_state *thread) {
 	if (thread->use) return;
 	thread->use = calloc((size_t)state->open.filter_count + 1, sizeof *thread->use);
-	thread->arrays = calloc((size_t)state->open.converted + 1, sizeof *thread->arrays);
-	thread->children = calloc((size_t)state->open.converted + 1, sizeof *thread->children);
+	csm_convert_init(&thread->convert, state->open.converted);
 }
 
 // open_next opens the next chunk; 0 at the end, -1 with *failure. Requires state->lock.
@@ -193,34 +181,14 @@ static int take_morsel(struct scan_state *state, struct thread_state *thread, ch
 	return got;
 }
 
-// The arrays that DuckDB converts belong to the thread state, their buffers to the chunk: there is nothing to release.
-static void release_nothing(struct ArrowArray *array) { array->release = NULL; }
-
-// convert hands the slice's other columns to DuckDB's own conversion.
-static char *convert(struct scan_state *state, struct thread_state *thread, int64_t first, int64_t count, duckdb_data_chunk *out) {
-	for (int64_t i = 0; i < state->projected; i++) {
-		const struct csm_column *column = &thread->chunk->columns[i];
-		if (column->kind != CSM_CONVERT) continue;
-		struct ArrowArray *array = &thread->arrays[column->convert_position];
-		*array = *column->array;
-		array->offset += first;
-		array->length = count;
-		if (array->null_count) array->null_count = -1; // of the slice: unknown
-		array->release = release_nothing;
-		thread->children[column->convert_position] = array;
-	}
-	struct ArrowArray root = {.length = count, .n_buffers = 1, .n_children = state->open.converted, .buffers = thread->no_validity,
-	                          .children = thread->children, .release = release_nothing};
-	return failed(duckdb_data_chunk_from_arrow(state->bind->connection, &root, state->schema, out));
-}
-
 // emit puts the slice's rows into the output from position at: those in selection, or all count when it is NULL.
 static char *emit(struct scan_state *state, struct thread_state *thread, int64_t slice, const uint32_t *selection, int64_t count,
                   duckdb_data_chunk output, int64_t at) {
 	duckdb_data_chunk converted = NULL;
 	duckdb_selection_vector kept = NULL;
 	if (state->open.converted > 0) {
-		char *failure = convert(state, thread, thread->offset, slice, &converted);
+		char *failure = csm_convert_slice(&thread->convert, state->bind->connection, state->schema, thread->chunk->columns,
+		                                  state->projected, thread->offset, slice, &converted);
 		if (failure) return failure;
 		if (selection) {
 			kept = duckdb_create_selection_vector((idx_t)count);

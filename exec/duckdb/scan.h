@@ -31,6 +31,7 @@ struct csm_column {
 	int32_t kind;
 	int32_t width;             // CSM_FIXED: bytes per value
 	int32_t convert_position;  // CSM_CONVERT: its place among the converted columns
+	char *shape;               // CSM_CONVERT: its structs and unions, parents first, a letter each; NULL when it has none
 	struct ArrowArray *array;  // borrowed from the chunk's export
 	const uint8_t *codes;      // CSM_ENUM: 256 entries, chunk code → domain code
 	duckdb_string_t *strings;  // CSM_DICTIONARY: 256 entries
@@ -108,6 +109,26 @@ int64_t csm_filter_slice(const struct csm_filter *filters, int64_t filter_count,
 // is NULL (then at must be 0). Not for CSM_CONVERT. Returns an error text that is not to be freed, or NULL.
 const char *csm_vector_put(const struct csm_column *column, int64_t first, const uint32_t *selection, int64_t count,
                            duckdb_vector vector, int64_t at);
+
+// The letters of csm_column.shape. What lies below a leaf has no letters.
+#define CSM_SHAPE_LEAF '-'
+#define CSM_SHAPE_STRUCT 's'
+#define CSM_SHAPE_UNION 'u'
+
+// What a thread lends to DuckDB while it converts one slice.
+struct csm_lent { struct csm_lent *next; };
+struct csm_convert {
+	const void *no_validity[1];
+	struct ArrowArray *arrays;
+	struct ArrowArray **children;
+	struct csm_lent *lent;
+};
+void csm_convert_init(struct csm_convert *c, int64_t columns);
+void csm_convert_free(struct csm_convert *c);
+// Makes vectors of the CSM_CONVERT columns for count rows from first; the caller destroys *out. An error text is to be freed.
+char *csm_convert_slice(struct csm_convert *c, duckdb_connection connection, duckdb_arrow_converted_schema schema,
+                        const struct csm_column *columns, int64_t column_count, int64_t first, int64_t count, duckdb_data_chunk *out);
+char *csm_failed(duckdb_error_data error);
 
 struct csm_keys *csm_keys_new(void);
 void csm_keys_free(struct csm_keys *keys);
