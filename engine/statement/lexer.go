@@ -104,7 +104,7 @@ func measure(sql string, at int) (kind, int) {
 		return text, stringEnd(sql, at+1, false)
 	case c == '"':
 		return quoted, quoteEnd(sql, at+1)
-	case next == '\'' && strings.IndexByte("eEbBxXnN", c) >= 0:
+	case next == '\'' && strings.IndexByte("eEbBxX", c) >= 0:
 		return text, stringEnd(sql, at+2, c|0x20 == 'e')
 	case c|0x20 == 'u' && strings.HasPrefix(sql[at+1:], "&'"):
 		return text, stringEnd(sql, at+3, false)

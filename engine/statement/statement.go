@@ -21,11 +21,12 @@ func (n Name) String() string {
 	return s
 }
 
-// Statement is one statement. Head says what it is; its dynamic type is one of the pointer types of this package.
+// Statement is one statement. Head says what it is; its dynamic type is one of the pointer types of this package. Tree is
+// nil where Syntax is not; an INSERT of many rows has neither.
 type Statement struct {
 	Text   string
 	Head   any
-	Tree   *pg.ParseResult // PostgreSQL's tree, nil where Syntax is not
+	Tree   *pg.ParseResult // PostgreSQL's tree
 	Syntax error           // why PostgreSQL's parser rejects the text
 }
 
