@@ -24,11 +24,11 @@ func (b *block) start(ctx context.Context, e *Engine) error {
 	if b.lease != nil {
 		return nil
 	}
-	snapshot, err := e.snapshot(ctx)
+	l, err := e.snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	b.lease = newLease(snapshot)
+	b.lease = l
 	return nil
 }
 
@@ -117,7 +117,6 @@ func (s *Session) commit(ctx context.Context) error {
 			s.endDuck(b, "ROLLBACK")
 			return err
 		}
-		s.engine.changed()
 	}
 	return s.endDuck(b, "COMMIT")
 }

@@ -131,23 +131,28 @@ func (e *Engine) leave(s *Session) {
 	delete(e.sessions, s)
 }
 
-// snapshot pins the tables as they are now, after DuckDB's names have been brought up to date with them.
-func (e *Engine) snapshot(ctx context.Context) (*catalog.Snapshot, error) {
-	var s *catalog.Snapshot
-	var err error
+// snapshot pins the tables as they are now, after DuckDB's names have been brought up to date with them. The caller
+// releases the lease.
+func (e *Engine) snapshot(ctx context.Context) (*lease, error) {
+	var l *lease
 	if e.remote != nil {
-		s, err = e.remote.snapshot(ctx)
+		shared, err := e.remote.snapshot(ctx)
+		if err != nil {
+			return nil, err
+		}
+		l = shared
 	} else {
-		s, err = e.catalog.Snapshot(ctx, catalog.Holder{Description: "session"})
+		s, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "session"})
+		if err != nil {
+			return nil, err
+		}
+		l = newLease(s)
 	}
-	if err != nil {
+	if err := e.mirror.follow(l.snapshot.Contents); err != nil {
+		l.release()
 		return nil, err
 	}
-	if err := e.mirror.follow(s.Contents); err != nil {
-		s.Close()
-		return nil, err
-	}
-	return s, nil
+	return l, nil
 }
 
 // follow brings DuckDB's names up to date once, so that trouble shows at the start.
@@ -156,22 +161,19 @@ func (e *Engine) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.Close()
+	s.release()
 	return nil
 }
 
-// changed is called after a commit: the mirror follows with the next snapshot.
-func (e *Engine) changed() {}
-
 // trustworthy tells whether what was read since faults was counted may be handed out: no page was gone, and a
 // borrower still has its lease (E3).
-func (e *Engine) trustworthy(faults uint64) error {
+func (e *Engine) trustworthy(faults uint64, l *lease) error {
 	if e.regions.faults() != faults {
 		return failure("58030", "the backing of lent memory on node %s disappeared while it was read: somebody truncated the region's file", e.regions.node).
 			hint("No row of this result can be trusted. Load the tables again.")
 	}
 	if e.remote != nil {
-		return e.remote.trustworthy()
+		return e.remote.keeper.Check(l.snapshot.Lease())
 	}
 	return nil
 }
@@ -196,8 +198,8 @@ func (e *Engine) VerifyChecksums(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close()
-	for _, t := range s.Tables() {
+	defer s.release()
+	for _, t := range s.snapshot.Tables() {
 		for p, err := range t.Chunks(ctx) {
 			if err != nil {
 				return err

@@ -93,7 +93,6 @@ func (l *loading) run(ctx context.Context) (result noderpc.LoadResult, err error
 	if err := tx.Commit(ctx); err != nil {
 		return result, err
 	}
-	e.changed()
 	result.Revision = e.catalog.Revision()
 	return result, nil
 }

@@ -336,10 +336,11 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 		return nil, fromDuckDB(err, q.given, q.text, q.edits)
 	}
 	rows := &Rows{schema: q.schema}
+	held := v.lease.hold()
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
 		batch, err := running.Next()
 		if err == nil || err == io.EOF {
-			if lost := s.engine.trustworthy(faults); lost != nil {
+			if lost := s.engine.trustworthy(faults, held); lost != nil {
 				err = lost
 			}
 		}
@@ -351,8 +352,7 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 		}
 		return batch, nil
 	}
-	v.lease.hold()
-	rows.onClose(v.lease.release)
+	rows.onClose(held.release)
 	rows.onClose(func() {
 		running.Close()
 		if s.running == rows {
@@ -378,25 +378,25 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 		return nil, err
 	}
 	rows := &Rows{schema: q.schema}
+	held := v.lease.hold()
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
 		if !reader.Next() {
 			if err := reader.Err(); err != nil {
 				return nil, err
 			}
-			if lost := e.trustworthy(faults); lost != nil {
+			if lost := e.trustworthy(faults, held); lost != nil {
 				return nil, lost
 			}
 			return nil, io.EOF
 		}
-		if lost := e.trustworthy(faults); lost != nil {
+		if lost := e.trustworthy(faults, held); lost != nil {
 			return nil, lost
 		}
 		batch := reader.RecordBatch()
 		batch.Retain()
 		return batch, nil
 	}
-	v.lease.hold()
-	rows.onClose(v.lease.release)
+	rows.onClose(held.release)
 	rows.onClose(reader.Release)
 	return rows, nil
 }

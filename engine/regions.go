@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -18,9 +19,10 @@ import (
 )
 
 // regions is this process' way to the bytes of chunks: every region mapped, guarded, and acquired through the
-// protocol before the first load (E2). Immutable after construction, but for the counters.
+// protocol before the first load (E2). Safe for concurrent use.
 type regions struct {
 	node   string
+	mu     sync.RWMutex // guards mapped; leaf lock
 	mapped map[memregion.RegionID]*mapped
 	reader *coherence.Reader
 	// lost: regions of an earlier life whose bytes are gone, with the reason.
@@ -53,9 +55,20 @@ func (r *regions) add(view *memregion.View, trusted coherence.Generation) error 
 	if err != nil {
 		return err
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.mapped[view.Spec().ID] = &mapped{view: view, guard: guard, trusted: trusted}
 	return nil
 }
+
+// find gives a region's mapping, nil if this process has none.
+func (r *regions) find(id memregion.RegionID) *mapped {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return r.mapped[id]
+}
+
+func (r *regions) has(id memregion.RegionID) bool { return r.find(id) != nil }
 
 func (r *regions) close() {
 	for _, m := range r.mapped {
@@ -65,6 +78,8 @@ func (r *regions) close() {
 
 // faults counts the pages that were found gone, over all regions (D4).
 func (r *regions) faults() (n uint64) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
 	for _, m := range r.mapped {
 		n += m.guard.Faults()
 	}
@@ -104,7 +119,7 @@ func (r *regions) acquire(ctx context.Context, c *catalog.Chunk) error {
 	d := c.Descriptor()
 	for i := range d.Extents {
 		x := &d.Extents[i]
-		m := r.mapped[x.Region]
+		m := r.find(x.Region)
 		if m == nil {
 			return r.unmapped(x.Region)
 		}
@@ -159,7 +174,7 @@ func (r *regions) verify(x *descriptor.Extent, data []byte) error {
 }
 
 func (r *regions) resolve(region memregion.RegionID, extent memregion.Range) ([]byte, error) {
-	m := r.mapped[region]
+	m := r.find(region)
 	if m == nil {
 		return nil, r.unmapped(region)
 	}

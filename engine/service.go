@@ -114,7 +114,7 @@ const localDomain coherence.Domain = "local"
 
 // trusted is the first generation of a region that this process wrote itself.
 func (r *regions) trusted(id memregion.RegionID) coherence.Generation {
-	if m := r.mapped[id]; m != nil {
+	if m := r.find(id); m != nil {
 		return m.trusted
 	}
 	return 0

@@ -175,11 +175,11 @@ func (s *Session) see(ctx context.Context) (*visible, error) {
 		}
 		return &visible{contents: s.block.contents(), lease: s.block.lease.hold()}, nil
 	}
-	snapshot, err := s.engine.snapshot(ctx)
+	l, err := s.engine.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &visible{contents: snapshot.Contents, lease: newLease(snapshot)}, nil
+	return &visible{contents: l.snapshot.Contents, lease: l}, nil
 }
 
 func (v *visible) release() {

@@ -51,7 +51,6 @@ func (e *Engine) LoadTPCH(ctx context.Context, request noderpc.TPCHRequest, prog
 	if err := tx.Commit(ctx); err != nil {
 		return err
 	}
-	e.changed()
 	return nil
 }
 
