@@ -3,14 +3,15 @@ package compute
 import (
 	"encoding/binary"
 	"math"
+	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
-// maxGroupBytes bounds what the groups of one query hold. DuckDB can spill, we cannot.
-const maxGroupBytes = 256 << 20
+// maxGroupBytes bounds what the groups of one query hold (X5). DuckDB can spill, we cannot. Only tests change it.
+var maxGroupBytes int64 = 256 << 20
 
 // groupOverhead is what a group costs beside its key's bytes: its entry in the index and its accumulators, roughly.
 const groupOverhead = 128
@@ -107,8 +108,8 @@ func (g *groups) find(vectors []vector, i int) (int32, error) {
 	g.index[string(g.key)] = int32(id)
 	g.bytes += groupOverhead + 2*int64(len(g.key))
 	if g.bytes > maxGroupBytes || id == math.MaxInt32 {
-		return 0, &Error{ErrTooManyGroups, "53200", "GROUP BY holds more than 256 MiB of groups after " +
-			"a part of the rows; SET csm.backend = 'duckdb' runs it where groups can spill"}
+		return 0, &Error{ErrTooManyGroups, "53200", "GROUP BY holds " + strconv.Itoa(id) + " groups, which is all the memory " +
+			"it may have; SET csm.backend = 'duckdb' runs it where groups can spill"}
 	}
 	for k := range g.keys {
 		g.keys[k].append(id, &vectors[k], i)

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"math/big"
-	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -330,5 +329,3 @@ func (t *table) run(tb require.TestingT, mem memory.Allocator, q *plan.Query, ar
 	}
 	return rows, err
 }
-
-var _ = testing.Short

@@ -87,35 +87,22 @@ func naiveOrder(v, c plan.Value) int {
 	}
 	vf, vr := line(v)
 	cf, cr := line(c)
-	if vr == nil || cr == nil { // NaN or infinite: NaN is above all
-		rank := func(f float64) float64 {
-			if math.IsNaN(f) {
-				return 3
-			}
-			return math.Max(math.Min(f, 1), -1)
-		}
-		if math.IsNaN(vf) || math.IsNaN(cf) || math.IsInf(vf, 0) != math.IsInf(cf, 0) || math.Signbit(vf) != math.Signbit(cf) {
-			a, b := rank(vf), rank(cf)
-			if math.IsInf(vf, 0) && !math.IsNaN(cf) {
-				a = vf
-			}
-			if math.IsInf(cf, 0) && !math.IsNaN(vf) {
-				b = cf
-			}
-			switch {
-			case a < b:
-				return -1
-			case a > b:
-				return 1
-			}
-			return 0
-		}
-		return 0
+	if v.Kind() != plan.Double && c.Kind() != plan.Double {
+		return vr.Cmp(cr)
 	}
-	return vr.Cmp(cr)
+	// beside a DOUBLE everything is one; NaN is above all and equals itself
+	switch {
+	case math.IsNaN(vf) || math.IsNaN(cf):
+		return map[[2]bool]int{{true, false}: 1, {false, true}: -1}[[2]bool{math.IsNaN(vf), math.IsNaN(cf)}]
+	case vf < cf:
+		return -1
+	case vf > cf:
+		return 1
+	}
+	return 0
 }
 
-// line puts a value on the rational line, nil where it is not on it.
+// line puts a value on the rational line, nil where it is not on it, and gives the nearest double.
 func line(v plan.Value) (float64, *big.Rat) {
 	switch v.Kind() {
 	case plan.Exact:

@@ -1,0 +1,77 @@
+// Package compute runs the plans of exec/plan over Arrow batches: the second backend, pure Go, for what needs no DuckDB. It
+// must give DuckDB's answers (X1), for it is both a shortcut and the second opinion that tests ask.
+//
+//	Source ──► morsel (≤ 16384 rows) ──► filter ──► narrowed columns ─┬─► project ───► limit ──► Reader
+//	  │                                   mask       one kernel call   └─► groups ─┐
+//	  │                                              per column used       keys    ├─► one batch
+//	  │                                                                accumulators┘
+//	  └──► whole batches, untouched ────────── plain columns without filter ───► limit (a slice) ──► Reader
+//
+// # Words
+//
+//   - source: what delivers a table's chunks, opened by the caller, who also leaves chunks out by the scan's predicates.
+//   - morsel: the stretch of rows that is computed at once. It bounds memory and the time to notice a cancel.
+//   - domain: the few forms into which vectors of all types are brought: 64-bit integers (also narrow decimals, dates,
+//     timestamps), doubles, booleans, texts, 128-bit numbers.
+//   - narrowed: the rows that a filter leaves; a column is narrowed when something asks for it.
+//   - logical, physical: the type that users see; how a chunk stores it.
+//
+// # Invariants
+//
+//   - X1 Names, types and values are those of DuckDB 1.5 for every plan that exec/plan makes; where an overflow is an error
+//     there, it is one here, and where none is there, none is here.
+//   - X2 A column that is output as it is, is handed on in place: the same buffers, sliced if rows are cut off. It keeps its
+//     physical type; everything else has its logical one. Every batch has the reader's schema. If chunks differ in
+//     layout, the source must say in Schema what they come out as.
+//   - X3 A source's columns are checked against what the plan scans before a value is read.
+//   - X4 A run holds one batch of the source, one morsel's vectors and its groups; after cancel it reads no further batch
+//     and stops within a morsel. Next never returns an empty batch.
+//   - X5 Groups are bounded (256 MiB): beyond it the query fails with 53200 and says what to do.
+//   - X6 Everything allocated comes from the caller's allocator and goes back when the reader is released.
+//
+// # Physical types
+//
+//	logical              may lie in a chunk as
+//	VARCHAR              utf8, large_utf8, utf8_view, dictionary of one of these (without NULLs in the dictionary)
+//	DECIMAL(p, s)        decimal32, decimal64, decimal128 of the same p and s
+//	everything else      itself
+//
+// # Semantics: types
+//
+//	literal      1                INTEGER, BIGINT if larger; HUGEINT: not done
+//	             1.50             DECIMAL(digits written, digits behind the point)
+//	             1e0              DOUBLE
+//	             'x' NULL true    VARCHAR, INTEGER in the end, BOOLEAN
+//	+ - *        int, int         the wider; a literal takes the column's type if its value fits
+//	             decimal, int     int becomes DECIMAL(3|5|10|19, 0)
+//	             decimal, decimal + -: DECIMAL(max whole + max scale + 1, max scale); *: DECIMAL(p1+p2, s1+s2); both cut to
+//	                              18 digits, beyond which they overflow (22003); operands over 18 digits: not done
+//	             double, any      DOUBLE (integers, decimals of ≤ 15 digits); IEEE: infinities and NaN, no error
+//	/            any of these     DOUBLE; x / 0 is ±Infinity or NaN
+//	-x           as x             22003 for the least integer
+//	FLOAT, unsigned, HUGEINT      no arithmetic; FLOAT, UBIGINT and wide decimals are not compared either
+//	count        BIGINT           sum: integers HUGEINT (decimal128(38, 0)), DECIMAL(p, s) DECIMAL(38, s), DOUBLE
+//	avg          DOUBLE           min, max: the argument's type
+//
+// # Semantics: values
+//
+//	comparison   exact numbers exactly, whatever their scales; with a DOUBLE as DOUBLE; NaN = NaN, NaN above everything,
+//	             -0 = 0; text bytewise; DATE beside TIMESTAMP as midnight; false < true
+//	logic        three-valued; x IN (a, b) is x = a OR x = b; BETWEEN is >= AND <=; WHERE keeps true only
+//	LIKE         % matches any string; _ and \ in the pattern: not done
+//	aggregates   ignore NULL; of nothing they are NULL, counts 0; of equal extremes (-0 and 0) the first stays
+//	avg          exact sum; SMALLINT, TINYINT and decimals of ≤ 4 digits divided in DOUBLE, others in 64-bit-mantissa long
+//	             double as DuckDB does on amd64 (elsewhere its last bit may differ)
+//	sum of DOUBLE  in row order; DuckDB's order depends on its threads, so compare with a tolerance
+//	GROUP BY     NULLs are one group, NaNs are one, -0 and 0 are one shown as the first met; order of groups unspecified
+//	LIMIT        the first rows in table order; LIMIT NULL is none; negative is 2201W
+//
+// What DuckDB's optimizer may rearrange so that an overflow comes or goes is refused by the planner: overflowing arithmetic in
+// conditions and under LIMIT, sum(x + constant).
+//
+// # What it does not do
+//
+// No joins, ORDER BY, DISTINCT, HAVING, sub-queries, functions: the planner says so and DuckDB runs them. No parallelism inside
+// a run, no spilling. It neither opens tables nor holds leases: the batches it gets must stay valid until it releases
+// them.
+package compute
