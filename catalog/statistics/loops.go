@@ -23,10 +23,34 @@ type unsignedInteger interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64
 }
 
-// mix spreads a value over 64 bits: one multiplication, both halves used.
+// narrow measures a column of bytes without nulls in one pass: a table of all 256 values knows bounds and count. bias
+// makes signed bytes ascend.
+func narrow(m *measurement, values []byte, bias byte, value func(byte) descriptor.Value) {
+	m.exact(len(values) > 0)
+	var seen [256]bool
+	for _, v := range values {
+		seen[v] = true
+	}
+	for i := range 256 {
+		v := byte(i) ^ bias
+		if !seen[v] {
+			continue
+		}
+		bound := value(v)
+		if m.Distinct == 0 {
+			m.Min = bound
+		}
+		m.Max = bound
+		m.Distinct++
+		m.Sketch.add(mix(bound.Uint())) // the same hash as the wider types'
+	}
+}
+
+// mix spreads a value over 64 bits. One folded product alone leaves the top bits of equidistant values too regular.
 func mix(v uint64) uint64 {
 	high, low := bits.Mul64(v^0x9e3779b97f4a7c15, 0xd6e8feb86659fd93)
-	return high ^ low ^ high<<29
+	v = (high ^ low) * 0xa0761d6478bd642f
+	return v ^ v>>32
 }
 
 func integers[T signedInteger](m *measurement, a arrow.Array, values []T) {

@@ -46,6 +46,10 @@ func (m *measurement) counts(a arrow.Array, i int) bool {
 func (m *measurement) measure(column arrow.Array) {
 	switch a := column.(type) {
 	case *array.Int8:
+		if m.dense(a) {
+			narrow(m, arrow.Int8Traits.CastToBytes(a.Int8Values()), 0x80, func(v byte) descriptor.Value { return descriptor.IntOf(int64(int8(v))) })
+			return
+		}
 		integers(m, a, a.Int8Values())
 	case *array.Int16:
 		integers(m, a, a.Int16Values())
@@ -70,6 +74,10 @@ func (m *measurement) measure(column arrow.Array) {
 	case *array.Decimal64:
 		integers(m, a, a.Values())
 	case *array.Uint8:
+		if m.dense(a) {
+			narrow(m, a.Uint8Values(), 0, func(v byte) descriptor.Value { return descriptor.UintOf(uint64(v)) })
+			return
+		}
 		unsigned(m, a, a.Uint8Values())
 	case *array.Uint16:
 		unsigned(m, a, a.Uint16Values())
