@@ -74,5 +74,3 @@
 // leases: the node does, by its clock. It gives no client back after a restart of the node: dial again, and describe
 // again, because regions and trusted generations may be others.
 package noderpc
-
-//go:generate go generate ./nodepb
