@@ -1,0 +1,197 @@
+package frontend
+
+import (
+	"context"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/wire"
+	"github.com/csmsql/csmsql/wire/pgcopy"
+	"github.com/csmsql/csmsql/wire/pgformat"
+)
+
+// copyOut is COPY … TO STDOUT.
+type copyOut struct {
+	*prepared
+	options pgcopy.Options
+}
+
+// CopyOut implements wire.CopyOutStatement.
+func (c *copyOut) CopyOut() pgcopy.Options { return c.options }
+
+// copyIn is COPY … FROM STDIN.
+type copyIn struct {
+	*prepared
+	options pgcopy.Options
+	columns *arrow.Schema // that the stream fills, in its order
+}
+
+// CopyInFormat implements wire.CopyInStatement.
+func (c *copyIn) CopyInFormat() (isBinary bool, columns int) {
+	return c.options.Format == pgcopy.Binary, c.columns.NumFields()
+}
+
+// CopyIn implements wire.CopyInStatement.
+func (c *copyIn) CopyIn(ctx context.Context, stream io.Reader) (tag string, err error) {
+	reader, err := pgcopy.NewReader(stream, c.columns.NumFields(), c.options)
+	if err != nil {
+		return "", err
+	}
+	c.session.backend.executed.Add(1)
+	next := reader.Next
+	if c.options.Format == pgcopy.Binary {
+		next = c.textRows(reader)
+	}
+	if tag, err = c.engine.CopyIn(ctx, next); err != nil {
+		c.session.backend.failed.Add(1)
+	}
+	return tag, err
+}
+
+// textRows turns the fields of a binary stream into text, which is what the engine takes.
+func (c *copyIn) textRows(reader *pgcopy.Reader) func() ([][]byte, error) {
+	types := make([]uint32, c.columns.NumFields())
+	for i, field := range c.columns.Fields() {
+		types[i] = pgformat.TypeOf(field).OID
+	}
+	return func() ([][]byte, error) {
+		row, err := reader.Next()
+		if err != nil {
+			return nil, err
+		}
+		for i, field := range row {
+			if field == nil || i >= len(types) {
+				continue
+			}
+			value, err := pgformat.Decode(types[i], pgformat.BinaryFormat, field, nil)
+			if err != nil {
+				return nil, err
+			}
+			text, _, err := scalarText(types[i], value)
+			if err != nil {
+				return nil, err
+			}
+			row[i] = []byte(text)
+		}
+		return row, nil
+	}
+}
+
+// copyTarget finds the columns that a COPY FROM fills: the engine shows a table's columns to whoever selects them.
+func (s *session) copyTarget(ctx context.Context, head *statement.Copy) (*arrow.Schema, error) {
+	list := "*"
+	if head.Columns != nil {
+		quoted := make([]string, len(head.Columns))
+		for i, column := range head.Columns {
+			quoted[i] = identifier(column)
+		}
+		list = strings.Join(quoted, ", ")
+	}
+	var name []string
+	for _, part := range []string{head.Name.Database, head.Name.Schema, head.Name.Name} {
+		if part != "" {
+			name = append(name, identifier(part))
+		}
+	}
+	probe, err := s.engine.Prepare(ctx, "SELECT "+list+" FROM "+strings.Join(name, "."))
+	if err != nil {
+		return nil, err
+	}
+	defer probe.Close()
+	return probe.Schema(), nil
+}
+
+func identifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
+
+// copyOptions reads the WITH clause. schema is that of the rows of COPY TO, nil for COPY FROM: see columnOptions.
+func copyOptions(head *statement.Copy, schema *arrow.Schema) (pgcopy.Options, error) {
+	var options pgcopy.Options
+	for _, o := range head.Options {
+		if err := copyOption(&options, o); err != nil {
+			return options, err
+		}
+	}
+	if schema == nil {
+		return options, nil
+	}
+	return columnOptions(head, schema, options)
+}
+
+func copyOption(options *pgcopy.Options, o statement.Option) error {
+	switch o.Name {
+	case "format":
+		format, ok := map[string]pgcopy.Format{"text": pgcopy.Text, "csv": pgcopy.CSV, "binary": pgcopy.Binary}[strings.ToLower(o.Value)]
+		if !ok {
+			return optionError("COPY format %q is not one that clients speak: text, csv, binary", o.Value)
+		}
+		options.Format = format
+	case "delimiter", "delim":
+		return oneByte(&options.Delimiter, o)
+	case "quote":
+		return oneByte(&options.Quote, o)
+	case "escape":
+		return oneByte(&options.Escape, o)
+	case "null", "nullstr":
+		value := o.Value
+		options.Null = &value
+	case "header":
+		options.Header = isOn(o.Value)
+	case "encoding":
+		if name := strings.ReplaceAll(strings.ToLower(o.Value), "-", ""); name != "utf8" && name != "unicode" {
+			return optionError("COPY encoding %q is not supported: only UTF8 is", o.Value)
+		}
+	case "freeze", "force_quote", "force_not_null", "force_null":
+	default:
+		return optionError("COPY option %q is not supported", o.Name)
+	}
+	return nil
+}
+
+// columnOptions reads the options that name columns.
+func columnOptions(head *statement.Copy, schema *arrow.Schema, options pgcopy.Options) (pgcopy.Options, error) {
+	for _, o := range head.Options {
+		into := map[string]*[]int{
+			"force_quote": &options.ForceQuote, "force_not_null": &options.ForceNotNull, "force_null": &options.ForceNull,
+		}[o.Name]
+		if into == nil {
+			continue
+		}
+		if strings.TrimSpace(o.Value) == "*" && o.Name == "force_quote" {
+			options.ForceQuoteAll = true
+			continue
+		}
+		for _, name := range strings.Split(strings.Trim(o.Value, "() "), ",") {
+			name = strings.Trim(strings.TrimSpace(name), `"`)
+			at := slices.IndexFunc(schema.Fields(), func(f arrow.Field) bool { return strings.EqualFold(f.Name, name) })
+			if at < 0 {
+				return options, &wire.Error{State: "42703", Message: "column \"" + name + "\" of the COPY option " + o.Name + " does not exist"}
+			}
+			*into = append(*into, at)
+		}
+	}
+	return options, nil
+}
+
+func oneByte(into *byte, o statement.Option) error {
+	value := o.Value
+	if value == `\t` {
+		value = "\t"
+	}
+	if len(value) != 1 {
+		return optionError("COPY %s must be a single one-byte character, not %q", o.Name, o.Value)
+	}
+	*into = value[0]
+	return nil
+}
+
+func isOn(value string) bool {
+	switch strings.ToLower(value) {
+	case "false", "off", "0", "no":
+		return false
+	}
+	return true
+}

@@ -1,0 +1,28 @@
+// Package frontend joins the PostgreSQL protocol (package wire) with the engine.
+//
+//	client ──► wire.Server ──► Backend.Open ──► session ──► engine.Session
+//	                              │                │ Prepare
+//	                              │                ▼
+//	                              │             statement ── Execute(wire.Value → engine value) ──► result
+//	                              │             copyIn    ── rows of text  ──► engine.Statement.CopyIn
+//	                              │             copyOut   ── record batches ──► wire encodes them
+//	                              └─ who may come in: one database, any user (the listeners are loopback or a unix socket)
+//
+// Record batches pass through as they lie in the region: dictionaries and views are wire's business, nothing is
+// converted here. Errors pass through too; wire finds SQLSTATE, position, detail and hint by their methods.
+//
+// Words: a *reported* setting is one whose changes the client is told (ParameterStatus); *deduced* types of parameters are
+// the engine's, *declared* ones the client's.
+//
+// Invariants:
+//
+//   - F1: the client is told every change of a reported setting before the statement's completion, however it came
+//     about (SET, RESET, DISCARD).
+//   - F2: a parameter's declared type wins over the deduced one, and both over text.
+//   - F3: a batch handed to wire lives until the next Next or Close and is released exactly once.
+//
+// It has no locks: one connection's goroutine uses a session at a time.
+//
+// It does not authenticate (the listeners are not reachable from elsewhere), and knows no SQL but what the protocol makes
+// it know: the names that DEALLOCATE frees.
+package frontend

@@ -1,0 +1,140 @@
+package frontend
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/wire"
+)
+
+// prepared is a prepared statement.
+type prepared struct {
+	session    *session
+	engine     *engine.Statement
+	sql        string
+	parameters []uint32
+}
+
+// Parameters implements wire.Statement.
+func (p *prepared) Parameters() []uint32 { return p.parameters }
+
+// Fields implements wire.Statement.
+func (p *prepared) Fields() *arrow.Schema { return p.engine.Schema() }
+
+// Close implements wire.Statement.
+func (p *prepared) Close() error { return p.engine.Close() }
+
+// Execute implements wire.Statement.
+func (p *prepared) Execute(ctx context.Context, args []wire.Value) (wire.Result, error) {
+	s := p.session
+	stop := context.CancelFunc(func() {})
+	if s.timeout > 0 {
+		ctx, stop = context.WithTimeout(ctx, s.timeout)
+	}
+	s.backend.executed.Add(1)
+	rows, err := p.execute(ctx, args)
+	if err != nil {
+		stop()
+		s.backend.failed.Add(1)
+		return nil, err
+	}
+	return &result{rows: rows, stop: stop, returnsRows: p.engine.Schema() != nil, backend: s.backend}, nil
+}
+
+func (p *prepared) execute(ctx context.Context, args []wire.Value) (*engine.Rows, error) {
+	values, err := engineValues(args)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := p.engine.Execute(ctx, values)
+	if err != nil {
+		return nil, err
+	}
+	if p.engine.Schema() == nil {
+		err = p.session.after(p.sql, rows.Tag())
+	}
+	if err != nil {
+		rows.Close() // the error is the one to tell
+		return nil, err
+	}
+	return rows, nil
+}
+
+// after does what a statement without rows means for the protocol's side of the session.
+func (s *session) after(sql, tag string) error {
+	switch tag {
+	case "SET", "RESET", "COMMIT", "ROLLBACK":
+		s.report()
+	case "DISCARD ALL":
+		s.report()
+		s.client.Deallocate("")
+	case "DEALLOCATE":
+		return s.deallocate(sql)
+	}
+	return nil
+}
+
+// deallocate forgets what Parse named: SQL and the protocol share one set of names, as in PostgreSQL.
+func (s *session) deallocate(sql string) error {
+	parsed, err := statement.Parse(sql)
+	if err != nil {
+		return err
+	}
+	head, ok := parsed.Head.(*statement.Deallocate)
+	if !ok || s.client.Deallocate(head.Name) || head.Name == "" {
+		return nil
+	}
+	return &wire.Error{State: "26000", Message: fmt.Sprintf("prepared statement %q does not exist", head.Name)}
+}
+
+// result streams rows to wire.
+type result struct {
+	rows        *engine.Rows
+	current     arrow.RecordBatch // handed out by Next (F3)
+	stop        context.CancelFunc
+	returnsRows bool
+	backend     *Backend
+}
+
+// Next implements wire.Result.
+func (r *result) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	r.drop()
+	batch, err := r.rows.Next(ctx)
+	if err != nil {
+		if err != io.EOF {
+			r.backend.failed.Add(1)
+		}
+		return nil, err
+	}
+	r.current = batch
+	return batch, nil
+}
+
+func (r *result) drop() {
+	if r.current != nil {
+		r.current.Release()
+		r.current = nil
+	}
+}
+
+// CommandTag implements wire.Result. How many rows the client got wire knows better: a portal may have been cut off.
+func (r *result) CommandTag() string {
+	tag := r.rows.Tag()
+	if word, _, ok := strings.Cut(tag, " "); ok && r.returnsRows && (word == "SELECT" || word == "COPY" || word == "FETCH") {
+		return word
+	}
+	return tag
+}
+
+// Close implements wire.Result.
+func (r *result) Close() error {
+	r.drop()
+	defer r.stop()
+	return r.rows.Close()
+}

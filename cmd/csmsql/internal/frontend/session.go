@@ -1,0 +1,80 @@
+package frontend
+
+import (
+	"context"
+	"time"
+
+	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/wire"
+	"github.com/csmsql/csmsql/wire/pgcopy"
+)
+
+// session is wire's view of an engine session.
+type session struct {
+	backend *Backend
+	engine  *engine.Session
+	client  wire.Client
+	told    map[string]string // the reported settings as the client knows them
+	timeout time.Duration     // statement_timeout; 0: none
+}
+
+var _ wire.ImplicitTransaction = (*session)(nil)
+
+// Split implements wire.Session.
+func (s *session) Split(sql string) ([]string, error) { return statement.Split(sql), nil }
+
+// Prepare implements wire.Session.
+func (s *session) Prepare(ctx context.Context, sql string, declared []uint32) (wire.Statement, error) {
+	inner, err := s.engine.Prepare(ctx, sql)
+	if err != nil {
+		s.backend.failed.Add(1)
+		return nil, err
+	}
+	st := &prepared{session: s, engine: inner, sql: sql, parameters: parameterOIDs(declared, inner.Parameters())}
+	head := inner.Copy()
+	if head == nil {
+		return st, nil
+	}
+	options, err := copyOptions(head, inner.Schema())
+	if err != nil {
+		inner.Close() // nothing ran yet
+		return nil, err
+	}
+	if !head.From {
+		return &copyOut{st, options}, nil
+	}
+	return s.prepareCopyIn(ctx, st, head, options)
+}
+
+func (s *session) prepareCopyIn(ctx context.Context, st *prepared, head *statement.Copy, options pgcopy.Options) (wire.Statement, error) {
+	columns, err := s.copyTarget(ctx, head)
+	if err == nil {
+		options, err = columnOptions(head, columns, options)
+	}
+	if err != nil {
+		st.engine.Close() // as above
+		return nil, err
+	}
+	return &copyIn{prepared: st, options: options, columns: columns}, nil
+}
+
+// Status implements wire.Session.
+func (s *session) Status() wire.TxStatus { return wire.TxStatus(s.engine.Status()) }
+
+// BeginImplicit implements wire.ImplicitTransaction.
+func (s *session) BeginImplicit(context.Context) error {
+	s.engine.BeginImplicit()
+	return nil
+}
+
+// EndImplicit implements wire.ImplicitTransaction.
+func (s *session) EndImplicit(ctx context.Context, failed bool) error {
+	return s.engine.EndImplicit(ctx, failed)
+}
+
+// Close implements wire.Session.
+func (s *session) Close() error {
+	s.backend.open.Add(-1)
+	return s.engine.Close()
+}

@@ -1,0 +1,43 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// serveHTTP answers /metrics and /healthz until ctx ends.
+func (n *serving) serveHTTP(ctx context.Context) error {
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(&collector{node: n}, collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	routes := http.NewServeMux()
+	routes.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
+	routes.HandleFunc("GET /healthz", n.health)
+	server := &http.Server{Handler: routes, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	stop := context.AfterFunc(ctx, func() { server.Close() })
+	defer stop()
+	if err := server.Serve(n.ways.http); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
+}
+
+// health asks the engine the shortest question that goes all the way.
+func (n *serving) health(w http.ResponseWriter, r *http.Request) {
+	session, err := n.engine.Session(sessionOfHealth)
+	if err == nil {
+		_, err = session.Exec(r.Context(), "SELECT 1")
+		err = errors.Join(err, session.Close())
+	}
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ok") // a client that went away is no concern of ours
+}

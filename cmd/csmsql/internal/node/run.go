@@ -1,0 +1,86 @@
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/frontend"
+	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/wire"
+)
+
+// shutdownGrace is how long running statements and loads may go on after the node was told to stop.
+const shutdownGrace = 3 * time.Second
+
+// Ready says how the node can be reached, and what it has.
+type Ready struct {
+	Frontend noderpc.Frontend
+	Data     string
+	HTTP     string // host:port, or empty
+	Status   noderpc.Status
+}
+
+// Run opens a node and serves it until ctx ends or a listener fails. ready is called once, when everything answers.
+func Run(ctx context.Context, options Options, ready func(Ready)) (err error) {
+	options, err = options.complete()
+	if err != nil {
+		return err
+	}
+	ways, err := listen(options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, ways.close()) }()
+	e, err := engine.Open(ctx, options.engine())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	n := newServing(options, ways, e)
+	return n.serve(ctx, ready)
+}
+
+// serving is a node that is open.
+type serving struct {
+	options  Options
+	ways     *listeners
+	engine   *engine.Engine
+	backend  *frontend.Backend
+	frontend noderpc.Frontend
+}
+
+func newServing(options Options, ways *listeners, e *engine.Engine) *serving {
+	n := &serving{options: options, ways: ways, engine: e, backend: frontend.New(e)}
+	n.frontend.SocketDirectory = options.Data
+	if ways.tcp != nil {
+		n.frontend.Address = ways.tcp.Addr().String()
+	}
+	return n
+}
+
+func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
+	group, ctx := errgroup.WithContext(ctx)
+	postgres := wire.NewServer(n.backend, wire.Options{ServerVersion: engine.Version, ShutdownGrace: shutdownGrace, Logger: n.options.Log})
+	for _, l := range n.ways.postgres() {
+		group.Go(func() error { return postgres.Serve(ctx, l) })
+	}
+	rpc := noderpc.NewServer(n.engine.Service(n.frontend), noderpc.ServerOptions{Name: n.options.Node, Grace: shutdownGrace, Log: n.options.Log})
+	group.Go(func() error { return rpc.Serve(ctx, n.ways.rpc) })
+	state := Ready{Frontend: n.frontend, Data: n.options.Data, Status: n.engine.Status(n.frontend)}
+	if n.ways.http != nil {
+		state.HTTP = n.ways.http.Addr().String()
+		group.Go(func() error { return n.serveHTTP(ctx) })
+	}
+	if ready != nil {
+		ready(state)
+	}
+	if err := group.Wait(); err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	return nil
+}

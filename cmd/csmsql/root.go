@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/engine"
+)
+
+// Exit codes.
+const (
+	exitOK     = 0
+	exitFailed = 1 // the work failed: an error of SQL, a wrong answer, no node
+	exitUsage  = 2 // the command line makes no sense
+	exitKilled = 130
+)
+
+const rootLong = `csmsql keeps tables once in lent memory and answers SQL over them in place.
+
+A node lends a region of its memory and keeps tables there as Arrow columns. psql, BI tools and Go programs ask over
+the PostgreSQL protocol; other processes on the machine read the same bytes in their own query engine (--attach).
+
+Start here:
+
+  csmsql serve                       start a node (Ctrl-C stops it; its tables come back with it)
+  csmsql tpch load --sf 0.1          generate the eight TPC-H tables in it
+  csmsql tpch run                    run the 22 TPC-H queries and check the answers
+  csmsql sql                         ask, interactively
+  psql -h 127.0.0.1 -p 5433 -U postgres csmsql`
+
+// run is the program: it returns the exit code.
+func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	ctx, stop := stopOnSignal()
+	defer stop()
+	root := newRoot()
+	root.SetArgs(args)
+	root.SetIn(in)
+	root.SetOut(out)
+	root.SetErr(errOut)
+	command, err := root.ExecuteContextC(ctx)
+	return report(errOut, command, err)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "csmsql",
+		Short:         "tables once in lent memory, asked in place with SQL",
+		Long:          rootLong,
+		Version:       engine.Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          usage(cobra.NoArgs),
+		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
+	}
+	root.CompletionOptions.HiddenDefaultCmd = true
+	root.SetFlagErrorFunc(flagError)
+	root.AddCommand(newServe(), newVersion())
+	return root
+}
+
+// usageError is a command line that makes no sense.
+type usageError struct{ error }
+
+func (e usageError) Unwrap() error { return e.error }
+
+// usage marks what a check of arguments finds.
+func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if err := check(c, args); err != nil {
+			return usageError{err}
+		}
+		return nil
+	}
+}
+
+// flagError adds the flag that was probably meant.
+func flagError(c *cobra.Command, err error) error {
+	text := err.Error()
+	if _, name, ok := strings.Cut(text, "unknown flag: --"); ok {
+		if near := nearestFlag(c, name); near != "" {
+			err = fmt.Errorf("%w; did you mean --%s?", err, near)
+		}
+	}
+	return usageError{err}
+}
+
+// report prints an error with what to do about it, and chooses the exit code.
+func report(w io.Writer, command *cobra.Command, err error) int {
+	if err == nil {
+		return exitOK
+	}
+	var quiet quietError
+	if errors.As(err, &quiet) {
+		return exitFailed
+	}
+	fmt.Fprintf(w, "csmsql: %s\n", strings.TrimSpace(err.Error()))
+	var detailed interface{ Detail() string }
+	if errors.As(err, &detailed) && detailed.Detail() != "" {
+		fmt.Fprintf(w, "detail: %s\n", detailed.Detail())
+	}
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) && hinted.Hint() != "" {
+		fmt.Fprintf(w, "hint: %s\n", hinted.Hint())
+	}
+	var misused usageError
+	if errors.As(err, &misused) || strings.HasPrefix(err.Error(), "unknown command") {
+		fmt.Fprintf(w, "See %q.\n", command.CommandPath()+" --help")
+		return exitUsage
+	}
+	return exitFailed
+}
+
+// quietError has been told already.
+type quietError struct{ error }
+
+// stopOnSignal ends the context at the first SIGINT or SIGTERM; the second one ends the process at once, which costs
+// nothing but the farewell: whatever was committed is safe.
+func stopOnSignal() (context.Context, func()) {
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 2)
+	done := make(chan struct{})
+	signal.Notify(signals, unix.SIGINT, unix.SIGTERM)
+	go func() {
+		select {
+		case s := <-signals:
+			cancel(fmt.Errorf("stopped by signal: %v", s))
+		case <-done:
+			return
+		}
+		select {
+		case <-signals:
+			os.Exit(exitKilled)
+		case <-done:
+		}
+	}()
+	return ctx, func() {
+		signal.Stop(signals)
+		close(done)
+		cancel(nil)
+	}
+}

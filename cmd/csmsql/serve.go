@@ -1,0 +1,122 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/node"
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
+	"github.com/csmsql/csmsql/engine"
+)
+
+const serveLong = `Start a node: it lends a region of memory, keeps tables there and answers SQL over the PostgreSQL protocol.
+
+The data directory keeps the catalog and the node's sockets. Its default is $CSMSQL_DATA, or else
+$XDG_DATA_HOME/csmsql, which usually means ~/.local/share/csmsql. The tables themselves lie in the region:
+
+  --fabric shm    in /dev/shm (memory): tables survive the node, even its kill -9, but not a reboot of the machine
+  --fabric file   in a file of the data directory (or --region-dir): tables survive a reboot, too
+
+The region grows as tables need it, up to --region; it keeps the cap that it was made with.
+
+Clients on this machine are trusted and nobody else can connect: --pg and --http take loopback addresses only. The unix
+sockets in the data directory are for its owner alone. SQL reaches the server's files only below the directories
+given with --files; there are none by default.
+
+SIGINT (Ctrl-C) or SIGTERM stops the node in order; a second one stops it at once, which is safe.`
+
+const serveExample = `  csmsql serve
+  csmsql serve --data /srv/csmsql --region 16GiB --memory 4GiB
+  csmsql serve --pg 127.0.0.1:0                  any free port; the banner says which
+  csmsql serve --pg off                          only the unix sockets in the data directory
+  csmsql serve --fabric file --files /data/in    tables on disk; COPY may read and write below /data/in
+  csmsql serve --http 127.0.0.1:9187             Prometheus metrics and a health check`
+
+func newServe() *cobra.Command {
+	options := node.Options{}
+	var region, memory bytesize.Size
+	var level slog.LevelVar
+	level.Set(slog.LevelInfo)
+	c := &cobra.Command{
+		Use:     "serve",
+		Short:   "Start a node",
+		Long:    serveLong,
+		Example: serveExample,
+		Args:    usage(cobra.NoArgs),
+		RunE: func(c *cobra.Command, _ []string) error {
+			options.RegionBytes, options.MemoryBytes = int64(region), int64(memory)
+			options.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: &level}))
+			err := node.Run(c.Context(), options, func(r node.Ready) { banner(c.OutOrStdout(), r) })
+			if err == nil {
+				options.Log.Info("stopped")
+			}
+			return err
+		},
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.StringVar(&options.Data, "data", place.DefaultData(), "data directory: catalog and sockets")
+	flags.StringVar(&options.PostgreSQL, "pg", "127.0.0.1:5433", "loopback `address` for the PostgreSQL protocol, or off")
+	flags.Var(&region, "region", "cap of the lent region (default: half of what memory allows)")
+	flags.StringVar(&options.RegionDirectory, "region-dir", "", "`directory` of the region's file (default /dev/shm, or the data directory for file)")
+	flags.StringVar(&options.Fabric, "fabric", "shm", "where the region lies: shm (memory) or file (disk)")
+	flags.StringVar(&options.Node, "node", "local", "the node's `name` in status output and errors")
+	flags.StringVar(&options.HTTP, "http", "", "loopback `address` for /metrics and /healthz (default: off)")
+	flags.StringArrayVar(&options.Files, "files", nil, "`directory` that SQL may read and write (may be repeated; default: none)")
+	flags.Var(&memory, "memory", "memory of queries outside of the region, beyond which they spill (default: half of what the region leaves)")
+	flags.IntVar(&options.Threads, "threads", 0, "threads of queries (default: one per CPU)")
+	flags.BoolVar(&options.Verify, "verify", false, "check every table against its checksums before the node is ready")
+	flags.TextVar(&level, "log-level", &level, "debug, info, warn or error")
+	return c
+}
+
+// banner says once how the node is reached and what it has.
+func banner(out io.Writer, r node.Ready) {
+	var text strings.Builder
+	fmt.Fprintf(&text, "csmsql %s is ready. Ctrl-C stops it; tables stay.\n\n", engine.Version)
+	w := tabwriter.NewWriter(&text, 0, 0, 3, ' ', 0)
+	if host, port, err := net.SplitHostPort(r.Frontend.Address); err == nil {
+		fmt.Fprintf(w, "  ask\tpsql -h %s -p %s -U postgres csmsql\n", host, port)
+		fmt.Fprintf(w, "  \tpostgres://postgres@%s/csmsql\n", r.Frontend.Address)
+	}
+	fmt.Fprintf(w, "  ask here\tpsql -h %s csmsql\n", r.Frontend.SocketDirectory)
+	to := ""
+	if r.Data != place.DefaultData() {
+		to = " --to " + r.Data
+	}
+	fmt.Fprintf(w, "  or\tcsmsql sql%s\n", to)
+	fmt.Fprintf(w, "  data\t%s, %s\n", r.Data, tableSummary(r))
+	for _, region := range r.Status.Regions {
+		fmt.Fprintf(w, "  region\t%s (%s), %s of %s used\n", region.Path, region.Fabric, bytesize.Size(region.Used), bytesize.Size(region.Capacity))
+	}
+	if r.HTTP != "" {
+		fmt.Fprintf(w, "  metrics\thttp://%s/metrics\n", r.HTTP)
+	}
+	if len(r.Status.Tables) == 0 {
+		fmt.Fprintf(w, "  try\tcsmsql tpch load --sf 0.1%s && csmsql tpch run%s\n", to, to)
+	}
+	w.Flush() // a strings.Builder takes everything
+	fmt.Fprintln(out, text.String())
+}
+
+func tableSummary(r node.Ready) string {
+	var bytes int64
+	for _, t := range r.Status.Tables {
+		bytes += t.Bytes
+	}
+	switch n := len(r.Status.Tables); n {
+	case 0:
+		return "no tables yet"
+	case 1:
+		return fmt.Sprintf("1 table, %s", bytesize.Size(bytes))
+	default:
+		return fmt.Sprintf("%d tables, %s", n, bytesize.Size(bytes))
+	}
+}
