@@ -229,6 +229,10 @@ func (c *conversation) run(t *testing.T, d *datadriven.TestData) string {
 	switch d.Cmd {
 	case "startup":
 		c.startup(d)
+	case "still-running":
+		<-c.backend.waiting
+		c.cancel(has(d.CmdArgs, "after-wrong-key"))
+		return fmt.Sprintf("%v\n", c.backend.waiter.Load().(context.Context).Err() == nil)
 	case "raw":
 		c.dial()
 		bytes, err := hex.DecodeString(strings.Join(strings.Fields(d.Input), ""))

@@ -22,9 +22,10 @@ import (
 // fakeBackend is an engine of a dozen commands. Every statement, result and session it hands out is counted until it is
 // closed, so that tests see leaks.
 type fakeBackend struct {
-	open       atomic.Int64 // things that must be closed
-	batches    atomic.Int64 // produced by ROWS
-	waiting    chan struct{}
+	open       atomic.Int64  // things that must be closed
+	batches    atomic.Int64  // produced by ROWS
+	waiting    chan struct{} // WAIT and COPYIN say here that they have begun
+	waiter     atomic.Value  // the context of the last WAIT
 	mu         sync.Mutex
 	copied     []string // guarded by mu; what COPYIN read
 	implicit   []string // guarded by mu; BeginImplicit and EndImplicit
@@ -171,6 +172,7 @@ func (st *fakeStatement) Execute(ctx context.Context, args []wire.Value) (wire.R
 	case "FAIL":
 		return nil, &fakeError{state: "22012", message: "division by zero"}
 	case "WAIT":
+		s.backend.waiter.Store(ctx)
 		s.backend.waiting <- struct{}{}
 		<-ctx.Done()
 		return nil, ctx.Err()

@@ -62,7 +62,7 @@ func (c *Columns) Bind(batch arrow.RecordBatch) error {
 		}
 	}
 	c.rows = int(batch.NumRows())
-	return c.failure // a dictionary's values are encoded while binding
+	return c.Failure() // a dictionary's values are encoded while binding
 }
 
 // Unbind forgets the batch.
