@@ -200,9 +200,6 @@ func (b *binder) cast(c *pg.TypeCast) bound {
 	if inner.text != "" {
 		e.text = "CAST(" + inner.text + " AS " + target.text + ")"
 	}
-	if v.kind == Boolean && inner.Type.Kind == KindBoolean {
-		e.text = inner.text // CAST('t' AS BOOLEAN) is how DuckDB writes true itself
-	}
 	return e
 }
 
@@ -257,6 +254,9 @@ func (b *binder) boolean(e *pg.BoolExpr) bound {
 			return b.fail(e.Location, "AND, OR or NOT of something that is not BOOLEAN")
 		}
 		args[i], texts[i] = arg.Expr, arg.text
+		if inner := n.GetBoolExpr(); inner != nil && inner.Boolop == e.Boolop {
+			texts[i] = "" // DuckDB flattens some of these and not others
+		}
 	}
 	boolean := Type{Kind: KindBoolean}
 	switch e.Boolop {
