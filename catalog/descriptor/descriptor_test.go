@@ -23,7 +23,7 @@ const extentBytes = 4 << 20
 func region() descriptor.Mapped {
 	memory := lendertest.NewMemory(extentBytes)
 	x := descriptor.Extent{ExtentID: descriptor.ExtentID{Region: 7, Generation: 42}, Range: memregion.Range{Offset: 1 << 20, Length: extentBytes}}
-	x.Seal.Length = extentBytes
+	x.Seal = descriptor.Seal{Length: extentBytes, Checksum: 0x1122334455667788}
 	return descriptor.Mapped{Extent: x, Data: memory.Bytes(memregion.Range{Length: extentBytes})}
 }
 

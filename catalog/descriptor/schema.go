@@ -101,7 +101,18 @@ func (e *schemaEncoder) dataType(dt arrow.DataType, depth int) {
 		for _, f := range t.Fields() {
 			e.field(typeChildren, f, depth+1)
 		}
+		if union, ok := t.(arrow.UnionType); ok {
+			e.Bytes(typeCodes, codeBytes(union))
+		}
 	}
+}
+
+func codeBytes(union arrow.UnionType) []byte {
+	codes := make([]byte, len(union.TypeCodes()))
+	for i, c := range union.TypeCodes() {
+		codes[i] = byte(c)
+	}
+	return codes
 }
 
 func (e *schemaEncoder) anonymous(dt arrow.DataType, depth int) {
@@ -130,11 +141,5 @@ func (e *schemaEncoder) parameters(dt arrow.DataType) {
 		e.Bool(typeKeySorted, t.KeysSorted)
 	case *arrow.RunEndEncodedType:
 		e.Bool(typeValueNullable, t.ValueNullable)
-	case arrow.UnionType:
-		codes := make([]byte, len(t.TypeCodes()))
-		for i, c := range t.TypeCodes() {
-			codes[i] = byte(c)
-		}
-		e.Bytes(typeCodes, codes)
 	}
 }
