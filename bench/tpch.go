@@ -1,0 +1,256 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
+
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/queries"
+	"github.com/csmsql/csmsql/queries/dbgen"
+)
+
+// TPCHOptions of TPCH.
+type TPCHOptions struct {
+	ScaleFactor float64
+	Threads     int
+	Runs        int
+	Progress    func(string)
+}
+
+// TPCH compares HugeTables with DuckDB's own in-memory tables: same process, same threads, same queries, interleaved. Ours
+// includes everything that a session does: parsing, snapshot, planning, conversion to Arrow.
+func TPCH(ctx context.Context, o TPCHOptions) (*Report, error) {
+	if o.Progress == nil {
+		o.Progress = func(string) {}
+	}
+	ours, closeOurs, err := hugeTables(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer closeOurs()
+	theirs, closeTheirs, err := nativeTables(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer closeTheirs()
+	sides := []func(context.Context, string) ([]string, [][]string, error){ours, theirs}
+	o.Progress("checking answers")
+	checked := 0
+	for _, q := range queries.TPCH() {
+		want, published := queries.AnswerFor(o.ScaleFactor, q.Number)
+		var first [][]string
+		for i, side := range sides {
+			columns, rows, err := side(ctx, q.SQL)
+			if err != nil {
+				return nil, fmt.Errorf("Q%d: %w", q.Number, err)
+			}
+			if published {
+				if err := want.Compare(columns, rows); err != nil {
+					return nil, fmt.Errorf("Q%d gives a wrong answer: %w", q.Number, err)
+				}
+				checked++
+				continue
+			}
+			if i == 0 {
+				first = rows
+			} else if err := (queries.Answer{Columns: columns, Rows: first}).Compare(columns, rows); err != nil {
+				return nil, fmt.Errorf("Q%d: the sides disagree: %w", q.Number, err)
+			}
+		}
+	}
+	times := [2][22][]time.Duration{}
+	for run := range o.Runs {
+		o.Progress(fmt.Sprintf("run %d of %d", run+1, o.Runs))
+		for i, q := range queries.TPCH() {
+			for k := range sides {
+				side := (k + run) % 2 // who goes first changes
+				start := time.Now()
+				if _, _, err := sides[side](ctx, q.SQL); err != nil {
+					return nil, err
+				}
+				times[side][i] = append(times[side][i], time.Since(start))
+			}
+		}
+	}
+	return tpchReport(o, checked, times), nil
+}
+
+func tpchReport(o TPCHOptions, checked int, times [2][22][]time.Duration) *Report {
+	r := &Report{
+		Name: "tpch", Machine: thisMachine(),
+		Setting: fmt.Sprintf("TPC-H SF %g, HugeTables against DuckDB's own in-memory tables, %d threads, medians of %d interleaved runs, %d answers compared with the published ones", o.ScaleFactor, o.Threads, o.Runs, checked),
+		Columns: []string{"query", "csmsql", "duckdb", "ratio"},
+	}
+	var ratios []float64
+	var total [2]time.Duration
+	worst, worstQuery := 0.0, 0
+	for i := range times[0] {
+		ours, theirs := median(times[0][i]), median(times[1][i])
+		ratio := float64(ours) / float64(theirs)
+		total[0] += ours
+		total[1] += theirs
+		ratios = append(ratios, ratio)
+		if ratio > worst {
+			worst, worstQuery = ratio, i+1
+		}
+		r.Rows = append(r.Rows, []any{fmt.Sprintf("Q%02d", i+1), ours, theirs, ratio})
+	}
+	r.Rows = append(r.Rows, []any{"total", total[0], total[1], float64(total[0]) / float64(total[1])})
+	r.Goals = []Goal{
+		atMost("geometric mean of csmsql / duckdb", geometricMean(ratios), 0.95),
+		atMost(fmt.Sprintf("worst query (Q%02d)", worstQuery), worst, 1.3),
+	}
+	return r
+}
+
+type asker = func(context.Context, string) ([]string, [][]string, error)
+
+// hugeTables is our side.
+func hugeTables(ctx context.Context, o TPCHOptions) (asker, func(), error) {
+	e, err := engine.Open(ctx, engine.Config{Threads: o.Threads})
+	if err != nil {
+		return nil, nil, err
+	}
+	o.Progress(fmt.Sprintf("generating TPC-H SF %g into lent memory", o.ScaleFactor))
+	if err := e.LoadTPCH(ctx, noderpc.TPCHRequest{ScaleFactor: o.ScaleFactor}, nil); err != nil {
+		return nil, nil, errors.Join(err, e.Close())
+	}
+	s, err := e.Session(engine.SessionOptions{})
+	if err != nil {
+		return nil, nil, errors.Join(err, e.Close())
+	}
+	ask := func(ctx context.Context, sql string) ([]string, [][]string, error) {
+		r, err := s.Query(ctx, sql)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer r.Release()
+		var rows [][]string
+		for r.Next() {
+			rows = appendRows(rows, r.RecordBatch())
+		}
+		return names(r.Schema()), rows, r.Err()
+	}
+	return ask, func() { s.Close(); e.Close() }, nil
+}
+
+// nativeTables is DuckDB's own side.
+func nativeTables(ctx context.Context, o TPCHOptions) (asker, func(), error) {
+	db, err := duckdb.Open(duckdb.Options{Threads: o.Threads})
+	if err != nil {
+		return nil, nil, err
+	}
+	c, err := db.Connect(nil)
+	if err != nil {
+		db.Close()
+		return nil, nil, err
+	}
+	end := func() { c.Close(); db.Close() }
+	for _, table := range dbgen.Tables() {
+		o.Progress("loading DuckDB's own table " + table.String())
+		if err := nativeTable(ctx, c, o.ScaleFactor, table); err != nil {
+			end()
+			return nil, nil, err
+		}
+	}
+	ask := func(ctx context.Context, sql string) ([]string, [][]string, error) {
+		st, err := c.Prepare(sql)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer st.Close()
+		r, err := st.Execute(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		defer r.Close()
+		var rows [][]string
+		for {
+			batch, err := r.Next()
+			if err == io.EOF {
+				return names(r.Schema()), rows, nil
+			}
+			if err != nil {
+				return nil, nil, err
+			}
+			rows = appendRows(rows, batch)
+			batch.Release()
+		}
+	}
+	return ask, end, nil
+}
+
+// nativeTable fills one table of DuckDB's own with the generator's rows.
+func nativeTable(ctx context.Context, c *duckdb.Connection, sf float64, table dbgen.Table) error {
+	g, err := dbgen.New(sf)
+	if err != nil {
+		return err
+	}
+	mem := mallocator.NewMallocator()
+	const step = 60_000
+	units := g.Units(table)
+	for first := int64(0); first < units; first += step {
+		batch, err := g.Batch(ctx, mem, table, first, min(step, units-first))
+		if err != nil {
+			return err
+		}
+		err = addBatch(c, table, batch, first == 0)
+		batch.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func addBatch(c *duckdb.Connection, table dbgen.Table, batch arrow.RecordBatch, create bool) error {
+	number := c.Register(&duckdb.Scan{
+		Schema: dbgen.Schema(table), Rows: batch.NumRows(), Chunks: 1,
+		Open: func(_ int, columns []int) (arrow.RecordBatch, error) {
+			fields := make([]arrow.Field, len(columns))
+			arrays := make([]arrow.Array, len(columns))
+			for i, k := range columns {
+				fields[i], arrays[i] = batch.Schema().Field(k), batch.Column(k)
+			}
+			return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, batch.NumRows()), nil
+		},
+	})
+	defer c.Forget(number)
+	verb := "INSERT INTO " + table.String()
+	if create {
+		verb = "CREATE TABLE " + table.String() + " AS"
+	}
+	return c.Exec(fmt.Sprintf("%s SELECT * FROM csm_scan(%d)", verb, number))
+}
+
+func names(schema *arrow.Schema) []string {
+	out := make([]string, schema.NumFields())
+	for i, f := range schema.Fields() {
+		out[i] = f.Name
+	}
+	return out
+}
+
+// appendRows copies a batch's values as text; NULL is empty.
+func appendRows(rows [][]string, batch arrow.RecordBatch) [][]string {
+	for i := range int(batch.NumRows()) {
+		row := make([]string, batch.NumCols())
+		for c := range row {
+			if !batch.Column(c).IsNull(i) {
+				row[c] = strings.Clone(batch.Column(c).ValueStr(i))
+			}
+		}
+		rows = append(rows, row)
+	}
+	return rows
+}
