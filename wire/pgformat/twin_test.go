@@ -59,6 +59,8 @@ func TestFloatTwin(t *testing.T) {
 		check(r, math.Float64frombits(rapid.Uint64().Draw(r, "bits")))
 		// Few decimals: where the fast path is taken, or narrowly missed.
 		check(r, float64(rapid.Int64Range(-1e15, 1e15).Draw(r, "n"))/math.Pow10(rapid.IntRange(0, 8).Draw(r, "decimals")))
+		// Beyond 15 digits four decimals are no longer what makes a number.
+		check(r, float64(rapid.Int64Range(-1e17, 1e17).Draw(r, "many"))/1e4)
 		// The neighbours of such numbers must not be taken for them.
 		near := float64(rapid.Int64Range(-1e12, 1e12).Draw(r, "near")) / 1e4
 		check(r, math.Nextafter(near, math.Inf(rapid.SampledFrom([]int{-1, 1}).Draw(r, "side"))))
@@ -114,6 +116,44 @@ func TestTimeTwin(t *testing.T) {
 			require.Equal(r, pgformat.Timestamp(micros), back, text)
 		}
 	})
+}
+
+// One encoder prints many instants: what it remembers of the zone must not outlive the period it holds for.
+func TestInstantsAcrossTransitions(t *testing.T) {
+	zone, err := pgformat.LoadZone("Europe/Berlin")
+	require.NoError(t, err)
+	builder := array.NewTimestampBuilder(pool, &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"})
+	var instants []time.Time
+	for hour := range 3 * 365 * 4 { // three years in steps of six hours, then back in larger ones
+		instants = append(instants, time.Unix(1_600_000_000+int64(hour)*6*3600, 0))
+	}
+	for hour := range 100 {
+		instants = append(instants, time.Unix(1_690_000_000-int64(hour)*123*3600, 0))
+	}
+	for _, at := range instants {
+		builder.Append(arrow.Timestamp(at.UnixMicro()))
+	}
+	field := arrow.Field{Name: "v", Type: builder.Type()}
+	columns, err := pgformat.NewColumns([]pgformat.Type{pgformat.TypeOf(field)}, nil, zone)
+	require.NoError(t, err)
+	values := builder.NewArray()
+	require.NoError(t, columns.Bind(array.NewRecordBatch(arrow.NewSchema([]arrow.Field{field}, nil), []arrow.Array{values}, int64(values.Len()))))
+	for row, at := range instants {
+		require.Equal(t, at.In(zone).Format("2006-01-02 15:04:05-07"), string(columns.AppendValue(nil, 0, row)))
+	}
+}
+
+// One encoder sees many dictionaries: what it remembers of one must not be taken for the next.
+func TestDictionariesChange(t *testing.T) {
+	data := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}
+	field := arrow.Field{Name: "v", Type: data}
+	columns, err := pgformat.NewColumns([]pgformat.Type{pgformat.TypeOf(field)}, nil, nil)
+	require.NoError(t, err)
+	for _, word := range []string{"first", "second", "third"} {
+		values := fromJSON(t, data, strconv.Quote(word))
+		require.NoError(t, columns.Bind(array.NewRecordBatch(arrow.NewSchema([]arrow.Field{field}, nil), []arrow.Array{values}, 1)))
+		require.Equal(t, word, string(columns.AppendValue(nil, 0, 0)))
+	}
 }
 
 // F2: rows cost no allocation, in either format.
