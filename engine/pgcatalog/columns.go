@@ -1,0 +1,158 @@
+package pgcatalog
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// noName is what PostgreSQL calls a column that nothing gives a name.
+const noName = "?column?"
+
+// ColumnNames are the names that PostgreSQL gives to the result columns of the first statement, "" where a star stands or
+// DuckDB's name is the same; nil if the statement returns no rows of a SELECT.
+func ColumnNames(tree *pg.ParseResult) []string {
+	if tree == nil || len(tree.Stmts) == 0 {
+		return nil
+	}
+	s := tree.Stmts[0].GetStmt().GetSelectStmt()
+	for s.GetLarg() != nil {
+		s = s.Larg
+	}
+	var names []string
+	for _, n := range s.GetTargetList() {
+		names = append(names, targetName(n.GetResTarget()))
+	}
+	return names
+}
+
+func targetName(t *pg.ResTarget) string {
+	if t.GetName() != "" {
+		return t.Name
+	}
+	if isStar(t.GetVal()) {
+		return ""
+	}
+	if name, _ := expressionName(t.GetVal()); name != "" {
+		return name
+	}
+	return noName
+}
+
+func isStar(n *pg.Node) bool {
+	fields := n.GetColumnRef().GetFields()
+	if i := n.GetAIndirection(); i != nil {
+		fields = i.Indirection
+	}
+	return len(fields) > 0 && fields[len(fields)-1].GetAStar() != nil
+}
+
+// nameTargets writes down the names that PostgreSQL would choose: DuckDB would choose others.
+func nameTargets(s *pg.SelectStmt) {
+	for _, n := range s.TargetList {
+		t := n.GetResTarget()
+		if t == nil || t.Name != "" || t.Val.GetColumnRef() != nil {
+			continue
+		}
+		if name := targetName(t); name != "" {
+			t.Name = name
+		}
+	}
+}
+
+// expressionName is PostgreSQL's choice of a name and how good it is: 2 for one that was written, 1 for a fallback that a better one
+// below replaces (parse_target.c, FigureColname).
+func expressionName(n *pg.Node) (name string, strength int) {
+	switch x := n.GetNode().(type) {
+	case *pg.Node_ColumnRef:
+		return fieldName(x.ColumnRef.Fields)
+	case *pg.Node_AIndirection:
+		if name, strength := fieldName(x.AIndirection.Indirection); strength > 0 {
+			return name, strength
+		}
+		return expressionName(x.AIndirection.Arg)
+	case *pg.Node_FuncCall:
+		return lastText(x.FuncCall.Funcname), 2
+	case *pg.Node_AExpr:
+		if x.AExpr.Kind == pg.A_Expr_Kind_AEXPR_NULLIF {
+			return "nullif", 2
+		}
+	case *pg.Node_TypeCast:
+		if name, strength := expressionName(x.TypeCast.Arg); strength > 0 {
+			return name, strength
+		}
+		_, name := typeName(x.TypeCast.TypeName)
+		return name, 1
+	case *pg.Node_CollateClause:
+		return expressionName(x.CollateClause.Arg)
+	case *pg.Node_GroupingFunc:
+		return "grouping", 2
+	case *pg.Node_SubLink:
+		return sublinkName(x.SubLink)
+	case *pg.Node_CaseExpr:
+		if name, strength := expressionName(x.CaseExpr.Defresult); strength > 1 {
+			return name, strength
+		}
+		return "case", 1
+	case *pg.Node_AArrayExpr:
+		return "array", 2
+	case *pg.Node_RowExpr:
+		return "row", 2
+	case *pg.Node_CoalesceExpr:
+		return "coalesce", 2
+	case *pg.Node_MinMaxExpr:
+		if x.MinMaxExpr.Op == pg.MinMaxOp_IS_LEAST {
+			return "least", 2
+		}
+		return "greatest", 2
+	case *pg.Node_SqlvalueFunction:
+		if name, ok := valueFunctionNames[x.SqlvalueFunction.Op]; ok {
+			return name, 2
+		}
+		return valueFunctions[x.SqlvalueFunction.Op], 2
+	}
+	return "", 0
+}
+
+// valueFunctionNames are those of the words that are no session functions.
+var valueFunctionNames = map[pg.SQLValueFunctionOp]string{
+	pg.SQLValueFunctionOp_SVFOP_CURRENT_DATE:        "current_date",
+	pg.SQLValueFunctionOp_SVFOP_CURRENT_TIME:        "current_time",
+	pg.SQLValueFunctionOp_SVFOP_CURRENT_TIME_N:      "current_time",
+	pg.SQLValueFunctionOp_SVFOP_CURRENT_TIMESTAMP:   "current_timestamp",
+	pg.SQLValueFunctionOp_SVFOP_CURRENT_TIMESTAMP_N: "current_timestamp",
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIME:           "localtime",
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIME_N:         "localtime",
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP:      "localtimestamp",
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP_N:    "localtimestamp",
+}
+
+// fieldName is the last field that is a name and no subscript.
+func fieldName(fields []*pg.Node) (string, int) {
+	for i := len(fields) - 1; i >= 0; i-- {
+		if s := fields[i].GetString_(); s != nil {
+			return s.Sval, 2
+		}
+	}
+	return "", 0
+}
+
+func sublinkName(s *pg.SubLink) (string, int) {
+	switch s.SubLinkType {
+	case pg.SubLinkType_EXISTS_SUBLINK:
+		return "exists", 2
+	case pg.SubLinkType_ARRAY_SUBLINK:
+		return "array", 2
+	case pg.SubLinkType_EXPR_SUBLINK:
+		inner := s.Subselect.GetSelectStmt()
+		for inner.GetLarg() != nil {
+			inner = inner.Larg
+		}
+		if list := inner.GetTargetList(); len(list) > 0 {
+			if t := list[0].GetResTarget(); t.GetName() != "" {
+				return t.Name, 2
+			} else if t != nil {
+				return expressionName(t.Val)
+			}
+		}
+	}
+	return "", 0
+}

@@ -1,0 +1,54 @@
+-- Functions that look something up in the catalogs; see functions.sql for what their schemas mean.
+
+CREATE MACRO pg_compat.standard_setting(wanted) AS (SELECT min(s.setting) FROM pg_compat.static_pg_settings s WHERE lower(s.name) = lower(wanted));
+-- Names and object IDs. The _name functions serve reg* types that are shown; the _oid functions those that are compared.
+CREATE MACRO pg_compat.relation_name(x) AS coalesce((SELECT r.shown FROM pg_compat.relation_names r WHERE r.oid = TRY_CAST(x AS UINTEGER)), CAST(x AS VARCHAR));
+CREATE MACRO pg_compat.relation_lookup(x) AS (SELECT min(r.oid) FROM pg_compat.relation_names r WHERE r.oid = TRY_CAST(CAST(x AS VARCHAR) AS UINTEGER)
+  OR lower(r.full_name) = lower(replace(CAST(x AS VARCHAR), '"', '')) OR (r.visible AND lower(r.name) = lower(replace(CAST(x AS VARCHAR), '"', ''))));
+CREATE MACRO pg_compat.type_name(x) AS coalesce((SELECT d.bare FROM pg_compat.type_names d WHERE d.oid = TRY_CAST(x AS UINTEGER)), CAST(x AS VARCHAR));
+CREATE MACRO pg_compat.type_lookup(x) AS (SELECT min(d.oid) FROM pg_compat.type_names d WHERE d.oid = TRY_CAST(CAST(x AS VARCHAR) AS UINTEGER)
+  OR d.bare = lower(CAST(x AS VARCHAR)) OR d.name = replace(CAST(x AS VARCHAR), '"', '') OR d.full_name = replace(CAST(x AS VARCHAR), '"', '') OR d.alias = lower(CAST(x AS VARCHAR)));
+CREATE MACRO pg_compat.namespace_name(x) AS coalesce((SELECT n.nspname FROM pg_compat.pg_namespace n WHERE n.oid = TRY_CAST(x AS UINTEGER)), CAST(x AS VARCHAR));
+CREATE MACRO pg_compat.namespace_lookup(x) AS (SELECT min(n.oid) FROM pg_compat.pg_namespace n WHERE n.nspname = replace(CAST(x AS VARCHAR), '"', '') OR n.oid = TRY_CAST(CAST(x AS VARCHAR) AS UINTEGER));
+CREATE MACRO pg_compat.function_name(x) AS CASE WHEN CAST(x AS VARCHAR) = '0' THEN '-' ELSE coalesce((SELECT p.proname FROM pg_compat.pg_proc p WHERE p.oid = TRY_CAST(x AS UINTEGER)), CAST(x AS VARCHAR)) END;
+CREATE MACRO pg_compat.function_lookup(x) AS (SELECT min(p.oid) FROM pg_compat.pg_proc p WHERE p.proname = regexp_replace(lower(CAST(x AS VARCHAR)), '^pg_catalog\.|\(.*$', '', 'g'));
+CREATE MACRO pg_compat.role_name(x) AS coalesce((SELECT r.rolname FROM pg_compat.pg_authid r WHERE r.oid = TRY_CAST(x AS UINTEGER)), CAST(x AS VARCHAR));
+CREATE MACRO pg_compat.role_lookup(x) AS (SELECT min(r.oid) FROM pg_compat.pg_authid r WHERE r.rolname = replace(CAST(x AS VARCHAR), '"', ''));
+CREATE MACRO pg_compat.format_type(type_oid, typmod) AS CASE WHEN type_oid IS NOT NULL THEN coalesce((SELECT CASE
+    WHEN typmod IS NULL THEN d.before || coalesce(d.after, '')
+    WHEN typmod < 0 OR d.modifier IS NULL THEN d.bare
+    WHEN d.modifier = 'n' THEN d.before || '(' || (((typmod - 4) >> 16) & 65535) || ',' || ((typmod - 4) & 2047) || ')' || coalesce(d.after, '')
+    WHEN d.modifier = 'c' THEN d.before || '(' || (typmod - 4) || ')' || coalesce(d.after, '')
+    ELSE d.before || '(' || typmod || ')' || coalesce(d.after, '') END
+  FROM pg_compat.type_names d WHERE d.oid = type_oid), CASE WHEN type_oid = 0 THEN '-' ELSE '???' END) END;
+CREATE MACRO pg_compat.pg_get_viewdef(x) AS (SELECT r.definition FROM temp.csm_relation r WHERE r.oid = x),
+  (x, pretty) AS (SELECT r.definition FROM temp.csm_relation r WHERE r.oid = x);
+CREATE MACRO pg_compat.pg_get_function_arguments(x) AS (SELECT d.arguments FROM pg_compat.function_display d WHERE d.oid = x);
+CREATE MACRO pg_compat.pg_get_function_result(x) AS (SELECT d.result FROM pg_compat.function_display d WHERE d.oid = x);
+CREATE MACRO pg_compat.pg_get_userbyid(x) AS coalesce((SELECT r.rolname FROM pg_compat.pg_authid r WHERE r.oid = x), 'unknown (OID=' || x || ')');
+CREATE MACRO pg_compat.obj_description(x) AS (SELECT min(d.description) FROM pg_compat.pg_description d WHERE d.objoid = x AND d.objsubid = 0),
+  (x, catalog_name) AS (SELECT min(d.description) FROM pg_compat.pg_description d WHERE d.objoid = x AND d.objsubid = 0 AND d.classoid = (SELECT c.relation_oid FROM pg_compat.system_relation c WHERE c.schema = 'pg_catalog' AND c.relation = catalog_name));
+CREATE MACRO pg_compat.shobj_description(x, catalog_name) AS (SELECT min(d.description) FROM pg_compat.pg_shdescription d WHERE d.objoid = x);
+-- Visibility, privileges.
+CREATE MACRO pg_compat.pg_table_is_visible(x) AS x IN (SELECT r.oid FROM pg_compat.relation_names r WHERE r.visible);
+CREATE MACRO pg_compat.pg_type_is_visible(x) AS x IN (SELECT d.oid FROM pg_compat.type_names d WHERE d.visible);
+-- Sizes.
+CREATE MACRO pg_compat.pg_relation_size(x) AS coalesce((SELECT r.bytes FROM temp.csm_relation r WHERE r.oid = x), 0),
+  (x, fork) AS coalesce((SELECT r.bytes FROM temp.csm_relation r WHERE r.oid = x), 0);
+CREATE MACRO pg_compat.pg_database_size(x) AS (SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) FROM temp.csm_relation r);
+CREATE MACRO pg_compat.pg_tablespace_size(x) AS (SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) FROM temp.csm_relation r);
+CREATE MACRO pg_session.current_setting(setting) AS coalesce(pg_compat.session_setting(setting), pg_compat.standard_setting(setting), error('unrecognized configuration parameter "' || setting || '"')),
+  (setting, missing_ok) AS coalesce(pg_compat.session_setting(setting), pg_compat.standard_setting(setting), CASE WHEN missing_ok THEN NULL ELSE error('unrecognized configuration parameter "' || setting || '"') END);
+CREATE MACRO pg_compat.relation_oid(x) AS CAST(coalesce(TRY_CAST(x AS UINTEGER), pg_compat.relation_lookup(x), CASE WHEN x IS NOT NULL THEN CAST(error('relation "' || x || '" does not exist') AS UINTEGER) END) AS UINTEGER);
+CREATE MACRO pg_compat.type_oid(x) AS CAST(coalesce(TRY_CAST(x AS UINTEGER), pg_compat.type_lookup(x), CASE WHEN x IS NOT NULL THEN CAST(error('type "' || x || '" does not exist') AS UINTEGER) END) AS UINTEGER);
+CREATE MACRO pg_compat.namespace_oid(x) AS CAST(coalesce(TRY_CAST(x AS UINTEGER), pg_compat.namespace_lookup(x), CASE WHEN x IS NOT NULL THEN CAST(error('schema "' || x || '" does not exist') AS UINTEGER) END) AS UINTEGER);
+CREATE MACRO pg_compat.function_oid(x) AS CAST(coalesce(TRY_CAST(x AS UINTEGER), pg_compat.function_lookup(x), CASE WHEN x IS NOT NULL THEN CAST(error('function "' || x || '" does not exist') AS UINTEGER) END) AS UINTEGER);
+CREATE MACRO pg_compat.role_oid(x) AS CAST(coalesce(TRY_CAST(x AS UINTEGER), pg_compat.role_lookup(x), CASE WHEN x IS NOT NULL THEN CAST(error('role "' || x || '" does not exist') AS UINTEGER) END) AS UINTEGER);
+CREATE MACRO pg_compat.to_regclass(x) AS pg_compat.relation_name(pg_compat.relation_lookup(x));
+CREATE MACRO pg_compat.to_regtype(x) AS pg_compat.type_name(pg_compat.type_lookup(x));
+CREATE MACRO pg_compat.to_regnamespace(x) AS pg_compat.namespace_name(pg_compat.namespace_lookup(x));
+CREATE MACRO pg_compat.to_regproc(x) AS pg_compat.function_name(pg_compat.function_lookup(x));
+CREATE MACRO pg_compat.to_regrole(x) AS pg_compat.role_name(pg_compat.role_lookup(x));
+CREATE MACRO pg_compat.pg_get_function_identity_arguments(x) AS (SELECT d.identity_arguments FROM pg_compat.function_display d WHERE d.oid = x);
+CREATE MACRO pg_compat.pg_table_size(x) AS pg_compat.pg_relation_size(x);
+CREATE MACRO pg_compat.pg_total_relation_size(x) AS pg_compat.pg_relation_size(x);

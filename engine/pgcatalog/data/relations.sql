@@ -1,0 +1,149 @@
+-- What the catalogs contain beyond the rows of the .tsv files. Each line "-- schema.relation" starts a relation; every SELECT
+-- below it adds rows. A SELECT names only the columns that matter: columns.tsv has the full list, and what is left out
+-- becomes NULL, or 0, false and '' where PostgreSQL says NOT NULL. The order of this file is the order of creation.
+--
+-- Sources: temp.csm_relation, temp.csm_column, temp.csm_schema (filled by Refresh), system_relation, system_column and
+-- type_display (from the .tsv files). Variables: csm_database (Refresh), csm_user, csm_path, csm_settings (SetSession).
+
+-- pg_catalog.pg_namespace
+SELECT oid, name AS nspname, CASE WHEN name = 'public' THEN 6171 ELSE 10 END AS nspowner FROM temp.csm_schema;
+
+-- pg_catalog.pg_class
+SELECT relation_oid AS oid, relation AS relname, CASE schema WHEN 'pg_catalog' THEN 11 ELSE 13000 END AS relnamespace, row_type AS reltype, 10 AS relowner,
+  CASE kind WHEN 'r' THEN 2 ELSE 0 END AS relam, relation_oid AS relfilenode, -1 AS reltuples, 'p' AS relpersistence, kind AS relkind, columns AS relnatts,
+  kind = 'v' AS relhasrules, true AS relispopulated, 'n' AS relreplident FROM pg_compat.system_relation;
+SELECT oid, name AS relname, schema_oid AS relnamespace, oid + 2147483648 AS reltype, 10 AS relowner,
+  CASE kind WHEN 'r' THEN 2 ELSE 0 END AS relam, CASE kind WHEN 'r' THEN oid ELSE 0 END AS relfilenode, CASE kind WHEN 'r' THEN rows ELSE -1 END AS reltuples, CAST((bytes + 8191) // 8192 AS BIGINT) AS relpages,
+  'p' AS relpersistence, kind AS relkind, columns AS relnatts, kind = 'v' AS relhasrules, true AS relispopulated,
+  CASE kind WHEN 'r' THEN 'd' ELSE 'n' END AS relreplident FROM temp.csm_relation;
+
+-- pg_catalog.pg_attribute
+SELECT relation_oid AS attrelid, c.name AS attname, c.type_oid AS atttypid, -1 AS attstattarget, t.typlen AS attlen, c.number AS attnum, -1 AS attcacheoff, -1 AS atttypmod,
+  CASE WHEN t.typcategory = 'A' THEN 1 ELSE 0 END AS attndims, t.typbyval AS attbyval, t.typalign AS attalign, t.typstorage AS attstorage, c.not_null AS attnotnull, true AS attislocal, t.typcollation AS attcollation
+  FROM pg_compat.system_column c JOIN pg_compat.static_pg_type t ON t.oid = c.type_oid;
+SELECT c.relation AS attrelid, c.name AS attname, c.type AS atttypid, -1 AS attstattarget, t.typlen AS attlen, c.number AS attnum, -1 AS attcacheoff, c.typmod AS atttypmod,
+  CASE WHEN t.typcategory = 'A' THEN 1 ELSE 0 END AS attndims, t.typbyval AS attbyval, t.typalign AS attalign, t.typstorage AS attstorage, c.not_null AS attnotnull, c."default" IS NOT NULL AS atthasdef,
+  true AS attislocal, t.typcollation AS attcollation
+  FROM temp.csm_column c LEFT JOIN pg_compat.static_pg_type t ON t.oid = c.type;
+
+-- pg_catalog.pg_attrdef
+SELECT relation * 2048 + number AS oid, relation AS adrelid, number AS adnum, "default" AS adbin FROM temp.csm_column WHERE "default" IS NOT NULL;
+
+-- pg_catalog.pg_type
+SELECT oid + 2147483648 AS oid, name AS typname, schema_oid AS typnamespace, 10 AS typowner, -1 AS typlen, 'c' AS typtype, 'C' AS typcategory, true AS typisdefined, ',' AS typdelim, oid AS typrelid,
+  oid + 3221225472 AS typarray, 2290 AS typinput, 2291 AS typoutput, 2402 AS typreceive, 2403 AS typsend, 'd' AS typalign, 'x' AS typstorage, -1 AS typtypmod FROM temp.csm_relation;
+SELECT oid + 3221225472 AS oid, '_' || name AS typname, schema_oid AS typnamespace, 10 AS typowner, -1 AS typlen, 'b' AS typtype, 'A' AS typcategory, true AS typisdefined, ',' AS typdelim, 6179 AS typsubscript,
+  oid + 2147483648 AS typelem, 750 AS typinput, 751 AS typoutput, 2400 AS typreceive, 2401 AS typsend, 3816 AS typanalyze, 'd' AS typalign, 'x' AS typstorage, -1 AS typtypmod FROM temp.csm_relation;
+
+-- pg_catalog.pg_authid
+SELECT 16383 AS oid, getvariable('csm_user') AS rolname, true AS rolsuper, true AS rolinherit, true AS rolcreaterole, true AS rolcreatedb, true AS rolcanlogin, -1 AS rolconnlimit
+  FROM (SELECT 1) AS one WHERE getvariable('csm_user') NOT IN (SELECT rolname FROM pg_compat.static_pg_authid);
+
+-- pg_catalog.pg_roles
+SELECT rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolconnlimit, '********' AS rolpassword, rolbypassrls, oid FROM pg_compat.pg_authid;
+
+-- pg_catalog.pg_user
+SELECT rolname AS usename, oid AS usesysid, rolcreatedb AS usecreatedb, rolsuper AS usesuper, rolreplication AS userepl, rolbypassrls AS usebypassrls, '********' AS passwd FROM pg_compat.pg_authid WHERE rolcanlogin;
+
+-- pg_catalog.pg_group
+SELECT rolname AS groname, oid AS grosysid FROM pg_compat.pg_authid WHERE NOT rolcanlogin;
+
+-- pg_catalog.pg_database
+SELECT 16382 AS oid, coalesce(getvariable('csm_database'), 'csmsql') AS datname, 10 AS datdba, 6 AS encoding, 'c' AS datlocprovider, true AS datallowconn, -1 AS datconnlimit, 1663 AS dattablespace,
+  'C.UTF-8' AS datcollate, 'C.UTF-8' AS datctype;
+
+-- pg_catalog.pg_rewrite
+SELECT oid + 1073741824 AS oid, '_RETURN' AS rulename, oid AS ev_class, '1' AS ev_type, 'O' AS ev_enabled, true AS is_instead FROM temp.csm_relation WHERE kind = 'v';
+
+-- pg_catalog.pg_tables
+SELECT n.nspname AS schemaname, c.relname AS tablename, 'postgres' AS tableowner, false AS hasindexes, false AS hasrules, false AS hastriggers, false AS rowsecurity
+  FROM pg_compat.pg_class c JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r', 'p');
+
+-- pg_catalog.pg_views
+SELECT n.nspname AS schemaname, c.relname AS viewname, 'postgres' AS viewowner, d.definition AS definition
+  FROM pg_compat.pg_class c JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN temp.csm_relation d ON d.oid = c.oid WHERE c.relkind = 'v';
+
+-- pg_catalog.pg_settings
+SELECT s.name AS name, coalesce(pg_compat.session_setting(s.name), s.setting) AS setting, s.unit AS unit, s.category AS category, s.short_desc AS short_desc, s.extra_desc AS extra_desc, s.context AS context, s.vartype AS vartype, 'default' AS source,
+  s.min_val AS min_val, s.max_val AS max_val, s.enumvals AS enumvals, s.setting AS boot_val, s.setting AS reset_val, false AS pending_restart FROM pg_compat.static_pg_settings s;
+SELECT x.name AS name, pg_compat.session_setting(x.name) AS setting, 'Customized Options' AS category, 'user' AS context, 'string' AS vartype, 'session' AS source, false AS pending_restart
+  FROM (SELECT unnest(map_keys(CAST(getvariable('csm_settings') AS MAP(VARCHAR, VARCHAR)))) AS name) AS x WHERE lower(x.name) NOT IN (SELECT lower(name) FROM pg_compat.static_pg_settings);
+
+-- pg_catalog.pg_stat_activity
+SELECT 16382 AS datid, coalesce(getvariable('csm_database'), 'csmsql') AS datname, pg_session.pg_backend_pid() AS pid, 10 AS usesysid, coalesce(getvariable('csm_user'), 'postgres') AS usename,
+  pg_compat.session_setting('application_name') AS application_name, 'active' AS state, 'client backend' AS backend_type;
+
+-- pg_catalog.pg_stat_user_tables
+SELECT oid AS relid, schema AS schemaname, name AS relname, rows AS n_live_tup, 0 AS n_dead_tup, 0 AS seq_scan, 0 AS seq_tup_read FROM temp.csm_relation WHERE kind = 'r';
+
+-- pg_catalog.pg_stat_all_tables
+SELECT relid, schemaname, relname, n_live_tup, n_dead_tup, seq_scan, seq_tup_read FROM pg_compat.pg_stat_user_tables;
+
+-- pg_catalog.pg_timezone_names
+SELECT name, abbrev, utc_offset, is_dst FROM pg_timezone_names();
+
+-- information_schema.information_schema_catalog_name
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS catalog_name;
+
+-- information_schema.enabled_roles
+SELECT rolname AS role_name FROM pg_compat.pg_authid;
+
+-- information_schema.applicable_roles
+SELECT m.rolname AS grantee, r.rolname AS role_name, CASE WHEN a.admin_option THEN 'YES' ELSE 'NO' END AS is_grantable
+  FROM pg_compat.pg_auth_members a JOIN pg_compat.pg_authid m ON m.oid = a.member JOIN pg_compat.pg_authid r ON r.oid = a.roleid;
+
+-- information_schema.character_sets
+SELECT 'UTF8' AS character_set_name, 'UCS' AS character_repertoire, 'UTF8' AS form_of_use, coalesce(getvariable('csm_database'), 'csmsql') AS default_collate_catalog, 'pg_catalog' AS default_collate_schema, 'C.UTF-8' AS default_collate_name;
+
+-- information_schema.schemata
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS catalog_name, nspname AS schema_name, r.rolname AS schema_owner FROM pg_compat.pg_namespace n JOIN pg_compat.pg_authid r ON r.oid = n.nspowner;
+
+-- information_schema.tables
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspname AS table_schema, c.relname AS table_name, CASE c.relkind WHEN 'r' THEN 'BASE TABLE' ELSE 'VIEW' END AS table_type,
+  CASE WHEN c.relkind = 'r' THEN 'YES' ELSE 'NO' END AS is_insertable_into, 'NO' AS is_typed
+  FROM pg_compat.pg_class c JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace;
+
+-- information_schema.views
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspname AS table_schema, c.relname AS table_name, d.definition AS view_definition, 'NONE' AS check_option, 'NO' AS is_updatable, 'NO' AS is_insertable_into,
+  'NO' AS is_trigger_updatable, 'NO' AS is_trigger_deletable, 'NO' AS is_trigger_insertable_into
+  FROM pg_compat.pg_class c JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN temp.csm_relation d ON d.oid = c.oid WHERE c.relkind = 'v';
+
+-- information_schema.columns
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspname AS table_schema, c.relname AS table_name, a.attname AS column_name, a.attnum AS ordinal_position, d.adbin AS column_default,
+  CASE WHEN a.attnotnull OR (t.typtype = 'd' AND t.typnotnull) THEN 'NO' ELSE 'YES' END AS is_nullable,
+  CASE WHEN t.typtype = 'd' THEN (CASE WHEN b.typcategory = 'A' THEN 'ARRAY' ELSE coalesce(bd.before || coalesce(bd.after, ''), 'USER-DEFINED') END)
+       WHEN t.typcategory = 'A' AND t.typlen = -1 THEN 'ARRAY' ELSE coalesce(td.before || coalesce(td.after, ''), 'USER-DEFINED') END AS data_type,
+  CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod > 0 THEN a.atttypmod - 4 WHEN a.atttypid IN (1560, 1562) AND a.atttypmod > 0 THEN a.atttypmod END AS character_maximum_length,
+  CASE WHEN b.oid IN (1042, 1043) AND a.atttypmod > 0 THEN (a.atttypmod - 4) * 4 WHEN b.oid IN (25, 1042, 1043) THEN 1073741824 END AS character_octet_length,
+  CASE b.oid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53 WHEN 1700 THEN (CASE WHEN a.atttypmod > 0 THEN ((a.atttypmod - 4) >> 16) & 65535 END) END AS numeric_precision,
+  CASE b.oid WHEN 21 THEN 2 WHEN 23 THEN 2 WHEN 20 THEN 2 WHEN 700 THEN 2 WHEN 701 THEN 2 WHEN 1700 THEN 10 END AS numeric_precision_radix,
+  CASE b.oid WHEN 21 THEN 0 WHEN 23 THEN 0 WHEN 20 THEN 0 WHEN 1700 THEN (CASE WHEN a.atttypmod > 0 THEN (a.atttypmod - 4) & 2047 END) END AS numeric_scale,
+  CASE WHEN b.oid = 1082 THEN 0 WHEN b.oid IN (1083, 1114, 1184, 1266, 1186) THEN (CASE WHEN a.atttypmod < 0 THEN 6 ELSE a.atttypmod END) END AS datetime_precision,
+  CASE WHEN t.typtype = 'd' THEN coalesce(getvariable('csm_database'), 'csmsql') END AS domain_catalog, CASE WHEN t.typtype = 'd' THEN 'information_schema' END AS domain_schema, CASE WHEN t.typtype = 'd' THEN t.typname END AS domain_name,
+  coalesce(getvariable('csm_database'), 'csmsql') AS udt_catalog, bn.nspname AS udt_schema, b.typname AS udt_name, CAST(a.attnum AS VARCHAR) AS dtd_identifier,
+  'NO' AS is_self_referencing, 'NO' AS is_identity, 'NO' AS identity_cycle, 'NEVER' AS is_generated, CASE c.relkind WHEN 'r' THEN 'YES' ELSE 'NO' END AS is_updatable
+  FROM pg_compat.pg_attribute a JOIN pg_compat.pg_class c ON c.oid = a.attrelid JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace
+  LEFT JOIN pg_compat.pg_type t ON t.oid = a.atttypid LEFT JOIN pg_compat.pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
+  LEFT JOIN pg_compat.pg_namespace bn ON bn.oid = b.typnamespace
+  LEFT JOIN pg_compat.type_display td ON td.oid = t.oid LEFT JOIN pg_compat.type_display bd ON bd.oid = b.oid
+  LEFT JOIN pg_compat.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
+  WHERE a.attnum > 0 AND NOT a.attisdropped;
+
+-- information_schema.element_types
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS object_catalog, n.nspname AS object_schema, c.relname AS object_name, CASE c.relkind WHEN 'r' THEN 'TABLE' ELSE 'VIEW' END AS object_type,
+  CAST(a.attnum AS VARCHAR) AS collection_type_identifier, coalesce(td.before || coalesce(td.after, ''), 'USER-DEFINED') AS data_type,
+  coalesce(getvariable('csm_database'), 'csmsql') AS udt_catalog, 'pg_catalog' AS udt_schema, e.typname AS udt_name, 'a' || a.attnum AS dtd_identifier
+  FROM pg_compat.pg_attribute a JOIN pg_compat.pg_class c ON c.oid = a.attrelid JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace
+  JOIN pg_compat.pg_type t ON t.oid = a.atttypid JOIN pg_compat.pg_type e ON e.oid = t.typelem LEFT JOIN pg_compat.type_display td ON td.oid = e.oid
+  WHERE a.attnum > 0 AND t.typcategory = 'A' AND t.typlen = -1;
+
+-- information_schema.table_privileges
+SELECT 'postgres' AS grantor, 'postgres' AS grantee, t.table_catalog AS table_catalog, t.table_schema AS table_schema, t.table_name AS table_name, p.privilege AS privilege_type, 'YES' AS is_grantable, CASE p.privilege WHEN 'SELECT' THEN 'YES' ELSE 'NO' END AS with_hierarchy
+  FROM information_compat.tables t, (VALUES ('INSERT'), ('SELECT'), ('UPDATE'), ('DELETE'), ('TRUNCATE'), ('REFERENCES'), ('TRIGGER')) AS p(privilege);
+
+-- information_schema.role_table_grants
+SELECT grantor, grantee, table_catalog, table_schema, table_name, privilege_type, is_grantable, with_hierarchy FROM information_compat.table_privileges;
+
+-- information_schema.column_privileges
+SELECT 'postgres' AS grantor, 'postgres' AS grantee, c.table_catalog AS table_catalog, c.table_schema AS table_schema, c.table_name AS table_name, c.column_name AS column_name, p.privilege AS privilege_type, 'YES' AS is_grantable
+  FROM information_compat.columns c, (VALUES ('SELECT'), ('INSERT'), ('UPDATE'), ('REFERENCES')) AS p(privilege);

@@ -1,0 +1,126 @@
+package pgcatalog_test
+
+import (
+	"context"
+	"io"
+	"strings"
+	"testing"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// sample is the catalog of the golden tests; testdata/sample.sql makes the same in PostgreSQL.
+func sample() []pgcatalog.Relation {
+	const int4, int8, text, boolean, bytea, date, float8, timestamptz, numeric, bpchar, varchar, textArray = 23, 20, 25, 16, 17, 1082, 701, 1184, 1700, 1042, 1043, 1009
+	return []pgcatalog.Relation{
+		{Schema: "public", Name: "region", Kind: 'r', OID: 16385, Rows: 5, Bytes: 8192, Columns: []pgcatalog.Column{
+			{Name: "r_regionkey", Type: int4, Typmod: -1, NotNull: true},
+			{Name: "r_name", Type: bpchar, Typmod: 29, NotNull: true},
+			{Name: "r_comment", Type: varchar, Typmod: 156},
+		}},
+		{Schema: "public", Name: "lineitem", Kind: 'r', OID: 16388, Rows: 6001215, Bytes: 900 << 20, Columns: []pgcatalog.Column{
+			{Name: "l_orderkey", Type: int8, Typmod: -1, NotNull: true},
+			{Name: "l_quantity", Type: numeric, Typmod: 15<<16 | 2 + 4, NotNull: true},
+			{Name: "l_shipdate", Type: date, Typmod: -1},
+			{Name: "l_comment", Type: varchar, Typmod: -1},
+			{Name: "l_ts", Type: timestamptz, Typmod: -1},
+			{Name: "l_flag", Type: boolean, Typmod: -1, Default: "true"},
+			{Name: "l_d", Type: float8, Typmod: -1},
+			{Name: "l_raw", Type: bytea, Typmod: -1},
+			{Name: "l_tags", Type: textArray, Typmod: -1},
+		}},
+		{Schema: "public", Name: "big_region", Kind: 'v', OID: 16394, Columns: []pgcatalog.Column{
+			{Name: "r_regionkey", Type: int4, Typmod: -1}, {Name: "r_name", Type: bpchar, Typmod: 29},
+		}, Definition: " SELECT region.r_regionkey,\n    region.r_name\n   FROM region\n  WHERE region.r_regionkey > 2;"},
+		{Schema: "sales", Name: "orders", Kind: 'r', OID: 16399, Columns: []pgcatalog.Column{
+			{Name: "id", Type: int4, Typmod: -1}, {Name: "note", Type: text, Typmod: -1},
+		}},
+	}
+}
+
+func schemas() []pgcatalog.Schema {
+	return []pgcatalog.Schema{{Name: "public"}, {Name: "sales", OID: 16398}}
+}
+
+// open gives a connection as the engine's sessions have it.
+func open(t testing.TB) *duckdb.Connection {
+	db, err := duckdb.Open(duckdb.Options{Threads: 2})
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	first, err := db.Connect(nil)
+	require.NoError(t, err)
+	require.NoError(t, pgcatalog.Install(first.Exec))
+	first.Close() // what Install made must not need the connection that made it
+	return connect(t, db)
+}
+
+func connect(t testing.TB, db *duckdb.Database) *duckdb.Connection {
+	c, err := db.Connect(nil)
+	require.NoError(t, err)
+	t.Cleanup(c.Close)
+	require.NoError(t, c.Exec("SET search_path = 'csmsql.public,"+pgcatalog.SessionSchema+"'"))
+	require.NoError(t, pgcatalog.SetSession(c.Exec, pgcatalog.Session{User: "postgres", ProcessID: 4711, SearchPath: []string{"public"},
+		Settings: map[string]string{"application_name": "golden", "csm.backend": "auto"}}))
+	require.NoError(t, pgcatalog.Refresh(c.Exec, sample(), schemas(), "csmsql"))
+	return c
+}
+
+// ask runs one statement the way the engine does and gives its rows as psql -A would, a header first.
+func ask(c *duckdb.Connection, sql string, args ...any) (string, error) {
+	tree, err := pg.Parse(sql)
+	if err != nil {
+		return "", err
+	}
+	rewritten, err := pgcatalog.Rewrite(sql, tree)
+	if err != nil {
+		return "", err
+	}
+	s, err := c.Prepare(rewritten)
+	if err != nil {
+		return rewritten, err
+	}
+	defer s.Close()
+	if len(args) > 0 {
+		if err := s.Bind(args); err != nil {
+			return rewritten, err
+		}
+	}
+	rows, err := s.Execute(context.Background())
+	if err != nil {
+		return rewritten, err
+	}
+	defer rows.Close()
+	var b strings.Builder
+	for i, f := range rows.Schema().Fields() {
+		if i > 0 {
+			b.WriteString("|")
+		}
+		b.WriteString(f.Name)
+	}
+	b.WriteString("\n")
+	for {
+		batch, err := rows.Next()
+		if err == io.EOF {
+			return b.String(), nil
+		}
+		if err != nil {
+			return rewritten, err
+		}
+		for i := range int(batch.NumRows()) {
+			for j, column := range batch.Columns() {
+				if j > 0 {
+					b.WriteString("|")
+				}
+				if column.IsValid(i) {
+					b.WriteString(strings.ReplaceAll(column.ValueStr(i), "\n", `\n`))
+				}
+			}
+			b.WriteString("\n")
+		}
+		batch.Release()
+	}
+}

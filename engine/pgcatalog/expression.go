@@ -1,0 +1,164 @@
+package pgcatalog
+
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// matches are the operators that look for a regular expression; DuckDB's own ~ wants it to match the whole string.
+var matches = map[string]struct{ not, fold bool }{
+	"~": {}, "!~": {not: true}, "~*": {fold: true}, "!~*": {not: true, fold: true},
+}
+
+func (w *rewriter) operator(n *pg.Node, e *pg.A_Expr) {
+	if len(e.Name) > 1 && text0(e.Name) == pgCatalog {
+		e.Name = e.Name[len(e.Name)-1:]
+	}
+	name := ""
+	if len(e.Name) > 0 {
+		name = e.Name[0].GetString_().GetSval()
+	}
+	w.optional(e.Lexpr, name == "||")
+	w.optional(e.Rexpr, name == "||")
+	switch e.Kind {
+	case pg.A_Expr_Kind_AEXPR_OP:
+		if match, ok := matches[name]; ok && e.Lexpr != nil && e.Rexpr != nil {
+			n.Node = matchCall(e, match.not, match.fold).Node
+			return
+		}
+		if comparisons[name] {
+			arrayConstant(e.Lexpr)
+			arrayConstant(e.Rexpr)
+		}
+	case pg.A_Expr_Kind_AEXPR_LIKE, pg.A_Expr_Kind_AEXPR_ILIKE:
+		escapePattern(e)
+	case pg.A_Expr_Kind_AEXPR_OP_ANY, pg.A_Expr_Kind_AEXPR_OP_ALL:
+		if isArrayText(e.Rexpr) {
+			e.Lexpr = cast(e.Lexpr, "text")
+			e.Rexpr = call("pg_compat", "array_in", e.Rexpr)
+		}
+	}
+}
+
+func matchCall(e *pg.A_Expr, not, fold bool) *pg.Node {
+	args := []*pg.Node{e.Lexpr, e.Rexpr}
+	if fold {
+		args = append(args, pg.MakeAConstStrNode("i", -1))
+	}
+	out := pg.MakeFuncCallNode([]*pg.Node{pg.MakeStrNode("regexp_matches")}, args, -1)
+	if not {
+		out = pg.MakeBoolExprNode(pg.BoolExprType_NOT_EXPR, []*pg.Node{out}, -1)
+	}
+	return out
+}
+
+var comparisons = map[string]bool{"=": true, "<>": true, "@>": true, "<@": true, "&&": true}
+
+// arrayConstant writes '{1,2}' as DuckDB does: '[1,2]'.
+func arrayConstant(n *pg.Node) {
+	s := n.GetAConst().GetSval()
+	if s == nil {
+		return
+	}
+	if inner, ok := strings.CutPrefix(s.Sval, "{"); ok {
+		if inner, ok = strings.CutSuffix(inner, "}"); ok {
+			s.Sval = "[" + inner + "]"
+		}
+	}
+}
+
+// isArrayText: an array that is written as text, or a parameter, which clients of catalogs pass as text.
+func isArrayText(n *pg.Node) bool {
+	return n.GetParamRef() != nil || n.GetAConst().GetSval() != nil
+}
+
+// escapePattern: in PostgreSQL a backslash escapes without being asked to.
+func escapePattern(e *pg.A_Expr) {
+	if f := e.Rexpr.GetFuncCall(); f != nil && grammarFunctions[lastText(f.Funcname)] {
+		return
+	}
+	if s := e.Rexpr.GetAConst().GetSval(); s != nil && !strings.Contains(s.Sval, `\`) {
+		return
+	}
+	e.Rexpr = pg.MakeFuncCallNode([]*pg.Node{pg.MakeStrNode(pgCatalog), pg.MakeStrNode("like_escape")}, []*pg.Node{e.Rexpr, pg.MakeAConstStrNode(`\`, -1)}, -1)
+}
+
+func lastText(list []*pg.Node) string {
+	if len(list) == 0 {
+		return ""
+	}
+	return list[len(list)-1].GetString_().GetSval()
+}
+
+// cast makes CAST(n AS name).
+func cast(n *pg.Node, name string) *pg.Node {
+	t := &pg.TypeName{Names: []*pg.Node{pg.MakeStrNode(name)}, Typemod: -1}
+	return &pg.Node{Node: &pg.Node_TypeCast{TypeCast: &pg.TypeCast{Arg: n, TypeName: t}}}
+}
+
+func (w *rewriter) typeCast(n *pg.Node, c *pg.TypeCast, shown bool) {
+	schema, name := typeName(c.TypeName)
+	known := schema == "" || isOurs(schema)
+	isList := len(c.TypeName.GetArrayBounds()) > 0
+	prefix := lookupTypes[name]
+	w.optional(c.Arg, known && castTypes[name] == "text" && prefix == "")
+	switch {
+	case c.Arg == nil || c.TypeName == nil:
+		return
+	case known && prefix != "" && !isList:
+		n.Node = w.lookup(c.Arg, prefix, shown).Node
+		return
+	case isList && isArrayText(c.Arg):
+		c.Arg = call("pg_compat", "array_in", c.Arg)
+	}
+	w.typeName(c.TypeName)
+}
+
+// lookup makes what stands for a cast to a reg… type.
+func (w *rewriter) lookup(arg *pg.Node, prefix string, shown bool) *pg.Node {
+	switch {
+	case shown:
+		return call("pg_compat", prefix+"_name", arg)
+	case w.isOID(arg):
+		return cast(arg, "uinteger")
+	}
+	return call("pg_compat", prefix+"_oid", arg)
+}
+
+// isOID: the expression's value is an object ID and not a name, as far as can be seen without its type.
+func (w *rewriter) isOID(n *pg.Node) bool {
+	if c := n.GetColumnRef(); c != nil {
+		return w.model.oids[lastText(c.Fields)]
+	}
+	if c := n.GetTypeCast(); c != nil {
+		_, name := typeName(c.TypeName)
+		return name == "uinteger"
+	}
+	return n.GetAConst().GetIval() != nil
+}
+
+// typeName gives a type the name that DuckDB knows.
+func (w *rewriter) typeName(t *pg.TypeName) {
+	schema, name := typeName(t)
+	if schema != "" && !isOurs(schema) {
+		return
+	}
+	ours, ok := castTypes[name]
+	if lookupTypes[name] != "" {
+		ours, ok = "uinteger", true
+	}
+	if schema == pgCatalog && grammarTypes[name] {
+		return // the deparser writes these as SQL does
+	}
+	if !ok {
+		if schema != "" {
+			t.Names = t.Names[len(t.Names)-1:]
+		}
+		return
+	}
+	t.Names = []*pg.Node{pg.MakeStrNode(ours)}
+	if name == "int2vector" || name == "oidvector" {
+		t.ArrayBounds = append(t.ArrayBounds, pg.MakeIntNode(-1))
+	}
+}

@@ -1,0 +1,150 @@
+package pgcatalog
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+const (
+	pgCatalog = "pg_catalog"
+	sqlSchema = "information_schema"
+)
+
+// IsCatalogQuery tells whether a parsed text names a system relation, or a function, type, operator or collation that
+// only PostgreSQL has (P1). What names only session functions is none: DuckDB finds those by itself.
+func IsCatalogQuery(tree *pg.ParseResult) bool {
+	m, err := data()
+	if err != nil || tree == nil {
+		return false
+	}
+	s := &search{model: m, hidden: commonTables(tree)}
+	s.look(tree.ProtoReflect())
+	return s.found
+}
+
+// search looks for the first thing that makes a query a catalog query.
+type search struct {
+	model  *model
+	hidden map[string]bool
+	found  bool
+}
+
+func (s *search) look(message protoreflect.Message) {
+	switch x := message.Interface().(type) {
+	case *pg.RangeVar:
+		s.found = s.found || s.model.relation(x, s.hidden) != nil
+	case *pg.FuncCall:
+		schema, name := functionName(x)
+		s.found = s.found || isOurs(schema) || schema == "" && s.model.compat[name]
+	case *pg.TypeName:
+		s.found = s.found || isCatalogType(x)
+	case *pg.A_Expr:
+		s.found = s.found || len(x.Name) > 1 && text0(x.Name) == pgCatalog
+	case *pg.CollateClause:
+		s.found = s.found || len(x.Collname) > 1 && text0(x.Collname) == pgCatalog
+	}
+	eachMessage(message, func(child protoreflect.Message) bool {
+		s.look(child)
+		return !s.found
+	})
+}
+
+// eachMessage calls visit for every message directly below, until it returns false.
+func eachMessage(message protoreflect.Message, visit func(protoreflect.Message) bool) {
+	message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case field.Kind() != protoreflect.MessageKind:
+			return true
+		case field.IsList():
+			list := value.List()
+			for i := range list.Len() {
+				if !visit(list.Get(i).Message()) {
+					return false
+				}
+			}
+			return true
+		default:
+			return visit(value.Message())
+		}
+	})
+}
+
+// commonTables collects the names of WITH queries: they hide system relations that are named without schema. Names count in
+// the whole text, not only where they are in scope: nobody calls his WITH query pg_class.
+func commonTables(tree *pg.ParseResult) map[string]bool {
+	var names map[string]bool
+	var walk func(protoreflect.Message) bool
+	walk = func(message protoreflect.Message) bool {
+		if x, ok := message.Interface().(*pg.CommonTableExpr); ok {
+			if names == nil {
+				names = map[string]bool{}
+			}
+			names[x.Ctename] = true
+		}
+		eachMessage(message, walk)
+		return true
+	}
+	walk(tree.ProtoReflect())
+	return names
+}
+
+// relation finds the system relation that a name in FROM means, nil if it means none.
+func (m *model) relation(v *pg.RangeVar, hidden map[string]bool) *systemRelation {
+	switch v.Schemaname {
+	case "":
+		if hidden[v.Relname] {
+			return nil
+		}
+		return m.relations[pgCatalog+"."+v.Relname]
+	case pgCatalog, sqlSchema:
+		return m.relations[v.Schemaname+"."+v.Relname]
+	}
+	return nil
+}
+
+func isOurs(schema string) bool { return schema == pgCatalog || schema == sqlSchema }
+
+// grammarFunctions are calls that the grammar makes of syntax such as LIKE … ESCAPE; nobody wrote their names.
+var grammarFunctions = map[string]bool{"like_escape": true, "similar_to_escape": true}
+
+// functionName is what a call names; both are empty where the call was not written as one.
+func functionName(x *pg.FuncCall) (schema, name string) {
+	if x.Funcformat == pg.CoercionForm_COERCE_SQL_SYNTAX || len(x.Funcname) == 0 {
+		return "", ""
+	}
+	name = x.Funcname[len(x.Funcname)-1].GetString_().GetSval()
+	if len(x.Funcname) > 1 {
+		schema = x.Funcname[len(x.Funcname)-2].GetString_().GetSval()
+	}
+	if schema == pgCatalog && grammarFunctions[name] {
+		return "", ""
+	}
+	return schema, name
+}
+
+// grammarTypes are the names that the grammar gives to types with a spelling of their own: int is pg_catalog.int4.
+var grammarTypes = map[string]bool{
+	"bit": true, "bool": true, "bpchar": true, "float4": true, "float8": true, "int2": true, "int4": true, "int8": true, "interval": true, "json": true,
+	"numeric": true, "time": true, "timestamp": true, "timestamptz": true, "timetz": true, "varbit": true, "varchar": true,
+}
+
+func isCatalogType(t *pg.TypeName) bool {
+	schema, name := typeName(t)
+	if isOurs(schema) {
+		return !grammarTypes[name]
+	}
+	return schema == "" && (lookupTypes[name] != "" || name == "name")
+}
+
+func typeName(t *pg.TypeName) (schema, name string) {
+	if len(t.GetNames()) == 0 {
+		return "", ""
+	}
+	name = t.Names[len(t.Names)-1].GetString_().GetSval()
+	if len(t.Names) > 1 {
+		schema = t.Names[len(t.Names)-2].GetString_().GetSval()
+	}
+	return schema, name
+}
+
+func text0(list []*pg.Node) string { return list[0].GetString_().GetSval() }

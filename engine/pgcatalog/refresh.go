@@ -1,0 +1,164 @@
+package pgcatalog
+
+import (
+	"fmt"
+	"hash/fnv"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Relation is a table or view that users made.
+type Relation struct {
+	Schema, Name string
+	// Kind is 'r' for a table, 'v' for a view.
+	Kind byte
+	// OID is stable over the relation's life (P3), from FirstOID to LastOID.
+	OID     uint32
+	Columns []Column
+	// Rows and Bytes of a table, as far as they are known.
+	Rows, Bytes int64
+	// Definition is a view's query.
+	Definition string
+}
+
+// Column of a Relation.
+type Column struct {
+	Name string
+	// Type is the OID of a type of PostgreSQL's, Typmod its modifier, -1 without one.
+	Type    uint32
+	Typmod  int32
+	NotNull bool
+	// Default is the expression's text, empty without one.
+	Default string
+}
+
+// Schema of the users' database. OID may be 0: then it is derived from the name (P3).
+type Schema struct {
+	Name string
+	OID  uint32
+}
+
+// Object IDs that users' relations may have. The ranges above hold their schemas, row types and array types.
+const (
+	FirstOID = 16384
+	LastOID  = 1<<30 - 1
+)
+
+const publicOID = 2200
+
+// schemaOID is the schema's object ID: PostgreSQL's for public, otherwise one that depends on the name alone.
+func schemaOID(s Schema) uint32 {
+	switch {
+	case s.OID != 0:
+		return s.OID
+	case s.Name == "public":
+		return publicOID
+	}
+	h := fnv.New32a()
+	h.Write([]byte(s.Name))
+	return 1<<30 | h.Sum32()>>2
+}
+
+// Refresh tells the connection that exec belongs to what exists: whole, and cheap enough to be called whenever a catalog query
+// comes and the catalog's revision has changed since (P4). The system's own schemas need not be listed.
+func Refresh(exec func(sql string) error, relations []Relation, schemas []Schema, databaseName string) error {
+	oids := map[string]uint32{}
+	for _, s := range schemas {
+		oids[s.Name] = schemaOID(s)
+	}
+	for i := range relations {
+		r := &relations[i]
+		if r.OID < FirstOID || r.OID > LastOID {
+			return fmt.Errorf("pgcatalog: %s.%s has object ID %d, which is outside of %d to %d", r.Schema, r.Name, r.OID, FirstOID, LastOID)
+		}
+		if _, ok := oids[r.Schema]; !ok {
+			oids[r.Schema] = schemaOID(Schema{Name: r.Schema})
+		}
+	}
+	var b strings.Builder
+	b.WriteString("SET VARIABLE csm_database = " + quoteLiteral(databaseName) + ";\n")
+	schemaRows(oids).write(&b, "csm_schema")
+	relationRows(relations, oids).write(&b, "csm_relation")
+	columnRows(relations).write(&b, "csm_column")
+	if err := exec(b.String()); err != nil {
+		return fmt.Errorf("pgcatalog: refresh: %w", err)
+	}
+	return nil
+}
+
+// rowSet is the rows of a temporary table.
+type rowSet []columnSource
+
+func (r rowSet) add(values ...*string) {
+	for i := range r {
+		r[i].values = append(r[i].values, values[i])
+	}
+}
+
+// write replaces the temporary table.
+func (r rowSet) write(b *strings.Builder, name string) {
+	b.WriteString("CREATE OR REPLACE TEMP TABLE " + name + " AS ")
+	if len(r[0].values) > 0 {
+		b.WriteString(rowsQuery(r) + ";\n")
+		return
+	}
+	none := make([]*string, len(r))
+	r.add(none...)
+	b.WriteString(rowsQuery(r) + " WHERE false;\n")
+}
+
+func text(v string) *string { return &v }
+
+func optional(v string) *string {
+	if v == "" {
+		return nil
+	}
+	return &v
+}
+
+func number[N ~int | ~int32 | ~int64 | ~uint32](v N) *string {
+	return text(strconv.FormatInt(int64(v), 10))
+}
+
+func boolean(v bool) *string { return text(strconv.FormatBool(v)) }
+
+func schemaRows(oids map[string]uint32) rowSet {
+	rows := rowSet{{name: "oid", duckType: "UINTEGER"}, {name: "name", duckType: "VARCHAR"}}
+	names := make([]string, 0, len(oids))
+	for name := range oids {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		rows.add(number(oids[name]), text(name))
+	}
+	return rows
+}
+
+func relationRows(relations []Relation, oids map[string]uint32) rowSet {
+	rows := rowSet{
+		{name: "oid", duckType: "UINTEGER"}, {name: "schema", duckType: "VARCHAR"}, {name: "schema_oid", duckType: "UINTEGER"}, {name: "name", duckType: "VARCHAR"},
+		{name: "kind", duckType: "VARCHAR"}, {name: "columns", duckType: "SMALLINT"}, {name: "rows", duckType: "BIGINT"}, {name: "bytes", duckType: "BIGINT"},
+		{name: "definition", duckType: "VARCHAR"},
+	}
+	for i := range relations {
+		r := &relations[i]
+		rows.add(number(r.OID), text(r.Schema), number(oids[r.Schema]), text(r.Name), text(string(r.Kind)), number(min(len(r.Columns), 32767)), number(r.Rows), number(r.Bytes), optional(r.Definition))
+	}
+	return rows
+}
+
+func columnRows(relations []Relation) rowSet {
+	rows := rowSet{
+		{name: "relation", duckType: "UINTEGER"}, {name: "number", duckType: "SMALLINT"}, {name: "name", duckType: "VARCHAR"}, {name: "type", duckType: "UINTEGER"},
+		{name: "typmod", duckType: "INTEGER"}, {name: "not_null", duckType: "BOOLEAN"}, {name: "default", duckType: "VARCHAR"},
+	}
+	for i := range relations {
+		r := &relations[i]
+		for n, c := range r.Columns[:min(len(r.Columns), 32767)] {
+			rows.add(number(r.OID), number(n+1), text(c.Name), number(c.Type), number(c.Typmod), boolean(c.NotNull), optional(c.Default))
+		}
+	}
+	return rows
+}

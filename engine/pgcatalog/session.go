@@ -1,0 +1,44 @@
+package pgcatalog
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Session is what the session functions and pg_settings tell about a connection.
+type Session struct {
+	User      string
+	ProcessID uint32
+	// SearchPath are the schemas that unqualified names mean, without the system's.
+	SearchPath []string
+	// Settings are the session's settings by name in lower case; settings that are not here have PostgreSQL's defaults.
+	Settings map[string]string
+}
+
+// SetSession tells the connection that exec belongs to who it is: when it starts, and whenever a setting or the search path changes.
+// It uses session variables, which are cheap, private to the connection and no part of a transaction.
+func SetSession(exec func(sql string) error, s Session) error {
+	path := make([]string, len(s.SearchPath))
+	for i, name := range s.SearchPath {
+		path[i] = quoteLiteral(name)
+	}
+	names := make([]string, 0, len(s.Settings))
+	for name := range s.Settings {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	keys, values := make([]string, len(names)), make([]string, len(names))
+	for i, name := range names {
+		keys[i], values[i] = quoteLiteral(strings.ToLower(name)), quoteLiteral(s.Settings[name])
+	}
+	sql := "SET VARIABLE csm_user = " + quoteLiteral(s.User) + ";\n" +
+		"SET VARIABLE csm_process = " + strconv.FormatUint(uint64(s.ProcessID), 10) + ";\n" +
+		"SET VARIABLE csm_path = CAST([" + strings.Join(path, ", ") + "] AS VARCHAR[]);\n" +
+		"SET VARIABLE csm_settings = CAST(map([" + strings.Join(keys, ", ") + "], [" + strings.Join(values, ", ") + "]) AS MAP(VARCHAR, VARCHAR));"
+	if err := exec(sql); err != nil {
+		return fmt.Errorf("pgcatalog: session: %w", err)
+	}
+	return nil
+}
