@@ -1,0 +1,19 @@
+// Package hugetable is a table's immutable versions and the pages they are made of.
+//
+//	Version 3 ─┬─ page A (256 chunks, rows 0 …)          ┐ shared
+//	           ├─ page B (256 chunks)                    ┘
+//	           └─ page C (10 chunks)
+//	Version 4 ─┬─ A, B
+//	           └─ page C' (C's 10 chunks carried, 1 new)       an append writes only the last page again
+//
+// A page is a list of encoded descriptors with their first rows, and a summary of each column. It is named by the
+// xxh3-128 of its bytes. A version's record names its pages and sums them up, so that opening a table reads no page;
+// descriptors are decoded one by one when they are asked for, and kept within the Source's bound.
+//
+//	H1  a version's chunks cover rows 0 to Rows without gap or overlap, in order; a page or record that says otherwise is
+//	    refused with the rows that are missing or twice.
+//	H2  a page's content is what its name says.
+//	H3  a version never changes: every change returns another one.
+//
+// It knows no store (Pages is an interface), no lease and no transaction, which is why a borrower uses it as it is.
+package hugetable
