@@ -87,7 +87,8 @@ type ImplicitTransaction interface {
 	BeginImplicit(ctx context.Context) error
 	// EndImplicit is called once for every BeginImplicit, at the end of the string or at Sync. failed says that a
 	// statement failed: roll back. Otherwise commit, unless the statements opened an explicit block meanwhile. An error
-	// (40001, …) is sent in place of the last success.
+	// (40001, …) reaches the client after the completions of the statements and before ReadyForQuery, as PostgreSQL's do
+	// at Sync: drivers report it as the failure of the whole.
 	EndImplicit(ctx context.Context, failed bool) error
 }
 
