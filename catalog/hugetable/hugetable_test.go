@@ -1,0 +1,199 @@
+package hugetable_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/internal/arraytest"
+	"github.com/csmsql/csmsql/catalog/internal/lendertest"
+	"github.com/csmsql/csmsql/catalog/internal/message"
+)
+
+var ctx = context.Background()
+
+// pages is a store of pages that counts reads.
+type pages struct {
+	data  map[hugetable.PageID][]byte
+	reads int
+}
+
+func (p *pages) Page(_ context.Context, id hugetable.PageID) ([]byte, error) {
+	p.reads++
+	if data, ok := p.data[id]; ok {
+		return append([]byte(nil), data...), nil
+	}
+	return nil, hugetable.ErrLost
+}
+
+// build commits n chunks of one row, in the given number of versions.
+func build(t require.TestingT, n, versions int, cacheBytes int64) (*hugetable.Version, *pages) {
+	store := &pages{data: map[hugetable.PageID][]byte{}}
+	l := lendertest.New(t, 1, lendertest.NewMemory(int64(n)*4096+1<<20), 0)
+	rng := rand.New(rand.NewPCG(1, 1))
+	batch := arraytest.Batch(rng, memory.NewGoAllocator(), []arrow.DataType{arrow.PrimitiveTypes.Int64}, 1)
+	table := hugetable.Table{ID: 7, Name: hugetable.TableName{Schema: "s", Name: "t"}, Columns: batch.Schema()}
+	v := hugetable.NewVersion(table, hugetable.NewSource(store, cacheBytes))
+	for k := range versions {
+		var list []*chunk.Chunk
+		for range n / versions {
+			c, err := chunk.NewWriter(l, "t", 4096).Seal(ctx, batch, chunk.SealOptions{})
+			require.NoError(t, err)
+			list = append(list, c)
+		}
+		next, err := v.Append(list)
+		require.NoError(t, err)
+		sealed, made, err := next.Seal(ctx, uint64(k+1))
+		require.NoError(t, err)
+		for _, p := range made {
+			store.data[p.Ref.ID] = p.Data
+		}
+		v = sealed
+	}
+	return v, store
+}
+
+func TestEveryChunkIsWhereItsRowsSay(t *testing.T) {
+	v, store := build(t, 1000, 10, 0)
+	record, err := v.Encode()
+	require.NoError(t, err)
+	again, err := hugetable.Decode(record, hugetable.NewSource(store, 0))
+	require.NoError(t, err)
+	require.Equal(t, v.Rows(), again.Rows())
+	require.Equal(t, v.Bytes(), again.Bytes())
+	require.Equal(t, 1000, again.NumChunks())
+	for _, i := range []int{0, 1, 255, 256, 511, 999} {
+		p, err := again.At(ctx, i)
+		require.NoError(t, err)
+		require.Equal(t, int64(i), p.FirstRow)
+	}
+	for _, i := range []int{-1, 1000} {
+		_, err := again.Chunk(ctx, i)
+		require.ErrorIs(t, err, hugetable.ErrRange)
+	}
+}
+
+// The cache is bounded: with room for one page only, walking back and forth reads again and stays right.
+func TestCacheIsBounded(t *testing.T) {
+	v, store := build(t, 600, 1, 1)
+	record, err := v.Encode()
+	require.NoError(t, err)
+	v, err = hugetable.Decode(record, hugetable.NewSource(store, 1))
+	require.NoError(t, err)
+	store.reads = 0
+	for _, i := range []int{0, 1, 2, 300, 301, 0, 599} {
+		p, err := v.At(ctx, i)
+		require.NoError(t, err)
+		require.Equal(t, int64(i), p.FirstRow)
+	}
+	require.Equal(t, 4, store.reads)
+}
+
+// A record whose pages leave rows out or have them twice is refused, and the error names the rows (H1).
+func TestGapsAndOverlapsAreNamed(t *testing.T) {
+	v, _ := build(t, 600, 1, 0)
+	record, err := v.Encode()
+	require.NoError(t, err)
+	for first, want := range map[int64]string{300: "rows 256 to 299 are missing before page 1", 200: "rows 200 to 255 are there twice, again in page 1"} {
+		altered := rewrite(t, record, first)
+		_, err := hugetable.Decode(altered, nil)
+		require.ErrorIs(t, err, hugetable.ErrRows)
+		require.ErrorContains(t, err, want)
+	}
+}
+
+// rewrite changes the first row of the second page in a record.
+func rewrite(t *testing.T, record []byte, first int64) []byte {
+	r, w, page := message.NewReader(record), message.Writer{}, 0
+	for r.Next() {
+		field := r.Field()
+		switch field {
+		case 3, 4, 5, 6, 10:
+			w.Bytes(field, r.Bytes())
+		case 9:
+			inner, start := r.Sub(), w.Begin(9)
+			for inner.Next() {
+				switch f := inner.Field(); {
+				case f == 1:
+					w.Bytes(f, inner.Bytes())
+				case f == 3 && page == 1:
+					_ = inner.Int()
+					w.Int(f, first)
+				default:
+					w.Int(f, inner.Int())
+				}
+			}
+			w.End(start)
+			page++
+		default:
+			w.Uint(field, r.Uint())
+		}
+	}
+	require.NoError(t, r.Err())
+	return w.Buf
+}
+
+func TestLostPage(t *testing.T) {
+	v, store := build(t, 300, 1, 0)
+	record, err := v.Encode()
+	require.NoError(t, err)
+	clear(store.data)
+	v, err = hugetable.Decode(record, hugetable.NewSource(store, 0))
+	require.NoError(t, err)
+	_, err = v.Chunk(ctx, 5)
+	require.ErrorIs(t, err, hugetable.ErrLost)
+	require.ErrorContains(t, err, "table s.t, chunk 5")
+}
+
+func TestStores(t *testing.T) {
+	text, view := arrow.BinaryTypes.String, arrow.BinaryTypes.StringView
+	dictionary := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: text, Ordered: true}
+	wide, narrow := &arrow.Decimal128Type{Precision: 15, Scale: 2}, &arrow.Decimal64Type{Precision: 15, Scale: 2}
+	for _, pair := range [][2]arrow.DataType{
+		{text, view}, {text, dictionary}, {view, dictionary}, {dictionary, view}, {wide, narrow}, {narrow, wide},
+		{arrow.ListOf(text), arrow.ListOfField(arrow.Field{Name: "l", Type: view})},
+		{arrow.LargeListOf(arrow.MapOf(text, text)), arrow.LargeListOf(arrow.MapOf(text, view))},
+	} {
+		require.True(t, hugetable.Stores(pair[0], pair[1]), "%v", pair)
+	}
+	for _, pair := range [][2]arrow.DataType{
+		{text, arrow.BinaryTypes.Binary}, {wide, &arrow.Decimal64Type{Precision: 15, Scale: 3}}, {arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int32},
+		{arrow.ListOf(text), arrow.LargeListOf(text)}, {arrow.StructOf(arrow.Field{Name: "a", Type: text}), arrow.StructOf(arrow.Field{Name: "b", Type: text})},
+		{arrow.FixedSizeListOf(2, text), arrow.FixedSizeListOf(3, text)},
+	} {
+		require.False(t, hugetable.Stores(pair[0], pair[1]), "%v", pair)
+	}
+}
+
+// FuzzRecord: a record from a hostile lender is refused or can be used without a panic.
+func FuzzRecord(f *testing.F) {
+	v, store := build(f, 300, 2, 0)
+	record, err := v.Encode()
+	require.NoError(f, err)
+	f.Add(record)
+	for _, data := range store.data {
+		f.Add(data)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		v, err := hugetable.Decode(data, hugetable.NewSource(store, 0))
+		if err != nil {
+			var state interface{ SQLState() string }
+			require.True(t, errors.As(err, &state), "%v", err)
+			return
+		}
+		for i := range min(v.NumChunks(), 3) {
+			_, _ = v.Chunk(ctx, i)
+		}
+		for i := range v.Table().Columns.NumFields() {
+			_ = fmt.Sprint(v.Statistics(i))
+		}
+	})
+}
