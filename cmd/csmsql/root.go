@@ -5,12 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
-	"os/signal"
 	"strings"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/sys/unix"
 
 	"github.com/csmsql/csmsql/engine"
 )
@@ -38,14 +35,12 @@ Start here:
 
 // run is the program: it returns the exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
-	ctx, stop := stopOnSignal()
-	defer stop()
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(in)
 	root.SetOut(out)
 	root.SetErr(errOut)
-	command, err := root.ExecuteContextC(ctx)
+	command, err := root.ExecuteContextC(context.Background())
 	return report(errOut, command, err)
 }
 
@@ -62,7 +57,7 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newServe(), newVersion())
+	root.AddCommand(newServe(), newTPCH(), newLoad(), newSQL(), newStatus(), newVersion())
 	return root
 }
 
@@ -120,30 +115,3 @@ func report(w io.Writer, command *cobra.Command, err error) int {
 
 // quietError has been told already.
 type quietError struct{ error }
-
-// stopOnSignal ends the context at the first SIGINT or SIGTERM; the second one ends the process at once, which costs
-// nothing but the farewell: whatever was committed is safe.
-func stopOnSignal() (context.Context, func()) {
-	ctx, cancel := context.WithCancelCause(context.Background())
-	signals := make(chan os.Signal, 2)
-	done := make(chan struct{})
-	signal.Notify(signals, unix.SIGINT, unix.SIGTERM)
-	go func() {
-		select {
-		case s := <-signals:
-			cancel(fmt.Errorf("stopped by signal: %v", s))
-		case <-done:
-			return
-		}
-		select {
-		case <-signals:
-			os.Exit(exitKilled)
-		case <-done:
-		}
-	}()
-	return ctx, func() {
-		signal.Stop(signals)
-		close(done)
-		cancel(nil)
-	}
-}

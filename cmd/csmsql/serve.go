@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -50,15 +51,15 @@ func newServe() *cobra.Command {
 		Long:    serveLong,
 		Example: serveExample,
 		Args:    usage(cobra.NoArgs),
-		RunE: func(c *cobra.Command, _ []string) error {
+		RunE: interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
 			options.RegionBytes, options.MemoryBytes = int64(region), int64(memory)
 			options.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: &level}))
-			err := node.Run(c.Context(), options, func(r node.Ready) { banner(c.OutOrStdout(), r) })
+			err := node.Run(ctx, options, func(r node.Ready) { banner(c.OutOrStdout(), r) })
 			if err == nil {
 				options.Log.Info("stopped")
 			}
 			return err
-		},
+		}),
 	}
 	flags := c.Flags()
 	flags.SortFlags = false

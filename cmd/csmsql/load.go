@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/progress"
+)
+
+func newLoad() *cobra.Command {
+	var to, format string
+	var create, add, replace bool
+	var parameters map[string]string
+	c := &cobra.Command{
+		Use:   "load TABLE FILE…",
+		Short: "Load Parquet, CSV or Arrow files into a table",
+		Long: `Load files into a table of a running node: all rows of all files in one commit, or nothing.
+
+The node reads the files, so they must be on its machine and readable for its user; it need not have been started with
+--files, which is about SQL. The format is told by a file's name (.parquet, .csv, .tsv, .arrow, .feather, .json, and
+.csv.gz and the like) unless --format says it.
+
+Without a mode the table is made and must not exist. Columns are matched by name.`,
+		Example: `  csmsql load lines lines.parquet
+  csmsql load sales.lines 2024-*.csv --append
+  csmsql load people people.txt --format csv --option 'delimiter=|' --option header=false --replace`,
+		Args: usage(loadArguments),
+		RunE: interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
+			request, err := loadRequest(args, format, create, add, replace)
+			if err != nil {
+				return usageError{err}
+			}
+			request.Options.Parameters = parameters
+			return load(ctx, c, to, request)
+		}),
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	targetFlag(c, &to)
+	flags.StringVar(&format, "format", "", "parquet, csv or arrow (default: by the file's name)")
+	flags.BoolVar(&create, "create", false, "make the table; it must not exist (the default)")
+	flags.BoolVar(&add, "append", false, "add to a table that exists")
+	flags.BoolVar(&replace, "replace", false, "make the table, in place of one of that name")
+	flags.StringToStringVar(&parameters, "option", nil, "`name=value` of the format: delimiter, header, null, quote, escape (may be repeated)")
+	return c
+}
+
+func loadArguments(_ *cobra.Command, args []string) error {
+	switch len(args) {
+	case 0:
+		return errors.New("load needs a table and at least one file")
+	case 1:
+		return fmt.Errorf("load needs at least one file for table %s", args[0])
+	}
+	return nil
+}
+
+// loadRequest reads the command line.
+func loadRequest(args []string, format string, create, add, replace bool) (noderpc.LoadRequest, error) {
+	request := noderpc.LoadRequest{Format: format, Options: noderpc.LoadOptions{Mode: noderpc.LoadCreate}}
+	modes := 0
+	for mode, asked := range map[noderpc.LoadMode]bool{noderpc.LoadCreate: create, noderpc.LoadAppend: add, noderpc.LoadReplace: replace} {
+		if asked {
+			request.Options.Mode = mode
+			modes++
+		}
+	}
+	if modes > 1 {
+		return request, errors.New("--create, --append and --replace exclude each other")
+	}
+	switch format {
+	case "", noderpc.FormatParquet, noderpc.FormatCSV, noderpc.FormatArrow, "json":
+	default:
+		return request, fmt.Errorf("--format %s: the formats are parquet, csv, arrow and json", format)
+	}
+	request.Table.Name = args[0]
+	if schema, name, qualified := strings.Cut(args[0], "."); qualified {
+		request.Table = catalog.TableName{Schema: schema, Name: name}
+	}
+	for _, file := range args[1:] {
+		path, err := filepath.Abs(file)
+		if err != nil {
+			return request, err
+		}
+		request.Files = append(request.Files, path)
+	}
+	return request, nil
+}
+
+func load(ctx context.Context, c *cobra.Command, to string, request noderpc.LoadRequest) error {
+	client, err := dial(ctx, to)
+	if err != nil {
+		return err
+	}
+	defer client.Close() // only calls that have ended
+	display := progress.New(c.ErrOrStderr())
+	start := time.Now()
+	result, err := client.Load(ctx, request, display.Report)
+	display.Finish(err != nil)
+	if err != nil {
+		return fmt.Errorf("nothing was loaded: %w", err)
+	}
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s rows, %s in %d chunks, in %s.\n", request.Table, progress.Count(result.Rows),
+		bytesize.Size(result.Bytes), result.Chunks, time.Since(start).Round(time.Millisecond))
+	return err
+}
