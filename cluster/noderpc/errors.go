@@ -236,9 +236,9 @@ func badArgument(format string, args ...any) *Error {
 
 // text makes a string that protobuf takes, no longer than limit bytes.
 func text(s string, limit int) string {
-	if len(s) > limit {
-		s = s[:limit-len("…")]
-		s = strings.ToValidUTF8(s, "") + "…" // a rune cut in two goes
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	if len(s) <= limit {
+		return s
 	}
-	return strings.ToValidUTF8(s, "\uFFFD")
+	return strings.ToValidUTF8(s[:limit-len("…")], "") + "…" // a rune cut in two goes
 }

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"time"
 
@@ -37,7 +38,7 @@ func ListenUnix(path string) (net.Listener, error) {
 		_ = lock.Close() // the first error is the one to tell
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
-	return &unixListener{listener, lock}, nil
+	return &unixListener{UnixListener: listener, lock: lock}, nil
 }
 
 func checkSocketPath(path string) error {
@@ -125,12 +126,16 @@ func removeStale(path string) error {
 // unixListener keeps the lock as long as the socket.
 type unixListener struct {
 	*net.UnixListener
-	lock *os.File
+	lock    *os.File
+	closing sync.Once
+	err     error
 }
 
-// Close removes the socket, then the lock: nobody else can have replaced the socket before.
+// Close removes the socket, then the lock: nobody else can have replaced the socket before. gRPC closes it, too; the
+// second time does nothing.
 func (l *unixListener) Close() error {
-	return errors.Join(l.UnixListener.Close(), l.lock.Close())
+	l.closing.Do(func() { l.err = errors.Join(l.UnixListener.Close(), l.lock.Close()) })
+	return l.err
 }
 
 // checkListener refuses what is open to other machines: there is no authentication but the socket's mode.

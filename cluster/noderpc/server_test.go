@@ -8,6 +8,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -339,10 +340,11 @@ func TestASlowReceiverDoesNotHoldUpALoad(t *testing.T) {
 
 // N8: the helper serve checks that no call outlives Serve.
 func TestStopEndsWhatDoesNotEndByItself(t *testing.T) {
-	entered := make(chan struct{})
+	entered, leave := make(chan struct{}), make(chan struct{})
 	node := &fakeNode{load: func(ctx context.Context, _ noderpc.LoadRequest, _ func(noderpc.Progress)) (noderpc.LoadResult, error) {
 		close(entered)
 		<-ctx.Done()
+		<-leave // giving back what it had takes a while
 		return noderpc.LoadResult{}, ctx.Err()
 	}}
 	path, stop := serve(t, node, noderpc.ServerOptions{Grace: time.Millisecond})
@@ -350,12 +352,55 @@ func TestStopEndsWhatDoesNotEndByItself(t *testing.T) {
 	call := errgroup.Group{}
 	call.Go(func() error { _, err := c.Load(context.Background(), loadRequest(), nil); return err })
 	<-entered
-	stop()
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		stop()
+	}()
 	err := call.Wait()
+	select {
+	case <-stopped:
+		t.Fatal("Serve returned before its handler")
+	case <-time.After(50 * time.Millisecond): // how long a wrong Serve has to show itself
+	}
+	close(leave)
+	<-stopped
 	require.Equal(t, "08006", state(t, err))
 	require.ErrorIs(t, err, noderpc.ErrNodeGone)
 	require.ErrorContains(t, err, "node local ("+path+")")
 	require.NoFileExists(t, path)
+}
+
+// N8 holds as well when nobody asked Serve to end.
+func TestAListenerThatFails(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	listener, err := noderpc.ListenUnix(path)
+	require.NoError(t, err)
+	entered, leave := make(chan struct{}), make(chan struct{})
+	node := &fakeNode{load: func(ctx context.Context, _ noderpc.LoadRequest, _ func(noderpc.Progress)) (noderpc.LoadResult, error) {
+		close(entered)
+		<-ctx.Done()
+		<-leave
+		return noderpc.LoadResult{}, ctx.Err()
+	}}
+	served := make(chan error, 1)
+	go func() {
+		served <- noderpc.NewServer(node, noderpc.ServerOptions{Log: silent()}).Serve(context.Background(), listener)
+	}()
+	c := dial(t, path)
+	call := errgroup.Group{}
+	call.Go(func() error { _, err := c.Load(context.Background(), loadRequest(), nil); return err })
+	<-entered
+	require.NoError(t, listener.Close())
+	require.Equal(t, "08006", state(t, call.Wait()))
+	select {
+	case <-served:
+		t.Fatal("Serve returned before its handler")
+	case <-time.After(50 * time.Millisecond): // how long a wrong Serve has to show itself
+	}
+	close(leave)
+	require.ErrorIs(t, <-served, net.ErrClosed)
+	require.Zero(t, node.active.Load())
 }
 
 func TestStopLetsCallsFinish(t *testing.T) {
