@@ -88,8 +88,8 @@ func TestSealEveryTypeFromOutsideAndInside(t *testing.T) {
 		types := append(arraytest.Flat(), arraytest.Nested()...)
 		rng.Shuffle(len(types), func(i, j int) { types[i], types[j] = types[j], types[i] })
 		types = append(types[:3], arraytest.Type(rng, 2))
-		l := lender(rt, 16<<20)
-		dirty(rt, l, 1<<20)
+		l := lender(rt, 4<<20)
+		dirty(rt, l, 256<<10)
 		w := chunk.NewWriter(l, "t", int64(rng.IntN(1<<16)))
 		mem := memory.Allocator(memory.NewGoAllocator())
 		if rng.IntN(2) == 0 {

@@ -1,6 +1,7 @@
 package lendertest
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"slices"
@@ -12,6 +13,9 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
 )
+
+// stale is what freed memory is full of.
+var stale = [memregion.PageSize]byte(bytes.Repeat([]byte{0xEE}, memregion.PageSize))
 
 // ErrFull is what a Memory without room returns.
 var ErrFull = errors.New("lendertest: the region is full")
@@ -65,8 +69,7 @@ func (m *Memory) Free(_ string, r memregion.Range) error {
 		return fmt.Errorf("lendertest: free of %v, which is not allocated", r)
 	}
 	m.live = slices.Delete(m.live, at, at+1)
-	for i := range m.data[r.Offset:r.End()] {
-		m.data[r.Offset+int64(i)] = 0xEE
+	for data := m.data[r.Offset:r.End()]; len(data) > 0; data = data[copy(data, stale[:]):] {
 	}
 	return nil
 }
