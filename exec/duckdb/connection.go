@@ -60,6 +60,9 @@ func (c *Connection) Interrupt() {
 
 // Exec runs statements that return nothing of interest.
 func (c *Connection) Exec(sql string) error {
+	if err := c.check(sql); err != nil {
+		return err
+	}
 	interruptSession(c.session, false)
 	var result bindings.Result
 	defer bindings.DestroyResult(&result)
@@ -67,6 +70,13 @@ func (c *Connection) Exec(sql string) error {
 		return parseError(bindings.ResultError(&result))
 	}
 	return nil
+}
+
+// settle makes DuckDB put away what is left of the statement before, by a statement that is none.
+func (c *Connection) settle() {
+	var result bindings.Result
+	bindings.Query(c.handle, "", &result)
+	bindings.DestroyResult(&result)
 }
 
 // watch interrupts the connection when ctx ends, until the returned function is called. That function waits until a

@@ -41,6 +41,7 @@ type Database struct {
 	// connections: DuckDB's connection id → *Connection, so that a bind finds its session.
 	connections sync.Map
 	closed      atomic.Bool
+	allFiles    bool // Options.Files.All
 }
 
 // CatalogName is the database that clients see, and SchemaName its default schema, as PostgreSQL users expect it.
@@ -71,7 +72,7 @@ func Open(options Options) (*Database, error) {
 			return nil, fmt.Errorf("exec/duckdb: DuckDB does not take the setting %s = %q", name, value)
 		}
 	}
-	db := &Database{number: databaseNumber.Add(1)}
+	db := &Database{number: databaseNumber.Add(1), allFiles: options.Files.All}
 	var message string
 	if bindings.OpenExt(":memory:", &db.handle, config, &message) == bindings.StateError {
 		return nil, fmt.Errorf("exec/duckdb: open: %w", parseError(message))
@@ -107,6 +108,16 @@ func settings(o Options) map[string]string {
 	return s
 }
 
+// sessionSettings may be changed by SQL also when the configuration is locked, besides schema and search_path (USE), which
+// DuckDB always allows. All are per session and none reaches a file, bounds memory or changes what this package relies on
+// (errors_as_json, arrow_*). SET GLOBAL of the first two would change other sessions' defaults: the engine refuses it.
+var sessionSettings = []string{
+	"TimeZone", "Calendar", "disable_timestamptz_casts", "ieee_floating_point_ops", "integer_division", "order_by_non_integer_literal",
+	"scalar_subquery_error_on_multiple_rows", "lambda_syntax", "explain_output", "preserve_identifier_case", "pivot_limit",
+	"pivot_filter_threshold", "prefer_range_joins", "merge_join_threshold", "nested_loop_join_threshold", "perfect_ht_threshold",
+	"ordered_aggregate_threshold", "dynamic_or_filter_threshold",
+}
+
 // prepareCatalog attaches the users' database, registers the scan functions and, last, shuts the doors.
 func (db *Database) prepareCatalog(options Options) error {
 	c, err := db.connect()
@@ -122,7 +133,8 @@ func (db *Database) prepareCatalog(options Options) error {
 		if len(options.Files.Directories) > 0 {
 			statements = append(statements, "SET allowed_directories = "+listLiteral(options.Files.Directories))
 		}
-		statements = append(statements, "SET enable_external_access = false")
+		statements = append(statements, "SET enable_external_access = false",
+			"SET allowed_configs = "+listLiteral(sessionSettings), "SET lock_configuration = true")
 	}
 	for _, sql := range statements {
 		if err := c.Exec(sql); err != nil {

@@ -67,6 +67,7 @@ var kindStates = map[string]string{
 
 // phrases decide where the kind is too coarse; the first match wins.
 var phrases = []struct{ phrase, state string }{
+	{"already exists", "42P07"},
 	{"Table Function with name", "42883"},
 	{"Scalar Function with name", "42883"},
 	{"Aggregate Function with name", "42883"},
@@ -76,13 +77,20 @@ var phrases = []struct{ phrase, state string }{
 	{"Referenced table", "42P01"},
 	{"Schema with name", "3F000"},
 	{"Type with name", "42704"},
-	{"already exists", "42P07"},
 	{"Referenced column", "42703"},
 	{"does not have a column named", "42703"},
 	{"Could not find key", "42703"},
 	{"Ambiguous reference", "42702"},
 	{"must appear in the GROUP BY", "42803"},
 	{"cannot contain aggregates", "42803"},
+	{"value is out of range", "22003"},
+	{"Duplicate key", "23505"},
+	{"NOT NULL constraint", "23502"},
+	{"CHECK constraint", "23514"},
+	{"foreign key constraint", "23503"},
+	{"no transaction is active", "25P01"},
+	{"transaction within a transaction", "25001"},
+	{"transaction is aborted", "25P02"},
 	{"Values were not provided for", "08P01"},
 	{"write-write conflict", "40001"},
 	{"file system operations are disabled", "42501"},
@@ -101,6 +109,9 @@ var (
 
 // parseError understands an error text of DuckDB, JSON (errors_as_json) or prose.
 func parseError(text string) error {
+	if _, inner, found := strings.Cut(text, ` Error: {"exception_type"`); found { // a parser error is wrapped in prose
+		text = `{"exception_type"` + inner
+	}
 	e := &Error{Message: text, Byte: -1, State: "XX000"}
 	var doc struct {
 		Type     string `json:"exception_type"`

@@ -85,14 +85,18 @@ func kindOf(f arrow.Field) C.int32_t {
 }
 
 //export csmGoOpenChunk
-func csmGoOpenChunk(number C.uint64_t, chunk C.int64_t, columns *C.int64_t, count C.int64_t, out *C.struct_csm_chunk) (failure *C.char) {
-	defer asFailure("opening a chunk", &failure)
+func csmGoOpenChunk(number C.uint64_t, chunk C.int64_t, columns *C.int64_t, count C.int64_t, out *C.struct_csm_chunk) *C.char {
 	return failureOf(scans.get(uint64(number)).openChunk(int(chunk), indexes(columns, count), out))
 }
 
 // openChunk opens the wanted columns of a chunk and prepares what C needs of them. What it allocates is freed by
 // csm_chunk_release, also after an error. out.columns has an entry for each wanted column.
-func (s *Scan) openChunk(chunk int, wanted []int, out *C.struct_csm_chunk) error {
+func (s *Scan) openChunk(chunk int, wanted []int, out *C.struct_csm_chunk) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &Error{Message: fmt.Sprintf("opening chunk %d: %v", chunk, r), State: "XX000", Byte: -1}
+		}
+	}()
 	batch, err := s.Open(chunk, wanted)
 	if err != nil {
 		return err

@@ -24,6 +24,7 @@ type Rows struct {
 	raw       *arrow.Schema // as DuckDB exports it
 	schema    *arrow.Schema // as users see it; the same pointer as raw where nothing differs
 	stop      func()
+	ended     bool // nothing is left to fetch
 }
 
 // Schema of the rows that the statement returns. Strings are utf8, decimals up to 18 digits are decimal64, a HUGEINT is
@@ -112,6 +113,7 @@ func (r *Rows) Next() (arrow.RecordBatch, error) {
 	var failure *C.char
 	switch C.csm_fetch(r.result, &out, &failure) {
 	case 0:
+		r.ended = true
 		return nil, io.EOF
 	case 1:
 		batch, err := cdata.ImportCRecordBatchWithSchema((*cdata.CArrowArray)(unsafe.Pointer(&out)), r.raw) // SAFETY: one layout
@@ -134,4 +136,8 @@ func (r *Rows) Close() {
 	r.stop()
 	C.csm_result_destroy(r.result)
 	r.result = nil
+	if !r.ended {
+		// DuckDB keeps an abandoned statement, its threads and its scans until the connection's next statement (D1).
+		r.statement.connection.settle()
+	}
 }

@@ -7,6 +7,7 @@ package duckdb
 import "C"
 
 import (
+	"errors"
 	"fmt"
 	"unsafe"
 
@@ -227,8 +228,9 @@ func takeError(text *C.char) error {
 }
 
 func stateOf(err error) string {
-	if s, ok := err.(interface{ SQLState() string }); ok {
-		return s.SQLState()
+	var stated interface{ SQLState() string }
+	if errors.As(err, &stated) {
+		return stated.SQLState()
 	}
 	return "XX000"
 }

@@ -54,6 +54,9 @@ var kinds = map[bindings.StatementType]Kind{
 
 // Prepare plans one statement. Its tables are resolved now: csm_scan and csm_table call back into this process.
 func (c *Connection) Prepare(sql string) (*Statement, error) {
+	if err := c.check(sql); err != nil {
+		return nil, err
+	}
 	s := &Statement{connection: c, sql: sql}
 	if bindings.Prepare(c.handle, sql, &s.handle) == bindings.StateError {
 		err := parseError(bindings.PrepareError(s.handle))
