@@ -1,0 +1,57 @@
+# What can be done here; "make help" lists it. Only Go and gcc are needed.
+
+GO          ?= go
+PACKAGES    := ./...
+BINARY      := bin/csmsql
+DEMO_SF     ?= 0.1
+FUZZ_TIME   ?= 30s
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
+
+.PHONY: help build test race lint fuzz demo bench generate
+
+help: ## list the targets (the default)
+	@echo "make TARGET, where TARGET is one of"
+	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 14
+
+build: ## build the program as bin/csmsql
+	@echo "build: $(BINARY) (the first build downloads and links DuckDB: some minutes)"
+	@mkdir -p $(dir $(BINARY))
+	$(GO) build -o $(BINARY) ./cmd/csmsql
+
+test: ## vet, and run all tests with invariant checks
+	@echo "test: go vet"
+	$(GO) vet $(PACKAGES)
+	@echo "test: all packages, invariant checks on"
+	$(GO) test -tags invariants $(PACKAGES)
+
+race: ## run all tests under the race detector
+	@echo "race: all packages under the race detector (some minutes)"
+	$(GO) test -race -tags invariants $(PACKAGES)
+
+lint: ## gofmt, vet and staticcheck
+	@echo "lint: gofmt"
+	@unformatted="$$(gofmt -l .)"; if [ -n "$$unformatted" ]; then echo "not formatted (gofmt -w them):"; echo "$$unformatted"; exit 1; fi
+	@echo "lint: go vet, with and without invariant checks"
+	$(GO) vet $(PACKAGES)
+	$(GO) vet -tags invariants $(PACKAGES)
+	@echo "lint: staticcheck"
+	$(GO) run $(STATICCHECK) $(PACKAGES)
+
+fuzz: ## run every fuzz target, each for FUZZ_TIME (30s)
+	@set -e; for package in $$($(GO) list $(PACKAGES)); do \
+		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
+			echo "fuzz: $$package $$target for $(FUZZ_TIME)"; \
+			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZ_TIME) $$package; \
+		done; \
+	done
+
+demo: build ## build, serve, load TPC-H at scale factor DEMO_SF (0.1), run its 22 queries over the PostgreSQL protocol, check the answers
+	@cmd/csmsql/demo.sh $(BINARY) $(DEMO_SF)
+
+bench: build ## run the benchmarks, each against its peer
+	@echo "bench: every figure against its peer, answers checked first"
+	$(BINARY) bench
+
+generate: ## make generated code anew
+	@echo "generate: go generate"
+	$(GO) generate $(PACKAGES)
