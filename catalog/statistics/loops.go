@@ -49,8 +49,7 @@ func narrow(m *measurement, values []byte, bias byte, value func(byte) descripto
 // mix spreads a value over 64 bits. One folded product alone leaves the top bits of equidistant values too regular.
 func mix(v uint64) uint64 {
 	high, low := bits.Mul64(v^0x9e3779b97f4a7c15, 0xd6e8feb86659fd93)
-	v = (high ^ low) * 0xa0761d6478bd642f
-	return v ^ v>>32
+	return (high ^ low) * 0xa0761d6478bd642f
 }
 
 func integers[T signedInteger](m *measurement, a arrow.Array, values []T) {
@@ -140,25 +139,28 @@ func distinct[T signedInteger | unsignedInteger](m *measurement, a arrow.Array, 
 	}
 }
 
+// sketchBlock is how many values are hashed before sketchIntegers looks again which ones can still matter.
+const sketchBlock = 2048
+
 func sketchIntegers[T signedInteger | unsignedInteger](m *measurement, a arrow.Array, values []T) {
-	if m.dense(a) {
-		registers := (*[SketchBytes]byte)(m.Sketch)
-		last := values[0] + 1
-		for _, v := range values {
-			if v != last { // sorted and clustered columns repeat
-				last = v
-				hash := mix(uint64(v))
-				rank := byte(bits.LeadingZeros64(hash<<8|1)) + 1
-				if index := hash >> 56; registers[index] < rank {
-					registers[index] = rank
-				}
+	if !m.dense(a) {
+		for i, v := range values {
+			if m.counts(a, i) {
+				m.Sketch.add(mix(uint64(v)))
 			}
 		}
 		return
 	}
-	for i, v := range values {
-		if m.counts(a, i) {
-			m.Sketch.add(mix(uint64(v)))
+	for len(values) > 0 {
+		block := values[:min(sketchBlock, len(values))]
+		values = values[len(block):]
+		// A hash whose rank is not above the lowest register changes nothing; after a few blocks that is nearly every
+		// one, and one comparison tells.
+		limit := m.Sketch.limit()
+		for _, v := range block {
+			if hash := mix(uint64(v)); hash<<8 <= limit {
+				m.Sketch.add(hash)
+			}
 		}
 	}
 }
@@ -166,7 +168,7 @@ func sketchIntegers[T signedInteger | unsignedInteger](m *measurement, a arrow.A
 func floats[T ~float32 | ~float64](m *measurement, a arrow.Array, values []T) {
 	m.exact(true)
 	low, high := math.Inf(1), math.Inf(-1)
-	dense, some := m.dense(a), false
+	dense, some, limit := m.dense(a), false, uint64(math.MaxUint64)
 	for i, x := range values {
 		if !dense && !m.counts(a, i) {
 			continue
@@ -183,7 +185,12 @@ func floats[T ~float32 | ~float64](m *measurement, a arrow.Array, values []T) {
 		if v > high {
 			high = v
 		}
-		m.Sketch.add(mix(math.Float64bits(v + 0))) // +0 makes both zeros one
+		if hash := mix(math.Float64bits(v + 0)); hash<<8 <= limit { // +0 makes both zeros one
+			m.Sketch.add(hash)
+		}
+		if i%sketchBlock == 0 {
+			limit = m.Sketch.limit()
+		}
 	}
 	if m.HasNaN {
 		m.Sketch.add(mix(math.Float64bits(math.NaN())))

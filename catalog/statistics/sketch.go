@@ -24,6 +24,15 @@ func (s Sketch) add(hash uint64) {
 	}
 }
 
+// limit is the greatest hash<<8 that can still raise a register: one with a rank above the lowest.
+func (s Sketch) limit() uint64 {
+	lowest := byte(math.MaxUint8)
+	for _, r := range s {
+		lowest = min(lowest, r)
+	}
+	return math.MaxUint64 >> lowest // lowest zeros in front are rank lowest+1
+}
+
 // Merge makes s the sketch of the union. A nil or foreign operand leaves nothing to count: the result is nil.
 func Merge(a, b Sketch) Sketch {
 	if len(a) != SketchBytes || len(b) != SketchBytes {
