@@ -94,6 +94,13 @@ func (t *tableScan) describe() string {
 		}
 		line += ", pruned by " + strings.Join(parts, " and ")
 	}
+	if len(t.keyFilters) > 0 {
+		names := make([]string, len(t.keyFilters))
+		for i, f := range t.keyFilters {
+			names[i] = fmt.Sprintf("%s in %d keys", t.facts.relation.Columns[f.Column].Name, f.Keys.Len())
+		}
+		line += ", thinned out by " + strings.Join(names, " and ")
+	}
 	if len(t.scan.Domains) > 0 {
 		var names []string
 		for i, f := range t.facts.relation.Columns {

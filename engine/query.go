@@ -42,6 +42,12 @@ type tableScan struct {
 	number  uint64
 	ctx     context.Context // of the running execution
 	keep    []int           // the chunks that it reads
+
+	// What predicate transfer found: the filters by keys, where they come from, and how many rows are left.
+	keyFilters  []duckdb.Filter
+	provenances []string
+	rows        int64
+	exact       bool // rows was counted
 }
 
 // planQuery plans text, whose tree is nil when only DuckDB's parser understands it.
@@ -115,7 +121,9 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 		if err != nil {
 			return err
 		}
-		q.splice(ctx, hints, v)
+		if err := q.splice(ctx, hints, v); err != nil {
+			return err
+		}
 	}
 	s.yield()
 	s.visible = v
@@ -136,18 +144,32 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 	return nil
 }
 
-// splice registers a scan for every hint and puts it in place of the table's name.
-func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) {
-	calls := map[int]string{}
+// splice registers a scan for every hint and puts it in place of the table's name. Occurrences that read the same rows
+// share a scan: DuckDB then computes equal parts of the statement once.
+func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error {
+	made := make([]*tableScan, len(hints))
 	for i := range hints {
 		h := &hints[i]
-		version := v.find(h.Relation.Schema, h.Relation.Name)
-		t := q.session.newScan(ctx, version, h)
-		t.number = q.session.conn.Register(t.scan)
-		q.scans = append(q.scans, t)
+		made[i] = q.session.newScan(ctx, v.find(h.Relation.Schema, h.Relation.Name), h)
+	}
+	if err := (&transfer{engine: q.session.engine, hints: hints, scans: made}).run(ctx); err != nil {
+		return err
+	}
+	calls := map[int]string{}
+	known := map[string]*tableScan{}
+	for i, t := range made {
+		signature := t.signature()
+		if twin := known[signature]; twin != nil {
+			t = twin
+		} else {
+			known[signature] = t
+			t.number = q.session.conn.Register(t.scan)
+			q.scans = append(q.scans, t)
+		}
 		calls[i] = fmt.Sprintf("csm_scan(%d)", t.number)
 	}
 	q.given, q.edits = applyHints(q.text, hints, calls)
+	return nil
 }
 
 // applyHints is the text with calls in place of the tables' names.
@@ -192,6 +214,7 @@ func (s *Session) newScan(ctx context.Context, version *catalog.TableVersion, hi
 	t.scan = &duckdb.Scan{Schema: version.Table().Columns, Rows: version.Rows(), Chunks: version.NumChunks(), Open: t.open}
 	if hint != nil {
 		t.scan.Domains = s.engine.domains(ctx, f, hint.EnumSafe)
+		t.rows = hint.Rows
 	}
 	return t
 }
@@ -236,7 +259,7 @@ func (t *tableScan) start(ctx context.Context, args []plan.Value) error {
 		return err
 	}
 	t.keep, t.scan.Chunks = keep, len(keep)
-	t.scan.Filters = filters(bound.Predicates)
+	t.scan.Filters = append(filters(bound.Predicates), t.keyFilters...)
 	return nil
 }
 

@@ -23,10 +23,14 @@ func (a *analyzer) conditions(f *frame, n *pg.Node, applies []*item) {
 	a.track = t
 	a.value(f, n)
 	a.track = outer
-	if f.opaque || t.opaque && !isDisjunction(n) {
+	if f.opaque {
 		return
 	}
 	filters := func(it *item) bool { return it.occ != nil && !it.nullable && slices.Contains(applies, it) }
+	a.equality(f, n, filters)
+	if t.opaque && !isDisjunction(n) {
+		return
+	}
 	single := t.item != nil && !t.many && !t.opaque && filters(t.item)
 	if single {
 		t.item.occ.Filters++

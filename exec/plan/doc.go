@@ -44,6 +44,8 @@
 //   - P5 Names match as DuckDB matches them: ASCII letters without case, everything else bytewise, never by PostgreSQL's
 //     63-byte cut, for which the text and not the tree is asked.
 //   - P6 Inputs are only read; outputs share nothing with the analysis. Any number of analyses may run at once.
+//   - P7 A row of a scan that meets no row of the other scan of one of its Joins does not matter to any answer. So keys may be
+//     handed from scan to scan in any order, and every superset of the right keys is right.
 //
 // # Where the two dialects part
 //

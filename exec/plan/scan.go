@@ -23,6 +23,8 @@ type Scan struct {
 	Predicates []Predicate
 	AnyOf      [][][]Predicate
 
+	Joins []Join // equalities with columns of other scans that filter this one (P7)
+
 	EnumSafe []string // dictionary columns that may be shown as ENUM (P2), in table order
 
 	TableRows int64 // before any condition
@@ -93,6 +95,9 @@ func (s *Scan) String() string {
 	for _, branches := range s.AnyOf {
 		fmt.Fprintf(&b, "\n  where %s", describeAnyOf(branches))
 	}
+	for _, j := range s.Joins {
+		fmt.Fprintf(&b, "\n  meets %s = scan %d column %d", s.Relation.Columns[j.Column].Name, j.Other, j.Match)
+	}
 	if len(s.EnumSafe) > 0 {
 		fmt.Fprintf(&b, "\n  enum %s", strings.Join(s.EnumSafe, ", "))
 	}
@@ -127,11 +132,12 @@ func Scans(sql string, tree *pg.ParseResult, resolver Resolver) ([]Scan, error) 
 	if a.err != nil {
 		return nil, a.err
 	}
+	slices.SortStableFunc(a.occurrences, func(x, y *occurrence) int { return x.Start - y.Start })
 	scans := make([]Scan, len(a.occurrences))
 	for i, o := range a.occurrences {
 		scans[i] = o.finish()
 	}
-	slices.SortFunc(scans, func(x, y Scan) int { return x.Start - y.Start })
+	numberJoins(scans, a.occurrences)
 	return scans, nil
 }
 

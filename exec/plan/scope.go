@@ -33,6 +33,7 @@ func (s *slot) spoil() {
 // occurrence is a scan under construction.
 type occurrence struct {
 	Scan
+	joins   []pendingJoin
 	slots   []slot  // one per dictionary column, in table order
 	guesses float64 // selectivity of the conditions that have no Predicate
 	all     bool    // every column may be read

@@ -1,0 +1,165 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/plan"
+)
+
+// Predicate transfer: what is left of a small filtered table thins out the larger tables that are joined with it, before
+// DuckDB sees a row. region → nation → supplier → lineitem. See docs/decisions/0006-join-order.md.
+//
+// It is planning: it reads the small tables once per plan. A wrong key set would be a wrong answer, so it only follows
+// plan.Join (P7), and what it cannot do cheaply it leaves out.
+type transfer struct {
+	engine *Engine
+	hints  []plan.Scan
+	scans  []*tableScan // of hints, in their order
+	done   []bool
+	keys   map[string]*duckdb.KeySet // by provenance; nil: was not worth it
+}
+
+const (
+	keysMax        = 8_000_000 // keys of one set
+	smallTable     = 200_000   // rows; to read that many costs next to nothing
+	smallWorth     = 0.9       // what must at most be left of a small table for its keys to be worth anything
+	largeWorth     = 0.5       // and of a large one
+	largestReading = 4         // a table's keys may cost reading this many times the rows of the table that they thin out
+)
+
+// run thins scans out, the smallest first, so that every table is filtered by smaller ones only.
+func (t *transfer) run(ctx context.Context) error {
+	t.done = make([]bool, len(t.scans))
+	t.keys = map[string]*duckdb.KeySet{}
+	for range t.scans {
+		i := t.smallest()
+		if err := t.thin(ctx, i); err != nil {
+			return err
+		}
+		t.done[i] = true
+	}
+	for _, s := range t.scans {
+		s.scan.Estimate = s.told()
+	}
+	return nil
+}
+
+func (t *transfer) smallest() int {
+	best := -1
+	for i, s := range t.scans {
+		if !t.done[i] && (best < 0 || s.rows < t.scans[best].rows) {
+			best = i
+		}
+	}
+	return best
+}
+
+// thin filters scan i by the keys of those that are done.
+func (t *transfer) thin(ctx context.Context, i int) error {
+	s := t.scans[i]
+	for _, j := range t.hints[i].Joins {
+		if !t.done[j.Other] || !sameKeys(s.column(j.Column), t.scans[j.Other].column(j.Match)) {
+			continue
+		}
+		keys, provenance, err := t.keysOf(ctx, j.Other, j.Match, s)
+		if err != nil {
+			return err
+		}
+		if keys == nil || slices.Contains(s.provenances, provenance) {
+			continue
+		}
+		s.provenances = append(s.provenances, provenance)
+		s.keyFilters = append(s.keyFilters, duckdb.Filter{Column: j.Column, Keys: keys})
+		s.rows = max(1, min(s.rows, int64(float64(s.rows)*s.kept(j.Column, int64(keys.Len())))))
+	}
+	return nil
+}
+
+// kept estimates which part of a table's rows has one of n keys.
+func (t *tableScan) kept(column int, n int64) float64 {
+	distinct := t.facts.relation.Columns[column].Stats.Distinct
+	if distinct <= 0 {
+		distinct = t.facts.relation.Rows
+	}
+	return min(1, float64(n)/float64(max(distinct, 1)))
+}
+
+// keysOf gives the keys that are left of scan i, if they are worth their price to the scan that wants them.
+func (t *transfer) keysOf(ctx context.Context, i, column int, wants *tableScan) (*duckdb.KeySet, string, error) {
+	s := t.scans[i]
+	total := s.facts.relation.Rows
+	worth := largeWorth
+	if total <= smallTable {
+		worth = smallWorth
+	} else if total > largestReading*wants.facts.relation.Rows {
+		return nil, "", nil
+	}
+	if total == 0 || !s.filtered() || float64(s.rows) > worth*float64(total) || s.rows > keysMax {
+		return nil, "", nil
+	}
+	provenance := fmt.Sprintf("%d of %s", column, s.signature())
+	if keys, known := t.keys[provenance]; known {
+		return keys, provenance, nil
+	}
+	if err := s.start(ctx, nil); err != nil {
+		return nil, "", err
+	}
+	keys, err := duckdb.BuildKeySet(ctx, s.scan, column, keysMax)
+	if err != nil {
+		return nil, "", err
+	}
+	if keys != nil {
+		s.rows = keys.Rows()
+		s.exact = true
+		if float64(s.rows) > worth*float64(total) { // it was estimated to be less
+			keys = nil
+		}
+	}
+	t.keys[provenance] = keys
+	return keys, provenance, nil
+}
+
+func (t *tableScan) column(i int) arrow.DataType { return t.facts.relation.Columns[i].Type }
+
+// filtered tells whether anything thins the scan out.
+func (t *tableScan) filtered() bool {
+	return len(t.keyFilters) > 0 || len(filters(t.hint.Predicates)) > 0
+}
+
+// told is the number of rows that DuckDB's optimizer is told: it takes a fifth of them for a WHERE that stays in the text.
+func (t *tableScan) told() int64 {
+	const duckDBGuess = 5
+	rows := max(t.rows, 1)
+	if t.hint.Filters > 0 {
+		return rows * duckDBGuess
+	}
+	return rows
+}
+
+// signature says what the scan reads: scans with equal signatures give equal rows.
+func (t *tableScan) signature() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%p", t.facts.version)
+	for _, p := range t.hint.Predicates {
+		b.WriteString("|" + p.String())
+	}
+	fmt.Fprintf(&b, "|%v|%v", t.hint.AnyOf, t.hint.EnumSafe)
+	for _, p := range t.provenances {
+		b.WriteString("|{" + p + "}")
+	}
+	return b.String()
+}
+
+// sameKeys: equality of the stored integers is equality of the values.
+func sameKeys(a, b arrow.DataType) bool {
+	if arrow.IsInteger(a.ID()) && arrow.IsInteger(b.ID()) {
+		return a.ID() != arrow.UINT64 && b.ID() != arrow.UINT64
+	}
+	return a.ID() == arrow.DATE32 && b.ID() == arrow.DATE32
+}
