@@ -1,12 +1,10 @@
 package ingest
 
 import (
-	"fmt"
-
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// StringLayout says how a column of strings or bytes is laid out in chunks.
+// stringKind says whether a column holds strings, bytes or something else.
 type stringKind int
 
 const (
@@ -57,18 +55,4 @@ func kindOf(t arrow.DataType) stringKind {
 		return bytes
 	}
 	return notString
-}
-
-// Error is a value that cannot be stored.
-type Error struct {
-	State, Message string
-}
-
-func (e *Error) Error() string { return e.Message }
-
-// SQLState is the SQLSTATE of the error.
-func (e *Error) SQLState() string { return e.State }
-
-func failure(state, format string, args ...any) error {
-	return &Error{state, fmt.Sprintf(format, args...)}
 }

@@ -25,7 +25,7 @@ type Target struct {
 	Owner string
 	// Discard gives back the memory of sealed chunks that nobody will publish.
 	Discard func(chunks []*catalog.Chunk) error
-	// Schema is the table's: logical types.
+	// Schema is the table's: logical types. A field that is not nullable takes no NULL (23502).
 	Schema *arrow.Schema
 	// Plain keeps strings out of dictionaries; for tests.
 	Plain bool
@@ -39,59 +39,72 @@ type Writer struct {
 	bytes   int64
 	chunks  []*catalog.Chunk
 	total   int64
+	over    error // why the writer takes no more rows
+	rowsMax int64 // RowsPerChunk, but for tests
 	// wide: this column had too many distinct values for a dictionary before.
 	wide []bool
 }
 
+var errFinished = errors.New("ingest: the writer was finished or aborted already")
+
 // NewWriter returns a writer that holds nothing yet. End it with Finish or Abort.
 func NewWriter(target Target) *Writer {
-	return &Writer{target: target, wide: make([]bool, target.Schema.NumFields())}
+	return &Writer{target: target, rowsMax: RowsPerChunk, wide: make([]bool, target.Schema.NumFields())}
 }
 
 // Rows that were added.
 func (w *Writer) Rows() int64 { return w.total }
 
-// Add takes the rows of batch, which stays the caller's. Its columns must have the target's names' order and types, or
-// layouts of the same types.
+// Add takes the rows of batch, which stays the caller's; what it refers to must not change until Finish. Its columns must
+// have the target's order and types, or layouts of the same types. After an error the writer holds nothing (G4) and
+// every further call fails.
 func (w *Writer) Add(ctx context.Context, batch arrow.RecordBatch) error {
+	if w.over != nil {
+		return w.over
+	}
+	if have, want := int(batch.NumCols()), w.target.Schema.NumFields(); have != want {
+		return w.fail(failure("42601", "a batch has %d columns and its table has %d", have, want))
+	}
+	if err := ctx.Err(); err != nil {
+		return w.fail(err)
+	}
 	for first := int64(0); first < batch.NumRows(); {
-		n := min(batch.NumRows()-first, RowsPerChunk-w.rows)
+		n := min(batch.NumRows()-first, w.rowsMax-w.rows)
 		piece := batch.NewSlice(first, first+n)
 		w.pending = append(w.pending, piece)
 		w.rows += n
 		w.total += n
-		w.bytes += approximateBytes(batch) * n / max(batch.NumRows(), 1)
+		w.bytes += batchBytes(piece)
 		first += n
-		if w.rows >= RowsPerChunk || w.bytes >= BytesPerChunk {
+		if w.rows >= w.rowsMax || w.bytes >= BytesPerChunk {
 			if err := w.flush(ctx); err != nil {
-				return err
+				return w.fail(err)
 			}
 		}
 	}
 	return nil
 }
 
-func approximateBytes(batch arrow.RecordBatch) (n int64) {
-	for _, c := range batch.Columns() {
-		n += int64(c.Data().SizeInBytes())
-	}
-	return n
-}
-
 // Finish seals what is left and hands over all chunks. The writer is over.
 func (w *Writer) Finish(ctx context.Context) ([]*catalog.Chunk, error) {
+	if w.over != nil {
+		return nil, w.over
+	}
 	if w.rows > 0 {
 		if err := w.flush(ctx); err != nil {
-			return nil, err
+			return nil, w.fail(err)
 		}
 	}
 	chunks := w.chunks
-	w.chunks = nil
+	w.chunks, w.over = nil, errFinished
 	return chunks, nil
 }
 
 // Abort gives everything back (G4). Does nothing after Finish.
 func (w *Writer) Abort() error {
+	if w.over == nil {
+		w.over = errFinished
+	}
 	w.release()
 	chunks := w.chunks
 	w.chunks = nil
@@ -99,6 +112,19 @@ func (w *Writer) Abort() error {
 		return nil
 	}
 	return w.target.Discard(chunks)
+}
+
+// fail ends the writer because of err, which stays as it is unless giving back fails too.
+func (w *Writer) fail(err error) error {
+	w.over = err
+	return also(err, w.Abort())
+}
+
+func also(err, second error) error {
+	if second == nil {
+		return err
+	}
+	return errors.Join(err, second)
 }
 
 func (w *Writer) release() {
@@ -111,12 +137,9 @@ func (w *Writer) release() {
 func (w *Writer) flush(ctx context.Context) error {
 	defer w.release()
 	cw := catalog.NewChunkWriter(w.target.Space, w.target.Owner, w.bytes+w.bytes/8+1<<16)
-	batch, err := w.encode(cw.Allocator())
-	if err == nil {
-		err = cw.Err()
-	}
+	batch, err := w.encode(ctx, cw)
 	if err != nil {
-		return errors.Join(err, cw.Abort())
+		return also(err, cw.Abort())
 	}
 	defer batch.Release()
 	chunk, err := cw.Seal(ctx, batch, catalog.SealOptions{SkipValidation: true}) // this process made every offset and code
@@ -127,60 +150,82 @@ func (w *Writer) flush(ctx context.Context) error {
 	return nil
 }
 
-// encode writes the pending batches as one, in the storage layout, with memory from mem.
-func (w *Writer) encode(mem memory.Allocator) (arrow.RecordBatch, error) {
+// encode writes the pending batches as one, in the storage layout, with memory of cw.
+func (w *Writer) encode(ctx context.Context, cw *catalog.ChunkWriter) (arrow.RecordBatch, error) {
 	fields := w.target.Schema.Fields()
-	columns := make([]arrow.Array, len(fields))
+	columns := make([]arrow.Array, 0, len(fields))
 	defer func() {
 		for _, c := range columns {
-			if c != nil {
-				c.Release()
-			}
+			c.Release()
 		}
 	}()
-	for i := range fields {
+	for i, f := range fields {
 		parts := make([]arrow.Array, len(w.pending))
 		for k, b := range w.pending {
 			parts[k] = b.Column(i)
 		}
-		column, err := w.encodeColumn(mem, i, parts)
-		if err != nil {
-			return nil, fmt.Errorf("column %q: %w", fields[i].Name, err)
+		column, err := w.encodeColumn(ctx, cw.Allocator(), i, parts)
+		if full := cw.Err(); full != nil { // then the column lies elsewhere, and so will all that follow
+			if column != nil {
+				column.Release()
+			}
+			return nil, full
 		}
-		columns[i] = column
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", f.Name, err)
+		}
+		columns = append(columns, column)
 		fields[i].Type = column.DataType()
+		if !f.Nullable && column.NullN() > 0 {
+			return nil, failure("23502", "null value in column %q violates not-null constraint", f.Name)
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 	}
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, w.rows), nil
 }
 
-func (w *Writer) encodeColumn(mem memory.Allocator, i int, parts []arrow.Array) (arrow.Array, error) {
+func (w *Writer) encodeColumn(ctx context.Context, mem memory.Allocator, i int, parts []arrow.Array) (arrow.Array, error) {
 	want := w.target.Schema.Field(i).Type
 	kind := kindOf(want)
 	if kind == notString {
-		return concatenate(mem, parts, want)
+		return concatenate(ctx, mem, parts, want)
+	}
+	list := make([]*cells, len(parts))
+	for k, p := range parts {
+		c, release, err := stringCells(ctx, p, want)
+		if err != nil {
+			return nil, err
+		}
+		defer release()
+		list[k] = c
 	}
 	if kind == text && !w.wide[i] && !w.target.Plain {
-		a, ok, err := encodeDictionary(mem, parts, int(w.rows))
-		if err != nil || ok {
+		a, err := encodeDictionary(mem, list, int(w.rows))
+		if err != nil || a != nil {
 			return a, err
 		}
 		w.wide[i] = true
 	}
-	return encodeViews(mem, parts, int(w.rows), kind)
+	return encodeViews(mem, list, int(w.rows), kind)
 }
 
-// concatenate writes parts as one array of type want.
-func concatenate(mem memory.Allocator, parts []arrow.Array, want arrow.DataType) (arrow.Array, error) {
-	for k, p := range parts {
-		if arrow.TypeEqual(p.DataType(), want) {
-			continue
-		}
-		converted, err := convert(p, want)
-		if err != nil {
-			return nil, err
-		}
-		defer converted.Release()
-		parts[k] = converted
+// stringCells reads an array of strings or bytes; release it when the cells are no longer needed.
+func stringCells(ctx context.Context, a arrow.Array, want arrow.DataType) (*cells, func(), error) {
+	if kindOf(Logical(a.DataType())) == notString {
+		return nil, nil, errType(a.DataType(), want)
 	}
-	return array.Concatenate(parts, mem)
+	if c := cellsOf(a); c != nil {
+		return c, func() {}, nil
+	}
+	plain, err := unpack(ctx, a)
+	if err != nil {
+		return nil, nil, err
+	}
+	if c := cellsOf(plain); c != nil {
+		return c, plain.Release, nil
+	}
+	plain.Release()
+	return nil, nil, errType(a.DataType(), want)
 }

@@ -1,0 +1,234 @@
+package ingest
+
+import (
+	"encoding/binary"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+)
+
+// cells are the strings or bytes of one array, whatever its layout, as slices: no call through an interface per row. They
+// are valid as long as the array. Exactly one of narrow, wide, views and codes is set.
+type cells struct {
+	rows     int
+	nulls    int
+	validity []byte // nil: no NULL
+	first    int    // the first row's bit in validity
+
+	narrow []int32 // offsets into data
+	wide   []int64
+	data   []byte
+	views  []arrow.ViewHeader
+	pools  [][]byte
+	codes  []int32 // rows of words
+	words  *cells
+}
+
+// cellsOf is nil for arrays of other types.
+func cellsOf(a arrow.Array) *cells {
+	d := a.Data()
+	c := &cells{rows: a.Len(), nulls: a.NullN()}
+	if c.nulls > 0 {
+		c.validity, c.first = d.Buffers()[0].Bytes(), d.Offset()
+	}
+	from, to := d.Offset(), d.Offset()+d.Len()
+	switch a.DataType().ID() {
+	case arrow.STRING, arrow.BINARY:
+		if c.rows > 0 {
+			c.narrow, c.data = arrow.Int32Traits.CastFromBytes(d.Buffers()[1].Bytes())[from:to+1], bytesOf(d, 2)
+		}
+	case arrow.LARGE_STRING, arrow.LARGE_BINARY:
+		if c.rows > 0 {
+			c.wide, c.data = arrow.Int64Traits.CastFromBytes(d.Buffers()[1].Bytes())[from:to+1], bytesOf(d, 2)
+		}
+	case arrow.STRING_VIEW, arrow.BINARY_VIEW:
+		if c.rows > 0 {
+			c.views = arrow.ViewHeaderTraits.CastFromBytes(d.Buffers()[1].Bytes())[from:to]
+			for i := range d.Buffers()[2:] {
+				c.pools = append(c.pools, bytesOf(d, 2+i))
+			}
+		}
+	case arrow.DICTIONARY:
+		return c.dictionary(a.(*array.Dictionary))
+	default:
+		return nil
+	}
+	return c
+}
+
+func bytesOf(d arrow.ArrayData, i int) []byte {
+	if b := d.Buffers()[i]; b != nil {
+		return b.Bytes()
+	}
+	return nil
+}
+
+// dictionary: a row is also NULL when its word is.
+func (c *cells) dictionary(a *array.Dictionary) *cells {
+	if c.words = cellsOf(a.Dictionary()); c.words == nil {
+		return nil
+	}
+	c.codes = make([]int32, c.rows)
+	valid := make([]byte, bitutil.BytesForBits(int64(c.rows)))
+	nulls := 0
+	for i := range c.codes {
+		if c.valid(i) {
+			c.codes[i] = int32(a.GetValueIndex(i))
+			if c.words.valid(int(c.codes[i])) {
+				bitutil.SetBit(valid, i)
+				continue
+			}
+		}
+		nulls++
+	}
+	c.nulls, c.validity, c.first = nulls, nil, 0
+	if nulls > 0 {
+		c.validity = valid
+	}
+	return c
+}
+
+func (c *cells) valid(i int) bool {
+	return c.validity == nil || bitutil.BitIsSet(c.validity, c.first+i)
+}
+
+// at is row i, which is valid.
+func (c *cells) at(i int) []byte {
+	switch {
+	case c.views != nil:
+		h := &c.views[i]
+		if h.IsInline() {
+			return h.InlineBytes()
+		}
+		at := int(h.BufferOffset())
+		return c.pools[h.BufferIndex()][at : at+h.Len()]
+	case c.narrow != nil:
+		return c.data[c.narrow[i]:c.narrow[i+1]]
+	case c.codes != nil:
+		return c.words.at(int(c.codes[i]))
+	default:
+		return c.data[c.wide[i]:c.wide[i+1]]
+	}
+}
+
+// long is how many bytes do not fit into views.
+func (c *cells) long() (n int64) {
+	for i := range c.rows {
+		if c.valid(i) {
+			if l := len(c.at(i)); l > inlineMax {
+				n += int64(l)
+			}
+		}
+	}
+	return n
+}
+
+// check is an error if a row is not valid UTF-8 (G3).
+func (c *cells) check() error {
+	if c.narrow != nil && ascii(c.data[c.narrow[0]:c.narrow[c.rows]]) {
+		return nil
+	}
+	if c.codes != nil { // words that no row uses need not be text
+		used := make([]bool, c.words.rows)
+		for i, code := range c.codes {
+			if c.valid(i) && !used[code] {
+				used[code] = true
+				if v := c.words.at(int(code)); !utf8.Valid(v) {
+					return errNotText(v)
+				}
+			}
+		}
+		return nil
+	}
+	for i := range c.rows {
+		if c.valid(i) {
+			if v := c.at(i); !utf8.Valid(v) {
+				return errNotText(v)
+			}
+		}
+	}
+	return nil
+}
+
+// ascii tells whether no byte has its highest bit set.
+func ascii(b []byte) bool {
+	const high = 0x8080808080808080
+	for len(b) >= 32 {
+		if (binary.LittleEndian.Uint64(b)|binary.LittleEndian.Uint64(b[8:])|
+			binary.LittleEndian.Uint64(b[16:])|binary.LittleEndian.Uint64(b[24:]))&high != 0 {
+			return false
+		}
+		b = b[32:]
+	}
+	for _, c := range b {
+		if c >= 0x80 {
+			return false
+		}
+	}
+	return true
+}
+
+// checkNested looks for strings inside of lists, structs and maps (G3). A dictionary is checked with the words that nothing
+// refers to: it is stored as it is.
+func checkNested(d arrow.ArrayData) error {
+	if d.Len() == 0 || !hasText(d.DataType()) {
+		return nil
+	}
+	if kindOf(d.DataType()) == text {
+		a := array.MakeFromData(d)
+		defer a.Release()
+		return cellsOf(a).check()
+	}
+	if d.DataType().ID() == arrow.DICTIONARY {
+		return checkNested(d.Dictionary())
+	}
+	from, to := d.Offset(), d.Offset()+d.Len()
+	switch t := d.DataType().(type) {
+	case *arrow.ListType, *arrow.MapType:
+		offsets := arrow.Int32Traits.CastFromBytes(d.Buffers()[1].Bytes())
+		from, to = int(offsets[from]), int(offsets[to])
+	case *arrow.LargeListType:
+		offsets := arrow.Int64Traits.CastFromBytes(d.Buffers()[1].Bytes())
+		from, to = int(offsets[from]), int(offsets[to])
+	case *arrow.FixedSizeListType:
+		from, to = from*int(t.Len()), to*int(t.Len())
+	case *arrow.StructType:
+	default: // whose rows may be anywhere in the children
+		return checkChildren(d)
+	}
+	for _, child := range d.Children() {
+		piece := array.NewSliceData(child, int64(from), int64(to))
+		err := checkNested(piece)
+		piece.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func checkChildren(d arrow.ArrayData) error {
+	for _, child := range d.Children() {
+		if err := checkNested(child); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func hasText(t arrow.DataType) bool {
+	switch t := t.(type) {
+	case *arrow.DictionaryType:
+		return hasText(t.ValueType)
+	case arrow.NestedType:
+		for _, f := range t.Fields() {
+			if hasText(f.Type) {
+				return true
+			}
+		}
+		return false
+	}
+	return kindOf(t) == text
+}
