@@ -1,39 +1,27 @@
 package duckdb
 
 import (
-	"strings"
-
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// DuckDB is told to lose nothing on its way to Arrow (a UUID stays a UUID), and then writes two types in a way that
-// readers of Arrow do not expect: BOOLEAN as bytes marked arrow.bool8, HUGEINT as 16 opaque bytes. In results they become
-// what everybody knows: Boolean, and decimal128(38, 0), whose 16 bytes are the same. Other marks (arrow.uuid, arrow.json)
-// stay in the field's metadata, which DuckDB also reads on the way back.
+// DuckDB is told to lose nothing on its way to Arrow (a UUID stays a UUID), and then writes some types in a way that
+// readers of Arrow do not expect: BOOLEAN as bytes marked arrow.bool8, HUGEINT and others as opaque bytes (opaque.go). In results they
+// become what everybody knows: Boolean, decimals, text. Other marks (arrow.uuid, arrow.json) stay in the field's metadata,
+// which DuckDB also reads on the way back.
 
 const extensionName, extensionMetadata = "ARROW:extension:name", "ARROW:extension:metadata"
 
 var hugeint = &arrow.Decimal128Type{Precision: 38, Scale: 0}
 
-func mark(f arrow.Field) string {
-	name, _ := f.Metadata.GetValue(extensionName)
-	if name == "arrow.opaque" {
-		if parameters, _ := f.Metadata.GetValue(extensionMetadata); strings.Contains(parameters, `"hugeint"`) {
-			return "hugeint"
-		}
-	}
-	return name
-}
-
 // normalField is f as users see it.
 func normalField(f arrow.Field) arrow.Field {
-	switch mark(f) {
-	case "arrow.bool8":
+	if name, _ := f.Metadata.GetValue(extensionName); name == "arrow.bool8" {
 		return arrow.Field{Name: f.Name, Type: arrow.FixedWidthTypes.Boolean, Nullable: f.Nullable}
-	case "hugeint":
-		return arrow.Field{Name: f.Name, Type: hugeint, Nullable: f.Nullable}
+	}
+	if name := opaqueName(f); name != "" {
+		return arrow.Field{Name: f.Name, Type: opaqueTypes[name], Nullable: f.Nullable}
 	}
 	switch t := f.Type.(type) {
 	case *arrow.ListType:
@@ -85,6 +73,9 @@ func normalData(d arrow.ArrayData, raw, normal arrow.Field) arrow.ArrayData {
 	}
 	if normal.Type.ID() == arrow.BOOL {
 		return packBooleans(d)
+	}
+	if name := opaqueName(raw); name != "" && name != "hugeint" {
+		return opaqueData(d, name)
 	}
 	rawFields, normalFields := childFields(raw.Type), childFields(normal.Type)
 	children := make([]arrow.ArrayData, len(d.Children()))

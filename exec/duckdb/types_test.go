@@ -175,3 +175,29 @@ func oddSlices(t testing.TB, batches []arrow.RecordBatch) (out []arrow.RecordBat
 	}
 	return out
 }
+
+// Types that Arrow lacks leave as what people can read, also inside of others.
+func TestOpaqueTypesAreReadable(t *testing.T) {
+	_, c := open(t)
+	for _, k := range []struct{ typ, literal, want string }{
+		{"TIMETZ", "12:34:56.123456+05:30", "12:34:56.123456+05:30"},
+		{"TIMETZ", "00:00:00-15:59:59", "00:00:00-15:59:59"},
+		{"TIMETZ", "23:59:59.5+00", "23:59:59.5+00"},
+		{"BIT", "10110", "10110"},
+		{"BIT", "101101111", "101101111"},
+		{"BIT", "0000000000000000000000000000000000000000000000000000000000000000000000001", "0000000000000000000000000000000000000000000000000000000000000000000000001"},
+		{"UHUGEINT", "340282366920938463463374607431768211455", "340282366920938463463374607431768211455"},
+		{"UHUGEINT", "0", "0"},
+		{"HUGEINT", "-99999999999999999999999999999999999999", "-99999999999999999999999999999999999999"},
+		{"BIGNUM", "-123456789012345678901234567890", "-123456789012345678901234567890"},
+		{"BIGNUM", "123456789012345678901234567890123456789012345678901234567890", "123456789012345678901234567890123456789012345678901234567890"},
+		{"BIGNUM", "0", "0"},
+		{"BIGNUM", "-1", "-1"},
+	} {
+		value := fmt.Sprintf("'%s'::%s", k.literal, k.typ)
+		require.Equal(t, []string{k.want, "(null)"}, ask(t, c, "SELECT "+value+" UNION ALL SELECT NULL"), k.typ)
+		nested := ask(t, c, "SELECT {'a': ["+value+", NULL]} FROM range(2)")
+		require.Len(t, nested, 2)
+		require.Contains(t, nested[1], k.want, k.typ)
+	}
+}
