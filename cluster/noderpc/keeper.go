@@ -21,7 +21,7 @@ type Lessor interface {
 type KeeperOptions struct {
 	// Clock replaces Now in tests.
 	Clock func() Instant
-	// Log is told of renewals that failed and leases that ended; nil: nobody.
+	// Log is told when renewals begin to fail and when leases ended; nil: nobody.
 	Log func(message string, err error)
 }
 
@@ -163,6 +163,7 @@ func (k *Keeper) renew(ctx context.Context, p plan) {
 	sent := k.options.Clock() // before anything is sent (N1)
 	over, err := k.lessor.Renew(call, p.renew)
 	k.mu.Lock()
+	news := k.mu.core.failure == nil
 	if err == nil {
 		k.mu.core.renewed(p.renew, sent, over)
 	} else {
@@ -171,7 +172,7 @@ func (k *Keeper) renew(ctx context.Context, p plan) {
 	k.mu.Unlock()
 	switch {
 	case ctx.Err() != nil: // Close
-	case err != nil:
+	case err != nil && news: // not every try of a node that is gone
 		k.options.Log("renew leases", err)
 	case len(over) > 0:
 		k.options.Log("the node ended leases of this process", catalog.ErrLeaseOver)
