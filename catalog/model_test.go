@@ -157,7 +157,7 @@ func (w *world) requireContents(want *twin, got *catalog.Contents) {
 }
 
 // requireNoLeak: what is allocated is what the current state and the open snapshots hold, byte for byte (K2, K3).
-func (w *world) requireNoLeak(held map[string]int64, current *catalog.Contents) {
+func (w *world) requireNoLeak(current *catalog.Contents) {
 	want := map[catalog.ExtentID]int64{}
 	collect(w, want, current)
 	for _, s := range openSnapshots[w] {
@@ -167,7 +167,6 @@ func (w *world) requireNoLeak(held map[string]int64, current *catalog.Contents) 
 	for _, n := range want {
 		bytes += n
 	}
-	_ = held
 	require.Equal(w.t, bytes, w.memory.Live(), "bytes in the region against bytes of living versions")
 	require.Empty(w.t, w.faults)
 }
@@ -257,19 +256,19 @@ func TestModel(t *testing.T) {
 		last, err := w.catalog.Snapshot(ctx, catalog.Holder{})
 		require.NoError(rt, err)
 		w.requireContents(now, last.Contents)
-		w.requireNoLeak(nil, last.Contents)
+		w.requireNoLeak(last.Contents)
 		for _, o := range openSnapshots[w] {
 			w.requireContents(o.sees, o.snapshot.Contents)
 			o.snapshot.Close()
 		}
 		openSnapshots[w] = nil
-		w.requireNoLeak(nil, last.Contents)
+		w.requireNoLeak(last.Contents)
 		last.Close()
 		w.restart()
 		again, err := w.catalog.Snapshot(ctx, catalog.Holder{})
 		require.NoError(rt, err)
 		w.requireContents(now, again.Contents)
-		w.requireNoLeak(nil, again.Contents)
+		w.requireNoLeak(again.Contents)
 		require.NoError(rt, w.catalog.Sweep(ctx))
 		w.requirePages(again.Contents)
 	})
@@ -403,7 +402,7 @@ func (w *world) commit(s *session, now *twin, clock int64) *twin {
 			conflict = conflict || now.marks["other"] != s.base.marks["other"]
 		}
 		if name == "other" { // a dropped schema must not have got a table meanwhile
-			conflict = conflict || (now.marks["other.a"] != s.base.marks["other.a"] && contains(now, "other.a") && contains2(s.base.schemas, "other"))
+			conflict = conflict || (now.marks["other.a"] != s.base.marks["other.a"] && contains(now, "other.a") && hasSchema(s.base, "other"))
 		}
 	}
 	err := s.tx.Commit(ctx)
@@ -443,8 +442,8 @@ func contains(t *twin, name string) bool {
 	return ok
 }
 
-func contains2(m map[string]int64, name string) bool {
-	_, ok := m[name]
+func hasSchema(t *twin, name string) bool {
+	_, ok := t.schemas[name]
 	return ok
 }
 
