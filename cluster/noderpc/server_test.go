@@ -336,4 +336,3 @@ func TestEveryCallIsLoggedWithWho(t *testing.T) {
 		require.Regexp(t, "level=DEBUG .*method="+method+" peer=\""+who+"\"", log.String())
 	}
 }
-
