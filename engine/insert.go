@@ -104,32 +104,30 @@ func (src source) relocate(err error, users string) error {
 	return &moved
 }
 
-// insertColumns are the names of the columns that an INSERT's query fills, in the query's order.
-func insertColumns(head *statement.Insert, schema, query *arrow.Schema) ([]string, error) {
+// insertColumns are the names of the columns that an INSERT's query fills, in the query's order; given are its own.
+func insertColumns(head *statement.Insert, schema *arrow.Schema, given []string) ([]string, error) {
 	columns := head.Columns
 	switch {
 	case head.ByName:
-		for _, f := range query.Fields() {
-			columns = append(columns, f.Name)
-		}
+		columns = given
 	case columns == nil:
-		if query.NumFields() > schema.NumFields() {
+		if len(given) > schema.NumFields() {
 			return nil, failure("42601", "INSERT has more expressions than target columns")
 		}
-		for i := range query.NumFields() {
+		for i := range given {
 			columns = append(columns, schema.Field(i).Name)
 		}
 	}
-	if query.NumFields() > len(columns) {
+	if len(given) > len(columns) {
 		return nil, failure("42601", "INSERT has more expressions than target columns")
 	}
-	if query.NumFields() < len(columns) {
+	if len(given) < len(columns) {
 		return nil, failure("42601", "INSERT has more target columns than expressions")
 	}
 	seen := map[string]bool{}
 	for _, c := range columns {
 		if fieldIndex(schema, c) < 0 {
-			return nil, failure("42703", "column %q of relation does not exist", c)
+			return nil, failure("42703", "column %q of relation %q does not exist", c, head.Name.Name)
 		}
 		if seen[strings.ToLower(c)] {
 			return nil, failure("42701", "column %q specified more than once", c)
@@ -180,18 +178,68 @@ func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, s
 	if head.Query == "" { // DEFAULT VALUES
 		return conformSource("SELECT 1 AS csm_one", schema, []string{""})
 	}
-	plan, err := st.session.planQuery(ctx, head.Query, st.treeOf(head.Query), v)
-	if err != nil {
-		src := source{text: head.Query, inner: head.Query}
-		return source{}, st.preferSyntaxError(src.relocate(err, st.parsed.Text))
+	rows, shown := readRows(treeOf(head.Query))
+	given := make([]string, rows.width)
+	if !shown || head.ByName {
+		var err error
+		if given, err = st.givenColumns(ctx, head.Query, v); err != nil {
+			return source{}, err
+		}
 	}
-	given := plan.schema
-	plan.close()
 	columns, err := insertColumns(head, schema, given)
 	if err != nil {
 		return source{}, err
 	}
-	return conformSource(head.Query, schema, columns)
+	query, err := typedRows(head, schema, columns, rows)
+	if err != nil {
+		return source{}, err
+	}
+	src, err := conformSource(query, schema, columns)
+	src.inner = head.Query
+	return src, err
+}
+
+// givenColumns plans a query to see what it returns.
+func (st *Statement) givenColumns(ctx context.Context, query string, v *visible) ([]string, error) {
+	plan, err := st.session.planQuery(ctx, query, treeOf(query), v)
+	if err != nil {
+		src := source{text: query, inner: query}
+		return nil, st.preferSyntaxError(src.relocate(err, st.parsed.Text))
+	}
+	defer plan.close()
+	names := make([]string, plan.schema.NumFields())
+	for i, f := range plan.schema.Fields() {
+		names[i] = f.Name
+	}
+	return names, nil
+}
+
+// typedRows gives parameters that are values by themselves the types of their columns, and the word DEFAULT its meaning.
+func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, rows rowSource) (string, error) {
+	defaults := map[int]int{}
+	for _, d := range head.Defaults {
+		defaults[d.At] = d.Column
+	}
+	if len(defaults) == 0 && len(rows.parameters) == 0 {
+		return head.Query, nil
+	}
+	var failed error
+	query, _ := replaceTokens(head.Query, func(token string, offset int) (string, bool) {
+		if column, ok := rows.parameters[offset]; ok && column < len(columns) && isParameter(token) {
+			name, err := sqlType(schema.Field(fieldIndex(schema, columns[column])))
+			failed = firstOf(failed, err)
+			return "CAST(" + token + " AS " + name + ")", true
+		}
+		if column, ok := defaults[offset]; ok && column < len(columns) {
+			text, _ := schema.Field(fieldIndex(schema, columns[column])).Metadata.GetValue(defaultKey)
+			if text == "" {
+				text = "NULL"
+			}
+			return "(" + text + ")", true
+		}
+		return "", false
+	})
+	return query, failed
 }
 
 // pointAt gives an error the position where name stands in the statement.

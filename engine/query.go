@@ -133,6 +133,15 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 		return fromDuckDB(err, q.given, q.text, q.edits)
 	}
 	q.duck = duck
+	if !duck.Resolved() { // a parameter has no type
+		given, _ := parametersAsText(q.given)
+		typed, err := s.conn.Prepare(given)
+		if err != nil {
+			return withoutPosition(fromDuckDB(err, given, q.text, nil))
+		}
+		duck.Close()
+		q.duck, q.given, duck = typed, given, typed
+	}
 	if kind := duck.Kind(); kind != duckdb.KindSelect && kind != duckdb.KindExplain {
 		return failure("42501", "this statement is not allowed here")
 	}

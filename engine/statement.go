@@ -234,3 +234,21 @@ func (st *Statement) prepareShow(head *statement.Show) error {
 	}
 	return nil
 }
+
+// Query runs the statement and streams its rows, as Session.Query does.
+func (st *Statement) Query(ctx context.Context, args ...any) (array.RecordReader, error) {
+	rows, err := st.Execute(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return newReader(rows), nil
+}
+
+// Exec runs the statement and drops its rows.
+func (st *Statement) Exec(ctx context.Context, args ...any) (Result, error) {
+	rows, err := st.Execute(ctx, args)
+	if err != nil {
+		return Result{}, err
+	}
+	return rows.drain(ctx)
+}

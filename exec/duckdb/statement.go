@@ -77,6 +77,16 @@ func (s *Statement) Kind() Kind {
 	return KindOther
 }
 
+// Resolved is false when DuckDB cannot say what the statement returns before its parameters have values: SELECT $1.
+func (s *Statement) Resolved() bool {
+	for i := range bindings.PreparedStatementColumnCount(s.handle) {
+		if bindings.PreparedStatementColumnType(s.handle, i) == bindings.TypeInvalid {
+			return false
+		}
+	}
+	return true
+}
+
 // Parameters are the types of $1, $2, … as DuckDB deduced them; TypeUnknown where it could not.
 func (s *Statement) Parameters() []ParameterType {
 	out := make([]ParameterType, int(bindings.NParams(s.handle)))

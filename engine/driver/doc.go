@@ -1,0 +1,17 @@
+// Package driver is the database/sql driver "csmsql": Go's standard interface over an embedded node or a borrowed one.
+//
+//	import _ "github.com/csmsql/csmsql/engine/driver"
+//
+//	sql.Open("csmsql", "/var/lib/csmsql")              embeds a node on that directory
+//	sql.Open("csmsql", "")                             embeds a node that is gone when the DB is closed
+//	sql.Open("csmsql", "attach:/var/lib/csmsql/csmsql.sock")   borrows a running node's memory, read-only
+//	sql.OpenDB(driver.NewConnector(engine))            uses an engine that the program opened itself
+//
+// One engine serves all connections of a DB; each connection is a session. Values arrive as int64, float64, bool, string,
+// []byte and time.Time; decimals and everything else as strings in PostgreSQL's spelling.
+//
+// # Invariants
+//
+//   - V1: the engine that Open made is closed with the DB; one that the program gave is not.
+//   - V2: what Scan gets is a copy: it stays valid when the rows are closed.
+package driver

@@ -1,0 +1,286 @@
+package driver
+
+import (
+	"context"
+	"database/sql"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/csmsql/csmsql/engine"
+)
+
+// Name is what sql.Open wants.
+const Name = "csmsql"
+
+func init() { sql.Register(Name, &sqlDriver{}) }
+
+type sqlDriver struct{}
+
+// Open is the old way in; database/sql prefers OpenConnector.
+func (d *sqlDriver) Open(name string) (driver.Conn, error) {
+	c, err := d.OpenConnector(name)
+	if err != nil {
+		return nil, err
+	}
+	return c.Connect(context.Background())
+}
+
+// OpenConnector opens the engine with the first connection.
+func (d *sqlDriver) OpenConnector(name string) (driver.Connector, error) {
+	return &connector{name: name, owned: true}, nil
+}
+
+// NewConnector serves database/sql from an engine that stays the caller's.
+func NewConnector(e *engine.Engine) driver.Connector { return &connector{engine: e} }
+
+type connector struct {
+	name  string
+	owned bool
+
+	mu     sync.Mutex // guards engine
+	engine *engine.Engine
+}
+
+func (c *connector) Driver() driver.Driver { return &sqlDriver{} }
+
+func (c *connector) open(ctx context.Context) (*engine.Engine, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.engine != nil {
+		return c.engine, nil
+	}
+	var err error
+	if target, ok := strings.CutPrefix(c.name, "attach:"); ok {
+		c.engine, err = engine.Attach(context.WithoutCancel(ctx), target)
+	} else {
+		c.engine, err = engine.Open(context.WithoutCancel(ctx), engine.Config{Directory: c.name, Files: engine.FileAccess{All: true}})
+	}
+	return c.engine, err
+}
+
+func (c *connector) Connect(ctx context.Context) (driver.Conn, error) {
+	e, err := c.open(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := e.Session(engine.SessionOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return &conn{session: s}, nil
+}
+
+// Close closes the engine that Open made (V1). database/sql calls it from DB.Close.
+func (c *connector) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if !c.owned || c.engine == nil {
+		return nil
+	}
+	e := c.engine
+	c.engine = nil
+	return e.Close()
+}
+
+type conn struct{ session *engine.Session }
+
+func (c *conn) Close() error              { return c.session.Close() }
+func (c *conn) Begin() (driver.Tx, error) { return c.BeginTx(context.Background(), driver.TxOptions{}) }
+func (c *conn) Prepare(query string) (driver.Stmt, error) {
+	return c.PrepareContext(context.Background(), query)
+}
+
+func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, error) {
+	st, err := c.session.Prepare(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	return &stmt{statement: st}, nil
+}
+
+// BeginTx begins a block; every isolation level up to serializable's name is snapshot isolation here.
+func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
+	if sql.IsolationLevel(o.Isolation) > sql.LevelSnapshot {
+		return nil, errors.New("csmsql: transactions are snapshot isolation; serializable is not offered")
+	}
+	text := "BEGIN"
+	if o.ReadOnly {
+		text = "BEGIN READ ONLY"
+	}
+	if _, err := c.session.Exec(ctx, text); err != nil {
+		return nil, err
+	}
+	return &transaction{c.session}, nil
+}
+
+func (c *conn) ExecContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Result, error) {
+	r, err := c.session.Exec(ctx, query, values(args)...)
+	return driver.RowsAffected(r.RowsAffected), err
+}
+
+func (c *conn) QueryContext(ctx context.Context, query string, args []driver.NamedValue) (driver.Rows, error) {
+	r, err := c.session.Query(ctx, query, values(args)...)
+	if err != nil {
+		return nil, err
+	}
+	return &rows{reader: r}, nil
+}
+
+// ResetSession ends a block that the last user of the connection forgot.
+func (c *conn) ResetSession(ctx context.Context) error {
+	if c.session.Status() != engine.Idle {
+		_, err := c.session.Exec(ctx, "ROLLBACK")
+		return err
+	}
+	return nil
+}
+
+type transaction struct{ session *engine.Session }
+
+func (t *transaction) Commit() error {
+	if t.session.Status() == engine.Failed {
+		_, err := t.session.Exec(context.Background(), "ROLLBACK")
+		return errors.Join(errors.New("csmsql: the transaction had failed and was rolled back"), err)
+	}
+	_, err := t.session.Exec(context.Background(), "COMMIT")
+	return err
+}
+
+func (t *transaction) Rollback() error {
+	_, err := t.session.Exec(context.Background(), "ROLLBACK")
+	return err
+}
+
+type stmt struct{ statement *engine.Statement }
+
+func (s *stmt) Close() error  { return s.statement.Close() }
+func (s *stmt) NumInput() int { return len(s.statement.Parameters()) }
+
+func (s *stmt) Exec(args []driver.Value) (driver.Result, error) {
+	return s.ExecContext(context.Background(), named(args))
+}
+func (s *stmt) Query(args []driver.Value) (driver.Rows, error) {
+	return s.QueryContext(context.Background(), named(args))
+}
+
+func (s *stmt) ExecContext(ctx context.Context, args []driver.NamedValue) (driver.Result, error) {
+	r, err := s.statement.Exec(ctx, values(args)...)
+	return driver.RowsAffected(r.RowsAffected), err
+}
+
+func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driver.Rows, error) {
+	r, err := s.statement.Query(ctx, values(args)...)
+	if err != nil {
+		return nil, err
+	}
+	return &rows{reader: r}, nil
+}
+
+func named(args []driver.Value) []driver.NamedValue {
+	out := make([]driver.NamedValue, len(args))
+	for i, a := range args {
+		out[i] = driver.NamedValue{Ordinal: i + 1, Value: a}
+	}
+	return out
+}
+
+func values(args []driver.NamedValue) []any {
+	out := make([]any, len(args))
+	for i, a := range args {
+		out[i] = a.Value
+	}
+	return out
+}
+
+// rows walks the batches of a reader.
+type rows struct {
+	reader array.RecordReader
+	batch  arrow.RecordBatch
+	next   int
+}
+
+func (r *rows) Columns() []string {
+	names := make([]string, r.reader.Schema().NumFields())
+	for i, f := range r.reader.Schema().Fields() {
+		names[i] = f.Name
+	}
+	return names
+}
+
+// ColumnTypeDatabaseTypeName is the Arrow type's name.
+func (r *rows) ColumnTypeDatabaseTypeName(i int) string {
+	return strings.ToUpper(r.reader.Schema().Field(i).Type.String())
+}
+
+func (r *rows) Close() error {
+	r.reader.Release()
+	return nil
+}
+
+func (r *rows) Next(dest []driver.Value) error {
+	for r.batch == nil || r.next >= int(r.batch.NumRows()) {
+		if !r.reader.Next() {
+			if err := r.reader.Err(); err != nil {
+				return err
+			}
+			return io.EOF
+		}
+		r.batch, r.next = r.reader.RecordBatch(), 0
+	}
+	for i := range dest {
+		dest[i] = value(r.batch.Column(i), r.next)
+	}
+	r.next++
+	return nil
+}
+
+// value copies one value (V2).
+func value(a arrow.Array, i int) driver.Value {
+	if a.IsNull(i) {
+		return nil
+	}
+	switch a := a.(type) {
+	case *array.Boolean:
+		return a.Value(i)
+	case *array.Int8:
+		return int64(a.Value(i))
+	case *array.Int16:
+		return int64(a.Value(i))
+	case *array.Int32:
+		return int64(a.Value(i))
+	case *array.Int64:
+		return a.Value(i)
+	case *array.Uint8:
+		return int64(a.Value(i))
+	case *array.Uint16:
+		return int64(a.Value(i))
+	case *array.Uint32:
+		return int64(a.Value(i))
+	case *array.Float32:
+		return float64(a.Value(i))
+	case *array.Float64:
+		return a.Value(i)
+	case *array.String:
+		return strings.Clone(a.Value(i))
+	case *array.Binary:
+		return append([]byte(nil), a.Value(i)...)
+	case *array.BinaryView:
+		return append([]byte(nil), a.Value(i)...)
+	case *array.Date32:
+		return a.Value(i).ToTime()
+	case *array.Timestamp:
+		t := a.DataType().(*arrow.TimestampType)
+		return a.Value(i).ToTime(t.Unit)
+	case *array.Decimal64:
+		return a.Value(i).ToString(a.DataType().(*arrow.Decimal64Type).Scale)
+	case *array.Decimal128:
+		return a.Value(i).ToString(a.DataType().(*arrow.Decimal128Type).Scale)
+	}
+	return strings.Clone(a.ValueStr(i))
+}
