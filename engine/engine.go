@@ -172,8 +172,8 @@ func (e *Engine) trustworthy(faults uint64, l *lease) error {
 		return failure("58030", "the backing of lent memory on node %s disappeared while it was read: somebody truncated the region's file", e.regions.node).
 			hint("No row of this result can be trusted. Load the tables again.")
 	}
-	if e.remote != nil {
-		return e.remote.keeper.Check(l.snapshot.Lease())
+	if l.check != nil {
+		return l.check()
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ type mapped struct {
 	view  *memregion.View
 	guard *duckdb.Guard
 	// trusted: generations from here on were written by this process; older ones are verified when first acquired.
-	trusted coherence.Generation
+	trusted atomic.Uint64
 }
 
 func newRegions(node string) *regions {
@@ -55,9 +55,11 @@ func (r *regions) add(view *memregion.View, trusted coherence.Generation) error 
 	if err != nil {
 		return err
 	}
+	m := &mapped{view: view, guard: guard}
+	m.trusted.Store(uint64(trusted))
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.mapped[view.Spec().ID] = &mapped{view: view, guard: guard, trusted: trusted}
+	r.mapped[view.Spec().ID] = m
 	return nil
 }
 
@@ -131,7 +133,7 @@ func (r *regions) acquire(ctx context.Context, c *catalog.Chunk) error {
 			return err
 		}
 		var verify func() error
-		if x.Generation < m.trusted {
+		if uint64(x.Generation) < m.trusted.Load() {
 			verify = func() error { return r.verify(x, data) }
 		}
 		if err := r.reader.Acquire(ctx, x.Region, x.Generation, data, verify); err != nil {

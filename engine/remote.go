@@ -33,16 +33,11 @@ func AttachWith(ctx context.Context, target string, config Config) (*Engine, err
 }
 
 func (e *Engine) attach(ctx context.Context, target string) error {
-	client, err := noderpc.Dial(ctx, target)
-	if err != nil {
-		return err
-	}
 	e.remote = &remote{
-		client: client, log: e.config.Log.Warn,
-		keeper: noderpc.NewKeeper(client, noderpc.KeeperOptions{Log: func(m string, err error) { e.config.Log.Warn(m, "error", err) }}),
+		target: target, log: e.config.Log.Warn,
 		domain: coherence.Domain(fmt.Sprintf("borrower-%d-%s", os.Getpid(), rand.Text()[:8])),
 	}
-	description, err := client.Describe(ctx)
+	description, err := e.remote.dial(ctx)
 	if err != nil {
 		return err
 	}
@@ -62,20 +57,64 @@ func (e *Engine) attach(ctx context.Context, target string) error {
 	return e.follow(ctx)
 }
 
+// dial reaches the node's present process. Requires mu, or that nobody else knows r yet.
+func (r *remote) dial(ctx context.Context) (noderpc.Description, error) {
+	client, err := noderpc.Dial(ctx, r.target)
+	if err != nil {
+		return noderpc.Description{}, err
+	}
+	description, err := client.Describe(ctx)
+	if err != nil {
+		return description, errors.Join(err, client.Close())
+	}
+	r.client = client
+	r.keeper = noderpc.NewKeeper(client, noderpc.KeeperOptions{Log: func(m string, err error) { r.log(m, "error", err) }})
+	return description, nil
+}
+
+// redial reaches a node that was started again. What was leased from its former process is lost; what was acquired from
+// its memory stays right, because generations never come again. Requires mu.
+func (r *remote) redial(ctx context.Context) error {
+	r.forget()
+	old, keeper := r.client, r.keeper
+	description, err := r.dial(ctx)
+	if err != nil {
+		return err
+	}
+	// Statements under way keep the old keeper, which tells them that their leases are over.
+	if err := keeper.Close(ctx); err != nil {
+		r.log("leases of the node's former process are gone", "error", err)
+	}
+	if err := old.Close(); err != nil {
+		r.log("closing the connection to the node's former process", "error", err)
+	}
+	for _, region := range description.Regions {
+		if m := r.regions.find(region.ID); m != nil {
+			m.trusted.Store(uint64(region.Trusted))
+			continue
+		}
+		if err := r.borrow(region.Spec, region.Trusted); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // idleLease is how long a borrower that asks nothing keeps its last snapshot, in case the next question comes soon.
 const idleLease = time.Second
 
 // remote is a borrower's way to its node.
 type remote struct {
-	client  *noderpc.Client
-	keeper  *noderpc.Keeper
+	target  string
 	domain  coherence.Domain
 	regions *regions
 	log     func(string, ...any)
 
 	mu      sync.Mutex // guards everything below
-	current *lease     // the newest snapshot that was taken; the remote itself is one of its users
-	used    time.Time  // when it was last handed out
+	client  *noderpc.Client
+	keeper  *noderpc.Keeper
+	current *lease    // the newest snapshot that was taken; the remote itself is one of its users
+	used    time.Time // when it was last handed out
 	views   []*memregion.View
 	timer   *time.Timer
 	closed  bool
@@ -96,37 +135,57 @@ func (r *remote) borrow(spec memregion.Spec, trusted coherence.Generation) error
 
 // snapshot leases the tables as they are at the node now. While nothing was committed there, statements share one lease.
 func (r *remote) snapshot(ctx context.Context) (*lease, error) {
-	taken, err := r.client.Lease(ctx, catalog.Holder{Domain: r.domain, Description: fmt.Sprintf("%s (process %d)", os.Args[0], os.Getpid())})
-	if err != nil {
-		return nil, err
-	}
-	if err := r.keeper.Hold(taken); err != nil {
-		return nil, err
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		r.keeper.Release(taken.ID())
 		return nil, failure("57P03", "the engine is closing")
 	}
+	taken, err := r.take(ctx)
+	if err != nil {
+		return nil, err
+	}
 	r.used = time.Now()
-	if r.current != nil && r.current.snapshot.Revision() == taken.Record.Revision && r.keeper.Valid(r.current.snapshot.Lease()) {
-		r.keeper.Release(taken.ID())
+	keeper, id := r.keeper, taken.ID()
+	if r.current != nil && r.current.snapshot.Revision() == taken.Record.Revision && keeper.Valid(r.current.snapshot.Lease()) {
+		keeper.Release(id)
 		return r.current.hold(), nil
 	}
 	if err := r.knowRegions(ctx, taken.Record.Regions); err != nil {
-		r.keeper.Release(taken.ID())
+		keeper.Release(id)
 		return nil, err
 	}
-	snapshot, err := catalog.NewRemoteSnapshot(taken.Record, r.client, catalog.RemoteOptions{Release: func() { r.keeper.Release(taken.ID()) }})
+	snapshot, err := catalog.NewRemoteSnapshot(taken.Record, r.client, catalog.RemoteOptions{Release: func() { keeper.Release(id) }})
 	if err != nil {
-		r.keeper.Release(taken.ID())
+		keeper.Release(id)
 		return nil, err
 	}
 	r.forget()
 	r.current = newLease(snapshot)
+	r.current.check = func() error { return keeper.Check(id) }
 	r.timer = time.AfterFunc(idleLease, r.forgetIdle)
 	return r.current.hold(), nil
+}
+
+// take leases from the node; from its next process, if it was started again. Requires mu.
+func (r *remote) take(ctx context.Context) (noderpc.Lease, error) {
+	holder := catalog.Holder{Domain: r.domain, Description: fmt.Sprintf("%s (process %d)", os.Args[0], os.Getpid())}
+	taken, err := r.client.Lease(ctx, holder)
+	if lost(err) {
+		if failed := r.redial(ctx); failed != nil {
+			return taken, failed
+		}
+		taken, err = r.client.Lease(ctx, holder)
+	}
+	if err != nil {
+		return taken, err
+	}
+	return taken, r.keeper.Hold(taken)
+}
+
+// lost tells whether the node's process is another one now, or none.
+func lost(err error) bool {
+	var state interface{ SQLState() string }
+	return errors.Is(err, noderpc.ErrRestarted) || errors.As(err, &state) && state.SQLState() == "08006"
 }
 
 // knowRegions maps regions that the node made since. Requires mu.
@@ -180,6 +239,9 @@ func (r *remote) close() error {
 	views := r.views
 	r.views = nil
 	r.mu.Unlock()
+	if r.client == nil {
+		return nil // it was never reached
+	}
 	if err := r.keeper.Close(context.Background()); err != nil {
 		r.log("the node did not hear that the leases are given up; they run out by themselves", "error", err)
 	}

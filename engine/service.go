@@ -115,7 +115,7 @@ const localDomain coherence.Domain = "local"
 // trusted is the first generation of a region that this process wrote itself.
 func (r *regions) trusted(id memregion.RegionID) coherence.Generation {
 	if m := r.find(id); m != nil {
-		return m.trusted
+		return coherence.Generation(m.trusted.Load())
 	}
 	return 0
 }

@@ -148,6 +148,8 @@ type visible struct {
 type lease struct {
 	snapshot *catalog.Snapshot
 	users    atomic.Int32
+	// check tells whether what was read under the lease so far may be trusted; nil: it always may.
+	check func() error
 }
 
 func newLease(snapshot *catalog.Snapshot) *lease {
