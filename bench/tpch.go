@@ -19,20 +19,9 @@ import (
 	"github.com/csmsql/csmsql/queries/dbgen"
 )
 
-// TPCHOptions of TPCH.
-type TPCHOptions struct {
-	ScaleFactor float64
-	Threads     int
-	Runs        int
-	Progress    func(string)
-}
-
-// TPCH compares HugeTables with DuckDB's own in-memory tables: same process, same threads, same queries, interleaved. Ours
+// tpch compares HugeTables with DuckDB's own in-memory tables: same process, same threads, same queries, interleaved. Ours
 // includes everything that a session does: parsing, snapshot, planning, conversion to Arrow.
-func TPCH(ctx context.Context, o TPCHOptions) (*Report, error) {
-	if o.Progress == nil {
-		o.Progress = func(string) {}
-	}
+func tpch(ctx context.Context, o Options) (*Report, error) {
 	ours, closeOurs, err := hugeTables(ctx, o)
 	if err != nil {
 		return nil, err
@@ -85,7 +74,7 @@ func TPCH(ctx context.Context, o TPCHOptions) (*Report, error) {
 	return tpchReport(o, checked, times), nil
 }
 
-func tpchReport(o TPCHOptions, checked int, times [2][22][]time.Duration) *Report {
+func tpchReport(o Options, checked int, times [2][22][]time.Duration) *Report {
 	r := &Report{
 		Name: "tpch", Machine: thisMachine(),
 		Setting: fmt.Sprintf("TPC-H SF %g, HugeTables against DuckDB's own in-memory tables, %d threads, medians of %d interleaved runs, %d answers compared with the published ones", o.ScaleFactor, o.Threads, o.Runs, checked),
@@ -116,7 +105,7 @@ func tpchReport(o TPCHOptions, checked int, times [2][22][]time.Duration) *Repor
 type asker = func(context.Context, string) ([]string, [][]string, error)
 
 // hugeTables is our side.
-func hugeTables(ctx context.Context, o TPCHOptions) (asker, func(), error) {
+func hugeTables(ctx context.Context, o Options) (asker, func(), error) {
 	e, err := engine.Open(ctx, engine.Config{Threads: o.Threads})
 	if err != nil {
 		return nil, nil, err
@@ -145,7 +134,7 @@ func hugeTables(ctx context.Context, o TPCHOptions) (asker, func(), error) {
 }
 
 // nativeTables is DuckDB's own side.
-func nativeTables(ctx context.Context, o TPCHOptions) (asker, func(), error) {
+func nativeTables(ctx context.Context, o Options) (asker, func(), error) {
 	db, err := duckdb.Open(duckdb.Options{Threads: o.Threads})
 	if err != nil {
 		return nil, nil, err

@@ -1,0 +1,166 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/zeebo/xxh3"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// attachment is a table of another process, read in place by this one, without a query engine in between.
+type attachment struct {
+	client  *noderpc.Client
+	keeper  *noderpc.Keeper
+	views   map[memregion.RegionID]*memregion.View
+	trusted map[memregion.RegionID]coherence.Generation
+	reader  *coherence.Reader
+	lease   catalog.LeaseID
+	chunks  int
+	batches []arrow.RecordBatch
+}
+
+// borrowTable does all that a process must do to get at a table of a running node, from nothing:
+//
+//	connect ─► map the regions ─► lease a snapshot ─► descriptors: fetched, decoded, validated ─► acquire ─► record batches
+//
+// The caller closes the attachment.
+func borrowTable(ctx context.Context, socket string, table catalog.TableName) (_ *attachment, err error) {
+	a := &attachment{
+		views: map[memregion.RegionID]*memregion.View{}, trusted: map[memregion.RegionID]coherence.Generation{},
+		reader: coherence.NewReader(coherence.Coherent, nil, nil),
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, a.close())
+		}
+	}()
+	if err := a.connect(ctx, socket); err != nil {
+		return nil, err
+	}
+	version, err := a.snapshot(ctx, table)
+	if err != nil {
+		return nil, err
+	}
+	a.batches = make([]arrow.RecordBatch, 0, version.NumChunks())
+	for position, err := range version.Chunks(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		batch, err := a.read(ctx, position.Chunk)
+		if err != nil {
+			return nil, fmt.Errorf("chunk %d: %w", position.Index, err)
+		}
+		a.chunks++
+		if batch.NumRows() > 0 {
+			a.batches = append(a.batches, batch)
+		}
+	}
+	return a, a.keeper.Check(a.lease)
+}
+
+func (a *attachment) connect(ctx context.Context, socket string) (err error) {
+	if a.client, err = noderpc.Dial(ctx, socket); err != nil {
+		return err
+	}
+	a.keeper = noderpc.NewKeeper(a.client, noderpc.KeeperOptions{})
+	description, err := a.client.Describe(ctx)
+	if err != nil {
+		return err
+	}
+	for _, region := range description.Regions {
+		view, err := memregion.Borrow(region.Spec)
+		if err != nil {
+			return err
+		}
+		a.views[region.ID], a.trusted[region.ID] = view, region.Trusted
+	}
+	return nil
+}
+
+func (a *attachment) snapshot(ctx context.Context, table catalog.TableName) (*catalog.TableVersion, error) {
+	lease, err := a.client.Lease(ctx, catalog.Holder{Domain: coherence.Domain(fmt.Sprintf("bench-%d", os.Getpid())), Description: "benchmark"})
+	if err != nil {
+		return nil, err
+	}
+	a.lease = lease.ID()
+	if err := a.keeper.Hold(lease); err != nil {
+		return nil, err
+	}
+	snapshot, err := catalog.NewRemoteSnapshot(lease.Record, a.client, catalog.RemoteOptions{})
+	if err != nil {
+		return nil, err
+	}
+	version, ok := snapshot.Table(table)
+	if !ok {
+		return nil, fmt.Errorf("the node has no table %v", table)
+	}
+	return version, nil
+}
+
+// read acquires a chunk and lays record batches over its bytes.
+func (a *attachment) read(ctx context.Context, c *catalog.Chunk) (arrow.RecordBatch, error) {
+	d := c.Descriptor()
+	for i := range d.Extents {
+		x := &d.Extents[i]
+		data, err := a.resolve(x.Region, x.Range)
+		if err != nil {
+			return nil, err
+		}
+		var verify func() error
+		if x.Generation < a.trusted[x.Region] { // of an earlier life of the node
+			verify = func() error {
+				if xxh3.Hash(data[:x.Seal.Length]) != x.Seal.Checksum {
+					return coherence.ErrChecksum
+				}
+				return nil
+			}
+		}
+		if err := a.reader.Acquire(ctx, x.Region, x.Generation, data, verify); err != nil {
+			return nil, err
+		}
+	}
+	return d.Record(a.resolve)
+}
+
+func (a *attachment) resolve(region memregion.RegionID, extent memregion.Range) ([]byte, error) {
+	view := a.views[region]
+	if view == nil {
+		return nil, fmt.Errorf("%w: region %d", memregion.ErrRegionGone, region)
+	}
+	return view.Bytes(extent)
+}
+
+// mapped is where the lender's memory lies in this process.
+func (a *attachment) mapped() (list []span) {
+	for _, view := range a.views {
+		base, length := view.Mapping()
+		list = append(list, span{uintptr(base), uintptr(base) + uintptr(length)})
+	}
+	return list
+}
+
+// close gives the lease back and unmaps. No batch may be used any more.
+func (a *attachment) close() error {
+	for _, batch := range a.batches {
+		batch.Release()
+	}
+	var err error
+	if a.keeper != nil {
+		err = a.keeper.Close(context.Background())
+	}
+	for _, view := range a.views {
+		err = errors.Join(err, view.Close())
+	}
+	if a.client != nil {
+		err = errors.Join(err, a.client.Close())
+	}
+	return err
+}

@@ -1,0 +1,153 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine"
+)
+
+var benchTable = catalog.TableName{Schema: "public", Name: "t"}
+
+// nodeHello is how the node process is reached.
+type nodeHello struct {
+	Socket string // node RPC
+	Copies string // unix socket: a whole Arrow IPC copy
+	Flight string // host:port: Arrow Flight
+	Region string // file of the lent region
+}
+
+// loaded is what a load made.
+type loaded struct {
+	Bytes  int64 // extents of the table
+	Chunks int64
+}
+
+// startNode starts the process that owns the table.
+func startNode(ctx context.Context, o Options, regionBytes int64) (*process, nodeHello, error) {
+	var hello nodeHello
+	p, err := start(ctx, &hello, "node", strconv.FormatInt(regionBytes, 10), strconv.Itoa(o.Threads))
+	if err != nil {
+		return nil, hello, err
+	}
+	p.name = "the node"
+	return p, hello, nil
+}
+
+// nodeRole is a node with one table at a time, and its peers.
+func nodeRole(ctx context.Context, args []string, talk *conversation) (err error) {
+	regionBytes, err := strconv.ParseInt(args[0], 10, 64)
+	if err != nil {
+		return err
+	}
+	threads, err := strconv.Atoi(args[1])
+	if err != nil {
+		return err
+	}
+	dir, err := os.MkdirTemp("", "csmsql-bench-")
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
+	e, err := engine.Open(ctx, engine.Config{RegionBytes: regionBytes, Threads: threads})
+	if err != nil {
+		return errors.Join(talk.answer(nil, err), err)
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	ctx, stop := context.WithCancel(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	hello, closers, err := serveNode(ctx, group, e, dir)
+	defer func() {
+		stop()
+		for _, closer := range closers {
+			closer()
+		}
+		err = errors.Join(err, group.Wait())
+	}()
+	hello.Region = e.Status(noderpc.Frontend{}).Regions[0].Path
+	if err := errors.Join(talk.answer(hello, err), err); err != nil {
+		return err
+	}
+	return loadOnRequest(ctx, e, talk)
+}
+
+// serveNode starts listening: node RPC, whole copies, Flight.
+func serveNode(ctx context.Context, group *errgroup.Group, e *engine.Engine, dir string) (h nodeHello, closers []func(), err error) {
+	h.Socket, h.Copies = filepath.Join(dir, "node.sock"), filepath.Join(dir, "copies.sock")
+	rpc, err := noderpc.ListenUnix(h.Socket)
+	if err != nil {
+		return h, nil, err
+	}
+	server := noderpc.NewServer(e.Service(noderpc.Frontend{}), noderpc.ServerOptions{Name: "bench"})
+	group.Go(func() error { return server.Serve(ctx, rpc) })
+	source := func(ctx context.Context) ([]arrow.RecordBatch, func() error, error) {
+		a, err := borrowTable(ctx, h.Socket, benchTable)
+		if err != nil {
+			return nil, nil, err
+		}
+		return a.batches, a.close, nil
+	}
+	copies, err := net.Listen("unix", h.Copies)
+	if err != nil {
+		return h, nil, err
+	}
+	group.Go(func() error { return serveCopies(ctx, copies, source) })
+	closers = append(closers, func() { copies.Close() })
+	flights, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return h, closers, err
+	}
+	h.Flight = flights.Addr().String()
+	flying := newFlight(flights, source)
+	group.Go(flying.Serve)
+	return h, append(closers, flying.Shutdown), nil
+}
+
+// loadOnRequest makes and drops tables.
+func loadOnRequest(ctx context.Context, e *engine.Engine, talk *conversation) error {
+	session, err := e.Session(engine.SessionOptions{})
+	if err != nil {
+		return err
+	}
+	defer session.Close()
+	for {
+		r, more, err := talk.next()
+		if err != nil || !more {
+			return err
+		}
+		var made loaded
+		switch r.Do {
+		case "load":
+			if _, err = session.Exec(ctx, "DROP TABLE IF EXISTS t; "+createTable(r.Rows, r.Skew)); err == nil {
+				made, err = measureTable(e)
+			}
+		case "drop":
+			_, err = session.Exec(ctx, "DROP TABLE t")
+		default:
+			err = fmt.Errorf("the node cannot %q", r.Do)
+		}
+		if err := talk.answer(made, err); err != nil {
+			return err
+		}
+	}
+}
+
+func measureTable(e *engine.Engine) (loaded, error) {
+	for _, t := range e.Status(noderpc.Frontend{}).Tables {
+		if strings.EqualFold(t.Name, benchTable.Name) {
+			return loaded{Bytes: t.Bytes, Chunks: t.Chunks}, nil
+		}
+	}
+	return loaded{}, errors.New("the table that was made is not there")
+}
