@@ -21,6 +21,7 @@ type cells struct {
 	wide   []int64
 	data   []byte
 	views  []arrow.ViewHeader
+	raw    []byte // views as bytes
 	pools  [][]byte
 	codes  []int32 // rows of words
 	words  *cells
@@ -45,7 +46,8 @@ func cellsOf(a arrow.Array) *cells {
 		}
 	case arrow.STRING_VIEW, arrow.BINARY_VIEW:
 		if c.rows > 0 {
-			c.views = arrow.ViewHeaderTraits.CastFromBytes(d.Buffers()[1].Bytes())[from:to]
+			c.raw = d.Buffers()[1].Bytes()[viewSize*from : viewSize*to]
+			c.views = arrow.ViewHeaderTraits.CastFromBytes(c.raw)
 			for i := range d.Buffers()[2:] {
 				c.pools = append(c.pools, bytesOf(d, 2+i))
 			}
@@ -127,7 +129,7 @@ func (c *cells) long() (n int64) {
 
 // check is an error if a row is not valid UTF-8 (G3).
 func (c *cells) check() error {
-	if c.narrow != nil && ascii(c.data[c.narrow[0]:c.narrow[c.rows]]) {
+	if c.narrow != nil && ascii(c.data[c.narrow[0]:c.narrow[c.rows]]) || c.views != nil && c.asciiViews() {
 		return nil
 	}
 	if c.codes != nil { // words that no row uses need not be text
@@ -152,12 +154,36 @@ func (c *cells) check() error {
 	return nil
 }
 
+// asciiViews tells whether all views are plainly ASCII, looking at data buffers as a whole where they are not too large.
+func (c *cells) asciiViews() bool {
+	size := 0
+	for _, p := range c.pools {
+		size += len(p)
+	}
+	if size > poolShare*c.rows {
+		return false
+	}
+	for _, p := range c.pools {
+		if !ascii(p) {
+			return false
+		}
+	}
+	var inline uint64
+	for i := range c.views {
+		if c.views[i].IsInline() { // twelve bytes behind the length
+			inline |= binary.LittleEndian.Uint64(c.raw[viewSize*i+4:]) | binary.LittleEndian.Uint64(c.raw[viewSize*i+8:])
+		}
+	}
+	return inline&highBits == 0
+}
+
+const highBits = 0x8080808080808080
+
 // ascii tells whether no byte has its highest bit set.
 func ascii(b []byte) bool {
-	const high = 0x8080808080808080
 	for len(b) >= 32 {
 		if (binary.LittleEndian.Uint64(b)|binary.LittleEndian.Uint64(b[8:])|
-			binary.LittleEndian.Uint64(b[16:])|binary.LittleEndian.Uint64(b[24:]))&high != 0 {
+			binary.LittleEndian.Uint64(b[16:])|binary.LittleEndian.Uint64(b[24:]))&highBits != 0 {
 			return false
 		}
 		b = b[32:]

@@ -53,6 +53,11 @@ func convert(ctx context.Context, a arrow.Array, want arrow.DataType) (arrow.Arr
 		defer plain.Release()
 		return convert(ctx, plain, want)
 	}
+	if wide, ok := a.(*array.Decimal128); ok && wide.NullN() == 0 {
+		if to, ok := want.(*arrow.Decimal64Type); ok && to.Scale == wide.DataType().(*arrow.Decimal128Type).Scale {
+			return narrow(wide, to)
+		}
+	}
 	if to, ok := want.(arrow.DecimalType); ok {
 		if value, from := decimals(a); value != nil {
 			return rescale(a, value, from, to)
@@ -126,18 +131,38 @@ func decimals(a arrow.Array) (func(i int) decimal128.Num, arrow.DecimalType) {
 	return nil, nil
 }
 
+// narrow is rescale for what DuckDB sends most: no NULL, and every value in 64 bits.
+func narrow(a *array.Decimal128, to *arrow.Decimal64Type) (arrow.Array, error) {
+	limit := int64(1)
+	for range to.Precision {
+		limit *= 10
+	}
+	raw := make([]byte, 8*a.Len())
+	out := arrow.Int64Traits.CastFromBytes(raw)
+	for i, v := range a.Values() {
+		low := int64(v.LowBits())
+		if v.HighBits() != low>>63 || low >= limit || low <= -limit {
+			return nil, overflow(v, to)
+		}
+		out[i] = low
+	}
+	d := array.NewData(to, a.Len(), []*memory.Buffer{nil, memory.NewBufferBytes(raw)}, nil, 0, 0)
+	defer d.Release()
+	return array.MakeFromData(d), nil
+}
+
 func rescale(a arrow.Array, value func(int) decimal128.Num, from, to arrow.DecimalType) (arrow.Array, error) {
 	if from.GetScale() != to.GetScale() {
 		return nil, errType(from, to)
 	}
-	narrow, _ := to.(*arrow.Decimal64Type)
+	small, _ := to.(*arrow.Decimal64Type)
 	if wide, ok := to.(*arrow.Decimal128Type); ok {
 		return wider(a, value, wide)
 	}
-	if narrow == nil {
+	if small == nil {
 		return nil, errType(from, to)
 	}
-	b := array.NewDecimal64Builder(memory.DefaultAllocator, narrow)
+	b := array.NewDecimal64Builder(memory.DefaultAllocator, small)
 	defer b.Release()
 	b.Reserve(a.Len())
 	for i := range a.Len() {
@@ -146,7 +171,7 @@ func rescale(a arrow.Array, value func(int) decimal128.Num, from, to arrow.Decim
 			continue
 		}
 		v := value(i)
-		if !v.FitsInPrecision(narrow.Precision) {
+		if !v.FitsInPrecision(small.Precision) {
 			return nil, overflow(v, to)
 		}
 		b.UnsafeAppend(decimal.Decimal64(int64(v.LowBits())))

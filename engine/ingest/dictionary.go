@@ -105,6 +105,9 @@ func (y *vocabulary) encode(c *cells, codes []byte) (bool, error) {
 	if c.codes != nil {
 		return y.translate(c, codes)
 	}
+	if c.narrow != nil && c.validity == nil {
+		return y.encodeNarrow(c, codes)
+	}
 	for i := range codes {
 		if !c.valid(i) {
 			codes[i] = 0
@@ -115,6 +118,19 @@ func (y *vocabulary) encode(c *cells, codes []byte) (bool, error) {
 			return false, err
 		}
 		codes[i] = code
+	}
+	return true, nil
+}
+
+// encodeNarrow is encode for what DuckDB sends most.
+func (y *vocabulary) encodeNarrow(c *cells, codes []byte) (bool, error) {
+	from := c.narrow[0]
+	for i, to := range c.narrow[1 : len(codes)+1] {
+		code, ok, err := y.code(c.data[from:to])
+		if !ok {
+			return false, err
+		}
+		codes[i], from = code, to
 	}
 	return true, nil
 }

@@ -1,21 +1,32 @@
 // Package ingest turns a stream of record batches into sealed chunks in the layout that scans like best.
 //
-//	batches (any size, logical types) ──► Writer ──► chunk, chunk, …      each sealed, none published
-//	                                        │
-//	                 collects RowsPerChunk rows or BytesPerChunk bytes, then per column:
-//	                   strings   ≤ 255 distinct values → dictionary<uint8, utf8>, sorted bytewise
-//	                             otherwise             → utf8_view, one data buffer
-//	                   blobs     → binary_view
-//	                   decimals  up to 18 digits → decimal64
-//	                   the rest  → as it is
-//	                 written once, straight into the extents of a chunk writer
+//	batches (any size, any layout) ──► Writer ──► chunk, chunk, …      each sealed, none published
+//	                                      │
+//	               collects RowsPerChunk rows or BytesPerChunk bytes, then per column:
+//	                 strings   ≤ 255 distinct values → dictionary<uint8, utf8>, sorted bytewise
+//	                           otherwise             → utf8_view, one data buffer
+//	                 blobs     → binary_view
+//	                 decimals  up to 18 digits → decimal64
+//	                 the rest  → as it is
+//	               written once, straight into the extents of a chunk writer
+//
+// # Words
+//
+// logical type: what users see, whatever the layout. layout: how values lie in memory. part: one pending batch's piece of a
+// column. cells: a part of strings or bytes, read without knowing its layout. word: a value of a dictionary. vocabulary: the
+// words of a dictionary in the making.
 //
 // # Invariants
 //
 //   - G1: what a chunk holds equals what was added, value for value, NULL for NULL; only the layout differs.
 //   - G2: dictionaries are sorted bytewise and have no duplicate and no NULL, so that codes compare as their strings do.
-//   - G3: strings are valid UTF-8: what is not is refused (22021), because every reader may rely on it.
-//   - G4: after Abort, or after any error, no memory of the region is held.
+//   - G3: strings are valid UTF-8, also inside of lists, structs and maps: what is not is refused (22021), because every
+//     reader may rely on it.
+//   - G4: after Abort, or after any error, no memory of the region is held, and the writer takes no more rows.
+//   - G5: a field that is not nullable has no NULL (23502), and a decimal no more digits than its type (22003).
 //
-// It does not know tables, versions or SQL, and it starts no goroutine.
+// # What it does not do
+//
+// It does not know tables, versions or SQL, it publishes nothing, and it starts no goroutine: whoever wants to fill chunks in
+// parallel uses several writers.
 package ingest

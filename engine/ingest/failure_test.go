@@ -115,8 +115,10 @@ func TestWideDecimals(t *testing.T) {
 		b := array.NewDecimal128Builder(memory.DefaultAllocator, &arrow.Decimal128Type{Precision: 38, Scale: 2})
 		b.AppendNull()
 		b.Append(c.value)
+		a := b.NewArray()
 		s, w, schema := writerOf(c.to)
-		require.NoError(t, w.Add(t.Context(), one(schema, b.NewArray())))
+		require.NoError(t, w.Add(t.Context(), one(schema, array.NewSlice(a, 0, 1))))
+		require.NoError(t, w.Add(t.Context(), one(schema, array.NewSlice(a, 1, 2)))) // without NULL
 		chunks, err := w.Finish(t.Context())
 		if !c.fits {
 			require.Equal(t, "22003", stateOf(t, err), "%s in %s", c.value.ToString(2), c.to)
@@ -246,8 +248,14 @@ func TestMisuse(t *testing.T) {
 // TestSlicesOfLargeBatches: a few rows of a large batch are a few rows, whatever buffers they share.
 func TestSlicesOfLargeBatches(t *testing.T) {
 	random := source{rand.New(rand.NewPCG(1, 2))}
+	var types []arrow.DataType
 	for _, kind := range layouts {
-		dt := kind[0]
+		types = append(types, kind...)
+	}
+	for _, dt := range types {
+		if dt.ID() == arrow.RUN_END_ENCODED { // whose rows' share of the runs nobody counts
+			continue
+		}
 		whole := build(random, dt, 20_000, true, true)
 		s, w, schema := writerOf(dt)
 		s.capacity = 64 << 20

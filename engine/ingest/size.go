@@ -24,15 +24,13 @@ func dataBytes(d arrow.ArrayData, first, rows int64) int64 {
 	case *arrow.BooleanType:
 		return 2 * bits
 	case *arrow.DictionaryType:
-		return bits + rows*int64(t.BitWidth()/8) + dataBytes(d.Dictionary(), int64(d.Dictionary().Offset()), min(rows, int64(d.Dictionary().Len())))
-	case arrow.BinaryViewDataType:
-		n := bits + viewSize*rows
-		for i := range arrow.ViewHeaderTraits.CastFromBytes(d.Buffers()[1].Bytes())[first : first+rows] {
-			if h := &arrow.ViewHeaderTraits.CastFromBytes(d.Buffers()[1].Bytes())[first+int64(i)]; !h.IsInline() {
-				n += int64(h.Len())
-			}
+		words := int64(d.Dictionary().Len())
+		if words == 0 || kindOf(t.ValueType) == text && words <= dictionaryMax {
+			return bits + rows
 		}
-		return n
+		return bits + rows*(dataBytes(d.Dictionary(), int64(d.Dictionary().Offset()), words)/words+1)
+	case arrow.BinaryViewDataType:
+		return bits + viewSize*rows + longBytes(d, first, rows)
 	case arrow.BinaryDataType:
 		from, to := span(d, first, rows)
 		return bits + viewSize*rows + to - from
@@ -54,6 +52,28 @@ func dataBytes(d arrow.ArrayData, first, rows int64) int64 {
 	}
 	return int64(d.SizeInBytes()) // rare types: all that the buffers hold
 }
+
+// longBytes is about what views refer to: their share of the data buffers, unless so much lies there that the views of this
+// array are hardly the only ones.
+func longBytes(d arrow.ArrayData, first, rows int64) (n int64) {
+	views := arrow.ViewHeaderTraits.CastFromBytes(d.Buffers()[1].Bytes())
+	for i := range d.Buffers()[2:] {
+		n += int64(len(bytesOf(d, 2+i)))
+	}
+	if share := n * rows / int64(len(views)); share <= poolShare*rows {
+		return share
+	}
+	n = 0
+	for i := range views[first : first+rows] {
+		if h := &views[first+int64(i)]; !h.IsInline() {
+			n += int64(h.Len())
+		}
+	}
+	return n
+}
+
+// poolShare is how many bytes of data buffers per row are worth a look at all of them rather than at the rows.
+const poolShare = 128
 
 // span is where the values of rows rows begin and end in what the offsets of d refer to.
 func span(d arrow.ArrayData, first, rows int64) (from, to int64) {
