@@ -198,6 +198,7 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 	if err != nil {
 		return 0, err
 	}
+	s.engine.config.Fault("rewrite:sealed")
 	return hit, tx.Replace(table.Name, chunks)
 }
 

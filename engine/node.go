@@ -165,6 +165,7 @@ func (n *node) newRegion(ctx context.Context) error {
 	if err != nil {
 		return errors.Join(fmt.Errorf("engine: lend a region: %w", err), n.catalog.DropRegion(ctx, id))
 	}
+	n.config.Fault("region:lent")
 	return n.lend(ctx, lent, 0, nil)
 }
 
