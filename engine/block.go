@@ -141,6 +141,7 @@ func (s *Session) endDuck(b *block, how string) error {
 	if !b.duck {
 		return nil
 	}
+	s.described = nil // a rolled back transaction takes what the catalogs were told with it
 	return s.conn.Exec(how)
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
@@ -30,8 +31,18 @@ func (m *mirror) open(e *Engine) error {
 	m.engine = e
 	m.shapes, m.schemas = map[catalog.TableName]string{}, map[string]bool{duckdb.SchemaName: true}
 	conn, err := e.db.Connect(m.resolve)
+	if err != nil {
+		return err
+	}
 	m.conn = conn
-	return err
+	return pgcatalog.Install(conn.Exec)
+}
+
+// has tells whether DuckDB knows the schema.
+func (m *mirror) has(schema string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.schemas[schema]
 }
 
 func (m *mirror) close() {

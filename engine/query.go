@@ -11,6 +11,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
@@ -31,6 +32,7 @@ type query struct {
 	compute *plan.Query
 	source  *facts // of compute's table
 	schema  *arrow.Schema
+	catalog bool // it reads PostgreSQL's system catalogs, which this connection has its own copy of
 }
 
 // tableScan is one table of a query for DuckDB.
@@ -117,6 +119,9 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 	s := q.session
 	q.given = q.text
 	if tree != nil {
+		if ok, err := q.planCatalog(ctx, tree, v); ok || err != nil {
+			return err
+		}
 		hints, err := plan.Scans(q.text, tree, s.resolver(v))
 		if err != nil {
 			return err
@@ -125,22 +130,29 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 			return err
 		}
 	}
+	return q.prepare(q.given, q.edits, v)
+}
+
+// prepare lets DuckDB plan the text that was made of the user's.
+func (q *query) prepare(given string, edits edits, v *visible) error {
+	s := q.session
+	q.given, q.edits = given, edits
 	s.yield()
 	s.visible = v
 	defer func() { s.visible = nil }()
-	duck, err := s.conn.Prepare(q.given)
+	duck, err := s.conn.Prepare(given)
 	if err != nil {
-		return fromDuckDB(err, q.given, q.text, q.edits)
+		return q.explain(err)
 	}
 	q.duck = duck
 	if !duck.Resolved() { // a parameter has no type
-		given, _ := parametersAsText(q.given)
-		typed, err := s.conn.Prepare(given)
+		q.given, q.edits = parametersAsText(given)
+		typed, err := s.conn.Prepare(q.given)
 		if err != nil {
-			return withoutPosition(fromDuckDB(err, given, q.text, nil))
+			return withoutPosition(fromDuckDB(err, q.given, q.text, nil))
 		}
 		duck.Close()
-		q.duck, q.given, duck = typed, given, typed
+		q.duck, duck = typed, typed
 	}
 	if kind := duck.Kind(); kind != duckdb.KindSelect && kind != duckdb.KindExplain {
 		return failure("42501", "this statement is not allowed here")
@@ -151,6 +163,20 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 	}
 	q.schema = userSchema(schema)
 	return nil
+}
+
+// explain turns an error of DuckDB into one about the user's text.
+func (q *query) explain(err error) error {
+	if !q.catalog {
+		return fromDuckDB(err, q.given, q.text, q.edits)
+	}
+	err = withoutPosition(fromDuckDB(err, q.given, q.text, nil))
+	if e, ok := err.(*Error); ok {
+		if state, ours := pgcatalog.ErrorState(e.Message); ours {
+			e.State = state
+		}
+	}
+	return err
 }
 
 // splice registers a scan for every hint and puts it in place of the table's name. Occurrences that read the same rows
@@ -360,12 +386,12 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 		}
 	}
 	if err := q.duck.Bind(args); err != nil {
-		return nil, fromDuckDB(err, q.given, q.text, q.edits)
+		return nil, q.explain(err)
 	}
 	faults := s.engine.regions.faults()
 	running, err := q.duck.Execute(ctx)
 	if err != nil {
-		return nil, fromDuckDB(err, q.given, q.text, q.edits)
+		return nil, q.explain(err)
 	}
 	rows := &Rows{schema: q.schema}
 	held := v.lease.hold()
@@ -380,7 +406,7 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 			if batch != nil {
 				batch.Release()
 			}
-			return nil, fromDuckDB(err, q.given, q.text, q.edits)
+			return nil, q.explain(err)
 		}
 		return batch, nil
 	}

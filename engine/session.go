@@ -45,6 +45,8 @@ type Session struct {
 	running *Rows
 	// temporary: the session may have temporary objects, which hide tables of the same name.
 	temporary bool
+	// described is what this connection's copy of PostgreSQL's catalogs shows; nil: it must be told again.
+	described *catalog.Contents
 	closed    atomic.Bool
 }
 
@@ -59,7 +61,14 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 		return nil, err
 	}
 	s.conn = conn
-	if err := e.enter(s); err != nil {
+	err = s.applySearchPath()
+	if err == nil {
+		err = s.identify()
+	}
+	if err == nil {
+		err = e.enter(s)
+	}
+	if err != nil {
 		conn.Close()
 		return nil, err
 	}

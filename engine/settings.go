@@ -1,8 +1,10 @@
 package engine
 
 import (
+	"errors"
 	"strings"
 
+	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -88,7 +90,7 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 	}
 	if head.Default && name == "all" {
 		s.settings = defaultSettings()
-		return "", s.applySearchPath()
+		return "", errors.Join(s.applySearchPath(), s.identify())
 	}
 	standard, ok := known[name]
 	if !ok {
@@ -123,23 +125,20 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 		value = "UTF8"
 	}
 	s.settings.values[name] = value
-	return value, nil
+	return value, s.identify()
 }
 
-// applySearchPath makes DuckDB look for unqualified names where we do.
+// applySearchPath makes DuckDB look for unqualified names where we do: in the path's schemas that exist, then among
+// PostgreSQL's session functions. (PostgreSQL takes schemas that do not exist, DuckDB does not; nothing can be found in them.)
 func (s *Session) applySearchPath() error {
-	var parts []string
+	parts := make([]string, 0, len(s.settings.searchPath)+1)
 	for _, schema := range s.settings.searchPath {
-		parts = append(parts, duckdb.CatalogName+"."+duckdb.QuoteIdentifier(schema))
+		if s.engine.mirror.has(schema) {
+			parts = append(parts, duckdb.CatalogName+"."+duckdb.QuoteIdentifier(schema))
+		}
 	}
-	if len(parts) == 0 {
-		return nil
-	}
-	if err := s.conn.Exec("SET search_path = " + duckdb.QuoteLiteral(strings.Join(parts, ","))); err != nil {
-		// DuckDB refuses schemas that do not exist; PostgreSQL does not. Ours are looked up first anyway.
-		return nil
-	}
-	return nil
+	parts = append(parts, pgcatalog.SessionSchema)
+	return s.conn.Exec("SET search_path = " + duckdb.QuoteLiteral(strings.Join(parts, ",")))
 }
 
 func splitPath(value string) (path []string) {

@@ -1,0 +1,154 @@
+package engine_test
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	processes "os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// Tests about processes that die need processes: this binary is its own child, in one of several roles.
+
+const (
+	roleVariable      = "CSMSQL_TEST_ROLE"
+	argumentsVariable = "CSMSQL_TEST_ARGUMENTS"
+)
+
+// roles of a child: each reads its arguments, talks to the parent in lines, and returns what went wrong.
+var roles = map[string]func(c *childSide) error{
+	"crash": crashRole,
+}
+
+func TestMain(m *testing.M) {
+	if role := os.Getenv(roleVariable); role != "" {
+		runRole(role)
+	}
+	os.Exit(m.Run())
+}
+
+// childSide is the child's end of the conversation.
+type childSide struct {
+	arguments string
+	in        *bufio.Scanner
+	out       sync.Mutex
+}
+
+func runRole(role string) {
+	c := &childSide{arguments: os.Getenv(argumentsVariable), in: bufio.NewScanner(os.Stdin)}
+	if err := roles[role](c); err != nil {
+		c.say("failed %s", strings.ReplaceAll(err.Error(), "\n", " ⏎ "))
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func (c *childSide) decode(into any) error { return json.Unmarshal([]byte(c.arguments), into) }
+
+// say tells the parent a line: one write, so that a kill leaves all of it or nothing.
+func (c *childSide) say(format string, args ...any) {
+	c.out.Lock()
+	defer c.out.Unlock()
+	fmt.Fprintf(os.Stdout, "%s\n", fmt.Sprintf(format, args...))
+}
+
+// hear waits for a line of the parent; false when the parent hung up.
+func (c *childSide) hear() (string, bool) {
+	if !c.in.Scan() {
+		return "", false
+	}
+	return c.in.Text(), true
+}
+
+// child is the parent's end.
+type child struct {
+	t       testing.TB
+	process *processes.Cmd
+	input   *json.Encoder
+	lines   chan string
+	stderr  bytes.Buffer
+	tell    func(string)
+	over    bool
+}
+
+// spawn starts a child, which dies with the test at the latest.
+func spawn(t testing.TB, role string, arguments any) *child {
+	t.Helper()
+	text, err := json.Marshal(arguments)
+	require.NoError(t, err)
+	c := &child{t: t, process: processes.Command(os.Args[0]), lines: make(chan string, 4096)}
+	c.process.Env = append(os.Environ(), roleVariable+"="+role, argumentsVariable+"="+string(text))
+	c.process.Stderr = &c.stderr
+	in, err := c.process.StdinPipe()
+	require.NoError(t, err)
+	out, err := c.process.StdoutPipe()
+	require.NoError(t, err)
+	require.NoError(t, c.process.Start())
+	c.tell = func(line string) {
+		_, err := fmt.Fprintln(in, line)
+		require.NoError(t, err)
+	}
+	go func() {
+		defer close(c.lines)
+		for s := bufio.NewScanner(out); s.Scan(); {
+			c.lines <- s.Text()
+		}
+	}()
+	t.Cleanup(c.kill)
+	return c
+}
+
+// expect waits for the next line and demands what it begins with; it returns the rest.
+func (c *child) expect(prefix string) string {
+	c.t.Helper()
+	select {
+	case line, ok := <-c.lines:
+		if !ok {
+			c.wait()
+			require.FailNow(c.t, "the child ended instead of saying "+prefix, "%v\n%s", c.process.ProcessState, c.stderr.String())
+		}
+		require.True(c.t, strings.HasPrefix(line, prefix), "want %q, the child said %q\n%s", prefix, line, c.stderr.String())
+		return strings.TrimSpace(strings.TrimPrefix(line, prefix))
+	case <-time.After(60 * time.Second):
+		c.kill()
+		require.FailNow(c.t, "the child does not say "+prefix, c.stderr.String())
+	}
+	return ""
+}
+
+func (c *child) signal(s syscall.Signal) { require.NoError(c.t, c.process.Process.Signal(s)) }
+
+// kill ends the child with SIGKILL and reaps it.
+func (c *child) kill() {
+	if c.over {
+		return
+	}
+	_ = c.process.Process.Signal(syscall.SIGKILL) // it may have ended by itself
+	c.wait()
+}
+
+// wait reaps the child and returns what it said last.
+func (c *child) wait() (rest []string) {
+	for line := range c.lines {
+		rest = append(rest, line)
+	}
+	if !c.over {
+		c.over = true
+		_ = c.process.Wait() // how it ended is in ProcessState
+	}
+	return rest
+}
+
+// killed tells whether the child ended by SIGKILL.
+func (c *child) killed() bool {
+	status, ok := c.process.ProcessState.Sys().(syscall.WaitStatus)
+	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}

@@ -1,0 +1,64 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// What tests may look at: the account of a node's memory.
+
+// RegionSpec is the node's region.
+func (e *Engine) RegionSpec() memregion.Spec { return e.node.region }
+
+// RegionStats are the counters of the node's region.
+func (e *Engine) RegionStats() memregion.RegionStats { return e.node.lent.Stats() }
+
+// SetQuota limits what a table may hold of the region.
+func (e *Engine) SetQuota(table string, bytes int64) { e.node.lent.SetQuota(table, bytes) }
+
+// CheckSpace compares what the region holds with what the catalog needs: exactly the extents of the current versions,
+// nothing more (a leak) and nothing less (a loss). Nobody else may be at work and no lease may hold an older version.
+func (e *Engine) CheckSpace(ctx context.Context) error {
+	if err := e.node.lent.Verify(); err != nil {
+		return err
+	}
+	var wanted []memregion.Owned
+	var bytes int64
+	err := e.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
+		if x.Region == e.node.region.ID {
+			wanted = append(wanted, memregion.Owned{Owner: x.Owner, Range: x.Range})
+			bytes += x.Range.Length
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(wanted, func(a, b memregion.Owned) int { return int(a.Range.Offset - b.Range.Offset) })
+	held := e.node.lent.Extents()
+	if !slices.Equal(wanted, held) {
+		return fmt.Errorf("the catalog needs %d extents and the region holds %d; first difference: %v", len(wanted), len(held), firstDifference(wanted, held))
+	}
+	if used := e.node.lent.Stats().Used; used != bytes {
+		return fmt.Errorf("the region says that %d bytes are used, its extents have %d", used, bytes)
+	}
+	return nil
+}
+
+func firstDifference(wanted, held []memregion.Owned) string {
+	for i := range max(len(wanted), len(held)) {
+		switch {
+		case i >= len(wanted):
+			return fmt.Sprintf("leaked %v", held[i])
+		case i >= len(held):
+			return fmt.Sprintf("lost %v", wanted[i])
+		case wanted[i] != held[i]:
+			return fmt.Sprintf("needed %v, held %v", wanted[i], held[i])
+		}
+	}
+	return "none"
+}

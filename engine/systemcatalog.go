@@ -1,0 +1,143 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/pgcatalog"
+)
+
+// planCatalog plans a query over PostgreSQL's system catalogs, if it is one: over what exists in v, translated.
+func (q *query) planCatalog(ctx context.Context, tree *pg.ParseResult, v *visible) (bool, error) {
+	if !pgcatalog.IsCatalogQuery(tree) {
+		return false, nil
+	}
+	s := q.session
+	s.yield()
+	if err := s.describeTables(v); err != nil {
+		return true, err
+	}
+	text, err := pgcatalog.Rewrite(q.text, tree)
+	if err != nil {
+		return true, err
+	}
+	q.catalog = true
+	return true, q.prepare(text, nil, v)
+}
+
+// describeTables tells the session's copy of the catalogs what exists, unless it knows.
+func (s *Session) describeTables(v *visible) error {
+	if s.described == v.contents {
+		return nil
+	}
+	var schemas []pgcatalog.Schema
+	for _, name := range v.contents.Schemas() {
+		schemas = append(schemas, pgcatalog.Schema{Name: name})
+	}
+	var relations []pgcatalog.Relation
+	for _, t := range v.contents.Tables() {
+		relations = append(relations, tableRelation(t))
+	}
+	for _, w := range v.contents.Views() {
+		relations = append(relations, pgcatalog.Relation{
+			Schema: w.Name.Schema, Name: w.Name.Name, Kind: 'v', OID: objectID(w.ID), Columns: relationColumns(w.Columns), Definition: " " + w.SQL + ";",
+		})
+	}
+	if err := pgcatalog.Refresh(s.conn.Exec, relations, schemas, "csmsql"); err != nil {
+		return err
+	}
+	s.described = v.contents
+	return nil
+}
+
+func tableRelation(t *catalog.TableVersion) pgcatalog.Relation {
+	table := t.Table()
+	return pgcatalog.Relation{
+		Schema: table.Name.Schema, Name: table.Name.Name, Kind: 'r', OID: objectID(table.ID),
+		Columns: relationColumns(table.Columns), Rows: t.Rows(), Bytes: t.Bytes(),
+	}
+}
+
+// objectID: PostgreSQL's object IDs have 32 bits, the catalog's identities 64; the first billion of them are unique.
+func objectID(id catalog.TableID) uint32 {
+	return uint32(pgcatalog.FirstOID + uint64(id)%(pgcatalog.LastOID-pgcatalog.FirstOID))
+}
+
+func relationColumns(schema *arrow.Schema) []pgcatalog.Column {
+	if schema == nil {
+		return nil
+	}
+	columns := make([]pgcatalog.Column, schema.NumFields())
+	for i, f := range schema.Fields() {
+		oid, modifier := postgresType(f)
+		text, _ := f.Metadata.GetValue(defaultKey)
+		columns[i] = pgcatalog.Column{Name: f.Name, Type: oid, Typmod: modifier, NotNull: !f.Nullable, Default: text}
+	}
+	return columns
+}
+
+// Object IDs of PostgreSQL's types (pg_type.dat).
+const (
+	oidBool, oidBytea, oidInt8, oidInt2, oidInt4, oidText, oidJSON       = 16, 17, 20, 21, 23, 25, 114
+	oidFloat4, oidFloat8, oidDate, oidTime, oidTimestamp, oidTimestampTZ = 700, 701, 1082, 1083, 1114, 1184
+	oidInterval, oidNumeric, oidUUID                                     = 1186, 1700, 2950
+)
+
+var postgresTypeOf = map[arrow.Type]uint32{
+	arrow.BOOL: oidBool, arrow.INT8: oidInt2, arrow.INT16: oidInt2, arrow.INT32: oidInt4, arrow.INT64: oidInt8,
+	arrow.UINT8: oidInt2, arrow.UINT16: oidInt4, arrow.UINT32: oidInt8, arrow.UINT64: oidNumeric,
+	arrow.FLOAT16: oidFloat4, arrow.FLOAT32: oidFloat4, arrow.FLOAT64: oidFloat8, arrow.BINARY: oidBytea,
+	arrow.DATE32: oidDate, arrow.TIME32: oidTime, arrow.TIME64: oidTime, arrow.INTERVAL_MONTH_DAY_NANO: oidInterval,
+}
+
+// postgresArrays are the array types of element types.
+var postgresArrays = map[uint32]uint32{
+	oidBool: 1000, oidBytea: 1001, oidInt2: 1005, oidInt4: 1007, oidText: 1009, oidInt8: 1016, oidFloat4: 1021, oidFloat8: 1022,
+	oidTimestamp: 1115, oidDate: 1182, oidTime: 1183, oidTimestampTZ: 1185, oidInterval: 1187, oidNumeric: 1231, oidUUID: 2951, oidJSON: 199,
+}
+
+// postgresType is the type that clients are told, with its modifier.
+func postgresType(f arrow.Field) (oid uint32, modifier int32) {
+	switch name, _ := f.Metadata.GetValue("ARROW:extension:name"); name {
+	case "arrow.uuid":
+		return oidUUID, -1
+	case "arrow.json":
+		return oidJSON, -1
+	}
+	switch t := f.Type.(type) {
+	case arrow.DecimalType:
+		return oidNumeric, t.GetPrecision()<<16 | t.GetScale() + 4
+	case *arrow.TimestampType:
+		if t.TimeZone != "" {
+			return oidTimestampTZ, -1
+		}
+		return oidTimestamp, -1
+	case arrow.ListLikeType:
+		if _, isMap := t.(*arrow.MapType); isMap {
+			return oidText, -1
+		}
+		element, _ := postgresType(t.ElemField())
+		if array, ok := postgresArrays[element]; ok {
+			return array, -1
+		}
+		return oidText, -1
+	}
+	if oid, ok := postgresTypeOf[f.Type.ID()]; ok {
+		return oid, -1
+	}
+	return oidText, -1
+}
+
+// identify tells DuckDB's session functions whose session it is and how it is set.
+func (s *Session) identify() error {
+	values := map[string]string{}
+	for name := range known {
+		values[name], _ = s.Setting(name)
+	}
+	return pgcatalog.SetSession(s.conn.Exec, pgcatalog.Session{
+		User: s.options.User, ProcessID: s.options.ProcessID, SearchPath: s.settings.searchPath, Settings: values,
+	})
+}
