@@ -101,13 +101,13 @@ func measure(sql string, at int) (kind, int) {
 	}
 	switch {
 	case c == '\'':
-		return text, stringEnd(sql, at+1, false)
+		return text, stringEnd(sql, at+1, ' ')
 	case c == '"':
 		return quoted, quoteEnd(sql, at+1)
 	case next == '\'' && strings.IndexByte("eEbBxX", c) >= 0:
-		return text, stringEnd(sql, at+2, c|0x20 == 'e')
+		return text, stringEnd(sql, at+2, c|0x20)
 	case c|0x20 == 'u' && strings.HasPrefix(sql[at+1:], "&'"):
-		return text, stringEnd(sql, at+3, false)
+		return text, stringEnd(sql, at+3, ' ')
 	case c|0x20 == 'u' && strings.HasPrefix(sql[at+1:], `&"`):
 		return quoted, quoteEnd(sql, at+3)
 	case isLetter(c):
@@ -115,7 +115,11 @@ func measure(sql string, at int) (kind, int) {
 	case isDigit(c), c == '.' && isDigit(next):
 		return number, numberEnd(sql, at)
 	case c == '$' && isDigit(next):
-		return parameter, wordEnd(sql, at+1)
+		stop := at + 1
+		for stop < len(sql) && isDigit(sql[stop]) {
+			stop++
+		}
+		return parameter, stop
 	case c == '$':
 		if stop, ok := dollarEnd(sql, at); ok {
 			return text, stop
@@ -163,20 +167,20 @@ func quoteEnd(sql string, at int) int {
 	}
 }
 
-// stringEnd finds the end of a string whose first quote is before at; escapes tells whether backslashes escape. A string
-// goes on in the next line if that begins with a quote, as the standard says.
-func stringEnd(sql string, at int, escapes bool) int {
+// stringEnd finds the end of a string whose first quote is before at. In 'e' strings backslashes escape; in 'b' and 'x'
+// strings a double quote is no quote. A string goes on in the next line if that begins with a quote, as the standard says.
+func stringEnd(sql string, at int, prefix byte) int {
 	for at < len(sql) {
 		switch sql[at] {
 		case '\\':
-			if escapes {
+			if prefix == 'e' {
 				at++
 			}
 			at++
 		case '\'':
 			at++
 			switch more := continuation(sql, at); {
-			case at < len(sql) && sql[at] == '\'':
+			case at < len(sql) && sql[at] == '\'' && prefix != 'b' && prefix != 'x':
 				at++
 			case more > 0:
 				at = more
