@@ -46,11 +46,12 @@ Without a mode the table is made and must not exist. Columns are matched by name
 	flags := c.Flags()
 	flags.SortFlags = false
 	targetFlag(c, &to)
-	flags.StringVar(&format, "format", "", "parquet, csv or arrow (default: by the file's name)")
+	flags.StringVar(&format, "format", "", "`format`: parquet, csv or arrow (default: by the file's name)")
 	flags.BoolVar(&create, "create", false, "make the table; it must not exist (the default)")
 	flags.BoolVar(&add, "append", false, "add to a table that exists")
 	flags.BoolVar(&replace, "replace", false, "make the table, in place of one of that name")
 	flags.StringToStringVar(&parameters, "option", nil, "`name=value` of the format: delimiter, header, null, quote, escape (may be repeated)")
+	flags.Lookup("option").DefValue = ""
 	return c
 }
 

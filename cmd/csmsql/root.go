@@ -52,7 +52,7 @@ func newRoot() *cobra.Command {
 		Version:       engine.Version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Args:          usage(cobra.NoArgs),
+		Args:          group,
 		RunE:          func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
@@ -74,6 +74,27 @@ func usage(check cobra.PositionalArgs) cobra.PositionalArgs {
 		}
 		return nil
 	}
+}
+
+// group is for commands that only have commands below them.
+func group(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	c.SuggestionsMinimumDistance = 2
+	meant := ""
+	if near := c.SuggestionsFor(args[0]); len(near) > 0 {
+		meant = "; did you mean " + strings.Join(near, " or ") + "?"
+	}
+	return usageError{fmt.Errorf("there is no command %q%s", c.CommandPath()+" "+args[0], meant)}
+}
+
+// noArguments is for commands that take flags only.
+func noArguments(c *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	return usageError{fmt.Errorf("%s takes no arguments, but flags: what is %q?", c.CommandPath(), args[0])}
 }
 
 // flagError adds the flag that was probably meant.
@@ -106,7 +127,7 @@ func report(w io.Writer, command *cobra.Command, err error) int {
 		fmt.Fprintf(w, "hint: %s\n", hinted.Hint())
 	}
 	var misused usageError
-	if errors.As(err, &misused) || strings.HasPrefix(err.Error(), "unknown command") {
+	if errors.As(err, &misused) {
 		fmt.Fprintf(w, "See %q.\n", command.CommandPath()+" --help")
 		return exitUsage
 	}

@@ -43,7 +43,7 @@ The exit code is 1 if an answer is wrong or a query fails.`,
 		Example: `  csmsql tpch run
   csmsql tpch run --query 1,6 --runs 5
   csmsql tpch run --attach`,
-		Args: usage(cobra.NoArgs),
+		Args: noArguments,
 		RunE: interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error { return tpchRun(ctx, c, o) }),
 	}
 	flags := c.Flags()

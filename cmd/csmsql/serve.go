@@ -50,10 +50,13 @@ func newServe() *cobra.Command {
 		Short:   "Start a node",
 		Long:    serveLong,
 		Example: serveExample,
-		Args:    usage(cobra.NoArgs),
+		Args:    noArguments,
 		RunE: interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
 			options.RegionBytes, options.MemoryBytes = int64(region), int64(memory)
 			options.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: &level}))
+			if err := options.Check(); err != nil {
+				return usageError{err}
+			}
 			err := node.Run(ctx, options, func(r node.Ready) { banner(c.OutOrStdout(), r) })
 			if err == nil {
 				options.Log.Info("stopped")
@@ -63,18 +66,21 @@ func newServe() *cobra.Command {
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.StringVar(&options.Data, "data", place.DefaultData(), "data directory: catalog and sockets")
+	flags.StringVar(&options.Data, "data", place.DefaultData(), "data `directory`: catalog and sockets")
 	flags.StringVar(&options.PostgreSQL, "pg", "127.0.0.1:5433", "loopback `address` for the PostgreSQL protocol, or off")
-	flags.Var(&region, "region", "cap of the lent region (default: half of what memory allows)")
+	flags.Var(&region, "region", "hard cap of the lent region (default: half of what memory allows)")
 	flags.StringVar(&options.RegionDirectory, "region-dir", "", "`directory` of the region's file (default /dev/shm, or the data directory for file)")
-	flags.StringVar(&options.Fabric, "fabric", "shm", "where the region lies: shm (memory) or file (disk)")
+	flags.StringVar(&options.Fabric, "fabric", "shm", "`fabric`: where the region lies: shm (memory) or file (disk)")
 	flags.StringVar(&options.Node, "node", "local", "the node's `name` in status output and errors")
 	flags.StringVar(&options.HTTP, "http", "", "loopback `address` for /metrics and /healthz (default: off)")
 	flags.StringArrayVar(&options.Files, "files", nil, "`directory` that SQL may read and write (may be repeated; default: none)")
 	flags.Var(&memory, "memory", "memory of queries outside of the region, beyond which they spill (default: half of what the region leaves)")
-	flags.IntVar(&options.Threads, "threads", 0, "threads of queries (default: one per CPU)")
+	flags.IntVar(&options.Threads, "threads", 0, "`threads` of queries (default: one per CPU)")
 	flags.BoolVar(&options.Verify, "verify", false, "check every table against its checksums before the node is ready")
-	flags.TextVar(&level, "log-level", &level, "debug, info, warn or error")
+	flags.TextVar(&level, "log-level", &level, "`level` of what is logged: debug, info, warn or error (default info)")
+	for _, name := range []string{"region", "memory", "log-level"} {
+		flags.Lookup(name).DefValue = "" // the text says it better
+	}
 	return c
 }
 

@@ -44,7 +44,7 @@ nothing is copied, the node does not work for it, and nothing can be written.`,
   csmsql sql --attach -c 'SELECT count(*) FROM lineitem' --timing
   csmsql sql -c 'COPY (SELECT * FROM orders LIMIT 10) TO STDOUT WITH (FORMAT csv, HEADER)' > orders.csv
   csmsql sql --format json -f report.sql`,
-		Args: usage(cobra.NoArgs),
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error { return runSQL(c, o) },
 	}
 	flags := c.Flags()
@@ -53,7 +53,7 @@ nothing is copied, the node does not work for it, and nothing can be written.`,
 	flags.StringArrayVarP(&o.files, "file", "f", nil, "`file` of SQL to run; - is standard input (may be repeated, after -c)")
 	targetFlag(c, &o.to)
 	flags.BoolVar(&o.attach, "attach", false, "run the statements in this process, over the lent memory")
-	flags.StringVar(&o.format, "format", present.Formats[0], "of results: "+strings.Join(present.Formats, ", "))
+	flags.StringVar(&o.format, "format", present.Formats[0], "`format` of results: "+strings.Join(present.Formats, ", "))
 	flags.BoolVar(&o.timing, "timing", false, "show how long each statement took")
 	return c
 }

@@ -25,7 +25,7 @@ func newStatus() *cobra.Command {
 		Long: `Show how a running node is: how to reach it, what its regions hold, its tables, and who holds snapshots of them
 (leases: sessions, and other processes that read the lent memory). --json also has the coherence protocol's counters.`,
 		Example: "  csmsql status\n  csmsql status --json | jq '.tables[] | {name, rows, bytes}'",
-		Args:    usage(cobra.NoArgs),
+		Args:    noArguments,
 		RunE: interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
 			client, err := dial(ctx, to)
 			if err != nil {

@@ -16,7 +16,7 @@ func newVersion() *cobra.Command {
 		Short:   "Say which version this is",
 		Long:    "Say which version this is: the product's, the commit it was built from, Go's and the platform.",
 		Example: "  csmsql version",
-		Args:    usage(cobra.NoArgs),
+		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			_, err := fmt.Fprintf(c.OutOrStdout(), "csmsql %s%s, %s, %s/%s\n", engine.Version, commit(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 			return err

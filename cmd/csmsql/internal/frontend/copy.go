@@ -37,6 +37,10 @@ func (c *copyIn) CopyInFormat() (isBinary bool, columns int) {
 
 // CopyIn implements wire.CopyInStatement.
 func (c *copyIn) CopyIn(ctx context.Context, stream io.Reader) (tag string, err error) {
+	if c.options.Format == pgcopy.Binary {
+		// Clients that end the stream without the format's trailer (pgx does) have said all, says PostgreSQL.
+		stream = io.MultiReader(stream, strings.NewReader("\xff\xff"))
+	}
 	reader, err := pgcopy.NewReader(stream, c.columns.NumFields(), c.options)
 	if err != nil {
 		return "", err

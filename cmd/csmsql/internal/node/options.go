@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/memregion"
@@ -30,7 +31,13 @@ type Options struct {
 	Log             *slog.Logger
 }
 
-// complete checks what can be checked before anything is touched, and makes paths absolute.
+// Check finds what is wrong with the options as they stand, before anything is touched.
+func (o Options) Check() error {
+	_, err := o.complete()
+	return err
+}
+
+// complete makes paths absolute and checks what can be checked.
 func (o Options) complete() (Options, error) {
 	if o.PostgreSQL != Off {
 		if err := wire.CheckListen(o.PostgreSQL, false); err != nil {
@@ -57,6 +64,7 @@ func (o Options) complete() (Options, error) {
 			return o, err
 		}
 	}
+	o.Files = slices.Clone(o.Files)
 	for i, dir := range o.Files {
 		if o.Files[i], err = directory("--files", dir); err != nil {
 			return o, err

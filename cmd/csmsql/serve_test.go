@@ -1,0 +1,141 @@
+package main_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// TestServeKeepsTables: the node ends at SIGTERM within seconds, though a client is connected and a statement runs, and
+// comes back with its tables.
+func TestServeKeepsTables(t *testing.T) {
+	n := startNode(t)
+	conn := n.connect(t)
+	ctx := deadline(t)
+	_, err := conn.Exec(ctx, "CREATE TABLE kept AS SELECT range AS i FROM range(100000)")
+	require.NoError(t, err)
+	busy := n.connect(t)
+	failed := make(chan error, 1)
+	go func() {
+		_, err := busy.Exec(ctx, endless)
+		failed <- err
+	}()
+	waitForStatement(t, n)
+
+	begin := time.Now()
+	require.NoError(t, n.signal(syscall.SIGTERM))
+	require.Less(t, time.Since(begin), 10*time.Second)
+	require.Error(t, <-failed)
+	require.Contains(t, n.stderr.String(), "msg=stopped")
+	left, err := filepath.Glob(filepath.Join(n.data, "*.sock"))
+	require.NoError(t, err)
+	require.Empty(t, left, "sockets must go with the node")
+
+	require.NoError(t, n.launch(n.command.Args[1:]))
+	var sum int64
+	require.NoError(t, n.connect(t).QueryRow(ctx, "SELECT sum(i)::bigint FROM kept").Scan(&sum))
+	require.EqualValues(t, 100000*99999/2, sum)
+}
+
+// endless runs until it is cancelled.
+const endless = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range = -1"
+
+// waitForStatement returns when another session's statement holds its snapshot.
+func waitForStatement(t *testing.T, n *node) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		out, _, code := n.csmsql(t, "", "status", "--json")
+		var status struct{ Leases []any }
+		require.Zero(t, code)
+		require.NoError(t, json.Unmarshal([]byte(out), &status))
+		return len(status.Leases) > 0
+	}, patience, 10*time.Millisecond)
+}
+
+// TestServeTwice: a second node on the same data directory is refused, and the first goes on.
+func TestServeTwice(t *testing.T) {
+	n := shared.get(t)
+	_, errOut, code := run(t, "", "serve", "--data", n.data, "--pg", "127.0.0.1:0")
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, "another node serves there")
+	require.Contains(t, errOut, "another data directory")
+	require.NoError(t, n.connect(t).Ping(deadline(t)))
+}
+
+// TestServePortTaken: the error says what to do, and no region is left behind.
+func TestServePortTaken(t *testing.T) {
+	n := shared.get(t)
+	directory, region, fabric, err := workspace()
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(directory); os.RemoveAll(region) })
+	_, errOut, code := run(t, "", "serve", "--data", filepath.Join(directory, "d"), "--region-dir", region, "--fabric", fabric, "--pg", n.frontend.Address)
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, "something else listens on "+n.frontend.Address)
+	files, err := filepath.Glob(filepath.Join(region, "*.region"))
+	require.NoError(t, err)
+	require.Empty(t, files)
+}
+
+// TestServeRegionTooLarge: a region larger than its file system is refused before anything is made.
+func TestServeRegionTooLarge(t *testing.T) {
+	directory, region, fabric, err := workspace()
+	require.NoError(t, err)
+	t.Cleanup(func() { os.RemoveAll(directory); os.RemoveAll(region) })
+	_, errOut, code := run(t, "", "serve", "--data", filepath.Join(directory, "d"), "--region-dir", region, "--fabric", fabric, "--pg", "off", "--region", "900T")
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, "csmsql: ")
+	files, err := filepath.Glob(filepath.Join(region, "*.region"))
+	require.NoError(t, err)
+	require.Empty(t, files)
+}
+
+// TestServePermissions (R1): the sockets are their owner's alone.
+func TestServePermissions(t *testing.T) {
+	n := shared.get(t)
+	info, err := os.Stat(n.data)
+	require.NoError(t, err)
+	require.Equal(t, os.FileMode(0o700), info.Mode().Perm())
+	for _, name := range []string{"csmsql.sock", ".s.PGSQL.5432"} {
+		info, err := os.Stat(filepath.Join(n.data, name))
+		require.NoError(t, err)
+		require.Equal(t, os.FileMode(0o600), info.Mode().Perm(), name)
+	}
+}
+
+// TestServeMetrics reads /metrics and /healthz as a monitor would.
+func TestServeMetrics(t *testing.T) {
+	n := shared.get(t)
+	_, err := n.connect(t).Exec(deadline(t), "CREATE TABLE IF NOT EXISTS measured AS SELECT 1 AS a")
+	require.NoError(t, err)
+	match := regexp.MustCompile(`http://(\S+)/metrics`).FindStringSubmatch(n.banner)
+	require.NotNil(t, match)
+	body := get(t, "http://"+match[1]+"/metrics")
+	for _, line := range []string{
+		`csmsql_table_rows{schema="public",table="measured"} 1`, `csmsql_node_info{`, `csmsql_region_capacity_bytes{`,
+		`csmsql_statements_total `, `csmsql_coherence_total{`, `csmsql_sessions `,
+	} {
+		require.Contains(t, body, line)
+	}
+	require.Equal(t, "ok\n", get(t, "http://"+match[1]+"/healthz"))
+}
+
+func get(t *testing.T, url string) string {
+	t.Helper()
+	request, err := http.NewRequestWithContext(deadline(t), http.MethodGet, url, nil)
+	require.NoError(t, err)
+	response, err := http.DefaultClient.Do(request)
+	require.NoError(t, err)
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, string(body))
+	return string(body)
+}
