@@ -24,6 +24,33 @@ func ColumnNames(tree *pg.ParseResult) []string {
 	return names
 }
 
+// ColumnTypes are the type OIDs that PostgreSQL gives to result columns of a catalog query where DuckDB's type is wider: oid, regproc,
+// xid, name and "char"; 0 for all others. It is nil if the columns cannot be told from the text, or if this is no catalog query.
+func ColumnTypes(tree *pg.ParseResult) []uint32 {
+	m, err := data()
+	if err != nil || !IsCatalogQuery(tree) || len(tree.Stmts) == 0 {
+		return nil
+	}
+	s := tree.Stmts[0].GetStmt().GetSelectStmt()
+	if s == nil || s.Op != pg.SetOperation_SETOP_NONE {
+		return nil
+	}
+	types := make([]uint32, len(s.TargetList))
+	for i, n := range s.TargetList {
+		value := n.GetResTarget().GetVal()
+		if isStar(value) {
+			return nil
+		}
+		if c := value.GetColumnRef(); c != nil {
+			types[i] = m.types[lastText(c.Fields)]
+		} else if c := value.GetTypeCast(); c != nil && len(c.TypeName.GetArrayBounds()) == 0 {
+			_, name := typeName(c.TypeName)
+			types[i] = narrowTypes[name]
+		}
+	}
+	return types
+}
+
 func targetName(t *pg.ResTarget) string {
 	if t.GetName() != "" {
 		return t.Name
@@ -49,8 +76,11 @@ func isStar(n *pg.Node) bool {
 func nameTargets(s *pg.SelectStmt) {
 	for _, n := range s.TargetList {
 		t := n.GetResTarget()
-		if t == nil || t.Name != "" || t.Val.GetColumnRef() != nil {
+		if t == nil || t.Name != "" {
 			continue
+		}
+		if c := t.Val.GetColumnRef(); c != nil && !rowColumns[lastText(c.Fields)] {
+			continue // DuckDB's name is the same
 		}
 		if name := targetName(t); name != "" {
 			t.Name = name
@@ -76,7 +106,7 @@ func expressionName(n *pg.Node) (name string, strength int) {
 			return "nullif", 2
 		}
 	case *pg.Node_TypeCast:
-		if name, strength := expressionName(x.TypeCast.Arg); strength > 0 {
+		if name, strength := expressionName(x.TypeCast.Arg); strength > 1 {
 			return name, strength
 		}
 		_, name := typeName(x.TypeCast.TypeName)

@@ -32,13 +32,28 @@ func (w *rewriter) operator(n *pg.Node, e *pg.A_Expr) {
 			arrayConstant(e.Rexpr)
 		}
 	case pg.A_Expr_Kind_AEXPR_LIKE, pg.A_Expr_Kind_AEXPR_ILIKE:
-		escapePattern(e)
+		escapePattern(n, e, name)
 	case pg.A_Expr_Kind_AEXPR_OP_ANY, pg.A_Expr_Kind_AEXPR_OP_ALL:
-		if isArrayText(e.Rexpr) {
-			e.Lexpr = cast(e.Lexpr, "text")
-			e.Rexpr = call("pg_compat", "array_in", e.Rexpr)
-		}
+		w.quantified(n, e, name)
 	}
+}
+
+// quantified: x = ANY (array) becomes list_contains, because DuckDB makes a subquery of ANY, which it cannot have in an outer
+// join's condition.
+func (w *rewriter) quantified(n *pg.Node, e *pg.A_Expr, name string) {
+	if isArrayText(e.Rexpr) {
+		e.Lexpr = cast(e.Lexpr, "text")
+		e.Rexpr = call("pg_compat", "array_in", e.Rexpr)
+	}
+	any := e.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY
+	if any && name != "=" || !any && name != "<>" {
+		return
+	}
+	contains := pg.MakeFuncCallNode([]*pg.Node{pg.MakeStrNode("list_contains")}, []*pg.Node{e.Rexpr, e.Lexpr}, -1)
+	if !any {
+		contains = pg.MakeBoolExprNode(pg.BoolExprType_NOT_EXPR, []*pg.Node{contains}, -1)
+	}
+	n.Node = contains.Node
 }
 
 func matchCall(e *pg.A_Expr, not, fold bool) *pg.Node {
@@ -73,15 +88,20 @@ func isArrayText(n *pg.Node) bool {
 	return n.GetParamRef() != nil || n.GetAConst().GetSval() != nil
 }
 
-// escapePattern: in PostgreSQL a backslash escapes without being asked to.
-func escapePattern(e *pg.A_Expr) {
-	if f := e.Rexpr.GetFuncCall(); f != nil && grammarFunctions[lastText(f.Funcname)] {
+// escapeCalls are DuckDB's functions for LIKE … ESCAPE, by operator.
+var escapeCalls = map[string]string{"~~": "like_escape", "!~~": "not_like_escape", "~~*": "ilike_escape", "!~~*": "not_ilike_escape"}
+
+// escapePattern: in PostgreSQL a backslash escapes without being asked to. The deparser cannot write ESCAPE, so it is a call.
+func escapePattern(n *pg.Node, e *pg.A_Expr, name string) {
+	pattern, escape := e.Rexpr, pg.MakeAConstStrNode(`\`, -1)
+	if f := pattern.GetFuncCall(); f != nil && grammarFunctions[lastText(f.Funcname)] && len(f.Args) == 2 {
+		pattern, escape = f.Args[0], f.Args[1]
+	} else if s := pattern.GetAConst().GetSval(); s != nil && !strings.Contains(s.Sval, `\`) {
 		return
 	}
-	if s := e.Rexpr.GetAConst().GetSval(); s != nil && !strings.Contains(s.Sval, `\`) {
-		return
+	if function, ok := escapeCalls[name]; ok {
+		n.Node = pg.MakeFuncCallNode([]*pg.Node{pg.MakeStrNode(function)}, []*pg.Node{e.Lexpr, pattern, escape}, -1).Node
 	}
-	e.Rexpr = pg.MakeFuncCallNode([]*pg.Node{pg.MakeStrNode(pgCatalog), pg.MakeStrNode("like_escape")}, []*pg.Node{e.Rexpr, pg.MakeAConstStrNode(`\`, -1)}, -1)
 }
 
 func lastText(list []*pg.Node) string {
@@ -117,6 +137,9 @@ func (w *rewriter) typeCast(n *pg.Node, c *pg.TypeCast, shown bool) {
 
 // lookup makes what stands for a cast to a reg… type.
 func (w *rewriter) lookup(arg *pg.Node, prefix string, shown bool) *pg.Node {
+	if arg.GetParamRef() != nil {
+		arg = cast(arg, "text") // a macro's argument gives DuckDB no hint of a parameter's type
+	}
 	switch {
 	case shown:
 		return call("pg_compat", prefix+"_name", arg)

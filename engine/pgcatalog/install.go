@@ -38,6 +38,7 @@ type systemRelation struct {
 	columns      []systemColumn
 	sources      []source // the SELECTs that give it rows
 	static       *table   // its static rows, nil if there are none
+	alone        bool     // the sources read the static rows themselves
 }
 
 // source is a SELECT of relations.sql.
@@ -52,9 +53,11 @@ type model struct {
 	order     []string                   // relations with sources, in the order of relations.sql
 	names     []string                   // all relations
 	oids      map[string]bool            // names of columns whose type is an object ID
+	types     map[string]uint32          // columns' names → the type they have wherever they occur, if PostgreSQL's is narrower than DuckDB's
 	session   map[string]bool            // functions of pg_session
 	compat    map[string]bool            // functions of pg_compat
 	quiet     map[string]bool            // functions of pg_quiet
+	tables    map[string]bool            // those of them that stand in FROM
 }
 
 // data is the embedded model. A test loads it, so that a release cannot carry files that do not parse.
@@ -69,7 +72,7 @@ func readFile(name string) string {
 }
 
 func loadModel() (*model, error) {
-	m := &model{relations: map[string]*systemRelation{}, oids: map[string]bool{}, session: map[string]bool{}, compat: map[string]bool{}, quiet: map[string]bool{}}
+	m := &model{relations: map[string]*systemRelation{}, oids: map[string]bool{}, types: map[string]uint32{}, session: map[string]bool{}, compat: map[string]bool{}, quiet: map[string]bool{}, tables: map[string]bool{}}
 	if err := m.loadColumns(); err != nil {
 		return nil, err
 	}
@@ -103,8 +106,21 @@ func (m *model) loadColumns() error {
 		if c.typeName == "oid" || c.typeName == "regproc" {
 			m.oids[c.name] = true
 		}
+		m.noteType(c)
 	}
 	return nil
+}
+
+// narrowTypes have a representation of their own in PostgreSQL's protocol that DuckDB's types do not tell.
+var narrowTypes = map[string]uint32{"oid": 26, "regproc": 24, "xid": 28, "name": 19, "char": 18}
+
+// noteType keeps the type of a column's name, 0 if relations do not agree on it.
+func (m *model) noteType(c systemColumn) {
+	oid := narrowTypes[c.typeName]
+	if known, ok := m.types[c.name]; ok && known != oid {
+		oid = 0
+	}
+	m.types[c.name] = oid
 }
 
 // loadSources cuts relations.sql into the SELECTs of each relation.
@@ -112,12 +128,14 @@ func (m *model) loadSources() error {
 	var current *systemRelation
 	for block := range strings.SplitSeq(readFile("relations.sql"), "\n-- ") {
 		head, body, _ := strings.Cut(block, "\n")
+		head, alone := strings.CutSuffix(head, " instead of its file")
 		if strings.Contains(head, " ") { // the comment at the top
 			continue
 		}
 		if current = m.relations[head]; current == nil {
 			return fmt.Errorf("pgcatalog: relations.sql: %q is no relation of columns.tsv", head)
 		}
+		current.alone = alone
 		m.order = append(m.order, head)
 		for text := range strings.SplitSeq(body, ";\n") {
 			if strings.TrimSpace(text) == "" {
@@ -156,6 +174,7 @@ func (m *model) loadFunctions() {
 		name, _, _ := strings.Cut(rest, "(")
 		schema, name, _ := strings.Cut(name, ".")
 		sets[schema][name] = true
+		m.tables[name] = m.tables[name] || strings.Contains(line, ") AS TABLE ")
 	}
 }
 
@@ -213,17 +232,15 @@ func (m *model) writeTables(b *strings.Builder) error {
 	if err != nil {
 		return err
 	}
-	writeRows(b, compatSchema+".system_column", t, map[string]string{"relation_oid": "UINTEGER", "row_type": "UINTEGER", "number": "SMALLINT", "type_oid": "UINTEGER", "not_null": "BOOLEAN"})
-	b.WriteString("CREATE TABLE " + compatSchema + ".system_relation AS SELECT schema, relation_oid, relation, kind, row_type, CAST(count(*) AS SMALLINT) AS columns FROM " +
+	writeRows(b, compatSchema+".system_column", t, map[string]string{"schema_oid": "UINTEGER", "relation_oid": "UINTEGER", "row_type": "UINTEGER", "number": "SMALLINT", "type_oid": "UINTEGER", "not_null": "BOOLEAN"})
+	b.WriteString("CREATE TABLE " + compatSchema + ".system_relation AS SELECT schema, schema_oid, relation_oid, relation, kind, row_type, CAST(count(*) AS SMALLINT) AS columns FROM " +
 		compatSchema + ".system_column GROUP BY ALL;\n")
-	if t, err = readCopy(readFile("type_display.tsv")); err != nil {
-		return err
+	for target, file := range map[string]string{"type_display": "type_display.tsv", "function_display": "function_display.tsv", "keywords": "pg_keywords.tsv"} {
+		if t, err = readCopy(readFile(file)); err != nil {
+			return fmt.Errorf("pgcatalog: %s: %w", file, err)
+		}
+		writeRows(b, compatSchema+"."+target, t, map[string]string{"oid": "UINTEGER"})
 	}
-	writeRows(b, compatSchema+".type_display", t, map[string]string{"oid": "UINTEGER"})
-	if t, err = readCopy(readFile("function_display.tsv")); err != nil {
-		return err
-	}
-	writeRows(b, compatSchema+".function_display", t, map[string]string{"oid": "UINTEGER"})
 	return nil
 }
 
@@ -315,7 +332,7 @@ func (r *systemRelation) complete(query string, given map[string]bool) string {
 // view is the statement that makes the relation from its static rows and its sources.
 func (r *systemRelation) view() string {
 	var parts []string
-	if r.static != nil {
+	if r.static != nil && !r.alone {
 		parts = append(parts, "SELECT * FROM "+compatSchema+".static_"+r.name)
 	}
 	for _, s := range r.sources {

@@ -28,9 +28,9 @@ func columnLiteral(values []*string) string {
 }
 
 // plain escapes v for a string literal. The two marks, which nobody types, and zero bytes, which SQL cannot carry, become spaces.
-func plain(v string) string {
-	return strings.NewReplacer("'", "''", separator, " ", nullMark, " ", "\x00", " ").Replace(v)
-}
+func plain(v string) string { return escapes.Replace(v) }
+
+var escapes = strings.NewReplacer("'", "''", separator, " ", nullMark, " ", "\x00", " ")
 
 func quoteLiteral(v string) string { return "'" + plain(v) + "'" }
 

@@ -209,9 +209,20 @@ func (w *rewriter) funcCall(f *pg.FuncCall) {
 			f.Args[0] = w.lookup(f.Args[0], "relation", false)
 		}
 		f.Funcname = []*pg.Node{pg.MakeStrNode(database), pg.MakeStrNode(ours), pg.MakeStrNode(name)}
-	} else if schema == pgCatalog {
+		return
+	}
+	if schema == pgCatalog {
 		f.Funcname = f.Funcname[len(f.Funcname)-1:]
 	}
+	if renamed, ok := renamedFunctions[name]; ok && len(f.Funcname) == 1 {
+		f.Funcname = []*pg.Node{pg.MakeStrNode(renamed)}
+	}
+}
+
+// renamedFunctions take any number of arguments, which macros cannot, or are aggregates; DuckDB has them under another name.
+var renamedFunctions = map[string]string{
+	"json_build_object": "json_object", "jsonb_build_object": "json_object", "json_build_array": "json_array", "jsonb_build_array": "json_array",
+	"json_agg": "json_group_array", "jsonb_agg": "json_group_array", "row_to_json": "to_json", "to_jsonb": "to_json",
 }
 
 // columnFunctions in FROM give one column, which has the alias' name.
@@ -231,7 +242,8 @@ func (w *rewriter) rangeFunction(n *pg.Node, r *pg.RangeFunction) {
 		alias = r.Alias.Aliasname
 	}
 	switch {
-	case ours: // macros are scalars for DuckDB
+	case ours && w.model.tables[name]:
+	case ours: // the other macros are scalars for DuckDB
 		target := &pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Name: alias, Val: &pg.Node{Node: &pg.Node_FuncCall{FuncCall: f}}}}}
 		query := &pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: &pg.SelectStmt{TargetList: []*pg.Node{target}, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT, Op: pg.SetOperation_SETOP_NONE}}}
 		as := r.Alias

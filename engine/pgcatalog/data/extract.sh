@@ -9,7 +9,7 @@ cd "$(dirname "$0")"
 copy() { psql -X -q -v ON_ERROR_STOP=1 -c "COPY ($2) TO STDOUT (HEADER)" > "$1.tsv"; }
 
 # Every column of every system table and view; relations without a file of rows are made as empty tables.
-copy columns "SELECT n.nspname AS schema, c.oid AS relation_oid, c.relname AS relation, c.relkind AS kind, c.reltype AS row_type,
+copy columns "SELECT n.nspname AS schema, n.oid AS schema_oid, c.oid AS relation_oid, c.relname AS relation, c.relkind AS kind, c.reltype AS row_type,
     a.attnum AS number, a.attname AS name, t.oid AS type_oid, t.typname AS type, a.attnotnull AS not_null
   FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace JOIN pg_attribute a ON a.attrelid = c.oid JOIN pg_type t ON t.oid = a.atttypid
   WHERE n.nspname IN ('pg_catalog', 'information_schema') AND c.relkind IN ('r', 'v') AND a.attnum > 0 AND c.oid < 16384
@@ -21,8 +21,8 @@ copy type_display "SELECT t.oid, CASE WHEN t.oid = 1042 THEN 'bpchar' ELSE forma
     CASE WHEN e.typname LIKE 'time%' THEN substring(format_type(t.oid, NULL) from ' with.*') ELSE substring(format_type(t.oid, NULL) from '\[\]$') END AS after,
     CASE e.typname WHEN 'numeric' THEN 'n' WHEN 'bpchar' THEN 'c' WHEN 'varchar' THEN 'c' WHEN 'bit' THEN 'p' WHEN 'varbit' THEN 'p'
       WHEN 'time' THEN 'p' WHEN 'timetz' THEN 'p' WHEN 'timestamp' THEN 'p' WHEN 'timestamptz' THEN 'p' END AS modifier
-  FROM pg_type t JOIN pg_type e ON e.oid = CASE WHEN t.typcategory = 'A' THEN t.typelem ELSE t.oid END
-  WHERE t.oid < 16384 AND t.typrelid = 0 AND (e.typrelid = 0) ORDER BY t.oid"
+  FROM pg_type t JOIN pg_type e ON e.oid = CASE WHEN t.typcategory = 'A' AND t.typelem <> 0 THEN t.typelem ELSE t.oid END
+  WHERE t.oid < 16384 AND t.typnamespace <> 'pg_toast'::regnamespace ORDER BY t.oid"
 
 copy pg_type "SELECT oid, typname, typnamespace, typowner, typlen, typbyval, typtype, typcategory, typispreferred, typisdefined, typdelim,
     typrelid, typsubscript::oid, typelem, typarray, typinput::oid, typoutput::oid, typreceive::oid, typsend::oid, typmodin::oid, typmodout::oid, typanalyze::oid,
@@ -31,6 +31,7 @@ copy pg_type "SELECT oid, typname, typnamespace, typowner, typlen, typbyval, typ
 copy pg_proc "SELECT oid, proname, pronamespace, proowner, prolang, procost, prorows, provariadic, prosupport::oid, prokind, prosecdef, proleakproof, proisstrict, proretset,
     provolatile, proparallel, pronargs, pronargdefaults, prorettype, proargtypes, proallargtypes, proargmodes, proargnames, prosrc
   FROM pg_proc WHERE oid < 16384 AND (oid IN (SELECT unnest(ARRAY[typsubscript::oid, typinput, typoutput, typreceive, typsend, typmodin, typmodout, typanalyze]) FROM pg_type)
+    OR oid IN (SELECT castfunc FROM pg_cast)
     OR (pronamespace = 'pg_catalog'::regnamespace AND (prokind = 'a' AND proname IN ('count','sum','min','max','avg','string_agg','array_agg','bool_and','bool_or','stddev','variance')
       OR proname IN ('abs','ceil','floor','round','sqrt','power','exp','ln','length','lower','upper','substring','replace','strpos','left','right','concat','concat_ws',
         'coalesce','now','date_part','date_trunc','age','version','current_database','current_schema','pg_backend_pid','pg_get_viewdef','format_type','random','md5','to_char',
@@ -38,6 +39,7 @@ copy pg_proc "SELECT oid, proname, pronamespace, proowner, prolang, procost, pro
 # What functions of pg_proc.tsv take and give, as psql shows it.
 copy function_display "SELECT oid, pg_get_function_arguments(oid) AS arguments, pg_get_function_identity_arguments(oid) AS identity_arguments, pg_get_function_result(oid) AS result
   FROM pg_proc WHERE oid < 16384 AND oid = ANY('{$(tail -n +2 pg_proc.tsv | cut -f1 | paste -sd,)}') ORDER BY oid"
+copy pg_keywords "SELECT word, catcode, barelabel, catdesc, baredesc FROM pg_get_keywords() ORDER BY word"
 copy pg_am "SELECT oid, amname, amhandler::oid, amtype FROM pg_am ORDER BY oid"
 copy pg_language "SELECT oid, lanname, lanowner, lanispl, lanpltrusted, lanplcallfoid, laninline, lanvalidator FROM pg_language WHERE oid < 16384 ORDER BY oid"
 copy pg_collation "SELECT oid, collname, collnamespace, collowner, collprovider, collisdeterministic, collencoding, collcollate, collctype FROM pg_collation
@@ -49,7 +51,8 @@ copy pg_auth_members "SELECT roleid, member, grantor, admin_option FROM pg_auth_
 copy pg_tablespace "SELECT oid, spcname, spcowner FROM pg_tablespace WHERE oid < 16384 ORDER BY oid"
 copy pg_namespace "SELECT oid, nspname, nspowner FROM pg_namespace WHERE oid < 16384 AND nspname NOT IN ('public', 'pg_toast') ORDER BY oid"
 copy pg_description "SELECT objoid, classoid, objsubid, description FROM pg_description
-  WHERE classoid IN ('pg_namespace'::regclass, 'pg_type'::regclass, 'pg_am'::regclass, 'pg_language'::regclass) ORDER BY classoid, objoid"
+  WHERE classoid IN ('pg_namespace'::regclass, 'pg_type'::regclass, 'pg_am'::regclass, 'pg_language'::regclass)
+    OR (classoid = 'pg_proc'::regclass AND objoid = ANY('{$(tail -n +2 pg_proc.tsv | cut -f1 | paste -sd,)}')) ORDER BY classoid, objoid"
 copy pg_shdescription "SELECT objoid, classoid, description FROM pg_shdescription WHERE objoid = 1 ORDER BY 1"
 copy pg_settings "SELECT name, CASE name WHEN 'server_version' THEN '15.0' WHEN 'server_version_num' THEN '150000' WHEN 'TimeZone' THEN 'Etc/UTC' WHEN 'max_connections' THEN '100' ELSE setting END AS setting, unit, category, short_desc, extra_desc, context, vartype, min_val, max_val, enumvals FROM pg_settings
   WHERE name IN ('application_name', 'bytea_output', 'client_encoding', 'client_min_messages', 'DateStyle', 'default_transaction_isolation', 'default_transaction_read_only',

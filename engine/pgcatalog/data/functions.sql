@@ -41,7 +41,6 @@ CREATE MACRO pg_compat.pg_get_serial_sequence(a, b) AS CAST(NULL AS VARCHAR);
 CREATE MACRO pg_compat.pg_get_functiondef(x) AS CAST(NULL AS VARCHAR);
 CREATE MACRO pg_compat.pg_get_function_sqlbody(x) AS CAST(NULL AS VARCHAR);
 CREATE MACRO pg_compat.pg_get_function_arg_default(x, number) AS CAST(NULL AS VARCHAR);
-CREATE MACRO pg_compat.pg_get_keywords() AS CAST(NULL AS VARCHAR);
 CREATE MACRO pg_compat.pg_encoding_to_char(x) AS CASE x WHEN 6 THEN 'UTF8' WHEN 0 THEN 'SQL_ASCII' ELSE '' END;
 CREATE MACRO pg_compat.pg_char_to_encoding(x) AS CASE WHEN upper(replace(x, '-', '')) IN ('UTF8', 'UNICODE') THEN 6 ELSE -1 END;
 CREATE MACRO pg_compat.col_description(x, number) AS CAST(NULL AS VARCHAR);

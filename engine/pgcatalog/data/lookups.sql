@@ -5,7 +5,7 @@ CREATE MACRO pg_compat.standard_setting(wanted) AS (SELECT min(s.setting) FROM p
 CREATE MACRO pg_compat.relation_name(x) AS coalesce((SELECT r.shown FROM pg_compat.relation_names r WHERE r.oid = TRY_CAST(x AS UINTEGER)), CAST(x AS VARCHAR));
 CREATE MACRO pg_compat.relation_lookup(x) AS (SELECT min(r.oid) FROM pg_compat.relation_names r WHERE r.oid = TRY_CAST(CAST(x AS VARCHAR) AS UINTEGER)
   OR lower(r.full_name) = lower(replace(CAST(x AS VARCHAR), '"', '')) OR (r.visible AND lower(r.name) = lower(replace(CAST(x AS VARCHAR), '"', ''))));
-CREATE MACRO pg_compat.type_name(x) AS coalesce((SELECT d.bare FROM pg_compat.type_names d WHERE d.oid = TRY_CAST(x AS UINTEGER)), CAST(x AS VARCHAR));
+CREATE MACRO pg_compat.type_name(x) AS coalesce((SELECT d.before || coalesce(d.after, '') FROM pg_compat.type_names d WHERE d.oid = TRY_CAST(x AS UINTEGER)), CAST(x AS VARCHAR));
 CREATE MACRO pg_compat.type_lookup(x) AS (SELECT min(d.oid) FROM pg_compat.type_names d WHERE d.oid = TRY_CAST(CAST(x AS VARCHAR) AS UINTEGER)
   OR d.bare = lower(CAST(x AS VARCHAR)) OR d.name = replace(CAST(x AS VARCHAR), '"', '') OR d.full_name = replace(CAST(x AS VARCHAR), '"', '') OR d.alias = lower(CAST(x AS VARCHAR)));
 CREATE MACRO pg_compat.namespace_name(x) AS coalesce((SELECT n.nspname FROM pg_compat.pg_namespace n WHERE n.oid = TRY_CAST(x AS UINTEGER)), CAST(x AS VARCHAR));
@@ -52,3 +52,7 @@ CREATE MACRO pg_compat.to_regrole(x) AS pg_compat.role_name(pg_compat.role_looku
 CREATE MACRO pg_compat.pg_get_function_identity_arguments(x) AS (SELECT d.identity_arguments FROM pg_compat.function_display d WHERE d.oid = x);
 CREATE MACRO pg_compat.pg_table_size(x) AS pg_compat.pg_relation_size(x);
 CREATE MACRO pg_compat.pg_total_relation_size(x) AS pg_compat.pg_relation_size(x);
+
+-- Functions that stand in FROM.
+CREATE MACRO pg_compat.pg_get_keywords() AS TABLE SELECT word, catcode, barelabel, catdesc, baredesc FROM pg_compat.keywords;
+CREATE MACRO pg_compat.pg_show_all_settings() AS TABLE SELECT * FROM pg_compat.pg_settings;

@@ -10,9 +10,7 @@ CREATE VIEW pg_compat.relation_names AS
 CREATE TABLE pg_compat.system_type_names AS
   SELECT d.oid, d.bare, d.before, d.after, d.modifier, t.typname AS name, CASE t.typnamespace WHEN 11 THEN 'pg_catalog.' ELSE 'information_schema.' END || t.typname AS full_name,
     CASE d.oid WHEN 23 THEN 'int' WHEN 1700 THEN 'decimal' WHEN 701 THEN 'float' WHEN 1042 THEN 'character' WHEN 1114 THEN 'timestamp' WHEN 1083 THEN 'time' WHEN 1007 THEN 'int[]' END AS alias, t.typnamespace = 11 AS visible
-  FROM pg_compat.type_display d JOIN pg_compat.static_pg_type t ON t.oid = d.oid
-  UNION ALL
-  SELECT row_type, relation, relation, NULL, NULL, relation, schema || '.' || relation, NULL, schema = 'pg_catalog' FROM pg_compat.system_relation;
+  FROM pg_compat.type_display d JOIN pg_compat.static_pg_type t ON t.oid = d.oid;
 
 CREATE VIEW pg_compat.type_names AS
   SELECT oid, bare, before, after, modifier, name, full_name, alias, visible FROM pg_compat.system_type_names

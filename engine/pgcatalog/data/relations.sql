@@ -1,6 +1,7 @@
 -- What the catalogs contain beyond the rows of the .tsv files. Each line "-- schema.relation" starts a relation; every SELECT
 -- below it adds rows. A SELECT names only the columns that matter: columns.tsv has the full list, and what is left out
--- becomes NULL, or 0, false and '' where PostgreSQL says NOT NULL. The order of this file is the order of creation.
+-- becomes NULL, or 0, false and '' where PostgreSQL says NOT NULL. They come on top of the relation's .tsv file, unless the line
+-- says "instead of its file"; static_<relation> is the file. The order of this file is the order of creation.
 --
 -- Sources: temp.csm_relation, temp.csm_column, temp.csm_schema (filled by Refresh), system_relation, system_column and
 -- type_display (from the .tsv files). Variables: csm_database (Refresh), csm_user, csm_path, csm_settings (SetSession).
@@ -9,7 +10,7 @@
 SELECT oid, name AS nspname, CASE WHEN name = 'public' THEN 6171 ELSE 10 END AS nspowner FROM temp.csm_schema;
 
 -- pg_catalog.pg_class
-SELECT relation_oid AS oid, relation AS relname, CASE schema WHEN 'pg_catalog' THEN 11 ELSE 13000 END AS relnamespace, row_type AS reltype, 10 AS relowner,
+SELECT relation_oid AS oid, relation AS relname, schema_oid AS relnamespace, row_type AS reltype, 10 AS relowner,
   CASE kind WHEN 'r' THEN 2 ELSE 0 END AS relam, relation_oid AS relfilenode, -1 AS reltuples, 'p' AS relpersistence, kind AS relkind, columns AS relnatts,
   kind = 'v' AS relhasrules, true AS relispopulated, 'n' AS relreplident FROM pg_compat.system_relation;
 SELECT oid, name AS relname, schema_oid AS relnamespace, oid + 2147483648 AS reltype, 10 AS relowner,
@@ -63,7 +64,7 @@ SELECT n.nspname AS schemaname, c.relname AS tablename, 'postgres' AS tableowner
 SELECT n.nspname AS schemaname, c.relname AS viewname, 'postgres' AS viewowner, d.definition AS definition
   FROM pg_compat.pg_class c JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN temp.csm_relation d ON d.oid = c.oid WHERE c.relkind = 'v';
 
--- pg_catalog.pg_settings
+-- pg_catalog.pg_settings instead of its file
 SELECT s.name AS name, coalesce(pg_compat.session_setting(s.name), s.setting) AS setting, s.unit AS unit, s.category AS category, s.short_desc AS short_desc, s.extra_desc AS extra_desc, s.context AS context, s.vartype AS vartype, 'default' AS source,
   s.min_val AS min_val, s.max_val AS max_val, s.enumvals AS enumvals, s.setting AS boot_val, s.setting AS reset_val, false AS pending_restart FROM pg_compat.static_pg_settings s;
 SELECT x.name AS name, pg_compat.session_setting(x.name) AS setting, 'Customized Options' AS category, 'user' AS context, 'string' AS vartype, 'session' AS source, false AS pending_restart
