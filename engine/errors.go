@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/plan"
 )
 
 // Error is an error of a statement with what SQL clients want to know of it.
@@ -48,25 +49,20 @@ func fromDuckDB(err error, given, users string, edits edits) error {
 }
 
 // edits are replacements that made one text out of another, in order.
-type edits []edit
-
-type edit struct {
-	start, end int // in the original
-	length     int // of the replacement
-}
+type edits []plan.Edit
 
 // back maps an offset in the edited text to the original; inside a replacement it is the replaced part's start.
 func (es edits) back(offset int) int {
 	shift := 0
 	for _, e := range es {
-		start := e.start + shift
+		start := e.Start + shift
 		if offset < start {
 			break
 		}
-		if offset < start+e.length {
-			return e.start
+		if offset < start+e.Length {
+			return e.Start
 		}
-		shift += e.length - (e.end - e.start)
+		shift += e.Length - (e.End - e.Start)
 	}
 	return offset - shift
 }

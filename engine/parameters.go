@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/exec/plan"
 )
 
 // replaceTokens puts what replace says in place of single tokens.
@@ -24,7 +26,7 @@ func replaceTokens(text string, replace func(token string, offset int) (string, 
 		}
 		out.WriteString(text[at:start])
 		out.WriteString(by)
-		done = append(done, edit{start, end, len(by)})
+		done = append(done, plan.Edit{Span: plan.Span{Start: start, End: end}, Length: len(by)})
 		at = end
 	}
 	out.WriteString(text[at:])

@@ -190,7 +190,7 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error
 	if err := (&transfer{engine: q.session.engine, hints: hints, scans: made}).run(ctx); err != nil {
 		return err
 	}
-	calls := map[int]string{}
+	calls := make([]string, len(made))
 	known := map[string]*tableScan{}
 	for i, t := range made {
 		signature := t.signature()
@@ -203,43 +203,8 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error
 		}
 		calls[i] = fmt.Sprintf("csm_scan(%d)", t.number)
 	}
-	q.given, q.edits = applyHints(q.text, hints, calls)
+	q.given, q.edits = plan.Splice(q.text, hints, func(i int, _ *plan.Scan) string { return calls[i] })
 	return nil
-}
-
-// applyHints is the text with calls in place of the tables' names.
-func applyHints(text string, hints []plan.Scan, calls map[int]string) (string, edits) {
-	type replacement struct {
-		edit
-		text string
-	}
-	var list []replacement
-	for i := range hints {
-		h := &hints[i]
-		call := h.Prefix + calls[i]
-		if h.AddAlias {
-			call += " AS " + duckdb.QuoteIdentifier(h.Alias)
-		}
-		list = append(list, replacement{edit{h.Start, h.End, len(call)}, call})
-		for _, c := range h.Cuts {
-			list = append(list, replacement{edit{c.Start, c.End, 0}, ""})
-		}
-	}
-	slices.SortStableFunc(list, func(a, b replacement) int { return a.start - b.start })
-	var out strings.Builder
-	var done edits
-	at := 0
-	for _, r := range list {
-		if r.start < at {
-			continue // the same place seen twice
-		}
-		out.WriteString(text[at:r.start])
-		out.WriteString(r.text)
-		done = append(done, r.edit)
-		at = r.end
-	}
-	out.WriteString(text[at:])
-	return out.String(), done
 }
 
 // newScan makes the scan of one occurrence of a table.
@@ -429,7 +394,11 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 		if err != nil {
 			return nil, err
 		}
-		return &chunkSource{engine: e, facts: q.source, columns: scan.Project, keep: keep}, nil
+		schema, err := q.source.stored(ctx, scan.Project)
+		if err != nil {
+			return nil, err
+		}
+		return &chunkSource{engine: e, facts: q.source, columns: scan.Project, keep: keep, schema: schema}, nil
 	}
 	reader, err := compute.Run(ctx, q.compute, open, args, nil)
 	if err != nil {
@@ -465,7 +434,11 @@ type chunkSource struct {
 	facts   *facts
 	columns []int
 	keep    []int
+	schema  *arrow.Schema // what all chunks can be brought to
 }
+
+// Schema makes it a compute.Described: chunks of one table may be laid out differently.
+func (c *chunkSource) Schema() *arrow.Schema { return c.schema }
 
 func (c *chunkSource) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if len(c.keep) == 0 {

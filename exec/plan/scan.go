@@ -140,37 +140,3 @@ func Scans(sql string, tree *pg.ParseResult, resolver Resolver) ([]Scan, error) 
 	numberJoins(scans, a.occurrences)
 	return scans, nil
 }
-
-// Splice writes call(i, &scans[i]) in place of each table's name, adds the aliases that the text lacks and makes the cuts.
-// Everything else stays byte for byte, so the dialect survives; positions after a splice move by the difference in length.
-func Splice(sql string, scans []Scan, call func(i int, s *Scan) string) string {
-	type edit struct {
-		Span
-		text string
-	}
-	var edits []edit
-	for i := range scans {
-		s := &scans[i]
-		text := s.Prefix + call(i, s)
-		if s.AddAlias {
-			text += " AS " + quoteName(s.Alias)
-		}
-		edits = append(edits, edit{s.Span, text})
-		for _, c := range s.Cuts {
-			edits = append(edits, edit{c, ""})
-		}
-	}
-	slices.SortFunc(edits, func(x, y edit) int { return x.Start - y.Start })
-	var b strings.Builder
-	at := 0
-	for _, e := range edits {
-		if e.Start < at {
-			continue // the same place seen twice
-		}
-		b.WriteString(sql[at:e.Start])
-		b.WriteString(e.text)
-		at = e.End
-	}
-	b.WriteString(sql[at:])
-	return b.String()
-}

@@ -53,9 +53,10 @@ func spliced(sql string, tree *pg.ParseResult, resolver plan.Resolver) string {
 	if err != nil {
 		return "error: " + err.Error() + "\n"
 	}
-	return plan.Splice(sql, scans, func(i int, s *plan.Scan) string {
+	spliced, _ := plan.Splice(sql, scans, func(i int, s *plan.Scan) string {
 		return fmt.Sprintf("csm_scan('%s', %d)", s.Relation.Name, i)
-	}) + "\n"
+	})
+	return spliced + "\n"
 }
 
 func describePlan(sql string, tree *pg.ParseResult, resolver plan.Resolver) string {
