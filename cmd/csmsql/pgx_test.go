@@ -315,6 +315,11 @@ func TestArrays(t *testing.T) {
 	var count int
 	require.NoError(t, conn.QueryRow(ctx, "SELECT count(*) FROM range(10) WHERE range = ANY($1::bigint[])", pgx.QueryExecModeExec, []int64{3, 5, 50}).Scan(&count))
 	require.Equal(t, 2, count)
+	var ids [][16]byte
+	var document map[string]any
+	require.NoError(t, conn.QueryRow(ctx, `SELECT ['00000000-0000-0000-0000-0000000000ff'::uuid], '{"a": [1]}'::json`).Scan(&ids, &document))
+	require.Equal(t, [][16]byte{{15: 0xff}}, ids)
+	require.Equal(t, map[string]any{"a": []any{1.0}}, document)
 }
 
 // TestCopyProtocol: COPY in all formats, in and out.

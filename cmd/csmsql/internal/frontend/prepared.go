@@ -19,13 +19,14 @@ type prepared struct {
 	engine     *engine.Statement
 	sql        string
 	parameters []uint32
+	fields     *arrow.Schema
 }
 
 // Parameters implements wire.Statement.
 func (p *prepared) Parameters() []uint32 { return p.parameters }
 
 // Fields implements wire.Statement.
-func (p *prepared) Fields() *arrow.Schema { return p.engine.Schema() }
+func (p *prepared) Fields() *arrow.Schema { return p.fields }
 
 // Close implements wire.Statement.
 func (p *prepared) Close() error { return p.engine.Close() }

@@ -31,7 +31,7 @@ func (s *session) Prepare(ctx context.Context, sql string, declared []uint32) (w
 		s.backend.failed.Add(1)
 		return nil, err
 	}
-	st := &prepared{session: s, engine: inner, sql: sql, parameters: inferred(sql, parameterOIDs(declared, inner.Parameters()))}
+	st := &prepared{session: s, engine: inner, sql: sql, fields: Shown(inner.Schema()), parameters: inferred(sql, parameterOIDs(declared, inner.Parameters()))}
 	head := inner.Copy()
 	if head == nil {
 		return st, nil
