@@ -20,8 +20,9 @@ type facts struct {
 	version  *catalog.TableVersion
 	relation *plan.Relation
 
-	mu      sync.Mutex // guards domains
+	mu      sync.Mutex // guards the rest
 	domains map[int]domain
+	layouts map[int]arrow.DataType
 }
 
 // domain is the set of a dictionary column's values over all chunks; unfit: the column cannot be shown as ENUM.
@@ -48,7 +49,7 @@ func (c *factsCache) of(v *catalog.TableVersion) *facts {
 	if c.byID == nil || len(c.byID) >= factsMax {
 		c.byID = map[*catalog.TableVersion]*facts{}
 	}
-	f := &facts{version: v, relation: relationOf(v), domains: map[int]domain{}}
+	f := &facts{version: v, relation: relationOf(v), domains: map[int]domain{}, layouts: map[int]arrow.DataType{}}
 	c.byID[v] = f
 	return f
 }
@@ -154,4 +155,53 @@ func (e *Engine) readDomain(ctx context.Context, v *catalog.TableVersion, column
 	}
 	slices.Sort(values)
 	return values, nil
+}
+
+// stored gives the types that columns of all chunks can be brought to: how they lie if they all lie alike. A small chunk's
+// strings may be a dictionary and a large one's not.
+func (f *facts) stored(ctx context.Context, columns []int) (*arrow.Schema, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	fields := make([]arrow.Field, len(columns))
+	for i, column := range columns {
+		if f.layouts[column] == nil {
+			layout, err := layoutOf(ctx, f.version, column)
+			if err != nil {
+				return nil, err
+			}
+			f.layouts[column] = layout
+		}
+		fields[i] = f.version.Table().Columns.Field(column)
+		fields[i].Type = f.layouts[column]
+	}
+	return arrow.NewSchema(fields, nil), nil
+}
+
+func layoutOf(ctx context.Context, v *catalog.TableVersion, column int) (arrow.DataType, error) {
+	logical := v.Table().Columns.Field(column).Type
+	if logical.ID() != arrow.STRING { // nothing else has more than one layout
+		if v.NumChunks() == 0 {
+			return logical, nil
+		}
+		first, err := v.Chunk(ctx, 0)
+		if err != nil {
+			return nil, err
+		}
+		return first.Descriptor().Schema.Field(column).Type, nil
+	}
+	var layout arrow.DataType
+	for p, err := range v.Chunks(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		this := p.Chunk.Descriptor().Schema.Field(column).Type
+		if layout != nil && !arrow.TypeEqual(layout, this) {
+			return arrow.BinaryTypes.StringView, nil
+		}
+		layout = this
+	}
+	if layout == nil {
+		return logical, nil
+	}
+	return layout, nil
 }
