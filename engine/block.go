@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"github.com/csmsql/csmsql/catalog"
 )
@@ -16,7 +17,8 @@ type block struct {
 	// Set at the first statement that looks at data: until then the block costs nothing.
 	lease *lease
 	tx    *catalog.Transaction
-	wrote bool
+	// settings before the first SET LOCAL, nil without one.
+	settings *settings
 }
 
 // start pins the block's snapshot.
@@ -142,7 +144,7 @@ func (s *Session) endDuck(b *block, how string) error {
 		return nil
 	}
 	s.described = nil // a rolled back transaction takes what the catalogs were told with it
-	return s.conn.Exec(how)
+	return errors.Join(s.conn.Exec(how), s.restore(b))
 }
 
 func (b *block) release() {

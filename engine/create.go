@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -35,9 +36,16 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			return st.rename(ctx, head)
 		case *statement.AddConstraint:
 			return st.addConstraint(ctx, head)
+		case *statement.Empty:
+			return done("", 0), nil
+		case *statement.DiscardTemporary:
+			return done("DISCARD TEMP", 0), s.dropTemporary()
 		case *statement.NoOp:
 			return done(head.Tag, 0), nil
 		case *statement.Begin:
+			if head.Isolation == "serializable" {
+				s.notice(Notice{Severity: "WARNING", State: "0A000", Message: "SERIALIZABLE is not offered; the transaction is snapshot isolation (REPEATABLE READ)"})
+			}
 			return done("BEGIN", 0), s.begin(head.ReadOnly)
 		case *statement.Commit:
 			tag := "COMMIT"
@@ -62,7 +70,7 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			return done("DEALLOCATE", 0), nil
 		case *statement.Discard:
 			s.settings = defaultSettings()
-			return done("DISCARD ALL", 0), s.applySearchPath()
+			return done("DISCARD ALL", 0), errors.Join(s.dropTemporary(), s.applySearchPath(), s.identify())
 		}
 		return nil, failure("0A000", "this statement is not supported")
 	}

@@ -36,6 +36,43 @@ func (s *Session) isTemporary(name string) bool {
 	return batch.NumRows() > 0
 }
 
+// dropTemporary drops the tables and views that the session made for itself.
+func (s *Session) dropTemporary() error {
+	if !s.temporary {
+		return nil
+	}
+	s.yield()
+	duck, err := s.conn.Prepare(`SELECT 'DROP TABLE temp.main.' || '"' || replace(table_name, '"', '""') || '"' FROM duckdb_tables() WHERE temporary AND table_name NOT LIKE 'csm\_%' ESCAPE '\'
+		UNION ALL SELECT 'DROP VIEW temp.main.' || '"' || replace(view_name, '"', '""') || '"' FROM duckdb_views() WHERE temporary AND NOT internal`)
+	if err != nil {
+		return err
+	}
+	defer duck.Close()
+	rows, err := duck.Execute(context.Background())
+	if err != nil {
+		return err
+	}
+	var drops []string
+	for {
+		batch, err := rows.Next()
+		if err != nil {
+			break
+		}
+		for i := range int(batch.NumRows()) {
+			drops = append(drops, strings.Clone(batch.Column(0).ValueStr(i)))
+		}
+		batch.Release()
+	}
+	rows.Close()
+	for _, sql := range drops {
+		if err := s.conn.Exec(sql); err != nil {
+			return err
+		}
+	}
+	s.temporary = false
+	return nil
+}
+
 // preparePrivate readies a statement about temporary objects, which DuckDB keeps.
 func (st *Statement) preparePrivate(head *statement.Private) error {
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runPrivate(ctx, args) }

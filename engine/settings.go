@@ -2,6 +2,7 @@ package engine
 
 import (
 	"errors"
+	"maps"
 	"strings"
 
 	"github.com/csmsql/csmsql/engine/pgcatalog"
@@ -99,6 +100,17 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 	if readOnlySettings[name] {
 		return "", failure("55P02", "parameter %q cannot be changed", name)
 	}
+	if head.Local {
+		if s.block == nil || s.block.implicit {
+			s.notice(Notice{Severity: "WARNING", State: "25P01", Message: "SET LOCAL can only be used in transaction blocks"})
+			return "", nil
+		}
+		if s.block.settings == nil {
+			before := s.settings
+			before.values = maps.Clone(s.settings.values)
+			s.block.settings = &before
+		}
+	}
 	value = standard
 	if !head.Default {
 		value = settingText(head.Value)
@@ -126,6 +138,16 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 	}
 	s.settings.values[name] = value
 	return value, s.identify()
+}
+
+// restore takes back what SET LOCAL changed in a block that is over.
+func (s *Session) restore(b *block) error {
+	if b.settings == nil {
+		return nil
+	}
+	s.settings = *b.settings
+	zone, _ := s.Setting("timezone")
+	return errors.Join(s.conn.Exec("SET TimeZone = "+duckdb.QuoteLiteral(zone)), s.applySearchPath(), s.identify())
 }
 
 // applySearchPath makes DuckDB look for unqualified names where we do: in the path's schemas that exist, then among

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 )
@@ -37,12 +38,19 @@ func (st *Statement) treeOf(text string) *pg.ParseResult {
 	return treeOf(text)
 }
 
+// treeMax bounds the texts whose trees are looked at: a tree costs about a microsecond per byte and only serves hints.
+const treeMax = 64 << 10
+
+// treeOf goes through statement.Parse, which keeps deep texts from PostgreSQL's recursive parser.
 func treeOf(text string) *pg.ParseResult {
-	tree, err := pg.Parse(text)
+	if len(text) > treeMax {
+		return nil
+	}
+	parsed, err := statement.Parse(text)
 	if err != nil {
 		return nil
 	}
-	return tree
+	return parsed.Tree
 }
 
 // planValues are arguments as the planner's constants; what it does not compare is Unknown and prunes nothing.
