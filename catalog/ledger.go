@@ -92,7 +92,6 @@ func (c *Catalog) settle(s *state, r *releases) {
 // pinState requires mu; the extents of all pages are loaded. A refusal leaves the pins as they were.
 func (c *Catalog) pinState(s *state, domain coherence.Domain) error {
 	var ids []ExtentID
-	var pinned []*pageState
 	for _, e := range s.contents.tables {
 		v := c.mu.versions[e.version]
 		if v.pins[domain]++; v.pins[domain] > 1 {
@@ -100,7 +99,6 @@ func (c *Catalog) pinState(s *state, domain coherence.Domain) error {
 		}
 		for _, ref := range e.version.Pages() {
 			p := c.mu.pages[ref.ID]
-			pinned = append(pinned, p)
 			if p.pins[domain]++; p.pins[domain] == 1 {
 				ids = append(ids, p.extents...)
 			}

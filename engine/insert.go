@@ -58,7 +58,6 @@ func (s *Session) qualify(v *visible, name statement.Name) (catalog.TableName, e
 type source struct {
 	text   string // the wrapped text
 	inner  string // the user's query
-	offset int    // where the query stands in the user's statement; -1: it is not a piece of it
 	prefix int    // where it stands in text
 }
 

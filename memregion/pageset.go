@@ -42,10 +42,6 @@ func (s *pageSet) countIn(low, high int64) int64 {
 	return int64(n)
 }
 
-func (s *pageSet) has(page int64) bool {
-	return page >= 0 && page/64 < int64(len(s.words)) && s.words[page/64]>>(page%64)&1 != 0
-}
-
 // next is the first page at or after from whose membership is `in`, or limit.
 func (s *pageSet) next(from, limit int64, in bool) int64 {
 	for from < limit {

@@ -22,14 +22,13 @@ import (
 // fakeBackend is an engine of a dozen commands. Every statement, result and session it hands out is counted until it is
 // closed, so that tests see leaks.
 type fakeBackend struct {
-	open       atomic.Int64  // things that must be closed
-	batches    atomic.Int64  // produced by ROWS
-	waiting    chan struct{} // WAIT and COPYIN say here that they have begun
-	waiter     atomic.Value  // the context of the last WAIT
-	mu         sync.Mutex
-	copied     []string // guarded by mu; what COPYIN read
-	implicit   []string // guarded by mu; BeginImplicit and EndImplicit
-	refuseOpen error
+	open     atomic.Int64  // things that must be closed
+	batches  atomic.Int64  // produced by ROWS
+	waiting  chan struct{} // WAIT and COPYIN say here that they have begun
+	waiter   atomic.Value  // the context of the last WAIT
+	mu       sync.Mutex
+	copied   []string // guarded by mu; what COPYIN read
+	implicit []string // guarded by mu; BeginImplicit and EndImplicit
 }
 
 func newFake() *fakeBackend { return &fakeBackend{waiting: make(chan struct{}, 100)} }

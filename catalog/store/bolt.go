@@ -15,6 +15,7 @@ import (
 
 	"github.com/zeebo/xxh3"
 	"go.etcd.io/bbolt"
+	bolterrors "go.etcd.io/bbolt/errors"
 	"golang.org/x/sys/unix"
 )
 
@@ -55,7 +56,7 @@ func OpenBolt(directory string) (*Bolt, error) {
 		return nil, err
 	}
 	db, err := open(path)
-	if errors.Is(err, bbolt.ErrTimeout) {
+	if errors.Is(err, bolterrors.ErrTimeout) {
 		return nil, inUse(directory, path)
 	}
 	if err != nil {
@@ -94,9 +95,9 @@ func open(path string) (db *bbolt.DB, err error) {
 
 func openFault(path string, err error) error {
 	switch {
-	case errors.Is(err, bbolt.ErrInvalid), errors.Is(err, bbolt.ErrVersionMismatch):
+	case errors.Is(err, bolterrors.ErrInvalid), errors.Is(err, bolterrors.ErrVersionMismatch):
 		return fmt.Errorf("%w: %s: %w", ErrForeign, path, err)
-	case errors.Is(err, bbolt.ErrChecksum):
+	case errors.Is(err, bolterrors.ErrChecksum):
 		return fmt.Errorf("%w: %s: %w", ErrCorrupt, path, err)
 	case errors.Is(err, ErrCorrupt):
 		return fmt.Errorf("%s: %w", path, err)
@@ -175,7 +176,7 @@ func (b *Bolt) guard(do func() error) (err error) {
 		}
 	}()
 	err = do()
-	if errors.Is(err, bbolt.ErrDatabaseNotOpen) {
+	if errors.Is(err, bolterrors.ErrDatabaseNotOpen) {
 		return ErrClosed
 	}
 	return err

@@ -226,7 +226,7 @@ func TestCancellation(t *testing.T) {
 }
 
 func TestMisuse(t *testing.T) {
-	s, w, schema := writerOf(arrow.PrimitiveTypes.Int64)
+	_, w, schema := writerOf(arrow.PrimitiveTypes.Int64)
 	two := arrow.NewSchema([]arrow.Field{schema.Field(0), schema.Field(0)}, nil)
 	err := w.Add(t.Context(), array.NewRecordBatch(two, []arrow.Array{numbers(1), numbers(1)}, 1))
 	require.Equal(t, "42601", stateOf(t, err))

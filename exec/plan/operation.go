@@ -83,7 +83,8 @@ func (b *binder) adapt(e, other bound) bound {
 	if !e.literal || e.Type.Kind != KindVarchar || other.literal {
 		return e
 	}
-	v, ok := Value{}, false
+	var v Value
+	ok := false
 	switch other.Type.Kind {
 	case KindDate:
 		v, ok = dateFromText(e.Value.text)

@@ -10,7 +10,6 @@ import (
 // listShape is a list array resolved down to its elements: levels[0] is the outermost list.
 type listShape struct {
 	levels   []array.ListLike
-	nulls    []func(row int) bool // of each level
 	elements *column
 }
 
