@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/csmsql/csmsql/bench"
 	"github.com/csmsql/csmsql/engine"
 )
 
@@ -35,6 +36,9 @@ Start here:
 
 // run is the program: it returns the exit code.
 func run(args []string, in io.Reader, out, errOut io.Writer) int {
+	if handled, err := bench.Child(args); handled { // a benchmark's process, which no person starts
+		return report(errOut, nil, err)
+	}
 	root := newRoot()
 	root.SetArgs(args)
 	root.SetIn(in)
@@ -57,7 +61,7 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newServe(), newTPCH(), newLoad(), newSQL(), newStatus(), newVersion())
+	root.AddCommand(newServe(), newTPCH(), newLoad(), newSQL(), newStatus(), newBench(), newVersion())
 	return root
 }
 

@@ -1,0 +1,81 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/csmsql/csmsql/bench"
+)
+
+func newBench() *cobra.Command {
+	var o bench.Options
+	var asJSON bool
+	c := &cobra.Command{
+		Use:   "bench [NAME…]",
+		Short: "Measure what the README claims, each figure against its peer",
+		Long: `Run benchmarks: ` + strings.Join(bench.Names(), ", ") + `; without a name, all of them.
+
+Each measures our side against a peer in the same run, interleaved, and reports a time only after both sides' answers
+were compared. Absolute times depend on the machine; ratios mean something. Every benchmark starts what it needs
+itself and leaves nothing behind. A goal that is missed is printed as missed, and the exit code is 1.`,
+		Example: `  csmsql bench tpch --sf 0.1
+  csmsql bench attach --max-rows 1000000 --sizes 8
+  csmsql bench --json > figures.json`,
+		Args:      usage(benchNames),
+		ValidArgs: bench.Names(),
+		RunE: interruptible(func(ctx context.Context, c *cobra.Command, names []string) error {
+			o.Progress = func(text string) { fmt.Fprintln(c.ErrOrStderr(), text) }
+			return benchAll(ctx, c, names, o, asJSON)
+		}),
+	}
+	flags := c.Flags()
+	flags.SortFlags = false
+	flags.BoolVar(&asJSON, "json", false, "one JSON object per benchmark")
+	flags.Float64Var(&o.ScaleFactor, "sf", 1, "scale `factor` of tpch")
+	flags.IntVar(&o.Runs, "runs", 5, "`runs` of each side that the medians are taken of")
+	flags.IntVar(&o.Threads, "threads", 0, "`threads` of queries on every side (default: one per CPU)")
+	flags.Int64Var(&o.MaxRows, "max-rows", 0, "bound on the `rows` of the largest table of attach, readers and egress (default: full size)")
+	flags.IntVar(&o.Sizes, "sizes", 20, "`number` of table sizes that attach measures")
+	flags.StringVar(&o.PostgresBin, "postgres-bin", "", "`directory` of initdb and postgres, egress's peer (default: found)")
+	return c
+}
+
+func benchNames(_ *cobra.Command, names []string) error {
+	for _, name := range names {
+		if !slices.Contains(bench.Names(), name) {
+			return fmt.Errorf("there is no benchmark %q; there are %s", name, strings.Join(bench.Names(), ", "))
+		}
+	}
+	return nil
+}
+
+func benchAll(ctx context.Context, c *cobra.Command, names []string, o bench.Options, asJSON bool) error {
+	if len(names) == 0 {
+		names = bench.Names()
+	}
+	var missed []string
+	for _, name := range names {
+		report, err := bench.Run(ctx, name, o)
+		if err != nil {
+			return err
+		}
+		write := report.Text
+		if asJSON {
+			write = report.JSON
+		}
+		if err := write(c.OutOrStdout()); err != nil {
+			return err
+		}
+		if !report.Met() {
+			missed = append(missed, name)
+		}
+	}
+	if len(missed) > 0 {
+		return fmt.Errorf("goals were missed: %s", strings.Join(missed, ", "))
+	}
+	return nil
+}
