@@ -17,22 +17,122 @@ func IsCatalogQuery(tree *pg.ParseResult) bool {
 	if err != nil || tree == nil {
 		return false
 	}
-	s := &search{model: m, hidden: commonTables(tree)}
-	s.look(tree.ProtoReflect())
+	s := &search{model: m, tree: tree}
+	for _, statement := range tree.Stmts {
+		s.node(statement.GetStmt())
+	}
 	return s.found
 }
 
-// search looks for the first thing that makes a query a catalog query.
+// search looks for the first thing that makes a query a catalog query. Every statement of every session pays for it, so it
+// knows the nodes that queries are made of; the rest it walks by reflection, which takes ten times as long.
 type search struct {
 	model  *model
-	hidden map[string]bool
+	tree   *pg.ParseResult
+	hidden map[string]bool // filled when a name makes it matter
 	found  bool
 }
 
-func (s *search) look(message protoreflect.Message) {
-	switch x := message.Interface().(type) {
+func (s *search) node(n *pg.Node) {
+	if s.found {
+		return
+	}
+	switch x := n.GetNode().(type) {
+	case nil, *pg.Node_ColumnRef, *pg.Node_AConst, *pg.Node_ParamRef, *pg.Node_String_, *pg.Node_Integer, *pg.Node_SqlvalueFunction:
+	case *pg.Node_SelectStmt:
+		s.query(x.SelectStmt)
+	case *pg.Node_ResTarget:
+		s.nodes(x.ResTarget.Indirection)
+		s.node(x.ResTarget.Val)
+	case *pg.Node_AExpr:
+		s.inspect(x.AExpr)
+		s.node(x.AExpr.Lexpr)
+		s.node(x.AExpr.Rexpr)
+	case *pg.Node_BoolExpr:
+		s.nodes(x.BoolExpr.Args)
+	case *pg.Node_List:
+		s.nodes(x.List.Items)
+	case *pg.Node_RangeVar:
+		s.inspect(x.RangeVar)
+	case *pg.Node_JoinExpr:
+		s.node(x.JoinExpr.Larg)
+		s.node(x.JoinExpr.Rarg)
+		s.node(x.JoinExpr.Quals)
+	case *pg.Node_RangeSubselect:
+		s.node(x.RangeSubselect.Subquery)
+	case *pg.Node_SubLink:
+		s.nodes(x.SubLink.OperName)
+		s.node(x.SubLink.Testexpr)
+		s.node(x.SubLink.Subselect)
+	case *pg.Node_SortBy:
+		s.node(x.SortBy.Node)
+		s.nodes(x.SortBy.UseOp)
+	case *pg.Node_TypeCast:
+		s.inspect(x.TypeCast.TypeName)
+		s.node(x.TypeCast.Arg)
+		s.nodes(x.TypeCast.TypeName.GetTypmods())
+	case *pg.Node_FuncCall:
+		s.call(x.FuncCall)
+	default:
+		s.walk(n.ProtoReflect())
+	}
+}
+
+func (s *search) nodes(list []*pg.Node) {
+	for _, n := range list {
+		s.node(n)
+	}
+}
+
+func (s *search) query(q *pg.SelectStmt) {
+	if q == nil || s.found {
+		return
+	}
+	if q.IntoClause != nil {
+		s.walk(q.IntoClause.ProtoReflect())
+	}
+	if q.WithClause != nil {
+		s.walk(q.WithClause.ProtoReflect())
+	}
+	for _, list := range [][]*pg.Node{q.DistinctClause, q.TargetList, q.FromClause, q.GroupClause, q.WindowClause, q.ValuesLists, q.SortClause, q.LockingClause} {
+		s.nodes(list)
+	}
+	for _, n := range []*pg.Node{q.WhereClause, q.HavingClause, q.LimitOffset, q.LimitCount} {
+		s.node(n)
+	}
+	s.query(q.Larg)
+	s.query(q.Rarg)
+}
+
+func (s *search) call(f *pg.FuncCall) {
+	s.inspect(f)
+	s.nodes(f.Args)
+	s.nodes(f.AggOrder)
+	s.node(f.AggFilter)
+	if f.Over != nil {
+		s.walk(f.Over.ProtoReflect())
+	}
+}
+
+// walk inspects everything from message down.
+func (s *search) walk(message protoreflect.Message) {
+	x := message.Interface()
+	s.inspect(x)
+	eachMessage(message, func(child protoreflect.Message) bool {
+		if n, ok := child.Interface().(*pg.Node); ok && n != x {
+			s.node(n)
+		} else {
+			s.walk(child)
+		}
+		return !s.found
+	})
+}
+
+// inspect looks at one message, not at what is below.
+func (s *search) inspect(message any) {
+	switch x := message.(type) {
 	case *pg.RangeVar:
-		s.found = s.found || s.model.relation(x, s.hidden) != nil
+		s.found = s.found || s.relation(x)
 	case *pg.FuncCall:
 		schema, name := functionName(x)
 		s.found = s.found || isOurs(schema) || schema == "" && s.model.compat[name]
@@ -43,10 +143,16 @@ func (s *search) look(message protoreflect.Message) {
 	case *pg.CollateClause:
 		s.found = s.found || len(x.Collname) > 1 && text0(x.Collname) == pgCatalog
 	}
-	eachMessage(message, func(child protoreflect.Message) bool {
-		s.look(child)
-		return !s.found
-	})
+}
+
+func (s *search) relation(v *pg.RangeVar) bool {
+	if s.model.relation(v, nil) == nil {
+		return false
+	}
+	if v.Schemaname == "" && s.hidden == nil {
+		s.hidden = commonTables(s.tree)
+	}
+	return s.model.relation(v, s.hidden) != nil
 }
 
 // eachMessage calls visit for every message directly below, until it returns false.
@@ -72,13 +178,10 @@ func eachMessage(message protoreflect.Message, visit func(protoreflect.Message) 
 // commonTables collects the names of WITH queries: they hide system relations that are named without schema. Names count in
 // the whole text, not only where they are in scope: nobody calls his WITH query pg_class.
 func commonTables(tree *pg.ParseResult) map[string]bool {
-	var names map[string]bool
+	names := map[string]bool{}
 	var walk func(protoreflect.Message) bool
 	walk = func(message protoreflect.Message) bool {
 		if x, ok := message.Interface().(*pg.CommonTableExpr); ok {
-			if names == nil {
-				names = map[string]bool{}
-			}
 			names[x.Ctename] = true
 		}
 		eachMessage(message, walk)

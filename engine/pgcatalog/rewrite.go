@@ -26,6 +26,9 @@ func Rewrite(sql string, tree *pg.ParseResult) (string, error) {
 	if err != nil {
 		return sql, fmt.Errorf("pgcatalog: write the query: %w", err)
 	}
+	if _, err := pg.Parse(out); err != nil {
+		return sql, nil // the deparser has gaps, $0 for one; DuckDB's error about the user's own text says more
+	}
 	return out, nil
 }
 
