@@ -238,7 +238,7 @@ func TestMisuse(t *testing.T) {
 	_, err = w.Finish(t.Context())
 	require.Error(t, err)
 
-	s, w, schema = writerOf(arrow.BinaryTypes.String) // numbers are no strings
+	s, w, schema := writerOf(arrow.BinaryTypes.String) // numbers are no strings
 	require.NoError(t, w.Add(t.Context(), one(schema, numbers(1))))
 	_, err = w.Finish(t.Context())
 	require.Equal(t, "42804", stateOf(t, err))
