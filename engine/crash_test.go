@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -63,9 +65,12 @@ func crashRole(c *childSide) error {
 	if err := w.check(); err != nil {
 		return err
 	}
-	if err := w.work(); err != nil {
+	stop := w.makeNoise()
+	err = w.work()
+	if err = errors.Join(err, stop()); err != nil {
 		return fmt.Errorf("work: %w", err)
 	}
+	c.say("done")
 	w.session.Close()
 	return e.Close()
 }
@@ -79,8 +84,8 @@ type crashWork struct {
 	n       int64 // the transaction that the tables are at
 	load    int64
 	tpch    int64
-	hits    int
-	checked bool
+	hits    atomic.Int64
+	quiet   sync.RWMutex // held for writing while memory is counted, for reading by who commits meanwhile
 }
 
 // fault dies at the point that was asked for: no deferred function, no flush, as by a power switch.
@@ -88,7 +93,7 @@ func (w *crashWork) fault(point string) {
 	if point != w.a.Point {
 		return
 	}
-	if w.hits++; w.hits == w.a.Hit {
+	if w.hits.Add(1) == int64(w.a.Hit) {
 		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL) // nothing after it happens
 		select {}
 	}
@@ -104,10 +109,9 @@ func (w *crashWork) check() error {
 	if err := w.engine.VerifyChecksums(context.Background()); err != nil {
 		return err
 	}
-	if err := errors.Join(w.checkHistory(), w.checkLoad(), w.checkTPCH(), w.checkSpace()); err != nil {
+	if err := errors.Join(w.checkHistory(), w.checkLoad(), w.checkTPCH(), w.checkNoise(), w.checkSpace()); err != nil {
 		return err
 	}
-	w.checked = true
 	w.c.say("checked %d %d %d", w.n, w.load, w.tpch)
 	return nil
 }
@@ -200,6 +204,8 @@ func (w *crashWork) checkTPCH() error {
 const recycled = 192 << 20
 
 func (w *crashWork) checkSpace() error {
+	w.quiet.Lock()
+	defer w.quiet.Unlock()
 	if err := w.engine.CheckSpace(context.Background()); err != nil {
 		return err
 	}
@@ -235,8 +241,38 @@ func (w *crashWork) work() error {
 			return err
 		}
 	}
-	w.c.say("done")
 	return nil
+}
+
+// makeNoise commits on another session all the time, to a table of its own; stop joins it.
+func (w *crashWork) makeNoise() (stop func() error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	result := make(chan error, 1)
+	go func() {
+		s, err := w.engine.Session(engine.SessionOptions{})
+		for n := 1; err == nil && ctx.Err() == nil; n++ {
+			w.quiet.RLock()
+			_, err = s.Exec(context.Background(), fmt.Sprintf("CREATE OR REPLACE TABLE noise AS SELECT %d AS n, i FROM range(%d) r(i)", n, 1+n%3000))
+			w.quiet.RUnlock()
+		}
+		if s != nil {
+			s.Close()
+		}
+		result <- err
+	}()
+	return func() error { cancel(); return <-result }
+}
+
+// checkNoise: the noise of one version, whichever.
+func (w *crashWork) checkNoise() error {
+	if there, err := w.has("public.noise"); err != nil || !there {
+		return err
+	}
+	found, err := tryRows(w.session, "SELECT count(DISTINCT n) = 1 AND count(*) = 1 + min(n) % 3000 AND max(i) = count(*) - 1 FROM noise")
+	if err == nil && found[0] != "true" {
+		err = errors.New("the table noise mixes versions")
+	}
+	return err
 }
 
 func (w *crashWork) transaction() error {
@@ -315,6 +351,8 @@ type crashes struct {
 	a       crashArguments
 	history history
 	kills   int
+	// ready is how long a child took from its start to the end of its checks, on this machine under this load.
+	ready time.Duration
 }
 
 func newCrashes(t *testing.T, fabric memregion.FabricKind, seed uint64) *crashes {
@@ -349,9 +387,14 @@ func (c *crashes) one(point string, hit int, after time.Duration, steps int) (ki
 		timer := time.AfterFunc(after, func() { _ = p.process.Process.Signal(syscall.SIGKILL) })
 		defer timer.Stop()
 	}
-	for _, line := range p.wait() {
+	start := time.Now()
+	for line := range p.lines {
+		if strings.HasPrefix(line, "checked") {
+			c.ready = (c.ready + time.Since(start)) / 2
+		}
 		c.heard(p, line)
 	}
+	p.wait()
 	if !p.killed() && !p.process.ProcessState.Success() {
 		require.FailNow(c.t, "the child failed", "seed %d, point %q hit %d, after %v: %v\n%s", a.Seed, point, hit, after, p.process.ProcessState, p.stderr.String())
 	}
@@ -471,7 +514,8 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			c.one("", 0, -1, 1)
 			start := time.Now()
 			for c.kills < wanted || wanted == 0 && time.Since(start) < killTime {
-				c.one("", 0, time.Duration(r.Int64N(int64(400*time.Millisecond))), 0)
+				// About half die while they open and check, the others at work.
+				c.one("", 0, time.Duration(r.Int64N(int64(c.ready*5/2))), 0)
 			}
 			c.finish()
 			t.Logf("%d kills, %d transactions, %.0f kills per minute", c.kills, c.a.Acked, float64(c.kills)/time.Since(start).Minutes())
