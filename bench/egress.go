@@ -3,6 +3,177 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/jackc/pgx/v5"
 )
 
-func egress(ctx context.Context, o Options) (*Report, error) { return nil, errors.New("later") }
+// egressRows by 16 columns are the table of egress.
+const egressRows = 1_000_000
+
+// egress measures how fast rows come out over the PostgreSQL protocol, against PostgreSQL itself: the whole table by a simple
+// query in text format, and the shortest question there is. Both serve the same rows (the same COPY data was sent to both, and
+// a hash of every value as text, summed over all rows, must agree), over a unix socket, to the same client.
+//
+//	                ┌─ unix socket ─► csmsql serve     (a process of its own)
+//	this process ───┤
+//	                └─ unix socket ─► PostgreSQL       (its own cluster in a temporary directory; the table is vacuumed and in
+//	                                                    its buffers; otherwise as it comes)
+func egress(ctx context.Context, o Options) (_ *Report, err error) {
+	o.say("starting PostgreSQL")
+	postgres, err := startPostgres(ctx, o.PostgresBin)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, postgres.close()) }()
+	o.say("starting csmsql")
+	ours, err := startCsmsql(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, ours.close()) }()
+	sides := []*server{ours, postgres}
+	rows := o.rows(egressRows)
+	for _, s := range sides {
+		o.say("%s: loading %d rows", s.name, rows)
+		if err := loadMixed(ctx, s, rows); err != nil {
+			return nil, fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	if o.sabotage {
+		if err := ours.exec(ctx, "UPDATE mixed SET name = 'nobody' WHERE id = 7"); err != nil {
+			return nil, err
+		}
+	}
+	drained, times, err := measureDrain(ctx, o, sides, rows)
+	if err != nil {
+		return nil, err
+	}
+	asked, err := measureQuestions(ctx, o, sides)
+	if err != nil {
+		return nil, err
+	}
+	return egressReport(o, postgres.version, drained, times, asked), nil
+}
+
+const drainQuery = "SELECT * FROM mixed"
+
+// measureDrain reads the whole table from both sides, first to compare what comes (B1), then for the time.
+func measureDrain(ctx context.Context, o Options, sides []*server, rows int64) (first [2]drained, times [2][]time.Duration, err error) {
+	var conns [2]*drain
+	for i, s := range sides {
+		if conns[i], err = newDrain(ctx, s.conninfo); err != nil {
+			return first, times, fmt.Errorf("%s: %w", s.name, err)
+		}
+		defer conns[i].close()
+		o.say("%s: checking answers", s.name)
+		if first[i], err = conns[i].query(ctx, drainQuery); err != nil {
+			return first, times, fmt.Errorf("%s: %w", s.name, err)
+		}
+	}
+	if first[0].rows != rows || first[1].rows != rows || first[0].hash != first[1].hash {
+		return first, times, fmt.Errorf("a wrong answer: %s sends %d rows with hash %016x, %s %d with hash %016x; right are %d", sides[0].name, first[0].rows, first[0].hash, sides[1].name, first[1].rows, first[1].hash, rows)
+	}
+	for run := range o.Runs {
+		o.say("all rows, run %d of %d", run+1, o.Runs)
+		for k := range sides {
+			i := (k + run) % 2 // who goes first changes
+			begin := time.Now()
+			got, err := conns[i].query(ctx, drainQuery)
+			times[i] = append(times[i], time.Since(begin))
+			if err == nil && got != first[i] {
+				err = fmt.Errorf("another answer than before: %d rows with hash %016x", got.rows, got.hash)
+			}
+			if err != nil {
+				return first, times, fmt.Errorf("%s: %w", sides[i].name, err)
+			}
+		}
+	}
+	return first, times, nil
+}
+
+// The shortest question is asked in blocks, so that both sides see the same weather.
+const (
+	questions     = 5_000
+	questionBlock = 100
+)
+
+// asking is a protocol that the question is asked in.
+type asking struct {
+	name  string
+	mode  pgx.QueryExecMode
+	times [2][]time.Duration
+}
+
+// measureQuestions asks SELECT 1 over one connection.
+func measureQuestions(ctx context.Context, o Options, sides []*server) ([]*asking, error) {
+	protocols := []*asking{{name: "simple", mode: pgx.QueryExecModeSimpleProtocol}, {name: "prepared", mode: pgx.QueryExecModeCacheStatement}}
+	var conns [2]*pgx.Conn
+	for i, s := range sides {
+		conn, err := pgx.Connect(ctx, s.conninfo)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", s.name, err)
+		}
+		defer conn.Close(context.WithoutCancel(ctx))
+		conns[i] = conn
+	}
+	for _, p := range protocols {
+		o.say("SELECT 1, %s", p.name)
+		for block := range questions/questionBlock + 1 { // the first block warms up
+			for k := range conns {
+				i := (k + block) % 2
+				for range questionBlock {
+					took, err := askOne(ctx, conns[i], p.mode)
+					if err != nil {
+						return nil, fmt.Errorf("%s: SELECT 1, %s: %w", sides[i].name, p.name, err)
+					}
+					if block > 0 {
+						p.times[i] = append(p.times[i], took)
+					}
+				}
+			}
+		}
+	}
+	return protocols, nil
+}
+
+func askOne(ctx context.Context, conn *pgx.Conn, mode pgx.QueryExecMode) (time.Duration, error) {
+	var one int32
+	begin := time.Now()
+	err := conn.QueryRow(ctx, "SELECT 1", mode).Scan(&one)
+	took := time.Since(begin)
+	if err == nil && one != 1 {
+		err = fmt.Errorf("a wrong answer: %d", one)
+	}
+	return took, err
+}
+
+// percentile of a non-empty list.
+func percentile(d []time.Duration, p float64) time.Duration {
+	sorted := slices.Sorted(slices.Values(d))
+	return sorted[min(len(sorted)-1, int(p/100*float64(len(sorted))))]
+}
+
+func egressReport(o Options, version string, got [2]drained, times [2][]time.Duration, asked []*asking) *Report {
+	r := &Report{
+		Name: "egress", Machine: thisMachine(),
+		Setting: fmt.Sprintf("%d rows × %d columns (%.0f MB of messages) and SELECT 1 over the PostgreSQL protocol and a unix socket, against %s, medians of %d interleaved runs and of %d questions in blocks of %d, hash of all values %016x on both sides", got[0].rows, len(mixedColumns), float64(got[1].bytes)/1e6, version, o.Runs, questions, questionBlock, got[0].hash),
+		Columns: []string{"what", "csmsql", "postgresql", "ratio"},
+	}
+	line := func(what string, ours, theirs time.Duration) float64 {
+		ratio := float64(ours) / float64(theirs)
+		r.Rows = append(r.Rows, []any{what, ours, theirs, ratio})
+		return ratio
+	}
+	ratio := line("all rows, text", median(times[0]), median(times[1]))
+	r.Goals = []Goal{atMost("all rows: csmsql / PostgreSQL", ratio, 1)}
+	for _, p := range asked {
+		median := percentile(p.times[0], 50)
+		line("SELECT 1, "+p.name+", p50", median, percentile(p.times[1], 50))
+		line("SELECT 1, "+p.name+", p99", percentile(p.times[0], 99), percentile(p.times[1], 99))
+		r.Goals = append(r.Goals, atMost("SELECT 1, "+p.name+", p50, µs", float64(median.Nanoseconds())/1e3, 150))
+	}
+	return r
+}

@@ -1,0 +1,135 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// server is a side of egress: a process that speaks the PostgreSQL protocol, in directories that go with it.
+type server struct {
+	name        string
+	conninfo    string
+	version     string
+	afterLoad   string
+	directories []string
+	cmd         *exec.Cmd
+	said        tail
+	exited      chan error // holds what Wait said
+}
+
+const (
+	// startTimeout is how long a server may take until it answers; startPoll is how often it is asked.
+	startTimeout = 60 * time.Second
+	startPoll    = 20 * time.Millisecond
+)
+
+// directory makes a temporary directory below parent; close removes it.
+func (s *server) directory(parent string) (string, error) {
+	dir, err := os.MkdirTemp(parent, "csmsql-bench-")
+	if err == nil {
+		s.directories = append(s.directories, dir)
+	}
+	return dir, err
+}
+
+// run starts cmd, which dies with this process, and waits until it answers.
+func (s *server) run(ctx context.Context) error {
+	s.cmd.Stderr = &s.said
+	if s.cmd.SysProcAttr == nil {
+		s.cmd.SysProcAttr = &syscall.SysProcAttr{}
+	}
+	s.cmd.SysProcAttr.Pdeathsig = syscall.SIGINT
+	if err := s.cmd.Start(); err != nil {
+		return fmt.Errorf("start %s: %w", s.name, err)
+	}
+	s.exited = make(chan error, 1)
+	go func() { s.exited <- s.cmd.Wait() }() // close receives it
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	poll := time.NewTicker(startPoll)
+	defer poll.Stop()
+	for {
+		conn, failed := pgx.Connect(ctx, s.conninfo)
+		if failed == nil {
+			return conn.Close(ctx)
+		}
+		select {
+		case err := <-s.exited:
+			s.exited <- err
+			return fmt.Errorf("%s ended at its start: %v%s", s.name, err, s.said.text())
+		case <-ctx.Done():
+			return fmt.Errorf("%s does not answer: %w%s", s.name, failed, s.said.text())
+		case <-poll.C:
+		}
+	}
+}
+
+// close stops the server and removes its directories.
+func (s *server) close() (err error) {
+	if s.exited != nil {
+		_ = s.cmd.Process.Signal(syscall.SIGINT) // it may have ended
+		late := time.AfterFunc(stopGrace, func() { _ = s.cmd.Process.Kill() })
+		defer late.Stop()
+		if ended := <-s.exited; ended != nil {
+			err = fmt.Errorf("%s: %w%s", s.name, ended, s.said.text())
+		}
+	}
+	for _, dir := range s.directories {
+		err = errors.Join(err, os.RemoveAll(dir))
+	}
+	return err
+}
+
+func (s *server) exec(ctx context.Context, sql string) error {
+	conn, err := pgx.Connect(ctx, s.conninfo)
+	if err != nil {
+		return err
+	}
+	defer conn.Close(context.WithoutCancel(ctx))
+	_, err = conn.Exec(ctx, sql)
+	return err
+}
+
+// startCsmsql serves with the product itself, as everybody else runs it.
+func startCsmsql(ctx context.Context, o Options) (_ *server, err error) {
+	s := &server{name: "csmsql"}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.close())
+		}
+	}()
+	program := o.Command
+	if program == "" {
+		if program, err = os.Executable(); err != nil {
+			return nil, fmt.Errorf("which program this is: %w", err)
+		}
+	}
+	data, err := s.directory("")
+	if err != nil {
+		return nil, err
+	}
+	region, err := s.directory("/dev/shm")
+	if err != nil {
+		return nil, err
+	}
+	s.cmd = exec.Command(program, "serve", "--data", data, "--pg", "off", "--region", "1GiB", "--region-dir", region,
+		"--threads", strconv.Itoa(o.Threads), "--log-level", "warn")
+	s.conninfo = connectTo(data, "csmsql")
+	return s, s.run(ctx)
+}
+
+// postgresPort only names the sockets; nothing listens on TCP.
+const postgresPort = "5432"
+
+func connectTo(directory, database string) string {
+	return fmt.Sprintf("host=%s port=%s user=postgres database=%s sslmode=disable", filepath.Clean(directory), postgresPort, database)
+}
