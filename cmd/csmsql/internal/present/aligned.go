@@ -3,8 +3,8 @@ package present
 import (
 	"bufio"
 	"fmt"
-	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/mattn/go-runewidth"
 
@@ -151,7 +151,7 @@ func (a *aligned) End(tag string) error {
 
 // clean keeps a value from moving the cursor: control characters are shown, not sent.
 func clean(text string) string {
-	if !slices.ContainsFunc([]byte(text), func(b byte) bool { return b < ' ' && b != '\n' || b == 0x7f }) {
+	if strings.IndexFunc(text, moves) < 0 {
 		return text
 	}
 	var out strings.Builder
@@ -159,7 +159,7 @@ func clean(text string) string {
 		switch {
 		case r == '\t':
 			out.WriteString("        ")
-		case r < ' ' && r != '\n' || r == 0x7f:
+		case moves(r):
 			fmt.Fprintf(&out, `\x%02X`, r)
 		default:
 			out.WriteRune(r)
@@ -167,3 +167,6 @@ func clean(text string) string {
 	}
 	return out.String()
 }
+
+// moves tells the control characters, those from 0x80 to 0x9F included, but for the line feed.
+func moves(r rune) bool { return unicode.IsControl(r) && r != '\n' }

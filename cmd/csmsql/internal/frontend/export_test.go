@@ -1,0 +1,9 @@
+package frontend
+
+// For tests.
+var (
+	CommandLineOptions = commandLineOptions
+	TimeoutOf          = timeoutOf
+	EngineValue        = engineValue
+	Inferred           = inferred
+)

@@ -1,0 +1,7 @@
+package shell
+
+// For tests.
+var (
+	Complete   = complete
+	Describing = describing
+)
