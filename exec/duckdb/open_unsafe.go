@@ -97,10 +97,12 @@ func (s *Scan) openChunk(chunk int, wanted []int, out *C.struct_csm_chunk) (err 
 			err = &Error{Message: fmt.Sprintf("opening chunk %d: %v", chunk, r), State: "XX000", Byte: -1}
 		}
 	}()
-	batch, err := s.Open(chunk, wanted)
+	shared, err := s.Open(chunk, wanted)
 	if err != nil {
 		return err
 	}
+	defer shared.Release()
+	batch := privateBatch(shared)
 	defer batch.Release()
 	if int(batch.NumCols()) != len(wanted) {
 		return corrupt("chunk %d has %d columns instead of %d", chunk, batch.NumCols(), len(wanted))
