@@ -225,6 +225,9 @@ func conformArray(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
 		return a, nil
 	}
 	if d, ok := a.(*array.Dictionary); ok {
+		if d.Dictionary().Len() == 0 { // NULLs only; arrow-go's kernel panics at such a dictionary, in a goroutine of its own
+			return array.MakeArrayOfNull(memory.DefaultAllocator, want, d.Len()), nil
+		}
 		decoded, err := compute.TakeArray(context.Background(), d.Dictionary(), d.Indices())
 		if err != nil || arrow.TypeEqual(decoded.DataType(), want) {
 			return decoded, err
