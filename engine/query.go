@@ -354,7 +354,7 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 		return nil, q.explain(err)
 	}
 	faults := s.engine.regions.faults()
-	running, err := q.duck.Execute(ctx)
+	running, err := q.run(ctx, v)
 	if err != nil {
 		return nil, q.explain(err)
 	}
@@ -384,6 +384,15 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 	})
 	s.running = rows
 	return rows, nil
+}
+
+// run starts the statement. DuckDB may plan it anew first (a parameter has another type than it thought, or its names have moved
+// on with another session's commit): then the views ask for their tables again.
+func (q *query) run(ctx context.Context, v *visible) (*duckdb.Rows, error) {
+	s := q.session
+	s.visible = v
+	defer func() { s.visible = nil }()
+	return q.duck.Execute(ctx)
 }
 
 func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Rows, error) {
