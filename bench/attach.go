@@ -164,9 +164,10 @@ func (w way) time(ctx context.Context) (took time.Duration, heap int64, err erro
 func attachReport(o Options, all []attachSize) *Report {
 	r := &Report{
 		Name: "attach", Machine: thisMachine(),
-		Setting: fmt.Sprintf("a table of int64, int8, uint16 in another process: by descriptor in place, by an Arrow IPC copy over a unix socket, by Arrow Flight over loopback; from no connection to the first values; medians of %d interleaved runs, sums of all columns compared", o.Runs),
-		Columns: []string{"rows", "MB", "chunks", "descriptor", "IPC copy", "Flight", "IPC/descriptor", "Flight/descriptor", "copied", "copied by IPC", "copied by Flight", "heap KiB"},
+		Setting: fmt.Sprintf("a table of int64, int8, uint16 in another process: by descriptor in place, by an Arrow IPC copy over a unix socket, by Arrow Flight over loopback; from no connection to the first values; medians of %d interleaved runs, in each of which the descriptor side is asked %d times; sums of all columns compared", o.Runs, attachAgain),
+		Columns: []string{"rows", "MB", "chunks", "descriptor", "IPC copy", "Flight", "IPC / d.", "Flight / d.", "bytes copied", "by IPC", "by Flight", "heap KiB"},
 	}
+	r.Samples = map[string][]time.Duration{}
 	var slowest, ratio float64
 	var copied int64
 	for _, s := range all {
@@ -174,6 +175,9 @@ func attachReport(o Options, all []attachSize) *Report {
 		ratio = float64(ipc) / float64(here) // of the largest in the end
 		slowest = max(slowest, here.Seconds()*1000)
 		copied = max(copied, s.copied[0])
+		for i, name := range []string{"descriptor", "IPC copy", "Flight"} {
+			r.Samples[fmt.Sprintf("%d rows, %s", s.rows, name)] = s.times[i]
+		}
 		r.Rows = append(r.Rows, []any{
 			s.rows, float64(s.bytes) / 1e6, s.chunks, here, ipc, flight, ratio, float64(flight) / float64(here), s.copied[0], s.copied[1], s.copied[2], s.heap >> 10,
 		})

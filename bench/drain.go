@@ -39,7 +39,12 @@ func newDrain(ctx context.Context, conninfo string) (*drain, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &drain{conn: hijacked.Conn, in: bufio.NewReaderSize(hijacked.Conn, drainBuffer)}, nil
+	return newDrainOver(hijacked.Conn), nil
+}
+
+// newDrainOver takes a connection that is ready for a query.
+func newDrainOver(conn net.Conn) *drain {
+	return &drain{conn: conn, in: bufio.NewReaderSize(conn, drainBuffer)}
 }
 
 func (d *drain) close() {

@@ -159,8 +159,9 @@ func percentile(d []time.Duration, p float64) time.Duration {
 func egressReport(o Options, version string, got [2]drained, times [2][]time.Duration, asked []*asking) *Report {
 	r := &Report{
 		Name: "egress", Machine: thisMachine(),
-		Setting: fmt.Sprintf("%d rows × %d columns (%.0f MB of messages) and SELECT 1 over the PostgreSQL protocol and a unix socket, against %s, medians of %d interleaved runs and of %d questions in blocks of %d, hash of all values %016x on both sides", got[0].rows, len(mixedColumns), float64(got[1].bytes)/1e6, version, o.Runs, questions, questionBlock, got[0].hash),
+		Setting: fmt.Sprintf("%d rows × %d columns (%.0f MB of messages) and SELECT 1 over the PostgreSQL protocol and a unix socket, against %s, medians of %d interleaved runs and of %d questions in blocks of %d, hash of all values %016x on both sides; csmsql may use %d threads, PostgreSQL has a process per connection", got[0].rows, len(mixedColumns), float64(got[1].bytes)/1e6, version, o.Runs, questions, questionBlock, got[0].hash, o.Threads),
 		Columns: []string{"what", "csmsql", "postgresql", "ratio"},
+		Samples: map[string][]time.Duration{"all rows, csmsql": times[0], "all rows, postgresql": times[1]},
 	}
 	line := func(what string, ours, theirs time.Duration) float64 {
 		ratio := float64(ours) / float64(theirs)
@@ -172,6 +173,7 @@ func egressReport(o Options, version string, got [2]drained, times [2][]time.Dur
 	for _, p := range asked {
 		median := percentile(p.times[0], 50)
 		line("SELECT 1, "+p.name+", p50", median, percentile(p.times[1], 50))
+		r.Samples["SELECT 1, "+p.name+", csmsql"], r.Samples["SELECT 1, "+p.name+", postgresql"] = p.times[0], p.times[1]
 		line("SELECT 1, "+p.name+", p99", percentile(p.times[0], 99), percentile(p.times[1], 99))
 		r.Goals = append(r.Goals, atMost("SELECT 1, "+p.name+", p50, µs", float64(median.Nanoseconds())/1e3, 150))
 	}

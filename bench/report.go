@@ -10,9 +10,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
-// Report is what a benchmark found.
+// Report is what a benchmark found. Cells of Rows are text, numbers or time.Duration.
 type Report struct {
 	Name    string   `json:"name"`
 	Machine Machine  `json:"machine"`
@@ -20,24 +21,28 @@ type Report struct {
 	Columns []string `json:"columns"`
 	Rows    [][]any  `json:"rows"`
 	Goals   []Goal   `json:"goals"`
+	// Samples are the single times that medians were taken of, in the order in which they were measured. Only JSON has them.
+	Samples map[string][]time.Duration `json:"samples"`
 }
 
 // Goal is a claim and what was measured.
 type Goal struct {
 	Claim    string  `json:"claim"`
 	Measured float64 `json:"measured"`
-	Limit    float64 `json:"limit"`
-	Met      bool    `json:"met"`
+	// Sense says on which side of Limit the goal is: "≤" or "≥".
+	Sense string  `json:"sense"`
+	Limit float64 `json:"limit"`
+	Met   bool    `json:"met"`
 }
 
 // atMost judges a measured value.
 func atMost(claim string, measured, limit float64) Goal {
-	return Goal{Claim: claim, Measured: measured, Limit: limit, Met: measured <= limit}
+	return Goal{Claim: claim, Measured: measured, Sense: "≤", Limit: limit, Met: measured <= limit}
 }
 
 // atLeast judges a measured value.
 func atLeast(claim string, measured, limit float64) Goal {
-	return Goal{Claim: claim, Measured: measured, Limit: limit, Met: measured >= limit}
+	return Goal{Claim: claim, Measured: measured, Sense: "≥", Limit: limit, Met: measured >= limit}
 }
 
 // Machine is where it was measured.
@@ -48,6 +53,8 @@ type Machine struct {
 	Kernel string `json:"kernel"`
 	Go     string `json:"go"`
 	Date   string `json:"date"`
+	// Load is the load average of the last minute when the report was made: others may have used the machine, too.
+	Load string `json:"load"`
 }
 
 func thisMachine() Machine {
@@ -56,6 +63,9 @@ func thisMachine() Machine {
 	m.Memory = after("/proc/meminfo", "MemTotal")
 	if text, err := os.ReadFile("/proc/sys/kernel/osrelease"); err == nil {
 		m.Kernel = strings.TrimSpace(string(text))
+	}
+	if text, err := os.ReadFile("/proc/loadavg"); err == nil {
+		m.Load, _, _ = strings.Cut(string(text), " ")
 	}
 	return m
 }
@@ -76,60 +86,123 @@ func (r *Report) Met() bool {
 	return !slices.ContainsFunc(r.Goals, func(g Goal) bool { return !g.Met })
 }
 
-// JSON writes the report for programs.
+// JSON writes the report for programs. Times are in milliseconds.
 func (r *Report) JSON(w io.Writer) error {
+	type plain Report
+	out := struct {
+		plain
+		Met     bool                 `json:"met"`
+		Times   string               `json:"times"`
+		Samples map[string][]float64 `json:"samples"`
+	}{plain: plain(*r), Met: r.Met(), Times: "ms", Samples: map[string][]float64{}}
+	out.Rows = make([][]any, len(r.Rows))
+	for i, row := range r.Rows {
+		for _, v := range row {
+			if d, ok := v.(time.Duration); ok {
+				v = milliseconds(d)
+			}
+			out.Rows[i] = append(out.Rows[i], v)
+		}
+	}
+	for name, times := range r.Samples {
+		for _, d := range times {
+			out.Samples[name] = append(out.Samples[name], milliseconds(d))
+		}
+	}
 	e := json.NewEncoder(w)
+	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
-	return e.Encode(r)
+	return e.Encode(out)
 }
 
-// Text writes the report for people.
+func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
+
+// textWidth is where sentences are wrapped.
+const textWidth = 110
+
+// Text writes the report for people: what was measured and where, a table, the goals.
 func (r *Report) Text(w io.Writer) error {
+	var b strings.Builder
 	m := r.Machine
-	fmt.Fprintf(w, "%s: %s\n%s, %d cores, %s, Linux %s, %s, %s\n\n", r.Name, r.Setting, m.CPU, m.Cores, m.Memory, m.Kernel, m.Go, m.Date)
-	cells := [][]string{r.Columns}
-	for _, row := range r.Rows {
-		line := make([]string, len(row))
-		for i, v := range row {
-			line[i] = cell(v)
-		}
-		cells = append(cells, line)
-	}
-	widths := make([]int, len(r.Columns))
-	for _, line := range cells {
-		for i, c := range line {
-			widths[i] = max(widths[i], len([]rune(c)))
-		}
-	}
-	for _, line := range cells {
-		for i, c := range line {
-			fmt.Fprintf(w, "%*s  ", widths[i], c)
-		}
-		fmt.Fprintln(w)
-	}
-	fmt.Fprintln(w)
+	b.WriteString(wrap(r.Name + ": " + r.Setting))
+	b.WriteString(wrap(fmt.Sprintf("%s, %d cores, %s, Linux %s, %s, %s, load average %s", m.CPU, m.Cores, m.Memory, m.Kernel, m.Go, m.Date, m.Load)))
+	b.WriteString("\n")
+	r.table(&b)
+	b.WriteString("\n")
 	for _, g := range r.Goals {
 		verdict := "met"
 		if !g.Met {
 			verdict = "MISSED"
 		}
-		fmt.Fprintf(w, "%-6s %s: %s (goal %s)\n", verdict, g.Claim, number(g.Measured), number(g.Limit))
+		fmt.Fprintf(&b, "%-6s %s: %s (goal: %s %s)\n", verdict, g.Claim, number(g.Measured), g.Sense, number(g.Limit))
 	}
-	return nil
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// table aligns the first column left and the others right.
+func (r *Report) table(b *strings.Builder) {
+	lines := [][]string{r.Columns}
+	for _, row := range r.Rows {
+		line := make([]string, len(row))
+		for i, v := range row {
+			line[i] = cell(v)
+		}
+		lines = append(lines, line)
+	}
+	widths := make([]int, len(r.Columns))
+	for _, line := range lines {
+		for i, c := range line {
+			widths[i] = max(widths[i], utf8.RuneCountInString(c))
+		}
+	}
+	for _, line := range lines {
+		text := ""
+		for i, c := range line {
+			pad := strings.Repeat(" ", widths[i]-utf8.RuneCountInString(c))
+			if i == 0 {
+				text += c + pad
+			} else {
+				text += "  " + pad + c
+			}
+		}
+		b.WriteString(strings.TrimRight(text, " ") + "\n")
+	}
+}
+
+func wrap(text string) string {
+	var b strings.Builder
+	width := 0
+	for i, word := range strings.Fields(text) {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case i == 0:
+		case width+1+length > textWidth:
+			b.WriteString("\n")
+			width = 0
+		default:
+			b.WriteString(" ")
+			width++
+		}
+		b.WriteString(word)
+		width += length
+	}
+	return b.String() + "\n"
 }
 
 func cell(v any) string {
 	switch v := v.(type) {
 	case time.Duration:
-		return fmt.Sprintf("%.3f ms", float64(v.Nanoseconds())/1e6)
+		return fmt.Sprintf("%.3f ms", milliseconds(v))
 	case float64:
 		return number(v)
 	}
 	return fmt.Sprint(v)
 }
 
+// number shows three digits behind the point of what is small, and whole numbers as such.
 func number(v float64) string {
-	if math.Abs(v) >= 1000 {
+	if math.Abs(v) >= 1000 || v == math.Trunc(v) {
 		return fmt.Sprintf("%.0f", v)
 	}
 	return fmt.Sprintf("%.3f", v)

@@ -1,0 +1,173 @@
+package bench
+
+import (
+	"bytes"
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/stretchr/testify/require"
+)
+
+func TestTableSizes(t *testing.T) {
+	sizes := tableSizes(fullRows, 20)
+	require.Len(t, sizes, 20)
+	require.Equal(t, int64(300), sizes[0])
+	require.Equal(t, int64(157_286_400), sizes[19])
+	require.Equal(t, []int64{1, 2}, tableSizes(2, 100))
+	require.Equal(t, []int64{7}, tableSizes(7, 1))
+}
+
+func batchOf(mem memory.Allocator, rows int64) arrow.RecordBatch {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "b", Type: arrow.PrimitiveTypes.Int8}, {Name: "c", Type: arrow.PrimitiveTypes.Uint16}}, nil)
+	b := array.NewRecordBuilder(mem, schema)
+	defer b.Release()
+	for i := range rows {
+		b.Field(0).(*array.Int64Builder).Append(i*1000003 - 77)
+		b.Field(1).(*array.Int8Builder).Append(int8(i*7%251 - 125))
+		b.Field(2).(*array.Uint16Builder).Append(uint16(i * 40503 % 65521))
+	}
+	return b.NewRecordBatch()
+}
+
+// The formula of SQL and the formula of Go are the same one; and one wrong value is seen.
+func TestSums(t *testing.T) {
+	batch := batchOf(memory.DefaultAllocator, 1000)
+	defer batch.Release()
+	got, err := sumsOf([]arrow.RecordBatch{batch})
+	require.NoError(t, err)
+	require.NoError(t, got.check("this side", expectedSums(1000)))
+	got.C++
+	require.ErrorContains(t, got.check("this side", expectedSums(1000)), "this side gives a wrong answer")
+	short := array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 3)
+	_, err = sumsOf([]arrow.RecordBatch{short})
+	require.Error(t, err)
+}
+
+// The counter sees a copy in both ways in which it looks, and sees none where there is none.
+func TestCopyCounter(t *testing.T) {
+	counter := newCopyCounter(memory.DefaultAllocator)
+	batch := batchOf(counter, 100)
+	defer batch.Release()
+	batches := []arrow.RecordBatch{batch}
+	require.GreaterOrEqual(t, counter.allocated.Load(), int64(100*bytesOfRow))
+
+	innocent := newCopyCounter(memory.DefaultAllocator)
+	var mapped []span
+	for _, column := range batch.Columns() {
+		for _, buffer := range column.Data().Buffers() {
+			if buffer != nil {
+				mapped = append(mapped, span{address(buffer.Bytes()), address(buffer.Bytes()) + uintptr(buffer.Len())})
+			}
+		}
+	}
+	require.Zero(t, innocent.copied(batches, mapped))
+	values := batch.Column(0).Data().Buffers()[1]
+	for i, s := range mapped { // a mapping that is a byte short does not hold the buffer
+		if s.from == address(values.Bytes()) {
+			mapped[i].to--
+		}
+	}
+	require.Equal(t, int64(values.Len()), innocent.copied(batches, mapped))
+	require.GreaterOrEqual(t, innocent.copied(batches, nil), int64(100*bytesOfRow), "without a mapping all is copied")
+	grown := innocent.Reallocate(64, innocent.Allocate(16))
+	require.Len(t, grown, 64)
+	require.Equal(t, int64(64), innocent.allocated.Load())
+}
+
+func TestModulo64(t *testing.T) {
+	for text, want := range map[string]int64{"0": 0, "-1": -1, "18446744073709551615": -1, "36893488147419103233": 1, "-9223372036854775809": 1<<63 - 1} {
+		got, err := modulo64(text)
+		require.NoError(t, err)
+		require.Equal(t, want, got, text)
+	}
+	_, err := modulo64("1e5")
+	require.Error(t, err)
+}
+
+func TestSumMappings(t *testing.T) {
+	const smaps = `100000000000-100004000000 r--s 00000000 00:1a 17                         /dev/shm/csmsql-x-1.region
+Size:              65536 kB
+Rss:                 120 kB
+Pss:                  13 kB
+Pss_Dirty:             5 kB
+VmFlags: rd sh mr mw me ms sd
+7f0000000000-7f0000001000 rw-p 00000000 00:00 0
+Rss:                   4 kB
+Pss:                   4 kB
+`
+	pss, rss, err := sumMappings(strings.NewReader(smaps), func(head string) bool { return strings.HasSuffix(head, " /dev/shm/csmsql-x-1.region") })
+	require.NoError(t, err)
+	require.Equal(t, int64(13<<10), pss)
+	require.Equal(t, int64(120<<10), rss)
+	pss, rss, err = sumMappings(strings.NewReader(smaps), func(string) bool { return true })
+	require.NoError(t, err)
+	require.Equal(t, int64(17<<10), pss)
+	require.Equal(t, int64(124<<10), rss)
+	_, _, err = sumMappings(strings.NewReader(smaps), func(string) bool { return false })
+	require.Error(t, err)
+}
+
+// The same rows for everybody: COPY's data is a function of the number of rows.
+func TestMixedRowsAreReproducible(t *testing.T) {
+	var first, again bytes.Buffer
+	require.NoError(t, writeMixed(&first, 500))
+	require.NoError(t, writeMixed(&again, 500))
+	require.Equal(t, first.String(), again.String())
+	lines := strings.Split(strings.TrimSuffix(first.String(), "\n"), "\n")
+	require.Len(t, lines, 500)
+	for _, line := range lines {
+		require.Len(t, strings.Split(line, "\t"), len(mixedColumns))
+	}
+	require.Len(t, mixedColumns, 16)
+	for text, v := range map[string]int64{"0.07": 7, "-0.70": -70, "12.34": 1234} {
+		require.Equal(t, text, string(cents(nil, v, 2)))
+	}
+}
+
+// The client's hash depends on every byte of every row and not on the order of rows; large messages do not trouble it.
+func TestDrain(t *testing.T) {
+	ask := func(rows ...string) drained {
+		client, server := net.Pipe()
+		go func() {
+			defer server.Close()
+			backend := pgproto3.NewBackend(server, server)
+			if _, err := backend.Receive(); err != nil {
+				return
+			}
+			for _, row := range rows {
+				backend.Send(&pgproto3.DataRow{Values: [][]byte{[]byte(row), nil}})
+			}
+			backend.Send(&pgproto3.ReadyForQuery{TxStatus: 'I'})
+			_ = backend.Flush() // the client sees it otherwise
+		}()
+		d := newDrainOver(client)
+		got, err := d.query(t.Context(), "SELECT")
+		require.NoError(t, err)
+		return got
+	}
+	large := strings.Repeat("x", 2*drainBuffer)
+	got := ask("a", "b", large)
+	require.Equal(t, int64(3), got.rows)
+	require.Equal(t, got, ask(large, "b", "a"))
+	require.NotEqual(t, got.hash, ask("a", "c", large).hash)
+	require.NotEqual(t, got.hash, ask("a", "b", large+"x").hash)
+}
+
+func TestDrainTellsErrors(t *testing.T) {
+	client, server := net.Pipe()
+	go func() {
+		backend := pgproto3.NewBackend(server, server)
+		if _, err := backend.Receive(); err != nil {
+			return
+		}
+		backend.Send(&pgproto3.ErrorResponse{Severity: "ERROR", Code: "42P01", Message: "no such table"})
+		_ = backend.Flush() // as above
+	}()
+	_, err := newDrainOver(client).query(t.Context(), "SELECT")
+	require.ErrorContains(t, err, "no such table")
+}

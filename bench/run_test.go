@@ -1,0 +1,134 @@
+package bench
+
+import (
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// small are options with which a benchmark takes a second or two.
+func small(t *testing.T) Options {
+	return Options{ScaleFactor: 0.01, Runs: 1, Sizes: 3, MaxRows: 600_000, Progress: func(what string) { t.Log(what) }}
+}
+
+func TestNames(t *testing.T) {
+	require.Equal(t, []string{"attach", "egress", "readers", "tpch"}, Names())
+	_, err := Run(t.Context(), "speed", Options{})
+	require.EqualError(t, err, `bench: there is no benchmark "speed"; there are attach, egress, readers, tpch`)
+	_, err = Run(t.Context(), "attach", Options{Runs: -1})
+	require.ErrorContains(t, err, "must not be negative")
+}
+
+func TestChildLeavesOrdinaryCommandsAlone(t *testing.T) {
+	for _, args := range [][]string{nil, {"serve"}, {"bench", "attach"}, {childWord}} {
+		handled, err := Child(args)
+		require.NoError(t, err)
+		require.False(t, handled, args)
+	}
+	handled, err := Child([]string{childWord, "nobody"})
+	require.True(t, handled)
+	require.ErrorContains(t, err, `no process "nobody"`)
+}
+
+func TestAttach(t *testing.T) {
+	r, err := Run(t.Context(), "attach", small(t))
+	require.NoError(t, err)
+	require.Len(t, r.Rows, 3)
+	require.Equal(t, int64(150_000), r.Rows[0][0])
+	require.Equal(t, int64(600_000), r.Rows[2][0])
+	require.Equal(t, int64(3), r.Rows[2][2], "chunks")
+	for _, row := range r.Rows {
+		rows := row[0].(int64)
+		require.Equal(t, int64(0), row[8], "copied by descriptor")
+		require.GreaterOrEqual(t, row[9].(int64), rows*bytesOfRow, "the counter must see what IPC copies")
+		require.GreaterOrEqual(t, row[10].(int64), rows*bytesOfRow, "the counter must see what Flight copies")
+	}
+	require.Len(t, r.Goals, 3)
+	require.True(t, r.Goals[2].Met, "nothing is copied")
+	require.Len(t, r.Samples["600000 rows, descriptor"], attachAgain)
+	require.Len(t, r.Samples["600000 rows, Flight"], 1)
+}
+
+func TestReaders(t *testing.T) {
+	r, err := Run(t.Context(), "readers", small(t))
+	require.NoError(t, err)
+	require.Len(t, r.Rows, 1+2*readersOf+8-1)
+	require.Len(t, r.Goals, 1)
+	require.Greater(t, r.Goals[0].Measured, 0.5, "so much sharing cannot be")
+}
+
+func TestTPCH(t *testing.T) {
+	r, err := Run(t.Context(), "tpch", small(t))
+	require.NoError(t, err)
+	require.Len(t, r.Rows, 23)
+	require.Contains(t, r.Setting, "44 answers compared")
+}
+
+func TestEgress(t *testing.T) {
+	o := small(t)
+	o.MaxRows, o.Command = 20_000, program(t)
+	r, err := Run(t.Context(), "egress", o)
+	require.NoError(t, err)
+	require.Len(t, r.Rows, 5)
+	require.Len(t, r.Samples["SELECT 1, simple, csmsql"], questions)
+	o.sabotage = true
+	_, err = Run(t.Context(), "egress", o)
+	require.ErrorContains(t, err, "a wrong answer")
+}
+
+// B1: no report without the right answer.
+func TestAWrongAnswerStopsABenchmark(t *testing.T) {
+	for name, message := range map[string]string{"attach": "descriptor gives a wrong answer", "readers": "reader 1 gives a wrong answer", "tpch": "Q1 gives a wrong answer"} {
+		t.Run(name, func(t *testing.T) {
+			o := small(t)
+			o.sabotage = true
+			r, err := Run(t.Context(), name, o)
+			require.Nil(t, r)
+			require.ErrorContains(t, err, message)
+		})
+	}
+}
+
+func TestACancelledBenchmarkEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	o := small(t)
+	o.Progress = func(string) { cancel() }
+	_, err := Run(ctx, "readers", o)
+	require.Error(t, err)
+}
+
+// program builds csmsql, which serves in egress.
+func program(t *testing.T) string {
+	if _, err := findPostgres(""); errors.Is(err, ErrNoPostgres) {
+		t.Skip("egress is compared with PostgreSQL: " + err.Error())
+	}
+	goTool, err := exec.LookPath("go")
+	if err != nil {
+		t.Skip("the program that serves is built with go, which is not in PATH")
+	}
+	path := filepath.Join(t.TempDir(), "csmsql")
+	build := exec.Command(goTool, "build", "-o", path, "../cmd/csmsql")
+	said, err := build.CombinedOutput()
+	require.NoError(t, err, string(said))
+	return path
+}
+
+func TestPostgresIsFound(t *testing.T) {
+	_, err := findPostgres(t.TempDir())
+	require.ErrorIs(t, err, ErrNoPostgres)
+	require.ErrorContains(t, err, "apt-get install")
+	dir := filepath.Join(t.TempDir(), "16", "bin")
+	require.NoError(t, os.MkdirAll(dir, 0o755))
+	for _, name := range []string{"initdb", "postgres"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"), 0o755))
+	}
+	found, err := findPostgres(dir)
+	require.NoError(t, err)
+	require.Equal(t, dir, found)
+	require.Equal(t, 16, majorOf(dir))
+}
