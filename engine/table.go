@@ -118,7 +118,7 @@ func (e *Engine) domain(ctx context.Context, f *facts, column int) ([]string, bo
 	if ctx.Err() != nil {
 		return nil, false // not remembered
 	}
-	d := domain{values: values, unfit: err != nil || values == nil || len(values) > domainMax}
+	d := domain{values: values, unfit: err != nil || len(values) == 0 || len(values) > domainMax} // an ENUM needs a value (plan's P3)
 	f.domains[column] = d
 	return d.values, !d.unfit
 }
