@@ -111,22 +111,21 @@ SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspna
 
 -- information_schema.columns
 SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspname AS table_schema, c.relname AS table_name, a.attname AS column_name, a.attnum AS ordinal_position, d.adbin AS column_default,
-  CASE WHEN a.attnotnull OR (t.typtype = 'd' AND t.typnotnull) THEN 'NO' ELSE 'YES' END AS is_nullable,
-  CASE WHEN t.typtype = 'd' THEN (CASE WHEN b.typcategory = 'A' THEN 'ARRAY' ELSE coalesce(bd.before || coalesce(bd.after, ''), 'USER-DEFINED') END)
-       WHEN t.typcategory = 'A' AND t.typlen = -1 THEN 'ARRAY' ELSE coalesce(td.before || coalesce(td.after, ''), 'USER-DEFINED') END AS data_type,
-  CASE WHEN a.atttypid IN (1042, 1043) AND a.atttypmod > 0 THEN a.atttypmod - 4 WHEN a.atttypid IN (1560, 1562) AND a.atttypmod > 0 THEN a.atttypmod END AS character_maximum_length,
-  CASE WHEN b.oid IN (1042, 1043) AND a.atttypmod > 0 THEN (a.atttypmod - 4) * 4 WHEN b.oid IN (25, 1042, 1043) THEN 1073741824 END AS character_octet_length,
-  CASE b.oid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53 WHEN 1700 THEN (CASE WHEN a.atttypmod > 0 THEN ((a.atttypmod - 4) >> 16) & 65535 END) END AS numeric_precision,
+  CASE WHEN a.attnotnull OR (a.typtype = 'd' AND a.typnotnull) THEN 'NO' ELSE 'YES' END AS is_nullable,
+  CASE WHEN b.typcategory = 'A' AND b.typlen = -1 THEN 'ARRAY' ELSE coalesce(bd.before || coalesce(bd.after, ''), 'USER-DEFINED') END AS data_type,
+  CASE WHEN b.oid IN (1042, 1043) AND a.modifier > 0 THEN a.modifier - 4 WHEN b.oid IN (1560, 1562) AND a.modifier > 0 THEN a.modifier END AS character_maximum_length,
+  CASE WHEN b.oid IN (1042, 1043) AND a.modifier > 0 THEN (a.modifier - 4) * 4 WHEN b.oid IN (25, 1042, 1043) THEN 1073741824 END AS character_octet_length,
+  CASE b.oid WHEN 21 THEN 16 WHEN 23 THEN 32 WHEN 20 THEN 64 WHEN 700 THEN 24 WHEN 701 THEN 53 WHEN 1700 THEN (CASE WHEN a.modifier > 0 THEN ((a.modifier - 4) >> 16) & 65535 END) END AS numeric_precision,
   CASE b.oid WHEN 21 THEN 2 WHEN 23 THEN 2 WHEN 20 THEN 2 WHEN 700 THEN 2 WHEN 701 THEN 2 WHEN 1700 THEN 10 END AS numeric_precision_radix,
-  CASE b.oid WHEN 21 THEN 0 WHEN 23 THEN 0 WHEN 20 THEN 0 WHEN 1700 THEN (CASE WHEN a.atttypmod > 0 THEN (a.atttypmod - 4) & 2047 END) END AS numeric_scale,
-  CASE WHEN b.oid = 1082 THEN 0 WHEN b.oid IN (1083, 1114, 1184, 1266, 1186) THEN (CASE WHEN a.atttypmod < 0 THEN 6 ELSE a.atttypmod END) END AS datetime_precision,
-  CASE WHEN t.typtype = 'd' THEN coalesce(getvariable('csm_database'), 'csmsql') END AS domain_catalog, CASE WHEN t.typtype = 'd' THEN 'information_schema' END AS domain_schema, CASE WHEN t.typtype = 'd' THEN t.typname END AS domain_name,
-  coalesce(getvariable('csm_database'), 'csmsql') AS udt_catalog, bn.nspname AS udt_schema, b.typname AS udt_name, CAST(a.attnum AS VARCHAR) AS dtd_identifier,
+  CASE b.oid WHEN 21 THEN 0 WHEN 23 THEN 0 WHEN 20 THEN 0 WHEN 1700 THEN (CASE WHEN a.modifier > 0 THEN (a.modifier - 4) & 2047 END) END AS numeric_scale,
+  CASE WHEN b.oid = 1082 THEN 0 WHEN b.oid IN (1083, 1114, 1184, 1266, 1186) THEN (CASE WHEN a.modifier < 0 THEN 6 ELSE a.modifier END) END AS datetime_precision,
+  CASE WHEN a.typtype = 'd' THEN coalesce(getvariable('csm_database'), 'csmsql') END AS domain_catalog, CASE WHEN a.typtype = 'd' THEN 'information_schema' END AS domain_schema, CASE WHEN a.typtype = 'd' THEN a.typname END AS domain_name,
+  coalesce(getvariable('csm_database'), 'csmsql') AS udt_catalog, CASE b.typnamespace WHEN 11 THEN 'pg_catalog' ELSE 'information_schema' END AS udt_schema, b.typname AS udt_name, CAST(a.attnum AS VARCHAR) AS dtd_identifier,
   'NO' AS is_self_referencing, 'NO' AS is_identity, 'NO' AS identity_cycle, 'NEVER' AS is_generated, CASE c.relkind WHEN 'r' THEN 'YES' ELSE 'NO' END AS is_updatable
-  FROM pg_compat.pg_attribute a JOIN pg_compat.pg_class c ON c.oid = a.attrelid JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace
-  LEFT JOIN pg_compat.pg_type t ON t.oid = a.atttypid LEFT JOIN pg_compat.pg_type b ON b.oid = CASE WHEN t.typtype = 'd' THEN t.typbasetype ELSE t.oid END
-  LEFT JOIN pg_compat.pg_namespace bn ON bn.oid = b.typnamespace
-  LEFT JOIN pg_compat.type_display td ON td.oid = t.oid LEFT JOIN pg_compat.type_display bd ON bd.oid = b.oid
+  FROM (SELECT x.*, y.typtype, y.typnotnull, y.typname, CASE WHEN y.typtype = 'd' THEN y.typbasetype ELSE y.oid END AS base, CASE WHEN y.typtype = 'd' THEN y.typtypmod ELSE x.atttypmod END AS modifier
+      FROM pg_compat.pg_attribute x LEFT JOIN pg_compat.static_pg_type y ON y.oid = x.atttypid) AS a
+  JOIN pg_compat.pg_class c ON c.oid = a.attrelid JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN pg_compat.static_pg_type b ON b.oid = a.base
+  LEFT JOIN pg_compat.type_display bd ON bd.oid = b.oid
   LEFT JOIN pg_compat.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
   WHERE a.attnum > 0 AND NOT a.attisdropped;
 

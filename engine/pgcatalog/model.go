@@ -1,0 +1,165 @@
+package pgcatalog
+
+import (
+	"embed"
+	"fmt"
+	"strings"
+	"sync"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+//go:embed data/*.tsv data/*.sql
+var files embed.FS
+
+// systemColumn is one column of a system relation, as columns.tsv has it.
+type systemColumn struct {
+	name, typeName string
+	notNull        bool
+}
+
+// systemRelation is a relation of pg_catalog or information_schema.
+type systemRelation struct {
+	schema, name string
+	columns      []systemColumn
+	sources      []source // the SELECTs that give it rows
+	static       *table   // its static rows, nil if there are none
+	alone        bool     // the sources read the static rows themselves
+}
+
+// source is a SELECT of relations.sql.
+type source struct {
+	query   string
+	columns map[string]bool
+}
+
+// model is everything that data/ says, parsed once.
+type model struct {
+	relations map[string]*systemRelation // "schema.name"
+	order     []string                   // relations with sources, in the order of relations.sql
+	names     []string                   // all relations
+	oids      map[string]bool            // names of columns whose type is an object ID
+	types     map[string]uint32          // columns' names → the type they have wherever they occur, if PostgreSQL's is narrower than DuckDB's
+	session   map[string]bool            // functions of pg_session
+	compat    map[string]bool            // functions of pg_compat
+	quiet     map[string]bool            // functions of pg_quiet
+	tables    map[string]bool            // those of them that stand in FROM
+}
+
+// data is the embedded model. A test loads it, so that a release cannot carry files that do not parse.
+var data = sync.OnceValues(loadModel)
+
+func readFile(name string) string {
+	text, err := files.ReadFile("data/" + name)
+	if err != nil {
+		return ""
+	}
+	return string(text)
+}
+
+func loadModel() (*model, error) {
+	m := &model{relations: map[string]*systemRelation{}, oids: map[string]bool{}, types: map[string]uint32{}, session: map[string]bool{}, compat: map[string]bool{}, quiet: map[string]bool{}, tables: map[string]bool{}}
+	if err := m.loadColumns(); err != nil {
+		return nil, err
+	}
+	if err := m.loadSources(); err != nil {
+		return nil, err
+	}
+	m.loadFunctions()
+	return m, nil
+}
+
+func (m *model) loadColumns() error {
+	t, err := readCopy(readFile("columns.tsv"))
+	if err != nil {
+		return fmt.Errorf("pgcatalog: columns.tsv: %w", err)
+	}
+	for _, row := range t.rows {
+		key := t.text(row, "schema") + "." + t.text(row, "relation")
+		r := m.relations[key]
+		if r == nil {
+			r = &systemRelation{schema: t.text(row, "schema"), name: t.text(row, "relation")}
+			m.relations[key] = r
+			m.names = append(m.names, key)
+			if text := readFile(r.name + ".tsv"); text != "" && r.schema == "pg_catalog" {
+				if r.static, err = readCopy(text); err != nil {
+					return fmt.Errorf("pgcatalog: %s.tsv: %w", r.name, err)
+				}
+			}
+		}
+		c := systemColumn{name: t.text(row, "name"), typeName: t.text(row, "type"), notNull: t.text(row, "not_null") == "t"}
+		r.columns = append(r.columns, c)
+		if c.typeName == "oid" || c.typeName == "regproc" {
+			m.oids[c.name] = true
+		}
+		m.noteType(c)
+	}
+	return nil
+}
+
+// narrowTypes have a representation of their own in PostgreSQL's protocol that DuckDB's types do not tell.
+var narrowTypes = map[string]uint32{"oid": 26, "regproc": 24, "xid": 28, "name": 19, "char": 18}
+
+// noteType keeps the type of a column's name, 0 if relations do not agree on it.
+func (m *model) noteType(c systemColumn) {
+	oid := narrowTypes[c.typeName]
+	if known, ok := m.types[c.name]; ok && known != oid {
+		oid = 0
+	}
+	m.types[c.name] = oid
+}
+
+// loadSources cuts relations.sql into the SELECTs of each relation.
+func (m *model) loadSources() error {
+	var current *systemRelation
+	for block := range strings.SplitSeq(readFile("relations.sql"), "\n-- ") {
+		head, body, _ := strings.Cut(block, "\n")
+		head, alone := strings.CutSuffix(head, " instead of its file")
+		if strings.Contains(head, " ") { // the comment at the top
+			continue
+		}
+		if current = m.relations[head]; current == nil {
+			return fmt.Errorf("pgcatalog: relations.sql: %q is no relation of columns.tsv", head)
+		}
+		current.alone = alone
+		m.order = append(m.order, head)
+		for text := range strings.SplitSeq(body, ";\n") {
+			if strings.TrimSpace(text) == "" {
+				continue
+			}
+			columns, err := outputColumns(text)
+			if err != nil {
+				return fmt.Errorf("pgcatalog: relations.sql: %s: %w", head, err)
+			}
+			current.sources = append(current.sources, source{strings.TrimSuffix(strings.TrimSpace(text), ";"), columns})
+		}
+	}
+	return nil
+}
+
+// outputColumns finds the names of a SELECT's columns.
+func outputColumns(text string) (map[string]bool, error) {
+	tree, err := pg.Parse(text)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]bool{}
+	for _, name := range ColumnNames(tree) {
+		out[name] = true
+	}
+	return out, nil
+}
+
+func (m *model) loadFunctions() {
+	sets := map[string]map[string]bool{"pg_session": m.session, "pg_compat": m.compat, "pg_quiet": m.quiet}
+	for line := range strings.SplitSeq(readFile("functions.sql")+readFile("lookups.sql"), "\n") {
+		rest, ok := strings.CutPrefix(line, "CREATE MACRO ")
+		if !ok {
+			continue
+		}
+		name, _, _ := strings.Cut(rest, "(")
+		schema, name, _ := strings.Cut(name, ".")
+		sets[schema][name] = true
+		m.tables[name] = m.tables[name] || strings.Contains(line, ") AS TABLE ")
+	}
+}
