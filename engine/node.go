@@ -103,7 +103,7 @@ func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []ca
 	for i, x := range live {
 		owned[i] = memregion.Owned{Owner: x.Owner, Range: x.Range}
 	}
-	lent, err := memregion.Adopt(ctx, record.Spec, owned, n.lendOptions())
+	lent, err := n.adoptWhenFree(ctx, record.Spec, owned)
 	if !errors.Is(err, memregion.ErrAddressTaken) {
 		return lent, err
 	}
@@ -115,6 +115,22 @@ func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []ca
 		return nil, err
 	}
 	return memregion.Adopt(ctx, record.Spec, owned, n.lendOptions())
+}
+
+// adoptWhenFree waits a moment for a former process that was killed and is not quite gone.
+func (n *node) adoptWhenFree(ctx context.Context, spec memregion.Spec, owned []memregion.Owned) (*memregion.Lent, error) {
+	const patience, poll = 2 * time.Second, 20 * time.Millisecond
+	for end := time.Now().Add(patience); ; {
+		lent, err := memregion.Adopt(ctx, spec, owned, n.lendOptions())
+		if !errors.Is(err, memregion.ErrLentElsewhere) || time.Now().After(end) {
+			return lent, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-time.After(poll):
+		}
+	}
 }
 
 func (n *node) taken() []memregion.Placement {

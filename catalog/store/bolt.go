@@ -22,8 +22,9 @@ import (
 // FileName is the store's file in a data directory.
 const FileName = "catalog.db"
 
-// lockWait is how long OpenBolt waits for another process to let go: long enough for one that is just ending.
-const lockWait = 500 * time.Millisecond
+// lockWait is how long OpenBolt waits for another process to let go: long enough for one that was killed and whose gigabytes of
+// mappings the kernel takes apart before its locks.
+const lockWait = 2 * time.Second
 
 const (
 	boltMagic    = "csmsql catalog 1"

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -37,10 +38,10 @@ func listen(o Options) (l *listeners, err error) {
 	if err := os.MkdirAll(o.Data, 0o700); err != nil {
 		return l, fmt.Errorf("make the data directory: %w", err)
 	}
-	if l.rpc, err = noderpc.ListenUnix(filepath.Join(o.Data, place.SocketName)); err != nil {
+	if l.rpc, err = listenUnix(filepath.Join(o.Data, place.SocketName)); err != nil {
 		return l, err
 	}
-	if l.socket, err = noderpc.ListenUnix(postgresSocket(o.Data, defaultPort)); err != nil {
+	if l.socket, err = listenUnix(postgresSocket(o.Data, defaultPort)); err != nil {
 		return l, err
 	}
 	if o.PostgreSQL != Off {
@@ -48,7 +49,7 @@ func listen(o Options) (l *listeners, err error) {
 			return l, err
 		}
 		if port := l.tcp.Addr().(*net.TCPAddr).Port; port != defaultPort {
-			if l.twin, err = noderpc.ListenUnix(postgresSocket(o.Data, port)); err != nil {
+			if l.twin, err = listenUnix(postgresSocket(o.Data, port)); err != nil {
 				return l, err
 			}
 		}
@@ -57,6 +58,18 @@ func listen(o Options) (l *listeners, err error) {
 		l.http, err = listenTCP("--http", o.HTTP)
 	}
 	return l, err
+}
+
+// listenUnix waits a moment for a former node that is just ending: a killed process lets its locks go only after the kernel has
+// taken its gigabytes of mappings apart, and "kill, then start again" must work.
+func listenUnix(path string) (net.Listener, error) {
+	const patience, poll = 2 * time.Second, 20 * time.Millisecond
+	for end := time.Now().Add(patience); ; time.Sleep(poll) {
+		l, err := noderpc.ListenUnix(path)
+		if !errors.Is(err, noderpc.ErrAddressInUse) || time.Now().After(end) {
+			return l, err
+		}
+	}
 }
 
 func postgresSocket(dir string, port int) string {
