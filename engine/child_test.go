@@ -25,7 +25,9 @@ const (
 
 // roles of a child: each reads its arguments, talks to the parent in lines, and returns what went wrong.
 var roles = map[string]func(c *childSide) error{
-	"crash": crashRole,
+	"crash":    crashRole,
+	"node":     nodeRole,
+	"borrower": borrowerRole,
 }
 
 func TestMain(m *testing.M) {

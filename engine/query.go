@@ -32,7 +32,8 @@ type query struct {
 	compute *plan.Query
 	source  *facts // of compute's table
 	schema  *arrow.Schema
-	catalog bool // it reads PostgreSQL's system catalogs, which this connection has its own copy of
+	faults  uint64 // pages that had been found gone when planning, which reads too, began
+	catalog bool   // it reads PostgreSQL's system catalogs, which this connection has its own copy of
 }
 
 // tableScan is one table of a query for DuckDB.
@@ -55,7 +56,7 @@ type tableScan struct {
 // planQuery plans text, whose tree is nil when only DuckDB's parser understands it.
 func (s *Session) planQuery(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
 	if tree != nil {
-		q := &query{session: s, text: text, revision: v.contents.Revision(), block: s.block}
+		q := &query{session: s, text: text, revision: v.contents.Revision(), block: s.block, faults: s.engine.regions.faults()}
 		if ok, err := q.planCompute(tree, v); ok || err != nil {
 			return q, err
 		}
@@ -65,17 +66,17 @@ func (s *Session) planQuery(ctx context.Context, text string, tree *pg.ParseResu
 
 // planDuck plans text for DuckDB, whatever backend the session prefers.
 func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
-	q := &query{session: s, text: text, revision: v.contents.Revision(), block: s.block}
+	q := &query{session: s, text: text, revision: v.contents.Revision(), block: s.block, faults: s.engine.regions.faults()}
 	if err := q.planDuckDB(ctx, tree, v); err != nil {
 		q.close()
-		return nil, err
+		return nil, v.lease.honest(err)
 	}
 	return q, nil
 }
 
 // fresh tells whether the plan still stands for what v shows.
 func (q *query) fresh(v *visible) bool {
-	return q.revision == v.contents.Revision() && q.block == q.session.block && (q.block == nil || q.block.tx == nil)
+	return q.revision == v.contents.Revision() && q.faults == q.session.engine.regions.faults() && q.block == q.session.block && (q.block == nil || q.block.tx == nil)
 }
 
 func (q *query) close() {
@@ -161,7 +162,7 @@ func (q *query) prepare(given string, edits edits, v *visible) error {
 	if err != nil {
 		return err
 	}
-	q.schema = userSchema(schema)
+	q.schema = q.userNames(userSchema(schema))
 	return nil
 }
 
@@ -353,17 +354,16 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 	if err := q.duck.Bind(args); err != nil {
 		return nil, q.explain(err)
 	}
-	faults := s.engine.regions.faults()
 	running, err := q.run(ctx, v)
 	if err != nil {
-		return nil, q.explain(err)
+		return nil, v.lease.honest(q.explain(err))
 	}
 	rows := &Rows{schema: q.schema}
 	held := v.lease.hold()
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
 		batch, err := running.Next()
 		if err == nil || err == io.EOF {
-			if lost := s.engine.trustworthy(faults, held); lost != nil {
+			if lost := s.engine.trustworthy(q.faults, held); lost != nil {
 				err = lost
 			}
 		}
@@ -371,7 +371,7 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 			if batch != nil {
 				batch.Release()
 			}
-			return nil, q.explain(err)
+			return nil, held.honest(q.explain(err))
 		}
 		return batch, nil
 	}
@@ -397,7 +397,6 @@ func (q *query) run(ctx context.Context, v *visible) (*duckdb.Rows, error) {
 
 func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Rows, error) {
 	e := q.session.engine
-	faults := e.regions.faults()
 	open := func(ctx context.Context, scan plan.TableScan) (compute.Source, error) {
 		keep, err := pruned(ctx, q.source, scan.Bind(planValues(args)))
 		if err != nil {
@@ -411,25 +410,28 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 	}
 	reader, err := compute.Run(ctx, q.compute, open, args, nil)
 	if err != nil {
-		return nil, err
+		return nil, v.lease.honest(err)
 	}
 	rows := &Rows{schema: q.schema}
 	held := v.lease.hold()
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
 		if !reader.Next() {
 			if err := reader.Err(); err != nil {
-				return nil, err
+				return nil, held.honest(err)
 			}
-			if lost := e.trustworthy(faults, held); lost != nil {
+			if lost := e.trustworthy(q.faults, held); lost != nil {
 				return nil, lost
 			}
 			return nil, io.EOF
 		}
-		if lost := e.trustworthy(faults, held); lost != nil {
+		batch, err := held.detach(ctx, reader.RecordBatch(), q.schema)
+		if err != nil {
+			return nil, held.honest(err)
+		}
+		if lost := e.trustworthy(q.faults, held); lost != nil {
+			batch.Release()
 			return nil, lost
 		}
-		batch := reader.RecordBatch()
-		batch.Retain()
 		return batch, nil
 	}
 	rows.onClose(held.release)

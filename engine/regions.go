@@ -139,6 +139,13 @@ func (r *regions) acquire(ctx context.Context, c *catalog.Chunk) error {
 		if err := r.reader.Acquire(ctx, x.Region, x.Generation, data, verify); err != nil {
 			return err
 		}
+		// Where pages were found gone, zeros lie now, and stay when the file is made long again: nothing there is
+		// believed any more without its checksum.
+		if m.guard.Faults() > 0 {
+			if err := r.verify(x, data); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

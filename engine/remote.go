@@ -67,6 +67,12 @@ func (r *remote) dial(ctx context.Context) (noderpc.Description, error) {
 	if err != nil {
 		return description, errors.Join(err, client.Close())
 	}
+	if r.catalog != "" && r.catalog != description.Catalog {
+		err := failure("08006", "at %s there is another node now, with other tables: its catalog is %s, it was %s", r.target, description.Catalog, r.catalog).
+			hint("Attach again.")
+		return description, errors.Join(err, client.Close())
+	}
+	r.catalog = description.Catalog
 	r.client = client
 	r.keeper = noderpc.NewKeeper(client, noderpc.KeeperOptions{Log: func(m string, err error) { r.log(m, "error", err) }})
 	return description, nil
@@ -112,6 +118,7 @@ type remote struct {
 
 	mu      sync.Mutex // guards everything below
 	client  *noderpc.Client
+	catalog string // the identity of the node's catalog: what is mapped belongs to it
 	keeper  *noderpc.Keeper
 	current *lease    // the newest snapshot that was taken; the remote itself is one of its users
 	used    time.Time // when it was last handed out
