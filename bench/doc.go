@@ -2,9 +2,25 @@
 //
 //	prepare both sides ─► check the answers ─► repeat: ours, theirs, ours, theirs, … ─► medians, ratios, machine
 //
-// A benchmark never reports a time of a side whose answer was not compared before (B1). Both sides run in the same run,
-// interleaved, with the same number of threads, because the machine may be shared and noisy: ratios mean something, absolute times
-// do not (B2). A goal that is missed is printed as missed (B3).
+//	tpch     22 queries: HugeTables           against DuckDB's own tables, in one process
+//	attach   another process gets at a table: its descriptors against a whole Arrow IPC copy and Arrow Flight
+//	readers  eight processes scan a table:    their memory against the table once
+//	egress   rows over the PostgreSQL protocol: csmsql serve against PostgreSQL
 //
-// It is a library: cmd/csmsql only wires flags to it.
+// Run is the way in. What belongs in a process of its own (the node, the readers) is this program again: it starts itself with
+// arguments that Child knows, talks with it by JSON over its standard input and output, and takes it along when it ends. egress
+// serves with the command “csmsql serve” itself.
+//
+// Words: a *side* is one of the things that are compared, a *run* times every side once (or a cheap one several times), a *goal*
+// is a figure that the README claims with its limit.
+//
+// Invariants:
+//
+//   - B1: no time is reported of a side whose answer was not compared before: a wrong answer is an error, not a figure.
+//   - B2: both sides run in the same run, interleaved, who goes first changes, with the same number of threads: the machine may be
+//     shared and noisy, so ratios mean something and absolute times little. The report names the machine and its load.
+//   - B3: a goal that is missed is printed as missed. Tests check answers and counters, never times.
+//   - B4: nothing outlives a benchmark: processes, regions and directories go with it, also when it is cancelled.
+//
+// It does not profile, keeps no history and compares no machines. It knows no flags: cmd/csmsql wires them.
 package bench
