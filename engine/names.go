@@ -6,7 +6,9 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
@@ -39,3 +41,29 @@ func (q *query) tableOfCall(call string) string {
 	}
 	return call
 }
+
+// clientNames gives the result's columns the names that PostgreSQL's clients expect (count, ?column?, version), and those of
+// a catalog query the types that they have there (oid, name).
+func (q *query) clientNames(tree *pg.ParseResult) {
+	names := pgcatalog.ColumnNames(tree)
+	if len(names) != q.schema.NumFields() {
+		return // a star, or a statement that PostgreSQL knows nothing of
+	}
+	var types []uint32
+	if q.catalog {
+		types = pgcatalog.ColumnTypes(tree)
+	}
+	fields := q.schema.Fields()
+	for i := range fields {
+		if names[i] != "" {
+			fields[i].Name = names[i]
+		}
+		if i < len(types) && types[i] != 0 {
+			fields[i].Metadata = arrow.NewMetadata([]string{oidKey}, []string{strconv.FormatUint(uint64(types[i]), 10)})
+		}
+	}
+	q.schema = arrow.NewSchema(fields, nil)
+}
+
+// oidKey marks a result column with the PostgreSQL type that clients are to be told, where its Arrow type does not say it.
+const oidKey = "pg.oid"

@@ -55,6 +55,14 @@ type tableScan struct {
 
 // planQuery plans text, whose tree is nil when only DuckDB's parser understands it.
 func (s *Session) planQuery(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+	q, err := s.planNamed(ctx, text, tree, v)
+	if err == nil && tree != nil {
+		q.clientNames(tree)
+	}
+	return q, err
+}
+
+func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
 	if tree != nil {
 		q := &query{session: s, text: text, revision: v.contents.Revision(), block: s.block, faults: s.engine.regions.faults()}
 		if ok, err := q.planCompute(tree, v); ok || err != nil {
