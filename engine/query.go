@@ -11,6 +11,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -115,7 +116,7 @@ func (q *query) planCompute(tree *pg.ParseResult, v *visible) (bool, error) {
 	if backend == backendAuto && (!planned.Trivial() || planned.Parameters > 0) {
 		return false, nil
 	}
-	q.compute, q.schema = planned, planned.Schema()
+	q.compute, q.schema = planned, ingest.LogicalSchema(planned.Schema())
 	if planned.Table != nil {
 		q.source = q.session.engine.facts.of(v.find(planned.Table.Relation.Schema, planned.Table.Relation.Name))
 	}
@@ -432,7 +433,9 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 			}
 			return nil, io.EOF
 		}
-		batch, err := held.detach(ctx, reader.RecordBatch(), q.schema)
+		narrow := narrowDecimals(reader.RecordBatch(), q.schema)
+		batch, err := held.detach(ctx, narrow, q.schema)
+		narrow.Release()
 		if err != nil {
 			return nil, held.honest(err)
 		}
