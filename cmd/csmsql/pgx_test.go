@@ -322,6 +322,49 @@ func TestArrays(t *testing.T) {
 	require.Equal(t, map[string]any{"a": []any{1.0}}, document)
 }
 
+// TestLooseParameters: where nothing in the statement gives a parameter its type, the client's word or the value beside it
+// does, as in PostgreSQL; errors point into the client's text all the same.
+func TestLooseParameters(t *testing.T) {
+	conn, ctx := shared.get(t).connect(t), deadline(t)
+	_, err := conn.Exec(ctx, "CREATE TABLE loose AS SELECT range AS i, range::decimal(10, 2) / 4 AS d FROM range(100)")
+	require.NoError(t, err)
+	var n int64
+	require.NoError(t, conn.QueryRow(ctx, "SELECT $1 + 1", 41).Scan(&n))
+	require.EqualValues(t, 42, n)
+	require.NoError(t, conn.QueryRow(ctx, "SELECT count(*) FROM loose WHERE i = ANY($1)", []int64{3, 5, 500}).Scan(&n))
+	require.EqualValues(t, 2, n)
+	require.NoError(t, conn.QueryRow(ctx, "SELECT count(*) FROM loose WHERE i <> ALL ( $1 ) AND i < $2", []int64{3, 5, 500}, 10).Scan(&n))
+	require.EqualValues(t, 8, n)
+	require.NoError(t, conn.QueryRow(ctx, "SELECT i FROM loose ORDER BY i LIMIT $1 OFFSET $2", 1, 7).Scan(&n))
+	require.EqualValues(t, 7, n)
+
+	typed := func(oid uint32, sql, value string) (string, error) {
+		result := conn.PgConn().ExecParams(ctx, sql, [][]byte{[]byte(value)}, []uint32{oid}, nil, nil).Read()
+		if result.Err != nil {
+			return "", result.Err
+		}
+		return string(result.Rows[0][0]), nil
+	}
+	for _, c := range []struct {
+		oid              uint32
+		sql, value, want string
+	}{
+		{pgtype.Int4OID, "SELECT $1 * 2", "21", "42"},
+		{pgtype.DateOID, "SELECT $1 + 1", "2024-02-28", "2024-02-29"},
+		{pgtype.NumericOID, "SELECT $1 = 1.50", "1.5", "t"},
+		{pgtype.BoolOID, "SELECT NOT $1", "t", "f"},
+		{pgtype.Int8ArrayOID, "SELECT $1", "{1,2,3}", "{1,2,3}"},
+	} {
+		got, err := typed(c.oid, c.sql, c.value)
+		require.NoError(t, err, c.sql)
+		require.Equal(t, c.want, got, c.sql)
+	}
+	_, err = typed(pgtype.NumericOID, "SELECT $1 + 1", "0.1234567890123456789")
+	require.Contains(t, state(t, err, "22003").Message, "more than 18 digits")
+	_, err = typed(pgtype.Int4OID, "SELECT 'ä', $1 + 1, nowhere FROM loose", "1")
+	require.EqualValues(t, len("SELECT 'a', $1 + 1, ")+1, state(t, err, "42703").Position)
+}
+
 // TestCopyProtocol: COPY in all formats, in and out.
 func TestCopyProtocol(t *testing.T) {
 	conn, ctx := shared.get(t).connect(t), deadline(t)

@@ -1,9 +1,41 @@
 package frontend
 
+import (
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
 // For tests.
 var (
 	CommandLineOptions = commandLineOptions
 	TimeoutOf          = timeoutOf
 	EngineValue        = engineValue
-	Inferred           = inferred
 )
+
+// Places shows what the tree says about parameters: their types, and by place whether it is anchored (a), an array of
+// members (m) or neither (-).
+func Places(tree *pg.ParseResult) (types map[int32]uint32, places string) {
+	f := findParameters(tree)
+	for _, p := range f.list {
+		switch {
+		case p.anchored:
+			places += "a"
+		case p.members:
+			places += "m"
+		default:
+			places += "-"
+		}
+	}
+	return f.types, places
+}
+
+// Edited applies edits, given as pairs of a word and its replacement, and maps a position back.
+func Edited(text string, pairs [][2]string, position int) (string, int) {
+	var es edits
+	for _, p := range pairs {
+		at := strings.Index(text, p[0])
+		es = append(es, edit{at, at + len(p[0]), p[1]})
+	}
+	return es.apply(text), es.back(text, position)
+}

@@ -2,13 +2,16 @@ package frontend_test
 
 import (
 	"math"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/frontend"
+	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
@@ -73,19 +76,43 @@ func array(oid uint32, dimensions []int, elements ...any) *pgformat.Array {
 	return &pgformat.Array{ElementOID: oid, Dimensions: dimensions, Elements: elements}
 }
 
-func TestInferred(t *testing.T) {
-	for sql, want := range map[string][]uint32{
-		"SELECT $1::int, CAST($2 AS varchar(5)), $3":        {pgformat.Int4, pgformat.Varchar, 0},
-		"SELECT * FROM t WHERE a = ANY($1::bigint[])":       {pgformat.Int8Array},
-		"SELECT $1::pg_catalog.timestamptz":                 {pgformat.TimestampTZ},
-		"SELECT $1 + 1, 2.5 * $2, $3 || 'x'":                {pgformat.Int8, pgformat.NumericOID, 0},
-		"SELECT $1::date::text, $1::text, $2::no_such_type": {pgformat.DateOID, 0},
-		"INSERT INTO t SELECT $1::uuid":                     {pgformat.UUIDOID},
-		"FROM t SELECT $1::int":                             {0}, // DuckDB's dialect has no tree
+func TestPlaces(t *testing.T) {
+	type types = map[int32]uint32
+	for _, c := range []struct {
+		sql    string
+		types  types
+		places string
+	}{
+		{"SELECT $1::int, CAST($2 AS varchar(5)), $3", types{1: pgformat.Int4, 2: pgformat.Varchar}, "aa-"},
+		{"SELECT * FROM t WHERE a = ANY($1::bigint[])", types{1: pgformat.Int8Array}, "a"},
+		{"SELECT * FROM t WHERE a = ANY($1) AND b <> ALL ($2)", types{}, "mm"},
+		{"SELECT $1::pg_catalog.timestamptz", types{1: pgformat.TimestampTZ}, "a"},
+		{"SELECT $1 + 1, 2.5 * $2, $3 || 'x'", types{1: pgformat.Int8, 2: pgformat.NumericOID}, "---"},
+		{"SELECT $1::date::text, $1::text, $2::no_such_type", types{1: pgformat.DateOID}, "aaa"},
+		{"INSERT INTO t VALUES ($1, $2 + 1)", types{2: pgformat.Int8}, "a-"},
+		{"INSERT INTO t SELECT $1, a + $2 FROM u", types{}, "a-"},
+		{"SELECT 1 FROM t WHERE a BETWEEN $1 AND $2 AND b IN ($3, $4) AND c LIKE $5 AND $6 = $7 AND $8 < d LIMIT $9 OFFSET $10", types{}, "aaaaa--aaa"},
+		{"SELECT lower($1), coalesce(a, $2) FROM t", types{}, "--"},
 	} {
-		require.Equal(t, want, frontend.Inferred(sql, make([]uint32, len(want))), sql)
+		parsed, err := statement.Parse(c.sql)
+		require.NoError(t, err)
+		found, places := frontend.Places(parsed.Tree)
+		require.Equal(t, c.types, found, c.sql)
+		require.Equal(t, c.places, places, c.sql)
 	}
-	require.Equal(t, []uint32{pgformat.Int2}, frontend.Inferred("SELECT $1::int", []uint32{pgformat.Int2}), "F2: what is known stays")
+}
+
+// TestEdits: positions go back to where they are in the original, whatever its characters.
+func TestEdits(t *testing.T) {
+	const original = "SELECT 'ä', $1 + $2, nope"
+	pairs := [][2]string{{"$1", "CAST($1 AS INTEGER)"}, {"$2", "CAST($2 AS BIGINT)"}}
+	for word, want := range map[string]string{"'ä'": "'ä'", "CAST($1": "$1", "INTEGER": "$1", "CAST($2": "$2", "nope": "nope"} {
+		edited, _ := frontend.Edited(original, pairs, 1)
+		require.Equal(t, "SELECT 'ä', CAST($1 AS INTEGER) + CAST($2 AS BIGINT), nope", edited)
+		position := utf8.RuneCountInString(edited[:strings.Index(edited, word)]) + 1
+		_, back := frontend.Edited(original, pairs, position)
+		require.Equal(t, utf8.RuneCountInString(original[:strings.Index(original, want)])+1, back, word)
+	}
 }
 
 func TestShown(t *testing.T) {

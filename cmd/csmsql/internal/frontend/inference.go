@@ -1,12 +1,12 @@
 package frontend
 
 import (
+	"slices"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
@@ -23,55 +23,122 @@ var typeNames = map[string]uint32{
 	"timestamptz": pgformat.TimestampTZ, "interval": pgformat.IntervalOID,
 }
 
-// inferred gives parameters that are still open the type that PostgreSQL would: that of the cast they stand in, or of the number
-// beside them. The engine's planner, DuckDB, looks at neither.
-func inferred(sql string, parameters []uint32) []uint32 {
-	open := false
-	for _, oid := range parameters {
-		open = open || oid == 0
-	}
-	if !open {
-		return parameters
-	}
-	parsed, err := statement.Parse(sql)
-	if err != nil || parsed.Tree == nil {
-		return parameters
-	}
-	found := map[int32]uint32{}
-	findTypes(parsed.Tree.ProtoReflect(), found)
-	for i, oid := range parameters {
-		if oid == 0 {
-			parameters[i] = found[int32(i+1)]
-		}
-	}
-	return parameters
+// place is where a parameter stands.
+type place struct {
+	number int32 // from 1
+	offset int   // of its token, in bytes
+	// anchored: what is around it gives the planner its type, as a column that it is compared with does.
+	anchored bool
+	// members: it is the array of = ANY($1) or <> ALL($1).
+	members bool
 }
 
-// findTypes walks a parse tree; the first place that gives a parameter a type decides.
-func findTypes(m protoreflect.Message, found map[int32]uint32) {
-	note := func(p *pg.ParamRef, oid uint32) {
-		if _, known := found[p.GetNumber()]; p != nil && oid != 0 && !known {
-			found[p.Number] = oid
-		}
-	}
+// parameterPlaces are what a statement's tree says about its parameters.
+type parameterPlaces struct {
+	list []place
+	// types that casts and numbers beside a parameter give it; the first place decides.
+	types    map[int32]uint32
+	anchored map[*pg.ParamRef]bool
+	members  map[*pg.ParamRef]bool
+}
+
+// findParameters walks a statement's tree.
+func findParameters(tree *pg.ParseResult) *parameterPlaces {
+	f := &parameterPlaces{types: map[int32]uint32{}, anchored: map[*pg.ParamRef]bool{}, members: map[*pg.ParamRef]bool{}}
+	f.walk(tree.ProtoReflect())
+	slices.SortFunc(f.list, func(a, b place) int { return a.offset - b.offset })
+	return f
+}
+
+func (f *parameterPlaces) walk(m protoreflect.Message) {
 	switch node := m.Interface().(type) {
+	case *pg.ParamRef:
+		f.list = append(f.list, place{node.Number, int(node.Location), f.anchored[node], f.members[node]})
 	case *pg.TypeCast:
-		note(node.Arg.GetParamRef(), castType(node.TypeName))
+		f.note(node.Arg.GetParamRef(), castType(node.TypeName))
+		f.anchor(node.Arg)
 	case *pg.A_Expr:
-		note(node.Lexpr.GetParamRef(), constantType(node.Rexpr))
-		note(node.Rexpr.GetParamRef(), constantType(node.Lexpr))
+		f.expression(node)
+	case *pg.SelectStmt:
+		f.anchor(node.LimitCount, node.LimitOffset)
+	case *pg.InsertStmt:
+		f.insert(node)
 	}
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
 		switch {
 		case field.IsList() && field.Message() != nil:
 			for i := range value.List().Len() {
-				findTypes(value.List().Get(i).Message(), found)
+				f.walk(value.List().Get(i).Message())
 			}
 		case field.Message() != nil:
-			findTypes(value.Message(), found)
+			f.walk(value.Message())
 		}
 		return true
 	})
+}
+
+func (f *parameterPlaces) note(p *pg.ParamRef, oid uint32) {
+	if _, known := f.types[p.GetNumber()]; p != nil && oid != 0 && !known {
+		f.types[p.Number] = oid
+	}
+}
+
+func (f *parameterPlaces) anchor(nodes ...*pg.Node) {
+	for _, n := range nodes {
+		if p := n.GetParamRef(); p != nil {
+			f.anchored[p] = true
+		}
+		f.anchor(n.GetList().GetItems()...)
+	}
+}
+
+// expression: a comparison with something that has a type anchors a parameter; arithmetic does not.
+func (f *parameterPlaces) expression(e *pg.A_Expr) {
+	f.note(e.Lexpr.GetParamRef(), constantType(e.Rexpr))
+	f.note(e.Rexpr.GetParamRef(), constantType(e.Lexpr))
+	switch e.Kind {
+	case pg.A_Expr_Kind_AEXPR_OP_ANY, pg.A_Expr_Kind_AEXPR_OP_ALL:
+		if p := e.Rexpr.GetParamRef(); p != nil {
+			f.members[p] = true
+		}
+	case pg.A_Expr_Kind_AEXPR_OP, pg.A_Expr_Kind_AEXPR_DISTINCT, pg.A_Expr_Kind_AEXPR_NOT_DISTINCT, pg.A_Expr_Kind_AEXPR_NULLIF,
+		pg.A_Expr_Kind_AEXPR_IN, pg.A_Expr_Kind_AEXPR_LIKE, pg.A_Expr_Kind_AEXPR_ILIKE, pg.A_Expr_Kind_AEXPR_BETWEEN,
+		pg.A_Expr_Kind_AEXPR_NOT_BETWEEN:
+		if e.Kind == pg.A_Expr_Kind_AEXPR_OP && !compares(e) {
+			return
+		}
+		if !untyped(e.Lexpr) {
+			f.anchor(e.Rexpr)
+		}
+		if !untyped(e.Rexpr) {
+			f.anchor(e.Lexpr)
+		}
+	}
+}
+
+func compares(e *pg.A_Expr) bool {
+	if len(e.Name) == 0 {
+		return false
+	}
+	switch e.Name[len(e.Name)-1].GetString_().GetSval() {
+	case "=", "<>", "!=", "<", ">", "<=", ">=":
+		return true
+	}
+	return false
+}
+
+// untyped tells operands that say nothing about the other one.
+func untyped(n *pg.Node) bool {
+	return n.GetParamRef() != nil || n.GetAConst() != nil || n.GetList() != nil
+}
+
+// insert: the engine gives a parameter that is a column's value the column's type.
+func (f *parameterPlaces) insert(n *pg.InsertStmt) {
+	s := n.SelectStmt.GetSelectStmt()
+	f.anchor(s.GetValuesLists()...)
+	for _, target := range s.GetTargetList() {
+		f.anchor(target.GetResTarget().GetVal())
+	}
 }
 
 // castType is the OID of a type's name, 0 if it is none that clients know.

@@ -18,6 +18,7 @@ type prepared struct {
 	session    *session
 	engine     *engine.Statement
 	sql        string
+	changed    edits // that made the engine's text of sql
 	parameters []uint32
 	fields     *arrow.Schema
 }
@@ -49,13 +50,16 @@ func (p *prepared) Execute(ctx context.Context, args []wire.Value) (wire.Result,
 }
 
 func (p *prepared) execute(ctx context.Context, args []wire.Value) (*engine.Rows, error) {
+	if err := exactNumerics(args, p.changed); err != nil {
+		return nil, err
+	}
 	values, err := engineValues(args)
 	if err != nil {
 		return nil, err
 	}
 	rows, err := p.engine.Execute(ctx, values)
 	if err != nil {
-		return nil, err
+		return nil, p.changed.moveBack(p.sql, err)
 	}
 	if p.engine.Schema() == nil {
 		err = p.session.after(p.sql, rows.Tag())

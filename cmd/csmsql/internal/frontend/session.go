@@ -26,12 +26,12 @@ func (s *session) Split(sql string) ([]string, error) { return statement.Split(s
 
 // Prepare implements wire.Session.
 func (s *session) Prepare(ctx context.Context, sql string, declared []uint32) (wire.Statement, error) {
-	inner, err := s.engine.Prepare(ctx, sql)
+	inner, parameters, changed, err := s.plan(ctx, sql, declared)
 	if err != nil {
 		s.backend.failed.Add(1)
 		return nil, err
 	}
-	st := &prepared{session: s, engine: inner, sql: sql, fields: Shown(inner.Schema()), parameters: inferred(sql, parameterOIDs(declared, inner.Parameters()))}
+	st := &prepared{session: s, engine: inner, sql: sql, changed: changed, fields: Shown(inner.Schema()), parameters: parameters}
 	head := inner.Copy()
 	if head == nil {
 		return st, nil

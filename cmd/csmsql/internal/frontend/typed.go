@@ -1,0 +1,210 @@
+package frontend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/wire"
+	"github.com/csmsql/csmsql/wire/pgformat"
+)
+
+// The engine's planner, DuckDB, is not told what types a client's parameters have, and takes one that nothing around it
+// gives a type for text: SELECT $1 + 1 fails, x = ANY($1) too. Such a parameter is given its type in the statement's text, as
+// CAST($1 AS INTEGER), and positions in errors are moved back. Where its place says the type, the text stays as it is:
+// bare parameters are what chunks are pruned by.
+
+// numericScale is how many digits a numeric parameter may have after the point where its place does not say its type: the
+// engine has no decimals without a scale. More digits are an error (exactNumerics), never rounded.
+const numericScale = 18
+
+// sqlNames are the engine's names of the types that a parameter can be cast to.
+var sqlNames = map[uint32]string{
+	pgformat.Bool: "BOOLEAN", pgformat.Int2: "SMALLINT", pgformat.Int4: "INTEGER", pgformat.Int8: "BIGINT", pgformat.OID: "BIGINT",
+	pgformat.Float4: "FLOAT", pgformat.Float8: "DOUBLE", pgformat.Text: "VARCHAR", pgformat.Varchar: "VARCHAR", pgformat.BPChar: "VARCHAR",
+	pgformat.Bytea: "BLOB", pgformat.DateOID: "DATE", pgformat.Time: "TIME", pgformat.TimestampNT: "TIMESTAMP",
+	pgformat.TimestampTZ: "TIMESTAMPTZ", pgformat.IntervalOID: "INTERVAL", pgformat.UUIDOID: "UUID", pgformat.JSON: "JSON",
+	pgformat.NumericOID: "DECIMAL(38, 18)",
+}
+
+// sqlName is the engine's name of a type, "" if it has none.
+func sqlName(oid uint32) string {
+	if element, ok := pgformat.ElementOID(oid); ok && sqlNames[element] != "" {
+		return sqlNames[element] + "[]"
+	}
+	return sqlNames[oid]
+}
+
+// plan prepares a statement. It returns the parameters' types (F2), and how the text that was prepared differs from sql.
+func (s *session) plan(ctx context.Context, sql string, declared []uint32) (*engine.Statement, []uint32, edits, error) {
+	given, changed, places := sql, edits(nil), (*parameterPlaces)(nil)
+	if strings.Contains(sql, "$") {
+		if parsed, err := statement.Parse(sql); err == nil && parsed.Tree != nil {
+			places = findParameters(parsed.Tree)
+			given, changed = s.withTypes(ctx, sql, places, declared)
+		}
+	}
+	st, err := s.engine.Prepare(ctx, given)
+	if err != nil {
+		return nil, nil, nil, changed.moveBack(sql, err)
+	}
+	oids := parameterOIDs(declared, st.Parameters())
+	if places != nil {
+		for number, oid := range places.types {
+			if i := int(number) - 1; i >= 0 && i < len(oids) && (i >= len(declared) || declared[i] == 0 || declared[i] == pgformat.Unknown) {
+				oids[i] = oid
+			}
+		}
+	}
+	return st, oids, changed, nil
+}
+
+// withTypes is the text with a cast around every parameter whose type is known and not said by its place.
+func (s *session) withTypes(ctx context.Context, sql string, places *parameterPlaces, declared []uint32) (string, edits) {
+	for i, oid := range declared {
+		if oid != 0 && oid != pgformat.Unknown {
+			places.types[int32(i+1)] = oid
+		}
+	}
+	var changed edits
+	for _, p := range places.list {
+		oid := places.types[p.number]
+		if p.members && oid == 0 {
+			oid = s.memberType(ctx, sql, p)
+			places.note(&pg.ParamRef{Number: p.number}, oid)
+		}
+		name := sqlName(oid)
+		if p.anchored || name == "" || p.offset < 0 || p.offset >= len(sql) || sql[p.offset] != '$' {
+			continue
+		}
+		end := p.offset + 1
+		for end < len(sql) && sql[end] >= '0' && sql[end] <= '9' {
+			end++
+		}
+		changed = append(changed, edit{p.offset, end, "CAST(" + sql[p.offset:end] + " AS " + name + ")"})
+	}
+	return changed.apply(sql), changed
+}
+
+// exactNumerics refuses numerics that a cast to a fixed scale would round.
+func exactNumerics(args []wire.Value, changed edits) error {
+	if len(changed) == 0 {
+		return nil
+	}
+	for i, arg := range args {
+		elements := []any{arg.Data}
+		if array, ok := arg.Data.(*pgformat.Array); ok {
+			elements = array.Elements
+		}
+		for _, element := range elements {
+			n, _ := element.(pgformat.Numeric)
+			if _, fraction, _ := strings.Cut(string(n), "."); len(strings.TrimRight(fraction, "0")) > numericScale {
+				return &wire.Error{
+					State: "22003", Message: fmt.Sprintf("parameter $%d has more than %d digits after the point", i+1, numericScale),
+					Help: "Cast it in the statement to the type that is meant, for example $1::double precision.",
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// memberType finds the array type of x = ANY($1) by asking the engine for the type of $1 in x = $1.
+func (s *session) memberType(ctx context.Context, sql string, p place) uint32 {
+	from, to, ok := memberTokens(sql, p.offset)
+	if !ok {
+		return 0
+	}
+	parameter, _, _ := strings.Cut(sql[p.offset:to], ")")
+	probe, err := s.engine.Prepare(ctx, sql[:from]+strings.TrimSpace(parameter)+sql[to:])
+	if err != nil {
+		return 0
+	}
+	defer probe.Close()
+	if int(p.number) > len(probe.Parameters()) {
+		return 0
+	}
+	array, _ := pgformat.ArrayOID(oids[probe.Parameters()[p.number-1]])
+	return array
+}
+
+// memberTokens is the range of ANY ( $1 ) around the parameter at an offset.
+func memberTokens(sql string, offset int) (from, to int, ok bool) {
+	scanned, err := pg.Scan(sql)
+	if err != nil {
+		return 0, 0, false
+	}
+	tokens := scanned.Tokens
+	for i := 2; i+1 < len(tokens); i++ {
+		if int(tokens[i].Start) == offset && tokens[i-1].Token == pg.Token_ASCII_40 && tokens[i+1].Token == pg.Token_ASCII_41 {
+			return int(tokens[i-2].Start), int(tokens[i+1].End), true
+		}
+	}
+	return 0, 0, false
+}
+
+// edits are replacements in a text, in order; offsets are bytes of the original.
+type edits []edit
+
+type edit struct {
+	start, end int
+	by         string
+}
+
+func (es edits) apply(text string) string {
+	if len(es) == 0 {
+		return text
+	}
+	var out strings.Builder
+	at := 0
+	for _, e := range es {
+		out.WriteString(text[at:e.start])
+		out.WriteString(e.by)
+		at = e.end
+	}
+	out.WriteString(text[at:])
+	return out.String()
+}
+
+// moveBack makes an error's position one in the original text.
+func (es edits) moveBack(original string, err error) error {
+	var placed interface{ Position() int }
+	if len(es) == 0 || err == nil || !errors.As(err, &placed) || placed.Position() <= 0 {
+		return err
+	}
+	return &moved{err, es.back(original, placed.Position())}
+}
+
+// back maps a position, in characters from 1. Inside of a replacement it is the replaced part's start.
+func (es edits) back(original string, position int) int {
+	at, shift := position-1, 0
+	for _, e := range es {
+		start := utf8.RuneCountInString(original[:e.start]) + shift
+		if at < start {
+			break
+		}
+		if at < start+len(e.by) {
+			return start - shift + 1
+		}
+		shift += len(e.by) - (e.end - e.start)
+	}
+	return at - shift + 1
+}
+
+// moved is an error whose position is that in the client's text.
+type moved struct {
+	error
+	position int
+}
+
+// Position is where in the client's text, in characters from 1.
+func (m *moved) Position() int { return m.position }
+
+// Unwrap gives the engine's error, with its SQLSTATE, detail and hint.
+func (m *moved) Unwrap() error { return m.error }
