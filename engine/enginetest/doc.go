@@ -1,0 +1,28 @@
+// Package enginetest asks the engine and DuckDB's own tables the same questions. It holds tests only.
+//
+//	seed ─► world (tables, rows, chunks) ─┬─► engine.Session: auto, duckdb, compute ─┐
+//	   │                                  └─► duckdb.Database, its own tables ───────┤ equal rows, names, types, SQLSTATE class?
+//	   └──► query (a tree of pieces) ────────────────────────────────────────────────┘
+//	                                              no ─► shrink: fewer pieces, rows, tables, chunks ─► a script to paste
+//
+// The engine leaves rows and chunks out, shows text as ENUM and lends numbers of scans to several occurrences, all on the word of
+// what exec/plan proved. A wrong hint is a wrong answer and nothing else would tell: so DuckDB without any hint is the twin.
+//
+// # Words
+//
+// A piece is a part of a query that the shrinker can take out or replace; a pool is the list of literals from which a
+// column's values and the constants beside it are drawn, small enough that equality is common.
+//
+// # Invariants under attack
+//
+// plan's P1, P2, P5, P7; duckdb's D6; compute's X1; engine's E1, E4, E5.
+//
+// # Running it for long
+//
+// CSMSQL_DIFFERENTIAL=10m lets TestDifferential run that long; CSMSQL_SEED=n starts at a seed; a failure prints both.
+//
+// # What it does not do
+//
+// It measures nothing and knows nothing of wire. Data errors that depend on the order of evaluation (casts that fail) are not
+// generated, for DuckDB promises no order.
+package enginetest

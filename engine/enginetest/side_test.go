@@ -1,0 +1,256 @@
+package enginetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// outcome is what a statement gave: rows as text, or an error's SQLSTATE.
+type outcome struct {
+	columns []string // name and type
+	rows    []string
+	state   string
+	message string
+}
+
+func failed(err error) outcome {
+	o := outcome{state: "?????", message: err.Error()}
+	var s interface{ SQLState() string }
+	if errors.As(err, &s) {
+		o.state = s.SQLState()
+	}
+	return o
+}
+
+// sorted is the outcome as a multiset.
+func (o outcome) sorted() outcome {
+	o.rows = slices.Clone(o.rows)
+	slices.Sort(o.rows)
+	return o
+}
+
+// differs says how two outcomes differ, or "".
+func (o outcome) differs(other outcome, ordered bool) string {
+	if (o.state != "") != (other.state != "") || o.state != "" && o.state[:2] != other.state[:2] {
+		return fmt.Sprintf("errors: %q %s | %q %s", o.state, o.message, other.state, other.message)
+	}
+	if o.state != "" {
+		return ""
+	}
+	if !slices.Equal(o.columns, other.columns) {
+		return fmt.Sprintf("columns: %v | %v", o.columns, other.columns)
+	}
+	if !ordered {
+		o, other = o.sorted(), other.sorted()
+	}
+	if !slices.Equal(o.rows, other.rows) {
+		return fmt.Sprintf("rows (%d | %d):\n%s", len(o.rows), len(other.rows), difference(o.rows, other.rows))
+	}
+	return ""
+}
+
+func difference(a, b []string) string {
+	var out strings.Builder
+	count := map[string]int{}
+	for _, r := range a {
+		count[r]++
+	}
+	for _, r := range b {
+		count[r]--
+	}
+	shown := 0
+	for _, r := range slices.Concat(a, b) {
+		if n := count[r]; n != 0 && shown < 12 {
+			fmt.Fprintf(&out, "  %+d × %s\n", n, r)
+			count[r] = 0
+			shown++
+		}
+	}
+	if shown == 0 {
+		out.WriteString("  the same rows in another order\n")
+	}
+	return out.String()
+}
+
+func columnsOf(schema *arrow.Schema) (out []string) {
+	for _, f := range schema.Fields() {
+		out = append(out, f.Name+" "+typeText(f.Type))
+	}
+	return out
+}
+
+// typeText is the type as users see it: however strings are laid out, text is text.
+func typeText(t arrow.DataType) string {
+	if d, ok := t.(*arrow.DictionaryType); ok {
+		return typeText(d.ValueType)
+	}
+	switch t.ID() {
+	case arrow.STRING_VIEW, arrow.LARGE_STRING:
+		return "utf8"
+	case arrow.BINARY_VIEW, arrow.LARGE_BINARY:
+		return "binary"
+	}
+	return t.String()
+}
+
+func rowsOf(b arrow.RecordBatch) (out []string) {
+	for i := range int(b.NumRows()) {
+		cells := make([]string, b.NumCols())
+		for c := range cells {
+			cells[c] = cell(b.Column(c), i)
+		}
+		out = append(out, strings.Join(cells, " | "))
+	}
+	return out
+}
+
+// cell is a value as text; -0 is 0, for which of the two an aggregate shows is nobody's promise.
+func cell(a arrow.Array, i int) string {
+	if a.IsNull(i) {
+		return "NULL"
+	}
+	if d, ok := a.(*array.Dictionary); ok {
+		return cell(d.Dictionary(), d.GetValueIndex(i))
+	}
+	s := strings.Clone(a.ValueStr(i))
+	if s == "-0" {
+		return "0"
+	}
+	return s
+}
+
+// native is DuckDB with its own tables: the twin that knows no hints.
+type native struct{ conn *duckdb.Connection }
+
+func openNative(t testing.TB, threads int) *native {
+	t.Helper()
+	db, err := duckdb.Open(duckdb.Options{MemoryBytes: 1 << 30, Threads: threads, Files: duckdb.FileAccess{All: true}})
+	require.NoError(t, err)
+	t.Cleanup(db.Close)
+	return connectNative(t, db)
+}
+
+func connectNative(t testing.TB, db *duckdb.Database) *native {
+	t.Helper()
+	conn, err := db.Connect(nil)
+	require.NoError(t, err)
+	t.Cleanup(conn.Close)
+	return &native{conn}
+}
+
+func (n *native) exec(sql string) outcome {
+	if err := n.conn.Exec(sql); err != nil {
+		return failed(err)
+	}
+	return outcome{}
+}
+
+func (n *native) query(sql string, args []any) outcome {
+	st, err := n.conn.Prepare(sql)
+	if err != nil {
+		return failed(err)
+	}
+	defer st.Close()
+	return n.run(st, args)
+}
+
+func (n *native) run(st *duckdb.Statement, args []any) outcome {
+	if err := st.Bind(args); err != nil {
+		return failed(err)
+	}
+	rows, err := st.Execute(context.Background())
+	if err != nil {
+		return failed(err)
+	}
+	defer rows.Close()
+	o := outcome{columns: columnsOf(rows.Schema())}
+	for {
+		b, err := rows.Next()
+		if err == io.EOF {
+			return o
+		}
+		if err != nil {
+			return failed(err)
+		}
+		o.rows = append(o.rows, rowsOf(b)...)
+		b.Release()
+	}
+}
+
+// openEngine starts a small node that is gone with the test.
+func openEngine(t testing.TB, change ...func(*engine.Config)) *engine.Engine {
+	t.Helper()
+	config := engine.Config{Directory: t.TempDir(), RegionBytes: 512 << 20, MemoryBytes: 1 << 30, Threads: 2}
+	for _, c := range change {
+		c(&config)
+	}
+	e, err := engine.Open(context.Background(), config)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	return e
+}
+
+// lent is the engine under test: one session.
+type lent struct{ session *engine.Session }
+
+func openSession(t testing.TB, e *engine.Engine) *lent {
+	t.Helper()
+	s, err := e.Session(engine.SessionOptions{})
+	require.NoError(t, err)
+	t.Cleanup(func() { s.Close() })
+	return &lent{s}
+}
+
+func (l *lent) exec(sql string, args ...any) outcome {
+	if _, err := l.session.Exec(context.Background(), sql, args...); err != nil {
+		return failed(err)
+	}
+	return outcome{}
+}
+
+func (l *lent) must(t testing.TB, sql string, args ...any) engine.Result {
+	t.Helper()
+	r, err := l.session.Exec(context.Background(), sql, args...)
+	require.NoError(t, err, sql)
+	return r
+}
+
+func (l *lent) query(sql string, args []any) outcome {
+	r, err := l.session.Query(context.Background(), sql, args...)
+	return collected(r, err)
+}
+
+// ask is query for tests that expect rows.
+func (l *lent) ask(t testing.TB, sql string, args ...any) []string {
+	t.Helper()
+	o := l.query(sql, args)
+	require.Empty(t, o.state, "%s: %s", sql, o.message)
+	return o.rows
+}
+
+func collected(r array.RecordReader, err error) outcome {
+	if err != nil {
+		return failed(err)
+	}
+	defer r.Release()
+	o := outcome{columns: columnsOf(r.Schema())}
+	for r.Next() {
+		o.rows = append(o.rows, rowsOf(r.RecordBatch())...)
+	}
+	if r.Err() != nil {
+		return failed(r.Err())
+	}
+	return o
+}
