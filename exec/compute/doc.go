@@ -34,6 +34,7 @@
 //	logical              may lie in a chunk as
 //	VARCHAR              utf8, large_utf8, utf8_view, dictionary of one of these (without NULLs in the dictionary)
 //	DECIMAL(p, s)        decimal32, decimal64, decimal128 of the same p and s
+//	BLOB                 binary, large_binary, binary_view
 //	everything else      itself
 //
 // # Semantics: types

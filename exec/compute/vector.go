@@ -99,6 +99,8 @@ func mayStore(logical, physical arrow.DataType) bool {
 			return isText(d.ValueType)
 		}
 		return isText(physical)
+	case plan.KindOther: // carried through, never computed
+		return logical.ID() == arrow.BINARY && (physical.ID() == arrow.BINARY_VIEW || physical.ID() == arrow.LARGE_BINARY)
 	case plan.KindDecimal:
 		l, p := logical.(arrow.DecimalType), arrow.DecimalType(nil)
 		switch d := physical.(type) {
