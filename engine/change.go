@@ -87,7 +87,12 @@ func updateQuery(head *statement.Update, version *catalog.TableVersion, where st
 		column := duckdb.QuoteIdentifier(qualifier) + "." + duckdb.QuoteIdentifier(f.Name)
 		list[i] = column
 		if value, ok := values[i]; ok {
-			list[i] = "CASE WHEN " + where + " THEN (" + value + ") ELSE " + column + " END AS " + duckdb.QuoteIdentifier(f.Name)
+			typ, err := sqlType(f)
+			if err != nil {
+				return "", err
+			}
+			// The cast is inside: a branch of another type would make DuckDB complain about a CASE that nobody wrote.
+			list[i] = "CASE WHEN " + where + " THEN CAST((" + value + ") AS " + typ + ") ELSE " + column + " END AS " + duckdb.QuoteIdentifier(f.Name)
 		}
 	}
 	return head.With + " SELECT " + strings.Join(list, ", ") + ", " + where + " AS csm_hit FROM " + tableAs(head.Name, head.Alias), nil

@@ -258,16 +258,16 @@ func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*R
 		s.yield()
 		duck, err := s.conn.Prepare(src.text)
 		if err != nil {
-			return fileError(err)
+			return fileError(inFile(head.File, err))
 		}
 		defer duck.Close()
 		rows, err := duck.Execute(ctx)
 		if err != nil {
-			return fileError(err)
+			return fileError(inFile(head.File, err))
 		}
 		defer rows.Close()
 		count, err = s.engine.store(ctx, tx, version.Table().Name, schema, func(context.Context) (arrow.RecordBatch, error) { return rows.Next() }, tx.Append)
-		return fileError(err)
+		return fileError(inFile(head.File, err))
 	})
 	if err != nil {
 		return nil, err

@@ -62,3 +62,6 @@ func firstDifference(wanted, held []memregion.Owned) string {
 	}
 	return "none"
 }
+
+// Directory is the node's data directory.
+func (e *Engine) Directory() string { return e.config.Directory }

@@ -418,7 +418,7 @@ var (
 // inFile says in which file, line and column DuckDB found something wrong.
 func inFile(file string, err error) error {
 	d, ok := err.(*duckdb.Error)
-	if !ok || d.State == "57014" {
+	if !ok || d.State == "57014" || d.State == "42501" {
 		return err
 	}
 	text := d.Message + "\n" + d.HintText
@@ -429,11 +429,18 @@ func inFile(file string, err error) error {
 	if m := csvColumn.FindStringSubmatch(text); m != nil {
 		where += fmt.Sprintf(", column %q", m[1])
 	}
-	state := d.State
-	if state == "XX000" || state == "42P10" {
-		state = "22P04"
+	return &Error{State: fileState(d, text), Message: where + ": " + strings.TrimSpace(csvMessage(text)), Cause: err, HintText: "Nothing was loaded."}
+}
+
+// fileState: what DuckDB calls invalid input is a file that is not what it says it is.
+func fileState(d *duckdb.Error, text string) string {
+	switch {
+	case strings.Contains(text, "not utf-8"):
+		return "22021"
+	case d.State == "XX000" || d.State == "42P10" || d.State == "22023":
+		return "22P04"
 	}
-	return &Error{State: state, Message: where + ": " + strings.TrimSpace(csvMessage(text)), Cause: err, HintText: "Nothing was loaded."}
+	return d.State
 }
 
 // csvMessage is the heart of DuckDB's long text about a bad row.

@@ -109,6 +109,10 @@ var (
 
 // parseError understands an error text of DuckDB, JSON (errors_as_json) or prose.
 func parseError(text string) error {
+	// A statement that failed in a background thread before it was waited for: the cause stands behind that.
+	if _, cause, found := strings.Cut(text, "unsuccessful or closed pending query result\nError: "); found {
+		text = cause
+	}
 	if _, inner, found := strings.Cut(text, ` Error: {"exception_type"`); found { // a parser error is wrapped in prose
 		text = `{"exception_type"` + inner
 	}
