@@ -20,7 +20,8 @@
 //   - B2: both sides run in the same run, interleaved, who goes first changes, with the same number of threads: the machine may be
 //     shared and noisy, so ratios mean something and absolute times little. The report names the machine and its load.
 //   - B3: a goal that is missed is printed as missed. Tests check answers and counters, never times.
-//   - B4: nothing outlives a benchmark: processes, regions and directories go with it, also when it is cancelled.
+//   - B4: nothing outlives a benchmark: processes, regions and directories go with it, also when it is cancelled. Only
+//     SIGKILL leaves something behind: directories csmsql-bench-* of egress in the temporary directory and /dev/shm.
 //
 // It does not profile, keeps no history and compares no machines. It knows no flags: cmd/csmsql wires them.
 package bench

@@ -121,12 +121,9 @@ func loadOnRequest(ctx context.Context, e *engine.Engine, talk *conversation) er
 		return err
 	}
 	defer session.Close()
-	for {
-		r, more, err := talk.next()
-		if err != nil || !more {
-			return err
-		}
+	for r := range talk.requests {
 		var made loaded
+		var err error
 		switch r.Do {
 		case "load":
 			if _, err = session.Exec(ctx, "DROP TABLE IF EXISTS t; "+createTable(r.Rows, r.Skew)); err == nil {
@@ -141,6 +138,7 @@ func loadOnRequest(ctx context.Context, e *engine.Engine, talk *conversation) er
 			return err
 		}
 	}
+	return nil
 }
 
 func measureTable(e *engine.Engine) (loaded, error) {

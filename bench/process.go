@@ -9,8 +9,10 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -39,14 +41,38 @@ func Child(args []string) (handled bool, err error) {
 	if role == nil {
 		return true, fmt.Errorf("bench: there is no process %q", args[1])
 	}
-	talk := &conversation{in: json.NewDecoder(os.Stdin), out: json.NewEncoder(os.Stdout)}
-	return true, role(context.Background(), args[2:], talk)
+	// Ctrl-C reaches the whole process group, and a benchmark that died is a broken pipe. Both must not keep a node from giving its
+	// region back (B4); the end of standard input tells it in any case.
+	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGPIPE)
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	talk := &conversation{requests: make(chan request), out: json.NewEncoder(os.Stdout)}
+	go talk.listen(ctx, cancel) // reads as long as there is somebody; the process ends with its role
+	return true, role(ctx, args[2:], talk)
 }
 
 // conversation is the child's side of the pipe: one answer per request, the first one unasked.
 type conversation struct {
-	in  *json.Decoder
-	out *json.Encoder
+	requests chan request
+	out      *json.Encoder
+}
+
+// listen passes requests on and ends whatever is being done when there can be no more.
+func (c *conversation) listen(ctx context.Context, cancel context.CancelFunc) {
+	defer cancel()
+	defer close(c.requests)
+	in := json.NewDecoder(os.Stdin)
+	for {
+		var r request
+		if in.Decode(&r) != nil {
+			return
+		}
+		select {
+		case c.requests <- r:
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 type request struct {
@@ -59,14 +85,6 @@ type request struct {
 type answer struct {
 	Error  string          `json:"error,omitempty"`
 	Result json.RawMessage `json:"result,omitempty"`
-}
-
-// next gives the next request; ok is false after the last one.
-func (c *conversation) next() (r request, ok bool, err error) {
-	if err = c.in.Decode(&r); err == io.EOF {
-		return r, false, nil
-	}
-	return r, err == nil, err
 }
 
 func (c *conversation) answer(result any, failed error) error {

@@ -30,11 +30,7 @@ func readerRole(ctx context.Context, args []string, talk *conversation) (err err
 			err = errors.Join(err, session.Close())
 		}
 	}()
-	for {
-		_, more, err := talk.next()
-		if err != nil || !more {
-			return err
-		}
+	for range talk.requests {
 		if session == nil {
 			if session, err = e.Session(engine.SessionOptions{}); err != nil {
 				return errors.Join(talk.answer(nil, err), err)
@@ -45,6 +41,7 @@ func readerRole(ctx context.Context, args []string, talk *conversation) (err err
 			return err
 		}
 	}
+	return nil
 }
 
 // scan adds up all columns, in a transaction that stays open and keeps the snapshot.

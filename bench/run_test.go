@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -100,6 +101,24 @@ func TestACancelledBenchmarkEnds(t *testing.T) {
 	o.Progress = func(string) { cancel() }
 	_, err := Run(ctx, "readers", o)
 	require.Error(t, err)
+}
+
+// B4: neither Ctrl-C nor an impatient parent keeps the node from giving its memory back.
+func TestTheRegionGoesWithItsProcess(t *testing.T) {
+	o, err := small(t).withDefaults()
+	require.NoError(t, err)
+	node, hello, err := startNode(t.Context(), o, 64<<20)
+	require.NoError(t, err)
+	require.FileExists(t, hello.Region)
+	require.NoError(t, node.cmd.Process.Signal(os.Interrupt))
+	var made loaded
+	require.NoError(t, node.ask(request{Do: "load", Rows: 1000}, &made))
+	require.Positive(t, made.Bytes)
+	require.NoError(t, node.cmd.Process.Signal(syscall.SIGTERM))
+	require.ErrorContains(t, node.ask(request{Do: "dance"}, nil), `cannot "dance"`)
+	require.NoError(t, node.close())
+	require.NoFileExists(t, hello.Region)
+	require.NoDirExists(t, filepath.Dir(hello.Socket))
 }
 
 // program builds csmsql, which serves in egress.
