@@ -125,7 +125,7 @@ func (v Value) asDouble() (f float64, ok bool) {
 		return v.float, true
 	}
 	i, fits := v.int64()
-	if !fits || i > exactDoubleLimit || i < -exactDoubleLimit || v.scale > 22 {
+	if v.kind != Exact || !fits || i > exactDoubleLimit || i < -exactDoubleLimit || v.scale > 22 {
 		return 0, false
 	}
 	return float64(i) / math.Pow10(int(v.scale)), true
