@@ -491,6 +491,7 @@ func userSchema(schema *arrow.Schema) *arrow.Schema {
 		if d, ok := f.Type.(*arrow.DictionaryType); ok {
 			fields[i].Type = d.ValueType
 		}
+		fields[i].Type = decimalsOfResult(fields[i].Type)
 	}
 	return arrow.NewSchema(fields, nil)
 }

@@ -235,6 +235,9 @@ func conformArray(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
 		defer decoded.Release()
 		return compute.CastArray(context.Background(), decoded, compute.SafeCastOptions(want))
 	}
+	if d := as64(a, want); d != nil {
+		return d, nil
+	}
 	if v, ok := a.(*array.StringView); ok && want.ID() == arrow.STRING {
 		return plainStrings(v), nil
 	}
