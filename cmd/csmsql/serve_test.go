@@ -45,6 +45,33 @@ func TestServeKeepsTables(t *testing.T) {
 	require.EqualValues(t, 100000*99999/2, sum)
 }
 
+// TestServeSurvivesKill: kill -9 in the middle of statements costs nothing that was committed, and the next node is not put
+// off by what the first one left lying about.
+func TestServeSurvivesKill(t *testing.T) {
+	n := startNode(t)
+	ctx := deadline(t)
+	_, err := n.connect(t).Exec(ctx, "CREATE TABLE survivor AS SELECT range AS i FROM range(500000)")
+	require.NoError(t, err)
+	writer := n.connect(t)
+	failed := make(chan error, 1)
+	go func() {
+		for {
+			if _, err := writer.Exec(ctx, "CREATE OR REPLACE TABLE unlucky AS SELECT range AS i FROM range(500000)"); err != nil {
+				failed <- err
+				return
+			}
+		}
+	}()
+	waitForStatement(t, n)
+	require.Error(t, n.signal(syscall.SIGKILL))
+	require.Error(t, <-failed)
+
+	require.NoError(t, n.launch(n.command.Args[1:]))
+	var count int64
+	require.NoError(t, n.connect(t).QueryRow(ctx, "SELECT count(*) FROM survivor WHERE i % 2 = 0").Scan(&count))
+	require.EqualValues(t, 250000, count)
+}
+
 // endless runs until it is cancelled.
 const endless = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE a.range * b.range = -1"
 
