@@ -110,7 +110,15 @@ func load(ctx context.Context, c *cobra.Command, to string, request noderpc.Load
 	if err != nil {
 		return fmt.Errorf("nothing was loaded: %w", err)
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s rows, %s in %d chunks, in %s.\n", request.Table, progress.Count(result.Rows),
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s rows, %s in %d chunks, in %s.\n", tableName(request.Table), progress.Count(result.Rows),
 		bytesize.Size(result.Bytes), result.Chunks, time.Since(start).Round(time.Millisecond))
 	return err
+}
+
+// tableName is how the user named it.
+func tableName(name catalog.TableName) string {
+	if name.Schema == "" {
+		return name.Name
+	}
+	return name.String()
 }

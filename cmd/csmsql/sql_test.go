@@ -87,7 +87,7 @@ func TestLoad(t *testing.T) {
 
 	out, errOut, code := n.csmsql(t, "", "load", "loaded", good)
 	require.Zero(t, code, errOut)
-	require.Contains(t, out, "loaded: 2 rows")
+	require.True(t, strings.HasPrefix(out, "loaded: 2 rows, "), out)
 	_, errOut, code = n.csmsql(t, "", "load", "loaded", good)
 	require.Equal(t, 1, code)
 	require.Contains(t, errOut, "--append")
