@@ -50,7 +50,8 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 		return n, err
 	}
 	n.store = bolt
-	n.catalog, err = catalog.Open(ctx, bolt, n.homes, catalog.Options{
+	gone := map[memregion.RegionID]error{}
+	n.catalog, err = catalog.Open(ctx, bolt, lenders{n.homes, gone}, catalog.Options{
 		Domain: localDomain, InitialSchemas: []string{"public"}, Fault: config.Fault,
 		Log: func(message string, err error) { config.Log.Warn(message, "error", err) },
 	})
@@ -58,6 +59,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 		return n, err
 	}
 	n.regions = newRegions(config.Node)
+	n.regions.lost = gone
 	if err := n.openRegion(ctx); err != nil {
 		return n, err
 	}
@@ -73,6 +75,9 @@ func (n *node) openRegion(ctx context.Context) error {
 		return nil
 	})
 	if err != nil {
+		return err
+	}
+	if err := n.checkOwners(live); err != nil {
 		return err
 	}
 	for _, record := range n.catalog.Regions() {
@@ -103,7 +108,7 @@ func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []ca
 	for i, x := range live {
 		owned[i] = memregion.Owned{Owner: x.Owner, Range: x.Range}
 	}
-	lent, err := n.adoptWhenFree(ctx, record.Spec, owned)
+	lent, err := n.adoptMended(ctx, record.Spec, owned)
 	if !errors.Is(err, memregion.ErrAddressTaken) {
 		return lent, err
 	}
@@ -114,7 +119,7 @@ func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []ca
 	if err := n.catalog.PutRegion(ctx, record); err != nil {
 		return nil, err
 	}
-	return memregion.Adopt(ctx, record.Spec, owned, n.lendOptions())
+	return n.adoptMended(ctx, record.Spec, owned)
 }
 
 // adoptWhenFree waits a moment for a former process that was killed and is not quite gone.

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// What a node does when its region is not what the catalog says: it comes up with every table that is whole, and each other one
+// says what is wrong with it when it is asked. A node that refused to start would keep its operator from the good tables and from
+// dropping the bad ones.
+
+// lenders is the catalog's Lender: the regions that are lent, and those that are gone. Of these nothing can be pinned and nothing
+// comes back, but tables that lay there can still be named, replaced and dropped.
+type lenders struct {
+	catalog.Homes
+	gone map[memregion.RegionID]error
+}
+
+func (l lenders) there(ids []catalog.ExtentID) []catalog.ExtentID {
+	if len(l.gone) == 0 {
+		return ids
+	}
+	return slices.DeleteFunc(slices.Clone(ids), func(id catalog.ExtentID) bool { return l.gone[id.Region] != nil })
+}
+
+func (l lenders) Pin(domain coherence.Domain, ids ...catalog.ExtentID) error {
+	return l.Homes.Pin(domain, l.there(ids)...)
+}
+
+func (l lenders) Unpin(domain coherence.Domain, ids ...catalog.ExtentID) error {
+	return l.Homes.Unpin(domain, l.there(ids)...)
+}
+
+func (l lenders) Retire(ids ...catalog.ExtentID) error {
+	return l.Homes.Retire(l.there(ids)...)
+}
+
+// adoptMended adopts a region whose file somebody cut off: it is made long again, with zeros, and the checksums of what was cut off
+// tell, since nothing of an earlier life is read unverified.
+func (n *node) adoptMended(ctx context.Context, spec memregion.Spec, owned []memregion.Owned) (*memregion.Lent, error) {
+	lent, err := n.adoptWhenFree(ctx, spec, owned)
+	if !errors.Is(err, memregion.ErrRegionShort) {
+		return lent, err
+	}
+	n.config.Log.Error("the region's file was cut off; tables that lay behind its end must be loaded again", "region", spec.ID, "error", err)
+	var end int64
+	for _, o := range owned {
+		end = max(end, o.Range.End())
+	}
+	if err := os.Truncate(spec.Path, end); err != nil {
+		return nil, fmt.Errorf("engine: make the file of region %d as long as its tables: %w", spec.ID, err)
+	}
+	return n.adoptWhenFree(ctx, spec, owned)
+}
+
+// checkOwners refuses a catalog whose tables lie in the region of a node of another name: whoever starts the node so would find
+// them all gone.
+func (n *node) checkOwners(live map[memregion.RegionID][]catalog.LiveExtent) error {
+	owners := map[memregion.RegionID]string{}
+	for _, record := range n.catalog.Regions() {
+		owners[record.ID] = record.Node
+	}
+	for region, extents := range live {
+		switch owner, known := owners[region]; {
+		case !known:
+			return fmt.Errorf("engine: %w: table %s lies in region %d, of which the catalog in %s knows nothing", catalog.ErrCorrupt, extents[0].Table, region, n.config.Directory)
+		case owner != n.config.Node:
+			return failure("55000", "the tables in %s lie in the region of node %q, and this node is called %q", n.config.Directory, owner, n.config.Node).
+				hint("Start the node with its former name, or with another data directory.")
+		}
+	}
+	return nil
+}
