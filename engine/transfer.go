@@ -71,10 +71,11 @@ func (t *transfer) thin(ctx context.Context, i int) error {
 		if err != nil {
 			return err
 		}
-		if keys == nil || slices.Contains(s.provenances, provenance) {
+		filtered := fmt.Sprintf("%d in %s", j.Column, provenance)
+		if keys == nil || slices.Contains(s.provenances, filtered) {
 			continue
 		}
-		s.provenances = append(s.provenances, provenance)
+		s.provenances = append(s.provenances, filtered)
 		s.keyFilters = append(s.keyFilters, duckdb.Filter{Column: j.Column, Keys: keys})
 		s.rows = max(1, min(s.rows, int64(float64(s.rows)*s.kept(j.Column, int64(keys.Len())))))
 	}
@@ -146,14 +147,29 @@ func (t *tableScan) told() int64 {
 func (t *tableScan) signature() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%p", t.facts.version)
-	for _, p := range t.hint.Predicates {
-		b.WriteString("|" + p.String())
+	writeSignature(&b, t.hint.Predicates)
+	for _, branches := range t.hint.AnyOf {
+		b.WriteString("|any of")
+		for _, branch := range branches {
+			b.WriteString("|or")
+			writeSignature(&b, branch)
+		}
 	}
-	fmt.Fprintf(&b, "|%v|%v", t.hint.AnyOf, t.hint.EnumSafe)
+	fmt.Fprintf(&b, "|%q", t.hint.EnumSafe)
 	for _, p := range t.provenances {
 		b.WriteString("|{" + p + "}")
 	}
 	return b.String()
+}
+
+// writeSignature does not use Predicate.String, which is for people: words are not quoted there, so 'a', 'b' may be one or two.
+func writeSignature(b *strings.Builder, predicates []plan.Predicate) {
+	for _, p := range predicates {
+		fmt.Fprintf(b, "|%d %d", p.Column, p.Op)
+		for _, v := range p.Values {
+			fmt.Fprintf(b, " %d:%q", v.Kind(), v.String())
+		}
+	}
 }
 
 // sameKeys: equality of the stored integers is equality of the values.
