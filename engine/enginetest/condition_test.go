@@ -8,7 +8,7 @@ import (
 // anyColumn names a column of the scope's own sources, now and then one of a query around it.
 func (g *grammar) anyColumn(s *scope) (string, *column) {
 	if s.outer != nil && len(s.outer.own) > 0 && g.maybe(10) {
-		return g.anyColumn(&scope{own: s.outer.own})
+		return g.outerColumn(s)
 	}
 	for range 20 {
 		src := pick(g.Rand, s.own)
@@ -17,6 +17,14 @@ func (g *grammar) anyColumn(s *scope) (string, *column) {
 		}
 		c := pick(g.Rand, src.columns)
 		return g.reference(s, src, c), c
+	}
+	return "1", &column{name: "one", kind: kinds[0]}
+}
+
+// outerColumn is always qualified: the inner query may have a column of the same name.
+func (g *grammar) outerColumn(s *scope) (string, *column) {
+	if ref, c, ok := g.columnOf(s.outer, func(*column) bool { return true }); ok {
+		return ref, c
 	}
 	return "1", &column{name: "one", kind: kinds[0]}
 }

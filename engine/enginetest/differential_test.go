@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"regexp"
 	"strconv"
 	"strings"
 	"testing"
@@ -78,7 +79,7 @@ func (r *rig) compare(sql string, args []any, ordered bool) string {
 		}
 		got := side.lent.query(sql, args)
 		if side.lent == r.compute {
-			if strings.HasPrefix(got.message, "the Arrow-kernel backend cannot run this") {
+			if strings.HasPrefix(got.message, "the Arrow-kernel backend cannot run this") || strings.Contains(got.message, "is not surely a") {
 				continue
 			}
 			r.kernels++
@@ -170,22 +171,10 @@ func (r *rig) addViews(g *grammar) {
 			continue
 		}
 		v := &view{name: fmt.Sprintf("v%d", i), sql: sql}
-		seen := map[string]bool{}
-		for _, c := range o.columns {
-			name, _, _ := strings.Cut(c, " ")
-			if seen[name] || strings.ContainsAny(name, `("`) {
-				continue
+		for i, c := range o.columns {
+			if name, _, _ := strings.Cut(c, " "); i < len(g.columns) && strings.EqualFold(name, g.columns[i].name) {
+				v.columns = append(v.columns, g.columns[i])
 			}
-			seen[name] = true
-			k := kinds[1]
-			for _, t := range g.world.tables {
-				for _, d := range t.columns {
-					if d.name == name {
-						k = d.kind
-					}
-				}
-			}
-			v.columns = append(v.columns, &column{name: name, kind: k})
 		}
 		if len(v.columns) == 0 {
 			continue
@@ -314,10 +303,11 @@ func (r *rig) report(t *testing.T, seed uint64, w *world, q *piece, ordered bool
 		r.queries += 4 - r.queries%4 - 1 // all sides
 		sql, args := q.sql()
 		d := r.compare(sql, args, ordered && strings.Contains(sql, "ORDER BY 1"))
-		if d != "" {
-			found = d
+		if trouble(d) != trouble(found) {
+			return false
 		}
-		return d != ""
+		found = d
+		return true
 	}
 	q.shrink(fails)
 	rebuilt := func() bool { return r.build(w.script()) == "" && fails() }
@@ -328,6 +318,17 @@ func (r *rig) report(t *testing.T, seed uint64, w *world, q *piece, ordered bool
 	fails()
 	sql, args := q.sql()
 	t.Errorf("seed %d, %d attempts to make it smaller:\n%s;\n%s; -- %v\n%s", seed, attempts, strings.Join(w.script(), ";\n"), sql, args, found)
+}
+
+var quotedStates = regexp.MustCompile(`"[0-9A-Z]{0,5}" `)
+
+// trouble is what kind of difference it is, so that shrinking does not end at another one.
+func trouble(d string) string {
+	if strings.Contains(d, "tables: errors") {
+		return strings.Join(quotedStates.FindAllString(d, 2), "|")
+	}
+	kind, _, _ := strings.Cut(d, ": ")
+	return kind
 }
 
 // shrinkWorld takes views, chunks and rows out as long as the trouble is still there.

@@ -25,6 +25,7 @@ type grammar struct {
 	world      *world
 	parameters bool // constants may become parameters
 	ctes       []source
+	columns    []*column // of the last statement
 	aliases    int
 	budget     int // product of FROM items: bounds cross joins
 }
@@ -48,9 +49,11 @@ func (g *grammar) statement() (q *piece, ordered bool) {
 		}
 	}
 	if g.maybe(3) {
+		g.columns = []*column{{name: "n", kind: kinds[0]}, {name: "c", kind: kinds[1]}, {name: "m", kind: kinds[1]}}
 		return g.recursive(), false
 	}
 	body, columns := g.query(nil, 0, nil)
+	g.columns = columns
 	order := list("", "", "", 0)
 	if g.maybe(35) && len(columns) > 0 {
 		keys := make([]string, len(columns))

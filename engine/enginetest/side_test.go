@@ -97,6 +97,9 @@ func typeText(t arrow.DataType) string {
 		return typeText(d.ValueType)
 	}
 	switch t.ID() {
+	case arrow.DECIMAL32: // DuckDB's choice for few digits; results of the engine are decimal64
+		d := t.(*arrow.Decimal32Type)
+		return (&arrow.Decimal64Type{Precision: d.Precision, Scale: d.Scale}).String()
 	case arrow.STRING_VIEW, arrow.LARGE_STRING:
 		return "utf8"
 	case arrow.BINARY_VIEW, arrow.LARGE_BINARY:

@@ -28,7 +28,7 @@ var kinds = []*kind{
 	{name: "USMALLINT", family: "number", key: true, pool: ints(0, 12, "65535"), beside: numbers("-1", "3.5"), values: []any{int64(3)}},
 	{name: "UINTEGER", family: "number", key: true, pool: ints(0, 12, "4294967295"), beside: numbers("-1", "3.5", "4294967295"), values: []any{int64(3)}},
 	{name: "UBIGINT", family: "number", key: true, pool: ints(0, 12, "18446744073709551615"), beside: numbers("3.5", "18446744073709551615"), values: []any{int64(3)}},
-	{name: "HUGEINT", family: "number", key: true, pool: ints(-2, 12, "99999999999999999999999999"), beside: numbers("3.5", "'4'"), values: []any{int64(3)}},
+	{name: "DECIMAL(38,0)", family: "number", key: true, pool: ints(-2, 12, "99999999999999999999999999"), beside: numbers("3.5", "'4'"), values: []any{int64(3)}},
 	{name: "DOUBLE", family: "number", pool: doubles("DOUBLE"), beside: numbers("1.25", "'1.5'", "'NaN'::DOUBLE", "'inf'", "'-inf'::DOUBLE", "0.1", "1e0", "2.50", "'nan'", "0.1e0", "'0.25'"), values: []any{1.25, int64(2), "1.5", "NaN", nil, "inf"}},
 	{name: "FLOAT", family: "number", pool: doubles("FLOAT"), beside: numbers("1.25", "'1.5'", "'NaN'::FLOAT", "0.1", "0.1e0", "'inf'", "16777217", "0.1::FLOAT"), values: []any{1.25, int64(2), float32(0.1)}},
 	{name: "DECIMAL(4,2)", family: "number", pool: strings.Fields("-99.99 -1.50 -0.01 0.00 0.05 0.06 0.07 1.50 2.00 3.00 99.99"), beside: numbers("0.055", "0.05", "5e-2", "'0.06'", "1.5", "2e0", "0.0600", "100.5", "0.06 - 0.01", "0.06 + 0.01"), values: []any{"0.05", 0.05, int64(2), nil, "0.055"}},
@@ -81,7 +81,7 @@ func days(n int) (out []string) {
 	for i := range n {
 		out = append(out, fmt.Sprintf("'2020-01-%02d'", i+1))
 	}
-	return append(out, "'1969-12-31'", "'9999-12-31'")
+	return append(out, "'1969-12-31'", "'2199-12-31'")
 }
 
 func stamps(n int) (out []string) {

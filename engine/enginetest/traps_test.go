@@ -1,0 +1,112 @@
+package enginetest
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// trapTables have keys that meet in part, words that need quoting, and enough rows for keys to be handed on.
+var trapTables = []string{
+	"CREATE TABLE a (k INTEGER, l INTEGER, w VARCHAR, d DOUBLE, v VARCHAR)",
+	"INSERT INTO a SELECT i % 20, (i * 7) % 20, CASE i % 4 WHEN 0 THEN 'a' WHEN 1 THEN 'b' WHEN 2 THEN 'a'', ''b' END, i / 4.0, 'view ' || i FROM range(300) AS g(i)",
+	"INSERT INTO a VALUES (NULL, 3, 'x''|v = ''y', 'nan'::DOUBLE, 'y'), (3, NULL, NULL, NULL, NULL), (3, 3, '', 'inf'::DOUBLE, 'x'), (4, 4, 'c', '-inf'::DOUBLE, 'x')",
+	"CREATE TABLE b (k BIGINT, g INTEGER, w VARCHAR)",
+	"INSERT INTO b SELECT i, i % 3, 'w' || (i % 5) FROM range(20) AS g(i)",
+	"INSERT INTO b VALUES (NULL, 1, NULL), (3, NULL, 'w1'), (100, 1, 'w9')",
+	"CREATE TABLE c (k SMALLINT, d DATE, w VARCHAR)",
+	"INSERT INTO c SELECT i, DATE '2020-01-01' + CAST(i AS INTEGER), 'a' FROM range(5) AS g(i)",
+	"CREATE TABLE nothing (k INTEGER, w VARCHAR)",
+	"CREATE TABLE nulls (k INTEGER, w VARCHAR)",
+	"INSERT INTO nulls VALUES (NULL, NULL), (NULL, NULL)",
+}
+
+// traps are questions that a hint once answered wrongly, or nearly did.
+var traps = []struct {
+	name string
+	sql  string
+	args []any
+}{
+	{"same keys on other columns are another scan", "SELECT x.k, x.l, y.k, y.l FROM a x, a y, b WHERE x.k = b.k AND y.l = b.k AND b.g = 1 AND b.k < 9", nil},
+	{"a list is not a word with quotes in it", "SELECT (SELECT count(*) FROM a WHERE w IN ('a', 'b')) AS two, (SELECT count(*) FROM a WHERE w IN ('a'', ''b')) AS one", nil},
+	{"two conditions are not a word that looks so", "SELECT (SELECT count(*) FROM a WHERE w = 'x' AND v = 'y') AS two, (SELECT count(*) FROM a WHERE w = 'x''|v = ''y') AS one", nil},
+	{"disjunctions too", "SELECT (SELECT count(*) FROM a WHERE w = 'a' OR w = 'b') AS two, (SELECT count(*) FROM a WHERE w = 'a'') OR (w = ''b' OR w = '') AS one", nil},
+	{"text beside a DOUBLE", "SELECT count(*) AS n FROM a WHERE d < '12.5'", nil},
+	{"text beside a DOUBLE, given later", "SELECT count(*) AS n FROM a WHERE d < $1", []any{"12.5"}},
+	{"NaN above all", "SELECT d FROM a WHERE d > 70 OR d >= 'nan'::DOUBLE", nil},
+	{"an ENUM without words", "SELECT w, count(*) AS n FROM nulls WHERE w IS NULL OR w = 'a' GROUP BY w", nil},
+	{"an empty table's words", "SELECT w, count(*) AS n FROM nothing WHERE w <> 'a' GROUP BY ROLLUP (w)", nil},
+	{"keys from a table that has none left", "SELECT a.k FROM a JOIN b ON a.k = b.k WHERE b.g = 17", nil},
+	{"outer joins keep their side", "SELECT b.k, a.k FROM b LEFT JOIN a ON a.k = b.k AND a.w = 'a' WHERE b.g = 1", nil},
+	{"and the other", "SELECT b.k, a.k FROM a RIGHT JOIN b ON a.k = b.k AND b.g = 1", nil},
+	{"and both", "SELECT b.k, c.k FROM b FULL JOIN c ON c.k = b.k AND b.g = 1 AND c.d > '2020-01-02'", nil},
+	{"chains through a filled side", "SELECT b.k, c.k, a.l FROM b LEFT JOIN c ON c.k = b.k AND c.d > '2020-01-02' LEFT JOIN a ON a.k = c.k AND a.w = 'b' WHERE b.g < 2", nil},
+	{"a filled side in WHERE", "SELECT b.k, c.k FROM b LEFT JOIN c ON c.k = b.k WHERE c.k IS NULL AND b.g = 1", nil},
+	{"NOT IN with NULLs", "SELECT b.k FROM b WHERE b.k NOT IN (SELECT a.k FROM a WHERE a.l = 3)", nil},
+	{"NOT IN of nothing", "SELECT b.k FROM b WHERE b.g = 1 AND b.k NOT IN (SELECT k FROM nothing WHERE k = 1)", nil},
+	{"NOT EXISTS", "SELECT b.k FROM b WHERE b.g = 1 AND NOT EXISTS (SELECT 1 FROM a WHERE a.k = b.k AND a.w = 'b')", nil},
+	{"counts of a correlated sub-query", "SELECT b.k, (SELECT count(*) FROM a WHERE a.k = b.k AND a.w = 'a') AS n FROM b WHERE b.g = 1", nil},
+	{"semi join", "FROM b SEMI JOIN c ON b.k = c.k AND c.d > '2020-01-02' SELECT b.k", nil},
+	{"semi join that PostgreSQL reads as an alias", "SELECT b.k FROM b SEMI JOIN c ON b.k = c.k AND c.d > '2020-01-02'", nil},
+	{"anti join that PostgreSQL reads as an alias", "SELECT b.k FROM b ANTI JOIN c ON b.k = c.k AND c.d > '2020-01-02' AND b.g = 1", nil},
+	{"as-of join that PostgreSQL reads as an alias", "SELECT b.k, c.k AS c FROM b ASOF JOIN c ON b.k >= c.k AND b.g = c.k", nil},
+	{"USING", "SELECT k, g, d FROM b JOIN c USING (k) WHERE c.d > '2020-01-02' AND g = 1", nil},
+	{"USING of an outer join", "SELECT k, g, d FROM b LEFT JOIN c USING (k) WHERE g = 1 AND (d IS NULL OR d > '2020-01-02')", nil},
+	{"NATURAL", "SELECT g, d FROM b NATURAL JOIN c", nil},
+	{"lateral", "SELECT b.k, l.n FROM b, LATERAL (SELECT count(*) AS n FROM a WHERE a.k = b.k AND a.w = 'a') AS l WHERE b.g = 1", nil},
+	{"lateral without the word", "SELECT b.k, l.l FROM b, (SELECT a.l FROM a WHERE a.k = b.k AND a.w = 'a') AS l WHERE b.g = 1", nil},
+	{"lateral, outer", "SELECT b.k, l.l FROM b LEFT JOIN LATERAL (SELECT a.l FROM a WHERE a.k = b.k AND a.l = 3) AS l ON true WHERE b.g = 1", nil},
+	{"an arm of a union is alone", "SELECT k FROM b WHERE g = 1 UNION ALL SELECT k FROM b WHERE g = 2", nil},
+	{"a CTE used twice", "WITH q AS (SELECT * FROM b WHERE g = 1) SELECT x.k, y.k FROM q x, q y, a WHERE x.k = a.k AND y.k = a.l AND a.w = 'b'", nil},
+	{"a CTE that hides a table", "WITH b AS (SELECT k, l AS g FROM a) SELECT count(*) AS n FROM b WHERE g = 1", nil},
+	{"recursion", "WITH RECURSIVE r(k) AS (SELECT 1 UNION ALL SELECT a.l FROM r JOIN a ON a.k = r.k AND a.l > a.k JOIN b ON b.k = a.l AND b.g = 1) SELECT k, count(*) AS n FROM r GROUP BY k", nil},
+	{"equal dates", "SELECT x.k, y.k FROM c x JOIN c y ON x.d = y.d WHERE x.k = 2", nil},
+	{"dates and timestamps", "SELECT k FROM c WHERE d > TIMESTAMP '2020-01-02 12:00:00' AND d < '2020-01-05'", nil},
+	{"LIKE with a backslash", `SELECT v FROM a WHERE v LIKE 'view 1\%'`, nil},
+	{"LIKE is no prefix of a prefix", "SELECT v FROM a WHERE v LIKE 'view 1_'", nil},
+	{"constants that PostgreSQL reads otherwise", `SELECT count(*) AS n FROM a WHERE w <> E'\x61'`, nil},
+	{"parameters of an ENUM", "SELECT w, count(*) AS n FROM a WHERE w = $1 OR w > $2 GROUP BY w", []any{"nowhere", "b"}},
+	{"NULL for a parameter", "SELECT count(*) AS n FROM a WHERE w = $1 AND k = $2", []any{nil, int64(3)}},
+	{"a parameter that is rounded", "SELECT count(*) AS n FROM a WHERE k = $1", []any{2.6}},
+	{"a date as text for a parameter", "SELECT k FROM c WHERE d >= $1 AND d <> $2", []any{"2020-01-03", duckdb.Date(18265)}},
+	{"windows look at what WHERE leaves", "SELECT k, count(*) OVER (PARTITION BY g) AS n FROM b WHERE k < 10", nil},
+	{"windows in a sub-select look at everything", "SELECT * FROM (SELECT k, g, count(*) OVER (PARTITION BY g) AS n FROM b) AS q WHERE k < 10", nil},
+	{"LIMIT in a sub-select", "SELECT * FROM (SELECT k FROM b ORDER BY k LIMIT 5) AS q WHERE k = 4", nil},
+	{"grouping sets", "SELECT w, g, count(*) AS n FROM b WHERE g = 1 GROUP BY GROUPING SETS ((w), (g), ())", nil},
+	{"HAVING is not WHERE", "SELECT g, count(*) AS n FROM b GROUP BY g HAVING g = 1", nil},
+	{"an alias that hides a column", "SELECT g AS k, k AS g FROM b WHERE k = 4", nil},
+	{"a table named twice in two schemas", "SELECT public.b.k FROM public.b, c WHERE public.b.k = c.k AND c.k > 2", nil},
+	{"FILTER is not WHERE", "SELECT count(*) FILTER (WHERE g = 1) AS n, count(*) AS m FROM b", nil},
+	{"CASE guards nothing of the scan", "SELECT k FROM b WHERE CASE WHEN g = 1 THEN k = 4 ELSE k = 5 END", nil},
+	{"words as groups and extremes", "SELECT min(w) AS low, max(w) AS high, count(DISTINCT w) AS n FROM a", nil},
+	{"words in order", "SELECT DISTINCT w FROM a ORDER BY w DESC NULLS LAST", nil},
+	{"words in a union", "SELECT w FROM a WHERE w < 'b' UNION SELECT w FROM b", nil},
+	{"words beside words", "SELECT count(*) AS n FROM a JOIN b ON a.w = b.w OR a.w = substr(b.w, 1, 1)", nil},
+	{"words in functions", "SELECT DISTINCT upper(w) AS u, w || '!' AS c, coalesce(w, 'none') AS d FROM a WHERE w BETWEEN 'a' AND 'b'", nil},
+	{"TABLE", "TABLE c", nil},
+	{"a sample sees everything", "SELECT count(*) <= 24 AS ok FROM b TABLESAMPLE RESERVOIR(10) WHERE g = 1", nil},
+	{"IS NOT DISTINCT FROM joins NULLs", "SELECT x.k, y.k FROM a x JOIN b y ON x.k IS NOT DISTINCT FROM y.k WHERE y.g = 1", nil},
+	{"an inner condition of an outer frame", "SELECT b.k, (SELECT count(*) FROM c WHERE b.g = 1 AND c.k = b.k) AS n FROM b", nil},
+}
+
+func trapRig(t testing.TB) *rig {
+	r := newRig(t)
+	for _, sql := range trapTables {
+		require.Empty(t, r.both(sql), sql)
+	}
+	return r
+}
+
+// P1, P2, P7.
+func TestTraps(t *testing.T) {
+	r := trapRig(t)
+	for _, trap := range traps {
+		t.Run(trap.name, func(t *testing.T) {
+			require.Empty(t, r.twin.query(trap.sql, trap.args).message, "the question itself is wrong")
+			require.Empty(t, r.compare(trap.sql, trap.args, false), trap.sql)
+			require.Empty(t, r.duckdb.query(trap.sql, trap.args).differs(r.twin.query(trap.sql, trap.args), false), trap.sql)
+		})
+	}
+}
