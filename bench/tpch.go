@@ -61,23 +61,33 @@ func tpch(ctx context.Context, o Options) (*Report, error) {
 	for run := range o.Runs {
 		o.Progress(fmt.Sprintf("run %d of %d", run+1, o.Runs))
 		for i, q := range queries.TPCH() {
-			for k := range sides {
-				side := (k + run) % 2 // who goes first changes
-				start := time.Now()
-				if _, _, err := sides[side](ctx, q.SQL); err != nil {
-					return nil, err
+			begin := time.Now()
+			for again := 0; again == 0 || again < shortAgain && time.Since(begin) < shortTime; again++ {
+				for k := range sides {
+					side := (k + run + again) % 2 // who goes first changes
+					start := time.Now()
+					if _, _, err := sides[side](ctx, q.SQL); err != nil {
+						return nil, fmt.Errorf("Q%d: %w", q.Number, err)
+					}
+					times[side][i] = append(times[side][i], time.Since(start))
 				}
-				times[side][i] = append(times[side][i], time.Since(start))
 			}
 		}
 	}
 	return tpchReport(o, checked, times), nil
 }
 
+// A run asks short queries more than once, because what takes ten milliseconds is soon disturbed: up to shortAgain times as long as
+// shortTime is not over.
+const (
+	shortAgain = 5
+	shortTime  = 200 * time.Millisecond
+)
+
 func tpchReport(o Options, checked int, times [2][22][]time.Duration) *Report {
 	r := &Report{
 		Name: "tpch", Machine: thisMachine(),
-		Setting: fmt.Sprintf("TPC-H SF %g, HugeTables against DuckDB's own in-memory tables, %d threads, medians of %d interleaved runs, %d answers compared with the published ones", o.ScaleFactor, o.Threads, o.Runs, checked),
+		Setting: fmt.Sprintf("TPC-H SF %g, HugeTables against DuckDB's own in-memory tables, %d threads, medians of %d interleaved runs, in which short queries are asked up to %d times, %d answers compared with the published ones", o.ScaleFactor, o.Threads, o.Runs, shortAgain, checked),
 		Columns: []string{"query", "csmsql", "duckdb", "ratio"},
 	}
 	r.Samples = map[string][]time.Duration{}
