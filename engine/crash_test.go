@@ -365,7 +365,7 @@ func newCrashes(t *testing.T, fabric memregion.FabricKind, seed uint64) *crashes
 }
 
 // shmDirectory is a directory in shared memory that must hold exactly one region when the test ends, and is then removed.
-func shmDirectory(t *testing.T) string {
+func shmDirectory(t testing.TB) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
 	require.NoError(t, err)
@@ -505,7 +505,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 	if text := os.Getenv("CSMSQL_SEED"); text != "" {
 		seed, _ = strconv.ParseUint(text, 10, 64)
 	}
-	wanted, _ := strconv.Atoi(os.Getenv(killVariable))
+	wanted, _ := strconv.Atoi(os.Getenv(killVariable)) // unset is 0
 	for _, fabric := range bothFabrics {
 		t.Run(string(fabric), func(t *testing.T) {
 			t.Parallel()

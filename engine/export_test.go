@@ -65,3 +65,12 @@ func firstDifference(wanted, held []memregion.Owned) string {
 
 // Directory is the node's data directory.
 func (e *Engine) Directory() string { return e.config.Directory }
+
+// LiveExtents lists what the current versions need.
+func (e *Engine) LiveExtents(ctx context.Context) (list []catalog.LiveExtent, err error) {
+	err = e.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
+		list = append(list, x)
+		return nil
+	})
+	return list, err
+}

@@ -210,9 +210,11 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 		}
 	}
 	n.homes[id] = home
-	if n.space, err = n.homes.Space(id); err != nil {
+	space, err := n.homes.Space(id)
+	if err != nil {
 		return err
 	}
+	n.space = guardedSpace{space, n.regions}
 	return n.regions.add(lent.View(), first)
 }
 

@@ -6,7 +6,50 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/coherence"
 )
+
+// intact is nil as long as no page of a region was found gone.
+func (r *regions) intact() error {
+	if r.faults() == 0 {
+		return nil
+	}
+	return failure("58030", "pages of lent memory on node %s are gone: somebody truncated the region's file", r.node).
+		hint("Nothing was written. Restart the node: it tells which tables have lost rows.")
+}
+
+// guardedSpace hands out no memory, and seals nothing, once pages of the region were found gone: what a writer stored there lies in
+// no file, and nobody else would ever see it.
+type guardedSpace struct {
+	catalog.Space
+	regions *regions
+}
+
+type guardedGrant struct {
+	catalog.Grant
+	regions *regions
+}
+
+func (s guardedSpace) Grant(owner string, size int64) (catalog.Grant, error) {
+	if err := s.regions.intact(); err != nil {
+		return nil, err
+	}
+	g, err := s.Space.Grant(owner, size)
+	if err != nil {
+		return nil, err
+	}
+	return guardedGrant{g, s.regions}, nil
+}
+
+// Seal comes after the last store into the extent, and after its checksum was taken.
+func (g guardedGrant) Seal(seal coherence.Seal) error {
+	if err := g.regions.intact(); err != nil {
+		return err
+	}
+	return g.Grant.Seal(seal)
+}
 
 // What a borrower may believe (E3). It reads memory that the node re-uses when the lease is over, and it may be stopped at any
 // moment for any time. So a result is believed when the lease is found valid after the last load that it is made of.

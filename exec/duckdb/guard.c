@@ -3,7 +3,7 @@
 // A load from a page of a mapped file that was truncated raises SIGBUS, in whichever thread made the load: a DuckDB
 // worker that knows nothing of Go, or a goroutine. The handler looks whether the address lies in a guarded region. If so
 // it puts a page of zeros there, so that the load goes on, and counts; the query compares the counter before and after and fails instead
-// of handing out the zeros. Any other address goes to the handler that was there before: the Go runtime's.
+// of handing out the zeros. The page can be written, too: a lender may be storing into it, and finds out when it seals. Any other address goes to the handler that was there before: the Go runtime's.
 //
 // Only async-signal-safe things happen in the handler: atomic loads, mmap (a plain system call), and the old handler.
 #define _GNU_SOURCE
@@ -38,7 +38,7 @@ static void on_bus_error(int signal, siginfo_t *info, void *context) {
 	struct guarded *region = find(address);
 	if (region) {
 		void *page = (void *)(address & ~(uintptr_t)4095);
-		void *got = mmap(page, 4096, PROT_READ, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		void *got = mmap(page, 4096, PROT_READ | PROT_WRITE, MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		if (got == page) {
 			atomic_fetch_add(&region->faults, 1);
 			return;
