@@ -131,12 +131,20 @@ func (m *mirror) create(contents *catalog.Contents, wanted map[catalog.TableName
 			continue
 		}
 		if err := m.conn.Exec(wanted[name]); err != nil {
-			return fmt.Errorf("engine: mirror: %w", err)
+			m.leaveOut(name, err)
+			continue
 		}
 		m.shapes[name] = wanted[name]
 	}
 	m.createViews(contents.Views(), wanted)
 	return nil
+}
+
+// leaveOut goes on without a table that DuckDB cannot show: it is an error of whoever asks it, not of everybody.
+func (m *mirror) leaveOut(name catalog.TableName, err error) {
+	m.engine.config.Log.Warn("DuckDB cannot show a table", "table", name.String(), "error", err)
+	_ = m.conn.Exec("DROP VIEW IF EXISTS " + qualified(name)) // what it was before, if anything
+	delete(m.shapes, name)
 }
 
 // createViews makes views in an order in which each finds those it names. One that no longer can be made (its table is gone) is

@@ -26,6 +26,9 @@ func sqlType(f arrow.Field) (string, error) {
 	}
 	switch t := f.Type.(type) {
 	case arrow.DecimalType:
+		if t.GetPrecision() > 38 { // UHUGEINT; DuckDB itself knows no such decimal
+			return "", failure("0A000", "columns of more than 38 digits cannot be stored").hint("CAST the column to DECIMAL(38,0), DOUBLE or VARCHAR.")
+		}
 		return fmt.Sprintf("DECIMAL(%d,%d)", t.GetPrecision(), t.GetScale()), nil
 	case *arrow.TimestampType:
 		return timestampType(t), nil
