@@ -19,6 +19,8 @@ type block struct {
 	tx    *catalog.Transaction
 	// settings before the first SET LOCAL, nil without one.
 	settings *settings
+	// cursors that DECLARE opened, by name.
+	cursors map[string]*sqlCursor
 }
 
 // start pins the block's snapshot.
@@ -111,6 +113,7 @@ func (s *Session) commit(ctx context.Context) error {
 		s.rollback()
 		return nil
 	}
+	closed := b.closeCursors()
 	s.yield()
 	s.block = nil
 	defer b.release()
@@ -120,7 +123,7 @@ func (s *Session) commit(ctx context.Context) error {
 			return err
 		}
 	}
-	return s.endDuck(b, "COMMIT")
+	return errors.Join(s.endDuck(b, "COMMIT"), closed)
 }
 
 func (s *Session) rollback() {
@@ -128,6 +131,7 @@ func (s *Session) rollback() {
 	if b == nil {
 		return
 	}
+	_ = b.closeCursors() // nothing of the block counts
 	if s.running != nil {
 		s.running.Close()
 	}

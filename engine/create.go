@@ -40,6 +40,8 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			return done("", 0), nil
 		case *statement.DiscardTemporary:
 			return done("DISCARD TEMP", 0), s.dropTemporary()
+		case *statement.CloseCursor:
+			return s.closeCursor(head)
 		case *statement.NoOp:
 			return done(head.Tag, 0), nil
 		case *statement.Begin:

@@ -23,7 +23,8 @@ type Statement struct {
 	run     func(ctx context.Context, args []any) (*Rows, error)
 	schema  *arrow.Schema
 	params  []duckdb.ParameterType
-	inBlock bool // may run in a failed transaction block
+	inBlock bool       // may run in a failed transaction block
+	inner   *Statement // the query of a DECLARE that has not opened its cursor yet
 }
 
 // Prepare parses and plans one statement.
@@ -33,6 +34,7 @@ func (s *Session) Prepare(ctx context.Context, sql string) (*Statement, error) {
 	}
 	parsed, err := statement.Parse(sql)
 	if err != nil {
+		s.fail()
 		return nil, err
 	}
 	st := &Statement{session: s, parsed: parsed}
@@ -86,6 +88,10 @@ func (st *Statement) prepare(ctx context.Context) error {
 		return st.prepareRewrite(ctx, r)
 	case *statement.Private:
 		return st.preparePrivate(head)
+	case *statement.Declare:
+		return st.prepareDeclare(ctx, head)
+	case *statement.Fetch:
+		return st.prepareFetch(head)
 	default:
 		st.run = st.command(head)
 	}
@@ -100,6 +106,10 @@ func (st *Statement) Schema() *arrow.Schema { return st.schema }
 
 // Close forgets the statement.
 func (st *Statement) Close() error {
+	if st.inner != nil {
+		st.inner.Close() // it never ran
+		st.inner = nil
+	}
 	if st.plan != nil {
 		st.plan.close()
 		st.plan = nil

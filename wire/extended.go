@@ -144,14 +144,26 @@ func (c *connection) describe(message *pgproto3.Describe) error {
 		c.sendFields(statement, nil)
 		return nil
 	case 'P':
-		p, err := c.portal(message.Name)
-		if err != nil {
-			return err
-		}
+		return c.describePortal(message.Name)
+	}
+	return protocolViolation("invalid DESCRIBE message subtype %d", message.ObjectType)
+}
+
+// describePortal describes a portal, or a cursor that SQL opened.
+func (c *connection) describePortal(name string) error {
+	p, err := c.portal(name)
+	if err == nil {
 		c.sendFields(p.prepared, p.formats)
 		return nil
 	}
-	return protocolViolation("invalid DESCRIBE message subtype %d", message.ObjectType)
+	if cursors, ok := c.session.(Cursors); ok {
+		if fields, ok := cursors.CursorFields(name); ok {
+			_, shown := shownFields(fields)
+			c.out.send(&pgproto3.RowDescription{Fields: shown})
+			return nil
+		}
+	}
+	return err
 }
 
 // shownParameters replaces open types by text, as which they are decoded.

@@ -91,6 +91,14 @@ func (s *fakeSession) note(event string) error {
 	return nil
 }
 
+// CursorFields implements wire.Cursors: inside of a transaction there is one cursor.
+func (s *fakeSession) CursorFields(name string) (*arrow.Schema, bool) {
+	if name != "sqlcursor" || s.status == wire.TxIdle {
+		return nil, false
+	}
+	return columnsOf(arrow.Field{Name: "i", Type: arrow.PrimitiveTypes.Int64}), true
+}
+
 // columnsOf builds a schema from "name:type" words.
 func columnsOf(fields ...arrow.Field) *arrow.Schema { return arrow.NewSchema(fields, nil) }
 

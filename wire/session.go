@@ -66,7 +66,7 @@ const (
 )
 
 // Session is one client's conversation with the database. One goroutine uses it at a time; a running call is
-// interrupted only through its context. A session may also implement ImplicitTransaction.
+// interrupted only through its context. A session may also implement ImplicitTransaction and Cursors.
 type Session interface {
 	// Split cuts a simple-query string into its statements. Every statement must be a substring of sql, in order, so
 	// that error positions can be counted from the start of the string. No statement at all is an empty query.
@@ -90,6 +90,13 @@ type ImplicitTransaction interface {
 	// (40001, …) reaches the client after the completions of the statements and before ReadyForQuery, as PostgreSQL's do
 	// at Sync: drivers report it as the failure of the whole.
 	EndImplicit(ctx context.Context, failed bool) error
+}
+
+// Cursors is implemented by sessions whose SQL has cursors (DECLARE). In PostgreSQL a cursor is a portal, and drivers ask
+// Describe for its columns. Execute does not reach it: FETCH does.
+type Cursors interface {
+	// CursorFields are the columns of an open cursor; false when there is none of that name.
+	CursorFields(name string) (fields *arrow.Schema, ok bool)
 }
 
 // Statement is a prepared statement. It may also implement CopyInStatement or CopyOutStatement. Its methods are called by one

@@ -3,6 +3,7 @@ package wire
 import (
 	"sync"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/jackc/pgx/v5/pgproto3"
 
 	"github.com/csmsql/csmsql/wire/pgformat"
@@ -21,14 +22,19 @@ func newPrepared(statement Statement) *prepared {
 	if statement == nil || statement.Fields() == nil {
 		return p
 	}
-	schema := statement.Fields()
-	p.types = make([]pgformat.Type, schema.NumFields())
-	p.fields = make([]pgproto3.FieldDescription, schema.NumFields())
+	p.types, p.fields = shownFields(statement.Fields())
+	return p
+}
+
+// shownFields is what a client is told of a schema.
+func shownFields(schema *arrow.Schema) ([]pgformat.Type, []pgproto3.FieldDescription) {
+	types := make([]pgformat.Type, schema.NumFields())
+	fields := make([]pgproto3.FieldDescription, schema.NumFields())
 	for i, field := range schema.Fields() {
 		shown := pgformat.TypeOf(field)
 		table, column := pgformat.OriginOf(field)
-		p.types[i] = shown
-		p.fields[i] = pgproto3.FieldDescription{
+		types[i] = shown
+		fields[i] = pgproto3.FieldDescription{
 			Name:                 []byte(withoutNUL(field.Name)),
 			TableOID:             table,
 			TableAttributeNumber: column,
@@ -37,7 +43,7 @@ func newPrepared(statement Statement) *prepared {
 			TypeModifier:         shown.Typmod,
 		}
 	}
-	return p
+	return types, fields
 }
 
 func (p *prepared) parameters() []uint32 {

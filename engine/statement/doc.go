@@ -13,8 +13,8 @@
 // # Words
 //
 // head: what a statement is and the names and texts in it. piece: a substring of the user's text. token: a piece that the
-// lexer does not divide. group: tokens between parentheses, brackets or braces that belong together. cursor: here always the
-// reader of tokens, never SQL's.
+// lexer does not divide. group: tokens between parentheses, brackets or braces that belong together. cursor: inside this package the
+// reader of tokens; SQL's cursors are heads: Declare, Fetch, CloseCursor.
 //
 // # Invariants
 //

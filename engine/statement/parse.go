@@ -154,8 +154,14 @@ func (c *cursor) sessionHead(t token, verb string) (any, error) {
 		return c.deallocate()
 	case "discard":
 		return c.discard()
-	case "vacuum", "analyze", "analyse", "checkpoint", "force", "unlisten", "close":
+	case "vacuum", "analyze", "analyse", "checkpoint", "force", "unlisten":
 		return c.noOp(verb)
+	case "declare":
+		return c.declare()
+	case "fetch", "move":
+		return c.fetch(verb)
+	case "close":
+		return c.closeCursor()
 	}
 	if advice, ok := refusals[verb]; ok {
 		return nil, &Error{State: "0A000", Message: strings.ToUpper(verb) + " is not supported", At: position(c.sql, t.start), Advice: advice}
@@ -171,10 +177,7 @@ const rolesAdvice = "There is one role, which may do everything."
 // refusals are statements of PostgreSQL that are understood and not supported, with what to do instead.
 var refusals = map[string]string{
 	"savepoint": "Roll the whole transaction back.", "release": "There are no savepoints; roll the whole transaction back.",
-	"declare": "Read the query's result as it comes, or use the protocol's portals with a row limit.",
-	"fetch":   "Read the query's result as it comes, or use the protocol's portals with a row limit.",
-	"move":    "Read the query's result as it comes, or use the protocol's portals with a row limit.",
-	"listen":  "Ask for what changed, there are no notifications.", "notify": "There are no notifications.",
+	"listen": "Ask for what changed, there are no notifications.", "notify": "There are no notifications.",
 	"lock":  "Leave it out: every transaction reads a snapshot, and a conflicting commit fails with 40001 and can be repeated.",
 	"grant": rolesAdvice, "revoke": rolesAdvice, "reassign": rolesAdvice, "security": rolesAdvice,
 	"comment": "Keep comments in the scripts that make the tables.",

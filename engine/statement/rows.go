@@ -173,7 +173,7 @@ func (c *cursor) target(next ...string) (name Name, alias string, err error) {
 func (c *cursor) where(verb string) (condition string, err error) {
 	if c.accept("where") {
 		if c.peek(0).is("current") && c.peek(1).is("of") {
-			return "", c.refuse(verb+" … WHERE CURRENT OF", "There are no cursors.")
+			return "", c.refuse(verb+" … WHERE CURRENT OF", "Name the rows by their values.")
 		}
 		if condition = c.until(func(b, t token) bool { return isClause(b, t, "returning") }); condition == "" {
 			return "", c.unexpected()

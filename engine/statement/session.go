@@ -245,7 +245,7 @@ func (c *cursor) discard() (any, error) {
 }
 
 // noOp reads what needs doing in PostgreSQL only. Nothing is left behind that VACUUM could clean up, statistics are made
-// when rows are written, every commit is durable without a checkpoint, and nobody listens or has a cursor open.
+// when rows are written, every commit is durable without a checkpoint, and nobody listens.
 func (c *cursor) noOp(verb string) (any, error) {
 	tag := strings.ToUpper(verb)
 	switch {
@@ -255,11 +255,6 @@ func (c *cursor) noOp(verb string) (any, error) {
 		tag = "CHECKPOINT"
 		if !c.accept("checkpoint") {
 			return nil, c.unexpected()
-		}
-	case verb == "close":
-		tag = "CLOSE CURSOR ALL"
-		if !c.accept("all") {
-			return nil, c.refuse("CLOSE of a cursor", "There are no cursors.")
 		}
 	}
 	switch verb {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/wire"
@@ -19,7 +21,10 @@ type session struct {
 	timeout time.Duration     // statement_timeout; 0: none
 }
 
-var _ wire.ImplicitTransaction = (*session)(nil)
+var (
+	_ wire.ImplicitTransaction = (*session)(nil)
+	_ wire.Cursors             = (*session)(nil)
+)
 
 // Split implements wire.Session.
 func (s *session) Split(sql string) ([]string, error) { return statement.Split(sql), nil }
@@ -71,6 +76,12 @@ func (s *session) BeginImplicit(context.Context) error {
 // EndImplicit implements wire.ImplicitTransaction.
 func (s *session) EndImplicit(ctx context.Context, failed bool) error {
 	return s.engine.EndImplicit(ctx, failed)
+}
+
+// CursorFields implements wire.Cursors.
+func (s *session) CursorFields(name string) (*arrow.Schema, bool) {
+	schema, ok := s.engine.CursorSchema(name)
+	return Shown(schema), ok
 }
 
 // Close implements wire.Session.

@@ -1,0 +1,243 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/engine/statement"
+)
+
+// sqlCursor is what DECLARE opens: a running query that FETCH takes rows from. It belongs to an explicit transaction block
+// and ends with it. It reads forward only.
+//
+//	DECLARE ─► statement ─► rows ─► rest ─► FETCH n, FETCH n, …
+//
+// DECLARE lets the query run up to its first rows, so that it sees what it would see in PostgreSQL: nothing that the block
+// writes later. No more is read ahead unless another statement needs DuckDB's connection meanwhile; see Rows.park.
+type sqlCursor struct {
+	statement *Statement // the query; the cursor's own
+	rows      *Rows
+	cancel    context.CancelCauseFunc // of the context that rows run under: it must outlive DECLARE's own
+	rest      arrow.RecordBatch       // rows of the last batch that nobody has fetched yet, or nil
+	fetching  *Rows                   // the FETCH that is not finished, or nil
+}
+
+// declaredQuery is the text of a cursor's query with blanks before it, so that positions are those in the whole statement.
+func declaredQuery(text string, head *statement.Declare) string {
+	return strings.Repeat(" ", utf8.RuneCountInString(text[:head.QueryAt])) + head.Query
+}
+
+// prepareDeclare plans the cursor's query now, so that its errors and parameters are known; executing opens the cursor.
+func (st *Statement) prepareDeclare(ctx context.Context, head *statement.Declare) error {
+	query, err := st.session.Prepare(ctx, declaredQuery(st.parsed.Text, head))
+	if err != nil {
+		return err
+	}
+	if _, reads := query.parsed.Head.(*statement.Select); !reads {
+		query.Close() // nothing ran
+		return failure("42601", "a cursor is declared for a query").hint("Use SELECT or VALUES behind FOR.")
+	}
+	st.params, st.inner = query.params, query
+	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.declare(ctx, head, args) }
+	return nil
+}
+
+func (st *Statement) declare(ctx context.Context, head *statement.Declare, args []any) (*Rows, error) {
+	b := st.session.block
+	switch {
+	case b == nil || b.implicit:
+		return nil, failure("25P01", "DECLARE CURSOR can only be used in transaction blocks").hint("Send BEGIN first.")
+	case b.cursors[head.Name] != nil:
+		return nil, failure("42P03", "cursor %q already exists", head.Name).hint("CLOSE it first, or use another name.")
+	case len(b.cursors) >= cursorsMax:
+		return nil, failure("53400", "too many open cursors in this transaction").hint("CLOSE those that are no longer needed.")
+	}
+	query := st.inner
+	if st.inner = nil; query == nil { // it went with the cursor that the last execution opened
+		var err error
+		if query, err = st.session.Prepare(ctx, declaredQuery(st.parsed.Text, head)); err != nil {
+			return nil, err
+		}
+	}
+	c, err := openCursor(ctx, query, args)
+	if err != nil {
+		return nil, errors.Join(err, query.Close())
+	}
+	if b.cursors == nil {
+		b.cursors = map[string]*sqlCursor{}
+	}
+	b.cursors[head.Name] = c
+	return done("DECLARE CURSOR", 0), nil
+}
+
+// cursorsMax bounds the open cursors of a transaction, each of which may have its rows parked in memory.
+const cursorsMax = 64
+
+func openCursor(ctx context.Context, query *Statement, args []any) (*sqlCursor, error) {
+	own, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	c := &sqlCursor{statement: query, cancel: cancel}
+	defer c.follow(ctx)()
+	rows, err := query.Execute(own, args)
+	if err != nil {
+		cancel(nil)
+		return nil, err
+	}
+	c.rows = rows
+	return c, nil
+}
+
+// follow lets the end of a statement's context interrupt the cursor's query while that statement runs.
+func (c *sqlCursor) follow(ctx context.Context) (unfollow func() bool) {
+	return context.AfterFunc(ctx, func() { c.cancel(context.Cause(ctx)) })
+}
+
+// next takes up to limit rows that nobody has fetched yet; the caller releases them. io.EOF at the end, for ever.
+func (c *sqlCursor) next(ctx context.Context, limit int64) (arrow.RecordBatch, error) {
+	defer c.follow(ctx)()
+	for c.rest == nil || c.rest.NumRows() == 0 {
+		c.drop()
+		batch, err := c.rows.Next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.rest = batch
+	}
+	batch := c.rest
+	if batch.NumRows() <= limit {
+		c.rest = nil
+		return batch, nil
+	}
+	c.rest = batch.NewSlice(limit, batch.NumRows())
+	defer batch.Release()
+	return batch.NewSlice(0, limit), nil
+}
+
+func (c *sqlCursor) drop() {
+	if c.rest != nil {
+		c.rest.Release()
+		c.rest = nil
+	}
+}
+
+func (c *sqlCursor) close() error {
+	if c.fetching != nil {
+		c.fetching.Close()
+	}
+	c.drop()
+	err := errors.Join(c.rows.Close(), c.statement.Close())
+	c.cancel(nil)
+	return err
+}
+
+// cursor finds an open cursor.
+func (s *Session) cursor(name string) (*sqlCursor, error) {
+	if s.block != nil {
+		if c := s.block.cursors[name]; c != nil {
+			return c, nil
+		}
+	}
+	return nil, failure("34000", "cursor %q does not exist", name).hint("DECLARE it; a cursor ends with its transaction.")
+}
+
+// CursorSchema describes the rows of an open SQL cursor; ok is false when there is none of that name.
+func (s *Session) CursorSchema(name string) (schema *arrow.Schema, ok bool) {
+	c, err := s.cursor(name)
+	if err != nil {
+		return nil, false
+	}
+	return c.rows.schema, true
+}
+
+func (st *Statement) prepareFetch(head *statement.Fetch) error {
+	if head.Backward {
+		return failure("55000", "cursor can only scan forward").hint("Cursors read forward: FETCH NEXT, FETCH n, FETCH ALL.")
+	}
+	c, err := st.session.cursor(head.Name)
+	if err != nil {
+		return err
+	}
+	if !head.Move {
+		st.schema = c.rows.schema
+	}
+	st.run = func(ctx context.Context, args []any) (*Rows, error) {
+		if len(args) > 0 {
+			return nil, failure("42P02", "this statement takes no parameters")
+		}
+		return st.fetch(ctx, head)
+	}
+	return nil
+}
+
+func (st *Statement) fetch(ctx context.Context, head *statement.Fetch) (*Rows, error) {
+	c, err := st.session.cursor(head.Name)
+	if err != nil {
+		return nil, err
+	}
+	if st.schema != nil && !st.schema.Equal(c.rows.schema) {
+		return nil, failure("0A000", "cached plan must not change result type").hint("Prepare the statement again.")
+	}
+	rows := c.fetch(head)
+	if head.Move {
+		_, err := rows.drain(ctx)
+		return &Rows{tag: func(int64) string { return head.Tag(rows.count) }}, err
+	}
+	return rows, nil
+}
+
+// fetch gives the cursor's next rows as a result of their own. One that another FETCH finds unfinished is read into
+// memory first: the rows it was asked for are its, as in PostgreSQL.
+func (c *sqlCursor) fetch(head *statement.Fetch) *Rows {
+	if c.fetching != nil {
+		c.fetching.park()
+	}
+	left := head.Count
+	rows := &Rows{schema: c.rows.schema, tag: head.Tag}
+	rows.fetch = func(ctx context.Context) (arrow.RecordBatch, error) {
+		if left == 0 {
+			return nil, io.EOF
+		}
+		batch, err := c.next(ctx, left)
+		if err == nil {
+			left -= batch.NumRows()
+		}
+		return batch, err
+	}
+	rows.onClose(func() {
+		if c.fetching == rows {
+			c.fetching = nil
+		}
+	})
+	c.fetching = rows
+	return rows
+}
+
+func (s *Session) closeCursor(head *statement.CloseCursor) (*Rows, error) {
+	if head.Name == "" {
+		if s.block == nil {
+			return done("CLOSE CURSOR ALL", 0), nil
+		}
+		return done("CLOSE CURSOR ALL", 0), s.block.closeCursors()
+	}
+	c, err := s.cursor(head.Name)
+	if err != nil {
+		return nil, err
+	}
+	delete(s.block.cursors, head.Name)
+	return done("CLOSE CURSOR", 0), c.close()
+}
+
+// closeCursors must come before the session yields at the end of a block: what nobody can fetch any more is not worth
+// reading into memory.
+func (b *block) closeCursors() error {
+	var errs []error
+	for name, c := range b.cursors {
+		delete(b.cursors, name)
+		errs = append(errs, c.close())
+	}
+	return errors.Join(errs...)
+}
