@@ -112,6 +112,12 @@ func (q *query) planCompute(tree *pg.ParseResult, v *visible) (bool, error) {
 		}
 		return false, nil
 	}
+	if planned.Table != nil && marked(planned.Table, v) {
+		if backend == backendCompute {
+			return false, failure("0A000", "the Arrow-kernel backend cannot run this: columns of types that Arrow lacks (UUID, JSON)").hint("SET csm.backend = 'auto' lets DuckDB run it.")
+		}
+		return false, nil
+	}
 	// DuckDB knows what types parameters have; clients ask.
 	if backend == backendAuto && (!planned.Trivial() || planned.Parameters > 0) {
 		return false, nil
@@ -121,6 +127,12 @@ func (q *query) planCompute(tree *pg.ParseResult, v *visible) (bool, error) {
 		q.source = q.session.engine.facts.of(v.find(planned.Table.Relation.Schema, planned.Table.Relation.Name))
 	}
 	return true, nil
+}
+
+// marked tells whether a scan reads columns whose type is in the field's metadata: the kernels would lose it.
+func marked(scan *plan.TableScan, v *visible) bool {
+	schema := v.find(scan.Relation.Schema, scan.Relation.Name).Table().Columns
+	return slices.ContainsFunc(scan.Project, func(i int) bool { return schema.Field(i).Metadata.FindKey("ARROW:extension:name") >= 0 })
 }
 
 // planDuckDB splices the tables that exec/plan found into the text and prepares it; tables that it did not find are

@@ -81,6 +81,9 @@ func listType(element arrow.Field, suffix string) (string, error) {
 func structType(t *arrow.StructType) (string, error) {
 	parts := make([]string, t.NumFields())
 	for i, f := range t.Fields() {
+		if f.Name == "" { // how DuckDB writes a UNION to Parquet
+			return "", failure("0A000", "columns of STRUCTs whose fields have no name cannot be stored")
+		}
 		name, err := sqlType(f)
 		if err != nil {
 			return "", err

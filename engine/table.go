@@ -62,9 +62,10 @@ func relationOf(v *catalog.TableVersion) *plan.Relation {
 	r := &plan.Relation{Schema: t.Name.Schema, Name: t.Name.Name, Rows: v.Rows()}
 	for i, f := range t.Columns.Fields() {
 		stats := v.Statistics(i)
+		json := f.Metadata.FindKey("ARROW:extension:name") >= 0 // text, and yet another type: no ENUM
 		r.Columns = append(r.Columns, plan.Column{
 			Name: f.Name, Type: f.Type,
-			Dictionary: f.Type.ID() == arrow.STRING && v.Rows() > 0 && stats.Distinct <= domainMax,
+			Dictionary: f.Type.ID() == arrow.STRING && !json && v.Rows() > 0 && stats.Distinct <= domainMax,
 			Stats:      columnStats(f.Type, stats, v.Rows()),
 		})
 	}

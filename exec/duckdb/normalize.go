@@ -11,7 +11,7 @@ import (
 // become what everybody knows: Boolean, decimals, text. Other marks (arrow.uuid, arrow.json) stay in the field's metadata,
 // which DuckDB also reads on the way back.
 
-const extensionName, extensionMetadata = "ARROW:extension:name", "ARROW:extension:metadata"
+const extensionName, extensionMetadata, jsonName = "ARROW:extension:name", "ARROW:extension:metadata", "arrow.json"
 
 var hugeint = &arrow.Decimal128Type{Precision: 38, Scale: 0}
 

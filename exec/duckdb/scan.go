@@ -40,8 +40,8 @@ func (s *Scan) estimate() int64 {
 
 // isString tells whether a column's bytes go through our own string loops instead of DuckDB's conversion.
 func isString(f arrow.Field) bool {
-	if f.Metadata.FindKey(extensionName) >= 0 {
-		return false // JSON and its like: DuckDB knows what they are
+	if name, marked := f.Metadata.GetValue(extensionName); marked && name != jsonName {
+		return false // DuckDB knows what they are
 	}
 	switch f.Type.ID() {
 	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW, arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW:

@@ -143,7 +143,7 @@ func (c *Connection) logicalTypes(scan *Scan) ([]bindings.LogicalType, error) {
 		switch {
 		case isSimple:
 			types[i] = simple
-		case !isString(f):
+		case !isString(f) || f.Metadata.FindKey(extensionName) >= 0: // JSON lies as text does and is another type
 			converted = append(converted, f)
 			positions = append(positions, i)
 		case domain != nil:
