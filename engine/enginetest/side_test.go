@@ -86,7 +86,8 @@ func difference(a, b []string) string {
 
 func columnsOf(schema *arrow.Schema) (out []string) {
 	for _, f := range schema.Fields() {
-		out = append(out, f.Name+" "+typeText(f.Type))
+		mark, _ := f.Metadata.GetValue("ARROW:extension:name") // what a uuid is known by
+		out = append(out, strings.TrimSpace(f.Name+" "+typeText(f.Type)+" "+mark))
 	}
 	return out
 }
