@@ -38,18 +38,22 @@ func readers(ctx context.Context, o Options) (_ *Report, err error) {
 	if err := node.ask(request{Do: "load", Rows: rows, Skew: o.sabotage}, &made); err != nil {
 		return nil, err
 	}
-	crowd, err := startReaders(ctx, o, hello)
+	var crowd []*process
 	defer func() {
 		for _, p := range crowd {
 			err = errors.Join(err, p.close())
 		}
 	}()
-	if err != nil {
-		return nil, err
-	}
 	want := expectedSums(rows)
-	for i, p := range crowd[:readersOf] {
-		o.say("reader %d of %d scans", i+1, readersOf)
+	for i := range 2 * readersOf {
+		p, err := startReader(ctx, o, hello, i)
+		if err != nil {
+			return nil, err
+		}
+		crowd = append(crowd, p)
+		if i >= readersOf {
+			continue // an idle one
+		}
 		var got sums
 		if err := p.ask(request{Do: "scan"}, &got); err != nil {
 			return nil, err
@@ -70,18 +74,18 @@ func readers(ctx context.Context, o Options) (_ *Report, err error) {
 	return readersReport(rows, made, m), nil
 }
 
-// startReaders starts the readers, then the idle borrowers.
-func startReaders(ctx context.Context, o Options, hello nodeHello) (crowd []*process, err error) {
-	for i := range 2 * readersOf {
-		o.say("process %d of %d attaches", i+1, 2*readersOf)
-		p, err := start(ctx, nil, "reader", hello.Socket, fmt.Sprint(o.Threads))
-		if err != nil {
-			return crowd, err
-		}
-		p.name = fmt.Sprintf("reader %d", i+1)
-		crowd = append(crowd, p)
+func startReader(ctx context.Context, o Options, hello nodeHello, i int) (*process, error) {
+	name := fmt.Sprintf("reader %d", i+1)
+	if i >= readersOf {
+		name = fmt.Sprintf("idle borrower %d", i+1-readersOf)
 	}
-	return crowd, nil
+	o.say("%s of %d", name, readersOf)
+	p, err := start(ctx, nil, "reader", hello.Socket, fmt.Sprint(o.Threads))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	p.name = name
+	return p, nil
 }
 
 // crowdMemory is the memory of all at one time.
