@@ -30,6 +30,7 @@ var roles = map[string]func(c *childSide) error{
 	"borrower": borrowerRole,
 	"victim":   victimRole,
 	"taken":    takenRole,
+	"memory":   memoryRole,
 }
 
 func TestMain(m *testing.M) {

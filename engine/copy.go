@@ -143,10 +143,12 @@ func duckOptions(head *statement.Copy) (string, error) {
 	var list []string
 	format := formatOf(head)
 	list = append(list, "FORMAT "+format)
+	header := format != "csv" // a CSV file has one only when it is asked for: COPY FROM would take it for a row
 	for _, o := range head.Options {
 		switch o.Name {
 		case "format", "freeze", "encoding":
 		case "header":
+			header = true
 			list = append(list, "HEADER "+onOff(o.Value))
 		case "null":
 			list = append(list, "NULLSTR "+duckdb.QuoteLiteral(o.Value))
@@ -157,6 +159,9 @@ func duckOptions(head *statement.Copy) (string, error) {
 		default:
 			return "", failure("0A000", "COPY option %q is not supported", o.Name)
 		}
+	}
+	if !header {
+		list = append(list, "HEADER false")
 	}
 	return " (" + strings.Join(list, ", ") + ")", nil
 }

@@ -102,9 +102,6 @@ func settings(o Options) map[string]string {
 		s["threads"] = strconv.Itoa(o.Threads)
 	}
 	s["temp_directory"] = o.SpillDirectory
-	if o.SpillBytes > 0 && o.SpillDirectory != "" {
-		s["max_temp_directory_size"] = strconv.FormatInt(o.SpillBytes, 10) + "B"
-	}
 	return s
 }
 
@@ -128,6 +125,10 @@ func (db *Database) prepareCatalog(options Options) error {
 	statements := []string{
 		"ATTACH ':memory:' AS " + CatalogName,
 		"CREATE SCHEMA " + CatalogName + "." + SchemaName,
+	}
+	if options.SpillBytes > 0 && options.SpillDirectory != "" {
+		// Not with the configuration: DuckDB 1.5 takes it there and spills as much as the disk holds.
+		statements = append(statements, fmt.Sprintf("SET max_temp_directory_size = '%dB'", options.SpillBytes))
 	}
 	if !options.Files.All {
 		if len(options.Files.Directories) > 0 {
