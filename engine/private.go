@@ -151,7 +151,7 @@ func (st *Statement) isAboutTemporary() bool {
 		return head.Temporary
 	case *statement.CreateView:
 		return head.Temporary
-	case *statement.Insert, *statement.Drop:
+	case *statement.Insert, *statement.Update, *statement.Delete, *statement.Drop:
 		return true // prepared only when the target is temporary
 	case *statement.Private:
 		return head.Verb == "create" || head.Verb == "update" || head.Verb == "delete" || head.Verb == "drop" || head.Verb == "insert"

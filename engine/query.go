@@ -24,7 +24,8 @@ type query struct {
 	session  *Session
 	text     string // the user's
 	revision catalog.Revision
-	block    *block // the transaction block it was planned in: its own changes have no revision
+	own      bool     // it was planned over a block's own changes, which have no revision
+	path     []string // where its names were looked for
 
 	given   string // what DuckDB was given
 	edits   edits
@@ -65,7 +66,7 @@ func (s *Session) planQuery(ctx context.Context, text string, tree *pg.ParseResu
 
 func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
 	if tree != nil {
-		q := &query{session: s, text: text, revision: v.contents.Revision(), block: s.block, faults: s.engine.regions.faults()}
+		q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults()}
 		if ok, err := q.planCompute(tree, v); ok || err != nil {
 			return q, err
 		}
@@ -75,7 +76,7 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 
 // planDuck plans text for DuckDB, whatever backend the session prefers.
 func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
-	q := &query{session: s, text: text, revision: v.contents.Revision(), block: s.block, faults: s.engine.regions.faults()}
+	q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults()}
 	if err := q.planDuckDB(ctx, tree, v); err != nil {
 		q.close()
 		return nil, v.lease.honest(err)
@@ -85,7 +86,9 @@ func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResul
 
 // fresh tells whether the plan still stands for what v shows.
 func (q *query) fresh(v *visible) bool {
-	return q.revision == v.contents.Revision() && q.faults == q.session.engine.regions.faults() && q.block == q.session.block && (q.block == nil || q.block.tx == nil)
+	s := q.session
+	return q.revision == v.contents.Revision() && q.faults == s.engine.regions.faults() && slices.Equal(q.path, s.settings.searchPath) &&
+		!q.own && (s.block == nil || s.block.tx == nil)
 }
 
 func (q *query) close() {
