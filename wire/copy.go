@@ -28,7 +28,13 @@ func (c *connection) copyOut(p *portal, statement CopyOutStatement) error {
 		}
 	}
 	c.out.send(response)
-	c.appendCopyData(encoder.AppendHeader)
+	// A line of column names is a message of its own; the binary header is the beginning of the first row's, or of the
+	// trailer's. PostgreSQL cuts there, and psycopg relies on it.
+	head := encoder.AppendHeader(nil)
+	if options.Format != pgcopy.Binary {
+		c.appendCopyData(func(dst []byte) []byte { return append(dst, head...) })
+		head = nil
+	}
 	rows := 0
 	for {
 		batch, err := p.result.Next(p.ctx)
@@ -42,13 +48,14 @@ func (c *connection) copyOut(p *portal, statement CopyOutStatement) error {
 			return err
 		}
 		for row := range int(batch.NumRows()) {
-			if err := c.copyRow(p, encoder, row); err != nil {
+			if err := c.copyRow(p, encoder, row, head); err != nil {
 				return err
 			}
+			head = nil
 		}
 		rows += int(batch.NumRows())
 	}
-	c.appendCopyData(encoder.AppendTrailer)
+	c.appendCopyData(func(dst []byte) []byte { return encoder.AppendTrailer(append(dst, head...)) })
 	c.out.send(&pgproto3.CopyDone{})
 	c.complete(completeTag(p.result.CommandTag(), rows))
 	return nil
@@ -65,9 +72,10 @@ func (c *connection) appendCopyData(write func(dst []byte) []byte) {
 	binary.BigEndian.PutUint32(c.out.buffer[start+1:], uint32(len(c.out.buffer)-start-1))
 }
 
-func (c *connection) copyRow(p *portal, encoder *pgcopy.Encoder, row int) error {
+// copyRow appends a row as a message, behind head.
+func (c *connection) copyRow(p *portal, encoder *pgcopy.Encoder, row int, head []byte) error {
 	start := len(c.out.buffer)
-	buffer, err := encoder.AppendRow(append(c.out.buffer, 'd', 0, 0, 0, 0), row)
+	buffer, err := encoder.AppendRow(append(append(c.out.buffer, 'd', 0, 0, 0, 0), head...), row)
 	if err != nil {
 		return err // out.buffer still ends with the row before
 	}
