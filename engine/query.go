@@ -356,7 +356,7 @@ func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
 	}
 	version := s.visible.find(schema, name)
 	if version == nil {
-		return nil, failure("42P01", "relation %q does not exist", name)
+		return nil, fmt.Errorf("42P01: relation %q does not exist", name) // DuckDB's binder carries the text alone
 	}
 	t := s.newScan(context.Background(), version, nil)
 	return t.scan, nil
