@@ -21,7 +21,7 @@ type Config struct {
 	// (default Directory).
 	RegionDirectory string
 	// RegionBytes is the hard cap of the lent region; 0: half of what RegionDirectory and the machine's memory allow. An existing
-	// region keeps its cap.
+	// region keeps its cap, unless this one is higher.
 	RegionBytes int64
 	// HugePages asks the kernel for huge pages.
 	HugePages bool

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"regexp"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
@@ -39,13 +40,33 @@ func fromDuckDB(err error, given, users string, edits edits) error {
 	if !ok {
 		return err
 	}
-	e := &Error{State: d.State, Message: d.Message, HintText: d.HintText, Cause: err}
+	e := &Error{State: d.State, Message: postgresWords(d.Message), HintText: d.HintText, Cause: err}
 	if d.Byte >= 0 && d.Byte <= len(given) {
 		back := *d
 		back.Byte = edits.back(d.Byte)
 		e.At = back.PositionIn(users)
 	}
 	return e
+}
+
+// familiar are messages that PostgreSQL's users, and tools that read messages, know in other words.
+var familiar = []struct {
+	theirs *regexp.Regexp
+	ours   string
+}{
+	{regexp.MustCompile(`^Table with name (.+) does not exist!$`), `relation "$1" does not exist`},
+	{regexp.MustCompile(`^Referenced column "(.+)" not found in FROM clause!$`), `column "$1" does not exist`},
+	{regexp.MustCompile(`^Referenced table "(.+)" not found!$`), `missing FROM-clause entry for table "$1"`},
+	{regexp.MustCompile(`^Schema with name (.+) does not exist!$`), `schema "$1" does not exist`},
+	{regexp.MustCompile(`^(?:Scalar|Table|Aggregate) Function with name (.+) does not exist!$`), `function $1 does not exist`},
+	{regexp.MustCompile(` when casting from source column c\d+$`), ""},
+}
+
+func postgresWords(message string) string {
+	for _, f := range familiar {
+		message = f.theirs.ReplaceAllString(message, f.ours)
+	}
+	return message
 }
 
 // edits are replacements that made one text out of another, in order.

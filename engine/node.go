@@ -102,11 +102,20 @@ func (n *node) openRegion(ctx context.Context) error {
 	return n.newRegion(ctx)
 }
 
-// adopt maps an existing region. When its address is taken in this process it gets another one: offsets stay valid.
+// adopt maps an existing region, with a higher cap if the configuration asks for one. When its address is taken in this process it gets another one: offsets stay valid.
 func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []catalog.LiveExtent) (*memregion.Lent, error) {
 	owned := make([]memregion.Owned, len(live))
 	for i, x := range live {
 		owned[i] = memregion.Owned{Owner: x.Owner, Range: x.Range}
+	}
+	if wanted := n.config.RegionBytes / memregion.PageSize * memregion.PageSize; wanted > record.Capacity {
+		if err := memregion.CheckCapacity(n.config.RegionDirectory, wanted); err != nil {
+			return nil, err
+		}
+		record.Capacity = wanted // the region grows, with the address space behind it
+		if err := n.catalog.PutRegion(ctx, record); err != nil {
+			return nil, err
+		}
 	}
 	lent, err := n.adoptMended(ctx, record.Spec, owned)
 	if !errors.Is(err, memregion.ErrAddressTaken) {
