@@ -219,7 +219,8 @@ func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, r
 	for _, d := range head.Defaults {
 		defaults[d.At] = d.Column
 	}
-	if len(defaults) == 0 && len(rows.parameters) == 0 {
+	literals := columnLiterals(schema, columns, rows)
+	if len(defaults) == 0 && len(rows.parameters) == 0 && len(literals) == 0 {
 		return head.Query, nil
 	}
 	var failed error
@@ -228,6 +229,9 @@ func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, r
 			name, err := sqlType(schema.Field(fieldIndex(schema, columns[column])))
 			failed = firstOf(failed, err)
 			return "CAST(" + token + " AS " + name + ")", true
+		}
+		if by, ok := literals[offset]; ok {
+			return by, true
 		}
 		if column, ok := defaults[offset]; ok && column < len(columns) {
 			text, _ := schema.Field(fieldIndex(schema, columns[column])).Metadata.GetValue(defaultKey)
@@ -324,4 +328,25 @@ func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalo
 		return 0, nil
 	}
 	return w.Rows(), put(name, chunks)
+}
+
+// columnLiterals are the literals of PostgreSQL's that go into columns of bytes or lists, as DuckDB spells them, by their offsets.
+func columnLiterals(schema *arrow.Schema, columns []string, rows rowSource) map[int]string {
+	found := map[int]string{}
+	for offset, text := range rows.texts {
+		if text.column >= len(columns) {
+			continue
+		}
+		switch schema.Field(fieldIndex(schema, columns[text.column])).Type.ID() {
+		case arrow.BINARY:
+			if by, ok := duckBytes(text.value); ok {
+				found[offset] = by
+			}
+		case arrow.LIST:
+			if list, ok := duckList(text.value); ok {
+				found[offset] = duckdb.QuoteLiteral(list)
+			}
+		}
+	}
+	return found
 }

@@ -48,7 +48,14 @@ func parametersAsText(text string) (string, edits) {
 // rowSource is the part of an INSERT's query that shows what its columns are made of: VALUES, or a select list without a star.
 type rowSource struct {
 	width      int
-	parameters map[int]int // offset of a parameter that is a value by itself → its column
+	parameters map[int]int     // offset of a parameter that is a value by itself → its column
+	texts      map[int]rowText // offset of a string literal that is a value by itself
+}
+
+// rowText is a string literal in a row, and its column.
+type rowText struct {
+	value  string
+	column int
 }
 
 // readRows looks at the tree of an INSERT's query; ok is false when only planning tells how many columns it has.
@@ -57,7 +64,7 @@ func readRows(tree *pg.ParseResult) (source rowSource, ok bool) {
 		return source, false
 	}
 	s := tree.Stmts[0].GetStmt().GetSelectStmt()
-	source.parameters = map[int]int{}
+	source.parameters, source.texts = map[int]int{}, map[int]rowText{}
 	switch {
 	case s == nil:
 		return source, false
@@ -91,5 +98,8 @@ func isStar(n *pg.Node) bool {
 func (r *rowSource) note(value *pg.Node, column int) {
 	if p := value.GetParamRef(); p != nil {
 		r.parameters[int(p.Location)] = column
+	}
+	if c := value.GetAConst(); c.GetSval() != nil {
+		r.texts[int(c.Location)] = rowText{c.GetSval().Sval, column}
 	}
 }

@@ -65,6 +65,9 @@ func (s *Session) planQuery(ctx context.Context, text string, tree *pg.ParseResu
 }
 
 func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+	if translated, ok := translateLiterals(text, tree); ok {
+		text, tree = translated, treeOf(translated)
+	}
 	if tree != nil {
 		q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults()}
 		if ok, err := q.planCompute(tree, v); ok || err != nil {

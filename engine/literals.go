@@ -1,0 +1,111 @@
+package engine
+
+import (
+	"regexp"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/reflect/protoreflect"
+)
+
+// Two literals mean something else to DuckDB than to every PostgreSQL client: '\x00ff'::bytea, whose hexadecimal digits DuckDB
+// takes for one escape and a text, and '{1,2}'::int[], which it does not take at all. Both are written in DuckDB's way before it sees them.
+// DuckDB's own spellings ('\x00\xFF'::BLOB, '[1, 2]'::int[]) are left alone.
+
+var hexBytes = regexp.MustCompile(`^\\x((?:[0-9a-fA-F]{2})*)$`)
+
+// translateLiterals gives the text with such literals in DuckDB's spelling, and whether there were any.
+func translateLiterals(text string, tree *pg.ParseResult) (string, bool) {
+	if tree == nil || !strings.Contains(text, `'\x`) && !strings.Contains(text, `'{`) {
+		return text, false
+	}
+	at := map[int]string{} // offset of a literal → what stands for it
+	eachCast(tree.ProtoReflect(), func(c *pg.TypeCast) {
+		literal := c.Arg.GetAConst()
+		if literal.GetSval() == nil {
+			return
+		}
+		if by, ok := duckLiteral(literal.GetSval().Sval, c.TypeName); ok {
+			at[int(literal.Location)] = by
+		}
+	})
+	if len(at) == 0 {
+		return text, false
+	}
+	out, _ := replaceTokens(text, func(_ string, offset int) (string, bool) {
+		by, ok := at[offset]
+		return by, ok
+	})
+	return out, true
+}
+
+func duckLiteral(value string, t *pg.TypeName) (string, bool) {
+	names := t.GetNames()
+	if len(names) == 0 {
+		return "", false
+	}
+	name := strings.ToLower(names[len(names)-1].GetString_().GetSval())
+	switch {
+	case len(t.ArrayBounds) > 0:
+		list, ok := duckList(value)
+		return "'" + strings.ReplaceAll(list, "'", "''") + "'", ok
+	case name == "bytea" || name == "blob":
+		return duckBytes(value)
+	}
+	return "", false
+}
+
+// duckBytes is a bytea literal in PostgreSQL's hexadecimal form as an expression of DuckDB's.
+func duckBytes(value string) (string, bool) {
+	m := hexBytes.FindStringSubmatch(value)
+	if m == nil {
+		return "", false
+	}
+	return "unhex('" + m[1] + "')", true
+}
+
+// duckList turns the braces of an array literal, outside of quotes, into brackets.
+func duckList(value string) (string, bool) {
+	if !strings.HasPrefix(value, "{") || !strings.HasSuffix(value, "}") {
+		return "", false
+	}
+	var b strings.Builder
+	quoted := false
+	for i := 0; i < len(value); i++ {
+		c := value[i]
+		switch {
+		case quoted && c == '\\' && i+1 < len(value):
+			b.WriteByte(c)
+			i++
+			c = value[i]
+		case c == '"':
+			quoted = !quoted
+		case !quoted && c == '{':
+			c = '['
+		case !quoted && c == '}':
+			c = ']'
+		}
+		b.WriteByte(c)
+	}
+	return b.String(), !quoted
+}
+
+// eachCast visits every cast of a tree.
+func eachCast(m protoreflect.Message, visit func(*pg.TypeCast)) {
+	if c, ok := m.Interface().(*pg.TypeCast); ok {
+		visit(c)
+	}
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		if field.Kind() != protoreflect.MessageKind {
+			return true
+		}
+		if field.IsList() {
+			for i := range value.List().Len() {
+				eachCast(value.List().Get(i).Message(), visit)
+			}
+			return true
+		}
+		eachCast(value.Message(), visit)
+		return true
+	})
+}
