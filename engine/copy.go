@@ -440,7 +440,7 @@ func (s *Session) convertText(ctx context.Context, w *ingest.Writer, schema *arr
 		Open: func(_ int, wanted []int) (arrow.RecordBatch, error) { return project(batch, wanted), nil },
 	})
 	defer s.conn.Forget(number)
-	src, err := conformSource(fmt.Sprintf("SELECT * FROM csm_scan(%d)", number), schema, columns)
+	src, err := conformSource(fmt.Sprintf("SELECT %s FROM csm_scan(%d)", textColumns(schema, columns), number), schema, columns)
 	if err != nil {
 		return err
 	}
@@ -490,4 +490,20 @@ func project(batch arrow.RecordBatch, columns []int) arrow.RecordBatch {
 		fields[i], arrays[i] = batch.Schema().Field(c), batch.Column(c)
 	}
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, batch.NumRows())
+}
+
+// textColumns reads columns of text in PostgreSQL's spelling: bytes as \x and hexadecimal digits, arrays in braces.
+func textColumns(schema *arrow.Schema, columns []string) string {
+	list := make([]string, len(columns))
+	for i, c := range columns {
+		name := duckdb.QuoteIdentifier(c)
+		list[i] = name
+		switch schema.Field(fieldIndex(schema, c)).Type.ID() {
+		case arrow.BINARY:
+			list[i] = "CASE WHEN regexp_full_match(" + name + `, '\\x([0-9a-fA-F]{2})*') THEN unhex(substr(` + name + ", 3)) ELSE CAST(" + name + " AS BLOB) END AS " + name
+		case arrow.LIST:
+			list[i] = "CASE WHEN starts_with(" + name + ", '{') THEN translate(" + name + ", '{}', '[]') ELSE " + name + " END AS " + name
+		}
+	}
+	return strings.Join(list, ", ")
 }

@@ -1,6 +1,8 @@
 package engine_test
 
 import (
+	"context"
+	"io"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,4 +20,24 @@ func TestLiteralsOfPostgreSQL(t *testing.T) {
 	exec(t, s, "CREATE TABLE t (b bytea, l int[])")
 	exec(t, s, `INSERT INTO t VALUES ('\xdeadbeef', '{1,2,3}'), (NULL, '[4]')`)
 	require.Equal(t, []string{"DEADBEEF|3", "(null)|1"}, rows(t, s, "SELECT hex(b), len(l) FROM t ORDER BY len(l) DESC"))
+}
+
+func TestCopyReadsBytesAndArrays(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t (b bytea, l int[], v text)")
+	st, err := s.Prepare(context.Background(), "COPY t FROM STDIN")
+	require.NoError(t, err)
+	defer st.Close()
+	lines := [][][]byte{{[]byte(`\x00ff10`), []byte("{1,2}"), []byte(`\x41`)}, {nil, []byte("{}"), []byte("{a}")}}
+	tag, err := st.CopyIn(context.Background(), func() ([][]byte, error) {
+		if len(lines) == 0 {
+			return nil, io.EOF
+		}
+		line := lines[0]
+		lines = lines[1:]
+		return line, nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, "COPY 2", tag)
+	require.Equal(t, []string{`00FF10|2|\x41`, "(null)|0|{a}"}, rows(t, s, "SELECT hex(b), len(l), v FROM t ORDER BY len(l) DESC"))
 }
