@@ -164,12 +164,12 @@ func (s *Session) write(ctx context.Context, change func(tx *catalog.Transaction
 		return failure("25006", "this session reads the lent memory of another process and cannot write").hint("Write through the node itself: csmsql sql without --attach.")
 	}
 	if s.block != nil {
-		return s.writeInBlock(ctx, change)
+		return advise(s.writeInBlock(ctx, change))
 	}
 	s.block = &block{implicit: true}
 	if err := s.writeInBlock(ctx, change); err != nil {
 		s.rollback()
-		return err
+		return advise(err)
 	}
 	return s.commit(ctx)
 }

@@ -1,11 +1,13 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"regexp"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/memregion"
 )
 
 // Error is an error of a statement with what SQL clients want to know of it.
@@ -46,6 +48,17 @@ func fromDuckDB(err error, given, users string, edits edits) error {
 		back.Byte = edits.back(d.Byte)
 		e.At = back.PositionIn(users)
 	}
+	return e
+}
+
+// advise says what to do about a full region.
+func advise(err error) error {
+	var told interface{ Hint() string }
+	if !errors.Is(err, memregion.ErrRegionFull) || errors.As(err, &told) {
+		return err
+	}
+	e := failure("53200", "%v", err).hint("Nothing was stored. Drop or truncate tables, or start the node again with a larger --region: its tables stay.")
+	e.Cause = err
 	return e
 }
 

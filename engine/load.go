@@ -43,7 +43,8 @@ func (e *Engine) Load(ctx context.Context, request noderpc.LoadRequest, progress
 	}
 	defer reader.Close()
 	l := &loading{engine: e, reader: reader, request: request, progress: progress}
-	return l.run(ctx)
+	result, err = l.run(ctx)
+	return result, advise(err)
 }
 
 // loading is one Load.

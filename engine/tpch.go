@@ -44,7 +44,7 @@ func (e *Engine) LoadTPCH(ctx context.Context, request noderpc.TPCHRequest, prog
 	for _, table := range dbgen.Tables() {
 		name := catalog.TableName{Schema: request.Schema, Name: table.String()}
 		if err := e.generate(ctx, tx, g, table, name, request.Replace, progress); err != nil {
-			return err
+			return advise(err)
 		}
 		e.config.Fault("tpch:table")
 	}
