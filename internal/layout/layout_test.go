@@ -33,6 +33,7 @@ var allowed = map[string][]string{
 	"wire":                {},
 	"bench":               {"engine", "cluster/noderpc", "exec", "catalog", "coherence", "memregion", "queries"},
 	"cmd/csmsql":          {"engine", "wire", "bench", "queries", "cluster/noderpc", "coherence", "exec/duckdb", "memregion", "catalog"},
+	"internal/clienttest": {},
 	"internal/layout":     {},
 	"internal/invariants": {},
 }
@@ -77,16 +78,28 @@ func TestDangerousThingsLiveInTheirPlaces(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// Every package says in doc.go what it is, with its invariants.
+// Every package says what it is: in doc.go, or in its only file.
 func TestEveryPackageIntroducesItself(t *testing.T) {
-	folders := map[string]bool{}
+	introduced := map[string]bool{}
+	files := map[string]int{}
 	eachFile(t, func(path string, _ []string) {
-		if !strings.HasSuffix(path, "_test.go") {
-			folders[filepath.Dir(path)] = folders[filepath.Dir(path)] || filepath.Base(path) == "doc.go"
+		if strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		folder := filepath.Dir(path)
+		files[folder]++
+		parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join("../..", path), nil, parser.PackageClauseOnly|parser.ParseComments)
+		require.NoError(t, err)
+		introduced[folder] = introduced[folder] || parsed.Doc != nil
+		if filepath.Base(path) == "doc.go" {
+			files[folder] = -1000
 		}
 	})
-	for folder, introduced := range folders {
-		require.True(t, introduced, "%s has no doc.go", folder)
+	for folder := range files {
+		require.True(t, introduced[folder], "%s: no file has a package comment", folder)
+		if !strings.HasPrefix(filepath.ToSlash(folder), "cmd/csmsql") || strings.Count(filepath.ToSlash(folder), "/") > 1 {
+			require.LessOrEqual(t, files[folder], 1, "%s has several files and no doc.go", folder)
+		}
 	}
 }
 
