@@ -209,7 +209,7 @@ func (t *table) fill(r *rand.Rand) {
 	for range inserts {
 		t.inserts = append(t.inserts, t.someRows(r, 1+r.IntN(6)))
 	}
-	if chance(r, 20) {
+	if chance(r, 12) {
 		t.inserts = append(t.inserts, t.manyRows(r, 260+r.IntN(60)))
 	}
 }
