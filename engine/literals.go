@@ -55,13 +55,20 @@ func duckLiteral(value string, t *pg.TypeName) (string, bool) {
 	return "", false
 }
 
-// duckBytes is a bytea literal in PostgreSQL's hexadecimal form as an expression of DuckDB's.
+// duckBytes is a bytea literal in PostgreSQL's hexadecimal form as DuckDB's: a literal still and no call, for VALUES ('ab'), ('\x00') must
+// have one type.
 func duckBytes(value string) (string, bool) {
 	m := hexBytes.FindStringSubmatch(value)
 	if m == nil {
 		return "", false
 	}
-	return "unhex('" + m[1] + "')", true
+	var b strings.Builder
+	b.WriteByte('\'')
+	for i := 0; i < len(m[1]); i += 2 {
+		b.WriteString(`\x` + m[1][i:i+2])
+	}
+	b.WriteByte('\'')
+	return b.String(), true
 }
 
 // duckList turns the braces of an array literal, outside of quotes, into brackets.
