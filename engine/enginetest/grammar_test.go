@@ -101,8 +101,13 @@ func (g *grammar) query(outer *scope, deep int, like []*column) (*piece, []*colu
 
 func (g *grammar) selection(outer *scope, deep int, like []*column) (*piece, []*column) {
 	s := &scope{outer: outer, deep: deep}
-	from := g.from(s, deep)
-	where := list(" WHERE ", " AND ", "", 0, g.conditions(s, g.IntN(4))...)
+	var from, where *piece
+	if g.maybe(8) {
+		from, where = g.star(s)
+	} else {
+		from = g.from(s, deep)
+		where = list(" WHERE ", " AND ", "", 0, g.conditions(s, g.IntN(4))...)
+	}
 	if like != nil {
 		list, columns := g.columnsLike(s, like)
 		return sequence("SELECT ", list, from, where), columns
@@ -262,6 +267,30 @@ func (g *grammar) from(s *scope, deep int) *piece {
 	}
 	out.least = len(out.pieces)
 	return out
+}
+
+// star joins a table twice, by columns of its own each time, with a third one that a condition thins out: the keys of that
+// one go to two scans of one table.
+func (g *grammar) star(s *scope) (from, where *piece) {
+	t, center := pick(g.Rand, g.world.tables), pick(g.Rand, g.world.tables)
+	x, y, z := source{g.alias(), t.columns}, source{g.alias(), t.columns}, source{g.alias(), center.columns}
+	s.own = []source{x, y, z}
+	where = list(" WHERE ", " AND ", "", 0)
+	for _, arm := range []source{x, y} {
+		c := pick(g.Rand, t.columns)
+		key := center.columns[0]
+		for range 8 {
+			if c.kind.family == key.kind.family {
+				break
+			}
+			c = pick(g.Rand, t.columns)
+		}
+		if c.kind.family == key.kind.family {
+			where.pieces = append(where.pieces, text("%s.%s = %s.%s", arm.alias, c.name, z.alias, key.name))
+		}
+	}
+	where.pieces = append(where.pieces, g.conditions(&scope{own: []source{z}, deep: 2}, 1+g.IntN(2))...)
+	return text(" FROM %s AS %s, %s AS %s, %s AS %s", t.name, x.alias, t.name, y.alias, center.name, z.alias), where
 }
 
 // joined is a further entry of a FROM clause with the way it is joined.

@@ -65,11 +65,14 @@ func TestTPCHAnswers(t *testing.T) {
 		scales = append(scales, 0.1)
 	}
 	for _, sf := range scales {
-		dir := t.TempDir()
-		node := openEngine(t, func(c *engine.Config) { c.Directory, c.Threads = dir, 2 })
-		require.NoError(t, node.LoadTPCH(context.Background(), noderpc.TPCHRequest{ScaleFactor: sf}, nil))
-		t.Run(fmt.Sprintf("sf%v/node", sf), func(t *testing.T) { answers(t, node, sf, "auto") })
-		socket := serve(t, node, dir)
+		var socket string
+		for _, threads := range []int{1, 2} {
+			dir := t.TempDir()
+			node := openEngine(t, func(c *engine.Config) { c.Directory, c.Threads = dir, threads })
+			require.NoError(t, node.LoadTPCH(context.Background(), noderpc.TPCHRequest{ScaleFactor: sf}, nil))
+			t.Run(fmt.Sprintf("sf%v/node/%d", sf, threads), func(t *testing.T) { answers(t, node, sf, "auto") })
+			socket = serve(t, node, dir)
+		}
 		for _, threads := range []int{1, 2} {
 			t.Run(fmt.Sprintf("sf%v/borrower/%d", sf, threads), func(t *testing.T) {
 				borrower, err := engine.AttachWith(context.Background(), socket, engine.Config{MemoryBytes: 1 << 30, Threads: threads, Directory: t.TempDir()})

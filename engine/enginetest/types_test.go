@@ -129,6 +129,13 @@ func TestTypesComeBack(t *testing.T) {
 	}
 }
 
+// Bytes and text in one VALUES, as PostgreSQL's clients and DuckDB's users write them.
+func TestBytesInValues(t *testing.T) {
+	s := openSession(t, openEngine(t))
+	s.must(t, `CREATE TABLE t (i INTEGER, v BLOB); INSERT INTO t VALUES (1, 'ab'), (2, '\x00ff'), (3, '\x'), (4, NULL), (5, 'a\x01b')`)
+	require.Equal(t, []string{"1 | 6162", "2 | 00FF", "3 | ", "4 | NULL", "5 | 610162"}, s.ask(t, "SELECT i, hex(v) AS h FROM t ORDER BY i"))
+}
+
 // Files of every format bring the values that DuckDB reads from them.
 func TestFilesComeIn(t *testing.T) {
 	e := openEngine(t)
