@@ -496,7 +496,7 @@ func TestKilledAtNamedPoints(t *testing.T) {
 // killVariable: how many kills at random moments; unset: as many as fit into killTime.
 const killVariable = "CSMSQL_KILLS"
 
-const killTime = 20 * time.Second
+const killTime = 15 * time.Second
 
 // TestKilledAtRandomMoments attacks E4 and K4 where nobody thought of.
 func TestKilledAtRandomMoments(t *testing.T) {
