@@ -108,9 +108,15 @@ func TestAgainstNaiveTwin(t *testing.T) {
 			require.False(rt, got.Min.Known(), "%v", dt)
 			return
 		}
-		require.Equal(rt, low.String(), got.Min.String(), "%v", dt)
-		require.Equal(rt, high.String(), got.Max.String(), "%v", dt)
-		require.True(rt, got.MinExact && got.MaxExact)
+		long := func(v descriptor.Value) bool { return v.Kind() == descriptor.BytesValue && len(v.Bytes()) > 64 } // cut: TestLongStrings
+		require.Equal(rt, !long(low), got.MinExact, "%v", dt)
+		require.Equal(rt, !long(high), got.MaxExact, "%v", dt)
+		if got.MinExact {
+			require.Equal(rt, low.String(), got.Min.String(), "%v", dt)
+		}
+		if got.MaxExact {
+			require.Equal(rt, high.String(), got.Max.String(), "%v", dt)
+		}
 		require.Equal(rt, nulls, got.NullCount, "%v", dt)
 		if _, ok := a.(*array.Dictionary); !ok { // random dictionaries have values twice
 			require.InDelta(rt, len(distinct), got.Distinct, 3+0.25*float64(len(distinct)), "%v", dt)
