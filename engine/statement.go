@@ -29,17 +29,24 @@ type Statement struct {
 
 // Prepare parses and plans one statement.
 func (s *Session) Prepare(ctx context.Context, sql string) (*Statement, error) {
+	st, err := s.Probe(ctx, sql)
+	if err != nil {
+		s.fail()
+	}
+	return st, err
+}
+
+// Probe is Prepare, but an error leaves an open transaction block as it is: for questions that the user did not ask.
+func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 	if s.closed.Load() {
 		return nil, failure("08003", "the session is closed")
 	}
 	parsed, err := statement.Parse(sql)
 	if err != nil {
-		s.fail()
 		return nil, err
 	}
 	st := &Statement{session: s, parsed: parsed}
 	if err := st.prepare(ctx); err != nil {
-		s.fail()
 		return nil, err
 	}
 	return st, nil

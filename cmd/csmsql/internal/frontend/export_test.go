@@ -14,7 +14,7 @@ var (
 )
 
 // Places shows what the tree says about parameters: their types, and by place whether it is anchored (a), an array of
-// members (m) or neither (-).
+// members (m), beside a column in arithmetic (b) or none of these (-).
 func Places(tree *pg.ParseResult) (types map[int32]uint32, places string) {
 	f := findParameters(tree)
 	for _, p := range f.list {
@@ -23,6 +23,8 @@ func Places(tree *pg.ParseResult) (types map[int32]uint32, places string) {
 			places += "a"
 		case p.members:
 			places += "m"
+		case p.beside != "":
+			places += "b"
 		default:
 			places += "-"
 		}
@@ -39,3 +41,6 @@ func Edited(text string, pairs [][2]string, position int) (string, int) {
 	}
 	return es.apply(text), es.back(text, position)
 }
+
+// Literals is a statement with its literals rewritten.
+func Literals(tree *pg.ParseResult, sql string) string { return literals(tree, sql).apply(sql) }

@@ -88,9 +88,10 @@ func TestPlaces(t *testing.T) {
 		{"SELECT * FROM t WHERE a = ANY($1) AND b <> ALL ($2)", types{}, "mm"},
 		{"SELECT $1::pg_catalog.timestamptz", types{1: pgformat.TimestampTZ}, "a"},
 		{"SELECT $1 + 1, 2.5 * $2, $3 || 'x'", types{1: pgformat.Int8, 2: pgformat.NumericOID}, "---"},
+		{"UPDATE t SET a = a + $1, b = $2 * (1 - t.b), c = $3 || c, d = $4 - $5, e = $6 + e::float8", types{6: pgformat.Float8}, "bb----"},
 		{"SELECT $1::date::text, $1::text, $2::no_such_type", types{1: pgformat.DateOID}, "aaa"},
 		{"INSERT INTO t VALUES ($1, $2 + 1)", types{2: pgformat.Int8}, "a-"},
-		{"INSERT INTO t SELECT $1, a + $2 FROM u", types{}, "a-"},
+		{"INSERT INTO t SELECT $1, a + $2 FROM u", types{}, "ab"},
 		{"SELECT 1 FROM t WHERE a BETWEEN $1 AND $2 AND b IN ($3, $4) AND c LIKE $5 AND $6 = $7 AND $8 < d LIMIT $9 OFFSET $10", types{}, "aaaaa--aaa"},
 		{"SELECT lower($1), coalesce(a, $2) FROM t", types{}, "--"},
 	} {

@@ -31,6 +31,8 @@ type place struct {
 	anchored bool
 	// members: it is the array of = ANY($1) or <> ALL($1).
 	members bool
+	// beside is a column that it is added to, multiplied with and the like, as text; empty if there is none.
+	beside string
 }
 
 // parameterPlaces are what a statement's tree says about its parameters.
@@ -40,11 +42,12 @@ type parameterPlaces struct {
 	types    map[int32]uint32
 	anchored map[*pg.ParamRef]bool
 	members  map[*pg.ParamRef]bool
+	beside   map[*pg.ParamRef]string
 }
 
 // findParameters walks a statement's tree.
 func findParameters(tree *pg.ParseResult) *parameterPlaces {
-	f := &parameterPlaces{types: map[int32]uint32{}, anchored: map[*pg.ParamRef]bool{}, members: map[*pg.ParamRef]bool{}}
+	f := &parameterPlaces{types: map[int32]uint32{}, anchored: map[*pg.ParamRef]bool{}, members: map[*pg.ParamRef]bool{}, beside: map[*pg.ParamRef]string{}}
 	f.walk(tree.ProtoReflect())
 	slices.SortFunc(f.list, func(a, b place) int { return a.offset - b.offset })
 	return f
@@ -53,7 +56,7 @@ func findParameters(tree *pg.ParseResult) *parameterPlaces {
 func (f *parameterPlaces) walk(m protoreflect.Message) {
 	switch node := m.Interface().(type) {
 	case *pg.ParamRef:
-		f.list = append(f.list, place{node.Number, int(node.Location), f.anchored[node], f.members[node]})
+		f.list = append(f.list, place{node.Number, int(node.Location), f.anchored[node], f.members[node], f.beside[node]})
 	case *pg.TypeCast:
 		f.note(node.Arg.GetParamRef(), castType(node.TypeName))
 		f.anchor(node.Arg)
@@ -105,6 +108,7 @@ func (f *parameterPlaces) expression(e *pg.A_Expr) {
 		pg.A_Expr_Kind_AEXPR_IN, pg.A_Expr_Kind_AEXPR_LIKE, pg.A_Expr_Kind_AEXPR_ILIKE, pg.A_Expr_Kind_AEXPR_BETWEEN,
 		pg.A_Expr_Kind_AEXPR_NOT_BETWEEN:
 		if e.Kind == pg.A_Expr_Kind_AEXPR_OP && !compares(e) {
+			f.compute(e)
 			return
 		}
 		if !untyped(e.Lexpr) {
@@ -117,14 +121,64 @@ func (f *parameterPlaces) expression(e *pg.A_Expr) {
 }
 
 func compares(e *pg.A_Expr) bool {
-	if len(e.Name) == 0 {
-		return false
-	}
-	switch e.Name[len(e.Name)-1].GetString_().GetSval() {
+	switch operator(e) {
 	case "=", "<>", "!=", "<", ">", "<=", ">=":
 		return true
 	}
 	return false
+}
+
+func operator(e *pg.A_Expr) string {
+	if len(e.Name) == 0 {
+		return ""
+	}
+	return e.Name[len(e.Name)-1].GetString_().GetSval()
+}
+
+// compute: PostgreSQL gives an operand without a type the other operand's. A cast says what that is, a column must be asked.
+func (f *parameterPlaces) compute(e *pg.A_Expr) {
+	switch operator(e) {
+	case "+", "-", "*", "/", "%":
+	default:
+		return
+	}
+	for _, side := range [][2]*pg.Node{{e.Lexpr, e.Rexpr}, {e.Rexpr, e.Lexpr}} {
+		p, other := side[0].GetParamRef(), side[1]
+		if p == nil {
+			continue
+		}
+		if cast := other.GetTypeCast(); cast != nil {
+			f.note(p, arithmeticType(castType(cast.TypeName)))
+		}
+		f.beside[p] = columnIn(other)
+	}
+}
+
+// columnIn is the first column of an operand, as text; empty if there is none.
+func columnIn(n *pg.Node) string {
+	if e := n.GetAExpr(); e != nil && e.Kind == pg.A_Expr_Kind_AEXPR_OP {
+		if column := columnIn(e.Lexpr); column != "" {
+			return column
+		}
+		return columnIn(e.Rexpr)
+	}
+	var parts []string
+	for _, field := range n.GetColumnRef().GetFields() {
+		if field.GetString_() == nil {
+			return "" // a star
+		}
+		parts = append(parts, identifier(field.GetString_().Sval))
+	}
+	return strings.Join(parts, ".")
+}
+
+// arithmeticType is the type if it is one of numbers, else 0: what may be added to a date is not a date.
+func arithmeticType(oid uint32) uint32 {
+	switch oid {
+	case pgformat.Int2, pgformat.Int4, pgformat.Int8, pgformat.Float4, pgformat.Float8, pgformat.NumericOID:
+		return oid
+	}
+	return 0
 }
 
 // untyped tells operands that say nothing about the other one.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -44,10 +46,16 @@ func sqlName(oid uint32) string {
 // plan prepares a statement. It returns the parameters' types (F2), and how the text that was prepared differs from sql.
 func (s *session) plan(ctx context.Context, sql string, declared []uint32) (*engine.Statement, []uint32, edits, error) {
 	given, changed, places := sql, edits(nil), (*parameterPlaces)(nil)
-	if strings.Contains(sql, "$") {
+	parameters := strings.Contains(sql, "$")
+	if parameters || mayHaveLiterals(sql) {
 		if parsed, err := statement.Parse(sql); err == nil && parsed.Tree != nil {
-			places = findParameters(parsed.Tree)
-			given, changed = s.withTypes(ctx, sql, places, declared)
+			changed = literals(parsed.Tree, sql)
+			if parameters {
+				places = findParameters(parsed.Tree)
+				changed = append(changed, s.withTypes(ctx, sql, places, declared)...)
+				slices.SortFunc(changed, func(a, b edit) int { return a.start - b.start })
+			}
+			given = changed.apply(sql)
 		}
 	}
 	st, err := s.engine.Prepare(ctx, given)
@@ -65,8 +73,8 @@ func (s *session) plan(ctx context.Context, sql string, declared []uint32) (*eng
 	return st, oids, changed, nil
 }
 
-// withTypes is the text with a cast around every parameter whose type is known and not said by its place.
-func (s *session) withTypes(ctx context.Context, sql string, places *parameterPlaces, declared []uint32) (string, edits) {
+// withTypes puts a cast around every parameter whose type is known and not said by its place.
+func (s *session) withTypes(ctx context.Context, sql string, places *parameterPlaces, declared []uint32) edits {
 	for i, oid := range declared {
 		if oid != 0 && oid != pgformat.Unknown {
 			places.types[int32(i+1)] = oid
@@ -79,6 +87,10 @@ func (s *session) withTypes(ctx context.Context, sql string, places *parameterPl
 			oid = s.memberType(ctx, sql, p)
 			places.note(&pg.ParamRef{Number: p.number}, oid)
 		}
+		if p.beside != "" && oid == 0 {
+			oid = s.besideType(ctx, sql, p)
+			places.note(&pg.ParamRef{Number: p.number}, oid)
+		}
 		name := sqlName(oid)
 		if p.anchored || name == "" || p.offset < 0 || p.offset >= len(sql) || sql[p.offset] != '$' {
 			continue
@@ -89,7 +101,7 @@ func (s *session) withTypes(ctx context.Context, sql string, places *parameterPl
 		}
 		changed = append(changed, edit{p.offset, end, "CAST(" + sql[p.offset:end] + " AS " + name + ")"})
 	}
-	return changed.apply(sql), changed
+	return changed
 }
 
 // exactNumerics refuses numerics that a cast to a fixed scale would round.
@@ -122,7 +134,27 @@ func (s *session) memberType(ctx context.Context, sql string, p place) uint32 {
 		return 0
 	}
 	parameter, _, _ := strings.Cut(sql[p.offset:to], ")")
-	probe, err := s.engine.Prepare(ctx, sql[:from]+strings.TrimSpace(parameter)+sql[to:])
+	array, _ := pgformat.ArrayOID(s.probedType(ctx, sql[:from]+strings.TrimSpace(parameter)+sql[to:], p))
+	return array
+}
+
+// besideType finds the type of $1 in a + $1 by asking the engine for that of $1 in a = $1, put where $1 stands.
+func (s *session) besideType(ctx context.Context, sql string, p place) uint32 {
+	if p.offset < 0 || p.offset >= len(sql) {
+		return 0
+	}
+	token := "$" + strconv.Itoa(int(p.number))
+	rest, ok := strings.CutPrefix(sql[p.offset:], token)
+	if !ok {
+		return 0
+	}
+	probe := sql[:p.offset] + "(CASE WHEN " + p.beside + " = " + token + " THEN " + p.beside + " END)" + rest
+	return arithmeticType(s.probedType(ctx, probe, p))
+}
+
+// probedType is the engine's word on a parameter's type in another text, 0 if it has none.
+func (s *session) probedType(ctx context.Context, sql string, p place) uint32 {
+	probe, err := s.engine.Probe(ctx, sql)
 	if err != nil {
 		return 0
 	}
@@ -130,8 +162,7 @@ func (s *session) memberType(ctx context.Context, sql string, p place) uint32 {
 	if int(p.number) > len(probe.Parameters()) {
 		return 0
 	}
-	array, _ := pgformat.ArrayOID(oids[probe.Parameters()[p.number-1]])
-	return array
+	return oids[probe.Parameters()[p.number-1]]
 }
 
 // memberTokens is the range of ANY ( $1 ) around the parameter at an offset.
