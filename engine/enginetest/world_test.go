@@ -3,6 +3,7 @@ package enginetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"time"
 
@@ -237,6 +238,11 @@ func (t *table) someRows(r *rand.Rand, n int) *insert {
 		}
 	}
 	return in
+}
+
+// many: a third power of its rows would be too many.
+func (t *table) many() bool {
+	return slices.ContainsFunc(t.inserts, func(in *insert) bool { return in.from != "" })
 }
 
 // manyRows has so many distinct words that the chunk holds them as views and not as a dictionary.
