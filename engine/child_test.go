@@ -78,9 +78,27 @@ type child struct {
 	t       testing.TB
 	process *processes.Cmd
 	lines   chan string
-	stderr  bytes.Buffer
+	stderr  transcript
 	tell    func(string)
 	over    bool
+}
+
+// transcript is written by one goroutine and read by another.
+type transcript struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+func (t *transcript) Write(p []byte) (int, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.Write(p)
+}
+
+func (t *transcript) String() string {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.text.String()
 }
 
 // spawn starts a child, which dies with the test at the latest.

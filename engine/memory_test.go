@@ -107,6 +107,9 @@ func anonymousMemory() int64 {
 
 // TestMemoryIsBounded: more data than memory is spilled or refused, and the process keeps to its limit either way.
 func TestMemoryIsBounded(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector's own memory cannot be told apart")
+	}
 	dir := shmDirectory(t)
 	p := spawn(t, "memory", nodeArguments{Directory: dir})
 	p.expect("ready")
