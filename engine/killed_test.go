@@ -1,0 +1,201 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// crashes is the parent's side: it knows what was acknowledged and what the tables must be.
+type crashes struct {
+	t       *testing.T
+	a       crashArguments
+	history history
+	kills   int
+	// ready is how long a child took from its start to the end of its checks, on this machine under this load.
+	ready time.Duration
+}
+
+func newCrashes(t *testing.T, fabric memregion.FabricKind, seed uint64) *crashes {
+	t.Logf("seed %d", seed)
+	c := &crashes{t: t, a: crashArguments{Directory: t.TempDir(), Fabric: fabric, Seed: seed}, history: history{seed: seed}}
+	if fabric == memregion.FabricShm {
+		c.a.RegionDirectory = shmDirectory(t)
+	}
+	return c
+}
+
+// shmDirectory is a directory in shared memory that must hold exactly one region when the test ends, and is then removed.
+func shmDirectory(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	return dir
+}
+
+// one runs a child until it dies: of the fault point, or, when after is not negative, killed so long after its start.
+func (c *crashes) one(point string, hit int, after time.Duration, steps int) (killed bool) {
+	c.t.Helper()
+	a := c.a
+	a.Point, a.Hit, a.Steps = point, hit, steps
+	a.Want[0] = c.history.summary()
+	next := history{seed: c.history.seed, rows: append([]historyRow(nil), c.history.rows...), done: c.history.done}
+	next.advance()
+	a.Want[1] = next.summary()
+	p := spawn(c.t, "crash", a)
+	if after >= 0 {
+		timer := time.AfterFunc(after, func() { _ = p.process.Process.Signal(syscall.SIGKILL) })
+		defer timer.Stop()
+	}
+	start := time.Now()
+	for line := range p.lines {
+		if strings.HasPrefix(line, "checked") {
+			c.ready = (c.ready + time.Since(start)) / 2
+		}
+		c.heard(p, line)
+	}
+	p.wait()
+	if !p.killed() && !p.process.ProcessState.Success() {
+		require.FailNow(c.t, "the child failed", "seed %d, point %q hit %d, after %v: %v\n%s", a.Seed, point, hit, after, p.process.ProcessState, p.stderr.String())
+	}
+	if p.killed() {
+		c.kills++
+	}
+	return p.killed()
+}
+
+func (c *crashes) heard(p *child, line string) {
+	word, rest, _ := strings.Cut(line, " ")
+	var n, load, tpch int64
+	_, _ = fmt.Sscan(rest, &n, &load, &tpch) // lines without numbers leave zeros
+	switch word {
+	case "checked": // what was pending has been decided
+		c.committed(n)
+		c.a.Pending = false
+		c.a.LoadAcked, c.a.LoadBegun = load, load
+		c.a.TPCHAcked, c.a.TPCHBegun = tpch, tpch
+	case "begin":
+		c.a.Pending = true
+	case "ack":
+		c.committed(n)
+		c.a.Pending = false
+	case "load-begin":
+		c.a.LoadBegun = n
+	case "load-ack":
+		c.a.LoadAcked = n
+	case "tpch-begin":
+		c.a.TPCHAcked, c.a.TPCHBegun = 0, 1
+	case "tpch-ack":
+		c.a.TPCHAcked, c.a.TPCHBegun = n, n
+	case "failed":
+		require.FailNow(c.t, "the child failed", "seed %d: %s\n%s", c.a.Seed, rest, p.stderr.String())
+	}
+}
+
+func (c *crashes) committed(n int64) {
+	for c.history.done < n {
+		c.history.advance()
+	}
+	c.a.Acked = n
+}
+
+// finish looks at what is left when all is over.
+func (c *crashes) finish() {
+	c.t.Helper()
+	c.one("", 0, -1, 1) // a last check, and an orderly end
+	e, err := engine.Open(context.Background(), engine.Config{Directory: c.a.Directory, Fabric: c.a.Fabric, RegionDirectory: c.a.RegionDirectory, Verify: true})
+	require.NoError(c.t, err)
+	require.NoError(c.t, e.CheckSpace(context.Background()))
+	require.NoError(c.t, e.Close())
+	dir := c.a.RegionDirectory
+	if dir == "" {
+		dir = c.a.Directory
+	}
+	regions, err := filepath.Glob(filepath.Join(dir, "*.region"))
+	require.NoError(c.t, err)
+	require.Len(c.t, regions, 1, "one region, whatever happened while it was made")
+	info, err := os.Stat(filepath.Join(c.a.Directory, "catalog.db"))
+	require.NoError(c.t, err)
+	require.Less(c.t, info.Size(), int64(8<<20), "the catalog grows with what was, not with what is")
+}
+
+// faultPoints and how often to die there. A point in a loop is visited at its first and at a later turn.
+var faultPoints = map[string][]int{
+	"region:recorded": {1}, "region:lent": {1},
+	catalog.FaultBegin: {1, 4}, catalog.FaultPublished: {1, 3, 5}, catalog.FaultStored: {1, 2, 5}, catalog.FaultVisible: {1, 4}, catalog.FaultDone: {1, 3},
+	"store:batch": {1, 7}, "store:sealed": {1, 6}, "rewrite:sealed": {1, 3}, "load:batch": {1, 2}, "load:sealed": {1, 2},
+	"tpch:table": {1, 8}, "tpch:chunk": {2, 7},
+}
+
+var bothFabrics = []memregion.FabricKind{memregion.FabricShm, memregion.FabricFile}
+
+// TestKilledAtNamedPoints attacks E4 and K4 where it hurts most.
+func TestKilledAtNamedPoints(t *testing.T) {
+	t.Parallel()
+	for _, fabric := range bothFabrics {
+		if raceDetector && fabric == memregion.FabricFile {
+			continue // the same code as shm's, but for a system call
+		}
+		t.Run(string(fabric), func(t *testing.T) {
+			t.Parallel()
+			c := newCrashes(t, fabric, 7)
+			for _, point := range []string{"region:recorded", "region:lent"} { // only a directory without a region passes them
+				require.True(t, c.one(point, 1, -1, 1), "%s was never reached", point)
+			}
+			for point, hits := range faultPoints {
+				if strings.HasPrefix(point, "region:") {
+					continue
+				}
+				for _, hit := range hits {
+					require.True(t, c.one(point, hit, -1, 40), "%s was not reached %d times in 40 transactions", point, hit)
+				}
+			}
+			c.finish()
+			t.Logf("%d kills, %d transactions", c.kills, c.a.Acked)
+		})
+	}
+}
+
+// killVariable: how many kills at random moments; unset: as many as fit into killTime.
+const killVariable = "CSMSQL_KILLS"
+
+const killTime = 15 * time.Second
+
+// TestKilledAtRandomMoments attacks E4 and K4 where nobody thought of.
+func TestKilledAtRandomMoments(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("CSMSQL_SEED"); text != "" {
+		seed, _ = strconv.ParseUint(text, 10, 64)
+	}
+	wanted, _ := strconv.Atoi(os.Getenv(killVariable)) // unset is 0
+	for _, fabric := range bothFabrics {
+		t.Run(string(fabric), func(t *testing.T) {
+			t.Parallel()
+			c := newCrashes(t, fabric, seed)
+			r := rand.New(rand.NewPCG(seed, 1))
+			c.one("", 0, -1, 1)
+			start := time.Now()
+			for c.kills < wanted || wanted == 0 && time.Since(start) < killTime {
+				// About half die while they open and check, the others at work.
+				c.one("", 0, time.Duration(r.Int64N(int64(c.ready*5/2))), 0)
+			}
+			c.finish()
+			t.Logf("%d kills, %d transactions, %.0f kills per minute", c.kills, c.a.Acked, float64(c.kills)/time.Since(start).Minutes())
+		})
+	}
+}
