@@ -339,4 +339,3 @@ func (w *crashWork) generate() error {
 	w.c.say("tpch-ack 1")
 	return nil
 }
-
