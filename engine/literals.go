@@ -16,7 +16,7 @@ var hexBytes = regexp.MustCompile(`^\\x((?:[0-9a-fA-F]{2})*)$`)
 
 // translateLiterals gives the text with such literals in DuckDB's spelling, and whether there were any.
 func translateLiterals(text string, tree *pg.ParseResult) (string, bool) {
-	if tree == nil || !strings.Contains(text, `'\x`) && !strings.Contains(text, `'{`) {
+	if tree == nil || !strings.Contains(text, `'\x`) && !strings.Contains(text, `'\\x`) && !strings.Contains(text, `'{`) {
 		return text, false
 	}
 	at := map[int]string{} // offset of a literal → what stands for it

@@ -12,6 +12,7 @@ import (
 func TestLiteralsOfPostgreSQL(t *testing.T) {
 	s := session(t, open(t))
 	require.Equal(t, []string{"0001FF"}, rows(t, s, `SELECT hex('\x0001ff'::bytea)`))
+	require.Equal(t, []string{"0001FF"}, rows(t, s, `SELECT hex(E'\\x0001ff'::bytea)`))
 	require.Equal(t, []string{"0001FF"}, rows(t, s, `SELECT hex('\x00\x01\xFF'::BLOB)`), "DuckDB's own spelling")
 	require.Equal(t, []string{`\x0001ff`}, rows(t, s, `SELECT '\x0001ff'`), "no bytes without a cast")
 	require.Equal(t, []string{"3"}, rows(t, s, `SELECT sum(x)::int FROM unnest('{1,2}'::int[]) u(x)`))

@@ -42,5 +42,7 @@ func Edited(text string, pairs [][2]string, position int) (string, int) {
 	return es.apply(text), es.back(text, position)
 }
 
-// Literals is a statement with its literals rewritten.
-func Literals(tree *pg.ParseResult, sql string) string { return literals(tree, sql).apply(sql) }
+// NumericLiterals is a statement with its literals of numeric rewritten.
+func NumericLiterals(tree *pg.ParseResult, sql string) string {
+	return numericLiterals(tree, sql).apply(sql)
+}

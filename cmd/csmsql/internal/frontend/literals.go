@@ -1,7 +1,6 @@
 package frontend
 
 import (
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -11,56 +10,32 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 )
 
-// Drivers write some values into a statement's text in forms that the engine's planner, DuckDB, takes for other values.
-// Such a literal is rewritten; positions in errors are moved back.
-//
-//   - '\x00ff'::bytea is two bytes, not a byte and the letters ff. Under the name blob, which is DuckDB's, a text means
-//     what DuckDB says.
-//   - '1.23456'::numeric has the digits that are written; DuckDB's numeric has three after the point.
+// pgJDBC's simple mode writes numbers as '1.23456'::numeric. DuckDB's numeric has three digits after the point, PostgreSQL's
+// those that are written: such a type is rewritten, and positions in errors are moved back. Texts that mean other bytes or arrays
+// than in PostgreSQL are the engine's business.
 
-// mayHaveLiterals tells cheaply that a statement has nothing to rewrite.
-func mayHaveLiterals(sql string) bool {
-	return strings.Contains(sql, `\x`) || strings.Contains(sql, "numeric") || strings.Contains(sql, "NUMERIC")
+// mayHaveNumerics tells cheaply that a statement has nothing to rewrite.
+func mayHaveNumerics(sql string) bool {
+	return strings.Contains(sql, "numeric") || strings.Contains(sql, "NUMERIC")
 }
 
-// literals are the edits that rewrite a statement's literals.
-func literals(tree *pg.ParseResult, sql string) edits {
+// numericLiterals are the edits that give literals their digits.
+func numericLiterals(tree *pg.ParseResult, sql string) edits {
 	var found edits
 	walkCasts(tree.ProtoReflect(), func(cast *pg.TypeCast) {
 		names := cast.TypeName.GetNames()
 		if len(names) == 0 || len(cast.TypeName.ArrayBounds) > 0 || len(cast.TypeName.Typmods) > 0 {
 			return
 		}
-		var e edit
-		var ok bool
-		switch names[len(names)-1].GetString_().GetSval() {
-		case "bytea":
-			e, ok = byteaLiteral(cast.Arg.GetAConst(), sql)
-		case "numeric":
-			e, ok = numericType(cast, sql)
+		if names[len(names)-1].GetString_().GetSval() != "numeric" {
+			return
 		}
-		if ok {
+		if e, ok := numericType(cast, sql); ok {
 			found = append(found, e)
 		}
 	})
 	slices.SortFunc(found, func(a, b edit) int { return a.start - b.start })
 	return found
-}
-
-func byteaLiteral(literal *pg.A_Const, sql string) (edit, bool) {
-	digits, ok := strings.CutPrefix(literal.GetSval().GetSval(), `\x`)
-	bytes, err := hex.DecodeString(digits)
-	start := int(literal.GetLocation())
-	if !ok || err != nil || start < 0 || start >= len(sql) {
-		return edit{}, false
-	}
-	// Between its quotes are the digits and what stands for \x, so the second quote is its end.
-	before, rest, _ := strings.Cut(sql[start:], "'")
-	inside, _, ok := strings.Cut(rest, "'")
-	if !ok || !strings.HasSuffix(inside, digits) {
-		return edit{}, false // $$…$$, U&'…': nobody writes bytes so
-	}
-	return edit{start, start + len(before) + len(inside) + 2, "'" + bytesText(bytes) + "'"}, true
 }
 
 // numericType gives the type of a literal as many digits after the point as the literal has.

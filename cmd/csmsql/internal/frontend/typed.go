@@ -47,9 +47,9 @@ func sqlName(oid uint32) string {
 func (s *session) plan(ctx context.Context, sql string, declared []uint32) (*engine.Statement, []uint32, edits, error) {
 	given, changed, places := sql, edits(nil), (*parameterPlaces)(nil)
 	parameters := strings.Contains(sql, "$")
-	if parameters || mayHaveLiterals(sql) {
+	if parameters || mayHaveNumerics(sql) {
 		if parsed, err := statement.Parse(sql); err == nil && parsed.Tree != nil {
-			changed = literals(parsed.Tree, sql)
+			changed = numericLiterals(parsed.Tree, sql)
 			if parameters {
 				places = findParameters(parsed.Tree)
 				changed = append(changed, s.withTypes(ctx, sql, places, declared)...)
