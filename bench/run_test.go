@@ -84,7 +84,7 @@ func TestEgress(t *testing.T) {
 
 // B1: no report without the right answer.
 func TestAWrongAnswerStopsABenchmark(t *testing.T) {
-	for name, message := range map[string]string{"attach": "descriptor gives a wrong answer", "readers": "reader 1 gives a wrong answer", "tpch": "Q1 gives a wrong answer"} {
+	for name, message := range map[string]string{"attach": "descriptor gives a wrong answer", "readers": "reader 1 gives a wrong answer", "tpch": "query 1 gives a wrong answer"} {
 		t.Run(name, func(t *testing.T) {
 			o := small(t)
 			o.sabotage = true

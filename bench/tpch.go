@@ -41,11 +41,11 @@ func tpch(ctx context.Context, o Options) (*Report, error) {
 		for i, side := range sides {
 			columns, rows, err := side(ctx, q.SQL)
 			if err != nil {
-				return nil, fmt.Errorf("Q%d: %w", q.Number, err)
+				return nil, fmt.Errorf("query %d: %w", q.Number, err)
 			}
 			if published {
 				if err := want.Compare(columns, rows); err != nil {
-					return nil, fmt.Errorf("Q%d gives a wrong answer: %w", q.Number, err)
+					return nil, fmt.Errorf("query %d gives a wrong answer: %w", q.Number, err)
 				}
 				checked++
 				continue
@@ -53,7 +53,7 @@ func tpch(ctx context.Context, o Options) (*Report, error) {
 			if i == 0 {
 				first = rows
 			} else if err := (queries.Answer{Columns: columns, Rows: first}).Compare(columns, rows); err != nil {
-				return nil, fmt.Errorf("Q%d: the sides disagree: %w", q.Number, err)
+				return nil, fmt.Errorf("query %d: the sides disagree: %w", q.Number, err)
 			}
 		}
 	}
@@ -67,7 +67,7 @@ func tpch(ctx context.Context, o Options) (*Report, error) {
 					side := (k + run + again) % 2 // who goes first changes
 					start := time.Now()
 					if _, _, err := sides[side](ctx, q.SQL); err != nil {
-						return nil, fmt.Errorf("Q%d: %w", q.Number, err)
+						return nil, fmt.Errorf("query %d: %w", q.Number, err)
 					}
 					times[side][i] = append(times[side][i], time.Since(start))
 				}

@@ -39,7 +39,6 @@ func quoteIdentifier(name string) string { return `"` + strings.ReplaceAll(name,
 // columnSource is one column of rows that are handed over as text.
 type columnSource struct {
 	name, duckType string
-	list           bool // written as {…}
 	values         []*string
 }
 

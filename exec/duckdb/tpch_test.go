@@ -37,10 +37,9 @@ func loadTPCH(t testing.TB, sf float64, native bool) *tpchTables {
 		s := tables.load(t, g, table)
 		tables.scans[table.String()] = s
 		if native {
-			number := c.Register(s)
 			plain := *s
 			plain.Domains = nil
-			number = c.Register(&plain)
+			number := c.Register(&plain)
 			require.NoError(t, c.Exec(fmt.Sprintf("CREATE TABLE native.%s AS SELECT * FROM csm_scan(%d)", table, number)))
 			c.Forget(number)
 		}
