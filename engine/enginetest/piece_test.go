@@ -48,12 +48,6 @@ func list(lead, join, tail string, least int, members ...*piece) *piece {
 
 func parameter(value any) *piece { return &piece{argument: &value} }
 
-// sqlOnly is the text of a query without parameters.
-func (p *piece) sqlOnly() string {
-	s, _ := p.sql()
-	return s
-}
-
 func (p *piece) or(simpler ...*piece) *piece {
 	p.simpler = append(p.simpler, simpler...)
 	return p
