@@ -333,15 +333,16 @@ func (g *grammar) joined(s *scope, deep int) *piece {
 
 func sharedName(s source, others []source) (string, bool) {
 	for _, c := range s.columns {
-		count := 0
+		count, same := 0, false // whichever of them USING means: it must not need a cast that may fail
 		for _, o := range others {
 			for _, d := range o.columns {
-				if d.name == c.name && d.kind.family == c.kind.family {
+				if d.name == c.name {
 					count++
+					same = d.kind.family == c.kind.family
 				}
 			}
 		}
-		if count == 1 {
+		if count == 1 && same {
 			return c.name, true
 		}
 	}
