@@ -133,7 +133,7 @@ func TestConflictingWriters(t *testing.T) {
 	b.counts(t, "t", "0")
 }
 
-// Temporary tables are private and hide tables of the same name, also from statements that were prepared before.
+// Temporary tables are private and hide tables of the same name.
 func TestTemporaryTables(t *testing.T) {
 	e := openEngine(t)
 	s, other := openSession(t, e), openSession(t, e)
