@@ -61,7 +61,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	n.regions = newRegions(config.Node)
 	n.regions.lost = gone
 	if err := n.openRegion(ctx); err != nil {
-		return n, err
+		return n, regionError(err)
 	}
 	n.startJanitor()
 	return n, nil
@@ -100,6 +100,23 @@ func (n *node) openRegion(ctx context.Context) error {
 		}
 	}
 	return n.newRegion(ctx)
+}
+
+// regionError says whose fault it is that there is no region (E5): a record that makes no sense is a damaged one.
+func regionError(err error) error {
+	var known interface{ SQLState() string }
+	if errors.As(err, &known) {
+		return err
+	}
+	state := "58030"
+	for _, nonsense := range []error{memregion.ErrBadSpec, memregion.ErrBadSize, memregion.ErrOutOfRange, memregion.ErrOverlap} {
+		if errors.Is(err, nonsense) {
+			state = "XX001"
+		}
+	}
+	e := failure(state, "%v", err)
+	e.Cause = err
+	return e
 }
 
 // adopt maps an existing region, with a higher cap if the configuration asks for one. When its address is taken in this process it gets another one: offsets stay valid.
