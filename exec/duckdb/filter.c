@@ -200,15 +200,15 @@ int64_t csm_filter_slice(const struct csm_filter *filters, int64_t filter_count,
 	return n;
 }
 
-int csm_keys_add_chunk(struct csm_keys *keys, const struct csm_filter *filters, int64_t filter_count, const struct csm_chunk *chunk,
-                       int64_t column, int32_t width, int32_t is_signed, int64_t limit) {
+int csm_keys_add_rows(struct csm_keys *keys, const struct csm_filter *filters, int64_t filter_count, const struct csm_chunk *chunk,
+                      int64_t first, int64_t end, int64_t column, int32_t width, int32_t is_signed, int64_t limit) {
 	uint32_t selection[CSM_SLICE_ROWS];
 	int64_t values[CSM_SLICE_ROWS];
 	struct csm_filter_use use[CSM_MAX_FILTERS];
 	const struct ArrowArray *array = chunk->columns[column].array;
 	const uint8_t *bitmap = array->null_count ? array->buffers[0] : NULL;
-	for (int64_t first = 0; first < chunk->rows; first += CSM_SLICE_ROWS) {
-		int64_t count = chunk->rows - first < CSM_SLICE_ROWS ? chunk->rows - first : CSM_SLICE_ROWS;
+	for (; first < end; first += CSM_SLICE_ROWS) {
+		int64_t count = end - first < CSM_SLICE_ROWS ? end - first : CSM_SLICE_ROWS;
 		memset(use, 0, sizeof use); // here every row that is left out counts: no filter rests
 		int64_t n = csm_filter_slice(filters, filter_count, use, chunk, first, count, selection);
 		const char *from = (const char *)array->buffers[1] + (array->offset + first) * width;

@@ -27,14 +27,16 @@ func BuildKeySet(ctx context.Context, s *Scan, column int, limit int64) (*KeySet
 		return nil, err
 	}
 	b := &keyBuilder{scan: s, columns: s.filterColumns([]int{column}), key: key, limit: limit}
-	workers := min(runtime.GOMAXPROCS(0), s.Chunks)
-	sets := make([]*KeySet, max(workers, 1))
+	morsels := max(int64(s.Chunks), s.Rows/morselRows+1)
+	sets := make([]*KeySet, min(int64(runtime.GOMAXPROCS(0)), morsels))
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range sets {
 		sets[i] = newKeySet()
 		group.Go(func() error { return b.work(ctx, sets[i]) })
 	}
-	if err := group.Wait(); err != nil || b.exceeded.Load() {
+	err := group.Wait()
+	b.leave(b.current)
+	if err != nil || b.exceeded.Load() {
 		return nil, err
 	}
 	for _, other := range sets[1:] {
@@ -53,24 +55,33 @@ type keyBuilder struct {
 	columns  []int // to open; the key first
 	key      integer
 	limit    int64
-	mu       sync.Mutex // guards next and calls of scan.Open
-	next     int
 	exceeded atomic.Bool
+
+	mu      sync.Mutex   // guards everything below, and calls of scan.Open
+	next    int          // the next chunk to open
+	current *openedChunk // the last one that was opened; the builder is one of its users
+	offset  int64        // the first row of current that nobody has taken
 }
 
-// work adds chunk after chunk to set.
+// morsel is a run of rows of a chunk that one goroutine has taken.
+type morsel struct {
+	chunk      *openedChunk
+	first, end int64
+}
+
+// work adds morsel after morsel to set.
 func (b *keyBuilder) work(ctx context.Context, set *KeySet) error {
 	tests := b.scan.tests(b.columns)
 	for !b.exceeded.Load() {
 		if err := ctx.Err(); err != nil {
 			return canceled(err)
 		}
-		chunk, err := b.open()
-		if chunk == nil || err != nil {
+		m, err := b.take()
+		if m.chunk == nil || err != nil {
 			return err
 		}
-		fits, err := set.addChunk(chunk, tests, b)
-		chunk.close(len(b.columns))
+		fits, err := set.addRows(m, tests, b)
+		b.leave(m.chunk)
 		if err != nil {
 			return err
 		}
@@ -81,13 +92,40 @@ func (b *keyBuilder) work(ctx context.Context, set *KeySet) error {
 	return nil
 }
 
-// open opens the next chunk; nil after the last.
-func (b *keyBuilder) open() (*openedChunk, error) {
+// take gives the next morsel; one without a chunk after the last. The caller leaves its chunk.
+func (b *keyBuilder) take() (m morsel, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.next >= b.scan.Chunks {
-		return nil, nil
+	for b.current == nil || b.offset >= b.current.rows() {
+		b.unuse(b.current)
+		b.current, b.offset = nil, 0
+		if b.next >= b.scan.Chunks {
+			return m, nil
+		}
+		b.next++
+		if b.current, err = openForKeys(b.scan, b.next-1, b.columns); err != nil {
+			return m, err
+		}
+		b.current.users = 1
 	}
-	b.next++
-	return openForKeys(b.scan, b.next-1, b.columns)
+	m = morsel{b.current, b.offset, min(b.offset+morselRows, b.current.rows())}
+	b.current.users++
+	b.offset = m.end
+	return m, nil
+}
+
+func (b *keyBuilder) leave(chunk *openedChunk) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.unuse(chunk)
+}
+
+// unuse requires mu.
+func (b *keyBuilder) unuse(chunk *openedChunk) {
+	if chunk == nil {
+		return
+	}
+	if chunk.users--; chunk.users == 0 {
+		chunk.close(len(b.columns))
+	}
 }

@@ -81,8 +81,16 @@ func (k *KeySet) finish() error {
 	return nil
 }
 
+// morselRows is what one goroutine takes of a chunk at once, as scan threads do.
+const morselRows = C.CSM_MORSEL_ROWS
+
 // openedChunk is a chunk as C sees it.
-type openedChunk struct{ c *C.struct_csm_chunk }
+type openedChunk struct {
+	c     *C.struct_csm_chunk
+	users int // guarded by keyBuilder.mu
+}
+
+func (o *openedChunk) rows() int64 { return int64(o.c.rows) }
 
 func (o *openedChunk) close(columns int) { C.csm_chunk_release(o.c, C.int64_t(columns)) }
 
@@ -97,15 +105,16 @@ func openForKeys(s *Scan, chunk int, columns []int) (*openedChunk, error) {
 	return o, nil
 }
 
-// addChunk adds the keys of one chunk's rows; false when the set exceeds the builder's limit.
-func (k *KeySet) addChunk(chunk *openedChunk, tests []C.struct_csm_filter, b *keyBuilder) (bool, error) {
+// addRows adds the keys of a morsel's rows; false when the set exceeds the builder's limit.
+func (k *KeySet) addRows(m morsel, tests []C.struct_csm_filter, b *keyBuilder) (bool, error) {
 	filters := copyTests(tests)
 	defer C.free(unsafe.Pointer(filters))
 	var signed C.int32_t
 	if b.key.signed {
 		signed = 1
 	}
-	result := C.csm_keys_add_chunk(k.c, filters, C.int64_t(len(tests)), chunk.c, 0, C.int32_t(b.key.width), signed, C.int64_t(b.limit))
+	result := C.csm_keys_add_rows(k.c, filters, C.int64_t(len(tests)), m.chunk.c, C.int64_t(m.first), C.int64_t(m.end), 0,
+		C.int32_t(b.key.width), signed, C.int64_t(b.limit))
 	runtime.KeepAlive(b.scan) // the filters' own key sets
 	if result == 0 {
 		return true, nil

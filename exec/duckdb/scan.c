@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MORSEL_ROWS (CSM_SLICE_ROWS * 60)
 #define MAX_SCAN_THREADS 64
 // Gathering pays when it leaves out at least an eighth of the rows; otherwise the whole slice goes, and SQL's WHERE sorts it out.
 #define NEARLY_ALL(n, count) ((n) * 8 > (count) * 7)
@@ -119,7 +118,7 @@ static void scan_init(duckdb_init_info info) {
 		duckdb_init_set_error(info, failure);
 		free(failure);
 	}
-	int64_t threads = state->bind->rows / MORSEL_ROWS + 1;
+	int64_t threads = state->bind->rows / CSM_MORSEL_ROWS + 1;
 	duckdb_init_set_max_threads(info, threads > MAX_SCAN_THREADS ? MAX_SCAN_THREADS : (idx_t)threads);
 	duckdb_init_set_init_data(info, state, scan_state_destroy);
 }
@@ -173,7 +172,7 @@ static int take_morsel(struct scan_state *state, struct thread_state *thread, ch
 	if (got == 1) {
 		thread->chunk = state->current;
 		thread->offset = state->offset;
-		thread->end = state->offset + MORSEL_ROWS;
+		thread->end = state->offset + CSM_MORSEL_ROWS;
 		if (thread->end > state->current->rows) thread->end = state->current->rows;
 		state->offset = thread->end;
 	}

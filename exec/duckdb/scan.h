@@ -6,6 +6,7 @@
 #include <stddef.h>
 
 #define CSM_SLICE_ROWS 2048 // what a thread hands over in one call, and what fits a DuckDB vector
+#define CSM_MORSEL_ROWS (CSM_SLICE_ROWS * 60) // what a thread takes at once, whatever the size of chunks
 
 // Loops that gain from wide vectors are compiled several times; the loader picks what the CPU can do.
 #if defined(__x86_64__) && defined(__gnu_linux__) && defined(__GNUC__) && !defined(__clang__)
@@ -138,10 +139,10 @@ int csm_keys_add(struct csm_keys *keys, const int64_t *values, int64_t count);
 int csm_keys_merge(struct csm_keys *into, const struct csm_keys *from);
 // Chooses the form that is fastest to ask.
 int csm_keys_finish(struct csm_keys *keys);
-// Adds the values of one column of the rows of a chunk that pass the filters; 0, or -1 when memory is short or more than
-// limit keys are in the set.
-int csm_keys_add_chunk(struct csm_keys *keys, const struct csm_filter *filters, int64_t filter_count, const struct csm_chunk *chunk,
-                       int64_t column, int32_t width, int32_t is_signed, int64_t limit);
+// Adds the values of one column of the rows from first to end of a chunk that pass the filters; 0, or -1 when memory is short
+// or more than limit keys are in the set.
+int csm_keys_add_rows(struct csm_keys *keys, const struct csm_filter *filters, int64_t filter_count, const struct csm_chunk *chunk,
+                      int64_t first, int64_t end, int64_t column, int32_t width, int32_t is_signed, int64_t limit);
 
 // What a connection and the plans bound by it share.
 struct csm_session;

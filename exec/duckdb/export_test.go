@@ -1,0 +1,18 @@
+package duckdb
+
+// MorselRows is what goroutines and threads take of a chunk at once.
+const MorselRows = morselRows
+
+// Morsels lists the rows of the morsels in which BuildKeySet goes through a scan.
+func Morsels(s *Scan, column int) ([]int64, error) {
+	var rows []int64
+	b := &keyBuilder{scan: s, columns: []int{column}}
+	for {
+		m, err := b.take()
+		if m.chunk == nil || err != nil {
+			return rows, err
+		}
+		rows = append(rows, m.end-m.first)
+		b.leave(m.chunk)
+	}
+}
