@@ -13,6 +13,8 @@ import (
 type Options struct {
 	// ScaleFactor of tpch; 0: 1.
 	ScaleFactor float64
+	// Queries of tpch that are asked, by number; nil: all of them.
+	Queries []int
 	// Threads of queries on every side; 0: one per CPU.
 	Threads int
 	// Runs that the medians are taken of; 0: 5.

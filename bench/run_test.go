@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,6 +69,23 @@ func TestTPCH(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, r.Rows, 23)
 	require.Contains(t, r.Setting, "44 answers compared")
+}
+
+func TestTPCHAsksTheChosenQueries(t *testing.T) {
+	o := small(t)
+	o.Queries = []int{18, 6, 18}
+	r, err := Run(t.Context(), "tpch", o)
+	require.NoError(t, err)
+	require.Contains(t, r.Setting, "4 answers compared")
+	require.Len(t, r.Rows, 3)
+	require.Equal(t, "Q06", r.Rows[0][0])
+	require.Equal(t, "Q18", r.Rows[1][0])
+	require.Len(t, r.Samples, 4)
+	for _, wrong := range []int{0, -1, 23} {
+		o.Queries = []int{6, wrong}
+		_, err = Run(t.Context(), "tpch", o)
+		require.EqualError(t, err, fmt.Sprintf("bench tpch: there is no query %d; they are numbered from 1 to 22", wrong))
+	}
 }
 
 func TestEgress(t *testing.T) {

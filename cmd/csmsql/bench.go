@@ -36,6 +36,7 @@ itself and leaves nothing behind. A goal that is missed is printed as missed, an
 	flags.SortFlags = false
 	flags.BoolVar(&asJSON, "json", false, "one JSON object per benchmark")
 	flags.Float64Var(&o.ScaleFactor, "sf", 1, "scale `factor` of tpch")
+	flags.IntSliceVar(&o.Queries, "queries", nil, "`numbers` of the queries that tpch asks, as in 18,22 (default: all)")
 	flags.IntVar(&o.Runs, "runs", 5, "`runs` of each side that the medians are taken of")
 	flags.IntVar(&o.Threads, "threads", 0, "`threads` of queries on every side (default: one per CPU)")
 	flags.Int64Var(&o.MaxRows, "max-rows", 0, "bound on the `rows` of the largest table of attach, readers and egress (default: full size)")
