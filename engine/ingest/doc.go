@@ -2,7 +2,7 @@
 //
 //	batches (any size, any layout) ──► Writer ──► chunk, chunk, …      each sealed, none published
 //	                                      │
-//	               collects RowsPerChunk rows or BytesPerChunk bytes, then per column:
+//	               collects RowsPerChunk rows (more if they are narrow) or BytesPerChunk bytes, then per column:
 //	                 strings   ≤ 255 distinct values → dictionary<uint8, utf8>, sorted bytewise
 //	                           otherwise             → utf8_view, one data buffer
 //	                 blobs     → binary_view
@@ -24,6 +24,8 @@
 //     reader may rely on it.
 //   - G4: after Abort, or after any error, no memory of the region is held, and the writer takes no more rows.
 //   - G5: a field that is not nullable has no NULL (23502), and a decimal no more digits than its type (22003).
+//   - G6: a chunk has RowsPerChunk rows, fewer if it is the last one or if BytesPerChunk ended it; more, up to RowsPerChunkMax, if it was
+//     below GrowthBytes before its last batch. It ends where a morsel does unless bytes ended it.
 //
 // # What it does not do
 //

@@ -12,10 +12,20 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 )
 
-// When a chunk is full. Rows: two scan morsels, so that a chunk is neither a burden to the catalog nor a unit too large
-// to prune or to share between threads. Bytes bound what a writer holds outside of the region.
+// When a chunk is full. Whoever attaches to a table pays for every chunk of it, whatever lies in there, and whoever prunes
+// wants them small: so chunks of few bytes a row have more rows. A chunk goes on growing morsel by morsel as long as the
+// next one leaves it below GrowthBytes, which two morsels of ordinary rows reach: no chunk becomes larger for it than those of an
+// ordinary table are, in bytes to hold, to verify or to lose. Threads share chunks by morsels, not whole.
 const (
-	RowsPerChunk  = 2 * 122_880
+	// MorselRows is what a scan thread takes at once (exec/duckdb): chunks end where morsels do.
+	MorselRows = 122_880
+	// RowsPerChunk is where a chunk ends, unless its rows are narrow.
+	RowsPerChunk = 2 * MorselRows
+	// RowsPerChunkMax is where it ends in any case.
+	RowsPerChunkMax = 8 * MorselRows
+	// GrowthBytes is where a chunk of more than RowsPerChunk rows ends.
+	GrowthBytes = 32 << 20
+	// BytesPerChunk bounds what a writer holds outside of the region.
 	BytesPerChunk = 256 << 20
 )
 
@@ -40,16 +50,22 @@ type Writer struct {
 	chunks  []*catalog.Chunk
 	total   int64
 	over    error // why the writer takes no more rows
-	rowsMax int64 // RowsPerChunk, but for tests
+	limits  limits
 	// wide: this column had too many distinct values for a dictionary before.
 	wide []bool
 }
+
+// limits are the constants above, but for tests.
+type limits struct{ morsel, rows, rowsMax, growthBytes int64 }
 
 var errFinished = errors.New("ingest: the writer was finished or aborted already")
 
 // NewWriter returns a writer that holds nothing yet. End it with Finish or Abort.
 func NewWriter(target Target) *Writer {
-	return &Writer{target: target, rowsMax: RowsPerChunk, wide: make([]bool, target.Schema.NumFields())}
+	return &Writer{
+		target: target, limits: limits{MorselRows, RowsPerChunk, RowsPerChunkMax, GrowthBytes},
+		wide: make([]bool, target.Schema.NumFields()),
+	}
 }
 
 // Rows that were added.
@@ -69,20 +85,32 @@ func (w *Writer) Add(ctx context.Context, batch arrow.RecordBatch) error {
 		return w.fail(err)
 	}
 	for first := int64(0); first < batch.NumRows(); {
-		n := min(batch.NumRows()-first, w.rowsMax-w.rows)
+		n := min(batch.NumRows()-first, w.limits.morsel-w.rows%w.limits.morsel)
 		piece := batch.NewSlice(first, first+n)
 		w.pending = append(w.pending, piece)
 		w.rows += n
 		w.total += n
 		w.bytes += batchBytes(piece)
 		first += n
-		if w.rows >= w.rowsMax || w.bytes >= BytesPerChunk {
+		if w.full() {
 			if err := w.flush(ctx); err != nil {
 				return w.fail(err)
 			}
 		}
 	}
 	return nil
+}
+
+// full tells whether the pending rows are to become a chunk.
+func (w *Writer) full() bool {
+	switch l := w.limits; {
+	case w.rows >= l.rowsMax || w.bytes >= BytesPerChunk || w.rows > l.rows && w.bytes >= l.growthBytes:
+		return true
+	case w.rows < l.rows || w.rows%l.morsel != 0:
+		return false
+	default: // at the end of a morsel: would another one like those before be too much?
+		return w.bytes+w.bytes*l.morsel/w.rows >= l.growthBytes
+	}
 }
 
 // Finish seals what is left and hands over all chunks. The writer is over.
