@@ -45,6 +45,9 @@ func (a *analyzer) conditions(f *frame, n *pg.Node, applies []*item) {
 			it.occ.Predicates = append(it.occ.Predicates, p)
 			return
 		}
+		if c, ok := a.columnsCompared(f, n); ok {
+			t.item.occ.Comparisons = append(t.item.occ.Comparisons, c)
+		}
 		t.item.occ.guesses *= guess(n)
 	}
 }
@@ -130,6 +133,10 @@ func (a *analyzer) predicate(f *frame, n *pg.Node) (*item, Predicate, bool) {
 		return it, p, ok
 	case *pg.Node_AExpr:
 		return a.comparison(f, e.AExpr)
+	case *pg.Node_FuncCall:
+		if name := builtinName(e.FuncCall); (name == "starts_with" || name == "prefix") && isPlainCall(e.FuncCall) && len(e.FuncCall.Args) == 2 {
+			return a.startsWith(f, e.FuncCall.Args[0], e.FuncCall.Args[1])
+		}
 	}
 	return nil, Predicate{}, false
 }
@@ -143,19 +150,27 @@ var comparisons = map[string]struct{ op, mirrored Op }{
 func (a *analyzer) comparison(f *frame, e *pg.A_Expr) (*item, Predicate, bool) {
 	switch e.Kind {
 	case pg.A_Expr_Kind_AEXPR_OP:
+		if operator(e) == "^@" {
+			return a.startsWith(f, e.Lexpr, e.Rexpr)
+		}
 		c, ok := comparisons[operator(e)]
 		if !ok {
 			break
 		}
-		if e.Lexpr.GetColumnRef() != nil {
-			v, ok := a.constant(e.Rexpr)
-			return a.predicateIf(ok, f, e.Lexpr, c.op, v)
+		if v, ok := a.constant(e.Rexpr); ok {
+			return a.compared(f, e.Lexpr, c.op, v)
 		}
 		v, ok := a.constant(e.Lexpr)
-		return a.predicateIf(ok, f, e.Rexpr, c.mirrored, v)
+		if !ok {
+			break
+		}
+		return a.compared(f, e.Rexpr, c.mirrored, v)
 	case pg.A_Expr_Kind_AEXPR_IN:
 		values, ok := a.constants(e.Rexpr)
-		return a.predicateIf(ok && operator(e) == "=", f, e.Lexpr, In, values...)
+		if !ok || operator(e) != "=" {
+			break
+		}
+		return a.compared(f, e.Lexpr, In, values...)
 	case pg.A_Expr_Kind_AEXPR_BETWEEN:
 		values, ok := a.constants(e.Rexpr)
 		return a.predicateIf(ok && len(values) == 2, f, e.Lexpr, Between, values...)
@@ -164,6 +179,15 @@ func (a *analyzer) comparison(f *frame, e *pg.A_Expr) (*item, Predicate, bool) {
 		return a.predicateIf(ok && operator(e) == "~~", f, e.Lexpr, Prefix, prefix)
 	}
 	return nil, Predicate{}, false
+}
+
+// compared is a comparison of a column, or of its first characters, with constants.
+func (a *analyzer) compared(f *frame, n *pg.Node, op Op, values ...Value) (*item, Predicate, bool) {
+	if column, characters, ok := a.beginning(n); ok {
+		values, ok = beginningIs(op, values, characters)
+		return a.predicateIf(ok, f, column, Prefix, values...)
+	}
+	return a.predicateOn(f, n, op, values...)
 }
 
 func (a *analyzer) constants(list *pg.Node) ([]Value, bool) {
@@ -221,7 +245,8 @@ func (a *analyzer) predicateOn(f *frame, column *pg.Node, op Op, values ...Value
 			return nil, Predicate{}, false
 		}
 	}
-	if op == Prefix && values[0].kind != Text || mixesExactAndDouble(values) {
+	isNoText := func(v Value) bool { return v.kind != Text }
+	if op == Prefix && slices.ContainsFunc(values, isNoText) || mixesExactAndDouble(values) {
 		return nil, Predicate{}, false
 	}
 	return m.from, Predicate{Column: m.output.column, Name: c.Name, Type: c.Type, Op: op, Values: values}, true

@@ -17,7 +17,8 @@
 // # Words
 //
 //   - occurrence: one mention of a base table in a FROM clause; a table mentioned twice has two, each judged alone.
-//   - predicate: a condition on one column that rows of an occurrence must satisfy to matter to the answer.
+//   - predicate: a condition on one column that rows of an occurrence must satisfy to matter to the answer. substring(c FROM 1
+//     FOR 2) IN ('ab', 'cd') is one: a beginning of the column. A comparison is such a condition on two columns.
 //   - dictionary column: VARCHAR that chunks store as codes and that DuckDB can be shown as ENUM.
 //   - slot: the fate of one dictionary column of one occurrence. It travels with the column through sub-selects and CTEs;
 //     one use in a place that could show the difference between ENUM and VARCHAR spoils it.
@@ -29,7 +30,7 @@
 // The rule behind all of them: whenever in doubt, no hint. A missing hint costs time, a wrong one an answer.
 //
 //   - P1 A row for which a predicate of its scan is false or NULL can be left out of the scan without changing the
-//     statement's answer; and where MayMatch says no, every row of the chunk is such a row. So predicates come only from
+//     statement's answer (of a comparison, too); and where MayMatch says no, every row of the chunk is such a row. So they come only from
 //     conjuncts of WHERE and inner ON, and of an outer join's ON for the side that it fills with NULLs; never from under OR
 //     (but for what all branches demand) or NOT, never for a side that an outer join fills, never through a sub-select.
 //   - P2 A column is EnumSafe only if all references that might mean it are certain and stand in places that cannot tell

@@ -165,7 +165,7 @@ func (p Predicate) keeps(c *Column, rows int64) float64 {
 	case In:
 		return min(float64(len(p.Values))*c.equalKeeps(), 1) * notNull
 	case Prefix:
-		return max(guessPrefix, c.equalKeeps()) * notNull
+		return min(float64(len(p.Values))*max(guessPrefix, c.equalKeeps()), 1) * notNull
 	}
 	return guessRange
 }

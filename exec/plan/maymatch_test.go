@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"strings"
 	"testing"
 
@@ -58,7 +59,8 @@ func satisfies(p plan.Predicate, v plan.Value) bool {
 	case plan.IsNotNull:
 		return !null
 	case plan.Prefix:
-		return !null && strings.HasPrefix(v.Text(), p.Values[0].Text())
+		begins := func(c plan.Value) bool { return strings.HasPrefix(v.Text(), c.Text()) }
+		return !null && slices.ContainsFunc(p.Values, begins)
 	case plan.Between:
 		return naive(plan.GreaterEqual, v, p.Values[0]) && naive(plan.LessEqual, v, p.Values[1])
 	case plan.In:
@@ -164,10 +166,11 @@ func TestMayMatchNeverLies(t *testing.T) {
 		stats := statsOf(rt, chunk)
 		for op := plan.Equal; op <= plan.Prefix; op++ {
 			p := plan.Predicate{Name: "c", Type: d.t, Op: op}
-			for range map[plan.Op]int{plan.IsNull: 0, plan.IsNotNull: 0, plan.Between: 2, plan.In: 3}[op] + oneValue(op) {
+			for range map[plan.Op]int{plan.IsNull: 0, plan.IsNotNull: 0, plan.Between: 2, plan.In: 3, plan.Prefix: 2}[op] + oneValue(op) {
 				p.Values = append(p.Values, rapid.SampledFrom(append([]plan.Value{plan.NullValue()}, d.consts...)).Draw(rt, "constant"))
 			}
-			if op == plan.Prefix && (d.t.ID() != arrow.STRING || p.Values[0].Kind() == plan.Null) {
+			isNull := func(v plan.Value) bool { return v.Kind() == plan.Null }
+			if op == plan.Prefix && (d.t.ID() != arrow.STRING || slices.ContainsFunc(p.Values, isNull)) {
 				continue
 			}
 			if p.MayMatch(stats) {
@@ -184,7 +187,7 @@ func TestMayMatchNeverLies(t *testing.T) {
 
 func oneValue(op plan.Op) int {
 	switch op {
-	case plan.IsNull, plan.IsNotNull, plan.Between, plan.In:
+	case plan.IsNull, plan.IsNotNull, plan.Between, plan.In, plan.Prefix:
 		return 0
 	}
 	return 1
@@ -236,6 +239,8 @@ func TestMayMatchDecides(t *testing.T) {
 		{text, same, plan.Prefix, []plan.Value{plan.TextValue("ab")}, true},
 		{text, same, plan.Prefix, []plan.Value{plan.TextValue("ac")}, false},
 		{text, same, plan.Prefix, []plan.Value{plan.TextValue("aa")}, false},
+		{text, same, plan.Prefix, []plan.Value{plan.TextValue("aa"), plan.TextValue("ac")}, false},
+		{text, same, plan.Prefix, []plan.Value{plan.TextValue("aa"), plan.TextValue("a")}, true},
 	} {
 		p := plan.Predicate{Name: "c", Type: c.t, Op: c.op, Values: c.values}
 		require.Equal(t, c.want, p.MayMatch(c.stats), "%s in %v", p, c.stats)

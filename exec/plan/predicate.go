@@ -2,6 +2,7 @@ package plan
 
 import (
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -22,7 +23,7 @@ const (
 	In                     // n
 	IsNull                 // 0
 	IsNotNull              // 0
-	Prefix                 // 1: LIKE 'value%'
+	Prefix                 // n: begins with one of the values
 )
 
 var opNames = [...]string{"=", "<>", "<", "<=", ">", ">=", "BETWEEN", "IN", "IS NULL", "IS NOT NULL", "PREFIX"}
@@ -49,7 +50,11 @@ func (p Predicate) String() string {
 	case In:
 		return p.Name + " IN (" + joinValues(p.Values) + ")"
 	case Prefix:
-		return p.Name + " LIKE '" + p.Values[0].text + "%'"
+		parts := make([]string, len(p.Values))
+		for i, v := range p.Values {
+			parts[i] = p.Name + " LIKE '" + v.text + "%'"
+		}
+		return strings.Join(parts, " OR ")
 	}
 	return p.Name + " " + p.Op.String() + " " + p.Values[0].String()
 }
@@ -183,7 +188,7 @@ func (p Predicate) MayMatch(stats ColumnStats) bool {
 	case Between:
 		return p.mayBeBetween(stats)
 	case Prefix:
-		return mayHavePrefix(p.Values[0], stats)
+		return slices.ContainsFunc(p.Values, func(v Value) bool { return mayHavePrefix(v, stats) })
 	}
 	return mayCompare(p.Op, p.Values[0], p.Type, stats)
 }

@@ -23,6 +23,8 @@ type Scan struct {
 	Predicates []Predicate
 	AnyOf      [][][]Predicate
 
+	Comparisons []Comparison // of two columns of a row; they hold for every row that matters, as Predicates do (P1)
+
 	Joins []Join // equalities with columns of other scans that filter this one (P7)
 
 	EnumSafe []string // dictionary columns that may be shown as ENUM (P2), in table order
@@ -94,6 +96,9 @@ func (s *Scan) String() string {
 	}
 	for _, branches := range s.AnyOf {
 		fmt.Fprintf(&b, "\n  where %s", describeAnyOf(branches))
+	}
+	for _, c := range s.Comparisons {
+		fmt.Fprintf(&b, "\n  where %s %s %s", s.Relation.Columns[c.Left].Name, c.Op, s.Relation.Columns[c.Right].Name)
 	}
 	for _, j := range s.Joins {
 		fmt.Fprintf(&b, "\n  meets %s = scan %d column %d", s.Relation.Columns[j.Column].Name, j.Other, j.Match)
