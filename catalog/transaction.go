@@ -37,6 +37,30 @@ func (c *Catalog) Begin(s *Snapshot) *Transaction {
 // Contents is what the transaction sees: the snapshot with its own changes. It stays as it is when more changes follow.
 func (t *Transaction) Contents() *Contents { return t.own }
 
+// Redefined lists the names that mean another table or view in the transaction than in its snapshot, or one and not the other:
+// what was made, dropped, renamed or replaced. A table that only got other rows is the same table.
+func (t *Transaction) Redefined() []TableName {
+	var names []TableName
+	for name := range t.relation {
+		if identity(t.base, name) != identity(t.own, name) {
+			names = append(names, name)
+		}
+	}
+	slices.SortFunc(names, compareNames)
+	return names
+}
+
+// identity is what a name means, zero if nothing: tables and views draw their identities from one sequence.
+func identity(c *Contents, name TableName) TableID {
+	if e, ok := c.tables[name]; ok {
+		return e.version.Table().ID
+	}
+	if e, ok := c.views[name]; ok {
+		return e.view.ID
+	}
+	return 0
+}
+
 // change prepares a write. Contents that were handed out stay as they are, so every change copies the maps; they are
 // small next to what a statement does.
 func (t *Transaction) change() (*Contents, error) {

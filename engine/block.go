@@ -21,6 +21,8 @@ type block struct {
 	settings *settings
 	// cursors that DECLARE opened, by name.
 	cursors map[string]*sqlCursor
+	// names that the block made, dropped or replaced, as its own DuckDB connection shows them; nil: no statement needed them.
+	names *ownNames
 }
 
 // start pins the block's snapshot.
@@ -75,11 +77,21 @@ func (s *Session) begin(readOnly bool) error {
 		s.block = &block{}
 	}
 	s.block.implicit, s.block.readOnly = false, readOnly
-	if err := s.conn.Exec("BEGIN TRANSACTION"); err != nil {
+	if err := s.beginDuck(s.block); err != nil {
 		s.block = nil
 		return err
 	}
-	s.block.duck = true
+	return nil
+}
+
+func (s *Session) beginDuck(b *block) error {
+	if b.duck {
+		return nil
+	}
+	if err := s.conn.Exec("BEGIN TRANSACTION"); err != nil {
+		return err
+	}
+	b.duck = true
 	return nil
 }
 
@@ -148,7 +160,15 @@ func (s *Session) endDuck(b *block, how string) error {
 		return nil
 	}
 	s.described = nil // a rolled back transaction takes what the catalogs were told with it
-	return errors.Join(s.conn.Exec(how), s.restore(b))
+	if b.names == nil {
+		return errors.Join(s.conn.Exec(how), s.restore(b))
+	}
+	if how == "COMMIT" {
+		b.names.clear()
+	}
+	err := s.conn.Exec(how)
+	s.closeOwnNames(b)
+	return errors.Join(err, s.restore(b))
 }
 
 func (b *block) release() {

@@ -8,7 +8,8 @@
 //	   writes: rows ─► ingest ─► sealed chunks ─► catalog.Transaction ─► one new version, atomically
 //
 //	   regions   bytes of chunks in this process: mapped, guarded, acquired before the first load
-//	   mirror    DuckDB's names follow the catalog's, so that DuckDB's own dialect finds the tables
+//	   mirror    DuckDB's names follow the catalog's, so that DuckDB's own dialect finds the tables; a block's own names
+//	             are shown to its own connection (ownNames)
 //	   node      the lender's side: catalog store, region, protocol;  remote: a borrower's way to a running node
 //
 // # Words
@@ -33,5 +34,5 @@
 // # What it does not do
 //
 // It speaks no protocol to clients (wire, cmd) and none to other nodes (cluster/noderpc). It does not store roles. UPDATE
-// and DELETE of HugeTables are not there yet: sealed chunks never change.
+// and DELETE write a table anew: sealed chunks never change.
 package engine

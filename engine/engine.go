@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -26,6 +27,7 @@ type Engine struct {
 	regions *regions
 	facts   factsCache
 	mirror  mirror
+	blocks  atomic.Uint64 // numbers the databases in which blocks show names of their own
 	started time.Time
 
 	catalog *catalog.Catalog // nil in a borrower

@@ -97,6 +97,9 @@ func (st *Statement) runPrivate(ctx context.Context, args []any) (*Rows, error) 
 	}
 	defer v.release()
 	s.yield()
+	if err := s.showOwnNames(v); err != nil {
+		return nil, err
+	}
 	s.visible = v
 	duck, err := s.conn.Prepare(st.parsed.Text)
 	s.visible = nil

@@ -146,17 +146,24 @@ func marked(scan *plan.TableScan, v *visible) bool {
 func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible) error {
 	s := q.session
 	q.given = q.text
+	var hints []plan.Scan
 	if tree != nil {
 		if ok, err := q.planCatalog(ctx, tree, v); ok || err != nil {
 			return err
 		}
-		hints, err := plan.Scans(q.text, tree, s.resolver(v))
-		if err != nil {
+		var err error
+		if hints, err = plan.Scans(q.text, tree, s.resolver(v)); err != nil {
 			return err
 		}
 		if err := q.splice(ctx, hints, v); err != nil {
 			return err
 		}
+	}
+	if err := q.followNames(tree, hints, v); err != nil {
+		return err
+	}
+	if tree == nil {
+		q.given, q.edits = s.withOwnDatabase(q.text)
 	}
 	return q.prepare(q.given, q.edits, v)
 }

@@ -153,10 +153,14 @@ func (s *Session) restore(b *block) error {
 // applySearchPath makes DuckDB look for unqualified names where we do: in the path's schemas that exist, then among
 // PostgreSQL's session functions. (PostgreSQL takes schemas that do not exist, DuckDB does not; nothing can be found in them.)
 func (s *Session) applySearchPath() error {
+	database, has := duckdb.CatalogName, s.engine.mirror.has
+	if s.block != nil && s.block.names != nil {
+		database, has = s.block.names.shown.database, s.block.names.has
+	}
 	parts := make([]string, 0, len(s.settings.searchPath)+1)
 	for _, schema := range s.settings.searchPath {
-		if s.engine.mirror.has(schema) {
-			parts = append(parts, duckdb.CatalogName+"."+duckdb.QuoteIdentifier(schema))
+		if has(schema) {
+			parts = append(parts, database+"."+duckdb.QuoteIdentifier(schema))
 		}
 	}
 	parts = append(parts, pgcatalog.SessionSchema)

@@ -25,6 +25,9 @@ func (q *query) planCatalog(ctx context.Context, tree *pg.ParseResult, v *visibl
 		return true, err
 	}
 	q.catalog = true
+	if err := q.followNames(tree, nil, v); err != nil {
+		return true, err
+	}
 	return true, q.prepare(text, nil, v)
 }
 

@@ -1,0 +1,199 @@
+package engine
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/plan"
+)
+
+// ownNames shows a block's own tables and views, and no longer what it dropped, to its own DuckDB connection.
+//
+//	                      committed                              block of one session, uncommitted
+//	mirror.conn ─► csmsql.public.t  (all sessions)     s.conn ─► csm_block_7.public.t, csm_block_7.public.mine
+//	                                                   search_path = csm_block_7.public, …
+//
+// Names of the shared database cannot be changed in the block's DuckDB transaction: that would conflict with the mirror, which
+// changes them whenever anybody commits. And DuckDB has no schemas among its temporary objects. So the block gets a database, made
+// within its DuckDB transaction, which shows everything that the block sees. Nobody else ever sees a name in it: ROLLBACK takes the
+// database away, and before COMMIT it is emptied. It is made when a statement first needs it, for most blocks that make tables only
+// fill them and ask them in PostgreSQL's words.
+//
+// A name of three parts, csmsql.public.mine, names the shared database; in a text that DuckDB alone reads it is rewritten.
+type ownNames struct {
+	shown shownNames
+	seen  *catalog.Contents // what is shown
+}
+
+// showOwnNames makes DuckDB's names those of v, a block's own if it has any.
+// Preconditions: nothing streams from the DuckDB connection.
+func (s *Session) showOwnNames(v *visible) error {
+	b := s.block
+	if b == nil || b.tx == nil || b.names == nil && len(b.tx.Redefined()) == 0 {
+		return nil
+	}
+	if b.names == nil {
+		if err := s.openOwnNames(b); err != nil {
+			return err
+		}
+	}
+	if b.names.seen == v.contents {
+		return nil
+	}
+	before := s.visible
+	s.visible = v
+	err := b.names.shown.follow(v.contents)
+	s.visible = before
+	if err != nil {
+		return fmt.Errorf("engine: show a block's names: %w", err)
+	}
+	b.names.seen = v.contents
+	return s.applySearchPath()
+}
+
+// followNames shows DuckDB the block's own names if the statement needs them, or has them already.
+func (q *query) followNames(tree *pg.ParseResult, scans []plan.Scan, v *visible) error {
+	s := q.session
+	if s.block == nil || s.block.names == nil && !s.namesMatter(tree, scans, v) {
+		return nil
+	}
+	s.yield()
+	return s.showOwnNames(v)
+}
+
+func (s *Session) openOwnNames(b *block) error {
+	if err := s.beginDuck(b); err != nil {
+		return err
+	}
+	name := fmt.Sprintf("csm_block_%d", s.engine.blocks.Add(1))
+	if err := s.conn.Exec("ATTACH ':memory:' AS " + name); err != nil {
+		return fmt.Errorf("engine: show a block's names: %w", err)
+	}
+	b.names = &ownNames{shown: newShownNames(name, s.conn.Exec)}
+	b.names.shown.leftOut = s.engine.mirror.shown.leftOut
+	return nil
+}
+
+// withOwnDatabase puts the block's database where a text that only DuckDB reads names the shared one.
+func (s *Session) withOwnDatabase(text string) (string, edits) {
+	if s.block == nil || s.block.names == nil || !strings.Contains(strings.ToLower(text), duckdb.CatalogName) {
+		return text, nil
+	}
+	scanned, err := pg.Scan(text)
+	if err != nil {
+		return text, nil
+	}
+	whole := map[int]bool{} // offsets of names of three parts or more
+	tokens := scanned.Tokens
+	for i := range tokens {
+		if i+4 < len(tokens) && tokens[i+1].Token == pg.Token_ASCII_46 && tokens[i+3].Token == pg.Token_ASCII_46 && (i == 0 || tokens[i-1].Token != pg.Token_ASCII_46) {
+			whole[int(tokens[i].Start)] = true
+		}
+	}
+	return replaceTokens(text, func(token string, offset int) (string, bool) {
+		return s.block.names.shown.database, whole[offset] && strings.EqualFold(strings.Trim(token, `"`), duckdb.CatalogName)
+	})
+}
+
+func (n *ownNames) has(schema string) bool { return n.shown.schemas[schema] }
+
+// clear takes all names away, so that a committing DuckDB transaction does not show them to others.
+func (n *ownNames) clear() {
+	for schema := range n.shown.schemas {
+		_ = n.shown.exec("DROP SCHEMA IF EXISTS " + n.shown.schema(schema) + " CASCADE") // the names are harmless: csm_table finds no table of theirs
+	}
+}
+
+// closeOwnNames forgets the names of a block whose DuckDB transaction is over; a rolled back one took its database with it.
+func (s *Session) closeOwnNames(b *block) {
+	name := b.names.shown.database
+	b.names = nil
+	err := s.applySearchPath()
+	if err == nil {
+		err = s.conn.Exec("DETACH DATABASE IF EXISTS " + name)
+	}
+	if err != nil {
+		s.engine.config.Log.Warn("a transaction's names stay behind in DuckDB", "database", name, "error", err)
+	}
+}
+
+// namesMatter tells whether DuckDB resolves names of a statement for which it could make a difference that the block redefined some:
+// scans are those that are spliced in already.
+func (s *Session) namesMatter(tree *pg.ParseResult, scans []plan.Scan, v *visible) bool {
+	b := s.block
+	if b == nil || b.tx == nil {
+		return false
+	}
+	redefined := b.tx.Redefined()
+	if len(redefined) == 0 || tree == nil {
+		return len(redefined) > 0
+	}
+	spliced := make(map[int]bool, len(scans))
+	for _, scan := range scans {
+		spliced[scan.Start] = true
+	}
+	matters := func(name string) bool { // a view may read what was redefined
+		same := func(n catalog.TableName) bool { return strings.EqualFold(n.Name, name) }
+		return slices.ContainsFunc(redefined, same) || slices.ContainsFunc(v.contents.Views(), func(w *catalog.View) bool { return same(w.Name) })
+	}
+	found := false
+	eachFrom(tree.ProtoReflect(), func(r *pg.RangeVar, f *pg.RangeFunction) {
+		switch {
+		case found:
+		case r != nil:
+			found = !spliced[int(r.Location)] && matters(r.Relname)
+		default:
+			found = !innocent(f)
+		}
+	})
+	return found
+}
+
+// innocent table functions look at no names. Others may: query_table('mine'), pragma_table_info('mine').
+func innocent(f *pg.RangeFunction) bool {
+	for _, item := range f.Functions {
+		call := item.GetList().GetItems()
+		if len(call) == 0 {
+			return false
+		}
+		names := call[0].GetFuncCall().GetFuncname()
+		if len(names) == 0 {
+			return false
+		}
+		switch names[len(names)-1].GetString_().GetSval() {
+		case "range", "generate_series", "unnest":
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// eachFrom visits every table name and table function of a tree.
+func eachFrom(m protoreflect.Message, visit func(*pg.RangeVar, *pg.RangeFunction)) {
+	switch node := m.Interface().(type) {
+	case *pg.RangeVar:
+		visit(node, nil)
+		return
+	case *pg.RangeFunction:
+		visit(nil, node)
+	}
+	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
+		switch {
+		case field.Kind() != protoreflect.MessageKind:
+		case field.IsList():
+			for i := range value.List().Len() {
+				eachFrom(value.List().Get(i).Message(), visit)
+			}
+		default:
+			eachFrom(value.Message(), visit)
+		}
+		return true
+	})
+}
