@@ -21,7 +21,10 @@ type backing interface {
 const systemCallBytes = 32 << 20
 
 // fileBacking is a tmpfs file or a file on a disk.
-type fileBacking struct{ file *os.File }
+type fileBacking struct {
+	file  *os.File
+	watch *watch
+}
 
 func (b fileBacking) reserve(r Range) error { return b.fallocate(0, r) }
 
@@ -32,7 +35,9 @@ func (b fileBacking) punch(r Range) error {
 func (b fileBacking) fallocate(mode uint32, r Range) error {
 	for r.Length > 0 {
 		piece := min(r.Length, systemCallBytes)
-		err := control(b.file, func(fd int) error { return unix.Fallocate(fd, mode, r.Offset, piece) })
+		err := b.watch.ours(func() error {
+			return control(b.file, func(fd int) error { return unix.Fallocate(fd, mode, r.Offset, piece) })
+		})
 		if errors.Is(err, unix.EINTR) {
 			continue
 		}

@@ -54,16 +54,33 @@
 //   - M9: a fault becomes an error only inside Guarded and only at an address of a region
 //   - M10: after Free, at most RecycleLimit bytes are idle, unless the file system refuses to punch
 //   - M11: nothing that the allocator decides by lies in the region; another process cannot mislead it
+//   - M12: whoever else writes, truncates, reserves or punches the file is counted by the first Look after the call returned; the lender's own
+//     calls are not counted where the kernel says who made them (WatchProcess), and never hide anybody else's
 //
 // Lent.Verify checks M1 to M6.
+//
+// # Alterations
+//
+// A region is a file of mode 0600 that any process of its user can open. What such a process does to a region in use, and when that is noticed:
+//
+//	write, copy, truncate (also when made long again), punch, reserve    by Look, once the call has returned (M12)
+//	cut short, emptied, removed                                          by Check, at once
+//	stores through a map of its own                                      by Look, once that is unmapped and its file closed; till then, not at all
+//	ptrace, /proc/PID/mem of a process that has the region mapped        not at all
+//
+// While a call is under way it has altered some bytes and has not been counted: milliseconds for a write or punch of many MiB. With WatchTimes,
+// which only stands in where the kernel grants neither fanotify nor inotify, a write that was under way during a Look is not counted any more
+// when it ends, and nor are stores through a map of pages that it had loaded from. What is not noticed is found by whoever compares checksums: a
+// restart, the first acquire of another process, VerifyChecksums (packages engine, coherence). Look says nothing about which bytes they are.
 //
 // # Lock order
 //
 //	Lent.mu
 //	  mapping.use          (read: a system call works on the memory; write: unmapping)
 //	    mappingTable.mu
+//	  watch.mu             (never held over a call that changes the file)
 //
-// Allocator has no lock; Lent.mu guards it. View has none either: its state is immutable or atomic.
+// Allocator has no lock; Lent.mu guards it. View has none either: its state is immutable or atomic, but for the watch.
 //
 // # What it does not do
 //

@@ -1,5 +1,7 @@
 package memregion
 
+import "os"
+
 // OwnerSlots is how many slots the owner table has.
 func OwnerSlots(a *Allocator) int { return len(a.owners.slots) }
 
@@ -36,6 +38,29 @@ func InjectFaults(l *Lent, faults Faults) {
 
 // LimitProtectedRuns lowers the bound, which no test could reach quickly.
 func LimitProtectedRuns(l *Lent, runs int) { l.protectRuns = runs }
+
+// WatchBy lets a lender notice alterations by the first of kinds that the kernel grants; nobody may use it yet.
+func WatchBy(l *Lent, kinds ...WatchKind) {
+	_ = l.mapping.watch.close() // another one takes its place
+	l.mapping.watch = newWatch(l.mapping.file, kinds...)
+	l.backing = fileBacking{l.mapping.file, l.mapping.watch}
+}
+
+// BorrowBy is WatchBy of a borrower.
+func BorrowBy(v *View, kinds ...WatchKind) {
+	_ = v.mapping.watch.close() // another one takes its place
+	v.mapping.watch = newWatch(v.mapping.file, kinds...)
+}
+
+// DuringOwnCall runs call where a lender's system call on its file would run.
+func DuringOwnCall(l *Lent, call func(file *os.File) error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.mapping.watch.ours(func() error { return call(l.mapping.file) })
+}
+
+// Whose lets a test make up events.
+func Whose(buffer []byte, process int) (ours, others bool) { return whose(buffer, process) }
 
 // PageSet lets the model test reach the set.
 type PageSet struct{ pageSet }

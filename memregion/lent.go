@@ -99,7 +99,7 @@ func Lend(ctx context.Context, spec Spec, opts LendOptions) (*Lent, error) {
 
 // newLent maps the file and takes it over; after an error the file is still the caller's.
 func newLent(file *os.File, spec Spec, allocator *Allocator, opts LendOptions) (*Lent, error) {
-	m, err := mapRegion(file, spec, unix.PROT_READ|unix.PROT_WRITE, false)
+	m, err := mapRegion(file, spec, unix.PROT_READ|unix.PROT_WRITE, false, watchKinds(true))
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +109,7 @@ func newLent(file *os.File, spec Spec, allocator *Allocator, opts LendOptions) (
 	if opts.RecycleLimit == 0 {
 		opts.RecycleLimit = defaultRecycleSteps * opts.GrowthStep
 	}
-	l := &Lent{spec: spec, options: opts, mapping: m, backing: fileBacking{file}, protectRuns: protectRunsLimit()}
+	l := &Lent{spec: spec, options: opts, mapping: m, backing: fileBacking{file, m.watch}, protectRuns: protectRunsLimit()}
 	l.stepPages = pagesFor(opts.GrowthStep)
 	l.recyclePages = max(opts.RecycleLimit, 0) / PageSize
 	pages := spec.Capacity / PageSize

@@ -16,6 +16,7 @@ import (
 type mapping struct {
 	spec   Spec
 	file   *os.File // immutable; os.File keeps its descriptor from being reused while a call runs
+	watch  *watch   // immutable
 	base   Addr     // immutable
 	memory []byte   // immutable; the whole map
 	size   atomic.Int64
@@ -24,8 +25,8 @@ type mapping struct {
 }
 
 // mapRegion maps the whole capacity. It maps at spec.Base and nowhere else (M8); with relocate, anywhere when that is taken.
-// It takes over file only when it succeeds.
-func mapRegion(file *os.File, spec Spec, protection int, relocate bool) (*mapping, error) {
+// It takes over file only when it succeeds. kinds are the ways to watch it, see newWatch.
+func mapRegion(file *os.File, spec Spec, protection int, relocate bool, kinds []WatchKind) (*mapping, error) {
 	// SAFETY: M8. The address is a request to the kernel, made from nil so that vet sees no integer turned into a pointer; nothing is read
 	// through it until the kernel has granted exactly this range.
 	want := unsafe.Add(nil, spec.Base)
@@ -49,7 +50,8 @@ func mapRegion(file *os.File, spec Spec, protection int, relocate bool) (*mappin
 	}
 	// SAFETY: M8. The kernel has just given us [got, got+Capacity); it stays mapped until close.
 	memory := unsafe.Slice((*byte)(got), spec.Capacity)
-	m := &mapping{spec: spec, file: file, base: Addr(uintptr(got)), memory: memory}
+	// M12: watched before anybody can read and believe a byte.
+	m := &mapping{spec: spec, file: file, watch: newWatch(file, kinds...), base: Addr(uintptr(got)), memory: memory}
 	mappings.add(m)
 	return m, nil
 }
@@ -64,7 +66,7 @@ func (m *mapping) close() error {
 	mappings.remove(m)
 	// SAFETY: M8. The range is ours since mapRegion and is unmapped only here, once.
 	err := unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(m.memory)), uintptr(len(m.memory)))
-	return errors.Join(err, m.file.Close())
+	return errors.Join(err, m.watch.close(), m.file.Close())
 }
 
 // during runs a system call over r while the map cannot go away. The range given to call is widened to whole pages of the kernel, which

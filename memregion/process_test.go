@@ -22,6 +22,9 @@ func TestMain(m *testing.M) {
 	if text := os.Getenv(lenderVariable); text != "" {
 		lendUntilKilled(text)
 	}
+	if os.Getenv(strangerVariable) != "" {
+		beStranger()
+	}
 	os.Exit(m.Run())
 }
 

@@ -27,7 +27,7 @@ func Borrow(spec Spec) (*View, error) {
 	if err != nil {
 		return nil, err
 	}
-	m, err := mapRegion(file, spec, unix.PROT_READ, true)
+	m, err := mapRegion(file, spec, unix.PROT_READ, true, watchKinds(false))
 	if err != nil {
 		_ = file.Close() // the first error is the one to tell
 		return nil, err
@@ -80,6 +80,17 @@ func (v *View) Check(r Range) error {
 	}
 	return nil
 }
+
+// Look asks the kernel whether anybody but the lender did something to the backing, and returns how often that was found so far. What was
+// believed of the bytes before the number grew must be looked at again; it may grow without an alteration, see WatchKind. An alteration is
+// counted when the system call that makes it has returned, one through a foreign map when that is unmapped (M12). Costs one system call.
+func (v *View) Look() (alterations uint64) { return v.mapping.watch.look() }
+
+// Alterations is what the last Look by anybody returned.
+func (v *View) Alterations() uint64 { return v.mapping.watch.count.Load() }
+
+// Watch is by what Look notices.
+func (v *View) Watch() WatchKind { return v.mapping.watch.kind }
 
 func (m *mapping) checkBounds(r Range) error {
 	if whole := (Range{Length: m.spec.Capacity}); !whole.Contains(r) {

@@ -1,0 +1,238 @@
+package memregion
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// How a region notices that somebody else works on its file (M12). Its bytes are read in place, and believed once their checksum was
+// compared: whoever writes, truncates or punches the file after that would be believed, too. The kernel can tell in three ways, and the best
+// that it grants is taken:
+//
+//   - fanotify queues an event when a system call that changes the file ends, and when a file that was open for writing is closed for the
+//     last time, its mappings included. Each event says whether the caller was this process, and the kernel never merges ours with others'.
+//     So a lender's own fallocate calls, the only ones that it makes, are told from everybody else's.
+//   - inotify queues the same events, but does not say whose they are: the lender's own calls count, too. That is right and not free.
+//   - the file's times, when neither is to be had (each user has 128 instances of both). Stores through our own map change them as well,
+//     at the first touch of a page, so a busy lender counts all the time; and a write that is still under way has changed them already.
+//
+// Times alone would not do for the first two reasons, which is why they come last; seals (F_SEAL_WRITE) exist for memfds only, which have no
+// name to be adopted by; leases (F_SETLEASE) are refused for files that are open for writing, as the lender's is.
+
+// WatchKind is by what a region notices alterations of its file.
+type WatchKind string
+
+// The kinds, best first.
+const (
+	// WatchProcess: events that say which process caused them.
+	WatchProcess WatchKind = "fanotify"
+	// WatchEvents: events that do not; what the lender itself reserves and punches is counted, too.
+	WatchEvents WatchKind = "inotify"
+	// WatchTimes: the file's size and times; what the lender stores is counted, too, and what is under way may be missed.
+	WatchTimes WatchKind = "times"
+)
+
+// watch counts what others did to one region's file. Safe for concurrent use.
+type watch struct {
+	kind   WatchKind       // immutable
+	region *os.File        // immutable; the mapping's
+	events *os.File        // immutable; nil for WatchTimes
+	asked  syscall.RawConn // immutable; of events
+	count  atomic.Uint64
+	closed atomic.Bool
+
+	mu     sync.Mutex // guards what follows; a leaf
+	own    bool       // a system call of the lender is under way
+	last   stamp      // for WatchTimes
+	buffer [4096]byte // of events; one has less than 256 bytes
+}
+
+// stamp is what changes with every system call that alters the file.
+type stamp struct {
+	size         int64
+	mtime, ctime unix.Timespec
+}
+
+// newWatch begins to watch; it takes the first of kinds that the kernel grants, and WatchTimes always works.
+func newWatch(region *os.File, kinds ...WatchKind) *watch {
+	for _, kind := range kinds {
+		fd, err := openEvents(region, kind)
+		if err != nil {
+			continue
+		}
+		events := os.NewFile(uintptr(fd), string(kind))
+		if asked, err := events.SyscallConn(); err == nil {
+			return &watch{kind: kind, region: region, events: events, asked: asked}
+		}
+		_ = events.Close() // the next kind will do
+	}
+	w := &watch{kind: WatchTimes, region: region}
+	w.changed()
+	return w
+}
+
+// watchKinds is what a lender and a borrower ask for: only the lender makes calls that are to be told from others', and each user has few
+// instances of either kind.
+func watchKinds(lender bool) []WatchKind {
+	if lender {
+		return []WatchKind{WatchProcess, WatchEvents}
+	}
+	return []WatchKind{WatchEvents, WatchProcess}
+}
+
+// openEvents returns a descriptor that gives an event for every finished write, truncation, reservation and punch of the file by any name,
+// and for the end of every file that was open for writing: a foreign map lives as long as its file, so that who stored through one is noticed
+// when it is unmapped. The region's own descriptor is meant by its number, since its name may mean another file by now.
+func openEvents(region *os.File, kind WatchKind) (fd int, err error) {
+	if kind == WatchEvents {
+		fd, err = unix.InotifyInit1(unix.IN_CLOEXEC)
+	} else {
+		fd, err = unix.FanotifyInit(unix.FAN_CLASS_NOTIF|unix.FAN_REPORT_FID|unix.FAN_CLOEXEC, unix.O_RDONLY|unix.O_CLOEXEC)
+	}
+	if err != nil {
+		return -1, err
+	}
+	err = control(region, func(file int) error {
+		if kind == WatchEvents {
+			_, err := unix.InotifyAddWatch(fd, fmt.Sprintf("/proc/self/fd/%d", file), unix.IN_MODIFY|unix.IN_CLOSE_WRITE)
+			return err
+		}
+		return unix.FanotifyMark(fd, unix.FAN_MARK_ADD, unix.FAN_MODIFY|unix.FAN_CLOSE_WRITE, file, "")
+	})
+	if err != nil {
+		return -1, errors.Join(err, unix.Close(fd))
+	}
+	return fd, nil
+}
+
+// look counts what came in since it was last called and returns the sum. Without news it costs one system call.
+func (w *watch) look() uint64 {
+	if w.kind != WatchTimes && !w.pending() {
+		return w.count.Load()
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lookLocked()
+	return w.count.Load()
+}
+
+func (w *watch) lookLocked() {
+	if w.kind == WatchTimes {
+		if w.changed() {
+			w.count.Add(1)
+		}
+		return
+	}
+	ours, others := w.drain()
+	// What this process does outside of ours() is not the lender's doing: a COPY TO the region's file, say.
+	if others || ours && !w.own {
+		w.count.Add(1)
+	}
+}
+
+// ours runs a system call of the lender, whose event is not to be counted if it can be told from others'. Only one at a time: Lent.mu is held.
+func (w *watch) ours(call func() error) error {
+	w.mu.Lock()
+	w.lookLocked()
+	w.own = true
+	w.mu.Unlock()
+	err := call()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.lookLocked()
+	w.own = false
+	return err
+}
+
+// pending tells whether an event waits. In doubt it does.
+func (w *watch) pending() bool {
+	waiting, err := 0, error(nil)
+	gone := w.asked.Control(func(fd uintptr) { waiting, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // FIONREAD
+	return gone == nil && (err != nil || waiting > 0)
+}
+
+// drain takes all events that wait. Nobody else reads them, so that reading does not block.
+func (w *watch) drain() (ours, others bool) {
+	for w.pending() {
+		n := 0
+		err := control(w.events, func(fd int) (err error) {
+			n, err = unix.Read(fd, w.buffer[:])
+			return err
+		})
+		switch {
+		case errors.Is(err, unix.EINTR):
+			continue
+		case err != nil:
+			return ours, others || !w.closed.Load()
+		case w.kind == WatchEvents:
+			others = true
+			continue
+		}
+		o, t := whose(w.buffer[:n], os.Getpid())
+		ours, others = ours || o, others || t
+	}
+	return ours, others
+}
+
+// Where the fields of struct fanotify_event_metadata are.
+const (
+	eventLength  = 0 // uint32
+	eventMask    = 8 // uint64
+	eventProcess = 20
+	eventSize    = 24
+)
+
+// whose tells which events of a fanotify buffer are of process and which of another one, or lost.
+func whose(buffer []byte, process int) (ours, others bool) {
+	for len(buffer) >= eventSize {
+		length := binary.NativeEndian.Uint32(buffer[eventLength:])
+		mask := binary.NativeEndian.Uint64(buffer[eventMask:])
+		// To users without privileges the kernel says 0 for every process but their own.
+		if int(int32(binary.NativeEndian.Uint32(buffer[eventProcess:]))) == process && mask&unix.FAN_Q_OVERFLOW == 0 {
+			ours = true
+		} else {
+			others = true
+		}
+		if length < eventSize || int64(length) > int64(len(buffer)) {
+			return ours, true // no kernel says so; then nothing is sure
+		}
+		buffer = buffer[length:]
+	}
+	return ours, others || len(buffer) > 0
+}
+
+// clockTick is above the resolution of file times on kernels before 6.13: what happens within one tick has one time.
+const clockTick = 20_000_000 // nanoseconds
+
+// changed tells whether the file's size and times are others than when it was last asked. Times that are so young that the next change may
+// have the same are not remembered, so that the next call says yes again.
+func (w *watch) changed() bool {
+	st, err := status(w.region)
+	if err != nil {
+		return !w.closed.Load()
+	}
+	now := stamp{st.Size, st.Mtim, st.Ctim}
+	different := now != w.last
+	w.last = now
+	var clock unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &clock); err != nil || clock.Nano()-st.Ctim.Nano() < clockTick {
+		w.last = stamp{}
+	}
+	return different
+}
+
+// close comes before the region's file is closed; what is asked afterwards is what was known.
+func (w *watch) close() error {
+	w.closed.Store(true)
+	if w.events == nil {
+		return nil
+	}
+	return w.events.Close()
+}
