@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -34,19 +35,29 @@ const (
 )
 
 var (
-	itemsBucket = []byte("items")
-	metaBucket  = []byte("meta")
-	magicKey    = []byte("magic")
-	revisionKey = []byte("revision")
+	itemsBucket     = []byte("items")
+	ephemeralBucket = []byte("ephemeral")
+	metaBucket      = []byte("meta")
+	magicKey        = []byte("magic")
+	revisionKey     = []byte("revision")
 )
 
-// Bolt is a Store in one file. A file lock keeps other processes out.
+// Bolt is a Store in one file. A file lock keeps other processes out, so the session is the open file: what is ephemeral
+// and found by OpenBolt belonged to a process that is gone.
 //
-//	bucket "meta":   magic → "csmsql catalog 1"   revision → 8 bytes, big endian
-//	bucket "items":  key   → 8 bytes revision ‖ 8 bytes xxh3 of key, revision and value, both big endian ‖ value
+//	bucket "meta":       magic → "csmsql catalog 1"   revision → 8 bytes, big endian
+//	bucket "items":      key   → 8 bytes revision ‖ 8 bytes xxh3 of key, revision and value, both big endian ‖ value
+//	bucket "ephemeral":  key   → nothing; those of items that the next OpenBolt deletes
 type Bolt struct {
-	db   *bbolt.DB
-	path string
+	db      *bbolt.DB
+	path    string
+	history history
+	session *localSession
+	closed  chan struct{}
+	closing sync.Once
+
+	// writing is held over a commit and its entry in the history, so that they have one order.
+	writing sync.Mutex
 }
 
 // OpenBolt opens or makes the store in a data directory. Another process that has it open is ErrInUse and is named as far
@@ -63,7 +74,7 @@ func OpenBolt(directory string) (*Bolt, error) {
 	if err != nil {
 		return nil, openFault(path, err)
 	}
-	b := &Bolt{db: db, path: path}
+	b := &Bolt{db: db, path: path, session: newLocalSession(), closed: make(chan struct{})}
 	if err := b.begin(); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -146,9 +157,25 @@ func (b *Bolt) begin() error {
 			if tx.Bucket(itemsBucket) == nil || len(meta.Get(revisionKey)) != revisionSize {
 				return fmt.Errorf("%w: %s has no items or no revision", ErrCorrupt, b.path)
 			}
-			return nil
+			return b.endSessions(tx)
 		})
 	})
+}
+
+// endSessions deletes the ephemeral keys of former lives (S5). Files of before there were any have no bucket for them.
+func (b *Bolt) endSessions(tx *bbolt.Tx) error {
+	ephemeral, err := tx.CreateBucketIfNotExists(ephemeralBucket)
+	if err != nil {
+		return err
+	}
+	var t Transaction
+	cursor := ephemeral.Cursor()
+	for key, _ := cursor.First(); key != nil; key, _ = cursor.Next() {
+		t.Deletes = append(t.Deletes, string(key))
+	}
+	done, err := b.apply(tx, t)
+	b.history.begin(done.Revision)
+	return err
 }
 
 func (b *Bolt) format(tx *bbolt.Tx) error {
@@ -159,8 +186,10 @@ func (b *Bolt) format(tx *bbolt.Tx) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.CreateBucket(itemsBucket); err != nil {
-		return err
+	for _, bucket := range [][]byte{itemsBucket, ephemeralBucket} {
+		if _, err := tx.CreateBucket(bucket); err != nil {
+			return err
+		}
 	}
 	if err := meta.Put(magicKey, []byte(boltMagic)); err != nil {
 		return err
@@ -183,7 +212,8 @@ func (b *Bolt) guard(do func() error) (err error) {
 	return err
 }
 
-func (b *Bolt) item(key, stored []byte) (Item, error) {
+// item is the item of a key as it lies in the file; its value is valid as long as the transaction.
+func (b *Bolt) item(tx *bbolt.Tx, key, stored []byte) (Item, error) {
 	if len(stored) < headSize {
 		return Item{}, fmt.Errorf("%w: %s: key %q has a value of %d bytes", ErrCorrupt, b.path, key, len(stored))
 	}
@@ -191,7 +221,8 @@ func (b *Bolt) item(key, stored []byte) (Item, error) {
 	if sum := checksum(key, revision, value); sum != binary.BigEndian.Uint64(stored[revisionSize:]) {
 		return Item{}, fmt.Errorf("%w: %s: the value of key %q was altered (checksum %016x)", ErrCorrupt, b.path, key, sum)
 	}
-	return Item{string(key), value, Revision(revision)}, nil
+	ephemeral := tx.Bucket(ephemeralBucket).Get(key) != nil
+	return Item{Key: string(key), Value: value, Revision: Revision(revision), Ephemeral: ephemeral}, nil
 }
 
 func checksum(key []byte, revision uint64, value []byte) uint64 {
@@ -216,7 +247,7 @@ func (b *Bolt) Get(ctx context.Context, key string) (item Item, ok bool, err err
 			if stored == nil {
 				return nil
 			}
-			item, err = b.item([]byte(key), stored)
+			item, err = b.item(tx, []byte(key), stored)
 			item.Value, ok = bytes.Clone(item.Value), err == nil
 			return err
 		})
@@ -246,7 +277,7 @@ func (b *Bolt) scan(ctx context.Context, tx *bbolt.Tx, prefix []byte, visit func
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		item, err := b.item(key, stored)
+		item, err := b.item(tx, key, stored)
 		if err != nil {
 			return err
 		}
@@ -257,58 +288,89 @@ func (b *Bolt) scan(ctx context.Context, tx *bbolt.Tx, prefix []byte, visit func
 	return nil
 }
 
-// Commit implements Store. bbolt syncs the file before it returns (K4).
-func (b *Bolt) Commit(ctx context.Context, t Transaction) (revision Revision, err error) {
-	if err := ctx.Err(); err != nil {
+// Commit implements Store. bbolt syncs the file before it returns (S1).
+func (b *Bolt) Commit(ctx context.Context, t Transaction) (Revision, error) {
+	if err := t.Validate(Limits{}); err != nil {
 		return 0, err
 	}
-	var storing bool
-	err = b.guard(func() error {
+	b.writing.Lock()
+	defer b.writing.Unlock()
+	if err := over(ctx, b.closed); err != nil {
+		return 0, err
+	}
+	done, storing := Change{}, false
+	err := b.guard(func() error {
 		tx, err := b.db.Begin(true)
 		if err != nil {
 			return err
 		}
 		defer func() { _ = tx.Rollback() }() // after Commit it only says that the transaction is closed
-		if revision, err = b.apply(tx, t); err != nil {
+		if err := b.holdAll(tx, t.Compares); err != nil {
+			return err
+		}
+		if done, err = b.apply(tx, t); err != nil || done.empty() {
 			return err
 		}
 		storing = true
 		return tx.Commit()
 	})
-	if err != nil && storing { // the write of the root may or may not have reached the disk
+	switch {
+	case err != nil && storing: // the write of the root may or may not have reached the disk
 		return 0, fmt.Errorf("%w: %w", ErrUnknown, err)
+	case err != nil:
+		return 0, err
+	case !done.empty():
+		b.history.add(done)
 	}
-	return revision, err
+	return done.Revision, nil
 }
 
-func (b *Bolt) apply(tx *bbolt.Tx, t Transaction) (Revision, error) {
-	meta, items := tx.Bucket(metaBucket), tx.Bucket(itemsBucket)
-	for _, c := range t.Compares {
-		if err := b.holds(items, c); err != nil {
-			return 0, err
+// apply writes and returns what that changed; if nothing, with the revision that the store has.
+func (b *Bolt) apply(tx *bbolt.Tx, t Transaction) (Change, error) {
+	meta, items, ephemeral := tx.Bucket(metaBucket), tx.Bucket(itemsBucket), tx.Bucket(ephemeralBucket)
+	newest := binary.BigEndian.Uint64(meta.Get(revisionKey))
+	done := Change{Revision: Revision(newest + 1)}
+	for _, key := range t.Deletes {
+		if items.Get([]byte(key)) != nil {
+			done.Deletes = append(done.Deletes, key)
+		}
+		if err := errors.Join(items.Delete([]byte(key)), ephemeral.Delete([]byte(key))); err != nil {
+			return done, fmt.Errorf("delete %q: %w", key, err)
 		}
 	}
-	revision := binary.BigEndian.Uint64(meta.Get(revisionKey)) + 1
-	head := binary.BigEndian.AppendUint64(nil, revision)
-	for _, key := range t.Deletes {
-		if err := items.Delete([]byte(key)); err != nil {
-			return 0, fmt.Errorf("delete %q: %w", key, err)
-		}
+	mark := map[bool]func([]byte) error{
+		true:  func(key []byte) error { return ephemeral.Put(key, nil) },
+		false: ephemeral.Delete,
 	}
 	for _, put := range t.Puts {
-		if err := items.Put([]byte(put.Key), stored(put, revision)); err != nil {
-			return 0, fmt.Errorf("put %q: %w", put.Key, err)
+		key := []byte(put.Key)
+		if err := errors.Join(items.Put(key, stored(put, newest+1)), mark[put.Ephemeral](key)); err != nil {
+			return done, fmt.Errorf("put %q: %w", put.Key, err)
 		}
+		done.Puts = append(done.Puts, Item{Key: put.Key, Value: bytes.Clone(put.Value), Revision: done.Revision, Ephemeral: put.Ephemeral})
 	}
-	return Revision(revision), meta.Put(revisionKey, head)
+	if done.empty() {
+		return Change{Revision: Revision(newest)}, nil
+	}
+	return done, meta.Put(revisionKey, binary.BigEndian.AppendUint64(nil, newest+1))
 }
 
-func (b *Bolt) holds(items *bbolt.Bucket, c Compare) error {
+func (b *Bolt) holdAll(tx *bbolt.Tx, compares []Compare) error {
+	for _, c := range compares {
+		if err := b.holds(tx, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *Bolt) holds(tx *bbolt.Tx, c Compare) error {
+	items := tx.Bucket(itemsBucket)
 	if c.Prefix {
 		cursor := items.Cursor()
 		prefix := []byte(c.Key)
 		for key, stored := cursor.Seek(prefix); key != nil && bytes.HasPrefix(key, prefix); key, stored = cursor.Next() {
-			if item, err := b.item(key, stored); err != nil || item.Revision > c.Revision {
+			if item, err := b.item(tx, key, stored); err != nil || item.Revision > c.Revision {
 				return errors.Join(err, &Conflict{c})
 			}
 		}
@@ -316,7 +378,7 @@ func (b *Bolt) holds(items *bbolt.Bucket, c Compare) error {
 	}
 	var revision Revision
 	if stored := items.Get([]byte(c.Key)); stored != nil {
-		item, err := b.item([]byte(c.Key), stored)
+		item, err := b.item(tx, []byte(c.Key), stored)
 		if err != nil {
 			return err
 		}
@@ -331,8 +393,20 @@ func (b *Bolt) holds(items *bbolt.Bucket, c Compare) error {
 // Limits implements Store: bbolt takes what memory takes.
 func (b *Bolt) Limits() Limits { return Limits{} }
 
-// Close implements Store and lets go of the file.
+// Watch implements Store. It knows nothing of before OpenBolt.
+func (b *Bolt) Watch(ctx context.Context, prefixes []string, after Revision, apply func(Change) error) error {
+	return b.history.watch(ctx, b.closed, prefixes, after, apply)
+}
+
+// Session implements Store.
+func (b *Bolt) Session() Session { return b.session }
+
+// Close implements Store and lets go of the file. Ephemeral keys are deleted by who opens it next: nobody can look before.
 func (b *Bolt) Close() error {
+	b.closing.Do(func() {
+		close(b.closed)
+		b.session.end(fmt.Errorf("%w: %w", ErrSessionOver, ErrClosed))
+	})
 	_ = os.Remove(pidPath(b.path))
 	if err := b.db.Close(); err != nil {
 		return fmt.Errorf("close the catalog file %s: %w", b.path, err)

@@ -2,17 +2,51 @@
 //
 //	Transaction: IF every compared key has the revision I saw THEN delete …, put … ELSE nothing
 //
-//	Bolt    one file, a file lock, fsync before Commit returns       one machine
-//	Memory  a map                                                    tests
-//	(etcd)  the same interface: compares are mod revisions, prefixes are ranges       cluster, later
+//	handle A ── Commit ──▶ ┌───────────────────────────────┐ ── Watch ──▶ A, B, C: every change, in order
+//	handle B ── Scan ────▶ │ key → value, revision         │
+//	handle C ── Session ─▶ │ key → value, revision, of B   │ ◀─ B's session ends: its ephemeral keys are deleted
+//	                       └───────────────────────────────┘
+//
+//	Bolt          one file, a file lock, fsync before Commit returns               one machine, one handle at a time
+//	Memory        a map; any number of handles                                     tests
+//	cluster/etcd  compares are mod revisions, prefixes are ranges, sessions leases  a cluster
 //
 // Every write gets the revision of its transaction; that is all a compare looks at, so an etcd transaction can do it.
 // Limits tells how much one transaction takes (etcd: 128 operations, 1.5 MiB); writers split what does not have to be
 // atomic.
 //
-//	S1  a transaction happens wholly or not at all, and after Commit returned it survives a crash.
-//	S2  two transactions that compare a key with the same revision and write it do not both succeed.
-//	S3  a Scan sees one revision.
+// # Words
 //
-// storetest holds every implementation to these. It does not know what the records mean.
+//   - handle: a Store value; one process has one
+//   - session: the life of a handle as the others see it; over: ended for ever; unsure: not known now
+//   - ephemeral: said of a key that goes with the session of the handle that put it
+//   - change: what one transaction did to the keys somebody watches
+//   - history: the changes that the store still knows; compacted: what it does not know any more
+//
+// # Invariants
+//
+//   - S1: a transaction happens wholly or not at all, and after Commit returned it survives a crash
+//   - S2: two transactions that compare a key with the same revision and write it do not both succeed
+//   - S3: a Scan sees one revision
+//   - S4: Get and Scan are linearizable: they see every transaction whose Commit returned, anywhere, before they began
+//   - S5: an ephemeral key is gone after the session of the handle that put it last, and not before; those of one session
+//     go in one transaction. A Session whose Check is nil was not over when Check was called
+//   - S6: a Watch shows every transaction after its revision that touched its prefixes, whole, once, in the order of
+//     revisions; if it cannot, it ends with ErrCompacted
+//
+// storetest holds every implementation to these, with a twin that is too naive to be wrong.
+//
+// # How to use it in a cluster
+//
+// To follow the records: Scan, then Watch from the revision that Scan returned; at ErrCompacted begin anew. To have only a
+// living process write: it puts an ephemeral key once, and its transactions compare that key with the revision it got.
+// Session.Check before or after a Commit does not do that: the process may be stopped in between.
+//
+// # Lock order
+//
+//	Bolt.writing, memoryContent.mu → localSession.mu, history.mu; none is held over a caller's function
+//
+// # What it does not do
+//
+// It does not know what the records mean, retries nothing, elects nobody.
 package store

@@ -1,12 +1,16 @@
 package store
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 )
 
-// Revision counts the transactions of a store, from 1. A key's revision is that of the transaction that wrote it last.
+// Revision counts the transactions that changed something, from 1; in an etcd that others use too, also theirs. A key's
+// revision is that of the transaction that wrote it last.
 type Revision int64
 
 // Item is a key with its value and the revision that wrote it.
@@ -14,6 +18,9 @@ type Item struct {
 	Key      string
 	Value    []byte
 	Revision Revision
+	// Ephemeral: the key lives no longer than the session of the handle that put it (S5). Whoever puts it again decides
+	// anew: without Ephemeral it stays, with it it belongs to that handle's session from then on.
+	Ephemeral bool
 }
 
 // Compare is one condition of a transaction.
@@ -34,12 +41,58 @@ func NothingNewer(prefix string, revision Revision) Compare {
 	return Compare{Key: prefix, Prefix: true, Revision: revision}
 }
 
-// Transaction is a compare-and-swap over many keys: if every condition holds, the deletions and then the puts happen at
-// once, else nothing does.
+// Transaction is a compare-and-swap over many keys: if every condition holds, the deletions and the puts happen at once,
+// else nothing does. No key may be put twice, or deleted and put. One that changes nothing has no revision of its own.
 type Transaction struct {
 	Compares []Compare
 	Deletes  []string
 	Puts     []Item // Revision is ignored
+}
+
+// Validate tells whether the transaction is one that a store with these limits takes, whatever it compares.
+func (t Transaction) Validate(l Limits) error {
+	written := make(map[string]bool, len(t.Deletes)+len(t.Puts))
+	for _, key := range t.Deletes {
+		written[key] = true
+	}
+	for _, put := range t.Puts {
+		if written[put.Key] {
+			return fmt.Errorf("%w: it writes %q twice", ErrTransaction, put.Key)
+		}
+		written[put.Key] = true
+	}
+	return t.within(l)
+}
+
+// Change is what one transaction did to the keys that somebody watches.
+type Change struct {
+	Revision Revision
+	Puts     []Item   // in key order, each key once; others may look at the values too: do not write into them
+	Deletes  []string // of keys that existed; in key order
+}
+
+func (c Change) empty() bool { return len(c.Puts)+len(c.Deletes) == 0 }
+
+// below returns what of the change is below the prefixes; false if nothing is.
+func (c Change) below(prefixes []string) (Change, bool) {
+	out := func(key string) bool { return !Below(key, prefixes) }
+	some := Change{
+		Revision: c.Revision,
+		Puts:     slices.DeleteFunc(slices.Clone(c.Puts), func(i Item) bool { return out(i.Key) }),
+		Deletes:  slices.DeleteFunc(slices.Clone(c.Deletes), out),
+	}
+	return some, !some.empty()
+}
+
+// Sort brings the change into key order, as Watch promises it.
+func (c Change) Sort() {
+	slices.SortFunc(c.Puts, func(a, b Item) int { return cmp.Compare(a.Key, b.Key) })
+	slices.Sort(c.Deletes)
+}
+
+// Below tells whether the key begins with one of the prefixes.
+func Below(key string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
 // Limits bound one transaction; whoever writes more splits it. Zero means unbounded.
@@ -48,42 +101,66 @@ type Limits struct {
 	Bytes      int
 }
 
-// Store keeps the catalog's records. bbolt does on one machine, etcd in a cluster; both must pass storetest.
+// Session is the life of one handle of a store, by which the others know that its process lives (S5).
+type Session interface {
+	// Check is nil while the session certainly lives, by this machine's clock alone: it asks nobody and costs a reading
+	// of the clock. ErrSessionUnsure: the store was not heard of for so long that it may have ended the session; it may
+	// turn out that it did not. ErrSessionOver: it did, or the handle is closed; final.
+	//
+	// A process that was paused learns it here, so check after what the session is to cover, not only before. That nobody
+	// writes after his session's end is not for Check to say, but for a compare with an ephemeral key of the session.
+	Check() error
+	// Done is closed when the session is over.
+	Done() <-chan struct{}
+	// Lag bounds how old the world is that this handle's watches have shown: a transaction that was acknowledged longer
+	// ago, to whomever, was applied by each Watch that is running. It grows while the store cannot be reached or an apply
+	// does not return; without a Watch it says how long ago the store was surely reached. Stores in this process say 0:
+	// their watches lag only by what waits for a processor.
+	Lag() time.Duration
+}
+
+// Store is one handle on the catalog's records. bbolt keeps them on one machine, etcd in a cluster; both must pass
+// storetest. Safe for concurrent use.
 type Store interface {
-	// Get returns the item of a key; false if there is none. The value is the caller's.
+	// Get returns the item of a key; false if there is none. The value is the caller's. It is linearizable (S4).
 	Get(ctx context.Context, key string) (Item, bool, error)
-	// Scan visits the items below each prefix, in key order, all as of one revision, which it returns. A visited value is
-	// valid until visit returns.
+	// Scan visits the items below each prefix, in key order, all as of one revision, which it returns: no older than the
+	// newest when Scan was called (S4). A visited value is valid until visit returns.
 	Scan(ctx context.Context, prefixes []string, visit func(Item) error) (Revision, error)
-	// Commit does the transaction and returns its revision. It is durable when Commit returns. ErrConflict means that a
-	// condition did not hold; ErrUnknown that the outcome is not known; any other error that nothing happened.
+	// Commit does the transaction and returns its revision, or the newest if it changed nothing. It is durable when Commit
+	// returns. ErrConflict means that a condition did not hold; ErrSessionOver that it puts ephemeral keys and the session
+	// is over; ErrUnknown that the outcome is not known; any other error that nothing happened.
 	Commit(ctx context.Context, t Transaction) (Revision, error)
+	// Watch calls apply, from one goroutine, for each transaction newer than after that touched a key below the prefixes:
+	// in the order of revisions, none left out, each with all that it did there (S6). It returns when ctx is done, with
+	// its error; when apply fails, with that error; ErrClosed; or ErrCompacted if what came after that revision is not
+	// kept any more, or no longer when its turn came: Scan again and watch from there. A lost connection is no reason to
+	// return: it goes on where it was (Session.Lag tells how far behind it may be).
+	Watch(ctx context.Context, prefixes []string, after Revision, apply func(Change) error) error
+	// Session is the life of this handle: it begins when the store is opened.
+	Session() Session
 	Limits() Limits
+	// Close ends the session: its ephemeral keys are gone at once, if the store can be reached. It is for this handle
+	// only, and ends its watches.
 	Close() error
 }
 
-// Errors of all stores.
-var (
-	// ErrConflict: a condition of the transaction did not hold; a *Conflict says which.
-	ErrConflict = errors.New("the catalog was changed by somebody else")
-	// ErrUnknown: the store failed in a way that leaves open whether the transaction happened.
-	ErrUnknown = errors.New("the outcome of the catalog's transaction is not known")
-	// ErrInUse: another process has the store open.
-	ErrInUse = errors.New("the data directory is in use")
-	// ErrForeign: the file is not a catalog of ours, or of a format this program does not know.
-	ErrForeign = errors.New("not a csmsql catalog")
-	// ErrCorrupt: the file was ours and is damaged.
-	ErrCorrupt = errors.New("the catalog file is corrupt")
-	// ErrClosed: the store was closed.
-	ErrClosed = errors.New("the catalog store is closed")
-)
-
-// Conflict is the error of a transaction whose condition did not hold.
-type Conflict struct{ Compare Compare }
-
-func (c *Conflict) Error() string {
-	return fmt.Sprintf("%v: %q is newer than revision %d", ErrConflict, c.Compare.Key, c.Compare.Revision)
+// within tells whether the transaction is not larger than the limits.
+func (t Transaction) within(l Limits) error {
+	if n := len(t.Compares) + len(t.Deletes) + len(t.Puts); l.Operations > 0 && n > l.Operations {
+		return fmt.Errorf("%w: it has %d compares and writes, at most %d go at once", ErrTransaction, n, l.Operations)
+	}
+	bytes := 0
+	for _, put := range t.Puts {
+		bytes += len(put.Key) + len(put.Value)
+	}
+	if l.Bytes > 0 && bytes > l.Bytes {
+		return fmt.Errorf("%w: it writes %d bytes, at most %d go at once", ErrTransaction, bytes, l.Bytes)
+	}
+	return nil
 }
 
-// Is makes errors.Is(err, ErrConflict) hold.
-func (c *Conflict) Is(target error) bool { return target == ErrConflict }
+// ephemeral tells whether the transaction needs a session.
+func (t Transaction) ephemeral() bool {
+	return slices.ContainsFunc(t.Puts, func(put Item) bool { return put.Ephemeral })
+}

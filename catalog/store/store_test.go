@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.etcd.io/bbolt"
@@ -17,14 +18,29 @@ import (
 )
 
 func TestMemory(t *testing.T) {
-	storetest.Run(t, func(*testing.T) store.Store { return &store.Memory{} })
+	storetest.Run(t, func(*testing.T) storetest.World {
+		first := &store.Memory{}
+		return storetest.World{
+			Open:   func() store.Store { return first.Handle() },
+			Kill:   func(s store.Store) { s.(*store.Memory).Expire() },
+			Gone:   10 * time.Second,
+			Forget: first.Compact,
+		}
+	})
 }
 
 func TestBolt(t *testing.T) {
-	storetest.Run(t, func(t *testing.T) store.Store {
-		s, err := store.OpenBolt(temporary(t))
-		require.NoError(t, err)
-		return s
+	storetest.Run(t, func(t *testing.T) storetest.World {
+		directory := temporary(t)
+		return storetest.World{
+			Single: true,
+			Open: func() store.Store {
+				s, err := store.OpenBolt(directory)
+				require.NoError(t, err)
+				return s
+			},
+			Kill: func(s store.Store) { require.NoError(t, s.Close()) }, // it leaves as much behind as a death does
+		}
 	})
 }
 

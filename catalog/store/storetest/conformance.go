@@ -1,42 +1,98 @@
 // Package storetest is the suite that every catalog store must pass.
 //
-//	func TestConformance(t *testing.T) { storetest.Run(t, func(t *testing.T) store.Store { … }) }
+//	func TestConformance(t *testing.T) { storetest.Run(t, func(t *testing.T) storetest.World { … }) }
 package storetest
 
 import (
 	"context"
 	"fmt"
-	"sort"
-	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
-	"pgregory.net/rapid"
 
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
-// Run tests stores that open makes: empty ones, one for each call.
-func Run(t *testing.T, open func(t *testing.T) store.Store) {
+// World is one empty store. The suite closes the handles that it opens.
+type World struct {
+	// Open returns another handle on the content. If Single, one handle lives at a time.
+	Open   func() store.Store
+	Single bool
+	// Kill ends a handle as the death of its process does: without a word to the store. Its ephemeral keys are gone when
+	// the next handle is open and Gone is over. The suite still closes the handle.
+	Kill func(store.Store)
+	Gone time.Duration
+	// Forget makes the store forget what happened up to a revision. Nil: it cannot be told to.
+	Forget func(store.Revision)
+	// Disturb breaks the connections between the handles and the content for a moment. Nil: there are none.
+	Disturb func()
+}
+
+// Run tests stores whose worlds make makes, one for each call.
+func Run(t *testing.T, make func(t *testing.T) World) {
 	for name, test := range map[string]func(*testing.T, store.Store){
 		"get and put":           getAndPut,
 		"compare":               compare,
 		"all or nothing":        allOrNothing,
+		"nothing changed":       nothingChanged,
+		"refused":               refused,
 		"prefix":                prefix,
 		"scan":                  scan,
+		"scan much":             scanMuch,
 		"cancelled":             cancelled,
 		"closed":                closed,
 		"concurrent increments": increments,
+		"watch":                 watchOne,
+		"watch ends":            watchEnds,
+		"watch under load":      watchUnderLoad,
+		"session":               session,
 	} {
-		t.Run(name, func(t *testing.T) { test(t, open(t)) })
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, make(t).Open())
+		})
 	}
-	t.Run("model", func(t *testing.T) { model(t, open) })
+	t.Run("compacted", func(t *testing.T) { compacted(t, make(t)) }) // alone: worlds may share a history
+	for name, test := range map[string]func(*testing.T, World){
+		"watch resumes":     watchResumes,
+		"ephemeral":         ephemeral,
+		"ephemeral, taken":  ephemeralTaken,
+		"ephemeral, killed": ephemeralKilled,
+		"handles":           handles,
+		"model":             model,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			test(t, make(t))
+		})
+	}
 }
 
 var ctx = context.Background()
 
+// patience is how long the suite waits for what must come.
+const patience = 20 * time.Second
+
 func put(key, value string) store.Item { return store.Item{Key: key, Value: []byte(value)} }
+
+func ephemeralPut(key, value string) store.Item {
+	return store.Item{Key: key, Value: []byte(value), Ephemeral: true}
+}
+
+func commit(t require.TestingT, s store.Store, tx store.Transaction) store.Revision {
+	revision, err := s.Commit(ctx, tx)
+	require.NoError(t, err)
+	return revision
+}
+
+// exists returns the item and whether there is one.
+func exists(t require.TestingT, s store.Store, key string) (store.Item, bool) {
+	item, ok, err := s.Get(ctx, key)
+	require.NoError(t, err)
+	return item, ok
+}
 
 func getAndPut(t *testing.T, s store.Store) {
 	_, ok, err := s.Get(ctx, "a")
@@ -99,6 +155,34 @@ func allOrNothing(t *testing.T, s store.Store) {
 	require.False(t, ok)
 }
 
+// nothingChanged: who changes nothing learns the newest revision and makes none.
+func nothingChanged(t *testing.T, s store.Store) {
+	defer func() { require.NoError(t, s.Close()) }()
+	first := commit(t, s, store.Transaction{Puts: []store.Item{put("a", "1")}})
+	watched := watch(t, s, []string{""}, first)
+	for _, nothing := range []store.Transaction{{}, {Deletes: []string{"never there"}}, {Compares: []store.Compare{store.Unchanged("a", first)}}} {
+		require.GreaterOrEqual(t, commit(t, s, nothing), first)
+	}
+	next := commit(t, s, store.Transaction{Puts: []store.Item{put("a", "1")}})
+	require.Equal(t, next, watched.next(t).Revision, "a put of the same value is a change; the others were none")
+	watched.stop(t)
+}
+
+func refused(t *testing.T, s store.Store) {
+	defer func() { require.NoError(t, s.Close()) }()
+	for _, bad := range []store.Transaction{
+		{Puts: []store.Item{put("a", "1"), put("b", "1"), put("a", "2")}},
+		{Deletes: []string{"a"}, Puts: []store.Item{put("a", "1")}},
+	} {
+		_, err := s.Commit(ctx, bad)
+		require.ErrorIs(t, err, store.ErrTransaction)
+		require.ErrorContains(t, err, `"a"`)
+	}
+	_, ok, err := s.Get(ctx, "b")
+	require.NoError(t, err)
+	require.False(t, ok)
+}
+
 func prefix(t *testing.T, s store.Store) {
 	defer func() { require.NoError(t, s.Close()) }()
 	old, err := s.Commit(ctx, store.Transaction{Puts: []store.Item{put("name/a\x00x", ""), put("name/ab\x00x", "")}})
@@ -126,11 +210,34 @@ func scan(t *testing.T, s store.Store) {
 		return nil
 	})
 	require.NoError(t, err)
-	require.Equal(t, revision, at)
+	require.GreaterOrEqual(t, at, revision)
 	require.Equal(t, []string{"b/1=z", "b/2=x", "a/1=y"}, seen)
 	stop := fmt.Errorf("enough")
 	_, err = s.Scan(ctx, []string{""}, func(store.Item) error { return stop })
 	require.ErrorIs(t, err, stop)
+}
+
+// scanMuch: more than a store can be expected to answer at once, and the keys that a page could begin or end with.
+func scanMuch(t *testing.T, s store.Store) {
+	defer func() { require.NoError(t, s.Close()) }()
+	var want []string
+	for i := range 20 {
+		var t1 store.Transaction
+		for j := range 100 {
+			key := fmt.Sprintf("k/%02d\x00%02d", i, j)
+			want = append(want, key)
+			t1.Puts = append(t1.Puts, put(key, key))
+		}
+		commit(t, s, t1)
+	}
+	commit(t, s, store.Transaction{Puts: []store.Item{put("k", ""), put("k0", ""), put("k/\xff\xff", "")}})
+	var got []string
+	_, err := s.Scan(ctx, []string{"k/", "k/19\x0099"}, func(i store.Item) error {
+		got = append(got, i.Key)
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, append(want, "k/\xff\xff", "k/19\x0099"), got)
 }
 
 func cancelled(t *testing.T, s store.Store) {
@@ -152,6 +259,9 @@ func closed(t *testing.T, s store.Store) {
 	require.ErrorIs(t, err, store.ErrClosed)
 	_, err = s.Scan(ctx, []string{""}, func(store.Item) error { return nil })
 	require.ErrorIs(t, err, store.ErrClosed)
+	err = watchFails(t, s, []string{""}, 0, ignore)
+	require.ErrorIs(t, err, store.ErrClosed)
+	require.NoError(t, s.Close(), "closing twice is harmless")
 }
 
 // increments is what the compare-and-swap is for: no increment of a counter is lost.
@@ -181,77 +291,4 @@ func increments(t *testing.T, s store.Store) {
 	require.NoError(t, err)
 	require.Len(t, item.Value, writers*each)
 	require.NoError(t, s.Close())
-}
-
-// model runs random transactions against a map.
-func model(t *testing.T, open func(t *testing.T) store.Store) {
-	keys := []string{"a", "b/1", "b/2", "b/3", "c\x00d"}
-	rapid.Check(t, func(rt *rapid.T) {
-		s := open(t)
-		defer func() { require.NoError(rt, s.Close()) }()
-		twin := map[string]store.Item{}
-		var last store.Revision
-		for range rapid.IntRange(1, 12).Draw(rt, "transactions") {
-			var tx store.Transaction
-			holds := true
-			for _, key := range rapid.SliceOfN(rapid.SampledFrom(keys), 0, 2).Draw(rt, "compare") {
-				c := store.Compare{Key: key, Prefix: rapid.Bool().Draw(rt, "prefix"), Revision: store.Revision(rapid.Int64Range(0, int64(last)).Draw(rt, "revision"))}
-				if rapid.Bool().Draw(rt, "right") && !c.Prefix {
-					c.Revision = twin[key].Revision
-				}
-				tx.Compares = append(tx.Compares, c)
-				holds = holds && modelHolds(twin, c)
-			}
-			for _, key := range rapid.SliceOfNDistinct(rapid.SampledFrom(keys), 0, 4, rapid.ID).Draw(rt, "write") {
-				if rapid.Bool().Draw(rt, "delete") {
-					tx.Deletes = append(tx.Deletes, key)
-				} else {
-					tx.Puts = append(tx.Puts, put(key, rapid.StringN(0, 5, 9).Draw(rt, "value")))
-				}
-			}
-			revision, err := s.Commit(ctx, tx)
-			if !holds {
-				require.ErrorIs(rt, err, store.ErrConflict)
-				continue
-			}
-			require.NoError(rt, err)
-			require.Greater(rt, revision, last)
-			last = revision
-			for _, key := range tx.Deletes {
-				delete(twin, key)
-			}
-			for _, p := range tx.Puts {
-				p.Revision = revision
-				twin[p.Key] = p
-			}
-			requireEqual(rt, s, twin)
-		}
-	})
-}
-
-func modelHolds(twin map[string]store.Item, c store.Compare) bool {
-	if !c.Prefix {
-		return twin[c.Key].Revision == c.Revision
-	}
-	for key, i := range twin {
-		if strings.HasPrefix(key, c.Key) && i.Revision > c.Revision {
-			return false
-		}
-	}
-	return true
-}
-
-func requireEqual(t require.TestingT, s store.Store, twin map[string]store.Item) {
-	var want, got []string
-	for key, i := range twin {
-		want = append(want, fmt.Sprint(key, i.Revision, string(i.Value)))
-	}
-	sort.Strings(want)
-	_, err := s.Scan(ctx, []string{""}, func(i store.Item) error {
-		got = append(got, fmt.Sprint(i.Key, i.Revision, string(i.Value)))
-		return nil
-	})
-	require.NoError(t, err)
-	sort.Strings(got)
-	require.Equal(t, want, got)
 }

@@ -1,0 +1,55 @@
+package store
+
+import (
+	"sync"
+	"time"
+)
+
+// localSession is the session of a store in this process: nothing can end it but Close, and tests.
+type localSession struct {
+	done chan struct{}
+
+	mu     sync.Mutex
+	over   error // guarded by mu; final
+	unsure error // guarded by mu
+}
+
+func newLocalSession() *localSession { return &localSession{done: make(chan struct{})} }
+
+// Check implements Session.
+func (s *localSession) Check() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over != nil {
+		return s.over
+	}
+	return s.unsure
+}
+
+// Done implements Session.
+func (s *localSession) Done() <-chan struct{} { return s.done }
+
+// Lag implements Session.
+func (s *localSession) Lag() time.Duration { return 0 }
+
+// end is harmless the second time; the first reason stays.
+func (s *localSession) end(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over == nil {
+		s.over = why
+		close(s.done)
+	}
+}
+
+func (s *localSession) isOver() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.over != nil
+}
+
+func (s *localSession) doubt(why error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.unsure = why
+}
