@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -196,6 +197,25 @@ type session struct {
 	base     *twin
 	sees     *twin
 	touched  map[string]bool
+	marks    []mark
+}
+
+// mark is a savepoint and what the session was there.
+type mark struct {
+	savepoint catalog.Savepoint
+	sees      *twin
+	touched   map[string]bool
+}
+
+func (s *session) mark(at catalog.Savepoint) {
+	s.marks = append(s.marks, mark{at, s.sees.clone(), maps.Clone(s.touched)})
+}
+
+// back goes to one of the savepoints; those after it are gone, it stays.
+func (s *session) back(t require.TestingT, i int, keep bool) {
+	m := s.marks[i]
+	require.NoError(t, s.tx.RollbackTo(m.savepoint, keep))
+	s.sees, s.touched, s.marks = m.sees.clone(), maps.Clone(m.touched), s.marks[:i+1]
 }
 
 var modelNames = []catalog.TableName{{Schema: "public", Name: "a"}, {Schema: "public", Name: "b"}, {Schema: "other", Name: "a"}}
@@ -216,7 +236,7 @@ func TestModel(t *testing.T) {
 			clock++
 			i := rng.IntN(len(sessions))
 			s := sessions[i]
-			switch op := rng.IntN(12); {
+			switch op := rng.IntN(14); {
 			case op == 0:
 				holder := catalog.Holder{Domain: pick(rng, []coherence.Domain{"", "far"})}
 				snapshot, err := w.catalog.Snapshot(ctx, holder)
@@ -238,6 +258,11 @@ func TestModel(t *testing.T) {
 				s.tx.Rollback()
 				s.snapshot.Close()
 				sessions[i] = nil
+			case op == 12:
+				s.mark(s.tx.Savepoint())
+			case op == 13:
+				s.back(rt, rng.IntN(len(s.marks)), rng.IntN(3) == 0)
+				w.requireContents(s.sees, s.tx.Contents())
 			case op >= 9:
 				now = w.commit(s, now, clock)
 				s.snapshot.Close()
@@ -294,7 +319,9 @@ func (w *world) requirePages(c *catalog.Contents) {
 func (w *world) begin(now *twin) *session {
 	snapshot, err := w.catalog.Snapshot(ctx, catalog.Holder{})
 	require.NoError(w.t, err)
-	return &session{snapshot, w.catalog.Begin(snapshot), now.clone(), now.clone(), map[string]bool{}}
+	s := &session{snapshot, w.catalog.Begin(snapshot), now.clone(), now.clone(), map[string]bool{}, nil}
+	s.mark(s.tx.Start())
+	return s
 }
 
 // step does one random statement to both.
