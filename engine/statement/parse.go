@@ -144,6 +144,11 @@ func (c *cursor) sessionHead(t token, verb string) (any, error) {
 		return c.begin(verb)
 	case "commit", "end", "rollback", "abort":
 		return c.endTransaction(verb)
+	case "savepoint":
+		return c.savepoint()
+	case "release":
+		name, err := c.savepointName()
+		return &Release{Name: name}, err
 	case "set":
 		return c.set()
 	case "reset":
@@ -176,7 +181,6 @@ const rolesAdvice = "There is one role, which may do everything."
 
 // refusals are statements of PostgreSQL that are understood and not supported, with what to do instead.
 var refusals = map[string]string{
-	"savepoint": "Roll the whole transaction back.", "release": "There are no savepoints; roll the whole transaction back.",
 	"listen": "Ask for what changed, there are no notifications.", "notify": "There are no notifications.",
 	"lock":  "Leave it out: every transaction reads a snapshot, and a conflicting commit fails with 40001 and can be repeated.",
 	"grant": rolesAdvice, "revoke": rolesAdvice, "reassign": rolesAdvice, "security": rolesAdvice,

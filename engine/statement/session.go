@@ -50,8 +50,9 @@ func (c *cursor) endTransaction(verb string) (any, error) {
 		return nil, c.refuse("two-phase commit", "")
 	}
 	c.acceptAny("work", "transaction")
-	if c.peek(0).is("to") && verb == "rollback" {
-		return nil, c.refuse("ROLLBACK TO SAVEPOINT", "Roll the whole transaction back.")
+	if verb == "rollback" && c.accept("to") {
+		name, err := c.savepointName()
+		return &RollbackTo{Name: name}, err
 	}
 	if c.peek(0).is("and") && c.peek(1).is("chain") {
 		return nil, c.refuse("AND CHAIN", "Begin the next transaction with BEGIN.")
@@ -61,6 +62,26 @@ func (c *cursor) endTransaction(verb string) (any, error) {
 		return &Rollback{}, c.finish()
 	}
 	return &Commit{}, c.finish()
+}
+
+// savepointName reads [SAVEPOINT] name up to the end.
+func (c *cursor) savepointName() (string, error) {
+	if c.peek(1).kind != end { // else the word is the savepoint's name
+		c.accept("savepoint")
+	}
+	name, ok := c.identifier()
+	if !ok {
+		return "", c.unexpected()
+	}
+	return name, c.finish()
+}
+
+func (c *cursor) savepoint() (any, error) {
+	name, ok := c.identifier()
+	if !ok {
+		return nil, c.unexpected()
+	}
+	return &Savepoint{Name: name}, c.finish()
 }
 
 func (c *cursor) set() (any, error) {

@@ -193,6 +193,13 @@ type (
 	Rollback struct{}
 )
 
+// Savepoint marks a place in a transaction, RollbackTo goes back to it, Release forgets it.
+type (
+	Savepoint  struct{ Name string }
+	RollbackTo struct{ Name string }
+	Release    struct{ Name string }
+)
+
 // Set changes a session's setting; Default is RESET or SET … TO DEFAULT. The names "transaction" and "characteristics" stand
 // for SET TRANSACTION and SET SESSION CHARACTERISTICS AS TRANSACTION, with the modes as the value.
 type Set struct {
