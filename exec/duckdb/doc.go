@@ -8,6 +8,7 @@
 //	 DuckDB ─────┤ threads take morsels of 122,880 rows, look at slices of 2,048
 //	 threads     │
 //	             │   filter.c   slice → all rows matter │ some: a selection │ none: next slice
+//	             │   words.c    strings that are none of some words, by the length and four bytes that a view has
 //	             │   vector.c   fixed width             values into the vector, whole slice or gathered
 //	             │              utf8_view               16-byte view → 16-byte string_t that points into the region
 //	             │              dictionary              codes → string_t table, or codes → ENUM

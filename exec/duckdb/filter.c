@@ -26,6 +26,18 @@ RANGE_LOOP(range64, uint64_t)
 FLOAT_LOOP(float32, float)
 FLOAT_LOOP(float64, double)
 
+#define COMPARE_LOOP(name, type)                                                                                                   \
+	CSM_WIDE static void name(const type *a, const type *b, int64_t count, int32_t comparison, uint8_t *pass) {                     \
+		switch (comparison) {                                                                                                       \
+		case CSM_LESS: for (int64_t i = 0; i < count; i++) pass[i] &= a[i] < b[i]; break;                                           \
+		case CSM_LESS_EQUAL: for (int64_t i = 0; i < count; i++) pass[i] &= a[i] <= b[i]; break;                                    \
+		case CSM_EQUAL: for (int64_t i = 0; i < count; i++) pass[i] &= a[i] == b[i]; break;                                         \
+		case CSM_NOT_EQUAL: for (int64_t i = 0; i < count; i++) pass[i] &= a[i] != b[i]; break;                                     \
+		}                                                                                                                           \
+	}
+COMPARE_LOOP(compare32, int32_t)
+COMPARE_LOOP(compare64, int64_t)
+
 static const void *values_of(const struct csm_filter *f, const struct ArrowArray *array, int64_t first) {
 	return (const char *)array->buffers[1] + (array->offset + first) * f->width;
 }
@@ -46,6 +58,13 @@ static void test_float(const struct csm_filter *f, const struct ArrowArray *arra
 	else float64(values, count, f->low_float, f->high_float, pass);
 }
 
+static void test_compare(const struct csm_filter *f, const struct ArrowArray *array, const struct ArrowArray *other, int64_t first,
+                         int64_t count, uint8_t *pass) {
+	const void *a = values_of(f, array, first), *b = values_of(f, other, first);
+	if (f->width == 4) compare32(a, b, count, f->comparison, pass);
+	else compare64(a, b, count, f->comparison, pass);
+}
+
 static void test_codes(const uint8_t *keep, const struct ArrowArray *array, int64_t first, int64_t count, uint8_t *pass) {
 	const uint8_t *codes = (const uint8_t *)array->buffers[1] + array->offset + first;
 	for (int64_t i = 0; i < count; i++) pass[i] &= keep[codes[i]];
@@ -64,13 +83,22 @@ static void test_validity(const struct ArrowArray *array, int64_t first, int64_t
 	}
 }
 
-static void test(const struct csm_filter *f, const struct csm_column *column, int64_t first, int64_t count, uint8_t *pass) {
+static void test(const struct csm_filter *f, const struct csm_column *columns, int64_t first, int64_t count, uint8_t *pass) {
+	const struct csm_column *column = &columns[f->column];
 	const struct ArrowArray *array = column->array;
 	switch (f->test) {
 	case CSM_TEST_RANGE: test_range(f, array, first, count, pass); break;
 	case CSM_TEST_FLOAT: test_float(f, array, first, count, pass); break;
 	case CSM_TEST_CODES:
 		if (column->keep) test_codes(column->keep, array, first, count, pass);
+		break;
+	case CSM_TEST_WORDS:
+		if (column->keep) test_codes(column->keep, array, first, count, pass);
+		else if (column->kind == CSM_VIEW) csm_test_words(f, column, first, count, pass);
+		break;
+	case CSM_TEST_COMPARE:
+		test_compare(f, array, columns[f->other].array, first, count, pass);
+		test_validity(columns[f->other].array, first, count, 1, pass);
 		break;
 	case CSM_TEST_NULL: test_validity(array, first, count, 0, pass); return;
 	case CSM_TEST_NOTHING: memset(pass, 0, (size_t)count); return;
@@ -180,7 +208,7 @@ int64_t csm_filter_slice(const struct csm_filter *filters, int64_t filter_count,
 		if (resting(&use[i])) continue;
 		if (!selected) memset(pass, 1, (size_t)count);
 		selected = true;
-		test(f, &chunk->columns[f->column], first, count, pass);
+		test(f, chunk->columns, first, count, pass);
 		int64_t left = count_passing(pass, count);
 		learn(&use[i], n, left);
 		n = left;

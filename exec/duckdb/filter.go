@@ -2,6 +2,8 @@ package duckdb
 
 import (
 	"math"
+	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 )
@@ -25,9 +27,36 @@ type Filter struct {
 	// Keep says which values pass, of columns that are utf8 or binary in the schema. It is asked once for each value of a chunk's
 	// dictionary, and not at all in a chunk that stores the column otherwise. One call at a time.
 	Keep func(value string) bool
+	// Words must have one that fits, in columns that are utf8 or binary in the schema. Nothing is asked of chunks that store the column
+	// as utf8 or binary.
+	Words []Word
+	// Compare relates the value to that of column Other in the same row, as in Less: value < other. Both columns are of one type;
+	// types as for Low, but only those that are signed and have 32 or 64 bits.
+	Compare Comparison
+	Other   int
 	// NotNull and IsNull look at the validity alone.
 	NotNull, IsNull bool
 }
+
+// Word is a string that fits itself, and as a Prefix all that begin with it.
+type Word struct {
+	Text   string
+	Prefix bool
+}
+
+func (w Word) fits(s string) bool { return s == w.Text || w.Prefix && strings.HasPrefix(s, w.Text) }
+
+// Comparison is how Filter.Compare relates two columns.
+type Comparison uint8
+
+// The comparisons. Greater is Less with the columns exchanged.
+const (
+	Uncompared Comparison = iota
+	Less
+	LessEqual
+	Equal
+	NotEqual
+)
 
 // integer describes types whose stored value is an integer of at most 64 bits.
 type integer struct {
@@ -72,6 +101,13 @@ func (i integer) rangeOf(low, high *int64) (from int64, span uint64, none bool) 
 	return from, span, false
 }
 
+// comparable tells whether the scan can evaluate f.Compare.
+func (s *Scan) comparable(f *Filter) bool {
+	t := s.Schema.Field(f.Column).Type
+	i, ok := integerOf(t)
+	return ok && f.Compare != Uncompared && i.signed && i.width >= 4 && arrow.TypeEqual(t, s.Schema.Field(f.Other).Type)
+}
+
 // hasValidity tells whether arrays of the type have a validity bitmap as their first buffer.
 func hasValidity(t arrow.DataType) bool {
 	switch t.ID() {
@@ -85,10 +121,17 @@ func hasValidity(t arrow.DataType) bool {
 func (s *Scan) filterColumns(wanted []int) []int {
 	open := append([]int(nil), wanted...)
 	at := positions(open)
-	for _, f := range s.Filters {
-		if _, found := at[f.Column]; !found {
-			at[f.Column] = len(open)
-			open = append(open, f.Column)
+	add := func(column int) {
+		if _, found := at[column]; !found {
+			at[column] = len(open)
+			open = append(open, column)
+		}
+	}
+	for i := range s.Filters {
+		f := &s.Filters[i]
+		add(f.Column)
+		if s.comparable(f) {
+			add(f.Other)
 		}
 	}
 	return open
@@ -105,11 +148,15 @@ func positions(columns []int) map[int]int {
 	return at
 }
 
+func (f *Filter) hasWord(s string) bool {
+	return len(f.Words) == 0 || slices.ContainsFunc(f.Words, func(w Word) bool { return w.fits(s) })
+}
+
 // keeps tells for each value of a column's dictionary whether it passes; nil when no filter asks.
 func (s *Scan) keeps(column, count int, value func(i int) string) []bool {
 	var out []bool
 	for _, f := range s.Filters {
-		if f.Column != column || f.Keep == nil {
+		if f.Column != column || f.Keep == nil && len(f.Words) == 0 {
 			continue
 		}
 		if out == nil {
@@ -119,7 +166,7 @@ func (s *Scan) keeps(column, count int, value func(i int) string) []bool {
 			}
 		}
 		for i := range out {
-			out[i] = out[i] && f.Keep(value(i))
+			out[i] = out[i] && (f.Keep == nil || f.Keep(value(i))) && f.hasWord(value(i))
 		}
 	}
 	return out

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"testing"
 
@@ -28,12 +29,15 @@ var mixedTypes = []arrow.DataType{
 	arrow.BinaryTypes.String, arrow.BinaryTypes.String, // these two are stored as dictionaries, the second shown as ENUM
 	&arrow.Decimal128Type{Precision: 30, Scale: 2},
 	arrow.ListOf(arrow.PrimitiveTypes.Int32), // goes through DuckDB's conversion
+	arrow.PrimitiveTypes.Int32,               // to compare the other one with
 }
 
 const (
+	viewColumn       = 15
 	dictionaryColumn = 18
 	enumColumn       = 19
 	listColumn       = 21
+	twinColumn       = 22
 )
 
 var dictionaryType = &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}
@@ -149,10 +153,13 @@ func appendValue(b array.Builder, v int) any {
 		b.Append(v%2 == 0)
 	case *array.StringViewBuilder:
 		b.Append(text(v))
+		return text(v)
 	case *array.StringBuilder:
 		b.Append(text(v))
+		return text(v)
 	case *array.LargeStringBuilder:
 		b.Append(text(v))
+		return text(v)
 	case *array.BinaryDictionaryBuilder:
 		if err := b.AppendString(domain[v%len(domain)]); err != nil {
 			panic(err)
@@ -191,7 +198,7 @@ func drawFilter(t *rapid.T) duckdb.Filter {
 		w := float64(*v) / 4
 		return &w
 	}
-	switch rapid.IntRange(0, 5).Draw(t, "kind") {
+	switch rapid.IntRange(0, 7).Draw(t, "kind") {
 	case 0, 1:
 		f.Low, f.High = bound("low"), bound("high")
 		f.LowFloat, f.HighFloat = number(f.Low), number(f.High)
@@ -207,14 +214,35 @@ func drawFilter(t *rapid.T) duckdb.Filter {
 		f.NotNull = true
 	case 5:
 		f.IsNull = true
+	case 6:
+		f.Column = rapid.SampledFrom([]int{viewColumn, viewColumn, viewColumn + 1, viewColumn + 2, dictionaryColumn, enumColumn, f.Column}).Draw(t, "string column")
+		f.Words = rapid.SliceOfN(rapid.Custom(drawWord), 1, 40).Draw(t, "words")
+	case 7:
+		f.Compare = rapid.SampledFrom(comparisons).Draw(t, "comparison")
+		pair := rapid.SampledFrom([][2]int{{0, 4}, {4, 0}, {3, twinColumn}, {twinColumn, 3}, {f.Column, f.Column}, {f.Column, 0}, {1, 2}}).Draw(t, "columns")
+		f.Column, f.Other = pair[0], pair[1]
 	}
 	return f
 }
 
+var comparisons = []duckdb.Comparison{duckdb.Less, duckdb.LessEqual, duckdb.Equal, duckdb.NotEqual}
+
+// drawWord makes a word that may well be one of the table's strings, or their beginning, or nearly so.
+func drawWord(t *rapid.T) duckdb.Word {
+	i := rapid.IntRange(0, 99).Draw(t, "like")
+	word := rapid.SampledFrom([]string{text(i), domain[i%len(domain)], text(i) + "x", "é" + text(i), "\xff", ""}).Draw(t, "word")
+	return duckdb.Word{Text: word[:rapid.IntRange(0, len(word)).Draw(t, "cut")], Prefix: rapid.Bool().Draw(t, "prefix")}
+}
+
 // passes is the definition of Filter, where it says that the filter must hold.
-func passes(f *duckdb.Filter, v any) bool {
+func passes(f *duckdb.Filter, row []any) bool {
+	v := row[f.Column]
 	if v == nil {
-		return f.IsNull || f.Low == nil && f.High == nil && f.Keys == nil && f.Keep == nil && !f.NotNull
+		return f.IsNull || f.Low == nil && f.High == nil && f.Keys == nil && f.Keep == nil && !f.NotNull && len(f.Words) == 0 && !compares(f)
+	}
+	if compares(f) {
+		other := row[f.Other]
+		return other != nil && related(f.Compare, v.(int64), other.(int64))
 	}
 	if f.IsNull {
 		return false
@@ -223,13 +251,28 @@ func passes(f *duckdb.Filter, v any) bool {
 		return (f.LowFloat == nil || number >= *f.LowFloat) && (f.HighFloat == nil || number <= *f.HighFloat)
 	}
 	if s, ok := v.(string); ok {
-		return f.Keep == nil || f.Keep(s)
+		return (f.Keep == nil || f.Keep(s)) && (len(f.Words) == 0 || slices.ContainsFunc(f.Words, func(w duckdb.Word) bool {
+			return w.Text == s || w.Prefix && len(w.Text) <= len(s) && s[:len(w.Text)] == w.Text
+		}))
 	}
-	if f.Column > 11 {
+	if f.Column > 11 && f.Column != twinColumn {
 		return true // no integers
 	}
 	i := v.(int64)
 	return (f.Low == nil || i >= *f.Low) && (f.High == nil || i <= *f.High) && (f.Keys == nil || f.Keys.Contains(i))
+}
+
+// compares: the filter compares two columns of one type that is signed and has 32 or 64 bits.
+func compares(f *duckdb.Filter) bool {
+	switch f.Column {
+	case 0, 3, 4, 9, 10, 11, twinColumn:
+		return f.Compare != duckdb.Uncompared && arrow.TypeEqual(mixedTypes[f.Column], mixedTypes[f.Other])
+	}
+	return false
+}
+
+func related(c duckdb.Comparison, a, b int64) bool {
+	return map[duckdb.Comparison]bool{duckdb.Less: a < b, duckdb.LessEqual: a <= b, duckdb.Equal: a == b, duckdb.NotEqual: a != b}[c]
 }
 
 func (m *mixed) passing(filters []duckdb.Filter) map[string]bool {
@@ -237,7 +280,7 @@ func (m *mixed) passing(filters []duckdb.Filter) map[string]bool {
 rows:
 	for number, row := range m.values {
 		for i := range filters {
-			if !passes(&filters[i], row[filters[i].Column]) {
+			if !passes(&filters[i], row) {
 				continue rows
 			}
 		}
@@ -371,8 +414,12 @@ func mustHold(f duckdb.Filter) bool {
 	switch {
 	case f.Keep != nil:
 		return f.Column == dictionaryColumn || f.Column == enumColumn
+	case f.Words != nil:
+		return f.Column == dictionaryColumn || f.Column == enumColumn || f.Column == viewColumn && len(f.Words) <= 32
+	case f.Compare != duckdb.Uncompared:
+		return compares(&f)
 	case f.Keys != nil || f.Low != nil || f.High != nil:
-		return f.Column <= 13 && (f.Keys == nil || f.Column <= 11)
+		return f.Column <= 13 && (f.Keys == nil || f.Column <= 11) || f.Column == twinColumn
 	}
 	return true
 }

@@ -106,7 +106,7 @@ func openForKeys(s *Scan, chunk int, columns []int) (*openedChunk, error) {
 }
 
 // addRows adds the keys of a morsel's rows; false when the set exceeds the builder's limit.
-func (k *KeySet) addRows(m morsel, tests []C.struct_csm_filter, b *keyBuilder) (bool, error) {
+func (k *KeySet) addRows(m morsel, tests []test, b *keyBuilder) (bool, error) {
 	filters := copyTests(tests)
 	defer C.free(unsafe.Pointer(filters))
 	var signed C.int32_t

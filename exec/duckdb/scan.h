@@ -69,6 +69,26 @@ enum csm_test {
 	CSM_TEST_NOT_NULL,
 	CSM_TEST_NULL,
 	CSM_TEST_NOTHING,   // no value passes
+	CSM_TEST_WORDS,     // is one of some words, or begins with one; csm_column.keep where the chunk has a dictionary
+	CSM_TEST_COMPARE,   // two columns of the row, both signed, 4 or 8 bytes wide
+};
+
+// How CSM_TEST_COMPARE compares a column with the other one.
+enum csm_comparison { CSM_LESS = 1, CSM_LESS_EQUAL, CSM_EQUAL, CSM_NOT_EQUAL };
+
+// A word that strings are compared with. text has at least four bytes, zeros behind its end.
+struct csm_word {
+	const char *text;
+	uint32_t length;
+	int32_t is_prefix; // strings that begin with it are meant, too
+};
+
+// A string of a utf8_view or binary_view column. Up to 12 bytes it holds the string itself from prefix on, zeros behind.
+struct csm_view {
+	int32_t length;
+	char prefix[4];
+	int32_t buffer;
+	int32_t offset;
 };
 
 // One test of a scan's rows; all must pass. It may be left out anywhere: SQL's own WHERE is still to come.
@@ -81,6 +101,10 @@ struct csm_filter {
 	uint64_t span;
 	double low_float, high_float;
 	const struct csm_keys *keys;
+	const struct csm_word *words; // CSM_TEST_WORDS
+	int64_t word_count;
+	int32_t other;                // CSM_TEST_COMPARE: the other column's position
+	int32_t comparison;           // CSM_TEST_COMPARE: column comparison other
 };
 
 // What one thread learned of one filter: a filter that lets nearly everything through rests for a while.
@@ -105,6 +129,10 @@ struct csm_open {
 // count when all pass, and then selection is not filled.
 int64_t csm_filter_slice(const struct csm_filter *filters, int64_t filter_count, struct csm_filter_use *use,
                          const struct csm_chunk *chunk, int64_t first, int64_t count, uint32_t *selection);
+
+// Clears pass for strings of a CSM_VIEW column that are none of the filter's words. A string that lies outside of its buffers passes:
+// whoever reads it finds the damage. NULLs are not looked for.
+void csm_test_words(const struct csm_filter *f, const struct csm_column *column, int64_t first, int64_t count, uint8_t *pass);
 
 // Puts rows of a column into a vector from position at: rows first+selection[0…count), or first…first+count when selection
 // is NULL (then at must be 0). Not for CSM_CONVERT. Returns an error text that is not to be freed, or NULL.

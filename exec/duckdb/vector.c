@@ -35,13 +35,6 @@ static void gather_validity(duckdb_vector vector, const uint8_t *bitmap, int64_t
 		if (!bit_is_set(bitmap, offset + selection[i])) mask[(at + i) >> 6] &= ~((uint64_t)1 << ((at + i) & 63));
 }
 
-struct arrow_view {
-	int32_t length;
-	char prefix[4];
-	int32_t buffer;
-	int32_t offset;
-};
-
 static inline void put_string(duckdb_string_t *out, const char *data, uint32_t length) {
 	out->value.pointer.length = length;
 	if (length <= 12) {
@@ -59,11 +52,11 @@ static inline void put_string(duckdb_string_t *out, const char *data, uint32_t l
 static inline const char *fill_view(const struct csm_column *column, int64_t first, const uint32_t *selection, int64_t count,
                                     duckdb_string_t *out) {
 	const struct ArrowArray *array = column->array;
-	const struct arrow_view *views = (const struct arrow_view *)array->buffers[1] + array->offset + first;
+	const struct csm_view *views = (const struct csm_view *)array->buffers[1] + array->offset + first;
 	const int64_t buffers = array->n_buffers - 3; // validity, views, …data…, sizes
 	const uint8_t *bitmap = array->null_count ? array->buffers[0] : NULL;
 	for (int64_t i = 0; i < count; i++) {
-		struct arrow_view view = views[ROW(i)];
+		struct csm_view view = views[ROW(i)];
 		if (view.length <= 12 && view.length >= 0) { // the layouts agree: inline bytes with a zero tail
 			memcpy(&out[i], &view, sizeof view);
 			continue;
