@@ -1,5 +1,11 @@
 package coherence
 
+// BoundReader lowers the bound of what a shard remembers, which no test would reach quickly.
+func BoundReader(r *Reader, perShard int) { r.bound = perShard }
+
+// ReaderShards is how many shards a reader has.
+const ReaderShards = readerShards
+
 // Flights is how many acquires the reader believes to be under way.
 func (r *Reader) Flights() (flights int) {
 	for i := range r.shards {

@@ -43,7 +43,9 @@ type HomeConfig struct {
 	ReserveGenerations func(upTo Generation) error
 	// Protect makes sealed extents read-only in the lender's own map (optional; memregion's Lent has it). What it
 	// refuses stays writable and is counted: it guards against our bugs, reading is right without it.
-	Protect  func(ranges ...memregion.Range) error
+	Protect func(ranges ...memregion.Range) error
+	// Reader is that of the lender's own process (optional): it forgets generations when they are over.
+	Reader   *Reader
 	Counters *Counters // optional
 }
 
@@ -56,6 +58,7 @@ type Home struct {
 	class   Class
 	reserve func(Generation) error
 	protect func(...memregion.Range) error
+	reader  *Reader // nil if there is none
 	count   *Counters
 	flusher flusher
 
@@ -88,7 +91,7 @@ func NewHome(config HomeConfig) (*Home, error) {
 	}
 	h := &Home{
 		region: config.Region, memory: config.Memory, durable: durable, domain: config.Domain, class: config.Class,
-		reserve: config.ReserveGenerations, protect: config.Protect, count: config.Counters, flusher: flusher{config.Lines, config.Counters},
+		reserve: config.ReserveGenerations, protect: config.Protect, reader: config.Reader, count: config.Counters, flusher: flusher{config.Lines, config.Counters},
 	}
 	h.mu.core = core
 	return h, nil
@@ -130,6 +133,9 @@ func (h *Home) do(list []Action) error {
 		case ActionReleaseMemory:
 			// The generation is over whatever the allocator says; the others must go back too.
 			h.count.Reclaims.Add(1)
+			if h.reader != nil { // nobody holds a pin, so nobody here loads from it; forgotten before its memory is anybody's
+				h.reader.Release(h.region, a.Generation)
+			}
 			if err := h.memory.Free(a.Owner, a.Range); err != nil {
 				h.count.LostExtents.Add(1)
 				failed = errors.Join(failed, fmt.Errorf("coherence: region %d generation %d: %w", h.region, a.Generation, err))

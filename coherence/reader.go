@@ -13,11 +13,16 @@ import (
 // spread evenly.
 const readerShards = 64
 
+// shardHeld bounds what one shard remembers: 262,144 writings in all, some 15 MB. A lender's Reader is told which generations are over
+// (HomeConfig.Reader) and stays far below; a borrower's is not, and forgets half of a shard when it is full.
+const shardHeld = 4096
+
 // Reader drives the reader's side of the protocol in one process of a domain, for all regions of one class. Safe for
 // concurrent use.
 type Reader struct {
 	flusher flusher
 	count   *Counters
+	bound   int // of writings in one shard; immutable
 	shards  [readerShards]readerShard
 }
 
@@ -43,7 +48,7 @@ func NewReader(class Class, lines Lines, counters *Counters) *Reader {
 	if counters == nil {
 		counters = &Counters{}
 	}
-	r := &Reader{flusher: flusher{lines, counters}, count: counters}
+	r := &Reader{flusher: flusher{lines, counters}, count: counters, bound: shardHeld}
 	for i := range r.shards {
 		r.shards[i].core = NewReaderCore(class)
 		r.shards[i].flights = map[Writing]*acquireFlight{}
@@ -75,7 +80,7 @@ func (r *Reader) Acquire(ctx context.Context, region memregion.RegionID, gen Gen
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		list, flight, first := s.begin(w)
+		list, flight, first := r.begin(s, w)
 		switch {
 		case first:
 			return r.lead(ctx, s, w, flight, list, data, verify)
@@ -102,10 +107,13 @@ func isCancellation(err error) bool {
 
 // begin enters an acquire: the first one gets the actions and leads, others get the flight to wait for, and nobody
 // anything if it is held already.
-func (s *readerShard) begin(w Writing) (list []Action, flight *acquireFlight, first bool) {
+func (r *Reader) begin(s *readerShard, w Writing) (list []Action, flight *acquireFlight, first bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list = s.core.Acquire(w)
+	if s.core.Len() > r.bound {
+		r.count.Releases.Add(uint64(s.core.Shed(r.bound / 2)))
+	}
 	switch {
 	case len(list) == 0:
 		return nil, nil, false
@@ -213,13 +221,25 @@ func (r *Reader) Release(region memregion.RegionID, gens ...Generation) {
 // Forget releases everything of a region and returns how much it was. An acquire under way ends as it would, and is
 // not remembered.
 func (r *Reader) Forget(region memregion.RegionID) (released int) {
+	released = r.forget(region)
+	r.count.Releases.Add(uint64(released))
+	return released
+}
+
+// Distrust is Forget of a region whose bytes somebody else may have altered: what goes on reading must acquire again, and be given a verify.
+func (r *Reader) Distrust(region memregion.RegionID) (distrusted int) {
+	distrusted = r.forget(region)
+	r.count.Distrusted.Add(uint64(distrusted))
+	return distrusted
+}
+
+func (r *Reader) forget(region memregion.RegionID) (released int) {
 	for i := range r.shards {
 		s := &r.shards[i]
 		s.mu.Lock()
 		released += s.core.Forget(region)
 		s.mu.Unlock()
 	}
-	r.count.Releases.Add(uint64(released))
 	return released
 }
 

@@ -1,6 +1,11 @@
 package coherence
 
-import "github.com/csmsql/csmsql/memregion"
+import (
+	"cmp"
+	"slices"
+
+	"github.com/csmsql/csmsql/memregion"
+)
 
 // MaxAttempts bounds how often an acquire runs flush and verify before it fails (C6). One retry cures what a flush can
 // cure; a second guards against a line fetched between two of them; more would only hide damaged memory.
@@ -112,6 +117,29 @@ func (c *ReaderCore) Forget(region memregion.RegionID) (released int) {
 		if w.Region == region && c.Release(w) {
 			released++
 		}
+	}
+	return released
+}
+
+// Shed releases the oldest writings that are held until at most keep are known, as far as that goes, and returns how many it released. By
+// rights a writing is released when its memory goes back; whoever is not told of that sheds: low generations are the likeliest to be over,
+// and one that is not is acquired again.
+func (c *ReaderCore) Shed(keep int) (released int) {
+	if len(c.known) <= keep {
+		return 0
+	}
+	held := make([]Writing, 0, len(c.known))
+	for w, r := range c.known {
+		if r.held {
+			held = append(held, w)
+		}
+	}
+	slices.SortFunc(held, func(a, b Writing) int { // the region only makes the order total
+		return cmp.Or(cmp.Compare(a.Generation, b.Generation), cmp.Compare(a.Region, b.Region))
+	})
+	for _, w := range held[:min(len(held), len(c.known)-keep)] {
+		delete(c.known, w)
+		released++
 	}
 	return released
 }
