@@ -11,9 +11,11 @@ import (
 // ErrMalformed is wrapped by every fault a Reader finds.
 var ErrMalformed = errors.New("malformed protobuf message")
 
-// Reader walks the fields of one message. It is a value: nested messages get their own with Sub.
+// Reader walks the fields of one message. It is a value: nested messages get their own with Sub. It counts on in the same
+// slice: cutting data shorter for every field would be a write of a pointer each time, which the collector wants to know about.
 type Reader struct {
 	data  []byte
+	at    int // the next byte, at most len(data) (W1); len(data) after a fault
 	fault error
 	field protowire.Number
 	kind  protowire.Type
@@ -24,9 +26,19 @@ func NewReader(data []byte) Reader { return Reader{data: data} }
 
 // Next moves to the next field; false at the end or after a fault.
 func (r *Reader) Next() bool {
-	if r.fault != nil || len(r.data) == 0 {
+	if r.at >= len(r.data) { // also after a fault
 		return false
 	}
+	if tag := r.data[r.at]; tag >= 1<<3 && tag < 0x80 { // nearly all of ours are one byte
+		r.at++
+		r.field, r.kind = protowire.Number(tag>>3), protowire.Type(tag&7)
+		return true
+	}
+	return r.nextLong()
+}
+
+// nextLong is Next for tags that are long or wrong.
+func (r *Reader) nextLong() bool {
 	tag := r.rawVarint()
 	if r.fault != nil {
 		return false
@@ -49,7 +61,7 @@ func (r *Reader) Err() error { return r.fault }
 func (r *Reader) Fail(err error) {
 	if r.fault == nil && err != nil {
 		r.fault = err
-		r.data = nil
+		r.at = len(r.data)
 	}
 }
 
@@ -59,6 +71,11 @@ func (r *Reader) fail(format string, args ...any) {
 
 // Uint reads a varint field.
 func (r *Reader) Uint() uint64 {
+	if r.kind == protowire.VarintType && r.at < len(r.data) && r.data[r.at] < 0x80 { // and so are nearly all values
+		v := uint64(r.data[r.at])
+		r.at++
+		return v
+	}
 	if !r.expect(protowire.VarintType) {
 		return 0
 	}
@@ -79,12 +96,12 @@ func (r *Reader) Fixed() uint64 {
 	if !r.expect(protowire.Fixed64Type) {
 		return 0
 	}
-	if len(r.data) < 8 {
-		r.fail("field %d: 8 bytes wanted, %d left", r.field, len(r.data))
+	if len(r.data)-r.at < 8 {
+		r.fail("field %d: 8 bytes wanted, %d left", r.field, len(r.data)-r.at)
 		return 0
 	}
-	v := binary.LittleEndian.Uint64(r.data)
-	r.data = r.data[8:]
+	v := binary.LittleEndian.Uint64(r.data[r.at:])
+	r.at += 8
 	return v
 }
 
@@ -97,12 +114,13 @@ func (r *Reader) Bytes() []byte {
 	if r.fault != nil {
 		return nil
 	}
-	if n > uint64(len(r.data)) {
-		r.fail("field %d: length %d, but %d bytes left", r.field, n, len(r.data))
+	if n > uint64(len(r.data)-r.at) {
+		r.fail("field %d: length %d, but %d bytes left", r.field, n, len(r.data)-r.at)
 		return nil
 	}
-	v := r.data[:n:n]
-	r.data = r.data[n:]
+	end := r.at + int(n)
+	v := r.data[r.at:end:end]
+	r.at = end
 	return v
 }
 
@@ -114,12 +132,12 @@ func (r *Reader) Sub() Reader { return Reader{data: r.Bytes()} }
 
 // Skip passes over the current field, whatever its type (W2).
 func (r *Reader) Skip() {
-	n := protowire.ConsumeFieldValue(r.field, r.kind, r.data)
+	n := protowire.ConsumeFieldValue(r.field, r.kind, r.data[r.at:])
 	if n < 0 {
 		r.fail("field %d: %v", r.field, protowire.ParseError(n))
 		return
 	}
-	r.data = r.data[n:]
+	r.at += n
 }
 
 // Count tells how often a field occurs from here on, so that slices are made once. It does not move the reader and is
@@ -143,16 +161,16 @@ func (r *Reader) expect(kind protowire.Type) bool {
 }
 
 func (r *Reader) rawVarint() uint64 {
-	if len(r.data) > 0 && r.data[0] < 0x80 { // nearly all of ours are one byte
-		v := uint64(r.data[0])
-		r.data = r.data[1:]
+	if r.at < len(r.data) && r.data[r.at] < 0x80 {
+		v := uint64(r.data[r.at])
+		r.at++
 		return v
 	}
-	v, n := protowire.ConsumeVarint(r.data)
+	v, n := protowire.ConsumeVarint(r.data[r.at:])
 	if n < 0 {
 		r.fail("%v", protowire.ParseError(n))
 		return 0
 	}
-	r.data = r.data[n:]
+	r.at += n
 	return v
 }
