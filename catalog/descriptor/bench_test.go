@@ -12,7 +12,7 @@ import (
 )
 
 // threeColumns is the descriptor of the targets: ≤ 2 µs to write, ≤ 2 µs to read and validate.
-func threeColumns(b *testing.B) *descriptor.Descriptor {
+func threeColumns(b testing.TB) *descriptor.Descriptor {
 	m := region()
 	rng := rand.New(rand.NewPCG(1, 9))
 	types := []arrow.DataType{arrow.PrimitiveTypes.Int64, arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Uint16}
@@ -54,6 +54,19 @@ func BenchmarkDecode(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
 			if _, err := cache.Decode(encoded); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("page", func(b *testing.B) {
+		var cache descriptor.SchemaCache
+		b.ReportAllocs()
+		decoder := descriptor.Decoder{}
+		for b.Loop() {
+			if decoder.Expected == 0 {
+				decoder = descriptor.Decoder{Schemas: &cache, Expected: 256}
+			}
+			if _, err := decoder.Decode(encoded); err != nil {
 				b.Fatal(err)
 			}
 		}

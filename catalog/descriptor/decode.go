@@ -16,7 +16,7 @@ import (
 // Decode reads and validates a descriptor. Whatever the bytes are, the outcome is a descriptor for which D1 to D4 hold,
 // or an error that wraps ErrCorrupt or ErrFormat and says which field is wrong. Nothing of data is kept.
 func Decode(data []byte) (*Descriptor, error) {
-	return (*SchemaCache)(nil).Decode(data)
+	return new(Decoder).Decode(data)
 }
 
 // maxCachedSchemas bounds a SchemaCache; when it is full it starts over.
@@ -60,17 +60,23 @@ func (c *SchemaCache) decode(encoded []byte) (*arrow.Schema, error) {
 
 // Decode is the package's Decode with shared schemas.
 func (c *SchemaCache) Decode(data []byte) (*Descriptor, error) {
+	decoder := Decoder{Schemas: c}
+	return decoder.Decode(data)
+}
+
+// Decode is the package's Decode with parts in common blocks.
+func (d *Decoder) Decode(data []byte) (*Descriptor, error) {
 	if len(data) > MaxEncodedBytes {
 		return nil, fmt.Errorf("%w: %d bytes are more than %d", ErrCorrupt, len(data), MaxEncodedBytes)
 	}
-	d := &Descriptor{}
+	c := d.next()
 	if err := d.read(data, c); err != nil {
 		return nil, corrupt(err)
 	}
-	if err := d.Validate(); err != nil {
+	if err := c.Validate(); err != nil {
 		return nil, corrupt(err)
 	}
-	return d, nil
+	return c, nil
 }
 
 func corrupt(err error) error {
@@ -80,10 +86,10 @@ func corrupt(err error) error {
 	return fmt.Errorf("%w: %w", ErrCorrupt, err)
 }
 
-func (d *Descriptor) read(data []byte, cache *SchemaCache) error {
+func (d *Decoder) read(data []byte, c *Descriptor) error {
 	r := message.NewReader(data)
 	var format uint64
-	nodes := nodeDecoder{}
+	nodes := nodeDecoder{Decoder: d}
 	for r.Next() {
 		switch r.Field() {
 		case chunkFormat:
@@ -91,30 +97,33 @@ func (d *Descriptor) read(data []byte, cache *SchemaCache) error {
 				return fmt.Errorf("%w %d, this program knows %d", ErrFormat, format, Format)
 			}
 		case chunkRows:
-			d.Rows = r.Int()
+			c.Rows = r.Int()
 		case chunkOwner:
-			d.Owner = r.String()
+			c.Owner = d.ownerOf(r.Bytes())
 		case chunkExtents:
-			if len(d.Extents) >= MaxExtents {
+			if len(c.Extents) >= MaxExtents {
 				return fmt.Errorf("more than %d extents", MaxExtents)
 			}
 			x, err := readExtent(r.Sub())
 			r.Fail(err)
-			d.Extents = append(d.Extents, x)
+			if c.Extents == nil {
+				c.Extents = part(d, &d.extents, 1) // of most chunks that is all
+			}
+			c.Extents = append(c.Extents, x)
 		case chunkSchema:
-			schema, err := cache.decode(r.Bytes())
+			schema, err := d.schemaOf(r.Bytes())
 			r.Fail(err)
-			d.Schema = schema
-			if err == nil && d.Columns == nil {
-				d.Columns = make([]Node, 0, schema.NumFields())
-				d.Statistics = make([]Statistics, 0, schema.NumFields())
+			c.Schema = schema
+			if err == nil && c.Columns == nil {
+				c.Columns = part(d, &d.nodes, schema.NumFields())
+				c.Statistics = part(d, &d.statistics, schema.NumFields())
 			}
 		case chunkColumns:
-			d.Columns = append(d.Columns, Node{})
-			r.Fail(nodes.read(r.Sub(), &d.Columns[len(d.Columns)-1], 0))
+			c.Columns = append(c.Columns, Node{})
+			r.Fail(nodes.read(r.Sub(), &c.Columns[len(c.Columns)-1], 0))
 		case chunkStatistics:
-			d.Statistics = append(d.Statistics, Statistics{})
-			r.Fail(ReadStatistics(r.Sub(), &d.Statistics[len(d.Statistics)-1]))
+			c.Statistics = append(c.Statistics, Statistics{})
+			r.Fail(d.readStatistics(r.Sub(), &c.Statistics[len(c.Statistics)-1]))
 		default:
 			r.Skip()
 		}
@@ -148,7 +157,10 @@ func readExtent(r message.Reader) (x Extent, err error) {
 }
 
 // nodeDecoder counts arrays over the whole descriptor, so that nesting cannot multiply the bound.
-type nodeDecoder struct{ nodes int }
+type nodeDecoder struct {
+	*Decoder
+	nodes int
+}
 
 func (d *nodeDecoder) read(r message.Reader, n *Node, depth int) error {
 	if d.nodes++; d.nodes > MaxNodes {
@@ -167,7 +179,7 @@ func (d *nodeDecoder) read(r message.Reader, n *Node, depth int) error {
 			n.Offset = r.Int()
 		case nodeBuffers:
 			if n.Buffers == nil {
-				n.Buffers = make([]Buffer, 0, 1+countBuffers(r))
+				n.Buffers = part(d.Decoder, &d.buffers, 1+countBuffers(r))
 			}
 			n.Buffers = append(n.Buffers, Buffer{})
 			r.Fail(readBuffer(r.Sub(), &n.Buffers[len(n.Buffers)-1]))
@@ -217,6 +229,10 @@ func readBuffer(r message.Reader, b *Buffer) error {
 
 // ReadStatistics reads what AppendStatistics wrote.
 func ReadStatistics(r message.Reader, s *Statistics) error {
+	return new(Decoder).readStatistics(r, s)
+}
+
+func (d *Decoder) readStatistics(r message.Reader, s *Statistics) error {
 	s.NullCount = UnknownNullCount
 	for r.Next() {
 		switch r.Field() {
@@ -225,11 +241,11 @@ func ReadStatistics(r message.Reader, s *Statistics) error {
 		case statDistinct:
 			s.Distinct = r.Int()
 		case statMin:
-			v, err := readValue(r.Sub())
+			v, err := d.readValue(r.Sub())
 			r.Fail(err)
 			s.Min = v
 		case statMax:
-			v, err := readValue(r.Sub())
+			v, err := d.readValue(r.Sub())
 			r.Fail(err)
 			s.Max = v
 		case statMinExact:
@@ -245,7 +261,7 @@ func ReadStatistics(r message.Reader, s *Statistics) error {
 	return r.Err()
 }
 
-func readValue(r message.Reader) (v Value, err error) {
+func (d *Decoder) readValue(r message.Reader) (v Value, err error) {
 	for r.Next() {
 		switch r.Field() {
 		case valueInt:
@@ -255,13 +271,13 @@ func readValue(r message.Reader) (v Value, err error) {
 		case valueFloat:
 			v = FloatOf(math.Float64frombits(r.Fixed()))
 		case valueBytes:
-			v = BytesOf(r.Bytes())
+			v = Value{kind: BytesValue, bytes: d.text(r.Bytes())}
 		case valueDecimal:
-			b := r.Bytes()
-			if r.Err() == nil && len(b) != 32 {
-				return v, fmt.Errorf("decimal of %d bytes", len(b))
+			words := r.Bytes()
+			if r.Err() == nil && len(words) != 32 {
+				return v, fmt.Errorf("decimal of %d bytes", len(words))
 			}
-			v = Value{kind: DecimalValue, bytes: string(b)}
+			v = Value{kind: DecimalValue, bytes: d.text(words)}
 		default:
 			r.Skip()
 		}

@@ -22,6 +22,8 @@
 //	D3  arrays fit their types: buffer and child numbers, dictionaries, child lengths, null counts.
 //	D4  nothing is larger than the package's limits, so no arithmetic on it overflows and no recursion is deep.
 //	D5  (ValidateData, not Decode) offsets, views, codes and run ends in the bytes point inside their data.
+//	D6  what a Decoder makes of bytes is what Decode makes of them: no descriptor shares anything but schema, owner and blocks of
+//	    memory with others that were decoded beside it.
 //
 // It does not map, acquire, pin or lease anything, and a Descriptor says nothing about who may read it.
 package descriptor

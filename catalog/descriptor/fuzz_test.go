@@ -28,6 +28,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
 		d, err := descriptor.Decode(data)
+		amongOthers(t, data, d, err)
 		_, _ = descriptor.Peek(data)
 		if err != nil {
 			if !errors.Is(err, descriptor.ErrCorrupt) && !errors.Is(err, descriptor.ErrFormat) {

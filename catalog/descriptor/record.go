@@ -29,27 +29,31 @@ func (d *Descriptor) Project(resolve Resolve, columns []int) (arrow.RecordBatch,
 	if err != nil {
 		return nil, err
 	}
-	schema := d.Schema
-	if columns == nil {
-		columns = make([]int, len(d.Columns))
-		for i := range columns {
-			columns[i] = i
+	schema, count := d.Schema, len(d.Columns)
+	if columns != nil {
+		if schema, err = projectSchema(d.Schema, columns); err != nil {
+			return nil, err
 		}
-	} else if schema, err = projectSchema(d.Schema, columns); err != nil {
-		return nil, err
+		count = len(columns)
 	}
-	arrays := make([]arrow.Array, len(columns))
+	var some [16]arrow.Array // NewRecordBatch copies them
+	arrays := some[:0]
 	defer func() {
 		for _, a := range arrays {
-			if a != nil {
-				a.Release()
-			}
+			a.Release()
 		}
 	}()
-	for i, c := range columns {
-		if arrays[i], err = d.column(c, extents); err != nil {
+	b := d.rebuilder(extents, columns)
+	for i := range count {
+		c := i
+		if columns != nil {
+			c = columns[i]
+		}
+		a, err := b.column(d.Schema.Field(c).Type, &d.Columns[c])
+		if err != nil {
 			return nil, fmt.Errorf("column %q: %w", d.Schema.Field(c).Name, err)
 		}
+		arrays = append(arrays, a)
 	}
 	return array.NewRecordBatch(schema, arrays, d.Rows), nil
 }
@@ -68,7 +72,8 @@ func projectSchema(schema *arrow.Schema, columns []int) (*arrow.Schema, error) {
 
 func (d *Descriptor) resolve(resolve Resolve) ([][]byte, error) {
 	extents := make([][]byte, len(d.Extents))
-	for i, x := range d.Extents {
+	for i := range d.Extents {
+		x := &d.Extents[i]
 		data, err := resolve(x.Region, x.Range)
 		if err != nil {
 			return nil, fmt.Errorf("extent %v in region %d: %w", x.Range, x.Region, err)
@@ -81,45 +86,107 @@ func (d *Descriptor) resolve(resolve Resolve) ([][]byte, error) {
 	return extents, nil
 }
 
+// rebuilder makes the arrays of one batch. A chunk that is attached to costs little but allocations, so that all buffers and all
+// array data of a batch lie in one block each; they stay as long as any of its arrays, as the region's bytes do.
+type rebuilder struct {
+	extents [][]byte
+	data    []array.Data
+	buffers []memory.Buffer
+	slots   []*memory.Buffer
+}
+
+func (d *Descriptor) rebuilder(extents [][]byte, columns []int) rebuilder {
+	var c pieces
+	for i := range d.Columns {
+		if columns == nil || slices.Contains(columns, i) {
+			c.count(&d.Columns[i])
+		}
+	}
+	return rebuilder{extents, make([]array.Data, c.arrays), make([]memory.Buffer, c.buffers), make([]*memory.Buffer, c.slots)}
+}
+
+// pieces counts what a rebuilder makes.
+type pieces struct{ arrays, slots, buffers int }
+
+func (c *pieces) count(n *Node) {
+	c.arrays++
+	c.slots += len(n.Buffers)
+	for i := range n.Buffers {
+		if filled(n, i) {
+			c.buffers++
+		}
+	}
+	for i := range n.Children {
+		c.count(&n.Children[i])
+	}
+	if n.Dictionary != nil {
+		c.count(n.Dictionary)
+	}
+}
+
+// filled tells whether a slot gets a buffer: an absent one behind the first gets an empty one, because arrow-go's unions do not
+// look whether there is one.
+func filled(n *Node, slot int) bool { return slot > 0 || n.Buffers[slot].Present() }
+
 // column builds one array. arrow-go's constructors look at the last offset of variable arrays and panic when it is
 // wrong; that is a fault of the bytes and comes out as one.
-func (d *Descriptor) column(i int, extents [][]byte) (a arrow.Array, err error) {
+func (b *rebuilder) column(dt arrow.DataType, n *Node) (a arrow.Array, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			a, err = nil, fmt.Errorf("%w: %v", ErrData, r)
 		}
 	}()
-	data := rebuild(d.Schema.Field(i).Type, &d.Columns[i], extents)
+	data := b.rebuild(dt, n)
 	defer data.Release()
 	return array.MakeFromData(data), nil
 }
 
-func rebuild(dt arrow.DataType, n *Node, extents [][]byte) *array.Data {
-	buffers := make([]*memory.Buffer, len(n.Buffers))
-	for i, b := range n.Buffers {
-		if b.Present() {
-			buffers[i] = memory.NewBufferBytes(extents[b.Extent-1][b.Offset : b.Offset+b.Length : b.Offset+b.Length])
-		} else if i > 0 {
-			buffers[i] = memory.NewBufferBytes(nil) // arrow-go's unions do not look whether there is one
-		}
-	}
+// rebuild is the array's data with one reference, the caller's.
+func (b *rebuilder) rebuild(dt arrow.DataType, n *Node) *array.Data {
 	var children []arrow.ArrayData
 	if len(n.Children) > 0 {
 		children = make([]arrow.ArrayData, len(n.Children))
 		for i, childType := range ChildTypes(dt) {
-			children[i] = rebuild(childType, &n.Children[i], extents)
+			children[i] = b.rebuild(childType, &n.Children[i])
 		}
 	}
-	data := array.NewData(dt, int(n.Length), buffers, children, int(n.NullCount), int(n.Offset))
+	data := take(&b.data, 1)
+	data[0].Reset(dt, int(n.Length), b.slotsOf(n), children, int(n.NullCount), int(n.Offset))
+	data[0].Retain()
 	for _, child := range children {
 		child.Release()
 	}
 	if n.Dictionary != nil {
-		dictionary := rebuild(Storage(dt).(*arrow.DictionaryType).ValueType, n.Dictionary, extents)
-		data.SetDictionary(dictionary)
+		dictionary := b.rebuild(Storage(dt).(*arrow.DictionaryType).ValueType, n.Dictionary)
+		data[0].SetDictionary(dictionary)
 		dictionary.Release()
 	}
-	return data
+	return &data[0]
+}
+
+// slotsOf lays the node's buffers over the region's bytes.
+func (b *rebuilder) slotsOf(n *Node) []*memory.Buffer {
+	slots := take(&b.slots, len(n.Buffers))
+	for i := range n.Buffers {
+		if !filled(n, i) {
+			continue
+		}
+		slots[i] = &take(&b.buffers, 1)[0]
+		if x := &n.Buffers[i]; x.Present() {
+			slots[i].Reset(b.extents[x.Extent-1][x.Offset : x.Offset+x.Length : x.Offset+x.Length])
+		}
+	}
+	return slots
+}
+
+// take cuts n elements off a block; from an empty one, should a column be asked for twice, it makes them.
+func take[T any](block *[]T, n int) []T {
+	if len(*block) < n {
+		return make([]T, n)
+	}
+	taken := (*block)[:n:n]
+	*block = (*block)[n:]
+	return taken
 }
 
 // Verify compares every buffer with its checksum; a difference is ErrChecksum and names column and buffer. Columns nil

@@ -1,0 +1,87 @@
+package descriptor
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Decoder decodes descriptors that are kept together, such as a page's: their parts lie in common blocks of memory, which
+// makes an allocation of many. A block stays as long as any descriptor with a part in it. The zero value is ready. Not safe
+// for concurrent use; the descriptors are.
+type Decoder struct {
+	// Schemas is where schemas come from; nil: each descriptor has its own.
+	Schemas *SchemaCache
+	// Expected is how many more descriptors will be decoded. It may be wrong.
+	Expected int
+
+	encoded     []byte // of schema
+	schema      *arrow.Schema
+	owner       string
+	texts       strings.Builder
+	descriptors []Descriptor
+	extents     []Extent
+	nodes       []Node
+	buffers     []Buffer
+	statistics  []Statistics
+}
+
+// Bounds of a block: so many descriptors' parts, and so many elements unless one descriptor needs more. They bound what is
+// kept for nothing, and what bytes that lie about their schema can cost.
+const (
+	blockDescriptors = 32
+	blockElements    = 1024
+	blockTextBytes   = 4096
+)
+
+// part gives an empty slice with room for n elements, out of the current block if they fit.
+func part[T any](d *Decoder, block *[]T, n int) []T {
+	used := len(*block)
+	if cap(*block)-used < n {
+		times := min(d.Expected+1, blockDescriptors)
+		*block, used = make([]T, 0, max(n, min(n*times, blockElements))), 0
+	}
+	*block = (*block)[:used+n]
+	return (*block)[used : used : used+n]
+}
+
+// next makes the descriptor that is decoded next.
+func (d *Decoder) next() *Descriptor {
+	d.Expected = max(d.Expected-1, 0)
+	one := part(d, &d.descriptors, 1)
+	return &one[:1][0]
+}
+
+// ownerOf gives descriptors of one owner one string.
+func (d *Decoder) ownerOf(name []byte) string {
+	if d.owner != string(name) {
+		d.owner = d.text(name)
+	}
+	return d.owner
+}
+
+// text copies b into a block.
+func (d *Decoder) text(b []byte) string {
+	if d.texts.Cap()-d.texts.Len() < len(b) {
+		d.texts = strings.Builder{} // strings that were given out keep the block of before
+		if d.Expected > 0 {
+			d.texts.Grow(max(len(b), blockTextBytes))
+		}
+	}
+	d.texts.Write(b)
+	all := d.texts.String()
+	return all[len(all)-len(b):]
+}
+
+// schemaOf decodes a schema, unless it is the one of the descriptor before.
+func (d *Decoder) schemaOf(encoded []byte) (*arrow.Schema, error) {
+	if d.schema != nil && bytes.Equal(d.encoded, encoded) {
+		return d.schema, nil
+	}
+	schema, err := d.Schemas.decode(encoded)
+	if err == nil && d.Expected > 0 {
+		d.encoded, d.schema = bytes.Clone(encoded), schema
+	}
+	return schema, err
+}
