@@ -15,7 +15,14 @@ type Chunk struct {
 // New makes a chunk of a descriptor that is valid and will not change; encoded is its wire form, sketches has one
 // sketch per column or is nil when they are not at hand (chunks read back from a store).
 func New(d *descriptor.Descriptor, encoded []byte, sketches []statistics.Sketch) *Chunk {
-	return &Chunk{descriptor: d, encoded: encoded, sketches: sketches}
+	c := &Chunk{}
+	c.Init(d, encoded, sketches)
+	return c
+}
+
+// Init is New for whoever makes many chunks at once. Preconditions: c is zero and nobody else knows it.
+func (c *Chunk) Init(d *descriptor.Descriptor, encoded []byte, sketches []statistics.Sketch) {
+	*c = Chunk{descriptor: d, encoded: encoded, sketches: sketches}
 }
 
 // Descriptor is shared and must not be changed.

@@ -175,7 +175,7 @@ func (p *page) check(ref PageRef) error {
 	}
 	next := ref.FirstRow
 	for i, e := range p.entries {
-		if err := follows(fmt.Sprintf("chunk %d", ref.firstChunk+i), next, e.firstRow, e.rows); err != nil {
+		if err := follows("chunk", ref.firstChunk+i, next, e.firstRow, e.rows); err != nil {
 			return err
 		}
 		next = e.firstRow + e.rows
@@ -186,15 +186,16 @@ func (p *page) check(ref PageRef) error {
 	return nil
 }
 
-// follows checks that what begins at first continues rows up to next (H1), and names the gap or the overlap.
-func follows(what string, next, first, rows int64) error {
+// follows checks that what begins at first continues rows up to next (H1), and names the gap or the overlap. what and number
+// name it, in case.
+func follows(what string, number int, next, first, rows int64) error {
 	switch {
 	case rows < 0 || first < 0 || first > descriptor.MaxRows || rows > descriptor.MaxRows:
-		return fmt.Errorf("%w: %s has rows [%d, +%d)", ErrRows, what, first, rows)
+		return fmt.Errorf("%w: %s %d has rows [%d, +%d)", ErrRows, what, number, first, rows)
 	case first > next:
-		return fmt.Errorf("%w: rows %d to %d are missing before %s", ErrRows, next, first-1, what)
+		return fmt.Errorf("%w: rows %d to %d are missing before %s %d", ErrRows, next, first-1, what, number)
 	case first < next:
-		return fmt.Errorf("%w: rows %d to %d are there twice, again in %s", ErrRows, first, next-1, what)
+		return fmt.Errorf("%w: rows %d to %d are there twice, again in %s %d", ErrRows, first, next-1, what, number)
 	}
 	return nil
 }

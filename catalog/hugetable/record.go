@@ -137,7 +137,7 @@ func (v *Version) readRef(r message.Reader) error {
 	if ref.Chunks == 0 || ref.Bytes < 0 {
 		return fmt.Errorf("a page without chunks or size")
 	}
-	if err := follows(fmt.Sprintf("page %d", len(v.pages)), v.rows, ref.FirstRow, ref.Rows); err != nil {
+	if err := follows("page", len(v.pages), v.rows, ref.FirstRow, ref.Rows); err != nil {
 		return err
 	}
 	v.pages = append(v.pages, ref)

@@ -107,21 +107,50 @@ func (s *Source) Forget(id PageID) {
 	}
 }
 
-func (s *Source) chunk(l *loaded, i int) (*chunk.Chunk, error) {
+// decoder decodes chunks of one page after the other. For one goroutine.
+type decoder struct {
+	descriptor.Decoder
+	chunks []chunk.Chunk // the block that the next one is taken from
+}
+
+// decoder for about so many chunks.
+func (s *Source) decoder(chunks int) *decoder {
+	return &decoder{Decoder: descriptor.Decoder{Schemas: &s.schemas, Expected: chunks}}
+}
+
+// chunk decodes a chunk unless it was done before; with d, or by itself if d is nil. Whatever the bytes are, what it returns is
+// valid (the descriptor's D1 to D4).
+func (s *Source) chunk(l *loaded, i int, d *decoder) (*chunk.Chunk, error) {
 	if c := l.chunks[i].Load(); c != nil {
 		return c, nil
 	}
+	if d == nil {
+		d = s.decoder(1)
+	}
 	e := l.page.entries[i]
-	d, err := s.schemas.Decode(e.encoded)
+	made, err := d.Decode(e.encoded)
 	if err != nil {
 		return nil, err
 	}
-	if d.Rows != e.rows {
-		return nil, fmt.Errorf("%w: a chunk of %d rows is listed with %d", ErrCorrupt, d.Rows, e.rows)
+	if made.Rows != e.rows {
+		return nil, fmt.Errorf("%w: a chunk of %d rows is listed with %d", ErrCorrupt, made.Rows, e.rows)
 	}
-	c := chunk.New(d, e.encoded, nil)
+	c := d.fresh()
+	c.Init(made, e.encoded, nil)
 	if !l.chunks[i].CompareAndSwap(nil, c) {
 		c = l.chunks[i].Load()
 	}
 	return c, nil
+}
+
+// decoderBlock bounds how many chunks stay because of one.
+const decoderBlock = 32
+
+func (d *decoder) fresh() *chunk.Chunk {
+	if len(d.chunks) == 0 {
+		d.chunks = make([]chunk.Chunk, min(d.Expected+1, decoderBlock))
+	}
+	c := &d.chunks[0]
+	d.chunks = d.chunks[1:]
+	return c
 }

@@ -76,11 +76,11 @@ func (v *Version) At(ctx context.Context, i int) (Position, error) {
 	if err != nil {
 		return Position{}, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, i, err)
 	}
-	return v.position(l, ref, i-ref.firstChunk)
+	return v.position(l, ref, i-ref.firstChunk, nil)
 }
 
-func (v *Version) position(l *loaded, ref PageRef, in int) (Position, error) {
-	c, err := v.source.chunk(l, in)
+func (v *Version) position(l *loaded, ref PageRef, in int, d *decoder) (Position, error) {
+	c, err := v.source.chunk(l, in, d)
 	if err != nil {
 		return Position{}, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, ref.firstChunk+in, err)
 	}
@@ -104,8 +104,9 @@ func (v *Version) Chunks(ctx context.Context) iter.Seq2[Position, error] {
 				yield(Position{}, fmt.Errorf("table %v: %w", v.table.Name, err))
 				return
 			}
+			d := v.source.decoder(ref.Chunks)
 			for in := range l.page.entries {
-				p, err := v.position(l, ref, in)
+				p, err := v.position(l, ref, in, d)
 				if !yield(p, err) || err != nil {
 					return
 				}
