@@ -24,6 +24,15 @@ type Catalog struct {
 	source   *hugetable.Source
 	identity string
 
+	registered Revision      // of this node's record in a cluster; set by Open
+	reports    chan struct{} // holds one token: what this node reads should be told soon
+
+	reporting struct { // above mu
+		sync.Mutex
+		told presence // guarded by reporting; what the others can know
+	}
+
+	retiring   sync.Mutex // one at a time tells the lender what is over; above mu
 	committing sync.Mutex // one commit at a time; above mu
 	commits    uint64     // guarded by committing; makes commit tokens differ
 	broken     error      // guarded by committing; an outcome that is not known ends all commits
@@ -47,10 +56,26 @@ type ledger struct {
 	versions  map[*TableVersion]*versionState
 	pages     map[PageID]*pageState
 	shared    map[ExtentID]int // extents in more than one living page: in how many (K3)
-	garbage   []PageID         // dead pages that are still in the store
+	garbage   []garbage        // dead pages that are still in the store
+	postponed []postponed      // dead extents that another node may still read (K7)
 	watchers  map[chan Revision]struct{}
 	regions   map[memregion.RegionID]*RegionRecord
-	nodes     map[string]*NodeRecord
+	members   map[string]*Member
+
+	// Of a catalog in a cluster.
+	applied Revision            // every change up to here is seen
+	begun   map[string]Revision // the newest incarnation of every node, also of those that are gone
+	missed  Revision            // changes before here were missed: any lender may have begun anew before
+	moved   signal              // applied has grown, or ended is set
+	ended   error               // why Run follows no more
+	pending *commit             // whose transaction is on its way to the store
+	state   MemberState
+}
+
+// garbage is a page that died at a revision.
+type garbage struct {
+	page   PageID
+	diedAt Revision
 }
 
 // state is one revision that is current or leased.
@@ -83,7 +108,10 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 	if options.Now == nil {
 		options.Now = time.Now
 	}
-	c := &Catalog{store: st, lender: lender, options: options}
+	if options.ReportInterval == 0 {
+		options.ReportInterval = 200 * time.Millisecond
+	}
+	c := &Catalog{store: st, lender: lender, options: options, reports: make(chan struct{}, 1)}
 	c.source = hugetable.NewSource(c, options.CacheBytes)
 	c.mu.leases = map[LeaseID]*lease{}
 	c.mu.domains = map[coherence.Domain]int{}
@@ -92,16 +120,23 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 	c.mu.shared = map[ExtentID]int{}
 	c.mu.watchers = map[chan Revision]struct{}{}
 	c.mu.regions = map[memregion.RegionID]*RegionRecord{}
-	c.mu.nodes = map[string]*NodeRecord{}
+	c.mu.members = map[string]*Member{}
+	c.mu.begun = map[string]Revision{}
 	if err := c.begin(ctx); err != nil {
 		return nil, fmt.Errorf("open catalog: %w", err)
 	}
-	contents, err := c.read(ctx)
+	if c.shared() {
+		if err := c.register(ctx); err != nil {
+			return nil, fmt.Errorf("open catalog: %w", err)
+		}
+	}
+	found, err := c.read(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("open catalog: %w", err)
 	}
 	c.mu.Lock()
-	c.install(contents, nil)
+	c.mu.regions, c.mu.members, c.mu.applied = found.regions, found.members, found.contents.revision
+	c.install(found.contents, nil)
 	c.mu.Unlock()
 	if err := c.findGarbage(ctx); err != nil {
 		return nil, fmt.Errorf("open catalog: %w", err)
@@ -132,7 +167,9 @@ func (c *Catalog) begin(ctx context.Context) error {
 		}
 		t.Puts = append(t.Puts, store.Item{Key: schemaKey(name)})
 	}
-	_, err = c.store.Commit(ctx, t)
+	if _, err = c.store.Commit(ctx, t); c.shared() && isConflict(err) {
+		return c.begin(ctx) // another node of a new cluster was faster
+	}
 	return err
 }
 
@@ -141,11 +178,13 @@ type reading struct {
 	catalog  *Catalog
 	contents *Contents
 	names    map[TableName]Revision
+	regions  map[memregion.RegionID]*RegionRecord
+	members  map[string]*Member
 }
 
-func (c *Catalog) read(ctx context.Context) (*Contents, error) {
-	r := reading{c, newContents(), map[TableName]Revision{}}
-	prefixes := []string{schemaPrefix, namePrefix, tablePrefix, viewPrefix, regionPrefix, nodePrefix}
+func (c *Catalog) read(ctx context.Context) (*reading, error) {
+	r := &reading{c, newContents(), map[TableName]Revision{}, map[memregion.RegionID]*RegionRecord{}, map[string]*Member{}}
+	prefixes := []string{schemaPrefix, namePrefix, tablePrefix, viewPrefix, regionPrefix, nodePrefix, presencePrefix}
 	revision, err := c.store.Scan(ctx, prefixes, func(item store.Item) error {
 		if err := r.item(item); err != nil {
 			return fmt.Errorf("record %q: %w", item.Key, err)
@@ -156,7 +195,7 @@ func (c *Catalog) read(ctx context.Context) (*Contents, error) {
 		return nil, err
 	}
 	r.contents.revision = revision
-	return r.contents, r.check()
+	return r, r.check()
 }
 
 func (r *reading) item(item store.Item) error {
@@ -186,13 +225,9 @@ func (r *reading) item(item store.Item) error {
 		if err != nil {
 			return err
 		}
-		r.catalog.mu.regions[g.ID] = g
-	case nodePrefix:
-		n, err := decodeNode(item.Value)
-		if err != nil {
-			return err
-		}
-		r.catalog.mu.nodes[n.Name] = n
+		r.regions[g.ID] = g
+	case nodePrefix, presencePrefix: // the first comes before the second
+		return (&change{members: r.members}).putMember(kind+"/", rest, item)
 	}
 	return nil
 }
@@ -218,7 +253,7 @@ func (c *Catalog) findGarbage(ctx context.Context) error {
 	living := maps.Clone(c.mu.pages)
 	c.mu.Unlock()
 	var dead []PageID
-	_, err := c.store.Scan(ctx, []string{pagePrefix}, func(item store.Item) error {
+	revision, err := c.store.Scan(ctx, []string{pagePrefix}, func(item store.Item) error {
 		id, err := hugetable.ParsePageID(strings.TrimPrefix(item.Key, pagePrefix))
 		if err != nil {
 			return damaged("page", err)
@@ -230,7 +265,10 @@ func (c *Catalog) findGarbage(ctx context.Context) error {
 	})
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.garbage = append(c.mu.garbage, dead...)
+	for _, id := range dead {
+		// In a cluster it may be a page of a commit that is under way: whose base is older than this scan (K7).
+		c.mu.garbage = append(c.mu.garbage, garbage{id, revision})
+	}
 	return err
 }
 
@@ -288,6 +326,8 @@ func (c *Catalog) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.closed = true
+	c.mu.ended = ErrClosed
+	c.mu.moved.broadcast()
 	clear(c.mu.leases)
 	return nil
 }
@@ -309,8 +349,8 @@ func (c *Catalog) log(message string, err error) {
 func (c *Catalog) newIdentity(ctx context.Context) (uint64, error) {
 	c.identities.Lock()
 	defer c.identities.Unlock()
-	if c.identities.next == c.identities.end {
-		if err := c.reserveIdentities(ctx); err != nil {
+	for c.identities.next == c.identities.end {
+		if err := c.reserveIdentities(ctx); err != nil && !isConflict(err) { // another node was faster
 			return 0, fmt.Errorf("reserve identities: %w", err)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
@@ -36,6 +37,7 @@ type commit struct {
 	next        *Contents
 	pages       []hugetable.NewPage
 	write       store.Transaction
+	token       string            // what the store's commit record says of it
 	publish     map[ExtentID]bool // in the versions to come
 	unused      map[ExtentID]bool // handed over and in no version: truncated or dropped again
 }
@@ -54,11 +56,16 @@ func (w *commit) run(ctx context.Context) error {
 	if len(w.write.Puts)+len(w.write.Deletes) == 0 {
 		return nil
 	}
+	if err := w.compareLenders(); err != nil {
+		w.transaction.discard(w.publish)
+		return err
+	}
 	if err := c.lender.Publish(sortedIDs(w.publish)...); err != nil {
 		w.transaction.discard(w.publish)
 		return fmt.Errorf("publish chunks: %w", err)
 	}
 	c.fault(FaultPublished)
+	defer c.setPending(nil)
 	revision, err := w.store(context.WithoutCancel(ctx)) // half of a commit cannot be cancelled
 	if errors.Is(err, ErrOutcomeUnknown) {
 		c.broken = err
@@ -69,7 +76,45 @@ func (w *commit) run(ctx context.Context) error {
 		return err
 	}
 	c.fault(FaultStored)
+	if c.shared() {
+		// The commit is durable. That this process does not see it yet is no reason to call it failed.
+		c.log("see a commit", c.awaitApplied(context.WithoutCancel(ctx), revision))
+		c.fault(FaultVisible)
+		c.fault(FaultDone)
+		return nil
+	}
 	w.show(revision)
+	return nil
+}
+
+// compareLenders makes the commit fail if this node, or a lender of its chunks, is not the incarnation any more that it
+// is now (K8). It comes before the chunks are published there: a lender that was started anew before that knows
+// nothing of them, and one that is later fails the comparison.
+func (w *commit) compareLenders() error {
+	c := w.catalog
+	if !c.shared() {
+		return nil
+	}
+	self := c.options.Self.Name
+	w.compare(unchanged(nodeKey(self), c.registered))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	compared := map[string]bool{self: true}
+	for id := range w.publish {
+		record := c.mu.regions[id.Region]
+		if record == nil {
+			return fmt.Errorf("%w: nothing is known of region %d", ErrLenderGone, id.Region)
+		}
+		if compared[record.Node] {
+			continue
+		}
+		m := c.mu.members[record.Node]
+		if m == nil {
+			return fmt.Errorf("%w: region %d of node %q", ErrLenderGone, id.Region, record.Node)
+		}
+		compared[record.Node] = true
+		w.compare(unchanged(nodeKey(record.Node), m.Registered))
+	}
 	return nil
 }
 
@@ -234,8 +279,8 @@ const garbagePerCommit = 1024
 func (w *commit) store(ctx context.Context) (Revision, error) {
 	c := w.catalog
 	c.commits++
-	token := fmt.Sprintf("%s/%d/%d", c.identity, c.options.Now().UnixNano(), c.commits)
-	w.put(commitKey, []byte(token))
+	w.token = fmt.Sprintf("%s/%d/%d/%d", c.identity, c.registered, c.options.Now().UnixNano(), c.commits)
+	w.put(commitKey, []byte(w.token))
 	var pages []store.Item
 	for _, p := range w.pages {
 		pages = append(pages, store.Item{Key: pageKey(p.Ref.ID), Value: p.Data})
@@ -249,22 +294,42 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 		}
 		c.fault(FaultPagesStored)
 	}
-	garbage := c.takeGarbage(w.write)
-	for _, id := range garbage {
-		w.remove(pageKey(id))
+	dead := c.takeGarbage(w.write)
+	for _, g := range dead {
+		w.remove(pageKey(g.page))
 	}
+	c.setPending(w)
 	revision, err := c.store.Commit(ctx, w.write)
 	if errors.Is(err, store.ErrUnknown) {
-		revision, err = c.outcome(ctx, token, err)
+		revision, err = c.outcome(ctx, w.token, err)
 	}
 	if err != nil {
-		c.returnGarbage(garbage)
+		c.returnGarbage(dead)
 		c.abandonPages(w.pages)
 	}
 	if errors.Is(err, store.ErrConflict) {
-		return 0, fmt.Errorf("%w: %w", ErrConflict, err)
+		return 0, c.conflictOf(err)
 	}
 	return revision, err
+}
+
+// setPending tells apply that the next transaction with the token is the commit's.
+func (c *Catalog) setPending(w *commit) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.pending = w
+}
+
+// conflictOf says which kind of conflict it was: with somebody's change, or with a node's end.
+func (c *Catalog) conflictOf(err error) error {
+	var which *store.Conflict
+	switch {
+	case !errors.As(err, &which):
+		return err
+	case c.shared() && which.Compare.Key == nodeKey(c.options.Self.Name):
+		return fmt.Errorf("%w: %w", ErrFenced, err)
+	}
+	return fmt.Errorf("%w: %w", ErrConflict, err)
 }
 
 func fits(limits store.Limits, t store.Transaction, pages []store.Item) bool {
@@ -307,23 +372,32 @@ func (c *Catalog) outcome(ctx context.Context, token string, cause error) (Revis
 	}
 }
 
-func (c *Catalog) takeGarbage(t store.Transaction) []PageID {
+// takeGarbage takes pages that no node reads any more (K7), as many as fit beside the transaction.
+func (c *Catalog) takeGarbage(t store.Transaction) []garbage {
 	room := garbagePerCommit
 	if limit := c.store.Limits().Operations; limit > 0 {
 		room = min(room, max(0, limit-len(t.Compares)-len(t.Puts)-len(t.Deletes)))
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := min(room, len(c.mu.garbage))
-	taken := c.mu.garbage[:n:n]
-	c.mu.garbage = c.mu.garbage[n:]
+	horizon, taken := c.horizon(), []garbage(nil)
+	c.mu.garbage = slices.DeleteFunc(c.mu.garbage, func(g garbage) bool {
+		if c.mu.pages[g.page] != nil { // it was found before the commit that it belongs to was seen
+			return true
+		}
+		if len(taken) == room || g.diedAt > horizon {
+			return false
+		}
+		taken = append(taken, g)
+		return true
+	})
 	return taken
 }
 
-func (c *Catalog) returnGarbage(ids []PageID) {
+func (c *Catalog) returnGarbage(list []garbage) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.mu.garbage = append(c.mu.garbage, ids...)
+	c.mu.garbage = append(c.mu.garbage, list...)
 }
 
 // abandonPages makes garbage of pages that may have been stored and that nothing refers to.
@@ -332,7 +406,7 @@ func (c *Catalog) abandonPages(pages []hugetable.NewPage) {
 	defer c.mu.Unlock()
 	for _, p := range pages {
 		if c.mu.pages[p.Ref.ID] == nil {
-			c.mu.garbage = append(c.mu.garbage, p.Ref.ID)
+			c.mu.garbage = append(c.mu.garbage, garbage{p.Ref.ID, c.mu.current.contents.revision})
 		}
 	}
 }
@@ -340,16 +414,16 @@ func (c *Catalog) abandonPages(pages []hugetable.NewPage) {
 // Sweep removes dead pages from the store; commits do it too, a few at a time.
 func (c *Catalog) Sweep(ctx context.Context) error {
 	for {
-		garbage := c.takeGarbage(store.Transaction{})
-		if len(garbage) == 0 {
+		dead := c.takeGarbage(store.Transaction{})
+		if len(dead) == 0 {
 			return nil
 		}
 		var t store.Transaction
-		for _, id := range garbage {
-			t.Deletes = append(t.Deletes, pageKey(id))
+		for _, g := range dead {
+			t.Deletes = append(t.Deletes, pageKey(g.page))
 		}
 		if _, err := c.store.Commit(ctx, t); err != nil {
-			c.returnGarbage(garbage)
+			c.returnGarbage(dead)
 			return fmt.Errorf("sweep the catalog: %w", err)
 		}
 	}

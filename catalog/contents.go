@@ -90,21 +90,22 @@ func compareNames(a, b TableName) int {
 
 // Keys of the store. Names cannot contain a zero byte, so that the separator is unambiguous.
 const (
-	formatKey     = "meta/format"
-	identityKey   = "meta/identities"
-	commitKey     = "meta/commit"
-	schemaPrefix  = "schema/"
-	namePrefix    = "name/"
-	tablePrefix   = "table/"
-	viewPrefix    = "view/"
-	pagePrefix    = "page/"
-	regionPrefix  = "region/"
-	nodePrefix    = "node/"
-	catalogFormat = 1
-	nameSeparator = "\x00"
-	maxNameBytes  = 255
-	identityBlock = 1024
-	defaultHome   = "local"
+	formatKey      = "meta/format"
+	identityKey    = "meta/identities"
+	commitKey      = "meta/commit"
+	schemaPrefix   = "schema/"
+	namePrefix     = "name/"
+	tablePrefix    = "table/"
+	viewPrefix     = "view/"
+	pagePrefix     = "page/"
+	regionPrefix   = "region/"
+	nodePrefix     = "node/"
+	presencePrefix = "presence/"
+	catalogFormat  = 1
+	nameSeparator  = "\x00"
+	maxNameBytes   = 255
+	identityBlock  = 1024
+	defaultHome    = "local"
 )
 
 func schemaKey(name string) string                   { return schemaPrefix + name }

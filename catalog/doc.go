@@ -17,6 +17,20 @@
 // its versions lose it, pages without a version die, and the chunks of dead pages that are in no other page are retired
 // at the lender, which gives their memory back when the last pin goes.
 //
+// # Several nodes
+//
+// In a cluster every node has a catalog over the same store. Each follows the others' commits, by the store's watch, and
+// settles the memory of its own regions alone:
+//
+//	node a commits revision 9 ──► store ──► nodes b, c apply it; they report: "I read nothing older than 9"
+//	                                        the lender of what died by 9 retires it when all have said so
+//	node d begins anew ──► its record ──► the others: "seen", from then on they trust nothing older that lay there
+//	                                        d takes over what is live, and lends what is not
+//
+// A snapshot begins with a question to the store for its last commit, so that whoever heard of a commit anywhere sees it
+// everywhere. Nothing here decides by a clock: the store ends sessions, and a node knows by Session.Check that its own may
+// have ended.
+//
 // # Words
 //
 // revision: the store's transaction counter, names a state · state: what one revision holds · version: one immutable
@@ -43,10 +57,13 @@
 //	    point leaves the state before or after, whole.
 //	K5  a commit succeeds only if everything it writes is still as its snapshot saw it (snapshot isolation).
 //	K6  the high-water mark of a region's generations on record never goes down.
+//	K7  an extent is retired, and a page removed, only when no other node may read the revision at which it died.
+//	K8  no commit succeeds of a node that was fenced off, or with a chunk of a lender that was started anew since.
+//	K9  a lender that begins anew writes over nothing before every other node has stopped trusting what lay there.
 //
 // # Lock order
 //
-//	Catalog.committing
+//	Catalog.committing, Catalog.reporting, Catalog.retiring
 //	  Catalog.mu            (the ledger; short, no I/O)
 //	    Lender.Pin, Lender.ExpireDomain
 //	    hugetable.Source    (page cache)
@@ -55,7 +72,7 @@
 //
 // # Not here
 //
-// No SQL, no names folded, no privileges; no goroutine: the engine's janitor calls ExpireLeases and Sweep. No byte of
-// a region is read except through descriptor.Record. Membership, watches of a shared store and leases of other
-// nodes' catalogs come with the cluster.
+// No SQL, no names folded, no privileges; no goroutine but those of Run, which joins them: the engine's janitor calls
+// ExpireLeases and Sweep. No byte of a region is read except through descriptor.Record. Messages to other lenders are
+// the Lender's; the life of a node is its store's session.
 package catalog

@@ -33,6 +33,16 @@ var (
 	ErrPrivilege = &sqlError{"42501", "permission denied"}
 	// ErrOutcomeUnknown: the store failed while committing and cannot say whether it did.
 	ErrOutcomeUnknown = &sqlError{"08007", "transaction resolution unknown"}
+	// ErrNodeTaken: another living node of the cluster has the name.
+	ErrNodeTaken = &sqlError{"55006", "the node's name is taken"}
+	// ErrFenced: the cluster has given this node up. Its snapshots are void and it commits nothing; it must begin anew.
+	ErrFenced = &sqlError{"57P02", "the cluster has fenced this node off"}
+	// ErrNotSure: this node does not hear from the cluster's store and cannot know whether it still is a member.
+	ErrNotSure = &sqlError{"08006", "this node does not hear from the cluster"}
+	// ErrLenderRestarted: a lender was started anew while its memory was read or written. Safe to retry.
+	ErrLenderRestarted = &sqlError{"40001", "a lender of the data began anew"}
+	// ErrLenderGone: the lender of a region is not there.
+	ErrLenderGone = &sqlError{"58000", "the lender of the region is not there"}
 	// ErrCorrupt: a record of the catalog is damaged.
 	ErrCorrupt = &sqlError{"XX001", "corrupt catalog record"}
 )

@@ -12,6 +12,7 @@ import (
 type releases struct {
 	unpins  map[coherence.Domain][]ExtentID
 	retired []ExtentID
+	diedAt  Revision // of retired
 }
 
 func (r *releases) unpin(domain coherence.Domain, ids []ExtentID) {
@@ -21,14 +22,17 @@ func (r *releases) unpin(domain coherence.Domain, ids []ExtentID) {
 	r.unpins[domain] = append(r.unpins[domain], ids...)
 }
 
-// tell does what was collected. Requires: mu is not held.
+// tell does what was collected, and what was postponed and is due. Requires: mu is not held.
 func (c *Catalog) tell(r *releases) {
 	for domain, ids := range r.unpins {
 		c.log("unpin chunks", c.lender.Unpin(domain, ids...))
 	}
 	if len(r.retired) > 0 {
-		c.log("retire chunks", c.lender.Retire(r.retired...))
+		c.mu.Lock()
+		c.mu.postponed = append(c.mu.postponed, postponed{r.diedAt, r.retired})
+		c.mu.Unlock()
 	}
+	c.retire()
 }
 
 // install makes contents current and returns what its predecessor does not hold any more. Requires mu. Preconditions:
@@ -148,7 +152,8 @@ func (c *Catalog) dropVersion(v *TableVersion, r *releases) {
 		}
 		delete(c.mu.pages, ref.ID)
 		c.source.Forget(ref.ID)
-		c.mu.garbage = append(c.mu.garbage, ref.ID)
+		c.mu.garbage = append(c.mu.garbage, garbage{ref.ID, c.mu.current.contents.revision})
+		r.diedAt = c.mu.current.contents.revision
 		c.retirePage(p, r)
 	}
 }

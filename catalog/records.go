@@ -21,6 +21,7 @@ const (
 	regionID, regionBase, regionCapacity, regionFabric                = 1, 2, 3, 4
 	regionPath, regionBoot, regionNode, regionGenerations, regionName = 5, 6, 7, 8, 9
 	nodeName, nodeAddress, nodeBoot, nodeStarted                      = 1, 2, 3, 4
+	nodeDirectory, nodeFrontend                                       = 5, 6
 )
 
 // The kinds in a name record.
@@ -187,6 +188,10 @@ type NodeRecord struct {
 	Address string // where its RPC listens
 	BootID  string
 	Started time.Time
+	// Directory is the identity of its data directory: who holds that directory's lock is this node.
+	Directory string
+	// Frontend is where it speaks PostgreSQL's protocol, empty if it does not.
+	Frontend string
 }
 
 func (n *NodeRecord) encode() []byte {
@@ -195,6 +200,8 @@ func (n *NodeRecord) encode() []byte {
 	w.OptionalString(nodeAddress, n.Address)
 	w.OptionalString(nodeBoot, n.BootID)
 	w.Int(nodeStarted, n.Started.UnixMicro())
+	w.OptionalString(nodeDirectory, n.Directory)
+	w.OptionalString(nodeFrontend, n.Frontend)
 	return w.Buf
 }
 
@@ -211,6 +218,10 @@ func decodeNode(data []byte) (*NodeRecord, error) {
 			n.BootID = r.String()
 		case nodeStarted:
 			n.Started = time.UnixMicro(r.Int()).UTC()
+		case nodeDirectory:
+			n.Directory = r.String()
+		case nodeFrontend:
+			n.Frontend = r.String()
 		default:
 			r.Skip()
 		}

@@ -109,33 +109,6 @@ func (c *Catalog) Regions() []RegionRecord {
 	return list
 }
 
-// PutNode records a node.
-func (c *Catalog) PutNode(ctx context.Context, node NodeRecord) error {
-	if err := checkName(node.Name); err != nil {
-		return err
-	}
-	t := store.Transaction{Puts: []store.Item{{Key: nodePrefix + node.Name, Value: node.encode()}}}
-	if _, err := c.store.Commit(ctx, t); err != nil {
-		return fmt.Errorf("node %q: %w", node.Name, err)
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.nodes[node.Name] = &node
-	return nil
-}
-
-// Nodes lists the recorded nodes by name.
-func (c *Catalog) Nodes() []NodeRecord {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	list := make([]NodeRecord, 0, len(c.mu.nodes))
-	for _, n := range c.mu.nodes {
-		list = append(list, *n)
-	}
-	slices.SortFunc(list, func(a, b NodeRecord) int { return cmp.Compare(a.Name, b.Name) })
-	return list
-}
-
 // LiveExtent is an extent that a current version needs: what a lender adopts when it comes back.
 type LiveExtent struct {
 	Table TableName

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
 )
 
 // Snapshot is what one query or transaction sees, under a lease that keeps every chunk of it in place (K2). Close it.
@@ -17,6 +18,7 @@ type Snapshot struct {
 	lease   LeaseID
 	closing sync.Once
 	release func()
+	trust   func(regions []memregion.RegionID) error // nil: nobody else lends
 }
 
 // Lease is the snapshot's lease.
@@ -30,6 +32,8 @@ func (s *Snapshot) Close() {
 type lease struct {
 	Lease
 	state *state
+	// doomed is the revision at which a lender was started anew: the lease is not renewed from then on. 0: it is.
+	doomed Revision
 }
 
 // Snapshot pins the current version of every table for the holder. It costs a map entry, except for the first one of a
@@ -37,6 +41,9 @@ type lease struct {
 func (c *Catalog) Snapshot(ctx context.Context, holder Holder) (*Snapshot, error) {
 	if holder.Domain == "" {
 		holder.Domain = c.options.Domain
+	}
+	if err := c.barrier(ctx); err != nil {
+		return nil, fmt.Errorf("snapshot: %w", err)
 	}
 	for {
 		s, contents, err := c.takeLease(holder)
@@ -69,7 +76,7 @@ func (c *Catalog) takeLease(holder Holder) (*Snapshot, *Contents, error) {
 		}
 	}
 	c.mu.nextLease++
-	l := &lease{Lease{ID: c.mu.nextLease, Holder: holder, Revision: s.contents.revision, Since: c.options.Now()}, s}
+	l := &lease{Lease: Lease{ID: c.mu.nextLease, Holder: holder, Revision: s.contents.revision, Since: c.options.Now()}, state: s}
 	if holder.TTL > 0 {
 		l.Expires = l.Since.Add(holder.TTL)
 	}
@@ -78,7 +85,12 @@ func (c *Catalog) takeLease(holder Holder) (*Snapshot, *Contents, error) {
 	s.leases[holder.Domain]++
 	s.total++
 	id := l.ID
-	return &Snapshot{Contents: s.contents, lease: id, release: func() { _ = c.ReleaseLease(id) }}, nil, nil
+	taken := &Snapshot{Contents: s.contents, lease: id, release: func() { _ = c.ReleaseLease(id) }}
+	if c.shared() {
+		seen := c.mu.applied
+		taken.trust = func(regions []memregion.RegionID) error { return c.trust(seen, regions) }
+	}
+	return taken, nil, nil
 }
 
 func (c *Catalog) markLoaded(contents *Contents) {
@@ -91,10 +103,15 @@ func (c *Catalog) markLoaded(contents *Contents) {
 
 // RenewLease lets the lease live for its TTL from now on. ErrLeaseOver means that the holder must stop reading.
 func (c *Catalog) RenewLease(id LeaseID, now time.Time) error {
+	if c.shared() {
+		if err := c.member(); err != nil { // what this node cannot be sure of it does not promise
+			return fmt.Errorf("renew lease %d: %w", id, err)
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.mu.leases[id]
-	if l == nil || l.over(now) {
+	if l == nil || l.doomed > 0 || l.over(now) {
 		return fmt.Errorf("renew lease %d: %w", id, ErrLeaseOver)
 	}
 	if l.Holder.TTL > 0 {

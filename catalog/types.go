@@ -123,6 +123,15 @@ type Options struct {
 	CacheBytes int64
 	// Now is the clock for leases and creation times (default time.Now).
 	Now func() time.Time
+	// Self is this node's record: other nodes' catalogs use the same store, and Run must be running before anything is
+	// committed. It is put there for as long as the store's session lives. Nil: nobody else uses the store.
+	Self *NodeRecord
+	// ReportInterval is how often at most the others are told what this node still reads, and so about how long they keep
+	// memory that nobody needs (default 200 ms).
+	ReportInterval time.Duration
+	// Gone is told of every incarnation of another node that is over, after all that it committed is visible: what it
+	// published in this node's regions beyond Living belongs to nobody.
+	Gone func(Member)
 	// Fault is called at named points of Commit, so that tests can die there; see the Fault constants.
 	Fault func(point string)
 	// Log receives what went wrong in the background: garbage that could not be removed, lenders that refused.

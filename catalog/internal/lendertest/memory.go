@@ -92,6 +92,18 @@ func (m *Memory) Forget() {
 	m.live = nil
 }
 
+// Scribble overwrites what is not allocated, as new owners do after a restart.
+func (m *Memory) Scribble() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	at := int64(0)
+	for _, r := range append(slices.Clone(m.live), memregion.Range{Offset: int64(len(m.data))}) {
+		for data := m.data[at:r.Offset]; len(data) > 0; data = data[copy(data, stale[:]):] {
+		}
+		at = r.End()
+	}
+}
+
 // Live is the number of bytes that are allocated.
 func (m *Memory) Live() (bytes int64) {
 	m.mu.Lock()

@@ -1,0 +1,411 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// followed are the prefixes of the records that every node keeps up with; pages are read when they are needed.
+var followed = []string{"meta/commit", schemaPrefix, tablePrefix, viewPrefix, regionPrefix, nodePrefix, presencePrefix}
+
+// Run follows the commits of the other nodes and tells them what this one reads, until ctx is done or the node is fenced
+// off (ErrFenced): then it must begin anew. Without it nothing is committed in a cluster. Where nobody shares the store
+// it waits for ctx.
+func (c *Catalog) Run(ctx context.Context) error {
+	if !c.shared() {
+		<-ctx.Done()
+		return nil
+	}
+	group, running := errgroup.WithContext(ctx)
+	group.Go(func() error { return c.report(running) })
+	group.Go(func() error { return c.follow(running) })
+	err := group.Wait()
+	if ctx.Err() != nil && !errors.Is(err, ErrFenced) {
+		err = nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.mu.ended = errors.Join(err, ErrClosed)
+	c.mu.moved.broadcast()
+	return err
+}
+
+// follow applies what the store tells. What cannot be applied, or was missed, is read as a whole.
+func (c *Catalog) follow(ctx context.Context) error {
+	const pause = 100 * time.Millisecond
+	for {
+		c.mu.Lock()
+		after := c.mu.applied
+		c.mu.Unlock()
+		err := c.store.Watch(ctx, followed, after, func(change store.Change) error { return c.apply(ctx, change) })
+		for err != nil && ctx.Err() == nil {
+			c.log("follow the other nodes' commits", err)
+			select {
+			case <-ctx.Done():
+			case <-time.After(pause):
+				err = c.readAgain(ctx)
+			}
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+}
+
+// change is one transaction of the store as this catalog takes it over.
+type change struct {
+	revision Revision
+	next     *Contents // nil: no name and no row is another
+	members  map[string]*Member
+	regions  map[memregion.RegionID]*RegionRecord // nil: dropped
+	whole    bool                                 // regions are all that there are
+	own      *commit                              // of this catalog, if it made the change
+}
+
+// apply takes one transaction over. It runs in one goroutine, the only one that installs contents in a cluster.
+func (c *Catalog) apply(ctx context.Context, seen store.Change) error {
+	c.mu.Lock()
+	t := &change{
+		revision: seen.Revision, next: c.mu.current.contents.clone(),
+		members: maps.Clone(c.mu.members), regions: map[memregion.RegionID]*RegionRecord{},
+	}
+	pending := c.mu.pending
+	c.mu.Unlock()
+	visible := false
+	for _, item := range seen.Puts {
+		if item.Key == commitKey {
+			if pending != nil && pending.token == string(item.Value) {
+				t.own = pending
+			}
+			visible = true // also without a change of its own: whoever waits for the revision is told
+		}
+	}
+	for _, key := range seen.Deletes {
+		t.remove(key)
+	}
+	for _, item := range seen.Puts {
+		if err := t.put(c, item); err != nil {
+			return fmt.Errorf("record %q: %w", item.Key, err)
+		}
+	}
+	t.next.revision = seen.Revision
+	if !visible {
+		t.next = nil
+	}
+	return c.takeOver(ctx, t)
+}
+
+func (t *change) remove(key string) {
+	kind, rest, _ := strings.Cut(key, "/")
+	switch kind + "/" {
+	case schemaPrefix:
+		delete(t.next.schemas, rest)
+	case tablePrefix, viewPrefix:
+		if id, err := strconv.ParseUint(rest, 16, 64); err == nil {
+			t.next.forgetID(TableID(id))
+		}
+	case regionPrefix:
+		if id, err := strconv.ParseUint(rest, 16, 64); err == nil {
+			t.regions[memregion.RegionID(id)] = nil
+		}
+	case nodePrefix:
+		delete(t.members, rest)
+	}
+}
+
+func (t *change) put(c *Catalog, item store.Item) error {
+	kind, rest, _ := strings.Cut(item.Key, "/")
+	switch kind + "/" {
+	case schemaPrefix:
+		t.next.schemas[rest] = schemaEntry{item.Revision}
+	case tablePrefix:
+		v, err := hugetable.Decode(item.Value, c.source)
+		if err != nil {
+			return err
+		}
+		if t.own != nil { // its pages are those of this very version
+			if made, ok := t.own.next.tables[v.Table().Name]; ok && made.version.Table().ID == v.Table().ID {
+				v = made.version
+			}
+		}
+		t.next.forgetID(v.Table().ID)
+		t.next.tables[v.Table().Name] = tableEntry{v, item.Revision}
+	case viewPrefix:
+		v, err := decodeView(item.Value)
+		if err != nil {
+			return err
+		}
+		t.next.forgetID(v.ID)
+		t.next.views[v.Name] = viewEntry{v, item.Revision}
+	case regionPrefix:
+		g, err := decodeRegion(item.Value)
+		if err != nil {
+			return err
+		}
+		t.regions[g.ID] = g
+	case nodePrefix, presencePrefix:
+		return t.putMember(kind+"/", rest, item)
+	}
+	return nil
+}
+
+func (t *change) putMember(prefix, name string, item store.Item) error {
+	m := Member{}
+	if old := t.members[name]; old != nil {
+		m = *old
+	}
+	if prefix == nodePrefix {
+		n, err := decodeNode(item.Value)
+		if err != nil {
+			return err
+		}
+		m = Member{NodeRecord: *n, Registered: item.Revision} // a new incarnation: nothing is known of what it reads
+	} else {
+		p, err := decodePresence(item.Value)
+		if err != nil {
+			return err
+		}
+		m.Oldest, m.Seen, m.State = p.oldest, p.seen, p.state
+	}
+	t.members[name] = &m
+	return nil
+}
+
+// forgetID takes a table or view out, whatever its name is.
+func (c *Contents) forgetID(id TableID) {
+	maps.DeleteFunc(c.tables, func(_ TableName, e tableEntry) bool { return e.version.Table().ID == id })
+	maps.DeleteFunc(c.views, func(_ TableName, e viewEntry) bool { return e.view.ID == id })
+}
+
+// readAgain takes over what the store has now, because changes were missed.
+func (c *Catalog) readAgain(ctx context.Context) error {
+	r, err := c.read(ctx)
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	old := c.mu.current.contents
+	c.mu.Unlock()
+	for name, e := range r.contents.tables { // what did not change keeps its version, and with it its pages' accounts
+		if had, ok := old.tables[name]; ok && had.revision == e.revision {
+			r.contents.tables[name] = had
+		}
+	}
+	return c.takeOver(ctx, &change{revision: r.contents.revision, next: r.contents, members: r.members, regions: r.regions, whole: true})
+}
+
+// takeOver installs a change.
+func (c *Catalog) takeOver(ctx context.Context, t *change) error {
+	var pages []hugetable.NewPage
+	if t.next != nil {
+		var err error
+		if pages, err = c.newPages(ctx, t); err != nil {
+			return err
+		}
+	}
+	c.mu.Lock()
+	gone := c.changeMembers(t)
+	c.changeRegions(t)
+	if t.whole {
+		c.mu.missed = t.revision
+	}
+	released := &releases{}
+	if t.next != nil {
+		released = c.install(t.next, pages)
+	}
+	c.mu.applied = t.revision
+	c.mu.moved.broadcast()
+	c.mu.Unlock()
+	c.tell(released)
+	for _, m := range gone {
+		if c.options.Gone != nil {
+			c.options.Gone(m)
+		}
+	}
+	return nil
+}
+
+// changeRegions requires mu.
+func (c *Catalog) changeRegions(t *change) {
+	if t.whole {
+		clear(c.mu.regions)
+	}
+	for id, g := range t.regions {
+		if g == nil {
+			delete(c.mu.regions, id)
+		} else {
+			c.mu.regions[id] = g
+		}
+	}
+}
+
+// changeMembers requires mu. It returns the incarnations that are over.
+func (c *Catalog) changeMembers(t *change) (gone []Member) {
+	for name, old := range c.mu.members {
+		if m := t.members[name]; m == nil || m.Registered != old.Registered {
+			gone = append(gone, *old)
+		}
+	}
+	for name, m := range t.members {
+		if old := c.mu.members[name]; name == c.options.Self.Name || old != nil && old.Registered == m.Registered {
+			continue
+		}
+		c.mu.begun[name] = m.Registered
+		// A lender was started anew and waits for us to forget what lay in its regions before (K9). Borrowers of ours
+		// do not hear of it: their leases are not renewed, and run out.
+		for _, l := range c.mu.leases {
+			if l.Holder.TTL > 0 && l.doomed == 0 {
+				l.doomed = t.revision
+			}
+		}
+		c.reportSoon()
+	}
+	c.mu.members = t.members
+	return gone
+}
+
+// newPages learns what install must know: the extents of the pages that come, and of those that may go by it.
+func (c *Catalog) newPages(ctx context.Context, t *change) ([]hugetable.NewPage, error) {
+	if t.own != nil {
+		return t.own.pages, nil // the commit has looked at the pages that may go
+	}
+	c.mu.Lock()
+	old := c.mu.current.contents
+	c.mu.Unlock()
+	var pages []hugetable.NewPage
+	for name, e := range old.tables {
+		if t.next.tables[name].version != e.version {
+			if err := c.loadExtents(ctx, e.version); err != nil {
+				return nil, err
+			}
+		}
+	}
+	for name, e := range t.next.tables {
+		before := old.tables[name].version
+		if before == e.version {
+			continue
+		}
+		made, err := c.pagesSince(ctx, before, e.version)
+		if err != nil {
+			return nil, err
+		}
+		pages = append(pages, made...)
+	}
+	return pages, nil
+}
+
+// pagesSince lists the pages of a version that no living version of this process has. Their chunks that a page of the
+// version before has too come first, as install wants them (K3).
+func (c *Catalog) pagesSince(ctx context.Context, before, v *TableVersion) ([]hugetable.NewPage, error) {
+	var made []hugetable.NewPage
+	for _, ref := range v.Pages() {
+		c.mu.Lock()
+		known := c.mu.pages[ref.ID] != nil
+		c.mu.Unlock()
+		if known {
+			continue
+		}
+		headers, err := v.PageExtents(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		page := hugetable.NewPage{Ref: ref}
+		for _, h := range headers {
+			for _, x := range h.Extents {
+				page.Extents = append(page.Extents, x.ExtentID)
+			}
+		}
+		made = append(made, page)
+	}
+	if len(made) == 0 || before == nil {
+		return made, nil
+	}
+	living := c.extentsOf(before)
+	for i := range made {
+		p := &made[i]
+		carried := make([]ExtentID, 0, len(p.Extents))
+		for _, id := range p.Extents {
+			if living[id] {
+				carried = append(carried, id)
+			}
+		}
+		p.CarriedExtents = len(carried)
+		p.Extents = append(carried, slices.DeleteFunc(p.Extents, func(id ExtentID) bool { return living[id] })...)
+	}
+	return made, nil
+}
+
+// extentsOf requires that the extents of the version's pages are loaded.
+func (c *Catalog) extentsOf(v *TableVersion) map[ExtentID]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	ids := map[ExtentID]bool{}
+	for _, ref := range v.Pages() {
+		if p := c.mu.pages[ref.ID]; p != nil {
+			for _, id := range p.extents {
+				ids[id] = true
+			}
+		}
+	}
+	return ids
+}
+
+// barrier returns when everything that was committed anywhere before the call is visible here.
+func (c *Catalog) barrier(ctx context.Context) error {
+	if !c.shared() {
+		return nil
+	}
+	item, _, err := c.store.Get(ctx, commitKey)
+	if err != nil {
+		return fmt.Errorf("ask the cluster for its last commit: %w", err)
+	}
+	return c.awaitApplied(ctx, item.Revision)
+}
+
+func (c *Catalog) awaitApplied(ctx context.Context, revision Revision) error {
+	for {
+		c.mu.Lock()
+		applied, ended, moved := c.mu.applied, c.mu.ended, c.mu.moved.wait()
+		c.mu.Unlock()
+		switch {
+		case applied >= revision:
+			return nil
+		case ended != nil:
+			return ended
+		}
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for revision %d, revision %d is seen: %w", revision, applied, ctx.Err())
+		}
+	}
+}
+
+// signal wakes everybody who waits; the zero value is ready. It is guarded by its owner's lock.
+type signal struct{ ch chan struct{} }
+
+func (s *signal) wait() <-chan struct{} {
+	if s.ch == nil {
+		s.ch = make(chan struct{})
+	}
+	return s.ch
+}
+
+func (s *signal) broadcast() {
+	if s.ch != nil {
+		close(s.ch)
+		s.ch = nil
+	}
+}

@@ -1,0 +1,402 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/csmsql/csmsql/catalog/internal/message"
+	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// A cluster is several catalogs over one store, one in each node. Two records make that safe, and both vanish with the
+// store's session of the node that put them:
+//
+//	node/NAME      its incarnation; whoever commits compares it (K8)
+//	presence/NAME  the oldest revision that it still reads, and the newest incarnation of anybody that it knows of (K7, K9)
+
+// MemberState says what a node is up to.
+type MemberState uint64
+
+// The states of a member.
+const (
+	// Joining: it has registered and takes its regions over; it answers nobody yet.
+	Joining MemberState = iota
+	// Online: it lends, reads and writes.
+	Online
+	// Draining: it is to be emptied; nothing new is placed in it.
+	Draining
+)
+
+func (s MemberState) String() string {
+	return [...]string{"joining", "online", "draining"}[min(s, Draining)]
+}
+
+// Member is a node of the cluster as its records say.
+type Member struct {
+	NodeRecord
+	// Registered is the revision of its record: it names the incarnation.
+	Registered Revision
+	// Oldest is the oldest revision that it reads: it holds every chunk of every state from there on.
+	Oldest Revision
+	// Seen is the newest registration of any node that it has taken notice of.
+	Seen  Revision
+	State MemberState
+}
+
+// presence is the part of a Member that changes while it lives.
+type presence struct {
+	oldest, seen Revision
+	state        MemberState
+}
+
+// Field numbers of a presence record in catalog.proto.
+const presenceOldest, presenceSeen, presenceState = 1, 2, 3
+
+func (p presence) encode() []byte {
+	w := message.Writer{}
+	w.Int(presenceOldest, int64(p.oldest))
+	w.Int(presenceSeen, int64(p.seen))
+	w.Uint(presenceState, uint64(p.state))
+	return w.Buf
+}
+
+func decodePresence(data []byte) (p presence, err error) {
+	r := message.NewReader(data)
+	for r.Next() {
+		switch r.Field() {
+		case presenceOldest:
+			p.oldest = Revision(r.Int())
+		case presenceSeen:
+			p.seen = Revision(r.Int())
+		case presenceState:
+			p.state = MemberState(r.Uint())
+		default:
+			r.Skip()
+		}
+	}
+	return p, damaged("presence", r.Err())
+}
+
+func nodeKey(name string) string     { return nodePrefix + name }
+func presenceKey(name string) string { return presencePrefix + name }
+
+// shared tells whether other nodes' catalogs use the same store.
+func (c *Catalog) shared() bool { return c.options.Self != nil }
+
+// register puts this node's records into the store. A record of the same name is taken over if it is of the same data
+// directory: its lock proves that the former process is dead. From here on the others hold back what this node may read
+// (its Oldest is 0), and a commit of its former incarnation fails.
+func (c *Catalog) register(ctx context.Context) error {
+	self := c.options.Self
+	if err := checkName(self.Name); err != nil {
+		return fmt.Errorf("name of the node: %w", err)
+	}
+	for {
+		item, ok, err := c.store.Get(ctx, nodeKey(self.Name))
+		if err != nil {
+			return err
+		}
+		if ok {
+			if err := sameNode(item.Value, self); err != nil {
+				return err
+			}
+		}
+		revision, err := c.store.Commit(ctx, store.Transaction{
+			Compares: []store.Compare{unchanged(nodeKey(self.Name), item.Revision)},
+			Puts: []store.Item{
+				{Key: nodeKey(self.Name), Value: self.encode(), Ephemeral: true},
+				{Key: presenceKey(self.Name), Value: presence{}.encode(), Ephemeral: true},
+			},
+		})
+		if isConflict(err) {
+			continue
+		}
+		c.registered = revision
+		return err
+	}
+}
+
+func sameNode(record []byte, self *NodeRecord) error {
+	old, err := decodeNode(record)
+	if err != nil {
+		return err
+	}
+	if old.Directory != self.Directory {
+		return fmt.Errorf("%w: %q runs at %s since %s; give this node another name, or stop that one", ErrNodeTaken, old.Name, old.Address, old.Started.Format(time.DateTime))
+	}
+	return nil
+}
+
+// AwaitSeen returns when every other node has seen that this one registered. Until then they may read what lay in its
+// regions before, so nothing there may be written over (K9). A node that is gone is not waited for: its records vanish.
+func (c *Catalog) AwaitSeen(ctx context.Context) error {
+	const poll = 5 * time.Millisecond
+	for c.shared() {
+		behind := ""
+		// A node that is joining holds no snapshot, and those that it takes later see every commit before now.
+		_, err := c.store.Scan(ctx, []string{presencePrefix}, func(item store.Item) error {
+			p, err := decodePresence(item.Value)
+			if name := strings.TrimPrefix(item.Key, presencePrefix); name != c.options.Self.Name && p.state != Joining && p.seen < c.registered {
+				behind = name
+			}
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("wait for the other nodes: %w", err)
+		}
+		if behind == "" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for node %q to see that this node is back: %w", behind, ctx.Err())
+		case <-time.After(poll):
+		}
+	}
+	return nil
+}
+
+// SetState says what this node is up to and returns when the others can know. No snapshot may be taken before this node
+// is Online (K9).
+func (c *Catalog) SetState(ctx context.Context, state MemberState) error {
+	if !c.shared() {
+		return nil
+	}
+	c.mu.Lock()
+	c.mu.state = state
+	c.mu.Unlock()
+	if err := c.tellPresence(ctx); err != nil {
+		return fmt.Errorf("tell the other nodes that this one is %v: %w", state, c.conflictOf(err))
+	}
+	return nil
+}
+
+// Members lists the nodes of the cluster that are there, by name; none if nobody shares the store.
+func (c *Catalog) Members() []Member {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	list := make([]Member, 0, len(c.mu.members))
+	for _, m := range c.mu.members {
+		list = append(list, *m)
+	}
+	slices.SortFunc(list, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
+	return list
+}
+
+// Trust tells whether what was read from the regions under a snapshot may be handed out: this node still is a member, and
+// no lender was started anew since, for it may have written over what the snapshot saw. Call it after the reading. The
+// node's own regions need no trust: it is their lender.
+func (s *Snapshot) Trust(regions ...memregion.RegionID) error {
+	if s.trust == nil {
+		return nil
+	}
+	return s.trust(regions)
+}
+
+func (c *Catalog) trust(seen Revision, regions []memregion.RegionID) error {
+	foreign := false
+	c.mu.Lock()
+	for _, id := range regions {
+		record := c.mu.regions[id]
+		if record != nil && record.Node == c.options.Self.Name {
+			continue
+		}
+		foreign = true
+		since := c.mu.missed
+		if record != nil {
+			since = max(since, c.mu.begun[record.Node])
+		}
+		if since > seen {
+			c.mu.Unlock()
+			return fmt.Errorf("%w: region %d was lent anew since", ErrLenderRestarted, id)
+		}
+	}
+	c.mu.Unlock()
+	if !foreign {
+		return nil
+	}
+	return c.member()
+}
+
+// member tells whether this node still is one.
+func (c *Catalog) member() error {
+	err := c.store.Session().Check()
+	if err == nil {
+		return nil
+	}
+	if errors.Is(err, store.ErrSessionOver) {
+		return fmt.Errorf("%w: %w", ErrFenced, err)
+	}
+	return fmt.Errorf("%w: %w", ErrNotSure, err)
+}
+
+// Reachable tells whether the lender of a region is there, and who it is.
+func (c *Catalog) Reachable(region memregion.RegionID) (node string, there bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	record := c.mu.regions[region]
+	if record == nil {
+		return "", false
+	}
+	return record.Node, !c.shared() || record.Node == c.options.Self.Name || c.mu.members[record.Node] != nil
+}
+
+// Living lists the extents of a region that a living version has. The region is this node's, and was adopted.
+func (c *Catalog) Living(region memregion.RegionID) map[ExtentID]bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	living := map[ExtentID]bool{}
+	add := func(ids []ExtentID) {
+		for _, id := range ids {
+			if id.Region == region {
+				living[id] = true
+			}
+		}
+	}
+	for _, p := range c.mu.pages {
+		add(p.extents)
+	}
+	for _, p := range c.mu.postponed {
+		add(p.extents)
+	}
+	return living
+}
+
+// postponed is what died at a revision and waits for the others to pass it (K7).
+type postponed struct {
+	diedAt  Revision
+	extents []ExtentID
+}
+
+// horizon is the oldest revision that another node may read. Requires mu.
+func (c *Catalog) horizon() Revision {
+	oldest := Revision(math.MaxInt64)
+	if !c.shared() {
+		return oldest
+	}
+	for name, m := range c.mu.members {
+		if name != c.options.Self.Name {
+			oldest = min(oldest, m.Oldest)
+		}
+	}
+	return oldest
+}
+
+// lends tells whether a region is this node's. Requires mu.
+func (c *Catalog) lends(region memregion.RegionID) bool {
+	if !c.shared() {
+		return true
+	}
+	record := c.mu.regions[region]
+	return record != nil && record.Node == c.options.Self.Name
+}
+
+// retire tells the lender of what no node reads any more. Each node does it for its own regions.
+func (c *Catalog) retire() {
+	c.retiring.Lock()
+	defer c.retiring.Unlock()
+	c.mu.Lock()
+	due := c.due()
+	c.mu.Unlock()
+	if len(due) == 0 {
+		return
+	}
+	c.log("retire chunks", c.lender.Retire(due...))
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	gone := map[ExtentID]bool{}
+	for _, id := range due {
+		gone[id] = true
+	}
+	for i := range c.mu.postponed {
+		p := &c.mu.postponed[i]
+		p.extents = slices.DeleteFunc(p.extents, func(id ExtentID) bool { return gone[id] })
+	}
+	c.mu.postponed = slices.DeleteFunc(c.mu.postponed, func(p postponed) bool { return len(p.extents) == 0 })
+}
+
+// due lists what is postponed and nobody reads any more; what is another lender's is forgotten. Requires mu.
+func (c *Catalog) due() (due []ExtentID) {
+	horizon := c.horizon()
+	for i := range c.mu.postponed {
+		p := &c.mu.postponed[i]
+		if p.diedAt > horizon {
+			continue
+		}
+		p.extents = slices.DeleteFunc(p.extents, func(id ExtentID) bool { return !c.lends(id.Region) })
+		due = append(due, p.extents...)
+	}
+	return due
+}
+
+// presence is what this node tells the others. Requires mu.
+func (c *Catalog) presence() presence {
+	p := presence{oldest: c.mu.current.contents.revision, state: c.mu.state}
+	for _, m := range c.mu.members {
+		p.seen = max(p.seen, m.Registered)
+	}
+	for _, l := range c.mu.leases {
+		p.oldest = min(p.oldest, l.state.contents.revision)
+		if l.doomed > 0 {
+			p.seen = min(p.seen, l.doomed-1)
+		}
+	}
+	return p
+}
+
+func (c *Catalog) reportSoon() {
+	select {
+	case c.reports <- struct{}{}:
+	default: // it is going to look anyway
+	}
+}
+
+// report tells the others what this node still reads, soon after it changed, until ctx is done or the node is fenced.
+func (c *Catalog) report(ctx context.Context) error {
+	tick := time.NewTicker(c.options.ReportInterval)
+	defer tick.Stop()
+	for {
+		switch err := c.tellPresence(ctx); {
+		case isConflict(err):
+			return fmt.Errorf("%w: another process took the name %q over", ErrFenced, c.options.Self.Name)
+		case err != nil && ctx.Err() == nil:
+			c.log("tell the other nodes what this one reads", err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-c.store.Session().Done():
+			return fmt.Errorf("%w: %w", ErrFenced, store.ErrSessionOver)
+		case <-c.reports:
+		case <-tick.C:
+		}
+	}
+}
+
+// tellPresence puts the presence on record if it is another. One at a time: what is told later was true later.
+func (c *Catalog) tellPresence(ctx context.Context) error {
+	c.reporting.Lock()
+	defer c.reporting.Unlock()
+	c.mu.Lock()
+	p := c.presence()
+	c.mu.Unlock()
+	if p == c.reporting.told {
+		return nil
+	}
+	name := c.options.Self.Name
+	_, err := c.store.Commit(ctx, store.Transaction{
+		Compares: []store.Compare{unchanged(nodeKey(name), c.registered)},
+		Puts:     []store.Item{{Key: presenceKey(name), Value: p.encode(), Ephemeral: true}},
+	})
+	if err == nil {
+		c.reporting.told = p
+	}
+	return err
+}
