@@ -17,10 +17,17 @@ import (
 // Client reaches one process of one node. Safe for concurrent use; calls share one connection. Every error has an
 // SQLSTATE (N7); everything that comes back was checked (N5).
 type Client struct {
-	conn   *grpc.ClientConn
-	rpc    nodepb.NodeClient
-	name   string      // for errors
-	header metadata.MD // immutable
+	conn *grpc.ClientConn
+	// One stub for each of the node's services.
+	rpc          nodepb.NodeClient
+	lending      nodepb.LendingClient
+	coordination nodepb.CoordinationClient
+	fragments    nodepb.FragmentsClient
+
+	name        string      // for errors
+	node        string      // immutable from here on
+	incarnation Incarnation // of the node's process
+	header      metadata.MD
 
 	mu struct {
 		sync.Mutex
@@ -28,6 +35,21 @@ type Client struct {
 		keys map[catalog.LeaseID][]byte
 	}
 }
+
+func newClient(conn *grpc.ClientConn, name string) *Client {
+	c := &Client{
+		conn: conn, name: name, rpc: nodepb.NewNodeClient(conn), lending: nodepb.NewLendingClient(conn),
+		coordination: nodepb.NewCoordinationClient(conn), fragments: nodepb.NewFragmentsClient(conn),
+	}
+	c.mu.keys = map[catalog.LeaseID][]byte{}
+	return c
+}
+
+// Node is the node's name.
+func (c *Client) Node() string { return c.node }
+
+// Incarnation is that of the node's process that this client belongs to.
+func (c *Client) Incarnation() Incarnation { return c.incarnation }
 
 // Close ends the connection and all calls. Leases that were not released end by themselves.
 func (c *Client) Close() error { return c.conn.Close() }
@@ -37,11 +59,16 @@ func (c *Client) String() string { return c.name }
 
 // call prepares a context: every call has an end.
 func (c *Client) call(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx = metadata.NewOutgoingContext(ctx, c.header)
+	ctx = c.outgoing(ctx)
 	if _, ok := ctx.Deadline(); ok {
 		return ctx, func() {}
 	}
 	return context.WithTimeout(ctx, callTimeout)
+}
+
+// outgoing says who calls whom.
+func (c *Client) outgoing(ctx context.Context) context.Context {
+	return metadata.NewOutgoingContext(ctx, c.header)
 }
 
 // failed names what was done; ctx is the caller's, so that a call's own timeout is the node's fault and not the caller's.
@@ -209,7 +236,7 @@ func (c *Client) Load(ctx context.Context, request LoadRequest, progress func(Pr
 		return LoadResult{}, badArgument("load: %v", err)
 	}
 	doing := fmt.Sprintf("load table %v", request.Table)
-	call, cancel := context.WithCancel(metadata.NewOutgoingContext(ctx, c.header))
+	call, cancel := context.WithCancel(c.outgoing(ctx))
 	defer cancel()
 	stream, err := c.rpc.Load(call, encodeLoad(request))
 	if err != nil {
@@ -224,7 +251,7 @@ func (c *Client) LoadTPCH(ctx context.Context, request TPCHRequest, progress fun
 	if err := request.check(); err != nil {
 		return badArgument("load TPC-H: %v", err)
 	}
-	call, cancel := context.WithCancel(metadata.NewOutgoingContext(ctx, c.header))
+	call, cancel := context.WithCancel(c.outgoing(ctx))
 	defer cancel()
 	stream, err := c.rpc.LoadTPCH(call, encodeTPCH(request))
 	if err != nil {

@@ -15,16 +15,17 @@ import (
 	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 
-	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
 )
 
 const (
 	// dialTimeout bounds Dial when its context does not.
 	dialTimeout = 10 * time.Second
-	// callTimeout bounds every call but loads when its context does not.
-	callTimeout = 30 * time.Second
+	// callTimeout bounds every call but loads and fragments when its context does not.
+	callTimeout = 10 * time.Second
 	startHint   = "Start a node with “csmsql serve”, or name its socket with --to."
 )
 
@@ -34,11 +35,11 @@ type address struct{ network, name string }
 func (a address) String() string { return a.name }
 
 // parseTarget tells the path of a unix socket from host:port: what has a slash, or no colon, is a path.
-func parseTarget(ctx context.Context, target string) (address, error) {
+func parseTarget(ctx context.Context, target string, certified bool) (address, error) {
 	if path, found := strings.CutPrefix(target, "unix:"); found {
 		target = path
 	} else if !strings.Contains(target, "/") && strings.Contains(target, ":") {
-		return parseHostPort(ctx, target)
+		return parseHostPort(ctx, target, certified)
 	}
 	if err := checkSocketPath(target); err != nil {
 		return address{}, err
@@ -46,14 +47,17 @@ func parseTarget(ctx context.Context, target string) (address, error) {
 	return address{"unix", target}, nil
 }
 
-func parseHostPort(ctx context.Context, target string) (address, error) {
+func parseHostPort(ctx context.Context, target string, certified bool) (address, error) {
 	host, port, err := net.SplitHostPort(target)
 	if err != nil || port == "" {
 		return address{}, badArgument("%q is neither the path of a node's socket nor host:port", target)
 	}
 	refused := &Error{
 		State: stateArgument, Cause: ErrNotLoopback, Message: fmt.Sprintf("%s is not on this machine: %v", target, ErrNotLoopback),
-		HintText: "Connections between machines need mutual TLS, which is not there yet. Use the node's unix socket, or 127.0.0.1.",
+		HintText: "Connections between machines are mutual TLS and need a certificate, which “csmsql cluster cert” makes. Use one, the node's unix socket, or 127.0.0.1.",
+	}
+	if certified { // whatever a name server answers, only a certificate of the cluster is believed
+		return address{"tcp", target}, nil
 	}
 	if host == "localhost" { // no other name is looked up: a name server's answer must not decide where plain text goes
 		return localhost(ctx, target, port)
@@ -81,6 +85,7 @@ func localhost(ctx context.Context, target, port string) (address, error) {
 type dialer struct {
 	address address
 	last    atomic.Pointer[error]
+	secure  *outgoing
 }
 
 func (d *dialer) dial(ctx context.Context, _ string) (net.Conn, error) {
@@ -117,24 +122,47 @@ func (d *dialer) failure() *Error {
 	return e
 }
 
-// Dial connects to a node by the path of its unix socket, or by host:port on this machine. The client belongs to the
-// node's present process: when that ends, its calls fail with ErrNodeGone or ErrRestarted, and never mix the leases of
-// two processes. Close it.
-func Dial(ctx context.Context, target string) (*Client, error) {
-	where, err := parseTarget(ctx, target)
+// DialOption changes what Dial does.
+type DialOption func(*dialOptions)
+
+type dialOptions struct {
+	certificate *certificate.Credentials
+	node        string
+	caller      Incarnation
+}
+
+// WithTLS shows a certificate and wants one of the same authority: that of the node named, or of any node if the name is
+// empty. It makes other machines than this one reachable, and concerns TCP only: a unix socket's other end is known.
+func WithTLS(own *certificate.Credentials, node string) DialOption {
+	return func(o *dialOptions) { o.certificate, o.node = own, node }
+}
+
+// WithIncarnation says which process calls, if not ThisProcess: a node in a cluster has one that its membership knows.
+func WithIncarnation(caller Incarnation) DialOption {
+	return func(o *dialOptions) { o.caller = caller }
+}
+
+// Dial connects to a node by the path of its unix socket, or by host:port; on other machines than this one only with a
+// certificate (WithTLS). The client belongs to the node's present process: when that ends, its calls fail with
+// ErrNodeGone or ErrRestarted, and never mix the leases of two processes. Close it.
+func Dial(ctx context.Context, target string, options ...DialOption) (*Client, error) {
+	o := dialOptions{caller: thisProcess}
+	for _, option := range options {
+		option(&o)
+	}
+	where, err := parseTarget(ctx, target, o.certificate != nil)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
-	d := &dialer{address: where}
+	d := &dialer{address: where, secure: newOutgoing(o.certificate, o.node)}
 	conn, err := grpc.NewClient("passthrough:///node", clientOptions(d)...)
 	if err != nil {
 		return nil, fmt.Errorf("connect to the node at %s: %w", where, err)
 	}
-	c := &Client{conn: conn, rpc: nodepb.NewNodeClient(conn), name: "the node at " + where.name}
-	c.mu.keys = map[catalog.LeaseID][]byte{}
-	if err := c.hello(ctx, d); err != nil {
+	c := newClient(conn, "the node at "+where.name)
+	if err := c.hello(ctx, d, o); err != nil {
 		_ = conn.Close() // the error above is the one to tell
 		return nil, err
 	}
@@ -143,7 +171,7 @@ func Dial(ctx context.Context, target string) (*Client, error) {
 
 func clientOptions(d *dialer) []grpc.DialOption {
 	return []grpc.DialOption{
-		grpc.WithTransportCredentials(&connections{}),
+		grpc.WithTransportCredentials(d.secure),
 		grpc.WithContextDialer(d.dial),
 		grpc.WithAuthority("node"),
 		grpc.WithNoProxy(),
@@ -162,8 +190,9 @@ func clientOptions(d *dialer) []grpc.DialOption {
 }
 
 // hello learns which process of which node it is.
-func (c *Client) hello(ctx context.Context, d *dialer) error {
-	m, err := c.rpc.Hello(ctx, &nodepb.HelloRequest{Protocol: protocolVersion})
+func (c *Client) hello(ctx context.Context, d *dialer, o dialOptions) error {
+	var there peer.Peer
+	m, err := c.rpc.Hello(ctx, &nodepb.HelloRequest{Protocol: protocolVersion}, grpc.Peer(&there))
 	if err != nil {
 		return c.helloFailed(ctx, d, err)
 	}
@@ -176,10 +205,15 @@ func (c *Client) hello(ctx context.Context, d *dialer) error {
 	if len(m.GetIncarnation()) != incarnationBytes {
 		return badMessage("%s has an incarnation of %d bytes", c.name, len(m.GetIncarnation()))
 	}
+	if info, ok := there.AuthInfo.(authInfo); ok && info.Identity.Name != "" && info.Identity.Name != m.GetNode() {
+		return badMessage("%s has the certificate of node %s and says that it is node %s", c.name, info.Identity.Name, m.GetNode())
+	}
 	if m.GetNode() != "" {
+		c.node = m.GetNode()
 		c.name = fmt.Sprintf("node %s (%s)", m.GetNode(), d.address)
 	}
-	c.header = metadata.Pairs(incarnationHeader, string(m.GetIncarnation()))
+	copy(c.incarnation[:], m.GetIncarnation())
+	c.header = metadata.Pairs(incarnationHeader, string(c.incarnation[:]), callerHeader, string(o.caller[:]))
 	return nil
 }
 
@@ -188,12 +222,25 @@ func (c *Client) helloFailed(ctx context.Context, d *dialer, err error) error {
 		if failure := d.failure(); failure != nil {
 			return failure
 		}
+		if failure := d.secure.failure(); failure != nil {
+			return notAdmitted(c.name, failure)
+		}
 	}
 	err = errorOf(context.WithoutCancel(ctx), c.name, "connect", err)
 	var e *Error
 	if errors.As(err, &e) && e.Cause == ErrNodeGone { // it accepted, and then said nothing that a node says
 		e.State = stateNoConnect
-		e.HintText = "What listens there may not be a csmsql node, or it is stopped. " + startHint
+		e.HintText = "What listens there may not be a csmsql node, or one of a cluster, which wants a certificate; or it is stopped. " + startHint
 	}
 	return err
+}
+
+// notAdmitted is about certificates.
+func notAdmitted(node string, failure error) *Error {
+	e := &Error{State: stateAuthorization, Message: fmt.Sprintf("connect to %s: %v", node, failure), Cause: failure}
+	var hinted interface{ Hint() string }
+	if errors.As(failure, &hinted) {
+		e.HintText = hinted.Hint()
+	}
+	return e
 }

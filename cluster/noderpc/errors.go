@@ -29,6 +29,10 @@ var (
 	ErrAddressInUse = errors.New("another node serves there")
 	// ErrNotLoopback: plain connections stay on this machine.
 	ErrNotLoopback = errors.New("not a loopback address")
+	// ErrForeignMemory: a peer named memory that it does not lend: SQLSTATE 08P01.
+	ErrForeignMemory = errors.New("the peer named memory that is not its own")
+	// ErrFragmentOver: a fragment's result is not held for this process any more, or nobody can know: SQLSTATE 08006.
+	ErrFragmentOver = errors.New("the fragment's result is over")
 	// ErrTooManyLeases: a borrower holds MaxLeases already: SQLSTATE 53000.
 	ErrTooManyLeases = errors.New("too many leases")
 )
@@ -45,7 +49,12 @@ const (
 	stateSnapshotOld = "72000" // snapshot_too_old
 	stateArgument    = "22023" // invalid_parameter_value
 	statePrivilege   = "42501" // insufficient_privilege
-	stateInternal    = "XX000" // internal_error
+	stateFull        = "53200" // out_of_memory
+	stateFeature     = "0A000" // feature_not_supported
+	stateObject      = "55000" // object_not_in_prerequisite_state
+
+	stateAuthorization = "28000" // invalid_authorization_specification
+	stateInternal      = "XX000" // internal_error
 )
 
 // Error is what comes back from a node, or what became of a call to it (N7).
@@ -56,6 +65,8 @@ type Error struct {
 	DetailText string
 	HintText   string
 	Cause      error // what errors.Is finds: one of this package's or the catalog's errors, or nil
+	// Answered: the node itself said so, and what was asked for was not done. Otherwise nobody knows whether it was.
+	Answered bool
 }
 
 func (e *Error) Error() string { return e.Message }
@@ -171,7 +182,7 @@ func errorOf(ctx context.Context, node, doing string, err error) error {
 		if e, ok := detail.(*nodepb.Error); ok {
 			r := remoteError(e)
 			if r.State == stateCanceled && r.Cause == nil {
-				r.Cause = ctx.Err() // the node heard of it before this process looked
+				r.Cause, r.Answered = ctx.Err(), false // the node heard of it before this process looked
 			}
 			return r
 		}
@@ -181,7 +192,7 @@ func errorOf(ctx context.Context, node, doing string, err error) error {
 
 // remoteError trusts nothing in e (N5).
 func remoteError(e *nodepb.Error) *Error {
-	r := &Error{State: e.State, Message: text(e.Message, maxTextBytes), DetailText: text(e.Detail, maxTextBytes), HintText: text(e.Hint, maxTextBytes)}
+	r := &Error{Answered: true, State: e.State, Message: text(e.Message, maxTextBytes), DetailText: text(e.Detail, maxTextBytes), HintText: text(e.Hint, maxTextBytes)}
 	if !isState(r.State) {
 		r.State = stateInternal
 	}

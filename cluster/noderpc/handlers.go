@@ -29,7 +29,7 @@ func (h handlers) Hello(_ context.Context, m *nodepb.HelloRequest) (*nodepb.Hell
 			HintText: "Use the same version of csmsql on both sides.",
 		}
 	}
-	return &nodepb.HelloResponse{Protocol: protocolVersion, Node: text(h.server.options.Name, maxNameBytes), Incarnation: h.server.incarnation}, nil
+	return &nodepb.HelloResponse{Protocol: protocolVersion, Node: text(h.server.options.Name, maxNameBytes), Incarnation: h.server.options.Incarnation[:]}, nil
 }
 
 func (h handlers) Describe(ctx context.Context, _ *nodepb.DescribeRequest) (*nodepb.Description, error) {
@@ -153,9 +153,9 @@ func (h handlers) Load(m *nodepb.LoadRequest, stream grpc.ServerStreamingServer[
 	if err != nil {
 		return err
 	}
-	if p := PeerOf(stream.Context()); !p.Known && !h.server.options.FilesOverTCP {
+	if p := PeerOf(stream.Context()); !p.Identified() && !h.server.options.FilesOverTCP {
 		return &Error{
-			State: statePrivilege, Message: "the node reads no files for callers over TCP, because it cannot know who they are",
+			State: statePrivilege, Message: "the node reads no files for callers over TCP without a certificate, because it cannot know who they are",
 			HintText: "Name the node's unix socket with --to, or send the rows with COPY … FROM STDIN.",
 		}
 	}

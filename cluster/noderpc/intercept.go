@@ -1,7 +1,6 @@
 package noderpc
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -17,18 +16,21 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
 )
 
-// incarnationHeader says which process of the node a client believes to talk to (N4).
-const incarnationHeader = "csmsql-incarnation-bin"
-
 // waitsForNobody are the methods that are served however busy the node is (N9): they are short, and a borrower whose
-// renewal waits behind somebody's snapshots would lose its own.
+// renewal waits behind somebody's snapshots would lose its own. What gives memory back must not wait for those who want it.
 var waitsForNobody = map[string]bool{
-	nodepb.Node_Hello_FullMethodName:   true,
-	nodepb.Node_Renew_FullMethodName:   true,
-	nodepb.Node_Release_FullMethodName: true,
+	nodepb.Node_Hello_FullMethodName:          true,
+	nodepb.Node_Renew_FullMethodName:          true,
+	nodepb.Node_Release_FullMethodName:        true,
+	nodepb.Lending_Free_FullMethodName:        true,
+	nodepb.Lending_Unpin_FullMethodName:       true,
+	nodepb.Coordination_Ping_FullMethodName:   true,
+	nodepb.Coordination_States_FullMethodName: true, // has a bound of its own
 }
 
 func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.MaxCallTime)
+	defer cancel()
 	err = s.around(ctx, info.FullMethod, func() error {
 		if !waitsForNobody[info.FullMethod] {
 			select {
@@ -48,23 +50,36 @@ func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerI
 
 func (s *Server) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	return s.around(stream.Context(), info.FullMethod, func() error {
-		select {
-		case s.loads <- struct{}{}:
-			defer func() { <-s.loads }()
-		default:
-			return &Error{
-				State: stateBusy, Message: fmt.Sprintf("%d loads are under way at this node already", s.options.MaxLoads),
-				HintText: "Wait until one has finished, or end one.",
-			}
+		places, what := s.loads, "loads and copies of tables"
+		if info.FullMethod == nodepb.Fragments_Run_FullMethodName {
+			places, what = s.fragments, "fragments"
 		}
+		leave, err := enter(places, what)
+		if err != nil {
+			return err
+		}
+		defer leave()
 		return handle(server, stream)
 	})
+}
+
+// enter takes one of a limited number of places, or says that there is none.
+func enter(places chan struct{}, what string) (leave func(), err error) {
+	select {
+	case places <- struct{}{}:
+		return func() { <-places }, nil
+	default:
+		return nil, &Error{
+			State: stateBusy, Message: fmt.Sprintf("%d %s are under way at this node already", cap(places), what),
+			HintText: "Wait until one has finished, or end one.",
+		}
+	}
 }
 
 // around is what every call has in common.
 func (s *Server) around(ctx context.Context, method string, do func() error) error {
 	began := time.Now()
-	err := s.checkIncarnation(ctx, method)
+	err := s.admit(ctx, method)
 	if err == nil {
 		err = s.recovered(ctx, method, do)
 	}
@@ -89,21 +104,22 @@ func (s *Server) recovered(ctx context.Context, method string, do func() error) 
 	return do()
 }
 
-func (s *Server) checkIncarnation(ctx context.Context, method string) error {
+// admit looks at who calls, and whom it means to call.
+func (s *Server) admit(ctx context.Context, method string) error {
 	if method == nodepb.Node_Hello_FullMethodName {
-		return nil
+		return s.checkAccess(ctx, method)
 	}
 	values := metadata.ValueFromIncomingContext(ctx, incarnationHeader)
 	if len(values) != 1 {
 		return badMessage("%s comes without the incarnation that Hello returned", path.Base(method))
 	}
-	if !bytes.Equal([]byte(values[0]), s.incarnation) {
+	if values[0] != string(s.options.Incarnation[:]) {
 		return &Error{
 			State: stateGone, Cause: ErrRestarted, Message: fmt.Sprintf("node %s was restarted since this connection began", s.options.Name),
 			HintText: "Connect again: snapshots taken before are over.",
 		}
 	}
-	return nil
+	return s.checkAccess(ctx, method)
 }
 
 func (s *Server) checkSize(m proto.Message) error {
@@ -118,7 +134,9 @@ func (s *Server) checkSize(m proto.Message) error {
 
 // logRefused is for what no correct peer does.
 func (s *Server) logRefused(ctx context.Context, what string, lease uint64) {
-	s.options.Log.WarnContext(ctx, "refused a call about somebody else's lease", "what", what, "lease", lease, "peer", PeerOf(ctx))
+	s.options.Refusals.Call(ctx, RefusedForged, PeerOf(ctx), fmt.Sprintf("%s lease %d", what, lease), errForeignLease)
 }
+
+var errForeignLease = errors.New("the lease is somebody else's")
 
 var errNoRecord = errors.New("the node gave a lease without a snapshot")

@@ -22,6 +22,15 @@ const (
 	maxScaleFactor  = 100_000 // the largest that TPC-H defines
 	maxStatusItems  = 1 << 20 // of one kind
 	maxPendingSteps = 64      // progress reports of different steps that wait to be sent
+
+	maxOwnerBytes      = 1024    // of a quota: schema and table
+	maxGrantBytes      = 1 << 46 // of one extent: the address plan's window is hardly larger. The lender has narrower limits.
+	maxQueryBytes      = 4 << 20 // of a fragment's SQL
+	maxFragmentTables  = 1 << 12
+	maxFragmentChunks  = 1 << 20 // of a fragment's tables together, and of its result
+	maxFragmentPayload = 8 << 20 // of what only the engines understand
+	maxSettings        = 256
+	tablePieceBytes    = 256 << 10 // of a table that is copied
 )
 
 // DefaultMaxMessageBytes bounds one answer of a node: a page, a snapshot's record, a status.

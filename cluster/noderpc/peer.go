@@ -2,32 +2,65 @@ package noderpc
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"sync"
-	"sync/atomic"
+	"time"
 
 	"golang.org/x/sys/unix"
-	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/peer"
+
+	"github.com/csmsql/csmsql/cluster/certificate"
 )
 
-// Peer is who calls, as the kernel says; nobody can claim to be another.
+// Peer is who calls. What a certificate or the kernel says nobody can claim for another; Incarnation is the caller's own
+// word, which only tells the processes of one identity apart.
 type Peer struct {
-	// Known: the fields below are set. They are over a unix socket, and are not over TCP.
+	// Known: the three fields below are set, by the kernel. They are over a unix socket, and are not over TCP.
 	Known bool
 	// Process, User and Group are numbers; Process is of the one that connected, and may have died since.
 	Process     int
 	User, Group uint32
 	// Network is "unix" or "tcp".
 	Network string
+	// Address is where a TCP connection comes from.
+	Address string
+	// Identity is the certificate's, zero over connections without TLS.
+	Identity certificate.Identity
+	// Subject is all of the certificate that belongs into a log; Until is when it expires.
+	Subject string
+	Until   time.Time
+	// Incarnation of the caller's process; zero if it said nothing.
+	Incarnation Incarnation
+}
+
+// Identified tells that it is known who calls.
+func (p Peer) Identified() bool { return p.Known || p.Identity != certificate.Identity{} }
+
+// Name is what the caller is called where names are compared: it is the same for two calls only if kernel or certificate
+// say that they come from the same process, or from the same node. Empty if it is not known who calls.
+func (p Peer) Name() string {
+	switch {
+	case p.Identity.Name != "":
+		return p.Identity.String()
+	case p.Known:
+		return fmt.Sprintf("process %d of user %d", p.Process, p.User)
+	}
+	return ""
 }
 
 func (p Peer) String() string {
-	if p.Known {
-		return fmt.Sprintf("process %d of user %d", p.Process, p.User)
+	switch {
+	case p.Subject != "":
+		return p.Subject + " at " + p.Address
+	case p.Identity.Name != "":
+		return p.Identity.String() + " at " + p.Address
+	case p.Known:
+		return p.Name()
+	case p.Address != "":
+		return "somebody at " + p.Address
 	}
 	return "somebody over " + p.Network
 }
@@ -40,7 +73,9 @@ func (p Peer) LogValue() slog.Value { return slog.StringValue(p.String()) }
 func PeerOf(ctx context.Context) Peer {
 	if p, ok := peer.FromContext(ctx); ok {
 		if info, ok := p.AuthInfo.(authInfo); ok {
-			return info.Peer
+			known := info.Peer
+			known.Incarnation = callerOf(ctx)
+			return known
 		}
 	}
 	return Peer{Network: "none"}
@@ -51,62 +86,11 @@ type authInfo struct{ Peer }
 // AuthType implements credentials.AuthInfo.
 func (authInfo) AuthType() string { return "peer" }
 
-// connections is gRPC's hook for the start of each connection: it finds out who connects, and bounds how many there are.
-// Mutual TLS will take its place for connections between machines.
-type connections struct {
-	limit int64 // 0 on the client's side
-	open  atomic.Int64
-}
-
-var errTooManyConnections = errors.New("noderpc: too many connections")
-
-// ServerHandshake implements credentials.TransportCredentials.
-func (c *connections) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	if c.open.Add(1) > c.limit {
-		c.open.Add(-1)
-		_ = conn.Close() // the error below is what is to be told
-		return nil, nil, errTooManyConnections
-	}
-	counted := &countedConn{Conn: conn, done: func() { c.open.Add(-1) }}
-	p, err := peerOf(conn)
-	if err != nil {
-		_ = counted.Close() // as above
-		return nil, nil, err
-	}
-	return counted, authInfo{p}, nil
-}
-
-// ClientHandshake implements credentials.TransportCredentials.
-func (c *connections) ClientHandshake(_ context.Context, _ string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	return conn, authInfo{Peer{Network: conn.RemoteAddr().Network()}}, nil
-}
-
-// Info implements credentials.TransportCredentials.
-func (c *connections) Info() credentials.ProtocolInfo {
-	return credentials.ProtocolInfo{SecurityProtocol: "peer"}
-}
-
-// Clone implements credentials.TransportCredentials; all clones count together.
-func (c *connections) Clone() credentials.TransportCredentials { return c }
-
-// OverrideServerName implements credentials.TransportCredentials; there are no names without TLS.
-func (c *connections) OverrideServerName(string) error { return nil }
-
-type countedConn struct {
-	net.Conn
-	once sync.Once
-	done func()
-}
-
-func (c *countedConn) Close() error {
-	c.once.Do(c.done)
-	return c.Conn.Close()
-}
-
+// peerOf says what the kernel knows.
 func peerOf(conn net.Conn) (Peer, error) {
 	unixConn, ok := conn.(*net.UnixConn)
 	if !ok {
-		return Peer{Network: conn.RemoteAddr().Network()}, nil
+		return Peer{Network: conn.RemoteAddr().Network(), Address: conn.RemoteAddr().String()}, nil
 	}
 	raw, err := unixConn.SyscallConn()
 	if err != nil {
@@ -121,4 +105,15 @@ func peerOf(conn net.Conn) (Peer, error) {
 		return Peer{}, fmt.Errorf("noderpc: who connects: %w", err)
 	}
 	return Peer{Known: true, Process: int(credential.Pid), User: credential.Uid, Group: credential.Gid, Network: "unix"}, nil
+}
+
+// certified adds what the certificate says. Preconditions: the handshake has succeeded.
+func (p Peer) certified(state tls.ConnectionState) (Peer, error) {
+	who, err := certificate.Identify(state)
+	if err != nil {
+		return p, err
+	}
+	leaf := state.PeerCertificates[0]
+	p.Identity, p.Subject, p.Until = who, certificate.Describe(leaf), leaf.NotAfter
+	return p, nil
 }

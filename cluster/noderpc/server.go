@@ -2,13 +2,17 @@ package noderpc
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/keepalive"
 
+	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
 )
 
@@ -27,9 +31,32 @@ type ServerOptions struct {
 	MaxLoads int
 	// MaxMessageBytes bounds one answer (default DefaultMaxMessageBytes); it cannot be larger, as clients take no more.
 	MaxMessageBytes int
-	// FilesOverTCP lets callers over TCP name files that the node reads. Default: only those who could open the node's
-	// unix socket may, because over TCP it is not known who calls, and the node reads as its own user.
+	// FilesOverTCP lets callers over plain TCP name files that the node reads. Default: only those who could open the
+	// node's unix socket, or have a certificate, may: the node reads as its own user.
 	FilesOverTCP bool
+	// MaxFragments is how many fragments run, or keep their results, at once (default 64); more are refused (53000).
+	MaxFragments int
+	// MaxWaits is how many callers wait for a state at once (default 256); more are refused (53000).
+	MaxWaits int
+	// MaxCallTime bounds every call but loads and fragments, whatever its caller allows (default 1 min).
+	MaxCallTime time.Duration
+	// FragmentTTL is how long a fragment's result stays after the last word of a caller that vanished (default 10 s).
+	FragmentTTL time.Duration
+	// Certificate opens the node to other machines: over TCP only holders of certificates of its authority get in. Nil:
+	// TCP is for this machine alone, and nobody who comes over it is known.
+	Certificate *certificate.Credentials
+	// Incarnation is this process' (default: a new one).
+	Incarnation Incarnation
+	// Lender lends memory to other processes; nil: nobody gets any.
+	Lender Lender
+	// Fragments runs parts of other nodes' queries; nil: it does not.
+	Fragments Fragments
+	// States are what other nodes wait for; nil: there are none.
+	States *States
+	// Operations is what else a node of a cluster does; nil: nothing.
+	Operations Operations
+	// Refusals counts and logs who was refused; nil: the server makes its own.
+	Refusals *Refusals
 	// Grace is how long calls under way may go on after Serve's context ended (default 2 s); then their contexts end.
 	Grace time.Duration
 	// Log gets every call at level debug; nil: slog.Default().
@@ -39,17 +66,27 @@ type ServerOptions struct {
 func (o ServerOptions) withDefaults() ServerOptions {
 	for field, value := range map[*int]int{
 		&o.MaxConnections: 1024, &o.MaxStreams: 128, &o.MaxCalls: 256, &o.MaxLoads: 4, &o.MaxMessageBytes: DefaultMaxMessageBytes,
+		&o.MaxFragments: 64, &o.MaxWaits: 256,
 	} {
 		if *field <= 0 {
 			*field = value
 		}
 	}
 	o.MaxMessageBytes = min(o.MaxMessageBytes, DefaultMaxMessageBytes)
-	if o.Grace <= 0 {
-		o.Grace = 2 * time.Second
+	for field, value := range map[*time.Duration]time.Duration{&o.Grace: 2 * time.Second, &o.MaxCallTime: time.Minute, &o.FragmentTTL: 10 * time.Second} {
+		if *field <= 0 {
+			*field = value
+		}
 	}
+	o.FragmentTTL = min(max(o.FragmentTTL, MinTTL), MaxTTL)
 	if o.Log == nil {
 		o.Log = slog.Default()
+	}
+	if o.Incarnation.IsZero() {
+		o.Incarnation = NewIncarnation()
+	}
+	if o.Refusals == nil {
+		o.Refusals = NewRefusals(o.Log)
 	}
 	return o
 }
@@ -58,10 +95,11 @@ func (o ServerOptions) withDefaults() ServerOptions {
 type Server struct {
 	node        Node
 	options     ServerOptions
-	incarnation []byte  // immutable; another process of the same node has another one
-	tokens      *tokens // immutable
-	calls       chan struct{}
+	tokens      *tokens       // immutable
+	calls       chan struct{} // each of these holds as many tokens as calls of its kind are under way
 	loads       chan struct{}
+	fragments   chan struct{}
+	waits       chan struct{}
 	connections *connections
 }
 
@@ -69,11 +107,18 @@ type Server struct {
 func NewServer(node Node, options ServerOptions) *Server {
 	options = options.withDefaults()
 	return &Server{
-		node: node, options: options, incarnation: newIncarnation(), tokens: newTokens(),
+		node: node, options: options, tokens: newTokens(),
 		calls: make(chan struct{}, options.MaxCalls), loads: make(chan struct{}, options.MaxLoads),
-		connections: &connections{limit: int64(options.MaxConnections)},
+		fragments: make(chan struct{}, options.MaxFragments), waits: make(chan struct{}, options.MaxWaits),
+		connections: newConnections(options.MaxConnections, options.Certificate, options.Refusals),
 	}
 }
+
+// Incarnation is the one that clients of this server see.
+func (s *Server) Incarnation() Incarnation { return s.options.Incarnation }
+
+// Refusals counts who was refused.
+func (s *Server) Refusals() *Refusals { return s.options.Refusals }
 
 // Times of connections. A peer that does not answer within keepaliveTime + keepaliveTimeout is taken for gone.
 const (
@@ -84,7 +129,13 @@ const (
 	windowBytes      = 1 << 20         // of HTTP/2 flow control: a page arrives without a stop
 )
 
-func (s *Server) newGRPC() *grpc.Server {
+// serving is what belongs to one call of Serve.
+type serving struct {
+	stopping chan struct{}  // closed when it is to end
+	readers  sync.WaitGroup // goroutines that receive for handlers
+}
+
+func (s *Server) newGRPC(during *serving) *grpc.Server {
 	g := grpc.NewServer(
 		grpc.Creds(s.connections),
 		grpc.MaxConcurrentStreams(uint32(s.options.MaxStreams)),
@@ -99,17 +150,22 @@ func (s *Server) newGRPC() *grpc.Server {
 		grpc.StreamInterceptor(s.stream),
 	)
 	nodepb.RegisterNodeServer(g, handlers{server: s})
+	nodepb.RegisterLendingServer(g, lendingHandlers{server: s})
+	nodepb.RegisterCoordinationServer(g, coordinationHandlers{server: s})
+	nodepb.RegisterFragmentsServer(g, fragmentHandlers{server: s, during: during})
 	return g
 }
 
 // Serve answers until the context ends, then lets the calls under way finish for the time of Grace, ends those that have
 // not, and returns nil when every one has returned (N8). It closes the listener. It may be called for several listeners.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
-	if err := checkListener(listener); err != nil {
+	if err := errors.Join(checkListener(listener, s.options.Certificate != nil), s.checkName()); err != nil {
 		_ = listener.Close() // the error above is the one to tell
 		return err
 	}
-	g := s.newGRPC()
+	during := &serving{stopping: make(chan struct{})}
+	defer during.readers.Wait() // every handler has returned by then
+	g := s.newGRPC(during)
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(listener) }()
 	select {
@@ -118,9 +174,23 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		return err
 	case <-ctx.Done():
 	}
+	close(during.stopping)
 	s.stop(g)
 	<-served
 	return nil
+}
+
+// checkName sees to it that the node is who its certificate says: its peers believe the certificate.
+func (s *Server) checkName() error {
+	c := s.options.Certificate
+	if c == nil || c.Identity() == (certificate.Identity{Role: certificate.RoleNode, Name: s.options.Name}) {
+		return nil
+	}
+	return &Error{
+		State: stateArgument, Cause: certificate.ErrWrongPeer,
+		Message:  fmt.Sprintf("the certificate is for %v, and this node is %s", c.Identity(), s.options.Name),
+		HintText: "Start the node with --node " + c.Identity().Name + ", or make it a certificate of its own with “csmsql cluster cert”.",
+	}
 }
 
 func (s *Server) stop(g *grpc.Server) {

@@ -50,7 +50,7 @@ func TestEveryMethod(t *testing.T) {
 	require.Equal(t, testRegion().Spec, lease.Record.Regions[0].Spec)
 	require.GreaterOrEqual(t, lease.Sent, before)
 	require.Less(t, lease.Sent, noderpc.Now())
-	require.Equal(t, noderpc.Peer{Known: true, Process: os.Getpid(), User: uint32(os.Getuid()), Group: uint32(os.Getgid()), Network: "unix"}, node.peer)
+	require.Equal(t, noderpc.Peer{Known: true, Process: os.Getpid(), User: uint32(os.Getuid()), Group: uint32(os.Getgid()), Network: "unix", Incarnation: noderpc.ThisProcess()}, node.peer)
 	require.Equal(t, holder.Description, node.leases[lease.ID()].Description)
 
 	page, err := c.Page(ctx, catalog.PageID{1, 2, 3})
@@ -121,7 +121,7 @@ func TestErrorsKeepWhatSQLSees(t *testing.T) {
 	err := answer(fmt.Errorf("wrapped: %w", sqlError{errors.New("table “t” is not there")}))
 	var e *noderpc.Error
 	require.ErrorAs(t, err, &e)
-	require.Equal(t, &noderpc.Error{State: "42P01", Message: "wrapped: table “t” is not there", At: 17, DetailText: "the detail \uFFFD", HintText: "the hint"}, e)
+	require.Equal(t, &noderpc.Error{Answered: true, State: "42P01", Message: "wrapped: table “t” is not there", At: 17, DetailText: "the detail \uFFFD", HintText: "the hint"}, e)
 
 	require.Equal(t, "XX000", state(t, answer(errors.New("plain"))))
 	require.ErrorContains(t, answer(errors.New("plain")), "plain")

@@ -25,12 +25,6 @@ func newTokens() *tokens {
 	return t
 }
 
-func newIncarnation() []byte {
-	b := make([]byte, incarnationBytes)
-	_, _ = rand.Read(b) // as above
-	return b
-}
-
 func (t *tokens) make(id catalog.LeaseID) *nodepb.LeaseToken {
 	return &nodepb.LeaseToken{Id: uint64(id), Key: t.key(id)}
 }

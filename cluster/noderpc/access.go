@@ -1,0 +1,76 @@
+package noderpc
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"time"
+
+	"github.com/csmsql/csmsql/cluster/certificate"
+	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
+)
+
+// access says who may make a call.
+type access uint8
+
+const (
+	// anybody: whoever got in. Over plain TCP that is everybody on this machine.
+	anybody access = iota
+	// identified: the node's own user over its unix socket, or any certificate of the cluster.
+	identified
+	// nodes: the node's own user, or another node.
+	nodes
+)
+
+// accessOf has the methods that are not for anybody.
+var accessOf = map[string]access{
+	nodepb.Lending_Grant_FullMethodName:              nodes,
+	nodepb.Lending_Reallocate_FullMethodName:         nodes,
+	nodepb.Lending_Seal_FullMethodName:               nodes,
+	nodepb.Lending_Publish_FullMethodName:            nodes,
+	nodepb.Lending_Free_FullMethodName:               nodes,
+	nodepb.Lending_Pin_FullMethodName:                nodes,
+	nodepb.Lending_Unpin_FullMethodName:              nodes,
+	nodepb.Fragments_Run_FullMethodName:              nodes,
+	nodepb.Coordination_States_FullMethodName:        identified,
+	nodepb.Coordination_Drain_FullMethodName:         identified,
+	nodepb.Coordination_DescribeChunk_FullMethodName: identified,
+	nodepb.Coordination_SendTable_FullMethodName:     identified, // no SQL, so no GRANT, stands before the rows
+}
+
+func (a access) admits(p Peer) bool {
+	switch a {
+	case nodes:
+		return p.Known || p.Identity.Role == certificate.RoleNode
+	case identified:
+		return p.Identified()
+	}
+	return true
+}
+
+// checkAccess looks at the caller's certificate at every call: a connection may live longer than it.
+func (s *Server) checkAccess(ctx context.Context, method string) error {
+	wanted := accessOf[method]
+	p := PeerOf(ctx)
+	if !p.Until.IsZero() && time.Now().After(p.Until) {
+		err := &Error{
+			State: stateAuthorization, Cause: certificate.ErrExpired,
+			Message:  fmt.Sprintf("the certificate of %v has expired at %v", p.Identity, p.Until.UTC().Format(time.RFC3339)),
+			HintText: "Make a new one with “csmsql cluster cert” and start again with it.",
+		}
+		s.options.Refusals.Call(ctx, RefusedExpired, p, path.Base(method), err)
+		return err
+	}
+	if wanted.admits(p) {
+		return nil
+	}
+	err := &Error{State: statePrivilege, Message: fmt.Sprintf("%s is not for %v", path.Base(method), p)}
+	switch {
+	case wanted == nodes && p.Identified():
+		err.HintText = "Only nodes may, with a certificate that says csmsql://node/NAME."
+	default:
+		err.HintText = "Connect to the node's unix socket, or with a certificate of the cluster."
+	}
+	s.options.Refusals.Call(ctx, RefusedRole, p, path.Base(method), err)
+	return err
+}

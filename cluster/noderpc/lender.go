@@ -1,0 +1,95 @@
+package noderpc
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Lender is what a node offers to those who write into its memory, or read it without a lease of its catalog: the steps
+// of the coherence protocol by message. Package lending has it. Each method is one RPC and is called concurrently; the
+// arguments are within this package's limits, and nothing else is known of them; peer is who asks (N11).
+type Lender interface {
+	// Grant gives at least request.Size bytes to the peer alone to write.
+	Grant(ctx context.Context, peer Peer, request GrantRequest) (Granted, error)
+	// Reallocate gives a longer extent for one that the peer is writing, with its first request.Used bytes copied.
+	Reallocate(ctx context.Context, peer Peer, request ReallocateRequest) (Granted, error)
+	// Seal takes the peer's word that it has cleaned, shortens the extent and seals it.
+	Seal(ctx context.Context, peer Peer, request SealRequest) error
+	// Publish makes sealed extents readable. All or nothing.
+	Publish(ctx context.Context, peer Peer, request PublishRequest) error
+	// Free takes back what the peer was granted, cleaned, and has not published for good. It goes as far as it can.
+	Free(ctx context.Context, peer Peer, request FreeRequest) error
+	// Pin keeps published extents in place for the peer; pins count. All or nothing.
+	Pin(ctx context.Context, peer Peer, extents []catalog.ExtentID) error
+	// Unpin takes as many pins back.
+	Unpin(ctx context.Context, peer Peer, extents []catalog.ExtentID) error
+}
+
+// Ticket names one request for memory among those of its incarnation, so that what was granted and never heard of can be
+// given back. Zero names nothing.
+type Ticket uint64
+
+var lastTicket atomic.Uint64
+
+// NewTicket is one that this process has not used.
+func NewTicket() Ticket { return Ticket(lastTicket.Add(1)) }
+
+// GrantRequest asks for an extent.
+type GrantRequest struct {
+	Region memregion.RegionID
+	// Owner is whose quota in the region it counts against: a table's name, as with catalog.Space.
+	Owner string
+	// Size in bytes, at least; it is rounded up to whole pages.
+	Size   int64
+	Ticket Ticket
+	// Process that will map the extent. The client fills it in.
+	Process Process
+}
+
+// ReallocateRequest asks for a longer extent in the place of one. The writer has cleaned the old one.
+type ReallocateRequest struct {
+	Extent catalog.ExtentID
+	Size   int64 // new length in bytes, at least; longer than the old one
+	Used   int64 // bytes from the start that are copied
+	Ticket Ticket
+}
+
+// Granted is an extent to write.
+type Granted struct {
+	Extent catalog.ExtentID
+	Range  memregion.Range
+	// Class is the fabric's: it says whether the writer has to flush.
+	Class coherence.Class
+}
+
+// SealRequest reports a complete extent: every line of it is written back.
+type SealRequest struct {
+	Extent catalog.ExtentID
+	// Keep is the extent's new length in whole pages; the tail goes back.
+	Keep int64
+	Seal coherence.Seal
+}
+
+// PublishRequest makes extents readable.
+type PublishRequest struct {
+	Extents []catalog.ExtentID
+	// Temporary extents stay their writer's: it frees them, and they end with it as soon as nobody pins them. All others
+	// belong to the catalog from then on.
+	Temporary bool
+}
+
+// FreeRequest gives back.
+type FreeRequest struct {
+	Extents []catalog.ExtentID
+	// Tickets of grants whose answers were not heard.
+	Tickets []Ticket
+	// Settling: the caller does not know how far earlier calls came, so it is no mistake if something is over already.
+	Settling bool
+}
+
+// MaxExtents is how many extents, or tickets, one call names.
+const MaxExtents = 1 << 16
