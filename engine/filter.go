@@ -3,14 +3,40 @@ package engine
 import (
 	"math"
 	"math/big"
-	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 )
+
+// scanFilters says what a hint proves of single rows as filters of its scan.
+func scanFilters(hint *plan.Scan) []duckdb.Filter {
+	out := filters(hint.Predicates)
+	for _, c := range hint.Comparisons {
+		out = append(out, comparisonFilter(c))
+	}
+	for _, branches := range hint.AnyOf {
+		out = append(out, anyOf(branches)...)
+	}
+	return out
+}
+
+func comparisonFilter(c plan.Comparison) duckdb.Filter {
+	switch c.Op {
+	case plan.Less:
+		return duckdb.Filter{Column: c.Left, Compare: duckdb.Less, Other: c.Right}
+	case plan.LessEqual:
+		return duckdb.Filter{Column: c.Left, Compare: duckdb.LessEqual, Other: c.Right}
+	case plan.Greater:
+		return duckdb.Filter{Column: c.Right, Compare: duckdb.Less, Other: c.Left}
+	case plan.GreaterEqual:
+		return duckdb.Filter{Column: c.Right, Compare: duckdb.LessEqual, Other: c.Left}
+	case plan.NotEqual:
+		return duckdb.Filter{Column: c.Left, Compare: duckdb.NotEqual, Other: c.Right}
+	}
+	return duckdb.Filter{Column: c.Left, Compare: duckdb.Equal, Other: c.Right}
+}
 
 // filters says the predicates that it can as filters of the scan. They hold for every row that matters (P1), and the
 // statement keeps its own WHERE: what cannot be said is left out.
@@ -41,40 +67,52 @@ func filterOf(p plan.Predicate) (duckdb.Filter, bool) {
 	}
 	switch p.Type.ID() {
 	case arrow.STRING:
+		f.Words = words(p)
 		f.Keep = keepText(p)
-		return f, f.Keep != nil
+		return f, f.Keep != nil || f.Words != nil
 	case arrow.FLOAT32, arrow.FLOAT64:
 		return floatFilter(p)
 	}
 	return integerFilter(p)
 }
 
-// keepText says which strings pass.
-func keepText(p plan.Predicate) func(string) bool {
-	words := make([]string, len(p.Values))
+// words are the strings, whole ones or beginnings, of which a column must have one.
+func words(p plan.Predicate) []duckdb.Word {
+	if p.Op != plan.Equal && p.Op != plan.In && p.Op != plan.Prefix {
+		return nil
+	}
+	out := make([]duckdb.Word, len(p.Values))
 	for i, v := range p.Values {
 		if v.Kind() != plan.Text {
 			return nil
 		}
-		words[i] = v.Text()
+		out[i] = duckdb.Word{Text: v.Text(), Prefix: p.Op == plan.Prefix}
+	}
+	return out
+}
+
+// keepText says which strings pass where words cannot.
+func keepText(p plan.Predicate) func(string) bool {
+	bounds := make([]string, len(p.Values))
+	for i, v := range p.Values {
+		if v.Kind() != plan.Text {
+			return nil
+		}
+		bounds[i] = v.Text()
 	}
 	switch p.Op {
-	case plan.Equal, plan.In:
-		return func(s string) bool { return slices.Contains(words, s) }
 	case plan.NotEqual:
-		return func(s string) bool { return s != words[0] }
+		return func(s string) bool { return s != bounds[0] }
 	case plan.Less:
-		return func(s string) bool { return s < words[0] }
+		return func(s string) bool { return s < bounds[0] }
 	case plan.LessEqual:
-		return func(s string) bool { return s <= words[0] }
+		return func(s string) bool { return s <= bounds[0] }
 	case plan.Greater:
-		return func(s string) bool { return s > words[0] }
+		return func(s string) bool { return s > bounds[0] }
 	case plan.GreaterEqual:
-		return func(s string) bool { return s >= words[0] }
+		return func(s string) bool { return s >= bounds[0] }
 	case plan.Between:
-		return func(s string) bool { return s >= words[0] && s <= words[1] }
-	case plan.Prefix:
-		return func(s string) bool { return strings.HasPrefix(s, words[0]) }
+		return func(s string) bool { return s >= bounds[0] && s <= bounds[1] }
 	}
 	return nil
 }

@@ -130,7 +130,7 @@ func (t *tableScan) column(i int) arrow.DataType { return t.facts.relation.Colum
 
 // filtered tells whether anything thins the scan out.
 func (t *tableScan) filtered() bool {
-	return len(t.keyFilters) > 0 || len(filters(t.hint.Predicates)) > 0
+	return len(t.keyFilters) > 0 || len(scanFilters(t.hint)) > 0
 }
 
 // told is the number of rows that DuckDB's optimizer is told: it takes a fifth of them for a WHERE that stays in the text.
@@ -155,7 +155,7 @@ func (t *tableScan) signature() string {
 			writeSignature(&b, branch)
 		}
 	}
-	fmt.Fprintf(&b, "|%q", t.hint.EnumSafe)
+	fmt.Fprintf(&b, "|%v|%q", t.hint.Comparisons, t.hint.EnumSafe)
 	for _, p := range t.provenances {
 		b.WriteString("|{" + p + "}")
 	}

@@ -176,7 +176,9 @@ func (g *grammar) comparison(s *scope) *piece {
 		return sequence(ref+pick(g.Rand, []string{" BETWEEN ", " BETWEEN ", " NOT BETWEEN "}), g.constant(k), " AND ", g.constant(k))
 	case n < 55 && k.family == "text":
 		return text("%s %s %s", ref, pick(g.Rand, []string{"LIKE", "LIKE", "NOT LIKE", "ILIKE"}), pick(g.Rand, quoted("A%", "a%", "%a%", "_", "A_R", "", "%", "x\\%", "x_", "it's%", "ä%", "AIR", "x%y", "w1%")))
-	case n < 60 && k.family == "text":
+	case n < 58 && k.family == "text":
+		return text("%s", fmt.Sprintf(pick(g.Rand, beginnings), ref))
+	case n < 61 && k.family == "text":
 		return text("%s", fmt.Sprintf(pick(g.Rand, []string{"length(%s) > 1", "%s LIKE 'x!%%' ESCAPE '!'", "upper(%s) = 'A'", "%s || 'b' = 'ab'", "%s SIMILAR TO 'A.*'", "starts_with(%s, 'a')", "%s ^@ 'A'"}), ref))
 	case n < 63 && k.family == "number":
 		return text("CAST(%s AS HUGEINT) %% 3 = 1", "CASE WHEN "+ref+" BETWEEN -100 AND 100 THEN "+ref+" END")
@@ -186,6 +188,14 @@ func (g *grammar) comparison(s *scope) *piece {
 		return sequence(g.constant(k), " "+op+" "+ref)
 	}
 	return sequence(ref+" "+op+" ", g.constant(k))
+}
+
+// beginnings are conditions on the first characters of a column: such as a scan can use, and such as look so.
+var beginnings = []string{
+	"substring(%s FROM 1 FOR 2) IN ('AI', 'x', 'xé', 'ä')", "left(%s, 1) = 'ä'", "substr(%s, 1, 3) = 'AIR'", "'x' = left(%s, 1)",
+	"left(%s, 2) IN ('', 'A')", "left(%s, 2) IN ('A', NULL)", "left(%s, 1) IN ('ab')", "left(%s, -1) = 'x'", "left(%s, 0) = ''",
+	"substring(%s, 0, 2) = 'A'", "substring(%s, 2, 1) = 'b'", "substring(%s, -1, 1) = 'b'", "left(%s, 8) = 'a string'", "left(%s, 13) = 'a string that'",
+	"left(%s, 2) <> 'AI'", "left(%s, 1) > 'M'", "starts_with(%s, 'a')", "prefix(%s, '')", "%s ^@ 'x'", "starts_with(%s, 'xé')", "substring(%s FROM 1 FOR 1) NOT IN ('A', 'a')",
 }
 
 // correlation joins a sub-query's table with one around it.
