@@ -15,6 +15,7 @@ type Connection struct {
 	id      uint64
 	resolve Resolver
 	session session
+	work    work
 }
 
 // Connect opens a connection whose unqualified names mean CatalogName.SchemaName; resolve may be nil.
@@ -63,11 +64,13 @@ func (c *Connection) Exec(sql string) error {
 	if err := c.check(sql); err != nil {
 		return err
 	}
+	c.begin()
+	defer c.end()
 	interruptSession(c.session, false)
 	var result bindings.Result
 	defer bindings.DestroyResult(&result)
 	if bindings.Query(c.handle, sql, &result) == bindings.StateError {
-		return parseError(bindings.ResultError(&result))
+		return c.orExhausted(parseError(bindings.ResultError(&result)))
 	}
 	return nil
 }

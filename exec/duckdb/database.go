@@ -11,8 +11,13 @@ import (
 
 // Options of a Database. The zero value is a database that may use 80 % of the machine's memory and every file.
 type Options struct {
-	// MemoryBytes bounds what DuckDB keeps in memory; beyond it operators spill. 0: DuckDB's own choice.
+	// MemoryBytes bounds what DuckDB counts of its memory; beyond it operators spill. 0: DuckDB's own choice.
 	MemoryBytes int64
+	// ProcessBytes bounds what C code of this process may have on this database's account, counted or not (D8): MemoryBytes, and
+	// room for what DuckDB does not count. Databases of a process share the sum of theirs. 0: no bound, for none of them.
+	ProcessBytes int64
+	// Within is the database on whose account this one's memory goes; nil: its own.
+	Within *Database
 	// SpillDirectory is where operators spill to; empty: they fail instead (SQLSTATE 53200).
 	SpillDirectory string
 	// SpillBytes bounds the spill directory. 0: DuckDB's own choice.
@@ -78,6 +83,7 @@ func Open(options Options) (*Database, error) {
 		return nil, fmt.Errorf("exec/duckdb: open: %w", parseError(message))
 	}
 	databases.Store(db.number, db)
+	processWarden.join(db, options.account())
 	if err := db.prepareCatalog(options); err != nil {
 		db.Close()
 		return nil, err
@@ -150,6 +156,7 @@ func (db *Database) Close() {
 	if !db.closed.Swap(true) {
 		databases.Delete(db.number)
 		bindings.Close(&db.handle)
+		processWarden.leave(db)
 	}
 }
 

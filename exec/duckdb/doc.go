@@ -42,10 +42,13 @@
 //   - D5: a scan can be named in SQL only by the connection that registered it.
 //   - D6: a row that passes all filters is handed over exactly once, unchanged; one that does not may be handed over too.
 //   - D7: a cancelled statement ends soon, also while its scans find nothing to hand over.
+//   - D8: what the process' C code has of its own, whoever counts it, stays within what its databases were given (Options.ProcessBytes);
+//     what does not fit is an error of a statement (53200), never the end of the process. See warden.go and memory.c.
 //
 // # Lock order
 //
-// A scan's own C mutex → whatever Scan.Open takes → registry.mu. The SIGBUS handler takes no lock.
+// A scan's own C mutex → whatever Scan.Open takes → registry.mu. The SIGBUS handler takes no lock. warden.mu → work.mu; any of
+// DuckDB's locks → memory.c's giving_back, which takes nothing but the allocators' own.
 //
 // # What it does not do
 //

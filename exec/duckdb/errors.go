@@ -146,6 +146,12 @@ func parseError(text string) error {
 	if message, hint, found := strings.Cut(e.Message, "\n"); found && e.HintText == "" {
 		e.Message, e.HintText = message, strings.TrimSpace(hint)
 	}
+	if e.State == "53200" && e.Kind == "Out of Memory" {
+		e.HintText = memoryHint
+		if e.Message == "Allocation failure" { // std::bad_alloc
+			e.Message = "out of memory"
+		}
+	}
 	return e
 }
 

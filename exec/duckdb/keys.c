@@ -2,12 +2,16 @@
 //
 // A set starts as a bitmap that grows with its range and turns into a hash table when the range gets too wide for that;
 // csm_keys_finish takes the table also where it is much smaller, because it then stays in the cache.
+#include "memory.h"
 #include "scan.h"
 #include <stdlib.h>
 #include <string.h>
 
 #define MAX_WORDS ((uint64_t)8 << 20) // a bitmap of 64 MiB
 #define CACHED_WORDS ((uint64_t)16 << 10) // 128 KiB: a bitmap that is fast whatever it holds
+
+// room_for tells whether the process may have so many words more (D8).
+static bool room_for(uint64_t words) { return words < ((uint64_t)1 << 17) || csm_memory_admit((int64_t)(words * 8)); }
 
 struct csm_keys *csm_keys_new(void) { return calloc(1, sizeof(struct csm_keys)); }
 
@@ -42,7 +46,7 @@ static int grow_table(struct csm_keys *keys, uint64_t count) {
 	if (keys->slots && keys->slot_mask + 1 >= size) return 0;
 	int64_t *old = keys->slots;
 	uint64_t old_size = old ? keys->slot_mask + 1 : 0;
-	keys->slots = calloc(size, sizeof(int64_t));
+	keys->slots = room_for(size) ? calloc(size, sizeof(int64_t)) : NULL;
 	if (!keys->slots) {
 		keys->slots = old;
 		return -1;
@@ -100,7 +104,7 @@ static int cover(struct csm_keys *keys, int64_t low, int64_t high) {
 	if (words > MAX_WORDS) return 1;
 	uint64_t room = keys->words * 2 > words ? keys->words * 2 : words; // grows at the upper end, where keys mostly do
 	if (room > MAX_WORDS || (uint64_t)INT64_MAX - (uint64_t)from < room * 64) room = words;
-	uint64_t *bits = calloc(room, 8);
+	uint64_t *bits = room_for(room) ? calloc(room, 8) : NULL;
 	if (!bits) return -1;
 	if (keys->words) memcpy(bits + ((uint64_t)keys->min - (uint64_t)from) / 64, keys->bits, keys->words * 8);
 	free(keys->bits);

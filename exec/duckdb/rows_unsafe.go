@@ -93,12 +93,12 @@ func (s *Statement) start(ctx context.Context) (*Rows, error) {
 	return &Rows{statement: s, ctx: ctx, result: result, raw: raw, schema: schema}, nil
 }
 
-// explain prefers the context's own reason over DuckDB's "Interrupted!".
+// explain prefers the context's own reason, or the warden's, over DuckDB's "Interrupted!".
 func (s *Statement) explain(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil && IsCanceled(err) {
 		return canceled(cause)
 	}
-	return err
+	return s.connection.orExhausted(err)
 }
 
 // Schema of the batches.
@@ -136,6 +136,7 @@ func (r *Rows) Close() {
 	r.stop()
 	C.csm_result_destroy(r.result)
 	r.result = nil
+	r.statement.connection.end()
 	if !r.ended {
 		// DuckDB keeps an abandoned statement, its threads and its scans until the connection's next statement (D1).
 		r.statement.connection.settle()

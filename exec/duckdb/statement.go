@@ -57,9 +57,11 @@ func (c *Connection) Prepare(sql string) (*Statement, error) {
 	if err := c.check(sql); err != nil {
 		return nil, err
 	}
+	c.begin() // constants are computed now
+	defer c.end()
 	s := &Statement{connection: c, sql: sql}
 	if bindings.Prepare(c.handle, sql, &s.handle) == bindings.StateError {
-		err := parseError(bindings.PrepareError(s.handle))
+		err := c.orExhausted(parseError(bindings.PrepareError(s.handle)))
 		bindings.DestroyPrepare(&s.handle)
 		return nil, err
 	}
@@ -230,10 +232,12 @@ func (s *Statement) Execute(ctx context.Context) (*Rows, error) {
 		return nil, canceled(err)
 	}
 	interruptSession(s.connection.session, false)
+	s.connection.begin()
 	stop := s.connection.watch(ctx)
 	rows, err := s.start(ctx)
 	if err != nil {
 		stop()
+		s.connection.end()
 		return nil, err
 	}
 	rows.stop = stop

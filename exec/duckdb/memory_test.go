@@ -1,0 +1,179 @@
+package duckdb_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// Memory is the process', so tests of its bound run in processes of their own: this binary again.
+
+const memoryVariable = "CSMSQL_TEST_MEMORY"
+
+func TestMain(m *testing.M) {
+	if statements := os.Getenv(memoryVariable); statements != "" {
+		measureStatements(statements)
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// measured is what a statement did in the child.
+type measured struct {
+	State   string
+	Message string
+	Hint    string
+	Peak    int64 // of RssAnon, in bytes
+	Took    time.Duration
+	Own     int64 // what the guard thinks that C code has afterwards
+}
+
+const (
+	counted = 64 << 20
+	given   = 160 << 20
+)
+
+func measureStatements(text string) {
+	var statements []string
+	if err := json.Unmarshal([]byte(text), &statements); err != nil {
+		panic(err)
+	}
+	db, err := duckdb.Open(duckdb.Options{Threads: 2, MemoryBytes: counted, ProcessBytes: given, SpillDirectory: os.TempDir()})
+	if err != nil {
+		panic(err)
+	}
+	defer db.Close()
+	c, err := db.Connect(nil)
+	if err != nil {
+		panic(err)
+	}
+	defer c.Close()
+	for _, sql := range statements {
+		line, err := json.Marshal(measure(c, sql))
+		if err != nil {
+			panic(err)
+		}
+		fmt.Printf("%s\n", line)
+	}
+}
+
+func measure(c *duckdb.Connection, sql string) (out measured) {
+	peak, begun := watchAnonymous(), time.Now()
+	if after, idle := strings.CutPrefix(sql, "then wait "); idle {
+		least, _ := strconv.ParseInt(after, 10, 64)
+		for end := time.Now().Add(10 * time.Second); anonymous() > least && time.Now().Before(end); {
+			time.Sleep(10 * time.Millisecond) // until the warden has noticed that nothing runs
+		}
+		out.Own = anonymous()
+	} else if _, err := tryAsk(c, sql); err != nil {
+		out.State, out.Message = "?", err.Error()
+		var known *duckdb.Error
+		if errors.As(err, &known) {
+			out.State, out.Hint = known.State, known.HintText
+		}
+	}
+	out.Peak, out.Took = peak(), time.Since(begun)
+	return out
+}
+
+func watchAnonymous() (peak func() int64) {
+	stop, most := make(chan struct{}), make(chan int64)
+	go func() {
+		top := int64(0)
+		for {
+			top = max(top, anonymous())
+			select {
+			case <-stop:
+				most <- top
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	return func() int64 { close(stop); return <-most }
+}
+
+func anonymous() int64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		panic(err)
+	}
+	_, rest, _ := strings.Cut(string(text), "RssAnon:")
+	kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64)
+	if err != nil {
+		panic(err)
+	}
+	return kib << 10
+}
+
+func runMeasured(t *testing.T, statements ...string) []measured {
+	text, err := json.Marshal(statements)
+	require.NoError(t, err)
+	command := exec.Command(os.Args[0])
+	command.Env = append(os.Environ(), memoryVariable+"="+string(text))
+	command.Stderr = os.Stderr
+	lines, err := command.Output()
+	require.NoError(t, err, "the process ended: %s", lines)
+	var out []measured
+	for line := range strings.Lines(string(lines)) {
+		var m measured
+		require.NoError(t, json.Unmarshal([]byte(line), &m))
+		out = append(out, m)
+	}
+	require.Len(t, out, len(statements))
+	return out
+}
+
+// D8: what DuckDB does not count is refused beyond the bound, too: each of these would take gigabytes.
+func TestUncountedMemoryIsBounded(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector's own memory cannot be told apart")
+	}
+	statements := []string{
+		"SELECT median(i) FROM range(60000000) r(i)",
+		"SELECT quantile_disc(i, [0.1, 0.5]) FROM range(60000000) r(i)",
+		"SELECT mode(i) FROM range(30000000) r(i)",
+		"SELECT histogram(i) FROM range(30000000) r(i)",
+		"SELECT sum(length(repeat('x', 1000000 + i::int))) FROM range(2048) r(i)",
+		"SELECT sum(length(repeat('x', 3000 + i::int % 7))) FROM (SELECT unnest(range(20000)) AS i)",
+		"SELECT length(range(100000000))",
+		"SELECT length(repeat('x', 2000000000))",
+		"SELECT length(string_agg('some text ' || i, ',')) FROM range(100000000) r(i)",
+		"SELECT length(list(i)) FROM range(100000000) r(i)",
+		"WITH RECURSIVE c(i, t) AS (SELECT 1, 'x' UNION ALL SELECT i + 1, t || t FROM c WHERE i < 34) SELECT max(length(t)) FROM c",
+	}
+	good := map[string]bool{statements[5]: true}
+	const program = 48 << 20 // the process before the first statement, Go's heap with it
+	for i, m := range runMeasured(t, statements...) {
+		t.Logf("%s, at most %d MiB, %v: %s: %s", m.State, m.Peak>>20, m.Took.Round(time.Millisecond), statements[i], m.Message)
+		if good[statements[i]] {
+			require.Empty(t, m.State, m.Message)
+		} else {
+			require.Equal(t, "53200", m.State, "%s: %s", statements[i], m.Message)
+			require.Contains(t, m.Hint, "--memory", m.Message)
+		}
+		require.Less(t, m.Peak, int64(given+program), statements[i])
+	}
+}
+
+// What allocators keep of what was freed goes back when nothing runs.
+func TestIdleMemoryIsGivenBack(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector's own memory cannot be told apart")
+	}
+	const idle = 40 << 20
+	out := runMeasured(t, "SELECT count(*) FROM (SELECT i FROM range(3000000) r(i) GROUP BY i)", fmt.Sprint("then wait ", idle))
+	require.Empty(t, out[0].State, out[0].Message)
+	require.Greater(t, out[0].Peak, int64(idle), "the statement used memory")
+	require.Less(t, out[1].Own, int64(idle))
+}

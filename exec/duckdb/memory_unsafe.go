@@ -1,0 +1,32 @@
+package duckdb
+
+/*
+// Exceptions pass through __wrap__Znwm.
+#cgo CFLAGS: -fexceptions
+#cgo linux LDFLAGS: -Wl,--wrap=duckdb_je_malloc -Wl,--wrap=duckdb_je_realloc -Wl,--wrap=_Znwm
+#include "memory.h"
+*/
+import "C"
+
+import "runtime/metrics"
+
+// boundOwnMemory sets what this process' C code may have; math.MaxInt64: no bound. False when the system does not tell how
+// much it has: then nothing is bounded.
+func boundOwnMemory(bytes int64) bool { return bool(C.csm_memory_bound(C.int64_t(bytes))) }
+
+// ownMemory is what C code has, with what allocators keep of what was freed. What the process shares, lent memory above all,
+// does not count, nor does Go's heap, which its owner bounds (GOMEMLIMIT).
+func ownMemory() int64 { return int64(C.csm_memory_own()) }
+
+// giveBackMemory returns to the system what C's allocators keep of what was freed.
+func giveBackMemory() { C.csm_memory_give_back() }
+
+// memoryRefusals counts the allocations that were refused so far.
+func memoryRefusals() int64 { return int64(C.csm_memory_refusals()) }
+
+// tellGoMemory lets C code know how much of the process' memory is Go's.
+func tellGoMemory() {
+	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
+	metrics.Read(samples)
+	C.csm_memory_others(C.int64_t(samples[0].Value.Uint64() - samples[1].Value.Uint64()))
+}

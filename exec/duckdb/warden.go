@@ -1,0 +1,249 @@
+package duckdb
+
+import (
+	"fmt"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// warden keeps what this process' C code has within what its databases were given together (D8), counted by DuckDB or not:
+//
+//	a large allocation that does not fit fails          memory.c, at once, in whichever thread
+//	small ones that add up to too much are found        here, within watchEvery: the statement that has been running for
+//	                                                    longest is interrupted, and fails with 53200
+//
+// Allocators keep what was freed, up to as much again as was used. They give it back before anything fails, and when nothing has
+// run for a while: asking them to keep less all the time made sorts take twice as long.
+//
+// Its goroutine runs while bounded databases are open, and ticks only while statements run: Database.Close joins it.
+type warden struct {
+	statements atomic.Int64 // running now
+	asleep     atomic.Bool
+	wake       chan struct{} // capacity 1
+	bound      atomic.Int64
+
+	mu       sync.Mutex          // guards everything below
+	accounts map[*Database]int64 // what each was given; noBound
+	stop     chan struct{}       // nil: the goroutine does not run
+	stopped  chan struct{}
+}
+
+const (
+	watchEvery   = 20 * time.Millisecond
+	strikeEvery  = 100 * time.Millisecond // an interrupted statement needs a moment to give its memory back
+	collectEvery = time.Second
+	restAfter    = 50 // quiet ticks
+	noBound      = math.MaxInt64
+)
+
+// processWarden: memory is the process', so there is one.
+var processWarden = &warden{wake: make(chan struct{}, 1), accounts: map[*Database]int64{}}
+
+// account is what a database adds to what the process may have.
+func (o Options) account() int64 {
+	switch {
+	case o.Within != nil:
+		return 0
+	case o.ProcessBytes > 0:
+		return o.ProcessBytes
+	}
+	return noBound
+}
+
+// join takes a database on. One without a bound lifts it for the whole process: memory does not say whose it is.
+func (w *warden) join(db *Database, bytes int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.accounts[db] = bytes
+	w.settle()
+}
+
+func (w *warden) leave(db *Database) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	delete(w.accounts, db)
+	w.settle()
+}
+
+// settle sets the bound and starts or joins the goroutine. Requires mu, which the goroutine takes as a try only.
+func (w *warden) settle() {
+	bound := int64(0)
+	for _, bytes := range w.accounts {
+		if bytes == noBound || bound > noBound-bytes {
+			bound = noBound
+			break
+		}
+		bound += bytes
+	}
+	if bound == 0 { // nobody is left whose account it goes on
+		bound = noBound
+	}
+	tellGoMemory()
+	known := boundOwnMemory(bound)
+	w.bound.Store(bound)
+	switch {
+	case known && bound < noBound && w.stop == nil:
+		w.stop, w.stopped = make(chan struct{}), make(chan struct{})
+		w.asleep.Store(false)
+		go w.run(w.stop, w.stopped)
+	case bound == noBound && w.stop != nil:
+		close(w.stop)
+		<-w.stopped
+		w.stop, w.stopped = nil, nil
+	}
+}
+
+// begin is told of every statement before it runs, and end when it is over.
+func (w *warden) begin() {
+	w.statements.Add(1)
+	if w.asleep.Load() && w.asleep.CompareAndSwap(true, false) {
+		select {
+		case w.wake <- struct{}{}:
+		default: // it is woken already
+		}
+	}
+}
+
+func (w *warden) end() { w.statements.Add(-1) }
+
+func (w *warden) run(stop, stopped chan struct{}) {
+	defer close(stopped)
+	tick := time.NewTicker(watchEvery)
+	defer tick.Stop()
+	var shift shift
+	for quiet := 0; ; {
+		select {
+		case <-stop:
+			return
+		case now := <-tick.C:
+			w.look(now, &shift)
+		}
+		if quiet++; w.statements.Load() > 0 {
+			quiet = 0
+		}
+		if quiet < restAfter {
+			continue
+		}
+		giveBackMemory()
+		tick.Stop()
+		w.asleep.Store(true)
+		if w.statements.Load() == 0 || !w.asleep.CompareAndSwap(true, false) {
+			select {
+			case <-stop:
+				return
+			case <-w.wake:
+			}
+		}
+		tick.Reset(watchEvery)
+		quiet = 0
+	}
+}
+
+// shift is when the warden last did what it must not do too often.
+type shift struct{ collected, struck time.Time }
+
+// look ends what takes too much.
+func (w *warden) look(now time.Time, last *shift) {
+	tellGoMemory()
+	bound := w.bound.Load()
+	if ownMemory() <= bound {
+		return
+	}
+	giveBackMemory()
+	own := ownMemory()
+	switch {
+	case own <= bound:
+	case now.Sub(last.collected) >= collectEvery:
+		last.collected = now
+		runtime.GC() // frees C memory that Go objects own and nobody refers to: key sets, batches that nobody released
+	case now.Sub(last.struck) >= strikeEvery && w.strike(fmt.Sprintf("%d MiB", own>>20), fmt.Sprintf("%d MiB", bound>>20)):
+		last.struck = now
+	}
+}
+
+// strike interrupts the statement that has been running for longest, of those that were not told to end yet.
+func (w *warden) strike(own, bound string) bool {
+	if !w.mu.TryLock() { // a database is being opened or closed, maybe to wait for this goroutine
+		return false
+	}
+	defer w.mu.Unlock()
+	var oldest *Connection
+	var since int64
+	for db := range w.accounts {
+		db.connections.Range(func(_, value any) bool {
+			c := value.(*Connection)
+			if at := c.work.runningSince(); at > 0 && (oldest == nil || at < since) {
+				oldest, since = c, at
+			}
+			return true
+		})
+	}
+	return oldest != nil && oldest.exhaust(&Error{
+		Message: fmt.Sprintf("out of memory: the process has %s of its own and may have %s", own, bound), State: "53200", HintText: memoryHint, Byte: -1,
+	})
+}
+
+// memoryHint replaces what DuckDB advises: its settings are locked.
+const memoryHint = "Ask for less at once, or start the node with more --memory (MemoryBytes), or with fewer threads."
+
+// work is what the warden knows of a connection. A statement may run others inside of it: the outermost counts.
+type work struct {
+	mu        sync.Mutex // guards the following; held while an interrupt is under way, so that it hits no later statement
+	depth     int
+	since     int64 // when the outermost began, in nanoseconds
+	exhausted *Error
+}
+
+func (c *Connection) begin() {
+	c.work.mu.Lock()
+	if c.work.depth++; c.work.depth == 1 {
+		c.work.since, c.work.exhausted = time.Now().UnixNano(), nil
+	}
+	c.work.mu.Unlock()
+	processWarden.begin()
+}
+
+func (c *Connection) end() {
+	processWarden.end()
+	c.work.mu.Lock()
+	c.work.depth--
+	c.work.mu.Unlock()
+}
+
+// runningSince is 0 when nothing runs, or what runs was told to end.
+func (k *work) runningSince() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.depth == 0 || k.exhausted != nil {
+		return 0
+	}
+	return k.since
+}
+
+// exhaust interrupts what runs; it fails with reason.
+func (c *Connection) exhaust(reason *Error) bool {
+	c.work.mu.Lock()
+	defer c.work.mu.Unlock()
+	if c.work.depth == 0 {
+		return false
+	}
+	c.work.exhausted = reason
+	c.Interrupt()
+	return true
+}
+
+// orExhausted prefers the warden's reason over DuckDB's "Interrupted!".
+func (c *Connection) orExhausted(err error) error {
+	if !IsCanceled(err) {
+		return err
+	}
+	c.work.mu.Lock()
+	defer c.work.mu.Unlock()
+	if c.work.exhausted == nil {
+		return err
+	}
+	return c.work.exhausted
+}
