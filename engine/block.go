@@ -17,10 +17,19 @@ type block struct {
 	// Set at the first statement that looks at data: until then the block costs nothing.
 	lease *lease
 	tx    *catalog.Transaction
-	// settings before the first SET LOCAL, nil without one.
-	settings *settings
+	// before are the settings that ROLLBACK brings back, after those that COMMIT does; nil: nothing was SET, or not LOCAL.
+	before, after *settings
 	// cursors that DECLARE opened, by name.
 	cursors map[string]*sqlCursor
+	// savepoints that are not released, the oldest first.
+	savepoints []savepoint
+	// open are results that have begun in the block and are not closed, with the number that started was then.
+	open    map[*Rows]int
+	started int
+	// temporary counts the changes of temporary objects, which DuckDB takes back only as a whole.
+	temporary int
+	// restarted: DuckDB's transaction is younger than the block's snapshot.
+	restarted bool
 	// names that the block made, dropped or replaced, as its own DuckDB connection shows them; nil: no statement needed them.
 	names *ownNames
 }
@@ -156,19 +165,28 @@ func (s *Session) rollback() {
 }
 
 func (s *Session) endDuck(b *block, how string) error {
+	settings := b.after
+	if how == "ROLLBACK" {
+		settings = b.before
+	}
 	if !b.duck {
-		return nil
+		return s.restore(settings)
 	}
-	s.described = nil // a rolled back transaction takes what the catalogs were told with it
-	if b.names == nil {
-		return errors.Join(s.conn.Exec(how), s.restore(b))
-	}
-	if how == "COMMIT" {
+	if how == "COMMIT" && b.names != nil {
 		b.names.clear()
 	}
 	err := s.conn.Exec(how)
-	s.closeOwnNames(b)
-	return errors.Join(err, s.restore(b))
+	s.endedDuck(b)
+	return errors.Join(err, s.restore(settings))
+}
+
+// endedDuck forgets what went with DuckDB's transaction.
+func (s *Session) endedDuck(b *block) {
+	b.duck = false
+	s.described = nil // a rolled back transaction takes what the catalogs were told with it
+	if b.names != nil {
+		s.closeOwnNames(b)
+	}
 }
 
 func (b *block) release() {

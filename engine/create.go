@@ -61,6 +61,12 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			}
 			s.rollback()
 			return done("ROLLBACK", 0), nil
+		case *statement.Savepoint:
+			return done("SAVEPOINT", 0), s.savepoint(head.Name)
+		case *statement.Release:
+			return done("RELEASE", 0), s.releaseSavepoint(head.Name)
+		case *statement.RollbackTo:
+			return done("ROLLBACK", 0), s.rollbackTo(head.Name)
 		case *statement.Set:
 			_, err := s.set(head)
 			tag := "SET"
@@ -71,8 +77,7 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		case *statement.Deallocate:
 			return done("DEALLOCATE", 0), nil
 		case *statement.Discard:
-			s.settings = defaultSettings()
-			return done("DISCARD ALL", 0), errors.Join(s.dropTemporary(), s.applySearchPath(), s.identify())
+			return done("DISCARD ALL", 0), errors.Join(s.dropTemporary(), s.apply(defaultSettings()))
 		}
 		return nil, failure("0A000", "this statement is not supported")
 	}

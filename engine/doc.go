@@ -14,9 +14,9 @@
 //
 // # Words
 //
-// An Engine is a node (Open) or a borrower of one (Attach). A Session is one user's conversation; a block is its open
-// transaction, explicit or the unit that one client message makes. A visible is the snapshot that one statement sees,
-// with the block's own changes. Facts are what planning needs of one table version.
+// An Engine is a node (Open) or a borrower of one (Attach). A Session is one user's conversation; a block is its open transaction,
+// explicit or the unit that one client message makes; a savepoint is what a block was at some time. A visible is the snapshot that
+// one statement sees, with the block's own changes. Facts are what planning needs of one table version.
 //
 // # Invariants
 //

@@ -35,7 +35,7 @@ type ownNames struct {
 // Preconditions: nothing streams from the DuckDB connection.
 func (s *Session) showOwnNames(v *visible) error {
 	b := s.block
-	if b == nil || b.tx == nil || b.names == nil && len(b.tx.Redefined()) == 0 {
+	if b == nil || b.names == nil && !b.restarted && len(b.redefined()) == 0 {
 		return nil
 	}
 	if b.names == nil {
@@ -127,18 +127,21 @@ func (s *Session) closeOwnNames(b *block) {
 // scans are those that are spliced in already.
 func (s *Session) namesMatter(tree *pg.ParseResult, scans []plan.Scan, v *visible) bool {
 	b := s.block
-	if b == nil || b.tx == nil {
+	redefined := b.redefined()
+	if len(redefined) == 0 && !b.restarted {
 		return false
 	}
-	redefined := b.tx.Redefined()
-	if len(redefined) == 0 || tree == nil {
-		return len(redefined) > 0
+	if tree == nil {
+		return true
 	}
 	spliced := make(map[int]bool, len(scans))
 	for _, scan := range scans {
 		spliced[scan.Start] = true
 	}
 	matters := func(name string) bool { // a view may read what was redefined
+		if b.restarted { // the shared names are those of a later time
+			return true
+		}
 		same := func(n catalog.TableName) bool { return strings.EqualFold(n.Name, name) }
 		return slices.ContainsFunc(redefined, same) || slices.ContainsFunc(v.contents.Views(), func(w *catalog.View) bool { return same(w.Name) })
 	}
@@ -153,6 +156,14 @@ func (s *Session) namesMatter(tree *pg.ParseResult, scans []plan.Scan, v *visibl
 		}
 	})
 	return found
+}
+
+// redefined are the names that the block made, dropped or replaced.
+func (b *block) redefined() []catalog.TableName {
+	if b.tx == nil {
+		return nil
+	}
+	return b.tx.Redefined()
 }
 
 // innocent table functions look at no names. Others may: query_table('mine'), pragma_table_info('mine').

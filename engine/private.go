@@ -36,6 +36,14 @@ func (s *Session) isTemporary(name string) bool {
 	return batch.NumRows() > 0
 }
 
+// changedTemporary notes that the session has, or had, temporary objects.
+func (s *Session) changedTemporary() {
+	s.temporary = true
+	if s.block != nil {
+		s.block.temporary++
+	}
+}
+
 // dropTemporary drops the tables and views that the session made for itself.
 func (s *Session) dropTemporary() error {
 	if !s.temporary {
@@ -52,6 +60,7 @@ func (s *Session) dropTemporary() error {
 	if err != nil {
 		return err
 	}
+	s.changedTemporary()
 	var drops []string
 	for {
 		batch, err := rows.Next()
@@ -120,7 +129,7 @@ func (st *Statement) runPrivate(ctx context.Context, args []any) (*Rows, error) 
 	}
 	defer rows.Close()
 	changed := privateCount(rows)
-	s.temporary = true
+	s.changedTemporary()
 	if strings.Contains(tag, "%d") {
 		tag = fmt.Sprintf(tag, changed)
 	}

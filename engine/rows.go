@@ -27,6 +27,7 @@ type Rows struct {
 	parked   []arrow.RecordBatch // read ahead because another statement needed the connection
 	ended    bool
 	closers  []func()
+	block    *block // in which it began, until it is closed
 	closed   bool
 }
 
@@ -115,11 +116,26 @@ func (r *Rows) Close() error {
 	}
 	r.closed = true
 	r.finish()
+	r.dropParked()
+	if r.block != nil {
+		delete(r.block.open, r)
+		r.block = nil
+	}
+	return nil
+}
+
+func (r *Rows) dropParked() {
 	for _, b := range r.parked {
 		b.Release()
 	}
 	r.parked = nil
-	return nil
+}
+
+// abandon ends a statement whose work was taken back. The batch that its reader has stays until Close.
+func (r *Rows) abandon(err error) {
+	r.dropParked()
+	r.finish()
+	r.err = err
 }
 
 // drain runs the statement to its end and drops its rows.

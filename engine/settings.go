@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"maps"
+	"slices"
 	"strings"
 
 	"github.com/csmsql/csmsql/engine/pgcatalog"
@@ -90,8 +91,8 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 		return "", nil // isolation levels: every one is snapshot isolation here
 	}
 	if head.Default && name == "all" {
-		s.settings = defaultSettings()
-		return "", errors.Join(s.applySearchPath(), s.identify())
+		s.keepSettings(false)
+		return "", s.apply(defaultSettings())
 	}
 	standard, ok := known[name]
 	if !ok {
@@ -105,11 +106,6 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 			s.notice(Notice{Severity: "WARNING", State: "25P01", Message: "SET LOCAL can only be used in transaction blocks"})
 			return "", nil
 		}
-		if s.block.settings == nil {
-			before := s.settings
-			before.values = maps.Clone(s.settings.values)
-			s.block.settings = &before
-		}
 	}
 	value = standard
 	if !head.Default {
@@ -119,12 +115,6 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 	case "csm.backend":
 		if value != backendAuto && value != backendDuckDB && value != backendCompute {
 			return "", failure("22023", "invalid value for parameter \"csm.backend\": %q", value).hint("Available values: auto, duckdb, compute.")
-		}
-		s.settings.backend = value
-	case "search_path":
-		s.settings.searchPath = splitPath(value)
-		if err := s.applySearchPath(); err != nil {
-			return "", err
 		}
 	case "timezone":
 		if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(value)); err != nil {
@@ -136,17 +126,67 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 		}
 		value = "UTF8"
 	}
-	s.settings.values[name] = value
+	s.keepSettings(head.Local)
+	s.settings.put(name, value)
+	if b := s.block; b != nil && b.after != nil && !head.Local {
+		b.after.put(name, value)
+	}
+	if name == "search_path" {
+		if err := s.applySearchPath(); err != nil {
+			return "", err
+		}
+	}
 	return value, s.identify()
 }
 
-// restore takes back what SET LOCAL changed in a block that is over.
-func (s *Session) restore(b *block) error {
-	if b.settings == nil {
+func (x *settings) put(name, value string) {
+	switch name {
+	case "csm.backend":
+		x.backend = value
+	case "search_path":
+		x.searchPath = splitPath(value)
+	}
+	x.values[name] = value
+}
+
+func (x settings) clone() settings {
+	x.values = maps.Clone(x.values)
+	return x
+}
+
+func (x settings) equal(y settings) bool {
+	return x.backend == y.backend && slices.Equal(x.searchPath, y.searchPath) && maps.Equal(x.values, y.values)
+}
+
+// keepSettings remembers, before a block's first change of each kind, what its end brings back: ROLLBACK what was before any SET,
+// COMMIT what was before SET LOCAL.
+func (s *Session) keepSettings(local bool) {
+	b := s.block
+	if b == nil {
+		return
+	}
+	if b.before == nil {
+		before := s.settings.clone()
+		b.before = &before
+	}
+	if local && b.after == nil {
+		after := s.settings.clone()
+		b.after = &after
+	}
+}
+
+// restore brings settings back that were kept, if they were.
+func (s *Session) restore(kept *settings) error {
+	if kept == nil {
 		return nil
 	}
-	s.settings = *b.settings
-	zone, _ := s.Setting("timezone")
+	return s.apply(kept.clone())
+}
+
+// apply makes settings the session's.
+func (s *Session) apply(x settings) error {
+	s.settings = x
+	zone, _ := s.Setting("timezone") // it is known
 	return errors.Join(s.conn.Exec("SET TimeZone = "+duckdb.QuoteLiteral(zone)), s.applySearchPath(), s.identify())
 }
 

@@ -63,14 +63,13 @@ var errFailedBlock = failure("25P02", "current transaction is aborted, commands 
 
 func (st *Statement) prepare(ctx context.Context) error {
 	s := st.session
-	switch head := st.parsed.Head.(type) {
-	case *statement.Commit, *statement.Rollback:
+	switch st.parsed.Head.(type) {
+	case *statement.Commit, *statement.Rollback, *statement.RollbackTo:
 		st.inBlock = true
 	default:
 		if s.block != nil && s.block.failed {
 			return errFailedBlock
 		}
-		_ = head
 	}
 	switch head := st.parsed.Head.(type) {
 	case *statement.Select:
@@ -146,6 +145,7 @@ func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
 			}
 			return b, err
 		}
+		s.block.began(rows)
 	}
 	return rows, nil
 }

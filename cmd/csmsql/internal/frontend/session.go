@@ -75,7 +75,11 @@ func (s *session) BeginImplicit(context.Context) error {
 
 // EndImplicit implements wire.ImplicitTransaction.
 func (s *session) EndImplicit(ctx context.Context, failed bool) error {
-	return s.engine.EndImplicit(ctx, failed)
+	err := s.engine.EndImplicit(ctx, failed)
+	if failed {
+		s.report() // what was SET is taken back, too
+	}
+	return err
 }
 
 // CursorFields implements wire.Cursors.

@@ -1,0 +1,189 @@
+package engine
+
+import (
+	"github.com/csmsql/csmsql/catalog"
+)
+
+// savepoint is what a block was when SAVEPOINT named it.
+//
+//	SAVEPOINT a ──── writes, SET, DECLARE, an error ──── ROLLBACK TO a ──── on, usable again
+//	     │                                                    │
+//	     │  catalog: versions and names of then ◄─────────────┤ chunks written since are discarded: at once, or with the block
+//	     │  settings of then            ◄─────────────────────┤   if a result that may read them is still open
+//	     │  cursors of then stay, where they have read to;    ┤ cursors and results since are gone
+//	     │  DuckDB: no way back to then ◄─────────────────────┘ begun anew if an error has spoilt its transaction
+//
+// DuckDB has no savepoints, and an error while a statement runs spoils its whole transaction. Ours holds nothing but names that are
+// shown anew, and changes of temporary objects. So all goes back but those: ROLLBACK TO is refused (0A000), and the block stays
+// failed, if temporary objects were changed since the savepoint, or at all in the block when the transaction is spoilt.
+type savepoint struct {
+	name      string
+	catalog   *catalog.Savepoint // nil: the block had not written
+	settings  settings
+	cursors   map[*sqlCursor]bool
+	before    *settings
+	after     *settings
+	started   int
+	temporary int
+}
+
+// explicit is the open transaction block, for statements that need one.
+func (s *Session) explicit(what string) (*block, error) {
+	if s.block == nil || s.block.implicit {
+		return nil, failure("25P01", "%s can only be used in transaction blocks", what).hint("Send BEGIN first.")
+	}
+	return s.block, nil
+}
+
+// savepointsMax bounds the savepoints of a block.
+const savepointsMax = 1 << 12
+
+func (s *Session) savepoint(name string) error {
+	b, err := s.explicit("SAVEPOINT")
+	if err != nil {
+		return err
+	}
+	if len(b.savepoints) >= savepointsMax {
+		return failure("53400", "too many savepoints in this transaction").hint("RELEASE those that are no longer needed.")
+	}
+	p := savepoint{
+		name: name, settings: s.settings.clone(), before: b.before, after: b.after, cursors: make(map[*sqlCursor]bool, len(b.cursors)),
+		started: b.started, temporary: b.temporary,
+	}
+	if b.after != nil { // it changes with plain SET
+		after := b.after.clone()
+		p.after = &after
+	}
+	for _, c := range b.cursors {
+		p.cursors[c] = true
+	}
+	if b.tx != nil {
+		at := b.tx.Savepoint()
+		p.catalog = &at
+	}
+	b.savepoints = append(b.savepoints, p)
+	return nil
+}
+
+// savepointNamed finds the youngest savepoint of a name.
+func (b *block) savepointNamed(name string) (int, error) {
+	for i := len(b.savepoints) - 1; i >= 0; i-- {
+		if b.savepoints[i].name == name {
+			return i, nil
+		}
+	}
+	return 0, failure("3B001", "savepoint %q does not exist", name)
+}
+
+func (s *Session) releaseSavepoint(name string) error {
+	b, err := s.explicit("RELEASE SAVEPOINT")
+	if err != nil {
+		return err
+	}
+	i, err := b.savepointNamed(name)
+	if err != nil {
+		return err
+	}
+	b.savepoints = b.savepoints[:i]
+	return nil
+}
+
+// rollbackTo brings the block back to a savepoint, which stays. An error leaves the block failed.
+func (s *Session) rollbackTo(name string) error {
+	b, err := s.explicit("ROLLBACK TO SAVEPOINT")
+	if err != nil {
+		return err
+	}
+	b.failed = true // until all of it is back
+	i, err := b.savepointNamed(name)
+	if err != nil {
+		return err
+	}
+	p := &b.savepoints[i]
+	s.abandonSince(b, p)
+	s.yield()
+	if err := s.rollbackDuckTo(b, p); err != nil {
+		return err
+	}
+	if b.tx != nil {
+		at := b.tx.Start()
+		if p.catalog != nil {
+			at = *p.catalog
+		}
+		if err := b.tx.RollbackTo(at, b.readSince(p)); err != nil {
+			return err
+		}
+	}
+	b.before, b.after = p.before, p.after
+	if p.after != nil { // as above: the savepoint keeps its own
+		after := p.after.clone()
+		b.after = &after
+	}
+	if !s.settings.equal(p.settings) {
+		if err := s.apply(p.settings.clone()); err != nil {
+			return err
+		}
+	}
+	b.savepoints, b.failed = b.savepoints[:i+1], false
+	return nil
+}
+
+// abandonSince ends the cursors and results that are younger than the savepoint.
+func (s *Session) abandonSince(b *block, p *savepoint) {
+	for name, c := range b.cursors {
+		if !p.cursors[c] {
+			delete(b.cursors, name)
+			_ = c.close() // nothing of it counts
+		}
+	}
+	for rows, started := range b.open {
+		if started > p.started {
+			rows.abandon(failure("34000", "the statement that these rows are from was rolled back"))
+		}
+	}
+}
+
+// readSince tells whether somebody may still look at rows that were written since the savepoint.
+func (b *block) readSince(p *savepoint) bool {
+	for _, started := range b.open {
+		if started > p.started {
+			return true
+		}
+	}
+	return false
+}
+
+// rollbackDuckTo makes DuckDB's transaction usable again.
+func (s *Session) rollbackDuckTo(b *block, p *savepoint) error {
+	spoilt := s.conn.Exec("SELECT 1") != nil
+	switch {
+	case b.temporary > p.temporary:
+		return failure("0A000", "cannot roll back to savepoint %q: temporary objects were changed since", p.name).
+			hint("ROLLBACK the whole transaction; temporary tables can be changed outside of savepoints.")
+	case spoilt && b.temporary > 0:
+		return failure("0A000", "cannot roll back to savepoint %q: an error has spoilt what the transaction did to temporary objects", p.name).
+			hint("ROLLBACK the whole transaction; temporary tables can be changed before BEGIN.")
+	case !spoilt:
+		return nil
+	}
+	err := s.conn.Exec("ROLLBACK")
+	s.endedDuck(b)
+	if err != nil {
+		return err
+	}
+	b.restarted = true
+	return s.beginDuck(b)
+}
+
+// began notes a result of the block until it is closed.
+func (b *block) began(rows *Rows) {
+	if b == nil {
+		return
+	}
+	if b.open == nil {
+		b.open = map[*Rows]int{}
+	}
+	b.started++
+	b.open[rows] = b.started
+	rows.block = b
+}
