@@ -258,7 +258,7 @@ func TestPeersThatAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	server := load(t, issue(t, a, node("n1"), certificate.IssueOptions{}))
 	foreign := load(t, issue(t, authority(t), node("n2"), certificate.IssueOptions{}))
-	soon := load(t, issue(t, a, node("n2"), certificate.IssueOptions{Until: time.Now().Add(time.Second)}))
+	soon := load(t, issue(t, a, node("n2"), certificate.IssueOptions{Until: time.Now().Add(3 * time.Second)}))
 	for name, c := range map[string]struct {
 		config  *tls.Config
 		reason  string
