@@ -15,7 +15,8 @@
 //	└────────────── backed (reserved in the file) ──────┘ frontier
 //
 // The lender maps the whole capacity for reading and writing, every borrower for reading only, all at Base. A borrower whose Base is taken
-// maps elsewhere: descriptors count from the start of the region, and nothing inside a region is an absolute pointer.
+// maps elsewhere: descriptors count from the start of the region, and nothing inside a region is an absolute pointer. A borrower that was
+// granted an extent to write maps that alone a second time, writable (Window).
 //
 // # Life cycle of a page
 //
@@ -50,7 +51,7 @@
 //   - M5: every page of a live extent is backed, from before Allocate returns until Free is called
 //   - M6: a refused operation changes nothing; every backed page is either live or idle, so none is leaked
 //   - M7: a backing file has at most one lender
-//   - M8: mapping never replaces another mapping, and borrowers cannot write
+//   - M8: mapping never replaces another mapping, and borrowers cannot write but through a Window, which holds nothing but one extent
 //   - M9: a fault becomes an error only inside Guarded and only at an address of a region
 //   - M10: after Free, at most RecycleLimit bytes are idle, unless the file system refuses to punch
 //   - M11: nothing that the allocator decides by lies in the region; another process cannot mislead it
@@ -66,6 +67,7 @@
 //	write, copy, truncate (also when made long again), punch, reserve    by Look, once the call has returned (M12)
 //	cut short, emptied, removed                                          by Check, at once
 //	stores through a map of its own                                      by Look, once that is unmapped and its file closed; till then, not at all
+//	stores through a Window                                              the same: by Look, once the borrower's View is closed
 //	ptrace, /proc/PID/mem of a process that has the region mapped        not at all
 //
 // While a call is under way it has altered some bytes and has not been counted: milliseconds for a write or punch of many MiB. With WatchTimes,
@@ -78,6 +80,7 @@
 //	Lent.mu
 //	  mapping.use          (read: a system call works on the memory; write: unmapping)
 //	    mappingTable.mu
+//	    writer.mu
 //	  watch.mu             (never held over a call that changes the file)
 //
 // Allocator has no lock; Lent.mu guards it. View has none either: its state is immutable or atomic, but for the watch.

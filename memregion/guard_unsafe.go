@@ -77,8 +77,8 @@ func faultError(cause any) error {
 	if m == nil {
 		panic(cause)
 	}
-	return fmt.Errorf("memregion: region %d: %w: fault at %#x, offset %d of %s: %s", m.spec.ID, ErrRegionGone, address, address-m.base,
-		m.spec.Path, m.faultReason(int64(address-m.base)))
+	offset := m.start + int64(address-m.base)
+	return fmt.Errorf("memregion: region %d: %w: fault at %#x, offset %d of %s: %s", m.spec.ID, ErrRegionGone, address, offset, m.spec.Path, m.faultReason(offset))
 }
 
 // faultReason guesses why an access failed; the signal does not say whether it was a load or a store.

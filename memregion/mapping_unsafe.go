@@ -18,7 +18,9 @@ type mapping struct {
 	file   *os.File // immutable; os.File keeps its descriptor from being reused while a call runs
 	watch  *watch   // immutable
 	base   Addr     // immutable
-	memory []byte   // immutable; the whole map
+	memory []byte   // immutable; the whole map; of a Window: guarded by use
+	start  int64    // immutable; where memory begins in the region: 0 but for a Window
+	writer writer   // of a View that has had a Window
 	size   atomic.Int64
 	closed atomic.Bool
 	use    sync.RWMutex // held for reading while a system call works on the memory, for writing while it is unmapped
@@ -66,7 +68,7 @@ func (m *mapping) close() error {
 	mappings.remove(m)
 	// SAFETY: M8. The range is ours since mapRegion and is unmapped only here, once.
 	err := unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(m.memory)), uintptr(len(m.memory)))
-	return errors.Join(err, m.watch.close(), m.file.Close())
+	return errors.Join(err, m.watch.close(), m.writer.close(), m.file.Close())
 }
 
 // during runs a system call over r while the map cannot go away. The range given to call is widened to whole pages of the kernel, which
