@@ -171,14 +171,14 @@ func TestManyWindowsAtOnce(t *testing.T) {
 				if err != nil {
 					return err
 				}
-				fill(w.Bytes(), seed)
+				copy(w.Bytes(), bytes.Repeat([]byte{seed}, 64<<10))
 				if err := w.Shrink(16 << 10); err != nil {
 					return err
 				}
 				if err := w.Close(); err != nil {
 					return err
 				}
-				if want := filled(64<<10, seed); !bytes.Equal(want, l.Bytes(r)) {
+				if !bytes.Equal(bytes.Repeat([]byte{seed}, 64<<10), l.Bytes(r)) {
 					return fmt.Errorf("%v does not hold what was stored through its window", r)
 				}
 				if err := l.Free("t", r); err != nil {
@@ -189,12 +189,6 @@ func TestManyWindowsAtOnce(t *testing.T) {
 		})
 	}
 	require.NoError(t, group.Wait())
-}
-
-func filled(size int, seed byte) []byte {
-	memory := make([]byte, size)
-	fill(memory, seed)
-	return memory
 }
 
 // A window is a slice of the region, whatever is asked for.
