@@ -33,14 +33,17 @@
 //     go in one transaction. A Session whose Check is nil was not over when Check was called
 //   - S6: a Watch shows every transaction after its revision that touched its prefixes, whole, once, in the order of
 //     revisions; if it cannot, it ends with ErrCompacted
+//   - S7: nothing is committed through a handle after its session is over, whatever the process believes
+//   - S8: after ErrUnknown, what a later Get or Scan of the same handle does not see never happens (a disk that failed
+//     under Bolt promises nothing)
 //
 // storetest holds every implementation to these, with a twin that is too naive to be wrong.
 //
 // # How to use it in a cluster
 //
-// To follow the records: Scan, then Watch from the revision that Scan returned; at ErrCompacted begin anew. To have only a
-// living process write: it puts an ephemeral key once, and its transactions compare that key with the revision it got.
-// Session.Check before or after a Commit does not do that: the process may be stopped in between.
+// To follow the records: Scan, then Watch from the revision that Scan returned; at ErrCompacted begin anew. To be known
+// to live: put an ephemeral key; who has lost his session opens a new handle and puts it again. To find out what became of
+// a transaction after ErrUnknown: Get a key that it alone would have written so.
 //
 // # Lock order
 //

@@ -144,13 +144,13 @@ func (m *Memory) Commit(ctx context.Context, t Transaction) (Revision, error) {
 	if err := over(ctx, m.closed); err != nil {
 		return 0, err
 	}
+	if err := m.session.ended(); err != nil {
+		return 0, fmt.Errorf("commit: %w", err)
+	}
 	for _, compare := range t.Compares {
 		if !c.holds(compare) {
 			return 0, &Conflict{compare}
 		}
-	}
-	if t.ephemeral() && m.session.isOver() {
-		return 0, fmt.Errorf("put ephemeral keys: %w", ErrSessionOver)
 	}
 	return c.write(t.Deletes, t.Puts, m.session), nil
 }

@@ -42,10 +42,11 @@ func (s *localSession) end(why error) {
 	}
 }
 
-func (s *localSession) isOver() bool {
+// ended is why the session is over, nil while it is not.
+func (s *localSession) ended() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.over != nil
+	return s.over
 }
 
 func (s *localSession) doubt(why error) {

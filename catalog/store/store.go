@@ -107,8 +107,8 @@ type Session interface {
 	// of the clock. ErrSessionUnsure: the store was not heard of for so long that it may have ended the session; it may
 	// turn out that it did not. ErrSessionOver: it did, or the handle is closed; final.
 	//
-	// A process that was paused learns it here, so check after what the session is to cover, not only before. That nobody
-	// writes after his session's end is not for Check to say, but for a compare with an ephemeral key of the session.
+	// A process that was paused learns it here, so check after what the session is to cover, not only before. A Commit
+	// needs no check: it fails when the session is over (S7).
 	Check() error
 	// Done is closed when the session is over.
 	Done() <-chan struct{}
@@ -128,8 +128,9 @@ type Store interface {
 	// newest when Scan was called (S4). A visited value is valid until visit returns.
 	Scan(ctx context.Context, prefixes []string, visit func(Item) error) (Revision, error)
 	// Commit does the transaction and returns its revision, or the newest if it changed nothing. It is durable when Commit
-	// returns. ErrConflict means that a condition did not hold; ErrSessionOver that it puts ephemeral keys and the session
-	// is over; ErrUnknown that the outcome is not known; any other error that nothing happened.
+	// returns. ErrConflict means that a condition did not hold; ErrSessionOver that the session is over (S7); ErrUnknown
+	// that the outcome is not known, but is settled before a Get or Scan of this handle that begins later answers: what
+	// that does not see never happens (S8). Any other error means that nothing happened.
 	Commit(ctx context.Context, t Transaction) (Revision, error)
 	// Watch calls apply, from one goroutine, for each transaction newer than after that touched a key below the prefixes:
 	// in the order of revisions, none left out, each with all that it did there (S6). It returns when ctx is done, with
@@ -158,9 +159,4 @@ func (t Transaction) within(l Limits) error {
 		return fmt.Errorf("%w: it writes %d bytes, at most %d go at once", ErrTransaction, bytes, l.Bytes)
 	}
 	return nil
-}
-
-// ephemeral tells whether the transaction needs a session.
-func (t Transaction) ephemeral() bool {
-	return slices.ContainsFunc(t.Puts, func(put Item) bool { return put.Ephemeral })
 }

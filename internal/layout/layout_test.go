@@ -25,6 +25,7 @@ var allowed = map[string][]string{
 	"exec/duckdb":         {},
 	"queries":             {},
 	"cluster/certificate": {},
+	"cluster/etcd":        {"catalog/store"},
 	"cluster/noderpc":     {"cluster/certificate", "catalog", "coherence", "memregion"},
 	"engine/statement":    {},
 	"engine/ingest":       {"catalog"},

@@ -19,6 +19,8 @@ type twin struct {
 	owner    map[string]int // of ephemeral keys
 	revision store.Revision // at least this
 	changes  []store.Change
+	// ends are those of changes that a session's end made: at a revision that nobody is told, no newer than said.
+	ends map[int]bool
 }
 
 var modelKeys = []string{"m/a", "m/b/1", "m/b/2", "m/b/3", "m/c\x00d", "n"}
@@ -31,7 +33,7 @@ func model(t *testing.T, world World) {
 		if !world.Single {
 			count = rapid.IntRange(1, 3).Draw(rt, "handles")
 		}
-		m := &modelRun{rt: rt, world: world, twin: twin{items: map[string]store.Item{}, owner: map[string]int{}}}
+		m := &modelRun{rt: rt, world: world, twin: twin{items: map[string]store.Item{}, owner: map[string]int{}, ends: map[int]bool{}}}
 		for range count {
 			m.handles = append(m.handles, world.Open())
 		}
@@ -77,8 +79,16 @@ func (m *modelRun) observe(through int) {
 
 // requireWatched ends the watch, which must have shown what happened.
 func (m *modelRun) requireWatched() {
-	for _, want := range m.twin.changes[m.from:] {
-		require.Equal(m.rt, want, m.watched.next(m.rt))
+	last := store.Revision(0)
+	for i, want := range m.twin.changes[m.from:] {
+		got := m.watched.next(m.rt)
+		require.Greater(m.rt, got.Revision, last)
+		last = got.Revision
+		if m.twin.ends[m.from+i] {
+			require.LessOrEqual(m.rt, got.Revision, want.Revision)
+			want.Revision = got.Revision
+		}
+		require.Equal(m.rt, want, got)
 	}
 	m.watched.stop(m.rt)
 }
@@ -106,6 +116,7 @@ func (m *modelRun) reopen(which int) {
 	if len(gone) > 0 {
 		revision, err := m.handles[which].Scan(ctx, nil, nil)
 		require.NoError(m.rt, err)
+		m.twin.ends[len(m.twin.changes)] = true
 		m.twin.do(which, store.Transaction{Deletes: gone}, revision)
 	}
 	if which == m.watcher {

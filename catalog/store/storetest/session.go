@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -80,6 +81,7 @@ func ephemeralTaken(t *testing.T, world World) {
 // ephemeralKilled: a process that dies without a word loses its keys, all at once, and those of others stay.
 func ephemeralKilled(t *testing.T, world World) {
 	s := world.Open()
+	killed := s
 	last := commit(t, s, store.Transaction{Puts: []store.Item{ephemeralPut("k/1", ""), ephemeralPut("k/2", ""), put("k/3", "")}})
 	if world.Single {
 		world.Kill(s)
@@ -90,15 +92,18 @@ func ephemeralKilled(t *testing.T, world World) {
 		w := watch(t, other, []string{"k/"}, last)
 		require.Equal(t, own, w.next(t).Revision)
 		world.Kill(s)
-		killed := time.Now()
+		at := time.Now()
 		c := w.next(t)
-		require.Less(t, time.Since(killed), world.Gone)
+		require.Less(t, time.Since(at), world.Gone)
 		require.Equal(t, []string{"k/1", "k/2"}, c.Deletes, "in one transaction")
 		w.stop(t)
 		require.NoError(t, s.Close())
 		s = other
 	}
-	for key, want := range map[string]bool{"k/1": false, "k/2": false, "k/3": true, "k/4": !world.Single} {
+	_, err := killed.Commit(ctx, store.Transaction{Puts: []store.Item{put("k/5", "from beyond")}})
+	require.Error(t, err)
+	require.True(t, errors.Is(err, store.ErrSessionOver) || errors.Is(err, store.ErrClosed), "%v", err)
+	for key, want := range map[string]bool{"k/5": false, "k/1": false, "k/2": false, "k/3": true, "k/4": !world.Single} {
 		_, ok := exists(t, s, key)
 		require.Equal(t, want, ok, key)
 	}

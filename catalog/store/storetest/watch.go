@@ -108,7 +108,7 @@ func watchOne(t *testing.T, s store.Store) {
 	require.Equal(t, []string{"a/1", "c/1"}, c.Deletes, "only what was there")
 	w.stop(t)
 
-	other := watch(t, s, []string{"nothing/"}, 0)
+	other := watch(t, s, []string{"nothing/"}, first)
 	another := watch(t, s, []string{"c/", "c/1"}, first)
 	require.Equal(t, last, another.next(t).Revision)
 	require.Empty(t, other.changes)

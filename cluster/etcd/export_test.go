@@ -1,0 +1,38 @@
+package etcd
+
+import (
+	"context"
+
+	clientv3 "go.etcd.io/etcd/client/v3"
+)
+
+// Kill ends the handle as the death of its process would: etcd is not told.
+func (s *Store) Kill() {
+	s.die()
+	s.session.join()
+	_ = s.client.Close()
+}
+
+// Compact makes etcd forget what happened up to a revision.
+func (s *Store) Compact(ctx context.Context, revision int64) error {
+	_, err := s.client.Compact(ctx, revision, clientv3.WithCompactPhysical())
+	return err
+}
+
+// Use makes the handle connect elsewhere.
+func (s *Store) Use(endpoints ...string) { s.client.SetEndpoints(endpoints...) }
+
+// Kill stops the member without a word to the others.
+func (s *Server) Kill() error {
+	s.etcd.Server.HardStop()
+	return s.Close()
+}
+
+// Leads tells whether the member leads.
+func (s *Server) Leads() bool { return s.etcd.Server.Leader() == s.etcd.Server.MemberID() }
+
+// EndLease makes etcd end the session, of which the handle is not told.
+func (s *Store) EndLease(ctx context.Context) error {
+	_, err := s.client.Revoke(ctx, s.session.lease)
+	return err
+}

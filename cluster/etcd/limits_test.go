@@ -1,0 +1,132 @@
+package etcd_test
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/cluster/etcd"
+)
+
+// What Limits allow, etcd takes; what they do not, is refused here and not there.
+func TestLimits(t *testing.T) {
+	t.Parallel()
+	s := open(t, etcd.Options{Endpoints: []string{member(t).Endpoint()}, Prefix: prefix()})
+	long := func(i int) string { return fmt.Sprintf("%0200d", i) }
+	var most store.Transaction
+	for i := range etcd.MaxOperations / 2 {
+		most.Compares = append(most.Compares, store.Unchanged(long(i), 0))
+		most.Puts = append(most.Puts, store.Item{Key: long(i), Value: make([]byte, etcd.MaxBytes/(etcd.MaxOperations/2)-200), Ephemeral: i%2 == 0})
+	}
+	_, err := s.Commit(ctx, most)
+	require.NoError(t, err)
+	n := 0
+	_, err = s.Scan(ctx, []string{""}, func(i store.Item) error {
+		n++
+		return nil
+	})
+	require.NoError(t, err)
+	require.Equal(t, len(most.Puts), n)
+
+	var many store.Transaction
+	for i := range etcd.MaxOperations {
+		many.Deletes = append(many.Deletes, long(i))
+	}
+	_, err = s.Commit(ctx, many)
+	require.NoError(t, err)
+	many.Deletes = append(many.Deletes, "one more")
+	_, err = s.Commit(ctx, many)
+	require.ErrorIs(t, err, store.ErrTransaction)
+	_, err = s.Commit(ctx, store.Transaction{Puts: []store.Item{{Key: "a", Value: make([]byte, etcd.MaxBytes)}}})
+	require.ErrorIs(t, err, store.ErrTransaction)
+	require.ErrorContains(t, err, "1310721 bytes")
+}
+
+// Large transactions come to a watch in fragments, which it puts together again (S6).
+func TestFragments(t *testing.T) {
+	t.Parallel()
+	s := open(t, etcd.Options{Endpoints: []string{member(t).Endpoint()}, Prefix: prefix()})
+	first := commit(t, s, put("a", ""))
+	var want []store.Change
+	for i := range 6 {
+		value := strings.Repeat(fmt.Sprint(i), 600<<10)
+		r := commit(t, s, put("a", value), put("b", value))
+		want = append(want, store.Change{Revision: r, Puts: []store.Item{
+			{Key: "a", Value: []byte(value), Revision: r}, {Key: "b", Value: []byte(value), Revision: r},
+		}})
+	}
+	watching, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	var got []store.Change
+	err := s.Watch(watching, []string{"a", "b"}, first, func(c store.Change) error {
+		got = append(got, c)
+		if len(got) == len(want) {
+			cancel()
+		}
+		return nil
+	})
+	require.ErrorIs(t, err, context.Canceled)
+	require.Len(t, got, len(want))
+	for i := range want {
+		require.True(t, fmt.Sprint(want[i]) == fmt.Sprint(got[i]), "transaction %d is not as it was", i) // not printed: it is large
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	t.Parallel()
+	at := func(endpoints ...string) etcd.Options { return etcd.Options{Endpoints: endpoints} }
+	secure := at("http://127.0.0.1:2379")
+	secure.TLS = &tls.Config{}
+	short := at("127.0.0.1:1")
+	short.SessionTTL = time.Second
+	uneven := at("127.0.0.1:1")
+	uneven.SessionTTL = 2500 * time.Millisecond
+	backwards := at("127.0.0.1:1")
+	backwards.Timeout = -1
+	for want, options := range map[string]etcd.Options{
+		"no endpoint is given":  at(),
+		"is not host:port":      at("127.0.0.1"),
+		"not on this machine":   at("http://192.0.2.7:2379"),
+		"the scheme must be":    at("ftp://127.0.0.1:2379"),
+		"needs certificates":    at("https://127.0.0.1:2379"),
+		"without TLS":           secure,
+		"a session of 1s":       short,
+		"in whole seconds":      uneven,
+		"a timeout of -1ns":     backwards,
+		`"192.0.2.7:1" is not `: at("127.0.0.1:1", "192.0.2.7:1"),
+	} {
+		_, err := etcd.Open(ctx, options)
+		require.ErrorContains(t, err, want)
+		requireState(t, err, "22023")
+	}
+}
+
+func TestNobodyThere(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	silent := listener.Addr().String() // it accepts, and says nothing
+	defer func() { require.NoError(t, listener.Close()) }()
+	gone, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	require.NoError(t, gone.Close())
+	for _, endpoint := range []string{gone.Addr().String(), silent} {
+		began := time.Now()
+		_, err = etcd.Open(ctx, etcd.Options{Endpoints: []string{endpoint}, Timeout: time.Second})
+		require.ErrorIs(t, err, etcd.ErrUnavailable)
+		require.ErrorContains(t, err, endpoint)
+		requireState(t, err, "57P03")
+		require.Less(t, time.Since(began), 5*time.Second)
+	}
+	cancelled, cancel := context.WithCancel(ctx)
+	cancel()
+	_, err = etcd.Open(cancelled, etcd.Options{Endpoints: []string{silent}})
+	require.ErrorIs(t, err, context.Canceled)
+}

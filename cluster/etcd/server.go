@@ -1,0 +1,179 @@
+package etcd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"go.etcd.io/etcd/server/v3/embed"
+	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"golang.org/x/sys/unix"
+)
+
+// ErrInUse: another process uses the member's directory.
+var ErrInUse = errors.New("the etcd member's directory is in use")
+
+// Server is a member of an etcd cluster in this process. Goroutines are etcd's own, and one of ours; Close joins them.
+type Server struct {
+	options ServerOptions
+	etcd    *embed.Etcd
+	lock    *os.File
+	done    chan struct{}
+	closing sync.Once
+
+	mu     sync.Mutex
+	reason error // guarded by mu
+}
+
+// Serve starts a member and waits until it takes part in its cluster, for which a majority of the members must be
+// started: start the first ones of a cluster at once. When ctx ends before, the member is stopped again.
+//
+// What is promised to be durable is synced to disk. A disk that fails ends the process: a member that forgot what it
+// agreed to would be worse than none.
+func Serve(ctx context.Context, options ServerOptions) (*Server, error) {
+	s, err := start(options)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.ready(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func start(options ServerOptions) (*Server, error) {
+	o, err := options.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lockDirectory(o.Directory)
+	if err != nil {
+		return nil, err
+	}
+	running, err := embed.StartEtcd(config)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("start etcd member %s in %s: %w", o.Name, o.Directory, err), lock.Close())
+	}
+	s := &Server{options: o, etcd: running, lock: lock, done: make(chan struct{})}
+	go s.wait()
+	return s, nil
+}
+
+const (
+	lockName = "csmsql.lock"
+	// lockWait is for a process that was killed and whose memory the kernel takes apart before its locks.
+	lockWait = 2 * time.Second
+)
+
+// lockDirectory: etcd itself would wait for the other process without a word.
+func lockDirectory(directory string) (*os.File, error) {
+	if err := os.MkdirAll(directory, 0o700); err != nil {
+		return nil, fmt.Errorf("make the etcd member's directory: %w", err)
+	}
+	file, err := os.OpenFile(filepath.Join(directory, lockName), os.O_CREATE|os.O_RDWR, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("lock the etcd member's directory: %w", err)
+	}
+	for until := time.Now().Add(lockWait); ; time.Sleep(retryEvery) {
+		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		switch {
+		case err == nil:
+			return file, nil
+		case !errors.Is(err, unix.EWOULDBLOCK):
+			return nil, errors.Join(fmt.Errorf("lock the etcd member's directory %s: %w", directory, err), file.Close())
+		case time.Now().After(until):
+			return nil, errors.Join(fmt.Errorf("%w: %s; stop the other server or choose another directory", ErrInUse, directory), file.Close())
+		}
+	}
+}
+
+// ready waits until the member takes part.
+func (s *Server) ready(ctx context.Context) error {
+	select {
+	case <-s.etcd.Server.ReadyNotify():
+		return nil
+	case <-s.done:
+		return s.Err()
+	case <-ctx.Done():
+		return &Error{
+			State: stateUnavailable, Cause: errors.Join(ErrUnavailable, ctx.Err()),
+			Message:  fmt.Sprintf("etcd member %s did not become ready: a majority of %v must be started", s.options.Name, s.options.InitialCluster),
+			HintText: "Start the other members, or look whether they reach each other at these addresses.",
+		}
+	}
+}
+
+// wait notices when the member stops by itself.
+func (s *Server) wait() {
+	defer close(s.done)
+	var err error
+	select {
+	case err = <-s.etcd.Err():
+	case <-s.etcd.Server.StopNotify():
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.reason == nil {
+		s.reason = fmt.Errorf("etcd member %s stopped: %w", s.options.Name, errors.Join(errStopped, err))
+		s.options.Log.Error("the etcd member stopped", "name", s.options.Name, "error", err)
+	}
+}
+
+var (
+	errStopped = errors.New("it does not serve any more")
+	errClosed  = errors.New("it was closed")
+)
+
+// Done is closed when the member does not serve any more, whoever stopped it; Err says why.
+func (s *Server) Done() <-chan struct{} { return s.done }
+
+// Err is nil while the member serves.
+func (s *Server) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reason
+}
+
+// Endpoint is where clients reach the member, as Options.Endpoints wants it.
+func (s *Server) Endpoint() string { return s.options.endpoint() }
+
+// Name is the member's.
+func (s *Server) Name() string { return s.options.Name }
+
+// PeerAddress is where other members reach it, as ServerOptions.InitialCluster wants it.
+func (s *Server) PeerAddress() string { return s.options.AdvertisePeer }
+
+// Leave takes the member out of its cluster for ever and stops it; its directory is of no use afterwards. It fails, and
+// the member stays, if the others could not go on without it.
+func (s *Server) Leave(ctx context.Context) error {
+	client := v3client.New(s.etcd.Server)
+	_, err := client.MemberRemove(ctx, uint64(s.etcd.Server.MemberID()))
+	if err := errors.Join(err, client.Close()); err != nil {
+		return fmt.Errorf("take etcd member %s out of its cluster: %w", s.options.Name, err)
+	}
+	return s.Close()
+}
+
+// Close stops the member; if it leads, another one takes over first. Its directory stays.
+func (s *Server) Close() (err error) {
+	s.closing.Do(func() {
+		s.mu.Lock()
+		if s.reason == nil {
+			s.reason = fmt.Errorf("etcd member %s: %w", s.options.Name, errClosed)
+		}
+		s.mu.Unlock()
+		s.etcd.Server.Stop() // first: else etcd waits for everybody who watches
+		s.etcd.Close()
+		<-s.done
+		err = s.lock.Close()
+	})
+	return err
+}
