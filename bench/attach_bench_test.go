@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine/ingest"
 )
 
 // What the descriptor side costs by number of chunks, without the peers: for profiles.
@@ -14,9 +16,9 @@ func BenchmarkBorrowTable(b *testing.B) {
 	node, hello, err := startNode(b.Context(), o, 2<<30)
 	require.NoError(b, err)
 	defer func() { require.NoError(b, node.close()) }()
-	for _, chunks := range []int64{1, 160, 640} {
+	for _, chunks := range []int64{1, 40, 160} {
 		var made loaded
-		require.NoError(b, node.ask(request{Do: "load", Rows: chunks * 2 * 122_880}, &made))
+		require.NoError(b, node.ask(request{Do: "load", Rows: chunks * ingest.RowsPerChunkMax}, &made))
 		b.Run(strconv.FormatInt(made.Chunks, 10), func(b *testing.B) {
 			for b.Loop() {
 				a, err := borrowTable(b.Context(), hello.Socket, benchTable)

@@ -38,12 +38,15 @@ func TestChildLeavesOrdinaryCommandsAlone(t *testing.T) {
 }
 
 func TestAttach(t *testing.T) {
-	r, err := Run(t.Context(), "attach", small(t))
+	o := small(t)
+	o.MaxRows = 2_000_000
+	r, err := Run(t.Context(), "attach", o)
 	require.NoError(t, err)
 	require.Len(t, r.Rows, 3)
-	require.Equal(t, int64(150_000), r.Rows[0][0])
-	require.Equal(t, int64(600_000), r.Rows[2][0])
-	require.Equal(t, int64(3), r.Rows[2][2], "chunks")
+	for i, rows := range []int64{500_000, 1_000_000, 2_000_000} {
+		require.Equal(t, rows, r.Rows[i][0])
+		require.Equal(t, int64(i+1), r.Rows[i][2], "chunks of eight morsels")
+	}
 	for _, row := range r.Rows {
 		rows := row[0].(int64)
 		require.Equal(t, int64(0), row[8], "copied by descriptor")
@@ -52,8 +55,8 @@ func TestAttach(t *testing.T) {
 	}
 	require.Len(t, r.Goals, 3)
 	require.True(t, r.Goals[2].Met, "nothing is copied")
-	require.Len(t, r.Samples["600000 rows, descriptor"], attachAgain)
-	require.Len(t, r.Samples["600000 rows, Flight"], 1)
+	require.Len(t, r.Samples["2000000 rows, descriptor"], attachAgain)
+	require.Len(t, r.Samples["2000000 rows, Flight"], 1)
 }
 
 func TestReaders(t *testing.T) {
