@@ -122,7 +122,7 @@ func TestReaderAgreesWithProtowire(t *testing.T) {
 
 // After a fault every read yields zero, and the first fault stays.
 func TestFaultsStick(t *testing.T) {
-	r := message.NewReader([]byte{1<<3 | 0, 5, 2<<3 | 2, 9, 'x', 3<<3 | 0, 7})
+	r := message.NewReader([]byte{1 << 3, 5, 2<<3 | 2, 9, 'x', 3 << 3, 7})
 	require.True(t, r.Next())
 	require.EqualValues(t, 5, r.Uint())
 	require.True(t, r.Next())
