@@ -130,15 +130,6 @@ static int64_t select_passing(const uint8_t *pass, int64_t count, uint32_t *sele
 	return n;
 }
 
-static inline int64_t load(const void *values, int32_t width, int32_t is_signed, int64_t i) {
-	switch (width) {
-	case 1: return is_signed ? (int64_t)((const int8_t *)values)[i] : (int64_t)((const uint8_t *)values)[i];
-	case 2: return is_signed ? (int64_t)((const int16_t *)values)[i] : (int64_t)((const uint16_t *)values)[i];
-	case 4: return is_signed ? (int64_t)((const int32_t *)values)[i] : (int64_t)((const uint32_t *)values)[i];
-	default: return ((const int64_t *)values)[i];
-	}
-}
-
 static inline int in_bitmap(const struct csm_keys *keys, int64_t key) {
 	uint64_t bit = (uint64_t)key - (uint64_t)keys->min;
 	uint64_t inside = bit < keys->words * 64;
@@ -152,7 +143,7 @@ static inline int64_t keep_keys(const struct csm_filter *f, const void *values, 
 	int64_t kept = 0;
 	for (int64_t i = 0; i < n; i++) {
 		uint32_t row = selection[i];
-		int64_t key = load(values, width, is_signed, row);
+		int64_t key = csm_load(values, width, is_signed, row);
 		selection[kept] = row;
 		kept += bitmap ? in_bitmap(f->keys, key) : csm_keys_contain(f->keys, key);
 	}
@@ -244,7 +235,7 @@ int csm_keys_add_rows(struct csm_keys *keys, const struct csm_filter *filters, i
 		for (int64_t i = 0; i < n; i++) {
 			int64_t row = n == count ? i : selection[i], bit = array->offset + first + row;
 			if (bitmap && !((bitmap[bit >> 3] >> (bit & 7)) & 1)) continue;
-			values[kept++] = load(from, width, is_signed, row);
+			values[kept++] = csm_load(from, width, is_signed, row);
 		}
 		if (csm_keys_add(keys, values, kept) != 0 || keys->count > limit) return -1;
 	}

@@ -61,10 +61,12 @@ type keyBuilder struct {
 	next    int          // the next chunk to open
 	current *openedChunk // the last one that was opened; the builder is one of its users
 	offset  int64        // the first row of current that nobody has taken
+	taken   int          // how many morsels were taken
 }
 
 // morsel is a run of rows of a chunk that one goroutine has taken.
 type morsel struct {
+	number     int // in the order in which they lie
 	chunk      *openedChunk
 	first, end int64
 }
@@ -108,9 +110,10 @@ func (b *keyBuilder) take() (m morsel, err error) {
 		}
 		b.current.users = 1
 	}
-	m = morsel{b.current, b.offset, min(b.offset+morselRows, b.current.rows())}
+	m = morsel{b.taken, b.current, b.offset, min(b.offset+morselRows, b.current.rows())}
 	b.current.users++
 	b.offset = m.end
+	b.taken++
 	return m, nil
 }
 

@@ -159,6 +159,16 @@ char *csm_convert_slice(struct csm_convert *c, duckdb_connection connection, duc
                         const struct csm_column *columns, int64_t column_count, int64_t first, int64_t count, duckdb_data_chunk *out);
 char *csm_failed(duckdb_error_data error);
 
+// csm_load reads value i of an array of integers.
+static inline int64_t csm_load(const void *values, int32_t width, int32_t is_signed, int64_t i) {
+	switch (width) {
+	case 1: return is_signed ? (int64_t)((const int8_t *)values)[i] : (int64_t)((const uint8_t *)values)[i];
+	case 2: return is_signed ? (int64_t)((const int16_t *)values)[i] : (int64_t)((const uint16_t *)values)[i];
+	case 4: return is_signed ? (int64_t)((const int32_t *)values)[i] : (int64_t)((const uint32_t *)values)[i];
+	default: return ((const int64_t *)values)[i];
+	}
+}
+
 struct csm_keys *csm_keys_new(void);
 void csm_keys_free(struct csm_keys *keys);
 bool csm_keys_contain(const struct csm_keys *keys, int64_t key);
@@ -171,6 +181,15 @@ int csm_keys_finish(struct csm_keys *keys);
 // or more than limit keys are in the set.
 int csm_keys_add_rows(struct csm_keys *keys, const struct csm_filter *filters, int64_t filter_count, const struct csm_chunk *chunk,
                       int64_t first, int64_t end, int64_t column, int32_t width, int32_t is_signed, int64_t limit);
+
+// A run of rows with one key, and both ends of a run of rows. runs counts all runs between them, ends included.
+struct csm_run { int64_t key, sum, rows; };
+struct csm_ends { int64_t runs; struct csm_run first, last; };
+// Adds to keys those of the runs of equal keys in column 0, other than the first and the last run, whose sum of column 1 is above a bound.
+// sum_width 0 counts rows. 0; 1 when the keys are not in ascending order or a sum does not fit; -1 when memory is short or more
+// than limit keys are in the set.
+int csm_groups_add_rows(struct csm_keys *keys, const struct csm_chunk *chunk, int64_t first, int64_t end, int32_t width, int32_t is_signed,
+                        int32_t sum_width, int32_t sum_signed, int64_t above, int64_t limit, struct csm_ends *ends);
 
 // What a connection and the plans bound by it share.
 struct csm_session;
