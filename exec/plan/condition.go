@@ -28,6 +28,7 @@ func (a *analyzer) conditions(f *frame, n *pg.Node, applies []*item) {
 	}
 	filters := func(it *item) bool { return it.occ != nil && !it.nullable && slices.Contains(applies, it) }
 	a.equality(f, n, filters)
+	a.membership(f, n, filters)
 	if t.opaque && !isDisjunction(n) {
 		return
 	}

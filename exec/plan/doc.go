@@ -47,6 +47,9 @@
 //   - P6 Inputs are only read; outputs share nothing with the analysis. Any number of analyses may run at once.
 //   - P7 A row of a scan that meets no row of the other scan of one of its Joins does not matter to any answer. So keys may be
 //     handed from scan to scan in any order, and every superset of the right keys is right.
+//   - P8 The rows of a group that the condition of a scan's Group drops do not matter, nor those of the group of NULL, and any part
+//     of such a group would be dropped, too. So groups come only from a sub-select behind IN, in a conjunct, that reads one
+//     table, all of it, and from sums of what is never negative.
 //
 // # Where the two dialects part
 //

@@ -26,6 +26,7 @@ type Scan struct {
 	Comparisons []Comparison // of two columns of a row; they hold for every row that matters, as Predicates do (P1)
 
 	Joins []Join // equalities with columns of other scans that filter this one (P7)
+	Group *Group // the only groups that matter (P8), or nil
 
 	EnumSafe []string // dictionary columns that may be shown as ENUM (P2), in table order
 
@@ -91,14 +92,15 @@ func (s *Scan) String() string {
 	for _, c := range s.Cuts {
 		fmt.Fprintf(&b, " cut[%d,%d)", c.Start, c.End)
 	}
-	for _, p := range s.Predicates {
-		fmt.Fprintf(&b, "\n  where %s", p)
+	for _, c := range s.Conditions() {
+		b.WriteString("\n  where " + c)
 	}
-	for _, branches := range s.AnyOf {
-		fmt.Fprintf(&b, "\n  where %s", describeAnyOf(branches))
-	}
-	for _, c := range s.Comparisons {
-		fmt.Fprintf(&b, "\n  where %s %s %s", s.Relation.Columns[c.Left].Name, c.Op, s.Relation.Columns[c.Right].Name)
+	if g := s.Group; g != nil {
+		total := "count(*)"
+		if g.Sum >= 0 {
+			total = "sum(" + s.Relation.Columns[g.Sum].Name + ")"
+		}
+		fmt.Fprintf(&b, "\n  groups of %s with %s %s %s", s.Relation.Columns[g.Key].Name, total, g.Op, g.Value)
 	}
 	for _, j := range s.Joins {
 		fmt.Fprintf(&b, "\n  meets %s = scan %d column %d", s.Relation.Columns[j.Column].Name, j.Other, j.Match)
@@ -107,6 +109,21 @@ func (s *Scan) String() string {
 		fmt.Fprintf(&b, "\n  enum %s", strings.Join(s.EnumSafe, ", "))
 	}
 	return b.String()
+}
+
+// Conditions are the Predicates, AnyOf and Comparisons in SQL, for people.
+func (s *Scan) Conditions() []string {
+	var out []string
+	for _, p := range s.Predicates {
+		out = append(out, p.String())
+	}
+	for _, branches := range s.AnyOf {
+		out = append(out, describeAnyOf(branches))
+	}
+	for _, c := range s.Comparisons {
+		out = append(out, s.Relation.Columns[c.Left].Name+" "+c.Op.String()+" "+s.Relation.Columns[c.Right].Name)
+	}
+	return out
 }
 
 func describeAnyOf(branches [][]Predicate) string {

@@ -12,8 +12,9 @@ type analyzer struct {
 	folder
 	resolver    Resolver
 	occurrences []*occurrence
-	matches     []match  // scratch of lookup
-	track       *tracker // what the conjunct under way refers to, nil outside conjuncts
+	matches     []match                     // scratch of lookup
+	track       *tracker                    // what the conjunct under way refers to, nil outside conjuncts
+	selects     map[*pg.SelectStmt]selected // sub-selects that were walked
 	err         error
 }
 

@@ -135,6 +135,7 @@ func (a *analyzer) selection(f *frame, s *pg.SelectStmt) (columns []output, open
 	for _, n := range s.WindowClause {
 		a.window(f, n.GetWindowDef())
 	}
+	a.noteSelected(f, s, columns, open)
 	return columns, open
 }
 
