@@ -87,12 +87,15 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 func (t *tableScan) describe() string {
 	all := t.facts.version.NumChunks()
 	line := fmt.Sprintf("Scan %s: %d of %d chunks", t.facts.version.Table().Name, t.scan.Chunks, all)
-	if t.hint != nil && len(t.hint.Predicates) > 0 {
-		parts := make([]string, len(t.hint.Predicates))
-		for i, p := range t.hint.Predicates {
-			parts[i] = p.String()
+	if t.hint != nil {
+		if conditions := t.hint.Conditions(); len(conditions) > 0 {
+			for i, c := range conditions {
+				if len(conditions) > 1 && strings.Contains(c, " OR ") {
+					conditions[i] = "(" + c + ")"
+				}
+			}
+			line += ", pruned by " + strings.Join(conditions, " and ")
 		}
-		line += ", pruned by " + strings.Join(parts, " and ")
 	}
 	if len(t.keyFilters) > 0 {
 		names := make([]string, len(t.keyFilters))

@@ -37,6 +37,11 @@ const (
 func (t *transfer) run(ctx context.Context) error {
 	t.done = make([]bool, len(t.scans))
 	t.keys = map[string]*duckdb.KeySet{}
+	for i := range t.scans {
+		if err := t.keepGroups(ctx, i); err != nil {
+			return err
+		}
+	}
 	for range t.scans {
 		i := t.smallest()
 		if err := t.thin(ctx, i); err != nil {
@@ -94,6 +99,10 @@ func (t *tableScan) kept(column int, n int64) float64 {
 // keysOf gives the keys that are left of scan i, if they are worth their price to the scan that wants them.
 func (t *transfer) keysOf(ctx context.Context, i, column int, wants *tableScan) (*duckdb.KeySet, string, error) {
 	s := t.scans[i]
+	provenance := fmt.Sprintf("%d of %s", column, s.signature())
+	if keys, known := t.keys[provenance]; known {
+		return keys, provenance, nil
+	}
 	total := s.facts.relation.Rows
 	worth := largeWorth
 	if total <= smallTable {
@@ -103,10 +112,6 @@ func (t *transfer) keysOf(ctx context.Context, i, column int, wants *tableScan) 
 	}
 	if total == 0 || !s.filtered() || float64(s.rows) > worth*float64(total) || s.rows > keysMax {
 		return nil, "", nil
-	}
-	provenance := fmt.Sprintf("%d of %s", column, s.signature())
-	if keys, known := t.keys[provenance]; known {
-		return keys, provenance, nil
 	}
 	if err := s.start(ctx, nil); err != nil {
 		return nil, "", err

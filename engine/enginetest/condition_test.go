@@ -228,7 +228,11 @@ func (g *grammar) subquery(s *scope) *piece {
 		if !ok {
 			return sequence("EXISTS (SELECT 1", from, where, ")")
 		}
-		return sequence(ref+pick(g.Rand, []string{" IN (SELECT ", " IN (SELECT ", " NOT IN (SELECT ", " = ANY (SELECT ", " <> ALL (SELECT "})+other, from, where, ")")
+		in := pick(g.Rand, []string{" IN (SELECT ", " IN (SELECT ", " NOT IN (SELECT ", " = ANY (SELECT ", " <> ALL (SELECT "})
+		if g.maybe(40) {
+			return g.keysOf(ref+in, other, from, where, own)
+		}
+		return sequence(ref+in+other, from, where, ")")
 	}
 	ref, c := g.anyColumn(&scope{own: s.own})
 	other, _, ok := g.columnOf(own, func(d *column) bool { return d.kind.family == c.kind.family && d.kind.family != "span" })
@@ -236,6 +240,28 @@ func (g *grammar) subquery(s *scope) *piece {
 		return sequence("(SELECT count(*)", from, where, ") > 0")
 	}
 	return sequence(ref+" "+pick(g.Rand, []string{"=", "<", ">=", "<>"})+" (SELECT "+pick(g.Rand, []string{"min", "max"})+"("+other+")", from, where, ")")
+}
+
+// keysOf ends a sub-query that puts out one column in ways that keep its keys apart, or do not.
+func (g *grammar) keysOf(head, key string, from, where *piece, own *scope) *piece {
+	switch n := g.IntN(100); {
+	case n < 10:
+		return sequence(head+"DISTINCT "+key, from, where, ")")
+	case n < 25:
+		return sequence(head+key, from, where, fmt.Sprintf(" ORDER BY %s LIMIT %d)", key, g.IntN(4)))
+	case n < 35:
+		other, _ := g.anyColumn(&scope{own: own.own})
+		return sequence(head+key, from, where, " GROUP BY "+key+", "+other+")")
+	}
+	total := "count(*)"
+	if number, _, ok := g.columnOf(own, func(d *column) bool { return d.kind.family == "number" }); ok && g.maybe(70) {
+		total = pick(g.Rand, []string{"sum", "sum", "sum", "max", "count"}) + "(" + number + ")"
+	}
+	having := fmt.Sprintf(" GROUP BY %s HAVING %s %s %d)", key, total, pick(g.Rand, []string{">", ">=", ">", ">=", "<", "="}), g.IntN(12))
+	if g.maybe(50) {
+		return sequence(head+key, from, having)
+	}
+	return sequence(head+key, from, where, having)
 }
 
 // scalar is a correlated sub-query for a select list.
