@@ -53,10 +53,8 @@ func (a *arena) Allocate(size int) []byte {
 		return make([]byte, max(size, 0))
 	}
 	need := roundUp(int64(size), memregion.LineSize)
-	for _, p := range a.pieces {
-		if offset, ok := p.take(need); ok {
-			return p.slice(offset, size)
-		}
+	if b := a.room(need, size); b != nil {
+		return b
 	}
 	p, err := a.grow(need)
 	if err != nil {
@@ -67,7 +65,18 @@ func (a *arena) Allocate(size int) []byte {
 	return p.slice(offset, size)
 }
 
-// Reallocate implements memory.Allocator: in place when b is the last allocation of its piece or shrinks.
+// room finds space in the pieces that are there.
+func (a *arena) room(need int64, size int) []byte {
+	for _, p := range a.pieces {
+		if offset, ok := p.take(need); ok {
+			return p.slice(offset, size)
+		}
+	}
+	return nil
+}
+
+// Reallocate implements memory.Allocator: in place when b is the last allocation of its piece or shrinks; where the lender
+// copies, in a longer extent that takes the place of the piece.
 func (a *arena) Reallocate(size int, b []byte) []byte {
 	p, offset := a.find(b)
 	if p == nil || size <= 0 {
@@ -76,13 +85,35 @@ func (a *arena) Reallocate(size int, b []byte) []byte {
 		a.Free(b)
 		return fresh
 	}
-	if p.resize(offset, roundUp(int64(size), memregion.LineSize)) {
+	need := roundUp(int64(size), memregion.LineSize)
+	if p.resize(offset, need) {
 		return p.slice(offset, size)
 	}
-	fresh := a.Allocate(size)
+	fresh := a.room(need, size)
+	if fresh == nil && a.fault == nil && p.move(offset, need) {
+		return p.slice(offset, size)
+	}
+	if fresh == nil {
+		fresh = a.Allocate(size)
+	}
 	copy(fresh, b)
 	a.Free(b)
 	return fresh
+}
+
+// move has the lender put the piece's only allocation into a longer extent; others would lose their address. The only
+// one ends at the top, since free memory there lowers the top.
+func (p *piece) move(offset, need int64) bool {
+	growing, ok := p.grant.(Growing)
+	if !ok || len(p.sizes) != 1 {
+		return false
+	}
+	if growing.Grow(roundUp(offset+need, memregion.PageSize), p.top) != nil {
+		return false // a full region will say so again when a new piece is asked for
+	}
+	p.data = p.grant.Bytes()
+	p.base = address(p.data)
+	return p.resize(offset, need)
 }
 
 // Free implements memory.Allocator. After the chunk is sealed or aborted it does nothing: builders and batches are

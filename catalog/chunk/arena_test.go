@@ -8,15 +8,21 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/catalog/internal/lendertest"
 	"github.com/csmsql/csmsql/memregion"
 )
 
 // The arena against a naive twin: every allocation keeps its bytes through whatever happens to the others.
 func TestArenaModel(t *testing.T) {
+	t.Run("that stays", func(t *testing.T) { arenaModel(t, func(l *lendertest.Lender) chunk.Space { return l }) })
+	t.Run("that moves", func(t *testing.T) { arenaModel(t, func(l *lendertest.Lender) chunk.Space { return &moving{Space: l} }) })
+}
+
+func arenaModel(t *testing.T, space func(*lendertest.Lender) chunk.Space) {
 	rapid.Check(t, func(rt *rapid.T) {
 		l := lender(rt, 8<<20)
 		dirty(rt, l, 256<<10)
-		w := chunk.NewWriter(l, "t", 8192)
+		w := chunk.NewWriter(space(l), "t", 8192)
 		mem := w.Allocator()
 		type allocation struct{ real, want []byte }
 		var live []allocation
@@ -71,4 +77,64 @@ func TestArenaReallocatesTheLastInPlace(t *testing.T) {
 	require.Equal(t, int64(1<<20), l.Memory.Live())
 	require.Zero(t, int64(cap(grown))%memregion.LineSize)
 	require.NoError(t, w.Abort())
+}
+
+// moving is a Space whose lender moves extents.
+type moving struct {
+	chunk.Space
+	moves, refuse int
+}
+
+type movingGrant struct {
+	chunk.Grant
+	space *moving
+}
+
+func (m *moving) Grant(owner string, size int64) (chunk.Grant, error) {
+	g, err := m.Space.Grant(owner, size)
+	return &movingGrant{g, m}, err
+}
+
+func (g *movingGrant) Grow(length, used int64) error {
+	if g.space.refuse > 0 {
+		g.space.refuse--
+		return lendertest.ErrFull
+	}
+	longer, err := g.space.Space.Grant("t", length)
+	if err != nil {
+		return err
+	}
+	g.space.moves++
+	copy(longer.Bytes()[:used], g.Bytes())
+	old := g.Grant
+	g.Grant = longer
+	return old.Abort()
+}
+
+// The only allocation of a piece grows where its lender copies; one of several would pull the others along.
+func TestArenaHasTheLenderCopy(t *testing.T) {
+	l := lender(t, 8<<20)
+	m := &moving{Space: l}
+	w := chunk.NewWriter(m, "t", 4096)
+	mem := w.Allocator()
+	b := mem.Allocate(4096)
+	b[0], b[4095] = 1, 2
+	b = mem.Reallocate(100_000, b)
+	require.Equal(t, 1, m.moves)
+	require.Equal(t, []byte{1, 2, 0}, []byte{b[0], b[4095], b[99_999]})
+	require.EqualValues(t, 102_400, l.Memory.Live(), "the old extent went back")
+
+	other := mem.Allocate(2000)
+	b = mem.Reallocate(200_000, b)
+	require.Equal(t, 1, m.moves, "another allocation lives in the piece")
+	require.Equal(t, byte(2), b[4095])
+	mem.Free(other)
+
+	m.refuse = 1
+	b = mem.Reallocate(3_000_000, b)
+	require.Equal(t, 1, m.moves, "a lender that refuses is no error: a new piece takes it")
+	require.NoError(t, w.Err())
+	require.Equal(t, byte(2), b[4095])
+	require.NoError(t, w.Abort())
+	require.Zero(t, l.Memory.Live())
 }

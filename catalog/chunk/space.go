@@ -39,3 +39,12 @@ type Grant interface {
 	Seal(seal coherence.Seal) error
 	Abort() error
 }
+
+// Growing is a Grant whose lender can move it into a longer extent, and copies the content itself, because it is next to
+// the memory (thesis §3.8.1). Optional.
+type Growing interface {
+	// Grow makes the extent at least length bytes long and keeps its first used ones; what follows is undefined. Bytes,
+	// Range and Generation are others afterwards, and slices of the former Bytes must not be touched. An error leaves
+	// everything as it was.
+	Grow(length, used int64) error
+}

@@ -114,7 +114,9 @@ func TestAnAuthorityIsLoaded(t *testing.T) {
 func TestFilesThatAreRefused(t *testing.T) {
 	a, past := authority(t), time.Now().Add(-time.Hour)
 	swap := func(change func(certificate.Files) certificate.Files) func(*testing.T) certificate.Files {
-		return func(t *testing.T) certificate.Files { return change(issue(t, a, node("n1"), certificate.IssueOptions{})) }
+		return func(t *testing.T) certificate.Files {
+			return change(issue(t, a, node("n1"), certificate.IssueOptions{}))
+		}
 	}
 	for name, c := range map[string]struct {
 		files func(*testing.T) certificate.Files

@@ -29,8 +29,8 @@ func (c *Client) Grant(ctx context.Context, request GrantRequest) (Granted, erro
 	return decodeGranted(m, request.Region, request.Size)
 }
 
-// Reallocate asks for a longer extent with the same content. The caller has cleaned the old one, which is over if there
-// is no error.
+// Reallocate asks for a longer extent with the same content. The caller has written back what it stored into the old one,
+// and frees that afterwards.
 func (c *Client) Reallocate(ctx context.Context, request ReallocateRequest) (Granted, error) {
 	if err := request.check(); err != nil {
 		return Granted{}, badArgument("reallocate: %v", err)

@@ -33,6 +33,9 @@ var (
 	ErrForeignMemory = errors.New("the peer named memory that is not its own")
 	// ErrFragmentOver: a fragment's result is not held for this process any more, or nobody can know: SQLSTATE 08006.
 	ErrFragmentOver = errors.New("the fragment's result is over")
+	// ErrFenced: this process was declared dead, and what it held was taken away: SQLSTATE 57P01. Only a new process of the
+	// same node may go on.
+	ErrFenced = errors.New("this process was declared dead")
 	// ErrTooManyLeases: a borrower holds MaxLeases already: SQLSTATE 53000.
 	ErrTooManyLeases = errors.New("too many leases")
 )
@@ -99,6 +102,7 @@ var kinds = []struct {
 	{nodepb.Error_KIND_CLOSED, catalog.ErrClosed},
 	{nodepb.Error_KIND_RESTARTED, ErrRestarted},
 	{nodepb.Error_KIND_CONFLICT, catalog.ErrConflict},
+	{nodepb.Error_KIND_FENCED, ErrFenced},
 }
 
 // statusOf turns an error of the node into what travels (N7). The texts are cut to what a header holds.

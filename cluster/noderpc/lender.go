@@ -15,7 +15,8 @@ import (
 type Lender interface {
 	// Grant gives at least request.Size bytes to the peer alone to write.
 	Grant(ctx context.Context, peer Peer, request GrantRequest) (Granted, error)
-	// Reallocate gives a longer extent for one that the peer is writing, with its first request.Used bytes copied.
+	// Reallocate gives a longer extent with the first request.Used bytes of one that the peer is writing, which the peer
+	// frees when it has the new one.
 	Reallocate(ctx context.Context, peer Peer, request ReallocateRequest) (Granted, error)
 	// Seal takes the peer's word that it has cleaned, shortens the extent and seals it.
 	Seal(ctx context.Context, peer Peer, request SealRequest) error
@@ -50,7 +51,7 @@ type GrantRequest struct {
 	Process Process
 }
 
-// ReallocateRequest asks for a longer extent in the place of one. The writer has cleaned the old one.
+// ReallocateRequest asks for a longer extent in the place of one, whose stores so far are written back.
 type ReallocateRequest struct {
 	Extent catalog.ExtentID
 	Size   int64 // new length in bytes, at least; longer than the old one

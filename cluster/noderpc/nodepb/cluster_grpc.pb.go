@@ -38,7 +38,8 @@ const (
 // Lending is the coherence protocol by message, for writers and readers in other processes than the lender's.
 type LendingClient interface {
 	Grant(ctx context.Context, in *GrantRequest, opts ...grpc.CallOption) (*GrantResponse, error)
-	// Reallocate moves a grant into a longer extent: the lender copies. A grant is shortened by its Seal.
+	// Reallocate copies what was written into a longer extent; the writer then frees the old one. A grant is shortened by
+	// its Seal.
 	Reallocate(ctx context.Context, in *ReallocateRequest, opts ...grpc.CallOption) (*GrantResponse, error)
 	// Seal reports that the writer has cleaned, and that the generation is complete.
 	Seal(ctx context.Context, in *SealRequest, opts ...grpc.CallOption) (*SealResponse, error)
@@ -134,7 +135,8 @@ func (c *lendingClient) Unpin(ctx context.Context, in *PinRequest, opts ...grpc.
 // Lending is the coherence protocol by message, for writers and readers in other processes than the lender's.
 type LendingServer interface {
 	Grant(context.Context, *GrantRequest) (*GrantResponse, error)
-	// Reallocate moves a grant into a longer extent: the lender copies. A grant is shortened by its Seal.
+	// Reallocate copies what was written into a longer extent; the writer then frees the old one. A grant is shortened by
+	// its Seal.
 	Reallocate(context.Context, *ReallocateRequest) (*GrantResponse, error)
 	// Seal reports that the writer has cleaned, and that the generation is complete.
 	Seal(context.Context, *SealRequest) (*SealResponse, error)

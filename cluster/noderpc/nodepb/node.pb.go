@@ -85,6 +85,7 @@ const (
 	Error_KIND_CLOSED      Error_Kind = 3
 	Error_KIND_RESTARTED   Error_Kind = 4
 	Error_KIND_CONFLICT    Error_Kind = 5
+	Error_KIND_FENCED      Error_Kind = 6
 )
 
 // Enum value maps for Error_Kind.
@@ -96,6 +97,7 @@ var (
 		3: "KIND_CLOSED",
 		4: "KIND_RESTARTED",
 		5: "KIND_CONFLICT",
+		6: "KIND_FENCED",
 	}
 	Error_Kind_value = map[string]int32{
 		"KIND_UNSPECIFIED": 0,
@@ -104,6 +106,7 @@ var (
 		"KIND_CLOSED":      3,
 		"KIND_RESTARTED":   4,
 		"KIND_CONFLICT":    5,
+		"KIND_FENCED":      6,
 	}
 )
 
@@ -2059,21 +2062,22 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x04rows\x18\x01 \x01(\x03R\x04rows\x12\x14\n" +
 	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\x12\x16\n" +
 	"\x06chunks\x18\x03 \x01(\x03R\x06chunks\x12\x1a\n" +
-	"\brevision\x18\x04 \x01(\x03R\brevision\"\xae\x02\n" +
+	"\brevision\x18\x04 \x01(\x03R\brevision\"\xc0\x02\n" +
 	"\x05Error\x12\x14\n" +
 	"\x05state\x18\x01 \x01(\tR\x05state\x12\x18\n" +
 	"\amessage\x18\x02 \x01(\tR\amessage\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12\x12\n" +
 	"\x04hint\x18\x04 \x01(\tR\x04hint\x12\x1a\n" +
 	"\bposition\x18\x05 \x01(\x03R\bposition\x12.\n" +
-	"\x04kind\x18\x06 \x01(\x0e2\x1a.csmsql.node.v1.Error.KindR\x04kind\"}\n" +
+	"\x04kind\x18\x06 \x01(\x0e2\x1a.csmsql.node.v1.Error.KindR\x04kind\"\x8e\x01\n" +
 	"\x04Kind\x12\x14\n" +
 	"\x10KIND_UNSPECIFIED\x10\x00\x12\x13\n" +
 	"\x0fKIND_LEASE_OVER\x10\x01\x12\x12\n" +
 	"\x0eKIND_PAGE_LOST\x10\x02\x12\x0f\n" +
 	"\vKIND_CLOSED\x10\x03\x12\x12\n" +
 	"\x0eKIND_RESTARTED\x10\x04\x12\x11\n" +
-	"\rKIND_CONFLICT\x10\x05*h\n" +
+	"\rKIND_CONFLICT\x10\x05\x12\x0f\n" +
+	"\vKIND_FENCED\x10\x06*h\n" +
 	"\bLoadMode\x12\x19\n" +
 	"\x15LOAD_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10LOAD_MODE_CREATE\x10\x01\x12\x15\n" +

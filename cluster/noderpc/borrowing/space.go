@@ -1,0 +1,181 @@
+package borrowing
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Lender is what a Space needs of a node; noderpc.Client has it.
+type Lender interface {
+	Grant(ctx context.Context, request noderpc.GrantRequest) (noderpc.Granted, error)
+	Reallocate(ctx context.Context, request noderpc.ReallocateRequest) (noderpc.Granted, error)
+	Seal(ctx context.Context, request noderpc.SealRequest) error
+	Free(ctx context.Context, request noderpc.FreeRequest) error
+}
+
+// Options of NewSpace. The zero value serves on fabrics whose caches are coherent.
+type Options struct {
+	// Lines flush this processor's caches; required where the fabric is not coherent.
+	Lines coherence.Lines
+	// Counters get the steps of the protocol; nil: nobody counts.
+	Counters *coherence.Counters
+	// Fault is called at named points, so that tests can kill, stop or delay the process there; see FaultPoints.
+	Fault func(point string)
+}
+
+// The fault points.
+const (
+	// FaultGranted is after an extent was granted and before it is mapped.
+	FaultGranted = "borrow:granted"
+	// FaultWritten is after the last store and before the window is closed.
+	FaultWritten = "borrow:written"
+	// FaultCleaned is after the window was closed and before the lender hears of it.
+	FaultCleaned = "borrow:cleaned"
+)
+
+// FaultPoints lists all.
+var FaultPoints = []string{FaultGranted, FaultWritten, FaultCleaned}
+
+// Space is the memory of one region of another node, for this process to write chunks into. It implements catalog.Space.
+// Safe for concurrent use; its Grants are each for one goroutine.
+type Space struct {
+	*space
+	ctx context.Context
+}
+
+// space is what all contexts of a Space share.
+type space struct {
+	lender  Lender
+	view    *memregion.View
+	options Options
+	flusher flusher
+
+	mu struct {
+		sync.Mutex
+		debts noderpc.FreeRequest // what the lender has to be told (R2)
+	}
+}
+
+var _ catalog.Space = (*Space)(nil)
+
+// NewSpace writes into the region of the view, which the lender lends. Each call has the lender's default time limit; a
+// Space for a statement's context comes from WithContext. The view stays the caller's, and outlives the Space.
+func NewSpace(lender Lender, view *memregion.View, options Options) *Space {
+	if options.Counters == nil {
+		options.Counters = &coherence.Counters{}
+	}
+	if options.Fault == nil {
+		options.Fault = func(string) {}
+	}
+	s := &space{lender: lender, view: view, options: options, flusher: flusher{options.Lines, options.Counters}}
+	s.mu.debts.Settling = true
+	return &Space{space: s, ctx: context.Background()} // each call has a deadline of its own
+}
+
+// WithContext is the same Space, whose grants end with the context: neither Grant nor the steps of what it grants block
+// for longer.
+func (s *Space) WithContext(ctx context.Context) *Space { return &Space{space: s.space, ctx: ctx} }
+
+// Region implements catalog.Space.
+func (s *Space) Region() memregion.RegionID { return s.view.Spec().ID }
+
+// Grant implements catalog.Space.
+func (s *Space) Grant(owner string, size int64) (chunk.Grant, error) {
+	if err := s.Settle(s.ctx); err != nil {
+		return nil, err // what it owes counts against its quota
+	}
+	request := noderpc.GrantRequest{Region: s.Region(), Owner: owner, Size: size, Ticket: noderpc.NewTicket()}
+	given, err := s.lender.Grant(s.ctx, request)
+	if err != nil {
+		s.unheard(request.Ticket, err)
+		return nil, err
+	}
+	s.options.Fault(FaultGranted)
+	g := &Grant{space: s}
+	if err := g.open(given); err != nil {
+		s.owe(given.Extent)
+		return nil, errors.Join(err, s.Settle(s.ctx))
+	}
+	fill(g.window.Bytes())
+	s.options.Counters.Grants.Add(1)
+	s.options.Counters.GrantedBytes.Add(uint64(given.Range.Length))
+	return g, nil
+}
+
+// Discard implements catalog.Space.
+func (s *Space) Discard(generations ...coherence.Generation) error {
+	request := noderpc.FreeRequest{Extents: make([]catalog.ExtentID, len(generations))}
+	for i, g := range generations {
+		request.Extents[i] = catalog.ExtentID{Region: s.Region(), Generation: g}
+	}
+	err := s.lender.Free(s.ctx, request)
+	if err == nil {
+		s.options.Counters.Discards.Add(uint64(len(generations)))
+		return nil
+	}
+	if !answered(err) {
+		s.owe(request.Extents...)
+	}
+	return err
+}
+
+// answered tells that an error is the lender's word on what was asked.
+func answered(err error) bool {
+	var e *noderpc.Error
+	return errors.As(err, &e) && e.Answered
+}
+
+// unheard owes a ticket unless the lender said no.
+func (s *space) unheard(ticket noderpc.Ticket, err error) {
+	if answered(err) {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.debts.Tickets = append(s.mu.debts.Tickets, ticket)
+}
+
+func (s *space) owe(ids ...catalog.ExtentID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.mu.debts.Extents = append(s.mu.debts.Extents, ids...)
+}
+
+// Settle tells the lender what it has not heard of. It does nothing, and costs nothing, if that is nothing.
+func (s *space) Settle(ctx context.Context) error {
+	s.mu.Lock()
+	debts := s.mu.debts
+	s.mu.debts.Extents, s.mu.debts.Tickets = nil, nil
+	s.mu.Unlock()
+	for len(debts.Extents)+len(debts.Tickets) > 0 {
+		part := noderpc.FreeRequest{
+			Extents: debts.Extents[:min(len(debts.Extents), noderpc.MaxExtents)],
+			Tickets: debts.Tickets[:min(len(debts.Tickets), noderpc.MaxExtents)], Settling: true,
+		}
+		if err := s.lender.Free(ctx, part); err != nil && !answered(err) {
+			s.mu.Lock()
+			s.mu.debts.Extents = append(s.mu.debts.Extents, debts.Extents...)
+			s.mu.debts.Tickets = append(s.mu.debts.Tickets, debts.Tickets...)
+			s.mu.Unlock()
+			return fmt.Errorf("give back what region %d of the lender may hold for this process: %w", s.view.Spec().ID, err)
+		}
+		debts.Extents, debts.Tickets = debts.Extents[len(part.Extents):], debts.Tickets[len(part.Tickets):]
+	}
+	return nil
+}
+
+// Orphaned are extents that this process gave up and could not tell its lender, which is not there any more: the
+// lender's next process keeps them until it is told (noderpc.Client.Free with Settling, by a client of that process).
+func (s *space) Orphaned() []catalog.ExtentID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]catalog.ExtentID(nil), s.mu.debts.Extents...)
+}

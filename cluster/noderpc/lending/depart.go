@@ -1,0 +1,227 @@
+package lending
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/coherence"
+)
+
+// Departure is what became of what a borrower held that was declared dead.
+type Departure struct {
+	// Borrowers that are gone: the incarnations that were known of.
+	Borrowers []Borrower
+	// Extents that were not published, and how many of them wait in quarantine until their writer's process has ended.
+	Extents, Quarantined int
+	// Unconfirmed are extents that they published and nobody has confirmed (Options.Confirmations): if no table has
+	// them, their publisher died before its commit, and they are to be retired.
+	Unconfirmed []catalog.ExtentID
+}
+
+// PeerGone takes the membership's word that a peer is dead: the node's name as in its certificate, and its incarnation,
+// or zero for all that are known of. From now on nothing is done for it (W4). What it did not publish goes back: sealed
+// extents at once, granted ones when its process cannot store any more (W3, see Fencing in the package's comment). Its
+// pins end: the caller knows that its lease is over by its own clock. What it published for good stays.
+func (l *Lender) PeerGone(name string, incarnation noderpc.Incarnation) Departure {
+	name = peerName(name)
+	l.mu.Lock()
+	u := l.mu.ledger.usage(name)
+	if !incarnation.IsZero() {
+		u.bury(incarnation)
+	}
+	var departing []*account
+	for b, a := range l.mu.ledger.accounts {
+		if b.Name == name && (incarnation.IsZero() || b.Incarnation == incarnation) {
+			u.bury(b.Incarnation)
+			departing = append(departing, a)
+		}
+	}
+	l.mu.ledger.dropUsage(name)
+	l.mu.Unlock()
+	return l.depart(departing, Borrower{name, incarnation})
+}
+
+// peerName is what Peer.Name says of a node: callers know it by its bare name.
+func peerName(name string) string {
+	if name == "" || slices.Contains([]string{"csmsql:", "process"}, name[:min(7, len(name))]) {
+		return name
+	}
+	return "csmsql://node/" + name
+}
+
+func (l *Lender) depart(departing []*account, named Borrower) (d Departure) {
+	l.mu.Lock()
+	var list []*grant
+	for _, a := range departing {
+		a.gone = true
+		d.Borrowers = append(d.Borrowers, a.Borrower)
+		for g := range a.grants {
+			if !g.busy { // the others are settled by who is busy with them
+				g.busy = true
+				list = append(list, g)
+			}
+			if g.stage != quarantined {
+				d.Extents++
+			}
+		}
+	}
+	for id, b := range l.mu.unconfirmed {
+		if b == named || named.Incarnation.IsZero() && b.Name == named.Name {
+			d.Unconfirmed = append(d.Unconfirmed, id)
+		}
+	}
+	l.mu.Unlock()
+	l.settle(list)
+	for _, a := range departing {
+		l.log("the pins of "+a.String(), l.homes.ExpireDomain(a.domain()))
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, a := range departing {
+		a.pinned = false
+		for g := range a.grants {
+			if g.stage == quarantined {
+				d.Quarantined++
+			}
+		}
+		l.mu.ledger.leave(a)
+	}
+	l.count.departures.Add(uint64(len(departing)))
+	return d
+}
+
+// settle gives back what a borrower held that is gone. Preconditions: the grants are busy with it.
+func (l *Lender) settle(list []*grant) {
+	for _, g := range list {
+		home := l.homes[g.extent.Region]
+		err := l.giveUp(home, g)
+		state := home.Generation(g.extent.Generation).State
+		if state != coherence.Quarantined {
+			err = errors.Join(err, l.options.Journal.ended(g.extent))
+		}
+		l.log(fmt.Sprintf("giving up %v of %v", g.extent, g.account.Borrower), err)
+		l.mu.Lock()
+		g.busy = false
+		switch state {
+		case coherence.Quarantined:
+			g.stage = quarantined
+		case coherence.Free, coherence.Retired:
+			l.mu.ledger.drop(g)
+		}
+		l.mu.Unlock()
+	}
+}
+
+func (l *Lender) giveUp(home *coherence.Home, g *grant) error {
+	if _, err := home.FenceOff(g.account.domain()); err != nil { // of extents that are not granted it takes nothing
+		return err
+	}
+	gen := g.extent.Generation
+	switch home.Generation(gen).State {
+	case coherence.Quarantined:
+		if l.cannotStore(g.account) {
+			return home.Lift(gen)
+		}
+	case coherence.Sealed:
+		return home.Discard(gen)
+	case coherence.Published:
+		return home.Retire(gen)
+	}
+	return nil
+}
+
+// cannotStore tells that the borrower's process has ended (W3).
+func (l *Lender) cannotStore(a *account) bool {
+	l.mu.Lock()
+	fenced, process := a.fenced, a.process
+	l.mu.Unlock()
+	return fenced || process.Gone()
+}
+
+// Lift takes the caller's word that no process of the peer can reach this node's memory any more: the machine is off, or
+// its link is cut. What waits in quarantine goes back, and so do the orphans. The peer must have been declared dead.
+func (l *Lender) Lift(name string, incarnation noderpc.Incarnation) {
+	name = peerName(name)
+	is := func(b Borrower) bool {
+		return b.Name == name && (incarnation.IsZero() || b.Incarnation == incarnation)
+	}
+	l.mu.Lock()
+	for b, a := range l.mu.ledger.accounts {
+		if is(b) && a.gone {
+			a.fenced = true
+		}
+	}
+	var orphans []Orphan
+	for _, o := range l.mu.orphans {
+		if is(o.Borrower) {
+			orphans = append(orphans, o)
+		}
+	}
+	l.mu.Unlock()
+	l.log("orphans", l.freeOrphans(orphans))
+	l.liftQuarantined()
+}
+
+// Sweep looks at the borrowers' processes: those that have ended are gone, whether the membership has noticed or not,
+// and what waited for their end goes back. The engine's janitor calls it now and then; each borrower costs one look into
+// /proc.
+func (l *Lender) Sweep() {
+	l.mu.Lock()
+	l.mu.ledger.forgetVoids(l.options.Now())
+	present := map[*account]noderpc.Process{}
+	for _, a := range l.mu.ledger.accounts {
+		if !a.gone {
+			present[a] = a.process
+		}
+	}
+	orphans := slices.Clone(l.mu.orphans)
+	l.mu.Unlock()
+	for a, process := range present {
+		if process.Gone() {
+			l.options.Log.Info("a borrower's process has ended", "borrower", a.String())
+			l.mu.Lock()
+			a.usage.bury(a.Incarnation)
+			l.mu.Unlock()
+			l.depart([]*account{a}, a.Borrower)
+		}
+	}
+	orphans = slices.DeleteFunc(orphans, func(o Orphan) bool { return !o.Process.Gone() })
+	l.log("orphans", l.freeOrphans(orphans))
+	l.liftQuarantined()
+}
+
+func (l *Lender) liftQuarantined() {
+	l.mu.Lock()
+	var list []*grant
+	for _, g := range l.mu.ledger.extents {
+		if g.stage == quarantined && !g.busy {
+			g.busy = true
+			list = append(list, g)
+		}
+	}
+	l.mu.Unlock()
+	l.settle(list)
+}
+
+// Confirm says that the catalog has these extents: they are not their publisher's any more, whatever becomes of it.
+func (l *Lender) Confirm(ids ...catalog.ExtentID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range ids {
+		delete(l.mu.unconfirmed, id)
+	}
+}
+
+// Unconfirmed are published extents that nobody has confirmed: their publisher has not committed yet, or never will.
+func (l *Lender) Unconfirmed() []catalog.ExtentID {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	ids := make([]catalog.ExtentID, 0, len(l.mu.unconfirmed))
+	for id := range l.mu.unconfirmed {
+		ids = append(ids, id)
+	}
+	return ids
+}

@@ -1,0 +1,62 @@
+// Package lending lets other processes write into a node's memory, and knows at every moment who may.
+//
+//	borrower (package borrowing)                     node that lends
+//	────────────────────────────                     ───────────────
+//	Grant(region, owner, size, ticket) ────RPC────▶  Lender ── ledger: who was granted what, quotas, who is dead
+//	  ◀──────────── generation, range, class ──────     │  └── journal: grants under way, for the node's next process
+//	stores into a Window on exactly that range          ▼
+//	closes it, flushes                               coherence.Home ── the protocol: states, home clean, quarantine
+//	Seal(keep, checksum) ────────────────────────▶      │
+//	Publish, or Free ────────────────────────────▶      ▼
+//	                                                 memregion.Lent ── the allocator
+//
+// One extent in a borrower's hands:
+//
+//	        Grant             Seal              Publish
+//	(free) ───────▶ granted ────────▶ sealed ─────────────▶ the catalog's (not in the ledger any more)
+//	   ▲              │  │              │  └──temporary──▶ temporary ──Free, or its writer dies──▶ retired
+//	   │     Free     │  │ its writer   │ Free, or its writer dies
+//	   ├──────────────┘  │ dies         │
+//	   │                 ▼              │
+//	   ├──lift── quarantined            │
+//	   └────────────────────────────────┘
+//
+// # Words
+//
+//   - borrower: one incarnation of a peer: its name, which kernel or certificate vouch for, and which process of it
+//   - account: what one borrower holds · usage: what all incarnations of one name hold, against which quotas count
+//   - ticket: a borrower's name for one request, by which it gives back a grant whose answer it never heard; void: a
+//     ticket that was given back before its request came, or while it was under way
+//   - gone: declared dead by the cluster's membership; final for the incarnation
+//   - quarantined: granted to a borrower that is gone, and whose process may still store into it when it wakes up
+//   - orphan: granted by the node's former process to a borrower that may still store into it
+//
+// # Invariants
+//
+//   - W1: every step about an extent is taken only for the borrower that it was granted to; everything else is refused,
+//     logged with who and what, and counted
+//   - W2: what a name holds unpublished never exceeds its quotas, however many incarnations it has
+//   - W3: no extent is granted while a process of the same machine may store into it: not after its writer was declared
+//     dead, before that process has certainly ended; not after the lender was killed and started again
+//   - W4: a borrower that is gone gets nothing done: no grant, no seal, no publication; what it had published stays
+//   - W5: no grant is lost: one whose answer was not heard goes back by its ticket, however late the request came
+//   - W6: what the ledger says is outstanding is alive at the home, and what it has forgotten is not
+//
+// # Fencing
+//
+// On shm a stopped process keeps its writable window and stores on when it is continued. PeerGone therefore quarantines
+// what was granted (coherence.FenceOff) and gives it back (Lift) once the kernel says that the borrower's process has
+// ended: at once after SIGKILL, later after SIGSTOP, by Sweep. A process of another container or machine cannot be asked
+// about; whoever knows that it is off calls Lift. Sealed memory has no window any more and goes back at once.
+//
+// # Lock order
+//
+//	Lender.mu      (the ledger; never held over a step of the protocol, a flush or a write)
+//	journal.mu
+//
+// # What it does not do
+//
+// It does not decide who is dead: the cluster's membership does. It knows no tables: that a published extent is in one
+// is the catalog's business; with Options.Confirmations it remembers those that nobody has confirmed yet, since their
+// publisher may have died before its commit. It starts no goroutine: the engine's janitor calls Sweep.
+package lending

@@ -1,0 +1,275 @@
+package lending
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Limits bound what peers get. Zero values take the defaults.
+type Limits struct {
+	// GrantBytes is the longest extent (default 4 GiB).
+	GrantBytes int64
+	// PeerBytes is how much one peer holds that is not published (default 16 GiB).
+	PeerBytes int64
+	// PeerGrants is how many extents that is at most (default 16384).
+	PeerGrants int
+}
+
+// Options of New. The zero value serves.
+type Options struct {
+	Limits Limits
+	// Lines flush caches when an extent is reallocated; required if the class of a home demands it.
+	Lines coherence.Lines
+	// Journal remembers grants for the node's next process (W3); nil: the next process must not lend what this one did.
+	Journal *Journal
+	// Memories are the regions' allocators; required for those in which the journal has orphans.
+	Memories map[memregion.RegionID]coherence.Memory
+	// Admit refuses peers that the cluster's membership does not know; nil: everybody who is not known to be gone.
+	Admit func(noderpc.Peer) error
+	// Confirmations: published extents are remembered until Confirm, see Unconfirmed.
+	Confirmations bool
+	// Refusals counts and logs; nil: an own one.
+	Refusals *noderpc.Refusals
+	// Log gets what goes wrong in the background; nil: slog.Default().
+	Log *slog.Logger
+	// Now is the clock (default time.Now).
+	Now func() time.Time
+	// Fault is called at named points, so that tests can kill, stop or delay the process there; see FaultPoints.
+	Fault func(point string)
+}
+
+// The fault points.
+const (
+	// FaultGranted is after the home granted an extent and before its borrower hears of it.
+	FaultGranted = "lend:granted"
+	// FaultCleaned is between the two halves of a seal.
+	FaultCleaned = "lend:cleaned"
+	// FaultSealed is after an extent was sealed and before its writer hears of it.
+	FaultSealed = "lend:sealed"
+	// FaultPublished is after extents were published and before their writer hears of it.
+	FaultPublished = "lend:published"
+	// FaultMoved is after a reallocation copied and before its borrower hears of it.
+	FaultMoved = "lend:moved"
+)
+
+// FaultPoints lists all.
+var FaultPoints = []string{FaultGranted, FaultCleaned, FaultSealed, FaultPublished, FaultMoved}
+
+// Lender is the noderpc.Lender of a process that lends some regions. Safe for concurrent use.
+type Lender struct {
+	homes   catalog.Homes
+	options Options
+	count   counters
+
+	mu struct {
+		sync.Mutex
+		ledger      *ledger
+		draining    bool
+		unconfirmed map[catalog.ExtentID]Borrower
+		orphans     []Orphan
+	}
+}
+
+var _ noderpc.Lender = (*Lender)(nil)
+
+// New lends what homes are homes of.
+func New(homes catalog.Homes, options Options) (*Lender, error) {
+	for field, value := range map[*int64]int64{&options.Limits.GrantBytes: 4 << 30, &options.Limits.PeerBytes: 16 << 30} {
+		if *field <= 0 {
+			*field = value
+		}
+	}
+	if options.Limits.PeerGrants <= 0 {
+		options.Limits.PeerGrants = 16384
+	}
+	if options.Log == nil {
+		options.Log = slog.Default()
+	}
+	if options.Refusals == nil {
+		options.Refusals = noderpc.NewRefusals(options.Log)
+	}
+	if options.Now == nil {
+		options.Now = time.Now
+	}
+	if options.Fault == nil {
+		options.Fault = func(string) {}
+	}
+	for region, home := range homes {
+		if home.Class() != coherence.Coherent && options.Lines == nil {
+			return nil, fmt.Errorf("lending: region %d is on an %v fabric: Options.Lines must flush", region, home.Class())
+		}
+	}
+	l := &Lender{homes: homes, options: options}
+	l.mu.ledger = newLedger(options.Limits)
+	l.mu.unconfirmed = map[catalog.ExtentID]Borrower{}
+	return l, l.takeOrphans()
+}
+
+// Grant implements noderpc.Lender.
+func (l *Lender) Grant(ctx context.Context, peer noderpc.Peer, request noderpc.GrantRequest) (noderpc.Granted, error) {
+	what := fmt.Sprintf("grant %d bytes of region %d to", request.Size, request.Region)
+	home := l.homes[request.Region]
+	if home == nil {
+		return noderpc.Granted{}, notLent(request.Region)
+	}
+	g, err := l.request(peer, request)
+	if err != nil {
+		return noderpc.Granted{}, l.refuse(ctx, peer, what, err)
+	}
+	granted, err := l.grant(ctx, home, g, request.Owner, request.Size)
+	if err != nil {
+		return noderpc.Granted{}, err
+	}
+	return granted, nil
+}
+
+func (l *Lender) request(peer noderpc.Peer, request noderpc.GrantRequest) (*grant, error) {
+	if err := l.admit(peer); err != nil {
+		return nil, err
+	}
+	process := evidence(peer, request.Process)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.mu.draining {
+		return nil, &noderpc.Error{State: "55000", Message: "the node is being drained: it takes no new chunks", HintText: "Write to another node."}
+	}
+	a, refusal := l.mu.ledger.enter(peer, l.options.Now())
+	if refusal != nil {
+		return nil, refusal
+	}
+	if a.process == (noderpc.Process{}) {
+		a.process = process
+	}
+	g, refusal := l.mu.ledger.request(a, request.Ticket, request.Size)
+	if refusal != nil {
+		l.mu.ledger.leave(a)
+		return nil, refusal
+	}
+	return g, nil
+}
+
+// evidence is which process can store. Of one that came over a unix socket the kernel knows better.
+func evidence(peer noderpc.Peer, claimed noderpc.Process) noderpc.Process {
+	if peer.Known {
+		if p, err := noderpc.ProcessOf(peer.Process); err == nil {
+			return p
+		}
+	}
+	return claimed
+}
+
+func (l *Lender) admit(peer noderpc.Peer) error {
+	if l.options.Admit == nil {
+		return nil
+	}
+	if err := l.options.Admit(peer); err != nil {
+		return &refusal{noderpc.RefusedGone, &noderpc.Error{
+			State: "57P01", Cause: noderpc.ErrFenced, Message: fmt.Sprintf("%v is no member of the cluster: %v", peer, err),
+		}}
+	}
+	return nil
+}
+
+// grant takes a requested extent from the home and hands it over, or takes everything back.
+func (l *Lender) grant(ctx context.Context, home *coherence.Home, g *grant, owner string, size int64) (noderpc.Granted, error) {
+	given, err := home.Grant(owner, g.account.domain(), size)
+	if err != nil {
+		l.finish(g, func(ledger *ledger) { ledger.drop(g) })
+		return noderpc.Granted{}, fmt.Errorf("grant %d bytes of region %d: %w", size, home.Region(), err)
+	}
+	id := catalog.ExtentID{Region: home.Region(), Generation: given.Generation()}
+	l.options.Fault(FaultGranted)
+	if err := l.options.Journal.granted(id, given.Range(), g.account); err != nil {
+		l.log("an extent that nobody got", l.takeBack(home, id.Generation))
+		l.finish(g, func(ledger *ledger) { ledger.drop(g) })
+		return noderpc.Granted{}, err
+	}
+	withdrawn := false
+	l.finish(g, func(ledger *ledger) {
+		// Whoever gave up, or was given up, while the home was asked never hears of the extent, so it stored nothing.
+		if withdrawn = g.void || g.account.gone || ctx.Err() != nil; withdrawn {
+			ledger.drop(g)
+			return
+		}
+		ledger.give(g, id, given.Range())
+	})
+	if withdrawn {
+		l.log("an extent that nobody waited for", l.takeBack(home, id.Generation))
+		l.log("an extent that nobody waited for", l.options.Journal.ended(id))
+		return noderpc.Granted{}, &noderpc.Error{State: "57014", Message: "the caller gave up while memory was granted to it", Cause: context.Cause(ctx)}
+	}
+	l.count.grants.Add(1)
+	l.count.grantedBytes.Add(uint64(given.Range().Length))
+	return noderpc.Granted{Extent: id, Range: given.Range(), Class: home.Class()}, nil
+}
+
+// finish ends a step about some extents: apply enters what came of it. What a borrower that is gone holds after that
+// goes back.
+func (l *Lender) finish(g *grant, apply func(*ledger)) { l.finishAll([]*grant{g}, apply) }
+
+func (l *Lender) finishAll(list []*grant, apply func(*ledger)) {
+	l.mu.Lock()
+	apply(l.mu.ledger)
+	release(list)
+	var left []*grant
+	for _, g := range list {
+		if g.account.gone && g.account.grants[g] {
+			g.busy = true // settle's
+			left = append(left, g)
+		}
+	}
+	l.mu.Unlock()
+	l.settle(left)
+}
+
+// refuse logs and counts what is the peer's fault, and returns the error in any case.
+func (l *Lender) refuse(ctx context.Context, peer noderpc.Peer, what string, err error) error {
+	var r *refusal
+	if errors.As(err, &r) {
+		if r.reason != "" {
+			l.options.Refusals.Call(ctx, r.reason, peer, what, r.cause)
+		}
+		return r.cause
+	}
+	return err
+}
+
+func (l *Lender) log(what string, err error) {
+	if err != nil {
+		l.options.Log.Error("lending: "+what, "error", err)
+	}
+}
+
+// takeBack ends a generation that its writer has cleaned, or never stored into, whatever its state is. Nothing is done
+// about one that is over.
+func (l *Lender) takeBack(home *coherence.Home, gen coherence.Generation) error {
+	switch home.Generation(gen).State {
+	case coherence.Granted:
+		return errors.Join(home.AbortGeneration(gen), home.Cleaned(gen))
+	case coherence.Cleaned, coherence.HomeCleaned:
+		return home.AbortGeneration(gen)
+	case coherence.Aborting:
+		return home.Cleaned(gen)
+	case coherence.Sealed:
+		return home.Discard(gen)
+	case coherence.Published:
+		return home.Retire(gen)
+	}
+	return nil
+}
+
+// Drain refuses new grants (on), or allows them again. What was granted may be finished.
+func (l *Lender) Drain(on bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.mu.draining = on
+}

@@ -1,0 +1,234 @@
+package lending
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/coherence"
+)
+
+// take finds what a live borrower holds (W1, W4). The caller finishes it.
+func (l *Lender) take(ctx context.Context, peer noderpc.Peer, what string, ids []catalog.ExtentID, stages ...stage) ([]*grant, error) {
+	if err := l.admit(peer); err != nil {
+		return nil, l.refuse(ctx, peer, what, err)
+	}
+	l.mu.Lock()
+	a, refusal := l.mu.ledger.enter(peer, l.options.Now())
+	var list []*grant
+	if refusal == nil {
+		list, refusal = l.mu.ledger.takeAll(a, what, ids, stages...)
+		l.mu.ledger.leave(a)
+	}
+	l.mu.Unlock()
+	if refusal != nil {
+		return nil, l.refuse(ctx, peer, what, refusal)
+	}
+	return list, nil
+}
+
+// Seal implements noderpc.Lender: steps 3 (the report), 4 and the first half of 5, and the shortening before.
+func (l *Lender) Seal(ctx context.Context, peer noderpc.Peer, request noderpc.SealRequest) error {
+	list, err := l.take(ctx, peer, "seal", []catalog.ExtentID{request.Extent}, granted)
+	if err != nil {
+		return err
+	}
+	g := list[0]
+	err = l.seal(l.homes[request.Extent.Region], request)
+	l.finish(g, func(ledger *ledger) {
+		if err == nil {
+			g.stage = sealed
+			ledger.resize(g, request.Keep)
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("seal %v: %w", request.Extent, err)
+	}
+	l.count.seals.Add(1)
+	l.log("the journal", l.options.Journal.ended(request.Extent)) // its writer has no window any more
+	l.options.Fault(FaultSealed)
+	return nil
+}
+
+func (l *Lender) seal(home *coherence.Home, request noderpc.SealRequest) error {
+	gen := request.Extent.Generation
+	view := home.Generation(gen)
+	switch {
+	case request.Keep > view.Range.Length:
+		return &noderpc.Error{State: "22023", Message: fmt.Sprintf("it has %d bytes and cannot keep %d", view.Range.Length, request.Keep)}
+	case request.Keep < view.Range.Length:
+		kept, err := home.ShrinkGeneration(gen, request.Keep)
+		if err != nil {
+			return err
+		}
+		if kept.Length != request.Keep { // the writer's descriptor says so already
+			return fmt.Errorf("lending: the allocator kept %d bytes instead of %d", kept.Length, request.Keep)
+		}
+	}
+	if err := home.Cleaned(gen); err != nil {
+		return err
+	}
+	l.options.Fault(FaultCleaned)
+	return home.SealGeneration(gen, request.Seal)
+}
+
+// Publish implements noderpc.Lender.
+func (l *Lender) Publish(ctx context.Context, peer noderpc.Peer, request noderpc.PublishRequest) error {
+	list, err := l.take(ctx, peer, "publish", request.Extents, sealed)
+	if err != nil {
+		return err
+	}
+	err = l.homes.Publish(request.Extents...)
+	if err == nil {
+		l.options.Fault(FaultPublished)
+	}
+	l.finishAll(list, func(ledger *ledger) {
+		for _, g := range list {
+			switch {
+			case err != nil && l.homes[g.extent.Region].Generation(g.extent.Generation).State == coherence.Free:
+				ledger.drop(g) // published, and retired when another region refused: all or nothing
+			case err != nil:
+			case request.Temporary:
+				g.stage = temporary
+			default:
+				if l.options.Confirmations {
+					l.mu.unconfirmed[g.extent] = g.account.Borrower
+				}
+				ledger.drop(g)
+			}
+		}
+	})
+	if err != nil {
+		return fmt.Errorf("publish: %w", err)
+	}
+	l.count.publishes.Add(uint64(len(list)))
+	return nil
+}
+
+// Free implements noderpc.Lender.
+func (l *Lender) Free(ctx context.Context, peer noderpc.Peer, request noderpc.FreeRequest) error {
+	list, orphans, failed := l.takeFreed(ctx, peer, request)
+	for _, g := range list {
+		home := l.homes[g.extent.Region]
+		err := l.takeBack(home, g.extent.Generation)
+		l.finish(g, func(ledger *ledger) {
+			if state := home.Generation(g.extent.Generation).State; state == coherence.Free || state == coherence.Retired {
+				ledger.drop(g)
+			}
+		})
+		if err == nil {
+			err = l.options.Journal.ended(g.extent)
+		}
+		if err != nil && failed == nil {
+			failed = fmt.Errorf("free %v: %w", g.extent, err) // one is enough: there may be thousands
+		}
+		l.count.frees.Add(1)
+	}
+	return errors.Join(failed, l.freeOrphans(orphans))
+}
+
+// takeFreed collects what the call names, as far as it can.
+func (l *Lender) takeFreed(ctx context.Context, peer noderpc.Peer, request noderpc.FreeRequest) (list []*grant, orphans []Orphan, failed error) {
+	if err := l.admit(peer); err != nil {
+		return nil, nil, l.refuse(ctx, peer, "free", err)
+	}
+	l.mu.Lock()
+	a, refusal := l.mu.ledger.enter(peer, l.options.Now())
+	var refusals []*refusalOf
+	if refusal != nil {
+		l.mu.Unlock()
+		return nil, nil, l.refuse(ctx, peer, "free", refusal)
+	}
+	for _, ticket := range request.Tickets {
+		if g := l.freeTicket(a, ticket); g != nil {
+			list = append(list, g)
+		}
+	}
+	for _, id := range request.Extents {
+		g, refusal := l.mu.ledger.take(a, "free", id, granted, sealed, temporary)
+		switch {
+		case refusal == nil:
+			list = append(list, g)
+		case l.mu.ledger.extents[id] == nil && request.Settling:
+			if o, ok := l.orphanOf(a, id); ok {
+				orphans = append(orphans, o)
+			}
+		default:
+			refusals = append(refusals, &refusalOf{id, refusal})
+		}
+	}
+	l.mu.ledger.leave(a)
+	l.mu.Unlock()
+	for _, r := range refusals {
+		if err := l.refuse(ctx, peer, fmt.Sprintf("free %v", r.id), r.refusal); failed == nil {
+			failed = err
+		}
+	}
+	return list, orphans, failed
+}
+
+type refusalOf struct {
+	id      catalog.ExtentID
+	refusal *refusal
+}
+
+// freeTicket finds the extent of a ticket. If there is none yet, its request will find the ticket void (W5). Requires mu.
+func (l *Lender) freeTicket(a *account, ticket noderpc.Ticket) *grant {
+	g := a.tickets[ticket]
+	switch {
+	case g == nil:
+		a.usage.void(a.Incarnation, ticket, l.options.Now())
+	case g.stage == requested:
+		g.void = true
+	case !g.busy:
+		g.busy = true
+		return g
+	}
+	return nil
+}
+
+// Pin implements noderpc.Lender.
+func (l *Lender) Pin(ctx context.Context, peer noderpc.Peer, ids []catalog.ExtentID) error {
+	return l.pinning(ctx, peer, "pin", func(domain coherence.Domain) error { return l.homes.Pin(domain, ids...) })
+}
+
+// Unpin implements noderpc.Lender.
+func (l *Lender) Unpin(ctx context.Context, peer noderpc.Peer, ids []catalog.ExtentID) error {
+	return l.pinning(ctx, peer, "unpin", func(domain coherence.Domain) error {
+		err := l.homes.Unpin(domain, ids...)
+		if errors.Is(err, coherence.ErrNotPinned) || errors.Is(err, coherence.ErrUnknown) {
+			return &refusal{noderpc.RefusedReplayed, &noderpc.Error{State: "55000", Message: err.Error(), Cause: err}}
+		}
+		return err
+	})
+}
+
+// pinning keeps the account while there may be pins. A pin that is taken while its borrower is declared dead is taken
+// back here.
+func (l *Lender) pinning(ctx context.Context, peer noderpc.Peer, what string, do func(coherence.Domain) error) error {
+	if err := l.admit(peer); err != nil {
+		return l.refuse(ctx, peer, what, err)
+	}
+	l.mu.Lock()
+	a, refused := l.mu.ledger.enter(peer, l.options.Now())
+	if refused != nil {
+		l.mu.Unlock()
+		return l.refuse(ctx, peer, what, refused)
+	}
+	a.pinned = true
+	if a.process == (noderpc.Process{}) {
+		a.process = evidence(peer, noderpc.Process{})
+	}
+	l.mu.Unlock()
+	err := do(a.domain())
+	l.mu.Lock()
+	gone := a.gone
+	l.mu.Unlock()
+	if gone {
+		_ = l.homes.ExpireDomain(a.domain()) // it has no error to tell
+		return l.refuse(ctx, peer, what, goneRefusal(a.Borrower))
+	}
+	return l.refuse(ctx, peer, what, err)
+}
