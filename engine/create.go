@@ -74,9 +74,12 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 				tag = "RESET"
 			}
 			return done(tag, 0), err
+		case *statement.Prepare:
+			return st.prepareNamed(ctx, head)
 		case *statement.Deallocate:
-			return done("DEALLOCATE", 0), nil
+			return s.deallocate(head)
 		case *statement.Discard:
+			s.forgetStatements()
 			return done("DISCARD ALL", 0), errors.Join(s.dropTemporary(), s.apply(defaultSettings()))
 		}
 		return nil, failure("0A000", "this statement is not supported")

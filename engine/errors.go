@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"unicode/utf8"
 
+	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/memregion"
@@ -80,6 +82,27 @@ func postgresWords(message string) string {
 		message = f.theirs.ReplaceAllString(message, f.ours)
 	}
 	return message
+}
+
+// inOriginal makes an error's position in the edited text one in the original.
+func (es edits) inOriginal(err error, edited, original string) error {
+	e, ok := err.(*Error)
+	if syntax, is := err.(*statement.Error); is {
+		e, ok = &Error{State: syntax.State, Message: syntax.Message, At: syntax.At, HintText: syntax.Advice, Cause: err}, true
+	}
+	if !ok || e.At == 0 {
+		return err
+	}
+	moved, offset := *e, len(edited)
+	count := 0
+	for i := range edited {
+		if count++; count == e.At {
+			offset = i
+			break
+		}
+	}
+	moved.At = utf8.RuneCountInString(original[:min(es.back(offset), len(original))]) + 1
+	return &moved
 }
 
 // edits are replacements that made one text out of another, in order.

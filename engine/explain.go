@@ -14,6 +14,15 @@ func (st *Statement) prepareExplain(ctx context.Context, head *statement.Explain
 	if err != nil {
 		return err
 	}
+	if execute, ok := inner.Head.(*statement.Execute); ok {
+		text, err := st.session.executed(ctx, execute)
+		if err != nil {
+			return err
+		}
+		if inner, err = statement.Parse(text); err != nil {
+			return err
+		}
+	}
 	if _, ok := inner.Head.(*statement.Select); !ok {
 		return failure("0A000", "EXPLAIN explains queries").hint("EXPLAIN the SELECT that the statement takes its rows from.")
 	}

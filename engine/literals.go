@@ -99,20 +99,26 @@ func duckList(value string) (string, bool) {
 
 // eachCast visits every cast of a tree.
 func eachCast(m protoreflect.Message, visit func(*pg.TypeCast)) {
-	if c, ok := m.Interface().(*pg.TypeCast); ok {
-		visit(c)
-	}
+	eachNode(m, func(node any) {
+		if c, ok := node.(*pg.TypeCast); ok {
+			visit(c)
+		}
+	})
+}
+
+// eachNode visits every message of a tree.
+func eachNode(m protoreflect.Message, visit func(node any)) {
+	visit(m.Interface())
 	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		if field.Kind() != protoreflect.MessageKind {
-			return true
-		}
-		if field.IsList() {
+		switch {
+		case field.Kind() != protoreflect.MessageKind:
+		case field.IsList():
 			for i := range value.List().Len() {
-				eachCast(value.List().Get(i).Message(), visit)
+				eachNode(value.List().Get(i).Message(), visit)
 			}
-			return true
+		default:
+			eachNode(value.Message(), visit)
 		}
-		eachCast(value.Message(), visit)
 		return true
 	})
 }

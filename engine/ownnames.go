@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -146,13 +145,12 @@ func (s *Session) namesMatter(tree *pg.ParseResult, scans []plan.Scan, v *visibl
 		return slices.ContainsFunc(redefined, same) || slices.ContainsFunc(v.contents.Views(), func(w *catalog.View) bool { return same(w.Name) })
 	}
 	found := false
-	eachFrom(tree.ProtoReflect(), func(r *pg.RangeVar, f *pg.RangeFunction) {
-		switch {
-		case found:
-		case r != nil:
-			found = !spliced[int(r.Location)] && matters(r.Relname)
-		default:
-			found = !innocent(f)
+	eachNode(tree.ProtoReflect(), func(node any) {
+		switch node := node.(type) {
+		case *pg.RangeVar:
+			found = found || !spliced[int(node.Location)] && matters(node.Relname)
+		case *pg.RangeFunction:
+			found = found || !innocent(node)
 		}
 	})
 	return found
@@ -184,27 +182,4 @@ func innocent(f *pg.RangeFunction) bool {
 		}
 	}
 	return true
-}
-
-// eachFrom visits every table name and table function of a tree.
-func eachFrom(m protoreflect.Message, visit func(*pg.RangeVar, *pg.RangeFunction)) {
-	switch node := m.Interface().(type) {
-	case *pg.RangeVar:
-		visit(node, nil)
-		return
-	case *pg.RangeFunction:
-		visit(nil, node)
-	}
-	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		switch {
-		case field.Kind() != protoreflect.MessageKind:
-		case field.IsList():
-			for i := range value.List().Len() {
-				eachFrom(value.List().Get(i).Message(), visit)
-			}
-		default:
-			eachFrom(value.Message(), visit)
-		}
-		return true
-	})
 }

@@ -36,6 +36,8 @@ type query struct {
 	schema  *arrow.Schema
 	faults  uint64 // pages that had been found gone when planning, which reads too, began
 	catalog bool   // it reads PostgreSQL's system catalogs, which this connection has its own copy of
+
+	castParameters bool // all parameters are text, because one of them has no type
 }
 
 // tableScan is one table of a query for DuckDB.
@@ -182,6 +184,7 @@ func (q *query) prepare(given string, edits edits, v *visible) error {
 	q.duck = duck
 	if !duck.Resolved() { // a parameter has no type
 		q.given, q.edits = parametersAsText(given)
+		q.castParameters = true
 		typed, err := s.conn.Prepare(q.given)
 		if err != nil {
 			return withoutPosition(fromDuckDB(err, q.given, q.text, nil))

@@ -21,6 +21,8 @@ type SessionOptions struct {
 	Notice func(Notice)
 	// ProcessID is what pg_backend_pid() shows.
 	ProcessID uint32
+	// Statements are the prepared statements that the client named through a protocol; nil: there are none.
+	Statements ProtocolStatements
 }
 
 // Notice is a warning or a remark of a statement that succeeded.
@@ -39,6 +41,7 @@ type Session struct {
 	conn     *duckdb.Connection
 	settings settings
 	block    *block // the open transaction block, nil between transactions
+	named    map[string]*NamedStatement
 	// visible is what names mean while a statement is planned; csm_table asks it.
 	visible *visible
 	// running is the streamed result that holds the DuckDB connection, if any.
@@ -54,6 +57,9 @@ type Session struct {
 func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	if options.User == "" {
 		options.User = "postgres"
+	}
+	if options.Statements == nil {
+		options.Statements = noProtocol{}
 	}
 	s := &Session{engine: e, options: options, settings: defaultSettings()}
 	conn, err := e.db.Connect(s.resolveTable)

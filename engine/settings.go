@@ -107,6 +107,7 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 			return "", nil
 		}
 	}
+	s.yield()
 	value = standard
 	if !head.Default {
 		value = settingText(head.Value)
@@ -185,6 +186,7 @@ func (s *Session) restore(kept *settings) error {
 
 // apply makes settings the session's.
 func (s *Session) apply(x settings) error {
+	s.yield()
 	s.settings = x
 	zone, _ := s.Setting("timezone") // it is known
 	return errors.Join(s.conn.Exec("SET TimeZone = "+duckdb.QuoteLiteral(zone)), s.applySearchPath(), s.identify())

@@ -24,7 +24,7 @@ type Statement struct {
 	schema  *arrow.Schema
 	params  []duckdb.ParameterType
 	inBlock bool       // may run in a failed transaction block
-	inner   *Statement // the query of a DECLARE that has not opened its cursor yet
+	inner   *Statement // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
 }
 
 // Prepare parses and plans one statement.
@@ -52,7 +52,10 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 	return st, nil
 }
 
-// fail marks an open transaction block as failed: PostgreSQL's clients rely on it.
+// Fail makes an open transaction block a failed one: PostgreSQL's clients rely on it. Whoever stands between the session and its
+// client calls it for errors of its own.
+func (s *Session) Fail() { s.fail() }
+
 func (s *Session) fail() {
 	if s.block != nil && !s.block.implicit {
 		s.block.failed = true
@@ -98,6 +101,8 @@ func (st *Statement) prepare(ctx context.Context) error {
 		return st.prepareDeclare(ctx, head)
 	case *statement.Fetch:
 		return st.prepareFetch(head)
+	case *statement.Execute:
+		return st.prepareExecute(ctx, head)
 	default:
 		st.run = st.command(head)
 	}
@@ -113,7 +118,7 @@ func (st *Statement) Schema() *arrow.Schema { return st.schema }
 // Close forgets the statement.
 func (st *Statement) Close() error {
 	if st.inner != nil {
-		st.inner.Close() // it never ran
+		st.inner.Close() // of a DECLARE it never ran
 		st.inner = nil
 	}
 	if st.plan != nil {

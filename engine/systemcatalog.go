@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -19,6 +21,11 @@ func (q *query) planCatalog(ctx context.Context, tree *pg.ParseResult, v *visibl
 	s.yield()
 	if err := s.describeTables(v); err != nil {
 		return true, err
+	}
+	if strings.Contains(strings.ToLower(q.text), "pg_prepared_statements") {
+		if err := s.describePrepared(); err != nil {
+			return true, err
+		}
 	}
 	text, err := pgcatalog.Rewrite(q.text, tree)
 	if err != nil {
@@ -54,6 +61,20 @@ func (s *Session) describeTables(v *visible) error {
 	}
 	s.described = v.contents
 	return nil
+}
+
+// describePrepared tells the session's copy of the catalogs what is prepared now.
+func (s *Session) describePrepared() error {
+	list := s.options.Statements.List()
+	for _, n := range s.named {
+		list = append(list, n)
+	}
+	slices.SortFunc(list, func(a, b *NamedStatement) int { return strings.Compare(a.Name, b.Name) })
+	rows := make([]pgcatalog.Prepared, len(list))
+	for i, n := range list {
+		rows[i] = pgcatalog.Prepared{Name: n.Name, Statement: n.Source, Since: n.Since, Types: n.OIDs, FromSQL: n.FromSQL}
+	}
+	return pgcatalog.SetPrepared(s.conn.Exec, rows)
 }
 
 func tableRelation(t *catalog.TableVersion) pgcatalog.Relation {

@@ -122,9 +122,12 @@ func (c *connection) ready() error {
 	return c.out.flush()
 }
 
-// sendError tells of a failed statement. ctx is what it ran under.
+// sendError tells of a failed statement, the session too. ctx is what it ran under.
 func (c *connection) sendError(ctx context.Context, err error) {
 	c.sendNotices()
+	if s, ok := c.session.(Failing); ok {
+		s.Fail()
+	}
 	c.out.send(explain(interrupted(ctx, err), "ERROR"))
 }
 

@@ -13,7 +13,7 @@ import (
 
 // parse handles Parse: a statement gets prepared under a name.
 func (c *connection) parse(message *pgproto3.Parse) (context.Context, error) {
-	if message.Name != "" && c.statements.has(message.Name) {
+	if message.Name != "" && c.taken(message.Name) {
 		return c.ctx, &Error{"42P05", "prepared statement \"" + message.Name + "\" already exists", "Close it first, or use another name."}
 	}
 	if message.Name == "" {
@@ -56,7 +56,7 @@ func (c *connection) bind(message *pgproto3.Bind) error {
 	if len(c.portals) >= PortalsMax {
 		return &Error{"53400", "too many open portals on this connection", "Close those that are no longer needed."}
 	}
-	statement, err := c.statements.hold(message.PreparedStatement)
+	statement, err := c.hold(message.PreparedStatement)
 	if err != nil {
 		return err
 	}
@@ -135,7 +135,7 @@ func formatAt(codes []int16, i int) (pgformat.Format, error) {
 func (c *connection) describe(message *pgproto3.Describe) error {
 	switch message.ObjectType {
 	case 'S':
-		statement, err := c.statements.hold(message.Name)
+		statement, err := c.hold(message.Name)
 		if err != nil {
 			return err
 		}
@@ -215,6 +215,9 @@ func (c *connection) execute(message *pgproto3.Execute) (context.Context, error)
 func (c *connection) close(message *pgproto3.Close) {
 	if message.ObjectType == 'S' {
 		c.statements.forget(message.Name, false)
+		if named, ok := c.session.(Named); ok && message.Name != "" {
+			named.ForgetNamed(message.Name)
+		}
 	} else {
 		c.closePortal(message.Name)
 	}

@@ -59,7 +59,30 @@ type fakeSession struct {
 	backend *fakeBackend
 	start   wire.Startup
 	status  wire.TxStatus
+	named   map[string]string // by PREPARE
 }
+
+// Fail implements wire.Failing.
+func (s *fakeSession) Fail() {
+	if s.status == wire.TxActive {
+		s.status = wire.TxFailed
+	}
+}
+
+// HasNamed implements wire.Named.
+func (s *fakeSession) HasNamed(name string) bool { return s.named[name] != "" }
+
+// PrepareNamed implements wire.Named.
+func (s *fakeSession) PrepareNamed(ctx context.Context, name string) (wire.Statement, bool, error) {
+	if s.named[name] == "" {
+		return nil, false, nil
+	}
+	st, err := s.Prepare(ctx, s.named[name], nil)
+	return st, err == nil, err
+}
+
+// ForgetNamed implements wire.Named.
+func (s *fakeSession) ForgetNamed(name string) { delete(s.named, name) }
 
 func (s *fakeSession) Status() wire.TxStatus { return s.status }
 
@@ -193,10 +216,21 @@ func (st *fakeStatement) Execute(ctx context.Context, args []wire.Value) (wire.R
 		for range st.number(1) {
 			s.start.Client.Notice(wire.Notice{Message: "take note", Hint: "or not"})
 		}
+	case "PREPARE":
+		if s.named == nil {
+			s.named = map[string]string{}
+		}
+		s.named[st.words[1]] = strings.Join(st.words[2:], " ")
+	case "NAMES": // those of Parse, and whether the first can be found
+		names := s.start.Client.PreparedNames()
+		_, found := s.start.Client.Prepared(st.words[1])
+		r.tag = fmt.Sprint("NAMES ", names, found)
 	case "SET":
 		s.start.Client.SetParameter(st.words[1], st.words[2])
 	case "DEALLOCATE":
-		if !s.start.Client.Deallocate(st.words[1]) {
+		_, ours := s.named[st.words[1]]
+		delete(s.named, st.words[1])
+		if !s.start.Client.Deallocate(st.words[1]) && !ours {
 			return nil, &fakeError{state: "26000", message: "no such prepared statement"}
 		}
 	case "INSERT":

@@ -44,6 +44,11 @@ type Client interface {
 	// Deallocate forgets the prepared statement that was named by Parse, or all of them when name is empty; it tells
 	// whether the name existed. SQL's DEALLOCATE and DISCARD ALL use it, since drivers mix them with protocol names.
 	Deallocate(name string) bool
+	// Prepared finds the statement that was named by Parse: SQL's PREPARE must not take its name, and EXECUTE may run it. nil is an
+	// empty query string.
+	Prepared(name string) (Statement, bool)
+	// PreparedNames lists the names that Parse gave, in order.
+	PreparedNames() []string
 }
 
 // Notice is a message that is not an error. Severity is NOTICE, WARNING, INFO, LOG or DEBUG; empty means NOTICE.
@@ -66,7 +71,8 @@ const (
 )
 
 // Session is one client's conversation with the database. One goroutine uses it at a time; a running call is
-// interrupted only through its context. A session may also implement ImplicitTransaction and Cursors.
+// interrupted only through its context. A session may also implement ImplicitTransaction, Failing, Named and
+// Cursors.
 type Session interface {
 	// Split cuts a simple-query string into its statements. Every statement must be a substring of sql, in order, so
 	// that error positions can be counted from the start of the string. No statement at all is an empty query.
@@ -90,6 +96,24 @@ type ImplicitTransaction interface {
 	// (40001, …) reaches the client after the completions of the statements and before ReadyForQuery, as PostgreSQL's do
 	// at Sync: drivers report it as the failure of the whole.
 	EndImplicit(ctx context.Context, failed bool) error
+}
+
+// Failing is implemented by sessions that have to hear of errors which they did not give themselves (a parameter that cannot be
+// decoded, a name that is taken): whatever the client is told of as an error fails its transaction block.
+type Failing interface {
+	// Fail makes an open transaction block a failed one; without a block it does nothing.
+	Fail()
+}
+
+// Named is implemented by sessions whose SQL names prepared statements (PREPARE). PostgreSQL has one set of names: Parse cannot take
+// one of these, but Bind, Describe and Close may be about it.
+type Named interface {
+	// HasNamed tells whether SQL has prepared a statement under the name.
+	HasNamed(name string) bool
+	// PrepareNamed readies it once more, as the server's own. ok is false when there is none of the name.
+	PrepareNamed(ctx context.Context, name string) (statement Statement, ok bool, err error)
+	// ForgetNamed is Close: it is no error if there is none.
+	ForgetNamed(name string)
 }
 
 // Cursors is implemented by sessions whose SQL has cursors (DECLARE). In PostgreSQL a cursor is a portal, and drivers ask

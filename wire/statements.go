@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -14,6 +15,7 @@ type prepared struct {
 	statement Statement // nil: an empty query string
 	types     []pgformat.Type
 	fields    []pgproto3.FieldDescription // nil when it returns no rows
+	bySQL     bool                        // the name is SQL's: PREPARE gave it
 	holders   int                         // guarded by statements.mu: the name and the portals
 }
 
@@ -78,6 +80,28 @@ func (s *statements) put(name string, p *prepared) error {
 	}
 	s.named[name] = p
 	return nil
+}
+
+// find looks up what Parse named.
+func (s *statements) find(name string) (*prepared, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p, ok := s.named[name]
+	return p, ok && name != "" && !p.bySQL
+}
+
+// names lists what Parse named, in order.
+func (s *statements) names() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for name, p := range s.named {
+		if name != "" && !p.bySQL {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 func (s *statements) has(name string) bool {
@@ -155,4 +179,48 @@ func (s *statements) closeAll() {
 // Deallocate implements Client.
 func (c *connection) Deallocate(name string) bool {
 	return c.statements.forget(name, name == "")
+}
+
+// Prepared implements Client.
+func (c *connection) Prepared(name string) (Statement, bool) {
+	p, ok := c.statements.find(name)
+	if !ok {
+		return nil, false
+	}
+	return p.statement, true
+}
+
+// PreparedNames implements Client.
+func (c *connection) PreparedNames() []string { return c.statements.names() }
+
+// taken tells whether a statement of the name exists, whoever named it.
+func (c *connection) taken(name string) bool {
+	if c.statements.has(name) {
+		return true
+	}
+	named, ok := c.session.(Named)
+	return ok && named.HasNamed(name)
+}
+
+// hold finds a statement by its name, also one that SQL prepared, and keeps it alive until it is dropped.
+func (c *connection) hold(name string) (*prepared, error) {
+	named, ok := c.session.(Named)
+	if !ok || name == "" || c.statements.has(name) {
+		return c.statements.hold(name)
+	}
+	ctx, done := c.interruptible()
+	defer done()
+	statement, ok, err := named.PrepareNamed(ctx, name)
+	if err != nil {
+		return nil, interrupted(ctx, err)
+	}
+	if ok {
+		p := newPrepared(statement)
+		p.bySQL = true
+		if err := c.statements.put(name, p); err != nil {
+			statement.Close()
+			return nil, err
+		}
+	}
+	return c.statements.hold(name)
 }

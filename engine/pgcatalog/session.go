@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Session is what the session functions and pg_settings tell about a connection.
@@ -15,6 +16,34 @@ type Session struct {
 	SearchPath []string
 	// Settings are the session's settings by name in lower case; settings that are not here have PostgreSQL's defaults.
 	Settings map[string]string
+}
+
+// Prepared is a row of pg_prepared_statements. An unknown type is 0.
+type Prepared struct {
+	Name, Statement string
+	Since           time.Time
+	Types           []uint32
+	FromSQL         bool
+}
+
+// SetPrepared tells the connection what is prepared: before a query that reads pg_prepared_statements is planned.
+func SetPrepared(exec func(sql string) error, list []Prepared) error {
+	rows := make([]string, len(list))
+	for i, p := range list {
+		from := "protocol"
+		if p.FromSQL {
+			from = "sql"
+		}
+		cells := []string{p.Name, p.Statement, p.Since.UTC().Format("2006-01-02 15:04:05.999999+00"), strings.ReplaceAll(fmt.Sprint(p.Types), " ", ", "), from}
+		for k, cell := range cells {
+			cells[k] = quoteLiteral(cell)
+		}
+		rows[i] = "[" + strings.Join(cells, ", ") + "]"
+	}
+	if err := exec("SET VARIABLE csm_prepared = CAST([" + strings.Join(rows, ", ") + "] AS VARCHAR[][])"); err != nil {
+		return fmt.Errorf("pgcatalog: prepared statements: %w", err)
+	}
+	return nil
 }
 
 // SetSession tells the connection that exec belongs to who it is: when it starts, and whenever a setting or the search path changes.

@@ -95,7 +95,7 @@ func (s *Statement) blame(err error, verb string) error {
 // duckVerbs begin statements that only DuckDB knows.
 var duckVerbs = map[string]bool{
 	"attach": true, "detach": true, "use": true, "install": true, "load": true, "pragma": true, "call": true, "export": true,
-	"import": true, "merge": true, "prepare": true, "execute": true, "create": true, "drop": true, "set": true, "reset": true,
+	"import": true, "merge": true, "create": true, "drop": true, "set": true, "reset": true,
 }
 
 // head reads the statement's first words and, for statements that are not DuckDB's alone, everything.
@@ -155,6 +155,10 @@ func (c *cursor) sessionHead(t token, verb string) (any, error) {
 		return c.reset()
 	case "show":
 		return c.show()
+	case "prepare":
+		return c.prepare()
+	case "execute":
+		return c.execute()
 	case "deallocate":
 		return c.deallocate()
 	case "discard":
@@ -170,9 +174,6 @@ func (c *cursor) sessionHead(t token, verb string) (any, error) {
 	}
 	if advice, ok := refusals[verb]; ok {
 		return nil, &Error{State: "0A000", Message: strings.ToUpper(verb) + " is not supported", At: position(c.sql, t.start), Advice: advice}
-	}
-	if verb == "prepare" && c.peek(0).is("transaction") {
-		return nil, c.refuse("two-phase commit", "")
 	}
 	return &Private{Verb: verb}, nil
 }

@@ -212,6 +212,20 @@ type Set struct {
 // Show asks for a setting.
 type Show struct{ Name string }
 
+// Prepare names Query, which stands at byte QueryAt of the text. Types are those of its first parameters, as text.
+type Prepare struct {
+	Name    string
+	Types   []string
+	Query   string
+	QueryAt int
+}
+
+// Execute runs a prepared statement. Arguments are expressions.
+type Execute struct {
+	Name      string
+	Arguments []string
+}
+
 // Deallocate forgets a prepared statement, all of them if Name is empty; Discard resets the session (All is always set);
 // DiscardTemporary drops its temporary tables.
 type (
@@ -221,5 +235,5 @@ type (
 )
 
 // Private is a statement about temporary or session objects, or about DuckDB itself, that DuckDB runs as it stands if the session
-// may do it: CREATE TEMP SEQUENCE, DROP INDEX, PREPARE, PRAGMA, …
+// may do it: CREATE TEMP SEQUENCE, DROP INDEX, PRAGMA, …
 type Private struct{ Verb string }

@@ -7,7 +7,8 @@
 //
 // The programs in testdata do what an ordinary program does with its driver, check the answers themselves and print a
 // line per check: "ok" or "fail", a tab, the check's name and, after another tab, what is wrong. Every line becomes a
-// subtest. What csmsql refuses on purpose (cursors WITH HOLD, savepoints) is checked to be refused.
+// subtest. What csmsql refuses on purpose (cursors WITH HOLD) is checked to be refused. TestConversations holds
+// the same conversations with a PostgreSQL of its own and compares what both say.
 //
 // # Words
 //

@@ -120,7 +120,7 @@ func TestPsqlCopy(t *testing.T) {
 // TestPsqlRefusals: what is not offered says so, with what to do instead.
 func TestPsqlRefusals(t *testing.T) {
 	for _, sql := range []string{
-		"PREPARE p AS SELECT 1", "BEGIN; SAVEPOINT s", "BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT 1", "BEGIN; DECLARE c SCROLL CURSOR FOR SELECT 1",
+		"BEGIN; DECLARE c CURSOR WITH HOLD FOR SELECT 1", "BEGIN; DECLARE c SCROLL CURSOR FOR SELECT 1",
 		"LISTEN x", "LOCK TABLE nation", "GRANT SELECT ON nation TO joe", "SELECT * INTO x FROM nation",
 	} {
 		_, errOut, ok := psql(t, "", "-v", "VERBOSITY=verbose", "-c", sql)

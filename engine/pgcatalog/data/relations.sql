@@ -4,7 +4,7 @@
 -- says "instead of its file"; static_<relation> is the file. The order of this file is the order of creation.
 --
 -- Sources: temp.csm_relation, temp.csm_column, temp.csm_schema (filled by Refresh), system_relation, system_column and
--- type_display (from the .tsv files). Variables: csm_database (Refresh), csm_user, csm_path, csm_settings (SetSession).
+-- type_display (from the .tsv files). Variables: csm_database (Refresh), csm_user, csm_path, csm_settings (SetSession), csm_prepared (SetPrepared).
 
 -- pg_catalog.pg_namespace
 SELECT oid, name AS nspname, CASE WHEN name = 'public' THEN 6171 ELSE 10 END AS nspowner FROM temp.csm_schema;
@@ -69,6 +69,10 @@ SELECT s.name AS name, coalesce(pg_compat.session_setting(s.name), s.setting) AS
   s.min_val AS min_val, s.max_val AS max_val, s.enumvals AS enumvals, s.setting AS boot_val, s.setting AS reset_val, false AS pending_restart FROM pg_compat.static_pg_settings s;
 SELECT x.name AS name, pg_compat.session_setting(x.name) AS setting, 'Customized Options' AS category, 'user' AS context, 'string' AS vartype, 'session' AS source, false AS pending_restart
   FROM (SELECT unnest(map_keys(CAST(getvariable('csm_settings') AS MAP(VARCHAR, VARCHAR)))) AS name) AS x WHERE lower(x.name) NOT IN (SELECT lower(name) FROM pg_compat.static_pg_settings);
+
+-- pg_catalog.pg_prepared_statements
+SELECT p[1] AS name, p[2] AS statement, CAST(p[3] AS TIMESTAMPTZ) AS prepare_time, CAST(p[4] AS UINTEGER[]) AS parameter_types, p[5] = 'sql' AS from_sql, 0 AS generic_plans, 0 AS custom_plans
+  FROM (SELECT unnest(CAST(getvariable('csm_prepared') AS VARCHAR[][])) AS p) AS x;
 
 -- pg_catalog.pg_stat_activity
 SELECT 16382 AS datid, coalesce(getvariable('csm_database'), 'csmsql') AS datname, pg_session.pg_backend_pid() AS pid, 10 AS usesysid, coalesce(getvariable('csm_user'), 'postgres') AS usename,

@@ -181,8 +181,26 @@ public class OrdinaryJDBC {
             exec(c, "INSERT INTO jdbc_tx VALUES (2)");
             c.commit();
             expect(2, one(other, "SELECT sum(i)::integer FROM jdbc_tx"));
-            expectState("0A000", () -> c.setSavepoint("here"));
-            c.rollback();
+            java.sql.Savepoint here = c.setSavepoint("here");
+            exec(c, "INSERT INTO jdbc_tx VALUES (3)");
+            expectState("42P01", () -> exec(c, "SELECT * FROM no_such_table"));
+            c.rollback(here);
+            exec(c, "INSERT INTO jdbc_tx VALUES (4)");
+            java.sql.Savepoint there = c.setSavepoint();
+            exec(c, "DELETE FROM jdbc_tx");
+            c.rollback(there);
+            c.releaseSavepoint(here);
+            c.commit();
+            expect(6, one(other, "SELECT sum(i)::integer FROM jdbc_tx"));
+        }
+        // autosave: the driver sends a savepoint before each statement and goes back to it after an error.
+        try (Connection c = DriverManager.getConnection(url + "&autosave=always")) {
+            c.setAutoCommit(false);
+            exec(c, "INSERT INTO jdbc_tx VALUES (5)");
+            expectState("22P02", () -> exec(c, "SELECT 'x'::integer"));
+            expectState("42P01", () -> exec(c, "SELECT * FROM no_such_table"));
+            expect(11, one(c, "SELECT sum(i)::integer FROM jdbc_tx"));
+            c.commit();
         }
     }
 

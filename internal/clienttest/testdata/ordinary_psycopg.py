@@ -161,6 +161,74 @@ def transactions():
 
 
 @check
+def nested_transactions():
+    with connect(autocommit=True) as c, connect(autocommit=True) as other:
+        status = lambda: c.info.transaction_status
+        c.execute("CREATE OR REPLACE TABLE psycopg_nested (i integer)")
+        values = lambda who: [r[0] for r in who.execute("SELECT i FROM psycopg_nested ORDER BY i").fetchall()]
+        with c.transaction():
+            c.execute("INSERT INTO psycopg_nested VALUES (1)")
+            with c.transaction("named"):
+                c.execute("INSERT INTO psycopg_nested VALUES (2)")
+                for bad, kind in (
+                    ("SELECT * FROM no_such_table", errors.UndefinedTable), ("SELECT 'x'::integer", errors.InvalidTextRepresentation),
+                    ("INSERT INTO psycopg_nested VALUES ('no number')", errors.InvalidTextRepresentation),
+                ):
+                    try:
+                        with c.transaction():
+                            c.execute("INSERT INTO psycopg_nested VALUES (%s)", (99,))
+                            c.execute("CREATE TABLE psycopg_gone (i integer)")
+                            assert values(c) == [1, 2, 99]
+                            try:
+                                c.execute(bad)
+                            finally:
+                                assert status() == psycopg.pq.TransactionStatus.INERROR
+                        assert False, bad
+                    except kind:
+                        pass
+                    assert status() == psycopg.pq.TransactionStatus.INTRANS
+                    assert values(c) == [1, 2] and values(other) == [], bad
+                with c.transaction():
+                    c.execute("INSERT INTO psycopg_nested VALUES (%s)", (3,))
+                    raise psycopg.Rollback
+            with c.transaction(force_rollback=True):
+                c.execute("DELETE FROM psycopg_nested")
+            with c.transaction():
+                c.execute("UPDATE psycopg_nested SET i = i + 10 WHERE i = 2")
+            assert values(c) == [1, 12] and values(other) == []
+        assert values(other) == [1, 12] and status() == psycopg.pq.TransactionStatus.IDLE
+
+
+@check
+def prepared_by_sql():
+    with connect(autocommit=True) as c:
+        c.execute("PREPARE by_name(integer, text) AS SELECT n_name FROM nation WHERE n_nationkey = $1 AND n_name <> $2")
+        assert c.execute("EXECUTE by_name(6, 'x')").fetchall() == [("FRANCE",)]
+        assert c.execute("EXECUTE by_name(6, 'FRANCE')").fetchall() == []
+        result = c.pgconn.exec_prepared(b"by_name", [b"6", b""])  # SQL and the protocol have one set of names
+        assert result.get_value(0, 0) == b"FRANCE", result.error_message
+        assert c.pgconn.describe_prepared(b"by_name").nparams == 2
+        assert c.pgconn.prepare(b"by_name", b"SELECT 1").error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"42P05"
+        c.pgconn.prepare(b"by_protocol", b"SELECT $1::integer + 1 AS n")
+        assert c.execute("EXECUTE by_protocol(41)").fetchall() == [(42,)]
+        try:
+            c.execute("PREPARE by_protocol AS SELECT 1")
+            assert False
+        except errors.DuplicatePreparedStatement:
+            pass
+        assert [r[0] for r in c.execute("SELECT name FROM pg_prepared_statements ORDER BY name").fetchall()] == ["by_name", "by_protocol"]
+        c.execute("DEALLOCATE by_protocol")
+        for sql in ("EXECUTE by_protocol(1)", "DEALLOCATE by_protocol"):
+            try:
+                c.execute(sql)
+                assert False, sql
+            except errors.InvalidSqlStatementName:
+                pass
+        c.execute("DEALLOCATE ALL")
+        assert c.pgconn.exec_prepared(b"by_name", [b"6", b""]).error_field(psycopg.pq.DiagnosticField.SQLSTATE) == b"26000"
+
+
+@check
 def errors_and_recovery():
     with connect() as c:
         for sql, kind, state in (

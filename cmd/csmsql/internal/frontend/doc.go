@@ -24,5 +24,5 @@
 // It has no locks: one connection's goroutine uses a session at a time.
 //
 // It does not authenticate (the listeners are not reachable from elsewhere), and knows no SQL but what the protocol makes
-// it know: the names that DEALLOCATE frees.
+// it know: the types of parameters.
 package frontend

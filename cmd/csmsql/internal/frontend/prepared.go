@@ -2,14 +2,13 @@ package frontend
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine"
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/wire"
 )
 
@@ -21,6 +20,7 @@ type prepared struct {
 	changed    edits // that made the engine's text of sql
 	parameters []uint32
 	fields     *arrow.Schema
+	since      time.Time
 }
 
 // Parameters implements wire.Statement.
@@ -62,40 +62,17 @@ func (p *prepared) execute(ctx context.Context, args []wire.Value) (*engine.Rows
 		return nil, p.changed.moveBack(p.sql, err)
 	}
 	if p.engine.Schema() == nil {
-		err = p.session.after(p.sql, rows.Tag())
-	}
-	if err != nil {
-		rows.Close() // the error is the one to tell
-		return nil, err
+		p.session.after(rows.Tag())
 	}
 	return rows, nil
 }
 
 // after does what a statement without rows means for the protocol's side of the session.
-func (s *session) after(sql, tag string) error {
+func (s *session) after(tag string) {
 	switch tag {
-	case "SET", "RESET", "COMMIT", "ROLLBACK":
+	case "SET", "RESET", "COMMIT", "ROLLBACK", "DISCARD ALL":
 		s.report()
-	case "DISCARD ALL":
-		s.report()
-		s.client.Deallocate("")
-	case "DEALLOCATE":
-		return s.deallocate(sql)
 	}
-	return nil
-}
-
-// deallocate forgets what Parse named: SQL and the protocol share one set of names, as in PostgreSQL.
-func (s *session) deallocate(sql string) error {
-	parsed, err := statement.Parse(sql)
-	if err != nil {
-		return err
-	}
-	head, ok := parsed.Head.(*statement.Deallocate)
-	if !ok || s.client.Deallocate(head.Name) || head.Name == "" {
-		return nil
-	}
-	return &wire.Error{State: "26000", Message: fmt.Sprintf("prepared statement %q does not exist", head.Name)}
 }
 
 // result streams rows to wire.

@@ -24,6 +24,7 @@ type session struct {
 var (
 	_ wire.ImplicitTransaction = (*session)(nil)
 	_ wire.Cursors             = (*session)(nil)
+	_ wire.Failing             = (*session)(nil)
 )
 
 // Split implements wire.Session.
@@ -36,7 +37,7 @@ func (s *session) Prepare(ctx context.Context, sql string, declared []uint32) (w
 		s.backend.failed.Add(1)
 		return nil, err
 	}
-	st := &prepared{session: s, engine: inner, sql: sql, changed: changed, fields: Shown(inner.Schema()), parameters: parameters}
+	st := &prepared{session: s, engine: inner, sql: sql, changed: changed, fields: Shown(inner.Schema()), parameters: parameters, since: time.Now()}
 	head := inner.Copy()
 	if head == nil {
 		return st, nil
@@ -66,6 +67,9 @@ func (s *session) prepareCopyIn(ctx context.Context, st *prepared, head *stateme
 
 // Status implements wire.Session.
 func (s *session) Status() wire.TxStatus { return wire.TxStatus(s.engine.Status()) }
+
+// Fail implements wire.Failing.
+func (s *session) Fail() { s.engine.Fail() }
 
 // BeginImplicit implements wire.ImplicitTransaction.
 func (s *session) BeginImplicit(context.Context) error {

@@ -48,7 +48,7 @@ func (s *session) plan(ctx context.Context, sql string, declared []uint32) (*eng
 	given, changed, places := sql, edits(nil), (*parameterPlaces)(nil)
 	parameters := strings.Contains(sql, "$")
 	if parameters || mayHaveNumerics(sql) {
-		if parsed, err := statement.Parse(sql); err == nil && parsed.Tree != nil {
+		if parsed, err := statement.Parse(sql); err == nil && parsed.Tree != nil && !named(parsed.Head) {
 			changed = numericLiterals(parsed.Tree, sql)
 			if parameters {
 				places = findParameters(parsed.Tree)
@@ -71,6 +71,12 @@ func (s *session) plan(ctx context.Context, sql string, declared []uint32) (*eng
 		}
 	}
 	return st, oids, changed, nil
+}
+
+// named tells PREPARE, whose parameters get their values, and so their types, from EXECUTE.
+func named(head any) bool {
+	_, prepare := head.(*statement.Prepare)
+	return prepare
 }
 
 // withTypes puts a cast around every parameter whose type is known and not said by its place.

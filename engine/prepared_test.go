@@ -1,0 +1,89 @@
+package engine_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
+)
+
+// E5: what PREPARE finds wrong is pointed at in the user's text, whatever was put into it for planning.
+func TestPrepareErrorsPointIntoTheText(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t (a int, w text)")
+	for sql, where := range map[string]string{
+		"PREPARE p(int, text) AS SELECT $1, nope FROM t":          "nope",
+		"PREPARE ünicode(text) AS SELECT 'ä', $1, a FROM nowhere": "nowhere",
+		"PREPARE p AS SELECT $1 FROM t WHERE a = $2 AND nope = 3": "nope",
+		"PREPARE p(int) AS CREATE TABLE u (a int)":                "CREATE",
+		"PREPARE p(int) AS SELECT $1 FROM t WHERE AND":            "AND",
+	} {
+		_, err := s.Exec(context.Background(), sql)
+		var e interface{ Position() int }
+		require.True(t, errors.As(err, &e), "%s: %v", sql, err)
+		require.Equal(t, len([]rune(sql[:strings.LastIndex(sql, where)]))+1, e.Position(), "%s: %v", sql, err)
+		fails(t, s, "26000", "EXECUTE p")
+	}
+}
+
+// What EXECUTE runs is planned for its values: a chunk that cannot hold them is not read.
+func TestExecutePrunesByItsValues(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t AS SELECT i AS a, DATE '2024-01-01' + i::int AS d FROM range(10) r(i)")
+	for i := 1; i < 5; i++ {
+		exec(t, s, "INSERT INTO t SELECT a + 10, d + 10 FROM t WHERE a >= (SELECT max(a) - 9 FROM t)")
+	}
+	exec(t, s, "PREPARE n AS SELECT count(*) FROM t WHERE a = $1; PREPARE d(date) AS FROM t SELECT count(*) WHERE d = $1")
+	require.Equal(t, []string{"1"}, rows(t, s, "EXECUTE n(42)"))
+	require.Equal(t, []string{"1"}, rows(t, s, "EXECUTE d('2024-01-02')"))
+	plan := strings.Join(rows(t, s, "EXPLAIN EXECUTE n(40 + 2)"), "\n")
+	require.Contains(t, plan, "1 of 5 chunks")
+}
+
+// Values survive the way from an argument to a constant of the parameter's type.
+func TestExecuteValues(t *testing.T) {
+	s := session(t, open(t))
+	for _, c := range []struct{ kind, argument, want string }{
+		{"int", "41 + 1", "42"}, {"bigint", "9223372036854775807", "9223372036854775807"}, {"smallint", "-32768", "-32768"},
+		{"double precision", "'0.1'::float8 + 0.2", "0.30000000000000004"}, {"double precision", "'NaN'", "nan"}, {"real", "1.1", "1.1"},
+		{"numeric", "1.23456789012345678901", "1.23456789012345678901"}, {"numeric(10,2)", "1.005", "1.01"}, {"numeric", "2 * 1.5", "3.0"},
+		{"text", "'it''s ' || 'so'", "it's so"}, {"text", "E'a\\nb'", "a\nb"}, {"text", "''", ""}, {"varchar(3)", "NULL", "(null)"}, {"boolean", "NOT true", "false"},
+		{"date", "DATE '2024-02-28' + 1", "2024-02-29"}, {"timestamp", "'2024-01-01 12:34:56.789'", "2024-01-01 12:34:56.789"}, {"timestamptz", "'2024-01-01 12:00:00+02'", "2024-01-01 10:00:00+00"},
+		{"time", "'12:34'", "12:34:00"}, {"interval", "'1 month 2 days 03:04:05'", "1 month 2 days 03:04:05"}, {"uuid", "'f47ac10b-58cc-4372-a567-0e02b2c3d479'", "f47ac10b-58cc-4372-a567-0e02b2c3d479"},
+		{"int[]", "'{1,NULL,3}'", "[1, NULL, 3]"}, {"text[]", `ARRAY['a,b', 'c"d', '', NULL]`, `['a,b', 'c"d', '', NULL]`}, {"bytea", `'\x00ff'`, `\x00\xFF`}, {"json", `'{"a": [1]}'`, `{"a": [1]}`}, {"jsonb", "'1'", "1"},
+	} {
+		exec(t, s, "SET timezone = 'UTC'; PREPARE p("+c.kind+") AS SELECT $1::text AS v")
+		require.Equal(t, []string{c.want}, rows(t, s, "EXECUTE p("+c.argument+")"), "%s %s", c.kind, c.argument)
+		require.Equal(t, []string{"(null)"}, rows(t, s, "EXECUTE p(NULL)"), c.kind)
+		exec(t, s, "DEALLOCATE p")
+	}
+	exec(t, s, "PREPARE p AS SELECT $1 = $1 AS same, $2")
+	require.Equal(t, []string{"true|x"}, rows(t, s, "EXECUTE p(random(), 'x')"), "an argument has one value")
+	fails(t, s, "22P02", "PREPARE q(int) AS SELECT 1 WHERE false AND $1 = 1; EXECUTE q('x')")
+	fails(t, s, "22003", "PREPARE r(smallint) AS SELECT 1 WHERE false AND $1 = 1; EXECUTE r(40000)")
+}
+
+// Prepared statements are a session's own, survive transactions, and are bounded.
+func TestNamedStatementsOfASession(t *testing.T) {
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "BEGIN; PREPARE p AS FROM (VALUES (1), (2)) AS r(i) SELECT count(*) WHERE i > $1; ROLLBACK")
+	fails(t, other, "26000", "EXECUTE p(1)")
+	require.Equal(t, "DEALLOCATE", exec(t, s, "DEALLOCATE p").Tag)
+	fails(t, s, "26000", "DEALLOCATE p")
+	require.Equal(t, "DEALLOCATE ALL", exec(t, s, "DEALLOCATE ALL").Tag)
+	exec(t, s, "PREPARE p AS SELECT 1; DISCARD ALL")
+	fails(t, s, "26000", "EXECUTE p")
+	exec(t, s, "CREATE TABLE t (a int); PREPARE i AS INSERT INTO t VALUES ($1)")
+	require.Equal(t, engine.Result{Tag: "INSERT 0 1", RowsAffected: 1}, exec(t, s, "EXECUTE i(1)"))
+	reader := session(t, e)
+	require.Equal(t, []string{"1"}, rows(t, reader, "FROM t"))
+	exec(t, s, "BEGIN; SAVEPOINT one; EXECUTE i(2)")
+	fails(t, s, "22P02", "EXECUTE i('x')")
+	exec(t, s, "ROLLBACK TO one; EXECUTE i(3); COMMIT")
+	require.Equal(t, []string{"1", "3"}, rows(t, s, "SELECT a FROM t ORDER BY a"))
+}
