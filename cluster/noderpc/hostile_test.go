@@ -1,16 +1,23 @@
 package noderpc_test
 
 import (
+	"bytes"
 	"context"
+	"errors"
+	"io"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
+	"github.com/csmsql/csmsql/memregion"
 )
 
 // hostileNode sends what no correct one does; the client must not believe it (N5).
@@ -20,6 +27,56 @@ type hostileNode struct {
 	description *nodepb.Description
 	status      *nodepb.StatusResponse
 	events      []*nodepb.LoadEvent
+	hostileLender
+	hostileCoordinator
+	hostileRunner
+}
+
+// The other services of a hostile node.
+type (
+	hostileLender struct {
+		nodepb.UnimplementedLendingServer
+		granted *nodepb.GrantResponse
+	}
+	hostileCoordinator struct {
+		nodepb.UnimplementedCoordinationServer
+		states map[string]int64
+		table  [][]byte
+	}
+	hostileRunner struct {
+		nodepb.UnimplementedFragmentsServer
+		fragment []*nodepb.FragmentEvent
+		linger   bool // stay after the events
+	}
+)
+
+func (n *hostileLender) Grant(context.Context, *nodepb.GrantRequest) (*nodepb.GrantResponse, error) {
+	return n.granted, nil
+}
+
+func (n *hostileCoordinator) States(context.Context, *nodepb.StatesRequest) (*nodepb.StatesResponse, error) {
+	return &nodepb.StatesResponse{States: n.states}, nil
+}
+
+func (n *hostileCoordinator) SendTable(_ *nodepb.SendTableRequest, stream grpc.ServerStreamingServer[nodepb.TableData]) error {
+	for _, data := range n.table {
+		if err := stream.Send(&nodepb.TableData{Data: data}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (n *hostileRunner) Run(stream grpc.BidiStreamingServer[nodepb.FragmentControl, nodepb.FragmentEvent]) error {
+	for _, event := range n.fragment {
+		if err := stream.Send(event); err != nil {
+			return err
+		}
+	}
+	if n.linger {
+		<-stream.Context().Done()
+	}
+	return nil
 }
 
 func (n *hostileNode) Hello(context.Context, *nodepb.HelloRequest) (*nodepb.HelloResponse, error) {
@@ -50,6 +107,9 @@ func serveHostile(t *testing.T) (*hostileNode, string) {
 	require.NoError(t, err)
 	g := grpc.NewServer(grpc.WaitForHandlers(true))
 	nodepb.RegisterNodeServer(g, n)
+	nodepb.RegisterLendingServer(g, &n.hostileLender)
+	nodepb.RegisterCoordinationServer(g, &n.hostileCoordinator)
+	nodepb.RegisterFragmentsServer(g, &n.hostileRunner)
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(listener) }()
 	t.Cleanup(func() {
@@ -129,4 +189,182 @@ func TestAHostileStatus(t *testing.T) {
 	require.ErrorIs(t, err, noderpc.ErrBadMessage)
 	_, err = c.Page(context.Background(), [16]byte{}) // it does not have the method
 	require.ErrorIs(t, err, noderpc.ErrBadMessage)
+}
+
+func TestAHostileLender(t *testing.T) {
+	n, path := serveHostile(t)
+	c := dial(t, path)
+	for _, m := range []*nodepb.GrantResponse{
+		nil, {Generation: 1}, {Length: 8192}, {Generation: 1, Length: 4096}, {Generation: 1, Length: 5001}, {Generation: 1, Length: 8192, Offset: -4096},
+		{Generation: 1, Length: 8192, Offset: 1}, {Generation: 1, Length: 8192, Offset: 1<<63 - 4096}, {Generation: 1, Length: 1<<63 - 4096}, {Generation: 1, Length: 8192, Class: 3},
+	} {
+		n.granted = m
+		_, err := c.Grant(context.Background(), noderpc.GrantRequest{Size: 5000, Ticket: 1})
+		require.ErrorIs(t, err, noderpc.ErrBadMessage, "%v", m)
+		var e *noderpc.Error
+		require.ErrorAs(t, err, &e)
+		require.False(t, e.Answered, "who knows what it has granted: the ticket goes back")
+	}
+}
+
+func TestAHostileCoordinator(t *testing.T) {
+	n, path := serveHostile(t)
+	c := dial(t, path)
+	many := map[string]int64{}
+	for i := range 257 {
+		many[string(rune('a'+i))] = 1
+	}
+	for _, states := range []map[string]int64{many, {"": 1}, {"\n": 1}, {strings.Repeat("x", 65): 1}} {
+		n.states = states
+		_, err := c.States(context.Background())
+		require.ErrorIs(t, err, noderpc.ErrBadMessage)
+		require.ErrorIs(t, c.WaitState(context.Background(), "s", 1), noderpc.ErrBadMessage)
+	}
+	for _, table := range [][][]byte{{}, {{}}, {[]byte("rubbish")}, {bytes.Repeat([]byte{0xff}, 1000)}, {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}}} {
+		n.table = table
+		err := c.CopyTable(context.Background(), holderTable, func(arrow.RecordBatch) error { return nil })
+		require.ErrorIs(t, err, noderpc.ErrBadMessage, "%q", table)
+	}
+}
+
+func TestAHostileRunner(t *testing.T) {
+	n, path := serveHostile(t)
+	c := dial(t, path)
+	started := &nodepb.FragmentEvent{Event: &nodepb.FragmentEvent_Started{Started: &nodepb.FragmentStarted{Ttl: 1e9}}}
+	alive := &nodepb.FragmentEvent{Event: &nodepb.FragmentEvent_Alive{Alive: &nodepb.Alive{Sequence: 77}}}
+	result := func(r *nodepb.FragmentResult) *nodepb.FragmentEvent {
+		return &nodepb.FragmentEvent{Event: &nodepb.FragmentEvent_Result{Result: r}}
+	}
+	progress := func(p *nodepb.FragmentProgress) *nodepb.FragmentEvent {
+		return &nodepb.FragmentEvent{Event: &nodepb.FragmentEvent_Progress{Progress: p}}
+	}
+	good := sealedChunk(t, 1, 10).Encoded()
+	for name, events := range map[string][]*nodepb.FragmentEvent{
+		"nothing":             {},
+		"no result":           {started},
+		"result before start": {result(&nodepb.FragmentResult{})},
+		"started twice":       {started, started},
+		"no TTL":              {{Event: &nodepb.FragmentEvent_Started{}}},
+		"negative TTL":        {{Event: &nodepb.FragmentEvent_Started{Started: &nodepb.FragmentStarted{Ttl: -1}}}},
+		"an empty event":      {started, {}},
+		"nobody was alive":    {started, alive},
+		"negative progress":   {started, progress(&nodepb.FragmentProgress{Rows: -1})},
+		"negative total":      {started, result(&nodepb.FragmentResult{Total: &nodepb.FragmentProgress{BytesRemote: -1}})},
+		"no descriptor":       {started, result(&nodepb.FragmentResult{Chunks: [][]byte{[]byte("x")}})},
+		"too few rows":        {started, result(&nodepb.FragmentResult{Chunks: [][]byte{good}, Rows: 11})},
+		"too many rows":       {started, result(&nodepb.FragmentResult{Chunks: [][]byte{good}, Rows: 9})},
+		"negative rows":       {started, result(&nodepb.FragmentResult{Rows: -1})},
+	} {
+		n.fragment = events
+		_, err := c.RunFragment(context.Background(), fragment(), anywhere)
+		require.ErrorIs(t, err, noderpc.ErrBadMessage, name)
+	}
+
+	// A descriptor outside of its owner's regions.
+	refusals := noderpc.NewRefusals(silent())
+	for _, foreign := range [][]byte{sealedChunk(t, 2, 10).Encoded()} {
+		n.fragment = []*nodepb.FragmentEvent{started, result(&nodepb.FragmentResult{Chunks: [][]byte{foreign}, Rows: 10})}
+		_, err := c.RunFragment(context.Background(), fragment(), noderpc.FragmentOptions{Lends: lends, Refusals: refusals})
+		require.ErrorIs(t, err, noderpc.ErrForeignMemory)
+		require.Equal(t, "08P01", state(t, err))
+	}
+	n.fragment = []*nodepb.FragmentEvent{started, result(&nodepb.FragmentResult{Chunks: [][]byte{good}, Rows: 10})}
+	_, err := c.RunFragment(context.Background(), fragment(), noderpc.FragmentOptions{
+		Lends: func(memregion.RegionID) (int64, bool) { return 4096, true }, Refusals: refusals,
+	})
+	require.ErrorIs(t, err, noderpc.ErrForeignMemory, "beyond the region's end")
+	require.EqualValues(t, 2, refusals.Calls(noderpc.RefusedDescriptor))
+
+	// After the result.
+	for _, more := range [][]*nodepb.FragmentEvent{{alive}, {started}, {result(&nodepb.FragmentResult{})}, {{}}} {
+		n.fragment = append([]*nodepb.FragmentEvent{started, result(&nodepb.FragmentResult{})}, more...)
+		n.linger = true
+		run, err := c.RunFragment(context.Background(), fragment(), anywhere)
+		require.NoError(t, err)
+		require.Eventually(t, func() bool { return errors.Is(run.Check(), noderpc.ErrFragmentOver) }, 5*time.Second, time.Millisecond)
+		require.ErrorIs(t, run.Close(), noderpc.ErrBadMessage)
+	}
+	// N12: a node that answers no word is not believed for longer than its TTL.
+	n.fragment = []*nodepb.FragmentEvent{{Event: &nodepb.FragmentEvent_Started{Started: &nodepb.FragmentStarted{Ttl: 5e7}}}, result(&nodepb.FragmentResult{})}
+	run, err := c.RunFragment(context.Background(), fragment(), anywhere)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool { return run.Check() != nil }, 5*time.Second, time.Millisecond)
+	require.Error(t, run.Close())
+}
+
+// What our client never sends: nothing of it reaches the lender, and it is counted.
+func TestAHostileBorrower(t *testing.T) {
+	l := &fakeLender{}
+	refusals := noderpc.NewRefusals(silent())
+	path, _ := serve(t, &fakeNode{}, noderpc.ServerOptions{Lender: l, Refusals: refusals})
+	conn, ctx := raw(t, path)
+	rpc := nodepb.NewLendingClient(conn)
+	good := &nodepb.Extent{Region: 1, Generation: 1}
+	calls := 0
+	refuse := func(err error) {
+		calls++
+		require.Error(t, err, "call %d", calls)
+	}
+	for _, m := range []*nodepb.GrantRequest{
+		{}, {Size: 1}, {Ticket: 1}, {Ticket: 1, Size: -1}, {Ticket: 1, Size: 1<<63 - 1}, {Ticket: 1, Size: 1, Owner: strings.Repeat("x", 1025)},
+		{Ticket: 1, Size: 1, Process: &nodepb.Process{Id: -1}}, {Ticket: 1, Size: 1, Process: &nodepb.Process{Id: 1 << 40}},
+		{Ticket: 1, Size: 1, Process: &nodepb.Process{Boot: "\x1b"}},
+	} {
+		_, err := rpc.Grant(ctx, m)
+		refuse(err)
+	}
+	for _, m := range []*nodepb.ReallocateRequest{{}, {Extent: good}, {Extent: good, Ticket: 1, Size: 5, Used: 6}, {Ticket: 1, Size: 5}, {Extent: good, Ticket: 1, Size: 1 << 62}} {
+		_, err := rpc.Reallocate(ctx, m)
+		refuse(err)
+	}
+	for _, m := range []*nodepb.SealRequest{{}, {Extent: good}, {Extent: good, Keep: -4096}, {Extent: good, Keep: 4096, Length: 4097}, {Extent: good, Keep: 4096, Length: -1}, {Keep: 4096}} {
+		_, err := rpc.Seal(ctx, m)
+		refuse(err)
+	}
+	for _, list := range [][]*nodepb.Extent{{nil}, {{Region: 1}}, {good, good}, make([]*nodepb.Extent, noderpc.MaxExtents+1)} {
+		_, err := rpc.Publish(ctx, &nodepb.PublishRequest{Extents: list})
+		refuse(err)
+		_, err = rpc.Free(ctx, &nodepb.FreeRequest{Extents: list})
+		refuse(err)
+		_, err = rpc.Pin(ctx, &nodepb.PinRequest{Extents: list})
+		refuse(err)
+		_, err = rpc.Unpin(ctx, &nodepb.PinRequest{Extents: list})
+		refuse(err)
+	}
+	_, err := rpc.Free(ctx, &nodepb.FreeRequest{Tickets: make([]uint64, noderpc.MaxExtents+1)})
+	refuse(err)
+	require.EqualValues(t, calls, refusals.Calls(noderpc.RefusedArgument))
+	require.Empty(t, l.heard())
+
+	_, err = rpc.Grant(ctx, &nodepb.GrantRequest{Ticket: 1, Size: 1})
+	require.NoError(t, err, "or nothing of this proves anything")
+	require.Equal(t, "30313233343536373839616263646566", l.peers[0].Incarnation.String())
+}
+
+// A caller whose stream says what makes no sense.
+func TestAHostileCoordinatorOfFragments(t *testing.T) {
+	f := &fakeFragments{run: result()}
+	path, _ := serve(t, &fakeNode{}, noderpc.ServerOptions{Fragments: f})
+	for name, controls := range map[string][]*nodepb.FragmentControl{
+		"alive before the request": {rawAlive(1)},
+		"nothing":                  {{}},
+		"two requests":             {rawRequest(), rawRequest()},
+		"a bad request":            {{Control: &nodepb.FragmentControl_Request{Request: &nodepb.FragmentRequest{Revision: -1, Query: "q"}}}},
+		"an empty request":         {{Control: &nodepb.FragmentControl_Request{}}},
+	} {
+		stream := rawFragment(t, path)
+		for _, control := range controls {
+			require.NoError(t, stream.Send(control), name)
+		}
+		var err error
+		for err == nil {
+			_, err = stream.Recv()
+		}
+		require.NotErrorIs(t, err, io.EOF, name)
+	}
+	stream := rawFragment(t, path)
+	require.NoError(t, stream.CloseSend())
+	_, err := stream.Recv()
+	require.ErrorContains(t, err, "ended the fragment")
+	require.LessOrEqual(t, len(f.requests), 1)
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"slices"
@@ -114,16 +115,25 @@ func (j *Journal) Close() error {
 }
 
 func readJournal(path string) (map[catalog.ExtentID]*Orphan, error) {
-	live := map[catalog.ExtentID]*Orphan{}
 	file, err := os.Open(path)
 	if errors.Is(err, fs.ErrNotExist) {
-		return live, nil
+		return map[catalog.ExtentID]*Orphan{}, nil
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lending: open the journal: %w", err)
 	}
 	defer file.Close() //nolint:errcheck // it was only read
-	lines := bufio.NewScanner(file)
+	live, err := decodeJournal(file)
+	if err != nil {
+		return nil, fmt.Errorf("lending: %s: %w", path, err)
+	}
+	return live, nil
+}
+
+// decodeJournal returns what is outstanding. It does not believe ranges that no region has.
+func decodeJournal(r io.Reader) (map[catalog.ExtentID]*Orphan, error) {
+	live := map[catalog.ExtentID]*Orphan{}
+	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, maxLineBytes), maxLineBytes)
 	var damaged error
 	for number := 1; lines.Scan(); number++ {
@@ -131,8 +141,8 @@ func readJournal(path string) (map[catalog.ExtentID]*Orphan, error) {
 			return nil, damaged // it was not the last line
 		}
 		var e entry
-		if err := json.Unmarshal(lines.Bytes(), &e); err != nil || (e.Ended == nil) == (e.Orphan == nil) {
-			damaged = fmt.Errorf("lending: line %d of %s is damaged: remove the file if no process of a former node of this machine runs any more", number, path)
+		if err := json.Unmarshal(lines.Bytes(), &e); err != nil || !e.sane() {
+			damaged = fmt.Errorf("line %d is damaged: remove the file if no process that used the former node runs any more", number)
 			continue // a last line that was not written whole was not handed over either
 		}
 		if e.Orphan != nil {
@@ -141,10 +151,15 @@ func readJournal(path string) (map[catalog.ExtentID]*Orphan, error) {
 			delete(live, *e.Ended)
 		}
 	}
-	if err := lines.Err(); err != nil {
-		return nil, fmt.Errorf("lending: read %s: %w", path, err)
+	return live, lines.Err()
+}
+
+func (e *entry) sane() bool {
+	if e.Orphan == nil {
+		return e.Ended != nil
 	}
-	return live, nil
+	r := e.Orphan.Range
+	return e.Ended == nil && r.Offset >= 0 && r.Length > 0 && r.Offset%memregion.PageSize == 0 && r.Length%memregion.PageSize == 0 && r.End() > r.Offset
 }
 
 // rewrite replaces the file by one with nothing but what is outstanding. Requires mu, or that nobody knows j yet.

@@ -1,0 +1,295 @@
+package noderpc_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Every call about memory reaches the lender as it was made, with who made it.
+func TestLendingCalls(t *testing.T) {
+	ctx := context.Background()
+	l := &fakeLender{}
+	s := serveSecured(t, noderpc.ServerOptions{Lender: l})
+	caller := noderpc.NewIncarnation()
+	c := s.dial(t, nodeCertificate(t, s.authority, "n2"), noderpc.WithIncarnation(caller))
+	ticket := noderpc.NewTicket()
+	granted, err := c.Grant(ctx, noderpc.GrantRequest{Region: 9, Owner: "public.t", Size: 5000, Ticket: ticket})
+	require.NoError(t, err)
+	id := catalog.ExtentID{Region: 9, Generation: 1}
+	require.Equal(t, noderpc.Granted{Extent: id, Range: memregion.Range{Offset: 1 << 20, Length: 8192}, Class: coherence.IncoherentHomeSnoop}, granted)
+	longer := noderpc.ReallocateRequest{Extent: id, Size: 10_000, Used: 5000, Ticket: noderpc.NewTicket()}
+	_, err = c.Reallocate(ctx, longer)
+	require.NoError(t, err)
+	sealed := noderpc.SealRequest{Extent: id, Keep: 4096, Seal: coherence.Seal{Length: 100, Checksum: 1<<64 - 1}}
+	require.NoError(t, c.Seal(ctx, sealed))
+	other := catalog.ExtentID{Region: 1 << 60, Generation: 1 << 63}
+	require.NoError(t, c.Publish(ctx, true, id, other))
+	require.NoError(t, c.Publish(ctx, true))
+	freed := noderpc.FreeRequest{Extents: []catalog.ExtentID{other}, Tickets: []noderpc.Ticket{7, 8}, Settling: true}
+	require.NoError(t, c.Free(ctx, freed))
+	require.NoError(t, c.Pin(ctx, id))
+	require.NoError(t, c.Unpin(ctx, id, other))
+	require.Equal(t, []any{
+		noderpc.GrantRequest{Region: 9, Owner: "public.t", Size: 5000, Ticket: ticket, Process: noderpc.CurrentProcess()},
+		longer, sealed, noderpc.PublishRequest{Extents: []catalog.ExtentID{id, other}, Temporary: true}, freed,
+		[]catalog.ExtentID{id}, []catalog.ExtentID{id, other},
+	}, l.heard())
+	for _, p := range l.peers {
+		require.Equal(t, "csmsql://node/n2", p.Name())
+		require.Equal(t, caller, p.Incarnation)
+	}
+	require.NotZero(t, noderpc.CurrentProcess().ID)
+	require.False(t, noderpc.CurrentProcess().Gone())
+}
+
+// What makes no sense is refused before it is sent.
+func TestLendingArguments(t *testing.T) {
+	ctx := context.Background()
+	l := &fakeLender{}
+	path, _ := serve(t, &fakeNode{}, noderpc.ServerOptions{Lender: l})
+	c := dial(t, path)
+	for _, r := range []noderpc.GrantRequest{
+		{Size: 1}, {Ticket: 1}, {Ticket: 1, Size: -1}, {Ticket: 1, Size: 1 << 62}, {Ticket: 1, Size: 1, Owner: strings.Repeat("x", 2000)}, {Ticket: 1, Size: 1, Owner: "\xff"},
+	} {
+		_, err := c.Grant(ctx, r)
+		require.Equal(t, "22023", state(t, err), "%+v", r)
+	}
+	for _, r := range []noderpc.ReallocateRequest{{Size: 1}, {Ticket: 1, Size: 1, Used: 2}, {Ticket: 1, Size: 1, Used: -1}, {Ticket: 1}} {
+		_, err := c.Reallocate(ctx, r)
+		require.Equal(t, "22023", state(t, err), "%+v", r)
+	}
+	for _, r := range []noderpc.SealRequest{{}, {Keep: 100}, {Keep: 4096, Seal: coherence.Seal{Length: 4097}}, {Keep: 4096, Seal: coherence.Seal{Length: -1}}, {Keep: 1 << 62}} {
+		require.Equal(t, "22023", state(t, c.Seal(ctx, r)), "%+v", r)
+	}
+	many := make([]catalog.ExtentID, noderpc.MaxExtents+1)
+	for _, err := range []error{c.Publish(ctx, false, many...), c.Pin(ctx, many...), c.Unpin(ctx, many...), c.Free(ctx, noderpc.FreeRequest{Extents: many})} {
+		require.Equal(t, "22023", state(t, err))
+	}
+	require.Empty(t, l.heard())
+}
+
+// W5 at this layer: a caller that gives up while the lender works gets nothing, and the lender hears of it.
+func TestAGrantNobodyWaitsFor(t *testing.T) {
+	began, proceed := make(chan struct{}), make(chan struct{})
+	l := &fakeLender{}
+	l.grant = func(context.Context, noderpc.GrantRequest) (noderpc.Granted, error) {
+		close(began)
+		<-proceed
+		return noderpc.Granted{Extent: catalog.ExtentID{Generation: 1}, Range: memregion.Range{Length: 4096}}, nil
+	}
+	path, stop := serve(t, &fakeNode{}, noderpc.ServerOptions{Lender: l})
+	c := dial(t, path)
+	ctx, cancel := context.WithCancel(context.Background())
+	var group errgroup.Group
+	group.Go(func() error {
+		_, err := c.Grant(ctx, noderpc.GrantRequest{Size: 1, Ticket: 5})
+		return err
+	})
+	<-began
+	cancel()
+	err := group.Wait()
+	require.ErrorIs(t, err, context.Canceled)
+	var e *noderpc.Error
+	require.ErrorAs(t, err, &e)
+	require.False(t, e.Answered, "nobody knows what became of it")
+	require.NoError(t, c.Ping(context.Background())) // over the same connection, so the server has heard before
+	close(proceed)
+	stop()
+	require.Equal(t, noderpc.FreeRequest{Tickets: []noderpc.Ticket{5}, Settling: true}, l.heard()[1])
+}
+
+func TestStates(t *testing.T) {
+	ctx := context.Background()
+	var own [3]*noderpc.States
+	var clients []*noderpc.Client
+	for i := range own {
+		own[i] = &noderpc.States{}
+		path, _ := serve(t, &fakeNode{}, noderpc.ServerOptions{States: own[i]})
+		clients = append(clients, dial(t, path))
+	}
+	all, err := clients[0].States(ctx)
+	require.NoError(t, err)
+	require.Empty(t, all)
+	var group errgroup.Group
+	group.Go(func() error { return noderpc.WaitStates(ctx, clients, "loaded", 2) })
+	for _, s := range own {
+		require.NoError(t, s.Set("loaded", 1))
+		require.NoError(t, s.Set("other", 2))
+	}
+	for _, s := range own {
+		require.NoError(t, s.Set("loaded", 2))
+	}
+	require.NoError(t, group.Wait())
+	all, err = clients[1].States(ctx)
+	require.NoError(t, err)
+	require.Equal(t, map[string]int64{"loaded": 2, "other": 2}, all)
+
+	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	err = noderpc.WaitStates(short, clients, "loaded", 3)
+	require.Equal(t, "57014", state(t, err))
+	require.ErrorContains(t, err, "loaded = 3")
+	require.Equal(t, "22023", state(t, clients[0].WaitState(ctx, "", 1)))
+	require.Equal(t, "22023", state(t, own[0].Set(strings.Repeat("x", 65), 1)))
+	require.Equal(t, "22023", state(t, own[0].Set("\n", 1)))
+	for i := range noderpc.MaxStates - 2 {
+		require.NoError(t, own[0].Set(fmt.Sprint(i), 1))
+	}
+	require.Equal(t, "54000", state(t, own[0].Set("one more", 1)))
+	require.NoError(t, own[0].Set("loaded", 9), "one that is there already")
+}
+
+// A wait that outlasts the server's patience asks again, and waits are bounded.
+func TestWaitsAreBounded(t *testing.T) {
+	states := &noderpc.States{}
+	path, _ := serve(t, &fakeNode{}, noderpc.ServerOptions{States: states, MaxWaits: 1})
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	var group errgroup.Group
+	for range 2 {
+		c := dial(t, path)
+		group.Go(func() error { defer cancel(); return c.WaitState(ctx, "s", 1) }) // the one that is refused ends both
+	}
+	err := group.Wait()
+	require.Contains(t, []string{"53000", "57014"}, state(t, err))
+	require.NoError(t, states.Set("s", 1))
+	require.NoError(t, dial(t, path).WaitState(context.Background(), "s", 1))
+}
+
+// fakeOperations has one table.
+type fakeOperations struct {
+	drained atomic.Bool
+	batches []arrow.RecordBatch
+	fail    error // after the batches
+	chunk   []byte
+}
+
+func (o *fakeOperations) Drain(_ context.Context, on bool) error {
+	o.drained.Store(on)
+	return nil
+}
+
+func (o *fakeOperations) Chunk(_ context.Context, table catalog.TableName, chunk int64) ([]byte, error) {
+	if table != holderTable || chunk != 3 {
+		return nil, errors.New("no such chunk")
+	}
+	return o.chunk, nil
+}
+
+func (o *fakeOperations) Table(_ context.Context, table catalog.TableName) (array.RecordReader, error) {
+	if table != holderTable {
+		return nil, errors.New("no such table")
+	}
+	return array.ReaderFromIter(numbersSchema, func(yield func(arrow.RecordBatch, error) bool) {
+		for _, b := range o.batches {
+			b.Retain()
+			if !yield(b, nil) {
+				return
+			}
+		}
+		if o.fail != nil {
+			yield(nil, o.fail)
+		}
+	}), nil
+}
+
+var numbersSchema = arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
+
+func numbers(from, to int64) arrow.RecordBatch {
+	b := array.NewInt64Builder(memory.NewGoAllocator())
+	for ; from < to; from++ {
+		b.Append(from)
+	}
+	return array.NewRecordBatch(numbersSchema, []arrow.Array{b.NewArray()}, -1)
+}
+
+func TestOperations(t *testing.T) {
+	ctx := context.Background()
+	o := &fakeOperations{batches: []arrow.RecordBatch{numbers(0, 200_000), numbers(200_000, 200_001)}, chunk: []byte("no descriptor")}
+	path, _ := serve(t, &fakeNode{}, noderpc.ServerOptions{Operations: o})
+	c := dial(t, path)
+	require.NoError(t, c.Drain(ctx, true))
+	require.True(t, o.drained.Load())
+
+	next := int64(0)
+	sum := func(b arrow.RecordBatch) error {
+		for _, v := range b.Column(0).(*array.Int64).Int64Values() {
+			if v != next {
+				return fmt.Errorf("%d instead of %d", v, next)
+			}
+			next++
+		}
+		return nil
+	}
+	require.NoError(t, c.CopyTable(ctx, holderTable, sum))
+	require.EqualValues(t, 200_001, next)
+	require.ErrorContains(t, c.CopyTable(ctx, catalog.TableName{Name: "x"}, sum), "no such table")
+	require.Equal(t, "22023", state(t, c.CopyTable(ctx, catalog.TableName{}, sum)))
+	stop := errors.New("enough")
+	require.ErrorIs(t, c.CopyTable(ctx, holderTable, func(arrow.RecordBatch) error { return stop }), stop)
+	o.fail = sqlError{errors.New("a chunk is lost")}
+	err := c.CopyTable(ctx, holderTable, func(arrow.RecordBatch) error { return nil })
+	require.ErrorContains(t, err, "a chunk is lost", "a copy that is not whole is an error")
+	require.Equal(t, "42P01", state(t, err))
+
+	_, err = c.DescribeChunk(ctx, holderTable, 3)
+	require.ErrorIs(t, err, noderpc.ErrBadMessage)
+	_, err = c.DescribeChunk(ctx, holderTable, 4)
+	require.ErrorContains(t, err, "no such chunk")
+	_, err = c.DescribeChunk(ctx, holderTable, -1)
+	require.Equal(t, "22023", state(t, err))
+	o.chunk = sealedChunk(t, 1, 10).Encoded()
+	d, err := c.DescribeChunk(ctx, holderTable, 3)
+	require.NoError(t, err)
+	require.Contains(t, d.String(), "chunk of 10 rows")
+}
+
+// A node that is alone offers nothing of this, and says so.
+func TestANodeThatBelongsToNoCluster(t *testing.T) {
+	ctx := context.Background()
+	path, _ := serve(t, &fakeNode{}, noderpc.ServerOptions{})
+	c := dial(t, path)
+	require.NoError(t, c.Ping(ctx))
+	states, err := c.States(ctx)
+	require.NoError(t, err)
+	require.Empty(t, states)
+	_, grantErr := c.Grant(ctx, noderpc.GrantRequest{Size: 1, Ticket: 1})
+	_, runErr := c.RunFragment(ctx, noderpc.FragmentRequest{Query: "q"}, noderpc.FragmentOptions{})
+	_, chunkErr := c.DescribeChunk(ctx, holderTable, 0)
+	for _, err := range []error{grantErr, runErr, chunkErr, c.Drain(ctx, true), c.CopyTable(ctx, holderTable, nil), c.Free(ctx, noderpc.FreeRequest{})} {
+		require.Equal(t, "0A000", state(t, err))
+	}
+}
+
+// Every call ends: a node that works on one for ever is not waited for, and does not work on it for ever.
+func TestCallsEnd(t *testing.T) {
+	ended := make(chan error, 1)
+	l := &fakeLender{grant: func(ctx context.Context, _ noderpc.GrantRequest) (noderpc.Granted, error) {
+		<-ctx.Done()
+		ended <- ctx.Err()
+		return noderpc.Granted{}, ctx.Err()
+	}}
+	path, _ := serve(t, &fakeNode{}, noderpc.ServerOptions{Lender: l, MaxCallTime: 20 * time.Millisecond})
+	c := dial(t, path)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Hour) // the caller would wait
+	defer cancel()
+	_, err := c.Grant(ctx, noderpc.GrantRequest{Size: 1, Ticket: 1})
+	require.Equal(t, "57014", state(t, err))
+	require.ErrorIs(t, <-ended, context.DeadlineExceeded)
+}
