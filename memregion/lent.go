@@ -128,7 +128,7 @@ func newLent(file *os.File, spec Spec, allocator *Allocator, opts LendOptions) (
 func (l *Lent) Spec() Spec { return l.spec }
 
 // View is the read side of the lender's own map. It is closed with l.
-func (l *Lent) View() *View { return &View{mapping: l.mapping, lent: true} }
+func (l *Lent) View() *View { return &View{mapping: l.mapping, lent: l} }
 
 // Allocate gives owner a range of at least size bytes, rounded up to PageSize, with its memory reserved: storing into it cannot fail (M5).
 // What the bytes hold is undefined. Errors: ErrBadSize, ErrQuota, ErrRegionFull (no free range, or no room in the fabric), ErrRegionShort

@@ -71,6 +71,23 @@ func (m *mapping) close() error {
 	return errors.Join(err, m.watch.close(), m.writer.close(), m.file.Close())
 }
 
+// remap maps r's pages from the file once more, in their place.
+func (m *mapping) remap(r Range, protection int) error {
+	return m.during(r, func(memory []byte) error {
+		at := unsafe.Pointer(unsafe.SliceData(memory))
+		offset := int64(uintptr(at)) - int64(m.base)
+		return control(m.file, func(fd int) error {
+			// SAFETY: M8. The range is inside of the map, which cannot go away during the call, and gets the pages that it is meant to have.
+			// The kernel puts them there at once, so that a load in between finds the old page or the new one.
+			_, err := unix.MmapPtr(fd, offset, at, uintptr(len(memory)), protection, unix.MAP_SHARED|unix.MAP_FIXED)
+			if err != nil {
+				return fmt.Errorf("memregion: region %d: map %v of %s again: %w", m.spec.ID, r, m.spec.Path, err)
+			}
+			return nil
+		})
+	})
+}
+
 // during runs a system call over r while the map cannot go away. The range given to call is widened to whole pages of the kernel, which
 // are larger than ours on some machines.
 func (m *mapping) during(r Range, call func(memory []byte) error) error {

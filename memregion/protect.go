@@ -130,6 +130,30 @@ func (l *Lent) protectedRunsAround(low, high int64) int {
 	return runs
 }
 
+// remap keeps what is protected protected.
+func (l *Lent) remap(r Range) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.openLocked(); err != nil {
+		return err
+	}
+	kernel := int64(os.Getpagesize() / PageSize)
+	low, high := pageSpan(r)
+	low, high = low/kernel*kernel, min((high+kernel-1)/kernel*kernel, l.spec.Capacity/PageSize)
+	for low < high { // protected runs are whole pages of the kernel
+		protected := l.mu.protected.countIn(low, low+1) > 0
+		end, protection := l.mu.protected.next(low, high, !protected), unix.PROT_READ|unix.PROT_WRITE
+		if protected {
+			protection = unix.PROT_READ
+		}
+		if err := l.mapping.remap(Range{low * PageSize, (end - low) * PageSize}, protection); err != nil {
+			return err
+		}
+		low = end
+	}
+	return nil
+}
+
 func (l *Lent) changeProtection(low, high int64, protection int) error {
 	r := Range{low * PageSize, (high - low) * PageSize}
 	err := l.mapping.during(r, func(memory []byte) error { return unix.Mprotect(memory, protection) })

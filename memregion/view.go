@@ -10,7 +10,7 @@ import (
 // View is the read side of a mapped region: of a borrower (Borrow) or of the lender itself (Lent.View). It is safe for concurrent use.
 type View struct {
 	mapping *mapping
-	lent    bool // the map belongs to a Lent; Close leaves it alone
+	lent    *Lent // the map belongs to it, and Close leaves it alone; nil in a borrower
 }
 
 // Borrow maps the region of the spec for reading only (M8): a stray store faults instead of damaging a table. The whole capacity is mapped,
@@ -81,6 +81,19 @@ func (v *View) Check(r Range) error {
 	return nil
 }
 
+// Remap maps the pages of r from the file again. It undoes what a guard in C does where a page was gone (it puts one of zeros there, which would
+// stay for ever, also when the file is long and right again), and changes nothing elsewhere: others may be reading r meanwhile.
+// Preconditions: no writer holds r. Errors: as Check.
+func (v *View) Remap(r Range) error {
+	if err := v.Check(r); err != nil {
+		return err
+	}
+	if v.lent != nil {
+		return v.lent.remap(r)
+	}
+	return v.mapping.remap(r, unix.PROT_READ)
+}
+
 // Look asks the kernel whether anybody but the lender did something to the backing, and returns how often that was found so far. What was
 // believed of the bytes before the number grew must be looked at again; it may grow without an alteration, see WatchKind. An alteration is
 // counted when the system call that makes it has returned, one through a foreign map when that is unmapped (M12). Costs one system call.
@@ -114,7 +127,7 @@ func (v *View) Mapping() (addr Addr, length int64) { return v.mapping.base, v.ma
 // Close unmaps. Slices from Bytes must not be touched afterwards. The View of a Lent is closed with the Lent; its own Close does nothing.
 // A second Close does nothing.
 func (v *View) Close() error {
-	if v.lent {
+	if v.lent != nil {
 		return nil
 	}
 	return v.mapping.close()

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -202,4 +203,44 @@ func BenchmarkViewBytes(b *testing.B) {
 			}
 		}
 	})
+}
+
+// TestRemap: a page of zeros that a guard has put in the place of one that was gone goes away again, and protection stays as it is.
+func TestRemap(t *testing.T) {
+	spec := shmSpec(t, 16*mebibyte)
+	l := lend(t, spec, memregion.LendOptions{GrowthStep: mebibyte})
+	r, other := allocate(t, l, mebibyte), allocate(t, l, mebibyte)
+	for seed, x := range []memregion.Range{r, other} {
+		fill(l.Bytes(x), byte(seed))
+	}
+	half := memregion.Range{Offset: r.Offset, Length: mebibyte / 2}
+	require.NoError(t, l.Protect(half))
+	v := borrow(t, spec)
+	for _, view := range []*memregion.View{l.View(), v} {
+		memory, err := view.Bytes(r)
+		require.NoError(t, err)
+		for _, at := range []int{0, mebibyte/2 - page, mebibyte / 2, mebibyte - page} {
+			putZeros(t, memory[at:at+page])
+			require.Zero(t, memory[at+61])
+		}
+		require.NoError(t, view.Remap(r))
+		requireFilled(t, memory, 0)
+		require.ErrorIs(t, view.Remap(memregion.Range{Length: spec.Capacity + page}), memregion.ErrOutOfRange)
+		require.ErrorIs(t, view.Remap(memregion.Range{Offset: spec.Capacity - page, Length: page}), memregion.ErrRegionShort)
+	}
+	require.Error(t, storeFault(l.Bytes(half)), "still protected")
+	rest := memregion.Range{Offset: half.End(), Length: mebibyte / 2}
+	fill(l.Bytes(rest), 7) // and still writable
+	seen, err := v.Bytes(rest)
+	require.NoError(t, err)
+	requireFilled(t, seen, 7)
+	require.Error(t, storeFault(seen), "M8: borrowers cannot write")
+	requireFilled(t, l.Bytes(other), 1)
+}
+
+// putZeros maps a private page over memory, as a guard in C does.
+func putZeros(t *testing.T, memory []byte) {
+	t.Helper()
+	_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(&memory[0]), uintptr(len(memory)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED)
+	require.NoError(t, err)
 }
