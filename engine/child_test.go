@@ -31,6 +31,7 @@ var roles = map[string]func(c *childSide) error{
 	"victim":   victimRole,
 	"taken":    takenRole,
 	"memory":   memoryRole,
+	"stranger": strangerRole,
 }
 
 func TestMain(m *testing.M) {

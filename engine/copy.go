@@ -99,6 +99,7 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 		return nil, err
 	}
 	defer plan.close()
+	v.read.begin()
 	for _, t := range plan.scans {
 		if err := t.start(ctx, nil); err != nil {
 			return nil, err
@@ -118,10 +119,13 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 	defer duck.Close()
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return nil, fileError(err)
+		return nil, fileError(v.read.blame(ctx, err))
 	}
 	defer rows.Close()
 	n := privateCount(rows)
+	if err := s.engine.trustworthy(ctx, plan.faults, v.read, v.lease); err != nil {
+		return nil, err
+	}
 	return done(fmt.Sprintf("COPY %d", n), n), nil
 }
 

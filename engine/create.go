@@ -253,7 +253,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 			return src.relocate(err, st.parsed.Text)
 		}
 		defer rows.Close()
-		count, err = s.engine.store(ctx, tx, name, schema, rows.Next, tx.Append)
+		count, err = s.engine.store(ctx, tx, name, schema, rows.nextOwned, tx.Append)
 		return src.relocate(err, st.parsed.Text)
 	})
 	if err != nil {

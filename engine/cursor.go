@@ -99,6 +99,11 @@ func (c *sqlCursor) follow(ctx context.Context) (unfollow func() bool) {
 // next takes up to limit rows that nobody has fetched yet; the caller releases them. io.EOF at the end, for ever.
 func (c *sqlCursor) next(ctx context.Context, limit int64) (arrow.RecordBatch, error) {
 	defer c.follow(ctx)()
+	if c.rest != nil { // it may have lain there for long
+		if err := c.rows.Recheck(); err != nil {
+			return nil, err
+		}
+	}
 	for c.rest == nil || c.rest.NumRows() == 0 {
 		c.drop()
 		batch, err := c.rows.Next(ctx)

@@ -8,6 +8,7 @@
 //	   writes: rows ─► ingest ─► sealed chunks ─► catalog.Transaction ─► one new version, atomically
 //
 //	   regions   bytes of chunks in this process: mapped, guarded, acquired before the first load
+//	   readings  what a statement has read, to be looked at again before its rows leave
 //	   mirror    DuckDB's names follow the catalog's, so that DuckDB's own dialect finds the tables; a block's own names
 //	             are shown to its own connection (ownNames)
 //	   node      the lender's side: catalog store, region, protocol;  remote: a borrower's way to a running node
@@ -21,8 +22,10 @@
 // # Invariants
 //
 //   - E1: a statement sees exactly one snapshot; its chunks are leased from before it is planned until its rows are closed.
-//   - E2: no byte of a region is loaded before its chunk was acquired through the protocol in this process.
-//   - E3: no row leaves that was read from memory that went away, or after a borrower's lease ended.
+//   - E2: no byte of a region is loaded before its chunk was acquired through the protocol in this process; and acquired again, with its
+//     checksum, when another process was found to have been at the region's file.
+//   - E3: no row leaves that was read from memory that went away, that another process was found to have altered (readings), or after a
+//     borrower's lease ended. A statement whose last row was read is looked at once more: what ends with io.EOF is right.
 //   - E4: a writing statement leaves a new version or nothing: no row, no name, no memory of the region.
 //   - E5: an error says with its SQLSTATE whose fault it was, and a position when it is in the text.
 //

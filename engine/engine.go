@@ -167,12 +167,15 @@ func (e *Engine) follow(ctx context.Context) error {
 	return nil
 }
 
-// trustworthy tells whether what was read since faults was counted may be handed out: no page was gone, and a
-// borrower still has its lease (E3).
-func (e *Engine) trustworthy(faults uint64, l *lease) error {
+// trustworthy tells whether what was read since faults was counted may be handed out: no page was gone, nobody altered what by has read, and
+// a borrower still has its lease (E3).
+func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *readings, l *lease) error {
 	if e.regions.faults() != faults {
 		return failure("58030", "the backing of lent memory on node %s disappeared while it was read: somebody truncated the region's file", e.regions.node).
 			hint("No row of this result can be trusted. Load the tables again.")
+	}
+	if err := by.confirm(ctx); err != nil {
+		return l.honest(err)
 	}
 	if l.check != nil {
 		return l.check()

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -73,4 +75,21 @@ func (e *Engine) LiveExtents(ctx context.Context) (list []catalog.LiveExtent, er
 		return nil
 	})
 	return list, err
+}
+
+// VerifiedBytes is how many bytes were compared with their checksums.
+func (e *Engine) VerifiedBytes() int64 { return e.regions.verified.Load() }
+
+// WriteExtent grants an extent, stores, lets during happen, and seals.
+func (e *Engine) WriteExtent(during func()) error {
+	g, err := e.node.space.Grant("test", memregion.PageSize)
+	if err != nil {
+		return err
+	}
+	clear(g.Bytes())
+	during()
+	if err := errors.Join(g.Clean(), g.Seal(coherence.Seal{Length: memregion.PageSize, Checksum: 1})); err != nil {
+		return errors.Join(err, g.Abort())
+	}
+	return e.node.homes.Discard(catalog.ExtentID{Region: e.node.region.ID, Generation: g.Generation()})
 }

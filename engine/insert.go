@@ -275,7 +275,7 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, src sou
 			return src.relocate(err, st.parsed.Text)
 		}
 		defer rows.Close()
-		count, err = s.engine.store(ctx, tx, version.Table().Name, version.Table().Columns, rows.Next, tx.Append)
+		count, err = s.engine.store(ctx, tx, version.Table().Name, version.Table().Columns, rows.nextOwned, tx.Append)
 		return err
 	})
 	if err != nil {

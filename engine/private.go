@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -97,16 +98,32 @@ var privateKinds = map[duckdb.Kind]string{
 	duckdb.KindInsert: "INSERT 0 %d", duckdb.KindUpdate: "UPDATE %d", duckdb.KindDelete: "DELETE %d",
 }
 
-// runPrivate lets DuckDB run the statement if all it touches is temporary.
+// runPrivate lets DuckDB run the statement if all it touches is temporary. It runs in a transaction of DuckDB's, so that what it made of rows
+// that turn out not to be trustworthy (E3) can be taken back.
 func (st *Statement) runPrivate(ctx context.Context, args []any) (*Rows, error) {
 	s := st.session
+	if s.block != nil {
+		return st.runPrivateInBlock(ctx, args)
+	}
+	s.BeginImplicit()
+	rows, err := st.runPrivateInBlock(ctx, args)
+	if err != nil {
+		s.rollback()
+		return nil, err
+	}
+	return rows, s.commit(ctx)
+}
+
+func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, error) {
+	s := st.session
+	faults := s.engine.regions.faults()
 	v, err := s.see(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer v.release()
 	s.yield()
-	if err := s.showOwnNames(v); err != nil {
+	if err := errors.Join(s.beginDuck(s.block), s.showOwnNames(v)); err != nil {
 		return nil, err
 	}
 	s.visible = v
@@ -125,11 +142,14 @@ func (st *Statement) runPrivate(ctx context.Context, args []any) (*Rows, error) 
 	}
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return nil, fromDuckDB(err, st.parsed.Text, st.parsed.Text, nil)
+		return nil, fromDuckDB(v.read.blame(ctx, err), st.parsed.Text, st.parsed.Text, nil)
 	}
 	defer rows.Close()
 	changed := privateCount(rows)
 	s.changedTemporary()
+	if err := s.engine.trustworthy(ctx, faults, v.read, v.lease); err != nil {
+		return nil, err
+	}
 	if strings.Contains(tag, "%d") {
 		tag = fmt.Sprintf(tag, changed)
 	}

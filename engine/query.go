@@ -35,7 +35,8 @@ type query struct {
 	source  *facts // of compute's table
 	schema  *arrow.Schema
 	faults  uint64 // pages that had been found gone when planning, which reads too, began
-	catalog bool   // it reads PostgreSQL's system catalogs, which this connection has its own copy of
+	read    *readings
+	catalog bool // it reads PostgreSQL's system catalogs, which this connection has its own copy of
 
 	castParameters bool // all parameters are text, because one of them has no type
 }
@@ -47,6 +48,7 @@ type tableScan struct {
 	hint    *plan.Scan // nil: the table came through a view
 	scan    *duckdb.Scan
 	number  uint64
+	read    *readings
 	ctx     context.Context // of the running execution
 	keep    []int           // the chunks that it reads
 
@@ -82,7 +84,12 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 // planDuck plans text for DuckDB, whatever backend the session prefers.
 func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
 	q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults()}
-	if err := q.planDuckDB(ctx, tree, v); err != nil {
+	q.read = v.read
+	err := q.read.blame(ctx, q.planDuckDB(ctx, tree, v))
+	if err == nil { // the keys of small tables that are part of the plan
+		err = q.read.confirm(ctx)
+	}
+	if err != nil {
 		q.close()
 		return nil, v.lease.honest(err)
 	}
@@ -223,7 +230,7 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error
 	made := make([]*tableScan, len(hints))
 	for i := range hints {
 		h := &hints[i]
-		made[i] = q.session.newScan(ctx, v.find(h.Relation.Schema, h.Relation.Name), h)
+		made[i] = q.session.newScan(ctx, v, v.find(h.Relation.Schema, h.Relation.Name), h)
 	}
 	if err := (&transfer{engine: q.session.engine, hints: hints, scans: made}).run(ctx); err != nil {
 		return err
@@ -246,9 +253,9 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error
 }
 
 // newScan makes the scan of one occurrence of a table.
-func (s *Session) newScan(ctx context.Context, version *catalog.TableVersion, hint *plan.Scan) *tableScan {
+func (s *Session) newScan(ctx context.Context, v *visible, version *catalog.TableVersion, hint *plan.Scan) *tableScan {
 	f := s.engine.facts.of(version)
-	t := &tableScan{session: s, facts: f, hint: hint, ctx: ctx}
+	t := &tableScan{session: s, facts: f, hint: hint, read: v.read, ctx: ctx}
 	t.scan = &duckdb.Scan{Schema: version.Table().Columns, Rows: version.Rows(), Chunks: version.NumChunks(), Open: t.open}
 	if hint != nil {
 		t.scan.Domains = s.engine.domains(ctx, f, hint.EnumSafe)
@@ -281,7 +288,7 @@ func (t *tableScan) open(chunk int, columns []int) (arrow.RecordBatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.session.engine.regions.read(t.ctx, version.Table().Name.String(), chunk, c, columns)
+	return t.session.engine.regions.read(t.ctx, t.read, version.Table().Name.String(), chunk, c, columns)
 }
 
 // start readies the scan for one execution: which chunks can hold rows that matter, given the parameters?
@@ -371,7 +378,7 @@ func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
 	if version == nil {
 		return nil, fmt.Errorf("42P01: relation %q does not exist", name) // DuckDB's binder carries the text alone
 	}
-	t := s.newScan(context.Background(), version, nil)
+	t := s.newScan(context.Background(), s.visible, version, nil)
 	return t.scan, nil
 }
 
@@ -381,7 +388,8 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 		return q.executeCompute(ctx, v, args)
 	}
 	s := q.session
-	s.yield()
+	s.yield() // also confirms what an earlier execution has read
+	q.read.begin()
 	bound := planValues(args)
 	for _, t := range q.scans {
 		if err := t.start(ctx, bound); err != nil {
@@ -393,16 +401,16 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 	}
 	running, err := q.run(ctx, v)
 	if err != nil {
-		return nil, v.lease.honest(q.explain(err))
+		return nil, v.lease.honest(q.explain(q.read.blame(ctx, err)))
 	}
 	rows := &Rows{schema: q.schema}
 	held := v.lease.hold()
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
 		batch, err := running.Next()
-		if err == nil || err == io.EOF {
-			if lost := s.engine.trustworthy(q.faults, held); lost != nil {
-				err = lost
-			}
+		if err != nil && err != io.EOF {
+			err = q.read.blame(ctx, err)
+		} else if lost := s.engine.trustworthy(ctx, q.faults, q.read, held); lost != nil {
+			err = lost
 		}
 		if err != nil {
 			if batch != nil {
@@ -427,6 +435,7 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 // on with another session's commit): then the views ask for their tables again.
 func (q *query) run(ctx context.Context, v *visible) (*duckdb.Rows, error) {
 	s := q.session
+	v.read = q.read
 	s.visible = v
 	defer func() { s.visible = nil }()
 	return q.duck.Execute(ctx)
@@ -434,6 +443,7 @@ func (q *query) run(ctx context.Context, v *visible) (*duckdb.Rows, error) {
 
 func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Rows, error) {
 	e := q.session.engine
+	read := &readings{regions: e.regions} // several results of one plan may be open
 	open := func(ctx context.Context, scan plan.TableScan) (compute.Source, error) {
 		keep, err := pruned(ctx, q.source, scan.Bind(planValues(args)))
 		if err != nil {
@@ -443,20 +453,24 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 		if err != nil {
 			return nil, err
 		}
-		return &chunkSource{engine: e, facts: q.source, columns: scan.Project, keep: keep, schema: schema}, nil
+		return &chunkSource{engine: e, read: read, facts: q.source, columns: scan.Project, keep: keep, schema: schema}, nil
 	}
 	reader, err := compute.Run(ctx, q.compute, open, args, nil)
 	if err != nil {
-		return nil, v.lease.honest(err)
+		return nil, v.lease.honest(read.blame(ctx, err))
 	}
 	rows := &Rows{schema: q.schema}
 	held := v.lease.hold()
+	trustworthy := func() error { return e.trustworthy(ctx, q.faults, read, held) }
+	if held.check == nil {
+		rows.inPlace = trustworthy
+	}
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
 		if !reader.Next() {
 			if err := reader.Err(); err != nil {
-				return nil, held.honest(err)
+				return nil, held.honest(read.blame(ctx, err))
 			}
-			if lost := e.trustworthy(q.faults, held); lost != nil {
+			if lost := trustworthy(); lost != nil {
 				return nil, lost
 			}
 			return nil, io.EOF
@@ -467,7 +481,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 		if err != nil {
 			return nil, held.honest(err)
 		}
-		if lost := e.trustworthy(q.faults, held); lost != nil {
+		if lost := trustworthy(); lost != nil {
 			batch.Release()
 			return nil, lost
 		}
@@ -481,6 +495,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 // chunkSource gives the compute backend a table's chunks in place.
 type chunkSource struct {
 	engine  *Engine
+	read    *readings
 	facts   *facts
 	columns []int
 	keep    []int
@@ -500,7 +515,7 @@ func (c *chunkSource) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.engine.regions.read(ctx, c.facts.version.Table().Name.String(), i, chunk, c.columns)
+	return c.engine.regions.read(ctx, c.read, c.facts.version.Table().Name.String(), i, chunk, c.columns)
 }
 
 // yield frees the DuckDB connection: a result that is still streaming is read into memory.

@@ -36,9 +36,18 @@ type regions struct {
 type mapped struct {
 	view  *memregion.View
 	guard *duckdb.Guard
-	// trusted: generations from here on were written by this process; older ones are verified when first acquired.
+	// trusted: generations from here on were written by this process, or by the node that lends to it; older ones are verified when first
+	// acquired, and all of them once somebody else was found to have altered the region.
 	trusted atomic.Uint64
+	// believed is how many alterations were known when the reader's memory of the region was last empty: it is worth something as long as
+	// there are no more.
+	believed   atomic.Uint64
+	distrusted sync.Mutex // one at a time forgets; above the reader's locks
 }
+
+// alterations counts what makes everything doubtful that was read before: what others did to the file, and pages that were found gone. Those
+// read as zeros from then on, also when the file is made long again.
+func (m *mapped) alterations() uint64 { return m.view.Alterations() + m.guard.Faults() }
 
 func newRegions(node string) *regions {
 	counters := &coherence.Counters{}
@@ -88,12 +97,50 @@ func (r *regions) faults() (n uint64) {
 	return n
 }
 
+// look asks the kernel for alterations by others, of all regions, and counts those that are known since this process has them.
+func (r *regions) look() (n uint64) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, m := range r.mapped {
+		n += m.view.Look()
+	}
+	return n
+}
+
+// alterations is look without asking.
+func (r *regions) alterations() (n uint64) {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, m := range r.mapped {
+		n += m.view.Alterations()
+	}
+	return n
+}
+
+// distrust looks whether somebody altered the region, and if so forgets what was acquired of it. It tells whether it ever was altered: then
+// nothing that is acquired is believed without its checksum.
+func (r *regions) distrust(m *mapped) (altered bool) {
+	m.view.Look()
+	now := m.alterations()
+	if m.believed.Load() < now {
+		m.distrusted.Lock()
+		defer m.distrusted.Unlock()
+		if m.believed.Load() < now { // believed moves when all is forgotten, so that nobody relies on what is about to be
+			r.reader.Distrust(m.view.Spec().ID)
+			m.believed.Store(now)
+		}
+	}
+	return now > 0
+}
+
 // DamagedError says that bytes of a sealed chunk are not there or not what was sealed.
 type DamagedError struct {
 	Table string
 	Chunk int
 	Node  string
 	Cause error
+	// Used: rows of it may have been handed out before the damage was noticed.
+	Used bool
 }
 
 func (e *DamagedError) Error() string {
@@ -113,6 +160,9 @@ func (e *DamagedError) SQLState() string {
 
 // Hint says what to do.
 func (e *DamagedError) Hint() string {
+	if e.Used {
+		return "It was altered while it was read: no row of this result can be trusted. Load the table again from its source, or restore the region's file."
+	}
 	return "No row of the chunk was used. Load the table again from its source, or restore the region's file."
 }
 
@@ -133,18 +183,11 @@ func (r *regions) acquire(ctx context.Context, c *catalog.Chunk) error {
 			return err
 		}
 		var verify func() error
-		if uint64(x.Generation) < m.trusted.Load() {
-			verify = func() error { return r.verify(x, data) }
+		if altered := r.distrust(m); altered || uint64(x.Generation) < m.trusted.Load() {
+			verify = func() error { return r.verifyMended(m, x, data) }
 		}
 		if err := r.reader.Acquire(ctx, x.Region, x.Generation, data, verify); err != nil {
 			return err
-		}
-		// Where pages were found gone, zeros lie now, and stay when the file is made long again: nothing there is
-		// believed any more without its checksum.
-		if m.guard.Faults() > 0 {
-			if err := r.verify(x, data); err != nil {
-				return err
-			}
 		}
 	}
 	return nil
@@ -173,6 +216,19 @@ func (r *regions) check(ctx context.Context, table string, number int, c *catalo
 	return err
 }
 
+// verifyMended is verify, but where pages were found gone, and zeros were put in their place in this process alone, the file's bytes count if
+// they are there again.
+func (r *regions) verifyMended(m *mapped, x *descriptor.Extent, data []byte) error {
+	err := r.verify(x, data)
+	if err == nil || m.guard.Faults() == 0 {
+		return err
+	}
+	if err := m.view.Remap(x.Range); err != nil {
+		return err
+	}
+	return r.verify(x, data)
+}
+
 // verify compares an extent with the checksum it was sealed with.
 func (r *regions) verify(x *descriptor.Extent, data []byte) error {
 	r.verified.Add(x.Seal.Length)
@@ -190,12 +246,19 @@ func (r *regions) resolve(region memregion.RegionID, extent memregion.Range) ([]
 	return m.view.Bytes(extent)
 }
 
-// read acquires a chunk and gives the wanted columns in place. table and number are for errors.
-func (r *regions) read(ctx context.Context, table string, number int, c *catalog.Chunk, columns []int) (arrow.RecordBatch, error) {
+// read acquires a chunk and gives the wanted columns in place; by confirms what is made of them. table and number are for errors.
+func (r *regions) read(ctx context.Context, by *readings, table string, number int, c *catalog.Chunk, columns []int) (arrow.RecordBatch, error) {
 	if len(columns) == 0 { // only the number of rows is asked for, and the descriptor has it
 		return array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, c.Rows()), nil
 	}
+	by.note(table, number, c)
 	err := r.acquire(ctx, c)
+	if err == nil && by.doubtful() {
+		if err = by.confirm(ctx); err != nil { // another chunk, that was read before
+			by.fail(err)
+			return nil, err
+		}
+	}
 	if err == nil {
 		var batch arrow.RecordBatch
 		if batch, err = c.Descriptor().Project(r.resolve, columns); err == nil {
@@ -205,5 +268,7 @@ func (r *regions) read(ctx context.Context, table string, number int, c *catalog
 	if ctx.Err() != nil {
 		return nil, err
 	}
-	return nil, &DamagedError{Table: table, Chunk: number, Node: r.node, Cause: err}
+	err = &DamagedError{Table: table, Chunk: number, Node: r.node, Cause: err}
+	by.fail(err)
+	return nil, err
 }

@@ -27,8 +27,10 @@ type Rows struct {
 	parked   []arrow.RecordBatch // read ahead because another statement needed the connection
 	ended    bool
 	closers  []func()
-	block    *block // in which it began, until it is closed
-	closed   bool
+	// inPlace looks whether batches that were handed out, and lie where they were read, are still what was sealed; nil: they are copies.
+	inPlace func() error
+	block   *block // in which it began, until it is closed
+	closed  bool
 }
 
 // Schema describes the rows, nil when the statement returns none.
@@ -47,6 +49,35 @@ func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
 		r.count += b.NumRows()
 	}
 	return b, err
+}
+
+// Recheck tells whether the batches that Next has given are still what they were (E3): a node hands some out where they lie in its region,
+// where another process may alter them. Whoever keeps one for longer than it takes to use it calls Recheck before using it again; at io.EOF
+// Next has done so.
+func (r *Rows) Recheck() error {
+	if r.err != nil || r.inPlace == nil || r.closed {
+		return r.err
+	}
+	r.err = r.inPlace()
+	return r.err
+}
+
+// nextOwned is Next, but of a batch that lies in no region.
+func (r *Rows) nextOwned(ctx context.Context) (arrow.RecordBatch, error) {
+	batch, err := r.Next(ctx)
+	if err != nil || r.inPlace == nil {
+		return batch, err
+	}
+	defer batch.Release()
+	owned, err := copyOfBatch(batch, batch.Schema())
+	if err != nil {
+		return nil, err
+	}
+	if err := r.Recheck(); err != nil {
+		owned.Release()
+		return nil, err
+	}
+	return owned, nil
 }
 
 func (r *Rows) next(ctx context.Context) (arrow.RecordBatch, error) {

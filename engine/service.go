@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"math"
 	"os"
 	"time"
 
@@ -112,12 +113,17 @@ func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 // localDomain is the coherence domain of a node's own process.
 const localDomain coherence.Domain = "local"
 
-// trusted is the first generation of a region that this process wrote itself.
+// trusted is the first generation of a region that this process wrote itself and that nobody can have altered since; there is none when
+// somebody was at the region's file.
 func (r *regions) trusted(id memregion.RegionID) coherence.Generation {
-	if m := r.find(id); m != nil {
-		return coherence.Generation(m.trusted.Load())
+	m := r.find(id)
+	switch {
+	case m == nil:
+		return 0
+	case r.distrust(m):
+		return math.MaxUint64
 	}
-	return 0
+	return coherence.Generation(m.trusted.Load())
 }
 
 func (s *service) Load(ctx context.Context, request noderpc.LoadRequest, progress func(noderpc.Progress)) (noderpc.LoadResult, error) {

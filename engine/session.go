@@ -157,6 +157,8 @@ func (s *Session) notice(n Notice) {
 type visible struct {
 	contents *catalog.Contents
 	lease    *lease
+	// read is what the statement has read: of planning until that is over, then of each execution. DuckDB runs one at a time.
+	read *readings
 }
 
 // lease counts the users of a snapshot; the last one gives it back.
@@ -190,13 +192,17 @@ func (s *Session) see(ctx context.Context) (*visible, error) {
 		if err := s.block.start(ctx, s.engine); err != nil {
 			return nil, err
 		}
-		return &visible{contents: s.block.contents(), lease: s.block.lease.hold()}, nil
+		return s.engine.visible(s.block.contents(), s.block.lease.hold()), nil
 	}
 	l, err := s.engine.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return &visible{contents: l.snapshot.Contents, lease: l}, nil
+	return s.engine.visible(l.snapshot.Contents, l), nil
+}
+
+func (e *Engine) visible(contents *catalog.Contents, l *lease) *visible {
+	return &visible{contents: contents, lease: l, read: &readings{regions: e.regions}}
 }
 
 func (v *visible) release() {

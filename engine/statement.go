@@ -141,6 +141,15 @@ func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
 		}
 		return nil, err
 	}
+	if inPlace := rows.inPlace; inPlace != nil {
+		rows.inPlace = func() error {
+			err := inPlace()
+			if err != nil {
+				s.fail()
+			}
+			return err
+		}
+	}
 	fetch := rows.fetch
 	if fetch != nil {
 		rows.fetch = func(ctx context.Context) (arrow.RecordBatch, error) {

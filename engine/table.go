@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -116,8 +117,8 @@ func (e *Engine) domain(ctx context.Context, f *facts, column int) ([]string, bo
 		return d.values, !d.unfit
 	}
 	values, err := e.readDomain(ctx, f.version, column)
-	if ctx.Err() != nil {
-		return nil, false // not remembered
+	if damaged := (*DamagedError)(nil); ctx.Err() != nil || errors.As(err, &damaged) {
+		return nil, false // not remembered: it may be mended
 	}
 	d := domain{values: values, unfit: err != nil || len(values) == 0 || len(values) > domainMax} // an ENUM needs a value (plan's P3)
 	f.domains[column] = d
@@ -127,6 +128,7 @@ func (e *Engine) domain(ctx context.Context, f *facts, column int) ([]string, bo
 // readDomain is nil when a chunk stores the column otherwise than as dictionary<uint8, utf8>.
 func (e *Engine) readDomain(ctx context.Context, v *catalog.TableVersion, column int) ([]string, error) {
 	seen := map[string]bool{}
+	by := &readings{regions: e.regions}
 	for p, err := range v.Chunks(ctx) {
 		if err != nil {
 			return nil, err
@@ -135,7 +137,7 @@ func (e *Engine) readDomain(ctx context.Context, v *catalog.TableVersion, column
 		if !ok || stored.IndexType.ID() != arrow.UINT8 || stored.ValueType.ID() != arrow.STRING {
 			return nil, nil
 		}
-		batch, err := e.regions.read(ctx, v.Table().Name.String(), 0, p.Chunk, []int{column})
+		batch, err := e.regions.read(ctx, by, v.Table().Name.String(), p.Index, p.Chunk, []int{column})
 		if err != nil {
 			return nil, err
 		}
@@ -149,6 +151,9 @@ func (e *Engine) readDomain(ctx context.Context, v *catalog.TableVersion, column
 		if len(seen) > domainMax {
 			return nil, nil
 		}
+	}
+	if err := by.confirm(ctx); err != nil { // what is remembered must be right for ever
+		return nil, err
 	}
 	values := make([]string, 0, len(seen))
 	for w := range seen {

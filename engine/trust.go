@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
 )
 
 // intact is nil as long as no page of a region was found gone.
@@ -18,6 +19,18 @@ func (r *regions) intact() error {
 	}
 	return failure("58030", "pages of lent memory on node %s are gone: somebody truncated the region's file", r.node).
 		hint("Nothing was written. Restart the node: it tells which tables have lost rows.")
+}
+
+// exact tells whether alterations are surely somebody else's.
+func (r *regions) exact() bool {
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	for _, m := range r.mapped {
+		if m.view.Watch() != memregion.WatchProcess {
+			return false
+		}
+	}
+	return true
 }
 
 // guardedSpace hands out no memory, and seals nothing, once pages of the region were found gone: what a writer stored there lies in
@@ -30,6 +43,7 @@ type guardedSpace struct {
 type guardedGrant struct {
 	catalog.Grant
 	regions *regions
+	since   uint64 // alterations that were known before the first store
 }
 
 func (s guardedSpace) Grant(owner string, size int64) (catalog.Grant, error) {
@@ -40,13 +54,18 @@ func (s guardedSpace) Grant(owner string, size int64) (catalog.Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	return guardedGrant{g, s.regions}, nil
+	return guardedGrant{g, s.regions, s.regions.look()}, nil
 }
 
-// Seal comes after the last store into the extent, and after its checksum was taken.
+// Seal comes after the last store into the extent, and after its checksum was taken: of what somebody else had put there in between, for all
+// we know. Where the kernel does not say who altered the file, our own growth would look the same, and is let pass.
 func (g guardedGrant) Seal(seal coherence.Seal) error {
 	if err := g.regions.intact(); err != nil {
 		return err
+	}
+	if g.regions.look() != g.since && g.regions.exact() {
+		return failure("58030", "somebody altered the file of lent memory on node %s while a chunk was written there", g.regions.node).
+			hint("Nothing was written. Find out who writes to the region's file, and try again.")
 	}
 	return g.Grant.Seal(seal)
 }
@@ -72,6 +91,15 @@ func (l *lease) detach(ctx context.Context, batch arrow.RecordBatch, schema *arr
 		batch.Retain()
 		return batch, nil
 	}
+	copied, err := copyOfBatch(batch, schema)
+	if err == nil {
+		err = ctx.Err()
+	}
+	return copied, err
+}
+
+// copyOfBatch has schema's types and shares no byte with batch.
+func copyOfBatch(batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, batch.NumCols())
 	for i, c := range batch.Columns() {
 		copied, err := copyOf(c, schema.Field(i).Type)
@@ -81,7 +109,7 @@ func (l *lease) detach(ctx context.Context, batch arrow.RecordBatch, schema *arr
 		columns[i] = copied
 		defer copied.Release()
 	}
-	return array.NewRecordBatch(arrow.NewSchema(schema.Fields(), nil), columns, batch.NumRows()), ctx.Err()
+	return array.NewRecordBatch(arrow.NewSchema(schema.Fields(), nil), columns, batch.NumRows()), nil
 }
 
 // copyOf shares no byte with a.
