@@ -135,7 +135,7 @@ func (s *fakeSession) Prepare(_ context.Context, sql string, types []uint32) (wi
 	switch words[0] {
 	case "SELECT":
 		st.schema = int4
-	case "ROWS", "HEAVY", "FAILAFTER":
+	case "ROWS", "HEAVY", "FAILAFTER", "STALE":
 		st.schema = columnsOf(arrow.Field{Name: "i", Type: arrow.PrimitiveTypes.Int64}, arrow.Field{Name: "t", Type: arrow.BinaryTypes.String})
 	case "ECHO":
 		st.schema = columnsOf(arrow.Field{Name: "echo", Type: arrow.BinaryTypes.String})
@@ -190,6 +190,8 @@ func (st *fakeStatement) Execute(ctx context.Context, args []wire.Value) (wire.R
 		r.rows, r.tag = 1, "SELECT"
 	case "ROWS":
 		r.rows, r.tag = st.number(1), "SELECT"
+	case "STALE":
+		r.rows, r.tag, r.stale = st.number(1), "SELECT", &fakeError{state: "XX001", message: "altered while it was read"}
 	case "COPYOUT":
 		r.rows, r.tag = st.number(2), "COPY"
 	case "HEAVY":
@@ -249,8 +251,12 @@ type fakeResult struct {
 	tag, text string
 	echo      []wire.Value
 	failAfter bool
+	stale     error
 	batch     arrow.RecordBatch
 }
+
+// Recheck implements wire.Rechecker.
+func (r *fakeResult) Recheck() error { return r.stale }
 
 func (r *fakeResult) CommandTag() string { return r.tag }
 

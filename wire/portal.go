@@ -99,6 +99,11 @@ func (c *connection) open(p *portal) (err error) {
 // sendRows streams rows until limit or the end. Encoding happens in this goroutine and producing wherever the result
 // does it: a goroutine here that fetched ahead would have to hold two batches, against Result's contract.
 func (c *connection) sendRows(p *portal, limit int) error {
+	if r, doubts := p.result.(Rechecker); doubts && p.batch != nil { // it has lain there since the portal was suspended
+		if err := r.Recheck(); err != nil {
+			return errors.Join(err, p.close())
+		}
+	}
 	sent := 0
 	for limit == 0 || sent < limit {
 		more, err := p.nextBatch()

@@ -151,6 +151,12 @@ type Result interface {
 	Close() error
 }
 
+// Rechecker is a Result that may find out later that the batch which Next gave is not to be trusted any more. A portal that was suspended in
+// the middle of one asks before it goes on; an error ends it.
+type Rechecker interface {
+	Recheck() error
+}
+
 // CopyInStatement is a COPY … FROM STDIN.
 type CopyInStatement interface {
 	Statement

@@ -98,6 +98,15 @@ func (r *result) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	return batch, nil
 }
 
+// Recheck implements wire.Rechecker.
+func (r *result) Recheck() error {
+	err := r.rows.Recheck()
+	if err != nil {
+		r.backend.failed.Add(1)
+	}
+	return err
+}
+
 func (r *result) drop() {
 	if r.current != nil {
 		r.current.Release()
