@@ -146,10 +146,12 @@ func parseError(text string) error {
 	if message, hint, found := strings.Cut(e.Message, "\n"); found && e.HintText == "" {
 		e.Message, e.HintText = message, strings.TrimSpace(hint)
 	}
-	if e.State == "53200" && e.Kind == "Out of Memory" {
-		e.HintText = memoryHint
-		if e.Message == "Allocation failure" { // std::bad_alloc
-			e.Message = "out of memory"
+	if nothing := strings.Contains(text, "std::bad_alloc"); nothing || e.Kind == "Out of Memory" {
+		if nothing || e.Message == "Allocation failure" { // also while it was writing another error
+			e.Message, e.State = "out of memory", "53200"
+		}
+		if e.State == "53200" {
+			e.HintText = memoryHint
 		}
 	}
 	return e

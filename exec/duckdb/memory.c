@@ -5,9 +5,10 @@
 // times the limit. So the linker leads DuckDB's calls of its allocators through here (--wrap, see memory_unsafe.go):
 //
 //	DuckDB ──► duckdb_je_malloc, duckdb_je_realloc   a NULL becomes OutOfMemoryException
-//	      └──► operator new, of LARGE and more       throws std::bad_alloc
+//	      └──► operator new                          throws std::bad_alloc
 //
-// Both end the statement with 53200. Small allocations are not looked at; the warden (warden.go) finds out what they add up to.
+// Both end the statement with 53200. Small allocations always succeed, for DuckDB makes them where nothing may fail: the warden (warden.go)
+// finds out what they add up to and ends a statement. Until that has happened they are slow.
 // Rejected: RLIMIT_DATA, which takes Go's heap with it, and ends the process; jemalloc's extent hooks, which do not see that memory is used again.
 #define _GNU_SOURCE
 #include "memory.h"
@@ -17,10 +18,12 @@
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdlib.h>
+#include <time.h>
 #include <unistd.h>
 
 #define LARGE ((size_t)1 << 20)   // what is looked at by itself, and what a thread may allocate between two looks: a look costs 1 µs
 #define COUNTED ((size_t)64 << 10) // blocks that count towards that
+#define LEEWAY ((int64_t)16 << 20) // what blocks below LARGE may go beyond the bound, so that whoever needs little goes on until the one who needs much is ended
 
 // DuckDB's bundled jemalloc: absent where DuckDB was built without it. There its allocator is malloc, which is not wrapped.
 extern int duckdb_je_mallctl(const char *name, void *old, size_t *old_length, void *new, size_t new_length) __attribute__((weak));
@@ -96,20 +99,40 @@ bool csm_memory_admit(int64_t size) {
 
 static _Thread_local size_t unseen; // what this thread has allocated since the last look
 
+static int64_t bytes_of(size_t size) { return size < INT64_MAX / 2 ? (int64_t)size : INT64_MAX / 2; }
+
 static inline bool admit_block(size_t size) {
 	if (size < COUNTED) return true;
 	unseen += size;
 	if (unseen < LARGE) return true;
 	unseen = 0;
-	return csm_memory_admit((int64_t)(size < INT64_MAX / 2 ? size : INT64_MAX / 2));
+	return csm_memory_admit(size < LARGE ? (int64_t)size - LEEWAY : bytes_of(size));
 }
 
 void *__wrap_duckdb_je_malloc(size_t size) { return admit_block(size) ? __real_duckdb_je_malloc(size) : NULL; }
 
 void *__wrap_duckdb_je_realloc(void *pointer, size_t size) { return admit_block(size) ? __real_duckdb_je_realloc(pointer, size) : NULL; }
 
+static _Thread_local size_t crumbs; // small allocations of this thread since its last look, with their headers
+
+// slow_down keeps a thread that makes many small allocations from running away from the warden, which needs a few ticks.
+static void slow_down(void) {
+	int64_t most = atomic_load_explicit(&bound, memory_order_acquire);
+	if (most == INT64_MAX || csm_memory_own() <= most) return;
+	struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
+	nanosleep(&pause, NULL);
+}
+
 // C cannot throw std::bad_alloc, but operator new does when it is asked for what nobody has.
 void *__wrap__Znwm(size_t size) {
-	if (size >= LARGE && !csm_memory_admit((int64_t)(size < INT64_MAX / 2 ? size : INT64_MAX / 2))) size = SIZE_MAX / 4;
+	if (size < COUNTED) {
+		crumbs += size + 16;
+		if (crumbs >= LARGE) {
+			crumbs = 0;
+			slow_down();
+		}
+	} else if (!admit_block(size)) {
+		size = SIZE_MAX / 4;
+	}
 	return __real__Znwm(size);
 }

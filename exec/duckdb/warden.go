@@ -32,10 +32,10 @@ type warden struct {
 }
 
 const (
-	watchEvery   = 20 * time.Millisecond
+	watchEvery   = 10 * time.Millisecond
 	strikeEvery  = 100 * time.Millisecond // an interrupted statement needs a moment to give its memory back
 	collectEvery = time.Second
-	restAfter    = 50 // quiet ticks
+	restAfter    = 100 // quiet ticks
 	noBound      = math.MaxInt64
 )
 
@@ -113,13 +113,14 @@ func (w *warden) run(stop, stopped chan struct{}) {
 	defer close(stopped)
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
-	var shift shift
+	var last shift
+	defer func() { last.finish() }()
 	for quiet := 0; ; {
 		select {
 		case <-stop:
 			return
 		case now := <-tick.C:
-			w.look(now, &shift)
+			w.look(now, &last)
 		}
 		if quiet++; w.statements.Load() > 0 {
 			quiet = 0
@@ -143,29 +144,52 @@ func (w *warden) run(stop, stopped chan struct{}) {
 }
 
 // shift is when the warden last did what it must not do too often.
-type shift struct{ collected, struck time.Time }
+type shift struct {
+	collected, struck time.Time
+	collecting        chan struct{} // closed when the last collection has ended; nil before the first
+}
+
+// collect frees C memory that Go objects own and nobody refers to: key sets, batches that nobody released. A collection takes longer than
+// the warden can look away.
+func (s *shift) collect(now time.Time) {
+	if now.Sub(s.collected) < collectEvery {
+		return
+	}
+	s.finish()
+	s.collected = now
+	ended := make(chan struct{})
+	s.collecting = ended
+	go func() {
+		defer close(ended)
+		runtime.GC()
+	}()
+}
+
+// finish waits for the last collection.
+func (s *shift) finish() {
+	if s.collecting != nil {
+		<-s.collecting
+	}
+}
 
 // look ends what takes too much.
 func (w *warden) look(now time.Time, last *shift) {
 	tellGoMemory()
-	bound := w.bound.Load()
-	if ownMemory() <= bound {
+	bound, own := w.bound.Load(), ownMemory()
+	if own > bound-bound/8 {
+		last.collect(now)
+	}
+	if own <= bound {
 		return
 	}
 	giveBackMemory()
-	own := ownMemory()
-	switch {
-	case own <= bound:
-	case now.Sub(last.collected) >= collectEvery:
-		last.collected = now
-		runtime.GC() // frees C memory that Go objects own and nobody refers to: key sets, batches that nobody released
-	case now.Sub(last.struck) >= strikeEvery && w.strike(fmt.Sprintf("%d MiB", own>>20), fmt.Sprintf("%d MiB", bound>>20)):
+	if own = ownMemory(); own > bound && now.Sub(last.struck) >= strikeEvery && w.strike(own, bound) {
 		last.struck = now
 	}
 }
 
 // strike interrupts the statement that has been running for longest, of those that were not told to end yet.
-func (w *warden) strike(own, bound string) bool {
+func (w *warden) strike(own, bound int64) bool {
 	if !w.mu.TryLock() { // a database is being opened or closed, maybe to wait for this goroutine
 		return false
 	}
@@ -182,7 +206,7 @@ func (w *warden) strike(own, bound string) bool {
 		})
 	}
 	return oldest != nil && oldest.exhaust(&Error{
-		Message: fmt.Sprintf("out of memory: the process has %s of its own and may have %s", own, bound), State: "53200", HintText: memoryHint, Byte: -1,
+		Message: fmt.Sprintf("out of memory: the process has %d MiB of its own and may have %d MiB", own>>20, bound>>20), State: "53200", HintText: memoryHint, Byte: -1,
 	})
 }
 
