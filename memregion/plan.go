@@ -180,7 +180,7 @@ func DefaultCapacity(dir string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	memory, err := memoryLimit()
+	memory, err := MemoryLimit()
 	if err != nil {
 		return 0, err
 	}
@@ -225,8 +225,8 @@ func fabricSpace(dir string) (total, free int64, err error) {
 	return total, free, nil
 }
 
-// memoryLimit is the machine's memory, or the smallest limit of the control groups (version 2) that this process is in.
-func memoryLimit() (int64, error) {
+// MemoryLimit is the machine's memory, or the smallest limit of the control groups (version 2) that this process is in, in bytes.
+func MemoryLimit() (int64, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {
 		return 0, fmt.Errorf("memregion: ask for the machine's memory: %w", err)

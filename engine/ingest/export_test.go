@@ -5,7 +5,7 @@ func (w *Writer) SetRowsPerChunk(n int64) { w.limits.morsel, w.limits.rows, w.li
 
 // SetGrowth makes morsels, chunks and the bytes up to which they grow small.
 func (w *Writer) SetGrowth(morsel, rows, rowsMax, bytes int64) {
-	w.limits = limits{morsel, rows, rowsMax, bytes}
+	w.limits = limits{morsel, rows, rowsMax, bytes, BytesPerChunk}
 }
 
 // BatchBytes is what the writer thinks that a batch takes.

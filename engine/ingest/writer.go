@@ -25,7 +25,7 @@ const (
 	RowsPerChunkMax = 8 * MorselRows
 	// GrowthBytes is where a chunk of more than RowsPerChunk rows ends.
 	GrowthBytes = 32 << 20
-	// BytesPerChunk bounds what a writer holds outside of the region.
+	// BytesPerChunk bounds what a writer holds outside of the region, unless its target has a bound below it.
 	BytesPerChunk = 256 << 20
 )
 
@@ -37,6 +37,8 @@ type Target struct {
 	Discard func(chunks []*catalog.Chunk) error
 	// Schema is the table's: logical types. A field that is not nullable takes no NULL (23502).
 	Schema *arrow.Schema
+	// HoldBytes is BytesPerChunk where memory is short; 0: BytesPerChunk.
+	HoldBytes int64
 	// Plain keeps strings out of dictionaries; for tests.
 	Plain bool
 }
@@ -56,14 +58,18 @@ type Writer struct {
 }
 
 // limits are the constants above, but for tests.
-type limits struct{ morsel, rows, rowsMax, growthBytes int64 }
+type limits struct{ morsel, rows, rowsMax, growthBytes, hold int64 }
 
 var errFinished = errors.New("ingest: the writer was finished or aborted already")
 
 // NewWriter returns a writer that holds nothing yet. End it with Finish or Abort.
 func NewWriter(target Target) *Writer {
+	hold := target.HoldBytes
+	if hold == 0 {
+		hold = BytesPerChunk
+	}
 	return &Writer{
-		target: target, limits: limits{MorselRows, RowsPerChunk, RowsPerChunkMax, GrowthBytes},
+		target: target, limits: limits{MorselRows, RowsPerChunk, RowsPerChunkMax, GrowthBytes, hold},
 		wide: make([]bool, target.Schema.NumFields()),
 	}
 }
@@ -104,7 +110,7 @@ func (w *Writer) Add(ctx context.Context, batch arrow.RecordBatch) error {
 // full tells whether the pending rows are to become a chunk.
 func (w *Writer) full() bool {
 	switch l := w.limits; {
-	case w.rows >= l.rowsMax || w.bytes >= BytesPerChunk || w.rows > l.rows && w.bytes >= l.growthBytes:
+	case w.rows >= l.rowsMax || w.bytes >= l.hold || w.rows > l.rows && w.bytes >= l.growthBytes:
 		return true
 	case w.rows < l.rows || w.rows%l.morsel != 0:
 		return false
