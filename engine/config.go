@@ -25,8 +25,15 @@ type Config struct {
 	RegionBytes int64
 	// HugePages asks the kernel for huge pages.
 	HugePages bool
-	// MemoryBytes bounds what queries keep outside of the region; beyond it they spill. 0: half of the memory that the region
-	// leaves.
+	// MemoryBytes is what queries may have outside of the region. DuckDB counts up to 7/8 of it and spills beyond; what it does not count
+	// has the rest, and 100 MiB. A statement that needs more fails (53200); its process goes on. What the process has of its own,
+	// with Go's heap of some 20 MiB (GOMEMLIMIT bounds that), stays below
+	//
+	//	MemoryBytes + 150 MiB
+	//
+	// but for single values of a hundred MiB, which may be copied some times while they are computed. Engines in one process share the
+	// sum of theirs; C code of others counts, too. 0: half of what the region leaves of the memory that this process may have, and at least
+	// 128 MiB.
 	MemoryBytes int64
 	// SpillBytes bounds what queries spill to Directory; 0: 16 GiB.
 	SpillBytes int64

@@ -25,6 +25,8 @@ type Engine struct {
 	config  Config
 	db      *duckdb.Database
 	regions *regions
+	memory  shares
+	parking parking
 	facts   factsCache
 	mirror  mirror
 	blocks  atomic.Uint64 // numbers the databases in which blocks show names of their own
@@ -79,10 +81,16 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	}
 	limit := e.config.MemoryBytes
 	if limit == 0 {
-		limit = defaultMemory(regionBytes)
+		var err error
+		if limit, err = defaultMemory(regionBytes); err != nil {
+			return err
+		}
 	}
+	e.memory = sharesOf(limit)
+	e.parking.most = e.memory.parked
 	db, err := duckdb.Open(duckdb.Options{
-		MemoryBytes: limit, SpillDirectory: spill, SpillBytes: e.config.SpillBytes, Threads: e.config.Threads, Files: e.config.Files,
+		MemoryBytes: e.memory.counted, ProcessBytes: e.memory.process,
+		SpillDirectory: spill, SpillBytes: e.config.SpillBytes, Threads: e.config.Threads, Files: e.config.Files,
 	})
 	if err != nil {
 		return err
@@ -186,7 +194,7 @@ func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *readings, l
 // target is where the chunks of a table go.
 func (e *Engine) target(name catalog.TableName, schema *arrow.Schema) ingest.Target {
 	return ingest.Target{
-		Space: e.node.space, Owner: name.String(), Schema: schema,
+		Space: e.node.space, Owner: name.String(), Schema: schema, HoldBytes: e.memory.chunk,
 		Discard: func(chunks []*catalog.Chunk) error {
 			var ids []catalog.ExtentID
 			for _, c := range chunks {

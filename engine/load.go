@@ -35,7 +35,7 @@ func (e *Engine) Load(ctx context.Context, request noderpc.LoadRequest, progress
 		progress = func(noderpc.Progress) {}
 	}
 	reader, err := duckdb.Open(duckdb.Options{
-		MemoryBytes: defaultMemory(e.node.region.Capacity) / 2, SpillDirectory: filepath.Join(e.config.Directory, "spill"),
+		MemoryBytes: e.memory.counted / 2, Within: e.db, SpillDirectory: filepath.Join(e.config.Directory, "spill"),
 		Threads: e.config.Threads, Files: duckdb.FileAccess{All: true},
 	})
 	if err != nil {

@@ -1,31 +1,97 @@
 package engine
 
 import (
-	"os"
-	"strconv"
-	"strings"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/memregion"
 )
 
-// defaultMemory is what queries may use: half of what the machine's memory is beyond the region's cap, and at least 512 MiB.
-func defaultMemory(regionBytes int64) int64 {
-	const least = 512 << 20
-	return max((totalMemory()-regionBytes)/2, least)
+// shares says who of an engine may have how much memory outside of the region (Config.MemoryBytes).
+//
+//	MemoryBytes ┌ 7/8  counted: DuckDB's buffers, hash tables, sorted runs; what does not fit there spills
+//	            └ 1/8  what DuckDB does not count: vectors, values in the making, rows on their way to a client or into a chunk
+//	     100 MiB       fixedBytes: DuckDB's catalogs and threads, fragments between allocations
+//	       about 20 MiB (the Go program and its heap, which Go's owner bounds: GOMEMLIMIT)
+//
+// The first three are one bound on what C code has (exec/duckdb, D8): a statement that needs more of what nobody counts fails with 53200 as
+// well. So the process' own memory stays below MemoryBytes + 150 MiB.
+type shares struct {
+	counted int64 // DuckDB's memory_limit
+	process int64 // all that C code may have
+	chunk   int64 // rows of a chunk in the making
+	parked  int64 // results that stand in another statement's way, of all sessions together
+	keys    int64 // keys of one set (transfer)
+	text    int64 // bytes of one statement's text
 }
 
-// totalMemory of the machine, or of the control group that limits this process.
-func totalMemory() int64 {
-	total := int64(4 << 30)
-	if text, err := os.ReadFile("/proc/meminfo"); err == nil {
-		if _, rest, ok := strings.Cut(string(text), "MemTotal:"); ok {
-			if kib, err := strconv.ParseInt(strings.Fields(rest)[0], 10, 64); err == nil {
-				total = kib << 10
-			}
-		}
+const (
+	fixedBytes = 100 << 20
+	// uncountedPart of MemoryBytes is not DuckDB's to count.
+	uncountedPart = 8
+	// keyBytes is what a key may take while sets are built: one for each thread, a larger one, and all of them as one.
+	keyBytes = 32
+	// textPart of MemoryBytes may be the text of one statement: a tree of PostgreSQL's parser takes up to a hundred times its text.
+	textPart  = 256
+	textLeast = 1 << 20
+)
+
+func sharesOf(memoryBytes int64) shares {
+	uncounted := memoryBytes / uncountedPart
+	return shares{
+		counted: memoryBytes - uncounted,
+		process: memoryBytes + fixedBytes,
+		chunk:   min(max(uncounted, ingest.GrowthBytes), ingest.BytesPerChunk),
+		parked:  uncounted,
+		keys:    min(uncounted/keyBytes, keysMax),
+		text:    max(memoryBytes/textPart, textLeast),
 	}
-	if text, err := os.ReadFile("/sys/fs/cgroup/memory.max"); err == nil {
-		if limit, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64); err == nil && limit < total {
-			total = limit
-		}
+}
+
+// defaultMemory is what queries may use: half of what a region of that cap leaves of what this process may have, but
+// something in any case.
+func defaultMemory(regionBytes int64) (int64, error) {
+	const least = 128 << 20
+	total, err := memregion.MemoryLimit()
+	return max((total-regionBytes-fixedBytes)/2, least), err
+}
+
+// MemoryBytes is what queries may use outside of the region: Config.MemoryBytes, or what was chosen in its place.
+func (e *Engine) MemoryBytes() int64 { return e.memory.process - fixedBytes }
+
+// Fits tells whether there is memory to parse a text of that length (54000). Prepare and Execute ask, too; whoever parses a text before
+// them asks first.
+func (s *Session) Fits(sql string) error {
+	if most := s.engine.memory.text; int64(len(sql)) > most {
+		return failure("54000", "a statement of %d bytes is too long: it may have %d", len(sql), most).
+			hint("COPY takes any number of rows, several statements take some each; or start the node with more --memory, of which a text may have 1/256.")
 	}
-	return total
+	return nil
+}
+
+// parking is the memory of results that were read ahead because they stood in the way of another statement.
+type parking struct {
+	bytes atomic.Int64
+	most  int64
+}
+
+// take tells whether batch may be held, too; give takes one that was held off the account.
+func (p *parking) take(batch arrow.RecordBatch) bool {
+	size := bytesOf(batch)
+	if p.bytes.Add(size) <= p.most {
+		return true
+	}
+	p.bytes.Add(-size)
+	return false
+}
+
+func (p *parking) give(batch arrow.RecordBatch) { p.bytes.Add(-bytesOf(batch)) }
+
+func bytesOf(batch arrow.RecordBatch) (size int64) {
+	for _, c := range batch.Columns() {
+		size += int64(c.Data().SizeInBytes())
+	}
+	return size
 }

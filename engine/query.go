@@ -523,7 +523,7 @@ func (s *Session) yield() {
 	if s.running != nil {
 		running := s.running
 		s.running = nil
-		running.park()
+		running.park(&s.engine.parking)
 	}
 }
 

@@ -25,6 +25,7 @@ type Rows struct {
 	count    int64
 	err      error
 	parked   []arrow.RecordBatch // read ahead because another statement needed the connection
+	lot      *parking            // where they are accounted for
 	ended    bool
 	closers  []func()
 	// inPlace looks whether batches that were handed out, and lie where they were read, are still what was sealed; nil: they are copies.
@@ -41,6 +42,7 @@ func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if len(r.parked) > 0 {
 		b := r.parked[0]
 		r.parked = r.parked[1:]
+		r.lot.give(b)
 		r.count += b.NumRows()
 		return b, nil
 	}
@@ -97,25 +99,21 @@ func (r *Rows) next(ctx context.Context) (arrow.RecordBatch, error) {
 	return b, err
 }
 
-// parkMax bounds what is read ahead of a suspended portal, in bytes.
-const parkMax = 256 << 20
-
 // park reads the rest into memory, so that the DuckDB connection is free for another statement.
-func (r *Rows) park() {
-	var size int64
+func (r *Rows) park(lot *parking) {
+	r.lot = lot
 	for {
 		b, err := r.next(context.Background())
 		if err != nil {
 			break
 		}
-		r.parked = append(r.parked, b)
-		for _, c := range b.Columns() {
-			size += int64(c.Data().SizeInBytes())
-		}
-		if size > parkMax {
-			r.err = failure("53400", "a suspended result of more than %d MiB stands in the way of another statement", parkMax>>20).hint("Read the first result to its end, or use a second connection.")
+		if !lot.take(b) {
+			b.Release()
+			r.err = failure("53400", "suspended results of more than %d MiB stand in the way of other statements", lot.most>>20).
+				hint("Read the first result to its end, use a second connection, or start the node with more --memory.")
 			break
 		}
+		r.parked = append(r.parked, b)
 	}
 	r.finish()
 }
@@ -157,6 +155,7 @@ func (r *Rows) Close() error {
 
 func (r *Rows) dropParked() {
 	for _, b := range r.parked {
+		r.lot.give(b)
 		b.Release()
 	}
 	r.parked = nil

@@ -41,6 +41,9 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 	if s.closed.Load() {
 		return nil, failure("08003", "the session is closed")
 	}
+	if err := s.Fits(sql); err != nil {
+		return nil, err
+	}
 	parsed, err := statement.Parse(sql)
 	if err != nil {
 		return nil, err
@@ -48,6 +51,9 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 	st := &Statement{session: s, parsed: parsed}
 	if err := st.prepare(ctx); err != nil {
 		return nil, err
+	}
+	if len(sql) > treeMax {
+		parsed.Tree = nil // it may be a hundred times the text
 	}
 	return st, nil
 }

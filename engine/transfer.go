@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -26,7 +27,7 @@ type transfer struct {
 }
 
 const (
-	keysMax        = 8_000_000 // keys of one set
+	keysMax        = 8_000_000 // keys of one set, if there is memory for so many
 	smallTable     = 200_000   // rows; to read that many costs next to nothing
 	smallWorth     = 0.9       // what must at most be left of a small table for its keys to be worth anything
 	largeWorth     = 0.5       // and of a large one
@@ -110,14 +111,18 @@ func (t *transfer) keysOf(ctx context.Context, i, column int, wants *tableScan) 
 	} else if total > largestReading*wants.facts.relation.Rows {
 		return nil, "", nil
 	}
-	if total == 0 || !s.filtered() || float64(s.rows) > worth*float64(total) || s.rows > keysMax {
+	if total == 0 || !s.filtered() || float64(s.rows) > worth*float64(total) || s.rows > t.engine.memory.keys {
 		return nil, "", nil
 	}
 	if err := s.start(ctx, nil); err != nil {
 		return nil, "", err
 	}
-	keys, err := duckdb.BuildKeySet(ctx, s.scan, column, keysMax)
-	if err != nil {
+	keys, err := duckdb.BuildKeySet(ctx, s.scan, column, t.engine.memory.keys)
+	var known *duckdb.Error
+	switch {
+	case errors.As(err, &known) && known.State == "53200":
+		keys = nil // the statement may do without
+	case err != nil:
 		return nil, "", err
 	}
 	if keys != nil {

@@ -27,6 +27,10 @@ $XDG_DATA_HOME/csmsql, which usually means ~/.local/share/csmsql. The tables the
 
 The region grows as tables need it, up to --region; it keeps the cap that it was made with.
 
+Queries have --memory beside it: sorts, joins and groups spill to the data directory beyond 7/8 of it, and a statement that
+needs more of what cannot be spilled fails (53200). The node's own memory stays below --memory + 150MiB. Leave the machine, or
+the container, at least --region + --memory + 150MiB.
+
 Clients on this machine are trusted and nobody else can connect: --pg and --http take loopback addresses only. The unix
 sockets in the data directory are for its owner alone. SQL reaches the server's files only below the directories
 given with --files; there are none by default.
@@ -74,7 +78,7 @@ func newServe() *cobra.Command {
 	flags.StringVar(&options.Node, "node", "local", "the node's `name` in status output and errors")
 	flags.StringVar(&options.HTTP, "http", "", "loopback `address` for /metrics and /healthz (default: off)")
 	flags.StringArrayVar(&options.Files, "files", nil, "`directory` that SQL may read and write (may be repeated; default: none)")
-	flags.Var(&memory, "memory", "memory of queries outside of the region, beyond which they spill (default: half of what the region leaves)")
+	flags.Var(&memory, "memory", "memory of queries outside of the region; the process has up to 150MiB more (default: half of what the region leaves)")
 	flags.IntVar(&options.Threads, "threads", 0, "`threads` of queries (default: one per CPU)")
 	flags.BoolVar(&options.Verify, "verify", false, "check every table against its checksums before the node is ready")
 	flags.TextVar(&level, "log-level", &level, "`level` of what is logged: debug, info, warn or error (default info)")

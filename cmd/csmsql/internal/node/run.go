@@ -45,6 +45,12 @@ func Run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 	return n.serve(ctx, ready)
 }
 
+// messageBytes bounds a client's message by the node's memory: one is held whole, and a hundred clients may send some.
+func messageBytes(e *engine.Engine) int {
+	const part, least = 16, 4 << 20
+	return int(min(max(e.MemoryBytes()/part, least), wire.MaxMessageBytesDefault))
+}
+
 // serving is a node that is open.
 type serving struct {
 	options  Options
@@ -65,7 +71,9 @@ func newServing(options Options, ways *listeners, e *engine.Engine) *serving {
 
 func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
 	group, ctx := errgroup.WithContext(ctx)
-	postgres := wire.NewServer(n.backend, wire.Options{ServerVersion: engine.Version, ShutdownGrace: shutdownGrace, Logger: n.options.Log})
+	postgres := wire.NewServer(n.backend, wire.Options{
+		ServerVersion: engine.Version, MaxMessageBytes: messageBytes(n.engine), ShutdownGrace: shutdownGrace, Logger: n.options.Log,
+	})
 	for _, l := range n.ways.postgres() {
 		group.Go(func() error { return postgres.Serve(ctx, l) })
 	}
