@@ -2,6 +2,7 @@ package etcd_test
 
 import (
 	"context"
+	"flag"
 	"fmt"
 	"os"
 	"strings"
@@ -29,6 +30,10 @@ var shared struct {
 }
 
 func TestMain(m *testing.M) {
+	flag.Parse()
+	if err := flag.Set("test.parallel", "10"); err != nil { // they wait for clocks, not for processors
+		panic(err)
+	}
 	code := m.Run()
 	if shared.server != nil {
 		if err := shared.server.Close(); err != nil && code == 0 {

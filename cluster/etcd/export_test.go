@@ -36,3 +36,6 @@ func (s *Store) EndLease(ctx context.Context) error {
 	_, err := s.client.Revoke(ctx, s.session.lease)
 	return err
 }
+
+// FreePort is freePort.
+var FreePort = freePort

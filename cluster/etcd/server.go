@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -11,7 +12,9 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
+	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
 )
 
 // ErrInUse: another process uses the member's directory.
@@ -22,6 +25,8 @@ type Server struct {
 	options ServerOptions
 	etcd    *embed.Etcd
 	lock    *os.File
+	serving context.Context // done when Close begins
+	stop    context.CancelFunc
 	done    chan struct{}
 	closing sync.Once
 
@@ -58,14 +63,41 @@ func start(options ServerOptions) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	running, err := embed.StartEtcd(config)
-	if err != nil {
+	s := &Server{options: o, lock: lock, done: make(chan struct{})}
+	s.serving, s.stop = context.WithCancel(context.Background()) // the member outlives the call that started it
+	config.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapLogger(o.Log, s.quiet))
+	config.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainStreamInterceptor(s.endStreams)}
+	if s.etcd, err = embed.StartEtcd(config); err != nil {
+		s.stop()
 		return nil, errors.Join(fmt.Errorf("start etcd member %s in %s: %w", o.Name, o.Directory, err), lock.Close())
 	}
-	s := &Server{options: o, etcd: running, lock: lock, done: make(chan struct{})}
 	go s.wait()
 	return s, nil
 }
+
+// quiet is quietServer until Close begins: what breaks then is meant to.
+func (s *Server) quiet(level zapcore.Level, message string) slog.Level {
+	if s.serving.Err() != nil && level < zapcore.DPanicLevel {
+		return slog.LevelDebug
+	}
+	return quietServer(level, message)
+}
+
+// endStreams ends watches when Close begins: etcd would wait for the watchers to leave.
+func (s *Server) endStreams(srv any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	ctx, cancel := context.WithCancel(stream.Context())
+	defer cancel()
+	defer context.AfterFunc(s.serving, cancel)()
+	return handle(srv, &boundStream{stream, ctx})
+}
+
+// boundStream is a stream with another context.
+type boundStream struct {
+	grpc.ServerStream
+	ctx context.Context
+}
+
+func (b *boundStream) Context() context.Context { return b.ctx }
 
 const (
 	lockName = "csmsql.lock"
@@ -155,8 +187,16 @@ func (s *Server) PeerAddress() string { return s.options.AdvertisePeer }
 // the member stays, if the others could not go on without it.
 func (s *Server) Leave(ctx context.Context) error {
 	client := v3client.New(s.etcd.Server)
-	_, err := client.MemberRemove(ctx, uint64(s.etcd.Server.MemberID()))
-	if err := errors.Join(err, client.Close()); err != nil {
+	defer func() { _ = client.Close() }() // it has no connection
+	own := s.etcd.Server.MemberID()
+	err := tryUntil(ctx, func(ctx context.Context) (bool, error) {
+		if !s.etcd.Server.IsMemberExist(own) { // a member that hears of its own end stops, and may not answer
+			return true, nil
+		}
+		_, err := client.MemberRemove(ctx, uint64(own))
+		return err == nil, err
+	})
+	if err != nil {
 		return fmt.Errorf("take etcd member %s out of its cluster: %w", s.options.Name, err)
 	}
 	return s.Close()
@@ -170,7 +210,7 @@ func (s *Server) Close() (err error) {
 			s.reason = fmt.Errorf("etcd member %s: %w", s.options.Name, errClosed)
 		}
 		s.mu.Unlock()
-		s.etcd.Server.Stop() // first: else etcd waits for everybody who watches
+		s.stop()
 		s.etcd.Close()
 		<-s.done
 		err = s.lock.Close()

@@ -205,7 +205,6 @@ func (o ServerOptions) config() (*embed.Config, error) {
 	c.QuotaBackendBytes = o.QuotaBytes
 	c.ClientTLSInfo, c.PeerTLSInfo = o.TLS.info(), o.PeerTLS.info()
 	c.TlsMinVersion = "TLS1.3"
-	c.ZapLoggerBuilder = embed.NewZapLoggerBuilder(zapLogger(o.Log, quietServer))
 	return c, nil
 }
 
