@@ -9,6 +9,7 @@
 //	 threads     │
 //	             │   filter.c   slice → all rows matter │ some: a selection │ none: next slice
 //	             │   words.c    strings that are none of some words, by the length and four bytes that a view has
+//	             │   sieve.c    keys that are in no key set, a slice at once
 //	             │   vector.c   fixed width             values into the vector, whole slice or gathered
 //	             │              utf8_view               16-byte view → 16-byte string_t that points into the region
 //	             │              dictionary              codes → string_t table, or codes → ENUM

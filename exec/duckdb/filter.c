@@ -1,8 +1,7 @@
 // Filters inside the scan: which rows of a slice may matter.
 //
 // A filter only ever takes away rows that SQL's own WHERE or join would take away later, so every one of them may be left
-// out at any time (D6). Tests on fixed-width values and codes are loops without branches over a byte per row; sets of keys
-// are asked last, and only for the rows that are left.
+// out at any time (D6). Tests are loops without branches over a byte per row; sets of keys are asked last.
 #include "scan.h"
 #include <string.h>
 
@@ -100,6 +99,7 @@ static void test(const struct csm_filter *f, const struct csm_column *columns, i
 		test_compare(f, array, columns[f->other].array, first, count, pass);
 		test_validity(columns[f->other].array, first, count, 1, pass);
 		break;
+	case CSM_TEST_KEYS: csm_test_keys(f, values_of(f, array, first), count, pass); break;
 	case CSM_TEST_NULL: test_validity(array, first, count, 0, pass); return;
 	case CSM_TEST_NOTHING: memset(pass, 0, (size_t)count); return;
 	}
@@ -185,18 +185,26 @@ static void learn(struct csm_filter_use *use, int64_t in, int64_t out) {
 	}
 }
 
+#define MOST_OF(n, count) ((n) * 4 > (count))
+
+enum asked { ASKED, SIEVED, UNASKED }; // what was done of a key set: all; what is left must be asked again; nothing yet
+
+// Key sets come last, and while most rows are left, they are asked for all rows of the slice: that is cheaper than for each row
+// that is left. A sieve lets some through, for whom the set itself is asked in the end.
 int64_t csm_filter_slice(const struct csm_filter *filters, int64_t filter_count, struct csm_filter_use *use,
                          const struct csm_chunk *chunk, int64_t first, int64_t count, uint32_t *selection) {
-	uint8_t pass[CSM_SLICE_ROWS];
+	uint8_t pass[CSM_SLICE_ROWS], asked[CSM_MAX_FILTERS] = {ASKED};
 	int64_t n = count;
-	bool selected = false, key_sets = false;
+	bool selected = false, more = false;
 	for (int64_t i = 0; i < filter_count; i++) {
 		const struct csm_filter *f = &filters[i];
-		if (f->test == CSM_TEST_KEYS) {
-			key_sets = true;
-			continue;
-		}
 		if (resting(&use[i])) continue;
+		if (f->test == CSM_TEST_KEYS) {
+			bool dense = MOST_OF(n, count) && csm_keys_dense(f);
+			asked[i] = !dense ? UNASKED : f->keys->words > 0 ? ASKED : SIEVED;
+			more |= asked[i] != ASKED;
+			if (!dense) continue;
+		}
 		if (!selected) memset(pass, 1, (size_t)count);
 		selected = true;
 		test(f, chunk->columns, first, count, pass);
@@ -206,14 +214,12 @@ int64_t csm_filter_slice(const struct csm_filter *filters, int64_t filter_count,
 		if (n == 0) return 0;
 	}
 	if (selected && n < count) select_passing(pass, count, selection);
-	else if (key_sets)
+	else if (more)
 		for (int64_t i = 0; i < count; i++) selection[i] = (uint32_t)i;
-	if (!key_sets) return n;
-	for (int64_t i = 0; i < filter_count && n > 0; i++) {
-		const struct csm_filter *f = &filters[i];
-		if (f->test != CSM_TEST_KEYS || resting(&use[i])) continue;
-		int64_t left = select_keys(f, chunk->columns[f->column].array, first, selection, n);
-		learn(&use[i], n, left);
+	for (int64_t i = 0; more && i < filter_count && n > 0; i++) {
+		if (asked[i] == ASKED) continue;
+		int64_t left = select_keys(&filters[i], chunk->columns[filters[i].column].array, first, selection, n);
+		if (asked[i] == UNASKED) learn(&use[i], n, left);
 		n = left;
 	}
 	return n;

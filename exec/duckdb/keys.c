@@ -18,6 +18,7 @@ struct csm_keys *csm_keys_new(void) { return calloc(1, sizeof(struct csm_keys));
 void csm_keys_free(struct csm_keys *keys) {
 	free(keys->bits);
 	free(keys->slots);
+	free(keys->sieve);
 	free(keys);
 }
 
@@ -160,6 +161,7 @@ int csm_keys_merge(struct csm_keys *into, const struct csm_keys *from) {
 }
 
 int csm_keys_finish(struct csm_keys *keys) {
-	if (keys->words > CACHED_WORDS && (uint64_t)keys->count * 4 * 8 < keys->words) return to_table(keys);
+	if (keys->words > CACHED_WORDS && (uint64_t)keys->count * 4 * 8 < keys->words && to_table(keys) != 0) return -1;
+	csm_keys_make_sieve(keys);
 	return 0;
 }

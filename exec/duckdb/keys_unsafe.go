@@ -42,6 +42,9 @@ func (k *KeySet) Bytes() int64 {
 	if k.c.slots != nil {
 		size += (int64(k.c.slot_mask) + 1) * 8
 	}
+	if k.c.sieve != nil {
+		size += 1 << (64 - k.c.sieve_shift - 3)
+	}
 	return size
 }
 

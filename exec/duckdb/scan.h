@@ -57,6 +57,8 @@ struct csm_keys {
 	int64_t *slots;    // table: 0 marks a free slot, zero itself is in has_zero
 	uint64_t slot_mask;
 	int32_t has_zero;
+	uint32_t *sieve;   // table: a bit for the hash of each key, NULL where there are too many
+	int32_t sieve_shift;
 	int64_t count;     // distinct keys
 	int64_t rows;      // how many values were added
 };
@@ -171,6 +173,12 @@ static inline int64_t csm_load(const void *values, int32_t width, int32_t is_sig
 
 struct csm_keys *csm_keys_new(void);
 void csm_keys_free(struct csm_keys *keys);
+// Makes the sieve of a table.
+void csm_keys_make_sieve(struct csm_keys *keys);
+// Whether csm_test_keys can ask a filter's keys, and that: it clears pass for values that are not among them, exactly in a bitmap, and
+// not all of them in a table. NULLs are not looked for.
+bool csm_keys_dense(const struct csm_filter *f);
+void csm_test_keys(const struct csm_filter *f, const void *values, int64_t count, uint8_t *pass);
 bool csm_keys_contain(const struct csm_keys *keys, int64_t key);
 // Both return 0, or -1 when memory is short.
 int csm_keys_add(struct csm_keys *keys, const int64_t *values, int64_t count);
