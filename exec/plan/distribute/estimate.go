@@ -1,0 +1,207 @@
+package distribute
+
+import (
+	"math"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// columnBytes is what a value of a result is thought to take; rowBytes is what it costs to look at a row (to filter, to look up, to
+// add), in bytes read meanwhile.
+const (
+	columnBytes = 12
+	rowBytes    = 32
+)
+
+// guessFilter is the share of rows that a condition with a sub-query leaves, and that HAVING leaves of groups.
+const guessFilter = 0.3
+
+// width is what a value of a type takes, roughly.
+func width(t arrow.DataType) float64 {
+	if f, ok := t.(arrow.FixedWidthDataType); ok && f.BitWidth() > 0 {
+		return float64(f.BitWidth()) / 8
+	}
+	return 24
+}
+
+// share is the part of a table's bytes that the statement reads of it: some columns only.
+func (o *occurrence) share() float64 {
+	all, read := 0.0, 0.0
+	for _, c := range o.scan.Relation.Columns {
+		w := width(c.Type)
+		all += w
+		if slices.Contains(o.scan.Columns, c.Name) {
+			read += w
+		}
+	}
+	if all == 0 {
+		return 1
+	}
+	return max(read/all, 0.01)
+}
+
+// read estimates what reading an occurrence costs a node: the part of one node, or everything.
+func (p *planner) read(o *occurrence, node, part string, restricted bool) (e Estimate) {
+	if o.layout == nil {
+		return e
+	}
+	share := o.share()
+	for _, l := range o.layout.Parts {
+		if restricted && l.Node != part {
+			continue
+		}
+		bytes := int64(share * float64(l.Bytes))
+		if l.Node == node {
+			e.LocalRows += l.Rows
+			e.LocalBytes += bytes
+		} else {
+			e.RemoteRows += l.Rows
+			e.RemoteBytes += bytes
+		}
+	}
+	return e
+}
+
+func (e *Estimate) add(f Estimate) {
+	e.LocalRows += f.LocalRows
+	e.LocalBytes += f.LocalBytes
+	e.RemoteRows += f.RemoteRows
+	e.RemoteBytes += f.RemoteBytes
+}
+
+func (p *planner) cost(e Estimate) float64 {
+	return float64(e.LocalBytes) + p.settings.RemoteFactor*float64(e.RemoteBytes) + rowBytes*float64(e.LocalRows+e.RemoteRows)
+}
+
+// result is what writing rows costs, or reading them.
+func result(rows float64, columns int) float64 {
+	return rows * float64(rowBytes+columnBytes*max(columns, 1))
+}
+
+// reading estimates what running a text costs a node, results of stages included.
+func (p *planner) reading(t *Text, node, part string) (e Estimate, cost float64) {
+	for _, r := range t.Reads {
+		if r.Stage > 0 {
+			rows := p.rows[r.Stage-1]
+			if r.Part {
+				rows /= float64(len(p.stages[r.Stage-1].Fragments))
+			}
+			cost += result(rows, p.stages[r.Stage-1].Columns) * p.settings.RemoteFactor
+			continue
+		}
+		e.add(p.read(p.occurrences[r.origin], node, part, r.Part))
+	}
+	return e, cost + p.cost(e)
+}
+
+// rowsOf estimates the rows that a query gives.
+func (p *planner) rowsOf(q *query) float64 {
+	rows := 1.0
+	switch {
+	case q.block != nil:
+		rows = p.joined(q.block)
+		if q.block.aggregated() {
+			rows = min(rows, p.groups(q.block))
+			if q.block.stmt.HavingClause != nil {
+				rows *= guessFilter
+			}
+		}
+	case len(q.arms) == 2:
+		rows = p.rowsOf(q.arms[0]) + p.rowsOf(q.arms[1])
+	default:
+		rows = float64(len(q.stmt.ValuesLists))
+	}
+	if n, ok := literalLimit(q.stmt.LimitCount); ok {
+		rows = min(rows, float64(n))
+	}
+	return max(rows, 1)
+}
+
+// joined estimates the rows that FROM and WHERE of a block leave: the product of the tables, each set of equal columns but one
+// taking its distinct values away.
+func (p *planner) joined(b *block) float64 {
+	rows := 1.0
+	classes := map[column][]float64{}
+	for _, it := range b.items {
+		have := p.itemRows(it)
+		rows *= max(have, 1)
+		for i := range it.columns {
+			c := column{it, i}
+			root := b.equal.root(c)
+			if _, ok := b.equal[c]; ok || root != c {
+				classes[root] = append(classes[root], p.distinct(c))
+			} else if len(b.equal) > 0 && p.isRoot(b, c) {
+				classes[c] = append(classes[c], p.distinct(c))
+			}
+		}
+	}
+	for _, s := range b.subqueries {
+		if s.filter {
+			rows *= guessFilter
+		}
+	}
+	for _, list := range classes {
+		slices.Sort(list)
+		for _, d := range list[1:] {
+			rows /= max(d, 1)
+		}
+	}
+	return max(rows, 1)
+}
+
+// isRoot: other columns are equal to c.
+func (p *planner) isRoot(b *block, c column) bool {
+	for _, parent := range b.equal {
+		if parent == c {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *planner) itemRows(it *item) float64 {
+	if it.occurrence != nil {
+		return float64(it.occurrence.scan.Rows)
+	}
+	return p.rowsOf(it.query)
+}
+
+// distinct estimates how many values a column has.
+func (p *planner) distinct(c column) float64 {
+	if o := c.item.occurrence; o != nil {
+		s := o.scan.Relation.Columns[c.index].Stats
+		d := float64(s.Distinct)
+		if d == 0 {
+			d = float64(o.scan.TableRows)
+		}
+		return max(min(d, float64(o.scan.TableRows)), 1)
+	}
+	q := c.item.query
+	if q.block != nil && c.index < len(q.outputs) && q.outputs[c.index].column.item != nil {
+		return p.distinct(q.outputs[c.index].column)
+	}
+	return max(math.Sqrt(p.rowsOf(q)), 1)
+}
+
+// groups estimates how many groups a block makes.
+func (p *planner) groups(b *block) float64 {
+	groups := 1.0
+	for _, n := range b.stmt.GroupClause {
+		if c, ok := p.groupColumn(b, n); ok {
+			groups *= p.distinct(c)
+		} else {
+			groups *= 100
+		}
+	}
+	return min(groups, p.joined(b))
+}
+
+// work is what the whole statement costs the coordinator by itself.
+func (p *planner) work(reads map[*occurrence]bool) float64 {
+	sum := 0.0
+	for o := range reads {
+		sum += p.cost(p.read(o, p.settings.Coordinator, "", false))
+	}
+	return sum
+}

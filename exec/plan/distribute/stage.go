@@ -1,0 +1,184 @@
+package distribute
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// fragments lists who runs a stage: each node where a part of a restricted table lies, those of the largest table in its
+// order. Nothing, if that is the coordinator alone.
+func (p *planner) fragments(parts restriction) (list []Fragment) {
+	var tables []*occurrence
+	for o := range parts {
+		tables = append(tables, o)
+	}
+	slices.SortFunc(tables, func(x, y *occurrence) int {
+		a, _ := x.layout.total()
+		b, _ := y.layout.total()
+		if a != b {
+			return int(min(max(b-a, -1), 1))
+		}
+		return x.index - y.index
+	})
+	for _, o := range tables {
+		for _, l := range o.layout.Parts {
+			if l.Rows > 0 && !slices.ContainsFunc(list, func(f Fragment) bool { return f.Part == l.Node }) {
+				list = append(list, Fragment{Node: l.Node, Part: l.Node})
+			}
+		}
+	}
+	p.assign(list)
+	if len(list) == 1 && list[0].Node == p.settings.Coordinator {
+		return nil
+	}
+	return list
+}
+
+// assign gives the fragments of nodes that cannot run any to others: those that have the fewest.
+func (p *planner) assign(list []Fragment) {
+	busy := map[string]int{}
+	for i := range list {
+		if !slices.Contains(p.settings.Nodes, list[i].Part) {
+			list[i].Node = ""
+		}
+		busy[list[i].Node]++
+	}
+	for i := range list {
+		if list[i].Node != "" {
+			continue
+		}
+		list[i].Node = slices.MinFunc(p.settings.Nodes, func(x, y string) int { return busy[x] - busy[y] })
+		busy[list[i].Node]++
+	}
+}
+
+// stageOf is a stage to be added.
+type stageOf struct {
+	query     *query
+	form      string
+	parts     restriction
+	fragments []Fragment
+	columns   int
+	rows      float64        // of all fragments together
+	body      func(*builder) // the query whose columns are c0, c1, …
+	final     func(b *builder, number int)
+}
+
+// add makes the stage and puts its end in the query's place.
+func (p *planner) add(s stageOf) {
+	number := len(p.stages) + 1
+	b := p.builder(s.parts)
+	b.with(func(*cte) bool { return true }, func(b *builder) {
+		b.raw("SELECT * FROM (")
+		s.body(b)
+		b.raw(") AS csm_part(", strings.TrimSuffix(columnList(s.columns), ", "), ")")
+	})
+	stage := Stage{Text: b.text(), Number: number, Form: s.form, Columns: s.columns, Fragments: s.fragments}
+	slowest := 0.0
+	for i := range stage.Fragments {
+		f := &stage.Fragments[i]
+		e, cost := p.reading(&stage.Text, f.Node, f.Part)
+		f.Estimate = e
+		slowest = max(slowest, cost)
+	}
+	p.stages = append(p.stages, stage)
+	p.rows = append(p.rows, s.rows)
+	p.costs = append(p.costs, slowest+result(s.rows/float64(len(s.fragments)), s.columns)+p.settings.overhead())
+	p.staged = append(p.staged, edit{s.query.text.Span, func(b *builder) {
+		inner := b.child()
+		inner.edits = nil
+		inner.with(func(c *cte) bool { return slices.Contains(s.query.ctes, c) }, func(b *builder) { s.final(b, number) })
+		b.append(inner)
+	}})
+	p.stagedOf = append(p.stagedOf, s.query)
+}
+
+func columnList(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "c%d, ", i)
+	}
+	return b.String()
+}
+
+// transported writes an expression over a stage's result as the type that its class says: HUGEINT comes through as DECIMAL (D5).
+func transported(expr string, c class) string {
+	if c.kind == hugeint {
+		return "CAST(" + expr + " AS HUGEINT)"
+	}
+	return expr
+}
+
+// lost says why the outputs of a query would not come through a stage as they are; those of the statement itself go to the
+// client, who sees no difference.
+func (q *query) lost() string {
+	if q.in == nil && q.at.block == nil {
+		return ""
+	}
+	for _, f := range q.outputs {
+		if !f.class.known() {
+			return "a column of a sub-query whose type is not certain"
+		}
+	}
+	return ""
+}
+
+// writeOutputs writes the select list of a query whose outputs are the first columns of a stage.
+func (b *builder) writeOutputs(q *query, number int) {
+	for i, f := range q.outputs {
+		if i > 0 {
+			b.raw(", ")
+		}
+		b.raw(transported(stageColumn(number, i), f.class))
+		if f.name != "" {
+			b.raw(" AS ", quoteName(b.outputName(q, i)))
+		}
+	}
+}
+
+// outputName is an output's name with the letters that the text has: the tree has folded them.
+func (b *builder) outputName(q *query, output int) string {
+	if q.block == nil || slices.ContainsFunc(q.block.targets, func(t target) bool { return t.isStar }) {
+		return q.outputs[output].name
+	}
+	if alias := q.block.targets[output].text.Alias; alias.End > 0 {
+		return unquoted(b.p.text.Of(alias))
+	}
+	return q.outputs[output].name
+}
+
+func unquoted(name string) string {
+	if len(name) > 1 && name[0] == '"' {
+		return strings.ReplaceAll(name[1:len(name)-1], `""`, `"`)
+	}
+	return name
+}
+
+// canBeOnce says that a query can be worked out by the coordinator before the others need it.
+func (p *planner) canBeOnce(q *query) bool {
+	return len(q.outer) == 0 && q.text != nil && q.lost() == ""
+}
+
+// once makes a stage of a query that the coordinator works out, so that everybody sees the same rows of it (D7): whole, or what
+// is left to do behind stages that it already has.
+func (p *planner) once(q *query) {
+	if !p.canBeOnce(q) {
+		return
+	}
+	body := func(b *builder) { b.original(q.text.Span) }
+	if i := slices.Index(p.stagedOf, q); i >= 0 {
+		body = p.staged[i].write
+		p.staged, p.stagedOf = slices.Delete(p.staged, i, i+1), slices.Delete(p.stagedOf, i, i+1)
+	}
+	p.add(stageOf{
+		query: q, form: "rows worked out once", columns: len(q.outputs), rows: p.rowsOf(q), body: body,
+		fragments: []Fragment{{Node: p.settings.Coordinator, Part: p.settings.Coordinator}},
+		final: func(b *builder, number int) {
+			b.raw("SELECT ")
+			b.writeOutputs(q, number)
+			b.raw(" FROM ")
+			b.stage(number, false)
+		},
+	})
+}
