@@ -66,10 +66,25 @@ func TestAShrunkWindow(t *testing.T) {
 	require.Equal(t, memregion.Range{Offset: r.Offset, Length: 3 * memregion.PageSize}, w.Range())
 	fill(w.Bytes(), 5)
 	requireFilled(t, l.Bytes(w.Range()), 5)
-	require.Len(t, windowsOf(t, l.Spec().Path, "rw-s"), 2, "the lender's and the window")
+	windows := windowsOf(t, l.Spec().Path, "rw-s")
+	require.Len(t, windows, 2, "the lender's and the window")
+	require.Contains(t, []int64{mappedBytes(t, windows[0]), mappedBytes(t, windows[1])}, roundedToKernelPages(3*memregion.PageSize), "nothing else is mapped")
 	require.NoError(t, w.Close())
 	require.ErrorIs(t, w.Shrink(memregion.PageSize), memregion.ErrClosed)
 	require.Len(t, windowsOf(t, l.Spec().Path, "rw-s"), 1)
+}
+
+// mappedBytes is the size of a map.
+func mappedBytes(t *testing.T, line string) int64 {
+	var from, to int64
+	_, err := fmt.Sscanf(line, "%x-%x", &from, &to)
+	require.NoError(t, err)
+	return to - from
+}
+
+func roundedToKernelPages(n int64) int64 {
+	page := int64(os.Getpagesize())
+	return (n + page - 1) / page * page
 }
 
 // windowsOf lists this process' maps of a file with such rights.

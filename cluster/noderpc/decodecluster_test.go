@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc"
 	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
@@ -142,4 +143,22 @@ func TestIncarnationsAreText(t *testing.T) {
 	require.Error(t, back.UnmarshalText(text[1:]))
 	require.Error(t, back.UnmarshalText(append([]byte("x"), text[1:]...)))
 	require.True(t, Incarnation{}.IsZero())
+}
+
+// No method is for whoever comes because somebody forgot to say for whom it is.
+func TestEveryMethodSaysForWhomItIs(t *testing.T) {
+	methods := 0
+	for _, service := range []grpc.ServiceDesc{
+		nodepb.Node_ServiceDesc, nodepb.Lending_ServiceDesc, nodepb.Coordination_ServiceDesc, nodepb.Fragments_ServiceDesc,
+	} {
+		for _, m := range service.Methods {
+			methods++
+			require.Contains(t, accessOf, "/"+service.ServiceName+"/"+m.MethodName)
+		}
+		for _, m := range service.Streams {
+			methods++
+			require.Contains(t, accessOf, "/"+service.ServiceName+"/"+m.StreamName)
+		}
+	}
+	require.Len(t, accessOf, methods)
 }

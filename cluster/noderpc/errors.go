@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"time"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
@@ -185,13 +186,27 @@ func errorOf(ctx context.Context, node, doing string, err error) error {
 	for _, detail := range s.Details() {
 		if e, ok := detail.(*nodepb.Error); ok {
 			r := remoteError(e)
-			if r.State == stateCanceled && r.Cause == nil {
-				r.Cause, r.Answered = ctx.Err(), false // the node heard of it before this process looked
+			if cause := endOf(ctx); r.State == stateCanceled && r.Cause == nil && cause != nil {
+				r.Cause, r.Answered = cause, false // the node heard of it before this process looked
 			}
 			return r
 		}
 	}
 	return transportError(ctx, node, doing, s)
+}
+
+// timerSkew is by how much a node's timer for a caller's deadline may go off before the caller's own.
+const timerSkew = 100 * time.Millisecond
+
+// endOf is why a context is over, or will be in a moment.
+func endOf(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if deadline, ok := ctx.Deadline(); ok && time.Until(deadline) < timerSkew {
+		return context.DeadlineExceeded
+	}
+	return nil
 }
 
 // remoteError trusts nothing in e (N5).

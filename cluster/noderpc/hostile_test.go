@@ -8,6 +8,7 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -45,6 +46,7 @@ type (
 	}
 	hostileRunner struct {
 		nodepb.UnimplementedFragmentsServer
+		mu       sync.Mutex
 		fragment []*nodepb.FragmentEvent
 		linger   bool // stay after the events
 	}
@@ -68,12 +70,15 @@ func (n *hostileCoordinator) SendTable(_ *nodepb.SendTableRequest, stream grpc.S
 }
 
 func (n *hostileRunner) Run(stream grpc.BidiStreamingServer[nodepb.FragmentControl, nodepb.FragmentEvent]) error {
-	for _, event := range n.fragment {
+	n.mu.Lock()
+	events, linger := n.fragment, n.linger
+	n.mu.Unlock()
+	for _, event := range events {
 		if err := stream.Send(event); err != nil {
 			return err
 		}
 	}
-	if n.linger {
+	if linger {
 		<-stream.Context().Done()
 	}
 	return nil
@@ -191,6 +196,13 @@ func TestAHostileStatus(t *testing.T) {
 	require.ErrorIs(t, err, noderpc.ErrBadMessage)
 }
 
+// plays sets what the next fragments get; the last one's handler may still be at work.
+func (n *hostileRunner) plays(linger bool, events ...*nodepb.FragmentEvent) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.fragment, n.linger = events, linger
+}
+
 func TestAHostileLender(t *testing.T) {
 	n, path := serveHostile(t)
 	c := dial(t, path)
@@ -255,7 +267,7 @@ func TestAHostileRunner(t *testing.T) {
 		"too many rows":       {started, result(&nodepb.FragmentResult{Chunks: [][]byte{good}, Rows: 9})},
 		"negative rows":       {started, result(&nodepb.FragmentResult{Rows: -1})},
 	} {
-		n.fragment = events
+		n.plays(false, events...)
 		_, err := c.RunFragment(context.Background(), fragment(), anywhere)
 		require.ErrorIs(t, err, noderpc.ErrBadMessage, name)
 	}
@@ -263,12 +275,12 @@ func TestAHostileRunner(t *testing.T) {
 	// A descriptor outside of its owner's regions.
 	refusals := noderpc.NewRefusals(silent())
 	for _, foreign := range [][]byte{sealedChunk(t, 2, 10).Encoded()} {
-		n.fragment = []*nodepb.FragmentEvent{started, result(&nodepb.FragmentResult{Chunks: [][]byte{foreign}, Rows: 10})}
+		n.plays(false, started, result(&nodepb.FragmentResult{Chunks: [][]byte{foreign}, Rows: 10}))
 		_, err := c.RunFragment(context.Background(), fragment(), noderpc.FragmentOptions{Lends: lends, Refusals: refusals})
 		require.ErrorIs(t, err, noderpc.ErrForeignMemory)
 		require.Equal(t, "08P01", state(t, err))
 	}
-	n.fragment = []*nodepb.FragmentEvent{started, result(&nodepb.FragmentResult{Chunks: [][]byte{good}, Rows: 10})}
+	n.plays(false, started, result(&nodepb.FragmentResult{Chunks: [][]byte{good}, Rows: 10}))
 	_, err := c.RunFragment(context.Background(), fragment(), noderpc.FragmentOptions{
 		Lends: func(memregion.RegionID) (int64, bool) { return 4096, true }, Refusals: refusals,
 	})
@@ -277,15 +289,14 @@ func TestAHostileRunner(t *testing.T) {
 
 	// After the result.
 	for _, more := range [][]*nodepb.FragmentEvent{{alive}, {started}, {result(&nodepb.FragmentResult{})}, {{}}} {
-		n.fragment = append([]*nodepb.FragmentEvent{started, result(&nodepb.FragmentResult{})}, more...)
-		n.linger = true
+		n.plays(true, append([]*nodepb.FragmentEvent{started, result(&nodepb.FragmentResult{})}, more...)...)
 		run, err := c.RunFragment(context.Background(), fragment(), anywhere)
 		require.NoError(t, err)
 		require.Eventually(t, func() bool { return errors.Is(run.Check(), noderpc.ErrFragmentOver) }, 5*time.Second, time.Millisecond)
 		require.ErrorIs(t, run.Close(), noderpc.ErrBadMessage)
 	}
 	// N12: a node that answers no word is not believed for longer than its TTL.
-	n.fragment = []*nodepb.FragmentEvent{{Event: &nodepb.FragmentEvent_Started{Started: &nodepb.FragmentStarted{Ttl: 5e7}}}, result(&nodepb.FragmentResult{})}
+	n.plays(true, &nodepb.FragmentEvent{Event: &nodepb.FragmentEvent_Started{Started: &nodepb.FragmentStarted{Ttl: 5e7}}}, result(&nodepb.FragmentResult{}))
 	run, err := c.RunFragment(context.Background(), fragment(), anywhere)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool { return run.Check() != nil }, 5*time.Second, time.Millisecond)

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
 )
@@ -44,12 +46,12 @@ func (l *Lender) PeerGone(name string, incarnation noderpc.Incarnation) Departur
 	return l.depart(departing, Borrower{name, incarnation})
 }
 
-// peerName is what Peer.Name says of a node: callers know it by its bare name.
+// peerName is what Peer.Name says of a node: callers know it by its bare name, which has neither slash nor space.
 func peerName(name string) string {
-	if name == "" || slices.Contains([]string{"csmsql:", "process"}, name[:min(7, len(name))]) {
+	if strings.ContainsAny(name, "/ ") {
 		return name
 	}
-	return "csmsql://node/" + name
+	return certificate.Identity{Role: certificate.RoleNode, Name: name}.String()
 }
 
 func (l *Lender) depart(departing []*account, named Borrower) (d Departure) {
@@ -116,10 +118,13 @@ func (l *Lender) settle(list []*grant) {
 }
 
 func (l *Lender) giveUp(home *coherence.Home, g *grant) error {
-	if _, err := home.FenceOff(g.account.domain()); err != nil { // of extents that are not granted it takes nothing
-		return err
-	}
 	gen := g.extent.Generation
+	switch home.Generation(gen).State {
+	case coherence.Granted, coherence.Cleaned, coherence.HomeCleaned, coherence.Aborting:
+		if _, err := home.FenceOff(g.account.domain()); err != nil { // of all that the borrower writes in the region, so once
+			return err
+		}
+	}
 	switch home.Generation(gen).State {
 	case coherence.Quarantined:
 		if l.cannotStore(g.account) {
