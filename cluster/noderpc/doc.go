@@ -1,22 +1,30 @@
 // Package noderpc is how another process reaches a node: it learns what the node lends, takes snapshots under leases and
-// keeps them, asks how the node is, and has it load files.
+// keeps them, writes into its memory, has it run parts of queries, asks how it is, and has it load files.
 //
 // # Picture
 //
-//	borrower's process                                           node's process
-//	──────────────────                                           ──────────────
-//	engine (attached)                                            engine (implements Node)
+//	another process                                              node's process
+//	───────────────                                              ──────────────
+//	engine (attached, or another node)                           engine (implements Node, Fragments, Operations)
 //	  │ Describe, Lease, Page, Status, Load      gRPC over         ▲ checked arguments, PeerOf(ctx)
-//	  ▼                                          unix socket       │
-//	Client ── decode, check (N5) ◀───────────── or loopback ───▶ Server ── who calls, bounds, panics, log
-//	  ▲ Renew, Release                                             │
-//	Keeper ── one goroutine renews every TTL/3                   tokens ── whose lease is it (N4)
-//	  │ Check(lease): by this machine's clock alone (N1)
-//	  ▼
+//	  ▼                                          unix socket,      │
+//	Client ── decode, check (N5) ◀─────────────  loopback, or ─▶ Server ── who calls, who may, bounds, panics, log, Refusals
+//	  ▲ Renew, Release                           mutual TLS        │   │
+//	Keeper ── one goroutine renews every TTL/3                     │ tokens ── whose lease is it (N4)
+//	  │ Check(lease): by this machine's clock alone (N1)           ▼
+//	  ▼                                                          Lender (package lending), States
 //	query: load from the region ─▶ Check ─▶ hand on the result
 //
-// No byte of a table travels: a borrower maps the regions and reads in place. What travels is a snapshot's record, the
-// pages of descriptors that a query needs, and renewals.
+//	borrowing.Space ── Grant, Reallocate, Seal, Publish, Free ─▶ Lender: the coherence protocol by message
+//	RunFragment ───── request, signs of life ──────────────────▶ Fragments.Run; the open stream is the result's lease
+//	            ◀──── progress, result: descriptors of chunks
+//
+// No byte of a table travels (but for CopyTable, which is there to be compared with): other processes map the regions and
+// read in place, and write in place. What travels is a snapshot's record, the pages of descriptors that a query needs,
+// renewals, and the steps of the protocol.
+//
+// The service Node is for whoever attaches to a node; Lending, Coordination and Fragments are for the nodes of a cluster.
+// docs/cluster-rpc.md holds them against the thesis' orchestrator.
 //
 // # A lease's time
 //
@@ -29,6 +37,9 @@
 // A borrower that was stopped, cut off or suspended wakes up, loads whatever is there now, calls Check, and throws the
 // result away: it needs nobody to tell it. Check after the load, never only before it.
 //
+// A fragment's result lives by the same rule: its reader says now and then that it is alive, the node keeps the result for
+// a TTL after the last word it heard, and the reader trusts it for a TTL after the last word that was answered left.
+//
 // # Words
 //
 //   - borrower: a process that reads a node's regions; holder: its name in status output
@@ -36,7 +47,10 @@
 //   - over: a lease that the node ended; final. Not valid: this process cannot know any more; a renewal may mend it
 //   - margin: the part of a TTL that is never counted on, because two clocks may run at different speeds
 //   - incarnation: one process of a node. Lease numbers begin anew with each, so a client belongs to one
-//   - peer: who calls, as the kernel says
+//   - peer: who calls, as the kernel (unix socket) or its certificate (TCP) says
+//   - ticket: a caller's name for one request of memory, by which it gives back what it never heard of
+//   - state: a small named number of a node that others wait for (the thesis' state vector)
+//   - refusal: what no honest peer asks for, or a limit it met: logged with who and what, and counted
 //
 // # Invariants
 //
@@ -51,26 +65,35 @@
 //     gone), 57014 (the caller gave up), 54000 (too large) or 08P01 (nonsense), and names the node
 //   - N8: Serve returns after every handler has, Keeper.Close after its goroutine has
 //   - N9: renewals and releases wait for nobody
-//   - N10: a slow receiver of progress does not hold up the load
+//   - N10: a slow receiver of progress does not hold up the load, nor a fragment
+//   - N11: who calls is what the kernel or a certificate says; what a caller says of itself only tells its own processes
+//     apart. A certificate counts no longer than it is valid, also within a connection
+//   - N12: a fragment's result counts as in place only before (when the last answered word was sent) + TTL − margin, and
+//     a node releases it not before (when the last word was heard) + TTL, unless its reader says that it has done
 //
 // # Bounds
 //
-// Connections, streams per connection, calls and loads at once (ServerOptions), the size of every message and the number
-// of everything in it (limits.go), progress reports that wait (one per step, 64 steps), leases of a borrower.
+// Connections, streams per connection, calls, loads, fragments and waits at once (ServerOptions), the size of every message
+// and the number of everything in it (limits.go), the time of every call but loads and fragments (10 s unless the caller
+// says otherwise, MaxCallTime in any case), progress reports that wait (one per step, 64 steps), leases of a borrower, the
+// log's lines about refusals. What one peer may hold of the memory is package lending's.
 //
 // # Who may do what
 //
-// The unix socket is 0600: who can open it is the node's user, or root, and may do everything. Over TCP, which is
-// loopback only, the caller is not known; it may do everything but have the node read files (ServerOptions.FilesOverTCP).
+// The unix socket is 0600: who can open it is the node's user, or root, and may do everything. Over TCP with a certificate
+// (ServerOptions.Certificate) everybody else is refused before the first call; nodes may do everything, clients (operators'
+// tools) everything but take memory and run fragments. TCP without certificates is loopback only: the caller is not
+// known, and may attach and look, but not have the node read files (ServerOptions.FilesOverTCP), nor anything of a
+// cluster. access.go has the table.
 //
 // # Lock order
 //
-//	Keeper.mu, Client.mu, reporter.mu: none is held over a call or another lock
+//	Keeper.mu, Client.mu, reporter.mu, States.mu, FragmentRun.mu, Refusals.mu: none is held over a call or another lock
 //
 // # What it does not do
 //
-// No TLS and no connection between machines yet; both ends refuse anything but loopback. No grants, pins or allocation
-// for other nodes. It does not know what a snapshot's record or a page holds: catalog checks that. It does not end
-// leases: the node does, by its clock. It gives no client back after a restart of the node: dial again, and describe
-// again, because regions and trusted generations may be others.
+// It does not know what a snapshot's record, a page or a fragment holds: catalog and engine check that; of a fragment's
+// result it checks that every chunk is well-formed and lies where its sender may point to. It does not end leases: the
+// node does, by its clock. It does not decide who is a member, nor who is dead. It gives no client back after a restart of
+// the node: dial again, and describe again, because regions and trusted generations may be others.
 package noderpc
