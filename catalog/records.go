@@ -20,6 +20,7 @@ const (
 	viewID, viewSchema, viewName, viewSQL, viewColumns, viewCreated   = 1, 2, 3, 4, 5, 6
 	regionID, regionBase, regionCapacity, regionFabric                = 1, 2, 3, 4
 	regionPath, regionBoot, regionNode, regionGenerations, regionName = 5, 6, 7, 8, 9
+	regionTrusted                                                     = 10
 	nodeName, nodeAddress, nodeBoot, nodeStarted                      = 1, 2, 3, 4
 	nodeDirectory, nodeFrontend                                       = 5, 6
 )
@@ -139,6 +140,9 @@ type RegionRecord struct {
 	Node string
 	// Generations is the high-water mark: every generation ever used is below it.
 	Generations coherence.Generation
+	// Trusted: generations from here on were written since the lender's present process began; older ones may have been
+	// damaged while nobody looked.
+	Trusted coherence.Generation
 }
 
 func (g *RegionRecord) encode() []byte {
@@ -151,6 +155,7 @@ func (g *RegionRecord) encode() []byte {
 	w.OptionalString(regionBoot, g.BootID)
 	w.OptionalString(regionNode, g.Node)
 	w.OptionalUint(regionGenerations, uint64(g.Generations))
+	w.OptionalUint(regionTrusted, uint64(g.Trusted))
 	return w.Buf
 }
 
@@ -175,6 +180,8 @@ func decodeRegion(data []byte) (*RegionRecord, error) {
 			g.Node = r.String()
 		case regionGenerations:
 			g.Generations = coherence.Generation(r.Uint())
+		case regionTrusted:
+			g.Trusted = coherence.Generation(r.Uint())
 		default:
 			r.Skip()
 		}

@@ -28,6 +28,52 @@ func (c *Catalog) PutRegion(ctx context.Context, record RegionRecord) error {
 	})
 }
 
+// AddRegion records a region that make places among those that there are. Nobody else records one meanwhile: two nodes
+// that start at once do not get one address.
+func (c *Catalog) AddRegion(ctx context.Context, make func(taken []RegionRecord) (RegionRecord, error)) (RegionRecord, error) {
+	for {
+		var taken []RegionRecord
+		revision, err := c.store.Scan(ctx, []string{regionPrefix}, func(item store.Item) error {
+			g, err := decodeRegion(item.Value)
+			if err == nil {
+				taken = append(taken, *g)
+			}
+			return err
+		})
+		if err != nil {
+			return RegionRecord{}, fmt.Errorf("add a region: %w", err)
+		}
+		record, err := make(taken)
+		if err != nil {
+			return record, err
+		}
+		_, err = c.store.Commit(ctx, store.Transaction{
+			Compares: []store.Compare{store.NothingNewer(regionPrefix, revision), unchanged(regionKey(record.ID), 0)},
+			Puts:     []store.Item{{Key: regionKey(record.ID), Value: record.encode()}},
+		})
+		if isConflict(err) {
+			continue
+		}
+		if err != nil {
+			return record, fmt.Errorf("add region %d: %w", record.ID, err)
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.mu.regions[record.ID] = &record
+		return record, nil
+	}
+}
+
+// Region finds a region's record.
+func (c *Catalog) Region(id memregion.RegionID) (RegionRecord, bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if g := c.mu.regions[id]; g != nil {
+		return *g, true
+	}
+	return RegionRecord{}, false
+}
+
 // ReserveGenerations puts on record that generations below upTo may be used: coherence.HomeConfig asks for it.
 func (c *Catalog) ReserveGenerations(ctx context.Context, region memregion.RegionID, upTo coherence.Generation) error {
 	return c.changeRegion(ctx, region, func(old *RegionRecord) *RegionRecord {

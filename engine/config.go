@@ -46,6 +46,8 @@ type Config struct {
 	Verify bool
 	// LeaseTTL is how long a borrower that went silent keeps its snapshot; 0: 3 s.
 	LeaseTTL time.Duration
+	// Cluster makes the node one of several; nil: it is alone.
+	Cluster *Cluster
 	// Log receives what an operator should know; nil: slog.Default().
 	Log *slog.Logger
 	// Fault is called at named points, so that tests can die there; nil in production.

@@ -18,16 +18,20 @@ import (
 
 // lenders is the catalog's Lender: the regions that are lent, and those that are gone. Of these nothing can be pinned and nothing
 // comes back, but tables that lay there can still be named, replaced and dropped.
+// In a cluster, other nodes' regions are theirs to pin and to retire in.
 type lenders struct {
 	catalog.Homes
-	gone map[memregion.RegionID]error
+	gone   map[memregion.RegionID]error
+	shared bool
 }
 
 func (l lenders) there(ids []catalog.ExtentID) []catalog.ExtentID {
-	if len(l.gone) == 0 {
+	if len(l.gone) == 0 && !l.shared {
 		return ids
 	}
-	return slices.DeleteFunc(slices.Clone(ids), func(id catalog.ExtentID) bool { return l.gone[id.Region] != nil })
+	return slices.DeleteFunc(slices.Clone(ids), func(id catalog.ExtentID) bool {
+		return l.gone[id.Region] != nil || l.shared && l.Homes[id.Region] == nil
+	})
 }
 
 func (l lenders) Pin(domain coherence.Domain, ids ...catalog.ExtentID) error {

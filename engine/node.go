@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -17,8 +18,9 @@ import (
 // node is the lender's side of an engine: the catalog's store, the region, the protocol's home for it.
 type node struct {
 	config    *Config
-	temporary string // a directory to remove at the end
-	store     *store.Bolt
+	temporary string      // a directory to remove at the end
+	local     *store.Bolt // locks the data directory; keeps the catalog of a node that is alone
+	store     store.Store // the catalog's
 	catalog   *catalog.Catalog
 	regions   *regions
 	homes     catalog.Homes
@@ -27,11 +29,20 @@ type node struct {
 	region    memregion.Spec
 	stop      context.CancelFunc
 	stopped   chan struct{} // the janitor has ended
+
+	// Of a node in a cluster.
+	self   *catalog.NodeRecord
+	member *etcd.Server      // nil unless it runs a member of etcd
+	views  []*memregion.View // of other nodes' regions; guarded by regions.borrowing
+	leave  context.CancelFunc
+	left   chan struct{} // the goroutine that follows the cluster has ended
+	out    chan struct{} // closed when the cluster has given the node up
+	fenced error         // why; written before out is closed
 }
 
 // openNode brings a node up. On error the part that is up is returned too, to be closed.
 func openNode(ctx context.Context, config *Config) (*node, error) {
-	n := &node{config: config, homes: catalog.Homes{}}
+	n := &node{config: config, homes: catalog.Homes{}, out: make(chan struct{})}
 	if config.Directory == "" {
 		dir, err := os.MkdirTemp("", "csmsql-")
 		if err != nil {
@@ -45,14 +56,13 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	if config.RegionDirectory == "" {
 		config.RegionDirectory = config.Directory
 	}
-	bolt, err := store.OpenBolt(config.Directory)
-	if err != nil {
+	if err := n.openStore(ctx); err != nil {
 		return n, err
 	}
-	n.store = bolt
 	gone := map[memregion.RegionID]error{}
-	n.catalog, err = catalog.Open(ctx, bolt, lenders{n.homes, gone}, catalog.Options{
-		Domain: localDomain, InitialSchemas: []string{"public"}, Fault: config.Fault,
+	var err error
+	n.catalog, err = catalog.Open(ctx, n.store, lenders{n.homes, gone, n.self != nil}, catalog.Options{
+		Domain: localDomain, InitialSchemas: []string{"public"}, Self: n.self, Fault: config.Fault,
 		Log: func(message string, err error) { config.Log.Warn(message, "error", err) },
 	})
 	if err != nil {
@@ -60,18 +70,26 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	}
 	n.regions = newRegions(config.Node)
 	n.regions.lost = gone
+	if n.self != nil {
+		n.regions.borrow, n.regions.lender = n.borrow, n.catalog.Reachable
+	}
+	if err := n.catalog.AwaitSeen(ctx); err != nil {
+		return n, err
+	}
 	if err := n.openRegion(ctx); err != nil {
 		return n, regionError(err)
 	}
 	n.startJanitor()
-	return n, nil
+	return n, n.follow(ctx)
 }
 
 // openRegion adopts the region of an earlier life, or lends a new one.
 func (n *node) openRegion(ctx context.Context) error {
 	live := map[memregion.RegionID][]catalog.LiveExtent{}
 	err := n.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
-		live[x.Region] = append(live[x.Region], x)
+		if r, ok := n.catalog.Region(x.Region); n.self == nil || !ok || r.Node == n.config.Node {
+			live[x.Region] = append(live[x.Region], x)
+		}
 		return nil
 	})
 	if err != nil {
@@ -139,7 +157,7 @@ func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []ca
 		return lent, err
 	}
 	n.config.Log.Warn("the region's address is taken in this process; it moves", "region", record.ID, "error", err)
-	if record.Base, err = memregion.ChooseBase(n.taken(), record.Capacity, record.Path+"/moved"); err != nil {
+	if record.Base, err = memregion.ChooseBase(placements(n.catalog.Regions()), record.Capacity, record.Path+"/moved"); err != nil {
 		return nil, err
 	}
 	if err := n.catalog.PutRegion(ctx, record); err != nil {
@@ -164,9 +182,8 @@ func (n *node) adoptWhenFree(ctx context.Context, spec memregion.Spec, owned []m
 	}
 }
 
-func (n *node) taken() []memregion.Placement {
-	var taken []memregion.Placement
-	for _, r := range n.catalog.Regions() {
+func placements(regions []catalog.RegionRecord) (taken []memregion.Placement) {
+	for _, r := range regions {
 		taken = append(taken, memregion.Placement{Base: r.Base, Length: r.Capacity})
 	}
 	return taken
@@ -199,16 +216,16 @@ func (n *node) newRegion(ctx context.Context) error {
 		return err
 	}
 	path := filepath.Join(n.config.RegionDirectory, fmt.Sprintf("csmsql-%s-%d.region", n.catalog.Identity(), id))
-	base, err := memregion.ChooseBase(n.taken(), capacity, path)
+	record, err := n.catalog.AddRegion(ctx, func(taken []catalog.RegionRecord) (catalog.RegionRecord, error) {
+		base, err := memregion.ChooseBase(placements(taken), capacity, path)
+		spec := memregion.Spec{ID: id, Base: base, Capacity: capacity, Fabric: n.config.Fabric, Path: path, BootID: boot}
+		return catalog.RegionRecord{Spec: spec, Node: n.config.Node}, err
+	})
 	if err != nil {
 		return err
 	}
-	spec := memregion.Spec{ID: id, Base: base, Capacity: capacity, Fabric: n.config.Fabric, Path: path, BootID: boot}
-	if err := n.catalog.PutRegion(ctx, catalog.RegionRecord{Spec: spec, Node: n.config.Node}); err != nil {
-		return err
-	}
 	n.config.Fault("region:recorded")
-	lent, err := memregion.Lend(ctx, spec, n.lendOptions())
+	lent, err := memregion.Lend(ctx, record.Spec, n.lendOptions())
 	if err != nil {
 		return errors.Join(fmt.Errorf("engine: lend a region: %w", err), n.catalog.DropRegion(ctx, id))
 	}
@@ -241,6 +258,14 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 		return err
 	}
 	n.space = guardedSpace{space, n.regions}
+	if n.self != nil { // the other nodes read it, too
+		record, _ := n.catalog.Region(id)
+		if record.Trusted = first; first > 0 || record.Generations > 0 {
+			if err := n.catalog.PutRegion(ctx, record); err != nil {
+				return err
+			}
+		}
+	}
 	return n.regions.add(lent.View(), first)
 }
 
@@ -270,6 +295,10 @@ func (n *node) close() error {
 		n.stop()
 		<-n.stopped
 	}
+	if n.leave != nil {
+		n.leave()
+		<-n.left
+	}
 	var err error
 	if n.catalog != nil {
 		err = n.catalog.Close()
@@ -284,8 +313,17 @@ func (n *node) close() error {
 			err = errors.Join(err, n.lent.Close())
 		}
 	}
-	if n.store != nil {
+	for _, v := range n.views {
+		err = errors.Join(err, v.Close())
+	}
+	if n.store != nil && n.self != nil {
 		err = errors.Join(err, n.store.Close())
+	}
+	if n.member != nil {
+		err = errors.Join(err, n.member.Close())
+	}
+	if n.local != nil {
+		err = errors.Join(err, n.local.Close())
 	}
 	if n.temporary != "" {
 		err = errors.Join(err, os.RemoveAll(n.temporary))

@@ -26,8 +26,12 @@ type regions struct {
 	mapped map[memregion.RegionID]*mapped
 	reader *coherence.Reader
 	// lost: regions of an earlier life whose bytes are gone, with the reason.
-	lost     map[memregion.RegionID]error
-	counters *coherence.Counters
+	lost map[memregion.RegionID]error
+	// borrow maps a region that another node lends, and lender says whose it is and whether that node is there; nil: nobody else does.
+	borrow    func(memregion.RegionID) error
+	lender    func(memregion.RegionID) (node string, there bool)
+	borrowing sync.Mutex // one at a time borrows; above mu
+	counters  *coherence.Counters
 	// verified counts bytes whose checksum was compared.
 	verified atomic.Int64
 }
@@ -144,6 +148,9 @@ type DamagedError struct {
 }
 
 func (e *DamagedError) Error() string {
+	if errors.Is(e.Cause, catalog.ErrLenderGone) {
+		return fmt.Sprintf("chunk %d of table %s lies on node %s, which is not there", e.Chunk, e.Table, e.Node)
+	}
 	return fmt.Sprintf("chunk %d of table %s on node %s is damaged: %v", e.Chunk, e.Table, e.Node, e.Cause)
 }
 
@@ -152,6 +159,9 @@ func (e *DamagedError) Unwrap() error { return e.Cause }
 
 // SQLState is XX001, data_corrupted, or 58030, io_error, when the backing went away.
 func (e *DamagedError) SQLState() string {
+	if errors.Is(e.Cause, catalog.ErrLenderGone) {
+		return catalog.ErrLenderGone.SQLState()
+	}
 	if errors.Is(e.Cause, memregion.ErrRegionGone) || errors.Is(e.Cause, memregion.ErrRegionShort) {
 		return "58030"
 	}
@@ -171,9 +181,9 @@ func (r *regions) acquire(ctx context.Context, c *catalog.Chunk) error {
 	d := c.Descriptor()
 	for i := range d.Extents {
 		x := &d.Extents[i]
-		m := r.find(x.Region)
-		if m == nil {
-			return r.unmapped(x.Region)
+		m, err := r.reach(x.Region)
+		if err != nil {
+			return err
 		}
 		if err := m.view.Check(x.Range); err != nil {
 			return err
@@ -191,6 +201,30 @@ func (r *regions) acquire(ctx context.Context, c *catalog.Chunk) error {
 		}
 	}
 	return nil
+}
+
+// reach gives the mapping of a region whose lender is there, borrowing it on first use.
+func (r *regions) reach(id memregion.RegionID) (*mapped, error) {
+	if r.lender != nil {
+		if node, there := r.lender(id); !there {
+			return nil, fmt.Errorf("%w: region %d of node %q", catalog.ErrLenderGone, id, node)
+		}
+	}
+	if m := r.find(id); m != nil {
+		return m, nil
+	}
+	if err := r.unmapped(id); r.borrow == nil || r.lost[id] != nil {
+		return nil, err
+	}
+	r.borrowing.Lock()
+	defer r.borrowing.Unlock()
+	if m := r.find(id); m != nil {
+		return m, nil
+	}
+	if err := r.borrow(id); err != nil {
+		return nil, err
+	}
+	return r.find(id), nil
 }
 
 func (r *regions) unmapped(region memregion.RegionID) error {
@@ -268,7 +302,17 @@ func (r *regions) read(ctx context.Context, by *readings, table string, number i
 	if ctx.Err() != nil {
 		return nil, err
 	}
-	err = &DamagedError{Table: table, Chunk: number, Node: r.node, Cause: err}
+	err = &DamagedError{Table: table, Chunk: number, Node: r.nodeOf(c), Cause: err}
 	by.fail(err)
 	return nil, err
+}
+
+// nodeOf is the lender of a chunk.
+func (r *regions) nodeOf(c *catalog.Chunk) string {
+	if extents := c.Extents(); r.lender != nil && len(extents) > 0 {
+		if node, _ := r.lender(extents[0].Region); node != "" {
+			return node
+		}
+	}
+	return r.node
 }

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -35,7 +34,7 @@ func AttachWith(ctx context.Context, target string, config Config) (*Engine, err
 func (e *Engine) attach(ctx context.Context, target string) error {
 	e.remote = &remote{
 		target: target, log: e.config.Log.Warn,
-		domain: coherence.Domain(fmt.Sprintf("borrower-%d-%s", os.Getpid(), rand.Text()[:8])),
+		domain: coherence.Domain(fmt.Sprintf("borrower-%d-%s", os.Getpid(), randomText()[:8])),
 	}
 	description, err := e.remote.dial(ctx)
 	if err != nil {

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/cluster/certificate"
+	"github.com/csmsql/csmsql/cluster/etcd"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Cluster makes a node one of several that share a catalog in etcd and each other's memory.
+type Cluster struct {
+	// Endpoints are etcd's client addresses.
+	Endpoints []string
+	// Member runs a member of etcd in this process, too; nil: etcd runs elsewhere. Its Directory defaults to Config.Directory/etcd.
+	Member *etcd.ServerOptions
+	// Address is where the other nodes reach this one: the path of its unix socket when all are on one machine, or
+	// host:port, which needs Credentials.
+	Address string
+	// Frontend is where clients reach this node, for status output.
+	Frontend string
+	// Credentials of this node; nil: only nodes on this machine, of the same user.
+	Credentials *certificate.Credentials
+	// SessionTTL is how long the others wait for this node before they hold it for dead, and how long it may read their
+	// memory without having heard from etcd; 0: 10 s.
+	SessionTTL time.Duration
+}
+
+// localKeys are what a node of a cluster keeps in its own directory: whose directory it is. The file's lock keeps a second
+// process out, which is what lets a node that comes back take its own name over.
+const localDirectoryKey = "cluster/directory"
+
+// openStore opens what keeps the catalog: a file in the data directory, or the cluster's etcd.
+func (n *node) openStore(ctx context.Context) error {
+	bolt, err := store.OpenBolt(n.config.Directory)
+	if err != nil {
+		return err
+	}
+	n.local = bolt
+	item, clustered, err := bolt.Get(ctx, localDirectoryKey)
+	if err != nil {
+		return err
+	}
+	if n.config.Cluster == nil {
+		if clustered {
+			return failure("55000", "%s belongs to a node of a cluster", n.config.Directory).
+				hint("Start it with --etcd or --cluster-init as before, or name another data directory.")
+		}
+		n.store = bolt
+		return nil
+	}
+	if !clustered {
+		if item.Value, err = n.newDirectory(ctx, bolt); err != nil {
+			return err
+		}
+	}
+	return n.join(ctx, string(item.Value))
+}
+
+// newDirectory makes an empty data directory one of a cluster's node.
+func (n *node) newDirectory(ctx context.Context, bolt *store.Bolt) ([]byte, error) {
+	used := false
+	if _, err := bolt.Scan(ctx, []string{"meta/"}, func(store.Item) error { used = true; return nil }); err != nil {
+		return nil, err
+	}
+	if used {
+		return nil, failure("55000", "%s holds the tables of a node that is alone", n.config.Directory).
+			hint("Join the cluster with an empty data directory, and load the tables there.")
+	}
+	name := []byte(randomText())
+	_, err := bolt.Commit(ctx, store.Transaction{
+		Compares: []store.Compare{store.Unchanged(localDirectoryKey, 0)}, Puts: []store.Item{{Key: localDirectoryKey, Value: name}},
+	})
+	return name, err
+}
+
+// join starts this node's own member of etcd, if it has one, and connects to the cluster.
+func (n *node) join(ctx context.Context, directory string) error {
+	c := n.config.Cluster
+	if c.Member != nil {
+		member := *c.Member
+		if member.Directory == "" {
+			member.Directory = filepath.Join(n.config.Directory, "etcd")
+		}
+		server, err := etcd.Serve(ctx, member)
+		if err != nil {
+			return err
+		}
+		n.member = server
+	}
+	options := etcd.Options{Endpoints: c.Endpoints, SessionTTL: c.SessionTTL, Description: "node " + n.config.Node, Log: n.config.Log}
+	if c.Credentials != nil {
+		options.TLS = c.Credentials.Client("")
+	}
+	shared, err := etcd.Open(ctx, options)
+	if err != nil {
+		return err
+	}
+	n.store = shared
+	boot, err := memregion.BootID()
+	if err != nil {
+		return err
+	}
+	n.self = &catalog.NodeRecord{
+		Name: n.config.Node, Address: c.Address, Frontend: c.Frontend, BootID: boot, Started: time.Now(), Directory: directory,
+	}
+	return nil
+}
+
+func randomText() string { return rand.Text() }
+
+// follow keeps this node in the cluster until it is closed or fenced off, and takes it online. Requires: the regions of an
+// earlier life are taken over.
+func (n *node) follow(ctx context.Context) error {
+	if n.self == nil {
+		return nil
+	}
+	running, stop := context.WithCancel(context.Background())
+	n.leave, n.left = stop, make(chan struct{})
+	go func() {
+		defer close(n.left)
+		err := n.catalog.Run(running)
+		if running.Err() == nil {
+			n.config.Log.Error("this node is out of the cluster", "error", err)
+			n.fenced = errors.Join(err, catalog.ErrFenced)
+			close(n.out)
+		}
+	}()
+	return n.catalog.SetState(ctx, catalog.Online)
+}
+
+// Fenced is closed when the cluster has given this node up: its tables are still there, but this engine cannot know what
+// the others do with them. Close it and open it anew.
+func (e *Engine) Fenced() <-chan struct{} {
+	if e.node == nil {
+		return nil
+	}
+	return e.node.out
+}
+
+// borrow maps a region that another node lends.
+func (n *node) borrow(id memregion.RegionID) error {
+	record, ok := n.catalog.Region(id)
+	if !ok || record.Node == n.config.Node {
+		return fmt.Errorf("%w: region %d is not mapped in this process", memregion.ErrRegionGone, id)
+	}
+	view, err := memregion.Borrow(record.Spec)
+	if err != nil {
+		return fmt.Errorf("borrow region %d of node %s: %w", id, record.Node, err)
+	}
+	if err := n.regions.add(view, record.Trusted); err != nil {
+		return errors.Join(err, view.Close())
+	}
+	n.views = append(n.views, view)
+	return nil
+}
