@@ -17,23 +17,52 @@ import (
 
 // Cluster makes a node one of several that share a catalog in etcd and each other's memory.
 type Cluster struct {
-	// Endpoints are etcd's client addresses.
+	// Endpoints are etcd's client addresses: host:port or unix:///path. Empty with Init.
 	Endpoints []string
-	// Member runs a member of etcd in this process, too; nil: etcd runs elsewhere. Its Directory defaults to Config.Directory/etcd.
-	Member *etcd.ServerOptions
+	// Init runs a member of etcd in this process, in Config.Directory/etcd, which listens at EtcdListen: host:port, or
+	// empty for a unix socket there.
+	Init       bool
+	EtcdListen string
 	// Address is where the other nodes reach this one: the path of its unix socket when all are on one machine, or
-	// host:port, which needs Credentials.
+	// host:port, which needs Certificates.
 	Address string
 	// Frontend is where clients reach this node, for status output.
 	Frontend string
-	// Credentials of this node; nil: only nodes on this machine, of the same user.
-	Credentials *certificate.Credentials
+	// Certificates is a directory with ca.crt, node.crt and node.key, the node's own; empty: only nodes on this machine,
+	// of the same user.
+	Certificates string
 	// SessionTTL is how long the others wait for this node before they hold it for dead, and how long it may read their
 	// memory without having heard from etcd; 0: 10 s.
 	SessionTTL time.Duration
 }
 
-// localKeys are what a node of a cluster keeps in its own directory: whose directory it is. The file's lock keeps a second
+// loadCredentials reads the node's certificate, which must be its own.
+func (n *node) loadCredentials() error {
+	c := n.config.Cluster
+	if c.Certificates == "" {
+		return nil
+	}
+	credentials, err := certificate.Load(certificate.FilesIn(c.Certificates, certificate.RoleNode))
+	if err != nil {
+		return err
+	}
+	if name := credentials.Identity().Name; name != n.config.Node {
+		return failure("22023", "the certificate in %s is node %s's, and this is node %s", c.Certificates, name, n.config.Node).
+			hint("Name the node as its certificate says, or make one with “csmsql cluster cert”.")
+	}
+	n.credentials = credentials
+	return nil
+}
+
+// Credentials of a node in a cluster; nil if it has none.
+func (e *Engine) Credentials() *certificate.Credentials {
+	if e.node == nil {
+		return nil
+	}
+	return e.node.credentials
+}
+
+// localDirectoryKey is what a node of a cluster keeps in its own directory: whose directory it is. The file's lock keeps a second
 // process out, which is what lets a node that comes back take its own name over.
 const localDirectoryKey = "cluster/directory"
 
@@ -83,21 +112,19 @@ func (n *node) newDirectory(ctx context.Context, bolt *store.Bolt) ([]byte, erro
 
 // join starts this node's own member of etcd, if it has one, and connects to the cluster.
 func (n *node) join(ctx context.Context, directory string) error {
+	if err := n.loadCredentials(); err != nil {
+		return err
+	}
 	c := n.config.Cluster
-	if c.Member != nil {
-		member := *c.Member
-		if member.Directory == "" {
-			member.Directory = filepath.Join(n.config.Directory, "etcd")
-		}
-		server, err := etcd.Serve(ctx, member)
-		if err != nil {
+	if c.Init {
+		if err := n.startMember(ctx); err != nil {
 			return err
 		}
-		n.member = server
+		c.Endpoints = []string{n.member.Endpoint()}
 	}
 	options := etcd.Options{Endpoints: c.Endpoints, SessionTTL: c.SessionTTL, Description: "node " + n.config.Node, Log: n.config.Log}
-	if c.Credentials != nil {
-		options.TLS = c.Credentials.Client("")
+	if n.credentials != nil {
+		options.TLS = n.credentials.Client("")
 	}
 	shared, err := etcd.Open(ctx, options)
 	if err != nil {
@@ -115,6 +142,18 @@ func (n *node) join(ctx context.Context, directory string) error {
 }
 
 func randomText() string { return rand.Text() }
+
+func (n *node) startMember(ctx context.Context) error {
+	c := n.config.Cluster
+	options := etcd.ServerOptions{Directory: filepath.Join(n.config.Directory, "etcd"), Name: n.config.Node, ListenClient: c.EtcdListen, Log: n.config.Log}
+	if n.credentials != nil && c.EtcdListen != "" {
+		files := certificate.FilesIn(c.Certificates, certificate.RoleNode)
+		options.TLS = &etcd.Files{Authority: files.Authority, Certificate: files.Certificate, Key: files.Key}
+	}
+	member, err := etcd.Serve(ctx, options)
+	n.member = member
+	return err
+}
 
 // follow keeps this node in the cluster until it is closed or fenced off, and takes it online. Requires: the regions of an
 // earlier life are taken over.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
@@ -31,13 +32,14 @@ type node struct {
 	stopped   chan struct{} // the janitor has ended
 
 	// Of a node in a cluster.
-	self   *catalog.NodeRecord
-	member *etcd.Server      // nil unless it runs a member of etcd
-	views  []*memregion.View // of other nodes' regions; guarded by regions.borrowing
-	leave  context.CancelFunc
-	left   chan struct{} // the goroutine that follows the cluster has ended
-	out    chan struct{} // closed when the cluster has given the node up
-	fenced error         // why; written before out is closed
+	self        *catalog.NodeRecord
+	member      *etcd.Server             // nil unless it runs a member of etcd
+	credentials *certificate.Credentials // nil: only nodes of this machine and user
+	views       []*memregion.View        // of other nodes' regions; guarded by regions.borrowing
+	leave       context.CancelFunc
+	left        chan struct{} // the goroutine that follows the cluster has ended
+	out         chan struct{} // closed when the cluster has given the node up
+	fenced      error         // why; written before out is closed
 }
 
 // openNode brings a node up. On error the part that is up is returned too, to be closed.

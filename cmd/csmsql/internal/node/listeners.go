@@ -25,6 +25,7 @@ type listeners struct {
 	twin   net.Listener // the same under the TCP port's number: psql -h DIR -p 5433
 	tcp    net.Listener
 	http   net.Listener
+	remote net.Listener // node RPC for other machines
 }
 
 // listen binds everything, or nothing.
@@ -52,6 +53,11 @@ func listen(o Options) (l *listeners, err error) {
 			if l.twin, err = listenUnix(postgresSocket(o.Data, port)); err != nil {
 				return l, err
 			}
+		}
+	}
+	if o.RPC != "" {
+		if l.remote, err = listenTCP("--rpc", o.RPC); err != nil {
+			return l, err
 		}
 	}
 	if o.HTTP != "" {
@@ -89,7 +95,7 @@ func listenTCP(flag, address string) (net.Listener, error) {
 
 // all lists those that are there.
 func (l *listeners) all() (list []net.Listener) {
-	for _, one := range []net.Listener{l.rpc, l.socket, l.twin, l.tcp, l.http} {
+	for _, one := range []net.Listener{l.rpc, l.remote, l.socket, l.twin, l.tcp, l.http} {
 		if one != nil {
 			list = append(list, one)
 		}

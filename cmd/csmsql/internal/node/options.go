@@ -1,12 +1,15 @@
 package node
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/wire"
@@ -28,6 +31,12 @@ type Options struct {
 	Node            string
 	Files           []string // directories that SQL may read and write
 	Verify          bool
+	ClusterInit     bool     // begin a cluster: run a member of etcd in this process
+	Etcd            []string // join the cluster of this etcd
+	EtcdListen      string   // where the member of etcd listens, host:port; empty: a socket in the data directory
+	RPC             string   // where other nodes reach this one, host:port; empty: its socket, for nodes on this machine
+	Certificates    string   // directory of ca.crt, node.crt and node.key
+	SessionTTL      time.Duration
 	Log             *slog.Logger
 }
 
@@ -54,6 +63,9 @@ func (o Options) complete() (Options, error) {
 	}
 	if o.Threads < 0 {
 		return o, fmt.Errorf("--threads %d: say how many threads queries may use, or 0 for one per CPU", o.Threads)
+	}
+	if err := o.checkCluster(); err != nil {
+		return o, err
 	}
 	var err error
 	if o.Data, err = filepath.Abs(o.Data); err != nil {
@@ -95,4 +107,44 @@ func (o Options) engine() engine.Config {
 		RegionBytes: o.RegionBytes, MemoryBytes: o.MemoryBytes, Threads: o.Threads,
 		Files: engine.FileAccess{Directories: o.Files}, Verify: o.Verify, Log: o.Log,
 	}
+}
+
+// clustered tells whether the node is one of several.
+func (o Options) clustered() bool { return o.ClusterInit || len(o.Etcd) > 0 }
+
+func (o Options) checkCluster() error {
+	switch {
+	case o.ClusterInit && len(o.Etcd) > 0:
+		return errors.New("--cluster-init begins a cluster and --etcd joins one: give one of them")
+	case !o.clustered() && (o.RPC != "" || o.Certificates != "" || o.EtcdListen != ""):
+		return errors.New("--rpc, --certs and --etcd-listen are for nodes of a cluster: give --cluster-init or --etcd, too")
+	case o.RPC != "" && o.Certificates == "":
+		return errors.New("--rpc opens the node to others over the network, which takes certificates: make them with “csmsql cluster cert” and give their directory with --certs")
+	case o.EtcdListen != "" && !o.ClusterInit:
+		return errors.New("--etcd-listen is for the node that runs etcd: give --cluster-init, too")
+	case o.clustered() && o.Node == defaultNode:
+		return fmt.Errorf("a node of a cluster needs a name of its own: give --node NAME (not %q)", defaultNode)
+	}
+	return nil
+}
+
+// defaultNode is what a node is called that is alone.
+const defaultNode = "local"
+
+// cluster says how the engine is to join; nil: not at all.
+func (o Options) cluster(ways *listeners) *engine.Cluster {
+	if !o.clustered() {
+		return nil
+	}
+	c := &engine.Cluster{
+		Endpoints: o.Etcd, Init: o.ClusterInit, EtcdListen: o.EtcdListen, Certificates: o.Certificates, SessionTTL: o.SessionTTL,
+		Address: filepath.Join(o.Data, place.SocketName),
+	}
+	if ways.remote != nil {
+		c.Address = ways.remote.Addr().String()
+	}
+	if ways.tcp != nil {
+		c.Frontend = ways.tcp.Addr().String()
+	}
+	return c
 }

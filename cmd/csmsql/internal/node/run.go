@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/frontend"
 	"github.com/csmsql/csmsql/engine"
@@ -25,24 +26,36 @@ type Ready struct {
 	Status   noderpc.Status
 }
 
-// Run opens a node and serves it until ctx ends or a listener fails. ready is called once, when everything answers.
-func Run(ctx context.Context, options Options, ready func(Ready)) (err error) {
-	options, err = options.complete()
+// Run opens a node and serves it until ctx ends or a listener fails. ready is called when everything answers: once, and
+// again each time that the node has come back into a cluster that had fenced it off.
+func Run(ctx context.Context, options Options, ready func(Ready)) error {
+	options, err := options.complete()
 	if err != nil {
 		return err
 	}
+	for {
+		err := run(ctx, options, ready)
+		if ctx.Err() != nil || !errors.Is(err, catalog.ErrFenced) {
+			return err
+		}
+		options.Log.Warn("the node begins anew, because the cluster gave it up", "error", err)
+	}
+}
+
+func run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 	ways, err := listen(options)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, ways.close()) }()
-	e, err := engine.Open(ctx, options.engine())
+	config := options.engine()
+	config.Cluster = options.cluster(ways)
+	e, err := engine.Open(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	n := newServing(options, ways, e)
-	return n.serve(ctx, ready)
+	return newServing(options, ways, e).serve(ctx, ready)
 }
 
 // messageBytes bounds a client's message by the node's memory: one is held whole, and a hundred clients may send some.
@@ -77,8 +90,21 @@ func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
 	for _, l := range n.ways.postgres() {
 		group.Go(func() error { return postgres.Serve(ctx, l) })
 	}
-	rpc := noderpc.NewServer(n.engine.Service(n.frontend), noderpc.ServerOptions{Name: n.options.Node, Grace: shutdownGrace, Log: n.options.Log})
+	rpc := noderpc.NewServer(n.engine.Service(n.frontend), noderpc.ServerOptions{
+		Name: n.options.Node, Certificate: n.engine.Credentials(), Grace: shutdownGrace, Log: n.options.Log,
+	})
 	group.Go(func() error { return rpc.Serve(ctx, n.ways.rpc) })
+	if n.ways.remote != nil {
+		group.Go(func() error { return rpc.Serve(ctx, n.ways.remote) })
+	}
+	group.Go(func() error {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-n.engine.Fenced():
+			return catalog.ErrFenced
+		}
+	})
 	state := Ready{Frontend: n.frontend, Data: n.options.Data, Status: n.engine.Status(n.frontend)}
 	if n.ways.http != nil {
 		state.HTTP = n.ways.http.Addr().String()
