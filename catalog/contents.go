@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
@@ -35,6 +38,23 @@ func newContents() *Contents {
 
 func (c *Contents) clone() *Contents {
 	return &Contents{c.revision, maps.Clone(c.schemas), maps.Clone(c.tables), maps.Clone(c.views)}
+}
+
+// With is what one query sees that reads the results of its own parts beside the tables: the versions hide tables of their
+// names.
+func (c *Contents) With(versions ...*TableVersion) *Contents {
+	next := c.clone()
+	for _, v := range versions {
+		next.tables[v.Table().Name] = tableEntry{version: v}
+		delete(next.views, v.Table().Name)
+	}
+	return next
+}
+
+// Collect makes a HugeTable of chunks, in their order, that is in no catalog: the result of a part of a query. Whoever made
+// the chunks keeps them in place.
+func Collect(name TableName, columns *arrow.Schema, chunks []*Chunk) (*TableVersion, error) {
+	return hugetable.NewVersion(Table{Name: name, Columns: columns}, nil).Append(chunks)
 }
 
 // Revision is the catalog's revision that is seen; a transaction's own changes have none yet.

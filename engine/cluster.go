@@ -54,14 +54,6 @@ func (n *node) loadCredentials() error {
 	return nil
 }
 
-// Credentials of a node in a cluster; nil if it has none.
-func (e *Engine) Credentials() *certificate.Credentials {
-	if e.node == nil {
-		return nil
-	}
-	return e.node.credentials
-}
-
 // localDirectoryKey is what a node of a cluster keeps in its own directory: whose directory it is. The file's lock keeps a second
 // process out, which is what lets a node that comes back take its own name over.
 const localDirectoryKey = "cluster/directory"

@@ -1,15 +1,18 @@
 package engine_test
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/cluster/etcd"
+	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
 )
 
@@ -49,6 +52,17 @@ func (c *cluster) open(i int) *engine.Engine {
 		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: filepath.Join(c.dir, name, "csmsql.sock"), SessionTTL: 2 * time.Second},
 	})
 	require.NoError(c.t, err)
+	listener, err := noderpc.ListenUnix(filepath.Join(c.dir, name, "csmsql.sock"))
+	require.NoError(c.t, err)
+	serving, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- noderpc.NewServer(e.Service(noderpc.Frontend{}), e.ServerOptions()).Serve(serving, listener)
+	}()
+	c.t.Cleanup(func() {
+		stop()
+		require.NoError(c.t, <-ended)
+	})
 	return e
 }
 
@@ -70,5 +84,25 @@ func TestClusterSeesCommits(t *testing.T) {
 			require.Equal(t, []string{"4999950000"}, rows(t, c.session(i), fmt.Sprintf("SELECT sum(a)::BIGINT FROM t%d", k)))
 		}
 		require.Equal(t, []string{"300000"}, rows(t, c.session(i), "FROM (FROM t0 UNION ALL FROM t1 UNION ALL FROM t2) SELECT count(*)"))
+	}
+}
+
+// A table whose chunks lie in three nodes' memory is asked by all of them, each reading its own part.
+func TestClusterSplitsQueries(t *testing.T) {
+	c := newCluster(t, 3)
+	exec(t, c.session(0), "CREATE TABLE t (k INTEGER, a BIGINT)")
+	for i := range 3 {
+		exec(t, c.session(i), fmt.Sprintf("INSERT INTO t SELECT range %% 7, range + %d FROM range(100000)", i*100000))
+	}
+	for i := range 3 {
+		s := c.session(i)
+		exec(t, s, "SET csm.distribute = 'always'")
+		plan := strings.Join(rows(t, s, "EXPLAIN SELECT sum(a) FROM t"), "\n")
+		require.Contains(t, plan, "on n0", plan)
+		require.Contains(t, plan, "on n2", plan)
+		require.Equal(t, []string{"44999850000"}, rows(t, s, "SELECT sum(a)::BIGINT FROM t"))
+		require.Equal(t, []string{"0|42858", "1|42858", "2|42858", "3|42858", "4|42858", "5|42855", "6|42855"},
+			rows(t, s, "SELECT k, count(*) FROM t GROUP BY k ORDER BY k"))
+		require.Equal(t, []string{"6.5"}, rows(t, s, "SELECT 6.5 FROM t WHERE a = 299999"))
 	}
 }

@@ -50,6 +50,11 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 		return textRows("QUERY PLAN", lines, "EXPLAIN"), nil
 	}
 	lines = append(lines, "Backend: DuckDB")
+	if plan.split != nil {
+		lines = append(lines, strings.Split(strings.TrimRight(plan.split.String(), "\n"), "\n")...)
+	} else if plan.whole != "" {
+		lines = append(lines, "Single node: "+plan.whole)
+	}
 	for _, t := range plan.scans {
 		if err := t.start(ctx, planValues(args)); err != nil {
 			return nil, err

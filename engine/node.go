@@ -36,6 +36,7 @@ type node struct {
 	member      *etcd.Server             // nil unless it runs a member of etcd
 	credentials *certificate.Credentials // nil: only nodes of this machine and user
 	views       []*memregion.View        // of other nodes' regions; guarded by regions.borrowing
+	peers       *peers
 	leave       context.CancelFunc
 	left        chan struct{} // the goroutine that follows the cluster has ended
 	out         chan struct{} // closed when the cluster has given the node up
@@ -74,6 +75,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	n.regions.lost = gone
 	if n.self != nil {
 		n.regions.borrow, n.regions.lender = n.borrow, n.catalog.Reachable
+		n.peers = &peers{node: n, open: map[string]peer{}}
 	}
 	if err := n.catalog.AwaitSeen(ctx); err != nil {
 		return n, err
@@ -302,8 +304,11 @@ func (n *node) close() error {
 		<-n.left
 	}
 	var err error
+	if n.peers != nil {
+		err = n.peers.close()
+	}
 	if n.catalog != nil {
-		err = n.catalog.Close()
+		err = errors.Join(err, n.catalog.Close())
 	}
 	if n.regions != nil {
 		n.regions.close()

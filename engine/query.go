@@ -36,7 +36,9 @@ type query struct {
 	schema  *arrow.Schema
 	faults  uint64 // pages that had been found gone when planning, which reads too, began
 	read    *readings
-	catalog bool // it reads PostgreSQL's system catalogs, which this connection has its own copy of
+	split   *distributed // how several nodes run it; nil: it runs here
+	whole   string       // why not
+	catalog bool         // it reads PostgreSQL's system catalogs, which this connection has its own copy of
 
 	castParameters bool // all parameters are text, because one of them has no type
 }
@@ -51,6 +53,7 @@ type tableScan struct {
 	read    *readings
 	ctx     context.Context // of the running execution
 	keep    []int           // the chunks that it reads
+	part    []int           // the chunks that it may read, ascending; nil: all
 
 	// What predicate transfer found: the filters by keys, where they come from, and how many rows are left.
 	keyFilters  []duckdb.Filter
@@ -78,7 +81,12 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 			return q, err
 		}
 	}
-	return s.planDuck(ctx, text, tree, v)
+	split, whole := s.distribute(text, tree, v)
+	q, err := s.planDuck(ctx, text, tree, v)
+	if err == nil && len(q.duck.Parameters()) == 0 {
+		q.split, q.whole = split, whole
+	}
+	return q, err
 }
 
 // planDuck plans text for DuckDB, whatever backend the session prefers.
@@ -231,6 +239,7 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error
 	for i := range hints {
 		h := &hints[i]
 		made[i] = q.session.newScan(ctx, v, v.find(h.Relation.Schema, h.Relation.Name), h)
+		made[i].part = v.parts[h.Start]
 	}
 	if err := (&transfer{engine: q.session.engine, hints: hints, scans: made}).run(ctx); err != nil {
 		return err
@@ -302,6 +311,9 @@ func (t *tableScan) start(ctx context.Context, args []plan.Value) error {
 	keep, err := pruned(ctx, t.facts, bound)
 	if err != nil {
 		return err
+	}
+	if t.part != nil {
+		keep = slices.DeleteFunc(keep, func(chunk int) bool { _, mine := slices.BinarySearch(t.part, chunk); return !mine })
 	}
 	t.keep, t.scan.Chunks = keep, len(keep)
 	t.scan.Filters = append(scanFilters(bound), t.keyFilters...)
@@ -386,6 +398,9 @@ func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
 func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, error) {
 	if q.compute != nil {
 		return q.executeCompute(ctx, v, args)
+	}
+	if q.split != nil {
+		return q.executeDistributed(ctx, v)
 	}
 	s := q.session
 	s.yield() // also confirms what an earlier execution has read

@@ -20,6 +20,16 @@ func (e *Engine) Service(frontend noderpc.Frontend) noderpc.Node {
 	return &service{engine: e, frontend: frontend}
 }
 
+// ServerOptions are those to serve the Service with: who this node is, and what it does for the other nodes of its cluster.
+func (e *Engine) ServerOptions() noderpc.ServerOptions {
+	options := noderpc.ServerOptions{Name: e.config.Node, Log: e.config.Log}
+	if e.node != nil && e.node.self != nil {
+		options.Certificate = e.node.credentials
+		options.Fragments = fragments{e}
+	}
+	return options
+}
+
 type service struct {
 	engine   *Engine
 	frontend noderpc.Frontend

@@ -50,7 +50,9 @@ type Session struct {
 	temporary bool
 	// described is what this connection's copy of PostgreSQL's catalogs shows; nil: it must be told again.
 	described *catalog.Contents
-	closed    atomic.Bool
+	// fragment: the session runs a part of another node's query, and never splits it again.
+	fragment bool
+	closed   atomic.Bool
 }
 
 // Session opens a session.
@@ -159,6 +161,8 @@ type visible struct {
 	lease    *lease
 	// read is what the statement has read: of planning until that is over, then of each execution. DuckDB runs one at a time.
 	read *readings
+	// parts are the chunks of the occurrences of tables that are not read whole, by where their names stand in the text.
+	parts map[int][]int
 }
 
 // lease counts the users of a snapshot; the last one gives it back.

@@ -18,9 +18,17 @@ const (
 	backendCompute = "compute"
 )
 
+// When a query over several nodes' memory is split.
+const (
+	distributeAuto   = "auto"
+	distributeOff    = "off"
+	distributeAlways = "always" // however small it is
+)
+
 // settings are what SET changes in a session.
 type settings struct {
 	backend    string
+	distribute string
 	searchPath []string
 	// values holds settings that clients set and read back, as text; names in lower case.
 	values map[string]string
@@ -34,6 +42,7 @@ var known = map[string]string{
 	"client_encoding":                     "UTF8",
 	"client_min_messages":                 "notice",
 	"csm.backend":                         backendAuto,
+	"csm.distribute":                      distributeAuto,
 	"datestyle":                           "ISO, MDY",
 	"default_transaction_isolation":       "repeatable read",
 	"default_transaction_read_only":       "off",
@@ -68,7 +77,7 @@ var readOnlySettings = map[string]bool{
 }
 
 func defaultSettings() settings {
-	return settings{backend: backendAuto, searchPath: []string{duckdb.SchemaName}, values: map[string]string{}}
+	return settings{backend: backendAuto, distribute: distributeAuto, searchPath: []string{duckdb.SchemaName}, values: map[string]string{}}
 }
 
 // Setting tells a setting's value.
@@ -117,6 +126,10 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 		if value != backendAuto && value != backendDuckDB && value != backendCompute {
 			return "", failure("22023", "invalid value for parameter \"csm.backend\": %q", value).hint("Available values: auto, duckdb, compute.")
 		}
+	case "csm.distribute":
+		if value != distributeAuto && value != distributeOff && value != distributeAlways {
+			return "", failure("22023", "invalid value for parameter \"csm.distribute\": %q", value).hint("Available values: auto, off, always.")
+		}
 	case "timezone":
 		if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(value)); err != nil {
 			return "", failure("22023", "invalid value for parameter \"TimeZone\": %q", value)
@@ -144,6 +157,8 @@ func (x *settings) put(name, value string) {
 	switch name {
 	case "csm.backend":
 		x.backend = value
+	case "csm.distribute":
+		x.distribute = value
 	case "search_path":
 		x.searchPath = splitPath(value)
 	}

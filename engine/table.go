@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/memregion"
 )
 
 // facts is what planning needs of one table version, derived once and shared by all statements that read it.
@@ -24,6 +25,8 @@ type facts struct {
 	mu      sync.Mutex // guards the rest
 	domains map[int]domain
 	layouts map[int]arrow.DataType
+	chunks  []located                   // where each lies; with regions
+	regions map[memregion.RegionID]bool // in which there are any; nil: not looked at yet
 }
 
 // domain is the set of a dictionary column's values over all chunks; unfit: the column cannot be shown as ENUM.

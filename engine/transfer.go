@@ -156,7 +156,7 @@ func (t *tableScan) told() int64 {
 // signature says what the scan reads: scans with equal signatures give equal rows.
 func (t *tableScan) signature() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%p", t.facts.version)
+	fmt.Fprintf(&b, "%p %v", t.facts.version, t.part)
 	writeSignature(&b, t.hint.Predicates)
 	for _, branches := range t.hint.AnyOf {
 		b.WriteString("|any of")

@@ -90,9 +90,9 @@ func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
 	for _, l := range n.ways.postgres() {
 		group.Go(func() error { return postgres.Serve(ctx, l) })
 	}
-	rpc := noderpc.NewServer(n.engine.Service(n.frontend), noderpc.ServerOptions{
-		Name: n.options.Node, Certificate: n.engine.Credentials(), Grace: shutdownGrace, Log: n.options.Log,
-	})
+	options := n.engine.ServerOptions()
+	options.Grace = shutdownGrace
+	rpc := noderpc.NewServer(n.engine.Service(n.frontend), options)
 	group.Go(func() error { return rpc.Serve(ctx, n.ways.rpc) })
 	if n.ways.remote != nil {
 		group.Go(func() error { return rpc.Serve(ctx, n.ways.remote) })

@@ -1,0 +1,97 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// peers are the connections to the other nodes of a cluster, one for each, made when they are first needed. Safe for
+// concurrent use.
+type peers struct {
+	node *node
+
+	mu     sync.Mutex // guards the rest; above nothing: no call is made under it
+	open   map[string]peer
+	closed bool
+}
+
+type peer struct {
+	client     *noderpc.Client
+	registered catalog.Revision // the incarnation that it belongs to
+}
+
+// get gives the connection to a node's present incarnation.
+func (p *peers) get(ctx context.Context, name string) (*noderpc.Client, error) {
+	member, ok := p.node.memberNamed(name)
+	if !ok {
+		return nil, fmt.Errorf("%w: node %q", catalog.ErrLenderGone, name)
+	}
+	p.mu.Lock()
+	have, ok := p.open[name]
+	p.mu.Unlock()
+	if ok && have.registered == member.Registered {
+		return have.client, nil
+	}
+	var options []noderpc.DialOption
+	if p.node.credentials != nil {
+		options = append(options, noderpc.WithTLS(p.node.credentials, name))
+	}
+	client, err := noderpc.Dial(ctx, member.Address, options...)
+	if err != nil {
+		return nil, fmt.Errorf("node %q: %w", name, err)
+	}
+	return p.keep(name, peer{client, member.Registered})
+}
+
+// keep makes a connection the one to use, unless somebody else made one meanwhile.
+func (p *peers) keep(name string, made peer) (*noderpc.Client, error) {
+	p.mu.Lock()
+	have, ok := p.open[name]
+	if !p.closed && (!ok || have.registered < made.registered) {
+		p.open[name] = made
+		p.mu.Unlock()
+		if ok {
+			_ = have.client.Close() // its node is gone
+		}
+		return made.client, nil
+	}
+	p.mu.Unlock()
+	if err := made.client.Close(); err != nil || !ok {
+		return nil, errors.Join(failure("57P03", "the engine is closing"), err)
+	}
+	return have.client, nil
+}
+
+func (p *peers) close() (err error) {
+	p.mu.Lock()
+	open := p.open
+	p.open, p.closed = nil, true
+	p.mu.Unlock()
+	for _, peer := range open {
+		err = errors.Join(err, peer.client.Close())
+	}
+	return err
+}
+
+func (n *node) memberNamed(name string) (catalog.Member, bool) {
+	for _, m := range n.catalog.Members() {
+		if m.Name == name {
+			return m, true
+		}
+	}
+	return catalog.Member{}, false
+}
+
+// lends tells whether a region is the named node's: where its results may lie.
+func (n *node) lends(name string) noderpc.Lends {
+	return func(id memregion.RegionID) (int64, bool) {
+		record, ok := n.catalog.Region(id)
+		return record.Capacity, ok && record.Node == name
+	}
+}
