@@ -103,6 +103,9 @@ func TestClusterSplitsQueries(t *testing.T) {
 		require.Equal(t, []string{"44999850000"}, rows(t, s, "SELECT sum(a)::BIGINT FROM t"))
 		require.Equal(t, []string{"0|42858", "1|42858", "2|42858", "3|42858", "4|42858", "5|42855", "6|42855"},
 			rows(t, s, "SELECT k, count(*) FROM t GROUP BY k ORDER BY k"))
+		require.Equal(t, []string{"3|3"}, rows(t, s, "SELECT count(*), count(DISTINCT node) FROM csm.chunks WHERE name = 't'"))
+		require.Equal(t, []string{"3|true"}, rows(t, s, "SELECT fragments, bytes_remote = 0 FROM csm.queries WHERE query LIKE 'SELECT k,%' ORDER BY started DESC LIMIT 1"))
+		require.Equal(t, []string{"n0|online", "n1|online", "n2|online"}, rows(t, s, "SELECT name, state FROM csm.nodes ORDER BY name"))
 		require.Equal(t, []string{"6.5"}, rows(t, s, "SELECT 6.5 FROM t WHERE a = 299999"))
 	}
 }

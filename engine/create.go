@@ -295,8 +295,8 @@ func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema
 			s.notice(Notice{Severity: "NOTICE", State: "42P06", Message: fmt.Sprintf("schema %q already exists, skipping", head.Name)})
 			return nil
 		}
-		if strings.HasPrefix(head.Name, "pg_") || head.Name == "information_schema" {
-			return failure("42939", "unacceptable schema name %q", head.Name).hint("The prefix \"pg_\" is reserved for system schemas.")
+		if strings.HasPrefix(head.Name, "pg_") || head.Name == "information_schema" || head.Name == systemSchema {
+			return failure("42939", "unacceptable schema name %q", head.Name).hint("The prefix \"pg_\" and the name \"csm\" are reserved for system schemas.")
 		}
 		return tx.CreateSchema(head.Name)
 	})

@@ -96,10 +96,11 @@ type run struct {
 	stages  []fragmentStage // encoded, for fragments that read them
 	tables  []*catalog.TableVersion
 
-	mu       sync.Mutex // guards what follows
-	remote   []*noderpc.FragmentRun
-	local    [][]*catalog.Chunk
-	progress noderpc.FragmentProgress
+	mu        sync.Mutex // guards what follows
+	remote    []*noderpc.FragmentRun
+	local     [][]*catalog.Chunk
+	progress  noderpc.FragmentProgress
+	fragments int64
 }
 
 // release lets all results go, wherever they lie.
@@ -166,7 +167,7 @@ func (q *query) executeDistributed(ctx context.Context, v *visible) (*Rows, erro
 		outer.release()
 		return nil, withoutPosition(err)
 	}
-	rows.schema = q.schema
+	rows.schema, rows.split = q.schema, r
 	// In reverse order: the final text's plan, the results that it read, the tables' lease.
 	rows.closers = append([]func(){outer.release, r.release, final.close}, rows.closers...)
 	return rows, nil
@@ -263,6 +264,7 @@ func (r *run) remotely(ctx, running context.Context, request noderpc.FragmentReq
 
 // count requires mu.
 func (r *run) count(p noderpc.FragmentProgress) {
+	r.fragments++
 	r.progress.Rows += p.Rows
 	r.progress.BytesLocal += p.BytesLocal
 	r.progress.BytesRemote += p.BytesRemote

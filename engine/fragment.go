@@ -211,15 +211,17 @@ func nullable(schema *arrow.Schema) *arrow.Schema {
 // chunks, as they lie in memory.
 func (q *query) volume(e *Engine) (p noderpc.FragmentProgress) {
 	for _, t := range q.scans {
+		chunks, err := e.locations(context.Background(), t.facts.version)
+		if err != nil {
+			continue // its pages were read before; if they are gone from the cache and the store, nobody needs the figure
+		}
 		for _, i := range t.keep {
-			c, err := t.facts.version.Chunk(context.Background(), i)
-			if err != nil {
-				continue // it was read before; if it is gone from the cache and the store, nobody needs the figure
-			}
-			if e.regions.nodeOf(c) == e.config.Node {
-				p.BytesLocal += c.Bytes()
-			} else {
-				p.BytesRemote += c.Bytes()
+			switch {
+			case i >= len(chunks): // a stage's result, or rows of the session's own
+			case e.lendsItself(chunks[i].region):
+				p.BytesLocal += chunks[i].bytes
+			default:
+				p.BytesRemote += chunks[i].bytes
 			}
 		}
 	}

@@ -50,6 +50,11 @@ func (e *Engine) locations(ctx context.Context, v *catalog.TableVersion) ([]loca
 	return f.chunks, err
 }
 
+// lendsItself tells whether a region is this node's own.
+func (e *Engine) lendsItself(id memregion.RegionID) bool {
+	return e.node != nil && e.node.homes[id] != nil
+}
+
 // layout is what the planner wants to know of a table.
 func (e *Engine) layout(v *catalog.TableVersion) (*distribute.Layout, error) {
 	chunks, err := e.locations(context.Background(), v)

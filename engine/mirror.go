@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 
@@ -35,7 +36,8 @@ func (m *mirror) open(e *Engine) error {
 	m.shown.leftOut = func(name catalog.TableName, err error) {
 		e.config.Log.Warn("DuckDB cannot show a table", "table", name.String(), "error", err)
 	}
-	return pgcatalog.Install(conn.Exec)
+	m.shown.schemas[systemSchema] = true
+	return errors.Join(showSystem(conn.Exec), pgcatalog.Install(conn.Exec))
 }
 
 // has tells whether DuckDB knows the schema.
@@ -52,6 +54,11 @@ func (m *mirror) close() {
 }
 
 func (m *mirror) resolve(schema, name string) (*duckdb.Scan, error) {
+	if schema == systemSchema {
+		if scan, ok := systemScan(nil, name); ok {
+			return scan, nil
+		}
+	}
 	version, ok := m.planning.Table(catalog.TableName{Schema: schema, Name: name})
 	if !ok {
 		return nil, failure("42P01", "relation %q does not exist", name)

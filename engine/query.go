@@ -386,6 +386,11 @@ func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
 	if s.visible == nil {
 		return nil, failure("XX000", "table %s.%s is asked for outside of a statement", schema, name)
 	}
+	if schema == systemSchema {
+		if scan, ok := systemScan(s, name); ok {
+			return scan, nil
+		}
+	}
 	version := s.visible.find(schema, name)
 	if version == nil {
 		return nil, fmt.Errorf("42P01: relation %q does not exist", name) // DuckDB's binder carries the text alone

@@ -55,7 +55,7 @@ func (n *shownNames) dropStale(contents *catalog.Contents, wanted map[catalog.Ta
 		delete(n.shapes, name)
 	}
 	for schema := range n.schemas {
-		if contents.HasSchema(schema) || schema == duckdb.SchemaName {
+		if contents.HasSchema(schema) || schema == duckdb.SchemaName || schema == systemSchema {
 			continue
 		}
 		if err := n.exec("DROP SCHEMA IF EXISTS " + n.schema(schema) + " CASCADE"); err != nil {

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -234,7 +235,10 @@ func (st *Statement) read(ctx context.Context, args []any) (*Rows, error) {
 	if st.schema != nil && !st.plan.schema.Equal(st.schema) {
 		return nil, failure("0A000", "cached plan must not change result type").hint("Prepare the statement again.")
 	}
-	return st.plan.execute(ctx, v, args)
+	started := time.Now()
+	rows, err := st.plan.execute(ctx, v, args)
+	st.session.remember(st.plan, started, rows, err)
+	return rows, err
 }
 
 // textRows is a result of text lines under one column name.

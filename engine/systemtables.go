@@ -1,0 +1,280 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// The schema csm shows what lies where and what was read, as tables that are made when they are asked:
+//
+//	csm.nodes     the cluster's nodes, or this one
+//	csm.regions   lent memory
+//	csm.tables    tables and how their bytes lie over the nodes
+//	csm.chunks    every chunk with its node, region and place
+//	csm.queries   the latest statements of this node: rows, bytes read here and elsewhere, fragments
+//
+// DuckDB sees views over csm_table, as it does for ordinary tables.
+
+// systemSchema is reserved.
+const systemSchema = "csm"
+
+// systemTable is one of them.
+type systemTable struct {
+	columns *arrow.Schema
+	rows    func(s *Session, ctx context.Context, add func(values ...any)) error
+}
+
+func columnsOf(list ...any) *arrow.Schema {
+	fields := make([]arrow.Field, 0, len(list)/2)
+	for i := 0; i < len(list); i += 2 {
+		fields = append(fields, arrow.Field{Name: list[i].(string), Type: list[i+1].(arrow.DataType), Nullable: true})
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+var (
+	textType  = arrow.BinaryTypes.String
+	countType = arrow.PrimitiveTypes.Int64
+	flagType  = arrow.FixedWidthTypes.Boolean
+	whenType  = &arrow.TimestampType{Unit: arrow.Microsecond}
+)
+
+var systemTables = map[string]systemTable{
+	"nodes": {columnsOf("name", textType, "self", flagType, "state", textType, "address", textType, "frontend", textType,
+		"started", whenType, "oldest_revision", countType), (*Session).systemNodes},
+	"regions": {columnsOf("region", countType, "node", textType, "available", flagType, "fabric", textType, "base", countType,
+		"capacity", countType, "bytes", countType, "path", textType), (*Session).systemRegions},
+	"tables": {columnsOf("schema", textType, "name", textType, "rows", countType, "bytes", countType, "chunks", countType,
+		"version", countType, "nodes", textType), (*Session).systemTablesOf},
+	"chunks": {columnsOf("schema", textType, "name", textType, "chunk", countType, "first_row", countType, "rows", countType,
+		"bytes", countType, "node", textType, "region", countType, "position", countType, "generation", countType), (*Session).systemChunks},
+	"queries": {columnsOf("started", whenType, "user", textType, "query", textType, "milliseconds", arrow.PrimitiveTypes.Float64,
+		"rows", countType, "bytes_local", countType, "bytes_remote", countType, "fragments", countType, "error", textType), (*Session).systemQueries},
+}
+
+// showSystem makes the views.
+func showSystem(exec func(string) error) error {
+	if err := exec("CREATE SCHEMA IF NOT EXISTS " + duckdb.CatalogName + "." + systemSchema); err != nil {
+		return err
+	}
+	for name := range systemTables {
+		sql := fmt.Sprintf("CREATE VIEW %s.%s.%s AS SELECT * FROM csm_table('%s', '%s')", duckdb.CatalogName, systemSchema, name, systemSchema, name)
+		if err := exec(sql); err != nil {
+			return fmt.Errorf("engine: show csm.%s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+// systemScan gives a system table's rows as they are now; without a session, only its columns.
+func systemScan(s *Session, name string) (*duckdb.Scan, bool) {
+	t, ok := systemTables[strings.ToLower(name)]
+	if !ok {
+		return nil, false
+	}
+	scan := &duckdb.Scan{Schema: t.columns, Rows: 1, Chunks: 1}
+	scan.Open = func(_ int, columns []int) (arrow.RecordBatch, error) {
+		if s == nil {
+			return nil, failure("XX000", "csm.%s is asked for outside of a statement", name)
+		}
+		batch, err := t.batch(context.Background(), s)
+		if err != nil {
+			return nil, err
+		}
+		defer batch.Release()
+		picked := make([]arrow.Array, len(columns))
+		fields := make([]arrow.Field, len(columns))
+		for i, c := range columns {
+			picked[i], fields[i] = batch.Column(c), t.columns.Field(c)
+		}
+		return array.NewRecordBatch(arrow.NewSchema(fields, nil), picked, batch.NumRows()), nil
+	}
+	return scan, true
+}
+
+func (t systemTable) batch(ctx context.Context, s *Session) (arrow.RecordBatch, error) {
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), t.columns)
+	defer b.Release()
+	err := t.rows(s, ctx, func(values ...any) {
+		for i, v := range values {
+			appendValue(b.Field(i), v)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b.NewRecordBatch(), nil
+}
+
+func appendValue(b array.Builder, value any) {
+	switch b := b.(type) {
+	case *array.StringBuilder:
+		if text := value.(string); text != "" {
+			b.Append(text)
+		} else {
+			b.AppendNull()
+		}
+	case *array.Int64Builder:
+		b.Append(value.(int64))
+	case *array.Float64Builder:
+		b.Append(value.(float64))
+	case *array.BooleanBuilder:
+		b.Append(value.(bool))
+	case *array.TimestampBuilder:
+		b.Append(arrow.Timestamp(value.(time.Time).UnixMicro()))
+	}
+}
+
+func (s *Session) systemNodes(_ context.Context, add func(...any)) error {
+	e := s.engine
+	if e.node == nil || e.node.self == nil {
+		add(e.config.Node, true, "online", "", "", e.started, int64(s.visible.contents.Revision()))
+		return nil
+	}
+	for _, m := range e.catalog.Members() {
+		add(m.Name, m.Name == e.config.Node, m.State.String(), m.Address, m.Frontend, m.Started, int64(m.Oldest))
+	}
+	return nil
+}
+
+func (s *Session) systemRegions(ctx context.Context, add func(...any)) error {
+	e := s.engine
+	if e.catalog == nil {
+		return nil // a borrower asks its node
+	}
+	used := map[uint64]int64{}
+	for _, t := range s.visible.contents.Tables() {
+		chunks, err := e.locations(ctx, t)
+		if err != nil {
+			return err
+		}
+		for _, c := range chunks {
+			used[uint64(c.region)] += c.bytes
+		}
+	}
+	for _, r := range e.catalog.Regions() {
+		_, there := e.catalog.Reachable(r.ID)
+		if e.regions.lost[r.ID] != nil {
+			there = false
+		}
+		add(int64(r.ID), r.Node, there, string(r.Fabric), int64(r.Base), r.Capacity, used[uint64(r.ID)], r.Path)
+	}
+	return nil
+}
+
+func (s *Session) systemTablesOf(ctx context.Context, add func(...any)) error {
+	for _, t := range s.visible.contents.Tables() {
+		nodes := s.engine.config.Node
+		if s.engine.catalog != nil {
+			layout, err := s.engine.layout(t)
+			if err != nil {
+				return err
+			}
+			var names []string
+			for _, p := range layout.Parts {
+				names = append(names, fmt.Sprintf("%s: %d rows", p.Node, p.Rows))
+			}
+			nodes = strings.Join(names, ", ")
+		}
+		name := t.Table().Name
+		add(name.Schema, name.Name, t.Rows(), t.Bytes(), int64(t.NumChunks()), int64(t.Version()), nodes)
+	}
+	return nil
+}
+
+func (s *Session) systemChunks(ctx context.Context, add func(...any)) error {
+	for _, t := range s.visible.contents.Tables() {
+		name := t.Table().Name
+		for p, err := range t.Chunks(ctx) {
+			if err != nil {
+				return err
+			}
+			first := &p.Descriptor().Extents[0]
+			add(name.Schema, name.Name, int64(p.Index), p.FirstRow, p.Rows(), p.Bytes(), s.engine.regions.nodeOf(p.Chunk),
+				int64(first.Region), first.Range.Offset, int64(first.Generation))
+		}
+	}
+	return nil
+}
+
+func (s *Session) systemQueries(_ context.Context, add func(...any)) error {
+	for _, q := range s.engine.history.list() {
+		add(q.started, q.user, q.text, float64(q.took.Microseconds())/1000, q.rows, q.local, q.remote, q.fragments, q.failure)
+	}
+	return nil
+}
+
+// pastQuery is a statement that has ended.
+type pastQuery struct {
+	started       time.Time
+	took          time.Duration
+	user, text    string
+	rows          int64
+	local, remote int64 // bytes of chunks that were read
+	fragments     int64 // 0: it ran on one node
+	failure       string
+}
+
+// historyMax bounds how many statements are remembered, historyText how much of each text.
+const historyMax, historyText = 256, 1000
+
+// history remembers the latest queries. Safe for concurrent use.
+type history struct {
+	mu   sync.Mutex
+	past []pastQuery // a ring: the oldest is at next
+	next int
+}
+
+func (h *history) add(q pastQuery) {
+	if len(q.text) > historyText {
+		q.text = strings.ToValidUTF8(q.text[:historyText], "") + "…"
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if len(h.past) < historyMax {
+		h.past = append(h.past, q)
+		return
+	}
+	h.past[h.next] = q
+	h.next = (h.next + 1) % historyMax
+}
+
+// list gives them, the oldest first.
+func (h *history) list() []pastQuery {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append(slices.Clone(h.past[h.next:]), h.past[:h.next]...)
+}
+
+// remember keeps a query for csm.queries once it has ended.
+func (s *Session) remember(q *query, started time.Time, rows *Rows, err error) {
+	past := pastQuery{started: started, user: s.options.User, text: q.text}
+	if err != nil {
+		past.took, past.failure = time.Since(started), err.Error()
+		s.engine.history.add(past)
+		return
+	}
+	read := q.volume(s.engine)
+	rows.onClose(func() {
+		past.took, past.rows = time.Since(started), rows.count
+		if rows.err != nil {
+			past.failure = rows.err.Error()
+		}
+		if rows.split != nil {
+			read = rows.split.progress
+			past.fragments = rows.split.fragments
+		}
+		past.local, past.remote = read.BytesLocal, read.BytesRemote
+		s.engine.history.add(past)
+	})
+}
