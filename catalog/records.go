@@ -22,7 +22,7 @@ const (
 	regionPath, regionBoot, regionNode, regionGenerations, regionName = 5, 6, 7, 8, 9
 	regionTrusted                                                     = 10
 	nodeName, nodeAddress, nodeBoot, nodeStarted                      = 1, 2, 3, 4
-	nodeDirectory, nodeFrontend                                       = 5, 6
+	nodeDirectory, nodeFrontend, nodeIncarnation                      = 5, 6, 7
 )
 
 // The kinds in a name record.
@@ -197,6 +197,8 @@ type NodeRecord struct {
 	Started time.Time
 	// Directory is the identity of its data directory: who holds that directory's lock is this node.
 	Directory string
+	// Incarnation is how its present process calls itself when it calls others.
+	Incarnation string
 	// Frontend is where it speaks PostgreSQL's protocol, empty if it does not.
 	Frontend string
 }
@@ -209,6 +211,7 @@ func (n *NodeRecord) encode() []byte {
 	w.Int(nodeStarted, n.Started.UnixMicro())
 	w.OptionalString(nodeDirectory, n.Directory)
 	w.OptionalString(nodeFrontend, n.Frontend)
+	w.OptionalString(nodeIncarnation, n.Incarnation)
 	return w.Buf
 }
 
@@ -227,6 +230,8 @@ func decodeNode(data []byte) (*NodeRecord, error) {
 			n.Started = time.UnixMicro(r.Int()).UTC()
 		case nodeDirectory:
 			n.Directory = r.String()
+		case nodeIncarnation:
+			n.Incarnation = r.String()
 		case nodeFrontend:
 			n.Frontend = r.String()
 		default:

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/etcd"
+	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -127,8 +128,10 @@ func (n *node) join(ctx context.Context, directory string) error {
 	if err != nil {
 		return err
 	}
+	n.incarnation = noderpc.NewIncarnation()
 	n.self = &catalog.NodeRecord{
-		Name: n.config.Node, Address: c.Address, Frontend: c.Frontend, BootID: boot, Started: time.Now(), Directory: directory,
+		Incarnation: n.incarnation.String(),
+		Name:        n.config.Node, Address: c.Address, Frontend: c.Frontend, BootID: boot, Started: time.Now(), Directory: directory,
 	}
 	return nil
 }

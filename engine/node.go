@@ -12,6 +12,8 @@ import (
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/etcd"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cluster/noderpc/lending"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -37,6 +39,10 @@ type node struct {
 	credentials *certificate.Credentials // nil: only nodes of this machine and user
 	views       []*memregion.View        // of other nodes' regions; guarded by regions.borrowing
 	peers       *peers
+	lending     *lending.Lender
+	journal     *lending.Journal
+	refusals    *noderpc.Refusals
+	incarnation noderpc.Incarnation
 	leave       context.CancelFunc
 	left        chan struct{} // the goroutine that follows the cluster has ended
 	out         chan struct{} // closed when the cluster has given the node up
@@ -64,8 +70,12 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	}
 	gone := map[memregion.RegionID]error{}
 	var err error
-	n.catalog, err = catalog.Open(ctx, n.store, lenders{n.homes, gone, n.self != nil}, catalog.Options{
-		Domain: localDomain, InitialSchemas: []string{"public"}, Self: n.self, Fault: config.Fault,
+	var lender catalog.Lender = lenders{n.homes, gone, n.self != nil}
+	if n.self != nil {
+		lender = clusterLenders{lenders{n.homes, gone, true}, n}
+	}
+	n.catalog, err = catalog.Open(ctx, n.store, lender, catalog.Options{
+		Domain: localDomain, InitialSchemas: []string{"public"}, Self: n.self, Gone: n.gone, Fault: config.Fault,
 		Log: func(message string, err error) { config.Log.Warn(message, "error", err) },
 	})
 	if err != nil {
@@ -76,12 +86,16 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	if n.self != nil {
 		n.regions.borrow, n.regions.lender = n.borrow, n.catalog.Reachable
 		n.peers = &peers{node: n, open: map[string]peer{}}
+		n.refusals = noderpc.NewRefusals(config.Log)
 	}
 	if err := n.catalog.AwaitSeen(ctx); err != nil {
 		return n, err
 	}
 	if err := n.openRegion(ctx); err != nil {
 		return n, regionError(err)
+	}
+	if err := n.startLending(); err != nil {
+		return n, err
 	}
 	n.startJanitor()
 	return n, n.follow(ctx)
@@ -100,6 +114,9 @@ func (n *node) openRegion(ctx context.Context) error {
 		return err
 	}
 	if err := n.checkOwners(live); err != nil {
+		return err
+	}
+	if err := n.openJournal(live); err != nil {
 		return err
 	}
 	for _, record := range n.catalog.Regions() {
@@ -147,6 +164,7 @@ func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []ca
 	for i, x := range live {
 		owned[i] = memregion.Owned{Owner: x.Owner, Range: x.Range}
 	}
+	owned = append(owned, n.journal.Owned(record.ID)...)
 	if wanted := n.config.RegionBytes / memregion.PageSize * memregion.PageSize; wanted > record.Capacity {
 		if err := memregion.CheckCapacity(n.config.RegionDirectory, wanted); err != nil {
 			return nil, err
@@ -286,6 +304,7 @@ func (n *node) startJanitor() {
 			case <-ctx.Done():
 				return
 			case now := <-tick.C:
+				n.confirm()
 				for _, l := range n.catalog.ExpireLeases(now) {
 					n.config.Log.Warn("a lease ran out", "lease", l.String())
 				}
@@ -332,6 +351,7 @@ func (n *node) close() error {
 	if n.local != nil {
 		err = errors.Join(err, n.local.Close())
 	}
+	err = errors.Join(err, n.journal.Close())
 	if n.temporary != "" {
 		err = errors.Join(err, os.RemoveAll(n.temporary))
 	}

@@ -38,7 +38,7 @@ func (p *peers) get(ctx context.Context, name string) (*noderpc.Client, error) {
 	if ok && have.registered == member.Registered {
 		return have.client, nil
 	}
-	var options []noderpc.DialOption
+	options := []noderpc.DialOption{noderpc.WithIncarnation(p.node.incarnation)}
 	if p.node.credentials != nil {
 		options = append(options, noderpc.WithTLS(p.node.credentials, name))
 	}

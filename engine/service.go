@@ -25,7 +25,8 @@ func (e *Engine) ServerOptions() noderpc.ServerOptions {
 	options := noderpc.ServerOptions{Name: e.config.Node, Log: e.config.Log}
 	if e.node != nil && e.node.self != nil {
 		options.Certificate = e.node.credentials
-		options.Fragments = fragments{e}
+		options.Incarnation, options.Refusals = e.node.incarnation, e.node.refusals
+		options.Lender, options.Fragments = e.node.lending, fragments{e}
 	}
 	return options
 }

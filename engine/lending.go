@@ -1,0 +1,184 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cluster/noderpc/borrowing"
+	"github.com/csmsql/csmsql/cluster/noderpc/lending"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Memory of any node: this node lends its own to the others (package lending), and writes into theirs (package
+// borrowing). The catalog's transactions publish what they wrote wherever it lies.
+
+// openJournal reads what the node's former process had granted to others: that must not be lent again while they may
+// still store into it. live are the extents that the catalog has.
+func (n *node) openJournal(live map[memregion.RegionID][]catalog.LiveExtent) (err error) {
+	if n.self == nil {
+		return nil
+	}
+	has := func(id catalog.ExtentID) bool {
+		return slices.ContainsFunc(live[id.Region], func(x catalog.LiveExtent) bool { return x.ExtentID == id })
+	}
+	n.journal, err = lending.OpenJournal(filepath.Join(n.config.Directory, "grants.journal"), has)
+	return err
+}
+
+// startLending lets the other nodes write into this one's memory.
+func (n *node) startLending() (err error) {
+	if n.self == nil {
+		return nil
+	}
+	n.lending, err = lending.New(n.homes, lending.Options{
+		Journal: n.journal, Memories: map[memregion.RegionID]coherence.Memory{n.region.ID: n.lent},
+		Confirmations: true, Refusals: n.refusals, Log: n.config.Log, Fault: n.config.Fault,
+	})
+	return err
+}
+
+// gone cleans up after an incarnation of another node that is over. All that it committed is visible here by now.
+func (n *node) gone(m catalog.Member) {
+	if n.lending == nil {
+		return
+	}
+	living := n.catalog.Living(n.region.ID)
+	for _, b := range n.lending.Borrowers() {
+		if b.Incarnation.String() != m.Incarnation {
+			continue
+		}
+		left := n.lending.PeerGone(b.Name, b.Incarnation)
+		lost := slices.DeleteFunc(left.Unconfirmed, func(id catalog.ExtentID) bool { return living[id] })
+		if len(lost) == 0 {
+			continue
+		}
+		if err := n.homes.Retire(lost...); err != nil {
+			n.config.Log.Warn("take back what a node published before it died", "node", m.Name, "error", err)
+		}
+		n.config.Log.Info("a node died between publishing and committing; its memory is taken back", "node", m.Name, "extents", len(lost))
+	}
+}
+
+// confirm settles what others published here and the catalog has by now.
+func (n *node) confirm() {
+	if n.lending == nil {
+		return
+	}
+	n.lending.Sweep()
+	if open := n.lending.Unconfirmed(); len(open) > 0 {
+		living := n.catalog.Living(n.region.ID)
+		n.lending.Confirm(slices.DeleteFunc(open, func(id catalog.ExtentID) bool { return !living[id] })...)
+	}
+}
+
+// spaceOf is where chunks in the memory of a node are written: this node's own, or another's.
+func (n *node) spaceOf(ctx context.Context, name string) (catalog.Space, error) {
+	if name == n.config.Node {
+		return n.space, nil
+	}
+	client, err := n.peers.get(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	region, err := n.regionOf(name)
+	if err != nil {
+		return nil, err
+	}
+	m, err := n.regions.reach(region)
+	if err != nil {
+		return nil, err
+	}
+	return borrowing.NewSpace(client, m.view, borrowing.Options{Counters: n.regions.counters, Fault: n.config.Fault}).WithContext(ctx), nil
+}
+
+// regionOf is the region in which a node takes new chunks.
+func (n *node) regionOf(name string) (memregion.RegionID, error) {
+	for _, r := range slices.Backward(n.catalog.Regions()) { // the latest, if a former one is gone
+		if r.Node == name {
+			return r.ID, nil
+		}
+	}
+	return 0, fmt.Errorf("%w: node %q lends no region", catalog.ErrLenderGone, name)
+}
+
+// clusterLenders is the catalog's Lender of a node in a cluster: what lies in other nodes' regions is published and given
+// back by message; pinning and retiring there is their own business.
+type clusterLenders struct {
+	lenders
+	node *node
+}
+
+// split separates extents of this node's regions from those of others, by node.
+func (l clusterLenders) split(ids []catalog.ExtentID) (own []catalog.ExtentID, others map[string][]catalog.ExtentID) {
+	for _, id := range ids {
+		record, ok := l.node.catalog.Region(id.Region)
+		if !ok || record.Node == l.node.config.Node {
+			own = append(own, id)
+			continue
+		}
+		if others == nil {
+			others = map[string][]catalog.ExtentID{}
+		}
+		others[record.Node] = append(others[record.Node], id)
+	}
+	return own, others
+}
+
+// Publish implements catalog.Lender: all or nothing.
+func (l clusterLenders) Publish(ids ...catalog.ExtentID) error {
+	own, others := l.split(ids)
+	if err := l.Homes.Publish(own...); err != nil {
+		return err
+	}
+	var done []catalog.ExtentID
+	for name, theirs := range others {
+		client, err := l.node.peers.get(context.Background(), name)
+		if err == nil {
+			err = client.Publish(context.Background(), false, theirs...)
+		}
+		if err != nil {
+			return errors.Join(fmt.Errorf("publish at node %q: %w", name, err), l.Retire(append(done, own...)...))
+		}
+		done = append(done, theirs...)
+	}
+	return nil
+}
+
+// Discard implements catalog.Lender.
+func (l clusterLenders) Discard(ids ...catalog.ExtentID) error {
+	own, others := l.split(ids)
+	var err error
+	if len(own) > 0 {
+		err = l.Homes.Discard(own...)
+	}
+	return errors.Join(err, l.free(others))
+}
+
+// Retire implements catalog.Lender. Of other nodes' regions only what a commit published that failed comes here.
+func (l clusterLenders) Retire(ids ...catalog.ExtentID) error {
+	own, others := l.split(ids)
+	var err error
+	if own = l.there(own); len(own) > 0 {
+		err = l.Homes.Retire(own...)
+	}
+	return errors.Join(err, l.free(others))
+}
+
+func (l clusterLenders) free(others map[string][]catalog.ExtentID) (failed error) {
+	for name, theirs := range others {
+		client, err := l.node.peers.get(context.Background(), name)
+		if err == nil {
+			err = client.Free(context.Background(), noderpc.FreeRequest{Extents: theirs, Settling: true})
+		}
+		if err != nil { // a lender that is gone has forgotten them
+			failed = errors.Join(failed, fmt.Errorf("give memory back to node %q: %w", name, err))
+		}
+	}
+	return failed
+}
