@@ -31,7 +31,7 @@ const systemSchema = "csm"
 // systemTable is one of them.
 type systemTable struct {
 	columns *arrow.Schema
-	rows    func(s *Session, ctx context.Context, add func(values ...any)) error
+	rows    func(ctx context.Context, s *Session, add func(values ...any)) error
 }
 
 func columnsOf(list ...any) *arrow.Schema {
@@ -51,15 +51,15 @@ var (
 
 var systemTables = map[string]systemTable{
 	"nodes": {columnsOf("name", textType, "self", flagType, "state", textType, "address", textType, "frontend", textType,
-		"started", whenType, "oldest_revision", countType), (*Session).systemNodes},
+		"started", whenType, "oldest_revision", countType), systemNodes},
 	"regions": {columnsOf("region", countType, "node", textType, "available", flagType, "fabric", textType, "base", countType,
-		"capacity", countType, "bytes", countType, "path", textType), (*Session).systemRegions},
+		"capacity", countType, "bytes", countType, "path", textType), systemRegions},
 	"tables": {columnsOf("schema", textType, "name", textType, "rows", countType, "bytes", countType, "chunks", countType,
-		"version", countType, "nodes", textType), (*Session).systemTablesOf},
+		"version", countType, "nodes", textType), systemTablesOf},
 	"chunks": {columnsOf("schema", textType, "name", textType, "chunk", countType, "first_row", countType, "rows", countType,
-		"bytes", countType, "node", textType, "region", countType, "position", countType, "generation", countType), (*Session).systemChunks},
+		"bytes", countType, "node", textType, "region", countType, "position", countType, "generation", countType), systemChunks},
 	"queries": {columnsOf("started", whenType, "user", textType, "query", textType, "milliseconds", arrow.PrimitiveTypes.Float64,
-		"rows", countType, "bytes_local", countType, "bytes_remote", countType, "fragments", countType, "error", textType), (*Session).systemQueries},
+		"rows", countType, "bytes_local", countType, "bytes_remote", countType, "fragments", countType, "error", textType), systemQueries},
 }
 
 // showSystem makes the views.
@@ -105,7 +105,7 @@ func systemScan(s *Session, name string) (*duckdb.Scan, bool) {
 func (t systemTable) batch(ctx context.Context, s *Session) (arrow.RecordBatch, error) {
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), t.columns)
 	defer b.Release()
-	err := t.rows(s, ctx, func(values ...any) {
+	err := t.rows(ctx, s, func(values ...any) {
 		for i, v := range values {
 			appendValue(b.Field(i), v)
 		}
@@ -135,7 +135,7 @@ func appendValue(b array.Builder, value any) {
 	}
 }
 
-func (s *Session) systemNodes(_ context.Context, add func(...any)) error {
+func systemNodes(_ context.Context, s *Session, add func(...any)) error {
 	e := s.engine
 	if e.node == nil || e.node.self == nil {
 		add(e.config.Node, true, "online", "", "", e.started, int64(s.visible.contents.Revision()))
@@ -147,7 +147,7 @@ func (s *Session) systemNodes(_ context.Context, add func(...any)) error {
 	return nil
 }
 
-func (s *Session) systemRegions(ctx context.Context, add func(...any)) error {
+func systemRegions(ctx context.Context, s *Session, add func(...any)) error {
 	e := s.engine
 	if e.catalog == nil {
 		return nil // a borrower asks its node
@@ -172,7 +172,7 @@ func (s *Session) systemRegions(ctx context.Context, add func(...any)) error {
 	return nil
 }
 
-func (s *Session) systemTablesOf(ctx context.Context, add func(...any)) error {
+func systemTablesOf(ctx context.Context, s *Session, add func(...any)) error {
 	for _, t := range s.visible.contents.Tables() {
 		nodes := s.engine.config.Node
 		if s.engine.catalog != nil {
@@ -192,7 +192,7 @@ func (s *Session) systemTablesOf(ctx context.Context, add func(...any)) error {
 	return nil
 }
 
-func (s *Session) systemChunks(ctx context.Context, add func(...any)) error {
+func systemChunks(ctx context.Context, s *Session, add func(...any)) error {
 	for _, t := range s.visible.contents.Tables() {
 		name := t.Table().Name
 		for p, err := range t.Chunks(ctx) {
@@ -207,7 +207,7 @@ func (s *Session) systemChunks(ctx context.Context, add func(...any)) error {
 	return nil
 }
 
-func (s *Session) systemQueries(_ context.Context, add func(...any)) error {
+func systemQueries(_ context.Context, s *Session, add func(...any)) error {
 	for _, q := range s.engine.history.list() {
 		add(q.started, q.user, q.text, float64(q.took.Microseconds())/1000, q.rows, q.local, q.remote, q.fragments, q.failure)
 	}
