@@ -186,6 +186,11 @@ func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *readings, l
 	if err := by.confirm(ctx); err != nil {
 		return l.honest(err)
 	}
+	if e.node != nil && e.node.self != nil { // the bytes may be other nodes'
+		if err := l.snapshot.Trust(by.inRegions()...); err != nil {
+			return err
+		}
+	}
 	if l.check != nil {
 		return l.check()
 	}

@@ -2,9 +2,11 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/memregion"
 )
 
 // Somebody else may alter a region's file at any time, also while a statement reads it (E3). memregion notices it (M12) and cannot say which
@@ -27,6 +29,7 @@ type readings struct {
 	chunks []reading
 	since  uint64 // alterations that were known before the first of chunks was acquired
 	failed error  // the first chunk that could not be read
+	lies   []memregion.RegionID
 }
 
 type reading struct {
@@ -39,7 +42,7 @@ type reading struct {
 func (r *readings) begin() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.chunks, r.failed = nil, nil
+	r.chunks, r.lies, r.failed = nil, nil, nil
 }
 
 // note comes before the chunk is acquired, so that nothing is loaded under fewer alterations than since.
@@ -50,6 +53,11 @@ func (r *readings) note(table string, number int, chunk *catalog.Chunk) {
 		r.since = r.regions.alterations()
 	}
 	r.chunks = append(r.chunks, reading{table, number, chunk})
+	for i := range chunk.Descriptor().Extents {
+		if id := chunk.Descriptor().Extents[i].Region; !slices.Contains(r.lies, id) {
+			r.lies = append(r.lies, id)
+		}
+	}
 }
 
 // doubtful tells whether somebody was at a region since the first of the chunks was read.
@@ -57,6 +65,13 @@ func (r *readings) doubtful() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return len(r.chunks) > 0 && r.since != r.regions.alterations()
+}
+
+// inRegions lists where the chunks lie.
+func (r *readings) inRegions() []memregion.RegionID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.lies)
 }
 
 // fail notes that a chunk could not be read.

@@ -47,11 +47,30 @@ type mapped struct {
 	// there are no more.
 	believed   atomic.Uint64
 	distrusted sync.Mutex // one at a time forgets; above the reader's locks
+	// shared: other nodes of a cluster write into the region, as they may, and the file's events do not say who it was. Then chunks that
+	// were not written since the lender began are verified when they are first acquired, and that is all.
+	shared bool
 }
 
 // alterations counts what makes everything doubtful that was read before: what others did to the file, and pages that were found gone. Those
 // read as zeros from then on, also when the file is made long again.
-func (m *mapped) alterations() uint64 { return m.view.Alterations() + m.guard.Faults() }
+func (m *mapped) alterations() uint64 { return m.altered() + m.guard.Faults() }
+
+// altered counts what others did to the file, as far as that is known.
+func (m *mapped) altered() uint64 {
+	if m.shared {
+		return 0
+	}
+	return m.view.Alterations()
+}
+
+// look asks the kernel first.
+func (m *mapped) look() uint64 {
+	if m.shared {
+		return 0
+	}
+	return m.view.Look()
+}
 
 func newRegions(node string) *regions {
 	counters := &coherence.Counters{}
@@ -68,7 +87,7 @@ func (r *regions) add(view *memregion.View, trusted coherence.Generation) error 
 	if err != nil {
 		return err
 	}
-	m := &mapped{view: view, guard: guard}
+	m := &mapped{view: view, guard: guard, shared: r.lender != nil}
 	m.trusted.Store(uint64(trusted))
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -106,7 +125,7 @@ func (r *regions) look() (n uint64) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, m := range r.mapped {
-		n += m.view.Look()
+		n += m.look()
 	}
 	return n
 }
@@ -116,7 +135,7 @@ func (r *regions) alterations() (n uint64) {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	for _, m := range r.mapped {
-		n += m.view.Alterations()
+		n += m.altered()
 	}
 	return n
 }
@@ -124,7 +143,7 @@ func (r *regions) alterations() (n uint64) {
 // distrust looks whether somebody altered the region, and if so forgets what was acquired of it. It tells whether it ever was altered: then
 // nothing that is acquired is believed without its checksum.
 func (r *regions) distrust(m *mapped) (altered bool) {
-	m.view.Look()
+	m.look()
 	now := m.alterations()
 	if m.believed.Load() < now {
 		m.distrusted.Lock()
