@@ -31,7 +31,7 @@ var allowed = map[string][]string{
 	"engine/ingest":       {"catalog"},
 	"engine/pgcatalog":    {},
 	"engine/driver":       {"engine", "exec/duckdb"},
-	"engine":              {"engine", "cluster/noderpc", "cluster/certificate", "exec", "catalog", "coherence", "memregion", "queries/dbgen"},
+	"engine":              {"engine", "cluster", "exec", "catalog", "coherence", "memregion", "queries/dbgen"},
 	"wire":                {},
 	"bench":               {"engine", "cluster/noderpc", "exec", "catalog", "coherence", "memregion", "queries"},
 	"cmd/csmsql":          {"engine", "wire", "bench", "queries", "cluster/noderpc", "cluster/certificate", "coherence", "exec/duckdb", "memregion", "catalog"},
