@@ -77,8 +77,9 @@ func (s *Store) try(ctx context.Context, t store.Transaction, fence int64) (revi
 		return 0, wait(ctx, retryEvery) == nil, err
 	case harmless(err):
 		return 0, false, err
+	case !errors.Is(err, rpctypes.ErrNoSpace): // which is an answer: it was done or not, and nothing is under way
+		s.fence.doubt(fence)
 	}
-	s.fence.doubt(fence)
 	return 0, false, unanswered{err}
 }
 

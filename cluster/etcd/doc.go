@@ -42,8 +42,9 @@
 // # Errors
 //
 //	57P03  etcd has no majority or cannot be reached; nothing changed       ErrUnavailable; of a session: store.ErrSessionUnsure
-//	08007  sent and not answered                                            store.ErrUnknown
+//	08007  sent and not answered; or it made etcd full                       store.ErrUnknown
 //	57P02  the session is over: this process must join again                store.ErrSessionOver
+//	53100  etcd's database is full, and what was asked would make it larger
 //	58000  etcd refuses, and would again (rights, corruption)
 //	22023  an option is wrong
 //

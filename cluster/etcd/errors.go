@@ -22,6 +22,7 @@ const (
 	stateUnknown     = "08007" // transaction_resolution_unknown
 	stateSessionOver = "57P02" // crash_shutdown: to the others this process has died
 	stateRefused     = "58000" // system_error: etcd refuses, and will the next time
+	stateFull        = "53100" // disk_full
 	stateSetting     = "22023" // invalid_parameter_value
 )
 
@@ -39,7 +40,7 @@ func (e *Error) Error() string { return e.Message }
 func (e *Error) Unwrap() error { return e.Cause }
 
 // SQLState is 57P03 if etcd is not available, 08007 if it is not known whether a transaction happened, 57P02 if the
-// session is over, 58000 if etcd refuses, 22023 if an option is wrong.
+// session is over, 53100 if etcd is full, 58000 if it refuses otherwise, 22023 if an option is wrong.
 func (e *Error) SQLState() string { return e.State }
 
 // Hint says what to do.
@@ -62,20 +63,26 @@ func (s *Store) unavailable(what string, cause error) *Error {
 func (s *Store) unknown(cause error) *Error {
 	return &Error{
 		State: stateUnknown, Cause: errors.Join(store.ErrUnknown, cause),
-		Message:  fmt.Sprintf("%v: etcd at %s did not answer: %s", store.ErrUnknown, strings.Join(s.options.Endpoints, ", "), describe(cause)),
+		Message:  fmt.Sprintf("%v: etcd at %s: %s", store.ErrUnknown, strings.Join(s.options.Endpoints, ", "), describe(cause)),
 		HintText: unknownHint(cause),
 	}
 }
 
+const hintFull = "Compact and defragment etcd's database, or raise its quota; then disarm the alarm (etcdctl alarm disarm)."
+
 func unknownHint(cause error) string {
 	if errors.Is(cause, rpctypes.ErrNoSpace) {
-		return "etcd's database is full: compact and defragment it or raise its quota, then disarm the alarm (etcdctl alarm disarm)."
+		return hintFull
 	}
 	return "Look whether the change is there before you make it again."
 }
 
 func (s *Store) refused(what string, cause error) *Error {
-	return &Error{State: stateRefused, Cause: cause, Message: fmt.Sprintf("%s: etcd at %s refuses: %s", what, strings.Join(s.options.Endpoints, ", "), describe(cause))}
+	e := &Error{State: stateRefused, Cause: cause, Message: fmt.Sprintf("%s: etcd at %s refuses: %s", what, strings.Join(s.options.Endpoints, ", "), describe(cause))}
+	if errors.Is(cause, rpctypes.ErrNoSpace) {
+		e.State, e.HintText = stateFull, hintFull
+	}
+	return e
 }
 
 // sessionOver is final.
@@ -104,7 +111,7 @@ func (s *Store) failure(ctx context.Context, what string, err error) error {
 		return fmt.Errorf("%s: %w", what, ctx.Err())
 	case errors.Is(err, rpctypes.ErrCompacted):
 		return fmt.Errorf("%s: %w: %s", what, store.ErrCompacted, describe(err))
-	case final(err):
+	case final(err) || errors.Is(err, rpctypes.ErrNoSpace):
 		return s.refused(what, err)
 	}
 	return s.unavailable(what, err)

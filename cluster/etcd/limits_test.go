@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -77,6 +78,38 @@ func TestFragments(t *testing.T) {
 	for i := range want {
 		require.True(t, fmt.Sprint(want[i]) == fmt.Sprint(got[i]), "transaction %d is not as it was", i) // not printed: it is large
 	}
+}
+
+// A full etcd does what takes it over its quota and says that it has no space: nobody can tell from the answer whether it
+// was done, but a Get can (S8).
+func TestFull(t *testing.T) {
+	t.Parallel()
+	server := serve(t, etcd.ServerOptions{Directory: filepath.Join(t.TempDir(), "full"), Name: "full", ListenClient: "127.0.0.1:0", QuotaBytes: 1 << 20})
+	s := open(t, etcd.Options{Endpoints: []string{server.Endpoint()}})
+	var err error
+	n := -1
+	for err == nil && n < 100 {
+		n++
+		_, err = s.Commit(ctx, store.Transaction{Puts: []store.Item{{Key: fmt.Sprint(n), Value: make([]byte, 200<<10)}}})
+	}
+	require.ErrorIs(t, err, store.ErrUnknown)
+	requireState(t, err, "08007")
+	var hinted interface{ Hint() string }
+	require.ErrorAs(t, err, &hinted)
+	require.Contains(t, hinted.Hint(), "quota")
+	_, before, err := s.Get(ctx, fmt.Sprint(n-1))
+	require.NoError(t, err, "a full etcd can be read")
+	require.True(t, before)
+	_, err = s.Commit(ctx, store.Transaction{Deletes: []string{"0"}})
+	require.NoError(t, err, "and made emptier")
+	requireAlive(t, s)
+}
+
+// requireAlive: a full etcd still renews sessions.
+func requireAlive(t *testing.T, s *etcd.Store) {
+	renewals := s.Stats().Renewals
+	soon(t, "renewals go on", func() bool { return s.Stats().Renewals > renewals })
+	require.NoError(t, s.Session().Check())
 }
 
 func TestBadOptions(t *testing.T) {

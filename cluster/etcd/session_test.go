@@ -81,6 +81,15 @@ func TestFencedByTheTransaction(t *testing.T) {
 	item, _, err := s.Get(ctx, "a")
 	require.NoError(t, err)
 	require.Equal(t, "1", string(item.Value))
+
+	idle := open(t, etcd.Options{Endpoints: []string{server.Endpoint()}, Prefix: own})
+	require.NoError(t, idle.EndLease(ctx))
+	select {
+	case <-idle.Session().Done():
+	case <-time.After(20 * time.Second):
+		require.Fail(t, "who does nothing does not learn that his session is over")
+	}
+	require.ErrorIs(t, idle.Session().Check(), store.ErrSessionOver)
 }
 
 // S8: a transaction that was sent, not answered, and comes to etcd only after its outcome was asked for, does not happen.

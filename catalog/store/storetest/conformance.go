@@ -41,6 +41,7 @@ func Run(t *testing.T, make func(t *testing.T) World) {
 		"prefix":                prefix,
 		"scan":                  scan,
 		"scan much":             scanMuch,
+		"scan while writing":    scanWhileWriting,
 		"cancelled":             cancelled,
 		"closed":                closed,
 		"concurrent increments": increments,
@@ -73,7 +74,7 @@ func Run(t *testing.T, make func(t *testing.T) World) {
 var ctx = context.Background()
 
 // patience is how long the suite waits for what must come.
-const patience = 20 * time.Second
+const patience = 10 * time.Second
 
 func put(key, value string) store.Item { return store.Item{Key: key, Value: []byte(value)} }
 
@@ -238,6 +239,51 @@ func scanMuch(t *testing.T, s store.Store) {
 	})
 	require.NoError(t, err)
 	require.Equal(t, append(want, "k/\xff\xff", "k/19\x0099"), got)
+}
+
+// scanWhileWriting: every transaction gives all keys one value, so a scan that sees two has seen two revisions.
+func scanWhileWriting(t *testing.T, s store.Store) {
+	defer func() { require.NoError(t, s.Close()) }()
+	const keys, enough = 100, 30
+	write := func(value int) error {
+		var all store.Transaction
+		for i := range keys {
+			all.Puts = append(all.Puts, put(fmt.Sprintf("same/%03d", i), fmt.Sprint(value)))
+		}
+		_, err := s.Commit(ctx, all)
+		return err
+	}
+	require.NoError(t, write(0))
+	scanned, written := make(chan bool), make(chan error)
+	go func() {
+		for value := 1; ; value++ {
+			select {
+			case <-scanned:
+				written <- nil
+				return
+			default:
+			}
+			if err := write(value); err != nil {
+				<-scanned
+				written <- err
+				return
+			}
+		}
+	}()
+	for range enough {
+		seen := map[string]int{}
+		_, err := s.Scan(ctx, []string{"same/"}, func(i store.Item) error {
+			seen[string(i.Value)]++
+			return nil
+		})
+		require.NoError(t, err)
+		require.Len(t, seen, 1, "%v", seen)
+		for _, n := range seen {
+			require.Equal(t, keys, n)
+		}
+	}
+	close(scanned)
+	require.NoError(t, <-written)
 }
 
 func cancelled(t *testing.T, s store.Store) {
