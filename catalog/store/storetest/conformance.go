@@ -1,6 +1,3 @@
-// Package storetest is the suite that every catalog store must pass.
-//
-//	func TestConformance(t *testing.T) { storetest.Run(t, func(t *testing.T) storetest.World { … }) }
 package storetest
 
 import (
