@@ -293,3 +293,37 @@ func TestCallsEnd(t *testing.T) {
 	require.Equal(t, "57014", state(t, err))
 	require.ErrorIs(t, <-ended, context.DeadlineExceeded)
 }
+
+// No peer keeps the others out, however many connections it has; and what gives back is never refused.
+func TestAPeersShareOfTheCalls(t *testing.T) {
+	ctx := context.Background()
+	began, proceed := make(chan struct{}), make(chan struct{})
+	l := &fakeLender{}
+	l.grant = func(context.Context, noderpc.GrantRequest) (noderpc.Granted, error) {
+		began <- struct{}{}
+		<-proceed
+		return noderpc.Granted{}, errors.New("never mind")
+	}
+	s := serveSecured(t, noderpc.ServerOptions{Lender: l, MaxPeerCalls: 2})
+	greedy := nodeCertificate(t, s.authority, "n2")
+	var group errgroup.Group
+	for range 2 {
+		c := s.dial(t, greedy)
+		group.Go(func() error {
+			_, err := c.Grant(ctx, noderpc.GrantRequest{Size: 1, Ticket: 1})
+			return err
+		})
+		<-began
+	}
+	c := s.dial(t, greedy)
+	_, err := c.Status(ctx)
+	require.Equal(t, "53000", state(t, err))
+	require.EqualValues(t, 1, s.server.Refusals().Calls(noderpc.RefusedRate))
+	require.NoError(t, c.Free(ctx, noderpc.FreeRequest{}))
+	_, err = s.dial(t, nodeCertificate(t, s.authority, "n3")).Status(ctx)
+	require.NoError(t, err)
+	close(proceed)
+	require.ErrorContains(t, group.Wait(), "never mind")
+	_, err = c.Status(ctx)
+	require.NoError(t, err)
+}

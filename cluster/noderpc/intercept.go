@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"path"
 	"runtime/debug"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -33,12 +34,11 @@ func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerI
 	defer cancel()
 	err = s.around(ctx, info.FullMethod, func() error {
 		if !waitsForNobody[info.FullMethod] {
-			select {
-			case s.calls <- struct{}{}:
-				defer func() { <-s.calls }()
-			case <-ctx.Done():
-				return ctx.Err()
+			leave, err := s.place(ctx, info.FullMethod)
+			if err != nil {
+				return err
 			}
+			defer leave()
 		}
 		if answer, err = handle(ctx, request); err != nil {
 			return err
@@ -61,6 +61,59 @@ func (s *Server) stream(server any, stream grpc.ServerStream, info *grpc.StreamS
 		defer leave()
 		return handle(server, stream)
 	})
+}
+
+// place waits for one of the places that calls have, if the peer has not too many of them.
+func (s *Server) place(ctx context.Context, method string) (leave func(), err error) {
+	p := PeerOf(ctx)
+	name := p.Name()
+	if !s.shares.enter(name, s.options.MaxPeerCalls) {
+		err := &Error{State: stateBusy, Message: fmt.Sprintf("%d calls of %s are under way at this node already", s.options.MaxPeerCalls, name)}
+		s.options.Refusals.Call(ctx, RefusedRate, p, path.Base(method), err)
+		return nil, err
+	}
+	select {
+	case s.calls <- struct{}{}:
+		return func() { <-s.calls; s.shares.leave(name) }, nil
+	case <-ctx.Done():
+		s.shares.leave(name)
+		return nil, ctx.Err()
+	}
+}
+
+// shares counts the calls of each peer that is known. The zero value is ready.
+type shares struct {
+	mu struct {
+		sync.Mutex
+		of map[string]int
+	}
+}
+
+func (s *shares) enter(name string, most int) bool {
+	if name == "" {
+		return true
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.of == nil {
+		s.mu.of = map[string]int{}
+	}
+	if s.mu.of[name] >= most {
+		return false
+	}
+	s.mu.of[name]++
+	return true
+}
+
+func (s *shares) leave(name string) {
+	if name == "" {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.mu.of[name]--; s.mu.of[name] <= 0 {
+		delete(s.mu.of, name)
+	}
 }
 
 // enter takes one of a limited number of places, or says that there is none.

@@ -36,10 +36,15 @@ const (
 	RefusedQuota RefusalReason = "quota"
 	// RefusedDescriptor: a peer named memory that is not its own.
 	RefusedDescriptor RefusalReason = "descriptor"
+	// RefusedChecksum: a peer sealed other bytes than it wrote.
+	RefusedChecksum RefusalReason = "checksum"
+	// RefusedRate: the caller has as many calls under way as one may.
+	RefusedRate RefusalReason = "rate"
 )
 
 var refusalReasons = []RefusalReason{
 	RefusedExpired, RefusedRole, RefusedArgument, RefusedForged, RefusedReplayed, RefusedGone, RefusedTooLarge, RefusedQuota, RefusedDescriptor,
+	RefusedChecksum, RefusedRate,
 }
 
 // refusedTooMany is the one reason to refuse a connection that is not about certificates.

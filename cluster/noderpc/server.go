@@ -27,6 +27,9 @@ type ServerOptions struct {
 	// MaxCalls is how many calls the node works on at once, over all connections (default 256). More wait, but for
 	// renewals and releases, which wait for nobody (N9).
 	MaxCalls int
+	// MaxPeerCalls is how many of these places one peer takes, over all its connections (default MaxStreams); what it asks
+	// beyond that is refused (SQLSTATE 53000), so that no peer keeps the others out.
+	MaxPeerCalls int
 	// MaxLoads is how many loads run at once (default 4); more are refused (SQLSTATE 53000).
 	MaxLoads int
 	// MaxMessageBytes bounds one answer (default DefaultMaxMessageBytes); it cannot be larger, as clients take no more.
@@ -73,6 +76,9 @@ func (o ServerOptions) withDefaults() ServerOptions {
 		}
 	}
 	o.MaxMessageBytes = min(o.MaxMessageBytes, DefaultMaxMessageBytes)
+	if o.MaxPeerCalls <= 0 {
+		o.MaxPeerCalls = o.MaxStreams
+	}
 	for field, value := range map[*time.Duration]time.Duration{&o.Grace: 2 * time.Second, &o.MaxCallTime: time.Minute, &o.FragmentTTL: 10 * time.Second} {
 		if *field <= 0 {
 			*field = value
@@ -100,6 +106,7 @@ type Server struct {
 	loads       chan struct{}
 	fragments   chan struct{}
 	waits       chan struct{}
+	shares      shares
 	connections *connections
 }
 

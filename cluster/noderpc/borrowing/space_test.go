@@ -7,6 +7,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/stretchr/testify/require"
+	"github.com/zeebo/xxh3"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/chunk"
@@ -136,16 +137,26 @@ func TestStepsOutOfOrder(t *testing.T) {
 	require.NoError(t, g.Shrink(2*page))
 	require.Len(t, g.Bytes(), 2*page)
 	require.EqualValues(t, 2*page, g.Range().Length)
+	seal := coherence.Seal{Length: 1, Checksum: xxh3.Hash(g.Bytes()[:1])}
 	require.NoError(t, g.Clean())
 	require.Nil(t, g.Bytes())
 	require.ErrorIs(t, g.Clean(), coherence.ErrOrder)
 	require.ErrorIs(t, g.Shrink(page), coherence.ErrOrder)
 	require.ErrorIs(t, g.Grow(9*page, 0), coherence.ErrOrder)
-	require.NoError(t, g.Seal(coherence.Seal{Length: 1}))
-	require.ErrorIs(t, g.Seal(coherence.Seal{Length: 1}), coherence.ErrOrder)
-	require.NoError(t, g.Abort(), "after a seal it does nothing")
-	require.EqualValues(t, 2*page, w.lent.Stats().Used)
-	require.NoError(t, space.Discard(g.Generation()))
+	require.Equal(t, "XX001", state(t, g.Seal(coherence.Seal{Length: 1, Checksum: seal.Checksum + 1})), "not what lies there")
+	require.Error(t, g.Seal(seal), "too late: an extent is cleaned once")
+	require.NoError(t, g.Abort())
+	require.Zero(t, w.lent.Stats().Used)
+
+	given, err = space.Grant("t", page)
+	require.NoError(t, err)
+	seal.Checksum = xxh3.Hash(given.Bytes()[:1])
+	require.NoError(t, given.Clean())
+	require.NoError(t, given.Seal(seal))
+	require.ErrorIs(t, given.Seal(seal), coherence.ErrOrder)
+	require.NoError(t, given.Abort(), "after a seal it does nothing")
+	require.EqualValues(t, page, w.lent.Stats().Used)
+	require.NoError(t, space.Discard(given.Generation()))
 }
 
 // Two Spaces are two borrowers if their clients say so, and neither can touch the other's.

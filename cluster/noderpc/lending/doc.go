@@ -41,6 +41,7 @@
 //   - W4: a borrower that is gone gets nothing done: no grant, no seal, no publication; what it had published stays
 //   - W5: no grant is lost: one whose answer was not heard goes back by its ticket, however late the request came
 //   - W6: what the ledger says is outstanding is alive at the home, and what it has forgotten is not
+//   - W7: what is sealed has the checksum that its writer reported (unless Options.TrustSeals)
 //
 // # Fencing
 //

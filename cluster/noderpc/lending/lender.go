@@ -33,6 +33,9 @@ type Options struct {
 	Journal *Journal
 	// Memories are the regions' allocators; required for those in which the journal has orphans.
 	Memories map[memregion.RegionID]coherence.Memory
+	// TrustSeals: seals are taken as they come. Otherwise the lender compares each one's checksum with the bytes (about
+	// 100 µs per MiB), so that what a reader believes of this node's memory does not depend on who wrote it.
+	TrustSeals bool
 	// Admit refuses peers that the cluster's membership does not know; nil: everybody who is not known to be gone.
 	Admit func(noderpc.Peer) error
 	// Confirmations: published extents are remembered until Confirm, see Unconfirmed.

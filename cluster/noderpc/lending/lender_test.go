@@ -166,6 +166,24 @@ func TestSealsThatAreRefused(t *testing.T) {
 	w.requireEmpty()
 }
 
+// W7: what is sealed is what its writer says, or it is not sealed.
+func TestSealsAreCompared(t *testing.T) {
+	for _, trust := range []bool{false, true} {
+		w := newWorld(t, coherence.Coherent, lending.Options{TrustSeals: trust})
+		p := node("n2")
+		g := w.grant(p, page)
+		err := w.lender.Seal(ctx, p, noderpc.SealRequest{Extent: g.Extent, Keep: page, Seal: coherence.Seal{Length: 100, Checksum: 5}})
+		require.Equal(t, trust, err == nil)
+		if !trust {
+			require.Equal(t, "XX001", state(t, err))
+			require.EqualValues(t, 1, w.refusals.Calls(noderpc.RefusedChecksum))
+			require.Error(t, w.publish(p, false, g.Extent))
+		}
+		require.NoError(t, w.free(p, g.Extent))
+		w.requireEmpty()
+	}
+}
+
 // Publication over regions is all or nothing.
 func TestPublishOverRegions(t *testing.T) {
 	w := newWorld(t, coherence.Coherent, lending.Options{})
@@ -295,7 +313,7 @@ func TestTheLenderFlushes(t *testing.T) {
 	require.Equal(t, []any{"full", second, "full", "full", first, "full", "full", second, "full"}, cpu.story, "prepare, then source, copy, target")
 	cpu.story = nil
 	require.NoError(t, w.seal(p, longer.Extent, 2*page))
-	require.Equal(t, []any{"full", second, "full"}, cpu.story, "home clean")
+	require.Equal(t, []any{"full", second, "full", "full", second, "full"}, cpu.story, "home clean, then what a reader does")
 	require.NoError(t, w.free(p, g.Extent, longer.Extent))
 	w.requireEmpty()
 }

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
 )
 
 // take finds what a live borrower holds (W1, W4). The caller finishes it.
@@ -36,7 +39,7 @@ func (l *Lender) Seal(ctx context.Context, peer noderpc.Peer, request noderpc.Se
 		return err
 	}
 	g := list[0]
-	err = l.seal(l.homes[request.Extent.Region], request)
+	err = l.seal(ctx, peer, l.homes[request.Extent.Region], request)
 	l.finish(g, func(ledger *ledger) {
 		if err == nil {
 			g.stage = sealed
@@ -52,10 +55,12 @@ func (l *Lender) Seal(ctx context.Context, peer noderpc.Peer, request noderpc.Se
 	return nil
 }
 
-func (l *Lender) seal(home *coherence.Home, request noderpc.SealRequest) error {
+func (l *Lender) seal(ctx context.Context, peer noderpc.Peer, home *coherence.Home, request noderpc.SealRequest) error {
 	gen := request.Extent.Generation
 	view := home.Generation(gen)
 	switch {
+	case request.Seal.Length < 0 || request.Seal.Length > request.Keep:
+		return &noderpc.Error{State: "22023", Message: fmt.Sprintf("%d bytes of data do not fit into %d", request.Seal.Length, request.Keep)}
 	case request.Keep > view.Range.Length:
 		return &noderpc.Error{State: "22023", Message: fmt.Sprintf("it has %d bytes and cannot keep %d", view.Range.Length, request.Keep)}
 	case request.Keep < view.Range.Length:
@@ -71,7 +76,30 @@ func (l *Lender) seal(home *coherence.Home, request noderpc.SealRequest) error {
 		return err
 	}
 	l.options.Fault(FaultCleaned)
+	if err := l.compare(home, view.Range, request); err != nil {
+		return l.refuse(ctx, peer, fmt.Sprintf("seal %v", request.Extent), err)
+	}
 	return home.SealGeneration(gen, request.Seal)
+}
+
+// compare tells whether the bytes are those that their writer reports.
+func (l *Lender) compare(home *coherence.Home, at memregion.Range, request noderpc.SealRequest) error {
+	if l.options.TrustSeals {
+		return nil
+	}
+	at.Length = request.Keep
+	bytes := home.Bytes(at)[:request.Seal.Length]
+	if home.Class() != coherence.Coherent && len(bytes) > 0 {
+		flush(l.options.Lines, bytes) // an acquire: this processor may have fetched lines before they were written
+	}
+	var checksum uint64
+	if err := memregion.Guarded(func() { checksum = xxh3.Hash(bytes) }); err != nil {
+		return err
+	}
+	if checksum != request.Seal.Checksum {
+		return refused(noderpc.RefusedChecksum, "XX001", "its %d bytes have the checksum %016x and not %016x, as their writer says", len(bytes), checksum, request.Seal.Checksum)
+	}
+	return nil
 }
 
 // Publish implements noderpc.Lender.

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zeebo/xxh3"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/certificate"
@@ -156,7 +157,13 @@ func (w *world) sealed(p noderpc.Peer, size int64) catalog.ExtentID {
 }
 
 func (w *world) seal(p noderpc.Peer, id catalog.ExtentID, keep int64) error {
-	return w.lender.Seal(ctx, p, noderpc.SealRequest{Extent: id, Keep: keep, Seal: coherence.Seal{Length: 1, Checksum: 2}})
+	seal := coherence.Seal{Length: 1}
+	if home := w.homes[id.Region]; home != nil {
+		if at := home.Generation(id.Generation).Range; at.Length > 0 {
+			seal.Checksum = xxh3.Hash(home.Bytes(at)[:seal.Length])
+		}
+	}
+	return w.lender.Seal(ctx, p, noderpc.SealRequest{Extent: id, Keep: keep, Seal: seal})
 }
 
 func (w *world) publish(p noderpc.Peer, temporary bool, ids ...catalog.ExtentID) error {
