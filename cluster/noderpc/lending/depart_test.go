@@ -184,6 +184,35 @@ func TestAPeerIsDeclaredDeadInTheMiddle(t *testing.T) {
 	}
 }
 
+// A step that panics leaves nothing busy: its borrower can still give everything back, or die.
+func TestAStepPanics(t *testing.T) {
+	for _, point := range lending.FaultPoints {
+		t.Run(point, func(t *testing.T) {
+			armed := false
+			w := newWorld(t, coherence.Coherent, lending.Options{Fault: func(at string) {
+				if armed && at == point {
+					panic(point)
+				}
+			}})
+			p := node("n2")
+			g, sealed := w.grant(p, page).Extent, w.sealed(p, page)
+			armed = true
+			require.Panics(t, func() {
+				_ = w.publish(p, true, sealed)
+				_, _ = w.lender.Reallocate(ctx, p, noderpc.ReallocateRequest{Extent: g, Size: 2 * page, Ticket: 7})
+				_ = w.seal(p, g, page)
+			})
+			armed = false
+			w.lender.PeerGone("n2", p.Incarnation)
+			w.lender.Lift("n2", p.Incarnation)
+			if point == lending.FaultGranted || point == lending.FaultMoved { // one extent more, which no ledger knows of
+				return
+			}
+			w.requireEmpty()
+		})
+	}
+}
+
 // W3: the node itself is killed while somebody writes into its memory, and started again.
 func TestTheLendersNextProcessKnowsItsWriters(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")

@@ -38,7 +38,8 @@ type Options struct {
 	TrustSeals bool
 	// Admit refuses peers that the cluster's membership does not know; nil: everybody who is not known to be gone.
 	Admit func(noderpc.Peer) error
-	// Confirmations: published extents are remembered until Confirm, see Unconfirmed.
+	// Confirmations: published extents are remembered until Confirm says that the catalog has them. Until then their
+	// publisher may free them, as it must when it does not know whether they were published; see also Unconfirmed.
 	Confirmations bool
 	// Refusals counts and logs; nil: an own one.
 	Refusals *noderpc.Refusals
@@ -184,42 +185,60 @@ func (l *Lender) admit(peer noderpc.Peer) error {
 
 // grant takes a requested extent from the home and hands it over, or takes everything back.
 func (l *Lender) grant(ctx context.Context, home *coherence.Home, g *grant, owner string, size int64) (noderpc.Granted, error) {
-	given, err := home.Grant(owner, g.account.domain(), size)
-	if err != nil {
-		l.finish(g, func(ledger *ledger) { ledger.drop(g) })
-		return noderpc.Granted{}, fmt.Errorf("grant %d bytes of region %d: %w", size, home.Region(), err)
-	}
-	id := catalog.ExtentID{Region: home.Region(), Generation: given.Generation()}
-	l.options.Fault(FaultGranted)
-	if err := l.options.Journal.granted(id, given.Range(), g.account); err != nil {
-		l.log("an extent that nobody got", l.takeBack(home, id.Generation))
-		l.finish(g, func(ledger *ledger) { ledger.drop(g) })
-		return noderpc.Granted{}, err
-	}
+	var id catalog.ExtentID
+	var at memregion.Range
 	withdrawn := false
-	l.finish(g, func(ledger *ledger) {
+	err := l.during([]*grant{g}, func() (err error) {
+		id, at, err = l.extent(home, g, owner, size)
+		return err
+	}, func(ledger *ledger, err error) {
 		// Whoever gave up, or was given up, while the home was asked never hears of the extent, so it stored nothing.
-		if withdrawn = g.void || g.account.gone || ctx.Err() != nil; withdrawn {
+		withdrawn = g.void || g.account.gone || ctx.Err() != nil
+		if err != nil || withdrawn {
 			ledger.drop(g)
 			return
 		}
-		ledger.give(g, id, given.Range())
+		ledger.give(g, id, at)
 	})
-	if withdrawn {
-		l.log("an extent that nobody waited for", l.takeBack(home, id.Generation))
-		l.log("an extent that nobody waited for", l.options.Journal.ended(id))
+	switch {
+	case err != nil:
+		return noderpc.Granted{}, err
+	case withdrawn:
+		l.log("an extent that nobody waited for", errors.Join(l.takeBack(home, id.Generation), l.options.Journal.ended(id)))
 		return noderpc.Granted{}, &noderpc.Error{State: "57014", Message: "the caller gave up while memory was granted to it", Cause: context.Cause(ctx)}
 	}
 	l.count.grants.Add(1)
-	l.count.grantedBytes.Add(uint64(given.Range().Length))
-	return noderpc.Granted{Extent: id, Range: given.Range(), Class: home.Class()}, nil
+	l.count.grantedBytes.Add(uint64(at.Length))
+	return noderpc.Granted{Extent: id, Range: at, Class: home.Class()}, nil
 }
 
-// finish ends a step about some extents: apply enters what came of it. What a borrower that is gone holds after that
-// goes back.
-func (l *Lender) finish(g *grant, apply func(*ledger)) { l.finishAll([]*grant{g}, apply) }
+// extent gets memory from the home and writes down who will have it.
+func (l *Lender) extent(home *coherence.Home, g *grant, owner string, size int64) (id catalog.ExtentID, at memregion.Range, err error) {
+	given, err := home.Grant(owner, g.account.domain(), size)
+	if err != nil {
+		return id, at, fmt.Errorf("grant %d bytes of region %d: %w", size, home.Region(), err)
+	}
+	l.options.Fault(FaultGranted)
+	id, at = catalog.ExtentID{Region: home.Region(), Generation: given.Generation()}, given.Range()
+	if err := l.options.Journal.granted(id, at, g.account); err != nil {
+		l.log("an extent that nobody got", l.takeBack(home, id.Generation))
+		return id, at, err
+	}
+	return id, at, nil
+}
 
-func (l *Lender) finishAll(list []*grant, apply func(*ledger)) {
+var errPanicked = errors.New("lending: a step panicked")
+
+// during does a step about some extents that were taken for it, and enters what came of it, also when the step panics:
+// nobody but its taker ends what is busy. What a borrower that is gone holds after that goes back.
+func (l *Lender) during(list []*grant, step func() error, apply func(*ledger, error)) (err error) {
+	err = errPanicked
+	defer func() { l.finish(list, func(ledger *ledger) { apply(ledger, err) }) }()
+	err = step()
+	return err
+}
+
+func (l *Lender) finish(list []*grant, apply func(*ledger)) {
 	l.mu.Lock()
 	apply(l.mu.ledger)
 	release(list)

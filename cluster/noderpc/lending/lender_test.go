@@ -200,6 +200,22 @@ func TestPublishOverRegions(t *testing.T) {
 	w.requireEmpty()
 }
 
+// A publication whose answer was not heard is taken back by its publisher, as long as the catalog does not have it.
+func TestAPublicationNobodyHeardOf(t *testing.T) {
+	w := newWorld(t, coherence.Coherent, lending.Options{Confirmations: true})
+	p := node("n2")
+	unheard, committed := w.sealed(p, page), w.sealed(p, page)
+	require.NoError(t, w.publish(p, false, unheard, committed))
+	w.lender.Confirm(committed)
+	require.Equal(t, "55000", state(t, w.free(node("n3"), unheard)))
+	require.NoError(t, w.free(p, unheard))
+	require.Equal(t, coherence.Free, w.state(unheard))
+	require.Equal(t, "55000", state(t, w.free(p, committed)))
+	require.Equal(t, coherence.Published, w.state(committed))
+	require.Empty(t, w.lender.Unconfirmed())
+	w.requireEmpty(committed)
+}
+
 // W5: a grant whose answer was not heard goes back by its ticket, whenever that comes.
 func TestTickets(t *testing.T) {
 	free := func(w *world, p noderpc.Peer, tickets ...noderpc.Ticket) {

@@ -13,13 +13,15 @@ import (
 // Reallocate implements noderpc.Lender: a new extent, the content copied here. The lender copies because its memory is
 // next to it (thesis §3.8.1). The old extent stays the borrower's until it frees it: if the answer is lost, the borrower
 // still writes there, and gives the new one back by its ticket.
-func (l *Lender) Reallocate(ctx context.Context, peer noderpc.Peer, request noderpc.ReallocateRequest) (noderpc.Granted, error) {
+func (l *Lender) Reallocate(ctx context.Context, peer noderpc.Peer, request noderpc.ReallocateRequest) (moved noderpc.Granted, err error) {
 	list, err := l.take(ctx, peer, "reallocate", []catalog.ExtentID{request.Extent}, granted)
 	if err != nil {
 		return noderpc.Granted{}, err
 	}
-	moved, err := l.move(ctx, peer, list[0], request)
-	l.finish(list[0], func(*ledger) {})
+	err = l.during(list, func() error {
+		moved, err = l.move(ctx, peer, list[0], request)
+		return err
+	}, func(*ledger, error) {})
 	return moved, err
 }
 

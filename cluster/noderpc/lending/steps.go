@@ -39,8 +39,7 @@ func (l *Lender) Seal(ctx context.Context, peer noderpc.Peer, request noderpc.Se
 		return err
 	}
 	g := list[0]
-	err = l.seal(ctx, peer, l.homes[request.Extent.Region], request)
-	l.finish(g, func(ledger *ledger) {
+	err = l.during(list, func() error { return l.seal(ctx, peer, l.homes[request.Extent.Region], request) }, func(ledger *ledger, err error) {
 		if err == nil {
 			g.stage = sealed
 			ledger.resize(g, request.Keep)
@@ -108,11 +107,14 @@ func (l *Lender) Publish(ctx context.Context, peer noderpc.Peer, request noderpc
 	if err != nil {
 		return err
 	}
-	err = l.homes.Publish(request.Extents...)
-	if err == nil {
+	publish := func() error {
+		if err := l.homes.Publish(request.Extents...); err != nil {
+			return err
+		}
 		l.options.Fault(FaultPublished)
+		return nil
 	}
-	l.finishAll(list, func(ledger *ledger) {
+	err = l.during(list, publish, func(ledger *ledger, err error) {
 		for _, g := range list {
 			switch {
 			case err != nil && l.homes[g.extent.Region].Generation(g.extent.Generation).State == coherence.Free:
@@ -137,11 +139,11 @@ func (l *Lender) Publish(ctx context.Context, peer noderpc.Peer, request noderpc
 
 // Free implements noderpc.Lender.
 func (l *Lender) Free(ctx context.Context, peer noderpc.Peer, request noderpc.FreeRequest) error {
-	list, orphans, failed := l.takeFreed(ctx, peer, request)
-	for _, g := range list {
+	taken, failed := l.takeFreed(ctx, peer, request)
+	for _, g := range taken.grants {
 		home := l.homes[g.extent.Region]
-		err := l.takeBack(home, g.extent.Generation)
-		l.finish(g, func(ledger *ledger) {
+		back := func() error { return l.takeBack(home, g.extent.Generation) }
+		err := l.during([]*grant{g}, back, func(ledger *ledger, _ error) {
 			if state := home.Generation(g.extent.Generation).State; state == coherence.Free || state == coherence.Retired {
 				ledger.drop(g)
 			}
@@ -154,34 +156,47 @@ func (l *Lender) Free(ctx context.Context, peer noderpc.Peer, request noderpc.Fr
 		}
 		l.count.frees.Add(1)
 	}
-	return errors.Join(failed, l.freeOrphans(orphans))
+	if len(taken.published) > 0 {
+		failed = errors.Join(failed, l.homes.Retire(taken.published...))
+	}
+	return errors.Join(failed, l.freeOrphans(taken.orphans))
+}
+
+// freed is what a call gives back.
+type freed struct {
+	grants    []*grant
+	published []catalog.ExtentID // nobody has confirmed them: their publication's answer was not heard
+	orphans   []Orphan
 }
 
 // takeFreed collects what the call names, as far as it can.
-func (l *Lender) takeFreed(ctx context.Context, peer noderpc.Peer, request noderpc.FreeRequest) (list []*grant, orphans []Orphan, failed error) {
+func (l *Lender) takeFreed(ctx context.Context, peer noderpc.Peer, request noderpc.FreeRequest) (taken freed, failed error) {
 	if err := l.admit(peer); err != nil {
-		return nil, nil, l.refuse(ctx, peer, "free", err)
+		return taken, l.refuse(ctx, peer, "free", err)
 	}
 	l.mu.Lock()
 	a, refusal := l.mu.ledger.enter(peer, l.options.Now())
 	var refusals []*refusalOf
 	if refusal != nil {
 		l.mu.Unlock()
-		return nil, nil, l.refuse(ctx, peer, "free", refusal)
+		return taken, l.refuse(ctx, peer, "free", refusal)
 	}
 	for _, ticket := range request.Tickets {
 		if g := l.freeTicket(a, ticket); g != nil {
-			list = append(list, g)
+			taken.grants = append(taken.grants, g)
 		}
 	}
 	for _, id := range request.Extents {
 		g, refusal := l.mu.ledger.take(a, "free", id, granted, sealed, temporary)
 		switch {
 		case refusal == nil:
-			list = append(list, g)
+			taken.grants = append(taken.grants, g)
+		case l.mu.unconfirmed[id] == a.Borrower:
+			delete(l.mu.unconfirmed, id)
+			taken.published = append(taken.published, id)
 		case l.mu.ledger.extents[id] == nil && request.Settling:
 			if o, ok := l.orphanOf(a, id); ok {
-				orphans = append(orphans, o)
+				taken.orphans = append(taken.orphans, o)
 			}
 		default:
 			refusals = append(refusals, &refusalOf{id, refusal})
@@ -194,7 +209,7 @@ func (l *Lender) takeFreed(ctx context.Context, peer noderpc.Peer, request noder
 			failed = err
 		}
 	}
-	return list, orphans, failed
+	return taken, failed
 }
 
 type refusalOf struct {
