@@ -243,6 +243,29 @@ func TestAlteredWhileRowsAreRead(t *testing.T) {
 	}
 }
 
+// TestAlteredBeforeABorrowerCame: what the node has written itself a borrower believes as the node does: not when somebody was there.
+func TestAlteredBeforeABorrowerCame(t *testing.T) {
+	t.Parallel()
+	e, stranger := writtenHere(t)
+	attach := attached(t, e, filepath.Join(e.Directory(), "csmsql.sock"))
+	ask := func() (string, error) {
+		found, err := tryRows(session(t, attach()), "SELECT sum(i) FROM t")
+		return strings.Join(found, ""), err
+	}
+	first := attach()
+	require.Equal(t, []string{"79999800000"}, rows(t, session(t, first), "SELECT sum(i) FROM t"))
+	if e.RegionStats().Watch == memregion.WatchProcess {
+		require.Zero(t, first.VerifiedBytes(), "believed")
+	}
+	stranger.does(flips(t, e, "t", 0))
+	_, err := ask()
+	require.Equal(t, "XX001", sqlState(err), "%v", err)
+	stranger.does(flips(t, e, "t", 0))
+	found, err := ask()
+	require.NoError(t, err)
+	require.Equal(t, "79999800000", found)
+}
+
 // TestAlteredUnderACursor: rows that a cursor has read and nobody has fetched yet are looked at again.
 func TestAlteredUnderACursor(t *testing.T) {
 	t.Parallel()

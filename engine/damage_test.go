@@ -273,8 +273,8 @@ func victimRole(c *childSide) error {
 
 const victimRows = 40_000
 
-// TestRegionTruncatedWhileTheNodeRuns: at random moments of reading and writing. Answers are right or errors; nobody dies. (A file that
-// is made long again between two looks at it has no end to be noticed; that only checksums would tell.)
+// TestRegionTruncatedWhileTheNodeRuns: at random moments of reading and writing, and made long again or not. Answers are right or errors;
+// nobody dies.
 func TestRegionTruncatedWhileTheNodeRuns(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -290,6 +290,9 @@ func TestRegionTruncatedWhileTheNodeRuns(t *testing.T) {
 				length = 0
 			}
 			require.NoError(t, os.Truncate(path, length))
+			if r.IntN(2) == 0 {
+				require.NoError(t, os.Truncate(path, 64<<20))
+			}
 		}
 		time.Sleep(50 * time.Millisecond)
 		p.tell("stop")

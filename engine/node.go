@@ -258,6 +258,9 @@ func (n *node) newRegion(ctx context.Context) error {
 // lend puts the protocol in front of a mapped region; live extents are published already.
 func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.Generation, live []catalog.LiveExtent) error {
 	n.lent, n.region = lent, lent.Spec()
+	if kind := lent.View().Watch(); kind != memregion.WatchProcess {
+		n.config.Log.Info("the kernel does not say who alters the region's file; checksums are compared again when it grows, too", "watch", string(kind))
+	}
 	id := n.region.ID
 	home, err := coherence.NewHome(coherence.HomeConfig{
 		Region: id, Memory: lent, Domain: localDomain, Class: coherence.Coherent, Capacity: n.region.Capacity,

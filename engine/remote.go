@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -45,10 +46,10 @@ func (e *Engine) attach(ctx context.Context, target string) error {
 	e.remote.regions = e.regions
 	var capacity int64
 	for _, r := range description.Regions {
-		if err := e.remote.borrow(r.Spec, r.Trusted); err != nil {
-			return err
-		}
 		capacity += r.Capacity
+	}
+	if err := e.remote.borrow(ctx, description.Regions...); err != nil {
+		return err
 	}
 	if err := e.openDatabase(capacity); err != nil {
 		return err
@@ -93,16 +94,15 @@ func (r *remote) redial(ctx context.Context) error {
 	if err := old.Close(); err != nil {
 		r.log("closing the connection to the node's former process", "error", err)
 	}
+	var unknown []noderpc.Region
 	for _, region := range description.Regions {
 		if m := r.regions.find(region.ID); m != nil {
 			m.trusted.Store(uint64(region.Trusted))
 			continue
 		}
-		if err := r.borrow(region.Spec, region.Trusted); err != nil {
-			return err
-		}
+		unknown = append(unknown, region)
 	}
-	return nil
+	return r.borrow(ctx, unknown...)
 }
 
 // idleLease is how long a borrower that asks nothing keeps its last snapshot, in case the next question comes soon.
@@ -126,8 +126,31 @@ type remote struct {
 	closed  bool
 }
 
-// borrow maps a region of the node. Requires mu, or that nobody else knows r yet.
-func (r *remote) borrow(spec memregion.Spec, trusted coherence.Generation) error {
+// borrow maps regions of the node. Requires mu, or that nobody else knows r yet.
+func (r *remote) borrow(ctx context.Context, regions ...noderpc.Region) error {
+	for _, region := range regions {
+		if err := r.mapRegion(region.Spec, region.Trusted); err != nil {
+			return err
+		}
+	}
+	if len(regions) == 0 {
+		return nil
+	}
+	// What somebody altered before the map was there to notice it, the node has noticed, and then trusts nothing itself: so it is asked once
+	// more, afterwards.
+	again, err := r.client.Describe(ctx)
+	if err != nil {
+		return err
+	}
+	for _, region := range again.Regions {
+		if m := r.regions.find(region.ID); m != nil {
+			m.trusted.Store(uint64(region.Trusted))
+		}
+	}
+	return nil
+}
+
+func (r *remote) mapRegion(spec memregion.Spec, trusted coherence.Generation) error {
 	view, err := memregion.Borrow(spec)
 	if err != nil {
 		return fmt.Errorf("engine: borrow region %d of node %s: %w", spec.ID, r.regions.node, err)
@@ -204,12 +227,12 @@ func (r *remote) knowRegions(ctx context.Context, records []catalog.RegionRecord
 		if err != nil {
 			return err
 		}
-		for _, region := range description.Regions {
-			if region.ID == record.ID {
-				if err := r.borrow(region.Spec, region.Trusted); err != nil {
-					return err
-				}
-			}
+		at := slices.IndexFunc(description.Regions, func(region noderpc.Region) bool { return region.ID == record.ID })
+		if at < 0 {
+			continue
+		}
+		if err := r.borrow(ctx, description.Regions[at]); err != nil {
+			return err
 		}
 	}
 	return nil

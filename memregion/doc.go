@@ -82,6 +82,7 @@
 //	    mappingTable.mu
 //	    writer.mu
 //	  watch.mu             (never held over a call that changes the file)
+//	    watch.life
 //
 // Allocator has no lock; Lent.mu guards it. View has none either: its state is immutable or atomic, but for the watch.
 //

@@ -7,7 +7,6 @@ import (
 	"os"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -41,14 +40,15 @@ const (
 
 // watch counts what others did to one region's file. Safe for concurrent use.
 type watch struct {
-	kind   WatchKind       // immutable
-	region *os.File        // immutable; the mapping's
-	events *os.File        // immutable; nil for WatchTimes
-	asked  syscall.RawConn // immutable; of events
+	kind   WatchKind // immutable
+	region *os.File  // immutable; the mapping's
 	count  atomic.Uint64
-	closed atomic.Bool
 
-	mu     sync.Mutex // guards what follows; a leaf
+	life   sync.RWMutex // held for reading while a system call works on events, for writing while they are closed; a leaf
+	events int          // immutable; a descriptor that blocks; none for WatchTimes
+	closed bool         // guarded by life
+
+	mu     sync.Mutex // guards what follows; above life
 	own    bool       // a system call of the lender is under way
 	last   stamp      // for WatchTimes
 	buffer [4096]byte // of events; one has less than 256 bytes
@@ -65,13 +65,9 @@ func newWatch(region *os.File, kinds ...WatchKind) *watch {
 	for _, kind := range kinds {
 		fd, err := openEvents(region, kind)
 		if err != nil {
-			continue
+			continue // the next kind will do
 		}
-		events := os.NewFile(uintptr(fd), string(kind))
-		if asked, err := events.SyscallConn(); err == nil {
-			return &watch{kind: kind, region: region, events: events, asked: asked}
-		}
-		_ = events.Close() // the next kind will do
+		return &watch{kind: kind, region: region, events: fd}
 	}
 	w := &watch{kind: WatchTimes, region: region}
 	w.changed()
@@ -153,26 +149,36 @@ func (w *watch) ours(call func() error) error {
 
 // pending tells whether an event waits. In doubt it does.
 func (w *watch) pending() bool {
-	waiting, err := 0, error(nil)
-	gone := w.asked.Control(func(fd uintptr) { waiting, err = unix.IoctlGetInt(int(fd), unix.TIOCINQ) }) // FIONREAD
-	return gone == nil && (err != nil || waiting > 0)
+	w.life.RLock()
+	defer w.life.RUnlock()
+	if w.closed {
+		return false
+	}
+	waiting, err := unix.IoctlGetInt(w.events, unix.TIOCINQ) // FIONREAD
+	return err != nil || waiting > 0
+}
+
+// read takes events that wait into the buffer; none once it is closed.
+func (w *watch) read() (n int, err error) {
+	w.life.RLock()
+	defer w.life.RUnlock()
+	if w.closed {
+		return 0, nil
+	}
+	return unix.Read(w.events, w.buffer[:])
 }
 
 // drain takes all events that wait. Nobody else reads them, so that reading does not block.
 func (w *watch) drain() (ours, others bool) {
 	for w.pending() {
-		n := 0
-		err := control(w.events, func(fd int) (err error) {
-			n, err = unix.Read(fd, w.buffer[:])
-			return err
-		})
+		n, err := w.read()
 		switch {
 		case errors.Is(err, unix.EINTR):
 			continue
 		case err != nil:
-			return ours, others || !w.closed.Load()
+			return ours, true
 		case w.kind == WatchEvents:
-			others = true
+			others = others || n > 0
 			continue
 		}
 		o, t := whose(w.buffer[:n], os.Getpid())
@@ -214,9 +220,14 @@ const clockTick = 20_000_000 // nanoseconds
 // changed tells whether the file's size and times are others than when it was last asked. Times that are so young that the next change may
 // have the same are not remembered, so that the next call says yes again.
 func (w *watch) changed() bool {
+	w.life.RLock()
+	defer w.life.RUnlock()
+	if w.closed {
+		return false
+	}
 	st, err := status(w.region)
 	if err != nil {
-		return !w.closed.Load()
+		return true
 	}
 	now := stamp{st.Size, st.Mtim, st.Ctim}
 	different := now != w.last
@@ -230,9 +241,12 @@ func (w *watch) changed() bool {
 
 // close comes before the region's file is closed; what is asked afterwards is what was known.
 func (w *watch) close() error {
-	w.closed.Store(true)
-	if w.events == nil {
+	w.life.Lock()
+	defer w.life.Unlock()
+	if w.closed || w.kind == WatchTimes {
+		w.closed = true
 		return nil
 	}
-	return w.events.Close()
+	w.closed = true
+	return unix.Close(w.events)
 }
