@@ -118,3 +118,20 @@ func BenchmarkPing(b *testing.B) {
 		})
 	}
 }
+
+// A fragment that does nothing, until its result is there, and released: what distribution costs per fragment.
+func BenchmarkFragment(b *testing.B) {
+	s := serveSecured(b, noderpc.ServerOptions{Fragments: &fakeFragments{run: result(sealedChunk(b, 1, 10))}})
+	c := s.dial(b, nodeCertificate(b, s.authority, "n2"))
+	request := fragment()
+	var took []time.Duration
+	for b.Loop() {
+		began := time.Now()
+		run, err := c.RunFragment(context.Background(), request, anywhere)
+		took = append(took, time.Since(began))
+		require.NoError(b, err)
+		require.NoError(b, run.Close())
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(took[len(took)/2].Nanoseconds())/1e3, "result-p50-µs")
+}

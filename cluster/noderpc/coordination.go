@@ -193,10 +193,10 @@ func (c *Client) WaitState(ctx context.Context, name string, value int64) error 
 		switch {
 		case there && got == value:
 			return nil
-		case ctx.Err() != nil:
+		case endOf(ctx) != nil:
 			return &Error{
-				State: stateCanceled, Cause: ctx.Err(),
-				Message: fmt.Sprintf("waiting for state %s = %d of %s, which %s: %v", name, value, c.name, last, context.Cause(ctx)),
+				State: stateCanceled, Cause: endOf(ctx),
+				Message: fmt.Sprintf("waiting for state %s = %d of %s, which %s: %v", name, value, c.name, last, endOf(ctx)),
 			}
 		case err != nil:
 			return err

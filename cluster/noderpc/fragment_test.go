@@ -154,19 +154,24 @@ func TestAFragmentWithoutRows(t *testing.T) {
 	require.NoError(t, run.Close())
 }
 
-// The result stays as long as the caller lives, however long that is.
+// N12: the result stays as long as the caller lives, however long that is; and as long as the caller believes in it, it is
+// there, however slow this machine is.
 func TestAFragmentsResultOutlastsItsTTL(t *testing.T) {
+	const ttl = 300 * time.Millisecond
 	f := &fakeFragments{run: result()}
-	c := serveFragments(t, f, noderpc.ServerOptions{FragmentTTL: 60 * time.Millisecond})
+	c := serveFragments(t, f, noderpc.ServerOptions{FragmentTTL: ttl})
 	run, err := c.RunFragment(context.Background(), fragment(), anywhere)
 	require.NoError(t, err)
-	for end := time.Now().Add(300 * time.Millisecond); time.Now().Before(end); time.Sleep(time.Millisecond) {
-		if err := run.Check(); err != nil { // a busy machine may have stopped us for a TTL; then it must be final at the node, too
-			t.Skipf("this machine is too busy: %v", err)
+	for end := time.Now().Add(4 * ttl); time.Now().Before(end); time.Sleep(time.Millisecond) {
+		released := f.released.Load()
+		if err := run.Check(); err != nil {
+			t.Skipf("this machine did not let the test run for a TTL: %v", err)
 		}
-		require.Zero(t, f.released.Load())
+		require.Zero(t, released)
 	}
-	require.NoError(t, run.Close())
+	if err := run.Close(); err != nil {
+		t.Skipf("this machine did not let the test run for a TTL: %v", err)
+	}
 	require.EqualValues(t, 1, f.released.Load())
 }
 

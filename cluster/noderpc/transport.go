@@ -7,6 +7,7 @@ import (
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"google.golang.org/grpc/credentials"
 
@@ -180,8 +181,26 @@ type alertedConn struct {
 
 func (c *alertedConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
+	c.note(err)
+	return n, err
+}
+
+// alertPatience is how long a failed write waits for the reason, which has arrived before it failed.
+const alertPatience = 100 * time.Millisecond
+
+// Write may fail because the server has refused and gone already: then what it said is still to be read, and nobody
+// would read it any more.
+func (c *alertedConn) Write(b []byte) (int, error) {
+	n, err := c.Conn.Write(b)
+	if err != nil && c.SetReadDeadline(time.Now().Add(alertPatience)) == nil {
+		_, alert := c.Conn.Read(make([]byte, 1))
+		c.note(alert)
+	}
+	return n, err
+}
+
+func (c *alertedConn) note(err error) {
 	if err != nil && c.tell.own.ExplainAlert(err) != nil {
 		c.tell.refused.Store(&err)
 	}
-	return n, err
 }

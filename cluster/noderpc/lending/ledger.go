@@ -47,7 +47,7 @@ type grant struct {
 	bytes   int64 // that count against the quota
 	stage   stage
 	busy    bool // a step is under way; nobody else takes one
-	void    bool // given back while it was requested
+	void    bool // given back while it was busy
 }
 
 // account is what one borrower holds. It exists while that is something, or pins.

@@ -242,15 +242,30 @@ func (l *Lender) finish(list []*grant, apply func(*ledger)) {
 	l.mu.Lock()
 	apply(l.mu.ledger)
 	release(list)
-	var left []*grant
+	var left, back []*grant
+	var published []catalog.ExtentID
 	for _, g := range list {
-		if g.account.gone && g.account.grants[g] {
+		switch {
+		case !g.account.grants[g] && g.void && l.mu.unconfirmed[g.extent] == g.account.Borrower:
+			delete(l.mu.unconfirmed, g.extent)
+			published = append(published, g.extent)
+		case !g.account.grants[g]:
+		case g.account.gone:
 			g.busy = true // settle's
 			left = append(left, g)
+		case g.void:
+			g.busy, g.void = true, false // giveBack's, once
+			back = append(back, g)
 		}
 	}
 	l.mu.Unlock()
 	l.settle(left)
+	for _, g := range back {
+		l.log("an extent that was given back during a step", l.giveBack(g))
+	}
+	if len(published) > 0 {
+		l.log("a publication that was given back while it was made", l.homes.Retire(published...))
+	}
 }
 
 // refuse logs and counts what is the peer's fault, and returns the error in any case.

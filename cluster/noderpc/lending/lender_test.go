@@ -275,6 +275,45 @@ func TestTickets(t *testing.T) {
 	})
 }
 
+// W5: what is given back while a step about it is under way goes back when that ends: its writer has given up waiting.
+func TestGivenBackInTheMiddle(t *testing.T) {
+	for _, point := range lending.FaultPoints {
+		for _, by := range []string{"extent", "ticket"} {
+			t.Run(point+" by "+by, func(t *testing.T) {
+				var w *world
+				p := node("n2")
+				var g noderpc.Granted
+				armed := false
+				w = newWorld(t, coherence.Coherent, lending.Options{Confirmations: true, Fault: func(at string) {
+					if !armed || at != point {
+						return
+					}
+					armed = false
+					request := noderpc.FreeRequest{Settling: true, Tickets: []noderpc.Ticket{5}}
+					if by == "extent" && point != lending.FaultGranted {
+						request = noderpc.FreeRequest{Settling: true, Extents: []catalog.ExtentID{g.Extent}}
+					}
+					require.NoError(t, w.lender.Free(ctx, p, request))
+				}})
+				armed = point == lending.FaultGranted
+				var err error
+				g, err = w.lender.Grant(ctx, p, noderpc.GrantRequest{Region: 1, Size: 1, Ticket: 5})
+				armed = !armed && err == nil
+				if point == lending.FaultMoved {
+					longer, err := w.lender.Reallocate(ctx, p, noderpc.ReallocateRequest{Extent: g.Extent, Size: 2 * page, Ticket: 6})
+					require.NoError(t, err)
+					require.NoError(t, w.free(p, longer.Extent))
+				} else if err == nil {
+					_ = w.seal(p, g.Extent, page)
+					_ = w.publish(p, false, g.Extent)
+				}
+				require.False(t, armed, "the point was never reached")
+				w.requireEmpty()
+			})
+		}
+	}
+}
+
 func TestReallocate(t *testing.T) {
 	w := newWorld(t, coherence.Coherent, lending.Options{})
 	p := node("n2")

@@ -141,25 +141,29 @@ func (l *Lender) Publish(ctx context.Context, peer noderpc.Peer, request noderpc
 func (l *Lender) Free(ctx context.Context, peer noderpc.Peer, request noderpc.FreeRequest) error {
 	taken, failed := l.takeFreed(ctx, peer, request)
 	for _, g := range taken.grants {
-		home := l.homes[g.extent.Region]
-		back := func() error { return l.takeBack(home, g.extent.Generation) }
-		err := l.during([]*grant{g}, back, func(ledger *ledger, _ error) {
-			if state := home.Generation(g.extent.Generation).State; state == coherence.Free || state == coherence.Retired {
-				ledger.drop(g)
-			}
-		})
-		if err == nil {
-			err = l.options.Journal.ended(g.extent)
-		}
-		if err != nil && failed == nil {
+		if err := l.giveBack(g); err != nil && failed == nil {
 			failed = fmt.Errorf("free %v: %w", g.extent, err) // one is enough: there may be thousands
 		}
-		l.count.frees.Add(1)
 	}
 	if len(taken.published) > 0 {
 		failed = errors.Join(failed, l.homes.Retire(taken.published...))
 	}
 	return errors.Join(failed, l.freeOrphans(taken.orphans))
+}
+
+// giveBack ends what its borrower does not want any more. Preconditions: the grant is busy with it.
+func (l *Lender) giveBack(g *grant) error {
+	home := l.homes[g.extent.Region]
+	l.count.frees.Add(1)
+	err := l.during([]*grant{g}, func() error { return l.takeBack(home, g.extent.Generation) }, func(ledger *ledger, _ error) {
+		if state := home.Generation(g.extent.Generation).State; state == coherence.Free || state == coherence.Retired {
+			ledger.drop(g)
+		}
+	})
+	if err != nil {
+		return err
+	}
+	return l.options.Journal.ended(g.extent)
 }
 
 // freed is what a call gives back.
@@ -191,6 +195,7 @@ func (l *Lender) takeFreed(ctx context.Context, peer noderpc.Peer, request noder
 		switch {
 		case refusal == nil:
 			taken.grants = append(taken.grants, g)
+		case request.Settling && l.willGoBack(a, id):
 		case l.mu.unconfirmed[id] == a.Borrower:
 			delete(l.mu.unconfirmed, id)
 			taken.published = append(taken.published, id)
@@ -212,6 +217,17 @@ func (l *Lender) takeFreed(ctx context.Context, peer noderpc.Peer, request noder
 	return taken, failed
 }
 
+// willGoBack leaves an extent to the step that is under way about it: a caller that settles has given up waiting for that.
+// Requires mu.
+func (l *Lender) willGoBack(a *account, id catalog.ExtentID) bool {
+	g := l.mu.ledger.extents[id]
+	if g == nil || g.account != a || !g.busy {
+		return false
+	}
+	g.void = true
+	return true
+}
+
 type refusalOf struct {
 	id      catalog.ExtentID
 	refusal *refusal
@@ -223,9 +239,9 @@ func (l *Lender) freeTicket(a *account, ticket noderpc.Ticket) *grant {
 	switch {
 	case g == nil:
 		a.usage.void(a.Incarnation, ticket, l.options.Now())
-	case g.stage == requested:
+	case g.busy: // requested, or in some later step: who is busy with it sees it
 		g.void = true
-	case !g.busy:
+	default:
 		g.busy = true
 		return g
 	}
