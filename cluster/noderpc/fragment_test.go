@@ -157,6 +157,7 @@ func TestAFragmentWithoutRows(t *testing.T) {
 // N12: the result stays as long as the caller lives, however long that is; and as long as the caller believes in it, it is
 // there, however slow this machine is.
 func TestAFragmentsResultOutlastsItsTTL(t *testing.T) {
+	t.Parallel() // it waits for a clock
 	const ttl = 300 * time.Millisecond
 	f := &fakeFragments{run: result()}
 	c := serveFragments(t, f, noderpc.ServerOptions{FragmentTTL: ttl})

@@ -240,6 +240,7 @@ func TestAHostileCoordinator(t *testing.T) {
 }
 
 func TestAHostileRunner(t *testing.T) {
+	t.Parallel() // it waits for a clock
 	n, path := serveHostile(t)
 	c := dial(t, path)
 	started := &nodepb.FragmentEvent{Event: &nodepb.FragmentEvent_Started{Started: &nodepb.FragmentStarted{Ttl: 1e9}}}

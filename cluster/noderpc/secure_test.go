@@ -139,6 +139,7 @@ func TestPeersAreWhoTheirCertificatesSay(t *testing.T) {
 
 // Wrong, missing, expired, foreign: refused, logged with who and what, counted; and the caller is told why.
 func TestConnectionsThatAreRefused(t *testing.T) {
+	t.Parallel() // it waits for a clock
 	s := serveSecured(t, noderpc.ServerOptions{})
 	soon := issueFor(t, s.authority, certificate.RoleNode, "soon", time.Now().Add(2*time.Second))
 	foreign := nodeCertificate(t, newAuthority(t), "local")
@@ -205,6 +206,7 @@ func blind(c *tls.Config) *tls.Config {
 
 // A connection may be older than its certificate.
 func TestACertificateExpiresDuringAConnection(t *testing.T) {
+	t.Parallel() // it waits for a clock
 	s := serveSecured(t, noderpc.ServerOptions{})
 	soon := issueFor(t, s.authority, certificate.RoleNode, "soon", time.Now().Add(3*time.Second))
 	c := s.dial(t, soon)
