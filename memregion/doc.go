@@ -36,6 +36,7 @@
 //   - region: one backing file, mapped whole; Spec is all that another process needs to map it
 //   - fabric: what carries the bytes to other processes; here a tmpfs file (shm) or a file on a disk (file)
 //   - extent: a live Range; it has one owner, starts and ends on a PageSize boundary
+//   - origin: where the catalog of a region lies, noted with its file, so that files which nobody can use any more are found
 //   - owner: whoever may free an extent, and whom a quota limits; a name, chosen by the caller
 //   - backed: reserved with fallocate, so that a store cannot fail
 //   - idle: backed but of no extent; punched: given back to the system

@@ -31,6 +31,8 @@ type LendOptions struct {
 	HugePages bool
 	// Quotas limits owners, in bytes; see Allocator.SetQuota.
 	Quotas map[string]int64
+	// Origin is noted with the region's file, for FindAbandoned.
+	Origin Origin
 	// Progress is called by Prefault, on the goroutine that called it, with bytes done and in total.
 	Progress func(done, total int64)
 }
@@ -99,6 +101,7 @@ func Lend(ctx context.Context, spec Spec, opts LendOptions) (*Lent, error) {
 
 // newLent maps the file and takes it over; after an error the file is still the caller's.
 func newLent(file *os.File, spec Spec, allocator *Allocator, opts LendOptions) (*Lent, error) {
+	opts.Origin.mark(file)
 	m, err := mapRegion(file, spec, unix.PROT_READ|unix.PROT_WRITE, false, watchKinds(true))
 	if err != nil {
 		return nil, err

@@ -1,0 +1,111 @@
+package memregion
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/sys/unix"
+)
+
+// Origin says whose tables a region keeps. It is an attribute of the region's file and not of its bytes, so that whoever finds the file in
+// a directory that many share can tell whether anybody can still use it. Where the system keeps no such attributes (tmpfs before
+// Linux 6.6) nothing is said.
+type Origin struct {
+	// Directory is where the catalog lies without which the region's bytes mean nothing; absolute. Empty: nothing is said.
+	Directory string
+	// Temporary: the region goes with the process that lends it, unless that is killed.
+	Temporary bool
+}
+
+const (
+	directoryAttribute = "user.csmsql.directory"
+	temporaryAttribute = "user.csmsql.temporary"
+)
+
+// mark is best effort: a region is as good without.
+func (o Origin) mark(file *os.File) {
+	if o.Directory == "" {
+		return
+	}
+	_ = control(file, func(fd int) error {
+		if o.Temporary {
+			_ = unix.Fsetxattr(fd, temporaryAttribute, []byte("yes"), 0)
+		} else {
+			_ = unix.Fremovexattr(fd, temporaryAttribute)
+		}
+		return unix.Fsetxattr(fd, directoryAttribute, []byte(o.Directory), 0)
+	})
+}
+
+// originOf is false for a file that nothing is said of, or that this user may not read.
+func originOf(path string) (Origin, bool) {
+	directory, err := attribute(path, directoryAttribute)
+	if err != nil || !filepath.IsAbs(directory) {
+		return Origin{}, false
+	}
+	_, err = attribute(path, temporaryAttribute)
+	return Origin{directory, err == nil}, true
+}
+
+func attribute(path, name string) (string, error) {
+	value := make([]byte, unix.PathMax)
+	n, err := unix.Lgetxattr(path, name, value)
+	if err != nil {
+		return "", err
+	}
+	return string(value[:n]), nil
+}
+
+// Abandoned is a region's file that takes memory, or space, for nobody.
+type Abandoned struct {
+	Path  string
+	Bytes int64 // that it takes
+	Origin
+}
+
+// FindAbandoned lists the files of a directory whose names match pattern (filepath.Match) and that no process lends, and none can lend again:
+// their Origin's directory is not there, or was a temporary one, or replaced tells that other tables lie there now. It is right about what this process sees:
+// a directory may be there for others, who have other mounts. So it removes nothing. Files that nothing is said of are left out.
+func FindAbandoned(directory, pattern string, replaced func(path string, origin Origin) bool) ([]Abandoned, error) {
+	paths, err := filepath.Glob(filepath.Join(directory, pattern))
+	if err != nil {
+		return nil, fmt.Errorf("memregion: look for abandoned regions in %s: %w", directory, err)
+	}
+	var found []Abandoned
+	for _, path := range paths {
+		origin, known := originOf(path)
+		if !known || !(origin.Temporary || gone(origin.Directory) || replaced(path, origin)) {
+			continue
+		}
+		if bytes, idle := unlent(path); idle {
+			found = append(found, Abandoned{path, bytes, origin})
+		}
+	}
+	return found, nil
+}
+
+func gone(directory string) bool {
+	_, err := os.Stat(directory)
+	return errors.Is(err, os.ErrNotExist)
+}
+
+// unlent tells whether nobody lends the file (M7), and how much it takes. The lock that it tries is held for no time; a node that starts just
+// then waits for longer.
+func unlent(path string) (bytes int64, idle bool) {
+	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return 0, false
+	}
+	defer file.Close() // read only
+	st, err := status(file)
+	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
+		return 0, false
+	}
+	if user := uint32(os.Geteuid()); st.Uid != user && user != 0 {
+		return 0, false // not this user's to remove
+	}
+	err = control(file, func(fd int) error { return unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) })
+	return st.Blocks * 512, err == nil
+}

@@ -1,0 +1,84 @@
+package memregion_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// attributed skips where the file system keeps no attributes of users.
+func attributed(t *testing.T, path string) {
+	if err := unix.Setxattr(path, "user.csmsql.test", []byte("x"), 0); err != nil {
+		t.Skipf("no attributes here: %v", err)
+	}
+}
+
+func found(t *testing.T, directory string, replaced bool) (paths []string) {
+	t.Helper()
+	files, err := memregion.FindAbandoned(directory, "region*", func(string, memregion.Origin) bool { return replaced })
+	require.NoError(t, err)
+	for _, f := range files {
+		paths = append(paths, filepath.Base(f.Path))
+	}
+	return paths
+}
+
+// A region is abandoned when nobody lends it and its directory is not there; one that nothing is said of never is.
+func TestFindAbandoned(t *testing.T) {
+	spec := shmSpec(t, 1<<20)
+	directory := filepath.Dir(spec.Path)
+	home := t.TempDir()
+	l, err := memregion.Lend(context.Background(), spec, memregion.LendOptions{GrowthStep: 64 << 10, Origin: memregion.Origin{Directory: home}})
+	require.NoError(t, err)
+	attributed(t, spec.Path)
+	require.NoError(t, os.WriteFile(spec.Path+"-unknown", []byte("x"), 0o600))
+	allocate(t, l, 64<<10)
+
+	require.Empty(t, found(t, directory, false), "its directory is there")
+	require.NoError(t, os.RemoveAll(home))
+	require.Empty(t, found(t, directory, false), "M7: it is lent")
+	require.Empty(t, found(t, directory, true))
+	finish(t, l)
+	require.Equal(t, []string{"region"}, found(t, directory, false))
+	files, err := memregion.FindAbandoned(directory, "region", func(string, memregion.Origin) bool { return false })
+	require.NoError(t, err)
+	require.Equal(t, []memregion.Abandoned{{Path: spec.Path, Bytes: 64 << 10, Origin: memregion.Origin{Directory: home}}}, files)
+
+	require.NoError(t, os.MkdirAll(home, 0o700))
+	require.Empty(t, found(t, directory, false))
+	require.Equal(t, []string{"region"}, found(t, directory, true), "other tables lie there now")
+
+	// Whoever adopts it says anew where its catalog lies.
+	l, err = memregion.Adopt(context.Background(), spec, nil, memregion.LendOptions{Origin: memregion.Origin{Directory: home, Temporary: true}})
+	require.NoError(t, err)
+	require.Empty(t, found(t, directory, false))
+	finish(t, l)
+	require.Equal(t, []string{"region"}, found(t, directory, false), "nobody will look into a temporary directory again")
+	l, err = memregion.Adopt(context.Background(), spec, nil, memregion.LendOptions{Origin: memregion.Origin{Directory: home}})
+	require.NoError(t, err)
+	finish(t, l)
+	require.Empty(t, found(t, directory, false))
+}
+
+// What somebody else put there is neither followed nor believed.
+func TestFindAbandonedDistrusts(t *testing.T) {
+	directory := filepath.Dir(shmSpec(t, 1<<20).Path)
+	plain := filepath.Join(directory, "region-plain")
+	require.NoError(t, os.WriteFile(plain, nil, 0o600))
+	attributed(t, plain)
+	require.NoError(t, unix.Setxattr(plain, "user.csmsql.directory", []byte("not/absolute"), 0))
+	require.NoError(t, os.Symlink("/dev/zero", filepath.Join(directory, "region-link")))
+	require.NoError(t, unix.Mkfifo(filepath.Join(directory, "region-pipe"), 0o600))
+	require.NoError(t, os.Mkdir(filepath.Join(directory, "region-directory"), 0o700))
+	require.NoError(t, unix.Setxattr(filepath.Join(directory, "region-directory"), "user.csmsql.directory", []byte("/not/there"), 0))
+	require.Empty(t, found(t, directory, true))
+	none, err := memregion.FindAbandoned(filepath.Join(directory, "missing"), "region*", nil)
+	require.NoError(t, err)
+	require.Empty(t, none)
+}
