@@ -4,19 +4,35 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine"
 	_ "github.com/csmsql/csmsql/engine/driver"
 )
 
 func open(t *testing.T) *sql.DB {
-	db, err := sql.Open("csmsql", t.TempDir())
+	directory := t.TempDir()
+	db, err := sql.Open("csmsql", directory)
 	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, db.Close()) })
+	t.Cleanup(func() {
+		require.NoError(t, db.Close())
+		removeRegion(t, directory)
+	})
 	return db
+}
+
+// removeRegion removes what a node keeps in shared memory for its next life.
+func removeRegion(t *testing.T, directory string) {
+	e, err := engine.Open(context.Background(), engine.Config{Directory: directory})
+	require.NoError(t, err)
+	region := e.Status(noderpc.Frontend{}).Regions[0].Path
+	require.NoError(t, e.Close())
+	require.NoError(t, os.Remove(region))
 }
 
 func TestValuesKeepTheirTypes(t *testing.T) {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -204,10 +205,13 @@ func (o outcome) tooLarge() bool { return o.state == "53200" || o.state == tooMa
 
 var tooMany = outcome{state: "54000", message: "too many rows to compare"}
 
-// openEngine starts a small node that is gone with the test.
+// openEngine starts a small node that is gone with the test, its region with it.
 func openEngine(t testing.TB, change ...func(*engine.Config)) *engine.Engine {
 	t.Helper()
-	config := engine.Config{Directory: t.TempDir(), RegionBytes: 512 << 20, MemoryBytes: 1 << 30, Threads: 2}
+	shm, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(shm)) })
+	config := engine.Config{Directory: t.TempDir(), RegionDirectory: shm, RegionBytes: 512 << 20, MemoryBytes: 1 << 30, Threads: 2}
 	for _, c := range change {
 		c(&config)
 	}
