@@ -25,13 +25,14 @@ const (
 
 // roles of a child: each reads its arguments, talks to the parent in lines, and returns what went wrong.
 var roles = map[string]func(c *childSide) error{
-	"crash":    crashRole,
-	"node":     nodeRole,
-	"borrower": borrowerRole,
-	"victim":   victimRole,
-	"taken":    takenRole,
-	"memory":   memoryRole,
-	"stranger": strangerRole,
+	"crash":     crashRole,
+	"node":      nodeRole,
+	"borrower":  borrowerRole,
+	"victim":    victimRole,
+	"taken":     takenRole,
+	"memory":    memoryRole,
+	"temporary": temporaryRole,
+	"stranger":  strangerRole,
 }
 
 func TestMain(m *testing.M) {

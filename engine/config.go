@@ -11,7 +11,8 @@ import (
 // Config of a node. The zero value is a node that keeps its catalog in a directory of its own and forgets it when it is
 // closed.
 type Config struct {
-	// Directory keeps the catalog, and the region of a file fabric. Empty: a temporary one, removed by Close.
+	// Directory keeps the catalog, and the region of a file fabric. Empty: a temporary one, removed by Close. Whoever removes a
+	// directory removes its region's file, too: in shared memory it would stay (see Abandoned).
 	Directory string
 	// Node is the node's name in status output and errors; empty means "local".
 	Node string

@@ -212,7 +212,7 @@ func placements(regions []catalog.RegionRecord) (taken []memregion.Placement) {
 }
 
 func (n *node) lendOptions() memregion.LendOptions {
-	return memregion.LendOptions{HugePages: n.config.HugePages}
+	return memregion.LendOptions{HugePages: n.config.HugePages, Origin: n.origin()}
 }
 
 // newRegion records a region and lends it; in this order, so that a crash between leaves a record without a file and not
@@ -237,7 +237,7 @@ func (n *node) newRegion(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(n.config.RegionDirectory, fmt.Sprintf("csmsql-%s-%d.region", n.catalog.Identity(), id))
+	path := filepath.Join(n.config.RegionDirectory, regionFile(n.catalog.Identity(), id))
 	record, err := n.catalog.AddRegion(ctx, func(taken []catalog.RegionRecord) (catalog.RegionRecord, error) {
 		base, err := memregion.ChooseBase(placements(taken), capacity, path)
 		spec := memregion.Spec{ID: id, Base: base, Capacity: capacity, Fabric: n.config.Fabric, Path: path, BootID: boot}

@@ -25,7 +25,8 @@ $XDG_DATA_HOME/csmsql, which usually means ~/.local/share/csmsql. The tables the
   --fabric shm    in /dev/shm (memory): tables survive the node, even its kill -9, but not a reboot of the machine
   --fabric file   in a file of the data directory (or --region-dir): tables survive a reboot, too
 
-The region grows as tables need it, up to --region; it keeps the cap that it was made with.
+The region grows as tables need it, up to --region; it keeps the cap that it was made with. Whoever removes the data directory
+removes the region's file as well (the banner names it); a node that starts, and csmsql status, tell of forgotten ones.
 
 Queries have --memory beside it: sorts, joins and groups spill to the data directory beyond 7/8 of it, and a statement that
 needs more of what cannot be spilled fails (53200). The node's own memory stays below --memory + 150MiB. Leave the machine, or

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 // TestServeKeepsTables: the node ends at SIGTERM within seconds, though a client is connected and a statement runs, and
@@ -165,4 +166,40 @@ func get(t *testing.T, url string) string {
 	require.NoError(t, err)
 	require.Equal(t, http.StatusOK, response.StatusCode, string(body))
 	return string(body)
+}
+
+// TestServeAbandoned: the region of a data directory that was removed is told of at the start and by status, and never touched.
+func TestServeAbandoned(t *testing.T) {
+	n := startNode(t)
+	require.Error(t, n.signal(syscall.SIGKILL))
+	require.NotContains(t, n.stderr.String(), "are gone")
+	regions, err := filepath.Glob(filepath.Join(n.region, "*.region"))
+	require.NoError(t, err)
+	require.Len(t, regions, 1)
+	if _, err := unix.Lgetxattr(regions[0], "user.csmsql.directory", make([]byte, unix.PathMax)); err != nil {
+		t.Skipf("this system keeps no attributes of such files: %v", err)
+	}
+	require.NoError(t, os.RemoveAll(n.data))
+	require.NoError(t, n.launch(n.command.Args[1:]))
+	out, errOut, code := n.csmsql(t, "", "status")
+	require.Zero(t, code, errOut)
+	require.Contains(t, out, "ABANDONED REGION")
+	require.Contains(t, out, "  rm "+regions[0]+"\n")
+	out, errOut, code = n.csmsql(t, "", "status", "--json")
+	require.Zero(t, code, errOut)
+	var status struct {
+		Abandoned []struct {
+			Path, Directory string
+			Bytes           int64
+		}
+	}
+	require.NoError(t, json.Unmarshal([]byte(out), &status))
+	require.Len(t, status.Abandoned, 1)
+	require.Equal(t, regions[0], status.Abandoned[0].Path)
+	require.Equal(t, n.data, status.Abandoned[0].Directory)
+	require.NoError(t, os.Remove(regions[0]))
+	out, _, _ = n.csmsql(t, "", "status")
+	require.NotContains(t, out, "ABANDONED")
+	require.NoError(t, n.signal(syscall.SIGTERM))
+	require.Contains(t, n.stderr.String(), "rm "+regions[0])
 }

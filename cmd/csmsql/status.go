@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -14,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/progress"
+	"github.com/csmsql/csmsql/engine"
 )
 
 func newStatus() *cobra.Command {
@@ -23,7 +27,10 @@ func newStatus() *cobra.Command {
 		Use:   "status",
 		Short: "Show a node's regions, tables and leases",
 		Long: `Show how a running node is: how to reach it, what its regions hold, its tables, and who holds snapshots of them
-(leases: sessions, and other processes that read the lent memory). --json also has the coherence protocol's counters.`,
+(leases: sessions, and other processes that read the lent memory). --json also has the coherence protocol's counters.
+
+Regions beside the node's own that no node can use any more, because their data directories are gone, are listed with the command
+that gives their memory back.`,
 		Example: "  csmsql status\n  csmsql status --json | jq '.tables[] | {name, rows, bytes}'",
 		Args:    noArguments,
 		RunE: interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
@@ -36,12 +43,16 @@ func newStatus() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			lost := abandoned(status)
 			if asJSON {
 				encoder := json.NewEncoder(c.OutOrStdout())
 				encoder.SetIndent("", "  ")
-				return encoder.Encode(status)
+				return encoder.Encode(struct {
+					noderpc.Status
+					Abandoned []abandonedFile `json:"abandoned"`
+				}{status, lost})
 			}
-			return printStatus(c.OutOrStdout(), status, time.Now())
+			return printStatus(c.OutOrStdout(), status, lost, time.Now())
 		}),
 	}
 	targetFlag(c, &to)
@@ -49,8 +60,35 @@ func newStatus() *cobra.Command {
 	return c
 }
 
+// abandonedFile is a region's file that takes memory for nobody.
+type abandonedFile struct {
+	Path      string `json:"path"`
+	Bytes     int64  `json:"bytes"`
+	Directory string `json:"directory"` // the data directory that is gone
+}
+
+// abandoned looks beside the node's regions, if they are on this machine.
+func abandoned(s noderpc.Status) []abandonedFile {
+	lost, looked := []abandonedFile{}, map[string]bool{}
+	for _, r := range s.Regions {
+		directory := filepath.Dir(r.Path)
+		if _, err := os.Stat(r.Path); err != nil || looked[directory] {
+			continue
+		}
+		looked[directory] = true
+		found, err := engine.Abandoned(directory, s.Node.Frontend.SocketDirectory, s.Node.Catalog)
+		if err != nil {
+			continue // it is not what was asked for
+		}
+		for _, f := range found {
+			lost = append(lost, abandonedFile{f.Path, f.Bytes, f.Directory})
+		}
+	}
+	return lost
+}
+
 // printStatus shows a status to people.
-func printStatus(out io.Writer, s noderpc.Status, now time.Time) error {
+func printStatus(out io.Writer, s noderpc.Status, lost []abandonedFile, now time.Time) error {
 	var text strings.Builder
 	ways := strings.Join(strings.Fields(s.Node.Frontend.Address+" "+s.Node.Frontend.SocketDirectory), ", ")
 	fmt.Fprintf(&text, "node %s, csmsql %s, up %s, process %d\nPostgreSQL protocol at %s\ncatalog %s, revision %d\n",
@@ -71,6 +109,15 @@ func printStatus(out io.Writer, s noderpc.Status, now time.Time) error {
 		}
 		return []any{l.ID, l.Holder, l.Domain, now.Sub(l.Since).Round(time.Second), expires, l.Revision}
 	})
+	if len(lost) > 0 {
+		table(&text, "abandoned region\tsize\tdata directory, gone", len(lost), func(i int) []any {
+			return []any{lost[i].Path, bytesize.Size(lost[i].Bytes), strconv.Quote(lost[i].Directory)}
+		})
+		text.WriteString("No node can use these, unless their directories are on another mount or in another container. To give the memory back:\n")
+		for _, f := range lost {
+			fmt.Fprintf(&text, "  rm %s\n", f.Path)
+		}
+	}
 	_, err := io.WriteString(out, text.String())
 	return err
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/frontend"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/wire"
@@ -56,6 +58,25 @@ func run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
 	return newServing(options, ways, e).serve(ctx, ready)
+}
+
+// warnOfAbandoned says once which files beside the node's region take memory for nobody: a data directory that is removed leaves its region.
+func (n *serving) warnOfAbandoned(s noderpc.Status) {
+	for _, region := range s.Regions {
+		if !filepath.IsAbs(region.Path) { // it is gone
+			continue
+		}
+		found, err := engine.Abandoned(filepath.Dir(region.Path), n.options.Data, s.Node.Catalog)
+		if err != nil || len(found) == 0 {
+			continue // not this node's trouble
+		}
+		var bytes int64
+		for _, f := range found {
+			bytes += f.Bytes
+		}
+		n.options.Log.Warn("regions whose data directories are gone take memory; “csmsql status” lists them all", "regions", len(found),
+			"size", bytesize.Size(bytes).String(), "for example", "rm "+found[0].Path)
+	}
 }
 
 // messageBytes bounds a client's message by the node's memory: one is held whole, and a hundred clients may send some.
@@ -113,6 +134,7 @@ func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
 	if ready != nil {
 		ready(state)
 	}
+	n.warnOfAbandoned(state.Status)
 	if err := group.Wait(); err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
