@@ -282,7 +282,7 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 	if err != nil {
 		return err
 	}
-	n.space = guardedSpace{space, n.regions}
+	n.space = guardedSpace{space, n.regions, lent.View()}
 	if n.self != nil { // the other nodes read it, too
 		record, _ := n.catalog.Region(id)
 		if record.Trusted = first; first > 0 || record.Generations > 0 {

@@ -55,6 +55,9 @@ func (s *service) Lease(ctx context.Context, holder catalog.Holder) (*catalog.Sn
 		return nil, err
 	}
 	record, err := s.engine.catalog.Record(snapshot)
+	if err == nil {
+		err = s.engine.node.promises.give(holder.TTL)
+	}
 	if err != nil {
 		snapshot.Close()
 		return nil, err
@@ -67,6 +70,9 @@ func (s *service) Page(ctx context.Context, id catalog.PageID) ([]byte, error) {
 }
 
 func (s *service) Renew(_ context.Context, leases []catalog.LeaseID) (over []catalog.LeaseID, err error) {
+	if err := s.engine.node.promises.give(0); err != nil {
+		return nil, err
+	}
 	now := time.Now()
 	for _, id := range leases {
 		if s.engine.catalog.RenewLease(id, now) != nil {

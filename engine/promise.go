@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// promises is what a node keeps of the leases that it gives to other processes, for the case that it is killed: until when
+// one of them may be trusted. A borrower asks nobody before it trusts its lease, so the node's next process must not use
+// memory anew before that time. Nobody waits if nobody had borrowed. Safe for concurrent use.
+type promises struct {
+	path string // immutable
+	boot string // immutable
+
+	mu    sync.Mutex      // guards what follows; above the catalog's locks
+	until noderpc.Instant // what the file says
+	ttl   time.Duration   // the longest that was given
+}
+
+// promiseRecord is the file: this machine's clock since it booted, which goes on over processes and ends with the borrowers.
+type promiseRecord struct {
+	Boot  string
+	Until int64 // nanoseconds
+}
+
+func newPromises(directory string) (*promises, error) {
+	boot, err := memregion.BootID()
+	return &promises{path: filepath.Join(directory, "leases.json"), boot: boot}, err
+}
+
+// give puts on record that a lease, which is taken already, may be trusted for ttl from now on. It writes once per ttl: the record is
+// ahead by as much.
+func (p *promises) give(ttl time.Duration) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := noderpc.Now()
+	p.ttl = max(p.ttl, ttl)
+	if p.until.Sub(now) >= p.ttl {
+		return nil
+	}
+	until := now.Add(2 * p.ttl)
+	data, err := json.Marshal(promiseRecord{p.boot, int64(until)})
+	if err != nil {
+		return err
+	}
+	if err := replaceFile(p.path, data); err != nil {
+		return fmt.Errorf("engine: put a lease on record: %w", err)
+	}
+	p.until = until
+	return nil
+}
+
+// await returns when no lease of a former process is trusted any more.
+func (p *promises) await(ctx context.Context) error {
+	data, err := os.ReadFile(p.path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("engine: leases of the node's former process: %w", err)
+	}
+	var record promiseRecord
+	if err := json.Unmarshal(data, &record); err != nil {
+		return failure("XX001", "%s is damaged: %v", p.path, err).hint("Remove it when no process has the node's memory attached.")
+	}
+	if record.Boot != p.boot {
+		return nil // the borrowers ended with the machine's last life
+	}
+	left := time.NewTimer(noderpc.Instant(record.Until).Sub(noderpc.Now()))
+	defer left.Stop()
+	select {
+	case <-left.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// settle takes the record back if no lease is left that could be trusted.
+func (p *promises) settle(outstanding func() bool) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.until == 0 || outstanding() {
+		return nil
+	}
+	p.until, p.ttl = 0, 0
+	if err := os.Remove(p.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("engine: take a lease from the record: %w", err)
+	}
+	return nil
+}
+
+// lentOut tells whether another process holds a lease.
+func (n *node) lentOut() bool {
+	return slices.ContainsFunc(n.catalog.Leases(), func(l catalog.Lease) bool { return !l.Expires.IsZero() })
+}
+
+// replaceFile writes a file so that whoever reads it finds the old or the new content. It need not survive the machine.
+func replaceFile(path string, data []byte) error {
+	next := path + ".new"
+	if err := os.WriteFile(next, data, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(next, path)
+}
