@@ -32,6 +32,7 @@ type node struct {
 	region    memregion.Spec
 	stop      context.CancelFunc
 	stopped   chan struct{} // the janitor has ended
+	promises  *promises
 
 	// Of a node in a cluster.
 	self        *catalog.NodeRecord
@@ -89,6 +90,12 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 		n.refusals = noderpc.NewRefusals(config.Log)
 	}
 	if err := n.catalog.AwaitSeen(ctx); err != nil {
+		return n, err
+	}
+	if n.promises, err = newPromises(config.Directory); err != nil {
+		return n, err
+	}
+	if err := n.promises.await(ctx); err != nil { // before the region is adopted, which gives memory back
 		return n, err
 	}
 	if err := n.openRegion(ctx); err != nil {
@@ -311,6 +318,9 @@ func (n *node) startJanitor() {
 				for _, l := range n.catalog.ExpireLeases(now) {
 					n.config.Log.Warn("a lease ran out", "lease", l.String())
 				}
+				if err := n.promises.settle(n.lentOut); err != nil {
+					n.config.Log.Warn("leases on record", "error", err)
+				}
 			}
 		}
 	}()
@@ -327,7 +337,10 @@ func (n *node) close() error {
 	}
 	var err error
 	if n.peers != nil {
-		err = n.peers.close()
+		err = errors.Join(err, n.peers.close())
+	}
+	if n.promises != nil { // what is still lent out stays on record
+		err = errors.Join(err, n.promises.settle(n.lentOut))
 	}
 	if n.catalog != nil {
 		err = errors.Join(err, n.catalog.Close())
