@@ -93,3 +93,12 @@ func (e *Engine) WriteExtent(during func()) error {
 	}
 	return e.node.homes.Discard(catalog.ExtentID{Region: e.node.region.ID, Generation: g.Generation()})
 }
+
+// ParkedBytes is what results that were read ahead take.
+func (e *Engine) ParkedBytes() int64 { return e.parking.bytes.Load() }
+
+// SharesOf tells who may have how much of a memory limit.
+func SharesOf(memoryBytes int64) (counted, process, chunk, parked, keys, text int64) {
+	s := sharesOf(memoryBytes)
+	return s.counted, s.process, s.chunk, s.parked, s.keys, s.text
+}
