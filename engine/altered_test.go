@@ -124,7 +124,7 @@ func attached(t testing.TB, e *engine.Engine, socket string) (borrower func() *e
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, stop()) })
 	return func() *engine.Engine {
-		b, err := engine.AttachWith(context.Background(), socket, engine.Config{MemoryBytes: 256 << 20, Threads: 2, Log: slog.New(slog.DiscardHandler)})
+		b, err := engine.AttachWith(context.Background(), socket, engine.Config{MemoryBytes: testMemory, Threads: 2, Log: slog.New(slog.DiscardHandler)})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, b.Close()) })
 		return b
@@ -189,7 +189,7 @@ func writtenHere(t *testing.T) (*engine.Engine, stranger) {
 	t.Helper()
 	dir := shmDirectory(t)
 	e, err := engine.Open(context.Background(), engine.Config{
-		Directory: dir, RegionDirectory: dir, RegionBytes: 1 << 30, MemoryBytes: 256 << 20, Threads: 2, Log: slog.New(slog.DiscardHandler),
+		Directory: dir, RegionDirectory: dir, RegionBytes: 1 << 30, MemoryBytes: testMemory, Threads: 2, Log: slog.New(slog.DiscardHandler),
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })

@@ -32,6 +32,9 @@ type garden struct {
 
 const gardenTables = 24
 
+// testMemory is much, because the bound of a node's own memory is one of its process, and several tests share this one.
+const testMemory = 2 << 30
+
 // effort multiplies what tests try at random: CSMSQL_EFFORT, by default 1.
 func effort() int {
 	n, _ := strconv.Atoi(os.Getenv("CSMSQL_EFFORT"))
@@ -42,7 +45,7 @@ func plant(t testing.TB) *garden {
 	t.Helper()
 	dir := shmDirectory(t)
 	g := &garden{t: t, answers: map[string][]string{}, config: engine.Config{
-		Directory: dir, RegionDirectory: dir, RegionBytes: 128 << 20, MemoryBytes: 256 << 20, Threads: 2, Log: slog.New(slog.DiscardHandler),
+		Directory: dir, RegionDirectory: dir, RegionBytes: 128 << 20, MemoryBytes: testMemory, Threads: 2, Log: slog.New(slog.DiscardHandler),
 	}}
 	e, err := engine.Open(context.Background(), g.config)
 	require.NoError(t, err)

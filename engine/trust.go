@@ -21,29 +21,18 @@ func (r *regions) intact() error {
 		hint("Nothing was written. Restart the node: it tells which tables have lost rows.")
 }
 
-// exact tells whether alterations are surely somebody else's.
-func (r *regions) exact() bool {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	for _, m := range r.mapped {
-		if m.view.Watch() != memregion.WatchProcess {
-			return false
-		}
-	}
-	return true
-}
-
 // guardedSpace hands out no memory, and seals nothing, once pages of the region were found gone: what a writer stored there lies in
 // no file, and nobody else would ever see it.
 type guardedSpace struct {
 	catalog.Space
 	regions *regions
+	view    *memregion.View // of the region that it hands out
 }
 
 type guardedGrant struct {
 	catalog.Grant
-	regions *regions
-	since   uint64 // alterations that were known before the first store
+	from  guardedSpace
+	since uint64 // alterations that were known before the first store
 }
 
 func (s guardedSpace) Grant(owner string, size int64) (catalog.Grant, error) {
@@ -54,17 +43,17 @@ func (s guardedSpace) Grant(owner string, size int64) (catalog.Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	return guardedGrant{g, s.regions, s.regions.look()}, nil
+	return guardedGrant{g, s, s.view.Look()}, nil
 }
 
 // Seal comes after the last store into the extent, and after its checksum was taken: of what somebody else had put there in between, for all
 // we know. Where the kernel does not say who altered the file, our own growth would look the same, and is let pass.
 func (g guardedGrant) Seal(seal coherence.Seal) error {
-	if err := g.regions.intact(); err != nil {
+	if err := g.from.regions.intact(); err != nil {
 		return err
 	}
-	if g.regions.look() != g.since && g.regions.exact() {
-		return failure("58030", "somebody altered the file of lent memory on node %s while a chunk was written there", g.regions.node).
+	if g.from.view.Watch() == memregion.WatchProcess && g.from.view.Look() != g.since {
+		return failure("58030", "somebody altered the file of lent memory on node %s while a chunk was written there", g.from.regions.node).
 			hint("Nothing was written. Find out who writes to the region's file, and try again.")
 	}
 	return g.Grant.Seal(seal)
