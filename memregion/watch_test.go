@@ -115,7 +115,10 @@ func watched(t *testing.T, spec memregion.Spec, kind memregion.WatchKind) (*memr
 // rest waits until a region that is watched by times would notice nothing, since the last change is long enough ago.
 func rest(t *testing.T, v *memregion.View) {
 	t.Helper()
-	require.Eventually(t, func() bool { return v.Look() == v.Look() }, 5*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool {
+		before := v.Look()
+		return v.Look() == before
+	}, 5*time.Second, 5*time.Millisecond)
 }
 
 var watchKinds = []memregion.WatchKind{memregion.WatchProcess, memregion.WatchEvents, memregion.WatchTimes}
