@@ -28,7 +28,7 @@ func nodeNames(n int) (list []string) {
 
 // distributing counts what TestDistributed saw.
 type distributing struct {
-	queries, refused, split, stages int
+	queries, refused, split, stages, shuffles int
 	reasons                         map[string]int
 }
 
@@ -45,7 +45,7 @@ func TestDistributed(t *testing.T) {
 			break
 		}
 	}
-	t.Logf("%d queries, %d of them refused, %d split into %d stages", count.queries, count.refused, count.split, count.stages)
+	t.Logf("%d queries, %d of them refused, %d split into %d stages, %d of those shuffle", count.queries, count.refused, count.split, count.stages, count.shuffles)
 	if testing.Verbose() {
 		for reason, n := range count.reasons {
 			t.Logf("  single %5d: %s", n, reason)
@@ -83,8 +83,8 @@ func (d *distributing) play(t *testing.T, twin *native, seed uint64) {
 		}
 		nodes := nodeNames(2 + random.IntN(4))
 		settings := anyPlan(nodes)
-		if g.maybe(30) {
-			settings.ShuffleBytes = 1
+		if g.maybe(50) {
+			settings.ShuffleBytes, settings.RemoteFactor = 1, pick(random, []float64{1, 4, 20})
 		}
 		if why := d.compare(p, sql, args, ordered, t, settings); why != "" {
 			t.Errorf("seed %d, layout %d:\n%s;\n%s; -- %v\n%s", seed, layout, strings.Join(script, ";\n"), sql, args, why)
@@ -108,6 +108,11 @@ func (d *distributing) compare(p *parted, sql string, args []any, ordered bool, 
 	}
 	d.split++
 	d.stages += len(plan.Stages)
+	for i := range plan.Stages {
+		if plan.Stages[i].Shuffle != nil {
+			d.shuffles++
+		}
+	}
 	if why := sameAnswer(p.run(plan, args), want, ordered); why != "" {
 		return "plan | single node: " + why + "\n" + plan.String() + describeLayouts(p)
 	}

@@ -128,6 +128,9 @@ func (p *parted) run(d *distribute.Distributed, args []any) outcome {
 			}
 			result.schema = schema
 		}
+		if err := p.partition(result, s.Shuffle); err != nil {
+			return failed(err)
+		}
 	}
 	st, release, err := p.prepare(&d.Final, nil, done)
 	defer release()
@@ -137,6 +140,33 @@ func (p *parted) run(d *distribute.Distributed, args []any) outcome {
 		return o
 	}
 	return p.answer(st, arguments(&d.Final, args))
+}
+
+// partition writes a stage's rows in partitions, by the function by which split splits tables.
+func (p *parted) partition(s *staged, by *distribute.Shuffle) error {
+	if by == nil {
+		return nil
+	}
+	columns := make([]string, len(by.Columns))
+	for i, c := range by.Columns {
+		columns[i] = fmt.Sprintf("c%d", c)
+	}
+	number := p.twin.conn.Register(s.scan())
+	defer p.twin.conn.Forget(number)
+	for i := range by.Partitions {
+		sql := fmt.Sprintf("SELECT * FROM csm_scan(%d) WHERE hash(%s) %% %d = %d", number, strings.Join(columns, ", "), by.Partitions, i)
+		st, err := p.twin.conn.Prepare(sql)
+		if err != nil {
+			return fmt.Errorf("%w: %s", err, sql)
+		}
+		batches, _, err := p.collect(st, nil)
+		s.parts = append(s.parts, batches)
+		st.Close()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func arguments(t *distribute.Text, args []any) (list []any) {
@@ -181,7 +211,11 @@ func (p *parted) prepare(t *distribute.Text, f *distribute.Fragment, done stages
 	sql, _ := plan.Splice(t.SQL, scans, func(_ int, s *plan.Scan) string {
 		if n, ok := strings.CutPrefix(s.Relation.Name, "csm_stage_"); ok {
 			number, _ := strconv.Atoi(n)
-			n := p.twin.conn.Register(done[number].scan())
+			scan := done[number].scan()
+			if t.Restricted(s.Start) {
+				scan = scanOfBatches(done[number].schema, done[number].parts[f.Partition])
+			}
+			n := p.twin.conn.Register(scan)
 			numbers = append(numbers, n)
 			return fmt.Sprintf("csm_scan(%d)", n)
 		}
@@ -219,7 +253,11 @@ func (p *parted) fragment(t *distribute.Text, f *distribute.Fragment, done stage
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := st.Bind(arguments(t, args)); err != nil {
+	return p.collect(st, arguments(t, args))
+}
+
+func (p *parted) collect(st *duckdb.Statement, args []any) (out []arrow.RecordBatch, schema *arrow.Schema, err error) {
+	if err := st.Bind(args); err != nil {
 		return nil, nil, err
 	}
 	rows, err := st.Execute(context.Background())
@@ -335,7 +373,7 @@ func scanOfBatches(schema *arrow.Schema, batches []arrow.RecordBatch) *duckdb.Sc
 
 func (done stages) release() {
 	for _, s := range done {
-		for _, b := range slices.Concat(s.batches...) {
+		for _, b := range slices.Concat(slices.Concat(s.batches...), slices.Concat(s.parts...)) {
 			b.Release()
 		}
 	}

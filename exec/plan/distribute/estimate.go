@@ -27,11 +27,12 @@ func width(t arrow.DataType) float64 {
 
 // share is the part of a table's bytes that the statement reads of it: some columns only.
 func (o *occurrence) share() float64 {
+	needed := o.needed(nil)
 	all, read := 0.0, 0.0
-	for _, c := range o.scan.Relation.Columns {
+	for i, c := range o.scan.Relation.Columns {
 		w := width(c.Type)
 		all += w
-		if slices.Contains(o.scan.Columns, c.Name) {
+		if slices.Contains(needed, i) {
 			read += w
 		}
 	}
@@ -85,7 +86,7 @@ func (p *planner) reading(t *Text, node, part string) (e Estimate, cost float64)
 		if r.Stage > 0 {
 			rows := p.rows[r.Stage-1]
 			if r.Part {
-				rows /= float64(len(p.stages[r.Stage-1].Fragments))
+				rows /= float64(p.stages[r.Stage-1].Shuffle.Partitions)
 			}
 			cost += result(rows, p.stages[r.Stage-1].Columns) * p.settings.RemoteFactor
 			continue

@@ -193,6 +193,7 @@ func (a *analysis) subLink(p place, s *pg.SubLink) {
 	filter := p.filter
 	p.filter = false
 	sub.query = a.nested(stmt, p)
+	sub.query.link = s
 	sub.filter = filter
 	a.queries[stmt] = sub.query
 	p.block.subqueries = append(p.block.subqueries, sub)

@@ -17,7 +17,13 @@ import (
 //	final      SELECT c0 AS g, sum(c1) / sum(c2) AS average FROM csm_stage_1 GROUP BY c0 HAVING … ORDER BY … LIMIT …
 //
 // What DISTINCT aggregates look at becomes a part of the fragments' keys: their groups are finer then.
-func (p *planner) groupsForm(q *query, s *spreader, in spread) (why string) {
+//
+// If shuffled, the groups are written in partitions by their keys, and each node finishes those of one:
+//
+//	stage 1    SELECT g, sum(x), count(x) FROM t WHERE … GROUP BY 1           → partitions by hash of c0
+//	stage 2    SELECT c0 AS g, sum(c1) / sum(c2) AS average FROM csm_stage_1 GROUP BY c0 HAVING … ORDER BY … LIMIT …
+//	final      SELECT c0 AS g, c1 AS average FROM csm_stage_2 ORDER BY … LIMIT …
+func (p *planner) groupsForm(q *query, s *spreader, in spread, shuffled, prepared bool) (why string) {
 	g := &grouping{planner: p, query: q, block: q.block}
 	if why := s.subqueries(g.block, in, func(q *subquery) bool { return q.inCall || q.clause == inGroup }); why != "" {
 		return why
@@ -41,11 +47,14 @@ func (p *planner) groupsForm(q *query, s *spreader, in spread) (why string) {
 		return g.why
 	}
 	fragments := p.fragments(s.parts)
-	rows := min(p.joined(g.block), p.groups(g.block)*float64(len(fragments)))
-	p.add(stageOf{
-		query: q, form: "partial groups", parts: s.parts, fragments: fragments, columns: len(g.keys) + len(g.values), rows: rows,
-		body: g.writeBody, final: g.writeFinal,
-	})
+	stage := stageOf{
+		query: q, form: "partial groups", parts: s.parts, edits: p.edits, fragments: fragments, columns: len(g.keys) + len(g.values),
+		rows: min(p.joined(g.block), p.groups(g.block)*float64(len(fragments))), body: g.writeBody, final: g.writeFinal,
+	}
+	if shuffled {
+		return g.shuffled(stage, prepared)
+	}
+	p.add(stage)
 	return ""
 }
 
@@ -336,6 +345,17 @@ func (g *grouping) writeFinal(b *builder, number int) {
 	g.number = number
 	inner := b.child()
 	inner.edits = g.final
+	g.writeTargets(inner)
+	g.writeSource(inner, false)
+	g.writeRest(inner)
+	if g.query.text.Tail.End > 0 {
+		inner.raw(" ")
+		inner.original(g.query.text.Tail)
+	}
+	b.append(inner)
+}
+
+func (g *grouping) writeTargets(inner *builder) {
 	inner.raw("SELECT ")
 	if len(g.block.stmt.DistinctClause) > 0 {
 		inner.raw("DISTINCT ")
@@ -349,29 +369,26 @@ func (g *grouping) writeFinal(b *builder, number int) {
 			inner.raw(" AS ", quoteName(name))
 		}
 	}
-	inner.raw(" FROM ")
-	g.writeSource(inner)
-	g.writeTail(inner)
-	b.append(inner)
 }
 
-// writeSource names the stage's result, with the groups' means beside it if variances ask for them.
-func (g *grouping) writeSource(b *builder) {
+// writeSource names the stage's result, with the groups' means beside it if variances ask for them; part: a partition of it.
+func (g *grouping) writeSource(b *builder, part bool) {
+	b.raw(" FROM ")
 	if len(g.meansOf) == 0 {
-		b.stage(g.number, false)
+		b.stage(g.number, part)
 		return
 	}
 	b.raw("(SELECT *")
 	g.writeMeans(b)
 	b.raw(" FROM ")
-	b.stage(g.number, false)
+	b.stage(g.number, part)
 	b.raw(") AS ", StageName(g.number))
 }
 
 // finalKey says that the final text groups by a key.
 func (g *grouping) finalKey(i int) bool { return !slices.Contains(g.extra, i) }
 
-func (g *grouping) writeTail(b *builder) {
+func (g *grouping) writeRest(b *builder) {
 	grouped := 0
 	for i := range g.keys {
 		if g.finalKey(i) {
@@ -392,9 +409,5 @@ func (g *grouping) writeTail(b *builder) {
 	if text.Window.End > 0 {
 		b.raw(" ")
 		b.original(text.Window)
-	}
-	if g.query.text.Tail.End > 0 {
-		b.raw(" ")
-		b.original(g.query.text.Tail)
 	}
 }

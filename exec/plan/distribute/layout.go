@@ -59,7 +59,8 @@ type Settings struct {
 	MinRows, MinBytes int64   // a statement whose tables hold less is run whole
 	MinGain           float64 // the estimated time of the single node over that of the plan must be at least this; 0: any plan will do
 	RemoteFactor      float64 // what reading a remote byte in place costs, in local bytes
-	ShuffleBytes      int64   // tables below this are read whole in place rather than shuffled; 0: never shuffle
+	StageBytes        int64   // what starting a stage costs, in bytes that one thread reads meanwhile
+	ShuffleBytes      int64   // what of a table is read must be this much for it to be shuffled and not read whole in place; 0: never
 	GatherRows        int64   // so many filtered rows may be collected at the coordinator when nothing better can be split off
 }
 
@@ -67,14 +68,12 @@ type Settings struct {
 func DefaultSettings(coordinator string, nodes []string, threads int) Settings {
 	return Settings{
 		Nodes: nodes, Coordinator: coordinator, Threads: threads,
-		MinRows: 100_000, MinBytes: 4 << 20, MinGain: 1.15, RemoteFactor: 1.25, ShuffleBytes: 512 << 20, GatherRows: 1_000_000,
+		MinRows: 100_000, MinBytes: 4 << 20, MinGain: 1.15, RemoteFactor: 1.25, StageBytes: 512 << 10,
+		ShuffleBytes: 64 << 20, GatherRows: 1_000_000,
 	}
 }
 
-// stageOverheadBytes is what starting a stage costs, in bytes that one thread reads meanwhile.
-const stageOverheadBytes = 512 << 10
-
-func (s *Settings) overhead() float64 { return stageOverheadBytes * float64(max(s.Threads, 1)) }
+func (s *Settings) overhead() float64 { return float64(s.StageBytes) * float64(max(s.Threads, 1)) }
 
 // rows and bytes of the whole table.
 func (l *Layout) total() (rows, bytes int64) {

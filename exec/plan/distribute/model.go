@@ -19,6 +19,7 @@ type query struct {
 	outputs []field
 	outer   []*reference // what it names of blocks around it
 	in      *query       // the query that it is a part of, arms and CTEs included
+	link    *pg.SubLink  // of a sub-query in an expression
 }
 
 // scope is a chain of CTEs, the innermost first.

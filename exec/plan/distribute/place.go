@@ -42,8 +42,8 @@ func (p *planner) place(q *query) {
 	p.put(best)
 }
 
-// preferWhole: estimates being what they are, a stage for the whole query is taken rather than ones for parts of it, unless those
-// are much better.
+// preferWhole: estimates being what they are, a stage for the whole query is taken rather than ones for parts of it, and reading in
+// place rather than a shuffle, unless that is much better.
 const preferWhole = 0.85
 
 const notWorth = "every node would have to read nearly as much as one alone"
@@ -73,13 +73,13 @@ func (p *planner) placeInner(q *query) {
 }
 
 // placeBlock makes a stage of a query's block: each fragment works it out over its part of one table, and of those that lie
-// like it.
+// like it, or are made to.
 func (p *planner) placeBlock(q *query) {
 	start := p.mark()
-	var best restriction
+	var best *attempt
 	bestCost := 0.0
-	for _, parts := range p.candidates(q) {
-		why := p.build(q, parts, false)
+	for _, t := range p.attempts(q) {
+		why := p.build(q, &t, false)
 		cost := p.costSince(start, q)
 		p.take(start)
 		if why != "" {
@@ -88,8 +88,11 @@ func (p *planner) placeBlock(q *query) {
 			}
 			continue
 		}
+		if t.groups || len(t.shuffles) > 0 {
+			cost /= preferWhole
+		}
 		if best == nil || cost < bestCost {
-			best, bestCost = parts, cost
+			best, bestCost = &t, cost
 		}
 	}
 	if best == nil {
@@ -100,37 +103,52 @@ func (p *planner) placeBlock(q *query) {
 		p.take(start)
 		return
 	}
-	p.placeRest(q, best)
+	p.placeRest(q, best.parts)
 }
 
-// build makes the stage for a restriction, or says why there is none. Unless prepared, it takes for granted that what can be
+// build makes the stages of an attempt, or says why there are none. Unless prepared, it takes for granted that what can be
 // worked out once beforehand will be.
-func (p *planner) build(q *query, parts restriction, prepared bool) (why string) {
-	s := &spreader{p, parts}
+func (p *planner) build(q *query, t *attempt, prepared bool) (why string) {
+	p.shuffles, p.edits = t.shuffles, nil
+	defer func() { p.shuffles, p.edits = nil, nil }()
+	s := &spreader{p, t.parts}
 	in := s.rows(q.block)
-	unsteady, of := p.unsteadyPart(q.block, parts)
+	unsteady, of := p.unsteadyPart(q.block, t.parts)
 	switch {
 	case unsteady != "" && (prepared || !p.canBeOnce(of)):
 		return unsteady
-	case p.seenTwice(parts):
+	case p.seenTwice(t.parts):
 		return "a CTE that is named twice, whose rows are not certain"
 	case in.kind == scattered:
 		return in.why
 	case in.kind == whole:
 		return "no table of the query is split"
-	case len(p.fragments(parts)) == 0:
+	case len(p.fragments(t.parts)) == 0:
 		return "the tables to be split lie on the coordinator alone"
 	}
-	b := q.block
-	form := p.rowsForm
-	switch {
-	case b.aggregated() && !s.complete(b, in):
-		form = p.groupsForm
-	case !s.windowsComplete(b, in), b.distinctOn():
-		form = p.gatherForm
+	for _, o := range p.occurrences {
+		if sh := t.shuffles[o]; sh != nil {
+			p.addShuffle(q, o, sh)
+		}
 	}
-	why = form(q, s, in)
-	if why != "" && p.gatherForm(q, s, in) == "" {
+	return p.form(q, s, in, t.groups, prepared)
+}
+
+// form makes the stage in the form that suits it.
+func (p *planner) form(q *query, s *spreader, in spread, groups, prepared bool) (why string) {
+	b := q.block
+	partial := b.aggregated() && !s.complete(b, in)
+	switch {
+	case groups && !partial:
+		return "groups that need no shuffle"
+	case partial:
+		why = p.groupsForm(q, s, in, groups, prepared)
+	case !s.windowsComplete(b, in), b.distinctOn():
+		why = p.gatherForm(q, s, in)
+	default:
+		why = p.rowsForm(q, s, in)
+	}
+	if why != "" && !groups && p.gatherForm(q, s, in) == "" {
 		return ""
 	}
 	return why
@@ -143,7 +161,8 @@ func (b *block) distinctOn() bool {
 
 // prepare makes stages of queries that every fragment would work out whole, where that is cheaper or must be (D7). CTEs come
 // first: whoever names one must see the same rows of it.
-func (p *planner) prepare(b *block, parts restriction) {
+func (p *planner) prepare(b *block, t *attempt) {
+	parts := t.parts
 	for _, c := range b.query.names(nil) {
 		if !p.has(parts, c.query) && p.unsteady(c.query) != "" {
 			p.prepareOne(c.query)
@@ -151,6 +170,13 @@ func (p *planner) prepare(b *block, parts restriction) {
 	}
 	for _, inner := range p.wholes(b, parts, nil) {
 		p.prepareOne(inner)
+	}
+	if t.groups { // what stands behind the groups is worked out by many nodes, too
+		for _, s := range b.subqueries {
+			if !s.clause.before() && !s.inCall {
+				p.prepareOne(s.query)
+			}
+		}
 	}
 }
 

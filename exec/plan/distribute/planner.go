@@ -15,11 +15,13 @@ type planner struct {
 	settings *Settings
 	named    []*cte // the CTEs that are used at all
 	stages   []Stage
-	costs    []float64 // of the stages
-	rows     []float64 // that the stages give
-	staged   []edit    // queries of the statement, each to be replaced by what finishes its stage
-	stagedOf []*query  // whose edits those are
-	whyNot   string    // the first reason why a block that could have been split was not
+	costs    []float64                 // of the stages
+	rows     []float64                 // that the stages give
+	staged   []edit                    // queries of the statement, each to be replaced by what finishes its stage
+	stagedOf []*query                  // whose edits those are
+	shuffles map[*occurrence]*shuffled // of the attempt under way
+	edits    []edit                    // that put them in place of the tables
+	whyNot   string                    // the first reason why a block that could have been split was not
 }
 
 // Plan decides how a statement is run. sql is the text that tree was parsed from. Exactly one of the results is not nil. It only

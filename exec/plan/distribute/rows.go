@@ -135,6 +135,11 @@ func (s *spreader) table(it *item, equal equalities) spread {
 		return spread{}
 	}
 	out := spread{kind: split}
+	if sh := s.shuffles[it.occurrence]; sh != nil {
+		h := sh.hashing(it.occurrence)
+		out.by, out.keys = &h, [][]column{{{it, sh.column}}}
+		return out.widened(it.block, equal)
+	}
 	if h, columns, ok := it.occurrence.layout.hashing(it.occurrence.scan.Relation); ok {
 		out.by = &h
 		for _, i := range columns {

@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"slices"
 	"strconv"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -54,7 +55,7 @@ func (p *planner) rowsForm(q *query, s *spreader, in spread) (why string) {
 		rows = min(p.joined(b), float64(n)*float64(len(fragments)))
 	}
 	p.add(stageOf{
-		query: q, form: "rows", parts: s.parts, fragments: fragments, columns: columns, rows: rows,
+		query: q, form: "rows", parts: s.parts, edits: p.edits, fragments: fragments, columns: columns, rows: rows,
 		body:  func(b *builder) { b.rowsBody(q, keys, limit) },
 		final: func(b *builder, number int) { b.rowsFinal(q, keys, number, distinct) },
 	})
@@ -167,9 +168,14 @@ func (b *builder) rowsBody(q *query, keys []sortKey, limit func(*builder)) {
 		}
 	}
 	inner := b.child()
-	inner.edits = append(inner.edits, extra...)
+	inner.edits = slices.Concat(inner.edits, extra)
 	inner.original(q.block.text.Core)
 	b.append(inner)
+	b.limited(q, limit)
+}
+
+// limited sorts and cuts what a fragment gives, if so few rows of it can matter.
+func (b *builder) limited(q *query, limit func(*builder)) {
 	if limit == nil {
 		return
 	}

@@ -6,9 +6,26 @@ import (
 	"strings"
 )
 
-// fragments lists who runs a stage: each node where a part of a restricted table lies, those of the largest table in its
-// order. Nothing, if that is the coordinator alone.
+// fragments lists who runs a stage: the readers of shuffled tables' partitions, or where there are none, each node where a part of
+// a restricted table lies. Nothing, if that is the coordinator alone.
 func (p *planner) fragments(parts restriction) (list []Fragment) {
+	for o := range parts {
+		if sh := p.shuffles[o]; sh != nil {
+			for i, node := range sh.nodes {
+				list = append(list, Fragment{Node: node, Part: node, Partition: i})
+			}
+			p.assign(list)
+			return list
+		}
+	}
+	if list = p.fragmentsOf(parts); len(list) == 1 && list[0].Node == p.settings.Coordinator {
+		return nil
+	}
+	return list
+}
+
+// fragmentsOf lists the nodes where parts of tables lie, those of the largest table in its order.
+func (p *planner) fragmentsOf(parts restriction) (list []Fragment) {
 	var tables []*occurrence
 	for o := range parts {
 		tables = append(tables, o)
@@ -29,9 +46,6 @@ func (p *planner) fragments(parts restriction) (list []Fragment) {
 		}
 	}
 	p.assign(list)
-	if len(list) == 1 && list[0].Node == p.settings.Coordinator {
-		return nil
-	}
 	return list
 }
 
@@ -60,21 +74,24 @@ type stageOf struct {
 	parts     restriction
 	fragments []Fragment
 	columns   int
-	rows      float64        // of all fragments together
-	body      func(*builder) // the query whose columns are c0, c1, …
-	final     func(b *builder, number int)
+	rows      float64 // of all fragments together
+	shuffle   *Shuffle
+	edits     []edit
+	body      func(*builder)               // the query whose columns are c0, c1, …
+	final     func(b *builder, number int) // what stands for the query then; nil: the stage is for other stages
 }
 
 // add makes the stage and puts its end in the query's place.
 func (p *planner) add(s stageOf) {
 	number := len(p.stages) + 1
 	b := p.builder(s.parts)
+	b.edits = s.edits
 	b.with(func(*cte) bool { return true }, func(b *builder) {
 		b.raw("SELECT * FROM (")
 		s.body(b)
 		b.raw(") AS csm_part(", strings.TrimSuffix(columnList(s.columns), ", "), ")")
 	})
-	stage := Stage{Text: b.text(), Number: number, Form: s.form, Columns: s.columns, Fragments: s.fragments}
+	stage := Stage{Text: b.text(), Number: number, Form: s.form, Columns: s.columns, Shuffle: s.shuffle, Fragments: s.fragments}
 	slowest := 0.0
 	for i := range stage.Fragments {
 		f := &stage.Fragments[i]
@@ -85,6 +102,9 @@ func (p *planner) add(s stageOf) {
 	p.stages = append(p.stages, stage)
 	p.rows = append(p.rows, s.rows)
 	p.costs = append(p.costs, slowest+result(s.rows/float64(len(s.fragments)), s.columns)+p.settings.overhead())
+	if s.final == nil {
+		return
+	}
 	p.staged = append(p.staged, edit{s.query.text.Span, func(b *builder) {
 		inner := b.child()
 		inner.edits = nil

@@ -119,3 +119,37 @@ func (t *Text) Conjuncts(s plan.Span, n int) ([]plan.Span, bool) {
 	list = append(list, t.span(start, i))
 	return list, len(list) == n
 }
+
+// On is the condition of the ON clause that an offset lies in: the one of a token that stands in no query of its own.
+func (t *Text) On(offset int) (plan.Span, bool) {
+	i := t.at(offset)
+	for ; i >= 0 && !(t.clause(i, pg.Token_ON) && t.kind(i-1) != pg.Token_DISTINCT); i-- {
+		switch k := t.kind(i); {
+		case k == closeRound || k == closeSquare:
+			i = t.partner[i]
+		case k == pg.Token_SELECT:
+			return plan.Span{}, false
+		}
+	}
+	if i < 0 {
+		return plan.Span{}, false
+	}
+	end := i + 1
+	for end < len(t.tokens) && !t.endsCondition(end) {
+		end = t.next(end)
+	}
+	return t.span(i+1, end), true
+}
+
+// endsCondition says that token i is the first behind a condition of ON.
+func (t *Text) endsCondition(i int) bool {
+	switch t.kind(i) {
+	case comma, semicolon, closeRound, closeSquare:
+		return true
+	case pg.Token_LEFT, pg.Token_RIGHT:
+		return t.kind(i+1) != openRound // else a function
+	}
+	return t.clause(i, pg.Token_JOIN, pg.Token_INNER_P, pg.Token_CROSS, pg.Token_NATURAL, pg.Token_FULL, pg.Token_ON, pg.Token_USING,
+		pg.Token_WHERE, pg.Token_GROUP_P, pg.Token_HAVING, pg.Token_WINDOW, pg.Token_ORDER, pg.Token_LIMIT, pg.Token_OFFSET,
+		pg.Token_FETCH, pg.Token_FOR, pg.Token_UNION, pg.Token_EXCEPT, pg.Token_INTERSECT)
+}

@@ -131,3 +131,20 @@ func inside(t *testing.T, q *outline.Query, around plan.Span) {
 		}
 	}
 }
+
+// O1: the conditions of joins, found from a name in them.
+func TestOn(t *testing.T) {
+	const sql = "SELECT * FROM a LEFT JOIN b ON a.x = b.x AND left(b.y, 1) = 'q' JOIN (c JOIN d ON (c.x) IN (d.x, 2)) ON f(c.z) = 1, e WHERE a.w = 1"
+	text, _ := parsed(t, sql)
+	for name, want := range map[string]string{
+		"b.x": "a.x = b.x AND left(b.y, 1) = 'q'", "b.y": "a.x = b.x AND left(b.y, 1) = 'q'", "c.x": "(c.x) IN (d.x, 2)", "d.x": "(c.x) IN (d.x, 2)", "c.z": "f(c.z) = 1",
+	} {
+		s, ok := text.On(strings.Index(sql, name))
+		require.True(t, ok)
+		require.Equal(t, want, text.Of(s))
+	}
+	for _, name := range []string{"a LEFT"} {
+		_, ok := text.On(strings.Index(sql, name))
+		require.False(t, ok)
+	}
+}

@@ -1,0 +1,337 @@
+package distribute
+
+import (
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/exec/plan"
+)
+
+// A table that lies the wrong way for a join is shuffled: fragments filter and project their parts of it and write them in
+// partitions by a column; whoever joins reads partition i of it in place, on the node where bucket i of its partner is.
+//
+//	stage 1   SELECT a, b FROM t WHERE b > 3             → partitions by hash of a
+//	stage 2   SELECT … FROM (SELECT csm_stage_1.c0 AS a, csm_stage_1.c1 AS b FROM csm_stage_1) AS t, u WHERE t.a = u.a AND t.b > 3
+
+// shuffled is an occurrence that is read as a partition of a stage.
+type shuffled struct {
+	column int      // of the table, by which it is partitioned
+	nodes  []string // partition i is read by nodes[i]
+	stage  int
+}
+
+// attempt is a way to make a stage of a block.
+type attempt struct {
+	parts    restriction // shuffled ones included
+	shuffles map[*occurrence]*shuffled
+	groups   bool // partial groups are shuffled, too, and finished by the nodes
+}
+
+// hashing of a shuffled table is that of tables split by hash over the same nodes (D4).
+func (s *shuffled) hashing(o *occurrence) hashing {
+	return hashing{strings.Join(s.nodes, "\x00"), typeName(o.scan.Relation.Columns[s.column].Type)}
+}
+
+// attempts lists the ways to split a block, those without shuffles first.
+func (p *planner) attempts(q *query) (list []attempt) {
+	for _, parts := range p.candidates(q) {
+		list = append(list, attempt{parts: parts})
+		if p.settings.ShuffleBytes > 0 && q.block.aggregated() {
+			list = append(list, attempt{parts: parts, groups: true})
+		}
+	}
+	if p.settings.ShuffleBytes <= 0 {
+		return list
+	}
+	for _, t := range p.shuffleAttempts(q) {
+		list = append(list, t)
+		if q.block.aggregated() {
+			t.groups = true
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// shuffleAttempts proposes tables to be shuffled: those whose columns some condition compares for equality. Whether that helps is for
+// the spreader to say, and for the estimates.
+func (p *planner) shuffleAttempts(q *query) (list []attempt) {
+	for _, class := range p.joinClasses(q) {
+		t := attempt{parts: restriction{}, shuffles: map[*occurrence]*shuffled{}}
+		nodes := p.settings.Nodes
+		for _, c := range class {
+			if h := homeOf(c); h != nil {
+				nodes = h
+				break
+			}
+		}
+		large := false
+		for _, c := range class {
+			o := c.item.occurrence
+			if t.parts[o] {
+				continue
+			}
+			t.parts[o] = true
+			_, bytes := o.layout.total()
+			large = large || int64(o.share()*float64(bytes)) >= p.settings.ShuffleBytes
+			if !slices.Equal(homeOf(c), nodes) {
+				t.shuffles[o] = &shuffled{column: c.index, nodes: nodes}
+			}
+		}
+		if large && len(t.shuffles) > 0 && len(t.parts) > 1 && p.large(t.parts) {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// homeOf lists the nodes over which a table is split by hash of just that column.
+func homeOf(c column) []string {
+	o := c.item.occurrence
+	if _, columns, ok := o.layout.hashing(o.scan.Relation); ok && slices.Equal(columns, []int{c.index}) {
+		return o.layout.Split.Nodes
+	}
+	return nil
+}
+
+// joinClasses groups the columns of base tables that conditions anywhere in a query compare with each other.
+func (p *planner) joinClasses(q *query) (classes [][]column) {
+	equal := equalities{}
+	var columns []column
+	note := func(c, d column) {
+		c, d = base(c), base(d)
+		if p.shufflable(c) && p.shufflable(d) && c.item != d.item && sameType(c, d) {
+			equal.unite(c, d)
+			columns = append(columns, c, d)
+		}
+	}
+	q.each(p.isStaged, func(q *query) {
+		if q.block == nil {
+			return
+		}
+		for _, t := range q.block.from {
+			p.comparedIn(t, note)
+		}
+		for _, n := range conjuncts(q.block.stmt.WhereClause, nil) {
+			if c, d, ok := p.equality(n); ok {
+				note(c, d)
+			}
+		}
+		for _, s := range q.block.subqueries {
+			if r := p.refs[s.link.Testexpr.GetColumnRef()]; s.link.Testexpr.GetColumnRef() != nil && r != nil && len(s.query.outputs) == 1 && s.query.outputs[0].column.item != nil {
+				note(r.column, s.query.outputs[0].column)
+			}
+		}
+	})
+	seen := map[column]int{}
+	for _, c := range columns {
+		root := equal.root(c)
+		i, ok := seen[root]
+		if !ok {
+			i = len(classes)
+			seen[root] = i
+			classes = append(classes, nil)
+		}
+		if !slices.Contains(classes[i], c) {
+			classes[i] = append(classes[i], c)
+		}
+	}
+	return classes
+}
+
+func (p *planner) comparedIn(t *tree, note func(c, d column)) {
+	if t.item != nil {
+		return
+	}
+	for _, pair := range p.pairs(t) {
+		note(pair[0], pair[1])
+	}
+	p.comparedIn(t.left, note)
+	p.comparedIn(t.right, note)
+}
+
+// base is the column of a table that a column of a derived table is nothing but.
+func base(c column) column {
+	for c.item != nil && c.item.occurrence == nil && c.item.query.block != nil && c.index < len(c.item.query.outputs) {
+		c = c.item.query.outputs[c.index].column
+	}
+	return c
+}
+
+// shufflable: the occurrence can be replaced by a query over a stage.
+func (p *planner) shufflable(c column) bool {
+	return c.item != nil && c.item.occurrence != nil && c.item.occurrence.layout != nil && !c.item.renamed && len(c.item.occurrence.scan.Cuts) == 0
+}
+
+// addShuffle makes the stage of a table that is shuffled for a query's block.
+func (p *planner) addShuffle(q *query, o *occurrence, sh *shuffled) {
+	filters := p.filtersOf(o)
+	columns := o.needed(q, filters...)
+	if !slices.Contains(columns, sh.column) {
+		columns = append(columns, sh.column)
+	}
+	slices.Sort(columns)
+	parts := restriction{o: true}
+	fragments := p.fragmentsOf(parts)
+	if len(fragments) == 0 { // of an empty table
+		fragments = []Fragment{{Node: p.settings.Coordinator, Part: p.settings.Coordinator}}
+	}
+	rows := float64(o.scan.TableRows)
+	if len(filters) > 0 {
+		rows = float64(o.scan.Rows)
+	}
+	p.add(stageOf{
+		form: "rows of " + o.scan.Relation.Name, parts: parts, fragments: fragments, columns: len(columns), rows: rows,
+		shuffle: &Shuffle{Columns: []int{slices.Index(columns, sh.column)}, Partitions: len(sh.nodes)},
+		body: func(b *builder) {
+			b.raw("SELECT ")
+			for i, c := range columns {
+				if i > 0 {
+					b.raw(", ")
+				}
+				b.raw(quoteName(o.item.alias), ".", quoteName(o.scan.Relation.Columns[c].Name))
+			}
+			b.raw(" FROM ")
+			b.original(o.scan.Span)
+			b.raw(" AS ", quoteName(o.item.alias))
+			for i, s := range filters {
+				b.raw([]string{" WHERE ", " AND "}[min(i, 1)], "(")
+				b.original(s)
+				b.raw(")")
+			}
+		},
+	})
+	sh.stage = len(p.stages)
+	for _, s := range filters { // done with
+		p.edits = append(p.edits, edit{s, func(b *builder) { b.raw("true") }})
+	}
+	p.edits = append(p.edits, edit{o.scan.Span, func(b *builder) {
+		b.raw("(SELECT ")
+		for i, c := range columns {
+			if i > 0 {
+				b.raw(", ")
+			}
+			b.raw(stageColumn(sh.stage, i), " AS ", quoteName(o.scan.Relation.Columns[c].Name))
+		}
+		b.raw(" FROM ")
+		b.stage(sh.stage, true)
+		b.raw(")")
+		if o.scan.AddAlias {
+			b.raw(" AS ", quoteName(o.item.alias))
+		}
+	}})
+}
+
+// needed lists the columns that the statement names of an occurrence, elsewhere than in some spans. Of EXISTS nobody sees the
+// columns, unless it is the query whose rows are asked for.
+func (o *occurrence) needed(of *query, without ...plan.Span) (columns []int) {
+	note := func(c column) {
+		if c.item == o.item && !slices.Contains(columns, c.index) {
+			columns = append(columns, c.index)
+		}
+	}
+	for _, r := range o.item.block.refs {
+		if !slices.ContainsFunc(without, func(s plan.Span) bool { return s.Start <= r.span.Start && r.span.End <= s.End }) {
+			note(r.column)
+		}
+	}
+	for _, m := range o.item.block.mergers {
+		for _, c := range m {
+			note(c)
+		}
+	}
+	q := o.item.block.query
+	if q == of || q.link == nil || q.link.SubLinkType != pg.SubLinkType_EXISTS_SUBLINK {
+		for _, t := range o.item.block.targets {
+			for _, c := range t.star {
+				note(c)
+			}
+		}
+	}
+	return columns
+}
+
+// filtersOf lists the conditions that look at nothing but one table and whose rows must fulfil them to matter where it stands in
+// FROM: conjuncts of WHERE, and of ON of inner joins and of those that fill the table with NULLs.
+func (p *planner) filtersOf(o *occurrence) (list []plan.Span) {
+	b := o.item.block
+	for _, t := range b.from {
+		list = p.filtersIn(t, o.item, list)
+	}
+	if nodes := conjuncts(b.stmt.WhereClause, nil); len(nodes) > 0 && slices.ContainsFunc(b.from, func(t *tree) bool { return preserves(t, o.item) }) {
+		list = p.filtersAmong(nodes, b.text.Where, o.item, list)
+	}
+	return list
+}
+
+func (p *planner) filtersIn(t *tree, it *item, list []plan.Span) []plan.Span {
+	if t.item != nil {
+		return list
+	}
+	list = p.filtersIn(t.right, it, p.filtersIn(t.left, it, list))
+	left, right := preserves(t.left, it), preserves(t.right, it)
+	if !(t.kind == pg.JoinType_JOIN_INNER && (left || right) || t.kind == pg.JoinType_JOIN_LEFT && right || t.kind == pg.JoinType_JOIN_RIGHT && left) {
+		return list
+	}
+	for _, n := range t.on {
+		if !p.onlyAbout(n, it) {
+			continue
+		}
+		at := 0
+		eachNode(n, func(m *pg.Node) {
+			if ref := m.GetColumnRef(); ref != nil {
+				at = int(ref.Location)
+			}
+		})
+		if s, ok := p.text.On(at); ok {
+			return p.filtersAmong(t.on, s, it, list)
+		}
+	}
+	return list
+}
+
+// filtersAmong adds those of the conjuncts, which stand in s, that look at nothing but the item.
+func (p *planner) filtersAmong(nodes []*pg.Node, s plan.Span, it *item, list []plan.Span) []plan.Span {
+	spans, ok := p.text.Conjuncts(s, len(nodes))
+	if !ok {
+		return list
+	}
+	for i, n := range nodes {
+		if p.onlyAbout(n, it) {
+			list = append(list, spans[i])
+		}
+	}
+	return list
+}
+
+// preserves: no outer join of the tree fills the item's columns with NULLs.
+func preserves(t *tree, it *item) bool {
+	switch {
+	case t.item != nil:
+		return t.item == it
+	case t.kind == pg.JoinType_JOIN_INNER:
+		return preserves(t.left, it) || preserves(t.right, it)
+	case t.kind == pg.JoinType_JOIN_LEFT:
+		return preserves(t.left, it)
+	case t.kind == pg.JoinType_JOIN_RIGHT:
+		return preserves(t.right, it)
+	}
+	return false
+}
+
+func (p *planner) onlyAbout(n *pg.Node, it *item) bool {
+	about, other := false, false
+	eachNode(n, func(m *pg.Node) {
+		if m.GetSubLink() != nil {
+			other = true
+		}
+		if ref := m.GetColumnRef(); ref != nil {
+			r := p.refs[ref]
+			about = about || r != nil && r.column.item == it
+			other = other || r == nil || r.column.item != it
+		}
+	})
+	return about && !other
+}
