@@ -67,5 +67,5 @@
 // # What it does not do
 //
 // No deparse, no rewriting of conditions (the statement's own WHERE stays in DuckDB), no views (the resolver says nil, DuckDB
-// expands them), no UPDATE or DELETE, no distribution into fragments yet. Estimates are guesses with bounds, not promises.
+// expands them), no UPDATE or DELETE, no distribution over nodes (package distribute does that). Estimates are guesses with bounds, not promises.
 package plan
