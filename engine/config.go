@@ -33,9 +33,12 @@ type Config struct {
 	//	MemoryBytes + 150 MiB
 	//
 	// but for single values of a hundred MiB, which may be copied some times while they are computed. Engines in one process share the
-	// sum of theirs; C code of others counts, too. 0: half of what the region leaves of the memory that this process may have, and at least
+	// sum of theirs. 0: half of what the region leaves of the memory that this process may have, and at least
 	// 128 MiB.
 	MemoryBytes int64
+	// ProcessBytes is for programs with other C code, which allocates from the same heaps: what all C code of the process may have,
+	// beside what it has when the first engine is opened. 0: MemoryBytes + 100 MiB. Negative: no bound but DuckDB's own.
+	ProcessBytes int64
 	// SpillBytes bounds what queries spill to Directory; 0: 16 GiB.
 	SpillBytes int64
 	// Threads of queries; 0: one per CPU.

@@ -88,6 +88,9 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 		}
 	}
 	e.memory = sharesOf(limit)
+	if e.config.ProcessBytes != 0 {
+		e.memory.process = max(e.config.ProcessBytes, 0)
+	}
 	e.parking.most = e.memory.parked
 	db, err := duckdb.Open(duckdb.Options{
 		MemoryBytes: e.memory.counted, ProcessBytes: e.memory.process,

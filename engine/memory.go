@@ -19,8 +19,9 @@ import (
 // The first three are one bound on what C code has (exec/duckdb, D8): a statement that needs more of what nobody counts fails with 53200 as
 // well. So the process' own memory stays below MemoryBytes + 150 MiB.
 type shares struct {
+	whole   int64 // MemoryBytes
 	counted int64 // DuckDB's memory_limit
-	process int64 // all that C code may have
+	process int64 // all that C code may have; 0: no bound
 	chunk   int64 // rows of a chunk in the making
 	parked  int64 // results that stand in another statement's way, of all sessions together
 	keys    int64 // keys of one set (transfer)
@@ -41,6 +42,7 @@ const (
 func sharesOf(memoryBytes int64) shares {
 	uncounted := memoryBytes / uncountedPart
 	return shares{
+		whole:   memoryBytes,
 		counted: memoryBytes - uncounted,
 		process: memoryBytes + fixedBytes,
 		chunk:   min(max(uncounted, ingest.GrowthBytes), ingest.BytesPerChunk),
@@ -59,7 +61,7 @@ func defaultMemory(regionBytes int64) (int64, error) {
 }
 
 // MemoryBytes is what queries may use outside of the region: Config.MemoryBytes, or what was chosen in its place.
-func (e *Engine) MemoryBytes() int64 { return e.memory.process - fixedBytes }
+func (e *Engine) MemoryBytes() int64 { return e.memory.whole }
 
 // Fits tells whether there is memory to parse a text of that length (54000). Prepare and Execute ask, too; whoever parses a text before
 // them asks first.

@@ -14,7 +14,8 @@ type Options struct {
 	// MemoryBytes bounds what DuckDB counts of its memory; beyond it operators spill. 0: DuckDB's own choice.
 	MemoryBytes int64
 	// ProcessBytes bounds what C code of this process may have on this database's account, counted or not (D8): MemoryBytes, and
-	// room for what DuckDB does not count. Databases of a process share the sum of theirs. 0: no bound, for none of them.
+	// room for what DuckDB does not count. Databases of a process share the sum of theirs; what C code had before the first of them was
+	// opened does not count. 0: no bound, for none of them.
 	ProcessBytes int64
 	// Within is the database on whose account this one's memory goes; nil: its own.
 	Within *Database

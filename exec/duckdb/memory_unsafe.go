@@ -21,6 +21,16 @@ func ownMemory() int64 { return int64(C.csm_memory_own()) }
 // giveBackMemory returns to the system what C's allocators keep of what was freed.
 func giveBackMemory() { C.csm_memory_give_back() }
 
+// ownMemoryAtRest is ownMemory without what can be given back.
+func ownMemoryAtRest() int64 {
+	if !boundOwnMemory(noBound) {
+		return 0
+	}
+	giveBackMemory()
+	tellGoMemory()
+	return ownMemory()
+}
+
 // memoryRefusals counts the allocations that were refused so far.
 func memoryRefusals() int64 { return int64(C.csm_memory_refusals()) }
 

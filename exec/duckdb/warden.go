@@ -27,6 +27,7 @@ type warden struct {
 
 	mu       sync.Mutex          // guards everything below
 	accounts map[*Database]int64 // what each was given; noBound
+	others   int64               // what C code had before the first of them was opened: an embedding program's
 	stop     chan struct{}       // nil: the goroutine does not run
 	stopped  chan struct{}
 }
@@ -35,7 +36,8 @@ const (
 	watchEvery   = 10 * time.Millisecond
 	strikeEvery  = 100 * time.Millisecond // an interrupted statement needs a moment to give its memory back
 	collectEvery = time.Second
-	restAfter    = 100 // quiet ticks
+	restAfter    = 100      // quiet ticks
+	programBytes = 32 << 20 // of what there is before the first database: the program's own data, for which accounts have room
 	noBound      = math.MaxInt64
 )
 
@@ -57,6 +59,9 @@ func (o Options) account() int64 {
 func (w *warden) join(db *Database, bytes int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if len(w.accounts) == 0 {
+		w.others = max(0, ownMemoryAtRest()-programBytes)
+	}
 	w.accounts[db] = bytes
 	w.settle()
 }
@@ -66,6 +71,9 @@ func (w *warden) leave(db *Database) {
 	defer w.mu.Unlock()
 	delete(w.accounts, db)
 	w.settle()
+	if len(w.accounts) == 0 {
+		giveBackMemory()
+	}
 }
 
 // settle sets the bound and starts or joins the goroutine. Requires mu, which the goroutine takes as a try only.
@@ -78,8 +86,10 @@ func (w *warden) settle() {
 		}
 		bound += bytes
 	}
-	if bound == 0 { // nobody is left whose account it goes on
+	if bound == 0 || bound > noBound-w.others { // nobody is left whose account it goes on, or nobody has a bound
 		bound = noBound
+	} else {
+		bound += w.others
 	}
 	tellGoMemory()
 	known := boundOwnMemory(bound)
