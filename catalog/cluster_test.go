@@ -390,7 +390,7 @@ func (n *rackNode) restartAnother(rng *rand.Rand, tx *catalog.Transaction, id ca
 	if !ok {
 		return false
 	}
-	for _, c := range v.Tail() {
+	for _, c := range v.Fresh() {
 		for _, x := range c.Extents() {
 			if x.Region == other.region {
 				return true

@@ -244,7 +244,7 @@ func (w *commit) newVersion(ctx context.Context, name TableName, v *TableVersion
 	if err != nil {
 		return err
 	}
-	for _, c := range v.Tail() {
+	for _, c := range v.Fresh() {
 		for _, id := range c.Extents() {
 			w.publish[id] = true
 		}

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/internal/lendertest"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
@@ -93,6 +94,14 @@ func (w *world) chunk(rows int) *catalog.Chunk {
 	c, err := catalog.NewChunkWriter(w.lender, "test", 4096).Seal(ctx, batch, catalog.SealOptions{})
 	require.NoError(w.t, err)
 	return c
+}
+
+// copy makes the same chunk elsewhere.
+func (w *world) copy(c *catalog.Chunk) *catalog.Chunk {
+	made, err := catalog.CopyChunk(w.lender, c, func(x *descriptor.Extent) ([]byte, error) { return w.lender.Resolve(x.Region, x.Range) })
+	require.NoError(w.t, err)
+	require.NotEqual(w.t, c.Extents(), made.Extents())
+	return made
 }
 
 // rows reads a whole version through its descriptors.
@@ -330,7 +339,7 @@ func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 	rows, have := s.sees.tables[name]
 	_, schema := s.sees.schemas[name.Schema]
 	touch := func() { s.touched[name.String()] = true }
-	switch rng.IntN(7) {
+	switch rng.IntN(9) {
 	case 0:
 		_, err := s.tx.CreateTable(ctx, name, columns, catalog.TableOptions{Source: "model"})
 		switch {
@@ -391,6 +400,22 @@ func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 		s.sees.tables[to] = rows
 		touch()
 		s.touched[to.String()] = true
+	case 7, 8: // the same rows in other memory
+		if !have {
+			require.Error(rt, s.tx.ReplaceChunks(ctx, name, nil))
+			return
+		}
+		v, _ := s.tx.Contents().Table(name)
+		moved := map[int]*catalog.Chunk{}
+		for p, err := range v.Chunks(ctx) {
+			require.NoError(rt, err)
+			if rng.IntN(3) == 0 {
+				moved[p.Index] = w.copy(p.Chunk)
+			}
+		}
+		require.NoError(rt, s.tx.ReplaceChunks(ctx, name, moved))
+		require.NoError(rt, s.tx.SetPlacement(name, pick(rng, []string{"", "rows"})))
+		touch()
 	case 6:
 		if _, ok := s.sees.schemas["other"]; !ok {
 			require.NoError(rt, s.tx.CreateSchema("other"))

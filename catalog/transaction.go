@@ -138,6 +138,8 @@ func (c *Contents) relationsIn(schema string) []TableName {
 type TableOptions struct {
 	// Source says where the rows come from, for recovery and status output.
 	Source string
+	// Placement says on which nodes the rows are to lie; see Table.
+	Placement string
 }
 
 // CreateTable makes a table without rows.
@@ -156,7 +158,7 @@ func (t *Transaction) CreateTable(ctx context.Context, name TableName, columns *
 	if err != nil {
 		return Table{}, err
 	}
-	table := Table{ID: TableID(id), Name: name, Columns: columns, Source: options.Source, CreatedAt: t.catalog.options.Now().UTC()}
+	table := Table{ID: TableID(id), Name: name, Columns: columns, Source: options.Source, Placement: options.Placement, CreatedAt: t.catalog.options.Now().UTC()}
 	t.setTable(own, name, hugetable.NewVersion(table, t.catalog.source))
 	return table, nil
 }
@@ -240,6 +242,46 @@ func (t *Transaction) write(name TableName, chunks []*Chunk, prepare func(*Table
 		return err
 	}
 	t.setTable(own, name, next)
+	return nil
+}
+
+// ReplaceChunks puts other chunks with the same rows in the place of some, by their number: copies that lie elsewhere. All other
+// chunks stay as they are, whoever reads them. An older version keeps what it has (K3).
+func (t *Transaction) ReplaceChunks(ctx context.Context, name TableName, chunks map[int]*Chunk) error {
+	own, err := t.change()
+	if err != nil {
+		return err
+	}
+	list := make([]*Chunk, 0, len(chunks))
+	for _, i := range slices.Sorted(maps.Keys(chunks)) {
+		list = append(list, chunks[i])
+	}
+	if err := t.take(list); err != nil {
+		return err
+	}
+	v, err := own.table(name)
+	if err != nil {
+		return err
+	}
+	next, err := v.ReplaceChunks(ctx, chunks)
+	if err != nil {
+		return err
+	}
+	t.setTable(own, name, next)
+	return nil
+}
+
+// SetPlacement says where rows are to lie from now on; where they do lie is the caller's business.
+func (t *Transaction) SetPlacement(name TableName, placement string) error {
+	own, err := t.change()
+	if err != nil {
+		return err
+	}
+	v, err := own.table(name)
+	if err != nil {
+		return err
+	}
+	t.setTable(own, name, v.Place(placement))
 	return nil
 }
 

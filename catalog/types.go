@@ -58,6 +58,13 @@ func NewChunkWriter(space Space, owner string, firstBytes int64) *ChunkWriter {
 	return chunk.NewWriter(space, owner, firstBytes)
 }
 
+// CopyChunk copies a sealed chunk as it is into memory of another space, extent by extent: the same rows, layout and statistics.
+// extent gives the bytes of one, which were acquired and stay until the call ends; they are held against its checksum
+// (coherence.ErrChecksum). On error nothing is held.
+func CopyChunk(space Space, c *Chunk, extent func(*descriptor.Extent) ([]byte, error)) (*Chunk, error) {
+	return chunk.Copy(space, c, extent)
+}
+
 // View is a named query.
 type View struct {
 	ID      TableID

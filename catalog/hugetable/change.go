@@ -66,32 +66,39 @@ func (v *Version) Rename(name TableName) *Version {
 	return &next
 }
 
+// Place returns the version with another placement.
+func (v *Version) Place(placement string) *Version {
+	next := *v
+	next.table.Placement = placement
+	return &next
+}
+
 // NewPage is a page that a commit must store.
 type NewPage struct {
 	Ref  PageRef
 	Data []byte
-	// Extents are those of its chunks. The first CarriedExtents are of chunks that the base version's last page has too.
+	// Extents are those of its chunks. The first CarriedExtents are of chunks that a page of the base version has too.
 	Extents        []descriptor.ExtentID
 	CarriedExtents int
 }
 
-// Tail lists the chunks that are not in a page yet: what a commit publishes.
-func (v *Version) Tail() []*chunk.Chunk { return v.tail }
-
 // Seal returns the version as it is committed: number is its number, the tail is in pages. The pages that must be
-// stored first come with it. Only the base's last page is written again, and only when it is not full.
+// stored first come with it. Of the base's pages only those are written again in which a chunk was replaced, and the last one
+// when it is not full and something follows.
 func (v *Version) Seal(ctx context.Context, number uint64) (*Version, []NewPage, error) {
 	next := *v
-	next.number, next.tail = number, nil
-	if len(v.tail) == 0 {
-		return &next, nil, nil
+	next.number, next.tail, next.moved = number, nil, nil
+	made, err := v.repage(ctx, &next)
+	if err != nil || len(v.tail) == 0 {
+		return &next, made, err
 	}
-	next.pages = v.pages[:len(v.pages):len(v.pages)]
+	next.pages = next.pages[:len(next.pages):len(next.pages)]
 	next.chunks = v.NumChunks()
 	b, err := v.packer(ctx, &next)
 	if err != nil {
 		return nil, nil, err
 	}
+	b.made = made
 	for _, c := range v.tail {
 		b.add(c)
 	}
@@ -118,32 +125,15 @@ func (v *Version) packer(ctx context.Context, next *Version) (*packer, error) {
 	if len(next.pages) == 0 || next.pages[len(next.pages)-1].Chunks >= PageChunks {
 		return b, nil
 	}
-	last := next.pages[len(next.pages)-1]
-	l, err := v.source.load(ctx, last)
-	if err != nil {
-		return nil, fmt.Errorf("table %v: %w", v.table.Name, err)
-	}
-	size := 0
-	var extents []descriptor.ExtentID
-	for _, e := range l.page.entries {
-		size += len(e.encoded)
-		h, err := descriptor.Peek(e.encoded)
-		if err != nil {
-			return nil, fmt.Errorf("table %v: %w", v.table.Name, err)
-		}
-		for _, x := range h.Extents {
-			extents = append(extents, x.ExtentID)
-		}
-	}
-	if size >= PageBytes {
-		return b, nil
+	last := v.pages[len(v.pages)-1] // as it is stored
+	open, err := v.reopen(ctx, last)
+	if err != nil || open.size >= PageBytes {
+		return b, err
 	}
 	keep := len(next.pages) - 1
 	next.pages = next.pages[:keep:keep] // its own end: the base version shares the array before it
-	b.reset(last.firstChunk, last.FirstRow)
-	b.open.entries = append(b.open.entries, l.page.entries...)
-	b.open.columns = append([]statistics.Summary(nil), l.page.columns...)
-	b.size, b.bytes, b.extents, b.carried = size, last.Bytes, extents, len(extents)
+	b.first = PageRef{firstChunk: last.firstChunk, FirstRow: last.FirstRow}
+	b.open, b.size, b.bytes, b.extents, b.carried = open.page, open.size, open.bytes, open.extents, open.carried
 	return b, nil
 }
 

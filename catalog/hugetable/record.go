@@ -15,7 +15,7 @@ const recordFormat = 1
 const (
 	recordFieldFormat, recordID, recordSchemaName, recordName = 1, 2, 3, 4
 	recordColumns, recordSource, recordCreated, recordVersion = 5, 6, 7, 8
-	recordPages, recordSummaries                              = 9, 10
+	recordPages, recordSummaries, recordPlacement             = 9, 10, 11
 	refID, refChunks, refFirstRow, refRows, refBytes          = 1, 2, 3, 4, 5
 )
 
@@ -46,6 +46,7 @@ func (v *Version) Encode() ([]byte, error) {
 	for i := range v.columns {
 		appendSummary(&w, recordSummaries, &v.columns[i])
 	}
+	w.OptionalString(recordPlacement, v.table.Placement)
 	return w.Buf, nil
 }
 
@@ -74,6 +75,8 @@ func Decode(data []byte, source *Source) (*Version, error) {
 			v.table.CreatedAt = time.UnixMicro(r.Int()).UTC()
 		case recordVersion:
 			v.number = r.Uint()
+		case recordPlacement:
+			v.table.Placement = r.String()
 		case recordPages:
 			r.Fail(v.readRef(r.Sub()))
 		case recordSummaries:

@@ -32,6 +32,9 @@ type Table struct {
 	// Source says where the rows came from (files or a query), so that they can come from there again.
 	Source    string
 	CreatedAt time.Time
+	// Placement says on which nodes rows are to lie, in words that only the layer above understands; empty: wherever they
+	// are written. All chunks of a version were put there under its placement, or moved since.
+	Placement string
 }
 
 // Stores tells whether a chunk column of the physical type can hold a table column of the logical type: the same type,

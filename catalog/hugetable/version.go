@@ -20,7 +20,8 @@ type Version struct {
 	chunks  int // in pages; the tail comes on top
 	pages   []PageRef
 	columns []statistics.Summary
-	tail    []*chunk.Chunk // appended by a transaction and not yet in a page
+	tail    []*chunk.Chunk       // appended by a transaction and not yet in a page
+	moved   map[int]*chunk.Chunk // put by a transaction in the place of chunks that are in pages; immutable
 	source  *Source
 }
 
@@ -80,6 +81,9 @@ func (v *Version) At(ctx context.Context, i int) (Position, error) {
 }
 
 func (v *Version) position(l *loaded, ref PageRef, in int, d *decoder) (Position, error) {
+	if c := v.moved[ref.firstChunk+in]; c != nil {
+		return Position{Index: ref.firstChunk + in, FirstRow: l.page.entries[in].firstRow, Chunk: c}, nil
+	}
 	c, err := v.source.chunk(l, in, d)
 	if err != nil {
 		return Position{}, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, ref.firstChunk+in, err)
@@ -133,7 +137,11 @@ func (v *Version) PageExtents(ctx context.Context, ref PageRef) ([]descriptor.He
 	}
 	list := make([]descriptor.Header, len(l.page.entries))
 	for i, e := range l.page.entries {
-		if list[i], err = descriptor.Peek(e.encoded); err != nil {
+		encoded := e.encoded
+		if c := v.moved[ref.firstChunk+i]; c != nil {
+			encoded = c.Encoded()
+		}
+		if list[i], err = descriptor.Peek(encoded); err != nil {
 			return nil, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, ref.firstChunk+i, err)
 		}
 	}

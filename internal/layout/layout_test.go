@@ -30,6 +30,7 @@ var allowed = map[string][]string{
 	"engine/statement":    {},
 	"engine/ingest":       {"catalog"},
 	"engine/pgcatalog":    {},
+	"engine/placement":    {},
 	"engine/driver":       {"engine", "exec/duckdb"},
 	"engine":              {"engine", "cluster", "exec", "catalog", "coherence", "memregion", "queries/dbgen"},
 	"wire":                {},

@@ -1,0 +1,111 @@
+package hugetable_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/coherence"
+)
+
+// Replaced chunks in full and open pages, with and without rows appended behind them: only the touched pages are written
+// again, everything is found, and what a new page has in common with an old one is said to be carried (K3).
+func TestReplacedChunks(t *testing.T) {
+	v, store := build(t, 600, 1, 0) // pages of 256, 256 and 88
+	spare, _ := build(t, 600, 1, 0) // chunks of the same rows, whose extents have the same numbers; so they are told apart by region
+	rng := rand.New(rand.NewPCG(2, 2))
+	number := uint64(1)
+	for round := range 12 {
+		moved, fresh := map[int]*chunk.Chunk{}, map[descriptor.ExtentID]bool{}
+		for range []int{1, 3, 40}[rng.IntN(3)] {
+			i := rng.IntN(v.NumChunks())
+			if round%3 == 0 {
+				i = rng.IntN(256)
+			}
+			moved[i] = elsewhere(t, spare, rng.IntN(600), uint64(1000*round+i+1000))
+		}
+		next, err := v.ReplaceChunks(ctx, moved)
+		require.NoError(t, err)
+		for i, c := range moved {
+			fresh[c.Extents()[0]] = true
+			got, err := next.Chunk(ctx, i)
+			require.NoError(t, err)
+			require.Equal(t, c.Extents(), got.Extents())
+		}
+		appended := rng.IntN(2) * 3
+		var tail []*chunk.Chunk
+		for k := range appended {
+			c := elsewhere(t, spare, k, uint64(100_000+1000*round+k))
+			tail = append(tail, c)
+			fresh[c.Extents()[0]] = true
+		}
+		next, err = next.Append(tail)
+		require.NoError(t, err)
+		require.Len(t, next.Fresh(), len(fresh))
+		before := map[descriptor.ExtentID]bool{}
+		for p, err := range v.Chunks(ctx) {
+			require.NoError(t, err)
+			before[p.Extents()[0]] = true
+		}
+		number++
+		sealed, made, err := next.Seal(ctx, number)
+		require.NoError(t, err)
+		require.Empty(t, sealed.Fresh())
+		for _, p := range made {
+			store.data[p.Ref.ID] = p.Data
+			for k, id := range p.Extents {
+				require.Equal(t, k < p.CarriedExtents, before[id], "round %d", round)
+				require.Equal(t, k >= p.CarriedExtents, fresh[id])
+			}
+			require.Len(t, p.Extents, p.Ref.Chunks)
+		}
+		if round%3 == 0 && appended == 0 {
+			require.Len(t, made, 1, "only the first page was touched")
+		}
+		record, err := sealed.Encode()
+		require.NoError(t, err)
+		again, err := hugetable.Decode(record, hugetable.NewSource(store, 0))
+		require.NoError(t, err)
+		require.Equal(t, next.Rows(), again.Rows())
+		require.Equal(t, next.Bytes(), again.Bytes())
+		row := int64(0)
+		for p, err := range again.Chunks(ctx) {
+			require.NoError(t, err)
+			require.Equal(t, row, p.FirstRow)
+			row += p.Rows()
+			want, err := next.Chunk(ctx, p.Index)
+			require.NoError(t, err)
+			require.Equal(t, want.Extents(), p.Extents(), "chunk %d", p.Index)
+		}
+		v = sealed
+	}
+}
+
+// elsewhere is a chunk of another version with its extent in another region.
+func elsewhere(t *testing.T, from *hugetable.Version, i int, generation uint64) *chunk.Chunk {
+	c, err := from.Chunk(ctx, i)
+	require.NoError(t, err)
+	d := *c.Descriptor()
+	d.Extents = append([]descriptor.Extent(nil), d.Extents...)
+	d.Extents[0].Region, d.Extents[0].Generation = 9, coherence.Generation(generation)
+	encoded, err := d.Encode()
+	require.NoError(t, err)
+	return chunk.New(&d, encoded, nil)
+}
+
+func TestReplacedChunksMustHaveTheSameRows(t *testing.T) {
+	v, _ := build(t, 4, 1, 0)
+	_, err := v.ReplaceChunks(ctx, map[int]*chunk.Chunk{4: nil})
+	require.ErrorIs(t, err, hugetable.ErrRange)
+	c, err := v.Chunk(ctx, 0)
+	require.NoError(t, err)
+	d := *c.Descriptor()
+	d.Rows = 2
+	_, err = v.ReplaceChunks(ctx, map[int]*chunk.Chunk{1: chunk.New(&d, nil, nil)})
+	require.ErrorIs(t, err, hugetable.ErrMismatch)
+	require.ErrorContains(t, err, "2 rows in the place of the 1 of chunk 1")
+}
