@@ -145,6 +145,7 @@ func (r *LoadRequest) check() error {
 		checkText("schema", r.Table.Schema, maxNameBytes),
 		checkText("table", r.Table.Name, maxNameBytes),
 		checkText("format", r.Format, maxNameBytes),
+		checkText("placement", r.Options.Placement, maxTextBytes),
 	} {
 		if err != nil {
 			return err
@@ -183,6 +184,9 @@ func (r *LoadRequest) check() error {
 func (r TPCHRequest) check() error {
 	if !(r.ScaleFactor > 0) || r.ScaleFactor > maxScaleFactor || math.IsNaN(r.ScaleFactor) {
 		return fmt.Errorf("scale factor %v is not above 0 and at most %d", r.ScaleFactor, maxScaleFactor)
+	}
+	if err := checkText("placement", r.Placement, maxTextBytes); err != nil {
+		return err
 	}
 	return checkText("schema", r.Schema, maxNameBytes)
 }

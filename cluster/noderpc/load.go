@@ -47,6 +47,8 @@ type LoadRequest struct {
 // LoadOptions of a load.
 type LoadOptions struct {
 	Mode LoadMode
+	// Placement of a table that is made: local, node(NAME), rows, hash(column, …) and so on, as the node reads it. Empty: local.
+	Placement string
 	// Parameters are options of the format as COPY has them: delimiter, header, null, …; the node checks them.
 	Parameters map[string]string
 }
@@ -75,4 +77,6 @@ type TPCHRequest struct {
 	Schema string
 	// Replace drops tables of these names in the same commit; otherwise they are an error.
 	Replace bool
+	// Placement of the tables: as of a load, or "hash", alone or before " on (a, b)", for each table by its own key. Empty: local.
+	Placement string
 }

@@ -17,7 +17,7 @@ import (
 )
 
 func newLoad() *cobra.Command {
-	var to, format string
+	var to, format, placement string
 	var create, add, replace bool
 	var parameters map[string]string
 	c := &cobra.Command{
@@ -32,6 +32,7 @@ The node reads the files, so they must be on its machine and readable for its us
 Without a mode the table is made and must not exist. Columns are matched by name.`,
 		Example: `  csmsql load lines lines.parquet
   csmsql load sales.lines 2024-*.csv --append
+  csmsql load sales.items items.parquet --placement 'hash(order_id)'
   csmsql load people people.txt --format csv --option 'delimiter=|' --option header=false --replace`,
 		Args: usage(loadArguments),
 		RunE: interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
@@ -39,7 +40,7 @@ Without a mode the table is made and must not exist. Columns are matched by name
 			if err != nil {
 				return usageError{err}
 			}
-			request.Options.Parameters = parameters
+			request.Options.Parameters, request.Options.Placement = parameters, placement
 			return load(ctx, c, to, request)
 		}),
 	}
@@ -50,6 +51,7 @@ Without a mode the table is made and must not exist. Columns are matched by name
 	flags.BoolVar(&create, "create", false, "make the table; it must not exist (the default)")
 	flags.BoolVar(&add, "append", false, "add to a table that exists")
 	flags.BoolVar(&replace, "replace", false, "make the table, in place of one of that name")
+	flags.StringVar(&placement, "placement", "", "where the rows of a table that is made lie in a `cluster`: local, node(NAME), rows, rows(a, b), hash(column), hash(column) on (a, b)")
 	flags.StringToStringVar(&parameters, "option", nil, "`name=value` of the format: delimiter, header, null, quote, escape (may be repeated)")
 	flags.Lookup("option").DefValue = ""
 	return c

@@ -26,6 +26,10 @@
 //   - G5: a field that is not nullable has no NULL (23502), and a decimal no more digits than its type (22003).
 //   - G6: a chunk has RowsPerChunk rows, fewer if it is the last one or if BytesPerChunk ended it; more, up to RowsPerChunkMax, if it was
 //     below GrowthBytes before its last batch. It ends where a morsel does unless bytes ended it.
+//   - G7: a writer that goes round over spaces fills RowsPerChunk rows per chunk, and what remains is divided evenly among the spaces
+//     that have got no chunk, so that each has a part of whatever is larger than a few thousand rows.
+//   - G8: equal values of one type, NULL with NULL, have equal hashes in every layout, process and version of the program: tables on
+//     record rely on it. 0.0 equals -0.0, and every NaN every other.
 //
 // # What it does not do
 //

@@ -29,9 +29,15 @@ const (
 	BytesPerChunk = 256 << 20
 )
 
-// Target is where chunks go.
+// Target is where chunks go: to Space, or where Next says, or split by Hash.
 type Target struct {
 	Space catalog.Space
+	// Next chooses for one chunk after the other, in their order; nil: Space. An error is the writer's.
+	Next func(ctx context.Context) (catalog.Space, error)
+	// Spread is over how many spaces Next goes round. Rows that fill fewer chunks are divided evenly (G7).
+	Spread int
+	// Hash puts every row where its values say; nil: Space or Next.
+	Hash  *Hash
 	Owner string
 	// Discard gives back the memory of sealed chunks that nobody will publish.
 	Discard func(chunks []*catalog.Chunk) error
@@ -55,6 +61,8 @@ type Writer struct {
 	limits  limits
 	// wide: this column had too many distinct values for a dictionary before.
 	wide []bool
+	// parts are the writers of a hash's spaces; the writer itself holds no rows then.
+	parts []*Writer
 }
 
 // limits are the constants above, but for tests.
@@ -68,10 +76,17 @@ func NewWriter(target Target) *Writer {
 	if hold == 0 {
 		hold = BytesPerChunk
 	}
-	return &Writer{
+	w := &Writer{
 		target: target, limits: limits{MorselRows, RowsPerChunk, RowsPerChunkMax, GrowthBytes, hold},
 		wide: make([]bool, target.Schema.NumFields()),
 	}
+	if target.Spread > 1 {
+		w.limits.rowsMax = RowsPerChunk // chunks that grow would leave some spaces without any
+	}
+	if target.Hash != nil {
+		w.parts = target.Hash.writers(target)
+	}
+	return w
 }
 
 // Rows that were added.
@@ -89,6 +104,13 @@ func (w *Writer) Add(ctx context.Context, batch arrow.RecordBatch) error {
 	}
 	if err := ctx.Err(); err != nil {
 		return w.fail(err)
+	}
+	if w.parts != nil {
+		w.total += batch.NumRows()
+		if err := w.divide(ctx, batch); err != nil {
+			return w.fail(err)
+		}
+		return nil
 	}
 	for first := int64(0); first < batch.NumRows(); {
 		n := min(batch.NumRows()-first, w.limits.morsel-w.rows%w.limits.morsel)
@@ -124,8 +146,15 @@ func (w *Writer) Finish(ctx context.Context) ([]*catalog.Chunk, error) {
 	if w.over != nil {
 		return nil, w.over
 	}
+	for _, p := range w.parts {
+		chunks, err := p.Finish(ctx)
+		if err != nil {
+			return nil, w.fail(err)
+		}
+		w.chunks = append(w.chunks, chunks...)
+	}
 	if w.rows > 0 {
-		if err := w.flush(ctx); err != nil {
+		if err := w.flushLast(ctx); err != nil {
 			return nil, w.fail(err)
 		}
 	}
@@ -140,12 +169,16 @@ func (w *Writer) Abort() error {
 		w.over = errFinished
 	}
 	w.release()
+	var err error
+	for _, p := range w.parts {
+		err = also(err, p.Abort())
+	}
 	chunks := w.chunks
 	w.chunks = nil
 	if len(chunks) == 0 {
-		return nil
+		return err
 	}
-	return w.target.Discard(chunks)
+	return also(err, w.target.Discard(chunks))
 }
 
 // fail ends the writer because of err, which stays as it is unless giving back fails too.
@@ -155,10 +188,17 @@ func (w *Writer) fail(err error) error {
 }
 
 func also(err, second error) error {
-	if second == nil {
-		return err
+	if err == nil || second == nil {
+		return firstOf(err, second)
 	}
 	return errors.Join(err, second)
+}
+
+func firstOf(a, b error) error {
+	if a != nil {
+		return a
+	}
+	return b
 }
 
 func (w *Writer) release() {
@@ -170,7 +210,14 @@ func (w *Writer) release() {
 
 func (w *Writer) flush(ctx context.Context) error {
 	defer w.release()
-	cw := catalog.NewChunkWriter(w.target.Space, w.target.Owner, w.bytes+w.bytes/8+1<<16)
+	space := w.target.Space
+	if w.target.Next != nil {
+		var err error
+		if space, err = w.target.Next(ctx); err != nil {
+			return err
+		}
+	}
+	cw := catalog.NewChunkWriter(space, w.target.Owner, w.bytes+w.bytes/8+1<<16)
 	batch, err := w.encode(ctx, cw)
 	if err != nil {
 		return also(err, cw.Abort())
@@ -182,6 +229,47 @@ func (w *Writer) flush(ctx context.Context) error {
 	}
 	w.chunks = append(w.chunks, chunk)
 	return nil
+}
+
+// spreadRows is how many rows a piece must have to be worth a chunk of its own.
+const spreadRows = 1024
+
+// flushLast seals the last rows, in as many chunks as there are spaces that have got none (G7).
+func (w *Writer) flushLast(ctx context.Context) error {
+	pieces := int64(w.target.Spread - len(w.chunks))
+	if pieces = min(pieces, w.rows/spreadRows); pieces < 2 {
+		return w.flush(ctx)
+	}
+	pending, rows, bytes := w.pending, w.rows, w.bytes
+	w.pending, w.rows, w.bytes = nil, 0, 0
+	defer func() {
+		for _, b := range pending {
+			b.Release()
+		}
+	}()
+	first := int64(0) // of the rows
+	for k := range pieces {
+		end := rows * (k + 1) / pieces
+		w.pending, w.rows, w.bytes = cut(pending, first, end), end-first, bytes/pieces
+		if err := w.flush(ctx); err != nil {
+			return err
+		}
+		first = end
+	}
+	return nil
+}
+
+// cut gives rows [first, end) of batches as slices, which the caller releases.
+func cut(batches []arrow.RecordBatch, first, end int64) (pieces []arrow.RecordBatch) {
+	at := int64(0)
+	for _, b := range batches {
+		from, to := max(first, at)-at, min(end, at+b.NumRows())-at
+		if from < to {
+			pieces = append(pieces, b.NewSlice(from, to))
+		}
+		at += b.NumRows()
+	}
+	return pieces
 }
 
 // encode writes the pending batches as one, in the storage layout, with memory of cw.

@@ -85,6 +85,14 @@ func (c *cursor) alter() (any, error) {
 	if object != Table {
 		return nil, c.refuseAlter(object)
 	}
+	if c.accept("set", "placement") {
+		c.accept("=")
+		text, err := c.stringValue()
+		if err != nil {
+			return nil, err
+		}
+		return &SetPlacement{Name: name, IfExists: ifExists, Placement: text}, c.finish()
+	}
 	a := &AddConstraint{Name: name, IfExists: ifExists}
 	for {
 		if !c.peek(0).is("add") || !c.peek(1).isAny("constraint", "primary", "unique", "check", "foreign", "exclude") {

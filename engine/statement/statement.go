@@ -178,6 +178,13 @@ type AddConstraint struct {
 	NotEnforced []string
 }
 
+// SetPlacement says on which nodes a table's rows are to lie, and moves them there.
+type SetPlacement struct {
+	Name      Name
+	IfExists  bool
+	Placement string
+}
+
 // NoOp is a statement that PostgreSQL needs and we do not: it succeeds with its command tag and does nothing.
 type NoOp struct{ Tag string }
 

@@ -1485,6 +1485,7 @@ type LoadRequest struct {
 	Format        string                 `protobuf:"bytes,4,opt,name=format,proto3" json:"format,omitempty"`
 	Mode          LoadMode               `protobuf:"varint,5,opt,name=mode,proto3,enum=csmsql.node.v1.LoadMode" json:"mode,omitempty"`
 	Parameters    map[string]string      `protobuf:"bytes,6,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
+	Placement     string                 `protobuf:"bytes,7,opt,name=placement,proto3" json:"placement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1561,11 +1562,19 @@ func (x *LoadRequest) GetParameters() map[string]string {
 	return nil
 }
 
+func (x *LoadRequest) GetPlacement() string {
+	if x != nil {
+		return x.Placement
+	}
+	return ""
+}
+
 type TPCHRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ScaleFactor   float64                `protobuf:"fixed64,1,opt,name=scale_factor,json=scaleFactor,proto3" json:"scale_factor,omitempty"`
 	Schema        string                 `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"`
 	Replace       bool                   `protobuf:"varint,3,opt,name=replace,proto3" json:"replace,omitempty"`
+	Placement     string                 `protobuf:"bytes,4,opt,name=placement,proto3" json:"placement,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1619,6 +1628,13 @@ func (x *TPCHRequest) GetReplace() bool {
 		return x.Replace
 	}
 	return false
+}
+
+func (x *TPCHRequest) GetPlacement() string {
+	if x != nil {
+		return x.Placement
+	}
+	return ""
 }
 
 type LoadEvent struct {
@@ -2028,7 +2044,7 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\aCounter\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\tR\x04step\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\x04R\x05value\"\xa3\x02\n" +
+	"\x05value\x18\x03 \x01(\x04R\x05value\"\xc1\x02\n" +
 	"\vLoadRequest\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\tR\x06schema\x12\x14\n" +
 	"\x05table\x18\x02 \x01(\tR\x05table\x12\x14\n" +
@@ -2037,14 +2053,16 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x04mode\x18\x05 \x01(\x0e2\x18.csmsql.node.v1.LoadModeR\x04mode\x12K\n" +
 	"\n" +
 	"parameters\x18\x06 \x03(\v2+.csmsql.node.v1.LoadRequest.ParametersEntryR\n" +
-	"parameters\x1a=\n" +
+	"parameters\x12\x1c\n" +
+	"\tplacement\x18\a \x01(\tR\tplacement\x1a=\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"b\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x80\x01\n" +
 	"\vTPCHRequest\x12!\n" +
 	"\fscale_factor\x18\x01 \x01(\x01R\vscaleFactor\x12\x16\n" +
 	"\x06schema\x18\x02 \x01(\tR\x06schema\x12\x18\n" +
-	"\areplace\x18\x03 \x01(\bR\areplace\"\x82\x01\n" +
+	"\areplace\x18\x03 \x01(\bR\areplace\x12\x1c\n" +
+	"\tplacement\x18\x04 \x01(\tR\tplacement\"\x82\x01\n" +
 	"\tLoadEvent\x126\n" +
 	"\bprogress\x18\x01 \x01(\v2\x18.csmsql.node.v1.ProgressH\x00R\bprogress\x124\n" +
 	"\x06result\x18\x02 \x01(\v2\x1a.csmsql.node.v1.LoadResultH\x00R\x06resultB\a\n" +

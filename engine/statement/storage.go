@@ -1,0 +1,49 @@
+package statement
+
+import "strings"
+
+// Storage reads what was written in the WITH (…) of a CREATE TABLE: name = value, or a name alone, whose value is "true" as
+// PostgreSQL has it. Names are in lower case; nobody has looked at what they mean.
+func Storage(with string) ([]Option, error) {
+	c := newCursor(with)
+	var out []Option
+	for !c.done() {
+		at := c.peek(0)
+		name, ok := c.label()
+		for ok && c.accept(".") {
+			var part string
+			part, ok = c.label()
+			name += "." + part
+		}
+		if !ok {
+			return nil, withoutPosition(c.unexpected())
+		}
+		for _, o := range out {
+			if o.Name == strings.ToLower(name) {
+				return nil, &Error{State: "42601", Message: "parameter \"" + at.text + "\" specified more than once"}
+			}
+		}
+		value := "true"
+		if c.accept("=") {
+			var err error
+			if value, err = c.optionValue(); err != nil {
+				return nil, withoutPosition(err)
+			}
+		}
+		out = append(out, Option{Name: strings.ToLower(name), Value: value})
+		if !c.accept(",") {
+			break
+		}
+	}
+	return out, withoutPosition(c.finish())
+}
+
+// withoutPosition drops a position that is one in a piece of the text.
+func withoutPosition(err error) error {
+	if e, ok := err.(*Error); ok {
+		moved := *e
+		moved.At = 0
+		return &moved
+	}
+	return err
+}
