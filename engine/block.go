@@ -207,6 +207,7 @@ func (s *Session) write(ctx context.Context, change func(tx *catalog.Transaction
 	s.block = &block{implicit: true}
 	if err := s.writeInBlock(ctx, change); err != nil {
 		s.rollback()
+		s.engine.node.settle(ctx)
 		return advise(err)
 	}
 	return s.commit(ctx)

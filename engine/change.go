@@ -171,7 +171,11 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 		return 0, withoutPosition(err)
 	}
 	defer rows.Close()
-	w := ingest.NewWriter(s.engine.target(table.Name, table.Columns))
+	target, err := s.engine.targetFor(ctx, version)
+	if err != nil {
+		return 0, err
+	}
+	w := ingest.NewWriter(target)
 	defer w.Abort()
 	for {
 		batch, err := rows.Next(ctx)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -22,6 +23,8 @@ type cluster struct {
 	etcd  *etcd.Server
 	dir   string
 	nodes []*engine.Engine
+	stops []func()                     // end the nodes' services
+	fault func(node int, point string) // of every node; set before anything happens
 }
 
 func newCluster(t *testing.T, nodes int) *cluster {
@@ -49,6 +52,7 @@ func (c *cluster) open(i int) *engine.Engine {
 	name := fmt.Sprintf("n%d", i)
 	e, err := engine.Open(c.t.Context(), engine.Config{
 		Directory: filepath.Join(c.dir, name), Node: name, RegionBytes: 64 << 20, MemoryBytes: 512 << 20, Log: slog.New(slog.DiscardHandler),
+		Fault:   func(point string) { c.at(i, point) },
 		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: filepath.Join(c.dir, name, "csmsql.sock"), SessionTTL: 2 * time.Second},
 	})
 	require.NoError(c.t, err)
@@ -59,11 +63,29 @@ func (c *cluster) open(i int) *engine.Engine {
 	go func() {
 		ended <- noderpc.NewServer(e.Service(noderpc.Frontend{}), e.ServerOptions()).Serve(serving, listener)
 	}()
-	c.t.Cleanup(func() {
+	end := sync.OnceFunc(func() {
 		stop()
 		require.NoError(c.t, <-ended)
 	})
+	for len(c.stops) <= i {
+		c.stops = append(c.stops, nil)
+	}
+	c.stops[i] = end
+	c.t.Cleanup(end)
 	return e
+}
+
+func (c *cluster) at(node int, point string) {
+	if c.fault != nil {
+		c.fault(node, point)
+	}
+}
+
+// stop ends a node: first it answers nobody any more, then it leaves.
+func (c *cluster) stop(i int) {
+	c.stops[i]()
+	require.NoError(c.t, c.nodes[i].Close())
+	c.nodes[i] = nil
 }
 
 func (c *cluster) session(i int) *engine.Session {

@@ -275,7 +275,7 @@ func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*R
 			return fileError(inFile(head.File, err))
 		}
 		defer rows.Close()
-		count, err = s.engine.store(ctx, tx, version.Table().Name, schema, func(context.Context) (arrow.RecordBatch, error) { return rows.Next() }, tx.Append)
+		count, err = s.engine.store(ctx, tx, version.Table().Name, func(context.Context) (arrow.RecordBatch, error) { return rows.Next() }, tx.Append)
 		return fileError(inFile(head.File, err))
 	})
 	if err != nil {
@@ -364,7 +364,11 @@ func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) 
 		if err != nil {
 			return err
 		}
-		w := ingest.NewWriter(s.engine.target(version.Table().Name, schema))
+		target, err := s.engine.targetFor(ctx, version)
+		if err != nil {
+			return err
+		}
+		w := ingest.NewWriter(target)
 		defer w.Abort()
 		if err := s.copyBatches(ctx, w, schema, columns, next); err != nil {
 			return err

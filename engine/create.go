@@ -119,8 +119,7 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 		if err != nil {
 			return err
 		}
-		_, err = tx.CreateTable(ctx, name, schema, catalog.TableOptions{Source: st.parsed.Text})
-		return err
+		return s.makeTable(ctx, tx, name, schema, st.parsed.Text, head.With)
 	})
 	if err != nil {
 		return nil, err
@@ -129,6 +128,20 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 		s.notice(Notice{Severity: "WARNING", State: "0A000", Message: c + " is not enforced", Hint: "The table takes every row; NOT NULL is enforced."})
 	}
 	return done("CREATE TABLE", 0), nil
+}
+
+// makeTable makes a table without rows; with is the text of its WITH (…).
+func (s *Session) makeTable(ctx context.Context, tx *catalog.Transaction, name catalog.TableName, schema *arrow.Schema, source, with string) error {
+	options := catalog.TableOptions{Source: source}
+	text, err := placementIn(with)
+	if err != nil {
+		return err
+	}
+	if options.Placement, err = s.engine.resolvePlacement(text, schema); err != nil {
+		return err
+	}
+	_, err = tx.CreateTable(ctx, name, schema, options)
+	return err
 }
 
 // makeRoom looks whether the name is taken, and frees it for OR REPLACE. exists: IF NOT EXISTS applies.
@@ -245,7 +258,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		if err != nil {
 			return err
 		}
-		if _, err := tx.CreateTable(ctx, name, schema, catalog.TableOptions{Source: st.parsed.Text}); err != nil || head.NoData {
+		if err := s.makeTable(ctx, tx, name, schema, st.parsed.Text, head.With); err != nil || head.NoData {
 			return err
 		}
 		rows, err := st.plan.execute(ctx, v, args)
@@ -253,7 +266,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 			return src.relocate(err, st.parsed.Text)
 		}
 		defer rows.Close()
-		count, err = s.engine.store(ctx, tx, name, schema, rows.nextOwned, tx.Append)
+		count, err = s.engine.store(ctx, tx, name, rows.nextOwned, tx.Append)
 		return src.relocate(err, st.parsed.Text)
 	})
 	if err != nil {

@@ -50,6 +50,9 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*di
 	if len(nodes) < 2 {
 		return nil, "there is no other node"
 	}
+	if !slices.Contains(nodes, e.config.Node) {
+		return nil, "this node is drained"
+	}
 	versions := map[*plan.Relation]*catalog.TableVersion{}
 	resolve := s.resolver(v)
 	resolver := plan.ResolverFunc(func(database, schema, table string) *plan.Relation {

@@ -200,17 +200,11 @@ func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *readings, l
 	return nil
 }
 
-// target is where the chunks of a table go.
+// target is where chunks go that lie in this node's memory; targetFor knows a table's placement.
 func (e *Engine) target(name catalog.TableName, schema *arrow.Schema) ingest.Target {
 	return ingest.Target{
 		Space: e.node.space, Owner: name.String(), Schema: schema, HoldBytes: e.memory.chunk,
-		Discard: func(chunks []*catalog.Chunk) error {
-			var ids []catalog.ExtentID
-			for _, c := range chunks {
-				ids = append(ids, c.Extents()...)
-			}
-			return e.node.homes.Discard(ids...)
-		},
+		Discard: e.node.discard,
 	}
 }
 

@@ -275,7 +275,7 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, src sou
 			return src.relocate(err, st.parsed.Text)
 		}
 		defer rows.Close()
-		count, err = s.engine.store(ctx, tx, version.Table().Name, version.Table().Columns, rows.nextOwned, tx.Append)
+		count, err = s.engine.store(ctx, tx, version.Table().Name, rows.nextOwned, tx.Append)
 		return err
 	})
 	if err != nil {
@@ -300,9 +300,17 @@ func (st *Statement) replanFor(ctx context.Context, v *visible) error {
 
 // store writes all rows that next gives as chunks of one table and hands them to the transaction. On error no memory of
 // the region is held for them.
-func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalog.TableName, schema *arrow.Schema,
+func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalog.TableName,
 	next func(context.Context) (arrow.RecordBatch, error), put func(catalog.TableName, []*catalog.Chunk) error) (int64, error) {
-	w := ingest.NewWriter(e.target(name, schema))
+	version, ok := tx.Contents().Table(name)
+	if !ok {
+		return 0, failure("42P01", "relation %q does not exist", name.String())
+	}
+	target, err := e.targetFor(ctx, version)
+	if err != nil {
+		return 0, err
+	}
+	w := ingest.NewWriter(target)
 	defer w.Abort()
 	for {
 		batch, err := next(ctx)

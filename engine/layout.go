@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -61,7 +62,7 @@ func (e *Engine) layout(v *catalog.TableVersion) (*distribute.Layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	layout := &distribute.Layout{}
+	layout := &distribute.Layout{Split: splitOf(v)}
 	index := map[string]int{}
 	for _, c := range chunks {
 		name, _ := e.catalog.Reachable(c.region)
@@ -75,6 +76,21 @@ func (e *Engine) layout(v *catalog.TableVersion) (*distribute.Layout, error) {
 		layout.Parts[i].Bytes += c.bytes
 	}
 	return layout, nil
+}
+
+// splitOf is a table's placement in the planner's terms. That of a hash can be relied on (D4): what is appended to a version was
+// divided by the placement on its record, or the commit is a conflict, and the placement becomes a hash only together with all
+// rows written anew. Chunks at nodes that are not in the list are the planner's to see.
+func splitOf(v *catalog.TableVersion) distribute.Split {
+	p, err := placement.Parse(v.Table().Placement)
+	switch {
+	case err != nil:
+	case p.Kind == placement.Rows:
+		return distribute.Split{By: distribute.ByRows, Nodes: p.Nodes}
+	case p.Kind == placement.Hash:
+		return distribute.Split{By: distribute.ByHash, Columns: p.Columns, Nodes: p.Nodes}
+	}
+	return distribute.Split{}
 }
 
 // chunksAt lists the chunks of a version that lie at a node.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
-	"github.com/csmsql/csmsql/cluster/noderpc/borrowing"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
@@ -71,30 +70,11 @@ func (n *node) confirm() {
 		return
 	}
 	n.lending.Sweep()
+	n.settle(context.Background())
 	if open := n.lending.Unconfirmed(); len(open) > 0 {
 		living := n.catalog.Living(n.region.ID)
 		n.lending.Confirm(slices.DeleteFunc(open, func(id catalog.ExtentID) bool { return !living[id] })...)
 	}
-}
-
-// spaceOf is where chunks in the memory of a node are written: this node's own, or another's.
-func (n *node) spaceOf(ctx context.Context, name string) (catalog.Space, error) {
-	if name == n.config.Node {
-		return n.space, nil
-	}
-	client, err := n.peers.get(ctx, name)
-	if err != nil {
-		return nil, err
-	}
-	region, err := n.regionOf(name)
-	if err != nil {
-		return nil, err
-	}
-	m, err := n.regions.reach(region)
-	if err != nil {
-		return nil, err
-	}
-	return borrowing.NewSpace(client, m.view, borrowing.Options{Counters: n.regions.counters, Fault: n.config.Fault}).WithContext(ctx), nil
 }
 
 // regionOf is the region in which a node takes new chunks.

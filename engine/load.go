@@ -43,7 +43,9 @@ func (e *Engine) Load(ctx context.Context, request noderpc.LoadRequest, progress
 	}
 	defer reader.Close()
 	l := &loading{engine: e, reader: reader, request: request, progress: progress}
-	result, err = l.run(ctx)
+	if result, err = l.run(ctx); err != nil {
+		e.node.settle(ctx)
+	}
 	return result, advise(err)
 }
 
@@ -114,6 +116,9 @@ func (l *loading) makeRoom(tx *catalog.Transaction) error {
 		if !exists {
 			return failure("42P01", "relation %q does not exist", name.String()).hint("Load it without --append to create it.")
 		}
+		if l.request.Options.Placement != "" {
+			return failure("22023", "relation %q has a placement already", name.String()).hint("ALTER TABLE … SET PLACEMENT '…' changes it.")
+		}
 		l.exists, l.schema = true, version.Table().Columns
 	default:
 		if exists {
@@ -134,12 +139,20 @@ func (l *loading) begin(ctx context.Context, tx *catalog.Transaction, found *arr
 			return err
 		}
 		options := catalog.TableOptions{Source: "files: " + strings.Join(l.request.Files, " ")}
+		if options.Placement, err = l.engine.resolvePlacement(l.request.Options.Placement, schema); err != nil {
+			return err
+		}
 		if _, err := tx.CreateTable(ctx, l.request.Table, schema, options); err != nil {
 			return err
 		}
 		l.schema = schema
 	}
-	l.writer = ingest.NewWriter(l.engine.target(l.request.Table, l.schema))
+	version, _ := tx.Contents().Table(l.request.Table)
+	target, err := l.engine.targetFor(ctx, version)
+	if err != nil {
+		return err
+	}
+	l.writer = ingest.NewWriter(target)
 	return nil
 }
 

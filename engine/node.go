@@ -27,6 +27,7 @@ type node struct {
 	catalog   *catalog.Catalog
 	regions   *regions
 	homes     catalog.Homes
+	lender    catalog.Lender // of this node's regions, and by message of the others'
 	space     catalog.Space
 	lent      *memregion.Lent
 	region    memregion.Spec
@@ -40,6 +41,7 @@ type node struct {
 	credentials *certificate.Credentials // nil: only nodes of this machine and user
 	views       []*memregion.View        // of other nodes' regions; guarded by regions.borrowing
 	peers       *peers
+	spaces      remoteSpaces
 	lending     *lending.Lender
 	journal     *lending.Journal
 	refusals    *noderpc.Refusals
@@ -71,11 +73,11 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	}
 	gone := map[memregion.RegionID]error{}
 	var err error
-	var lender catalog.Lender = lenders{n.homes, gone, n.self != nil}
+	n.lender = lenders{n.homes, gone, n.self != nil}
 	if n.self != nil {
-		lender = clusterLenders{lenders{n.homes, gone, true}, n}
+		n.lender = clusterLenders{lenders{n.homes, gone, true}, n}
 	}
-	n.catalog, err = catalog.Open(ctx, n.store, lender, catalog.Options{
+	n.catalog, err = catalog.Open(ctx, n.store, n.lender, catalog.Options{
 		Domain: localDomain, InitialSchemas: []string{"public"}, Self: n.self, Gone: n.gone, Fault: config.Fault,
 		Log: func(message string, err error) { config.Log.Warn(message, "error", err) },
 	})

@@ -55,7 +55,7 @@ var systemTables = map[string]systemTable{
 	"regions": {columnsOf("region", countType, "node", textType, "available", flagType, "fabric", textType, "base", countType,
 		"capacity", countType, "bytes", countType, "path", textType), systemRegions},
 	"tables": {columnsOf("schema", textType, "name", textType, "rows", countType, "bytes", countType, "chunks", countType,
-		"version", countType, "nodes", textType), systemTablesOf},
+		"version", countType, "nodes", textType, "placement", textType), systemTablesOf},
 	"chunks": {columnsOf("schema", textType, "name", textType, "chunk", countType, "first_row", countType, "rows", countType,
 		"bytes", countType, "node", textType, "region", countType, "position", countType, "generation", countType), systemChunks},
 	"queries": {columnsOf("started", whenType, "user", textType, "query", textType, "milliseconds", arrow.PrimitiveTypes.Float64,
@@ -187,7 +187,7 @@ func systemTablesOf(ctx context.Context, s *Session, add func(...any)) error {
 			nodes = strings.Join(names, ", ")
 		}
 		name := t.Table().Name
-		add(name.Schema, name.Name, t.Rows(), t.Bytes(), int64(t.NumChunks()), int64(t.Version()), nodes)
+		add(name.Schema, name.Name, t.Rows(), t.Bytes(), int64(t.NumChunks()), int64(t.Version()), nodes, t.Table().Placement)
 	}
 	return nil
 }

@@ -3,8 +3,11 @@ package engine
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/catalog"
@@ -42,8 +45,8 @@ func (e *Engine) LoadTPCH(ctx context.Context, request noderpc.TPCHRequest, prog
 		}
 	}
 	for _, table := range dbgen.Tables() {
-		name := catalog.TableName{Schema: request.Schema, Name: table.String()}
-		if err := e.generate(ctx, tx, g, table, name, request.Replace, progress); err != nil {
+		if err := e.generate(ctx, tx, g, table, request, progress); err != nil {
+			e.node.settle(ctx)
 			return advise(err)
 		}
 		e.config.Fault("tpch:table")
@@ -54,10 +57,11 @@ func (e *Engine) LoadTPCH(ctx context.Context, request noderpc.TPCHRequest, prog
 	return nil
 }
 
-func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen.Generator, table dbgen.Table, name catalog.TableName,
-	replace bool, progress func(noderpc.Progress)) error {
+func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen.Generator, table dbgen.Table, request noderpc.TPCHRequest,
+	progress func(noderpc.Progress)) error {
+	name := catalog.TableName{Schema: request.Schema, Name: table.String()}
 	if _, exists := tx.Contents().Table(name); exists {
-		if !replace {
+		if !request.Replace {
 			return failure("42P07", "relation %q already exists", name.String()).hint("Say --replace to generate it again, or --schema to load into another schema.")
 		}
 		if err := tx.DropTable(name); err != nil {
@@ -65,31 +69,75 @@ func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen
 		}
 	}
 	options := catalog.TableOptions{Source: "csmsql tpch load"}
+	var err error
+	if options.Placement, err = e.resolvePlacement(tpchPlacement(request.Placement, table), dbgen.Schema(table)); err != nil {
+		return err
+	}
 	if _, err := tx.CreateTable(ctx, name, dbgen.Schema(table), options); err != nil {
 		return err
 	}
-	chunks, err := e.generateChunks(ctx, g, table, name, progress)
+	version, _ := tx.Contents().Table(name)
+	target, err := e.targetFor(ctx, version)
+	if err != nil {
+		return err
+	}
+	var chunks []*catalog.Chunk
+	if target.Hash != nil {
+		chunks, err = e.generateRows(ctx, g, table, target, progress)
+	} else {
+		chunks, err = e.generateChunks(ctx, g, table, name, target, progress)
+	}
 	if err != nil {
 		return err
 	}
 	return tx.Append(name, chunks)
 }
 
+// tpchKeys are the columns by which “hash” splits the tables: those of orders and their lines, and of parts and who supplies them,
+// lie together. The others are small and stay where they are made.
+var tpchKeys = map[dbgen.Table]string{
+	dbgen.LineItem: "l_orderkey", dbgen.Orders: "o_orderkey", dbgen.PartSupp: "ps_partkey", dbgen.Part: "p_partkey",
+	dbgen.Customer: "c_custkey", dbgen.Supplier: "s_suppkey",
+}
+
+// tpchPlacement is the placement of one of the tables, of all of which the user wrote text.
+func tpchPlacement(text string, table dbgen.Table) string {
+	rest, hash := strings.CutPrefix(strings.ToLower(strings.TrimSpace(text)), "hash")
+	if rest = strings.TrimSpace(rest); !hash || strings.HasPrefix(rest, "(") {
+		return text
+	}
+	key, ok := tpchKeys[table]
+	if !ok {
+		return ""
+	}
+	return "hash(" + key + ")" + strings.TrimSpace(text)[len("hash"):]
+}
+
 // generateChunks makes a table's chunks, as many at a time as there are threads. On error no memory is held.
-func (e *Engine) generateChunks(ctx context.Context, g *dbgen.Generator, table dbgen.Table, name catalog.TableName,
+func (e *Engine) generateChunks(ctx context.Context, g *dbgen.Generator, table dbgen.Table, name catalog.TableName, target ingest.Target,
 	progress func(noderpc.Progress)) ([]*catalog.Chunk, error) {
 	units := g.Units(table)
 	step := min(unitsPerChunk(table), dbgen.MaxBatchUnits(table))
+	if target.Spread > 1 { // every node gets a part of what is worth it
+		step = max(min(step, (units+int64(target.Spread)-1)/int64(target.Spread)), unitsWorthSpreading)
+	}
 	chunks := make([]*catalog.Chunk, (units+step-1)/step)
 	total := g.Rows(table)
 	var rows, bytes atomic.Int64
 	progress(noderpc.Progress{Step: table.String(), RowsTotal: total})
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(e.threads())
+	var err error // of the choice of a node
 	for i := range chunks {
+		space := target.Space
+		if target.Next != nil {
+			if space, err = target.Next(ctx); err != nil {
+				break
+			}
+		}
 		group.Go(func() error {
 			first := int64(i) * step
-			c, err := e.generateChunk(ctx, g, table, name, first, min(step, units-first))
+			c, err := e.generateChunk(ctx, g, table, name, space, first, min(step, units-first))
 			if err != nil {
 				return err
 			}
@@ -98,7 +146,10 @@ func (e *Engine) generateChunks(ctx context.Context, g *dbgen.Generator, table d
 			return nil
 		})
 	}
-	if err := group.Wait(); err != nil {
+	if failed := group.Wait(); failed != nil {
+		err = failed
+	}
+	if err != nil {
 		made := chunks[:0]
 		for _, c := range chunks {
 			if c != nil {
@@ -106,12 +157,15 @@ func (e *Engine) generateChunks(ctx context.Context, g *dbgen.Generator, table d
 			}
 		}
 		if len(made) > 0 {
-			err = errors.Join(err, e.target(name, nil).Discard(made))
+			err = errors.Join(err, target.Discard(made))
 		}
 		return nil, err
 	}
 	return chunks, nil
 }
+
+// unitsWorthSpreading is how many units a chunk has at least, however many nodes there are.
+const unitsWorthSpreading = 500
 
 // unitsPerChunk: a unit of lineitem is an order of four lines on average.
 func unitsPerChunk(t dbgen.Table) int64 {
@@ -121,9 +175,9 @@ func unitsPerChunk(t dbgen.Table) int64 {
 	return ingest.RowsPerChunk
 }
 
-func (e *Engine) generateChunk(ctx context.Context, g *dbgen.Generator, table dbgen.Table, name catalog.TableName, first, count int64) (*catalog.Chunk, error) {
+func (e *Engine) generateChunk(ctx context.Context, g *dbgen.Generator, table dbgen.Table, name catalog.TableName, space catalog.Space, first, count int64) (*catalog.Chunk, error) {
 	const bytesPerUnit = 512 // of lineitem, the widest; what is not used goes back
-	w := catalog.NewChunkWriter(e.node.space, name.String(), count*bytesPerUnit)
+	w := catalog.NewChunkWriter(space, name.String(), count*bytesPerUnit)
 	batch, err := g.Batch(ctx, w.Allocator(), table, first, count)
 	if err == nil {
 		err = w.Err()
@@ -138,6 +192,65 @@ func (e *Engine) generateChunk(ctx context.Context, g *dbgen.Generator, table db
 	c, err := w.Seal(ctx, batch, catalog.SealOptions{SkipValidation: true})
 	e.config.Fault("tpch:chunk")
 	return c, err
+}
+
+// unitsPerBatch is how much of a table that is split by hash is made at once.
+const unitsPerBatch = 16 << 10
+
+// generateRows makes a table's rows in ordinary memory, as many batches ahead as there are threads, and lets a writer divide them.
+// On error no memory of a region is held.
+func (e *Engine) generateRows(ctx context.Context, g *dbgen.Generator, table dbgen.Table, target ingest.Target, progress func(noderpc.Progress)) ([]*catalog.Chunk, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	group, ctx := errgroup.WithContext(ctx)
+	defer func() {
+		cancel()
+		_ = group.Wait() // what it says was received before
+	}()
+	units, step := g.Units(table), min(unitsPerBatch, dbgen.MaxBatchUnits(table))
+	ahead := make(chan chan generated, e.threads())
+	group.Go(func() error {
+		defer close(ahead)
+		for first := int64(0); first < units; first += step {
+			result := make(chan generated, 1)
+			select {
+			case ahead <- result:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			group.Go(func() error {
+				batch, err := g.Batch(ctx, memory.DefaultAllocator, table, first, min(step, units-first))
+				result <- generated{batch, err}
+				return nil
+			})
+		}
+		return nil
+	})
+	w := ingest.NewWriter(target)
+	defer w.Abort()
+	total := g.Rows(table)
+	progress(noderpc.Progress{Step: table.String(), RowsTotal: total})
+	for result := range ahead {
+		made := <-result
+		if made.err != nil {
+			return nil, made.err
+		}
+		err := w.Add(ctx, made.batch)
+		made.batch.Release()
+		if err != nil {
+			return nil, err
+		}
+		progress(noderpc.Progress{Step: table.String(), Rows: w.Rows(), RowsTotal: total})
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return w.Finish(ctx)
+}
+
+// generated is one batch of rows.
+type generated struct {
+	batch arrow.RecordBatch
+	err   error
 }
 
 // firstOf prefers the cause over what came of it.

@@ -26,7 +26,12 @@ func Storage(with string) ([]Option, error) {
 		value := "true"
 		if c.accept("=") {
 			var err error
-			if value, err = c.optionValue(); err != nil {
+			if c.peek(0).kind == text && c.peek(1).kind == end {
+				value, err = c.stringValue()
+			} else {
+				value, err = c.optionValue()
+			}
+			if err != nil {
 				return nil, withoutPosition(err)
 			}
 		}

@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/placement"
+	"github.com/csmsql/csmsql/engine/statement"
+)
+
+// Where the chunks of a table go. The table's record says it in words (package placement); here they get their meaning:
+//
+//	local        this node's memory; of a node that is drained, the others'
+//	node(a)      a's
+//	rows         one chunk after the other to the nodes that are there, from the one on that has least of the table
+//	hash(c)      every row to the node that its values say; the list of nodes is fixed on record when the table is made
+
+// resolvePlacement reads what a user wrote for a table of these columns, checks what it names, and gives what goes on record: empty
+// is local.
+func (e *Engine) resolvePlacement(text string, columns *arrow.Schema) (string, error) {
+	p, err := placement.Parse(text)
+	if err != nil || p.Kind == placement.Local {
+		return "", err
+	}
+	if e.node == nil || e.node.self == nil {
+		return "", failure("55000", "placement %s: this node is alone, it belongs to no cluster", p).
+			hint("Leave the placement out, or start the node with --cluster-init or --etcd.")
+	}
+	for i, name := range p.Columns {
+		at := fieldIndex(columns, name)
+		if at < 0 {
+			return "", failure("42703", "placement %s: column %q does not exist", p, name)
+		}
+		if err := ingest.CanHash(columns.Field(at)); err != nil {
+			return "", err
+		}
+		p.Columns[i] = columns.Field(at).Name
+	}
+	if p.Kind == placement.Hash && len(p.Nodes) == 0 {
+		p.Nodes = e.node.online()
+	}
+	if _, err := e.node.takers(p); err != nil {
+		return "", err
+	}
+	return p.String(), nil
+}
+
+// placementIn finds the placement in the WITH (…) of a CREATE TABLE; what else is there means nothing here.
+func placementIn(with string) (string, error) {
+	list, err := statement.Storage(with)
+	if err != nil {
+		return "", err
+	}
+	for _, o := range list {
+		if o.Name == "placement" {
+			return o.Value, nil
+		}
+	}
+	return "", nil
+}
+
+// takers are the nodes that new chunks of a placement go to, in order. All of them are there and take new chunks.
+func (n *node) takers(p placement.Placement) ([]string, error) {
+	if n.self == nil {
+		return []string{n.config.Node}, nil // a table of a cluster cannot be here
+	}
+	names := p.Nodes
+	if p.Kind == placement.Local && n.takes(n.config.Node) == nil {
+		return []string{n.config.Node}, nil
+	}
+	if len(names) == 0 {
+		if names = n.online(); len(names) == 0 {
+			return nil, failure("55000", "placement %s: no node takes new rows, all are drained", p)
+		}
+	}
+	for _, name := range names {
+		if err := n.takes(name); err != nil {
+			return nil, err
+		}
+	}
+	return names, nil
+}
+
+// takes is an error unless new chunks may be put into a node's memory.
+func (n *node) takes(name string) error {
+	member, there := n.memberNamed(name)
+	switch {
+	case there && member.State == catalog.Online:
+		return nil
+	case there && member.State == catalog.Draining:
+		return failure("55000", "node %q is drained and takes no new rows", name).hint("Change the table's placement: ALTER TABLE … SET PLACEMENT '…'.")
+	case there || n.known(name):
+		e := failure(catalog.ErrLenderGone.SQLState(), "node %q is not there", name).hint("Start it, or change the table's placement: ALTER TABLE … SET PLACEMENT '…'.")
+		e.Cause = catalog.ErrLenderGone
+		return e
+	}
+	return failure("42704", "node %q does not exist", name).hint("The nodes are " + strings.Join(n.online(), ", ") + ".")
+}
+
+// known tells whether a node that is not there has been there.
+func (n *node) known(name string) bool {
+	return slices.ContainsFunc(n.catalog.Regions(), func(r catalog.RegionRecord) bool { return r.Node == name })
+}
+
+// targetFor is where new chunks of a table go.
+func (e *Engine) targetFor(ctx context.Context, v *catalog.TableVersion) (ingest.Target, error) {
+	table := v.Table()
+	target := e.target(table.Name, table.Columns)
+	p, err := placement.Parse(table.Placement)
+	if err != nil {
+		return target, err
+	}
+	return target, e.place(ctx, &target, p, v)
+}
+
+// place makes a target one of a placement.
+func (e *Engine) place(ctx context.Context, target *ingest.Target, p placement.Placement, v *catalog.TableVersion) error {
+	names, err := e.node.takers(p)
+	if err != nil {
+		return err
+	}
+	if p.Kind == placement.Hash {
+		hash := &ingest.Hash{}
+		for _, name := range p.Columns {
+			hash.Columns = append(hash.Columns, fieldIndex(target.Schema, name))
+		}
+		if slices.Contains(hash.Columns, -1) {
+			return failure("XX001", "table %v is placed by %s, and has no such columns", target.Owner, p)
+		}
+		for _, name := range names {
+			space, err := e.node.spaceOf(ctx, name)
+			if err != nil {
+				return err
+			}
+			hash.Spaces = append(hash.Spaces, space)
+		}
+		target.Hash = hash
+		return nil
+	}
+	if len(names) == 1 {
+		target.Space, err = e.node.spaceOf(ctx, names[0])
+		return err
+	}
+	next := e.leastOf(ctx, v, names)
+	target.Spread = len(names)
+	target.Next = func(ctx context.Context) (catalog.Space, error) {
+		name := names[next%len(names)]
+		next++
+		return e.node.spaceOf(ctx, name)
+	}
+	return nil
+}
+
+// leastOf is the position of the node that has the least of a table.
+func (e *Engine) leastOf(ctx context.Context, v *catalog.TableVersion, names []string) (best int) {
+	if v == nil || v.Rows() == 0 {
+		return 0
+	}
+	chunks, err := e.locations(ctx, v)
+	if err != nil {
+		return 0 // whoever reads the table will hear of it
+	}
+	bytes := map[string]int64{}
+	for _, c := range chunks {
+		name, _ := e.catalog.Reachable(c.region)
+		bytes[name] += c.bytes
+	}
+	for i, name := range names {
+		if bytes[name] < bytes[names[best]] {
+			best = i
+		}
+	}
+	return best
+}
+
+// discard gives back chunks that nobody will publish, wherever they lie.
+func (n *node) discard(chunks []*catalog.Chunk) error {
+	return n.lender.Discard(extentsOf(chunks)...)
+}
+
+// atNode says in an error at which node it happened.
+func atNode(name string, err error) error {
+	if err == nil {
+		return nil
+	}
+	var told interface{ SQLState() string }
+	if errors.As(err, &told) && strings.Contains(err.Error(), fmt.Sprintf("node %q", name)) {
+		return err
+	}
+	return fmt.Errorf("node %q: %w", name, err)
+}

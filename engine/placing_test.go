@@ -1,0 +1,219 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/ingest"
+)
+
+const someRows = `SELECT range::INTEGER AS a, CASE WHEN range %% 10 = 3 THEN NULL ELSE 'word ' || (range %% 700) END AS b, (range * 7 %% 1000)::DECIMAL(10,2) AS d,
+	[range, range + 1] AS l FROM range(%d, %d)`
+
+func sumOf(t testing.TB, s *engine.Session, table string) string {
+	return rows(t, s, "SELECT count(*), sum(hash(a, b, d, l)::HUGEINT)::VARCHAR FROM "+table)[0]
+}
+
+// spread says how many rows of a table each node has, by csm.chunks.
+func spread(t testing.TB, s *engine.Session, table string) string {
+	return strings.Join(rows(t, s, "SELECT node, sum(rows)::BIGINT FROM csm.chunks WHERE name = '"+table+"' GROUP BY node ORDER BY node"), " ")
+}
+
+func state(t testing.TB, err error) string {
+	var s interface{ SQLState() string }
+	require.ErrorAs(t, err, &s)
+	return s.SQLState()
+}
+
+// requireSpace: every node's region holds what the catalog needs, once what is on its way has arrived.
+func (c *cluster) requireSpace() {
+	for i, e := range c.nodes {
+		if e != nil {
+			require.EventuallyWithT(c.t, func(t *assert.CollectT) { require.NoError(t, e.CheckSpace(context.Background()), "n%d", i) }, 20*time.Second, 20*time.Millisecond)
+		}
+	}
+}
+
+func waitUntil(t testing.TB, what string, ok func() bool) {
+	require.Eventually(t, ok, 20*time.Second, 10*time.Millisecond, what)
+}
+
+// Every placement and every way to write: the same rows as in a table of one node, where the placement says.
+func TestPlacements(t *testing.T) {
+	c := newCluster(t, 3)
+	s, other := c.session(0), c.session(2)
+	exec(t, s, "CREATE TABLE plain AS "+fmt.Sprintf(someRows, 0, 10000))
+	exec(t, s, "INSERT INTO plain "+fmt.Sprintf(someRows, 10000, 19000))
+	exec(t, s, "INSERT INTO plain "+fmt.Sprintf(someRows, 19000, 20000))
+	exec(t, s, "UPDATE plain SET d = d + 1 WHERE a % 3 = 0")
+	exec(t, s, "DELETE FROM plain WHERE a % 7 = 0")
+	want := sumOf(t, s, "plain")
+	for i, p := range []struct{ text, record, nodes string }{
+		{"local", "", "n0"}, {"node(n1)", "node(n1)", "n1"}, {"rows", "rows", "n0 n1 n2"}, {"rows(n2, n1)", "rows(n2, n1)", "n1 n2"},
+		{"hash(A)", "hash(a) on (n0, n1, n2)", "n0 n1 n2"}, {"hash(b, d) on (n2, n0)", "hash(b, d) on (n2, n0)", "n0 n2"},
+	} {
+		name := fmt.Sprintf("t%d", i)
+		exec(t, s, fmt.Sprintf("CREATE TABLE %s WITH (placement = '%s') AS %s", name, p.text, fmt.Sprintf(someRows, 0, 10000)))
+		exec(t, s, "INSERT INTO "+name+" "+fmt.Sprintf(someRows, 10000, 19000))
+		if p.text == "local" {
+			exec(t, s, "INSERT INTO "+name+" "+fmt.Sprintf(someRows, 19000, 20000))
+		} else {
+			exec(t, other, "INSERT INTO "+name+" "+fmt.Sprintf(someRows, 19000, 20000))
+		}
+		exec(t, s, "UPDATE "+name+" SET d = d + 1 WHERE a % 3 = 0")
+		exec(t, s, "DELETE FROM "+name+" WHERE a % 7 = 0")
+		require.Equal(t, []string{p.nodes}, rows(t, s, "SELECT string_agg(DISTINCT node, ' ' ORDER BY node) FROM csm.chunks WHERE name = '"+name+"'"), p.text)
+		for k := range 3 {
+			require.Equal(t, want, sumOf(t, c.session(k), name), "%s at n%d", p.text, k)
+		}
+		require.Equal(t, []string{p.record}, rows(t, s, "SELECT coalesce(placement, '') FROM csm.tables WHERE name = '"+name+"'"))
+		require.Equal(t, []string{"0"}, rows(t, s, `SELECT count(*) FROM (SELECT first_row - lag(first_row + rows, 1, 0) OVER (ORDER BY chunk) AS gap
+			FROM csm.chunks WHERE name = '`+name+`') WHERE gap <> 0`), "rows are contiguous")
+	}
+	// A hash does what it promises: equal values on one node, whatever was written when and by whom.
+	exec(t, other, "SET csm.distribute = 'always'")
+	exec(t, s, "CREATE TABLE h (k BIGINT, v INTEGER) WITH (placement = 'hash(k)')")
+	exec(t, s, "INSERT INTO h SELECT range % 500, range FROM range(5000)")
+	exec(t, other, "INSERT INTO h SELECT range % 700, range FROM range(7000)")
+	require.Equal(t, []string{"700|12000|0"}, rows(t, other, "SELECT count(*), sum(n)::BIGINT, sum(wrong)::BIGINT FROM (SELECT k, count(*) AS n, CASE WHEN count(*) = CASE WHEN k < 500 THEN 20 ELSE 10 END THEN 0 ELSE 1 END AS wrong FROM h GROUP BY k)"))
+	plan := strings.Join(rows(t, other, "EXPLAIN SELECT k, count(*) FROM h GROUP BY k"), "\n")
+	require.Contains(t, plan, "on n1", plan)
+	exec(t, s, "DROP TABLE h")
+	c.requireSpace()
+}
+
+// COPY, load, and a block that is rolled back.
+func TestPlacedLoads(t *testing.T) {
+	c := newCluster(t, 3)
+	s := c.session(0)
+	dir := t.TempDir()
+	file := filepath.Join(dir, "some.csv")
+	var text strings.Builder
+	text.WriteString("a,b\n")
+	for i := range 20000 {
+		fmt.Fprintf(&text, "%d,word %d\n", i, i%300)
+	}
+	require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o600))
+	load := func(table, placement string, mode noderpc.LoadMode) error {
+		_, err := c.nodes[1].Load(t.Context(), noderpc.LoadRequest{Table: catalog.TableName{Name: table}, Files: []string{file},
+			Options: noderpc.LoadOptions{Mode: mode, Placement: placement}}, nil)
+		return err
+	}
+	require.NoError(t, load("plain", "", noderpc.LoadCreate))
+	sum := "SELECT count(*), sum(hash(a, b)::HUGEINT)::VARCHAR FROM "
+	want := rows(t, s, sum+"plain")
+	require.Equal(t, "n1|20000", spread(t, s, "plain"))
+	for i, p := range []string{"rows", "hash(a)", "node(n2)"} {
+		name := fmt.Sprintf("t%d", i)
+		require.NoError(t, load(name, p, noderpc.LoadCreate))
+		require.Equal(t, want, rows(t, s, sum+name))
+		if p != "node(n2)" {
+			require.Equal(t, []string{"3"}, rows(t, s, "SELECT count(DISTINCT node) FROM csm.chunks WHERE name = '"+name+"'"))
+		}
+		require.NoError(t, load(name, "", noderpc.LoadAppend))
+		require.Equal(t, []string{"40000"}, rows(t, s, "SELECT count(*) FROM "+name))
+		err := load(name, "rows", noderpc.LoadAppend)
+		require.Equal(t, "22023", state(t, err), "%v", err)
+		exec(t, s, "BEGIN")
+		exec(t, s, "INSERT INTO "+name+" SELECT a, b FROM plain")
+		exec(t, s, "ROLLBACK")
+	}
+	c.requireSpace()
+}
+
+func TestPlacementsThatCannotBe(t *testing.T) {
+	c := newCluster(t, 2)
+	s := c.session(0)
+	for text, want := range map[string]string{
+		"nowhere": "22023", "hash(x)": "42703", "node(n7)": "42704", "rows(n0, n7)": "42704", "hash(l)": "0A000", "hash(a) on (n7)": "42704",
+	} {
+		_, err := s.Exec(t.Context(), "CREATE TABLE t (a INTEGER, l INTEGER[]) WITH (placement = '"+text+"')")
+		require.Error(t, err, text)
+		require.Equal(t, want, state(t, err), "%s: %v", text, err)
+	}
+	exec(t, s, "CREATE TABLE t (a INTEGER) WITH (fillfactor = 70)")
+	alone, err := engine.Open(t.Context(), engine.Config{RegionBytes: 8 << 20, MemoryBytes: 256 << 20, Threads: 1})
+	require.NoError(t, err)
+	defer alone.Close()
+	one, err := alone.Session(engine.SessionOptions{})
+	require.NoError(t, err)
+	_, err = one.Exec(t.Context(), "CREATE TABLE t (a INTEGER) WITH (placement = 'rows')")
+	require.ErrorContains(t, err, "this node is alone")
+	require.Equal(t, "55000", state(t, err))
+	exec(t, one, "CREATE TABLE t (a INTEGER) WITH (placement = 'local')")
+}
+
+// The TPC-H tables over nodes: the same rows as on one, and hash-split tables where they say.
+func TestPlacedTPCH(t *testing.T) {
+	c := newCluster(t, 3)
+	s := c.session(0)
+	tables := []string{"lineitem", "orders", "partsupp", "part", "customer", "supplier", "nation", "region"}
+	sums := func(schema string) (list []string) {
+		for _, name := range tables {
+			list = append(list, rows(t, s, "SELECT count(*), sum(hash(COLUMNS(*))::HUGEINT)::VARCHAR FROM "+schema+"."+name)...)
+		}
+		return list
+	}
+	load := func(schema, placement string) {
+		require.NoError(t, c.nodes[1].LoadTPCH(t.Context(), noderpc.TPCHRequest{ScaleFactor: 0.01, Schema: schema, Placement: placement}, nil))
+	}
+	load("plain", "")
+	want := sums("plain")
+	for schema, p := range map[string]struct{ text, nodes string }{"r": {"rows", "3"}, "h": {"hash", "3"}, "n": {"node(n2)", "1"}, "h2": {"hash on (n2, n0)", "2"}} {
+		load(schema, p.text)
+		require.Equal(t, want, sums(schema), p.text)
+		require.Equal(t, []string{p.nodes}, rows(t, s, "SELECT count(DISTINCT node) FROM csm.chunks WHERE schema = '"+schema+"' AND name = 'lineitem'"), p.text)
+	}
+	require.Equal(t, []string{"hash(o_orderkey) on (n0, n1, n2)"}, rows(t, s, "SELECT placement FROM csm.tables WHERE schema = 'h' AND name = 'orders'"))
+	c.requireSpace()
+}
+
+// A node dies while rows are put into its memory: nothing is there afterwards, nothing is held, the error says who, and the
+// same works again without it.
+func TestNodeDiesDuringPlacedWrites(t *testing.T) {
+	for _, placement := range []string{"rows", "hash(a)"} {
+		for _, point := range []string{"store:batch", "store:sealed"} {
+			t.Run(placement+" "+point, func(t *testing.T) {
+				c := newCluster(t, 3)
+				s := c.session(0)
+				exec(t, s, "CREATE TABLE t (a BIGINT, s VARCHAR) WITH (placement = '"+placement+"')")
+				exec(t, s, "INSERT INTO t SELECT range, 'x' FROM range(5000)")
+				batches := 0
+				c.fault = func(node int, at string) {
+					if at == point {
+						if batches++; at == "store:sealed" || batches == 150 {
+							c.stop(2)
+						}
+					}
+				}
+				_, err := s.Exec(t.Context(), "INSERT INTO t SELECT range, 'y' FROM range("+fmt.Sprint(ingest.RowsPerChunk*3)+")")
+				c.fault = nil
+				require.ErrorContains(t, err, "n2")
+				waitUntil(t, "n2 is gone", func() bool { return rows(t, s, "SELECT count(*) FROM csm.nodes")[0] == "2" })
+				exec(t, s, "CREATE TABLE u (a BIGINT) WITH (placement = '"+placement+"')")
+				exec(t, s, "INSERT INTO u SELECT range FROM range(5000)")
+				require.Equal(t, []string{"5000"}, rows(t, s, "SELECT count(*) FROM u"))
+				_, err = tryRows(s, "SELECT sum(a) FROM t")
+				require.ErrorContains(t, err, "node n2, which is not there")
+				c.requireSpace()
+				c.nodes[2] = c.open(2) // it has what it had, and nothing of what failed
+				require.Equal(t, []string{"5000"}, rows(t, s, "SELECT count(a) FROM t WHERE s = 'x'"))
+				require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(a) FROM t WHERE s = 'y'"))
+				exec(t, s, "INSERT INTO t SELECT range, 'y' FROM range(5000)")
+				require.Equal(t, []string{"10000"}, rows(t, s, "SELECT count(a) FROM t"))
+				c.requireSpace()
+			})
+		}
+	}
+}

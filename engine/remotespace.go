@@ -1,0 +1,138 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cluster/noderpc/borrowing"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// remoteSpaces are the other nodes' memory as this one writes into it: one space for each node, which remembers what its
+// lender has to be told. Safe for concurrent use.
+type remoteSpaces struct {
+	mu   sync.Mutex // guards open; no call is made under it
+	open map[string]remoteSpace
+}
+
+type remoteSpace struct {
+	*borrowing.Space
+	client *noderpc.Client
+	region memregion.RegionID
+}
+
+// get gives the space of a node's present incarnation. What a former one was to be told, which was not there any more, is told to it.
+func (r *remoteSpaces) get(ctx context.Context, name string, client *noderpc.Client, region memregion.RegionID, open func() *borrowing.Space) *borrowing.Space {
+	r.mu.Lock()
+	have, ok := r.open[name]
+	if ok && have.client == client && have.region == region {
+		r.mu.Unlock()
+		return have.Space
+	}
+	if r.open == nil {
+		r.open = map[string]remoteSpace{}
+	}
+	made := remoteSpace{open(), client, region}
+	r.open[name] = made
+	r.mu.Unlock()
+	if ok {
+		if left := have.Orphaned(); len(left) > 0 {
+			_ = client.Free(ctx, noderpc.FreeRequest{Extents: left, Settling: true}) // if not, it sweeps them when this process has ended
+		}
+	}
+	return made.Space
+}
+
+// settle tells the lenders what they have not heard: of a statement that was cancelled, or of calls whose time was up.
+func (r *remoteSpaces) settle(ctx context.Context) (err error) {
+	r.mu.Lock()
+	list := make([]remoteSpace, 0, len(r.open))
+	for _, s := range r.open {
+		list = append(list, s)
+	}
+	r.mu.Unlock()
+	for _, s := range list {
+		err = errors.Join(err, s.Settle(ctx))
+	}
+	return err
+}
+
+// settle does so after a statement that failed. Whoever is not there hears of it later, from the janitor.
+func (n *node) settle(ctx context.Context) {
+	const patience = time.Second
+	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+	defer cancel()
+	if err := n.spaces.settle(soon); err != nil {
+		n.config.Log.Debug("a lender has not heard yet what it gets back", "error", err)
+	}
+}
+
+// spaceOf is where chunks in the memory of a node are written: this node's own, or another's. Its errors name the node.
+func (n *node) spaceOf(ctx context.Context, name string) (catalog.Space, error) {
+	if name == n.config.Node {
+		return n.space, nil
+	}
+	client, err := n.peers.get(ctx, name)
+	if err != nil {
+		return nil, atNode(name, err)
+	}
+	region, err := n.regionOf(name)
+	if err != nil {
+		return nil, atNode(name, err)
+	}
+	m, err := n.regions.reach(region)
+	if err != nil {
+		return nil, atNode(name, err)
+	}
+	space := n.spaces.get(ctx, name, client, region, func() *borrowing.Space {
+		return borrowing.NewSpace(client, m.view, borrowing.Options{Counters: n.regions.counters, Fault: n.config.Fault})
+	})
+	return namedSpace{space.WithContext(ctx), name}, nil
+}
+
+// namedSpace says in every error which node's memory it is.
+type namedSpace struct {
+	catalog.Space
+	node string
+}
+
+// Grant implements catalog.Space.
+func (s namedSpace) Grant(owner string, size int64) (catalog.Grant, error) {
+	g, err := s.Space.Grant(owner, size)
+	if err != nil {
+		return nil, atNode(s.node, err)
+	}
+	return namedGrant{g, s.node}, nil
+}
+
+// Discard implements catalog.Space.
+func (s namedSpace) Discard(generations ...coherence.Generation) error {
+	return atNode(s.node, s.Space.Discard(generations...))
+}
+
+type namedGrant struct {
+	catalog.Grant
+	node string
+}
+
+var _ chunk.Growing = namedGrant{}
+
+func (g namedGrant) Shrink(length int64) error      { return atNode(g.node, g.Grant.Shrink(length)) }
+func (g namedGrant) Clean() error                   { return atNode(g.node, g.Grant.Clean()) }
+func (g namedGrant) Seal(seal coherence.Seal) error { return atNode(g.node, g.Grant.Seal(seal)) }
+func (g namedGrant) Abort() error                   { return atNode(g.node, g.Grant.Abort()) }
+
+// Grow implements chunk.Growing, which other nodes' grants do.
+func (g namedGrant) Grow(length, used int64) error {
+	growing, ok := g.Grant.(chunk.Growing)
+	if !ok {
+		return failure("0A000", "memory of node %q does not grow", g.node)
+	}
+	return atNode(g.node, growing.Grow(length, used))
+}
