@@ -34,6 +34,8 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			return st.truncate(ctx, head)
 		case *statement.Rename:
 			return st.rename(ctx, head)
+		case *statement.SetPlacement:
+			return st.setPlacement(ctx, head)
 		case *statement.AddConstraint:
 			return st.addConstraint(ctx, head)
 		case *statement.Empty:

@@ -26,7 +26,7 @@ func (e *Engine) ServerOptions() noderpc.ServerOptions {
 	if e.node != nil && e.node.self != nil {
 		options.Certificate = e.node.credentials
 		options.Incarnation, options.Refusals = e.node.incarnation, e.node.refusals
-		options.Lender, options.Fragments = e.node.lending, fragments{e}
+		options.Lender, options.Fragments, options.Operations = e.node.lending, fragments{e}, operations{e}
 	}
 	return options
 }

@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/placement"
+)
+
+// drainPasses bounds how often a drain begins again because somebody wrote to a table meanwhile.
+const drainPasses = 100
+
+// Drain empties a node of the cluster: from now on it takes no new rows and runs no parts of queries, and what it holds of tables
+// moves to the other nodes. Placements that name it get lists without it. When Drain returns the node may be stopped for good, but
+// for transactions that wrote before and commit later: to drain it again is cheap. progress may be nil.
+func (e *Engine) Drain(ctx context.Context, name string, progress func(noderpc.Progress)) error {
+	if progress == nil {
+		progress = func(noderpc.Progress) {}
+	}
+	if err := e.mayDrain(name); err != nil {
+		return err
+	}
+	if err := e.tellDraining(ctx, name, true); err != nil {
+		return err
+	}
+	for pass := 0; ; pass++ {
+		changed, err := e.drainOnce(ctx, name, progress)
+		switch {
+		case err == nil && !changed:
+			return nil
+		case err != nil && (!errors.Is(err, catalog.ErrConflict) || pass >= drainPasses):
+			return advise(err)
+		}
+	}
+}
+
+// Undrain lets a node take rows and run parts of queries again. Nothing moves back.
+func (e *Engine) Undrain(ctx context.Context, name string) error {
+	if e.node == nil || e.node.self == nil {
+		return errAlone
+	}
+	return e.tellDraining(ctx, name, false)
+}
+
+var errAlone = failure("55000", "this node is alone, it belongs to no cluster")
+
+func (e *Engine) mayDrain(name string) error {
+	if e.node == nil || e.node.self == nil {
+		return errAlone
+	}
+	member, there := e.node.memberNamed(name)
+	if !there || member.State == catalog.Joining {
+		return e.node.takes(name) // says how it is
+	}
+	if !slices.ContainsFunc(e.node.online(), func(other string) bool { return other != name }) {
+		return failure("55000", "there is no other node that could take what node %q holds", name)
+	}
+	return nil
+}
+
+// tellDraining tells the node, and returns when this one has heard of it from the catalog.
+func (e *Engine) tellDraining(ctx context.Context, name string, on bool) error {
+	if name == e.config.Node {
+		if err := e.setDraining(ctx, on); err != nil {
+			return err
+		}
+	} else {
+		client, err := e.node.peers.get(ctx, name)
+		if err == nil {
+			err = client.Drain(ctx, on)
+		}
+		if err != nil {
+			return atNode(name, err)
+		}
+	}
+	const poll = 5 * time.Millisecond
+	for {
+		member, there := e.node.memberNamed(name)
+		if !there {
+			return e.node.takes(name)
+		}
+		if (member.State == catalog.Draining) == on {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for node %q to be drained: %w", name, ctx.Err())
+		case <-time.After(poll):
+		}
+	}
+}
+
+// setDraining is the node's own part.
+func (e *Engine) setDraining(ctx context.Context, on bool) error {
+	state := catalog.Online
+	if on {
+		state = catalog.Draining
+	}
+	if err := e.catalog.SetState(ctx, state); err != nil {
+		return err
+	}
+	e.node.lending.Drain(on)
+	return nil
+}
+
+// drainOnce goes over all tables as they are now.
+func (e *Engine) drainOnce(ctx context.Context, name string, progress func(noderpc.Progress)) (changed bool, err error) {
+	tables, err := e.tableNames(ctx)
+	if err != nil {
+		return false, err
+	}
+	for _, table := range tables {
+		did, err := e.drainTable(ctx, table, name, progress)
+		if told, ok := err.(*Error); ok && told.State == "42P01" {
+			continue // dropped
+		}
+		if err != nil {
+			return changed, fmt.Errorf("table %v: %w", table, err)
+		}
+		changed = changed || did
+	}
+	return changed, nil
+}
+
+func (e *Engine) tableNames(ctx context.Context) (names []catalog.TableName, err error) {
+	snapshot, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "drain"})
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	for _, v := range snapshot.Tables() {
+		names = append(names, v.Table().Name)
+	}
+	return names, nil
+}
+
+// drainTable takes a node out of a table's placement, and the table's chunks out of the node.
+func (e *Engine) drainTable(ctx context.Context, table catalog.TableName, name string, progress func(noderpc.Progress)) (changed bool, err error) {
+	var moves *moves
+	var rows int64
+	err = e.changeTable(ctx, table, func(tx *catalog.Transaction, v *catalog.TableVersion) error {
+		rows = v.Rows()
+		p, err := placement.Parse(v.Table().Placement)
+		if err != nil {
+			return err
+		}
+		if p.Names(name) {
+			changed = true
+			if p, err = e.placementWithout(p, name); err != nil {
+				return err
+			}
+			if p.Kind == placement.Hash {
+				return e.divideAnew(ctx, tx, v, p)
+			}
+			if err := e.record(tx, v, p); err != nil {
+				return err
+			}
+		}
+		names := p.Nodes
+		if len(names) == 0 || p.Kind == placement.Hash {
+			names = e.node.online()
+		}
+		names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name || e.node.takes(n) != nil })
+		if len(names) == 0 {
+			return failure("55000", "placement %s leaves no node that could take its rows", p).hint("ALTER TABLE … SET PLACEMENT '…' first.")
+		}
+		moves, err = e.leaving(ctx, v, names, name)
+		return err
+	})
+	if err != nil || moves == nil || len(moves.list) == 0 {
+		return changed, err
+	}
+	step := noderpc.Progress{Step: table.String(), RowsTotal: rows, BytesTotal: moves.bytes}
+	progress(step)
+	return true, e.move(ctx, moves, func(bytes int64) {
+		step.Bytes += bytes
+		progress(step)
+	})
+}
+
+// placementWithout is a placement without a node; if it was the only one, another takes its place.
+func (e *Engine) placementWithout(p placement.Placement, name string) (placement.Placement, error) {
+	q, left := p.Without(name)
+	if left {
+		return q, nil
+	}
+	others := slices.DeleteFunc(e.node.online(), func(n string) bool { return n == name })
+	if len(others) == 0 {
+		return q, failure("55000", "there is no other node that could take what node %q holds", name)
+	}
+	q.Nodes = others[:1]
+	return q, nil
+}
+
+// leaving lists the chunks at a node, each with the one of names that has least of the table by then.
+func (e *Engine) leaving(ctx context.Context, v *catalog.TableVersion, names []string, node string) (*moves, error) {
+	chunks, err := e.locations(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	load := map[string]int64{}
+	var there []int
+	for i, c := range chunks {
+		name, _ := e.catalog.Reachable(c.region)
+		if load[name] += c.bytes; name == node {
+			there = append(there, i)
+		}
+	}
+	return assign(ctx, v, chunks, there, names, load, func(int) string { return node })
+}
