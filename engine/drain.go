@@ -143,7 +143,8 @@ func (e *Engine) tableNames(ctx context.Context) (names []catalog.TableName, err
 func (e *Engine) drainTable(ctx context.Context, table catalog.TableName, name string, progress func(noderpc.Progress)) (changed bool, err error) {
 	var moves *moves
 	var rows int64
-	err = e.changeTable(ctx, table, func(tx *catalog.Transaction, v *catalog.TableVersion) error {
+	err = e.changeTable(ctx, table, func(c *tableChange) error {
+		v := c.v
 		rows = v.Rows()
 		p, err := placement.Parse(v.Table().Placement)
 		if err != nil {
@@ -155,9 +156,9 @@ func (e *Engine) drainTable(ctx context.Context, table catalog.TableName, name s
 				return err
 			}
 			if p.Kind == placement.Hash {
-				return e.divideAnew(ctx, tx, v, p)
+				return e.divideAnew(ctx, c, p)
 			}
-			if err := e.record(tx, v, p); err != nil {
+			if err := c.record(p); err != nil {
 				return err
 			}
 		}

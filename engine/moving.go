@@ -16,7 +16,6 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/statement"
-	"github.com/csmsql/csmsql/memregion"
 )
 
 // Chunks change nodes while the table is read and written:
@@ -60,7 +59,7 @@ func (s *Session) tableNamed(ctx context.Context, name statement.Name) (catalog.
 	if err != nil {
 		return catalog.TableName{}, err
 	}
-	v := &visible{contents: l.snapshot.Contents, lease: l}
+	v := s.engine.visible(l.snapshot.Contents, l)
 	defer v.release()
 	version, err := s.target(v, name)
 	if err != nil {
@@ -73,8 +72,8 @@ func (s *Session) tableNamed(ctx context.Context, name statement.Name) (catalog.
 // moved: to repeat it goes on from there.
 func (e *Engine) setPlacement(ctx context.Context, name catalog.TableName, text string) error {
 	var moves *moves
-	err := e.changeTable(ctx, name, func(tx *catalog.Transaction, v *catalog.TableVersion) error {
-		record, err := e.resolvePlacement(text, v.Table().Columns)
+	err := e.changeTable(ctx, name, func(c *tableChange) error {
+		record, err := e.resolvePlacement(text, c.v.Table().Columns)
 		if err != nil {
 			return err
 		}
@@ -83,12 +82,12 @@ func (e *Engine) setPlacement(ctx context.Context, name catalog.TableName, text 
 			return err
 		}
 		if p.Kind == placement.Hash {
-			return e.divideAnew(ctx, tx, v, p)
+			return e.divideAnew(ctx, c, p)
 		}
-		if err := e.record(tx, v, p); err != nil {
+		if err := c.record(p); err != nil {
 			return err
 		}
-		moves, err = e.movesTo(ctx, v, p)
+		moves, err = e.movesTo(ctx, c.v, p)
 		return err
 	})
 	if err != nil || moves == nil {
@@ -98,19 +97,26 @@ func (e *Engine) setPlacement(ctx context.Context, name catalog.TableName, text 
 }
 
 // record puts a placement on record, if it is another.
-func (e *Engine) record(tx *catalog.Transaction, v *catalog.TableVersion, p placement.Placement) error {
+func (c *tableChange) record(p placement.Placement) error {
 	text := p.String()
 	if p.Kind == placement.Local {
 		text = ""
 	}
-	if text == v.Table().Placement {
+	if text == c.v.Table().Placement {
 		return nil
 	}
-	return tx.SetPlacement(v.Table().Name, text)
+	return c.tx.SetPlacement(c.v.Table().Name, text)
+}
+
+// tableChange is a change of one table under way.
+type tableChange struct {
+	tx   *catalog.Transaction
+	v    *catalog.TableVersion
+	read *readings // is confirmed before the commit
 }
 
 // changeTable runs a change of one table as it is now and commits it.
-func (e *Engine) changeTable(ctx context.Context, name catalog.TableName, change func(*catalog.Transaction, *catalog.TableVersion) error) (err error) {
+func (e *Engine) changeTable(ctx context.Context, name catalog.TableName, change func(*tableChange) error) (err error) {
 	snapshot, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "move " + name.String()})
 	if err != nil {
 		return err
@@ -128,36 +134,34 @@ func (e *Engine) changeTable(ctx context.Context, name catalog.TableName, change
 		return failure("42P01", "relation %q does not exist", name.String())
 	}
 	faults := e.regions.faults()
-	if err := change(tx, version); err != nil {
+	c := &tableChange{tx, version, &readings{regions: e.regions}}
+	if err := change(c); err != nil {
 		return err
 	}
-	if e.regions.faults() != faults {
-		return e.trustworthy(faults, nil)
-	}
-	if err := e.trusted(ctx, snapshot, version); err != nil {
+	if err := e.trustworthy(ctx, faults, c.read, newLease(snapshot)); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)
 }
 
 // divideAnew writes all rows of a table anew, divided by a hash, unless they are already.
-func (e *Engine) divideAnew(ctx context.Context, tx *catalog.Transaction, v *catalog.TableVersion, p placement.Placement) error {
-	table := v.Table()
+func (e *Engine) divideAnew(ctx context.Context, c *tableChange, p placement.Placement) error {
+	table := c.v.Table()
 	if table.Placement == p.String() {
 		return nil
 	}
 	target := e.target(table.Name, table.Columns)
-	if err := e.place(ctx, &target, p, v); err != nil {
+	if err := e.place(ctx, &target, p, c.v); err != nil {
 		return err
 	}
 	w := ingest.NewWriter(target)
 	defer w.Abort()
 	all := firstColumns(table.Columns.NumFields())
-	for at, err := range v.Chunks(ctx) {
+	for at, err := range c.v.Chunks(ctx) {
 		if err != nil {
 			return err
 		}
-		batch, err := e.regions.read(ctx, table.Name.String(), at.Index, at.Chunk, all)
+		batch, err := e.regions.read(ctx, c.read, table.Name.String(), at.Index, at.Chunk, all)
 		if err != nil {
 			return err
 		}
@@ -171,27 +175,10 @@ func (e *Engine) divideAnew(ctx context.Context, tx *catalog.Transaction, v *cat
 	if err != nil {
 		return err
 	}
-	if err := tx.SetPlacement(table.Name, p.String()); err != nil {
+	if err := c.tx.SetPlacement(table.Name, p.String()); err != nil {
 		return errors.Join(err, target.Discard(chunks))
 	}
-	return tx.Replace(table.Name, chunks)
-}
-
-// trusted tells whether what was read of a version under a snapshot were its bytes: no lender began anew since.
-func (e *Engine) trusted(ctx context.Context, snapshot *catalog.Snapshot, v *catalog.TableVersion) error {
-	chunks, err := e.locations(ctx, v)
-	if err != nil {
-		return err
-	}
-	seen := map[memregion.RegionID]bool{}
-	var regions []memregion.RegionID
-	for _, c := range chunks {
-		if !seen[c.region] {
-			seen[c.region] = true
-			regions = append(regions, c.region)
-		}
-	}
-	return snapshot.Trust(regions...)
+	return c.tx.Replace(table.Name, chunks)
 }
 
 // moves are chunks of a table that have to go elsewhere. Chunks are known by their number and their first extent: what was
@@ -281,20 +268,21 @@ func (e *Engine) move(ctx context.Context, m *moves, moved func(bytes int64)) er
 
 // moveStep copies some chunks and commits the copies in their place.
 func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []chunkMove) error {
-	return e.changeTable(ctx, table, func(tx *catalog.Transaction, v *catalog.TableVersion) error {
+	return e.changeTable(ctx, table, func(change *tableChange) error {
 		var mu sync.Mutex // guards made
 		made := map[int]*catalog.Chunk{}
 		group, running := errgroup.WithContext(ctx)
 		group.SetLimit(e.threads())
 		for _, x := range list {
-			if x.number >= v.NumChunks() {
+			if x.number >= change.v.NumChunks() {
 				continue
 			}
 			group.Go(func() error {
-				c, err := v.Chunk(running, x.number)
+				c, err := change.v.Chunk(running, x.number)
 				if err != nil || c.Extents()[0] != x.extent {
 					return err
 				}
+				change.read.note(table.String(), x.number, c)
 				c, err = e.copyChunk(running, table, x, c)
 				if err == nil {
 					mu.Lock()
@@ -314,7 +302,7 @@ func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []c
 			return nil
 		}
 		e.config.Fault("move:copied")
-		return tx.ReplaceChunks(ctx, table, made)
+		return change.tx.ReplaceChunks(ctx, table, made)
 	})
 }
 
