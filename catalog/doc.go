@@ -35,7 +35,7 @@
 //
 // revision: the store's transaction counter, names a state · state: what one revision holds · version: one immutable
 // state of one table · page: up to 256 encoded descriptors, named by the hash of its content · chunk: a sealed record
-// batch · carried: in a new page, the chunks of the old last page · lease: keeps a state; with or without a TTL ·
+// batch · carried: in a new page, the chunks that an old one has too, because others were put behind them or in the place of some · lease: keeps a state; with or without a TTL ·
 // pin: the lender's promise to a domain · garbage: pages in the store that no version has.
 //
 // # Parts

@@ -14,6 +14,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	borrow "github.com/csmsql/csmsql/cluster/noderpc/borrowing"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/ingest"
 )
@@ -214,6 +215,32 @@ func TestNodeDiesDuringPlacedWrites(t *testing.T) {
 				require.Equal(t, []string{"10000"}, rows(t, s, "SELECT count(a) FROM t"))
 				c.requireSpace()
 			})
+		}
+	}
+}
+
+// A statement that is cancelled while it writes into other nodes' memory leaves nothing there.
+func TestPlacedWriteIsCancelled(t *testing.T) {
+	c := newCluster(t, 3)
+	s := c.session(0)
+	for _, placement := range []string{"rows", "hash(a)"} {
+		exec(t, s, "CREATE OR REPLACE TABLE t (a BIGINT, s VARCHAR) WITH (placement = '"+placement+"')")
+		for _, at := range []int{1, 150, 300} {
+			ctx, cancel := context.WithCancel(t.Context())
+			batches := 0
+			c.fault = func(_ int, point string) {
+				if point == "store:batch" || point == borrow.FaultGranted {
+					if batches++; batches == at {
+						cancel()
+					}
+				}
+			}
+			_, err := s.Exec(ctx, "INSERT INTO t SELECT range, 'y' FROM range("+fmt.Sprint(ingest.RowsPerChunk*4)+")")
+			c.fault = nil
+			cancel()
+			require.Error(t, err)
+			require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM t"))
+			c.requireSpace()
 		}
 	}
 }
