@@ -4,14 +4,15 @@ GO          ?= go
 PACKAGES    := ./...
 BINARY      := bin/csmsql
 DEMO_SF     ?= 0.1
+CLUSTER_SF  ?= 1
 FUZZ_TIME   ?= 30s
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: help build test race lint fuzz demo bench generate
+.PHONY: help build test race lint fuzz demo demo-cluster bench generate
 
 help: ## list the targets (the default)
 	@echo "make TARGET, where TARGET is one of"
-	@grep -E '^[a-z]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z]+):.*## /  \1\t/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  \1\t/' | expand -t 14
 
 build: ## build the program as bin/csmsql
 	@echo "build: $(BINARY) (the first build downloads and links DuckDB: some minutes)"
@@ -47,6 +48,9 @@ fuzz: ## run every fuzz target, each for FUZZ_TIME (30s)
 
 demo: build ## build, serve, load TPC-H at scale factor DEMO_SF (0.1), run its 22 queries over the PostgreSQL protocol, check the answers
 	@cmd/csmsql/demo.sh $(BINARY) $(DEMO_SF)
+
+demo-cluster: build ## three nodes with TPC-H at scale factor CLUSTER_SF (1) spread over their memory, the 22 queries through each
+	@cmd/csmsql/demo-cluster.sh $(BINARY) $(CLUSTER_SF)
 
 bench: build ## run the benchmarks, each against its peer
 	@echo "bench: every figure against its peer, answers checked first"

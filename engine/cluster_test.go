@@ -19,16 +19,17 @@ import (
 
 // cluster is an etcd and some nodes over it, all in this process.
 type cluster struct {
-	t     *testing.T
-	etcd  *etcd.Server
-	dir   string
-	nodes []*engine.Engine
-	stops []func()                     // end the nodes' services
-	fault func(node int, point string) // of every node; set before anything happens
+	t      *testing.T
+	etcd   *etcd.Server
+	dir    string
+	memory string // of the regions
+	nodes  []*engine.Engine
+	stops  []func()                     // end the nodes' services
+	fault  func(node int, point string) // of every node; set before anything happens
 }
 
 func newCluster(t *testing.T, nodes int) *cluster {
-	c := &cluster{t: t, dir: t.TempDir()}
+	c := &cluster{t: t, dir: t.TempDir(), memory: shmDirectory(t)}
 	server, err := etcd.Serve(t.Context(), etcd.ServerOptions{
 		Directory: filepath.Join(c.dir, "etcd"), Name: "e",
 	})
@@ -51,7 +52,7 @@ func newCluster(t *testing.T, nodes int) *cluster {
 func (c *cluster) open(i int) *engine.Engine {
 	name := fmt.Sprintf("n%d", i)
 	e, err := engine.Open(c.t.Context(), engine.Config{
-		Directory: filepath.Join(c.dir, name), Node: name, RegionBytes: 64 << 20, MemoryBytes: 512 << 20, Log: slog.New(slog.DiscardHandler),
+		Directory: filepath.Join(c.dir, name), RegionDirectory: c.memory, Node: name, RegionBytes: 64 << 20, MemoryBytes: 512 << 20, Log: slog.New(slog.DiscardHandler),
 		Fault:   func(point string) { c.at(i, point) },
 		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: filepath.Join(c.dir, name, "csmsql.sock"), SessionTTL: 2 * time.Second},
 	})

@@ -20,7 +20,7 @@ import (
 func TestANodeWaitsForLeasesOfItsFormerProcess(t *testing.T) {
 	dir := t.TempDir()
 	record := filepath.Join(dir, "leases.json")
-	config := engine.Config{Directory: dir, RegionBytes: 16 << 20, MemoryBytes: 256 << 20, LeaseTTL: time.Minute}
+	config := engine.Config{Directory: dir, RegionDirectory: shmDirectory(t), RegionBytes: 16 << 20, MemoryBytes: 256 << 20, LeaseTTL: time.Minute}
 	e, err := engine.Open(t.Context(), config)
 	require.NoError(t, err)
 	require.NoFileExists(t, record, "nobody borrows")
