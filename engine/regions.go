@@ -189,6 +189,9 @@ func (e *DamagedError) SQLState() string {
 
 // Hint says what to do.
 func (e *DamagedError) Hint() string {
+	if errors.Is(e.Cause, catalog.ErrLenderGone) {
+		return fmt.Sprintf("Start node %s again: its tables come back with it. Other tables can be asked meanwhile.", e.Node)
+	}
 	if e.Used {
 		return "It was altered while it was read: no row of this result can be trusted. Load the table again from its source, or restore the region's file."
 	}
