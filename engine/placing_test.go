@@ -91,6 +91,12 @@ func TestPlacements(t *testing.T) {
 	plan := strings.Join(rows(t, other, "EXPLAIN SELECT k, count(*) FROM h GROUP BY k"), "\n")
 	require.Contains(t, plan, "on n1", plan)
 	exec(t, s, "DROP TABLE h")
+	// Few rows at a time go round, too: to the node that has least.
+	exec(t, s, "CREATE TABLE z (a INTEGER) WITH (placement = 'rows')")
+	for i := range 3 {
+		exec(t, c.session(i), "INSERT INTO z VALUES (1), (2)")
+	}
+	require.Equal(t, "n0|2 n1|2 n2|2", spread(t, s, "z"))
 	c.requireSpace()
 }
 
@@ -225,14 +231,20 @@ func TestPlacedWriteIsCancelled(t *testing.T) {
 	s := c.session(0)
 	for _, placement := range []string{"rows", "hash(a)"} {
 		exec(t, s, "CREATE OR REPLACE TABLE t (a BIGINT, s VARCHAR) WITH (placement = '"+placement+"')")
-		for _, at := range []int{1, 150, 300} {
+		for _, at := range []int{1, 150, 300, -1, -2} { // a batch, or what n1 and n2 grant
 			ctx, cancel := context.WithCancel(t.Context())
 			batches := 0
 			c.fault = func(_ int, point string) {
-				if point == "store:batch" || point == borrow.FaultGranted {
-					if batches++; batches == at {
-						cancel()
-					}
+				switch {
+				case point == "store:batch" && at > 0:
+					batches++
+				case point == borrow.FaultGranted && at < 0:
+					batches--
+				default:
+					return
+				}
+				if batches == at {
+					cancel()
 				}
 			}
 			_, err := s.Exec(ctx, "INSERT INTO t SELECT range, 'y' FROM range("+fmt.Sprint(ingest.RowsPerChunk*4)+")")

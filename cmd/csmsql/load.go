@@ -51,7 +51,7 @@ Without a mode the table is made and must not exist. Columns are matched by name
 	flags.BoolVar(&create, "create", false, "make the table; it must not exist (the default)")
 	flags.BoolVar(&add, "append", false, "add to a table that exists")
 	flags.BoolVar(&replace, "replace", false, "make the table, in place of one of that name")
-	flags.StringVar(&placement, "placement", "", "where the rows of a table that is made lie in a `cluster`: local, node(NAME), rows, rows(a, b), hash(column), hash(column) on (a, b)")
+	flags.StringVar(&placement, "placement", "", "`placement` in a cluster of a table that is made: local, node(NAME), rows, rows(a, b), hash(column), hash(column) on (a, b)")
 	flags.StringToStringVar(&parameters, "option", nil, "`name=value` of the format: delimiter, header, null, quote, escape (may be repeated)")
 	flags.Lookup("option").DefValue = ""
 	return c

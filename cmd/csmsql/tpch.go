@@ -54,7 +54,7 @@ numbers above. All eight tables appear in one commit: whoever asks sees all or n
 	flags.Float64Var(&request.ScaleFactor, "sf", 0, "scale `factor`: 0.01, 0.1, 1, 10 …")
 	targetFlag(c, &to)
 	flags.StringVar(&request.Schema, "schema", "", "`schema` that gets the tables; made if it is not there (default public)")
-	flags.StringVar(&request.Placement, "placement", "", "`where` the tables lie in a cluster: local, node(NAME), rows (over all nodes), or hash (each table by its key)")
+	flags.StringVar(&request.Placement, "placement", "", "`placement` of the tables in a cluster: local, node(NAME), rows (over all nodes), or hash (each table by its key)")
 	flags.BoolVar(&request.Replace, "replace", false, "drop tables of these names in the same commit")
 	return c
 }
