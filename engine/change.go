@@ -24,6 +24,7 @@ type rewrite struct {
 	tag  string // with %d for the number of rows that were hit
 	// flagged: the query's last column says whether the row was hit; otherwise rows that are missing were hit.
 	flagged bool
+	removes bool // rows that were hit, as the flag says, do not stay
 	query   func(version *catalog.TableVersion) (string, error)
 }
 
@@ -35,6 +36,14 @@ func deleteRewrite(head *statement.Delete) rewrite {
 	hit := "coalesce((" + where + "), false)"
 	if head.Using != "" {
 		hit = "EXISTS (SELECT 1 FROM " + head.Using + " WHERE " + where + ")"
+	}
+	if head.Returning != "" {
+		return rewrite{
+			name: head.Name, tag: "DELETE %d", flagged: true, removes: true,
+			query: func(*catalog.TableVersion) (string, error) {
+				return head.With + " SELECT *, " + hit + " AS " + hitColumn + " FROM " + tableAs(head.Name, head.Alias), nil
+			},
+		}
 	}
 	return rewrite{
 		name: head.Name, tag: "DELETE %d",
@@ -95,7 +104,7 @@ func updateQuery(head *statement.Update, version *catalog.TableVersion, where st
 			list[i] = "CASE WHEN " + where + " THEN CAST((" + value + ") AS " + typ + ") ELSE " + column + " END AS " + duckdb.QuoteIdentifier(f.Name)
 		}
 	}
-	return head.With + " SELECT " + strings.Join(list, ", ") + ", " + where + " AS csm_hit FROM " + tableAs(head.Name, head.Alias), nil
+	return head.With + " SELECT " + strings.Join(list, ", ") + ", " + where + " AS " + hitColumn + " FROM " + tableAs(head.Name, head.Alias), nil
 }
 
 func tableAs(name statement.Name, alias string) string {
@@ -115,7 +124,7 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite) error {
 	defer v.release()
 	version, err := s.target(v, r.name)
 	if err == errTemporary {
-		return st.preparePrivate(&statement.Private{Verb: "update"})
+		return st.preparePrivate(ctx, &statement.Private{Verb: "update"})
 	}
 	if err != nil {
 		return st.pointAt(err, r.name.Name)
@@ -123,6 +132,11 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite) error {
 	text, err := r.query(version)
 	if err != nil {
 		return st.pointAt(err, r.name.Name)
+	}
+	if list := returningOf(st.parsed.Head); list != nil {
+		if err := st.describeReturning(ctx, list, version.Table().Columns, v); err != nil {
+			return err
+		}
 	}
 	plan, err := s.planDuck(ctx, text, treeOf(text), v)
 	if err != nil {
@@ -137,22 +151,39 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite) error {
 func (st *Statement) runRewrite(ctx context.Context, r rewrite, args []any) (*Rows, error) {
 	s := st.session
 	var hit int64
+	out := &keeper{}
 	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
 		version, err := s.target(v, r.name)
 		if err != nil {
 			return err
 		}
-		hit, err = s.replaceRows(ctx, tx, v, version, r, args)
+		if st.returning == nil {
+			hit, err = s.replaceRows(ctx, tx, v, version, r, args, nil)
+			return err
+		}
+		var hits keeper
+		defer hits.release()
+		if hit, err = s.replaceRows(ctx, tx, v, version, r, args, &hits); err != nil {
+			return err
+		}
+		kept, err := st.returned(ctx, v, &hits, version.Table().Columns)
+		if err == nil {
+			out = kept
+		}
 		return err
 	})
 	if err != nil {
+		out.release()
 		return nil, err
+	}
+	if st.returning != nil {
+		return out.result(st.schema, fmt.Sprintf(r.tag, hit), hit), nil
 	}
 	return done(fmt.Sprintf(r.tag, hit), hit), nil
 }
 
-// replaceRows makes the rows of a rewrite the table's, unless it hits none.
-func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *visible, version *catalog.TableVersion, r rewrite, args []any) (hit int64, err error) {
+// replaceRows makes the rows of a rewrite the table's, unless it hits none. hits, if not nil, keeps the batches with rows that were hit.
+func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *visible, version *catalog.TableVersion, r rewrite, args []any, hits *keeper) (hit int64, err error) {
 	text, err := r.query(version)
 	if err != nil {
 		return 0, err
@@ -185,17 +216,12 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 		if err != nil {
 			return 0, withoutPosition(err)
 		}
-		if r.flagged {
-			hit += countTrue(batch.Column(int(batch.NumCols()) - 1))
-			whole := batch
-			batch = project(whole, firstColumns(table.Columns.NumFields()))
-			whole.Release()
-		}
-		err = w.Add(ctx, batch)
+		n, err := addRows(ctx, w, batch, r, hits)
 		batch.Release()
 		if err != nil {
 			return 0, err
 		}
+		hit += n
 	}
 	if !r.flagged {
 		hit = version.Rows() - w.Rows()
@@ -211,6 +237,42 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 	return hit, tx.Replace(table.Name, chunks)
 }
 
+// addRows adds the rows of a batch that stay to the writer, and tells how many were hit, as far as they are flagged.
+func addRows(ctx context.Context, w *ingest.Writer, batch arrow.RecordBatch, r rewrite, hits *keeper) (hit int64, err error) {
+	if !r.flagged {
+		return 0, w.Add(ctx, batch)
+	}
+	last := int(batch.NumCols()) - 1
+	flags, _ := batch.Column(last).(*array.Boolean)
+	hit = countTrue(flags)
+	if hit > 0 && hits != nil {
+		if err := hits.keep(batch); err != nil {
+			return 0, err
+		}
+	}
+	rows := project(batch, firstColumns(last))
+	defer rows.Release()
+	if !r.removes || hit == 0 {
+		return hit, w.Add(ctx, rows)
+	}
+	for from := 0; from < flags.Len(); {
+		to := from
+		for to < flags.Len() && !flags.Value(to) {
+			to++
+		}
+		if to > from {
+			run := rows.NewSlice(int64(from), int64(to))
+			err := w.Add(ctx, run)
+			run.Release()
+			if err != nil {
+				return 0, err
+			}
+		}
+		from = to + 1
+	}
+	return hit, nil
+}
+
 // rewriteSource casts a rewrite's columns to the table's types; the flag passes as it is.
 func rewriteSource(text string, schema *arrow.Schema, flagged bool) (string, error) {
 	var columns []string
@@ -221,7 +283,7 @@ func rewriteSource(text string, schema *arrow.Schema, flagged bool) (string, err
 		src, err := conformSource(text, schema, columns)
 		return src.text, err
 	}
-	flag := arrow.Field{Name: "csm_hit", Type: arrow.FixedWidthTypes.Boolean, Nullable: true}
+	flag := arrow.Field{Name: hitColumn, Type: arrow.FixedWidthTypes.Boolean, Nullable: true}
 	src, err := conformSource(text, arrow.NewSchema(append(schema.Fields(), flag), nil), append(columns, flag.Name))
 	return src.text, err
 }
@@ -234,9 +296,8 @@ func firstColumns(n int) []int {
 	return out
 }
 
-func countTrue(a arrow.Array) (n int64) {
-	flags, ok := a.(*array.Boolean)
-	if !ok {
+func countTrue(flags *array.Boolean) (n int64) {
+	if flags == nil {
 		return 0
 	}
 	for i := range flags.Len() {

@@ -224,7 +224,7 @@ func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
 func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.CreateTableAs) error {
 	s := st.session
 	if head.Temporary {
-		return st.preparePrivate(&statement.Private{Verb: "create"})
+		return st.preparePrivate(ctx, &statement.Private{Verb: "create"})
 	}
 	v, err := s.see(ctx)
 	if err != nil {

@@ -154,7 +154,7 @@ func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) 
 	defer v.release()
 	version, err := s.target(v, head.Name)
 	if err == errTemporary {
-		return st.preparePrivate(&statement.Private{Verb: "insert"})
+		return st.preparePrivate(ctx, &statement.Private{Verb: "insert"})
 	}
 	if err != nil {
 		return st.pointAt(err, head.Name.Name)
@@ -163,13 +163,26 @@ func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) 
 	if err != nil {
 		return err
 	}
-	plan, err := s.planQuery(ctx, src.text, st.treeOf(src.text), v)
+	if r := returningOf(head); r != nil {
+		if err := st.describeReturning(ctx, r, version.Table().Columns, v); err != nil {
+			return err
+		}
+	}
+	plan, err := st.planSource(ctx, src.text, v)
 	if err != nil {
 		return st.preferSyntaxError(src.relocate(err, st.parsed.Text))
 	}
 	st.setPlan(plan)
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.insert(ctx, head, src, args) }
 	return nil
+}
+
+// planSource plans the query that a writing statement takes its rows from. Rows that are returned must be DuckDB's.
+func (st *Statement) planSource(ctx context.Context, text string, v *visible) (*query, error) {
+	if st.returning != nil {
+		return st.session.planDuck(ctx, text, st.treeOf(text), v)
+	}
+	return st.session.planQuery(ctx, text, st.treeOf(text), v)
 }
 
 // insertSource finds out what the query gives and wraps it.
@@ -262,6 +275,7 @@ func (st *Statement) pointAt(err error, name string) error {
 func (st *Statement) insert(ctx context.Context, head *statement.Insert, src source, args []any) (*Rows, error) {
 	s := st.session
 	var count int64
+	out := &keeper{}
 	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
 		version, err := s.target(v, head.Name)
 		if err != nil {
@@ -275,13 +289,38 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, src sou
 			return src.relocate(err, st.parsed.Text)
 		}
 		defer rows.Close()
+		if st.returning != nil {
+			count, out, err = st.insertReturning(ctx, tx, v, version, rows)
+			return err
+		}
 		count, err = s.engine.store(ctx, tx, version.Table().Name, rows.nextOwned, tx.Append)
 		return err
 	})
 	if err != nil {
+		out.release()
 		return nil, err
 	}
-	return done(fmt.Sprintf("INSERT 0 %d", count), count), nil
+	tag := fmt.Sprintf("INSERT 0 %d", count)
+	if st.returning != nil {
+		return out.result(st.schema, tag, count), nil
+	}
+	return done(tag, count), nil
+}
+
+func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transaction, v *visible, version *catalog.TableVersion, rows *Rows) (int64, *keeper, error) {
+	var written keeper
+	defer written.release()
+	table := version.Table()
+	count, err := st.session.engine.store(ctx, tx, table.Name, written.keeping(rows.Next), tx.Append)
+	if err != nil {
+		return 0, &keeper{}, err
+	}
+	rows.Close() // the connection is needed
+	out, err := st.returned(ctx, v, &written, table.Columns)
+	if err != nil {
+		return 0, &keeper{}, err
+	}
+	return count, out, nil
 }
 
 // replanFor makes the plan anew if it does not stand for v.
@@ -289,7 +328,7 @@ func (st *Statement) replanFor(ctx context.Context, v *visible) error {
 	if st.plan.fresh(v) {
 		return nil
 	}
-	plan, err := st.session.planQuery(ctx, st.plan.text, st.treeOf(st.plan.text), v)
+	plan, err := st.planSource(ctx, st.plan.text, v)
 	if err != nil {
 		return err
 	}

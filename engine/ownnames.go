@@ -176,7 +176,7 @@ func innocent(f *pg.RangeFunction) bool {
 			return false
 		}
 		switch names[len(names)-1].GetString_().GetSval() {
-		case "range", "generate_series", "unnest":
+		case "range", "generate_series", "unnest", "csm_scan":
 		default:
 			return false
 		}

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"strings"
 
@@ -84,12 +83,58 @@ func (s *Session) dropTemporary() error {
 }
 
 // preparePrivate readies a statement about temporary objects, which DuckDB keeps.
-func (st *Statement) preparePrivate(head *statement.Private) error {
+func (st *Statement) preparePrivate(ctx context.Context, head *statement.Private) error {
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runPrivate(ctx, args) }
-	if head.Verb == "pragma" || head.Verb == "call" {
+	switch head.Verb {
+	case "pragma", "call":
 		return failure("42501", "%s is not allowed here", strings.ToUpper(head.Verb)).hint("Use SET for settings and SELECT for table functions.")
+	case "insert", "update", "delete":
+	default:
+		return nil
 	}
+	if !strings.Contains(st.parsed.Text, "$") && returningOf(st.parsed.Head) == nil {
+		return nil
+	}
+	return st.describePrivate(ctx)
+}
+
+// describePrivate asks DuckDB what parameters a change of a temporary table has, and what it returns.
+func (st *Statement) describePrivate(ctx context.Context) error {
+	v, err := st.session.see(ctx)
+	if err != nil {
+		return err
+	}
+	defer v.release()
+	duck, err := st.privateStatement(v)
+	if err != nil {
+		return err
+	}
+	defer duck.Close()
+	st.params = duck.Parameters()
+	if st.returning = returningOf(st.parsed.Head); st.returning == nil {
+		return nil
+	}
+	schema, err := duck.Schema()
+	if err != nil {
+		return err
+	}
+	st.schema = userSchema(schema)
 	return nil
+}
+
+func (st *Statement) privateStatement(v *visible) (*duckdb.Statement, error) {
+	s := st.session
+	s.yield()
+	if err := s.showOwnNames(v); err != nil {
+		return nil, err
+	}
+	s.visible = v
+	duck, err := s.conn.Prepare(st.parsed.Text)
+	s.visible = nil
+	if err != nil {
+		return nil, st.explainPrivate(fromDuckDB(err, st.parsed.Text, st.parsed.Text, nil))
+	}
+	return duck, nil
 }
 
 // privateKinds are what a session may do to its own temporary objects, with their command tags.
@@ -123,14 +168,12 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 	}
 	defer v.release()
 	s.yield()
-	if err := errors.Join(s.beginDuck(s.block), s.showOwnNames(v)); err != nil {
+	if err := s.beginDuck(s.block); err != nil {
 		return nil, err
 	}
-	s.visible = v
-	duck, err := s.conn.Prepare(st.parsed.Text)
-	s.visible = nil
+	duck, err := st.privateStatement(v)
 	if err != nil {
-		return nil, st.explainPrivate(fromDuckDB(err, st.parsed.Text, st.parsed.Text, nil))
+		return nil, err
 	}
 	defer duck.Close()
 	tag, ok := privateKinds[duck.Kind()]
@@ -145,8 +188,19 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 		return nil, fromDuckDB(v.read.blame(ctx, err), st.parsed.Text, st.parsed.Text, nil)
 	}
 	defer rows.Close()
-	changed := privateCount(rows)
 	s.changedTemporary()
+	if st.returning != nil {
+		out, err := st.privateReturned(rows, tag)
+		if err != nil {
+			return nil, err
+		}
+		if err := s.engine.trustworthy(ctx, faults, v.read, v.lease); err != nil {
+			out.Close() // nothing of it counts
+			return nil, err
+		}
+		return out, nil
+	}
+	changed := privateCount(rows)
 	if err := s.engine.trustworthy(ctx, faults, v.read, v.lease); err != nil {
 		return nil, err
 	}
@@ -157,6 +211,25 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 		tag = strings.Replace(tag, "TABLE", "VIEW", 1)
 	}
 	return done(tag, changed), nil
+}
+
+// privateReturned are the rows that a change of a temporary table returns.
+func (st *Statement) privateReturned(rows *duckdb.Rows, tag string) (*Rows, error) {
+	out := &keeper{}
+	for {
+		batch, err := rows.Next()
+		if isEnd(err) {
+			return out.result(st.schema, fmt.Sprintf(tag, out.rows), out.rows), nil
+		}
+		if err == nil {
+			err = out.keep(batch)
+			batch.Release()
+		}
+		if err != nil {
+			out.release()
+			return nil, withoutPosition(fromDuckDB(err, st.parsed.Text, st.parsed.Text, nil))
+		}
+	}
 }
 
 // privateCount reads the count that DuckDB returns as a row.

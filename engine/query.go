@@ -255,11 +255,14 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error
 			t.number = q.session.conn.Register(t.scan)
 			q.scans = append(q.scans, t)
 		}
-		calls[i] = fmt.Sprintf("csm_scan(%d)", t.number)
+		calls[i] = scanName(t.number)
 	}
 	q.given, q.edits = plan.Splice(q.text, hints, func(i int, _ *plan.Scan) string { return calls[i] })
 	return nil
 }
+
+// scanName is what a registered scan is called in SQL.
+func scanName(number uint64) string { return fmt.Sprintf("csm_scan(%d)", number) }
 
 // newScan makes the scan of one occurrence of a table.
 func (s *Session) newScan(ctx context.Context, v *visible, version *catalog.TableVersion, hint *plan.Scan) *tableScan {

@@ -21,11 +21,12 @@ type Statement struct {
 	plan    *query // of a statement that reads, or of the query that a writing statement takes its rows from
 	// wrapped is the text that plan was made of, and offset where the user's query begins in it, when a writing
 	// statement wraps it.
-	run     func(ctx context.Context, args []any) (*Rows, error)
-	schema  *arrow.Schema
-	params  []duckdb.ParameterType
-	inBlock bool       // may run in a failed transaction block
-	inner   *Statement // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
+	run       func(ctx context.Context, args []any) (*Rows, error)
+	schema    *arrow.Schema
+	params    []duckdb.ParameterType
+	inBlock   bool       // may run in a failed transaction block
+	returning *returning // what a writing statement returns of its rows; nil: nothing
+	inner     *Statement // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
 }
 
 // Prepare parses and plans one statement.
@@ -87,7 +88,7 @@ func (st *Statement) prepare(ctx context.Context) error {
 	case *statement.Explain:
 		return st.prepareExplain(ctx, head)
 	case *statement.Show:
-		return st.prepareShow(head)
+		return st.prepareShow(ctx, head)
 	case *statement.Insert:
 		return st.prepareInsert(ctx, head)
 	case *statement.CreateTableAs:
@@ -103,7 +104,7 @@ func (st *Statement) prepare(ctx context.Context) error {
 		}
 		return st.prepareRewrite(ctx, r)
 	case *statement.Private:
-		return st.preparePrivate(head)
+		return st.preparePrivate(ctx, head)
 	case *statement.Declare:
 		return st.prepareDeclare(ctx, head)
 	case *statement.Fetch:
@@ -258,9 +259,9 @@ func textSchema(name string) *arrow.Schema {
 	return arrow.NewSchema([]arrow.Field{{Name: name, Type: arrow.BinaryTypes.String, Nullable: true}}, nil)
 }
 
-func (st *Statement) prepareShow(head *statement.Show) error {
+func (st *Statement) prepareShow(ctx context.Context, head *statement.Show) error {
 	if head.Name == "all" {
-		return failure("0A000", "SHOW ALL is not supported").hint("Use SHOW name.")
+		return st.prepareShowAll(ctx)
 	}
 	if _, err := st.session.Setting(head.Name); err != nil {
 		return err
@@ -272,6 +273,23 @@ func (st *Statement) prepareShow(head *statement.Show) error {
 			return nil, err
 		}
 		return textRows(strings.ToLower(head.Name), []string{value}, "SHOW"), nil
+	}
+	return nil
+}
+
+// prepareShowAll is SHOW ALL, which is a query with another tag.
+func (st *Statement) prepareShowAll(ctx context.Context) error {
+	inner, err := st.session.Prepare(ctx, "SELECT name, setting, short_desc AS description FROM pg_catalog.pg_settings ORDER BY lower(name)")
+	if err != nil {
+		return err
+	}
+	st.inner, st.schema = inner, inner.schema
+	st.run = func(ctx context.Context, args []any) (*Rows, error) {
+		rows, err := inner.Execute(ctx, args)
+		if err == nil {
+			rows.tag = func(int64) string { return "SHOW" }
+		}
+		return rows, err
 	}
 	return nil
 }

@@ -14,7 +14,8 @@ func (c *cursor) insert(with string) (any, error) {
 	}
 	i := &Insert{Name: name, With: with}
 	if c.accept("as") {
-		if _, ok := c.identifier(); !ok {
+		var ok bool
+		if i.Alias, ok = c.identifier(); !ok {
 			return nil, c.unexpected()
 		}
 	}
@@ -28,10 +29,8 @@ func (c *cursor) insert(with string) (any, error) {
 	case c.accept("by", "position"), c.accept("overriding", "system", "value"), c.accept("overriding", "user", "value"):
 	}
 	if c.accept("default", "values") {
-		if err := c.noReturning("INSERT"); err != nil {
-			return nil, err
-		}
-		return i, c.finish()
+		i.Returning, err = c.returning()
+		return i, err
 	}
 	if c.done() {
 		return nil, c.unexpected()
@@ -52,14 +51,13 @@ func (c *cursor) insertQuery(i *Insert) error {
 	if c.peek(0).is("on") {
 		return c.refuse("INSERT … ON CONFLICT", "Tables have no unique constraints.")
 	}
-	if err := c.noReturning("INSERT"); err != nil {
-		return err
-	}
 	i.Query = query
 	if i.With != "" {
 		i.Query = i.With + query
 	}
-	return nil
+	var err error
+	i.Returning, err = c.returning()
+	return err
 }
 
 // isClause tells whether t begins a clause, and is not a column's name or alias as in t.returning.
@@ -67,11 +65,15 @@ func isClause(before, t token, words ...string) bool {
 	return t.isAny(words...) && !before.isAny(".", "as")
 }
 
-func (c *cursor) noReturning(verb string) error {
-	if c.peek(0).is("returning") {
-		return c.refuse(verb+" … RETURNING", "Ask with a SELECT afterwards.")
+// returning reads RETURNING and its list, which go to the end; empty if there is none.
+func (c *cursor) returning() (string, error) {
+	if !c.accept("returning") {
+		return "", c.finish()
 	}
-	return nil
+	if c.done() {
+		return "", c.unexpected()
+	}
+	return c.rest(), nil
 }
 
 // defaults finds DEFAULT among the values of VALUES (…), (…); shift turns offsets of the text into the query's.
@@ -122,7 +124,7 @@ func (c *cursor) update(with string) (any, error) {
 			return nil, c.unexpected()
 		}
 	}
-	u.Where, err = c.where("UPDATE")
+	u.Where, u.Returning, err = c.where("UPDATE")
 	return u, err
 }
 
@@ -141,7 +143,7 @@ func (c *cursor) delete(with string) (any, error) {
 			return nil, c.unexpected()
 		}
 	}
-	d.Where, err = c.where("DELETE")
+	d.Where, d.Returning, err = c.where("DELETE")
 	return d, err
 }
 
@@ -169,20 +171,18 @@ func (c *cursor) target(next ...string) (name Name, alias string, err error) {
 	return name, alias, nil
 }
 
-// where reads the condition, which goes to the end.
-func (c *cursor) where(verb string) (condition string, err error) {
+// where reads the condition and what is returned, which go to the end.
+func (c *cursor) where(verb string) (condition, returning string, err error) {
 	if c.accept("where") {
 		if c.peek(0).is("current") && c.peek(1).is("of") {
-			return "", c.refuse(verb+" … WHERE CURRENT OF", "Name the rows by their values.")
+			return "", "", c.refuse(verb+" … WHERE CURRENT OF", "Name the rows by their values.")
 		}
 		if condition = c.until(func(b, t token) bool { return isClause(b, t, "returning") }); condition == "" {
-			return "", c.unexpected()
+			return "", "", c.unexpected()
 		}
 	}
-	if err := c.noReturning(verb); err != nil {
-		return "", err
-	}
-	return condition, c.finish()
+	returning, err = c.returning()
+	return condition, returning, err
 }
 
 // assign reads column = value or (column, …) = (value, …).

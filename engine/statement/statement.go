@@ -74,6 +74,7 @@ type CreateTableAs struct {
 // Insert puts the rows of Query into a table. Columns is nil when none were written.
 type Insert struct {
 	Name      Name
+	Alias     string
 	Columns   []string
 	ColumnsAt []int // where they stand, in characters from 1
 	ByName    bool
@@ -82,20 +83,23 @@ type Insert struct {
 	With  string
 	// Defaults are the places of the word DEFAULT in the rows of a VALUES list.
 	Defaults []DefaultValue
+	// Returning is the list behind RETURNING.
+	Returning string
 }
 
 // DefaultValue says that a row of VALUES asks for a column's default: the word stands at byte At of Insert.Query, as the
 // value of the Column-th column, from 0.
 type DefaultValue struct{ At, Column int }
 
-// Update changes the rows of a table. With is the text of the WITH clause before it, if any; the texts of From and Where
-// are what is behind those words.
+// Update changes the rows of a table. With is the text of the WITH clause before it, if any; the texts of From, Where and
+// Returning are what is behind those words.
 type Update struct {
 	With        string
 	Name        Name
 	Alias       string
 	Set         []Assignment
 	From, Where string
+	Returning   string
 }
 
 // Assignment gives a column the value of an expression, or its default.
@@ -111,6 +115,7 @@ type Delete struct {
 	Name         Name
 	Alias        string
 	Using, Where string
+	Returning    string
 }
 
 // Copy moves rows between a table or query and a file or the client.

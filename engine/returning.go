@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"context"
+	"io"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// RETURNING asks for something of each row that a statement wrote or removed.
+//
+//	rows that DuckDB gave ──► chunks of the new version
+//	        └─ kept ──► csm_scan(n) ──► SELECT list FROM (SELECT … WHERE csm_hit) AS the table's name ──► kept, until COMMIT has succeeded
+//
+// It is asked of the very rows that were written and not of the table: values may be random, and a delete has none left. They are batches
+// of DuckDB's, in C memory, so that no byte is copied; a table's rows that were not hit go with them in batches of 2,048, and what is kept
+// has a bound.
+type returning struct {
+	list  string
+	alias string // what the list knows the table by
+}
+
+// returnedMax bounds what RETURNING keeps, in bytes.
+const returnedMax = 256 << 20
+
+// hitColumn says in batches of a rewrite which rows it was about.
+const hitColumn = "csm_hit"
+
+// returningOf is what a statement returns of its rows, nil if nothing.
+func returningOf(head any) *returning {
+	var list, alias string
+	var name statement.Name
+	switch head := head.(type) {
+	case *statement.Insert:
+		list, alias, name = head.Returning, head.Alias, head.Name
+	case *statement.Update:
+		list, alias, name = head.Returning, head.Alias, head.Name
+	case *statement.Delete:
+		list, alias, name = head.Returning, head.Alias, head.Name
+	}
+	if list == "" {
+		return nil
+	}
+	if alias == "" {
+		alias = name.Name
+	}
+	return &returning{list: list, alias: alias}
+}
+
+func (r *returning) query(from string) string {
+	return "SELECT " + r.list + "\n FROM (" + from + ") AS " + duckdb.QuoteIdentifier(r.alias)
+}
+
+// describeReturning plans the list over no rows, to see what is wrong with it and what it gives.
+func (st *Statement) describeReturning(ctx context.Context, r *returning, columns *arrow.Schema, v *visible) error {
+	parameter := false
+	replaceTokens(r.list, func(token string, _ int) (string, bool) {
+		parameter = parameter || isParameter(token)
+		return "", false
+	})
+	if parameter {
+		return failure("0A000", "parameters in RETURNING are not supported").hint("Return the columns and compute with them afterwards.")
+	}
+	nulls := make([]string, columns.NumFields())
+	for i, f := range columns.Fields() {
+		name, err := sqlType(f)
+		if err != nil {
+			return err
+		}
+		nulls[i] = "CAST(NULL AS " + name + ") AS " + duckdb.QuoteIdentifier(f.Name)
+	}
+	text := r.query("SELECT " + strings.Join(nulls, ", "))
+	plan, err := st.session.planQuery(ctx, text, treeOf(text), v)
+	if err != nil {
+		return st.pointIntoReturning(err, r)
+	}
+	st.schema, st.returning = plan.schema, r
+	plan.close()
+	return nil
+}
+
+// pointIntoReturning moves a position from the list's query into the statement, which ends with the list.
+func (st *Statement) pointIntoReturning(err error, r *returning) error {
+	e, ok := err.(*Error)
+	if !ok || e.At == 0 {
+		return err
+	}
+	moved, before := *e, utf8.RuneCountInString("SELECT ")
+	moved.At = 0
+	if start := strings.LastIndex(st.parsed.Text, r.list); start >= 0 && e.At > before && e.At <= before+utf8.RuneCountInString(r.list) {
+		moved.At = e.At - before + utf8.RuneCountInString(st.parsed.Text[:start])
+	}
+	return &moved
+}
+
+// keeper keeps batches of which some rows are returned; the zero value is ready.
+type keeper struct {
+	batches []arrow.RecordBatch
+	rows    int64
+	size    uint64
+}
+
+// keep retains a batch.
+func (k *keeper) keep(batch arrow.RecordBatch) error {
+	for _, c := range batch.Columns() {
+		k.size += c.Data().SizeInBytes()
+	}
+	if k.size > returnedMax {
+		return failure("53400", "RETURNING keeps more than %d MiB", returnedMax>>20).hint("Nothing was written. Write fewer rows at a time, or ask for them with a SELECT afterwards.")
+	}
+	batch.Retain()
+	k.batches = append(k.batches, batch)
+	k.rows += batch.NumRows()
+	return nil
+}
+
+func (k *keeper) release() {
+	for _, b := range k.batches {
+		b.Release()
+	}
+	*k = keeper{}
+}
+
+// keeping hands a result's batches on and keeps them.
+func (k *keeper) keeping(next func(context.Context) (arrow.RecordBatch, error)) func(context.Context) (arrow.RecordBatch, error) {
+	return func(ctx context.Context) (arrow.RecordBatch, error) {
+		batch, err := next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if err := k.keep(batch); err != nil {
+			batch.Release()
+			return nil, err
+		}
+		return batch, nil
+	}
+}
+
+// returned asks for the list of the rows that were kept: all, or those that have hitColumn set. The caller releases what it keeps.
+func (st *Statement) returned(ctx context.Context, v *visible, written *keeper, columns *arrow.Schema) (*keeper, error) {
+	out := &keeper{}
+	if len(written.batches) == 0 {
+		return out, nil
+	}
+	s := st.session
+	schema := written.batches[0].Schema()
+	number := s.conn.Register(&duckdb.Scan{
+		Schema: schema, Rows: written.rows, Chunks: len(written.batches),
+		Open: func(chunk int, wanted []int) (arrow.RecordBatch, error) {
+			return project(written.batches[chunk], wanted), nil
+		},
+	})
+	defer s.conn.Forget(number)
+	names := make([]string, columns.NumFields())
+	for i, f := range columns.Fields() {
+		names[i] = duckdb.QuoteIdentifier(f.Name)
+	}
+	from := "SELECT " + strings.Join(names, ", ") + " FROM " + scanName(number)
+	if fieldIndex(schema, hitColumn) == columns.NumFields() {
+		from += " WHERE " + hitColumn
+	}
+	text := st.returning.query(from)
+	plan, err := s.planDuck(ctx, text, treeOf(text), v)
+	if err != nil {
+		return nil, st.pointIntoReturning(err, st.returning)
+	}
+	defer plan.close()
+	rows, err := plan.execute(ctx, v, nil)
+	if err != nil {
+		return nil, withoutPosition(err)
+	}
+	defer rows.Close()
+	for {
+		batch, err := rows.Next(ctx)
+		if isEnd(err) {
+			return out, nil
+		}
+		if err == nil {
+			err = out.keep(batch)
+			batch.Release()
+		}
+		if err != nil {
+			out.release()
+			return nil, withoutPosition(err)
+		}
+	}
+}
+
+// result gives what was kept as the statement's rows.
+func (k *keeper) result(schema *arrow.Schema, tag string, affected int64) *Rows {
+	rows := &Rows{schema: schema, tag: func(int64) string { return tag }, affected: affected}
+	next := 0
+	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
+		if next == len(k.batches) {
+			return nil, io.EOF
+		}
+		batch := k.batches[next]
+		batch.Retain()
+		next++
+		return batch, nil
+	}
+	rows.onClose(k.release)
+	return rows
+}

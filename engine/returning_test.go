@@ -1,0 +1,95 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
+)
+
+// What RETURNING gives is what was written, value by value, also where values are random; the rows that stay are the others.
+func TestReturningIsWhatWasWritten(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t (a BIGINT, r DOUBLE, w TEXT, u UUID, j JSON, d DECIMAL(10,2), l INTEGER[], b BLOB, z TIMESTAMPTZ)")
+	list := "a, r, w, u::text, j, d, l::text, b::text, z::text"
+	exec(t, s, "CREATE TEMP TABLE seen AS SELECT "+list+" FROM t")
+	check := func(sql string, n int) {
+		t.Helper()
+		returned := rows(t, s, sql+" RETURNING "+list)
+		require.Len(t, returned, n, sql)
+		written := map[string]bool{}
+		for _, row := range rows(t, s, "SELECT "+list+" FROM t") {
+			written[row] = true
+		}
+		for _, row := range returned {
+			require.True(t, written[row], "%s: %s", sql, row)
+		}
+	}
+	values := "random(), 'word ' || i, gen_random_uuid(), '{\"a\": ' || i || '}', i / 100, [i, NULL], ('b' || i)::blob, TIMESTAMPTZ '2024-01-01 00:00:00+00' + INTERVAL 1 DAY"
+	check("INSERT INTO t SELECT i, "+values+" FROM range(5000) r(i)", 5000)
+	check("INSERT INTO t (a, r) VALUES (-1, random()), (-2, NULL)", 2)
+	check("UPDATE t SET r = random(), w = w || '!' WHERE a % 3 = 0", 1667)
+	check("UPDATE t SET u = gen_random_uuid()", 5002)
+	check("UPDATE t SET r = 0 WHERE false", 0)
+
+	before := rows(t, s, "SELECT a, r, w FROM t")
+	deleted := rows(t, s, "DELETE FROM t WHERE random() < 0.5 RETURNING a, r, w")
+	left := rows(t, s, "SELECT a, r, w FROM t")
+	require.NotEmpty(t, deleted)
+	require.NotEmpty(t, left)
+	require.ElementsMatch(t, before, append(deleted, left...), "each row is deleted and returned, or stays")
+	require.Len(t, rows(t, s, "DELETE FROM t RETURNING *"), len(left))
+	require.Empty(t, rows(t, s, "FROM t"))
+	require.NoError(t, e.CheckSpace(context.Background()))
+}
+
+// E4: what RETURNING finds wrong, or too much, leaves no row and no memory; E5: it points at the list.
+func TestReturningFails(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT i AS a, 'w' || i AS w FROM range(10) r(i)")
+	for _, sql := range []string{"INSERT INTO t VALUES (1, 'x')", "UPDATE t SET a = 0", "DELETE FROM t"} {
+		_, err := s.Exec(context.Background(), sql+" RETURNING a, 'ü', nope")
+		require.Equal(t, "42703", sqlState(err))
+		require.Equal(t, len([]rune(sql+" RETURNING a, 'ü', "))+1, err.(*engine.Error).Position(), sql)
+		fails(t, s, "22P02", sql+" RETURNING CAST(w AS INTEGER)")
+		fails(t, s, "42601", sql+" RETURNING")
+		fails(t, s, "42P01", sql+" RETURNING (SELECT max(a) FROM nowhere)")
+		_, err = s.Exec(context.Background(), sql+" RETURNING a + $1", int64(1))
+		require.Equal(t, "0A000", sqlState(err))
+	}
+	fails(t, s, "53400", "INSERT INTO t SELECT i, repeat('x', 10000) FROM range(40000) r(i) RETURNING a")
+	require.Equal(t, []string{"10|45"}, rows(t, s, "SELECT count(*), sum(a) FROM t"))
+	require.NoError(t, e.CheckSpace(context.Background()))
+}
+
+// The rows are there before anything else happens: nobody needs to read them for the statement to be complete.
+func TestReturningIsComplete(t *testing.T) {
+	ctx := context.Background()
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "CREATE TABLE t (a int)")
+	st, err := s.Prepare(ctx, "INSERT INTO t SELECT i FROM range($1, 10000) r(i) RETURNING a")
+	if err != nil { // a parameter of a table function
+		st, err = s.Prepare(ctx, "INSERT INTO t SELECT i FROM range(10000) r(i) WHERE i >= $1 RETURNING a")
+	}
+	require.NoError(t, err)
+	open, err := st.Execute(ctx, []any{int64(0)})
+	require.NoError(t, err)
+	require.Equal(t, []string{"10000"}, rows(t, other, "SELECT count(*) FROM t"), "it is committed")
+	exec(t, s, "DELETE FROM t; DROP TABLE t")
+	count := 0
+	for batch, err := open.Next(ctx); err == nil; batch, err = open.Next(ctx) {
+		require.Equal(t, fmt.Sprint(count), batch.Column(0).ValueStr(0))
+		count += int(batch.NumRows())
+		batch.Release()
+	}
+	require.Equal(t, 10000, count)
+	require.Equal(t, "INSERT 0 10000", open.Tag())
+	require.NoError(t, open.Close())
+	require.NoError(t, st.Close())
+}
