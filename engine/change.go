@@ -142,7 +142,7 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite) error {
 	if err != nil {
 		return withoutPosition(err)
 	}
-	st.params = plan.duck.Parameters()
+	st.params = plan.params
 	plan.close()
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runRewrite(ctx, r, args) }
 	return nil

@@ -334,7 +334,7 @@ func (st *Statement) createView(ctx context.Context, head *statement.CreateView)
 			return src.relocate(err, st.parsed.Text)
 		}
 		schema := plan.schema
-		parameters := plan.duck != nil && len(plan.duck.Parameters()) > 0
+		parameters := plan.duck != nil && len(plan.params) > 0
 		plan.close()
 		if parameters {
 			return failure("42P02", "a view cannot have parameters")

@@ -66,14 +66,22 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 		verb = "EXPLAIN ANALYZE "
 	}
 	s.yield()
+	given, values := plan.given, args
+	if plan.late {
+		given, err = plan.withValues(args)
+		values = nil
+	}
+	if err != nil {
+		return nil, err
+	}
 	s.visible = v
-	duck, err := s.conn.Prepare(verb + plan.given)
+	duck, err := s.conn.Prepare(verb + given)
 	s.visible = nil
 	if err != nil {
 		return nil, fromDuckDB(err, plan.given, inner.Text, plan.edits)
 	}
 	defer duck.Close()
-	if err := duck.Bind(args); err != nil {
+	if err := duck.Bind(values); err != nil {
 		return nil, err
 	}
 	rows, err := duck.Execute(ctx)

@@ -37,7 +37,11 @@ func (m *mirror) open(e *Engine) error {
 		e.config.Log.Warn("DuckDB cannot show a table", "table", name.String(), "error", err)
 	}
 	m.shown.schemas[systemSchema] = true
-	return errors.Join(showSystem(conn.Exec), pgcatalog.Install(conn.Exec))
+	if err := errors.Join(showSystem(conn.Exec, duckdb.CatalogName), pgcatalog.Install(conn.Exec)); err != nil {
+		return err
+	}
+	// As sessions do: views call functions of PostgreSQL's.
+	return conn.Exec("SET search_path = " + duckdb.QuoteLiteral(duckdb.CatalogName+"."+duckdb.SchemaName+","+pgcatalog.SessionSchema))
 }
 
 // has tells whether DuckDB knows the schema.

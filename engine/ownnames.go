@@ -37,19 +37,18 @@ func (s *Session) showOwnNames(v *visible) error {
 	if b == nil || b.names == nil && !b.restarted && len(b.redefined()) == 0 {
 		return nil
 	}
+	if b.names != nil && b.names.seen == v.contents {
+		return nil
+	}
+	before := s.visible
+	s.visible = v
+	defer func() { s.visible = before }()
 	if b.names == nil {
 		if err := s.openOwnNames(b); err != nil {
 			return err
 		}
 	}
-	if b.names.seen == v.contents {
-		return nil
-	}
-	before := s.visible
-	s.visible = v
-	err := b.names.shown.follow(v.contents)
-	s.visible = before
-	if err != nil {
+	if err := b.names.shown.follow(v.contents); err != nil {
 		return fmt.Errorf("engine: show a block's names: %w", err)
 	}
 	b.names.seen = v.contents
@@ -76,7 +75,8 @@ func (s *Session) openOwnNames(b *block) error {
 	}
 	b.names = &ownNames{shown: newShownNames(name, s.conn.Exec)}
 	b.names.shown.leftOut = s.engine.mirror.shown.leftOut
-	return nil
+	b.names.shown.schemas[systemSchema] = true
+	return showSystem(s.conn.Exec, name)
 }
 
 // withOwnDatabase puts the block's database where a text that only DuckDB reads names the shared one.

@@ -40,7 +40,9 @@ type query struct {
 	whole   string       // why not
 	catalog bool         // it reads PostgreSQL's system catalogs, which this connection has its own copy of
 
+	params         []duckdb.ParameterType
 	castParameters bool // all parameters are text, because one of them has no type
+	late           bool // duck only describes: it is planned once more when the parameters have values
 }
 
 // tableScan is one table of a query for DuckDB.
@@ -75,6 +77,15 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 	if translated, ok := translateLiterals(text, tree); ok {
 		text, tree = translated, treeOf(translated)
 	}
+	if formatted, ok := translateFormats(text, tree); ok {
+		if q, err := s.planText(ctx, formatted, treeOf(formatted), v); err == nil {
+			return q, nil
+		} // what is formatted is no time
+	}
+	return s.planText(ctx, text, tree, v)
+}
+
+func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
 	if tree != nil {
 		q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults()}
 		if ok, err := q.planCompute(tree, v); ok || err != nil {
@@ -83,7 +94,7 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 	}
 	split, whole := s.distribute(text, tree, v)
 	q, err := s.planDuck(ctx, text, tree, v)
-	if err == nil && len(q.duck.Parameters()) == 0 {
+	if err == nil && len(q.params) == 0 {
 		q.split, q.whole = split, whole
 	}
 	return q, err
@@ -196,16 +207,12 @@ func (q *query) prepare(given string, edits edits, v *visible) error {
 	if err != nil {
 		return q.explain(err)
 	}
-	q.duck = duck
-	if !duck.Resolved() { // a parameter has no type
-		q.given, q.edits = parametersAsText(given)
-		q.castParameters = true
-		typed, err := s.conn.Prepare(q.given)
-		if err != nil {
-			return withoutPosition(fromDuckDB(err, q.given, q.text, nil))
+	q.duck, q.params = duck, duck.Parameters()
+	if !duck.Resolved() {
+		if err := q.resolve(given); err != nil {
+			return err
 		}
-		duck.Close()
-		q.duck, duck = typed, typed
+		duck = q.duck
 	}
 	if kind := duck.Kind(); kind != duckdb.KindSelect && kind != duckdb.KindExplain {
 		return failure("42501", "this statement is not allowed here")
@@ -419,10 +426,11 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 			return nil, err
 		}
 	}
-	if err := q.duck.Bind(args); err != nil {
+	duck, err := q.bound(args, v)
+	if err != nil {
 		return nil, q.explain(err)
 	}
-	running, err := q.run(ctx, v)
+	running, err := q.run(ctx, duck, v)
 	if err != nil {
 		return nil, v.lease.honest(q.explain(q.read.blame(ctx, err)))
 	}
@@ -446,6 +454,9 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 	rows.onClose(held.release)
 	rows.onClose(func() {
 		running.Close()
+		if duck != q.duck {
+			duck.Close()
+		}
 		if s.running == rows {
 			s.running = nil
 		}
@@ -456,12 +467,16 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 
 // run starts the statement. DuckDB may plan it anew first (a parameter has another type than it thought, or its names have moved
 // on with another session's commit): then the views ask for their tables again.
-func (q *query) run(ctx context.Context, v *visible) (*duckdb.Rows, error) {
+func (q *query) run(ctx context.Context, duck *duckdb.Statement, v *visible) (*duckdb.Rows, error) {
 	s := q.session
 	v.read = q.read
 	s.visible = v
 	defer func() { s.visible = nil }()
-	return q.duck.Execute(ctx)
+	rows, err := duck.Execute(ctx)
+	if err != nil && duck != q.duck {
+		duck.Close()
+	}
+	return rows, err
 }
 
 func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Rows, error) {

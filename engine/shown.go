@@ -36,7 +36,7 @@ func (n *shownNames) follow(contents *catalog.Contents) error {
 			strings.ReplaceAll(fmt.Sprint(t.Table().ID), "*/", ""), n.qualified(name), duckdb.QuoteLiteral(name.Schema), duckdb.QuoteLiteral(name.Name))
 	}
 	for _, v := range contents.Views() {
-		wanted[v.Name] = fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS %s", n.qualified(v.Name), columnList(v), v.SQL)
+		wanted[v.Name] = n.view(v, inDuckDBsWords(v.SQL))
 	}
 	if err := n.dropStale(contents, wanted); err != nil {
 		return err
@@ -87,8 +87,13 @@ func (n *shownNames) create(contents *catalog.Contents, wanted map[catalog.Table
 		}
 		n.shapes[name] = wanted[name]
 	}
-	n.createViews(contents.Views(), wanted)
+	n.createViews(contents.Views(), wanted, func(v *catalog.View) string { return wanted[v.Name] })
+	n.createViews(contents.Views(), wanted, func(v *catalog.View) string { return n.view(v, v.SQL) }) // as they were written
 	return nil
+}
+
+func (n *shownNames) view(v *catalog.View, sql string) string {
+	return fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS %s", n.qualified(v.Name), columnList(v), sql)
 }
 
 // leaveOut goes on without a table that DuckDB cannot show: it is an error of whoever asks it, not of everybody.
@@ -100,19 +105,33 @@ func (n *shownNames) leaveOut(name catalog.TableName, err error) {
 
 // createViews makes views in an order in which each finds those it names. One that no longer can be made (its table is gone) is
 // left out: it is an error of whoever asks it, not of everybody.
-func (n *shownNames) createViews(views []*catalog.View, wanted map[catalog.TableName]string) {
+func (n *shownNames) createViews(views []*catalog.View, wanted map[catalog.TableName]string, text func(*catalog.View) string) {
 	for progress := true; progress; {
 		progress = false
 		for _, v := range views {
 			if n.shapes[v.Name] == wanted[v.Name] {
 				continue
 			}
-			if n.exec(wanted[v.Name]) == nil {
+			if n.exec(text(v)) == nil {
 				n.shapes[v.Name] = wanted[v.Name]
 				progress = true
 			}
 		}
 	}
+}
+
+// inDuckDBsWords is a view's query as a statement's would be written for DuckDB.
+func inDuckDBsWords(sql string) string {
+	if !strings.Contains(strings.ToLower(sql), "to_char") && !strings.Contains(sql, `'\x`) && !strings.Contains(sql, `'{`) {
+		return sql
+	}
+	if translated, ok := translateLiterals(sql, treeOf(sql)); ok {
+		sql = translated
+	}
+	if formatted, ok := translateFormats(sql, treeOf(sql)); ok {
+		sql = formatted
+	}
+	return sql
 }
 
 func (n *shownNames) schema(name string) string {

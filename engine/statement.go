@@ -200,7 +200,7 @@ func (st *Statement) preferSyntaxError(err error) error {
 func (st *Statement) setPlan(plan *query) {
 	st.plan = plan
 	if plan.duck != nil {
-		st.params = plan.duck.Parameters()
+		st.params = plan.params
 	} else if plan.compute != nil {
 		st.params = computeParameters(plan.compute)
 	}

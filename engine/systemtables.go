@@ -62,13 +62,13 @@ var systemTables = map[string]systemTable{
 		"rows", countType, "bytes_local", countType, "bytes_remote", countType, "fragments", countType, "error", textType), systemQueries},
 }
 
-// showSystem makes the views.
-func showSystem(exec func(string) error) error {
-	if err := exec("CREATE SCHEMA IF NOT EXISTS " + duckdb.CatalogName + "." + systemSchema); err != nil {
+// showSystem makes the views in one of DuckDB's databases.
+func showSystem(exec func(string) error, database string) error {
+	if err := exec("CREATE SCHEMA IF NOT EXISTS " + database + "." + systemSchema); err != nil {
 		return err
 	}
 	for name := range systemTables {
-		sql := fmt.Sprintf("CREATE VIEW %s.%s.%s AS SELECT * FROM csm_table('%s', '%s')", duckdb.CatalogName, systemSchema, name, systemSchema, name)
+		sql := fmt.Sprintf("CREATE VIEW %s.%s.%s AS SELECT * FROM csm_table('%s', '%s')", database, systemSchema, name, systemSchema, name)
 		if err := exec(sql); err != nil {
 			return fmt.Errorf("engine: show csm.%s: %w", name, err)
 		}

@@ -16,6 +16,9 @@ const (
 	SessionSchema = database + ".pg_session"
 )
 
+// NumberFormat is the macro that to_char calls for numbers, given a DECIMAL(38, 10) and a template.
+const NumberFormat = compatSchema + ".char_number"
+
 // Version is what version() says.
 const Version = "PostgreSQL 15.0 (csmsql) on Linux, DuckDB v1.5.5"
 

@@ -26,6 +26,7 @@ import (
 //	SELECT 1; SELECT 2          a simple query
 //	\prepare name SELECT $1     Parse, Describe, Sync; what is described is part of the answer
 //	\run name a|b               Bind with texts, Execute, Sync
+//	\ask a|b SELECT $1, $2      the same without a name, and without a word on types
 func TestConversations(t *testing.T) {
 	peer := startPostgres(t)
 	files, err := filepath.Glob("testdata/conversations/*.sql")
@@ -99,13 +100,11 @@ func answer(t *testing.T, conn *pgconn.PgConn, line string) (said []string) {
 			said = append(said, fmt.Sprint("parameters ", d.ParamOIDs))
 		}
 	case `\run`:
-		var args [][]byte
-		for _, arg := range strings.Split(rest, "|") {
-			if rest != "" {
-				args = append(args, []byte(arg))
-			}
-		}
-		r := conn.ExecPrepared(ctx, name, args, nil, nil).Read()
+		r := conn.ExecPrepared(ctx, name, texts(rest), nil, nil).Read()
+		result(r)
+		note(r.Err)
+	case `\ask`:
+		r := conn.ExecParams(ctx, rest, texts(name), nil, nil, nil).Read()
 		result(r)
 		note(r.Err)
 	default:
@@ -116,6 +115,15 @@ func answer(t *testing.T, conn *pgconn.PgConn, line string) (said []string) {
 		note(results.Close())
 	}
 	return append(said, "status "+string(conn.TxStatus()))
+}
+
+func texts(list string) (args [][]byte) {
+	for _, arg := range strings.Split(list, "|") {
+		if list != "" {
+			args = append(args, []byte(arg))
+		}
+	}
+	return args
 }
 
 // startPostgres starts a PostgreSQL of the test's own, which listens to nothing but a socket in a directory of its own. It gives the
