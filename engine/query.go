@@ -2,10 +2,8 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"slices"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -43,25 +41,6 @@ type query struct {
 	params         []duckdb.ParameterType
 	castParameters bool // all parameters are text, because one of them has no type
 	late           bool // duck only describes: it is planned once more when the parameters have values
-}
-
-// tableScan is one table of a query for DuckDB.
-type tableScan struct {
-	session *Session
-	facts   *facts
-	hint    *plan.Scan // nil: the table came through a view
-	scan    *duckdb.Scan
-	number  uint64
-	read    *readings
-	ctx     context.Context // of the running execution
-	keep    []int           // the chunks that it reads
-	part    []int           // the chunks that it may read, ascending; nil: all
-
-	// What predicate transfer found: the filters by keys, where they come from, and how many rows are left.
-	keyFilters  []duckdb.Filter
-	provenances []string
-	rows        int64
-	exact       bool // rows was counted
 }
 
 // planQuery plans text, whose tree is nil when only DuckDB's parser understands it.
@@ -266,147 +245,6 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error
 	}
 	q.given, q.edits = plan.Splice(q.text, hints, func(i int, _ *plan.Scan) string { return calls[i] })
 	return nil
-}
-
-// scanName is what a registered scan is called in SQL.
-func scanName(number uint64) string { return fmt.Sprintf("csm_scan(%d)", number) }
-
-// newScan makes the scan of one occurrence of a table.
-func (s *Session) newScan(ctx context.Context, v *visible, version *catalog.TableVersion, hint *plan.Scan) *tableScan {
-	f := s.engine.facts.of(version)
-	t := &tableScan{session: s, facts: f, hint: hint, read: v.read, ctx: ctx}
-	t.scan = &duckdb.Scan{Schema: version.Table().Columns, Rows: version.Rows(), Chunks: version.NumChunks(), Open: t.open}
-	if hint != nil {
-		t.scan.Domains = s.engine.domains(ctx, f, hint.EnumSafe)
-		t.rows = hint.Rows
-	}
-	return t
-}
-
-// domains finds which of the columns can be shown as ENUM.
-func (e *Engine) domains(ctx context.Context, f *facts, columns []string) map[int][]string {
-	out := map[int][]string{}
-	for i, c := range f.relation.Columns {
-		if !slices.Contains(columns, c.Name) {
-			continue
-		}
-		if values, ok := e.domain(ctx, f, i); ok {
-			out[i] = values
-		}
-	}
-	return out
-}
-
-// open is called by DuckDB's threads.
-func (t *tableScan) open(chunk int, columns []int) (arrow.RecordBatch, error) {
-	if t.keep != nil {
-		chunk = t.keep[chunk]
-	}
-	version := t.facts.version
-	c, err := version.Chunk(t.ctx, chunk)
-	if err != nil {
-		return nil, err
-	}
-	return t.session.engine.regions.read(t.ctx, t.read, version.Table().Name.String(), chunk, c, columns)
-}
-
-// start readies the scan for one execution: which chunks can hold rows that matter, given the parameters?
-func (t *tableScan) start(ctx context.Context, args []plan.Value) error {
-	t.ctx, t.keep = ctx, nil
-	t.scan.Chunks = t.facts.version.NumChunks()
-	if t.hint == nil {
-		return nil
-	}
-	bound := t.hint.Bind(args)
-	keep, err := pruned(ctx, t.facts, bound)
-	if err != nil {
-		return err
-	}
-	if t.part != nil {
-		keep = slices.DeleteFunc(keep, func(chunk int) bool { _, mine := slices.BinarySearch(t.part, chunk); return !mine })
-	}
-	t.keep, t.scan.Chunks = keep, len(keep)
-	t.scan.Filters = append(scanFilters(bound), t.keyFilters...)
-	return nil
-}
-
-// pruned lists the chunks of a table whose statistics do not rule them out.
-func pruned(ctx context.Context, f *facts, hint *plan.Scan) ([]int, error) {
-	keep := make([]int, 0, f.version.NumChunks())
-	if len(hint.Predicates) == 0 && len(hint.AnyOf) == 0 {
-		for i := range f.version.NumChunks() {
-			keep = append(keep, i)
-		}
-		return keep, nil
-	}
-	for p, err := range f.version.Chunks(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		matches := hint.MayMatch(func(column int) plan.ColumnStats {
-			return columnStats(f.relation.Columns[column].Type, *p.Chunk.Statistics(column), p.Chunk.Rows())
-		})
-		if matches {
-			keep = append(keep, p.Index)
-		}
-	}
-	return keep, nil
-}
-
-// resolver tells exec/plan what names mean: tables of the snapshot that nothing temporary hides.
-func (s *Session) resolver(v *visible) plan.Resolver {
-	return plan.ResolverFunc(func(database, schema, table string) *plan.Relation {
-		version := s.lookup(v, database, schema, table)
-		if version == nil {
-			return nil
-		}
-		return s.engine.facts.of(version).relation
-	})
-}
-
-// lookup finds the table that a name in a query means, or nil for whatever is not one of ours.
-func (s *Session) lookup(v *visible, database, schema, table string) *catalog.TableVersion {
-	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) {
-		return nil
-	}
-	if schema != "" {
-		return v.find(schema, table)
-	}
-	if s.temporary && s.isTemporary(table) {
-		return nil
-	}
-	for _, schema := range s.settings.searchPath {
-		if version := v.find(schema, table); version != nil {
-			return version
-		}
-		if v.hasView(schema, table) {
-			return nil
-		}
-	}
-	return nil
-}
-
-func (v *visible) hasView(schema, name string) bool {
-	_, ok := v.contents.View(catalog.TableName{Schema: schema, Name: name})
-	return ok
-}
-
-// resolveTable answers csm_table, which the mirrored views call while a statement is planned.
-func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
-	if s.visible == nil {
-		return nil, failure("XX000", "table %s.%s is asked for outside of a statement", schema, name)
-	}
-	if schema == systemSchema {
-		if scan, ok := systemScan(s, name); ok {
-			return scan, nil
-		}
-	}
-	version := s.visible.find(schema, name)
-	if version == nil {
-		return nil, fmt.Errorf("42P01: relation %q does not exist", name) // DuckDB's binder carries the text alone
-	}
-	t := s.newScan(context.Background(), s.visible, version, nil)
-	return t.scan, nil
 }
 
 // execute runs the plan. v is held until the rows are closed.
