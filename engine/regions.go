@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -24,6 +26,7 @@ type regions struct {
 	node   string
 	mu     sync.RWMutex // guards mapped; leaf lock
 	mapped map[memregion.RegionID]*mapped
+	all    atomic.Pointer[[]*mapped] // the same, never changed: every chunk that is opened goes through it
 	reader *coherence.Reader
 	// lost: regions of an earlier life whose bytes are gone, with the reason.
 	lost map[memregion.RegionID]error
@@ -74,10 +77,12 @@ func (m *mapped) look() uint64 {
 
 func newRegions(node string) *regions {
 	counters := &coherence.Counters{}
-	return &regions{
+	r := &regions{
 		node: node, mapped: map[memregion.RegionID]*mapped{}, lost: map[memregion.RegionID]error{},
 		reader: coherence.NewReader(coherence.Coherent, nil, counters), counters: counters,
 	}
+	r.all.Store(new([]*mapped))
+	return r
 }
 
 // add guards a mapping and makes it readable. trusted is the first generation that needs no verification.
@@ -92,6 +97,8 @@ func (r *regions) add(view *memregion.View, trusted coherence.Generation) error 
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.mapped[view.Spec().ID] = m
+	all := slices.Collect(maps.Values(r.mapped))
+	r.all.Store(&all)
 	return nil
 }
 
@@ -112,9 +119,7 @@ func (r *regions) close() {
 
 // faults counts the pages that were found gone, over all regions (D4).
 func (r *regions) faults() (n uint64) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	for _, m := range r.mapped {
+	for _, m := range *r.all.Load() {
 		n += m.guard.Faults()
 	}
 	return n
@@ -122,9 +127,7 @@ func (r *regions) faults() (n uint64) {
 
 // look asks the kernel for alterations by others, of all regions, and counts those that are known since this process has them.
 func (r *regions) look() (n uint64) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	for _, m := range r.mapped {
+	for _, m := range *r.all.Load() {
 		n += m.look()
 	}
 	return n
@@ -132,9 +135,7 @@ func (r *regions) look() (n uint64) {
 
 // alterations is look without asking.
 func (r *regions) alterations() (n uint64) {
-	r.mu.RLock()
-	defer r.mu.RUnlock()
-	for _, m := range r.mapped {
+	for _, m := range *r.all.Load() {
 		n += m.altered()
 	}
 	return n
