@@ -19,6 +19,21 @@ func anyPlan(nodes []string) distribute.Settings {
 	return distribute.Settings{Nodes: nodes, Coordinator: nodes[0], Threads: 1, RemoteFactor: 1}
 }
 
+// somePlan asks for plans that suit some cluster: what is worth splitting is a matter of taste, the answer is not.
+func somePlan(r *rand.Rand) distribute.Settings {
+	s := anyPlan(nodeNames(2 + r.IntN(4)))
+	s.Coordinator = pick(r, s.Nodes)
+	s.MinGain = pick(r, []float64{0, 0, 0, 1e-9})
+	s.GatherRows = pick(r, []int64{10, 1_000_000})
+	if chance(r, 60) {
+		s.ShuffleBytes, s.RemoteFactor = 1, pick(r, []float64{1, 4, 20})
+	}
+	if chance(r, 20) {
+		s.MinRows, s.StageBytes = 20, 100
+	}
+	return s
+}
+
 func nodeNames(n int) (list []string) {
 	for i := range n {
 		list = append(list, fmt.Sprintf("n%d", i+1))
@@ -29,7 +44,7 @@ func nodeNames(n int) (list []string) {
 // distributing counts what TestDistributed saw.
 type distributing struct {
 	queries, refused, split, stages, shuffles int
-	reasons                         map[string]int
+	reasons                                   map[string]int
 }
 
 // TestDistributed: whatever the query, and however rows lie over however many nodes, the plan's answer is the single node's (the
@@ -68,6 +83,7 @@ func (d *distributing) play(t *testing.T, twin *native, seed uint64) {
 		}
 	}
 	p := newParted(twin)
+	p.restless = true
 	g := &grammar{Rand: random, world: w}
 	layout := 0
 	for i := range queriesPerWorld {
@@ -78,14 +94,15 @@ func (d *distributing) play(t *testing.T, twin *native, seed uint64) {
 		g.parameters = i%4 == 3
 		q, ordered := g.statement()
 		sql, args := q.sql()
-		if g.maybe(40) {
+		switch n := random.IntN(10); {
+		case n < 3:
 			sql, args, ordered = g.reduction(), nil, false
+		case n < 6:
+			sql, args, ordered = g.meeting(), nil, false
+		case n < 7:
+			sql, args, ordered = g.top(), nil, true
 		}
-		nodes := nodeNames(2 + random.IntN(4))
-		settings := anyPlan(nodes)
-		if g.maybe(50) {
-			settings.ShuffleBytes, settings.RemoteFactor = 1, pick(random, []float64{1, 4, 20})
-		}
+		settings := somePlan(random)
 		if why := d.compare(p, sql, args, ordered, t, settings); why != "" {
 			t.Errorf("seed %d, layout %d:\n%s;\n%s; -- %v\n%s", seed, layout, strings.Join(script, ";\n"), sql, args, why)
 			return

@@ -76,3 +76,87 @@ func (g *grammar) reduced(s *scope) string {
 		"max(REF) IS NOT DISTINCT FROM min(REF)", "count(*) FILTER (WHERE REF IS NULL) * 2 - count(REF)", "typeof(sum(CAST(SMALL AS INTEGER)))", "quantile_disc(SMALL, 0.5)",
 	}))
 }
+
+// meeting is a query over two tables by the key that all tables have, by which many layouts split them: joins, sub-queries, groups
+// and windows that each node can work out by itself, and some that only look so.
+func (g *grammar) meeting() string {
+	t, u := pick(g.Rand, g.world.tables), pick(g.Rand, g.world.tables)
+	for t.many() && u.many() {
+		u = pick(g.Rand, g.world.tables)
+		if len(g.world.tables) == 1 || chance(g.Rand, 10) {
+			u = &table{name: "(SELECT 1 AS k)", columns: t.columns[:1]}
+		}
+	}
+	a, b := &scope{own: []source{{"a", t.columns}}, deep: 2}, &scope{own: []source{{"b", u.columns}}, deep: 2}
+	condition := func(s *scope) string {
+		c, _ := g.comparison(s).sql()
+		return c
+	}
+	value := func(alias string, from *table) string { return alias + "." + pick(g.Rand, from.columns).name }
+	equal := "b.k = a.k"
+	if g.maybe(15) {
+		equal = "b.k IS NOT DISTINCT FROM a.k"
+	} else if g.maybe(10) {
+		equal = "b.k + 0 = a.k"
+	}
+	sql := pick(g.Rand, []string{
+		"SELECT a.k, VA, count(*) AS n FROM T AS a JOIN U AS b ON EQ WHERE CA GROUP BY a.k, VA",
+		"SELECT b.k, count(*) AS n, max(VA) FROM T AS a JOIN U AS b ON EQ GROUP BY b.k HAVING count(*) > 1",
+		"SELECT a.k, VB FROM T AS a LEFT JOIN U AS b ON EQ AND CB WHERE CA",
+		"SELECT a.k, VB, VA FROM T AS a RIGHT JOIN U AS b ON EQ AND CA",
+		"SELECT a.k, b.k AS l, VA FROM T AS a FULL JOIN U AS b ON EQ",
+		"SELECT a.k, VA, b.k AS l FROM T AS a LEFT JOIN U AS b ON EQ WHERE VB IS NULL",
+		"SELECT a.k, VA, VB FROM U AS b RIGHT JOIN T AS a ON EQ AND CB WHERE CB OR VB IS NULL",
+		"SELECT a.k, VA FROM T AS a WHERE EXISTS (SELECT * FROM U AS b WHERE EQ AND CB) AND CA",
+		"SELECT a.k, VA FROM T AS a WHERE NOT EXISTS (SELECT VB FROM U AS b WHERE EQ AND CB)",
+		"SELECT a.k, VA FROM T AS a WHERE a.k IN (SELECT b.k FROM U AS b GROUP BY b.k HAVING count(*) > 1)",
+		"SELECT a.k, VA FROM T AS a WHERE a.k NOT IN (SELECT b.k FROM U AS b WHERE CB)",
+		"SELECT DISTINCT a.k, VA FROM T AS a, U AS b WHERE EQ AND CB",
+		"SELECT q.k, sum(q.n) AS s FROM (SELECT a.k, count(*) AS n FROM T AS a GROUP BY a.k UNION ALL SELECT b.k, 1 FROM U AS b WHERE CB) AS q GROUP BY q.k",
+		"SELECT a.k, (SELECT max(VB) FROM U AS b WHERE EQ) AS m, VA FROM T AS a WHERE CA",
+		"SELECT a.k, (SELECT count(*) FROM U AS b WHERE EQ AND CB) AS n FROM T AS a",
+		"SELECT a.k, rank() OVER (PARTITION BY a.k ORDER BY VA) AS r, count(*) OVER (PARTITION BY a.k, VA) AS n FROM T AS a WHERE CA",
+		"SELECT VA, dense_rank() OVER (ORDER BY a.k) AS r FROM T AS a WHERE CA",
+		"WITH q AS (SELECT a.k, count(*) AS n, max(VA) AS m FROM T AS a GROUP BY a.k) SELECT q.k, q.n, VB FROM q JOIN U AS b ON q.k = b.k",
+		"WITH q AS (SELECT a.k, min(VA) AS m FROM T AS a GROUP BY a.k) SELECT x.k, y.m FROM q AS x JOIN q AS y ON x.k = y.k WHERE x.m IS NOT NULL",
+		"SELECT q.n, count(*) AS c FROM (SELECT a.k, count(b.k) AS n FROM T AS a LEFT JOIN U AS b ON EQ AND CB GROUP BY a.k) AS q GROUP BY q.n",
+		"SELECT a.k, q.n FROM T AS a, LATERAL (SELECT count(*) AS n FROM U AS b WHERE EQ AND CB) AS q WHERE CA",
+		"SELECT q.k, q.r FROM (SELECT a.k, row_number() OVER (PARTITION BY a.k ORDER BY a.k) AS r FROM T AS a) AS q JOIN U AS b ON b.k = q.k WHERE q.r = 1",
+		"SELECT a.k FROM T AS a INTERSECT SELECT b.k FROM U AS b WHERE CB",
+		"SELECT count(*) AS n FROM (SELECT DISTINCT a.k FROM T AS a WHERE CA) AS q JOIN U AS b ON b.k = q.k",
+		"SELECT x.k, count(*) AS n FROM T AS a JOIN U AS b ON EQ JOIN T AS x ON x.k = b.k LEFT JOIN U AS y ON y.k = x.k AND CA GROUP BY x.k",
+		"SELECT a.k, sum(x.n) AS s FROM T AS a JOIN (SELECT b.k, count(*) AS n FROM U AS b WHERE CB GROUP BY b.k) AS x ON x.k = a.k WHERE a.k > (SELECT min(b.k) FROM U AS b) GROUP BY a.k",
+		"SELECT a.k, VA FROM T AS a WHERE a.k IN (SELECT b.k FROM U AS b WHERE CB) OR EXISTS (SELECT 1 FROM U AS b WHERE EQ)",
+		"SELECT count(DISTINCT q.x) <= 2 AS ok FROM T AS a, (SELECT VB AS x FROM U AS b LIMIT 2) AS q", // whichever two: the same for everybody
+		"SELECT count(DISTINCT q.x) <= 1 AS ok FROM T AS a, (SELECT first(VB) AS x FROM U AS b) AS q WHERE CA",
+		"WITH q AS (SELECT VB AS x, row_number() OVER () AS r FROM U AS b) SELECT count(DISTINCT q.x) <= 1 AS ok FROM T AS a JOIN q ON q.r = 1 OR q.r < 1",
+		"SELECT max(n) AS m FROM (SELECT count(*) AS n FROM T AS a JOIN U AS b ON EQ GROUP BY a.k HAVING max(VB) IS NOT NULL) AS q",
+	})
+	for from, to := range map[string]string{" T ": " " + t.name + " ", " U ": " " + u.name + " "} {
+		sql = strings.ReplaceAll(sql, from, to)
+	}
+	for strings.Contains(sql, "EQ") {
+		sql = strings.ReplaceAll(sql, "EQ", equal)
+	}
+	sql = strings.NewReplacer("VA", value("a", t), "VB", value("b", u)).Replace(sql)
+	sql = strings.ReplaceAll(sql, "CA", condition(a))
+	return strings.ReplaceAll(sql, "CB", condition(b))
+}
+
+// top asks for the first of some rows in a certain order.
+func (g *grammar) top() string {
+	t := pick(g.Rand, g.world.tables)
+	s := &scope{own: []source{{"a", t.columns}}, deep: 2}
+	var list, keys []string
+	for i := range 1 + g.IntN(3) {
+		ref, _ := g.anyColumn(s)
+		list = append(list, ref)
+		keys = append(keys, pick(g.Rand, []string{fmt.Sprint(i + 1), ref})+pick(g.Rand, []string{"", " DESC", " NULLS FIRST", " DESC NULLS LAST"}))
+	}
+	where, _ := g.comparison(s).sql()
+	sql := fmt.Sprintf("SELECT %s%s FROM %s AS a", pick(g.Rand, []string{"", "", "DISTINCT "}), strings.Join(list, ", "), t.name)
+	if g.maybe(30) {
+		sql += " WHERE " + where
+	}
+	return fmt.Sprintf("%s ORDER BY %s LIMIT %d OFFSET %d", sql, strings.Join(keys, ", "), g.IntN(7), g.IntN(7))
+}

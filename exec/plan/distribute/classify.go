@@ -191,6 +191,8 @@ func (a *analysis) callClass(f *pg.FuncCall) class {
 		return class{kind: other}
 	case booleanFunctions[name]:
 		return class{kind: boolean}
+	case len(f.Args) == 0:
+		return a.aggregateClass(name, first, f)
 	case name == "extract" || name == "date_part" || name == "datepart":
 		if part := f.Args[0].GetAConst().GetSval().GetSval(); integerParts[strings.ToLower(part)] {
 			return class{kind: integer}

@@ -12,7 +12,7 @@ datediff datepart datesub datetrunc day dayname dayofmonth dayofweek dayofyear d
 epoch epoch_ms epoch_ns epoch_us era even exp factorial floor format format_bytes from_base64 from_hex gamma gcd greatest
 greatest_common_divisor hamming hash hex hour ilike_escape instr isfinite isinf isnan isodow isoyear jaccard jaro_similarity
 jaro_winkler_similarity julian last_day lcase lcm least least_common_multiple left left_grapheme len length length_grapheme levenshtein
-lgamma like_escape list_concat list_contains list_distinct list_extract list_position list_value ln log log10 log2 lower lpad ltrim
+lgamma like_escape flatten list_concat list_contains list_distinct list_extract list_position list_reverse_sort list_sort list_unique list_value ln log log10 log2 lower lpad ltrim
 make_date make_time make_timestamp md5 microsecond millennium millisecond minute mismatches mod month monthname multiply nanosecond
 nextafter not_ilike_escape not_like_escape octet_length ord pi position pow power prefix printf quarter radians regexp_escape
 regexp_extract regexp_extract_all regexp_full_match regexp_matches regexp_replace regexp_split_to_array repeat replace reverse right
