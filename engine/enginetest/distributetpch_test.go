@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/queries"
 	"github.com/csmsql/csmsql/queries/dbgen"
 )
@@ -32,16 +33,16 @@ func loadTPCH(t testing.TB, twin *native, sf float64) {
 }
 
 // answersTPCH compares the plans' answers with the single node's and counts the queries that were split.
-func (p *parted) answersTPCH(t *testing.T, nodes []string) (split int) {
+func (p *parted) answersTPCH(t *testing.T, settings distribute.Settings) (split int) {
 	for _, q := range queries.TPCH() {
 		want := p.single(q.SQL, nil)
 		require.Empty(t, want.state, "Q%d: %s", q.Number, want.message)
-		plan, _ := p.planOf(t, q.SQL, anyPlan(nodes))
+		plan, _ := p.planOf(t, q.SQL, settings)
 		if plan == nil {
 			continue
 		}
 		split++
-		require.Empty(t, sameAnswer(p.run(plan, nil), want, false), "Q%d on %v\n%s", q.Number, nodes, plan)
+		require.Empty(t, sameAnswer(p.run(plan, nil), want, false), "Q%d with %v\n%s", q.Number, settings, plan)
 	}
 	return split
 }

@@ -8,6 +8,11 @@
 // The engine leaves rows and chunks out, shows text as ENUM and lends numbers of scans to several occurrences, all on the word of
 // what exec/plan proved. A wrong hint is a wrong answer and nothing else would tell: so DuckDB without any hint is the twin.
 //
+// Plans for several nodes (exec/plan/distribute) are asked the same way before there is a cluster to run them on:
+//
+//	query ─► plan ─► fragments over tables in parts ─► results through Arrow, shuffled ─► final text ─┐ equal to the whole tables' answer?
+//	   └──────────────────────────────────────────────────────────────────────────────────────────────┘
+//
 // # Words
 //
 // A piece is a part of a query that the shrinker can take out or replace; a pool is the list of literals from which a
@@ -15,11 +20,11 @@
 //
 // # Invariants under attack
 //
-// plan's P1, P2, P5, P7; duckdb's D6; compute's X1; engine's E1, E4, E5.
+// plan's P1, P2, P5, P7; distribute's D1, D4, D5, D7; duckdb's D6; compute's X1; engine's E1, E4, E5.
 //
 // # Running it for long
 //
-// CSMSQL_DIFFERENTIAL=10m lets TestDifferential run that long; CSMSQL_SEED=n starts at a seed; a failure prints both.
+// CSMSQL_DIFFERENTIAL=10m lets TestDifferential and TestDistributed run that long; CSMSQL_SEED=n starts at a seed; a failure prints both.
 //
 // # What it does not do
 //

@@ -126,14 +126,21 @@ func (c *cluster) checkText(t testing.TB, text *distribute.Text, d *distribute.D
 
 // D1, D2: plans of many shapes.
 func TestGolden(t *testing.T) {
-	for _, file := range []string{"forms", "aggregates", "joins", "queries", "single"} {
+	for _, file := range []string{"forms", "aggregates", "joins", "queries", "shuffles", "single"} {
 		datadriven.RunTest(t, "testdata/"+file, func(t *testing.T, d *datadriven.TestData) string {
 			c := newCluster(3)
 			c.settings.MinGain, c.settings.MinRows, c.settings.MinBytes = 0, 0, 0
+			sql := d.Input
 			for _, arg := range d.CmdArgs {
+				if arg.Key == "q" { // of TPC-H
+					var number int
+					d.ScanArgs(t, "q", &number)
+					sql = queries.TPCH()[number-1].SQL
+					continue
+				}
 				c.set(t, arg.Key, strings.Join(arg.Vals, ","))
 			}
-			planned, single := c.plan(t, d.Input)
+			planned, single := c.plan(t, sql)
 			if single != nil {
 				return single.String() + "\n"
 			}
@@ -161,6 +168,8 @@ func (c *cluster) set(t *testing.T, key, value string) {
 		c.settings.GatherRows = number()
 	case "shuffle":
 		c.settings.ShuffleBytes = number()
+	case "remote":
+		c.settings.RemoteFactor = float64(number())
 	case "available":
 		c.settings.Nodes = strings.Split(value, ",")
 	default:

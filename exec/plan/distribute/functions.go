@@ -60,11 +60,6 @@ cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_ran
 	reproducibleWindows = words(`cume_dist dense_rank percent_rank rank rank_dense`)
 )
 
-// unpredictable aggregates may give another value each time, even for the same rows: their order shows, or chance does.
-var unpredictableAggregates = words(`
-any_value approx_quantile approx_top_k arbitrary arg_max arg_max_null arg_min arg_min_null argmax argmin array_agg first first_value
-group_concat histogram last last_value list listagg max_by min_by mode nth_value reservoir_quantile string_agg`)
-
 // pureOperators are those that mean the same to both parsers and whose result depends on the operands alone.
 var pureOperators = words(`+ - * / % // ^ ** || = <> < > <= >= != == ~~ !~~ ~~* !~~* ~ !~ ^@ && & | << >>`)
 
