@@ -185,6 +185,10 @@ func (a *analysis) values(q *query) {
 // selection binds a SELECT.
 func (a *analysis) selection(q *query) {
 	s := q.stmt
+	if len(s.TargetList) == 0 || q.text.Select == nil {
+		a.refuse("a query without a select list")
+		return
+	}
 	b := &block{query: q, stmt: s, text: q.text.Select, outer: q.at.block, equal: equalities{}}
 	q.block = b
 	for _, n := range s.FromClause {

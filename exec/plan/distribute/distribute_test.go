@@ -2,6 +2,7 @@ package distribute_test
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -272,6 +273,15 @@ func FuzzPlan(f *testing.F) {
 	}
 	f.Add("SELECT m, list(a), count(DISTINCT b) FILTER (WHERE a > $1) FROM t GROUP BY ROLLUP (m) HAVING avg(b) > 1 ORDER BY 1 LIMIT $2")
 	f.Add("WITH q AS (SELECT a, sum(b) OVER (PARTITION BY a) AS s FROM t) SELECT * FROM q LEFT JOIN u USING (a) UNION ALL SELECT 1, 2, 3, 4")
+	for _, file := range []string{"forms", "aggregates", "joins", "queries", "shuffles", "single"} {
+		text, err := os.ReadFile("testdata/" + file)
+		require.NoError(f, err)
+		for _, line := range strings.Split(string(text), "\n") {
+			if strings.HasPrefix(line, "SELECT") || strings.HasPrefix(line, "WITH") {
+				f.Add(line)
+			}
+		}
+	}
 	c := newCluster(3)
 	c.settings.MinGain, c.settings.MinRows, c.settings.MinBytes, c.settings.ShuffleBytes = 0, 0, 0, 1
 	c.place("t", "hash(a)")
