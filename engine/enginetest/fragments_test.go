@@ -402,11 +402,14 @@ func (done stages) release() {
 	}
 }
 
+// zeros in lists: as in cell, -0 is 0.
+var negativeZeros = strings.NewReplacer("[-0,", "[0,", "[-0]", "[0]", ",-0,", ",0,", ",-0]", ",0]")
+
 // loose are a result's rows with floating point numbers cut to what does not depend on the order of additions.
 func loose(o outcome) outcome {
 	o.rows = slices.Clone(o.rows)
 	for i, r := range o.rows {
-		cells := strings.Split(r, " | ")
+		cells := strings.Split(negativeZeros.Replace(negativeZeros.Replace(r)), " | ") // twice: ,-0,-0, overlaps
 		for c := range cells {
 			if v, err := strconv.ParseFloat(cells[c], 64); err == nil && strings.ContainsAny(cells[c], ".eE") {
 				cells[c] = strconv.FormatFloat(v, 'g', 11, 64)

@@ -188,6 +188,7 @@ func (g *grouping) distinctKey(c *call, of class) int {
 	if k, ok := g.distinctKeys[same]; ok {
 		return k
 	}
+	g.finer *= g.valuesOf(g.block, c.node.Args[0])
 	g.keys = append(g.keys, groupKey{class: of, write: func(b *builder) {
 		if c.node.AggFilter == nil {
 			b.original(argument)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
 // columnBytes is what a value of a result is thought to take; rowBytes is what it costs to look at a row (to filter, to look up, to
@@ -16,6 +17,9 @@ const (
 
 // guessFilter is the share of rows that a condition with a sub-query leaves, and that HAVING leaves of groups.
 const guessFilter = 0.3
+
+// guessValues is how many values an expression is thought to have.
+const guessValues = 100
 
 // width is what a value of a type takes, roughly.
 func width(t arrow.DataType) float64 {
@@ -189,13 +193,20 @@ func (p *planner) distinct(c column) float64 {
 func (p *planner) groups(b *block) float64 {
 	groups := 1.0
 	for _, n := range b.stmt.GroupClause {
-		if c, ok := p.groupColumn(b, n); ok {
-			groups *= p.distinct(c)
-		} else {
-			groups *= 100
+		if t := p.keyTarget(b, n, inGroup); t >= 0 {
+			n = b.targets[t].node
 		}
+		groups *= p.valuesOf(b, n)
 	}
 	return min(groups, p.joined(b))
+}
+
+// valuesOf estimates how many values an expression has.
+func (p *planner) valuesOf(b *block, n *pg.Node) float64 {
+	if r := p.refs[n.GetColumnRef()]; n.GetColumnRef() != nil && r != nil && r.block == b {
+		return p.distinct(r.column)
+	}
+	return guessValues
 }
 
 // work is what the whole statement costs the coordinator by itself.

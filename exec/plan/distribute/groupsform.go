@@ -24,7 +24,7 @@ import (
 //	stage 2    SELECT c0 AS g, sum(c1) / sum(c2) AS average FROM csm_stage_1 GROUP BY c0 HAVING … ORDER BY … LIMIT …
 //	final      SELECT c0 AS g, c1 AS average FROM csm_stage_2 ORDER BY … LIMIT …
 func (p *planner) groupsForm(q *query, s *spreader, in spread, shuffled, prepared bool) (why string) {
-	g := &grouping{planner: p, query: q, block: q.block}
+	g := &grouping{planner: p, query: q, block: q.block, finer: 1}
 	if why := s.subqueries(g.block, in, func(q *subquery) bool { return q.inCall || q.clause == inGroup }); why != "" {
 		return why
 	}
@@ -49,7 +49,7 @@ func (p *planner) groupsForm(q *query, s *spreader, in spread, shuffled, prepare
 	fragments := p.fragments(s.parts)
 	stage := stageOf{
 		query: q, form: "partial groups", parts: s.parts, edits: p.edits, fragments: fragments, columns: len(g.keys) + len(g.values),
-		rows: min(p.joined(g.block), p.groups(g.block)*float64(len(fragments))), body: g.writeBody, final: g.writeFinal,
+		rows: min(p.joined(g.block), p.groups(g.block)*g.finer*float64(len(fragments))), body: g.writeBody, final: g.writeFinal,
 	}
 	if shuffled {
 		return g.shuffled(stage, prepared)
@@ -71,6 +71,7 @@ type grouping struct {
 
 	distinctKeys map[string]int // keys that were added for DISTINCT aggregates, by their text
 	extra        []int          // those keys: the final text does not group by them
+	finer        float64        // by how much those make the fragments' groups more
 	meansOf      []meanOf       // for variances
 
 	number int // of the stage, known when the final text is written

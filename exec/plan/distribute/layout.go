@@ -22,7 +22,7 @@ func (f PlacementFunc) Layout(r *plan.Relation) *Layout { return f(r) }
 
 // Layout is how a table's rows lie over the nodes. Every row belongs to exactly one part.
 type Layout struct {
-	Parts []Part // one per node that is nearest to any of the chunks, in the order of the first of them
+	Parts []Part // one for each node that is nearest to any of the chunks, in the order of the first of them
 	Split Split
 }
 
@@ -43,7 +43,8 @@ const (
 )
 
 // Split is a table's placement. With ByHash all rows whose Columns have equal values (as = compares them, and NULL with NULL)
-// lie on one node, and two tables with the same Nodes and the same types of Columns put equal values on the same node.
+// lie on one node, and two tables with the same Nodes and the same types of Columns put equal values on the same node. Nothing
+// is concluded from a hash of floating point numbers or intervals.
 type Split struct {
 	By      SplitKind
 	Columns []string // of the hash, in order
@@ -108,7 +109,7 @@ func (l *Layout) hashing(r *plan.Relation) (h hashing, columns []int, ok bool) {
 	var types []string
 	for _, name := range l.Split.Columns {
 		i := slices.IndexFunc(r.Columns, func(c plan.Column) bool { return sameName(c.Name, name) })
-		if i < 0 {
+		if i < 0 || !hashable(typeName(r.Columns[i].Type)) { // 0.0 and -0.0 are equal, and who knows how they were hashed
 			return hashing{}, nil, false
 		}
 		columns = append(columns, i)
