@@ -203,25 +203,40 @@ func (e *DamagedError) Hint() string {
 func (r *regions) acquire(ctx context.Context, c *catalog.Chunk) error {
 	d := c.Descriptor()
 	for i := range d.Extents {
-		x := &d.Extents[i]
-		m, err := r.reach(x.Region)
-		if err != nil {
+		if err := r.acquireExtent(ctx, &d.Extents[i], false); err != nil {
 			return err
 		}
-		if err := m.view.Check(x.Range); err != nil {
-			return err
-		}
-		data, err := m.view.Bytes(x.Range)
-		if err != nil {
-			return err
-		}
-		var verify func() error
-		if altered := r.distrust(m); altered || uint64(x.Generation) < m.trusted.Load() {
-			verify = func() error { return r.verifyMended(m, x, data) }
-		}
-		if err := r.reader.Acquire(ctx, x.Region, x.Generation, data, verify); err != nil {
-			return err
-		}
+	}
+	return nil
+}
+
+// acquireExtent compares the checksum when the protocol asks for it, and with always if it does not.
+func (r *regions) acquireExtent(ctx context.Context, x *descriptor.Extent, always bool) error {
+	m, err := r.reach(x.Region)
+	if err != nil {
+		return err
+	}
+	if err := m.view.Check(x.Range); err != nil {
+		return err
+	}
+	data, err := m.view.Bytes(x.Range)
+	if err != nil {
+		return err
+	}
+	compared := false
+	compare := func() error {
+		compared = true
+		return r.verifyMended(m, x, data)
+	}
+	var verify func() error
+	if altered := r.distrust(m); altered || uint64(x.Generation) < m.trusted.Load() {
+		verify = compare
+	}
+	if err := r.reader.Acquire(ctx, x.Region, x.Generation, data, verify); err != nil {
+		return err
+	}
+	if always && !compared { // it was acquired before, or by somebody else just now
+		return compare()
 	}
 	return nil
 }
@@ -257,15 +272,11 @@ func (r *regions) unmapped(region memregion.RegionID) error {
 	return fmt.Errorf("%w: region %d is not mapped in this process", memregion.ErrRegionGone, region)
 }
 
-// check compares a chunk with its checksums, whoever wrote it and whether it was read before or not.
-func (r *regions) check(ctx context.Context, table string, number int, c *catalog.Chunk) error {
+// check compares a chunk with its checksums, once, whoever wrote it and whether it was read before or not.
+func (r *regions) check(ctx context.Context, table string, number int, c *catalog.Chunk) (err error) {
 	d := c.Descriptor()
-	err := r.acquire(ctx, c)
 	for i := 0; err == nil && i < len(d.Extents); i++ {
-		var data []byte
-		if data, err = r.resolve(d.Extents[i].Region, d.Extents[i].Range); err == nil {
-			err = r.verify(&d.Extents[i], data)
-		}
+		err = r.acquireExtent(ctx, &d.Extents[i], true)
 	}
 	if err != nil && ctx.Err() == nil {
 		return &DamagedError{Table: table, Chunk: number, Node: r.node, Cause: err}
