@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -56,6 +57,9 @@ type Config struct {
 	Log *slog.Logger
 	// Fault is called at named points, so that tests can die there; nil in production.
 	Fault func(point string)
+	// CutOffs changes from where on it is worth the while to split a query over nodes, so that tests have small ones split; nil in
+	// production.
+	CutOffs func(*distribute.Settings)
 }
 
 // FileAccess says which files SQL may reach.

@@ -73,6 +73,9 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*di
 	if s.settings.distribute == distributeAlways {
 		settings.MinRows, settings.MinBytes, settings.MinGain = 0, 0, 0
 	}
+	if e.config.CutOffs != nil {
+		e.config.CutOffs(&settings)
+	}
 	settings.ShuffleBytes = 0 // results are not written in partitions yet
 	d, single := distribute.Plan(text, tree, resolver, placement, settings)
 	if single != nil {
