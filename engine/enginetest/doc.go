@@ -13,6 +13,11 @@
 //	query ─► plan ─► fragments over tables in parts ─► results through Arrow, shuffled ─► final text ─┐ equal to the whole tables' answer?
 //	   └──────────────────────────────────────────────────────────────────────────────────────────────┘
 //
+// And over real clusters: engines over one etcd in this process, of 1 to 5 nodes:
+//
+//	seed ─► world, placements, cut-offs ─┬─► any node's Session; rows change and move meanwhile ─┐
+//	                                     └─► duckdb.Database, which knows no placements ──────────┴─ equal rows, types?
+//
 // # Words
 //
 // A piece is a part of a query that the shrinker can take out or replace; a pool is the list of literals from which a
@@ -20,11 +25,12 @@
 //
 // # Invariants under attack
 //
-// plan's P1, P2, P5, P7; distribute's D1, D4, D5, D7; duckdb's D6; compute's X1; engine's E1, E4, E5.
+// plan's P1, P2, P5, P7; distribute's D1, D3, D4, D5, D7; duckdb's D6; compute's X1; engine's E1, E4, E5.
 //
 // # Running it for long
 //
-// CSMSQL_DIFFERENTIAL=10m lets TestDifferential and TestDistributed run that long; CSMSQL_SEED=n starts at a seed; a failure prints both.
+// CSMSQL_DIFFERENTIAL=10m lets TestDifferential, TestDistributed and TestMetamorphic run that long; CSMSQL_SEED=n starts at a seed; a
+// failure prints it.
 //
 // # What it does not do
 //
