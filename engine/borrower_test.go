@@ -334,7 +334,7 @@ func TestBorrowerPausedAtRandomMoments(t *testing.T) {
 	b.expect("ready")
 	b.tell("loop " + strings.ReplaceAll(taggedQuery("t"), "\n", " "))
 	right, late := 0, 0
-	heard := make(chan struct{})
+	heard, answered := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(heard)
 		for line := range b.lines {
@@ -343,7 +343,9 @@ func TestBorrowerPausedAtRandomMoments(t *testing.T) {
 			case word == "stopped":
 				return
 			case word == "answer" && strings.HasSuffix(rest, fmt.Sprintf("|%d|true", rows)):
-				right++
+				if right++; right == 1 {
+					close(answered)
+				}
 			case word == "error" && leaseError(state):
 				late++
 			default:
@@ -360,6 +362,12 @@ func TestBorrowerPausedAtRandomMoments(t *testing.T) {
 		replace()
 		replace()
 		b.signal(syscall.SIGCONT)
+	}
+	select {
+	case <-answered: // on a slow machine no question ends between two pauses: then it is the first one after them
+	case <-heard:
+	case <-time.After(time.Minute):
+		t.Error("no right answer a minute after the last pause")
 	}
 	b.tell("stop")
 	<-heard
