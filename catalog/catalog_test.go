@@ -436,3 +436,36 @@ func TestCloseRefusesEverything(t *testing.T) {
 	_, err := w.catalog.Snapshot(ctx, catalog.Holder{})
 	require.ErrorIs(t, err, catalog.ErrClosed)
 }
+
+// A catalog that was opened anew, and read no page so far, gives the memory of all replicas back when their table goes.
+func TestReplicasOfUnreadPages(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	name := catalog.TableName{Schema: "public", Name: "t"}
+	change := func(do func(tx *catalog.Transaction)) {
+		s, err := w.catalog.Snapshot(ctx, catalog.Holder{})
+		require.NoError(t, err)
+		defer s.Close()
+		tx := w.catalog.Begin(s)
+		do(tx)
+		require.NoError(t, tx.Commit(ctx))
+	}
+	change(func(tx *catalog.Transaction) {
+		_, err := tx.CreateTable(ctx, name, columns, catalog.TableOptions{Replicas: 2})
+		require.NoError(t, err)
+		c := w.chunk(3)
+		both, err := c.In(c.Descriptor().Extents, w.copy(c, 0))
+		require.NoError(t, err)
+		require.NoError(t, tx.Append(name, []*catalog.Chunk{both}))
+	})
+	require.Positive(t, w.memory.Live())
+	again, err := catalog.Open(ctx, w.store, catalog.Homes{region: w.lender.Home.Home}, catalog.Options{})
+	require.NoError(t, err)
+	w.catalog = again
+	change(func(tx *catalog.Transaction) {
+		v, ok := tx.Contents().Table(name)
+		require.True(t, ok)
+		require.Equal(t, 2, v.Table().Replicas)
+		require.NoError(t, tx.DropTable(name))
+	})
+	require.Zero(t, w.memory.Live())
+}

@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/internal/lendertest"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
@@ -216,34 +217,82 @@ func (r *rack) chunk(by, at *rackNode) (*catalog.Chunk, []int64) {
 	batch := array.NewRecordBatch(columns, []arrow.Array{b.NewArray()}, 2)
 	c, err := catalog.NewChunkWriter(at.lender, "test", 4096).Seal(ctx, batch, catalog.SealOptions{})
 	require.NoError(r.t, err)
-	if by != at {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		for _, id := range c.Extents() {
-			r.made[at.region][id] = by.name
-		}
-	}
+	r.granted(by, at, c.Descriptor().Extents)
 	return c, values
 }
 
+// granted remembers what one node has written into the memory of another.
+func (r *rack) granted(by, at *rackNode, extents []descriptor.Extent) {
+	if by == at {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, x := range extents {
+		r.made[at.region][x.ExtentID] = by.name
+	}
+}
+
+func (r *rack) resolve(region memregion.RegionID, x memregion.Range) ([]byte, error) {
+	return r.nodes[region-1].memory.Bytes(x), nil
+}
+
+// rearranged gives a chunk another set of replicas, at most one in a node's memory; those that it keeps may be in a dead node's.
+// Of a chunk that no transaction has yet all stay.
+func (n *rackNode) rearranged(rng *rand.Rand, c *catalog.Chunk, taken bool) *catalog.Chunk {
+	r, d := n.rack, c.Descriptor()
+	var replicas [][]descriptor.Extent
+	for i := range d.Replicas() {
+		replicas = append(replicas, d.ExtentsOf(i))
+	}
+	for _, at := range r.nodes {
+		has := slices.IndexFunc(replicas, func(x []descriptor.Extent) bool { return x[0].Region == at.region })
+		_, there := n.catalog.Reachable(at.region)
+		switch {
+		case has < 0 && there && at.lender != nil && rng.IntN(2) == 0:
+			made, err := catalog.CopyChunk(at.lender, d.Replica(rng.IntN(d.Replicas())), func(x *descriptor.Extent) ([]byte, error) { return r.resolve(x.Region, x.Range) })
+			require.NoError(r.t, err)
+			r.granted(n, at, made)
+			replicas = slices.Insert(replicas, rng.IntN(len(replicas)+1), made)
+		case taken && has >= 0 && len(replicas) > 1 && rng.IntN(4) == 0:
+			replicas = slices.Delete(replicas, has, has+1)
+		}
+	}
+	made, err := c.In(replicas...)
+	require.NoError(r.t, err)
+	return made
+}
+
+// rearrange gives some chunks of a table other replicas.
+func (n *rackNode) rearrange(rng *rand.Rand, tx *catalog.Transaction, id catalog.TableName) {
+	t := n.rack.t
+	v, _ := tx.Contents().Table(id)
+	moved := map[int]catalog.Replacement{}
+	for p, err := range v.Chunks(ctx) {
+		require.NoError(t, err)
+		if rng.IntN(2) == 0 {
+			moved[p.Index] = catalog.Replacement{Old: p.Chunk, New: n.rearranged(rng, p.Chunk, true)}
+		}
+	}
+	require.NoError(t, tx.ReplaceChunks(ctx, id, moved))
+}
+
 // read gives a table's rows as the node sees them, and whether they can be trusted; wrong bytes count only then.
-func (n *rackNode) read(s *catalog.Snapshot, name string) (rows []int64, trusted bool) {
+func (n *rackNode) read(s *catalog.Snapshot, name string, pick int) (rows []int64, trusted bool) {
 	v, ok := s.Table(catalog.TableName{Schema: "public", Name: name})
 	if !ok {
 		return nil, true
-	}
-	resolve := func(region memregion.RegionID, r memregion.Range) ([]byte, error) {
-		return n.rack.nodes[region-1].memory.Bytes(r), nil
 	}
 	var regions []memregion.RegionID
 	var damaged error
 	for p, err := range v.Chunks(ctx) {
 		require.NoError(n.rack.t, err)
-		for _, id := range p.Extents() {
+		one := p.Descriptor().Replica((pick + p.Index) % p.Replicas())
+		for _, id := range one.ExtentIDs() {
 			regions = append(regions, id.Region)
 		}
-		if damaged = errors.Join(damaged, p.Descriptor().Verify(resolve, nil)); damaged == nil {
-			batch, err := p.Descriptor().Record(resolve)
+		if damaged = errors.Join(damaged, one.Verify(n.rack.resolve, nil)); damaged == nil {
+			batch, err := one.Record(n.rack.resolve)
 			require.NoError(n.rack.t, err)
 			rows = append(rows, batch.Column(0).(*array.Int64).Int64Values()...)
 		}
@@ -300,8 +349,10 @@ func oneRack(t require.TestingT, rng *rand.Rand, steps int) {
 
 func (n *rackNode) verify(s rackSnapshot) {
 	for _, name := range rackTables {
-		if rows, trusted := n.read(s.Snapshot, name); trusted {
-			require.Equal(n.rack.t, s.sees[name], rows, "%s reads %s", n.name, name)
+		for pick := range 2 {
+			if rows, trusted := n.read(s.Snapshot, name, pick); trusted {
+				require.Equal(n.rack.t, s.sees[name], rows, "%s reads %s", n.name, name)
+			}
 		}
 	}
 }
@@ -316,9 +367,12 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 	tx := n.catalog.Begin(s)
 	rows, exists := now[name]
 	drop := exists && rng.IntN(4) == 0
-	if drop {
+	switch {
+	case drop:
 		require.NoError(t, tx.DropTable(id))
-	} else {
+	case exists && rng.IntN(3) == 0:
+		n.rearrange(rng, tx, id)
+	default:
 		if !exists {
 			_, err := tx.CreateTable(ctx, id, columns, catalog.TableOptions{})
 			require.NoError(t, err)
@@ -329,8 +383,14 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 				at = n
 			}
 			c, values := n.rack.chunk(n, at)
+			if rng.IntN(2) == 0 {
+				c = n.rearranged(rng, c, false)
+			}
 			require.NoError(t, tx.Append(id, []*catalog.Chunk{c}))
 			rows = append(slices.Clone(rows), values...)
+		}
+		if rng.IntN(4) == 0 {
+			n.rearrange(rng, tx, id)
 		}
 	}
 	conflicts := rng.IntN(4) == 0 && n.overtake(rng, id, now)
@@ -357,24 +417,30 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 	}
 }
 
+// append commits a chunk in the memory of a node.
+func (n *rackNode) append(at *rackNode, name string, now map[string][]int64) {
+	t, id := n.rack.t, catalog.TableName{Schema: "public", Name: name}
+	s, err := n.catalog.Snapshot(ctx, catalog.Holder{})
+	require.NoError(t, err)
+	defer s.Close()
+	tx := n.catalog.Begin(s)
+	if _, exists := now[name]; !exists {
+		_, err := tx.CreateTable(ctx, id, columns, catalog.TableOptions{})
+		require.NoError(t, err)
+	}
+	c, values := n.rack.chunk(n, at)
+	require.NoError(t, tx.Append(id, []*catalog.Chunk{c}))
+	require.NoError(t, tx.Commit(ctx))
+	now[name] = append(slices.Clone(now[name]), values...)
+}
+
 // overtake commits to the same table on another node.
 func (n *rackNode) overtake(rng *rand.Rand, id catalog.TableName, now map[string][]int64) bool {
 	other := pick(rng, n.rack.nodes)
 	if other == n || other.lender == nil {
 		return false
 	}
-	s, err := other.catalog.Snapshot(ctx, catalog.Holder{})
-	require.NoError(n.rack.t, err)
-	defer s.Close()
-	tx := other.catalog.Begin(s)
-	if _, exists := now[id.Name]; !exists {
-		_, err := tx.CreateTable(ctx, id, columns, catalog.TableOptions{})
-		require.NoError(n.rack.t, err)
-	}
-	c, values := n.rack.chunk(other, other)
-	require.NoError(n.rack.t, tx.Append(id, []*catalog.Chunk{c}))
-	require.NoError(n.rack.t, tx.Commit(ctx))
-	now[id.Name] = append(slices.Clone(now[id.Name]), values...)
+	other.append(other, id.Name, now)
 	return true
 }
 
@@ -390,14 +456,7 @@ func (n *rackNode) restartAnother(rng *rand.Rand, tx *catalog.Transaction, id ca
 	if !ok {
 		return false
 	}
-	for _, c := range v.Fresh() {
-		for _, x := range c.Extents() {
-			if x.Region == other.region {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(v.FreshExtents(), func(x catalog.ExtentID) bool { return x.Region == other.region })
 }
 
 // fence ends the node's session while its process goes on: nothing that it does counts from then on.
@@ -445,8 +504,10 @@ func (r *rack) settle(now map[string][]int64) {
 	for _, v := range s.Tables() {
 		for p, err := range v.Chunks(ctx) {
 			require.NoError(r.t, err)
-			for _, x := range p.Descriptor().Extents {
-				want[x.Region] += x.Range.Length
+			for i := range p.Replicas() {
+				for _, x := range p.Descriptor().ExtentsOf(i) {
+					want[x.Region] += x.Range.Length
+				}
 			}
 		}
 	}
@@ -467,8 +528,8 @@ func TestMissedChanges(t *testing.T) {
 	slow.stop()
 	<-slow.ended
 	now := map[string][]int64{}
-	for range 20 {
-		fast.write(rand.New(rand.NewPCG(1, 1)), now)
+	for i := range 20 { // what came and went meanwhile in its memory it would never know
+		fast.append(r.nodes[i%2], "a", now)
 	}
 	r.store.Compact(fast.catalog.Revision())
 	running, stop := context.WithCancel(ctx)

@@ -244,10 +244,8 @@ func (w *commit) newVersion(ctx context.Context, name TableName, v *TableVersion
 	if err != nil {
 		return err
 	}
-	for _, c := range v.Fresh() {
-		for _, id := range c.Extents() {
-			w.publish[id] = true
-		}
+	for _, id := range v.FreshExtents() {
+		w.publish[id] = true
 	}
 	w.pages = append(w.pages, pages...)
 	w.put(tableKey(v.Table().ID), record)

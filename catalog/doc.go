@@ -35,7 +35,8 @@
 //
 // revision: the store's transaction counter, names a state · state: what one revision holds · version: one immutable
 // state of one table · page: up to 256 encoded descriptors, named by the hash of its content · chunk: a sealed record
-// batch · carried: in a new page, the chunks that an old one has too, because others were put behind them or in the place of some · lease: keeps a state; with or without a TTL ·
+// batch · replica: one of the places where its bytes lie; all of them are the chunk's extents · carried: in a new page, the extents that an
+// old one has too, because chunks were put behind theirs, or in the place of some, or replicas beside some · lease: keeps a state; with or without a TTL ·
 // pin: the lender's promise to a domain · garbage: pages in the store that no version has.
 //
 // # Parts

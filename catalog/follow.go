@@ -323,7 +323,7 @@ func (c *Catalog) pagesSince(ctx context.Context, before, v *TableVersion) ([]hu
 		}
 		page := hugetable.NewPage{Ref: ref}
 		for _, h := range headers {
-			for _, x := range h.Extents {
+			for x := range h.All() {
 				page.Extents = append(page.Extents, x.ExtentID)
 			}
 		}

@@ -192,7 +192,7 @@ func (c *Catalog) loadExtents(ctx context.Context, v *TableVersion) error {
 		}
 		ids := []ExtentID{}
 		for _, h := range headers {
-			for _, x := range h.Extents {
+			for x := range h.All() {
 				ids = append(ids, x.ExtentID)
 			}
 		}

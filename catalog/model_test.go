@@ -96,12 +96,30 @@ func (w *world) chunk(rows int) *catalog.Chunk {
 	return c
 }
 
-// copy makes the same chunk elsewhere.
-func (w *world) copy(c *catalog.Chunk) *catalog.Chunk {
-	made, err := catalog.CopyChunk(w.lender, c, func(x *descriptor.Extent) ([]byte, error) { return w.lender.Resolve(x.Region, x.Range) })
+// copy makes a replica of a chunk from one that it has.
+func (w *world) copy(c *catalog.Chunk, from int) []descriptor.Extent {
+	made, err := catalog.CopyChunk(w.lender, c.Descriptor().Replica(from), func(x *descriptor.Extent) ([]byte, error) { return w.lender.Resolve(x.Region, x.Range) })
 	require.NoError(w.t, err)
-	require.NotEqual(w.t, c.Extents(), made.Extents())
 	return made
+}
+
+// rearranged is a chunk with other replicas: one more, one less, or in other places.
+func (w *world) rearranged(rng *rand.Rand, c *catalog.Chunk) catalog.Replacement {
+	replicas := make([][]descriptor.Extent, c.Replicas())
+	for i := range replicas {
+		replicas[i] = c.Descriptor().ExtentsOf(i)
+	}
+	switch k := rng.IntN(len(replicas)); {
+	case rng.IntN(2) == 0 && len(replicas) < 4:
+		replicas = append(replicas, w.copy(c, k))
+	case rng.IntN(2) == 0 && len(replicas) > 1:
+		replicas = slices.Delete(replicas, k, k+1)
+	default:
+		replicas[k] = w.copy(c, rng.IntN(len(replicas)))
+	}
+	made, err := c.In(replicas...)
+	require.NoError(w.t, err)
+	return catalog.Replacement{Old: c, New: made}
 }
 
 // rows reads a whole version through its descriptors.
@@ -111,10 +129,17 @@ func (w *world) rows(v *catalog.TableVersion) []int64 {
 		require.NoError(w.t, err)
 		require.Equal(w.t, int64(len(got)), p.FirstRow)
 		d := p.Descriptor()
-		require.NoError(w.t, d.Verify(w.lender.Resolve, nil), "table %v chunk %d", v.Table().Name, p.Index)
-		batch, err := d.Record(w.lender.Resolve)
-		require.NoError(w.t, err)
-		got = append(got, batch.Column(0).(*array.Int64).Int64Values()...)
+		for i := range p.Replicas() {
+			one := d.Replica(i)
+			require.NoError(w.t, one.Verify(w.lender.Resolve, nil), "table %v chunk %d replica %d", v.Table().Name, p.Index, i)
+			batch, err := one.Record(w.lender.Resolve)
+			require.NoError(w.t, err)
+			if values := batch.Column(0).(*array.Int64).Int64Values(); i == 0 {
+				got = append(got, values...)
+			} else {
+				require.Equal(w.t, got[p.FirstRow:], values)
+			}
+		}
 		again, err := v.At(ctx, p.Index)
 		require.NoError(w.t, err)
 		require.Equal(w.t, p.FirstRow, again.FirstRow)
@@ -185,8 +210,10 @@ func collect(w *world, into map[catalog.ExtentID]int64, c *catalog.Contents) {
 	for _, v := range c.Tables() {
 		for p, err := range v.Chunks(ctx) {
 			require.NoError(w.t, err)
-			for _, x := range p.Descriptor().Extents {
-				into[x.ExtentID] = x.Range.Length
+			for i := range p.Replicas() {
+				for _, x := range p.Descriptor().ExtentsOf(i) {
+					into[x.ExtentID] = x.Range.Length
+				}
 			}
 		}
 	}
@@ -400,20 +427,21 @@ func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 		s.sees.tables[to] = rows
 		touch()
 		s.touched[to.String()] = true
-	case 7, 8: // the same rows in other memory
+	case 7, 8: // the same rows in other memory, or in more
 		if !have {
 			require.Error(rt, s.tx.ReplaceChunks(ctx, name, nil))
 			return
 		}
 		v, _ := s.tx.Contents().Table(name)
-		moved := map[int]*catalog.Chunk{}
+		moved := map[int]catalog.Replacement{}
 		for p, err := range v.Chunks(ctx) {
 			require.NoError(rt, err)
 			if rng.IntN(3) == 0 {
-				moved[p.Index] = w.copy(p.Chunk)
+				moved[p.Index] = w.rearranged(rng, p.Chunk)
 			}
 		}
 		require.NoError(rt, s.tx.ReplaceChunks(ctx, name, moved))
+		require.NoError(rt, s.tx.SetReplicas(name, 1+rng.IntN(3)))
 		require.NoError(rt, s.tx.SetPlacement(name, pick(rng, []string{"", "rows"})))
 		touch()
 	case 6:

@@ -163,7 +163,7 @@ type LiveExtent struct {
 	descriptor.Extent
 }
 
-// LiveExtents visits every extent of every current version, in the order of tables and chunks. Everything else in the
+// LiveExtents visits every extent of every current version, of all replicas, in the order of tables and chunks. Everything else in the
 // regions was never published, or is not needed any more.
 func (c *Catalog) LiveExtents(ctx context.Context, visit func(LiveExtent) error) error {
 	c.mu.Lock()
@@ -178,8 +178,8 @@ func (c *Catalog) LiveExtents(ctx context.Context, visit func(LiveExtent) error)
 			}
 			ids := []ExtentID{}
 			for _, h := range headers {
-				for _, x := range h.Extents {
-					if err := visit(LiveExtent{v.Table().Name, chunk, h.Owner, x}); err != nil {
+				for x := range h.All() {
+					if err := visit(LiveExtent{v.Table().Name, chunk, h.Owner, *x}); err != nil {
 						return err
 					}
 					ids = append(ids, x.ExtentID)

@@ -140,6 +140,8 @@ type TableOptions struct {
 	Source string
 	// Placement says on which nodes the rows are to lie; see Table.
 	Placement string
+	// Replicas is how many replicas the chunks are to have; see Table.
+	Replicas int
 }
 
 // CreateTable makes a table without rows.
@@ -158,7 +160,7 @@ func (t *Transaction) CreateTable(ctx context.Context, name TableName, columns *
 	if err != nil {
 		return Table{}, err
 	}
-	table := Table{ID: TableID(id), Name: name, Columns: columns, Source: options.Source, Placement: options.Placement, CreatedAt: t.catalog.options.Now().UTC()}
+	table := Table{ID: TableID(id), Name: name, Columns: columns, Source: options.Source, Placement: options.Placement, Replicas: options.Replicas, CreatedAt: t.catalog.options.Now().UTC()}
 	t.setTable(own, name, hugetable.NewVersion(table, t.catalog.source))
 	return table, nil
 }
@@ -197,15 +199,21 @@ func (c *Contents) table(name TableName) (*TableVersion, error) {
 func (t *Transaction) take(chunks []*Chunk) error {
 	var err error
 	for i, c := range chunks {
-		for _, id := range c.Extents() {
-			if t.taken[id] && err == nil {
-				err = fmt.Errorf("%w: chunk %d, %v, was handed over before", hugetable.ErrMismatch, i, id)
-			}
-			if !t.taken[id] {
-				t.handed = append(t.handed, id)
-			}
-			t.taken[id] = true
+		if failed := t.takeExtents(i, c.Extents()); err == nil {
+			err = failed
 		}
+	}
+	return err
+}
+
+func (t *Transaction) takeExtents(chunk int, ids []ExtentID) (err error) {
+	for _, id := range ids {
+		if t.taken[id] {
+			err = fmt.Errorf("%w: chunk %d, %v, was handed over before", hugetable.ErrMismatch, chunk, id)
+			continue
+		}
+		t.handed = append(t.handed, id)
+		t.taken[id] = true
 	}
 	return err
 }
@@ -245,18 +253,20 @@ func (t *Transaction) write(name TableName, chunks []*Chunk, prepare func(*Table
 	return nil
 }
 
-// ReplaceChunks puts other chunks with the same rows in the place of some, by their number: copies that lie elsewhere. All other
-// chunks stay as they are, whoever reads them. An older version keeps what it has (K3).
-func (t *Transaction) ReplaceChunks(ctx context.Context, name TableName, chunks map[int]*Chunk) error {
+// ReplaceChunks puts other chunks with the same rows in the place of some, by their number: copies that lie elsewhere, or the same with
+// other replicas. The transaction's own are the extents that come by it. All other chunks stay as they are, whoever reads them. An
+// older version keeps what it has (K3).
+func (t *Transaction) ReplaceChunks(ctx context.Context, name TableName, chunks map[int]Replacement) error {
 	own, err := t.change()
 	if err != nil {
 		return err
 	}
-	list := make([]*Chunk, 0, len(chunks))
 	for _, i := range slices.Sorted(maps.Keys(chunks)) {
-		list = append(list, chunks[i])
+		if failed := t.takeExtents(i, chunks[i].Added()); err == nil {
+			err = failed
+		}
 	}
-	if err := t.take(list); err != nil {
+	if err != nil {
 		return err
 	}
 	v, err := own.table(name)
@@ -282,6 +292,20 @@ func (t *Transaction) SetPlacement(name TableName, placement string) error {
 		return err
 	}
 	t.setTable(own, name, v.Place(placement))
+	return nil
+}
+
+// SetReplicas says how many replicas chunks are to have from now on; see Table.
+func (t *Transaction) SetReplicas(name TableName, replicas int) error {
+	own, err := t.change()
+	if err != nil {
+		return err
+	}
+	v, err := own.table(name)
+	if err != nil {
+		return err
+	}
+	t.setTable(own, name, v.Replicate(replicas))
 	return nil
 }
 

@@ -26,6 +26,9 @@ type (
 	// Grant is the right to write one extent once.
 	Grant = chunk.Grant
 
+	// Replacement is a chunk with the same rows for one of a table.
+	Replacement = hugetable.Replacement
+
 	// ExtentID is (region, generation): one writing of one extent.
 	ExtentID = descriptor.ExtentID
 	// Statistics is what is known of a column.
@@ -58,11 +61,11 @@ func NewChunkWriter(space Space, owner string, firstBytes int64) *ChunkWriter {
 	return chunk.NewWriter(space, owner, firstBytes)
 }
 
-// CopyChunk copies a sealed chunk as it is into memory of another space, extent by extent: the same rows, layout and statistics.
-// extent gives the bytes of one, which were acquired and stay until the call ends; they are held against its checksum
+// CopyChunk copies a sealed chunk as it is into memory of another space, extent by extent, from its first replica; Chunk.In makes a chunk
+// of such copies. extent gives the bytes of one, which were acquired and stay until the call ends; they are held against its checksum
 // (coherence.ErrChecksum). On error nothing is held.
-func CopyChunk(space Space, c *Chunk, extent func(*descriptor.Extent) ([]byte, error)) (*Chunk, error) {
-	return chunk.Copy(space, c, extent)
+func CopyChunk(space Space, d *descriptor.Descriptor, extent func(*descriptor.Extent) ([]byte, error)) ([]descriptor.Extent, error) {
+	return chunk.Copy(space, d, extent)
 }
 
 // View is a named query.

@@ -270,7 +270,7 @@ func (e *Engine) move(ctx context.Context, m *moves, moved func(bytes int64)) er
 func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []chunkMove) error {
 	return e.changeTable(ctx, table, func(change *tableChange) error {
 		var mu sync.Mutex // guards made
-		made := map[int]*catalog.Chunk{}
+		made := map[int]catalog.Replacement{}
 		group, running := errgroup.WithContext(ctx)
 		group.SetLimit(e.threads())
 		for _, x := range list {
@@ -283,18 +283,18 @@ func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []c
 					return err
 				}
 				change.read.note(table.String(), x.number, c)
-				c, err = e.copyChunk(running, table, x, c)
+				moved, err := e.copyChunk(running, table, x, c)
 				if err == nil {
 					mu.Lock()
 					defer mu.Unlock()
-					made[x.number] = c
+					made[x.number] = catalog.Replacement{Old: c, New: moved}
 				}
 				return err
 			})
 		}
 		if err := group.Wait(); err != nil {
-			for _, c := range made {
-				err = errors.Join(err, e.node.discard([]*catalog.Chunk{c}))
+			for _, r := range made {
+				err = errors.Join(err, e.node.discard([]*catalog.Chunk{r.New}))
 			}
 			return err
 		}
@@ -318,9 +318,12 @@ func (e *Engine) copyChunk(ctx context.Context, table catalog.TableName, x chunk
 	if err := e.regions.acquire(ctx, c); err != nil {
 		return nil, damaged(err)
 	}
-	made, err := catalog.CopyChunk(space, c, func(x *descriptor.Extent) ([]byte, error) { return e.regions.resolve(x.Region, x.Range) })
+	made, err := catalog.CopyChunk(space, c.Descriptor(), func(x *descriptor.Extent) ([]byte, error) { return e.regions.resolve(x.Region, x.Range) })
 	if errors.Is(err, coherence.ErrChecksum) {
 		return nil, damaged(err)
 	}
-	return made, err
+	if err != nil {
+		return nil, err
+	}
+	return c.In(made)
 }

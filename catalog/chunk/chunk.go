@@ -37,10 +37,31 @@ func (c *Chunk) Sketches() []statistics.Sketch { return c.sketches }
 // Rows is the number of rows.
 func (c *Chunk) Rows() int64 { return c.descriptor.Rows }
 
-// Bytes is the space that the chunk takes in its regions.
+// Bytes is the space that the chunk takes in its regions, all replicas together.
 func (c *Chunk) Bytes() int64 { return c.descriptor.Bytes() }
 
-// Extents lists the chunk's generations.
+// In is the same chunk with its replicas elsewhere: each is a list of extents that have the content of the chunk's own, as those that
+// Copy makes have.
+func (c *Chunk) In(replicas ...[]descriptor.Extent) (*Chunk, error) {
+	d := *c.descriptor
+	d.Extents, d.Others = replicas[0], replicas[1:]
+	if len(replicas) == 1 {
+		d.Others = nil
+	}
+	if err := d.Validate(); err != nil {
+		return nil, err
+	}
+	encoded, err := d.Encode()
+	if err != nil {
+		return nil, err
+	}
+	return New(&d, encoded, c.sketches), nil
+}
+
+// Replicas is in how many places the chunk's bytes are.
+func (c *Chunk) Replicas() int { return c.descriptor.Replicas() }
+
+// Extents lists the chunk's generations, of all replicas, those of the first one first.
 func (c *Chunk) Extents() []descriptor.ExtentID { return c.descriptor.ExtentIDs() }
 
 // Statistics are those of column i.

@@ -10,23 +10,18 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 )
 
-// Copy makes the same chunk in other memory. Nothing is decoded: offsets in a descriptor are relative to its extents. extent
-// gives the bytes of one of c's, which are held against its checksum. On error nothing is held.
-func Copy(space Space, c *Chunk, extent func(*descriptor.Extent) ([]byte, error)) (*Chunk, error) {
-	d := *c.descriptor
-	d.Extents = make([]descriptor.Extent, 0, len(c.descriptor.Extents))
-	for i := range c.descriptor.Extents {
-		x, err := copyExtent(space, d.Owner, &c.descriptor.Extents[i], extent)
+// Copy makes another replica of a chunk in other memory, from the first one that d has. Nothing is decoded: offsets in a descriptor are
+// relative to its extents. extent gives the bytes of one of d's, which are held against its checksum. On error nothing is held.
+func Copy(space Space, d *descriptor.Descriptor, extent func(*descriptor.Extent) ([]byte, error)) ([]descriptor.Extent, error) {
+	made := make([]descriptor.Extent, 0, len(d.Extents))
+	for i := range d.Extents {
+		x, err := copyExtent(space, d.Owner, &d.Extents[i], extent)
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("copy a chunk of %d rows: %w", c.Rows(), err), discard(space, d.Extents))
+			return nil, errors.Join(fmt.Errorf("copy a chunk of %d rows: %w", d.Rows, err), discard(space, made))
 		}
-		d.Extents = append(d.Extents, x)
+		made = append(made, x)
 	}
-	encoded, err := d.Encode()
-	if err != nil {
-		return nil, errors.Join(err, discard(space, d.Extents))
-	}
-	return New(&d, encoded, c.sketches), nil
+	return made, nil
 }
 
 func discard(space Space, sealed []descriptor.Extent) error {

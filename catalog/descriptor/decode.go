@@ -104,12 +104,10 @@ func (d *Decoder) read(data []byte, c *Descriptor) error {
 			if len(c.Extents) >= MaxExtents {
 				return fmt.Errorf("more than %d extents", MaxExtents)
 			}
-			x, err := readExtent(r.Sub())
-			r.Fail(err)
 			if c.Extents == nil {
 				c.Extents = part(d, &d.extents, 1) // of most chunks that is all
 			}
-			c.Extents = append(c.Extents, x)
+			r.Fail(readExtent(r.Sub(), &c.Extents, &c.Others))
 		case chunkSchema:
 			schema, err := d.schemaOf(r.Bytes())
 			r.Fail(err)
@@ -134,7 +132,10 @@ func (d *Decoder) read(data []byte, c *Descriptor) error {
 	return r.Err()
 }
 
-func readExtent(r message.Reader) (x Extent, err error) {
+// readExtent appends an extent to those of the first replica, and its others to theirs.
+func readExtent(r message.Reader, extents *[]Extent, others *[][]Extent) error {
+	var x Extent
+	at, places := len(*extents), 0
 	for r.Next() {
 		switch r.Field() {
 		case extentRegion:
@@ -149,6 +150,42 @@ func readExtent(r message.Reader) (x Extent, err error) {
 			x.Seal.Length = r.Int()
 		case extentChecksum:
 			x.Seal.Checksum = r.Fixed()
+		case extentOthers:
+			place, err := readPlace(r.Sub())
+			r.Fail(err)
+			if places++; at == 0 && places < MaxReplicas {
+				*others = append(*others, nil)
+			}
+			if places > len(*others) {
+				return fmt.Errorf("extent %d lies in %d other places", at, places)
+			}
+			(*others)[places-1] = append((*others)[places-1], place)
+		default:
+			r.Skip()
+		}
+	}
+	if err := r.Err(); err != nil {
+		return err
+	}
+	if places < len(*others) {
+		return fmt.Errorf("extent %d lies in %d other places, those before it in %d", at, places, len(*others))
+	}
+	*extents = append(*extents, x)
+	for _, other := range *others {
+		other[at].Range.Length, other[at].Seal = x.Range.Length, x.Seal
+	}
+	return nil
+}
+
+func readPlace(r message.Reader) (x Extent, err error) {
+	for r.Next() {
+		switch r.Field() {
+		case placeRegion:
+			x.Region = memregion.RegionID(r.Uint())
+		case placeGeneration:
+			x.Generation = Generation(r.Uint())
+		case placeOffset:
+			x.Range.Offset = r.Int()
 		default:
 			r.Skip()
 		}

@@ -31,6 +31,7 @@ func described(t require.TestingT, rng *rand.Rand, owner string) []byte {
 	}
 	d, err := descriptor.Describe(batch, owner, []descriptor.Mapped{m}, stats)
 	require.NoError(t, err)
+	replicate(d, rng.IntN(3))
 	encoded, err := d.Encode()
 	require.NoError(t, err)
 	return encoded
@@ -106,6 +107,10 @@ func TestDecoderAgreesWithDecode(t *testing.T) {
 		}
 		for _, d := range made { // what a block has behind a part is another's
 			d.Extents = append(d.Extents, descriptor.Extent{})[:len(d.Extents)]
+			for i, other := range d.Others {
+				d.Others[i] = append(other, descriptor.Extent{})[:len(other)]
+			}
+			d.Others = append(d.Others, nil)[:len(d.Others)]
 			d.Columns = append(d.Columns, descriptor.Node{})[:len(d.Columns)]
 			d.Statistics = append(d.Statistics, descriptor.Statistics{})[:len(d.Statistics)]
 			for i := range d.Columns {

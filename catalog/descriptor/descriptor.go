@@ -22,8 +22,10 @@ const (
 	MaxDepth = 32
 	// MaxNodes is the greatest number of arrays, children and dictionaries included.
 	MaxNodes = 1 << 16
-	// MaxExtents is the greatest number of extents of one chunk.
+	// MaxExtents is the greatest number of extents of one chunk's replica.
 	MaxExtents = 1 << 10
+	// MaxReplicas is the greatest number of replicas of one chunk.
+	MaxReplicas = 32
 	// MaxBuffers is the greatest number of buffers of one array (only view arrays have more than three).
 	MaxBuffers = 1 << 16
 )
@@ -85,28 +87,54 @@ type Node struct {
 type Descriptor struct {
 	Rows int64
 	// Owner is who the extents were granted to (the quota's name at the lender).
-	Owner   string
+	Owner string
+	// Extents are those of the first replica.
 	Extents []Extent
+	// Others are those of the chunk's other replicas: the same bytes in other places, extent by extent (D7).
+	Others [][]Extent
 	// Schema is the physical one; what users see may differ; catalog.Table has that.
 	Schema     *arrow.Schema
 	Columns    []Node
 	Statistics []Statistics
 }
 
-// Bytes is the space that the chunk takes in its regions.
+// Bytes is the space that the chunk takes in its regions, all replicas together.
 func (d *Descriptor) Bytes() int64 {
 	var n int64
 	for _, e := range d.Extents {
 		n += e.Range.Length
 	}
-	return n
+	return n * int64(d.Replicas())
 }
 
-// ExtentIDs lists the chunk's generations in order.
+// ExtentIDs lists the chunk's generations, those of the first replica first.
 func (d *Descriptor) ExtentIDs() []ExtentID {
-	ids := make([]ExtentID, len(d.Extents))
-	for i, e := range d.Extents {
-		ids[i] = e.ExtentID
+	ids := make([]ExtentID, 0, len(d.Extents)*d.Replicas())
+	for i := range d.Replicas() {
+		for _, e := range d.ExtentsOf(i) {
+			ids = append(ids, e.ExtentID)
+		}
 	}
 	return ids
+}
+
+// Replicas is in how many places the chunk's bytes are: at least one.
+func (d *Descriptor) Replicas() int { return 1 + len(d.Others) }
+
+// ExtentsOf gives the extents of replica i, from 0.
+func (d *Descriptor) ExtentsOf(i int) []Extent {
+	if i == 0 {
+		return d.Extents
+	}
+	return d.Others[i-1]
+}
+
+// Replica is the chunk as one of its replicas alone has it, to be read there.
+func (d *Descriptor) Replica(i int) *Descriptor {
+	if len(d.Others) == 0 {
+		return d
+	}
+	one := *d
+	one.Extents, one.Others = d.ExtentsOf(i), nil
+	return &one
 }

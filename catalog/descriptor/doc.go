@@ -1,7 +1,7 @@
 // Package descriptor is what travels instead of data: the description of one sealed chunk.
 //
 //	Descriptor
-//	├ extents      region, range, generation, seal            where in lent memory
+//	├ extents      region, range, generation, seal            where in lent memory; the others: where again (replicas)
 //	├ schema       physical Arrow types                       any type Arrow has
 //	├ columns      Node ┬ length, nulls, offset
 //	│                   ├ buffers: extent, offset, length, xxh3
@@ -24,6 +24,7 @@
 //	D5  (ValidateData, not Decode) offsets, views, codes and run ends in the bytes point inside their data.
 //	D6  what a Decoder makes of bytes is what Decode makes of them: no descriptor shares anything but schema, owner and blocks of
 //	    memory with others that were decoded beside it.
+//	D7  the replicas have the same extents: as many, as long, with the same seals; all of them together are disjoint.
 //
 // It does not map, acquire, pin or lease anything, and a Descriptor says nothing about who may read it.
 package descriptor

@@ -18,6 +18,9 @@ func (d *Descriptor) String() string {
 	fmt.Fprintf(&b, "chunk of %d rows, owner %q, %d extents, %d bytes\n", d.Rows, d.Owner, len(d.Extents), d.Bytes())
 	for i, x := range d.Extents {
 		fmt.Fprintf(&b, "  extent %d: %v %v sealed %d checksum %016x\n", i, x.ExtentID, x.Range, x.Seal.Length, x.Seal.Checksum)
+		for _, other := range d.Others {
+			fmt.Fprintf(&b, "    and in %v %v\n", other[i].ExtentID, other[i].Range)
+		}
 	}
 	for i := range d.Columns {
 		f := d.Schema.Field(i)

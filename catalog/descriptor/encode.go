@@ -11,6 +11,8 @@ const (
 	chunkFormat, chunkRows, chunkOwner, chunkExtents                                             = 1, 2, 3, 4
 	chunkSchema, chunkColumns, chunkStatistics                                                   = 5, 6, 7
 	extentRegion, extentGeneration, extentOffset, extentLength, extentSealLength, extentChecksum = 1, 2, 3, 4, 5, 6
+	extentOthers                                                                                 = 7
+	placeRegion, placeGeneration, placeOffset                                                    = 1, 2, 3
 	nodeLength, nodeNullCount, nodeOffset, nodeBuffers, nodeChildren, nodeDictionary             = 1, 2, 3, 4, 5, 6
 	bufferExtent, bufferOffset, bufferLength, bufferChecksum                                     = 1, 2, 3, 4
 	statNullCount, statDistinct, statMin, statMax, statMinExact, statMaxExact, statHasNaN        = 1, 2, 3, 4, 5, 6, 7
@@ -29,7 +31,7 @@ func (d *Descriptor) AppendTo(buffer []byte) ([]byte, error) {
 	w.Int(chunkRows, d.Rows)
 	w.OptionalString(chunkOwner, d.Owner)
 	for i := range d.Extents {
-		appendExtent(&w, &d.Extents[i])
+		d.appendExtent(&w, i)
 	}
 	start := w.Begin(chunkSchema)
 	e := schemaEncoder{Writer: &w}
@@ -44,14 +46,25 @@ func (d *Descriptor) AppendTo(buffer []byte) ([]byte, error) {
 	return w.Buf, e.err
 }
 
-func appendExtent(w *message.Writer, x *Extent) {
-	start := w.Begin(chunkExtents)
+func (d *Descriptor) appendExtent(w *message.Writer, i int) {
+	x, start := &d.Extents[i], w.Begin(chunkExtents)
 	w.OptionalUint(extentRegion, uint64(x.Region))
 	w.OptionalUint(extentGeneration, uint64(x.Generation))
 	w.Int(extentOffset, x.Range.Offset)
 	w.Int(extentLength, x.Range.Length)
 	w.Int(extentSealLength, x.Seal.Length)
 	w.Fixed(extentChecksum, x.Seal.Checksum)
+	for _, other := range d.Others {
+		appendPlace(w, &other[i])
+	}
+	w.End(start)
+}
+
+func appendPlace(w *message.Writer, x *Extent) {
+	start := w.Begin(extentOthers)
+	w.OptionalUint(placeRegion, uint64(x.Region))
+	w.OptionalUint(placeGeneration, uint64(x.Generation))
+	w.Int(placeOffset, x.Range.Offset)
 	w.End(start)
 }
 

@@ -22,6 +22,9 @@ func FuzzDecode(f *testing.F) {
 		m := region()
 		types := []arrow.DataType{arraytest.Type(rng, 2), arraytest.Type(rng, 1)}
 		d, _ := roundTrip(f, m, arraytest.Batch(rng, &arraytest.Bump{Data: m.Data}, types, rng.IntN(20)))
+		if seed%3 == 1 {
+			replicate(d, 1+int(seed)%4)
+		}
 		encoded, err := d.Encode()
 		require.NoError(f, err)
 		f.Add(encoded)
@@ -62,6 +65,7 @@ func TestEveryFieldCorrupted(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 11))
 		m := region()
 		d, _ := roundTrip(t, m, arraytest.Batch(rng, &arraytest.Bump{Data: m.Data}, []arrow.DataType{arraytest.Type(rng, 2)}, 10))
+		replicate(d, int(seed%3))
 		encoded, err := d.Encode()
 		require.NoError(t, err)
 		for at := range encoded {

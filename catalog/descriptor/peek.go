@@ -2,6 +2,7 @@ package descriptor
 
 import (
 	"fmt"
+	"iter"
 
 	"github.com/csmsql/csmsql/catalog/internal/message"
 )
@@ -10,7 +11,26 @@ import (
 type Header struct {
 	Rows    int64
 	Owner   string
-	Extents []Extent
+	Extents []Extent   // of the first replica
+	Others  [][]Extent // of the others
+}
+
+// All visits the extents of all replicas, those of the first one first.
+func (h *Header) All() iter.Seq[*Extent] {
+	return func(yield func(*Extent) bool) {
+		for i := range h.Extents {
+			if !yield(&h.Extents[i]) {
+				return
+			}
+		}
+		for _, other := range h.Others {
+			for i := range other {
+				if !yield(&other[i]) {
+					return
+				}
+			}
+		}
+	}
 }
 
 // Peek reads the header of an encoded descriptor and skips the rest, twenty times faster than Decode. What it returns is
@@ -25,9 +45,7 @@ func Peek(data []byte) (Header, error) {
 		case chunkOwner:
 			h.Owner = r.String()
 		case chunkExtents:
-			x, err := readExtent(r.Sub())
-			r.Fail(err)
-			h.Extents = append(h.Extents, x)
+			r.Fail(readExtent(r.Sub(), &h.Extents, &h.Others))
 		case chunkSchema: // fields are written in order; nothing of ours follows
 			return h, nil
 		default:

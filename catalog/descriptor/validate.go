@@ -1,7 +1,9 @@
 package descriptor
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -40,28 +42,90 @@ func (d *Descriptor) Validate() error {
 }
 
 func (d *Descriptor) validateExtents() error {
-	if len(d.Extents) > MaxExtents {
-		return fmt.Errorf("more than %d extents", MaxExtents)
+	if len(d.Extents) > MaxExtents || d.Replicas() > MaxReplicas {
+		return fmt.Errorf("%d extents in each of %d replicas, at most %d and %d are allowed", len(d.Extents), d.Replicas(), MaxExtents, MaxReplicas)
 	}
-	for i := range d.Extents {
-		x := &d.Extents[i]
-		switch {
-		case x.Region == 0 || x.Generation == 0:
-			return fmt.Errorf("extent %d has no region or no generation", i)
-		case x.Range.Offset < 0 || x.Range.Offset%memregion.PageSize != 0:
-			return fmt.Errorf("extent %d starts at %d, which is no multiple of %d", i, x.Range.Offset, memregion.PageSize)
-		case x.Range.Length <= 0 || x.Range.Length > 1<<47 || x.Range.Offset > 1<<47:
-			return fmt.Errorf("extent %d has a range of %v", i, x.Range)
-		case x.Seal.Length < 0 || x.Seal.Length > x.Range.Length:
-			return fmt.Errorf("extent %d is sealed for %d of %d bytes", i, x.Seal.Length, x.Range.Length)
+	for i, other := range d.Others {
+		if err := sameExtents(d.Extents, other); err != nil {
+			return fmt.Errorf("replica %d: %w", i+1, err)
 		}
-		for j := range i {
-			if err := disjoint(x, &d.Extents[j]); err != nil {
-				return fmt.Errorf("extents %d and %d %w", j, i, err)
+	}
+	for i := range d.Replicas() {
+		extents := d.ExtentsOf(i)
+		for k := range extents {
+			if err := extents[k].validate(); err != nil {
+				return fmt.Errorf("%s %w", extentName(i, k), err)
 			}
 		}
 	}
+	if n := len(d.Extents) * d.Replicas(); n > 1 { // of most chunks that is all
+		return d.disjoint()
+	}
 	return nil
+}
+
+// sameExtents checks that another replica has what the first one has (D7).
+func sameExtents(first, other []Extent) error {
+	if len(other) != len(first) || len(first) == 0 {
+		return fmt.Errorf("%d extents, the first one has %d", len(other), len(first))
+	}
+	for i := range first {
+		if other[i].Range.Length != first[i].Range.Length || other[i].Seal != first[i].Seal {
+			return fmt.Errorf("extent %d is not the same as the first one's", i)
+		}
+	}
+	return nil
+}
+
+func extentName(replica, extent int) string {
+	if replica == 0 {
+		return fmt.Sprintf("extent %d", extent)
+	}
+	return fmt.Sprintf("extent %d of replica %d", extent, replica)
+}
+
+func (x *Extent) validate() error {
+	switch {
+	case x.Region == 0 || x.Generation == 0:
+		return fmt.Errorf("has no region or no generation")
+	case x.Range.Offset < 0 || x.Range.Offset%memregion.PageSize != 0:
+		return fmt.Errorf("starts at %d, which is no multiple of %d", x.Range.Offset, memregion.PageSize)
+	case x.Range.Length <= 0 || x.Range.Length > 1<<47 || x.Range.Offset > 1<<47:
+		return fmt.Errorf("has a range of %v", x.Range)
+	case x.Seal.Length < 0 || x.Seal.Length > x.Range.Length:
+		return fmt.Errorf("is sealed for %d of %d bytes", x.Seal.Length, x.Range.Length)
+	}
+	return nil
+}
+
+// disjoint checks that no two extents share a byte or a generation. They are sorted for it, because hostile bytes may list many.
+func (d *Descriptor) disjoint() error {
+	var few [8]*Extent
+	all := few[:0]
+	for i := range d.Replicas() {
+		extents := d.ExtentsOf(i)
+		for k := range extents {
+			all = append(all, &extents[k])
+		}
+	}
+	neighbours := func(order func(a, b *Extent) int) error {
+		slices.SortFunc(all, order)
+		for i := range len(all) - 1 {
+			if err := disjoint(all[i], all[i+1]); err != nil {
+				return fmt.Errorf("%v and %v %w", all[i].ExtentID, all[i+1].ExtentID, err)
+			}
+		}
+		return nil
+	}
+	err := neighbours(func(a, b *Extent) int {
+		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Range.Offset, b.Range.Offset))
+	})
+	if err != nil {
+		return err
+	}
+	return neighbours(func(a, b *Extent) int {
+		return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Generation, b.Generation))
+	})
 }
 
 func disjoint(a, b *Extent) error {

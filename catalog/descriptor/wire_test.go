@@ -46,6 +46,7 @@ func TestWireMatchesSchema(t *testing.T) {
 		d, _ := roundTrip(t, m, batch)
 		d.Statistics[0] = descriptor.Statistics{NullCount: 1, Distinct: 3, Min: descriptor.IntOf(-1), Max: descriptor.IntOf(1 << 40), MinExact: true, HasNaN: true}
 		d.Statistics[1].NullCount = descriptor.UnknownNullCount
+		replicate(d, int(seed%4))
 		encoded, err := d.Encode()
 		require.NoError(t, err)
 		dynamic := dynamicpb.NewMessage(chunk)
@@ -82,6 +83,9 @@ func TestGolden(t *testing.T) {
 		batch := goldenBatch(bump, td.Cmd)
 		d, err := descriptor.Describe(batch, "public.t", []descriptor.Mapped{m}, nil)
 		require.NoError(t, err)
+		if td.Cmd == "replicas" {
+			replicate(d, 2)
+		}
 		encoded, err := d.Encode()
 		require.NoError(t, err)
 		return d.String() + annotate(encoded, message(t), "")
@@ -99,6 +103,9 @@ func goldenBatch(mem memory.Allocator, name string) arrow.RecordBatch {
 			b.Field(1).(*array.Int8Builder).AppendValues([]int8{-1, 0, 1}, nil)
 			b.Field(2).(*array.Uint16Builder).AppendValues([]uint16{7, 8, 9}, nil)
 		}
+	case "replicas":
+		fields = []arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int8}}
+		build = func(b *array.RecordBuilder) { b.Field(0).(*array.Int8Builder).AppendValues([]int8{1, 2}, nil) }
 	case "nulls":
 		fields = []arrow.Field{{Name: "s", Type: arrow.BinaryTypes.String, Nullable: true}, {Name: "l", Type: arrow.ListOf(arrow.FixedWidthTypes.Date32), Nullable: true}}
 		build = func(b *array.RecordBuilder) {

@@ -73,11 +73,18 @@ func (v *Version) Place(placement string) *Version {
 	return &next
 }
 
+// Replicate returns the version with another number of replicas on record; see Table.
+func (v *Version) Replicate(replicas int) *Version {
+	next := *v
+	next.table.Replicas = replicas
+	return &next
+}
+
 // NewPage is a page that a commit must store.
 type NewPage struct {
 	Ref  PageRef
 	Data []byte
-	// Extents are those of its chunks. The first CarriedExtents are of chunks that a page of the base version has too.
+	// Extents are those of its chunks, of all replicas. The first CarriedExtents a page of the base version has too.
 	Extents        []descriptor.ExtentID
 	CarriedExtents int
 }

@@ -14,6 +14,8 @@
 //	    refused with the rows that are missing or twice.
 //	H2  a page's content is what its name says.
 //	H3  a version never changes: every change returns another one.
+//	H4  no page is written that was written before, by whomever: some node may be about to remove that. One that lists an extent for the
+//	    first time is new by it; one that only lists fewer has a nonce.
 //
 // It knows no store (Pages is an interface), no lease and no transaction, which is why a borrower uses it as it is.
 package hugetable

@@ -12,10 +12,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/internal/arraytest"
 	"github.com/csmsql/csmsql/catalog/internal/lendertest"
 	"github.com/csmsql/csmsql/catalog/internal/message"
+	"github.com/csmsql/csmsql/memregion"
 )
 
 var ctx = context.Background()
@@ -173,12 +175,79 @@ func TestStores(t *testing.T) {
 	}
 }
 
+// How many replicas there are to be is on record, and says so in the record's format; a number that makes no sense is refused.
+func TestReplicasOnRecord(t *testing.T) {
+	v, store := build(t, 4, 1, 0)
+	plain, err := v.Encode()
+	require.NoError(t, err)
+	require.EqualValues(t, 1, formatOf(plain))
+	require.Zero(t, v.Table().Replicas)
+	for _, k := range []int{1, 3, descriptor.MaxReplicas} {
+		record, err := v.Replicate(k).Encode()
+		require.NoError(t, err)
+		require.EqualValues(t, 2, formatOf(record), "a program that does not know of replicas must not read it")
+		again, err := hugetable.Decode(record, hugetable.NewSource(store, 0))
+		require.NoError(t, err)
+		require.Equal(t, k, again.Table().Replicas)
+		require.Equal(t, v.Rows(), again.Rows())
+	}
+	record, err := v.Replicate(descriptor.MaxReplicas + 1).Encode()
+	require.NoError(t, err)
+	_, err = hugetable.Decode(record, hugetable.NewSource(store, 0))
+	require.ErrorIs(t, err, hugetable.ErrCorrupt)
+	require.ErrorContains(t, err, "33 replicas")
+}
+
+func formatOf(record []byte) uint64 {
+	r := message.NewReader(record)
+	r.Next()
+	return r.Uint()
+}
+
+// A page that says of a chunk what cannot be of its replicas: the chunk is refused by name, the others are there.
+func TestHostileReplicas(t *testing.T) {
+	v, store := build(t, 300, 1, 0)
+	record, err := v.Encode()
+	require.NoError(t, err)
+	c, err := v.Chunk(ctx, 77)
+	require.NoError(t, err)
+	for what, others := range map[string][]descriptor.Extent{
+		"the same place":  {c.Descriptor().Extents[0]},
+		"no region":       {{}},
+		"behind the end":  {{ExtentID: descriptor.ExtentID{Region: 9, Generation: 9}, Range: memregion.Range{Offset: 1 << 60}}},
+		"a replica twice": {{ExtentID: descriptor.ExtentID{Region: 9, Generation: 9}}, {ExtentID: descriptor.ExtentID{Region: 9, Generation: 9}}},
+	} {
+		forged := forge(t, record, store, 77, func([]byte) []byte {
+			d := *c.Descriptor()
+			for _, x := range others {
+				d.Others = append(d.Others, []descriptor.Extent{x})
+			}
+			encoded, err := d.Encode()
+			require.NoError(t, err)
+			return encoded
+		})
+		v, err := hugetable.Decode(forged, hugetable.NewSource(store, 0))
+		require.NoError(t, err)
+		_, err = v.Chunk(ctx, 77)
+		requireCorrupt(t, err, what)
+		_, err = v.Chunk(ctx, 78)
+		require.NoError(t, err)
+		for _, ref := range v.Pages() {
+			_, err := v.PageExtents(ctx, ref) // is for pages of our own, and does not panic
+			require.NoError(t, err)
+		}
+	}
+}
+
 // FuzzRecord: a record from a hostile lender is refused or can be used without a panic.
 func FuzzRecord(f *testing.F) {
 	v, store := build(f, 300, 2, 0)
 	record, err := v.Encode()
 	require.NoError(f, err)
 	f.Add(record)
+	replicated, err := v.Replicate(2).Encode()
+	require.NoError(f, err)
+	f.Add(replicated)
 	for _, data := range store.data {
 		f.Add(data)
 	}

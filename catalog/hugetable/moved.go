@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/csmsql/csmsql/catalog/chunk"
@@ -11,45 +12,72 @@ import (
 	"github.com/csmsql/csmsql/catalog/statistics"
 )
 
-// Chunks that change places: a copy of the same rows lies elsewhere and takes the number of the original.
+// Chunks that change places: a chunk with the same rows, that lies elsewhere or also elsewhere, takes the number of the original. It may have
+// some of the original's replicas, which stay as they are.
+
+// Replacement is a chunk and what is put in its place.
+type Replacement struct{ Old, New *chunk.Chunk }
+
+// Added lists the extents that come by it.
+func (r Replacement) Added() []descriptor.ExtentID { return without(r.New.Extents(), r.Old.Extents()) }
+
+func without(ids, others []descriptor.ExtentID) []descriptor.ExtentID {
+	return slices.DeleteFunc(ids, func(id descriptor.ExtentID) bool { return slices.Contains(others, id) })
+}
+
+// moved is a chunk in the place of one that is in a page.
+type moved struct {
+	chunk  *chunk.Chunk
+	stored []descriptor.ExtentID // of the one in the page
+}
 
 // ReplaceChunks returns the version with other chunks of the same rows in the place of those of these numbers. Statistics stay:
-// they are about rows.
-func (v *Version) ReplaceChunks(ctx context.Context, chunks map[int]*chunk.Chunk) (*Version, error) {
+// they are about rows. What is replaced must be what the version has.
+func (v *Version) ReplaceChunks(ctx context.Context, chunks map[int]Replacement) (*Version, error) {
 	next := *v
 	next.tail = slices.Clone(v.tail)
 	next.moved = maps.Clone(v.moved)
 	if next.moved == nil {
-		next.moved = map[int]*chunk.Chunk{}
+		next.moved = map[int]moved{}
 	}
-	for i, c := range chunks {
+	for i, r := range chunks {
 		old, err := v.Chunk(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		if err := v.fits(c); err != nil {
+		if err := v.fits(r.New); err != nil {
 			return nil, fmt.Errorf("chunk %d for table %v: %w", i, v.table.Name, err)
 		}
-		if old.Rows() != c.Rows() {
-			return nil, fmt.Errorf("%w: %d rows in the place of the %d of chunk %d of table %v", ErrMismatch, c.Rows(), old.Rows(), i, v.table.Name)
+		if old.Rows() != r.New.Rows() {
+			return nil, fmt.Errorf("%w: %d rows in the place of the %d of chunk %d of table %v", ErrMismatch, r.New.Rows(), old.Rows(), i, v.table.Name)
 		}
-		next.bytes += c.Bytes() - old.Bytes()
+		if !slices.Equal(old.Extents(), r.Old.Extents()) {
+			return nil, fmt.Errorf("%w: chunk %d of table %v is another one than is to be replaced", ErrMismatch, i, v.table.Name)
+		}
+		next.bytes += r.New.Bytes() - old.Bytes()
 		if i >= v.chunks {
-			next.tail[i-v.chunks] = c
-		} else {
-			next.moved[i] = c
+			next.tail[i-v.chunks] = r.New
+			continue
 		}
+		stored := old.Extents()
+		if m, again := v.moved[i]; again {
+			stored = m.stored
+		}
+		next.moved[i] = moved{r.New, stored}
 	}
 	return &next, nil
 }
 
-// Fresh lists the chunks that no committed version has: what a commit publishes.
-func (v *Version) Fresh() []*chunk.Chunk {
-	list := make([]*chunk.Chunk, 0, len(v.moved)+len(v.tail))
+// FreshExtents lists the extents that no committed version has: what a commit publishes.
+func (v *Version) FreshExtents() (ids []descriptor.ExtentID) {
 	for _, i := range slices.Sorted(maps.Keys(v.moved)) {
-		list = append(list, v.moved[i])
+		m := v.moved[i]
+		ids = append(ids, without(m.chunk.Extents(), m.stored)...)
 	}
-	return append(list, v.tail...)
+	for _, c := range v.tail {
+		ids = append(ids, c.Extents()...)
+	}
+	return ids
 }
 
 // repage writes the pages anew in which a chunk was replaced, into next. The last one is left to the packer if that opens it.
@@ -110,19 +138,26 @@ func (v *Version) reopen(ctx context.Context, ref PageRef) (*reopened, error) {
 		if err != nil {
 			return nil, fmt.Errorf("table %v: %w", v.table.Name, err)
 		}
-		if c := v.moved[ref.firstChunk+i]; c != nil {
-			for _, x := range h.Extents {
+		m := v.moved[ref.firstChunk+i]
+		var kept []descriptor.ExtentID
+		if m.chunk != nil {
+			kept = m.chunk.Extents()
+			fresh = append(fresh, without(m.chunk.Extents(), m.stored)...)
+			o.bytes += m.chunk.Bytes()
+			e.encoded = m.chunk.Encoded()
+		}
+		for x := range h.All() {
+			if m.chunk != nil {
 				o.bytes -= x.Range.Length
 			}
-			o.bytes += c.Bytes()
-			e.encoded = c.Encoded()
-			fresh = append(fresh, c.Extents()...)
-		} else {
-			for _, x := range h.Extents {
+			if m.chunk == nil || slices.Contains(kept, x.ExtentID) {
 				o.extents = append(o.extents, x.ExtentID)
 			}
 		}
 		o.size += len(e.encoded)
+	}
+	if len(fresh) == 0 { // and only replicas less; one that lists something new is like no other
+		o.page.nonce = rand.Uint64() | 1
 	}
 	o.carried = len(o.extents)
 	o.extents = append(o.extents, fresh...)

@@ -2,6 +2,7 @@ package hugetable_test
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -20,21 +21,40 @@ func TestReplacedChunks(t *testing.T) {
 	rng := rand.New(rand.NewPCG(2, 2))
 	number := uint64(1)
 	for round := range 12 {
-		moved, fresh := map[int]*chunk.Chunk{}, map[descriptor.ExtentID]bool{}
+		moved, fresh := map[int]hugetable.Replacement{}, map[descriptor.ExtentID]bool{}
 		for range []int{1, 3, 40}[rng.IntN(3)] {
 			i := rng.IntN(v.NumChunks())
 			if round%3 == 0 {
 				i = rng.IntN(256)
 			}
-			moved[i] = elsewhere(t, spare, rng.IntN(600), uint64(1000*round+i+1000))
+			old, err := v.Chunk(ctx, i)
+			require.NoError(t, err)
+			other := elsewhere(t, spare, rng.IntN(600), uint64(1000*round+i+1000))
+			moved[i] = hugetable.Replacement{Old: old, New: rearranged(t, rng, old, other)}
 		}
 		next, err := v.ReplaceChunks(ctx, moved)
 		require.NoError(t, err)
-		for i, c := range moved {
-			fresh[c.Extents()[0]] = true
+		for k := range 2 { // and some of them once more, which nobody has seen then
+			again := map[int]hugetable.Replacement{}
+			for i, r := range moved {
+				if rng.IntN(4) == 0 {
+					other := elsewhere(t, spare, rng.IntN(600), uint64(1_000_000*(k+1)+1000*round+i))
+					again[i] = hugetable.Replacement{Old: r.New, New: rearranged(t, rng, r.New, other)}
+				}
+			}
+			next, err = next.ReplaceChunks(ctx, again)
+			require.NoError(t, err)
+			for i, r := range again {
+				moved[i] = hugetable.Replacement{Old: moved[i].Old, New: r.New}
+			}
+		}
+		for i, r := range moved {
+			for _, id := range r.Added() {
+				fresh[id] = true
+			}
 			got, err := next.Chunk(ctx, i)
 			require.NoError(t, err)
-			require.Equal(t, c.Extents(), got.Extents())
+			require.Equal(t, r.New.Extents(), got.Extents())
 		}
 		appended := rng.IntN(2) * 3
 		var tail []*chunk.Chunk
@@ -45,24 +65,39 @@ func TestReplacedChunks(t *testing.T) {
 		}
 		next, err = next.Append(tail)
 		require.NoError(t, err)
-		require.Len(t, next.Fresh(), len(fresh))
+		require.Len(t, next.FreshExtents(), len(fresh))
 		before := map[descriptor.ExtentID]bool{}
 		for p, err := range v.Chunks(ctx) {
 			require.NoError(t, err)
-			before[p.Extents()[0]] = true
+			for _, id := range p.Extents() {
+				before[id] = true
+			}
 		}
 		number++
 		sealed, made, err := next.Seal(ctx, number)
 		require.NoError(t, err)
-		require.Empty(t, sealed.Fresh())
+		require.Empty(t, sealed.FreshExtents())
+		for _, p := range made {
+			store.data[p.Ref.ID] = p.Data
+		}
+		listed := 0
 		for _, p := range made {
 			store.data[p.Ref.ID] = p.Data
 			for k, id := range p.Extents {
 				require.Equal(t, k < p.CarriedExtents, before[id], "round %d", round)
 				require.Equal(t, k >= p.CarriedExtents, fresh[id])
 			}
-			require.Len(t, p.Extents, p.Ref.Chunks)
+			listed += len(p.Extents)
+			bytes := int64(0)
+			for i := range p.Ref.Chunks {
+				c, err := sealed.Chunk(ctx, firstChunk(sealed, p.Ref)+i)
+				require.NoError(t, err)
+				listed -= len(c.Extents())
+				bytes += c.Bytes()
+			}
+			require.Equal(t, bytes, p.Ref.Bytes)
 		}
+		require.Zero(t, listed, "a page lists every extent of its chunks once")
 		if round%3 == 0 && appended == 0 {
 			require.Len(t, made, 1, "only the first page was touched")
 		}
@@ -85,6 +120,48 @@ func TestReplacedChunks(t *testing.T) {
 	}
 }
 
+func firstChunk(v *hugetable.Version, ref hugetable.PageRef) (first int) {
+	for _, p := range v.Pages() {
+		if p.ID == ref.ID {
+			break
+		}
+		first += p.Chunks
+	}
+	return first
+}
+
+// rearranged is a chunk with one replica more, in the place of another or before all, with one less, or with no old one.
+func rearranged(t *testing.T, rng *rand.Rand, old, other *chunk.Chunk) *chunk.Chunk {
+	var replicas [][]descriptor.Extent
+	for i := range old.Replicas() {
+		replicas = append(replicas, old.Descriptor().ExtentsOf(i))
+	}
+	added := append([]descriptor.Extent(nil), other.Descriptor().Extents...)
+	for i := range added { // the rows of spare are all alike
+		require.Equal(t, old.Descriptor().Extents[i].Seal, added[i].Seal)
+	}
+	switch k := rng.IntN(len(replicas)); rng.IntN(5) {
+	case 0:
+		replicas = append(replicas, added)
+	case 1:
+		replicas[k] = added
+	case 2:
+		replicas = slices.Insert(replicas, 0, added)
+	case 3:
+		if len(replicas) > 1 {
+			replicas = slices.Delete(replicas, k, k+1)
+		}
+	default:
+		return other
+	}
+	if len(replicas) > descriptor.MaxReplicas {
+		return other
+	}
+	c, err := old.In(replicas...)
+	require.NoError(t, err)
+	return c
+}
+
 // elsewhere is a chunk of another version with its extent in another region.
 func elsewhere(t *testing.T, from *hugetable.Version, i int, generation uint64) *chunk.Chunk {
 	c, err := from.Chunk(ctx, i)
@@ -99,13 +176,16 @@ func elsewhere(t *testing.T, from *hugetable.Version, i int, generation uint64) 
 
 func TestReplacedChunksMustHaveTheSameRows(t *testing.T) {
 	v, _ := build(t, 4, 1, 0)
-	_, err := v.ReplaceChunks(ctx, map[int]*chunk.Chunk{4: nil})
+	_, err := v.ReplaceChunks(ctx, map[int]hugetable.Replacement{4: {}})
 	require.ErrorIs(t, err, hugetable.ErrRange)
 	c, err := v.Chunk(ctx, 0)
 	require.NoError(t, err)
 	d := *c.Descriptor()
 	d.Rows = 2
-	_, err = v.ReplaceChunks(ctx, map[int]*chunk.Chunk{1: chunk.New(&d, nil, nil)})
+	_, err = v.ReplaceChunks(ctx, map[int]hugetable.Replacement{1: {Old: c, New: chunk.New(&d, nil, nil)}})
 	require.ErrorIs(t, err, hugetable.ErrMismatch)
 	require.ErrorContains(t, err, "2 rows in the place of the 1 of chunk 1")
+	_, err = v.ReplaceChunks(ctx, map[int]hugetable.Replacement{1: {Old: c, New: c}})
+	require.ErrorIs(t, err, hugetable.ErrMismatch)
+	require.ErrorContains(t, err, "chunk 1 of table s.t is another one")
 }

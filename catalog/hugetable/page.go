@@ -62,11 +62,13 @@ type entry struct {
 type page struct {
 	entries []entry
 	columns []statistics.Summary
+	nonce   uint64 // of a page without a new extent: it must not be one that was before (H4)
 }
 
 // Field numbers of catalog.proto.
 const (
 	pageFieldFormat, pageFieldEntries, pageFieldColumns = 1, 2, 3
+	pageFieldNonce                                      = 4
 	entryFirstRow, entryRows, entryDescriptor           = 1, 2, 3
 	summaryStatistics, summarySketch, summaryRows       = 1, 2, 3
 )
@@ -87,6 +89,9 @@ func (p *page) encode() []byte {
 	}
 	for i := range p.columns {
 		appendSummary(&w, pageFieldColumns, &p.columns[i])
+	}
+	if p.nonce != 0 {
+		w.Fixed(pageFieldNonce, p.nonce)
 	}
 	return w.Buf
 }

@@ -9,20 +9,27 @@ import (
 	"github.com/csmsql/csmsql/catalog/statistics"
 )
 
-const recordFormat = 1
+// recordFormat is the number that a record carries: the second if the table has, or had, more than one replica. A program that does not know
+// of them would lend their memory again.
+const recordFormat, recordFormatReplicas = 1, 2
 
 // Field numbers of TableRecord and PageRef in catalog.proto.
 const (
 	recordFieldFormat, recordID, recordSchemaName, recordName = 1, 2, 3, 4
 	recordColumns, recordSource, recordCreated, recordVersion = 5, 6, 7, 8
 	recordPages, recordSummaries, recordPlacement             = 9, 10, 11
+	recordReplicas                                            = 12
 	refID, refChunks, refFirstRow, refRows, refBytes          = 1, 2, 3, 4, 5
 )
 
 // Encode writes the version's record: everything but the pages' contents. Preconditions: Seal made the version.
 func (v *Version) Encode() ([]byte, error) {
 	w := message.Writer{}
-	w.Uint(recordFieldFormat, recordFormat)
+	format := uint64(recordFormat)
+	if v.table.Replicas > 0 {
+		format = recordFormatReplicas
+	}
+	w.Uint(recordFieldFormat, format)
 	w.Uint(recordID, uint64(v.table.ID))
 	w.OptionalString(recordSchemaName, v.table.Name.Schema)
 	w.OptionalString(recordName, v.table.Name.Name)
@@ -47,6 +54,7 @@ func (v *Version) Encode() ([]byte, error) {
 		appendSummary(&w, recordSummaries, &v.columns[i])
 	}
 	w.OptionalString(recordPlacement, v.table.Placement)
+	w.OptionalUint(recordReplicas, uint64(v.table.Replicas))
 	return w.Buf, nil
 }
 
@@ -77,6 +85,13 @@ func Decode(data []byte, source *Source) (*Version, error) {
 			v.number = r.Uint()
 		case recordPlacement:
 			v.table.Placement = r.String()
+		case recordReplicas:
+			replicas := r.Uint()
+			if replicas > descriptor.MaxReplicas {
+				r.Fail(fmt.Errorf("%d replicas", replicas))
+				break
+			}
+			v.table.Replicas = int(replicas)
 		case recordPages:
 			r.Fail(v.readRef(r.Sub()))
 		case recordSummaries:
@@ -95,8 +110,8 @@ func Decode(data []byte, source *Source) (*Version, error) {
 
 func (v *Version) checkRecord(format uint64) error {
 	switch {
-	case format != recordFormat:
-		return fmt.Errorf("%w: a table record of format %d, this program knows %d", ErrCorrupt, format, recordFormat)
+	case format != recordFormat && format != recordFormatReplicas:
+		return fmt.Errorf("%w: a table record of format %d, this program knows %d and %d", ErrCorrupt, format, recordFormat, recordFormatReplicas)
 	case v.table.ID == 0 || v.table.Name.Name == "" || v.table.Columns == nil:
 		return fmt.Errorf("%w: a table record without identity, name or columns", ErrCorrupt)
 	case len(v.columns) != v.table.Columns.NumFields():

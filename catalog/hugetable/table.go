@@ -35,6 +35,8 @@ type Table struct {
 	// Placement says on which nodes rows are to lie, in words that only the layer above understands; empty: wherever they
 	// are written. All chunks of a version were put there under its placement, or moved since.
 	Placement string
+	// Replicas is how many replicas each chunk is to have, in all; 0: one, and it never was to have more.
+	Replicas int
 }
 
 // Stores tells whether a chunk column of the physical type can hold a table column of the logical type: the same type,

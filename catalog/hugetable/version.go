@@ -20,8 +20,8 @@ type Version struct {
 	chunks  int // in pages; the tail comes on top
 	pages   []PageRef
 	columns []statistics.Summary
-	tail    []*chunk.Chunk       // appended by a transaction and not yet in a page
-	moved   map[int]*chunk.Chunk // put by a transaction in the place of chunks that are in pages; immutable
+	tail    []*chunk.Chunk // appended by a transaction and not yet in a page
+	moved   map[int]moved  // put by a transaction in the place of chunks that are in pages; immutable
 	source  *Source
 }
 
@@ -81,7 +81,7 @@ func (v *Version) At(ctx context.Context, i int) (Position, error) {
 }
 
 func (v *Version) position(l *loaded, ref PageRef, in int, d *decoder) (Position, error) {
-	if c := v.moved[ref.firstChunk+in]; c != nil {
+	if c := v.moved[ref.firstChunk+in].chunk; c != nil {
 		return Position{Index: ref.firstChunk + in, FirstRow: l.page.entries[in].firstRow, Chunk: c}, nil
 	}
 	c, err := v.source.chunk(l, in, d)
@@ -129,7 +129,7 @@ func (v *Version) Chunks(ctx context.Context) iter.Seq2[Position, error] {
 	}
 }
 
-// PageExtents lists the extents of a page's chunks without decoding the descriptors.
+// PageExtents lists the extents of a page's chunks, of all replicas, without decoding the descriptors.
 func (v *Version) PageExtents(ctx context.Context, ref PageRef) ([]descriptor.Header, error) {
 	l, err := v.source.load(ctx, ref)
 	if err != nil {
@@ -138,7 +138,7 @@ func (v *Version) PageExtents(ctx context.Context, ref PageRef) ([]descriptor.He
 	list := make([]descriptor.Header, len(l.page.entries))
 	for i, e := range l.page.entries {
 		encoded := e.encoded
-		if c := v.moved[ref.firstChunk+i]; c != nil {
+		if c := v.moved[ref.firstChunk+i].chunk; c != nil {
 			encoded = c.Encoded()
 		}
 		if list[i], err = descriptor.Peek(encoded); err != nil {
