@@ -1,0 +1,197 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// COPY … FROM STDIN: rows of text from the client, which DuckDB turns into the table's types.
+
+// CopyRowsPerBatch is how many rows of text CopyIn gathers before DuckDB converts them.
+const CopyRowsPerBatch = 65_536
+
+// outside is memory that C may point to (D2).
+var outside = mallocator.NewMallocator()
+
+// CopyIn runs a COPY … FROM STDIN: next gives one row's fields as text, nil for NULL, valid until the next call, and io.EOF at the
+// end. Nothing is stored unless all rows are good. It returns the command tag.
+func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) (string, error) {
+	s := st.session
+	head := st.Copy()
+	if head == nil || !head.From {
+		return "", failure("08P01", "this statement is not COPY … FROM STDIN")
+	}
+	if s.block != nil && s.block.failed {
+		return "", errFailedBlock
+	}
+	var count int64
+	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+		version, err := s.target(v, head.Name)
+		if err != nil {
+			return err
+		}
+		schema := version.Table().Columns
+		columns, err := copyColumns(schema, head.Columns)
+		if err != nil {
+			return err
+		}
+		target, err := s.engine.targetFor(ctx, version)
+		if err != nil {
+			return err
+		}
+		w := ingest.NewWriter(target)
+		defer w.Abort()
+		if err := s.copyBatches(ctx, w, schema, columns, next); err != nil {
+			return err
+		}
+		count = w.Rows()
+		chunks, err := w.Finish(ctx)
+		if err != nil || len(chunks) == 0 {
+			return err
+		}
+		return tx.Append(version.Table().Name, chunks)
+	})
+	if err != nil {
+		s.fail()
+		return "", err
+	}
+	return fmt.Sprintf("COPY %d", count), nil
+}
+
+func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, schema *arrow.Schema, columns []string, next func() ([][]byte, error)) error {
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = arrow.Field{Name: c, Type: arrow.BinaryTypes.String, Nullable: true}
+	}
+	text := arrow.NewSchema(fields, nil)
+	line := int64(0)
+	for {
+		batch, err := gather(text, next, &line)
+		if err != nil && !isEnd(err) {
+			return err
+		}
+		if batch.NumRows() > 0 {
+			if failed := s.convertText(ctx, w, schema, columns, batch, line); failed != nil {
+				batch.Release()
+				return failed
+			}
+		}
+		batch.Release()
+		if err != nil {
+			return nil
+		}
+	}
+}
+
+// gather collects rows of text; io.EOF comes with the last ones.
+func gather(schema *arrow.Schema, next func() ([][]byte, error), line *int64) (arrow.RecordBatch, error) {
+	b := array.NewRecordBuilder(outside, schema)
+	defer b.Release()
+	for n := 0; n < CopyRowsPerBatch; n++ {
+		row, err := next()
+		if err != nil {
+			return b.NewRecordBatch(), err
+		}
+		*line++
+		if len(row) != schema.NumFields() {
+			problem := failure("22P04", "missing data for column %q", schema.Field(min(len(row), schema.NumFields()-1)).Name)
+			if len(row) > schema.NumFields() {
+				problem = failure("22P04", "extra data after last expected column")
+			}
+			problem.DetailText = fmt.Sprintf("COPY, row %d: %d values, %d columns expected.", *line, len(row), schema.NumFields())
+			return b.NewRecordBatch(), problem
+		}
+		for i, value := range row {
+			if value == nil {
+				b.Field(i).AppendNull()
+				continue
+			}
+			b.Field(i).(*array.StringBuilder).BinaryBuilder.Append(value)
+		}
+	}
+	return b.NewRecordBatch(), nil
+}
+
+// convertText lets DuckDB turn text into the table's types and adds the rows to the writer.
+func (s *Session) convertText(ctx context.Context, w *ingest.Writer, schema *arrow.Schema, columns []string, batch arrow.RecordBatch, line int64) error {
+	number := s.conn.Register(&duckdb.Scan{
+		Schema: batch.Schema(), Rows: batch.NumRows(), Chunks: 1,
+		Open: func(_ int, wanted []int) (arrow.RecordBatch, error) { return project(batch, wanted), nil },
+	})
+	defer s.conn.Forget(number)
+	src, err := conformSource(fmt.Sprintf("SELECT %s FROM csm_scan(%d)", textColumns(schema, columns), number), schema, columns)
+	if err != nil {
+		return err
+	}
+	s.yield()
+	duck, err := s.conn.Prepare(src.text)
+	if err != nil {
+		return err
+	}
+	defer duck.Close()
+	rows, err := duck.Execute(ctx)
+	if err != nil {
+		return copyError(err, line)
+	}
+	defer rows.Close()
+	for {
+		converted, err := rows.Next()
+		if isEnd(err) {
+			return nil
+		}
+		if err != nil {
+			return copyError(err, line)
+		}
+		err = w.Add(ctx, converted)
+		converted.Release()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func copyError(err error, line int64) error {
+	d, ok := err.(*duckdb.Error)
+	if !ok {
+		return err
+	}
+	e := &Error{State: d.State, Message: d.Message, Cause: err}
+	if d.State == "22P02" || d.State == "22003" {
+		e.DetailText = fmt.Sprintf("COPY, in one of the %d rows up to row %d. Nothing was stored.", min(line, CopyRowsPerBatch), line)
+	}
+	return e
+}
+
+func project(batch arrow.RecordBatch, columns []int) arrow.RecordBatch {
+	fields := make([]arrow.Field, len(columns))
+	arrays := make([]arrow.Array, len(columns))
+	for i, c := range columns {
+		fields[i], arrays[i] = batch.Schema().Field(c), batch.Column(c)
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, batch.NumRows())
+}
+
+// textColumns reads columns of text in PostgreSQL's spelling: bytes as \x and hexadecimal digits, arrays in braces.
+func textColumns(schema *arrow.Schema, columns []string) string {
+	list := make([]string, len(columns))
+	for i, c := range columns {
+		name := duckdb.QuoteIdentifier(c)
+		list[i] = name
+		switch schema.Field(fieldIndex(schema, c)).Type.ID() {
+		case arrow.BINARY:
+			list[i] = "CASE WHEN regexp_full_match(" + name + `, '\\x([0-9a-fA-F]{2})*') THEN unhex(substr(` + name + ", 3)) ELSE CAST(" + name + " AS BLOB) END AS " + name
+		case arrow.LIST:
+			list[i] = "CASE WHEN starts_with(" + name + ", '{') THEN translate(" + name + ", '{}', '[]') ELSE " + name + " END AS " + name
+		}
+	}
+	return strings.Join(list, ", ")
+}
