@@ -318,61 +318,10 @@ func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema
 	return done("CREATE SCHEMA", 0), err
 }
 
-func (st *Statement) createView(ctx context.Context, head *statement.CreateView) (*Rows, error) {
-	s := st.session
-	if head.Temporary {
-		return st.runPrivate(ctx, nil)
-	}
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
-		name, err := s.qualify(v, head.Name)
-		if err != nil {
-			return err
-		}
-		src := source{text: head.Query, inner: head.Query}
-		plan, err := s.planQuery(ctx, head.Query, st.treeOf(head.Query), v)
-		if err != nil {
-			return src.relocate(err, st.parsed.Text)
-		}
-		schema := plan.schema
-		parameters := plan.duck != nil && len(plan.params) > 0
-		plan.close()
-		if parameters {
-			return failure("42P02", "a view cannot have parameters")
-		}
-		if schema, err = viewColumns(schema, head.Columns); err != nil {
-			return err
-		}
-		if v.hasView(name.Schema, name.Name) {
-			switch {
-			case head.IfNotExists:
-				return nil
-			case head.OrReplace:
-				if err := tx.DropView(name); err != nil {
-					return err
-				}
-			}
-		}
-		_, err = tx.CreateView(ctx, name, head.Query, schema)
-		return err
-	})
-	return done("CREATE VIEW", 0), err
-}
-
-func viewColumns(schema *arrow.Schema, names []string) (*arrow.Schema, error) {
-	fields := schema.Fields()
-	if len(names) > len(fields) {
-		return nil, failure("42601", "CREATE VIEW specifies more column names than columns")
-	}
-	for i, n := range names {
-		fields[i].Name = n
-	}
-	return arrow.NewSchema(fields, nil), nil
-}
-
 func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, error) {
 	s := st.session
 	tag := "DROP " + strings.ToUpper(string(head.Object))
-	if head.Object == statement.Table && s.temporary && len(head.Names) == 1 && s.isTemporary(head.Names[0].Name) {
+	if head.Object != statement.Schema && len(head.Names) == 1 && s.meansTemporary(head.Names[0]) {
 		return st.runPrivate(ctx, nil)
 	}
 	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {

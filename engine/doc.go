@@ -12,6 +12,7 @@
 //	   mirror    DuckDB's names follow the catalog's, so that DuckDB's own dialect finds the tables; a block's own names
 //	             are shown to its own connection (ownNames)
 //	   node      the lender's side: catalog store, region, protocol;  remote: a borrower's way to a running node
+//	   view      a view's names get their schemas when it is made, because DuckDB, which expands views, looks for names anew
 //	   placing   on which nodes new chunks go, by the table's placement; moving, drain: chunks that change nodes
 //
 // # Words

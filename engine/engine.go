@@ -28,6 +28,7 @@ type Engine struct {
 	memory  shares
 	parking parking
 	facts   factsCache
+	views   viewWords
 	history history
 	mirror  mirror
 	blocks  atomic.Uint64 // numbers the databases in which blocks show names of their own

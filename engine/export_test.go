@@ -102,3 +102,11 @@ func SharesOf(memoryBytes int64) (counted, process, chunk, parked, keys, text in
 	s := sharesOf(memoryBytes)
 	return s.counted, s.process, s.chunk, s.parked, s.keys, s.text
 }
+
+// StoreView makes a view with the text as it is.
+func (s *Session) StoreView(ctx context.Context, schema, name, sql string) error {
+	return s.write(ctx, func(tx *catalog.Transaction, _ *visible) error {
+		_, err := tx.CreateView(ctx, catalog.TableName{Schema: schema, Name: name}, sql, nil)
+		return err
+	})
+}

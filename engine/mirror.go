@@ -31,7 +31,7 @@ func (m *mirror) open(e *Engine) error {
 		return err
 	}
 	m.conn = conn
-	m.shown = newShownNames(duckdb.CatalogName, conn.Exec)
+	m.shown = newShownNames(duckdb.CatalogName, conn.Exec, &e.views)
 	m.shown.schemas[duckdb.SchemaName] = true
 	m.shown.leftOut = func(name catalog.TableName, err error) {
 		e.config.Log.Warn("DuckDB cannot show a table", "table", name.String(), "error", err)
@@ -88,5 +88,6 @@ func (m *mirror) follow(contents *catalog.Contents) error {
 		return fmt.Errorf("engine: mirror: %w", err)
 	}
 	m.seen = contents
+	m.shown.words.keep(contents)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 )
@@ -73,7 +74,7 @@ func (s *Session) openOwnNames(b *block) error {
 	if err := s.conn.Exec("ATTACH ':memory:' AS " + name); err != nil {
 		return fmt.Errorf("engine: show a block's names: %w", err)
 	}
-	b.names = &ownNames{shown: newShownNames(name, s.conn.Exec)}
+	b.names = &ownNames{shown: newShownNames(name, s.conn.Exec, &s.engine.views)}
 	b.names.shown.leftOut = s.engine.mirror.shown.leftOut
 	b.names.shown.schemas[systemSchema] = true
 	return showSystem(s.conn.Exec, name)
@@ -81,7 +82,15 @@ func (s *Session) openOwnNames(b *block) error {
 
 // withOwnDatabase puts the block's database where a text that only DuckDB reads names the shared one.
 func (s *Session) withOwnDatabase(text string) (string, edits) {
-	if s.block == nil || s.block.names == nil || !strings.Contains(strings.ToLower(text), duckdb.CatalogName) {
+	if s.block == nil || s.block.names == nil {
+		return text, nil
+	}
+	return inDatabase(text, s.block.names.shown.database)
+}
+
+// inDatabase puts another database where names of three parts or more name the shared one.
+func inDatabase(text, database string) (string, edits) {
+	if database == duckdb.CatalogName || !strings.Contains(strings.ToLower(text), duckdb.CatalogName) {
 		return text, nil
 	}
 	scanned, err := pg.Scan(text)
@@ -91,12 +100,13 @@ func (s *Session) withOwnDatabase(text string) (string, edits) {
 	whole := map[int]bool{} // offsets of names of three parts or more
 	tokens := scanned.Tokens
 	for i := range tokens {
-		if i+4 < len(tokens) && tokens[i+1].Token == pg.Token_ASCII_46 && tokens[i+3].Token == pg.Token_ASCII_46 && (i == 0 || tokens[i-1].Token != pg.Token_ASCII_46) {
+		if i+4 < len(tokens) && tokens[i+1].Token == pg.Token_ASCII_46 && tokens[i+3].Token == pg.Token_ASCII_46 && (i == 0 || tokens[i-1].Token != pg.Token_ASCII_46) &&
+			!pgcatalog.Owns(text[tokens[i+2].Start:tokens[i+2].End]) {
 			whole[int(tokens[i].Start)] = true
 		}
 	}
 	return replaceTokens(text, func(token string, offset int) (string, bool) {
-		return s.block.names.shown.database, whole[offset] && strings.EqualFold(strings.Trim(token, `"`), duckdb.CatalogName)
+		return database, whole[offset] && strings.EqualFold(strings.Trim(token, `"`), duckdb.CatalogName)
 	})
 }
 

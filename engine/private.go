@@ -14,26 +14,14 @@ import (
 // isTemporary tells whether the session has a temporary table or view of that name.
 func (s *Session) isTemporary(name string) bool {
 	s.yield()
-	duck, err := s.conn.Prepare(`SELECT 1 FROM (SELECT table_name AS n FROM duckdb_tables() WHERE temporary
-		UNION ALL SELECT view_name FROM duckdb_views() WHERE temporary AND NOT internal) WHERE lower(n) = lower($1)`)
-	if err != nil {
-		return false
-	}
-	defer duck.Close()
-	if duck.Bind([]any{name}) != nil {
-		return false
-	}
-	rows, err := duck.Execute(context.Background())
-	if err != nil {
-		return false
-	}
-	defer rows.Close()
-	batch, err := rows.Next()
-	if err != nil {
-		return false
-	}
-	defer batch.Release()
-	return batch.NumRows() > 0
+	names, err := s.conn.Texts(context.Background(), `SELECT n FROM (SELECT table_name AS n FROM system.main.duckdb_tables() WHERE temporary
+		UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE temporary AND NOT internal) WHERE lower(n) = lower($1)`, name)
+	return err == nil && len(names) > 0
+}
+
+// meansTemporary tells whether a name is one of the session's temporary tables or views.
+func (s *Session) meansTemporary(name statement.Name) bool {
+	return s.temporary && (name.Schema == "" || strings.EqualFold(name.Schema, "temp") || strings.EqualFold(name.Database, "temp")) && s.isTemporary(name.Name)
 }
 
 // changedTemporary notes that the session has, or had, temporary objects.
@@ -50,29 +38,12 @@ func (s *Session) dropTemporary() error {
 		return nil
 	}
 	s.yield()
-	duck, err := s.conn.Prepare(`SELECT 'DROP TABLE temp.main.' || '"' || replace(table_name, '"', '""') || '"' FROM duckdb_tables() WHERE temporary AND table_name NOT LIKE 'csm\_%' ESCAPE '\'
-		UNION ALL SELECT 'DROP VIEW temp.main.' || '"' || replace(view_name, '"', '""') || '"' FROM duckdb_views() WHERE temporary AND NOT internal`)
-	if err != nil {
-		return err
-	}
-	defer duck.Close()
-	rows, err := duck.Execute(context.Background())
+	drops, err := s.conn.Texts(context.Background(), `SELECT 'DROP TABLE temp.main.' || '"' || replace(table_name, '"', '""') || '"' FROM system.main.duckdb_tables() WHERE temporary AND table_name NOT LIKE 'csm\_%' ESCAPE '\'
+		UNION ALL SELECT 'DROP VIEW temp.main.' || '"' || replace(view_name, '"', '""') || '"' FROM system.main.duckdb_views() WHERE temporary AND NOT internal`)
 	if err != nil {
 		return err
 	}
 	s.changedTemporary()
-	var drops []string
-	for {
-		batch, err := rows.Next()
-		if err != nil {
-			break
-		}
-		for i := range int(batch.NumRows()) {
-			drops = append(drops, strings.Clone(batch.Column(0).ValueStr(i)))
-		}
-		batch.Release()
-	}
-	rows.Close()
 	for _, sql := range drops {
 		if err := s.conn.Exec(sql); err != nil {
 			return err
@@ -105,7 +76,7 @@ func (st *Statement) describePrivate(ctx context.Context) error {
 		return err
 	}
 	defer v.release()
-	duck, err := st.privateStatement(v)
+	duck, err := st.privateStatement(ctx, v)
 	if err != nil {
 		return err
 	}
@@ -122,19 +93,59 @@ func (st *Statement) describePrivate(ctx context.Context) error {
 	return nil
 }
 
-func (st *Statement) privateStatement(v *visible) (*duckdb.Statement, error) {
+// privateStatement is the statement as DuckDB is given it.
+func (st *Statement) privateStatement(ctx context.Context, v *visible) (*duckdb.Statement, error) {
 	s := st.session
 	s.yield()
 	if err := s.showOwnNames(v); err != nil {
 		return nil, err
 	}
+	text, explain, err := st.privateText(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.describeForViews(nil, nil, v); err != nil {
+		return nil, err
+	}
 	s.visible = v
-	duck, err := s.conn.Prepare(st.parsed.Text)
+	duck, err := s.conn.Prepare(text)
 	s.visible = nil
 	if err != nil {
-		return nil, st.explainPrivate(fromDuckDB(err, st.parsed.Text, st.parsed.Text, nil))
+		return nil, st.explainPrivate(explain(err))
 	}
 	return duck, nil
+}
+
+// privateText writes the statement for DuckDB, and says how errors of DuckDB's about it become errors about the user's text.
+func (st *Statement) privateText(ctx context.Context, v *visible) (text string, explain func(error) error, err error) {
+	s := st.session
+	text, moved := st.parsed.Text, edits(nil)
+	head, isView := st.parsed.Head.(*statement.CreateView)
+	if isView {
+		bound, edits, err := st.temporaryView(ctx, head, v)
+		if e, ok := err.(*Error); err != nil && (!ok || e.State != "42601") { // a syntax error is told with its place below
+			return "", nil, err
+		} else if err == nil {
+			text, moved = bound, edits
+		}
+	}
+	explain = func(err error) error { return fromDuckDB(err, text, st.parsed.Text, moved) }
+	before, query := "", text
+	if head, ok := st.parsed.Head.(*statement.CreateTableAs); ok && strings.HasSuffix(text, head.Query) { // PostgreSQL has no CREATE OR REPLACE TABLE
+		before, query = text[:len(text)-len(head.Query)], head.Query
+	}
+	words, catalogs, err := inDuckDBsWords(query, st.treeOf(query))
+	if err != nil || words == query {
+		return text, explain, err
+	}
+	if catalogs {
+		s.catalogViews = s.catalogViews || isView
+		if err := s.describeTables(v); err != nil {
+			return "", nil, err
+		}
+	}
+	text = before + words
+	return text, func(err error) error { return withoutPosition(fromDuckDB(err, text, text, nil)) }, nil
 }
 
 // privateKinds are what a session may do to its own temporary objects, with their command tags.
@@ -171,7 +182,7 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 	if err := s.beginDuck(s.block); err != nil {
 		return nil, err
 	}
-	duck, err := st.privateStatement(v)
+	duck, err := st.privateStatement(ctx, v)
 	if err != nil {
 		return nil, err
 	}

@@ -169,6 +169,9 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 	if err := q.followNames(tree, hints, v); err != nil {
 		return err
 	}
+	if err := s.describeForViews(tree, hints, v); err != nil {
+		return err
+	}
 	if tree == nil {
 		q.given, q.edits = s.withOwnDatabase(q.text)
 	}

@@ -50,6 +50,8 @@ type Session struct {
 	temporary bool
 	// described is what this connection's copy of PostgreSQL's catalogs shows; nil: it must be told again.
 	described *catalog.Contents
+	// catalogViews: a temporary view reads PostgreSQL's catalogs.
+	catalogViews bool
 	// fragment: the session runs a part of another node's query, and never splits it again.
 	fragment bool
 	closed   atomic.Bool

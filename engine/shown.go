@@ -16,13 +16,14 @@ type shownNames struct {
 	// shapes is what DuckDB has now: name → the statement that made it.
 	shapes  map[catalog.TableName]string
 	schemas map[string]bool
+	words   *viewWords
 	// leftOut hears of tables that DuckDB cannot show.
 	leftOut func(name catalog.TableName, err error)
 }
 
-func newShownNames(database string, exec func(sql string) error) shownNames {
+func newShownNames(database string, exec func(sql string) error, words *viewWords) shownNames {
 	return shownNames{
-		database: database, exec: exec, shapes: map[catalog.TableName]string{}, schemas: map[string]bool{},
+		database: database, exec: exec, words: words, shapes: map[catalog.TableName]string{}, schemas: map[string]bool{},
 		leftOut: func(catalog.TableName, error) {},
 	}
 }
@@ -36,7 +37,7 @@ func (n *shownNames) follow(contents *catalog.Contents) error {
 			strings.ReplaceAll(fmt.Sprint(t.Table().ID), "*/", ""), n.qualified(name), duckdb.QuoteLiteral(name.Schema), duckdb.QuoteLiteral(name.Name))
 	}
 	for _, v := range contents.Views() {
-		wanted[v.Name] = n.view(v, inDuckDBsWords(v.SQL))
+		wanted[v.Name] = n.view(v, n.words.of(v).sql)
 	}
 	if err := n.dropStale(contents, wanted); err != nil {
 		return err
@@ -93,6 +94,7 @@ func (n *shownNames) create(contents *catalog.Contents, wanted map[catalog.Table
 }
 
 func (n *shownNames) view(v *catalog.View, sql string) string {
+	sql, _ = inDatabase(sql, n.database)
 	return fmt.Sprintf("CREATE OR REPLACE VIEW %s%s AS %s", n.qualified(v.Name), columnList(v), sql)
 }
 
@@ -118,20 +120,6 @@ func (n *shownNames) createViews(views []*catalog.View, wanted map[catalog.Table
 			}
 		}
 	}
-}
-
-// inDuckDBsWords is a view's query as a statement's would be written for DuckDB.
-func inDuckDBsWords(sql string) string {
-	if !strings.Contains(strings.ToLower(sql), "to_char") && !strings.Contains(sql, `'\x`) && !strings.Contains(sql, `'{`) {
-		return sql
-	}
-	if translated, ok := translateLiterals(sql, treeOf(sql)); ok {
-		sql = translated
-	}
-	if formatted, ok := translateFormats(sql, treeOf(sql)); ok {
-		sql = formatted
-	}
-	return sql
 }
 
 func (n *shownNames) schema(name string) string {

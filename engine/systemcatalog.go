@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/exec/plan"
 )
 
 // planCatalog plans a query over PostgreSQL's system catalogs, if it is one: over what exists in v, translated.
@@ -61,6 +62,34 @@ func (s *Session) describeTables(v *visible) error {
 	}
 	s.described = v.contents
 	return nil
+}
+
+// describeForViews tells the session's copy of the catalogs what exists if there are views that read it, and the statement may name one:
+// scans are those of its relations that are spliced in.
+func (s *Session) describeForViews(tree *pg.ParseResult, scans []plan.Scan, v *visible) error {
+	if !s.catalogViews && !s.engine.views.readCatalogs(v.contents) || tree != nil && !hasOthers(tree, scans) {
+		return nil
+	}
+	s.yield()
+	return s.describeTables(v)
+}
+
+// hasOthers tells whether a statement reads relations besides its scans.
+func hasOthers(tree *pg.ParseResult, scans []plan.Scan) bool {
+	spliced := make(map[int]bool, len(scans))
+	for _, scan := range scans {
+		spliced[scan.Start] = true
+	}
+	found := false
+	eachNode(tree.ProtoReflect(), func(node any) {
+		switch node := node.(type) {
+		case *pg.RangeVar:
+			found = found || !spliced[int(node.Location)]
+		case *pg.RangeFunction:
+			found = found || !innocent(node)
+		}
+	})
+	return found
 }
 
 // describePrepared tells the session's copy of the catalogs what is prepared now.

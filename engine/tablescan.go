@@ -150,11 +150,6 @@ func (s *Session) lookup(v *visible, database, schema, table string) *catalog.Ta
 	return nil
 }
 
-func (v *visible) hasView(schema, name string) bool {
-	_, ok := v.contents.View(catalog.TableName{Schema: schema, Name: name})
-	return ok
-}
-
 // resolveTable answers csm_table, which the mirrored views call while a statement is planned.
 func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
 	if s.visible == nil {

@@ -16,6 +16,15 @@ const (
 	SessionSchema = database + ".pg_session"
 )
 
+// Owns tells whether a schema of the users' database holds what this package makes. Users' schemas never begin with pg_.
+func Owns(schema string) bool {
+	switch database + "." + strings.ToLower(schema) {
+	case compatSchema, informationSchema, quietSchema, SessionSchema:
+		return true
+	}
+	return false
+}
+
 // NumberFormat is the macro that to_char calls for numbers, given a DECIMAL(38, 10) and a template.
 const NumberFormat = compatSchema + ".char_number"
 

@@ -2,8 +2,11 @@ package duckdb
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
 	"math/big"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -66,6 +69,41 @@ func (c *Connection) Prepare(sql string) (*Statement, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// Texts runs a query of ours and gives its first column, of VARCHAR, NULL as an empty text.
+func (c *Connection) Texts(ctx context.Context, sql string, args ...any) ([]string, error) {
+	s, err := c.Prepare(sql)
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	if err := s.Bind(args); err != nil {
+		return nil, err
+	}
+	rows, err := s.Execute(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var out []string
+	for {
+		batch, err := rows.Next()
+		if errors.Is(err, io.EOF) {
+			return out, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		for i := range int(batch.NumRows()) {
+			text := ""
+			if !batch.Column(0).IsNull(i) {
+				text = strings.Clone(batch.Column(0).ValueStr(i))
+			}
+			out = append(out, text)
+		}
+		batch.Release()
+	}
 }
 
 // Close forgets the statement and its scans.

@@ -106,7 +106,7 @@ func (b *binder) project(column int) int {
 // columnText is the reference as DuckDB writes it back, if that takes no quotes.
 func (b *binder) columnText(n name) string {
 	for _, part := range n.parts {
-		if isDuckDBKeyword(part) || strings.ContainsAny(part, "\"$") {
+		if IsKeyword(part) || strings.ContainsAny(part, "\"$") {
 			return ""
 		}
 		for i := 0; i < len(part); i++ {

@@ -2,8 +2,9 @@ package plan
 
 import "strings"
 
-// isDuckDBKeyword: DuckDB writes such a name in quotes when it makes up a column's name from an expression.
-func isDuckDBKeyword(name string) bool { return duckDBKeywords[strings.ToLower(name)] }
+// IsKeyword tells whether a name is a keyword of DuckDB's: it writes such a name in quotes when it makes up a column's name from an
+// expression.
+func IsKeyword(name string) bool { return duckDBKeywords[strings.ToLower(name)] }
 
 var duckDBKeywords = func() map[string]bool {
 	words := map[string]bool{}

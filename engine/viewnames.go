@@ -1,0 +1,198 @@
+package engine
+
+import (
+	"context"
+	"regexp"
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/plan"
+)
+
+// A view's names mean what they meant when it was made, as in PostgreSQL, whatever search_path is set later, whatever is made in the view's
+// own schema and whatever temporary table somebody has. DuckDB, which expands views, looks for each name anew: among the temporary objects of
+// whoever asks, then in the view's schema, then along the search path. So a schema is written before every name that has none, where DuckDB's
+// own parser says that a relation's name stands, and the rest of the text stays as the user wrote it.
+//
+// Views of catalogs that were written before this rule keep their text, and mean what DuckDB makes of it.
+
+// boundQuery is a view's query whose names have schemas.
+type boundQuery struct {
+	text  string
+	edits edits // from the user's
+	// temporary is a temporary object that it reads: a view that does is temporary too.
+	temporary string
+}
+
+// bindNames writes schemas before the names of a query that can be planned in v.
+func (s *Session) bindNames(ctx context.Context, v *visible, query string) (*boundQuery, error) {
+	s.yield()
+	mentions, err := s.conn.Mentions(ctx, query)
+	if err != nil {
+		return nil, fromDuckDB(err, query, query, nil)
+	}
+	bound := &boundQuery{}
+	if bound.temporary, err = s.bindFunctions(ctx, mentions.Functions); err != nil {
+		return nil, err
+	}
+	var out strings.Builder
+	at := 0
+	expected := make([]duckdb.Mention, len(mentions.Relations))
+	for i, m := range mentions.Relations {
+		expected[i] = m
+		schema := s.schemaOf(v, m)
+		if schema == temporarySchema || isTemporaryMention(m) {
+			bound.temporary = m.Name
+		}
+		if schema == "" {
+			continue
+		}
+		start, end, ok := nameSpan(query, m)
+		if !ok || start < at {
+			return nil, failure("0A000", "the view's query names %q in a way that cannot be told from its surroundings", m.Name).hint("Write the schema before the name.")
+		}
+		name := query[start:end]
+		if name[0] == '\'' { // DuckDB takes a string for a table's name, but not behind a schema
+			name = duckdb.QuoteIdentifier(m.Name)
+		}
+		by := schema + "." + name
+		out.WriteString(query[at:start] + by)
+		bound.edits = append(bound.edits, plan.Edit{Span: plan.Span{Start: start, End: end}, Length: len(by)})
+		at = end
+	}
+	bound.text = out.String() + query[at:]
+	return bound, s.checkBound(ctx, v, bound, expected)
+}
+
+// temporarySchema is where DuckDB has temporary objects.
+const temporarySchema = "temp.main"
+
+// schemaOf is the schema to write before a name, as SQL; "" when it needs none: it has one, or it is none of the catalog's.
+func (s *Session) schemaOf(v *visible, m duckdb.Mention) string {
+	database := m.Schema != "" && m.Catalog == "" && strings.EqualFold(m.Schema, duckdb.CatalogName) && !v.contents.HasSchema(m.Schema) // csmsql.t
+	if (m.Schema != "" || m.Catalog != "") && !database {
+		return ""
+	}
+	if !database && s.temporary && s.isTemporary(m.Name) {
+		return temporarySchema
+	}
+	for _, schema := range s.settings.searchPath {
+		if version := v.find(schema, m.Name); version != nil {
+			return plainIdentifier(version.Table().Name.Schema)
+		}
+		if view := v.view(schema, m.Name); view != nil {
+			return plainIdentifier(view.Name.Schema)
+		}
+		if _, ok := systemTables[strings.ToLower(m.Name)]; ok && strings.EqualFold(schema, systemSchema) {
+			return systemSchema
+		}
+	}
+	return ""
+}
+
+func isTemporaryMention(m duckdb.Mention) bool {
+	return strings.EqualFold(m.Catalog, "temp") || m.Catalog == "" && strings.EqualFold(m.Schema, "temp")
+}
+
+// bindFunctions refuses functions whose meaning cannot be kept, and finds one that is temporary.
+func (s *Session) bindFunctions(ctx context.Context, functions []duckdb.Mention) (temporary string, err error) {
+	var names []string
+	for _, f := range functions {
+		if strings.EqualFold(f.Name, "query_table") {
+			return "", failure("0A000", "a view cannot call query_table: which table it reads would depend on who asks the view").hint("Name the table itself.")
+		}
+		names = append(names, strings.ToLower(f.Name))
+	}
+	if !s.temporary || len(names) == 0 {
+		return "", nil
+	}
+	macros, err := s.conn.Texts(ctx, "SELECT function_name FROM system.main.duckdb_functions() WHERE database_name = 'temp'")
+	if err != nil {
+		return "", err
+	}
+	for _, m := range macros {
+		if slices.Contains(names, strings.ToLower(m)) {
+			return m, nil
+		}
+	}
+	return "", nil
+}
+
+// checkBound compares what the bound query names with what it should: a text that DuckDB reads otherwise than it was meant is an error, not
+// another table's rows.
+func (s *Session) checkBound(ctx context.Context, v *visible, bound *boundQuery, expected []duckdb.Mention) error {
+	got, err := s.conn.Mentions(ctx, bound.text)
+	if err != nil {
+		return fromDuckDB(err, bound.text, bound.text, nil)
+	}
+	same := len(got.Relations) == len(expected)
+	for i := 0; same && i < len(expected); i++ {
+		same = got.Relations[i].Name == expected[i].Name && s.schemaOf(v, got.Relations[i]) == ""
+	}
+	if !same {
+		return failure("0A000", "the relations of the view's query cannot be told").hint("Write their schemas before their names.")
+	}
+	return nil
+}
+
+// nameSpan is where the last part of a name stands, the one to write a schema before.
+func nameSpan(query string, m duckdb.Mention) (start, end int, ok bool) {
+	start = m.Offset
+	if m.Schema != "" {
+		_, end, ok = identifierAt(query, start, m.Schema)
+		if !ok || end >= len(query) || query[end] != '.' {
+			return 0, 0, false
+		}
+		start = end + 1
+	}
+	return identifierAt(query, start, m.Name)
+}
+
+// identifierAt reads an identifier, or a string in the place of one, which must be the expected one.
+func identifierAt(text string, at int, expected string) (start, end int, ok bool) {
+	if at < 0 || at >= len(text) {
+		return 0, 0, false
+	}
+	if mark := text[at]; mark == '"' || mark == '\'' {
+		quoted := string(mark) + strings.ReplaceAll(expected, string(mark), string(mark)+string(mark)) + string(mark)
+		end = at + len(quoted)
+		return at, end, strings.HasPrefix(text[at:], quoted) && (end == len(text) || text[end] != mark)
+	}
+	end = at + len(expected)
+	return at, end, strings.HasPrefix(text[at:], expected) && (end == len(text) || !isNameByte(text[end])) && (at == 0 || !isNameByte(text[at-1]))
+}
+
+func isNameByte(c byte) bool {
+	return isAnyLetter(c) || c >= '0' && c <= '9' || c == '_' || c == '$' || c >= 0x80
+}
+
+var plainWord = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// plainIdentifier writes a name without quotes where both dialects take it so.
+func plainIdentifier(name string) string {
+	if plainWord.MatchString(name) && !plan.IsKeyword(name) {
+		if scanned, err := pg.Scan(name); err == nil && len(scanned.Tokens) == 1 && scanned.Tokens[0].KeywordKind == pg.KeywordKind_NO_KEYWORD {
+			return name
+		}
+	}
+	return duckdb.QuoteIdentifier(name)
+}
+
+// view looks a view up as find does a table.
+func (v *visible) view(schema, name string) *catalog.View {
+	if w, ok := v.contents.View(catalog.TableName{Schema: schema, Name: name}); ok {
+		return w
+	}
+	for _, w := range v.contents.Views() {
+		if strings.EqualFold(w.Name.Name, name) && strings.EqualFold(w.Name.Schema, schema) {
+			return w
+		}
+	}
+	return nil
+}
+
+func (v *visible) hasView(schema, name string) bool { return v.view(schema, name) != nil }

@@ -1,0 +1,86 @@
+package engine
+
+import (
+	"sync"
+	"sync/atomic"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/pgcatalog"
+)
+
+// viewWords remembers the queries of views as statements with those queries would be written for DuckDB, because all views are looked at
+// whenever the catalog moves on. Safe for concurrent use.
+type viewWords struct {
+	known sync.Map // catalog.TableID → *viewText
+	last  atomic.Pointer[catalogReaders]
+}
+
+// viewText is one view's.
+type viewText struct {
+	sql          string
+	readsCatalog bool // PostgreSQL's system catalogs, which every session has its own copy of
+}
+
+// catalogReaders says of a snapshot whether any of its views reads PostgreSQL's catalogs.
+type catalogReaders struct {
+	contents *catalog.Contents
+	some     bool
+}
+
+func (w *viewWords) of(v *catalog.View) *viewText {
+	if known, ok := w.known.Load(v.ID); ok {
+		return known.(*viewText)
+	}
+	text := &viewText{sql: v.SQL}
+	sql, tree := v.SQL, treeOf(v.SQL)
+	if formatted, ok := translateFormats(sql, tree); ok {
+		sql, tree = formatted, treeOf(formatted)
+	}
+	if words, catalogs, err := inDuckDBsWords(sql, tree); err == nil {
+		text.sql, text.readsCatalog = words, catalogs
+	}
+	w.known.Store(v.ID, text)
+	return text
+}
+
+// readCatalogs tells whether any view does.
+func (w *viewWords) readCatalogs(contents *catalog.Contents) bool {
+	if last := w.last.Load(); last != nil && last.contents == contents {
+		return last.some
+	}
+	some := false
+	for _, v := range contents.Views() {
+		some = some || w.of(v).readsCatalog
+	}
+	w.last.Store(&catalogReaders{contents, some})
+	return some
+}
+
+// keep forgets views that are gone.
+func (w *viewWords) keep(contents *catalog.Contents) {
+	there := map[catalog.TableID]bool{}
+	for _, v := range contents.Views() {
+		there[v.ID] = true
+	}
+	w.known.Range(func(id, _ any) bool {
+		if !there[id.(catalog.TableID)] {
+			w.known.Delete(id)
+		}
+		return true
+	})
+}
+
+// inDuckDBsWords writes a text that DuckDB gets as a whole as a query's would be written for it: its literals, and what it
+// reads of PostgreSQL's catalogs, which it does if catalogs.
+func inDuckDBsWords(sql string, tree *pg.ParseResult) (words string, catalogs bool, err error) {
+	if translated, ok := translateLiterals(sql, tree); ok {
+		sql, tree = translated, treeOf(translated)
+	}
+	if !pgcatalog.IsCatalogQuery(tree) {
+		return sql, false, nil
+	}
+	words, err = pgcatalog.Rewrite(sql, tree)
+	return words, true, err
+}
