@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"bytes"
 	"fmt"
 	"time"
 
@@ -129,19 +130,25 @@ type RemoteOptions struct {
 	CacheBytes int64
 	// Release is called once by Close: it tells the lender.
 	Release func()
+	// Version gives a table's version by its record; nil: it is decoded, and its pages come from the lender.
+	Version func(record []byte) (*TableVersion, error)
 }
 
 // NewRemoteSnapshot rebuilds the snapshot in a borrower's process; pages come from the lender. It is read-only: Begin
 // needs a catalog.
 func NewRemoteSnapshot(r *SnapshotRecord, pages Pages, options RemoteOptions) (*Snapshot, error) {
-	source := hugetable.NewSource(pages, options.CacheBytes)
+	version := options.Version
+	if version == nil {
+		source := hugetable.NewSource(pages, options.CacheBytes)
+		version = func(record []byte) (*TableVersion, error) { return hugetable.Decode(record, source) }
+	}
 	contents := newContents()
 	contents.revision = r.Revision
 	for _, name := range r.Schemas {
 		contents.schemas[name] = schemaEntry{}
 	}
 	for _, record := range r.Tables {
-		v, err := hugetable.Decode(record, source)
+		v, err := version(record)
 		if err != nil {
 			return nil, fmt.Errorf("remote snapshot: %w", err)
 		}
@@ -159,4 +166,22 @@ func NewRemoteSnapshot(r *SnapshotRecord, pages Pages, options RemoteOptions) (*
 		release = func() {}
 	}
 	return &Snapshot{Contents: contents, lease: r.Lease, release: release}, nil
+}
+
+// Version gives the version of a table whose record another node sent: this catalog's own if it is the current one, so that what was
+// derived of that need not be derived again.
+func (c *Catalog) Version(record []byte) (*TableVersion, error) {
+	v, err := hugetable.Decode(record, c.source)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	current := c.mu.current.contents
+	c.mu.Unlock()
+	if own, ok := current.Table(v.Table().Name); ok {
+		if encoded, err := own.Encode(); err == nil && bytes.Equal(encoded, record) {
+			return own, nil
+		}
+	}
+	return v, nil
 }

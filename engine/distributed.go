@@ -111,6 +111,7 @@ type run struct {
 
 // release lets all results go, wherever they lie.
 func (r *run) release() {
+	r.session.engine.facts.forget(r.tables...)
 	for _, f := range r.remote {
 		if err := f.Close(); err != nil {
 			r.session.engine.config.Log.Debug("the result of a fragment was gone before it was released", "error", err)
@@ -233,6 +234,7 @@ func (r *run) fragment(ctx, running context.Context, stage *distribute.Stage, f 
 		if err == nil || !unreachable(err) || running.Err() != nil {
 			return result, err
 		}
+		e.counts.retried.Add(1)
 		e.config.Log.Warn("a node does not run its fragment; it is run here", "node", f.Node, "error", err)
 	}
 	result, err := e.runFragment(running, request)
@@ -255,7 +257,7 @@ func (r *run) remotely(ctx, running context.Context, request noderpc.FragmentReq
 	// The result is the statement's, so its context is; a sibling's failure cancels it as well.
 	bound, cancel := context.WithCancel(ctx)
 	stop := context.AfterFunc(running, cancel)
-	f, err := client.RunFragment(bound, request, noderpc.FragmentOptions{Lends: e.node.lends(name)})
+	f, err := client.RunFragment(bound, request, noderpc.FragmentOptions{Lends: e.node.lends(name), Refusals: e.node.refusals})
 	if err != nil {
 		cancel()
 		return noderpc.FragmentResult{}, err

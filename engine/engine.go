@@ -34,6 +34,9 @@ type Engine struct {
 	blocks  atomic.Uint64 // numbers the databases in which blocks show names of their own
 	started time.Time
 
+	fragments fragmentCache
+	counts    counts
+
 	catalog *catalog.Catalog // nil in a borrower
 	node    *node            // nil in a borrower
 	remote  *remote          // nil in a node

@@ -60,17 +60,20 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	if err := json.Unmarshal(request.Payload, &payload); err != nil {
 		return result, failure("08P01", "a fragment's payload makes no sense: %v", err)
 	}
-	s, err := e.Session(SessionOptions{User: "csm fragment"})
+	s, err := e.fragments.session(e)
 	if err != nil {
 		return result, err
 	}
-	defer s.Close()
-	s.fragment = true
+	defer func() {
+		e.fragments.done(s, err)
+		e.counts.fragment(result.Total, err)
+	}()
 	s.settings.searchPath = payload.SearchPath
-	v, err := e.fragmentView(request, &payload)
+	v, made, err := e.fragmentView(request, &payload)
 	if err != nil {
 		return result, err
 	}
+	defer e.facts.forget(made...)
 	defer v.release()
 	tree := treeOf(request.Query)
 	if tree == nil {
@@ -103,29 +106,34 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	return result, nil
 }
 
-// fragmentView is what the fragment sees: the coordinator's snapshot of the tables, and the results of earlier stages.
-func (e *Engine) fragmentView(request noderpc.FragmentRequest, payload *fragmentPayload) (*visible, error) {
+// fragmentView is what the fragment sees: the coordinator's snapshot of the tables, and the results of earlier stages, which are
+// returned, too.
+func (e *Engine) fragmentView(request noderpc.FragmentRequest, payload *fragmentPayload) (*visible, []*catalog.TableVersion, error) {
 	record, err := catalog.DecodeSnapshotRecord(payload.Snapshot)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	snapshot, err := catalog.NewRemoteSnapshot(record, e.catalog, catalog.RemoteOptions{})
+	snapshot, err := catalog.NewRemoteSnapshot(record, e.catalog, catalog.RemoteOptions{
+		Version: func(record []byte) (*catalog.TableVersion, error) { return e.fragments.version(e, record) },
+	})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	v := e.visible(snapshot.Contents, newLease(snapshot))
 	v.parts = map[int][]int{}
 	for _, p := range payload.Parts {
 		v.parts[p.Start] = p.Chunks
 	}
+	var made []*catalog.TableVersion
 	for _, stage := range payload.Stages {
 		version, err := stage.version(payload.SearchPath)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
-		v.contents = v.contents.With(version)
+		made = append(made, version)
 	}
-	return v, nil
+	v.contents = v.contents.With(made...)
+	return v, made, nil
 }
 
 func (f *fragmentStage) version(searchPath []string) (*catalog.TableVersion, error) {

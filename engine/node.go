@@ -34,6 +34,7 @@ type node struct {
 	stop      context.CancelFunc
 	stopped   chan struct{} // the janitor has ended
 	promises  *promises
+	refusals  *noderpc.Refusals // by the node's RPC
 
 	// Of a node in a cluster.
 	self        *catalog.NodeRecord
@@ -44,7 +45,6 @@ type node struct {
 	spaces      remoteSpaces
 	lending     *lending.Lender
 	journal     *lending.Journal
-	refusals    *noderpc.Refusals
 	incarnation noderpc.Incarnation
 	leave       context.CancelFunc
 	left        chan struct{} // the goroutine that follows the cluster has ended
@@ -54,7 +54,7 @@ type node struct {
 
 // openNode brings a node up. On error the part that is up is returned too, to be closed.
 func openNode(ctx context.Context, config *Config) (*node, error) {
-	n := &node{config: config, homes: catalog.Homes{}, out: make(chan struct{})}
+	n := &node{config: config, homes: catalog.Homes{}, refusals: noderpc.NewRefusals(config.Log), out: make(chan struct{})}
 	if config.Directory == "" {
 		dir, err := os.MkdirTemp("", "csmsql-")
 		if err != nil {
@@ -89,7 +89,6 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	if n.self != nil {
 		n.regions.borrow, n.regions.lender = n.borrow, n.catalog.Reachable
 		n.peers = &peers{node: n, open: map[string]peer{}}
-		n.refusals = noderpc.NewRefusals(config.Log)
 	}
 	if err := n.catalog.AwaitSeen(ctx); err != nil {
 		return n, err

@@ -72,17 +72,27 @@ func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResul
 		}
 	}
 	split, whole := s.distribute(text, tree, v)
-	q, err := s.planDuck(ctx, text, tree, v)
-	if err == nil && len(q.params) == 0 {
-		q.split, q.whole = split, whole
+	q, err := s.planDuckFor(ctx, text, tree, v, split)
+	if err == nil && split != nil && len(q.params) > 0 {
+		q.close()
+		whole = "it has parameters"
+		q, err = s.planDuckFor(ctx, text, tree, v, nil)
+	}
+	if err == nil {
+		q.whole = whole
 	}
 	return q, err
 }
 
 // planDuck plans text for DuckDB, whatever backend the session prefers.
 func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+	return s.planDuckFor(ctx, text, tree, v, nil)
+}
+
+// planDuckFor plans text that several nodes run as split says: here it only tells what the result's columns are.
+func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseResult, v *visible, split *distributed) (*query, error) {
 	q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults()}
-	q.read = v.read
+	q.read, q.split = v.read, split
 	err := q.read.blame(ctx, q.planDuckDB(ctx, tree, v))
 	if err == nil { // the keys of small tables that are part of the plan
 		err = q.read.confirm(ctx)
@@ -230,8 +240,10 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error
 		made[i] = q.session.newScan(ctx, v, v.find(h.Relation.Schema, h.Relation.Name), h)
 		made[i].part = v.parts[h.Start]
 	}
-	if err := (&transfer{engine: q.session.engine, hints: hints, scans: made}).run(ctx); err != nil {
-		return err
+	if q.split == nil { // else the nodes do it, each for its part: here nothing is read
+		if err := (&transfer{engine: q.session.engine, hints: hints, scans: made}).run(ctx); err != nil {
+			return err
+		}
 	}
 	calls := make([]string, len(made))
 	known := map[string]*tableScan{}

@@ -23,9 +23,12 @@ func (e *Engine) Service(frontend noderpc.Frontend) noderpc.Node {
 // ServerOptions are those to serve the Service with: who this node is, and what it does for the other nodes of its cluster.
 func (e *Engine) ServerOptions() noderpc.ServerOptions {
 	options := noderpc.ServerOptions{Name: e.config.Node, Log: e.config.Log}
+	if e.node != nil {
+		options.Refusals = e.node.refusals
+	}
 	if e.node != nil && e.node.self != nil {
 		options.Certificate = e.node.credentials
-		options.Incarnation, options.Refusals = e.node.incarnation, e.node.refusals
+		options.Incarnation = e.node.incarnation
 		options.Lender, options.Fragments, options.Operations = e.node.lending, fragments{e}, operations{e}
 	}
 	return options

@@ -52,6 +52,9 @@ type Session struct {
 	described *catalog.Contents
 	// catalogViews: a temporary view reads PostgreSQL's catalogs.
 	catalogViews bool
+	// atOnce: what is being prepared is executed right afterwards, so that a query may read what it was planned for. In a cluster
+	// that is one question to etcd instead of two.
+	atOnce bool
 	// fragment: the session runs a part of another node's query, and never splits it again.
 	fragment bool
 	closed   atomic.Bool
@@ -138,7 +141,9 @@ func (s *Session) Exec(ctx context.Context, sql string, args ...any) (Result, er
 }
 
 func (s *Session) query(ctx context.Context, sql string, args []any) (*Rows, error) {
+	s.atOnce = s.block == nil
 	st, err := s.Prepare(ctx, sql)
+	s.atOnce = false
 	if err != nil {
 		return nil, err
 	}

@@ -27,6 +27,7 @@ type Statement struct {
 	inBlock   bool       // may run in a failed transaction block
 	returning *returning // what a writing statement returns of its rows; nil: nothing
 	inner     *Statement // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
+	planned   *visible   // what the plan was made for, for its first execution, if that comes at once
 }
 
 // Prepare parses and plans one statement.
@@ -133,6 +134,8 @@ func (st *Statement) Close() error {
 		st.plan.close()
 		st.plan = nil
 	}
+	st.planned.release()
+	st.planned = nil
 	return nil
 }
 
@@ -186,6 +189,9 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 	st.setPlan(plan)
 	st.schema = plan.schema
 	st.run = st.read
+	if s.atOnce {
+		st.planned = s.engine.visible(v.contents, v.lease.hold())
+	}
 	return nil
 }
 
@@ -209,9 +215,12 @@ func (st *Statement) setPlan(plan *query) {
 // replan makes the plan anew when the catalog has moved on, and gives what it sees; the caller releases that.
 func (st *Statement) replan(ctx context.Context) (*visible, error) {
 	s := st.session
-	v, err := s.see(ctx)
-	if err != nil {
-		return nil, err
+	v := st.planned
+	if st.planned = nil; v == nil {
+		var err error
+		if v, err = s.see(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if st.plan.fresh(v) {
 		return v, nil

@@ -273,6 +273,8 @@ func (s *Session) remember(q *query, started time.Time, rows *Rows, err error) {
 		if rows.split != nil {
 			read = rows.split.progress
 			past.fragments = rows.split.fragments
+		} else {
+			s.engine.counts.read(read)
 		}
 		past.local, past.remote = read.BytesLocal, read.BytesRemote
 		s.engine.history.add(past)

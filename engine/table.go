@@ -58,6 +58,15 @@ func (c *factsCache) of(v *catalog.TableVersion) *facts {
 	return f
 }
 
+// forget drops facts of versions that are in no catalog, and will not be asked for again.
+func (c *factsCache) forget(versions ...*catalog.TableVersion) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, v := range versions {
+		delete(c.byID, v)
+	}
+}
+
 // domainMax is how many values an ENUM column may have: one code is left for what damaged bytes may say.
 const domainMax = 255
 

@@ -3,6 +3,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -22,6 +23,7 @@ func (s *Store) Commit(ctx context.Context, t store.Transaction) (store.Revision
 		return 0, err
 	}
 	defer done()
+	began := time.Now()
 	if s.session.inTrouble() {
 		if _, err := s.ask(call, s.fence.key, clientv3.WithCountOnly()); err != nil {
 			return 0, s.failure(ctx, "commit", err)
@@ -36,12 +38,21 @@ func (s *Store) Commit(ctx context.Context, t store.Transaction) (store.Revision
 		switch {
 		case again:
 		case err != nil:
+			if isConflict(err) {
+				s.counts.latency.add(time.Since(began))
+			}
 			return 0, s.commitFailed(ctx, err)
 		default:
+			s.counts.latency.add(time.Since(began))
 			s.counts.commits.Add(1)
 			return revision, nil
 		}
 	}
+}
+
+func isConflict(err error) bool {
+	_, ok := err.(*store.Conflict)
+	return ok
 }
 
 // unanswered is the error of a transaction of which nothing is known.

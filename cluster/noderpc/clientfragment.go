@@ -10,6 +10,7 @@ import (
 
 	"google.golang.org/grpc"
 
+	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
 )
 
@@ -139,7 +140,8 @@ func (r *FragmentRun) take(m *nodepb.FragmentResult, options FragmentOptions) (e
 	}
 	r.Result, err = decodeFragmentResult(m, options.Lends)
 	if errors.Is(err, ErrForeignMemory) && options.Refusals != nil {
-		options.Refusals.Call(r.ctx, RefusedDescriptor, Peer{Network: "tcp", Address: r.client.name}, "result of a fragment", err)
+		who := Peer{Identity: certificate.Identity{Role: certificate.RoleNode, Name: r.client.node}, Address: r.client.name}
+		options.Refusals.Call(r.ctx, RefusedDescriptor, who, "Run, the result of a fragment", err)
 	}
 	return err
 }

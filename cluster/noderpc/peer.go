@@ -51,6 +51,14 @@ func (p Peer) Name() string {
 	return ""
 }
 
+// label is Name for counters: processes come and go, users stay.
+func (p Peer) label() string {
+	if p.Known && p.Identity.Name == "" {
+		return fmt.Sprintf("user %d", p.User)
+	}
+	return p.Name()
+}
+
 func (p Peer) String() string {
 	switch {
 	case p.Subject != "":

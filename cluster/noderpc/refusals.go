@@ -3,7 +3,9 @@ package noderpc
 import (
 	"context"
 	"log/slog"
+	"maps"
 	"net"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -58,11 +60,25 @@ type Refusals struct {
 
 	mu struct {
 		sync.Mutex
+		by         map[RefusedCall]uint64
 		second     int64 // which second it is
 		lines      int   // that were logged in it
 		suppressed int
 	}
 }
+
+// RefusedCall is what one kind of refused call is counted by: who called, and what.
+type RefusedCall struct {
+	Peer   string // whom the certificate names, or the user at the other end of the socket; empty if neither is known
+	Call   string
+	Reason RefusalReason
+}
+
+// refusedKinds bounds the kinds that are told apart, so that nobody fills the memory with names; callsOfOthers are the rest.
+const (
+	refusedKinds  = 512
+	callsOfOthers = "(others)"
+)
 
 // logLinesPerSecond bounds what a peer who means harm can write into the node's log; the counters have all.
 const logLinesPerSecond = 20
@@ -73,6 +89,7 @@ func NewRefusals(log *slog.Logger) *Refusals {
 		log = slog.Default()
 	}
 	r := &Refusals{log: log, connections: map[string]*atomic.Uint64{refusedTooMany: {}}, calls: map[RefusalReason]*atomic.Uint64{}}
+	r.mu.by = map[RefusedCall]uint64{}
 	for _, reason := range certificate.RefusalReasons {
 		r.connections[reason] = &atomic.Uint64{}
 	}
@@ -87,10 +104,20 @@ func (r *Refusals) Call(ctx context.Context, reason RefusalReason, p Peer, what 
 	if n := r.calls[reason]; n != nil {
 		n.Add(1)
 	}
+	r.count(RefusedCall{p.label(), strings.FieldsFunc(what+" ", func(c rune) bool { return c == ' ' || c == ',' })[0], reason})
 	if dropped, ok := r.mayLog(); ok {
 		r.log.LogAttrs(ctx, slog.LevelWarn, "refused a call", slog.String("what", what), slog.String("reason", string(reason)), slog.Any("peer", p),
 			slog.String("incarnation", p.Incarnation.String()), slog.Any("error", err), slog.Int("lines_left_out", dropped))
 	}
+}
+
+func (r *Refusals) count(kind RefusedCall) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, known := r.mu.by[kind]; !known && len(r.mu.by) >= refusedKinds {
+		kind = RefusedCall{callsOfOthers, callsOfOthers, kind.Reason} // as many as there are reasons
+	}
+	r.mu.by[kind]++
 }
 
 func (r *Refusals) connection(from net.Addr, refusal certificate.Refusal) {
@@ -137,3 +164,10 @@ func (r *Refusals) Each(visit func(coherence.Sample)) {
 
 // Calls is how many calls were refused for a reason.
 func (r *Refusals) Calls(reason RefusalReason) uint64 { return r.calls[reason].Load() }
+
+// By says who was refused what, and how often.
+func (r *Refusals) By() map[RefusedCall]uint64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.mu.by)
+}

@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"sync/atomic"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/etcd"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+)
+
+// Figures are what a node has counted since it began, for monitors.
+type Figures struct {
+	// BytesLocal and BytesRemote are what this node has read of chunks in its own memory and in that of others, for its own
+	// statements and for fragments of others'.
+	BytesLocal, BytesRemote int64
+	// FragmentsRun and FragmentsFailed count parts of queries, of whichever node, that this one ran; FragmentsRetried those that
+	// it ran because the node that should have could not be reached.
+	FragmentsRun, FragmentsFailed, FragmentsRetried int64
+	// Refusals count who was refused what by the node's RPC.
+	Refusals *noderpc.Refusals
+	// Cluster is nil of a node that is alone.
+	Cluster *ClusterFigures
+}
+
+// ClusterFigures are those of a node in a cluster.
+type ClusterFigures struct {
+	Members []catalog.Member // as this node sees them now
+	Etcd    etcd.Stats       // what it did there
+}
+
+// counts are the engine's own part of Figures.
+type counts struct {
+	local, remote, run, failed, retried atomic.Int64
+}
+
+func (c *counts) read(p noderpc.FragmentProgress) {
+	c.local.Add(p.BytesLocal)
+	c.remote.Add(p.BytesRemote)
+}
+
+func (c *counts) fragment(p noderpc.FragmentProgress, err error) {
+	c.run.Add(1)
+	if err != nil {
+		c.failed.Add(1)
+		return
+	}
+	c.read(p)
+}
+
+// Figures says what the node has counted.
+func (e *Engine) Figures() Figures {
+	c := &e.counts
+	f := Figures{
+		BytesLocal: c.local.Load(), BytesRemote: c.remote.Load(),
+		FragmentsRun: c.run.Load(), FragmentsFailed: c.failed.Load(), FragmentsRetried: c.retried.Load(),
+	}
+	if e.node == nil {
+		return f
+	}
+	f.Refusals = e.node.refusals
+	if shared, ok := e.node.store.(*etcd.Store); ok {
+		f.Cluster = &ClusterFigures{Members: e.catalog.Members(), Etcd: shared.Stats()}
+	}
+	return f
+}
