@@ -25,12 +25,15 @@ type attachment struct {
 	lease   catalog.LeaseID
 	chunks  int
 	batches []arrow.RecordBatch
+	record  int   // bytes of the table's record, which is all that a commit of it tells every node
+	pages   int64 // bytes of its pages of descriptors, which come when they are asked for
 }
 
 // borrowTable does all that a process must do to get at a table of a running node, from nothing:
 //
 //	connect ─► map the regions ─► lease a snapshot ─► descriptors: fetched, decoded, validated ─► acquire ─► record batches
 //
+// The regions are those of the node, and in a cluster also those of all other nodes that the table may lie in.
 // The caller closes the attachment.
 func borrowTable(ctx context.Context, socket string, table catalog.TableName) (_ *attachment, err error) {
 	a := &attachment{
@@ -94,7 +97,17 @@ func (a *attachment) snapshot(ctx context.Context, table catalog.TableName) (*ca
 	if err := a.keeper.Hold(lease); err != nil {
 		return nil, err
 	}
-	snapshot, err := catalog.NewRemoteSnapshot(lease.Record, a.client, catalog.RemoteOptions{})
+	for _, region := range lease.Record.Regions {
+		if a.views[region.ID] != nil {
+			continue
+		}
+		view, err := memregion.Borrow(region.Spec)
+		if err != nil {
+			return nil, fmt.Errorf("region %d of node %s: %w", region.ID, region.Node, err)
+		}
+		a.views[region.ID], a.trusted[region.ID] = view, region.Trusted
+	}
+	snapshot, err := catalog.NewRemoteSnapshot(lease.Record, countedPages{a.client, &a.pages}, catalog.RemoteOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -102,7 +115,22 @@ func (a *attachment) snapshot(ctx context.Context, table catalog.TableName) (*ca
 	if !ok {
 		return nil, fmt.Errorf("the node has no table %v", table)
 	}
-	return version, nil
+	record, err := version.Encode()
+	a.record = len(record)
+	return version, err
+}
+
+// countedPages counts the bytes of pages.
+type countedPages struct {
+	catalog.Pages
+	bytes *int64
+}
+
+// Page implements catalog.Pages.
+func (p countedPages) Page(ctx context.Context, id catalog.PageID) ([]byte, error) {
+	page, err := p.Pages.Page(ctx, id)
+	*p.bytes += int64(len(page))
+	return page, err
 }
 
 // read acquires a chunk and lays record batches over its bytes.

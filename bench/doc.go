@@ -3,11 +3,12 @@
 //	prepare both sides ─► check the answers ─► repeat: ours, theirs, ours, theirs, … ─► medians, ratios, machine
 //
 //	tpch     22 queries: HugeTables           against DuckDB's own tables, in one process
+//	cluster  TPC-H split over two nodes:      against one node, and a cluster of one; attach over three; plans of up to 64
 //	attach   another process gets at a table: its descriptors against a whole Arrow IPC copy and Arrow Flight
 //	readers  eight processes scan a table:    their memory against the table once
 //	egress   rows over the PostgreSQL protocol: csmsql serve against PostgreSQL
 //
-// Run is the way in. What belongs in a process of its own (the node, the readers) is this program again: it starts itself with
+// Run is the way in. What belongs in a process of its own (the nodes, the readers) is this program again: it starts itself with
 // arguments that Child knows, talks with it by JSON over its standard input and output, and takes it along when it ends. egress
 // serves with the command “csmsql serve” itself.
 //
@@ -21,7 +22,7 @@
 //     shared and noisy, so ratios mean something and absolute times little. The report names the machine and its load.
 //   - B3: a goal that is missed is printed as missed. Tests check answers and counters, never times.
 //   - B4: nothing outlives a benchmark: processes, regions and directories go with it, also when it is cancelled. Only
-//     SIGKILL leaves something behind: directories csmsql-bench-* of egress in the temporary directory and /dev/shm.
+//     SIGKILL leaves something behind: directories csmsql-bench-* of cluster and egress in the temporary directory and /dev/shm.
 //
 // It does not profile, keeps no history and compares no machines. It knows no flags: cmd/csmsql wires them.
 package bench

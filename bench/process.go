@@ -24,7 +24,7 @@ const stopGrace = 20 * time.Second
 
 // roles are what such a process can be. It answers requests until there are no more.
 var roles = map[string]func(ctx context.Context, args []string, talk *conversation) error{
-	"node": nodeRole, "reader": readerRole,
+	"member": memberRole, "node": nodeRole, "reader": readerRole,
 }
 
 // Child runs the part of a benchmark that belongs in a process of its own, if args (without the program's name) say so.
@@ -80,6 +80,11 @@ type request struct {
 	Rows int64  `json:"rows,omitempty"`
 	// Skew falsifies one value.
 	Skew bool `json:"skew,omitempty"`
+	// Of cluster's nodes: what to load, what to ask, and whether the answer is wanted beside the time that it took.
+	ScaleFactor float64 `json:"sf,omitempty"`
+	Placement   string  `json:"placement,omitempty"`
+	SQL         string  `json:"sql,omitempty"`
+	Answer      bool    `json:"answer,omitempty"`
 }
 
 type answer struct {

@@ -20,9 +20,17 @@ type Report struct {
 	Setting string   `json:"setting"`
 	Columns []string `json:"columns"`
 	Rows    [][]any  `json:"rows"`
+	More    []Table  `json:"more,omitempty"`
 	Goals   []Goal   `json:"goals"`
 	// Samples are the single times that medians were taken of, in the order in which they were measured. Only JSON has them.
 	Samples map[string][]time.Duration `json:"samples"`
+}
+
+// Table is a further table of a report that has several.
+type Table struct {
+	Title   string   `json:"title"`
+	Columns []string `json:"columns"`
+	Rows    [][]any  `json:"rows"`
 }
 
 // Goal is a claim and what was measured.
@@ -95,14 +103,10 @@ func (r *Report) JSON(w io.Writer) error {
 		Times   string               `json:"times"`
 		Samples map[string][]float64 `json:"samples"`
 	}{plain: plain(*r), Met: r.Met(), Times: "ms", Samples: map[string][]float64{}}
-	out.Rows = make([][]any, len(r.Rows))
-	for i, row := range r.Rows {
-		for _, v := range row {
-			if d, ok := v.(time.Duration); ok {
-				v = milliseconds(d)
-			}
-			out.Rows[i] = append(out.Rows[i], v)
-		}
+	out.Rows = plainRows(r.Rows)
+	out.More = slices.Clone(r.More)
+	for i := range out.More {
+		out.More[i].Rows = plainRows(out.More[i].Rows)
 	}
 	for name, times := range r.Samples {
 		for _, d := range times {
@@ -113,6 +117,20 @@ func (r *Report) JSON(w io.Writer) error {
 	e.SetEscapeHTML(false)
 	e.SetIndent("", "  ")
 	return e.Encode(out)
+}
+
+// plainRows has numbers of milliseconds in place of times.
+func plainRows(rows [][]any) [][]any {
+	out := make([][]any, len(rows))
+	for i, row := range rows {
+		for _, v := range row {
+			if d, ok := v.(time.Duration); ok {
+				v = milliseconds(d)
+			}
+			out[i] = append(out[i], v)
+		}
+	}
+	return out
 }
 
 func milliseconds(d time.Duration) float64 { return float64(d.Nanoseconds()) / 1e6 }
@@ -127,8 +145,13 @@ func (r *Report) Text(w io.Writer) error {
 	b.WriteString(wrap(r.Name + ": " + r.Setting))
 	b.WriteString(wrap(fmt.Sprintf("%s, %d cores, %s, Linux %s, %s, %s, load average %s", m.CPU, m.Cores, m.Memory, m.Kernel, m.Go, m.Date, m.Load)))
 	b.WriteString("\n")
-	r.table(&b)
+	writeTable(&b, r.Columns, r.Rows)
 	b.WriteString("\n")
+	for _, t := range r.More {
+		b.WriteString(wrap(t.Title))
+		writeTable(&b, t.Columns, t.Rows)
+		b.WriteString("\n")
+	}
 	for _, g := range r.Goals {
 		verdict := "met"
 		if !g.Met {
@@ -140,17 +163,17 @@ func (r *Report) Text(w io.Writer) error {
 	return err
 }
 
-// table aligns the first column left and the others right.
-func (r *Report) table(b *strings.Builder) {
-	lines := [][]string{r.Columns}
-	for _, row := range r.Rows {
+// writeTable aligns the first column left and the others right.
+func writeTable(b *strings.Builder, columns []string, rows [][]any) {
+	lines := [][]string{columns}
+	for _, row := range rows {
 		line := make([]string, len(row))
 		for i, v := range row {
 			line[i] = cell(v)
 		}
 		lines = append(lines, line)
 	}
-	widths := make([]int, len(r.Columns))
+	widths := make([]int, len(columns))
 	for _, line := range lines {
 		for i, c := range line {
 			widths[i] = max(widths[i], utf8.RuneCountInString(c))

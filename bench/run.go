@@ -11,15 +11,15 @@ import (
 
 // Options of a benchmark. The zero value is the full size that the README's figures have.
 type Options struct {
-	// ScaleFactor of tpch; 0: 1.
+	// ScaleFactor of tpch and cluster; 0: 1.
 	ScaleFactor float64
-	// Queries of tpch that are asked, by number; nil: all of them.
+	// Queries of tpch and cluster that are asked, by number; nil: all of them.
 	Queries []int
-	// Threads of queries on every side; 0: one per CPU.
+	// Threads of queries on every side, of cluster in every node; 0: one per CPU, in cluster one.
 	Threads int
 	// Runs that the medians are taken of; 0: 5.
 	Runs int
-	// MaxRows bounds the largest table of attach, readers and egress; 0: the full size.
+	// MaxRows bounds the largest table of attach, cluster, readers and egress; 0: the full size.
 	MaxRows int64
 	// Sizes is how many table sizes attach measures, each twice the one before, the last one of MaxRows rows; 0: 20.
 	Sizes int
@@ -67,7 +67,7 @@ func (o Options) rows(full int64) int64 {
 }
 
 var benchmarks = map[string]func(context.Context, Options) (*Report, error){
-	"attach": attach, "egress": egress, "readers": readers, "tpch": tpch,
+	"attach": attach, "cluster": cluster, "egress": egress, "readers": readers, "tpch": tpch,
 }
 
 // Names lists the benchmarks.
@@ -79,6 +79,9 @@ func Run(ctx context.Context, name string, options Options) (*Report, error) {
 	run := benchmarks[name]
 	if run == nil {
 		return nil, fmt.Errorf("bench: there is no benchmark %q; there are %s", name, strings.Join(Names(), ", "))
+	}
+	if name == "cluster" && options.Threads == 0 {
+		options.Threads = 1 // two nodes on a machine of two cores are to have one each
 	}
 	options, err := options.withDefaults()
 	if err != nil {

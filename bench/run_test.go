@@ -19,9 +19,9 @@ func small(t *testing.T) Options {
 }
 
 func TestNames(t *testing.T) {
-	require.Equal(t, []string{"attach", "egress", "readers", "tpch"}, Names())
+	require.Equal(t, []string{"attach", "cluster", "egress", "readers", "tpch"}, Names())
 	_, err := Run(t.Context(), "speed", Options{})
-	require.EqualError(t, err, `bench: there is no benchmark "speed"; there are attach, egress, readers, tpch`)
+	require.EqualError(t, err, `bench: there is no benchmark "speed"; there are attach, cluster, egress, readers, tpch`)
 	_, err = Run(t.Context(), "attach", Options{Runs: -1})
 	require.ErrorContains(t, err, "must not be negative")
 }
@@ -91,6 +91,42 @@ func TestTPCHAsksTheChosenQueries(t *testing.T) {
 	}
 }
 
+func TestCluster(t *testing.T) {
+	o := small(t)
+	o.Queries, o.MaxRows = []int{1, 3, 22}, 3_000_000
+	r, err := Run(t.Context(), "cluster", o)
+	require.NoError(t, err)
+	require.Contains(t, r.Setting, "9 answers compared")
+	require.Contains(t, r.Setting, "two nodes of 1 thread each")
+	require.Len(t, r.Rows, 3+2)
+	require.Len(t, r.Samples["Q22, two nodes"], shortAgain)
+	require.Len(t, r.More, 4)
+	lent := r.More[1]
+	require.Len(t, lent.Rows, 3)
+	require.Equal(t, int64(3_000_000), lent.Rows[2][0])
+	require.Equal(t, lendersOf, lent.Rows[2][3], "regions")
+	met := map[string]bool{}
+	for _, g := range r.Goals {
+		met[g.Claim] = g.Met
+	}
+	require.True(t, met["what a commit tells every node, of a table 1024 times as large"], met)
+	require.True(t, met["messages of a stage for each node, at most, up to 64 nodes"], met)
+}
+
+// D6 of exec/plan/distribute as the report counts it: messages grow with the nodes, and the work of each shrinks.
+func TestPlanning(t *testing.T) {
+	p, err := planning(Options{})
+	require.NoError(t, err)
+	require.Len(t, p.all, len(plannedNodes))
+	for i, a := range p.all {
+		require.Equal(t, plannedNodes[i], a.nodes)
+		require.Greater(t, a.split, 15)
+		require.LessOrEqual(t, a.messages, 2*a.stages*a.nodes)
+		require.Less(t, a.busiest, a.whole)
+	}
+	require.Less(t, p.all[4].busiest, p.all[0].busiest)
+}
+
 func TestEgress(t *testing.T) {
 	o := small(t)
 	o.MaxRows, o.Command = 20_000, program(t)
@@ -105,7 +141,7 @@ func TestEgress(t *testing.T) {
 
 // B1: no report without the right answer.
 func TestAWrongAnswerStopsABenchmark(t *testing.T) {
-	for name, message := range map[string]string{"attach": "descriptor gives a wrong answer", "readers": "reader 1 gives a wrong answer", "tpch": "query 1 gives a wrong answer"} {
+	for name, message := range map[string]string{"attach": "descriptor gives a wrong answer", "cluster": "query 1: two nodes gives a wrong answer", "readers": "reader 1 gives a wrong answer", "tpch": "query 1 gives a wrong answer"} {
 		t.Run(name, func(t *testing.T) {
 			o := small(t)
 			o.sabotage = true

@@ -24,6 +24,7 @@ were compared. Absolute times depend on the machine; ratios mean something. Ever
 itself and leaves nothing behind. A goal that is missed is printed as missed, and the exit code is 1.`,
 		Example: `  csmsql bench tpch --sf 0.1
   csmsql bench attach --max-rows 1000000 --sizes 8
+  csmsql bench cluster --sf 0.1 --queries 1,9,18
   csmsql bench --json > figures.json`,
 		Args:      usage(benchNames),
 		ValidArgs: bench.Names(),
@@ -35,11 +36,11 @@ itself and leaves nothing behind. A goal that is missed is printed as missed, an
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.BoolVar(&asJSON, "json", false, "one JSON object per benchmark")
-	flags.Float64Var(&o.ScaleFactor, "sf", 1, "scale `factor` of tpch")
-	flags.IntSliceVar(&o.Queries, "queries", nil, "`numbers` of the queries that tpch asks, as in 18,22 (default: all)")
+	flags.Float64Var(&o.ScaleFactor, "sf", 1, "scale `factor` of tpch and cluster")
+	flags.IntSliceVar(&o.Queries, "queries", nil, "`numbers` of the queries that tpch and cluster ask, as in 18,22 (default: all)")
 	flags.IntVar(&o.Runs, "runs", 5, "`runs` of each side that the medians are taken of")
-	flags.IntVar(&o.Threads, "threads", 0, "`threads` of queries on every side (default: one per CPU)")
-	flags.Int64Var(&o.MaxRows, "max-rows", 0, "bound on the `rows` of the largest table of attach, readers and egress (default: full size)")
+	flags.IntVar(&o.Threads, "threads", 0, "`threads` of queries on every side, of cluster in every node (default: one per CPU; cluster: 1)")
+	flags.Int64Var(&o.MaxRows, "max-rows", 0, "bound on the `rows` of the largest table of attach, cluster, readers and egress (default: full size)")
 	flags.IntVar(&o.Sizes, "sizes", 20, "`number` of table sizes that attach measures")
 	flags.StringVar(&o.PostgresBin, "postgres-bin", "", "`directory` of initdb and postgres, egress's peer (default: found)")
 	return c

@@ -5,6 +5,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine"
 )
 
@@ -32,6 +34,17 @@ var (
 	metricTableBytes     = describe("table_bytes", "Bytes of a table's current version.", "schema", "table")
 	metricTableChunks    = describe("table_chunks", "Chunks of a table's current version.", "schema", "table")
 	metricLeases         = describe("leases", "Snapshots that somebody holds.")
+	metricRead           = describe("read_bytes_total", "Bytes of chunks that the node has read: in its own memory (local) and in other nodes' (remote).", "where")
+	metricRefusedCalls   = describe("rpc_refused_calls_total", "Calls of the node's RPC that were refused, by reason.", "reason")
+	metricRefusedBy      = describe("rpc_refused_calls_by_peer_total", "The same by who called and what.", "peer", "call", "reason")
+	metricRefusedLines   = describe("rpc_refused_connections_total", "Connections to the node's RPC that were refused, by reason.", "reason")
+	metricFragments      = describe("fragments_run_total", "Parts of queries that the node ran, for itself or for others, by outcome.", "outcome")
+	metricRetried        = describe("fragments_retried_total", "Parts of queries that the node ran because the one that should have could not be reached.")
+	metricMembers        = describe("cluster_members", "Nodes of the cluster as this one sees it, by state.", "state")
+	metricMember         = describe("cluster_member_info", "A node of the cluster, always 1.", "member", "state")
+	metricCommits        = describe("etcd_commits_total", "Commits to etcd, by outcome.", "outcome")
+	metricRenewals       = describe("etcd_session_renewals_total", "Renewals of the node's session in etcd, by outcome.", "outcome")
+	metricCommitSeconds  = describe("etcd_commit_seconds", "How long etcd took to answer a commit.")
 	metricCoherence      = describe("coherence_total", "What the coherence protocol did, by counter and step.", "counter", "step")
 )
 
@@ -70,4 +83,49 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for _, s := range status.Counters {
 		count(metricCoherence, float64(s.Value), s.Name, s.Step)
 	}
+	c.figures(gauge, count, out)
+}
+
+type sampler func(d *prometheus.Desc, value float64, labels ...string)
+
+// figures are what the engine has counted: of reading, of refusals, of its cluster.
+func (c *collector) figures(gauge, count sampler, out chan<- prometheus.Metric) {
+	f := c.node.engine.Figures()
+	count(metricRead, float64(f.BytesLocal), "local")
+	count(metricRead, float64(f.BytesRemote), "remote")
+	f.Refusals.Each(func(s coherence.Sample) {
+		d := metricRefusedCalls
+		if s.Name == "rpc_refused_connections_total" {
+			d = metricRefusedLines
+		}
+		count(d, float64(s.Value), s.Step)
+	})
+	for kind, n := range f.Refusals.By() {
+		count(metricRefusedBy, float64(n), kind.Peer, kind.Call, string(kind.Reason))
+	}
+	if f.Cluster == nil {
+		return
+	}
+	count(metricFragments, float64(f.FragmentsRun-f.FragmentsFailed), "done")
+	count(metricFragments, float64(f.FragmentsFailed), "failed")
+	count(metricRetried, float64(f.FragmentsRetried))
+	states := map[catalog.MemberState]int{catalog.Joining: 0, catalog.Online: 0, catalog.Draining: 0}
+	for _, m := range f.Cluster.Members {
+		states[m.State]++
+		gauge(metricMember, 1, m.Name, m.State.String())
+	}
+	for state, n := range states {
+		gauge(metricMembers, float64(n), state.String())
+	}
+	e := f.Cluster.Etcd
+	count(metricCommits, float64(e.Commits), "done")
+	count(metricCommits, float64(e.Conflicts), "conflict")
+	count(metricCommits, float64(e.Unknown), "unknown")
+	count(metricRenewals, float64(e.Renewals), "done")
+	count(metricRenewals, float64(e.FailedRenewals), "failed")
+	within := map[float64]uint64{}
+	for i, bound := range e.Latency.Bounds {
+		within[bound.Seconds()] = uint64(e.Latency.Within[i])
+	}
+	out <- prometheus.MustNewConstHistogram(metricCommitSeconds, uint64(e.Latency.Count), e.Latency.Sum.Seconds(), within)
 }
