@@ -79,7 +79,8 @@
 // # Lock order
 //
 //	Lent.mu
-//	  mapping.use          (read: a system call works on the memory; write: unmapping)
+//	  mapping.use          (read: a system call works on the memory; write: closing)
+//	    mapping.life
 //	    mappingTable.mu
 //	    writer.mu
 //	  watch.mu             (never held over a call that changes the file)

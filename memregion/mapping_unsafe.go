@@ -23,7 +23,13 @@ type mapping struct {
 	writer writer   // of a View that has had a Window
 	size   atomic.Int64
 	closed atomic.Bool
-	use    sync.RWMutex // held for reading while a system call works on the memory, for writing while it is unmapped
+	use    sync.RWMutex // held for reading while a system call works on the memory, for writing while it is closed
+
+	life struct { // below use
+		sync.Mutex
+		holders int
+		closed  bool
+	}
 }
 
 // mapRegion maps the whole capacity. It maps at spec.Base and nowhere else (M8); with relocate, anywhere when that is taken.
@@ -58,17 +64,50 @@ func mapRegion(file *os.File, spec Spec, protection int, relocate bool, kinds []
 	return m, nil
 }
 
-// close unmaps. Slices of the memory that callers still hold become invalid: touching one faults.
+// close unmaps, unless somebody holds the map: then the last one does. Slices of the memory that others still have become invalid: touching
+// one faults.
 func (m *mapping) close() error {
 	m.use.Lock()
 	defer m.use.Unlock()
 	if m.closed.Swap(true) {
 		return nil
 	}
-	mappings.remove(m)
-	// SAFETY: M8. The range is ours since mapRegion and is unmapped only here, once.
-	err := unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(m.memory)), uintptr(len(m.memory)))
+	m.life.Lock()
+	m.life.closed = true
+	held := m.life.holders > 0
+	m.life.Unlock()
+	var err error
+	if !held {
+		err = m.unmap()
+	}
 	return errors.Join(err, m.watch.close(), m.writer.close(), m.file.Close())
+}
+
+func (m *mapping) unmap() error {
+	mappings.remove(m)
+	// SAFETY: M8. The range is ours since mapRegion and is unmapped only here, once: by close, or by the last holder after it.
+	return unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(m.memory)), uintptr(len(m.memory)))
+}
+
+func (m *mapping) hold() error {
+	m.life.Lock()
+	defer m.life.Unlock()
+	if m.life.closed {
+		return fmt.Errorf("memregion: region %d: %w", m.spec.ID, ErrClosed)
+	}
+	m.life.holders++
+	return nil
+}
+
+func (m *mapping) release() error {
+	m.life.Lock()
+	m.life.holders--
+	last := m.life.closed && m.life.holders == 0
+	m.life.Unlock()
+	if !last {
+		return nil
+	}
+	return m.unmap()
 }
 
 // remap maps r's pages from the file once more, in their place.

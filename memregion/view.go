@@ -124,7 +124,17 @@ func (v *View) Spec() Spec { return v.mapping.spec }
 // Mapping is the address range of the whole map, for a guard that must tell a fault on a region from another.
 func (v *View) Mapping() (addr Addr, length int64) { return v.mapping.base, v.mapping.spec.Capacity }
 
-// Close unmaps. Slices from Bytes must not be touched afterwards. The View of a Lent is closed with the Lent; its own Close does nothing.
+// Hold keeps the map where it is until release is called, also beyond Close: for bytes that were handed to somebody who may come later than
+// that. What they are is not promised after Close, since the region may have another lender then. Call release once.
+// Errors: ErrClosed.
+func (v *View) Hold() (release func() error, err error) {
+	if err := v.mapping.hold(); err != nil {
+		return nil, err
+	}
+	return v.mapping.release, nil
+}
+
+// Close unmaps, or lets the last holder do it (Hold). Other slices from Bytes must not be touched afterwards. The View of a Lent is closed with the Lent; its own Close does nothing.
 // A second Close does nothing.
 func (v *View) Close() error {
 	if v.lent != nil {
