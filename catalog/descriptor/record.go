@@ -25,6 +25,15 @@ func (d *Descriptor) Record(resolve Resolve) (arrow.RecordBatch, error) {
 
 // Project is Record for some columns, in the order asked for; nil means all.
 func (d *Descriptor) Project(resolve Resolve, columns []int) (arrow.RecordBatch, error) {
+	return d.ProjectHeld(resolve, columns, nil)
+}
+
+// Hold is asked for every buffer over a region's bytes. What it returns is told by Free when the last one who retained the buffer has
+// released it, and allocates nothing.
+type Hold func(region memregion.RegionID) memory.Allocator
+
+// ProjectHeld is Project, but hold learns how long the batch's buffers are in use; nil: nobody does.
+func (d *Descriptor) ProjectHeld(resolve Resolve, columns []int, hold Hold) (arrow.RecordBatch, error) {
 	extents, err := d.resolve(resolve)
 	if err != nil {
 		return nil, err
@@ -44,6 +53,7 @@ func (d *Descriptor) Project(resolve Resolve, columns []int) (arrow.RecordBatch,
 		}
 	}()
 	b := d.rebuilder(extents, columns)
+	b.hold = hold
 	for i := range count {
 		c := i
 		if columns != nil {
@@ -89,6 +99,8 @@ func (d *Descriptor) resolve(resolve Resolve) ([][]byte, error) {
 // rebuilder makes the arrays of one batch. A chunk that is attached to costs little but allocations, so that all buffers and all
 // array data of a batch lie in one block each; they stay as long as any of its arrays, as the region's bytes do.
 type rebuilder struct {
+	owner   *Descriptor
+	hold    Hold
 	extents [][]byte
 	data    []array.Data
 	buffers []memory.Buffer
@@ -102,7 +114,10 @@ func (d *Descriptor) rebuilder(extents [][]byte, columns []int) rebuilder {
 			c.count(&d.Columns[i])
 		}
 	}
-	return rebuilder{extents, make([]array.Data, c.arrays), make([]memory.Buffer, c.buffers), make([]*memory.Buffer, c.slots)}
+	return rebuilder{
+		owner: d, extents: extents,
+		data: make([]array.Data, c.arrays), buffers: make([]memory.Buffer, c.buffers), slots: make([]*memory.Buffer, c.slots),
+	}
 }
 
 // pieces counts what a rebuilder makes.
@@ -150,9 +165,14 @@ func (b *rebuilder) rebuild(dt arrow.DataType, n *Node) *array.Data {
 			children[i] = b.rebuild(childType, &n.Children[i])
 		}
 	}
-	data := take(&b.data, 1)
-	data[0].Reset(dt, int(n.Length), b.slotsOf(n), children, int(n.NullCount), int(n.Offset))
+	data, slots := take(&b.data, 1), b.slotsOf(n)
+	data[0].Reset(dt, int(n.Length), slots, children, int(n.NullCount), int(n.Offset))
 	data[0].Retain()
+	for _, slot := range slots { // the array's data has its own reference
+		if slot != nil {
+			slot.Release()
+		}
+	}
 	for _, child := range children {
 		child.Release()
 	}
@@ -172,9 +192,16 @@ func (b *rebuilder) slotsOf(n *Node) []*memory.Buffer {
 			continue
 		}
 		slots[i] = &take(&b.buffers, 1)[0]
-		if x := &n.Buffers[i]; x.Present() {
-			slots[i].Reset(b.extents[x.Extent-1][x.Offset : x.Offset+x.Length : x.Offset+x.Length])
+		x := &n.Buffers[i]
+		if !x.Present() {
+			continue
 		}
+		bytes := b.extents[x.Extent-1][x.Offset : x.Offset+x.Length : x.Offset+x.Length]
+		if b.hold != nil {
+			slots[i] = memory.NewBufferWithAllocator(bytes, b.hold(b.owner.Extents[x.Extent-1].Region))
+			continue
+		}
+		slots[i].Reset(bytes)
 	}
 	return slots
 }
