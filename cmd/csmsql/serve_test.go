@@ -2,11 +2,14 @@ package main_test
 
 import (
 	"encoding/json"
+	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -15,10 +18,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// TestServeKeepsTables: the node ends at SIGTERM within seconds, though a client is connected and a statement runs, and
+// TestServeKeepsTables: the node ends at SIGTERM within seconds, though clients are connected and do all that they can, and
 // comes back with its tables.
 func TestServeKeepsTables(t *testing.T) {
-	n := startNode(t)
+	n := startNode(t, "--http", "127.0.0.1:0")
 	conn := n.connect(t)
 	ctx := deadline(t)
 	_, err := conn.Exec(ctx, "CREATE TABLE kept AS SELECT range AS i FROM range(100000)")
@@ -30,20 +33,94 @@ func TestServeKeepsTables(t *testing.T) {
 		failed <- err
 	}()
 	waitForStatement(t, n)
+	others := keepBusy(t, n)
 
 	begin := time.Now()
 	require.NoError(t, n.signal(syscall.SIGTERM))
 	require.Less(t, time.Since(begin), 10*time.Second)
 	require.Error(t, <-failed)
+	for range cap(others) {
+		require.Error(t, <-others)
+	}
 	require.Contains(t, n.stderr.String(), "msg=stopped")
+	require.NotContains(t, n.stderr.String(), "panic")
 	left, err := filepath.Glob(filepath.Join(n.data, "*.sock"))
 	require.NoError(t, err)
 	require.Empty(t, left, "sockets must go with the node")
 
-	require.NoError(t, n.launch(n.command.Args[1:]))
+	require.NoError(t, n.launch(append(n.command.Args[1:], "--verify")))
 	var sum int64
 	require.NoError(t, n.connect(t).QueryRow(ctx, "SELECT sum(i)::bigint FROM kept").Scan(&sum))
 	require.EqualValues(t, 100000*99999/2, sum)
+}
+
+// keepBusy has clients of every kind at work; each tells when the node has failed it.
+func keepBusy(t *testing.T, n *node) (failed chan error) {
+	t.Helper()
+	ctx := deadline(t)
+	work := map[string]func() error{
+		"read rows": func() error {
+			rows, err := n.connect(t).Query(ctx, "SELECT a.i, b.i FROM kept a, kept b")
+			if err != nil {
+				return err
+			}
+			defer rows.Close()
+			for rows.Next() {
+			}
+			return rows.Err()
+		},
+		"copy in": func() error {
+			if _, err := n.connect(t).Exec(ctx, "CREATE TABLE copied (i int)"); err != nil {
+				return err
+			}
+			reader, writer := io.Pipe()
+			defer writer.Close()
+			go func() {
+				for {
+					if _, err := io.WriteString(writer, "7\n"); err != nil {
+						return
+					}
+				}
+			}()
+			_, err := n.connect(t).PgConn().CopyFrom(ctx, reader, "COPY copied FROM STDIN")
+			reader.CloseWithError(io.ErrClosedPipe)
+			return err
+		},
+		"load": func() error {
+			_, errOut, _ := n.csmsql(t, "", "tpch", "load", "--sf", "1")
+			return errors.New(errOut)
+		},
+		"attach": func() error {
+			for {
+				_, errOut, code := n.csmsql(t, "", "sql", "--attach", "-c", "SELECT count(*) FROM kept a, (FROM kept LIMIT 5000) b WHERE a.i * b.i = -1")
+				if code != 0 {
+					return errors.New(errOut)
+				}
+			}
+		},
+		"scrape": func() error {
+			address := regexp.MustCompile(`http://(\S+)/metrics`).FindStringSubmatch(n.banner)[1]
+			for {
+				for _, path := range []string{"/metrics", "/healthz"} {
+					response, err := http.Get("http://" + address + path)
+					if err != nil {
+						return err
+					}
+					io.Copy(io.Discard, response.Body)
+					response.Body.Close()
+				}
+			}
+		},
+	}
+	failed = make(chan error, len(work))
+	for name, do := range work {
+		go func() { failed <- fmt.Errorf("%s: %w", name, do()) }()
+	}
+	require.Eventually(t, func() bool { // the load and the borrower hold snapshots, too
+		out, _, _ := n.csmsql(t, "", "status", "--json")
+		return strings.Count(out, `"borrower-`) > 0 && strings.Count(out, "tpch load") > 0
+	}, patience, 10*time.Millisecond)
+	return failed
 }
 
 // TestServeSurvivesKill: kill -9 in the middle of statements costs nothing that was committed, and the next node is not put

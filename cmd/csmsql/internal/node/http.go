@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -19,13 +21,52 @@ func (n *serving) serveHTTP(ctx context.Context) error {
 	routes := http.NewServeMux()
 	routes.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
 	routes.HandleFunc("GET /healthz", n.health)
-	server := &http.Server{Handler: routes, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
+	requests := &requests{handler: routes}
+	server := &http.Server{
+		Handler: requests, BaseContext: func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
+	}
+	defer requests.end() // R2
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
 	if err := server.Serve(n.ways.http); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil
+}
+
+// requests counts those that are being answered: an http.Server that is closed does not wait for them.
+type requests struct {
+	handler http.Handler
+	running sync.WaitGroup
+
+	mu    sync.Mutex // guards ended
+	ended bool
+}
+
+func (r *requests) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	if !r.begin() {
+		return // its connection is closed
+	}
+	defer r.running.Done()
+	r.handler.ServeHTTP(w, request)
+}
+
+func (r *requests) begin() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.ended {
+		r.running.Add(1)
+	}
+	return !r.ended
+}
+
+// end returns when no request is being answered, and none will be.
+func (r *requests) end() {
+	r.mu.Lock()
+	r.ended = true
+	r.mu.Unlock()
+	r.running.Wait()
 }
 
 // health asks the engine the shortest question that goes all the way.
