@@ -67,6 +67,10 @@ const (
 
 // Status says whether a transaction block is open.
 func (s *Session) Status() Status {
+	if s.life.enter() != nil {
+		return Idle
+	}
+	defer s.life.leave()
 	switch {
 	case s.block == nil || s.block.implicit:
 		return Idle
@@ -106,6 +110,13 @@ func (s *Session) beginDuck(b *block) error {
 
 // BeginImplicit makes what follows, until EndImplicit, one unit; it costs nothing before a statement reads or writes.
 func (s *Session) BeginImplicit() {
+	if s.life.enter() == nil {
+		defer s.life.leave()
+		s.beginImplicit()
+	}
+}
+
+func (s *Session) beginImplicit() {
 	if s.block == nil {
 		s.block = &block{implicit: true}
 	}
@@ -113,6 +124,11 @@ func (s *Session) BeginImplicit() {
 
 // EndImplicit ends the unit that BeginImplicit began, unless an explicit block took it over.
 func (s *Session) EndImplicit(ctx context.Context, failed bool) error {
+	ctx, leave, err := s.life.call(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
 	if s.block == nil || !s.block.implicit {
 		return nil
 	}
@@ -120,7 +136,7 @@ func (s *Session) EndImplicit(ctx context.Context, failed bool) error {
 		s.rollback()
 		return nil
 	}
-	return s.commit(ctx)
+	return s.life.told(s.commit(ctx))
 }
 
 // commit ends the block; an error means that nothing of it happened.
@@ -134,7 +150,7 @@ func (s *Session) commit(ctx context.Context) error {
 		s.rollback()
 		return nil
 	}
-	closed := b.closeCursors()
+	b.closeCursors()
 	s.yield()
 	s.block = nil
 	defer b.release()
@@ -144,7 +160,7 @@ func (s *Session) commit(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.Join(s.endDuck(b, "COMMIT"), closed)
+	return s.endDuck(b, "COMMIT")
 }
 
 func (s *Session) rollback() {
@@ -152,9 +168,9 @@ func (s *Session) rollback() {
 	if b == nil {
 		return
 	}
-	_ = b.closeCursors() // nothing of the block counts
+	b.closeCursors()
 	if s.running != nil {
-		s.running.Close()
+		s.running.close()
 	}
 	s.block = nil
 	if b.tx != nil {

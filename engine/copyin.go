@@ -23,9 +23,15 @@ const CopyRowsPerBatch = 65_536
 var outside = mallocator.NewMallocator()
 
 // CopyIn runs a COPY … FROM STDIN: next gives one row's fields as text, nil for NULL, valid until the next call, and io.EOF at the
-// end. Nothing is stored unless all rows are good. It returns the command tag.
+// end. Nothing is stored unless all rows are good. It returns the command tag. Whoever cancels ctx, or closes the session, sees to it that
+// next returns.
 func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) (string, error) {
 	s := st.session
+	ctx, leave, err := s.life.call(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
 	head := st.Copy()
 	if head == nil || !head.From {
 		return "", failure("08P01", "this statement is not COPY … FROM STDIN")
@@ -34,7 +40,7 @@ func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) 
 		return "", errFailedBlock
 	}
 	var count int64
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+	err = s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
 		version, err := s.target(v, head.Name)
 		if err != nil {
 			return err
@@ -62,7 +68,7 @@ func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) 
 	})
 	if err != nil {
 		s.fail()
-		return "", err
+		return "", s.life.told(err)
 	}
 	return fmt.Sprintf("COPY %d", count), nil
 }

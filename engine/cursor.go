@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"io"
 	"strings"
 	"unicode/utf8"
@@ -39,7 +38,7 @@ func (st *Statement) prepareDeclare(ctx context.Context, head *statement.Declare
 		return err
 	}
 	if _, reads := query.parsed.Head.(*statement.Select); !reads {
-		query.Close() // nothing ran
+		query.close() // nothing ran
 		return failure("42601", "a cursor is declared for a query").hint("Use SELECT or VALUES behind FOR.")
 	}
 	st.params, st.inner = query.params, query
@@ -66,7 +65,8 @@ func (st *Statement) declare(ctx context.Context, head *statement.Declare, args 
 	}
 	c, err := openCursor(ctx, query, args)
 	if err != nil {
-		return nil, errors.Join(err, query.Close())
+		query.close()
+		return nil, err
 	}
 	if b.cursors == nil {
 		b.cursors = map[string]*sqlCursor{}
@@ -129,14 +129,14 @@ func (c *sqlCursor) drop() {
 	}
 }
 
-func (c *sqlCursor) close() error {
+func (c *sqlCursor) close() {
 	if c.fetching != nil {
-		c.fetching.Close()
+		c.fetching.close()
 	}
 	c.drop()
-	err := errors.Join(c.rows.Close(), c.statement.Close())
+	c.rows.close()
+	c.statement.close()
 	c.cancel(nil)
-	return err
 }
 
 // cursor finds an open cursor.
@@ -151,6 +151,10 @@ func (s *Session) cursor(name string) (*sqlCursor, error) {
 
 // CursorSchema describes the rows of an open SQL cursor; ok is false when there is none of that name.
 func (s *Session) CursorSchema(name string) (schema *arrow.Schema, ok bool) {
+	if s.life.enter() != nil {
+		return nil, false
+	}
+	defer s.life.leave()
 	c, err := s.cursor(name)
 	if err != nil {
 		return nil, false
@@ -226,23 +230,23 @@ func (s *Session) closeCursor(head *statement.CloseCursor) (*Rows, error) {
 		if s.block == nil {
 			return done("CLOSE CURSOR ALL", 0), nil
 		}
-		return done("CLOSE CURSOR ALL", 0), s.block.closeCursors()
+		s.block.closeCursors()
+		return done("CLOSE CURSOR ALL", 0), nil
 	}
 	c, err := s.cursor(head.Name)
 	if err != nil {
 		return nil, err
 	}
 	delete(s.block.cursors, head.Name)
-	return done("CLOSE CURSOR", 0), c.close()
+	c.close()
+	return done("CLOSE CURSOR", 0), nil
 }
 
 // closeCursors must come before the session yields at the end of a block: what nobody can fetch any more is not worth
 // reading into memory.
-func (b *block) closeCursors() error {
-	var errs []error
+func (b *block) closeCursors() {
 	for name, c := range b.cursors {
 		delete(b.cursors, name)
-		errs = append(errs, c.close())
+		c.close()
 	}
-	return errors.Join(errs...)
 }

@@ -13,6 +13,7 @@
 //	             are shown to its own connection (ownNames)
 //	   node      the lender's side: catalog store, region, protocol;  remote: a borrower's way to a running node
 //	   view      a view's names get their schemas when it is made, because DuckDB, which expands views, looks for names anew
+//	   lifetime  who is inside of an engine or a session, which end when the last one has left;  held: what batches that left lie in
 //	   placing   on which nodes new chunks go, by the table's placement; moving, drain: chunks that change nodes
 //
 // # Words
@@ -30,8 +31,14 @@
 //     borrower's lease ended. A statement whose last row was read is looked at once more: what ends with io.EOF is right.
 //   - E4: a writing statement leaves a new version or nothing: no row, no name, no memory of the region.
 //   - E5: an error says with its SQLSTATE whose fault it was, and a position when it is in the text.
+//   - E6: Close, of an engine or a session, may come at any time from any goroutine: what runs is cancelled, nothing is unmapped or freed
+//     under it, and it ends with ErrClosed or ErrSessionClosed, never with what looks like the end of a result (lifetime).
+//   - E7: a batch that was handed out in place keeps its bytes as they are, until it is released or the engine is closed, and mapped until it
+//     is released (held). The bytes of a block's own changes stay only as long as the block.
 //
 // # Lock order
+//
+// lifetime.mu is a leaf. held.mu → the catalog's locks, mapped.life.
 //
 // Engine.mu and Session (one goroutine) → mirror.mu → facts.mu → the catalog's locks → coherence → memregion. DuckDB's own
 // locks are below mirror.mu; DuckDB's threads call tableScan.open, which takes only catalog page caches and the reader's shards.

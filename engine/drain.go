@@ -19,6 +19,15 @@ const drainPasses = 100
 // moves to the other nodes. Placements that name it get lists without it. When Drain returns the node may be stopped for good, but
 // for transactions that wrote before and commit later: to drain it again is cheap. progress may be nil.
 func (e *Engine) Drain(ctx context.Context, name string, progress func(noderpc.Progress)) error {
+	ctx, leave, err := e.life.call(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return e.life.told(e.drain(ctx, name, progress))
+}
+
+func (e *Engine) drain(ctx context.Context, name string, progress func(noderpc.Progress)) error {
 	if progress == nil {
 		progress = func(noderpc.Progress) {}
 	}
@@ -44,7 +53,12 @@ func (e *Engine) Undrain(ctx context.Context, name string) error {
 	if e.node == nil || e.node.self == nil {
 		return errAlone
 	}
-	return e.tellDraining(ctx, name, false)
+	ctx, leave, err := e.life.call(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return e.life.told(e.tellDraining(ctx, name, false))
 }
 
 var errAlone = failure("55000", "this node is alone, it belongs to no cluster")

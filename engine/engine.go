@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -41,16 +43,21 @@ type Engine struct {
 	node    *node            // nil in a borrower
 	remote  *remote          // nil in a node
 
+	life  *lifetime
+	ended error // what Close said; written before life.gone is closed
+
 	mu       sync.Mutex // guards sessions
 	sessions map[*Session]struct{}
-	closed   bool
+}
+
+func newEngine(config Config) *Engine {
+	return &Engine{config: config.withDefaults(), sessions: map[*Session]struct{}{}, started: time.Now(), life: newLifetime(context.Background())}
 }
 
 // Open starts a node: its catalog, its lent region, its queries. Every table of an earlier life is there again at its
 // last committed version.
 func Open(ctx context.Context, config Config) (*Engine, error) {
-	config = config.withDefaults()
-	e := &Engine{config: config, sessions: map[*Session]struct{}{}, started: time.Now()}
+	e := newEngine(config)
 	if err := e.open(ctx); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -107,40 +114,46 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	return e.mirror.open(e)
 }
 
-// Close ends all sessions and the node. The region of a node with a directory stays, for its next life.
+// Close ends all sessions and the node, or the attachment. The region of a node with a directory stays, for its next life.
+//
+// It may be called while others use the engine. Statements, loads and fragments that run are cancelled, and Close waits for them; what is
+// open (rows, record readers, cursors, transactions) ends with its session. All of that, and whatever is asked later, fails with an error
+// in which errors.Is finds ErrClosed. Batches that somebody has not released stay readable, see Rows; the region stays mapped until they are.
+// Close waits for functions that callers gave the engine as well (Notice, progress, CopyIn's rows): none of them may call it.
 func (e *Engine) Close() error {
-	e.mu.Lock()
-	e.closed = true
-	sessions := make([]*Session, 0, len(e.sessions))
-	for s := range e.sessions {
-		sessions = append(sessions, s)
+	if !e.life.end(errClosing) {
+		<-e.life.gone
+		return e.ended
 	}
-	e.mu.Unlock()
-	for _, s := range sessions {
-		s.Close()
+	defer close(e.life.gone)
+	e.life.await() // from here on there are no new sessions
+	for _, s := range e.openSessions() {
+		s.end(errClosing)
 	}
 	e.mirror.close()
 	if e.db != nil {
 		e.db.Close()
 	}
-	var err error
 	if e.remote != nil {
-		err = e.remote.close()
+		e.ended = e.remote.close()
 	}
 	if e.node != nil {
-		err = errors.Join(err, e.node.close())
+		e.ended = errors.Join(e.ended, e.node.close())
 	}
-	return err
+	return e.ended
 }
 
-func (e *Engine) enter(s *Session) error {
+func (e *Engine) openSessions() []*Session {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed {
-		return failure("57P03", "the engine is closing")
-	}
+	return slices.Collect(maps.Keys(e.sessions))
+}
+
+// enter requires a call inside of the engine.
+func (e *Engine) enter(s *Session) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	e.sessions[s] = struct{}{}
-	return nil
 }
 
 func (e *Engine) leave(s *Session) {
@@ -214,6 +227,15 @@ func (e *Engine) target(name catalog.TableName, schema *arrow.Schema) ingest.Tar
 
 // VerifyChecksums compares every chunk with the checksums it was sealed with.
 func (e *Engine) VerifyChecksums(ctx context.Context) error {
+	ctx, leave, err := e.life.call(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return e.life.told(e.verifyChecksums(ctx))
+}
+
+func (e *Engine) verifyChecksums(ctx context.Context) error {
 	s, err := e.snapshot(ctx)
 	if err != nil {
 		return err

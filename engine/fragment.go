@@ -51,7 +51,25 @@ type fragments struct{ engine *Engine }
 
 // Run implements noderpc.Fragments.
 func (f fragments) Run(ctx context.Context, _ noderpc.Peer, request noderpc.FragmentRequest, _ func(noderpc.FragmentProgress)) (noderpc.FragmentResult, error) {
-	return f.engine.runFragment(ctx, request)
+	e := f.engine
+	ctx, leave, err := e.life.call(ctx)
+	if err != nil {
+		return noderpc.FragmentResult{}, err
+	}
+	defer leave()
+	result, err := e.runFragment(ctx, request)
+	if err != nil && errors.Is(e.life.told(err), ErrClosed) {
+		err = errClosed // nothing is wrong with the query: another node can run it
+	}
+	if release := result.Release; release != nil {
+		result.Release = func() {
+			if e.life.enterToClose() { // otherwise it went with the node
+				defer e.life.leave()
+				release()
+			}
+		}
+	}
+	return result, err
 }
 
 // runFragment runs a part of a query; its result lies in this node's memory until it is released.
@@ -68,6 +86,10 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 		e.fragments.done(s, err)
 		e.counts.fragment(result.Total, err)
 	}()
+	if err := s.life.enter(); err != nil {
+		return result, err
+	}
+	defer s.life.leave()
 	s.settings.searchPath = payload.SearchPath
 	v, made, err := e.fragmentView(request, &payload)
 	if err != nil {

@@ -28,7 +28,7 @@ func (c *fragmentCache) session(e *Engine) (*Session, error) {
 	for n := len(c.idle); n > 0; n = len(c.idle) {
 		s := c.idle[n-1]
 		c.idle = c.idle[:n-1]
-		if !s.closed.Load() { // with the engine
+		if s.life.ctx.Err() == nil { // it goes with the engine
 			c.mu.Unlock()
 			return s, nil
 		}

@@ -327,6 +327,9 @@ func (n *node) startJanitor() {
 	}()
 }
 
+// stillMapped is what Close says of E7. A program that forgets batches keeps address space, and the memory of files that are removed.
+const stillMapped = "batches of a closed engine are in use; the memory that they lie in stays mapped until they are released"
+
 func (n *node) close() error {
 	if n.stop != nil {
 		n.stop()
@@ -346,8 +349,8 @@ func (n *node) close() error {
 	if n.catalog != nil {
 		err = errors.Join(err, n.catalog.Close())
 	}
-	if n.regions != nil {
-		n.regions.close()
+	if n.regions != nil && n.regions.close() > 0 {
+		n.config.Log.Warn(stillMapped)
 	}
 	if n.lent != nil {
 		if n.temporary != "" {

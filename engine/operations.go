@@ -13,10 +13,22 @@ import (
 type operations struct{ engine *Engine }
 
 // Drain implements noderpc.Operations: the node's own part, see Engine.Drain.
-func (o operations) Drain(ctx context.Context, on bool) error { return o.engine.setDraining(ctx, on) }
+func (o operations) Drain(ctx context.Context, on bool) error {
+	ctx, leave, err := o.engine.life.call(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return o.engine.life.told(o.engine.setDraining(ctx, on))
+}
 
 // Chunk implements noderpc.Operations.
 func (o operations) Chunk(ctx context.Context, table catalog.TableName, chunk int64) ([]byte, error) {
+	ctx, leave, err := o.engine.life.call(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	snapshot, err := o.engine.catalog.Snapshot(ctx, catalog.Holder{Description: "describe a chunk"})
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func (p *peers) keep(name string, made peer) (*noderpc.Client, error) {
 	}
 	p.mu.Unlock()
 	if err := made.client.Close(); err != nil || !ok {
-		return nil, errors.Join(failure("57P03", "the engine is closing"), err)
+		return nil, errors.Join(errClosed, err)
 	}
 	return have.client, nil
 }

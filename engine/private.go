@@ -161,7 +161,7 @@ func (st *Statement) runPrivate(ctx context.Context, args []any) (*Rows, error) 
 	if s.block != nil {
 		return st.runPrivateInBlock(ctx, args)
 	}
-	s.BeginImplicit()
+	s.beginImplicit()
 	rows, err := st.runPrivateInBlock(ctx, args)
 	if err != nil {
 		s.rollback()
@@ -206,7 +206,7 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 			return nil, err
 		}
 		if err := s.engine.trustworthy(ctx, faults, v.read, v.lease); err != nil {
-			out.Close() // nothing of it counts
+			out.close() // nothing of it counts
 			return nil, err
 		}
 		return out, nil

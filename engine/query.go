@@ -335,6 +335,7 @@ func (q *query) run(ctx context.Context, duck *duckdb.Statement, v *visible) (*d
 func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Rows, error) {
 	e := q.session.engine
 	read := &readings{regions: e.regions} // several results of one plan may be open
+	held := newHeld(e.regions, v.lease.hold())
 	open := func(ctx context.Context, scan plan.TableScan) (compute.Source, error) {
 		keep, err := pruned(ctx, q.source, scan.Bind(planValues(args)))
 		if err != nil {
@@ -344,22 +345,23 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 		if err != nil {
 			return nil, err
 		}
-		return &chunkSource{engine: e, read: read, facts: q.source, columns: scan.Project, keep: keep, schema: schema}, nil
+		return &chunkSource{engine: e, read: read, held: held, facts: q.source, columns: scan.Project, keep: keep, schema: schema}, nil
 	}
 	reader, err := compute.Run(ctx, q.compute, open, args, nil)
 	if err != nil {
+		held.close()
 		return nil, v.lease.honest(read.blame(ctx, err))
 	}
 	rows := &Rows{schema: q.schema}
-	held := v.lease.hold()
-	trustworthy := func() error { return e.trustworthy(ctx, q.faults, read, held) }
-	if held.check == nil {
+	l := held.lease
+	trustworthy := func() error { return e.trustworthy(ctx, q.faults, read, l) }
+	if l.check == nil {
 		rows.inPlace = trustworthy
 	}
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
 		if !reader.Next() {
 			if err := reader.Err(); err != nil {
-				return nil, held.honest(read.blame(ctx, err))
+				return nil, l.honest(read.blame(ctx, err))
 			}
 			if lost := trustworthy(); lost != nil {
 				return nil, lost
@@ -367,10 +369,10 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 			return nil, io.EOF
 		}
 		narrow := narrowDecimals(reader.RecordBatch(), q.schema)
-		batch, err := held.detach(ctx, narrow, q.schema)
+		batch, err := l.detach(ctx, narrow, q.schema)
 		narrow.Release()
 		if err != nil {
-			return nil, held.honest(err)
+			return nil, l.honest(err)
 		}
 		if lost := trustworthy(); lost != nil {
 			batch.Release()
@@ -378,7 +380,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 		}
 		return batch, nil
 	}
-	rows.onClose(held.release)
+	rows.onClose(held.close)
 	rows.onClose(reader.Release)
 	return rows, nil
 }
@@ -387,6 +389,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 type chunkSource struct {
 	engine  *Engine
 	read    *readings
+	held    *held
 	facts   *facts
 	columns []int
 	keep    []int
@@ -406,7 +409,7 @@ func (c *chunkSource) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.engine.regions.read(ctx, c.read, c.facts.version.Table().Name.String(), i, chunk, c.columns)
+	return c.engine.regions.readHeld(ctx, c.read, c.held.hold, c.facts.version.Table().Name.String(), i, chunk, c.columns)
 }
 
 // yield frees the DuckDB connection: a result that is still streaming is read into memory.

@@ -53,6 +53,47 @@ type mapped struct {
 	// shared: other nodes of a cluster write into the region, as they may, and the file's events do not say who it was. Then chunks that
 	// were not written since the lender began are verified when they are first acquired, and that is all.
 	shared bool
+
+	life struct { // a leaf, above memregion's locks
+		sync.Mutex
+		holders int
+		over    bool
+		unmap   func() error // what the last holder does when it is over
+	}
+}
+
+// hold keeps the region mapped, and guarded, until release. Preconditions: it is not closed.
+func (m *mapped) hold() {
+	m.life.Lock()
+	defer m.life.Unlock()
+	m.life.holders++
+}
+
+func (m *mapped) release() {
+	m.life.Lock()
+	defer m.life.Unlock()
+	if m.life.holders--; m.life.holders == 0 && m.life.over {
+		m.guard.Close()
+		_ = m.life.unmap() // nobody is left to be told
+	}
+}
+
+// close comes before the view's: it ends the guard, or leaves guard and map to the last holder.
+func (m *mapped) close() (held bool) {
+	m.life.Lock()
+	defer m.life.Unlock()
+	if m.life.over {
+		return false
+	}
+	m.life.over = true
+	if m.life.holders > 0 {
+		var err error
+		if m.life.unmap, err = m.view.Hold(); err == nil {
+			return true
+		}
+	}
+	m.guard.Close()
+	return false
 }
 
 // alterations counts what makes everything doubtful that was read before: what others did to the file, and pages that were found gone. Those
@@ -111,10 +152,14 @@ func (r *regions) find(id memregion.RegionID) *mapped {
 
 func (r *regions) has(id memregion.RegionID) bool { return r.find(id) != nil }
 
-func (r *regions) close() {
-	for _, m := range r.mapped {
-		m.guard.Close()
+// close comes before the views are closed. It tells how many regions stay mapped because somebody has batches of them.
+func (r *regions) close() (held int) {
+	for _, m := range *r.all.Load() {
+		if m.close() {
+			held++
+		}
 	}
+	return held
 }
 
 // faults counts the pages that were found gone, over all regions (D4).
@@ -316,6 +361,11 @@ func (r *regions) resolve(region memregion.RegionID, extent memregion.Range) ([]
 
 // read acquires a chunk and gives the wanted columns in place; by confirms what is made of them. table and number are for errors.
 func (r *regions) read(ctx context.Context, by *readings, table string, number int, c *catalog.Chunk, columns []int) (arrow.RecordBatch, error) {
+	return r.readHeld(ctx, by, nil, table, number, c, columns)
+}
+
+// readHeld is read for batches that leave: hold learns how long they are in use.
+func (r *regions) readHeld(ctx context.Context, by *readings, hold descriptor.Hold, table string, number int, c *catalog.Chunk, columns []int) (arrow.RecordBatch, error) {
 	if len(columns) == 0 { // only the number of rows is asked for, and the descriptor has it
 		return array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, c.Rows()), nil
 	}
@@ -329,7 +379,7 @@ func (r *regions) read(ctx context.Context, by *readings, table string, number i
 	}
 	if err == nil {
 		var batch arrow.RecordBatch
-		if batch, err = c.Descriptor().Project(r.resolve, columns); err == nil {
+		if batch, err = c.Descriptor().ProjectHeld(r.resolve, columns, hold); err == nil {
 			return batch, nil
 		}
 	}

@@ -24,8 +24,7 @@ func Attach(ctx context.Context, target string) (*Engine, error) {
 // AttachWith is Attach with the settings of config that concern queries: MemoryBytes, SpillBytes, Threads, Files, Log, and
 // Directory for spilling.
 func AttachWith(ctx context.Context, target string, config Config) (*Engine, error) {
-	config = config.withDefaults()
-	e := &Engine{config: config, sessions: map[*Session]struct{}{}, started: time.Now()}
+	e := newEngine(config)
 	if err := e.attach(ctx, target); err != nil {
 		return nil, errors.Join(err, e.Close())
 	}
@@ -167,7 +166,7 @@ func (r *remote) snapshot(ctx context.Context) (*lease, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return nil, failure("57P03", "the engine is closing")
+		return nil, errClosed
 	}
 	taken, err := r.take(ctx)
 	if err != nil {
@@ -274,8 +273,8 @@ func (r *remote) close() error {
 	if err := r.keeper.Close(context.Background()); err != nil {
 		r.log("the node did not hear that the leases are given up; they run out by themselves", "error", err)
 	}
-	if r.regions != nil {
-		r.regions.close()
+	if r.regions != nil && r.regions.close() > 0 {
+		r.log(stillMapped)
 	}
 	var err error
 	for _, v := range views {

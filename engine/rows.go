@@ -14,9 +14,15 @@ import (
 )
 
 // Rows is a running statement. Batches may lay their columns out otherwise than Schema says (dictionaries, views) as
-// long as the values mean the same; Query's reader does not. Not safe for concurrent use.
+// long as the values mean the same; Query's reader does not. Not safe for concurrent use, as its session.
+//
+// A batch is its receiver's until it is released, with all that was retained of it, whatever becomes of the rows, the session and the engine
+// (E7). A node hands out what need not be computed where it lies in its region: until such a batch is released the node cannot use the memory
+// for anything else, and an engine that is closed leaves the region mapped. After Engine.Close the bytes are readable and no more than that: if
+// the node is started again, in this process or another one, it may write there.
 type Rows struct {
-	schema *arrow.Schema // nil: the statement returns no rows
+	session *Session      // nil: the rows are the engine's own
+	schema  *arrow.Schema // nil: the statement returns no rows
 	// fetch gives the next batch, which the caller releases, or io.EOF.
 	fetch func(ctx context.Context) (arrow.RecordBatch, error)
 	// tag of the finished statement, given the number of rows it returned; affected replaces that number when not negative.
@@ -38,8 +44,26 @@ type Rows struct {
 // Schema describes the rows, nil when the statement returns none.
 func (r *Rows) Schema() *arrow.Schema { return r.schema }
 
+// enter lets a call of the user in.
+func (r *Rows) enter() error {
+	if r.session == nil {
+		return nil
+	}
+	return r.session.life.enter()
+}
+
+func (r *Rows) leave() {
+	if r.session != nil {
+		r.session.life.leave()
+	}
+}
+
 // Next gives the next batch, which the caller releases, or io.EOF.
 func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
 	if len(r.parked) > 0 {
 		b := r.parked[0]
 		r.parked = r.parked[1:]
@@ -51,6 +75,9 @@ func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if err == nil {
 		r.count += b.NumRows()
 	}
+	if r.session != nil {
+		err = r.session.life.told(err)
+	}
 	return b, err
 }
 
@@ -58,6 +85,10 @@ func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
 // where another process may alter them. Whoever keeps one for longer than it takes to use it calls Recheck before using it again; at io.EOF
 // Next has done so.
 func (r *Rows) Recheck() error {
+	if err := r.enter(); err != nil {
+		return err
+	}
+	defer r.leave()
 	if r.err != nil || r.inPlace == nil || r.closed {
 		return r.err
 	}
@@ -141,8 +172,19 @@ func (r *Rows) finish() {
 
 // Close ends the statement, finished or not.
 func (r *Rows) Close() error {
+	s := r.session
+	if s == nil {
+		r.close()
+	} else if s.life.enterToClose() {
+		defer s.life.leave()
+		r.close()
+	}
+	return nil
+}
+
+func (r *Rows) close() {
 	if r.closed {
-		return nil
+		return
 	}
 	r.closed = true
 	r.finish()
@@ -151,7 +193,9 @@ func (r *Rows) Close() error {
 		delete(r.block.open, r)
 		r.block = nil
 	}
-	return nil
+	if r.session != nil {
+		delete(r.session.open, r)
+	}
 }
 
 func (r *Rows) dropParked() {
@@ -171,7 +215,7 @@ func (r *Rows) abandon(err error) {
 
 // drain runs the statement to its end and drops its rows.
 func (r *Rows) drain(ctx context.Context) (Result, error) {
-	defer r.Close()
+	defer r.close()
 	for {
 		b, err := r.Next(ctx)
 		if errors.Is(err, io.EOF) {
@@ -230,14 +274,27 @@ func (r *reader) Next() bool {
 		r.current.Release()
 		r.current = nil
 	}
-	batch, err := r.rows.Next(context.Background()) // the statement has the caller's context already
+	batch, err := r.rows.nextConformed()
 	if err == nil {
-		r.current, err = conform(batch, r.rows.schema)
+		r.current = batch
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
 		r.err = err
 	}
 	return err == nil
+}
+
+// nextConformed is Next, but of a batch that has exactly the schema's types.
+func (r *Rows) nextConformed() (arrow.RecordBatch, error) {
+	if err := r.enter(); err != nil {
+		return nil, err
+	}
+	defer r.leave()
+	batch, err := r.Next(context.Background()) // the statement has the caller's context already
+	if err != nil {
+		return nil, err
+	}
+	return conform(batch, r.schema)
 }
 
 func (r *reader) RecordBatch() arrow.RecordBatch { return r.current }

@@ -133,7 +133,7 @@ func (s *Session) abandonSince(b *block, p *savepoint) {
 	for name, c := range b.cursors {
 		if !p.cursors[c] {
 			delete(b.cursors, name)
-			_ = c.close() // nothing of it counts
+			c.close()
 		}
 	}
 	for rows, started := range b.open {

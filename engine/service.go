@@ -29,7 +29,7 @@ func (e *Engine) ServerOptions() noderpc.ServerOptions {
 	if e.node != nil && e.node.self != nil {
 		options.Certificate = e.node.credentials
 		options.Incarnation = e.node.incarnation
-		options.Lender, options.Fragments, options.Operations = e.node.lending, fragments{e}, operations{e}
+		options.Lender, options.Fragments, options.Operations = lender{e.node.lending, e.life}, fragments{e}, operations{e}
 	}
 	return options
 }
@@ -41,6 +41,10 @@ type service struct {
 
 func (s *service) Describe(context.Context) (noderpc.Description, error) {
 	e := s.engine
+	if err := e.life.enter(); err != nil {
+		return noderpc.Description{}, err
+	}
+	defer e.life.leave()
 	return noderpc.Description{
 		Node: e.config.Node, Catalog: e.catalog.Identity(), Domain: localDomain,
 		Regions:  []noderpc.Region{{Spec: e.node.region, Trusted: e.regions.trusted(e.node.region.ID)}},
@@ -50,6 +54,11 @@ func (s *service) Describe(context.Context) (noderpc.Description, error) {
 
 // Lease pins a snapshot for a borrower until it is released or its lease runs out.
 func (s *service) Lease(ctx context.Context, holder catalog.Holder) (*catalog.SnapshotRecord, error) {
+	ctx, leave, err := s.engine.life.call(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	if holder.TTL <= 0 || holder.TTL > noderpc.MaxTTL {
 		holder.TTL = s.engine.config.LeaseTTL
 	}
@@ -69,10 +78,19 @@ func (s *service) Lease(ctx context.Context, holder catalog.Holder) (*catalog.Sn
 }
 
 func (s *service) Page(ctx context.Context, id catalog.PageID) ([]byte, error) {
+	ctx, leave, err := s.engine.life.call(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	return s.engine.catalog.Page(ctx, id)
 }
 
 func (s *service) Renew(_ context.Context, leases []catalog.LeaseID) (over []catalog.LeaseID, err error) {
+	if err := s.engine.life.enter(); err != nil {
+		return nil, err
+	}
+	defer s.engine.life.leave()
 	if err := s.engine.node.promises.give(0); err != nil {
 		return nil, err
 	}
@@ -86,6 +104,10 @@ func (s *service) Renew(_ context.Context, leases []catalog.LeaseID) (over []cat
 }
 
 func (s *service) Release(_ context.Context, lease catalog.LeaseID) error {
+	if !s.engine.life.enterToClose() {
+		return nil // it went with the engine
+	}
+	defer s.engine.life.leave()
 	return s.engine.catalog.ReleaseLease(lease)
 }
 
@@ -93,14 +115,15 @@ func (s *service) Status(context.Context) (noderpc.Status, error) {
 	return s.engine.Status(s.frontend), nil
 }
 
-// Status says how the node is.
+// Status says how the node is; of one that is closed, only which it was.
 func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 	st := noderpc.Status{Node: noderpc.NodeStatus{
 		Name: e.config.Node, Version: Version, Started: e.started, Process: os.Getpid(), Domain: localDomain, Frontend: frontend,
 	}}
-	if e.catalog == nil {
+	if e.catalog == nil || e.life.enter() != nil {
 		return st
 	}
+	defer e.life.leave()
 	st.Node.Catalog, st.Node.Revision = e.catalog.Identity(), e.catalog.Revision()
 	region, spec := e.node.lent.Stats(), e.node.region
 	st.Regions = []noderpc.RegionStatus{{

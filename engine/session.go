@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"sync/atomic"
 
@@ -34,9 +33,10 @@ type Notice struct {
 }
 
 // Session is one user's conversation with the engine: a transaction, settings, temporary objects. One goroutine uses it
-// at a time.
+// at a time, but for Close, which any may call at any time.
 type Session struct {
 	engine   *Engine
+	life     *lifetime
 	options  SessionOptions
 	conn     *duckdb.Connection
 	settings settings
@@ -57,18 +57,27 @@ type Session struct {
 	atOnce bool
 	// fragment: the session runs a part of another node's query, and never splits it again.
 	fragment bool
-	closed   atomic.Bool
+	// open are the results, and statements the statements, that are not closed: they go with the session.
+	open       map[*Rows]struct{}
+	statements map[*Statement]struct{}
 }
 
-// Session opens a session.
+// Session opens a session. Errors: ErrClosed.
 func (e *Engine) Session(options SessionOptions) (*Session, error) {
+	if err := e.life.enter(); err != nil {
+		return nil, err
+	}
+	defer e.life.leave()
 	if options.User == "" {
 		options.User = "postgres"
 	}
 	if options.Statements == nil {
 		options.Statements = noProtocol{}
 	}
-	s := &Session{engine: e, options: options, settings: defaultSettings()}
+	s := &Session{
+		engine: e, life: newLifetime(e.life.ctx), options: options, settings: defaultSettings(),
+		open: map[*Rows]struct{}{}, statements: map[*Statement]struct{}{},
+	}
 	conn, err := e.db.Connect(s.resolveTable)
 	if err != nil {
 		return nil, err
@@ -78,32 +87,45 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	if err == nil {
 		err = s.identify()
 	}
-	if err == nil {
-		err = e.enter(s)
-	}
 	if err != nil {
+		s.life.stop(nil)
 		conn.Close()
 		return nil, err
 	}
+	e.enter(s)
 	return s, nil
 }
 
-// Close ends the session: an open transaction is rolled back, temporary objects are gone.
+// Close ends the session: an open transaction is rolled back, temporary objects are gone. It may be called while another goroutine uses the
+// session: what runs is cancelled and waited for, and results that are open end with ErrSessionClosed. It waits for what the session has
+// called, too (CopyIn's rows, Notice), so none of that may call it.
 func (s *Session) Close() error {
-	if s.closed.Swap(true) {
-		return nil
-	}
-	if s.running != nil {
-		s.running.Close()
-	}
-	s.rollback()
-	s.conn.Close()
-	s.engine.leave(s)
+	s.end(errSessionClosed)
 	return nil
 }
 
+// end returns when the session is gone, whoever ends it.
+func (s *Session) end(why error) {
+	if !s.life.end(why) {
+		<-s.life.gone
+		return
+	}
+	defer close(s.life.gone)
+	s.life.await()
+	for rows := range s.open {
+		rows.close()
+	}
+	s.rollback()
+	for st := range s.statements {
+		st.close()
+	}
+	s.conn.Close()
+	s.engine.leave(s)
+}
+
 // Query runs one statement and streams its rows. Release the reader, finished or not; the session can run no other
-// statement before. Strings are utf8 and decimals of up to 18 digits decimal64 in the reader's schema; see Rows for layouts.
+// statement before. Strings are utf8 and decimals of up to 18 digits decimal64 in the reader's schema; see Rows for layouts, and for how
+// long a batch is there.
 func (s *Session) Query(ctx context.Context, sql string, args ...any) (array.RecordReader, error) {
 	rows, err := s.query(ctx, sql, args)
 	if err != nil {
@@ -122,6 +144,10 @@ type Result struct {
 
 // Exec runs one or more statements and drops their rows; the result is the last one's.
 func (s *Session) Exec(ctx context.Context, sql string, args ...any) (Result, error) {
+	if err := s.life.enter(); err != nil {
+		return Result{}, err
+	}
+	defer s.life.leave()
 	texts := statement.Split(sql)
 	if len(texts) > 1 && len(args) > 0 {
 		return Result{}, failure("42601", "cannot insert multiple commands into a prepared statement")
@@ -141,6 +167,10 @@ func (s *Session) Exec(ctx context.Context, sql string, args ...any) (Result, er
 }
 
 func (s *Session) query(ctx context.Context, sql string, args []any) (*Rows, error) {
+	if err := s.life.enter(); err != nil {
+		return nil, err
+	}
+	defer s.life.leave()
 	s.atOnce = s.block == nil
 	st, err := s.Prepare(ctx, sql)
 	s.atOnce = false
@@ -149,9 +179,10 @@ func (s *Session) query(ctx context.Context, sql string, args []any) (*Rows, err
 	}
 	rows, err := st.Execute(ctx, args)
 	if err != nil {
-		return nil, errors.Join(err, st.Close())
+		st.close()
+		return nil, err
 	}
-	rows.onClose(func() { st.Close() })
+	rows.onClose(st.close)
 	return rows, nil
 }
 

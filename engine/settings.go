@@ -82,6 +82,14 @@ func defaultSettings() settings {
 
 // Setting tells a setting's value.
 func (s *Session) Setting(name string) (string, error) {
+	if err := s.life.enter(); err != nil {
+		return "", err
+	}
+	defer s.life.leave()
+	return s.setting(name)
+}
+
+func (s *Session) setting(name string) (string, error) {
 	name = strings.ToLower(name)
 	value, ok := s.settings.values[name]
 	if !ok {
@@ -203,7 +211,7 @@ func (s *Session) restore(kept *settings) error {
 func (s *Session) apply(x settings) error {
 	s.yield()
 	s.settings = x
-	zone, _ := s.Setting("timezone") // it is known
+	zone, _ := s.setting("timezone") // it is known
 	return errors.Join(s.conn.Exec("SET TimeZone = "+duckdb.QuoteLiteral(zone)), s.applySearchPath(), s.identify())
 }
 

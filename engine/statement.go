@@ -32,6 +32,10 @@ type Statement struct {
 
 // Prepare parses and plans one statement.
 func (s *Session) Prepare(ctx context.Context, sql string) (*Statement, error) {
+	if err := s.life.enter(); err != nil {
+		return nil, err
+	}
+	defer s.life.leave()
 	st, err := s.Probe(ctx, sql)
 	if err != nil {
 		s.fail()
@@ -41,9 +45,11 @@ func (s *Session) Prepare(ctx context.Context, sql string) (*Statement, error) {
 
 // Probe is Prepare, but an error leaves an open transaction block as it is: for questions that the user did not ask.
 func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
-	if s.closed.Load() {
-		return nil, failure("08003", "the session is closed")
+	ctx, leave, err := s.life.call(ctx)
+	if err != nil {
+		return nil, err
 	}
+	defer leave()
 	if err := s.Fits(sql); err != nil {
 		return nil, err
 	}
@@ -53,7 +59,10 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 	}
 	st := &Statement{session: s, parsed: parsed}
 	if err := st.prepare(ctx); err != nil {
-		return nil, err
+		return nil, s.life.told(err)
+	}
+	if st.plan != nil || st.inner != nil {
+		s.statements[st] = struct{}{}
 	}
 	if len(sql) > treeMax {
 		parsed.Tree = nil // it may be a hundred times the text
@@ -63,7 +72,12 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 
 // Fail makes an open transaction block a failed one: PostgreSQL's clients rely on it. Whoever stands between the session and its
 // client calls it for errors of its own.
-func (s *Session) Fail() { s.fail() }
+func (s *Session) Fail() {
+	if s.life.enter() == nil {
+		defer s.life.leave()
+		s.fail()
+	}
+}
 
 func (s *Session) fail() {
 	if s.block != nil && !s.block.implicit {
@@ -124,10 +138,19 @@ func (st *Statement) Parameters() []duckdb.ParameterType { return st.params }
 // Schema describes the rows, nil when the statement returns none.
 func (st *Statement) Schema() *arrow.Schema { return st.schema }
 
-// Close forgets the statement.
+// Close forgets the statement. It goes with its session if nobody closes it.
 func (st *Statement) Close() error {
+	if s := st.session; s.life.enterToClose() {
+		defer s.life.leave()
+		st.close()
+	}
+	return nil
+}
+
+func (st *Statement) close() {
+	delete(st.session.statements, st)
 	if st.inner != nil {
-		st.inner.Close() // of a DECLARE it never ran
+		st.inner.close() // of a DECLARE it never ran
 		st.inner = nil
 	}
 	if st.plan != nil {
@@ -136,11 +159,33 @@ func (st *Statement) Close() error {
 	}
 	st.planned.release()
 	st.planned = nil
-	return nil
 }
 
-// Execute runs the statement. Close the rows before the session runs another one, or let it read them into memory.
+// Execute runs the statement. Close the rows before the session runs another one, or let it read them into memory. ctx is that of the
+// rows, too.
 func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
+	s := st.session
+	if err := s.life.enter(); err != nil {
+		return nil, err
+	}
+	defer s.life.leave()
+	ctx, done := s.life.within(ctx)
+	rows, err := st.execute(ctx, args)
+	if err != nil {
+		done()
+		return nil, s.life.told(err)
+	}
+	rows.session = s
+	if rows.fetch == nil { // many do not close a result without rows
+		done()
+		return rows, nil
+	}
+	rows.closers = append([]func(){done}, rows.closers...)
+	s.open[rows] = struct{}{}
+	return rows, nil
+}
+
+func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 	s := st.session
 	if s.block != nil && s.block.failed && !st.inBlock {
 		return nil, errFailedBlock

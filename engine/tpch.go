@@ -19,6 +19,15 @@ import (
 // LoadTPCH generates the eight TPC-H tables straight into the region: every buffer is made where it will stay. All tables
 // appear in one commit. progress may be nil; it is called from several goroutines.
 func (e *Engine) LoadTPCH(ctx context.Context, request noderpc.TPCHRequest, progress func(noderpc.Progress)) error {
+	ctx, leave, err := e.life.call(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return e.life.told(e.loadTPCH(ctx, request, progress))
+}
+
+func (e *Engine) loadTPCH(ctx context.Context, request noderpc.TPCHRequest, progress func(noderpc.Progress)) error {
 	if e.catalog == nil {
 		return failure("25006", "a borrower cannot load tables").hint("Load through the node itself.")
 	}
