@@ -35,7 +35,8 @@ type Catalog struct {
 	retiring   sync.Mutex // one at a time tells the lender what is over; above mu
 	committing sync.Mutex // one commit at a time; above mu
 	commits    uint64     // guarded by committing; makes commit tokens differ
-	broken     error      // guarded by committing; an outcome that is not known ends all commits
+	broken     error      // guarded by committing; of a node that is alone: an outcome that is not known ends all commits
+	doubted    *commit    // guarded by committing; its outcome is not known yet
 
 	identities struct {
 		sync.Mutex

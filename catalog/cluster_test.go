@@ -8,6 +8,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -46,7 +47,7 @@ type rackNode struct {
 	memory *lendertest.Memory
 	first  coherence.Generation
 
-	handle    *store.Memory
+	handle    *doubtfulStore
 	lender    *lendertest.Lender // nil: the process is dead
 	catalog   *catalog.Catalog
 	stop      context.CancelFunc
@@ -81,7 +82,7 @@ func (r *rack) close() {
 // start is a process of the node: it registers, waits for the others, takes its region over, goes online.
 func (n *rackNode) start() {
 	t := n.rack.t
-	n.handle = n.rack.store.Handle()
+	n.handle = &doubtfulStore{Memory: n.rack.store.Handle()}
 	n.lender = lendertest.New(t, n.region, n.memory, n.first)
 	n.rack.mu.Lock()
 	n.rack.made[n.region] = map[catalog.ExtentID]string{}
@@ -304,7 +305,7 @@ func (n *rackNode) read(s *catalog.Snapshot, name string, pick int) (rows []int6
 	return rows, true
 }
 
-var rackTables = []string{"a", "b", "c"}
+var rackTables = []string{"a", "b", "c", "between"}
 
 // TestCluster: random transactions, snapshots, kills and fencing on several nodes. Whatever is trusted is right (K2, K7,
 // K9), what was acknowledged stays, conflicts are found (K5), fenced nodes commit nothing (K8), and no memory is lost.
@@ -359,7 +360,7 @@ func (n *rackNode) verify(s rackSnapshot) {
 
 // write does one random transaction and records what it must have done.
 func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
-	t, name := n.rack.t, pick(rng, rackTables)
+	t, name := n.rack.t, pick(rng, rackTables[:3])
 	id := catalog.TableName{Schema: "public", Name: name}
 	s, err := n.catalog.Snapshot(ctx, catalog.Holder{})
 	require.NoError(t, err)
@@ -402,19 +403,80 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 	case rng.IntN(6) == 0:
 		n.published = func() { restarted = n.restartAnother(rng, tx, id) }
 	}
+	var d *doubt
+	if !conflicts && rng.IntN(5) == 0 {
+		d = n.doubt(rng, now)
+	}
 	err = tx.Commit(ctx)
 	n.published = nil
+	n.handle.doubt.Store(nil) // from here on the store answers
+	done := false
 	switch {
 	case conflicts:
 		require.ErrorIs(t, err, catalog.ErrConflict)
 	case restarted:
 		require.Error(t, err, "K8: the chunks' lender does not know them any more")
-	default:
+	case d == nil || !d.met || d.happens && !d.silent:
 		require.NoError(t, err)
-		if now[name] = rows; drop {
-			delete(now, name)
+		done = true
+	case d.silent:
+		require.ErrorIs(t, err, catalog.ErrOutcomeUnknown)
+		done = d.happens
+	default:
+		require.ErrorIs(t, err, catalog.ErrNotCommitted)
+	}
+	if done {
+		now[name] = rows
+	}
+	if done && drop {
+		delete(now, name)
+	}
+}
+
+// doubt is a commit whose answer is lost.
+type doubt struct {
+	happens bool   // the store did it
+	silent  bool   // the store does not answer for a while, so that nobody can tell
+	between func() // what others do before this node asks
+	met     bool
+}
+
+// doubtfulStore loses the answer to the next commit of rows.
+type doubtfulStore struct {
+	*store.Memory
+	doubt atomic.Pointer[doubt]
+}
+
+func (s *doubtfulStore) Commit(ctx context.Context, t store.Transaction) (revision store.Revision, err error) {
+	d := s.doubt.Load()
+	if d == nil || d.met || !slices.ContainsFunc(t.Puts, func(i store.Item) bool { return i.Key == "meta/commit" }) {
+		return s.Memory.Commit(ctx, t)
+	}
+	d.met = true
+	if d.happens {
+		if revision, err = s.Memory.Commit(ctx, t); err != nil {
+			return revision, err
 		}
 	}
+	d.between()
+	return 0, fmt.Errorf("%w: no answer", store.ErrUnknown)
+}
+
+func (s *doubtfulStore) Get(ctx context.Context, key string) (store.Item, bool, error) {
+	if d := s.doubt.Load(); d != nil && d.met && d.silent {
+		return store.Item{}, false, errors.New("the store does not answer")
+	}
+	return s.Memory.Get(ctx, key)
+}
+
+// doubt has the answer to the next commit be lost; meanwhile another node may commit to another table.
+func (n *rackNode) doubt(rng *rand.Rand, now map[string][]int64) *doubt {
+	d := &doubt{happens: rng.IntN(2) == 0, silent: rng.IntN(2) == 0, between: func() {}}
+	if other := pick(rng, n.rack.nodes); other != n && other.lender != nil {
+		d.between = func() { other.append(other, "between", now) }
+	}
+	n.handle.doubt.Store(d)
+	return d
 }
 
 // append commits a chunk in the memory of a node.

@@ -13,7 +13,8 @@ import (
 // Commit makes all changes visible at once, or none. The order is that of DESIGN §5: the chunks are published at their
 // lenders, then the descriptors become visible by one compare-and-swap in the store; it is durable when Commit returns.
 // A change by somebody else to anything that was written here is ErrConflict (40001). On an error nothing has changed and
-// the chunks are given back, except for ErrOutcomeUnknown: then only a restart knows.
+// the chunks are given back, except for ErrOutcomeUnknown: then only the store knows. In a cluster this node asks it again as
+// soon as it can, and gives the chunks back if it did not happen; alone it must be restarted.
 func (t *Transaction) Commit(ctx context.Context) error {
 	if t.over {
 		return ErrTransactionOver
@@ -37,6 +38,7 @@ type commit struct {
 	next        *Contents
 	pages       []hugetable.NewPage
 	write       store.Transaction
+	dead        []garbage         // is removed on the way
 	token       string            // what the store's commit record says of it
 	publish     map[ExtentID]bool // in the versions to come
 	unused      map[ExtentID]bool // handed over and in no version: truncated or dropped again
@@ -68,7 +70,9 @@ func (w *commit) run(ctx context.Context) error {
 	defer c.setPending(nil)
 	revision, err := w.store(context.WithoutCancel(ctx)) // half of a commit cannot be cancelled
 	if errors.Is(err, ErrOutcomeUnknown) {
-		c.broken = err
+		if c.doubted = w; !c.shared() {
+			c.broken = err
+		}
 		return err
 	}
 	if err != nil {
@@ -123,6 +127,9 @@ func (w *commit) prepare(ctx context.Context) error {
 	c := w.catalog
 	if c.broken != nil {
 		return fmt.Errorf("an earlier commit left the catalog in doubt; restart the server: %w", c.broken)
+	}
+	if err := c.settleDoubt(ctx); err != nil {
+		return err
 	}
 	c.mu.Lock()
 	closed := c.mu.closed
@@ -279,6 +286,9 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 	c.commits++
 	w.token = fmt.Sprintf("%s/%d/%d/%d", c.identity, c.registered, c.options.Now().UnixNano(), c.commits)
 	w.put(commitKey, []byte(w.token))
+	if c.shared() {
+		w.put(c.outcomeKey(), []byte(w.token))
+	}
 	var pages []store.Item
 	for _, p := range w.pages {
 		pages = append(pages, store.Item{Key: pageKey(p.Ref.ID), Value: p.Data})
@@ -292,8 +302,8 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 		}
 		c.fault(FaultPagesStored)
 	}
-	dead := c.takeGarbage(w.write)
-	for _, g := range dead {
+	w.dead = c.takeGarbage(w.write)
+	for _, g := range w.dead {
 		w.remove(pageKey(g.page))
 	}
 	c.setPending(w)
@@ -301,14 +311,19 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 	if errors.Is(err, store.ErrUnknown) {
 		revision, err = c.outcome(ctx, w.token, err)
 	}
-	if err != nil {
-		c.returnGarbage(dead)
-		c.abandonPages(w.pages)
+	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
+		w.undo()
 	}
 	if errors.Is(err, store.ErrConflict) {
 		return 0, c.conflictOf(err)
 	}
 	return revision, err
+}
+
+// undo takes back what the store was to do and did not.
+func (w *commit) undo() {
+	w.catalog.returnGarbage(w.dead)
+	w.catalog.abandonPages(w.pages)
 }
 
 // setPending tells apply that the next transaction with the token is the commit's.
@@ -359,14 +374,57 @@ func (c *Catalog) storePages(ctx context.Context, pages []store.Item) error {
 
 // outcome asks the store what became of a transaction whose answer was lost.
 func (c *Catalog) outcome(ctx context.Context, token string, cause error) (Revision, error) {
-	item, ok, err := c.store.Get(ctx, commitKey)
+	item, ok, err := c.store.Get(ctx, c.outcomeKey())
 	switch {
 	case err != nil:
 		return 0, fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(cause, err))
 	case ok && string(item.Value) == token:
 		return item.Revision, nil
 	default:
-		return 0, cause
+		return 0, fmt.Errorf("%w: %w", ErrNotCommitted, cause)
+	}
+}
+
+// outcomeKey is where the token of this node's last commit lies. Where others commit, too, it is a key that only this node writes:
+// theirs may come before the question.
+func (c *Catalog) outcomeKey() string {
+	if !c.shared() {
+		return commitKey
+	}
+	return outcomePrefix + c.options.Self.Name
+}
+
+// settleDoubt finds out what became of a commit that ended with ErrOutcomeUnknown, if there is one. One that happened is seen as
+// another node's would be; of one that did not the chunks are given back. Requires: committing.
+func (c *Catalog) settleDoubt(ctx context.Context) error {
+	w := c.doubted
+	if w == nil || !c.shared() {
+		return nil
+	}
+	revision, err := c.outcome(ctx, w.token, nil)
+	switch {
+	case errors.Is(err, ErrNotCommitted):
+		w.undo()
+		c.log("retire chunks of a failed commit", c.lender.Retire(sortedIDs(w.publish)...))
+	case err != nil: // of the commit to come it is known that it does not happen
+		return fmt.Errorf("%w, nor is it known what became of an earlier one: %v", ErrNotCommitted, err)
+	default:
+		if err := c.awaitApplied(ctx, revision); err != nil {
+			return err
+		}
+	}
+	c.doubted = nil
+	return nil
+}
+
+// settleSoon does so between commits.
+func (c *Catalog) settleSoon(ctx context.Context) {
+	if !c.committing.TryLock() {
+		return // whoever commits settles it first
+	}
+	defer c.committing.Unlock()
+	if err := c.settleDoubt(ctx); err != nil && ctx.Err() == nil {
+		c.log("find out what became of a commit", err)
 	}
 }
 

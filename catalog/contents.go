@@ -121,6 +121,7 @@ const (
 	regionPrefix   = "region/"
 	nodePrefix     = "node/"
 	presencePrefix = "presence/"
+	outcomePrefix  = "outcome/" // by node: the token of its last commit
 	catalogFormat  = 1
 	nameSeparator  = "\x00"
 	maxNameBytes   = 255

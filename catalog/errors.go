@@ -33,6 +33,8 @@ var (
 	ErrPrivilege = &sqlError{"42501", "permission denied"}
 	// ErrOutcomeUnknown: the store failed while committing and cannot say whether it did.
 	ErrOutcomeUnknown = &sqlError{"08007", "transaction resolution unknown"}
+	// ErrNotCommitted: the store did not answer, and was found not to have done the commit: nothing has changed. Safe to retry.
+	ErrNotCommitted = &sqlError{"57P03", "the catalog's store did not take the commit, nothing has changed"}
 	// ErrNodeTaken: another living node of the cluster has the name.
 	ErrNodeTaken = &sqlError{"55006", "the node's name is taken"}
 	// ErrFenced: the cluster has given this node up. Its snapshots are void and it commits nothing; it must begin anew.

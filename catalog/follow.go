@@ -42,19 +42,21 @@ func (c *Catalog) Run(ctx context.Context) error {
 	return err
 }
 
-// follow applies what the store tells. What cannot be applied, or was missed, is read as a whole.
+// followPause is how long to wait before what the store did not answer is asked again.
+const followPause = 100 * time.Millisecond
+
+// follow applies what the store tells. What was missed is read as a whole.
 func (c *Catalog) follow(ctx context.Context) error {
-	const pause = 100 * time.Millisecond
 	for {
 		c.mu.Lock()
 		after := c.mu.applied
 		c.mu.Unlock()
-		err := c.store.Watch(ctx, followed, after, func(change store.Change) error { return c.apply(ctx, change) })
+		err := c.store.Watch(ctx, followed, after, func(change store.Change) error { return c.applySurely(ctx, change) })
 		for err != nil && ctx.Err() == nil {
 			c.log("follow the other nodes' commits", err)
 			select {
 			case <-ctx.Done():
-			case <-time.After(pause):
+			case <-time.After(followPause):
 				err = c.readAgain(ctx)
 			}
 		}
@@ -72,6 +74,22 @@ type change struct {
 	regions  map[memregion.RegionID]*RegionRecord // nil: dropped
 	whole    bool                                 // regions are all that there are
 	own      *commit                              // of this catalog, if it made the change
+}
+
+// applySurely applies a change, which may take until the store can be read again. None is left out: chunks that came by one change
+// and died by the next would never be retired.
+func (c *Catalog) applySurely(ctx context.Context, seen store.Change) error {
+	for {
+		err := c.apply(ctx, seen)
+		if err == nil || ctx.Err() != nil {
+			return err
+		}
+		c.log("follow the other nodes' commits", err)
+		select {
+		case <-ctx.Done():
+		case <-time.After(followPause):
+		}
+	}
 }
 
 // apply takes one transaction over. It runs in one goroutine, the only one that installs contents in a cluster.

@@ -369,6 +369,7 @@ func (c *Catalog) report(ctx context.Context) error {
 		case err != nil && ctx.Err() == nil:
 			c.log("tell the other nodes what this one reads", err)
 		}
+		c.settleSoon(ctx)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
