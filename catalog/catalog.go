@@ -112,6 +112,9 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 	if options.ReportInterval == 0 {
 		options.ReportInterval = 200 * time.Millisecond
 	}
+	if options.Patience == 0 {
+		options.Patience = 5 * time.Second
+	}
 	c := &Catalog{store: st, lender: lender, options: options, reports: make(chan struct{}, 1)}
 	c.source = hugetable.NewSource(c, options.CacheBytes)
 	c.mu.leases = map[LeaseID]*lease{}

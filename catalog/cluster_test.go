@@ -89,7 +89,7 @@ func (n *rackNode) start() {
 	n.rack.mu.Unlock()
 	lender := n.lender
 	c, err := catalog.Open(ctx, n.handle, rackLender{n}, catalog.Options{
-		InitialSchemas: []string{"public"}, ReportInterval: time.Millisecond,
+		InitialSchemas: []string{"public"}, ReportInterval: time.Millisecond, Patience: patience,
 		Self: &catalog.NodeRecord{Name: n.name, Address: n.name + ":1", Directory: n.name},
 		Fault: func(point string) {
 			if do := n.published; do != nil && point == catalog.FaultPublished {
@@ -305,6 +305,9 @@ func (n *rackNode) read(s *catalog.Snapshot, name string, pick int) (rows []int6
 	return rows, true
 }
 
+// patience is how long nodes wait for the store's watch: long enough for a busy machine.
+const patience = 2 * time.Second
+
 var rackTables = []string{"a", "b", "c", "between"}
 
 // TestCluster: random transactions, snapshots, kills and fencing on several nodes. Whatever is trusted is right (K2, K7,
@@ -441,10 +444,24 @@ type doubt struct {
 	met     bool
 }
 
-// doubtfulStore loses the answer to the next commit of rows.
+// doubtfulStore loses the answer to the next commit of rows, or falls silent.
 type doubtfulStore struct {
 	*store.Memory
-	doubt atomic.Pointer[doubt]
+	doubt   atomic.Pointer[doubt]
+	silence atomic.Pointer[chan struct{}] // no change is told before it is closed
+}
+
+func (s *doubtfulStore) Watch(ctx context.Context, prefixes []string, after store.Revision, apply func(store.Change) error) error {
+	return s.Memory.Watch(ctx, prefixes, after, func(c store.Change) error {
+		if silence := s.silence.Load(); silence != nil {
+			select {
+			case <-*silence:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		return apply(c)
+	})
 }
 
 func (s *doubtfulStore) Commit(ctx context.Context, t store.Transaction) (revision store.Revision, err error) {
@@ -600,6 +617,44 @@ func TestMissedChanges(t *testing.T) {
 	require.Eventually(t, func() bool { return slow.catalog.Revision() >= fast.catalog.Revision() }, 10*time.Second, time.Millisecond)
 	require.ErrorIs(t, before.Trust(fast.region), catalog.ErrLenderRestarted)
 	before.Close()
+	r.settle(now)
+}
+
+// The store has a commit and its watch is silent: nobody waits without end, and what is durable is acknowledged.
+func TestSilentWatch(t *testing.T) {
+	r := newRack(t, 2)
+	defer r.close()
+	deaf, other := r.nodes[0], r.nodes[1]
+	now := map[string][]int64{}
+	table := catalog.TableName{Schema: "public", Name: "a"}
+	other.append(other, "a", now)
+	silence := make(chan struct{})
+	deaf.handle.silence.Store(&silence)
+	other.append(other, "a", now)
+	_, err := deaf.catalog.Snapshot(ctx, catalog.Holder{})
+	require.ErrorIs(t, err, catalog.ErrBehind)
+	deaf.handle.silence.Store(nil)
+	close(silence)
+	require.Eventually(t, func() bool {
+		s, err := deaf.catalog.Snapshot(ctx, catalog.Holder{})
+		if err == nil {
+			deaf.verify(rackSnapshot{s, now})
+			s.Close()
+		}
+		return err == nil
+	}, 10*time.Second, time.Millisecond)
+	s, err := deaf.catalog.Snapshot(ctx, catalog.Holder{})
+	require.NoError(t, err)
+	tx := deaf.catalog.Begin(s)
+	c, values := r.chunk(deaf, deaf)
+	require.NoError(t, tx.Append(table, []*catalog.Chunk{c}))
+	again := make(chan struct{})
+	deaf.handle.silence.Store(&again)
+	require.NoError(t, tx.Commit(ctx), "it is durable, though this node does not see it yet")
+	now["a"] = append(slices.Clone(now["a"]), values...)
+	s.Close()
+	deaf.handle.silence.Store(nil)
+	close(again)
 	r.settle(now)
 }
 

@@ -55,7 +55,8 @@
 //	K3  an extent is retired when the last living page that lists it dies; exactly once. shared counts the extents in more
 //	    than one living page, all others are in exactly one.
 //	K4  publish at the lender, then durable in the store, then visible; Commit returns after all three. A failure at any
-//	    point leaves the state before or after, whole.
+//	    point leaves the state before or after, whole. If the store's answer is lost, no chunk is given back before the store
+//	    said that the commit did not happen.
 //	K5  a commit succeeds only if everything it writes is still as its snapshot saw it (snapshot isolation).
 //	K6  the high-water mark of a region's generations on record never goes down.
 //	K7  an extent is retired, and a page removed, only when no other node may read the revision at which it died.

@@ -392,7 +392,10 @@ func (c *Catalog) barrier(ctx context.Context) error {
 	return c.awaitApplied(ctx, item.Revision)
 }
 
+// awaitApplied returns when this node sees a revision. The store may fall silent at any moment: nobody waits for it without end.
 func (c *Catalog) awaitApplied(ctx context.Context, revision Revision) error {
+	patience := time.NewTimer(c.options.Patience)
+	defer patience.Stop()
 	for {
 		c.mu.Lock()
 		applied, ended, moved := c.mu.applied, c.mu.ended, c.mu.moved.wait()
@@ -407,6 +410,8 @@ func (c *Catalog) awaitApplied(ctx context.Context, revision Revision) error {
 		case <-moved:
 		case <-ctx.Done():
 			return fmt.Errorf("wait for revision %d, revision %d is seen: %w", revision, applied, ctx.Err())
+		case <-patience.C:
+			return fmt.Errorf("%w: revision %d, after %d", ErrBehind, revision, applied)
 		}
 	}
 }

@@ -139,6 +139,9 @@ type Options struct {
 	// ReportInterval is how often at most the others are told what this node still reads, and so about how long they keep
 	// memory that nobody needs (default 200 ms).
 	ReportInterval time.Duration
+	// Patience is how long a snapshot waits for this node to see the last commit of all, when the store has answered and its
+	// watch is silent (default 5 s).
+	Patience time.Duration
 	// Gone is told of every incarnation of another node that is over, after all that it committed is visible: what it
 	// published in this node's regions beyond Living belongs to nobody.
 	Gone func(Member)
