@@ -44,7 +44,7 @@ func fromDuckDB(err error, given, users string, edits edits) error {
 	if !ok {
 		return err
 	}
-	e := &Error{State: d.State, Message: postgresWords(d.Message), HintText: d.HintText, Cause: err}
+	e := &Error{State: d.State, Message: postgresWords(d.Message), HintText: hintOf(d), Cause: err}
 	if d.Byte >= 0 && d.Byte <= len(given) {
 		back := *d
 		back.Byte = edits.back(d.Byte)
@@ -75,6 +75,18 @@ var familiar = []struct {
 	{regexp.MustCompile(`^Schema with name (.+) does not exist!$`), `schema "$1" does not exist`},
 	{regexp.MustCompile(`^(?:Scalar|Table|Aggregate) Function with name (.+) does not exist!$`), `function $1 does not exist`},
 	{regexp.MustCompile(` when casting from source column c\d+$`), ""},
+	{regexp.MustCompile(`\bcsm_block_\d+\b`), duckdb.CatalogName}, // ownNames
+}
+
+// internal are names of our own that DuckDB proposes to whoever mistypes another.
+var internal = regexp.MustCompile(`\b(?:csm_schema|csm_relation|csm_column|csm_scan|csm_table|pg_compat|information_compat|pg_quiet|pg_session)\b`)
+
+// hintOf is DuckDB's hint, if it is of use to users.
+func hintOf(d *duckdb.Error) string {
+	if internal.MatchString(d.HintText) {
+		return ""
+	}
+	return postgresWords(d.HintText)
 }
 
 func postgresWords(message string) string {

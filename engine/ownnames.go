@@ -1,7 +1,9 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -77,7 +79,10 @@ func (s *Session) openOwnNames(b *block) error {
 	b.names = &ownNames{shown: newShownNames(name, s.conn.Exec, &s.engine.views)}
 	b.names.shown.leftOut = s.engine.mirror.shown.leftOut
 	b.names.shown.schemas[systemSchema] = true
-	return showSystem(s.conn.Exec, name)
+	if err := showSystem(s.conn.Exec, name); err != nil {
+		return err
+	}
+	return pgcatalog.ShowNames(s.conn.Exec, name)
 }
 
 // withOwnDatabase puts the block's database where a text that only DuckDB reads names the shared one.
@@ -85,7 +90,21 @@ func (s *Session) withOwnDatabase(text string) (string, edits) {
 	if s.block == nil || s.block.names == nil {
 		return text, nil
 	}
+	if from := showTablesFrom.FindStringSubmatch(text); from != nil && s.block.names.has(unquoted(from[1])) {
+		return "SELECT name FROM (SELECT schema_name, table_name AS name FROM duckdb_tables() UNION ALL SELECT schema_name, view_name FROM duckdb_views()) WHERE lower(schema_name) = lower(" +
+			duckdb.QuoteLiteral(unquoted(from[1])) + ") ORDER BY name", nil
+	}
 	return inDatabase(text, s.block.names.shown.database)
+}
+
+// showTablesFrom is the statement that DuckDB answers for databases by the names that it has for them, not those that we show.
+var showTablesFrom = regexp.MustCompile(`(?i)^\s*SHOW\s+TABLES\s+FROM\s+(?:csmsql\s*\.\s*)?("(?:[^"]|"")+"|[a-z_][a-z0-9_]*)\s*;?\s*$`)
+
+func unquoted(identifier string) string {
+	if strings.HasPrefix(identifier, `"`) {
+		return strings.ReplaceAll(identifier[1:len(identifier)-1], `""`, `"`)
+	}
+	return strings.ToLower(identifier)
 }
 
 // inDatabase puts another database where names of three parts or more name the shared one.
@@ -123,7 +142,7 @@ func (n *ownNames) clear() {
 func (s *Session) closeOwnNames(b *block) {
 	name := b.names.shown.database
 	b.names = nil
-	err := s.applySearchPath()
+	err := errors.Join(s.applySearchPath(), pgcatalog.ShowNames(s.conn.Exec, ""))
 	if err == nil {
 		err = s.conn.Exec("DETACH DATABASE IF EXISTS " + name)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -14,7 +15,7 @@ import (
 // isTemporary tells whether the session has a temporary table or view of that name.
 func (s *Session) isTemporary(name string) bool {
 	s.yield()
-	names, err := s.conn.Texts(context.Background(), `SELECT n FROM (SELECT table_name AS n FROM system.main.duckdb_tables() WHERE temporary
+	names, err := s.conn.Texts(context.Background(), `SELECT n FROM (SELECT table_name AS n FROM system.main.duckdb_tables() WHERE temporary AND table_name NOT IN `+pgcatalog.OwnTables+`
 		UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE temporary AND NOT internal) WHERE lower(n) = lower($1)`, name)
 	return err == nil && len(names) > 0
 }
@@ -38,7 +39,7 @@ func (s *Session) dropTemporary() error {
 		return nil
 	}
 	s.yield()
-	drops, err := s.conn.Texts(context.Background(), `SELECT 'DROP TABLE temp.main.' || '"' || replace(table_name, '"', '""') || '"' FROM system.main.duckdb_tables() WHERE temporary AND table_name NOT LIKE 'csm\_%' ESCAPE '\'
+	drops, err := s.conn.Texts(context.Background(), `SELECT 'DROP TABLE temp.main.' || '"' || replace(table_name, '"', '""') || '"' FROM system.main.duckdb_tables() WHERE temporary AND table_name NOT IN `+pgcatalog.OwnTables+`
 		UNION ALL SELECT 'DROP VIEW temp.main.' || '"' || replace(view_name, '"', '""') || '"' FROM system.main.duckdb_views() WHERE temporary AND NOT internal`)
 	if err != nil {
 		return err
@@ -119,6 +120,9 @@ func (st *Statement) privateStatement(ctx context.Context, v *visible) (*duckdb.
 // privateText writes the statement for DuckDB, and says how errors of DuckDB's about it become errors about the user's text.
 func (st *Statement) privateText(ctx context.Context, v *visible) (text string, explain func(error) error, err error) {
 	s := st.session
+	if made := madeName(st.parsed.Head); pgcatalog.IsOwnTable(made) {
+		return "", nil, failure("42939", "unacceptable relation name %q", made).hint("The node keeps a table of this name in every session for itself.")
+	}
 	text, moved := st.parsed.Text, edits(nil)
 	head, isView := st.parsed.Head.(*statement.CreateView)
 	if isView {
@@ -146,6 +150,19 @@ func (st *Statement) privateText(ctx context.Context, v *visible) (text string, 
 	}
 	text = before + words
 	return text, func(err error) error { return withoutPosition(fromDuckDB(err, text, text, nil)) }, nil
+}
+
+// madeName is the table or view that a statement makes.
+func madeName(head any) string {
+	switch head := head.(type) {
+	case *statement.CreateTable:
+		return head.Name.Name
+	case *statement.CreateTableAs:
+		return head.Name.Name
+	case *statement.CreateView:
+		return head.Name.Name
+	}
+	return ""
 }
 
 // privateKinds are what a session may do to its own temporary objects, with their command tags.

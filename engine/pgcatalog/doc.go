@@ -9,6 +9,8 @@
 //	     pg_compat.pg_class, … views: static rows (data/*.tsv)  ∪  rows of what users made (data/relations.sql)
 //	     pg_compat.format_type(…), … macros (data/functions.sql)
 //
+// DuckDB's own lists (SHOW TABLES, duckdb_tables(), its information_schema) are macros, too (data/duckdb.sql), which leave out what is made here.
+//
 // Everything that says what the catalogs contain is data: every column of every system relation (columns.tsv, taken from
 // PostgreSQL 15), static rows, the SELECTs that make rows of relations, the macros. Code only loads it and translates
 // queries. A relation that nobody gave rows is an empty table with the right columns, so that a query over it works.

@@ -55,7 +55,7 @@ func Install(exec func(sql string) error) error {
 	if err := exec(b.String()); err != nil {
 		return fmt.Errorf("pgcatalog: install tables: %w", err)
 	}
-	for _, file := range []string{"functions.sql", "names.sql"} {
+	for _, file := range []string{"functions.sql", "names.sql", "duckdb.sql"} {
 		if err := exec(expand.Replace(readFile(file))); err != nil {
 			return fmt.Errorf("pgcatalog: install %s: %w", file, err)
 		}

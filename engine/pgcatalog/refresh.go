@@ -87,6 +87,14 @@ func Refresh(exec func(sql string) error, relations []Relation, schemas []Schema
 	return nil
 }
 
+// OwnTables are the temporary tables of every connection, as a list in SQL. (duckdb.sql hides them.)
+const OwnTables = "('csm_schema', 'csm_relation', 'csm_column')"
+
+// IsOwnTable tells whether one of them has the name.
+func IsOwnTable(name string) bool {
+	return strings.Contains(OwnTables, quoteLiteral(strings.ToLower(name)))
+}
+
 // rowSet is the rows of a temporary table.
 type rowSet []columnSource
 

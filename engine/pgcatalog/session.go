@@ -71,3 +71,11 @@ func SetSession(exec func(sql string) error, s Session) error {
 	}
 	return nil
 }
+
+// ShowNames tells the connection which of DuckDB's databases shows its names as the users' database's; "" is the one that all share.
+func ShowNames(exec func(sql string) error, shown string) error {
+	if shown == "" {
+		return exec("RESET VARIABLE csm_names")
+	}
+	return exec("SET VARIABLE csm_names = " + quoteLiteral(shown))
+}

@@ -1,0 +1,82 @@
+package engine_test
+
+import (
+	"context"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
+)
+
+// internalName is a name of what the engine keeps in DuckDB for itself.
+var internalName = regexp.MustCompile(`(?m)(^|\|)(csm_.*|pg_compat|information_compat|pg_quiet|pg_session|memory)(\||$)`)
+
+// Lists of what there is, in every dialect, show what users made and schema csm, also after the engine told the connection of PostgreSQL's
+// catalogs and within a block that shows names of its own.
+func TestInternalObjectsAreHidden(t *testing.T) {
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "CREATE SCHEMA aside; CREATE TABLE t AS SELECT 1 AS a; CREATE VIEW v AS SELECT a FROM t; CREATE TABLE aside.u AS SELECT 1 AS b; CREATE TEMP TABLE mine AS SELECT 1 AS c; CREATE TEMP TABLE csm_mine AS SELECT 1 AS c; DROP TABLE csm_mine")
+	lists := []string{
+		"SHOW TABLES", "SELECT database, schema, name FROM (SHOW ALL TABLES)", "SELECT database, schema, name FROM (DESCRIBE)", "SHOW DATABASES", "SHOW SCHEMAS", "SHOW TABLES FROM aside", "SHOW TABLES FROM csmsql.public",
+		"FROM sqlite_master SELECT name", "FROM pragma_database_list SELECT name", "SELECT database_name, schema_name, table_name FROM duckdb_tables()", "FROM duckdb_tables SELECT table_name",
+		"SELECT database_name, schema_name, view_name FROM duckdb_views()", "SELECT database_name, schema_name, table_name FROM duckdb_columns()", "SELECT database_name, schema_name FROM duckdb_schemas()",
+		"SELECT database_name, schema_name, function_name FROM duckdb_functions()", "SELECT database_name FROM duckdb_databases()", "SELECT name FROM duckdb_variables()", "SELECT database_name, schema_name FROM duckdb_types()",
+		"SELECT database_name, table_name FROM duckdb_constraints()", "FROM information_schema.tables SELECT table_catalog, table_schema, table_name", "FROM information_schema.columns SELECT table_catalog, table_schema, table_name",
+		"FROM information_schema.schemata SELECT catalog_name, schema_name", "FROM pg_catalog.pg_class SELECT relname", "FROM pg_catalog.pg_namespace SELECT nspname", "FROM pg_catalog.pg_tables SELECT tablename", "FROM pg_catalog.pg_database SELECT datname",
+		"SELECT table_schema, table_name FROM information_schema.tables WHERE table_schema NOT LIKE 'pg_%'", "SELECT nspname, relname FROM pg_class c JOIN pg_namespace n ON n.oid = relnamespace",
+	}
+	check := func(s *engine.Session, tables ...string) {
+		t.Helper()
+		rows(t, s, "SELECT count(*) FROM pg_class") // tells the connection what exists
+		for _, list := range lists {
+			shown := rows(t, s, list)
+			require.NotRegexp(t, internalName, strings.Join(shown, "\n"), list)
+			if !strings.Contains(list, "variables") && !strings.Contains(list, "constraints") {
+				require.NotEmpty(t, shown, list)
+			}
+		}
+		require.Equal(t, tables, rows(t, s, "SHOW TABLES"))
+		require.Subset(t, tables, rows(t, s, "SHOW TABLES FROM public"))
+	}
+	check(s, "mine", "t", "v")
+	check(other, "t", "v")
+	require.Equal(t, []string{"csmsql|aside|u|1", "csmsql|public|t|1", "temp|main|mine|1"}, rows(t, s, "SELECT database_name, schema_name, table_name, column_count FROM duckdb_tables() WHERE schema_name <> 'csm' ORDER BY ALL"))
+	require.Equal(t, []string{"csmsql|public|v"}, rows(t, s, "SELECT database_name, schema_name, view_name FROM duckdb_views() WHERE NOT internal"))
+	require.Equal(t, []string{"t|BASE TABLE", "v|VIEW"}, rows(t, s, "FROM information_schema.tables SELECT table_name, table_type WHERE table_schema = 'public' ORDER BY 1"))
+
+	exec(t, s, "BEGIN; CREATE TABLE inside AS SELECT 1 AS a; DROP VIEW v; CREATE SCHEMA later; CREATE TABLE later.x AS SELECT 1 AS a")
+	check(s, "inside", "mine", "t")
+	check(other, "t", "v")
+	require.Equal(t, []string{"x"}, rows(t, s, "SHOW TABLES FROM later"))
+	require.Equal(t, []string{"csmsql"}, rows(t, s, "SELECT DISTINCT database FROM (SHOW ALL TABLES) WHERE NOT temporary"))
+	_, err := s.Probe(context.Background(), "SHOW TABLES FROM nowhere")
+	require.ErrorContains(t, err, "csmsql.nowhere")
+	exec(t, s, "ROLLBACK")
+	check(s, "mine", "t", "v")
+}
+
+// What DuckDB proposes to whoever mistypes a name is never an internal one.
+func TestHintsNameNothingInternal(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE orders AS SELECT 1 AS a; SELECT count(*) FROM pg_class")
+	for sql, hint := range map[string]string{
+		"FROM csm_relatio": "", "SELECT * FROM csm_colum": "", "SELECT char_numbe(1)": "", "SELECT * FROM csm_tabl('a', 'b')": "", "SELECT * FROM order_s": `Did you mean "orders"?`,
+	} {
+		_, err := s.Query(context.Background(), sql)
+		var e *engine.Error
+		require.ErrorAs(t, err, &e, sql)
+		if hint != "" {
+			require.Equal(t, hint, e.Hint(), sql)
+		}
+		require.NotRegexp(t, "csm_relation|csm_column|csm_table|pg_compat", e.Hint(), sql)
+	}
+	requireState(t, "42939", failing(s, "CREATE TEMP TABLE csm_relation AS SELECT 1 AS a"))
+	requireState(t, "42939", failing(s, "CREATE TEMP VIEW CSM_Column AS SELECT 1 AS a"))
+	exec(t, s, "CREATE TEMP TABLE csm_other AS SELECT 1 AS a; DISCARD TEMP")
+	requireState(t, "42P01", failing(s, "SELECT * FROM csm_other"))
+	require.NotEqual(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM pg_class"))
+}
