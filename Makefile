@@ -6,9 +6,10 @@ BINARY      := bin/csmsql
 DEMO_SF     ?= 0.1
 CLUSTER_SF  ?= 1
 FUZZ_TIME   ?= 30s
+EFFORT      ?= 20
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: help build test race lint fuzz demo demo-cluster bench generate
+.PHONY: help build test race mutations lint fuzz demo demo-cluster bench generate
 
 help: ## list the targets (the default)
 	@echo "make TARGET, where TARGET is one of"
@@ -28,6 +29,10 @@ test: ## vet, and run all tests with invariant checks
 race: ## run all tests under the race detector
 	@echo "race: all packages under the race detector (some minutes)"
 	$(GO) test -race -tags invariants $(PACKAGES)
+
+mutations: ## spoil every step of the coherence protocol in turn: the model and 50 x EFFORT (20) schedules must each see it
+	@echo "mutations: the model's and the emulated memory's verdicts (docs/coherence.md)"
+	@CSMSQL_EFFORT=$(EFFORT) $(GO) test -count=1 -timeout 60m -v -run '^TestMutationTable$$' ./coherence | grep -v '^=== '
 
 lint: ## gofmt, vet and staticcheck
 	@echo "lint: gofmt"

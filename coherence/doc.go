@@ -73,7 +73,7 @@
 // The fence between flush and acknowledgement does not help: the prefetch is after it. On home-snoop fabrics the line
 // may as well lie in the home's cache, where it answers the loads of readers who did everything right: hence step 4,
 // and hence strictly after step 3. TestThePapersOrderLeavesAStaleLine and TestALineInTheHomesCacheAnswersForEver play
-// both traces. The order above makes the papers' flush before the write (52 ms per GiB of every table) unnecessary: a
+// both traces, and package model finds the shortest ones (docs/coherence.md shows them). The order above makes the papers' flush before the write (52 ms per GiB of every table) unnecessary: a
 // stale clean line in a reader is harmless until the acquire drops it.
 //
 // All rests on one assumption: a flush writes back modified lines only. If the flush of a clean, stale line wrote it
@@ -115,9 +115,19 @@
 // after a restart on an incoherent fabric, foreign writers of the former incarnation must be fenced off or heard of
 // before anything is granted.
 //
+// # How it is proven
+//
+// docs/coherence.md tells it to users. Package model visits every state of the protocol and checks C1 to C6 in each;
+// replay_test.go holds it against the cores here, step by step; simulation_test.go runs the drivers over memory that is not
+// coherent; table_test.go spoils every step in turn ("make mutations") and wants both to see a wrong value. All mutations have one
+// table of names, model.Mutations.
+//
+// CSMSQL_EFFORT=n, by default 1, multiplies how many schedules, walks and mutated searches these tests try; 20 and more is
+// for a night.
+//
 // # Reading the source
 //
 // protocol.go (states), core.go (the lender), writercore.go, readercore.go, then the drivers home.go, grant.go,
 // reader.go, then lines.go and flush_*.s. testdata/histories are protocol traces one can read; emulator_test.go is memory that is
-// not coherent, mutation_test.go shows that no step is there for nothing.
+// not coherent, mutation_test.go says what each mutation does there, model/testdata/traces.txt what it leads to.
 package coherence

@@ -17,6 +17,15 @@ type machine struct {
 	home   *cpu
 	cpus   []*cpu
 	random *rand.Rand
+	// pending are the flushes that were issued and are not done, by the script that issued them: flushes wait for nobody,
+	// a fence waits for those of its own script.
+	pending map[*script][]pendingFlush
+	order   []*script // of pending, so that a seed says what happens
+}
+
+type pendingFlush struct {
+	cpu  *cpu
+	line int
 }
 
 // cpu is one domain's cache over the whole memory.
@@ -26,11 +35,10 @@ type cpu struct {
 	view    []byte // what a load of a present line returns
 	present []bool
 	dirty   []bool
-	pending []int // lines whose flush was issued and is not done: flushes wait for nobody, fences wait for them
 }
 
 func newMachine(class coherence.Class, line, pages int, random *rand.Rand, names ...coherence.Domain) *machine {
-	m := &machine{class: class, line: line, memory: make([]byte, pages*memregion.PageSize), random: random}
+	m := &machine{class: class, line: line, memory: make([]byte, pages*memregion.PageSize), random: random, pending: map[*script][]pendingFlush{}}
 	for _, name := range names {
 		lines := (len(m.memory) + line - 1) / line
 		m.cpus = append(m.cpus, &cpu{machine: m, name: name, view: make([]byte, len(m.memory)), present: make([]bool, lines), dirty: make([]bool, lines)})
@@ -86,23 +94,45 @@ func (c *cpu) store(at int, data []byte) {
 	c.dirty[line] = true
 }
 
-// flush issues flushes of whole lines; the adversary or a fence completes them.
-func (c *cpu) flush(from, to int) (lines int) {
+// lose forgets everything, also what is modified: the host is cut off.
+func (c *cpu) lose() {
+	clear(c.present)
+	clear(c.dirty)
+}
+
+// flush issues flushes of whole lines for a script; the adversary or a fence of that script completes them.
+func (c *cpu) flush(by *script, from, to int) (lines int) {
 	if from >= to {
 		return 0
 	}
-	for line := from / c.machine.line; line <= (to-1)/c.machine.line; line++ {
-		c.pending = append(c.pending, line)
+	m := c.machine
+	if _, known := m.pending[by]; !known {
+		m.order = append(m.order, by)
+	}
+	for line := from / m.line; line <= (to-1)/m.line; line++ {
+		m.pending[by] = append(m.pending[by], pendingFlush{c, line})
 		lines++
 	}
 	return lines
 }
 
-func (c *cpu) fence() {
-	for _, line := range c.pending {
-		c.drop(line)
+func (c *cpu) fence(by *script) {
+	list := c.machine.pending[by]
+	kept := list[:0]
+	for _, p := range list {
+		if p.cpu == c {
+			c.drop(p.line)
+		} else {
+			kept = append(kept, p)
+		}
 	}
-	c.pending = c.pending[:0]
+	c.machine.pending[by] = kept
+}
+
+// flushNow is a flush with the fence that completes it.
+func (c *cpu) flushNow(from, to int) {
+	c.flush(nil, from, to)
+	c.fence(nil)
 }
 
 // offsetOf tells where in the memory a slice of a view begins. Views are never sliced with a capacity.
@@ -126,12 +156,21 @@ func (m *machine) adversary() {
 				c.fetch(line)
 			}
 		case 6:
-			if n := len(c.pending); n > 0 {
-				at := m.random.IntN(n)
-				c.drop(c.pending[at])
-				c.pending = append(c.pending[:at], c.pending[at+1:]...)
-			}
+			m.completeOne()
 		}
+	}
+}
+
+// completeOne lets a flush of some script be done early.
+func (m *machine) completeOne() {
+	if len(m.order) == 0 {
+		return
+	}
+	by := m.order[m.random.IntN(len(m.order))]
+	if list := m.pending[by]; len(list) > 0 {
+		at := m.random.IntN(len(list))
+		list[at].cpu.drop(list[at].line)
+		m.pending[by] = append(list[:at], list[at+1:]...)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/coherence/model"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -20,7 +21,8 @@ type simulation struct {
 	*machine
 	lender    *coherence.Home
 	allocator *recyclingMemory
-	mutation  mutation
+	mutation  model.Mutation
+	spoiler   spoiler             // of mutation
 	readers   []*coherence.Reader // by cpu
 	published []publishedExtent
 	holders   map[coherence.Generation]*cpu // writers between hand-over and the end of their clean
@@ -65,25 +67,25 @@ type lines struct {
 func (l lines) Flush(b []byte) int {
 	l.simulation.yield()
 	from := l.cpu.offsetOf(b)
-	from, to := l.simulation.mutation.flush(l.simulation, from, from+len(b))
-	return l.cpu.flush(from, to)
+	from, to := l.simulation.spoiler.flush(l.simulation, l.cpu, from, from+len(b))
+	return l.cpu.flush(l.simulation.current, from, to)
 }
 
 func (l lines) FenceStore() { l.simulation.yield() }
 
 func (l lines) FenceFull() {
 	l.simulation.yield()
-	if !l.simulation.mutation.dropFence(l.simulation.current.phase) {
-		l.cpu.fence()
+	if !l.simulation.spoiler.dropFence(l.simulation.current.phase) {
+		l.cpu.fence(l.simulation.current)
 	}
 	l.simulation.yield()
 }
 
-func newSimulation(class coherence.Class, line int, seed uint64, mutation mutation) *simulation {
+func newSimulation(class coherence.Class, line int, seed uint64, mutation model.Mutation) *simulation {
 	random := rand.New(rand.NewPCG(seed, 0))
 	s := &simulation{
 		machine:  newMachine(class, line, 4, random, "home", "alpha", "beta"),
-		mutation: mutation, holders: map[coherence.Generation]*cpu{},
+		mutation: mutation, spoiler: spoilers[mutation], holders: map[coherence.Generation]*cpu{},
 	}
 	s.allocator = newRecyclingMemory(s.home)
 	var err error
@@ -185,6 +187,9 @@ func (s *simulation) write(c *cpu, rounds int) {
 			s.retireOne()
 			s.yield()
 		}
+		for range s.random.IntN(40) { // so that somebody else gets the memory that went back last
+			s.yield()
+		}
 	}
 	s.writing--
 }
@@ -204,7 +209,12 @@ func (s *simulation) writeOne(c *cpu) bool {
 	g := grant.Generation()
 	s.holders[g] = c
 	writer := coherence.NewWriterCore(s.class, g, grant.Range())
-	s.mutation.granted(s, grant.Range())
+	s.spoiler.granted(s, grant.Range())
+	if c != s.home && s.random.IntN(6) == 0 {
+		s.storeAll(c, g, writer.Range(), 1<<30)
+		s.cutOff(c, g)
+		return true
+	}
 	if s.random.IntN(4) == 0 {
 		s.storeAll(c, g, writer.Range(), s.random.IntN(8)) // some lines only
 		s.giveBack(c, grant, &writer)
@@ -235,7 +245,7 @@ func (s *simulation) shrink(c *cpu, grant *coherence.Grant, writer *coherence.Wr
 // finish does clean, home clean, seal and publish.
 func (s *simulation) finish(c *cpu, grant *coherence.Grant, writer *coherence.WriterCore) {
 	g, memory := grant.Generation(), s.lender.Generation(grant.Generation()).Range
-	s.mutation.beforeClean(s, memory)
+	s.spoiler.beforeClean(s, memory)
 	if c == s.home {
 		s.must(s.in(clean, grant.Clean))
 	} else {
@@ -251,7 +261,7 @@ func (s *simulation) finish(c *cpu, grant *coherence.Grant, writer *coherence.Wr
 	s.must(s.lender.Publish(g))
 	s.published = append(s.published, publishedExtent{g, memory})
 	s.yield()
-	s.mutation.afterPublish(s, c, memory)
+	s.spoiler.afterPublish(s, c, memory)
 }
 
 func (s *simulation) giveBack(c *cpu, grant *coherence.Grant, writer *coherence.WriterCore) {
@@ -265,6 +275,19 @@ func (s *simulation) giveBack(c *cpu, grant *coherence.Grant, writer *coherence.
 	s.must(s.in(abort, func() error { s.do(c, list); return nil }))
 	s.yield()
 	s.must(s.lender.Cleaned(grant.Generation()))
+}
+
+// cutOff is the death of a host in the middle of a writing: what its caches held is lost with them. The host is back at
+// once; its reader goes on as another one would.
+func (s *simulation) cutOff(c *cpu, g coherence.Generation) {
+	if !s.spoiler.leaks {
+		c.lose()
+	}
+	delete(s.holders, g)
+	_, err := s.lender.FenceOff(c.name)
+	s.must(err)
+	s.yield()
+	s.must(s.lender.Lift(g))
 }
 
 // do is the driver of a writer in another domain.
@@ -308,6 +331,7 @@ func (s *simulation) retireOne() {
 func (s *simulation) read(c *cpu, reader *coherence.Reader) {
 	for s.writing > 0 {
 		s.yield()
+		s.spoiler.beforeLooking(s, c)
 		if len(s.published) == 0 {
 			continue
 		}
@@ -315,11 +339,11 @@ func (s *simulation) read(c *cpu, reader *coherence.Reader) {
 		gens := []coherence.Generation{x.generation}
 		s.must(s.lender.Pin(c.name, gens))
 		s.yield() // the descriptor travels
-		key := s.mutation.remember(x)
+		key := s.spoiler.remember(x)
 		s.must(s.in(acquire, func() error {
 			return reader.Acquire(context.Background(), 1, key, c.view[x.memory.Offset:x.memory.End()], nil)
 		}))
-		early := s.mutation.releaseEarly()
+		early := s.spoiler.releaseEarly()
 		if early {
 			s.must(s.lender.Unpin(c.name, gens))
 		}
@@ -351,7 +375,7 @@ func (s *simulation) scan(c *cpu, x publishedExtent) {
 
 // check looks at what no reader has to see for it to be broken: C2 and C3.
 func (s *simulation) check() {
-	if s.mutation.name != "" || s.broken != nil {
+	if s.mutation != model.None || s.broken != nil {
 		return // a mutation must be seen as a wrong value, nothing less
 	}
 	for _, x := range s.published {

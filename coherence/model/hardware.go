@@ -1,0 +1,152 @@
+package model
+
+import "github.com/csmsql/csmsql/coherence"
+
+// motion is a state on its way to the next one.
+type motion struct {
+	*Model
+	*State
+	effect *Effect // nil during the search
+}
+
+func (m *motion) access(kind AccessKind, n Node, place uint8, slot int8) {
+	if m.effect != nil {
+		m.effect.Accesses = append(m.effect.Accesses, Access{Kind: kind, Node: n, Place: place, Slot: slot})
+	}
+}
+
+// lineOf returns the line in which an address lies, and span the addresses of a line.
+func (m *Model) lineOf(address uint8) uint8 {
+	if m.effects.sharedLine {
+		return 0
+	}
+	return address
+}
+
+func (m *Model) span(line uint8) (from, to uint8) {
+	if m.effects.sharedLine {
+		return 0, Addresses
+	}
+	return line, line + 1
+}
+
+// linesOf returns the lines that an extent touches, as bits.
+func (m *Model) linesOf(first, count uint8) (lines uint8) {
+	for a := first; a < first+count; a++ {
+		lines |= 1 << m.lineOf(a)
+	}
+	return lines
+}
+
+// source is what a fetch of a line by n returns for an address: a borrower's is answered by the lender's cache if that
+// is snooped and has the line, else by the memory.
+func (m *Model) source(s *State, n Node, address uint8) value {
+	if m.class == coherence.IncoherentHomeSnoop && n != Home && s.caches[Home].lines[m.lineOf(address)] != absent {
+		return s.caches[Home].values[address]
+	}
+	return s.memory[address]
+}
+
+// load is what n would read.
+func (m *Model) load(s *State, n Node, address uint8) value {
+	if s.caches[n].lines[m.lineOf(address)] != absent {
+		return s.caches[n].values[address]
+	}
+	return m.source(s, n, address)
+}
+
+// fetch fills a line that is not there.
+func (m *motion) fetch(n Node, line uint8) {
+	c := &m.caches[n]
+	if c.lines[line] != absent {
+		return
+	}
+	m.access(AccessFetch, n, line, 0)
+	for a, to := m.span(line); a < to; a++ {
+		c.values[a] = m.source(m.State, n, a)
+	}
+	c.lines[line] = clean
+}
+
+func (m *motion) store(n Node, address uint8, slot int8) {
+	line := m.lineOf(address)
+	m.fetch(n, line)
+	m.access(AccessStore, n, address, slot)
+	m.caches[n].values[address] = value(slot + 1)
+	m.caches[n].lines[line] = dirty
+}
+
+// writeBack stores a modified line into memory, past every other cache. It is the one assumption of the protocol that
+// a clean line is not written back.
+func (m *motion) writeBack(n Node, line uint8) {
+	c := &m.caches[n]
+	if c.lines[line] != dirty {
+		return
+	}
+	m.access(AccessWriteBack, n, line, 0)
+	for a, to := m.span(line); a < to; a++ {
+		m.memory[a] = c.values[a]
+	}
+	c.lines[line] = clean
+}
+
+func (m *motion) drop(n Node, line uint8) {
+	m.writeBack(n, line)
+	if m.caches[n].lines[line] == absent {
+		return
+	}
+	m.access(AccessDrop, n, line, 0)
+	m.empty(n, line)
+}
+
+// empty forgets a line without writing it back.
+func (m *motion) empty(n Node, line uint8) {
+	c := &m.caches[n]
+	c.lines[line] = absent
+	for a, to := m.span(line); a < to; a++ {
+		c.values[a] = 0
+	}
+}
+
+// dropAll drops a set of lines.
+func (m *motion) dropAll(n Node, lines uint8) {
+	for line := range uint8(Addresses) {
+		if lines>>line&1 == 1 {
+			m.drop(n, line)
+		}
+	}
+}
+
+// fresh tells whether a clean line of n is what a fetch would bring now.
+func (m *Model) fresh(s *State, n Node, line uint8) bool {
+	c := &s.caches[n]
+	if c.lines[line] != clean {
+		return false
+	}
+	for a, to := m.span(line); a < to; a++ {
+		if c.values[a] != m.source(s, n, a) {
+			return false
+		}
+	}
+	return true
+}
+
+// dropFresh makes absent every line that a fetch would bring back as it is (see doc.go, "What is left out").
+func (m *Model) dropFresh(s *State) {
+	// The lender first: its fresh line equals the memory, so that without it borrowers fetch the same.
+	for n := range Node(Nodes) {
+		for line := range uint8(Addresses) {
+			if m.fresh(s, n, line) {
+				(&motion{Model: m, State: s}).empty(n, line)
+			}
+		}
+	}
+}
+
+// answers is what decides the outcome of every fetch of a line: the memory, and the lender's cache if it is snooped.
+func (m *Model) answers(s *State, line uint8) (a [2][Addresses]value) {
+	for at, to := m.span(line); at < to; at++ {
+		a[0][at], a[1][at] = m.source(s, Home, at), m.source(s, Alpha, at)
+	}
+	return a
+}

@@ -1,0 +1,207 @@
+package model
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/coherence"
+)
+
+var rewrite = flag.Bool("rewrite", false, "write the expected outputs anew")
+
+// effort multiplies what is tried: CSMSQL_EFFORT, by default 1 (package coherence's doc.go).
+func effort() int {
+	n, _ := strconv.Atoi(os.Getenv("CSMSQL_EFFORT"))
+	return max(n, 1)
+}
+
+// TestTheProtocolHolds visits every state. The numbers are those of the model as it is: one that changes tells that the
+// model does, and whoever made it grow or shrink says why.
+func TestTheProtocolHolds(t *testing.T) {
+	for _, class := range Classes() {
+		t.Run(class.String(), func(t *testing.T) {
+			t.Parallel()
+			m := New(Config{Class: class})
+			r, err := m.Search(Everything)
+			require.NoError(t, err)
+			if r.Violation != nil {
+				t.Fatalf("%v\n%v", r.Violation, m.Trace(r))
+			}
+			t.Logf("%d states, %d steps between them, at most %d from the beginning", r.States, r.Steps, r.Depth)
+			require.Equal(t, map[coherence.Class]int{coherence.Incoherent: 119254, coherence.IncoherentHomeSnoop: 77771}[class], r.States)
+		})
+	}
+}
+
+// TestAcquiresEndWithWrongChecksums is C6 where every checksum is wrong: on one place by default, on both with effort.
+func TestAcquiresEndWithWrongChecksums(t *testing.T) {
+	for _, class := range Classes() {
+		m := New(Config{Class: class, Mismatches: true, Addresses: min(effort(), Addresses)})
+		r, err := m.Search(Everything)
+		require.NoError(t, err)
+		require.Nil(t, r.Violation)
+		t.Logf("%v: %d states", class, r.States)
+	}
+}
+
+// TestEveryMutationLeadsToAWrongValue: X3, and the traces as one reads them.
+func TestEveryMutationLeadsToAWrongValue(t *testing.T) {
+	var traces strings.Builder
+	for _, mutation := range Mutations() {
+		for _, class := range mutation.Classes() {
+			m := New(Config{Class: class, Mutation: mutation})
+			r, err := m.Search(C1)
+			require.NoError(t, err)
+			require.NotNil(t, r.Violation, "%v survives on %v", mutation, class)
+			fmt.Fprintf(&traces, "%v, %v\n\n%v\n", mutation, class, m.Trace(r))
+		}
+	}
+	golden(t, "testdata/traces.txt", traces.String())
+}
+
+func golden(t *testing.T, path, got string) {
+	t.Helper()
+	if *rewrite {
+		require.NoError(t, os.WriteFile(path, []byte(got), 0o644))
+	}
+	want, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.Equal(t, string(want), got, "if it is meant, go test with -rewrite and look at the difference")
+}
+
+// TestEveryInvariantCanBreak: a check that no mutation can break checks nothing.
+func TestEveryInvariantCanBreak(t *testing.T) {
+	for invariant, config := range map[Invariant]Config{
+		C1: {Mutation: NoReaderFlush},
+		C2: {Mutation: NoWriterFlush},
+		C3: {Mutation: AbortedLinesSurvive},
+		C4: {Mutation: TwoExtentsInOneLine},
+		C5: {Mutation: ReuseBeforeRelease},
+		C6: {Addresses: 1, keepPins: true},
+	} {
+		for _, class := range Classes() {
+			config.Class = class
+			m := New(config)
+			r, err := m.Search(invariant)
+			require.NoError(t, err)
+			require.NotNil(t, r.Violation, "%v on %v", invariant, class)
+			require.Equal(t, invariant, r.Violation.Invariant)
+			require.Contains(t, m.Trace(r).String(), invariant.describedBy())
+		}
+	}
+}
+
+// describedBy is a piece of the last line of a trace that breaks i.
+func (i Invariant) describedBy() string {
+	if i == C1 {
+		return "loads place"
+	}
+	return i.String() + ": "
+}
+
+// TestReductionsLoseNothing searches without the reductions, reduces what it found, and finds the same. Mutations lead
+// to states that the protocol never sees.
+func TestReductionsLoseNothing(t *testing.T) {
+	mutations := []Mutation{None, AbortedLinesSurvive, ZeroesNotFlushed, StoreIntoSealed, NoFenceBeforeLoad}
+	if effort() > 1 {
+		mutations = append([]Mutation{None}, Mutations()...)
+	}
+	for _, mutation := range mutations {
+		if mutation == TwoExtentsInOneLine {
+			continue // needs two places
+		}
+		for _, class := range mutation.Classes() {
+			config := Config{Class: class, Mutation: mutation, Addresses: 1}
+			reduced := New(config)
+			want := map[Key]bool{}
+			config.Explicit = true
+			all := states(New(config))
+			for k := range all {
+				s := unpack(k)
+				reduced.canonicalize(&s)
+				want[s.key()] = true
+			}
+			got := states(reduced)
+			require.Equal(t, len(want), len(got), "%v, %v", mutation, class)
+			for k := range got {
+				require.True(t, want[k], "%v, %v: a state that nothing leads to", mutation, class)
+			}
+			t.Logf("%v, %v: %d states are %d", mutation, class, len(all), len(got))
+		}
+	}
+}
+
+// states visits everything, in the simplest way.
+func states(m *Model) map[Key]bool {
+	var initial State
+	seen := map[Key]bool{m.Key(&initial): true}
+	queue := []Key{m.Key(&initial)}
+	for len(queue) > 0 {
+		s := unpack(queue[0])
+		queue = queue[1:]
+		m.successors(&s, func(_ Step, next State) {
+			if k := m.Key(&next); !seen[k] {
+				seen[k] = true
+				queue = append(queue, k)
+			}
+		})
+	}
+	return seen
+}
+
+// TestKeysNameStates: packing loses nothing, and swapping the borrowers twice is nothing.
+func TestKeysNameStates(t *testing.T) {
+	for _, class := range Classes() {
+		m := New(Config{Class: class, Explicit: true, Mismatches: true})
+		for seed := range uint64(20) {
+			for _, moment := range m.Walk(rand.New(rand.NewPCG(seed, 0)), 200).Moments {
+				s := moment.After
+				require.Equal(t, s, unpack(s.pack(false)))
+				swapped := unpack(s.pack(true))
+				require.Equal(t, s.pack(false), swapped.pack(true))
+				require.Equal(t, s.key(), swapped.key())
+			}
+		}
+	}
+}
+
+// TestEveryMutationIsInTheTable: a mutation without an effect would be the protocol, and prove nothing.
+func TestEveryMutationIsInTheTable(t *testing.T) {
+	names := map[string]bool{}
+	for _, m := range Mutations() {
+		require.NotEmpty(t, m.String())
+		require.False(t, names[m.String()], m.String())
+		names[m.String()] = true
+		require.NotEqual(t, effects{}, effectsOf[m], m.String())
+	}
+	require.Equal(t, effects{}, effectsOf[None])
+}
+
+// TestShortestRunsReachEveryState: each state of the lender's diagram is reached.
+func TestShortestRunsReachEveryState(t *testing.T) {
+	for _, class := range Classes() {
+		runs := New(Config{Class: class, Explicit: true, Mismatches: true}).Shortest()
+		for state := coherence.Granted; state <= coherence.Quarantined; state++ {
+			if state == coherence.HomeCleaned && class != coherence.IncoherentHomeSnoop {
+				continue
+			}
+			found := false
+			for label := range runs {
+				found = found || strings.HasPrefix(label, state.String())
+			}
+			require.True(t, found, "%v", state)
+		}
+		count := 0
+		for _, list := range runs {
+			count += len(list)
+		}
+		t.Logf("%v: %d protocol states, %d shortest runs", class, len(runs), count)
+	}
+}

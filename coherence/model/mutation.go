@@ -1,0 +1,135 @@
+package model
+
+import "github.com/csmsql/csmsql/coherence"
+
+// Mutation names one way to spoil the protocol. It is the one switch that the model and the emulated memory of package
+// coherence's tests share: each has its own table of what a mutation does there, and a test that no name is missing.
+type Mutation uint8
+
+// The rows of the design's list come first, those that the implementation added after them.
+const (
+	// None is the protocol as it is.
+	None Mutation = iota
+	NoWriterFlush
+	NoFenceBeforePublish
+	PublishBeforeFlush
+	NoReaderFlush
+	ReaderFlushesBeforeWrite
+	NoFenceBeforeLoad
+	HomeNotFlushed
+	HomeFlushedBeforeWriter
+	TwoExtentsInOneLine
+	ReuseBeforeRelease
+	AbortedLinesSurvive
+	RememberedByAddress
+	StoreIntoSealed
+	WriterOneLineShort
+	ReaderOneLineShort
+	PapersOrder
+	HomeOneLineShort
+	ZeroesNotFlushed
+	ShrunkTailSurvives
+	ReaderStoreFence
+	NoFenceBeforeReaderFlush
+	FencedWriterReaches
+
+	mutationCount = int(FencedWriterReaches) + 1
+)
+
+var mutationNames = [mutationCount]string{
+	None:                     "the protocol as it is",
+	NoWriterFlush:            "no writer flush",
+	NoFenceBeforePublish:     "no fence before publish",
+	PublishBeforeFlush:       "publish before flush",
+	NoReaderFlush:            "no reader flush",
+	ReaderFlushesBeforeWrite: "reader flushes only before the write",
+	NoFenceBeforeLoad:        "no fence between reader flush and load",
+	HomeNotFlushed:           "home not flushed",
+	HomeFlushedBeforeWriter:  "home flushed before the writer's flush",
+	TwoExtentsInOneLine:      "two extents in one line",
+	ReuseBeforeRelease:       "re-use before the last release",
+	AbortedLinesSurvive:      "an aborted writer's dirty lines survive",
+	RememberedByAddress:      "acquire remembered by address",
+	StoreIntoSealed:          "a store into a sealed line",
+	WriterOneLineShort:       "writer's range one line short",
+	ReaderOneLineShort:       "reader's range one line short",
+	PapersOrder:              "the papers' own order",
+	HomeOneLineShort:         "home's range one line short",
+	ZeroesNotFlushed:         "lender's zeroes not flushed before a foreign grant",
+	ShrunkTailSurvives:       "a shrunk tail's dirty lines survive",
+	ReaderStoreFence:         "reader's second fence is a store fence",
+	NoFenceBeforeReaderFlush: "no fence before the reader's flush",
+	FencedWriterReaches:      "a fenced-off writer still reaches the memory",
+}
+
+func (m Mutation) String() string { return mutationNames[m] }
+
+// Classes returns the fabrics on which m makes a difference.
+func (m Mutation) Classes() []coherence.Class {
+	switch m {
+	case HomeNotFlushed, HomeFlushedBeforeWriter, HomeOneLineShort:
+		return []coherence.Class{coherence.IncoherentHomeSnoop}
+	}
+	return Classes()
+}
+
+// Classes returns the fabrics that need a protocol.
+func Classes() []coherence.Class {
+	return []coherence.Class{coherence.Incoherent, coherence.IncoherentHomeSnoop}
+}
+
+// Mutations returns every mutation but None, in the order of the table.
+func Mutations() (list []Mutation) {
+	for m := None + 1; int(m) < mutationCount; m++ {
+		list = append(list, m)
+	}
+	return list
+}
+
+// effects is what a mutation does in the model.
+type effects struct {
+	// These flushes are not issued.
+	noPrepare, noClean, noHomeClean, noAcquire, noAbort, noShrink bool
+	// These flushes leave out the extent's last line.
+	cleanShort, homeShort, acquireShort bool
+	// These fences wait for no flush.
+	noCleanFence, noAcquireFence bool
+
+	lateClean      bool // the writer's flush is issued after the publish
+	earlyAcquire   bool // the reader's flush may have been done at any earlier time, so any part of it may be missing
+	earlyFlush     bool // every cache drops the extent when it is handed over
+	earlyHomeClean bool // the lender drops the extent before the writer flushes
+	localKeeps     bool // a writer in the lender's domain does not flush where the lender's cache is snooped
+	sharedLine     bool // both addresses lie in one line
+	earlyReuse     bool // retired memory goes back whoever holds a pin
+	byAddress      bool // readers remember the address
+	lateStore      bool // the writer stores after the publish
+	fenceLeaks     bool // the lines of a domain that is fenced off are not lost
+
+	keepPins bool // no mutation of the table: readers never let go, which C6 must find
+}
+
+var effectsOf = [mutationCount]effects{
+	NoWriterFlush:            {noClean: true},
+	NoFenceBeforePublish:     {noCleanFence: true},
+	PublishBeforeFlush:       {lateClean: true},
+	NoReaderFlush:            {noAcquire: true},
+	ReaderFlushesBeforeWrite: {noAcquire: true, earlyFlush: true},
+	NoFenceBeforeLoad:        {noAcquireFence: true},
+	HomeNotFlushed:           {noHomeClean: true},
+	HomeFlushedBeforeWriter:  {noHomeClean: true, earlyHomeClean: true},
+	TwoExtentsInOneLine:      {sharedLine: true},
+	ReuseBeforeRelease:       {earlyReuse: true},
+	AbortedLinesSurvive:      {noAbort: true},
+	RememberedByAddress:      {byAddress: true},
+	StoreIntoSealed:          {lateStore: true},
+	WriterOneLineShort:       {cleanShort: true},
+	ReaderOneLineShort:       {acquireShort: true},
+	PapersOrder:              {noAcquire: true, noHomeClean: true, noPrepare: true, earlyFlush: true, localKeeps: true},
+	HomeOneLineShort:         {homeShort: true},
+	ZeroesNotFlushed:         {noPrepare: true},
+	ShrunkTailSurvives:       {noShrink: true},
+	ReaderStoreFence:         {noAcquireFence: true},
+	NoFenceBeforeReaderFlush: {earlyAcquire: true},
+	FencedWriterReaches:      {fenceLeaks: true},
+}
