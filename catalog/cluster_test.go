@@ -419,7 +419,7 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 		require.ErrorIs(t, err, catalog.ErrConflict)
 	case restarted:
 		require.Error(t, err, "K8: the chunks' lender does not know them any more")
-	case d == nil || !d.met || d.happens && !d.silent:
+	case d == nil || !d.met.Load() || d.happens && !d.silent:
 		require.NoError(t, err)
 		done = true
 	case d.silent:
@@ -441,7 +441,7 @@ type doubt struct {
 	happens bool   // the store did it
 	silent  bool   // the store does not answer for a while, so that nobody can tell
 	between func() // what others do before this node asks
-	met     bool
+	met     atomic.Bool
 }
 
 // doubtfulStore loses the answer to the next commit of rows, or falls silent.
@@ -466,10 +466,10 @@ func (s *doubtfulStore) Watch(ctx context.Context, prefixes []string, after stor
 
 func (s *doubtfulStore) Commit(ctx context.Context, t store.Transaction) (revision store.Revision, err error) {
 	d := s.doubt.Load()
-	if d == nil || d.met || !slices.ContainsFunc(t.Puts, func(i store.Item) bool { return i.Key == "meta/commit" }) {
+	if d == nil || d.met.Load() || !slices.ContainsFunc(t.Puts, func(i store.Item) bool { return i.Key == "meta/commit" }) {
 		return s.Memory.Commit(ctx, t)
 	}
-	d.met = true
+	d.met.Store(true)
 	if d.happens {
 		if revision, err = s.Memory.Commit(ctx, t); err != nil {
 			return revision, err
@@ -480,7 +480,7 @@ func (s *doubtfulStore) Commit(ctx context.Context, t store.Transaction) (revisi
 }
 
 func (s *doubtfulStore) Get(ctx context.Context, key string) (store.Item, bool, error) {
-	if d := s.doubt.Load(); d != nil && d.met && d.silent {
+	if d := s.doubt.Load(); d != nil && d.met.Load() && d.silent {
 		return store.Item{}, false, errors.New("the store does not answer")
 	}
 	return s.Memory.Get(ctx, key)
