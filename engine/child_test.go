@@ -26,6 +26,7 @@ const (
 // roles of a child: each reads its arguments, talks to the parent in lines, and returns what went wrong.
 var roles = map[string]func(c *childSide) error{
 	"crash":     crashRole,
+	"member":    memberRole,
 	"node":      nodeRole,
 	"borrower":  borrowerRole,
 	"victim":    victimRole,

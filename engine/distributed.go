@@ -26,6 +26,10 @@ import (
 //	     ▲                                                │
 //	     └──────────── descriptors of the results ────────┘     the coordinator reads them in place and finishes
 //
+// A result that is shuffled is written in partitions by the hash of some columns; the fragments of a later stage read one partition
+// each, of all nodes' results, in place. The results belong to the statement: however it ends they are let go, by the coordinator's word
+// or because nothing is heard of it any more (N12 of cluster/noderpc).
+//
 // What the planner does not split runs whole here: every byte can be read from here. Where one node holds everything,
 // nothing of this is in the plan.
 
@@ -73,16 +77,24 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*di
 	if s.settings.distribute == distributeAlways {
 		settings.MinRows, settings.MinBytes, settings.MinGain = 0, 0, 0
 	}
+	switch s.settings.shuffle {
+	case shuffleOff:
+		settings.ShuffleBytes = 0
+	case shuffleAlways:
+		settings.ShuffleBytes, settings.ShuffleGain = 1, anyGain
+	}
 	if e.config.CutOffs != nil {
 		e.config.CutOffs(&settings)
 	}
-	settings.ShuffleBytes = 0 // results are not written in partitions yet
 	d, single := distribute.Plan(text, tree, resolver, placement, settings)
 	if single != nil {
 		return nil, single.Reason
 	}
 	return &distributed{d, versions}, ""
 }
+
+// anyGain has whatever can be shuffled shuffled.
+const anyGain = 1e-6
 
 // online lists the nodes that can run a fragment.
 func (n *node) online() (names []string) {
@@ -99,7 +111,8 @@ type run struct {
 	session *Session
 	plan    *distributed
 	view    *visible
-	stages  []fragmentStage // encoded, for fragments that read them
+	args    []any
+	results []stageResult // of the stages so far, in order
 	tables  []*catalog.TableVersion
 
 	mu        sync.Mutex // guards what follows
@@ -107,6 +120,23 @@ type run struct {
 	local     [][]*catalog.Chunk
 	progress  noderpc.FragmentProgress
 	fragments int64
+}
+
+// stageResult is what the fragments of a stage have made.
+type stageResult struct {
+	columns []byte             // as descriptor.AppendSchema writes them
+	parts   [][]*catalog.Chunk // by partition; all in one if it is not shuffled
+	ran     []ranFragment      // in the order of the stage's
+}
+
+// ranFragment is a fragment that has a result.
+type ranFragment struct {
+	fragmentReport
+	chunks   []*catalog.Chunk
+	node     string // that ran it
+	attempts int
+	rows     int64
+	read     noderpc.FragmentProgress
 }
 
 // release lets all results go, wherever they lie.
@@ -144,49 +174,13 @@ func (r *run) trust() error {
 	return r.view.lease.snapshot.Trust(regions...)
 }
 
-// executeDistributed runs the stages and then, over their results, the final text.
-func (q *query) executeDistributed(ctx context.Context, v *visible) (*Rows, error) {
-	s := q.session
-	r := &run{session: s, plan: q.split, view: v}
-	for i := range r.plan.Stages {
-		if err := r.stage(ctx, &r.plan.Stages[i]); err != nil {
-			r.release()
-			return nil, err
-		}
-	}
-	lease := &lease{snapshot: v.lease.snapshot, check: r.check}
-	lease.users.Store(1)
-	outer := v.lease.hold()
-	view := s.engine.visible(v.contents.With(r.tables...), lease)
-	final, err := s.planDuck(ctx, r.plan.Final.SQL, treeOf(r.plan.Final.SQL), view)
-	if err == nil && !sameTypes(final.schema, q.schema) {
-		final.close()
-		err = fmt.Errorf("engine: the parts of the statement give columns %v, it has %v", final.schema, q.schema)
-	}
-	var rows *Rows
-	if err == nil {
-		if rows, err = final.execute(ctx, view, nil); err != nil {
-			final.close()
-		}
-	}
-	if err != nil {
-		r.release()
-		outer.release()
-		return nil, withoutPosition(err)
-	}
-	rows.schema, rows.split = q.schema, r
-	// In reverse order: the final text's plan, the results that it read, the tables' lease.
-	rows.closers = append([]func(){outer.release, r.release, final.close}, rows.closers...)
-	return rows, nil
-}
-
 // stage runs a stage's fragments at once.
 func (r *run) stage(ctx context.Context, stage *distribute.Stage) error {
-	made := make([]noderpc.FragmentResult, len(stage.Fragments))
+	made := make([]ranFragment, len(stage.Fragments))
 	group, running := errgroup.WithContext(ctx)
 	for i := range stage.Fragments {
 		group.Go(func() (err error) {
-			// The result lives on after the group's context: it is bound to the statement's.
+			// The result lives on after the group's context, until release.
 			made[i], err = r.fragment(ctx, running, stage, &stage.Fragments[i])
 			return err
 		})
@@ -197,55 +191,92 @@ func (r *run) stage(ctx context.Context, stage *distribute.Stage) error {
 	return r.collect(stage, made)
 }
 
-// collect makes a HugeTable of a stage's results.
-func (r *run) collect(stage *distribute.Stage, made []noderpc.FragmentResult) error {
-	f := fragmentStage{Name: distribute.StageName(stage.Number), Columns: made[0].Statistics}
-	var chunks []*catalog.Chunk
+// collect puts a stage's results together: a HugeTable for the final text, if that reads it.
+func (r *run) collect(stage *distribute.Stage, made []ranFragment) error {
+	result := stageResult{columns: made[0].Columns, parts: make([][]*catalog.Chunk, 1), ran: made}
+	if stage.Shuffle != nil {
+		result.parts = make([][]*catalog.Chunk, stage.Shuffle.Partitions)
+	}
 	for i := range made {
-		if !slices.Equal(made[i].Statistics, f.Columns) {
+		if !slices.Equal(made[i].Columns, result.columns) {
 			return fmt.Errorf("engine: fragments of stage %d give columns of different types", stage.Number)
 		}
-		for _, c := range made[i].Chunks {
-			chunks = append(chunks, c)
-			f.Chunks = append(f.Chunks, c.Encoded())
+		chunks := made[i].chunks
+		counts := made[i].Partitions
+		if stage.Shuffle == nil {
+			counts = []int{len(chunks)}
+		}
+		for part, n := range counts {
+			result.parts[part], chunks = append(result.parts[part], chunks[:n]...), chunks[n:]
 		}
 	}
-	columns, err := descriptor.DecodeSchema(f.Columns)
+	r.results = append(r.results, result)
+	if !slices.Contains(r.plan.Final.After(), stage.Number) {
+		return nil
+	}
+	columns, err := descriptor.DecodeSchema(result.columns)
 	if err != nil {
 		return err
 	}
-	table, err := catalog.Collect(stageName(r.session.settings.searchPath, f.Name), nullable(columns), chunks)
+	table, err := catalog.Collect(stageName(r.session.settings.searchPath, distribute.StageName(stage.Number)), columns, slices.Concat(result.parts...))
 	if err != nil {
 		return err
 	}
-	r.stages, r.tables = append(r.stages, f), append(r.tables, table)
+	r.tables = append(r.tables, table)
 	return nil
 }
 
 // fragment runs one fragment at its node; here, if that node cannot be reached: it only reads more remotely.
-func (r *run) fragment(ctx, running context.Context, stage *distribute.Stage, f *distribute.Fragment) (noderpc.FragmentResult, error) {
+func (r *run) fragment(ctx, running context.Context, stage *distribute.Stage, f *distribute.Fragment) (ranFragment, error) {
 	e := r.session.engine
 	request, err := r.request(running, stage, f)
 	if err != nil {
-		return noderpc.FragmentResult{}, err
+		return ranFragment{}, err
 	}
+	attempts := 1
 	if f.Node != e.config.Node {
 		result, err := r.remotely(ctx, running, request, f.Node)
-		if err == nil || !unreachable(err) || running.Err() != nil {
-			return result, err
+		if err == nil {
+			return ranOn(f.Node, attempts, stage, result)
+		}
+		if !unreachable(err) || running.Err() != nil {
+			return ranFragment{}, err
 		}
 		e.counts.retried.Add(1)
 		e.config.Log.Warn("a node does not run its fragment; it is run here", "node", f.Node, "error", err)
+		attempts++
 	}
 	result, err := e.runFragment(running, request)
 	if err != nil {
-		return result, err
+		return ranFragment{}, err
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	r.local = append(r.local, result.Chunks)
 	r.count(result.Total)
-	return result, nil
+	r.mu.Unlock()
+	return ranOn(e.config.Node, attempts, stage, result)
+}
+
+// ranOn reads what a node says of a result.
+func ranOn(node string, attempts int, stage *distribute.Stage, result noderpc.FragmentResult) (ranFragment, error) {
+	f := ranFragment{chunks: result.Chunks, node: node, attempts: attempts, rows: result.Rows, read: result.Total}
+	if err := json.Unmarshal(result.Statistics, &f.fragmentReport); err != nil {
+		return f, failure("08P01", "node %q: the report of a fragment makes no sense: %v", node, err)
+	}
+	wanted, chunks := 0, 0
+	if stage.Shuffle != nil {
+		wanted = stage.Shuffle.Partitions
+	}
+	for _, n := range f.Partitions {
+		if n < 0 || n > len(f.chunks)-chunks {
+			return f, failure("08P01", "node %q: a partition of a fragment's result has %d chunks, of %d", node, n, len(f.chunks))
+		}
+		chunks += n
+	}
+	if len(f.Partitions) != wanted || wanted > 0 && chunks != len(f.chunks) {
+		return f, failure("08P01", "node %q: a fragment's result has %d partitions with %d of its %d chunks, not %d", node, len(f.Partitions), chunks, len(f.chunks), wanted)
+	}
+	return f, nil
 }
 
 func (r *run) remotely(ctx, running context.Context, request noderpc.FragmentRequest, name string) (noderpc.FragmentResult, error) {
@@ -254,15 +285,19 @@ func (r *run) remotely(ctx, running context.Context, request noderpc.FragmentReq
 	if err != nil {
 		return noderpc.FragmentResult{}, err
 	}
-	// The result is the statement's, so its context is; a sibling's failure cancels it as well.
-	bound, cancel := context.WithCancel(ctx)
+	// A result that is there is let go by release, which a lender hears at once, and not by the statement's context, after which it would
+	// keep the result until it is sure that nobody reads it any more.
+	bound, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(running, cancel)
 	f, err := client.RunFragment(bound, request, noderpc.FragmentOptions{Lends: e.node.lends(name), Refusals: e.node.refusals})
+	if !stop() && err == nil { // it was cancelled with its last word
+		err = running.Err()
+		_ = f.Close() // there is no stream any more
+	}
 	if err != nil {
 		cancel()
 		return noderpc.FragmentResult{}, err
 	}
-	stop()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.remote = append(r.remote, f)
@@ -289,13 +324,14 @@ func unreachable(err error) bool {
 
 // request says what a fragment is to do.
 func (r *run) request(ctx context.Context, stage *distribute.Stage, f *distribute.Fragment) (noderpc.FragmentRequest, error) {
-	payload := fragmentPayload{SearchPath: r.session.settings.searchPath}
+	payload := fragmentPayload{SearchPath: r.session.settings.searchPath, Shuffle: stage.Shuffle}
 	record := catalog.SnapshotRecord{Revision: r.view.contents.Revision(), Schemas: r.view.contents.Schemas()}
 	seen := map[*catalog.TableVersion]bool{}
 	for _, read := range stage.Reads {
 		if read.Relation == nil {
-			i := slices.IndexFunc(r.stages, func(s fragmentStage) bool { return s.Name == distribute.StageName(read.Stage) })
-			payload.Stages = append(payload.Stages, r.stages[i])
+			if err := payload.read(r.results[read.Stage-1], read, f); err != nil {
+				return noderpc.FragmentRequest{}, err
+			}
 			continue
 		}
 		version := r.plan.versions[read.Relation]
@@ -317,7 +353,46 @@ func (r *run) request(ctx context.Context, stage *distribute.Stage, f *distribut
 	}
 	payload.Snapshot = record.Encode()
 	encoded, err := json.Marshal(payload)
-	return noderpc.FragmentRequest{Query: stage.SQL, Revision: record.Revision, Payload: encoded}, err
+	if err != nil {
+		return noderpc.FragmentRequest{}, err
+	}
+	if len(encoded) > noderpc.MaxFragmentPayload {
+		return noderpc.FragmentRequest{}, errManyChunks
+	}
+	zone, err := r.session.Setting(zoneSetting)
+	if err != nil {
+		return noderpc.FragmentRequest{}, err
+	}
+	args, err := encodeArguments(argumentsOf(&stage.Text, r.args))
+	return noderpc.FragmentRequest{
+		Query: stage.SQL, Revision: record.Revision, Payload: encoded, Parameters: args, Settings: map[string]string{zoneSetting: zone},
+	}, err
+}
+
+var errManyChunks = errors.New("engine: a part of the statement would read more chunks than one message can name")
+
+// read adds what a fragment reads of an earlier stage's result: its partition, or everything.
+func (p *fragmentPayload) read(result stageResult, read distribute.Read, f *distribute.Fragment) error {
+	name := distribute.StageName(read.Stage)
+	if i := slices.IndexFunc(p.Stages, func(s fragmentStage) bool { return s.Name == name }); i >= 0 {
+		if p.Stages[i].part != read.Part {
+			return fmt.Errorf("engine: a text reads stage %d whole and in part", read.Stage)
+		}
+		return nil
+	}
+	parts := result.parts
+	if read.Part {
+		if f.Partition >= len(parts) {
+			return fmt.Errorf("engine: a fragment reads partition %d of %d of stage %d", f.Partition, len(parts), read.Stage)
+		}
+		parts = parts[f.Partition : f.Partition+1]
+	}
+	stage := fragmentStage{Name: name, Columns: result.columns, part: read.Part}
+	for _, c := range slices.Concat(parts...) {
+		stage.Chunks = append(stage.Chunks, c.Encoded())
+	}
+	p.Stages = append(p.Stages, stage)
+	return nil
 }
 
 // sameTypes compares columns by type; names are taken over.

@@ -51,8 +51,9 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 	}
 	lines = append(lines, "Backend: DuckDB")
 	if plan.split != nil {
-		lines = append(lines, strings.Split(strings.TrimRight(plan.split.String(), "\n"), "\n")...)
-	} else if plan.whole != "" {
+		return plan.explainSplit(ctx, v, head, lines, args)
+	}
+	if plan.whole != "" {
 		lines = append(lines, "Single node: "+plan.whole)
 	}
 	for _, t := range plan.scans {

@@ -110,3 +110,9 @@ func (s *Session) StoreView(ctx context.Context, schema, name, sql string) error
 		return err
 	})
 }
+
+// What travels of parameters.
+var (
+	EncodeArguments = encodeArguments
+	DecodeArguments = decodeArguments
+)

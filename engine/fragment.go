@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -13,6 +15,8 @@ import (
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/plan/distribute"
 )
 
 // A fragment is a part of a query that one node runs. Everything that it needs to know travels with it: the versions of the
@@ -29,6 +33,8 @@ type fragmentPayload struct {
 	Parts []fragmentPart `json:",omitempty"`
 	// Stages are the results that the text reads.
 	Stages []fragmentStage `json:",omitempty"`
+	// Shuffle has the result written in partitions.
+	Shuffle *distribute.Shuffle `json:",omitempty"`
 }
 
 type fragmentPart struct {
@@ -36,11 +42,20 @@ type fragmentPart struct {
 	Chunks []int
 }
 
-// fragmentStage is the result of other fragments: a HugeTable in no catalog.
+// fragmentStage is the result of other fragments, or a partition of it: a HugeTable in no catalog.
 type fragmentStage struct {
 	Name    string
 	Columns []byte   // as descriptor.AppendSchema writes them
 	Chunks  [][]byte // descriptors
+	part    bool     // it is one partition; for who asks
+}
+
+// fragmentReport is what engines tell each other of a fragment's result beside its chunks. It comes from outside.
+type fragmentReport struct {
+	Columns []byte // as descriptor.AppendSchema writes them
+	// Partitions says of how many of the chunks, which come in that order, each partition consists; nil: there are none.
+	Partitions []int `json:",omitempty"`
+	fragmentMeasures
 }
 
 // fragmentOwner is whose quota results of fragments count against.
@@ -78,6 +93,10 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	if err := json.Unmarshal(request.Payload, &payload); err != nil {
 		return result, failure("08P01", "a fragment's payload makes no sense: %v", err)
 	}
+	args, err := decodeArguments(request.Parameters)
+	if err != nil {
+		return result, err
+	}
 	s, err := e.fragments.session(e)
 	if err != nil {
 		return result, err
@@ -90,7 +109,10 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 		return result, err
 	}
 	defer s.life.leave()
-	s.settings.searchPath = payload.SearchPath
+	started := time.Now()
+	if err := s.settle(payload.SearchPath, request.Settings); err != nil {
+		return result, err
+	}
 	v, made, err := e.fragmentView(request, &payload)
 	if err != nil {
 		return result, err
@@ -106,27 +128,50 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 		return result, withoutPosition(err)
 	}
 	defer q.close()
-	rows, err := q.execute(ctx, v, nil)
+	rows, err := q.execute(ctx, v, args)
 	if err != nil {
 		return result, withoutPosition(err)
 	}
 	defer rows.Close()
-	chunks, err := e.keepResult(ctx, rows)
-	if err != nil {
+	report := fragmentReport{}
+	columns := nullable(ingest.LogicalSchema(rows.Schema()))
+	if report.Columns, err = descriptor.AppendSchema(nil, columns); err != nil {
+		return result, err
+	}
+	if result.Chunks, report.Partitions, err = e.keepResult(ctx, rows, columns, payload.Shuffle); err != nil {
 		return result, withoutPosition(err)
 	}
-	result.Chunks, result.Release = chunks, func() { e.releaseResult(chunks) }
-	for _, c := range chunks {
+	for _, c := range result.Chunks {
 		result.Rows += c.Rows()
 	}
-	result.Total = q.volume(e)
-	result.Total.Rows = result.Rows
-	if result.Statistics, err = descriptor.AppendSchema(nil, rows.Schema()); err != nil {
-		result.Release()
+	result.Total = noderpc.FragmentProgress{Rows: result.Rows, BytesLocal: rows.volume.local.Load(), BytesRemote: rows.volume.remote.Load()}
+	report.fragmentMeasures = q.measures(rows.volume, time.Since(started))
+	if result.Statistics, err = json.Marshal(report); err != nil {
+		e.releaseResult(result.Chunks)
 		return noderpc.FragmentResult{}, err
 	}
+	e.config.Fault("fragment:kept")
+	chunks := result.Chunks
+	result.Release = func() { e.releaseResult(chunks) }
 	return result, nil
 }
+
+// settle gives the session of a fragment the settings of the statement's.
+func (s *Session) settle(searchPath []string, settings map[string]string) error {
+	s.settings.searchPath = searchPath
+	zone := settings[zoneSetting]
+	if have, err := s.Setting(zoneSetting); err != nil || zone == "" || zone == have {
+		return err
+	}
+	if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(zone)); err != nil {
+		return failure("22023", "invalid value for parameter \"TimeZone\": %q", zone)
+	}
+	s.settings.put(zoneSetting, zone)
+	return nil
+}
+
+// zoneSetting is the only setting that changes what a query gives (exec/plan assumes the rest).
+const zoneSetting = "timezone"
 
 // fragmentView is what the fragment sees: the coordinator's snapshot of the tables, and the results of earlier stages, which are
 // returned, too.
@@ -142,7 +187,7 @@ func (e *Engine) fragmentView(request noderpc.FragmentRequest, payload *fragment
 		return nil, nil, err
 	}
 	v := e.visible(snapshot.Contents, newLease(snapshot))
-	v.parts = map[int][]int{}
+	v.parts, v.results = map[int][]int{}, map[*catalog.TableVersion]bool{}
 	for _, p := range payload.Parts {
 		v.parts[p.Start] = p.Chunks
 	}
@@ -153,6 +198,7 @@ func (e *Engine) fragmentView(request noderpc.FragmentRequest, payload *fragment
 			return nil, nil, err
 		}
 		made = append(made, version)
+		v.results[version] = true
 	}
 	v.contents = v.contents.With(made...)
 	return v, made, nil
@@ -182,10 +228,21 @@ func stageName(searchPath []string, name string) catalog.TableName {
 	return catalog.TableName{Schema: searchPath[0], Name: name}
 }
 
-// keepResult writes rows as chunks of this node's memory that other nodes may read.
-func (e *Engine) keepResult(ctx context.Context, rows *Rows) ([]*catalog.Chunk, error) {
-	target := e.target(catalog.TableName{Name: fragmentOwner}, nullable(rows.Schema()))
+// keepResult writes rows as chunks of this node's memory that other nodes may read; if shuffled, in partitions, of which it counts the
+// chunks.
+//
+// The memory is the writer's and not that of the node that will read: a partition's bytes cross the fabric once in either case, but
+// to write into another's memory takes a grant, a seal and a publication by message for each pair of nodes, where messages are to grow with
+// the nodes (D6 of exec/plan/distribute). And a result that lies where it was made is given back, if anything fails, by the one node that
+// knows of it; and another node may read a partition than the one it was meant for.
+func (e *Engine) keepResult(ctx context.Context, rows *Rows, columns *arrow.Schema, shuffle *distribute.Shuffle) (chunks []*catalog.Chunk, partitions []int, err error) {
+	target := e.target(catalog.TableName{Name: fragmentOwner}, columns)
 	target.Owner = fragmentOwner
+	if shuffle != nil {
+		if err := partitioned(&target, shuffle); err != nil {
+			return nil, nil, err
+		}
+	}
 	w := ingest.NewWriter(target)
 	defer w.Abort()
 	for {
@@ -194,22 +251,42 @@ func (e *Engine) keepResult(ctx context.Context, rows *Rows) ([]*catalog.Chunk, 
 			break
 		}
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		err = w.Add(ctx, batch)
 		batch.Release()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	chunks, err := w.Finish(ctx)
+	chunks, partitions, err = w.FinishParts(ctx)
 	if err != nil || len(chunks) == 0 {
-		return nil, err
+		return nil, partitions, err
 	}
 	if err := e.node.homes.Publish(extentsOf(chunks)...); err != nil {
-		return nil, errors.Join(err, target.Discard(chunks))
+		return nil, nil, errors.Join(err, target.Discard(chunks))
 	}
-	return chunks, nil
+	return chunks, partitions, nil
+}
+
+// partitionsMax bounds what another node may ask for.
+const partitionsMax = 1 << 12
+
+// partitioned makes a target one in partitions, all of them in its space.
+func partitioned(target *ingest.Target, by *distribute.Shuffle) error {
+	if by.Partitions < 1 || by.Partitions > partitionsMax || len(by.Columns) == 0 {
+		return failure("08P01", "a fragment is to be written in %d partitions by %d columns", by.Partitions, len(by.Columns))
+	}
+	for _, c := range by.Columns {
+		if c < 0 || c >= target.Schema.NumFields() {
+			return failure("08P01", "a fragment is to be written in partitions by column %d, and has %d", c, target.Schema.NumFields())
+		}
+		if err := ingest.CanHash(target.Schema.Field(c)); err != nil {
+			return err
+		}
+	}
+	target.Hash = &ingest.Hash{Columns: by.Columns, Spaces: slices.Repeat([]catalog.Space{target.Space}, by.Partitions)}
+	return nil
 }
 
 func (e *Engine) releaseResult(chunks []*catalog.Chunk) {
@@ -235,25 +312,4 @@ func nullable(schema *arrow.Schema) *arrow.Schema {
 		fields[i].Nullable = true
 	}
 	return arrow.NewSchema(fields, nil)
-}
-
-// volume is how much of the tables' chunks a finished query has read, on this node and on others: whole columns of
-// chunks, as they lie in memory.
-func (q *query) volume(e *Engine) (p noderpc.FragmentProgress) {
-	for _, t := range q.scans {
-		chunks, err := e.locations(context.Background(), t.facts.version)
-		if err != nil {
-			continue // its pages were read before; if they are gone from the cache and the store, nobody needs the figure
-		}
-		for _, i := range t.keep {
-			switch {
-			case i >= len(chunks): // a stage's result, or rows of the session's own
-			case e.lendsItself(chunks[i].region):
-				p.BytesLocal += chunks[i].bytes
-			default:
-				p.BytesRemote += chunks[i].bytes
-			}
-		}
-	}
-	return p
 }

@@ -73,9 +73,9 @@ func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResul
 	}
 	split, whole := s.distribute(text, tree, v)
 	q, err := s.planDuckFor(ctx, text, tree, v, split)
-	if err == nil && split != nil && len(q.params) > 0 {
+	if err == nil && split != nil && (q.late || q.castParameters) {
 		q.close()
-		whole = "it has parameters"
+		whole = "it has a parameter whose type is not certain"
 		q, err = s.planDuckFor(ctx, text, tree, v, nil)
 	}
 	if err == nil {
@@ -268,11 +268,11 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 		return q.executeCompute(ctx, v, args)
 	}
 	if q.split != nil {
-		return q.executeDistributed(ctx, v)
+		return q.executeDistributed(ctx, v, args)
 	}
 	s := q.session
 	s.yield() // also confirms what an earlier execution has read
-	q.read.begin()
+	read := q.read.begin()
 	bound := planValues(args)
 	for _, t := range q.scans {
 		if err := t.start(ctx, bound); err != nil {
@@ -287,7 +287,7 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 	if err != nil {
 		return nil, v.lease.honest(q.explain(q.read.blame(ctx, err)))
 	}
-	rows := &Rows{schema: q.schema}
+	rows := &Rows{schema: q.schema, volume: read}
 	held := v.lease.hold()
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
 		batch, err := running.Next()
@@ -334,7 +334,7 @@ func (q *query) run(ctx context.Context, duck *duckdb.Statement, v *visible) (*d
 
 func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Rows, error) {
 	e := q.session.engine
-	read := &readings{regions: e.regions} // several results of one plan may be open
+	read := &readings{regions: e.regions, volume: &volume{}} // several results of one plan may be open
 	held := newHeld(e.regions, v.lease.hold())
 	open := func(ctx context.Context, scan plan.TableScan) (compute.Source, error) {
 		keep, err := pruned(ctx, q.source, scan.Bind(planValues(args)))
@@ -352,7 +352,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 		held.close()
 		return nil, v.lease.honest(read.blame(ctx, err))
 	}
-	rows := &Rows{schema: q.schema}
+	rows := &Rows{schema: q.schema, volume: read.volume}
 	l := held.lease
 	trustworthy := func() error { return e.trustworthy(ctx, q.faults, read, l) }
 	if l.check == nil {
@@ -409,7 +409,11 @@ func (c *chunkSource) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.engine.regions.readHeld(ctx, c.read, c.held.hold, c.facts.version.Table().Name.String(), i, chunk, c.columns)
+	batch, err := c.engine.regions.readHeld(ctx, c.read, c.held.hold, c.facts.version.Table().Name.String(), i, chunk, c.columns)
+	if err == nil {
+		c.read.volume.count(c.engine.ours(chunk), chunk, c.columns, false)
+	}
+	return batch, err
 }
 
 // yield frees the DuckDB connection: a result that is still streaming is read into memory.

@@ -24,6 +24,7 @@ import (
 // readings are the chunks that one execution, or one planning, of a statement has read so far. Safe for concurrent use.
 type readings struct {
 	regions *regions
+	volume  *volume // of the execution; nil while the statement is planned
 
 	mu     sync.Mutex // guards the rest; above the locks of regions and of the reader
 	chunks []reading
@@ -38,11 +39,14 @@ type reading struct {
 	chunk  *catalog.Chunk
 }
 
-// begin forgets what an earlier execution read. Preconditions: nothing of that is still to be handed out.
-func (r *readings) begin() {
+// begin forgets what an earlier execution read, and gives what this one will have read. Preconditions: nothing of that is still to be
+// handed out.
+func (r *readings) begin() *volume {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.chunks, r.lies, r.failed = nil, nil, nil
+	r.volume = &volume{}
+	return r.volume
 }
 
 // note comes before the chunk is acquired, so that nothing is loaded under fewer alterations than since.

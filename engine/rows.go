@@ -38,7 +38,8 @@ type Rows struct {
 	inPlace func() error
 	block   *block // in which it began, until it is closed
 	closed  bool
-	split   *run // of a statement that several nodes ran
+	volume  *volume // what was read for it; nil: nothing of tables
+	split   *run    // of a statement that several nodes ran
 }
 
 // Schema describes the rows, nil when the statement returns none.

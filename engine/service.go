@@ -29,6 +29,7 @@ func (e *Engine) ServerOptions() noderpc.ServerOptions {
 	if e.node != nil && e.node.self != nil {
 		options.Certificate = e.node.credentials
 		options.Incarnation = e.node.incarnation
+		options.FragmentTTL = e.config.Cluster.SessionTTL // 0: as long as a session's
 		options.Lender, options.Fragments, options.Operations = lender{e.node.lending, e.life}, fragments{e}, operations{e}
 	}
 	return options

@@ -201,6 +201,8 @@ type visible struct {
 	read *readings
 	// parts are the chunks of the occurrences of tables that are not read whole, by where their names stand in the text.
 	parts map[int][]int
+	// results are the tables that parts of the statement made.
+	results map[*catalog.TableVersion]bool
 }
 
 // lease counts the users of a snapshot; the last one gives it back.

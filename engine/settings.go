@@ -25,10 +25,18 @@ const (
 	distributeAlways = "always" // however small it is
 )
 
+// When the parts of a query shuffle tables, and groups, that lie the wrong way for it.
+const (
+	shuffleAuto   = "auto"
+	shuffleOff    = "off" // they are read whole, in place
+	shuffleAlways = "always"
+)
+
 // settings are what SET changes in a session.
 type settings struct {
 	backend    string
 	distribute string
+	shuffle    string
 	searchPath []string
 	// values holds settings that clients set and read back, as text; names in lower case.
 	values map[string]string
@@ -43,6 +51,7 @@ var known = map[string]string{
 	"client_min_messages":                 "notice",
 	"csm.backend":                         backendAuto,
 	"csm.distribute":                      distributeAuto,
+	"csm.shuffle":                         shuffleAuto,
 	"datestyle":                           "ISO, MDY",
 	"default_transaction_isolation":       "repeatable read",
 	"default_transaction_read_only":       "off",
@@ -77,7 +86,7 @@ var readOnlySettings = map[string]bool{
 }
 
 func defaultSettings() settings {
-	return settings{backend: backendAuto, distribute: distributeAuto, searchPath: []string{duckdb.SchemaName}, values: map[string]string{}}
+	return settings{backend: backendAuto, distribute: distributeAuto, shuffle: shuffleAuto, searchPath: []string{duckdb.SchemaName}, values: map[string]string{}}
 }
 
 // Setting tells a setting's value.
@@ -134,9 +143,9 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 		if value != backendAuto && value != backendDuckDB && value != backendCompute {
 			return "", failure("22023", "invalid value for parameter \"csm.backend\": %q", value).hint("Available values: auto, duckdb, compute.")
 		}
-	case "csm.distribute":
+	case "csm.distribute", "csm.shuffle":
 		if value != distributeAuto && value != distributeOff && value != distributeAlways {
-			return "", failure("22023", "invalid value for parameter \"csm.distribute\": %q", value).hint("Available values: auto, off, always.")
+			return "", failure("22023", "invalid value for parameter \"%s\": %q", name, value).hint("Available values: auto, off, always.")
 		}
 	case "timezone":
 		if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(value)); err != nil {
@@ -167,6 +176,8 @@ func (x *settings) put(name, value string) {
 		x.backend = value
 	case "csm.distribute":
 		x.distribute = value
+	case "csm.shuffle":
+		x.shuffle = value
 	case "search_path":
 		x.searchPath = splitPath(value)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
@@ -264,19 +265,19 @@ func (s *Session) remember(q *query, started time.Time, rows *Rows, err error) {
 		s.engine.history.add(past)
 		return
 	}
-	read := q.volume(s.engine)
 	rows.onClose(func() {
 		past.took, past.rows = time.Since(started), rows.count
 		if rows.err != nil {
 			past.failure = rows.err.Error()
 		}
-		if rows.split != nil {
-			read = rows.split.progress
-			past.fragments = rows.split.fragments
-		} else {
-			s.engine.counts.read(read)
+		if read := rows.volume; read != nil {
+			past.local, past.remote = read.local.Load(), read.remote.Load()
+			s.engine.counts.read(noderpc.FragmentProgress{BytesLocal: past.local, BytesRemote: past.remote})
 		}
-		past.local, past.remote = read.BytesLocal, read.BytesRemote
+		if split := rows.split; split != nil {
+			past.local, past.remote = past.local+split.progress.BytesLocal, past.remote+split.progress.BytesRemote
+			past.fragments = split.fragments
+		}
 		s.engine.history.add(past)
 	})
 }

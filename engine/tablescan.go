@@ -24,6 +24,7 @@ type tableScan struct {
 	ctx     context.Context // of the running execution
 	keep    []int           // the chunks that it reads
 	part    []int           // the chunks that it may read, ascending; nil: all
+	result  bool            // it reads what parts of the statement made
 
 	// What predicate transfer found: the filters by keys, where they come from, and how many rows are left.
 	keyFilters  []duckdb.Filter
@@ -38,7 +39,7 @@ func scanName(number uint64) string { return fmt.Sprintf("csm_scan(%d)", number)
 // newScan makes the scan of one occurrence of a table.
 func (s *Session) newScan(ctx context.Context, v *visible, version *catalog.TableVersion, hint *plan.Scan) *tableScan {
 	f := s.engine.facts.of(version)
-	t := &tableScan{session: s, facts: f, hint: hint, read: v.read, ctx: ctx}
+	t := &tableScan{session: s, facts: f, hint: hint, read: v.read, ctx: ctx, result: v.results[version]}
 	t.scan = &duckdb.Scan{Schema: version.Table().Columns, Rows: version.Rows(), Chunks: version.NumChunks(), Open: t.open}
 	if hint != nil {
 		t.scan.Domains = s.engine.domains(ctx, f, hint.EnumSafe)
@@ -71,7 +72,12 @@ func (t *tableScan) open(chunk int, columns []int) (arrow.RecordBatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.session.engine.regions.read(t.ctx, t.read, version.Table().Name.String(), chunk, c, columns)
+	e := t.session.engine
+	batch, err := e.regions.read(t.ctx, t.read, version.Table().Name.String(), chunk, c, columns)
+	if err == nil {
+		t.read.volume.count(e.ours(c), c, columns, t.result)
+	}
+	return batch, err
 }
 
 // start readies the scan for one execution: which chunks can hold rows that matter, given the parameters?

@@ -107,6 +107,29 @@ func (d *Descriptor) Bytes() int64 {
 	return n * int64(d.Replicas())
 }
 
+// ColumnBytes is how much of it the values of some columns take, without what pads them.
+func (d *Descriptor) ColumnBytes(columns []int) (n int64) {
+	for _, c := range columns {
+		n += d.Columns[c].bytes()
+	}
+	return n
+}
+
+func (n *Node) bytes() (sum int64) {
+	for _, b := range n.Buffers {
+		if b.Present() {
+			sum += b.Length
+		}
+	}
+	for i := range n.Children {
+		sum += n.Children[i].bytes()
+	}
+	if n.Dictionary != nil {
+		sum += n.Dictionary.bytes()
+	}
+	return sum
+}
+
 // ExtentIDs lists the chunk's generations, those of the first replica first.
 func (d *Descriptor) ExtentIDs() []ExtentID {
 	ids := make([]ExtentID, 0, len(d.Extents)*d.Replicas())

@@ -163,3 +163,27 @@ func TestGarbageInTheRegion(t *testing.T) {
 		}
 	}
 }
+
+// What columns take is what they hold, without padding: fixed widths, bits, strings with their dictionary.
+func TestColumnBytes(t *testing.T) {
+	m := region()
+	mem := &arraytest.Bump{Data: m.Data}
+	numbers := array.NewInt64Builder(mem)
+	numbers.AppendValues([]int64{1, 2, 3}, nil)
+	flags := array.NewBooleanBuilder(mem)
+	flags.AppendValues([]bool{true, false, true}, []bool{true, false, true})
+	list := array.NewListBuilder(mem, arrow.PrimitiveTypes.Int32)
+	for range 3 {
+		list.Append(true)
+		list.ValueBuilder().(*array.Int32Builder).AppendValues([]int32{7, 8}, nil)
+	}
+	columns := []arrow.Array{numbers.NewArray(), flags.NewArray(), list.NewArray()}
+	schema := arrow.NewSchema([]arrow.Field{{Name: "n", Type: columns[0].DataType(), Nullable: true}, {Name: "f", Type: columns[1].DataType(), Nullable: true}, {Name: "l", Type: columns[2].DataType(), Nullable: true}}, nil)
+	d, _ := roundTrip(t, m, array.NewRecordBatch(schema, columns, 3))
+	require.Equal(t, int64(24), d.ColumnBytes([]int{0}))
+	bits := d.ColumnBytes([]int{1})
+	require.True(t, 2 <= bits && bits < 16, "%d bytes of values and of what is NULL", bits)
+	require.GreaterOrEqual(t, d.ColumnBytes([]int{2}), int64(4*4+6*4))
+	require.Equal(t, d.ColumnBytes([]int{2})+24+bits, d.ColumnBytes([]int{0, 1, 2}))
+	require.Zero(t, d.ColumnBytes(nil))
+}

@@ -68,8 +68,8 @@ func (r *FragmentRequest) check() error {
 	switch {
 	case r.Query == "" && len(r.Payload) == 0:
 		return fmt.Errorf("it has neither a query nor a payload")
-	case len(r.Payload) > maxFragmentPayload:
-		return fmt.Errorf("its payload has %d bytes, %d are allowed", len(r.Payload), maxFragmentPayload)
+	case len(r.Payload) > MaxFragmentPayload:
+		return fmt.Errorf("its payload has %d bytes, %d are allowed", len(r.Payload), MaxFragmentPayload)
 	case len(r.Tables) > maxFragmentTables:
 		return fmt.Errorf("%d tables, %d are allowed", len(r.Tables), maxFragmentTables)
 	case len(r.Parameters) > 1<<16-1:

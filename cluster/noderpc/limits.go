@@ -9,6 +9,8 @@ const (
 	MaxTTL = 24 * time.Hour
 	// MinTTL is the shortest: a shorter one would have its holder do nothing but renew.
 	MinTTL = 10 * time.Millisecond
+	// MaxFragmentPayload bounds what of a fragment's request only the engines understand.
+	MaxFragmentPayload = 8 << 20
 	// MaxLeases is how many leases one borrower holds, and one call renews.
 	MaxLeases = 1 << 16
 
@@ -23,14 +25,13 @@ const (
 	maxStatusItems  = 1 << 20 // of one kind
 	maxPendingSteps = 64      // progress reports of different steps that wait to be sent
 
-	maxOwnerBytes      = 1024    // of a quota: schema and table
-	maxGrantBytes      = 1 << 46 // of one extent: the address plan's window is hardly larger. The lender has narrower limits.
-	maxQueryBytes      = 4 << 20 // of a fragment's SQL
-	maxFragmentTables  = 1 << 12
-	maxFragmentChunks  = 1 << 20 // of a fragment's tables together, and of its result
-	maxFragmentPayload = 8 << 20 // of what only the engines understand
-	maxSettings        = 256
-	tablePieceBytes    = 256 << 10 // of a table that is copied
+	maxOwnerBytes     = 1024    // of a quota: schema and table
+	maxGrantBytes     = 1 << 46 // of one extent: the address plan's window is hardly larger. The lender has narrower limits.
+	maxQueryBytes     = 4 << 20 // of a fragment's SQL
+	maxFragmentTables = 1 << 12
+	maxFragmentChunks = 1 << 20 // of a fragment's tables together, and of its result
+	maxSettings       = 256
+	tablePieceBytes   = 256 << 10 // of a table that is copied
 )
 
 // DefaultMaxMessageBytes bounds one answer of a node: a page, a snapshot's record, a status.

@@ -26,7 +26,7 @@ func somePlan(r *rand.Rand) distribute.Settings {
 	s.MinGain = pick(r, []float64{0, 0, 0, 1e-9})
 	s.GatherRows = pick(r, []int64{10, 1_000_000})
 	if chance(r, 60) {
-		s.ShuffleBytes, s.RemoteFactor = 1, pick(r, []float64{1, 4, 20})
+		s.ShuffleBytes, s.RemoteFactor, s.ShuffleGain = 1, pick(r, []float64{1, 4, 20}), pick(r, []float64{1, 1e-6})
 	}
 	if chance(r, 20) {
 		s.MinRows, s.StageBytes = 20, 100
@@ -207,7 +207,7 @@ func TestDistributedTPCH(t *testing.T) {
 			}
 			require.GreaterOrEqual(t, split, 20, "%d nodes, by hash %v", n, hash)
 			shuffling := anyPlan(nodes)
-			shuffling.ShuffleBytes, shuffling.RemoteFactor = 1, 20
+			shuffling.ShuffleBytes, shuffling.RemoteFactor, shuffling.ShuffleGain = 1, 20, 1
 			require.GreaterOrEqual(t, p.answersTPCH(t, shuffling), split, "%d nodes, by hash %v", n, hash)
 		}
 	}

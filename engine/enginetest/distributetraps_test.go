@@ -91,7 +91,7 @@ func TestDistributedTraps(t *testing.T) {
 		}
 		for _, shuffle := range []int64{0, 1} {
 			settings := anyPlan(nodes)
-			settings.ShuffleBytes, settings.RemoteFactor = shuffle, float64(1+20*shuffle)
+			settings.ShuffleBytes, settings.RemoteFactor, settings.ShuffleGain = shuffle, float64(1+20*shuffle), 1e-6
 			ask := func(sql string, args []any, ordered bool) {
 				want := p.single(sql, args)
 				plan, _ := p.planOf(t, sql, settings)

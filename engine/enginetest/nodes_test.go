@@ -86,7 +86,7 @@ func (c *nodes) grow() {
 		CutOffs: func(s *distribute.Settings) {
 			if cut := c.cutOffs.Load(); cut != nil {
 				s.MinRows, s.MinBytes, s.MinGain, s.RemoteFactor = cut.MinRows, cut.MinBytes, cut.MinGain, cut.RemoteFactor
-				s.StageBytes, s.ShuffleBytes, s.GatherRows = cut.StageBytes, cut.ShuffleBytes, cut.GatherRows
+				s.StageBytes, s.ShuffleBytes, s.ShuffleGain, s.GatherRows = cut.StageBytes, cut.ShuffleBytes, cut.ShuffleGain, cut.GatherRows
 			}
 		},
 	})

@@ -105,15 +105,20 @@ func TestHashWriter(t *testing.T) {
 			require.NoError(t, w.Add(t.Context(), b))
 		}
 		require.Equal(t, int64(len(want)), w.Rows())
-		chunks, err := w.Finish(t.Context())
+		chunks, counts, err := w.FinishParts(t.Context())
 		require.NoError(t, err)
+		require.Len(t, counts, len(spaces))
+		left := chunks
+		for i, n := range counts {
+			for _, c := range left[:n] {
+				owner[c] = i
+			}
+			left = left[n:]
+		}
+		require.Empty(t, left)
 		var got []string
 		for _, c := range chunks {
-			for i, s := range spaces { // generations of the spaces are alike; the bytes tell
-				if c.Descriptor().Verify(s.resolve, nil) == nil {
-					owner[c] = i
-				}
-			}
+			require.NoError(t, c.Descriptor().Verify(spaces[owner[c]].resolve, nil))
 			b, err := c.Descriptor().Record(spaces[owner[c]].resolve)
 			require.NoError(t, err)
 			got = append(got, lines(rows([]arrow.RecordBatch{b}))...)

@@ -143,24 +143,31 @@ func (w *Writer) full() bool {
 
 // Finish seals what is left and hands over all chunks. The writer is over.
 func (w *Writer) Finish(ctx context.Context) ([]*catalog.Chunk, error) {
+	chunks, _, err := w.FinishParts(ctx)
+	return chunks, err
+}
+
+// FinishParts is Finish; of a writer that splits by hash, it also says how many of the chunks, which come in the order of the hash's
+// spaces, belong to each.
+func (w *Writer) FinishParts(ctx context.Context) (chunks []*catalog.Chunk, counts []int, err error) {
 	if w.over != nil {
-		return nil, w.over
+		return nil, nil, w.over
 	}
 	for _, p := range w.parts {
-		chunks, err := p.Finish(ctx)
+		of, err := p.Finish(ctx)
 		if err != nil {
-			return nil, w.fail(err)
+			return nil, nil, w.fail(err)
 		}
-		w.chunks = append(w.chunks, chunks...)
+		w.chunks, counts = append(w.chunks, of...), append(counts, len(of))
 	}
 	if w.rows > 0 {
 		if err := w.flushLast(ctx); err != nil {
-			return nil, w.fail(err)
+			return nil, nil, w.fail(err)
 		}
 	}
-	chunks := w.chunks
+	chunks = w.chunks
 	w.chunks, w.over = nil, errFinished
-	return chunks, nil
+	return chunks, counts, nil
 }
 
 // Abort gives everything back (G4). Does nothing after Finish.

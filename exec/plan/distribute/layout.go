@@ -62,6 +62,7 @@ type Settings struct {
 	RemoteFactor      float64 // what reading a remote byte in place costs, in local bytes
 	StageBytes        int64   // what starting a stage costs, in bytes that one thread reads meanwhile
 	ShuffleBytes      int64   // what of a table is read must be this much for it to be shuffled and not read whole in place; 0: never
+	ShuffleGain       float64 // the estimated time of reading in place over that of a plan that shuffles must be at least this
 	GatherRows        int64   // so many filtered rows may be collected at the coordinator when nothing better can be split off
 }
 
@@ -70,7 +71,7 @@ func DefaultSettings(coordinator string, nodes []string, threads int) Settings {
 	return Settings{
 		Nodes: nodes, Coordinator: coordinator, Threads: threads,
 		MinRows: 100_000, MinBytes: 4 << 20, MinGain: 1.15, RemoteFactor: 1.25, StageBytes: 512 << 10,
-		ShuffleBytes: 64 << 20, GatherRows: 1_000_000,
+		ShuffleBytes: 64 << 20, ShuffleGain: 1 / preferWhole, GatherRows: 1_000_000,
 	}
 }
 

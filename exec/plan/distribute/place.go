@@ -42,8 +42,8 @@ func (p *planner) place(q *query) {
 	p.put(best)
 }
 
-// preferWhole: estimates being what they are, a stage for the whole query is taken rather than ones for parts of it, and reading in
-// place rather than a shuffle, unless that is much better.
+// preferWhole: estimates being what they are, a stage for the whole query is taken rather than ones for parts of it, unless that is
+// much better. The same goes for reading in place rather than a shuffle.
 const preferWhole = 0.85
 
 const notWorth = "every node would have to read nearly as much as one alone"
@@ -89,7 +89,7 @@ func (p *planner) placeBlock(q *query) {
 			continue
 		}
 		if t.groups || len(t.shuffles) > 0 {
-			cost /= preferWhole
+			cost *= p.settings.ShuffleGain
 		}
 		if best == nil || cost < bestCost {
 			best, bestCost = &t, cost

@@ -108,16 +108,28 @@ func (t *Text) Restricted(start int) bool {
 	return slices.ContainsFunc(t.Reads, func(r Read) bool { return r.Start == start && r.Part })
 }
 
-// String is what EXPLAIN shows.
+// String is the plan in words, with what the fragments are thought to read.
 func (d *Distributed) String() string {
+	return d.Describe(func(_ *Stage, f *Fragment) string { return f.Estimate.String() }, "")
+}
+
+// Describe is what EXPLAIN shows: the plan in words, with what the caller knows of each fragment and of the final text.
+func (d *Distributed) Describe(fragment func(*Stage, *Fragment) string, final string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "distributed: %d stages, %d messages, gain %.2f\n", len(d.Stages), d.Messages(), d.Gain())
 	for i := range d.Stages {
-		d.Stages[i].describe(&b)
+		d.Stages[i].describe(&b, fragment)
 	}
 	b.WriteString("final")
+	if final != "" {
+		b.WriteString(": " + final)
+	}
 	d.Final.describe(&b)
 	return b.String()
+}
+
+func (e *Estimate) String() string {
+	return fmt.Sprintf("%d rows, %d bytes local; %d rows, %d bytes remote", e.LocalRows, e.LocalBytes, e.RemoteRows, e.RemoteBytes)
 }
 
 // Gain is how many times faster the plan should be than the single node.
@@ -128,18 +140,19 @@ func (d *Distributed) Gain() float64 {
 	return d.SingleCost / d.Cost
 }
 
-func (s *Stage) describe(b *strings.Builder) {
+func (s *Stage) describe(b *strings.Builder, fragment func(*Stage, *Fragment) string) {
 	fmt.Fprintf(b, "stage %d: %s in %d columns", s.Number, s.Form, s.Columns)
 	if s.Shuffle != nil {
 		fmt.Fprintf(b, ", written in %d partitions by %s", s.Shuffle.Partitions, columnNames(s.Shuffle.Columns))
 	}
 	s.Text.describe(b)
-	for _, f := range s.Fragments {
+	for i := range s.Fragments {
+		f := &s.Fragments[i]
 		fmt.Fprintf(b, "  on %s", f.Node)
 		if f.Part != "" && f.Part != f.Node {
 			fmt.Fprintf(b, " for %s", f.Part)
 		}
-		fmt.Fprintf(b, ": %d rows, %d bytes local; %d rows, %d bytes remote\n", f.LocalRows, f.LocalBytes, f.RemoteRows, f.RemoteBytes)
+		fmt.Fprintf(b, ": %s\n", fragment(s, f))
 	}
 }
 

@@ -1,0 +1,112 @@
+package engine_test
+
+import (
+	"math"
+	"math/big"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// everyArgument is one value of each type that a statement takes.
+var everyArgument = []any{
+	nil, true, false, int8(-8), int16(-16), int32(-32), int64(math.MinInt64), uint8(200), uint16(60000), uint32(1 << 31), uint64(math.MaxUint64),
+	float32(1.5), math.Inf(-1), big.NewInt(-170), "text \x00 'quoted'", []byte{0, 0xff}, duckdb.Date(-1), duckdb.TimeOfDay(86399_000_001),
+	time.UnixMicro(-1).UTC(), duckdb.TimestampTZ(time.UnixMicro(1_700_000_000_000_001).UTC()), arrow.MonthDayNanoInterval{Months: -1, Days: 2, Nanoseconds: -3000},
+}
+
+func TestArgumentsTravel(t *testing.T) {
+	encoded, err := engine.EncodeArguments(everyArgument)
+	require.NoError(t, err)
+	back, err := engine.DecodeArguments(encoded)
+	require.NoError(t, err)
+	require.Equal(t, everyArgument, back)
+	_, err = engine.EncodeArguments([]any{struct{}{}})
+	require.ErrorContains(t, err, "parameter $1")
+}
+
+// FuzzArguments: whatever another node sends is a value or an error, and a value is what it is.
+func FuzzArguments(f *testing.F) {
+	encoded, err := engine.EncodeArguments(everyArgument)
+	require.NoError(f, err)
+	for _, e := range encoded {
+		f.Add(e)
+	}
+	f.Fuzz(func(t *testing.T, data []byte) {
+		args, err := engine.DecodeArguments([][]byte{data})
+		if err != nil {
+			return
+		}
+		again, err := engine.EncodeArguments(args)
+		require.NoError(t, err)
+		same, err := engine.DecodeArguments(again)
+		require.NoError(t, err)
+		if f, ok := args[0].(float64); ok && f != f {
+			return
+		}
+		if f, ok := args[0].(float32); ok && f != f {
+			return
+		}
+		require.Equal(t, args, same)
+	})
+}
+
+// Statements with parameters are split like others, prepared once and run with values of many types.
+func TestParametersAreSplit(t *testing.T) {
+	c := newCluster(t, 3)
+	s := c.session(0)
+	makeShuffled(t, s)
+	exec(t, s, `CREATE TABLE c WITH (placement = 'rows') AS SELECT i AS k, (i / 8)::DECIMAL(12,3) AS d, DATE '2000-01-01' + (i % 900)::INTEGER AS day, TIMESTAMP '2000-01-01' + to_hours(i) AS ts,
+		TIMESTAMPTZ '2000-01-01 00:00:00+00' + to_hours(i) AS tz, 'word ' || i % 100 AS w, i % 2 = 0 AS even, i / 3.0::DOUBLE AS x FROM range(12000) r(i)`)
+	day := duckdb.Date(time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC).Unix() / 86400)
+	at := time.Date(2000, 3, 1, 0, 0, 0, 0, time.UTC)
+	shuffling(t, s)
+	for _, q := range []struct {
+		sql  string
+		args [][]any
+	}{
+		{"SELECT w, count(*), sum(k)::VARCHAR FROM c WHERE k > $1 GROUP BY w", [][]any{{int32(500)}, {int64(11000)}, {"700"}, {nil}, {99.5}}},
+		{"SELECT w, count(*) FROM c WHERE w = $1 GROUP BY w", [][]any{{"word 7"}, {"no word"}}},
+		{"SELECT count(*), min(k) FROM c WHERE day < $1 AND even = $2", [][]any{{day, true}, {"2001-01-01", "false"}}},
+		{"SELECT count(*) FROM c WHERE ts >= $1 AND tz < $2", [][]any{{at, duckdb.TimestampTZ(at.AddDate(0, 1, 0))}}},
+		{"SELECT count(*), max(d) FROM c WHERE d BETWEEN $1 AND $2", [][]any{{"1.125", "100.5"}, {int64(3), 77.25}, {big.NewInt(1), big.NewInt(900)}}},
+		{"SELECT k, w, x * $2::DOUBLE FROM c WHERE x > $1 ORDER BY k LIMIT $3", [][]any{{1000.5, 2.0, int64(7)}, {float32(3), 0.5, int64(0)}}},
+		{"SELECT a.g, count(*), sum(b.v + $2::INTEGER)::VARCHAR FROM a JOIN b ON a.k = b.k AND b.v > $1 WHERE a.w <> $3 GROUP BY a.g HAVING count(*) > $4", [][]any{{int64(100), int64(1), "word 1", int64(3)}}},
+		{"SELECT max(ts + $1::INTERVAL)::VARCHAR, count(*) FROM c WHERE ts + $1::INTERVAL > $2", [][]any{{arrow.MonthDayNanoInterval{Months: 1, Days: 2, Nanoseconds: 3000}, at}}},
+	} {
+		plan := explain(t, s, q.sql, q.args[0]...)
+		require.Contains(t, plan, "distributed", "%s", q.sql)
+		split, err := s.Prepare(t.Context(), q.sql)
+		require.NoError(t, err)
+		for _, args := range q.args {
+			want := alone(t, s, q.sql, args...)
+			r, err := split.Execute(t.Context(), args)
+			require.NoError(t, err, "%s %v", q.sql, args)
+			require.NoError(t, r.Close())
+			require.Equal(t, want, sorted(rows(t, s, q.sql, args...)), "%s %v", q.sql, args)
+		}
+		require.NoError(t, split.Close())
+	}
+	exec(t, s, "PREPARE p AS SELECT w, count(*) FROM c WHERE k > $1 GROUP BY w ORDER BY 1 LIMIT 3")
+	require.Equal(t, []string{"word 0|100", "word 1|100", "word 10|100"}, rows(t, s, "EXECUTE p(1999)"))
+	require.Contains(t, explain(t, s, "EXECUTE p(1999)"), "distributed")
+	require.Equal(t, []string{"false", "true"}, rows(t, s, "SELECT DISTINCT fragments > 0 FROM csm.queries WHERE query LIKE 'SELECT w, count(*), sum%' ORDER BY 1"))
+	c.requireSpace()
+}
+
+// The session's time zone counts on every node.
+func TestTimeZoneTravels(t *testing.T) {
+	c := newCluster(t, 2)
+	s := c.session(0)
+	exec(t, s, "CREATE TABLE z WITH (placement = 'rows') AS SELECT TIMESTAMPTZ '2024-03-10 00:00:00+00' + to_hours(i) AS ts FROM range(3000) r(i)")
+	exec(t, s, "SET TimeZone = 'America/New_York'")
+	shuffling(t, s)
+	sql := "SELECT extract(hour FROM ts), count(*), min(ts)::VARCHAR FROM z GROUP BY 1"
+	require.Contains(t, explain(t, s, sql), "distributed")
+	require.Equal(t, alone(t, s, sql), sorted(rows(t, s, sql)))
+}

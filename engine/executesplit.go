@@ -1,0 +1,141 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/exec/plan/distribute"
+)
+
+// executeDistributed runs the stages and then, over their results, the final text; or the statement whole, if what failed before there was
+// a row is that it was split.
+func (q *query) executeDistributed(ctx context.Context, v *visible, args []any) (*Rows, error) {
+	q.session.yield()
+	if err := q.duck.Bind(args); err != nil { // as many as there are, and of types that can be
+		return nil, err
+	}
+	inner, err := q.runSplit(ctx, v, args)
+	if err != nil {
+		return q.insteadWhole(ctx, v, args, err)
+	}
+	rows := &Rows{schema: q.schema, volume: inner.volume, split: inner.split}
+	outer := v.lease.hold()
+	rows.onClose(outer.release)
+	rows.onClose(func() { inner.Close() })
+	begun := false
+	rows.fetch = func(ctx context.Context) (arrow.RecordBatch, error) {
+		batch, err := inner.Next(ctx)
+		if !begun && err != nil && !isEnd(err) {
+			inner.Close()
+			whole, failed := q.insteadWhole(ctx, v, args, err)
+			if failed != nil {
+				return nil, failed
+			}
+			inner, rows.volume, rows.split = whole, whole.volume, nil
+			batch, err = inner.Next(ctx)
+		}
+		begun = true
+		return batch, err
+	}
+	return rows, nil
+}
+
+// insteadWhole runs a statement whole whose parts have failed, if that is only due to the parts.
+func (q *query) insteadWhole(ctx context.Context, v *visible, args []any, failed error) (*Rows, error) {
+	if ctx.Err() != nil || !onlySplit(failed) {
+		return nil, failed
+	}
+	s := q.session
+	s.engine.config.Log.Warn("a statement that was split is run whole", "error", failed)
+	whole, err := s.planDuck(ctx, q.text, treeOf(q.text), v)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := whole.execute(ctx, v, args)
+	if err != nil {
+		whole.close()
+		return nil, err
+	}
+	rows.schema = q.schema // with the names that clients know
+	rows.closers = append([]func(){whole.close}, rows.closers...)
+	return rows, nil
+}
+
+// runSplit gives the rows of the final text; closing them lets the results go that they are made of.
+func (q *query) runSplit(ctx context.Context, v *visible, args []any) (*Rows, error) {
+	s := q.session
+	r := &run{session: s, plan: q.split, view: v, args: args}
+	for i := range r.plan.Stages {
+		err := r.stage(ctx, &r.plan.Stages[i])
+		s.engine.config.Fault("stage:ran")
+		if err != nil {
+			if over := r.check(); over != nil { // then a part may have read anything
+				err = over
+			}
+			r.release()
+			return nil, err
+		}
+	}
+	rows, err := q.runFinal(ctx, r)
+	if err != nil {
+		r.release()
+		return nil, withoutPosition(err)
+	}
+	rows.split = r
+	rows.closers = append([]func(){r.release}, rows.closers...) // the last to be called
+	return rows, nil
+}
+
+// runFinal runs the text over the results.
+func (q *query) runFinal(ctx context.Context, r *run) (*Rows, error) {
+	s := q.session
+	lease := &lease{snapshot: r.view.lease.snapshot, check: r.check}
+	lease.users.Store(1)
+	view := s.engine.visible(r.view.contents.With(r.tables...), lease)
+	view.results = map[*catalog.TableVersion]bool{}
+	for _, t := range r.tables {
+		view.results[t] = true
+	}
+	final, err := s.planDuck(ctx, r.plan.Final.SQL, treeOf(r.plan.Final.SQL), view)
+	if err != nil {
+		return nil, err
+	}
+	if !sameTypes(final.schema, q.schema) {
+		final.close()
+		return nil, fmt.Errorf("%w: %v, it has %v", errOtherTypes, final.schema, q.schema)
+	}
+	rows, err := final.execute(ctx, view, argumentsOf(&r.plan.Final, r.args))
+	if err != nil {
+		final.close()
+		return nil, err
+	}
+	rows.closers = append([]func(){final.close}, rows.closers...)
+	return rows, nil
+}
+
+var errOtherTypes = errors.New("engine: the parts of the statement give columns of other types")
+
+// onlySplit tells that a statement failed because it was split, and may be run whole: its results had no room in lent memory or were lost
+// with the node that made them, or are more than can be told, or are of other types than was thought (D3).
+func onlySplit(err error) bool {
+	var state interface{ SQLState() string }
+	return unreachable(err) || errors.Is(err, noderpc.ErrFragmentOver) || errors.Is(err, errManyChunks) || errors.Is(err, errOtherTypes) ||
+		errors.As(err, &state) && slices.Contains([]string{"53200", catalog.ErrLenderGone.SQLState()}, state.SQLState())
+}
+
+// argumentsOf are the values of a text's own parameters.
+func argumentsOf(t *distribute.Text, args []any) []any {
+	list := make([]any, len(t.Parameters))
+	for i, n := range t.Parameters {
+		if n <= len(args) {
+			list[i] = args[n-1]
+		}
+	}
+	return list
+}
