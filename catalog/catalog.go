@@ -29,7 +29,8 @@ type Catalog struct {
 
 	reporting struct { // above mu
 		sync.Mutex
-		told presence // guarded by reporting; what the others can know
+		told  presence // guarded by reporting; what the others can know
+		since Revision // guarded by reporting; from which on they can
 	}
 
 	retiring   sync.Mutex // one at a time tells the lender what is over; above mu

@@ -47,6 +47,8 @@ var (
 	ErrLenderRestarted = &sqlError{"40001", "a lender of the data began anew"}
 	// ErrLenderGone: the lender of a region is not there.
 	ErrLenderGone = &sqlError{"58000", "the lender of the region is not there"}
+	// ErrFormat: the catalog is of another version of the program.
+	ErrFormat = &sqlError{"0A000", "the catalog was written in another format"}
 	// ErrCorrupt: a record of the catalog is damaged.
 	ErrCorrupt = &sqlError{"XX001", "corrupt catalog record"}
 )

@@ -163,8 +163,8 @@ func (c *Catalog) AwaitSeen(ctx context.Context) error {
 	return nil
 }
 
-// SetState says what this node is up to and returns when the others can know. No snapshot may be taken before this node
-// is Online (K9).
+// SetState says what this node is up to and returns when the others can know and Members tells it here. No snapshot may be
+// taken before this node is Online (K9). Preconditions: Run is running.
 func (c *Catalog) SetState(ctx context.Context, state MemberState) error {
 	if !c.shared() {
 		return nil
@@ -172,10 +172,11 @@ func (c *Catalog) SetState(ctx context.Context, state MemberState) error {
 	c.mu.Lock()
 	c.mu.state = state
 	c.mu.Unlock()
-	if err := c.tellPresence(ctx); err != nil {
+	revision, err := c.tellPresence(ctx)
+	if err != nil {
 		return fmt.Errorf("tell the other nodes that this one is %v: %w", state, c.conflictOf(err))
 	}
-	return nil
+	return c.awaitApplied(ctx, revision)
 }
 
 // Members lists the nodes of the cluster that are there, by name; none if nobody shares the store.
@@ -363,7 +364,7 @@ func (c *Catalog) report(ctx context.Context) error {
 	tick := time.NewTicker(c.options.ReportInterval)
 	defer tick.Stop()
 	for {
-		switch err := c.tellPresence(ctx); {
+		switch _, err := c.tellPresence(ctx); {
 		case isConflict(err):
 			return fmt.Errorf("%w: another process took the name %q over", ErrFenced, c.options.Self.Name)
 		case err != nil && ctx.Err() == nil:
@@ -381,23 +382,24 @@ func (c *Catalog) report(ctx context.Context) error {
 	}
 }
 
-// tellPresence puts the presence on record if it is another. One at a time: what is told later was true later.
-func (c *Catalog) tellPresence(ctx context.Context) error {
+// tellPresence puts the presence on record if it is another, and gives the revision from which on it is there. One at a time: what
+// is told later was true later.
+func (c *Catalog) tellPresence(ctx context.Context) (Revision, error) {
 	c.reporting.Lock()
 	defer c.reporting.Unlock()
 	c.mu.Lock()
 	p := c.presence()
 	c.mu.Unlock()
 	if p == c.reporting.told {
-		return nil
+		return c.reporting.since, nil
 	}
 	name := c.options.Self.Name
-	_, err := c.store.Commit(ctx, store.Transaction{
+	revision, err := c.store.Commit(ctx, store.Transaction{
 		Compares: []store.Compare{unchanged(nodeKey(name), c.registered)},
 		Puts:     []store.Item{{Key: presenceKey(name), Value: p.encode(), Ephemeral: true}},
 	})
 	if err == nil {
-		c.reporting.told = p
+		c.reporting.told, c.reporting.since = p, revision
 	}
-	return err
+	return revision, err
 }

@@ -81,7 +81,7 @@ func checkFormat(data []byte) (identity string, err error) {
 		return "", err
 	}
 	if format != catalogFormat {
-		return "", fmt.Errorf("the catalog has format %d, this program knows %d: use the program that wrote it", format, catalogFormat)
+		return "", fmt.Errorf("%w: format %d, this program knows %d: use the program that wrote it", ErrFormat, format, catalogFormat)
 	}
 	return identity, nil
 }
