@@ -16,9 +16,12 @@ func fenceFull()
 // cpuid executes CPUID.
 func cpuid(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
 
-// probe: CPUID.1:EDX[19] is CLFLUSH, with its line in units of 8 bytes in CPUID.1:EBX[15:8]; CPUID.7.0:EBX[23] is
-// CLFLUSHOPT. MFENCE and SFENCE are part of amd64.
-func probe() (Features, func(*byte, int, int) int) {
+// probe asks this processor.
+func probe() (Features, func(*byte, int, int) int) { return choose(cpuid) }
+
+// choose picks the instruction. CPUID.1:EDX[19] is CLFLUSH, with its line in units of 8 bytes in CPUID.1:EBX[15:8];
+// CPUID.7.0:EBX[23] is CLFLUSHOPT. MFENCE and SFENCE are part of amd64.
+func choose(cpuid func(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)) (Features, func(*byte, int, int) int) {
 	highest, _, _, _ := cpuid(0, 0)
 	_, ebx, _, edx := cpuid(1, 0)
 	if edx&(1<<19) == 0 {

@@ -52,12 +52,13 @@ func TestFlushTouchesExactlyTheLines(t *testing.T) {
 	l := probed(t)
 	page := guarded(t)
 	line := l.LineSize()
-	sweep := func(from, to int) {
-		base := addressOf(page)
+	base := addressOf(page)
+	sweep := func(from, to int) { // without require: there are hundreds of thousands
 		first, count := lineSpan(base+uintptr(from), to-from, line)
-		require.Equal(t, naiveLines(from, to, line), count, "[%d, %d)", from, to)
-		require.GreaterOrEqual(t, first, base)
-		require.Equal(t, count, l.Flush(page[from:to]), "[%d, %d)", from, to)
+		want := naiveLines(from, to, line)
+		if flushed := l.Flush(page[from:to]); count != want || flushed != want || first < base {
+			t.Fatalf("[%d, %d): %d lines by arithmetic, %d flushed, %d are right", from, to, count, flushed, want)
+		}
 	}
 	for from := range 2*line + 1 {
 		for size := range 3*line + 1 {
@@ -69,12 +70,14 @@ func TestFlushTouchesExactlyTheLines(t *testing.T) {
 }
 
 // naiveLines counts byte by byte.
-func naiveLines(from, to, line int) int {
-	touched := map[int]bool{}
-	for at := from; at < to; at++ {
-		touched[at/line] = true
+func naiveLines(from, to, line int) (lines int) {
+	for at, last := from, -1; at < to; at++ {
+		if at/line != last {
+			last = at / line
+			lines++
+		}
 	}
-	return len(touched)
+	return lines
 }
 
 // TestPiecesCoverARangeOnce: a call stays within 1 MiB, and no line is in two of them.

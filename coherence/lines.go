@@ -36,8 +36,9 @@ type CPULines struct {
 var _ Lines = (*CPULines)(nil)
 
 // NewCPULines probes the processor. The error is ErrUnsupported where user space cannot flush.
-func NewCPULines() (*CPULines, error) {
-	features, flush := probe()
+func NewCPULines() (*CPULines, error) { return newCPULines(probe()) }
+
+func newCPULines(features Features, flush func(b *byte, size int, line int) int) (*CPULines, error) {
 	if !features.HaveFlush() {
 		return nil, ErrUnsupported
 	}
