@@ -76,6 +76,7 @@ var familiar = []struct {
 	{regexp.MustCompile(`^(?:Scalar|Table|Aggregate) Function with name (.+) does not exist!$`), `function $1 does not exist`},
 	{regexp.MustCompile(` when casting from source column c\d+$`), ""},
 	{regexp.MustCompile(`\bcsm_block_\d+\b`), duckdb.CatalogName}, // ownNames
+	{regexp.MustCompile(`\bchar_typed\b`), "to_char"},             // pgcatalog
 }
 
 // internal are names of our own that DuckDB proposes to whoever mistypes another.

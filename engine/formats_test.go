@@ -53,3 +53,30 @@ func TestFormatsInViews(t *testing.T) {
 	exec(t, s, "BEGIN; CREATE VIEW w AS SELECT q || to_char(DATE '2024-01-02', 'DD') AS z FROM v")
 	require.Equal(t, []string{"2024-Q102"}, rows(t, s, "FROM w"))
 }
+
+// The template may be anything, and so may what it is applied to: DuckDB does not know an aggregate's type when it chooses between macros.
+func TestFormatsOfAggregates(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t AS SELECT i AS a, 'YYYY-MM-DD' AS f, '999.9' AS n, TIMESTAMP '2024-01-02 03:04:05' + to_days(i::int) AS ts FROM range(10) r(i)")
+	for sql, want := range map[string]string{
+		"SELECT to_char(max(ts), f) FROM t GROUP BY f":                           "2024-01-11",
+		"SELECT to_char(max(ts), max(f)) FROM t":                                 "2024-01-11",
+		"SELECT to_char(sum(a), n) FROM t GROUP BY n":                            "  45.0",
+		"SELECT to_char(avg(a)::numeric(5,2), max(n)) FROM t":                    "   4.5",
+		"SELECT to_char(max(ts) - min(ts), 'DD' || ' HH24') FROM t":              "09 00",
+		"SELECT DISTINCT to_char(sum(a) OVER (), n) FROM t":                      "  45.0",
+		"SELECT to_char(ts, f[:4]) FROM t GROUP BY to_char(ts, f[:4])":           "2024",
+		"SELECT to_char((SELECT max(ts) FROM t), f) FROM t LIMIT 1":              "2024-01-11",
+		"SELECT c FROM (SELECT to_char(max(ts), f) AS c FROM t GROUP BY f) AS x": "2024-01-11",
+	} {
+		require.Equal(t, []string{want}, rows(t, s, sql), sql)
+	}
+	require.Equal(t, []string{"2024"}, rows(t, s, "SELECT to_char(max(ts), $1) FROM t", "YYYY"))
+	require.Equal(t, []string{"   45"}, rows(t, s, "SELECT to_char(sum(a), $1) FROM t", "9999"))
+	for _, sql := range []string{"SELECT to_char(true, f) FROM t", "SELECT to_char(max(f), f) FROM t GROUP BY f"} {
+		err := failing(s, sql)
+		requireState(t, "42883", err)
+		require.ErrorContains(t, err, "to_char()", sql)
+		require.NotContains(t, err.Error(), "char_typed", sql)
+	}
+}

@@ -73,6 +73,8 @@ var phrases = []struct{ phrase, state string }{
 	{"Aggregate Function with name", "42883"},
 	{"Macro Function with name", "42883"},
 	{"No function matches", "42883"},
+	{"does not support the supplied arguments", "42883"},
+	{"has multiple overloads that match the supplied arguments", "42725"},
 	{"Table with name", "42P01"},
 	{"Referenced table", "42P01"},
 	{"Schema with name", "3F000"},

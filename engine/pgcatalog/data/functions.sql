@@ -93,7 +93,11 @@ CREATE MACRO pg_compat.char_number(x, template) AS CASE WHEN x IS NULL OR templa
   lambda r: CASE WHEN r.dollar THEN '$' ELSE '' END || CASE WHEN length(r.digits) > length(regexp_replace(r.whole, '[^09]', '', 'g'))
     THEN pg_compat.char_sign(r, regexp_replace(r.whole, '[09]', '#', 'g') || CASE WHEN r.point THEN '.' || repeat('#', length(r.fraction)) ELSE '' END)
     ELSE pg_compat.char_sign(r, pg_compat.char_whole(r) || pg_compat.char_fraction(r)) END)[1] END;
-CREATE MACRO pg_session.to_char(x TIMESTAMP, template VARCHAR) AS array_to_string(list_transform(CASE WHEN x IS NOT NULL THEN pg_compat.char_patterns(template) END, lambda p: list_transform([pg_compat.char_date(x, p.token, p.core)], lambda text: CASE WHEN p.th THEN pg_compat.char_th(text, p.token) ELSE text END)[1]), ''),
+-- DuckDB does not know the type of an aggregate when it chooses between macros, but that of a lambda's parameter. Of to_char's own parameters it knows
+-- none when to_char is made, which is therefore done before there is a choice.
+CREATE MACRO pg_compat.char_typed(x, template) AS CAST(NULL AS VARCHAR);
+CREATE MACRO pg_session.to_char(x, template) AS list_transform([{'x': x, 'template': CAST(template AS VARCHAR)}], lambda csm_call: pg_compat.char_typed(csm_call.x, csm_call.template))[1];
+CREATE OR REPLACE MACRO pg_compat.char_typed(x TIMESTAMP, template VARCHAR) AS array_to_string(list_transform(CASE WHEN x IS NOT NULL THEN pg_compat.char_patterns(template) END, lambda p: list_transform([pg_compat.char_date(x, p.token, p.core)], lambda text: CASE WHEN p.th THEN pg_compat.char_th(text, p.token) ELSE text END)[1]), ''),
   (x TIMESTAMPTZ, template VARCHAR) AS array_to_string(list_transform(CASE WHEN x IS NOT NULL THEN pg_compat.char_patterns(template) END, lambda p: list_transform([pg_compat.char_zone(x, p.token, p.core)], lambda text: CASE WHEN p.th THEN pg_compat.char_th(text, p.token) ELSE text END)[1]), ''),
   (x INTERVAL, template VARCHAR) AS array_to_string(list_transform(CASE WHEN x IS NOT NULL THEN pg_compat.char_patterns(template) END, lambda p: pg_compat.char_clock(x, p.token, p.core)), ''),
   (x BIGINT, template VARCHAR) AS pg_compat.char_number(CAST(x AS DECIMAL(38, 10)), template), (x DOUBLE, template VARCHAR) AS pg_compat.char_number(CAST(x AS DECIMAL(38, 10)), template),
