@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/csmsql/csmsql/engine/statement"
@@ -45,6 +46,9 @@ func fromDuckDB(err error, given, users string, edits edits) error {
 		return err
 	}
 	e := &Error{State: d.State, Message: postgresWords(d.Message), HintText: hintOf(d), Cause: err}
+	if strings.HasPrefix(d.Message, "Cannot prepare multiple statements") {
+		e = failure("0A000", "PIVOT without a list of values cannot be used here").hint(pivotAdvice)
+	}
 	if d.Byte >= 0 && d.Byte <= len(given) {
 		back := *d
 		back.Byte = edits.back(d.Byte)

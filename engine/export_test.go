@@ -116,3 +116,6 @@ var (
 	EncodeArguments = encodeArguments
 	DecodeArguments = decodeArguments
 )
+
+// PivotItems counts the items of PIVOTs in a text that have no values.
+func PivotItems(text string) int { return len(pivotItems(text)) }

@@ -53,6 +53,15 @@ func (s *Session) planQuery(ctx context.Context, text string, tree *pg.ParseResu
 }
 
 func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+	if tree == nil {
+		expanded, moved, err := s.expandPivots(ctx, text, v)
+		if err != nil {
+			return nil, err
+		}
+		if moved != nil {
+			return s.planPivots(ctx, text, expanded, moved, v)
+		}
+	}
 	if translated, ok := translateLiterals(text, tree); ok {
 		text, tree = translated, treeOf(translated)
 	}

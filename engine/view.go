@@ -56,6 +56,9 @@ func (st *Statement) createView(ctx context.Context, head *statement.CreateView)
 
 // viewSchema plans the view's query and gives its columns.
 func (st *Statement) viewSchema(ctx context.Context, head *statement.CreateView, v *visible) (*arrow.Schema, error) {
+	if err := refusePivot(head.Query); err != nil {
+		return nil, err
+	}
 	src := source{text: head.Query, inner: head.Query}
 	plan, err := st.session.planQuery(ctx, head.Query, st.treeOf(head.Query), v)
 	if err != nil {

@@ -30,6 +30,9 @@ type boundQuery struct {
 
 // bindNames writes schemas before the names of a query that can be planned in v.
 func (s *Session) bindNames(ctx context.Context, v *visible, query string) (*boundQuery, error) {
+	if err := refusePivot(query); err != nil {
+		return nil, err
+	}
 	s.yield()
 	mentions, err := s.conn.Mentions(ctx, query)
 	if err != nil {
