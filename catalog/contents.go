@@ -136,3 +136,11 @@ func tableKey(id TableID) string                     { return tablePrefix + hexa
 func viewKey(id TableID) string                      { return viewPrefix + hexadecimal(uint64(id)) }
 func pageKey(id PageID) string                       { return pagePrefix + id.String() }
 func unchanged(key string, r Revision) store.Compare { return store.Unchanged(key, r) }
+
+// Applied is what this catalog knows now, without asking the store for news and without a lease: its chunks may go at any time. It
+// is for those who look, not for those who read.
+func (c *Catalog) Applied() *Contents {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.mu.current.contents
+}

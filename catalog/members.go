@@ -123,6 +123,29 @@ func (c *Catalog) register(ctx context.Context) error {
 	}
 }
 
+// CheckFree tells whether no node of a cluster has the name: none runs under it, and none has left memory behind that it will come
+// back for.
+func CheckFree(ctx context.Context, s store.Store, name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	item, ok, err := s.Get(ctx, nodeKey(name))
+	if err != nil {
+		return err
+	}
+	if ok {
+		return sameNode(item.Value, &NodeRecord{})
+	}
+	_, err = s.Scan(ctx, []string{regionPrefix}, func(item store.Item) error {
+		g, err := decodeRegion(item.Value)
+		if err == nil && g.Node == name {
+			err = fmt.Errorf("%w: region %d at %s is node %q's, which is not running; start it from its own data directory, or take another name", ErrNodeTaken, g.ID, g.Path, name)
+		}
+		return err
+	})
+	return err
+}
+
 func sameNode(record []byte, self *NodeRecord) error {
 	old, err := decodeNode(record)
 	if err != nil {

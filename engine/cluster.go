@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/csmsql/csmsql/catalog"
@@ -24,6 +26,11 @@ type Cluster struct {
 	// empty for a unix socket there.
 	Init       bool
 	EtcdListen string
+	// Member runs a member of etcd in this process that joins those of Endpoints, so that there is a majority without the first
+	// node: three members bear the loss of one.
+	Member bool
+	// EtcdPeer is where the other members of etcd reach this node's: host:port. Empty: a port of 127.0.0.1 that stays the same.
+	EtcdPeer string
 	// Address is where the other nodes reach this one: the path of its unix socket when all are on one machine, or
 	// host:port, which needs Certificates.
 	Address string
@@ -109,17 +116,13 @@ func (n *node) join(ctx context.Context, directory string) error {
 		return err
 	}
 	c := n.config.Cluster
-	if c.Init {
+	if c.Init || c.Member {
 		if err := n.startMember(ctx); err != nil {
 			return err
 		}
 		c.Endpoints = []string{n.member.Endpoint()}
 	}
-	options := etcd.Options{Endpoints: c.Endpoints, SessionTTL: c.SessionTTL, Description: "node " + n.config.Node, Log: n.config.Log}
-	if n.credentials != nil {
-		options.TLS = n.credentials.Client("")
-	}
-	shared, err := etcd.Open(ctx, options)
+	shared, err := etcd.Open(ctx, n.etcdClient())
 	if err != nil {
 		return err
 	}
@@ -138,16 +141,64 @@ func (n *node) join(ctx context.Context, directory string) error {
 
 func randomText() string { return rand.Text() }
 
-func (n *node) startMember(ctx context.Context) error {
+// memberPatience is how long the start of a member is silent; then the log says what it waits for.
+const memberPatience = 3 * time.Second
+
+// startMember starts this node's member of etcd: the first one of its cluster, or one that joins the others.
+func (n *node) startMember(ctx context.Context) (err error) {
 	c := n.config.Cluster
-	options := etcd.ServerOptions{Directory: filepath.Join(n.config.Directory, "etcd"), Name: n.config.Node, ListenClient: c.EtcdListen, Log: n.config.Log}
-	if n.credentials != nil && c.EtcdListen != "" {
-		files := certificate.FilesIn(c.Certificates, certificate.RoleNode)
-		options.TLS = &etcd.Files{Authority: files.Authority, Certificate: files.Certificate, Key: files.Key}
+	options := etcd.ServerOptions{
+		Directory: filepath.Join(n.config.Directory, "etcd"), Name: n.config.Node, ListenClient: c.EtcdListen, ListenPeer: c.EtcdPeer, Log: n.config.Log,
 	}
-	member, err := etcd.Serve(ctx, options)
-	n.member = member
+	if n.credentials != nil {
+		files := certificate.FilesIn(c.Certificates, certificate.RoleNode)
+		options.PeerTLS = &etcd.Files{Authority: files.Authority, Certificate: files.Certificate, Key: files.Key}
+		if c.EtcdListen != "" {
+			options.TLS = options.PeerTLS
+		}
+	}
+	if c.EtcdPeer == "" {
+		if options.ListenPeer, err = n.rememberedPeer(ctx); err != nil {
+			return err
+		}
+	}
+	waiting := time.AfterFunc(memberPatience, func() {
+		n.config.Log.Warn("this node's member of etcd waits for a majority: start the nodes that run the others")
+	})
+	defer waiting.Stop()
+	if c.Init {
+		n.member, err = etcd.Serve(ctx, options)
+	} else {
+		n.member, err = etcd.Join(ctx, options, n.etcdClient())
+	}
+	if err != nil || c.EtcdPeer != "" || n.member.PeerAddress() == options.ListenPeer {
+		return err
+	}
+	return n.rememberPeer(ctx, n.member.PeerAddress())
+}
+
+// localPeerKey is where the other members of etcd reach this node's, in its own directory: they remember it, too.
+const localPeerKey = "cluster/etcd-peer"
+
+func (n *node) rememberedPeer(ctx context.Context) (string, error) {
+	item, _, err := n.local.Get(ctx, localPeerKey)
+	return string(item.Value), err
+}
+
+func (n *node) rememberPeer(ctx context.Context, address string) error {
+	_, err := n.local.Commit(ctx, store.Transaction{Puts: []store.Item{{Key: localPeerKey, Value: []byte(address)}}})
 	return err
+}
+
+// etcdClient is how this node reaches etcd.
+func (n *node) etcdClient() etcd.Options {
+	c := n.config.Cluster
+	options := etcd.Options{Endpoints: c.Endpoints, SessionTTL: c.SessionTTL, Description: "node " + n.config.Node, Log: n.config.Log}
+	isSocket := func(endpoint string) bool { return strings.HasPrefix(endpoint, "unix://") }
+	if n.credentials != nil && !slices.ContainsFunc(c.Endpoints, isSocket) { // whoever can open the socket needs no certificate
+		options.TLS = n.credentials.Client("")
+	}
+	return options
 }
 
 // follow keeps this node in the cluster until it is closed or fenced off, and takes it online. Requires: the regions of an

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/memregion"
@@ -51,6 +52,8 @@ type Config struct {
 	Verify bool
 	// LeaseTTL is how long a borrower that went silent keeps its snapshot; 0: 3 s.
 	LeaseTTL time.Duration
+	// Credentials are what AttachWith shows to a node that it reaches by host:port; nil: the target is a socket, or on this machine.
+	Credentials *certificate.Credentials
 	// Cluster makes the node one of several; nil: it is alone.
 	Cluster *Cluster
 	// Log receives what an operator should know; nil: slog.Default().

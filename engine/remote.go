@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
@@ -22,7 +23,7 @@ func Attach(ctx context.Context, target string) (*Engine, error) {
 }
 
 // AttachWith is Attach with the settings of config that concern queries: MemoryBytes, SpillBytes, Threads, Files, Log, and
-// Directory for spilling.
+// Directory for spilling; and Credentials, with which target may be the host:port of a cluster's node.
 func AttachWith(ctx context.Context, target string, config Config) (*Engine, error) {
 	e := newEngine(config)
 	if err := e.attach(ctx, target); err != nil {
@@ -33,7 +34,7 @@ func AttachWith(ctx context.Context, target string, config Config) (*Engine, err
 
 func (e *Engine) attach(ctx context.Context, target string) error {
 	e.remote = &remote{
-		target: target, log: e.config.Log.Warn,
+		target: target, credentials: e.config.Credentials, log: e.config.Log.Warn,
 		domain: coherence.Domain(fmt.Sprintf("borrower-%d-%s", os.Getpid(), randomText()[:8])),
 	}
 	description, err := e.remote.dial(ctx)
@@ -58,7 +59,11 @@ func (e *Engine) attach(ctx context.Context, target string) error {
 
 // dial reaches the node's present process. Requires mu, or that nobody else knows r yet.
 func (r *remote) dial(ctx context.Context) (noderpc.Description, error) {
-	client, err := noderpc.Dial(ctx, r.target)
+	var options []noderpc.DialOption
+	if r.credentials != nil {
+		options = append(options, noderpc.WithTLS(r.credentials, ""))
+	}
+	client, err := noderpc.Dial(ctx, r.target, options...)
 	if err != nil {
 		return noderpc.Description{}, err
 	}
@@ -109,10 +114,11 @@ const idleLease = time.Second
 
 // remote is a borrower's way to its node.
 type remote struct {
-	target  string
-	domain  coherence.Domain
-	regions *regions
-	log     func(string, ...any)
+	target      string
+	credentials *certificate.Credentials // nil: target needs none
+	domain      coherence.Domain
+	regions     *regions
+	log         func(string, ...any)
 
 	mu      sync.Mutex // guards everything below
 	client  *noderpc.Client

@@ -31,6 +31,7 @@ func (e *Engine) ServerOptions() noderpc.ServerOptions {
 		options.Incarnation = e.node.incarnation
 		options.FragmentTTL = e.config.Cluster.SessionTTL // 0: as long as a session's
 		options.Lender, options.Fragments, options.Operations = lender{e.node.lending, e.life}, fragments{e}, operations{e}
+		options.Administration = administration{e}
 	}
 	return options
 }

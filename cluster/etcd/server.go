@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -47,7 +48,29 @@ func Serve(ctx context.Context, options ServerOptions) (*Server, error) {
 	if err := s.ready(ctx); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
+	if err := s.announce(ctx); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
 	return s, nil
+}
+
+// announce tells the others where they reach this member, if that is news: they remember where it was.
+func (s *Server) announce(ctx context.Context) error {
+	client := v3client.New(s.etcd.Server)
+	defer func() { _ = client.Close() }() // it has no connection
+	own, address := s.etcd.Server.MemberID(), []string{s.options.peerURL(s.options.AdvertisePeer)}
+	err := tryUntil(ctx, func(ctx context.Context) (bool, error) {
+		known := s.etcd.Server.Cluster().Member(own)
+		if known == nil || slices.Equal(known.PeerURLs, address) {
+			return true, nil
+		}
+		_, err := client.MemberUpdate(ctx, uint64(own), address)
+		return err == nil, err
+	})
+	if err != nil {
+		return fmt.Errorf("tell etcd's other members where member %s is: %w", s.options.Name, err)
+	}
+	return nil
 }
 
 func start(options ServerOptions) (*Server, error) {

@@ -24,28 +24,30 @@ const (
 
 // accessOf has every method; one that were forgotten would be for nodes.
 var accessOf = map[string]access{
-	nodepb.Node_Hello_FullMethodName:                 anybody,
-	nodepb.Node_Describe_FullMethodName:              anybody,
-	nodepb.Node_Lease_FullMethodName:                 anybody,
-	nodepb.Node_Page_FullMethodName:                  anybody,
-	nodepb.Node_Renew_FullMethodName:                 anybody,
-	nodepb.Node_Release_FullMethodName:               anybody,
-	nodepb.Node_Status_FullMethodName:                anybody,
-	nodepb.Node_Load_FullMethodName:                  anybody, // who may name files is the handler's to say
-	nodepb.Node_LoadTPCH_FullMethodName:              anybody,
-	nodepb.Coordination_Ping_FullMethodName:          anybody,
-	nodepb.Lending_Grant_FullMethodName:              nodes,
-	nodepb.Lending_Reallocate_FullMethodName:         nodes,
-	nodepb.Lending_Seal_FullMethodName:               nodes,
-	nodepb.Lending_Publish_FullMethodName:            nodes,
-	nodepb.Lending_Free_FullMethodName:               nodes,
-	nodepb.Lending_Pin_FullMethodName:                nodes,
-	nodepb.Lending_Unpin_FullMethodName:              nodes,
-	nodepb.Fragments_Run_FullMethodName:              nodes,
-	nodepb.Coordination_States_FullMethodName:        identified,
-	nodepb.Coordination_Drain_FullMethodName:         identified,
-	nodepb.Coordination_DescribeChunk_FullMethodName: identified,
-	nodepb.Coordination_SendTable_FullMethodName:     identified, // no SQL, so no GRANT, stands before the rows
+	nodepb.Node_Hello_FullMethodName:                   anybody,
+	nodepb.Node_Describe_FullMethodName:                anybody,
+	nodepb.Node_Lease_FullMethodName:                   anybody,
+	nodepb.Node_Page_FullMethodName:                    anybody,
+	nodepb.Node_Renew_FullMethodName:                   anybody,
+	nodepb.Node_Release_FullMethodName:                 anybody,
+	nodepb.Node_Status_FullMethodName:                  anybody,
+	nodepb.Node_Load_FullMethodName:                    anybody, // who may name files is the handler's to say
+	nodepb.Node_LoadTPCH_FullMethodName:                anybody,
+	nodepb.Coordination_Ping_FullMethodName:            anybody,
+	nodepb.Lending_Grant_FullMethodName:                nodes,
+	nodepb.Lending_Reallocate_FullMethodName:           nodes,
+	nodepb.Lending_Seal_FullMethodName:                 nodes,
+	nodepb.Lending_Publish_FullMethodName:              nodes,
+	nodepb.Lending_Free_FullMethodName:                 nodes,
+	nodepb.Lending_Pin_FullMethodName:                  nodes,
+	nodepb.Lending_Unpin_FullMethodName:                nodes,
+	nodepb.Fragments_Run_FullMethodName:                nodes,
+	nodepb.Coordination_States_FullMethodName:          identified,
+	nodepb.Coordination_Drain_FullMethodName:           identified,
+	nodepb.Administration_ClusterStatus_FullMethodName: identified,
+	nodepb.Administration_DrainNode_FullMethodName:     identified,
+	nodepb.Coordination_DescribeChunk_FullMethodName:   identified,
+	nodepb.Coordination_SendTable_FullMethodName:       identified, // no SQL, so no GRANT, stands before the rows
 }
 
 func (a access) admits(p Peer) bool {

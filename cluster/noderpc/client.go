@@ -19,10 +19,11 @@ import (
 type Client struct {
 	conn *grpc.ClientConn
 	// One stub for each of the node's services.
-	rpc          nodepb.NodeClient
-	lending      nodepb.LendingClient
-	coordination nodepb.CoordinationClient
-	fragments    nodepb.FragmentsClient
+	rpc            nodepb.NodeClient
+	lending        nodepb.LendingClient
+	coordination   nodepb.CoordinationClient
+	administration nodepb.AdministrationClient
+	fragments      nodepb.FragmentsClient
 
 	name        string      // for errors
 	node        string      // immutable from here on
@@ -39,7 +40,7 @@ type Client struct {
 func newClient(conn *grpc.ClientConn, name string) *Client {
 	c := &Client{
 		conn: conn, name: name, rpc: nodepb.NewNodeClient(conn), lending: nodepb.NewLendingClient(conn),
-		coordination: nodepb.NewCoordinationClient(conn), fragments: nodepb.NewFragmentsClient(conn),
+		coordination: nodepb.NewCoordinationClient(conn), administration: nodepb.NewAdministrationClient(conn), fragments: nodepb.NewFragmentsClient(conn),
 	}
 	c.mu.keys = map[catalog.LeaseID][]byte{}
 	return c

@@ -17,10 +17,7 @@ func encodeStatus(s Status) *nodepb.StatusResponse {
 		Catalog: text(n.Catalog, maxNameBytes), Revision: int64(n.Revision), Domain: text(string(n.Domain), maxNameBytes), Frontend: encodeFrontend(n.Frontend),
 	}}
 	for _, r := range s.Regions {
-		spec := memregion.Spec{ID: r.ID, Base: r.Base, Capacity: r.Capacity, Fabric: r.Fabric, Path: r.Path}
-		m.Regions = append(m.Regions, &nodepb.RegionStatus{
-			Region: encodeRegion(Region{Spec: spec}), Node: text(r.Node, maxNameBytes), Used: r.Used, Reserved: r.Reserved, Extents: r.Extents,
-		})
+		m.Regions = append(m.Regions, encodeRegionStatus(r))
 	}
 	for _, t := range s.Tables {
 		m.Tables = append(m.Tables, &nodepb.TableStatus{

@@ -54,7 +54,7 @@ func parseHostPort(ctx context.Context, target string, certified bool) (address,
 	}
 	refused := &Error{
 		State: stateArgument, Cause: ErrNotLoopback, Message: fmt.Sprintf("%s is not on this machine: %v", target, ErrNotLoopback),
-		HintText: "Connections between machines are mutual TLS and need a certificate, which “csmsql cluster cert” makes. Use one, the node's unix socket, or 127.0.0.1.",
+		HintText: "Connections between machines are mutual TLS and need a certificate, which “csmsql cluster cert” makes. Name its directory with --certs, or use the node's unix socket, or 127.0.0.1.",
 	}
 	if certified { // whatever a name server answers, only a certificate of the cluster is believed
 		return address{"tcp", target}, nil

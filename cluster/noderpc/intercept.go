@@ -50,7 +50,7 @@ func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerI
 
 func (s *Server) stream(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
 	return s.around(stream.Context(), info.FullMethod, func() error {
-		places, what := s.loads, "loads and copies of tables"
+		places, what := s.loads, "loads, copies of tables and drains"
 		if info.FullMethod == nodepb.Fragments_Run_FullMethodName {
 			places, what = s.fragments, "fragments"
 		}

@@ -58,6 +58,8 @@ type ServerOptions struct {
 	States *States
 	// Operations is what else a node of a cluster does; nil: nothing.
 	Operations Operations
+	// Administration answers for the whole cluster; nil: the node belongs to none.
+	Administration Administration
 	// Refusals counts and logs who was refused; nil: the server makes its own.
 	Refusals *Refusals
 	// Grace is how long calls under way may go on after Serve's context ended (default 2 s); then their contexts end.
@@ -159,6 +161,7 @@ func (s *Server) newGRPC(during *serving) *grpc.Server {
 	nodepb.RegisterNodeServer(g, handlers{server: s})
 	nodepb.RegisterLendingServer(g, lendingHandlers{server: s})
 	nodepb.RegisterCoordinationServer(g, coordinationHandlers{server: s})
+	nodepb.RegisterAdministrationServer(g, administrationHandlers{server: s})
 	nodepb.RegisterFragmentsServer(g, fragmentHandlers{server: s, during: during})
 	return g
 }

@@ -17,7 +17,8 @@ import (
 )
 
 func newLoad() *cobra.Command {
-	var to, format, placement string
+	var to target
+	var format, placement string
 	var create, add, replace bool
 	var parameters map[string]string
 	c := &cobra.Command{
@@ -46,7 +47,7 @@ Without a mode the table is made and must not exist. Columns are matched by name
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	targetFlag(c, &to)
+	to.flags(c)
 	flags.StringVar(&format, "format", "", "`format`: parquet, csv or arrow (default: by the file's name)")
 	flags.BoolVar(&create, "create", false, "make the table; it must not exist (the default)")
 	flags.BoolVar(&add, "append", false, "add to a table that exists")
@@ -99,8 +100,8 @@ func loadRequest(args []string, format string, create, add, replace bool) (noder
 	return request, nil
 }
 
-func load(ctx context.Context, c *cobra.Command, to string, request noderpc.LoadRequest) error {
-	client, err := dial(ctx, to)
+func load(ctx context.Context, c *cobra.Command, to target, request noderpc.LoadRequest) error {
+	client, err := to.dial(ctx)
 	if err != nil {
 		return err
 	}

@@ -35,13 +35,37 @@ func command(ctx context.Context, args ...string) *exec.Cmd {
 // node is a running csmsql serve.
 type node struct {
 	command   *exec.Cmd
-	stderr    bytes.Buffer
+	stderr    logged
 	banner    string
 	drained   chan struct{} // standard output has ended
 	directory string        // of everything: data and region
 	data      string
 	region    string // directory of the region's file
 	frontend  noderpc.Frontend
+}
+
+// logged is what a process says on standard error, which may be read while it runs.
+type logged struct {
+	mu   sync.Mutex // guards text
+	text bytes.Buffer
+}
+
+func (l *logged) Write(data []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(data)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
+func (l *logged) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
 }
 
 // workspace makes directories for a node. Their names are short because sockets' names must be; the region lies in memory

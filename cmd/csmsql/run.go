@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/conversation"
-	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/queries"
 )
@@ -20,7 +19,7 @@ import (
 // runOptions are tpch run's flags.
 type runOptions struct {
 	scale   float64
-	to      string
+	to      target
 	attach  bool
 	schema  string
 	runs    int
@@ -49,7 +48,7 @@ The exit code is 1 if an answer is wrong or a query fails.`,
 	flags := c.Flags()
 	flags.SortFlags = false
 	flags.Float64Var(&o.scale, "sf", 0, "scale `factor` of the tables (default: deduced from their sizes)")
-	targetFlag(c, &o.to)
+	o.to.flags(c)
 	flags.BoolVar(&o.attach, "attach", false, "run the queries in this process, over the lent memory")
 	flags.StringVar(&o.schema, "schema", "", "`schema` of the tables (default public)")
 	flags.IntVar(&o.runs, "runs", 1, "run every query that often and show the median time")
@@ -86,12 +85,20 @@ func tpchRun(ctx context.Context, c *cobra.Command, o runOptions) error {
 }
 
 // converse opens a conversation with the node behind --to, or attaches to it.
-func converse(ctx context.Context, c *cobra.Command, to string, attach bool) (conversation.Conversation, error) {
+func converse(ctx context.Context, c *cobra.Command, to target, attach bool) (conversation.Conversation, error) {
 	notice := func(n conversation.Notice) { presentNotice(c.ErrOrStderr(), n) }
 	if attach {
-		return conversation.Attach(ctx, place.Target(to), engine.Config{}, notice)
+		credentials, err := to.credentials()
+		if err != nil {
+			return nil, err
+		}
+		return conversation.Attach(ctx, to.address(), engine.Config{Credentials: credentials}, notice)
 	}
-	return conversation.Dial(ctx, place.Target(to), notice)
+	options, err := to.options()
+	if err != nil {
+		return nil, err
+	}
+	return conversation.Dial(ctx, to.address(), notice, options...)
 }
 
 func chooseQueries(o runOptions) (chosen []queries.Query, err error) {

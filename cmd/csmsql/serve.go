@@ -36,6 +36,9 @@ Clients on this machine are trusted and nobody else can connect: --pg and --http
 sockets in the data directory are for its owner alone. SQL reaches the server's files only below the directories
 given with --files; there are none by default.
 
+What “csmsql cluster init” and “join” wrote to serve.json in the data directory counts as flags that were given; those on the
+command line come first.
+
 SIGINT (Ctrl-C) or SIGTERM stops the node in order; a second one stops it at once, which is safe.`
 
 const serveExample = `  csmsql serve
@@ -57,6 +60,9 @@ func newServe() *cobra.Command {
 		Example: serveExample,
 		Args:    noArguments,
 		RunE: interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
+			if err := readServeFile(c.Flags(), options.Data); err != nil {
+				return usageError{err}
+			}
 			options.RegionBytes, options.MemoryBytes = int64(region), int64(memory)
 			options.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: &level}))
 			if err := options.Check(); err != nil {
@@ -79,7 +85,9 @@ func newServe() *cobra.Command {
 	flags.StringVar(&options.Node, "node", "local", "the node's `name` in status output and errors")
 	flags.BoolVar(&options.ClusterInit, "cluster-init", false, "begin a cluster: this node runs its etcd; others join with --etcd")
 	flags.StringSliceVar(&options.Etcd, "etcd", nil, "join the cluster of the etcd at these `addresses`: host:port or unix:///path, separated by commas")
-	flags.StringVar(&options.EtcdListen, "etcd-listen", "", "with --cluster-init: loopback or, with --certs, any `address` for etcd (default: a socket in the data directory)")
+	flags.BoolVar(&options.EtcdMember, "etcd-member", false, "with --etcd: run a member of etcd here, too; three members bear the loss of one")
+	flags.StringVar(&options.EtcdListen, "etcd-listen", "", "of a node that runs etcd: loopback or, with --certs, any `address` for its clients (default: a socket in the data directory)")
+	flags.StringVar(&options.EtcdPeer, "etcd-peer", "", "of a node that runs etcd: `address` for its other members (default: a port of 127.0.0.1)")
 	flags.StringVar(&options.RPC, "rpc", "", "`address` where the cluster's other nodes reach this one; needs --certs (default: its socket, for nodes on this machine)")
 	flags.StringVar(&options.Certificates, "certs", "", "`directory` with ca.crt, node.crt and node.key, as “csmsql cluster cert” makes them")
 	flags.DurationVar(&options.SessionTTL, "session-ttl", 0, "how long the cluster waits for this node before it holds it for dead (default 10s)")

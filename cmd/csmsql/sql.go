@@ -21,7 +21,7 @@ import (
 type sqlOptions struct {
 	commands []string
 	files    []string
-	to       string
+	to       target
 	attach   bool
 	format   string
 	timing   bool
@@ -51,7 +51,7 @@ nothing is copied, the node does not work for it, and nothing can be written.`,
 	flags.SortFlags = false
 	flags.StringArrayVarP(&o.commands, "command", "c", nil, "`sql` to run (may be repeated)")
 	flags.StringArrayVarP(&o.files, "file", "f", nil, "`file` of SQL to run; - is standard input (may be repeated, after -c)")
-	targetFlag(c, &o.to)
+	o.to.flags(c)
 	flags.BoolVar(&o.attach, "attach", false, "run the statements in this process, over the lent memory")
 	flags.StringVar(&o.format, "format", present.Formats[0], "`format` of results: "+strings.Join(present.Formats, ", "))
 	flags.BoolVar(&o.timing, "timing", false, "show how long each statement took")

@@ -21,7 +21,7 @@ import (
 )
 
 func newStatus() *cobra.Command {
-	var to string
+	var to target
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "status",
@@ -34,7 +34,7 @@ that gives their memory back.`,
 		Example: "  csmsql status\n  csmsql status --json | jq '.tables[] | {name, rows, bytes}'",
 		Args:    noArguments,
 		RunE: interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
-			client, err := dial(ctx, to)
+			client, err := to.dial(ctx)
 			if err != nil {
 				return err
 			}
@@ -55,7 +55,7 @@ that gives their memory back.`,
 			return printStatus(c.OutOrStdout(), status, lost, time.Now())
 		}),
 	}
-	targetFlag(c, &to)
+	to.flags(c)
 	c.Flags().BoolVar(&asJSON, "json", false, "everything, for programs; sizes in bytes")
 	return c
 }

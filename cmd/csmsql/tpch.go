@@ -30,7 +30,7 @@ them at scale factors 0.01, 0.1 and 1.`,
 
 func newTPCHLoad() *cobra.Command {
 	var request noderpc.TPCHRequest
-	var to string
+	var to target
 	c := &cobra.Command{
 		Use:   "load --sf F",
 		Short: "Generate the eight TPC-H tables in a running node",
@@ -52,15 +52,15 @@ numbers above. All eight tables appear in one commit: whoever asks sees all or n
 	}
 	flags := c.Flags()
 	flags.Float64Var(&request.ScaleFactor, "sf", 0, "scale `factor`: 0.01, 0.1, 1, 10 …")
-	targetFlag(c, &to)
+	to.flags(c)
 	flags.StringVar(&request.Schema, "schema", "", "`schema` that gets the tables; made if it is not there (default public)")
 	flags.StringVar(&request.Placement, "placement", "", "`placement` of the tables in a cluster: local, node(NAME), rows (over all nodes), or hash (each table by its key)")
 	flags.BoolVar(&request.Replace, "replace", false, "drop tables of these names in the same commit")
 	return c
 }
 
-func tpchLoad(ctx context.Context, c *cobra.Command, to string, request noderpc.TPCHRequest) error {
-	client, err := dial(ctx, to)
+func tpchLoad(ctx context.Context, c *cobra.Command, to target, request noderpc.TPCHRequest) error {
+	client, err := to.dial(ctx)
 	if err != nil {
 		return err
 	}

@@ -8,4 +8,5 @@ trap 'rm -rf "$plugins"' EXIT
 go build -o "$plugins/protoc-gen-go" google.golang.org/protobuf/cmd/protoc-gen-go
 GOBIN="$plugins" go install google.golang.org/grpc/cmd/protoc-gen-go-grpc@v1.6.2
 PATH="$plugins:$PATH" protoc --go_out=. --go_opt=paths=source_relative \
-	--go-grpc_out=. --go-grpc_opt=paths=source_relative cluster/noderpc/nodepb/node.proto cluster/noderpc/nodepb/cluster.proto
+	--go-grpc_out=. --go-grpc_opt=paths=source_relative cluster/noderpc/nodepb/node.proto cluster/noderpc/nodepb/cluster.proto \
+	cluster/noderpc/nodepb/administration.proto

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -24,8 +26,8 @@ const cancelPatience = 10 * time.Second
 type dialed struct{ conn *pgconn.PgConn }
 
 // Dial finds out from a node's RPC where it speaks PostgreSQL's protocol, and connects there.
-func Dial(ctx context.Context, target string, notice func(Notice)) (Conversation, error) {
-	node, err := noderpc.Dial(ctx, target)
+func Dial(ctx context.Context, target string, notice func(Notice), options ...noderpc.DialOption) (Conversation, error) {
+	node, err := noderpc.Dial(ctx, target, options...)
 	if err != nil {
 		return nil, err
 	}
@@ -43,10 +45,13 @@ func dialFrontend(ctx context.Context, frontend noderpc.Frontend, notice func(No
 		return nil, fmt.Errorf("connection settings from the environment (PG…): %w", err)
 	}
 	config.Host, config.Port, config.Fallbacks = frontend.SocketDirectory, socketPort, nil
-	if frontend.SocketDirectory == "" {
+	if !reachable(frontend.SocketDirectory) {
 		host, port, err := net.SplitHostPort(frontend.Address)
 		if err != nil {
-			return nil, fmt.Errorf("the node does not speak the PostgreSQL protocol: start it with --pg 127.0.0.1:5433")
+			return nil, &Failure{
+				Severity: "ERROR", State: "08001", Message: "the node does not speak the PostgreSQL protocol here: its socket is in " + frontend.SocketDirectory + ", which this user or machine cannot open, and it has no TCP address",
+				HintText: "Start it with --pg 127.0.0.1:5433, or ask another node.",
+			}
 		}
 		number, err := strconv.ParseUint(port, 10, 16)
 		if err != nil {
@@ -65,6 +70,15 @@ func dialFrontend(ctx context.Context, frontend noderpc.Frontend, notice func(No
 		return nil, failureOf(err)
 	}
 	return &dialed{conn}, nil
+}
+
+// reachable tells whether the node's socket for the PostgreSQL protocol is on this machine and may be opened by this user.
+func reachable(directory string) bool {
+	if directory == "" {
+		return false
+	}
+	_, err := os.Stat(filepath.Join(directory, ".s.PGSQL."+strconv.Itoa(socketPort)))
+	return err == nil
 }
 
 // Run implements Conversation.

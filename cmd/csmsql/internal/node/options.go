@@ -33,7 +33,9 @@ type Options struct {
 	Verify          bool
 	ClusterInit     bool     // begin a cluster: run a member of etcd in this process
 	Etcd            []string // join the cluster of this etcd
+	EtcdMember      bool     // run a member of etcd, too, that joins those of Etcd
 	EtcdListen      string   // where the member of etcd listens, host:port; empty: a socket in the data directory
+	EtcdPeer        string   // where the other members of etcd reach it, host:port; empty: a port of 127.0.0.1
 	RPC             string   // where other nodes reach this one, host:port; empty: its socket, for nodes on this machine
 	Certificates    string   // directory of ca.crt, node.crt and node.key
 	SessionTTL      time.Duration
@@ -116,12 +118,14 @@ func (o Options) checkCluster() error {
 	switch {
 	case o.ClusterInit && len(o.Etcd) > 0:
 		return errors.New("--cluster-init begins a cluster and --etcd joins one: give one of them")
-	case !o.clustered() && (o.RPC != "" || o.Certificates != "" || o.EtcdListen != ""):
-		return errors.New("--rpc, --certs and --etcd-listen are for nodes of a cluster: give --cluster-init or --etcd, too")
+	case !o.clustered() && (o.RPC != "" || o.Certificates != "" || o.EtcdListen != "" || o.EtcdPeer != "" || o.EtcdMember):
+		return errors.New("--rpc, --certs, --etcd-listen, --etcd-peer and --etcd-member are for nodes of a cluster: give --cluster-init or --etcd, too")
 	case o.RPC != "" && o.Certificates == "":
 		return errors.New("--rpc opens the node to others over the network, which takes certificates: make them with “csmsql cluster cert” and give their directory with --certs")
-	case o.EtcdListen != "" && !o.ClusterInit:
-		return errors.New("--etcd-listen is for the node that runs etcd: give --cluster-init, too")
+	case o.EtcdMember && len(o.Etcd) == 0:
+		return errors.New("--etcd-member joins the other members of etcd: say where they are with --etcd (the first node has --cluster-init instead)")
+	case (o.EtcdListen != "" || o.EtcdPeer != "") && !o.ClusterInit && !o.EtcdMember:
+		return errors.New("--etcd-listen and --etcd-peer are for nodes that run a member of etcd: give --cluster-init or --etcd-member, too")
 	case o.clustered() && o.Node == defaultNode:
 		return fmt.Errorf("a node of a cluster needs a name of its own: give --node NAME (not %q)", defaultNode)
 	}
@@ -137,7 +141,8 @@ func (o Options) cluster(ways *listeners) *engine.Cluster {
 		return nil
 	}
 	c := &engine.Cluster{
-		Endpoints: o.Etcd, Init: o.ClusterInit, EtcdListen: o.EtcdListen, Certificates: o.Certificates, SessionTTL: o.SessionTTL,
+		Endpoints: o.Etcd, Init: o.ClusterInit, Member: o.EtcdMember, EtcdListen: o.EtcdListen, EtcdPeer: o.EtcdPeer,
+		Certificates: o.Certificates, SessionTTL: o.SessionTTL,
 		Address: filepath.Join(o.Data, place.SocketName),
 	}
 	if ways.remote != nil {

@@ -1,0 +1,285 @@
+package main_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/cluster/noderpc"
+)
+
+// fleet is a cluster of nodes that cluster init and join made, in directories that go with the test.
+type fleet struct {
+	t         *testing.T
+	directory string
+	region    string
+	fabric    string
+	nodes     map[string]*node
+}
+
+func newFleet(t *testing.T) *fleet {
+	directory, region, fabric, err := workspace()
+	require.NoError(t, err)
+	f := &fleet{t: t, directory: directory, region: region, fabric: fabric, nodes: map[string]*node{}}
+	t.Cleanup(func() {
+		for _, n := range f.nodes { // at once: each may be needed for etcd's majority
+			if n.command.ProcessState == nil {
+				require.NoError(t, n.command.Process.Signal(syscall.SIGTERM))
+			}
+		}
+		for _, n := range f.nodes {
+			if n.command.ProcessState == nil {
+				require.NoError(t, n.wait())
+			}
+		}
+		require.NoError(t, os.RemoveAll(directory))
+		require.NoError(t, os.RemoveAll(region))
+	})
+	return f
+}
+
+func (f *fleet) data(name string) string { return filepath.Join(f.directory, name) }
+
+// make makes a node's data directory.
+func (f *fleet) make(command, name string, more ...string) (out, errOut string, code int) {
+	f.t.Helper()
+	args := []string{
+		"cluster", command, "--node", name, "--data", f.data(name), "--region-dir", f.region, "--fabric", f.fabric, "--region", "256MiB",
+		"--memory", "256MiB", "--pg", "127.0.0.1:0", "--http", "127.0.0.1:0",
+	}
+	return run(f.t, "", append(args, more...)...)
+}
+
+// serve starts a node from nothing but its data directory, at first or again.
+func (f *fleet) serve(name string) *node {
+	f.t.Helper()
+	n := &node{directory: f.directory, data: f.data(name), region: f.region}
+	f.nodes[name] = n
+	require.NoError(f.t, n.launch([]string{"serve", "--data", n.data}))
+	return n
+}
+
+func (f *fleet) begin(command, name string, more ...string) *node {
+	f.t.Helper()
+	_, errOut, code := f.make(command, name, more...)
+	require.Zero(f.t, code, errOut)
+	return f.serve(name)
+}
+
+func (f *fleet) kill(name string) {
+	f.t.Helper()
+	require.Error(f.t, f.nodes[name].signal(syscall.SIGKILL))
+}
+
+func (f *fleet) status(of string, more ...string) (s noderpc.ClusterStatus) {
+	f.t.Helper()
+	out, errOut, code := f.nodes[of].csmsql(f.t, "", append([]string{"cluster", "status", "--json"}, more...)...)
+	require.Zero(f.t, code, errOut)
+	require.NoError(f.t, json.Unmarshal([]byte(out), &s))
+	return s
+}
+
+func metrics(t *testing.T, n *node) string {
+	match := regexp.MustCompile(`http://(\S+)/metrics`).FindStringSubmatch(n.banner)
+	require.NotNil(t, match)
+	return get(t, "http://"+match[1]+"/metrics")
+}
+
+// Three members of etcd bear the loss of one; without a majority commits fail and say why, and what an open transaction reads it
+// reads on.
+func TestClusterLosesItsMajority(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.begin("init", "a")
+	_, errOut, code := f.make("join", "a2", "--node", "a", "--to", f.data("a"))
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, `"a" runs at `)
+	require.NoFileExists(t, filepath.Join(f.data("a2"), "serve.json"))
+	_, errOut, code = f.make("init", "a")
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, "is a node's already: start it with")
+	f.begin("join", "b", "--to", f.data("a"), "--etcd-member")
+	c := f.begin("join", "c", "--to", f.data("a"), "--etcd-member")
+
+	s := f.status("c")
+	require.Empty(t, s.Trouble)
+	require.Len(t, s.Nodes, 3)
+	require.Len(t, s.Etcd, 3)
+	leaders := 0
+	for _, m := range s.Etcd {
+		require.Empty(t, m.Trouble)
+		require.False(t, m.Learner)
+		if m.Leader {
+			leaders++
+		}
+	}
+	require.Equal(t, 1, leaders)
+
+	conn := c.connect(t)
+	_, err := conn.Exec(deadline(t), "CREATE TABLE t WITH (placement = 'rows(b, c)') AS SELECT range AS a FROM range(300000)")
+	require.NoError(t, err)
+	f.kill("a")
+	require.Eventually(t, func() bool { // etcd chooses another leader, if a was it
+		_, err := conn.Exec(deadline(t), "INSERT INTO t VALUES (1)")
+		return err == nil
+	}, patience, 100*time.Millisecond)
+	require.Contains(t, metrics(t, c), `csmsql_etcd_commits_total{outcome="done"}`)
+
+	tx, err := c.connect(t).BeginTx(deadline(t), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	require.NoError(t, err)
+	require.Equal(t, 300001, rowsOf(t, tx, "SELECT count(*) FROM t WHERE a >= 0"))
+	f.kill("b")
+	// b's rows lie there for anybody to read, and c is sure of its own session for a while yet.
+	require.Equal(t, 300001, rowsOf(t, tx, "SELECT count(*) FROM t WHERE a >= 0"))
+	_, err = conn.Exec(deadline(t), "INSERT INTO t VALUES (2)")
+	var failure *pgconn.PgError
+	require.ErrorAs(t, err, &failure)
+	require.Equal(t, "57P03", failure.Code)
+	require.Contains(t, failure.Message, "has no majority")
+	require.Equal(t, 1, rowsOf(t, tx, "SELECT count(*) FROM t WHERE a = 299999"), "an open transaction reads on")
+	out, errOut, code := c.csmsql(t, "", "cluster", "status")
+	require.Zero(t, code, errOut)
+	require.Contains(t, out, "it does not know all, and shows what it last heard")
+	require.Contains(t, out, "public.t")
+
+	f.serve("b")
+	require.Eventually(t, func() bool {
+		_, err := conn.Exec(deadline(t), "INSERT INTO t VALUES (3)")
+		return err == nil
+	}, patience, 100*time.Millisecond, "it goes on by itself")
+}
+
+func rowsOf(t *testing.T, tx pgx.Tx, sql string) (n int) {
+	t.Helper()
+	require.NoError(t, tx.QueryRow(deadline(t), sql).Scan(&n))
+	return n
+}
+
+// What a drained node held is elsewhere, and the node can be stopped without a loss.
+func TestClusterDrain(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	a := f.begin("init", "a")
+	f.begin("join", "b", "--to", f.data("a"))
+	_, errOut, code := a.csmsql(t, "", "sql", "-c", "CREATE TABLE t WITH (placement = 'rows') AS SELECT range AS a FROM range(3000000)")
+	require.Zero(t, code, errOut)
+	before := f.status("a")
+	require.Positive(t, before.Nodes[1].Chunks)
+
+	_, errOut, code = a.csmsql(t, "", "cluster", "drain")
+	require.Equal(t, 2, code)
+	require.Contains(t, errOut, "which node?")
+	_, errOut, code = a.csmsql(t, "", "cluster", "drain", "nobody")
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, "nobody")
+	out, errOut, code := a.csmsql(t, "", "cluster", "drain", "b")
+	require.Zero(t, code, errOut)
+	require.Contains(t, out, "Node b is drained")
+	require.NotContains(t, out, "still holds")
+	after := f.status("b")
+	require.Equal(t, "draining", after.Nodes[1].State)
+	require.Zero(t, after.Nodes[1].Chunks)
+	require.Equal(t, before.Nodes[0].Bytes+before.Nodes[1].Bytes, after.Nodes[0].Bytes)
+	out, errOut, code = a.csmsql(t, "", "cluster", "undrain", "b")
+	require.Zero(t, code, errOut)
+	require.Contains(t, out, "takes rows and parts of queries again")
+	require.Equal(t, "online", f.status("a").Nodes[1].State)
+	_, _, code = a.csmsql(t, "", "cluster", "drain", "b")
+	require.Zero(t, code)
+	f.kill("b")
+	out, errOut, code = a.csmsql(t, "", "sql", "-c", "SELECT sum(a)::BIGINT FROM t")
+	require.Zero(t, code, errOut)
+	require.Contains(t, out, "4499998500000")
+}
+
+// Tools reach nodes by host:port with certificates, and nobody does without; who was refused what is in the log and in the metrics.
+func TestClusterCertificates(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	authority, tool, foreign := f.data("ca"), f.data("tool"), f.data("foreign")
+	a := f.begin("init", "a", "--authority", authority, "--rpc", "127.0.0.1:0")
+	f.begin("join", "b", "--authority", authority, "--rpc", "127.0.0.1:0", "--to", f.data("a"))
+	for _, args := range [][]string{
+		{"--authority", authority, "--client", "anna", "--out", tool},
+		{"--authority", f.data("other"), "--client", "eve", "--out", foreign},
+	} {
+		_, errOut, code := run(t, "", append([]string{"cluster", "cert"}, args...)...)
+		require.Zero(t, code, errOut)
+	}
+	s := f.status("a")
+	require.Equal(t, []string{"", ""}, []string{s.Nodes[0].Trouble, s.Nodes[1].Trouble})
+	at := s.Nodes[0].Address
+	with := func(certificates string, args ...string) (out, errOut string, code int) {
+		t.Helper()
+		return run(t, "", append(args, "--to", at, "--certs", certificates)...)
+	}
+	for want, args := range map[string][]string{
+		"node a, csmsql":              {"status"},
+		"as node a sees it":           {"cluster", "status"},
+		"scale factor 0.01 is loaded": {"tpch", "load", "--sf", "0.01", "--placement", "rows(a, b)"},
+	} {
+		out, errOut, code := with(tool, args...)
+		require.Zero(t, code, errOut)
+		require.Contains(t, out, want)
+	}
+	require.NoError(t, os.WriteFile(f.data("rows.csv"), []byte("a,b\n1,x\n2,y\n"), 0o600))
+	out, errOut, code := with(tool, "load", "rows", f.data("rows.csv"))
+	require.Zero(t, code, errOut)
+	require.Contains(t, out, "2 rows")
+	out, errOut, code = with(tool, "tpch", "run", "--query", "1,6,14")
+	require.Zero(t, code, out+errOut)
+	out, errOut, code = with(tool, "sql", "--attach", "-c", "SELECT sum(a) FROM rows")
+	require.Zero(t, code, out+errOut)
+	out, errOut, code = with(tool, "cluster", "drain", "b")
+	require.Zero(t, code, errOut)
+	require.Contains(t, out, "Node b is drained")
+
+	_, errOut, code = with(foreign, "status")
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, "another authority")
+	_, errOut, code = run(t, "", "status", "--to", at)
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, "--certs")
+	_, errOut, code = with(f.data("nowhere"), "status")
+	require.Equal(t, 1, code)
+	require.Contains(t, errOut, "does not exist")
+	body := metrics(t, a)
+	for _, line := range []string{
+		`csmsql_rpc_refused_connections_total{reason="foreign_authority"} `, `csmsql_cluster_members{state="draining"} 1`,
+		`csmsql_cluster_member_info{member="a",state="online"} 1`, `csmsql_etcd_commit_seconds_bucket{le="+Inf"}`, `csmsql_read_bytes_total{where="local"}`,
+	} {
+		require.Contains(t, body, line)
+	}
+	require.NotContains(t, body, `csmsql_rpc_refused_connections_total{reason="foreign_authority"} 0`)
+	require.Contains(t, a.stderr.String(), "refused a connection")
+	require.Contains(t, a.stderr.String(), "eve")
+}
+
+// The settings that init and join wrote are checked like flags.
+func TestServeFile(t *testing.T) {
+	directory := t.TempDir()
+	for text, message := range map[string]string{
+		`{"nod": "a"}`:          `"nod" is no flag`,
+		`{"data": "/tmp"}`:      `"data" is no flag`,
+		`{"threads": "many"}`:   `threads: `,
+		`{"node": {"x": 1}}`:    `is no value of a flag`,
+		`[]`:                    `is no JSON object`,
+		`{"etcd-peer": "h:1"}`:  `are for nodes of a cluster`,
+		`{"etcd-member": true}`: `are for nodes of a cluster`,
+	} {
+		require.NoError(t, os.WriteFile(filepath.Join(directory, "serve.json"), []byte(text), 0o600))
+		_, errOut, code := run(t, "", "serve", "--data", directory)
+		require.Equal(t, 2, code, text)
+		require.Contains(t, errOut, message, text)
+		require.Equal(t, 1, strings.Count(errOut, "csmsql: "))
+	}
+}
