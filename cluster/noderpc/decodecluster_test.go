@@ -149,7 +149,7 @@ func TestIncarnationsAreText(t *testing.T) {
 func TestEveryMethodSaysForWhomItIs(t *testing.T) {
 	methods := 0
 	for _, service := range []grpc.ServiceDesc{
-		nodepb.Node_ServiceDesc, nodepb.Lending_ServiceDesc, nodepb.Coordination_ServiceDesc, nodepb.Fragments_ServiceDesc,
+		nodepb.Node_ServiceDesc, nodepb.Lending_ServiceDesc, nodepb.Coordination_ServiceDesc, nodepb.Fragments_ServiceDesc, nodepb.Administration_ServiceDesc,
 	} {
 		for _, m := range service.Methods {
 			methods++

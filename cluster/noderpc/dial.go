@@ -230,7 +230,7 @@ func (c *Client) helloFailed(ctx context.Context, d *dialer, err error) error {
 	var e *Error
 	if errors.As(err, &e) && e.Cause == ErrNodeGone { // it accepted, and then said nothing that a node says
 		e.State = stateNoConnect
-		e.HintText = "What listens there may not be a csmsql node, or one of a cluster, which wants a certificate; or it is stopped. " + startHint
+		e.HintText = "What listens there may not be a csmsql node, or one of a cluster, which wants a certificate (--certs); or it is stopped. " + startHint
 	}
 	return err
 }

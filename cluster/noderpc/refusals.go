@@ -104,11 +104,21 @@ func (r *Refusals) Call(ctx context.Context, reason RefusalReason, p Peer, what 
 	if n := r.calls[reason]; n != nil {
 		n.Add(1)
 	}
-	r.count(RefusedCall{p.label(), strings.FieldsFunc(what+" ", func(c rune) bool { return c == ' ' || c == ',' })[0], reason})
+	r.count(RefusedCall{p.label(), callOf(what), reason})
 	if dropped, ok := r.mayLog(); ok {
 		r.log.LogAttrs(ctx, slog.LevelWarn, "refused a call", slog.String("what", what), slog.String("reason", string(reason)), slog.Any("peer", p),
 			slog.String("incarnation", p.Incarnation.String()), slog.Any("error", err), slog.Int("lines_left_out", dropped))
 	}
+}
+
+// callOf is the call's name, with which what begins, as the protocol has it.
+func callOf(what string) string {
+	name, _, _ := strings.Cut(what, " ")
+	name = strings.TrimSuffix(name, ",")
+	if name == "" {
+		return name
+	}
+	return strings.ToUpper(name[:1]) + name[1:]
 }
 
 func (r *Refusals) count(kind RefusedCall) {

@@ -1,6 +1,7 @@
 package main_test
 
 import (
+	"crypto/tls"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 )
 
@@ -245,7 +248,7 @@ func TestClusterCertificates(t *testing.T) {
 
 	_, errOut, code = with(foreign, "status")
 	require.Equal(t, 1, code)
-	require.Contains(t, errOut, "another authority")
+	require.Contains(t, errOut, "is not signed by this cluster's authority")
 	_, errOut, code = run(t, "", "status", "--to", at)
 	require.Equal(t, 1, code)
 	require.Contains(t, errOut, "--certs")
@@ -254,14 +257,68 @@ func TestClusterCertificates(t *testing.T) {
 	require.Contains(t, errOut, "does not exist")
 	body := metrics(t, a)
 	for _, line := range []string{
-		`csmsql_rpc_refused_connections_total{reason="foreign_authority"} `, `csmsql_cluster_members{state="draining"} 1`,
-		`csmsql_cluster_member_info{member="a",state="online"} 1`, `csmsql_etcd_commit_seconds_bucket{le="+Inf"}`, `csmsql_read_bytes_total{where="local"}`,
+		`csmsql_cluster_members{state="draining"} 1`, `csmsql_cluster_member_info{member="a",state="online"} 1`,
+		`csmsql_etcd_commit_seconds_bucket{le="+Inf"}`, `csmsql_read_bytes_total{where="local"}`, `csmsql_fragments_run_total{outcome="failed"}`,
 	} {
 		require.Contains(t, body, line)
 	}
-	require.NotContains(t, body, `csmsql_rpc_refused_connections_total{reason="foreign_authority"} 0`)
-	require.Contains(t, a.stderr.String(), "refused a connection")
-	require.Contains(t, a.stderr.String(), "eve")
+	refuseConnections(t, a, at, foreign)
+	refuseCalls(t, a, at, filepath.Join(f.data("b"), "certs"), tool)
+}
+
+// eventually waits for a line of the metrics: who is refused hears of it before the counter does.
+func eventually(t *testing.T, n *node, line string) {
+	t.Helper()
+	matches := regexp.MustCompile(line)
+	require.Eventually(t, func() bool { return matches.MatchString(metrics(t, n)) }, patience, 20*time.Millisecond, line)
+}
+
+// refuseConnections: certificates of another authority, and none, get nobody in; the log and the metrics tell.
+func refuseConnections(t *testing.T, n *node, at, foreign string) {
+	t.Helper()
+	pair, err := tls.LoadX509KeyPair(filepath.Join(foreign, "client.crt"), filepath.Join(foreign, "client.key"))
+	require.NoError(t, err)
+	for reason, certificates := range map[string][]tls.Certificate{"foreign_authority": {pair}, "no_certificate": nil} {
+		conn, err := tls.Dial("tcp", at, &tls.Config{InsecureSkipVerify: true, Certificates: certificates, MinVersion: tls.VersionTLS13, NextProtos: []string{"h2"}})
+		if err == nil {
+			_, err = conn.Read(make([]byte, 1)) // the server's word on the certificate comes after the handshake
+			conn.Close()
+		}
+		require.Error(t, err)
+		eventually(t, n, `csmsql_rpc_refused_connections_total\{reason="`+reason+`"\} [1-9]`)
+	}
+	require.Regexp(t, `refused a connection.* reason=foreign_authority .*eve`, n.stderr.String())
+}
+
+// refuseCalls: forged and oversized calls of a node, and any about memory of a tool, are logged with who and what, and counted.
+func refuseCalls(t *testing.T, n *node, at, ofNode, ofTool string) {
+	t.Helper()
+	dial := func(directory string, role certificate.Role) *noderpc.Client {
+		own, err := certificate.Load(certificate.FilesIn(directory, role))
+		require.NoError(t, err)
+		client, err := noderpc.Dial(deadline(t), at, noderpc.WithTLS(own, ""))
+		require.NoError(t, err)
+		t.Cleanup(func() { client.Close() })
+		return client
+	}
+	b, anna := dial(ofNode, certificate.RoleNode), dial(ofTool, certificate.RoleClient)
+	description, err := b.Describe(deadline(t))
+	require.NoError(t, err)
+	not := catalog.ExtentID{Region: description.Regions[0].ID, Generation: 1} // of the tables
+	require.Error(t, b.Free(deadline(t), noderpc.FreeRequest{Extents: []catalog.ExtentID{not}}))
+	require.Error(t, b.Publish(deadline(t), false, not))
+	_, err = b.Grant(deadline(t), noderpc.GrantRequest{Region: not.Region, Size: 1 << 44, Ticket: 1, Owner: "t"})
+	require.Error(t, err)
+	_, err = anna.Grant(deadline(t), noderpc.GrantRequest{Region: not.Region, Size: 1 << 12, Ticket: 1, Owner: "t"})
+	require.Error(t, err)
+	for _, kind := range []string{
+		`call="Free",peer="[^"]*b",reason="(forged|replayed)"`, `call="Publish",peer="[^"]*b",reason="(forged|replayed)"`,
+		`call="Grant",peer="[^"]*b",reason="too_large"`, `call="Grant",peer="[^"]*anna",reason="role"`,
+	} {
+		eventually(t, n, `csmsql_rpc_refused_calls_by_peer_total\{`+kind+`\} 1`)
+	}
+	eventually(t, n, `csmsql_rpc_refused_calls_total\{reason="role"\} 1`)
+	require.Regexp(t, `refused a call.* what=Grant.* reason=role .*anna`, n.stderr.String())
 }
 
 // The settings that init and join wrote are checked like flags.
