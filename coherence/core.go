@@ -60,8 +60,8 @@ func NewCore(config CoreConfig) (*Core, error) {
 }
 
 // Step takes one event and returns what the driver must do, in order. An error means that nothing has changed. If the
-// first action is ActionReserve or ActionSync, nothing has changed either: the driver does it, reports it and offers
-// the event again.
+// first action is ActionReserve or ActionSync, or ActionVerify of a seal, nothing has changed either: the driver does it,
+// reports it and offers the event again.
 func (c *Core) Step(e Event) ([]Action, error) {
 	switch e.Kind {
 	case EventReserved:
@@ -75,6 +75,8 @@ func (c *Core) Step(e Event) ([]Action, error) {
 		return c.cleaned(e)
 	case EventHomeCleaned:
 		return c.homeCleaned(e)
+	case EventVerified:
+		return c.verified(e)
 	case EventSeal:
 		return c.seal(e)
 	case EventSynced:
@@ -188,7 +190,24 @@ func (c *Core) homeCleaned(e Event) ([]Action, error) {
 	return nil, nil
 }
 
+// verified is the end of step 4: see seal.
+func (c *Core) verified(e Event) ([]Action, error) {
+	x, err := c.find(e.Generation)
+	if err != nil {
+		return nil, err
+	}
+	if x.state != HomeCleaned {
+		return nil, &StateError{Generation: e.Generation, State: x.state, Event: e.Kind}
+	}
+	x.verified, x.seal = true, e.Seal
+	return nil, nil
+}
+
 // seal is the first half of step 5.
+//
+// A foreign writer on a home-snoop fabric may lose what it has stored: its processor evicts a line that is stored in part, and when it
+// fetches the line for the next store, the lender's cache answers with one that it prefetched before. No flush helps, so the
+// lender looks before it seals (decision 0016).
 func (c *Core) seal(e Event) ([]Action, error) {
 	x, err := c.at(e, toSeal)
 	if err != nil {
@@ -199,6 +218,9 @@ func (c *Core) seal(e Event) ([]Action, error) {
 	}
 	if err := checkSeal(e, x.memory); err != nil {
 		return nil, err
+	}
+	if c.needsHomeClean(x) && (!x.verified || x.seal != e.Seal) {
+		return []Action{{Kind: ActionVerify, Generation: e.Generation, Range: memregion.Range{Offset: x.memory.Offset, Length: e.Seal.Length}}}, nil
 	}
 	x.seal = e.Seal
 	c.move(x, toSeal)

@@ -13,7 +13,7 @@
 //	                                           2 store every byte of every line
 //	                                           3 store fence, flush, full fence
 //	                                   ◀────── cleaned
-//	4 [home clean: fence, flush, fence]
+//	4 [home clean: fence, flush, fence; look: verify]
 //	5 seal (record), publish ─────────────────────────── descriptor, by message ────────▶
 //	  pin ◀────────────────────────────────────────────────────────────────────────────── asks before it loads
 //	                                                                                       6 full fence, flush, full fence, verify
@@ -21,7 +21,7 @@
 //	  unpin ◀──────────────────────────────────────────────────────────────────────────── 8 release
 //	  retired and no pin left: memory goes back, g is over
 //
-// [In brackets]: only for a writer in another domain; prepare on both incoherent fabrics, home clean on home-snoop.
+// [In brackets]: only for a writer in another domain; prepare on both incoherent fabrics, home clean and look on home-snoop.
 //
 // One generation at the lender (State):
 //
@@ -87,10 +87,20 @@
 // be written over a foreign writer's bytes at any time (C3). So on incoherent fabrics the lender flushes an extent
 // before it hands it to a foreign writer (decision 0008).
 //
+// # The lender's look
+//
+// DESIGN §5 lets a foreign writer store a line piece by piece on a home-snoop fabric, too. There its processor may evict a line
+// that is stored in part; when it fetches the line for the next store, the lender's cache answers with one that it prefetched
+// before, and what was stored is lost. No flush helps. So the lender reads what it seals and compares the checksum that the
+// writer made of its source; what was lost is over and can be written anew (decision 0016). The look finds some of what other
+// mutations spoil too, as readers' checksums do: where steps are spoiled in turn, both are switched off.
+//
 // # What the driver owes
 //
 //   - Writers store every byte up to the end of Grant.Bytes, padding included, finish before Clean, and store nothing
 //     afterwards. With -tags invariants a fresh grant is filled with 0xDB, so that forgotten padding shows.
+//   - A foreign writer on a home-snoop fabric makes its checksum from what it means to write, not from what it has written: its
+//     loads of that may be answered by the lender's cache.
 //   - Readers pin before they acquire, acquire before they load, finish loading before they release, release before
 //     they unpin. A domain whose lease ended stops loading before the lender calls ExpireDomain.
 //   - Nobody stores, counts references or uses atomics in a region (step 7). Who finds that somebody did calls Reader.Distrust, acquires
@@ -110,7 +120,8 @@
 // # What it does not do
 //
 // It sends no messages: reports of writers and pins of other nodes arrive by whatever calls Home. It does not know
-// tables, versions, leases or fences; those who do tell it. It does not compute checksums. It remembers acquires per
+// tables, versions, leases or fences; those who do tell it. It does not compute checksums: HomeConfig.Verify
+// and the verify of an acquire do. It remembers acquires per
 // process: two processes of a host both flush, which is harmless. It forgets unfinished grants when the lender dies:
 // after a restart on an incoherent fabric, foreign writers of the former incarnation must be fenced off or heard of
 // before anything is granted.

@@ -22,6 +22,8 @@ const (
 	EventCleaned
 	// EventHomeCleaned: the lender has dropped every line too.
 	EventHomeCleaned
+	// EventVerified: the lender has read the bytes of Seal and they have its checksum.
+	EventVerified
 	// EventSeal (m): the generation is complete.
 	EventSeal
 	// EventSynced: Generations are on the disk (durable fabrics).
@@ -48,7 +50,7 @@ const (
 	EventAdopt
 )
 
-var eventNames = [...]string{"reserve", "grant", "shrink", "clean", "home-clean", "seal", "sync", "publish", "discard", "pin", "unpin", "expire",
+var eventNames = [...]string{"reserve", "grant", "shrink", "clean", "home-clean", "verify", "seal", "sync", "publish", "discard", "pin", "unpin", "expire",
 	"retire", "abort", "fence-off", "lift", "adopt"}
 
 func (k EventKind) String() string {
@@ -99,7 +101,8 @@ const (
 	ActionAnnounce
 	// ActionReleaseMemory: give Range back to the allocator; the generation is over.
 	ActionReleaseMemory
-	// ActionVerify: compare the checksum, report the outcome.
+	// ActionVerify: compare the checksum, report the outcome: to the reader's core, or, if it is the lender that must look
+	// before it seals, EventVerified and the refused event again, or EventAbort.
 	ActionVerify
 	// ActionWait: somebody else of this domain is acquiring the same writing; wait for the outcome.
 	ActionWait

@@ -11,6 +11,7 @@ import (
 type extent struct {
 	state    State
 	synced   bool // durable fabrics: the bytes are on the disk
+	verified bool // home-snoop fabrics, foreign writer: the lender has read the right bytes
 	marked   bool // scratch of one bulk step, false between steps
 	pins     uint32
 	writer   Domain

@@ -1,6 +1,7 @@
 package coherence
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/csmsql/csmsql/internal/invariants"
@@ -31,6 +32,9 @@ type Grant struct {
 func (h *Home) Grant(owner string, writer Domain, size int64) (*Grant, error) {
 	if size <= 0 {
 		return nil, fmt.Errorf("%w: grant of %d bytes", ErrInput, size)
+	}
+	if h.class == IncoherentHomeSnoop && writer != h.domain && h.verify == nil {
+		return nil, fmt.Errorf("%w: region %d needs a Verify for writers of other domains, because its lender's cache is snooped", ErrConfig, h.region)
 	}
 	r, err := h.memory.Allocate(owner, size)
 	if err != nil {
@@ -230,14 +234,36 @@ func (h *Home) Cleaned(gen Generation) error {
 	return nil
 }
 
-// SealGeneration records that gen is complete. Its writer has reported Cleaned before.
+// SealGeneration records that gen is complete. Its writer has reported Cleaned before. Where the lender must look first and finds
+// other bytes than s says, the generation is over and the error wraps ErrChecksum: the writer may write again, in a new grant.
 func (h *Home) SealGeneration(gen Generation, s Seal) error {
-	if err := h.run(Event{Kind: EventSeal, Generation: gen, Seal: s}); err != nil {
+	event := Event{Kind: EventSeal, Generation: gen, Seal: s}
+	list, err := h.step(event)
+	if err == nil && len(list) > 0 && list[0].Kind == ActionVerify {
+		list, err = h.look(event, list[0])
+	}
+	if err != nil {
+		return err
+	}
+	if err := h.do(list); err != nil {
 		return err
 	}
 	h.count.Seals.Add(1)
 	h.count.SealedBytes.Add(uint64(s.Length))
 	return nil
+}
+
+// look does the ActionVerify of a seal: outside of the lock, since it reads every byte.
+func (h *Home) look(seal Event, a Action) ([]Action, error) {
+	if err := h.verify(h.memory.Bytes(a.Range), seal.Seal); err != nil {
+		h.count.Mismatches.Add(1)
+		err = fmt.Errorf("coherence: generation %d of region %d, as its lender reads it: %w", seal.Generation, h.region, err)
+		return nil, errors.Join(err, h.AbortGeneration(seal.Generation))
+	}
+	if _, err := h.step(Event{Kind: EventVerified, Generation: seal.Generation, Seal: seal.Seal}); err != nil {
+		return nil, err
+	}
+	return h.step(seal)
 }
 
 // AbortGeneration takes the word that gen will not be finished. Its memory stays away until Cleaned, or FenceOff.

@@ -44,6 +44,9 @@ type HomeConfig struct {
 	// Protect makes sealed extents read-only in the lender's own map (optional; memregion's Lent has it). What it
 	// refuses stays writable and is counted: it guards against our bugs, reading is right without it.
 	Protect func(ranges ...memregion.Range) error
+	// Verify compares data, the bytes of a foreign writer's grant, with the checksum that it reports; the error wraps
+	// ErrChecksum if they differ. Optional where the lender's cache is not snooped; elsewhere foreign writers are refused without it.
+	Verify func(data []byte, s Seal) error
 	// Reader is that of the lender's own process (optional): it forgets generations when they are over.
 	Reader   *Reader
 	Counters *Counters // optional
@@ -58,6 +61,7 @@ type Home struct {
 	class   Class
 	reserve func(Generation) error
 	protect func(...memregion.Range) error
+	verify  func([]byte, Seal) error
 	reader  *Reader // nil if there is none
 	count   *Counters
 	flusher flusher
@@ -91,7 +95,7 @@ func NewHome(config HomeConfig) (*Home, error) {
 	}
 	h := &Home{
 		region: config.Region, memory: config.Memory, durable: durable, domain: config.Domain, class: config.Class,
-		reserve: config.ReserveGenerations, protect: config.Protect, reader: config.Reader, count: config.Counters, flusher: flusher{config.Lines, config.Counters},
+		reserve: config.ReserveGenerations, protect: config.Protect, verify: config.Verify, reader: config.Reader, count: config.Counters, flusher: flusher{config.Lines, config.Counters},
 	}
 	h.mu.core = core
 	return h, nil

@@ -208,9 +208,26 @@ func TestFailedStepsChangeNothing(t *testing.T) {
 func TestForeignWriterIsDrivenByMessages(t *testing.T) {
 	m := newHeapMemory(16)
 	lines, counters := &loggedLines{}, &coherence.Counters{}
-	h := newHome(t, m, func(c *coherence.HomeConfig) {
+	wrong := coherence.ErrChecksum
+	change := func(c *coherence.HomeConfig) {
 		c.Class, c.Lines, c.Counters = coherence.IncoherentHomeSnoop, lines, counters
+	}
+	_, err := newHome(t, m, change).Grant("t", "alpha", 1)
+	require.ErrorIs(t, err, coherence.ErrConfig, "a foreign writer's line may be lost in part, and nobody would look")
+	h := newHome(t, m, func(c *coherence.HomeConfig) {
+		change(c)
+		c.Verify = func(data []byte, s coherence.Seal) error {
+			require.Len(t, data, int(s.Length))
+			return wrong
+		}
 	})
+	lost, err := h.Grant("t", "alpha", 1)
+	require.NoError(t, err)
+	require.NoError(t, h.Cleaned(lost.Generation()))
+	require.ErrorIs(t, h.SealGeneration(lost.Generation(), coherence.Seal{Length: 7}), coherence.ErrChecksum)
+	require.Equal(t, coherence.Free, h.Generation(lost.Generation()).State, "what was lost is over, and can be written anew")
+	require.Equal(t, uint64(1), counters.Mismatches.Load())
+	wrong, lines.log = nil, nil
 	g, err := h.Grant("t", "alpha", 1)
 	require.NoError(t, err)
 	require.Equal(t, []string{"full", "flush 4096", "full"}, lines.log, "C3: the lender's own lines go first")
@@ -221,7 +238,7 @@ func TestForeignWriterIsDrivenByMessages(t *testing.T) {
 	require.NoError(t, h.SealGeneration(g.Generation(), coherence.Seal{Length: 1}))
 	require.NoError(t, h.Publish(g.Generation()))
 	require.NoError(t, h.Retire(g.Generation()))
-	require.Equal(t, uint64(1), counters.HomeCleans.Load())
+	require.Equal(t, uint64(2), counters.HomeCleans.Load())
 
 	dead, err := h.Grant("t", "alpha", 1)
 	require.NoError(t, err)

@@ -161,6 +161,7 @@ func (r *replay) begin(w thread, step model.Step) error {
 	gens := []coherence.Generation{g}
 	simple := map[model.Kind]coherence.Event{
 		model.Seal:    {Kind: coherence.EventSeal, Generation: g},
+		model.Reject:  {Kind: coherence.EventSeal, Generation: g},
 		model.Publish: {Kind: coherence.EventPublish, Generations: gens},
 		model.Discard: {Kind: coherence.EventDiscard, Generations: gens},
 		model.Retire:  {Kind: coherence.EventRetire, Generations: gens},
@@ -267,6 +268,13 @@ func (r *replay) done(w thread, a coherence.Action, kind model.Kind) error {
 		return r.tell(w, coherence.Event{Kind: coherence.EventCleaned, Generation: g})
 	case a.Kind == coherence.ActionFenceFull && a.Step == coherence.StepHomeClean && len(r.ordered[w]) == 0:
 		return r.tell(w, coherence.Event{Kind: coherence.EventHomeCleaned, Generation: g})
+	case a.Kind == coherence.ActionVerify && kind == model.Reject:
+		return r.tell(w, coherence.Event{Kind: coherence.EventAbort, Generation: g})
+	case a.Kind == coherence.ActionVerify && kind == model.Seal:
+		if err := r.tell(w, coherence.Event{Kind: coherence.EventVerified, Generation: g}); err != nil {
+			return err
+		}
+		return r.tell(w, coherence.Event{Kind: coherence.EventSeal, Generation: g})
 	case a.Kind == coherence.ActionVerify && kind == model.Mismatch:
 		list := r.readers[w.reader].Mismatched(r.writing(model.Node(w.reader), w.slot))
 		r.ordered[w] = append(r.ordered[w], list...)
@@ -388,6 +396,11 @@ func (r *replay) holds(b []byte, s *model.State, slot, place int) error {
 // TestWalksReplayOnTheRealCores: whatever the scripts and the hardware do, the cores order what the model orders.
 func TestWalksReplayOnTheRealCores(t *testing.T) {
 	for _, class := range model.Classes() {
+		for seed := range uint64(60 * effort()) {
+			m := model.New(model.Config{Class: class, Explicit: true, Halves: true})
+			trace := m.Walk(rand.New(rand.NewPCG(seed, 1)), 300)
+			require.NoError(t, newReplay(class, trace, model.Addresses*memregion.PageSize).run(), "in halves, seed %d", seed)
+		}
 		m := model.New(model.Config{Class: class, Explicit: true, Mismatches: true})
 		steps, kinds := 0, map[model.Kind]int{}
 		for seed := range uint64(60 * effort()) {
@@ -399,11 +412,24 @@ func TestWalksReplayOnTheRealCores(t *testing.T) {
 			}
 		}
 		for kind := model.Grant; kind <= model.Evict; kind++ {
-			if kind != model.LateStore && (kind != model.HomeFlushed || class == coherence.IncoherentHomeSnoop) {
+			if kind != model.LateStore && kind != model.Reject && (kind != model.HomeFlushed || class == coherence.IncoherentHomeSnoop) {
 				require.Greater(t, kinds[kind], 50, "%v happens too rarely to be tested", kind)
 			}
 		}
 		t.Logf("%v: %d steps, %v", class, steps, kinds)
+	}
+}
+
+// TestALostHalfLineIsRejected: the run of decision 0016, which hardly any walk finds.
+func TestALostHalfLineIsRejected(t *testing.T) {
+	for _, class := range model.Classes() {
+		trace, err := model.New(model.Config{Class: class, Halves: true}).Reach(model.Reject)
+		require.NoError(t, err)
+		require.Equal(t, class == coherence.IncoherentHomeSnoop, trace != nil)
+		if trace != nil {
+			t.Logf("\n%v", trace)
+			require.NoError(t, newReplay(class, trace, model.Addresses*memregion.PageSize).run())
+		}
 	}
 }
 
@@ -430,7 +456,7 @@ func TestCounterexamplesReplayOnTheMachine(t *testing.T) {
 			trace := counterexample(t, mutation, class)
 			require.NotNil(t, trace, "%v, %v", mutation, class)
 			line := memregion.PageSize
-			if mutation == model.TwoExtentsInOneLine {
+			if mutation == model.TwoExtentsInOneLine || mutation == model.LenderDoesNotLook {
 				line *= model.Addresses
 			}
 			r := newReplay(class, trace, line)

@@ -25,6 +25,7 @@ type twin struct {
 
 type twinExtent struct {
 	state  coherence.State
+	seen   coherence.Seal // as the lender has seen it, before it seals
 	writer coherence.Domain
 	memory memregion.Range
 }
@@ -133,7 +134,16 @@ func (w *twin) apply(e coherence.Event) bool {
 		if x.state != coherence.HomeCleaned && (x.state != coherence.Cleaned || foreign) {
 			return false
 		}
+		if foreign && x.seen != e.Seal {
+			return true // it is asked to look first
+		}
 		w.set(e.Generation, coherence.Sealed)
+	case coherence.EventVerified:
+		if x.state != coherence.HomeCleaned {
+			return false
+		}
+		x.seen = e.Seal
+		w.live[e.Generation] = x
 	case coherence.EventPublish:
 		return w.from(e.Generations, coherence.Sealed, func(g coherence.Generation) { w.set(g, coherence.Published) })
 	case coherence.EventDiscard:
@@ -203,7 +213,7 @@ var (
 	twinEvents  = []coherence.EventKind{
 		coherence.EventGrant, coherence.EventGrant, coherence.EventCleaned, coherence.EventCleaned, coherence.EventHomeCleaned,
 		coherence.EventHomeCleaned, coherence.EventAbort,
-		coherence.EventSeal, coherence.EventSeal, coherence.EventPublish, coherence.EventPublish, coherence.EventDiscard, coherence.EventPin,
+		coherence.EventVerified, coherence.EventSeal, coherence.EventSeal, coherence.EventSeal, coherence.EventPublish, coherence.EventPublish, coherence.EventDiscard, coherence.EventPin,
 		coherence.EventPin, coherence.EventUnpin, coherence.EventExpire, coherence.EventRetire, coherence.EventAbort, coherence.EventFenceOff,
 		coherence.EventLift, coherence.EventAdopt, coherence.EventShrunk,
 	}
@@ -228,7 +238,7 @@ func drawEvent(t *rapid.T, w twin) coherence.Event {
 			Offset: memregion.PageSize * rapid.OneOf(rapid.Int64Range(0, 80), rapid.Int64Range(1<<15-80, 1<<15+80)).Draw(t, "page"),
 			Length: memregion.PageSize * rapid.OneOf(rapid.Int64Range(1, 3), rapid.Int64Range(1, 3), rapid.Int64Range(1, 70)).Draw(t, "pages"),
 		},
-		Seal: coherence.Seal{Length: 1},
+		Seal: coherence.Seal{Length: 1, Checksum: rapid.Uint64Range(0, 1).Draw(t, "checksum")},
 	}
 	if x, alive := w.live[e.Generation]; alive && e.Kind == coherence.EventShrunk && rapid.Bool().Draw(t, "fits") {
 		e.Range.Offset = x.memory.Offset

@@ -351,6 +351,14 @@ func (r *regions) verify(x *descriptor.Extent, data []byte) error {
 	return nil
 }
 
+// verifySeal compares what a writer of another domain wrote with the checksum that it reports (coherence.HomeConfig.Verify).
+func verifySeal(data []byte, s coherence.Seal) error {
+	if got := xxh3.Hash(data); got != s.Checksum {
+		return fmt.Errorf("%w: %d bytes have checksum %016x, their writer reports %016x", coherence.ErrChecksum, len(data), got, s.Checksum)
+	}
+	return nil
+}
+
 func (r *regions) resolve(region memregion.RegionID, extent memregion.Range) ([]byte, error) {
 	m := r.find(region)
 	if m == nil {

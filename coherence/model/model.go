@@ -14,6 +14,9 @@ type Config struct {
 	// told from one that is absent, and the borrowers are told apart. For small configurations, to see that the
 	// reductions leave nothing out.
 	Explicit bool
+	// Halves puts both places into one line and grants them together only, so that a line is stored in two pieces: it may be
+	// evicted between them and fetched again.
+	Halves bool
 	// keepPins spoils the protocol so that C6 breaks.
 	keepPins bool
 }
@@ -25,7 +28,11 @@ type Model struct {
 	addresses  uint8
 	mismatches bool
 	explicit   bool
-	steps      []Step // scratch
+	halves     bool
+	// blind is a lender that does not look at what it seals. Under every mutation it is: the look would find some of what they
+	// spoil, as a reader's checksum would, and what is shown is that each step is needed for itself.
+	blind bool
+	steps []Step // scratch
 }
 
 const allLines = 1<<Addresses - 1
@@ -36,7 +43,10 @@ func New(config Config) *Model {
 		class: config.Class, effects: effectsOf[config.Mutation], addresses: uint8(config.Addresses), mismatches: config.Mismatches,
 		explicit: config.Explicit,
 	}
+	m.blind = config.Mutation != None
+	m.halves = config.Halves || m.effects.halves
 	m.effects.keepPins = config.keepPins
+	m.effects.sharedLine = m.effects.sharedLine || m.halves
 	if m.addresses == 0 {
 		m.addresses = Addresses
 	}
@@ -78,6 +88,9 @@ func (m *Model) grants(s *State) {
 			if !m.free(s, first, count) {
 				break
 			}
+			if m.halves && count < m.addresses {
+				continue
+			}
 			for n := range Node(Nodes) {
 				m.can(Step{Kind: Grant, Node: n, Slot: first, First: first, Count: count})
 			}
@@ -112,7 +125,7 @@ func (m *Model) lender(s *State, slot uint8) {
 			return
 		}
 		add(Abort)
-		if g.count > 1 {
+		if g.count > 1 && !m.halves {
 			add(Shrink)
 		}
 		if g.stored < g.count {
@@ -122,7 +135,11 @@ func (m *Model) lender(s *State, slot uint8) {
 		}
 	case coherence.Cleaned, coherence.HomeCleaned:
 		add(Forsake)
-		if m.sealable(g) {
+		switch {
+		case !m.sealable(g):
+		case m.looks(g) && !m.finds(s, slot):
+			add(Reject)
+		default:
 			add(Seal)
 		}
 	case coherence.Sealed:
@@ -245,8 +262,9 @@ func (m *Model) apply(s *State, step Step, effect *Effect) {
 		g.homeFlushing &^= 1 << step.Line
 		o.homeCleaned(g)
 	case Seal:
-		g.state = coherence.Sealed
-		o.operation(coherence.ActionRecord, coherence.StepNone, 0, 0)
+		o.seal(g)
+	case Reject:
+		o.reject(g)
 	case Publish:
 		o.publish(g)
 	case Retire:

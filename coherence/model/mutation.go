@@ -32,8 +32,9 @@ const (
 	ReaderStoreFence
 	NoFenceBeforeReaderFlush
 	FencedWriterReaches
+	LenderDoesNotLook
 
-	mutationCount = int(FencedWriterReaches) + 1
+	mutationCount = int(LenderDoesNotLook) + 1
 )
 
 var mutationNames = [mutationCount]string{
@@ -60,6 +61,7 @@ var mutationNames = [mutationCount]string{
 	ReaderStoreFence:         "reader's second fence is a store fence",
 	NoFenceBeforeReaderFlush: "no fence before the reader's flush",
 	FencedWriterReaches:      "a fenced-off writer still reaches the memory",
+	LenderDoesNotLook:        "lender seals foreign bytes without a look at them",
 }
 
 func (m Mutation) String() string { return mutationNames[m] }
@@ -67,7 +69,7 @@ func (m Mutation) String() string { return mutationNames[m] }
 // Classes returns the fabrics on which m makes a difference.
 func (m Mutation) Classes() []coherence.Class {
 	switch m {
-	case HomeNotFlushed, HomeFlushedBeforeWriter, HomeOneLineShort:
+	case HomeNotFlushed, HomeFlushedBeforeWriter, HomeOneLineShort, LenderDoesNotLook:
 		return []coherence.Class{coherence.IncoherentHomeSnoop}
 	}
 	return Classes()
@@ -104,6 +106,7 @@ type effects struct {
 	earlyReuse     bool // retired memory goes back whoever holds a pin
 	byAddress      bool // readers remember the address
 	lateStore      bool // the writer stores after the publish
+	halves         bool // see Config.Halves
 	fenceLeaks     bool // the lines of a domain that is fenced off are not lost
 
 	keepPins bool // no mutation of the table: readers never let go, which C6 must find
@@ -132,4 +135,5 @@ var effectsOf = [mutationCount]effects{
 	ReaderStoreFence:         {noAcquireFence: true},
 	NoFenceBeforeReaderFlush: {earlyAcquire: true},
 	FencedWriterReaches:      {fenceLeaks: true},
+	LenderDoesNotLook:        {halves: true}, // where lines are stored at once, there is nothing to find
 }

@@ -136,6 +136,45 @@ func (m *Model) sealable(g *generation) bool {
 	return g.state == coherence.Cleaned
 }
 
+// looks tells whether the lender must read what it seals: a foreign writer's line may be lost in part (see Config.Halves).
+func (m *Model) looks(g *generation) bool {
+	return g.state == coherence.HomeCleaned && !m.blind
+}
+
+// finds tells whether the lender would find the right bytes.
+func (m *Model) finds(s *State, slot uint8) bool {
+	g := &s.generations[slot]
+	for a := g.first; a < g.first+g.count; a++ {
+		if m.load(s, Home, a) != value(slot+1) {
+			return false
+		}
+	}
+	return true
+}
+
+// look is the lender's, before it seals.
+func (m *motion) look(g *generation) {
+	if !m.looks(g) {
+		return
+	}
+	for a := g.first; a < g.first+g.count; a++ {
+		m.fetch(Home, m.lineOf(a))
+	}
+	m.operation(coherence.ActionVerify, coherence.StepNone, 0, 0)
+}
+
+func (m *motion) seal(g *generation) {
+	m.look(g)
+	g.state = coherence.Sealed
+	m.operation(coherence.ActionRecord, coherence.StepNone, 0, 0)
+}
+
+// reject is what becomes of bytes that were lost.
+func (m *motion) reject(g *generation) {
+	m.look(g)
+	m.reclaim(g)
+}
+
 func (m *motion) publish(g *generation) {
 	g.state = coherence.Published
 	m.operation(coherence.ActionAnnounce, coherence.StepNone, 0, 0)

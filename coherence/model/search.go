@@ -68,12 +68,34 @@ type search struct {
 	parents []int32 // by number
 	// progress are the steps that only finish what was begun, as pairs of numbers (C6).
 	from, to []int32
+	until    func(Step) bool // ends the search, if it is not nil
 	result   Result
 }
 
 // Search visits every state that can be reached, until one breaks what is wanted.
 func (m *Model) Search(wanted Invariant) (Result, error) {
-	s := &search{Model: m, wanted: wanted, table: newTable(), parents: []int32{-1}}
+	return m.search(&search{Model: m, wanted: wanted})
+}
+
+// Reach returns a shortest run that ends with a step of a kind, or nil.
+func (m *Model) Reach(kind Kind) (*Trace, error) {
+	r, err := m.search(&search{Model: m, until: func(s Step) bool { return s.Kind == kind }})
+	if err != nil || r.Path == nil {
+		return nil, err
+	}
+	t := m.Trace(r) // to the state before
+	last := t.Last()
+	for _, step := range m.enabled(&last) {
+		if step.Kind == kind {
+			t.take(step)
+			break
+		}
+	}
+	return t, nil
+}
+
+func (m *Model) search(s *search) (Result, error) {
+	s.table, s.parents = newTable(), []int32{-1}
 	var initial State
 	s.table.number(m.Key(&initial))
 	layer := int32(1) // the first number of the next layer
@@ -90,7 +112,7 @@ func (m *Model) Search(wanted Invariant) (Result, error) {
 		}
 	}
 	s.result.States = len(s.table.keys)
-	if wanted&C6 != 0 && s.result.Violation == nil {
+	if s.wanted&C6 != 0 && s.result.Violation == nil {
 		s.checkProgress()
 	}
 	return s.result, nil
@@ -104,6 +126,11 @@ func (s *search) expand(at int32) (stop bool) {
 			return
 		}
 		s.result.Steps++
+		if s.until != nil && s.until(step) {
+			s.path(at)
+			stop = true
+			return
+		}
 		number, fresh := s.table.number(s.Key(&next))
 		if s.wanted&C6 != 0 && s.progress(&state, step) {
 			s.from, s.to = append(s.from, at), append(s.to, number)
@@ -122,6 +149,11 @@ func (s *search) expand(at int32) (stop bool) {
 
 func (s *search) found(v *Violation, number int32) {
 	s.result.Violation = v
+	s.path(number)
+}
+
+// path notes the way to a state.
+func (s *search) path(number int32) {
 	for ; number >= 0; number = s.parents[number] {
 		s.result.Path = append([]Key{s.table.keys[number]}, s.result.Path...)
 	}
@@ -131,7 +163,7 @@ func (s *search) found(v *Violation, number int32) {
 // checksums can be wrong they always are: an acquire must end then too.
 func (m *Model) progress(s *State, step Step) bool {
 	switch step.Kind {
-	case Store, Clean, Flushed, HomeFlushed, Seal, Publish, Retire, Lift, Unpin:
+	case Store, Clean, Flushed, HomeFlushed, Seal, Reject, Publish, Retire, Lift, Unpin:
 		return true
 	case Acquired:
 		flushing := s.readers[step.Node][step.Slot].flushing

@@ -25,13 +25,15 @@ const (
 	Flushed
 	// HomeFlushed: one flush of the home clean is done.
 	HomeFlushed
-	// Seal, Publish: step 5.
+	// Seal, Publish: step 5. Where the lender must look first, it finds the right bytes.
 	Seal
 	Publish
 	// Discard: what was sealed will not be published.
 	Discard
 	// Forsake: what was cleaned will not be sealed.
 	Forsake
+	// Reject: the lender looks before it seals and finds wrong bytes.
+	Reject
 	// Retire: the catalog lets go.
 	Retire
 	// FenceOff: a borrower's host is cut off; it comes back with another name and empty caches.
@@ -64,7 +66,7 @@ const (
 	kindCount = int(Evict) + 1
 )
 
-var kindNames = [kindCount]string{"grant", "store", "clean", "abort", "shrink", "flushed", "home-flushed", "seal", "publish", "discard", "forsake", "retire",
+var kindNames = [kindCount]string{"grant", "store", "clean", "abort", "shrink", "flushed", "home-flushed", "seal", "publish", "discard", "forsake", "reject", "retire",
 	"fence-off", "lift", "acquire", "acquired", "mismatch", "fail", "unpin", "release", "expire", "late-store", "prefetch", "write-back", "evict"}
 
 func (k Kind) String() string { return kindNames[k] }

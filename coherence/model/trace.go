@@ -238,6 +238,7 @@ func (t *Trace) describe(i int, names *numbering) (who, what string) {
 		names.slots[ghost] = names.slots[step.Slot]
 	}
 	d := description{step: step, g: &g, name: fmt.Sprintf("g%d", names.slots[step.Slot]), after: after, everyCache: t.Model.effects.earlyFlush}
+	d.looks = t.Model.looks(&g)
 	switch {
 	case step.Kind >= Prefetch || step.Kind == Acquire || step.Kind == Acquired || step.Kind > Lift:
 		return step.Node.String(), d.reader()
@@ -254,6 +255,7 @@ type description struct {
 	after *State
 
 	everyCache bool // flushes when an extent is handed over
+	looks      bool // the lender, before it seals
 }
 
 // then names what follows the last of several flushes.
@@ -291,6 +293,11 @@ func (d *description) writer() (who, what string) {
 		return writer, "gives " + d.name + " up; flushes" + d.withoutFlush(now)
 	case Shrink:
 		return writer, "gives the tail of " + d.name + " back; flushes" + d.withoutFlush(now)
+	case Seal:
+		if d.looks {
+			return "lender", "reads right bytes, seals " + d.name
+		}
+		return "lender", "seals " + d.name
 	case Flushed:
 		if d.g.phase == preparing {
 			return "home", fmt.Sprintf("flush of line %d done%s", d.step.Line, then(now.flushing, "hands over"))
@@ -304,7 +311,7 @@ func (d *description) writer() (who, what string) {
 	case LateStore:
 		return writer, fmt.Sprintf("stores into %s, which is published", d.name)
 	}
-	verbs := map[Kind]string{Seal: "seals", Publish: "publishes", Discard: "discards", Forsake: "forsakes", Retire: "retires", Lift: "lifts the quarantine of"}
+	verbs := map[Kind]string{Reject: "reads wrong bytes and rejects", Publish: "publishes", Discard: "discards", Forsake: "forsakes", Retire: "retires", Lift: "lifts the quarantine of"}
 	return "lender", verbs[d.step.Kind] + " " + d.name
 }
 

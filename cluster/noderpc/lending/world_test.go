@@ -110,6 +110,12 @@ func newWorld(t require.TestingT, class coherence.Class, options lending.Options
 		w.memories[region] = &memory{data: make([]byte, regionBytes)}
 		home, err := coherence.NewHome(coherence.HomeConfig{
 			Region: region, Memory: w.memories[region], Lines: options.Lines, Domain: "home", Class: class, Capacity: regionBytes, Counters: w.counters,
+			Verify: func(data []byte, s coherence.Seal) error {
+				if xxh3.Hash(data) != s.Checksum {
+					return coherence.ErrChecksum
+				}
+				return nil
+			},
 		})
 		require.NoError(t, err)
 		w.homes[region] = home
