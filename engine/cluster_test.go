@@ -26,6 +26,7 @@ type cluster struct {
 	nodes  []*engine.Engine
 	stops  []func()                     // end the nodes' services
 	fault  func(node int, point string) // of every node; set before anything happens
+	log    *slog.Logger                 // of nodes that are opened from then on; nil: none
 }
 
 func newCluster(t *testing.T, nodes int) *cluster {
@@ -51,8 +52,12 @@ func newCluster(t *testing.T, nodes int) *cluster {
 
 func (c *cluster) open(i int) *engine.Engine {
 	name := fmt.Sprintf("n%d", i)
+	log := c.log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
 	e, err := engine.Open(c.t.Context(), engine.Config{
-		Directory: filepath.Join(c.dir, name), RegionDirectory: c.memory, Node: name, RegionBytes: 64 << 20, MemoryBytes: 512 << 20, Log: slog.New(slog.DiscardHandler),
+		Directory: filepath.Join(c.dir, name), RegionDirectory: c.memory, Node: name, RegionBytes: 64 << 20, MemoryBytes: 512 << 20, Log: log,
 		Fault:   func(point string) { c.at(i, point) },
 		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: filepath.Join(c.dir, name, "csmsql.sock"), SessionTTL: 2 * time.Second},
 	})

@@ -36,6 +36,8 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			return st.rename(ctx, head)
 		case *statement.SetPlacement:
 			return st.setPlacement(ctx, head)
+		case *statement.SetStorage:
+			return st.setStorage(ctx, head)
 		case *statement.AddConstraint:
 			return st.addConstraint(ctx, head)
 		case *statement.Empty:
@@ -135,8 +137,11 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 // makeTable makes a table without rows; with is the text of its WITH (…).
 func (s *Session) makeTable(ctx context.Context, tx *catalog.Transaction, name catalog.TableName, schema *arrow.Schema, source, with string) error {
 	options := catalog.TableOptions{Source: source}
-	text, err := placementIn(with)
+	text, replicas, err := placementIn(with)
 	if err != nil {
+		return err
+	}
+	if options.Replicas, err = s.engine.resolveReplicas(replicas); err != nil {
 		return err
 	}
 	if options.Placement, err = s.engine.resolvePlacement(text, schema); err != nil {

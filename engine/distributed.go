@@ -106,6 +106,14 @@ func (n *node) online() (names []string) {
 	return names
 }
 
+// nodes lists those that can run a fragment; none, if this node is alone.
+func (e *Engine) nodes() []string {
+	if e.node == nil || e.node.self == nil {
+		return nil
+	}
+	return e.node.online()
+}
+
 // run is one execution of a distributed statement: the results that it has so far.
 type run struct {
 	session *Session

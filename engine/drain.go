@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/placement"
+	"github.com/csmsql/csmsql/engine/placement/replicas"
 )
 
 // drainPasses bounds how often a drain begins again because somebody wrote to a table meanwhile.
@@ -184,7 +185,10 @@ func (e *Engine) drainTable(ctx context.Context, table catalog.TableName, name s
 		if len(names) == 0 {
 			return failure("55000", "placement %s leaves no node that could take its rows", p).hint("ALTER TABLE … SET PLACEMENT '…' first.")
 		}
-		moves, err = e.leaving(ctx, v, names, name)
+		if err := e.node.canReplicate(v.Table().Replicas, e.node.onlineBut(name)); err != nil {
+			return err
+		}
+		moves, err = e.leaving(ctx, v, p, names, name)
 		return err
 	})
 	if err != nil || moves == nil || len(moves.list) == 0 {
@@ -204,7 +208,7 @@ func (e *Engine) placementWithout(p placement.Placement, name string) (placement
 	if left {
 		return q, nil
 	}
-	others := slices.DeleteFunc(e.node.online(), func(n string) bool { return n == name })
+	others := e.node.onlineBut(name)
 	if len(others) == 0 {
 		return q, failure("55000", "there is no other node that could take what node %q holds", name)
 	}
@@ -212,19 +216,35 @@ func (e *Engine) placementWithout(p placement.Placement, name string) (placement
 	return q, nil
 }
 
-// leaving lists the chunks at a node, each with the one of names that has least of the table by then.
-func (e *Engine) leaving(ctx context.Context, v *catalog.TableVersion, names []string, node string) (*moves, error) {
+// leaving lists the chunks that a node has, each with one of names that has least of the table by then, or with another node for its replica.
+func (e *Engine) leaving(ctx context.Context, v *catalog.TableVersion, p placement.Placement, names []string, node string) (*moves, error) {
 	chunks, err := e.locations(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	load := map[string]int64{}
-	var there []int
+	w := &replicas.Plan{Placement: p, Replicas: max(v.Table().Replicas, 1), Online: e.node.onlineBut(node), Load: map[string]int64{}}
+	at := e.holders(chunks)
 	for i, c := range chunks {
-		name, _ := e.catalog.Reachable(c.region)
-		if load[name] += c.bytes; name == node {
-			there = append(there, i)
-		}
+		w.Load[at[i][0].Node] += c.bytes
 	}
-	return assign(ctx, v, chunks, there, names, load, func(int) string { return node })
+	return e.movesOf(ctx, v, chunks, func(i int) []replicas.Place {
+		first := at[i][0].Node
+		if !slices.ContainsFunc(at[i], func(h replicas.Holder) bool { return h.Node == node }) {
+			return replicas.AsTheyAre(at[i])
+		}
+		if first == node {
+			first = w.Least(names, at[i], chunks[i].bytes)
+		}
+		for k := range at[i] {
+			if at[i][k].Node == node {
+				at[i][k].State = replicas.Lost // to this plan
+			}
+		}
+		return w.Places(first, at[i])
+	})
+}
+
+// onlineBut lists the nodes that take rows when one takes none.
+func (n *node) onlineBut(name string) []string {
+	return slices.DeleteFunc(n.online(), func(other string) bool { return other == name })
 }

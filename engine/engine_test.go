@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine"
@@ -44,8 +45,11 @@ func tryRows(s *engine.Session, sql string, args ...any) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	return linesOf(r)
+}
+
+func linesOf(r array.RecordReader) (out []string, err error) {
 	defer r.Release()
-	var out []string
 	for r.Next() {
 		b := r.RecordBatch()
 		for i := range int(b.NumRows()) {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/placement"
@@ -9,13 +10,24 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Where the chunks of a table version lie: every chunk in the regions of one node. It is looked at once per version.
+// Where the chunks of a table version lie: every replica of one in the region of one node. It is looked at once per version.
 
 // located is where one chunk lies.
 type located struct {
-	region memregion.RegionID
 	rows   int64
-	bytes  int64
+	bytes  int64              // of one replica
+	first  catalog.ExtentID   // of the first replica; zero if the chunk has no bytes
+	others []catalog.ExtentID // of each other one
+}
+
+func (l *located) replicas() int { return 1 + len(l.others) }
+
+// extent is the first of replica i.
+func (l *located) extent(i int) catalog.ExtentID {
+	if i == 0 {
+		return l.first
+	}
+	return l.others[i-1]
 }
 
 // locate fills in chunks and regions. Preconditions: f.mu is held.
@@ -31,8 +43,16 @@ func (f *facts) locate(ctx context.Context) error {
 		}
 		for _, h := range headers {
 			l := located{rows: h.Rows}
-			for _, x := range h.Extents {
-				l.region, l.bytes = x.Region, l.bytes+x.Range.Length
+			for i, x := range h.Extents {
+				l.bytes += x.Range.Length
+				if i == 0 {
+					l.first = x.ExtentID
+				}
+			}
+			for _, other := range h.Others {
+				l.others = append(l.others, other[0].ExtentID)
+			}
+			for x := range h.All() {
 				regions[x.Region] = true
 			}
 			chunks = append(chunks, l)
@@ -51,6 +71,18 @@ func (e *Engine) locations(ctx context.Context, v *catalog.TableVersion) ([]loca
 	return f.chunks, err
 }
 
+// nodesOf says where a chunk's first replica lies, which is whose part of the table the chunk is whoever reads it, and which nodes have
+// it, too. The former does not depend on who is there: parts of one statement are told apart by it from beginning to end (the planner's D4).
+func (e *Engine) nodesOf(l *located) (first string, also []string) {
+	first, _ = e.catalog.Reachable(l.first.Region)
+	for _, x := range l.others {
+		if name, there := e.catalog.Reachable(x.Region); there {
+			also = append(also, name)
+		}
+	}
+	return first, also
+}
+
 // lendsItself tells whether a region is this node's own.
 func (e *Engine) lendsItself(id memregion.RegionID) bool {
 	return e.node != nil && e.node.homes[id] != nil
@@ -65,13 +97,14 @@ func (e *Engine) layout(v *catalog.TableVersion) (*distribute.Layout, error) {
 	layout := &distribute.Layout{Split: splitOf(v)}
 	index := map[string]int{}
 	for _, c := range chunks {
-		name, _ := e.catalog.Reachable(c.region)
+		name, also := e.nodesOf(&c)
 		i, ok := index[name]
 		if !ok {
 			i = len(layout.Parts)
 			index[name] = i
-			layout.Parts = append(layout.Parts, distribute.Part{Node: name})
+			layout.Parts = append(layout.Parts, distribute.Part{Node: name, Also: also})
 		}
+		layout.Parts[i].Also = slices.DeleteFunc(layout.Parts[i].Also, func(name string) bool { return !slices.Contains(also, name) })
 		layout.Parts[i].Rows += c.rows
 		layout.Parts[i].Bytes += c.bytes
 	}
@@ -98,7 +131,7 @@ func (e *Engine) chunksAt(ctx context.Context, v *catalog.TableVersion, node str
 	chunks, err := e.locations(ctx, v)
 	list := []int{}
 	for i, c := range chunks {
-		if name, _ := e.catalog.Reachable(c.region); name == node {
+		if name, _ := e.catalog.Reachable(c.first.Region); name == node {
 			list = append(list, i)
 		}
 	}

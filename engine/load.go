@@ -130,6 +130,9 @@ func (l *loading) makeRoom(tx *catalog.Transaction) error {
 		if l.request.Options.Placement != "" {
 			return failure("22023", "relation %q has a placement already", name.String()).hint("ALTER TABLE … SET PLACEMENT '…' changes it.")
 		}
+		if l.request.Options.Replicas != 0 {
+			return failure("22023", "relation %q says already how many replicas there are", name.String()).hint("ALTER TABLE … SET (replicas = …) changes it.")
+		}
 		l.exists, l.schema = true, version.Table().Columns
 	default:
 		if exists {
@@ -151,6 +154,9 @@ func (l *loading) begin(ctx context.Context, tx *catalog.Transaction, found *arr
 		}
 		options := catalog.TableOptions{Source: "files: " + strings.Join(l.request.Files, " ")}
 		if options.Placement, err = l.engine.resolvePlacement(l.request.Options.Placement, schema); err != nil {
+			return err
+		}
+		if options.Replicas, err = l.engine.resolveReplicas(l.request.Options.Replicas); err != nil {
 			return err
 		}
 		if _, err := tx.CreateTable(ctx, l.request.Table, schema, options); err != nil {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,11 +10,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/catalog/descriptor"
-	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/placement"
+	"github.com/csmsql/csmsql/engine/placement/replicas"
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/memregion"
 )
 
 // Chunks change nodes while the table is read and written:
@@ -31,23 +30,29 @@ const moveBytes = 128 << 20
 
 // setPlacement is ALTER TABLE … SET PLACEMENT.
 func (st *Statement) setPlacement(ctx context.Context, head *statement.SetPlacement) (*Rows, error) {
+	return st.alterOnline(ctx, "SET PLACEMENT", head.Name, head.IfExists, func(name catalog.TableName) error {
+		return st.session.engine.setPlacement(ctx, name, head.Placement)
+	})
+}
+
+// alterOnline changes where a table's rows lie.
+func (st *Statement) alterOnline(ctx context.Context, what string, table statement.Name, ifExists bool, alter func(catalog.TableName) error) (*Rows, error) {
 	s := st.session
-	e := s.engine
 	switch {
-	case e.catalog == nil:
+	case s.engine.catalog == nil:
 		return nil, failure("25006", "this session reads the lent memory of another process and cannot write").hint("Write through the node itself: csmsql sql without --attach.")
 	case s.block != nil && (!s.block.implicit || s.block.tx != nil):
-		return nil, failure("25001", "ALTER TABLE … SET PLACEMENT cannot run inside a transaction block").hint("It commits more than once, so that a large table does not need twice its space.")
+		return nil, failure("25001", "ALTER TABLE … %s cannot run inside a transaction block", what).hint("It commits more than once, so that a large table does not need twice its space.")
 	}
-	name, err := s.tableNamed(ctx, head.Name)
-	if told, ok := err.(*Error); ok && told.State == "42P01" && head.IfExists {
-		s.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("relation %q does not exist, skipping", head.Name.String())})
+	name, err := s.tableNamed(ctx, table)
+	if told, ok := err.(*Error); ok && told.State == "42P01" && ifExists {
+		s.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("relation %q does not exist, skipping", table.String())})
 		return done("ALTER TABLE", 0), nil
 	}
 	if err != nil {
-		return nil, st.pointAt(err, head.Name.Name)
+		return nil, st.pointAt(err, table.Name)
 	}
-	if err := e.setPlacement(ctx, name, head.Placement); err != nil {
+	if err := alter(name); err != nil {
 		return nil, advise(err)
 	}
 	return done("ALTER TABLE", 0), nil
@@ -94,6 +99,123 @@ func (e *Engine) setPlacement(ctx context.Context, name catalog.TableName, text 
 		return err
 	}
 	return e.move(ctx, moves, nil)
+}
+
+// setStorage is ALTER TABLE … SET (placement = …, replicas = …).
+func (st *Statement) setStorage(ctx context.Context, head *statement.SetStorage) (*Rows, error) {
+	if len(head.Options) == 0 {
+		return nil, failure("42601", "ALTER TABLE … SET () sets nothing").hint("There are placement and replicas.")
+	}
+	var placed *string
+	var replicas int
+	for _, o := range head.Options {
+		var err error
+		switch o.Name {
+		case "placement":
+			placed = &o.Value
+		case "replicas":
+			if replicas, err = replicasIn(o.Value); err == nil && replicas == 0 {
+				err = checkReplicas(replicas)
+			}
+		default:
+			err = failure("22023", "unrecognized parameter %q", o.Name).hint("There are placement and replicas.")
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	e := st.session.engine
+	return st.alterOnline(ctx, "SET (…)", head.Name, head.IfExists, func(name catalog.TableName) error {
+		if replicas > 0 { // first: what is moved then is moved once
+			if err := e.setReplicas(ctx, name, replicas); err != nil {
+				return err
+			}
+		}
+		if placed != nil {
+			return e.setPlacement(ctx, name, *placed)
+		}
+		return nil
+	})
+}
+
+// setReplicas puts on record how many replicas chunks are to have, and makes them or lets them go. An error, 40001 among them, may leave
+// chunks that have another number: to repeat it goes on from there.
+func (e *Engine) setReplicas(ctx context.Context, name catalog.TableName, replicas int) error {
+	var moves *moves
+	err := e.changeTable(ctx, name, func(c *tableChange) error {
+		record, err := e.resolveReplicas(replicas)
+		if err != nil {
+			return err
+		}
+		if old := c.v.Table().Replicas; record == 0 && old > 0 {
+			record = 1 // there may be some left
+		}
+		if record != c.v.Table().Replicas {
+			if err := c.tx.SetReplicas(c.v.Table().Name, record); err != nil {
+				return err
+			}
+		}
+		moves, err = e.mending(ctx, c.v, max(record, 1))
+		return err
+	})
+	if err != nil || moves == nil {
+		return err
+	}
+	return e.move(ctx, moves, nil)
+}
+
+// mending lists the chunks that have too few replicas, or too many.
+func (e *Engine) mending(ctx context.Context, v *catalog.TableVersion, wanted int) (*moves, error) {
+	if e.node.self == nil {
+		return nil, nil
+	}
+	p, err := placement.Parse(v.Table().Placement)
+	if err != nil {
+		return nil, err
+	}
+	chunks, err := e.locations(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	w := &replicas.Plan{Placement: p, Replicas: wanted, Online: e.node.online()}
+	at := e.holders(chunks)
+	return e.movesOf(ctx, v, chunks, func(i int) []replicas.Place { return w.Mended(at[i]) })
+}
+
+// holders says of every replica of chunks what it is worth.
+func (e *Engine) holders(chunks []located) [][]replicas.Holder {
+	regions := map[memregion.RegionID]replicas.Holder{}
+	list := make([][]replicas.Holder, len(chunks))
+	for i := range chunks {
+		c := &chunks[i]
+		list[i] = make([]replicas.Holder, c.replicas())
+		for k := range list[i] {
+			x := c.extent(k)
+			h, known := regions[x.Region]
+			if !known {
+				h = e.node.holder(x.Region)
+				regions[x.Region] = h
+			}
+			if h.State == replicas.Whole && e.regions.damage.has(x) {
+				h.State = replicas.Lost
+			}
+			list[i][k] = h
+		}
+	}
+	return list
+}
+
+// holder says what a replica in a region is worth.
+func (n *node) holder(region memregion.RegionID) replicas.Holder {
+	name, there := n.catalog.Reachable(region)
+	lent, err := n.regionOf(name)
+	switch {
+	case name == "" || there && (err != nil || lent != region): // the node lends another one since
+		return replicas.Holder{Node: name, State: replicas.Lost}
+	case there:
+		return replicas.Holder{Node: name, State: replicas.Whole}
+	}
+	return replicas.Holder{Node: name, State: replicas.Away}
 }
 
 // record puts a placement on record, if it is another.
@@ -181,8 +303,8 @@ func (e *Engine) divideAnew(ctx context.Context, c *tableChange, p placement.Pla
 	return c.tx.Replace(table.Name, chunks)
 }
 
-// moves are chunks of a table that have to go elsewhere. Chunks are known by their number and their first extent: what was
-// written anew meanwhile is where it belongs.
+// moves are chunks of a table whose replicas have to lie elsewhere. Chunks are known by their number and their extents: what was written anew
+// meanwhile is where it belongs.
 type moves struct {
 	table catalog.TableName
 	list  []chunkMove
@@ -190,10 +312,10 @@ type moves struct {
 }
 
 type chunkMove struct {
-	number int
-	extent catalog.ExtentID
-	bytes  int64
-	to     string
+	number  int
+	extents []catalog.ExtentID
+	bytes   int64 // that are copied
+	to      []replicas.Place
 }
 
 // movesTo lists what has to move for a placement of whole chunks: as little as makes it true, and rows over nodes even.
@@ -209,40 +331,53 @@ func (e *Engine) movesTo(ctx context.Context, v *catalog.TableVersion, p placeme
 	if err != nil {
 		return nil, err
 	}
-	load, total := map[string]int64{}, int64(0)
+	w := &replicas.Plan{Placement: p, Replicas: max(v.Table().Replicas, 1), Online: e.node.online(), Load: map[string]int64{}}
+	total := int64(0)
 	for _, c := range chunks {
 		total += c.bytes
 	}
 	share := total / int64(len(names))
+	at := e.holders(chunks)
+	first := make([]string, len(chunks))
 	var pending []int
-	at := make([]string, len(chunks))
 	for i, c := range chunks {
-		name, _ := e.catalog.Reachable(c.region)
-		if at[i] = name; slices.Contains(names, name) && load[name]+c.bytes/2 <= share {
-			load[name] += c.bytes
+		h := at[i][0]
+		if h.State == replicas.Whole && slices.Contains(names, h.Node) && w.Load[h.Node]+c.bytes/2 <= share {
+			w.Load[h.Node] += c.bytes
+			first[i] = h.Node
 		} else {
 			pending = append(pending, i)
 		}
 	}
-	return assign(ctx, v, chunks, pending, names, load, func(i int) string { return at[i] })
+	for _, i := range pending {
+		first[i] = w.Least(names, nil, chunks[i].bytes)
+	}
+	return e.movesOf(ctx, v, chunks, func(i int) []replicas.Place { return w.Places(first[i], at[i]) })
 }
 
-// assign gives each of some chunks to the node that has least by then; load is what they have.
-func assign(ctx context.Context, v *catalog.TableVersion, chunks []located, pending []int, names []string, load map[string]int64,
-	at func(int) string) (*moves, error) {
+// movesOf lists the chunks whose replicas do not lie where they are wanted.
+func (e *Engine) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []located, places func(i int) []replicas.Place) (*moves, error) {
 	m := &moves{table: v.Table().Name}
-	for _, i := range pending {
-		least := slices.MinFunc(names, func(a, b string) int { return cmp.Compare(load[a], load[b]) })
-		load[least] += chunks[i].bytes
-		if least == at(i) {
+	for i := range chunks {
+		if chunks[i].first.Region == 0 {
+			continue // it has no bytes
+		}
+		to := places(i)
+		if replicas.Unchanged(to, chunks[i].replicas()) {
 			continue
 		}
 		c, err := v.Chunk(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		m.list = append(m.list, chunkMove{i, c.Extents()[0], chunks[i].bytes, least})
-		m.bytes += chunks[i].bytes
+		x := chunkMove{number: i, extents: c.Extents(), to: to}
+		for _, p := range to {
+			if p.Have < 0 {
+				x.bytes += chunks[i].bytes
+			}
+		}
+		m.list = append(m.list, x)
+		m.bytes += x.bytes
 	}
 	return m, nil
 }
@@ -266,7 +401,7 @@ func (e *Engine) move(ctx context.Context, m *moves, moved func(bytes int64)) er
 	return nil
 }
 
-// moveStep copies some chunks and commits the copies in their place.
+// moveStep copies some chunks and commits the copies in their place, or beside them.
 func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []chunkMove) error {
 	return e.changeTable(ctx, table, func(change *tableChange) error {
 		var mu sync.Mutex // guards made
@@ -279,11 +414,10 @@ func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []c
 			}
 			group.Go(func() error {
 				c, err := change.v.Chunk(running, x.number)
-				if err != nil || c.Extents()[0] != x.extent {
+				if err != nil || !slices.Equal(c.Extents(), x.extents) {
 					return err
 				}
-				change.read.note(table.String(), x.number, c)
-				moved, err := e.copyChunk(running, table, x, c)
+				moved, err := e.rearranged(running, change.read, table.String(), x.number, c, x.to)
 				if err == nil {
 					mu.Lock()
 					defer mu.Unlock()
@@ -294,7 +428,9 @@ func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []c
 		}
 		if err := group.Wait(); err != nil {
 			for _, r := range made {
-				err = errors.Join(err, e.node.discard([]*catalog.Chunk{r.New}))
+				if added := r.Added(); len(added) > 0 {
+					err = errors.Join(err, e.node.lender.Discard(added...))
+				}
 			}
 			return err
 		}
@@ -304,26 +440,4 @@ func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []c
 		e.config.Fault("move:copied")
 		return change.tx.ReplaceChunks(ctx, table, made)
 	})
-}
-
-// copyChunk copies one into another node's memory.
-func (e *Engine) copyChunk(ctx context.Context, table catalog.TableName, x chunkMove, c *catalog.Chunk) (*catalog.Chunk, error) {
-	space, err := e.node.spaceOf(ctx, x.to)
-	if err != nil {
-		return nil, err
-	}
-	damaged := func(err error) error {
-		return &DamagedError{Table: table.String(), Chunk: x.number, Node: e.regions.nodeOf(c), Cause: err}
-	}
-	if err := e.regions.acquire(ctx, c); err != nil {
-		return nil, damaged(err)
-	}
-	made, err := catalog.CopyChunk(space, c.Descriptor(), func(x *descriptor.Extent) ([]byte, error) { return e.regions.resolve(x.Region, x.Range) })
-	if errors.Is(err, coherence.ErrChecksum) {
-		return nil, damaged(err)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return c.In(made)
 }

@@ -28,10 +28,23 @@ func TestSetPlacement(t *testing.T) {
 	all := []struct{ text, nodes string }{
 		{"node(n2)", "n2"}, {"rows", "n0 n1 n2"}, {"rows(n1)", "n1"}, {"hash(a)", "n0 n1 n2"}, {"rows(n2, n0)", "n0 n2"}, {"hash(b) on (n1, n2)", "n1 n2"}, {"node(n0)", "n0"},
 	}
-	for range 10 {
+	replicas := 1
+	for range 12 {
 		p := all[random.IntN(len(all))]
 		at := random.IntN(3)
-		exec(t, c.session(at), "ALTER TABLE t SET PLACEMENT '"+p.text+"'")
+		switch random.IntN(3) {
+		case 0:
+			replicas = 1 + random.IntN(3)
+			exec(t, c.session(at), fmt.Sprintf("ALTER TABLE t SET (replicas = %d)", replicas))
+			c.requireReplicas(s, "t", replicas)
+			exec(t, c.session(at), "ALTER TABLE t SET PLACEMENT '"+p.text+"'")
+		case 1:
+			replicas = 1 + random.IntN(3)
+			exec(t, c.session(at), fmt.Sprintf("ALTER TABLE t SET (placement = '%s', replicas = %d)", p.text, replicas))
+		default:
+			exec(t, c.session(at), "ALTER TABLE t SET PLACEMENT '"+p.text+"'")
+		}
+		c.requireReplicas(s, "t", replicas)
 		require.Equal(t, want, sumOf(t, s, "t"), p.text)
 		nodes := rows(t, s, "SELECT string_agg(DISTINCT node, ' ' ORDER BY node) FROM csm.chunks WHERE name = 't'")[0]
 		if strings.HasPrefix(p.text, "rows") && strings.Count(p.nodes, " ") > 0 { // a table of few chunks may not reach all
@@ -145,11 +158,15 @@ func TestDrain(t *testing.T) {
 				"l": {"local", ""}, "n": {"node(n2)", "node(n0)"}, "r": {"rows", "rows"}, "x": {"rows(n1, n2)", "rows(n1)"},
 				"h": {"hash(a)", "hash(a) on (n0, n1)"}, "k": {"hash(a) on (n0, n1)", "hash(a) on (n0, n1)"},
 			}
+			replicated := map[string]string{"r": ", replicas = 2", "n": ", replicas = 2", "h": ", replicas = 2", "k": ", replicas = 2"}
 			want := map[string]string{}
 			for name, p := range tables {
-				exec(t, on, "CREATE TABLE "+name+" WITH (placement = '"+p[0]+"') AS "+fmt.Sprintf(someRows, 0, 5000))
+				exec(t, on, "CREATE TABLE "+name+" WITH (placement = '"+p[0]+"'"+replicated[name]+") AS "+fmt.Sprintf(someRows, 0, 5000))
 				want[name] = sumOf(t, s, name)
 			}
+			exec(t, on, "CREATE TABLE three WITH (replicas = 3) AS SELECT 1 AS a")
+			requireRefused(t, "55000", c.nodes[by].Drain(t.Context(), "n2", nil))
+			exec(t, on, "ALTER TABLE three SET (replicas = 2)")
 			conflicts := 0
 			c.fault = func(_ int, point string) { // somebody writes meanwhile
 				if point == "move:copied" && conflicts < 2 {
@@ -161,7 +178,10 @@ func TestDrain(t *testing.T) {
 			require.NoError(t, c.nodes[by].Drain(t.Context(), "n2", func(noderpc.Progress) { steps++ }))
 			c.fault = nil
 			require.Positive(t, steps)
-			require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM csm.chunks WHERE node = 'n2'"))
+			require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM csm.chunks WHERE node = 'n2' OR others LIKE '%n2%'"))
+			for name := range replicated {
+				c.requireReplicas(s, name, 2)
+			}
 			exec(t, s, "DELETE FROM r WHERE a >= 100000")
 			for name, p := range tables {
 				require.Equal(t, want[name], sumOf(t, on, name), name)
@@ -176,6 +196,7 @@ func TestDrain(t *testing.T) {
 			require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM csm.chunks WHERE node = 'n2'"))
 			_, err := s.Exec(t.Context(), "CREATE TABLE no (a INTEGER) WITH (placement = 'node(n2)')")
 			requireRefused(t, "55000", err)
+			require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM csm.chunks WHERE others LIKE '%n2%'"))
 			require.NoError(t, c.nodes[by].Drain(t.Context(), "n2", nil), "again")
 			require.NoError(t, c.nodes[0].Undrain(t.Context(), "n2"))
 			exec(t, s, "CREATE TABLE yes WITH (placement = 'node(n2)') AS SELECT 1 AS a")

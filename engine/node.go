@@ -85,7 +85,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 		return n, err
 	}
 	n.regions = newRegions(config.Node)
-	n.regions.lost = gone
+	n.regions.lost, n.regions.damage.log = gone, config.Log
 	if n.self != nil {
 		n.regions.borrow, n.regions.lender = n.borrow, n.catalog.Reachable
 		n.peers = &peers{node: n, open: map[string]peer{}}

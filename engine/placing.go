@@ -52,18 +52,18 @@ func (e *Engine) resolvePlacement(text string, columns *arrow.Schema) (string, e
 	return p.String(), nil
 }
 
-// placementIn finds the placement in the WITH (…) of a CREATE TABLE; what else is there means nothing here.
-func placementIn(with string) (string, error) {
+// placementIn finds the placement and the number of replicas in the WITH (…) of a CREATE TABLE; what else is there means nothing here.
+func placementIn(with string) (text string, replicas int, err error) {
 	list, err := statement.Storage(with)
-	if err != nil {
-		return "", err
-	}
 	for _, o := range list {
-		if o.Name == "placement" {
-			return o.Value, nil
+		switch {
+		case o.Name == "placement":
+			text = o.Value
+		case o.Name == "replicas" && err == nil:
+			replicas, err = replicasIn(o.Value)
 		}
 	}
-	return "", nil
+	return text, replicas, err
 }
 
 // takers are the nodes that new chunks of a placement go to, in order. All of them are there and take new chunks.
@@ -126,6 +126,9 @@ func (e *Engine) place(ctx context.Context, target *ingest.Target, p placement.P
 	if err != nil {
 		return err
 	}
+	if target.Replicate, err = e.replicator(v.Table(), p); err != nil {
+		return err
+	}
 	if p.Kind == placement.Hash {
 		hash := &ingest.Hash{}
 		for _, name := range p.Columns {
@@ -160,7 +163,7 @@ func (e *Engine) place(ctx context.Context, target *ingest.Target, p placement.P
 
 // leastOf is the position of the node that has the least of a table.
 func (e *Engine) leastOf(ctx context.Context, v *catalog.TableVersion, names []string) (best int) {
-	if v == nil || v.Rows() == 0 {
+	if v.Rows() == 0 {
 		return 0
 	}
 	chunks, err := e.locations(ctx, v)
@@ -169,7 +172,7 @@ func (e *Engine) leastOf(ctx context.Context, v *catalog.TableVersion, names []s
 	}
 	bytes := map[string]int64{}
 	for _, c := range chunks {
-		name, _ := e.catalog.Reachable(c.region)
+		name, _ := e.catalog.Reachable(c.first.Region)
 		bytes[name] += c.bytes
 	}
 	for i, name := range names {

@@ -112,9 +112,10 @@ func TestPlacedLoads(t *testing.T) {
 		fmt.Fprintf(&text, "%d,word %d\n", i, i%300)
 	}
 	require.NoError(t, os.WriteFile(file, []byte(text.String()), 0o600))
+	replicas := 0
 	load := func(table, placement string, mode noderpc.LoadMode) error {
 		_, err := c.nodes[1].Load(t.Context(), noderpc.LoadRequest{Table: catalog.TableName{Name: table}, Files: []string{file},
-			Options: noderpc.LoadOptions{Mode: mode, Placement: placement}}, nil)
+			Options: noderpc.LoadOptions{Mode: mode, Placement: placement, Replicas: replicas}}, nil)
 		return err
 	}
 	require.NoError(t, load("plain", "", noderpc.LoadCreate))
@@ -123,7 +124,13 @@ func TestPlacedLoads(t *testing.T) {
 	require.Equal(t, "n1|20000", spread(t, s, "plain"))
 	for i, p := range []string{"rows", "hash(a)", "node(n2)"} {
 		name := fmt.Sprintf("t%d", i)
+		replicas = i
 		require.NoError(t, load(name, p, noderpc.LoadCreate))
+		c.requireReplicas(s, name, max(i, 1))
+		if replicas > 0 {
+			requireRefused(t, "22023", load(name, "", noderpc.LoadAppend))
+			replicas = 0
+		}
 		require.Equal(t, want, rows(t, s, sum+name))
 		if p != "node(n2)" {
 			require.Equal(t, []string{"3"}, rows(t, s, "SELECT count(DISTINCT node) FROM csm.chunks WHERE name = '"+name+"'"))
@@ -173,7 +180,15 @@ func TestPlacedTPCH(t *testing.T) {
 		return list
 	}
 	load := func(schema, placement string) {
-		require.NoError(t, c.nodes[1].LoadTPCH(t.Context(), noderpc.TPCHRequest{ScaleFactor: 0.01, Schema: schema, Placement: placement}, nil))
+		request := noderpc.TPCHRequest{ScaleFactor: 0.01, Schema: schema, Placement: placement}
+		if schema == "r" || schema == "h2" {
+			request.Replicas = 2
+		}
+		require.NoError(t, c.nodes[1].LoadTPCH(t.Context(), request, nil))
+		for _, name := range tables {
+			require.Equal(t, []string{fmt.Sprintf("true|%d", max(request.Replicas, 1))},
+				rows(t, s, fmt.Sprintf("SELECT bool_and(replicas = %d AND coalesce(others, '') <> node), max(replicas) FROM csm.chunks WHERE schema = '%s' AND name = '%s'", max(request.Replicas, 1), schema, name)))
+		}
 	}
 	load("plain", "")
 	want := sums("plain")
@@ -229,8 +244,8 @@ func TestNodeDiesDuringPlacedWrites(t *testing.T) {
 func TestPlacedWriteIsCancelled(t *testing.T) {
 	c := newCluster(t, 3)
 	s := c.session(0)
-	for _, placement := range []string{"rows", "hash(a)"} {
-		exec(t, s, "CREATE OR REPLACE TABLE t (a BIGINT, s VARCHAR) WITH (placement = '"+placement+"')")
+	for i, placement := range []string{"rows", "hash(a)"} {
+		exec(t, s, fmt.Sprintf("CREATE OR REPLACE TABLE t (a BIGINT, s VARCHAR) WITH (placement = '%s', replicas = %d)", placement, 2-i))
 		for _, at := range []int{1, 150, 300, -1, -2} { // a batch, or what n1 and n2 grant
 			ctx, cancel := context.WithCancel(t.Context())
 			batches := 0

@@ -36,6 +36,7 @@ type query struct {
 	read    *readings
 	split   *distributed // how several nodes run it; nil: it runs here
 	whole   string       // why not
+	nodes   []string     // that were there
 	catalog bool         // it reads PostgreSQL's system catalogs, which this connection has its own copy of
 
 	params         []duckdb.ParameterType
@@ -89,6 +90,9 @@ func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResul
 	}
 	if err == nil {
 		q.whole = whole
+		if len(q.params) == 0 {
+			q.nodes = s.engine.nodes()
+		}
 	}
 	return q, err
 }
@@ -116,7 +120,7 @@ func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseRe
 // fresh tells whether the plan still stands for what v shows.
 func (q *query) fresh(v *visible) bool {
 	s := q.session
-	return q.revision == v.contents.Revision() && q.faults == s.engine.regions.faults() && slices.Equal(q.path, s.settings.searchPath) &&
+	return q.revision == v.contents.Revision() && (q.nodes == nil || slices.Equal(q.nodes, s.engine.nodes())) && q.faults == s.engine.regions.faults() && slices.Equal(q.path, s.settings.searchPath) &&
 		!q.own && (s.block == nil || s.block.tx == nil)
 }
 

@@ -2,10 +2,11 @@ package engine
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 
-	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -28,15 +29,15 @@ type readings struct {
 
 	mu     sync.Mutex // guards the rest; above the locks of regions and of the reader
 	chunks []reading
-	since  uint64 // alterations that were known before the first of chunks was acquired
-	failed error  // the first chunk that could not be read
-	lies   []memregion.RegionID
+	lies   map[memregion.RegionID]int // how many of chunks lie where
+	since  uint64                     // alterations that were known before the first of chunks was acquired
+	failed error                      // the first chunk that could not be read
 }
 
 type reading struct {
-	table  string
-	number int
-	chunk  *catalog.Chunk
+	table   string
+	number  int
+	replica *descriptor.Descriptor // the one that is read
 }
 
 // begin forgets what an earlier execution read, and gives what this one will have read. Preconditions: nothing of that is still to be
@@ -50,16 +51,41 @@ func (r *readings) begin() *volume {
 }
 
 // note comes before the chunk is acquired, so that nothing is loaded under fewer alterations than since.
-func (r *readings) note(table string, number int, chunk *catalog.Chunk) {
+func (r *readings) note(table string, number int, replica *descriptor.Descriptor) reading {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.chunks) == 0 {
 		r.since = r.regions.alterations()
 	}
-	r.chunks = append(r.chunks, reading{table, number, chunk})
-	for i := range chunk.Descriptor().Extents {
-		if id := chunk.Descriptor().Extents[i].Region; !slices.Contains(r.lies, id) {
-			r.lies = append(r.lies, id)
+	noted := reading{table, number, replica}
+	r.chunks = append(r.chunks, noted)
+	r.count(replica, 1)
+	return noted
+}
+
+// drop takes back one note: nothing of the replica was used, because it could not be read.
+func (r *readings) drop(noted reading) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for i := len(r.chunks) - 1; i >= 0; i-- {
+		if r.chunks[i] == noted {
+			// Not in place: confirm goes through the list without the lock.
+			r.chunks = append(slices.Clone(r.chunks[:i]), r.chunks[i+1:]...)
+			r.count(noted.replica, -1)
+			return
+		}
+	}
+}
+
+// count requires mu.
+func (r *readings) count(replica *descriptor.Descriptor, n int) {
+	if r.lies == nil {
+		r.lies = map[memregion.RegionID]int{}
+	}
+	for i := range replica.Extents {
+		id := replica.Extents[i].Region
+		if r.lies[id] += n; r.lies[id] == 0 {
+			delete(r.lies, id)
 		}
 	}
 }
@@ -75,7 +101,7 @@ func (r *readings) doubtful() bool {
 func (r *readings) inRegions() []memregion.RegionID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return slices.Clone(r.lies)
+	return slices.Collect(maps.Keys(r.lies))
 }
 
 // fail notes that a chunk could not be read.
@@ -118,11 +144,11 @@ func (r *readings) confirm(ctx context.Context) error {
 		return nil
 	}
 	for _, c := range chunks {
-		if err := r.regions.acquire(ctx, c.chunk); err != nil {
+		if err := r.regions.acquire(ctx, c.replica); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
-			return &DamagedError{Table: c.table, Chunk: c.number, Node: r.regions.node, Cause: err, Used: true}
+			return &DamagedError{Table: c.table, Chunk: c.number, Node: r.regions.nodeOf(c.replica), Cause: err, Used: true}
 		}
 	}
 	// Chunks that were noted meanwhile were acquired after the look, and so under no fewer alterations than now.

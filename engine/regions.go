@@ -9,8 +9,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
 
 	"github.com/csmsql/csmsql/catalog"
@@ -37,6 +35,7 @@ type regions struct {
 	counters  *coherence.Counters
 	// verified counts bytes whose checksum was compared.
 	verified atomic.Int64
+	damage   damage
 }
 
 // mapped is one region in this process.
@@ -208,12 +207,17 @@ type DamagedError struct {
 	Chunk int
 	Node  string
 	Cause error
+	// Replicas is in how many places the chunk is to be found; in none of them could it be read. 0 is 1.
+	Replicas int
 	// Used: rows of it may have been handed out before the damage was noticed.
 	Used bool
 }
 
 func (e *DamagedError) Error() string {
-	if errors.Is(e.Cause, catalog.ErrLenderGone) {
+	switch gone := errors.Is(e.Cause, catalog.ErrLenderGone); {
+	case gone && e.Replicas > 1:
+		return fmt.Sprintf("chunk %d of table %s lies on nodes %s, none of which is there", e.Chunk, e.Table, e.Node)
+	case gone:
 		return fmt.Sprintf("chunk %d of table %s lies on node %s, which is not there", e.Chunk, e.Table, e.Node)
 	}
 	return fmt.Sprintf("chunk %d of table %s on node %s is damaged: %v", e.Chunk, e.Table, e.Node, e.Cause)
@@ -236,7 +240,10 @@ func (e *DamagedError) SQLState() string {
 // Hint says what to do.
 func (e *DamagedError) Hint() string {
 	if errors.Is(e.Cause, catalog.ErrLenderGone) {
-		return fmt.Sprintf("Start node %s again: its tables come back with it. Other tables can be asked meanwhile.", e.Node)
+		if e.Replicas > 1 {
+			return "Start one of them again: its tables come back with it. Other tables can be asked meanwhile."
+		}
+		return fmt.Sprintf("Start node %s again: its tables come back with it. Other tables can be asked meanwhile. A table with replicas = 2 can do without a node.", e.Node)
 	}
 	if e.Used {
 		return "It was altered while it was read: no row of this result can be trusted. Load the table again from its source, or restore the region's file."
@@ -244,9 +251,8 @@ func (e *DamagedError) Hint() string {
 	return "No row of the chunk was used. Load the table again from its source, or restore the region's file."
 }
 
-// acquire makes a chunk's extents safe to read in this process.
-func (r *regions) acquire(ctx context.Context, c *catalog.Chunk) error {
-	d := c.Descriptor()
+// acquire makes the extents of a chunk's first replica safe to read in this process.
+func (r *regions) acquire(ctx context.Context, d *descriptor.Descriptor) error {
 	for i := range d.Extents {
 		if err := r.acquireExtent(ctx, &d.Extents[i], false); err != nil {
 			return err
@@ -317,18 +323,6 @@ func (r *regions) unmapped(region memregion.RegionID) error {
 	return fmt.Errorf("%w: region %d is not mapped in this process", memregion.ErrRegionGone, region)
 }
 
-// check compares a chunk with its checksums, once, whoever wrote it and whether it was read before or not.
-func (r *regions) check(ctx context.Context, table string, number int, c *catalog.Chunk) (err error) {
-	d := c.Descriptor()
-	for i := 0; err == nil && i < len(d.Extents); i++ {
-		err = r.acquireExtent(ctx, &d.Extents[i], true)
-	}
-	if err != nil && ctx.Err() == nil {
-		return &DamagedError{Table: table, Chunk: number, Node: r.node, Cause: err}
-	}
-	return err
-}
-
 // verifyMended is verify, but where pages were found gone, and zeros were put in their place in this process alone, the file's bytes count if
 // they are there again.
 func (r *regions) verifyMended(m *mapped, x *descriptor.Extent, data []byte) error {
@@ -365,46 +359,4 @@ func (r *regions) resolve(region memregion.RegionID, extent memregion.Range) ([]
 		return nil, r.unmapped(region)
 	}
 	return m.view.Bytes(extent)
-}
-
-// read acquires a chunk and gives the wanted columns in place; by confirms what is made of them. table and number are for errors.
-func (r *regions) read(ctx context.Context, by *readings, table string, number int, c *catalog.Chunk, columns []int) (arrow.RecordBatch, error) {
-	return r.readHeld(ctx, by, nil, table, number, c, columns)
-}
-
-// readHeld is read for batches that leave: hold learns how long they are in use.
-func (r *regions) readHeld(ctx context.Context, by *readings, hold descriptor.Hold, table string, number int, c *catalog.Chunk, columns []int) (arrow.RecordBatch, error) {
-	if len(columns) == 0 { // only the number of rows is asked for, and the descriptor has it
-		return array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, c.Rows()), nil
-	}
-	by.note(table, number, c)
-	err := r.acquire(ctx, c)
-	if err == nil && by.doubtful() {
-		if err = by.confirm(ctx); err != nil { // another chunk, that was read before
-			by.fail(err)
-			return nil, err
-		}
-	}
-	if err == nil {
-		var batch arrow.RecordBatch
-		if batch, err = c.Descriptor().ProjectHeld(r.resolve, columns, hold); err == nil {
-			return batch, nil
-		}
-	}
-	if ctx.Err() != nil {
-		return nil, err
-	}
-	err = &DamagedError{Table: table, Chunk: number, Node: r.nodeOf(c), Cause: err}
-	by.fail(err)
-	return nil, err
-}
-
-// nodeOf is the lender of a chunk.
-func (r *regions) nodeOf(c *catalog.Chunk) string {
-	if extents := c.Extents(); r.lender != nil && len(extents) > 0 {
-		if node, _ := r.lender(extents[0].Region); node != "" {
-			return node
-		}
-	}
-	return r.node
 }

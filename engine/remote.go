@@ -43,6 +43,7 @@ func (e *Engine) attach(ctx context.Context, target string) error {
 	}
 	e.config.Node = description.Node
 	e.regions = newRegions(description.Node)
+	e.regions.damage.log = e.config.Log
 	e.remote.regions = e.regions
 	var capacity int64
 	for _, r := range description.Regions {

@@ -281,7 +281,7 @@ func (st *Statement) replan(ctx context.Context) (*visible, error) {
 	return v, nil
 }
 
-func (st *Statement) read(ctx context.Context, args []any) (*Rows, error) {
+func (st *Statement) readOnce(ctx context.Context, args []any) (*Rows, error) {
 	v, err := st.replan(ctx)
 	if err != nil {
 		return nil, err

@@ -20,8 +20,8 @@ import (
 //
 //	csm.nodes     the cluster's nodes, or this one
 //	csm.regions   lent memory
-//	csm.tables    tables and how their bytes lie over the nodes
-//	csm.chunks    every chunk with its node, region and place
+//	csm.tables    tables and how their bytes lie over the nodes; how many chunks lack replicas
+//	csm.chunks    every chunk with its node, region and place, and where it lies, too
 //	csm.queries   the latest statements of this node: rows, bytes read here and elsewhere, fragments
 //
 // DuckDB sees views over csm_table, as it does for ordinary tables.
@@ -56,9 +56,9 @@ var systemTables = map[string]systemTable{
 	"regions": {columnsOf("region", countType, "node", textType, "available", flagType, "fabric", textType, "base", countType,
 		"capacity", countType, "bytes", countType, "path", textType), systemRegions},
 	"tables": {columnsOf("schema", textType, "name", textType, "rows", countType, "bytes", countType, "chunks", countType,
-		"version", countType, "nodes", textType, "placement", textType), systemTablesOf},
+		"version", countType, "nodes", textType, "placement", textType, "replicas", countType, "incomplete", countType), systemTablesOf},
 	"chunks": {columnsOf("schema", textType, "name", textType, "chunk", countType, "first_row", countType, "rows", countType,
-		"bytes", countType, "node", textType, "region", countType, "position", countType, "generation", countType), systemChunks},
+		"bytes", countType, "node", textType, "region", countType, "position", countType, "generation", countType, "replicas", countType, "others", textType), systemChunks},
 	"queries": {columnsOf("started", whenType, "user", textType, "query", textType, "milliseconds", arrow.PrimitiveTypes.Float64,
 		"rows", countType, "bytes_local", countType, "bytes_remote", countType, "fragments", countType, "error", textType), systemQueries},
 }
@@ -160,7 +160,9 @@ func systemRegions(ctx context.Context, s *Session, add func(...any)) error {
 			return err
 		}
 		for _, c := range chunks {
-			used[uint64(c.region)] += c.bytes
+			for i := range c.replicas() {
+				used[uint64(c.extent(i).Region)] += c.bytes
+			}
 		}
 	}
 	for _, r := range e.catalog.Regions() {
@@ -175,7 +177,7 @@ func systemRegions(ctx context.Context, s *Session, add func(...any)) error {
 
 func systemTablesOf(ctx context.Context, s *Session, add func(...any)) error {
 	for _, t := range s.visible.contents.Tables() {
-		nodes := s.engine.config.Node
+		nodes, incomplete := s.engine.config.Node, int64(0)
 		if s.engine.catalog != nil {
 			layout, err := s.engine.layout(t)
 			if err != nil {
@@ -186,9 +188,13 @@ func systemTablesOf(ctx context.Context, s *Session, add func(...any)) error {
 				names = append(names, fmt.Sprintf("%s: %d rows", p.Node, p.Rows))
 			}
 			nodes = strings.Join(names, ", ")
+			if incomplete, err = s.engine.incomplete(ctx, t); err != nil {
+				return err
+			}
 		}
 		name := t.Table().Name
-		add(name.Schema, name.Name, t.Rows(), t.Bytes(), int64(t.NumChunks()), int64(t.Version()), nodes, t.Table().Placement)
+		add(name.Schema, name.Name, t.Rows(), t.Bytes(), int64(t.NumChunks()), int64(t.Version()), nodes, t.Table().Placement,
+			int64(max(t.Table().Replicas, 1)), incomplete)
 	}
 	return nil
 }
@@ -200,9 +206,9 @@ func systemChunks(ctx context.Context, s *Session, add func(...any)) error {
 			if err != nil {
 				return err
 			}
-			first := &p.Descriptor().Extents[0]
-			add(name.Schema, name.Name, int64(p.Index), p.FirstRow, p.Rows(), p.Bytes(), s.engine.regions.nodeOf(p.Chunk),
-				int64(first.Region), first.Range.Offset, int64(first.Generation))
+			first, one := &p.Descriptor().Extents[0], p.Descriptor().Replica(0)
+			add(name.Schema, name.Name, int64(p.Index), p.FirstRow, p.Rows(), one.Bytes(), s.engine.regions.nodeOf(one),
+				int64(first.Region), first.Range.Offset, int64(first.Generation), int64(p.Replicas()), s.engine.others(p.Descriptor()))
 		}
 	}
 	return nil

@@ -82,6 +82,9 @@ func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen
 	if options.Placement, err = e.resolvePlacement(tpchPlacement(request.Placement, table), dbgen.Schema(table)); err != nil {
 		return err
 	}
+	if options.Replicas, err = e.resolveReplicas(request.Replicas); err != nil {
+		return err
+	}
 	if _, err := tx.CreateTable(ctx, name, dbgen.Schema(table), options); err != nil {
 		return err
 	}
@@ -151,6 +154,12 @@ func (e *Engine) generateChunks(ctx context.Context, g *dbgen.Generator, table d
 				return err
 			}
 			chunks[i] = c
+			if target.Replicate != nil {
+				if c, err = target.Replicate(ctx, c); err != nil {
+					return err
+				}
+				chunks[i] = c
+			}
 			progress(noderpc.Progress{Step: table.String(), Rows: rows.Add(c.Rows()), RowsTotal: total, Bytes: bytes.Add(c.Bytes())})
 			return nil
 		})

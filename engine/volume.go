@@ -31,8 +31,13 @@ func (v *volume) count(own bool, c *catalog.Chunk, columns []int, result bool) {
 	to.Add(c.Descriptor().ColumnBytes(columns))
 }
 
-// ours tells whether a chunk lies in this node's own memory.
+// ours tells whether a chunk is read in this node's own memory, if nothing is wrong with that.
 func (e *Engine) ours(c *catalog.Chunk) bool {
-	extents := c.Descriptor().Extents
-	return len(extents) == 0 || e.lendsItself(extents[0].Region)
+	d := c.Descriptor()
+	for i := range d.Replicas() {
+		if extents := d.ExtentsOf(i); len(extents) == 0 || e.lendsItself(extents[0].Region) {
+			return true
+		}
+	}
+	return false
 }

@@ -162,6 +162,8 @@ func (r *LoadRequest) check() error {
 		return fmt.Errorf("load mode %d is none of create, replace, append", r.Options.Mode)
 	case !slices.Contains([]string{"", FormatParquet, FormatCSV, FormatArrow}, r.Format):
 		return fmt.Errorf("format %q is none of %s, %s, %s", r.Format, FormatParquet, FormatCSV, FormatArrow)
+	case r.Options.Replicas < 0 || r.Options.Replicas > maxReplicas:
+		return fmt.Errorf("%d replicas are asked for, at most %d can be", r.Options.Replicas, maxReplicas)
 	case len(r.Options.Parameters) > maxParameters:
 		return fmt.Errorf("%d parameters, %d are allowed", len(r.Options.Parameters), maxParameters)
 	}
@@ -187,6 +189,9 @@ func (r TPCHRequest) check() error {
 	}
 	if err := checkText("placement", r.Placement, maxTextBytes); err != nil {
 		return err
+	}
+	if r.Replicas < 0 || r.Replicas > maxReplicas {
+		return fmt.Errorf("%d replicas are asked for, at most %d can be", r.Replicas, maxReplicas)
 	}
 	return checkText("schema", r.Schema, maxNameBytes)
 }

@@ -305,6 +305,7 @@ func TestForgedLeases(t *testing.T) {
 	for _, load := range []*nodepb.LoadRequest{
 		nil, {Table: "t"}, {Table: "t", Files: [][]byte{[]byte("relative")}, Mode: 1}, {Table: "t", Files: [][]byte{[]byte("/a\x00b")}, Mode: 1},
 		{Table: "t", Files: [][]byte{[]byte("/a")}, Mode: 9}, {Files: [][]byte{[]byte("/a")}, Mode: 1}, {Table: strings.Repeat("t", 256), Files: [][]byte{[]byte("/a")}, Mode: 1},
+		{Table: "t", Files: [][]byte{[]byte("/a")}, Mode: 1, Replicas: 33},
 	} {
 		stream, err := rpc.Load(ctx, load)
 		require.NoError(t, err)

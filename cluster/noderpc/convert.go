@@ -140,7 +140,7 @@ var modes = map[LoadMode]nodepb.LoadMode{
 }
 
 func encodeLoad(r LoadRequest) *nodepb.LoadRequest {
-	m := &nodepb.LoadRequest{Schema: r.Table.Schema, Table: r.Table.Name, Format: r.Format, Mode: modes[r.Options.Mode], Parameters: r.Options.Parameters, Placement: r.Options.Placement}
+	m := &nodepb.LoadRequest{Schema: r.Table.Schema, Table: r.Table.Name, Format: r.Format, Mode: modes[r.Options.Mode], Parameters: r.Options.Parameters, Placement: r.Options.Placement, Replicas: uint32(r.Options.Replicas)}
 	for _, file := range r.Files {
 		m.Files = append(m.Files, []byte(file))
 	}
@@ -149,7 +149,7 @@ func encodeLoad(r LoadRequest) *nodepb.LoadRequest {
 
 func decodeLoad(m *nodepb.LoadRequest) (LoadRequest, error) {
 	r := LoadRequest{Table: catalog.TableName{Schema: m.GetSchema(), Name: m.GetTable()}, Format: m.GetFormat()}
-	r.Options.Parameters, r.Options.Placement = m.GetParameters(), m.GetPlacement()
+	r.Options.Parameters, r.Options.Placement, r.Options.Replicas = m.GetParameters(), m.GetPlacement(), int(m.GetReplicas())
 	for mode, code := range modes {
 		if code == m.GetMode() {
 			r.Options.Mode = mode
@@ -165,11 +165,11 @@ func decodeLoad(m *nodepb.LoadRequest) (LoadRequest, error) {
 }
 
 func encodeTPCH(r TPCHRequest) *nodepb.TPCHRequest {
-	return &nodepb.TPCHRequest{ScaleFactor: r.ScaleFactor, Schema: r.Schema, Replace: r.Replace, Placement: r.Placement}
+	return &nodepb.TPCHRequest{ScaleFactor: r.ScaleFactor, Schema: r.Schema, Replace: r.Replace, Placement: r.Placement, Replicas: uint32(r.Replicas)}
 }
 
 func decodeTPCH(m *nodepb.TPCHRequest) (TPCHRequest, error) {
-	r := TPCHRequest{ScaleFactor: m.GetScaleFactor(), Schema: m.GetSchema(), Replace: m.GetReplace(), Placement: m.GetPlacement()}
+	r := TPCHRequest{ScaleFactor: m.GetScaleFactor(), Schema: m.GetSchema(), Replace: m.GetReplace(), Placement: m.GetPlacement(), Replicas: int(m.GetReplicas())}
 	if err := r.check(); err != nil {
 		return TPCHRequest{}, badArgument("load TPC-H: %v", err)
 	}

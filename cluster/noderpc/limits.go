@@ -1,6 +1,10 @@
 package noderpc
 
-import "time"
+import (
+	"time"
+
+	"github.com/csmsql/csmsql/catalog/descriptor"
+)
 
 // Limits of what crosses the wire, in both directions (N5). They are wide enough for everything that makes sense and
 // narrow enough that a peer who means harm costs little.
@@ -21,6 +25,7 @@ const (
 	maxRegions      = 1 << 12
 	maxFiles        = 1 << 16
 	maxParameters   = 64
+	maxReplicas     = descriptor.MaxReplicas
 	maxScaleFactor  = 100_000 // the largest that TPC-H defines
 	maxStatusItems  = 1 << 20 // of one kind
 	maxPendingSteps = 64      // progress reports of different steps that wait to be sent

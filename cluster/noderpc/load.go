@@ -49,6 +49,8 @@ type LoadOptions struct {
 	Mode LoadMode
 	// Placement of a table that is made: local, node(NAME), rows, hash(column, …) and so on, as the node reads it. Empty: local.
 	Placement string
+	// Replicas of every chunk of a table that is made, each on another node; 0 is 1.
+	Replicas int
 	// Parameters are options of the format as COPY has them: delimiter, header, null, …; the node checks them.
 	Parameters map[string]string
 }
@@ -79,4 +81,6 @@ type TPCHRequest struct {
 	Replace bool
 	// Placement of the tables: as of a load, or "hash", alone or before " on (a, b)", for each table by its own key. Empty: local.
 	Placement string
+	// Replicas of every chunk, each on another node; 0 is 1.
+	Replicas int
 }

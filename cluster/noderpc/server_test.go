@@ -28,7 +28,7 @@ var holder = catalog.Holder{Domain: "borrower", Description: "a test\nwith two l
 func loadRequest() noderpc.LoadRequest {
 	return noderpc.LoadRequest{
 		Table: catalog.TableName{Schema: "public", Name: "t"}, Files: []string{"/data/a\xffb.csv"}, Format: noderpc.FormatCSV,
-		Options: noderpc.LoadOptions{Mode: noderpc.LoadAppend, Parameters: map[string]string{"delimiter": "\t"}},
+		Options: noderpc.LoadOptions{Mode: noderpc.LoadAppend, Placement: "rows", Replicas: 3, Parameters: map[string]string{"delimiter": "\t"}},
 	}
 }
 
@@ -82,7 +82,7 @@ func TestEveryMethod(t *testing.T) {
 	require.Equal(t, []noderpc.Progress{{Step: "t", Rows: 1, RowsTotal: 2, Bytes: 3, BytesTotal: 4}}, seen)
 
 	steps := []string{}
-	request := noderpc.TPCHRequest{ScaleFactor: 0.01, Schema: "tpch", Replace: true}
+	request := noderpc.TPCHRequest{ScaleFactor: 0.01, Schema: "tpch", Replace: true, Placement: "hash", Replicas: 2}
 	require.NoError(t, c.LoadTPCH(ctx, request, func(p noderpc.Progress) { steps = append(steps, p.Step) }))
 	require.Equal(t, request, node.tpch)
 	require.Equal(t, []string{"region", "nation"}, steps, "each step has its own bar")

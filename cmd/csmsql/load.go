@@ -20,6 +20,7 @@ func newLoad() *cobra.Command {
 	var to target
 	var format, placement string
 	var create, add, replace bool
+	var replicas int
 	var parameters map[string]string
 	c := &cobra.Command{
 		Use:   "load TABLE FILE…",
@@ -33,7 +34,7 @@ The node reads the files, so they must be on its machine and readable for its us
 Without a mode the table is made and must not exist. Columns are matched by name.`,
 		Example: `  csmsql load lines lines.parquet
   csmsql load sales.lines 2024-*.csv --append
-  csmsql load sales.items items.parquet --placement 'hash(order_id)'
+  csmsql load sales.items items.parquet --placement 'hash(order_id)' --replicas 2
   csmsql load people people.txt --format csv --option 'delimiter=|' --option header=false --replace`,
 		Args: usage(loadArguments),
 		RunE: interruptible(func(ctx context.Context, c *cobra.Command, args []string) error {
@@ -41,7 +42,7 @@ Without a mode the table is made and must not exist. Columns are matched by name
 			if err != nil {
 				return usageError{err}
 			}
-			request.Options.Parameters, request.Options.Placement = parameters, placement
+			request.Options.Parameters, request.Options.Placement, request.Options.Replicas = parameters, placement, replicas
 			return load(ctx, c, to, request)
 		}),
 	}
@@ -53,6 +54,7 @@ Without a mode the table is made and must not exist. Columns are matched by name
 	flags.BoolVar(&add, "append", false, "add to a table that exists")
 	flags.BoolVar(&replace, "replace", false, "make the table, in place of one of that name")
 	flags.StringVar(&placement, "placement", "", "`placement` in a cluster of a table that is made: local, node(NAME), rows, rows(a, b), hash(column), hash(column) on (a, b)")
+	flags.IntVar(&replicas, "replicas", 0, "`number` of nodes that are to have each chunk of a table that is made in a cluster (default 1)")
 	flags.StringToStringVar(&parameters, "option", nil, "`name=value` of the format: delimiter, header, null, quote, escape (may be repeated)")
 	flags.Lookup("option").DefValue = ""
 	return c

@@ -40,7 +40,7 @@ Scale factor 1 is about 1 GB of data with 6 million lines of orders; allowed are
 numbers above. All eight tables appear in one commit: whoever asks sees all or none.`,
 		Example: `  csmsql tpch load --sf 0.1
   csmsql tpch load --sf 1 --replace
-  csmsql tpch load --sf 10 --placement rows
+  csmsql tpch load --sf 10 --placement rows --replicas 2
   csmsql tpch load --sf 0.01 --schema tiny --to /srv/csmsql`,
 		Args: noArguments,
 		RunE: interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
@@ -55,6 +55,7 @@ numbers above. All eight tables appear in one commit: whoever asks sees all or n
 	to.flags(c)
 	flags.StringVar(&request.Schema, "schema", "", "`schema` that gets the tables; made if it is not there (default public)")
 	flags.StringVar(&request.Placement, "placement", "", "`placement` of the tables in a cluster: local, node(NAME), rows (over all nodes), or hash (each table by its key)")
+	flags.IntVar(&request.Replicas, "replicas", 0, "`number` of nodes that are to have each chunk in a cluster (default 1)")
 	flags.BoolVar(&request.Replace, "replace", false, "drop tables of these names in the same commit")
 	return c
 }

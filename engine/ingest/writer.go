@@ -39,6 +39,9 @@ type Target struct {
 	// Hash puts every row where its values say; nil: Space or Next.
 	Hash  *Hash
 	Owner string
+	// Replicate makes the other replicas of a chunk that was sealed, and gives the chunk that has them, too; nil: one is enough. On
+	// error the chunk is as it was, and nothing else is held.
+	Replicate func(ctx context.Context, c *catalog.Chunk) (*catalog.Chunk, error)
 	// Discard gives back the memory of sealed chunks that nobody will publish.
 	Discard func(chunks []*catalog.Chunk) error
 	// Schema is the table's: logical types. A field that is not nullable takes no NULL (23502).
@@ -235,7 +238,14 @@ func (w *Writer) flush(ctx context.Context) error {
 		return err
 	}
 	w.chunks = append(w.chunks, chunk)
-	return nil
+	if w.target.Replicate == nil {
+		return nil
+	}
+	replicated, err := w.target.Replicate(ctx, chunk)
+	if err == nil {
+		w.chunks[len(w.chunks)-1] = replicated
+	}
+	return err
 }
 
 // spreadRows is how many rows a piece must have to be worth a chunk of its own.

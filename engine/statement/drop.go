@@ -93,6 +93,10 @@ func (c *cursor) alter() (any, error) {
 		}
 		return &SetPlacement{Name: name, IfExists: ifExists, Placement: text}, c.finish()
 	}
+	if c.peek(0).is("set") && c.peek(1).is("(") {
+		c.next()
+		return c.setStorage(&SetStorage{Name: name, IfExists: ifExists})
+	}
 	a := &AddConstraint{Name: name, IfExists: ifExists}
 	for {
 		if !c.peek(0).is("add") || !c.peek(1).isAny("constraint", "primary", "unique", "check", "foreign", "exclude") {
@@ -108,6 +112,18 @@ func (c *cursor) alter() (any, error) {
 			return a, c.finish()
 		}
 	}
+}
+
+func (c *cursor) setStorage(s *SetStorage) (any, error) {
+	text, ok := c.group()
+	if !ok {
+		return nil, c.unexpected()
+	}
+	var err error
+	if s.Options, err = Storage(text); err != nil {
+		return nil, err
+	}
+	return s, c.finish()
 }
 
 func (c *cursor) refuseAlter(object Object) error {

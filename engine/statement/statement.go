@@ -190,6 +190,13 @@ type SetPlacement struct {
 	Placement string
 }
 
+// SetStorage is ALTER TABLE … SET (name = value, …); nobody has looked at what the names mean.
+type SetStorage struct {
+	Name     Name
+	IfExists bool
+	Options  []Option
+}
+
 // NoOp is a statement that PostgreSQL needs and we do not: it succeeds with its command tag and does nothing.
 type NoOp struct{ Tag string }
 

@@ -35,6 +35,13 @@ func TestSetPlacement(t *testing.T) {
 		_, err := statement.Parse(bad)
 		require.Error(t, err, bad)
 	}
+	s, err = statement.Parse("ALTER TABLE IF EXISTS t SET (Replicas = 2, placement = 'rows');")
+	require.NoError(t, err)
+	require.Equal(t, &statement.SetStorage{Name: statement.Name{Name: "t", At: 23}, IfExists: true, Options: []statement.Option{{Name: "replicas", Value: "2"}, {Name: "placement", Value: "rows"}}}, s.Head)
+	for _, bad := range []string{"ALTER TABLE t SET (replicas = 2) x", "ALTER TABLE t SET (replicas = 2", "ALTER TABLE t SET (replicas = 2, replicas = 3)", "ALTER VIEW v SET (replicas = 2)", "ALTER TABLE t SET ('x' = 2)"} {
+		_, err := statement.Parse(bad)
+		require.Error(t, err, bad)
+	}
 	s, err = statement.Parse("CREATE TABLE t (a INT) WITH (placement = 'hash(a)')")
 	require.NoError(t, err)
 	require.Equal(t, "placement = 'hash(a)'", s.Head.(*statement.CreateTable).With)

@@ -1486,6 +1486,7 @@ type LoadRequest struct {
 	Mode          LoadMode               `protobuf:"varint,5,opt,name=mode,proto3,enum=csmsql.node.v1.LoadMode" json:"mode,omitempty"`
 	Parameters    map[string]string      `protobuf:"bytes,6,rep,name=parameters,proto3" json:"parameters,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"bytes,2,opt,name=value"`
 	Placement     string                 `protobuf:"bytes,7,opt,name=placement,proto3" json:"placement,omitempty"`
+	Replicas      uint32                 `protobuf:"varint,8,opt,name=replicas,proto3" json:"replicas,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1569,12 +1570,20 @@ func (x *LoadRequest) GetPlacement() string {
 	return ""
 }
 
+func (x *LoadRequest) GetReplicas() uint32 {
+	if x != nil {
+		return x.Replicas
+	}
+	return 0
+}
+
 type TPCHRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	ScaleFactor   float64                `protobuf:"fixed64,1,opt,name=scale_factor,json=scaleFactor,proto3" json:"scale_factor,omitempty"`
 	Schema        string                 `protobuf:"bytes,2,opt,name=schema,proto3" json:"schema,omitempty"`
 	Replace       bool                   `protobuf:"varint,3,opt,name=replace,proto3" json:"replace,omitempty"`
 	Placement     string                 `protobuf:"bytes,4,opt,name=placement,proto3" json:"placement,omitempty"`
+	Replicas      uint32                 `protobuf:"varint,5,opt,name=replicas,proto3" json:"replicas,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1635,6 +1644,13 @@ func (x *TPCHRequest) GetPlacement() string {
 		return x.Placement
 	}
 	return ""
+}
+
+func (x *TPCHRequest) GetReplicas() uint32 {
+	if x != nil {
+		return x.Replicas
+	}
+	return 0
 }
 
 type LoadEvent struct {
@@ -2044,7 +2060,7 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\aCounter\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04step\x18\x02 \x01(\tR\x04step\x12\x14\n" +
-	"\x05value\x18\x03 \x01(\x04R\x05value\"\xc1\x02\n" +
+	"\x05value\x18\x03 \x01(\x04R\x05value\"\xdd\x02\n" +
 	"\vLoadRequest\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\tR\x06schema\x12\x14\n" +
 	"\x05table\x18\x02 \x01(\tR\x05table\x12\x14\n" +
@@ -2054,15 +2070,17 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\n" +
 	"parameters\x18\x06 \x03(\v2+.csmsql.node.v1.LoadRequest.ParametersEntryR\n" +
 	"parameters\x12\x1c\n" +
-	"\tplacement\x18\a \x01(\tR\tplacement\x1a=\n" +
+	"\tplacement\x18\a \x01(\tR\tplacement\x12\x1a\n" +
+	"\breplicas\x18\b \x01(\rR\breplicas\x1a=\n" +
 	"\x0fParametersEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +
-	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x80\x01\n" +
+	"\x05value\x18\x02 \x01(\tR\x05value:\x028\x01\"\x9c\x01\n" +
 	"\vTPCHRequest\x12!\n" +
 	"\fscale_factor\x18\x01 \x01(\x01R\vscaleFactor\x12\x16\n" +
 	"\x06schema\x18\x02 \x01(\tR\x06schema\x12\x18\n" +
 	"\areplace\x18\x03 \x01(\bR\areplace\x12\x1c\n" +
-	"\tplacement\x18\x04 \x01(\tR\tplacement\"\x82\x01\n" +
+	"\tplacement\x18\x04 \x01(\tR\tplacement\x12\x1a\n" +
+	"\breplicas\x18\x05 \x01(\rR\breplicas\"\x82\x01\n" +
 	"\tLoadEvent\x126\n" +
 	"\bprogress\x18\x01 \x01(\v2\x18.csmsql.node.v1.ProgressH\x00R\bprogress\x124\n" +
 	"\x06result\x18\x02 \x01(\v2\x1a.csmsql.node.v1.LoadResultH\x00R\x06resultB\a\n" +

@@ -57,7 +57,7 @@ func (p *planner) read(o *occurrence, node, part string, restricted bool) (e Est
 			continue
 		}
 		bytes := int64(share * float64(l.Bytes))
-		if l.Node == node {
+		if l.at(node) {
 			e.LocalRows += l.Rows
 			e.LocalBytes += bytes
 		} else {

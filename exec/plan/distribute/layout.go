@@ -30,7 +30,11 @@ type Layout struct {
 type Part struct {
 	Node        string
 	Rows, Bytes int64
+	Also        []string // nodes that have all of it in their own memory, too
 }
+
+// at tells whether a node has the part in its own memory.
+func (p *Part) at(node string) bool { return p.Node == node || slices.Contains(p.Also, node) }
 
 // SplitKind is the choice by which rows came to their nodes.
 type SplitKind uint8

@@ -14,7 +14,7 @@ func (p *planner) fragments(parts restriction) (list []Fragment) {
 			for i, node := range sh.nodes {
 				list = append(list, Fragment{Node: node, Part: node, Partition: i})
 			}
-			p.assign(list)
+			p.assign(list, nil)
 			return list
 		}
 	}
@@ -45,12 +45,13 @@ func (p *planner) fragmentsOf(parts restriction) (list []Fragment) {
 			}
 		}
 	}
-	p.assign(list)
+	p.assign(list, tables)
 	return list
 }
 
-// assign gives the fragments of nodes that cannot run any to others: those that have the fewest.
-func (p *planner) assign(list []Fragment) {
+// assign gives the fragments of nodes that cannot run any to others: of those that have the part of the largest table that anybody else has, or
+// else of all, to the one that has the fewest.
+func (p *planner) assign(list []Fragment, tables []*occurrence) {
 	busy := map[string]int{}
 	for i := range list {
 		if !slices.Contains(p.settings.Nodes, list[i].Part) {
@@ -62,9 +63,26 @@ func (p *planner) assign(list []Fragment) {
 		if list[i].Node != "" {
 			continue
 		}
-		list[i].Node = slices.MinFunc(p.settings.Nodes, func(x, y string) int { return busy[x] - busy[y] })
+		nodes := p.settings.Nodes
+		for _, o := range tables {
+			if also := p.also(o, list[i].Part); len(also) > 0 {
+				nodes = also
+				break
+			}
+		}
+		list[i].Node = slices.MinFunc(nodes, func(x, y string) int { return busy[x] - busy[y] })
 		busy[list[i].Node]++
 	}
+}
+
+// also lists the nodes that can run a fragment and have another node's part of a table, too.
+func (p *planner) also(o *occurrence, part string) (nodes []string) {
+	for i := range o.layout.Parts {
+		if l := &o.layout.Parts[i]; l.Node == part {
+			nodes = append(nodes, slices.DeleteFunc(slices.Clone(l.Also), func(n string) bool { return !slices.Contains(p.settings.Nodes, n) })...)
+		}
+	}
+	return nodes
 }
 
 // stageOf is a stage to be added.

@@ -1,0 +1,163 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/engine/placement"
+	"github.com/csmsql/csmsql/engine/placement/replicas"
+)
+
+// replicasMax is how many replicas of a chunk one may ask for; nodes that are gone may hold some beside.
+const replicasMax = replicas.Most / 2
+
+var _ [descriptor.MaxReplicas]struct{} = [replicas.Most]struct{}{}
+
+// replicasIn reads how many replicas are asked for; 0: the text says nothing.
+func replicasIn(text string) (int, error) {
+	if text == "" {
+		return 0, nil
+	}
+	k, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil {
+		return 0, failure("22023", "replicas = %s: it takes a number from 1 to %d", text, replicasMax)
+	}
+	return k, checkReplicas(k)
+}
+
+func checkReplicas(k int) error {
+	if k < 1 || k > replicasMax {
+		return failure("22023", "replicas = %d: it takes a number from 1 to %d, the first one included", k, replicasMax)
+	}
+	return nil
+}
+
+// resolveReplicas checks how many replicas a user wants and gives what goes on record. 0 is what was not said.
+func (e *Engine) resolveReplicas(k int) (int, error) {
+	if k == 0 {
+		return 0, nil
+	}
+	if err := checkReplicas(k); err != nil || k == 1 {
+		return 0, err
+	}
+	if e.node == nil || e.node.self == nil {
+		return 0, failure("55000", "replicas = %d: this node is alone, it belongs to no cluster", k).
+			hint("Leave the replicas out, or start the node with --cluster-init or --etcd.")
+	}
+	return k, e.node.canReplicate(k, e.node.online())
+}
+
+// canReplicate is an error unless k replicas find a node each.
+func (n *node) canReplicate(k int, nodes []string) error {
+	if k <= len(nodes) {
+		return nil
+	}
+	return failure("55000", "replicas = %d: each is for another node, and %d of the cluster's nodes take rows: %s", k, len(nodes), strings.Join(nodes, ", ")).
+		hint("Start more nodes, or have fewer replicas: ALTER TABLE … SET (replicas = " + strconv.Itoa(max(len(nodes), 1)) + ").")
+}
+
+// replicator makes the replicas of new chunks; nil: one is enough.
+func (e *Engine) replicator(table catalog.Table, p placement.Placement) (func(context.Context, *catalog.Chunk) (*catalog.Chunk, error), error) {
+	if table.Replicas <= 1 || e.node.self == nil {
+		return nil, nil
+	}
+	online := e.node.online()
+	if err := e.node.canReplicate(table.Replicas, online); err != nil {
+		return nil, err
+	}
+	name := table.Name.String()
+	return func(ctx context.Context, c *catalog.Chunk) (*catalog.Chunk, error) {
+		if len(c.Extents()) == 0 {
+			return c, nil
+		}
+		first := e.regions.nodeOf(c.Descriptor())
+		to := []replicas.Place{{Node: first}}
+		for _, node := range replicas.Behind(p, online, first)[:table.Replicas-1] {
+			to = append(to, replicas.Place{Node: node, Have: -1})
+		}
+		e.config.Fault("replicate")
+		return e.rearranged(ctx, &readings{regions: e.regions}, name, 0, c, to)
+	}, nil
+}
+
+// rearranged gives a chunk whose replicas lie where they are wanted. On error nothing is held for it.
+func (e *Engine) rearranged(ctx context.Context, by *readings, table string, number int, c *catalog.Chunk, to []replicas.Place) (*catalog.Chunk, error) {
+	all := make([][]descriptor.Extent, len(to))
+	var made []catalog.ExtentID
+	var err error
+	for i, p := range to {
+		if p.Have >= 0 {
+			all[i] = c.Descriptor().ExtentsOf(p.Have)
+			continue
+		}
+		if all[i], err = e.copyReplica(ctx, by, table, number, c, p.Node); err != nil {
+			break
+		}
+		for _, x := range all[i] {
+			made = append(made, x.ExtentID)
+		}
+	}
+	var next *catalog.Chunk
+	if err == nil {
+		next, err = c.In(all...)
+	}
+	if err != nil && len(made) > 0 {
+		err = errors.Join(err, e.node.lender.Discard(made...))
+	}
+	return next, err
+}
+
+// copyReplica copies one into another node's memory, from whichever can be read.
+func (e *Engine) copyReplica(ctx context.Context, by *readings, table string, number int, c *catalog.Chunk, to string) (made []descriptor.Extent, err error) {
+	space, err := e.node.spaceOf(ctx, to)
+	if err != nil {
+		return nil, err
+	}
+	err = e.regions.readReplica(ctx, by, table, number, c, func(d *descriptor.Descriptor) (failed, other error) {
+		made, other = catalog.CopyChunk(space, d, func(x *descriptor.Extent) ([]byte, error) { return e.regions.resolve(x.Region, x.Range) })
+		if isChecksum(other) {
+			return other, nil
+		}
+		return nil, other
+	})
+	return made, err
+}
+
+// others says where else than on its first node a chunk lies.
+func (e *Engine) others(d *descriptor.Descriptor) string {
+	var names []string
+	for i := 1; i < d.Replicas(); i++ {
+		name := e.regions.nodeOf(d.Replica(i))
+		if extents := d.ExtentsOf(i); e.catalog != nil && e.node.holder(extents[0].Region).State != replicas.Whole {
+			name += " (not there)"
+		} else if e.regions.damage.has(extents[0].ExtentID) {
+			name += " (damaged)"
+		}
+		names = append(names, name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// incomplete counts the chunks of a table that have fewer replicas that can be read than they are to have.
+func (e *Engine) incomplete(ctx context.Context, v *catalog.TableVersion) (n int64, err error) {
+	chunks, err := e.locations(ctx, v)
+	if err != nil {
+		return 0, err
+	}
+	for _, at := range e.holders(chunks) {
+		readable := 0
+		for _, h := range at {
+			if h.State == replicas.Whole {
+				readable++
+			}
+		}
+		if readable < max(v.Table().Replicas, 1) {
+			n++
+		}
+	}
+	return n, nil
+}
