@@ -76,15 +76,21 @@ func (e *Engine) clusterTables(ctx context.Context) (list []noderpc.ClusterTable
 		}
 		chunks, err := e.locations(ctx, v)
 		failed = errors.Join(failed, err)
+		t.Replicas = int64(max(v.Table().Replicas, 1))
+		if err == nil {
+			t.Incomplete = e.incompleteOf(chunks, v)
+		}
 		for _, c := range chunks {
-			node, _ := e.catalog.Reachable(c.region)
-			i := slices.IndexFunc(t.Parts, func(p noderpc.ClusterPart) bool { return p.Node == node })
-			if i < 0 {
-				i, t.Parts = len(t.Parts), append(t.Parts, noderpc.ClusterPart{Node: node})
+			for k := range c.replicas() {
+				node, _ := e.catalog.Reachable(c.extent(k).Region)
+				i := slices.IndexFunc(t.Parts, func(p noderpc.ClusterPart) bool { return p.Node == node })
+				if i < 0 {
+					i, t.Parts = len(t.Parts), append(t.Parts, noderpc.ClusterPart{Node: node})
+				}
+				t.Parts[i].Rows += c.rows
+				t.Parts[i].Bytes += c.bytes
+				t.Parts[i].Chunks++
 			}
-			t.Parts[i].Rows += c.rows
-			t.Parts[i].Bytes += c.bytes
-			t.Parts[i].Chunks++
 		}
 		list = append(list, t)
 	}

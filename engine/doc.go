@@ -14,6 +14,7 @@
 //	   node      the lender's side: catalog store, region, protocol;  remote: a borrower's way to a running node
 //	   view      a view's names get their schemas when it is made, because DuckDB, which expands views, looks for names anew
 //	   lifetime  who is inside of an engine or a session, which end when the last one has left;  held: what batches that left lie in
+//	   replicas  the same chunk in several nodes' memory; replicaread: which of them is read; again: queries that lost parts with a node
 //	   placing   on which nodes new chunks go, by the table's placement; moving, drain: chunks that change nodes
 //
 // # Words

@@ -143,11 +143,15 @@ func (e *Engine) others(d *descriptor.Descriptor) string {
 }
 
 // incomplete counts the chunks of a table that have fewer replicas that can be read than they are to have.
-func (e *Engine) incomplete(ctx context.Context, v *catalog.TableVersion) (n int64, err error) {
+func (e *Engine) incomplete(ctx context.Context, v *catalog.TableVersion) (int64, error) {
 	chunks, err := e.locations(ctx, v)
 	if err != nil {
 		return 0, err
 	}
+	return e.incompleteOf(chunks, v), nil
+}
+
+func (e *Engine) incompleteOf(chunks []located, v *catalog.TableVersion) (n int64) {
 	for _, at := range e.holders(chunks) {
 		readable := 0
 		for _, h := range at {
@@ -159,5 +163,5 @@ func (e *Engine) incomplete(ctx context.Context, v *catalog.TableVersion) (n int
 			n++
 		}
 	}
-	return n, nil
+	return n
 }

@@ -55,7 +55,10 @@ type ClusterTable struct {
 	Bytes     int64         `json:"bytes"`
 	Chunks    int64         `json:"chunks"`
 	Placement string        `json:"placement,omitempty"`
-	Parts     []ClusterPart `json:"parts"`
+	Parts     []ClusterPart `json:"parts"` // all replicas
+	// Replicas is how many the chunks are to have; Incomplete is how many chunks have fewer that can be read.
+	Replicas   int64 `json:"replicas"`
+	Incomplete int64 `json:"incomplete"`
 }
 
 // ClusterPart is what of a table lies at one node.

@@ -22,6 +22,7 @@ func encodeCluster(s ClusterStatus) *nodepb.ClusterStatusResponse {
 	for _, t := range s.Tables {
 		e := &nodepb.ClusterTable{
 			Schema: text(t.Schema, maxNameBytes), Name: text(t.Name, maxNameBytes), Rows: t.Rows, Bytes: t.Bytes, Chunks: t.Chunks, Placement: text(t.Placement, maxTextBytes),
+			Replicas: t.Replicas, Incomplete: t.Incomplete,
 		}
 		for _, p := range t.Parts {
 			e.Parts = append(e.Parts, &nodepb.ClusterPart{Node: text(p.Node, maxNameBytes), Rows: p.Rows, Bytes: p.Bytes, Chunks: p.Chunks})
@@ -121,11 +122,15 @@ func decodeClusterTable(m *nodepb.ClusterTable) (t ClusterTable, err error) {
 	if err := checkCounts(m.GetRows(), m.GetBytes(), m.GetChunks()); err != nil {
 		return t, err
 	}
+	if m.GetReplicas() < 0 || m.GetReplicas() > maxReplicas || m.GetIncomplete() < 0 || m.GetIncomplete() > m.GetChunks() {
+		return t, fmt.Errorf("%d replicas, and %d of %d chunks have fewer", m.GetReplicas(), m.GetIncomplete(), m.GetChunks())
+	}
 	if len(m.GetParts()) > maxMembers {
 		return t, fmt.Errorf("it lies at %d nodes", len(m.GetParts()))
 	}
 	t = ClusterTable{
 		Schema: m.GetSchema(), Name: m.GetName(), Rows: m.GetRows(), Bytes: m.GetBytes(), Chunks: m.GetChunks(), Placement: m.GetPlacement(), Parts: []ClusterPart{},
+		Replicas: m.GetReplicas(), Incomplete: m.GetIncomplete(),
 	}
 	for _, p := range m.GetParts() {
 		if err := checkLabels(p.GetNode()); err != nil {

@@ -78,16 +78,23 @@ func printCluster(out io.Writer, s noderpc.ClusterStatus, now time.Time) error {
 	for _, m := range s.Etcd {
 		trouble(&text, "etcd member "+m.Name, m.Trouble)
 	}
-	table(&text, "table\trows\tsize\tchunks\tplacement\tlies at", len(s.Tables), func(i int) []any {
+	table(&text, "table\trows\tsize\tchunks\tplacement\treplicas\tlies at", len(s.Tables), func(i int) []any {
 		t := s.Tables[i]
 		var parts []string
 		for _, p := range t.Parts {
 			parts = append(parts, fmt.Sprintf("%s: %s rows", p.Node, progress.Count(p.Rows)))
 		}
-		return []any{t.Schema + "." + t.Name, progress.Count(t.Rows), bytesize.Size(t.Bytes), t.Chunks, t.Placement, strings.Join(parts, ", ")}
+		return []any{t.Schema + "." + t.Name, progress.Count(t.Rows), bytesize.Size(t.Bytes), t.Chunks, t.Placement, replicas(t), strings.Join(parts, ", ")}
 	})
 	_, err := io.WriteString(out, text.String())
 	return err
+}
+
+func replicas(t noderpc.ClusterTable) string {
+	if t.Incomplete > 0 {
+		return fmt.Sprintf("%d (%d chunks have fewer)", t.Replicas, t.Incomplete)
+	}
+	return fmt.Sprint(t.Replicas)
 }
 
 func health(trouble string) string {

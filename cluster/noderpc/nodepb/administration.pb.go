@@ -249,14 +249,17 @@ func (x *ClusterNode) GetRegions() []*RegionStatus {
 }
 
 type ClusterTable struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Schema        string                 `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
-	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
-	Rows          int64                  `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
-	Bytes         int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	Chunks        int64                  `protobuf:"varint,5,opt,name=chunks,proto3" json:"chunks,omitempty"`
-	Placement     string                 `protobuf:"bytes,6,opt,name=placement,proto3" json:"placement,omitempty"`
-	Parts         []*ClusterPart         `protobuf:"bytes,7,rep,name=parts,proto3" json:"parts,omitempty"`
+	state     protoimpl.MessageState `protogen:"open.v1"`
+	Schema    string                 `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
+	Name      string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	Rows      int64                  `protobuf:"varint,3,opt,name=rows,proto3" json:"rows,omitempty"`
+	Bytes     int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Chunks    int64                  `protobuf:"varint,5,opt,name=chunks,proto3" json:"chunks,omitempty"`
+	Placement string                 `protobuf:"bytes,6,opt,name=placement,proto3" json:"placement,omitempty"`
+	Parts     []*ClusterPart         `protobuf:"bytes,7,rep,name=parts,proto3" json:"parts,omitempty"`
+	// How many replicas the chunks are to have, and how many chunks have fewer that can be read.
+	Replicas      int64 `protobuf:"varint,8,opt,name=replicas,proto3" json:"replicas,omitempty"`
+	Incomplete    int64 `protobuf:"varint,9,opt,name=incomplete,proto3" json:"incomplete,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -338,6 +341,20 @@ func (x *ClusterTable) GetParts() []*ClusterPart {
 		return x.Parts
 	}
 	return nil
+}
+
+func (x *ClusterTable) GetReplicas() int64 {
+	if x != nil {
+		return x.Replicas
+	}
+	return 0
+}
+
+func (x *ClusterTable) GetIncomplete() int64 {
+	if x != nil {
+		return x.Incomplete
+	}
+	return 0
 }
 
 type ClusterPart struct {
@@ -583,7 +600,7 @@ const file_cluster_noderpc_nodepb_administration_proto_rawDesc = "" +
 	"\atrouble\x18\x06 \x01(\tR\atrouble\x12\x16\n" +
 	"\x06chunks\x18\a \x01(\x03R\x06chunks\x12\x14\n" +
 	"\x05bytes\x18\b \x01(\x03R\x05bytes\x126\n" +
-	"\aregions\x18\t \x03(\v2\x1c.csmsql.node.v1.RegionStatusR\aregions\"\xcd\x01\n" +
+	"\aregions\x18\t \x03(\v2\x1c.csmsql.node.v1.RegionStatusR\aregions\"\x89\x02\n" +
 	"\fClusterTable\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\tR\x06schema\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
@@ -591,7 +608,11 @@ const file_cluster_noderpc_nodepb_administration_proto_rawDesc = "" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x16\n" +
 	"\x06chunks\x18\x05 \x01(\x03R\x06chunks\x12\x1c\n" +
 	"\tplacement\x18\x06 \x01(\tR\tplacement\x121\n" +
-	"\x05parts\x18\a \x03(\v2\x1b.csmsql.node.v1.ClusterPartR\x05parts\"c\n" +
+	"\x05parts\x18\a \x03(\v2\x1b.csmsql.node.v1.ClusterPartR\x05parts\x12\x1a\n" +
+	"\breplicas\x18\b \x01(\x03R\breplicas\x12\x1e\n" +
+	"\n" +
+	"incomplete\x18\t \x01(\x03R\n" +
+	"incomplete\"c\n" +
 	"\vClusterPart\x12\x12\n" +
 	"\x04node\x18\x01 \x01(\tR\x04node\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x14\n" +
