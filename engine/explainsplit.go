@@ -176,7 +176,7 @@ func (t *tableScan) foresee(ctx context.Context, keep []int, node string, e *dis
 			return err
 		}
 		bytes := c.Descriptor().ColumnBytes(columns)
-		if t.session.engine.lies(c) == node {
+		if t.session.engine.has(node, c) {
 			e.LocalRows, e.LocalBytes = e.LocalRows+c.Rows(), e.LocalBytes+bytes
 		} else {
 			e.RemoteRows, e.RemoteBytes = e.RemoteRows+c.Rows(), e.RemoteBytes+bytes
@@ -185,11 +185,17 @@ func (t *tableScan) foresee(ctx context.Context, keep []int, node string, e *dis
 	return nil
 }
 
-// lies is the node in whose memory a chunk is.
-func (e *Engine) lies(c *catalog.Chunk) string {
-	if extents := c.Descriptor().Extents; len(extents) > 0 {
-		name, _ := e.catalog.Reachable(extents[0].Region)
-		return name
+// has tells whether a node has a chunk in its own memory.
+func (e *Engine) has(node string, c *catalog.Chunk) bool {
+	d := c.Descriptor()
+	for i := range d.Replicas() {
+		if extents := d.ExtentsOf(i); len(extents) == 0 && node == e.config.Node {
+			return true
+		} else if len(extents) > 0 {
+			if name, there := e.catalog.Reachable(extents[0].Region); there && name == node {
+				return true
+			}
+		}
 	}
-	return e.config.Node
+	return false
 }
