@@ -59,7 +59,7 @@ func (c *cluster) open(i int) *engine.Engine {
 	e, err := engine.Open(c.t.Context(), engine.Config{
 		Directory: filepath.Join(c.dir, name), RegionDirectory: c.memory, Node: name, RegionBytes: 64 << 20, MemoryBytes: 512 << 20, Log: log,
 		Fault:   func(point string) { c.at(i, point) },
-		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: filepath.Join(c.dir, name, "csmsql.sock"), SessionTTL: 2 * time.Second},
+		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: filepath.Join(c.dir, name, "csmsql.sock"), SessionTTL: 10 * time.Second},
 	})
 	require.NoError(c.t, err)
 	listener, err := noderpc.ListenUnix(filepath.Join(c.dir, name, "csmsql.sock"))
