@@ -155,6 +155,11 @@ func (s *Session) commit(ctx context.Context) error {
 	s.block = nil
 	defer b.release()
 	if b.tx != nil {
+		for rows := range b.open {
+			if rows.changes {
+				rows.park(&s.engine.parking)
+			}
+		}
 		if err := b.tx.Commit(ctx); err != nil {
 			s.endDuck(b, "ROLLBACK")
 			return err
@@ -174,6 +179,11 @@ func (s *Session) rollback() {
 	}
 	s.block = nil
 	if b.tx != nil {
+		for rows := range b.open {
+			if rows.changes {
+				rows.abandon(failure("34000", "the transaction that these rows are from was rolled back"))
+			}
+		}
 		b.tx.Rollback()
 	}
 	_ = s.endDuck(b, "ROLLBACK")

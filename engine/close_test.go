@@ -431,6 +431,32 @@ func TestBatchesOutliveEverything(t *testing.T) {
 	require.False(t, mappedHere(t, region), "the last batch is released and the region is mapped")
 }
 
+// TestRowsOfOwnChangesEndWithTheBlock: results that are read in place from what a block wrote do not go on in memory that was given back.
+func TestRowsOfOwnChangesEndWithTheBlock(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "BEGIN; "+tagged("own", 1, 600_000)+"; SET csm.backend = compute")
+	r, err := s.Query(context.Background(), "SELECT tag, i, mixed, body, label FROM own")
+	require.NoError(t, err)
+	defer r.Release()
+	require.True(t, r.Next())
+	exec(t, s, "ROLLBACK; RESET csm.backend; "+tagged("other", 2, 600_000))
+	require.False(t, r.Next())
+	require.Equal(t, "34000", sqlState(r.Err()))
+	require.Equal(t, []string{"600000"}, rows(t, s, "SELECT count(*) FROM other"))
+
+	exec(t, s, "BEGIN; "+tagged("own", 1, 600_000)+"; SET csm.backend = compute")
+	c, err := s.Query(context.Background(), "SELECT tag, i, mixed, body, label FROM own")
+	require.NoError(t, err)
+	defer c.Release()
+	require.True(t, c.Next())
+	exec(t, s, "COMMIT; RESET csm.backend; DROP TABLE own; "+tagged("other", 3, 600_000))
+	n, err := sameTag(c)
+	require.NoError(t, errors.Join(err, c.Err()))
+	require.Equal(t, 600_000, n)
+}
+
 // warning notes that something was logged above level info.
 type warning struct{ seen *atomic.Bool }
 

@@ -35,7 +35,7 @@
 //   - E6: Close, of an engine or a session, may come at any time from any goroutine: what runs is cancelled, nothing is unmapped or freed
 //     under it, and it ends with ErrClosed or ErrSessionClosed, never with what looks like the end of a result (lifetime).
 //   - E7: a batch that was handed out in place keeps its bytes as they are, until it is released or the engine is closed, and mapped until it
-//     is released (held). The bytes of a block's own changes stay only as long as the block.
+//     is released (held). What the block wrote itself leaves as a copy, because no lease keeps it.
 //
 // # Lock order
 //

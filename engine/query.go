@@ -365,10 +365,11 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 		held.close()
 		return nil, v.lease.honest(read.blame(ctx, err))
 	}
-	rows := &Rows{schema: q.schema, volume: read.volume}
+	rows := &Rows{schema: q.schema, volume: read.volume, changes: q.own}
 	l := held.lease
 	trustworthy := func() error { return e.trustworthy(ctx, q.faults, read, l) }
-	if l.check == nil {
+	inPlace := l.check == nil && !q.own
+	if inPlace {
 		rows.inPlace = trustworthy
 	}
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
@@ -382,8 +383,10 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 			return nil, io.EOF
 		}
 		narrow := narrowDecimals(reader.RecordBatch(), q.schema)
-		batch, err := l.detach(ctx, narrow, q.schema)
-		narrow.Release()
+		batch, err := narrow, error(nil)
+		if !inPlace {
+			batch, err = detach(ctx, narrow, q.schema)
+		}
 		if err != nil {
 			return nil, l.honest(err)
 		}

@@ -37,6 +37,7 @@ type Rows struct {
 	// inPlace looks whether batches that were handed out, and lie where they were read, are still what was sealed; nil: they are copies.
 	inPlace func() error
 	block   *block // in which it began, until it is closed
+	changes bool   // it reads what its block wrote, which no lease keeps
 	closed  bool
 	volume  *volume // what was read for it; nil: nothing of tables
 	split   *run    // of a statement that several nodes ran

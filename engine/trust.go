@@ -73,13 +73,11 @@ func (l *lease) honest(err error) error {
 	return err
 }
 
-// detach gives a batch that outlives the lease. Whoever gets it may be stopped before it looks at the values, and checks no lease:
-// so in a borrower rows leave as copies. In the node itself no lease runs out while the reader is open, and they go out in place.
-func (l *lease) detach(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {
-	if l.check == nil {
-		batch.Retain()
-		return batch, nil
-	}
+// detach takes a batch over and gives one that outlives the lease. Whoever gets it may be stopped before it looks at the values, and checks no
+// lease: so in a borrower rows leave as copies. In the node itself no lease runs out while a batch is in use (held), and they go out in place;
+// but for what the session's own transaction wrote, which the lease knows nothing of.
+func detach(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {
+	defer batch.Release()
 	copied, err := copyOfBatch(batch, schema)
 	if err == nil {
 		err = ctx.Err()
