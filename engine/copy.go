@@ -81,7 +81,12 @@ func (st *Statement) prepareCopyTo(ctx context.Context, head *statement.Copy) er
 		return nil
 	}
 	plan.close()
-	st.run = func(ctx context.Context, _ []any) (*Rows, error) { return st.copyToFile(ctx, head, text) }
+	st.run = func(ctx context.Context, _ []any) (*Rows, error) {
+		if format := formatOf(head); format == formatArrow || format == formatArrows {
+			return st.copyToArrow(ctx, head, text)
+		}
+		return st.copyToFile(ctx, head, text)
+	}
 	return nil
 }
 
@@ -136,7 +141,7 @@ func fileError(err error) error {
 	}
 	e := &Error{State: d.State, Message: d.Message, HintText: d.HintText, Cause: err}
 	if d.State == "42501" {
-		e.HintText = "The server reads and writes only files below the directories given with --files; COPY … FROM STDIN and TO STDOUT need none."
+		e.HintText = outOfReach
 	}
 	return e
 }
@@ -189,6 +194,10 @@ func formatOf(head *statement.Copy) string {
 		return "parquet"
 	case ".json", ".ndjson":
 		return "json"
+	case ".arrow", ".ipc", ".feather":
+		return formatArrow
+	case ".arrows":
+		return formatArrows
 	}
 	return "csv"
 }
@@ -216,7 +225,12 @@ func (st *Statement) prepareCopyFrom(ctx context.Context, head *statement.Copy) 
 		}
 		return nil
 	}
-	st.run = func(ctx context.Context, _ []any) (*Rows, error) { return st.copyFromFile(ctx, head) }
+	st.run = func(ctx context.Context, _ []any) (*Rows, error) {
+		if format := formatOf(head); format == formatArrow || format == formatArrows {
+			return st.copyFromArrow(ctx, head)
+		}
+		return st.copyFromFile(ctx, head)
+	}
 	return nil
 }
 
@@ -294,7 +308,7 @@ func readerCall(head *statement.Copy, schema *arrow.Schema, columns []string) (s
 	case "csv", "text":
 		return csvCall(head, schema, columns, format)
 	default:
-		return "", failure("0A000", "COPY format %q is not supported", format).hint("Formats: csv, text, parquet, json.")
+		return "", failure("0A000", "COPY format %q is not supported", format).hint("Formats: csv, text, parquet, json, arrow.")
 	}
 }
 

@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/ipc"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
@@ -268,7 +267,7 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 			err = inFile(file, err)
 		}
 		return batch, err
-	})
+	}, func(batch arrow.RecordBatch) error { return l.writer.Add(ctx, batch) })
 }
 
 // readerCall is the DuckDB table function for a file.
@@ -338,7 +337,7 @@ func rowsInFile(conn *duckdb.Connection, file, format string) (total int64) {
 }
 
 // take writes a file's rows.
-func (l *loading) take(ctx context.Context, file string, total int64, next func() (arrow.RecordBatch, error)) error {
+func (l *loading) take(ctx context.Context, file string, total int64, next func() (arrow.RecordBatch, error), add func(arrow.RecordBatch) error) error {
 	step := filepath.Base(file)
 	var rows, told int64
 	l.progress(noderpc.Progress{Step: step, RowsTotal: total})
@@ -352,7 +351,7 @@ func (l *loading) take(ctx context.Context, file string, total int64, next func(
 			return err
 		}
 		rows += batch.NumRows()
-		err = l.writer.Add(ctx, batch)
+		err = add(batch)
 		batch.Release()
 		if err != nil {
 			return err
@@ -363,82 +362,6 @@ func (l *loading) take(ctx context.Context, file string, total int64, next func(
 			l.progress(noderpc.Progress{Step: step, Rows: rows, RowsTotal: total})
 		}
 	}
-}
-
-// arrowFile reads an Arrow IPC file or stream.
-func (l *loading) arrowFile(ctx context.Context, tx *catalog.Transaction, file string) error {
-	f, err := os.Open(file)
-	if err != nil {
-		return failure("58P01", "cannot read %s: %v", file, errors.Unwrap(err))
-	}
-	defer f.Close()
-	batches, schema, err := openArrow(f)
-	if err != nil {
-		return failure("22P04", "%s is not an Arrow IPC file: %v", file, err)
-	}
-	if err := l.begin(ctx, tx, schema); err != nil {
-		return err
-	}
-	columns := make([]string, schema.NumFields())
-	for i, field := range schema.Fields() {
-		columns[i] = field.Name
-	}
-	if err := sameOrder(file, l.schema, columns); err != nil {
-		return err
-	}
-	return l.take(ctx, file, 0, func() (arrow.RecordBatch, error) {
-		batch, err := batches()
-		if err != nil && !isEnd(err) {
-			return nil, failure("22P04", "%s: %v", file, err)
-		}
-		return batch, err
-	})
-}
-
-// sameOrder: Arrow files are taken as they are, so their columns must be the table's.
-func sameOrder(file string, schema *arrow.Schema, columns []string) error {
-	if len(columns) != schema.NumFields() {
-		return failure("42804", "%s has %d columns, the table has %d", file, len(columns), schema.NumFields())
-	}
-	for i, c := range columns {
-		if !strings.EqualFold(c, schema.Field(i).Name) {
-			return failure("42804", "column %d of %s is %q, the table's is %q", i+1, file, c, schema.Field(i).Name)
-		}
-	}
-	return nil
-}
-
-// openArrow tells files from streams. Batches are the caller's.
-func openArrow(f *os.File) (func() (arrow.RecordBatch, error), *arrow.Schema, error) {
-	if r, err := ipc.NewFileReader(f); err == nil {
-		i := 0
-		return func() (arrow.RecordBatch, error) {
-			if i == r.NumRecords() {
-				return nil, endOfFile
-			}
-			b, err := r.RecordBatchAt(i)
-			i++
-			return b, err
-		}, r.Schema(), nil
-	}
-	if _, err := f.Seek(0, 0); err != nil {
-		return nil, nil, err
-	}
-	r, err := ipc.NewReader(f)
-	if err != nil {
-		return nil, nil, err
-	}
-	return func() (arrow.RecordBatch, error) {
-		if !r.Next() {
-			if r.Err() != nil && !isEnd(r.Err()) {
-				return nil, r.Err()
-			}
-			return nil, endOfFile
-		}
-		b := r.RecordBatch()
-		b.Retain()
-		return b, nil
-	}, r.Schema(), nil
 }
 
 var (

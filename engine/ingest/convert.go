@@ -76,6 +76,16 @@ func convert(ctx context.Context, a arrow.Array, want arrow.DataType) (arrow.Arr
 	return out, nil
 }
 
+// Plain is an array of the type under which users know its values (Logical), but that strings and bytes lie as they lay. The caller releases
+// it.
+func Plain(ctx context.Context, a arrow.Array) (arrow.Array, error) {
+	if kindOf(a.DataType()) != notString {
+		a.Retain()
+		return a, nil
+	}
+	return convert(ctx, a, Logical(a.DataType()))
+}
+
 // unpack is a dictionary or run-end array as a plain one, nil for others.
 func unpack(ctx context.Context, a arrow.Array) (arrow.Array, error) {
 	var values, indices arrow.Array

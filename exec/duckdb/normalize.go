@@ -11,7 +11,10 @@ import (
 // become what everybody knows: Boolean, decimals, text. Other marks (arrow.uuid, arrow.json) stay in the field's metadata,
 // which DuckDB also reads on the way back.
 
-const extensionName, extensionMetadata, jsonName = "ARROW:extension:name", "ARROW:extension:metadata", "arrow.json"
+// ExtensionName and ExtensionMetadata are where a field's metadata says which extension type it is of: the marks.
+const ExtensionName, ExtensionMetadata = "ARROW:extension:name", "ARROW:extension:metadata"
+
+const extensionName, extensionMetadata, jsonName = ExtensionName, ExtensionMetadata, "arrow.json"
 
 var hugeint = &arrow.Decimal128Type{Precision: 38, Scale: 0}
 
@@ -43,6 +46,19 @@ func normalFields(fields []arrow.Field) []arrow.Field {
 		out[i] = normalField(f)
 	}
 	return out
+}
+
+// NormalSchema is the schema that columns so marked have as results. Preconditions of this and of NormalBatch: CheckMarks.
+func NormalSchema(s *arrow.Schema) *arrow.Schema {
+	if n := normalSchema(s); !n.Equal(s) {
+		return n
+	}
+	return s
+}
+
+// NormalBatch takes over a batch of schema raw and gives one of its NormalSchema, with marks as metadata.
+func NormalBatch(batch arrow.RecordBatch, raw, normal *arrow.Schema) arrow.RecordBatch {
+	return normalBatch(batch, raw, normal)
 }
 
 func normalSchema(s *arrow.Schema) *arrow.Schema {

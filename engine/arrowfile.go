@@ -1,0 +1,338 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/ipc"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/ipcframe"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// Arrow IPC files come in three steps, of which most columns need only the first:
+//
+//	file ─► storage    extension types become their storage, marked in the field's metadata, which is how tables have them: arrow-go
+//	                   makes types of those that some package of the process has registered, and leaves the others marked
+//	     ─► normal     as DuckDB's results do (exec/duckdb): arrow.bool8 is Boolean, DuckDB's own opaque types are numbers and text
+//	     ─► the table  as it is if the types are the table's. Otherwise DuckDB converts it (conformBatch), which also looks whether JSON is
+//	                   JSON, and gives columns that the file lacks their defaults
+
+// arrowFile is an Arrow IPC file or stream that is being read.
+type arrowFile struct {
+	name    string
+	next    func() (arrow.RecordBatch, error) // as the file has it; io.EOF at the end
+	storage *arrow.Schema
+	schema  *arrow.Schema // normal
+}
+
+// openArrow tells files from streams. limit bounds the bytes of one batch. f stays the caller's.
+func openArrow(f *os.File, limit int64) (a *arrowFile, err error) {
+	defer func() { // arrow-go looks at some of what it reads without looking first
+		if r := recover(); r != nil {
+			a, err = nil, failure("22P04", "%s is not an Arrow IPC file: %v", f.Name(), r)
+		}
+	}()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return nil, failure("42809", "%s is no regular file", f.Name())
+	} else if err := ipcframe.Check(f, info.Size(), limit); err != nil {
+		if large := (*ipcframe.TooLargeError)(nil); errors.As(err, &large) {
+			return nil, failure("53200", "%s: %v", f.Name(), err).hint("Write the file with batches of fewer rows, or start the node with more --memory.")
+		}
+		return nil, failure("22P04", "%s is not an Arrow IPC file: %v", f.Name(), err)
+	}
+	next, schema, err := ipcBatches(f)
+	if err != nil {
+		return nil, failure("22P04", "%s is not an Arrow IPC file: %v", f.Name(), err)
+	}
+	fields := schema.Fields()
+	for i := range fields {
+		fields[i] = storageField(fields[i])
+		if err := duckdb.CheckMarks(fields[i]); err != nil {
+			return nil, failure("22P04", "%s, column %q: %v", f.Name(), fields[i].Name, err)
+		}
+	}
+	storage := arrow.NewSchema(fields, nil)
+	return &arrowFile{f.Name(), next, storage, duckdb.NormalSchema(storage)}, nil
+}
+
+func ipcBatches(f *os.File) (func() (arrow.RecordBatch, error), *arrow.Schema, error) {
+	stream, err := ipcframe.IsStream(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !stream {
+		r, err := ipc.NewFileReader(f)
+		if err != nil {
+			return nil, nil, err
+		}
+		i := 0
+		return func() (arrow.RecordBatch, error) {
+			if i == r.NumRecords() {
+				return nil, endOfFile
+			}
+			b, err := r.RecordBatchAt(i)
+			i++
+			return b, err
+		}, r.Schema(), nil
+	}
+	r, err := ipc.NewReader(f)
+	if err != nil {
+		return nil, nil, err
+	}
+	return func() (arrow.RecordBatch, error) {
+		if !r.Next() {
+			if r.Err() != nil && !isEnd(r.Err()) {
+				return nil, r.Err()
+			}
+			return nil, endOfFile
+		}
+		b := r.RecordBatch()
+		b.Retain()
+		return b, nil
+	}, r.Schema(), nil
+}
+
+// Next gives the next batch, of the file's normal schema, which the caller releases.
+func (a *arrowFile) Next(context.Context) (_ arrow.RecordBatch, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = failure("22P04", "%s is damaged: %v", a.name, r)
+		}
+	}()
+	batch, err := a.next()
+	if err != nil {
+		if isEnd(err) {
+			return nil, err
+		}
+		return nil, failure("22P04", "%s: %v", a.name, err)
+	}
+	if err := descriptor.ValidateData(batch, false); err != nil {
+		batch.Release()
+		return nil, failure("22P04", "%s: %v", a.name, err)
+	}
+	return duckdb.NormalBatch(storageBatch(batch, a.storage), a.storage, a.schema), nil
+}
+
+// storageField is f with its extension types as marks, and without any other metadata: a file does not say what a column's default is.
+func storageField(f arrow.Field) arrow.Field {
+	if x, ok := f.Type.(arrow.ExtensionType); ok {
+		f.Type = x.StorageType()
+		f.Metadata = arrow.NewMetadata([]string{duckdb.ExtensionName, duckdb.ExtensionMetadata}, []string{x.ExtensionName(), x.Serialize()})
+	} else if name, ok := f.Metadata.GetValue(duckdb.ExtensionName); ok {
+		data, _ := f.Metadata.GetValue(duckdb.ExtensionMetadata)
+		f.Metadata = arrow.NewMetadata([]string{duckdb.ExtensionName, duckdb.ExtensionMetadata}, []string{name, data})
+	} else {
+		f.Metadata = arrow.Metadata{}
+	}
+	switch t := f.Type.(type) {
+	case *arrow.ListType:
+		f.Type = arrow.ListOfField(storageField(t.ElemField()))
+	case *arrow.LargeListType:
+		f.Type = arrow.LargeListOfField(storageField(t.ElemField()))
+	case *arrow.FixedSizeListType:
+		f.Type = arrow.FixedSizeListOfField(t.Len(), storageField(t.ElemField()))
+	case *arrow.MapType:
+		sorted := t.KeysSorted
+		m := arrow.MapOfFields(storageField(t.KeyField()), storageField(t.ItemField()))
+		m.KeysSorted = sorted
+		f.Type = m
+	case *arrow.StructType:
+		fields := slices.Clone(t.Fields())
+		for i := range fields {
+			fields[i] = storageField(fields[i])
+		}
+		f.Type = arrow.StructOf(fields...)
+	}
+	return f
+}
+
+// storageBatch takes a batch over and gives the same buffers under their storage's types.
+func storageBatch(batch arrow.RecordBatch, storage *arrow.Schema) arrow.RecordBatch {
+	defer batch.Release()
+	columns := make([]arrow.Array, batch.NumCols())
+	for i := range columns {
+		data := storageData(batch.Column(i).Data(), storage.Field(i).Type)
+		columns[i] = array.MakeFromData(data)
+		data.Release()
+		defer columns[i].Release()
+	}
+	return array.NewRecordBatch(storage, columns, batch.NumRows())
+}
+
+func storageData(d arrow.ArrayData, want arrow.DataType) arrow.ArrayData {
+	if len(d.Children()) == 0 && arrow.TypeEqual(d.DataType(), want) {
+		d.Retain()
+		return d
+	}
+	types := descriptor.ChildTypes(want)
+	children := make([]arrow.ArrayData, len(d.Children()))
+	for i, c := range d.Children() {
+		children[i] = storageData(c, types[i])
+		defer children[i].Release()
+	}
+	data := array.NewData(want, d.Len(), d.Buffers(), children, d.NullN(), d.Offset())
+	if words, ok := d.Dictionary().(*array.Data); ok && words != nil {
+		data.SetDictionary(words)
+	}
+	return data
+}
+
+// fits tells whether the file's columns can be stored as they are: they are the table's, in its order, and none is JSON, which is a promise
+// about text that somebody has to check.
+func (a *arrowFile) fits(schema *arrow.Schema) bool {
+	return slices.EqualFunc(a.schema.Fields(), schema.Fields(), func(f, column arrow.Field) bool {
+		have, err := sqlType(f)
+		want, _ := sqlType(column)
+		return err == nil && have == want && !strings.Contains(have, "JSON") && strings.EqualFold(f.Name, column.Name)
+	})
+}
+
+// conformBatch lets DuckDB make rows of a table out of a batch's, and hands them over. columns are the table's that the batch fills, in its
+// order.
+func conformBatch(ctx context.Context, conn *duckdb.Connection, batch arrow.RecordBatch, schema *arrow.Schema, columns []string, add func(arrow.RecordBatch) error) error {
+	for first := int64(0); first < batch.NumRows(); first += ingest.MorselRows { // which bounds what is copied at once
+		piece := batch.NewSlice(first, min(first+ingest.MorselRows, batch.NumRows()))
+		err := conformPiece(ctx, conn, piece, schema, columns, add)
+		piece.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func conformPiece(ctx context.Context, conn *duckdb.Connection, piece arrow.RecordBatch, schema *arrow.Schema, columns []string, add func(arrow.RecordBatch) error) error {
+	own, err := scannable(ctx, piece)
+	if err != nil {
+		return err
+	}
+	defer own.Release()
+	number := conn.Register(&duckdb.Scan{
+		Schema: ingest.LogicalSchema(own.Schema()), Rows: own.NumRows(), Chunks: 1,
+		Open: func(_ int, wanted []int) (arrow.RecordBatch, error) { return project(own, wanted), nil },
+	})
+	defer conn.Forget(number)
+	src, err := conformSource("SELECT * FROM "+scanName(number), schema, columns)
+	if err != nil {
+		return err
+	}
+	duck, err := conn.Prepare(src.text)
+	if err != nil {
+		return err
+	}
+	defer duck.Close()
+	rows, err := duck.Execute(ctx)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for {
+		converted, err := rows.Next()
+		if isEnd(err) {
+			return nil
+		}
+		if err == nil {
+			err = add(converted)
+			converted.Release()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// scannable is a copy of a batch that DuckDB can scan: in memory that C may point to, under column names of its own, and JSON as the text
+// that it may be.
+func scannable(ctx context.Context, batch arrow.RecordBatch) (arrow.RecordBatch, error) {
+	fields := make([]arrow.Field, batch.NumCols())
+	columns := make([]arrow.Array, batch.NumCols())
+	for i, c := range batch.Columns() {
+		f := batch.Schema().Field(i)
+		plain, err := ingest.Plain(ctx, c)
+		if err != nil {
+			return nil, fmt.Errorf("column %q: %w", f.Name, err)
+		}
+		defer plain.Release()
+		copied, err := array.Concatenate([]arrow.Array{plain}, outside)
+		if err != nil {
+			return nil, failure("0A000", "column %q: values of type %s cannot be stored: %v", f.Name, f.Type, err)
+		}
+		defer copied.Release()
+		f.Name, f.Type, f.Nullable = fmt.Sprintf("c%d", i), copied.DataType(), true
+		fields[i] = withoutJSON(f)
+		data := storageData(copied.Data(), fields[i].Type)
+		columns[i] = array.MakeFromData(data)
+		data.Release()
+		defer columns[i].Release()
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, batch.NumRows()), nil
+}
+
+// withoutJSON is a field whose JSON is text.
+func withoutJSON(f arrow.Field) arrow.Field {
+	if name, _ := f.Metadata.GetValue(duckdb.ExtensionName); name == "arrow.json" {
+		f.Metadata = arrow.Metadata{}
+	}
+	switch t := f.Type.(type) {
+	case *arrow.ListType:
+		f.Type = arrow.ListOfField(withoutJSON(t.ElemField()))
+	case *arrow.LargeListType:
+		f.Type = arrow.LargeListOfField(withoutJSON(t.ElemField()))
+	case *arrow.FixedSizeListType:
+		f.Type = arrow.FixedSizeListOfField(t.Len(), withoutJSON(t.ElemField()))
+	case *arrow.MapType:
+		f.Type = arrow.MapOfFields(withoutJSON(t.KeyField()), withoutJSON(t.ItemField()))
+	case *arrow.StructType:
+		fields := slices.Clone(t.Fields())
+		for i := range fields {
+			fields[i] = withoutJSON(fields[i])
+		}
+		f.Type = arrow.StructOf(fields...)
+	}
+	return f
+}
+
+// arrowFile loads an Arrow IPC file or stream.
+func (l *loading) arrowFile(ctx context.Context, tx *catalog.Transaction, file string) error {
+	f, err := os.Open(file)
+	if err != nil {
+		return failure("58P01", "cannot read %s: %v", file, errors.Unwrap(err))
+	}
+	defer f.Close()
+	a, err := openArrow(f, l.engine.memory.whole)
+	if err != nil {
+		return err
+	}
+	if err := l.begin(ctx, tx, a.schema); err != nil {
+		return err
+	}
+	columns := make([]string, a.schema.NumFields())
+	for i, field := range a.schema.Fields() {
+		columns[i] = field.Name
+	}
+	if err := sameColumns(file, l.schema, columns); err != nil {
+		return err
+	}
+	next := func() (arrow.RecordBatch, error) { return a.Next(ctx) }
+	if a.fits(l.schema) {
+		return l.take(ctx, file, 0, next, func(batch arrow.RecordBatch) error { return l.writer.Add(ctx, batch) })
+	}
+	conn, err := l.reader.Connect(nil)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	return l.take(ctx, file, 0, next, func(batch arrow.RecordBatch) error {
+		return inFile(file, conformBatch(ctx, conn, batch, l.schema, columns, func(rows arrow.RecordBatch) error { return l.writer.Add(ctx, rows) }))
+	})
+}

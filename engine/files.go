@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// Files that the engine itself reads or writes for SQL. DuckDB guards its own; here os.Root does it, which follows no link out of a directory.
+
+// reach finds the directory of those that SQL may reach in which a file lies, and its name there. The caller closes the root.
+func reach(access duckdb.FileAccess, file string) (*os.Root, string, error) {
+	path, err := filepath.Abs(file)
+	if err != nil {
+		return nil, "", failure("58P01", "%s: %v", file, err)
+	}
+	directories := access.Directories
+	if access.All {
+		directories = []string{filepath.Dir(path)}
+	}
+	for _, directory := range directories {
+		inside, err := filepath.Rel(directory, path)
+		if err != nil || !filepath.IsLocal(inside) {
+			continue
+		}
+		root, err := os.OpenRoot(directory)
+		if err != nil {
+			return nil, "", inSystem(file, err)
+		}
+		return root, inside, nil
+	}
+	return nil, "", failure("42501", "permission denied for file %s", file).hint(outOfReach)
+}
+
+const outOfReach = "The server reads and writes only files below the directories given with --files; COPY … FROM STDIN and TO STDOUT need none."
+
+func openForSQL(access duckdb.FileAccess, file string) (*os.File, error) {
+	root, name, err := reach(access, file)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	f, err := root.Open(name)
+	if err != nil {
+		return nil, inSystem(file, err)
+	}
+	return f, nil
+}
+
+// writeForSQL makes a file, or replaces one, if write succeeds.
+func writeForSQL(access duckdb.FileAccess, file string, write func(f *os.File) error) error {
+	root, name, err := reach(access, file)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	temporary := name + ".writing-" + randomText()[:8]
+	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
+	if err != nil {
+		return inSystem(file, err)
+	}
+	err = write(f)
+	if closed := f.Close(); err == nil && closed != nil {
+		err = inSystem(file, closed)
+	}
+	if err == nil {
+		if err = root.Rename(temporary, name); err == nil {
+			return nil
+		}
+		err = inSystem(file, err)
+	}
+	_ = root.Remove(temporary) // the first error is the one to tell
+	return err
+}
+
+// inSystem is an error of the system about a file.
+func inSystem(file string, err error) error {
+	state := "58030"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		state = "58P01"
+	case errors.Is(err, fs.ErrPermission) || strings.Contains(err.Error(), "escapes"):
+		state = "42501"
+	}
+	var path *fs.PathError
+	if errors.As(err, &path) {
+		err = path.Err
+	}
+	return failure(state, "%s: %v", file, err)
+}
