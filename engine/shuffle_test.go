@@ -96,6 +96,8 @@ var shuffles = []string{
 	"SELECT count(*), sum(n)::VARCHAR FROM (SELECT k, count(*) AS n FROM a GROUP BY k) AS q",
 	"SELECT h.w, a.w FROM a JOIN h ON a.k = h.k WHERE h.v < 100 ORDER BY 1, 2 LIMIT 30",
 	"SELECT a.k, a.w, b.w FROM a JOIN b ON a.k = b.k WHERE a.v < 300 AND b.v < 20000 ORDER BY a.k, a.v, b.v LIMIT 40",
+	"SELECT k, median(v), list(w ORDER BY w, v) FROM a GROUP BY k ORDER BY k LIMIT 25",
+	"SELECT k, v, row_number() OVER (PARTITION BY k ORDER BY v) AS r, max(w) OVER (PARTITION BY k) FROM a WHERE v < 20000",
 	"WITH q AS (SELECT k, max(v) AS m FROM b GROUP BY k) SELECT count(*), sum(m)::VARCHAR FROM a JOIN q ON a.k = q.k",
 }
 

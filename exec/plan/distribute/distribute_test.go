@@ -169,6 +169,8 @@ func (c *cluster) set(t *testing.T, key, value string) {
 		c.settings.GatherRows = number()
 	case "shuffle":
 		c.settings.ShuffleBytes = number()
+	case "shuffle-gain":
+		c.settings.ShuffleGain = float64(number())
 	case "remote":
 		c.settings.RemoteFactor = float64(number())
 	case "available":

@@ -38,7 +38,8 @@
 //	full join       both, as above
 //	EXISTS, IN, …   the rows around it; the sub-query's table with them if it only looks at rows of the same key
 //	UNION ALL       a table in each arm
-//	GROUP BY, DISTINCT, windows   in each fragment if they go by the keys, else partly or at the coordinator
+//	GROUP BY, DISTINCT, windows   in each fragment if they go by the keys, or rows are shuffled so that they do; else partly or at
+//	                              the coordinator
 //
 // What many fragments would work out alike (a CTE, a sub-query without names from outside) becomes a stage of its own first if
 // that is cheaper, or must if it is not steady.

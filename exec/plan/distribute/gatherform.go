@@ -30,11 +30,13 @@ func (p *planner) gatherForm(q *query, s *spreader, in spread) (why string) {
 		return why
 	}
 	p.add(stageOf{
-		query: q, form: "rows to be worked on", parts: s.parts, edits: p.edits, fragments: p.fragments(s.parts), columns: max(len(g.columns), 1), rows: rows,
+		query: q, form: gatheredRows, parts: s.parts, edits: p.edits, fragments: p.fragments(s.parts), columns: max(len(g.columns), 1), rows: rows,
 		body: g.writeBody, final: g.writeFinal,
 	})
 	return ""
 }
+
+const gatheredRows = "rows to be worked on"
 
 // gathering is a block of which fragments work out FROM and WHERE.
 type gathering struct {

@@ -77,22 +77,30 @@ func (p *planner) placeInner(q *query) {
 func (p *planner) placeBlock(q *query) {
 	start := p.mark()
 	var best *attempt
-	bestCost := 0.0
-	for _, t := range p.attempts(q) {
+	bestCost, gathered := 0.0, false
+	try := func(t attempt) {
 		why := p.build(q, &t, false)
 		cost := p.costSince(start, q)
-		p.take(start)
+		made := p.take(start).stages
 		if why != "" {
 			if p.whyNot == "" {
 				p.whyNot = why
 			}
-			continue
+			return
 		}
 		if t.groups || len(t.shuffles) > 0 {
 			cost *= p.settings.ShuffleGain
 		}
 		if best == nil || cost < bestCost {
-			best, bestCost = &t, cost
+			best, bestCost, gathered = &t, cost, made[len(made)-1].Form == gatheredRows
+		}
+	}
+	for _, t := range p.attempts(q) {
+		try(t)
+	}
+	if best == nil || gathered {
+		for _, t := range p.keyAttempts(q) {
+			try(t)
 		}
 	}
 	if best == nil {

@@ -198,19 +198,7 @@ func (s spread) covered(columns []column) bool {
 // windowsComplete says that every partition of every window lies in one fragment.
 func (s *spreader) windowsComplete(b *block, in spread) bool {
 	for _, f := range b.windows {
-		w := f.Over
-		if w.Name != "" || w.Refname != "" {
-			if w = b.namedWindow(w); w == nil {
-				return false
-			}
-		}
-		var columns []column
-		for _, n := range w.PartitionClause {
-			if r := s.refs[n.GetColumnRef()]; n.GetColumnRef() != nil && r != nil && r.block == b {
-				columns = append(columns, r.column)
-			}
-		}
-		if !in.covered(columns) {
+		if !in.covered(s.partitionColumns(b, f.Over)) {
 			return false
 		}
 	}
