@@ -449,6 +449,22 @@ type doubtfulStore struct {
 	*store.Memory
 	doubt   atomic.Pointer[doubt]
 	silence atomic.Pointer[chan struct{}] // no change is told before it is closed
+	short   atomic.Int64                  // what is left of the session; 0: enough
+}
+
+// Session lasts for as long as short leaves it.
+func (s *doubtfulStore) Session() store.Session { return shortSession{s.Memory.Session(), &s.short} }
+
+type shortSession struct {
+	store.Session
+	left *atomic.Int64
+}
+
+func (s shortSession) Lasts(d time.Duration) error {
+	if left := s.left.Load(); left > 0 && d >= time.Duration(left) {
+		return store.ErrSessionUnsure
+	}
+	return s.Session.Lasts(d)
 }
 
 func (s *doubtfulStore) Watch(ctx context.Context, prefixes []string, after store.Revision, apply func(store.Change) error) error {
@@ -665,4 +681,29 @@ func TestNameTaken(t *testing.T) {
 	_, err := catalog.Open(ctx, r.store.Handle(), catalog.Homes{}, catalog.Options{Self: &catalog.NodeRecord{Name: "n0", Directory: "another"}})
 	require.ErrorIs(t, err, catalog.ErrNodeTaken)
 	require.ErrorContains(t, err, "n0:1")
+}
+
+// A node promises another process nothing that its own membership may not outlive: the lenders count on nothing of a node that is gone.
+func TestPromisesEndWithTheSession(t *testing.T) {
+	r := newRack(t, 1)
+	defer r.close()
+	n := r.nodes[0]
+	holder := catalog.Holder{Domain: "borrower", TTL: 3 * time.Second}
+	s, err := n.catalog.Snapshot(ctx, holder)
+	require.NoError(t, err)
+	defer s.Close()
+	now := time.Now()
+	require.NoError(t, n.catalog.RenewLease(s.Lease(), now))
+	n.handle.short.Store(int64(3 * time.Second))
+	require.ErrorIs(t, n.catalog.RenewLease(s.Lease(), now), catalog.ErrNotSure)
+	held := len(n.catalog.Leases())
+	_, err = n.catalog.Snapshot(ctx, holder)
+	require.ErrorIs(t, err, catalog.ErrNotSure)
+	require.Len(t, n.catalog.Leases(), held, "what was not promised is not held")
+	holder.TTL = time.Second
+	brief, err := n.catalog.Snapshot(ctx, holder)
+	require.NoError(t, err)
+	brief.Close()
+	n.handle.short.Store(0)
+	require.NoError(t, n.catalog.RenewLease(s.Lease(), now))
 }

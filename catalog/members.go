@@ -250,8 +250,13 @@ func (c *Catalog) trust(seen Revision, regions []memregion.RegionID) error {
 }
 
 // member tells whether this node still is one.
-func (c *Catalog) member() error {
-	err := c.store.Session().Check()
+func (c *Catalog) member() error { return c.membership(c.store.Session().Check()) }
+
+// stays tells whether this node is one for that long: what it promises to others must not outlive that, because the lenders of the
+// cluster count on nothing of a node that is gone.
+func (c *Catalog) stays(d time.Duration) error { return c.membership(c.store.Session().Lasts(d)) }
+
+func (c *Catalog) membership(err error) error {
 	if err == nil {
 		return nil
 	}

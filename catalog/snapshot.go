@@ -47,6 +47,12 @@ func (c *Catalog) Snapshot(ctx context.Context, holder Holder) (*Snapshot, error
 	}
 	for {
 		s, contents, err := c.takeLease(holder)
+		if s != nil && holder.TTL > 0 && c.shared() {
+			if err := c.stays(holder.TTL); err != nil {
+				s.Close()
+				return nil, fmt.Errorf("snapshot for another process: %w", err)
+			}
+		}
 		if s != nil || err != nil {
 			return s, err
 		}
@@ -103,14 +109,14 @@ func (c *Catalog) markLoaded(contents *Contents) {
 
 // RenewLease lets the lease live for its TTL from now on. ErrLeaseOver means that the holder must stop reading.
 func (c *Catalog) RenewLease(id LeaseID, now time.Time) error {
-	if c.shared() {
-		if err := c.member(); err != nil { // what this node cannot be sure of it does not promise
-			return fmt.Errorf("renew lease %d: %w", id, err)
-		}
-	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := c.mu.leases[id]
+	if l != nil && c.shared() {
+		if err := c.stays(l.Holder.TTL); err != nil { // what this node cannot be sure of it does not promise
+			return fmt.Errorf("renew lease %d: %w", id, err)
+		}
+	}
 	if l == nil || l.doomed > 0 || l.over(now) {
 		return fmt.Errorf("renew lease %d: %w", id, ErrLeaseOver)
 	}

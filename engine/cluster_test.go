@@ -12,6 +12,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
@@ -136,4 +137,27 @@ func TestClusterSplitsQueries(t *testing.T) {
 		require.Equal(t, []string{"n0|online", "n1|online", "n2|online"}, rows(t, s, "SELECT name, state FROM csm.nodes ORDER BY name"))
 		require.Equal(t, []string{"6.5"}, rows(t, s, "SELECT 6.5 FROM t WHERE a = 299999"))
 	}
+}
+
+// A process that attaches to one node reads tables that lie in the memory of all, for no longer than its node may promise.
+func TestClusterIsAttachedTo(t *testing.T) {
+	c := newCluster(t, 3)
+	exec(t, c.session(0), "CREATE TABLE t WITH (placement = 'rows') AS SELECT range AS a FROM range(3000000)")
+	borrower, err := engine.AttachWith(t.Context(), filepath.Join(c.dir, "n1", "csmsql.sock"), engine.Config{MemoryBytes: 256 << 20})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, borrower.Close()) }()
+	s, err := borrower.Session(engine.SessionOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"4499998500000|3"}, rows(t, s, "SELECT sum(a)::BIGINT, (SELECT count(DISTINCT node) FROM csm.chunks) FROM t"))
+	exec(t, c.session(2), "INSERT INTO t SELECT range FROM range(3000000, 4000000)")
+	require.Equal(t, []string{"4000000"}, rows(t, s, "SELECT count(*) FROM t WHERE a >= 0"))
+
+	// The node that it is attached to promises a part of its own session, which the others keep.
+	client, err := noderpc.Dial(t.Context(), filepath.Join(c.dir, "n1", "csmsql.sock"))
+	require.NoError(t, err)
+	defer client.Close()
+	lease, err := client.Lease(t.Context(), catalog.Holder{Domain: "d", Description: "test"})
+	require.NoError(t, err)
+	require.Equal(t, 500*time.Millisecond, lease.Record.TTL)
+	require.NoError(t, client.Release(t.Context(), lease.ID()))
 }

@@ -51,7 +51,9 @@ type mapped struct {
 	distrusted sync.Mutex // one at a time forgets; above the reader's locks
 	// shared: other nodes of a cluster write into the region, as they may, and the file's events do not say who it was. Then chunks that
 	// were not written since the lender began are verified when they are first acquired, and that is all.
-	shared bool
+	shared atomic.Bool
+	// owner is the node that lends the region to a borrower, if it is another one than it is attached to.
+	owner string
 
 	life struct { // a leaf, above memregion's locks
 		sync.Mutex
@@ -101,7 +103,7 @@ func (m *mapped) alterations() uint64 { return m.altered() + m.guard.Faults() }
 
 // altered counts what others did to the file, as far as that is known.
 func (m *mapped) altered() uint64 {
-	if m.shared {
+	if m.shared.Load() {
 		return 0
 	}
 	return m.view.Alterations()
@@ -109,7 +111,7 @@ func (m *mapped) altered() uint64 {
 
 // look asks the kernel first.
 func (m *mapped) look() uint64 {
-	if m.shared {
+	if m.shared.Load() {
 		return 0
 	}
 	return m.view.Look()
@@ -127,12 +129,18 @@ func newRegions(node string) *regions {
 
 // add guards a mapping and makes it readable. trusted is the first generation that needs no verification.
 func (r *regions) add(view *memregion.View, trusted coherence.Generation) error {
+	return r.addOf("", view, trusted)
+}
+
+// addOf is add of a region that another node of a cluster lends to a borrower.
+func (r *regions) addOf(owner string, view *memregion.View, trusted coherence.Generation) error {
 	base, length := view.Mapping()
 	guard, err := duckdb.NewGuard(uintptr(base), length)
 	if err != nil {
 		return err
 	}
-	m := &mapped{view: view, guard: guard, shared: r.lender != nil}
+	m := &mapped{view: view, guard: guard, owner: owner}
+	m.shared.Store(r.lender != nil || owner != "")
 	m.trusted.Store(uint64(trusted))
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -359,4 +367,11 @@ func (r *regions) resolve(region memregion.RegionID, extent memregion.Range) ([]
 		return nil, r.unmapped(region)
 	}
 	return m.view.Bytes(extent)
+}
+
+// becomeShared: a borrower's node turned out to be one of several.
+func (r *regions) becomeShared() {
+	for _, m := range *r.all.Load() {
+		m.shared.Store(true)
+	}
 }

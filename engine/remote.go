@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -135,7 +136,7 @@ type remote struct {
 // borrow maps regions of the node. Requires mu, or that nobody else knows r yet.
 func (r *remote) borrow(ctx context.Context, regions ...noderpc.Region) error {
 	for _, region := range regions {
-		if err := r.mapRegion(region.Spec, region.Trusted); err != nil {
+		if err := r.mapRegion("", region.Spec, region.Trusted); err != nil {
 			return err
 		}
 	}
@@ -156,16 +157,17 @@ func (r *remote) borrow(ctx context.Context, regions ...noderpc.Region) error {
 	return nil
 }
 
-func (r *remote) mapRegion(spec memregion.Spec, trusted coherence.Generation) error {
+// mapRegion maps a region of the node, or of the owner named. Requires mu, or that nobody else knows r yet.
+func (r *remote) mapRegion(owner string, spec memregion.Spec, trusted coherence.Generation) error {
 	view, err := memregion.Borrow(spec)
 	if err != nil {
-		return fmt.Errorf("engine: borrow region %d of node %s: %w", spec.ID, r.regions.node, err)
+		return fmt.Errorf("engine: borrow region %d of node %s: %w", spec.ID, cmp.Or(owner, r.regions.node), err)
 	}
 	if view.Relocated() {
 		r.log("a region could not be mapped at its planned address; it is read elsewhere", "region", spec.ID, "planned", fmt.Sprintf("%#x", spec.Base), "mapped", fmt.Sprintf("%#x", view.Base()))
 	}
 	r.views = append(r.views, view)
-	return r.regions.add(view, trusted)
+	return r.regions.addOf(owner, view, trusted)
 }
 
 // snapshot leases the tables as they are at the node now. While nothing was committed there, statements share one lease.
@@ -223,9 +225,14 @@ func lost(err error) bool {
 	return errors.Is(err, noderpc.ErrRestarted) || errors.As(err, &state) && state.SQLState() == "08006"
 }
 
-// knowRegions maps regions that the node made since. Requires mu.
+// knowRegions maps regions that the node made since, and those of the other nodes of its cluster: their chunks stay in place as
+// long as the node's lease does. Requires mu.
 func (r *remote) knowRegions(ctx context.Context, records []catalog.RegionRecord) error {
 	for _, record := range records {
+		if record.Node != r.regions.node {
+			r.knowForeign(record)
+			continue
+		}
 		if r.regions.has(record.ID) {
 			continue
 		}
@@ -242,6 +249,18 @@ func (r *remote) knowRegions(ctx context.Context, records []catalog.RegionRecord
 		}
 	}
 	return nil
+}
+
+// knowForeign maps another node's region. One that cannot be mapped is missing only to those who ask for what lies there. Requires mu.
+func (r *remote) knowForeign(record catalog.RegionRecord) {
+	r.regions.becomeShared()
+	if m := r.regions.find(record.ID); m != nil {
+		m.trusted.Store(max(m.trusted.Load(), uint64(record.Trusted))) // more, once its lender began anew
+		return
+	}
+	if err := r.mapRegion(record.Node, record.Spec, record.Trusted); err != nil {
+		r.log("another node's memory is not there", "error", err)
+	}
 }
 
 // forget gives the shared snapshot up; running statements keep theirs. Requires mu.

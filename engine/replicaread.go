@@ -169,10 +169,16 @@ func (r *regions) checkReplica(ctx context.Context, d *descriptor.Descriptor) er
 
 // nodeOf is the lender of a chunk's first replica.
 func (r *regions) nodeOf(d *descriptor.Descriptor) string {
-	if r.lender != nil && len(d.Extents) > 0 {
+	if len(d.Extents) == 0 {
+		return r.node
+	}
+	if r.lender != nil {
 		if node, _ := r.lender(d.Extents[0].Region); node != "" {
 			return node
 		}
+	}
+	if m := r.find(d.Extents[0].Region); m != nil && m.owner != "" {
+		return m.owner
 	}
 	return r.node
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
@@ -64,6 +65,9 @@ func (s *service) Lease(ctx context.Context, holder catalog.Holder) (*catalog.Sn
 	if holder.TTL <= 0 || holder.TTL > noderpc.MaxTTL {
 		holder.TTL = s.engine.config.LeaseTTL
 	}
+	if s.engine.node.self != nil { // what is promised must be over before the cluster can give this node up
+		holder.TTL = min(holder.TTL, s.engine.node.sessionTTL()/leaseParts)
+	}
 	snapshot, err := s.engine.catalog.Snapshot(ctx, holder)
 	if err != nil {
 		return nil, err
@@ -77,6 +81,17 @@ func (s *service) Lease(ctx context.Context, holder catalog.Holder) (*catalog.Sn
 		return nil, err
 	}
 	return record, nil // the lease is the borrower's now
+}
+
+// leaseParts of a borrower's leases make a session: it is renewed more often than they are.
+const leaseParts = 4
+
+// sessionTTL is how long the cluster waits for this node.
+func (n *node) sessionTTL() time.Duration {
+	if ttl := n.config.Cluster.SessionTTL; ttl > 0 {
+		return ttl
+	}
+	return etcd.DefaultSessionTTL
 }
 
 func (s *service) Page(ctx context.Context, id catalog.PageID) ([]byte, error) {

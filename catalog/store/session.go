@@ -26,6 +26,9 @@ func (s *localSession) Check() error {
 	return s.unsure
 }
 
+// Lasts implements Session: nothing but Close ends it.
+func (s *localSession) Lasts(time.Duration) error { return s.Check() }
+
 // Done implements Session.
 func (s *localSession) Done() <-chan struct{} { return s.done }
 

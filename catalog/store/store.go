@@ -110,6 +110,9 @@ type Session interface {
 	// A process that was paused learns it here, so check after what the session is to cover, not only before. A Commit
 	// needs no check: it fails when the session is over (S7).
 	Check() error
+	// Lasts is nil only if Check certainly stays nil for d from now on, whatever becomes of the store: what is promised to others for
+	// as long does not outlive the session.
+	Lasts(d time.Duration) error
 	// Done is closed when the session is over.
 	Done() <-chan struct{}
 	// Lag bounds how old the world is that this handle's watches have shown: a transaction that was acknowledged longer

@@ -87,6 +87,13 @@ func (n *session) Check() error {
 	return n.core.check(n.now())
 }
 
+// Lasts implements store.Session (E2).
+func (n *session) Lasts(d time.Duration) error {
+	n.mu.RLock()
+	defer n.mu.RUnlock()
+	return n.core.lasts(n.now(), d)
+}
+
 // Done implements store.Session.
 func (n *session) Done() <-chan struct{} { return n.done }
 

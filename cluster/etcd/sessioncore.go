@@ -54,6 +54,21 @@ func (c *sessionCore) check(now instant) error {
 	}
 }
 
+// lasts is nil only if check is nil until now + d, even if no renewal succeeds any more.
+func (c *sessionCore) lasts(now instant, d time.Duration) error {
+	if err := c.check(now); err != nil {
+		return err
+	}
+	if c.check(now.add(d)) == nil {
+		return nil
+	}
+	return &Error{
+		State: stateUnavailable, Cause: store.ErrSessionUnsure,
+		Message:  fmt.Sprintf("%v: nothing can be promised for %v", store.ErrSessionUnsure, d),
+		HintText: "Try again when the session was renewed.",
+	}
+}
+
 // due is when the next renewal is to be sent, and how long it has.
 func (c *sessionCore) due() (at instant, timeout time.Duration) {
 	every := min(c.ttl/renewals, renewAtLeast)

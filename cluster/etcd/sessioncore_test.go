@@ -32,6 +32,9 @@ func TestNeverSureOfADeadSession(t *testing.T) {
 			if core.check(now) == nil {
 				require.Less(rt, now, expires)
 			}
+			if d := pause("promise"); core.lasts(now, d) == nil {
+				require.Less(rt, now.add(d), expires)
+			}
 		}
 		for range 30 {
 			check()
@@ -70,6 +73,8 @@ func TestSessionCore(t *testing.T) {
 	core := sessionCore{ttl: 10 * time.Second, sent: 100}
 	require.NoError(t, core.check(100))
 	require.NoError(t, core.check(instant(100+9*time.Second-1)))
+	require.NoError(t, core.lasts(100, 9*time.Second-1))
+	require.ErrorIs(t, core.lasts(100, 9*time.Second), store.ErrSessionUnsure)
 	err := core.check(instant(100 + 9*time.Second))
 	require.ErrorIs(t, err, store.ErrSessionUnsure)
 	require.ErrorContains(t, err, "did not run")
