@@ -20,6 +20,13 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
 		os.Exit(csmsql.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
+	if directory := os.Getenv(asEtcd); directory != "" {
+		if err := serveEtcd(directory); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	code := m.Run()
 	if err := shared.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "the shared node:", err)

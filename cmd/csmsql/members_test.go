@@ -1,0 +1,292 @@
+package main_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/cluster/etcd"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+)
+
+// asEtcd makes this test binary an etcd of its own in a directory: something that can be stopped and killed without a node.
+const asEtcd = "CSMSQL_TEST_AS_ETCD"
+
+func serveEtcd(directory string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	log := slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelError}))
+	server, err := etcd.Serve(ctx, etcd.ServerOptions{Directory: directory, Name: "etcd", Log: log})
+	if err != nil {
+		return err
+	}
+	<-ctx.Done()
+	return server.Close()
+}
+
+// member is a process of a cluster, that dies and comes back. One goroutine drives it; others ask whether it should answer.
+type member struct {
+	name    string
+	data    string
+	command func() *exec.Cmd
+
+	process  *exec.Cmd
+	ended    chan struct{} // closed when the process has ended
+	output   lastWords
+	awaited  atomic.Bool  // its end is our doing
+	failures func(string) // is told of an end that is not
+
+	mu      sync.Mutex
+	stopped time.Time     // guarded by mu; since when it is under SIGSTOP, or zero
+	pauses  time.Duration // guarded by mu; all former ones
+}
+
+// lastWords keeps the end of what a process says.
+type lastWords struct {
+	mu   sync.Mutex
+	text []byte
+}
+
+const lastWordsMax = 64 << 10
+
+func (l *lastWords) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text = append(l.text, p...)
+	l.text = l.text[max(0, len(l.text)-lastWordsMax):]
+	return len(p), nil
+}
+
+func (l *lastWords) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return string(bytes.Clone(l.text))
+}
+
+func (m *member) start() error {
+	m.process, m.ended = m.command(), make(chan struct{})
+	m.process.Stderr = &m.output
+	m.process.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL} // also when the test does not come to its end
+	m.awaited.Store(false)
+	if err := m.process.Start(); err != nil {
+		return err
+	}
+	go func(process *exec.Cmd, ended chan struct{}) {
+		defer close(ended)
+		if err := process.Wait(); !m.awaited.Load() {
+			m.failures(fmt.Sprintf("%s ended by itself: %v\n%s", m.name, err, m.output.String()))
+		}
+	}(m.process, m.ended)
+	return nil
+}
+
+func (m *member) alive() bool {
+	select {
+	case <-m.ended:
+		return false
+	default:
+		return true
+	}
+}
+
+func (m *member) kill() {
+	m.awaited.Store(true)
+	_ = m.process.Process.Kill() // it may be dead
+	<-m.ended
+	m.pause(false)
+}
+
+func (m *member) stop() {
+	m.pause(true)
+	_ = m.process.Process.Signal(syscall.SIGSTOP)
+}
+
+func (m *member) goOn() {
+	_ = m.process.Process.Signal(syscall.SIGCONT)
+	m.pause(false)
+}
+
+func (m *member) pause(begins bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.stopped.IsZero() {
+		m.pauses += time.Since(m.stopped)
+	}
+	if m.stopped = (time.Time{}); begins {
+		m.stopped = time.Now()
+	}
+}
+
+func (m *member) isStopped() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.stopped.IsZero()
+}
+
+// stoppedFor is how long it has been stopped in all.
+func (m *member) stoppedFor() time.Duration {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.stopped.IsZero() {
+		return m.pauses
+	}
+	return m.pauses + time.Since(m.stopped)
+}
+
+// terminate ends it in order.
+func (m *member) terminate() error {
+	m.awaited.Store(true)
+	_ = m.process.Process.Signal(syscall.SIGTERM)
+	select {
+	case <-m.ended:
+	case <-time.After(patience):
+		_ = m.process.Process.Kill()
+		<-m.ended
+		return fmt.Errorf("%s does not end after SIGTERM\n%s", m.name, m.output.String())
+	}
+	if !m.process.ProcessState.Success() {
+		return fmt.Errorf("%s: %v\n%s", m.name, m.process.ProcessState, m.output.String())
+	}
+	return nil
+}
+
+// members is a cluster of processes.
+type members struct {
+	t      *testing.T
+	dir    string
+	memory string
+	etcd   *member // nil: the first node runs it
+	nodes  []*member
+}
+
+// sessionTTL of the nodes: as short as etcd has it.
+const sessionTTL = 2 * time.Second
+
+func newMembers(t *testing.T, nodes int, embedded bool, failures func(string)) *members {
+	dir, err := os.MkdirTemp("", "csm") // names of sockets must be short
+	require.NoError(t, err)
+	memory, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
+	require.NoError(t, err)
+	c := &members{t: t, dir: dir, memory: memory}
+	t.Cleanup(func() {
+		for _, m := range c.all() {
+			if m.process != nil {
+				m.kill()
+			}
+		}
+		require.NoError(t, os.RemoveAll(dir))
+		require.NoError(t, os.RemoveAll(memory))
+	})
+	endpoint := "unix://" + filepath.Join(dir, "etcd", etcd.ClientSocket)
+	if embedded {
+		endpoint = "unix://" + filepath.Join(dir, "n0", "etcd", etcd.ClientSocket)
+	} else {
+		c.etcd = &member{name: "etcd", failures: failures, command: func() *exec.Cmd {
+			command := exec.Command(os.Args[0])
+			command.Env = append(os.Environ(), asEtcd+"="+filepath.Join(dir, "etcd"))
+			return command
+		}}
+	}
+	for i := range nodes {
+		name := fmt.Sprintf("n%d", i)
+		data := filepath.Join(dir, name)
+		args := []string{"serve", "--node", name, "--data", data, "--region-dir", memory, "--region", "256MiB", "--memory", "384MiB", "--pg", "off",
+			"--threads", "1", "--session-ttl", sessionTTL.String(), "--log-level", "info"}
+		if embedded && i == 0 {
+			args = append(args, "--cluster-init")
+		} else {
+			args = append(args, "--etcd", endpoint)
+		}
+		c.nodes = append(c.nodes, &member{name: name, data: data, failures: failures, command: func() *exec.Cmd { return command(context.Background(), args...) }})
+	}
+	return c
+}
+
+func (c *members) all() []*member {
+	if c.etcd == nil {
+		return c.nodes
+	}
+	return append([]*member{c.etcd}, c.nodes...)
+}
+
+// heal starts what is dead, lets go on what is stopped, and waits until every node sees all of them.
+func (c *members) heal() error {
+	for _, m := range c.all() {
+		switch {
+		case m.process != nil && m.isStopped():
+			m.goOn()
+		case m.process == nil || !m.alive():
+			if err := m.start(); err != nil {
+				return err
+			}
+		}
+	}
+	return c.await()
+}
+
+func (c *members) await() error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, m := range c.nodes {
+		var err error
+		for seen := 0; err != nil || seen < len(c.nodes); time.Sleep(10 * time.Millisecond) {
+			if ctx.Err() != nil {
+				return fmt.Errorf("%s does not come back: %d nodes are online, %v\n%s", m.name, seen, err, m.output.String())
+			}
+			var conn *pgx.Conn
+			if conn, err = m.connect(ctx); err == nil {
+				err = conn.QueryRow(ctx, "SELECT count(*) FROM csm.nodes WHERE state = 'online'").Scan(&seen)
+				conn.Close(ctx)
+			}
+		}
+	}
+	return nil
+}
+
+// connect goes by the socket in the data directory, which stays the same.
+func (m *member) connect(ctx context.Context) (*pgx.Conn, error) {
+	return pgx.Connect(ctx, "host="+m.data+" port=5432 user=postgres dbname=csmsql sslmode=disable")
+}
+
+// used is what a node's region holds, as csmsql status says.
+func (m *member) used(t *testing.T) int64 {
+	out, errOut, code := run(t, "", "status", "--json", "--to", m.data)
+	require.Zero(t, code, errOut)
+	var status noderpc.Status
+	require.NoError(t, json.Unmarshal([]byte(out), &status))
+	var used int64
+	for _, r := range status.Regions {
+		if r.Node == m.name || r.Node == "" {
+			used += r.Used
+		}
+	}
+	return used
+}
+
+// complaints are what no node may ever say.
+func (m *member) complaints() []string {
+	var found []string
+	for line := range strings.Lines(m.output.String()) {
+		for _, word := range []string{"panic", "invariant", "XX001", "XX000", "checksum"} {
+			if strings.Contains(line, word) {
+				found = append(found, strings.TrimSpace(line))
+			}
+		}
+	}
+	return found
+}
