@@ -48,7 +48,7 @@ func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	duration, seed := 26*time.Second, uint64(time.Now().UnixNano())%1_000_000
+	duration, seed := 22*time.Second, uint64(time.Now().UnixNano())%1_000_000
 	if text := os.Getenv(soakVariable); text != "" {
 		var err error
 		duration, err = time.ParseDuration(text)
