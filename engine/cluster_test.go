@@ -18,6 +18,9 @@ import (
 	"github.com/csmsql/csmsql/engine"
 )
 
+// clusterTTL is the nodes' session: a loaded machine must not fence them off.
+const clusterTTL = 10 * time.Second
+
 // cluster is an etcd and some nodes over it, all in this process.
 type cluster struct {
 	t      *testing.T
@@ -60,7 +63,7 @@ func (c *cluster) open(i int) *engine.Engine {
 	e, err := engine.Open(c.t.Context(), engine.Config{
 		Directory: filepath.Join(c.dir, name), RegionDirectory: c.memory, Node: name, RegionBytes: 64 << 20, MemoryBytes: 512 << 20, Log: log,
 		Fault:   func(point string) { c.at(i, point) },
-		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: filepath.Join(c.dir, name, "csmsql.sock"), SessionTTL: 10 * time.Second},
+		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: filepath.Join(c.dir, name, "csmsql.sock"), SessionTTL: clusterTTL},
 	})
 	require.NoError(c.t, err)
 	listener, err := noderpc.ListenUnix(filepath.Join(c.dir, name, "csmsql.sock"))
@@ -158,6 +161,6 @@ func TestClusterIsAttachedTo(t *testing.T) {
 	defer client.Close()
 	lease, err := client.Lease(t.Context(), catalog.Holder{Domain: "d", Description: "test"})
 	require.NoError(t, err)
-	require.Equal(t, 500*time.Millisecond, lease.Record.TTL)
+	require.Equal(t, clusterTTL/4, lease.Record.TTL)
 	require.NoError(t, client.Release(t.Context(), lease.ID()))
 }
