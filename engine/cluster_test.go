@@ -19,7 +19,7 @@ import (
 )
 
 // clusterTTL is the nodes' session: a loaded machine must not fence them off.
-const clusterTTL = 10 * time.Second
+const clusterTTL = 5 * time.Second
 
 // cluster is an etcd and some nodes over it, all in this process.
 type cluster struct {
