@@ -29,8 +29,9 @@ type soak struct {
 	groups  []*group
 	ended   chan struct{}
 
-	troubles atomic.Int64 // odd: something is broken now
-	answers  atomic.Int64
+	troubles  atomic.Int64 // odd: something is broken now
+	calmSince atomic.Int64 // when that ended last, in nanoseconds
+	answers   atomic.Int64
 
 	mu      sync.Mutex
 	faults  []error        // guarded by mu; whatever is wrong
@@ -150,6 +151,9 @@ var expected = []string{
 // trouble is the state of the cluster, for failed.
 func (s *soak) trouble() int64 { return s.troubles.Load() }
 
+// redial is how long a node may take to try etcd again after it is back: what the soak allows beyond the configured timeouts.
+const redial = 5 * time.Second
+
 // failed judges a statement that failed: it may while something is broken. When all is well it must not.
 func (s *soak) failed(m *member, since int64, sql string, err error) {
 	var told *pgconn.PgError
@@ -158,6 +162,9 @@ func (s *soak) failed(m *member, since int64, sql string, err error) {
 		state = told.Code
 	}
 	calm := since%2 == 0 && s.trouble() == since && !errors.Is(err, errOld)
+	if recent := time.Since(time.Unix(0, s.calmSince.Load())) < redial; recent && (state == "08006" || state == "57P03") {
+		calm = false // a node that could not dial etcd tries again only after a while
+	}
 	if state != "connection" && !slices.Contains(expected, state) || calm && state != "40001" {
 		s.wrong(fmt.Errorf("%s at %s failed, calm %v: %w", sql, m.name, calm, err))
 	}
@@ -262,6 +269,7 @@ func (s *soak) breakThings(duration time.Duration) (done []string) {
 		done = append(done, fmt.Sprintf("%s at %.1f s", m.name, time.Since(s.begun).Seconds()))
 		m.do(s, r)
 		s.wrong(s.members.heal())
+		s.calmSince.Store(time.Now().UnixNano())
 		s.troubles.Add(1)
 	}
 	return done
