@@ -42,6 +42,8 @@ type Cluster struct {
 	// SessionTTL is how long the others wait for this node before they hold it for dead, and how long it may read their
 	// memory without having heard from etcd; 0: 10 s.
 	SessionTTL time.Duration
+	// RepairAfter is how long a node may not be there before the others make the replicas anew that it had; 0: 1 min, below 0: for ever.
+	RepairAfter time.Duration
 }
 
 // loadCredentials reads the node's certificate, which must be its own.

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -31,10 +32,13 @@ type cluster struct {
 	stops  []func()                     // end the nodes' services
 	fault  func(node int, point string) // of every node; set before anything happens
 	log    *slog.Logger                 // of nodes that are opened from then on; nil: none
+	repair time.Duration                // likewise, RepairAfter; 0: never
 }
 
-func newCluster(t *testing.T, nodes int) *cluster {
-	c := &cluster{t: t, dir: t.TempDir(), memory: shmDirectory(t)}
+func newCluster(t *testing.T, nodes int) *cluster { return newRepairingCluster(t, nodes, 0) }
+
+func newRepairingCluster(t *testing.T, nodes int, repair time.Duration) *cluster {
+	c := &cluster{t: t, dir: t.TempDir(), memory: shmDirectory(t), repair: repair}
 	server, err := etcd.Serve(t.Context(), etcd.ServerOptions{
 		Directory: filepath.Join(c.dir, "etcd"), Name: "e",
 	})
@@ -63,7 +67,7 @@ func (c *cluster) open(i int) *engine.Engine {
 	e, err := engine.Open(c.t.Context(), engine.Config{
 		Directory: filepath.Join(c.dir, name), RegionDirectory: c.memory, Node: name, RegionBytes: 64 << 20, MemoryBytes: 512 << 20, Log: log,
 		Fault:   func(point string) { c.at(i, point) },
-		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: filepath.Join(c.dir, name, "csmsql.sock"), SessionTTL: clusterTTL},
+		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: filepath.Join(c.dir, name, "csmsql.sock"), SessionTTL: clusterTTL, RepairAfter: cmp.Or(c.repair, -1)},
 	})
 	require.NoError(c.t, err)
 	listener, err := noderpc.ListenUnix(filepath.Join(c.dir, name, "csmsql.sock"))

@@ -84,6 +84,11 @@ func (c Config) withDefaults() Config {
 	if c.LeaseTTL == 0 {
 		c.LeaseTTL = 3 * time.Second
 	}
+	if c.Cluster != nil && c.Cluster.RepairAfter == 0 {
+		cluster := *c.Cluster
+		cluster.RepairAfter = time.Minute
+		c.Cluster = &cluster
+	}
 	if c.SpillBytes == 0 {
 		c.SpillBytes = 16 << 30
 	}

@@ -14,7 +14,8 @@
 //	   node      the lender's side: catalog store, region, protocol;  remote: a borrower's way to a running node
 //	   view      a view's names get their schemas when it is made, because DuckDB, which expands views, looks for names anew
 //	   lifetime  who is inside of an engine or a session, which end when the last one has left;  held: what batches that left lie in
-//	   replicas  the same chunk in several nodes' memory; replicaread: which of them is read; again: queries that lost parts with a node
+//	   replicas  the same chunk in several nodes' memory; replicaread: which of them is read; repair: those that are missing; again:
+//	             queries whose lender began anew meanwhile
 //	   arrowFile Arrow IPC files, in and out; files: which of them SQL may reach
 //	   placing   on which nodes new chunks go, by the table's placement; moving, drain: chunks that change nodes
 //

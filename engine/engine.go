@@ -79,7 +79,10 @@ func (e *Engine) open(ctx context.Context) error {
 			return err
 		}
 	}
-	return e.follow(ctx)
+	if err := e.follow(ctx); err != nil {
+		return err
+	}
+	return e.startRepair()
 }
 
 // openDatabase starts DuckDB within what memory the region leaves.

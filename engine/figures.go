@@ -16,6 +16,9 @@ type Figures struct {
 	// FragmentsRun and FragmentsFailed count parts of queries, of whichever node, that this one ran; FragmentsRetried those that
 	// it ran because the node that should have could not be reached.
 	FragmentsRun, FragmentsFailed, FragmentsRetried int64
+	// ReplicasPassedOver counts replicas that could not be read where another one was tried; ReplicasRepaired chunks whose replicas this
+	// node has put right.
+	ReplicasPassedOver, ReplicasRepaired int64
 	// Refusals count who was refused what by the node's RPC.
 	Refusals *noderpc.Refusals
 	// Cluster is nil of a node that is alone.
@@ -30,7 +33,7 @@ type ClusterFigures struct {
 
 // counts are the engine's own part of Figures.
 type counts struct {
-	local, remote, run, failed, retried atomic.Int64
+	local, remote, run, failed, retried, repaired atomic.Int64
 }
 
 func (c *counts) read(p noderpc.FragmentProgress) {
@@ -53,6 +56,7 @@ func (e *Engine) Figures() Figures {
 	f := Figures{
 		BytesLocal: c.local.Load(), BytesRemote: c.remote.Load(),
 		FragmentsRun: c.run.Load(), FragmentsFailed: c.failed.Load(), FragmentsRetried: c.retried.Load(),
+		ReplicasPassedOver: e.regions.damage.count.Load(), ReplicasRepaired: c.repaired.Load(),
 	}
 	if e.node == nil {
 		return f

@@ -155,7 +155,7 @@ func (e *Engine) setReplicas(ctx context.Context, name catalog.TableName, replic
 				return err
 			}
 		}
-		moves, err = e.mending(ctx, c.v, max(record, 1))
+		moves, err = e.mending(ctx, c.v, max(record, 1), e.nodes())
 		return err
 	})
 	if err != nil || moves == nil {
@@ -165,7 +165,7 @@ func (e *Engine) setReplicas(ctx context.Context, name catalog.TableName, replic
 }
 
 // mending lists the chunks that have too few replicas, or too many.
-func (e *Engine) mending(ctx context.Context, v *catalog.TableVersion, wanted int) (*moves, error) {
+func (e *Engine) mending(ctx context.Context, v *catalog.TableVersion, wanted int, online []string) (*moves, error) {
 	if e.node.self == nil {
 		return nil, nil
 	}
@@ -177,7 +177,7 @@ func (e *Engine) mending(ctx context.Context, v *catalog.TableVersion, wanted in
 	if err != nil {
 		return nil, err
 	}
-	w := &replicas.Plan{Placement: p, Replicas: wanted, Online: e.node.online()}
+	w := &replicas.Plan{Placement: p, Replicas: wanted, Online: online}
 	at := e.holders(chunks)
 	return e.movesOf(ctx, v, chunks, func(i int) []replicas.Place { return w.Mended(at[i]) })
 }
@@ -208,12 +208,18 @@ func (e *Engine) holders(chunks []located) [][]replicas.Holder {
 // holder says what a replica in a region is worth.
 func (n *node) holder(region memregion.RegionID) replicas.Holder {
 	name, there := n.catalog.Reachable(region)
+	if member, _ := n.memberNamed(name); n.self != nil && member.State == catalog.Joining {
+		there = false // it takes its regions over, or makes another one
+	}
 	lent, err := n.regionOf(name)
 	switch {
 	case name == "" || there && (err != nil || lent != region): // the node lends another one since
 		return replicas.Holder{Node: name, State: replicas.Lost}
 	case there:
 		return replicas.Holder{Node: name, State: replicas.Whole}
+	}
+	if n.absence != nil && n.absence.Long(name) {
+		return replicas.Holder{Node: name, State: replicas.Gone}
 	}
 	return replicas.Holder{Node: name, State: replicas.Away}
 }
@@ -384,21 +390,27 @@ func (e *Engine) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []
 
 // move does them, step by step; moved (or nil) is told of the bytes that have.
 func (e *Engine) move(ctx context.Context, m *moves, moved func(bytes int64)) error {
-	for list := m.list; len(list) > 0; {
-		n, bytes := 0, int64(0)
-		for n < len(list) && (n == 0 || bytes+list[n].bytes <= moveBytes) {
-			bytes += list[n].bytes
-			n++
-		}
-		if err := e.moveStep(ctx, m.table, list[:n]); err != nil {
+	for len(m.list) > 0 {
+		step, bytes := m.next(moveBytes)
+		if err := e.moveStep(ctx, m.table, step); err != nil {
 			return err
 		}
 		e.config.Fault("move:step")
-		if list = list[n:]; moved != nil {
+		if m.list = m.list[len(step):]; moved != nil {
 			moved(bytes)
 		}
 	}
 	return nil
+}
+
+// next is the next step: at most so many bytes, or one chunk.
+func (m *moves) next(most int64) (step []chunkMove, bytes int64) {
+	n := 0
+	for n < len(m.list) && (n == 0 || bytes+m.list[n].bytes <= most) {
+		bytes += m.list[n].bytes
+		n++
+	}
+	return m.list[:n], bytes
 }
 
 // moveStep copies some chunks and commits the copies in their place, or beside them.

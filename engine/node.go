@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/placement/replicas"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -46,6 +47,7 @@ type node struct {
 	lending     *lending.Lender
 	journal     *lending.Journal
 	incarnation noderpc.Incarnation
+	absence     *replicas.Absence
 	leave       context.CancelFunc
 	left        chan struct{} // the goroutine that follows the cluster has ended
 	out         chan struct{} // closed when the cluster has given the node up
@@ -89,6 +91,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	if n.self != nil {
 		n.regions.borrow, n.regions.lender = n.borrow, n.catalog.Reachable
 		n.peers = &peers{node: n, open: map[string]peer{}}
+		n.absence = replicas.NewAbsence(config.Cluster.RepairAfter)
 	}
 	if err := n.catalog.AwaitSeen(ctx); err != nil {
 		return n, err

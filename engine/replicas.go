@@ -122,7 +122,7 @@ func (e *Engine) copyReplica(ctx context.Context, by *readings, table string, nu
 		if isChecksum(other) {
 			return other, nil
 		}
-		return nil, other
+		return nil, spaceError(to, other)
 	})
 	return made, err
 }

@@ -30,7 +30,7 @@ type setup struct {
 }
 
 // writtenDown are the flags of serve that init and join take and write down.
-var writtenDown = []string{"pg", "rpc", "certs", "region", "region-dir", "fabric", "memory", "threads", "http", "session-ttl", "etcd-listen"}
+var writtenDown = []string{"pg", "rpc", "certs", "region", "region-dir", "fabric", "memory", "threads", "http", "session-ttl", "repair-after", "etcd-listen"}
 
 func (s *setup) flags(c *cobra.Command, more ...string) {
 	flags := c.Flags()

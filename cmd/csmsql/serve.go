@@ -8,6 +8,7 @@ import (
 	"net"
 	"strings"
 	"text/tabwriter"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -91,6 +92,7 @@ func newServe() *cobra.Command {
 	flags.StringVar(&options.RPC, "rpc", "", "`address` where the cluster's other nodes reach this one; needs --certs (default: its socket, for nodes on this machine)")
 	flags.StringVar(&options.Certificates, "certs", "", "`directory` with ca.crt, node.crt and node.key, as “csmsql cluster cert” makes them")
 	flags.DurationVar(&options.SessionTTL, "session-ttl", 0, "how long the cluster waits for this node before it holds it for dead (default 10s)")
+	flags.DurationVar(&options.RepairAfter, "repair-after", time.Minute, "how long another node may be gone before the replicas that it had are made anew; 0: for ever")
 	flags.StringVar(&options.HTTP, "http", "", "loopback `address` for /metrics and /healthz (default: off)")
 	flags.StringArrayVar(&options.Files, "files", nil, "`directory` that SQL may read and write (may be repeated; default: none)")
 	flags.Var(&memory, "memory", "memory of queries outside of the region; the process has up to 150MiB more (default: half of what the region leaves)")

@@ -40,6 +40,8 @@ var (
 	metricRefusedLines   = describe("rpc_refused_connections_total", "Connections to the node's RPC that were refused, by reason.", "reason")
 	metricFragments      = describe("fragments_run_total", "Parts of queries that the node ran, for itself or for others, by outcome.", "outcome")
 	metricRetried        = describe("fragments_retried_total", "Parts of queries that the node ran because the one that should have could not be reached.")
+	metricPassedOver     = describe("replicas_passed_over_total", "Replicas of chunks that could not be read where another one was.")
+	metricRepaired       = describe("replicas_repaired_total", "Chunks whose replicas the node has put right after others were gone, or damaged.")
 	metricMembers        = describe("cluster_members", "Nodes of the cluster as this one sees it, by state.", "state")
 	metricMember         = describe("cluster_member_info", "A node of the cluster, always 1.", "member", "state")
 	metricCommits        = describe("etcd_commits_total", "Commits to etcd, by outcome.", "outcome")
@@ -106,6 +108,8 @@ func (c *collector) figures(gauge, count sampler, out chan<- prometheus.Metric) 
 	if f.Cluster == nil {
 		return
 	}
+	count(metricPassedOver, float64(f.ReplicasPassedOver))
+	count(metricRepaired, float64(f.ReplicasRepaired))
 	count(metricFragments, float64(f.FragmentsRun-f.FragmentsFailed), "done")
 	count(metricFragments, float64(f.FragmentsFailed), "failed")
 	count(metricRetried, float64(f.FragmentsRetried))

@@ -1,6 +1,7 @@
 package node
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,6 +40,7 @@ type Options struct {
 	RPC             string   // where other nodes reach this one, host:port; empty: its socket, for nodes on this machine
 	Certificates    string   // directory of ca.crt, node.crt and node.key
 	SessionTTL      time.Duration
+	RepairAfter     time.Duration // how long another node may be gone before its replicas are made anew; 0: for ever
 	Log             *slog.Logger
 }
 
@@ -120,6 +122,8 @@ func (o Options) checkCluster() error {
 		return errors.New("--cluster-init begins a cluster and --etcd joins one: give one of them")
 	case !o.clustered() && (o.RPC != "" || o.Certificates != "" || o.EtcdListen != "" || o.EtcdPeer != "" || o.EtcdMember):
 		return errors.New("--rpc, --certs, --etcd-listen, --etcd-peer and --etcd-member are for nodes of a cluster: give --cluster-init or --etcd, too")
+	case o.RepairAfter < 0:
+		return fmt.Errorf("--repair-after %v: say a time, or 0 for ever", o.RepairAfter)
 	case o.RPC != "" && o.Certificates == "":
 		return errors.New("--rpc opens the node to others over the network, which takes certificates: make them with “csmsql cluster cert” and give their directory with --certs")
 	case o.EtcdMember && len(o.Etcd) == 0:
@@ -142,7 +146,7 @@ func (o Options) cluster(ways *listeners) *engine.Cluster {
 	}
 	c := &engine.Cluster{
 		Endpoints: o.Etcd, Init: o.ClusterInit, Member: o.EtcdMember, EtcdListen: o.EtcdListen, EtcdPeer: o.EtcdPeer,
-		Certificates: o.Certificates, SessionTTL: o.SessionTTL,
+		Certificates: o.Certificates, SessionTTL: o.SessionTTL, RepairAfter: cmp.Or(o.RepairAfter, -1),
 		Address: filepath.Join(o.Data, place.SocketName),
 	}
 	if ways.remote != nil {

@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/csmsql/csmsql/catalog"
+)
+
+// Replicas that are missing are made anew, behind everybody's back:
+//
+//	n2 dies ─ session ends ─ RepairAfter ─► another node makes what n2 had, at nodes that do not have it ─► n2 comes back: that goes again
+//
+// Every node looks now and then, and knows for itself who has not been there for long. Each table has one node among those that are there
+// that does it, so that they do not do it twice; if two think that it is them, one commit succeeds (K5). Damage that a node has found it
+// mends itself, because the others do not know of it.
+
+// repairer is a node's part in that. For one goroutine.
+type repairer struct {
+	engine *Engine
+	// fine are the tables that had all their replicas, in that version, among those nodes.
+	fine map[catalog.TableID]fineTable
+	told string // the last trouble that was logged
+}
+
+type fineTable struct {
+	version *catalog.TableVersion
+	nodes   string
+}
+
+// How often a node looks: some times until somebody is held for gone, but not too often and not too seldom.
+const (
+	looksUntilGone = 4
+	looksSeldom    = 15 * time.Second
+	looksOften     = 20 * time.Millisecond
+)
+
+// startRepair begins to look. It ends with the engine, which waits for it.
+func (e *Engine) startRepair() error {
+	if e.node.self == nil || e.config.Cluster.RepairAfter < 0 {
+		return nil
+	}
+	ctx, leave, err := e.life.call(context.Background())
+	if err != nil {
+		return err
+	}
+	r := &repairer{engine: e, fine: map[catalog.TableID]fineTable{}}
+	go func() {
+		defer leave()
+		tick := time.NewTicker(min(max(e.config.Cluster.RepairAfter/looksUntilGone, looksOften), looksSeldom))
+		defer tick.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case now := <-tick.C:
+				r.look(ctx, now)
+			}
+		}
+	}()
+	return nil
+}
+
+// look does what is to be done now.
+func (r *repairer) look(ctx context.Context, now time.Time) {
+	e := r.engine
+	var known, present []string
+	for _, region := range e.catalog.Regions() {
+		known = append(known, region.Node)
+	}
+	for _, m := range e.catalog.Members() {
+		if m.State != catalog.Joining {
+			present = append(present, m.Name)
+		}
+	}
+	for _, name := range e.node.absence.Observe(now, known, present) {
+		e.config.Log.Warn("a node has not been there for long; what it had is made anew elsewhere", "node", name)
+	}
+	online := e.node.online()
+	me := slices.Index(online, e.config.Node)
+	if me < 0 {
+		return // drained, or fenced off
+	}
+	nodes := r.nodes(known)
+	damaged := e.regions.damage.tables()
+	var trouble error
+	for _, v := range e.catalog.Applied().Tables() {
+		t := v.Table()
+		mine := uint64(t.ID)%uint64(len(online)) == uint64(me)
+		if t.Replicas == 0 || !mine && !damaged[t.Name] || r.fine[t.ID] == (fineTable{v, nodes}) {
+			continue
+		}
+		err := r.repair(ctx, t.Name)
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			r.fine[t.ID] = fineTable{v, nodes}
+		} else if !errors.Is(err, catalog.ErrConflict) { // next time
+			trouble = errors.Join(trouble, fmt.Errorf("table %v: %w", t.Name, err))
+		}
+	}
+	if len(r.fine) > factsMax {
+		clear(r.fine)
+	}
+	r.tell(trouble)
+}
+
+// nodes is what the worth of replicas depends on beside the table's version.
+func (r *repairer) nodes(known []string) string {
+	e := r.engine
+	var b strings.Builder
+	for _, m := range e.catalog.Members() {
+		fmt.Fprintf(&b, "%s %v %d;", m.Name, m.State, m.Registered)
+	}
+	for _, name := range known {
+		fmt.Fprintf(&b, "%s %v;", name, e.node.absence.Long(name))
+	}
+	fmt.Fprintf(&b, "%d", e.regions.damage.found())
+	return b.String()
+}
+
+// tell logs trouble when it is another than before.
+func (r *repairer) tell(trouble error) {
+	text := ""
+	if trouble != nil {
+		text = trouble.Error()
+	}
+	if text != r.told && trouble != nil {
+		r.engine.config.Log.Warn("replicas cannot be made", "error", trouble)
+	}
+	r.told = text
+}
+
+// repairConflicts bounds how often a repair of one table begins again because somebody wrote to it.
+const repairConflicts = 20
+
+// repair makes a table's replicas what they are to be, step by step. After a conflict the steps are smaller, so that a table that others write
+// to all the time has its turn, too.
+func (r *repairer) repair(ctx context.Context, name catalog.TableName) error {
+	e := r.engine
+	full := map[string]bool{}
+	var left error // why some cannot be made
+	for most, conflicts := int64(moveBytes), 0; ; {
+		m, err := e.missing(ctx, name, full)
+		if err != nil || m == nil || len(m.list) == 0 {
+			return errors.Join(err, left)
+		}
+		step, bytes := m.next(most)
+		switch err = e.moveStep(ctx, name, step); {
+		case err == nil:
+			e.counts.repaired.Add(int64(len(step)))
+			e.config.Log.Info("replicas were put right", "table", name.String(), "chunks", len(step), "bytes", bytes, "left", len(m.list)-len(step))
+			e.config.Fault("repair:step")
+			continue
+		case errors.Is(err, catalog.ErrConflict) && conflicts < repairConflicts:
+			conflicts++
+			most = max(most/2, 1)
+			continue
+		}
+		var space *noSpace
+		if !errors.As(err, &space) || full[space.node] {
+			return err
+		}
+		full[space.node], left = true, err // another node may have room
+	}
+}
+
+// missing lists what is wrong with a table's replicas now, and can be put right without the nodes that are full.
+func (e *Engine) missing(ctx context.Context, name catalog.TableName, full map[string]bool) (*moves, error) {
+	snapshot, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "repair " + name.String()})
+	if err != nil {
+		return nil, err
+	}
+	defer snapshot.Close()
+	v, ok := snapshot.Table(name)
+	if !ok {
+		return nil, nil
+	}
+	online := slices.DeleteFunc(e.node.online(), func(n string) bool { return full[n] })
+	return e.mending(ctx, v, max(v.Table().Replicas, 1), online)
+}
+
+// noSpace is the error of a node whose memory is full.
+type noSpace struct {
+	node string
+	error
+}
+
+func (e *noSpace) Unwrap() error { return e.error }
+
+// spaceError marks an error of a space that says that it is full.
+func spaceError(node string, err error) error {
+	var told interface{ SQLState() string }
+	if errors.As(err, &told) && told.SQLState() == "53200" {
+		return &noSpace{node, err}
+	}
+	return err
+}
+
+// tables are those of which a replica is damaged.
+func (d *damage) tables() map[catalog.TableName]bool {
+	if !d.any.Load() {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	names := map[catalog.TableName]bool{}
+	for name := range maps.Values(d.extents) {
+		names[name] = true
+	}
+	return names
+}
+
+// found counts what was noted.
+func (d *damage) found() int {
+	if !d.any.Load() {
+		return 0
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return len(d.extents)
+}
