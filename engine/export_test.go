@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow/array"
+
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
@@ -119,3 +121,6 @@ var (
 
 // PivotItems counts the items of PIVOTs in a text that have no values.
 func PivotItems(text string) int { return len(pivotItems(text)) }
+
+// AddWords reads a dictionary.
+func AddWords(words *array.String) error { return addWords(map[string]bool{}, words) }

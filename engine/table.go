@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -153,13 +154,11 @@ func (e *Engine) readDomain(ctx context.Context, v *catalog.TableVersion, column
 		if err != nil {
 			return nil, err
 		}
-		words := batch.Column(0).(*array.Dictionary).Dictionary().(*array.String)
-		for i := range words.Len() {
-			if w := words.Value(i); !seen[w] {
-				seen[strings.Clone(w)] = true
-			}
-		}
+		err = addWords(seen, batch.Column(0).(*array.Dictionary).Dictionary().(*array.String))
 		batch.Release()
+		if err != nil {
+			return nil, &DamagedError{Table: v.Table().Name.String(), Chunk: p.Index, Node: e.regions.nodeOf(p.Chunk.Descriptor()), Cause: err}
+		}
 		if len(seen) > domainMax {
 			return nil, nil
 		}
@@ -173,6 +172,22 @@ func (e *Engine) readDomain(ctx context.Context, v *catalog.TableVersion, column
 	}
 	slices.Sort(values)
 	return values, nil
+}
+
+// addWords adds a dictionary's words. They may lie in the memory of a lender that began anew, which nobody has heard of yet: then anything
+// may be there instead, and Go's look at the bounds is what finds it.
+func addWords(seen map[string]bool, words *array.String) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: a dictionary: %v", descriptor.ErrData, r)
+		}
+	}()
+	for i := range words.Len() {
+		if w := words.Value(i); !seen[w] {
+			seen[strings.Clone(w)] = true
+		}
+	}
+	return nil
 }
 
 // stored gives the types that columns of all chunks can be brought to: how they lie if they all lie alike. A small chunk's
