@@ -54,7 +54,7 @@ fuzz: ## run every fuzz target, each for FUZZ_TIME (30s)
 demo: build ## build, serve, load TPC-H at scale factor DEMO_SF (0.1), run its 22 queries over the PostgreSQL protocol, check the answers
 	@cmd/csmsql/demo.sh $(BINARY) $(DEMO_SF)
 
-demo-cluster: build ## three nodes with TPC-H at scale factor CLUSTER_SF (1) spread over their memory, the 22 queries through each
+demo-cluster: build ## three nodes with TPC-H at scale factor CLUSTER_SF (1) spread over their memory, the 22 queries through each; one is killed and comes back
 	@cmd/csmsql/demo-cluster.sh $(BINARY) $(CLUSTER_SF)
 
 bench: build ## run the benchmarks, each against its peer
