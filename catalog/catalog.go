@@ -337,12 +337,6 @@ func (c *Catalog) Close() error {
 	return nil
 }
 
-func (c *Catalog) fault(point string) {
-	if c.options.Fault != nil {
-		c.options.Fault(point)
-	}
-}
-
 func (c *Catalog) log(message string, err error) {
 	if err != nil && c.options.Log != nil {
 		c.options.Log(message, err)

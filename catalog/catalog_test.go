@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -139,17 +140,22 @@ func TestViews(t *testing.T) {
 	s.Close()
 }
 
+// commitPoints are those of a commit that a node makes alone.
+var commitPoints = []faults.Point{
+	faults.CommitBegin, faults.CommitPublished, faults.CommitPagesStored, faults.CommitStored, faults.CommitVisible, faults.CommitDone,
+}
+
 // Every fault point is a place where the process may die: what is found afterwards is the state before or after the
 // commit, whole, and nothing is lost in the region.
 func TestCrashAtEveryPoint(t *testing.T) {
 	for _, limits := range []store.Limits{{}, {Operations: 24, Bytes: 700}} {
-		for _, point := range catalog.FaultPoints {
+		for _, point := range commitPoints {
 			t.Run(fmt.Sprint(point, limits), func(t *testing.T) {
 				w := newWorld(t, limits)
 				w.fill(5)
 				type died struct{}
 				hit := false
-				w.fault = func(at string) {
+				w.fault = func(at faults.Point) {
 					if at == point {
 						hit = true
 						panic(died{})
@@ -166,7 +172,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 					}()
 					require.NoError(t, tx.Commit(ctx))
 				}()
-				if point == catalog.FaultPagesStored && limits.Bytes == 0 {
+				if point == faults.CommitPagesStored && limits.Bytes == 0 {
 					require.False(t, hit, "one transaction is enough")
 					return
 				}
@@ -177,7 +183,7 @@ func TestCrashAtEveryPoint(t *testing.T) {
 				v, ok := after.Table(tableA)
 				require.True(t, ok)
 				want := int64(5)
-				if point == catalog.FaultStored || point == catalog.FaultVisible || point == catalog.FaultDone {
+				if point == faults.CommitStored || point == faults.CommitVisible || point == faults.CommitDone {
 					want = 11
 				}
 				require.Len(t, w.rows(v), int(want))

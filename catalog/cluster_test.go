@@ -23,6 +23,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/internal/lendertest"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -91,8 +92,11 @@ func (n *rackNode) start() {
 	c, err := catalog.Open(ctx, n.handle, rackLender{n}, catalog.Options{
 		InitialSchemas: []string{"public"}, ReportInterval: time.Millisecond, Patience: patience,
 		Self: &catalog.NodeRecord{Name: n.name, Address: n.name + ":1", Directory: n.name},
-		Fault: func(point string) {
-			if do := n.published; do != nil && point == catalog.FaultPublished {
+		Fault: func(point faults.Point) {
+			if point != faults.CommitPublished {
+				return
+			}
+			if do := n.published; do != nil {
 				n.published = nil
 				do()
 			}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // Commit makes all changes visible at once, or none. The order is that of DESIGN §5: the chunks are published at their
@@ -46,7 +47,7 @@ type commit struct {
 
 func (w *commit) run(ctx context.Context) error {
 	c := w.catalog
-	c.fault(FaultBegin)
+	c.options.Fault.At(faults.CommitBegin)
 	if err := w.prepare(ctx); err != nil {
 		w.transaction.discard(w.transaction.taken)
 		return err
@@ -66,7 +67,7 @@ func (w *commit) run(ctx context.Context) error {
 		w.transaction.discard(w.publish)
 		return fmt.Errorf("publish chunks: %w", err)
 	}
-	c.fault(FaultPublished)
+	c.options.Fault.At(faults.CommitPublished)
 	defer c.setPending(nil)
 	revision, err := w.store(context.WithoutCancel(ctx)) // half of a commit cannot be cancelled
 	if errors.Is(err, ErrOutcomeUnknown) {
@@ -79,12 +80,12 @@ func (w *commit) run(ctx context.Context) error {
 		c.log("retire chunks of a failed commit", c.lender.Retire(sortedIDs(w.publish)...))
 		return err
 	}
-	c.fault(FaultStored)
+	c.options.Fault.At(faults.CommitStored)
 	if c.shared() {
 		// The commit is durable. That this process does not see it yet is no reason to call it failed.
 		c.log("see a commit", c.awaitApplied(context.WithoutCancel(ctx), revision))
-		c.fault(FaultVisible)
-		c.fault(FaultDone)
+		c.options.Fault.At(faults.CommitVisible)
+		c.options.Fault.At(faults.CommitDone)
 		return nil
 	}
 	w.show(revision)
@@ -300,7 +301,7 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 			c.abandonPages(w.pages)
 			return 0, err
 		}
-		c.fault(FaultPagesStored)
+		c.options.Fault.At(faults.CommitPagesStored)
 	}
 	w.dead = c.takeGarbage(w.write)
 	for _, g := range w.dead {
@@ -505,9 +506,9 @@ func (w *commit) show(revision Revision) {
 	c.mu.Lock()
 	released := c.install(w.next, w.pages)
 	c.mu.Unlock()
-	c.fault(FaultVisible)
+	c.options.Fault.At(faults.CommitVisible)
 	c.tell(released)
-	c.fault(FaultDone)
+	c.options.Fault.At(faults.CommitDone)
 }
 
 func isConflict(err error) bool { return errors.Is(err, store.ErrConflict) }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -246,6 +247,9 @@ func (c *Catalog) takeOver(ctx context.Context, t *change) error {
 	c.mu.applied = t.revision
 	c.mu.moved.broadcast()
 	c.mu.Unlock()
+	if t.own == nil && t.next != nil {
+		c.options.Fault.At(faults.CommitApplied)
+	}
 	c.tell(released)
 	for _, m := range gone {
 		if c.options.Gone != nil {

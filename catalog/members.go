@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog/internal/message"
 	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -337,6 +338,7 @@ func (c *Catalog) retire() {
 	if len(due) == 0 {
 		return
 	}
+	c.options.Fault.At(faults.Retiring)
 	c.log("retire chunks", c.lender.Retire(due...))
 	c.mu.Lock()
 	defer c.mu.Unlock()

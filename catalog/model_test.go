@@ -22,6 +22,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/internal/lendertest"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 var (
@@ -40,7 +41,7 @@ type world struct {
 	next    int64
 	first   coherence.Generation
 	faults  []error
-	fault   func(string)
+	fault   faults.Hook
 }
 
 const region = 5
@@ -58,11 +59,7 @@ func (w *world) open(first coherence.Generation) {
 		InitialSchemas: []string{"public"},
 		Now:            func() time.Time { return epoch },
 		Log:            func(message string, err error) { w.faults = append(w.faults, fmt.Errorf("%s: %w", message, err)) },
-		Fault: func(point string) {
-			if w.fault != nil {
-				w.fault(point)
-			}
-		},
+		Fault:          func(point faults.Point) { w.fault.At(point) },
 	})
 	require.NoError(w.t, err)
 	w.catalog = c

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // The parts of the catalog live in packages of their own; their users need to know only this one.
@@ -145,28 +146,8 @@ type Options struct {
 	// Gone is told of every incarnation of another node that is over, after all that it committed is visible: what it
 	// published in this node's regions beyond Living belongs to nobody.
 	Gone func(Member)
-	// Fault is called at named points of Commit, so that tests can die there; see the Fault constants.
-	Fault func(point string)
+	// Fault is told of the fault points of commits; nil in production.
+	Fault faults.Hook
 	// Log receives what went wrong in the background: garbage that could not be removed, lenders that refused.
 	Log func(message string, err error)
 }
-
-// The fault points of Commit, in order.
-const (
-	// FaultBegin is before anything happened.
-	FaultBegin = "commit:begin"
-	// FaultPublished is after the lenders published the chunks and before anything is stored.
-	FaultPublished = "commit:published"
-	// FaultPagesStored is after the pages were stored and before the transaction that makes them visible (only when the
-	// store's limits demand two steps).
-	FaultPagesStored = "commit:pages-stored"
-	// FaultStored is after the transaction is durable and before this process sees it.
-	FaultStored = "commit:stored"
-	// FaultVisible is after it is visible and before superseded chunks are retired.
-	FaultVisible = "commit:visible"
-	// FaultDone is after everything.
-	FaultDone = "commit:done"
-)
-
-// FaultPoints lists all fault points, for tests that visit every one.
-var FaultPoints = []string{FaultBegin, FaultPublished, FaultPagesStored, FaultStored, FaultVisible, FaultDone}

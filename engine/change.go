@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // UPDATE and DELETE. Sealed chunks never change, so both write the table anew: its rows pass through DuckDB once and
@@ -233,7 +234,7 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 	if err != nil {
 		return 0, err
 	}
-	s.engine.config.Fault("rewrite:sealed")
+	s.engine.config.Fault.At(faults.RewriteSealed)
 	return hit, tx.Replace(table.Name, chunks)
 }
 

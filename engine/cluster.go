@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -195,7 +196,7 @@ func (n *node) rememberPeer(ctx context.Context, address string) error {
 // etcdClient is how this node reaches etcd.
 func (n *node) etcdClient() etcd.Options {
 	c := n.config.Cluster
-	options := etcd.Options{Endpoints: c.Endpoints, SessionTTL: c.SessionTTL, Description: "node " + n.config.Node, Log: n.config.Log}
+	options := etcd.Options{Endpoints: c.Endpoints, SessionTTL: c.SessionTTL, Description: "node " + n.config.Node, Log: n.config.Log, Fault: n.config.Fault}
 	isSocket := func(endpoint string) bool { return strings.HasPrefix(endpoint, "unix://") }
 	if n.credentials != nil && !slices.ContainsFunc(c.Endpoints, isSocket) { // whoever can open the socket needs no certificate
 		options.TLS = n.credentials.Client("")
@@ -220,7 +221,11 @@ func (n *node) follow(ctx context.Context) error {
 			close(n.out)
 		}
 	}()
-	return n.catalog.SetState(ctx, catalog.Online)
+	if err := n.catalog.SetState(ctx, catalog.Online); err != nil {
+		return err
+	}
+	n.config.Fault.At(faults.NodeOnline)
+	return nil
 }
 
 // Fenced is closed when the cluster has given this node up: its tables are still there, but this engine cannot know what

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // clusterTTL is the nodes' session: a loaded machine must not fence them off.
@@ -29,10 +31,10 @@ type cluster struct {
 	dir    string
 	memory string // of the regions
 	nodes  []*engine.Engine
-	stops  []func()                     // end the nodes' services
-	fault  func(node int, point string) // of every node; set before anything happens
-	log    *slog.Logger                 // of nodes that are opened from then on; nil: none
-	repair time.Duration                // likewise, RepairAfter; 0: never
+	stops  []func()                                           // end the nodes' services
+	fault  atomic.Pointer[func(node int, point faults.Point)] // of every node
+	log    *slog.Logger                                       // of nodes that are opened from then on; nil: none
+	repair time.Duration                                      // likewise, RepairAfter; 0: never
 }
 
 func newCluster(t *testing.T, nodes int) *cluster { return newRepairingCluster(t, nodes, 0) }
@@ -66,7 +68,7 @@ func (c *cluster) open(i int) *engine.Engine {
 	}
 	e, err := engine.Open(c.t.Context(), engine.Config{
 		Directory: filepath.Join(c.dir, name), RegionDirectory: c.memory, Node: name, RegionBytes: 64 << 20, MemoryBytes: 512 << 20, Log: log,
-		Fault:   func(point string) { c.at(i, point) },
+		Fault:   func(point faults.Point) { c.at(i, point) },
 		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: filepath.Join(c.dir, name, "csmsql.sock"), SessionTTL: clusterTTL, RepairAfter: cmp.Or(c.repair, -1)},
 	})
 	require.NoError(c.t, err)
@@ -89,9 +91,12 @@ func (c *cluster) open(i int) *engine.Engine {
 	return e
 }
 
-func (c *cluster) at(node int, point string) {
-	if c.fault != nil {
-		c.fault(node, point)
+// onFault has every node tell of its fault points, from whatever goroutine reaches them; nil: it is over.
+func (c *cluster) onFault(tell func(node int, point faults.Point)) { c.fault.Store(&tell) }
+
+func (c *cluster) at(node int, point faults.Point) {
+	if tell := c.fault.Load(); tell != nil && *tell != nil {
+		(*tell)(node, point)
 	}
 }
 

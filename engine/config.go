@@ -7,6 +7,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -58,8 +59,8 @@ type Config struct {
 	Cluster *Cluster
 	// Log receives what an operator should know; nil: slog.Default().
 	Log *slog.Logger
-	// Fault is called at named points, so that tests can die there; nil in production.
-	Fault func(point string)
+	// Fault is told of every fault point that the node reaches, so that tests can have it die there; nil in production.
+	Fault faults.Hook
 	// CutOffs changes from where on it is worth the while to split a query over nodes, so that tests have small ones split; nil in
 	// production.
 	CutOffs func(*distribute.Settings)
@@ -94,9 +95,6 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
-	}
-	if c.Fault == nil {
-		c.Fault = func(string) {}
 	}
 	return c
 }

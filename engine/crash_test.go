@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -84,8 +85,8 @@ type crashWork struct {
 }
 
 // fault dies at the point that was asked for: no deferred function, no flush, as by a power switch.
-func (w *crashWork) fault(point string) {
-	if point != w.a.Point {
+func (w *crashWork) fault(point faults.Point) {
+	if point.String() != w.a.Point {
 		return
 	}
 	if w.hits.Add(1) == int64(w.a.Hit) {

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -293,6 +294,7 @@ func (r *run) remotely(ctx, running context.Context, request noderpc.FragmentReq
 	if err != nil {
 		return noderpc.FragmentResult{}, err
 	}
+	e.config.Fault.At(faults.FragmentAsking)
 	// A result that is there is let go by release, which a lender hears at once, and not by the statement's context, after which it would
 	// keep the result until it is sure that nobody reads it any more.
 	bound, cancel := context.WithCancel(context.WithoutCancel(ctx))

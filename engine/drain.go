@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // drainPasses bounds how often a drain begins again because somebody wrote to a table meanwhile.
@@ -120,6 +121,9 @@ func (e *Engine) setDraining(ctx context.Context, on bool) error {
 		return err
 	}
 	e.node.lending.Drain(on)
+	if on {
+		e.config.Fault.At(faults.NodeDraining)
+	}
 	return nil
 }
 

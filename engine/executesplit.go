@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // executeDistributed runs the stages and then, over their results, the final text; or the statement whole, if what failed before there was
@@ -73,7 +74,7 @@ func (q *query) runSplit(ctx context.Context, v *visible, args []any) (*Rows, er
 	r := &run{session: s, plan: q.split, view: v, args: args}
 	for i := range r.plan.Stages {
 		err := r.stage(ctx, &r.plan.Stages[i])
-		s.engine.config.Fault("stage:ran")
+		s.engine.config.Fault.At(faults.StageRan)
 		if err != nil {
 			if over := r.check(); over != nil { // then a part may have read anything
 				err = over

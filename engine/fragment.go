@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // A fragment is a part of a query that one node runs. Everything that it needs to know travels with it: the versions of the
@@ -72,6 +73,7 @@ func (f fragments) Run(ctx context.Context, _ noderpc.Peer, request noderpc.Frag
 		return noderpc.FragmentResult{}, err
 	}
 	defer leave()
+	e.config.Fault.At(faults.FragmentAccepted)
 	result, err := e.runFragment(ctx, request)
 	if err != nil && errors.Is(e.life.told(err), ErrClosed) {
 		err = errClosed // nothing is wrong with the query: another node can run it
@@ -150,7 +152,7 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 		e.releaseResult(result.Chunks)
 		return noderpc.FragmentResult{}, err
 	}
-	e.config.Fault("fragment:kept")
+	e.config.Fault.At(faults.FragmentPublished)
 	chunks := result.Chunks
 	result.Release = func() { e.releaseResult(chunks) }
 	return result, nil
@@ -245,7 +247,7 @@ func (e *Engine) keepResult(ctx context.Context, rows *Rows, columns *arrow.Sche
 	}
 	w := ingest.NewWriter(target)
 	defer w.Abort()
-	for {
+	for batches := 0; ; {
 		batch, err := rows.Next(ctx)
 		if isEnd(err) {
 			break
@@ -258,10 +260,16 @@ func (e *Engine) keepResult(ctx context.Context, rows *Rows, columns *arrow.Sche
 		if err != nil {
 			return nil, nil, err
 		}
+		if batches++; batches == 1 {
+			e.config.Fault.At(faults.FragmentHalfDone)
+		}
 	}
 	chunks, partitions, err = w.FinishParts(ctx)
 	if err != nil || len(chunks) == 0 {
 		return nil, partitions, err
+	}
+	if shuffle != nil {
+		e.config.Fault.At(faults.PartitionsSealed)
 	}
 	if err := e.node.homes.Publish(extentsOf(chunks)...); err != nil {
 		return nil, nil, errors.Join(err, target.Discard(chunks))
@@ -296,6 +304,7 @@ func (e *Engine) releaseResult(chunks []*catalog.Chunk) {
 	if err := e.node.homes.Retire(extentsOf(chunks)...); err != nil {
 		e.config.Log.Warn("release the result of a fragment", "error", err)
 	}
+	e.config.Fault.At(faults.FragmentReleased)
 }
 
 func extentsOf(chunks []*catalog.Chunk) (ids []catalog.ExtentID) {

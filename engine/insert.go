@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // defaultKey marks a field with the SQL text of its default.
@@ -364,13 +365,13 @@ func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalo
 		if err != nil {
 			return 0, err
 		}
-		e.config.Fault("store:batch")
+		e.config.Fault.At(faults.StoreBatch)
 	}
 	chunks, err := w.Finish(ctx)
 	if err != nil {
 		return 0, err
 	}
-	e.config.Fault("store:sealed")
+	e.config.Fault.At(faults.StoreSealed)
 	if len(chunks) == 0 {
 		return 0, nil
 	}

@@ -14,8 +14,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -48,10 +48,10 @@ func shmDirectory(t testing.TB) string {
 }
 
 // one runs a child until it dies: of the fault point, or, when after is not negative, killed so long after its start.
-func (c *crashes) one(point string, hit int, after time.Duration, steps int) (killed bool) {
+func (c *crashes) one(point faults.Point, hit int, after time.Duration, steps int) (killed bool) {
 	c.t.Helper()
 	a := c.a
-	a.Point, a.Hit, a.Steps = point, hit, steps
+	a.Point, a.Hit, a.Steps = point.String(), hit, steps
 	a.Want[0] = c.history.summary()
 	next := history{seed: c.history.seed, rows: append([]historyRow(nil), c.history.rows...), done: c.history.done}
 	next.advance()
@@ -116,7 +116,7 @@ func (c *crashes) committed(n int64) {
 // finish looks at what is left when all is over.
 func (c *crashes) finish() {
 	c.t.Helper()
-	c.one("", 0, -1, 1) // a last check, and an orderly end
+	c.one(nowhere, 0, -1, 1) // a last check, and an orderly end
 	e, err := engine.Open(context.Background(), engine.Config{Directory: c.a.Directory, Fabric: c.a.Fabric, RegionDirectory: c.a.RegionDirectory, Verify: true})
 	require.NoError(c.t, err)
 	require.NoError(c.t, e.CheckSpace(context.Background()))
@@ -133,12 +133,15 @@ func (c *crashes) finish() {
 	require.Less(c.t, info.Size(), int64(8<<20), "the catalog grows with what was, not with what is")
 }
 
+// nowhere is no fault point: the child dies of none.
+var nowhere faults.Point
+
 // faultPoints and how often to die there. A point in a loop is visited at its first and at a later turn.
-var faultPoints = map[string][]int{
-	"region:recorded": {1}, "region:lent": {1},
-	catalog.FaultBegin: {1, 4}, catalog.FaultPublished: {1, 3, 5}, catalog.FaultStored: {1, 2, 5}, catalog.FaultVisible: {1, 4}, catalog.FaultDone: {1, 3},
-	"store:batch": {1, 7}, "store:sealed": {1, 6}, "rewrite:sealed": {1, 3}, "load:batch": {1, 2}, "load:sealed": {1, 2},
-	"tpch:table": {1, 8}, "tpch:chunk": {2, 7},
+var faultPoints = map[faults.Point][]int{
+	faults.RegionRecorded: {1}, faults.RegionLent: {1},
+	faults.CommitBegin: {1, 4}, faults.CommitPublished: {1, 3, 5}, faults.CommitStored: {1, 2, 5}, faults.CommitVisible: {1, 4}, faults.CommitDone: {1, 3},
+	faults.StoreBatch: {1, 7}, faults.StoreSealed: {1, 6}, faults.RewriteSealed: {1, 3}, faults.LoadBatch: {1, 2}, faults.LoadSealed: {1, 2},
+	faults.TPCHTable: {1, 8}, faults.TPCHChunk: {2, 7},
 }
 
 var bothFabrics = []memregion.FabricKind{memregion.FabricShm, memregion.FabricFile}
@@ -153,11 +156,11 @@ func TestKilledAtNamedPoints(t *testing.T) {
 		t.Run(string(fabric), func(t *testing.T) {
 			t.Parallel()
 			c := newCrashes(t, fabric, 7)
-			for _, point := range []string{"region:recorded", "region:lent"} { // only a directory without a region passes them
+			for _, point := range []faults.Point{faults.RegionRecorded, faults.RegionLent} { // only a directory without a region passes them
 				require.True(t, c.one(point, 1, -1, 1), "%s was never reached", point)
 			}
 			for point, hits := range faultPoints {
-				if strings.HasPrefix(point, "region:") {
+				if strings.HasPrefix(point.String(), "region:") {
 					continue
 				}
 				for _, hit := range hits {
@@ -188,11 +191,11 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			t.Parallel()
 			c := newCrashes(t, fabric, seed)
 			r := rand.New(rand.NewPCG(seed, 1))
-			c.one("", 0, -1, 1)
+			c.one(nowhere, 0, -1, 1)
 			start := time.Now()
 			for c.kills < wanted || wanted == 0 && time.Since(start) < killTime {
 				// About half die while they open and check, the others at work.
-				c.one("", 0, time.Duration(r.Int64N(int64(c.ready*5/2))), 0)
+				c.one(nowhere, 0, time.Duration(r.Int64N(int64(c.ready*5/2))), 0)
 			}
 			c.finish()
 			t.Logf("%d kills, %d transactions, %.0f kills per minute", c.kills, c.a.Acked, float64(c.kills)/time.Since(start).Minutes())

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // Load reads Parquet, CSV or Arrow IPC files into a table, all or nothing. It reads with the process' own rights: it is
@@ -99,7 +100,7 @@ func (l *loading) run(ctx context.Context) (result noderpc.LoadResult, err error
 	for _, c := range chunks {
 		result.Bytes += c.Bytes()
 	}
-	e.config.Fault("load:sealed")
+	e.config.Fault.At(faults.LoadSealed)
 	if err := tx.Append(name, chunks); err != nil {
 		return result, err
 	}
@@ -356,7 +357,7 @@ func (l *loading) take(ctx context.Context, file string, total int64, next func(
 		if err != nil {
 			return err
 		}
-		l.engine.config.Fault("load:batch")
+		l.engine.config.Fault.At(faults.LoadBatch)
 		if rows-told >= 100_000 {
 			told = rows
 			l.progress(noderpc.Progress{Step: step, Rows: rows, RowsTotal: total})

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -395,7 +396,7 @@ func (e *Engine) move(ctx context.Context, m *moves, moved func(bytes int64)) er
 		if err := e.moveStep(ctx, m.table, step); err != nil {
 			return err
 		}
-		e.config.Fault("move:step")
+		e.config.Fault.At(faults.MoveStep)
 		if m.list = m.list[len(step):]; moved != nil {
 			moved(bytes)
 		}
@@ -449,7 +450,7 @@ func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []c
 		if len(made) == 0 {
 			return nil
 		}
-		e.config.Fault("move:copied")
+		e.config.Fault.At(faults.MoveCopied)
 		return change.tx.ReplaceChunks(ctx, table, made)
 	})
 }

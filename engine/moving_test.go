@@ -10,9 +10,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // From every placement to every other: the rows stay the same, lie where the placement says, and nothing is left behind.
@@ -121,24 +121,24 @@ func TestWriterDuringMove(t *testing.T) {
 		s, writer := c.session(0), c.session(1)
 		exec(t, s, "CREATE TABLE t AS "+fmt.Sprintf(someRows, 0, 4000))
 		once := false
-		c.fault = func(_ int, point string) {
-			if !once && point == catalog.FaultBegin {
+		c.onFault(func(_ int, point faults.Point) {
+			if point == faults.CommitBegin && !once {
 				once = true
 				exec(t, writer, "INSERT INTO t "+fmt.Sprintf(someRows, 4000, 4100))
 			}
-		}
+		})
 		if p == "node(n1)" { // the second commit is the one that moves
 			begun := 0
-			c.fault = func(_ int, point string) {
-				if point == "move:copied" && begun == 0 {
+			c.onFault(func(_ int, point faults.Point) {
+				if point == faults.MoveCopied && begun == 0 {
 					begun++
 					exec(t, writer, "INSERT INTO t "+fmt.Sprintf(someRows, 4000, 4100))
 				}
-			}
+			})
 		}
 		_, err := s.Exec(t.Context(), "ALTER TABLE t SET PLACEMENT '"+p+"'")
 		requireRefused(t, "40001", err)
-		c.fault = nil
+		c.onFault(nil)
 		require.Equal(t, []string{"4100"}, rows(t, s, "SELECT count(*) FROM t"))
 		c.requireSpace()
 		exec(t, s, "ALTER TABLE t SET PLACEMENT '"+p+"'")
@@ -168,15 +168,15 @@ func TestDrain(t *testing.T) {
 			requireRefused(t, "55000", c.nodes[by].Drain(t.Context(), "n2", nil))
 			exec(t, on, "ALTER TABLE three SET (replicas = 2)")
 			conflicts := 0
-			c.fault = func(_ int, point string) { // somebody writes meanwhile
-				if point == "move:copied" && conflicts < 2 {
+			c.onFault(func(_ int, point faults.Point) { // somebody writes meanwhile
+				if point == faults.MoveCopied && conflicts < 2 {
 					conflicts++
 					exec(t, s, "INSERT INTO r SELECT a + 100000, b, d, l FROM l WHERE a < 10")
 				}
-			}
+			})
 			steps := 0
 			require.NoError(t, c.nodes[by].Drain(t.Context(), "n2", func(noderpc.Progress) { steps++ }))
-			c.fault = nil
+			c.onFault(nil)
 			require.Positive(t, steps)
 			require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM csm.chunks WHERE node = 'n2' OR others LIKE '%n2%'"))
 			for name := range replicated {

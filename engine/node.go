@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -93,6 +94,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 		n.peers = &peers{node: n, open: map[string]peer{}}
 		n.absence = replicas.NewAbsence(config.Cluster.RepairAfter)
 	}
+	config.Fault.At(faults.NodeRegistered)
 	if err := n.catalog.AwaitSeen(ctx); err != nil {
 		return n, err
 	}
@@ -137,6 +139,7 @@ func (n *node) openRegion(ctx context.Context) error {
 		lent, err := n.adopt(ctx, record, live[record.ID])
 		switch {
 		case err == nil:
+			n.config.Fault.At(faults.RegionAdopted)
 			return n.lend(ctx, lent, record.Generations, live[record.ID])
 		case !errors.Is(err, memregion.ErrRegionGone):
 			return fmt.Errorf("engine: adopt region %d: %w", record.ID, err)
@@ -257,12 +260,12 @@ func (n *node) newRegion(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	n.config.Fault("region:recorded")
+	n.config.Fault.At(faults.RegionRecorded)
 	lent, err := memregion.Lend(ctx, record.Spec, n.lendOptions())
 	if err != nil {
 		return errors.Join(fmt.Errorf("engine: lend a region: %w", err), n.catalog.DropRegion(ctx, id))
 	}
-	n.config.Fault("region:lent")
+	n.config.Fault.At(faults.RegionLent)
 	return n.lend(ctx, lent, 0, nil)
 }
 

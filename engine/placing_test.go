@@ -14,9 +14,9 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
-	borrow "github.com/csmsql/csmsql/cluster/noderpc/borrowing"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 const someRows = `SELECT range::INTEGER AS a, CASE WHEN range %% 10 = 3 THEN NULL ELSE 'word ' || (range %% 700) END AS b, (range * 7 %% 1000)::DECIMAL(10,2) AS d,
@@ -205,22 +205,22 @@ func TestPlacedTPCH(t *testing.T) {
 // same works again without it.
 func TestNodeDiesDuringPlacedWrites(t *testing.T) {
 	for _, placement := range []string{"rows", "hash(a)"} {
-		for _, point := range []string{"store:batch", "store:sealed"} {
-			t.Run(placement+" "+point, func(t *testing.T) {
+		for _, point := range []faults.Point{faults.StoreBatch, faults.StoreSealed} {
+			t.Run(placement+" "+point.String(), func(t *testing.T) {
 				c := newCluster(t, 3)
 				s := c.session(0)
 				exec(t, s, "CREATE TABLE t (a BIGINT, s VARCHAR) WITH (placement = '"+placement+"')")
 				exec(t, s, "INSERT INTO t SELECT range, 'x' FROM range(5000)")
 				batches := 0
-				c.fault = func(node int, at string) {
+				c.onFault(func(node int, at faults.Point) {
 					if at == point {
-						if batches++; at == "store:sealed" || batches == 150 {
+						if batches++; at == faults.StoreSealed || batches == 150 {
 							c.stop(2)
 						}
 					}
-				}
+				})
 				_, err := s.Exec(t.Context(), "INSERT INTO t SELECT range, 'y' FROM range("+fmt.Sprint(ingest.RowsPerChunk*3)+")")
-				c.fault = nil
+				c.onFault(nil)
 				require.ErrorContains(t, err, "n2")
 				waitUntil(t, "n2 is gone", func() bool { return rows(t, s, "SELECT count(*) FROM csm.nodes")[0] == "2" })
 				exec(t, s, "CREATE TABLE u (a BIGINT) WITH (placement = '"+placement+"')")
@@ -249,11 +249,11 @@ func TestPlacedWriteIsCancelled(t *testing.T) {
 		for _, at := range []int{1, 150, 300, -1, -2} { // a batch, or what n1 and n2 grant
 			ctx, cancel := context.WithCancel(t.Context())
 			batches := 0
-			c.fault = func(_ int, point string) {
+			c.onFault(func(_ int, point faults.Point) {
 				switch {
-				case point == "store:batch" && at > 0:
+				case point == faults.StoreBatch && at > 0:
 					batches++
-				case point == borrow.FaultGranted && at < 0:
+				case point == faults.BorrowGranted && at < 0:
 					batches--
 				default:
 					return
@@ -261,9 +261,9 @@ func TestPlacedWriteIsCancelled(t *testing.T) {
 				if batches == at {
 					cancel()
 				}
-			}
+			})
 			_, err := s.Exec(ctx, "INSERT INTO t SELECT range, 'y' FROM range("+fmt.Sprint(ingest.RowsPerChunk*4)+")")
-			c.fault = nil
+			c.onFault(nil)
 			cancel()
 			require.Error(t, err)
 			require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM t"))

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // Replicas that are missing are made anew, behind everybody's back:
@@ -152,11 +153,12 @@ func (r *repairer) repair(ctx context.Context, name catalog.TableName) error {
 			return errors.Join(err, left)
 		}
 		step, bytes := m.next(most)
+		e.config.Fault.At(faults.RepairBegin)
 		switch err = e.moveStep(ctx, name, step); {
 		case err == nil:
 			e.counts.repaired.Add(int64(len(step)))
 			e.config.Log.Info("replicas were put right", "table", name.String(), "chunks", len(step), "bytes", bytes, "left", len(m.list)-len(step))
-			e.config.Fault("repair:step")
+			e.config.Fault.At(faults.RepairStep)
 			continue
 		case errors.Is(err, catalog.ErrConflict) && conflicts < repairConflicts:
 			conflicts++

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // replicasMax is how many replicas of a chunk one may ask for; nodes that are gone may hold some beside.
@@ -79,7 +80,7 @@ func (e *Engine) replicator(table catalog.Table, p placement.Placement) (func(co
 		for _, node := range replicas.Behind(p, online, first)[:table.Replicas-1] {
 			to = append(to, replicas.Place{Node: node, Have: -1})
 		}
-		e.config.Fault("replicate")
+		e.config.Fault.At(faults.ReplicaBegin)
 		return e.rearranged(ctx, &readings{regions: e.regions}, name, 0, c, to)
 	}, nil
 }
@@ -97,6 +98,7 @@ func (e *Engine) rearranged(ctx context.Context, by *readings, table string, num
 		if all[i], err = e.copyReplica(ctx, by, table, number, c, p.Node); err != nil {
 			break
 		}
+		e.config.Fault.At(faults.ReplicaCopied)
 		for _, x := range all[i] {
 			made = append(made, x.ExtentID)
 		}

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // requireReplicas: every chunk of a table has so many replicas, each on another node that is there.
@@ -141,15 +142,15 @@ func TestNodeGoesInTheMiddleOfAQuery(t *testing.T) {
 		}
 		require.Equal(t, []string{"1000|20000"}, ask())
 		ran := 0
-		c.fault = func(_ int, point string) {
-			if point == "stage:ran" {
+		c.onFault(func(_ int, point faults.Point) {
+			if point == faults.StageRan {
 				if ran++; ran == 1 {
 					c.stop(2)
 				}
 			}
-		}
+		})
 		require.Equal(t, []string{"1000|20000"}, ask())
-		c.fault = nil
+		c.onFault(nil)
 		require.NotZero(t, ran)
 		require.Equal(t, []string{"1000|20000"}, ask())
 		require.NoError(t, prepared.Close())
@@ -298,15 +299,15 @@ func TestNodeDiesWhileReplicasAreMade(t *testing.T) {
 	s := c.session(0)
 	exec(t, s, "CREATE TABLE t (a BIGINT) WITH (replicas = 3)")
 	times := 0
-	c.fault = func(node int, point string) {
-		if point == "replicate" {
+	c.onFault(func(node int, point faults.Point) {
+		if point == faults.ReplicaBegin {
 			if times++; times == 2 {
 				c.stop(2) // after the one on n1 is made
 			}
 		}
-	}
+	})
 	_, err := s.Exec(t.Context(), "INSERT INTO t SELECT range FROM range("+fmt.Sprint(ingest.RowsPerChunkMax*3)+")")
-	c.fault = nil
+	c.onFault(nil)
 	require.ErrorContains(t, err, "n2")
 	c.requireGone("n2")
 	require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM t"))

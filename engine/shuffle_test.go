@@ -19,6 +19,7 @@ import (
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // shuffling asks for statements to be split, and for tables to be shuffled, however small they are.
@@ -159,21 +160,19 @@ func TestShufflesThatFail(t *testing.T) {
 	}
 	c.requireSpace()
 	for _, at := range []struct {
-		point string
+		point faults.Point
 		node  int
-		hit   int
-	}{{"fragment:kept", 2, 2}, {"fragment:kept", 1, 2}, {"stage:ran", 1, 1}, {"stage:ran", 1, 2}} {
+		hit   int32
+	}{{faults.FragmentPublished, 2, 2}, {faults.FragmentPublished, 1, 2}, {faults.StageRan, 1, 1}, {faults.StageRan, 1, 2}} {
 		ctx, cancel := context.WithCancel(t.Context())
-		hits := make(chan struct{}, 100)
-		c.fault = func(node int, point string) {
-			if hits <- struct{}{}; node == at.node && point == at.point {
-				if at.hit--; at.hit == 0 {
-					cancel()
-				}
+		var hits atomic.Int32
+		c.onFault(func(node int, point faults.Point) {
+			if node == at.node && point == at.point && hits.Add(1) == at.hit {
+				cancel()
 			}
-		}
+		})
 		_, err := s.Query(ctx, shuffles[0])
-		c.fault = nil
+		c.onFault(nil)
 		require.Error(t, err, "%v", at)
 		require.Equal(t, "57014", state(t, err), "%v", err)
 		cancel()
@@ -185,8 +184,8 @@ func TestShufflesThatFail(t *testing.T) {
 // A node dies with partitions in its memory, before it has told of them or after: the statement is answered without it, or says whose chunks
 // are missing; and nothing stays with the others.
 func TestNodeDiesDuringShuffle(t *testing.T) {
-	for at, table := range map[string]string{"fragment:kept": "b", "stage:ran": "mine"} { // of mine nothing lies on the node that dies
-		t.Run(at, func(t *testing.T) {
+	for at, table := range map[faults.Point]string{faults.FragmentPublished: "b", faults.StageRan: "mine"} { // of mine nothing lies on the node that dies
+		t.Run(at.String(), func(t *testing.T) {
 			c := newCluster(t, 3)
 			s := c.session(0)
 			makeShuffled(t, s)
@@ -206,10 +205,10 @@ func TestNodeDiesDuringShuffle(t *testing.T) {
 					c.stop(2)
 				}()
 			})
-			c.fault = func(node int, point string) {
+			c.onFault(func(node int, point faults.Point) {
 				switch {
-				case point != at || at == "fragment:kept" && node != 2:
-				case at == "fragment:kept":
+				case point != at || at == faults.FragmentPublished && node != 2:
+				case at == faults.FragmentPublished:
 					die() // which waits for this very fragment
 				default:
 					if ran++; ran == 3 {
@@ -217,7 +216,7 @@ func TestNodeDiesDuringShuffle(t *testing.T) {
 						<-dead
 					}
 				}
-			}
+			})
 			got, err := tryRows(s, sql)
 			if table == "mine" || err == nil {
 				require.NoError(t, err)
@@ -247,8 +246,8 @@ func memberRole(c *childSide) error {
 	socket := filepath.Join(a.Directory, "csmsql.sock")
 	e, err := engine.Open(context.Background(), engine.Config{
 		Directory: a.Directory, RegionDirectory: a.RegionDirectory, Node: "dying", RegionBytes: 64 << 20, MemoryBytes: 512 << 20, Log: slog.New(slog.DiscardHandler),
-		Fault: func(point string) {
-			if point == a.Point && hits.Add(1) == a.Hit {
+		Fault: func(point faults.Point) {
+			if point.String() == a.Point && hits.Add(1) == a.Hit {
 				c.say("dying")
 				_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
 				select {}
@@ -284,8 +283,8 @@ func TestCoordinatorDiesDuringShuffle(t *testing.T) {
 	makeShuffled(t, s)
 	dir := filepath.Join(c.dir, "dying")
 	require.NoError(t, os.Mkdir(dir, 0o700))
-	for point, hit := range map[string]int32{"stage:ran": 2, "fragment:kept": 1} {
-		p := spawn(t, "member", memberArguments{dir, c.memory, c.etcd.Endpoint(), shuffles[0], point, hit})
+	for point, hit := range map[faults.Point]int32{faults.StageRan: 2, faults.FragmentPublished: 1} {
+		p := spawn(t, "member", memberArguments{dir, c.memory, c.etcd.Endpoint(), shuffles[0], point.String(), hit})
 		p.expect("ready")
 		waitUntil(t, "it is there", func() bool { return len(rows(t, s, "SELECT name FROM csm.nodes")) == 3 })
 		p.tell("ask")
@@ -294,7 +293,7 @@ func TestCoordinatorDiesDuringShuffle(t *testing.T) {
 		held := c.nodes[0].RegionStats().Owners["csm.fragment"]
 		waitUntil(t, "it is gone", func() bool { return len(rows(t, s, "SELECT name FROM csm.nodes")) == 2 })
 		c.requireSpace()
-		if point == "stage:ran" {
+		if point == faults.StageRan {
 			require.Positive(t, held, "there was nothing to let go")
 		}
 	}

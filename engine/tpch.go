@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/queries/dbgen"
 )
 
@@ -58,7 +59,7 @@ func (e *Engine) loadTPCH(ctx context.Context, request noderpc.TPCHRequest, prog
 			e.node.settle(ctx)
 			return advise(err)
 		}
-		e.config.Fault("tpch:table")
+		e.config.Fault.At(faults.TPCHTable)
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return err
@@ -208,7 +209,7 @@ func (e *Engine) generateChunk(ctx context.Context, g *dbgen.Generator, table db
 	}
 	defer batch.Release()
 	c, err := w.Seal(ctx, batch, catalog.SealOptions{SkipValidation: true})
-	e.config.Fault("tpch:chunk")
+	e.config.Fault.At(faults.TPCHChunk)
 	return c, err
 }
 

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/stats"
 
 	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // fence is the key of a session, under its lease. Every transaction of the handle compares it: so nothing is committed
@@ -131,16 +132,20 @@ func watchSending(ctx context.Context) (context.Context, *atomic.Bool) {
 }
 
 // sentHandler lets a call know whether it was sent: what was not has not happened.
-type sentHandler struct{}
+type sentHandler struct{ fault faults.Hook }
 
 func (sentHandler) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
 
-func (sentHandler) HandleRPC(ctx context.Context, event stats.RPCStats) {
-	if _, ok := event.(*stats.OutHeader); !ok {
+func (h sentHandler) HandleRPC(ctx context.Context, event stats.RPCStats) {
+	sent, ok := ctx.Value(sentKey{}).(*atomic.Bool)
+	if !ok {
 		return
 	}
-	if sent, ok := ctx.Value(sentKey{}).(*atomic.Bool); ok {
+	switch event.(type) {
+	case *stats.OutHeader:
 		sent.Store(true)
+	case *stats.OutPayload:
+		h.fault.At(faults.CommitSent)
 	}
 }
 

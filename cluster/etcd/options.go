@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // What Options default to.
@@ -50,6 +51,8 @@ type Options struct {
 	Description string
 	// Log gets what nobody asked for; nil: nobody does.
 	Log *slog.Logger
+	// Fault is told of the fault points of sessions and commits; nil in production.
+	Fault faults.Hook
 
 	clock func() instant // bootTime; tests have another
 }

@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // session keeps a handle's lease alive. Its goroutine does a round every second, or third of the TTL:
@@ -160,6 +161,7 @@ var errUnproved = errors.New("etcd's leader changed while the session was renewe
 func (n *session) round(timeout time.Duration) bool {
 	ctx, cancel := context.WithTimeout(clientv3.WithRequireLeader(n.store.living), timeout)
 	defer cancel()
+	n.store.options.Fault.At(faults.SessionRenewal)
 	sent := n.now()
 	renewal, err := n.renew(ctx)
 	if err != nil {

@@ -71,7 +71,7 @@ func connect(o Options) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints: o.Endpoints, TLS: o.TLS, DialTimeout: o.Timeout, DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingWait,
 		Logger:      zapLogger(o.Log, quietClient),
-		DialOptions: []grpc.DialOption{grpc.WithStatsHandler(sentHandler{})},
+		DialOptions: []grpc.DialOption{grpc.WithStatsHandler(sentHandler{o.Fault})},
 	})
 }
 

@@ -1,4 +1,9 @@
 package main
 
+import "github.com/csmsql/csmsql/internal/faults"
+
 // Run is the program.
 var Run = run
+
+// SetFault has the nodes of this process tell of their fault points. Call it before Run.
+func SetFault(hook faults.Hook) { fault = hook }

@@ -18,6 +18,10 @@ const asProgram = "CSMSQL_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
+		if err := obeyTrigger(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
 		os.Exit(csmsql.Run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
 	}
 	if directory := os.Getenv(asEtcd); directory != "" {

@@ -3,7 +3,6 @@ package main_test
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 	"os"
@@ -22,6 +21,7 @@ import (
 
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
 )
 
 // asEtcd makes this test binary an etcd of its own in a directory: something that can be stopped and killed without a node.
@@ -46,6 +46,7 @@ type member struct {
 	command func() *exec.Cmd
 
 	process  *exec.Cmd
+	pid      atomic.Int64
 	ended    chan struct{} // closed when the process has ended
 	output   lastWords
 	awaited  atomic.Bool  // its end is our doing
@@ -86,6 +87,7 @@ func (m *member) start() error {
 	if err := m.process.Start(); err != nil {
 		return err
 	}
+	m.pid.Store(int64(m.process.Process.Pid))
 	go func(process *exec.Cmd, ended chan struct{}) {
 		defer close(ended)
 		if err := process.Wait(); !m.awaited.Load() {
@@ -177,7 +179,8 @@ type members struct {
 // sessionTTL of the nodes: as short as etcd has it.
 const sessionTTL = 2 * time.Second
 
-func newMembers(t *testing.T, nodes int, embedded bool, failures func(string)) *members {
+// newMembers readies a cluster whose nodes have more flags and variables of the environment than usual; nothing is started.
+func newMembers(t *testing.T, nodes int, embedded bool, failures func(string), flags, environment []string) *members {
 	dir, err := os.MkdirTemp("", "csm") // names of sockets must be short
 	require.NoError(t, err)
 	memory, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
@@ -207,12 +210,17 @@ func newMembers(t *testing.T, nodes int, embedded bool, failures func(string)) *
 		data := filepath.Join(dir, name)
 		args := []string{"serve", "--node", name, "--data", data, "--region-dir", memory, "--region", "256MiB", "--memory", "384MiB", "--pg", "off",
 			"--threads", "1", "--session-ttl", sessionTTL.String(), "--log-level", "info"}
+		args = append(args, flags...)
 		if embedded && i == 0 {
 			args = append(args, "--cluster-init")
 		} else {
 			args = append(args, "--etcd", endpoint)
 		}
-		c.nodes = append(c.nodes, &member{name: name, data: data, failures: failures, command: func() *exec.Cmd { return command(context.Background(), args...) }})
+		c.nodes = append(c.nodes, &member{name: name, data: data, failures: failures, command: func() *exec.Cmd {
+			c := command(context.Background(), args...)
+			c.Env = append(c.Env, environment...)
+			return c
+		}})
 	}
 	return c
 }
@@ -263,12 +271,19 @@ func (m *member) connect(ctx context.Context) (*pgx.Conn, error) {
 	return pgx.Connect(ctx, "host="+m.data+" port=5432 user=postgres dbname=csmsql sslmode=disable")
 }
 
+// dial reaches the node as csmsql's own commands do.
+func (m *member) dial(t *testing.T) *noderpc.Client {
+	client, err := noderpc.Dial(deadline(t), filepath.Join(m.data, place.SocketName))
+	require.NoError(t, err)
+	return client
+}
+
 // used is what a node's region holds, as csmsql status says.
 func (m *member) used(t *testing.T) int64 {
-	out, errOut, code := run(t, "", "status", "--json", "--to", m.data)
-	require.Zero(t, code, errOut)
-	var status noderpc.Status
-	require.NoError(t, json.Unmarshal([]byte(out), &status))
+	client := m.dial(t)
+	defer client.Close() // its calls have ended
+	status, err := client.Status(deadline(t))
+	require.NoError(t, err)
 	var used int64
 	for _, r := range status.Regions {
 		if r.Node == m.name || r.Node == "" {

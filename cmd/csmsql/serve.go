@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/node"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 const serveLong = `Start a node: it lends a region of memory, keeps tables there and answers SQL over the PostgreSQL protocol.
@@ -49,8 +50,11 @@ const serveExample = `  csmsql serve
   csmsql serve --fabric file --files /data/in    tables on disk; COPY may read and write below /data/in
   csmsql serve --http 127.0.0.1:9187             Prometheus metrics and a health check`
 
+// fault is told of fault points by nodes that tests start as processes: they set it before anything runs.
+var fault faults.Hook
+
 func newServe() *cobra.Command {
-	options := node.Options{}
+	options := node.Options{Fault: fault}
 	var region, memory bytesize.Size
 	var level slog.LevelVar
 	level.Set(slog.LevelInfo)

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 )
 
@@ -71,7 +70,7 @@ func TestSoak(t *testing.T) {
 
 func newSoak(t *testing.T, seed uint64, embedded bool) *soak {
 	s := &soak{t: t, seed: seed, ended: make(chan struct{}), states: map[string]int{}, begun: time.Now()}
-	s.members = newMembers(t, 3, embedded, func(what string) { s.wrong(errors.New(what)) })
+	s.members = newMembers(t, 3, embedded, func(what string) { s.wrong(errors.New(what)) }, nil, nil)
 	for i := range 3 {
 		s.groups = append(s.groups, newGroup(fmt.Sprintf("g%d", i)))
 	}
@@ -156,10 +155,10 @@ const redial = 5 * time.Second
 
 // failed judges a statement that failed: it may while something is broken. When all is well it must not.
 func (s *soak) failed(m *member, since int64, sql string, err error) {
-	var told *pgconn.PgError
+	var told interface{ SQLState() string } // by the frontend, or by the node's RPC
 	state := "connection"
 	if errors.As(err, &told) {
-		state = told.Code
+		state = told.SQLState()
 	}
 	calm := since%2 == 0 && s.trouble() == since && !errors.Is(err, errOld)
 	if recent := time.Since(time.Unix(0, s.calmSince.Load())) < redial; recent && (state == "08006" || state == "57P03") {
@@ -320,7 +319,7 @@ func (s *soak) requireSpace(w *worker) {
 		var used int64
 		var want string
 		for end := time.Now().Add(patience / 2); ; time.Sleep(50 * time.Millisecond) {
-			rows, _, err := w.ask(m, false, fmt.Sprintf("SELECT coalesce(sum(bytes), 0)::BIGINT FROM csm.chunks WHERE node = 'n%d'", i))
+			rows, _, err := w.ask(m, false, fmt.Sprintf("SELECT coalesce(sum(bytes), 0)::BIGINT FROM csm.regions WHERE node = 'n%d'", i))
 			require.NoError(s.t, err)
 			if used, want = m.used(s.t), rows[0]; fmt.Sprint(used) == want {
 				break

@@ -20,6 +20,7 @@ type worker struct {
 	*soak
 	*rand.Rand
 	split []string // values of csm.distribute
+	more  []string // settings beside
 	conns map[*member]*connection
 }
 
@@ -89,7 +90,7 @@ func (w *worker) conn(ctx context.Context, m *member) (*connection, error) {
 		return nil, err
 	}
 	conn := &connection{made, since}
-	if _, err := conn.Exec(ctx, "SET csm.distribute = "+pick(w, w.split...)); err != nil {
+	if _, err := conn.Exec(ctx, strings.Join(append([]string{"SET csm.distribute = " + pick(w, w.split...)}, w.more...), ";")); err != nil {
 		_ = conn.Close(ctx)
 		return nil, err
 	}
@@ -232,7 +233,10 @@ const (
 
 // transact runs a change at a node and tells the model; nil changes no row.
 func (w *worker) transact(g *group, statements []string, change func(world) world) int {
-	m := pick(w, w.members.nodes...)
+	return w.transactAt(pick(w, w.members.nodes...), g, statements, change)
+}
+
+func (w *worker) transactAt(m *member, g *group, statements []string, change func(world) world) int {
 	since := w.trouble()
 	if len(statements) > 1 {
 		if _, _, err := w.ask(m, true, append([]string{"BEGIN"}, statements...)...); err != nil {
@@ -248,18 +252,27 @@ func (w *worker) transact(g *group, statements []string, change func(world) worl
 		}
 		return happened
 	}
+	return w.commit(m, g, statements[0], change, func() (bool, error) {
+		_, answered, err := w.ask(m, false, statements[0])
+		return answered, err
+	})
+}
+
+// commit does what changes a group, and tells the model what became of it.
+func (w *worker) commit(m *member, g *group, what string, change func(world) world, do func() (answered bool, err error)) int {
+	since := w.trouble()
 	operation := g.begin(change)
-	_, answered, err := w.ask(m, false, statements[0])
-	var told *pgconn.PgError
+	answered, err := do()
+	var told interface{ SQLState() string }
 	switch {
 	case err == nil:
 		w.wrong(g.committed(operation))
 		return happened
-	case !answered, errors.As(err, &told) && told.Code == "08007":
-		w.failed(m, since, statements[0], err)
+	case !answered, errors.As(err, &told) && told.SQLState() == "08007":
+		w.failed(m, since, what, err)
 		return inDoubt
 	}
-	w.failed(m, since, statements[0], err)
+	w.failed(m, since, what, err)
 	w.wrong(g.failed(operation))
 	return refused
 }

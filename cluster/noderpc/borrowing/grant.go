@@ -8,6 +8,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/internal/invariants"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -115,12 +116,12 @@ func (g *Grant) Clean() error {
 	if err != nil {
 		return err
 	}
-	g.space.options.Fault(FaultWritten)
+	g.space.options.Fault.At(faults.BorrowWritten)
 	if err := g.close(list); err != nil {
 		return err
 	}
 	g.space.options.Counters.Cleans.Add(1)
-	g.space.options.Fault(FaultCleaned)
+	g.space.options.Fault.At(faults.BorrowCleaned)
 	return nil
 }
 
@@ -146,6 +147,7 @@ func (g *Grant) Seal(seal coherence.Seal) error {
 		return err // Abort follows
 	}
 	g.over = true
+	s.options.Fault.At(faults.BorrowSealed)
 	s.options.Counters.Seals.Add(1)
 	s.options.Counters.SealedBytes.Add(uint64(seal.Length))
 	return nil

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -27,22 +28,9 @@ type Options struct {
 	Lines coherence.Lines
 	// Counters get the steps of the protocol; nil: nobody counts.
 	Counters *coherence.Counters
-	// Fault is called at named points, so that tests can kill, stop or delay the process there; see FaultPoints.
-	Fault func(point string)
+	// Fault is told of the fault points of writing; nil in production.
+	Fault faults.Hook
 }
-
-// The fault points.
-const (
-	// FaultGranted is after an extent was granted and before it is mapped.
-	FaultGranted = "borrow:granted"
-	// FaultWritten is after the last store and before the window is closed.
-	FaultWritten = "borrow:written"
-	// FaultCleaned is after the window was closed and before the lender hears of it.
-	FaultCleaned = "borrow:cleaned"
-)
-
-// FaultPoints lists all.
-var FaultPoints = []string{FaultGranted, FaultWritten, FaultCleaned}
 
 // Space is the memory of one region of another node, for this process to write chunks into. It implements catalog.Space.
 // Safe for concurrent use; its Grants are each for one goroutine.
@@ -72,9 +60,6 @@ func NewSpace(lender Lender, view *memregion.View, options Options) *Space {
 	if options.Counters == nil {
 		options.Counters = &coherence.Counters{}
 	}
-	if options.Fault == nil {
-		options.Fault = func(string) {}
-	}
 	s := &space{lender: lender, view: view, options: options, flusher: flusher{options.Lines, options.Counters}}
 	s.mu.debts.Settling = true
 	return &Space{space: s, ctx: context.Background()} // each call has a deadline of its own
@@ -92,13 +77,14 @@ func (s *Space) Grant(owner string, size int64) (chunk.Grant, error) {
 	if err := s.Settle(s.ctx); err != nil {
 		return nil, err // what it owes counts against its quota
 	}
+	s.options.Fault.At(faults.BorrowAsking)
 	request := noderpc.GrantRequest{Region: s.Region(), Owner: owner, Size: size, Ticket: noderpc.NewTicket()}
 	given, err := s.lender.Grant(s.ctx, request)
 	if err != nil {
 		s.unheard(request.Ticket, err)
 		return nil, err
 	}
-	s.options.Fault(FaultGranted)
+	s.options.Fault.At(faults.BorrowGranted)
 	g := &Grant{space: s}
 	if err := g.open(given); err != nil {
 		s.owe(given.Extent)

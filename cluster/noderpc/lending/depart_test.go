@@ -18,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -147,14 +148,17 @@ func TestAPeerOfAnotherMachine(t *testing.T) {
 	w.requireEmpty()
 }
 
+// lendPoints are those of a lender's steps.
+var lendPoints = []faults.Point{faults.LendGranted, faults.LendMoved, faults.LendCleaned, faults.LendSealed, faults.LendPublished}
+
 // W4: the step that is under way when its borrower is declared dead ends, and leaves nothing.
 func TestAPeerIsDeclaredDeadInTheMiddle(t *testing.T) {
-	for _, point := range lending.FaultPoints {
-		t.Run(point, func(t *testing.T) {
+	for _, point := range lendPoints {
+		t.Run(point.String(), func(t *testing.T) {
 			var w *world
 			p := node("n2")
 			armed := false
-			w = newWorld(t, coherence.Coherent, lending.Options{Fault: func(at string) {
+			w = newWorld(t, coherence.Coherent, lending.Options{Fault: func(at faults.Point) {
 				if armed && at == point {
 					armed = false
 					w.lender.PeerGone("n2", p.Incarnation)
@@ -162,13 +166,13 @@ func TestAPeerIsDeclaredDeadInTheMiddle(t *testing.T) {
 				}
 			}})
 			_ = func() error { // each step may fail: which one does depends on the point
-				armed = point == lending.FaultGranted
+				armed = point == faults.LendGranted
 				g, err := w.lender.Grant(ctx, p, noderpc.GrantRequest{Region: 1, Size: 1, Ticket: 1, Process: noderpc.CurrentProcess()})
 				if err != nil {
 					return err
 				}
 				armed = true
-				if point == lending.FaultMoved {
+				if point == faults.LendMoved {
 					_, err := w.lender.Reallocate(ctx, p, noderpc.ReallocateRequest{Extent: g.Extent, Size: 2 * page, Ticket: 2})
 					return err
 				}
@@ -186,10 +190,10 @@ func TestAPeerIsDeclaredDeadInTheMiddle(t *testing.T) {
 
 // A step that panics leaves nothing busy: its borrower can still give everything back, or die.
 func TestAStepPanics(t *testing.T) {
-	for _, point := range lending.FaultPoints {
-		t.Run(point, func(t *testing.T) {
+	for _, point := range lendPoints {
+		t.Run(point.String(), func(t *testing.T) {
 			armed := false
-			w := newWorld(t, coherence.Coherent, lending.Options{Fault: func(at string) {
+			w := newWorld(t, coherence.Coherent, lending.Options{Fault: func(at faults.Point) {
 				if armed && at == point {
 					panic(point)
 				}
@@ -205,7 +209,7 @@ func TestAStepPanics(t *testing.T) {
 			armed = false
 			w.lender.PeerGone("n2", p.Incarnation)
 			w.lender.Lift("n2", p.Incarnation)
-			if point == lending.FaultGranted || point == lending.FaultMoved { // one extent more, which no ledger knows of
+			if point == faults.LendGranted || point == faults.LendMoved { // one extent more, which no ledger knows of
 				return
 			}
 			w.requireEmpty()

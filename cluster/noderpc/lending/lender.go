@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -47,26 +48,9 @@ type Options struct {
 	Log *slog.Logger
 	// Now is the clock (default time.Now).
 	Now func() time.Time
-	// Fault is called at named points, so that tests can kill, stop or delay the process there; see FaultPoints.
-	Fault func(point string)
+	// Fault is told of the fault points of lending; nil in production.
+	Fault faults.Hook
 }
-
-// The fault points.
-const (
-	// FaultGranted is after the home granted an extent and before its borrower hears of it.
-	FaultGranted = "lend:granted"
-	// FaultCleaned is between the two halves of a seal.
-	FaultCleaned = "lend:cleaned"
-	// FaultSealed is after an extent was sealed and before its writer hears of it.
-	FaultSealed = "lend:sealed"
-	// FaultPublished is after extents were published and before their writer hears of it.
-	FaultPublished = "lend:published"
-	// FaultMoved is after a reallocation copied and before its borrower hears of it.
-	FaultMoved = "lend:moved"
-)
-
-// FaultPoints lists all.
-var FaultPoints = []string{FaultGranted, FaultCleaned, FaultSealed, FaultPublished, FaultMoved}
 
 // Lender is the noderpc.Lender of a process that lends some regions. Safe for concurrent use.
 type Lender struct {
@@ -103,9 +87,6 @@ func New(homes catalog.Homes, options Options) (*Lender, error) {
 	}
 	if options.Now == nil {
 		options.Now = time.Now
-	}
-	if options.Fault == nil {
-		options.Fault = func(string) {}
 	}
 	for region, home := range homes {
 		if home.Class() != coherence.Coherent && options.Lines == nil {
@@ -218,7 +199,7 @@ func (l *Lender) extent(home *coherence.Home, g *grant, owner string, size int64
 	if err != nil {
 		return id, at, fmt.Errorf("grant %d bytes of region %d: %w", size, home.Region(), err)
 	}
-	l.options.Fault(FaultGranted)
+	l.options.Fault.At(faults.LendGranted)
 	id, at = catalog.ExtentID{Region: home.Region(), Generation: given.Generation()}, given.Range()
 	if err := l.options.Journal.granted(id, at, g.account); err != nil {
 		l.log("an extent that nobody got", l.takeBack(home, id.Generation))

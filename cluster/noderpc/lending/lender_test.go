@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -277,29 +278,29 @@ func TestTickets(t *testing.T) {
 
 // W5: what is given back while a step about it is under way goes back when that ends: its writer has given up waiting.
 func TestGivenBackInTheMiddle(t *testing.T) {
-	for _, point := range lending.FaultPoints {
+	for _, point := range lendPoints {
 		for _, by := range []string{"extent", "ticket"} {
-			t.Run(point+" by "+by, func(t *testing.T) {
+			t.Run(point.String()+" by "+by, func(t *testing.T) {
 				var w *world
 				p := node("n2")
 				var g noderpc.Granted
 				armed := false
-				w = newWorld(t, coherence.Coherent, lending.Options{Confirmations: true, Fault: func(at string) {
+				w = newWorld(t, coherence.Coherent, lending.Options{Confirmations: true, Fault: func(at faults.Point) {
 					if !armed || at != point {
 						return
 					}
 					armed = false
 					request := noderpc.FreeRequest{Settling: true, Tickets: []noderpc.Ticket{5}}
-					if by == "extent" && point != lending.FaultGranted {
+					if by == "extent" && point != faults.LendGranted {
 						request = noderpc.FreeRequest{Settling: true, Extents: []catalog.ExtentID{g.Extent}}
 					}
 					require.NoError(t, w.lender.Free(ctx, p, request))
 				}})
-				armed = point == lending.FaultGranted
+				armed = point == faults.LendGranted
 				var err error
 				g, err = w.lender.Grant(ctx, p, noderpc.GrantRequest{Region: 1, Size: 1, Ticket: 5})
 				armed = !armed && err == nil
-				if point == lending.FaultMoved {
+				if point == faults.LendMoved {
 					longer, err := w.lender.Reallocate(ctx, p, noderpc.ReallocateRequest{Extent: g.Extent, Size: 2 * page, Ticket: 6})
 					require.NoError(t, err)
 					require.NoError(t, w.free(p, longer.Extent))

@@ -7,6 +7,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -49,7 +50,7 @@ func (l *Lender) move(ctx context.Context, peer noderpc.Peer, old *grant, reques
 		l.log("a reallocation that failed", l.Free(context.WithoutCancel(ctx), peer, noderpc.FreeRequest{Extents: []catalog.ExtentID{granted.Extent}, Settling: true}))
 		return noderpc.Granted{}, err
 	}
-	l.options.Fault(FaultMoved)
+	l.options.Fault.At(faults.LendMoved)
 	return granted, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -50,7 +51,7 @@ func (l *Lender) Seal(ctx context.Context, peer noderpc.Peer, request noderpc.Se
 	}
 	l.count.seals.Add(1)
 	l.log("the journal", l.options.Journal.ended(request.Extent)) // its writer has no window any more
-	l.options.Fault(FaultSealed)
+	l.options.Fault.At(faults.LendSealed)
 	return nil
 }
 
@@ -74,7 +75,7 @@ func (l *Lender) seal(ctx context.Context, peer noderpc.Peer, home *coherence.Ho
 	if err := home.Cleaned(gen); err != nil {
 		return err
 	}
-	l.options.Fault(FaultCleaned)
+	l.options.Fault.At(faults.LendCleaned)
 	if err := l.compare(home, view.Range, request); err != nil {
 		return l.refuse(ctx, peer, fmt.Sprintf("seal %v", request.Extent), err)
 	}
@@ -111,7 +112,7 @@ func (l *Lender) Publish(ctx context.Context, peer noderpc.Peer, request noderpc
 		if err := l.homes.Publish(request.Extents...); err != nil {
 			return err
 		}
-		l.options.Fault(FaultPublished)
+		l.options.Fault.At(faults.LendPublished)
 		return nil
 	}
 	err = l.during(list, publish, func(ledger *ledger, err error) {

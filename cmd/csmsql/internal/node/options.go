@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/wire"
 )
@@ -42,6 +43,7 @@ type Options struct {
 	SessionTTL      time.Duration
 	RepairAfter     time.Duration // how long another node may be gone before its replicas are made anew; 0: for ever
 	Log             *slog.Logger
+	Fault           faults.Hook // of tests that are the program; nil otherwise
 }
 
 // Check finds what is wrong with the options as they stand, before anything is touched.
@@ -109,7 +111,7 @@ func (o Options) engine() engine.Config {
 	return engine.Config{
 		Directory: o.Data, Node: o.Node, Fabric: memregion.FabricKind(o.Fabric), RegionDirectory: o.RegionDirectory,
 		RegionBytes: o.RegionBytes, MemoryBytes: o.MemoryBytes, Threads: o.Threads,
-		Files: engine.FileAccess{Directories: o.Files}, Verify: o.Verify, Log: o.Log,
+		Files: engine.FileAccess{Directories: o.Files}, Verify: o.Verify, Log: o.Log, Fault: o.Fault,
 	}
 }
 

@@ -1,0 +1,27 @@
+// Package faults names the places in the product where a process may die, be stopped or be slow, so that tests can have it
+// happen exactly there.
+//
+//	product code ── hook.At(faults.CommitStored) ──► nil: nothing       (every program but a test's)
+//	                                             ╲─► a test's function  in this process: cancel, stop a node, write meanwhile
+//	                                              ╲─► Trigger           in a process of its own: kill, pause or delay it
+//
+// A Trigger is driven from outside, through a directory that the test and the processes share: whoever comes first to the armed
+// point takes what is to happen, and nobody else does. It also notes every point that was reached, so that a point which no
+// code reaches, or no test, is noticed.
+//
+// # Words
+//
+// point: a place with a name · hook: who is told that a point was reached · armed: one point for which something is to happen,
+// once · taken: it has happened, or is about to
+//
+// # Invariants
+//
+//   - F1: every point is in this package's table: nobody else can make one.
+//   - F2: every point of the table is reached by product code (TestFaults in cmd/csmsql).
+//   - F3: what is armed happens in one process at most, once.
+//   - F4: a delay ends, and is at most MaxDelay; nothing else waits here, unless it is killed or stopped.
+//
+// # What it does not do
+//
+// It is not for production: no flag and no variable of the program arms anything. It starts no goroutine.
+package faults
