@@ -58,6 +58,7 @@ func FuzzArguments(f *testing.F) {
 
 // Statements with parameters are split like others, prepared once and run with values of many types.
 func TestParametersAreSplit(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s := c.session(0)
 	makeShuffled(t, s)
@@ -101,6 +102,7 @@ func TestParametersAreSplit(t *testing.T) {
 
 // The session's time zone counts on every node.
 func TestTimeZoneTravels(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 2)
 	s := c.session(0)
 	exec(t, s, "CREATE TABLE z WITH (placement = 'rows') AS SELECT TIMESTAMPTZ '2024-03-10 00:00:00+00' + to_hours(i) AS ts FROM range(3000) r(i)")

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
 	processes "os/exec"
@@ -40,7 +41,19 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		runRole(role)
 	}
+	flag.Parse()
+	if !parallelGiven() {
+		// Most of these tests wait: for sessions and leases to end, for children to come up.
+		if err := flag.Set("test.parallel", "4"); err != nil {
+			panic(err)
+		}
+	}
 	os.Exit(m.Run())
+}
+
+func parallelGiven() (given bool) {
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	return given
 }
 
 // childSide is the child's end of the conversation.

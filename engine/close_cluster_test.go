@@ -13,6 +13,7 @@ import (
 // TestCloseInCluster: a node is closed while it runs statements, parts of other nodes' statements and holds their results, and while others
 // write into its memory; its server answers on. Its own users are told so; the others' statements fail for want of the node, or not at all.
 func TestCloseInCluster(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	exec(t, c.session(0), "CREATE TABLE t (k INTEGER, a BIGINT) WITH (placement = 'rows')")
 	exec(t, c.session(0), "INSERT INTO t SELECT range % 7, range FROM range(300000)")

@@ -116,6 +116,7 @@ func (c *cluster) session(i int) *engine.Session {
 
 // What one node commits every node sees at once and reads in place.
 func TestClusterSeesCommits(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	for i := range 3 {
 		exec(t, c.session(i), fmt.Sprintf("CREATE TABLE t%d AS SELECT range AS a FROM range(100000)", i))
@@ -130,6 +131,7 @@ func TestClusterSeesCommits(t *testing.T) {
 
 // A table whose chunks lie in three nodes' memory is asked by all of them, each reading its own part.
 func TestClusterSplitsQueries(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	exec(t, c.session(0), "CREATE TABLE t (k INTEGER, a BIGINT)")
 	for i := range 3 {
@@ -153,6 +155,7 @@ func TestClusterSplitsQueries(t *testing.T) {
 
 // A process that attaches to one node reads tables that lie in the memory of all, for no longer than its node may promise.
 func TestClusterIsAttachedTo(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	exec(t, c.session(0), "CREATE TABLE t WITH (placement = 'rows') AS SELECT range AS a FROM range(3000000)")
 	borrower, err := engine.AttachWith(t.Context(), filepath.Join(c.dir, "n1", "csmsql.sock"), engine.Config{MemoryBytes: 256 << 20})

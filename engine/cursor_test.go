@@ -108,6 +108,7 @@ func TestCursorCancelled(t *testing.T) {
 // TestCursorModel: several cursors are read in random pieces, among other statements; each is a list of numbers that is
 // read from its beginning.
 func TestCursorModel(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE t AS SELECT i FROM range(5000) r(i)")
 	rapid.Check(t, func(t *rapid.T) {

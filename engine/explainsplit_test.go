@@ -11,6 +11,7 @@ import (
 // What EXPLAIN foresees and EXPLAIN ANALYZE measures: which chunks, how many bytes of the columns, on this node and on others. csm.queries
 // counts the same bytes.
 func TestExplainOfSplitQueries(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s := c.session(0)
 	exec(t, s, "CREATE TABLE t (k BIGINT, v INTEGER, w VARCHAR)")

@@ -12,6 +12,7 @@ import (
 
 // A constant template, which becomes strftime, and the same template as a parameter, which the macro cuts up for every row, give the same.
 func TestFormatsAreTheMacros(t *testing.T) {
+	t.Parallel()
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE t AS SELECT TIMESTAMP '1999-12-31 23:59:59.987654' + INTERVAL 1 HOUR * (i * 997) + INTERVAL 1 MICROSECOND * (i * 7919) AS ts FROM range(40) r(i)")
 	pieces := strings.Fields(`YYYY YY YYY Y yyyy IYYY IW ID IDDD MM mm DD dd DDD D HH24 hh24 HH12 HH MI mi SS ss SSSS MS US AM am PM Q q WW W CC J Mon MON mon Month MONTH month

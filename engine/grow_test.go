@@ -11,6 +11,7 @@ import (
 
 // A region that became too small grows at the next start.
 func TestRegionGrowsAtAStart(t *testing.T) {
+	t.Parallel()
 	directory := t.TempDir()
 	start := func(bytes int64) *engine.Engine {
 		e, err := engine.Open(context.Background(), engine.Config{

@@ -17,6 +17,7 @@ var internalName = regexp.MustCompile(`(?m)(^|\|)(csm_.*|pg_compat|information_c
 // Lists of what there is, in every dialect, show what users made and schema csm, also after the engine told the connection of PostgreSQL's
 // catalogs and within a block that shows names of its own.
 func TestInternalObjectsAreHidden(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s, other := session(t, e), session(t, e)
 	exec(t, s, "CREATE SCHEMA aside; CREATE TABLE t AS SELECT 1 AS a; CREATE VIEW v AS SELECT a FROM t; CREATE TABLE aside.u AS SELECT 1 AS b; CREATE TEMP TABLE mine AS SELECT 1 AS c; CREATE TEMP TABLE csm_mine AS SELECT 1 AS c; DROP TABLE csm_mine")

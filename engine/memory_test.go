@@ -166,6 +166,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector's own memory cannot be told apart")
 	}
+	t.Parallel()
 	dir := shmDirectory(t)
 	p := spawn(t, "memory", memoryArguments{nodeArguments: nodeArguments{Directory: dir}})
 	p.expect("ready")
@@ -232,6 +233,7 @@ func TestMemoryAttacks(t *testing.T) {
 	if raceDetector {
 		t.Skip("the race detector's own memory cannot be told apart")
 	}
+	t.Parallel()
 	p := spawn(t, "memory", memoryArguments{nodeArguments{Directory: shmDirectory(t)}, memoryCeiling})
 	p.expect("ready")
 	p.bounded(t, []memoryCase{

@@ -17,6 +17,7 @@ import (
 
 // From every placement to every other: the rows stay the same, lie where the placement says, and nothing is left behind.
 func TestSetPlacement(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s := c.session(0)
 	exec(t, s, "CREATE TABLE t AS "+fmt.Sprintf(someRows, 0, 3000))
@@ -77,6 +78,7 @@ func requireRefused(t testing.TB, want string, err error) {
 
 // Readers see the same rows all the time, on every node, while chunks move under them.
 func TestReadersWhileChunksMove(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s := c.session(0)
 	exec(t, s, "CREATE TABLE t AS "+fmt.Sprintf(someRows, 0, 4000))
@@ -116,6 +118,7 @@ func TestReadersWhileChunksMove(t *testing.T) {
 
 // Who writes to the table between the copy and its commit wins: 40001, nothing is held, and to repeat it goes on.
 func TestWriterDuringMove(t *testing.T) {
+	t.Parallel()
 	for _, p := range []string{"node(n1)", "hash(a)"} {
 		c := newCluster(t, 2)
 		s, writer := c.session(0), c.session(1)
@@ -150,6 +153,7 @@ func TestWriterDuringMove(t *testing.T) {
 
 // A node is emptied, by another or by itself: it holds nothing, takes nothing, and everything is where it can be.
 func TestDrain(t *testing.T) {
+	t.Parallel()
 	for _, by := range []int{0, 2} {
 		t.Run(fmt.Sprintf("by n%d", by), func(t *testing.T) {
 			c := newCluster(t, 3)
@@ -208,6 +212,7 @@ func TestDrain(t *testing.T) {
 }
 
 func TestDrainAlone(t *testing.T) {
+	t.Parallel()
 	alone, err := engine.Open(t.Context(), engine.Config{RegionBytes: 8 << 20, MemoryBytes: 256 << 20, Threads: 1})
 	require.NoError(t, err)
 	defer alone.Close()

@@ -52,6 +52,7 @@ func waitUntil(t testing.TB, what string, ok func() bool) {
 
 // Every placement and every way to write: the same rows as in a table of one node, where the placement says.
 func TestPlacements(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s, other := c.session(0), c.session(2)
 	exec(t, s, "CREATE TABLE plain AS "+fmt.Sprintf(someRows, 0, 10000))
@@ -102,6 +103,7 @@ func TestPlacements(t *testing.T) {
 
 // COPY, load, and a block that is rolled back.
 func TestPlacedLoads(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s := c.session(0)
 	dir := t.TempDir()
@@ -147,6 +149,7 @@ func TestPlacedLoads(t *testing.T) {
 }
 
 func TestPlacementsThatCannotBe(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 2)
 	s := c.session(0)
 	for text, want := range map[string]string{
@@ -170,6 +173,7 @@ func TestPlacementsThatCannotBe(t *testing.T) {
 
 // The TPC-H tables over nodes: the same rows as on one, and hash-split tables where they say.
 func TestPlacedTPCH(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s := c.session(0)
 	tables := []string{"lineitem", "orders", "partsupp", "part", "customer", "supplier", "nation", "region"}
@@ -204,6 +208,7 @@ func TestPlacedTPCH(t *testing.T) {
 // A node dies while rows are put into its memory: nothing is there afterwards, nothing is held, the error says who, and the
 // same works again without it.
 func TestNodeDiesDuringPlacedWrites(t *testing.T) {
+	t.Parallel()
 	for _, placement := range []string{"rows", "hash(a)"} {
 		for _, point := range []faults.Point{faults.StoreBatch, faults.StoreSealed} {
 			t.Run(placement+" "+point.String(), func(t *testing.T) {
@@ -242,6 +247,7 @@ func TestNodeDiesDuringPlacedWrites(t *testing.T) {
 
 // A statement that is cancelled while it writes into other nodes' memory leaves nothing there.
 func TestPlacedWriteIsCancelled(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s := c.session(0)
 	for i, placement := range []string{"rows", "hash(a)"} {

@@ -18,6 +18,7 @@ import (
 
 // A node that comes back uses no memory anew while a borrower of its former process may trust its lease.
 func TestANodeWaitsForLeasesOfItsFormerProcess(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	record := filepath.Join(dir, "leases.json")
 	config := engine.Config{Directory: dir, RegionDirectory: shmDirectory(t), RegionBytes: 16 << 20, MemoryBytes: 256 << 20, LeaseTTL: time.Minute}

@@ -39,6 +39,7 @@ func (c *cluster) asItWas(s *engine.Session, replicas int, tables ...string) {
 // A node is gone for long: what it had is made anew among the others, and when one more goes nothing is missing. When they are back, what was
 // made is let go, and everything lies as it did.
 func TestRepair(t *testing.T) {
+	t.Parallel()
 	c := newRepairingCluster(t, 4, 200*time.Millisecond)
 	s := c.session(0)
 	tables := map[string]string{"l": "node(n2)", "r": "rows", "h": "hash(a)", "x": "hash(a) on (n3, n2)"}
@@ -91,6 +92,7 @@ func TestRepair(t *testing.T) {
 
 // What is damaged is made anew from what is whole, by the node that found it; so is what was lost with the file of a region.
 func TestRepairOfDamage(t *testing.T) {
+	t.Parallel()
 	c := newRepairingCluster(t, 2, 100*time.Millisecond)
 	s := c.session(0)
 	exec(t, s, "CREATE TABLE t WITH (placement = 'node(n1)', replicas = 2) AS "+fmt.Sprintf(someRows, 0, 3000))
@@ -142,6 +144,7 @@ func TestRepairOfDamage(t *testing.T) {
 
 // Somebody writes to the table all the time while it is repaired and while its node comes and goes: both have their turn, and no row is lost.
 func TestRepairUnderWrites(t *testing.T) {
+	t.Parallel()
 	c := newRepairingCluster(t, 3, 100*time.Millisecond)
 	s := c.session(0)
 	exec(t, s, "CREATE TABLE t (a BIGINT) WITH (placement = 'rows', replicas = 2)")
@@ -182,6 +185,7 @@ func TestRepairUnderWrites(t *testing.T) {
 
 // The next node has no room: the one behind it takes the replicas; where none has room, nothing is lost, and they are made when there is.
 func TestRepairWhereThereIsRoom(t *testing.T) {
+	t.Parallel()
 	c := newRepairingCluster(t, 4, 100*time.Millisecond)
 	s := c.session(0)
 	exec(t, s, "CREATE TABLE filler WITH (placement = 'node(n3)') AS SELECT range AS a FROM range(6500000)")

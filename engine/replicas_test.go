@@ -45,6 +45,7 @@ func (c *cluster) requireGone(name string) {
 // Every placement and every way to write: two replicas of each chunk on two nodes, the same rows from each node, and from those that are left
 // when one is gone; afterwards nothing is held that nobody needs.
 func TestReplicas(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s := c.session(0)
 	exec(t, s, "CREATE TABLE plain AS "+fmt.Sprintf(someRows, 0, 12000))
@@ -125,6 +126,7 @@ func TestReplicas(t *testing.T) {
 
 // A node goes when its part of a query is worked out and not yet read: the query runs again without it, and its rows are right.
 func TestNodeGoesInTheMiddleOfAQuery(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s := c.session(0)
 	exec(t, s, "SET csm.distribute = 'always'")
@@ -166,6 +168,7 @@ func TestNodeGoesInTheMiddleOfAQuery(t *testing.T) {
 // A replica whose bytes are damaged is passed over for one that is whole, whoever reads, and the log says so once; if none is whole, the
 // error names a node; a table that is checked as a whole is fine as long as each chunk has a whole replica.
 func TestDamagedReplicas(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 2)
 	log := &logLines{}
 	s := c.session(0)
@@ -252,6 +255,7 @@ func (l *logLines) count(text string) int { return strings.Count(l.String(), tex
 
 // Where there are fewer nodes than replicas, nothing is made and nothing written, and the error says how many there are.
 func TestReplicasThatCannotBe(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 2)
 	s := c.session(0)
 	for text, want := range map[string]string{"3": "55000", "0": "22023", "-1": "22023", "17": "22023", "x": "22023", "1.5": "22023"} {
@@ -295,6 +299,7 @@ func TestReplicasThatCannotBe(t *testing.T) {
 
 // The node that a replica is being written to dies: the statement fails and says which, nothing is held, and the same works without it.
 func TestNodeDiesWhileReplicasAreMade(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s := c.session(0)
 	exec(t, s, "CREATE TABLE t (a BIGINT) WITH (replicas = 3)")

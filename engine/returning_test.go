@@ -12,6 +12,7 @@ import (
 
 // What RETURNING gives is what was written, value by value, also where values are random; the rows that stay are the others.
 func TestReturningIsWhatWasWritten(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t (a BIGINT, r DOUBLE, w TEXT, u UUID, j JSON, d DECIMAL(10,2), l INTEGER[], b BLOB, z TIMESTAMPTZ)")
@@ -49,6 +50,7 @@ func TestReturningIsWhatWasWritten(t *testing.T) {
 
 // E4: what RETURNING finds wrong, or too much, leaves no row and no memory; E5: it points at the list.
 func TestReturningFails(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT i AS a, 'w' || i AS w FROM range(10) r(i)")

@@ -57,6 +57,7 @@ var keyTypes = map[string]string{
 // Two tables that lie any way, joined by a key of any type: what is shuffled meets what is shuffled, and what was split by hash when it was
 // written.
 func TestShuffledKeys(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s := c.session(0)
 	shuffling(t, s)
@@ -111,6 +112,7 @@ func makeShuffled(t testing.TB, s *engine.Session) {
 
 // Statements over partitions give the single node's answers, from every node, and leave nothing behind.
 func TestShuffles(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s := c.session(0)
 	makeShuffled(t, s)
@@ -143,6 +145,7 @@ func TestShuffles(t *testing.T) {
 
 // However a statement ends, nothing of its results stays on any node: an error in the parts or behind them, a cancellation at any time.
 func TestShufflesThatFail(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 3)
 	s := c.session(1)
 	makeShuffled(t, s)
@@ -184,6 +187,7 @@ func TestShufflesThatFail(t *testing.T) {
 // A node dies with partitions in its memory, before it has told of them or after: the statement is answered without it, or says whose chunks
 // are missing; and nothing stays with the others.
 func TestNodeDiesDuringShuffle(t *testing.T) {
+	t.Parallel()
 	for at, table := range map[faults.Point]string{faults.FragmentPublished: "b", faults.StageRan: "mine"} { // of mine nothing lies on the node that dies
 		t.Run(at.String(), func(t *testing.T) {
 			c := newCluster(t, 3)
@@ -278,6 +282,7 @@ func memberRole(c *childSide) error {
 // The node that was asked dies when the others hold results for it: they let them go when they have heard nothing of it for long enough.
 // The same of one that held results for another.
 func TestCoordinatorDiesDuringShuffle(t *testing.T) {
+	t.Parallel()
 	c := newCluster(t, 2)
 	s := c.session(0)
 	makeShuffled(t, s)

@@ -155,6 +155,7 @@ func TestViewsOfFormerCatalogs(t *testing.T) {
 
 // A view of PostgreSQL's catalogs shows what a query of them shows, now, to everybody, and not what DuckDB has.
 func TestViewsOfSystemCatalogs(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s, other := session(t, e), session(t, e)
 	queries := []string{
@@ -190,6 +191,7 @@ func TestViewsOfSystemCatalogs(t *testing.T) {
 
 // Whatever names a query has, a bound view gives what the query gave.
 func TestBoundViewsMeanTheirQueries(t *testing.T) {
+	t.Parallel()
 	e := open(t)
 	s, other := session(t, e), session(t, e)
 	exec(t, s, `CREATE SCHEMA aside; CREATE TABLE a AS SELECT 'a' AS x; CREATE TABLE aside.a AS SELECT 'aside a' AS x; CREATE TABLE b AS SELECT 'b' AS x; CREATE VIEW c AS SELECT x || 'c' AS x FROM a;

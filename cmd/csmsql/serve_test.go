@@ -21,6 +21,7 @@ import (
 // TestServeKeepsTables: the node ends at SIGTERM within seconds, though clients are connected and do all that they can, and
 // comes back with its tables.
 func TestServeKeepsTables(t *testing.T) {
+	t.Parallel()
 	n := startNode(t, "--http", "127.0.0.1:0")
 	conn := n.connect(t)
 	ctx := deadline(t)

@@ -45,6 +45,7 @@ const soakVariable = "CSMSQL_SOAK"
 
 // TestSoak attacks the promises of docs/cluster.md with what happens to processes.
 func TestSoak(t *testing.T) {
+	t.Parallel()
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}

@@ -55,7 +55,7 @@ func (c *Connection) Close() {
 
 // Interrupt makes the running statement fail soon with ErrCanceled. Safe from any goroutine until Close.
 func (c *Connection) Interrupt() {
-	interruptSession(c.session, true)
+	interruptSession(c.session)
 	bindings.Interrupt(c.handle)
 }
 
@@ -66,7 +66,7 @@ func (c *Connection) Exec(sql string) error {
 	}
 	c.begin()
 	defer c.end()
-	interruptSession(c.session, false)
+	startSession(c.session)
 	var result bindings.Result
 	defer bindings.DestroyResult(&result)
 	if bindings.Query(c.handle, sql, &result) == bindings.StateError {

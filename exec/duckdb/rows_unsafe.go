@@ -8,6 +8,7 @@ import "C"
 
 import (
 	"context"
+	"errors"
 	"io"
 	"unsafe"
 
@@ -93,12 +94,50 @@ func (s *Statement) start(ctx context.Context) (*Rows, error) {
 	return &Rows{statement: s, ctx: ctx, result: result, raw: raw, schema: schema}, nil
 }
 
-// explain prefers the context's own reason, or the warden's, over DuckDB's "Interrupted!".
+// explain prefers the context's own reason, or the warden's, or what really failed, over DuckDB's "Interrupted!".
 func (s *Statement) explain(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil && IsCanceled(err) {
 		return canceled(cause)
 	}
-	return s.connection.orExhausted(err)
+	err = s.connection.orExhausted(err)
+	if IsCanceled(err) && !interrupted(s.connection.session) {
+		return s.lost(ctx)
+	}
+	return err
+}
+
+// lost finds the error that DuckDB 1.5 lost: the thread that fails interrupts the others of its statement, and the one that fetches
+// rows takes that for the client's wish (SimpleBufferedData::ExecuteTaskInternal looks at the flag before the executor's errors). A scan's
+// error was noted; what an operator found, it finds again when the statement runs once more, without a result that is fetched.
+func (s *Statement) lost(ctx context.Context) error {
+	if err := scanFailure(s.connection.session); err != nil {
+		return err
+	}
+	err := s.again(ctx)
+	var e *Error
+	if errors.As(err, &e) && e.State != "25P02" { // a transaction of DuckDB's own, which ended with the statement
+		e.Byte = -1 // it counts from the beginning of another text
+		return err
+	}
+	return &Error{Message: "a part of the statement failed, and its reason was lost", State: "XX000", Byte: -1,
+		HintText: "Run the statement again: the reason may be told then."}
+}
+
+// again runs the statement and forgets its rows.
+func (s *Statement) again(ctx context.Context) error {
+	statement, err := s.connection.Prepare("EXPLAIN ANALYZE " + s.sql)
+	if err != nil {
+		return err
+	}
+	defer statement.Close()
+	if err := statement.Bind(s.args); err != nil {
+		return err
+	}
+	rows, err := statement.Execute(ctx)
+	if err == nil {
+		rows.Close()
+	}
+	return err
 }
 
 // Schema of the batches.

@@ -22,6 +22,7 @@ extern void csmGoReleaseScan(uint64_t scan);
 struct csm_session {
 	_Atomic int64_t references;
 	_Atomic int interrupted;
+	char *_Atomic failure; // what the first scan of the running statement that failed said
 };
 
 struct csm_session *csm_session_new(void) {
@@ -33,10 +34,26 @@ struct csm_session *csm_session_new(void) {
 void csm_session_hold(struct csm_session *session) { atomic_fetch_add(&session->references, 1); }
 
 void csm_session_drop(struct csm_session *session) {
-	if (atomic_fetch_sub(&session->references, 1) == 1) free(session);
+	if (atomic_fetch_sub(&session->references, 1) != 1) return;
+	free(atomic_load(&session->failure));
+	free(session);
 }
 
-void csm_session_interrupt(struct csm_session *session, int interrupted) { atomic_store(&session->interrupted, interrupted); }
+void csm_session_start(struct csm_session *session) {
+	atomic_store(&session->interrupted, 0);
+	free(csm_session_take_failure(session));
+}
+
+void csm_session_interrupt(struct csm_session *session) { atomic_store(&session->interrupted, 1); }
+
+int csm_session_interrupted(struct csm_session *session) { return atomic_load(&session->interrupted); }
+
+char *csm_session_take_failure(struct csm_session *session) { return atomic_exchange(&session->failure, NULL); }
+
+static void note_failure(struct csm_session *session, const char *failure) {
+	char *none = NULL, *copy = strdup(failure);
+	if (copy && !atomic_compare_exchange_strong(&session->failure, &none, copy)) free(copy);
+}
 
 struct scan_state {
 	struct csm_bind *bind;
@@ -257,6 +274,7 @@ static void scan_run(duckdb_function_info info, duckdb_data_chunk output) {
 	char *failure = NULL;
 	int64_t rows = fill(state, thread, output, &failure);
 	if (rows < 0) {
+		note_failure(state->bind->session, failure);
 		duckdb_function_set_error(info, failure);
 		free(failure);
 		rows = 0;

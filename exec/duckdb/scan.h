@@ -204,7 +204,10 @@ struct csm_session;
 struct csm_session *csm_session_new(void);
 void csm_session_hold(struct csm_session *session);
 void csm_session_drop(struct csm_session *session);
-void csm_session_interrupt(struct csm_session *session, int interrupted);
+void csm_session_start(struct csm_session *session);     // a statement begins: nothing was interrupted, nothing failed
+void csm_session_interrupt(struct csm_session *session);
+int csm_session_interrupted(struct csm_session *session);
+char *csm_session_take_failure(struct csm_session *session); // the caller frees it; NULL: no scan failed
 
 // The bind data of one occurrence of a table in one plan.
 struct csm_bind {

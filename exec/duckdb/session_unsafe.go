@@ -6,17 +6,28 @@ package duckdb
 import "C"
 
 // session is what a connection shares with the plans bound by it, in C memory: a flag that scan threads look at, because a
-// scan whose filters let nothing through does not come back to DuckDB for long, and only DuckDB knows of its own interrupt.
+// scan whose filters let nothing through does not come back to DuckDB for long, and only DuckDB knows of its own interrupt;
+// and what the first scan that failed said, because DuckDB may lose it (Statement.lost).
 type session = *C.struct_csm_session
 
 func newSession() session { return C.csm_session_new() }
 
-func interruptSession(s session, on bool) {
-	var flag C.int
-	if on {
-		flag = 1
+// startSession tells that a statement begins.
+func startSession(s session) { C.csm_session_start(s) }
+
+// interruptSession has the scans of the running statement end.
+func interruptSession(s session) { C.csm_session_interrupt(s) }
+
+// interrupted tells whether somebody did that since the statement began.
+func interrupted(s session) bool { return C.csm_session_interrupted(s) != 0 }
+
+// scanFailure is the error of the first scan of the statement that failed, nil if none did. It is given once.
+func scanFailure(s session) error {
+	text := C.csm_session_take_failure(s)
+	if text == nil {
+		return nil
 	}
-	C.csm_session_interrupt(s, flag)
+	return takeError(text)
 }
 
 // dropSession gives back the connection's reference; plans that outlive it keep theirs.

@@ -18,6 +18,7 @@ type Statement struct {
 	connection *Connection
 	handle     bindings.PreparedStatement
 	sql        string
+	args       []any // that were last bound
 }
 
 // Kind says what a statement does, as far as the engine has to tell statements apart.
@@ -205,6 +206,7 @@ func (s *Statement) Bind(args []any) error {
 			return parseError(bindings.PrepareError(s.handle))
 		}
 	}
+	s.args = args
 	return nil
 }
 
@@ -269,7 +271,7 @@ func (s *Statement) Execute(ctx context.Context) (*Rows, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, canceled(err)
 	}
-	interruptSession(s.connection.session, false)
+	startSession(s.connection.session)
 	s.connection.begin()
 	stop := s.connection.watch(ctx)
 	rows, err := s.start(ctx)
