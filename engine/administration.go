@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -148,5 +147,5 @@ func (e *Engine) look(ctx context.Context, n *noderpc.ClusterNode) {
 
 // sound leaves out regions whose bytes are gone.
 func sound(regions []noderpc.RegionStatus) []noderpc.RegionStatus {
-	return slices.DeleteFunc(slices.Clone(regions), func(r noderpc.RegionStatus) bool { return !filepath.IsAbs(r.Path) })
+	return slices.DeleteFunc(slices.Clone(regions), func(r noderpc.RegionStatus) bool { return r.Gone != "" })
 }

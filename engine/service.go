@@ -147,8 +147,13 @@ func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 		ID: spec.ID, Node: e.config.Node, Fabric: spec.Fabric, Path: spec.Path, Base: spec.Base, Capacity: spec.Capacity,
 		Used: region.Used, Reserved: region.Backed, Extents: int64(region.Extents),
 	}}
-	for id := range e.regions.lost {
-		st.Regions = append(st.Regions, noderpc.RegionStatus{ID: id, Node: e.config.Node, Path: "(gone)"})
+	for _, record := range e.catalog.Regions() {
+		if reason := e.regions.lost[record.ID]; reason != nil {
+			st.Regions = append(st.Regions, noderpc.RegionStatus{
+				ID: record.ID, Node: record.Node, Fabric: record.Fabric, Path: record.Path, Base: record.Base, Capacity: record.Capacity,
+				Gone: reason.Error(),
+			})
+		}
 	}
 	if snapshot, err := e.catalog.Snapshot(context.Background(), catalog.Holder{Description: "status"}); err == nil {
 		for _, v := range snapshot.Tables() {

@@ -50,6 +50,7 @@ func encodeRegionStatus(r RegionStatus) *nodepb.RegionStatus {
 	spec := memregion.Spec{ID: r.ID, Base: r.Base, Capacity: r.Capacity, Fabric: r.Fabric, Path: r.Path}
 	return &nodepb.RegionStatus{
 		Region: encodeRegion(Region{Spec: spec}), Node: text(r.Node, maxNameBytes), Used: r.Used, Reserved: r.Reserved, Extents: r.Extents,
+		Gone: text(r.Gone, maxTextBytes),
 	}
 }
 

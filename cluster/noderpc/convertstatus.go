@@ -114,10 +114,13 @@ func decodeRegionStatuses(list []*nodepb.RegionStatus) ([]RegionStatus, error) {
 		if err := checkCounts(m.GetUsed(), m.GetReserved(), m.GetExtents()); err != nil {
 			return nil, fmt.Errorf("region %d: %w", spec.ID, err)
 		}
+		if err := checkText("gone", m.GetGone(), maxTextBytes); err != nil {
+			return nil, fmt.Errorf("region %d: %w", spec.ID, err)
+		}
 		specs = append(specs, spec)
 		regions = append(regions, RegionStatus{
 			ID: spec.ID, Node: m.GetNode(), Fabric: spec.Fabric, Path: spec.Path, Base: spec.Base, Capacity: spec.Capacity,
-			Used: m.GetUsed(), Reserved: m.GetReserved(), Extents: m.GetExtents(),
+			Used: m.GetUsed(), Reserved: m.GetReserved(), Extents: m.GetExtents(), Gone: m.GetGone(),
 		})
 	}
 	return regions, checkSpecs(specs)

@@ -164,6 +164,7 @@ func TestWhatIsEncodedIsDecoded(t *testing.T) {
 			s.Regions = append(s.Regions, RegionStatus{
 				ID: r.ID, Node: d.Node, Fabric: r.Fabric, Path: r.Path, Base: r.Base, Capacity: r.Capacity,
 				Used: genCount().Draw(t, "used"), Reserved: genCount().Draw(t, "reserved"), Extents: genCount().Draw(t, "extents"),
+				Gone: rapid.StringN(0, 100, maxTextBytes).Draw(t, "gone"),
 			})
 			s.Tables = append(s.Tables, TableStatus{
 				Schema: genName().Draw(t, "schema"), Name: genName().Draw(t, "name"), Rows: genCount().Draw(t, "rows"),

@@ -40,6 +40,8 @@ type RegionStatus struct {
 	Used     int64                `json:"used"`     // in extents
 	Reserved int64                `json:"reserved"` // backed by the system
 	Extents  int64                `json:"extents"`
+	// Gone says why the bytes of a region of an earlier life cannot be had any more; empty: they can.
+	Gone string `json:"gone,omitempty"`
 }
 
 // TableStatus is one table in its current version.

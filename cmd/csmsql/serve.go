@@ -126,6 +126,10 @@ func banner(out io.Writer, r node.Ready) {
 	fmt.Fprintf(w, "  or\tcsmsql sql%s\n", to)
 	fmt.Fprintf(w, "  data\t%s, %s\n", r.Data, tableSummary(r))
 	for _, region := range r.Status.Regions {
+		if region.Gone != "" {
+			fmt.Fprintf(w, "  region\t%s is gone: “csmsql status” says more\n", region.Path)
+			continue
+		}
 		fmt.Fprintf(w, "  region\t%s (%s), %s of %s used\n", region.Path, region.Fabric, bytesize.Size(region.Used), bytesize.Size(region.Capacity))
 	}
 	if r.HTTP != "" {

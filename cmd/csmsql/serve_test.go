@@ -16,6 +16,8 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/cluster/noderpc"
 )
 
 // TestServeKeepsTables: the node ends at SIGTERM within seconds, though clients are connected and do all that they can, and
@@ -149,6 +151,38 @@ func TestServeSurvivesKill(t *testing.T) {
 	var count int64
 	require.NoError(t, n.connect(t).QueryRow(ctx, "SELECT count(*) FROM survivor WHERE i % 2 = 0").Scan(&count))
 	require.EqualValues(t, 250000, count)
+}
+
+// TestServeWithoutItsRegion: a node whose memory went with a reboot, or with somebody's rm, starts, says so wherever it is asked, and lends anew.
+func TestServeWithoutItsRegion(t *testing.T) {
+	t.Parallel()
+	n := startNode(t)
+	ctx := deadline(t)
+	_, err := n.connect(t).Exec(ctx, "CREATE TABLE lost AS SELECT 1 AS i")
+	require.NoError(t, err)
+	status := func() (s noderpc.Status) {
+		out, errors, code := n.csmsql(t, "", "status", "--json")
+		require.Zero(t, code, errors)
+		require.NoError(t, json.Unmarshal([]byte(out), &s))
+		return s
+	}
+	path := status().Regions[0].Path
+	require.Error(t, n.signal(syscall.SIGKILL))
+	require.NoError(t, os.Remove(path))
+
+	require.NoError(t, n.launch(n.command.Args[1:]))
+	regions := status().Regions
+	require.Len(t, regions, 2)
+	require.Empty(t, regions[0].Gone)
+	require.Equal(t, path, regions[1].Path)
+	require.Contains(t, regions[1].Gone, "does not exist")
+	out, _, _ := n.csmsql(t, "", "status")
+	require.Contains(t, out, "IS GONE")
+	c := n.connect(t)
+	_, err = c.Exec(ctx, "SELECT * FROM lost")
+	require.ErrorContains(t, err, "lost")
+	_, err = c.Exec(ctx, "CREATE TABLE more AS SELECT 1 AS i")
+	require.NoError(t, err)
 }
 
 // endless runs until it is cancelled.

@@ -97,6 +97,11 @@ func printStatus(out io.Writer, s noderpc.Status, lost []abandonedFile, now time
 		r := s.Regions[i]
 		return []any{r.ID, r.Fabric, bytesize.Size(r.Used), bytesize.Size(r.Capacity), bytesize.Size(r.Reserved), r.Extents, fmt.Sprintf("%#x", uint64(r.Base)), r.Path}
 	})
+	for _, r := range s.Regions {
+		if r.Gone != "" {
+			fmt.Fprintf(&text, "\nREGION %d IS GONE: %s\nTables that lay in it must be loaded again; chunks of theirs are errors until then.\n", r.ID, r.Gone)
+		}
+	}
 	table(&text, "table\trows\tsize\tchunks\tversion", len(s.Tables), func(i int) []any {
 		t := s.Tables[i]
 		return []any{t.Schema + "." + t.Name, progress.Count(t.Rows), bytesize.Size(t.Bytes), t.Chunks, t.Version}

@@ -1180,6 +1180,7 @@ type RegionStatus struct {
 	Used          int64                  `protobuf:"varint,3,opt,name=used,proto3" json:"used,omitempty"`
 	Reserved      int64                  `protobuf:"varint,4,opt,name=reserved,proto3" json:"reserved,omitempty"`
 	Extents       int64                  `protobuf:"varint,5,opt,name=extents,proto3" json:"extents,omitempty"`
+	Gone          string                 `protobuf:"bytes,6,opt,name=gone,proto3" json:"gone,omitempty"` // why its bytes cannot be had any more; empty: they can
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1247,6 +1248,13 @@ func (x *RegionStatus) GetExtents() int64 {
 		return x.Extents
 	}
 	return 0
+}
+
+func (x *RegionStatus) GetGone() string {
+	if x != nil {
+		return x.Gone
+	}
+	return ""
 }
 
 type TableStatus struct {
@@ -2036,13 +2044,14 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\acatalog\x18\x05 \x01(\tR\acatalog\x12\x1a\n" +
 	"\brevision\x18\x06 \x01(\x03R\brevision\x12\x16\n" +
 	"\x06domain\x18\a \x01(\tR\x06domain\x124\n" +
-	"\bfrontend\x18\b \x01(\v2\x18.csmsql.node.v1.FrontendR\bfrontend\"\x9c\x01\n" +
+	"\bfrontend\x18\b \x01(\v2\x18.csmsql.node.v1.FrontendR\bfrontend\"\xb0\x01\n" +
 	"\fRegionStatus\x12.\n" +
 	"\x06region\x18\x01 \x01(\v2\x16.csmsql.node.v1.RegionR\x06region\x12\x12\n" +
 	"\x04node\x18\x02 \x01(\tR\x04node\x12\x12\n" +
 	"\x04used\x18\x03 \x01(\x03R\x04used\x12\x1a\n" +
 	"\breserved\x18\x04 \x01(\x03R\breserved\x12\x18\n" +
-	"\aextents\x18\x05 \x01(\x03R\aextents\"\x95\x01\n" +
+	"\aextents\x18\x05 \x01(\x03R\aextents\x12\x12\n" +
+	"\x04gone\x18\x06 \x01(\tR\x04gone\"\x95\x01\n" +
 	"\vTableStatus\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\tR\x06schema\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +

@@ -63,7 +63,7 @@ func run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 // warnOfAbandoned says once which files beside the node's region take memory for nobody: a data directory that is removed leaves its region.
 func (n *serving) warnOfAbandoned(s noderpc.Status) {
 	for _, region := range s.Regions {
-		if !filepath.IsAbs(region.Path) { // it is gone
+		if region.Gone != "" {
 			continue
 		}
 		found, err := engine.Abandoned(filepath.Dir(region.Path), n.options.Data, s.Node.Catalog)
