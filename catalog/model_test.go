@@ -365,7 +365,7 @@ func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 	touch := func() { s.touched[name.String()] = true }
 	switch rng.IntN(9) {
 	case 0:
-		_, err := s.tx.CreateTable(ctx, name, columns, catalog.TableOptions{Source: "model"})
+		_, err := s.tx.CreateTable(ctx, name, columns, catalog.TableOptions{})
 		switch {
 		case !schema:
 			require.ErrorIs(rt, err, catalog.ErrUndefinedSchema)

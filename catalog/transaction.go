@@ -136,8 +136,6 @@ func (c *Contents) relationsIn(schema string) []TableName {
 
 // TableOptions are what CREATE TABLE can say beside the columns.
 type TableOptions struct {
-	// Source says where the rows come from, for recovery and status output.
-	Source string
 	// Placement says on which nodes the rows are to lie; see Table.
 	Placement string
 	// Replicas is how many replicas the chunks are to have; see Table.
@@ -160,7 +158,7 @@ func (t *Transaction) CreateTable(ctx context.Context, name TableName, columns *
 	if err != nil {
 		return Table{}, err
 	}
-	table := Table{ID: TableID(id), Name: name, Columns: columns, Source: options.Source, Placement: options.Placement, Replicas: options.Replicas, CreatedAt: t.catalog.options.Now().UTC()}
+	table := Table{ID: TableID(id), Name: name, Columns: columns, Placement: options.Placement, Replicas: options.Replicas, CreatedAt: t.catalog.options.Now().UTC()}
 	t.setTable(own, name, hugetable.NewVersion(table, t.catalog.source))
 	return table, nil
 }
@@ -223,9 +221,19 @@ func (t *Transaction) Append(name TableName, chunks []*Chunk) error {
 	return t.write(name, chunks, func(v *TableVersion) *TableVersion { return v })
 }
 
-// Replace makes the chunks the whole table.
+// AppendFrom is Append of chunks whose rows came from somewhere, in words that are the caller's; empty: from nowhere.
+func (t *Transaction) AppendFrom(name TableName, chunks []*Chunk, origin string) error {
+	return t.put(name, chunks, func(v *TableVersion) (*TableVersion, error) { return v.AppendFrom(chunks, origin) })
+}
+
+// Replace makes the chunks the whole table. Where their rows came from is not known.
 func (t *Transaction) Replace(name TableName, chunks []*Chunk) error {
 	return t.write(name, chunks, (*TableVersion).Truncate)
+}
+
+// ReplaceFrom is Replace of chunks whose rows came from somewhere; see AppendFrom.
+func (t *Transaction) ReplaceFrom(name TableName, chunks []*Chunk, origin string) error {
+	return t.put(name, chunks, func(v *TableVersion) (*TableVersion, error) { return v.Truncate().AppendFrom(chunks, origin) })
 }
 
 // Truncate takes all rows away.
@@ -234,6 +242,10 @@ func (t *Transaction) Truncate(name TableName) error {
 }
 
 func (t *Transaction) write(name TableName, chunks []*Chunk, prepare func(*TableVersion) *TableVersion) error {
+	return t.put(name, chunks, func(v *TableVersion) (*TableVersion, error) { return prepare(v).Append(chunks) })
+}
+
+func (t *Transaction) put(name TableName, chunks []*Chunk, change func(*TableVersion) (*TableVersion, error)) error {
 	own, err := t.change()
 	if err != nil {
 		return err
@@ -245,7 +257,7 @@ func (t *Transaction) write(name TableName, chunks []*Chunk, prepare func(*Table
 	if err != nil {
 		return err
 	}
-	next, err := prepare(v).Append(chunks)
+	next, err := change(v)
 	if err != nil {
 		return err
 	}

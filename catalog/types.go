@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -45,6 +46,8 @@ type (
 	TableVersion = hugetable.Version
 	// Position is a chunk of a version with its row range.
 	Position = hugetable.Position
+	// Origin says where the rows of a run of chunks came from.
+	Origin = hugetable.Origin
 	// PageID names a page of descriptors.
 	PageID = hugetable.PageID
 	// Pages is where page contents come from.
@@ -68,6 +71,15 @@ func NewChunkWriter(space Space, owner string, firstBytes int64) *ChunkWriter {
 func CopyChunk(space Space, d *descriptor.Descriptor, extent func(*descriptor.Extent) ([]byte, error)) ([]descriptor.Extent, error) {
 	return chunk.Copy(space, d, extent)
 }
+
+// ChunkImage gives the bytes of a sealed chunk's extents, of its first replica, made anew in ordinary memory from a batch of the same rows and
+// types, for CopyChunk. What was sealed decides: another row is ErrDiffers.
+func ChunkImage(ctx context.Context, d *descriptor.Descriptor, batch arrow.RecordBatch) ([][]byte, error) {
+	return chunk.Image(ctx, d, batch)
+}
+
+// ErrDiffers marks rows that are not those of the chunk that was to be made anew of them.
+var ErrDiffers = chunk.ErrDiffers
 
 // View is a named query.
 type View struct {

@@ -63,15 +63,16 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 		w := ingest.NewWriter(target)
 		defer w.Abort()
 		s.yield()
+		read := s.engine.sourceFile(head.File, columns, nil)
 		if err := s.addArrow(ctx, w, file, schema, columns); err != nil {
 			return inFile(head.File, err)
 		}
 		count = w.Rows()
-		chunks, err := w.Finish(ctx)
+		chunks, parts, err := w.FinishParts(ctx)
 		if err != nil || len(chunks) == 0 {
 			return err
 		}
-		return tx.Append(version.Table().Name, chunks)
+		return tx.AppendFrom(version.Table().Name, chunks, laidOut(read.origin(count), target, parts).Encode())
 	})
 	if err != nil {
 		return nil, err

@@ -35,6 +35,7 @@ var roles = map[string]func(c *childSide) error{
 	"memory":    memoryRole,
 	"temporary": temporaryRole,
 	"stranger":  strangerRole,
+	"reload":    reloadRole,
 }
 
 func TestMain(m *testing.M) {

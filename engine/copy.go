@@ -288,7 +288,12 @@ func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*R
 			return fileError(inFile(head.File, err))
 		}
 		defer rows.Close()
-		count, err = s.engine.store(ctx, tx, version.Table().Name, func(context.Context) (arrow.RecordBatch, error) { return rows.Next() }, tx.Append)
+		read := s.engine.sourceFile(head.File, columns, func(file string) (string, error) {
+			absolute := *head
+			absolute.File = file
+			return readerCall(&absolute, schema, columns)
+		})
+		count, err = s.engine.store(ctx, tx, version.Table().Name, func(context.Context) (arrow.RecordBatch, error) { return rows.Next() }, read.origin)
 		return fileError(inFile(head.File, err))
 	})
 	if err != nil {

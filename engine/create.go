@@ -38,6 +38,8 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			return st.setPlacement(ctx, head)
 		case *statement.SetStorage:
 			return st.setStorage(ctx, head)
+		case *statement.Reload:
+			return st.reload(ctx, head)
 		case *statement.AddConstraint:
 			return st.addConstraint(ctx, head)
 		case *statement.Empty:
@@ -123,7 +125,7 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 		if err != nil {
 			return err
 		}
-		return s.makeTable(ctx, tx, name, schema, st.parsed.Text, head.With)
+		return s.makeTable(ctx, tx, name, schema, head.With)
 	})
 	if err != nil {
 		return nil, err
@@ -135,8 +137,8 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 }
 
 // makeTable makes a table without rows; with is the text of its WITH (…).
-func (s *Session) makeTable(ctx context.Context, tx *catalog.Transaction, name catalog.TableName, schema *arrow.Schema, source, with string) error {
-	options := catalog.TableOptions{Source: source}
+func (s *Session) makeTable(ctx context.Context, tx *catalog.Transaction, name catalog.TableName, schema *arrow.Schema, with string) error {
+	options := catalog.TableOptions{}
 	text, replicas, err := placementIn(with)
 	if err != nil {
 		return err
@@ -265,7 +267,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		if err != nil {
 			return err
 		}
-		if err := s.makeTable(ctx, tx, name, schema, st.parsed.Text, head.With); err != nil || head.NoData {
+		if err := s.makeTable(ctx, tx, name, schema, head.With); err != nil || head.NoData {
 			return err
 		}
 		rows, err := st.plan.execute(ctx, v, args)
@@ -273,7 +275,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 			return src.relocate(err, st.parsed.Text)
 		}
 		defer rows.Close()
-		count, err = s.engine.store(ctx, tx, name, rows.nextOwned, tx.Append)
+		count, err = s.engine.store(ctx, tx, name, rows.nextOwned, nil)
 		return src.relocate(err, st.parsed.Text)
 	})
 	if err != nil {

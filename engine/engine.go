@@ -71,6 +71,7 @@ func (e *Engine) open(ctx context.Context) error {
 		return err
 	}
 	e.catalog, e.regions = n.catalog, n.regions
+	e.regions.explain = e.explainLoss
 	if err := e.openDatabase(n.region.Capacity); err != nil {
 		return err
 	}

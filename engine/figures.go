@@ -33,7 +33,7 @@ type ClusterFigures struct {
 
 // counts are the engine's own part of Figures.
 type counts struct {
-	local, remote, run, failed, retried, repaired atomic.Int64
+	local, remote, run, failed, retried, repaired, reloaded atomic.Int64
 }
 
 func (c *counts) read(p noderpc.FragmentProgress) {

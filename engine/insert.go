@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -294,7 +295,7 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, src sou
 			count, out, err = st.insertReturning(ctx, tx, v, version, rows)
 			return err
 		}
-		count, err = s.engine.store(ctx, tx, version.Table().Name, rows.nextOwned, tx.Append)
+		count, err = s.engine.store(ctx, tx, version.Table().Name, rows.nextOwned, nil)
 		return err
 	})
 	if err != nil {
@@ -312,7 +313,7 @@ func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transactio
 	var written keeper
 	defer written.release()
 	table := version.Table()
-	count, err := st.session.engine.store(ctx, tx, table.Name, written.keeping(rows.Next), tx.Append)
+	count, err := st.session.engine.store(ctx, tx, table.Name, written.keeping(rows.Next), nil)
 	if err != nil {
 		return 0, &keeper{}, err
 	}
@@ -339,9 +340,9 @@ func (st *Statement) replanFor(ctx context.Context, v *visible) error {
 }
 
 // store writes all rows that next gives as chunks of one table and hands them to the transaction. On error no memory of
-// the region is held for them.
+// the region is held for them. origin (or nil) says, when all rows were read, where they came from.
 func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalog.TableName,
-	next func(context.Context) (arrow.RecordBatch, error), put func(catalog.TableName, []*catalog.Chunk) error) (int64, error) {
+	next func(context.Context) (arrow.RecordBatch, error), origin func(rows int64) *lineage.Origin) (int64, error) {
 	version, ok := tx.Contents().Table(name)
 	if !ok {
 		return 0, failure("42P01", "relation %q does not exist", name.String())
@@ -367,7 +368,7 @@ func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalo
 		}
 		e.config.Fault.At(faults.StoreBatch)
 	}
-	chunks, err := w.Finish(ctx)
+	chunks, parts, err := w.FinishParts(ctx)
 	if err != nil {
 		return 0, err
 	}
@@ -375,7 +376,10 @@ func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalo
 	if len(chunks) == 0 {
 		return 0, nil
 	}
-	return w.Rows(), put(name, chunks)
+	if origin == nil {
+		return w.Rows(), tx.Append(name, chunks)
+	}
+	return w.Rows(), tx.AppendFrom(name, chunks, laidOut(origin(w.Rows()), target, parts).Encode())
 }
 
 // columnLiterals are the literals of PostgreSQL's that go into columns of bytes or lists, as DuckDB spells them, by their offsets.

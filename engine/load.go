@@ -45,10 +45,7 @@ func (e *Engine) load(ctx context.Context, request noderpc.LoadRequest, progress
 	if progress == nil {
 		progress = func(noderpc.Progress) {}
 	}
-	reader, err := duckdb.Open(duckdb.Options{
-		MemoryBytes: e.memory.counted / 2, Within: e.db, SpillDirectory: filepath.Join(e.config.Directory, "spill"),
-		Threads: e.config.Threads, Files: duckdb.FileAccess{All: true},
-	})
+	reader, err := e.fileReader()
 	if err != nil {
 		return result, err
 	}
@@ -60,6 +57,14 @@ func (e *Engine) load(ctx context.Context, request noderpc.LoadRequest, progress
 	return result, advise(err)
 }
 
+// fileReader is a DuckDB that reads every file that the process may.
+func (e *Engine) fileReader() (*duckdb.Database, error) {
+	return duckdb.Open(duckdb.Options{
+		MemoryBytes: e.memory.counted / 2, Within: e.db, SpillDirectory: filepath.Join(e.config.Directory, "spill"),
+		Threads: e.config.Threads, Files: duckdb.FileAccess{All: true},
+	})
+}
+
 // loading is one Load.
 type loading struct {
 	engine   *Engine
@@ -67,6 +72,8 @@ type loading struct {
 	request  noderpc.LoadRequest
 	progress func(noderpc.Progress)
 	writer   *ingest.Writer
+	target   ingest.Target // the writer's
+	read     []*sourceFile // the files so far
 	schema   *arrow.Schema // the table's
 	exists   bool
 }
@@ -92,7 +99,7 @@ func (l *loading) run(ctx context.Context) (result noderpc.LoadResult, err error
 		}
 	}
 	result.Rows = l.writer.Rows()
-	chunks, err := l.writer.Finish(ctx)
+	chunks, parts, err := l.writer.FinishParts(ctx)
 	if err != nil {
 		return result, errors.Join(err, l.writer.Abort())
 	}
@@ -101,7 +108,7 @@ func (l *loading) run(ctx context.Context) (result noderpc.LoadResult, err error
 		result.Bytes += c.Bytes()
 	}
 	e.config.Fault.At(faults.LoadSealed)
-	if err := tx.Append(name, chunks); err != nil {
+	if err := tx.AppendFrom(name, chunks, laidOut(originOfFiles(l.read, result.Rows), l.target, parts).Encode()); err != nil {
 		return result, err
 	}
 	if err := tx.Commit(ctx); err != nil {
@@ -152,7 +159,7 @@ func (l *loading) begin(ctx context.Context, tx *catalog.Transaction, found *arr
 		if err != nil {
 			return err
 		}
-		options := catalog.TableOptions{Source: "files: " + strings.Join(l.request.Files, " ")}
+		options := catalog.TableOptions{}
 		if options.Placement, err = l.engine.resolvePlacement(l.request.Options.Placement, schema); err != nil {
 			return err
 		}
@@ -169,7 +176,7 @@ func (l *loading) begin(ctx context.Context, tx *catalog.Transaction, found *arr
 	if err != nil {
 		return err
 	}
-	l.writer = ingest.NewWriter(target)
+	l.writer, l.target = ingest.NewWriter(target), target
 	return nil
 }
 
@@ -257,6 +264,7 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 	}
 	defer duck.Close()
 	total := rowsInFile(conn, file, format)
+	l.read = append(l.read, l.engine.sourceFile(file, columns, func(file string) (string, error) { return l.readerCall(file, format) }))
 	rows, err := duck.Execute(ctx)
 	if err != nil {
 		return inFile(file, err)
@@ -346,6 +354,7 @@ func (l *loading) take(ctx context.Context, file string, total int64, next func(
 		batch, err := next()
 		if isEnd(err) {
 			l.progress(noderpc.Progress{Step: step, Rows: rows, RowsTotal: max(total, rows)})
+			l.read[len(l.read)-1].end(rows)
 			return nil
 		}
 		if err != nil {

@@ -148,7 +148,7 @@ func (r *readings) confirm(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return err
 			}
-			return &DamagedError{Table: c.table, Chunk: c.number, Node: r.regions.nodeOf(c.replica), Cause: err, Used: true}
+			return &DamagedError{Table: c.table, Chunk: c.number, Node: r.regions.nodeOf(c.replica), Cause: err, Used: true, explain: r.regions.explain}
 		}
 	}
 	// Chunks that were noted meanwhile were acquired after the look, and so under no fewer alterations than now.

@@ -33,6 +33,7 @@ type regions struct {
 	lender    func(memregion.RegionID) (node string, there bool)
 	borrowing sync.Mutex // one at a time borrows; above mu
 	counters  *coherence.Counters
+	explain   func(*DamagedError) loss // of errors; nil: nothing is known
 	// verified counts bytes whose checksum was compared.
 	verified atomic.Int64
 	damage   damage
@@ -219,6 +220,8 @@ type DamagedError struct {
 	Replicas int
 	// Used: rows of it may have been handed out before the damage was noticed.
 	Used bool
+	// explain says what else is lost of the table, and whether it can be made anew; nil: nothing is known of it. It may look at the catalog.
+	explain func(*DamagedError) loss
 }
 
 func (e *DamagedError) Error() string {
@@ -245,8 +248,26 @@ func (e *DamagedError) SQLState() string {
 	return "XX001"
 }
 
+// Detail says which chunks of the table can be read nowhere.
+func (e *DamagedError) Detail() string {
+	if e.explain == nil {
+		return ""
+	}
+	return e.explain(e).detail
+}
+
 // Hint says what to do.
 func (e *DamagedError) Hint() string {
+	reload := ""
+	if e.explain != nil {
+		reload = e.explain(e).reload
+	}
+	if reload != "" && e.Used {
+		return "It was altered while it was read: no row of this result can be trusted. " + reload + " Or restore the region's file."
+	}
+	if reload != "" {
+		return reload
+	}
 	if errors.Is(e.Cause, catalog.ErrLenderGone) {
 		if e.Replicas > 1 {
 			return "Start one of them again: its tables come back with it. Other tables can be asked meanwhile."

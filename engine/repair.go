@@ -17,6 +17,8 @@ import (
 //
 //	n2 dies ─ session ends ─ RepairAfter ─► another node makes what n2 had, at nodes that do not have it ─► n2 comes back: that goes again
 //
+// What has no replica left is made anew from where its rows came, if that is on record (see reload).
+//
 // Every node looks now and then, and knows for itself who has not been there for long. Each table has one node among those that are there
 // that does it, so that they do not do it twice; if two think that it is them, one commit succeeds (K5). Damage that a node has found it
 // mends itself, because the others do not know of it.
@@ -26,7 +28,9 @@ type repairer struct {
 	engine *Engine
 	// fine are the tables that had all their replicas, in that version, among those nodes.
 	fine map[catalog.TableID]fineTable
-	told string // the last trouble that was logged
+	// refused are those that could not be reloaded, with when to try again.
+	refused map[catalog.TableID]time.Time
+	told    string // the last trouble that was logged
 }
 
 type fineTable struct {
@@ -50,7 +54,7 @@ func (e *Engine) startRepair() error {
 	if err != nil {
 		return err
 	}
-	r := &repairer{engine: e, fine: map[catalog.TableID]fineTable{}}
+	r := &repairer{engine: e, fine: map[catalog.TableID]fineTable{}, refused: map[catalog.TableID]time.Time{}}
 	go func() {
 		defer leave()
 		tick := time.NewTicker(min(max(e.config.Cluster.RepairAfter/looksUntilGone, looksOften), looksSeldom))
@@ -89,14 +93,22 @@ func (r *repairer) look(ctx context.Context, now time.Time) {
 	}
 	nodes := r.nodes(known)
 	damaged := e.regions.damage.tables()
+	lost := e.anyLost()
 	var trouble error
 	for _, v := range e.catalog.Applied().Tables() {
 		t := v.Table()
 		mine := uint64(t.ID)%uint64(len(online)) == uint64(me)
-		if t.Replicas == 0 || !mine && !damaged[t.Name] || r.fine[t.ID] == (fineTable{v, nodes}) {
+		reloads := lost && len(v.Origins()) > 0
+		if t.Replicas == 0 && !reloads || !mine && !damaged[t.Name] || r.fine[t.ID] == (fineTable{v, nodes}) {
 			continue
 		}
-		err := r.repair(ctx, t.Name)
+		var err error
+		if t.Replicas > 0 {
+			err = r.repair(ctx, t.Name)
+		}
+		if err == nil && reloads && ctx.Err() == nil {
+			err = r.reload(ctx, t, now)
+		}
 		if ctx.Err() != nil {
 			return
 		}
@@ -109,7 +121,25 @@ func (r *repairer) look(ctx context.Context, now time.Time) {
 	if len(r.fine) > factsMax {
 		clear(r.fine)
 	}
+	if len(r.refused) > factsMax {
+		clear(r.refused)
+	}
 	r.tell(trouble)
+}
+
+// reloadAgain is how long a table is left alone whose source was not what it was: to look reads it.
+const reloadAgain = 10 * time.Minute
+
+// reload makes chunks anew that nobody waits for any more.
+func (r *repairer) reload(ctx context.Context, t catalog.Table, now time.Time) error {
+	if now.Before(r.refused[t.ID]) {
+		return nil
+	}
+	_, err := r.engine.reload(ctx, t.Name, givenUp)
+	if told := (*Error)(nil); errors.As(err, &told) && told.State != "53200" {
+		r.refused[t.ID] = now.Add(reloadAgain)
+	}
+	return err
 }
 
 // nodes is what the worth of replicas depends on beside the table's version.

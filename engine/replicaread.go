@@ -88,9 +88,9 @@ func (r *regions) eachReplica(ctx context.Context, table string, number int, c *
 
 // unread notes that a replica could not be read, and gives what is to be said if no other one can: so far it was none.
 func (r *regions) unread(err *DamagedError, d, one *descriptor.Descriptor, none *DamagedError) *DamagedError {
-	err.Node = r.nodeOf(one)
+	err.Node, err.explain = r.nodeOf(one), r.explain
+	r.damage.note(one, err, d.Replicas() > 1)
 	if d.Replicas() > 1 {
-		r.damage.note(one, err)
 		if errors.Is(err.Cause, catalog.ErrLenderGone) {
 			err.Node, err.Replicas = strings.Join(r.nodesOf(d), ", "), d.Replicas()
 		}
@@ -195,7 +195,8 @@ func (r *regions) nodesOf(d *descriptor.Descriptor) []string {
 // damageMax bounds how many damaged extents are remembered.
 const damageMax = 4096
 
-// damage is what this process found damaged of chunks that have other replicas. They are tried last, and made anew (see repair).
+// damage is what this process found damaged. Of chunks that have other replicas it is tried last, and made anew (see repair); others are made anew
+// from where their rows came (see reload).
 // Safe for concurrent use.
 type damage struct {
 	log   *slog.Logger
@@ -206,9 +207,11 @@ type damage struct {
 	any     atomic.Bool // there are extents; without the lock
 }
 
-// note remembers a replica that could not be read, and says so once.
-func (d *damage) note(one *descriptor.Descriptor, err *DamagedError) {
-	d.count.Add(1)
+// note remembers a replica that could not be read, and says so once. others: there are some to be read instead.
+func (d *damage) note(one *descriptor.Descriptor, err *DamagedError, others bool) {
+	if others {
+		d.count.Add(1)
+	}
 	if !isChecksum(err.Cause) || len(one.Extents) == 0 {
 		return // its node is not there, or not yet
 	}
@@ -227,7 +230,7 @@ func (d *damage) note(one *descriptor.Descriptor, err *DamagedError) {
 	}
 	d.extents[id] = catalog.TableName{Schema: schema, Name: name}
 	d.any.Store(true)
-	if d.log != nil {
+	if d.log != nil && others {
 		d.log.Warn("a replica is damaged; another one is read", "table", err.Table, "chunk", err.Chunk, "node", err.Node, "error", err.Cause)
 	}
 }

@@ -87,6 +87,11 @@ func (e *Engine) replicator(table catalog.Table, p placement.Placement) (func(co
 
 // rearranged gives a chunk whose replicas lie where they are wanted. On error nothing is held for it.
 func (e *Engine) rearranged(ctx context.Context, by *readings, table string, number int, c *catalog.Chunk, to []replicas.Place) (*catalog.Chunk, error) {
+	return e.laid(c, to, func(node string) ([]descriptor.Extent, error) { return e.copyReplica(ctx, by, table, number, c, node) })
+}
+
+// laid is rearranged with replicas that are made somehow.
+func (e *Engine) laid(c *catalog.Chunk, to []replicas.Place, replica func(node string) ([]descriptor.Extent, error)) (*catalog.Chunk, error) {
 	all := make([][]descriptor.Extent, len(to))
 	var made []catalog.ExtentID
 	var err error
@@ -95,7 +100,7 @@ func (e *Engine) rearranged(ctx context.Context, by *readings, table string, num
 			all[i] = c.Descriptor().ExtentsOf(p.Have)
 			continue
 		}
-		if all[i], err = e.copyReplica(ctx, by, table, number, c, p.Node); err != nil {
+		if all[i], err = replica(p.Node); err != nil {
 			break
 		}
 		e.config.Fault.At(faults.ReplicaCopied)

@@ -20,8 +20,8 @@ import (
 //
 //	csm.nodes     the cluster's nodes, or this one
 //	csm.regions   lent memory
-//	csm.tables    tables and how their bytes lie over the nodes; how many chunks lack replicas
-//	csm.chunks    every chunk with its node, region and place, and where it lies, too
+//	csm.tables    tables and how their bytes lie over the nodes; how many chunks lack replicas, or can be read nowhere; where rows came from
+//	csm.chunks    every chunk with its node, region and place, where it lies, too, and where its rows came from
 //	csm.queries   the latest statements of this node: rows, bytes read here and elsewhere, fragments
 //
 // DuckDB sees views over csm_table, as it does for ordinary tables.
@@ -56,9 +56,11 @@ var systemTables = map[string]systemTable{
 	"regions": {columnsOf("region", countType, "node", textType, "available", flagType, "fabric", textType, "base", countType,
 		"capacity", countType, "bytes", countType, "path", textType), systemRegions},
 	"tables": {columnsOf("schema", textType, "name", textType, "rows", countType, "bytes", countType, "chunks", countType,
-		"version", countType, "nodes", textType, "placement", textType, "replicas", countType, "incomplete", countType), systemTablesOf},
+		"version", countType, "nodes", textType, "placement", textType, "replicas", countType, "incomplete", countType,
+		"missing", countType, "source", textType), systemTablesOf},
 	"chunks": {columnsOf("schema", textType, "name", textType, "chunk", countType, "first_row", countType, "rows", countType,
-		"bytes", countType, "node", textType, "region", countType, "position", countType, "generation", countType, "replicas", countType, "others", textType), systemChunks},
+		"bytes", countType, "node", textType, "region", countType, "position", countType, "generation", countType, "replicas", countType, "others", textType,
+		"source", textType), systemChunks},
 	"queries": {columnsOf("started", whenType, "user", textType, "query", textType, "milliseconds", arrow.PrimitiveTypes.Float64,
 		"rows", countType, "bytes_local", countType, "bytes_remote", countType, "fragments", countType, "error", textType), systemQueries},
 }
@@ -177,7 +179,7 @@ func systemRegions(ctx context.Context, s *Session, add func(...any)) error {
 
 func systemTablesOf(ctx context.Context, s *Session, add func(...any)) error {
 	for _, t := range s.visible.contents.Tables() {
-		nodes, incomplete := s.engine.config.Node, int64(0)
+		nodes, incomplete, missing := s.engine.config.Node, int64(0), int64(0)
 		if s.engine.catalog != nil {
 			layout, err := s.engine.layout(t)
 			if err != nil {
@@ -191,24 +193,30 @@ func systemTablesOf(ctx context.Context, s *Session, add func(...any)) error {
 			if incomplete, err = s.engine.incomplete(ctx, t); err != nil {
 				return err
 			}
+			lost, err := s.engine.lostChunks(ctx, t, unreadable)
+			if err != nil {
+				return err
+			}
+			missing = int64(len(lost))
 		}
 		name := t.Table().Name
 		add(name.Schema, name.Name, t.Rows(), t.Bytes(), int64(t.NumChunks()), int64(t.Version()), nodes, t.Table().Placement,
-			int64(max(t.Table().Replicas, 1)), incomplete)
+			int64(max(t.Table().Replicas, 1)), incomplete, missing, sourcesOf(t))
 	}
 	return nil
 }
 
 func systemChunks(ctx context.Context, s *Session, add func(...any)) error {
 	for _, t := range s.visible.contents.Tables() {
-		name := t.Table().Name
+		name, source := t.Table().Name, sourceOf(t)
 		for p, err := range t.Chunks(ctx) {
 			if err != nil {
 				return err
 			}
 			first, one := &p.Descriptor().Extents[0], p.Descriptor().Replica(0)
 			add(name.Schema, name.Name, int64(p.Index), p.FirstRow, p.Rows(), one.Bytes(), s.engine.regions.nodeOf(one),
-				int64(first.Region), first.Range.Offset, int64(first.Generation), int64(p.Replicas()), s.engine.others(p.Descriptor()))
+				int64(first.Region), first.Range.Offset, int64(first.Generation), int64(p.Replicas()), s.engine.others(p.Descriptor()),
+				source(p.Index))
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/queries/dbgen"
 )
@@ -78,7 +79,7 @@ func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen
 			return err
 		}
 	}
-	options := catalog.TableOptions{Source: "csmsql tpch load"}
+	options := catalog.TableOptions{}
 	var err error
 	if options.Placement, err = e.resolvePlacement(tpchPlacement(request.Placement, table), dbgen.Schema(table)); err != nil {
 		return err
@@ -95,15 +96,18 @@ func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen
 		return err
 	}
 	var chunks []*catalog.Chunk
+	var parts []int
+	origin := &lineage.Origin{Generated: &lineage.Generated{Table: table.String(), ScaleFactor: request.ScaleFactor}, Rows: g.Rows(table)}
 	if target.Hash != nil {
-		chunks, err = e.generateRows(ctx, g, table, target, progress)
+		chunks, parts, err = e.generateRows(ctx, g, table, target, progress)
 	} else {
-		chunks, err = e.generateChunks(ctx, g, table, name, target, progress)
+		origin.Generated.Step = unitsOfChunks(g, table, target)
+		chunks, err = e.generateChunks(ctx, g, table, name, target, origin.Generated.Step, progress)
 	}
 	if err != nil {
 		return err
 	}
-	return tx.Append(name, chunks)
+	return tx.AppendFrom(name, chunks, laidOut(origin, target, parts).Encode())
 }
 
 // tpchKeys are the columns by which “hash” splits the tables: those of orders and their lines, and of parts and who supplies them,
@@ -126,14 +130,19 @@ func tpchPlacement(text string, table dbgen.Table) string {
 	return "hash(" + key + ")" + strings.TrimSpace(text)[len("hash"):]
 }
 
-// generateChunks makes a table's chunks, as many at a time as there are threads. On error no memory is held.
-func (e *Engine) generateChunks(ctx context.Context, g *dbgen.Generator, table dbgen.Table, name catalog.TableName, target ingest.Target,
-	progress func(noderpc.Progress)) ([]*catalog.Chunk, error) {
-	units := g.Units(table)
+// unitsOfChunks is how many units each chunk of a table has that nothing divides.
+func unitsOfChunks(g *dbgen.Generator, table dbgen.Table, target ingest.Target) int64 {
 	step := min(unitsPerChunk(table), dbgen.MaxBatchUnits(table))
 	if target.Spread > 1 { // every node gets a part of what is worth it
-		step = max(min(step, (units+int64(target.Spread)-1)/int64(target.Spread)), unitsWorthSpreading)
+		step = max(min(step, (g.Units(table)+int64(target.Spread)-1)/int64(target.Spread)), unitsWorthSpreading)
 	}
+	return step
+}
+
+// generateChunks makes a table's chunks, of so many units each, as many at a time as there are threads. On error no memory is held.
+func (e *Engine) generateChunks(ctx context.Context, g *dbgen.Generator, table dbgen.Table, name catalog.TableName, target ingest.Target, step int64,
+	progress func(noderpc.Progress)) ([]*catalog.Chunk, error) {
+	units := g.Units(table)
 	chunks := make([]*catalog.Chunk, (units+step-1)/step)
 	total := g.Rows(table)
 	var rows, bytes atomic.Int64
@@ -216,9 +225,26 @@ func (e *Engine) generateChunk(ctx context.Context, g *dbgen.Generator, table db
 // unitsPerBatch is how much of a table that is split by hash is made at once.
 const unitsPerBatch = 16 << 10
 
-// generateRows makes a table's rows in ordinary memory, as many batches ahead as there are threads, and lets a writer divide them.
+// generateRows makes a table's rows and lets a writer divide them.
 // On error no memory of a region is held.
-func (e *Engine) generateRows(ctx context.Context, g *dbgen.Generator, table dbgen.Table, target ingest.Target, progress func(noderpc.Progress)) ([]*catalog.Chunk, error) {
+func (e *Engine) generateRows(ctx context.Context, g *dbgen.Generator, table dbgen.Table, target ingest.Target, progress func(noderpc.Progress)) (chunks []*catalog.Chunk, parts []int, err error) {
+	w := ingest.NewWriter(target)
+	defer w.Abort()
+	total := g.Rows(table)
+	progress(noderpc.Progress{Step: table.String(), RowsTotal: total})
+	err = e.generateBatches(ctx, g, table, func(batch arrow.RecordBatch) error {
+		err := w.Add(ctx, batch)
+		progress(noderpc.Progress{Step: table.String(), Rows: w.Rows(), RowsTotal: total})
+		return err
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	return w.FinishParts(ctx)
+}
+
+// generateBatches makes a table's rows in ordinary memory, in their order, as many batches ahead as there are threads. add does not keep them.
+func (e *Engine) generateBatches(ctx context.Context, g *dbgen.Generator, table dbgen.Table, add func(arrow.RecordBatch) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	group, ctx := errgroup.WithContext(ctx)
 	defer func() {
@@ -244,26 +270,18 @@ func (e *Engine) generateRows(ctx context.Context, g *dbgen.Generator, table dbg
 		}
 		return nil
 	})
-	w := ingest.NewWriter(target)
-	defer w.Abort()
-	total := g.Rows(table)
-	progress(noderpc.Progress{Step: table.String(), RowsTotal: total})
 	for result := range ahead {
 		made := <-result
 		if made.err != nil {
-			return nil, made.err
+			return made.err
 		}
-		err := w.Add(ctx, made.batch)
+		err := add(made.batch)
 		made.batch.Release()
 		if err != nil {
-			return nil, err
+			return err
 		}
-		progress(noderpc.Progress{Step: table.String(), Rows: w.Rows(), RowsTotal: total})
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return w.Finish(ctx)
+	return ctx.Err()
 }
 
 // generated is one batch of rows.

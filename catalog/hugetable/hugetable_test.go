@@ -266,3 +266,58 @@ func FuzzRecord(f *testing.F) {
 		}
 	})
 }
+
+// Where rows came from is known of the chunks that came from there, whatever is appended, moved, stored and read again, until the rows go.
+func TestOrigins(t *testing.T) {
+	v, store := build(t, 3, 1, 0)
+	other, _ := build(t, 2, 1, 0)
+	var more []*chunk.Chunk
+	for p, err := range other.Chunks(ctx) {
+		require.NoError(t, err)
+		more = append(more, p.Chunk)
+	}
+	v, err := v.AppendFrom(more, "files")
+	require.NoError(t, err)
+	v, err = v.Append(more[:1])
+	require.NoError(t, err)
+	v, err = v.AppendFrom(more[1:], "query")
+	require.NoError(t, err)
+	want := []hugetable.Origin{{First: 3, Chunks: 2, Words: "files"}, {First: 6, Chunks: 1, Words: "query"}}
+	require.Equal(t, want, v.Origins())
+	sealed, made, err := v.Rename(hugetable.TableName{Schema: "s", Name: "u"}).Seal(ctx, 2)
+	require.NoError(t, err)
+	for _, p := range made {
+		store.data[p.Ref.ID] = p.Data
+	}
+	record, err := sealed.Encode()
+	require.NoError(t, err)
+	again, err := hugetable.Decode(record, hugetable.NewSource(store, 0))
+	require.NoError(t, err)
+	require.Equal(t, want, again.Origins())
+	for i, words := range []string{"", "", "", "files", "files", "", "query"} {
+		o, ok := again.Origin(i)
+		require.Equal(t, words != "", ok, i)
+		require.Equal(t, words, o.Words)
+	}
+	require.Empty(t, again.Truncate().Origins())
+	require.Equal(t, want, v.Origins(), "a version never changes")
+
+	long, err := again.AppendFrom(more, string(make([]byte, hugetable.OriginsBytes)))
+	require.NoError(t, err)
+	require.Equal(t, want, long.Origins(), "too long to be remembered")
+	for range 2 * hugetable.OriginsMax {
+		again, err = again.AppendFrom(more[:1], "x")
+		require.NoError(t, err)
+	}
+	require.Len(t, again.Origins(), hugetable.OriginsMax)
+
+	for _, bad := range []hugetable.Origin{{First: 7, Chunks: 1}, {First: 5, Chunks: 3}, {First: 4, Chunks: 1}, {First: 1 << 40, Chunks: 1}, {First: 0, Chunks: 0}} {
+		w := message.Writer{Buf: append([]byte(nil), record...)}
+		start := w.Begin(13)
+		w.Uint(1, uint64(bad.First))
+		w.Uint(2, uint64(bad.Chunks))
+		w.End(start)
+		_, err = hugetable.Decode(w.Buf, hugetable.NewSource(store, 0))
+		require.ErrorIs(t, err, hugetable.ErrCorrupt, "%v", bad)
+	}
+}

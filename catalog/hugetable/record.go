@@ -16,9 +16,9 @@ const recordFormat, recordFormatReplicas = 1, 2
 // Field numbers of TableRecord and PageRef in catalog.proto.
 const (
 	recordFieldFormat, recordID, recordSchemaName, recordName = 1, 2, 3, 4
-	recordColumns, recordSource, recordCreated, recordVersion = 5, 6, 7, 8
+	recordColumns, recordCreated, recordVersion               = 5, 7, 8 // 6 was a text for people
 	recordPages, recordSummaries, recordPlacement             = 9, 10, 11
-	recordReplicas                                            = 12
+	recordReplicas, recordOrigins                             = 12, 13
 	refID, refChunks, refFirstRow, refRows, refBytes          = 1, 2, 3, 4, 5
 )
 
@@ -38,7 +38,6 @@ func (v *Version) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("columns of table %v: %w", v.table.Name, err)
 	}
 	w.Bytes(recordColumns, schema)
-	w.OptionalString(recordSource, v.table.Source)
 	w.Int(recordCreated, v.table.CreatedAt.UnixMicro())
 	w.OptionalUint(recordVersion, v.number)
 	for _, p := range v.pages {
@@ -55,6 +54,7 @@ func (v *Version) Encode() ([]byte, error) {
 	}
 	w.OptionalString(recordPlacement, v.table.Placement)
 	w.OptionalUint(recordReplicas, uint64(v.table.Replicas))
+	v.encodeOrigins(&w)
 	return w.Buf, nil
 }
 
@@ -77,8 +77,6 @@ func Decode(data []byte, source *Source) (*Version, error) {
 			schema, err := descriptor.DecodeSchema(r.Bytes())
 			r.Fail(err)
 			v.table.Columns = schema
-		case recordSource:
-			v.table.Source = r.String()
 		case recordCreated:
 			v.table.CreatedAt = time.UnixMicro(r.Int()).UTC()
 		case recordVersion:
@@ -92,6 +90,8 @@ func Decode(data []byte, source *Source) (*Version, error) {
 				break
 			}
 			v.table.Replicas = int(replicas)
+		case recordOrigins:
+			r.Fail(v.readOrigin(r.Sub()))
 		case recordPages:
 			r.Fail(v.readRef(r.Sub()))
 		case recordSummaries:
@@ -122,7 +122,7 @@ func (v *Version) checkRecord(format uint64) error {
 			v.columns[k] = statistics.Summary{}
 		}
 	}
-	return nil
+	return v.checkOrigins()
 }
 
 func (v *Version) readRef(r message.Reader) error {

@@ -28,9 +28,7 @@ type Table struct {
 	ID   TableID
 	Name TableName
 	// Columns is the logical schema that users see; a chunk's physical types may differ (see Stores).
-	Columns *arrow.Schema
-	// Source says where the rows came from (files or a query), so that they can come from there again.
-	Source    string
+	Columns   *arrow.Schema
 	CreatedAt time.Time
 	// Placement says on which nodes rows are to lie, in words that only the layer above understands; empty: wherever they
 	// are written. All chunks of a version were put there under its placement, or moved since.

@@ -22,6 +22,7 @@ type Version struct {
 	columns []statistics.Summary
 	tail    []*chunk.Chunk // appended by a transaction and not yet in a page
 	moved   map[int]moved  // put by a transaction in the place of chunks that are in pages; immutable
+	origins []Origin       // by chunk; never changed
 	source  *Source
 }
 

@@ -32,6 +32,7 @@ func concatenate(ctx context.Context, mem memory.Allocator, parts []arrow.Array,
 	out, err := array.Concatenate(same, mem)
 	switch {
 	case err == nil:
+		zeroNulls(out.Data())
 		return out, nil
 	case strings.Contains(err.Error(), "overflow"):
 		return nil, failure("54000", "the values of one chunk take more than 2 GiB: %v", err)

@@ -30,6 +30,8 @@
 //     that have got no chunk, so that each has a part of whatever is larger than a few thousand rows.
 //   - G8: equal values of one type, NULL with NULL, have equal hashes in every layout, process and version of the program: tables on
 //     record rely on it. 0.0 equals -0.0, and every NaN every other.
+//   - G9: chunks of the same rows in the same order and types have the same buffers, byte by byte: of NULLs, zeros. Rows that are lost are
+//     made anew by it (Again).
 //
 // # What it does not do
 //

@@ -291,6 +291,11 @@ func cut(batches []arrow.RecordBatch, first, end int64) (pieces []arrow.RecordBa
 
 // encode writes the pending batches as one, in the storage layout, with memory of cw.
 func (w *Writer) encode(ctx context.Context, cw *catalog.ChunkWriter) (arrow.RecordBatch, error) {
+	return w.encodeIn(ctx, cw.Allocator(), cw.Err)
+}
+
+// encodeIn is encode in memory that is full when full says so.
+func (w *Writer) encodeIn(ctx context.Context, mem memory.Allocator, full func() error) (arrow.RecordBatch, error) {
 	fields := w.target.Schema.Fields()
 	columns := make([]arrow.Array, 0, len(fields))
 	defer func() {
@@ -303,8 +308,8 @@ func (w *Writer) encode(ctx context.Context, cw *catalog.ChunkWriter) (arrow.Rec
 		for k, b := range w.pending {
 			parts[k] = b.Column(i)
 		}
-		column, err := w.encodeColumn(ctx, cw.Allocator(), i, parts)
-		if full := cw.Err(); full != nil { // then the column lies elsewhere, and so will all that follow
+		column, err := w.encodeColumn(ctx, mem, i, parts)
+		if full := full(); full != nil { // then the column lies elsewhere, and so will all that follow
 			if column != nil {
 				column.Release()
 			}

@@ -93,6 +93,9 @@ func (c *cursor) alter() (any, error) {
 		}
 		return &SetPlacement{Name: name, IfExists: ifExists, Placement: text}, c.finish()
 	}
+	if c.accept("reload") {
+		return &Reload{Name: name, IfExists: ifExists}, c.finish()
+	}
 	if c.peek(0).is("set") && c.peek(1).is("(") {
 		c.next()
 		return c.setStorage(&SetStorage{Name: name, IfExists: ifExists})

@@ -197,6 +197,12 @@ type SetStorage struct {
 	Options  []Option
 }
 
+// Reload makes rows of a table anew that lie nowhere any more, from where they came.
+type Reload struct {
+	Name     Name
+	IfExists bool
+}
+
 // NoOp is a statement that PostgreSQL needs and we do not: it succeeds with its command tag and does nothing.
 type NoOp struct{ Tag string }
 

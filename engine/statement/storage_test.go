@@ -27,6 +27,16 @@ func TestStorage(t *testing.T) {
 	}
 }
 
+func TestReload(t *testing.T) {
+	s, err := statement.Parse("ALTER TABLE IF EXISTS s.t RELOAD;")
+	require.NoError(t, err)
+	require.Equal(t, &statement.Reload{Name: statement.Name{Schema: "s", Name: "t", At: 23}, IfExists: true}, s.Head)
+	for _, bad := range []string{"ALTER TABLE t RELOAD x", "ALTER VIEW t RELOAD"} {
+		_, err := statement.Parse(bad)
+		require.Error(t, err, bad)
+	}
+}
+
 func TestSetPlacement(t *testing.T) {
 	s, err := statement.Parse("ALTER TABLE IF EXISTS s.t SET PLACEMENT 'rows(a, b)';")
 	require.NoError(t, err)

@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"engine/ingest":       {"catalog"},
 	"engine/pgcatalog":    {},
 	"engine/placement":    {},
+	"engine/lineage":      {},
 	"engine/driver":       {"engine", "exec/duckdb"},
 	"engine":              {"engine", "cluster", "exec", "catalog", "coherence", "memregion", "queries/dbgen"},
 	"wire":                {},

@@ -127,6 +127,46 @@ func (t *Plan) Mended(at []Holder) []Place {
 	return to
 }
 
+// Remade says where the replicas of a chunk are to lie whose rows are made anew because none of its replicas can be read, for as long as that
+// lasts: one that may come back with its node stays on the list, as with Mended, so that the node finds its own when it is back, and is not to be
+// waited for. With a hash it stays the first (R3).
+func (t *Plan) Remade(at []Holder) []Place {
+	var to []Place
+	made := 0
+	for i, h := range at {
+		online := slices.Contains(t.Online, h.Node)
+		switch {
+		case h.State == Lost && online && made < t.Replicas:
+			to = append(to, Place{h.Node, -1})
+			made++
+		case h.State != Lost, i == 0 && t.Placement.Kind == placement.Hash && !online:
+			to = append(to, Place{h.Node, i})
+		}
+	}
+	first := ""
+	if len(to) > 0 {
+		first = to[0].Node
+	} else if len(at) > 0 {
+		first = at[0].Node
+	}
+	behind := Behind(t.Placement, t.Online, first)
+	if len(to) == 0 && slices.Contains(t.Online, first) {
+		behind = append([]string{first}, behind...)
+	}
+	for _, name := range behind {
+		if made < t.Replicas && len(to) < Most && !slices.ContainsFunc(to, func(p Place) bool { return p.Node == name }) {
+			to = append(to, Place{name, -1})
+			made++
+		}
+	}
+	for i := len(to) - 1; i >= t.Replicas && made >= t.Replicas; i-- { // as Mended does
+		if to[i].Have >= 0 {
+			to = slices.Delete(to, i, i+1)
+		}
+	}
+	return to
+}
+
 // AsTheyAre keeps all replicas.
 func AsTheyAre(at []Holder) []Place {
 	to := make([]Place, len(at))

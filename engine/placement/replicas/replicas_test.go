@@ -116,8 +116,12 @@ func TestMendedWhateverHappens(t *testing.T) {
 			if !slices.ContainsFunc(at, func(h replicas.Holder) bool { return h.State == replicas.Whole }) {
 				w := &replicas.Plan{Placement: p, Replicas: k, Online: online}
 				require.True(rt, replicas.Unchanged(w.Mended(at), len(at)))
-				at = []replicas.Holder{{Node: first, State: replicas.Whole}} // somebody loads the table again
-				up[first] = replicas.Whole
+				if len(online) == 0 {
+					at = []replicas.Holder{{Node: first, State: replicas.Whole}} // somebody loads the table again
+					up[first] = replicas.Whole
+					continue
+				}
+				at = remade(rt, w, at)
 				continue
 			}
 			w := &replicas.Plan{Placement: p, Replicas: k, Online: online}
@@ -155,6 +159,30 @@ func TestMendedWhateverHappens(t *testing.T) {
 			at = next
 		}
 	})
+}
+
+// remade: as many replicas as are wanted are made, none lies on one node with another (R1), and the first keeps
+// its node as far as it may be back, with hash always (R3). Nothing is left to mend (R4).
+func remade(t require.TestingT, w *replicas.Plan, at []replicas.Holder) []replicas.Holder {
+	to := w.Remade(at)
+	made, nodes := 0, map[string]bool{}
+	next := make([]replicas.Holder, len(to))
+	for i, x := range to {
+		require.False(t, nodes[x.Node], "%v", to)
+		nodes[x.Node] = true
+		if next[i] = (replicas.Holder{Node: x.Node, State: replicas.Whole}); x.Have >= 0 {
+			next[i] = at[x.Have]
+			continue
+		}
+		made++
+		require.Contains(t, w.Online, x.Node)
+	}
+	require.Equal(t, min(w.Replicas, len(w.Online)), made, "%v of %v", to, at)
+	if w.Placement.Kind == placement.Hash || at[0].State != replicas.Lost {
+		require.Equal(t, at[0].Node, next[0].Node)
+	}
+	require.True(t, replicas.Unchanged(w.Mended(next), len(next)), "once is enough: %v %v", next, w.Mended(next))
+	return next
 }
 
 func TestPlaces(t *testing.T) {

@@ -1,0 +1,523 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/placement"
+	"github.com/csmsql/csmsql/engine/placement/replicas"
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/queries/dbgen"
+)
+
+// Chunks of which no replica can be read come back from where their rows came (package lineage):
+//
+//	files, generator ─► all rows, in their order ─► those of the lost chunks ─► the same buffers? ─► one more replica of the chunk
+//	                                                                                 ✗ nothing has changed, an error says what differs
+//
+// A chunk that was made anew is the chunk that was lost, byte by byte: its checksums say so, and its number, its statistics and its other
+// replicas stay. If its node comes back with the original, that is one replica more, and one of them is let go (see repair).
+
+// lostChunk is one of which no replica can be read.
+type lostChunk struct {
+	number int
+	rows   int64
+	at     []replicas.Holder
+}
+
+// lostChunks lists those of a table, of which no replica is more than what lost holds for lost.
+func (e *Engine) lostChunks(ctx context.Context, v *catalog.TableVersion, lost func(replicas.State) bool) ([]lostChunk, error) {
+	chunks, err := e.locations(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	var list []lostChunk
+	for i, at := range e.holders(chunks) {
+		if chunks[i].first.Region != 0 && !slices.ContainsFunc(at, func(h replicas.Holder) bool { return !lost(h.State) }) {
+			list = append(list, lostChunk{i, chunks[i].rows, at})
+		}
+	}
+	return list, nil
+}
+
+// unreadable is what counts as lost for whoever asks; for who does so unasked, it is what nobody waits for.
+func unreadable(s replicas.State) bool { return s != replicas.Whole }
+func givenUp(s replicas.State) bool    { return s == replicas.Gone || s == replicas.Lost }
+
+// reload is ALTER TABLE … RELOAD.
+func (st *Statement) reload(ctx context.Context, head *statement.Reload) (*Rows, error) {
+	return st.alterOnline(ctx, "RELOAD", head.Name, head.IfExists, func(name catalog.TableName) error {
+		n, err := st.session.engine.reload(ctx, name, unreadable)
+		if err == nil && n == 0 {
+			st.session.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("every chunk of table %v can be read, nothing was reloaded", name)})
+		}
+		return err
+	})
+}
+
+// reload makes the lost chunks of a table anew, all in one commit, and says how many. What has no origin on record stays lost, and is the
+// error then.
+func (e *Engine) reload(ctx context.Context, name catalog.TableName, lost func(replicas.State) bool) (made int, err error) {
+	var orphans []lostChunk
+	var missing int
+	err = e.changeTable(ctx, name, func(c *tableChange) error {
+		list, err := e.lostChunks(ctx, c.v, lost)
+		if err != nil {
+			return err
+		}
+		missing = len(list)
+		r := &reloading{engine: e, change: c, lost: map[int]*lostChunk{}, made: map[int]catalog.Replacement{}}
+		for i := range list {
+			if _, known := c.v.Origin(list[i].number); known {
+				r.lost[list[i].number] = &list[i]
+			} else {
+				orphans = append(orphans, list[i])
+			}
+		}
+		if len(r.lost) == 0 {
+			return nil
+		}
+		if err := r.run(ctx); err != nil {
+			return errors.Join(err, r.discard())
+		}
+		made = len(r.made)
+		e.config.Fault.At(faults.MoveCopied)
+		return r.replace(ctx)
+	})
+	switch {
+	case err != nil:
+		return 0, err
+	case made > 0:
+		e.counts.reloaded.Add(int64(made))
+		e.config.Log.Info("lost chunks were made anew from where their rows came", "table", name.String(), "chunks", made)
+	}
+	if len(orphans) > 0 {
+		e := failure("58000", "%s of table %v have no source on record and cannot be reloaded: they lie on %s", chunksOf(orphans), name, nodesOf(orphans)).
+			hint("Rows of INSERT, UPDATE, DELETE and COPY FROM STDIN, and rows that were divided anew by a placement, have none. They are back when the node is; or load the table anew.")
+		if made > 0 {
+			e.DetailText = fmt.Sprintf("%d of %d lost chunks were reloaded.", made, missing)
+		}
+		return made, e
+	}
+	return made, nil
+}
+
+// chunksOf names some chunks and counts their rows.
+func chunksOf(list []lostChunk) string {
+	var runs []string
+	var rows int64
+	for i := 0; i < len(list); {
+		end := i
+		for end+1 < len(list) && list[end+1].number == list[end].number+1 {
+			end++
+		}
+		if run := fmt.Sprint(list[i].number); end == i {
+			runs = append(runs, run)
+		} else {
+			runs = append(runs, fmt.Sprintf("%s–%d", run, list[end].number))
+		}
+		i = end + 1
+	}
+	const most = 8
+	if len(runs) > most {
+		runs = append(runs[:most], "…")
+	}
+	for i := range list {
+		rows += list[i].rows
+	}
+	return fmt.Sprintf("chunks %s (%d rows)", strings.Join(runs, ", "), rows)
+}
+
+// nodesOf names the nodes where chunks lay.
+func nodesOf(list []lostChunk) string {
+	var names []string
+	for _, x := range list {
+		for _, h := range x.at {
+			if !slices.Contains(names, h.Node) {
+				names = append(names, h.Node)
+			}
+		}
+	}
+	return "node " + strings.Join(names, ", ")
+}
+
+// reloading is one reload of a table under way. Its chunks are made at the nodes where they will lie.
+type reloading struct {
+	engine *Engine
+	change *tableChange
+	lost   map[int]*lostChunk // by number; all have an origin
+	made   map[int]catalog.Replacement
+	plan   replicas.Plan
+	source string // what is being read, for errors
+	reader *duckdb.Database
+}
+
+func (r *reloading) table() catalog.Table { return r.change.v.Table() }
+
+// run makes all chunks.
+func (r *reloading) run(ctx context.Context) error {
+	p, err := placement.Parse(r.table().Placement)
+	if err != nil {
+		return err
+	}
+	r.plan = replicas.Plan{Placement: p, Replicas: max(r.table().Replicas, 1), Online: r.engine.takersOfCopies()}
+	defer func() {
+		if r.reader != nil {
+			r.reader.Close()
+		}
+	}()
+	for _, o := range r.change.v.Origins() {
+		any := false
+		for number := range r.lost {
+			any = any || number >= o.First && number < o.First+o.Chunks
+		}
+		if !any {
+			continue
+		}
+		origin, err := lineage.Decode(o.Words)
+		if err != nil {
+			return failure("58000", "table %v cannot be reloaded: %v", r.table().Name, err).hint("Another version of csmsql wrote it.")
+		}
+		r.source = origin.String()
+		if err := r.from(ctx, o, origin); err != nil {
+			return r.refused(err)
+		}
+	}
+	return nil
+}
+
+// takersOfCopies are the nodes that take replicas.
+func (e *Engine) takersOfCopies() []string {
+	if e.node.self == nil {
+		return []string{e.config.Node}
+	}
+	return e.node.online()
+}
+
+// refused says what became of the table: nothing. Errors about what is not as it was are 58000 and name it.
+func (r *reloading) refused(err error) error {
+	var changed *lineage.ChangedError
+	table := r.table().Name
+	switch {
+	case errors.As(err, &changed) || errors.Is(err, catalog.ErrDiffers):
+		e := failure("58000", "table %v cannot be reloaded: %v", table, err).hint("Nothing was changed. Put the source back as it was, or load the table anew.")
+		e.Cause = err
+		return e
+	case errors.Is(err, fs.ErrNotExist):
+		e := failure("58000", "table %v cannot be reloaded: its source %s is not there", table, r.source).hint("Nothing was changed. Put the source back, or load the table anew.")
+		e.Cause = err
+		return e
+	}
+	return err
+}
+
+// from makes the chunks of one origin.
+func (r *reloading) from(ctx context.Context, o catalog.Origin, origin *lineage.Origin) error {
+	pieces, err := r.pieces(ctx, o)
+	if err != nil {
+		return err
+	}
+	if g := origin.Generated; g != nil && g.Step > 0 {
+		return r.generateChunks(ctx, o, g)
+	}
+	columns := make([]int, len(origin.Columns))
+	for i, name := range origin.Columns {
+		if columns[i] = fieldIndex(r.table().Columns, name); columns[i] < 0 {
+			return failure("XX001", "the rows of table %v were divided by %q, and it has no such column", r.table().Name, name)
+		}
+	}
+	parts, err := partsOf(pieces, origin.Parts)
+	if err != nil {
+		return fmt.Errorf("table %v: %w", r.table().Name, err)
+	}
+	again := ingest.NewAgain(r.table().Columns, columns, parts, r.remake)
+	defer again.Close()
+	switch {
+	case origin.Generated != nil:
+		err = r.generateRows(ctx, again, origin.Generated)
+	case origin.Query != nil:
+		err = failure("58000", "table %v cannot be reloaded: rows of queries are not made again", r.table().Name)
+	default:
+		err = r.readFiles(ctx, again, origin.Files)
+	}
+	if err == nil && again.Missing() > 0 {
+		err = &lineage.ChangedError{Path: r.source, What: fmt.Sprintf("it has fewer than the %d rows that it had", origin.Rows)}
+	}
+	if errors.Is(err, ingest.ErrEnough) {
+		return nil
+	}
+	return err
+}
+
+// pieces lists an origin's chunks; the lost ones are wanted.
+func (r *reloading) pieces(ctx context.Context, o catalog.Origin) ([]ingest.Piece, error) {
+	chunks, err := r.engine.locations(ctx, r.change.v)
+	if err != nil {
+		return nil, err
+	}
+	pieces := make([]ingest.Piece, o.Chunks)
+	for i := range pieces {
+		pieces[i] = ingest.Piece{Number: o.First + i, Rows: chunks[o.First+i].rows}
+		if r.lost[o.First+i] == nil {
+			continue
+		}
+		c, err := r.change.v.Chunk(ctx, o.First+i)
+		if err != nil {
+			return nil, err
+		}
+		pieces[i].Stored = c.Descriptor().Schema
+	}
+	return pieces, nil
+}
+
+func partsOf(pieces []ingest.Piece, counts []int) (parts [][]ingest.Piece, err error) {
+	if len(counts) == 0 {
+		return [][]ingest.Piece{pieces}, nil
+	}
+	for _, n := range counts {
+		if n < 0 || n > len(pieces) {
+			return nil, failure("XX001", "parts of %v chunks, and there are others", counts)
+		}
+		parts, pieces = append(parts, pieces[:n]), pieces[n:]
+	}
+	if len(pieces) > 0 {
+		return nil, failure("XX001", "parts of %v chunks, and %d more", counts, len(pieces))
+	}
+	return parts, nil
+}
+
+// remake puts a chunk's rows where they belong, if they are what they were.
+func (r *reloading) remake(ctx context.Context, number int, batch arrow.RecordBatch) error {
+	old, err := r.change.v.Chunk(ctx, number)
+	if err != nil {
+		return err
+	}
+	d := old.Descriptor().Replica(0)
+	images, err := catalog.ChunkImage(ctx, d, batch)
+	if err != nil {
+		return fmt.Errorf("%s, chunk %d: %w", r.source, number, err)
+	}
+	to := r.plan.Remade(r.lost[number].at)
+	if !slices.ContainsFunc(to, func(p replicas.Place) bool { return p.Have < 0 }) {
+		return failure("55000", "no node takes the rows of chunk %d of table %v", number, r.table().Name)
+	}
+	made, err := r.engine.laid(old, to, func(node string) ([]descriptor.Extent, error) {
+		space, err := r.engine.node.spaceOf(ctx, node)
+		if err != nil {
+			return nil, err
+		}
+		made, err := catalog.CopyChunk(space, d, func(x *descriptor.Extent) ([]byte, error) {
+			return images[slices.IndexFunc(d.Extents, func(own descriptor.Extent) bool { return own.ExtentID == x.ExtentID })], nil
+		})
+		return made, spaceError(node, err)
+	})
+	if err != nil {
+		return err
+	}
+	r.made[number] = catalog.Replacement{Old: old, New: made}
+	return nil
+}
+
+// discard gives back what was made and will not be committed.
+func (r *reloading) discard() (err error) {
+	for _, made := range r.made {
+		if added := made.Added(); len(added) > 0 {
+			err = errors.Join(err, r.engine.node.lender.Discard(added...))
+		}
+	}
+	return err
+}
+
+// replace commits them, as far as this transaction is concerned.
+func (r *reloading) replace(ctx context.Context) error {
+	t := r.table()
+	if t.Replicas == 0 && slices.ContainsFunc(slices.Collect(maps.Values(r.made)), func(x catalog.Replacement) bool { return x.New.Replicas() > 1 }) {
+		if err := r.change.tx.SetReplicas(t.Name, 1); err != nil { // what it says, too, is that there are some to let go
+			return errors.Join(err, r.discard())
+		}
+	}
+	return r.change.tx.ReplaceChunks(ctx, t.Name, r.made)
+}
+
+// readFiles gives the rows of files, one after the other. Those before the first lost chunk are not read if nothing divided the rows.
+func (r *reloading) readFiles(ctx context.Context, again *ingest.Again, files []lineage.File) error {
+	for i := range files {
+		f := &files[i]
+		if again.Skip(f.Rows) {
+			continue
+		}
+		r.source = f.Path
+		if f.Node != r.engine.config.Node {
+			r.source = fmt.Sprintf("%s of node %s", f.Path, f.Node)
+		}
+		if err := f.Unchanged(); err != nil {
+			return err
+		}
+		var rows int64
+		err := r.readFile(ctx, f, func(batch arrow.RecordBatch) error {
+			rows += batch.NumRows()
+			return again.Add(ctx, batch)
+		})
+		if err == nil && rows != f.Rows {
+			err = &lineage.ChangedError{Path: f.Path, What: fmt.Sprintf("it has %d rows and had %d", rows, f.Rows)}
+		}
+		if err != nil && !errors.Is(err, ingest.ErrEnough) && f.Touched() && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
+			var changed *lineage.ChangedError
+			if !errors.As(err, &changed) {
+				err = &lineage.ChangedError{Path: f.Path, What: err.Error()}
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readFile gives a file's rows as they were given when it was loaded.
+func (r *reloading) readFile(ctx context.Context, f *lineage.File, add func(arrow.RecordBatch) error) error {
+	e := r.engine
+	if r.reader == nil {
+		var err error
+		if r.reader, err = e.fileReader(); err != nil {
+			return err
+		}
+	}
+	conn, err := r.reader.Connect(nil)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	schema := r.table().Columns
+	if f.Call == "" {
+		return e.readArrow(ctx, conn, f, schema, add)
+	}
+	src, err := conformSource("SELECT * FROM "+f.Call, schema, f.Columns)
+	if err != nil {
+		return err
+	}
+	duck, err := conn.Prepare(src.text)
+	if err != nil {
+		return inFile(f.Path, err)
+	}
+	defer duck.Close()
+	rows, err := duck.Execute(ctx)
+	if err != nil {
+		return inFile(f.Path, err)
+	}
+	defer rows.Close()
+	for {
+		batch, err := rows.Next()
+		if isEnd(err) {
+			return nil
+		}
+		if err != nil {
+			return inFile(f.Path, err)
+		}
+		err = add(batch)
+		batch.Release()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (e *Engine) readArrow(ctx context.Context, conn *duckdb.Connection, f *lineage.File, schema *arrow.Schema, add func(arrow.RecordBatch) error) error {
+	file, err := os.Open(f.Path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	a, err := openArrow(file, e.memory.whole)
+	if err != nil {
+		return err
+	}
+	for {
+		batch, err := a.Next(ctx)
+		if isEnd(err) {
+			return nil
+		}
+		if err == nil {
+			if a.fits(schema) {
+				err = add(batch)
+			} else {
+				err = conformBatch(ctx, conn, batch, schema, f.Columns, add)
+			}
+			batch.Release()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// generator finds the table of TPC-H.
+func generator(o *lineage.Generated) (*dbgen.Generator, dbgen.Table, error) {
+	g, err := dbgen.New(o.ScaleFactor)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, t := range dbgen.Tables() {
+		if t.String() == o.Table {
+			return g, t, nil
+		}
+	}
+	return nil, 0, failure("XX001", "TPC-H has no table %q", o.Table)
+}
+
+// generateChunks makes lost chunks that were generated one by one.
+func (r *reloading) generateChunks(ctx context.Context, o catalog.Origin, from *lineage.Generated) error {
+	g, table, err := generator(from)
+	if err != nil {
+		return err
+	}
+	units := g.Units(table)
+	for number := range r.lost {
+		first := int64(number-o.First) * from.Step
+		if number < o.First || number >= o.First+o.Chunks || first >= units {
+			continue
+		}
+		batch, err := g.Batch(ctx, memory.NewGoAllocator(), table, first, min(from.Step, units-first))
+		if err != nil {
+			return err
+		}
+		err = r.remake(ctx, number, batch)
+		batch.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generateRows gives all rows of a generated table.
+func (r *reloading) generateRows(ctx context.Context, again *ingest.Again, from *lineage.Generated) error {
+	g, table, err := generator(from)
+	if err != nil {
+		return err
+	}
+	return r.engine.generateBatches(ctx, g, table, func(batch arrow.RecordBatch) error { return again.Add(ctx, batch) })
+}
+
+// anyLost tells whether memory of the cluster is held for lost, so that tables may lack chunks: a look that costs nothing.
+func (e *Engine) anyLost() bool {
+	if e.regions.damage.any.Load() {
+		return true
+	}
+	return slices.ContainsFunc(e.catalog.Regions(), func(r catalog.RegionRecord) bool { return givenUp(e.node.holder(r.ID).State) })
+}
