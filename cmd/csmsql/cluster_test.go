@@ -101,7 +101,6 @@ func metrics(t *testing.T, n *node) string {
 // reads on.
 func TestClusterLosesItsMajority(t *testing.T) {
 	t.Parallel()
-	t.Parallel()
 	f := newFleet(t)
 	f.begin("init", "a")
 	_, errOut, code := f.make("join", "a2", "--node", "a", "--to", f.data("a"))
