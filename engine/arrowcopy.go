@@ -63,7 +63,7 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 		w := ingest.NewWriter(target)
 		defer w.Abort()
 		s.yield()
-		read := s.engine.sourceFile(head.File, columns, nil)
+		read := s.engine.sourceFile(head.File, true, columns, nil)
 		if err := s.addArrow(ctx, w, file, schema, columns); err != nil {
 			return inFile(head.File, err)
 		}

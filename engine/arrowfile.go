@@ -323,7 +323,7 @@ func (l *loading) arrowFile(ctx context.Context, tx *catalog.Transaction, file s
 	if err := sameColumns(file, l.schema, columns); err != nil {
 		return err
 	}
-	l.read = append(l.read, l.engine.sourceFile(file, columns, nil))
+	l.read = append(l.read, l.engine.sourceFile(file, false, columns, nil))
 	next := func() (arrow.RecordBatch, error) { return a.Next(ctx) }
 	if a.fits(l.schema) {
 		return l.take(ctx, file, 0, next, func(batch arrow.RecordBatch) error { return l.writer.Add(ctx, batch) })

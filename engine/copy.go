@@ -288,7 +288,7 @@ func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*R
 			return fileError(inFile(head.File, err))
 		}
 		defer rows.Close()
-		read := s.engine.sourceFile(head.File, columns, func(file string) (string, error) {
+		read := s.engine.sourceFile(head.File, true, columns, func(file string) (string, error) {
 			absolute := *head
 			absolute.File = file
 			return readerCall(&absolute, schema, columns)

@@ -45,7 +45,7 @@ func (e *Engine) load(ctx context.Context, request noderpc.LoadRequest, progress
 	if progress == nil {
 		progress = func(noderpc.Progress) {}
 	}
-	reader, err := e.fileReader()
+	reader, err := e.fileReader(duckdb.FileAccess{All: true})
 	if err != nil {
 		return result, err
 	}
@@ -57,11 +57,11 @@ func (e *Engine) load(ctx context.Context, request noderpc.LoadRequest, progress
 	return result, advise(err)
 }
 
-// fileReader is a DuckDB that reads every file that the process may.
-func (e *Engine) fileReader() (*duckdb.Database, error) {
+// fileReader is a DuckDB of its own that reads files.
+func (e *Engine) fileReader(access duckdb.FileAccess) (*duckdb.Database, error) {
 	return duckdb.Open(duckdb.Options{
 		MemoryBytes: e.memory.counted / 2, Within: e.db, SpillDirectory: filepath.Join(e.config.Directory, "spill"),
-		Threads: e.config.Threads, Files: duckdb.FileAccess{All: true},
+		Threads: e.config.Threads, Files: access,
 	})
 }
 
@@ -264,7 +264,7 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 	}
 	defer duck.Close()
 	total := rowsInFile(conn, file, format)
-	l.read = append(l.read, l.engine.sourceFile(file, columns, func(file string) (string, error) { return l.readerCall(file, format) }))
+	l.read = append(l.read, l.engine.sourceFile(file, false, columns, func(file string) (string, error) { return l.readerCall(file, format) }))
 	rows, err := duck.Execute(ctx)
 	if err != nil {
 		return inFile(file, err)

@@ -53,7 +53,7 @@ func (n *node) adoptMended(ctx context.Context, spec memregion.Spec, owned []mem
 	if !errors.Is(err, memregion.ErrRegionShort) {
 		return lent, err
 	}
-	n.config.Log.Error("the region's file was cut off; tables that lay behind its end must be loaded again", "region", spec.ID, "error", err)
+	n.config.Log.Error("the region's file was cut off; tables that lay behind its end need their source: ALTER TABLE … RELOAD, where one is on record", "region", spec.ID, "error", err)
 	var end int64
 	for _, o := range owned {
 		end = max(end, o.Range.End())

@@ -145,7 +145,7 @@ func (n *node) openRegion(ctx context.Context) error {
 			return fmt.Errorf("engine: adopt region %d: %w", record.ID, err)
 		case len(live[record.ID]) > 0:
 			n.regions.lost[record.ID] = err
-			n.config.Log.Error("a region is gone; tables that lay in it must be loaded again", "region", record.ID, "extents", len(live[record.ID]), "error", err)
+			n.config.Log.Error("a region is gone; tables that lay in it need their source: ALTER TABLE … RELOAD, where one is on record", "region", record.ID, "extents", len(live[record.ID]), "error", err)
 		default:
 			if err := n.catalog.DropRegion(ctx, record.ID); err != nil {
 				return err

@@ -22,8 +22,8 @@ type sourceFile struct {
 }
 
 // sourceFile takes notice of a file that is about to be read: columns are the table's that it fills, in its order, call gives the table function
-// that reads it under a name; nil: it is an Arrow IPC file.
-func (e *Engine) sourceFile(path string, columns []string, call func(file string) (string, error)) *sourceFile {
+// that reads it under a name; nil: it is an Arrow IPC file. sql: it is read for SQL.
+func (e *Engine) sourceFile(path string, sql bool, columns []string, call func(file string) (string, error)) *sourceFile {
 	if e.node == nil {
 		return &sourceFile{}
 	}
@@ -31,7 +31,8 @@ func (e *Engine) sourceFile(path string, columns []string, call func(file string
 	if err != nil {
 		return &sourceFile{} // a pattern, or an address
 	}
-	if file.Columns = columns; call != nil {
+	file.Columns, file.SQL = columns, sql
+	if call != nil {
 		if file.Call, err = call(file.Path); err != nil {
 			return &sourceFile{}
 		}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -81,7 +80,7 @@ func (e *Engine) reload(ctx context.Context, name catalog.TableName, lost func(r
 			return err
 		}
 		missing = len(list)
-		r := &reloading{engine: e, change: c, lost: map[int]*lostChunk{}, made: map[int]catalog.Replacement{}}
+		r := &reloading{engine: e, change: c, lost: map[int]*lostChunk{}, made: map[int]catalog.Replacement{}, readers: map[bool]*duckdb.Database{}}
 		for i := range list {
 			if _, known := c.v.Origin(list[i].number); known {
 				r.lost[list[i].number] = &list[i]
@@ -158,13 +157,13 @@ func nodesOf(list []lostChunk) string {
 
 // reloading is one reload of a table under way. Its chunks are made at the nodes where they will lie.
 type reloading struct {
-	engine *Engine
-	change *tableChange
-	lost   map[int]*lostChunk // by number; all have an origin
-	made   map[int]catalog.Replacement
-	plan   replicas.Plan
-	source string // what is being read, for errors
-	reader *duckdb.Database
+	engine  *Engine
+	change  *tableChange
+	lost    map[int]*lostChunk // by number; all have an origin
+	made    map[int]catalog.Replacement
+	plan    replicas.Plan
+	source  string                    // what is being read, for errors
+	readers map[bool]*duckdb.Database // whether they read for SQL
 }
 
 func (r *reloading) table() catalog.Table { return r.change.v.Table() }
@@ -177,8 +176,8 @@ func (r *reloading) run(ctx context.Context) error {
 	}
 	r.plan = replicas.Plan{Placement: p, Replicas: max(r.table().Replicas, 1), Online: r.engine.takersOfCopies()}
 	defer func() {
-		if r.reader != nil {
-			r.reader.Close()
+		for _, reader := range r.readers {
+			reader.Close()
 		}
 	}()
 	for _, o := range r.change.v.Origins() {
@@ -392,20 +391,25 @@ func (r *reloading) readFiles(ctx context.Context, again *ingest.Again, files []
 // readFile gives a file's rows as they were given when it was loaded.
 func (r *reloading) readFile(ctx context.Context, f *lineage.File, add func(arrow.RecordBatch) error) error {
 	e := r.engine
-	if r.reader == nil {
-		var err error
-		if r.reader, err = e.fileReader(); err != nil {
+	access := duckdb.FileAccess{All: true}
+	if f.SQL { // whoever reloads may be somebody who could not read what is there now
+		access = e.config.Files
+	}
+	if r.readers[f.SQL] == nil {
+		reader, err := e.fileReader(access)
+		if err != nil {
 			return err
 		}
+		r.readers[f.SQL] = reader
 	}
-	conn, err := r.reader.Connect(nil)
+	conn, err := r.readers[f.SQL].Connect(nil)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
 	schema := r.table().Columns
 	if f.Call == "" {
-		return e.readArrow(ctx, conn, f, schema, add)
+		return e.readArrow(ctx, conn, access, f, schema, add)
 	}
 	src, err := conformSource("SELECT * FROM "+f.Call, schema, f.Columns)
 	if err != nil {
@@ -437,8 +441,8 @@ func (r *reloading) readFile(ctx context.Context, f *lineage.File, add func(arro
 	}
 }
 
-func (e *Engine) readArrow(ctx context.Context, conn *duckdb.Connection, f *lineage.File, schema *arrow.Schema, add func(arrow.RecordBatch) error) error {
-	file, err := os.Open(f.Path)
+func (e *Engine) readArrow(ctx context.Context, conn *duckdb.Connection, access duckdb.FileAccess, f *lineage.File, schema *arrow.Schema, add func(arrow.RecordBatch) error) error {
+	file, err := openForSQL(access, f.Path)
 	if err != nil {
 		return err
 	}

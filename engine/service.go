@@ -158,8 +158,13 @@ func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 	if snapshot, err := e.catalog.Snapshot(context.Background(), catalog.Holder{Description: "status"}); err == nil {
 		for _, v := range snapshot.Tables() {
 			name := v.Table().Name
+			lost, err := e.lostChunks(context.Background(), v, unreadable)
+			if err != nil {
+				lost = nil // whoever asks the table hears of it
+			}
 			st.Tables = append(st.Tables, noderpc.TableStatus{
 				Schema: name.Schema, Name: name.Name, Rows: v.Rows(), Bytes: v.Bytes(), Chunks: int64(v.NumChunks()), Version: v.Version(),
+				Missing: int64(len(lost)), Source: sourcesOf(v),
 			})
 		}
 		snapshot.Close()

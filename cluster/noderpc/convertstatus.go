@@ -22,6 +22,7 @@ func encodeStatus(s Status) *nodepb.StatusResponse {
 	for _, t := range s.Tables {
 		m.Tables = append(m.Tables, &nodepb.TableStatus{
 			Schema: text(t.Schema, maxNameBytes), Name: text(t.Name, maxNameBytes), Rows: t.Rows, Bytes: t.Bytes, Chunks: t.Chunks, Version: t.Version,
+			Missing: t.Missing, Source: text(t.Source, maxTextBytes),
 		})
 	}
 	for _, l := range s.Leases {
@@ -133,7 +134,16 @@ func decodeTableStatus(m *nodepb.TableStatus) (TableStatus, error) {
 	if err := checkCounts(m.GetRows(), m.GetBytes(), m.GetChunks()); err != nil {
 		return TableStatus{}, err
 	}
-	return TableStatus{Schema: m.GetSchema(), Name: m.GetName(), Rows: m.GetRows(), Bytes: m.GetBytes(), Chunks: m.GetChunks(), Version: m.GetVersion()}, nil
+	if err := checkText("source", m.GetSource(), maxTextBytes); err != nil {
+		return TableStatus{}, err
+	}
+	if m.GetMissing() < 0 || m.GetMissing() > m.GetChunks() {
+		return TableStatus{}, fmt.Errorf("%d of %d chunks are missing", m.GetMissing(), m.GetChunks())
+	}
+	return TableStatus{
+		Schema: m.GetSchema(), Name: m.GetName(), Rows: m.GetRows(), Bytes: m.GetBytes(), Chunks: m.GetChunks(), Version: m.GetVersion(),
+		Missing: m.GetMissing(), Source: m.GetSource(),
+	}, nil
 }
 
 func decodeLeaseStatus(m *nodepb.LeaseStatus) (LeaseStatus, error) {

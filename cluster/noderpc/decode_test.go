@@ -169,7 +169,9 @@ func TestWhatIsEncodedIsDecoded(t *testing.T) {
 			s.Tables = append(s.Tables, TableStatus{
 				Schema: genName().Draw(t, "schema"), Name: genName().Draw(t, "name"), Rows: genCount().Draw(t, "rows"),
 				Bytes: genCount().Draw(t, "bytes"), Chunks: genCount().Draw(t, "chunks"), Version: rapid.Uint64().Draw(t, "version"),
+				Source: rapid.StringN(0, 100, maxTextBytes).Draw(t, "source"),
 			})
+			s.Tables[len(s.Tables)-1].Missing = rapid.Int64Range(0, s.Tables[len(s.Tables)-1].Chunks).Draw(t, "missing")
 			s.Leases = append(s.Leases, LeaseStatus{
 				ID: catalog.LeaseID(rapid.Uint64().Draw(t, "lease")), Domain: d.Domain, Holder: rapid.StringN(0, 1000, maxTextBytes).Draw(t, "holder"),
 				Since: genTime().Draw(t, "since"), Expires: genTime().Draw(t, "expires"), Revision: catalog.Revision(genCount().Draw(t, "at")),

@@ -180,6 +180,8 @@ func TestAHostileStatus(t *testing.T) {
 		{Regions: []*nodepb.RegionStatus{nil}},
 		{Tables: []*nodepb.TableStatus{{Rows: -1}}},
 		{Tables: []*nodepb.TableStatus{{Name: long}}},
+		{Tables: []*nodepb.TableStatus{{Name: "t", Chunks: 1, Missing: 2}}},
+		{Tables: []*nodepb.TableStatus{{Name: "t", Source: strings.Repeat(long, 1000)}}},
 		{Leases: []*nodepb.LeaseStatus{{Holder: long}}},
 		{Leases: []*nodepb.LeaseStatus{{Domain: "\t"}}},
 		{Leases: []*nodepb.LeaseStatus{{Revision: -1}}},

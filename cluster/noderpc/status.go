@@ -52,6 +52,10 @@ type TableStatus struct {
 	Bytes   int64  `json:"bytes"`
 	Chunks  int64  `json:"chunks"`
 	Version uint64 `json:"version"`
+	// Missing is how many of the chunks can be read nowhere; Source is where rows came from, as far as it is known: for those whose origin is
+	// on record, ALTER TABLE … RELOAD brings them back from there.
+	Missing int64  `json:"missing"`
+	Source  string `json:"source,omitempty"`
 }
 
 // LeaseStatus is one lease.

@@ -160,6 +160,10 @@ func TestServeWithoutItsRegion(t *testing.T) {
 	ctx := deadline(t)
 	_, err := n.connect(t).Exec(ctx, "CREATE TABLE lost AS SELECT 1 AS i")
 	require.NoError(t, err)
+	file := filepath.Join(t.TempDir(), "f.csv")
+	require.NoError(t, os.WriteFile(file, []byte("a,b\n1,x\n2,\n"), 0o600))
+	_, errors, code := n.csmsql(t, "", "load", "loaded", file)
+	require.Zero(t, code, errors)
 	status := func() (s noderpc.Status) {
 		out, errors, code := n.csmsql(t, "", "status", "--json")
 		require.Zero(t, code, errors)
@@ -178,9 +182,17 @@ func TestServeWithoutItsRegion(t *testing.T) {
 	require.Contains(t, regions[1].Gone, "does not exist")
 	out, _, _ := n.csmsql(t, "", "status")
 	require.Contains(t, out, "IS GONE")
+	require.Regexp(t, `(?m)^public\.loaded +1 +1 +`+regexp.QuoteMeta(file)+`$`, out)
 	c := n.connect(t)
 	_, err = c.Exec(ctx, "SELECT * FROM lost")
 	require.ErrorContains(t, err, "lost")
+	_, err = c.Exec(ctx, "ALTER TABLE loaded RELOAD")
+	require.NoError(t, err)
+	var sum int
+	require.NoError(t, c.QueryRow(ctx, "SELECT sum(a) FROM loaded").Scan(&sum))
+	require.Equal(t, 3, sum)
+	out, _, _ = n.csmsql(t, "", "status")
+	require.NotRegexp(t, `public\.loaded +1 +1`, out)
 	_, err = c.Exec(ctx, "CREATE TABLE more AS SELECT 1 AS i")
 	require.NoError(t, err)
 }

@@ -1,12 +1,14 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"text/tabwriter"
@@ -99,13 +101,21 @@ func printStatus(out io.Writer, s noderpc.Status, lost []abandonedFile, now time
 	})
 	for _, r := range s.Regions {
 		if r.Gone != "" {
-			fmt.Fprintf(&text, "\nREGION %d IS GONE: %s\nTables that lay in it must be loaded again; chunks of theirs are errors until then.\n", r.ID, r.Gone)
+			fmt.Fprintf(&text, "\nREGION %d IS GONE: %s\nTables that lay in it need their source, see below; chunks of theirs are errors until then.\n", r.ID, r.Gone)
 		}
 	}
 	table(&text, "table\trows\tsize\tchunks\tversion", len(s.Tables), func(i int) []any {
 		t := s.Tables[i]
 		return []any{t.Schema + "." + t.Name, progress.Count(t.Rows), bytesize.Size(t.Bytes), t.Chunks, t.Version}
 	})
+	needy := slices.DeleteFunc(slices.Clone(s.Tables), func(t noderpc.TableStatus) bool { return t.Missing == 0 })
+	if len(needy) > 0 {
+		table(&text, "table needs its source\tchunks missing\tof\tsource", len(needy), func(i int) []any {
+			t := needy[i]
+			return []any{t.Schema + "." + t.Name, t.Missing, t.Chunks, cmp.Or(t.Source, "none on record: load it anew")}
+		})
+		text.WriteString("To bring back what has a source on record: csmsql sql -c 'ALTER TABLE … RELOAD'\n")
+	}
 	table(&text, "lease\tholder\tdomain\tage\texpires\trevision", len(s.Leases), func(i int) []any {
 		l := s.Leases[i]
 		expires := "with its process"

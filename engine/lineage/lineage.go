@@ -32,6 +32,8 @@ type File struct {
 	// Columns are the table's that the file's fill, in its order.
 	Columns []string `json:"columns"`
 	Rows    int64    `json:"rows"`
+	// SQL: it was read for SQL, which does not reach every file.
+	SQL bool `json:"sql,omitempty"`
 }
 
 // Generated is a table of TPC-H.

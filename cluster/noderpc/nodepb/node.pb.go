@@ -1265,6 +1265,8 @@ type TableStatus struct {
 	Bytes         int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	Chunks        int64                  `protobuf:"varint,5,opt,name=chunks,proto3" json:"chunks,omitempty"`
 	Version       uint64                 `protobuf:"varint,6,opt,name=version,proto3" json:"version,omitempty"`
+	Missing       int64                  `protobuf:"varint,7,opt,name=missing,proto3" json:"missing,omitempty"`
+	Source        string                 `protobuf:"bytes,8,opt,name=source,proto3" json:"source,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1339,6 +1341,20 @@ func (x *TableStatus) GetVersion() uint64 {
 		return x.Version
 	}
 	return 0
+}
+
+func (x *TableStatus) GetMissing() int64 {
+	if x != nil {
+		return x.Missing
+	}
+	return 0
+}
+
+func (x *TableStatus) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
 }
 
 type LeaseStatus struct {
@@ -2051,14 +2067,16 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x04used\x18\x03 \x01(\x03R\x04used\x12\x1a\n" +
 	"\breserved\x18\x04 \x01(\x03R\breserved\x12\x18\n" +
 	"\aextents\x18\x05 \x01(\x03R\aextents\x12\x12\n" +
-	"\x04gone\x18\x06 \x01(\tR\x04gone\"\x95\x01\n" +
+	"\x04gone\x18\x06 \x01(\tR\x04gone\"\xc7\x01\n" +
 	"\vTableStatus\x12\x16\n" +
 	"\x06schema\x18\x01 \x01(\tR\x06schema\x12\x12\n" +
 	"\x04name\x18\x02 \x01(\tR\x04name\x12\x12\n" +
 	"\x04rows\x18\x03 \x01(\x03R\x04rows\x12\x14\n" +
 	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x16\n" +
 	"\x06chunks\x18\x05 \x01(\x03R\x06chunks\x12\x18\n" +
-	"\aversion\x18\x06 \x01(\x04R\aversion\"\x99\x01\n" +
+	"\aversion\x18\x06 \x01(\x04R\aversion\x12\x18\n" +
+	"\amissing\x18\a \x01(\x03R\amissing\x12\x16\n" +
+	"\x06source\x18\b \x01(\tR\x06source\"\x99\x01\n" +
 	"\vLeaseStatus\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
 	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x16\n" +
