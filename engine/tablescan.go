@@ -40,7 +40,7 @@ func scanName(number uint64) string { return fmt.Sprintf("csm_scan(%d)", number)
 func (s *Session) newScan(ctx context.Context, v *visible, version *catalog.TableVersion, hint *plan.Scan) *tableScan {
 	f := s.engine.facts.of(version)
 	t := &tableScan{session: s, facts: f, hint: hint, read: v.read, ctx: ctx, result: v.results[version]}
-	t.scan = &duckdb.Scan{Schema: version.Table().Columns, Rows: version.Rows(), Chunks: version.NumChunks(), Open: t.open}
+	t.scan = &duckdb.Scan{Schema: version.Table().Columns, Rows: version.Rows(), Chunks: version.NumChunks(), Open: t.open, Threads: s.engine.threads()}
 	if hint != nil {
 		t.scan.Domains = s.engine.domains(ctx, f, hint.EnumSafe)
 		t.rows = hint.Rows

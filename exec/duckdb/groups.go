@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -47,7 +46,7 @@ func BuildGroupKeySet(ctx context.Context, s *Scan, groups Groups, limit int64) 
 	if len(s.Filters) > 0 {
 		return nil, fmt.Errorf("exec/duckdb: groups of a scan with filters are not complete")
 	}
-	sets := make([]*KeySet, min(int64(runtime.GOMAXPROCS(0)), max(int64(s.Chunks), s.Rows/morselRows+1)))
+	sets := make([]*KeySet, s.builders())
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range sets {
 		sets[i] = newKeySet()

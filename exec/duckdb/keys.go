@@ -3,7 +3,6 @@ package duckdb
 import (
 	"context"
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -27,8 +26,7 @@ func BuildKeySet(ctx context.Context, s *Scan, column int, limit int64) (*KeySet
 		return nil, err
 	}
 	b := &keyBuilder{scan: s, columns: s.filterColumns([]int{column}), key: key, limit: limit}
-	morsels := max(int64(s.Chunks), s.Rows/morselRows+1)
-	sets := make([]*KeySet, min(int64(runtime.GOMAXPROCS(0)), morsels))
+	sets := make([]*KeySet, s.builders())
 	group, ctx := errgroup.WithContext(ctx)
 	for i := range sets {
 		sets[i] = newKeySet()

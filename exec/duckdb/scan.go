@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -27,8 +28,19 @@ type Scan struct {
 	// Filters leave out rows that do not matter, all together: see Filter. Their columns are asked of Open after those that the
 	// statement reads. Estimate is what is left after them.
 	Filters []Filter
+	// Threads bounds the goroutines that build a key set of it; 0: one per CPU. A statement's scan goes by those of the database.
+	Threads int
 	// Release is called once when no plan refers to the scan any longer and its owner has forgotten it; may be nil.
 	Release func()
+}
+
+// builders is how many goroutines collect a key set of so many morsels.
+func (s *Scan) builders() int {
+	threads := s.Threads
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
+	}
+	return int(min(int64(threads), max(int64(s.Chunks), s.Rows/morselRows+1)))
 }
 
 func (s *Scan) estimate() int64 {
