@@ -25,6 +25,8 @@ type memberSetting struct {
 	// Begin a cluster, or join that of Etcd; neither: the node is alone, as the single-node build is.
 	Begin bool
 	Etcd  string
+
+	processors []int // that the process is kept to; nil: all
 }
 
 // memberHello is how the node is reached.
@@ -96,13 +98,18 @@ func (m memberSetting) config(data, region string) engine.Config {
 	return c
 }
 
-// serve does what it is asked for, in one session.
+// serve does what it is asked for, in one session; and in another what is to be run whole.
 func (m memberSetting) serve(ctx context.Context, e *engine.Engine, talk *conversation) error {
 	session, err := e.Session(engine.SessionOptions{})
 	if err != nil {
 		return err
 	}
 	defer session.Close()
+	whole, err := e.Session(engine.SessionOptions{})
+	if err != nil {
+		return err
+	}
+	defer whole.Close()
 	for r := range talk.requests {
 		var result any
 		var err error
@@ -111,8 +118,14 @@ func (m memberSetting) serve(ctx context.Context, e *engine.Engine, talk *conver
 			err = e.LoadTPCH(ctx, noderpc.TPCHRequest{ScaleFactor: r.ScaleFactor, Placement: r.Placement}, nil)
 		case "exec":
 			_, err = session.Exec(ctx, r.SQL)
+		case "whole":
+			_, err = whole.Exec(ctx, "SET csm.distribute = off")
 		case "ask":
-			result, err = ask(ctx, session, r)
+			asked := session
+			if r.Whole {
+				asked = whole
+			}
+			result, err = ask(ctx, asked, r)
 		case "work":
 			result, err = worked()
 		default:

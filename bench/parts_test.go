@@ -2,15 +2,20 @@ package bench
 
 import (
 	"bytes"
+	"fmt"
 	"net"
+	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 )
 
 func TestTableSizes(t *testing.T) {
@@ -170,4 +175,33 @@ func TestDrainTellsErrors(t *testing.T) {
 	}()
 	_, err := newDrainOver(client).query(t.Context(), "SELECT")
 	require.ErrorContains(t, err, "no such table")
+}
+
+// A process that is begun on some processors has only those, and who began it has all of its own again.
+func TestKeptToProcessors(t *testing.T) {
+	var before, after unix.CPUSet
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	require.NoError(t, unix.SchedGetaffinity(0, &before))
+	at := apart(1)
+	if at[0] == nil {
+		t.Skip("one processor")
+	}
+	require.NotEqual(t, at[0], at[1])
+	require.Equal(t, [2][]int{}, apart(before.Count()), "there are not twice as many as there are")
+	for _, processors := range at {
+		require.NoError(t, keptTo(processors, func() error {
+			said, err := exec.Command("grep", "Cpus_allowed_list", "/proc/self/status").Output()
+			require.Regexp(t, fmt.Sprintf(`:\s*%d\n$`, processors[0]), string(said))
+			return err
+		}))
+	}
+	require.NoError(t, unix.SchedGetaffinity(0, &after))
+	require.Equal(t, before, after)
+}
+
+// The ratio of pairs is not that of medians: what disturbs both of a pair disturbs neither's ratio.
+func TestMedianRatio(t *testing.T) {
+	require.Equal(t, 2.0, medianRatio([]time.Duration{2, 20, 6}, []time.Duration{1, 10, 6}))
+	require.Equal(t, 1.5, medianRatio([]time.Duration{2, 1}, []time.Duration{1, 1}))
 }

@@ -85,6 +85,8 @@ type request struct {
 	Placement   string  `json:"placement,omitempty"`
 	SQL         string  `json:"sql,omitempty"`
 	Answer      bool    `json:"answer,omitempty"`
+	// Whole asks where statements are not split.
+	Whole bool `json:"whole,omitempty"`
 }
 
 type answer struct {
