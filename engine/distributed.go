@@ -183,14 +183,30 @@ func (r *run) trust() error {
 	return r.view.lease.snapshot.Trust(regions...)
 }
 
-// stage runs a stage's fragments at once.
+// stage runs a stage's fragments at once. Those of this node begin when all others have been asked: what they do in C keeps a processor
+// from whoever has something to send.
 func (r *run) stage(ctx context.Context, stage *distribute.Stage) error {
 	made := make([]ranFragment, len(stage.Fragments))
 	group, running := errgroup.WithContext(ctx)
+	var asked sync.WaitGroup
+	here := func(f *distribute.Fragment) bool { return f.Node == r.session.engine.config.Node }
 	for i := range stage.Fragments {
+		if !here(&stage.Fragments[i]) {
+			asked.Add(1)
+		}
+	}
+	for i := range stage.Fragments {
+		f := &stage.Fragments[i]
+		ready := asked.Wait
+		if !here(f) {
+			ready = sync.OnceFunc(asked.Done)
+		}
 		group.Go(func() (err error) {
+			if !here(f) {
+				defer ready()
+			}
 			// The result lives on after the group's context, until release.
-			made[i], err = r.fragment(ctx, running, stage, &stage.Fragments[i])
+			made[i], err = r.fragment(ctx, running, stage, f, ready)
 			return err
 		})
 	}
@@ -235,8 +251,9 @@ func (r *run) collect(stage *distribute.Stage, made []ranFragment) error {
 	return nil
 }
 
-// fragment runs one fragment at its node; here, if that node cannot be reached: it only reads more remotely.
-func (r *run) fragment(ctx, running context.Context, stage *distribute.Stage, f *distribute.Fragment) (ranFragment, error) {
+// fragment runs one fragment at its node; here, if that node cannot be reached: it only reads more remotely. ready says that another node
+// was asked, or failed to be; before a fragment of this node it waits until all others were.
+func (r *run) fragment(ctx, running context.Context, stage *distribute.Stage, f *distribute.Fragment, ready func()) (ranFragment, error) {
 	e := r.session.engine
 	request, err := r.request(running, stage, f)
 	if err != nil {
@@ -244,7 +261,7 @@ func (r *run) fragment(ctx, running context.Context, stage *distribute.Stage, f 
 	}
 	attempts := 1
 	if f.Node != e.config.Node {
-		result, err := r.remotely(ctx, running, request, f.Node)
+		result, err := r.remotely(ctx, running, request, f.Node, ready)
 		if err == nil {
 			return ranOn(f.Node, attempts, stage, result)
 		}
@@ -255,6 +272,7 @@ func (r *run) fragment(ctx, running context.Context, stage *distribute.Stage, f 
 		e.config.Log.Warn("a node does not run its fragment; it is run here", "node", f.Node, "error", err)
 		attempts++
 	}
+	ready()
 	result, err := e.runFragment(running, request)
 	if err != nil {
 		return ranFragment{}, err
@@ -288,7 +306,7 @@ func ranOn(node string, attempts int, stage *distribute.Stage, result noderpc.Fr
 	return f, nil
 }
 
-func (r *run) remotely(ctx, running context.Context, request noderpc.FragmentRequest, name string) (noderpc.FragmentResult, error) {
+func (r *run) remotely(ctx, running context.Context, request noderpc.FragmentRequest, name string, sent func()) (noderpc.FragmentResult, error) {
 	e := r.session.engine
 	client, err := e.node.peers.get(running, name)
 	if err != nil {
@@ -299,7 +317,7 @@ func (r *run) remotely(ctx, running context.Context, request noderpc.FragmentReq
 	// keep the result until it is sure that nobody reads it any more.
 	bound, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(running, cancel)
-	f, err := client.RunFragment(bound, request, noderpc.FragmentOptions{Lends: e.node.lends(name), Refusals: e.node.refusals})
+	f, err := client.RunFragment(bound, request, noderpc.FragmentOptions{Lends: e.node.lends(name), Refusals: e.node.refusals, Sent: sent})
 	if !stop() && err == nil { // it was cancelled with its last word
 		err = running.Err()
 		_ = f.Close() // there is no stream any more

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync"
 	"time"
 
@@ -22,6 +23,8 @@ type FragmentOptions struct {
 	Progress func(FragmentProgress)
 	// Refusals counts results that were refused; nil: nobody counts.
 	Refusals *Refusals
+	// Sent is called once the request is on its way, on RunFragment's goroutine; nil: nobody wants to know. If it fails before, never.
+	Sent func()
 }
 
 // FragmentRun is a fragment whose result is there. Its reader reads the chunks in place, calls Check, and only then hands
@@ -82,6 +85,10 @@ func (r *FragmentRun) begin(request FragmentRequest, options FragmentOptions) er
 	if err != nil && !errors.Is(err, io.EOF) { // of EOF the reason comes with Recv
 		return err
 	}
+	if options.Sent != nil {
+		giveWay()
+		options.Sent()
+	}
 	for {
 		m, err := r.stream.Recv()
 		if err != nil {
@@ -105,6 +112,15 @@ func (r *FragmentRun) begin(request FragmentRequest, options FragmentOptions) er
 		if err != nil {
 			return err
 		}
+	}
+}
+
+// giveWay lets the goroutine run that writes to the connection: gRPC leaves that to one of its own, which gives way once itself, to
+// write more at a time. On a node of one processor it would otherwise wait until whoever is told that the request was sent, and then
+// goes into C for as long as a fragment takes, comes back.
+func giveWay() {
+	for range 4 {
+		runtime.Gosched()
 	}
 }
 
