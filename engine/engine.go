@@ -30,6 +30,7 @@ type Engine struct {
 	memory  shares
 	parking parking
 	facts   factsCache
+	kept    keptShare
 	views   viewWords
 	history history
 	mirror  mirror
@@ -107,6 +108,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 		e.memory.process = max(e.config.ProcessBytes, 0)
 	}
 	e.parking.most = e.memory.parked
+	e.kept.most = e.memory.whole / keptPart
 	db, err := duckdb.Open(duckdb.Options{
 		MemoryBytes: e.memory.counted, ProcessBytes: e.memory.process,
 		SpillDirectory: spill, SpillBytes: e.config.SpillBytes, Threads: e.config.Threads, Files: e.config.Files,

@@ -103,7 +103,7 @@ func (q *query) runFinal(ctx context.Context, r *run) (*Rows, error) {
 	for _, t := range r.tables {
 		view.results[t] = true
 	}
-	final, err := s.planDuck(ctx, r.plan.Final.SQL, treeOf(r.plan.Final.SQL), view)
+	final, err := q.planFinal(ctx, r, view)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +116,29 @@ func (q *query) runFinal(ctx context.Context, r *run) (*Rows, error) {
 		final.close()
 		return nil, err
 	}
-	rows.closers = append([]func(){final.close}, rows.closers...)
+	rows.closers = append([]func(){func() { q.keepFinal(final) }}, rows.closers...)
 	return rows, nil
+}
+
+// planFinal takes the plan of the former execution, if it suits, or makes one.
+func (q *query) planFinal(ctx context.Context, r *run, view *visible) (*query, error) {
+	if final := q.final; final != nil {
+		q.final = nil
+		if final.follow(ctx, view) {
+			return final, nil
+		}
+		final.close()
+	}
+	return q.session.planDuck(ctx, r.plan.Final.SQL, treeOf(r.plan.Final.SQL), view)
+}
+
+// keepFinal is for when the rows are closed, perhaps after the query.
+func (q *query) keepFinal(final *query) {
+	if q.duck == nil || q.final != nil || !final.lasts {
+		final.close()
+		return
+	}
+	q.final = final
 }
 
 var errOtherTypes = errors.New("engine: the parts of the statement give columns of other types")

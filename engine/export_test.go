@@ -124,3 +124,14 @@ func PivotItems(text string) int { return len(pivotItems(text)) }
 
 // AddWords reads a dictionary.
 func AddWords(words *array.String) error { return addWords(map[string]bool{}, words) }
+
+// KeptPlans counts the plans that a session keeps, and those that all of the engine's do, with the bytes of their key sets.
+func KeptPlans(s *Session) (session, engine int, bytes int64) {
+	k := &s.engine.kept
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return len(s.kept.list), k.plans, k.bytes
+}
+
+// PlanOf tells plans apart: the one of a prepared statement.
+func PlanOf(st *Statement) any { return st.plan }

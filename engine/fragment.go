@@ -99,7 +99,8 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	if err != nil {
 		return result, err
 	}
-	s, err := e.fragments.session(e)
+	key := payload.key(request)
+	s, err := e.fragments.session(e, key)
 	if err != nil {
 		return result, err
 	}
@@ -121,15 +122,17 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	}
 	defer e.facts.forget(made...)
 	defer v.release()
-	tree := treeOf(request.Query)
-	if tree == nil {
-		return result, failure("08P01", "a fragment's text cannot be parsed: %s", request.Query)
-	}
-	q, err := s.planDuck(ctx, request.Query, tree, v)
+	q, err := s.planFragment(ctx, request.Query, key, v)
 	if err != nil {
 		return result, withoutPosition(err)
 	}
-	defer q.close()
+	defer func() {
+		if err != nil {
+			q.close()
+		} else {
+			s.keepPlan(q)
+		}
+	}()
 	rows, err := q.execute(ctx, v, args)
 	if err != nil {
 		return result, withoutPosition(err)
@@ -156,6 +159,29 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	chunks := result.Chunks
 	result.Release = func() { e.releaseResult(chunks) }
 	return result, nil
+}
+
+// key tells fragments apart whose plans differ; none has one that reads results, which are others each time.
+func (p *fragmentPayload) key(request noderpc.FragmentRequest) string {
+	if len(p.Stages) > 0 {
+		return ""
+	}
+	return request.Settings[zoneSetting] + "\x00" + request.Query + "\x00" + string(request.Payload)
+}
+
+func (s *Session) planFragment(ctx context.Context, text, key string, v *visible) (*query, error) {
+	if q := s.takePlan(key, v); q != nil {
+		return q, nil
+	}
+	tree := treeOf(text)
+	if tree == nil {
+		return nil, failure("08P01", "a fragment's text cannot be parsed: %s", text)
+	}
+	q, err := s.planDuck(ctx, text, tree, v)
+	if err == nil && q.lasts {
+		q.key = key
+	}
+	return q, err
 }
 
 // settle gives the session of a fragment the settings of the statement's.

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/csmsql/csmsql/catalog"
@@ -22,12 +23,16 @@ const (
 	versionsMax = 256
 )
 
-// session takes an idle one, or opens one.
-func (c *fragmentCache) session(e *Engine) (*Session, error) {
+// session takes an idle one, that which keeps the plan under a key if there is one, or opens one.
+func (c *fragmentCache) session(e *Engine, key string) (*Session, error) {
 	c.mu.Lock()
 	for n := len(c.idle); n > 0; n = len(c.idle) {
-		s := c.idle[n-1]
-		c.idle = c.idle[:n-1]
+		i := max(slices.IndexFunc(c.idle, func(s *Session) bool { return s.keeps(key) }), 0)
+		if !c.idle[i].keeps(key) {
+			i = n - 1
+		}
+		s := c.idle[i]
+		c.idle = slices.Delete(c.idle, i, i+1)
 		if s.life.ctx.Err() == nil { // it goes with the engine
 			c.mu.Unlock()
 			return s, nil

@@ -39,6 +39,12 @@ type query struct {
 	nodes   []string     // that were there
 	catalog bool         // it reads PostgreSQL's system catalogs, which this connection has its own copy of
 
+	key    string // under which the session keeps the plan when its statement is closed; empty: it does not
+	lasts  bool   // to plan the text again, over the same versions, would give the same
+	viewed bool   // planning it looked tables up that stand in no text of its user's
+	kept   int64  // what it counts for while it is kept
+	final  *query // of a split one: what its results were finished with last, to be used again
+
 	params         []duckdb.ParameterType
 	castParameters bool // all parameters are text, because one of them has no type
 	late           bool // duck only describes: it is planned once more when the parameters have values
@@ -97,6 +103,18 @@ func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResul
 	return q, err
 }
 
+// planOnce gives the plan that is kept for the text, or makes one that is to be kept.
+func (s *Session) planOnce(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+	if q := s.takePlan(text, v); q != nil {
+		return q, nil
+	}
+	q, err := s.planQuery(ctx, text, tree, v)
+	if err == nil && q.lasts {
+		q.key = text
+	}
+	return q, err
+}
+
 // planDuck plans text for DuckDB, whatever backend the session prefers.
 func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
 	return s.planDuckFor(ctx, text, tree, v, nil)
@@ -133,6 +151,10 @@ func (q *query) close() {
 		q.session.conn.Forget(t.number)
 	}
 	q.scans = nil
+	if q.final != nil {
+		q.final.close()
+		q.final = nil
+	}
 }
 
 // planCompute plans the query for the Arrow kernels if they can run it and should.
@@ -198,7 +220,11 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 	if tree == nil {
 		q.given, q.edits = s.withOwnDatabase(q.text)
 	}
-	return q.prepare(q.given, q.edits, v)
+	if err := q.prepare(q.given, q.edits, v); err != nil {
+		return err
+	}
+	q.lasts = q.lasting(tree, hints)
+	return nil
 }
 
 // prepare lets DuckDB plan the text that was made of the user's.
@@ -206,12 +232,13 @@ func (q *query) prepare(given string, edits edits, v *visible) error {
 	s := q.session
 	q.given, q.edits = given, edits
 	s.yield()
-	s.visible = v
+	s.visible, s.looked = v, false
 	defer func() { s.visible = nil }()
 	duck, err := s.conn.Prepare(given)
 	if err != nil {
 		return q.explain(err)
 	}
+	q.viewed = s.looked
 	q.duck, q.params = duck, duck.Parameters()
 	if !duck.Resolved() {
 		if err := q.resolve(given); err != nil {

@@ -52,6 +52,9 @@ type Session struct {
 	described *catalog.Contents
 	// catalogViews: a temporary view reads PostgreSQL's catalogs.
 	catalogViews bool
+	kept         keptPlans
+	// looked: csm_table was asked since this was cleared.
+	looked bool
 	// atOnce: what is being prepared is executed right afterwards, so that a query may read what it was planned for. In a cluster
 	// that is one question to etcd instead of two.
 	atOnce bool
@@ -119,6 +122,7 @@ func (s *Session) end(why error) {
 	for st := range s.statements {
 		st.close()
 	}
+	s.forgetPlans()
 	s.conn.Close()
 	s.engine.leave(s)
 }

@@ -27,6 +27,7 @@ type Statement struct {
 	inBlock   bool       // may run in a failed transaction block
 	returning *returning // what a writing statement returns of its rows; nil: nothing
 	inner     *Statement // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
+	failed    bool       // its plan is not to be used again
 	planned   *visible   // what the plan was made for, for its first execution, if that comes at once
 }
 
@@ -104,6 +105,9 @@ func (st *Statement) prepare(ctx context.Context) error {
 		return st.prepareExplain(ctx, head)
 	case *statement.Show:
 		return st.prepareShow(ctx, head)
+	}
+	s.forgetPlans()
+	switch head := st.parsed.Head.(type) {
 	case *statement.Insert:
 		return st.prepareInsert(ctx, head)
 	case *statement.CreateTableAs:
@@ -154,7 +158,11 @@ func (st *Statement) close() {
 		st.inner = nil
 	}
 	if st.plan != nil {
-		st.plan.close()
+		if st.failed {
+			st.plan.close()
+		} else {
+			st.session.keepPlan(st.plan)
+		}
 		st.plan = nil
 	}
 	st.planned.release()
@@ -192,6 +200,7 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 	}
 	rows, err := st.run(ctx, args)
 	if err != nil {
+		st.failed = true
 		if !st.inBlock {
 			s.fail()
 		}
@@ -211,6 +220,7 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 		rows.fetch = func(ctx context.Context) (arrow.RecordBatch, error) {
 			b, err := fetch(ctx)
 			if err != nil && b == nil && !isEnd(err) {
+				st.failed = true
 				s.fail()
 			}
 			return b, err
@@ -227,7 +237,7 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 		return err
 	}
 	defer v.release()
-	plan, err := s.planQuery(ctx, st.parsed.Text, st.parsed.Tree, v)
+	plan, err := s.planOnce(ctx, st.parsed.Text, st.parsed.Tree, v)
 	if err != nil {
 		return st.preferSyntaxError(err)
 	}

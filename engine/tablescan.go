@@ -161,6 +161,7 @@ func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
 	if s.visible == nil {
 		return nil, failure("XX000", "table %s.%s is asked for outside of a statement", schema, name)
 	}
+	s.looked = true
 	if schema == systemSchema {
 		if scan, ok := systemScan(s, name); ok {
 			return scan, nil

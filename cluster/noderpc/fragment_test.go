@@ -123,11 +123,14 @@ func TestAFragment(t *testing.T) {
 	c := serveFragments(t, f, noderpc.ServerOptions{})
 	var seen []noderpc.FragmentProgress
 	var once sync.Once
+	sent := 0
 	run, err := c.RunFragment(ctx, fragment(), noderpc.FragmentOptions{Lends: lends, Progress: func(p noderpc.FragmentProgress) {
+		require.Equal(t, 1, sent, "it was sent before anything was heard of it")
 		seen = append(seen, p)
 		once.Do(func() { close(proceed) })
-	}})
+	}, Sent: func() { sent++ }})
 	require.NoError(t, err)
+	require.Equal(t, 1, sent)
 	require.Equal(t, []noderpc.FragmentProgress{{Rows: 1}}, seen)
 	require.Equal(t, []noderpc.FragmentRequest{fragment()}, f.requests)
 	require.True(t, f.peer.Known)

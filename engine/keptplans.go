@@ -1,0 +1,166 @@
+package engine
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"sync"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/exec/plan/distribute"
+)
+
+// Dashboards ask the same text again and again, and so does a coordinator of its nodes. To plan it takes DuckDB as long as to run a small
+// query, and the key sets of predicate transfer are a part of the plan. So a plan outlives its statement: the session keeps it, and takes
+// it for the next statement of the same text, as the protocol's prepared statements do for theirs.
+//
+//	text ─► taken? ─ fresh ────────────────► run ─► statement closed ─► kept, the last ones of a session, within what the engine allows
+//	           └ no, or not fresh ─► plan ────┘
+//
+// It must be certain that planning the text again would give the same: every name in it is that of a table whose version belongs to the plan
+// (query.fresh), every function is one whose value its arguments decide, and the session has run nothing since that could mean anything to
+// planning: whatever is no query makes it forget.
+
+const (
+	keptOfSession = 16  // plans
+	keptOfEngine  = 512 // plans, of all sessions
+	keptPart      = 32  // of MemoryBytes may be the key sets of them
+)
+
+// keptPlans are those of one session, the one that was used last at the end.
+type keptPlans struct{ list []*query }
+
+// keptShare counts what the sessions of an engine keep. Safe for concurrent use.
+type keptShare struct {
+	mu    sync.Mutex // guards the rest; leaf lock
+	plans int
+	bytes int64
+	most  int64
+}
+
+func (k *keptShare) take(bytes int64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.plans >= keptOfEngine || k.bytes+bytes > k.most {
+		return false
+	}
+	k.plans, k.bytes = k.plans+1, k.bytes+bytes
+	return true
+}
+
+func (k *keptShare) give(bytes int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.plans, k.bytes = k.plans-1, k.bytes-bytes
+}
+
+// takePlan gives the plan that is kept for a key, if it still stands for what v shows; it is the caller's then.
+func (s *Session) takePlan(key string, v *visible) *query {
+	i := slices.IndexFunc(s.kept.list, func(q *query) bool { return q.key == key })
+	if i < 0 {
+		return nil
+	}
+	q := s.dropPlan(i)
+	if !q.fresh(v) {
+		q.close()
+		return nil
+	}
+	return q
+}
+
+func (s *Session) keeps(key string) bool {
+	return slices.ContainsFunc(s.kept.list, func(q *query) bool { return q.key == key })
+}
+
+// keepPlan is where a plan goes that has done its work.
+func (s *Session) keepPlan(q *query) {
+	if q.key == "" || len(q.key) > treeMax || s.life.ctx.Err() != nil {
+		q.close()
+		return
+	}
+	for len(s.kept.list) >= keptOfSession {
+		s.dropPlan(0).close()
+	}
+	q.kept = q.keyBytes()
+	if !s.engine.kept.take(q.kept) {
+		q.close()
+		return
+	}
+	s.kept.list = append(s.kept.list, q)
+}
+
+func (s *Session) dropPlan(i int) *query {
+	q := s.kept.list[i]
+	s.kept.list = slices.Delete(s.kept.list, i, i+1)
+	s.engine.kept.give(q.kept)
+	return q
+}
+
+// forgetPlans is for whatever may mean something to planning.
+func (s *Session) forgetPlans() {
+	for len(s.kept.list) > 0 {
+		s.dropPlan(len(s.kept.list) - 1).close()
+	}
+}
+
+// keyBytes is the memory of the plan's key sets.
+func (q *query) keyBytes() (bytes int64) {
+	for _, t := range q.scans {
+		for _, f := range t.keyFilters {
+			bytes += f.Keys.Bytes()
+		}
+	}
+	return bytes
+}
+
+// lasting tells whether planning the text again, over the same versions of tables, gives the same plan. hints are the tables in it.
+func (q *query) lasting(tree *pg.ParseResult, hints []plan.Scan) bool {
+	if tree == nil || len(hints) == 0 || q.own || q.late || q.castParameters || q.viewed || !distribute.Reproducible(tree) {
+		return false
+	}
+	named := map[string]bool{}
+	var tables []*pg.RangeVar
+	called := false
+	eachNode(tree.ProtoReflect(), func(node any) {
+		switch n := node.(type) {
+		case *pg.CommonTableExpr:
+			named[n.Ctename] = true
+		case *pg.RangeVar:
+			tables = append(tables, n)
+		case *pg.RangeFunction, *pg.RangeTableFunc, *pg.RangeTableSample:
+			called = true
+		}
+	})
+	return !called && !slices.ContainsFunc(tables, func(v *pg.RangeVar) bool {
+		known := v.Schemaname == "" && named[v.Relname] // one that hides nothing: of a view q.viewed would tell
+		return !known && !slices.ContainsFunc(hints, func(h plan.Scan) bool { return h.Start <= int(v.Location) && int(v.Location) < h.End })
+	})
+}
+
+// follow has a plan read what the parts of the statement have made this time; false: it cannot.
+func (q *query) follow(ctx context.Context, v *visible) bool {
+	e := q.session.engine
+	if q.faults != e.regions.faults() {
+		return false
+	}
+	for _, t := range q.scans {
+		switch {
+		case t.hint == nil || len(t.keyFilters) > 0: // keys may be those of a former result
+			return false
+		case !t.result:
+			continue
+		}
+		version := v.find(t.hint.Relation.Schema, t.hint.Relation.Name)
+		if version == nil || !version.Table().Columns.Equal(t.scan.Schema) {
+			return false
+		}
+		f := e.facts.of(version)
+		if !maps.EqualFunc(e.domains(ctx, f, t.hint.EnumSafe), t.scan.Domains, slices.Equal[[]string]) {
+			return false
+		}
+		t.facts, t.scan.Rows = f, version.Rows()
+	}
+	return true
+}

@@ -1,0 +1,93 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
+)
+
+// A text that was asked before has the plan that it had, and the answer that it has now.
+func TestPlansAreKept(t *testing.T) {
+	ctx := context.Background()
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT i AS a, i % 7 AS b FROM range(1000) r(i)")
+	exec(t, s, "CREATE TABLE u AS SELECT i AS k, 'w' || i AS w FROM range(7) r(i)")
+	plan := func(sql string) any {
+		st, err := s.Prepare(ctx, sql)
+		require.NoError(t, err, sql)
+		defer st.Close()
+		return engine.PlanOf(st)
+	}
+	const sql = "WITH x AS (SELECT a, b FROM t WHERE a < 700) SELECT count(*), max(w) FROM x, u WHERE b = k AND w IN ('w1', 'w2')"
+	first := plan(sql)
+	require.Same(t, first, plan(sql))
+	require.Equal(t, []string{"200|w2"}, rows(t, s, sql))
+	require.Same(t, first, plan(sql))
+	require.NotSame(t, first, plan(sql+" "), "another text")
+	st, err := s.Prepare(ctx, sql)
+	require.NoError(t, err)
+	require.Same(t, first, engine.PlanOf(st))
+	require.NotSame(t, first, plan(sql), "it is another statement's meanwhile")
+	require.NoError(t, st.Close())
+
+	exec(t, session(t, e), "INSERT INTO t VALUES (1, 1)") // a plan is that of a version of the catalog
+	require.Equal(t, []string{"201|w2"}, rows(t, s, sql))
+	exec(t, s, "CREATE TEMP TABLE t AS SELECT 5 AS a, 2 AS b")
+	require.Equal(t, []string{"1|w2"}, rows(t, s, sql))
+	exec(t, s, "DROP TABLE temp.t; CREATE SCHEMA other; CREATE TABLE other.t AS SELECT 6 AS a, 1 AS b")
+	require.Equal(t, []string{"201|w2"}, rows(t, s, sql))
+	exec(t, s, "SET search_path = other, public")
+	require.Equal(t, []string{"1|w1"}, rows(t, s, sql))
+	exec(t, s, "BEGIN; INSERT INTO other.t VALUES (7, 2)")
+	require.Equal(t, []string{"2|w2"}, rows(t, s, sql))
+	exec(t, s, "ROLLBACK")
+	require.Equal(t, []string{"1|w1"}, rows(t, s, sql))
+}
+
+// What is not certain to be planned alike again is not kept: neither plans nor, with them, what they have found out.
+func TestPlansThatAreNotKept(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t AS SELECT i AS a, DATE '2024-01-01' AS d FROM range(10) r(i); CREATE VIEW v AS SELECT a FROM t")
+	for _, sql := range []string{
+		"SELECT 1", "SELECT * FROM range(3)", "SELECT a, i FROM t, range(3) r(i)", "SELECT a FROM v", "SELECT t.a FROM t, v WHERE t.a = v.a",
+		"SELECT a, now() FROM t", "SELECT a, current_date FROM t", "SELECT a FROM t WHERE d < 'today'", "SELECT a FROM t WHERE random() < 2",
+		"SELECT count(*) FROM t, csm.tables", "SELECT relname FROM pg_class, t", "FROM t SELECT a", "SELECT a / (a - a) FROM t WHERE no = 1",
+		"SELECT a FROM (FROM t)", "SELECT CAST('x' || a AS INTEGER) FROM t",
+	} {
+		for range 2 {
+			_, _ = tryRows(s, sql)
+		}
+		kept, _, _ := engine.KeptPlans(s)
+		require.Zero(t, kept, sql)
+	}
+}
+
+// Kept plans have bounds, and are nobody's once their session is closed.
+func TestKeptPlansHaveBounds(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT i AS a, i AS b FROM range(1000) r(i); CREATE TABLE u AS SELECT i AS k, 'w' || i AS w FROM range(1000) r(i)")
+	for i := range 40 {
+		require.Equal(t, []string{"1"}, rows(t, s, fmt.Sprintf("SELECT count(*) FROM t, u WHERE a = k AND w = 'w%d'", i)))
+	}
+	kept, all, bytes := engine.KeptPlans(s)
+	require.Equal(t, 16, kept)
+	require.Equal(t, 16, all)
+	require.Positive(t, bytes)
+	other := session(t, e)
+	rows(t, other, "SELECT count(*) FROM t WHERE a < "+strings.Repeat("1", 3))
+	_, all, _ = engine.KeptPlans(s)
+	require.Equal(t, 17, all)
+	require.NoError(t, other.Close())
+	exec(t, s, "SET extra_float_digits = 0")
+	kept, all, bytes = engine.KeptPlans(s)
+	require.Zero(t, kept)
+	require.Zero(t, all)
+	require.Zero(t, bytes)
+}
