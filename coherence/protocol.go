@@ -1,6 +1,10 @@
 package coherence
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/csmsql/csmsql/memregion"
+)
 
 // Generation numbers one writing of one extent. It is unique and monotonic per region (not per address), across
 // restarts of the lender too, so (region, generation) names one writing for ever. Zero names nothing.
@@ -34,6 +38,17 @@ func (c Class) String() string {
 		return "incoherent-home-snoop"
 	}
 	return fmt.Sprintf("class(%d)", uint8(c))
+}
+
+// ClassOf is what a region's fabric says of itself.
+func ClassOf(fabric memregion.FabricKind) Class {
+	switch {
+	case fabric.HardwareCoherent():
+		return Coherent
+	case fabric.HomeSnooped():
+		return IncoherentHomeSnoop
+	}
+	return Incoherent
 }
 
 func (c Class) valid() bool { return c <= IncoherentHomeSnoop }

@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/testfabric"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -379,7 +380,9 @@ func TestOwnWorkAlarmsNobody(t *testing.T) {
 	require.Zero(t, stats.Alterations)
 	require.Zero(t, e.Counters().Distrusted.Load())
 	require.Zero(t, e.Counters().Mismatches.Load())
-	require.Zero(t, e.VerifiedBytes())
+	if testfabric.Coherent() { // elsewhere checksums are compared at first use, whoever wrote
+		require.Zero(t, e.VerifiedBytes())
+	}
 	require.LessOrEqual(t, e.Counters().Acquires.Load()-e.Counters().Releases.Load(), uint64(200), "what is over is forgotten")
 }
 

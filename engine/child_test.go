@@ -15,6 +15,9 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/testfabric"
 )
 
 // Tests about processes that die need processes: this binary is its own child, in one of several roles.
@@ -39,6 +42,7 @@ var roles = map[string]func(c *childSide) error{
 }
 
 func TestMain(m *testing.M) {
+	engine.SetDefaultFabric(testfabric.FromEnvironment())
 	if role := os.Getenv(roleVariable); role != "" {
 		runRole(role)
 	}

@@ -243,7 +243,10 @@ func (n *node) borrow(id memregion.RegionID) error {
 	if !ok || record.Node == n.config.Node {
 		return fmt.Errorf("%w: region %d is not mapped in this process", memregion.ErrRegionGone, id)
 	}
-	view, err := memregion.Borrow(record.Spec)
+	if err := n.fabric.accepts(record.Spec, record.Node); err != nil {
+		return err
+	}
+	view, err := memregion.BorrowIn(n.fabric.domain, false, record.Spec)
 	if err != nil {
 		return fmt.Errorf("borrow region %d of node %s: %w", id, record.Node, err)
 	}

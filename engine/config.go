@@ -19,7 +19,7 @@ type Config struct {
 	Directory string
 	// Node is the node's name in status output and errors; empty means "local".
 	Node string
-	// Fabric is how the region reaches other processes; empty means memregion.FabricShm.
+	// Fabric is how the region reaches other processes, as memregion.ParseFabric reads it; empty means memregion.FabricShm.
 	Fabric memregion.FabricKind
 	// RegionDirectory is where the region's file lies: a tmpfs for shm (default /dev/shm), any file system for file
 	// (default Directory).
@@ -66,6 +66,9 @@ type Config struct {
 	CutOffs func(*distribute.Settings)
 }
 
+// defaultFabric is another one where tests say so.
+var defaultFabric = memregion.FabricShm
+
 // FileAccess says which files SQL may reach.
 type FileAccess = duckdb.FileAccess
 
@@ -74,11 +77,11 @@ func (c Config) withDefaults() Config {
 		c.Node = "local"
 	}
 	if c.Fabric == "" {
-		c.Fabric = memregion.FabricShm
+		c.Fabric = defaultFabric
 	}
 	if c.RegionDirectory == "" {
 		c.RegionDirectory = "/dev/shm"
-		if c.Fabric == memregion.FabricFile {
+		if c.Fabric.Durable() {
 			c.RegionDirectory = c.Directory
 		}
 	}

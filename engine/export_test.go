@@ -15,6 +15,9 @@ import (
 
 // What tests may look at: the account of a node's memory.
 
+// SetDefaultFabric is for all engines whose configuration names none.
+func SetDefaultFabric(text memregion.FabricKind) { defaultFabric = text }
+
 // RegionSpec is the node's region.
 func (e *Engine) RegionSpec() memregion.Spec { return e.node.region }
 

@@ -65,3 +65,12 @@ func (l lender) Pin(ctx context.Context, peer noderpc.Peer, extents []catalog.Ex
 func (l lender) Unpin(ctx context.Context, peer noderpc.Peer, extents []catalog.ExtentID) error {
 	return l.during(ctx, func(ctx context.Context) error { return l.lending.Unpin(ctx, peer, extents) })
 }
+
+// Left implements noderpc.Lender.
+func (l lender) Left(ctx context.Context, peer noderpc.Peer, request noderpc.LeftRequest) (left []noderpc.LeftExtent, err error) {
+	err = l.during(ctx, func(ctx context.Context) (err error) {
+		left, err = l.lending.Left(ctx, peer, request)
+		return err
+	})
+	return left, err
+}

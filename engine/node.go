@@ -23,6 +23,7 @@ import (
 // node is the lender's side of an engine: the catalog's store, the region, the protocol's home for it.
 type node struct {
 	config    *Config
+	fabric    fabric
 	temporary string      // a directory to remove at the end
 	local     *store.Bolt // locks the data directory; keeps the catalog of a node that is alone
 	store     store.Store // the catalog's
@@ -58,6 +59,11 @@ type node struct {
 // openNode brings a node up. On error the part that is up is returned too, to be closed.
 func openNode(ctx context.Context, config *Config) (*node, error) {
 	n := &node{config: config, homes: catalog.Homes{}, refusals: noderpc.NewRefusals(config.Log), out: make(chan struct{})}
+	var err error
+	if n.fabric, err = newFabric(config.Node, config.Fabric); err != nil {
+		return n, failure("22023", "%v", err)
+	}
+	config.Fabric = n.fabric.kind
 	if config.Directory == "" {
 		dir, err := os.MkdirTemp("", "csmsql-")
 		if err != nil {
@@ -75,7 +81,6 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 		return n, err
 	}
 	gone := map[memregion.RegionID]error{}
-	var err error
 	n.lender = lenders{n.homes, gone, n.self != nil}
 	if n.self != nil {
 		n.lender = clusterLenders{lenders{n.homes, gone, true}, n}
@@ -87,7 +92,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	if err != nil {
 		return n, err
 	}
-	n.regions = newRegions(config.Node)
+	n.regions = newRegions(config.Node, n.fabric)
 	n.regions.lost, n.regions.damage.log = gone, config.Log
 	if n.self != nil {
 		n.regions.borrow, n.regions.lender = n.borrow, n.catalog.Reachable
@@ -135,6 +140,9 @@ func (n *node) openRegion(ctx context.Context) error {
 	for _, record := range n.catalog.Regions() {
 		if record.Node != n.config.Node {
 			continue
+		}
+		if err := n.fabric.accepts(record.Spec, record.Node); err != nil {
+			return err
 		}
 		lent, err := n.adopt(ctx, record, live[record.ID])
 		switch {
@@ -226,7 +234,7 @@ func placements(regions []catalog.RegionRecord) (taken []memregion.Placement) {
 }
 
 func (n *node) lendOptions() memregion.LendOptions {
-	return memregion.LendOptions{HugePages: n.config.HugePages, Origin: n.origin()}
+	return memregion.LendOptions{HugePages: n.config.HugePages, Origin: n.origin(), Domain: n.fabric.domain}
 }
 
 // newRegion records a region and lends it; in this order, so that a crash between leaves a record without a file and not
@@ -277,7 +285,7 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 	}
 	id := n.region.ID
 	home, err := coherence.NewHome(coherence.HomeConfig{
-		Region: id, Memory: lent, Domain: localDomain, Class: coherence.Coherent, Capacity: n.region.Capacity,
+		Region: id, Memory: lent, Lines: n.fabric.lines, Domain: localDomain, Class: n.fabric.class, Capacity: n.region.Capacity,
 		FirstGeneration: first, Protect: lent.Protect, Verify: verifySeal, Reader: n.regions.reader, Counters: n.regions.counters,
 		ReserveGenerations: func(upTo coherence.Generation) error {
 			return n.catalog.ReserveGenerations(context.WithoutCancel(ctx), id, upTo)
@@ -322,6 +330,9 @@ func (n *node) startJanitor() {
 				return
 			case now := <-tick.C:
 				n.confirm()
+				if err := n.flushLeft(ctx); err != nil {
+					n.config.Log.Debug("another node could not be asked what is left to be flushed", "error", err)
+				}
 				for _, l := range n.catalog.ExpireLeases(now) {
 					n.config.Log.Warn("a lease ran out", "lease", l.String())
 				}

@@ -22,6 +22,7 @@ import (
 // protocol before the first load (E2). Safe for concurrent use.
 type regions struct {
 	node   string
+	fabric fabric
 	mu     sync.RWMutex // guards mapped; leaf lock
 	mapped map[memregion.RegionID]*mapped
 	all    atomic.Pointer[[]*mapped] // the same, never changed: every chunk that is opened goes through it
@@ -34,6 +35,8 @@ type regions struct {
 	borrowing sync.Mutex // one at a time borrows; above mu
 	counters  *coherence.Counters
 	explain   func(*DamagedError) loss // of errors; nil: nothing is known
+	// forDomain has the node of this machine acquire an extent for all processes there; nil: this process acquires for itself.
+	forDomain func(context.Context, *descriptor.Extent) error
 	// verified counts bytes whose checksum was compared.
 	verified atomic.Int64
 	damage   damage
@@ -118,11 +121,11 @@ func (m *mapped) look() uint64 {
 	return m.view.Look()
 }
 
-func newRegions(node string) *regions {
+func newRegions(node string, f fabric) *regions {
 	counters := &coherence.Counters{}
 	r := &regions{
-		node: node, mapped: map[memregion.RegionID]*mapped{}, lost: map[memregion.RegionID]error{},
-		reader: coherence.NewReader(coherence.Coherent, nil, counters), counters: counters,
+		node: node, fabric: f, mapped: map[memregion.RegionID]*mapped{}, lost: map[memregion.RegionID]error{},
+		reader: f.reader(counters), counters: counters,
 	}
 	r.all.Store(new([]*mapped))
 	return r
@@ -309,8 +312,18 @@ func (r *regions) acquireExtent(ctx context.Context, x *descriptor.Extent, alway
 		return r.verifyMended(m, x, data)
 	}
 	var verify func() error
-	if altered := r.distrust(m); altered || uint64(x.Generation) < m.trusted.Load() {
+	// Where caches are not coherent everything is compared once, whoever wrote it: what a checksum finds there is what no cache may have.
+	if altered := r.distrust(m); altered || uint64(x.Generation) < m.trusted.Load() || r.fabric.lines != nil {
 		verify = compare
+	}
+	if r.forDomain != nil {
+		own := verify
+		verify = func() error {
+			if err := r.forDomain(ctx, x); err != nil || own == nil {
+				return err
+			}
+			return own()
+		}
 	}
 	if err := r.reader.Acquire(ctx, x.Region, x.Generation, data, verify); err != nil {
 		return err

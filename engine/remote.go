@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
@@ -43,8 +44,15 @@ func (e *Engine) attach(ctx context.Context, target string) error {
 		return err
 	}
 	e.config.Node = description.Node
-	e.regions = newRegions(description.Node)
+	var kind memregion.FabricKind = memregion.FabricShm
+	if len(description.Regions) > 0 {
+		kind = description.Regions[0].Fabric
+	}
+	e.regions = newRegions(description.Node, guestFabric(description.Node, kind))
 	e.regions.damage.log = e.config.Log
+	if e.regions.fabric.guest() {
+		e.regions.forDomain = e.remote.acquire
+	}
 	e.remote.regions = e.regions
 	var capacity int64
 	for _, r := range description.Regions {
@@ -159,7 +167,10 @@ func (r *remote) borrow(ctx context.Context, regions ...noderpc.Region) error {
 
 // mapRegion maps a region of the node, or of the owner named. Requires mu, or that nobody else knows r yet.
 func (r *remote) mapRegion(owner string, spec memregion.Spec, trusted coherence.Generation) error {
-	view, err := memregion.Borrow(spec)
+	if err := r.regions.fabric.accepts(spec, cmp.Or(owner, r.regions.node)); err != nil {
+		return err
+	}
+	view, err := memregion.BorrowIn(r.regions.fabric.domain, owner == "", spec)
 	if err != nil {
 		return fmt.Errorf("engine: borrow region %d of node %s: %w", spec.ID, cmp.Or(owner, r.regions.node), err)
 	}
@@ -223,6 +234,14 @@ func (r *remote) take(ctx context.Context) (noderpc.Lease, error) {
 func lost(err error) bool {
 	var state interface{ SQLState() string }
 	return errors.Is(err, noderpc.ErrRestarted) || errors.As(err, &state) && state.SQLState() == "08006"
+}
+
+// acquire has the node do it, whose caches are this process' as well.
+func (r *remote) acquire(ctx context.Context, x *descriptor.Extent) error {
+	r.mu.Lock()
+	client := r.client
+	r.mu.Unlock()
+	return client.Acquire(ctx, *x)
 }
 
 // knowRegions maps regions that the node made since, and those of the other nodes of its cluster: their chunks stay in place as

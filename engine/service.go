@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
@@ -92,6 +93,21 @@ func (n *node) sessionTTL() time.Duration {
 		return ttl
 	}
 	return etcd.DefaultSessionTTL
+}
+
+// Acquire flushes for the processes that are attached, and remembers it as for this one.
+func (s *service) Acquire(ctx context.Context, extents []descriptor.Extent) error {
+	ctx, leave, err := s.engine.life.call(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	for i := range extents {
+		if err := s.engine.regions.acquireExtent(ctx, &extents[i], false); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *service) Page(ctx context.Context, id catalog.PageID) ([]byte, error) {

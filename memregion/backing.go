@@ -26,17 +26,22 @@ type fileBacking struct {
 	watch *watch
 }
 
+const punchMode = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
+
 func (b fileBacking) reserve(r Range) error { return b.fallocate(0, r) }
 
-func (b fileBacking) punch(r Range) error {
-	return b.fallocate(unix.FALLOC_FL_PUNCH_HOLE|unix.FALLOC_FL_KEEP_SIZE, r)
-}
+func (b fileBacking) punch(r Range) error { return b.fallocate(punchMode, r) }
 
 func (b fileBacking) fallocate(mode uint32, r Range) error {
+	return fallocate(b.file, mode, r, b.watch.ours)
+}
+
+// fallocate works in pieces, each within around.
+func fallocate(file *os.File, mode uint32, r Range, around func(func() error) error) error {
 	for r.Length > 0 {
 		piece := min(r.Length, systemCallBytes)
-		err := b.watch.ours(func() error {
-			return control(b.file, func(fd int) error { return unix.Fallocate(fd, mode, r.Offset, piece) })
+		err := around(func() error {
+			return control(file, func(fd int) error { return unix.Fallocate(fd, mode, r.Offset, piece) })
 		})
 		if errors.Is(err, unix.EINTR) {
 			continue
@@ -140,7 +145,7 @@ func checkPlanted(file *os.File, spec Spec, flags int) error {
 }
 
 func checkBoot(spec Spec) error {
-	if spec.Fabric != FabricShm || spec.BootID == "" {
+	if spec.Fabric.Durable() || spec.BootID == "" {
 		return nil
 	}
 	boot, err := BootID()

@@ -31,6 +31,8 @@ type LendOptions struct {
 	HugePages bool
 	// Quotas limits owners, in bytes; see Allocator.SetQuota.
 	Quotas map[string]int64
+	// Domain is the machine that the lender is a part of; required on fabrics whose caches are emulated, and nil on others.
+	Domain *Domain
 	// Origin is noted with the region's file, for FindAbandoned.
 	Origin Origin
 	// Progress is called by Prefault, on the goroutine that called it, with bytes done and in total.
@@ -87,6 +89,9 @@ func Lend(ctx context.Context, spec Spec, opts LendOptions) (*Lent, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := removeCaches(spec); err != nil {
+		return nil, errors.Join(fmt.Errorf("memregion: lend region %d: %w", spec.ID, err), file.Close(), os.Remove(spec.Path))
+	}
 	l, err := newLent(file, spec, NewAllocator(spec.Capacity), opts)
 	if err != nil {
 		return nil, errors.Join(err, file.Close(), os.Remove(spec.Path))
@@ -102,9 +107,13 @@ func Lend(ctx context.Context, spec Spec, opts LendOptions) (*Lent, error) {
 // newLent maps the file and takes it over; after an error the file is still the caller's.
 func newLent(file *os.File, spec Spec, allocator *Allocator, opts LendOptions) (*Lent, error) {
 	opts.Origin.mark(file)
-	m, err := mapRegion(file, spec, unix.PROT_READ|unix.PROT_WRITE, false, watchKinds(true))
+	cached, err := openCached(file, spec, opts.Domain, true)
 	if err != nil {
 		return nil, err
+	}
+	m, err := mapRegion(file, cached, spec, unix.PROT_READ|unix.PROT_WRITE, false, watchKinds(true))
+	if err != nil {
+		return nil, errors.Join(err, cached.close())
 	}
 	if opts.GrowthStep <= 0 {
 		opts.GrowthStep = defaultGrowthStep
@@ -113,6 +122,9 @@ func newLent(file *os.File, spec Spec, allocator *Allocator, opts LendOptions) (
 		opts.RecycleLimit = defaultRecycleSteps * opts.GrowthStep
 	}
 	l := &Lent{spec: spec, options: opts, mapping: m, backing: fileBacking{file, m.watch}, protectRuns: protectRunsLimit()}
+	if cached != nil {
+		l.backing = cachedBacking{fileBacking{file, m.watch}, cached}
+	}
 	l.stepPages = pagesFor(opts.GrowthStep)
 	l.recyclePages = max(opts.RecycleLimit, 0) / PageSize
 	pages := spec.Capacity / PageSize
@@ -149,6 +161,7 @@ func (l *Lent) Allocate(owner string, size int64) (Range, error) {
 	if err := l.backLocked(r); err != nil {
 		return Range{}, errors.Join(err, l.mu.allocator.Free(owner, r))
 	}
+	l.mapping.cached.zeroed(r)
 	return r, nil
 }
 
@@ -267,7 +280,7 @@ func (l *Lent) Remove() error {
 		return err
 	}
 	l.mu.closed = true
-	err := l.unlink()
+	err := errors.Join(l.unlink(), removeCaches(l.spec))
 	return errors.Join(err, l.mapping.close())
 }
 

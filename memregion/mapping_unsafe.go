@@ -16,6 +16,8 @@ import (
 type mapping struct {
 	spec   Spec
 	file   *os.File // immutable; os.File keeps its descriptor from being reused while a call runs
+	cached *cached  // immutable; nil where caches are real
+	hide   func()   // of cached; immutable, but of a Window guarded by use
 	watch  *watch   // immutable
 	base   Addr     // immutable
 	memory []byte   // immutable; the whole map; of a Window: guarded by use
@@ -33,8 +35,33 @@ type mapping struct {
 }
 
 // mapRegion maps the whole capacity. It maps at spec.Base and nowhere else (M8); with relocate, anywhere when that is taken.
-// It takes over file only when it succeeds. kinds are the ways to watch it, see newWatch.
-func mapRegion(file *os.File, spec Spec, protection int, relocate bool, kinds []WatchKind) (*mapping, error) {
+// It takes over file, and what is cached of it, only when it succeeds. kinds are the ways to watch it, see newWatch.
+func mapRegion(file *os.File, cached *cached, spec Spec, protection int, relocate bool, kinds []WatchKind) (*mapping, error) {
+	memory := cached.onHeap()
+	if memory == nil {
+		var err error
+		if memory, err = mapPages(pagesOf(file, cached), spec, protection, relocate); err != nil {
+			return nil, err
+		}
+	}
+	// M12: watched before anybody can read and believe a byte.
+	m := &mapping{
+		spec: spec, file: file, cached: cached, hide: cached.show(memory, 0), watch: newWatch(file, kinds...),
+		base: Addr(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), memory: memory,
+	}
+	mappings.add(m)
+	return m, nil
+}
+
+// pagesOf is what programs map: the region's file, or their domain's cache of it.
+func pagesOf(file *os.File, cached *cached) *os.File {
+	if cached != nil {
+		return cached.pages
+	}
+	return file
+}
+
+func mapPages(file *os.File, spec Spec, protection int, relocate bool) ([]byte, error) {
 	// SAFETY: M8. The address is a request to the kernel, made from nil so that vet sees no integer turned into a pointer; nothing is read
 	// through it until the kernel has granted exactly this range.
 	want := unsafe.Add(nil, spec.Base)
@@ -57,11 +84,7 @@ func mapRegion(file *os.File, spec Spec, protection int, relocate bool, kinds []
 		return nil, fmt.Errorf("memregion: map %s of %s at %#x: %w", bytesText(spec.Capacity), spec.Path, spec.Base, err)
 	}
 	// SAFETY: M8. The kernel has just given us [got, got+Capacity); it stays mapped until close.
-	memory := unsafe.Slice((*byte)(got), spec.Capacity)
-	// M12: watched before anybody can read and believe a byte.
-	m := &mapping{spec: spec, file: file, watch: newWatch(file, kinds...), base: Addr(uintptr(got)), memory: memory}
-	mappings.add(m)
-	return m, nil
+	return unsafe.Slice((*byte)(got), spec.Capacity), nil
 }
 
 // close unmaps, unless somebody holds the map: then the last one does. Slices of the memory that others still have become invalid: touching
@@ -80,11 +103,15 @@ func (m *mapping) close() error {
 	if !held {
 		err = m.unmap()
 	}
-	return errors.Join(err, m.watch.close(), m.writer.close(), m.file.Close())
+	return errors.Join(err, m.watch.close(), m.writer.close(), m.cached.close(), m.file.Close())
 }
 
 func (m *mapping) unmap() error {
+	m.hide()
 	mappings.remove(m)
+	if m.cached.onHeap() != nil {
+		return nil
+	}
 	// SAFETY: M8. The range is ours since mapRegion and is unmapped only here, once: by close, or by the last holder after it.
 	return unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(m.memory)), uintptr(len(m.memory)))
 }
@@ -112,10 +139,13 @@ func (m *mapping) release() error {
 
 // remap maps r's pages from the file once more, in their place.
 func (m *mapping) remap(r Range, protection int) error {
+	if m.cached.onHeap() != nil {
+		return nil
+	}
 	return m.during(r, func(memory []byte) error {
 		at := unsafe.Pointer(unsafe.SliceData(memory))
 		offset := int64(uintptr(at)) - int64(m.base)
-		return control(m.file, func(fd int) error {
+		return control(pagesOf(m.file, m.cached), func(fd int) error {
 			// SAFETY: M8. The range is inside of the map, which cannot go away during the call, and gets the pages that it is meant to have.
 			// The kernel puts them there at once, so that a load in between finds the old page or the new one.
 			_, err := unix.MmapPtr(fd, offset, at, uintptr(len(memory)), protection, unix.MAP_SHARED|unix.MAP_FIXED)

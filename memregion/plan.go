@@ -150,8 +150,8 @@ func (s Spec) validate() error {
 		problem = fmt.Sprintf("capacity %d is not a positive multiple of %d", s.Capacity, PageSize)
 	case s.Capacity > int64(windowEnd-s.Base):
 		problem = fmt.Sprintf("capacity %s at %#x ends past %#x", bytesText(s.Capacity), s.Base, windowEnd)
-	case s.Fabric != FabricShm && s.Fabric != FabricFile:
-		problem = fmt.Sprintf("fabric %q is not one of %q, %q", s.Fabric, FabricShm, FabricFile)
+	case !s.Fabric.Known():
+		problem = fmt.Sprintf("fabric %q is not one of %q, %q, %q", s.Fabric, FabricShm, FabricFile, FabricEmulated)
 	case s.Path == "" || strings.ContainsRune(s.Path, 0):
 		problem = fmt.Sprintf("path %q cannot name a file", s.Path)
 	}

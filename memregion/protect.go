@@ -155,6 +155,9 @@ func (l *Lent) remap(r Range) error {
 }
 
 func (l *Lent) changeProtection(low, high int64, protection int) error {
+	if l.mapping.cached.onHeap() != nil {
+		return nil // Go's heap is Go's
+	}
 	r := Range{low * PageSize, (high - low) * PageSize}
 	err := l.mapping.during(r, func(memory []byte) error { return unix.Mprotect(memory, protection) })
 	if err != nil {

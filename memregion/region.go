@@ -44,6 +44,9 @@ const (
 	FabricShm FabricKind = "shm"
 	// FabricFile is a file on a disk: msync before publish makes it survive a reboot.
 	FabricFile FabricKind = "file"
+	// FabricEmulated is a tmpfs file that each domain sees through a cache of its own, which nobody keeps right: for tests of what runs on memory
+	// that is not coherent. Kinds with options begin with it, see ParseFabric. Package emulated says how it behaves.
+	FabricEmulated FabricKind = "emulated"
 )
 
 // Spec is all another process needs to know to map a region; the catalog keeps one per region.
@@ -53,5 +56,5 @@ type Spec struct {
 	Capacity int64 // hard cap in bytes, PageSize-aligned
 	Fabric   FabricKind
 	Path     string // the backing file
-	BootID   string // the boot the backing belongs to; only meaningful for FabricShm
+	BootID   string // the boot the backing belongs to; meaningless for FabricFile
 }

@@ -1,6 +1,7 @@
 package memregion
 
 import (
+	"errors"
 	"fmt"
 	"os"
 
@@ -19,18 +20,29 @@ type View struct {
 //
 // The caller owns the View and closes it when no slice of it is in use any more.
 // Errors: ErrBadSpec, ErrRegionGone.
-func Borrow(spec Spec) (*View, error) {
+func Borrow(spec Spec) (*View, error) { return BorrowIn(nil, false, spec) }
+
+// BorrowIn is Borrow of a process that belongs to a domain, as it must on fabrics whose caches are emulated; on others domain is nil. home tells
+// that it is the lender's domain, too.
+func BorrowIn(domain *Domain, home bool, spec Spec) (*View, error) {
 	if err := spec.validate(); err != nil {
 		return nil, err
 	}
-	file, err := openBacking(spec, os.O_RDONLY)
+	flags := os.O_RDONLY
+	if domain != nil && domain.play != nil {
+		flags = os.O_RDWR // its cache writes back
+	}
+	file, err := openBacking(spec, flags)
 	if err != nil {
 		return nil, err
 	}
-	m, err := mapRegion(file, spec, unix.PROT_READ, true, watchKinds(false))
+	cached, err := openCached(file, spec, domain, home)
 	if err != nil {
-		_ = file.Close() // the first error is the one to tell
-		return nil, err
+		return nil, errors.Join(err, file.Close())
+	}
+	m, err := mapRegion(file, cached, spec, unix.PROT_READ, true, watchKinds(false))
+	if err != nil {
+		return nil, errors.Join(err, cached.close(), file.Close())
 	}
 	return &View{mapping: m}, nil
 }

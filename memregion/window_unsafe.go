@@ -54,20 +54,42 @@ func (v *View) Window(r Range) (*Window, error) {
 	if m.closed.Load() {
 		return nil, fmt.Errorf("memregion: region %d: %w", m.spec.ID, ErrClosed)
 	}
+	if m.cached != nil {
+		return m.cached.window(m.spec, r)
+	}
 	file, err := m.writable()
 	if err != nil {
 		return nil, err
 	}
+	return newWindow(file, nil, m.spec, r)
+}
+
+func newWindow(file *os.File, cached *cached, spec Spec, r Range) (*Window, error) {
 	page := int64(os.Getpagesize())
 	low := r.Offset / page * page
 	high := (r.End() + page - 1) / page * page
-	memory, err := mapWindow(file, m.spec, Range{low, high - low})
+	memory, err := mapWindow(file, spec, Range{low, high - low})
 	if err != nil {
 		return nil, err
 	}
+	memory.cached, memory.hide = cached, cached.show(memory.memory, low)
 	w := &Window{mapping: memory, region: r, within: Range{r.Offset - low, r.Length}}
 	mappings.add(memory)
 	return w, nil
+}
+
+// window is one on the domain's cache.
+func (c *cached) window(spec Spec, r Range) (*Window, error) {
+	if c.play == nil {
+		return nil, fmt.Errorf("memregion: region %d: window on %v: %w: this process flushes nothing", spec.ID, r, ErrUnsupported)
+	}
+	c.open(r)
+	if c.heap == nil {
+		return newWindow(c.pages, c, spec, r)
+	}
+	memory := c.heap[r.Offset:r.End():r.End()]
+	m := &mapping{spec: spec, base: Addr(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), memory: memory, start: r.Offset, cached: c, hide: func() {}}
+	return &Window{mapping: m, region: r, within: Range{0, r.Length}}, nil
 }
 
 // writable opens the backing for writing, once, and sees to it that it is the file that is mapped: the name may have got
@@ -137,13 +159,15 @@ func (w *Window) Shrink(length int64) error {
 	page := int64(os.Getpagesize())
 	keep := (w.within.Offset + length + page - 1) / page * page
 	w.within.Length, w.region.Length = length, length
-	if keep >= int64(len(m.memory)) {
+	if keep >= int64(len(m.memory)) || m.cached.onHeap() != nil {
 		return nil
 	}
 	tail := m.memory[keep:]
+	m.hide()
 	mappings.remove(m) // its length is read under the table's lock
 	m.memory = m.memory[:keep:keep]
 	mappings.add(m)
+	m.hide = m.cached.show(m.memory, m.start)
 	// SAFETY: M8. The tail is ours since mapWindow, and nothing of it is in memory any more.
 	if err := unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(tail)), uintptr(len(tail))); err != nil {
 		return fmt.Errorf("memregion: shrink a window on region %d: %w", m.spec.ID, err)
@@ -156,9 +180,10 @@ func (w *Window) Close() error {
 	m := w.mapping
 	m.use.Lock()
 	defer m.use.Unlock()
-	if m.closed.Swap(true) {
+	if m.closed.Swap(true) || m.cached.onHeap() != nil {
 		return nil
 	}
+	m.hide()
 	mappings.remove(m)
 	// SAFETY: M8. The range is ours since mapWindow, less what Shrink has unmapped, and is unmapped only here, once.
 	if err := unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(m.memory)), uintptr(len(m.memory))); err != nil {

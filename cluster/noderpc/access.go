@@ -30,6 +30,7 @@ var accessOf = map[string]access{
 	nodepb.Node_Page_FullMethodName:                    anybody,
 	nodepb.Node_Renew_FullMethodName:                   anybody,
 	nodepb.Node_Release_FullMethodName:                 anybody,
+	nodepb.Node_Acquire_FullMethodName:                 identified, // and of this machine, says the handler
 	nodepb.Node_Status_FullMethodName:                  anybody,
 	nodepb.Node_Load_FullMethodName:                    anybody, // who may name files is the handler's to say
 	nodepb.Node_LoadTPCH_FullMethodName:                anybody,
@@ -41,6 +42,7 @@ var accessOf = map[string]access{
 	nodepb.Lending_Free_FullMethodName:                 nodes,
 	nodepb.Lending_Pin_FullMethodName:                  nodes,
 	nodepb.Lending_Unpin_FullMethodName:                nodes,
+	nodepb.Lending_Left_FullMethodName:                 nodes,
 	nodepb.Fragments_Run_FullMethodName:                nodes,
 	nodepb.Coordination_States_FullMethodName:          identified,
 	nodepb.Coordination_Drain_FullMethodName:           identified,

@@ -68,7 +68,7 @@ func checkSpec(s memregion.Spec) error {
 		return fmt.Errorf("base %#x is no multiple of 1 GiB between %#x and %#x", s.Base, windowStart, windowEnd)
 	case s.Capacity <= 0 || s.Capacity%memregion.PageSize != 0 || s.Capacity > int64(windowEnd-s.Base):
 		return fmt.Errorf("capacity %d at %#x is no positive multiple of %d below %#x", s.Capacity, s.Base, memregion.PageSize, windowEnd)
-	case s.Fabric != memregion.FabricShm && s.Fabric != memregion.FabricFile:
+	case !s.Fabric.Known():
 		return fmt.Errorf("fabric %q is not known here", s.Fabric)
 	}
 	if err := checkLabel("boot", s.BootID); err != nil {

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc/metadata"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
 )
 
@@ -217,6 +218,14 @@ func (c *Client) Release(ctx context.Context, leases ...catalog.LeaseID) error {
 		return c.failed(ctx, "release leases", err)
 	}
 	return failed
+}
+
+// Acquire has the node make extents safe to load for this process, which is of the same machine. A lease keeps them in place.
+func (c *Client) Acquire(ctx context.Context, extents ...descriptor.Extent) error {
+	call, cancel := c.call(ctx)
+	defer cancel()
+	_, err := c.rpc.Acquire(call, &nodepb.AcquireRequest{Extents: encodeSealed(extents)})
+	return c.failed(ctx, fmt.Sprintf("acquire %d extents", len(extents)), err)
 }
 
 // Status says how the node is.

@@ -96,6 +96,23 @@ func (c *Client) Unpin(ctx context.Context, extents ...catalog.ExtentID) error {
 	})
 }
 
+// Left asks what former processes of this machine were writing when they ended, and says what was flushed of it since.
+func (c *Client) Left(ctx context.Context, request LeftRequest) ([]LeftExtent, error) {
+	if err := request.check(); err != nil {
+		return nil, err
+	}
+	if len(request.Flushed) > MaxExtents {
+		return nil, badArgument("left: %d extents, %d are allowed in one call", len(request.Flushed), MaxExtents)
+	}
+	call, cancel := c.call(ctx)
+	defer cancel()
+	m, err := c.lending.Left(call, encodeLeftRequest(request))
+	if err != nil {
+		return nil, c.failed(ctx, fmt.Sprintf("ask what is left in region %d", request.Region), err)
+	}
+	return decodeLeft(m)
+}
+
 // named makes one call about a list of extents, or none if it is empty: what is all or nothing must not be cut.
 func (c *Client) named(extents []catalog.ExtentID, what string, do func([]*nodepb.Extent) error) error {
 	switch {

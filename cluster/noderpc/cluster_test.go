@@ -29,7 +29,7 @@ func TestLendingCalls(t *testing.T) {
 	caller := noderpc.NewIncarnation()
 	c := s.dial(t, nodeCertificate(t, s.authority, "n2"), noderpc.WithIncarnation(caller))
 	ticket := noderpc.NewTicket()
-	granted, err := c.Grant(ctx, noderpc.GrantRequest{Region: 9, Owner: "public.t", Size: 5000, Ticket: ticket})
+	granted, err := c.Grant(ctx, noderpc.GrantRequest{Region: 9, Owner: "public.t", Size: 5000, Ticket: ticket, Domain: "n2"})
 	require.NoError(t, err)
 	id := catalog.ExtentID{Region: 9, Generation: 1}
 	require.Equal(t, noderpc.Granted{Extent: id, Range: memregion.Range{Offset: 1 << 20, Length: 8192}, Class: coherence.IncoherentHomeSnoop}, granted)
@@ -45,10 +45,14 @@ func TestLendingCalls(t *testing.T) {
 	require.NoError(t, c.Free(ctx, freed))
 	require.NoError(t, c.Pin(ctx, id))
 	require.NoError(t, c.Unpin(ctx, id, other))
+	flushed := noderpc.LeftRequest{Region: 9, Domain: "n2", Flushed: []coherence.Generation{1, 1 << 63}}
+	left, err := c.Left(ctx, flushed)
+	require.NoError(t, err)
+	require.Equal(t, []noderpc.LeftExtent{{Generation: 5, Range: memregion.Range{Offset: 4096, Length: 8192}}}, left)
 	require.Equal(t, []any{
-		noderpc.GrantRequest{Region: 9, Owner: "public.t", Size: 5000, Ticket: ticket, Process: noderpc.CurrentProcess()},
+		noderpc.GrantRequest{Region: 9, Owner: "public.t", Size: 5000, Ticket: ticket, Process: noderpc.CurrentProcess(), Domain: "n2"},
 		longer, sealed, noderpc.PublishRequest{Extents: []catalog.ExtentID{id, other}, Temporary: true}, freed,
-		[]catalog.ExtentID{id}, []catalog.ExtentID{id, other},
+		[]catalog.ExtentID{id}, []catalog.ExtentID{id, other}, flushed,
 	}, l.heard())
 	for _, p := range l.peers {
 		require.Equal(t, "csmsql://node/n2", p.Name())

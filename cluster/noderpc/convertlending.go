@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
@@ -51,6 +52,92 @@ func decodeExtents(list []*nodepb.Extent) ([]catalog.ExtentID, error) {
 	return ids, nil
 }
 
+func encodeSealed(extents []descriptor.Extent) []*nodepb.SealedExtent {
+	list := make([]*nodepb.SealedExtent, len(extents))
+	for i, x := range extents {
+		list[i] = &nodepb.SealedExtent{
+			Region: uint64(x.Region), Generation: uint64(x.Generation), Offset: x.Range.Offset, Length: x.Range.Length,
+			Sealed: x.Seal.Length, Checksum: x.Seal.Checksum,
+		}
+	}
+	return list
+}
+
+// decodeSealed refuses what no region can have.
+func decodeSealed(list []*nodepb.SealedExtent) ([]descriptor.Extent, error) {
+	if len(list) > MaxExtents {
+		return nil, badArgument("%d extents, %d are allowed in one call", len(list), MaxExtents)
+	}
+	extents := make([]descriptor.Extent, len(list))
+	for i, m := range list {
+		x := &extents[i]
+		x.Region, x.Generation = memregion.RegionID(m.GetRegion()), coherence.Generation(m.GetGeneration())
+		x.Range = memregion.Range{Offset: m.GetOffset(), Length: m.GetLength()}
+		x.Seal = coherence.Seal{Length: m.GetSealed(), Checksum: m.GetChecksum()}
+		if x.Generation == 0 || !plausible(x.Range) || x.Seal.Length < 0 || x.Seal.Length > x.Range.Length {
+			return nil, badArgument("extent %v with %v, of which %d bytes are sealed", x.ExtentID, x.Range, x.Seal.Length)
+		}
+	}
+	return extents, nil
+}
+
+// plausible ranges are whole pages that some region could have.
+func plausible(r memregion.Range) bool {
+	return r.Offset >= 0 && r.Length > 0 && r.Length <= maxGrantBytes && r.Offset <= maxGrantBytes && r.Offset%memregion.PageSize == 0 && r.Length%memregion.PageSize == 0
+}
+
+// encodeLeft and its decoder are about one region.
+func encodeLeft(list []LeftExtent) *nodepb.LeftResponse {
+	m := &nodepb.LeftResponse{}
+	for _, x := range list {
+		m.Extents = append(m.Extents, &nodepb.LeftExtent{Generation: uint64(x.Generation), Offset: x.Range.Offset, Length: x.Range.Length})
+	}
+	return m
+}
+
+func decodeLeft(m *nodepb.LeftResponse) ([]LeftExtent, error) {
+	if len(m.GetExtents()) > MaxExtents {
+		return nil, badMessage("left: %d extents", len(m.GetExtents()))
+	}
+	list := make([]LeftExtent, len(m.GetExtents()))
+	for i, x := range m.GetExtents() {
+		list[i] = LeftExtent{coherence.Generation(x.GetGeneration()), memregion.Range{Offset: x.GetOffset(), Length: x.GetLength()}}
+		if list[i].Generation == 0 || !plausible(list[i].Range) {
+			return nil, badMessage("left: generation %d in %v", x.GetGeneration(), list[i].Range)
+		}
+	}
+	return list, nil
+}
+
+func decodeLeftRequest(m *nodepb.LeftRequest) (LeftRequest, error) {
+	r := LeftRequest{Region: memregion.RegionID(m.GetRegion()), Domain: coherence.Domain(m.GetDomain())}
+	if len(m.GetFlushed()) > MaxExtents {
+		return r, badArgument("%d extents, %d are allowed in one call", len(m.GetFlushed()), MaxExtents)
+	}
+	for _, g := range m.GetFlushed() {
+		r.Flushed = append(r.Flushed, coherence.Generation(g))
+	}
+	return r, r.check()
+}
+
+func (r LeftRequest) check() error {
+	if r.Domain == "" {
+		return badArgument("left: the caller's machine has no name")
+	}
+	if err := checkText("domain", string(r.Domain), maxNameBytes); err != nil {
+		return badArgument("left: %v", err)
+	}
+	return nil
+}
+
+func encodeLeftRequest(r LeftRequest) *nodepb.LeftRequest {
+	m := &nodepb.LeftRequest{Region: uint64(r.Region), Domain: string(r.Domain)}
+	for _, g := range r.Flushed {
+		m.Flushed = append(m.Flushed, uint64(g))
+	}
+	return m
+}
+
 func encodeProcess(p Process) *nodepb.Process {
 	return &nodepb.Process{Id: int64(p.ID), Started: p.Started, Namespace: p.Namespace, Boot: text(p.Boot, maxNameBytes)}
 }
@@ -67,11 +154,14 @@ func decodeProcess(m *nodepb.Process) (Process, error) {
 }
 
 func encodeGrantRequest(r GrantRequest) *nodepb.GrantRequest {
-	return &nodepb.GrantRequest{Region: uint64(r.Region), Owner: r.Owner, Size: r.Size, Ticket: uint64(r.Ticket), Process: encodeProcess(r.Process)}
+	return &nodepb.GrantRequest{Region: uint64(r.Region), Owner: r.Owner, Size: r.Size, Ticket: uint64(r.Ticket), Process: encodeProcess(r.Process), Domain: string(r.Domain)}
 }
 
 func (r GrantRequest) check() error {
 	if err := checkText("owner", r.Owner, maxOwnerBytes); err != nil {
+		return err
+	}
+	if err := checkText("domain", string(r.Domain), maxNameBytes); err != nil {
 		return err
 	}
 	if r.Ticket == 0 {
@@ -89,7 +179,7 @@ func checkGrantSize(size int64) error {
 }
 
 func decodeGrantRequest(m *nodepb.GrantRequest) (GrantRequest, error) {
-	r := GrantRequest{Region: memregion.RegionID(m.GetRegion()), Owner: m.GetOwner(), Size: m.GetSize(), Ticket: Ticket(m.GetTicket())}
+	r := GrantRequest{Region: memregion.RegionID(m.GetRegion()), Owner: m.GetOwner(), Size: m.GetSize(), Ticket: Ticket(m.GetTicket()), Domain: coherence.Domain(m.GetDomain())}
 	if err := r.check(); err != nil {
 		return GrantRequest{}, badArgument("grant: %v", err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -35,6 +36,7 @@ type fakeNode struct {
 	released []catalog.LeaseID
 	tpch     noderpc.TPCHRequest
 	peer     noderpc.Peer
+	acquired []descriptor.Extent
 }
 
 const testTTL = 3 * time.Second
@@ -99,6 +101,13 @@ func (n *fakeNode) grant(holder catalog.Holder) *catalog.SnapshotRecord {
 		Revision: 3, Lease: n.next, TTL: holder.TTL, Schemas: []string{"public"},
 		Regions: []catalog.RegionRecord{{Spec: testRegion().Spec, Node: "local", Generations: 99}},
 	}
+}
+
+func (n *fakeNode) Acquire(_ context.Context, extents []descriptor.Extent) error {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.acquired = append(n.acquired, extents...)
+	return nil
 }
 
 func (n *fakeNode) Page(_ context.Context, id catalog.PageID) ([]byte, error) {

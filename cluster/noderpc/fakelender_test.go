@@ -78,3 +78,8 @@ func (l *fakeLender) Unpin(_ context.Context, p noderpc.Peer, ids []catalog.Exte
 	l.note(p, ids)
 	return nil
 }
+
+func (l *fakeLender) Left(_ context.Context, p noderpc.Peer, r noderpc.LeftRequest) ([]noderpc.LeftExtent, error) {
+	l.note(p, r)
+	return []noderpc.LeftExtent{{Generation: 5, Range: memregion.Range{Offset: 4096, Length: 8192}}}, nil
+}

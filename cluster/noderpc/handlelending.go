@@ -126,6 +126,22 @@ func (h lendingHandlers) Unpin(ctx context.Context, m *nodepb.PinRequest) (*node
 	return &nodepb.PinResponse{}, lender.Unpin(ctx, p, ids)
 }
 
+func (h lendingHandlers) Left(ctx context.Context, m *nodepb.LeftRequest) (*nodepb.LeftResponse, error) {
+	lender, p, err := h.lender(ctx)
+	if err != nil {
+		return nil, err
+	}
+	request, err := decodeLeftRequest(m)
+	if err != nil {
+		return nil, h.badLending(ctx, "Left", err)
+	}
+	left, err := lender.Left(ctx, p, request)
+	if err != nil {
+		return nil, err
+	}
+	return encodeLeft(left[:min(len(left), MaxExtents)]), nil
+}
+
 // named is for the calls that are nothing but a list of extents.
 func (h lendingHandlers) named(ctx context.Context, what string, list []*nodepb.Extent) (Lender, Peer, []catalog.ExtentID, error) {
 	lender, p, err := h.lender(ctx)

@@ -140,6 +140,21 @@ func (h handlers) Release(ctx context.Context, m *nodepb.ReleaseRequest) (*nodep
 	return &nodepb.ReleaseResponse{}, failed
 }
 
+// Acquire is for those whose caches are the node's.
+func (h handlers) Acquire(ctx context.Context, m *nodepb.AcquireRequest) (*nodepb.AcquireResponse, error) {
+	if p := PeerOf(ctx); !p.Known {
+		return nil, &Error{
+			State: stateAuthorization, Message: fmt.Sprintf("acquire: %v is no process of this machine", p),
+			HintText: "Attach over the node's unix socket.",
+		}
+	}
+	extents, err := decodeSealed(m.GetExtents())
+	if err != nil {
+		return nil, err
+	}
+	return &nodepb.AcquireResponse{}, h.server.node.Acquire(ctx, extents)
+}
+
 func (h handlers) Status(ctx context.Context, _ *nodepb.StatusRequest) (*nodepb.StatusResponse, error) {
 	s, err := h.server.node.Status(ctx)
 	if err != nil {

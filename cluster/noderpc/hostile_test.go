@@ -347,8 +347,23 @@ func TestAHostileBorrower(t *testing.T) {
 	}
 	_, err := rpc.Free(ctx, &nodepb.FreeRequest{Tickets: make([]uint64, noderpc.MaxExtents+1)})
 	refuse(err)
+	for _, m := range []*nodepb.LeftRequest{{Region: 1}, {Domain: strings.Repeat("x", 256)}, {Domain: "n", Flushed: make([]uint64, noderpc.MaxExtents+1)}} {
+		_, err := rpc.Left(ctx, m)
+		refuse(err)
+	}
 	require.EqualValues(t, calls, refusals.Calls(noderpc.RefusedArgument))
 	require.Empty(t, l.heard())
+
+	node := nodepb.NewNodeClient(conn)
+	for _, x := range []*nodepb.SealedExtent{
+		{Generation: 1}, {Length: 4096}, {Generation: 1, Length: 4096, Offset: 1}, {Generation: 1, Length: 4096, Offset: -4096}, {Generation: 1, Length: 4096, Sealed: 4097},
+		{Generation: 1, Length: 4096, Sealed: -1}, {Generation: 1, Length: 1 << 62}, {Generation: 1, Length: 1},
+	} {
+		_, err := node.Acquire(ctx, &nodepb.AcquireRequest{Extents: []*nodepb.SealedExtent{x}})
+		require.Error(t, err, x.String())
+	}
+	_, err = node.Acquire(ctx, &nodepb.AcquireRequest{Extents: make([]*nodepb.SealedExtent, noderpc.MaxExtents+1)})
+	require.Error(t, err)
 
 	_, err = rpc.Grant(ctx, &nodepb.GrantRequest{Ticket: 1, Size: 1})
 	require.NoError(t, err, "or nothing of this proves anything")

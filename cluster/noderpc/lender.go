@@ -28,6 +28,9 @@ type Lender interface {
 	Pin(ctx context.Context, peer Peer, extents []catalog.ExtentID) error
 	// Unpin takes as many pins back.
 	Unpin(ctx context.Context, peer Peer, extents []catalog.ExtentID) error
+	// Left is what former processes of the peer's machine were writing when they ended; what it has flushed of an earlier answer goes back first.
+	// Empty where caches are coherent.
+	Left(ctx context.Context, peer Peer, request LeftRequest) ([]LeftExtent, error)
 }
 
 // Ticket names one request for memory among those of its incarnation, so that what was granted and never heard of can be
@@ -49,6 +52,22 @@ type GrantRequest struct {
 	Ticket Ticket
 	// Process that will map the extent. The client fills it in.
 	Process Process
+	// Domain is the machine in whose caches its stores lie, by the name that the machine's next process will have, too. Without one, nobody but an
+	// operator can say that they do not lie there any more, where caches are not coherent.
+	Domain coherence.Domain
+}
+
+// LeftRequest asks what is left to be flushed.
+type LeftRequest struct {
+	Region  memregion.RegionID
+	Domain  coherence.Domain // as in GrantRequest
+	Flushed []coherence.Generation
+}
+
+// LeftExtent may have modified lines in the caches of the machine of a process that has ended.
+type LeftExtent struct {
+	Generation coherence.Generation
+	Range      memregion.Range
 }
 
 // ReallocateRequest asks for a longer extent in the place of one, whose stores so far are written back.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -28,6 +29,9 @@ type Node interface {
 	Renew(ctx context.Context, leases []catalog.LeaseID) (over []catalog.LeaseID, err error)
 	// Release ends a lease.
 	Release(ctx context.Context, lease catalog.LeaseID) error
+	// Acquire makes extents that a lease keeps in place safe to load for the processes of the node's machine (DESIGN §5, step 6). Only such
+	// a process asks for it; what it says of the extents is compared with the bytes.
+	Acquire(ctx context.Context, extents []descriptor.Extent) error
 	// Status says how the node is.
 	Status(ctx context.Context) (Status, error)
 	// Load reads files, as the node's user sees them, into a table. progress may be called from any goroutine until

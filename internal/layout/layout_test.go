@@ -44,6 +44,7 @@ var allowed = map[string][]string{
 	"internal/layout":     {},
 	"internal/invariants": {},
 	"internal/faults":     {},
+	"internal/testfabric": {"memregion"},
 }
 
 // L1.

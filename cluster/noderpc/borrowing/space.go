@@ -26,6 +26,8 @@ type Lender interface {
 type Options struct {
 	// Lines flush this processor's caches; required where the fabric is not coherent.
 	Lines coherence.Lines
+	// Domain is this machine's name, under which its next process is known, too; see noderpc.GrantRequest.
+	Domain coherence.Domain
 	// Counters get the steps of the protocol; nil: nobody counts.
 	Counters *coherence.Counters
 	// Fault is told of the fault points of writing; nil in production.
@@ -78,7 +80,7 @@ func (s *Space) Grant(owner string, size int64) (chunk.Grant, error) {
 		return nil, err // what it owes counts against its quota
 	}
 	s.options.Fault.At(faults.BorrowAsking)
-	request := noderpc.GrantRequest{Region: s.Region(), Owner: owner, Size: size, Ticket: noderpc.NewTicket()}
+	request := noderpc.GrantRequest{Region: s.Region(), Owner: owner, Size: size, Ticket: noderpc.NewTicket(), Domain: s.options.Domain}
 	given, err := s.lender.Grant(s.ctx, request)
 	if err != nil {
 		s.unheard(request.Ticket, err)

@@ -127,7 +127,7 @@ func (l *Lender) giveUp(home *coherence.Home, g *grant) error {
 	}
 	switch home.Generation(gen).State {
 	case coherence.Quarantined:
-		if l.cannotStore(g.account) {
+		if l.cannotStore(g, home.Class()) {
 			return home.Lift(gen)
 		}
 	case coherence.Sealed:
@@ -138,12 +138,12 @@ func (l *Lender) giveUp(home *coherence.Home, g *grant) error {
 	return nil
 }
 
-// cannotStore tells that the borrower's process has ended (W3).
-func (l *Lender) cannotStore(a *account) bool {
+// cannotStore tells that the borrower's process has ended (W3), and that nothing of it is on its way out of some cache (W6).
+func (l *Lender) cannotStore(g *grant, class coherence.Class) bool {
 	l.mu.Lock()
-	fenced, process := a.fenced, a.process
+	fenced, flushed, process := g.account.fenced, g.flushed, g.account.process
 	l.mu.Unlock()
-	return fenced || process.Gone()
+	return fenced || process.Gone() && (flushed || class == coherence.Coherent)
 }
 
 // Lift takes the caller's word that no process of the peer can reach this node's memory any more: the machine is off, or
@@ -193,7 +193,7 @@ func (l *Lender) Sweep() {
 			l.depart([]*account{a}, a.Borrower)
 		}
 	}
-	orphans = slices.DeleteFunc(orphans, func(o Orphan) bool { return !o.Process.Gone() })
+	orphans = slices.DeleteFunc(orphans, func(o Orphan) bool { return !o.over() })
 	l.log("orphans", l.freeOrphans(orphans))
 	l.liftQuarantined()
 }

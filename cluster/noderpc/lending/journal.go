@@ -14,6 +14,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -40,7 +41,13 @@ type Orphan struct {
 	Range    memregion.Range
 	Borrower Borrower
 	Process  noderpc.Process
+	// Cached: caches are not coherent, and those of the borrower's Machine may hold what it stored when its process has ended, too.
+	Cached  bool             `json:",omitempty"`
+	Machine coherence.Domain `json:",omitempty"`
 }
+
+// over tells that nothing of its writer can reach the extent any more.
+func (o *Orphan) over() bool { return !o.Cached && o.Process.Gone() }
 
 // OrphanOwner is the owner under which orphans are to be adopted (memregion.Adopt).
 const OrphanOwner = "orphan"
@@ -72,7 +79,7 @@ func OpenJournal(path string, published func(catalog.ExtentID) bool) (*Journal, 
 	}
 	for id, o := range live {
 		// Regions are this machine's, so who wrote into one before it booted has ended.
-		if published(id) || o.Process.Boot != "" && o.Process.Boot != boot || o.Process.Gone() {
+		if published(id) || o.Process.Boot != "" && o.Process.Boot != boot || o.over() {
 			delete(live, id)
 		}
 	}
@@ -189,11 +196,14 @@ func (j *Journal) rewrite() error {
 }
 
 // granted is called before an extent is handed over.
-func (j *Journal) granted(id catalog.ExtentID, r memregion.Range, a *account) error {
+func (j *Journal) granted(id catalog.ExtentID, r memregion.Range, a *account, class coherence.Class) error {
 	if j == nil {
 		return nil
 	}
 	o := &Orphan{Extent: id, Range: r, Borrower: a.Borrower, Process: a.process}
+	if class != coherence.Coherent {
+		o.Cached, o.Machine = true, a.machine
+	}
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if err := j.append(entry{Orphan: o}); err != nil {

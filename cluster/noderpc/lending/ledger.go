@@ -48,6 +48,7 @@ type grant struct {
 	stage   stage
 	busy    bool // a step is under way; nobody else takes one
 	void    bool // given back while it was busy
+	flushed bool // by another process of its writer's machine, after that had ended
 }
 
 // account is what one borrower holds. It exists while that is something, or pins.
@@ -62,6 +63,8 @@ type account struct {
 	pinned  bool
 	gone    bool
 	fenced  bool // whoever knows said that its process cannot store any more
+	// machine is whose caches have its stores, as it says; "" if it does not.
+	machine coherence.Domain
 }
 
 // usage is what all incarnations of one name hold.

@@ -134,6 +134,9 @@ func (l *Lender) request(peer noderpc.Peer, request noderpc.GrantRequest) (*gran
 	if a.process == (noderpc.Process{}) {
 		a.process = process
 	}
+	if a.machine == "" {
+		a.machine = request.Domain
+	}
 	g, refusal := l.mu.ledger.request(a, request.Ticket, request.Size)
 	if refusal != nil {
 		l.mu.ledger.leave(a)
@@ -201,7 +204,7 @@ func (l *Lender) extent(home *coherence.Home, g *grant, owner string, size int64
 	}
 	l.options.Fault.At(faults.LendGranted)
 	id, at = catalog.ExtentID{Region: home.Region(), Generation: given.Generation()}, given.Range()
-	if err := l.options.Journal.granted(id, at, g.account); err != nil {
+	if err := l.options.Journal.granted(id, at, g.account, home.Class()); err != nil {
 		l.log("an extent that nobody got", l.takeBack(home, id.Generation))
 		return id, at, err
 	}

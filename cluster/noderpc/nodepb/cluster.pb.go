@@ -151,8 +151,10 @@ type GrantRequest struct {
 	Owner  string                 `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
 	Size   int64                  `protobuf:"varint,3,opt,name=size,proto3" json:"size,omitempty"`
 	// Names the request, so that its answer can be given back without having been heard.
-	Ticket        uint64   `protobuf:"varint,4,opt,name=ticket,proto3" json:"ticket,omitempty"`
-	Process       *Process `protobuf:"bytes,5,opt,name=process,proto3" json:"process,omitempty"`
+	Ticket  uint64   `protobuf:"varint,4,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	Process *Process `protobuf:"bytes,5,opt,name=process,proto3" json:"process,omitempty"`
+	// The machine in whose caches the writer's stores lie, by a name that the machine keeps when its process ends.
+	Domain        string `protobuf:"bytes,6,opt,name=domain,proto3" json:"domain,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -220,6 +222,13 @@ func (x *GrantRequest) GetProcess() *Process {
 		return x.Process
 	}
 	return nil
+}
+
+func (x *GrantRequest) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
 }
 
 type ReallocateRequest struct {
@@ -731,6 +740,172 @@ func (*PinResponse) Descriptor() ([]byte, []int) {
 	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{12}
 }
 
+type LeftRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Region uint64                 `protobuf:"varint,1,opt,name=region,proto3" json:"region,omitempty"`
+	// The caller's machine, as former processes named it.
+	Domain string `protobuf:"bytes,2,opt,name=domain,proto3" json:"domain,omitempty"`
+	// Generations of an earlier answer that the caller has flushed since.
+	Flushed       []uint64 `protobuf:"varint,3,rep,packed,name=flushed,proto3" json:"flushed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeftRequest) Reset() {
+	*x = LeftRequest{}
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeftRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeftRequest) ProtoMessage() {}
+
+func (x *LeftRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeftRequest.ProtoReflect.Descriptor instead.
+func (*LeftRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *LeftRequest) GetRegion() uint64 {
+	if x != nil {
+		return x.Region
+	}
+	return 0
+}
+
+func (x *LeftRequest) GetDomain() string {
+	if x != nil {
+		return x.Domain
+	}
+	return ""
+}
+
+func (x *LeftRequest) GetFlushed() []uint64 {
+	if x != nil {
+		return x.Flushed
+	}
+	return nil
+}
+
+type LeftResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Extents       []*LeftExtent          `protobuf:"bytes,1,rep,name=extents,proto3" json:"extents,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeftResponse) Reset() {
+	*x = LeftResponse{}
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[14]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeftResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeftResponse) ProtoMessage() {}
+
+func (x *LeftResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[14]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeftResponse.ProtoReflect.Descriptor instead.
+func (*LeftResponse) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{14}
+}
+
+func (x *LeftResponse) GetExtents() []*LeftExtent {
+	if x != nil {
+		return x.Extents
+	}
+	return nil
+}
+
+type LeftExtent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Generation    uint64                 `protobuf:"varint,1,opt,name=generation,proto3" json:"generation,omitempty"`
+	Offset        int64                  `protobuf:"varint,2,opt,name=offset,proto3" json:"offset,omitempty"`
+	Length        int64                  `protobuf:"varint,3,opt,name=length,proto3" json:"length,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *LeftExtent) Reset() {
+	*x = LeftExtent{}
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *LeftExtent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*LeftExtent) ProtoMessage() {}
+
+func (x *LeftExtent) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use LeftExtent.ProtoReflect.Descriptor instead.
+func (*LeftExtent) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *LeftExtent) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *LeftExtent) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *LeftExtent) GetLength() int64 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
+}
+
 type PingRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -739,7 +914,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[13]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -751,7 +926,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[13]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -764,7 +939,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{13}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{16}
 }
 
 type PingResponse struct {
@@ -775,7 +950,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -787,7 +962,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[14]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -800,7 +975,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{14}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 type StatesRequest struct {
@@ -813,7 +988,7 @@ type StatesRequest struct {
 
 func (x *StatesRequest) Reset() {
 	*x = StatesRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -825,7 +1000,7 @@ func (x *StatesRequest) String() string {
 func (*StatesRequest) ProtoMessage() {}
 
 func (x *StatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[15]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -838,7 +1013,7 @@ func (x *StatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatesRequest.ProtoReflect.Descriptor instead.
 func (*StatesRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{15}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *StatesRequest) GetName() string {
@@ -864,7 +1039,7 @@ type StatesResponse struct {
 
 func (x *StatesResponse) Reset() {
 	*x = StatesResponse{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -876,7 +1051,7 @@ func (x *StatesResponse) String() string {
 func (*StatesResponse) ProtoMessage() {}
 
 func (x *StatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -889,7 +1064,7 @@ func (x *StatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatesResponse.ProtoReflect.Descriptor instead.
 func (*StatesResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{16}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StatesResponse) GetStates() map[string]int64 {
@@ -908,7 +1083,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -920,7 +1095,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -933,7 +1108,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *DrainRequest) GetOn() bool {
@@ -951,7 +1126,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -963,7 +1138,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -976,7 +1151,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{18}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 type DescribeChunkRequest struct {
@@ -990,7 +1165,7 @@ type DescribeChunkRequest struct {
 
 func (x *DescribeChunkRequest) Reset() {
 	*x = DescribeChunkRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1002,7 +1177,7 @@ func (x *DescribeChunkRequest) String() string {
 func (*DescribeChunkRequest) ProtoMessage() {}
 
 func (x *DescribeChunkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1015,7 +1190,7 @@ func (x *DescribeChunkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeChunkRequest.ProtoReflect.Descriptor instead.
 func (*DescribeChunkRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{19}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *DescribeChunkRequest) GetSchema() string {
@@ -1049,7 +1224,7 @@ type DescribeChunkResponse struct {
 
 func (x *DescribeChunkResponse) Reset() {
 	*x = DescribeChunkResponse{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1061,7 +1236,7 @@ func (x *DescribeChunkResponse) String() string {
 func (*DescribeChunkResponse) ProtoMessage() {}
 
 func (x *DescribeChunkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1074,7 +1249,7 @@ func (x *DescribeChunkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeChunkResponse.ProtoReflect.Descriptor instead.
 func (*DescribeChunkResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{20}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DescribeChunkResponse) GetData() []byte {
@@ -1094,7 +1269,7 @@ type SendTableRequest struct {
 
 func (x *SendTableRequest) Reset() {
 	*x = SendTableRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1106,7 +1281,7 @@ func (x *SendTableRequest) String() string {
 func (*SendTableRequest) ProtoMessage() {}
 
 func (x *SendTableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1119,7 +1294,7 @@ func (x *SendTableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendTableRequest.ProtoReflect.Descriptor instead.
 func (*SendTableRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{21}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *SendTableRequest) GetSchema() string {
@@ -1146,7 +1321,7 @@ type TableData struct {
 
 func (x *TableData) Reset() {
 	*x = TableData{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1158,7 +1333,7 @@ func (x *TableData) String() string {
 func (*TableData) ProtoMessage() {}
 
 func (x *TableData) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1171,7 +1346,7 @@ func (x *TableData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableData.ProtoReflect.Descriptor instead.
 func (*TableData) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{22}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TableData) GetData() []byte {
@@ -1194,7 +1369,7 @@ type FragmentControl struct {
 
 func (x *FragmentControl) Reset() {
 	*x = FragmentControl{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1206,7 +1381,7 @@ func (x *FragmentControl) String() string {
 func (*FragmentControl) ProtoMessage() {}
 
 func (x *FragmentControl) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1219,7 +1394,7 @@ func (x *FragmentControl) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentControl.ProtoReflect.Descriptor instead.
 func (*FragmentControl) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{23}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *FragmentControl) GetControl() isFragmentControl_Control {
@@ -1280,7 +1455,7 @@ type FragmentRequest struct {
 
 func (x *FragmentRequest) Reset() {
 	*x = FragmentRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1292,7 +1467,7 @@ func (x *FragmentRequest) String() string {
 func (*FragmentRequest) ProtoMessage() {}
 
 func (x *FragmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1305,7 +1480,7 @@ func (x *FragmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentRequest.ProtoReflect.Descriptor instead.
 func (*FragmentRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{24}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FragmentRequest) GetQuery() string {
@@ -1375,7 +1550,7 @@ type FragmentTable struct {
 
 func (x *FragmentTable) Reset() {
 	*x = FragmentTable{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1387,7 +1562,7 @@ func (x *FragmentTable) String() string {
 func (*FragmentTable) ProtoMessage() {}
 
 func (x *FragmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1400,7 +1575,7 @@ func (x *FragmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentTable.ProtoReflect.Descriptor instead.
 func (*FragmentTable) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{25}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *FragmentTable) GetTable() uint64 {
@@ -1433,7 +1608,7 @@ type Alive struct {
 
 func (x *Alive) Reset() {
 	*x = Alive{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1445,7 +1620,7 @@ func (x *Alive) String() string {
 func (*Alive) ProtoMessage() {}
 
 func (x *Alive) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1458,7 +1633,7 @@ func (x *Alive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alive.ProtoReflect.Descriptor instead.
 func (*Alive) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{26}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *Alive) GetSequence() uint64 {
@@ -1483,7 +1658,7 @@ type FragmentEvent struct {
 
 func (x *FragmentEvent) Reset() {
 	*x = FragmentEvent{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1495,7 +1670,7 @@ func (x *FragmentEvent) String() string {
 func (*FragmentEvent) ProtoMessage() {}
 
 func (x *FragmentEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1508,7 +1683,7 @@ func (x *FragmentEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentEvent.ProtoReflect.Descriptor instead.
 func (*FragmentEvent) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{27}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *FragmentEvent) GetEvent() isFragmentEvent_Event {
@@ -1592,7 +1767,7 @@ type FragmentStarted struct {
 
 func (x *FragmentStarted) Reset() {
 	*x = FragmentStarted{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1604,7 +1779,7 @@ func (x *FragmentStarted) String() string {
 func (*FragmentStarted) ProtoMessage() {}
 
 func (x *FragmentStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1617,7 +1792,7 @@ func (x *FragmentStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentStarted.ProtoReflect.Descriptor instead.
 func (*FragmentStarted) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{28}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *FragmentStarted) GetTtl() int64 {
@@ -1638,7 +1813,7 @@ type FragmentProgress struct {
 
 func (x *FragmentProgress) Reset() {
 	*x = FragmentProgress{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[29]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1650,7 +1825,7 @@ func (x *FragmentProgress) String() string {
 func (*FragmentProgress) ProtoMessage() {}
 
 func (x *FragmentProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[29]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1663,7 +1838,7 @@ func (x *FragmentProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentProgress.ProtoReflect.Descriptor instead.
 func (*FragmentProgress) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{29}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *FragmentProgress) GetRows() int64 {
@@ -1700,7 +1875,7 @@ type FragmentResult struct {
 
 func (x *FragmentResult) Reset() {
 	*x = FragmentResult{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[30]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1712,7 +1887,7 @@ func (x *FragmentResult) String() string {
 func (*FragmentResult) ProtoMessage() {}
 
 func (x *FragmentResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[30]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1725,7 +1900,7 @@ func (x *FragmentResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentResult.ProtoReflect.Descriptor instead.
 func (*FragmentResult) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{30}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *FragmentResult) GetChunks() [][]byte {
@@ -1770,13 +1945,14 @@ const file_cluster_noderpc_nodepb_cluster_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x18\n" +
 	"\astarted\x18\x02 \x01(\x04R\astarted\x12\x1c\n" +
 	"\tnamespace\x18\x03 \x01(\x04R\tnamespace\x12\x12\n" +
-	"\x04boot\x18\x04 \x01(\tR\x04boot\"\x9b\x01\n" +
+	"\x04boot\x18\x04 \x01(\tR\x04boot\"\xb3\x01\n" +
 	"\fGrantRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\x04R\x06region\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\x12\x16\n" +
 	"\x06ticket\x18\x04 \x01(\x04R\x06ticket\x121\n" +
-	"\aprocess\x18\x05 \x01(\v2\x17.csmsql.node.v1.ProcessR\aprocess\"\x83\x01\n" +
+	"\aprocess\x18\x05 \x01(\v2\x17.csmsql.node.v1.ProcessR\aprocess\x12\x16\n" +
+	"\x06domain\x18\x06 \x01(\tR\x06domain\"\x83\x01\n" +
 	"\x11ReallocateRequest\x12.\n" +
 	"\x06extent\x18\x01 \x01(\v2\x16.csmsql.node.v1.ExtentR\x06extent\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
@@ -1807,7 +1983,20 @@ const file_cluster_noderpc_nodepb_cluster_proto_rawDesc = "" +
 	"\n" +
 	"PinRequest\x120\n" +
 	"\aextents\x18\x01 \x03(\v2\x16.csmsql.node.v1.ExtentR\aextents\"\r\n" +
-	"\vPinResponse\"\r\n" +
+	"\vPinResponse\"W\n" +
+	"\vLeftRequest\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\x04R\x06region\x12\x16\n" +
+	"\x06domain\x18\x02 \x01(\tR\x06domain\x12\x18\n" +
+	"\aflushed\x18\x03 \x03(\x04R\aflushed\"D\n" +
+	"\fLeftResponse\x124\n" +
+	"\aextents\x18\x01 \x03(\v2\x1a.csmsql.node.v1.LeftExtentR\aextents\"\\\n" +
+	"\n" +
+	"LeftExtent\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x01 \x01(\x04R\n" +
+	"generation\x12\x16\n" +
+	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x16\n" +
+	"\x06length\x18\x03 \x01(\x03R\x06length\"\r\n" +
 	"\vPingRequest\"\x0e\n" +
 	"\fPingResponse\"9\n" +
 	"\rStatesRequest\x12\x12\n" +
@@ -1876,7 +2065,7 @@ const file_cluster_noderpc_nodepb_cluster_proto_rawDesc = "" +
 	"\x05total\x18\x03 \x01(\v2 .csmsql.node.v1.FragmentProgressR\x05total\x12\x1e\n" +
 	"\n" +
 	"statistics\x18\x04 \x01(\fR\n" +
-	"statistics2\xf3\x03\n" +
+	"statistics2\xb6\x04\n" +
 	"\aLending\x12D\n" +
 	"\x05Grant\x12\x1c.csmsql.node.v1.GrantRequest\x1a\x1d.csmsql.node.v1.GrantResponse\x12N\n" +
 	"\n" +
@@ -1885,7 +2074,8 @@ const file_cluster_noderpc_nodepb_cluster_proto_rawDesc = "" +
 	"\aPublish\x12\x1e.csmsql.node.v1.PublishRequest\x1a\x1f.csmsql.node.v1.PublishResponse\x12A\n" +
 	"\x04Free\x12\x1b.csmsql.node.v1.FreeRequest\x1a\x1c.csmsql.node.v1.FreeResponse\x12>\n" +
 	"\x03Pin\x12\x1a.csmsql.node.v1.PinRequest\x1a\x1b.csmsql.node.v1.PinResponse\x12@\n" +
-	"\x05Unpin\x12\x1a.csmsql.node.v1.PinRequest\x1a\x1b.csmsql.node.v1.PinResponse2\x8a\x03\n" +
+	"\x05Unpin\x12\x1a.csmsql.node.v1.PinRequest\x1a\x1b.csmsql.node.v1.PinResponse\x12A\n" +
+	"\x04Left\x12\x1b.csmsql.node.v1.LeftRequest\x1a\x1c.csmsql.node.v1.LeftResponse2\x8a\x03\n" +
 	"\fCoordination\x12A\n" +
 	"\x04Ping\x12\x1b.csmsql.node.v1.PingRequest\x1a\x1c.csmsql.node.v1.PingResponse\x12G\n" +
 	"\x06States\x12\x1d.csmsql.node.v1.StatesRequest\x1a\x1e.csmsql.node.v1.StatesResponse\x12D\n" +
@@ -1907,7 +2097,7 @@ func file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP() []byte {
 	return file_cluster_noderpc_nodepb_cluster_proto_rawDescData
 }
 
-var file_cluster_noderpc_nodepb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 33)
+var file_cluster_noderpc_nodepb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_cluster_noderpc_nodepb_cluster_proto_goTypes = []any{
 	(*Extent)(nil),                // 0: csmsql.node.v1.Extent
 	(*Process)(nil),               // 1: csmsql.node.v1.Process
@@ -1922,26 +2112,29 @@ var file_cluster_noderpc_nodepb_cluster_proto_goTypes = []any{
 	(*FreeResponse)(nil),          // 10: csmsql.node.v1.FreeResponse
 	(*PinRequest)(nil),            // 11: csmsql.node.v1.PinRequest
 	(*PinResponse)(nil),           // 12: csmsql.node.v1.PinResponse
-	(*PingRequest)(nil),           // 13: csmsql.node.v1.PingRequest
-	(*PingResponse)(nil),          // 14: csmsql.node.v1.PingResponse
-	(*StatesRequest)(nil),         // 15: csmsql.node.v1.StatesRequest
-	(*StatesResponse)(nil),        // 16: csmsql.node.v1.StatesResponse
-	(*DrainRequest)(nil),          // 17: csmsql.node.v1.DrainRequest
-	(*DrainResponse)(nil),         // 18: csmsql.node.v1.DrainResponse
-	(*DescribeChunkRequest)(nil),  // 19: csmsql.node.v1.DescribeChunkRequest
-	(*DescribeChunkResponse)(nil), // 20: csmsql.node.v1.DescribeChunkResponse
-	(*SendTableRequest)(nil),      // 21: csmsql.node.v1.SendTableRequest
-	(*TableData)(nil),             // 22: csmsql.node.v1.TableData
-	(*FragmentControl)(nil),       // 23: csmsql.node.v1.FragmentControl
-	(*FragmentRequest)(nil),       // 24: csmsql.node.v1.FragmentRequest
-	(*FragmentTable)(nil),         // 25: csmsql.node.v1.FragmentTable
-	(*Alive)(nil),                 // 26: csmsql.node.v1.Alive
-	(*FragmentEvent)(nil),         // 27: csmsql.node.v1.FragmentEvent
-	(*FragmentStarted)(nil),       // 28: csmsql.node.v1.FragmentStarted
-	(*FragmentProgress)(nil),      // 29: csmsql.node.v1.FragmentProgress
-	(*FragmentResult)(nil),        // 30: csmsql.node.v1.FragmentResult
-	nil,                           // 31: csmsql.node.v1.StatesResponse.StatesEntry
-	nil,                           // 32: csmsql.node.v1.FragmentRequest.SettingsEntry
+	(*LeftRequest)(nil),           // 13: csmsql.node.v1.LeftRequest
+	(*LeftResponse)(nil),          // 14: csmsql.node.v1.LeftResponse
+	(*LeftExtent)(nil),            // 15: csmsql.node.v1.LeftExtent
+	(*PingRequest)(nil),           // 16: csmsql.node.v1.PingRequest
+	(*PingResponse)(nil),          // 17: csmsql.node.v1.PingResponse
+	(*StatesRequest)(nil),         // 18: csmsql.node.v1.StatesRequest
+	(*StatesResponse)(nil),        // 19: csmsql.node.v1.StatesResponse
+	(*DrainRequest)(nil),          // 20: csmsql.node.v1.DrainRequest
+	(*DrainResponse)(nil),         // 21: csmsql.node.v1.DrainResponse
+	(*DescribeChunkRequest)(nil),  // 22: csmsql.node.v1.DescribeChunkRequest
+	(*DescribeChunkResponse)(nil), // 23: csmsql.node.v1.DescribeChunkResponse
+	(*SendTableRequest)(nil),      // 24: csmsql.node.v1.SendTableRequest
+	(*TableData)(nil),             // 25: csmsql.node.v1.TableData
+	(*FragmentControl)(nil),       // 26: csmsql.node.v1.FragmentControl
+	(*FragmentRequest)(nil),       // 27: csmsql.node.v1.FragmentRequest
+	(*FragmentTable)(nil),         // 28: csmsql.node.v1.FragmentTable
+	(*Alive)(nil),                 // 29: csmsql.node.v1.Alive
+	(*FragmentEvent)(nil),         // 30: csmsql.node.v1.FragmentEvent
+	(*FragmentStarted)(nil),       // 31: csmsql.node.v1.FragmentStarted
+	(*FragmentProgress)(nil),      // 32: csmsql.node.v1.FragmentProgress
+	(*FragmentResult)(nil),        // 33: csmsql.node.v1.FragmentResult
+	nil,                           // 34: csmsql.node.v1.StatesResponse.StatesEntry
+	nil,                           // 35: csmsql.node.v1.FragmentRequest.SettingsEntry
 }
 var file_cluster_noderpc_nodepb_cluster_proto_depIdxs = []int32{
 	1,  // 0: csmsql.node.v1.GrantRequest.process:type_name -> csmsql.node.v1.Process
@@ -1950,47 +2143,50 @@ var file_cluster_noderpc_nodepb_cluster_proto_depIdxs = []int32{
 	0,  // 3: csmsql.node.v1.PublishRequest.extents:type_name -> csmsql.node.v1.Extent
 	0,  // 4: csmsql.node.v1.FreeRequest.extents:type_name -> csmsql.node.v1.Extent
 	0,  // 5: csmsql.node.v1.PinRequest.extents:type_name -> csmsql.node.v1.Extent
-	31, // 6: csmsql.node.v1.StatesResponse.states:type_name -> csmsql.node.v1.StatesResponse.StatesEntry
-	24, // 7: csmsql.node.v1.FragmentControl.request:type_name -> csmsql.node.v1.FragmentRequest
-	26, // 8: csmsql.node.v1.FragmentControl.alive:type_name -> csmsql.node.v1.Alive
-	25, // 9: csmsql.node.v1.FragmentRequest.tables:type_name -> csmsql.node.v1.FragmentTable
-	32, // 10: csmsql.node.v1.FragmentRequest.settings:type_name -> csmsql.node.v1.FragmentRequest.SettingsEntry
-	28, // 11: csmsql.node.v1.FragmentEvent.started:type_name -> csmsql.node.v1.FragmentStarted
-	29, // 12: csmsql.node.v1.FragmentEvent.progress:type_name -> csmsql.node.v1.FragmentProgress
-	30, // 13: csmsql.node.v1.FragmentEvent.result:type_name -> csmsql.node.v1.FragmentResult
-	26, // 14: csmsql.node.v1.FragmentEvent.alive:type_name -> csmsql.node.v1.Alive
-	29, // 15: csmsql.node.v1.FragmentResult.total:type_name -> csmsql.node.v1.FragmentProgress
-	2,  // 16: csmsql.node.v1.Lending.Grant:input_type -> csmsql.node.v1.GrantRequest
-	3,  // 17: csmsql.node.v1.Lending.Reallocate:input_type -> csmsql.node.v1.ReallocateRequest
-	5,  // 18: csmsql.node.v1.Lending.Seal:input_type -> csmsql.node.v1.SealRequest
-	7,  // 19: csmsql.node.v1.Lending.Publish:input_type -> csmsql.node.v1.PublishRequest
-	9,  // 20: csmsql.node.v1.Lending.Free:input_type -> csmsql.node.v1.FreeRequest
-	11, // 21: csmsql.node.v1.Lending.Pin:input_type -> csmsql.node.v1.PinRequest
-	11, // 22: csmsql.node.v1.Lending.Unpin:input_type -> csmsql.node.v1.PinRequest
-	13, // 23: csmsql.node.v1.Coordination.Ping:input_type -> csmsql.node.v1.PingRequest
-	15, // 24: csmsql.node.v1.Coordination.States:input_type -> csmsql.node.v1.StatesRequest
-	17, // 25: csmsql.node.v1.Coordination.Drain:input_type -> csmsql.node.v1.DrainRequest
-	19, // 26: csmsql.node.v1.Coordination.DescribeChunk:input_type -> csmsql.node.v1.DescribeChunkRequest
-	21, // 27: csmsql.node.v1.Coordination.SendTable:input_type -> csmsql.node.v1.SendTableRequest
-	23, // 28: csmsql.node.v1.Fragments.Run:input_type -> csmsql.node.v1.FragmentControl
-	4,  // 29: csmsql.node.v1.Lending.Grant:output_type -> csmsql.node.v1.GrantResponse
-	4,  // 30: csmsql.node.v1.Lending.Reallocate:output_type -> csmsql.node.v1.GrantResponse
-	6,  // 31: csmsql.node.v1.Lending.Seal:output_type -> csmsql.node.v1.SealResponse
-	8,  // 32: csmsql.node.v1.Lending.Publish:output_type -> csmsql.node.v1.PublishResponse
-	10, // 33: csmsql.node.v1.Lending.Free:output_type -> csmsql.node.v1.FreeResponse
-	12, // 34: csmsql.node.v1.Lending.Pin:output_type -> csmsql.node.v1.PinResponse
-	12, // 35: csmsql.node.v1.Lending.Unpin:output_type -> csmsql.node.v1.PinResponse
-	14, // 36: csmsql.node.v1.Coordination.Ping:output_type -> csmsql.node.v1.PingResponse
-	16, // 37: csmsql.node.v1.Coordination.States:output_type -> csmsql.node.v1.StatesResponse
-	18, // 38: csmsql.node.v1.Coordination.Drain:output_type -> csmsql.node.v1.DrainResponse
-	20, // 39: csmsql.node.v1.Coordination.DescribeChunk:output_type -> csmsql.node.v1.DescribeChunkResponse
-	22, // 40: csmsql.node.v1.Coordination.SendTable:output_type -> csmsql.node.v1.TableData
-	27, // 41: csmsql.node.v1.Fragments.Run:output_type -> csmsql.node.v1.FragmentEvent
-	29, // [29:42] is the sub-list for method output_type
-	16, // [16:29] is the sub-list for method input_type
-	16, // [16:16] is the sub-list for extension type_name
-	16, // [16:16] is the sub-list for extension extendee
-	0,  // [0:16] is the sub-list for field type_name
+	15, // 6: csmsql.node.v1.LeftResponse.extents:type_name -> csmsql.node.v1.LeftExtent
+	34, // 7: csmsql.node.v1.StatesResponse.states:type_name -> csmsql.node.v1.StatesResponse.StatesEntry
+	27, // 8: csmsql.node.v1.FragmentControl.request:type_name -> csmsql.node.v1.FragmentRequest
+	29, // 9: csmsql.node.v1.FragmentControl.alive:type_name -> csmsql.node.v1.Alive
+	28, // 10: csmsql.node.v1.FragmentRequest.tables:type_name -> csmsql.node.v1.FragmentTable
+	35, // 11: csmsql.node.v1.FragmentRequest.settings:type_name -> csmsql.node.v1.FragmentRequest.SettingsEntry
+	31, // 12: csmsql.node.v1.FragmentEvent.started:type_name -> csmsql.node.v1.FragmentStarted
+	32, // 13: csmsql.node.v1.FragmentEvent.progress:type_name -> csmsql.node.v1.FragmentProgress
+	33, // 14: csmsql.node.v1.FragmentEvent.result:type_name -> csmsql.node.v1.FragmentResult
+	29, // 15: csmsql.node.v1.FragmentEvent.alive:type_name -> csmsql.node.v1.Alive
+	32, // 16: csmsql.node.v1.FragmentResult.total:type_name -> csmsql.node.v1.FragmentProgress
+	2,  // 17: csmsql.node.v1.Lending.Grant:input_type -> csmsql.node.v1.GrantRequest
+	3,  // 18: csmsql.node.v1.Lending.Reallocate:input_type -> csmsql.node.v1.ReallocateRequest
+	5,  // 19: csmsql.node.v1.Lending.Seal:input_type -> csmsql.node.v1.SealRequest
+	7,  // 20: csmsql.node.v1.Lending.Publish:input_type -> csmsql.node.v1.PublishRequest
+	9,  // 21: csmsql.node.v1.Lending.Free:input_type -> csmsql.node.v1.FreeRequest
+	11, // 22: csmsql.node.v1.Lending.Pin:input_type -> csmsql.node.v1.PinRequest
+	11, // 23: csmsql.node.v1.Lending.Unpin:input_type -> csmsql.node.v1.PinRequest
+	13, // 24: csmsql.node.v1.Lending.Left:input_type -> csmsql.node.v1.LeftRequest
+	16, // 25: csmsql.node.v1.Coordination.Ping:input_type -> csmsql.node.v1.PingRequest
+	18, // 26: csmsql.node.v1.Coordination.States:input_type -> csmsql.node.v1.StatesRequest
+	20, // 27: csmsql.node.v1.Coordination.Drain:input_type -> csmsql.node.v1.DrainRequest
+	22, // 28: csmsql.node.v1.Coordination.DescribeChunk:input_type -> csmsql.node.v1.DescribeChunkRequest
+	24, // 29: csmsql.node.v1.Coordination.SendTable:input_type -> csmsql.node.v1.SendTableRequest
+	26, // 30: csmsql.node.v1.Fragments.Run:input_type -> csmsql.node.v1.FragmentControl
+	4,  // 31: csmsql.node.v1.Lending.Grant:output_type -> csmsql.node.v1.GrantResponse
+	4,  // 32: csmsql.node.v1.Lending.Reallocate:output_type -> csmsql.node.v1.GrantResponse
+	6,  // 33: csmsql.node.v1.Lending.Seal:output_type -> csmsql.node.v1.SealResponse
+	8,  // 34: csmsql.node.v1.Lending.Publish:output_type -> csmsql.node.v1.PublishResponse
+	10, // 35: csmsql.node.v1.Lending.Free:output_type -> csmsql.node.v1.FreeResponse
+	12, // 36: csmsql.node.v1.Lending.Pin:output_type -> csmsql.node.v1.PinResponse
+	12, // 37: csmsql.node.v1.Lending.Unpin:output_type -> csmsql.node.v1.PinResponse
+	14, // 38: csmsql.node.v1.Lending.Left:output_type -> csmsql.node.v1.LeftResponse
+	17, // 39: csmsql.node.v1.Coordination.Ping:output_type -> csmsql.node.v1.PingResponse
+	19, // 40: csmsql.node.v1.Coordination.States:output_type -> csmsql.node.v1.StatesResponse
+	21, // 41: csmsql.node.v1.Coordination.Drain:output_type -> csmsql.node.v1.DrainResponse
+	23, // 42: csmsql.node.v1.Coordination.DescribeChunk:output_type -> csmsql.node.v1.DescribeChunkResponse
+	25, // 43: csmsql.node.v1.Coordination.SendTable:output_type -> csmsql.node.v1.TableData
+	30, // 44: csmsql.node.v1.Fragments.Run:output_type -> csmsql.node.v1.FragmentEvent
+	31, // [31:45] is the sub-list for method output_type
+	17, // [17:31] is the sub-list for method input_type
+	17, // [17:17] is the sub-list for extension type_name
+	17, // [17:17] is the sub-list for extension extendee
+	0,  // [0:17] is the sub-list for field type_name
 }
 
 func init() { file_cluster_noderpc_nodepb_cluster_proto_init() }
@@ -1998,11 +2194,11 @@ func file_cluster_noderpc_nodepb_cluster_proto_init() {
 	if File_cluster_noderpc_nodepb_cluster_proto != nil {
 		return
 	}
-	file_cluster_noderpc_nodepb_cluster_proto_msgTypes[23].OneofWrappers = []any{
+	file_cluster_noderpc_nodepb_cluster_proto_msgTypes[26].OneofWrappers = []any{
 		(*FragmentControl_Request)(nil),
 		(*FragmentControl_Alive)(nil),
 	}
-	file_cluster_noderpc_nodepb_cluster_proto_msgTypes[27].OneofWrappers = []any{
+	file_cluster_noderpc_nodepb_cluster_proto_msgTypes[30].OneofWrappers = []any{
 		(*FragmentEvent_Started)(nil),
 		(*FragmentEvent_Progress)(nil),
 		(*FragmentEvent_Result)(nil),
@@ -2014,7 +2210,7 @@ func file_cluster_noderpc_nodepb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_noderpc_nodepb_cluster_proto_rawDesc), len(file_cluster_noderpc_nodepb_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   33,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

@@ -29,6 +29,7 @@ const (
 	Lending_Free_FullMethodName       = "/csmsql.node.v1.Lending/Free"
 	Lending_Pin_FullMethodName        = "/csmsql.node.v1.Lending/Pin"
 	Lending_Unpin_FullMethodName      = "/csmsql.node.v1.Lending/Unpin"
+	Lending_Left_FullMethodName       = "/csmsql.node.v1.Lending/Left"
 )
 
 // LendingClient is the client API for Lending service.
@@ -48,6 +49,9 @@ type LendingClient interface {
 	Free(ctx context.Context, in *FreeRequest, opts ...grpc.CallOption) (*FreeResponse, error)
 	Pin(ctx context.Context, in *PinRequest, opts ...grpc.CallOption) (*PinResponse, error)
 	Unpin(ctx context.Context, in *PinRequest, opts ...grpc.CallOption) (*PinResponse, error)
+	// Left names the extents that former processes of the caller's machine were writing when they ended, where caches are not
+	// coherent: nobody else gets them until the caller has said that it has flushed them.
+	Left(ctx context.Context, in *LeftRequest, opts ...grpc.CallOption) (*LeftResponse, error)
 }
 
 type lendingClient struct {
@@ -128,6 +132,16 @@ func (c *lendingClient) Unpin(ctx context.Context, in *PinRequest, opts ...grpc.
 	return out, nil
 }
 
+func (c *lendingClient) Left(ctx context.Context, in *LeftRequest, opts ...grpc.CallOption) (*LeftResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LeftResponse)
+	err := c.cc.Invoke(ctx, Lending_Left_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // LendingServer is the server API for Lending service.
 // All implementations must embed UnimplementedLendingServer
 // for forward compatibility.
@@ -145,6 +159,9 @@ type LendingServer interface {
 	Free(context.Context, *FreeRequest) (*FreeResponse, error)
 	Pin(context.Context, *PinRequest) (*PinResponse, error)
 	Unpin(context.Context, *PinRequest) (*PinResponse, error)
+	// Left names the extents that former processes of the caller's machine were writing when they ended, where caches are not
+	// coherent: nobody else gets them until the caller has said that it has flushed them.
+	Left(context.Context, *LeftRequest) (*LeftResponse, error)
 	mustEmbedUnimplementedLendingServer()
 }
 
@@ -175,6 +192,9 @@ func (UnimplementedLendingServer) Pin(context.Context, *PinRequest) (*PinRespons
 }
 func (UnimplementedLendingServer) Unpin(context.Context, *PinRequest) (*PinResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Unpin not implemented")
+}
+func (UnimplementedLendingServer) Left(context.Context, *LeftRequest) (*LeftResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Left not implemented")
 }
 func (UnimplementedLendingServer) mustEmbedUnimplementedLendingServer() {}
 func (UnimplementedLendingServer) testEmbeddedByValue()                 {}
@@ -323,6 +343,24 @@ func _Lending_Unpin_Handler(srv interface{}, ctx context.Context, dec func(inter
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Lending_Left_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(LeftRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LendingServer).Left(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Lending_Left_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LendingServer).Left(ctx, req.(*LeftRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Lending_ServiceDesc is the grpc.ServiceDesc for Lending service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -357,6 +395,10 @@ var Lending_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Unpin",
 			Handler:    _Lending_Unpin_Handler,
+		},
+		{
+			MethodName: "Left",
+			Handler:    _Lending_Left_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

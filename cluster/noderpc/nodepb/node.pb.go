@@ -134,7 +134,7 @@ func (x Error_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Kind.Descriptor instead.
 func (Error_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{27, 0}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{30, 0}
 }
 
 type HelloRequest struct {
@@ -961,6 +961,171 @@ func (*ReleaseResponse) Descriptor() ([]byte, []int) {
 	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{14}
 }
 
+type AcquireRequest struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Extents       []*SealedExtent        `protobuf:"bytes,1,rep,name=extents,proto3" json:"extents,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcquireRequest) Reset() {
+	*x = AcquireRequest{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[15]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcquireRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcquireRequest) ProtoMessage() {}
+
+func (x *AcquireRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[15]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcquireRequest.ProtoReflect.Descriptor instead.
+func (*AcquireRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{15}
+}
+
+func (x *AcquireRequest) GetExtents() []*SealedExtent {
+	if x != nil {
+		return x.Extents
+	}
+	return nil
+}
+
+type SealedExtent struct {
+	state      protoimpl.MessageState `protogen:"open.v1"`
+	Region     uint64                 `protobuf:"varint,1,opt,name=region,proto3" json:"region,omitempty"`
+	Generation uint64                 `protobuf:"varint,2,opt,name=generation,proto3" json:"generation,omitempty"`
+	Offset     int64                  `protobuf:"varint,3,opt,name=offset,proto3" json:"offset,omitempty"`
+	Length     int64                  `protobuf:"varint,4,opt,name=length,proto3" json:"length,omitempty"`
+	// How many of the bytes carry data, and their checksum.
+	Sealed        int64  `protobuf:"varint,5,opt,name=sealed,proto3" json:"sealed,omitempty"`
+	Checksum      uint64 `protobuf:"fixed64,6,opt,name=checksum,proto3" json:"checksum,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SealedExtent) Reset() {
+	*x = SealedExtent{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SealedExtent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*SealedExtent) ProtoMessage() {}
+
+func (x *SealedExtent) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SealedExtent.ProtoReflect.Descriptor instead.
+func (*SealedExtent) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *SealedExtent) GetRegion() uint64 {
+	if x != nil {
+		return x.Region
+	}
+	return 0
+}
+
+func (x *SealedExtent) GetGeneration() uint64 {
+	if x != nil {
+		return x.Generation
+	}
+	return 0
+}
+
+func (x *SealedExtent) GetOffset() int64 {
+	if x != nil {
+		return x.Offset
+	}
+	return 0
+}
+
+func (x *SealedExtent) GetLength() int64 {
+	if x != nil {
+		return x.Length
+	}
+	return 0
+}
+
+func (x *SealedExtent) GetSealed() int64 {
+	if x != nil {
+		return x.Sealed
+	}
+	return 0
+}
+
+func (x *SealedExtent) GetChecksum() uint64 {
+	if x != nil {
+		return x.Checksum
+	}
+	return 0
+}
+
+type AcquireResponse struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *AcquireResponse) Reset() {
+	*x = AcquireResponse{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[17]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *AcquireResponse) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*AcquireResponse) ProtoMessage() {}
+
+func (x *AcquireResponse) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[17]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use AcquireResponse.ProtoReflect.Descriptor instead.
+func (*AcquireResponse) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{17}
+}
+
 type StatusRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -969,7 +1134,7 @@ type StatusRequest struct {
 
 func (x *StatusRequest) Reset() {
 	*x = StatusRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[15]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -981,7 +1146,7 @@ func (x *StatusRequest) String() string {
 func (*StatusRequest) ProtoMessage() {}
 
 func (x *StatusRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[15]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -994,7 +1159,7 @@ func (x *StatusRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusRequest.ProtoReflect.Descriptor instead.
 func (*StatusRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{15}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{18}
 }
 
 type StatusResponse struct {
@@ -1010,7 +1175,7 @@ type StatusResponse struct {
 
 func (x *StatusResponse) Reset() {
 	*x = StatusResponse{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[16]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1022,7 +1187,7 @@ func (x *StatusResponse) String() string {
 func (*StatusResponse) ProtoMessage() {}
 
 func (x *StatusResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[16]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1035,7 +1200,7 @@ func (x *StatusResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatusResponse.ProtoReflect.Descriptor instead.
 func (*StatusResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{16}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StatusResponse) GetNode() *NodeStatus {
@@ -1089,7 +1254,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[17]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1101,7 +1266,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[17]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1114,7 +1279,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{17}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *NodeStatus) GetName() string {
@@ -1187,7 +1352,7 @@ type RegionStatus struct {
 
 func (x *RegionStatus) Reset() {
 	*x = RegionStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[18]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1199,7 +1364,7 @@ func (x *RegionStatus) String() string {
 func (*RegionStatus) ProtoMessage() {}
 
 func (x *RegionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[18]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1212,7 +1377,7 @@ func (x *RegionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegionStatus.ProtoReflect.Descriptor instead.
 func (*RegionStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{18}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *RegionStatus) GetRegion() *Region {
@@ -1273,7 +1438,7 @@ type TableStatus struct {
 
 func (x *TableStatus) Reset() {
 	*x = TableStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[19]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1285,7 +1450,7 @@ func (x *TableStatus) String() string {
 func (*TableStatus) ProtoMessage() {}
 
 func (x *TableStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[19]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1298,7 +1463,7 @@ func (x *TableStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStatus.ProtoReflect.Descriptor instead.
 func (*TableStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{19}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *TableStatus) GetSchema() string {
@@ -1371,7 +1536,7 @@ type LeaseStatus struct {
 
 func (x *LeaseStatus) Reset() {
 	*x = LeaseStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1383,7 +1548,7 @@ func (x *LeaseStatus) String() string {
 func (*LeaseStatus) ProtoMessage() {}
 
 func (x *LeaseStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1396,7 +1561,7 @@ func (x *LeaseStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseStatus.ProtoReflect.Descriptor instead.
 func (*LeaseStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{20}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *LeaseStatus) GetId() uint64 {
@@ -1452,7 +1617,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1464,7 +1629,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1477,7 +1642,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{21}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *Counter) GetName() string {
@@ -1517,7 +1682,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1529,7 +1694,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1542,7 +1707,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{22}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *LoadRequest) GetSchema() string {
@@ -1614,7 +1779,7 @@ type TPCHRequest struct {
 
 func (x *TPCHRequest) Reset() {
 	*x = TPCHRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1626,7 +1791,7 @@ func (x *TPCHRequest) String() string {
 func (*TPCHRequest) ProtoMessage() {}
 
 func (x *TPCHRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1639,7 +1804,7 @@ func (x *TPCHRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TPCHRequest.ProtoReflect.Descriptor instead.
 func (*TPCHRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{23}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TPCHRequest) GetScaleFactor() float64 {
@@ -1690,7 +1855,7 @@ type LoadEvent struct {
 
 func (x *LoadEvent) Reset() {
 	*x = LoadEvent{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1702,7 +1867,7 @@ func (x *LoadEvent) String() string {
 func (*LoadEvent) ProtoMessage() {}
 
 func (x *LoadEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1715,7 +1880,7 @@ func (x *LoadEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadEvent.ProtoReflect.Descriptor instead.
 func (*LoadEvent) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{24}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *LoadEvent) GetEvent() isLoadEvent_Event {
@@ -1772,7 +1937,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1784,7 +1949,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1797,7 +1962,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{25}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *Progress) GetStep() string {
@@ -1847,7 +2012,7 @@ type LoadResult struct {
 
 func (x *LoadResult) Reset() {
 	*x = LoadResult{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1859,7 +2024,7 @@ func (x *LoadResult) String() string {
 func (*LoadResult) ProtoMessage() {}
 
 func (x *LoadResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1872,7 +2037,7 @@ func (x *LoadResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResult.ProtoReflect.Descriptor instead.
 func (*LoadResult) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{26}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *LoadResult) GetRows() int64 {
@@ -1918,7 +2083,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1930,7 +2095,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1943,7 +2108,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{27}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Error) GetState() string {
@@ -2043,7 +2208,19 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x04over\x18\x01 \x03(\x04R\x04over\"D\n" +
 	"\x0eReleaseRequest\x122\n" +
 	"\x06leases\x18\x01 \x03(\v2\x1a.csmsql.node.v1.LeaseTokenR\x06leases\"\x11\n" +
-	"\x0fReleaseResponse\"\x0f\n" +
+	"\x0fReleaseResponse\"H\n" +
+	"\x0eAcquireRequest\x126\n" +
+	"\aextents\x18\x01 \x03(\v2\x1c.csmsql.node.v1.SealedExtentR\aextents\"\xaa\x01\n" +
+	"\fSealedExtent\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\x04R\x06region\x12\x1e\n" +
+	"\n" +
+	"generation\x18\x02 \x01(\x04R\n" +
+	"generation\x12\x16\n" +
+	"\x06offset\x18\x03 \x01(\x03R\x06offset\x12\x16\n" +
+	"\x06length\x18\x04 \x01(\x03R\x06length\x12\x16\n" +
+	"\x06sealed\x18\x05 \x01(\x03R\x06sealed\x12\x1a\n" +
+	"\bchecksum\x18\x06 \x01(\x06R\bchecksum\"\x11\n" +
+	"\x0fAcquireResponse\"\x0f\n" +
 	"\rStatusRequest\"\x97\x02\n" +
 	"\x0eStatusResponse\x12.\n" +
 	"\x04node\x18\x01 \x01(\v2\x1a.csmsql.node.v1.NodeStatusR\x04node\x126\n" +
@@ -2145,14 +2322,15 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x15LOAD_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10LOAD_MODE_CREATE\x10\x01\x12\x15\n" +
 	"\x11LOAD_MODE_REPLACE\x10\x02\x12\x14\n" +
-	"\x10LOAD_MODE_APPEND\x10\x032\x82\x05\n" +
+	"\x10LOAD_MODE_APPEND\x10\x032\xce\x05\n" +
 	"\x04Node\x12D\n" +
 	"\x05Hello\x12\x1c.csmsql.node.v1.HelloRequest\x1a\x1d.csmsql.node.v1.HelloResponse\x12H\n" +
 	"\bDescribe\x12\x1f.csmsql.node.v1.DescribeRequest\x1a\x1b.csmsql.node.v1.Description\x12D\n" +
 	"\x05Lease\x12\x1c.csmsql.node.v1.LeaseRequest\x1a\x1d.csmsql.node.v1.LeaseResponse\x12A\n" +
 	"\x04Page\x12\x1b.csmsql.node.v1.PageRequest\x1a\x1c.csmsql.node.v1.PageResponse\x12D\n" +
 	"\x05Renew\x12\x1c.csmsql.node.v1.RenewRequest\x1a\x1d.csmsql.node.v1.RenewResponse\x12J\n" +
-	"\aRelease\x12\x1e.csmsql.node.v1.ReleaseRequest\x1a\x1f.csmsql.node.v1.ReleaseResponse\x12G\n" +
+	"\aRelease\x12\x1e.csmsql.node.v1.ReleaseRequest\x1a\x1f.csmsql.node.v1.ReleaseResponse\x12J\n" +
+	"\aAcquire\x12\x1e.csmsql.node.v1.AcquireRequest\x1a\x1f.csmsql.node.v1.AcquireResponse\x12G\n" +
 	"\x06Status\x12\x1d.csmsql.node.v1.StatusRequest\x1a\x1e.csmsql.node.v1.StatusResponse\x12@\n" +
 	"\x04Load\x12\x1b.csmsql.node.v1.LoadRequest\x1a\x19.csmsql.node.v1.LoadEvent0\x01\x12D\n" +
 	"\bLoadTPCH\x12\x1b.csmsql.node.v1.TPCHRequest\x1a\x19.csmsql.node.v1.LoadEvent0\x01B1Z/github.com/csmsql/csmsql/cluster/noderpc/nodepbb\x06proto3"
@@ -2170,7 +2348,7 @@ func file_cluster_noderpc_nodepb_node_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_noderpc_nodepb_node_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_cluster_noderpc_nodepb_node_proto_msgTypes = make([]protoimpl.MessageInfo, 29)
+var file_cluster_noderpc_nodepb_node_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
 var file_cluster_noderpc_nodepb_node_proto_goTypes = []any{
 	(LoadMode)(0),           // 0: csmsql.node.v1.LoadMode
 	(Error_Kind)(0),         // 1: csmsql.node.v1.Error.Kind
@@ -2189,20 +2367,23 @@ var file_cluster_noderpc_nodepb_node_proto_goTypes = []any{
 	(*RenewResponse)(nil),   // 14: csmsql.node.v1.RenewResponse
 	(*ReleaseRequest)(nil),  // 15: csmsql.node.v1.ReleaseRequest
 	(*ReleaseResponse)(nil), // 16: csmsql.node.v1.ReleaseResponse
-	(*StatusRequest)(nil),   // 17: csmsql.node.v1.StatusRequest
-	(*StatusResponse)(nil),  // 18: csmsql.node.v1.StatusResponse
-	(*NodeStatus)(nil),      // 19: csmsql.node.v1.NodeStatus
-	(*RegionStatus)(nil),    // 20: csmsql.node.v1.RegionStatus
-	(*TableStatus)(nil),     // 21: csmsql.node.v1.TableStatus
-	(*LeaseStatus)(nil),     // 22: csmsql.node.v1.LeaseStatus
-	(*Counter)(nil),         // 23: csmsql.node.v1.Counter
-	(*LoadRequest)(nil),     // 24: csmsql.node.v1.LoadRequest
-	(*TPCHRequest)(nil),     // 25: csmsql.node.v1.TPCHRequest
-	(*LoadEvent)(nil),       // 26: csmsql.node.v1.LoadEvent
-	(*Progress)(nil),        // 27: csmsql.node.v1.Progress
-	(*LoadResult)(nil),      // 28: csmsql.node.v1.LoadResult
-	(*Error)(nil),           // 29: csmsql.node.v1.Error
-	nil,                     // 30: csmsql.node.v1.LoadRequest.ParametersEntry
+	(*AcquireRequest)(nil),  // 17: csmsql.node.v1.AcquireRequest
+	(*SealedExtent)(nil),    // 18: csmsql.node.v1.SealedExtent
+	(*AcquireResponse)(nil), // 19: csmsql.node.v1.AcquireResponse
+	(*StatusRequest)(nil),   // 20: csmsql.node.v1.StatusRequest
+	(*StatusResponse)(nil),  // 21: csmsql.node.v1.StatusResponse
+	(*NodeStatus)(nil),      // 22: csmsql.node.v1.NodeStatus
+	(*RegionStatus)(nil),    // 23: csmsql.node.v1.RegionStatus
+	(*TableStatus)(nil),     // 24: csmsql.node.v1.TableStatus
+	(*LeaseStatus)(nil),     // 25: csmsql.node.v1.LeaseStatus
+	(*Counter)(nil),         // 26: csmsql.node.v1.Counter
+	(*LoadRequest)(nil),     // 27: csmsql.node.v1.LoadRequest
+	(*TPCHRequest)(nil),     // 28: csmsql.node.v1.TPCHRequest
+	(*LoadEvent)(nil),       // 29: csmsql.node.v1.LoadEvent
+	(*Progress)(nil),        // 30: csmsql.node.v1.Progress
+	(*LoadResult)(nil),      // 31: csmsql.node.v1.LoadResult
+	(*Error)(nil),           // 32: csmsql.node.v1.Error
+	nil,                     // 33: csmsql.node.v1.LoadRequest.ParametersEntry
 }
 var file_cluster_noderpc_nodepb_node_proto_depIdxs = []int32{
 	6,  // 0: csmsql.node.v1.Description.regions:type_name -> csmsql.node.v1.Region
@@ -2210,41 +2391,44 @@ var file_cluster_noderpc_nodepb_node_proto_depIdxs = []int32{
 	10, // 2: csmsql.node.v1.LeaseResponse.lease:type_name -> csmsql.node.v1.LeaseToken
 	10, // 3: csmsql.node.v1.RenewRequest.leases:type_name -> csmsql.node.v1.LeaseToken
 	10, // 4: csmsql.node.v1.ReleaseRequest.leases:type_name -> csmsql.node.v1.LeaseToken
-	19, // 5: csmsql.node.v1.StatusResponse.node:type_name -> csmsql.node.v1.NodeStatus
-	20, // 6: csmsql.node.v1.StatusResponse.regions:type_name -> csmsql.node.v1.RegionStatus
-	21, // 7: csmsql.node.v1.StatusResponse.tables:type_name -> csmsql.node.v1.TableStatus
-	22, // 8: csmsql.node.v1.StatusResponse.leases:type_name -> csmsql.node.v1.LeaseStatus
-	23, // 9: csmsql.node.v1.StatusResponse.counters:type_name -> csmsql.node.v1.Counter
-	7,  // 10: csmsql.node.v1.NodeStatus.frontend:type_name -> csmsql.node.v1.Frontend
-	6,  // 11: csmsql.node.v1.RegionStatus.region:type_name -> csmsql.node.v1.Region
-	0,  // 12: csmsql.node.v1.LoadRequest.mode:type_name -> csmsql.node.v1.LoadMode
-	30, // 13: csmsql.node.v1.LoadRequest.parameters:type_name -> csmsql.node.v1.LoadRequest.ParametersEntry
-	27, // 14: csmsql.node.v1.LoadEvent.progress:type_name -> csmsql.node.v1.Progress
-	28, // 15: csmsql.node.v1.LoadEvent.result:type_name -> csmsql.node.v1.LoadResult
-	1,  // 16: csmsql.node.v1.Error.kind:type_name -> csmsql.node.v1.Error.Kind
-	2,  // 17: csmsql.node.v1.Node.Hello:input_type -> csmsql.node.v1.HelloRequest
-	4,  // 18: csmsql.node.v1.Node.Describe:input_type -> csmsql.node.v1.DescribeRequest
-	8,  // 19: csmsql.node.v1.Node.Lease:input_type -> csmsql.node.v1.LeaseRequest
-	11, // 20: csmsql.node.v1.Node.Page:input_type -> csmsql.node.v1.PageRequest
-	13, // 21: csmsql.node.v1.Node.Renew:input_type -> csmsql.node.v1.RenewRequest
-	15, // 22: csmsql.node.v1.Node.Release:input_type -> csmsql.node.v1.ReleaseRequest
-	17, // 23: csmsql.node.v1.Node.Status:input_type -> csmsql.node.v1.StatusRequest
-	24, // 24: csmsql.node.v1.Node.Load:input_type -> csmsql.node.v1.LoadRequest
-	25, // 25: csmsql.node.v1.Node.LoadTPCH:input_type -> csmsql.node.v1.TPCHRequest
-	3,  // 26: csmsql.node.v1.Node.Hello:output_type -> csmsql.node.v1.HelloResponse
-	5,  // 27: csmsql.node.v1.Node.Describe:output_type -> csmsql.node.v1.Description
-	9,  // 28: csmsql.node.v1.Node.Lease:output_type -> csmsql.node.v1.LeaseResponse
-	12, // 29: csmsql.node.v1.Node.Page:output_type -> csmsql.node.v1.PageResponse
-	14, // 30: csmsql.node.v1.Node.Renew:output_type -> csmsql.node.v1.RenewResponse
-	16, // 31: csmsql.node.v1.Node.Release:output_type -> csmsql.node.v1.ReleaseResponse
-	18, // 32: csmsql.node.v1.Node.Status:output_type -> csmsql.node.v1.StatusResponse
-	26, // 33: csmsql.node.v1.Node.Load:output_type -> csmsql.node.v1.LoadEvent
-	26, // 34: csmsql.node.v1.Node.LoadTPCH:output_type -> csmsql.node.v1.LoadEvent
-	26, // [26:35] is the sub-list for method output_type
-	17, // [17:26] is the sub-list for method input_type
-	17, // [17:17] is the sub-list for extension type_name
-	17, // [17:17] is the sub-list for extension extendee
-	0,  // [0:17] is the sub-list for field type_name
+	18, // 5: csmsql.node.v1.AcquireRequest.extents:type_name -> csmsql.node.v1.SealedExtent
+	22, // 6: csmsql.node.v1.StatusResponse.node:type_name -> csmsql.node.v1.NodeStatus
+	23, // 7: csmsql.node.v1.StatusResponse.regions:type_name -> csmsql.node.v1.RegionStatus
+	24, // 8: csmsql.node.v1.StatusResponse.tables:type_name -> csmsql.node.v1.TableStatus
+	25, // 9: csmsql.node.v1.StatusResponse.leases:type_name -> csmsql.node.v1.LeaseStatus
+	26, // 10: csmsql.node.v1.StatusResponse.counters:type_name -> csmsql.node.v1.Counter
+	7,  // 11: csmsql.node.v1.NodeStatus.frontend:type_name -> csmsql.node.v1.Frontend
+	6,  // 12: csmsql.node.v1.RegionStatus.region:type_name -> csmsql.node.v1.Region
+	0,  // 13: csmsql.node.v1.LoadRequest.mode:type_name -> csmsql.node.v1.LoadMode
+	33, // 14: csmsql.node.v1.LoadRequest.parameters:type_name -> csmsql.node.v1.LoadRequest.ParametersEntry
+	30, // 15: csmsql.node.v1.LoadEvent.progress:type_name -> csmsql.node.v1.Progress
+	31, // 16: csmsql.node.v1.LoadEvent.result:type_name -> csmsql.node.v1.LoadResult
+	1,  // 17: csmsql.node.v1.Error.kind:type_name -> csmsql.node.v1.Error.Kind
+	2,  // 18: csmsql.node.v1.Node.Hello:input_type -> csmsql.node.v1.HelloRequest
+	4,  // 19: csmsql.node.v1.Node.Describe:input_type -> csmsql.node.v1.DescribeRequest
+	8,  // 20: csmsql.node.v1.Node.Lease:input_type -> csmsql.node.v1.LeaseRequest
+	11, // 21: csmsql.node.v1.Node.Page:input_type -> csmsql.node.v1.PageRequest
+	13, // 22: csmsql.node.v1.Node.Renew:input_type -> csmsql.node.v1.RenewRequest
+	15, // 23: csmsql.node.v1.Node.Release:input_type -> csmsql.node.v1.ReleaseRequest
+	17, // 24: csmsql.node.v1.Node.Acquire:input_type -> csmsql.node.v1.AcquireRequest
+	20, // 25: csmsql.node.v1.Node.Status:input_type -> csmsql.node.v1.StatusRequest
+	27, // 26: csmsql.node.v1.Node.Load:input_type -> csmsql.node.v1.LoadRequest
+	28, // 27: csmsql.node.v1.Node.LoadTPCH:input_type -> csmsql.node.v1.TPCHRequest
+	3,  // 28: csmsql.node.v1.Node.Hello:output_type -> csmsql.node.v1.HelloResponse
+	5,  // 29: csmsql.node.v1.Node.Describe:output_type -> csmsql.node.v1.Description
+	9,  // 30: csmsql.node.v1.Node.Lease:output_type -> csmsql.node.v1.LeaseResponse
+	12, // 31: csmsql.node.v1.Node.Page:output_type -> csmsql.node.v1.PageResponse
+	14, // 32: csmsql.node.v1.Node.Renew:output_type -> csmsql.node.v1.RenewResponse
+	16, // 33: csmsql.node.v1.Node.Release:output_type -> csmsql.node.v1.ReleaseResponse
+	19, // 34: csmsql.node.v1.Node.Acquire:output_type -> csmsql.node.v1.AcquireResponse
+	21, // 35: csmsql.node.v1.Node.Status:output_type -> csmsql.node.v1.StatusResponse
+	29, // 36: csmsql.node.v1.Node.Load:output_type -> csmsql.node.v1.LoadEvent
+	29, // 37: csmsql.node.v1.Node.LoadTPCH:output_type -> csmsql.node.v1.LoadEvent
+	28, // [28:38] is the sub-list for method output_type
+	18, // [18:28] is the sub-list for method input_type
+	18, // [18:18] is the sub-list for extension type_name
+	18, // [18:18] is the sub-list for extension extendee
+	0,  // [0:18] is the sub-list for field type_name
 }
 
 func init() { file_cluster_noderpc_nodepb_node_proto_init() }
@@ -2252,7 +2436,7 @@ func file_cluster_noderpc_nodepb_node_proto_init() {
 	if File_cluster_noderpc_nodepb_node_proto != nil {
 		return
 	}
-	file_cluster_noderpc_nodepb_node_proto_msgTypes[24].OneofWrappers = []any{
+	file_cluster_noderpc_nodepb_node_proto_msgTypes[27].OneofWrappers = []any{
 		(*LoadEvent_Progress)(nil),
 		(*LoadEvent_Result)(nil),
 	}
@@ -2262,7 +2446,7 @@ func file_cluster_noderpc_nodepb_node_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_noderpc_nodepb_node_proto_rawDesc), len(file_cluster_noderpc_nodepb_node_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   29,
+			NumMessages:   32,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -28,6 +28,7 @@ const (
 	Node_Page_FullMethodName     = "/csmsql.node.v1.Node/Page"
 	Node_Renew_FullMethodName    = "/csmsql.node.v1.Node/Renew"
 	Node_Release_FullMethodName  = "/csmsql.node.v1.Node/Release"
+	Node_Acquire_FullMethodName  = "/csmsql.node.v1.Node/Acquire"
 	Node_Status_FullMethodName   = "/csmsql.node.v1.Node/Status"
 	Node_Load_FullMethodName     = "/csmsql.node.v1.Node/Load"
 	Node_LoadTPCH_FullMethodName = "/csmsql.node.v1.Node/LoadTPCH"
@@ -45,6 +46,9 @@ type NodeClient interface {
 	Page(ctx context.Context, in *PageRequest, opts ...grpc.CallOption) (*PageResponse, error)
 	Renew(ctx context.Context, in *RenewRequest, opts ...grpc.CallOption) (*RenewResponse, error)
 	Release(ctx context.Context, in *ReleaseRequest, opts ...grpc.CallOption) (*ReleaseResponse, error)
+	// Acquire makes what a lease keeps in place safe to load for every process of the node's machine, where caches are not
+	// coherent: the node flushes for all of them, once.
+	Acquire(ctx context.Context, in *AcquireRequest, opts ...grpc.CallOption) (*AcquireResponse, error)
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	Load(ctx context.Context, in *LoadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LoadEvent], error)
 	LoadTPCH(ctx context.Context, in *TPCHRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LoadEvent], error)
@@ -118,6 +122,16 @@ func (c *nodeClient) Release(ctx context.Context, in *ReleaseRequest, opts ...gr
 	return out, nil
 }
 
+func (c *nodeClient) Acquire(ctx context.Context, in *AcquireRequest, opts ...grpc.CallOption) (*AcquireResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(AcquireResponse)
+	err := c.cc.Invoke(ctx, Node_Acquire_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 func (c *nodeClient) Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error) {
 	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
 	out := new(StatusResponse)
@@ -178,6 +192,9 @@ type NodeServer interface {
 	Page(context.Context, *PageRequest) (*PageResponse, error)
 	Renew(context.Context, *RenewRequest) (*RenewResponse, error)
 	Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error)
+	// Acquire makes what a lease keeps in place safe to load for every process of the node's machine, where caches are not
+	// coherent: the node flushes for all of them, once.
+	Acquire(context.Context, *AcquireRequest) (*AcquireResponse, error)
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	Load(*LoadRequest, grpc.ServerStreamingServer[LoadEvent]) error
 	LoadTPCH(*TPCHRequest, grpc.ServerStreamingServer[LoadEvent]) error
@@ -208,6 +225,9 @@ func (UnimplementedNodeServer) Renew(context.Context, *RenewRequest) (*RenewResp
 }
 func (UnimplementedNodeServer) Release(context.Context, *ReleaseRequest) (*ReleaseResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Release not implemented")
+}
+func (UnimplementedNodeServer) Acquire(context.Context, *AcquireRequest) (*AcquireResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Acquire not implemented")
 }
 func (UnimplementedNodeServer) Status(context.Context, *StatusRequest) (*StatusResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Status not implemented")
@@ -347,6 +367,24 @@ func _Node_Release_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Node_Acquire_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(AcquireRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(NodeServer).Acquire(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Node_Acquire_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(NodeServer).Acquire(ctx, req.(*AcquireRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 func _Node_Status_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
 	in := new(StatusRequest)
 	if err := dec(in); err != nil {
@@ -417,6 +455,10 @@ var Node_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Release",
 			Handler:    _Node_Release_Handler,
+		},
+		{
+			MethodName: "Acquire",
+			Handler:    _Node_Acquire_Handler,
 		},
 		{
 			MethodName: "Status",

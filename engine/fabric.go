@@ -1,0 +1,65 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// fabric is how the memory of a node and of those that it shares it with reaches this process, and what this process has to do about caches.
+type fabric struct {
+	kind   memregion.FabricKind
+	class  coherence.Class
+	lines  coherence.Lines   // nil where nothing has to be flushed, by this process at least
+	domain *memregion.Domain // nil where caches are real
+	// machine is whose caches a node uses, by a name that outlives its process: the node's own. Nodes of one machine are more careful than they must be.
+	machine coherence.Domain
+}
+
+// newFabric is that of a node. text is as memregion.ParseFabric takes it.
+func newFabric(node string, text memregion.FabricKind) (fabric, error) {
+	kind, seed, err := memregion.ParseFabric(string(text))
+	if err != nil {
+		return fabric{}, err
+	}
+	f := fabric{kind: kind, class: coherence.ClassOf(kind), machine: coherence.Domain(node)}
+	if f.domain = memregion.NewDomain(kind, node, seed); f.domain != nil {
+		f.lines = f.domain.Lines()
+	} else if f.class != coherence.Coherent {
+		if f.lines, err = coherence.NewCPULines(); err != nil {
+			return f, err
+		}
+	}
+	return f, nil
+}
+
+// guestFabric is that of a process of the same machine as a node that it is attached to: what the node has acquired is acquired for both, and
+// the caches between them agree.
+func guestFabric(node string, kind memregion.FabricKind) fabric {
+	f := fabric{kind: kind, class: coherence.ClassOf(kind), domain: memregion.GuestDomain(kind, node)}
+	if f.domain != nil && f.domain.Lines() != nil {
+		f.lines = f.domain.Lines()
+	}
+	return f
+}
+
+// reader acquires for this process. A guest has nothing to flush: its caches are its node's.
+func (f fabric) reader(counters *coherence.Counters) *coherence.Reader {
+	if f.guest() {
+		return coherence.NewReader(coherence.Coherent, nil, counters)
+	}
+	return coherence.NewReader(f.class, f.lines, counters)
+}
+
+// guest tells that another process has to flush for this one.
+func (f fabric) guest() bool { return f.class != coherence.Coherent && f.lines == nil }
+
+// accepts refuses a region on a fabric of another kind: what this process does about caches would be wrong there.
+func (f fabric) accepts(spec memregion.Spec, owner string) error {
+	if spec.Fabric == f.kind || f.class == coherence.Coherent && spec.Fabric.HardwareCoherent() {
+		return nil
+	}
+	return failure("55000", "region %d of node %q is on fabric %s, and this process is on %s", spec.ID, owner, spec.Fabric, f.kind).
+		hint(fmt.Sprintf("All nodes of a cluster are on one kind of fabric: start this one with --fabric %s.", spec.Fabric))
+}

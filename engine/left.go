@@ -1,0 +1,77 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Where caches are not coherent, what a killed process of this machine stored into other nodes' memory may still lie in this machine's caches. Those
+// nodes keep the memory away until somebody of this machine has flushed it, which is this process' duty (DESIGN §5, step 9).
+
+// flushLeft does it, for all nodes that are there. Costs one call for each, and nothing where caches are coherent.
+func (n *node) flushLeft(ctx context.Context) (err error) {
+	if n.fabric.lines == nil || n.peers == nil {
+		return nil
+	}
+	for _, name := range n.onlineBut(n.config.Node) {
+		err = errors.Join(err, n.flushLeftAt(ctx, name))
+	}
+	return err
+}
+
+func (n *node) flushLeftAt(ctx context.Context, name string) error {
+	const patience = 2 * time.Second
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	id, err := n.regionOf(name)
+	if err != nil {
+		return nil // it lends nothing yet
+	}
+	client, err := n.peers.get(ctx, name)
+	if err != nil {
+		return err
+	}
+	request := noderpc.LeftRequest{Region: id, Domain: n.fabric.machine}
+	left, err := client.Left(ctx, request)
+	if err != nil || len(left) == 0 {
+		return err
+	}
+	m, err := n.regions.reach(id)
+	if err != nil {
+		return err
+	}
+	for _, x := range left {
+		if err := n.flushed(m, x.Range); err != nil {
+			return err
+		}
+		request.Flushed = append(request.Flushed, x.Generation)
+	}
+	_, err = client.Left(ctx, request)
+	n.config.Log.Info("flushed what a former process of this node was writing when it died", "node", name, "extents", len(left))
+	return err
+}
+
+func (n *node) flushed(m *mapped, r memregion.Range) error {
+	data, err := m.view.Bytes(r)
+	if err != nil {
+		return err
+	}
+	n.regions.flush(coherence.StepAbort, data)
+	return nil
+}
+
+// flush is fence, flush, fence, paid and counted.
+func (r *regions) flush(step coherence.Step, data []byte) {
+	lines, count := r.fabric.lines, r.counters
+	lines.FenceFull()
+	count.FlushedLines.Add(uint64(lines.Flush(data)))
+	lines.FenceFull()
+	count.FlushedBytes.Add(uint64(len(data)))
+	count.FlushesByStep[step].Add(1)
+	count.FullFences.Add(2)
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package memregion
+
+const heapCaches = false
