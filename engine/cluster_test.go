@@ -35,12 +35,19 @@ type cluster struct {
 	fault  atomic.Pointer[func(node int, point faults.Point)] // of every node
 	log    *slog.Logger                                       // of nodes that are opened from then on; nil: none
 	repair time.Duration                                      // likewise, RepairAfter; 0: never
+	change func(node int, config *engine.Config)              // likewise; nil: nothing
 }
 
 func newCluster(t *testing.T, nodes int) *cluster { return newRepairingCluster(t, nodes, 0) }
 
 func newRepairingCluster(t *testing.T, nodes int, repair time.Duration) *cluster {
-	c := &cluster{t: t, dir: t.TempDir(), memory: shmDirectory(t), repair: repair}
+	return startCluster(&cluster{t: t, repair: repair}, nodes)
+}
+
+// startCluster is for those who set more of the fields.
+func startCluster(c *cluster, nodes int) *cluster {
+	t := c.t
+	c.dir, c.memory = t.TempDir(), shmDirectory(t)
 	server, err := etcd.Serve(t.Context(), etcd.ServerOptions{
 		Directory: filepath.Join(c.dir, "etcd"), Name: "e",
 	})
@@ -66,11 +73,15 @@ func (c *cluster) open(i int) *engine.Engine {
 	if log == nil {
 		log = slog.New(slog.DiscardHandler)
 	}
-	e, err := engine.Open(c.t.Context(), engine.Config{
+	config := engine.Config{
 		Directory: filepath.Join(c.dir, name), RegionDirectory: c.memory, Node: name, RegionBytes: 64 << 20, MemoryBytes: 512 << 20, Log: log,
 		Fault:   func(point faults.Point) { c.at(i, point) },
 		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: filepath.Join(c.dir, name, "csmsql.sock"), SessionTTL: clusterTTL, RepairAfter: cmp.Or(c.repair, -1)},
-	})
+	}
+	if c.change != nil {
+		c.change(i, &config)
+	}
+	e, err := engine.Open(c.t.Context(), config)
 	require.NoError(c.t, err)
 	listener, err := noderpc.ListenUnix(filepath.Join(c.dir, name, "csmsql.sock"))
 	require.NoError(c.t, err)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/cluster/certificate"
+	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -61,6 +62,9 @@ type Config struct {
 	Log *slog.Logger
 	// Fault is told of every fault point that the node reaches, so that tests can have it die there; nil in production.
 	Fault faults.Hook
+	// Lines stands between the protocol and this process' caches, so that tests can leave out what it orders; use says who orders it, see
+	// fabric.linesFor. It is not asked where caches are coherent. nil in production.
+	Lines func(use string, lines coherence.Lines) coherence.Lines
 	// CutOffs changes from where on it is worth the while to split a query over nodes, so that tests have small ones split; nil in
 	// production.
 	CutOffs func(*distribute.Settings)

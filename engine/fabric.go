@@ -15,6 +15,23 @@ type fabric struct {
 	domain *memregion.Domain // nil where caches are real
 	// machine is whose caches a node uses, by a name that outlives its process: the node's own. Nodes of one machine are more careful than they must be.
 	machine coherence.Domain
+	spoil   func(use string, lines coherence.Lines) coherence.Lines // see Config.Lines
+}
+
+// What lines are used for, in Config.Lines.
+const (
+	linesOfHome      = "home"      // what the lender orders in its own region: prepare, clean, home clean, abort
+	linesOfReader    = "reader"    // acquires
+	linesOfLending   = "lending"   // seals and reallocations for writers of other nodes
+	linesOfBorrowing = "borrowing" // cleans and aborts in other nodes' regions
+)
+
+// linesFor is what flushes for one use.
+func (f fabric) linesFor(use string) coherence.Lines {
+	if f.lines == nil || f.spoil == nil {
+		return f.lines
+	}
+	return f.spoil(use, f.lines)
 }
 
 // newFabric is that of a node. text is as memregion.ParseFabric takes it.
@@ -49,7 +66,7 @@ func (f fabric) reader(counters *coherence.Counters) *coherence.Reader {
 	if f.guest() {
 		return coherence.NewReader(coherence.Coherent, nil, counters)
 	}
-	return coherence.NewReader(f.class, f.lines, counters)
+	return coherence.NewReader(f.class, f.linesFor(linesOfReader), counters)
 }
 
 // guest tells that another process has to flush for this one.

@@ -36,7 +36,7 @@ func (n *node) startLending() (err error) {
 		return nil
 	}
 	n.lending, err = lending.New(n.homes, lending.Options{
-		Lines: n.fabric.lines, Journal: n.journal, Memories: map[memregion.RegionID]coherence.Memory{n.region.ID: n.lent},
+		Lines: n.fabric.linesFor(linesOfLending), Journal: n.journal, Memories: map[memregion.RegionID]coherence.Memory{n.region.ID: n.lent},
 		Confirmations: true, Refusals: n.refusals, Log: n.config.Log, Fault: n.config.Fault,
 	})
 	return err

@@ -63,7 +63,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	if n.fabric, err = newFabric(config.Node, config.Fabric); err != nil {
 		return n, failure("22023", "%v", err)
 	}
-	config.Fabric = n.fabric.kind
+	config.Fabric, n.fabric.spoil = n.fabric.kind, config.Lines
 	if config.Directory == "" {
 		dir, err := os.MkdirTemp("", "csmsql-")
 		if err != nil {
@@ -285,7 +285,7 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 	}
 	id := n.region.ID
 	home, err := coherence.NewHome(coherence.HomeConfig{
-		Region: id, Memory: lent, Lines: n.fabric.lines, Domain: localDomain, Class: n.fabric.class, Capacity: n.region.Capacity,
+		Region: id, Memory: lent, Lines: n.fabric.linesFor(linesOfHome), Domain: localDomain, Class: n.fabric.class, Capacity: n.region.Capacity,
 		FirstGeneration: first, Protect: lent.Protect, Verify: verifySeal, Reader: n.regions.reader, Counters: n.regions.counters,
 		ReserveGenerations: func(upTo coherence.Generation) error {
 			return n.catalog.ReserveGenerations(context.WithoutCancel(ctx), id, upTo)

@@ -82,3 +82,6 @@ func ParseMaps(text string) (placements []Placement, names []string) {
 	}
 	return placements, names
 }
+
+// CachesOnHeap tells that this is a race build.
+const CachesOnHeap = heapCaches

@@ -68,7 +68,7 @@ func TestWhoSeesWhat(t *testing.T) {
 		require.EqualValues(t, 9, memory[4096], "N1: nothing beside it")
 		require.EqualValues(t, 9, b.sees[0], "a stale line that nobody drops stays")
 		b.acquire(0, 4096)
-		require.Equal(t, bytes.Repeat([]byte{1}, 4096), b.sees[:4096])
+		require.True(t, bytes.Equal(bytes.Repeat([]byte{1}, 4096), b.sees[:4096]))
 
 		// One byte of a line is flushed with the line, and no other line.
 		fill(a.sees[4096:8192], 2)
@@ -89,7 +89,7 @@ func TestAStaleLineIsNotWrittenBack(t *testing.T) {
 		b.acquire(0, size)
 		b.domain.FenceStore()
 	}
-	require.Equal(t, bytes.Repeat([]byte{1}, size), memory)
+	require.True(t, bytes.Equal(bytes.Repeat([]byte{1}, size), memory))
 	require.Zero(t, b.domain.Moves().WrittenBack)
 	require.NotZero(t, b.domain.Moves().Adversary)
 }
@@ -107,7 +107,7 @@ func TestAFlushWaitsForTheFence(t *testing.T) {
 			late++
 		}
 		a.domain.FenceFull()
-		require.Equal(t, memory, a.sees)
+		require.True(t, bytes.Equal(memory, a.sees))
 	}
 	require.Equal(t, 20, late)
 }
@@ -120,11 +120,11 @@ func TestAStoreThatChangesNothing(t *testing.T) {
 	a.cache.Open(0, 4096)
 	fill(a.sees[:4096], 0) // what it had before it was opened
 	a.clean(0, 4096)
-	require.Equal(t, make([]byte, 4096), memory[:4096])
+	require.True(t, bytes.Equal(make([]byte, 4096), memory[:4096]))
 	a.cache.Zeroed(4096, 4096)
 	fill(a.sees[4096:8192], 0)
 	a.clean(4096, 8192)
-	require.Equal(t, make([]byte, 4096), memory[4096:8192])
+	require.True(t, bytes.Equal(make([]byte, 4096), memory[4096:8192]))
 }
 
 // All ones over zeros, in an extent that the lender has just got: each word that is stored is there in the end.
@@ -140,7 +140,7 @@ func TestStoresOfEveryPattern(t *testing.T) {
 				a.domain.Flush(a.sees[4096:]) // somebody else's; the adversary is busy
 			}
 			a.clean(0, 4096)
-			require.Equal(t, bytes.Repeat([]byte{pattern}, 4096), memory[:4096])
+			require.True(t, bytes.Equal(bytes.Repeat([]byte{pattern}, 4096), memory[:4096]))
 			fill(a.sees[:4096], 0)
 		}
 	}
@@ -239,7 +239,7 @@ func TestNoStoreIsLost(t *testing.T) {
 		select {
 		case <-done:
 			a.clean(0, size)
-			require.Equal(t, a.sees, memory)
+			require.True(t, bytes.Equal(a.sees, memory))
 			return
 		default:
 		}
