@@ -18,6 +18,7 @@
 //	             queries whose lender began anew meanwhile
 //	   reload    lost chunks, made anew from where their rows came;  origin: what is put on record of that
 //	   arrowFile Arrow IPC files, in and out; files: which of them SQL may reach
+//	   assembly  tables of parts that Arrow builders write straight into the memory of nodes
 //	   placing   on which nodes new chunks go, by the table's placement; moving, drain: chunks that change nodes
 //
 // # Words
@@ -42,7 +43,7 @@
 //
 // # Lock order
 //
-// lifetime.mu is a leaf. held.mu → the catalog's locks, mapped.life.
+// lifetime.mu is a leaf. Assembly.mu → Part.mu → the locks of spaces. held.mu → the catalog's locks, mapped.life.
 //
 // Engine.mu and Session (one goroutine) → mirror.mu → facts.mu → the catalog's locks → coherence → memregion. DuckDB's own
 // locks are below mirror.mu; DuckDB's threads call tableScan.open, which takes only catalog page caches and the reader's shards.
