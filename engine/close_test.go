@@ -349,7 +349,7 @@ func TestCloseEndsWhatRunsForEver(t *testing.T) {
 	require.NoError(t, e.Close())
 	err := <-failed
 	require.ErrorIs(t, err, engine.ErrClosed)
-	require.Equal(t, "57P01", sqlState(err))
+	require.Contains(t, []string{"57P01", "57P03"}, sqlState(err), "57P03: it held a snapshot to be planned, and was not running yet")
 }
 
 // TestOpenRowsEndWithTheEngine: who has rows open and does nothing is in nobody's way, and finds no end that could be taken for the
