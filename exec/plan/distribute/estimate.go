@@ -1,6 +1,8 @@
 package distribute
 
 import (
+	"cmp"
+	"maps"
 	"math"
 	"slices"
 
@@ -8,11 +10,14 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// columnBytes is what a value of a result is thought to take; rowBytes is what it costs to look at a row (to filter, to look up, to
-// add), in bytes read meanwhile.
+// Costs are in bytes that one thread scans meanwhile: some 25 of them make a nanosecond on the machine where they were measured.
 const (
-	columnBytes = 12
-	rowBytes    = 32
+	rowBytes    = 32  // to look at a row, that is to filter it
+	keptBytes   = 250 // what is done with a row that passed: join it, add it to its group
+	writeBytes  = 600 // to write a row of a result, and for each of its columns
+	writeColumn = 200
+	readBytes   = 150 // to read it again
+	readColumn  = 50
 )
 
 // guessFilter is the share of rows that a condition with a sub-query leaves, and that HAVING leaves of groups.
@@ -79,23 +84,64 @@ func (p *planner) cost(e Estimate) float64 {
 	return float64(e.LocalBytes) + p.settings.RemoteFactor*float64(e.RemoteBytes) + rowBytes*float64(e.LocalRows+e.RemoteRows)
 }
 
-// result is what writing rows costs, or reading them.
-func result(rows float64, columns int) float64 {
-	return rows * float64(rowBytes+columnBytes*max(columns, 1))
+// passing estimates which share of their rows the occurrences of one text let through: by their own conditions, and by the keys that are
+// left of smaller tables that they are joined with in it, which a node thins its scans out by. The smallest go first, as there.
+func (p *planner) passing(among []*occurrence) map[*occurrence]float64 {
+	share := map[*occurrence]float64{}
+	rows := func(o *occurrence) float64 {
+		if s, done := share[o]; done {
+			return s * float64(o.scan.TableRows)
+		}
+		return float64(o.scan.Rows)
+	}
+	left := slices.SortedFunc(slices.Values(among), func(x, y *occurrence) int { return x.index - y.index })
+	for len(left) > 0 {
+		o := slices.MinFunc(left, func(x, y *occurrence) int { return cmp.Compare(rows(x), rows(y)) })
+		left = slices.DeleteFunc(left, func(other *occurrence) bool { return other == o })
+		s := min(1, float64(o.scan.Rows)/max(float64(o.scan.TableRows), 1))
+		for _, j := range o.scan.Joins {
+			other := p.occurrences[j.Other]
+			if of, done := share[other]; done && of < 1 {
+				values := max(float64(o.scan.Relation.Columns[j.Column].Stats.Distinct), 1)
+				s *= min(1, of*float64(other.scan.TableRows)/values)
+			}
+		}
+		share[o] = s
+	}
+	return share
+}
+
+// written is what writing rows of a result costs, and reread what reading them does.
+func written(rows float64, columns int) float64 {
+	return rows * float64(writeBytes+writeColumn*max(columns, 1))
+}
+
+func reread(rows float64, columns int) float64 {
+	return rows * float64(readBytes+readColumn*max(columns, 1))
 }
 
 // reading estimates what running a text costs a node, results of stages included.
 func (p *planner) reading(t *Text, node, part string) (e Estimate, cost float64) {
+	var tables []*occurrence
+	for _, r := range t.Reads {
+		if r.Stage == 0 {
+			tables = append(tables, p.occurrences[r.origin])
+		}
+	}
+	passing := p.passing(tables)
 	for _, r := range t.Reads {
 		if r.Stage > 0 {
 			rows := p.rows[r.Stage-1]
 			if r.Part {
 				rows /= float64(p.stages[r.Stage-1].Shuffle.Partitions)
 			}
-			cost += result(rows, p.stages[r.Stage-1].Columns) * p.settings.RemoteFactor
+			cost += reread(rows, p.stages[r.Stage-1].Columns) * p.settings.RemoteFactor
 			continue
 		}
-		e.add(p.read(p.occurrences[r.origin], node, part, r.Part))
+		o := p.occurrences[r.origin]
+		one := p.read(o, node, part, r.Part)
+		e.add(one)
+		cost += keptBytes * passing[o] * float64(one.LocalRows+one.RemoteRows)
 	}
 	return e, cost + p.cost(e)
 }
@@ -212,8 +258,10 @@ func (p *planner) valuesOf(b *block, n *pg.Node) float64 {
 // work is what the whole statement costs the coordinator by itself.
 func (p *planner) work(reads map[*occurrence]bool) float64 {
 	sum := 0.0
+	passing := p.passing(slices.Collect(maps.Keys(reads)))
 	for o := range reads {
-		sum += p.cost(p.read(o, p.settings.Coordinator, "", false))
+		e := p.read(o, p.settings.Coordinator, "", false)
+		sum += p.cost(e) + keptBytes*passing[o]*float64(e.LocalRows+e.RemoteRows)
 	}
 	return sum
 }

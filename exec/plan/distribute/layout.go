@@ -64,7 +64,7 @@ type Settings struct {
 	MinRows, MinBytes int64   // a statement whose tables hold less is run whole
 	MinGain           float64 // the estimated time of the single node over that of the plan must be at least this; 0: any plan will do
 	RemoteFactor      float64 // what reading a remote byte in place costs, in local bytes
-	StageBytes        int64   // what starting a stage costs, in bytes that one thread reads meanwhile
+	StageBytes        int64   // what a stage costs that does nothing, in bytes that one thread reads meanwhile
 	ShuffleBytes      int64   // what of a table is read must be this much for it to be shuffled and not read whole in place; 0: never
 	ShuffleGain       float64 // the estimated time of reading in place over that of a plan that shuffles must be at least this
 	GatherRows        int64   // so many filtered rows may be collected at the coordinator when nothing better can be split off
@@ -74,7 +74,7 @@ type Settings struct {
 func DefaultSettings(coordinator string, nodes []string, threads int) Settings {
 	return Settings{
 		Nodes: nodes, Coordinator: coordinator, Threads: threads,
-		MinRows: 100_000, MinBytes: 4 << 20, MinGain: 1.15, RemoteFactor: 1.25, StageBytes: 512 << 10,
+		MinRows: 100_000, MinBytes: 4 << 20, MinGain: 1.15, RemoteFactor: 1.25, StageBytes: 48 << 20,
 		ShuffleBytes: 64 << 20, ShuffleGain: 1 / preferWhole, GatherRows: 1_000_000,
 	}
 }

@@ -119,7 +119,7 @@ func (p *planner) add(s stageOf) {
 	}
 	p.stages = append(p.stages, stage)
 	p.rows = append(p.rows, s.rows)
-	p.costs = append(p.costs, slowest+result(s.rows/float64(len(s.fragments)), s.columns)+p.settings.overhead())
+	p.costs = append(p.costs, slowest+written(s.rows/float64(len(s.fragments)), s.columns)+p.settings.overhead())
 	if s.final == nil {
 		return
 	}
