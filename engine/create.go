@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -275,7 +276,8 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 			return src.relocate(err, st.parsed.Text)
 		}
 		defer rows.Close()
-		count, err = s.engine.store(ctx, tx, name, rows.nextOwned, nil)
+		sum := &summed{schema: schema, next: rows.nextOwned, failed: len(args) > 0}
+		count, err = s.engine.store(ctx, tx, name, sum.nextSummed, func(int64) *lineage.Origin { return st.originOfQuery(name, head.Query, args, sum) })
 		return src.relocate(err, st.parsed.Text)
 	})
 	if err != nil {

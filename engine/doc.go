@@ -16,7 +16,7 @@
 //	   lifetime  who is inside of an engine or a session, which end when the last one has left;  held: what batches that left lie in
 //	   replicas  the same chunk in several nodes' memory; replicaread: which of them is read; repair: those that are missing; again:
 //	             queries whose lender began anew meanwhile
-//	   reload    lost chunks, made anew from where their rows came;  origin: what is put on record of that
+//	   reload    lost chunks, made anew from where their rows came;  rederive: tables, from their query;  origin: what is put on record of that
 //	   arrowFile Arrow IPC files, in and out; files: which of them SQL may reach
 //	   assembly  tables of parts that Arrow builders write straight into the memory of nodes
 //	   placing   on which nodes new chunks go, by the table's placement; moving, drain: chunks that change nodes

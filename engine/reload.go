@@ -26,6 +26,8 @@ import (
 
 // Chunks of which no replica can be read come back from where their rows came (package lineage):
 //
+// (a table of CREATE TABLE AS from its query: see rederive)
+//
 //	files, generator ─► all rows, in their order ─► those of the lost chunks ─► the same buffers? ─► one more replica of the chunk
 //	                                                                                 ✗ nothing has changed, an error says what differs
 //
@@ -74,12 +76,20 @@ func (st *Statement) reload(ctx context.Context, head *statement.Reload) (*Rows,
 func (e *Engine) reload(ctx context.Context, name catalog.TableName, lost func(replicas.State) bool) (made int, err error) {
 	var orphans []lostChunk
 	var missing int
+	var table catalog.Table
+	query := "" // the origin of a table that comes from one
 	err = e.changeTable(ctx, name, func(c *tableChange) error {
 		list, err := e.lostChunks(ctx, c.v, lost)
 		if err != nil {
 			return err
 		}
-		missing = len(list)
+		missing, table = len(list), c.v.Table()
+		if len(list) > 0 && len(c.v.Origins()) == 1 && derived(c.v, c.v.Origins()[0].Words) {
+			if o, err := lineage.Decode(c.v.Origins()[0].Words); err == nil && o.Query != nil {
+				query = c.v.Origins()[0].Words
+				return nil
+			}
+		}
 		r := &reloading{engine: e, change: c, lost: map[int]*lostChunk{}, made: map[int]catalog.Replacement{}, readers: map[bool]*duckdb.Database{}}
 		for i := range list {
 			if _, known := c.v.Origin(list[i].number); known {
@@ -101,6 +111,8 @@ func (e *Engine) reload(ctx context.Context, name catalog.TableName, lost func(r
 	switch {
 	case err != nil:
 		return 0, err
+	case query != "":
+		return e.rederive(ctx, table, query)
 	case made > 0:
 		e.counts.reloaded.Add(int64(made))
 		e.config.Log.Info("lost chunks were made anew from where their rows came", "table", name.String(), "chunks", made)
@@ -250,7 +262,8 @@ func (r *reloading) from(ctx context.Context, o catalog.Origin, origin *lineage.
 	case origin.Generated != nil:
 		err = r.generateRows(ctx, again, origin.Generated)
 	case origin.Query != nil:
-		err = failure("58000", "table %v cannot be reloaded: rows of queries are not made again", r.table().Name)
+		err = failure("58000", "table %v cannot be reloaded: chunks of its query are lost, and it was written since it was made", r.table().Name).
+			hint("A query brings back whole tables only. Nothing was changed. The chunks are back when their node is; or make the table anew.")
 	default:
 		err = r.readFiles(ctx, again, origin.Files)
 	}

@@ -63,11 +63,15 @@ func TestReloadAfterReboot(t *testing.T) {
 	exec(t, s, "CREATE TABLE arrows (a INTEGER, b TEXT, d DECIMAL(10,2), l INTEGER[])")
 	exec(t, s, "COPY arrows FROM '"+in("f.arrow")+"'")
 	require.NoError(t, e.LoadTPCH(t.Context(), noderpc.TPCHRequest{ScaleFactor: 0.001}, nil))
-	exec(t, s, "CREATE TABLE written AS SELECT 1 AS a")
-	exec(t, s, "CREATE TABLE mixed AS FROM parquet LIMIT 0")
-	exec(t, s, "INSERT INTO mixed FROM parquet LIMIT 10")
+	exec(t, s, "CREATE TABLE written (a INTEGER); INSERT INTO written VALUES (1)")
+	exec(t, s, "CREATE SCHEMA other; SET search_path = other, public")
+	exec(t, s, "CREATE TABLE public.derived AS SELECT b, count(*) AS n, list(a ORDER BY a) AS l, {'x': max(d)} AS x, map([1], [min(a)]) AS m FROM parquet GROUP BY b")
+	exec(t, s, "CREATE TABLE public.casual AS SELECT a, random() AS r FROM parquet")
+	exec(t, s, "CREATE TABLE public.changed AS SELECT sum(a) AS n FROM public.written")
+	exec(t, s, "CREATE TABLE public.mixed AS FROM parquet LIMIT 0")
+	exec(t, s, "INSERT INTO public.mixed FROM parquet LIMIT 10")
 	load(t, e, "mixed", noderpc.LoadOptions{Mode: noderpc.LoadAppend}, in("f.parquet"))
-	tables := []string{"parquet", "arrow", "json", "csv", "copied", "arrows", "lineitem", "nation"}
+	tables := []string{"parquet", "arrow", "json", "csv", "copied", "arrows", "lineitem", "nation", "public.derived"}
 	want := map[string]string{}
 	for _, name := range tables {
 		want[name] = all(t, s, name)
@@ -100,13 +104,31 @@ func TestReloadAfterReboot(t *testing.T) {
 	require.Equal(t, []string{"1"}, rows(t, s, "SELECT missing FROM csm.tables WHERE name = 'mixed'"), "the others are back")
 	_, err = tryRows(s, "FROM mixed")
 	require.Contains(t, detailOf(err), "chunks 0 (10 rows) of table public.mixed can be read nowhere: they lie on node local.")
-	exec(t, s, "DROP TABLE written; DROP TABLE mixed")
+	derivedAgain(t, e, s)
+	exec(t, s, "DROP TABLE mixed; DROP TABLE written; DROP TABLE casual; DROP TABLE changed")
 	for _, name := range rows(t, s, "SELECT name FROM csm.tables WHERE missing > 0") {
 		exec(t, s, "ALTER TABLE "+name+" RELOAD")
 	}
 	require.NoError(t, e.CheckSpace(t.Context()))
 	require.NoError(t, e.VerifyChecksums(t.Context()))
 	exec(t, s, "ALTER TABLE csv RELOAD") // nothing to do
+}
+
+// derivedAgain: tables of queries come back if the queries give the same rows, whatever their order, and are refused if not.
+func derivedAgain(t *testing.T, e *engine.Engine, s *engine.Session) {
+	reload := func(table string) func() error {
+		return func() error { _, err := s.Exec(t.Context(), "ALTER TABLE "+table+" RELOAD"); return err }
+	}
+	err := refused(t, e, "58000", []string{"table public.casual cannot be reloaded: its query gives other rows now"}, reload("casual"))
+	require.Contains(t, detailOf(err), "random()")
+	refused(t, e, "58030", []string{"public.written"}, reload("changed")) // what it reads is lost, too
+	exec(t, s, "TRUNCATE written; INSERT INTO written VALUES (1), (2)")
+	refused(t, e, "58000", []string{"public.changed", "other rows now (public.written was written since)"}, reload("changed"))
+	exec(t, s, "DROP TABLE written")
+	refused(t, e, "58000", []string{"public.changed", "its query fails: ", "(public.written is gone)"}, reload("changed"))
+	exec(t, s, "CREATE TABLE written AS SELECT 1 AS a")
+	require.NoError(t, reload("changed")())
+	require.Equal(t, []string{"1"}, rows(t, s, "FROM changed"), "what gives the same rows is the same")
 }
 
 // refusedReload: a source that is not what it was is refused by name, however it was changed, and nothing has happened.
@@ -162,7 +184,8 @@ func TestReloadOfALostNode(t *testing.T) {
 	}
 	require.NoError(t, c.nodes[1].LoadTPCH(t.Context(), noderpc.TPCHRequest{ScaleFactor: 0.001, Placement: "hash"}, nil))
 	tpch := rows(t, s, "SELECT sum(hash(COLUMNS(*))::HUGEINT)::VARCHAR FROM lineitem")
-	exec(t, s, "CREATE TABLE written WITH (placement = 'node(n2)') AS "+fmt.Sprintf(someRows, 0, 10))
+	exec(t, s, "CREATE TABLE written (a INTEGER) WITH (placement = 'node(n2)')")
+	exec(t, s, "INSERT INTO written SELECT range FROM range(10)")
 	lies := "SELECT name, chunk, node, region, generation FROM csm.chunks WHERE name <> 'written' ORDER BY ALL"
 	before := rows(t, s, lies)
 	ask := func(at ...int) {
@@ -193,6 +216,43 @@ func TestReloadOfALostNode(t *testing.T) {
 	}
 	ask(0, 2)
 	require.Equal(t, before, rows(t, s, lies))
+	c.requireSpace()
+}
+
+// Tables of queries that lay at a lost node, wholly or in part, are made anew among the others, those first that others are made of. When the
+// node comes back, what it had belongs to nobody.
+func TestReloadOfQueries(t *testing.T) {
+	c := newRepairingCluster(t, 3, 200*time.Millisecond)
+	s := c.session(0)
+	load(t, c.nodes[0], "base", noderpc.LoadOptions{Placement: "rows"}, filepath.Join(sources(t, 0, 6000), "f.parquet"))
+	names := []string{"first", "second", "h", "r"}
+	exec(t, s, "CREATE TABLE first WITH (placement = 'node(n2)') AS FROM base WHERE a % 2 = 0")
+	exec(t, s, "CREATE TABLE second WITH (placement = 'rows') AS FROM first UNION ALL FROM first")
+	exec(t, s, "CREATE TABLE h WITH (placement = 'hash(a)') AS FROM base")
+	exec(t, s, "CREATE TABLE r WITH (placement = 'rows', replicas = 2) AS FROM base")
+	want := map[string]string{}
+	for _, name := range names {
+		want[name] = sumOf(t, s, name)
+	}
+	c.stop(2)
+	c.requireGone("n2")
+	c.stop(1)
+	c.requireGone("n1")
+	waitUntil(t, "everything is back", func() bool { return rows(t, s, "SELECT count(*) FROM csm.tables WHERE missing > 0")[0] == "0" })
+	ask := func(i int) {
+		one := c.session(i)
+		exec(t, one, "SET csm.distribute = 'always'")
+		for _, name := range names {
+			require.Equal(t, want[name], sumOf(t, one, name), "%s at n%d", name, i)
+		}
+		require.Equal(t, []string{"6000"}, rows(t, one, "SELECT count(*) FROM h x JOIN h y ON x.a = y.a"))
+	}
+	ask(0)
+	require.Equal(t, []string{"hash(a) on (n0)"}, rows(t, s, "SELECT placement FROM csm.tables WHERE name = 'h'"))
+	c.requireSpace()
+	c.nodes[1], c.nodes[2] = c.open(1), c.open(2)
+	c.asItWas(s, 1, "base")
+	ask(2)
 	c.requireSpace()
 }
 

@@ -136,7 +136,7 @@ func (r *repairer) reload(ctx context.Context, t catalog.Table, now time.Time) e
 		return nil
 	}
 	_, err := r.engine.reload(ctx, t.Name, givenUp)
-	if told := (*Error)(nil); errors.As(err, &told) && told.State != "53200" {
+	if told := (*Error)(nil); errors.As(err, &told) && told.State == "58000" {
 		r.refused[t.ID] = now.Add(reloadAgain)
 	}
 	return err

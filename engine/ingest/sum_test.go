@@ -1,0 +1,71 @@
+package ingest_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine/ingest"
+)
+
+// Rows have the same sum in whatever order and batches they come, whatever lies below their NULLs; another value, also deep inside, or one row
+// for another, makes another sum.
+func TestSum(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	sum := func(schema *arrow.Schema, batches []arrow.RecordBatch) ingest.Sum {
+		s := ingest.Sum{}
+		for _, b := range batches {
+			require.NoError(t, s.Add(context.Background(), b, schema))
+		}
+		return s
+	}
+	schema, some := rowsWithGarbage(rng, 1000, 100)
+	want := sum(schema, some)
+	_, others := rowsWithGarbage(rng, 1000, 7)
+	slices.Reverse(others)
+	require.Equal(t, want, sum(schema, others))
+	require.NotEqual(t, want, sum(schema, append(others[:len(others)-1:len(others)-1], others[0])), "one batch twice, one missing")
+
+	one := func(text string) ingest.Sum {
+		field := arrow.Field{Name: "x", Nullable: true, Type: arrow.StructOf(
+			arrow.Field{Name: "m", Type: arrow.MapOf(arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int32), Nullable: true},
+			arrow.Field{Name: "l", Type: arrow.ListOf(arrow.ListOf(arrow.PrimitiveTypes.Float64)), Nullable: true},
+		)}
+		schema := arrow.NewSchema([]arrow.Field{field}, nil)
+		batch, _, err := array.RecordFromJSON(memory.NewGoAllocator(), schema, strings.NewReader(`[{"x": `+text+`}]`))
+		require.NoError(t, err)
+		return sum(schema, []arrow.RecordBatch{batch})
+	}
+	seen := map[uint64]string{}
+	for _, text := range []string{
+		`null`, `{}`, `{"m": [], "l": null}`, `{"m": [{"key": "a", "value": 1}], "l": []}`, `{"m": [{"key": "a", "value": 2}], "l": []}`, `{"m": [{"key": "a", "value": null}], "l": []}`,
+		`{"l": [[]]}`, `{"l": [[], []]}`, `{"l": [[1], [2]]}`, `{"l": [[1, 2]]}`, `{"l": [[1, 2], null]}`, `{"l": [[2, 1], null]}`,
+	} {
+		s := one(text)
+		require.Equal(t, s, one(text))
+		require.Empty(t, seen[s.Total], text)
+		seen[s.Total] = text
+	}
+	dense := arrow.NewSchema([]arrow.Field{{Name: "d", Type: &arrow.Decimal256Type{Precision: 50, Scale: 0}}}, nil)
+	b := array.NewRecordBuilder(memory.NewGoAllocator(), dense)
+	b.Field(0).AppendNull()
+	require.Error(t, (&ingest.Sum{}).Add(context.Background(), b.NewRecordBatch(), dense), "what has no hash has no sum")
+}
+
+func BenchmarkSum(b *testing.B) {
+	schema, batches := rowsWithGarbage(rand.New(rand.NewPCG(5, 6)), 100_000, 2048)
+	for b.Loop() {
+		s := ingest.Sum{}
+		for _, batch := range batches {
+			require.NoError(b, s.Add(context.Background(), batch, schema))
+		}
+	}
+	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/500_000, "ns/value")
+}

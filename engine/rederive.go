@@ -1,0 +1,225 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/placement"
+)
+
+// A table of CREATE TABLE AS comes back from its query: all of it, because a query gives its rows in any order. The sum of its rows' hashes says
+// whether they are those that it gave when the table was made.
+
+// summed is the rows of a query, and their sum.
+type summed struct {
+	schema *arrow.Schema
+	next   func(context.Context) (arrow.RecordBatch, error)
+	sum    ingest.Sum
+	failed bool // there are values that have no hash: nothing will be known of the rows
+}
+
+func (s *summed) nextSummed(ctx context.Context) (arrow.RecordBatch, error) {
+	batch, err := s.next(ctx)
+	if err == nil && !s.failed {
+		s.failed = s.sum.Add(ctx, batch, s.schema) != nil
+	}
+	return batch, err
+}
+
+// originOfQuery is that of a table's rows; nil if they cannot be made again by the statement's text.
+func (st *Statement) originOfQuery(name catalog.TableName, text string, args []any, rows *summed) *lineage.Origin {
+	if len(args) > 0 || rows.failed {
+		return nil
+	}
+	s := st.session
+	o := &lineage.Origin{Rows: rows.sum.Rows, Query: &lineage.Query{Text: text, SearchPath: s.settings.searchPath, TimeZone: s.settings.values["timezone"], Sum: rows.sum.Total}}
+	for _, v := range st.plan.versions() {
+		t := v.Table()
+		if t.Name == name {
+			return nil // what it was before is gone
+		}
+		o.Query.Tables = append(o.Query.Tables, lineage.Table{ID: uint64(t.ID), Name: t.Name.String(), Version: v.Version()})
+	}
+	return o
+}
+
+// versions lists the tables that the plan names.
+func (q *query) versions() (list []*catalog.TableVersion) {
+	seen := map[*catalog.TableVersion]bool{}
+	add := func(v *catalog.TableVersion) {
+		if v != nil && !seen[v] {
+			seen[v] = true
+			list = append(list, v)
+		}
+	}
+	for _, t := range q.scans {
+		add(t.facts.version)
+	}
+	if q.source != nil {
+		add(q.source.version)
+	}
+	if q.split != nil {
+		for _, v := range q.split.versions {
+			add(v)
+		}
+	}
+	return list
+}
+
+// derived tells whether all rows of a table are those of one query.
+func derived(v *catalog.TableVersion, words string) bool {
+	list := v.Origins()
+	return len(list) == 1 && list[0].Chunks == v.NumChunks() && list[0].Words == words
+}
+
+// rederive makes a table anew of its query, at the nodes of its placement that are there; others are taken out of the placement, as a drain does.
+// It says how many chunks it made.
+func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string) (made int, err error) {
+	o, err := lineage.Decode(words)
+	if err != nil {
+		return 0, failure("58000", "table %v cannot be reloaded: %v", table.Name, err)
+	}
+	s, err := e.Session(SessionOptions{})
+	if err != nil {
+		return 0, err
+	}
+	defer s.Close()
+	settings := defaultSettings()
+	settings.searchPath = o.Query.SearchPath
+	if o.Query.TimeZone != "" {
+		settings.values["timezone"] = o.Query.TimeZone
+	}
+	if err := s.apply(settings); err != nil {
+		return 0, err
+	}
+	err = s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+		version, ok := tx.Contents().Table(table.Name)
+		if !ok || version.Table().ID != table.ID || !derived(version, words) {
+			return fmt.Errorf("%w: table %v, which was to be reloaded", catalog.ErrConflict, table.Name)
+		}
+		made, err = s.deriveAgain(ctx, tx, v, version, o)
+		return err
+	})
+	if err != nil {
+		return 0, err
+	}
+	e.config.Log.Info("a table that had lost chunks was made anew of its query", "table", table.Name.String(), "chunks", made)
+	return made, nil
+}
+
+// deriveAgain writes the rows, if they are what they were.
+func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *visible, version *catalog.TableVersion, o *lineage.Origin) (int, error) {
+	e, table := s.engine, version.Table()
+	p, err := e.placementOfThoseThere(table)
+	if err != nil {
+		return 0, err
+	}
+	plan, err := s.planQuery(ctx, o.Query.Text, treeOf(o.Query.Text), v)
+	if err != nil {
+		return 0, notDerived(table, v, o, err)
+	}
+	defer plan.close()
+	rows, err := plan.execute(ctx, v, nil)
+	if err != nil {
+		return 0, notDerived(table, v, o, err)
+	}
+	defer rows.Close()
+	target := e.target(table.Name, table.Columns)
+	fewer := version.Replicate(min(table.Replicas, len(e.takersOfCopies()))) // the others are made when there are nodes for them
+	if err := e.place(ctx, &target, p, fewer); err != nil {
+		return 0, err
+	}
+	w := ingest.NewWriter(target)
+	defer w.Abort()
+	sum := &summed{schema: table.Columns, next: rows.nextOwned}
+	for {
+		batch, err := sum.nextSummed(ctx)
+		if isEnd(err) {
+			break
+		}
+		if err != nil {
+			return 0, notDerived(table, v, o, err)
+		}
+		err = w.Add(ctx, batch)
+		batch.Release()
+		if err != nil {
+			return 0, notDerived(table, v, o, err)
+		}
+	}
+	if sum.failed || sum.sum.Rows != o.Rows || sum.sum.Total != o.Query.Sum {
+		return 0, notDerived(table, v, o, nil)
+	}
+	chunks, parts, err := w.FinishParts(ctx)
+	if err != nil {
+		return 0, err
+	}
+	if text := p.String(); p.Kind != placement.Local && text != table.Placement {
+		if err := tx.SetPlacement(table.Name, text); err != nil {
+			return 0, errors.Join(err, target.Discard(chunks))
+		}
+	}
+	again := &lineage.Origin{Rows: o.Rows, Query: o.Query}
+	return len(chunks), tx.ReplaceFrom(table.Name, chunks, laidOut(again, target, parts).Encode())
+}
+
+// placementOfThoseThere is a table's placement without the nodes that take no rows.
+func (e *Engine) placementOfThoseThere(table catalog.Table) (placement.Placement, error) {
+	p, err := placement.Parse(table.Placement)
+	if err != nil || e.node.self == nil {
+		return p, err
+	}
+	for _, name := range append([]string(nil), p.Nodes...) {
+		if e.node.takes(name) != nil {
+			if p, err = e.placementWithout(p, name); err != nil {
+				return p, err
+			}
+		}
+	}
+	return p, nil
+}
+
+// notDerived says why a table does not come back from its query; without an error, because its rows are others now. Chunks of the query's own
+// tables that are lost are told as they are: they may come back first.
+func notDerived(table catalog.Table, v *visible, o *lineage.Origin, err error) error {
+	var damaged *DamagedError
+	var told interface{ SQLState() string }
+	if errors.As(err, &damaged) || errors.As(err, &told) && (strings.HasPrefix(told.SQLState(), "57") || told.SQLState() == "53200") || errors.Is(err, context.Canceled) {
+		return err
+	}
+	var changed []string
+	for _, t := range o.Query.Tables {
+		now, there := tableByID(v, t.ID)
+		switch {
+		case !there:
+			changed = append(changed, t.Name+" is gone")
+		case now.Version() != t.Version:
+			changed = append(changed, t.Name+" was written since")
+		}
+	}
+	what := "its query gives other rows now"
+	if err != nil {
+		what = "its query fails: " + err.Error()
+	}
+	if len(changed) > 0 {
+		what += " (" + strings.Join(changed, ", ") + ")"
+	}
+	e := failure("58000", "table %v cannot be reloaded: %s", table.Name, what).hint("Nothing was changed. Make the table anew with CREATE OR REPLACE TABLE … AS.")
+	e.DetailText, e.Cause = o.String(), err
+	return e
+}
+
+func tableByID(v *visible, id uint64) (*catalog.TableVersion, bool) {
+	for _, t := range v.contents.Tables() {
+		if uint64(t.Table().ID) == id {
+			return t, true
+		}
+	}
+	return nil, false
+}
