@@ -43,6 +43,7 @@
 //   - flush: write back what is modified and drop the line, from every cache of the domain; clean: the writer's flush
 //   - pin: the promise that a writing's bytes stay; counted per domain; ends with Unpin or with the domain's lease
 //   - acquire: what makes a pinned writing safe to load in a domain; done once, remembered by writing, never by address
+//   - path: a way to bring bytes into a region where flushes are paid; WriteBack and others (writepath.go)
 //   - quarantine: memory of a writer that was fenced off, kept from re-use until somebody lifts it
 //   - paid: on a Coherent fabric the same steps are taken and counted (as skipped), and no instruction is issued
 //
@@ -95,10 +96,22 @@
 // writer made of its source; what was lost is over and can be written anew (decision 0016). The look finds some of what other
 // mutations spoil too, as readers' checksums do: where steps are spoiled in turn, both are switched off.
 //
+// # Write paths
+//
+// Step 2 and the flushes of step 3 may be done piece by piece (Grant.Copy): a line that was stored and flushed, and is not stored into
+// again, is not modified (C3), and whether a clean line comes back into the writer's cache is of no consequence, since a prefetch after
+// Clean could bring the same one. So WriterCore.Flushed takes such lines out of what Clean flushes; the fences stay. Non-temporal
+// stores end with a store fence in the same call, and their lines are flushed like others. Which path is
+// the fastest, a Chooser measures once for each fabric (decision 0017); coherent fabrics have no part in this.
+//
+// A goroutine may be moved to another processor between a flush and the fence that completes it. amd64 orders flushes before the locked
+// instructions that move it; on arm64 and ppc64le, where a fence completes what its own processor issued, the routines that flush
+// end with one.
+//
 // # What the driver owes
 //
 //   - Writers store every byte up to the end of Grant.Bytes, padding included, finish before Clean, and store nothing
-//     afterwards. With -tags invariants a fresh grant is filled with 0xDB, so that forgotten padding shows.
+//     afterwards. What went in by Grant.Copy they do not store into again. With -tags invariants a fresh grant is filled with 0xDB, so that forgotten padding shows.
 //   - A foreign writer on a home-snoop fabric makes its checksum from what it means to write, not from what it has written: its
 //     loads of that may be answered by the lender's cache.
 //   - Readers pin before they acquire, acquire before they load, finish loading before they release, release before
@@ -139,6 +152,6 @@
 // # Reading the source
 //
 // protocol.go (states), core.go (the lender), writercore.go, readercore.go, then the drivers home.go, grant.go,
-// reader.go, then lines.go and flush_*.s. testdata/histories are protocol traces one can read; emulator_test.go is memory that is
+// reader.go, then lines.go, writepath.go, flush_*.s and copy_*.s. testdata/histories are protocol traces one can read; emulator_test.go is memory that is
 // not coherent, mutation_test.go says what each mutation does there, model/testdata/traces.txt what it leads to.
 package coherence

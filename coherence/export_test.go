@@ -1,5 +1,7 @@
 package coherence
 
+import "github.com/csmsql/csmsql/memregion"
+
 // BoundReader lowers the bound of what a shard remembers, which no test would reach quickly.
 func BoundReader(r *Reader, perShard int) { r.bound = perShard }
 
@@ -15,3 +17,6 @@ func (r *Reader) Flights() (flights int) {
 	}
 	return flights
 }
+
+// Flushed tells the grant that a copy has flushed r, for memory that only the tests can copy into.
+func (g *Grant) Flushed(r memregion.Range) { g.writer.Flushed(r) }

@@ -2,7 +2,8 @@
 
 // func flushCIVAC(b *byte, size int, line int) int
 // Guarantee: DC CIVAC was issued exactly once for every line that [b, b+size) touches, and for no other (the
-// arithmetic of lineSpan in lines.go). size is at most 1 MiB, because nothing here can be preempted.
+// arithmetic of lineSpan in lines.go), and is completed on return: DSB completes what its own processor issued, and a
+// goroutine may be on another one when it comes to FenceFull. size is at most 1 MiB, because nothing here can be preempted.
 TEXT ·flushCIVAC(SB), NOSPLIT, $0-32
 	MOVD b+0(FP), R0
 	MOVD size+8(FP), R1
@@ -21,6 +22,7 @@ loop:
 	BLO  loop            // while R0 < end, unsigned
 
 done:
+	DSB  $15
 	MOVD R3, ret+24(FP)
 	RET
 

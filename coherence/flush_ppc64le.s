@@ -2,7 +2,8 @@
 
 // func flushDCBF(b *byte, size int, line int) int
 // Guarantee: DCBF with L=0 was issued exactly once for every line that [b, b+size) touches, and for no other (the
-// arithmetic of lineSpan in lines.go). size is at most 1 MiB, because nothing here can be preempted.
+// arithmetic of lineSpan in lines.go), and is completed on return: HWSYNC completes what its own processor issued, and a
+// goroutine may be on another one when it comes to FenceFull. size is at most 1 MiB, because nothing here can be preempted.
 TEXT ·flushDCBF(SB), NOSPLIT|NOFRAME, $0-32
 	MOVD b+0(FP), R3
 	MOVD size+8(FP), R4
@@ -22,6 +23,7 @@ loop:
 	BLT  loop            // while R3 < end, unsigned
 
 done:
+	SYNC                 // HWSYNC
 	MOVD R6, ret+24(FP)
 	RET
 

@@ -150,6 +150,15 @@ func (h *Home) ShrinkGeneration(gen Generation, size int64) (memregion.Range, er
 	return left, err
 }
 
+// Copy stores from at offset at of Bytes, in the way that was found to be the fastest on this fabric. The bytes are not to be
+// stored into again. near tells that what was stored may be in the caches.
+func (g *Grant) Copy(at int64, from []byte) (near bool, err error) {
+	if g.bytes == nil || at < 0 || at > int64(len(g.bytes)) || int64(len(from)) > int64(len(g.bytes))-at {
+		return false, fmt.Errorf("%w: copy of %d bytes to offset %d of generation %d, which has %d", ErrInput, len(from), at, g.gen, len(g.bytes))
+	}
+	return CopyInto(&g.writer, g.home.chooser, g.home.count, g.bytes, at, from), nil
+}
+
 // Clean is step 3 (and 4): it writes back and drops every line. The bytes are nobody's to store into afterwards.
 func (g *Grant) Clean() error {
 	if err := g.local(EventCleaned); err != nil {

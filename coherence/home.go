@@ -47,6 +47,8 @@ type HomeConfig struct {
 	// Verify compares data, the bytes of a foreign writer's grant, with the checksum that it reports; the error wraps
 	// ErrChecksum if they differ. Optional where the lender's cache is not snooped; elsewhere foreign writers are refused without it.
 	Verify func(data []byte, s Seal) error
+	// Chooser finds how Grant.Copy copies where the fabric is not coherent (optional: ordinary stores).
+	Chooser *Chooser
 	// Reader is that of the lender's own process (optional): it forgets generations when they are over.
 	Reader   *Reader
 	Counters *Counters // optional
@@ -62,6 +64,7 @@ type Home struct {
 	reserve func(Generation) error
 	protect func(...memregion.Range) error
 	verify  func([]byte, Seal) error
+	chooser *Chooser
 	reader  *Reader // nil if there is none
 	count   *Counters
 	flusher flusher
@@ -95,7 +98,7 @@ func NewHome(config HomeConfig) (*Home, error) {
 	}
 	h := &Home{
 		region: config.Region, memory: config.Memory, durable: durable, domain: config.Domain, class: config.Class,
-		reserve: config.ReserveGenerations, protect: config.Protect, verify: config.Verify, reader: config.Reader, count: config.Counters, flusher: flusher{config.Lines, config.Counters},
+		reserve: config.ReserveGenerations, protect: config.Protect, verify: config.Verify, chooser: config.Chooser, reader: config.Reader, count: config.Counters, flusher: flusher{config.Lines, config.Counters},
 	}
 	h.mu.core = core
 	return h, nil

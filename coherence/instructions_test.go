@@ -35,6 +35,28 @@ type set struct {
 	branch  *regexp.Regexp                    // the name of a branch within the routine
 	target  func(i instruction) int64         // where a branch leads
 	ret     []byte
+	// completes: a flush is completed by its own processor only, so a routine that flushes ends with this fence; nil: the processor
+	// orders flushes before the locked instructions with which a goroutine goes to another one.
+	completes []byte
+	copies    map[string]copying // routines that copy
+}
+
+// copying is what a routine that copies must be made of.
+type copying struct {
+	store func(code []byte) bool // its only stores
+	any   func(code []byte) bool // any store that there could be in it
+	count int                    // of them in the loop
+	flush func(code []byte) bool // after them; nil: none
+	fence []byte                 // the last instruction before it returns; nil: none
+}
+
+// sse tells a 16-byte move between memory and a register, with a 32-bit address offset at most.
+func sse(prefix byte, opcode byte) func(code []byte) bool {
+	return func(c []byte) bool { return bytes.HasPrefix(c, []byte{prefix, 0x0f, opcode}) && c[3] < 0xc0 }
+}
+
+func either(a, b func(code []byte) bool) func(code []byte) bool {
+	return func(c []byte) bool { return a(c) || b(c) }
 }
 
 func word(code []byte) uint32 {
@@ -74,6 +96,13 @@ var sets = map[string]set{
 		},
 		fence:  func(c []byte) bool { return len(c) == 3 && bytes.HasPrefix(c, []byte{0x0f, 0xae}) && c[2] >= 0xe8 },
 		branch: regexp.MustCompile(`^J`), target: lastNumber, ret: []byte{0xc3},
+		copies: map[string]copying{
+			"streamCopy": {store: sse(0x66, 0xe7), any: either(sse(0x66, 0xe7), sse(0xf3, 0x7f)), count: 4, fence: []byte{0x0f, 0xae, 0xf8}}, // MOVNTDQ, SFENCE
+			"throughCopy": {store: sse(0xf3, 0x7f), any: either(sse(0x66, 0xe7), sse(0xf3, 0x7f)), count: 4, // MOVDQU
+				flush: func(c []byte) bool {
+					return bytes.HasPrefix(c, []byte{0x66, 0x0f, 0xae}) && c[3]&0x38 == 0x30 && c[3] < 0xc0 // CLWB
+				}},
+		},
 	},
 	"arm64": {
 		flushes: map[string]func([]byte) bool{"flushCIVAC": func(c []byte) bool { return word(c)&^0x1f == 0xd50b7e20 }},
@@ -81,6 +110,12 @@ var sets = map[string]set{
 		flush:   func(c []byte) bool { return word(c)&0xfff8f000 == 0xd5087000 },                      // SYS with CRn = C7: any cache maintenance
 		fence:   func(c []byte) bool { return word(c)&^0xfff == 0xd5033000 },
 		branch:  regexp.MustCompile(`\(PC\)$`), target: relative, ret: little(0xd65f03c0),
+		completes: little(0xd5033f9f),
+		copies: map[string]copying{
+			"streamCopy": {store: func(c []byte) bool { return word(c)&0xffc00000 == 0xac000000 }, any: pairs, count: 2, fence: little(0xd5033f9f)}, // STNP
+			"throughCopy": {store: func(c []byte) bool { return word(c)&0xffc00000 == 0xad000000 }, any: pairs, count: 2, // STP
+				flush: func(c []byte) bool { return word(c)&^0x1f == 0xd50b7a20 }, fence: little(0xd5033f9f)}, // DC CVAC
+		},
 	},
 	"ppc64le": {
 		flushes: map[string]func([]byte) bool{"flushDCBF": func(c []byte) bool { return word(c)&0xffff07ff == 0x7c0000ac }}, // RA=0, L=0
@@ -90,8 +125,19 @@ var sets = map[string]set{
 		},
 		fence:  func(c []byte) bool { return word(c)>>26 == 31 && (word(c)>>1&0x3ff == 598 || word(c)>>1&0x3ff == 854) }, // SYNC, EIEIO
 		branch: regexp.MustCompile(`^B`), target: lastNumber, ret: little(0x4e800020),
+		completes: little(0x7c0004ac),
+		copies: map[string]copying{
+			"throughCopy": {store: vectors, any: vectors, count: 8,
+				flush: func(c []byte) bool { return word(c)&0xffff07ff == 0x7c00006c }, fence: little(0x7c0004ac)}, // DCBST, RA=0
+		},
 	},
 }
+
+// pairs tells a store of two vector registers, whichever way, on arm64.
+func pairs(c []byte) bool { return word(c)&0xfc400000 == 0xac000000 }
+
+// vectors tells STXVD2X on ppc64le.
+func vectors(c []byte) bool { return word(c)>>26 == 31 && word(c)>>1&0x3ff == 972 }
 
 // architectures are those of sets, in an order.
 func architectures() []string { return []string{"amd64", "arm64", "ppc64le"} }
@@ -182,7 +228,11 @@ func TestFlushRoutinesFlushEachLineOnce(t *testing.T) {
 					require.True(t, right(code[i].code), "%s: %s issues %x", architecture, name, code[i].code)
 					at = i
 				}
-				require.False(t, s.fence(code[i].code), "%s: %s has a fence: flushes wait for nobody, FenceFull does", architecture, name)
+				last := i == len(code)-3 // then the count and the return
+				require.Equal(t, last && s.completes != nil, s.fence(code[i].code), "%s: %s, %s: a flush waits for nobody but for its processor to complete it", architecture, name, code[i].text)
+				if last && s.completes != nil {
+					require.Equal(t, s.completes, code[i].code)
+				}
 			}
 			require.GreaterOrEqual(t, at, 0, "%s: %s has no flush", architecture, name)
 			begin, end := loop(t, s, code)
@@ -190,11 +240,47 @@ func TestFlushRoutinesFlushEachLineOnce(t *testing.T) {
 			require.Equal(t, s.ret, code[len(code)-1].code, "%s: %s", architecture, name)
 		}
 		for name, code := range routines { // nobody else flushes
-			if _, listed := s.flushes[name]; !listed {
+			_, flushes := s.flushes[name]
+			if _, copies := s.copies[name]; !flushes && !copies {
 				for _, i := range code {
 					require.False(t, s.flush(i.code), "%s: %s flushes", architecture, name)
 				}
 			}
+		}
+	}
+}
+
+// TestCopyRoutinesStoreAsTheySay: what streams stores past the cache alone and ends with a store fence, without which step 3
+// would begin too early; what writes through has one write-back in its loop, behind the stores.
+func TestCopyRoutinesStoreAsTheySay(t *testing.T) {
+	for _, architecture := range architectures() {
+		s := sets[architecture]
+		routines := disassemble(t, architecture)
+		for name, want := range s.copies {
+			code := routines[name]
+			require.NotEmpty(t, code, "%s: no routine %s", architecture, name)
+			begin, end := loop(t, s, code)
+			stores, flushes := 0, 0
+			for i := range code {
+				inside := begin <= code[i].address && code[i].address < end
+				if want.any(code[i].code) {
+					require.True(t, inside && want.store(code[i].code), "%s: %s stores by %s", architecture, name, code[i].text)
+					require.Zero(t, flushes, "%s: %s stores after the line was written back", architecture, name)
+					stores++
+				}
+				if s.flush(code[i].code) {
+					require.True(t, inside && want.flush != nil && want.flush(code[i].code), "%s: %s issues %s", architecture, name, code[i].text)
+					flushes++
+				}
+				last := i == len(code)-2
+				require.Equal(t, last && want.fence != nil, s.fence(code[i].code), "%s: %s, %s", architecture, name, code[i].text)
+				if last && want.fence != nil {
+					require.Equal(t, want.fence, code[i].code, "%s: %s ends with %s", architecture, name, code[i].text)
+				}
+			}
+			require.Equal(t, want.count, stores, "%s: stores of %s", architecture, name)
+			require.Equal(t, want.flush != nil, flushes == 1, "%s: write-backs of %s: %d", architecture, name, flushes)
+			require.Equal(t, s.ret, code[len(code)-1].code)
 		}
 	}
 }

@@ -29,6 +29,7 @@ type spoiler struct {
 	earlyUnpin  bool    // readers give the pin back before they load
 	lateStore   bool    // the writer stores into a sealed line
 	halves      bool    // lines are stored in two pieces now and then, as they are where nothing is spoiled
+	storesAgain bool    // a writer stores into a line that it has copied and flushed
 	leaks       bool    // a host that is fenced off keeps its caches, and its way to the memory
 }
 
@@ -195,4 +196,21 @@ func TestALineInTheHomesCacheAnswersForEver(t *testing.T) {
 	reader.drop(0)
 	m.home.flushNow(0, 64)
 	require.Equal(t, "new", string(reader.load(0, 3)))
+}
+
+// TestAStoreAfterACopyIsLost is why Grant.Copy forbids it: Clean does not flush the line again, so the store stays in the writer's cache (C3).
+func TestAStoreAfterACopyIsLost(t *testing.T) {
+	for _, class := range model.Classes() {
+		wrong := 0
+		for seed := range uint64(mutationSeeds) {
+			s := newSimulation(class, 512, seed, model.None)
+			s.mutation, s.spoiler = model.LenderDoesNotLook, spoiler{storesAgain: true} // a lender that looked would find it
+			if s.run(simulationRounds) != nil {
+				wrong++
+			}
+			require.NoError(t, s.broken, "seed %d", seed)
+		}
+		require.Positive(t, wrong, "%v: no reader noticed", class)
+		t.Logf("%v: wrong values in %d of %d schedules", class, wrong, mutationSeeds)
+	}
 }

@@ -32,7 +32,7 @@ func TestOnOtherProcessors(t *testing.T) {
 			}
 			t.Setenv(emulatedVariable, "yes")
 			t.Log(goTool(t, ".", architecture, "test", "-exec", emulator, "-count=1", "-timeout", "5m",
-				"-run", "Probe|Flush(Touches|Keeps)|Guard|Pieces|Litmus|Histories|Home|Grant|RealRegion|Concurrent|Copy",
+				"-run", "Probe|Flush(Touches|Keeps)|Guard|Pieces|Litmus|Histories|Home|Grant|RealRegion|Concurrent|Copy|Chooser",
 				"-skip", emulates[architecture], "."))
 		})
 	}

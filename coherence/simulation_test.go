@@ -222,7 +222,11 @@ func (s *simulation) writeOne(c *cpu) bool {
 		delete(s.holders, g)
 		return true
 	}
-	s.storeAll(c, g, writer.Range(), 1<<30)
+	if (s.mutation == model.None || s.spoiler.storesAgain) && s.random.IntN(2) == 0 {
+		s.copyAll(c, grant, &writer)
+	} else {
+		s.storeAll(c, g, writer.Range(), 1<<30)
+	}
 	if writer.Range().Length > memregion.PageSize {
 		s.must(s.in(shrink, func() error { return s.shrink(c, grant, &writer) }))
 	}
@@ -241,6 +245,34 @@ func (s *simulation) shrink(c *cpu, grant *coherence.Grant, writer *coherence.Wr
 	left, err := s.lender.ShrinkGeneration(grant.Generation(), memregion.PageSize)
 	writer.Shrunk(left)
 	return err
+}
+
+// copyAll stores a generation as a Copier does: line by line or several together, each flushed at once and left out by Clean. Some
+// lines are left to Clean. A line that was passed is not stored into again, unless that is what is spoiled.
+func (s *simulation) copyAll(c *cpu, grant *coherence.Grant, writer *coherence.WriterCore) {
+	g, r := grant.Generation(), writer.Range()
+	for at := r.Offset; at < r.End(); {
+		end := min((at/int64(s.line)+1+int64(s.random.IntN(3)))*int64(s.line), r.End())
+		part := memregion.Range{Offset: at, Length: end - at}
+		at = end
+		s.storeAll(c, g, part, 1<<30)
+		if s.random.IntN(8) == 0 {
+			continue
+		}
+		if s.spoiler.storesAgain {
+			c.store(int(part.Offset), []byte{^value(g, int(part.Offset), int(part.Offset)+1)[0]})
+		}
+		s.must(s.in(clean, func() error { lines{s, c}.Flush(c.view[part.Offset:part.End()]); return nil }))
+		if c == s.home {
+			grant.Flushed(part)
+		} else {
+			writer.Flushed(part)
+		}
+		s.yield()
+		if s.spoiler.storesAgain {
+			c.store(int(part.Offset), value(g, int(part.Offset), int(part.Offset)+1))
+		}
+	}
 }
 
 // finish does clean, home clean, seal and publish.

@@ -22,7 +22,12 @@ type WriterCore struct {
 	generation Generation
 	memory     memregion.Range
 	state      writerState
+	// flushed are ranges of the region that a copy has stored and flushed already: ascending, never adjacent.
+	flushed []memregion.Range
 }
+
+// flushedRanges bounds what a writer remembers. What it does not remember is flushed once more.
+const flushedRanges = 64
 
 // NewWriterCore begins at the hand-over of g.
 func NewWriterCore(class Class, g Generation, memory memregion.Range) WriterCore {
@@ -35,6 +40,20 @@ func (w *WriterCore) Writing() bool { return w.state == writing }
 // Range is what the writer holds.
 func (w *WriterCore) Range() memregion.Range { return w.memory }
 
+// Flushed takes the word that every line of r, which is whole lines of the grant, was stored and then flushed, and is not
+// stored into any more. Clean leaves it out: no line of r is modified (C3), its full fence waits for these flushes as for its own,
+// and a clean line that came back since is what any prefetch may bring after Clean, too.
+func (w *WriterCore) Flushed(r memregion.Range) {
+	n := len(w.flushed)
+	switch {
+	case r.Length == 0:
+	case n > 0 && w.flushed[n-1].End() == r.Offset:
+		w.flushed[n-1].Length += r.Length
+	case n < flushedRanges && (n == 0 || w.flushed[n-1].End() < r.Offset):
+		w.flushed = append(w.flushed, r)
+	}
+}
+
 // Clean is step 3: afterwards no byte of the grant is in this domain's caches, and the writer must not store again.
 // The full fence is after the flushes: a report that overtook them would publish bytes that are still on their way.
 func (w *WriterCore) Clean() ([]Action, error) {
@@ -42,7 +61,28 @@ func (w *WriterCore) Clean() ([]Action, error) {
 		return nil, w.wrong(EventCleaned)
 	}
 	w.state = cleaned
-	return w.flush(StepClean, w.memory), nil
+	if len(w.flushed) == 0 {
+		return w.flush(StepClean, w.memory), nil
+	}
+	paid := w.class.pays()
+	list := []Action{{Kind: ActionFenceStore, Step: StepClean, Paid: paid, Generation: w.generation}}
+	for _, gap := range w.gaps() {
+		list = append(list, Action{Kind: ActionFlush, Step: StepClean, Paid: paid, Generation: w.generation, Range: gap})
+	}
+	return append(list, Action{Kind: ActionFenceFull, Step: StepClean, Paid: paid, Generation: w.generation},
+		Action{Kind: ActionReport, Generation: w.generation}), nil
+}
+
+// gaps are what of the grant was not flushed.
+func (w *WriterCore) gaps() (gaps []memregion.Range) {
+	at := w.memory.Offset
+	for _, r := range append(w.flushed, memregion.Range{Offset: w.memory.End()}) {
+		if end := min(r.Offset, w.memory.End()); at < end {
+			gaps = append(gaps, memregion.Range{Offset: at, Length: end - at})
+		}
+		at = max(at, r.End())
+	}
+	return gaps
 }
 
 // Abort is step 9: a grant goes back as clean as a finished one, else its dirty lines would be written over the next

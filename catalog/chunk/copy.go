@@ -61,14 +61,44 @@ func fill(grant Grant, from *descriptor.Extent, data []byte) error {
 			return err
 		}
 	}
-	out := grant.Bytes()[:from.Range.Length]
-	n := copy(out, data[:from.Seal.Length])
-	clear(out[n:])
-	if got := xxh3.Hash(out[:n]); got != from.Seal.Checksum {
+	got, err := copyHashed(grant, data[:from.Seal.Length])
+	if err != nil {
+		return err
+	}
+	clear(grant.Bytes()[from.Seal.Length:from.Range.Length])
+	if got != from.Seal.Checksum {
 		return fmt.Errorf("%w: generation %d of region %d has checksum %016x, it was sealed with %016x", coherence.ErrChecksum, from.Generation, from.Region, got, from.Seal.Checksum)
 	}
 	if err := grant.Clean(); err != nil {
 		return err
 	}
 	return grant.Seal(from.Seal)
+}
+
+// hashedPiece is hashed as soon as it was copied, while it is in a cache. It is long enough for a Copying to measure with.
+const hashedPiece = 256 << 10
+
+// copyHashed copies data to the beginning of the grant and returns its checksum: of what was stored, or, where that has left the
+// caches and would have to be fetched again, of what was to be stored.
+func copyHashed(grant Grant, data []byte) (checksum uint64, err error) {
+	copying, ok := grant.(Copying)
+	if !ok {
+		n := copy(grant.Bytes(), data)
+		return xxh3.Hash(grant.Bytes()[:n]), nil
+	}
+	hash := xxh3.New()
+	for at := 0; at < len(data); {
+		next := min(at+hashedPiece, len(data))
+		near, err := copying.Copy(int64(at), data[at:next])
+		if err != nil {
+			return 0, err
+		}
+		piece := data[at:next]
+		if near {
+			piece = grant.Bytes()[at:next]
+		}
+		_, _ = hash.Write(piece) // never fails
+		at = next
+	}
+	return hash.Sum64(), nil
 }

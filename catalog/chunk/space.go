@@ -48,3 +48,11 @@ type Growing interface {
 	// everything as it was.
 	Grow(length, used int64) error
 }
+
+// Copying is a Grant that knows the fastest way to bring bytes into its fabric: on one that is not coherent, stores that go past the
+// caches, or a flush in the same pass (coherence.Path). Optional.
+type Copying interface {
+	// Copy stores from at offset at of Bytes. Nobody stores there again. near tells that what was stored may be in the caches, as
+	// after ordinary stores.
+	Copy(at int64, from []byte) (near bool, err error)
+}

@@ -14,7 +14,7 @@ import (
 )
 
 // Grant is the right to write one extent of another node once, and the window to do it through. It implements
-// chunk.Grant and chunk.Growing. It is for one goroutine. Every Grant ends with Seal or Abort.
+// chunk.Grant, chunk.Growing and chunk.Copying. It is for one goroutine. Every Grant ends with Seal or Abort.
 type Grant struct {
 	space  *Space
 	given  noderpc.Granted
@@ -26,6 +26,7 @@ type Grant struct {
 var (
 	_ chunk.Grant   = (*Grant)(nil)
 	_ chunk.Growing = (*Grant)(nil)
+	_ chunk.Copying = (*Grant)(nil)
 )
 
 // poison shows padding that a writer forgot, as in package coherence.
@@ -76,6 +77,15 @@ func (g *Grant) Shrink(length int64) error {
 	r.Length = length
 	g.writer.Shrunk(r)
 	return nil
+}
+
+// Copy implements chunk.Copying.
+func (g *Grant) Copy(at int64, from []byte) (near bool, err error) {
+	bytes := g.Bytes()
+	if bytes == nil || at < 0 || at > int64(len(bytes)) || int64(len(from)) > int64(len(bytes))-at {
+		return false, fmt.Errorf("%w: copy of %d bytes to offset %d of generation %d, which has %d", coherence.ErrInput, len(from), at, g.Generation(), len(bytes))
+	}
+	return coherence.CopyInto(&g.writer, g.space.options.Chooser, g.space.options.Counters, bytes, at, from), nil
 }
 
 // Grow implements chunk.Growing.

@@ -28,6 +28,8 @@ type Options struct {
 	Lines coherence.Lines
 	// Domain is this machine's name, under which its next process is known, too; see noderpc.GrantRequest.
 	Domain coherence.Domain
+	// Chooser finds how Grant.Copy copies where the fabric is not coherent; nil: ordinary stores.
+	Chooser *coherence.Chooser
 	// Counters get the steps of the protocol; nil: nobody counts.
 	Counters *coherence.Counters
 	// Fault is told of the fault points of writing; nil in production.
