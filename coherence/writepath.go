@@ -162,11 +162,19 @@ type Chooser struct {
 	times  []PathTime
 }
 
-// NewChooser chooses among the paths that lines have. The clock is the process' own; time.Now in production.
-func NewChooser(lines *CPULines, clock func() time.Time) *Chooser {
+// NewChooser chooses among the paths that lines have: those of a processor as many as it has instructions for, others the two that
+// need none. The clock is time.Now in production.
+func NewChooser(lines Lines, clock func() time.Time) *Chooser {
 	c := &Chooser{clock: clock}
+	cpu, real := lines.(*CPULines)
+	if !real {
+		for _, p := range []Path{WriteBack, OnePass} {
+			c.copiers = append(c.copiers, &Copier{path: p, lines: lines, unit: memregion.LineSize})
+		}
+		return c
+	}
 	for _, p := range Paths() {
-		if copier, err := lines.Copier(p); err == nil {
+		if copier, err := cpu.Copier(p); err == nil {
 			c.copiers = append(c.copiers, copier)
 		}
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
@@ -32,6 +33,14 @@ func (f fabric) linesFor(use string) coherence.Lines {
 		return f.lines
 	}
 	return f.spoil(use, f.lines)
+}
+
+// chooser finds how to copy into one region; nil where nothing has to be flushed.
+func (f fabric) chooser(use string) *coherence.Chooser {
+	if f.class == coherence.Coherent || f.lines == nil {
+		return nil
+	}
+	return coherence.NewChooser(f.linesFor(use), time.Now)
 }
 
 // newFabric is that of a node. text is as memregion.ParseFabric takes it.

@@ -91,7 +91,10 @@ func (n *node) spaceOf(ctx context.Context, name string) (catalog.Space, error) 
 		return nil, atNode(name, err)
 	}
 	space := n.spaces.get(ctx, name, client, region, func() *borrowing.Space {
-		return borrowing.NewSpace(client, m.view, borrowing.Options{Lines: n.fabric.linesFor(linesOfBorrowing), Domain: n.fabric.machine, Counters: n.regions.counters, Fault: n.config.Fault})
+		return borrowing.NewSpace(client, m.view, borrowing.Options{
+			Lines: n.fabric.linesFor(linesOfBorrowing), Chooser: n.fabric.chooser(linesOfBorrowing), Domain: n.fabric.machine,
+			Counters: n.regions.counters, Fault: n.config.Fault,
+		})
 	})
 	return namedSpace{space.WithContext(ctx), name}, nil
 }
