@@ -679,6 +679,28 @@ func TestSilentWatch(t *testing.T) {
 }
 
 // Two nodes of one name: the second is refused, and says who has it.
+// A node that is given up while it waits for others to have seen it does not wait for ever: nobody will see it any more.
+func TestGivenUpBeforeItWasSeen(t *testing.T) {
+	r := newRack(t, 1)
+	defer r.close()
+	r.nodes[0].stop() // it takes notice of nobody from here on
+	<-r.nodes[0].ended
+	r.nodes[0].ended <- nil // which is what close waits for
+	handle := r.store.Handle()
+	c, err := catalog.Open(ctx, handle, rackLender{r.nodes[0]}, catalog.Options{Self: &catalog.NodeRecord{Name: "x", Address: "x:1", Directory: "x"}})
+	require.NoError(t, err)
+	seen := make(chan error, 1)
+	go func() { seen <- c.AwaitSeen(ctx) }()
+	select {
+	case err := <-seen:
+		require.FailNow(t, "nobody can have seen it", "%v", err)
+	case <-time.After(20 * time.Millisecond):
+	}
+	handle.Expire()
+	require.ErrorIs(t, <-seen, catalog.ErrFenced)
+	require.NoError(t, c.Close())
+}
+
 func TestNameTaken(t *testing.T) {
 	r := newRack(t, 1)
 	defer r.close()

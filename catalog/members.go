@@ -181,6 +181,8 @@ func (c *Catalog) AwaitSeen(ctx context.Context) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("wait for node %q to see that this node is back: %w", behind, ctx.Err())
+		case <-c.store.Session().Done(): // there is nothing to see any more
+			return fmt.Errorf("wait for node %q to see that this node is back: %w: %w", behind, ErrFenced, store.ErrSessionOver)
 		case <-time.After(poll):
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -68,6 +69,9 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 func (e *Engine) open(ctx context.Context) error {
 	n, err := openNode(ctx, &e.config)
 	e.node = n
+	if errors.Is(err, store.ErrSessionOver) && !errors.Is(err, catalog.ErrFenced) { // while it came up
+		err = fmt.Errorf("%w: %w", catalog.ErrFenced, err)
+	}
 	if err != nil {
 		return err
 	}

@@ -44,6 +44,9 @@ func (n *node) startLending() (err error) {
 
 // gone cleans up after an incarnation of another node that is over. All that it committed is visible here by now.
 func (n *node) gone(m catalog.Member) {
+	if n.peers != nil {
+		n.peers.drop(m)
+	}
 	if n.lending == nil {
 		return
 	}

@@ -68,6 +68,19 @@ func (p *peers) keep(name string, made peer) (*noderpc.Client, error) {
 	return have.client, nil
 }
 
+// drop ends the calls to an incarnation that is over. One that is stopped would not answer them, and nothing that it says counts.
+func (p *peers) drop(m catalog.Member) {
+	p.mu.Lock()
+	have, ok := p.open[m.Name]
+	if ok = ok && have.registered == m.Registered; ok {
+		delete(p.open, m.Name)
+	}
+	p.mu.Unlock()
+	if ok {
+		_ = have.client.Close() // its node is gone
+	}
+}
+
 func (p *peers) close() (err error) {
 	p.mu.Lock()
 	open := p.open

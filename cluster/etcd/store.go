@@ -10,6 +10,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 
 	"github.com/csmsql/csmsql/catalog/store"
 )
@@ -18,6 +19,8 @@ import (
 const (
 	pingEvery = 5 * time.Second
 	pingWait  = 3 * time.Second
+	// redialEvery is how long it takes at most, about, until an etcd that is back is tried again.
+	redialEvery = 500 * time.Millisecond
 	// closeWait bounds how long Close tries to tell etcd.
 	closeWait = 2 * time.Second
 )
@@ -70,8 +73,15 @@ func Open(ctx context.Context, options Options) (*Store, error) {
 func connect(o Options) (*clientv3.Client, error) {
 	return clientv3.New(clientv3.Config{
 		Endpoints: o.Endpoints, TLS: o.TLS, DialTimeout: o.Timeout, DialKeepAliveTime: pingEvery, DialKeepAliveTimeout: pingWait,
-		Logger:      zapLogger(o.Log, quietClient),
-		DialOptions: []grpc.DialOption{grpc.WithStatsHandler(sentHandler{o.Fault})},
+		Logger: zapLogger(o.Log, quietClient),
+		DialOptions: []grpc.DialOption{
+			grpc.WithStatsHandler(sentHandler{o.Fault}),
+			// gRPC's own waits grow to minutes: a node would not be heard of long after etcd is back.
+			grpc.WithConnectParams(grpc.ConnectParams{
+				Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: redialEvery},
+				MinConnectTimeout: pingWait,
+			}),
+		},
 	})
 }
 

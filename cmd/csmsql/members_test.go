@@ -119,7 +119,7 @@ func (m *member) stop() {
 }
 
 func (m *member) goOn() {
-	_ = m.process.Process.Signal(syscall.SIGCONT)
+	_ = syscall.Kill(int(m.pid.Load()), syscall.SIGCONT)
 	m.pause(false)
 }
 
@@ -186,15 +186,7 @@ func newMembers(t *testing.T, nodes int, embedded bool, failures func(string), f
 	memory, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
 	require.NoError(t, err)
 	c := &members{t: t, dir: dir, memory: memory}
-	t.Cleanup(func() {
-		for _, m := range c.all() {
-			if m.process != nil {
-				m.kill()
-			}
-		}
-		require.NoError(t, os.RemoveAll(dir))
-		require.NoError(t, os.RemoveAll(memory))
-	})
+	t.Cleanup(c.end)
 	endpoint := "unix://" + filepath.Join(dir, "etcd", etcd.ClientSocket)
 	if embedded {
 		endpoint = "unix://" + filepath.Join(dir, "n0", "etcd", etcd.ClientSocket)
@@ -223,6 +215,17 @@ func newMembers(t *testing.T, nodes int, embedded bool, failures func(string), f
 		}})
 	}
 	return c
+}
+
+// end kills all processes and removes what they had.
+func (c *members) end() {
+	for _, m := range c.all() {
+		if m.process != nil {
+			m.kill()
+		}
+	}
+	require.NoError(c.t, os.RemoveAll(c.dir))
+	require.NoError(c.t, os.RemoveAll(c.memory))
 }
 
 func (c *members) all() []*member {
@@ -273,10 +276,12 @@ func (m *member) connect(ctx context.Context) (*pgx.Conn, error) {
 
 // dial reaches the node as csmsql's own commands do.
 func (m *member) dial(t *testing.T) *noderpc.Client {
-	client, err := noderpc.Dial(deadline(t), filepath.Join(m.data, place.SocketName))
+	client, err := noderpc.Dial(deadline(t), m.socket())
 	require.NoError(t, err)
 	return client
 }
+
+func (m *member) socket() string { return filepath.Join(m.data, place.SocketName) }
 
 // used is what a node's region holds, as csmsql status says.
 func (m *member) used(t *testing.T) int64 {

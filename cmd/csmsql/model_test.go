@@ -152,6 +152,19 @@ func (g *group) change(impossible string, to func(*candidate) *candidate) error 
 	return nil
 }
 
+// settled says that nothing which is in doubt can come any more, because all nodes are back: it is there, or never will be.
+func (g *group) settled() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	var next []*candidate
+	for _, c := range g.now() {
+		if !slices.ContainsFunc(next, c.world.equals) {
+			next = append(next, &candidate{world: c.world})
+		}
+	}
+	g.log = append(g.log, next)
+}
+
 // moment is when a question began.
 func (g *group) moment() int {
 	g.mu.Lock()

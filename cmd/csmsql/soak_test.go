@@ -49,7 +49,7 @@ func TestSoak(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	duration, seed := 22*time.Second, uint64(time.Now().UnixNano())%1_000_000
+	duration, seed := 30*time.Second, uint64(time.Now().UnixNano())%1_000_000
 	if text := os.Getenv(soakVariable); text != "" {
 		var err error
 		duration, err = time.ParseDuration(text)
@@ -71,7 +71,7 @@ func TestSoak(t *testing.T) {
 
 func newSoak(t *testing.T, seed uint64, embedded bool) *soak {
 	s := &soak{t: t, seed: seed, ended: make(chan struct{}), states: map[string]int{}, begun: time.Now()}
-	s.members = newMembers(t, 3, embedded, func(what string) { s.wrong(errors.New(what)) }, nil, nil)
+	s.members = newMembers(t, 3, embedded, func(what string) { s.wrong(errors.New(what)) }, []string{"--repair-after", sessionTTL.String()}, nil)
 	for i := range 3 {
 		s.groups = append(s.groups, newGroup(fmt.Sprintf("g%d", i)))
 	}
@@ -151,8 +151,8 @@ var expected = []string{
 // trouble is the state of the cluster, for failed.
 func (s *soak) trouble() int64 { return s.troubles.Load() }
 
-// redial is how long a node may take to try etcd again after it is back: what the soak allows beyond the configured timeouts.
-const redial = 5 * time.Second
+// redial is how long a node may take after etcd is back to dial it, which it tries twice a second, and to renew its session.
+const redial = 2 * time.Second
 
 // failed judges a statement that failed: it may while something is broken. When all is well it must not.
 func (s *soak) failed(m *member, since int64, sql string, err error) {
@@ -281,6 +281,9 @@ func (s *soak) finish() {
 	w := s.worker(1)
 	w.split = []string{"always"}
 	defer w.close()
+	for _, g := range s.groups {
+		g.settled()
+	}
 	split := 0
 	for _, m := range s.members.nodes {
 		for _, g := range s.groups {

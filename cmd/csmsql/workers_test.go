@@ -168,7 +168,7 @@ func (w *worker) change(g *group, worlds []world, number int64, doubtful bool) (
 		}
 	}
 	replace := func(name string) {
-		statements = append(statements, fmt.Sprintf("CREATE OR REPLACE TABLE %s WITH (placement = '%s') AS %s", name, w.placement(), rowsSQL(number, rows)))
+		statements = append(statements, fmt.Sprintf("CREATE OR REPLACE TABLE %s WITH (placement = '%s', replicas = %d) AS %s", name, w.placement(), 1+w.IntN(2), rowsSQL(number, rows)))
 		before := change
 		change = func(c world) world {
 			if before != nil {

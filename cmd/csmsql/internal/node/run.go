@@ -29,19 +29,40 @@ type Ready struct {
 }
 
 // Run opens a node and serves it until ctx ends or a listener fails. ready is called when everything answers: once, and
-// again each time that the node has come back into a cluster that had fenced it off.
+// again each time that the node has come back into a cluster that had fenced it off, however long etcd cannot be asked.
 func Run(ctx context.Context, options Options, ready func(Ready)) error {
 	options, err := options.complete()
 	if err != nil {
 		return err
 	}
-	for {
+	for fenced := false; ; {
 		err := run(ctx, options, ready)
-		if ctx.Err() != nil || !errors.Is(err, catalog.ErrFenced) {
+		switch {
+		case ctx.Err() != nil:
+			return err
+		case errors.Is(err, catalog.ErrFenced):
+			fenced = true
+			options.Log.Warn("the node begins anew, because the cluster gave it up", "error", err)
+		case fenced && unavailable(err):
+			options.Log.Warn("the node cannot begin anew yet; trying again", "error", err)
+			select {
+			case <-ctx.Done():
+				return err
+			case <-time.After(retryPause):
+			}
+		default:
 			return err
 		}
-		options.Log.Warn("the node begins anew, because the cluster gave it up", "error", err)
 	}
+}
+
+// retryPause is before a node tries again to join.
+const retryPause = time.Second
+
+// unavailable tells that etcd cannot be reached, or has no majority.
+func unavailable(err error) bool {
+	var state interface{ SQLState() string }
+	return errors.As(err, &state) && state.SQLState() == "57P03"
 }
 
 func run(ctx context.Context, options Options, ready func(Ready)) (err error) {
