@@ -91,6 +91,11 @@ func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string
 		return 0, err
 	}
 	defer s.Close()
+	ctx, leave, err := s.life.call(ctx) // E6: whoever ends the session waits for what it does
+	if err != nil {
+		return 0, err
+	}
+	defer leave()
 	settings := defaultSettings()
 	settings.searchPath = o.Query.SearchPath
 	if o.Query.TimeZone != "" {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -52,6 +53,32 @@ func TestSum(t *testing.T) {
 		require.Equal(t, s, one(text))
 		require.Empty(t, seen[s.Total], text)
 		seen[s.Total] = text
+	}
+	for _, c := range []struct{ few, many arrow.DataType }{ // the short way and the long one, and every layout
+		{arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64},
+		{&arrow.Decimal64Type{Precision: 18, Scale: 2}, &arrow.Decimal128Type{Precision: 18, Scale: 2}},
+	} {
+		of := func(stored arrow.DataType, nulls bool) ingest.Sum {
+			schema := arrow.NewSchema([]arrow.Field{{Name: "x", Type: c.few, Nullable: true}}, nil)
+			b := array.NewRecordBuilder(memory.NewGoAllocator(), arrow.NewSchema([]arrow.Field{{Name: "x", Type: stored, Nullable: true}}, nil))
+			for i := range 50 {
+				require.NoError(t, b.Field(0).AppendValueFromString(strconv.Itoa(i*i-700)))
+			}
+			s := sum(schema, []arrow.RecordBatch{b.NewRecordBatch()})
+			if nulls { // all values once more, by the long way
+				for i := range 50 {
+					require.NoError(t, b.Field(0).AppendValueFromString(strconv.Itoa(i*i-700)))
+				}
+				b.Field(0).AppendNull()
+				all := sum(schema, []arrow.RecordBatch{b.NewRecordBatch()})
+				b.Field(0).AppendNull()
+				s = ingest.Sum{Rows: all.Rows - 1, Total: all.Total - sum(schema, []arrow.RecordBatch{b.NewRecordBatch()}).Total}
+			}
+			return s
+		}
+		require.Equal(t, of(c.few, false), of(c.few, true), "%v", c.few)
+		require.Equal(t, of(c.few, false), of(c.many, false), "%v", c.many)
+		require.Equal(t, of(c.few, false), of(c.many, true), "%v", c.many)
 	}
 	dense := arrow.NewSchema([]arrow.Field{{Name: "d", Type: &arrow.Decimal256Type{Precision: 50, Scale: 0}}}, nil)
 	b := array.NewRecordBuilder(memory.NewGoAllocator(), dense)
