@@ -235,35 +235,6 @@ func (e *Engine) target(name catalog.TableName, schema *arrow.Schema) ingest.Tar
 	}
 }
 
-// VerifyChecksums compares every chunk with the checksums it was sealed with.
-func (e *Engine) VerifyChecksums(ctx context.Context) error {
-	ctx, leave, err := e.life.call(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	return e.life.told(e.verifyChecksums(ctx))
-}
-
-func (e *Engine) verifyChecksums(ctx context.Context) error {
-	s, err := e.snapshot(ctx)
-	if err != nil {
-		return err
-	}
-	defer s.release()
-	for _, t := range s.snapshot.Tables() {
-		for p, err := range t.Chunks(ctx) {
-			if err != nil {
-				return err
-			}
-			if err := e.regions.check(ctx, t.Table().Name.String(), p.Index, p.Chunk); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
 // Counters are the protocol's, by name.
 func (e *Engine) Counters() *coherence.Counters { return e.regions.counters }
 

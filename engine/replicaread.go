@@ -140,22 +140,27 @@ func (r *regions) rank(extents []descriptor.Extent) int {
 // check compares all replicas of a chunk with their checksums, once each, whoever wrote them and whether they were read before or not. The
 // error is that none is whole.
 func (r *regions) check(ctx context.Context, table string, number int, c *catalog.Chunk) error {
-	d, whole := c.Descriptor(), false
-	var none *DamagedError
+	bad, whole, err := r.damaged(ctx, table, number, c)
+	if err == nil && !whole {
+		return bad[0]
+	}
+	return err
+}
+
+// damaged finds the replicas of a chunk that are not what was sealed, or cannot be had, and whether another one is whole.
+func (r *regions) damaged(ctx context.Context, table string, number int, c *catalog.Chunk) (bad []*DamagedError, whole bool, err error) {
+	d := c.Descriptor()
 	for _, i := range r.order(d) {
 		one := d.Replica(i)
 		err := r.checkReplica(ctx, one)
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return nil, false, ctx.Err()
 		}
 		if whole = whole || err == nil; err != nil {
-			none = r.unread(&DamagedError{Table: table, Chunk: number, Cause: err}, d, one, none)
+			bad = append(bad, r.unread(&DamagedError{Table: table, Chunk: number, Cause: err}, d, one, nil))
 		}
 	}
-	if whole {
-		return nil
-	}
-	return none
+	return bad, whole, nil
 }
 
 func (r *regions) checkReplica(ctx context.Context, d *descriptor.Descriptor) error {

@@ -216,6 +216,10 @@ func (s *service) Load(ctx context.Context, request noderpc.LoadRequest, progres
 	return s.engine.Load(ctx, request, progress)
 }
 
+func (s *service) Verify(ctx context.Context, request noderpc.VerifyRequest, progress func(noderpc.Progress)) (noderpc.VerifyResult, error) {
+	return s.engine.Verify(ctx, request, progress)
+}
+
 func (s *service) LoadTPCH(ctx context.Context, request noderpc.TPCHRequest, progress func(noderpc.Progress)) error {
 	return s.engine.LoadTPCH(ctx, request, progress)
 }

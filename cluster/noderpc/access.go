@@ -34,6 +34,7 @@ var accessOf = map[string]access{
 	nodepb.Node_Status_FullMethodName:                  anybody,
 	nodepb.Node_Load_FullMethodName:                    anybody, // who may name files is the handler's to say
 	nodepb.Node_LoadTPCH_FullMethodName:                anybody,
+	nodepb.Node_Verify_FullMethodName:                  anybody,
 	nodepb.Coordination_Ping_FullMethodName:            anybody,
 	nodepb.Lending_Grant_FullMethodName:                nodes,
 	nodepb.Lending_Reallocate_FullMethodName:           nodes,

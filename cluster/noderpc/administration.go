@@ -118,7 +118,7 @@ func (h administrationHandlers) DrainNode(m *nodepb.DrainNodeRequest, stream grp
 	if err := checkLabel("node", m.GetNode()); err != nil || m.GetNode() == "" {
 		return badArgument("drain: which node? %v", err)
 	}
-	return reporting(stream, func(ctx context.Context, progress func(Progress)) (LoadResult, error) {
+	return reporting(stream, encodeResult, func(ctx context.Context, progress func(Progress)) (LoadResult, error) {
 		if m.GetOff() {
 			return LoadResult{}, administration.UndrainNode(ctx, m.GetNode())
 		}
@@ -157,7 +157,7 @@ func (c *Client) drainNode(ctx context.Context, m *nodepb.DrainNodeRequest, prog
 	defer cancel()
 	stream, err := c.administration.DrainNode(call, m)
 	if err == nil {
-		_, err = follow(stream, progress)
+		_, err = followLoad(stream, progress)
 	}
 	return c.failed(ctx, "drain node "+m.GetNode(), err)
 }

@@ -252,7 +252,7 @@ func (c *Client) Load(ctx context.Context, request LoadRequest, progress func(Pr
 	if err != nil {
 		return LoadResult{}, c.failed(ctx, doing, err)
 	}
-	result, err := follow(stream, progress)
+	result, err := followLoad(stream, progress)
 	return result, c.failed(ctx, doing, err)
 }
 
@@ -267,41 +267,53 @@ func (c *Client) LoadTPCH(ctx context.Context, request TPCHRequest, progress fun
 	if err != nil {
 		return c.failed(ctx, "load TPC-H", err)
 	}
-	_, err = follow(stream, progress)
+	_, err = followLoad(stream, progress)
 	return c.failed(ctx, "load TPC-H", err)
 }
 
-// follow reads progress until the result and the end of the stream.
-func follow(stream grpc.ServerStreamingClient[nodepb.LoadEvent], progress func(Progress)) (result LoadResult, err error) {
+// followLoad reads progress until the result and the end of the stream.
+func followLoad(stream grpc.ServerStreamingClient[nodepb.LoadEvent], progress func(Progress)) (result LoadResult, err error) {
+	err = follow(stream, progress, func(m *nodepb.LoadEvent) (err error) {
+		event, ok := m.GetEvent().(*nodepb.LoadEvent_Result)
+		if !ok {
+			return errUnknownEvent
+		}
+		result, err = decodeResult(event.Result)
+		return err
+	})
+	return result, err
+}
+
+var errUnknownEvent = badMessage("a node reported what this program does not know")
+
+// follow reads progress until the event that is the result, which finish decodes, and the end of the stream.
+func follow(stream grpc.ServerStreamingClient[nodepb.LoadEvent], progress func(Progress), finish func(*nodepb.LoadEvent) error) error {
 	finished := false
 	for {
 		m, err := stream.Recv()
 		switch {
 		case errors.Is(err, io.EOF) && finished:
-			return result, nil
+			return nil
 		case errors.Is(err, io.EOF):
-			return LoadResult{}, badMessage("a load ended without a result")
+			return badMessage("a node ended without a result")
 		case err != nil:
-			return LoadResult{}, err
+			return err
 		case finished:
-			return LoadResult{}, badMessage("a load went on after its result")
+			return badMessage("a node went on after its result")
 		}
-		switch event := m.GetEvent().(type) {
-		case *nodepb.LoadEvent_Progress:
+		if event, ok := m.GetEvent().(*nodepb.LoadEvent_Progress); ok {
 			p, err := decodeProgress(event.Progress)
 			if err != nil {
-				return LoadResult{}, err
+				return err
 			}
 			if progress != nil {
 				progress(p)
 			}
-		case *nodepb.LoadEvent_Result:
-			if result, err = decodeResult(event.Result); err != nil {
-				return LoadResult{}, err
-			}
-			finished = true
-		default:
-			return LoadResult{}, badMessage("a load reported what this program does not know")
+			continue
 		}
+		if err := finish(m); err != nil {
+			return err
+		}
+		finished = true
 	}
 }

@@ -182,6 +182,14 @@ func TestWhatIsEncodedIsDecoded(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, s, gotS)
 
+		v := VerifyResult{Tables: genCount().Draw(t, "tables"), Damaged: []DamagedReplica{}}
+		for _, t := range s.Tables {
+			v.Damaged = append(v.Damaged, DamagedReplica{Schema: t.Schema, Table: t.Name, Chunk: t.Chunks, FirstRow: t.Rows, Rows: t.Rows, Node: d.Node, Reason: "torn", Spared: t.Rows%2 == 0})
+		}
+		gotV, err := decodeVerified(sent(t, encodeVerified(v), &nodepb.LoadEvent{}).GetVerified())
+		require.NoError(t, err)
+		require.Equal(t, v, gotV)
+
 		p := Progress{genName().Draw(t, "step"), genCount().Draw(t, "rows"), genCount().Draw(t, "of"), genCount().Draw(t, "bytes"), genCount().Draw(t, "of")}
 		gotP, err := decodeProgress(sent(t, encodeProgress(p), &nodepb.LoadEvent{}).GetProgress())
 		require.NoError(t, err)
@@ -209,6 +217,7 @@ func FuzzDecode(f *testing.F) {
 		&nodepb.LeaseResponse{Snapshot: record.Encode(), Lease: newTokens().make(5), Ttl: int64(time.Second)},
 		encodeStatus(Status{Regions: []RegionStatus{{ID: 1, Base: windowStart, Capacity: 4096, Fabric: "shm", Path: "/r"}}, Tables: []TableStatus{{Name: "t"}}}),
 		encodeProgress(Progress{Step: "s", Rows: 1}), encodeResult(LoadResult{Rows: 1}),
+		encodeVerified(VerifyResult{Damaged: []DamagedReplica{{Schema: "s", Table: "t", Node: "n", Reason: "r"}}}),
 		encodeLoad(LoadRequest{Table: catalog.TableName{Name: "t"}, Files: []string{"/f"}, Options: LoadOptions{Mode: LoadCreate}}),
 		encodeTPCH(TPCHRequest{ScaleFactor: 1}), encodeHolder(catalog.Holder{Domain: "d", TTL: time.Second}),
 		&nodepb.Error{State: "42P01", Message: "m", Position: 3},
@@ -238,6 +247,7 @@ func FuzzDecode(f *testing.F) {
 			if proto.Unmarshal(data, m) == nil {
 				_, _ = decodeProgress(m.GetProgress())
 				_, _ = decodeResult(m.GetResult())
+				_, _ = decodeVerified(m.GetVerified())
 			}
 		case 4:
 			again(t, data, &nodepb.LoadRequest{}, decodeLoad, encodeLoad)

@@ -174,7 +174,7 @@ func (h handlers) Load(m *nodepb.LoadRequest, stream grpc.ServerStreamingServer[
 			HintText: "Name the node's unix socket with --to, or send the rows with COPY … FROM STDIN.",
 		}
 	}
-	return reporting(stream, func(ctx context.Context, progress func(Progress)) (LoadResult, error) {
+	return reporting(stream, encodeResult, func(ctx context.Context, progress func(Progress)) (LoadResult, error) {
 		return h.server.node.Load(ctx, request, progress)
 	})
 }
@@ -184,20 +184,20 @@ func (h handlers) LoadTPCH(m *nodepb.TPCHRequest, stream grpc.ServerStreamingSer
 	if err != nil {
 		return err
 	}
-	return reporting(stream, func(ctx context.Context, progress func(Progress)) (LoadResult, error) {
+	return reporting(stream, encodeResult, func(ctx context.Context, progress func(Progress)) (LoadResult, error) {
 		return LoadResult{}, h.server.node.LoadTPCH(ctx, request, progress)
 	})
 }
 
-// reporting runs a load and sends what it reports, then its result.
-func reporting(stream grpc.ServerStreamingServer[nodepb.LoadEvent], load func(context.Context, func(Progress)) (LoadResult, error)) error {
+// reporting runs what takes long and sends what it reports, then its result.
+func reporting[R any](stream grpc.ServerStreamingServer[nodepb.LoadEvent], encode func(R) *nodepb.LoadEvent, run func(context.Context, func(Progress)) (R, error)) error {
 	r := newReporter(func(p Progress) error { return stream.Send(encodeProgress(p)) })
-	result, err := func() (LoadResult, error) {
-		defer r.close() // also when load panics (N8)
-		return load(stream.Context(), r.report)
+	result, err := func() (R, error) {
+		defer r.close() // also when run panics (N8)
+		return run(stream.Context(), r.report)
 	}()
 	if err != nil {
 		return err
 	}
-	return stream.Send(encodeResult(result))
+	return stream.Send(encode(result))
 }

@@ -39,6 +39,8 @@ type Node interface {
 	Load(ctx context.Context, request LoadRequest, progress func(Progress)) (LoadResult, error)
 	// LoadTPCH generates the eight TPC-H tables.
 	LoadTPCH(ctx context.Context, request TPCHRequest, progress func(Progress)) error
+	// Verify compares sealed bytes with their checksums. Damaged ones are its result and no error.
+	Verify(ctx context.Context, request VerifyRequest, progress func(Progress)) (VerifyResult, error)
 }
 
 // Description is what a borrower must know of a node before it can read anything.

@@ -88,10 +88,7 @@ func loadRequest(args []string, format string, create, add, replace bool) (noder
 	default:
 		return request, fmt.Errorf("--format %s: the formats are parquet, csv, arrow and json", format)
 	}
-	request.Table.Name = args[0]
-	if schema, name, qualified := strings.Cut(args[0], "."); qualified {
-		request.Table = catalog.TableName{Schema: schema, Name: name}
-	}
+	request.Table = namedTable(args[0])
 	for _, file := range args[1:] {
 		path, err := filepath.Abs(file)
 		if err != nil {
@@ -118,6 +115,14 @@ func load(ctx context.Context, c *cobra.Command, to target, request noderpc.Load
 	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s rows, %s in %d chunks, in %s.\n", tableName(request.Table), progress.Count(result.Rows),
 		bytesize.Size(result.Bytes), result.Chunks, time.Since(start).Round(time.Millisecond))
 	return err
+}
+
+// namedTable reads what tableName writes.
+func namedTable(text string) catalog.TableName {
+	if schema, name, qualified := strings.Cut(text, "."); qualified {
+		return catalog.TableName{Schema: schema, Name: name}
+	}
+	return catalog.TableName{Name: text}
 }
 
 // tableName is how the user named it.

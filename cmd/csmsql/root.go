@@ -61,7 +61,7 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newServe(), newTPCH(), newLoad(), newSQL(), newStatus(), newCluster(), newBench(), newVersion())
+	root.AddCommand(newServe(), newTPCH(), newLoad(), newSQL(), newStatus(), newVerify(), newCluster(), newBench(), newVersion())
 	return root
 }
 

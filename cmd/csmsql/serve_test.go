@@ -183,6 +183,9 @@ func TestServeWithoutItsRegion(t *testing.T) {
 	out, _, _ := n.csmsql(t, "", "status")
 	require.Contains(t, out, "IS GONE")
 	require.Regexp(t, `(?m)^public\.loaded +1 +1 +`+regexp.QuoteMeta(file)+`$`, out)
+	out, _, code = n.csmsql(t, "", "verify", "lost")
+	require.Equal(t, 1, code)
+	require.Regexp(t, `public\.lost +0 +0 to 0 +local +none is whole +.*does not exist`, out)
 	c := n.connect(t)
 	_, err = c.Exec(ctx, "SELECT * FROM lost")
 	require.ErrorContains(t, err, "lost")
@@ -195,6 +198,9 @@ func TestServeWithoutItsRegion(t *testing.T) {
 	require.NotRegexp(t, `public\.loaded +1 +1`, out)
 	_, err = c.Exec(ctx, "CREATE TABLE more AS SELECT 1 AS i")
 	require.NoError(t, err)
+	out, errors, code = n.csmsql(t, "", "verify", "public.more")
+	require.Zero(t, code, errors)
+	require.Contains(t, out, "All are whole.")
 }
 
 // endless runs until it is cancelled.

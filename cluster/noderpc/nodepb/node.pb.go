@@ -134,7 +134,7 @@ func (x Error_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Kind.Descriptor instead.
 func (Error_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{30, 0}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{34, 0}
 }
 
 type HelloRequest struct {
@@ -1848,6 +1848,7 @@ type LoadEvent struct {
 	//
 	//	*LoadEvent_Progress
 	//	*LoadEvent_Result
+	//	*LoadEvent_Verified
 	Event         isLoadEvent_Event `protobuf_oneof:"event"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1908,6 +1909,15 @@ func (x *LoadEvent) GetResult() *LoadResult {
 	return nil
 }
 
+func (x *LoadEvent) GetVerified() *VerifyResult {
+	if x != nil {
+		if x, ok := x.Event.(*LoadEvent_Verified); ok {
+			return x.Verified
+		}
+	}
+	return nil
+}
+
 type isLoadEvent_Event interface {
 	isLoadEvent_Event()
 }
@@ -1920,9 +1930,290 @@ type LoadEvent_Result struct {
 	Result *LoadResult `protobuf:"bytes,2,opt,name=result,proto3,oneof"`
 }
 
+type LoadEvent_Verified struct {
+	Verified *VerifyResult `protobuf:"bytes,3,opt,name=verified,proto3,oneof"`
+}
+
 func (*LoadEvent_Progress) isLoadEvent_Event() {}
 
 func (*LoadEvent_Result) isLoadEvent_Event() {}
+
+func (*LoadEvent_Verified) isLoadEvent_Event() {}
+
+type VerifyRequest struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// All tables, if it names none.
+	Tables        []*TableName `protobuf:"bytes,1,rep,name=tables,proto3" json:"tables,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyRequest) Reset() {
+	*x = VerifyRequest{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyRequest) ProtoMessage() {}
+
+func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyRequest.ProtoReflect.Descriptor instead.
+func (*VerifyRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{28}
+}
+
+func (x *VerifyRequest) GetTables() []*TableName {
+	if x != nil {
+		return x.Tables
+	}
+	return nil
+}
+
+type TableName struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Schema        string                 `protobuf:"bytes,1,opt,name=schema,proto3" json:"schema,omitempty"`
+	Name          string                 `protobuf:"bytes,2,opt,name=name,proto3" json:"name,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *TableName) Reset() {
+	*x = TableName{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *TableName) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*TableName) ProtoMessage() {}
+
+func (x *TableName) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use TableName.ProtoReflect.Descriptor instead.
+func (*TableName) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{29}
+}
+
+func (x *TableName) GetSchema() string {
+	if x != nil {
+		return x.Schema
+	}
+	return ""
+}
+
+func (x *TableName) GetName() string {
+	if x != nil {
+		return x.Name
+	}
+	return ""
+}
+
+type VerifyResult struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Tables   int64                  `protobuf:"varint,1,opt,name=tables,proto3" json:"tables,omitempty"`
+	Chunks   int64                  `protobuf:"varint,2,opt,name=chunks,proto3" json:"chunks,omitempty"`
+	Replicas int64                  `protobuf:"varint,3,opt,name=replicas,proto3" json:"replicas,omitempty"`
+	Bytes    int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Damaged  []*DamagedReplica      `protobuf:"bytes,5,rep,name=damaged,proto3" json:"damaged,omitempty"`
+	// Those that are too many to be listed.
+	More          int64 `protobuf:"varint,6,opt,name=more,proto3" json:"more,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *VerifyResult) Reset() {
+	*x = VerifyResult{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *VerifyResult) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*VerifyResult) ProtoMessage() {}
+
+func (x *VerifyResult) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use VerifyResult.ProtoReflect.Descriptor instead.
+func (*VerifyResult) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *VerifyResult) GetTables() int64 {
+	if x != nil {
+		return x.Tables
+	}
+	return 0
+}
+
+func (x *VerifyResult) GetChunks() int64 {
+	if x != nil {
+		return x.Chunks
+	}
+	return 0
+}
+
+func (x *VerifyResult) GetReplicas() int64 {
+	if x != nil {
+		return x.Replicas
+	}
+	return 0
+}
+
+func (x *VerifyResult) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *VerifyResult) GetDamaged() []*DamagedReplica {
+	if x != nil {
+		return x.Damaged
+	}
+	return nil
+}
+
+func (x *VerifyResult) GetMore() int64 {
+	if x != nil {
+		return x.More
+	}
+	return 0
+}
+
+type DamagedReplica struct {
+	state    protoimpl.MessageState `protogen:"open.v1"`
+	Table    *TableName             `protobuf:"bytes,1,opt,name=table,proto3" json:"table,omitempty"`
+	Chunk    int64                  `protobuf:"varint,2,opt,name=chunk,proto3" json:"chunk,omitempty"`
+	FirstRow int64                  `protobuf:"varint,3,opt,name=first_row,json=firstRow,proto3" json:"first_row,omitempty"`
+	Rows     int64                  `protobuf:"varint,4,opt,name=rows,proto3" json:"rows,omitempty"`
+	Node     string                 `protobuf:"bytes,5,opt,name=node,proto3" json:"node,omitempty"`
+	Reason   string                 `protobuf:"bytes,6,opt,name=reason,proto3" json:"reason,omitempty"`
+	// Another replica of the chunk is whole.
+	Spared        bool `protobuf:"varint,7,opt,name=spared,proto3" json:"spared,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DamagedReplica) Reset() {
+	*x = DamagedReplica{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DamagedReplica) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*DamagedReplica) ProtoMessage() {}
+
+func (x *DamagedReplica) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DamagedReplica.ProtoReflect.Descriptor instead.
+func (*DamagedReplica) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *DamagedReplica) GetTable() *TableName {
+	if x != nil {
+		return x.Table
+	}
+	return nil
+}
+
+func (x *DamagedReplica) GetChunk() int64 {
+	if x != nil {
+		return x.Chunk
+	}
+	return 0
+}
+
+func (x *DamagedReplica) GetFirstRow() int64 {
+	if x != nil {
+		return x.FirstRow
+	}
+	return 0
+}
+
+func (x *DamagedReplica) GetRows() int64 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
+func (x *DamagedReplica) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *DamagedReplica) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
+func (x *DamagedReplica) GetSpared() bool {
+	if x != nil {
+		return x.Spared
+	}
+	return false
+}
 
 type Progress struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1937,7 +2228,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1949,7 +2240,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1962,7 +2253,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{28}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *Progress) GetStep() string {
@@ -2012,7 +2303,7 @@ type LoadResult struct {
 
 func (x *LoadResult) Reset() {
 	*x = LoadResult{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2024,7 +2315,7 @@ func (x *LoadResult) String() string {
 func (*LoadResult) ProtoMessage() {}
 
 func (x *LoadResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2037,7 +2328,7 @@ func (x *LoadResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResult.ProtoReflect.Descriptor instead.
 func (*LoadResult) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{29}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *LoadResult) GetRows() int64 {
@@ -2083,7 +2374,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2095,7 +2386,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2108,7 +2399,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{30}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *Error) GetState() string {
@@ -2284,11 +2575,32 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x06schema\x18\x02 \x01(\tR\x06schema\x12\x18\n" +
 	"\areplace\x18\x03 \x01(\bR\areplace\x12\x1c\n" +
 	"\tplacement\x18\x04 \x01(\tR\tplacement\x12\x1a\n" +
-	"\breplicas\x18\x05 \x01(\rR\breplicas\"\x82\x01\n" +
+	"\breplicas\x18\x05 \x01(\rR\breplicas\"\xbe\x01\n" +
 	"\tLoadEvent\x126\n" +
 	"\bprogress\x18\x01 \x01(\v2\x18.csmsql.node.v1.ProgressH\x00R\bprogress\x124\n" +
-	"\x06result\x18\x02 \x01(\v2\x1a.csmsql.node.v1.LoadResultH\x00R\x06resultB\a\n" +
-	"\x05event\"\x88\x01\n" +
+	"\x06result\x18\x02 \x01(\v2\x1a.csmsql.node.v1.LoadResultH\x00R\x06result\x12:\n" +
+	"\bverified\x18\x03 \x01(\v2\x1c.csmsql.node.v1.VerifyResultH\x00R\bverifiedB\a\n" +
+	"\x05event\"B\n" +
+	"\rVerifyRequest\x121\n" +
+	"\x06tables\x18\x01 \x03(\v2\x19.csmsql.node.v1.TableNameR\x06tables\"7\n" +
+	"\tTableName\x12\x16\n" +
+	"\x06schema\x18\x01 \x01(\tR\x06schema\x12\x12\n" +
+	"\x04name\x18\x02 \x01(\tR\x04name\"\xbe\x01\n" +
+	"\fVerifyResult\x12\x16\n" +
+	"\x06tables\x18\x01 \x01(\x03R\x06tables\x12\x16\n" +
+	"\x06chunks\x18\x02 \x01(\x03R\x06chunks\x12\x1a\n" +
+	"\breplicas\x18\x03 \x01(\x03R\breplicas\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x128\n" +
+	"\adamaged\x18\x05 \x03(\v2\x1e.csmsql.node.v1.DamagedReplicaR\adamaged\x12\x12\n" +
+	"\x04more\x18\x06 \x01(\x03R\x04more\"\xcc\x01\n" +
+	"\x0eDamagedReplica\x12/\n" +
+	"\x05table\x18\x01 \x01(\v2\x19.csmsql.node.v1.TableNameR\x05table\x12\x14\n" +
+	"\x05chunk\x18\x02 \x01(\x03R\x05chunk\x12\x1b\n" +
+	"\tfirst_row\x18\x03 \x01(\x03R\bfirstRow\x12\x12\n" +
+	"\x04rows\x18\x04 \x01(\x03R\x04rows\x12\x12\n" +
+	"\x04node\x18\x05 \x01(\tR\x04node\x12\x16\n" +
+	"\x06reason\x18\x06 \x01(\tR\x06reason\x12\x16\n" +
+	"\x06spared\x18\a \x01(\bR\x06spared\"\x88\x01\n" +
 	"\bProgress\x12\x12\n" +
 	"\x04step\x18\x01 \x01(\tR\x04step\x12\x12\n" +
 	"\x04rows\x18\x02 \x01(\x03R\x04rows\x12\x1d\n" +
@@ -2322,7 +2634,7 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x15LOAD_MODE_UNSPECIFIED\x10\x00\x12\x14\n" +
 	"\x10LOAD_MODE_CREATE\x10\x01\x12\x15\n" +
 	"\x11LOAD_MODE_REPLACE\x10\x02\x12\x14\n" +
-	"\x10LOAD_MODE_APPEND\x10\x032\xce\x05\n" +
+	"\x10LOAD_MODE_APPEND\x10\x032\x94\x06\n" +
 	"\x04Node\x12D\n" +
 	"\x05Hello\x12\x1c.csmsql.node.v1.HelloRequest\x1a\x1d.csmsql.node.v1.HelloResponse\x12H\n" +
 	"\bDescribe\x12\x1f.csmsql.node.v1.DescribeRequest\x1a\x1b.csmsql.node.v1.Description\x12D\n" +
@@ -2333,7 +2645,8 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\aAcquire\x12\x1e.csmsql.node.v1.AcquireRequest\x1a\x1f.csmsql.node.v1.AcquireResponse\x12G\n" +
 	"\x06Status\x12\x1d.csmsql.node.v1.StatusRequest\x1a\x1e.csmsql.node.v1.StatusResponse\x12@\n" +
 	"\x04Load\x12\x1b.csmsql.node.v1.LoadRequest\x1a\x19.csmsql.node.v1.LoadEvent0\x01\x12D\n" +
-	"\bLoadTPCH\x12\x1b.csmsql.node.v1.TPCHRequest\x1a\x19.csmsql.node.v1.LoadEvent0\x01B1Z/github.com/csmsql/csmsql/cluster/noderpc/nodepbb\x06proto3"
+	"\bLoadTPCH\x12\x1b.csmsql.node.v1.TPCHRequest\x1a\x19.csmsql.node.v1.LoadEvent0\x01\x12D\n" +
+	"\x06Verify\x12\x1d.csmsql.node.v1.VerifyRequest\x1a\x19.csmsql.node.v1.LoadEvent0\x01B1Z/github.com/csmsql/csmsql/cluster/noderpc/nodepbb\x06proto3"
 
 var (
 	file_cluster_noderpc_nodepb_node_proto_rawDescOnce sync.Once
@@ -2348,7 +2661,7 @@ func file_cluster_noderpc_nodepb_node_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_noderpc_nodepb_node_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_cluster_noderpc_nodepb_node_proto_msgTypes = make([]protoimpl.MessageInfo, 32)
+var file_cluster_noderpc_nodepb_node_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
 var file_cluster_noderpc_nodepb_node_proto_goTypes = []any{
 	(LoadMode)(0),           // 0: csmsql.node.v1.LoadMode
 	(Error_Kind)(0),         // 1: csmsql.node.v1.Error.Kind
@@ -2380,10 +2693,14 @@ var file_cluster_noderpc_nodepb_node_proto_goTypes = []any{
 	(*LoadRequest)(nil),     // 27: csmsql.node.v1.LoadRequest
 	(*TPCHRequest)(nil),     // 28: csmsql.node.v1.TPCHRequest
 	(*LoadEvent)(nil),       // 29: csmsql.node.v1.LoadEvent
-	(*Progress)(nil),        // 30: csmsql.node.v1.Progress
-	(*LoadResult)(nil),      // 31: csmsql.node.v1.LoadResult
-	(*Error)(nil),           // 32: csmsql.node.v1.Error
-	nil,                     // 33: csmsql.node.v1.LoadRequest.ParametersEntry
+	(*VerifyRequest)(nil),   // 30: csmsql.node.v1.VerifyRequest
+	(*TableName)(nil),       // 31: csmsql.node.v1.TableName
+	(*VerifyResult)(nil),    // 32: csmsql.node.v1.VerifyResult
+	(*DamagedReplica)(nil),  // 33: csmsql.node.v1.DamagedReplica
+	(*Progress)(nil),        // 34: csmsql.node.v1.Progress
+	(*LoadResult)(nil),      // 35: csmsql.node.v1.LoadResult
+	(*Error)(nil),           // 36: csmsql.node.v1.Error
+	nil,                     // 37: csmsql.node.v1.LoadRequest.ParametersEntry
 }
 var file_cluster_noderpc_nodepb_node_proto_depIdxs = []int32{
 	6,  // 0: csmsql.node.v1.Description.regions:type_name -> csmsql.node.v1.Region
@@ -2400,35 +2717,41 @@ var file_cluster_noderpc_nodepb_node_proto_depIdxs = []int32{
 	7,  // 11: csmsql.node.v1.NodeStatus.frontend:type_name -> csmsql.node.v1.Frontend
 	6,  // 12: csmsql.node.v1.RegionStatus.region:type_name -> csmsql.node.v1.Region
 	0,  // 13: csmsql.node.v1.LoadRequest.mode:type_name -> csmsql.node.v1.LoadMode
-	33, // 14: csmsql.node.v1.LoadRequest.parameters:type_name -> csmsql.node.v1.LoadRequest.ParametersEntry
-	30, // 15: csmsql.node.v1.LoadEvent.progress:type_name -> csmsql.node.v1.Progress
-	31, // 16: csmsql.node.v1.LoadEvent.result:type_name -> csmsql.node.v1.LoadResult
-	1,  // 17: csmsql.node.v1.Error.kind:type_name -> csmsql.node.v1.Error.Kind
-	2,  // 18: csmsql.node.v1.Node.Hello:input_type -> csmsql.node.v1.HelloRequest
-	4,  // 19: csmsql.node.v1.Node.Describe:input_type -> csmsql.node.v1.DescribeRequest
-	8,  // 20: csmsql.node.v1.Node.Lease:input_type -> csmsql.node.v1.LeaseRequest
-	11, // 21: csmsql.node.v1.Node.Page:input_type -> csmsql.node.v1.PageRequest
-	13, // 22: csmsql.node.v1.Node.Renew:input_type -> csmsql.node.v1.RenewRequest
-	15, // 23: csmsql.node.v1.Node.Release:input_type -> csmsql.node.v1.ReleaseRequest
-	17, // 24: csmsql.node.v1.Node.Acquire:input_type -> csmsql.node.v1.AcquireRequest
-	20, // 25: csmsql.node.v1.Node.Status:input_type -> csmsql.node.v1.StatusRequest
-	27, // 26: csmsql.node.v1.Node.Load:input_type -> csmsql.node.v1.LoadRequest
-	28, // 27: csmsql.node.v1.Node.LoadTPCH:input_type -> csmsql.node.v1.TPCHRequest
-	3,  // 28: csmsql.node.v1.Node.Hello:output_type -> csmsql.node.v1.HelloResponse
-	5,  // 29: csmsql.node.v1.Node.Describe:output_type -> csmsql.node.v1.Description
-	9,  // 30: csmsql.node.v1.Node.Lease:output_type -> csmsql.node.v1.LeaseResponse
-	12, // 31: csmsql.node.v1.Node.Page:output_type -> csmsql.node.v1.PageResponse
-	14, // 32: csmsql.node.v1.Node.Renew:output_type -> csmsql.node.v1.RenewResponse
-	16, // 33: csmsql.node.v1.Node.Release:output_type -> csmsql.node.v1.ReleaseResponse
-	19, // 34: csmsql.node.v1.Node.Acquire:output_type -> csmsql.node.v1.AcquireResponse
-	21, // 35: csmsql.node.v1.Node.Status:output_type -> csmsql.node.v1.StatusResponse
-	29, // 36: csmsql.node.v1.Node.Load:output_type -> csmsql.node.v1.LoadEvent
-	29, // 37: csmsql.node.v1.Node.LoadTPCH:output_type -> csmsql.node.v1.LoadEvent
-	28, // [28:38] is the sub-list for method output_type
-	18, // [18:28] is the sub-list for method input_type
-	18, // [18:18] is the sub-list for extension type_name
-	18, // [18:18] is the sub-list for extension extendee
-	0,  // [0:18] is the sub-list for field type_name
+	37, // 14: csmsql.node.v1.LoadRequest.parameters:type_name -> csmsql.node.v1.LoadRequest.ParametersEntry
+	34, // 15: csmsql.node.v1.LoadEvent.progress:type_name -> csmsql.node.v1.Progress
+	35, // 16: csmsql.node.v1.LoadEvent.result:type_name -> csmsql.node.v1.LoadResult
+	32, // 17: csmsql.node.v1.LoadEvent.verified:type_name -> csmsql.node.v1.VerifyResult
+	31, // 18: csmsql.node.v1.VerifyRequest.tables:type_name -> csmsql.node.v1.TableName
+	33, // 19: csmsql.node.v1.VerifyResult.damaged:type_name -> csmsql.node.v1.DamagedReplica
+	31, // 20: csmsql.node.v1.DamagedReplica.table:type_name -> csmsql.node.v1.TableName
+	1,  // 21: csmsql.node.v1.Error.kind:type_name -> csmsql.node.v1.Error.Kind
+	2,  // 22: csmsql.node.v1.Node.Hello:input_type -> csmsql.node.v1.HelloRequest
+	4,  // 23: csmsql.node.v1.Node.Describe:input_type -> csmsql.node.v1.DescribeRequest
+	8,  // 24: csmsql.node.v1.Node.Lease:input_type -> csmsql.node.v1.LeaseRequest
+	11, // 25: csmsql.node.v1.Node.Page:input_type -> csmsql.node.v1.PageRequest
+	13, // 26: csmsql.node.v1.Node.Renew:input_type -> csmsql.node.v1.RenewRequest
+	15, // 27: csmsql.node.v1.Node.Release:input_type -> csmsql.node.v1.ReleaseRequest
+	17, // 28: csmsql.node.v1.Node.Acquire:input_type -> csmsql.node.v1.AcquireRequest
+	20, // 29: csmsql.node.v1.Node.Status:input_type -> csmsql.node.v1.StatusRequest
+	27, // 30: csmsql.node.v1.Node.Load:input_type -> csmsql.node.v1.LoadRequest
+	28, // 31: csmsql.node.v1.Node.LoadTPCH:input_type -> csmsql.node.v1.TPCHRequest
+	30, // 32: csmsql.node.v1.Node.Verify:input_type -> csmsql.node.v1.VerifyRequest
+	3,  // 33: csmsql.node.v1.Node.Hello:output_type -> csmsql.node.v1.HelloResponse
+	5,  // 34: csmsql.node.v1.Node.Describe:output_type -> csmsql.node.v1.Description
+	9,  // 35: csmsql.node.v1.Node.Lease:output_type -> csmsql.node.v1.LeaseResponse
+	12, // 36: csmsql.node.v1.Node.Page:output_type -> csmsql.node.v1.PageResponse
+	14, // 37: csmsql.node.v1.Node.Renew:output_type -> csmsql.node.v1.RenewResponse
+	16, // 38: csmsql.node.v1.Node.Release:output_type -> csmsql.node.v1.ReleaseResponse
+	19, // 39: csmsql.node.v1.Node.Acquire:output_type -> csmsql.node.v1.AcquireResponse
+	21, // 40: csmsql.node.v1.Node.Status:output_type -> csmsql.node.v1.StatusResponse
+	29, // 41: csmsql.node.v1.Node.Load:output_type -> csmsql.node.v1.LoadEvent
+	29, // 42: csmsql.node.v1.Node.LoadTPCH:output_type -> csmsql.node.v1.LoadEvent
+	29, // 43: csmsql.node.v1.Node.Verify:output_type -> csmsql.node.v1.LoadEvent
+	33, // [33:44] is the sub-list for method output_type
+	22, // [22:33] is the sub-list for method input_type
+	22, // [22:22] is the sub-list for extension type_name
+	22, // [22:22] is the sub-list for extension extendee
+	0,  // [0:22] is the sub-list for field type_name
 }
 
 func init() { file_cluster_noderpc_nodepb_node_proto_init() }
@@ -2439,6 +2762,7 @@ func file_cluster_noderpc_nodepb_node_proto_init() {
 	file_cluster_noderpc_nodepb_node_proto_msgTypes[27].OneofWrappers = []any{
 		(*LoadEvent_Progress)(nil),
 		(*LoadEvent_Result)(nil),
+		(*LoadEvent_Verified)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -2446,7 +2770,7 @@ func file_cluster_noderpc_nodepb_node_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_noderpc_nodepb_node_proto_rawDesc), len(file_cluster_noderpc_nodepb_node_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   32,
+			NumMessages:   36,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

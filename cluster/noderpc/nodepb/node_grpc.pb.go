@@ -32,6 +32,7 @@ const (
 	Node_Status_FullMethodName   = "/csmsql.node.v1.Node/Status"
 	Node_Load_FullMethodName     = "/csmsql.node.v1.Node/Load"
 	Node_LoadTPCH_FullMethodName = "/csmsql.node.v1.Node/LoadTPCH"
+	Node_Verify_FullMethodName   = "/csmsql.node.v1.Node/Verify"
 )
 
 // NodeClient is the client API for Node service.
@@ -52,6 +53,8 @@ type NodeClient interface {
 	Status(ctx context.Context, in *StatusRequest, opts ...grpc.CallOption) (*StatusResponse, error)
 	Load(ctx context.Context, in *LoadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LoadEvent], error)
 	LoadTPCH(ctx context.Context, in *TPCHRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LoadEvent], error)
+	// Verify compares sealed bytes with the checksums they were sealed with, and reports.
+	Verify(ctx context.Context, in *VerifyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LoadEvent], error)
 }
 
 type nodeClient struct {
@@ -180,6 +183,25 @@ func (c *nodeClient) LoadTPCH(ctx context.Context, in *TPCHRequest, opts ...grpc
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Node_LoadTPCHClient = grpc.ServerStreamingClient[LoadEvent]
 
+func (c *nodeClient) Verify(ctx context.Context, in *VerifyRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[LoadEvent], error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	stream, err := c.cc.NewStream(ctx, &Node_ServiceDesc.Streams[2], Node_Verify_FullMethodName, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	x := &grpc.GenericClientStream[VerifyRequest, LoadEvent]{ClientStream: stream}
+	if err := x.ClientStream.SendMsg(in); err != nil {
+		return nil, err
+	}
+	if err := x.ClientStream.CloseSend(); err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Node_VerifyClient = grpc.ServerStreamingClient[LoadEvent]
+
 // NodeServer is the server API for Node service.
 // All implementations must embed UnimplementedNodeServer
 // for forward compatibility.
@@ -198,6 +220,8 @@ type NodeServer interface {
 	Status(context.Context, *StatusRequest) (*StatusResponse, error)
 	Load(*LoadRequest, grpc.ServerStreamingServer[LoadEvent]) error
 	LoadTPCH(*TPCHRequest, grpc.ServerStreamingServer[LoadEvent]) error
+	// Verify compares sealed bytes with the checksums they were sealed with, and reports.
+	Verify(*VerifyRequest, grpc.ServerStreamingServer[LoadEvent]) error
 	mustEmbedUnimplementedNodeServer()
 }
 
@@ -237,6 +261,9 @@ func (UnimplementedNodeServer) Load(*LoadRequest, grpc.ServerStreamingServer[Loa
 }
 func (UnimplementedNodeServer) LoadTPCH(*TPCHRequest, grpc.ServerStreamingServer[LoadEvent]) error {
 	return status.Error(codes.Unimplemented, "method LoadTPCH not implemented")
+}
+func (UnimplementedNodeServer) Verify(*VerifyRequest, grpc.ServerStreamingServer[LoadEvent]) error {
+	return status.Error(codes.Unimplemented, "method Verify not implemented")
 }
 func (UnimplementedNodeServer) mustEmbedUnimplementedNodeServer() {}
 func (UnimplementedNodeServer) testEmbeddedByValue()              {}
@@ -425,6 +452,17 @@ func _Node_LoadTPCH_Handler(srv interface{}, stream grpc.ServerStream) error {
 // This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
 type Node_LoadTPCHServer = grpc.ServerStreamingServer[LoadEvent]
 
+func _Node_Verify_Handler(srv interface{}, stream grpc.ServerStream) error {
+	m := new(VerifyRequest)
+	if err := stream.RecvMsg(m); err != nil {
+		return err
+	}
+	return srv.(NodeServer).Verify(m, &grpc.GenericServerStream[VerifyRequest, LoadEvent]{ServerStream: stream})
+}
+
+// This type alias is provided for backwards compatibility with existing code that references the prior non-generic stream type by name.
+type Node_VerifyServer = grpc.ServerStreamingServer[LoadEvent]
+
 // Node_ServiceDesc is the grpc.ServiceDesc for Node service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -474,6 +512,11 @@ var Node_ServiceDesc = grpc.ServiceDesc{
 		{
 			StreamName:    "LoadTPCH",
 			Handler:       _Node_LoadTPCH_Handler,
+			ServerStreams: true,
+		},
+		{
+			StreamName:    "Verify",
+			Handler:       _Node_Verify_Handler,
 			ServerStreams: true,
 		},
 	},

@@ -1,0 +1,104 @@
+package engine
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// VerifyChecksums compares every chunk with the checksums it was sealed with. The error, XX001, names the first of which no replica is
+// whole.
+func (e *Engine) VerifyChecksums(ctx context.Context) error {
+	ctx, leave, err := e.life.call(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return e.life.told(e.eachChunk(ctx, nil, func(t *catalog.TableVersion, p catalog.Position) error {
+		return e.regions.check(ctx, t.Table().Name.String(), p.Index, p.Chunk)
+	}, nil))
+}
+
+// Verify compares all replicas of tables' chunks (none named: of all tables) with the checksums they were sealed with, and lists those
+// that are damaged or cannot be had. They are remembered, as if a query had found them: read last, and made anew if the node does that.
+// progress (nil: nobody listens) is called on this goroutine.
+func (e *Engine) Verify(ctx context.Context, request noderpc.VerifyRequest, progress func(noderpc.Progress)) (noderpc.VerifyResult, error) {
+	result := noderpc.VerifyResult{Damaged: []noderpc.DamagedReplica{}}
+	ctx, leave, err := e.life.call(ctx)
+	if err != nil {
+		return result, err
+	}
+	defer leave()
+	if progress == nil {
+		progress = func(noderpc.Progress) {}
+	}
+	var at noderpc.Progress
+	err = e.eachChunk(ctx, request.Tables, func(t *catalog.TableVersion, p catalog.Position) error {
+		name, d := t.Table().Name, p.Chunk.Descriptor()
+		bad, whole, err := e.regions.damaged(ctx, name.String(), p.Index, p.Chunk)
+		if err != nil {
+			return err
+		}
+		for _, b := range bad {
+			if len(result.Damaged) == noderpc.MaxDamaged {
+				result.More++
+				continue
+			}
+			result.Damaged = append(result.Damaged, noderpc.DamagedReplica{
+				Schema: name.Schema, Table: name.Name, Chunk: int64(p.Index), FirstRow: p.FirstRow, Rows: p.Rows(), Node: b.Node,
+				Reason: b.Cause.Error(), Spared: whole,
+			})
+		}
+		result.Chunks++
+		result.Replicas += int64(d.Replicas())
+		result.Bytes += d.Bytes() * int64(d.Replicas())
+		at.Rows, at.Bytes = at.Rows+p.Rows(), at.Bytes+p.Chunk.Bytes()
+		progress(at)
+		return nil
+	}, func(t *catalog.TableVersion) {
+		result.Tables++
+		at = noderpc.Progress{Step: t.Table().Name.String(), RowsTotal: t.Rows(), BytesTotal: t.Bytes()}
+	})
+	return result, e.life.told(err)
+}
+
+// eachChunk visits the chunks of one snapshot's tables, or of the named ones; begin (or nil) is told of every table.
+func (e *Engine) eachChunk(ctx context.Context, names []catalog.TableName, visit func(*catalog.TableVersion, catalog.Position) error, begin func(*catalog.TableVersion)) error {
+	s, err := e.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	defer s.release()
+	tables := s.snapshot.Tables()
+	if len(names) > 0 {
+		tables = nil
+		for _, name := range names {
+			name.Schema = cmp.Or(name.Schema, duckdb.SchemaName)
+			t, exists := s.snapshot.Table(name)
+			if !exists {
+				return failure("42P01", "relation %q does not exist", name)
+			}
+			if !slices.Contains(tables, t) {
+				tables = append(tables, t)
+			}
+		}
+	}
+	for _, t := range tables {
+		if begin != nil {
+			begin(t)
+		}
+		for p, err := range t.Chunks(ctx) {
+			if err != nil {
+				return err
+			}
+			if err := visit(t, p); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
