@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
 // Where the chunks of a table go. The table's record says it in words (package placement); here they get their meaning:
@@ -88,6 +89,35 @@ func (n *node) takers(p placement.Placement) ([]string, error) {
 	return names, nil
 }
 
+// leaveOut says how a table is written whose placement names nodes that are not there, or take no rows: without them.
+func (e *Engine) leaveOut(err error, table catalog.TableName, p placement.Placement) error {
+	told, ok := err.(*Error)
+	if !ok || len(p.Nodes) == 0 {
+		return err
+	}
+	without := p
+	for _, name := range p.Nodes {
+		if e.node.takes(name) != nil {
+			if without, ok = without.Without(name); !ok {
+				if without.Nodes = e.node.online(); p.Kind == placement.Node && len(without.Nodes) > 1 {
+					without.Nodes = without.Nodes[:1]
+				}
+				break
+			}
+		}
+	}
+	if len(without.Nodes) == 0 {
+		return err
+	}
+	better := *told
+	better.DetailText = fmt.Sprintf("Table %v has the placement %s.", table, p)
+	better.HintText = fmt.Sprintf("Start it, or leave it out: ALTER TABLE %s.%s SET PLACEMENT %s.", duckdb.QuoteIdentifier(table.Schema), duckdb.QuoteIdentifier(table.Name), duckdb.QuoteLiteral(without.String()))
+	if told.State == "55000" {
+		better.HintText = strings.TrimPrefix(better.HintText, "Start it, or leave it out: ")
+	}
+	return &better
+}
+
 // takes is an error unless new chunks may be put into a node's memory.
 func (n *node) takes(name string) error {
 	member, there := n.memberNamed(name)
@@ -124,7 +154,7 @@ func (e *Engine) targetFor(ctx context.Context, v *catalog.TableVersion) (ingest
 func (e *Engine) place(ctx context.Context, target *ingest.Target, p placement.Placement, v *catalog.TableVersion) error {
 	names, err := e.node.takers(p)
 	if err != nil {
-		return err
+		return e.leaveOut(err, v.Table().Name, p)
 	}
 	if target.Replicate, err = e.replicator(v.Table(), p); err != nil {
 		return err

@@ -277,3 +277,40 @@ func TestPlacedWriteIsCancelled(t *testing.T) {
 		}
 	}
 }
+
+// A node of a table's list is not there: a write says what to do about it, and then it can be done; when the node comes back, nothing of it is
+// missing or there twice.
+func TestWritesWithoutANode(t *testing.T) {
+	c := newCluster(t, 3)
+	s := c.session(0)
+	for name, with := range map[string]string{"h": "hash(a)", "r": "rows(n2, n1)", "l": "node(n2)"} {
+		exec(t, s, "CREATE TABLE "+name+" WITH (placement = '"+with+"', replicas = 2) AS "+fmt.Sprintf(someRows, 0, 3000))
+	}
+	c.stop(2)
+	c.requireGone("n2")
+	for name, hint := range map[string]string{
+		"h": `ALTER TABLE "public"."h" SET PLACEMENT 'hash(a) on (n0, n1)'`, "r": `ALTER TABLE "public"."r" SET PLACEMENT 'rows(n1)'`, "l": `ALTER TABLE "public"."l" SET PLACEMENT 'node(n0)'`,
+	} {
+		more := "INSERT INTO " + name + " " + fmt.Sprintf(someRows, 3000, 6000)
+		_, err := s.Exec(t.Context(), more)
+		require.Equal(t, "58000", state(t, err))
+		require.EqualError(t, err, `node "n2" is not there`)
+		require.Equal(t, "Start it, or leave it out: "+hint+".", hintOf(err))
+		exec(t, s, hint)
+		exec(t, s, more)
+	}
+	exec(t, s, "CREATE TABLE plain AS "+fmt.Sprintf(someRows, 0, 6000))
+	want := sumOf(t, s, "plain")
+	ask := func(i int) {
+		one := c.session(i)
+		exec(t, one, "SET csm.distribute = 'always'")
+		for _, name := range []string{"h", "r", "l"} {
+			require.Equal(t, want, sumOf(t, one, name), "%s at n%d", name, i)
+		}
+		require.Equal(t, []string{"6000"}, rows(t, one, "SELECT count(*) FROM h x JOIN h y ON x.a = y.a"))
+	}
+	ask(1)
+	c.nodes[2] = c.open(2)
+	ask(2)
+	c.requireSpace()
+}
