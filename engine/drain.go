@@ -20,6 +20,9 @@ const drainPasses = 100
 // Drain empties a node of the cluster: from now on it takes no new rows and runs no parts of queries, and what it holds of tables
 // moves to the other nodes. Placements that name it get lists without it. When Drain returns the node may be stopped for good, but
 // for transactions that wrote before and commit later: to drain it again is cheap. progress may be nil.
+//
+// A node that is not there is drained of what it had: other replicas are copied, and what has none is the error (reload brings it back first). When
+// the node comes back, it holds nothing.
 func (e *Engine) Drain(ctx context.Context, name string, progress func(noderpc.Progress)) error {
 	ctx, leave, err := e.life.call(ctx)
 	if err != nil {
@@ -33,10 +36,11 @@ func (e *Engine) drain(ctx context.Context, name string, progress func(noderpc.P
 	if progress == nil {
 		progress = func(noderpc.Progress) {}
 	}
-	if err := e.mayDrain(name); err != nil {
-		return err
+	there, err := e.mayDrain(name)
+	if err == nil && there {
+		err = e.tellDraining(ctx, name, true)
 	}
-	if err := e.tellDraining(ctx, name, true); err != nil {
+	if err != nil {
 		return err
 	}
 	for pass := 0; ; pass++ {
@@ -65,18 +69,19 @@ func (e *Engine) Undrain(ctx context.Context, name string) error {
 
 var errAlone = failure("55000", "this node is alone, it belongs to no cluster")
 
-func (e *Engine) mayDrain(name string) error {
+// mayDrain tells, too, whether the node is there.
+func (e *Engine) mayDrain(name string) (there bool, err error) {
 	if e.node == nil || e.node.self == nil {
-		return errAlone
+		return false, errAlone
 	}
 	member, there := e.node.memberNamed(name)
-	if !there || member.State == catalog.Joining {
-		return e.node.takes(name) // says how it is
+	if there && member.State == catalog.Joining || !there && !e.node.known(name) {
+		return there, e.node.takes(name) // says how it is
 	}
 	if !slices.ContainsFunc(e.node.online(), func(other string) bool { return other != name }) {
-		return failure("55000", "there is no other node that could take what node %q holds", name)
+		return there, failure("55000", "there is no other node that could take what node %q holds", name)
 	}
-	return nil
+	return there, nil
 }
 
 // tellDraining tells the node, and returns when this one has heard of it from the catalog.

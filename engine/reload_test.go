@@ -353,3 +353,45 @@ func TestReloadKilled(t *testing.T) {
 	}
 	require.NoError(t, e.Close())
 }
+
+// A node that is gone for good is drained: what it had lies elsewhere, from other replicas and, where there is none, after a reload; what has no
+// source is named, and the others are done. Then nothing is left of it.
+func TestDrainOfALostNode(t *testing.T) {
+	file := filepath.Join(sources(t, 0, 3000), "f.parquet")
+	c := newCluster(t, 3)
+	s := c.session(0)
+	load(t, c.nodes[0], "loaded", noderpc.LoadOptions{Placement: "rows"}, file)
+	load(t, c.nodes[0], "h", noderpc.LoadOptions{Placement: "hash(a)"}, file)
+	load(t, c.nodes[0], "twice", noderpc.LoadOptions{Placement: "hash(a)", Replicas: 2}, file)
+	want := sumOf(t, s, "loaded")
+	exec(t, s, "CREATE TABLE written (a INTEGER) WITH (placement = 'node(n2)'); INSERT INTO written VALUES (1)")
+	require.Equal(t, "42704", state(t, c.nodes[0].Drain(t.Context(), "nobody", nil)))
+	c.stop(2)
+	c.requireGone("n2")
+	err := c.nodes[0].Drain(t.Context(), "n2", nil)
+	require.Equal(t, "58000", state(t, err))
+	for _, name := range []string{"loaded", "h"} {
+		exec(t, s, "ALTER TABLE "+name+" RELOAD")
+	}
+	err = c.nodes[0].Drain(t.Context(), "n2", nil)
+	require.Equal(t, "58000", state(t, err))
+	require.ErrorContains(t, err, "public.written")
+	exec(t, s, "DROP TABLE written")
+	require.NoError(t, c.nodes[0].Drain(t.Context(), "n2", nil))
+	require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM csm.chunks WHERE node = 'n2' OR others LIKE '%n2%'"))
+	require.Equal(t, []string{"h|hash(a) on (n0, n1)", "twice|hash(a) on (n0, n1)"}, rows(t, s, "SELECT name, placement FROM csm.tables WHERE name <> 'loaded' ORDER BY 1"))
+	ask := func(i int) {
+		one := c.session(i)
+		exec(t, one, "SET csm.distribute = 'always'")
+		for _, name := range []string{"loaded", "h", "twice"} {
+			require.Equal(t, want, sumOf(t, one, name), name)
+		}
+		require.Equal(t, []string{"3000"}, rows(t, one, "SELECT count(*) FROM h x JOIN twice y ON x.a = y.a"))
+	}
+	ask(1)
+	c.requireReplicas(s, "twice", 2)
+	c.requireSpace()
+	c.nodes[2] = c.open(2)
+	ask(2)
+	c.requireSpace()
+}
