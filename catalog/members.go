@@ -147,6 +147,36 @@ func CheckFree(ctx context.Context, s store.Store, name string) error {
 	return err
 }
 
+// Forget takes the regions of a node from the record that is lost for good, so that its name is free again. It tells how many there were. The caller
+// knows that no chunk lies in them any more. A node that is there is ErrNodeTaken.
+func Forget(ctx context.Context, s store.Store, name string) (regions int, err error) {
+	if err := checkName(name); err != nil {
+		return 0, err
+	}
+	item, ok, err := s.Get(ctx, nodeKey(name))
+	if err != nil {
+		return 0, err
+	}
+	if ok {
+		return 0, sameNode(item.Value, &NodeRecord{})
+	}
+	t := store.Transaction{Compares: []store.Compare{unchanged(nodeKey(name), 0)}}
+	_, err = s.Scan(ctx, []string{regionPrefix}, func(item store.Item) error {
+		g, err := decodeRegion(item.Value)
+		if err == nil && g.Node == name {
+			t.Deletes = append(t.Deletes, item.Key)
+		}
+		return err
+	})
+	if err != nil || len(t.Deletes) == 0 {
+		return 0, err
+	}
+	if _, err := s.Commit(ctx, t); err != nil {
+		return 0, fmt.Errorf("forget node %q: %w", name, err)
+	}
+	return len(t.Deletes), nil
+}
+
 func sameNode(record []byte, self *NodeRecord) error {
 	old, err := decodeNode(record)
 	if err != nil {

@@ -24,6 +24,7 @@ const (
 	stateRefused     = "58000" // system_error: etcd refuses, and will the next time
 	stateFull        = "53100" // disk_full
 	stateSetting     = "22023" // invalid_parameter_value
+	stateInUse       = "55006" // object_in_use
 )
 
 // Error is what a user may come to see. Its cause is one of store's or of this package's sentinels, or what etcd said.

@@ -3,11 +3,13 @@ package etcd
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"golang.org/x/sync/errgroup"
 )
@@ -23,6 +25,8 @@ type Member struct {
 	Bytes   int64 // of its database
 	// Trouble is why it does not answer, or what it says is wrong with it; empty: nothing.
 	Trouble string
+
+	id uint64
 }
 
 // memberWait bounds how long one member is waited for.
@@ -63,7 +67,7 @@ func (s *Store) Members(ctx context.Context) ([]Member, error) {
 }
 
 func (s *Store) member(ctx context.Context, m *etcdserverpb.Member) Member {
-	made := Member{Name: m.Name, Clients: m.ClientURLs, Peers: m.PeerURLs, Learner: m.IsLearner}
+	made := Member{id: m.ID, Name: m.Name, Clients: m.ClientURLs, Peers: m.PeerURLs, Learner: m.IsLearner}
 	if len(m.ClientURLs) == 0 {
 		made.Trouble = "it has not started yet"
 		return made
@@ -87,4 +91,35 @@ func (s *Store) member(ctx context.Context, m *etcdserverpb.Member) Member {
 	}
 	made.Trouble = fmt.Sprintf("it does not answer: %s", describe(err))
 	return made
+}
+
+// Forget takes a member out of the etcd that is lost with its directory, so that another one may take its place. It tells whether there was one of
+// that name. A member that answers is not lost, and is refused (55006); so is any change without a majority.
+func (s *Store) Forget(ctx context.Context, name string) (found bool, err error) {
+	list, err := s.Members(ctx)
+	if err != nil {
+		return false, err
+	}
+	i := slices.IndexFunc(list, func(m Member) bool { return m.Name == name })
+	switch {
+	case i < 0:
+		return false, nil
+	case list[i].Trouble == "":
+		return true, &Error{State: stateInUse, Message: fmt.Sprintf("member %s of etcd answers, it is not lost", name), HintText: "Stop its process first, if it is to go for good."}
+	}
+	err = tryUntil(ctx, func(ctx context.Context) (bool, error) {
+		_, err := s.client.MemberRemove(ctx, list[i].id)
+		return err == nil || errors.Is(err, rpctypes.ErrMemberNotFound), dropNotFound(err)
+	})
+	if err != nil {
+		return true, s.failure(ctx, "take member "+name+" out of etcd", err)
+	}
+	return true, nil
+}
+
+func dropNotFound(err error) error {
+	if errors.Is(err, rpctypes.ErrMemberNotFound) { // an earlier try did it
+		return nil
+	}
+	return err
 }

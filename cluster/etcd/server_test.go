@@ -335,6 +335,35 @@ func TestJoinAndLeave(t *testing.T) {
 	commit(t, s, put("a", "2"))
 }
 
+// A member that is lost with its directory is taken out by the others; one that answers is not.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	first := serve(t, etcd.ServerOptions{Directory: t.TempDir(), Name: "first", ListenClient: freeAddress(t), Heartbeat: 50 * time.Millisecond})
+	through := etcd.Options{Endpoints: []string{first.Endpoint()}}
+	s := open(t, through)
+	joining, cancel := context.WithTimeout(ctx, 30*time.Second)
+	defer cancel()
+	second, err := etcd.Join(joining, joiner(t, "second"), through)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, second.Close()) }()
+	third, err := etcd.Join(joining, joiner(t, "third"), through)
+	require.NoError(t, err)
+	found, err := s.Forget(joining, "third")
+	require.True(t, found)
+	require.ErrorContains(t, err, "member third of etcd answers, it is not lost")
+	found, err = s.Forget(joining, "fourth")
+	require.False(t, found)
+	require.NoError(t, err)
+	require.NoError(t, third.Kill())
+	found, err = s.Forget(joining, "third")
+	require.True(t, found)
+	require.NoError(t, err)
+	commit(t, s, put("a", "1"))
+	members, err := s.Members(joining)
+	require.NoError(t, err)
+	require.Len(t, members, 2)
+}
+
 // etcd has room for one learner at a time: one waits for the other.
 func TestTwoJoinAtOnce(t *testing.T) {
 	t.Parallel()

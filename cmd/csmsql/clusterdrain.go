@@ -26,6 +26,9 @@ no new rows and runs no parts of queries; it still answers clients. Placements t
 The moved memory is given back when the last statement that read it there has ended. Then the node can be stopped. If it
 runs a member of etcd, its end takes that away, too: "csmsql cluster status" shows how many are left.
 
+A node that is lost is drained, too: what it had is made at the other nodes, from other replicas. What has none stays, and is named:
+ALTER TABLE … RELOAD brings it back if its source is on record. Then "csmsql cluster forget NODE" takes the node out.
+
 Interrupted or repeated, drain goes on where it was. "csmsql cluster undrain NODE" lets the node take rows again.`,
 		Example: "  csmsql cluster drain c --to /srv/a\n  csmsql cluster drain c --to 10.0.0.1:7101 --certs ~/.config/csmsql",
 		Args:    usage(oneNode),
@@ -97,7 +100,7 @@ func remains(ctx context.Context, out io.Writer, client *noderpc.Client, name st
 	}
 	i := slices.IndexFunc(status.Nodes, func(n noderpc.ClusterNode) bool { return n.Name == name })
 	if i < 0 {
-		return nil // it went meanwhile
+		return nil // it went meanwhile, or was not there
 	}
 	n := status.Nodes[i]
 	var used int64
@@ -105,6 +108,9 @@ func remains(ctx context.Context, out io.Writer, client *noderpc.Client, name st
 		used += r.Used
 	}
 	switch {
+	case n.State == "gone":
+		fmt.Fprintf(out, "It is not there, and had %d chunks that lie nowhere else, %s.\n", n.Chunks, bytesize.Size(n.Bytes))
+		return nil
 	case n.Chunks > 0:
 		fmt.Fprintf(out, "It still holds %d chunks, %s. Run drain again to go on.\n", n.Chunks, bytesize.Size(n.Bytes))
 	case used > 0:
