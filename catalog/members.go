@@ -257,6 +257,14 @@ func (s *Snapshot) Trust(regions ...memregion.RegionID) error {
 	return s.trust(regions)
 }
 
+// Trust is Snapshot.Trust for what was written by this node when it had seen a revision, and is not committed.
+func (c *Catalog) Trust(seen Revision, regions ...memregion.RegionID) error {
+	if !c.shared() {
+		return nil
+	}
+	return c.trust(seen, regions)
+}
+
 func (c *Catalog) trust(seen Revision, regions []memregion.RegionID) error {
 	foreign := false
 	c.mu.Lock()

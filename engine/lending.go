@@ -37,9 +37,30 @@ func (n *node) startLending() (err error) {
 	}
 	n.lending, err = lending.New(n.homes, lending.Options{
 		Lines: n.fabric.linesFor(linesOfLending), Journal: n.journal, Memories: map[memregion.RegionID]coherence.Memory{n.region.ID: n.lent},
+		NodeOf: n.nodeOf, BeganAnew: n.beganAnew,
 		Confirmations: true, Refusals: n.refusals, Log: n.config.Log, Fault: n.config.Fault,
 	})
 	return err
+}
+
+// nodeOf names the node of an incarnation by its data directory, which it holds locked as long as it runs.
+func (n *node) nodeOf(i noderpc.Incarnation) string {
+	for _, m := range n.catalog.Members() {
+		if m.Incarnation == i.String() {
+			return m.Directory
+		}
+	}
+	return ""
+}
+
+// beganAnew tells that another incarnation has the lock of the directory now.
+func (n *node) beganAnew(directory string, former noderpc.Incarnation) bool {
+	for _, m := range n.catalog.Members() {
+		if m.Directory == directory && m.Incarnation != former.String() {
+			return true
+		}
+	}
+	return false
 }
 
 // gone cleans up after an incarnation of another node that is over. All that it committed is visible here by now.
@@ -60,10 +81,18 @@ func (n *node) gone(m catalog.Member) {
 		if len(lost) == 0 {
 			continue
 		}
-		if err := n.homes.Retire(lost...); err != nil {
-			n.config.Log.Warn("take back what a node published before it died", "node", m.Name, "error", err)
+		retired := 0
+		for _, id := range lost { // each for itself: some were committed, and have died since
+			switch err := n.homes.Retire(id); {
+			case err == nil:
+				retired++
+			case !errors.Is(err, coherence.ErrUnknown):
+				n.config.Log.Warn("take back what a node published before it died", "node", m.Name, "error", err)
+			}
 		}
-		n.config.Log.Info("a node died between publishing and committing; its memory is taken back", "node", m.Name, "extents", len(lost))
+		if retired > 0 {
+			n.config.Log.Info("a node died between publishing and committing; its memory is taken back", "node", m.Name, "extents", retired)
+		}
 	}
 }
 

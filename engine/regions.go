@@ -227,6 +227,7 @@ type DamagedError struct {
 	Used bool
 	// explain says what else is lost of the table, and whether it can be made anew; nil: nothing is known of it. It may look at the catalog.
 	explain func(*DamagedError) loss
+	region  memregion.RegionID // where it lies; 0: nowhere
 }
 
 func (e *DamagedError) Error() string {

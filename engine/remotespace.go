@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -14,51 +15,61 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// remoteSpaces are the other nodes' memory as this one writes into it: one space for each node, which remembers what its
+// remoteSpaces are the other nodes' memory as this one writes into it: one space for each process of a node, which remembers what its
 // lender has to be told. Safe for concurrent use.
 type remoteSpaces struct {
-	mu   sync.Mutex // guards open; no call is made under it
-	open map[string]remoteSpace
+	mu     sync.Mutex // guards the rest; no call is made under it
+	open   map[string]remoteSpace
+	former []remoteSpace // of processes that are over: their nodes' next ones keep what may still be stored into
 }
 
 type remoteSpace struct {
 	*borrowing.Space
+	name   string
 	client *noderpc.Client
 	region memregion.RegionID
 }
 
-// get gives the space of a node's present incarnation. What a former one was to be told, which was not there any more, is told to it.
-func (r *remoteSpaces) get(ctx context.Context, name string, client *noderpc.Client, region memregion.RegionID, open func() *borrowing.Space) *borrowing.Space {
+// formerMax bounds the spaces of processes that are over. The oldest go first, which costs memory of their lenders until this process ends.
+const formerMax = 64
+
+// get gives the space of a node's present process.
+func (r *remoteSpaces) get(name string, client *noderpc.Client, region memregion.RegionID, open func() *borrowing.Space) *borrowing.Space {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	have, ok := r.open[name]
 	if ok && have.client == client && have.region == region {
-		r.mu.Unlock()
 		return have.Space
 	}
 	if r.open == nil {
 		r.open = map[string]remoteSpace{}
 	}
-	made := remoteSpace{open(), client, region}
-	r.open[name] = made
-	r.mu.Unlock()
-	if ok {
-		if left := have.Orphaned(); len(left) > 0 {
-			_ = client.Free(ctx, noderpc.FreeRequest{Extents: left, Settling: true}) // if not, it sweeps them when this process has ended
-		}
+	if ok { // a statement may still be about to give something back
+		r.former = append(r.former[max(0, len(r.former)+1-formerMax):], have)
 	}
+	made := remoteSpace{open(), name, client, region}
+	r.open[name] = made
 	return made.Space
 }
 
-// settle tells the lenders what they have not heard: of a statement that was cancelled, or of calls whose time was up.
-func (r *remoteSpaces) settle(ctx context.Context) (err error) {
+// settle tells the lenders what they have not heard: of a statement that was cancelled, or of calls whose time was up. What a process of
+// theirs was to be told that is over, the next one is told.
+func (r *remoteSpaces) settle(ctx context.Context, client func(ctx context.Context, name string) (*noderpc.Client, error)) (err error) {
 	r.mu.Lock()
-	list := make([]remoteSpace, 0, len(r.open))
+	list := slices.Clone(r.former)
 	for _, s := range r.open {
 		list = append(list, s)
 	}
 	r.mu.Unlock()
 	for _, s := range list {
-		err = errors.Join(err, s.Settle(ctx))
+		if !s.Owes() {
+			continue
+		}
+		to, failed := client(ctx, s.name)
+		if failed == nil {
+			failed = s.SettleWith(ctx, to)
+		}
+		err = errors.Join(err, failed)
 	}
 	return err
 }
@@ -68,7 +79,7 @@ func (n *node) settle(ctx context.Context) {
 	const patience = time.Second
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
-	if err := n.spaces.settle(soon); err != nil {
+	if err := n.spaces.settle(soon, n.peers.get); err != nil {
 		n.config.Log.Debug("a lender has not heard yet what it gets back", "error", err)
 	}
 }
@@ -90,7 +101,7 @@ func (n *node) spaceOf(ctx context.Context, name string) (catalog.Space, error) 
 	if err != nil {
 		return nil, atNode(name, err)
 	}
-	space := n.spaces.get(ctx, name, client, region, func() *borrowing.Space {
+	space := n.spaces.get(name, client, region, func() *borrowing.Space {
 		return borrowing.NewSpace(client, m.view, borrowing.Options{
 			Lines: n.fabric.linesFor(linesOfBorrowing), Chooser: n.fabric.chooser(linesOfBorrowing), Domain: n.fabric.machine,
 			Counters: n.regions.counters, Fault: n.config.Fault,

@@ -89,6 +89,9 @@ func (r *regions) eachReplica(ctx context.Context, table string, number int, c *
 // unread notes that a replica could not be read, and gives what is to be said if no other one can: so far it was none.
 func (r *regions) unread(err *DamagedError, d, one *descriptor.Descriptor, none *DamagedError) *DamagedError {
 	err.Node, err.explain = r.nodeOf(one), r.explain
+	if len(one.Extents) > 0 {
+		err.region = one.Extents[0].Region
+	}
 	r.damage.note(one, err, d.Replicas() > 1)
 	if d.Replicas() > 1 {
 		if errors.Is(err.Cause, catalog.ErrLenderGone) {

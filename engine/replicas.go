@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/memregion"
 )
 
 // replicasMax is how many replicas of a chunk one may ask for; nodes that are gone may hold some beside.
@@ -70,7 +71,8 @@ func (e *Engine) replicator(table catalog.Table, p placement.Placement) (func(co
 	if err := e.node.canReplicate(table.Replicas, online); err != nil {
 		return nil, err
 	}
-	name := table.Name.String()
+	name, since := table.Name.String(), e.catalog.Revision()
+	trust := func(regions ...memregion.RegionID) error { return e.catalog.Trust(since, regions...) }
 	return func(ctx context.Context, c *catalog.Chunk) (*catalog.Chunk, error) {
 		if len(c.Extents()) == 0 {
 			return c, nil
@@ -81,7 +83,8 @@ func (e *Engine) replicator(table catalog.Table, p placement.Placement) (func(co
 			to = append(to, replicas.Place{Node: node, Have: -1})
 		}
 		e.config.Fault.At(faults.ReplicaBegin)
-		return e.rearranged(ctx, &readings{regions: e.regions}, name, 0, c, to)
+		made, err := e.rearranged(ctx, &readings{regions: e.regions}, name, 0, c, to)
+		return made, ofAnother(err, trust)
 	}, nil
 }
 

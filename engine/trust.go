@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -64,11 +65,25 @@ func (g guardedGrant) Seal(seal coherence.Seal) error {
 
 // honest replaces an error by that of the lease if it is over: then the bytes that the error complains about may be another table's.
 func (l *lease) honest(err error) error {
-	if err == nil || l.check == nil {
-		return err
+	if err == nil {
+		return nil
 	}
-	if over := l.check(); over != nil {
-		return over
+	if l.check != nil {
+		if over := l.check(); over != nil {
+			return over
+		}
+	}
+	return ofAnother(err, l.snapshot.Trust)
+}
+
+// ofAnother replaces damage of memory by the reason for which it holds something else by now, as trust tells: this node was given up, or its
+// lender began anew.
+func ofAnother(err error, trust func(...memregion.RegionID) error) error {
+	var damaged *DamagedError
+	if errors.As(err, &damaged) && damaged.region != 0 {
+		if lost := trust(damaged.region); lost != nil {
+			return lost
+		}
 	}
 	return err
 }

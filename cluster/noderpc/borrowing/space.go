@@ -140,7 +140,10 @@ func (s *space) owe(ids ...catalog.ExtentID) {
 }
 
 // Settle tells the lender what it has not heard of. It does nothing, and costs nothing, if that is nothing.
-func (s *space) Settle(ctx context.Context) error {
+func (s *space) Settle(ctx context.Context) error { return s.SettleWith(ctx, s.lender) }
+
+// SettleWith tells it the lender's next process, which keeps what this one may be storing into.
+func (s *space) SettleWith(ctx context.Context, lender Lender) error {
 	s.mu.Lock()
 	debts := s.mu.debts
 	s.mu.debts.Extents, s.mu.debts.Tickets = nil, nil
@@ -150,7 +153,7 @@ func (s *space) Settle(ctx context.Context) error {
 			Extents: debts.Extents[:min(len(debts.Extents), noderpc.MaxExtents)],
 			Tickets: debts.Tickets[:min(len(debts.Tickets), noderpc.MaxExtents)], Settling: true,
 		}
-		if err := s.lender.Free(ctx, part); err != nil && !answered(err) {
+		if err := lender.Free(ctx, part); err != nil && !answered(err) {
 			s.mu.Lock()
 			s.mu.debts.Extents = append(s.mu.debts.Extents, debts.Extents...)
 			s.mu.debts.Tickets = append(s.mu.debts.Tickets, debts.Tickets...)
@@ -160,6 +163,13 @@ func (s *space) Settle(ctx context.Context) error {
 		debts.Extents, debts.Tickets = debts.Extents[len(part.Extents):], debts.Tickets[len(part.Tickets):]
 	}
 	return nil
+}
+
+// Owes tells whether the lender has something to hear.
+func (s *space) Owes() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.mu.debts.Extents)+len(s.mu.debts.Tickets) > 0
 }
 
 // Orphaned are extents that this process gave up and could not tell its lender, which is not there any more: the

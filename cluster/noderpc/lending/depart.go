@@ -138,12 +138,17 @@ func (l *Lender) giveUp(home *coherence.Home, g *grant) error {
 	return nil
 }
 
-// cannotStore tells that the borrower's process has ended (W3), and that nothing of it is on its way out of some cache (W6).
+// cannotStore tells that the borrower has ended (W3), and that nothing of it is on its way out of some cache (W6).
 func (l *Lender) cannotStore(g *grant, class coherence.Class) bool {
 	l.mu.Lock()
-	fenced, flushed, process := g.account.fenced, g.flushed, g.account.process
+	fenced, flushed, process, node := g.account.fenced, g.flushed, g.account.process, g.account.node
 	l.mu.Unlock()
-	return fenced || process.Gone() && (flushed || class == coherence.Coherent)
+	return fenced || (process.Gone() || l.beganAnew(node, g.account.Borrower)) && (flushed || class == coherence.Coherent)
+}
+
+// beganAnew tells it of a borrower whose node is known. A process may live on that has begun anew.
+func (l *Lender) beganAnew(node string, b Borrower) bool {
+	return node != "" && l.options.BeganAnew(node, b.Incarnation)
 }
 
 // Lift takes the caller's word that no process of the peer can reach this node's memory any more: the machine is off, or
@@ -193,7 +198,7 @@ func (l *Lender) Sweep() {
 			l.depart([]*account{a}, a.Borrower)
 		}
 	}
-	orphans = slices.DeleteFunc(orphans, func(o Orphan) bool { return !o.over() })
+	orphans = slices.DeleteFunc(orphans, func(o Orphan) bool { return !o.over() && (o.Cached || !l.beganAnew(o.Node, o.Borrower)) })
 	l.log("orphans", l.freeOrphans(orphans))
 	l.liftQuarantined()
 }

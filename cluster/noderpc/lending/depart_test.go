@@ -291,6 +291,67 @@ func TestTheLendersNextProcessKnowsItsWriters(t *testing.T) {
 	require.NoError(t, journal.Close())
 }
 
+// W3: a node that has begun anew in the same process has none of its former life's windows. What it was granted goes back, by a lender that has
+// lived on and by one that was started again; and so does what a borrower never heard of, by its ticket.
+func TestANodeThatBeganAnew(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "journal")
+	journal, err := lending.OpenJournal(path, func(catalog.ExtentID) bool { return false })
+	require.NoError(t, err)
+	present := map[string]noderpc.Incarnation{}
+	options := lending.Options{
+		Journal: journal,
+		NodeOf: func(i noderpc.Incarnation) string {
+			for node, p := range present {
+				if p == i {
+					return node
+				}
+			}
+			return ""
+		},
+		BeganAnew: func(node string, former noderpc.Incarnation) bool { return !present[node].IsZero() && present[node] != former },
+	}
+	w := newWorld(t, coherence.Coherent, options)
+	quarantined, orphaned, unheard, unknown := node("n2"), node("n3"), node("n4"), node("n5")
+	present["dir2"], present["dir3"] = quarantined.Incarnation, orphaned.Incarnation
+	id := w.grantTo(quarantined, noderpc.CurrentProcess())
+	lost, err := w.lender.Grant(ctx, unheard, noderpc.GrantRequest{Region: 1, Size: 1, Ticket: 77, Process: noderpc.CurrentProcess()})
+	require.NoError(t, err)
+	w.grantTo(orphaned, noderpc.CurrentProcess())
+	stays := w.grantTo(unknown, noderpc.CurrentProcess())
+	delete(present, "dir2") // it is given up
+	w.lender.PeerGone("n2", quarantined.Incarnation)
+	w.lender.Sweep()
+	require.Equal(t, coherence.Quarantined, w.state(id))
+	present["dir2"] = noderpc.NewIncarnation()
+	w.lender.Sweep()
+	require.Equal(t, coherence.Free, w.state(id))
+
+	require.NoError(t, journal.Close())
+	journal, err = lending.OpenJournal(path, func(catalog.ExtentID) bool { return false })
+	require.NoError(t, err)
+	defer journal.Close() //nolint:errcheck // a test's
+	owned := journal.Owned(1)
+	require.Len(t, owned, 3)
+	next := &memory{data: make([]byte, regionBytes), live: slices.Clone(owned)}
+	home, err := coherence.NewHome(coherence.HomeConfig{Region: 1, Memory: next, Domain: "home", FirstGeneration: 1000})
+	require.NoError(t, err)
+	options.Journal, options.Memories = journal, map[memregion.RegionID]coherence.Memory{1: next}
+	again, err := lending.New(catalog.Homes{1: home}, options)
+	require.NoError(t, err)
+	again.Sweep()
+	require.Len(t, again.Orphans(), 3, "they may be writing")
+	present["dir3"] = noderpc.NewIncarnation()
+	again.Sweep()
+	require.Len(t, again.Orphans(), 2)
+	byTicket := noderpc.FreeRequest{Tickets: []noderpc.Ticket{77}, Settling: true}
+	require.NoError(t, again.Free(ctx, unknown, byTicket), "it is not its")
+	require.Len(t, again.Orphans(), 2)
+	require.NoError(t, again.Free(ctx, unheard, byTicket))
+	require.Len(t, again.Orphans(), 1)
+	require.NotEqual(t, lost.Extent, again.Orphans()[0].Extent)
+	require.Equal(t, stays, again.Orphans()[0].Extent)
+}
+
 func TestDamagedJournals(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "journal")
 	none := func(catalog.ExtentID) bool { return false }

@@ -37,7 +37,8 @@
 //     logged with who and what, and counted
 //   - W2: what a name holds unpublished never exceeds its quotas, however many incarnations it has
 //   - W3: no extent is granted while a process of the same machine may store into it: not after its writer was declared
-//     dead, before that process has certainly ended; not after the lender was killed and started again
+//     dead, before that process has certainly ended, or its node has begun anew there, which it does when nothing of its
+//     former life runs any more; not after the lender was killed and started again
 //   - W4: a borrower that is gone gets nothing done: no grant, no seal, no publication; what it had published stays
 //   - W5: no grant is lost: one whose answer was not heard goes back by its ticket, however late the request came
 //   - W6: what the ledger says is outstanding is alive at the home, and what it has forgotten is not
@@ -47,7 +48,7 @@
 //
 // On shm a stopped process keeps its writable window and stores on when it is continued. PeerGone therefore quarantines
 // what was granted (coherence.FenceOff) and gives it back (Lift) once the kernel says that the borrower's process has
-// ended: at once after SIGKILL, later after SIGSTOP, by Sweep. A process of another container or machine cannot be asked
+// ended, or the membership that its node has another incarnation: at once after SIGKILL, later after SIGSTOP, by Sweep. A process of another container or machine cannot be asked
 // about; whoever knows that it is off calls Lift. Sealed memory has no window any more and goes back at once.
 //
 // # Lock order

@@ -41,6 +41,10 @@ type Orphan struct {
 	Range    memregion.Range
 	Borrower Borrower
 	Process  noderpc.Process
+	// Ticket is the borrower's name for it, if it has not heard of any other.
+	Ticket noderpc.Ticket `json:",omitempty"`
+	// Node is the borrower's, as Options.NodeOf had it.
+	Node string `json:",omitempty"`
 	// Cached: caches are not coherent, and those of the borrower's Machine may hold what it stored when its process has ended, too.
 	Cached  bool             `json:",omitempty"`
 	Machine coherence.Domain `json:",omitempty"`
@@ -196,11 +200,12 @@ func (j *Journal) rewrite() error {
 }
 
 // granted is called before an extent is handed over.
-func (j *Journal) granted(id catalog.ExtentID, r memregion.Range, a *account, class coherence.Class) error {
+func (j *Journal) granted(id catalog.ExtentID, r memregion.Range, g *grant, class coherence.Class) error {
 	if j == nil {
 		return nil
 	}
-	o := &Orphan{Extent: id, Range: r, Borrower: a.Borrower, Process: a.process}
+	a := g.account
+	o := &Orphan{Extent: id, Range: r, Borrower: a.Borrower, Process: a.process, Ticket: g.ticket, Node: a.node}
 	if class != coherence.Coherent {
 		o.Cached, o.Machine = true, a.machine
 	}

@@ -65,6 +65,7 @@ type account struct {
 	fenced  bool // whoever knows said that its process cannot store any more
 	// machine is whose caches have its stores, as it says; "" if it does not.
 	machine coherence.Domain
+	node    string // as Options.NodeOf has it
 }
 
 // usage is what all incarnations of one name hold.

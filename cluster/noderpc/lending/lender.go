@@ -39,6 +39,11 @@ type Options struct {
 	TrustSeals bool
 	// Admit refuses peers that the cluster's membership does not know; nil: everybody who is not known to be gone.
 	Admit func(noderpc.Peer) error
+	// NodeOf tells which node an incarnation is of, by what no two nodes and all its incarnations have; "": nobody knows. Default: that.
+	NodeOf func(noderpc.Incarnation) string
+	// BeganAnew tells that a node has another incarnation than the former one, which it can have only when nothing of that runs any
+	// more, in whatever process. Default: no.
+	BeganAnew func(node string, former noderpc.Incarnation) bool
 	// Confirmations: published extents are remembered until Confirm says that the catalog has them. Until then their
 	// publisher may free them, as it must when it does not know whether they were published; see also Unconfirmed.
 	Confirmations bool
@@ -85,6 +90,12 @@ func New(homes catalog.Homes, options Options) (*Lender, error) {
 	if options.Refusals == nil {
 		options.Refusals = noderpc.NewRefusals(options.Log)
 	}
+	if options.NodeOf == nil {
+		options.NodeOf = func(noderpc.Incarnation) string { return "" }
+	}
+	if options.BeganAnew == nil {
+		options.BeganAnew = func(string, noderpc.Incarnation) bool { return false }
+	}
 	if options.Now == nil {
 		options.Now = time.Now
 	}
@@ -121,7 +132,7 @@ func (l *Lender) request(peer noderpc.Peer, request noderpc.GrantRequest) (*gran
 	if err := l.admit(peer); err != nil {
 		return nil, err
 	}
-	process := evidence(peer, request.Process)
+	process, node := evidence(peer, request.Process), l.options.NodeOf(peer.Incarnation)
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.draining {
@@ -136,6 +147,9 @@ func (l *Lender) request(peer noderpc.Peer, request noderpc.GrantRequest) (*gran
 	}
 	if a.machine == "" {
 		a.machine = request.Domain
+	}
+	if a.node == "" {
+		a.node = node
 	}
 	g, refusal := l.mu.ledger.request(a, request.Ticket, request.Size)
 	if refusal != nil {
@@ -204,7 +218,7 @@ func (l *Lender) extent(home *coherence.Home, g *grant, owner string, size int64
 	}
 	l.options.Fault.At(faults.LendGranted)
 	id, at = catalog.ExtentID{Region: home.Region(), Generation: given.Generation()}, given.Range()
-	if err := l.options.Journal.granted(id, at, g.account, home.Class()); err != nil {
+	if err := l.options.Journal.granted(id, at, g, home.Class()); err != nil {
 		l.log("an extent that nobody got", l.takeBack(home, id.Generation))
 		return id, at, err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
 )
 
 // takeOrphans takes over what the former process had granted. The caller of New has kept it out of the allocators.
@@ -23,6 +24,16 @@ func (l *Lender) takeOrphans() error {
 func (l *Lender) orphanOf(a *account, id catalog.ExtentID) (Orphan, bool) {
 	for _, o := range l.mu.orphans {
 		if o.Extent == id && o.Borrower == a.Borrower {
+			return o, true
+		}
+	}
+	return Orphan{}, false
+}
+
+// orphanWith finds one whose borrower never heard of its grant. Requires mu.
+func (l *Lender) orphanWith(a *account, ticket noderpc.Ticket) (Orphan, bool) {
+	for _, o := range l.mu.orphans {
+		if o.Ticket == ticket && o.Borrower == a.Borrower {
 			return o, true
 		}
 	}

@@ -187,7 +187,9 @@ func (l *Lender) takeFreed(ctx context.Context, peer noderpc.Peer, request noder
 		return taken, l.refuse(ctx, peer, "free", refusal)
 	}
 	for _, ticket := range request.Tickets {
-		if g := l.freeTicket(a, ticket); g != nil {
+		if o, ok := l.orphanWith(a, ticket); ok {
+			taken.orphans = append(taken.orphans, o)
+		} else if g := l.freeTicket(a, ticket); g != nil {
 			taken.grants = append(taken.grants, g)
 		}
 	}
