@@ -76,9 +76,9 @@ func filterOf(p plan.Predicate) (duckdb.Filter, bool) {
 	return integerFilter(p)
 }
 
-// words are the strings, whole ones or beginnings, of which a column must have one.
+// words are the strings, whole ones, beginnings or patterns, of which a column must have one.
 func words(p plan.Predicate) []duckdb.Word {
-	if p.Op != plan.Equal && p.Op != plan.In && p.Op != plan.Prefix {
+	if p.Op != plan.Equal && p.Op != plan.In && p.Op != plan.Prefix && p.Op != plan.Like {
 		return nil
 	}
 	out := make([]duckdb.Word, len(p.Values))
@@ -86,7 +86,7 @@ func words(p plan.Predicate) []duckdb.Word {
 		if v.Kind() != plan.Text {
 			return nil
 		}
-		out[i] = duckdb.Word{Text: v.Text(), Prefix: p.Op == plan.Prefix}
+		out[i] = duckdb.Word{Text: v.Text(), Prefix: p.Op == plan.Prefix, Like: p.Op == plan.Like}
 	}
 	return out
 }

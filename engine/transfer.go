@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -31,10 +32,12 @@ const (
 	smallTable     = 200_000   // rows; to read that many costs next to nothing
 	smallWorth     = 0.9       // what must at most be left of a small table for its keys to be worth anything
 	largeWorth     = 0.5       // and of a large one
-	largestReading = 4         // a table's keys may cost reading this many times the rows of the table that they thin out
+	backWorth      = 1.0 / 8   // what a row is worth to the scan that is thinned out, which joins it, is so many rows whose keys are read
+	largestReading = 5         // a table's keys may cost reading this many times the rows of the table that they thin out
 )
 
-// run thins scans out, the smallest first, so that every table is filtered by smaller ones only.
+// run thins scans out, the smallest first, so that every table is filtered by smaller ones; and then, where it pays, by larger ones of which
+// little is left.
 func (t *transfer) run(ctx context.Context) error {
 	t.done = make([]bool, len(t.scans))
 	t.keys = map[string]*duckdb.KeySet{}
@@ -43,12 +46,22 @@ func (t *transfer) run(ctx context.Context) error {
 			return err
 		}
 	}
+	var order []int
 	for range t.scans {
 		i := t.smallest()
-		if err := t.thin(ctx, i); err != nil {
+		if err := t.thin(ctx, i, t.done, 0); err != nil {
 			return err
 		}
 		t.done[i] = true
+		order = append(order, i)
+	}
+	// Back: a table that came before one that many keys have thinned out since.
+	later := make([]bool, len(t.scans))
+	for _, i := range slices.Backward(order) {
+		if err := t.thin(ctx, i, later, backWorth); err != nil {
+			return err
+		}
+		later[i] = true
 	}
 	for _, s := range t.scans {
 		s.scan.Estimate = s.told()
@@ -66,11 +79,16 @@ func (t *transfer) smallest() int {
 	return best
 }
 
-// thin filters scan i by the keys of those that are done.
-func (t *transfer) thin(ctx context.Context, i int) error {
+// thin filters scan i by the keys of some others. worth: to read one row for its key must save so much of a row; 0: it always does.
+func (t *transfer) thin(ctx context.Context, i int, by []bool, worth float64) error {
 	s := t.scans[i]
-	for _, j := range t.hints[i].Joins {
-		if !t.done[j.Other] || !sameKeys(s.column(j.Column), t.scans[j.Other].column(j.Match)) {
+	joins := slices.SortedStableFunc(slices.Values(t.hints[i].Joins), func(x, y plan.Join) int { return cmp.Compare(t.scans[x.Other].rows, t.scans[y.Other].rows) })
+	for _, j := range joins {
+		if !by[j.Other] || !sameKeys(s.column(j.Column), t.scans[j.Other].column(j.Match)) || s.knows(j.Column, t.scans[j.Other], j.Match) {
+			continue
+		}
+		kept := s.kept(j.Column, t.scans[j.Other].rows)
+		if kept == 1 || float64(s.rows)*(1-kept) < worth*float64(t.scans[j.Other].facts.relation.Rows) {
 			continue
 		}
 		keys, provenance, err := t.keysOf(ctx, j.Other, j.Match, s)
@@ -86,6 +104,13 @@ func (t *transfer) thin(ctx context.Context, i int) error {
 		s.rows = max(1, min(s.rows, int64(float64(s.rows)*s.kept(j.Column, int64(keys.Len())))))
 	}
 	return nil
+}
+
+// knows tells whether a scan's column has been filtered by all that filters another one's: that one's keys would leave nothing more out.
+func (t *tableScan) knows(column int, other *tableScan, match int) bool {
+	return len(scanFilters(other.hint)) == 0 && !slices.ContainsFunc(other.keyFilters, func(f duckdb.Filter) bool {
+		return f.Column != match || !slices.ContainsFunc(t.keyFilters, func(mine duckdb.Filter) bool { return mine.Column == column && mine.Keys == f.Keys })
+	})
 }
 
 // kept estimates which part of a table's rows has one of n keys.

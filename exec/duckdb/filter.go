@@ -38,13 +38,33 @@ type Filter struct {
 	NotNull, IsNull bool
 }
 
-// Word is a string that fits itself, and as a Prefix all that begin with it.
+// Word is a string that fits itself, and as a Prefix all that begin with it. Like is a pattern instead: it begins with %, which stands for
+// any bytes, and has no other wildcard.
 type Word struct {
-	Text   string
-	Prefix bool
+	Text         string
+	Prefix, Like bool
 }
 
-func (w Word) fits(s string) bool { return s == w.Text || w.Prefix && strings.HasPrefix(s, w.Text) }
+func (w Word) fits(s string) bool {
+	if w.Like {
+		return like(s, w.Text)
+	}
+	return s == w.Text || w.Prefix && strings.HasPrefix(s, w.Text)
+}
+
+// like is words.c's like.
+func like(s, pattern string) bool {
+	pieces := strings.Split(pattern, "%")
+	last := len(pieces) - 1
+	for _, piece := range pieces[1:last] {
+		_, rest, found := strings.Cut(s, piece)
+		if !found {
+			return false
+		}
+		s = rest
+	}
+	return strings.HasSuffix(s, pieces[last])
+}
 
 // Comparison is how Filter.Compare relates two columns.
 type Comparison uint8

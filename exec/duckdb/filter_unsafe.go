@@ -126,8 +126,11 @@ func copyTests(tests []test) *C.struct_csm_filter {
 		for k, w := range t.words {
 			copy(text, w.Text)
 			word[k] = C.struct_csm_word{text: (*C.char)(unsafe.Pointer(&text[0])), length: C.uint32_t(len(w.Text))}
-			if w.Prefix {
-				word[k].is_prefix = 1
+			switch {
+			case w.Like:
+				word[k].form = C.CSM_LIKE
+			case w.Prefix:
+				word[k].form = C.CSM_PREFIX
 			}
 			text = text[max(len(w.Text), wordHead):]
 		}

@@ -82,8 +82,11 @@ enum csm_comparison { CSM_LESS = 1, CSM_LESS_EQUAL, CSM_EQUAL, CSM_NOT_EQUAL };
 struct csm_word {
 	const char *text;
 	uint32_t length;
-	int32_t is_prefix; // strings that begin with it are meant, too
+	int32_t form;
 };
+
+// What strings a word means: itself; all that begin with it; those that fit it as a pattern, which begins with % and has no other wildcard.
+enum csm_form { CSM_WHOLE = 0, CSM_PREFIX, CSM_LIKE };
 
 // A string of a utf8_view or binary_view column. Up to 12 bytes it holds the string itself from prefix on, zeros behind.
 struct csm_view {

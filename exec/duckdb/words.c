@@ -1,4 +1,5 @@
 // Strings compared with words inside the scan, without following most of them: a view has the length and the first four bytes.
+#define _GNU_SOURCE // memmem
 #include "scan.h"
 #include <string.h>
 
@@ -41,6 +42,35 @@ static void mark_long(const struct csm_word *word, const struct csm_column *colu
 	}
 }
 
+// like tells whether the pieces of a pattern follow one another in a string; what stands behind the last % is its end. The first place where
+// a piece is found is as good as any other.
+static bool like(const char *bytes, size_t length, const char *pattern, size_t size) {
+	while (size > 0) {
+		if (*pattern == '%') {
+			pattern++, size--;
+			continue;
+		}
+		const char *next = memchr(pattern, '%', size);
+		size_t piece = next ? (size_t)(next - pattern) : size;
+		if (piece > length) return false;
+		if (!next) return memcmp(bytes + length - piece, pattern, piece) == 0;
+		const char *found = memmem(bytes, length, pattern, piece);
+		if (!found) return false;
+		length -= (size_t)(found - bytes) + piece;
+		bytes = found + piece;
+		pattern += piece, size -= piece;
+	}
+	return true;
+}
+
+static void mark_like(const struct csm_word *word, const struct csm_column *column, const struct csm_view *views, int64_t count, uint8_t *hit) {
+	for (int64_t i = 0; i < count; i++) {
+		if (hit[i]) continue;
+		const char *bytes = views[i].length < 0 ? NULL : bytes_of(column, &views[i]);
+		hit[i] = !bytes || like(bytes, (size_t)views[i].length, word->text, word->length);
+	}
+}
+
 void csm_test_words(const struct csm_filter *f, const struct csm_column *column, int64_t first, int64_t count, uint8_t *pass) {
 	const struct csm_view *views = (const struct csm_view *)column->array->buffers[1] + column->array->offset + first;
 	uint32_t lengths[CSM_SLICE_ROWS], heads[CSM_SLICE_ROWS];
@@ -49,12 +79,16 @@ void csm_test_words(const struct csm_filter *f, const struct csm_column *column,
 	memset(hit, 0, (size_t)count);
 	for (int64_t k = 0; k < f->word_count; k++) {
 		const struct csm_word *word = &f->words[k];
+		if (word->form == CSM_LIKE) {
+			mark_like(word, column, views, count, hit);
+			continue;
+		}
 		uint32_t wanted, mask;
 		memcpy(&wanted, word->text, HEAD);
 		char bits[HEAD] = {0};
 		memset(bits, 0xff, word->length < HEAD ? word->length : HEAD);
 		memcpy(&mask, bits, HEAD);
-		uint32_t more = word->is_prefix ? (uint32_t)INT32_MAX - word->length : 0;
+		uint32_t more = word->form == CSM_PREFIX ? (uint32_t)INT32_MAX - word->length : 0;
 		if (word->length <= HEAD) {
 			mark(lengths, heads, count, word->length, more, mask, wanted, hit);
 			continue;

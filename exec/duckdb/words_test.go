@@ -2,6 +2,7 @@ package duckdb_test
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -74,6 +75,28 @@ func TestWordsFindExactlyTheirRows(t *testing.T) {
 	}
 }
 
+// A pattern finds exactly the rows that a regular expression does, in both ways in which strings are stored.
+func TestPatternsFindExactlyTheirRows(t *testing.T) {
+	pieces := []string{"", "a", "b", "cd", "k", "klm", "X", "\x00", "é", "日本", "mnopqrstuvwxyz", "語"}
+	for _, storage := range []arrow.DataType{arrow.BinaryTypes.StringView, dictionaryType} {
+		schema, batch, all := numbered(t, storage)
+		for _, first := range pieces {
+			for _, second := range pieces {
+				for _, pattern := range []string{"%" + first + "%" + second, "%" + first + "%%" + second + "%", "%" + first + second} {
+					s := scanOf(schema, batch)
+					s.Filters = []duckdb.Filter{{Column: 1, Words: []duckdb.Word{{Text: "nothing has this"}, {Text: pattern, Like: true}}}}
+					keys, err := duckdb.BuildKeySet(t.Context(), s, 0, 1000)
+					require.NoError(t, err)
+					same := regexp.MustCompile("(?s)^" + strings.ReplaceAll(regexp.QuoteMeta(pattern), "%", ".*") + "$")
+					for i, value := range all {
+						require.Equal(t, same.MatchString(value), keys.Contains(int64(i)), "%s: %q like %q", storage, value, pattern)
+					}
+				}
+			}
+		}
+	}
+}
+
 // D3: a view that points outside of its buffers is not followed; whoever reads the string finds the damage.
 func TestWordsDoNotFollowDamagedViews(t *testing.T) {
 	for _, place := range []int{8, 12} { // the buffer's number, the offset in it
@@ -85,12 +108,14 @@ func TestWordsDoNotFollowDamagedViews(t *testing.T) {
 			}
 		}
 		_, c := open(t)
-		s := scanOf(schema, batch)
-		s.Filters = []duckdb.Filter{{Column: 1, Words: []duckdb.Word{{Text: "abcdefgh", Prefix: true}}}}
-		number := c.Register(s)
-		_, err := tryAsk(c, fmt.Sprintf("SELECT s FROM csm_scan(%d)", number))
-		require.ErrorContains(t, err, "the chunk is damaged")
-		c.Forget(number)
+		for _, word := range []duckdb.Word{{Text: "abcdefgh", Prefix: true}, {Text: "%nothing has this%", Like: true}} {
+			s := scanOf(schema, batch)
+			s.Filters = []duckdb.Filter{{Column: 1, Words: []duckdb.Word{word}}}
+			number := c.Register(s)
+			_, err := tryAsk(c, fmt.Sprintf("SELECT s FROM csm_scan(%d)", number))
+			require.ErrorContains(t, err, "the chunk is damaged")
+			c.Forget(number)
+		}
 	}
 }
 

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"slices"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
@@ -176,6 +177,9 @@ func (a *analyzer) comparison(f *frame, e *pg.A_Expr) (*item, Predicate, bool) {
 		values, ok := a.constants(e.Rexpr)
 		return a.predicateIf(ok && len(values) == 2, f, e.Lexpr, Between, values...)
 	case pg.A_Expr_Kind_AEXPR_LIKE:
+		if pattern, ok := likeAnywhere(e.Rexpr); ok {
+			return a.predicateIf(operator(e) == "~~", f, e.Lexpr, Like, pattern)
+		}
 		prefix, ok := likePrefix(e.Rexpr)
 		return a.predicateIf(ok && operator(e) == "~~", f, e.Lexpr, Prefix, prefix)
 	}
@@ -222,6 +226,15 @@ func likePrefix(pattern *pg.Node) (Value, bool) {
 	return TextValue(text[:end]), end > 0
 }
 
+// likeAnywhere is a pattern of texts that must follow one another, the first of them anywhere: '%green%', '%special%requests'.
+func likeAnywhere(pattern *pg.Node) (Value, bool) {
+	text := pattern.GetAConst().GetSval().GetSval()
+	if !strings.HasPrefix(text, "%") || strings.ContainsAny(text, `_\`) || strings.Trim(text, "%") == "" {
+		return Value{}, false
+	}
+	return TextValue(text), true
+}
+
 func (a *analyzer) predicateIf(ok bool, f *frame, column *pg.Node, op Op, values ...Value) (*item, Predicate, bool) {
 	if !ok {
 		return nil, Predicate{}, false
@@ -247,7 +260,7 @@ func (a *analyzer) predicateOn(f *frame, column *pg.Node, op Op, values ...Value
 		}
 	}
 	isNoText := func(v Value) bool { return v.kind != Text }
-	if op == Prefix && slices.ContainsFunc(values, isNoText) || mixesExactAndDouble(values) {
+	if (op == Prefix || op == Like) && slices.ContainsFunc(values, isNoText) || mixesExactAndDouble(values) {
 		return nil, Predicate{}, false
 	}
 	return m.from, Predicate{Column: m.output.column, Name: c.Name, Type: c.Type, Op: op, Values: values}, true

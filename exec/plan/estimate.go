@@ -164,6 +164,8 @@ func (p Predicate) keeps(c *Column, rows int64) float64 {
 		return (1 - c.equalKeeps()) * notNull
 	case In:
 		return min(float64(len(p.Values))*c.equalKeeps(), 1) * notNull
+	case Like:
+		return guessContains * notNull
 	case Prefix:
 		return min(float64(len(p.Values))*max(guessPrefix, c.equalKeeps()), 1) * notNull
 	}

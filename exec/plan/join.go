@@ -1,13 +1,18 @@
 package plan
 
-import pg "github.com/pganalyze/pg_query_go/v6"
+import (
+	"slices"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
 
 // Join is an equality between a column of the scan and a column of another scan of the statement, such that a row of the
 // scan can only matter if some row of the other one that matters itself has the same value (P7). So the keys that are left
 // of the other table, once it was filtered, filter this one: predicate transfer. NULLs join nothing.
 //
 // An inner join gives one in each direction; an outer one only towards the side that it fills; a correlated sub-query one
-// from the query around it.
+// from the query around it. Two in a row, through one column of the scan between, make a third: s.k = l.k and l.k = p.k say as much of s
+// and p.
 type Join struct {
 	Column int // of this scan's relation
 	Other  int // index into what Scans returned
@@ -67,4 +72,21 @@ func numberJoins(scans []Scan, occurrences []*occurrence) {
 			scans[i].Joins = append(scans[i].Joins, Join{Column: j.column, Other: at[j.other], Match: j.match})
 		}
 	}
+	for again := true; again; {
+		again = false
+		for i := range scans {
+			for _, j := range scans[i].Joins {
+				for _, next := range scans[j.Other].Joins {
+					third := Join{Column: j.Column, Other: next.Other, Match: next.Match}
+					if next.Column != j.Match || next.Other == i || slices.Contains(scans[i].Joins, third) || len(scans[i].Joins) >= joinsMax {
+						continue
+					}
+					scans[i].Joins, again = append(scans[i].Joins, third), true
+				}
+			}
+		}
+	}
 }
+
+// joinsMax bounds those of one scan.
+const joinsMax = 32

@@ -24,9 +24,10 @@ const (
 	IsNull                 // 0
 	IsNotNull              // 0
 	Prefix                 // n: begins with one of the values
+	Like                   // 1: fits a pattern that begins with % and has no other wildcard
 )
 
-var opNames = [...]string{"=", "<>", "<", "<=", ">", ">=", "BETWEEN", "IN", "IS NULL", "IS NOT NULL", "PREFIX"}
+var opNames = [...]string{"=", "<>", "<", "<=", ">", ">=", "BETWEEN", "IN", "IS NULL", "IS NOT NULL", "PREFIX", "LIKE"}
 
 func (op Op) String() string { return opNames[op] }
 
@@ -176,7 +177,7 @@ func (p Predicate) MayMatch(stats ColumnStats) bool {
 		return false // a comparison with NULL is never true
 	}
 	switch p.Op {
-	case IsNotNull:
+	case IsNotNull, Like:
 		return true
 	case In:
 		for _, v := range p.Values {

@@ -99,12 +99,19 @@ func (p *planner) passing(among []*occurrence) map[*occurrence]float64 {
 		o := slices.MinFunc(left, func(x, y *occurrence) int { return cmp.Compare(rows(x), rows(y)) })
 		left = slices.DeleteFunc(left, func(other *occurrence) bool { return other == o })
 		s := min(1, float64(o.scan.Rows)/max(float64(o.scan.TableRows), 1))
+		keys := map[int]float64{} // which part of a column's values is among the fewest keys
 		for _, j := range o.scan.Joins {
 			other := p.occurrences[j.Other]
 			if of, done := share[other]; done && of < 1 {
 				values := max(float64(o.scan.Relation.Columns[j.Column].Stats.Distinct), 1)
-				s *= min(1, of*float64(other.scan.TableRows)/values)
+				have, ok := keys[j.Column]
+				if part := of * float64(other.scan.TableRows) / values; part < 1 && (!ok || part < have) {
+					keys[j.Column] = part
+				}
 			}
+		}
+		for _, column := range slices.Sorted(maps.Keys(keys)) {
+			s *= keys[column]
 		}
 		share[o] = s
 	}
