@@ -276,8 +276,8 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 			return src.relocate(err, st.parsed.Text)
 		}
 		defer rows.Close()
-		sum := &summed{schema: schema, next: rows.nextOwned, failed: len(args) > 0}
-		count, err = s.engine.store(ctx, tx, name, sum.nextSummed, func(int64) *lineage.Origin { return st.originOfQuery(name, head.Query, args, sum) })
+		sum := &ingest.Sum{Unknown: len(args) > 0}
+		count, err = s.engine.storeSummed(ctx, tx, name, rows.nextOwned, sum, func(int64) *lineage.Origin { return st.originOfQuery(name, head.Query, args, sum) })
 		return src.relocate(err, st.parsed.Text)
 	})
 	if err != nil {

@@ -343,6 +343,12 @@ func (st *Statement) replanFor(ctx context.Context, v *visible) error {
 // the region is held for them. origin (or nil) says, when all rows were read, where they came from.
 func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalog.TableName,
 	next func(context.Context) (arrow.RecordBatch, error), origin func(rows int64) *lineage.Origin) (int64, error) {
+	return e.storeSummed(ctx, tx, name, next, nil, origin)
+}
+
+// storeSummed is store of rows that are added up, too.
+func (e *Engine) storeSummed(ctx context.Context, tx *catalog.Transaction, name catalog.TableName,
+	next func(context.Context) (arrow.RecordBatch, error), sum *ingest.Sum, origin func(rows int64) *lineage.Origin) (int64, error) {
 	version, ok := tx.Contents().Table(name)
 	if !ok {
 		return 0, failure("42P01", "relation %q does not exist", name.String())
@@ -351,6 +357,7 @@ func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalo
 	if err != nil {
 		return 0, err
 	}
+	target.Sum = sum
 	w := ingest.NewWriter(target)
 	defer w.Abort()
 	for {

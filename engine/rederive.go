@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
@@ -17,29 +15,13 @@ import (
 // A table of CREATE TABLE AS comes back from its query: all of it, because a query gives its rows in any order. The sum of its rows' hashes says
 // whether they are those that it gave when the table was made.
 
-// summed is the rows of a query, and their sum.
-type summed struct {
-	schema *arrow.Schema
-	next   func(context.Context) (arrow.RecordBatch, error)
-	sum    ingest.Sum
-	failed bool // there are values that have no hash: nothing will be known of the rows
-}
-
-func (s *summed) nextSummed(ctx context.Context) (arrow.RecordBatch, error) {
-	batch, err := s.next(ctx)
-	if err == nil && !s.failed {
-		s.failed = s.sum.Add(ctx, batch, s.schema) != nil
-	}
-	return batch, err
-}
-
 // originOfQuery is that of a table's rows; nil if they cannot be made again by the statement's text.
-func (st *Statement) originOfQuery(name catalog.TableName, text string, args []any, rows *summed) *lineage.Origin {
-	if len(args) > 0 || rows.failed {
+func (st *Statement) originOfQuery(name catalog.TableName, text string, args []any, sum *ingest.Sum) *lineage.Origin {
+	if len(args) > 0 || sum.Unknown {
 		return nil
 	}
 	s := st.session
-	o := &lineage.Origin{Rows: rows.sum.Rows, Query: &lineage.Query{Text: text, SearchPath: s.settings.searchPath, TimeZone: s.settings.values["timezone"], Sum: rows.sum.Total}}
+	o := &lineage.Origin{Rows: sum.Rows, Query: &lineage.Query{Text: text, SearchPath: s.settings.searchPath, TimeZone: s.settings.values["timezone"], Sum: sum.Total}}
 	for _, v := range st.plan.versions() {
 		t := v.Table()
 		if t.Name == name {
@@ -141,11 +123,12 @@ func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *v
 	if err := e.place(ctx, &target, p, fewer); err != nil {
 		return 0, err
 	}
+	sum := &ingest.Sum{}
+	target.Sum = sum
 	w := ingest.NewWriter(target)
 	defer w.Abort()
-	sum := &summed{schema: table.Columns, next: rows.nextOwned}
 	for {
-		batch, err := sum.nextSummed(ctx)
+		batch, err := rows.nextOwned(ctx)
 		if isEnd(err) {
 			break
 		}
@@ -158,12 +141,12 @@ func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *v
 			return 0, notDerived(table, v, o, err)
 		}
 	}
-	if sum.failed || sum.sum.Rows != o.Rows || sum.sum.Total != o.Query.Sum {
-		return 0, notDerived(table, v, o, nil)
-	}
 	chunks, parts, err := w.FinishParts(ctx)
 	if err != nil {
-		return 0, err
+		return 0, notDerived(table, v, o, err)
+	}
+	if sum.Unknown || sum.Rows != o.Rows || sum.Total != o.Query.Sum {
+		return 0, errors.Join(notDerived(table, v, o, nil), target.Discard(chunks))
 	}
 	if text := p.String(); p.Kind != placement.Local && text != table.Placement {
 		if err := tx.SetPlacement(table.Name, text); err != nil {

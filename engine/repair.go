@@ -163,7 +163,7 @@ func (r *repairer) tell(trouble error) {
 		text = trouble.Error()
 	}
 	if text != r.told && trouble != nil {
-		r.engine.config.Log.Warn("replicas cannot be made", "error", trouble)
+		r.engine.config.Log.Warn("replicas, or lost chunks, cannot be made", "error", trouble)
 	}
 	r.told = text
 }

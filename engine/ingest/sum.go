@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/zeebo/xxh3"
 )
 
 // Sum adds up a hash of every row: rows have the same sum in whatever order they come, however they are cut into batches and laid out (G8). For
@@ -12,6 +13,8 @@ import (
 type Sum struct {
 	Rows  int64
 	Total uint64
+	// Unknown: there were values that have no hash, and the rest says nothing.
+	Unknown bool
 }
 
 // Add takes the rows of a batch, as values of the schema's types. An error (0A000) says that values of some type cannot be hashed.
@@ -31,8 +34,20 @@ func (s *Sum) Add(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Sc
 
 // foldValues mixes the values of an array into hashes, nested ones too.
 func foldValues(ctx context.Context, hashes []uint64, a arrow.Array, want arrow.DataType) error {
-	if a.NullN() == 0 && foldNumbers(hashes, a, want) {
-		return nil
+	switch a := a.(type) {
+	case *array.Dictionary:
+		if foldCodes(hashes, a, want) {
+			return nil
+		}
+	case *array.StringView:
+		if kindOf(want) == text {
+			foldViews(hashes, a)
+			return nil
+		}
+	default:
+		if a.NullN() == 0 && foldNumbers(hashes, a, want) {
+			return nil
+		}
 	}
 	value, release, err := anyHasher(ctx, a, want)
 	if err != nil {
@@ -75,6 +90,40 @@ func foldNumbers(hashes []uint64, a arrow.Array, want arrow.DataType) bool {
 		return true
 	}
 	return false
+}
+
+// foldCodes is foldValues of strings as a Writer lays few of them out; false: it did not.
+func foldCodes(hashes []uint64, a *array.Dictionary, want arrow.DataType) bool {
+	words, ok := a.Dictionary().(*array.String)
+	codes, narrow := a.Indices().(*array.Uint8)
+	if !ok || !narrow || kindOf(want) != text || words.NullN() > 0 {
+		return false
+	}
+	var of [256]uint64
+	for i := range min(words.Len(), len(of)) {
+		of[i] = xxh3.HashString(words.Value(i))
+	}
+	nulls := a.NullN() > 0
+	for i, code := range codes.Uint8Values()[:len(hashes)] {
+		v := of[code]
+		if nulls && a.IsNull(i) {
+			v = nullHash
+		}
+		hashes[i] = fold(hashes[i], v)
+	}
+	return true
+}
+
+// foldViews is foldValues of strings as a Writer lays many of them out.
+func foldViews(hashes []uint64, a *array.StringView) {
+	nulls := a.NullN() > 0
+	for i := range hashes {
+		v := uint64(nullHash)
+		if !nulls || a.IsValid(i) {
+			v = xxh3.HashString(a.Value(i))
+		}
+		hashes[i] = fold(hashes[i], v)
+	}
 }
 
 func foldIntegers[T ~int32 | ~int64](hashes []uint64, values []T) bool {

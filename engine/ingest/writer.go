@@ -48,6 +48,8 @@ type Target struct {
 	Schema *arrow.Schema
 	// HoldBytes is BytesPerChunk where memory is short; 0: BytesPerChunk.
 	HoldBytes int64
+	// Sum adds the rows of each chunk up; nil: nobody wants to know.
+	Sum *Sum
 	// Plain keeps strings out of dictionaries; for tests.
 	Plain bool
 }
@@ -233,6 +235,9 @@ func (w *Writer) flush(ctx context.Context) error {
 		return also(err, cw.Abort())
 	}
 	defer batch.Release()
+	if s := w.target.Sum; s != nil && !s.Unknown { // as it is laid out: words of dictionaries are hashed once
+		s.Unknown = s.Add(ctx, batch, w.target.Schema) != nil
+	}
 	chunk, err := cw.Seal(ctx, batch, catalog.SealOptions{SkipValidation: true}) // this process made every offset and code
 	if err != nil {
 		return err
