@@ -31,7 +31,7 @@ func attach(ctx context.Context, o Options) (_ *Report, err error) {
 	defer func() { err = errors.Join(err, node.close()) }()
 	var all []attachSize
 	for _, rows := range tableSizes(largest, o.Sizes) {
-		size, err := attachOne(ctx, o, node, hello, rows)
+		size, err := attachOne(ctx, o, node, waysTo(hello), rows)
 		if err != nil {
 			return nil, fmt.Errorf("%d rows: %w", rows, err)
 		}
@@ -81,14 +81,15 @@ func waysTo(hello nodeHello) []way {
 	return []way{{"descriptor", inPlace}, {"IPC copy", copying(copyTable, hello.Copies)}, {"Flight", copying(flyTable, hello.Flight)}}
 }
 
-func attachOne(ctx context.Context, o Options, node *process, hello nodeHello, rows int64) (size attachSize, err error) {
+// attachOne measures some of the ways, which are in the order of waysTo.
+func attachOne(ctx context.Context, o Options, node *process, ways []way, rows int64) (size attachSize, err error) {
 	o.say("%d rows: making the table", rows)
 	var made loaded
 	if err := node.ask(request{Do: "load", Rows: rows, Skew: o.sabotage}, &made); err != nil {
 		return size, err
 	}
 	size = attachSize{rows: rows, bytes: made.Bytes, chunks: made.Chunks}
-	ways, want := waysTo(hello), expectedSums(rows)
+	want := expectedSums(rows)
 	o.say("%d rows: checking sums", rows)
 	for i, w := range ways {
 		if size.copied[i], err = w.check(ctx, want); err != nil {

@@ -6,6 +6,7 @@
 //	cluster  TPC-H split over two nodes:      against one node, and a cluster of one; attach over three; plans of up to 64
 //	attach   another process gets at a table: its descriptors against a whole Arrow IPC copy and Arrow Flight
 //	readers  eight processes scan a table:    their memory against the table once
+//	thesis   the evaluation of the thesis, table by table and figure by figure, against the numbers that it published
 //	egress   rows over the PostgreSQL protocol: csmsql serve against PostgreSQL
 //
 // Run is the way in. What belongs in a process of its own (the nodes, the readers) is this program again: it starts itself with
@@ -19,7 +20,8 @@
 //
 //   - B1: no time is reported of a side whose answer was not compared before: a wrong answer is an error, not a figure.
 //   - B2: both sides run in the same run, interleaved, who goes first changes, with the same number of threads: the machine may be
-//     shared and noisy, so ratios mean something and absolute times little. The report names the machine and its load.
+//     shared and noisy, so ratios mean something and absolute times little. The report names the machine and its load. The published numbers that thesis stands beside are
+//     another machine's: its goals are shares of what is measured here, or far from the limit.
 //   - B3: a goal that is missed is printed as missed. Tests check answers and counters, never times.
 //   - B4: nothing outlives a benchmark: processes, regions and directories go with it, also when it is cancelled. Only
 //     SIGKILL leaves something behind: directories csmsql-bench-* of cluster and egress in the temporary directory and /dev/shm.

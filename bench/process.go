@@ -24,7 +24,7 @@ const stopGrace = 20 * time.Second
 
 // roles are what such a process can be. It answers requests until there are no more.
 var roles = map[string]func(ctx context.Context, args []string, talk *conversation) error{
-	"member": memberRole, "node": nodeRole, "reader": readerRole,
+	"lender": lenderRole, "member": memberRole, "node": nodeRole, "reader": readerRole,
 }
 
 // Child runs the part of a benchmark that belongs in a process of its own, if args (without the program's name) say so.
@@ -87,6 +87,8 @@ type request struct {
 	Answer      bool    `json:"answer,omitempty"`
 	// Whole asks where statements are not split.
 	Whole bool `json:"whole,omitempty"`
+	// Descriptor of a table that thesis created.
+	Descriptor []byte `json:"descriptor,omitempty"`
 }
 
 type answer struct {

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/csmsql/csmsql/bench/chart"
 )
 
 // Report is what a benchmark found. Cells of Rows are text, numbers or time.Duration.
@@ -22,6 +24,8 @@ type Report struct {
 	Rows    [][]any  `json:"rows"`
 	More    []Table  `json:"more,omitempty"`
 	Goals   []Goal   `json:"goals"`
+	// Charts are the figures among the tables.
+	Charts []chart.Chart `json:"charts,omitempty"`
 	// Samples are the single times that medians were taken of, in the order in which they were measured. Only JSON has them.
 	Samples map[string][]time.Duration `json:"samples"`
 }
@@ -152,6 +156,10 @@ func (r *Report) Text(w io.Writer) error {
 		writeTable(&b, t.Columns, t.Rows)
 		b.WriteString("\n")
 	}
+	for i := range r.Charts {
+		_ = r.Charts[i].Text(&b) // a builder takes everything
+		b.WriteString("\n")
+	}
 	for _, g := range r.Goals {
 		verdict := "met"
 		if !g.Met {
@@ -216,6 +224,9 @@ func wrap(text string) string {
 func cell(v any) string {
 	switch v := v.(type) {
 	case time.Duration:
+		if v != 0 && v < 10*time.Microsecond {
+			return fmt.Sprintf("%.3f µs", float64(v)/1e3)
+		}
 		return fmt.Sprintf("%.3f ms", milliseconds(v))
 	case float64:
 		return number(v)

@@ -35,6 +35,8 @@ func TestReportGolden(t *testing.T) {
 			require.NoError(t, r.Text(&b))
 		case "json":
 			require.NoError(t, r.JSON(&b))
+		case "markdown":
+			require.NoError(t, Markdown(&b, "csmsql bench example", "pictures", []*Report{r}))
 		default:
 			return fmt.Sprintf("what is %q?", d.Cmd)
 		}

@@ -19,9 +19,10 @@ type Options struct {
 	Threads int
 	// Runs that the medians are taken of; 0: 5.
 	Runs int
-	// MaxRows bounds the largest table of attach, cluster, readers and egress; 0: the full size.
+	// MaxRows bounds the largest table of attach, cluster, readers, egress and thesis; 0: the full size.
 	MaxRows int64
-	// Sizes is how many table sizes attach measures, each twice the one before, the last one of MaxRows rows; 0: 20.
+	// Sizes is how many table sizes attach measures, each twice the one before, the last one of MaxRows rows, and into how many slices thesis
+	// divides its largest; 0: 20.
 	Sizes int
 	// Progress is told what is being done; nil: nobody listens.
 	Progress func(string)
@@ -67,7 +68,7 @@ func (o Options) rows(full int64) int64 {
 }
 
 var benchmarks = map[string]func(context.Context, Options) (*Report, error){
-	"attach": attach, "cluster": cluster, "egress": egress, "readers": readers, "tpch": tpch,
+	"attach": attach, "cluster": cluster, "egress": egress, "readers": readers, "thesis": measureThesis, "tpch": tpch,
 }
 
 // Names lists the benchmarks.

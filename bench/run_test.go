@@ -7,10 +7,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/coherence"
 )
 
 // small are options with which a benchmark takes a second or two.
@@ -19,9 +22,9 @@ func small(t *testing.T) Options {
 }
 
 func TestNames(t *testing.T) {
-	require.Equal(t, []string{"attach", "cluster", "egress", "readers", "tpch"}, Names())
+	require.Equal(t, []string{"attach", "cluster", "egress", "readers", "thesis", "tpch"}, Names())
 	_, err := Run(t.Context(), "speed", Options{})
-	require.EqualError(t, err, `bench: there is no benchmark "speed"; there are attach, cluster, egress, readers, tpch`)
+	require.EqualError(t, err, `bench: there is no benchmark "speed"; there are attach, cluster, egress, readers, thesis, tpch`)
 	_, err = Run(t.Context(), "attach", Options{Runs: -1})
 	require.ErrorContains(t, err, "must not be negative")
 }
@@ -65,6 +68,44 @@ func TestReaders(t *testing.T) {
 	require.Len(t, r.Rows, 1+2*readersOf+8-1)
 	require.Len(t, r.Goals, 1)
 	require.Greater(t, r.Goals[0].Measured, 0.5, "so much sharing cannot be")
+}
+
+// Every table and figure is there; where sizes are not the thesis' own, its figures do not stand beside ours.
+func TestThesis(t *testing.T) {
+	o := small(t)
+	o.Sizes, o.MaxRows = 2, 100_000
+	r, err := Run(t.Context(), "thesis", o)
+	if errors.Is(err, coherence.ErrUnsupported) {
+		t.Skip(err)
+	}
+	require.NoError(t, err)
+	require.Len(t, r.Rows, 8)
+	for i, row := range r.Rows {
+		require.Equal(t, i < 4, row[2] == "-", "%v: only flushing depends on the size", row)
+	}
+	titles := []string{"Table 5.5", "Table 5.5", "Write paths", "Figure 5.1", "Figure 5.2", "Figure 5.3"}
+	require.Len(t, r.More, len(titles))
+	for i, table := range r.More {
+		require.True(t, strings.HasPrefix(table.Title, titles[i]), table.Title)
+		for _, row := range table.Rows {
+			require.Len(t, row, len(table.Columns), "%s: %v", table.Title, row)
+		}
+	}
+	require.Equal(t, []any{int64(50_000), int64(100_000)}, []any{r.More[3].Rows[0][0], r.More[3].Rows[1][0]})
+	require.Len(t, r.More[4].Rows, 12, "two places, reading and writing, three numbers of threads")
+	require.Len(t, r.More[5].Rows, 12, "strides")
+	require.Len(t, r.Charts, 3)
+	require.Len(t, r.Charts[0].Series, 2, "no figures of theirs for sizes of ours")
+	require.Len(t, r.Charts[2].Series, 8)
+	require.Len(t, r.Goals, 5)
+	directory := t.TempDir()
+	require.NoError(t, SVG(filepath.Join(directory, "new"), []*Report{r}))
+	var page strings.Builder
+	require.NoError(t, Markdown(&page, "csmsql bench thesis", "new", []*Report{r}))
+	for _, c := range r.Charts {
+		require.Contains(t, page.String(), "](new/"+c.Name+".svg)")
+		require.FileExists(t, filepath.Join(directory, "new", c.Name+".svg"))
+	}
 }
 
 func TestTPCH(t *testing.T) {
@@ -142,7 +183,7 @@ func TestEgress(t *testing.T) {
 
 // B1: no report without the right answer.
 func TestAWrongAnswerStopsABenchmark(t *testing.T) {
-	for name, message := range map[string]string{"attach": "descriptor gives a wrong answer", "cluster": "query 1: two nodes gives a wrong answer", "readers": "reader 1 gives a wrong answer", "tpch": "query 1 gives a wrong answer"} {
+	for name, message := range map[string]string{"attach": "descriptor gives a wrong answer", "cluster": "query 1: two nodes gives a wrong answer", "readers": "reader 1 gives a wrong answer", "thesis": "flushing local memory gives a wrong answer", "tpch": "query 1 gives a wrong answer"} {
 		t.Run(name, func(t *testing.T) {
 			o := small(t)
 			o.sabotage = true

@@ -3,17 +3,20 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/csmsql/csmsql/bench"
 )
 
 func newBench() *cobra.Command {
 	var o bench.Options
-	var asJSON bool
+	var to benchOutput
 	c := &cobra.Command{
 		Use:   "bench [NAME…]",
 		Short: "Measure what the README claims, each figure against its peer",
@@ -25,23 +28,26 @@ itself and leaves nothing behind. A goal that is missed is printed as missed, an
 		Example: `  csmsql bench tpch --sf 0.1
   csmsql bench attach --max-rows 1000000 --sizes 8
   csmsql bench cluster --sf 0.1 --queries 1,9,18
+  csmsql bench thesis --markdown docs/results.md
   csmsql bench --json > figures.json`,
 		Args:      usage(benchNames),
 		ValidArgs: bench.Names(),
 		RunE: interruptible(func(ctx context.Context, c *cobra.Command, names []string) error {
 			o.Progress = func(text string) { fmt.Fprintln(c.ErrOrStderr(), text) }
-			return benchAll(ctx, c, names, o, asJSON)
+			return benchAll(ctx, c, names, o, to)
 		}),
 	}
 	flags := c.Flags()
 	flags.SortFlags = false
-	flags.BoolVar(&asJSON, "json", false, "one JSON object per benchmark")
+	flags.BoolVar(&to.json, "json", false, "one JSON object per benchmark")
+	flags.StringVar(&to.markdown, "markdown", "", "also write the reports to a `file` FILE.md, their charts as SVG into the directory FILE beside it")
+	flags.StringVar(&to.svg, "svg", "", "also write the charts as SVG into a `directory`")
 	flags.Float64Var(&o.ScaleFactor, "sf", 1, "scale `factor` of tpch and cluster")
 	flags.IntSliceVar(&o.Queries, "queries", nil, "`numbers` of the queries that tpch and cluster ask, as in 18,22 (default: all)")
 	flags.IntVar(&o.Runs, "runs", 5, "`runs` of each side that the medians are taken of")
 	flags.IntVar(&o.Threads, "threads", 0, "`threads` of queries on every side, of cluster in every node (default: one per CPU; cluster: 1)")
-	flags.Int64Var(&o.MaxRows, "max-rows", 0, "bound on the `rows` of the largest table of attach, cluster, readers and egress (default: full size)")
-	flags.IntVar(&o.Sizes, "sizes", 20, "`number` of table sizes that attach measures")
+	flags.Int64Var(&o.MaxRows, "max-rows", 0, "bound on the `rows` of the largest table of attach, cluster, readers, egress and thesis (default: full size)")
+	flags.IntVar(&o.Sizes, "sizes", 20, "`number` of table sizes that attach measures, and of slices of thesis' Figure 5.1")
 	flags.StringVar(&o.PostgresBin, "postgres-bin", "", "`directory` of initdb and postgres, egress's peer (default: found)")
 	return c
 }
@@ -55,18 +61,29 @@ func benchNames(_ *cobra.Command, names []string) error {
 	return nil
 }
 
-func benchAll(ctx context.Context, c *cobra.Command, names []string, o bench.Options, asJSON bool) error {
+// benchOutput is where reports go beside standard output.
+type benchOutput struct {
+	json          bool
+	markdown, svg string
+}
+
+func benchAll(ctx context.Context, c *cobra.Command, names []string, o bench.Options, to benchOutput) error {
 	if len(names) == 0 {
 		names = bench.Names()
 	}
+	if to.markdown != "" && filepath.Ext(to.markdown) != ".md" {
+		return fmt.Errorf("--markdown %s: the name of the file must end in .md", to.markdown)
+	}
 	var missed []string
+	var reports []*bench.Report
 	for _, name := range names {
 		report, err := bench.Run(ctx, name, o)
 		if err != nil {
 			return err
 		}
+		reports = append(reports, report)
 		write := report.Text
-		if asJSON {
+		if to.json {
 			write = report.JSON
 		}
 		if err := write(c.OutOrStdout()); err != nil {
@@ -76,8 +93,41 @@ func benchAll(ctx context.Context, c *cobra.Command, names []string, o bench.Opt
 			missed = append(missed, name)
 		}
 	}
+	if err := to.write(c, names, reports); err != nil {
+		return err
+	}
 	if len(missed) > 0 {
 		return fmt.Errorf("goals were missed: %s", strings.Join(missed, ", "))
 	}
 	return nil
+}
+
+// write writes what goes into files.
+func (to benchOutput) write(c *cobra.Command, names []string, reports []*bench.Report) error {
+	if to.svg != "" {
+		if err := bench.SVG(to.svg, reports); err != nil {
+			return err
+		}
+	}
+	if to.markdown == "" {
+		return nil
+	}
+	images := strings.TrimSuffix(to.markdown, ".md")
+	if err := bench.SVG(images, reports); err != nil {
+		return err
+	}
+	var page strings.Builder
+	if err := bench.Markdown(&page, commandOf(c, names), filepath.Base(images), reports); err != nil {
+		return err
+	}
+	return os.WriteFile(to.markdown, []byte(page.String()), 0o644)
+}
+
+// commandOf is the command with the flags that were given.
+func commandOf(c *cobra.Command, names []string) string {
+	words := append([]string{c.CommandPath()}, names...)
+	c.Flags().Visit(func(f *pflag.Flag) {
+		words = append(words, fmt.Sprintf("--%s=%v", f.Name, f.Value))
+	})
+	return strings.Join(words, " ")
 }

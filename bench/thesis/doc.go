@@ -1,0 +1,35 @@
+// Package thesis does the work of the thesis' evaluation (P. Groet, Zero-serialization, Zero-copy memory pooling in compute
+// clusters, TU Delft 2023, chapter 5) with this system, on one machine.
+//
+//	this process                              another process (Serve)
+//	  own region, "local" ◀─ stores, flushes    own region, "remote": mapped here,
+//	                                            granted, sealed and published by node RPC
+//	  one home for each class of fabric and     one home for each class
+//	  each write path
+//
+// Flush is Table 5.2, Descriptor 5.3, Allocate 5.4, Create 5.5 (and the HCDS paper's Table 1), Widths Figure 5.2, Strides Figure
+// 5.3. Figure 5.1 is package bench's own, because it needs a whole node. Published has their figures.
+//
+// # What is the same and what is not
+//
+// The sizes of the tables are theirs: 1 GiB to flush and to create, three columns to describe, 0 to 5000 bytes to allocate. Their figures
+// 5.2 and 5.3 are of 500 million elements (4 GB), ours of 1 GiB at most, which is many times the caches here as theirs was there. Their
+// machines were two POWER9 servers with a ThymesisFlow link of 100 Gbit/s between them. Here "remote" is memory of
+// another process of the same host: all the steps are taken as if it were another host's, flushes with real instructions on memory that is called
+// incoherent, but no link is passed. So times are to be compared with care, and shares of a whole are what means something.
+//
+// # Words
+//
+//   - write itself: storing all bytes of a table, by an ordinary copy from a block that lies in the cache, into memory that is coherent
+//   - overhead: all that creating a table takes beside that: allocating, the lender's and the writer's flushes and fences, sealing,
+//     the descriptor and telling another process; as a share of the write itself. Without the checksum and the mapping, which
+//     the thesis has not and which do not depend on coherence; they are shown beside it
+//
+// # Invariants
+//
+//   - T1: nothing is returned of work whose result was not compared: bytes by checksum or sum with what a formula or the source says, lines
+//     by count, extents by their places (B1 of package bench)
+//   - T2: what is compared with each other is measured in turns
+//
+// It prints nothing and knows no goals.
+package thesis
