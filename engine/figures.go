@@ -19,6 +19,8 @@ type Figures struct {
 	// ReplicasPassedOver counts replicas that could not be read where another one was tried; ReplicasRepaired chunks whose replicas this
 	// node has put right.
 	ReplicasPassedOver, ReplicasRepaired int64
+	// ChunksReloaded counts lost chunks that this node has made anew from where their rows came.
+	ChunksReloaded int64
 	// Refusals count who was refused what by the node's RPC.
 	Refusals *noderpc.Refusals
 	// Cluster is nil of a node that is alone.
@@ -56,7 +58,7 @@ func (e *Engine) Figures() Figures {
 	f := Figures{
 		BytesLocal: c.local.Load(), BytesRemote: c.remote.Load(),
 		FragmentsRun: c.run.Load(), FragmentsFailed: c.failed.Load(), FragmentsRetried: c.retried.Load(),
-		ReplicasPassedOver: e.regions.damage.count.Load(), ReplicasRepaired: c.repaired.Load(),
+		ReplicasPassedOver: e.regions.damage.count.Load(), ReplicasRepaired: c.repaired.Load(), ChunksReloaded: c.reloaded.Load(),
 	}
 	if e.node == nil {
 		return f

@@ -97,6 +97,7 @@ func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string
 	if err != nil {
 		return 0, err
 	}
+	e.counts.reloaded.Add(int64(made))
 	e.config.Log.Info("a table that had lost chunks was made anew of its query", "table", table.Name.String(), "chunks", made)
 	return made, nil
 }

@@ -111,7 +111,10 @@ func TestReloadAfterReboot(t *testing.T) {
 	}
 	require.NoError(t, e.CheckSpace(t.Context()))
 	require.NoError(t, e.VerifyChecksums(t.Context()))
+	reloaded := e.Figures().ChunksReloaded
+	require.Positive(t, reloaded)
 	exec(t, s, "ALTER TABLE csv RELOAD") // nothing to do
+	require.Equal(t, reloaded, e.Figures().ChunksReloaded)
 }
 
 // derivedAgain: tables of queries come back if the queries give the same rows, whatever their order, and are refused if not.

@@ -42,6 +42,7 @@ var (
 	metricRetried        = describe("fragments_retried_total", "Parts of queries that the node ran because the one that should have could not be reached.")
 	metricPassedOver     = describe("replicas_passed_over_total", "Replicas of chunks that could not be read where another one was.")
 	metricRepaired       = describe("replicas_repaired_total", "Chunks whose replicas the node has put right after others were gone, or damaged.")
+	metricReloaded       = describe("chunks_reloaded_total", "Lost chunks that the node has made anew from the files, the query or the generator that their rows came from.")
 	metricMembers        = describe("cluster_members", "Nodes of the cluster as this one sees it, by state.", "state")
 	metricMember         = describe("cluster_member_info", "A node of the cluster, always 1.", "member", "state")
 	metricCommits        = describe("etcd_commits_total", "Commits to etcd, by outcome.", "outcome")
@@ -105,6 +106,7 @@ func (c *collector) figures(gauge, count sampler, out chan<- prometheus.Metric) 
 	for kind, n := range f.Refusals.By() {
 		count(metricRefusedBy, float64(n), kind.Peer, kind.Call, string(kind.Reason))
 	}
+	count(metricReloaded, float64(f.ChunksReloaded))
 	if f.Cluster == nil {
 		return
 	}
