@@ -65,6 +65,9 @@ type Config struct {
 	// Lines stands between the protocol and this process' caches, so that tests can leave out what it orders; use says who orders it, see
 	// fabric.linesFor. It is not asked where caches are coherent. nil in production.
 	Lines func(use string, lines coherence.Lines) coherence.Lines
+	// Credulous leaves checksums out where bytes are read first or sealed for others, so that tests see what a step that is left out leads to, and not
+	// that it is noticed. Never in production.
+	Credulous bool
 	// CutOffs changes from where on it is worth the while to split a query over nodes, so that tests have small ones split; nil in
 	// production.
 	CutOffs func(*distribute.Settings)

@@ -1,9 +1,11 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -17,9 +19,6 @@ import (
 
 // SetDefaultFabric is for all engines whose configuration names none.
 func SetDefaultFabric(text memregion.FabricKind) { defaultFabric = text }
-
-// Believe lets an engine read bytes without comparing checksums, whatever the fabric asks for.
-func (e *Engine) Believe() { e.regions.credulous.Store(true) }
 
 // RegionSpec is the node's region.
 func (e *Engine) RegionSpec() memregion.Spec { return e.node.region }
@@ -141,3 +140,74 @@ func KeptPlans(s *Session) (session, engine int, bytes int64) {
 
 // PlanOf tells plans apart: the one of a prepared statement.
 func PlanOf(st *Statement) any { return st.plan }
+
+// Quarantined counts the extents of the node's region whose writers died and may be heard of.
+func (e *Engine) Quarantined() int {
+	return e.node.homes[e.node.region.ID].Stats().Extents[coherence.Quarantined]
+}
+
+// LiftAll takes an operator's word that no borrower that is gone can reach the memory any more.
+func (e *Engine) LiftAll() {
+	for _, b := range e.node.lending.Borrowers() {
+		e.node.lending.Lift(b.Name, b.Incarnation)
+	}
+}
+
+// Disturb lets the adversary of the node's caches do something.
+func (e *Engine) Disturb() { e.node.fabric.lines.FenceStore() }
+
+// Reuse writes the byte all over an extent of the node's memory, seals it and looks at the memory behind all caches, after others did something.
+// Then the extent goes back.
+func (e *Engine) Reuse(length int64, value byte, meanwhile func()) (at memregion.Range, foreign int, err error) {
+	home := e.node.homes[e.node.region.ID]
+	g, err := home.Grant("reuse", home.Domain(), length)
+	if err != nil {
+		return at, 0, err
+	}
+	for i := range g.Bytes() {
+		g.Bytes()[i] = value
+	}
+	if err := errors.Join(g.Clean(), g.Seal(coherence.Seal{Length: length})); err != nil {
+		return at, 0, err
+	}
+	meanwhile()
+	found := make([]byte, g.Range().Length)
+	file, err := os.Open(e.node.region.Path)
+	if err != nil {
+		return at, 0, err
+	}
+	defer file.Close()
+	if _, err := file.ReadAt(found, g.Range().Offset); err != nil {
+		return at, 0, err
+	}
+	return g.Range(), len(found) - bytes.Count(found, []byte{value}), home.Discard(g.Generation())
+}
+
+// QuarantinedRange is one of the extents in quarantine.
+func (e *Engine) QuarantinedRange() (at memregion.Range) {
+	home := e.node.homes[e.node.region.ID]
+	for gen := coherence.Generation(1); gen < 10_000; gen++ {
+		if v := home.Generation(gen); v.State == coherence.Quarantined {
+			return v.Range
+		}
+	}
+	return at
+}
+
+// Drop lets the node's caches have the range no more.
+func (e *Engine) Drop(r memregion.Range) {
+	e.regions.flush(coherence.StepAcquire, e.node.lent.Bytes(r))
+}
+
+// DropAll lets the node's caches have nothing of any region any more: what is modified is written back.
+func (e *Engine) DropAll() {
+	for _, m := range *e.regions.all.Load() {
+		info, err := os.Stat(m.view.Spec().Path)
+		if err != nil {
+			continue
+		}
+		if data, err := m.view.Bytes(memregion.Range{Length: min(info.Size(), m.view.Spec().Capacity)}); err == nil {
+			e.regions.flush(coherence.StepAcquire, data)
+		}
+	}
+}

@@ -93,7 +93,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 		return n, err
 	}
 	n.regions = newRegions(config.Node, n.fabric)
-	n.regions.lost, n.regions.damage.log = gone, config.Log
+	n.regions.lost, n.regions.damage.log, n.regions.credulous = gone, config.Log, config.Credulous
 	if n.self != nil {
 		n.regions.borrow, n.regions.lender = n.borrow, n.catalog.Reachable
 		n.peers = &peers{node: n, open: map[string]peer{}}
@@ -286,7 +286,7 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 	id := n.region.ID
 	home, err := coherence.NewHome(coherence.HomeConfig{
 		Region: id, Memory: lent, Lines: n.fabric.linesFor(linesOfHome), Chooser: n.fabric.chooser(linesOfHome), Domain: localDomain, Class: n.fabric.class, Capacity: n.region.Capacity,
-		FirstGeneration: first, Protect: lent.Protect, Verify: verifySeal, Reader: n.regions.reader, Counters: n.regions.counters,
+		FirstGeneration: first, Protect: lent.Protect, Verify: n.verifySeal, Reader: n.regions.reader, Counters: n.regions.counters,
 		ReserveGenerations: func(upTo coherence.Generation) error {
 			return n.catalog.ReserveGenerations(context.WithoutCancel(ctx), id, upTo)
 		},

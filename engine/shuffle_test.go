@@ -20,6 +20,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/memregion"
 )
 
 // shuffling asks for statements to be split, and for tables to be shuffled, however small they are.
@@ -239,6 +240,7 @@ func TestNodeDiesDuringShuffle(t *testing.T) {
 type memberArguments struct {
 	Directory, RegionDirectory, Etcd, Query, Point string
 	Hit                                            int32
+	Fabric                                         memregion.FabricKind
 }
 
 func memberRole(c *childSide) error {
@@ -249,7 +251,7 @@ func memberRole(c *childSide) error {
 	hits := atomic.Int32{}
 	socket := filepath.Join(a.Directory, "csmsql.sock")
 	e, err := engine.Open(context.Background(), engine.Config{
-		Directory: a.Directory, RegionDirectory: a.RegionDirectory, Node: "dying", RegionBytes: 64 << 20, MemoryBytes: 512 << 20, Log: slog.New(slog.DiscardHandler),
+		Directory: a.Directory, RegionDirectory: a.RegionDirectory, Fabric: a.Fabric, Node: filepath.Base(a.Directory), RegionBytes: 64 << 20, MemoryBytes: 512 << 20, Log: slog.New(slog.DiscardHandler),
 		Fault: func(point faults.Point) {
 			if point.String() == a.Point && hits.Add(1) == a.Hit {
 				c.say("dying")
@@ -289,7 +291,7 @@ func TestCoordinatorDiesDuringShuffle(t *testing.T) {
 	dir := filepath.Join(c.dir, "dying")
 	require.NoError(t, os.Mkdir(dir, 0o700))
 	for point, hit := range map[faults.Point]int32{faults.StageRan: 2, faults.FragmentPublished: 1} {
-		p := spawn(t, "member", memberArguments{dir, c.memory, c.etcd.Endpoint(), shuffles[0], point.String(), hit})
+		p := spawn(t, "member", memberArguments{dir, c.memory, c.etcd.Endpoint(), shuffles[0], point.String(), hit, ""})
 		p.expect("ready")
 		waitUntil(t, "it is there", func() bool { return len(rows(t, s, "SELECT name FROM csm.nodes")) == 3 })
 		p.tell("ask")

@@ -51,6 +51,15 @@ func (p Peer) Name() string {
 	return ""
 }
 
+// Principal is who answers for the caller, also when its process is another one: the node of its certificate, or the machine's user. Empty if it is not
+// known who calls.
+func (p Peer) Principal() string {
+	if !p.Identified() {
+		return ""
+	}
+	return p.label()
+}
+
 // label is Name for counters: processes come and go, users stay.
 func (p Peer) label() string {
 	if p.Known && p.Identity.Name == "" {

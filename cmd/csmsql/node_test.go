@@ -20,6 +20,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/internal/testfabric"
 )
 
 // patience bounds everything that should take moments; the race detector on a busy machine is slow.
@@ -77,7 +78,7 @@ func workspace() (directory, region, fabric string, err error) {
 	var room syscall.Statfs_t
 	if syscall.Statfs("/dev/shm", &room) == nil && int64(room.Bavail)*room.Bsize > 1<<30 {
 		if region, err = os.MkdirTemp("/dev/shm", "csm"); err == nil {
-			return directory, region, "shm", nil
+			return directory, region, string(testfabric.FromEnvironment()), nil
 		}
 	}
 	return directory, directory, "file", nil

@@ -26,6 +26,10 @@ $XDG_DATA_HOME/csmsql, which usually means ~/.local/share/csmsql. The tables the
 
   --fabric shm    in /dev/shm (memory): tables survive the node, even its kill -9, but not a reboot of the machine
   --fabric file   in a file of the data directory (or --region-dir): tables survive a reboot, too
+  --fabric emulated[:SEED][,home-snoop][,64|128]
+                  for tests: as shm, but each node sees every region through a cache of its own, as machines do that share memory
+                  which is not coherent; an adversary with this seed moves lines of 64 or 128 bytes. All nodes of a cluster are
+                  on one kind of fabric
 
 The region grows as tables need it, up to --region; it keeps the cap that it was made with. Whoever removes the data directory
 removes the region's file as well (the banner names it); a node that starts, and csmsql status, tell of forgotten ones.
@@ -86,7 +90,7 @@ func newServe() *cobra.Command {
 	flags.StringVar(&options.PostgreSQL, "pg", "127.0.0.1:5433", "loopback `address` for the PostgreSQL protocol, or off")
 	flags.Var(&region, "region", "hard cap of the lent region (default: half of what memory allows)")
 	flags.StringVar(&options.RegionDirectory, "region-dir", "", "`directory` of the region's file (default /dev/shm, or the data directory for file)")
-	flags.StringVar(&options.Fabric, "fabric", "shm", "`fabric`: where the region lies: shm (memory) or file (disk)")
+	flags.StringVar(&options.Fabric, "fabric", "shm", "`fabric`: where the region lies: shm (memory), file (disk), or emulated[:SEED] (memory that is not coherent, for tests)")
 	flags.StringVar(&options.Node, "node", "local", "the node's `name` in status output and errors")
 	flags.BoolVar(&options.ClusterInit, "cluster-init", false, "begin a cluster: this node runs its etcd; others join with --etcd")
 	flags.StringSliceVar(&options.Etcd, "etcd", nil, "join the cluster of the etcd at these `addresses`: host:port or unix:///path, separated by commas")

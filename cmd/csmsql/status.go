@@ -116,6 +116,10 @@ func printStatus(out io.Writer, s noderpc.Status, lost []abandonedFile, now time
 		})
 		text.WriteString("To bring back what has a source on record: csmsql sql -c 'ALTER TABLE … RELOAD'\n")
 	}
+	flushed := slices.DeleteFunc(slices.Clone(s.Counters), func(c noderpc.Counter) bool { return c.Name != "flushes_total" || c.Value == 0 })
+	if len(flushed) > 0 { // where caches are not coherent
+		table(&text, "step\tranges flushed", len(flushed), func(i int) []any { return []any{flushed[i].Step, progress.Count(int64(flushed[i].Value))} })
+	}
 	table(&text, "lease\tholder\tdomain\tage\texpires\trevision", len(s.Leases), func(i int) []any {
 		l := s.Leases[i]
 		expires := "with its process"

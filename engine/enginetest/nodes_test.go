@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
+	"github.com/csmsql/csmsql/internal/testfabric"
 )
 
 // nodes is a cluster in this process whose nodes come and go: an etcd and engines that reach each other by their sockets.
@@ -80,6 +81,7 @@ func (c *nodes) grow() {
 	dir := filepath.Join(c.dir, name)
 	socket := filepath.Join(dir, "csmsql.sock")
 	e, err := engine.Open(context.Background(), engine.Config{
+		Fabric:    testfabric.FromEnvironment(),
 		Directory: dir, RegionDirectory: c.memory, Node: name, RegionBytes: 128 << 20, MemoryBytes: 512 << 20, Threads: 1 + len(c.list)%2,
 		Log:     slog.New(slog.DiscardHandler),
 		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: socket, SessionTTL: 10 * time.Second},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/testfabric"
 )
 
 // outcome is what a statement gave: rows as text, or an error's SQLSTATE.
@@ -211,7 +212,7 @@ func openEngine(t testing.TB, change ...func(*engine.Config)) *engine.Engine {
 	shm, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, os.RemoveAll(shm)) })
-	config := engine.Config{Directory: t.TempDir(), RegionDirectory: shm, RegionBytes: 512 << 20, MemoryBytes: 1 << 30, Threads: 2}
+	config := engine.Config{Directory: t.TempDir(), RegionDirectory: shm, RegionBytes: 512 << 20, MemoryBytes: 1 << 30, Threads: 2, Fabric: testfabric.FromEnvironment()}
 	for _, c := range change {
 		c(&config)
 	}

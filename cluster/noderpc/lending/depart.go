@@ -138,7 +138,7 @@ func (l *Lender) giveUp(home *coherence.Home, g *grant) error {
 	return nil
 }
 
-// cannotStore tells that the borrower has ended (W3), and that nothing of it is on its way out of some cache (W6).
+// cannotStore tells that the borrower has ended (W3), and that nothing of it is on its way out of some cache (W8).
 func (l *Lender) cannotStore(g *grant, class coherence.Class) bool {
 	l.mu.Lock()
 	fenced, flushed, process, node := g.account.fenced, g.flushed, g.account.process, g.account.node

@@ -43,6 +43,8 @@
 //   - W5: no grant is lost: one whose answer was not heard goes back by its ticket, however late the request came
 //   - W6: what the ledger says is outstanding is alive at the home, and what it has forgotten is not
 //   - W7: what is sealed has the checksum that its writer reported (unless Options.TrustSeals)
+//   - W8: where caches are not coherent, no extent is granted while those of its last writer's machine may hold what that stored: not after its
+//     process has ended, before another one of its machine has flushed (Left) or somebody says that the machine is off (Lift)
 //
 // # Fencing
 //

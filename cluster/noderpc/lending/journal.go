@@ -45,9 +45,11 @@ type Orphan struct {
 	Ticket noderpc.Ticket `json:",omitempty"`
 	// Node is the borrower's, as Options.NodeOf had it.
 	Node string `json:",omitempty"`
-	// Cached: caches are not coherent, and those of the borrower's Machine may hold what it stored when its process has ended, too.
-	Cached  bool             `json:",omitempty"`
-	Machine coherence.Domain `json:",omitempty"`
+	// Cached: caches are not coherent, and those of the borrower's Machine may hold what it stored when its process has ended, too. Its Principal
+	// may say that they do not any more.
+	Cached    bool             `json:",omitempty"`
+	Machine   coherence.Domain `json:",omitempty"`
+	Principal string           `json:",omitempty"`
 }
 
 // over tells that nothing of its writer can reach the extent any more.
@@ -207,7 +209,7 @@ func (j *Journal) granted(id catalog.ExtentID, r memregion.Range, g *grant, clas
 	a := g.account
 	o := &Orphan{Extent: id, Range: r, Borrower: a.Borrower, Process: a.process, Ticket: g.ticket, Node: a.node}
 	if class != coherence.Coherent {
-		o.Cached, o.Machine = true, a.machine
+		o.Cached, o.Machine, o.Principal = true, a.machine, a.peer.Principal()
 	}
 	j.mu.Lock()
 	defer j.mu.Unlock()

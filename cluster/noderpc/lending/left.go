@@ -10,7 +10,7 @@ import (
 )
 
 // Where caches are not coherent, a process that ends leaves modified lines in those of its machine, which may be written back at any time. So what it
-// was granted stays in quarantine until another process of that machine has flushed it (W6):
+// was granted stays in quarantine until another process of that machine has flushed it (W8):
 //
 //	writer's machine                                   lender
 //	process 1: grant, store, store, killed             quarantine
@@ -76,22 +76,23 @@ func (e ended) list() (left []noderpc.LeftExtent) {
 	return left
 }
 
-// ended looks for those of the peer's machine: the name is what the peer proved to be, the machine is what it says beside.
+// ended looks for those of the peer's machine: the principal is what the peer proved to be, the machine is what it says beside.
 func (l *Lender) ended(peer noderpc.Peer, request noderpc.LeftRequest) (e ended) {
-	processes := map[*account]bool{} // whether each has ended
+	processes := map[*account]bool{} // whether each has ended, or begun anew
 	type candidate struct {
 		grant  *grant
 		memory memregion.Range
+		node   string
 	}
 	var candidates []candidate
 	l.mu.Lock()
 	for id, g := range l.mu.ledger.extents {
 		a := g.account
-		if id.Region != request.Region || a.Name != peer.Name() || a.Incarnation == peer.Incarnation || a.machine != request.Domain || g.flushed {
+		if id.Region != request.Region || a.peer.Principal() != peer.Principal() || a.Incarnation == peer.Incarnation || a.machine != request.Domain || g.flushed {
 			continue
 		}
 		if g.stage == granted || g.stage == quarantined {
-			candidates = append(candidates, candidate{g, g.memory})
+			candidates = append(candidates, candidate{g, g.memory, a.node})
 		}
 	}
 	orphans := slices.Clone(l.mu.orphans)
@@ -99,14 +100,14 @@ func (l *Lender) ended(peer noderpc.Peer, request noderpc.LeftRequest) (e ended)
 	for _, c := range candidates {
 		a := c.grant.account
 		if _, known := processes[a]; !known {
-			processes[a] = a.process.Gone()
+			processes[a] = a.process.Gone() || l.beganAnew(c.node, a.Borrower)
 		}
 		if processes[a] {
 			e.grants, e.ranges = append(e.grants, c.grant), append(e.ranges, c.memory)
 		}
 	}
 	e.orphans = slices.DeleteFunc(orphans, func(o Orphan) bool {
-		return o.Extent.Region != request.Region || o.Borrower.Name != peer.Name() || o.Machine != request.Domain || !o.Process.Gone()
+		return o.Extent.Region != request.Region || o.Principal != peer.Principal() || o.Machine != request.Domain || !o.Process.Gone() && !l.beganAnew(o.Node, o.Borrower)
 	})
 	return e
 }

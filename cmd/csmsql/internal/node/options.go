@@ -25,7 +25,7 @@ type Options struct {
 	Data            string // data directory
 	PostgreSQL      string // host:port, or Off
 	HTTP            string // host:port, or empty
-	Fabric          string // shm or file
+	Fabric          string // as memregion.ParseFabric reads it
 	RegionDirectory string
 	RegionBytes     int64
 	MemoryBytes     int64
@@ -64,8 +64,8 @@ func (o Options) complete() (Options, error) {
 			return o, fmt.Errorf("--http: %w", err)
 		}
 	}
-	if f := memregion.FabricKind(o.Fabric); f != memregion.FabricShm && f != memregion.FabricFile {
-		return o, fmt.Errorf("--fabric %s: this version knows shm (memory, gone after a reboot) and file (on disk)", o.Fabric)
+	if _, _, err := memregion.ParseFabric(o.Fabric); err != nil {
+		return o, fmt.Errorf("--fabric %s: this version knows shm (memory, gone after a reboot), file (on disk) and, for tests, emulated[:SEED][,home-snoop][,64|128] (memory that is not coherent)", o.Fabric)
 	}
 	if o.Threads < 0 {
 		return o, fmt.Errorf("--threads %d: say how many threads queries may use, or 0 for one per CPU", o.Threads)
