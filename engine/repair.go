@@ -95,6 +95,7 @@ func (r *repairer) look(ctx context.Context, now time.Time) {
 	damaged := e.regions.damage.tables()
 	lost := e.anyLost()
 	var trouble error
+	var reload []*catalog.TableVersion // when all replicas are made: to read files takes its time
 	for _, v := range e.catalog.Applied().Tables() {
 		t := v.Table()
 		mine := uint64(t.ID)%uint64(len(online)) == uint64(me)
@@ -106,17 +107,24 @@ func (r *repairer) look(ctx context.Context, now time.Time) {
 		if t.Replicas > 0 {
 			err = r.repair(ctx, t.Name)
 		}
-		if err == nil && reloads && ctx.Err() == nil {
-			err = r.reload(ctx, t, now)
-		}
 		if ctx.Err() != nil {
 			return
 		}
-		if err == nil {
-			r.fine[t.ID] = fineTable{v, nodes}
-		} else if !errors.Is(err, catalog.ErrConflict) { // next time
-			trouble = errors.Join(trouble, fmt.Errorf("table %v: %w", t.Name, err))
+		if err == nil && reloads {
+			reload = append(reload, v)
+			continue
 		}
+		trouble = errors.Join(trouble, r.done(v, nodes, err))
+	}
+	for _, v := range reload {
+		if now.Before(r.refused[v.Table().ID]) {
+			continue
+		}
+		err := r.reload(ctx, v.Table(), now)
+		if ctx.Err() != nil {
+			return
+		}
+		trouble = errors.Join(trouble, r.done(v, nodes, err))
 	}
 	if len(r.fine) > factsMax {
 		clear(r.fine)
@@ -127,14 +135,22 @@ func (r *repairer) look(ctx context.Context, now time.Time) {
 	r.tell(trouble)
 }
 
+// done remembers a table that is fine among those nodes, and gives the trouble with one that is not.
+func (r *repairer) done(v *catalog.TableVersion, nodes string, err error) error {
+	switch {
+	case err == nil:
+		r.fine[v.Table().ID] = fineTable{v, nodes}
+	case !errors.Is(err, catalog.ErrConflict): // which is for the next time
+		return fmt.Errorf("table %v: %w", v.Table().Name, err)
+	}
+	return nil
+}
+
 // reloadAgain is how long a table is left alone whose source was not what it was: to look reads it.
 const reloadAgain = 10 * time.Minute
 
 // reload makes chunks anew that nobody waits for any more.
 func (r *repairer) reload(ctx context.Context, t catalog.Table, now time.Time) error {
-	if now.Before(r.refused[t.ID]) {
-		return nil
-	}
 	_, err := r.engine.reload(ctx, t.Name, givenUp)
 	if told := (*Error)(nil); errors.As(err, &told) && told.State == "58000" {
 		r.refused[t.ID] = now.Add(reloadAgain)

@@ -163,6 +163,7 @@ func (a *Again) make(ctx context.Context, p *againPart, piece Piece) error {
 		return err
 	}
 	defer batch.Release()
+	w.release() // they are copied
 	return a.made(ctx, piece.Number, batch)
 }
 
