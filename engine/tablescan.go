@@ -28,6 +28,7 @@ type tableScan struct {
 
 	// What predicate transfer found: the filters by keys, where they come from, and how many rows are left.
 	keyFilters  []duckdb.Filter
+	keySources  []keySource // of each of them
 	provenances []string
 	rows        int64
 	exact       bool // rows was counted

@@ -84,11 +84,11 @@ func (t *transfer) thin(ctx context.Context, i int, by []bool, worth float64) er
 	s := t.scans[i]
 	joins := slices.SortedStableFunc(slices.Values(t.hints[i].Joins), func(x, y plan.Join) int { return cmp.Compare(t.scans[x.Other].rows, t.scans[y.Other].rows) })
 	for _, j := range joins {
-		if !by[j.Other] || !sameKeys(s.column(j.Column), t.scans[j.Other].column(j.Match)) || s.knows(j.Column, t.scans[j.Other], j.Match) {
+		if !by[j.Other] || !sameKeys(s.column(j.Column), t.scans[j.Other].column(j.Match)) || s.knows(i, j.Column, t.scans[j.Other], j.Match) {
 			continue
 		}
 		kept := s.kept(j.Column, t.scans[j.Other].rows)
-		if kept == 1 || float64(s.rows)*(1-kept) < worth*float64(t.scans[j.Other].facts.relation.Rows) {
+		if kept == 1 || float64(s.rows)*s.weight()*(1-kept) < worth*float64(t.scans[j.Other].facts.relation.Rows) {
 			continue
 		}
 		keys, provenance, err := t.keysOf(ctx, j.Other, j.Match, s)
@@ -101,16 +101,40 @@ func (t *transfer) thin(ctx context.Context, i int, by []bool, worth float64) er
 		}
 		s.provenances = append(s.provenances, filtered)
 		s.keyFilters = append(s.keyFilters, duckdb.Filter{Column: j.Column, Keys: keys})
+		s.keySources = append(s.keySources, keySource{j.Other, j.Match})
 		s.rows = max(1, min(s.rows, int64(float64(s.rows)*s.kept(j.Column, int64(keys.Len())))))
 	}
 	return nil
 }
 
-// knows tells whether a scan's column has been filtered by all that filters another one's: that one's keys would leave nothing more out.
-func (t *tableScan) knows(column int, other *tableScan, match int) bool {
-	return len(scanFilters(other.hint)) == 0 && !slices.ContainsFunc(other.keyFilters, func(f duckdb.Filter) bool {
-		return f.Column != match || !slices.ContainsFunc(t.keyFilters, func(mine duckdb.Filter) bool { return mine.Column == column && mine.Keys == f.Keys })
-	})
+// knows tells whether nothing filters another scan's column but what filters this one's, or this one's own keys: then the other one's keys
+// would leave nothing more out. own is the place of the scan among all.
+func (t *tableScan) knows(own, column int, other *tableScan, match int) bool {
+	if len(scanFilters(other.hint)) > 0 {
+		return false
+	}
+	for i, f := range other.keyFilters {
+		known := other.keySources[i] == keySource{own, column} ||
+			slices.ContainsFunc(t.keyFilters, func(mine duckdb.Filter) bool { return mine.Column == column && mine.Keys == f.Keys })
+		if f.Column != match || !known {
+			return false
+		}
+	}
+	return true
+}
+
+// keySource is where a filter's keys come from: a column of a scan, of the one itself if they are of groups.
+type keySource struct{ scan, column int }
+
+// weight is what a row that goes on costs, in such rows without strings: those are copied wherever the row goes.
+func (t *tableScan) weight() float64 {
+	w := 1.0
+	for i, c := range t.facts.relation.Columns {
+		if c.Type.ID() == arrow.STRING && t.scan.Domains[i] == nil && slices.Contains(t.hint.Columns, c.Name) {
+			w += 2
+		}
+	}
+	return w
 }
 
 // kept estimates which part of a table's rows has one of n keys.
@@ -133,7 +157,7 @@ func (t *transfer) keysOf(ctx context.Context, i, column int, wants *tableScan) 
 	worth := largeWorth
 	if total <= smallTable {
 		worth = smallWorth
-	} else if total > largestReading*wants.facts.relation.Rows {
+	} else if float64(total) > largestReading*float64(wants.facts.relation.Rows)*wants.weight() {
 		return nil, "", nil
 	}
 	if total == 0 || !s.filtered() || float64(s.rows) > worth*float64(total) || s.rows > t.engine.memory.keys {
