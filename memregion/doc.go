@@ -34,7 +34,9 @@
 // # Words
 //
 //   - region: one backing file, mapped whole; Spec is all that another process needs to map it
-//   - fabric: what carries the bytes to other processes; here a tmpfs file (shm) or a file on a disk (file)
+//   - fabric: what carries the bytes to other processes; here a tmpfs file (shm), a file on a disk (file), or, for tests, a tmpfs file behind caches that
+//     are not coherent (emulated; package emulated plays them)
+//   - domain: the machine whose caches a process uses; only of interest on an emulated fabric
 //   - extent: a live Range; it has one owner, starts and ends on a PageSize boundary
 //   - origin: where the catalog of a region lies, noted with its file, so that files which nobody can use any more are found
 //   - owner: whoever may free an extent, and whom a quota limits; a name, chosen by the caller
