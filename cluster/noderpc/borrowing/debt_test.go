@@ -178,7 +178,7 @@ func (c *cpu) FenceFull()  { c.dirty = false }
 // R3: where caches are not coherent, every line is flushed and the flushes are fenced before the lender hears of it.
 func TestTheWriterFlushes(t *testing.T) {
 	lines := &cpu{flushed: map[uintptr]bool{}}
-	s := &script{class: coherence.IncoherentHomeSnoop}
+	s := &script{class: coherence.Incoherent}
 	counters := &coherence.Counters{}
 	space := scripted(t, s, borrowing.Options{Lines: lines, Counters: counters})
 	require.ErrorIs(t, func() error {
@@ -220,6 +220,42 @@ func TestTheWriterFlushes(t *testing.T) {
 	last := uintptr(unsafe.Pointer(&g.Bytes()[2*page-1])) &^ 63
 	require.NoError(t, g.Abort())
 	require.True(t, lines.flushed[last])
+}
+
+// Where the lender's cache is snooped, what a writer reads back of its window may be older than what it stored: nothing that it says of its chunk
+// depends on that.
+func TestWhatIsMeantAndNotWhatIsThere(t *testing.T) {
+	s := &script{class: coherence.IncoherentHomeSnoop}
+	lines := &cpu{flushed: map[uintptr]bool{}}
+	space := scripted(t, s, borrowing.Options{Lines: lines})
+	given, err := space.Grant("t", 2*page)
+	require.NoError(t, err)
+	fill := func(b []byte, value byte) {
+		for i := range b {
+			b[i] = value
+		}
+	}
+	in := func(r memregion.Range) []byte {
+		b, err := borrowing.ViewOf(space).Bytes(r)
+		require.NoError(t, err)
+		return b
+	}
+	fill(given.Bytes(), 7)
+	require.NotEqual(t, byte(7), in(given.Range())[0], "it is not there yet")
+	near, err := given.(chunk.Copying).Copy(100, []byte{9})
+	require.NoError(t, err)
+	require.True(t, near)
+	require.NoError(t, given.(chunk.Growing).Grow(4*page, 2*page))
+	require.Equal(t, []byte{7, 9, 7}, given.Bytes()[99:102])
+	fill(given.Bytes()[2*page:], 8)
+	require.NoError(t, given.Shrink(3*page))
+	require.Len(t, given.Bytes(), 3*page)
+	at := given.Range()
+	require.NoError(t, given.Clean())
+	require.Nil(t, given.Bytes())
+	require.Equal(t, []byte{7, 9, 7}, in(at)[99:102])
+	require.Equal(t, byte(8), in(at)[3*page-1])
+	require.NoError(t, given.Seal(sealOf(1)))
 }
 
 // cutter is a way to a node that is cut now and then, in the middle of whatever is under way.

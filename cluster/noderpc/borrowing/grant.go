@@ -20,6 +20,9 @@ type Grant struct {
 	given  noderpc.Granted
 	writer coherence.WriterCore
 	window *memregion.Window
+	// staged is what the writer means to write, where its own loads of the window may be answered by the lender's cache (decision 0016): its checksum
+	// must not be of what was lost. nil elsewhere: the window is written in place.
+	staged []byte
 	over   bool // sealed, or given back
 }
 
@@ -43,13 +46,26 @@ func (g *Grant) open(given noderpc.Granted) error {
 	}
 	g.given, g.window = given, window
 	g.writer = coherence.NewWriterCore(given.Class, given.Extent.Generation, given.Range)
+	if given.Class == coherence.IncoherentHomeSnoop {
+		g.staged = make([]byte, given.Range.Length)
+	}
 	return nil
+}
+
+// store brings what is staged into the window.
+func (g *Grant) store() {
+	if g.staged != nil {
+		copy(g.window.Bytes(), g.staged)
+	}
 }
 
 // Bytes implements chunk.Grant; nil after Clean and Abort. Another slice after Grow.
 func (g *Grant) Bytes() []byte {
-	if g.window == nil {
+	switch {
+	case g.window == nil:
 		return nil
+	case g.staged != nil:
+		return g.staged
 	}
 	return g.window.Bytes()
 }
@@ -73,6 +89,9 @@ func (g *Grant) Shrink(length int64) error {
 	if err := g.window.Shrink(length); err != nil {
 		return err
 	}
+	if g.staged != nil {
+		g.staged = g.staged[:length:length]
+	}
 	r := g.writer.Range()
 	r.Length = length
 	g.writer.Shrunk(r)
@@ -84,6 +103,10 @@ func (g *Grant) Copy(at int64, from []byte) (near bool, err error) {
 	bytes := g.Bytes()
 	if bytes == nil || at < 0 || at > int64(len(bytes)) || int64(len(from)) > int64(len(bytes))-at {
 		return false, fmt.Errorf("%w: copy of %d bytes to offset %d of generation %d, which has %d", coherence.ErrInput, len(from), at, g.Generation(), len(bytes))
+	}
+	if g.staged != nil {
+		copy(g.staged[at:], from)
+		return true, nil
 	}
 	return coherence.CopyInto(&g.writer, g.space.options.Chooser, g.space.options.Counters, bytes, at, from), nil
 }
@@ -97,6 +120,7 @@ func (g *Grant) Grow(length, used int64) error {
 		return errors.Join(err, fmt.Errorf("%w: generation %d is not being written", coherence.ErrOrder, g.Generation()))
 	}
 	s := g.space
+	g.store()
 	s.flusher.do(list, g.given.Range, g.window.Bytes())
 	request := noderpc.ReallocateRequest{Extent: g.given.Extent, Size: length, Used: used, Ticket: noderpc.NewTicket()}
 	given, err := s.lender.Reallocate(s.ctx, request)
@@ -110,6 +134,7 @@ func (g *Grant) Grow(length, used int64) error {
 		return err
 	}
 	s.flusher.fresh(given.Class, longer.window.Bytes())
+	copy(longer.staged, g.staged)
 	old := *g
 	*g = *longer
 	// The old one is given back only now, and not by the lender with the copy: had that answer been lost, this process
@@ -126,6 +151,8 @@ func (g *Grant) Clean() error {
 	if err != nil {
 		return err
 	}
+	g.store()
+	g.staged = nil
 	g.space.options.Fault.At(faults.BorrowWritten)
 	if err := g.close(list); err != nil {
 		return err

@@ -94,7 +94,7 @@ func (s *Space) Grant(owner string, size int64) (chunk.Grant, error) {
 		s.owe(given.Extent)
 		return nil, errors.Join(err, s.Settle(s.ctx))
 	}
-	fill(g.window.Bytes())
+	fill(g.Bytes())
 	s.options.Counters.Grants.Add(1)
 	s.options.Counters.GrantedBytes.Add(uint64(given.Range.Length))
 	return g, nil
