@@ -20,7 +20,7 @@ const (
 	viewID, viewSchema, viewName, viewSQL, viewColumns, viewCreated   = 1, 2, 3, 4, 5, 6
 	regionID, regionBase, regionCapacity, regionFabric                = 1, 2, 3, 4
 	regionPath, regionBoot, regionNode, regionGenerations, regionName = 5, 6, 7, 8, 9
-	regionTrusted                                                     = 10
+	regionTrusted, regionStart                                        = 10, 11
 	nodeName, nodeAddress, nodeBoot, nodeStarted                      = 1, 2, 3, 4
 	nodeDirectory, nodeFrontend, nodeIncarnation                      = 5, 6, 7
 )
@@ -156,6 +156,7 @@ func (g *RegionRecord) encode() []byte {
 	w.OptionalString(regionNode, g.Node)
 	w.OptionalUint(regionGenerations, uint64(g.Generations))
 	w.OptionalUint(regionTrusted, uint64(g.Trusted))
+	w.OptionalUint(regionStart, uint64(g.Start))
 	return w.Buf
 }
 
@@ -182,6 +183,8 @@ func decodeRegion(data []byte) (*RegionRecord, error) {
 			g.Generations = coherence.Generation(r.Uint())
 		case regionTrusted:
 			g.Trusted = coherence.Generation(r.Uint())
+		case regionStart:
+			g.Start = int64(r.Uint())
 		default:
 			r.Skip()
 		}

@@ -58,6 +58,15 @@ func (e *Engine) CheckSpace(ctx context.Context) error {
 	return nil
 }
 
+// RoomOn is roomOn beside regions of other nodes.
+func RoomOn(place memregion.DevicePlace, size, capacity int64, taken []memregion.Spec) (start, length int64, err error) {
+	var records []catalog.RegionRecord
+	for _, spec := range taken {
+		records = append(records, catalog.RegionRecord{Spec: spec, Node: "b"})
+	}
+	return roomOn(place, size, capacity, records)
+}
+
 func firstDifference(wanted, held []memregion.Owned) string {
 	for i := range max(len(wanted), len(held)) {
 		switch {

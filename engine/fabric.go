@@ -12,8 +12,9 @@ import (
 type fabric struct {
 	kind   memregion.FabricKind
 	class  coherence.Class
-	lines  coherence.Lines   // nil where nothing has to be flushed, by this process at least
-	domain *memregion.Domain // nil where caches are real
+	lines  coherence.Lines        // nil where nothing has to be flushed, by this process at least
+	domain *memregion.Domain      // nil where caches are real
+	device *memregion.DevicePlace // nil: a region has a file of its own
 	// machine is whose caches a node uses, by a name that outlives its process: the node's own. Nodes of one machine are more careful than they must be.
 	machine coherence.Domain
 	spoil   func(use string, lines coherence.Lines) coherence.Lines // see Config.Lines
@@ -87,5 +88,5 @@ func (f fabric) accepts(spec memregion.Spec, owner string) error {
 		return nil
 	}
 	return failure("55000", "region %d of node %q is on fabric %s, and this process is on %s", spec.ID, owner, spec.Fabric, f.kind).
-		hint(fmt.Sprintf("All nodes of a cluster are on one kind of fabric: start this one with --fabric %s.", spec.Fabric))
+		hint(fmt.Sprintf("All nodes of a cluster are on one kind of fabric: start this one with --fabric %s.", spec.FabricText()))
 }

@@ -63,6 +63,9 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	if n.fabric, err = newFabric(config.Node, config.Fabric); err != nil {
 		return n, failure("22023", "%v", err)
 	}
+	if n.fabric.device, err = deviceOf(config.Fabric); err != nil {
+		return n, failure("22023", "%v", err)
+	}
 	config.Fabric, n.fabric.spoil = n.fabric.kind, config.Lines
 	if config.Directory == "" {
 		dir, err := os.MkdirTemp("", "csmsql-")
@@ -187,7 +190,14 @@ func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []ca
 		owned[i] = memregion.Owned{Owner: x.Owner, Range: x.Range}
 	}
 	owned = append(owned, n.journal.Owned(record.ID)...)
+	if err := n.fabric.liesThere(record); err != nil {
+		return nil, err
+	}
 	if wanted := n.config.RegionBytes / memregion.PageSize * memregion.PageSize; wanted > record.Capacity {
+		if n.fabric.device != nil {
+			return nil, failure("55000", "region %d on device %s has %d bytes and does not grow to %d", record.ID, record.Path, record.Capacity, wanted).
+				hint("Start the node with the --region that it had, or without.")
+		}
 		if err := memregion.CheckCapacity(n.config.RegionDirectory, wanted); err != nil {
 			return nil, err
 		}
@@ -240,16 +250,22 @@ func (n *node) lendOptions() memregion.LendOptions {
 // newRegion records a region and lends it; in this order, so that a crash between leaves a record without a file and not
 // a file that nobody knows.
 func (n *node) newRegion(ctx context.Context) error {
-	capacity := n.config.RegionBytes
-	if capacity == 0 {
-		var err error
-		if capacity, err = memregion.DefaultCapacity(n.config.RegionDirectory); err != nil {
+	capacity, device := n.config.RegionBytes/memregion.PageSize*memregion.PageSize, n.fabric.device
+	var size int64
+	var err error
+	if device != nil {
+		if size, err = memregion.DeviceSize(device.Path); err != nil {
 			return err
 		}
-	}
-	capacity = capacity / memregion.PageSize * memregion.PageSize
-	if err := memregion.CheckCapacity(n.config.RegionDirectory, capacity); err != nil {
-		return err
+	} else {
+		if capacity == 0 {
+			if capacity, err = memregion.DefaultCapacity(n.config.RegionDirectory); err != nil {
+				return err
+			}
+		}
+		if err := memregion.CheckCapacity(n.config.RegionDirectory, capacity); err != nil {
+			return err
+		}
 	}
 	id, err := n.catalog.NewRegionID(ctx)
 	if err != nil {
@@ -261,8 +277,16 @@ func (n *node) newRegion(ctx context.Context) error {
 	}
 	path := filepath.Join(n.config.RegionDirectory, regionFile(n.catalog.Identity(), id))
 	record, err := n.catalog.AddRegion(ctx, func(taken []catalog.RegionRecord) (catalog.RegionRecord, error) {
-		base, err := memregion.ChooseBase(placements(taken), capacity, path)
-		spec := memregion.Spec{ID: id, Base: base, Capacity: capacity, Fabric: n.config.Fabric, Path: path, BootID: boot}
+		spec := memregion.Spec{ID: id, Capacity: capacity, Fabric: n.config.Fabric, Path: path, BootID: boot}
+		if device != nil {
+			spec.Path = device.Path
+			var err error
+			if spec.Start, spec.Capacity, err = roomOn(*device, size, capacity, taken); err != nil {
+				return catalog.RegionRecord{}, err
+			}
+		}
+		var err error
+		spec.Base, err = memregion.ChooseBase(placements(taken), spec.Capacity, path)
 		return catalog.RegionRecord{Spec: spec, Node: n.config.Node}, err
 	})
 	if err != nil {
@@ -280,7 +304,7 @@ func (n *node) newRegion(ctx context.Context) error {
 // lend puts the protocol in front of a mapped region; live extents are published already.
 func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.Generation, live []catalog.LiveExtent) error {
 	n.lent, n.region = lent, lent.Spec()
-	if kind := lent.View().Watch(); kind != memregion.WatchProcess {
+	if kind := lent.View().Watch(); kind != memregion.WatchProcess && kind != memregion.WatchNothing {
 		n.config.Log.Info("the kernel does not say who alters the region's file; checksums are compared again when it grows, too", "watch", string(kind))
 	}
 	id := n.region.ID

@@ -160,13 +160,13 @@ func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 	st.Node.Catalog, st.Node.Revision = e.catalog.Identity(), e.catalog.Revision()
 	region, spec := e.node.lent.Stats(), e.node.region
 	st.Regions = []noderpc.RegionStatus{{
-		ID: spec.ID, Node: e.config.Node, Fabric: spec.Fabric, Path: spec.Path, Base: spec.Base, Capacity: spec.Capacity,
+		ID: spec.ID, Node: e.config.Node, Fabric: spec.Fabric, Path: spec.Path, Base: spec.Base, Capacity: spec.Capacity, Start: spec.Start,
 		Used: region.Used, Reserved: region.Backed, Extents: int64(region.Extents),
 	}}
 	for _, record := range e.catalog.Regions() {
 		if reason := e.regions.lost[record.ID]; reason != nil {
 			st.Regions = append(st.Regions, noderpc.RegionStatus{
-				ID: record.ID, Node: record.Node, Fabric: record.Fabric, Path: record.Path, Base: record.Base, Capacity: record.Capacity,
+				ID: record.ID, Node: record.Node, Fabric: record.Fabric, Path: record.Path, Base: record.Base, Capacity: record.Capacity, Start: record.Start,
 				Gone: reason.Error(),
 			})
 		}

@@ -36,7 +36,7 @@ func adoptFile(ctx context.Context, file *os.File, spec Spec, live []Owned, opts
 	if err := lockBacking(file, spec); err != nil {
 		return nil, err
 	}
-	st, err := status(file)
+	st, err := spec.status(file)
 	if err != nil {
 		return nil, fmt.Errorf("memregion: adopt region %d: %w", spec.ID, err)
 	}

@@ -24,6 +24,7 @@ const systemCallBytes = 32 << 20
 type fileBacking struct {
 	file  *os.File
 	watch *watch
+	start int64 // of the region in the file
 }
 
 const punchMode = unix.FALLOC_FL_PUNCH_HOLE | unix.FALLOC_FL_KEEP_SIZE
@@ -33,7 +34,7 @@ func (b fileBacking) reserve(r Range) error { return b.fallocate(0, r) }
 func (b fileBacking) punch(r Range) error { return b.fallocate(punchMode, r) }
 
 func (b fileBacking) fallocate(mode uint32, r Range) error {
-	return fallocate(b.file, mode, r, b.watch.ours)
+	return fallocate(b.file, mode, Range{b.start + r.Offset, r.Length}, b.watch.ours)
 }
 
 // fallocate works in pieces, each within around.
@@ -94,6 +95,15 @@ func status(file *os.File) (st unix.Stat_t, err error) {
 
 // createBacking makes the empty backing file, readable and writable by its owner only, and locks it (M7).
 func createBacking(spec Spec) (*os.File, error) {
+	if spec.Fabric.device() {
+		file, err := openDevice(spec, os.O_RDWR)
+		if err == nil {
+			if err = lockBacking(file, spec); err != nil {
+				_ = file.Close() // the first error is the one to tell
+			}
+		}
+		return file, err
+	}
 	file, err := os.OpenFile(spec.Path, os.O_RDWR|os.O_CREATE|os.O_EXCL|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0o600)
 	if errors.Is(err, os.ErrExist) {
 		return nil, fmt.Errorf("memregion: lend region %d: %w: %s: adopt it, or remove it if no server needs it", spec.ID, ErrExists, spec.Path)
@@ -110,6 +120,9 @@ func createBacking(spec Spec) (*os.File, error) {
 // openBacking opens an existing backing file. A missing one is ErrRegionGone, and so is a shm one from before the last boot: whatever lies
 // at the path now, these are not its bytes.
 func openBacking(spec Spec, flags int) (*os.File, error) {
+	if spec.Fabric.device() {
+		return openDevice(spec, flags)
+	}
 	if err := checkBoot(spec); err != nil {
 		return nil, err
 	}
@@ -157,6 +170,9 @@ func checkBoot(spec Spec) error {
 
 // lockBacking makes us the file's only lender until the descriptor is closed, be it by the kernel after SIGKILL (M7).
 func lockBacking(file *os.File, spec Spec) error {
+	if spec.Fabric.device() {
+		return lockRange(file, spec)
+	}
 	err := control(file, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return fmt.Errorf("memregion: region %d: %w: %s is locked", spec.ID, ErrLentElsewhere, spec.Path)

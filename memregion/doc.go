@@ -34,8 +34,8 @@
 // # Words
 //
 //   - region: one backing file, mapped whole; Spec is all that another process needs to map it
-//   - fabric: what carries the bytes to other processes; here a tmpfs file (shm), a file on a disk (file), or, for tests, a tmpfs file behind caches that
-//     are not coherent (emulated; package emulated plays them)
+//   - fabric: what carries the bytes to other processes: a tmpfs file (shm), a file on a disk (file), a range of a device that is there already
+//     (device), or, for tests, a tmpfs file behind caches that are not coherent (emulated; package emulated plays them)
 //   - domain: the machine whose caches a process uses; only of interest on an emulated fabric
 //   - extent: a live Range; it has one owner, starts and ends on a PageSize boundary
 //   - origin: where the catalog of a region lies, noted with its file, so that files which nobody can use any more are found
@@ -53,7 +53,7 @@
 //   - M4: an owner's bytes are the sum of its extents; no allocation takes an owner past its quota
 //   - M5: every page of a live extent is backed, from before Allocate returns until Free is called
 //   - M6: a refused operation changes nothing; every backed page is either live or idle, so none is leaked
-//   - M7: a backing file has at most one lender
+//   - M7: a backing file has at most one lender, and so has every byte of a device
 //   - M8: mapping never replaces another mapping, and borrowers cannot write but through a Window, which holds nothing but one extent
 //   - M9: a fault becomes an error only inside Guarded and only at an address of a region
 //   - M10: after Free, at most RecycleLimit bytes are idle, unless the file system refuses to punch

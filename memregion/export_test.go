@@ -43,7 +43,7 @@ func LimitProtectedRuns(l *Lent, runs int) { l.protectRuns = runs }
 func WatchBy(l *Lent, kinds ...WatchKind) {
 	_ = l.mapping.watch.close() // another one takes its place
 	l.mapping.watch = newWatch(l.mapping.file, kinds...)
-	l.backing = fileBacking{l.mapping.file, l.mapping.watch}
+	l.backing = fileBacking{l.mapping.file, l.mapping.watch, l.spec.Start}
 }
 
 // BorrowBy is WatchBy of a borrower.

@@ -10,6 +10,9 @@ import (
 
 // Known tells that this version has the fabric.
 func (k FabricKind) Known() bool {
+	if k.device() {
+		return true
+	}
 	kind, _, err := ParseFabric(string(k))
 	return err == nil && kind == k
 }
@@ -19,12 +22,15 @@ func (k FabricKind) Durable() bool { return k == FabricFile }
 
 // HardwareCoherent tells that every process which maps the region sees a store without anybody writing caches back or invalidating them:
 // all processes of shm and file share one machine's page cache.
-func (k FabricKind) HardwareCoherent() bool { return k == FabricShm || k == FabricFile }
+// So do those of a device that nothing else is said of.
+func (k FabricKind) HardwareCoherent() bool {
+	return k == FabricShm || k == FabricFile || k == FabricDevice
+}
 
 // HomeSnooped tells, of a fabric that is not coherent, that a borrower's load is answered by the lender's cache if the line is there, and that its
 // write-back goes past that cache.
 func (k FabricKind) HomeSnooped() bool {
-	return k.emulated() && strings.Contains(string(k), optionHomeSnoop)
+	return (k.emulated() || k.device()) && strings.Contains(string(k), optionHomeSnoop)
 }
 
 // Local tells that only processes of the lender's machine can map the region.
@@ -52,12 +58,17 @@ const (
 // ParseFabric reads what an operator writes: a kind, of which the emulated one may have a seed for its adversary, the property home-snoop, and the
 // length of its lines, 64 or 128:
 //
-//	shm    file    emulated    emulated:7    emulated:7,home-snoop,128
+//	shm    file    emulated    emulated:7    emulated:7,home-snoop,128    device:/dev/dax0.0@2GiB,incoherent
+//
+// ParseDevice says where on a device; the kind only has its property.
 //
 // The seed is not a part of the kind: processes that map the same region may have different ones. It is 1 where none is given.
 // Errors: ErrBadSpec.
 func ParseFabric(text string) (kind FabricKind, seed uint64, err error) {
 	const defaultSeed = 1
+	if _, ok, err := ParseDevice(text); ok {
+		return deviceKind(text), defaultSeed, err
+	}
 	words := strings.Split(text, ",")
 	name, number, seeded := strings.Cut(words[0], ":")
 	kind, seed = FabricKind(name), defaultSeed
@@ -65,7 +76,7 @@ func ParseFabric(text string) (kind FabricKind, seed uint64, err error) {
 		if (kind == FabricShm || kind == FabricFile) && !seeded && len(words) == 1 {
 			return kind, seed, nil
 		}
-		return "", 0, fmt.Errorf("memregion: fabric %q: %w: it is none of shm, file, emulated[:SEED][,home-snoop][,64|128]", text, ErrBadSpec)
+		return "", 0, fmt.Errorf("memregion: fabric %q: %w: it is none of shm, file, device:PATH[@OFFSET][,incoherent|,home-snoop], emulated[:SEED][,home-snoop][,64|128]", text, ErrBadSpec)
 	}
 	if seeded {
 		if seed, err = strconv.ParseUint(number, 10, 64); err != nil {

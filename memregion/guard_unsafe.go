@@ -83,7 +83,7 @@ func faultError(cause any) error {
 
 // faultReason guesses why an access failed; the signal does not say whether it was a load or a store.
 func (m *mapping) faultReason(offset int64) string {
-	st, err := status(m.file)
+	st, err := m.spec.status(m.file)
 	switch {
 	case err != nil:
 		return err.Error()

@@ -82,19 +82,21 @@ func Lend(ctx context.Context, spec Spec, opts LendOptions) (*Lent, error) {
 		return nil, err
 	}
 	directory := filepath.Dir(spec.Path)
-	if err := CheckCapacity(directory, spec.Capacity); err != nil {
-		return nil, err
+	if !spec.Fabric.device() { // whose size is looked at when it is opened
+		if err := CheckCapacity(directory, spec.Capacity); err != nil {
+			return nil, err
+		}
 	}
 	file, err := createBacking(spec)
 	if err != nil {
 		return nil, err
 	}
 	if err := removeCaches(spec); err != nil {
-		return nil, errors.Join(fmt.Errorf("memregion: lend region %d: %w", spec.ID, err), file.Close(), os.Remove(spec.Path))
+		return nil, errors.Join(fmt.Errorf("memregion: lend region %d: %w", spec.ID, err), spec.discard(file))
 	}
 	l, err := newLent(file, spec, NewAllocator(spec.Capacity), opts)
 	if err != nil {
-		return nil, errors.Join(err, file.Close(), os.Remove(spec.Path))
+		return nil, errors.Join(err, spec.discard(file))
 	}
 	if spec.Fabric.Durable() {
 		if err := syncDirectory(directory); err != nil {
@@ -106,7 +108,9 @@ func Lend(ctx context.Context, spec Spec, opts LendOptions) (*Lent, error) {
 
 // newLent maps the file and takes it over; after an error the file is still the caller's.
 func newLent(file *os.File, spec Spec, allocator *Allocator, opts LendOptions) (*Lent, error) {
-	opts.Origin.mark(file)
+	if !spec.Fabric.device() {
+		opts.Origin.mark(file)
+	}
 	cached, err := openCached(file, spec, opts.Domain, true)
 	if err != nil {
 		return nil, err
@@ -115,15 +119,19 @@ func newLent(file *os.File, spec Spec, allocator *Allocator, opts LendOptions) (
 	if err != nil {
 		return nil, errors.Join(err, cached.close())
 	}
+	behind, err := backingOf(file, spec, m.watch)
+	if err != nil {
+		return nil, errors.Join(err, m.close())
+	}
 	if opts.GrowthStep <= 0 {
 		opts.GrowthStep = defaultGrowthStep
 	}
 	if opts.RecycleLimit == 0 {
 		opts.RecycleLimit = defaultRecycleSteps * opts.GrowthStep
 	}
-	l := &Lent{spec: spec, options: opts, mapping: m, backing: fileBacking{file, m.watch}, protectRuns: protectRunsLimit()}
+	l := &Lent{spec: spec, options: opts, mapping: m, backing: behind, protectRuns: protectRunsLimit()}
 	if cached != nil {
-		l.backing = cachedBacking{fileBacking{file, m.watch}, cached}
+		l.backing = cachedBacking{fileBacking{file, m.watch, 0}, cached}
 	}
 	l.stepPages = pagesFor(opts.GrowthStep)
 	l.recyclePages = max(opts.RecycleLimit, 0) / PageSize
@@ -270,7 +278,7 @@ func (l *Lent) Close() error {
 	return l.mapping.close()
 }
 
-// Remove deletes the backing file and closes. Borrowers keep what they have mapped; Check tells them that the region is gone. The file is
+// Remove deletes the backing file, unless it is a device, and closes. Borrowers keep what they have mapped; Check tells them that the region is gone. The file is
 // unlinked while our lock still holds, so nobody can adopt it in between. After Close it returns ErrClosed: the file may be another
 // lender's by then.
 func (l *Lent) Remove() error {
@@ -286,6 +294,9 @@ func (l *Lent) Remove() error {
 
 // unlink removes the file, unless somebody has put another in its place.
 func (l *Lent) unlink() error {
+	if l.spec.Fabric.device() {
+		return nil
+	}
 	ours, err := l.mapping.file.Stat()
 	if err != nil {
 		return fmt.Errorf("memregion: remove region %d: %w", l.spec.ID, err)

@@ -46,7 +46,7 @@ func mapRegion(file *os.File, cached *cached, spec Spec, protection int, relocat
 	}
 	// M12: watched before anybody can read and believe a byte.
 	m := &mapping{
-		spec: spec, file: file, cached: cached, hide: cached.show(memory, 0), watch: newWatch(file, kinds...),
+		spec: spec, file: file, cached: cached, hide: cached.show(memory, 0), watch: newWatchOf(file, spec, kinds),
 		base: Addr(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), memory: memory,
 	}
 	mappings.add(m)
@@ -67,13 +67,13 @@ func mapPages(file *os.File, spec Spec, protection int, relocate bool) ([]byte, 
 	want := unsafe.Add(nil, spec.Base)
 	var got unsafe.Pointer
 	err := control(file, func(fd int) (err error) {
-		got, err = unix.MmapPtr(fd, 0, want, uintptr(spec.Capacity), protection, unix.MAP_SHARED|unix.MAP_FIXED_NOREPLACE)
+		got, err = unix.MmapPtr(fd, spec.Start, want, uintptr(spec.Capacity), protection, unix.MAP_SHARED|unix.MAP_FIXED_NOREPLACE)
 		if err == nil && got != want {
 			// A kernel before 4.17 takes the flag for a hint.
 			err = errors.Join(unix.EEXIST, unix.MunmapPtr(got, uintptr(spec.Capacity)))
 		}
 		if relocate && errors.Is(err, unix.EEXIST) {
-			got, err = unix.MmapPtr(fd, 0, nil, uintptr(spec.Capacity), protection, unix.MAP_SHARED)
+			got, err = unix.MmapPtr(fd, spec.Start, nil, uintptr(spec.Capacity), protection, unix.MAP_SHARED)
 		}
 		return err
 	})
@@ -144,7 +144,7 @@ func (m *mapping) remap(r Range, protection int) error {
 	}
 	return m.during(r, func(memory []byte) error {
 		at := unsafe.Pointer(unsafe.SliceData(memory))
-		offset := int64(uintptr(at)) - int64(m.base)
+		offset := m.spec.Start + int64(uintptr(at)) - int64(m.base)
 		return control(pagesOf(m.file, m.cached), func(fd int) error {
 			// SAFETY: M8. The range is inside of the map, which cannot go away during the call, and gets the pages that it is meant to have.
 			// The kernel puts them there at once, so that a load in between finds the old page or the new one.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -151,7 +152,9 @@ func (s Spec) validate() error {
 	case s.Capacity > int64(windowEnd-s.Base):
 		problem = fmt.Sprintf("capacity %s at %#x ends past %#x", bytesText(s.Capacity), s.Base, windowEnd)
 	case !s.Fabric.Known():
-		problem = fmt.Sprintf("fabric %q is not one of %q, %q, %q", s.Fabric, FabricShm, FabricFile, FabricEmulated)
+		problem = fmt.Sprintf("fabric %q is not one of %q, %q, %q, %q", s.Fabric, FabricShm, FabricFile, FabricDevice, FabricEmulated)
+	case s.Start < 0 || s.Start%PageSize != 0 || s.Start > math.MaxInt64-s.Capacity || s.Start > 0 && !s.Fabric.device():
+		problem = fmt.Sprintf("a region on fabric %s cannot begin at %d", s.Fabric, s.Start)
 	case s.Path == "" || strings.ContainsRune(s.Path, 0):
 		problem = fmt.Sprintf("path %q cannot name a file", s.Path)
 	}

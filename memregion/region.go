@@ -47,6 +47,8 @@ const (
 	// FabricEmulated is a tmpfs file that each domain sees through a cache of its own, which nobody keeps right: for tests of what runs on memory
 	// that is not coherent. Kinds with options begin with it, see ParseFabric. Package emulated says how it behaves.
 	FabricEmulated FabricKind = "emulated"
+	// FabricDevice is a range of a device that is there already, see ParseDevice. Kinds with a property begin with it.
+	FabricDevice FabricKind = "device"
 )
 
 // Spec is all another process needs to know to map a region; the catalog keeps one per region.
@@ -55,6 +57,7 @@ type Spec struct {
 	Base     Addr  // planned address, Granule-aligned, the same in every process
 	Capacity int64 // hard cap in bytes, PageSize-aligned
 	Fabric   FabricKind
-	Path     string // the backing file
-	BootID   string // the boot the backing belongs to; meaningless for FabricFile
+	Path     string // the backing file, or the device
+	Start    int64  // where in a device the region begins; 0 on other fabrics
+	BootID   string // the boot the backing belongs to; meaningless for FabricFile and devices
 }

@@ -91,7 +91,7 @@ func (l *Lent) intactLocked() error {
 	if err := l.openLocked(); err != nil {
 		return err
 	}
-	st, err := status(l.mapping.file)
+	st, err := l.spec.status(l.mapping.file)
 	switch {
 	case err != nil:
 		return fmt.Errorf("memregion: region %d: ask for the size of %s: %w", l.spec.ID, l.spec.Path, err)

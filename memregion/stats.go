@@ -39,7 +39,7 @@ func (l *Lent) Stats() RegionStats {
 		HugePagesRequested: l.options.HugePages,
 		HugePagesAccepted:  counts.hugePages,
 	}
-	if st, err := status(l.mapping.file); err == nil {
+	if st, err := l.spec.status(l.mapping.file); err == nil {
 		const blockBytes = 512 // of st_blocks, whatever st_blksize says
 		stats.FileSize, stats.FileAllocated = st.Size, st.Blocks*blockBytes
 	}

@@ -74,7 +74,7 @@ func (v *View) Check(r Range) error {
 	if err := m.checkBounds(r); err != nil {
 		return err
 	}
-	st, err := status(m.file)
+	st, err := m.spec.status(m.file)
 	if m.closed.Load() {
 		return fmt.Errorf("memregion: region %d: %w", m.spec.ID, ErrClosed)
 	}

@@ -36,6 +36,8 @@ const (
 	WatchEvents WatchKind = "inotify"
 	// WatchTimes: the file's size and times; what the lender stores is counted, too, and what is under way may be missed.
 	WatchTimes WatchKind = "times"
+	// WatchNothing: nobody is told of alterations of a device, which is open to many who write what is theirs.
+	WatchNothing WatchKind = "nothing"
 )
 
 // watch counts what others did to one region's file. Safe for concurrent use.
@@ -74,6 +76,14 @@ func newWatch(region *os.File, kinds ...WatchKind) *watch {
 	return w
 }
 
+// newWatchOf is newWatch for what can be watched.
+func newWatchOf(file *os.File, spec Spec, kinds []WatchKind) *watch {
+	if spec.Fabric.device() {
+		return &watch{kind: WatchNothing, region: file}
+	}
+	return newWatch(file, kinds...)
+}
+
 // watchKinds is what a lender and a borrower ask for: only the lender makes calls that are to be told from others', and each user has few
 // instances of either kind.
 func watchKinds(lender bool) []WatchKind {
@@ -110,6 +120,9 @@ func openEvents(region *os.File, kind WatchKind) (fd int, err error) {
 
 // look counts what came in since it was last called and returns the sum. Without news it costs one system call.
 func (w *watch) look() uint64 {
+	if w.kind == WatchNothing {
+		return 0
+	}
 	if w.kind != WatchTimes && !w.pending() {
 		return w.count.Load()
 	}
@@ -120,6 +133,9 @@ func (w *watch) look() uint64 {
 }
 
 func (w *watch) lookLocked() {
+	if w.kind == WatchNothing {
+		return
+	}
 	if w.kind == WatchTimes {
 		if w.changed() {
 			w.count.Add(1)
@@ -243,7 +259,7 @@ func (w *watch) changed() bool {
 func (w *watch) close() error {
 	w.life.Lock()
 	defer w.life.Unlock()
-	if w.closed || w.kind == WatchTimes {
+	if w.closed || w.kind == WatchTimes || w.kind == WatchNothing {
 		w.closed = true
 		return nil
 	}

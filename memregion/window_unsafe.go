@@ -121,7 +121,7 @@ func mapWindow(file *os.File, spec Spec, r Range) (*mapping, error) {
 	var got unsafe.Pointer
 	err := control(file, func(fd int) (err error) {
 		// SAFETY: no address is asked for, so the kernel chooses one that is free (M8).
-		got, err = unix.MmapPtr(fd, r.Offset, nil, uintptr(r.Length), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+		got, err = unix.MmapPtr(fd, spec.Start+r.Offset, nil, uintptr(r.Length), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 		return err
 	})
 	if err != nil {

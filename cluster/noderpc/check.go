@@ -70,6 +70,8 @@ func checkSpec(s memregion.Spec) error {
 		return fmt.Errorf("capacity %d at %#x is no positive multiple of %d below %#x", s.Capacity, s.Base, memregion.PageSize, windowEnd)
 	case !s.Fabric.Known():
 		return fmt.Errorf("fabric %q is not known here", s.Fabric)
+	case s.Start < 0 || s.Start%memregion.PageSize != 0 || s.Start > math.MaxInt64-s.Capacity:
+		return fmt.Errorf("start %d is no multiple of %d within a device", s.Start, memregion.PageSize)
 	}
 	if err := checkLabel("boot", s.BootID); err != nil {
 		return err

@@ -30,7 +30,7 @@ func decodeTime(ns int64) time.Time {
 func encodeRegion(r Region) *nodepb.Region {
 	return &nodepb.Region{
 		Id: uint64(r.ID), Base: uint64(r.Base), Capacity: r.Capacity, Fabric: string(r.Fabric),
-		Path: []byte(r.Path), Boot: text(r.BootID, maxNameBytes), Trusted: uint64(r.Trusted),
+		Path: []byte(r.Path), Boot: text(r.BootID, maxNameBytes), Trusted: uint64(r.Trusted), Start: r.Start,
 	}
 }
 
@@ -39,7 +39,7 @@ func decodeRegion(r *nodepb.Region) Region {
 	return Region{
 		Spec: memregion.Spec{
 			ID: memregion.RegionID(r.GetId()), Base: memregion.Addr(r.GetBase()), Capacity: r.GetCapacity(),
-			Fabric: memregion.FabricKind(r.GetFabric()), Path: string(r.GetPath()), BootID: r.GetBoot(),
+			Fabric: memregion.FabricKind(r.GetFabric()), Path: string(r.GetPath()), BootID: r.GetBoot(), Start: r.GetStart(),
 		},
 		Trusted: coherence.Generation(r.GetTrusted()),
 	}

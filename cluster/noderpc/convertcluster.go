@@ -47,7 +47,7 @@ func texts(list []string) []string {
 }
 
 func encodeRegionStatus(r RegionStatus) *nodepb.RegionStatus {
-	spec := memregion.Spec{ID: r.ID, Base: r.Base, Capacity: r.Capacity, Fabric: r.Fabric, Path: r.Path}
+	spec := memregion.Spec{ID: r.ID, Base: r.Base, Capacity: r.Capacity, Fabric: r.Fabric, Path: r.Path, Start: r.Start}
 	return &nodepb.RegionStatus{
 		Region: encodeRegion(Region{Spec: spec}), Node: text(r.Node, maxNameBytes), Used: r.Used, Reserved: r.Reserved, Extents: r.Extents,
 		Gone: text(r.Gone, maxTextBytes),

@@ -120,7 +120,7 @@ func decodeRegionStatuses(list []*nodepb.RegionStatus) ([]RegionStatus, error) {
 		}
 		specs = append(specs, spec)
 		regions = append(regions, RegionStatus{
-			ID: spec.ID, Node: m.GetNode(), Fabric: spec.Fabric, Path: spec.Path, Base: spec.Base, Capacity: spec.Capacity,
+			ID: spec.ID, Node: m.GetNode(), Fabric: spec.Fabric, Path: spec.Path, Base: spec.Base, Capacity: spec.Capacity, Start: spec.Start,
 			Used: m.GetUsed(), Reserved: m.GetReserved(), Extents: m.GetExtents(), Gone: m.GetGone(),
 		})
 	}

@@ -35,6 +35,7 @@ type RegionStatus struct {
 	Node     string               `json:"node"` // who lends it
 	Fabric   memregion.FabricKind `json:"fabric"`
 	Path     string               `json:"path"`
+	Start    int64                `json:"start,omitempty"` // where in a device
 	Base     memregion.Addr       `json:"base"`
 	Capacity int64                `json:"capacity"` // hard cap
 	Used     int64                `json:"used"`     // in extents

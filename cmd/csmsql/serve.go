@@ -90,7 +90,7 @@ func newServe() *cobra.Command {
 	flags.StringVar(&options.PostgreSQL, "pg", "127.0.0.1:5433", "loopback `address` for the PostgreSQL protocol, or off")
 	flags.Var(&region, "region", "hard cap of the lent region (default: half of what memory allows)")
 	flags.StringVar(&options.RegionDirectory, "region-dir", "", "`directory` of the region's file (default /dev/shm, or the data directory for file)")
-	flags.StringVar(&options.Fabric, "fabric", "shm", "`fabric`: where the region lies: shm (memory), file (disk), or emulated[:SEED] (memory that is not coherent, for tests)")
+	flags.StringVar(&options.Fabric, "fabric", "shm", "`fabric`: where the region lies: shm (memory), file (disk), device:PATH[@OFFSET][,incoherent|,home-snoop], or emulated[:SEED] (memory that is not coherent, for tests)")
 	flags.StringVar(&options.Node, "node", "local", "the node's `name` in status output and errors")
 	flags.BoolVar(&options.ClusterInit, "cluster-init", false, "begin a cluster: this node runs its etcd; others join with --etcd")
 	flags.StringSliceVar(&options.Etcd, "etcd", nil, "join the cluster of the etcd at these `addresses`: host:port or unix:///path, separated by commas")

@@ -97,7 +97,7 @@ func printStatus(out io.Writer, s noderpc.Status, lost []abandonedFile, now time
 		s.Node.Name, s.Node.Version, now.Sub(s.Node.Started).Round(time.Second), s.Node.Process, ways, s.Node.Catalog, s.Node.Revision)
 	table(&text, "region\tfabric\tused\tof\treserved\textents\tbase\tfile", len(s.Regions), func(i int) []any {
 		r := s.Regions[i]
-		return []any{r.ID, r.Fabric, bytesize.Size(r.Used), bytesize.Size(r.Capacity), bytesize.Size(r.Reserved), r.Extents, fmt.Sprintf("%#x", uint64(r.Base)), r.Path}
+		return []any{r.ID, r.Fabric, bytesize.Size(r.Used), bytesize.Size(r.Capacity), bytesize.Size(r.Reserved), r.Extents, fmt.Sprintf("%#x", uint64(r.Base)), placeOf(r)}
 	})
 	for _, r := range s.Regions {
 		if r.Gone != "" {
@@ -159,4 +159,12 @@ func table(text *strings.Builder, heading string, lines int, line func(int) []an
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
 	w.Flush() // a strings.Builder takes everything
+}
+
+// placeOf is the file of a region, or the device, and where on it.
+func placeOf(r noderpc.RegionStatus) string {
+	if r.Start == 0 {
+		return r.Path
+	}
+	return fmt.Sprintf("%s@%d", r.Path, r.Start)
 }

@@ -395,7 +395,9 @@ type Region struct {
 	Path     []byte                 `protobuf:"bytes,5,opt,name=path,proto3" json:"path,omitempty"`
 	Boot     string                 `protobuf:"bytes,6,opt,name=boot,proto3" json:"boot,omitempty"`
 	// Generations from here on were written by the node's present process.
-	Trusted       uint64 `protobuf:"varint,7,opt,name=trusted,proto3" json:"trusted,omitempty"`
+	Trusted uint64 `protobuf:"varint,7,opt,name=trusted,proto3" json:"trusted,omitempty"`
+	// Where the region begins in a device.
+	Start         int64 `protobuf:"varint,8,opt,name=start,proto3" json:"start,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -475,6 +477,13 @@ func (x *Region) GetBoot() string {
 func (x *Region) GetTrusted() uint64 {
 	if x != nil {
 		return x.Trusted
+	}
+	return 0
+}
+
+func (x *Region) GetStart() int64 {
+	if x != nil {
+		return x.Start
 	}
 	return 0
 }
@@ -2465,7 +2474,7 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\tlease_ttl\x18\x05 \x01(\x03R\bleaseTtl\x124\n" +
 	"\bfrontend\x18\x06 \x01(\v2\x18.csmsql.node.v1.FrontendR\bfrontend\x12\x18\n" +
 	"\aversion\x18\a \x01(\tR\aversion\x12\x18\n" +
-	"\astarted\x18\b \x01(\x03R\astarted\"\xa2\x01\n" +
+	"\astarted\x18\b \x01(\x03R\astarted\"\xb8\x01\n" +
 	"\x06Region\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x12\n" +
 	"\x04base\x18\x02 \x01(\x04R\x04base\x12\x1a\n" +
@@ -2473,7 +2482,8 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x06fabric\x18\x04 \x01(\tR\x06fabric\x12\x12\n" +
 	"\x04path\x18\x05 \x01(\fR\x04path\x12\x12\n" +
 	"\x04boot\x18\x06 \x01(\tR\x04boot\x12\x18\n" +
-	"\atrusted\x18\a \x01(\x04R\atrusted\"O\n" +
+	"\atrusted\x18\a \x01(\x04R\atrusted\x12\x14\n" +
+	"\x05start\x18\b \x01(\x03R\x05start\"O\n" +
 	"\bFrontend\x12)\n" +
 	"\x10socket_directory\x18\x01 \x01(\fR\x0fsocketDirectory\x12\x18\n" +
 	"\aaddress\x18\x02 \x01(\tR\aaddress\"Z\n" +

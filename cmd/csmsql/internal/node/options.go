@@ -65,7 +65,7 @@ func (o Options) complete() (Options, error) {
 		}
 	}
 	if _, _, err := memregion.ParseFabric(o.Fabric); err != nil {
-		return o, fmt.Errorf("--fabric %s: this version knows shm (memory, gone after a reboot), file (on disk) and, for tests, emulated[:SEED][,home-snoop][,64|128] (memory that is not coherent)", o.Fabric)
+		return o, fmt.Errorf("--fabric %s: this version knows shm (memory, gone after a reboot), file (on disk), device:PATH[@OFFSET][,incoherent|,home-snoop] (memory that is there already) and, for tests, emulated[:SEED][,home-snoop][,64|128] (memory that is not coherent)", o.Fabric)
 	}
 	if o.Threads < 0 {
 		return o, fmt.Errorf("--threads %d: say how many threads queries may use, or 0 for one per CPU", o.Threads)
