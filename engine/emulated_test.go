@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -231,6 +233,35 @@ func TestOneFlushForAMachine(t *testing.T) {
 		require.NoError(t, p.process.Process.Kill())
 		p.wait()
 	}
+}
+
+// A process that is attached over the network is of no machine that is known: it has caches of its own, flushes for itself, and leaves none behind.
+func TestAttachedFromElsewhere(t *testing.T) {
+	shm := shmDirectory(t)
+	e := open(t, onFabric("emulated:4,home-snoop"), func(c *engine.Config) { c.RegionDirectory = shm })
+	exec(t, session(t, e), tagged("t", 5, 1000))
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	serving, stop := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() {
+		ended <- noderpc.NewServer(e.Service(noderpc.Frontend{}), noderpc.ServerOptions{Name: "local", Log: slog.New(slog.DiscardHandler)}).Serve(serving, listener)
+	}()
+	defer func() { stop(); require.NoError(t, <-ended) }()
+	before, err := os.ReadDir(shm)
+	require.NoError(t, err)
+	borrower, err := engine.AttachWith(t.Context(), listener.Addr().String(), engine.Config{MemoryBytes: 256 << 20})
+	require.NoError(t, err)
+	s, err := borrower.Session(engine.SessionOptions{})
+	require.NoError(t, err)
+	require.Equal(t, []string{"5|1000|true"}, rows(t, s, taggedQuery("t")))
+	require.Equal(t, []uint64{1}, flushes(borrower, coherence.StepAcquire))
+	require.Equal(t, []uint64{0}, flushes(e, coherence.StepAcquire))
+	s.Close()
+	require.NoError(t, borrower.Close())
+	after, err := os.ReadDir(shm)
+	require.NoError(t, err)
+	require.Len(t, after, len(before))
 }
 
 // One bit of a sealed chunk is another one in memory: whoever reads it next is told which chunk on which node, and gets no row.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/csmsql/csmsql/coherence"
@@ -69,6 +70,18 @@ func guestFabric(node string, kind memregion.FabricKind) fabric {
 		f.lines = f.domain.Lines()
 	}
 	return f
+}
+
+// borrowerFabric is that of a process which is attached to a node from somewhere else, as far as that is known: it has to keep its caches right
+// itself. name is its own and nobody's before.
+func borrowerFabric(name string, kind memregion.FabricKind) (f fabric, err error) {
+	f = fabric{kind: kind, class: coherence.ClassOf(kind)}
+	if f.domain = memregion.TemporaryDomain(kind, name, uint64(os.Getpid())); f.domain != nil {
+		f.lines = f.domain.Lines()
+	} else if f.class != coherence.Coherent {
+		f.lines, err = coherence.NewCPULines()
+	}
+	return f, err
 }
 
 // reader acquires for this process. A guest has nothing to flush: its caches are its node's.

@@ -48,7 +48,14 @@ func (e *Engine) attach(ctx context.Context, target string) error {
 	if len(description.Regions) > 0 {
 		kind = description.Regions[0].Fabric
 	}
-	e.regions = newRegions(description.Node, guestFabric(description.Node, kind))
+	fabric := guestFabric(description.Node, kind)
+	if !e.remote.client.Local() {
+		if fabric, err = borrowerFabric(string(e.remote.domain), kind); err != nil {
+			return err
+		}
+		e.remote.elsewhere = true
+	}
+	e.regions = newRegions(description.Node, fabric)
 	e.regions.damage.log = e.config.Log
 	if e.regions.fabric.guest() {
 		e.regions.forDomain = e.remote.acquire
@@ -129,6 +136,7 @@ type remote struct {
 	domain      coherence.Domain
 	regions     *regions
 	log         func(string, ...any)
+	elsewhere   bool // its caches are not the node's; immutable once it is attached
 
 	mu      sync.Mutex // guards everything below
 	client  *noderpc.Client
@@ -170,7 +178,7 @@ func (r *remote) mapRegion(owner string, spec memregion.Spec, trusted coherence.
 	if err := r.regions.fabric.accepts(spec, cmp.Or(owner, r.regions.node)); err != nil {
 		return err
 	}
-	view, err := memregion.BorrowIn(r.regions.fabric.domain, owner == "", spec)
+	view, err := memregion.BorrowIn(r.regions.fabric.domain, owner == "" && !r.elsewhere, spec)
 	if err != nil {
 		return fmt.Errorf("engine: borrow region %d of node %s: %w", spec.ID, cmp.Or(owner, r.regions.node), err)
 	}

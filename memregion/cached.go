@@ -31,13 +31,16 @@ type cached struct {
 	shadow *os.File        // nil in a guest
 	heap   []byte          // in race builds: what is used in the place of pages
 	maps   [][]byte        // to be unmapped
+	// temporary files are removed in the end.
+	temporary bool
 }
 
 // Domain is the machine that this process is a part of, on fabrics whose caches are emulated. A lender and a borrower give it along; on other
 // fabrics it is nil.
 type Domain struct {
-	name string
-	play *emulated.Domain // nil in a guest
+	name      string
+	play      *emulated.Domain // nil in a guest
+	temporary bool             // its caches end with this process
 }
 
 // NewDomain is a domain of which this process is the only one that flushes: a node. The seed is the adversary's. It is nil where caches are real.
@@ -45,7 +48,16 @@ func NewDomain(kind FabricKind, name string, seed uint64) *Domain {
 	if !kind.emulated() {
 		return nil
 	}
-	return &Domain{name, emulated.NewDomain(name, seed)}
+	return &Domain{name: name, play: emulated.NewDomain(name, seed)}
+}
+
+// TemporaryDomain is one that nobody has after this process: its caches are removed when they are closed.
+func TemporaryDomain(kind FabricKind, name string, seed uint64) *Domain {
+	d := NewDomain(kind, name, seed)
+	if d != nil {
+		d.temporary = true
+	}
+	return d
 }
 
 // GuestDomain is a domain of which this process only maps the caches: another process keeps them right, and this one flushes nothing. It is nil where
@@ -55,7 +67,7 @@ func GuestDomain(kind FabricKind, name string) *Domain {
 	case !kind.emulated():
 		return nil
 	case heapCaches:
-		return NewDomain(kind, fmt.Sprintf("%s-guest-%d", name, os.Getpid()), uint64(os.Getpid()))
+		return TemporaryDomain(kind, fmt.Sprintf("%s-guest-%d", name, os.Getpid()), uint64(os.Getpid()))
 	}
 	return &Domain{name: name}
 }
@@ -106,13 +118,14 @@ func openCached(memory *os.File, spec Spec, domain *Domain, home bool) (c *cache
 	if domain == nil {
 		return nil, fmt.Errorf("memregion: region %d: %w: on fabric %s a process must say which domain it belongs to", spec.ID, ErrBadSpec, spec.Fabric)
 	}
-	c = &cached{}
+	c = &cached{temporary: domain.temporary}
 	defer func() {
 		if err != nil {
 			err = errors.Join(fmt.Errorf("memregion: region %d: the emulated cache of domain %q: %w", spec.ID, domain.name, err), c.close())
 			c = nil
 		}
 	}()
+	home = home && !domain.temporary
 	path := cachePath(spec, domain.name, home)
 	if c.pages, err = openCache(path, spec.Capacity); err != nil {
 		return c, err
@@ -281,6 +294,9 @@ func (c *cached) close() (err error) {
 	}
 	c.maps = nil
 	for _, file := range []*os.File{c.pages, c.shadow} {
+		if file != nil && c.temporary {
+			_ = os.Remove(file.Name()) // the region may be gone, and all caches of it
+		}
 		if file != nil {
 			err = errors.Join(err, file.Close())
 		}

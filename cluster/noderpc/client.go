@@ -27,6 +27,7 @@ type Client struct {
 	fragments      nodepb.FragmentsClient
 
 	name        string      // for errors
+	local       bool        // over the node's unix socket
 	node        string      // immutable from here on
 	incarnation Incarnation // of the node's process
 	header      metadata.MD
@@ -49,6 +50,9 @@ func newClient(conn *grpc.ClientConn, name string) *Client {
 
 // Node is the node's name.
 func (c *Client) Node() string { return c.node }
+
+// Local tells that the node is on this machine for sure, and knows which process this is: it is reached over its unix socket.
+func (c *Client) Local() bool { return c.local }
 
 // Incarnation is that of the node's process that this client belongs to.
 func (c *Client) Incarnation() Incarnation { return c.incarnation }

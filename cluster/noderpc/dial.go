@@ -162,6 +162,7 @@ func Dial(ctx context.Context, target string, options ...DialOption) (*Client, e
 		return nil, fmt.Errorf("connect to the node at %s: %w", where, err)
 	}
 	c := newClient(conn, "the node at "+where.name)
+	c.local = where.network == "unix"
 	if err := c.hello(ctx, d, o); err != nil {
 		_ = conn.Close() // the error above is the one to tell
 		return nil, err
