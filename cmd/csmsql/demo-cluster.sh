@@ -8,6 +8,11 @@ work=$(mktemp -d "${TMPDIR:-/tmp}/csmsql-cluster-XXXXXX")
 regions=$(mktemp -d /dev/shm/csmsql-cluster-XXXXXX)
 nodes=
 clean() {
+	status=$?
+	if [ "$status" -ne 0 ] && [ "$status" -ne 130 ]; then
+		echo "demo: it failed; the nodes' logs end with:" >&2
+		tail -n 20 "$work"/*.log >&2 || true
+	fi
 	for node in $nodes; do
 		kill "$node" 2>/dev/null || true
 	done
@@ -23,6 +28,7 @@ trap 'exit 130' INT TERM
 start() {
 	name=$1
 	shift
+	: >"$work/$name.banner" # it is looked into at once
 	"$binary" serve --node "$name" --data "$work/$name" --region-dir "$regions" --pg 127.0.0.1:0 "$@" >"$work/$name.banner" 2>"$work/$name.log" &
 	node=$!
 	nodes="$nodes $node"
@@ -30,8 +36,7 @@ start() {
 	until grep -q 'is ready' "$work/$name.banner"; do
 		tries=$((tries + 1))
 		if [ "$tries" -gt 300 ] || ! kill -0 "$node" 2>/dev/null; then
-			echo "demo: node $name did not start; its log says:" >&2
-			cat "$work/$name.log" >&2
+			echo "demo: node $name did not start" >&2
 			exit 1
 		fi
 		sleep 0.1
@@ -50,7 +55,6 @@ until_is() {
 		tries=$((tries + 1))
 		if [ "$tries" -gt 300 ]; then
 			echo "demo: waited for $3 of “$2” at node $1 and got $(ask "$1" "$2")" >&2
-			cat "$work"/*.log >&2
 			exit 1
 		fi
 		sleep 0.1
@@ -69,10 +73,12 @@ queries() {
 there="SELECT count(*) FROM csm.nodes WHERE state = 'online'"
 missing="SELECT sum(incomplete)::BIGINT FROM csm.tables WHERE schema = 'public'"
 extra="SELECT count(*) FROM csm.chunks WHERE schema = 'public' AND replicas > 2"
-join="--etcd unix://$work/a/etcd/etcd.sock --session-ttl 3s --repair-after 4s"
+# Short enough for nobody to wait long, and long enough for a busy machine.
+times="--session-ttl 5s --repair-after 5s"
+join="--etcd unix://$work/a/etcd/etcd.sock $times"
 
 echo "demo: starting node a, which runs the cluster's etcd, and nodes b and c, which join"
-start a --cluster-init --session-ttl 3s --repair-after 4s
+start a --cluster-init $times
 start b $join
 start c $join
 c=$node
