@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -202,6 +203,7 @@ func (r *run) stage(ctx context.Context, stage *distribute.Stage) error {
 			ready = sync.OnceFunc(asked.Done)
 		}
 		group.Go(func() (err error) {
+			defer r.recovered(&err)
 			if !here(f) {
 				defer ready()
 			}
@@ -214,6 +216,15 @@ func (r *run) stage(ctx context.Context, stage *distribute.Stage) error {
 		return err
 	}
 	return r.collect(stage, made)
+}
+
+// recovered makes a panic the statement's error, and not the end of a node that others use: a fragment reads other nodes' memory, of which
+// this one may not have heard yet that it holds something else by now.
+func (r *run) recovered(err *error) {
+	if reason := recover(); reason != nil {
+		r.session.engine.config.Log.Error("a part of a statement panicked", "reason", reason, "stack", string(debug.Stack()))
+		*err = failure("XX000", "a part of the statement failed: %v", reason).hint("This is a mistake in csmsql; the node's log has the details.")
+	}
 }
 
 // collect puts a stage's results together: a HugeTable for the final text, if that reads it.

@@ -164,6 +164,21 @@ func TestGarbageInTheRegion(t *testing.T) {
 	}
 }
 
+// A dictionary that was written over, also one inside of a list, shows when the chunk is rebuilt, and not as a panic of whoever asks for it.
+func TestGarbageInADictionary(t *testing.T) {
+	words := &arrow.DictionaryType{IndexType: arrow.PrimitiveTypes.Uint8, ValueType: arrow.BinaryTypes.String}
+	for _, dt := range []arrow.DataType{words, arrow.FixedSizeListOf(2, words)} {
+		m := region()
+		batch := arraytest.Batch(rand.New(rand.NewPCG(1, 8)), &arraytest.Bump{Data: m.Data}, []arrow.DataType{dt}, 50)
+		d, _ := roundTrip(t, m, batch)
+		for i := range m.Data {
+			m.Data[i] = 0x55
+		}
+		_, err := d.Record(resolver(m))
+		require.ErrorIs(t, err, descriptor.ErrData, "%v", dt)
+	}
+}
+
 // What columns take is what they hold, without padding: fixed widths, bits, strings with their dictionary.
 func TestColumnBytes(t *testing.T) {
 	m := region()

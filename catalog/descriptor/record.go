@@ -144,7 +144,8 @@ func (c *pieces) count(n *Node) {
 func filled(n *Node, slot int) bool { return slot > 0 || n.Buffers[slot].Present() }
 
 // column builds one array. arrow-go's constructors look at the last offset of variable arrays and panic when it is
-// wrong; that is a fault of the bytes and comes out as one.
+// wrong; that is a fault of the bytes and comes out as one. Those of dictionaries, which arrow-go would construct when they are first
+// asked for, by whoever that is, are constructed here for that reason.
 func (b *rebuilder) column(dt arrow.DataType, n *Node) (a arrow.Array, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -153,7 +154,51 @@ func (b *rebuilder) column(dt arrow.DataType, n *Node) (a arrow.Array, err error
 	}()
 	data := b.rebuild(dt, n)
 	defer data.Release()
-	return array.MakeFromData(data), nil
+	a = array.MakeFromData(data)
+	if err := withDictionaries(a, n); err != nil {
+		a.Release()
+		return nil, err
+	}
+	return a, nil
+}
+
+// withDictionaries has the array, and those that it consists of, construct their dictionaries.
+func withDictionaries(a arrow.Array, n *Node) (err error) {
+	if !hasDictionary(n) {
+		return nil
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w: a dictionary: %v", ErrData, r)
+		}
+	}()
+	constructDictionaries(a)
+	return nil
+}
+
+func hasDictionary(n *Node) bool {
+	return n.Dictionary != nil || slices.ContainsFunc(n.Children, func(c Node) bool { return hasDictionary(&c) })
+}
+
+func constructDictionaries(a arrow.Array) {
+	switch a := a.(type) {
+	case *array.Dictionary:
+		constructDictionaries(a.Dictionary())
+	case array.ExtensionArray:
+		constructDictionaries(a.Storage())
+	case array.ListLike:
+		constructDictionaries(a.ListValues())
+	case *array.Struct:
+		for i := range a.NumField() {
+			constructDictionaries(a.Field(i))
+		}
+	case array.Union:
+		for i := range a.NumFields() {
+			constructDictionaries(a.Field(i))
+		}
+	case *array.RunEndEncoded:
+		constructDictionaries(a.Values())
+	}
 }
 
 // rebuild is the array's data with one reference, the caller's.
