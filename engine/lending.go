@@ -71,28 +71,25 @@ func (n *node) gone(m catalog.Member) {
 	if n.lending == nil {
 		return
 	}
-	living := n.catalog.Living(n.region.ID)
 	for _, b := range n.lending.Borrowers() {
-		if b.Incarnation.String() != m.Incarnation {
-			continue
+		if b.Incarnation.String() == m.Incarnation {
+			n.lending.PeerGone(b.Name, b.Incarnation)
 		}
-		left := n.lending.PeerGone(b.Name, b.Incarnation)
-		lost := slices.DeleteFunc(left.Unconfirmed, func(id catalog.ExtentID) bool { return living[id] })
-		if len(lost) == 0 {
-			continue
+	}
+	living := n.catalog.Living(n.region.ID)
+	lost := slices.DeleteFunc(n.lending.UnconfirmedOf(m.Incarnation), func(id catalog.ExtentID) bool { return living[id] })
+	retired := 0
+	for _, id := range lost { // each for itself: some were committed, and have died since
+		switch err := n.homes.Retire(id); {
+		case err == nil:
+			retired++
+		case !errors.Is(err, coherence.ErrUnknown):
+			n.config.Log.Warn("take back what a node published before it died", "node", m.Name, "error", err)
 		}
-		retired := 0
-		for _, id := range lost { // each for itself: some were committed, and have died since
-			switch err := n.homes.Retire(id); {
-			case err == nil:
-				retired++
-			case !errors.Is(err, coherence.ErrUnknown):
-				n.config.Log.Warn("take back what a node published before it died", "node", m.Name, "error", err)
-			}
-		}
-		if retired > 0 {
-			n.config.Log.Info("a node died between publishing and committing; its memory is taken back", "node", m.Name, "extents", retired)
-		}
+	}
+	n.lending.Confirm(lost...) // nobody asks about them any more
+	if retired > 0 {
+		n.config.Log.Info("a node died between publishing and committing; its memory is taken back", "node", m.Name, "extents", retired)
 	}
 }
 

@@ -225,6 +225,18 @@ func (l *Lender) Confirm(ids ...catalog.ExtentID) {
 	}
 }
 
+// UnconfirmedOf are those that one incarnation has published, which may hold nothing else and be no borrower any more.
+func (l *Lender) UnconfirmedOf(incarnation string) (ids []catalog.ExtentID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for id, b := range l.mu.unconfirmed {
+		if b.Incarnation.String() == incarnation {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
 // Unconfirmed are published extents that nobody has confirmed: their publisher has not committed yet, or never will.
 func (l *Lender) Unconfirmed() []catalog.ExtentID {
 	l.mu.Lock()

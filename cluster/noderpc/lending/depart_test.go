@@ -291,6 +291,21 @@ func TestTheLendersNextProcessKnowsItsWriters(t *testing.T) {
 	require.NoError(t, journal.Close())
 }
 
+// Who has published all that it had is no borrower any more; what it published is still known to be its.
+func TestUnconfirmedOfWhoHoldsNothing(t *testing.T) {
+	w := newWorld(t, coherence.Coherent, lending.Options{Confirmations: true})
+	p := node("n2")
+	id := w.sealed(p, page)
+	require.NoError(t, w.publish(p, false, id))
+	require.Empty(t, w.lender.Borrowers())
+	require.Equal(t, []catalog.ExtentID{id}, w.lender.UnconfirmedOf(p.Incarnation.String()))
+	require.Empty(t, w.lender.UnconfirmedOf(noderpc.NewIncarnation().String()))
+	w.lender.Confirm(id)
+	require.Empty(t, w.lender.UnconfirmedOf(p.Incarnation.String()))
+	require.NoError(t, w.homes.Retire(id))
+	w.requireEmpty()
+}
+
 // W3: a node that has begun anew in the same process has none of its former life's windows. What it was granted goes back, by a lender that has
 // lived on and by one that was started again; and so does what a borrower never heard of, by its ticket.
 func TestANodeThatBeganAnew(t *testing.T) {
@@ -308,7 +323,9 @@ func TestANodeThatBeganAnew(t *testing.T) {
 			}
 			return ""
 		},
-		BeganAnew: func(node string, former noderpc.Incarnation) bool { return !present[node].IsZero() && present[node] != former },
+		BeganAnew: func(node string, former noderpc.Incarnation) bool {
+			return !present[node].IsZero() && present[node] != former
+		},
 	}
 	w := newWorld(t, coherence.Coherent, options)
 	quarantined, orphaned, unheard, unknown := node("n2"), node("n3"), node("n4"), node("n5")
