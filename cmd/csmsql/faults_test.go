@@ -291,7 +291,7 @@ func (a *attack) borrow(at, _ *member) {
 				return err
 			}
 			defer again.Close() // its call has ended
-			return again.Free(ctx, noderpc.FreeRequest{Extents: space.Orphaned(), Settling: true})
+			return space.SettleWith(ctx, again)
 		}
 		grant, err := space.Grant("borrowed", memregion.PageSize)
 		if err != nil {
