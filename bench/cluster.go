@@ -304,7 +304,7 @@ func (s *splittings) report(o Options) *Report {
 	}
 	r := &Report{
 		Name: "cluster", Machine: thisMachine(),
-		Setting: fmt.Sprintf("TPC-H SF %g, tables split by hash over two nodes of %s each against one node of %s, and against a cluster of one; %s; medians of %d interleaved runs, in which short queries are asked up to %d times, of ratios those of one asking after the other; machine: two times the one node's time over what both nodes take to run the statement whole at the same time; %d answers compared with the published ones",
+		Setting: fmt.Sprintf("TPC-H SF %g, tables split by hash over two nodes of %s each against one node of %s, and against a cluster of one; %s; medians of %d interleaved runs, in which short queries are asked up to %d times, of ratios those of one asking after the other; all sides keep the plans of what they were asked before; machine: two times the one node's time over what both nodes take to run the statement whole at the same time; %d answers compared with the published ones",
 			o.ScaleFactor, threadsOf(o), threadsOf(o), kept, o.Runs, shortAgain, s.checked),
 		Columns: []string{"query", "one node", "cluster of one", "of one / one", "two nodes", "one / two", "machine", "work of two / one", "fragments", "read at home", "read elsewhere"},
 		Samples: map[string][]time.Duration{},

@@ -161,9 +161,10 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	return result, nil
 }
 
-// key tells fragments apart whose plans differ; none has one that reads results, which are others each time.
+// key tells fragments apart whose plans differ; none has one that reads results, which are others each time, or of a statement that is to be
+// planned anew.
 func (p *fragmentPayload) key(request noderpc.FragmentRequest) string {
-	if len(p.Stages) > 0 {
+	if len(p.Stages) > 0 || request.Settings[planCacheMode] == planCacheCustom {
 		return ""
 	}
 	return request.Settings[zoneSetting] + "\x00" + request.Query + "\x00" + string(request.Payload)

@@ -23,6 +23,9 @@ import (
 // (query.fresh), every function is one whose value its arguments decide, and the session has run nothing since that could mean anything to
 // planning: whatever is no query makes it forget.
 
+//
+// SET plan_cache_mode = force_custom_plan has every statement planned anew.
+
 const (
 	keptOfSession = 16  // plans
 	keptOfEngine  = 512 // plans, of all sessions

@@ -36,6 +36,15 @@ func TestPlansAreKept(t *testing.T) {
 	require.NotSame(t, first, plan(sql), "it is another statement's meanwhile")
 	require.NoError(t, st.Close())
 
+	exec(t, s, "SET plan_cache_mode = force_custom_plan")
+	anew := plan(sql)
+	require.NotSame(t, anew, plan(sql))
+	_, err = s.Exec(ctx, "SET plan_cache_mode = never")
+	require.Equal(t, "22023", sqlState(err))
+	exec(t, s, "RESET plan_cache_mode")
+	first = plan(sql)
+	require.Same(t, first, plan(sql))
+
 	exec(t, session(t, e), "INSERT INTO t VALUES (1, 1)") // a plan is that of a version of the catalog
 	require.Equal(t, []string{"201|w2"}, rows(t, s, sql))
 	exec(t, s, "CREATE TEMP TABLE t AS SELECT 5 AS a, 2 AS b")

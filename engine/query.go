@@ -105,11 +105,14 @@ func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResul
 
 // planOnce gives the plan that is kept for the text, or makes one that is to be kept.
 func (s *Session) planOnce(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
-	if q := s.takePlan(text, v); q != nil {
-		return q, nil
+	anew := s.settings.values[planCacheMode] == planCacheCustom
+	if !anew {
+		if q := s.takePlan(text, v); q != nil {
+			return q, nil
+		}
 	}
 	q, err := s.planQuery(ctx, text, tree, v)
-	if err == nil && q.lasts {
+	if err == nil && q.lasts && !anew {
 		q.key = text
 	}
 	return q, err

@@ -32,6 +32,14 @@ const (
 	shuffleAlways = "always"
 )
 
+// Whether a session uses plans again that it has kept (keptplans.go), under PostgreSQL's name for the same question.
+const (
+	planCacheMode    = "plan_cache_mode"
+	planCacheAuto    = "auto"
+	planCacheGeneric = "force_generic_plan" // the same here
+	planCacheCustom  = "force_custom_plan"  // every statement is planned anew
+)
+
 // settings are what SET changes in a session.
 type settings struct {
 	backend    string
@@ -62,6 +70,7 @@ var known = map[string]string{
 	"is_superuser":                        "on",
 	"lock_timeout":                        "0",
 	"max_identifier_length":               "63",
+	planCacheMode:                         planCacheAuto,
 	"row_security":                        "off",
 	"search_path":                         duckdb.SchemaName,
 	"server_encoding":                     "UTF8",
@@ -146,6 +155,10 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 	case "csm.distribute", "csm.shuffle":
 		if value != distributeAuto && value != distributeOff && value != distributeAlways {
 			return "", failure("22023", "invalid value for parameter \"%s\": %q", name, value).hint("Available values: auto, off, always.")
+		}
+	case planCacheMode:
+		if value != planCacheAuto && value != planCacheGeneric && value != planCacheCustom {
+			return "", failure("22023", "invalid value for parameter \"plan_cache_mode\": %q", value).hint("Available values: auto, force_generic_plan, force_custom_plan.")
 		}
 	case "timezone":
 		if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(value)); err != nil {
