@@ -79,7 +79,7 @@ func TestThesis(t *testing.T) {
 		t.Skip(err)
 	}
 	require.NoError(t, err)
-	require.Len(t, r.Rows, 8)
+	require.Len(t, r.Rows, 9)
 	for i, row := range r.Rows {
 		require.Equal(t, i < 4, row[2] == "-", "%v: only flushing depends on the size", row)
 	}
@@ -97,7 +97,7 @@ func TestThesis(t *testing.T) {
 	require.Len(t, r.Charts, 3)
 	require.Len(t, r.Charts[0].Series, 2, "no figures of theirs for sizes of ours")
 	require.Len(t, r.Charts[2].Series, 8)
-	require.Len(t, r.Goals, 5)
+	require.Len(t, r.Goals, 6)
 	directory := t.TempDir()
 	require.NoError(t, SVG(filepath.Join(directory, "new"), []*Report{r}))
 	var page strings.Builder

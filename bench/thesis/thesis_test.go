@@ -127,6 +127,7 @@ func TestMeasuring(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, described.Serialize, 40)
 	require.Len(t, described.Deserialize, 40)
+	require.Len(t, described.Known, 40)
 	allocated, err := w.Allocate(t.Context())
 	require.NoError(t, err)
 	require.Len(t, allocated.Local, 2*allocations)
