@@ -200,7 +200,7 @@ func TestTPCHGolden(t *testing.T) {
 			split++
 			return planned.String()
 		})
-		require.GreaterOrEqual(t, split, map[bool]int{true: 15, false: 12}[hash])
+		require.GreaterOrEqual(t, split, map[bool]int{true: 15, false: 11}[hash])
 	}
 }
 
