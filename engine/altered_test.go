@@ -398,7 +398,7 @@ func TestStrangersAtAllTimes(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 10))
 	a := newAudience(t, e, question, want[0])
 	defer a.leave() // before the engine is closed, whatever happens
-	for range 8 * effort() {
+	for range 5 * effort() {
 		time.Sleep(time.Duration(random.Int64N(int64(20 * time.Millisecond)))) // the moment is what is random
 		d := flips(t, e, "t", random.IntN(2))
 		whole := d.Range

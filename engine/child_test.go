@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	processes "os/exec"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -47,18 +48,20 @@ func TestMain(m *testing.M) {
 		runRole(role)
 	}
 	flag.Parse()
-	if !parallelGiven() {
-		// Most of these tests wait: for sessions and leases to end, for children to come up.
-		if err := flag.Set("test.parallel", "4"); err != nil {
-			panic(err)
-		}
-	}
+	unlessGiven("test.parallel", "4")                      // most of these tests wait: for sessions and leases to end, for children to come up
+	unlessGiven("rapid.checks", strconv.Itoa(30*effort())) // of 100; each is a conversation with DuckDB
 	os.Exit(m.Run())
 }
 
-func parallelGiven() (given bool) {
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
-	return given
+func unlessGiven(name, value string) {
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
+	if given {
+		return
+	}
+	if err := flag.Set(name, value); err != nil {
+		panic(err)
+	}
 }
 
 // childSide is the child's end of the conversation.

@@ -240,7 +240,7 @@ func TestCloseWhileInUse(t *testing.T) {
 }
 
 // closings is how often engines are closed in the middle; every time catches other things.
-func closings() int { return 2 * effort() }
+func closings() int { return effort() }
 
 // prepareCrowd makes what everything works on; the file holds rows to load.
 func prepareCrowd(t *testing.T, e *engine.Engine) (file string) {

@@ -139,7 +139,7 @@ func TestAlteredBytes(t *testing.T) {
 	require.NoError(t, err)
 	defer file.Close()
 	flips := 0
-	for range 9 * effort() {
+	for range 6 * effort() {
 		damaged := map[string]bool{}
 		var undo []func()
 		for _, x := range g.extents {
@@ -348,7 +348,7 @@ func TestDamagedCatalogFile(t *testing.T) {
 			opened++
 		}
 	}
-	for range 24 * effort() {
+	for range 8 * effort() {
 		bad := append([]byte(nil), good...)
 		at, bit := r.IntN(len(bad)), r.IntN(8)
 		bad[at] ^= 1 << bit
@@ -400,7 +400,7 @@ func TestDamagedRecords(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, bolt.Close())
 	noticed, harmless := 0, 0
-	for range 30 * effort() {
+	for range 10 * effort() {
 		item := items[r.IntN(len(items))]
 		if len(item.Value) == 0 {
 			continue

@@ -328,7 +328,10 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 	if err != nil {
 		return err
 	}
-	n.space = guardedSpace{space, n.regions, lent.View()}
+	if err := n.regions.add(lent.View(), first); err != nil {
+		return err
+	}
+	n.space = guardedSpace{space, n.regions, n.regions.find(id)}
 	if n.self != nil { // the other nodes read it, too
 		record, _ := n.catalog.Region(id)
 		if record.Trusted = first; first > 0 || record.Generations > 0 {
@@ -337,7 +340,7 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 			}
 		}
 	}
-	return n.regions.add(lent.View(), first)
+	return nil
 }
 
 // startJanitor ends the leases of borrowers that went silent.

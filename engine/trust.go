@@ -27,7 +27,7 @@ func (r *regions) intact() error {
 type guardedSpace struct {
 	catalog.Space
 	regions *regions
-	view    *memregion.View // of the region that it hands out
+	region  *mapped // that it hands out
 }
 
 type guardedGrant struct {
@@ -44,16 +44,17 @@ func (s guardedSpace) Grant(owner string, size int64) (catalog.Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	return guardedGrant{g, s, s.view.Look()}, nil
+	return guardedGrant{g, s, s.region.look()}, nil
 }
 
 // Seal comes after the last store into the extent, and after its checksum was taken: of what somebody else had put there in between, for all
-// we know. Where the kernel does not say who altered the file, our own growth would look the same, and is let pass.
+// we know. Where the kernel does not say who altered the file, our own growth would look the same, and is let pass; and so is what happens to a
+// region of a cluster, whose other nodes have its file open to write what they were granted: the end of one of their processes is an event, too.
 func (g guardedGrant) Seal(seal coherence.Seal) error {
 	if err := g.from.regions.intact(); err != nil {
 		return err
 	}
-	if g.from.view.Watch() == memregion.WatchProcess && g.from.view.Look() != g.since {
+	if g.from.region.view.Watch() == memregion.WatchProcess && g.from.region.look() != g.since {
 		return failure("58030", "somebody altered the file of lent memory on node %s while a chunk was written there", g.from.regions.node).
 			hint("Nothing was written. Find out who writes to the region's file, and try again.")
 	}
