@@ -205,7 +205,7 @@ func (t *tableScan) told() int64 {
 // signature says what the scan reads: scans with equal signatures give equal rows.
 func (t *tableScan) signature() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%p %v", t.facts.version, t.part)
+	fmt.Fprintf(&b, "%p %t %v", t.facts.version, t.part != nil, t.part) // a part may be empty, and is not the whole table
 	writeSignature(&b, t.hint.Predicates)
 	for _, branches := range t.hint.AnyOf {
 		b.WriteString("|any of")
