@@ -111,7 +111,7 @@ func (f *figures) transfers(ctx context.Context, o Options) (err error) {
 		rows := largest * (k + 1) / n
 		size, err := attachOne(ctx, o, node, waysTo(hello)[:2], rows)
 		if err != nil {
-			return fmt.Errorf("Figure 5.1: %d rows: %w", rows, err)
+			return fmt.Errorf("figure 5.1: %d rows: %w", rows, err)
 		}
 		f.transferred = append(f.transferred, size)
 	}

@@ -25,9 +25,9 @@ type metamorphic struct {
 	nodes *nodes
 	twin  *native
 
-	worlds, queries, refused, compared, changes, moves int
-	split, fragments                                   int // statements that ran in parts, and the parts
-	bySize                                             map[int]int
+	worlds, queries, refused, changes, moves int
+	split, fragments                         int // statements that ran in parts, and the parts
+	bySize                                   map[int]int
 }
 
 // TestMetamorphic: whatever the query, however many nodes there are, wherever rows lie, whatever seems worth splitting and
