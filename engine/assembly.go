@@ -410,8 +410,10 @@ func (m partMemory) Free(b []byte) {
 func (m partMemory) with(use func(memory.Allocator) []byte) []byte {
 	m.part.mu.Lock()
 	defer m.part.mu.Unlock()
-	if m.part.over != nil {
+	life := m.part.assembly.engine.life
+	if m.part.over != nil || !life.enterToClose() { // its memory is not mapped any more
 		return use(memory.DefaultAllocator)
 	}
+	defer life.leave()
 	return use(m.part.current().Allocator())
 }

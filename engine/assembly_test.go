@@ -199,6 +199,31 @@ func TestAssemblyErrors(t *testing.T) {
 	c.requireSpace()
 }
 
+// An engine that is closed takes the memory of parts with it: what builders ask for afterwards is ordinary memory, and nothing of it is added.
+func TestAssemblyOfAClosedEngine(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	e, err := engine.Open(ctx, engine.Config{Directory: t.TempDir(), RegionDirectory: shmDirectory(t), RegionBytes: 16 << 20, MemoryBytes: 256 << 20})
+	require.NoError(t, err)
+	a, err := e.Assemble(ctx, engine.AssembleOptions{Table: catalog.TableName{Name: "t"}, Columns: assembled})
+	require.NoError(t, err)
+	p, err := a.Part(ctx, "", 0)
+	require.NoError(t, err)
+	require.NoError(t, fillPart(ctx, p, 0, 1000))
+	p.Allocator().Free(p.Allocator().Allocate(100)) // a chunk is begun
+	require.NoError(t, e.Close())
+
+	b := array.NewRecordBuilder(p.Allocator(), assembled)
+	defer b.Release()
+	batch := fillAssembled(b, 1000, 2000)
+	defer batch.Release()
+	require.ErrorIs(t, p.Add(ctx, batch), engine.ErrClosed)
+	_, err = a.Part(ctx, "", 2000)
+	require.ErrorIs(t, err, engine.ErrClosed)
+	require.ErrorIs(t, a.Commit(ctx), engine.ErrClosed)
+	require.NoError(t, a.Abort())
+}
+
 // tooMuch builds more than a node has memory for.
 func tooMuch(ctx context.Context, a *engine.Assembly) error {
 	p, err := a.Part(ctx, "n1", 0)

@@ -61,6 +61,12 @@ func TestRegionOnADevice(t *testing.T) {
 			config.RegionBytes = 100 << 20
 			_, err = engine.Open(context.Background(), config)
 			require.Equal(t, "55000", sqlState(err), "it does not grow: %v", err)
+			if !pays {
+				unnamed := config
+				unnamed.Fabric = memregion.FabricShm
+				_, err = engine.Open(context.Background(), unnamed)
+				require.Equal(t, "55000", sqlState(err), "nor where the fabric was left out: %v", err)
+			}
 			config.RegionBytes, config.Verify = 0, true
 			e, err = engine.Open(context.Background(), config)
 			require.NoError(t, err)

@@ -194,7 +194,7 @@ func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []ca
 		return nil, err
 	}
 	if wanted := n.config.RegionBytes / memregion.PageSize * memregion.PageSize; wanted > record.Capacity {
-		if n.fabric.device != nil {
+		if record.Fabric.Fixed() {
 			return nil, failure("55000", "region %d on device %s has %d bytes and does not grow to %d", record.ID, record.Path, record.Capacity, wanted).
 				hint("Start the node with the --region that it had, or without.")
 		}

@@ -98,6 +98,9 @@ func (s Spec) FabricText() string {
 	return fmt.Sprintf("%s:%s@%d%s", FabricDevice, s.Path, s.Start, property)
 }
 
+// Fixed tells that a region cannot become larger than it was made: what lies behind it may be another lender's.
+func (k FabricKind) Fixed() bool { return k.device() }
+
 // device tells that regions are ranges of something that is there already.
 func (k FabricKind) device() bool {
 	return k == FabricDevice || k == FabricDevice+optionIncoherent || k == FabricDevice+optionHomeSnoop

@@ -190,7 +190,7 @@ func TestTheIdentityIsTheOneURI(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, certificate.Identity{Role: certificate.RoleClient, Name: "ops-1"}, got)
 	for _, bad := range [][]string{
-		{}, {"spiffe://x/y"}, {"csmsql://node/a", "csmsql://node/b"}, {"csmsql://node/a", "csmsql://node/a"}, {"csmsql://root/a"}, {"csmsql://node/"},
+		{}, {"spiffe://x/y"}, {"csmsql://node/a", "csmsql://node/b"}, {"csmsql://node/a", "csmsql://node/a"}, {"csmsql://other/a"}, {"csmsql://node/"},
 		{"csmsql://node"}, {"csmsql://node/a/b"}, {"csmsql://node/a?x"}, {"csmsql://node/a#x"}, {"csmsql://u@node/a"}, {"csmsql://node:1/a"},
 		{"csmsql:node/a"}, {"csmsql://node/%61"}, {"csmsql://NODE/a"}, {"csmsql://node//a"},
 	} {

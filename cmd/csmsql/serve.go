@@ -134,7 +134,7 @@ func banner(out io.Writer, r node.Ready) {
 			fmt.Fprintf(w, "  region\t%s is gone: “csmsql status” says more\n", region.Path)
 			continue
 		}
-		fmt.Fprintf(w, "  region\t%s (%s), %s of %s used\n", region.Path, region.Fabric, bytesize.Size(region.Used), bytesize.Size(region.Capacity))
+		fmt.Fprintf(w, "  region\t%s (%s), %s of %s used\n", placeOf(region), region.Fabric, bytesize.Size(region.Used), bytesize.Size(region.Capacity))
 	}
 	if r.HTTP != "" {
 		fmt.Fprintf(w, "  metrics\thttp://%s/metrics\n", r.HTTP)

@@ -113,25 +113,27 @@ func (s *Statement) lost(ctx context.Context) error {
 	if err := scanFailure(s.connection.session); err != nil {
 		return err
 	}
-	err := s.again(ctx)
 	var e *Error
-	if errors.As(err, &e) && e.State != "25P02" { // a transaction of DuckDB's own, which ended with the statement
+	if errors.As(s.again(ctx), &e) && e.State != "25P02" { // a transaction of DuckDB's own, which ended with the statement
 		e.Byte = -1 // it counts from the beginning of another text
-		return err
+		return e
 	}
 	return &Error{Message: "a part of the statement failed, and its reason was lost", State: "XX000", Byte: -1,
 		HintText: "Run the statement again: the reason may be told then."}
 }
 
-// again runs the statement and forgets its rows.
+// again runs the statement, if it changes nothing, forgets its rows, and gives the error of running it; nil also where it cannot be run so.
 func (s *Statement) again(ctx context.Context) error {
+	if s.Kind() != KindSelect {
+		return nil
+	}
 	statement, err := s.connection.Prepare("EXPLAIN ANALYZE " + s.sql)
 	if err != nil {
-		return err
+		return nil //nolint:nilerr // DuckDB explains no SHOW and no PIVOT: that is not what went wrong
 	}
 	defer statement.Close()
-	if err := statement.Bind(s.args); err != nil {
-		return err
+	if statement.Bind(s.args) != nil {
+		return nil
 	}
 	rows, err := statement.Execute(ctx)
 	if err == nil {
