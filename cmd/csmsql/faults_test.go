@@ -1,14 +1,11 @@
 package main_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math/rand/v2"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,13 +17,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/cluster/noderpc"
-	"github.com/csmsql/csmsql/cluster/noderpc/borrowing"
 	csmsql "github.com/csmsql/csmsql/cmd/csmsql"
 	"github.com/csmsql/csmsql/internal/faults"
-	"github.com/csmsql/csmsql/memregion"
 )
 
 // triggerVariable makes the program obey a faults.Trigger in a directory.
@@ -153,218 +146,6 @@ func newAttack(t *testing.T, seed uint64) *attack {
 	}
 	s.require()
 	return a
-}
-
-// sceneRows is how many rows a batch has.
-const sceneRows = 3000
-
-// replace makes a table anew, of one batch.
-func (w *worker) replace(at *member, g *group, name, placement string, number int64) int {
-	sql := fmt.Sprintf("CREATE OR REPLACE TABLE %s WITH (placement = '%s', replicas = 2) AS %s", name, placement, rowsSQL(number, sceneRows))
-	return w.transactAt(at, g, []string{sql}, func(c world) world { return c.with(name, table{number: {rows: sceneRows}}) })
-}
-
-func (w *worker) insert(at *member, g *group, name string, number int64) int {
-	return w.transactAt(at, g, []string{fmt.Sprintf("INSERT INTO %s %s", name, rowsSQL(number, sceneRows))}, func(c world) world {
-		return c.with(name, c[name].with(number, batch{rows: sceneRows}))
-	})
-}
-
-// scenes are what a cluster does. Each ends when something fails in it.
-var scenes = map[string]func(a *attack, at, other *member){
-	"write": (*attack).write, "query": (*attack).query, "load": (*attack).load, "wide": (*attack).wide,
-	"borrow": (*attack).borrow, "drain": (*attack).drain, "repair": (*attack).repair, "lost": (*attack).lost,
-}
-
-// sceneOf is the scene that reaches a point.
-func sceneOf(p faults.Point) string {
-	switch p {
-	case faults.RegionRecorded, faults.RegionLent:
-		return "lost"
-	case faults.RegionAdopted, faults.NodeRegistered, faults.NodeOnline, faults.RepairBegin, faults.RepairStep:
-		return "repair"
-	case faults.NodeDraining, faults.MoveCopied, faults.MoveStep:
-		return "drain"
-	case faults.CommitPagesStored:
-		return "wide"
-	case faults.LendMoved:
-		return "borrow"
-	case faults.LoadBatch, faults.LoadSealed, faults.TPCHChunk, faults.TPCHTable:
-		return "load"
-	case faults.FragmentAsking, faults.FragmentAccepted, faults.FragmentHalfDone, faults.PartitionsSealed, faults.FragmentPublished, faults.FragmentReleased, faults.StageRan:
-		return "query"
-	}
-	return "write"
-}
-
-// calm scenes take no node down.
-func calm(scene string) bool { return scene != "repair" && scene != "lost" }
-
-func (a *attack) write(at, _ *member) {
-	g, w := a.groups[0], a.scene
-	name := g.tables[0]
-	first, second := a.batches.Add(1), a.batches.Add(1)
-	_ = w.replace(at, g, name, "hash(i)", first) == happened &&
-		w.insert(at, g, name, second) == happened &&
-		w.transactAt(at, g, []string{fmt.Sprintf("UPDATE %s SET v = v + 7 WHERE b = %d", name, first)}, func(c world) world {
-			return c.with(name, c[name].with(first, batch{rows: sceneRows, updates: 1}))
-		}) == happened &&
-		w.transactAt(at, g, []string{fmt.Sprintf("DELETE FROM %s WHERE b = %d", name, second)}, func(c world) world { return c.with(name, c[name].without(second)) }) == happened &&
-		w.replace(at, g, g.tables[1], "rows", a.batches.Add(1)) == happened
-}
-
-func (a *attack) query(at, _ *member) {
-	for _, q := range questions {
-		if !a.scene.question(a.groups[0], at, q) {
-			return
-		}
-	}
-}
-
-// load takes rows from a file, and generates TPC-H.
-func (a *attack) load(at, _ *member) {
-	g, number := a.groups[0], a.batches.Add(1)
-	file := filepath.Join(a.dir, fmt.Sprintf("%d.csv", number))
-	var text bytes.Buffer
-	fmt.Fprintln(&text, "b,i,v,s")
-	for i := range int64(sceneRows) {
-		fmt.Fprintf(&text, "%d,%d,%d,%s\n", number, i, batch{}.value(number, i), label(i))
-	}
-	require.NoError(a.t, os.WriteFile(file, text.Bytes(), 0o600))
-	name := g.tables[0]
-	appended := func(c world) world { return c.with(name, c[name].with(number, batch{rows: sceneRows})) }
-	if a.scene.commit(at, g, "load "+file, appended, func() (bool, error) {
-		return a.call(at, func(ctx context.Context, c *noderpc.Client) error {
-			_, err := c.Load(ctx, noderpc.LoadRequest{
-				Table: catalog.TableName{Schema: "public", Name: name}, Files: []string{file}, Options: noderpc.LoadOptions{Mode: noderpc.LoadAppend},
-			}, nil)
-			return err
-		})
-	}) != happened {
-		return
-	}
-	a.make(at, object{"SELECT count(*) FROM information_schema.tables WHERE table_schema = 'tpch'", "8", "DROP SCHEMA IF EXISTS tpch CASCADE"}, func() (bool, error) {
-		return a.call(at, func(ctx context.Context, c *noderpc.Client) error {
-			return c.LoadTPCH(ctx, noderpc.TPCHRequest{ScaleFactor: 0.001, Schema: "tpch", Placement: "rows", Replicas: 2}, nil)
-		})
-	})
-}
-
-// wide makes a table whose descriptors are too much for one transaction of etcd.
-func (a *attack) wide(at, _ *member) {
-	const columns = 1500
-	var sql strings.Builder
-	sql.WriteString("CREATE TABLE wide WITH (placement = 'hash(c0)', replicas = 2) AS SELECT range AS c0")
-	for i := range columns {
-		fmt.Fprintf(&sql, ", repeat('w', 60) || (range + %d) AS c%d", i, i+1)
-	}
-	sql.WriteString(" FROM range(30)")
-	a.make(at, object{"SELECT count(*) FROM information_schema.columns WHERE table_name = 'wide'", strconv.Itoa(columns + 1), "DROP TABLE IF EXISTS wide"}, func() (bool, error) {
-		_, answered, err := a.scene.ask(at, false, sql.String())
-		return answered, err
-	})
-}
-
-// borrow builds something with an Arrow allocator in a node's memory, as programs can, and gives it back.
-func (a *attack) borrow(at, _ *member) {
-	since := a.trouble()
-	lent, _, err := a.scene.ask(at, false, "SELECT region FROM csm.regions WHERE available AND node = '"+at.name+"'")
-	if err != nil {
-		a.failed(at, since, "which region?", err)
-		return
-	}
-	_, err = a.call(at, func(ctx context.Context, c *noderpc.Client) error {
-		description, err := c.Describe(ctx)
-		if err != nil {
-			return err
-		}
-		own := slices.IndexFunc(description.Regions, func(r noderpc.Region) bool { return fmt.Sprint(r.ID) == lent[0] })
-		view, err := memregion.Borrow(description.Regions[own].Spec)
-		if err != nil {
-			return err
-		}
-		defer view.Close() // nothing is mapped in it
-		space := borrowing.NewSpace(c, view, borrowing.Options{}).WithContext(ctx)
-		a.debts = func(ctx context.Context) error { // of a lender that has begun anew, or did not answer
-			again, err := noderpc.Dial(ctx, at.socket(), noderpc.WithIncarnation(a.borrows))
-			if err != nil {
-				return err
-			}
-			defer again.Close() // its call has ended
-			return space.SettleWith(ctx, again)
-		}
-		grant, err := space.Grant("borrowed", memregion.PageSize)
-		if err != nil {
-			return err
-		}
-		err = grant.(chunk.Growing).Grow(4*memregion.PageSize, memregion.PageSize)
-		return errors.Join(err, grant.Abort())
-	})
-	if err != nil {
-		a.failed(at, since, "borrow memory", err)
-	}
-}
-
-// drain empties a node, and lets it take rows again.
-func (a *attack) drain(at, other *member) {
-	since := a.trouble()
-	_, err := a.call(at, func(ctx context.Context, c *noderpc.Client) error {
-		if err := c.DrainNode(ctx, other.name, func(noderpc.Progress) {}); err != nil {
-			return err
-		}
-		return c.UndrainNode(ctx, other.name)
-	})
-	if err != nil {
-		a.failed(at, since, "drain "+other.name, err)
-		return
-	}
-	_ = a.scene.replace(at, a.groups[0], a.groups[0].tables[0], "hash(i)", a.batches.Add(1)) == happened && // it has a list without the node
-		a.scene.replace(at, a.groups[0], a.groups[0].tables[1], "rows", a.batches.Add(1)) == happened
-}
-
-const missingReplicas = "SELECT coalesce(sum(incomplete), 0)::BIGINT FROM csm.tables WHERE schema = 'public'"
-
-// repair has a node go, and come back when what it had was made anew.
-func (a *attack) repair(at, other *member) {
-	a.down.Store(other)
-	defer a.down.Store(nil)
-	if err := other.terminate(); err != nil && !a.isTaken() {
-		a.wrong(err)
-	}
-	a.until(at, "SELECT count(*) FROM csm.nodes", "2")
-	a.until(at, missingReplicas, "0")
-	a.start(at, other, "epoch")
-}
-
-// lost has a node lose its memory.
-func (a *attack) lost(at, other *member) {
-	a.down.Store(other)
-	defer a.down.Store(nil)
-	rows, _, err := a.scene.ask(at, false, "SELECT started, path FROM csm.nodes JOIN csm.regions ON name = node WHERE available AND name = '"+other.name+"'")
-	if err != nil {
-		a.failed(at, a.trouble(), "where is the region?", err)
-		return
-	}
-	other.kill()
-	var started string
-	for _, row := range rows {
-		var path string
-		started, path, _ = strings.Cut(row, "|")
-		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) { // that of an earlier loss is gone
-			require.NoError(a.t, err)
-		}
-	}
-	a.start(at, other, started)
-}
-
-// start waits for what begins later than a moment.
-func (a *attack) start(at, m *member, after string) {
-	if !m.alive() {
-		a.wrong(m.start())
-	}
-	m.awaited.Store(true) // from here on something may happen to it
-	a.until(at, fmt.Sprintf("SELECT count(*) FROM csm.nodes WHERE state = 'online' AND name = '%s' AND started > '%s'", m.name, after), "1")
-	a.until(at, missingReplicas, "0")
 }
 
 // isTaken tells whether it has happened.
