@@ -1,6 +1,7 @@
 package hugetable_test
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -17,7 +18,7 @@ import (
 // again, everything is found, and what a new page has in common with an old one is said to be carried (K3).
 func TestReplacedChunks(t *testing.T) {
 	v, store := build(t, 600, 1, 0) // pages of 256, 256 and 88
-	spare, _ := build(t, 600, 1, 0) // chunks of the same rows, whose extents have the same numbers; so they are told apart by region
+	elsewhere := elsewhere(t)
 	rng := rand.New(rand.NewPCG(2, 2))
 	number := uint64(1)
 	for round := range 12 {
@@ -29,17 +30,15 @@ func TestReplacedChunks(t *testing.T) {
 			}
 			old, err := v.Chunk(ctx, i)
 			require.NoError(t, err)
-			other := elsewhere(t, spare, rng.IntN(600), uint64(1000*round+i+1000))
-			moved[i] = hugetable.Replacement{Old: old, New: rearranged(t, rng, old, other)}
+			moved[i] = hugetable.Replacement{Old: old, New: rearranged(t, rng, old, elsewhere())}
 		}
 		next, err := v.ReplaceChunks(ctx, moved)
 		require.NoError(t, err)
-		for k := range 2 { // and some of them once more, which nobody has seen then
+		for range 2 { // and some of them once more, which nobody has seen then
 			again := map[int]hugetable.Replacement{}
-			for i, r := range moved {
-				if rng.IntN(4) == 0 {
-					other := elsewhere(t, spare, rng.IntN(600), uint64(1_000_000*(k+1)+1000*round+i))
-					again[i] = hugetable.Replacement{Old: r.New, New: rearranged(t, rng, r.New, other)}
+			for _, i := range slices.Sorted(maps.Keys(moved)) { // so that every run draws alike
+				if r := moved[i]; rng.IntN(4) == 0 {
+					again[i] = hugetable.Replacement{Old: r.New, New: rearranged(t, rng, r.New, elsewhere())}
 				}
 			}
 			next, err = next.ReplaceChunks(ctx, again)
@@ -58,8 +57,8 @@ func TestReplacedChunks(t *testing.T) {
 		}
 		appended := rng.IntN(2) * 3
 		var tail []*chunk.Chunk
-		for k := range appended {
-			c := elsewhere(t, spare, k, uint64(100_000+1000*round+k))
+		for range appended {
+			c := elsewhere()
 			tail = append(tail, c)
 			fresh[c.Extents()[0]] = true
 		}
@@ -137,7 +136,7 @@ func rearranged(t *testing.T, rng *rand.Rand, old, other *chunk.Chunk) *chunk.Ch
 		replicas = append(replicas, old.Descriptor().ExtentsOf(i))
 	}
 	added := append([]descriptor.Extent(nil), other.Descriptor().Extents...)
-	for i := range added { // the rows of spare are all alike
+	for i := range added { // the rows of all chunks are alike
 		require.Equal(t, old.Descriptor().Extents[i].Seal, added[i].Seal)
 	}
 	switch k := rng.IntN(len(replicas)); rng.IntN(5) {
@@ -162,16 +161,24 @@ func rearranged(t *testing.T, rng *rand.Rand, old, other *chunk.Chunk) *chunk.Ch
 	return c
 }
 
-// elsewhere is a chunk of another version with its extent in another region.
-func elsewhere(t *testing.T, from *hugetable.Version, i int, generation uint64) *chunk.Chunk {
-	c, err := from.Chunk(ctx, i)
+// elsewhere makes chunks of the rows that every chunk of build has, in a region of their own where no two share a byte or a generation.
+func elsewhere(t *testing.T) func() *chunk.Chunk {
+	v, _ := build(t, 1, 1, 0)
+	one, err := v.Chunk(ctx, 0)
 	require.NoError(t, err)
-	d := *c.Descriptor()
-	d.Extents = append([]descriptor.Extent(nil), d.Extents...)
-	d.Extents[0].Region, d.Extents[0].Generation = 9, coherence.Generation(generation)
-	encoded, err := d.Encode()
-	require.NoError(t, err)
-	return chunk.New(&d, encoded, nil)
+	made := int64(0)
+	return func() *chunk.Chunk {
+		made++
+		d := *one.Descriptor()
+		d.Extents = slices.Clone(d.Extents)
+		require.Len(t, d.Extents, 1)
+		e := &d.Extents[0]
+		e.Region, e.Generation = 9, coherence.Generation(made)
+		e.Range.Offset = made * e.Range.Length
+		encoded, err := d.Encode()
+		require.NoError(t, err)
+		return chunk.New(&d, encoded, nil)
+	}
 }
 
 func TestReplacedChunksMustHaveTheSameRows(t *testing.T) {
