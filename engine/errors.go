@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/internal/spelling"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -73,7 +74,7 @@ var familiar = []struct {
 	theirs *regexp.Regexp
 	ours   string
 }{
-	{regexp.MustCompile(`^Table with name (.+) does not exist!$`), `relation "$1" does not exist`},
+	{unknownTable, `relation "$1" does not exist`},
 	{regexp.MustCompile(`^Referenced column "(.+)" not found in FROM clause!$`), `column "$1" does not exist`},
 	{regexp.MustCompile(`^Referenced table "(.+)" not found!$`), `missing FROM-clause entry for table "$1"`},
 	{regexp.MustCompile(`^Schema with name (.+) does not exist!$`), `schema "$1" does not exist`},
@@ -86,12 +87,21 @@ var familiar = []struct {
 // internal are names of our own that DuckDB proposes to whoever mistypes another.
 var internal = regexp.MustCompile(`\b(?:csm_schema|csm_relation|csm_column|csm_scan|csm_table|pg_compat|information_compat|pg_quiet|pg_session)\b`)
 
-// hintOf is DuckDB's hint, if it is of use to users.
+var (
+	unknownTable = regexp.MustCompile(`^Table with name (.+) does not exist!$`)
+	proposal     = regexp.MustCompile(`^Did you mean "(?:.+\.)?([^."]+)"\?$`)
+)
+
+// hintOf is DuckDB's hint, if it is of use to users: DuckDB proposes the nearest table that it has, however far that is.
 func hintOf(d *duckdb.Error) string {
 	if internal.MatchString(d.HintText) {
 		return ""
 	}
-	return postgresWords(d.HintText)
+	if typed, near := unknownTable.FindStringSubmatch(d.Message), proposal.FindStringSubmatch(d.HintText); typed != nil && near != nil &&
+		spelling.Distance(strings.ToLower(typed[1]), strings.ToLower(near[1])) > spelling.Near(typed[1]) {
+		return ""
+	}
+	return postgresWords(strings.Replace(d.HintText, ": : ", ": ", 1)) // what DuckDB 1.5 writes of a table that has a name of its own
 }
 
 func postgresWords(message string) string {

@@ -60,7 +60,7 @@ func TestInternalObjectsAreHidden(t *testing.T) {
 	check(s, "mine", "t", "v")
 }
 
-// What DuckDB proposes to whoever mistypes a name is never an internal one.
+// What DuckDB proposes to whoever mistypes a name is never an internal one, nor one that is far from what was typed.
 func TestHintsNameNothingInternal(t *testing.T) {
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE orders AS SELECT 1 AS a; SELECT count(*) FROM pg_class")
@@ -75,6 +75,11 @@ func TestHintsNameNothingInternal(t *testing.T) {
 		}
 		require.NotRegexp(t, "csm_relation|csm_column|csm_table|pg_compat", e.Hint(), sql)
 	}
+	var e *engine.Error
+	require.ErrorAs(t, failing(s, "SELECT * FROM lineitem"), &e)
+	require.Empty(t, e.Hint(), "DuckDB proposes sqlite_schema")
+	require.ErrorAs(t, failing(s, "SELECT o.aa FROM orders o"), &e)
+	require.Equal(t, `Candidate bindings: "a"`, e.Hint())
 	requireState(t, "42939", failing(s, "CREATE TEMP TABLE csm_relation AS SELECT 1 AS a"))
 	requireState(t, "42939", failing(s, "CREATE TEMP VIEW CSM_Column AS SELECT 1 AS a"))
 	exec(t, s, "CREATE TEMP TABLE csm_other AS SELECT 1 AS a; DISCARD TEMP")

@@ -375,8 +375,10 @@ func (l *loading) take(ctx context.Context, file string, total int64, next func(
 }
 
 var (
-	csvLine   = regexp.MustCompile(`CSV Error on Line: (\d+)`)
-	csvColumn = regexp.MustCompile(`(?i)(?:when converting column|Column with name:|column) "([^"]+)"`)
+	csvLine = regexp.MustCompile(`CSV Error on Line: (\d+)`)
+	// what DuckDB's long text about a bad row says once more, or of its own guesses
+	csvRepeated = regexp.MustCompile(`Error when converting column "[^"]*"\.|^This type was .*|^Column .* is being converted as type .*`)
+	csvColumn   = regexp.MustCompile(`(?i)(?:when converting column|Column with name:|column) "([^"]+)"`)
 )
 
 // inFile says in which file, line and column DuckDB found something wrong.
@@ -412,10 +414,10 @@ func csvMessage(text string) string {
 	var kept []string
 	for _, line := range strings.Split(text, "\n") {
 		line = strings.TrimSpace(line)
-		if strings.HasPrefix(line, "Possible fixes") || strings.HasPrefix(line, "Possible Solution") || strings.HasPrefix(line, "file =") {
+		if strings.HasPrefix(strings.ToLower(line), "possible ") || strings.HasPrefix(line, "file =") {
 			break
 		}
-		if line != "" && !csvLine.MatchString(line) {
+		if line = strings.TrimSpace(csvRepeated.ReplaceAllString(line, "")); line != "" && !csvLine.MatchString(line) {
 			kept = append(kept, line)
 		}
 	}

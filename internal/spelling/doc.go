@@ -1,0 +1,34 @@
+// Package spelling tells whether a name may be another one, mistyped.
+//
+// # Words
+//
+// The distance of two names is Levenshtein's (Soviet Physics Doklady 10, 1966): how many characters have to be put in, taken out
+// or replaced to make one the other.
+//
+// # What it does not do
+//
+// It knows no list of names: whoever has one chooses from it.
+package spelling
+
+// Distance is that of a and b, in bytes.
+func Distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := 1; i <= len(a); i++ {
+		diagonal := row[0]
+		row[0] = i
+		for j := 1; j <= len(b); j++ {
+			cost := 1
+			if a[i-1] == b[j-1] {
+				cost = 0
+			}
+			diagonal, row[j] = row[j], min(row[j]+1, row[j-1]+1, diagonal+cost)
+		}
+	}
+	return row[len(b)]
+}
+
+// Near is the greatest distance at which a name is worth proposing to somebody who typed another.
+func Near(typed string) int { return 1 + len(typed)/3 }
