@@ -123,7 +123,7 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 	defer duck.Close()
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return nil, fileError(v.read.blame(ctx, err))
+		return nil, v.lease.honest(fileError(v.read.blame(ctx, err)), v.read)
 	}
 	defer rows.Close()
 	n := privateCount(rows)

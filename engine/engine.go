@@ -214,7 +214,7 @@ func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *readings, l
 			hint("No row of this result can be trusted. Load the tables again.")
 	}
 	if err := by.confirm(ctx); err != nil {
-		return l.honest(err)
+		return l.honest(err, by)
 	}
 	if e.node != nil && e.node.self != nil { // the bytes may be other nodes'
 		if err := l.snapshot.Trust(by.inRegions()...); err != nil {

@@ -265,7 +265,7 @@ func (e *Engine) changeTable(ctx context.Context, name catalog.TableName, change
 	faults := e.regions.faults()
 	c := &tableChange{tx, version, &readings{regions: e.regions}}
 	if err := change(c); err != nil {
-		return ofAnother(err, snapshot.Trust)
+		return ofAnother(err, c.read, snapshot.Trust)
 	}
 	if err := e.trustworthy(ctx, faults, c.read, newLease(snapshot)); err != nil {
 		return err

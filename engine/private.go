@@ -213,7 +213,7 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 	}
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return nil, fromDuckDB(v.read.blame(ctx, err), st.parsed.Text, st.parsed.Text, nil)
+		return nil, v.lease.honest(fromDuckDB(v.read.blame(ctx, err), st.parsed.Text, st.parsed.Text, nil), v.read)
 	}
 	defer rows.Close()
 	s.changedTemporary()

@@ -133,7 +133,7 @@ func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseRe
 	}
 	if err != nil {
 		q.close()
-		return nil, v.lease.honest(err)
+		return nil, v.lease.honest(err, q.read)
 	}
 	return q, nil
 }
@@ -328,7 +328,7 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 	}
 	running, err := q.run(ctx, duck, v)
 	if err != nil {
-		return nil, v.lease.honest(q.explain(q.read.blame(ctx, err)))
+		return nil, v.lease.honest(q.explain(q.read.blame(ctx, err)), q.read)
 	}
 	rows := &Rows{schema: q.schema, volume: read}
 	held := v.lease.hold()
@@ -343,7 +343,7 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 			if batch != nil {
 				batch.Release()
 			}
-			return nil, held.honest(q.explain(err))
+			return nil, held.honest(q.explain(err), q.read)
 		}
 		return batch, nil
 	}
@@ -393,7 +393,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 	reader, err := compute.Run(ctx, q.compute, open, args, nil)
 	if err != nil {
 		held.close()
-		return nil, v.lease.honest(read.blame(ctx, err))
+		return nil, v.lease.honest(read.blame(ctx, err), read)
 	}
 	rows := &Rows{schema: q.schema, volume: read.volume, changes: q.own}
 	l := held.lease
@@ -405,7 +405,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
 		if !reader.Next() {
 			if err := reader.Err(); err != nil {
-				return nil, l.honest(read.blame(ctx, err))
+				return nil, l.honest(read.blame(ctx, err), read)
 			}
 			if lost := trustworthy(); lost != nil {
 				return nil, lost
@@ -418,7 +418,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 			batch, err = detach(ctx, narrow, q.schema)
 		}
 		if err != nil {
-			return nil, l.honest(err)
+			return nil, l.honest(err, read)
 		}
 		if lost := trustworthy(); lost != nil {
 			batch.Release()

@@ -83,8 +83,9 @@ func (e *Engine) replicator(table catalog.Table, p placement.Placement) (func(co
 			to = append(to, replicas.Place{Node: node, Have: -1})
 		}
 		e.config.Fault.At(faults.ReplicaBegin)
-		made, err := e.rearranged(ctx, &readings{regions: e.regions}, name, 0, c, to)
-		return made, ofAnother(err, trust)
+		by := &readings{regions: e.regions}
+		made, err := e.rearranged(ctx, by, name, 0, c, to)
+		return made, ofAnother(err, by, trust)
 	}, nil
 }
 

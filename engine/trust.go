@@ -64,8 +64,9 @@ func (g guardedGrant) Seal(seal coherence.Seal) error {
 // What a borrower may believe (E3). It reads memory that the node re-uses when the lease is over, and it may be stopped at any
 // moment for any time. So a result is believed when the lease is found valid after the last load that it is made of.
 
-// honest replaces an error by that of the lease if it is over: then the bytes that the error complains about may be another table's.
-func (l *lease) honest(err error) error {
+// honest replaces an error of a statement that has read by by that of the lease if it is over: then the bytes that the error complains about
+// may be another table's.
+func (l *lease) honest(err error, by *readings) error {
 	if err == nil {
 		return nil
 	}
@@ -74,12 +75,21 @@ func (l *lease) honest(err error) error {
 			return over
 		}
 	}
-	return ofAnother(err, l.snapshot.Trust)
+	return ofAnother(err, by, l.snapshot.Trust)
 }
 
-// ofAnother replaces damage of memory by the reason for which it holds something else by now, as trust tells: this node was given up, or its
-// lender began anew.
-func ofAnother(err error, trust func(...memregion.RegionID) error) error {
+// ofAnother replaces an error by the reason for which memory that was read holds something else by now, as trust tells: this node was given
+// up, or its lender began anew. It need not look like damage: other bytes are good for any error, such as a number out of range. by is nil
+// where damage is noticed before anything is made of it.
+func ofAnother(err error, by *readings, trust func(...memregion.RegionID) error) error {
+	if err == nil {
+		return nil
+	}
+	if by != nil {
+		if lost := trust(by.inRegions()...); lost != nil {
+			return lost
+		}
+	}
 	var damaged *DamagedError
 	if errors.As(err, &damaged) && damaged.region != 0 {
 		if lost := trust(damaged.region); lost != nil {

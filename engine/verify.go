@@ -18,8 +18,8 @@ func (e *Engine) VerifyChecksums(ctx context.Context) error {
 		return err
 	}
 	defer leave()
-	return e.life.told(e.eachChunk(ctx, nil, func(t *catalog.TableVersion, p catalog.Position) error {
-		return e.regions.check(ctx, t.Table().Name.String(), p.Index, p.Chunk)
+	return e.life.told(e.eachChunk(ctx, nil, func(l *lease, t *catalog.TableVersion, p catalog.Position) error {
+		return l.honest(e.regions.check(ctx, t.Table().Name.String(), p.Index, p.Chunk), nil)
 	}, nil))
 }
 
@@ -37,13 +37,16 @@ func (e *Engine) Verify(ctx context.Context, request noderpc.VerifyRequest, prog
 		progress = func(noderpc.Progress) {}
 	}
 	var at noderpc.Progress
-	err = e.eachChunk(ctx, request.Tables, func(t *catalog.TableVersion, p catalog.Position) error {
+	err = e.eachChunk(ctx, request.Tables, func(l *lease, t *catalog.TableVersion, p catalog.Position) error {
 		name, d := t.Table().Name, p.Chunk.Descriptor()
 		bad, whole, err := e.regions.damaged(ctx, name.String(), p.Index, p.Chunk)
 		if err != nil {
 			return err
 		}
 		for _, b := range bad {
+			if lost := l.honest(b, nil); lost != error(b) {
+				return lost
+			}
 			if len(result.Damaged) == noderpc.MaxDamaged {
 				result.More++
 				continue
@@ -67,7 +70,7 @@ func (e *Engine) Verify(ctx context.Context, request noderpc.VerifyRequest, prog
 }
 
 // eachChunk visits the chunks of one snapshot's tables, or of the named ones; begin (or nil) is told of every table.
-func (e *Engine) eachChunk(ctx context.Context, names []catalog.TableName, visit func(*catalog.TableVersion, catalog.Position) error, begin func(*catalog.TableVersion)) error {
+func (e *Engine) eachChunk(ctx context.Context, names []catalog.TableName, visit func(*lease, *catalog.TableVersion, catalog.Position) error, begin func(*catalog.TableVersion)) error {
 	s, err := e.snapshot(ctx)
 	if err != nil {
 		return err
@@ -95,7 +98,7 @@ func (e *Engine) eachChunk(ctx context.Context, names []catalog.TableName, visit
 			if err != nil {
 				return err
 			}
-			if err := visit(t, p); err != nil {
+			if err := visit(s, t, p); err != nil {
 				return err
 			}
 		}
