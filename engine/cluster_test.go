@@ -203,3 +203,15 @@ func TestAnEmptyPartIsNotTheWholeTable(t *testing.T) {
 	require.Contains(t, explain(t, s, sql), "0 of 0 chunks of t")
 	require.Equal(t, []string{"10|20", "20|30"}, sorted(rows(t, s, sql)))
 }
+
+// TestWritesToANodeThatDoesNotListen: a node that has ended a moment ago is still on record. Whoever asks another node to write there has lost no
+// connection, and can make one: 08006, as if it had ended a moment later.
+func TestWritesToANodeThatDoesNotListen(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	s := c.session(0)
+	exec(t, s, "CREATE TABLE t (a BIGINT) WITH (placement = 'node(n1)')")
+	c.stops[1]()
+	fails(t, s, "08006", "INSERT INTO t VALUES (1)")
+	require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM t"))
+}

@@ -44,9 +44,20 @@ func (p *peers) get(ctx context.Context, name string) (*noderpc.Client, error) {
 	}
 	client, err := noderpc.Dial(ctx, member.Address, options...)
 	if err != nil {
-		return nil, fmt.Errorf("node %q: %w", name, err)
+		return nil, notReached(name, err)
 	}
 	return p.keep(name, peer{client, member.Registered})
+}
+
+// notReached is for a node that is on record as online and does not answer: for whoever asked this one, it is as if the connection between the
+// two had broken. That a connection cannot be made (08001) would mean the asker's own.
+func notReached(name string, err error) error {
+	if !errors.Is(err, noderpc.ErrNodeGone) {
+		return fmt.Errorf("node %q: %w", name, err)
+	}
+	e := failure("08006", "node %q cannot be reached: %v", name, err)
+	e.Cause = err
+	return e
 }
 
 // keep makes a connection the one to use, unless somebody else made one meanwhile.
