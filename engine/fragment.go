@@ -239,8 +239,9 @@ func (f *fragmentStage) version(searchPath []string) (*catalog.TableVersion, err
 		return nil, err
 	}
 	chunks := make([]*catalog.Chunk, len(f.Chunks))
+	decoder := descriptor.Decoder{Expected: len(f.Chunks)} // they have one schema
 	for i, encoded := range f.Chunks {
-		d, err := descriptor.Decode(encoded)
+		d, err := decoder.Decode(encoded)
 		if err != nil {
 			return nil, fmt.Errorf("stage %s, chunk %d: %w", f.Name, i, err)
 		}

@@ -44,16 +44,15 @@ func BenchmarkDecode(b *testing.B) {
 		b.ReportMetric(float64(len(encoded)), "bytes")
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := descriptor.Decode(encoded); err != nil {
+			if _, err := new(descriptor.Decoder).Decode(encoded); err != nil {
 				b.Fatal(err)
 			}
 		}
 	})
 	b.Run("shared-schema", func(b *testing.B) {
-		var cache descriptor.SchemaCache
 		b.ReportAllocs()
 		for b.Loop() {
-			if _, err := cache.Decode(encoded); err != nil {
+			if _, err := descriptor.Decode(encoded); err != nil {
 				b.Fatal(err)
 			}
 		}

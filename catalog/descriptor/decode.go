@@ -1,66 +1,21 @@
 package descriptor
 
 import (
-	"bytes"
 	"fmt"
 	"math"
-	"sync"
-
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/zeebo/xxh3"
 
 	"github.com/csmsql/csmsql/catalog/internal/message"
 	"github.com/csmsql/csmsql/memregion"
 )
 
+// common has the schemas of descriptors that come one by one.
+var common SchemaCache
+
 // Decode reads and validates a descriptor. Whatever the bytes are, the outcome is a descriptor for which D1 to D4 hold,
-// or an error that wraps ErrCorrupt or ErrFormat and says which field is wrong. Nothing of data is kept.
+// or an error that wraps ErrCorrupt or ErrFormat and says which field is wrong. Nothing of data is kept but what a SchemaCache keeps: one
+// serves all callers in the process.
 func Decode(data []byte) (*Descriptor, error) {
-	return new(Decoder).Decode(data)
-}
-
-// maxCachedSchemas bounds a SchemaCache; when it is full it starts over.
-const maxCachedSchemas = 256
-
-// SchemaCache shares one *arrow.Schema between all descriptors that carry the same encoded one, as the chunks of a table
-// do: it halves the time to decode and saves most of the memory. The zero value is ready; a nil cache caches nothing.
-// It is safe for concurrent use.
-type SchemaCache struct {
-	mu      sync.Mutex
-	entries map[uint64]cachedSchema // guarded by mu
-}
-
-type cachedSchema struct {
-	encoded []byte
-	schema  *arrow.Schema
-}
-
-func (c *SchemaCache) decode(encoded []byte) (*arrow.Schema, error) {
-	if c == nil {
-		d := schemaDecoder{}
-		return d.schema(encoded)
-	}
-	key := xxh3.Hash(encoded)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if e, ok := c.entries[key]; ok && bytes.Equal(e.encoded, encoded) {
-		return e.schema, nil
-	}
-	d := schemaDecoder{}
-	schema, err := d.schema(encoded)
-	if err != nil {
-		return nil, err
-	}
-	if c.entries == nil || len(c.entries) >= maxCachedSchemas {
-		c.entries = map[uint64]cachedSchema{}
-	}
-	c.entries[key] = cachedSchema{bytes.Clone(encoded), schema}
-	return schema, nil
-}
-
-// Decode is the package's Decode with shared schemas.
-func (c *SchemaCache) Decode(data []byte) (*Descriptor, error) {
-	decoder := Decoder{Schemas: c}
+	decoder := Decoder{Schemas: &common}
 	return decoder.Decode(data)
 }
 

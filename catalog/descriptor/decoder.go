@@ -46,9 +46,22 @@ func part[T any](d *Decoder, block *[]T, n int) []T {
 	return (*block)[used : used : used+n]
 }
 
+// loneBlock is all that a descriptor of few columns consists of, when no other one is expected: one allocation instead of one for each
+// kind of part. What does not fit has its own.
+type loneBlock struct {
+	descriptor [1]Descriptor
+	extents    [1]Extent
+	nodes      [4]Node
+	buffers    [8]Buffer
+	statistics [4]Statistics
+}
+
 // next makes the descriptor that is decoded next.
 func (d *Decoder) next() *Descriptor {
-	d.Expected = max(d.Expected-1, 0)
+	if d.Expected = max(d.Expected-1, 0); d.Expected == 0 && len(d.descriptors) == cap(d.descriptors) {
+		b := &loneBlock{}
+		d.descriptors, d.extents, d.nodes, d.buffers, d.statistics = b.descriptor[:0], b.extents[:0], b.nodes[:0], b.buffers[:0], b.statistics[:0]
+	}
 	one := part(d, &d.descriptors, 1)
 	return &one[:1][0]
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/extensions"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -59,12 +60,19 @@ func amongOthers(t require.TestingT, data []byte, alone *descriptor.Descriptor, 
 		}
 		require.NoError(t, err)
 	}
+	for range 2 { // the second one finds the schema
+		d, err := descriptor.Decode(data)
+		require.Equal(t, failed == nil, err == nil)
+		around = append(around, d)
+	}
 	requireEncoding(t, neighbour(), around[0])
 	requireEncoding(t, neighbour(), around[2])
 	if failed == nil {
 		want, err := alone.Encode()
 		require.NoError(t, err)
-		requireEncoding(t, want, around[1])
+		for _, d := range []*descriptor.Descriptor{around[1], around[3], around[4]} {
+			requireEncoding(t, want, d)
+		}
 	}
 }
 
@@ -127,6 +135,28 @@ func TestDecoderAgreesWithDecode(t *testing.T) {
 	})
 }
 
+// Descriptors that come one by one have one schema if they carry the same, unless an extension type, which somebody may register any time, is in it.
+func TestDecodeKeepsSchemas(t *testing.T) {
+	of := func(dt arrow.DataType) (first, second *arrow.Schema) {
+		m := region()
+		batch := arraytest.Batch(rand.New(rand.NewPCG(1, 5)), &arraytest.Bump{Data: m.Data}, []arrow.DataType{dt}, 10)
+		d, err := descriptor.Describe(batch, "public.t", []descriptor.Mapped{m}, make([]descriptor.Statistics, 1))
+		require.NoError(t, err)
+		encoded, err := d.Encode()
+		require.NoError(t, err)
+		one, err := descriptor.Decode(encoded)
+		require.NoError(t, err)
+		two, err := descriptor.Decode(encoded)
+		require.NoError(t, err)
+		require.True(t, one.Schema.Equal(two.Schema))
+		return one.Schema, two.Schema
+	}
+	first, second := of(arrow.ListOf(arrow.PrimitiveTypes.Int32))
+	require.Same(t, first, second)
+	first, second = of(arrow.ListOf(extensions.NewUUIDType()))
+	require.NotSame(t, first, second)
+}
+
 // A page's descriptors cost few allocations: blocks, no parts of their own.
 func TestDecoderAllocatesBlocks(t *testing.T) {
 	encoded, err := threeColumns(t).Encode()
@@ -141,4 +171,10 @@ func TestDecoderAllocatesBlocks(t *testing.T) {
 		}
 	})
 	require.Less(t, perPage, descriptors/2.0)
+	alone := testing.AllocsPerRun(100, func() {
+		if _, err := descriptor.Decode(encoded); err != nil {
+			t.Fatal(err)
+		}
+	})
+	require.LessOrEqual(t, alone, 2.0, "one that comes alone: a block and its owner's name")
 }

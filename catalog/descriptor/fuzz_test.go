@@ -30,7 +30,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(encoded)
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		d, err := descriptor.Decode(data)
+		d, err := new(descriptor.Decoder).Decode(data)
 		amongOthers(t, data, d, err)
 		_, _ = descriptor.Peek(data)
 		if err != nil {

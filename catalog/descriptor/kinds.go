@@ -32,8 +32,8 @@ func invertKinds() (types [64]arrow.Type) {
 	return types
 }
 
-// plainTypes are the types without parameters.
-var plainTypes = map[arrow.Type]arrow.DataType{
+// plainTypes are the types without parameters, by identifier.
+var plainTypes = [len(kindOf)]arrow.DataType{
 	arrow.NULL: arrow.Null, arrow.BOOL: arrow.FixedWidthTypes.Boolean,
 	arrow.INT8: arrow.PrimitiveTypes.Int8, arrow.INT16: arrow.PrimitiveTypes.Int16,
 	arrow.INT32: arrow.PrimitiveTypes.Int32, arrow.INT64: arrow.PrimitiveTypes.Int64,

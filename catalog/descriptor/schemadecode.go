@@ -19,11 +19,15 @@ func DecodeSchema(data []byte) (*arrow.Schema, error) {
 }
 
 // schemaDecoder counts fields over the whole schema, so that nesting cannot multiply the bound.
-type schemaDecoder struct{ fields int }
+type schemaDecoder struct {
+	fields   int
+	extended bool // an extension type was among them
+}
 
 func (d *schemaDecoder) schema(data []byte) (*arrow.Schema, error) {
 	r := message.NewReader(data)
-	fields := make([]arrow.Field, 0, r.Count(schemaFields, MaxNodes))
+	var few [8]arrow.Field // NewSchema copies them
+	fields := few[:0]
 	var meta pairs
 	for r.Next() {
 		switch r.Field() {
@@ -157,12 +161,13 @@ func (d *schemaDecoder) dataType(r message.Reader, depth int) (arrow.DataType, e
 	if err := r.Err(); err != nil {
 		return nil, err
 	}
+	d.extended = d.extended || p.id == arrow.EXTENSION
 	return p.dataType()
 }
 
 func (p *typeParts) dataType() (arrow.DataType, error) {
-	if plain, ok := plainTypes[p.id]; ok {
-		return plain, p.wantChildren(0)
+	if p.id >= 0 && plainTypes[p.id] != nil {
+		return plainTypes[p.id], p.wantChildren(0)
 	}
 	switch p.id {
 	case arrow.FIXED_SIZE_BINARY:

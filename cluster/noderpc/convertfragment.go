@@ -70,8 +70,9 @@ func decodeFragmentResult(m *nodepb.FragmentResult, lends Lends) (FragmentResult
 	}
 	r := FragmentResult{Rows: m.GetRows(), Total: total, Statistics: m.GetStatistics()}
 	var rows int64
+	decoder := descriptor.Decoder{Expected: len(m.GetChunks())} // they have one schema
 	for i, data := range m.GetChunks() {
-		d, err := descriptor.Decode(data)
+		d, err := decoder.Decode(data)
 		if err != nil {
 			return FragmentResult{}, badMessage("fragment: chunk %d: %v", i, err)
 		}

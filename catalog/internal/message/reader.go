@@ -17,8 +17,7 @@ type Reader struct {
 	data  []byte
 	at    int // the next byte, at most len(data) (W1); len(data) after a fault
 	fault error
-	field protowire.Number
-	kind  protowire.Type
+	tag   uint32 // of the current field: its number and, in the last three bits, its kind
 }
 
 // NewReader reads data, which it borrows.
@@ -26,33 +25,35 @@ func NewReader(data []byte) Reader { return Reader{data: data} }
 
 // Next moves to the next field; false at the end or after a fault.
 func (r *Reader) Next() bool {
-	if r.at >= len(r.data) { // also after a fault
-		return false
-	}
-	if tag := r.data[r.at]; tag >= 1<<3 && tag < 0x80 { // nearly all of ours are one byte
+	if r.at < len(r.data) && r.data[r.at]-1<<3 < 0x80-1<<3 { // nearly all tags of ours are one byte
+		r.tag = uint32(r.data[r.at])
 		r.at++
-		r.field, r.kind = protowire.Number(tag>>3), protowire.Type(tag&7)
 		return true
 	}
 	return r.nextLong()
 }
 
-// nextLong is Next for tags that are long or wrong.
+// nextLong is Next at the end, and for tags that are long or wrong.
 func (r *Reader) nextLong() bool {
+	if r.at >= len(r.data) { // also after a fault
+		return false
+	}
 	tag := r.rawVarint()
 	if r.fault != nil {
 		return false
 	}
-	r.field, r.kind = protowire.Number(tag>>3), protowire.Type(tag&7)
 	if tag>>3 == 0 || tag>>3 > uint64(protowire.MaxValidNumber) {
 		r.fail("field number %d is not valid", tag>>3)
 		return false
 	}
+	r.tag = uint32(tag)
 	return true
 }
 
 // Field is the number of the current field.
-func (r *Reader) Field() int { return int(r.field) }
+func (r *Reader) Field() int { return int(r.tag >> 3) }
+
+func (r *Reader) kind() protowire.Type { return protowire.Type(r.tag & 7) }
 
 // Err is the first fault, or nil.
 func (r *Reader) Err() error { return r.fault }
@@ -71,7 +72,7 @@ func (r *Reader) fail(format string, args ...any) {
 
 // Uint reads a varint field.
 func (r *Reader) Uint() uint64 {
-	if r.kind == protowire.VarintType && r.at < len(r.data) && r.data[r.at] < 0x80 { // and so are nearly all values
+	if r.kind() == protowire.VarintType && r.at < len(r.data) && r.data[r.at] < 0x80 { // and so are nearly all values
 		v := uint64(r.data[r.at])
 		r.at++
 		return v
@@ -97,7 +98,7 @@ func (r *Reader) Fixed() uint64 {
 		return 0
 	}
 	if len(r.data)-r.at < 8 {
-		r.fail("field %d: 8 bytes wanted, %d left", r.field, len(r.data)-r.at)
+		r.fail("field %d: 8 bytes wanted, %d left", r.Field(), len(r.data)-r.at)
 		return 0
 	}
 	v := binary.LittleEndian.Uint64(r.data[r.at:])
@@ -115,7 +116,7 @@ func (r *Reader) Bytes() []byte {
 		return nil
 	}
 	if n > uint64(len(r.data)-r.at) {
-		r.fail("field %d: length %d, but %d bytes left", r.field, n, len(r.data)-r.at)
+		r.fail("field %d: length %d, but %d bytes left", r.Field(), n, len(r.data)-r.at)
 		return nil
 	}
 	end := r.at + int(n)
@@ -132,9 +133,13 @@ func (r *Reader) Sub() Reader { return Reader{data: r.Bytes()} }
 
 // Skip passes over the current field, whatever its type (W2).
 func (r *Reader) Skip() {
-	n := protowire.ConsumeFieldValue(r.field, r.kind, r.data[r.at:])
+	if r.kind() == protowire.BytesType {
+		r.Bytes()
+		return
+	}
+	n := protowire.ConsumeFieldValue(protowire.Number(r.Field()), r.kind(), r.data[r.at:])
 	if n < 0 {
-		r.fail("field %d: %v", r.field, protowire.ParseError(n))
+		r.fail("field %d: %v", r.Field(), protowire.ParseError(n))
 		return
 	}
 	r.at += n
@@ -154,8 +159,8 @@ func (r *Reader) Count(field, limit int) int {
 }
 
 func (r *Reader) expect(kind protowire.Type) bool {
-	if r.fault == nil && r.kind != kind {
-		r.fail("field %d has wire type %d, want %d", r.field, r.kind, kind)
+	if r.fault == nil && r.kind() != kind {
+		r.fail("field %d has wire type %d, want %d", r.Field(), r.kind(), kind)
 	}
 	return r.fault == nil
 }
@@ -164,6 +169,11 @@ func (r *Reader) rawVarint() uint64 {
 	if r.at < len(r.data) && r.data[r.at] < 0x80 {
 		v := uint64(r.data[r.at])
 		r.at++
+		return v
+	}
+	if r.at+1 < len(r.data) && r.data[r.at+1] < 0x80 {
+		v := uint64(r.data[r.at]&0x7f) | uint64(r.data[r.at+1])<<7
+		r.at += 2
 		return v
 	}
 	v, n := protowire.ConsumeVarint(r.data[r.at:])
