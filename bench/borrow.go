@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -35,7 +36,12 @@ type attachment struct {
 //
 // The regions are those of the node, and in a cluster also those of all other nodes that the table may lie in.
 // The caller closes the attachment.
-func borrowTable(ctx context.Context, socket string, table catalog.TableName) (_ *attachment, err error) {
+func borrowTable(ctx context.Context, socket string, table catalog.TableName) (*attachment, error) {
+	return borrowChunks(ctx, socket, table, math.MaxInt64)
+}
+
+// borrowChunks is borrowTable of the first chunks of a table.
+func borrowChunks(ctx context.Context, socket string, table catalog.TableName, most int64) (_ *attachment, err error) {
 	a := &attachment{
 		views: map[memregion.RegionID]*memregion.View{}, trusted: map[memregion.RegionID]coherence.Generation{},
 		reader: coherence.NewReader(coherence.Coherent, nil, nil),
@@ -52,10 +58,13 @@ func borrowTable(ctx context.Context, socket string, table catalog.TableName) (_
 	if err != nil {
 		return nil, err
 	}
-	a.batches = make([]arrow.RecordBatch, 0, version.NumChunks())
+	a.batches = make([]arrow.RecordBatch, 0, min(int64(version.NumChunks()), most))
 	for position, err := range version.Chunks(ctx) {
 		if err != nil {
 			return nil, err
+		}
+		if int64(position.Index) == most {
+			break
 		}
 		batch, err := a.read(ctx, position.Chunk)
 		if err != nil {

@@ -6,6 +6,7 @@
 //	cluster  TPC-H split over two nodes:      against one node, and a cluster of one; attach over three; plans of up to 64
 //	attach   another process gets at a table: its descriptors against a whole Arrow IPC copy and Arrow Flight
 //	readers  eight processes scan a table:    their memory against the table once
+//	steps    what a node does again and again: allocating, messages, adopting a region, tables of many chunks
 //	thesis   the evaluation of the thesis, table by table and figure by figure, against the numbers that it published
 //	egress   rows over the PostgreSQL protocol: csmsql serve against PostgreSQL
 //

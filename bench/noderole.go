@@ -9,8 +9,10 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/catalog"
@@ -32,6 +34,7 @@ type nodeHello struct {
 type loaded struct {
 	Bytes  int64 // extents of the table
 	Chunks int64
+	Commit time.Duration // of a table of many chunks
 }
 
 // startNode starts the process that owns the table.
@@ -129,6 +132,10 @@ func loadOnRequest(ctx context.Context, e *engine.Engine, talk *conversation) er
 			if _, err = session.Exec(ctx, "DROP TABLE IF EXISTS t; "+createTable(r.Rows, r.Skew)); err == nil {
 				made, err = measureTable(e)
 			}
+		case "chunks":
+			if _, err = session.Exec(ctx, "DROP TABLE IF EXISTS t"); err == nil {
+				made.Commit, err = assembleChunks(ctx, e, r.Rows, r.Skew)
+			}
 		case "drop":
 			_, err = session.Exec(ctx, "DROP TABLE t")
 		default:
@@ -139,6 +146,40 @@ func loadOnRequest(ctx context.Context, e *engine.Engine, talk *conversation) er
 		}
 	}
 	return nil
+}
+
+// assembleChunks makes the table with a chunk for each row, and times the commit.
+func assembleChunks(ctx context.Context, e *engine.Engine, chunks int64, skew bool) (took time.Duration, err error) {
+	columns := []arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}, {Name: "b", Type: arrow.PrimitiveTypes.Int8}, {Name: "c", Type: arrow.PrimitiveTypes.Uint16}}
+	a, err := e.Assemble(ctx, engine.AssembleOptions{Table: benchTable, Columns: arrow.NewSchema(columns, nil)})
+	if err != nil {
+		return 0, err
+	}
+	defer func() { err = errors.Join(err, a.Abort()) }()
+	part, err := a.Part(ctx, "", 0)
+	if err != nil {
+		return 0, err
+	}
+	rows := array.NewRecordBuilder(part.Allocator(), a.Schema())
+	defer rows.Release()
+	for i := range chunks {
+		v := valuesOf(i)
+		if skew && i == chunks-1 {
+			v.C++
+		}
+		rows.Field(0).(*array.Int64Builder).Append(v.A)
+		rows.Field(1).(*array.Int8Builder).Append(int8(v.B))
+		rows.Field(2).(*array.Uint16Builder).Append(uint16(v.C))
+		batch := rows.NewRecordBatch()
+		err := part.Add(ctx, batch)
+		batch.Release()
+		if err != nil {
+			return 0, err
+		}
+	}
+	begin := time.Now()
+	err = a.Commit(ctx)
+	return time.Since(begin), err
 }
 
 func measureTable(e *engine.Engine) (loaded, error) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -22,9 +23,9 @@ func small(t *testing.T) Options {
 }
 
 func TestNames(t *testing.T) {
-	require.Equal(t, []string{"attach", "cluster", "egress", "readers", "thesis", "tpch"}, Names())
+	require.Equal(t, []string{"attach", "cluster", "egress", "readers", "steps", "thesis", "tpch"}, Names())
 	_, err := Run(t.Context(), "speed", Options{})
-	require.EqualError(t, err, `bench: there is no benchmark "speed"; there are attach, cluster, egress, readers, thesis, tpch`)
+	require.EqualError(t, err, `bench: there is no benchmark "speed"; there are attach, cluster, egress, readers, steps, thesis, tpch`)
 	_, err = Run(t.Context(), "attach", Options{Runs: -1})
 	require.ErrorContains(t, err, "must not be negative")
 }
@@ -68,6 +69,16 @@ func TestReaders(t *testing.T) {
 	require.Len(t, r.Rows, 1+2*readersOf+8-1)
 	require.Len(t, r.Goals, 1)
 	require.Greater(t, r.Goals[0].Measured, 0.5, "so much sharing cannot be")
+}
+
+// Every step has its line, and its goal where one was set.
+func TestSteps(t *testing.T) {
+	r, err := Run(t.Context(), "steps", small(t))
+	require.NoError(t, err)
+	require.Len(t, r.Rows, 8)
+	require.Len(t, r.Goals, 6)
+	require.Len(t, r.Samples[stepPing], 200)
+	require.Len(t, r.Samples[stepAttachAll], 1)
 }
 
 // Every table and figure is there; where sizes are not the thesis' own, its figures do not stand beside ours.
@@ -183,7 +194,7 @@ func TestEgress(t *testing.T) {
 
 // B1: no report without the right answer.
 func TestAWrongAnswerStopsABenchmark(t *testing.T) {
-	for name, message := range map[string]string{"attach": "descriptor gives a wrong answer", "cluster": "query 1: two nodes gives a wrong answer", "readers": "reader 1 gives a wrong answer", "thesis": "flushing local memory gives a wrong answer", "tpch": "query 1 gives a wrong answer"} {
+	for name, message := range map[string]string{"attach": "descriptor gives a wrong answer", "cluster": "query 1: two nodes gives a wrong answer", "readers": "reader 1 gives a wrong answer", "steps": "overlap", "thesis": "flushing local memory gives a wrong answer", "tpch": "query 1 gives a wrong answer"} {
 		t.Run(name, func(t *testing.T) {
 			o := small(t)
 			o.sabotage = true
@@ -192,6 +203,16 @@ func TestAWrongAnswerStopsABenchmark(t *testing.T) {
 			require.ErrorContains(t, err, message)
 		})
 	}
+}
+
+// B1, of the parts of steps that come later.
+func TestStepsCompareFirst(t *testing.T) {
+	o, err := small(t).withDefaults()
+	require.NoError(t, err)
+	o.sabotage, o.MaxRows = true, 1000
+	r := &Report{Samples: map[string][]time.Duration{}}
+	require.ErrorContains(t, adoptSteps(t.Context(), o, r), "another one")
+	require.ErrorContains(t, chunkSteps(t.Context(), o, r), "the attached process gives a wrong answer")
 }
 
 func TestACancelledBenchmarkEnds(t *testing.T) {

@@ -32,12 +32,14 @@ type sums struct {
 func expectedSums(rows int64) sums {
 	s := sums{Rows: rows}
 	for i := range rows {
-		s.A += i*1000003 - 77
-		s.B += i*7%251 - 125
-		s.C += i * 40503 % 65521
+		v := valuesOf(i)
+		s.A, s.B, s.C = s.A+v.A, s.B+v.B, s.C+v.C
 	}
 	return s
 }
+
+// valuesOf is row i.
+func valuesOf(i int64) sums { return sums{1, i*1000003 - 77, i*7%251 - 125, i * 40503 % 65521} }
 
 // sumsOf adds up record batches.
 func sumsOf(batches []arrow.RecordBatch) (s sums, err error) {

@@ -41,7 +41,7 @@ func (w *World) Allocate(ctx context.Context) (a Allocated, err error) {
 			grants, local = append(grants, g), append(local, g.Range())
 
 			begin = time.Now()
-			r, err := w.client.Grant(ctx, w.request(homeOf(coherence.Coherent), size))
+			r, err := w.client.Grant(ctx, grantOf(homeOf(coherence.Coherent), size))
 			a.Remote = append(a.Remote, time.Since(begin))
 			if err != nil {
 				return a, err
@@ -69,10 +69,15 @@ func (w *World) checkRanges(ranges []memregion.Range, sizes []int64) error {
 			return fmt.Errorf("%d bytes were wanted and %v was given", sizes[i], r)
 		}
 	}
-	sorted := slices.Clone(ranges)
 	if w.setting.Spoil {
-		sorted[0] = sorted[1]
+		ranges[0] = ranges[1]
 	}
+	return Disjoint(ranges)
+}
+
+// Disjoint is an error if two ranges overlap.
+func Disjoint(ranges []memregion.Range) error {
+	sorted := slices.Clone(ranges)
 	slices.SortFunc(sorted, func(a, b memregion.Range) int { return int(a.Offset - b.Offset) })
 	for i := range sorted[1:] {
 		if sorted[i].End() > sorted[i+1].Offset {

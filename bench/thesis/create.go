@@ -275,7 +275,7 @@ func (w *World) createLocal(_ context.Context, c Case, rows *blocks) (parts Part
 
 func (w *World) createRemote(ctx context.Context, c Case, rows *blocks) (parts Parts, err error) {
 	begin := time.Now()
-	given, err := w.client.Grant(ctx, w.request(homeOf(c.Class), w.setting.Bytes))
+	given, err := w.client.Grant(ctx, grantOf(homeOf(c.Class), w.setting.Bytes))
 	if err != nil {
 		return parts, err
 	}

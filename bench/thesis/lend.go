@@ -90,6 +90,15 @@ type Lent struct {
 	Spec   memregion.Spec
 }
 
+// Request is for an extent of its coherent memory.
+func (Lent) Request(size int64) noderpc.GrantRequest {
+	return grantOf(homeOf(coherence.Coherent), size)
+}
+
+func grantOf(region memregion.RegionID, size int64) noderpc.GrantRequest {
+	return noderpc.GrantRequest{Region: region, Owner: "bench", Size: size, Ticket: noderpc.NewTicket(), Domain: "bench"}
+}
+
 // nobody is a node of which nothing but its memory matters.
 type nobody struct{ noderpc.Node }
 

@@ -106,7 +106,7 @@ func (w *World) places(ctx context.Context, n int64) (list []place, err error) {
 		return nil, err
 	}
 	list = append(list, place{"local", g.Bytes()[:n], g.Abort})
-	given, err := w.client.Grant(ctx, w.request(homeOf(coherence.Coherent), n))
+	given, err := w.client.Grant(ctx, grantOf(homeOf(coherence.Coherent), n))
 	if err != nil {
 		return list, err
 	}
@@ -137,10 +137,6 @@ func populate(b []byte) error {
 		return fmt.Errorf("make %d bytes present: %w", len(b), err)
 	}
 	return nil
-}
-
-func (w *World) request(region memregion.RegionID, size int64) noderpc.GrantRequest {
-	return noderpc.GrantRequest{Region: region, Owner: "bench", Size: size, Ticket: noderpc.NewTicket(), Domain: "bench"}
 }
 
 func extents(given noderpc.Granted) []catalog.ExtentID { return []catalog.ExtentID{given.Extent} }
