@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -23,6 +24,7 @@ type Statement struct {
 	// statement wraps it.
 	run       func(ctx context.Context, args []any) (*Rows, error)
 	schema    *arrow.Schema
+	origins   []pgcatalog.Origin // of schema's columns; nil: of none
 	params    []duckdb.ParameterType
 	inBlock   bool       // may run in a failed transaction block
 	returning *returning // what a writing statement returns of its rows; nil: nothing
@@ -142,6 +144,9 @@ func (st *Statement) Parameters() []duckdb.ParameterType { return st.params }
 // Schema describes the rows, nil when the statement returns none.
 func (st *Statement) Schema() *arrow.Schema { return st.schema }
 
+// Origins tells which columns of tables and views the columns of Schema are, as the system catalogs name them; nil: none is.
+func (st *Statement) Origins() []pgcatalog.Origin { return st.origins }
+
 // Close forgets the statement. It goes with its session if nobody closes it.
 func (st *Statement) Close() error {
 	if s := st.session; s.life.enterToClose() {
@@ -243,6 +248,9 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 	}
 	st.setPlan(plan)
 	st.schema = plan.schema
+	if origins := pgcatalog.Origins(st.parsed.Tree, s.relations(v)); len(origins) == plan.schema.NumFields() {
+		st.origins = origins
+	}
 	st.run = st.read
 	if s.atOnce {
 		st.planned = s.engine.visible(v.contents, v.lease.hold())

@@ -53,9 +53,7 @@ func (s *Session) describeTables(v *visible) error {
 		relations = append(relations, tableRelation(t))
 	}
 	for _, w := range v.contents.Views() {
-		relations = append(relations, pgcatalog.Relation{
-			Schema: w.Name.Schema, Name: w.Name.Name, Kind: 'v', OID: objectID(w.ID), Columns: relationColumns(w.Columns), Definition: " " + w.SQL + ";",
-		})
+		relations = append(relations, viewRelation(w))
 	}
 	if err := pgcatalog.Refresh(s.conn.Exec, relations, schemas, "csmsql"); err != nil {
 		return err
@@ -111,6 +109,27 @@ func tableRelation(t *catalog.TableVersion) pgcatalog.Relation {
 	return pgcatalog.Relation{
 		Schema: table.Name.Schema, Name: table.Name.Name, Kind: 'r', OID: objectID(table.ID),
 		Columns: relationColumns(table.Columns), Rows: t.Rows(), Bytes: t.Bytes(),
+	}
+}
+
+func viewRelation(w *catalog.View) pgcatalog.Relation {
+	return pgcatalog.Relation{
+		Schema: w.Name.Schema, Name: w.Name.Name, Kind: 'v', OID: objectID(w.ID), Columns: relationColumns(w.Columns), Definition: " " + w.SQL + ";",
+	}
+}
+
+// relations finds what names in a query mean that sees v.
+func (s *Session) relations(v *visible) pgcatalog.Find {
+	return func(database, schema, name string) *pgcatalog.Relation {
+		if t := s.lookup(v, database, schema, name); t != nil {
+			r := tableRelation(t)
+			return &r
+		}
+		if w := s.lookupView(v, database, schema, name); w != nil {
+			r := viewRelation(w)
+			return &r
+		}
+		return nil
 	}
 }
 

@@ -157,6 +157,26 @@ func (s *Session) lookup(v *visible, database, schema, table string) *catalog.Ta
 	return nil
 }
 
+// lookupView is lookup for views.
+func (s *Session) lookupView(v *visible, database, schema, view string) *catalog.View {
+	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) || schema == "" && s.temporary && s.isTemporary(view) {
+		return nil
+	}
+	schemas := s.settings.searchPath
+	if schema != "" {
+		schemas = []string{schema}
+	}
+	for _, schema := range schemas {
+		if v.find(schema, view) != nil {
+			return nil
+		}
+		if found := v.view(schema, view); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
 // resolveTable answers csm_table, which the mirrored views call while a statement is planned.
 func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
 	if s.visible == nil {

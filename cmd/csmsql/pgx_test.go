@@ -2,6 +2,7 @@ package main_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -303,6 +304,44 @@ func dereference(p any) any {
 }
 
 // TestArrays: lists come back as arrays, and arrays go in as parameters.
+// TestOrigins: drivers find a result column's table and column in the system catalogs by what the row description says.
+func TestOrigins(t *testing.T) {
+	conn, ctx := shared.get(t).connect(t), deadline(t)
+	for _, sql := range []string{
+		"CREATE TABLE origin (k BIGINT, id UUID, label TEXT)", "CREATE VIEW origin_view AS SELECT label AS l, k FROM origin", "CREATE TEMP TABLE origin_private (k INTEGER)",
+	} {
+		_, err := conn.Exec(ctx, sql)
+		require.NoError(t, err, sql)
+	}
+	described := func(sql string) (origins []string) {
+		d, err := conn.Prepare(ctx, "", sql)
+		require.NoError(t, err)
+		for _, f := range d.Fields {
+			var name string
+			err := conn.QueryRow(ctx, "SELECT c.relname || '.' || a.attname FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid WHERE c.oid = $1 AND a.attnum = $2",
+				f.TableOID, int16(f.TableAttributeNumber)).Scan(&name)
+			if errors.Is(err, pgx.ErrNoRows) {
+				require.Zero(t, f.TableOID)
+				err = nil
+			}
+			require.NoError(t, err)
+			origins = append(origins, name)
+		}
+		return origins
+	}
+	require.Equal(t, []string{"origin.k", "origin.id", "origin.label"}, described("SELECT * FROM origin"))
+	require.Equal(t, []string{"origin.label", "", "origin.k"}, described("SELECT o.label AS other, count(*), k FROM public.origin o GROUP BY 1, 3"))
+	require.Equal(t, []string{"origin_view.l", "origin.id"}, described("SELECT v.l, o.id FROM origin_view v JOIN origin o ON v.k = o.k WHERE o.k = $1"))
+	require.Equal(t, []string{""}, described("SELECT k FROM origin_private"))
+
+	// The type of a UUID is told beside its origin.
+	rows, err := conn.Query(ctx, "SELECT id FROM origin")
+	require.NoError(t, err)
+	rows.Close()
+	require.Equal(t, uint32(pgtype.UUIDOID), rows.FieldDescriptions()[0].DataTypeOID)
+	require.NotZero(t, rows.FieldDescriptions()[0].TableOID)
+}
+
 func TestArrays(t *testing.T) {
 	conn, ctx := shared.get(t).connect(t), deadline(t)
 	var ints []int32

@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
@@ -32,6 +33,23 @@ func Shown(schema *arrow.Schema) *arrow.Schema {
 	}
 	if fields == nil {
 		return schema
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
+// withOrigins is schema with what wire tells of the tables that its columns are of. origins as engine.Statement gives them.
+func withOrigins(schema *arrow.Schema, origins []pgcatalog.Origin) *arrow.Schema {
+	if schema == nil || len(origins) != schema.NumFields() {
+		return schema
+	}
+	fields := schema.Fields() // a copy
+	for i, from := range origins {
+		if from == (pgcatalog.Origin{}) {
+			continue
+		}
+		keys := append(fields[i].Metadata.Keys(), pgformat.MetadataTableOID, pgformat.MetadataTableColumn)
+		values := append(fields[i].Metadata.Values(), strconv.FormatUint(uint64(from.Table), 10), strconv.FormatUint(uint64(from.Column), 10))
+		fields[i].Metadata = arrow.NewMetadata(keys, values)
 	}
 	return arrow.NewSchema(fields, nil)
 }

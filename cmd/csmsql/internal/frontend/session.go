@@ -37,7 +37,7 @@ func (s *session) Prepare(ctx context.Context, sql string, declared []uint32) (w
 		s.backend.failed.Add(1)
 		return nil, err
 	}
-	st := &prepared{session: s, engine: inner, sql: sql, changed: changed, fields: Shown(inner.Schema()), parameters: parameters, since: time.Now()}
+	st := &prepared{session: s, engine: inner, sql: sql, changed: changed, fields: withOrigins(Shown(inner.Schema()), inner.Origins()), parameters: parameters, since: time.Now()}
 	head := inner.Copy()
 	if head == nil {
 		return st, nil
