@@ -335,7 +335,11 @@ func (st *Statement) rename(ctx context.Context, head *statement.Rename) (*Rows,
 			return st.pointAt(err, head.Name.Name)
 		}
 		from := version.Table().Name
-		return tx.RenameTable(from, catalog.TableName{Schema: from.Schema, Name: head.To})
+		to := catalog.TableName{Schema: from.Schema, Name: head.To}
+		if err := tx.RenameTable(from, to); err != nil {
+			return err
+		}
+		return s.followName(ctx, tx, v, from, to)
 	})
 	if err != nil {
 		return nil, err

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -141,6 +142,44 @@ func TestViewOfDroppedTable(t *testing.T) {
 	requireState(t, "42P01", failing(s, "SELECT * FROM aside.w"))
 	exec(t, s, "CREATE TABLE t AS SELECT 3 AS a")
 	require.Equal(t, []string{"3"}, rows(t, s, "SELECT * FROM aside.w"))
+}
+
+// A view reads the same table when that has another name, and when another table has its former one.
+func TestViewsFollowRenamedTables(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, `CREATE SCHEMA aside; CREATE TABLE t AS SELECT 'this' AS a; CREATE TABLE aside.t AS SELECT 'other' AS a; CREATE TABLE u AS SELECT 'u' AS b;
+		CREATE TABLE gone AS SELECT 1 AS a; CREATE VIEW broken AS SELECT a AS t FROM gone; DROP TABLE gone`)
+	queries := []string{
+		"SELECT a FROM t", "SELECT t.a FROM t", "SELECT x.a FROM t AS x", "SELECT x.a FROM T x WHERE x.a <> ''", "TABLE t", "FROM t", "SELECT t.* FROM t, u", "SELECT t.a FROM csmsql.t",
+		"WITH t AS (SELECT a || '' AS a FROM t) SELECT t.a FROM t", "SELECT (SELECT max(t.a) FROM t) FROM u", "SELECT l.a FROM t AS l JOIN t AS r ON l.a = r.a",
+		"SELECT t.a FROM u JOIN t ON t.a <> u.b /* t */", "SELECT a FROM t TABLESAMPLE 100%", "SELECT o.p FROM t AS o(p)", "SELECT t.a FROM t WHERE t.a NOT IN (SELECT t.a FROM aside.t)",
+	}
+	for i, q := range queries {
+		exec(t, s, fmt.Sprintf("CREATE VIEW v%d AS %s", i, q))
+	}
+	same := func(when string) {
+		for i, q := range queries {
+			require.Equal(t, []string{"this"}, rows(t, s, fmt.Sprintf("SELECT * FROM v%d", i)), "%s: %s", when, q)
+		}
+	}
+	exec(t, s, "BEGIN; ALTER TABLE t RENAME TO temporarily")
+	same("in a block")
+	exec(t, s, "ROLLBACK")
+	same("rolled back")
+	exec(t, s, `ALTER TABLE t RENAME TO "Other t"; CREATE TABLE t AS SELECT 'that' AS a`)
+	same("renamed")
+	require.Equal(t, []string{"other"}, rows(t, s, "SELECT a FROM aside.t"))
+	require.Equal(t, []string{`SELECT t.a FROM public."Other t" AS t`}, rows(t, s, "SELECT trim(definition, ' ;') FROM pg_catalog.pg_views WHERE viewname = 'v1'"))
+	exec(t, s, `DROP TABLE t; ALTER TABLE "Other t" RENAME TO t`)
+	same("renamed back")
+
+	exec(t, s, "CREATE VIEW stiff AS SELECT public.u.b FROM u")
+	fails(t, s, "2BP01", "ALTER TABLE u RENAME TO w")
+	require.ErrorContains(t, failing(s, "ALTER TABLE u RENAME TO w"), "view public.stiff")
+	require.Equal(t, []string{"u"}, rows(t, s, "SELECT * FROM stiff"))
+	exec(t, s, "DROP VIEW stiff; ALTER TABLE u RENAME TO w")
+	same("another")
 }
 
 // A view of a catalog that was written before names were bound keeps its text, which means what it meant; made anew, it is bound.
