@@ -14,14 +14,15 @@ import (
 
 // Defaults of LendOptions.
 const (
+	firstGrowthStep     = 4 << 20
 	defaultGrowthStep   = 64 << 20
 	defaultRecycleSteps = 2
 )
 
 // LendOptions tunes a lender. The zero value is sensible.
 type LendOptions struct {
-	// GrowthStep is how many bytes of backing are reserved ahead when the region grows; 0 means 64 MiB. Large steps save system calls,
-	// small ones save memory.
+	// GrowthStep is how many bytes of backing are reserved ahead when the region grows; 0 means as many as it has, from 4 to 64 MiB. Large
+	// steps save system calls, small ones save memory, and the time to clear it.
 	GrowthStep int64
 	// RecycleLimit bounds the backed memory that no extent uses (freed and not yet punched, or reserved ahead), in bytes; 0 means two
 	// growth steps, negative means none. What is kept is fast to allocate again, because first touch of fresh memory costs 15–40 times a
@@ -46,7 +47,8 @@ type Lent struct {
 	options      LendOptions // immutable
 	mapping      *mapping    // immutable
 	backing      backing     // immutable; called under mu
-	stepPages    int64       // immutable
+	firstPages   int64       // immutable; how large growth steps are at first
+	stepPages    int64       // immutable; and at most
 	recyclePages int64       // immutable
 	protectRuns  int         // immutable; upper bound of mu.runs
 
@@ -123,8 +125,9 @@ func newLent(file *os.File, spec Spec, allocator *Allocator, opts LendOptions) (
 	if err != nil {
 		return nil, errors.Join(err, m.close())
 	}
+	first := opts.GrowthStep
 	if opts.GrowthStep <= 0 {
-		opts.GrowthStep = defaultGrowthStep
+		first, opts.GrowthStep = firstGrowthStep, defaultGrowthStep
 	}
 	if opts.RecycleLimit == 0 {
 		opts.RecycleLimit = defaultRecycleSteps * opts.GrowthStep
@@ -133,7 +136,7 @@ func newLent(file *os.File, spec Spec, allocator *Allocator, opts LendOptions) (
 	if cached != nil {
 		l.backing = cachedBacking{fileBacking{file, m.watch, 0}, cached}
 	}
-	l.stepPages = pagesFor(opts.GrowthStep)
+	l.firstPages, l.stepPages = pagesFor(first), pagesFor(opts.GrowthStep)
 	l.recyclePages = max(opts.RecycleLimit, 0) / PageSize
 	pages := spec.Capacity / PageSize
 	l.mu.allocator = allocator

@@ -41,12 +41,17 @@ func (l *Lent) reserveLocked(low, high int64) error {
 	return err
 }
 
-// growthEnd is where reserving should end when it has to reach high: at the next multiple of the growth step beyond the frontier.
+// growthEnd is where reserving should end when it has to reach high: at the next multiple of the growth step beyond the frontier. Steps are
+// powers of two times the first.
 func (l *Lent) growthEnd(high int64) int64 {
 	if high <= l.mu.frontier {
 		return high
 	}
-	return min((high+l.stepPages-1)/l.stepPages*l.stepPages, l.spec.Capacity/PageSize)
+	step := l.firstPages
+	for step < l.stepPages && 2*step <= l.mu.frontier {
+		step *= 2
+	}
+	return min((high+step-1)/step*step, l.spec.Capacity/PageSize)
 }
 
 // tryLocked reserves [low, high), none of which is backed, wholly or not at all.

@@ -59,6 +59,20 @@ func TestGrowthSteps(t *testing.T) {
 	require.ErrorIs(t, err, memregion.ErrRegionFull)
 }
 
+// TestGrowthStepsGrow: a region that holds little costs little, one that holds much grows in large steps.
+func TestGrowthStepsGrow(t *testing.T) {
+	l := lend(t, fileSpec(t, 160*mebibyte), memregion.LendOptions{})
+	var steps []int64
+	memregion.InjectFaults(l, memregion.Faults{Reserve: func(r memregion.Range, real func(memregion.Range) error) error {
+		steps = append(steps, r.Length/mebibyte)
+		return real(r)
+	}})
+	for range 160 {
+		allocate(t, l, mebibyte)
+	}
+	require.Equal(t, []int64{4, 4, 8, 16, 32, 64, 32}, steps, "the last step ends at the capacity")
+}
+
 // TestIdleMemoryMakesRoom: the fabric has no room, but the region holds idle memory at another place.
 func TestIdleMemoryMakesRoom(t *testing.T) {
 	l := lend(t, fileSpec(t, 32*mebibyte), memregion.LendOptions{GrowthStep: mebibyte, RecycleLimit: 8 * mebibyte})
