@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // small are options with which a benchmark takes a second or two.
@@ -246,14 +247,11 @@ func program(t *testing.T) string {
 	if _, err := findPostgres(""); errors.Is(err, ErrNoPostgres) {
 		t.Skip("egress is compared with PostgreSQL: " + err.Error())
 	}
-	goTool, err := exec.LookPath("go")
-	if err != nil {
+	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("the program that serves is built with go, which is not in PATH")
 	}
 	path := filepath.Join(t.TempDir(), "csmsql")
-	build := exec.Command(goTool, "build", "-o", path, "../cmd/csmsql")
-	said, err := build.CombinedOutput()
-	require.NoError(t, err, string(said))
+	require.NoError(t, testsuite.BuildProgram(path))
 	return path
 }
 

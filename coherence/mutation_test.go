@@ -2,14 +2,13 @@ package coherence_test
 
 import (
 	"fmt"
-	"os"
-	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/coherence/model"
+	"github.com/csmsql/csmsql/internal/testsuite"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -135,15 +134,9 @@ func (m spoiler) releaseEarly() bool { return m.earlyUnpin }
 
 const simulationRounds = 12
 
-// effort multiplies what is tried at random: CSMSQL_EFFORT, by default 1 (see doc.go).
-func effort() int {
-	n, _ := strconv.Atoi(os.Getenv("CSMSQL_EFFORT"))
-	return max(n, 1)
-}
-
 // TestProtocolHoldsOnIncoherentMemory is the other half: nothing wrong, with every step in its place (C1–C5).
 func TestProtocolHoldsOnIncoherentMemory(t *testing.T) {
-	seeds := uint64(100 * effort())
+	seeds := uint64(100 * testsuite.Effort())
 	for _, class := range model.Classes() {
 		for _, line := range []int{64, 128, 512, 4096} {
 			t.Run(fmt.Sprintf("%v/%d", class, line), func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/coherence/model"
+	"github.com/csmsql/csmsql/internal/testsuite"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -396,14 +397,14 @@ func (r *replay) holds(b []byte, s *model.State, slot, place int) error {
 // TestWalksReplayOnTheRealCores: whatever the scripts and the hardware do, the cores order what the model orders.
 func TestWalksReplayOnTheRealCores(t *testing.T) {
 	for _, class := range model.Classes() {
-		for seed := range uint64(60 * effort()) {
+		for seed := range uint64(60 * testsuite.Effort()) {
 			m := model.New(model.Config{Class: class, Explicit: true, Halves: true})
 			trace := m.Walk(rand.New(rand.NewPCG(seed, 1)), 300)
 			require.NoError(t, newReplay(class, trace, model.Addresses*memregion.PageSize).run(), "in halves, seed %d", seed)
 		}
 		m := model.New(model.Config{Class: class, Explicit: true, Mismatches: true})
 		steps, kinds := 0, map[model.Kind]int{}
-		for seed := range uint64(60 * effort()) {
+		for seed := range uint64(60 * testsuite.Effort()) {
 			trace := m.Walk(rand.New(rand.NewPCG(seed, 0)), 500)
 			require.NoError(t, newReplay(class, trace, memregion.PageSize).run(), "seed %d", seed)
 			for _, moment := range trace.Moments {

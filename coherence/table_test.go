@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/coherence/model"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // mutationSeeds is how many schedules of the emulated memory each mutation is given; "make mutations" gives it more.
@@ -70,7 +71,7 @@ var counterexamples = map[verdict]*model.Trace{}
 // TestMutationTable is "make mutations": it spoils every step in turn, on both fabrics, in the model and in the emulated
 // memory. It fails if one of them finds no wrong value, and docs/coherence.md shows the table.
 func TestMutationTable(t *testing.T) {
-	seeds := mutationSeeds * effort()
+	seeds := mutationSeeds * testsuite.Effort()
 	var full, short strings.Builder
 	fmt.Fprintf(&full, "\n%-52s %-22s %-10s %-12s %s\n", "mutation", "fabric", "model", "emulator", fmt.Sprintf("caught, of %d", seeds))
 	fmt.Fprintf(&short, "| mutation | fabric | model: steps to a wrong value | emulated memory: schedules until one |\n|---|---|---|---|\n")

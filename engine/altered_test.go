@@ -20,6 +20,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/internal/testfabric"
+	"github.com/csmsql/csmsql/internal/testsuite"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -398,7 +399,7 @@ func TestStrangersAtAllTimes(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 10))
 	a := newAudience(t, e, question, want[0])
 	defer a.leave() // before the engine is closed, whatever happens
-	for range 5 * effort() {
+	for range 5 * testsuite.Effort() {
 		time.Sleep(time.Duration(random.Int64N(int64(20 * time.Millisecond)))) // the moment is what is random
 		d := flips(t, e, "t", random.IntN(2))
 		whole := d.Range

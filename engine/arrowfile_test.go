@@ -18,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // everyType has rows of everything that a table can have, and NULLs of it.
@@ -240,7 +241,7 @@ func TestDamagedArrowFiles(t *testing.T) {
 		for n := 0; n < len(data); n += 1 + len(data)/20 {
 			attempt(data[:n])
 		}
-		for n := range 50 * effort() {
+		for n := range 50 * testsuite.Effort() {
 			bad := append([]byte(nil), data...)
 			bad[(n*2654435761+n*n)%len(bad)] ^= byte(1 << (n % 8))
 			attempt(bad)

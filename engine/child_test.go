@@ -4,11 +4,9 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"os"
 	processes "os/exec"
-	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -19,6 +17,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/internal/testfabric"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // Tests about processes that die need processes: this binary is its own child, in one of several roles.
@@ -47,21 +46,8 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		runRole(role)
 	}
-	flag.Parse()
-	unlessGiven("test.parallel", "4")                      // most of these tests wait: for sessions and leases to end, for children to come up
-	unlessGiven("rapid.checks", strconv.Itoa(30*effort())) // of 100; each is a conversation with DuckDB
+	testsuite.SetFlags(4) // most of these tests wait: for sessions and leases to end, for children to come up
 	os.Exit(m.Run())
-}
-
-func unlessGiven(name, value string) {
-	given := false
-	flag.Visit(func(f *flag.Flag) { given = given || f.Name == name })
-	if given {
-		return
-	}
-	if err := flag.Set(name, value); err != nil {
-		panic(err)
-	}
 }
 
 // childSide is the child's end of the conversation.

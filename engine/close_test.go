@@ -21,6 +21,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // work is what somebody does with an engine, over and over, until it fails.
@@ -240,7 +241,7 @@ func TestCloseWhileInUse(t *testing.T) {
 }
 
 // closings is how often engines are closed in the middle; every time catches other things.
-func closings() int { return effort() }
+func closings() int { return testsuite.Effort() }
 
 // prepareCrowd makes what everything works on; the file holds rows to load.
 func prepareCrowd(t *testing.T, e *engine.Engine) (file string) {

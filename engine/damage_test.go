@@ -8,7 +8,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // A garden is a directory with many small tables of every layout that storage has, which can be damaged and looked at.
@@ -35,12 +35,6 @@ const gardenTables = 24
 
 // testMemory is much, because the bound of a node's own memory is one of its process, and several tests share this one.
 const testMemory = 2 << 30
-
-// effort multiplies what tests try at random: CSMSQL_EFFORT, by default 1.
-func effort() int {
-	n, _ := strconv.Atoi(os.Getenv("CSMSQL_EFFORT"))
-	return max(n, 1)
-}
 
 func plant(t testing.TB) *garden {
 	t.Helper()
@@ -139,7 +133,7 @@ func TestAlteredBytes(t *testing.T) {
 	require.NoError(t, err)
 	defer file.Close()
 	flips := 0
-	for range 6 * effort() {
+	for range 6 * testsuite.Effort() {
 		damaged := map[string]bool{}
 		var undo []func()
 		for _, x := range g.extents {
@@ -348,7 +342,7 @@ func TestDamagedCatalogFile(t *testing.T) {
 			opened++
 		}
 	}
-	for range 8 * effort() {
+	for range 8 * testsuite.Effort() {
 		bad := append([]byte(nil), good...)
 		at, bit := r.IntN(len(bad)), r.IntN(8)
 		bad[at] ^= 1 << bit
@@ -400,7 +394,7 @@ func TestDamagedRecords(t *testing.T) {
 	require.NoError(t, err)
 	require.NoError(t, bolt.Close())
 	noticed, harmless := 0, 0
-	for range 10 * effort() {
+	for range 10 * testsuite.Effort() {
 		item := items[r.IntN(len(items))]
 		if len(item.Value) == 0 {
 			continue

@@ -20,6 +20,7 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/internal/testsuite"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/queries"
 )
@@ -114,7 +115,7 @@ func TestAnotherFabricIsRefused(t *testing.T) {
 // TPC-H on three nodes, each with caches of its own, while others write: right answers. With CSMSQL_EFFORT=10 it is scale factor 0.1.
 func TestTPCHOnIncoherentMemory(t *testing.T) {
 	sf := 0.01
-	if effort, _ := strconv.Atoi(os.Getenv("CSMSQL_EFFORT")); effort >= 10 {
+	if testsuite.Effort() >= 10 {
 		sf = 0.1
 	}
 	c := startCluster(&cluster{t: t, change: func(i int, config *engine.Config) {

@@ -5,22 +5,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the expected outputs anew")
-
-// effort multiplies what is tried: CSMSQL_EFFORT, by default 1 (package coherence's doc.go).
-func effort() int {
-	n, _ := strconv.Atoi(os.Getenv("CSMSQL_EFFORT"))
-	return max(n, 1)
-}
 
 // TestTheProtocolHolds visits every state, with lines that are stored at once and with lines that are stored in two pieces. The
 // numbers are those of the model as it is: one that changes tells that the model does, and whoever made it grow or shrink
@@ -52,7 +46,7 @@ func TestTheProtocolHolds(t *testing.T) {
 // TestAcquiresEndWithWrongChecksums is C6 where every checksum is wrong: on one place by default, on both with effort.
 func TestAcquiresEndWithWrongChecksums(t *testing.T) {
 	for _, class := range Classes() {
-		m := New(Config{Class: class, Mismatches: true, Addresses: min(effort(), Addresses)})
+		m := New(Config{Class: class, Mismatches: true, Addresses: min(testsuite.Effort(), Addresses)})
 		r, err := m.Search(Everything)
 		require.NoError(t, err)
 		require.Nil(t, r.Violation)
@@ -119,7 +113,7 @@ func (i Invariant) describedBy() string {
 // to states that the protocol never sees.
 func TestReductionsLoseNothing(t *testing.T) {
 	mutations := []Mutation{None, AbortedLinesSurvive, ZeroesNotFlushed, StoreIntoSealed, NoFenceBeforeLoad, LenderDoesNotLook}
-	if effort() > 1 {
+	if testsuite.Effort() > 1 {
 		mutations = append([]Mutation{None}, Mutations()...)
 	}
 	for _, mutation := range mutations {

@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // patience bounds everything that should take moments.
@@ -58,9 +60,8 @@ func newNode() (*node, error) {
 
 // start builds the program, serves and loads TPC-H.
 func (n *node) start() error {
-	build := exec.Command("go", "build", "-o", n.binary, "github.com/csmsql/csmsql/cmd/csmsql")
-	if out, err := build.CombinedOutput(); err != nil {
-		return fmt.Errorf("go build: %w\n%s", err, out)
+	if err := testsuite.BuildProgram(n.binary); err != nil {
+		return err
 	}
 	fabric := "file"
 	var room syscall.Statfs_t

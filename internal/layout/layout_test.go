@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	"internal/faults":     {},
 	"internal/spelling":   {},
 	"internal/testfabric": {"memregion"},
+	"internal/testsuite":  {},
 }
 
 // L1.

@@ -1,0 +1,51 @@
+// Package testsuite is what tests of several packages share about how they run: how hard they try, and the program that some of them start.
+package testsuite
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"strconv"
+)
+
+// EffortVariable is the environment variable that multiplies what tests try at random (docs/testing.md).
+const EffortVariable = "CSMSQL_EFFORT"
+
+// Effort is the multiplier, at least 1.
+func Effort() int {
+	n, _ := strconv.Atoi(os.Getenv(EffortVariable)) // unset is 0
+	return max(n, 1)
+}
+
+// rapidChecks is how many attempts a property gets, of rapid's usual 100: each is a conversation with one engine or several.
+const rapidChecks = 30
+
+// SetFlags sets what rapid (which the tests must import) and the testing package do by default, unless the command line says: a TestMain
+// calls it. parallel is how many of the package's tests run at once, 0 for as many as there are processors.
+func SetFlags(parallel int) {
+	flag.Parse()
+	given := map[string]bool{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
+	set := func(name string, value int) {
+		if given[name] {
+			return
+		}
+		if err := flag.Set(name, strconv.Itoa(value)); err != nil {
+			panic(err)
+		}
+	}
+	set("rapid.checks", rapidChecks*Effort())
+	if parallel > 0 {
+		set("test.parallel", parallel)
+	}
+}
+
+// BuildProgram makes a copy of the csmsql program at path, which must not exist. The go command keeps what it runs, unlike what it builds:
+// so the program, which takes ten seconds to link, is linked once for all packages and all runs of their tests.
+func BuildProgram(path string) error {
+	if out, err := exec.Command("go", "run", "-exec", "cp", "github.com/csmsql/csmsql/cmd/csmsql", path).CombinedOutput(); err != nil {
+		return fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	return nil
+}
