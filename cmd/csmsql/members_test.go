@@ -22,6 +22,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
+	"github.com/csmsql/csmsql/internal/testfabric"
 )
 
 // asEtcd makes this test binary an etcd of its own in a directory: something that can be stopped and killed without a node.
@@ -200,7 +201,7 @@ func newMembers(t *testing.T, nodes int, embedded bool, failures func(string), f
 	for i := range nodes {
 		name := fmt.Sprintf("n%d", i)
 		data := filepath.Join(dir, name)
-		args := []string{"serve", "--node", name, "--data", data, "--region-dir", memory, "--region", "256MiB", "--memory", "384MiB", "--pg", "off",
+		args := []string{"serve", "--node", name, "--data", data, "--region-dir", memory, "--fabric", string(testfabric.FromEnvironment()), "--region", "256MiB", "--memory", "384MiB", "--pg", "off",
 			"--threads", "1", "--session-ttl", sessionTTL.String(), "--log-level", "info"}
 		args = append(args, flags...)
 		if embedded && i == 0 {
