@@ -20,8 +20,8 @@ import (
 // because a region's pages are shared and lie in RssShmem.
 
 const (
-	memoryLimit = int64(256 << 20)
-	spillLimit  = 192 << 20
+	memoryLimit = int64(128 << 20)
+	spillLimit  = 128 << 20
 	// memorySlack is what Config.MemoryBytes promises: the program and its Go heap, and what DuckDB does not count. 125 MiB were seen.
 	memorySlack = 150 << 20
 	// memoryCeiling is where the kernel refuses more to a process that is under attack, which ends it: Go's heap and many of DuckDB's
@@ -46,7 +46,7 @@ func memoryRole(c *childSide) error {
 		}
 	}
 	e, err := engine.Open(context.Background(), engine.Config{
-		Directory: a.Directory, RegionDirectory: a.Directory, RegionBytes: 512 << 20, MemoryBytes: memoryLimit, SpillBytes: spillLimit, Threads: 2,
+		Directory: a.Directory, RegionDirectory: a.Directory, RegionBytes: 256 << 20, MemoryBytes: memoryLimit, SpillBytes: spillLimit, Threads: 2,
 		Log: slog.New(slog.DiscardHandler), Files: engine.FileAccess{Directories: []string{a.Directory}},
 	})
 	if err != nil {
@@ -174,15 +174,15 @@ func TestMemoryIsBounded(t *testing.T) {
 	// What is spilled is compressed; this hardly is.
 	noise := "md5(i::varchar) || md5('a' || i) || md5('b' || i) || md5('c' || i)"
 	p.bounded(t, []memoryCase{
-		{"store", "CREATE TABLE t AS SELECT " + wide + " FROM range(3000000) r(i)", "00000", 0},
+		{"store", "CREATE TABLE t AS SELECT " + wide + " FROM range(1500000) r(i)", "00000", 0},
 		{"sort that spills", "SELECT max(body) FROM (SELECT body, row_number() OVER (ORDER BY body DESC, j) AS n FROM t) WHERE n % 2 = 0", "00000", 0},
-		{"sort of more than may be spilled", "SELECT max(length(b)), max(n) FROM (SELECT row_number() OVER (ORDER BY hash(i)) AS n, b FROM (SELECT i, " + noise + " AS b FROM range(6000000) r(i)))", "53200 53100", 0},
+		{"sort of more than may be spilled", "SELECT max(length(b)), max(n) FROM (SELECT row_number() OVER (ORDER BY hash(i)) AS n, b FROM (SELECT i, " + noise + " AS b FROM range(3000000) r(i)))", "53200 53100", 0},
 		{"aggregate", "SELECT count(*) FROM (SELECT body, count(*) AS n FROM t GROUP BY body)", "00000 53200", 0},
-		{"aggregate of too much", "SELECT count(*) FROM (SELECT " + noise + ", count(*) AS n FROM range(6000000) r(i) GROUP BY ALL)", "53200 53100", 0},
+		{"aggregate of too much", "SELECT count(*) FROM (SELECT " + noise + ", count(*) AS n FROM range(3000000) r(i) GROUP BY ALL)", "53200 53100", 0},
 		{"join", "SELECT count(*) FROM t a JOIN t b ON a.body = b.body", "00000 53200", 0},
 		{"join that spills", "SELECT count(*), max(length(a.body || b.body)) FROM t a JOIN t b ON a.j = b.j + 7", "00000", 0},
-		{"list of everything", "SELECT length(list(body)) FROM (SELECT repeat('x' || i, 20) AS body FROM range(6000000) r(i))", "53200", 0},
-		{"insert select", "INSERT INTO t SELECT " + wide + " FROM range(1000000) r(i)", "00000", 0},
+		{"list of everything", "SELECT length(list(body)) FROM (SELECT repeat('x' || i, 20) AS body FROM range(3000000) r(i))", "53200", 0},
+		{"insert select", "INSERT INTO t SELECT " + wide + " FROM range(500000) r(i)", "00000", 0},
 		{"update", "UPDATE t SET j = j + 1 WHERE i % 2 = 0", "00000 53200", 0},
 		{"delete", "DELETE FROM t WHERE i % 10 > 0", "00000", 0},
 		{"region full", "CREATE TABLE u AS SELECT " + wide + " FROM range(100000000) r(i)", "53200", 0},
@@ -241,16 +241,16 @@ func TestMemoryAttacks(t *testing.T) {
 		{"mode", "SELECT mode(i) FROM range(1000000000) r(i)", "53200", 0},
 		{"histogram", "SELECT histogram(i) FROM range(1000000000) r(i)", "53200", 0},
 		{"quantiles of groups", "SELECT max(q[1]) FROM (SELECT quantile_disc(i, [0.1, 0.9]) AS q FROM range(1000000000) r(i) GROUP BY i % 100)", "53200", 0},
-		{"long strings", "SELECT sum(length(repeat('x', 10000000 + i::int))) FROM range(2048) r(i)", "53200", 0},
+		{"long strings", "SELECT sum(length(repeat('x', 5000000 + i::int))) FROM range(2048) r(i)", "53200", 0},
 		{"longer strings", "SELECT length(repeat('x', 4000000000))", "53200 22003 22023", 0},
 		{"long list", "SELECT length(range(1000000000))", "53200", 0},
 		{"list of texts", "SELECT length(list_transform(range(100000000), x -> 'a text of some length ' || x))", "53200", 0},
 		{"unnested list", "SELECT count(*) FROM (SELECT unnest(range(1000000000)))", "53200", 0},
 		{"string_agg", "SELECT length(string_agg('some text ' || i, ',')) FROM range(200000000) r(i)", "53200", 0},
 		{"text that doubles", "WITH RECURSIVE c(i, t) AS (SELECT 1, 'x' UNION ALL SELECT i + 1, t || t FROM c WHERE i < 40) SELECT max(length(t)) FROM c", "53200", 0},
-		{"regular expression", "SELECT length(regexp_extract_all(repeat('ab', 50000000 + i::int), 'a')) FROM range(1) r(i)", "53200", 100 << 20},
+		{"regular expression", "SELECT length(regexp_extract_all(repeat('ab', 25000000 + i::int), 'a')) FROM range(1) r(i)", "53200", 50 << 20},
 		{"rows for a table", "CREATE TABLE u AS SELECT repeat('x', 1000000 + i::int) AS s FROM range(100000) r(i)", "53200", 0},
-		{"constant", "SELECT length(repeat('x', 150000000) || 'a')", "53200", 2 * 150 << 20},
+		{"constant", "SELECT length(repeat('x', 100000000) || 'a')", "53200", 2 * 100 << 20},
 		{"long statement", "at length SELECT count(*) FROM range(10) r(i) WHERE i IN (1)", "54000", 0},
 		{"and then", "SELECT count(*) FROM range(1000000) r(i)", "00000", 0},
 	})
