@@ -186,10 +186,10 @@ func (f *figures) creation(r *Report) {
 			place, theirs = "remote", thesis.Published.CreateRemote
 		}
 		chosen := thesis.Case{Remote: remote, Class: coherence.Incoherent, Path: f.created.Chosen[remote]}
-		// The papers flush before the write and we do not; what is flushed then is done with the allocation, by the lender alone.
+		// The papers flush before the write and we do not; what the lender must flush is done with the allocation.
 		ours, back, plain := f.created.Median(chosen), f.created.Median(thesis.Case{Remote: remote, Class: coherence.Incoherent}), f.created.Median(thesis.Case{Remote: remote})
 		t := Table{
-			Title:   fmt.Sprintf("Table 5.5, a table of %s of uint64 created in %s memory. On memory that is not coherent by write back and flush, and by the path that was chosen by measurement here (%v); the checksum of what is written and the mapping of what was granted into the writer (it is mapped for the time of writing only) are not in the thesis, and not in the total", bytesText(f.bytes), place, chosen.Path),
+			Title:   fmt.Sprintf("Table 5.5, a table of %s of uint64 created in %s memory. On memory that is not coherent by write back and flush, and by the path that was chosen by measurement here (%v); the checksum of what is written and the mapping of what was granted into the writer (it is mapped for the time of writing only) are not in the thesis, and not in the total. Remote memory was used before, by borrowers only, so that its lender need not flush it again (decision 0021); what it costs where it must is with the write paths", bytesText(f.bytes), place, chosen.Path),
 			Columns: []string{"part", "write back", "chosen path", "coherent", "thesis"},
 		}
 		add := func(what string, part func(thesis.Parts) time.Duration, theirs any) {
@@ -252,6 +252,9 @@ func (f *figures) paths(r *Report) {
 		}
 		row(what, c)
 	}
+	touched := thesis.Case{Remote: true, Class: coherence.Incoherent, Path: f.created.Chosen[true], Touched: true}
+	p := f.created.Median(touched)
+	t.Rows = append(t.Rows, []any{"chosen remotely, and the lender has stored there: it flushes first", "-", "-", p.Write + p.Flush, f.overhead(touched)})
 	row("write back, home-snoop: the lender flushes and looks", thesis.Case{Class: coherence.IncoherentHomeSnoop})
 	r.More = append(r.More, t)
 }

@@ -126,9 +126,10 @@ func (c *Core) grant(e Event) ([]Action, error) {
 	x.owner, x.writer, x.memory = e.Owner, e.Domain, e.Range
 	c.move(x, toGrant)
 	var list []Action
-	if e.Domain != c.config.Home && c.config.Class.pays() {
+	if e.Domain != c.config.Home && c.config.Class.pays() && !(e.Untouched && c.config.Class == Incoherent) {
 		// C3: the kernel's zeroes, a pre-fault or a former generation of the lender's own may lie dirty in its cache
-		// and would be written over the foreign writer's bytes at any time.
+		// and would be written over the foreign writer's bytes at any time. Where the lender has none it has nothing to
+		// write back; where its cache is snooped it flushes all the same, since its clean lines answer the writer's loads (decision 0021).
 		list = fenceFlushFence(list, c.config.Class, StepPrepare, ActionFenceFull, g, e.Range)
 	}
 	return append(list, Action{Kind: ActionHandOver, Generation: g, Range: e.Range}), nil

@@ -6,6 +6,7 @@ import "sync/atomic"
 // that a coherent fabric makes unnecessary is counted as skipped, so that the steps can be seen there too.
 type Counters struct {
 	Grants, GrantedBytes     atomic.Uint64
+	Unprepared               atomic.Uint64 // grants to other domains for which the lender had no line to drop
 	Cleans, HomeCleans       atomic.Uint64
 	Seals, SealedBytes       atomic.Uint64 // SealedBytes are those that carry data: what writers wrote
 	Publishes, Discards      atomic.Uint64
@@ -44,6 +45,7 @@ func (c *Counters) Each(visit func(Sample)) {
 	}{
 		{"grants_total", "Extents granted to a writer.", &c.Grants},
 		{"granted_bytes_total", "Bytes of extents granted.", &c.GrantedBytes},
+		{"unprepared_grants_total", "Extents granted to another domain that the lender had not stored into, and need not flush.", &c.Unprepared},
 		{"cleans_total", "Grants written back and dropped by their writer.", &c.Cleans},
 		{"home_cleans_total", "Grants dropped from the lender's cache after a foreign writer.", &c.HomeCleans},
 		{"seals_total", "Generations sealed.", &c.Seals},

@@ -86,7 +86,10 @@
 // The model of DESIGN §5 has no lender that touches memory nobody was granted. Real ones do: the kernel zeroes pages,
 // pre-faulting stores, an aborted writer of the lender's own host leaves lines. Dirty in the lender's cache, they would
 // be written over a foreign writer's bytes at any time (C3). So on incoherent fabrics the lender flushes an extent
-// before it hands it to a foreign writer (decision 0008).
+// before it hands it to a foreign writer (decision 0008). On incoherent it need not where it has dropped the lines before, for another foreign
+// writer, and its domain has stored nothing there since, which Tracking knows (decision 0021): a lender that has no modified line has nothing to
+// write back, and its clean ones make no difference, since the writer's loads and the readers' go to the memory. On home-snoop they are
+// answered by the lender's cache, so it flushes each time.
 //
 // # The lender's look
 //
@@ -124,7 +127,7 @@
 //
 //	Home.reserving          (one at a time puts a generation high-water mark on record)
 //	  Home.mu               (the Core; never held over a flush, a sync or a message)
-//	    Memory's own locks  (only Shrink, see ShrinkGeneration)
+//	    Memory's own locks  (only Shrink, see ShrinkGeneration, and Dropped)
 //	readerShard.mu          (one at a time, nothing below it)
 //
 // The cores have no lock, no goroutine, no clock and no I/O: event in, actions out, in the order in which they must be

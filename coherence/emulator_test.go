@@ -175,15 +175,39 @@ func (m *machine) completeOne() {
 }
 
 // recyclingMemory is the lender's allocator over a machine: it hands out the page that was freed last, and whoever
-// asks gets pages that the lender's kernel has just zeroed, dirty in the lender's cache.
+// asks gets pages that the lender's kernel has just zeroed, dirty in the lender's cache, or, often, untouched ones.
 type recyclingMemory struct {
-	home *cpu
-	free []int64 // pages
-	live map[int64]string
+	home      *cpu
+	free      []int64 // pages
+	live      map[int64]string
+	untouched map[int64]bool
+	forgets   bool // a mutation
+}
+
+var _ coherence.Tracking = (*recyclingMemory)(nil)
+
+func eachPage(r memregion.Range, visit func(page int64)) {
+	for page := r.Offset / memregion.PageSize; page < r.End()/memregion.PageSize; page++ {
+		visit(page)
+	}
+}
+
+func (m *recyclingMemory) Dropped(r memregion.Range) {
+	eachPage(r, func(page int64) { m.untouched[page] = true })
+}
+
+func (m *recyclingMemory) Touch(r memregion.Range) {
+	eachPage(r, func(page int64) { delete(m.untouched, page) })
+}
+
+func (m *recyclingMemory) Untouched(r memregion.Range) bool {
+	all := true
+	eachPage(r, func(page int64) { all = all && m.untouched[page] })
+	return all
 }
 
 func newRecyclingMemory(home *cpu) *recyclingMemory {
-	m := &recyclingMemory{home: home, live: map[int64]string{}}
+	m := &recyclingMemory{home: home, live: map[int64]string{}, untouched: map[int64]bool{}}
 	for page := len(home.view)/memregion.PageSize - 1; page >= 0; page-- {
 		m.free = append(m.free, int64(page))
 	}
@@ -202,7 +226,12 @@ func (m *recyclingMemory) Allocate(owner string, size int64) (memregion.Range, e
 		for p := range pages {
 			m.take(first+p, owner)
 		}
-		m.zero(r)
+		if m.forgets || !m.Untouched(r) || m.home.machine.random.IntN(3) == 0 {
+			if !m.forgets {
+				m.Touch(r)
+			}
+			m.zero(r)
+		}
 		return r, nil
 	}
 	return memregion.Range{}, errFull

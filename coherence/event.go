@@ -70,6 +70,8 @@ type Event struct {
 	Owner       string
 	Range       memregion.Range
 	Seal        Seal
+	// Untouched, of EventGrant: the lender's domain has dropped every line of Range and has stored nothing there since, so that none is modified.
+	Untouched bool
 }
 
 // ActionKind says what the driver must do.

@@ -40,7 +40,16 @@ func (h *Home) Grant(owner string, writer Domain, size int64) (*Grant, error) {
 	if err != nil {
 		return nil, err
 	}
-	list, err := h.enter(Event{Kind: EventGrant, Owner: owner, Domain: writer, Range: r})
+	event := Event{Kind: EventGrant, Owner: owner, Domain: writer, Range: r}
+	prepares := h.class.pays() && writer != h.domain
+	switch {
+	case h.tracked == nil:
+	case prepares:
+		event.Untouched = h.tracked.Untouched(r)
+	default:
+		h.tracked.Touch(r) // before anybody can store
+	}
+	list, err := h.enter(event)
 	if err != nil {
 		_ = h.memory.Free(owner, r) // the first error says what is wrong
 		return nil, err
@@ -49,7 +58,13 @@ func (h *Home) Grant(owner string, writer Domain, size int64) (*Grant, error) {
 		return nil, err
 	}
 	gen := list[len(list)-1].Generation
+	if prepares && !event.Untouched {
+		h.dropped(gen, r)
+	}
 	h.count.Grants.Add(1)
+	if prepares && len(list) == 1 {
+		h.count.Unprepared.Add(1)
+	}
 	h.count.GrantedBytes.Add(uint64(r.Length))
 	g := &Grant{home: h, writer: NewWriterCore(h.class, gen, r), gen: gen, domain: writer}
 	if writer == h.domain {
@@ -59,6 +74,18 @@ func (h *Home) Grant(owner string, writer Domain, size int64) (*Grant, error) {
 		}
 	}
 	return g, nil
+}
+
+// dropped notes that the flushes of a prepare are done, unless the grant was taken away meanwhile: then somebody else may have the memory.
+func (h *Home) dropped(gen Generation, r memregion.Range) {
+	if h.tracked == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.mu.core.View(gen).State == Granted {
+		h.tracked.Dropped(r)
+	}
 }
 
 func fill(b []byte, value byte) {

@@ -26,6 +26,17 @@ type Durable interface {
 	Sync(r memregion.Range) error
 }
 
+// Tracking is a Memory that knows into which of it the lender's domain has stored. Home asks its Memory for it; where it does not know, the lender
+// flushes before each foreign grant. *memregion.Lent is one.
+type Tracking interface {
+	// Dropped notes that the lender's domain has dropped every line of r.
+	Dropped(r memregion.Range)
+	// Touch notes that the lender's domain is about to store into r.
+	Touch(r memregion.Range)
+	// Untouched tells whether it has stored nothing into r since Dropped, the kernel that zeroes pages included.
+	Untouched(r memregion.Range) bool
+}
+
 // HomeConfig is what a lender's driver needs. All fields but those marked optional must be set.
 type HomeConfig struct {
 	Region memregion.RegionID
@@ -58,7 +69,8 @@ type HomeConfig struct {
 type Home struct {
 	region  memregion.RegionID
 	memory  Memory
-	durable Durable // nil if the region is not
+	durable Durable  // nil if the region is not
+	tracked Tracking // nil if the memory is not
 	domain  Domain
 	class   Class
 	reserve func(Generation) error
@@ -86,6 +98,7 @@ func NewHome(config HomeConfig) (*Home, error) {
 		return nil, fmt.Errorf("%w: region %d is on an %v fabric and needs lines to flush", ErrConfig, config.Region, config.Class)
 	}
 	durable, _ := config.Memory.(Durable)
+	tracked, _ := config.Memory.(Tracking)
 	core, err := NewCore(CoreConfig{
 		Class: config.Class, Home: config.Domain, First: config.FirstGeneration, Capacity: config.Capacity,
 		Durable: durable != nil, Protect: config.Protect != nil, Unreserved: config.ReserveGenerations == nil,
@@ -97,7 +110,7 @@ func NewHome(config HomeConfig) (*Home, error) {
 		config.Counters = &Counters{}
 	}
 	h := &Home{
-		region: config.Region, memory: config.Memory, durable: durable, domain: config.Domain, class: config.Class,
+		region: config.Region, memory: config.Memory, durable: durable, tracked: tracked, domain: config.Domain, class: config.Class,
 		reserve: config.ReserveGenerations, protect: config.Protect, verify: config.Verify, chooser: config.Chooser, reader: config.Reader, count: config.Counters, flusher: flusher{config.Lines, config.Counters},
 	}
 	h.mu.core = core
@@ -259,6 +272,14 @@ func (h *Home) Adopt(owner string, gen Generation, r memregion.Range, s Seal) er
 
 // Bytes returns r as the lender maps it. Preconditions: r belongs to a generation that the caller holds a pin of.
 func (h *Home) Bytes(r memregion.Range) []byte { return h.memory.Bytes(r) }
+
+// Touch says that a process of the lender's domain is about to store into r, which it was not granted: a foreign writer's, on whose behalf it copies. It
+// flushes those lines itself before the writer stores (C3).
+func (h *Home) Touch(r memregion.Range) {
+	if h.tracked != nil {
+		h.tracked.Touch(r)
+	}
+}
 
 // Generation returns what is known about gen; its State is Free if it is not alive.
 func (h *Home) Generation(gen Generation) View {

@@ -29,6 +29,7 @@ type spoiler struct {
 	lateStore   bool    // the writer stores into a sealed line
 	halves      bool    // lines are stored in two pieces now and then, as they are where nothing is spoiled
 	storesAgain bool    // a writer stores into a line that it has copied and flushed
+	forgets     bool    // the allocator zeroes pages and still believes that the lender has dropped their lines
 	leaks       bool    // a host that is fenced off keeps its caches, and its way to the memory
 }
 
@@ -56,6 +57,7 @@ var spoilers = map[model.Mutation]spoiler{
 	model.NoFenceBeforeReaderFlush: {noFlush: []phase{acquire}, speculative: true},
 	model.FencedWriterReaches:      {leaks: true},
 	model.LenderDoesNotLook:        {halves: true},
+	model.ZeroesForgotten:          {forgets: true},
 }
 
 func has(list []phase, p phase) bool {

@@ -11,12 +11,15 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/invariants"
 	"github.com/csmsql/csmsql/memregion"
 )
 
 var (
 	_ coherence.Memory  = (*memregion.Lent)(nil)
 	_ coherence.Durable = (*memregion.Lent)(nil)
+
+	_ coherence.Tracking = (*memregion.Lent)(nil)
 )
 
 // TestOnARealRegion drives a lent file with this CPU's flushes paid, kills the lender's memory of it, and adopts.
@@ -79,4 +82,67 @@ func TestOnARealRegion(t *testing.T) {
 	require.Empty(t, lent.Extents())
 	require.NoError(t, lent.Verify())
 	require.NoError(t, lent.Close())
+}
+
+// TestWhenALenderHasNothingToDrop: a foreign grant is prepared unless its memory had foreign writers only since the last time, and the lender's
+// cache answers nobody (decision 0021).
+func TestWhenALenderHasNothingToDrop(t *testing.T) {
+	for _, class := range []coherence.Class{coherence.Incoherent, coherence.IncoherentHomeSnoop} {
+		spec := memregion.Spec{ID: 9, Base: 0x1f00_0000_0000, Capacity: 64 << 20, Fabric: memregion.FabricFile, Path: filepath.Join(t.TempDir(), "region")}
+		lent, err := memregion.Lend(t.Context(), spec, memregion.LendOptions{})
+		require.NoError(t, err)
+		lines, counters := &loggedLines{}, &coherence.Counters{}
+		h, err := coherence.NewHome(coherence.HomeConfig{
+			Region: spec.ID, Memory: lent, Lines: lines, Domain: "home", Class: class, Capacity: spec.Capacity, Counters: counters,
+			Verify: func([]byte, coherence.Seal) error { return nil },
+		})
+		require.NoError(t, err)
+		foreign := func(between func(memregion.Range)) (prepared bool) {
+			lines.log = nil
+			g, err := h.Grant("t", "alpha", 1<<20)
+			require.NoError(t, err)
+			log := lines.log
+			if between != nil {
+				between(g.Range())
+			}
+			require.NoError(t, h.Cleaned(g.Generation()))
+			require.NoError(t, h.SealGeneration(g.Generation(), coherence.Seal{Length: 1 << 20}))
+			require.NoError(t, h.Publish(g.Generation()))
+			require.NoError(t, h.Retire(g.Generation()))
+			if len(log) > 0 {
+				require.Equal(t, []string{"full", "flush 1048576", "full"}, log)
+			}
+			return len(log) > 0
+		}
+		// Freed memory is poisoned, which is a store, where invariants are checked.
+		again := class == coherence.IncoherentHomeSnoop || invariants.Enabled
+		require.True(t, foreign(nil), "the kernel has zeroed it")
+		require.Equal(t, again, foreign(nil))
+		require.Equal(t, again, foreign(h.Touch))
+		require.True(t, foreign(nil), "the lender copied on behalf of a writer")
+		require.Equal(t, again, foreign(nil))
+
+		own, err := h.Grant("t", "home", memregion.PageSize)
+		require.NoError(t, err)
+		require.Zero(t, own.Range().Offset, "the same memory")
+		require.NoError(t, own.Abort())
+		require.True(t, foreign(nil), "one of its pages was stored into")
+		require.Equal(t, again, foreign(nil))
+
+		require.NoError(t, lent.Trim())
+		require.True(t, foreign(nil), "the kernel zeroes it once more")
+		gone, err := h.Grant("t", "alpha", 2<<20)
+		require.NoError(t, err)
+		_, err = h.FenceOff("alpha")
+		require.NoError(t, err)
+		require.NoError(t, h.Lift(gone.Generation()))
+		require.Equal(t, again, foreign(nil), "what a dead writer had lay in its own cache")
+		require.NoError(t, lent.Verify())
+		unprepared := uint64(5)
+		if again {
+			unprepared = 0
+		}
+		require.Equal(t, unprepared, counters.Unprepared.Load())
+		require.NoError(t, lent.Remove())
+	}
 }

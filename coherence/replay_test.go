@@ -169,7 +169,7 @@ func (r *replay) begin(w thread, step model.Step) error {
 		model.Lift:    {Kind: coherence.EventLift, Generations: gens},
 		model.Unpin:   {Kind: coherence.EventUnpin, Domain: r.names[n], Generations: gens},
 		model.Expire:  {Kind: coherence.EventExpire, Domain: r.names[n]},
-		model.Grant:   {Kind: coherence.EventGrant, Owner: "t", Domain: r.names[n], Range: pages(int(step.First), int(step.Count))},
+		model.Grant:   {Kind: coherence.EventGrant, Owner: "t", Domain: r.names[n], Range: pages(int(step.First), int(step.Count)), Untouched: step.Untouched},
 	}
 	if e, ok := simple[step.Kind]; ok {
 		if step.Kind == model.Expire {

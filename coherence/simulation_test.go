@@ -89,6 +89,7 @@ func newSimulation(class coherence.Class, line int, seed uint64, mutation model.
 		mutation: mutation, spoiler: spoilers[mutation], holders: map[coherence.Generation]*cpu{},
 	}
 	s.allocator = newRecyclingMemory(s.home)
+	s.allocator.forgets = s.spoiler.forgets
 	var err error
 	s.lender, err = coherence.NewHome(coherence.HomeConfig{
 		Region: 1, Memory: s.allocator, Lines: lines{s, s.home}, Domain: "home", Class: class, Capacity: int64(len(s.memory)), Verify: s.look,

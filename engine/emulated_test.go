@@ -20,6 +20,7 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/internal/invariants"
 	"github.com/csmsql/csmsql/internal/testsuite"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/queries"
@@ -150,13 +151,17 @@ func TestTPCHOnIncoherentMemory(t *testing.T) {
 		answer(t, s, sf, q)
 	}
 	stopWriters()
+	var unprepared uint64
 	for i, e := range c.nodes {
 		count := e.Counters()
+		unprepared += count.Unprepared.Load()
 		require.Positive(t, count.FlushesByStep[coherence.StepPrepare].Load(), "node %d granted memory to others", i)
 		require.Positive(t, count.FlushesByStep[coherence.StepClean].Load(), i)
 		require.Positive(t, count.FlushesByStep[coherence.StepAcquire].Load(), i)
 		require.Zero(t, count.Mismatches.Load(), "no checksum was needed to be right")
 	}
+	// Freed memory is poisoned, which is a store, where invariants are checked.
+	require.Equal(t, !invariants.Enabled, unprepared > 0, "%d foreign grants of memory that its lender had not stored into", unprepared)
 }
 
 // writeBeside changes a table of its own and looks at it from another node; and writes into one that is being asked, and takes that back.

@@ -42,6 +42,7 @@
 //   - owner: whoever may free an extent, and whom a quota limits; a name, chosen by the caller
 //   - backed: reserved with fallocate, so that a store cannot fail
 //   - idle: backed but of no extent; punched: given back to the system
+//   - untouched: of the lender's domain, since it dropped the lines; only of interest where caches are not coherent
 //   - lender: the one process that allocates; borrower: any process that maps for reading
 //   - top: the free block at the end of the region; holes are used before it, so a region stays compact
 //
@@ -60,8 +61,10 @@
 //   - M11: nothing that the allocator decides by lies in the region; another process cannot mislead it
 //   - M12: whoever else writes, truncates, reserves or punches the file is counted by the first Look after the call returned; the lender's own
 //     calls are not counted where the kernel says who made them (WatchProcess), and never hide anybody else's
+//   - M13: an untouched page is backed, and nobody of the lender's domain has stored into it since Dropped: neither a program, as far as
+//     Touch was told, nor the kernel, which zeroes only what was reserved, and is forgotten then
 //
-// Lent.Verify checks M1 to M6.
+// Lent.Verify checks M1 to M6, and of M13 that untouched pages are backed.
 //
 // # Alterations
 //

@@ -59,6 +59,7 @@ type Lent struct {
 		backed    pageSet // pages with reserved memory; every live page is one (M5)
 		idle      pageSet // backed pages of no extent: recycled or reserved ahead
 		protected pageSet // live pages mapped read-only
+		untouched pageSet // backed pages into which the lender's domain has stored nothing since it dropped their lines (M13)
 		runs      int     // maximal runs of protected: each costs the kernel up to two map entries
 		frontier  int64   // one past the highest backed page
 		fileSize  int64   // bytes that the backing file has at least, unless somebody truncates it
@@ -140,7 +141,7 @@ func newLent(file *os.File, spec Spec, allocator *Allocator, opts LendOptions) (
 	l.recyclePages = max(opts.RecycleLimit, 0) / PageSize
 	pages := spec.Capacity / PageSize
 	l.mu.allocator = allocator
-	l.mu.backed, l.mu.idle, l.mu.protected = newPageSet(pages), newPageSet(pages), newPageSet(pages)
+	l.mu.backed, l.mu.idle, l.mu.protected, l.mu.untouched = newPageSet(pages), newPageSet(pages), newPageSet(pages), newPageSet(pages)
 	for owner, quota := range opts.Quotas {
 		allocator.SetQuota(owner, quota)
 	}
@@ -172,7 +173,12 @@ func (l *Lent) Allocate(owner string, size int64) (Range, error) {
 	if err := l.backLocked(r); err != nil {
 		return Range{}, errors.Join(err, l.mu.allocator.Free(owner, r))
 	}
-	l.mapping.cached.zeroed(r)
+	low, high := pageSpan(r)
+	for at := l.mu.untouched.next(low, high, false); at < high; at = l.mu.untouched.next(at, high, false) {
+		end := l.mu.untouched.next(at, high, true)
+		l.mapping.cached.zeroed(Range{at * PageSize, (end - at) * PageSize})
+		at = end
+	}
 	return r, nil
 }
 

@@ -313,11 +313,18 @@ func TestLentHistory(t *testing.T) {
 		require.NoError(t, err)
 		live := map[memregion.Range]byte{}
 		full, seed := false, byte(0)
+		stored := map[int64]bool{} // pages that the lender's domain may have stored into: M13
+		each := func(r memregion.Range, visit func(page int64)) {
+			for page := r.Offset / memregion.PageSize; page < r.End()/memregion.PageSize; page++ {
+				visit(page)
+			}
+		}
 		inject := func() {
 			memregion.InjectFaults(l, memregion.Faults{Reserve: func(r memregion.Range, real func(memregion.Range) error) error {
 				if full {
 					return unix.ENOSPC
 				}
+				each(r, func(page int64) { stored[page] = true })
 				return real(r)
 			}})
 		}
@@ -354,6 +361,18 @@ func TestLentHistory(t *testing.T) {
 				live[kept] = pattern
 			},
 			"protect": func(t *rapid.T) { require.NoError(t, l.Protect(pick(t))) },
+			"dropped": func(t *rapid.T) {
+				r := pick(t)
+				l.Dropped(r)
+				require.True(t, l.Untouched(r))
+				each(r, func(page int64) { delete(stored, page) })
+			},
+			"touch": func(t *rapid.T) {
+				r := pick(t)
+				l.Touch(r)
+				require.False(t, l.Untouched(r))
+				each(r, func(page int64) { stored[page] = true })
+			},
 			"trim":    func(t *rapid.T) { require.NoError(t, l.Trim()) },
 			"fabric":  func(t *rapid.T) { full = rapid.Bool().Draw(t, "full") },
 			"restart": func(t *rapid.T) {
@@ -363,6 +382,9 @@ func TestLentHistory(t *testing.T) {
 				require.NoError(t, err)
 				require.Equal(t, extents, l.Extents())
 				require.Zero(t, l.Stats().Idle)
+				for r := range live {
+					require.False(t, l.Untouched(r), "nobody remembers")
+				}
 				inject()
 			},
 			"": func(t *rapid.T) {
@@ -371,6 +393,9 @@ func TestLentHistory(t *testing.T) {
 				require.LessOrEqual(t, l.Stats().Idle, int64(mebibyte)+opts.GrowthStep)
 				for r, pattern := range live {
 					requireFilled(t, l.Bytes(r), pattern)
+					if l.Untouched(r) {
+						each(r, func(page int64) { require.False(t, stored[page], "M13: page %d", page) })
+					}
 				}
 			},
 		})

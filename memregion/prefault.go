@@ -35,6 +35,7 @@ func (l *Lent) populateAdvice(r Range) (int, error) {
 	if l.mu.protected.countIn(pageSpan(r)) > 0 {
 		return unix.MADV_POPULATE_READ, nil
 	}
+	l.mu.untouched.remove(pageSpan(r)) // the kernel may zero them
 	return unix.MADV_POPULATE_WRITE, nil
 }
 

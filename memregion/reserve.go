@@ -64,6 +64,7 @@ func (l *Lent) tryLocked(low, high int64) error {
 		return err
 	}
 	l.mu.backed.add(low, high)
+	l.mu.untouched.remove(low, high) // the kernel zeroes them, now or at the first store
 	l.mu.frontier = max(l.mu.frontier, high)
 	l.mu.fileSize = max(l.mu.fileSize, r.End())
 	l.mu.counts.reservedBytes += r.Length
@@ -83,6 +84,7 @@ func (l *Lent) releaseLocked(r Range) {
 	if invariants.Enabled {
 		// Guarded, because somebody may have truncated the file, and that must not end the process.
 		_ = Guarded(func() { poison(l.mapping.memory[r.Offset:r.End()]) })
+		l.mu.untouched.remove(pageSpan(r))
 	}
 	l.mu.idle.add(pageSpan(r))
 	if l.mu.idle.count > l.recyclePages {
@@ -130,6 +132,7 @@ func (l *Lent) punchLocked(keep int64) error {
 		low = max(low, high-(l.mu.idle.count-keep))
 		r := Range{low * PageSize, (high - low) * PageSize}
 		at = low
+		l.mu.untouched.remove(low, high) // also if it is refused: half of it may be gone
 		if err := l.backing.punch(r); err != nil {
 			l.mu.counts.punchFailures++
 			if first == nil {
@@ -164,7 +167,7 @@ func poison(memory []byte) {
 	}
 }
 
-// Verify checks M1 to M6 over the whole state; tests and the end of a server's life call it. It costs O(extents + pages/64).
+// Verify checks M1 to M6, and of M13 what can be seen, over the whole state; tests and the end of a server's life call it. It costs O(extents + pages/64).
 func (l *Lent) Verify() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -183,6 +186,11 @@ func (l *Lent) Verify() error {
 	}
 	if live+l.mu.idle.count != l.mu.backed.count {
 		return fmt.Errorf("M6: %d pages backed, %d live, %d idle", l.mu.backed.count, live, l.mu.idle.count)
+	}
+	for at := l.mu.untouched.next(0, l.spec.Capacity/PageSize, true); at < l.spec.Capacity/PageSize; at = l.mu.untouched.next(at+1, l.spec.Capacity/PageSize, true) {
+		if l.mu.backed.countIn(at, at+1) == 0 {
+			return fmt.Errorf("M13: page %d is not backed, and is taken for one that was not stored into", at)
+		}
 	}
 	if l.mu.backed.previous(l.spec.Capacity/PageSize, true) != l.mu.frontier {
 		return errors.New("M6: the frontier is not the highest backed page")

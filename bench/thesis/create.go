@@ -21,6 +21,9 @@ type Case struct {
 	Remote bool
 	Class  coherence.Class
 	Path   coherence.Path // of memory that is not coherent
+	// Touched: the lender has stored into the memory, as its kernel does when it zeroes it, so that it flushes before a foreign writer on incoherent memory
+	// gets it. Otherwise only borrowers have, since it flushed the last time.
+	Touched bool
 }
 
 func (c Case) String() string {
@@ -31,12 +34,15 @@ func (c Case) String() string {
 	if c.Class == coherence.Coherent {
 		return place + ", coherent"
 	}
+	if c.Touched {
+		place += ", touched by the lender"
+	}
 	return fmt.Sprintf("%s, %v, %v", place, c.Class, c.Path)
 }
 
 // Parts are how long the parts of one creation took.
 type Parts struct {
-	// Allocate has the lender's flush before a foreign writer on memory that is not coherent.
+	// Allocate has the lender's flush before a foreign writer on memory that is not coherent and that it has stored into.
 	Allocate time.Duration
 	// Map makes the memory present in this process, and takes it away again: remote writers map what they are granted, for as long
 	// as they write.
@@ -115,10 +121,11 @@ func (w *World) Create(ctx context.Context) (*Created, error) {
 		}
 	}
 	c.Cases = append(c.Cases, Case{Remote: true, Class: coherence.IncoherentHomeSnoop})
-	c.Parts = make([][]Parts, len(c.Cases))
 	if err := w.choose(ctx, c); err != nil {
 		return nil, err
 	}
+	c.Cases = append(c.Cases, Case{Remote: true, Class: coherence.Incoherent, Path: c.Chosen[true], Touched: true})
+	c.Parts = make([][]Parts, len(c.Cases))
 	rows := newBlocks(w.setting.Bytes)
 	for run := -1; run < w.setting.Runs; run++ { // the first one finds pages that nobody has touched
 		for k := range c.Cases {
@@ -273,7 +280,23 @@ func (w *World) createLocal(_ context.Context, c Case, rows *blocks) (parts Part
 	return parts, errors.Join(w.check(w.local.memory.Bytes(x.Range), rows), home.Retire(g.Generation()))
 }
 
+// prepare leaves memory for the next grant as the case wants it.
+func (w *World) prepare(ctx context.Context, c Case) error {
+	class := c.Class
+	if c.Touched {
+		class = coherence.Coherent // whoever writes there, the lender flushes nothing for it
+	}
+	given, err := w.client.Grant(ctx, grantOf(homeOf(class), w.setting.Bytes))
+	if err != nil {
+		return err
+	}
+	return w.client.Free(ctx, noderpc.FreeRequest{Extents: extents(given)})
+}
+
 func (w *World) createRemote(ctx context.Context, c Case, rows *blocks) (parts Parts, err error) {
+	if err := w.prepare(ctx, c); err != nil {
+		return parts, err
+	}
 	begin := time.Now()
 	given, err := w.client.Grant(ctx, grantOf(homeOf(c.Class), w.setting.Bytes))
 	if err != nil {

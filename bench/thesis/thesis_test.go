@@ -154,7 +154,7 @@ func TestCreating(t *testing.T) {
 	c, err := w.Create(t.Context())
 	require.NoError(t, err)
 	paths := len(copiers(w.lines))
-	require.Len(t, c.Cases, 2+2*paths+1)
+	require.Len(t, c.Cases, 2+2*paths+2)
 	for i, one := range c.Cases {
 		require.Len(t, c.Parts[i], 2, "%v", one)
 		for _, p := range c.Parts[i] {

@@ -23,7 +23,8 @@
 //   - Both fabrics that need a protocol: incoherent, and incoherent-home-snoop.
 //   - The hardware at its worst, at any time: it fetches lines that nobody asked for, evicts lines, writes modified lines back
 //     early, and completes each flush of its own accord; only a full fence waits for those of its own script.
-//   - The lender's kernel zeroes what is granted, in the lender's cache.
+//   - The lender's kernel zeroes what is granted, in the lender's cache, or leaves it as it is where the lender has dropped the lines before and
+//     nobody of its domain has stored there since. On incoherent the lender then does not drop them again.
 //   - Checksums that do not match (Config.Mismatches): attempts are bounded.
 //
 // One message and its handling are one step, since nothing that a message can be late for is shared with it: the sender

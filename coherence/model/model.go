@@ -93,10 +93,16 @@ func (m *Model) grants(s *State) {
 			}
 			for n := range Node(Nodes) {
 				m.can(Step{Kind: Grant, Node: n, Slot: first, First: first, Count: count})
+				if places := m.places(first, count); n != Home && s.untouched&places == places && m.class == coherence.Incoherent {
+					m.can(Step{Kind: Grant, Node: n, Slot: first, First: first, Count: count, Untouched: true})
+				}
 			}
 		}
 	}
 }
+
+// places are addresses as a set of bits.
+func (m *Model) places(first, count uint8) uint8 { return (1<<count - 1) << first }
 
 func (m *Model) free(s *State, first, count uint8) bool {
 	for i := range Addresses {

@@ -24,9 +24,9 @@ func TestTheProtocolHolds(t *testing.T) {
 		config Config
 		states int
 	}{
-		{Config{Class: coherence.Incoherent}, 119254},
+		{Config{Class: coherence.Incoherent}, 269662},
 		{Config{Class: coherence.IncoherentHomeSnoop}, 77771},
-		{Config{Class: coherence.Incoherent, Halves: true}, 604},
+		{Config{Class: coherence.Incoherent, Halves: true}, 803},
 		{Config{Class: coherence.IncoherentHomeSnoop, Halves: true}, 537},
 	} {
 		t.Run(fmt.Sprintf("%v, halves %v", c.config.Class, c.config.Halves), func(t *testing.T) {

@@ -33,8 +33,9 @@ const (
 	NoFenceBeforeReaderFlush
 	FencedWriterReaches
 	LenderDoesNotLook
+	ZeroesForgotten
 
-	mutationCount = int(LenderDoesNotLook) + 1
+	mutationCount = int(ZeroesForgotten) + 1
 )
 
 var mutationNames = [mutationCount]string{
@@ -62,6 +63,7 @@ var mutationNames = [mutationCount]string{
 	NoFenceBeforeReaderFlush: "no fence before the reader's flush",
 	FencedWriterReaches:      "a fenced-off writer still reaches the memory",
 	LenderDoesNotLook:        "lender seals foreign bytes without a look at them",
+	ZeroesForgotten:          "lender takes memory that was zeroed again for memory whose lines it dropped",
 }
 
 func (m Mutation) String() string { return mutationNames[m] }
@@ -71,6 +73,8 @@ func (m Mutation) Classes() []coherence.Class {
 	switch m {
 	case HomeNotFlushed, HomeFlushedBeforeWriter, HomeOneLineShort, LenderDoesNotLook:
 		return []coherence.Class{coherence.IncoherentHomeSnoop}
+	case ZeroesForgotten:
+		return []coherence.Class{coherence.Incoherent}
 	}
 	return Classes()
 }
@@ -108,6 +112,8 @@ type effects struct {
 	lateStore      bool // the writer stores after the publish
 	halves         bool // see Config.Halves
 	fenceLeaks     bool // the lines of a domain that is fenced off are not lost
+	// zeroesForgotten: the kernel zeroes memory of which the lender believes that nobody has stored there
+	zeroesForgotten bool
 
 	keepPins bool // no mutation of the table: readers never let go, which C6 must find
 }
@@ -136,4 +142,5 @@ var effectsOf = [mutationCount]effects{
 	NoFenceBeforeReaderFlush: {earlyAcquire: true},
 	FencedWriterReaches:      {fenceLeaks: true},
 	LenderDoesNotLook:        {halves: true}, // where lines are stored at once, there is nothing to find
+	ZeroesForgotten:          {zeroesForgotten: true},
 }

@@ -26,13 +26,21 @@ func (m *motion) flush(step coherence.Step, first, count uint8, missing, short b
 	return m.linesOf(first, count)
 }
 
-// grant is step 1. The lender's kernel zeroes what it hands out, which leaves modified lines in the lender's cache.
+// grant is step 1. The lender's kernel zeroes what it hands out, which leaves modified lines in the lender's cache, unless the memory is
+// used again and nobody of the lender's domain has stored there since it dropped the lines: then there are none.
 func (m *motion) grant(step Step) {
 	g := &m.generations[step.First]
 	*g = generation{state: coherence.Granted, first: step.First, count: step.Count, writer: step.Node}
-	for a := step.First; a < step.First+step.Count; a++ {
-		m.store(Home, a, -1)
+	if !step.Untouched || m.effects.zeroesForgotten {
+		for a := step.First; a < step.First+step.Count; a++ {
+			m.store(Home, a, -1)
+		}
 	}
+	if step.Untouched {
+		m.handOver(g)
+		return
+	}
+	m.untouched &^= m.places(step.First, step.Count)
 	if g.writer == Home {
 		m.handOver(g)
 		return
@@ -92,6 +100,9 @@ func (m *motion) proceed(g *generation) {
 		m.reclaim(g)
 	case g.phase == preparing:
 		m.fence(coherence.ActionFenceFull, coherence.StepPrepare)
+		if m.class == coherence.Incoherent { // nobody asks on the other
+			m.untouched |= m.places(g.first, g.count)
+		}
 		m.handOver(g)
 	case g.phase == shrinking:
 		m.report(coherence.StepAbort)

@@ -108,6 +108,7 @@ type State struct {
 	generations [slots]generation
 	readers     [Nodes][slots]reader
 	remembered  [Nodes]uint8 // by address (a mutation)
+	untouched   uint8        // by address: the lender believes that its domain has stored nothing there since it dropped the line
 }
 
 // Key is a State in few bytes.
@@ -164,6 +165,7 @@ func (s *State) pack(swapped bool) Key {
 	for _, v := range s.memory {
 		p.put(uint64(v), memoryBits/Addresses)
 	}
+	p.put(uint64(s.untouched), Addresses)
 	for n := range Node(Nodes) {
 		if swapped {
 			n = n.other()
@@ -193,6 +195,7 @@ func unpack(k Key) (s State) {
 	for a := range s.memory {
 		s.memory[a] = value(p.take(memoryBits / Addresses))
 	}
+	s.untouched = uint8(p.take(Addresses))
 	for n := range Nodes {
 		bits := p.take(nodeBits)
 		s.remembered[n] = uint8(bits & (1<<Addresses - 1))

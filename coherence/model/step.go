@@ -11,7 +11,8 @@ type Kind uint8
 
 // Steps of the protocol's scripts, then those of the hardware.
 const (
-	// Grant: the lender allocates, its kernel zeroes, and it grants; it hands over when its own lines are gone.
+	// Grant: the lender allocates, its kernel zeroes, and it grants; it hands over when its own lines are gone. Memory that is used again is
+	// not zeroed (Untouched).
 	Grant Kind = iota
 	// Store: the writer stores the next place.
 	Store
@@ -78,6 +79,7 @@ type Step struct {
 	Slot         uint8
 	Line         uint8
 	First, Count uint8 // addresses: of a Grant
+	Untouched    bool  // of a Grant: the lender's domain has stored nothing there since it dropped the lines, and does not now
 	Lines        uint8 // of an Acquire: the lines whose flush is still to come
 	// Before are prefetches that happen just before this step, one bit for each line of each node; they are what makes
 	// a line stale. Varied are the lines for which there was a choice.

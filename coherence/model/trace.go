@@ -284,6 +284,9 @@ func (d *description) writer() (who, what string) {
 		case d.everyCache:
 			then = "; every cache flushes"
 		}
+		if d.step.Untouched {
+			return "lender", fmt.Sprintf("grants %s, whose lines it dropped, as %s to %v", d.places(), d.name, writer)
+		}
 		return "lender", fmt.Sprintf("zeroes %s, grants %s to %v%s", d.places(), d.name, writer, then)
 	case Store:
 		return writer, fmt.Sprintf("stores %s at place %d", d.name, d.g.first+d.g.stored)

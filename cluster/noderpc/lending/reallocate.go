@@ -66,6 +66,7 @@ func (l *Lender) copy(home *coherence.Home, from, to memregion.Range, used int64
 	if pays {
 		flush(l.options.Lines, source)
 	}
+	home.Touch(to) // the next writer's grant does not rely on what follows
 	if err := memregion.Guarded(func() { copy(target, source) }); err != nil {
 		return fmt.Errorf("reallocate: %w", err)
 	}
