@@ -120,12 +120,8 @@ func (t *tableScan) describe() string {
 			line += ", pruned by " + strings.Join(conditions, " and ")
 		}
 	}
-	if len(t.keyFilters) > 0 {
-		names := make([]string, len(t.keyFilters))
-		for i, f := range t.keyFilters {
-			names[i] = fmt.Sprintf("%s in %d keys", t.facts.relation.Columns[f.Column].Name, f.Keys.Len())
-		}
-		line += ", thinned out by " + strings.Join(names, " and ")
+	if by := t.thinnedOut(); by != "" {
+		line += ", thinned out by " + by
 	}
 	if len(t.scan.Domains) > 0 {
 		var names []string
@@ -137,4 +133,13 @@ func (t *tableScan) describe() string {
 		line += ", as ENUM: " + strings.Join(names, ", ")
 	}
 	return line
+}
+
+// thinnedOut names the keys of other tables that the scan's rows must have; empty: none.
+func (t *tableScan) thinnedOut() string {
+	names := make([]string, len(t.keyFilters))
+	for i, f := range t.keyFilters {
+		names[i] = fmt.Sprintf("%s in %d keys", t.facts.relation.Columns[f.Column].Name, f.Keys.Len())
+	}
+	return strings.Join(names, " and ")
 }

@@ -48,6 +48,16 @@ func TestExplainOfSplitQueries(t *testing.T) {
 	plan("SELECT count(*) FROM t")
 	require.Equal(t, []string{"0|0"}, plan("SELECT bytes_local, bytes_remote FROM csm.queries WHERE query = 'SELECT count(*) FROM t'"), "no column is read")
 
+	// Of what a fragment reads whole it reads what belongs to its part of the other table.
+	exec(t, s, "CREATE TABLE big AS SELECT i % 6000 AS k, i AS x FROM range(12000) r(i)")
+	exec(t, s, "SET csm.distribute = 'always'")
+	left := "SELECT count(*), sum(x) FROM t LEFT JOIN big ON t.k = big.k"
+	measured = plan("EXPLAIN ANALYZE " + left)
+	for _, node := range []string{"n0", "n1", "n2"} {
+		require.Regexp(t, "^on "+node+": 1 of 1 chunks of t, 1 of 1 chunks of big thinned out by k in 1000 keys; 1 rows in ", line(measured, "on "+node))
+	}
+	require.Equal(t, []string{"6000|26997000"}, plan(left))
+
 	// A node that does not answer: another one runs its part.
 	exec(t, s, "SET csm.distribute = 'always'")
 	c.stops[1]()

@@ -20,13 +20,14 @@ type fragmentScan struct {
 	Chunks int // that were read
 	Of     int // that there are of it, or of the part
 	Result bool
+	Keys   string `json:",omitempty"` // of other tables that its rows must have
 }
 
 // measures are those of a finished execution.
 func (q *query) measures(read *volume, took time.Duration) fragmentMeasures {
 	m := fragmentMeasures{Took: took, ResultBytesLocal: read.resultsLocal.Load(), ResultBytesRemote: read.resultsRemote.Load()}
 	for _, t := range q.scans {
-		m.Scans = append(m.Scans, fragmentScan{Table: t.facts.version.Table().Name.Name, Chunks: t.scan.Chunks, Of: t.available(), Result: t.result})
+		m.Scans = append(m.Scans, fragmentScan{Table: t.facts.version.Table().Name.Name, Chunks: t.scan.Chunks, Of: t.available(), Result: t.result, Keys: t.thinnedOut()})
 	}
 	return m
 }
@@ -39,13 +40,18 @@ func (t *tableScan) available() int {
 	return t.facts.version.NumChunks()
 }
 
-// pruning says how many chunks of tables were read and how many were not.
+// pruning says how many chunks of tables were read and how many were not, and which keys thinned out the rows in them.
 func (m *fragmentMeasures) pruning() string {
 	var list []string
 	for _, s := range m.Scans {
-		if !s.Result {
-			list = append(list, fmt.Sprintf("%d of %d chunks of %s", s.Chunks, s.Of, s.Table))
+		if s.Result {
+			continue
 		}
+		text := fmt.Sprintf("%d of %d chunks of %s", s.Chunks, s.Of, s.Table)
+		if s.Keys != "" {
+			text += " thinned out by " + s.Keys
+		}
+		list = append(list, text)
 	}
 	return strings.Join(list, ", ")
 }

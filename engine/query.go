@@ -281,7 +281,9 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error
 	for i := range hints {
 		h := &hints[i]
 		made[i] = q.session.newScan(ctx, v, v.find(h.Relation.Schema, h.Relation.Name), h)
-		made[i].part = v.parts[h.Start]
+		if err := made[i].restrict(ctx, v.parts[h.Start]); err != nil {
+			return err
+		}
 	}
 	if q.split == nil { // else the nodes do it, each for its part: here nothing is read
 		if err := (&transfer{engine: q.session.engine, hints: hints, scans: made}).run(ctx); err != nil {

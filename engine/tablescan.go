@@ -49,6 +49,27 @@ func (s *Session) newScan(ctx context.Context, v *visible, version *catalog.Tabl
 	return t
 }
 
+// restrict has the scan read some chunks only, which are a part of the table like any other; nil: all of them.
+func (t *tableScan) restrict(ctx context.Context, part []int) error {
+	t.part = part
+	total := t.facts.version.Rows()
+	if part == nil || total == 0 {
+		return nil
+	}
+	chunks, err := t.session.engine.locations(ctx, t.facts.version)
+	if err != nil {
+		return err
+	}
+	var rows int64
+	for _, i := range part {
+		if i >= 0 && i < len(chunks) {
+			rows += chunks[i].rows
+		}
+	}
+	t.rows = int64(float64(t.rows) * float64(rows) / float64(total))
+	return nil
+}
+
 // domains finds which of the columns can be shown as ENUM.
 func (e *Engine) domains(ctx context.Context, f *facts, columns []string) map[int][]string {
 	out := map[int][]string{}

@@ -31,7 +31,7 @@ const (
 	keysMax        = 8_000_000 // keys of one set, if there is memory for so many
 	smallTable     = 200_000   // rows; to read that many costs next to nothing
 	smallWorth     = 0.9       // what must at most be left of a small table for its keys to be worth anything
-	largeWorth     = 0.5       // and of a large one
+	largeWorth     = 0.6       // and of a large one: half of it, which may be a bit more, is one of two nodes' part
 	backWorth      = 1.0 / 8   // what a row is worth to the scan that is thinned out, which joins it, is so many rows whose keys are read
 	largestReading = 5         // a table's keys may cost reading this many times the rows of the table that they thin out
 )
@@ -108,9 +108,9 @@ func (t *transfer) thin(ctx context.Context, i int, by []bool, worth float64) er
 }
 
 // knows tells whether nothing filters another scan's column but what filters this one's, or this one's own keys: then the other one's keys
-// would leave nothing more out. own is the place of the scan among all.
+// would leave nothing more out. own is the place of the scan among all. Two scans that each read a part read parts that belong together.
 func (t *tableScan) knows(own, column int, other *tableScan, match int) bool {
-	if len(scanFilters(other.hint)) > 0 {
+	if len(scanFilters(other.hint)) > 0 || other.part != nil && t.part == nil {
 		return false
 	}
 	for i, f := range other.keyFilters {
@@ -187,9 +187,10 @@ func (t *transfer) keysOf(ctx context.Context, i, column int, wants *tableScan) 
 
 func (t *tableScan) column(i int) arrow.DataType { return t.facts.relation.Columns[i].Type }
 
-// filtered tells whether anything thins the scan out.
+// filtered tells whether anything thins the scan out. A part of a table has a part of the keys: a fragment that reads another table whole
+// reads of it what belongs to its part.
 func (t *tableScan) filtered() bool {
-	return len(t.keyFilters) > 0 || len(scanFilters(t.hint)) > 0
+	return len(t.keyFilters) > 0 || len(scanFilters(t.hint)) > 0 || t.part != nil
 }
 
 // told is the number of rows that DuckDB's optimizer is told: it takes a fifth of them for a WHERE that stays in the text.

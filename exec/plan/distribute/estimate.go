@@ -14,6 +14,7 @@ import (
 const (
 	rowBytes    = 32  // to look at a row, that is to filter it
 	keptBytes   = 250 // what is done with a row that passed: join it, add it to its group
+	textBytes   = 500 // the same for each of its strings that no dictionary has: they are compared and copied wherever the row goes
 	writeBytes  = 600 // to write a row of a result, and for each of its columns
 	writeColumn = 200
 	readBytes   = 150 // to read it again
@@ -51,6 +52,21 @@ func (o *occurrence) share() float64 {
 	return max(read/all, 0.01)
 }
 
+// dictionaryValues is how many values a column may have that are stored in a dictionary.
+const dictionaryValues = 256
+
+// kept is what is done with a row of the table that passed.
+func (o *occurrence) kept() float64 {
+	cost := float64(keptBytes)
+	for _, i := range o.needed(nil) {
+		c := &o.scan.Relation.Columns[i]
+		if c.Type.ID() == arrow.STRING && (c.Stats.Distinct <= 0 || c.Stats.Distinct > dictionaryValues) {
+			cost += textBytes
+		}
+	}
+	return cost
+}
+
 // read estimates what reading an occurrence costs a node: the part of one node, or everything.
 func (p *planner) read(o *occurrence, node, part string, restricted bool) (e Estimate) {
 	if o.layout == nil {
@@ -73,6 +89,21 @@ func (p *planner) read(o *occurrence, node, part string, restricted bool) (e Est
 	return e
 }
 
+// held is the share of a table's rows that are one node's part.
+func (o *occurrence) held(node string) float64 {
+	if o.layout == nil {
+		return 1
+	}
+	rows := int64(0)
+	for _, l := range o.layout.Parts {
+		if l.Node == node {
+			rows += l.Rows
+		}
+	}
+	total, _ := o.layout.total()
+	return float64(rows) / float64(max(total, 1))
+}
+
 func (e *Estimate) add(f Estimate) {
 	e.LocalRows += f.LocalRows
 	e.LocalBytes += f.LocalBytes
@@ -85,8 +116,9 @@ func (p *planner) cost(e Estimate) float64 {
 }
 
 // passing estimates which share of their rows the occurrences of one text let through: by their own conditions, and by the keys that are
-// left of smaller tables that they are joined with in it, which a node thins its scans out by. The smallest go first, as there.
-func (p *planner) passing(among []*occurrence) map[*occurrence]float64 {
+// left of smaller tables that they are joined with in it, which a node thins its scans out by. The smallest go first, as there. Of those that
+// are read in part, held says which share of the rows: what is read whole beside them is thinned out by those keys alone.
+func (p *planner) passing(among []*occurrence, held map[*occurrence]float64) map[*occurrence]float64 {
 	share := map[*occurrence]float64{}
 	rows := func(o *occurrence) float64 {
 		if s, done := share[o]; done {
@@ -102,7 +134,13 @@ func (p *planner) passing(among []*occurrence) map[*occurrence]float64 {
 		keys := map[int]float64{} // which part of a column's values is among the fewest keys
 		for _, j := range o.scan.Joins {
 			other := p.occurrences[j.Other]
-			if of, done := share[other]; done && of < 1 {
+			of, done := share[other]
+			if _, part := held[o]; !part {
+				if s, part := held[other]; part {
+					of *= s
+				}
+			}
+			if done && of < 1 {
 				values := max(float64(o.scan.Relation.Columns[j.Column].Stats.Distinct), 1)
 				have, ok := keys[j.Column]
 				if part := of * float64(other.scan.TableRows) / values; part < 1 && (!ok || part < have) {
@@ -130,12 +168,18 @@ func reread(rows float64, columns int) float64 {
 // reading estimates what running a text costs a node, results of stages included.
 func (p *planner) reading(t *Text, node, part string) (e Estimate, cost float64) {
 	var tables []*occurrence
+	held := map[*occurrence]float64{}
 	for _, r := range t.Reads {
-		if r.Stage == 0 {
-			tables = append(tables, p.occurrences[r.origin])
+		if r.Stage > 0 {
+			continue
+		}
+		o := p.occurrences[r.origin]
+		tables = append(tables, o)
+		if r.Part {
+			held[o] = o.held(part)
 		}
 	}
-	passing := p.passing(tables)
+	passing := p.passing(tables, held)
 	for _, r := range t.Reads {
 		if r.Stage > 0 {
 			rows := p.rows[r.Stage-1]
@@ -148,7 +192,7 @@ func (p *planner) reading(t *Text, node, part string) (e Estimate, cost float64)
 		o := p.occurrences[r.origin]
 		one := p.read(o, node, part, r.Part)
 		e.add(one)
-		cost += keptBytes * passing[o] * float64(one.LocalRows+one.RemoteRows)
+		cost += o.kept() * passing[o] * float64(one.LocalRows+one.RemoteRows)
 	}
 	return e, cost + p.cost(e)
 }
@@ -265,10 +309,10 @@ func (p *planner) valuesOf(b *block, n *pg.Node) float64 {
 // work is what the whole statement costs the coordinator by itself.
 func (p *planner) work(reads map[*occurrence]bool) float64 {
 	sum := 0.0
-	passing := p.passing(slices.Collect(maps.Keys(reads)))
+	passing := p.passing(slices.Collect(maps.Keys(reads)), nil)
 	for o := range reads {
 		e := p.read(o, p.settings.Coordinator, "", false)
-		sum += p.cost(e) + keptBytes*passing[o]*float64(e.LocalRows+e.RemoteRows)
+		sum += p.cost(e) + o.kept()*passing[o]*float64(e.LocalRows+e.RemoteRows)
 	}
 	return sum
 }
