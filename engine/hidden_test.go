@@ -86,3 +86,26 @@ func TestHintsNameNothingInternal(t *testing.T) {
 	requireState(t, "42P01", failing(s, "SELECT * FROM csm_other"))
 	require.NotEqual(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM pg_class"))
 }
+
+// P6: PostgreSQL's catalogs are made when somebody asks for them first, also within blocks that began before, whatever those have done.
+func TestCatalogsAreMadeForBlocksThatBegan(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	first, second, third := session(t, e), session(t, e), session(t, e)
+	const tables = "SELECT relname FROM pg_catalog.pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace::oid ORDER BY 1"
+	for _, s := range []*engine.Session{first, second} {
+		exec(t, s, "BEGIN")
+		rows(t, s, "SHOW ALL TABLES")
+		rows(t, s, "SELECT database_name FROM duckdb_databases()")
+	}
+	exec(t, first, "CREATE TABLE mine AS SELECT 1 AS a")
+	exec(t, second, "CREATE TABLE yours AS SELECT 1 AS a; CREATE VIEW listed AS SELECT relname FROM pg_catalog.pg_class WHERE relname = 'yours'")
+	require.Equal(t, []string{"mine"}, rows(t, first, tables))
+	require.Equal(t, []string{"yours"}, rows(t, second, tables))
+	require.Equal(t, []string{"yours"}, rows(t, second, "FROM listed"))
+	require.Empty(t, rows(t, third, tables))
+	exec(t, first, "ROLLBACK")
+	exec(t, second, "COMMIT")
+	require.Equal(t, []string{"yours"}, rows(t, first, tables))
+	require.Equal(t, []string{"yours"}, rows(t, third, "FROM listed"))
+}

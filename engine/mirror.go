@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -23,6 +24,8 @@ type mirror struct {
 	shown shownNames
 	// planning is the contents that csm_table resolves while the mirror itself makes views.
 	planning *catalog.Contents
+	// catalogs: PostgreSQL's are there. It is set under mu, and never reset.
+	catalogs atomic.Bool
 }
 
 func (m *mirror) open(e *Engine) error {
@@ -75,12 +78,39 @@ func (m *mirror) resolve(schema, name string) (*duckdb.Scan, error) {
 	}, nil
 }
 
+// makeCatalogs makes PostgreSQL's catalogs, which are most of the work of opening a node, when somebody asks for them first. They are a database
+// of their own: so a transaction of DuckDB's that began before sees them.
+func (m *mirror) makeCatalogs() error {
+	if m.catalogs.Load() {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.makeCatalogsLocked()
+}
+
+func (m *mirror) makeCatalogsLocked() error {
+	if m.catalogs.Load() {
+		return nil
+	}
+	if err := pgcatalog.InstallCatalogs(m.conn.Exec); err != nil {
+		return err
+	}
+	m.catalogs.Store(true)
+	return nil
+}
+
 // follow brings DuckDB's names to contents, unless something newer was there already.
 func (m *mirror) follow(contents *catalog.Contents) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.seen != nil && m.seen.Revision() >= contents.Revision() {
 		return nil
+	}
+	if m.shown.words.readCatalogs(contents) {
+		if err := m.makeCatalogsLocked(); err != nil {
+			return err
+		}
 	}
 	m.planning = contents
 	defer func() { m.planning = nil }()

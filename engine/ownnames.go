@@ -43,6 +43,11 @@ func (s *Session) showOwnNames(v *visible) error {
 	if b.names != nil && b.names.seen == v.contents {
 		return nil
 	}
+	if s.engine.views.readCatalogs(v.contents) {
+		if err := s.engine.mirror.makeCatalogs(); err != nil {
+			return err
+		}
+	}
 	before := s.visible
 	s.visible = v
 	defer func() { s.visible = before }()

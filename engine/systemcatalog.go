@@ -44,6 +44,9 @@ func (s *Session) describeTables(v *visible) error {
 	if s.described == v.contents {
 		return nil
 	}
+	if err := s.engine.mirror.makeCatalogs(); err != nil {
+		return err
+	}
 	var schemas []pgcatalog.Schema
 	for _, name := range v.contents.Schemas() {
 		schemas = append(schemas, pgcatalog.Schema{Name: name})

@@ -56,6 +56,7 @@ func open(t testing.TB) *duckdb.Connection {
 	first, err := db.Connect(nil)
 	require.NoError(t, err)
 	require.NoError(t, pgcatalog.Install(first.Exec))
+	require.NoError(t, pgcatalog.InstallCatalogs(first.Exec))
 	first.Close() // what Install made must not need the connection that made it
 	return connect(t, db)
 }

@@ -7,7 +7,9 @@
 //	      no: left as it is            │                                  │        (one copy per connection)
 //	                                   ▼                                  ▼
 //	     pg_compat.pg_class, … views: static rows (data/*.tsv)  ∪  rows of what users made (data/relations.sql)
-//	     pg_compat.format_type(…), … macros (data/functions.sql)
+//	     pg_compat.format_type(…), … macros (data/lookups.sql)          └ InstallCatalogs made these, in database csm_catalogs
+//
+//	any other query ──► pg_session.version(), … macros (data/functions.sql), which Install made in the users' database
 //
 // DuckDB's own lists (SHOW TABLES, duckdb_tables(), its information_schema) are macros, too (data/duckdb.sql), which leave out what is made here.
 //
@@ -31,6 +33,8 @@
 //     tables and no refresh waits for, or conflicts with, another session's. A rolled-back transaction takes its refresh
 //     with it: the engine refreshes again after a rollback.
 //   - P5: Rewrite never fails on a query that PostgreSQL's parser understands; what it does not know it leaves.
+//   - P6: nothing outside of database csm_catalogs reads it but what Rewrite wrote. So most nodes' lives need not pay for it; and because it
+//     is attached when it is first asked for, no transaction can have looked at it before, and all see it whole.
 //
 // # What it does not do
 //

@@ -43,7 +43,7 @@ func (w *rewriter) operator(n *pg.Node, e *pg.A_Expr) {
 func (w *rewriter) quantified(n *pg.Node, e *pg.A_Expr, name string) {
 	if isArrayText(e.Rexpr) {
 		e.Lexpr = cast(e.Lexpr, "text")
-		e.Rexpr = call("pg_compat", "array_in", e.Rexpr)
+		e.Rexpr = w.model.call("pg_compat", "array_in", e.Rexpr)
 	}
 	any := e.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY
 	if any && name != "=" || !any && name != "<>" {
@@ -130,7 +130,7 @@ func (w *rewriter) typeCast(n *pg.Node, c *pg.TypeCast, shown bool) {
 		n.Node = w.lookup(c.Arg, prefix, shown).Node
 		return
 	case isList && isArrayText(c.Arg):
-		c.Arg = call("pg_compat", "array_in", c.Arg)
+		c.Arg = w.model.call("pg_compat", "array_in", c.Arg)
 	}
 	w.typeName(c.TypeName)
 }
@@ -142,11 +142,11 @@ func (w *rewriter) lookup(arg *pg.Node, prefix string, shown bool) *pg.Node {
 	}
 	switch {
 	case shown:
-		return call("pg_compat", prefix+"_name", arg)
+		return w.model.call("pg_compat", prefix+"_name", arg)
 	case w.isOID(arg):
 		return cast(arg, "uinteger")
 	}
-	return call("pg_compat", prefix+"_oid", arg)
+	return w.model.call("pg_compat", prefix+"_oid", arg)
 }
 
 // isOID: the expression's value is an object ID and not a name, as far as can be seen without its type.

@@ -1,16 +1,22 @@
 package pgcatalog
 
 import (
+	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 )
 
-// Schemas of DuckDB that hold what this package makes, in the users' database.
+// Schemas of DuckDB that hold what this package makes: functions that any statement may call in the users' database, where sessions find
+// them, and the catalogs with what reads them in a database of their own.
 const (
-	database          = "csmsql"
-	compatSchema      = database + ".pg_compat"
-	informationSchema = database + ".information_compat"
-	quietSchema       = database + ".pg_quiet"
+	database      = "csmsql"
+	compatSchema  = database + ".pg_compat"
+	quietSchema   = database + ".pg_quiet"
+	catalogs      = "csm_catalogs"
+	catalogSchema = catalogs + ".pg_compat"
+	// SQL's own schema.
+	informationSchema = catalogs + ".information_compat"
 	// SessionSchema belongs at the end of every session's search path: it holds the functions that clients call outside of
 	// catalog queries.
 	SessionSchema = database + ".pg_session"
@@ -19,7 +25,7 @@ const (
 // Owns tells whether a schema of the users' database holds what this package makes. Users' schemas never begin with pg_.
 func Owns(schema string) bool {
 	switch database + "." + strings.ToLower(schema) {
-	case compatSchema, informationSchema, quietSchema, SessionSchema:
+	case compatSchema, quietSchema, SessionSchema:
 		return true
 	}
 	return false
@@ -31,22 +37,73 @@ const NumberFormat = compatSchema + ".char_number"
 // Version is what version() says.
 const Version = "PostgreSQL 15.0 (csmsql) on Linux, DuckDB v1.5.5"
 
-// expand puts the database before our schemas and the version in its place.
-var expand = strings.NewReplacer("pg_compat.", compatSchema+".", "pg_session.", SessionSchema+".", "pg_quiet.", quietSchema+".",
-	"information_compat.", informationSchema+".", "@version@", Version)
+// expand puts the databases before our schemas and the version in its place.
+func (m *model) expand(text string) string {
+	text = ourNames.ReplaceAllStringFunc(text, func(name string) string {
+		schema, name, _ := strings.Cut(name, ".")
+		return m.databaseOf(schema, name) + "." + schema + "." + name
+	})
+	return strings.ReplaceAll(text, "@version@", Version)
+}
 
-// Install makes the schemas, static tables, views and macros: once per database. It leaves empty temporary tables in the
-// connection that exec belongs to, as Refresh does.
+var ourNames = regexp.MustCompile(`\b(?:pg_compat|pg_session|pg_quiet|information_compat)\.\w+`)
+
+// databaseOf is the database that has the name in one of our schemas.
+func (m *model) databaseOf(schema, name string) string {
+	if schema == "pg_compat" && !m.functions[name] && name != settingsTable || schema == "information_compat" {
+		return catalogs
+	}
+	return database
+}
+
+// settingsTable is what current_setting reads, in any statement.
+const settingsTable = "static_pg_settings"
+
+// Install makes the functions that statements may call which are no catalog queries, and DuckDB's own lists: once per database.
 func Install(exec func(sql string) error) error {
 	m, err := data()
 	if err != nil {
 		return err
 	}
+	var b strings.Builder
+	for _, schema := range []string{compatSchema, quietSchema, SessionSchema} {
+		b.WriteString("CREATE SCHEMA " + schema + ";\n")
+	}
+	m.relations[pgCatalog+".pg_settings"].writeTable(&b, compatSchema+"."+settingsTable)
+	if err := exec(b.String()); err != nil {
+		return fmt.Errorf("pgcatalog: install settings: %w", err)
+	}
+	return m.run(exec, "functions.sql", "duckdb.sql")
+}
+
+// run executes files of data/.
+func (m *model) run(exec func(sql string) error, files ...string) error {
+	for _, file := range files {
+		if err := exec(m.expand(readFile(file))); err != nil {
+			return fmt.Errorf("pgcatalog: install %s: %w", file, err)
+		}
+	}
+	return nil
+}
+
+// InstallCatalogs makes the catalogs, and the functions that read them: once per database, after Install, and before anything that Rewrite
+// wrote is planned (P6). It leaves empty temporary tables in the connection that exec belongs to, as Refresh does.
+func InstallCatalogs(exec func(sql string) error) (err error) {
+	m, err := data()
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, exec("DETACH DATABASE IF EXISTS "+catalogs)) // so that it may be tried again
+		}
+	}()
 	if err := Refresh(exec, nil, nil, database); err != nil {
 		return err
 	}
 	var b strings.Builder
-	for _, schema := range []string{compatSchema, informationSchema, quietSchema, SessionSchema} {
+	b.WriteString("ATTACH ':memory:' AS " + catalogs + ";\n")
+	for _, schema := range []string{catalogSchema, informationSchema} {
 		b.WriteString("CREATE SCHEMA " + schema + ";\n")
 	}
 	if err := m.writeTables(&b); err != nil {
@@ -55,20 +112,15 @@ func Install(exec func(sql string) error) error {
 	if err := exec(b.String()); err != nil {
 		return fmt.Errorf("pgcatalog: install tables: %w", err)
 	}
-	for _, file := range []string{"functions.sql", "names.sql", "duckdb.sql"} {
-		if err := exec(expand.Replace(readFile(file))); err != nil {
-			return fmt.Errorf("pgcatalog: install %s: %w", file, err)
-		}
+	if err := m.run(exec, "names.sql"); err != nil {
+		return err
 	}
 	for _, key := range m.order {
-		if err := exec(m.relations[key].view()); err != nil {
+		if err := exec(m.view(m.relations[key])); err != nil {
 			return fmt.Errorf("pgcatalog: install %s: %w", key, err)
 		}
 	}
-	if err := exec(expand.Replace(readFile("lookups.sql"))); err != nil {
-		return fmt.Errorf("pgcatalog: install lookups.sql: %w", err)
-	}
-	return nil
+	return m.run(exec, "lookups.sql")
 }
 
 // writeTables writes the tables: what has no other rows under its own name, the static part of the rest under static_….
@@ -77,22 +129,22 @@ func (m *model) writeTables(b *strings.Builder) error {
 		r := m.relations[key]
 		if len(r.sources) == 0 {
 			r.writeTable(b, r.target())
-		} else if r.static != nil {
-			r.writeTable(b, compatSchema+".static_"+r.name)
+		} else if r.static != nil && r.staticName() != settingsTable {
+			r.writeTable(b, catalogSchema+"."+r.staticName())
 		}
 	}
 	t, err := readCopy(readFile("columns.tsv"))
 	if err != nil {
 		return err
 	}
-	writeRows(b, compatSchema+".system_column", t, map[string]string{"schema_oid": "UINTEGER", "relation_oid": "UINTEGER", "row_type": "UINTEGER", "number": "SMALLINT", "type_oid": "UINTEGER", "not_null": "BOOLEAN"})
-	b.WriteString("CREATE TABLE " + compatSchema + ".system_relation AS SELECT schema, schema_oid, relation_oid, relation, kind, row_type, CAST(count(*) AS SMALLINT) AS columns FROM " +
-		compatSchema + ".system_column GROUP BY ALL;\n")
+	writeRows(b, catalogSchema+".system_column", t, map[string]string{"schema_oid": "UINTEGER", "relation_oid": "UINTEGER", "row_type": "UINTEGER", "number": "SMALLINT", "type_oid": "UINTEGER", "not_null": "BOOLEAN"})
+	b.WriteString("CREATE TABLE " + catalogSchema + ".system_relation AS SELECT schema, schema_oid, relation_oid, relation, kind, row_type, CAST(count(*) AS SMALLINT) AS columns FROM " +
+		catalogSchema + ".system_column GROUP BY ALL;\n")
 	for target, file := range map[string]string{"type_display": "type_display.tsv", "function_display": "function_display.tsv", "keywords": "pg_keywords.tsv"} {
 		if t, err = readCopy(readFile(file)); err != nil {
 			return fmt.Errorf("pgcatalog: %s: %w", file, err)
 		}
-		writeRows(b, compatSchema+"."+target, t, map[string]string{"oid": "UINTEGER"})
+		writeRows(b, catalogSchema+"."+target, t, map[string]string{"oid": "UINTEGER"})
 	}
 	return nil
 }
@@ -116,8 +168,11 @@ func (r *systemRelation) target() string {
 	if r.schema == "information_schema" {
 		return informationSchema + "." + r.name
 	}
-	return compatSchema + "." + r.name
+	return catalogSchema + "." + r.name
 }
+
+// staticName is the table of the relation's static rows, if it has others, too.
+func (r *systemRelation) staticName() string { return "static_" + r.name }
 
 func (r *systemRelation) writeTable(b *strings.Builder, target string) {
 	b.WriteString("CREATE TABLE " + target + " (")
@@ -183,13 +238,13 @@ func (r *systemRelation) complete(query string, given map[string]bool) string {
 }
 
 // view is the statement that makes the relation from its static rows and its sources.
-func (r *systemRelation) view() string {
+func (m *model) view(r *systemRelation) string {
 	var parts []string
 	if r.static != nil && !r.alone {
-		parts = append(parts, "SELECT * FROM "+compatSchema+".static_"+r.name)
+		parts = append(parts, "SELECT * FROM "+m.expand("pg_compat."+r.staticName()))
 	}
 	for _, s := range r.sources {
-		parts = append(parts, r.complete(expand.Replace(s.query), s.columns))
+		parts = append(parts, r.complete(m.expand(s.query), s.columns))
 	}
 	return "CREATE VIEW " + r.target() + " AS " + strings.Join(parts, " UNION ALL ")
 }

@@ -44,6 +44,7 @@ type model struct {
 	compat    map[string]bool            // functions of pg_compat
 	quiet     map[string]bool            // functions of pg_quiet
 	tables    map[string]bool            // those of them that stand in FROM
+	functions map[string]bool            // those of pg_compat that read no relation
 }
 
 // data is the embedded model. A test loads it, so that a release cannot carry files that do not parse.
@@ -58,7 +59,7 @@ func readFile(name string) string {
 }
 
 func loadModel() (*model, error) {
-	m := &model{relations: map[string]*systemRelation{}, oids: map[string]bool{}, types: map[string]uint32{}, session: map[string]bool{}, compat: map[string]bool{}, quiet: map[string]bool{}, tables: map[string]bool{}}
+	m := &model{relations: map[string]*systemRelation{}, oids: map[string]bool{}, types: map[string]uint32{}, session: map[string]bool{}, compat: map[string]bool{}, quiet: map[string]bool{}, tables: map[string]bool{}, functions: map[string]bool{}}
 	if err := m.loadColumns(); err != nil {
 		return nil, err
 	}
@@ -152,14 +153,21 @@ func outputColumns(text string) (map[string]bool, error) {
 
 func (m *model) loadFunctions() {
 	sets := map[string]map[string]bool{"pg_session": m.session, "pg_compat": m.compat, "pg_quiet": m.quiet}
-	for line := range strings.SplitSeq(readFile("functions.sql")+readFile("lookups.sql"), "\n") {
-		rest, ok := strings.CutPrefix(line, "CREATE MACRO ")
-		if !ok {
-			continue
+	for _, file := range []string{"functions.sql", "duckdb.sql", "lookups.sql"} {
+		for line := range strings.SplitSeq(readFile(file), "\n") {
+			rest, ok := strings.CutPrefix(line, "CREATE MACRO ")
+			if !ok {
+				continue
+			}
+			name, _, _ := strings.Cut(rest, "(")
+			schema, name, _ := strings.Cut(name, ".")
+			if file != "lookups.sql" && schema == "pg_compat" {
+				m.functions[name] = true
+			}
+			if file != "duckdb.sql" { // what is in it is DuckDB's, not PostgreSQL's
+				sets[schema][name] = true
+				m.tables[name] = m.tables[name] || strings.Contains(line, ") AS TABLE ")
+			}
 		}
-		name, _, _ := strings.Cut(rest, "(")
-		schema, name, _ := strings.Cut(name, ".")
-		sets[schema][name] = true
-		m.tables[name] = m.tables[name] || strings.Contains(line, ") AS TABLE ")
 	}
 }

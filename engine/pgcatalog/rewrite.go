@@ -71,7 +71,7 @@ func (w *rewriter) node(n *pg.Node, shown bool) {
 	case *pg.Node_CollateClause:
 		w.collate(n, x.CollateClause, shown)
 	case *pg.Node_SqlvalueFunction:
-		valueFunction(n, x.SqlvalueFunction)
+		w.valueFunction(n, x.SqlvalueFunction)
 	case *pg.Node_RangeFunction:
 		w.rangeFunction(n, x.RangeFunction)
 	case *pg.Node_ResTarget:
@@ -163,15 +163,15 @@ var valueFunctions = map[pg.SQLValueFunctionOp]string{
 }
 
 // valueFunction turns the words that are functions without parentheses into calls.
-func valueFunction(n *pg.Node, f *pg.SQLValueFunction) {
+func (w *rewriter) valueFunction(n *pg.Node, f *pg.SQLValueFunction) {
 	if name, ok := valueFunctions[f.Op]; ok {
-		n.Node = call("pg_session", name).Node
+		n.Node = w.model.call("pg_session", name).Node
 	}
 }
 
 // call makes a call of one of our macros.
-func call(schema, name string, args ...*pg.Node) *pg.Node {
-	return pg.MakeFuncCallNode([]*pg.Node{pg.MakeStrNode(database), pg.MakeStrNode(schema), pg.MakeStrNode(name)}, args, -1)
+func (m *model) call(schema, name string, args ...*pg.Node) *pg.Node {
+	return pg.MakeFuncCallNode([]*pg.Node{pg.MakeStrNode(m.databaseOf(schema, name)), pg.MakeStrNode(schema), pg.MakeStrNode(name)}, args, -1)
 }
 
 // macro finds the macro that a function's name means.
@@ -211,7 +211,7 @@ func (w *rewriter) funcCall(f *pg.FuncCall) {
 		if relationFunctions[name] && len(f.Args) > 0 {
 			f.Args[0] = w.lookup(f.Args[0], "relation", false)
 		}
-		f.Funcname = []*pg.Node{pg.MakeStrNode(database), pg.MakeStrNode(ours), pg.MakeStrNode(name)}
+		f.Funcname = []*pg.Node{pg.MakeStrNode(w.model.databaseOf(ours, name)), pg.MakeStrNode(ours), pg.MakeStrNode(name)}
 		return
 	}
 	if schema == pgCatalog {

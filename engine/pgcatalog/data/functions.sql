@@ -3,9 +3,12 @@
 --   pg_compat.*   wherever the name is written: PostgreSQL has the function, DuckDB does not, or has an empty shell of it.
 --   pg_quiet.*    only within a query that reads the catalogs: DuckDB has a function of the name, which users may want.
 --
--- Functions that read relations are in lookups.sql: DuckDB wants the relations to be there.
+-- Functions that read relations are in lookups.sql, and made with them, but for current_setting, which any statement may call.
 
 CREATE MACRO pg_compat.session_setting(wanted) AS map_extract_value(CAST(getvariable('csm_settings') AS MAP(VARCHAR, VARCHAR)), lower(wanted));
+CREATE MACRO pg_compat.standard_setting(wanted) AS (SELECT min(s.setting) FROM pg_compat.static_pg_settings s WHERE lower(s.name) = lower(wanted));
+CREATE MACRO pg_session.current_setting(setting) AS coalesce(pg_compat.session_setting(setting), pg_compat.standard_setting(setting), error('unrecognized configuration parameter "' || setting || '"')),
+  (setting, missing_ok) AS coalesce(pg_compat.session_setting(setting), pg_compat.standard_setting(setting), CASE WHEN missing_ok THEN NULL ELSE error('unrecognized configuration parameter "' || setting || '"') END);
 CREATE MACRO pg_session.version() AS '@version@';
 CREATE MACRO pg_session.current_database() AS coalesce(getvariable('csm_database'), 'csmsql');
 CREATE MACRO pg_session.current_catalog() AS coalesce(getvariable('csm_database'), 'csmsql');

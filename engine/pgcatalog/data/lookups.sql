@@ -1,6 +1,5 @@
 -- Functions that look something up in the catalogs; see functions.sql for what their schemas mean.
 
-CREATE MACRO pg_compat.standard_setting(wanted) AS (SELECT min(s.setting) FROM pg_compat.static_pg_settings s WHERE lower(s.name) = lower(wanted));
 -- Names and object IDs. The _name functions serve reg* types that are shown; the _oid functions those that are compared.
 CREATE MACRO pg_compat.relation_name(x) AS coalesce((SELECT r.shown FROM pg_compat.relation_names r WHERE r.oid = TRY_CAST(x AS UINTEGER)), CAST(x AS VARCHAR));
 CREATE MACRO pg_compat.relation_lookup(x) AS (SELECT min(r.oid) FROM pg_compat.relation_names r WHERE r.oid = TRY_CAST(CAST(x AS VARCHAR) AS UINTEGER)
@@ -37,8 +36,6 @@ CREATE MACRO pg_compat.pg_relation_size(x) AS coalesce((SELECT r.bytes FROM temp
   (x, fork) AS coalesce((SELECT r.bytes FROM temp.csm_relation r WHERE r.oid = x), 0);
 CREATE MACRO pg_compat.pg_database_size(x) AS (SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) FROM temp.csm_relation r);
 CREATE MACRO pg_compat.pg_tablespace_size(x) AS (SELECT CAST(coalesce(sum(r.bytes), 0) AS BIGINT) FROM temp.csm_relation r);
-CREATE MACRO pg_session.current_setting(setting) AS coalesce(pg_compat.session_setting(setting), pg_compat.standard_setting(setting), error('unrecognized configuration parameter "' || setting || '"')),
-  (setting, missing_ok) AS coalesce(pg_compat.session_setting(setting), pg_compat.standard_setting(setting), CASE WHEN missing_ok THEN NULL ELSE error('unrecognized configuration parameter "' || setting || '"') END);
 CREATE MACRO pg_compat.relation_oid(x) AS CAST(coalesce(TRY_CAST(x AS UINTEGER), pg_compat.relation_lookup(x), CASE WHEN x IS NOT NULL THEN CAST(error('relation "' || x || '" does not exist') AS UINTEGER) END) AS UINTEGER);
 CREATE MACRO pg_compat.type_oid(x) AS CAST(coalesce(TRY_CAST(x AS UINTEGER), pg_compat.type_lookup(x), CASE WHEN x IS NOT NULL THEN CAST(error('type "' || x || '" does not exist') AS UINTEGER) END) AS UINTEGER);
 CREATE MACRO pg_compat.namespace_oid(x) AS CAST(coalesce(TRY_CAST(x AS UINTEGER), pg_compat.namespace_lookup(x), CASE WHEN x IS NOT NULL THEN CAST(error('schema "' || x || '" does not exist') AS UINTEGER) END) AS UINTEGER);
