@@ -76,8 +76,10 @@ func TestReaders(t *testing.T) {
 func TestSteps(t *testing.T) {
 	r, err := Run(t.Context(), "steps", small(t))
 	require.NoError(t, err)
-	require.Len(t, r.Rows, 8)
+	require.Len(t, r.Rows, 10)
 	require.Len(t, r.Goals, 6)
+	require.Len(t, r.Samples[stepFirst], 2*len(r.Samples[stepFirstOff]))
+	require.Len(t, r.Samples[stepAgainOff], 2*len(r.Samples[stepAgain]))
 	require.Len(t, r.Samples[stepPing], 200)
 	require.Len(t, r.Samples[stepAttachAll], 1)
 }

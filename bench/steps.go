@@ -29,6 +29,10 @@ const (
 	stepRemote    = "allocate in another process, up to 5000 bytes"
 	stepAdopt     = "open a node over its former life's region of 1 GB"
 	stepVerify    = "compare all of it with its checksums, if asked for"
+	stepFirst     = "scan its table for the first time, each chunk compared with its checksum"
+	stepFirstOff  = "that, checksums off"
+	stepAgain     = "scan it again, each chunk compared in each statement"
+	stepAgainOff  = "that, checksums off or compared once"
 	stepCommit    = "commit a table of 21,000 chunks"
 	stepAttach    = "attach to it, to its first rows"
 	stepAttachAll = "attach to it, every descriptor validated, every batch made"
@@ -43,6 +47,8 @@ var peersOfSteps = map[string]struct {
 	stepPing:     {"thesis", thesis.Published.CreateLocal.Send},
 	stepRemote:   {"thesis", thesis.Published.AllocateRemote},
 	stepAdopt:    {name: "making its table again"},
+	stepFirst:    {name: stepFirstOff},
+	stepAgain:    {name: stepAgainOff},
 }
 
 // steps measures what a node does again and again, each step by itself.
@@ -63,7 +69,7 @@ func steps(ctx context.Context, o Options) (*Report, error) {
 			return nil, fmt.Errorf("%s: %w", part.what, err)
 		}
 	}
-	for _, step := range []string{stepAllocate, stepPing, stepRemote, stepAdopt, stepVerify, stepCommit, stepAttach, stepAttachAll} {
+	for _, step := range []string{stepAllocate, stepPing, stepRemote, stepAdopt, stepVerify, stepFirst, stepAgain, stepCommit, stepAttach, stepAttachAll} {
 		r.step(step)
 	}
 	r.Machine = thisMachine() // with the load at the end
@@ -188,6 +194,31 @@ func adoptSteps(ctx context.Context, o Options, r *Report) (err error) {
 		if err := adoptOnce(ctx, o, r, config, rows); err != nil {
 			return err
 		}
+		for _, v := range []engine.Verification{engine.VerifyOff, engine.VerifyFirst, engine.VerifyAlways} {
+			if err := scanTwice(ctx, o, r, config, v, rows); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// scanTwice reads the adopted table in a process that has not read it.
+func scanTwice(ctx context.Context, o Options, r *Report, config engine.Config, v engine.Verification, rows int64) (err error) {
+	config.Verify = v
+	e, err := engine.Open(ctx, config)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	for _, step := range map[engine.Verification][]string{
+		engine.VerifyOff: {stepFirstOff, stepAgainOff}, engine.VerifyFirst: {stepFirst, stepAgainOff}, engine.VerifyAlways: {stepFirst, stepAgain},
+	}[v] {
+		begin := time.Now()
+		if err := checkAdopted(ctx, o, e, rows); err != nil {
+			return err
+		}
+		r.Samples[step] = append(r.Samples[step], time.Since(begin))
 	}
 	return nil
 }
@@ -219,6 +250,11 @@ func adoptOnce(ctx context.Context, o Options, r *Report, config engine.Config, 
 	if now := usedOf(e); now != used {
 		return fmt.Errorf("%d bytes of the region were used, and %d are after it was adopted", used, now)
 	}
+	return checkAdopted(ctx, o, e, rows)
+}
+
+// checkAdopted reads every row of the adopted table, and wants the sums that it was made with (B1).
+func checkAdopted(ctx context.Context, o Options, e *engine.Engine, rows int64) error {
 	last := rows - 1
 	if o.sabotage {
 		last++

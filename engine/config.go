@@ -49,9 +49,10 @@ type Config struct {
 	Threads int
 	// Files says which files SQL may read and write (COPY, read_parquet, …). The zero value: none.
 	Files duckdb.FileAccess
-	// Verify checks the whole region against its checksums before Open returns. Without it each chunk that this process
-	// did not write itself is checked when it is first read.
-	Verify bool
+	// Verify says when chunks are compared with their checksums while they are read; of a process that is attached, by it.
+	Verify Verification
+	// VerifyAtStart compares the whole region before Open returns.
+	VerifyAtStart bool
 	// LeaseTTL is how long a borrower that went silent keeps its snapshot; 0: 3 s.
 	LeaseTTL time.Duration
 	// Credentials are what AttachWith shows to a node that it reaches by host:port; nil: the target is a socket, or on this machine.

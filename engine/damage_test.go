@@ -161,7 +161,7 @@ func TestAlteredBytes(t *testing.T) {
 		}
 	}
 	verify := g.config
-	verify.Verify = true
+	verify.VerifyAtStart = true
 	e, err := engine.Open(context.Background(), verify)
 	require.NoError(t, err)
 	require.Zero(t, g.look(e, nil, seed))

@@ -67,7 +67,7 @@ func TestRegionOnADevice(t *testing.T) {
 				_, err = engine.Open(context.Background(), unnamed)
 				require.Equal(t, "55000", sqlState(err), "nor where the fabric was left out: %v", err)
 			}
-			config.RegionBytes, config.Verify = 0, true
+			config.RegionBytes, config.VerifyAtStart = 0, true
 			e, err = engine.Open(context.Background(), config)
 			require.NoError(t, err)
 			require.Equal(t, want, rows(t, session(t, e), ask))

@@ -80,7 +80,7 @@ func (e *Engine) open(ctx context.Context) error {
 	if err := e.openDatabase(n.region.Capacity); err != nil {
 		return err
 	}
-	if e.config.Verify {
+	if e.config.VerifyAtStart {
 		if err := e.VerifyChecksums(ctx); err != nil {
 			return err
 		}

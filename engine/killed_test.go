@@ -117,7 +117,7 @@ func (c *crashes) committed(n int64) {
 func (c *crashes) finish() {
 	c.t.Helper()
 	c.one(nowhere, 0, -1, 1) // a last check, and an orderly end
-	e, err := engine.Open(context.Background(), engine.Config{Directory: c.a.Directory, Fabric: c.a.Fabric, RegionDirectory: c.a.RegionDirectory, Verify: true})
+	e, err := engine.Open(context.Background(), engine.Config{Directory: c.a.Directory, Fabric: c.a.Fabric, RegionDirectory: c.a.RegionDirectory, VerifyAtStart: true})
 	require.NoError(c.t, err)
 	require.NoError(c.t, e.CheckSpace(context.Background()))
 	require.NoError(c.t, e.Close())

@@ -60,6 +60,9 @@ type node struct {
 func openNode(ctx context.Context, config *Config) (*node, error) {
 	n := &node{config: config, homes: catalog.Homes{}, refusals: noderpc.NewRefusals(config.Log), out: make(chan struct{})}
 	var err error
+	if err := config.Verify.Check(); err != nil {
+		return n, err
+	}
 	if n.fabric, err = newFabric(config.Node, config.Fabric); err != nil {
 		return n, failure("22023", "%v", err)
 	}
@@ -96,6 +99,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 		return n, err
 	}
 	n.regions = newRegions(config.Node, n.fabric)
+	n.regions.verification = config.Verify
 	n.regions.lost, n.regions.damage.log, n.regions.credulous = gone, config.Log, config.Credulous
 	if n.self != nil {
 		n.regions.borrow, n.regions.lender = n.borrow, n.catalog.Reachable

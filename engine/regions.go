@@ -36,8 +36,9 @@ type regions struct {
 	counters  *coherence.Counters
 	explain   func(*DamagedError) loss // of errors; nil: nothing is known
 	// forDomain has the node of this machine acquire an extent for all processes there; nil: this process acquires for itself.
-	forDomain func(context.Context, *descriptor.Extent) error
-	credulous bool // see Config.Credulous
+	forDomain    func(context.Context, *descriptor.Extent) error
+	verification Verification
+	credulous    bool // see Config.Credulous
 	// verified counts bytes whose checksum was compared.
 	verified atomic.Int64
 	damage   damage
@@ -288,14 +289,14 @@ func (e *DamagedError) Hint() string {
 // acquire makes the extents of a chunk's first replica safe to read in this process.
 func (r *regions) acquire(ctx context.Context, d *descriptor.Descriptor) error {
 	for i := range d.Extents {
-		if err := r.acquireExtent(ctx, &d.Extents[i], false); err != nil {
+		if err := r.acquireExtent(ctx, &d.Extents[i], r.verification == VerifyAlways); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// acquireExtent compares the checksum when the protocol asks for it, and with always if it does not.
+// acquireExtent compares the checksum when the extent is first read, if Config.Verify wants that, and with always in any case.
 func (r *regions) acquireExtent(ctx context.Context, x *descriptor.Extent, always bool) error {
 	m, err := r.reach(x.Region)
 	if err != nil {
@@ -314,8 +315,7 @@ func (r *regions) acquireExtent(ctx context.Context, x *descriptor.Extent, alway
 		return r.verifyMended(m, x, data)
 	}
 	var verify func() error
-	// Where caches are not coherent everything is compared once, whoever wrote it: what a checksum finds there is what no cache may have.
-	if altered := r.distrust(m); altered || uint64(x.Generation) < m.trusted.Load() || r.fabric.lines != nil {
+	if r.verification.first(uint64(x.Generation) < m.trusted.Load(), r.distrust(m), r.fabric.lines != nil) {
 		verify = compare
 	}
 	if r.credulous {

@@ -24,9 +24,12 @@ func Attach(ctx context.Context, target string) (*Engine, error) {
 	return AttachWith(ctx, target, Config{})
 }
 
-// AttachWith is Attach with the settings of config that concern queries: MemoryBytes, SpillBytes, Threads, Files, Log, and
+// AttachWith is Attach with the settings of config that concern queries: MemoryBytes, SpillBytes, Threads, Files, Verify, Log, and
 // Directory for spilling; and Credentials, with which target may be the host:port of a cluster's node.
 func AttachWith(ctx context.Context, target string, config Config) (*Engine, error) {
+	if err := config.Verify.Check(); err != nil {
+		return nil, err
+	}
 	e := newEngine(config)
 	if err := e.attach(ctx, target); err != nil {
 		return nil, errors.Join(err, e.Close())
@@ -56,7 +59,7 @@ func (e *Engine) attach(ctx context.Context, target string) error {
 		e.remote.elsewhere = true
 	}
 	e.regions = newRegions(description.Node, fabric)
-	e.regions.damage.log = e.config.Log
+	e.regions.verification, e.regions.damage.log = e.config.Verify, e.config.Log
 	if e.regions.fabric.guest() {
 		e.regions.forDomain = e.remote.acquire
 	}

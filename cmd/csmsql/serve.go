@@ -105,7 +105,8 @@ func newServe() *cobra.Command {
 	flags.StringArrayVar(&options.Files, "files", nil, "`directory` that SQL may read and write (may be repeated; default: none)")
 	flags.Var(&memory, "memory", "memory of queries outside of the region; the process has up to 150MiB more (default: half of what the region leaves)")
 	flags.IntVar(&options.Threads, "threads", 0, "`threads` of queries (default: one per CPU)")
-	flags.BoolVar(&options.Verify, "verify", false, "check every table against its checksums before the node is ready")
+	flags.StringVar(&options.Verify, "verify", "", "`when` chunks that are read are compared with their checksums: off, first or always (default: first, but not, on coherent memory, what the node wrote itself)")
+	flags.BoolVar(&options.VerifyAtStart, "verify-at-start", false, "check every table against its checksums before the node is ready")
 	flags.TextVar(&level, "log-level", &level, "`level` of what is logged: debug, info, warn or error (default info)")
 	for _, name := range []string{"region", "memory", "log-level"} {
 		flags.Lookup(name).DefValue = "" // the text says it better

@@ -51,7 +51,7 @@ func TestServeKeepsTables(t *testing.T) {
 	require.NoError(t, err)
 	require.Empty(t, left, "sockets must go with the node")
 
-	require.NoError(t, n.launch(append(n.command.Args[1:], "--verify")))
+	require.NoError(t, n.launch(append(n.command.Args[1:], "--verify-at-start", "--verify", "always")))
 	var sum int64
 	require.NoError(t, n.connect(t).QueryRow(ctx, "SELECT sum(i)::bigint FROM kept").Scan(&sum))
 	require.EqualValues(t, 100000*99999/2, sum)

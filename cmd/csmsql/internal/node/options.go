@@ -32,7 +32,8 @@ type Options struct {
 	Threads         int
 	Node            string
 	Files           []string // directories that SQL may read and write
-	Verify          bool
+	Verify          string   // when chunks are compared with their checksums, as engine.Verification; empty: as the fabric needs
+	VerifyAtStart   bool
 	ClusterInit     bool     // begin a cluster: run a member of etcd in this process
 	Etcd            []string // join the cluster of this etcd
 	EtcdMember      bool     // run a member of etcd, too, that joins those of Etcd
@@ -54,6 +55,9 @@ func (o Options) Check() error {
 
 // complete makes paths absolute and checks what can be checked.
 func (o Options) complete() (Options, error) {
+	if err := engine.Verification(o.Verify).Check(); err != nil {
+		return o, fmt.Errorf("--verify: %w", err)
+	}
 	if o.PostgreSQL != Off {
 		if err := wire.CheckListen(o.PostgreSQL, false); err != nil {
 			return o, fmt.Errorf("--pg: %w", err)
@@ -111,7 +115,7 @@ func (o Options) engine() engine.Config {
 	return engine.Config{
 		Directory: o.Data, Node: o.Node, Fabric: memregion.FabricKind(o.Fabric), RegionDirectory: o.RegionDirectory,
 		RegionBytes: o.RegionBytes, MemoryBytes: o.MemoryBytes, Threads: o.Threads,
-		Files: engine.FileAccess{Directories: o.Files}, Verify: o.Verify, Log: o.Log, Fault: o.Fault,
+		Files: engine.FileAccess{Directories: o.Files}, Verify: engine.Verification(o.Verify), VerifyAtStart: o.VerifyAtStart, Log: o.Log, Fault: o.Fault,
 	}
 }
 
