@@ -93,21 +93,29 @@ func removeCaches(spec Spec) error {
 	if !spec.Fabric.emulated() {
 		return nil
 	}
-	names, err := os.ReadDir(filepath.Dir(spec.Path))
+	caches, err := cachesOf(spec.Path)
 	if err != nil {
 		return err
 	}
 	var failed error
-	for _, entry := range names {
-		path := filepath.Join(filepath.Dir(spec.Path), entry.Name())
-		if !strings.HasPrefix(path, spec.Path+".") || !strings.HasSuffix(path, cacheSuffix) && !strings.HasSuffix(path, shadowSuffix) {
-			continue
-		}
+	for _, path := range caches {
 		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
 			failed = errors.Join(failed, err)
 		}
 	}
 	return failed
+}
+
+// cachesOf lists the files of all domains' caches of a region.
+func cachesOf(region string) (paths []string, err error) {
+	names, err := os.ReadDir(filepath.Dir(region))
+	for _, entry := range names {
+		path := filepath.Join(filepath.Dir(region), entry.Name())
+		if strings.HasPrefix(path, region+".") && (strings.HasSuffix(path, cacheSuffix) || strings.HasSuffix(path, cacheSuffix+shadowSuffix)) {
+			paths = append(paths, path)
+		}
+	}
+	return paths, err
 }
 
 // openCached opens the domain's cache of a region, or makes one. home tells that this is the lender's domain. It is nil where the caches are real.

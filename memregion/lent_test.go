@@ -373,8 +373,8 @@ func TestLentHistory(t *testing.T) {
 				require.False(t, l.Untouched(r))
 				each(r, func(page int64) { stored[page] = true })
 			},
-			"trim":    func(t *rapid.T) { require.NoError(t, l.Trim()) },
-			"fabric":  func(t *rapid.T) { full = rapid.Bool().Draw(t, "full") },
+			"trim":   func(t *rapid.T) { require.NoError(t, l.Trim()) },
+			"fabric": func(t *rapid.T) { full = rapid.Bool().Draw(t, "full") },
 			"restart": func(t *rapid.T) {
 				extents := l.Extents()
 				require.NoError(t, l.Close())

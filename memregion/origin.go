@@ -60,8 +60,10 @@ func attribute(path, name string) (string, error) {
 
 // Abandoned is a region's file that takes memory, or space, for nobody.
 type Abandoned struct {
-	Path  string
-	Bytes int64 // that it takes
+	Path string
+	// Caches are those of an emulated fabric's domains, which go with it.
+	Caches []string
+	Bytes  int64 // that all of them take
 	Origin
 }
 
@@ -80,7 +82,17 @@ func FindAbandoned(directory, pattern string, replaced func(path string, origin 
 			continue
 		}
 		if bytes, idle := unlent(path); idle {
-			found = append(found, Abandoned{path, bytes, origin})
+			one := Abandoned{Path: path, Bytes: bytes, Origin: origin}
+			if one.Caches, err = cachesOf(path); err != nil {
+				return nil, fmt.Errorf("memregion: look for the caches of %s: %w", path, err)
+			}
+			for _, cache := range one.Caches {
+				var st unix.Stat_t
+				if unix.Lstat(cache, &st) == nil {
+					one.Bytes += st.Blocks * 512
+				}
+			}
+			found = append(found, one)
 		}
 	}
 	return found, nil

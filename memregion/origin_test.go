@@ -66,6 +66,23 @@ func TestFindAbandoned(t *testing.T) {
 	require.Empty(t, found(t, directory, false))
 }
 
+// The caches of an emulated fabric go with their region: they are no regions of their own, and their memory counts.
+func TestFindAbandonedWithCaches(t *testing.T) {
+	spec := shmSpec(t, 1<<20)
+	directory := filepath.Dir(spec.Path)
+	require.NoError(t, os.WriteFile(spec.Path, make([]byte, 4096), 0o600))
+	attributed(t, spec.Path)
+	require.NoError(t, unix.Setxattr(spec.Path, "user.csmsql.directory", []byte("/not/there"), 0))
+	caches := []string{spec.Path + ".cache", spec.Path + ".cache.shadow", spec.Path + ".n2.cache"}
+	for _, path := range append([]string{spec.Path + "2.cache", spec.Path + ".note"}, caches...) {
+		require.NoError(t, os.WriteFile(path, make([]byte, 8192), 0o600))
+		require.NoError(t, unix.Setxattr(path, "user.csmsql.directory", []byte("/not/there"), 0))
+	}
+	files, err := memregion.FindAbandoned(directory, filepath.Base(spec.Path), nil)
+	require.NoError(t, err)
+	require.Equal(t, []memregion.Abandoned{{Path: spec.Path, Caches: caches, Bytes: 4096 + 3*8192, Origin: memregion.Origin{Directory: "/not/there"}}}, files)
+}
+
 // What somebody else put there is neither followed nor believed.
 func TestFindAbandonedDistrusts(t *testing.T) {
 	directory := filepath.Dir(shmSpec(t, 1<<20).Path)

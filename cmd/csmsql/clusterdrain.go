@@ -109,10 +109,10 @@ func remains(ctx context.Context, out io.Writer, client *noderpc.Client, name st
 	}
 	switch {
 	case n.State == "gone":
-		fmt.Fprintf(out, "It is not there, and had %d chunks that lie nowhere else, %s.\n", n.Chunks, bytesize.Size(n.Bytes))
+		fmt.Fprintf(out, "It is not there, and had %s that lie nowhere else, %s.\n", progress.Counted(int64(n.Chunks), "chunk"), bytesize.Size(n.Bytes))
 		return nil
 	case n.Chunks > 0:
-		fmt.Fprintf(out, "It still holds %d chunks, %s. Run drain again to go on.\n", n.Chunks, bytesize.Size(n.Bytes))
+		fmt.Fprintf(out, "It still holds %s, %s. Run drain again to go on.\n", progress.Counted(int64(n.Chunks), "chunk"), bytesize.Size(n.Bytes))
 	case used > 0:
 		fmt.Fprintf(out, "It holds no rows of any table. %s are given back when the statements end that still read there; then it can be stopped.\n", bytesize.Size(used))
 	default:

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/progress"
 	"github.com/csmsql/csmsql/engine"
 )
 
@@ -72,7 +73,7 @@ func withoutNode(s noderpc.ClusterStatus, name string) (endpoints []string, err 
 		case n.Name == name && n.State != "gone":
 			return nil, fmt.Errorf("node %s is there (%s): stop it first, if it is to go for good", name, n.State)
 		case n.Name == name && n.Chunks > 0:
-			return nil, fmt.Errorf("tables still need node %s, for %d chunks: run “csmsql cluster drain %s” first", name, n.Chunks, name)
+			return nil, fmt.Errorf("tables still need node %s, for %s: run “csmsql cluster drain %s” first", name, progress.Counted(int64(n.Chunks), "chunk"), name)
 		}
 	}
 	for _, m := range s.Etcd {

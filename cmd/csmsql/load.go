@@ -112,8 +112,8 @@ func load(ctx context.Context, c *cobra.Command, to target, request noderpc.Load
 	if err != nil {
 		return fmt.Errorf("nothing was loaded: %w", err)
 	}
-	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s rows, %s in %d chunks, in %s.\n", tableName(request.Table), progress.Count(result.Rows),
-		bytesize.Size(result.Bytes), result.Chunks, time.Since(start).Round(time.Millisecond))
+	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s, %s in %s, in %s.\n", tableName(request.Table), progress.Counted(result.Rows, "row"),
+		bytesize.Size(result.Bytes), progress.Counted(int64(result.Chunks), "chunk"), time.Since(start).Round(time.Millisecond))
 	return err
 }
 

@@ -64,9 +64,10 @@ that gives their memory back.`,
 
 // abandonedFile is a region's file that takes memory for nobody.
 type abandonedFile struct {
-	Path      string `json:"path"`
-	Bytes     int64  `json:"bytes"`
-	Directory string `json:"directory"` // the data directory that is gone
+	Path      string   `json:"path"`
+	Caches    []string `json:"caches,omitempty"` // of an emulated fabric; they go with it
+	Bytes     int64    `json:"bytes"`
+	Directory string   `json:"directory"` // the data directory that is gone
 }
 
 // abandoned looks beside the node's regions, if they are on this machine.
@@ -83,7 +84,7 @@ func abandoned(s noderpc.Status) []abandonedFile {
 			continue // it is not what was asked for
 		}
 		for _, f := range found {
-			lost = append(lost, abandonedFile{f.Path, f.Bytes, f.Directory})
+			lost = append(lost, abandonedFile{f.Path, f.Caches, f.Bytes, f.Directory})
 		}
 	}
 	return lost
@@ -134,7 +135,7 @@ func printStatus(out io.Writer, s noderpc.Status, lost []abandonedFile, now time
 		})
 		text.WriteString("No node can use these, unless their directories are on another mount or in another container. To give the memory back:\n")
 		for _, f := range lost {
-			fmt.Fprintf(&text, "  rm %s\n", f.Path)
+			fmt.Fprintf(&text, "  rm %s\n", strings.Join(append([]string{f.Path}, f.Caches...), " "))
 		}
 	}
 	_, err := io.WriteString(out, text.String())

@@ -55,7 +55,7 @@ The exit code is 1 if anything is damaged.`,
 				err = printVerified(c.OutOrStdout(), result, time.Since(start))
 			}
 			if err == nil && len(result.Damaged) > 0 {
-				err = quietError{fmt.Errorf("%d replicas are damaged", int64(len(result.Damaged))+result.More)}
+				err = quietError{fmt.Errorf("damaged: %s", progress.Counted(int64(len(result.Damaged))+result.More, "replica"))}
 			}
 			return err
 		}),
@@ -70,10 +70,10 @@ func printVerified(out io.Writer, r noderpc.VerifyResult, took time.Duration) er
 	var text strings.Builder
 	replicas := ""
 	if r.Replicas != r.Chunks {
-		replicas = fmt.Sprintf(" in %s replicas", progress.Count(r.Replicas))
+		replicas = " in " + progress.Counted(r.Replicas, "replica")
 	}
-	fmt.Fprintf(&text, "%s tables, %s chunks%s, %s were compared with their checksums in %s.\n",
-		progress.Count(r.Tables), progress.Count(r.Chunks), replicas, bytesize.Size(r.Bytes), took.Round(time.Millisecond))
+	fmt.Fprintf(&text, "%s, %s%s, %s were compared with their checksums in %s.\n",
+		progress.Counted(r.Tables, "table"), progress.Counted(r.Chunks, "chunk"), replicas, bytesize.Size(r.Bytes), took.Round(time.Millisecond))
 	if len(r.Damaged) == 0 {
 		text.WriteString("All are whole.\n")
 		_, err := io.WriteString(out, text.String())

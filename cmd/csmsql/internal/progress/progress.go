@@ -126,3 +126,11 @@ func Count(n int64) string {
 	}
 	return text
 }
+
+// Counted is a number of things, by their name in the singular: 1 chunk, 2,000 chunks.
+func Counted(n int64, one string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return Count(n) + " " + one + "s"
+}

@@ -20,6 +20,12 @@ func TestCount(t *testing.T) {
 }
 
 // TestLines: where nobody watches, every step has one line when it is finished, however its reports overtook each other.
+func TestCounted(t *testing.T) {
+	for n, want := range map[int64]string{0: "0 tables", 1: "1 table", 2: "2 tables", 1000: "1,000 tables"} {
+		require.Equal(t, want, progress.Counted(n, "table"))
+	}
+}
+
 func TestLines(t *testing.T) {
 	var out bytes.Buffer
 	d := progress.New(&out)
