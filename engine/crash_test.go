@@ -96,7 +96,7 @@ func (w *crashWork) fault(point faults.Point) {
 }
 
 func (w *crashWork) has(table string) (bool, error) {
-	found, err := tryRows(w.session, "SELECT count(*) FROM information_schema.tables WHERE table_schema || '.' || table_name = '"+table+"'")
+	found, err := tryRows(w.session, "SELECT count(*) FROM csm.tables WHERE schema || '.' || name = '"+table+"'")
 	return err == nil && found[0] != "0", err
 }
 
@@ -171,7 +171,7 @@ func (w *crashWork) checkLoad() error {
 
 // checkTPCH: all eight tables or none.
 func (w *crashWork) checkTPCH() error {
-	found, err := tryRows(w.session, "SELECT count(*) FROM information_schema.tables WHERE table_schema = 'tpch'")
+	found, err := tryRows(w.session, "SELECT count(*) FROM csm.tables WHERE schema = 'tpch'")
 	if err != nil {
 		return err
 	}
