@@ -173,10 +173,13 @@ func TestKilledAtNamedPoints(t *testing.T) {
 	}
 }
 
-// killVariable: how many kills at random moments; unset: as many as fit into killTime.
+// killVariable: how many kills at random moments; unset: as many as fit into killTime, up to killsEnough.
 const killVariable = "CSMSQL_KILLS"
 
-const killTime = 15 * time.Second
+const (
+	killTime    = 15 * time.Second
+	killsEnough = 30
+)
 
 // TestKilledAtRandomMoments attacks E4 and K4 where nobody thought of.
 func TestKilledAtRandomMoments(t *testing.T) {
@@ -193,7 +196,7 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			r := rand.New(rand.NewPCG(seed, 1))
 			c.one(nowhere, 0, -1, 1)
 			start := time.Now()
-			for c.kills < wanted || wanted == 0 && time.Since(start) < killTime {
+			for c.kills < wanted || wanted == 0 && c.kills < killsEnough && time.Since(start) < killTime {
 				// About half die while they open and check, the others at work.
 				c.one(nowhere, 0, time.Duration(r.Int64N(int64(c.ready*5/2))), 0)
 			}

@@ -26,6 +26,7 @@ type metamorphic struct {
 	twin  *native
 
 	worlds, queries, refused, changes, moves int
+	several                                  int // queries that were answered where there is more than one node
 	split, fragments                         int // statements that ran in parts, and the parts
 	bySize                                   map[int]int
 }
@@ -53,7 +54,8 @@ func TestMetamorphic(t *testing.T) {
 	}
 	t.Logf("seeds to %d: %d worlds on %v nodes, %d queries, %d of them refused by both, %d changes, %d tables moved; %d queries were split, into %d fragments",
 		seed-1, m.worlds, m.bySize, m.queries, m.refused, m.changes, m.moves, m.split, m.fragments)
-	require.Greater(t, m.split*5, m.queries-m.refused, "too few queries were split for this test to mean anything")
+	// Where time was short, there may have been worlds of one node alone.
+	require.GreaterOrEqual(t, m.split*5, m.several, "too few queries were split for this test to mean anything")
 }
 
 // play makes one world on so many nodes and asks it.
@@ -224,6 +226,8 @@ func (p *placedWorld) compare(side *lent, sql string, args []any, ordered bool) 
 	want := p.single(sql, args)
 	if want.state != "" {
 		p.refused++
+	} else if len(p.sides) > 1 {
+		p.several++
 	}
 	got, typed := answerOf(side.session.Query(context.Background(), sql, args...))
 	d := sameAnswer(typed, want, ordered)
