@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"unsafe"
@@ -193,7 +194,7 @@ func TestMutationsThroughSQL(t *testing.T) {
 				return true
 			}
 			for _, m := range list {
-				if raceDetector && fabric.HomeSnooped() && m.name == "no reader flush" {
+				if raceDetector && strings.Contains(string(fabric), "home-snoop") && m.name == "no reader flush" {
 					continue // caches lie on the heap then, where no lender's cache answers: what a writer has dropped it finds as it left it
 				}
 				require.True(t, play("", m.writer, m.reader), "nothing is left out, before: %s", m.name)
