@@ -47,7 +47,7 @@ func (l lenders) Retire(ids ...catalog.ExtentID) error {
 }
 
 // adoptMended adopts a region whose file somebody cut off: it is made long again, with zeros, and the checksums of what was cut off
-// tell, since nothing of an earlier life is read unverified.
+// tell, since nothing of an earlier life is read unverified (unless Config.Verify is VerifyOff, which says so).
 func (n *node) adoptMended(ctx context.Context, spec memregion.Spec, owned []memregion.Owned) (*memregion.Lent, error) {
 	lent, err := n.adoptWhenFree(ctx, spec, owned)
 	if !errors.Is(err, memregion.ErrRegionShort) {

@@ -252,8 +252,10 @@ func (c *cached) findLeft() error {
 	return nil
 }
 
+// readAt fills b; what lies past the file's end was never stored into.
 func readAt(file *os.File, b []byte, at int64) error {
-	_, err := file.ReadAt(b, at)
+	n, err := file.ReadAt(b, at)
+	clear(b[n:])
 	if errors.Is(err, io.EOF) {
 		return nil
 	}
