@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	csmsql "github.com/csmsql/csmsql/cmd/csmsql"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // asProgram makes this test binary behave as the program: so the tests need no second build of 130 MB.
@@ -31,6 +32,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	testsuite.SetFlags(4) // the long ones wait: for sessions to end, for leaders to be chosen
 	code := m.Run()
 	if err := shared.stop(); err != nil {
 		fmt.Fprintln(os.Stderr, "the shared node:", err)

@@ -21,14 +21,14 @@ func Effort() int {
 // rapidChecks is how many attempts a property gets, of rapid's usual 100: each is a conversation with one engine or several.
 const rapidChecks = 30
 
-// SetFlags sets what rapid (which the tests must import) and the testing package do by default, unless the command line says: a TestMain
-// calls it. parallel is how many of the package's tests run at once, 0 for as many as there are processors.
+// SetFlags sets what rapid, if the tests import it, and the testing package do by default, unless the command line says: a TestMain calls it.
+// parallel is how many of the package's tests run at once, 0 for as many as there are processors.
 func SetFlags(parallel int) {
 	flag.Parse()
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	set := func(name string, value int) {
-		if given[name] {
+		if given[name] || flag.Lookup(name) == nil {
 			return
 		}
 		if err := flag.Set(name, strconv.Itoa(value)); err != nil {
