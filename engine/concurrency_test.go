@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // A bank moves money between accounts that lie in several tables, from several sessions at once. Whatever happens:
@@ -158,7 +159,7 @@ func TestBank(t *testing.T) {
 		exec(t, s, fmt.Sprintf("CREATE TABLE bank%d AS SELECT i::int AS id, %d::bigint AS balance FROM range(%d) r(i)", i, bankStart, bankAccounts))
 	}
 	var group sync.WaitGroup
-	until := time.Now().Add(5 * time.Second)
+	until := time.Now().Add(time.Duration(3*testsuite.Effort()) * time.Second)
 	for number := range 8 {
 		group.Go(func() { b.session(uint64(number), until) })
 	}

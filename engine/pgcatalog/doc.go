@@ -7,7 +7,7 @@
 //	      no: left as it is            │                                  │        (one copy per connection)
 //	                                   ▼                                  ▼
 //	     pg_compat.pg_class, … views: static rows (data/*.tsv)  ∪  rows of what users made (data/relations.sql)
-//	     pg_compat.format_type(…), … macros (data/lookups.sql)          └ InstallCatalogs made these, in database csm_catalogs
+//	     pg_compat.format_type(…), … macros (lookups.sql, definitions.sql) └ InstallCatalogs made these, in database csm_catalogs
 //
 //	any other query ──► pg_session.version(), … macros (data/functions.sql), which Install made in the users' database
 //

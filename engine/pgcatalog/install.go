@@ -12,9 +12,9 @@ import (
 const (
 	database      = "csmsql"
 	compatSchema  = database + ".pg_compat"
-	quietSchema   = database + ".pg_quiet"
 	catalogs      = "csm_catalogs"
 	catalogSchema = catalogs + ".pg_compat"
+	quietSchema   = catalogs + ".pg_quiet"
 	// SQL's own schema.
 	informationSchema = catalogs + ".information_compat"
 	// SessionSchema belongs at the end of every session's search path: it holds the functions that clients call outside of
@@ -25,7 +25,7 @@ const (
 // Owns tells whether a schema of the users' database holds what this package makes. Users' schemas never begin with pg_.
 func Owns(schema string) bool {
 	switch database + "." + strings.ToLower(schema) {
-	case compatSchema, quietSchema, SessionSchema:
+	case compatSchema, SessionSchema:
 		return true
 	}
 	return false
@@ -50,10 +50,10 @@ var ourNames = regexp.MustCompile(`\b(?:pg_compat|pg_session|pg_quiet|informatio
 
 // databaseOf is the database that has the name in one of our schemas.
 func (m *model) databaseOf(schema, name string) string {
-	if schema == "pg_compat" && !m.functions[name] && name != settingsTable || schema == "information_compat" {
-		return catalogs
+	if schema == "pg_session" || schema == "pg_compat" && (m.functions[name] || name == settingsTable) {
+		return database
 	}
-	return database
+	return catalogs
 }
 
 // settingsTable is what current_setting reads, in any statement.
@@ -66,7 +66,7 @@ func Install(exec func(sql string) error) error {
 		return err
 	}
 	var b strings.Builder
-	for _, schema := range []string{compatSchema, quietSchema, SessionSchema} {
+	for _, schema := range []string{compatSchema, SessionSchema} {
 		b.WriteString("CREATE SCHEMA " + schema + ";\n")
 	}
 	m.relations[pgCatalog+".pg_settings"].writeTable(&b, compatSchema+"."+settingsTable)
@@ -103,7 +103,7 @@ func InstallCatalogs(exec func(sql string) error) (err error) {
 	}
 	var b strings.Builder
 	b.WriteString("ATTACH ':memory:' AS " + catalogs + ";\n")
-	for _, schema := range []string{catalogSchema, informationSchema} {
+	for _, schema := range []string{catalogSchema, quietSchema, informationSchema} {
 		b.WriteString("CREATE SCHEMA " + schema + ";\n")
 	}
 	if err := m.writeTables(&b); err != nil {
@@ -112,7 +112,7 @@ func InstallCatalogs(exec func(sql string) error) (err error) {
 	if err := exec(b.String()); err != nil {
 		return fmt.Errorf("pgcatalog: install tables: %w", err)
 	}
-	if err := m.run(exec, "names.sql"); err != nil {
+	if err := m.run(exec, "definitions.sql", "names.sql"); err != nil {
 		return err
 	}
 	for _, key := range m.order {

@@ -44,7 +44,7 @@ type model struct {
 	compat    map[string]bool            // functions of pg_compat
 	quiet     map[string]bool            // functions of pg_quiet
 	tables    map[string]bool            // those of them that stand in FROM
-	functions map[string]bool            // those of pg_compat that read no relation
+	functions map[string]bool            // those of pg_compat that are not made with the catalogs
 }
 
 // data is the embedded model. A test loads it, so that a release cannot carry files that do not parse.
@@ -153,7 +153,7 @@ func outputColumns(text string) (map[string]bool, error) {
 
 func (m *model) loadFunctions() {
 	sets := map[string]map[string]bool{"pg_session": m.session, "pg_compat": m.compat, "pg_quiet": m.quiet}
-	for _, file := range []string{"functions.sql", "duckdb.sql", "lookups.sql"} {
+	for _, file := range []string{"functions.sql", "duckdb.sql", "definitions.sql", "lookups.sql"} {
 		for line := range strings.SplitSeq(readFile(file), "\n") {
 			rest, ok := strings.CutPrefix(line, "CREATE MACRO ")
 			if !ok {
@@ -161,7 +161,7 @@ func (m *model) loadFunctions() {
 			}
 			name, _, _ := strings.Cut(rest, "(")
 			schema, name, _ := strings.Cut(name, ".")
-			if file != "lookups.sql" && schema == "pg_compat" {
+			if (file == "functions.sql" || file == "duckdb.sql") && schema == "pg_compat" {
 				m.functions[name] = true
 			}
 			if file != "duckdb.sql" { // what is in it is DuckDB's, not PostgreSQL's

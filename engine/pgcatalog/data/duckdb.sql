@@ -2,7 +2,7 @@
 -- for SHOW TABLES, SHOW ALL TABLES, DESCRIBE, sqlite_master and the information_schema of its own dialect. HugeTables, which DuckDB has as views
 -- over csm_table, are tables in them. Where a transaction block shows names of its own (variable csm_names), they are shown as the shared database's.
 
-CREATE MACRO pg_compat.is_shown(database, schema) AS CASE WHEN database = coalesce(getvariable('csm_names'), 'csmsql') THEN schema NOT IN ('pg_compat', 'pg_quiet', 'pg_session')
+CREATE MACRO pg_compat.is_shown(database, schema) AS CASE WHEN database = coalesce(getvariable('csm_names'), 'csmsql') THEN schema NOT IN ('pg_compat', 'pg_session')
   ELSE database NOT IN ('csmsql', 'memory', 'csm_catalogs') AND NOT starts_with(database, 'csm_block_') END;
 CREATE MACRO pg_compat.shown_as(database) AS CASE WHEN database = getvariable('csm_names') THEN 'csmsql' ELSE database END;
 CREATE MACRO pg_compat.is_shown_table(database, schema, name) AS pg_compat.is_shown(database, schema) AND NOT (database = 'temp' AND name IN ('csm_schema', 'csm_relation', 'csm_column'));
