@@ -68,11 +68,10 @@ func (d *Decoder) read(data []byte, c *Descriptor) error {
 			r.Fail(err)
 			c.Schema = schema
 			if err == nil && c.Columns == nil {
-				c.Columns = part(d, &d.nodes, schema.NumFields())
-				c.Statistics = part(d, &d.statistics, schema.NumFields())
+				c.Columns, c.Statistics = d.columns(schema.NumFields())
 			}
 		case chunkColumns:
-			c.Columns = append(c.Columns, Node{})
+			c.Columns = append(c.Columns, Node{Buffers: d.buffersOf(c.Schema, len(c.Columns))})
 			r.Fail(nodes.read(r.Sub(), &c.Columns[len(c.Columns)-1], 0))
 		case chunkStatistics:
 			c.Statistics = append(c.Statistics, Statistics{})

@@ -46,24 +46,51 @@ func part[T any](d *Decoder, block *[]T, n int) []T {
 	return (*block)[used : used : used+n]
 }
 
-// loneBlock is all that a descriptor of few columns consists of, when no other one is expected: one allocation instead of one for each
-// kind of part. What does not fit has its own.
-type loneBlock struct {
-	descriptor [1]Descriptor
-	extents    [1]Extent
-	nodes      [4]Node
-	buffers    [8]Buffer
-	statistics [4]Statistics
-}
+// What a descriptor consists of when no other one is expected: two allocations instead of one for each kind of part. What does not fit has its own.
+type (
+	loneBlock struct {
+		descriptor [1]Descriptor
+		extents    [1]Extent
+	}
+	// loneColumns are those of a table of few.
+	loneColumns struct {
+		nodes      [fewColumns]Node
+		buffers    [2 * fewColumns]Buffer
+		statistics [fewColumns]Statistics
+	}
+)
+
+const fewColumns = 4
 
 // next makes the descriptor that is decoded next.
 func (d *Decoder) next() *Descriptor {
 	if d.Expected = max(d.Expected-1, 0); d.Expected == 0 && len(d.descriptors) == cap(d.descriptors) {
 		b := &loneBlock{}
-		d.descriptors, d.extents, d.nodes, d.buffers, d.statistics = b.descriptor[:0], b.extents[:0], b.nodes[:0], b.buffers[:0], b.statistics[:0]
+		d.descriptors, d.extents = b.descriptor[:0], b.extents[:0]
 	}
 	one := part(d, &d.descriptors, 1)
 	return &one[:1][0]
+}
+
+// columns makes room for n of them.
+func (d *Decoder) columns(n int) ([]Node, []Statistics) {
+	if d.Expected == 0 && 0 < n && n <= fewColumns && len(d.nodes) == cap(d.nodes) {
+		b := &loneColumns{}
+		d.nodes, d.buffers, d.statistics = b.nodes[:0], b.buffers[:0], b.statistics[:0]
+	}
+	return part(d, &d.nodes, n), part(d, &d.statistics, n)
+}
+
+// buffersOf makes room for those that an array of a type has; nil: that depends on the array.
+func (d *Decoder) buffersOf(schema *arrow.Schema, column int) []Buffer {
+	if schema == nil || column >= schema.NumFields() {
+		return nil
+	}
+	layout, err := LayoutOf(schema.Field(column).Type)
+	if err != nil || layout.Class == ClassView {
+		return nil
+	}
+	return part(d, &d.buffers, layout.Slots())
 }
 
 // ownerOf gives descriptors of one owner one string.

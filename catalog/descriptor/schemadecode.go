@@ -26,7 +26,7 @@ type schemaDecoder struct {
 
 func (d *schemaDecoder) schema(data []byte) (*arrow.Schema, error) {
 	r := message.NewReader(data)
-	var few [8]arrow.Field // NewSchema copies them
+	var few [4]arrow.Field // NewSchema copies them
 	fields := few[:0]
 	var meta pairs
 	for r.Next() {
@@ -60,9 +60,12 @@ func (d *schemaDecoder) field(r message.Reader, depth int) (arrow.Field, error) 
 		case fieldNullable:
 			f.Nullable = r.Bool()
 		case fieldType:
-			dt, err := d.dataType(r.Sub(), depth)
-			r.Fail(err)
-			f.Type = dt
+			encoded := r.Bytes()
+			if f.Type = plainType(encoded); f.Type == nil {
+				dt, err := d.dataType(message.NewReader(encoded), depth)
+				r.Fail(err)
+				f.Type = dt
+			}
 		case fieldMetadata:
 			r.Fail(meta.read(r.Sub()))
 		default:
@@ -76,6 +79,17 @@ func (d *schemaDecoder) field(r message.Reader, depth int) (arrow.Field, error) 
 		f.Metadata = *meta.metadata()
 	}
 	return f, r.Err()
+}
+
+// plainType is what dataType makes of a message that names a type without parameters and nothing else; nil for others.
+func plainType(encoded []byte) arrow.DataType {
+	if len(encoded) != 2 || encoded[0] != typeKind<<3 || int(encoded[1]) >= len(typeOf) {
+		return nil
+	}
+	if id := typeOf[encoded[1]]; id >= 0 {
+		return plainTypes[id]
+	}
+	return nil
 }
 
 type pairs struct{ keys, values []string }

@@ -108,6 +108,13 @@ func (r *Reader) Fixed() uint64 {
 
 // Bytes reads a length-delimited field; the result aliases the message.
 func (r *Reader) Bytes() []byte {
+	if r.kind() == protowire.BytesType && r.at < len(r.data) && r.data[r.at] < 0x80 { // nearly all are short
+		begin, end := r.at+1, r.at+1+int(r.data[r.at])
+		if end <= len(r.data) {
+			r.at = end
+			return r.data[begin:end:end]
+		}
+	}
 	if !r.expect(protowire.BytesType) {
 		return nil
 	}
