@@ -208,8 +208,11 @@ func (e *Engine) Drop(r memregion.Range) {
 	e.regions.flush(coherence.StepAcquire, e.node.lent.Bytes(r))
 }
 
-// DropAll lets the node's caches have nothing of any region any more: what is modified is written back.
+// DropAll lets the node's caches have nothing of any region any more: what is modified is written back. Where caches are coherent it does nothing.
 func (e *Engine) DropAll() {
+	if e.regions.fabric.lines == nil {
+		return
+	}
 	for _, m := range *e.regions.all.Load() {
 		info, err := os.Stat(m.view.Spec().Path)
 		if err != nil {

@@ -148,6 +148,9 @@ func (r *readings) confirm(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return err
 			}
+			if nobody := unasked(err); nobody != nil {
+				return nobody
+			}
 			return &DamagedError{Table: c.table, Chunk: c.number, Node: r.regions.nodeOf(c.replica), Cause: err, Used: true, explain: r.regions.explain}
 		}
 	}

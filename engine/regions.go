@@ -13,6 +13,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/memregion"
@@ -324,8 +325,11 @@ func (r *regions) acquireExtent(ctx context.Context, x *descriptor.Extent, alway
 	if r.forDomain != nil {
 		own := verify
 		verify = func() error {
-			if err := r.forDomain(ctx, x); err != nil || own == nil {
-				return err
+			if err := r.forDomain(ctx, x); err != nil {
+				return aboutBytes(err)
+			}
+			if own == nil {
+				return nil
 			}
 			return own()
 		}
@@ -337,6 +341,31 @@ func (r *regions) acquireExtent(ctx context.Context, x *descriptor.Extent, alway
 		return compare()
 	}
 	return nil
+}
+
+// unaskedError says that the node which acquires for this process could not be asked, or did not answer: nothing is known of the bytes.
+type unaskedError struct{ err error }
+
+func (e *unaskedError) Error() string { return e.err.Error() }
+
+func (e *unaskedError) Unwrap() error { return e.err }
+
+// unasked gives the reason if a failed acquire says nothing about the bytes; else nil.
+func unasked(failed error) error {
+	var e *unaskedError
+	if errors.As(failed, &e) {
+		return e.err
+	}
+	return nil
+}
+
+// aboutBytes tells what a node found wrong with a chunk from that it could not be asked.
+func aboutBytes(err error) error {
+	var answer *noderpc.Error
+	if errors.As(err, &answer) && answer.Answered && (answer.State == "XX001" || answer.State == "58030") {
+		return err
+	}
+	return &unaskedError{err}
 }
 
 // reach gives the mapping of a region whose lender is there, borrowing it on first use.

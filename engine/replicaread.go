@@ -75,6 +75,9 @@ func (r *regions) eachReplica(ctx context.Context, table string, number int, c *
 	for _, i := range r.order(d) {
 		one := d.Replica(i)
 		failed, other := try(one)
+		if nobody := unasked(failed); nobody != nil {
+			return nobody
+		}
 		switch {
 		case other != nil:
 			return other
@@ -166,8 +169,12 @@ func (r *regions) damaged(ctx context.Context, table string, number int, c *cata
 	return bad, whole, nil
 }
 
+// checkReplica looks at the memory: where caches are not coherent what this machine's have of it is dropped first.
 func (r *regions) checkReplica(ctx context.Context, d *descriptor.Descriptor) error {
 	for i := range d.Extents {
+		if r.fabric.lines != nil {
+			r.reader.Release(d.Extents[i].Region, d.Extents[i].Generation)
+		}
 		if err := r.acquireExtent(ctx, &d.Extents[i], true); err != nil {
 			return err
 		}

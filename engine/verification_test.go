@@ -50,7 +50,7 @@ func requireDamaged(t *testing.T, s *engine.Session, node string) {
 func TestVerification(t *testing.T) {
 	open := func(v engine.Verification) (*engine.Engine, *engine.Session) {
 		e, err := engine.Open(context.Background(), engine.Config{
-			Directory: t.TempDir(), RegionDirectory: shmDirectory(t), RegionBytes: 64 << 20, Node: "alone", Verify: v,
+			Directory: t.TempDir(), RegionDirectory: shmDirectory(t), RegionBytes: 64 << 20, Node: "alone", Fabric: memregion.FabricShm, Verify: v,
 		})
 		require.NoError(t, err)
 		t.Cleanup(func() { require.NoError(t, e.Close()) })
@@ -92,7 +92,7 @@ func TestVerification(t *testing.T) {
 // An attached process compares as it was told, whatever its node does.
 func TestVerificationOfAnAttachedProcess(t *testing.T) {
 	directory := t.TempDir()
-	e, err := engine.Open(context.Background(), engine.Config{Directory: directory, RegionDirectory: shmDirectory(t), RegionBytes: 64 << 20, Node: "alone", Verify: engine.VerifyOff})
+	e, err := engine.Open(context.Background(), engine.Config{Directory: directory, RegionDirectory: shmDirectory(t), RegionBytes: 64 << 20, Node: "alone", Fabric: memregion.FabricShm, Verify: engine.VerifyOff})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
 	socket := filepath.Join(directory, "csmsql.sock")
