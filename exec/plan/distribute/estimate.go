@@ -17,6 +17,7 @@ const (
 	textBytes   = 500 // the same for each of its strings that no dictionary has: they are compared and copied wherever the row goes
 	writeBytes  = 600 // to write a row of a result, and for each of its columns
 	writeColumn = 200
+	writeText   = 2000 // and for each of its strings that no dictionary has
 	readBytes   = 150 // to read it again
 	readColumn  = 50
 )
@@ -59,12 +60,32 @@ const dictionaryValues = 256
 func (o *occurrence) kept() float64 {
 	cost := float64(keptBytes)
 	for _, i := range o.needed(nil) {
-		c := &o.scan.Relation.Columns[i]
-		if c.Type.ID() == arrow.STRING && (c.Stats.Distinct <= 0 || c.Stats.Distinct > dictionaryValues) {
+		if o.isText(i) {
 			cost += textBytes
 		}
 	}
 	return cost
+}
+
+// isText says that a column holds strings that no dictionary has.
+func (o *occurrence) isText(column int) bool {
+	c := &o.scan.Relation.Columns[column]
+	return c.Type.ID() == arrow.STRING && (c.Stats.Distinct <= 0 || c.Stats.Distinct > dictionaryValues)
+}
+
+// texts counts the outputs that are such columns.
+func (q *query) texts() (n int) {
+	for _, f := range q.outputs {
+		n += f.column.texts()
+	}
+	return n
+}
+
+func (c column) texts() int {
+	if c = base(c); c.item != nil && c.item.occurrence != nil && c.item.occurrence.isText(c.index) {
+		return 1
+	}
+	return 0
 }
 
 // read estimates what reading an occurrence costs a node: the part of one node, or everything.
@@ -157,8 +178,8 @@ func (p *planner) passing(among []*occurrence, held map[*occurrence]float64) map
 }
 
 // written is what writing rows of a result costs, and reread what reading them does.
-func written(rows float64, columns int) float64 {
-	return rows * float64(writeBytes+writeColumn*max(columns, 1))
+func written(rows float64, columns, texts int) float64 {
+	return rows * float64(writeBytes+writeColumn*max(columns, 1)+writeText*texts)
 }
 
 func reread(rows float64, columns int) float64 {

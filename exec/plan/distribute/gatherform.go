@@ -29,8 +29,12 @@ func (p *planner) gatherForm(q *query, s *spreader, in spread) (why string) {
 	if why := g.collect(); why != "" {
 		return why
 	}
+	texts := 0
+	for _, c := range g.columns {
+		texts += c.column.texts()
+	}
 	p.add(stageOf{
-		query: q, form: gatheredRows, parts: s.parts, edits: p.edits, fragments: p.fragments(s.parts), columns: max(len(g.columns), 1), rows: rows,
+		query: q, form: gatheredRows, texts: texts, parts: s.parts, edits: p.edits, fragments: p.fragments(s.parts), columns: max(len(g.columns), 1), rows: rows,
 		body: g.writeBody, final: g.writeFinal,
 	})
 	return ""

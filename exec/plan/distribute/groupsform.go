@@ -49,7 +49,7 @@ func (p *planner) groupsForm(q *query, s *spreader, in spread, shuffled, prepare
 	fragments := p.fragments(s.parts)
 	stage := stageOf{
 		query: q, form: "partial groups", parts: s.parts, edits: p.edits, fragments: fragments, columns: len(g.keys) + len(g.values),
-		rows: min(p.joined(g.block), p.groups(g.block)*g.finer*float64(len(fragments))), body: g.writeBody, final: g.writeFinal,
+		texts: g.texts(), rows: min(p.joined(g.block), p.groups(g.block)*g.finer*float64(len(fragments))), body: g.writeBody, final: g.writeFinal,
 	}
 	if shuffled {
 		return g.shuffled(stage, prepared)
@@ -84,6 +84,14 @@ type groupKey struct {
 	column column // if it is nothing but one
 	class  class
 	write  func(*builder)
+}
+
+// texts counts the keys that are strings that no dictionary has.
+func (g *grouping) texts() (n int) {
+	for _, k := range g.keys {
+		n += k.column.texts()
+	}
+	return n
 }
 
 func (g *grouping) fail(why string) {

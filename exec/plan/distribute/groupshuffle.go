@@ -37,7 +37,7 @@ func (g *grouping) shuffled(stage stageOf, prepared bool) (why string) {
 	stage.final = nil
 	g.add(stage)
 	g.number = len(g.stages)
-	finish := stageOf{query: q, form: "complete groups", columns: columns, rows: g.rowsOf(q)}
+	finish := stageOf{query: q, form: "complete groups", columns: columns, texts: q.texts(), rows: g.rowsOf(q)}
 	for i, node := range nodes {
 		finish.fragments = append(finish.fragments, Fragment{Node: node, Part: node, Partition: i})
 	}

@@ -74,7 +74,7 @@ type Settings struct {
 func DefaultSettings(coordinator string, nodes []string, threads int) Settings {
 	return Settings{
 		Nodes: nodes, Coordinator: coordinator, Threads: threads,
-		MinRows: 100_000, MinBytes: 4 << 20, MinGain: 1.2, RemoteFactor: 1.25, StageBytes: 48 << 20,
+		MinRows: 100_000, MinBytes: 4 << 20, MinGain: 1.2, RemoteFactor: 1.25, StageBytes: 80 << 20,
 		ShuffleBytes: 64 << 20, ShuffleGain: 1 / preferWhole, GatherRows: 1_000_000,
 	}
 }

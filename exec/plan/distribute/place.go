@@ -134,11 +134,7 @@ func (p *planner) build(q *query, t *attempt, prepared bool) (why string) {
 	case len(p.fragments(t.parts)) == 0:
 		return "the tables to be split lie on the coordinator alone"
 	}
-	for _, o := range p.occurrences {
-		if sh := t.shuffles[o]; sh != nil {
-			p.addShuffle(q, o, sh)
-		}
-	}
+	p.addShuffles(q, t.shuffles)
 	return p.form(q, s, in, t.groups, prepared)
 }
 

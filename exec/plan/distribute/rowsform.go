@@ -55,7 +55,7 @@ func (p *planner) rowsForm(q *query, s *spreader, in spread) (why string) {
 		rows = min(p.joined(b), float64(n)*float64(len(fragments)))
 	}
 	p.add(stageOf{
-		query: q, form: "rows", parts: s.parts, edits: p.edits, fragments: fragments, columns: columns, rows: rows,
+		query: q, form: "rows", parts: s.parts, edits: p.edits, fragments: fragments, columns: columns, texts: q.texts(), rows: rows,
 		body:  func(b *builder) { b.rowsBody(q, keys, limit) },
 		final: func(b *builder, number int) { b.rowsFinal(q, keys, number, distinct) },
 	})

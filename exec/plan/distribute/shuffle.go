@@ -1,6 +1,7 @@
 package distribute
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -13,7 +14,10 @@ import (
 // partitions by a column; whoever joins reads partition i of it in place, on the node where bucket i of its partner is.
 //
 //	stage 1   SELECT a, b FROM t WHERE b > 3             → partitions by hash of a
-//	stage 2   SELECT … FROM (SELECT csm_stage_1.c0 AS a, csm_stage_1.c1 AS b FROM csm_stage_1) AS t, u WHERE t.a = u.a AND t.b > 3
+//	stage 2   SELECT … FROM (SELECT csm_stage_1.c0 AS a, csm_stage_1.c1 AS b FROM csm_stage_1) AS t, u WHERE t.a = u.a AND true
+//
+// If conditions leave little of a smaller table u that t meets, only its rows that have such a key are written: WHERE b > 3 AND t.a IN (SELECT u.a
+// FROM u WHERE u.c = 5).
 
 // shuffled is an occurrence that is read as a partition of a stage.
 type shuffled struct {
@@ -165,58 +169,132 @@ func (p *planner) shufflable(c column) bool {
 	return c.item != nil && c.item.occurrence != nil && c.item.occurrence.layout != nil && !c.item.renamed && len(c.item.occurrence.scan.Cuts) == 0
 }
 
-// addShuffle makes the stage of a table that is shuffled for a query's block.
-func (p *planner) addShuffle(q *query, o *occurrence, sh *shuffled) {
-	filters := p.filtersOf(o)
-	columns := o.needed(q, filters...)
-	if !slices.Contains(columns, sh.column) {
-		columns = append(columns, sh.column)
+// moving is what one stage shuffles: rows of a table, for one occurrence of it or for several that want the same rows.
+type moving struct {
+	occurrences []*occurrence
+	by          *shuffled
+	filters     []plan.Span // of the first occurrence; the same words in the others
+	reducer     *reducer
+	columns     []int
+}
+
+// addShuffles makes the stages of the tables that are shuffled for a query's block.
+func (p *planner) addShuffles(q *query, shuffles map[*occurrence]*shuffled) {
+	var list []*moving
+	known := map[string]*moving{}
+	for _, o := range p.occurrences {
+		sh := shuffles[o]
+		if sh == nil {
+			continue
+		}
+		m := &moving{by: sh, filters: p.filtersOf(o), reducer: p.reducerOf(o)}
+		if same := known[p.wanted(o, m)]; same != nil {
+			m = same
+		} else {
+			known[p.wanted(o, m)] = m
+			list = append(list, m)
+		}
+		m.occurrences = append(m.occurrences, o)
+		columns := append(o.needed(q, p.filtersOf(o)...), sh.column)
+		m.columns = slices.Compact(slices.Sorted(slices.Values(append(m.columns, columns...))))
 	}
-	slices.Sort(columns)
+	for _, m := range list {
+		p.addShuffle(m)
+	}
+}
+
+// wanted names the rows that are shuffled for an occurrence: equal names are the same rows.
+func (p *planner) wanted(o *occurrence, m *moving) string {
+	words := []string{fmt.Sprintf("%p %d", o.scan.Relation, m.by.column), strings.Join(m.by.nodes, "\x00")}
+	if len(m.filters) > 0 {
+		words = append(words, o.item.alias)
+	}
+	for _, s := range m.filters {
+		words = append(words, p.text.Of(s))
+	}
+	if m.reducer != nil {
+		words = append(words, fmt.Sprint(*m.reducer))
+	}
+	return strings.Join(words, "\x01")
+}
+
+// addShuffle makes one such stage and puts its result in the place of the tables.
+func (p *planner) addShuffle(m *moving) {
+	o := m.occurrences[0]
 	parts := restriction{o: true}
 	fragments := p.fragmentsOf(parts)
 	if len(fragments) == 0 { // of an empty table
 		fragments = []Fragment{{Node: p.settings.Coordinator, Part: p.settings.Coordinator}}
 	}
 	rows := float64(o.scan.TableRows)
-	if len(filters) > 0 {
+	if len(m.filters) > 0 {
 		rows = float64(o.scan.Rows)
 	}
+	if m.reducer != nil {
+		rows *= m.reducer.kept
+	}
+	texts := 0
+	for _, c := range m.columns {
+		texts += column{o.item, c}.texts()
+	}
 	p.add(stageOf{
-		form: "rows of " + o.scan.Relation.Name, parts: parts, fragments: fragments, columns: len(columns), rows: rows,
-		shuffle: &Shuffle{Columns: []int{slices.Index(columns, sh.column)}, Partitions: len(sh.nodes)},
+		form: "rows of " + o.scan.Relation.Name, parts: parts, fragments: fragments, columns: len(m.columns), texts: texts, rows: rows,
+		shuffle: &Shuffle{Columns: []int{slices.Index(m.columns, m.by.column)}, Partitions: len(m.by.nodes)},
 		body: func(b *builder) {
 			b.raw("SELECT ")
-			for i, c := range columns {
+			for i, c := range m.columns {
 				if i > 0 {
 					b.raw(", ")
 				}
-				b.raw(quoteName(o.item.alias), ".", quoteName(o.scan.Relation.Columns[c].Name))
+				b.raw(o.column(c))
 			}
-			b.raw(" FROM ")
-			b.original(o.scan.Span)
-			b.raw(" AS ", quoteName(o.item.alias))
-			for i, s := range filters {
-				b.raw([]string{" WHERE ", " AND "}[min(i, 1)], "(")
-				b.original(s)
+			b.filtered(o, m.filters)
+			if r := m.reducer; r != nil {
+				b.raw([]string{" WHERE ", " AND "}[min(len(m.filters), 1)], o.column(r.column), " IN (SELECT ", r.other.column(r.match))
+				b.filtered(r.other, p.filtersOf(r.other))
 				b.raw(")")
 			}
 		},
 	})
-	sh.stage = len(p.stages)
-	for _, s := range filters { // done with
+	for _, o := range m.occurrences {
+		p.shuffles[o].stage = len(p.stages)
+		p.readPartition(o, m.columns)
+	}
+}
+
+// column is a column's name behind the occurrence's.
+func (o *occurrence) column(i int) string {
+	return quoteName(o.item.alias) + "." + quoteName(o.scan.Relation.Columns[i].Name)
+}
+
+// filtered writes FROM and WHERE of what is left of one table.
+func (b *builder) filtered(o *occurrence, filters []plan.Span) {
+	b.raw(" FROM ")
+	b.original(o.scan.Span)
+	b.raw(" AS ", quoteName(o.item.alias))
+	for i, s := range filters {
+		b.raw([]string{" WHERE ", " AND "}[min(i, 1)], "(")
+		b.original(s)
+		b.raw(")")
+	}
+}
+
+// readPartition puts a partition of the last stage in a table's place, and true in that of its filters, which are done with.
+func (p *planner) readPartition(o *occurrence, columns []int) {
+	for _, s := range p.filtersOf(o) {
 		p.edits = append(p.edits, edit{s, func(b *builder) { b.raw("true") }})
 	}
+	stage := len(p.stages)
 	p.edits = append(p.edits, edit{o.scan.Span, func(b *builder) {
 		b.raw("(SELECT ")
 		for i, c := range columns {
 			if i > 0 {
 				b.raw(", ")
 			}
-			b.raw(stageColumn(sh.stage, i), " AS ", quoteName(o.scan.Relation.Columns[c].Name))
+			b.raw(stageColumn(stage, i), " AS ", quoteName(o.scan.Relation.Columns[c].Name))
 		}
 		b.raw(" FROM ")
-		b.stage(sh.stage, true)
+		b.stage(stage, true)
 		b.raw(")")
 		if o.scan.AddAlias {
 			b.raw(" AS ", quoteName(o.item.alias))

@@ -92,6 +92,7 @@ type stageOf struct {
 	parts     restriction
 	fragments []Fragment
 	columns   int
+	texts     int     // of the columns: strings that no dictionary has
 	rows      float64 // of all fragments together
 	shuffle   *Shuffle
 	edits     []edit
@@ -119,7 +120,7 @@ func (p *planner) add(s stageOf) {
 	}
 	p.stages = append(p.stages, stage)
 	p.rows = append(p.rows, s.rows)
-	p.costs = append(p.costs, slowest+written(s.rows/float64(len(s.fragments)), s.columns)+p.settings.overhead())
+	p.costs = append(p.costs, slowest+written(s.rows/float64(len(s.fragments)), s.columns, s.texts)+p.settings.overhead())
 	if s.final == nil {
 		return
 	}
@@ -210,7 +211,7 @@ func (p *planner) once(q *query) {
 		p.staged, p.stagedOf = slices.Delete(p.staged, i, i+1), slices.Delete(p.stagedOf, i, i+1)
 	}
 	p.add(stageOf{
-		query: q, form: "rows worked out once", columns: len(q.outputs), rows: p.rowsOf(q), body: body,
+		query: q, form: "rows worked out once", columns: len(q.outputs), texts: q.texts(), rows: p.rowsOf(q), body: body,
 		fragments: []Fragment{{Node: p.settings.Coordinator, Part: p.settings.Coordinator}},
 		final: func(b *builder, number int) {
 			b.raw("SELECT ")
