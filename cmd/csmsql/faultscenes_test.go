@@ -146,12 +146,17 @@ func (a *attack) borrow(at, _ *member) {
 			return err
 		}
 		own := slices.IndexFunc(description.Regions, func(r noderpc.Region) bool { return fmt.Sprint(r.ID) == lent[0] })
-		view, err := memregion.Borrow(description.Regions[own].Spec)
+		spec := description.Regions[own].Spec
+		options, domain := borrowing.Options{}, memregion.TemporaryDomain(spec.Fabric, "scene", a.seed)
+		if domain != nil { // another machine than the node's
+			options.Lines, options.Domain = domain.Lines(), "scene"
+		}
+		view, err := memregion.BorrowIn(domain, false, spec)
 		if err != nil {
 			return err
 		}
 		defer view.Close() // nothing is mapped in it
-		space := borrowing.NewSpace(c, view, borrowing.Options{}).WithContext(ctx)
+		space := borrowing.NewSpace(c, view, options).WithContext(ctx)
 		a.debts = func(ctx context.Context) error { // of a lender that has begun anew, or did not answer
 			again, err := noderpc.Dial(ctx, at.socket(), noderpc.WithIncarnation(a.borrows))
 			if err != nil {
