@@ -18,7 +18,7 @@ const (
 	writeBytes  = 600 // to write a row of a result, and for each of its columns
 	writeColumn = 200
 	writeText   = 2000 // and for each of its strings that no dictionary has
-	readBytes   = 150 // to read it again
+	readBytes   = 150  // to read it again
 	readColumn  = 50
 )
 
