@@ -149,17 +149,21 @@ type ranFragment struct {
 	read     noderpc.FragmentProgress
 }
 
-// release lets all results go, wherever they lie.
+// release lets all results go, wherever they lie, at once: a round trip, however many nodes there are.
 func (r *run) release() {
 	r.session.engine.facts.forget(r.tables...)
+	var told sync.WaitGroup
 	for _, f := range r.remote {
-		if err := f.Close(); err != nil {
-			r.session.engine.config.Log.Debug("the result of a fragment was gone before it was released", "error", err)
-		}
+		told.Go(func() {
+			if err := f.Close(); err != nil {
+				r.session.engine.config.Log.Debug("the result of a fragment was gone before it was released", "error", err)
+			}
+		})
 	}
 	for _, chunks := range r.local {
 		r.session.engine.releaseResult(chunks)
 	}
+	told.Wait()
 }
 
 // check tells whether everything that was read of the results so far was the results, and what they were made of.

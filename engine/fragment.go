@@ -99,7 +99,10 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	if err != nil {
 		return result, err
 	}
-	key := payload.key(request)
+	key, err := payload.key(request)
+	if err != nil {
+		return result, err
+	}
 	s, err := e.fragments.session(e, key)
 	if err != nil {
 		return result, err
@@ -161,18 +164,33 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	return result, nil
 }
 
-// key tells fragments apart whose plans differ; none has one that reads results, which are others each time, or of a statement that is to be
-// planned anew.
-func (p *fragmentPayload) key(request noderpc.FragmentRequest) string {
-	if len(p.Stages) > 0 || request.Settings[planCacheMode] == planCacheCustom {
-		return ""
+// key tells fragments apart whose plans differ; of results, which are others each time, only the columns matter. None has one of a
+// statement that is to be planned anew.
+func (p *fragmentPayload) key(request noderpc.FragmentRequest) (string, error) {
+	if request.Settings[planCacheMode] == planCacheCustom {
+		return "", nil
 	}
-	return request.Settings[zoneSetting] + "\x00" + request.Query + "\x00" + string(request.Payload)
+	payload := request.Payload
+	if len(p.Stages) > 0 {
+		same := *p
+		same.Stages = slices.Clone(p.Stages)
+		for i := range same.Stages {
+			same.Stages[i].Chunks = nil
+		}
+		var err error
+		if payload, err = json.Marshal(same); err != nil {
+			return "", err
+		}
+	}
+	return request.Settings[zoneSetting] + "\x00" + request.Query + "\x00" + string(payload), nil
 }
 
 func (s *Session) planFragment(ctx context.Context, text, key string, v *visible) (*query, error) {
 	if q := s.takePlan(key, v); q != nil {
-		return q, nil
+		if len(v.results) == 0 || q.follow(ctx, v) {
+			return q, nil
+		}
+		q.close()
 	}
 	tree := treeOf(text)
 	if tree == nil {

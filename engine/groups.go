@@ -44,6 +44,7 @@ func (t *transfer) keepGroups(ctx context.Context, i int) error {
 	s.provenances = append(s.provenances, provenance)
 	s.keyFilters = append(s.keyFilters, duckdb.Filter{Column: g.Key, Keys: keys})
 	s.keySources = append(s.keySources, keySource{i, g.Key})
+	s.ofResults = s.ofResults || s.result
 	s.rows, s.exact = max(1, keys.Rows()), true
 	t.keys[fmt.Sprintf("%d of %s", g.Key, s.signature())] = keys
 	return nil

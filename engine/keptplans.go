@@ -150,7 +150,7 @@ func (q *query) follow(ctx context.Context, v *visible) bool {
 	}
 	for _, t := range q.scans {
 		switch {
-		case t.hint == nil || len(t.keyFilters) > 0: // keys may be those of a former result
+		case t.hint == nil || t.ofResults:
 			return false
 		case !t.result:
 			continue

@@ -129,7 +129,9 @@ func TestShuffles(t *testing.T) {
 				continue
 			}
 			want := alone(t, s, sql)
-			require.Equal(t, want, sorted(rows(t, s, sql)), sql)
+			for range 2 { // planned, and as it was planned
+				require.Equal(t, want, sorted(rows(t, s, sql)), sql)
+			}
 			for limit := range min(len(want), 2) { // rows that nobody reads to the end
 				r, err := s.Query(t.Context(), sql)
 				require.NoError(t, err)
@@ -142,6 +144,26 @@ func TestShuffles(t *testing.T) {
 		require.GreaterOrEqual(t, shuffled, len(shuffles)-1)
 	}
 	c.requireSpace()
+}
+
+// A part's plan that reads results is used again, for the results that there are then.
+func TestKeptPlansOfResults(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	s := c.session(0)
+	exec(t, s, "CREATE TABLE h WITH (placement = 'hash(k)') AS SELECT i AS k, i % 50 AS g FROM range(15000) r(i)")
+	exec(t, s, "CREATE TABLE a WITH (placement = 'rows') AS SELECT i % 15000 AS k, i AS v FROM range(20000) r(i)")
+	exec(t, s, "CREATE TABLE b WITH (placement = 'rows') AS SELECT i AS v, i * 3 AS x FROM range(40000) r(i)")
+	shuffling(t, s)
+	const sql = "SELECT count(*), sum(x) FROM h, a, b WHERE h.k = a.k AND a.v = b.v AND g = 3 AND a.v < $1"
+	require.Contains(t, explain(t, s, sql, 0), "one partition")
+	for _, bound := range []int{5000, 5000, 20000, 300} {
+		count, sum := 0, 0
+		for v := 3; v < bound; v += 50 {
+			count, sum = count+1, sum+3*v
+		}
+		require.Equal(t, []string{fmt.Sprintf("%d|%d", count, sum)}, rows(t, s, sql, bound))
+	}
 }
 
 // However a statement ends, nothing of its results stays on any node: an error in the parts or behind them, a cancellation at any time.

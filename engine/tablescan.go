@@ -30,6 +30,7 @@ type tableScan struct {
 	keyFilters  []duckdb.Filter
 	keySources  []keySource // of each of them
 	provenances []string
+	ofResults   bool // some of those keys are of what parts of the statement made
 	rows        int64
 	exact       bool // rows was counted
 }

@@ -102,6 +102,7 @@ func (t *transfer) thin(ctx context.Context, i int, by []bool, worth float64) er
 		s.provenances = append(s.provenances, filtered)
 		s.keyFilters = append(s.keyFilters, duckdb.Filter{Column: j.Column, Keys: keys})
 		s.keySources = append(s.keySources, keySource{j.Other, j.Match})
+		s.ofResults = s.ofResults || t.scans[j.Other].result || t.scans[j.Other].ofResults
 		s.rows = max(1, min(s.rows, int64(float64(s.rows)*s.kept(j.Column, int64(keys.Len())))))
 	}
 	return nil
