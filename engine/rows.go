@@ -94,7 +94,9 @@ func (r *Rows) Recheck() error {
 	if r.err != nil || r.inPlace == nil || r.closed {
 		return r.err
 	}
-	r.err = r.inPlace()
+	if r.err = r.inPlace(); r.session != nil { // it may have to acquire again, under a context that has ended
+		r.err = r.session.life.told(r.err)
+	}
 	return r.err
 }
 
