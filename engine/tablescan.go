@@ -32,7 +32,8 @@ type tableScan struct {
 	provenances []string
 	ofResults   bool // some of those keys are of what parts of the statement made
 	rows        int64
-	exact       bool // rows was counted
+	held        int64 // rows that the scan may read: all of the table, or of the part
+	exact       bool  // rows was counted
 }
 
 // scanName is what a registered scan is called in SQL.
@@ -45,7 +46,7 @@ func (s *Session) newScan(ctx context.Context, v *visible, version *catalog.Tabl
 	t.scan = &duckdb.Scan{Schema: version.Table().Columns, Rows: version.Rows(), Chunks: version.NumChunks(), Open: t.open, Threads: s.engine.threads()}
 	if hint != nil {
 		t.scan.Domains = s.engine.domains(ctx, f, hint.EnumSafe)
-		t.rows = hint.Rows
+		t.rows, t.held = hint.Rows, f.relation.Rows
 	}
 	return t
 }
@@ -67,7 +68,7 @@ func (t *tableScan) restrict(ctx context.Context, part []int) error {
 			rows += chunks[i].rows
 		}
 	}
-	t.rows = int64(float64(t.rows) * float64(rows) / float64(total))
+	t.rows, t.held = int64(float64(t.rows)*float64(rows)/float64(total)), rows
 	return nil
 }
 

@@ -87,8 +87,9 @@ func (t *transfer) thin(ctx context.Context, i int, by []bool, worth float64) er
 		if !by[j.Other] || !sameKeys(s.column(j.Column), t.scans[j.Other].column(j.Match)) || s.knows(i, j.Column, t.scans[j.Other], j.Match) {
 			continue
 		}
-		kept := s.kept(j.Column, t.scans[j.Other].rows)
-		if kept == 1 || float64(s.rows)*s.weight()*(1-kept) < worth*float64(t.scans[j.Other].facts.relation.Rows) {
+		other := t.scans[j.Other]
+		kept := s.kept(j.Column, other.rows, other)
+		if kept == 1 || float64(s.rows)*s.weight()*(1-kept) < worth*float64(other.held) {
 			continue
 		}
 		keys, provenance, err := t.keysOf(ctx, j.Other, j.Match, s)
@@ -103,7 +104,7 @@ func (t *transfer) thin(ctx context.Context, i int, by []bool, worth float64) er
 		s.keyFilters = append(s.keyFilters, duckdb.Filter{Column: j.Column, Keys: keys})
 		s.keySources = append(s.keySources, keySource{j.Other, j.Match})
 		s.ofResults = s.ofResults || t.scans[j.Other].result || t.scans[j.Other].ofResults
-		s.rows = max(1, min(s.rows, int64(float64(s.rows)*s.kept(j.Column, int64(keys.Len())))))
+		s.rows = max(1, min(s.rows, int64(float64(s.rows)*s.kept(j.Column, int64(keys.Len()), other))))
 	}
 	return nil
 }
@@ -138,13 +139,21 @@ func (t *tableScan) weight() float64 {
 	return w
 }
 
-// kept estimates which part of a table's rows has one of n keys.
-func (t *tableScan) kept(column int, n int64) float64 {
-	distinct := t.facts.relation.Columns[column].Stats.Distinct
+// kept estimates which part of a table's rows has one of n keys of another one. Two parts that belong together have the same part of all keys.
+func (t *tableScan) kept(column int, n int64, other *tableScan) float64 {
+	distinct := float64(t.facts.relation.Columns[column].Stats.Distinct)
 	if distinct <= 0 {
-		distinct = t.facts.relation.Rows
+		distinct = float64(t.facts.relation.Rows)
 	}
-	return min(1, float64(n)/float64(max(distinct, 1)))
+	if t.part != nil && other.part != nil {
+		distinct *= other.share()
+	}
+	return min(1, float64(n)/max(distinct, 1))
+}
+
+// share is how much of the table the scan may read.
+func (t *tableScan) share() float64 {
+	return float64(t.held) / float64(max(t.facts.relation.Rows, 1))
 }
 
 // keysOf gives the keys that are left of scan i, if they are worth their price to the scan that wants them.
@@ -154,11 +163,14 @@ func (t *transfer) keysOf(ctx context.Context, i, column int, wants *tableScan) 
 	if keys, known := t.keys[provenance]; known {
 		return keys, provenance, nil
 	}
-	total := s.facts.relation.Rows
+	total := s.held
+	if wants.part == nil { // to whom a part is less than everything
+		total = s.facts.relation.Rows
+	}
 	worth := largeWorth
 	if total <= smallTable {
 		worth = smallWorth
-	} else if float64(total) > largestReading*float64(wants.facts.relation.Rows)*wants.weight() {
+	} else if float64(s.held) > largestReading*float64(wants.held)*wants.weight() {
 		return nil, "", nil
 	}
 	if total == 0 || !s.filtered() || float64(s.rows) > worth*float64(total) || s.rows > t.engine.memory.keys {
