@@ -47,8 +47,19 @@ func shmDirectory(t testing.TB) string {
 	return dir
 }
 
-// one runs a child until it dies: of the fault point, or, when after is not negative, killed so long after its start.
-func (c *crashes) one(point faults.Point, hit int, after time.Duration, steps int) (killed bool) {
+// moment is when a child is killed, if not by its fault point: so long after its start or, if it is to work, after its checks and so many
+// transactions. A time alone would not do: a child that never lives to the end of a long transaction leaves it to the next one.
+type moment struct {
+	after        time.Duration
+	working      bool
+	transactions int
+}
+
+// never is no moment.
+var never = moment{after: -1}
+
+// one runs a child until it dies.
+func (c *crashes) one(point faults.Point, hit int, when moment, steps int) (killed bool) {
 	c.t.Helper()
 	a := c.a
 	a.Point, a.Hit, a.Steps = point.String(), hit, steps
@@ -57,20 +68,29 @@ func (c *crashes) one(point faults.Point, hit int, after time.Duration, steps in
 	next.advance()
 	a.Want[1] = next.summary()
 	p := spawn(c.t, "crash", a)
-	if after >= 0 {
-		timer := time.AfterFunc(after, func() { _ = p.process.Process.Signal(syscall.SIGKILL) })
-		defer timer.Stop()
+	timer := time.AfterFunc(time.Hour, func() { _ = p.process.Process.Signal(syscall.SIGKILL) })
+	timer.Stop() // until its moment is known
+	defer timer.Stop()
+	if when.after >= 0 && !when.working {
+		timer.Reset(when.after)
 	}
 	start := time.Now()
 	for line := range p.lines {
-		if strings.HasPrefix(line, "checked") {
-			c.ready = (c.ready + time.Since(start)) / 2
+		word, _, _ := strings.Cut(line, " ")
+		if word == "checked" && when.working {
+			c.ready = (c.ready + time.Since(start)) / 2 // not of those that may die first: only the fast ones would count
+		}
+		if when.working && (word == "checked" || word == "ack") {
+			if when.transactions == 0 {
+				timer.Reset(when.after)
+			}
+			when.transactions--
 		}
 		c.heard(p, line)
 	}
 	p.wait()
 	if !p.killed() && !p.process.ProcessState.Success() {
-		require.FailNow(c.t, "the child failed", "seed %d, point %q hit %d, after %v: %v\n%s", a.Seed, point, hit, after, p.process.ProcessState, p.stderr.String())
+		require.FailNow(c.t, "the child failed", "seed %d, point %q hit %d, %+v: %v\n%s", a.Seed, point, hit, when, p.process.ProcessState, p.stderr.String())
 	}
 	if p.killed() {
 		c.kills++
@@ -116,7 +136,7 @@ func (c *crashes) committed(n int64) {
 // finish looks at what is left when all is over.
 func (c *crashes) finish() {
 	c.t.Helper()
-	c.one(nowhere, 0, -1, 1) // a last check, and an orderly end
+	c.one(nowhere, 0, never, 1) // a last check, and an orderly end
 	e, err := engine.Open(context.Background(), engine.Config{Directory: c.a.Directory, Fabric: c.a.Fabric, RegionDirectory: c.a.RegionDirectory, VerifyAtStart: true})
 	require.NoError(c.t, err)
 	require.NoError(c.t, e.CheckSpace(context.Background()))
@@ -157,14 +177,14 @@ func TestKilledAtNamedPoints(t *testing.T) {
 			t.Parallel()
 			c := newCrashes(t, fabric, 7)
 			for _, point := range []faults.Point{faults.RegionRecorded, faults.RegionLent} { // only a directory without a region passes them
-				require.True(t, c.one(point, 1, -1, 1), "%s was never reached", point)
+				require.True(t, c.one(point, 1, never, 1), "%s was never reached", point)
 			}
 			for point, hits := range faultPoints {
 				if strings.HasPrefix(point.String(), "region:") {
 					continue
 				}
 				for _, hit := range hits {
-					require.True(t, c.one(point, hit, -1, 40), "%s was not reached %d times in 40 transactions", point, hit)
+					require.True(t, c.one(point, hit, never, 40), "%s was not reached %d times in 40 transactions", point, hit)
 				}
 			}
 			c.finish()
@@ -177,8 +197,9 @@ func TestKilledAtNamedPoints(t *testing.T) {
 const killVariable = "CSMSQL_KILLS"
 
 const (
-	killTime    = 15 * time.Second
-	killsEnough = 30
+	killTime    = 20 * time.Second
+	killsEnough = 75
+	workTime    = 100 * time.Millisecond // a transaction, or a few
 )
 
 // TestKilledAtRandomMoments attacks E4 and K4 where nobody thought of.
@@ -194,13 +215,17 @@ func TestKilledAtRandomMoments(t *testing.T) {
 			t.Parallel()
 			c := newCrashes(t, fabric, seed)
 			r := rand.New(rand.NewPCG(seed, 1))
-			c.one(nowhere, 0, -1, 1)
+			c.one(nowhere, 0, moment{0, true, 1}, 0)
 			start := time.Now()
 			for c.kills < wanted || wanted == 0 && c.kills < killsEnough && time.Since(start) < killTime {
-				// About half die while they open and check, the others at work.
-				c.one(nowhere, 0, time.Duration(r.Int64N(int64(c.ready*5/2))), 0)
+				if r.IntN(2) == 0 {
+					c.one(nowhere, 0, moment{after: time.Duration(r.Int64N(int64(c.ready)))}, 0) // while it opens and checks
+				} else {
+					c.one(nowhere, 0, moment{time.Duration(r.Int64N(int64(workTime))), true, r.IntN(4)}, 0)
+				}
 			}
 			c.finish()
+			require.Greater(t, c.a.Acked, int64(c.kills/4), "too few transactions for this test to mean anything")
 			t.Logf("%d kills, %d transactions, %.0f kills per minute", c.kills, c.a.Acked, float64(c.kills)/time.Since(start).Minutes())
 		})
 	}
