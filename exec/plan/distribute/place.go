@@ -46,7 +46,7 @@ func (p *planner) place(q *query) {
 // much better. The same goes for reading in place rather than a shuffle.
 const preferWhole = 0.85
 
-const notWorth = "every node would have to read nearly as much as one alone"
+const notWorth = "a second node would save less than a stage costs"
 
 // costSince is what running a query costs with what was decided since a mark.
 func (p *planner) costSince(m mark, q *query) float64 {
