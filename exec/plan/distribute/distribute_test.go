@@ -251,7 +251,7 @@ func TestSingle(t *testing.T) {
 		"there is little data":               func(c *cluster) { c.settings.MinRows = 1 << 40 },
 		"only a single query can be split":   nil,
 		"no table is read":                   nil,
-		"every node would have to read near": func(c *cluster) { c.settings.MinGain = 10 },
+		"a second node would save less": func(c *cluster) { c.settings.MinGain = 10 },
 	} {
 		c := newCluster(3)
 		text := sql
