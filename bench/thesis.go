@@ -252,7 +252,7 @@ func (f *figures) paths(r *Report) {
 		}
 		row(what, c)
 	}
-	touched := thesis.Case{Remote: true, Class: coherence.Incoherent, Path: f.created.Chosen[true], Touched: true}
+	touched := f.touched()
 	p := f.created.Median(touched)
 	t.Rows = append(t.Rows, []any{"chosen remotely, and the lender has stored there: it flushes first", "-", "-", p.Write + p.Flush, f.overhead(touched)})
 	row("write back, home-snoop: the lender flushes and looks", thesis.Case{Class: coherence.IncoherentHomeSnoop})
@@ -380,14 +380,21 @@ func (f *figures) strideFigure(r *Report) {
 	r.More, r.Charts = append(r.More, t), append(r.Charts, c)
 }
 
+// touched is the remote case whose lender has stored into the memory before.
+func (f *figures) touched() thesis.Case {
+	return thesis.Case{Remote: true, Class: coherence.Incoherent, Path: f.created.Chosen[true], Touched: true}
+}
+
 func (f *figures) goals(r *Report) {
 	chosen := f.overhead(thesis.Case{Remote: true, Class: coherence.Incoherent, Path: f.created.Chosen[true]})
+	touched := f.overhead(f.touched())
 	coherent := max(f.overhead(thesis.Case{Remote: true}), f.overhead(thesis.Case{}))
-	what := fmt.Sprintf("creating a table of %s in remote memory that is not coherent, by the chosen path: overhead in %% of the write itself", bytesText(f.bytes))
+	what := fmt.Sprintf("creating a table of %s in remote memory that is not coherent and that borrowers had before, by the chosen path: overhead in %% of the write itself", bytesText(f.bytes))
 	microseconds := func(d []time.Duration) float64 { return float64(median(d)) / 1e3 }
 	r.Goals = []Goal{
 		atMost(what+" (thesis: 67)", chosen, 45),
 		atMost(what+" (what is aimed at)", chosen, 20),
+		atMost("the same in memory that its lender has stored into and must flush first", touched, 45),
 		atMost("the same in coherent memory, local or remote", coherent, 1),
 		atMost("serialize the descriptor of 3 columns, µs (thesis: 58)", microseconds(f.described.Serialize), 2),
 		atMost("deserialize and validate it, µs (thesis: 19)", microseconds(f.described.Deserialize), 2),
