@@ -83,7 +83,13 @@ func (c *cluster) open(i int) *engine.Engine {
 	}
 	e, err := engine.Open(c.t.Context(), config)
 	require.NoError(c.t, err)
-	listener, err := noderpc.ListenUnix(filepath.Join(c.dir, name, "csmsql.sock"))
+	c.serve(i, e)
+	return e
+}
+
+// serve has others reach a node, until its stop is called.
+func (c *cluster) serve(i int, e *engine.Engine) {
+	listener, err := noderpc.ListenUnix(filepath.Join(c.dir, fmt.Sprintf("n%d", i), "csmsql.sock"))
 	require.NoError(c.t, err)
 	serving, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -99,7 +105,6 @@ func (c *cluster) open(i int) *engine.Engine {
 	}
 	c.stops[i] = end
 	c.t.Cleanup(end)
-	return e
 }
 
 // onFault has every node tell of its fault points, from whatever goroutine reaches them; nil: it is over.
@@ -202,6 +207,23 @@ func TestAnEmptyPartIsNotTheWholeTable(t *testing.T) {
 	exec(t, s, "SET csm.distribute = always")
 	require.Contains(t, explain(t, s, sql), "0 of 0 chunks of t")
 	require.Equal(t, []string{"10|20", "20|30"}, sorted(rows(t, s, sql)))
+}
+
+// Memory that a node was to get back while nobody could tell it comes back when somebody can.
+func TestMemoryIsGivenBackLater(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	s := c.session(0)
+	exec(t, s, "CREATE TABLE t (a BIGINT) WITH (placement = 'node(n1)')")
+	used := func() int64 { return c.nodes[1].RegionStats().Used }
+	before := used()
+	exec(t, s, "BEGIN; INSERT INTO t SELECT * FROM range(1000)")
+	require.Greater(t, used(), before)
+	c.stops[1]()
+	exec(t, s, "ROLLBACK")
+	require.Greater(t, used(), before, "it has not heard")
+	c.serve(1, c.nodes[1])
+	waitUntil(t, "n1 has its memory back", func() bool { return used() == before })
 }
 
 // TestWritesToANodeThatDoesNotListen: a node that has ended a moment ago is still on record. Whoever asks another node to write there has lost no

@@ -185,7 +185,8 @@ func (l clusterLenders) free(others map[string][]catalog.ExtentID) (failed error
 		if err == nil {
 			err = client.Free(context.Background(), noderpc.FreeRequest{Extents: theirs, Settling: true})
 		}
-		if err != nil { // a lender that is gone has forgotten them
+		if err != nil { // a lender that was stopped still has them, and so has the next process of one that is gone, by its journal
+			l.node.spaces.owe(name, theirs)
 			failed = errors.Join(failed, fmt.Errorf("give memory back to node %q: %w", name, err))
 		}
 	}

@@ -52,6 +52,16 @@ func (r *remoteSpaces) get(name string, client *noderpc.Client, region memregion
 	return made.Space
 }
 
+// owe has settle tell a node that extents in its memory are given up. It was lent them by a space that is open still, or was followed by one that is.
+func (r *remoteSpaces) owe(name string, ids []catalog.ExtentID) {
+	r.mu.Lock()
+	space, ok := r.open[name]
+	r.mu.Unlock()
+	if ok {
+		space.Owe(ids...)
+	}
+}
+
 // settle tells the lenders what they have not heard: of a statement that was cancelled, or of calls whose time was up. What a process of
 // theirs was to be told that is over, the next one is told.
 func (r *remoteSpaces) settle(ctx context.Context, client func(ctx context.Context, name string) (*noderpc.Client, error)) (err error) {

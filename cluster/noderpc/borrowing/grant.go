@@ -130,7 +130,7 @@ func (g *Grant) Grow(length, used int64) error {
 	}
 	longer := &Grant{space: s}
 	if err := longer.open(given); err != nil {
-		s.owe(given.Extent)
+		s.Owe(given.Extent)
 		return err
 	}
 	s.flusher.fresh(given.Class, longer.window.Bytes())
@@ -210,7 +210,7 @@ func (g *Grant) Abort() error {
 	freed := s.lender.Free(s.ctx, noderpc.FreeRequest{Extents: []catalog.ExtentID{g.given.Extent}, Settling: true})
 	s.options.Counters.Aborts.Add(1)
 	if freed != nil && !answered(freed) {
-		s.owe(g.given.Extent)
+		s.Owe(g.given.Extent)
 		return err
 	}
 	return errors.Join(err, freed)

@@ -91,7 +91,7 @@ func (s *Space) Grant(owner string, size int64) (chunk.Grant, error) {
 	s.options.Fault.At(faults.BorrowGranted)
 	g := &Grant{space: s}
 	if err := g.open(given); err != nil {
-		s.owe(given.Extent)
+		s.Owe(given.Extent)
 		return nil, errors.Join(err, s.Settle(s.ctx))
 	}
 	fill(g.Bytes())
@@ -112,7 +112,7 @@ func (s *Space) Discard(generations ...coherence.Generation) error {
 		return nil
 	}
 	if !answered(err) {
-		s.owe(request.Extents...)
+		s.Owe(request.Extents...)
 	}
 	return err
 }
@@ -133,7 +133,8 @@ func (s *space) unheard(ticket noderpc.Ticket, err error) {
 	s.mu.debts.Tickets = append(s.mu.debts.Tickets, ticket)
 }
 
-func (s *space) owe(ids ...catalog.ExtentID) {
+// Owe has Settle tell the lender that this process gives extents of its up: for whoever could not tell it.
+func (s *space) Owe(ids ...catalog.ExtentID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.mu.debts.Extents = append(s.mu.debts.Extents, ids...)
