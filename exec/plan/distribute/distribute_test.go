@@ -246,12 +246,12 @@ func TestPlansAreTheSame(t *testing.T) {
 func TestSingle(t *testing.T) {
 	const sql = "SELECT l_returnflag, count(*) FROM lineitem GROUP BY 1"
 	for name, change := range map[string]func(*cluster){
-		"there is no other node":             func(c *cluster) { c.settings.Nodes = c.nodes[:1] },
-		"all data lies on the coordinator":   func(c *cluster) { c.place("lineitem", "n1") },
-		"there is little data":               func(c *cluster) { c.settings.MinRows = 1 << 40 },
-		"only a single query can be split":   nil,
-		"no table is read":                   nil,
-		"a second node would save less": func(c *cluster) { c.settings.MinGain = 10 },
+		"there is no other node":           func(c *cluster) { c.settings.Nodes = c.nodes[:1] },
+		"all data lies on the coordinator": func(c *cluster) { c.place("lineitem", "n1") },
+		"there is little data":             func(c *cluster) { c.settings.MinRows = 1 << 40 },
+		"only a single query can be split": nil,
+		"no table is read":                 nil,
+		"a second node would save less":    func(c *cluster) { c.settings.MinGain = 10 },
 	} {
 		c := newCluster(3)
 		text := sql
