@@ -1,5 +1,7 @@
 package duckdb
 
+import "context"
+
 // MorselRows is what goroutines and threads take of a chunk at once.
 const MorselRows = morselRows
 
@@ -16,3 +18,6 @@ func Morsels(s *Scan, column int) ([]int64, error) {
 		b.leave(m.chunk)
 	}
 }
+
+// Lost is what a statement that has failed says when DuckDB does not.
+func (s *Statement) Lost(ctx context.Context) error { return s.lost(ctx) }

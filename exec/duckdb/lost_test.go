@@ -61,3 +61,36 @@ func TestFailureOfAnotherThreadIsTold(t *testing.T) {
 	}
 	require.Equal(t, []string{"1"}, ask(t, c, "SELECT 1"))
 }
+
+// D9 in a transaction, which DuckDB gives up with the statement: the reason is found, and the transaction stays given up.
+func TestReasonIsFoundInATransaction(t *testing.T) {
+	const failing = "SELECT cast(i::text || CASE i WHEN $1::int THEN 'x' ELSE '' END AS int) FROM "
+	for _, c := range []struct{ name, from, state string }{
+		{"found", "range(1000) r(i)", "22P02"},
+		{"not found: the table went with the transaction", "own", "XX000"},
+		{"not found: its rows went with the transaction", "filled", "XX000"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, connection := open(t)
+			require.NoError(t, connection.Exec("CREATE TEMP TABLE filled (i int)"))
+			require.NoError(t, connection.Exec("BEGIN TRANSACTION"))
+			require.NoError(t, connection.Exec("CREATE TEMP TABLE own AS SELECT i FROM range(1000) r(i)"))
+			require.NoError(t, connection.Exec("INSERT INTO filled FROM own"))
+			s, err := connection.Prepare(failing + c.from)
+			require.NoError(t, err)
+			defer s.Close()
+			require.NoError(t, s.Bind([]any{700}))
+			rows, err := s.Execute(context.Background())
+			if err == nil {
+				_, err = rows.Next()
+				rows.Close()
+			}
+			requireState(t, "22P02", err)
+
+			requireState(t, c.state, s.Lost(context.Background()))
+			requireState(t, "25P02", connection.Exec("SELECT 1"))
+			require.NoError(t, connection.Exec("ROLLBACK"))
+			require.Equal(t, []string{"0"}, ask(t, connection, "SELECT count(*) FROM filled"))
+		})
+	}
+}

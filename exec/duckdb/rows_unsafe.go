@@ -114,12 +114,32 @@ func (s *Statement) lost(ctx context.Context) error {
 		return err
 	}
 	var e *Error
-	if errors.As(s.again(ctx), &e) && e.State != "25P02" { // a transaction of DuckDB's own, which ended with the statement
+	if errors.As(s.again(ctx), &e) && e.State == stateSpoilt {
+		errors.As(s.againAnew(ctx), &e)
+	}
+	if e != nil && e.State != stateSpoilt {
 		e.Byte = -1 // it counts from the beginning of another text
 		return e
 	}
 	return &Error{Message: "a part of the statement failed, and its reason was lost", State: "XX000", Byte: -1,
 		HintText: "Run the statement again: the reason may be told then."}
+}
+
+// stateSpoilt is of the error that every statement gets in a transaction of DuckDB in which one has failed.
+const stateSpoilt = "25P02"
+
+// againAnew is again where the statement has spoilt the transaction that it ran in: in another one, which is spoilt in turn, so that the
+// connection is left as it was. What the first one did to temporary objects is not there any more, and whoever needs it is told nothing.
+func (s *Statement) againAnew(ctx context.Context) error {
+	c := s.connection
+	if c.Exec("ROLLBACK") != nil || c.Exec("BEGIN TRANSACTION") != nil {
+		return nil // that is not what went wrong
+	}
+	failed := s.again(ctx)
+	if c.Exec("SELECT 1") == nil { // it was not prepared, or did not fail
+		_ = c.Exec("SELECT error('spoilt') FROM range(1)")
+	}
+	return failed
 }
 
 // again runs the statement, if it changes nothing, forgets its rows, and gives the error of running it; nil also where it cannot be run so.
