@@ -1,6 +1,6 @@
 #include "textflag.h"
 
-// Both loops copy units × 64 bytes, at most 1 MiB, because nothing here can be preempted. to begins on a line.
+// All loops copy units × 64 bytes, at most 1 MiB, because nothing here can be preempted. to begins on a line.
 
 // func streamCopy(to, from *byte, units int)
 // Guarantee: every byte was stored by MOVNTDQ, and the stores are ordered before whatever follows the return.
@@ -22,6 +22,37 @@ loop:
 	MOVNTO X3, 48(DI)
 	ADDQ   $64, SI
 	ADDQ   $64, DI
+	DECQ   CX
+	JNE    loop
+
+done:
+	SFENCE
+	RET
+
+// func streamBehind(to, from, flushed *byte, units int)
+// Guarantee: as streamCopy, and CLFLUSHOPT was issued once for every line of the units from flushed on, which begins on a line. It
+// does not wait for them: FenceFull does.
+TEXT ·streamBehind(SB), NOSPLIT, $0-32
+	MOVQ to+0(FP), DI
+	MOVQ from+8(FP), SI
+	MOVQ flushed+16(FP), DX
+	MOVQ units+24(FP), CX
+	TESTQ CX, CX
+	JEQ  done
+
+loop:
+	MOVOU  (SI), X0
+	MOVOU  16(SI), X1
+	MOVOU  32(SI), X2
+	MOVOU  48(SI), X3
+	MOVNTO X0, (DI)
+	MOVNTO X1, 16(DI)
+	MOVNTO X2, 32(DI)
+	MOVNTO X3, 48(DI)
+	CLFLUSHOPT (DX)
+	ADDQ   $64, SI
+	ADDQ   $64, DI
+	ADDQ   $64, DX
 	DECQ   CX
 	JNE    loop
 

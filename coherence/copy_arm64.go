@@ -9,9 +9,9 @@ func streamCopy(to, from *byte, units int)
 func throughCopy(to, from *byte, units int)
 
 // probeCopies: both are part of arm64. One DC CVAC covers a unit only where lines are no shorter.
-func probeCopies() (unit int, stream, through func(to, from *byte, units int)) {
+func probeCopies() (unit int, stream, through func(to, from *byte, units int), behind func(to, from, flushed *byte, units int)) {
 	if features, _ := probe(); features.LineSize < 64 {
-		return 64, streamCopy, nil
+		return 64, streamCopy, nil, nil
 	}
-	return 64, streamCopy, throughCopy
+	return 64, streamCopy, throughCopy, nil
 }

@@ -3,4 +3,6 @@
 package coherence
 
 // Nothing of this architecture is known to us.
-func probeCopies() (unit int, stream, through func(to, from *byte, units int)) { return 1, nil, nil }
+func probeCopies() (unit int, stream, through func(to, from *byte, units int), behind func(to, from, flushed *byte, units int)) {
+	return 1, nil, nil, nil
+}

@@ -4,6 +4,6 @@ package coherence
 func throughCopy(to, from *byte, units int)
 
 // probeCopies: Power has no store that goes past the caches of ordinary memory.
-func probeCopies() (unit int, stream, through func(to, from *byte, units int)) {
-	return 128, nil, throughCopy
+func probeCopies() (unit int, stream, through func(to, from *byte, units int), behind func(to, from, flushed *byte, units int)) {
+	return 128, nil, throughCopy, nil
 }

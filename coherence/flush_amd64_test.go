@@ -67,3 +67,23 @@ func TestProbeFallsBack(t *testing.T) {
 		lines.FenceFull()
 	}
 }
+
+// TestProbeOfCopiesFallsBack: a processor without CLFLUSHOPT flushes after it has streamed, one without CLWB writes nothing through.
+func TestProbeOfCopiesFallsBack(t *testing.T) {
+	const clflushopt, clwb = 1 << 23, 1 << 24
+	for name, c := range map[string]struct {
+		cpuid           func(leaf, subleaf uint32) (eax, ebx, ecx, edx uint32)
+		behind, through bool
+	}{
+		"of today":           {processor(0x1f, 0, 0, clflushopt|clwb), true, true},
+		"without CLWB":       {processor(0x1f, 0, 0, clflushopt), true, false},
+		"without CLFLUSHOPT": {processor(0x16, 0, 0, clwb), false, true},
+		"too old for leaf 7": {processor(5, 0, 0, clflushopt|clwb), false, false},
+	} {
+		unit, stream, through, behind := chooseCopies(c.cpuid)
+		require.Equal(t, 64, unit, name)
+		require.NotNil(t, stream, name)
+		require.Equal(t, c.behind, behind != nil, name)
+		require.Equal(t, c.through, through != nil, name)
+	}
+}

@@ -98,6 +98,10 @@ var sets = map[string]set{
 		branch: regexp.MustCompile(`^J`), target: lastNumber, ret: []byte{0xc3},
 		copies: map[string]copying{
 			"streamCopy": {store: sse(0x66, 0xe7), any: either(sse(0x66, 0xe7), sse(0xf3, 0x7f)), count: 4, fence: []byte{0x0f, 0xae, 0xf8}}, // MOVNTDQ, SFENCE
+			"streamBehind": {store: sse(0x66, 0xe7), any: either(sse(0x66, 0xe7), sse(0xf3, 0x7f)), count: 4, fence: []byte{0x0f, 0xae, 0xf8},
+				flush: func(c []byte) bool {
+					return bytes.HasPrefix(c, []byte{0x66, 0x0f, 0xae}) && c[3]&0x38 == 0x38 && c[3] < 0xc0 // CLFLUSHOPT
+				}},
 			"throughCopy": {store: sse(0xf3, 0x7f), any: either(sse(0x66, 0xe7), sse(0xf3, 0x7f)), count: 4, // MOVDQU
 				flush: func(c []byte) bool {
 					return bytes.HasPrefix(c, []byte{0x66, 0x0f, 0xae}) && c[3]&0x38 == 0x30 && c[3] < 0xc0 // CLWB

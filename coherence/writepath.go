@@ -22,7 +22,8 @@ const (
 	// WriteBack stores as always; Clean does the rest.
 	WriteBack Path = iota
 	// Streaming stores past the caches. What these held of the memory before may have stayed there (what a non-temporal store does
-	// to a line that is cached differs between processors), so each piece is flushed all the same, after a store fence.
+	// to a line that is cached differs between processors), so each piece is flushed all the same, after a store fence. Where the processor
+	// can, that goes on line by line while the next piece is stored: the flush of absent lines waits for nothing that the stores need.
 	Streaming
 	// OnePass flushes each piece right after it was stored, while its lines are in the nearest cache.
 	OnePass
@@ -50,6 +51,10 @@ func (p Path) String() string {
 // copyPiece is how many bytes are copied between two looks at what comes next: they and their source fit the nearest cache.
 const copyPiece = 16 << 10
 
+// streamPiece is how far the flushes stay behind the stores of a long copy where the two go on together. A shorter way makes them wait for
+// each other more often (a fence ends each piece), a longer one leaves more to flush in the end.
+const streamPiece = 64 << 10
+
 // Copier copies into a region by one path. Immutable; safe for concurrent use on disjoint memory.
 type Copier struct {
 	path   Path
@@ -57,17 +62,22 @@ type Copier struct {
 	unit   int                             // bytes, a power of two: whole ones are copied by the path, what is left at both ends as always
 	kernel func(to, from *byte, steps int) // nil: copy
 	step   int                             // bytes of one step of the kernel; divides unit
+	// behind is the kernel of Streaming that also flushes as many bytes elsewhere, a line for each step; nil: this processor has none.
+	behind func(to, from, flushed *byte, steps int)
 }
 
 // Copier returns the copier for a path, or ErrUnsupported where this processor has no instruction for it.
 func (l *CPULines) Copier(p Path) (*Copier, error) {
-	unit, stream, through := probeCopies()
+	unit, stream, through, behind := probeCopies()
 	c := &Copier{path: p, lines: l, unit: max(unit, l.features.LineSize)}
 	switch p {
 	case WriteBack, OnePass:
 		return c, nil
 	case Streaming:
 		c.kernel = stream
+		if l.features.LineSize == unit {
+			c.behind = behind
+		}
 	case WriteThrough:
 		c.kernel = through
 	}
@@ -99,16 +109,38 @@ func (c *Copier) Copy(to, from []byte) (done Copied) {
 	head := int(-addressOf(to) & uintptr(c.unit-1))
 	end := head + (len(to)-head)/c.unit*c.unit
 	copy(to[:head], from[:head])
-	for at := head; at < end; {
-		next := min(at+copyPiece, end)
-		done.Lines += c.piece(to[at:next], from[at:next])
-		at = next
+	if c.behind != nil {
+		done.Lines = c.stream(to[head:end], from[head:end])
+	} else {
+		for at := head; at < end; {
+			next := min(at+copyPiece, end)
+			done.Lines += c.piece(to[at:next], from[at:next])
+			at = next
+		}
 	}
 	copy(to[end:], from[end:])
 	if c.path != WriteThrough {
 		done.From, done.To = head, end
 	}
 	return done
+}
+
+// stream copies whole units past the caches and flushes each a piece later, so that the two go on together.
+func (c *Copier) stream(to, from []byte) (flushed int) {
+	ahead := streamPiece
+	if len(to) < 4*streamPiece {
+		ahead = copyPiece
+	}
+	at := min(ahead, len(to))
+	c.kernel(&to[0], &from[0], at/c.step)
+	gone := 0
+	for at < len(to) {
+		n := min(ahead, len(to)-at)
+		c.behind(&to[at], &from[at], &to[gone], n/c.step)
+		flushed += n / c.step
+		at, gone = at+n, gone+n
+	}
+	return flushed + c.lines.Flush(to[gone:])
 }
 
 // piece copies whole units.

@@ -30,6 +30,20 @@ func copiersHere(t testing.TB) (list []*Copier) {
 	return list
 }
 
+// waysHere are those of this processor, and of one that cannot flush while it streams.
+func waysHere(t testing.TB) (list []*Copier) {
+	t.Helper()
+	for _, c := range copiersHere(t) {
+		list = append(list, c)
+		if c.behind != nil {
+			older := *c
+			older.behind = nil
+			list = append(list, &older)
+		}
+	}
+	return list
+}
+
 // requireCopied copies length bytes to offset to of a page-aligned target, from offset from of a source, and looks at every byte,
 // those around the target included, and at what is called flushed.
 func requireCopied(t testing.TB, c *Copier, target, source []byte, to, from, length int) {
@@ -67,15 +81,16 @@ func randomBytes(n int) []byte {
 
 // TestCopyEveryAlignment sweeps offsets of both sides and lengths around lines and pieces.
 func TestCopyEveryAlignment(t *testing.T) {
-	source, target := randomBytes(3*copyPiece), make([]byte, 3*copyPiece)
-	for _, c := range copiersHere(t) {
+	source, target := randomBytes(6*streamPiece), make([]byte, 6*streamPiece)
+	for _, c := range waysHere(t) {
 		small := target[:16*c.unit]
 		for to := 0; to <= c.unit+1; to += 1 + to%3*5 {
 			for length := 0; length <= 4*c.unit+1; length += 1 + length/c.unit*3 {
 				requireCopied(t, c, small, source, to, to*7%61, length)
 			}
 		}
-		for _, length := range []int{copyPiece - 1, copyPiece, copyPiece + 1, 2*copyPiece + c.unit, 2*copyPiece + 77} {
+		for _, length := range []int{copyPiece - 1, copyPiece, copyPiece + 1, 2*copyPiece + c.unit, 2*copyPiece + 77,
+			4*streamPiece - 1, 4 * streamPiece, 4*streamPiece + 1, 5*streamPiece + c.unit + 9} {
 			for _, to := range []int{0, 1, c.unit - 1, c.unit} {
 				requireCopied(t, c, target, source, to, 3, length)
 			}
@@ -90,7 +105,7 @@ func FuzzCopy(f *testing.F) {
 	f.Add(uint8(127), uint8(16), uint16(129))
 	source, target := randomBytes(1<<17), make([]byte, 1<<17)
 	f.Fuzz(func(t *testing.T, to, from uint8, length uint16) {
-		for _, c := range copiersHere(t) {
+		for _, c := range waysHere(t) {
 			requireCopied(t, c, target, source, int(to), int(from), int(length))
 		}
 	})
@@ -100,7 +115,7 @@ func FuzzCopy(f *testing.F) {
 func TestCopyStaysWithinItsPages(t *testing.T) {
 	target, source := guarded(t), guarded(t)
 	copy(source, randomBytes(len(source)))
-	for _, c := range copiersHere(t) {
+	for _, c := range waysHere(t) {
 		for _, cut := range []int{0, 1, c.unit - 1, c.unit, c.unit + 1} {
 			c.Copy(target[cut:], source[cut:])
 			require.True(t, bytes.Equal(source[cut:], target[cut:]))
