@@ -77,8 +77,10 @@ var familiar = []struct {
 	{unknownTable, `relation "$1" does not exist`},
 	{regexp.MustCompile(`^Referenced column "(.+)" not found in FROM clause!$`), `column "$1" does not exist`},
 	{regexp.MustCompile(`^Referenced table "(.+)" not found!$`), `missing FROM-clause entry for table "$1"`},
+	{regexp.MustCompile(`^Table with name "(.+)" does not exist because schema ".+" does not exist\.$`), `relation "$1" does not exist`},
+	{regexp.MustCompile(`^Catalog "(.+)" does not exist!$`), `database "$1" does not exist`},
 	{regexp.MustCompile(`^Schema with name (.+) does not exist!$`), `schema "$1" does not exist`},
-	{regexp.MustCompile(`^(?:Scalar|Table|Aggregate) Function with name (.+) does not exist!$`), `function $1 does not exist`},
+	{regexp.MustCompile(`^(?:Scalar|Table|Aggregate|Macro|Table Macro) Function with name (.+) does not exist!$`), `function $1 does not exist`},
 	{regexp.MustCompile(` when casting from source column c\d+$`), ""},
 	{regexp.MustCompile(`\bcsm_block_\d+\b`), duckdb.CatalogName}, // ownNames
 	{regexp.MustCompile(`\bchar_typed\b`), "to_char"},             // pgcatalog
@@ -89,17 +91,21 @@ var internal = regexp.MustCompile(`\b(?:csm_schema|csm_relation|csm_column|csm_s
 
 var (
 	unknownTable = regexp.MustCompile(`^Table with name (.+) does not exist!$`)
+	unknownName  = regexp.MustCompile(`^(?:Table|Schema|Type|(?:Scalar |Table |Aggregate |Macro |Table Macro )?Function) with name (.+) does not exist!$`)
 	proposal     = regexp.MustCompile(`^Did you mean "(?:.+\.)?([^."]+)"\?$`)
 )
 
-// hintOf is DuckDB's hint, if it is of use to users: DuckDB proposes the nearest table that it has, however far that is.
+// hintOf is DuckDB's hint, if it is of use to users: DuckDB proposes the nearest name that it has, however far that is.
 func hintOf(d *duckdb.Error) string {
 	if internal.MatchString(d.HintText) {
 		return ""
 	}
-	if typed, near := unknownTable.FindStringSubmatch(d.Message), proposal.FindStringSubmatch(d.HintText); typed != nil && near != nil &&
-		spelling.Distance(strings.ToLower(typed[1]), strings.ToLower(near[1])) > spelling.Near(typed[1]) {
-		return ""
+	if typed, near := unknownName.FindStringSubmatch(d.Message), proposal.FindStringSubmatch(d.HintText); typed != nil && near != nil {
+		name := strings.Trim(typed[1], `"`)
+		if spelling.Distance(strings.ToLower(name), strings.ToLower(near[1])) > spelling.Near(name) {
+			return ""
+		}
+		return strings.Replace(d.HintText, `"main.`, `"`, 1) // DuckDB's schema of functions and types, which nobody writes
 	}
 	return postgresWords(strings.Replace(d.HintText, ": : ", ": ", 1)) // what DuckDB 1.5 writes of a table that has a name of its own
 }

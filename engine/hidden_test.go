@@ -60,12 +60,82 @@ func TestInternalObjectsAreHidden(t *testing.T) {
 	check(s, "mine", "t", "v")
 }
 
+// Nor does any name lead to it, in any spelling, before and after there are PostgreSQL's catalogs; and those go on to be read.
+func TestInternalObjectsHaveNoNames(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a, 'csm_relation' AS pg_compat; CREATE TEMP MACRO ours() AS 7")
+	missing := map[string]string{
+		"SELECT count(*) FROM csm_catalogs.pg_compat.pg_class":                      `3D000 database "csm_catalogs" does not exist`,
+		`SELECT count(*) FROM "CSM_Catalogs"."Pg_Compat"."PG_CLASS"`:                `3D000 database "CSM_Catalogs" does not exist`,
+		"FROM Csm_Catalogs . /* here */ pg_compat.pg_class":                         `3D000 database "Csm_Catalogs" does not exist`,
+		"SELECT count(*) FROM csmsql.pg_compat.static_pg_settings":                  `42P01 relation "pg_compat.static_pg_settings" does not exist`,
+		"FROM pg_compat.static_pg_settings":                                         `42P01 relation "pg_compat.static_pg_settings" does not exist`,
+		"SELECT * FROM information_compat.tables":                                   `42P01 relation "information_compat.tables" does not exist`,
+		"SELECT pg_session.version()":                                               `42P01 relation "pg_session.version" does not exist`,
+		"SELECT count(*) FROM csm_relation":                                         `42P01 relation "csm_relation" does not exist`,
+		`SELECT count(*) FROM temp.main."CSM_Column"`:                               `42P01 relation "CSM_Column" does not exist`,
+		"FROM 'csm_relation'":                                                       `42P01 relation "csm_relation" does not exist`,
+		"DESCRIBE csm_relation":                                                     `42P01 relation "csm_relation" does not exist`,
+		"DESCRIBE csm_catalogs.pg_compat.pg_class":                                  `3D000 database "csm_catalogs" does not exist`,
+		"SUMMARIZE temp.csm_schema":                                                 `42P01 relation "csm_schema" does not exist`,
+		"SHOW TABLES FROM csm_catalogs.pg_compat":                                   `3D000 database "csm_catalogs" does not exist`,
+		"SHOW TABLES FROM pg_compat":                                                `42P01 relation "pg_compat" does not exist`,
+		"FROM query_table('csm_catalogs.pg_compat.pg_class')":                       `42P01 relation "csm_catalogs.pg_compat.pg_class" does not exist`,
+		"SELECT * FROM query_table(['t', 'csm_relation'])":                          `42P01 relation "csm_relation" does not exist`,
+		"SELECT * FROM pragma_table_info($$pg_compat.static_pg_settings$$)":         `42P01 relation "pg_compat.static_pg_settings" does not exist`,
+		"SELECT * FROM csm_table('public', 't')":                                    `42883 function csm_table does not exist`,
+		"SELECT * FROM csm_scan(1)":                                                 `42883 function csm_scan does not exist`,
+		"SELECT * FROM system.main.duckdb_tables()":                                 `42883 function duckdb_tables does not exist`,
+		"CREATE VIEW v AS SELECT * FROM pg_compat.static_pg_settings":               `42P01 relation "pg_compat.static_pg_settings" does not exist`,
+		"CREATE TEMP VIEW v AS SELECT * FROM csm_relation":                          `42P01 relation "csm_relation" does not exist`,
+		"CREATE TABLE c AS SELECT * FROM csm_relation":                              `42P01 relation "csm_relation" does not exist`,
+		"PREPARE p AS SELECT * FROM csm_relation":                                   `42P01 relation "csm_relation" does not exist`,
+		"DECLARE c CURSOR FOR SELECT * FROM csm_relation":                           `42P01 relation "csm_relation" does not exist`,
+		"COPY (SELECT * FROM csm_relation) TO STDOUT":                               `42P01 relation "csm_relation" does not exist`,
+		"INSERT INTO t SELECT oid, name FROM csm_relation":                          `42P01 relation "csm_relation" does not exist`,
+		"DELETE FROM temp.csm_relation":                                             `42P01 relation "csm_relation" does not exist`,
+		"UPDATE csm_relation SET name = 'x'":                                        `42P01 relation "csm_relation" does not exist`,
+		"INSERT INTO csm_schema SELECT * FROM csm_schema":                           `42P01 relation "csm_schema" does not exist`,
+		"DROP TABLE csm_column":                                                     `42P01 relation "csm_column" does not exist`,
+		"SELECT * FROM t, csm_relation":                                             `42P01 relation "csm_relation" does not exist`,
+		"SELECT a FROM t WHERE EXISTS (SELECT 1 FROM csm_relation)":                 `42P01 relation "csm_relation" does not exist`,
+		"WITH x AS (SELECT * FROM csm_catalogs.pg_compat.pg_class) SELECT * FROM x": `3D000 database "csm_catalogs" does not exist`,
+		"SELECT * FROM nosuch.public.t":                                             `3D000 database "nosuch" does not exist`,
+		"SELECT * FROM nosuch.t":                                                    `42P01 relation "nosuch.t" does not exist`,
+		// Functions that all sessions share are nobody's to drop.
+		"DROP FUNCTION csmsql.pg_session.version": `42P01 relation "pg_session.version" does not exist`,
+		"DROP MACRO pg_session.version":           `42P01 relation "pg_session.version" does not exist`,
+		"DROP MACRO version":                      `42883 function version does not exist`,
+		"DROP MACRO TABLE duckdb_tables":          `42883 function duckdb_tables does not exist`,
+		"DROP FUNCTION public.version":            `42704 "public.version" does not exist`,
+	}
+	for range 2 {
+		for sql, want := range missing {
+			err := failing(s, sql)
+			requireState(t, want[:5], err)
+			require.Equal(t, want[6:], err.Error(), sql)
+		}
+		require.NotEqual(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM pg_class"))
+	}
+	for _, sql := range []string{ // names that only look like it
+		"SELECT a AS csm_catalogs FROM t", "SELECT pg_compat FROM t", "SELECT t.pg_compat FROM t", "SELECT a FROM t WHERE pg_compat = 'csm_relation'", "SELECT count(*) FROM duckdb_tables()",
+		"FROM t WHERE pg_compat = 'csm_relation'", "SELECT count(*) FROM query_table('t')", "SELECT version()", "SELECT ours()",
+	} {
+		require.Len(t, rows(t, s, sql), 1, sql)
+	}
+	exec(t, s, "DROP MACRO ours")
+	requireState(t, "42883", failing(s, "SELECT ours()"))
+}
+
 // What DuckDB proposes to whoever mistypes a name is never an internal one, nor one that is far from what was typed.
 func TestHintsNameNothingInternal(t *testing.T) {
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE orders AS SELECT 1 AS a; SELECT count(*) FROM pg_class")
 	for sql, hint := range map[string]string{
 		"FROM csm_relatio": "", "SELECT * FROM csm_colum": "", "SELECT char_numbe(1)": "", "SELECT * FROM csm_tabl('a', 'b')": "", "SELECT * FROM order_s": `Did you mean "orders"?`,
+		"SELECT lengt('a')": `Did you mean "length"?`, "SELECT 1::integr": `Did you mean "integer"?`,
 	} {
 		_, err := s.Query(context.Background(), sql)
 		var e *engine.Error
@@ -78,6 +148,10 @@ func TestHintsNameNothingInternal(t *testing.T) {
 	var e *engine.Error
 	require.ErrorAs(t, failing(s, "SELECT * FROM lineitem"), &e)
 	require.Empty(t, e.Hint(), "DuckDB proposes sqlite_schema")
+	for _, sql := range []string{"SELECT * FROM nope", "SELECT f(1)", "SELECT * FROM f(1)", "SELECT 1::nope"} { // nodes, favg, sniff_csv, …
+		require.ErrorAs(t, failing(s, sql), &e)
+		require.Empty(t, e.Hint(), sql)
+	}
 	require.ErrorAs(t, failing(s, "SELECT o.aa FROM orders o"), &e)
 	require.Equal(t, `Candidate bindings: "a"`, e.Hint())
 	requireState(t, "42939", failing(s, "CREATE TEMP TABLE csm_relation AS SELECT 1 AS a"))

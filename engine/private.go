@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/plan"
 )
 
 // isTemporary tells whether the session has a temporary table or view of that name.
@@ -120,10 +121,10 @@ func (st *Statement) privateStatement(ctx context.Context, v *visible) (*duckdb.
 // privateText writes the statement for DuckDB, and says how errors of DuckDB's about it become errors about the user's text.
 func (st *Statement) privateText(ctx context.Context, v *visible) (text string, explain func(error) error, err error) {
 	s := st.session
-	if made := madeName(st.parsed.Head); pgcatalog.IsOwnTable(made) {
-		return "", nil, failure("42939", "unacceptable relation name %q", made).hint("The node keeps a table of this name in every session for itself.")
+	text, moved, err := st.droppedOwn()
+	if err != nil {
+		return "", nil, err
 	}
-	text, moved := st.parsed.Text, edits(nil)
 	head, isView := st.parsed.Head.(*statement.CreateView)
 	if isView {
 		bound, edits, err := st.temporaryView(ctx, head, v)
@@ -150,6 +151,27 @@ func (st *Statement) privateText(ctx context.Context, v *visible) (text string, 
 	}
 	text = before + words
 	return text, func(err error) error { return withoutPosition(fromDuckDB(err, text, text, nil)) }, nil
+}
+
+// droppedOwn is the statement's text, in which what a DROP names is the session's own: DuckDB would look for it among what all sessions
+// share, too, where the engine keeps functions that all of them call.
+func (st *Statement) droppedOwn() (string, edits, error) {
+	text := st.parsed.Text
+	head, ok := st.parsed.Head.(*statement.Private)
+	if !ok || head.Dropped == nil {
+		return text, nil, nil
+	}
+	switch name := head.Dropped; {
+	case name.Schema == "":
+		at := plan.Span{Start: head.DroppedAt, End: head.DroppedAt}
+		return text[:at.Start] + temporarySchema + "." + text[at.End:], edits{{Span: at, Length: len(temporarySchema) + 1}}, nil
+	case name.Database == "" && strings.EqualFold(name.Schema, "temp"), strings.EqualFold(name.Database, "temp"):
+		return text, nil, nil
+	default:
+		e := failure("42704", "%q does not exist", name.String()).hint("Macros, sequences, types and indexes are temporary: leave the schema out.")
+		e.At = name.At
+		return "", nil, e
+	}
 }
 
 // madeName is the table or view that a statement makes.

@@ -100,6 +100,9 @@ func (st *Statement) prepare(ctx context.Context) error {
 			return errFailedBlock
 		}
 	}
+	if err := refuseReserved(st.parsed); err != nil {
+		return err
+	}
 	switch head := st.parsed.Head.(type) {
 	case *statement.Select:
 		return st.prepareRead(ctx)

@@ -21,7 +21,7 @@ func (c *cursor) drop() (any, error) {
 		if c.peek(0).isAny("role", "user", "group", "owned") {
 			return nil, c.refuse("DROP "+strings.ToUpper(c.peek(0).text), rolesAdvice)
 		}
-		return &Private{Verb: "drop"}, nil
+		return c.dropPrivate()
 	}
 	d := &Drop{Object: object, IfExists: c.accept("if", "exists")}
 	var err error
@@ -32,6 +32,26 @@ func (c *cursor) drop() (any, error) {
 		c.accept("restrict")
 	}
 	return d, c.finish()
+}
+
+// privateObjects are what DuckDB keeps under a name in a schema, besides tables and views.
+var privateObjects = []string{"macro", "function", "sequence", "type", "index"}
+
+// dropPrivate reads what is dropped of what DuckDB keeps.
+func (c *cursor) dropPrivate() (any, error) {
+	p := &Private{Verb: "drop"}
+	if !c.acceptAny(privateObjects...) {
+		return p, nil
+	}
+	c.accept("table") // DROP MACRO TABLE
+	c.accept("if", "exists")
+	p.DroppedAt = c.peek(0).start
+	name, err := c.name()
+	if err != nil {
+		return nil, err
+	}
+	p.Dropped = &name
+	return p, nil
 }
 
 func (c *cursor) truncate() (any, error) {

@@ -261,4 +261,9 @@ type (
 
 // Private is a statement about temporary or session objects, or about DuckDB itself, that DuckDB runs as it stands if the session
 // may do it: CREATE TEMP SEQUENCE, DROP INDEX, PRAGMA, …
-type Private struct{ Verb string }
+type Private struct {
+	Verb string
+	// Dropped is what a DROP names, and DroppedAt where that begins in the text, in bytes; nil of other verbs, and of what has no such name.
+	Dropped   *Name
+	DroppedAt int
+}

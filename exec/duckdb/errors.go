@@ -78,6 +78,7 @@ var phrases = []struct{ phrase, state string }{
 	{"Table with name", "42P01"},
 	{"Referenced table", "42P01"},
 	{"Schema with name", "3F000"},
+	{`Catalog "`, "3D000"},
 	{"Type with name", "42704"},
 	{"Referenced column", "42703"},
 	{"does not have a column named", "42703"},

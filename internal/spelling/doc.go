@@ -30,5 +30,6 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Near is the greatest distance at which a name is worth proposing to somebody who typed another.
-func Near(typed string) int { return 1 + len(typed)/3 }
+// Near is the greatest distance at which a name is worth proposing to somebody who typed another: one character of every three, but one
+// of a name of any length, and never more than three, as PostgreSQL has it.
+func Near(typed string) int { return min(max(len(typed)/3, 1), 3) }

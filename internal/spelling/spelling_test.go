@@ -17,5 +17,9 @@ func TestDistance(t *testing.T) {
 		require.Equal(t, c.want, spelling.Distance(c.b, c.a), "%q, %q", c.b, c.a)
 	}
 	require.Less(t, spelling.Near("lineitem"), spelling.Distance("lineitem", "sqlite_schema"))
+	require.Less(t, spelling.Near("nope"), spelling.Distance("nope", "nodes"))
+	require.Less(t, spelling.Near("f"), spelling.Distance("f", "favg"))
+	require.Equal(t, 3, spelling.Near("a_name_of_a_table_that_is_long"))
+	require.GreaterOrEqual(t, spelling.Near("order_s"), spelling.Distance("order_s", "orders"))
 	require.GreaterOrEqual(t, spelling.Near("to"), spelling.Distance("to", "tp"))
 }

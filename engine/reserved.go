@@ -1,0 +1,108 @@
+package engine
+
+import (
+	"regexp"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/engine/statement"
+)
+
+// What the engine keeps in DuckDB for itself has no name for users: their texts are looked through before anybody plans them, because
+// DuckDB, which would find it, cannot be told whose words it reads. What is written for DuckDB in their place names it freely.
+//
+// A name that a function of DuckDB's puts together while it plans, as query_table('csm_' || 'relation'), is not seen. What it leads to are
+// PostgreSQL's lists of the session itself: nobody else's, and nothing that is not shown elsewhere.
+
+// refuseReserved is the error of a text that names what is the engine's own: the one that it would get if there were no such thing.
+func refuseReserved(parsed *statement.Statement) error {
+	if !mayBeReserved(parsed.Text) {
+		return nil
+	}
+	if made := madeName(parsed.Head); pgcatalog.IsOwnTable(made) {
+		return failure("42939", "unacceptable relation name %q", made).hint("The node keeps a table of this name in every session for itself.")
+	}
+	words := statement.Words(parsed.Text)
+	dynamic := strings.EqualFold(words[0].Name, "show") // SHOW TABLES FROM takes schemas, and takes them as strings
+	for _, w := range words {
+		name := strings.ToLower(w.Name)
+		dynamic = dynamic || !w.Literal && (name == "query_table" || strings.HasPrefix(name, "pragma_"))
+	}
+	for i, w := range words {
+		var e *Error
+		if w.Literal {
+			e = reservedString(w, dynamic)
+		} else if e = reservedWord(w, words[i+1:]); e == nil && dynamic {
+			e = reservedString(w, reservedSchemas.MatchString(w.Name))
+		}
+		if e != nil {
+			e.At = utf8.RuneCountInString(parsed.Text[:w.At]) + 1
+			return e
+		}
+	}
+	return nil
+}
+
+// mayBeReserved is what most texts are spared by: reserved names have an underscore behind one of a few words.
+func mayBeReserved(text string) bool {
+	for at := 0; ; at++ {
+		i := strings.IndexByte(text[at:], '_')
+		if i < 0 {
+			return false
+		}
+		at += i
+		for _, word := range []string{"csm", "pg", "compat", "information", "duckdb"} {
+			if at >= len(word) && strings.EqualFold(text[at-len(word):at], word) {
+				return true
+			}
+		}
+	}
+}
+
+var (
+	reservedDatabases = regexp.MustCompile(`^(?i:csm_catalogs|csm_block_\d+)$`)
+	reservedSchemas   = regexp.MustCompile(`^(?i:pg_compat|pg_quiet|pg_session|information_compat)$`)
+	reservedFunctions = regexp.MustCompile(`^(?i:csm_scan|csm_table)$`)
+	// hidingFunctions are DuckDB's own lists; we have others of the name, which leave out what is ours.
+	hidingFunctions = regexp.MustCompile(`^(?i:duckdb_(?:databases|schemas|tables|views|columns|constraints|types|functions|variables))$`)
+	reservedInside  = regexp.MustCompile(`(?i:\b(?:csm_catalogs|csm_block_\d+|pg_compat|pg_quiet|pg_session|information_compat|csm_schema|csm_relation|csm_column)\b)`)
+)
+
+// reservedWord looks at one identifier; behind are those that follow.
+func reservedWord(w statement.Word, behind []statement.Word) *Error {
+	qualified := w.Name
+	for before := w; before.After == "." && len(behind) > 0; behind = behind[1:] {
+		before = behind[0]
+		qualified += "." + before.Name
+	}
+	switch {
+	case w.Before == "as":
+	case reservedDatabases.MatchString(w.Name):
+		return failure("3D000", "database %q does not exist", w.Name)
+	case reservedSchemas.MatchString(w.Name) && w.After == ".":
+		return failure("42P01", "relation %q does not exist", qualified)
+	case reservedSchemas.MatchString(w.Name) && strings.EqualFold(w.Qualifier, "csmsql"):
+		return failure("3F000", "schema %q does not exist", w.Name)
+	case reservedFunctions.MatchString(w.Name) && w.After == "(", hidingFunctions.MatchString(w.Name) && w.Before == ".":
+		return failure("42883", "function %s does not exist", w.Name)
+	case pgcatalog.IsOwnTable(w.Name) && (w.Qualifier == "" || isTemporaryQualifier(w.Qualifier)):
+		return failure("42P01", "relation %q does not exist", w.Name)
+	}
+	return nil
+}
+
+func isTemporaryQualifier(name string) bool {
+	return strings.EqualFold(name, "temp") || strings.EqualFold(name, "pg_temp") || strings.EqualFold(name, "main")
+}
+
+// tableWords stand before a relation's name, which in DuckDB's dialect may be a string.
+var tableWords = map[string]bool{"from": true, "join": true, ",": true, "describe": true, "desc": true, "summarize": true, "show": true, "table": true, "pivot": true, "unpivot": true, "into": true, "update": true}
+
+// reservedString looks at a string, which names a relation behind some words, and, if dynamic, as a function's argument.
+func reservedString(w statement.Word, dynamic bool) *Error {
+	if dynamic && reservedInside.MatchString(w.Name) || tableWords[w.Before] && pgcatalog.IsOwnTable(w.Name) && w.Before != "," {
+		return failure("42P01", "relation %q does not exist", w.Name)
+	}
+	return nil
+}
