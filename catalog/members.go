@@ -287,11 +287,11 @@ func (c *Catalog) trust(seen Revision, regions []memregion.RegionID) error {
 	if !foreign {
 		return nil
 	}
-	return c.member()
+	return c.Standing()
 }
 
-// member tells whether this node still is one.
-func (c *Catalog) member() error { return c.membership(c.store.Session().Check()) }
+// Standing tells whether this node still is a member: nil, ErrFenced, which is final, or ErrNotSure as long as it does not hear from the store.
+func (c *Catalog) Standing() error { return c.membership(c.store.Session().Check()) }
 
 // stays tells whether this node is one for that long: what it promises to others must not outlive that, because the lenders of the
 // cluster count on nothing of a node that is gone.

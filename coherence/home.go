@@ -73,6 +73,7 @@ type Home struct {
 	tracked Tracking // nil if the memory is not
 	domain  Domain
 	class   Class
+	first   Generation
 	reserve func(Generation) error
 	protect func(...memregion.Range) error
 	verify  func([]byte, Seal) error
@@ -110,12 +111,15 @@ func NewHome(config HomeConfig) (*Home, error) {
 		config.Counters = &Counters{}
 	}
 	h := &Home{
-		region: config.Region, memory: config.Memory, durable: durable, tracked: tracked, domain: config.Domain, class: config.Class,
+		region: config.Region, memory: config.Memory, durable: durable, tracked: tracked, domain: config.Domain, class: config.Class, first: config.FirstGeneration,
 		reserve: config.ReserveGenerations, protect: config.Protect, verify: config.Verify, chooser: config.Chooser, reader: config.Reader, count: config.Counters, flusher: flusher{config.Lines, config.Counters},
 	}
 	h.mu.core = core
 	return h, nil
 }
+
+// First returns the first generation of this home: lower ones are of former processes.
+func (h *Home) First() Generation { return h.first }
 
 // Region returns which region this is the home of.
 func (h *Home) Region() memregion.RegionID { return h.region }

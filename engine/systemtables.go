@@ -145,7 +145,11 @@ func systemNodes(_ context.Context, s *Session, add func(...any)) error {
 		return nil
 	}
 	for _, m := range e.catalog.Members() {
-		add(m.Name, m.Name == e.config.Node, m.State.String(), m.Address, m.Frontend, m.Started, int64(m.Oldest))
+		self, state := m.Name == e.config.Node, m.State.String()
+		if self && e.catalog.Standing() != nil {
+			state = "unsure" // the others may have given it up, which it has not heard; it does not know what they are up to, either
+		}
+		add(m.Name, self, state, m.Address, m.Frontend, m.Started, int64(m.Oldest))
 	}
 	return nil
 }

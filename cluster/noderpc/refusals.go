@@ -30,6 +30,8 @@ const (
 	RefusedForged RefusalReason = "forged"
 	// RefusedReplayed: the call is about memory whose story is over.
 	RefusedReplayed RefusalReason = "replayed"
+	// RefusedFormer: the call is about memory that a former process of the lender granted, of whose end the caller need not have heard.
+	RefusedFormer RefusalReason = "former"
 	// RefusedGone: the caller's incarnation was declared dead.
 	RefusedGone RefusalReason = "gone"
 	// RefusedTooLarge: more was asked for in one call than is ever given.
@@ -45,7 +47,7 @@ const (
 )
 
 var refusalReasons = []RefusalReason{
-	RefusedExpired, RefusedRole, RefusedArgument, RefusedForged, RefusedReplayed, RefusedGone, RefusedTooLarge, RefusedQuota, RefusedDescriptor,
+	RefusedExpired, RefusedRole, RefusedArgument, RefusedForged, RefusedReplayed, RefusedFormer, RefusedGone, RefusedTooLarge, RefusedQuota, RefusedDescriptor,
 	RefusedChecksum, RefusedRate,
 }
 

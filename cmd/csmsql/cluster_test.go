@@ -153,6 +153,9 @@ func TestClusterLosesItsMajority(t *testing.T) {
 	require.Zero(t, code, errOut)
 	require.Contains(t, out, "it does not know all, and shows what it last heard")
 	require.Contains(t, out, "public.t")
+	require.Eventually(t, func() bool {
+		return rowsOf(t, tx, "SELECT count(*) FROM csm.nodes WHERE self AND name = 'c' AND state = 'unsure'") == 1
+	}, patience, 50*time.Millisecond, "what it promised the cluster to ask for is over, and it says so")
 
 	f.serve("b")
 	require.Eventually(t, func() bool {

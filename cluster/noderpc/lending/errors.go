@@ -42,6 +42,11 @@ func notHeld(what string, id catalog.ExtentID) *refusal {
 	return refused(noderpc.RefusedReplayed, "55000", "%s %v: the caller does not hold it: it is published, given back, or was never granted", what, id)
 }
 
+func formerly(what string, id catalog.ExtentID) *refusal {
+	return refused(noderpc.RefusedFormer, "58000", "%s %v: a former process of this node granted it, and has ended", what, id).
+		hint("What was written there is lost, and nothing was committed: try again.")
+}
+
 func notLent(region memregion.RegionID) *noderpc.Error {
 	return &noderpc.Error{
 		State: "55000", Message: fmt.Sprintf("region %d is not lent by this node", region),

@@ -97,13 +97,18 @@ const (
 // ledger knows who was granted what. It has no lock, no clock and no I/O; the Lender's mutex guards it.
 type ledger struct {
 	limits   Limits
+	first    map[memregion.RegionID]coherence.Generation // lower ones were granted by former processes of the node
 	accounts map[Borrower]*account
 	usages   map[string]*usage
 	extents  map[catalog.ExtentID]*grant
 }
 
-func newLedger(limits Limits) *ledger {
-	return &ledger{limits: limits, accounts: map[Borrower]*account{}, usages: map[string]*usage{}, extents: map[catalog.ExtentID]*grant{}}
+func newLedger(limits Limits, homes catalog.Homes) *ledger {
+	first := map[memregion.RegionID]coherence.Generation{}
+	for region, home := range homes {
+		first[region] = home.First()
+	}
+	return &ledger{limits: limits, first: first, accounts: map[Borrower]*account{}, usages: map[string]*usage{}, extents: map[catalog.ExtentID]*grant{}}
 }
 
 // enter finds the account of a live borrower, or opens one (W4). The caller calls leave afterwards.
@@ -260,6 +265,8 @@ func (l *ledger) drop(g *grant) {
 func (l *ledger) take(a *account, what string, id catalog.ExtentID, stages ...stage) (*grant, *refusal) {
 	g := l.extents[id]
 	switch {
+	case g == nil && id.Generation < l.first[id.Region]:
+		return nil, formerly(what, id)
 	case g == nil:
 		return nil, notHeld(what, id)
 	case g.account != a:

@@ -105,7 +105,7 @@ func New(homes catalog.Homes, options Options) (*Lender, error) {
 		}
 	}
 	l := &Lender{homes: homes, options: options}
-	l.mu.ledger = newLedger(options.Limits)
+	l.mu.ledger = newLedger(options.Limits, homes)
 	l.mu.unconfirmed = map[catalog.ExtentID]Borrower{}
 	return l, l.takeOrphans()
 }

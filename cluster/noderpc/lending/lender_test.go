@@ -107,6 +107,23 @@ func TestReplayedCalls(t *testing.T) {
 	w.requireEmpty(g)
 }
 
+// W1: whoever was granted memory by the node's former process need not have heard that it has ended. That is no replay, and tells what to do.
+func TestCallsAboutTheFormerProcess(t *testing.T) {
+	former := newWorldAfter(t, coherence.Coherent, 40, lending.Options{})
+	p := node("n2")
+	g := former.sealed(p, page)
+	w := newWorldAfter(t, coherence.Coherent, g.Generation+1, lending.Options{})
+	for i, err := range []error{w.publish(p, false, g), w.free(p, g), w.seal(p, g, page)} {
+		require.Equal(t, "58000", state(t, err), "call %d", i)
+		require.ErrorContains(t, err, "a former process of this node granted it")
+	}
+	require.EqualValues(t, 3, w.refusals.Calls(noderpc.RefusedFormer))
+	require.Zero(t, w.refusals.Calls(noderpc.RefusedReplayed))
+	require.Equal(t, "55000", state(t, w.free(p, catalog.ExtentID{Region: 1, Generation: g.Generation + 1})), "not of the former one")
+	require.EqualValues(t, 1, w.refusals.Calls(noderpc.RefusedReplayed))
+	w.requireEmpty()
+}
+
 // W2: what is asked for is bounded, and what is held, for all incarnations together.
 func TestLimits(t *testing.T) {
 	w := newWorld(t, coherence.Coherent, lending.Options{Limits: lending.Limits{GrantBytes: 8 * page, PeerBytes: 16 * page, PeerGrants: 3}})

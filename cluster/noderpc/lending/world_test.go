@@ -104,12 +104,17 @@ type world struct {
 const regionBytes = 1 << 20
 
 func newWorld(t require.TestingT, class coherence.Class, options lending.Options) *world {
+	return newWorldAfter(t, class, 0, options)
+}
+
+// newWorldAfter is a node whose former process used the generations below first.
+func newWorldAfter(t require.TestingT, class coherence.Class, first coherence.Generation, options lending.Options) *world {
 	w := &world{t: t, memories: map[memregion.RegionID]*memory{}, homes: catalog.Homes{}, counters: &coherence.Counters{}}
 	for region := range memregion.RegionID(2) {
 		region++
 		w.memories[region] = &memory{data: make([]byte, regionBytes)}
 		home, err := coherence.NewHome(coherence.HomeConfig{
-			Region: region, Memory: w.memories[region], Lines: options.Lines, Domain: "home", Class: class, Capacity: regionBytes, Counters: w.counters,
+			Region: region, Memory: w.memories[region], Lines: options.Lines, Domain: "home", Class: class, Capacity: regionBytes, FirstGeneration: first, Counters: w.counters,
 			Verify: func(data []byte, s coherence.Seal) error {
 				if xxh3.Hash(data) != s.Checksum {
 					return coherence.ErrChecksum
