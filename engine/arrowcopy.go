@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/internal/counted"
 )
 
 // COPY of Arrow IPC files on the server's side, which DuckDB does not do: FORMAT arrow is a file, FORMAT arrows a stream. UUID and JSON are the
@@ -54,7 +55,7 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 			return err
 		}
 		if have := file.schema.NumFields(); have != len(columns) {
-			return failure("22P04", "%s has %d columns, %d are copied", head.File, have, len(columns))
+			return failure("22P04", "%s has %s, %d are copied", head.File, counted.Of(have, "column"), len(columns))
 		}
 		target, err := s.engine.targetFor(ctx, version)
 		if err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/counted"
 )
 
 // Assembly makes a table, or more rows of one, of parts that Arrow builders write straight into the memory of nodes (thesis §3.8):
@@ -350,7 +351,7 @@ func (p *Part) add(ctx context.Context, batch arrow.RecordBatch) error {
 // conform gives the batch under the names of the table's columns.
 func (a *Assembly) conform(batch arrow.RecordBatch) (arrow.RecordBatch, error) {
 	if have, want := int(batch.NumCols()), a.schema.NumFields(); have != want {
-		return nil, failure("42601", "a batch has %d columns and its table has %d", have, want)
+		return nil, failure("42601", "a batch has %s and its table has %d", counted.Of(have, "column"), want)
 	}
 	fields := a.schema.Fields()
 	for i, column := range batch.Columns() {

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/counted"
 )
 
 // COPY … FROM STDIN: rows of text from the client, which DuckDB turns into the table's types.
@@ -113,7 +114,7 @@ func gather(schema *arrow.Schema, next func() ([][]byte, error), line *int64) (a
 			if len(row) > schema.NumFields() {
 				problem = failure("22P04", "extra data after last expected column")
 			}
-			problem.DetailText = fmt.Sprintf("COPY, row %d: %d values, %d columns expected.", *line, len(row), schema.NumFields())
+			problem.DetailText = fmt.Sprintf("COPY, row %d: %s, %s expected.", *line, counted.Of(len(row), "value"), counted.Of(schema.NumFields(), "column"))
 			return b.NewRecordBatch(), problem
 		}
 		for i, value := range row {

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/internal/counted"
 )
 
 // prepareExplain plans the inner statement and shows how it would run, or how it ran.
@@ -109,7 +110,7 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 // describe says what of its table the scan reads.
 func (t *tableScan) describe() string {
 	all := t.facts.version.NumChunks()
-	line := fmt.Sprintf("Scan %s: %d of %d chunks", t.facts.version.Table().Name, t.scan.Chunks, all)
+	line := fmt.Sprintf("Scan %s: %d of %s", t.facts.version.Table().Name, t.scan.Chunks, counted.Of(all, "chunk"))
 	if t.hint != nil {
 		if conditions := t.hint.Conditions(); len(conditions) > 0 {
 			for i, c := range conditions {
@@ -139,7 +140,7 @@ func (t *tableScan) describe() string {
 func (t *tableScan) thinnedOut() string {
 	names := make([]string, len(t.keyFilters))
 	for i, f := range t.keyFilters {
-		names[i] = fmt.Sprintf("%s in %d keys", t.facts.relation.Columns[f.Column].Name, f.Keys.Len())
+		names[i] = fmt.Sprintf("%s in %s", t.facts.relation.Columns[f.Column].Name, counted.Of(f.Keys.Len(), "key"))
 	}
 	return strings.Join(names, " and ")
 }

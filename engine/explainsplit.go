@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
+	"github.com/csmsql/csmsql/internal/counted"
 )
 
 // EXPLAIN of a statement that several nodes run: its parts, where they run, and what they will read, or have read.
@@ -48,9 +49,9 @@ func (q *query) analyzeSplit(ctx context.Context, v *visible, args []any) (strin
 	took := time.Since(started)
 	r := rows.split
 	if r == nil {
-		return fmt.Sprintf("it could not be run in parts, and was run whole: %d rows in %s", done.RowsAffected, milliseconds(took)), nil
+		return fmt.Sprintf("it could not be run in parts, and was run whole: %s in %s", counted.Of(done.RowsAffected, "row"), milliseconds(took)), nil
 	}
-	final := fmt.Sprintf("on %s: %d rows, %s since the beginning; %s", q.session.engine.config.Node, done.RowsAffected, milliseconds(took),
+	final := fmt.Sprintf("on %s: %s, %s since the beginning; %s", q.session.engine.config.Node, counted.Of(done.RowsAffected, "row"), milliseconds(took),
 		bytesRead(rows.volume.local.Load(), rows.volume.remote.Load(), rows.volume.resultsLocal.Load(), rows.volume.resultsRemote.Load()))
 	return r.plan.Describe(func(s *distribute.Stage, f *distribute.Fragment) string {
 		i := slices.IndexFunc(s.Fragments, func(g distribute.Fragment) bool { return g.Part == f.Part && g.Partition == f.Partition })
@@ -67,7 +68,7 @@ func (f *ranFragment) String(planned *distribute.Fragment) string {
 	if p := f.pruning(); p != "" {
 		b.WriteString(p + "; ")
 	}
-	fmt.Fprintf(&b, "%d rows in %s; %s", f.rows, milliseconds(f.Took), bytesRead(f.read.BytesLocal, f.read.BytesRemote, f.ResultBytesLocal, f.ResultBytesRemote))
+	fmt.Fprintf(&b, "%s in %s; %s", counted.Of(f.rows, "row"), milliseconds(f.Took), bytesRead(f.read.BytesLocal, f.read.BytesRemote, f.ResultBytesLocal, f.ResultBytesRemote))
 	return b.String()
 }
 
@@ -76,9 +77,9 @@ func milliseconds(d time.Duration) string {
 }
 
 func bytesRead(local, remote, resultsLocal, resultsRemote int64) string {
-	text := fmt.Sprintf("%d bytes local, %d bytes remote", local, remote)
+	text := counted.Of(local, "byte") + " local, " + counted.Of(remote, "byte") + " remote"
 	if resultsLocal+resultsRemote > 0 {
-		text += fmt.Sprintf("; of results %d bytes local, %d bytes remote", resultsLocal, resultsRemote)
+		text += "; of results " + counted.Of(resultsLocal, "byte") + " local, " + counted.Of(resultsRemote, "byte") + " remote"
 	}
 	return text
 }

@@ -30,16 +30,16 @@ func TestExplainOfSplitQueries(t *testing.T) {
 		return "no " + begin + " in " + strings.Join(lines, "\n")
 	}
 	foreseen := plan("EXPLAIN SELECT sum(v) FROM t WHERE k < 1500")
-	require.Equal(t, "on n0: 1 of 1 chunks of t; 1000 rows, 12000 bytes local; 0 rows, 0 bytes remote", line(foreseen, "on n0"))
-	require.Equal(t, "on n2: 0 of 1 chunks of t; 0 rows, 0 bytes local; 0 rows, 0 bytes remote", line(foreseen, "on n2"))
+	require.Equal(t, "on n0: 1 of 1 chunk of t; 1000 rows, 12000 bytes local; 0 rows, 0 bytes remote", line(foreseen, "on n0"))
+	require.Equal(t, "on n2: 0 of 1 chunk of t; 0 rows, 0 bytes local; 0 rows, 0 bytes remote", line(foreseen, "on n2"))
 	measured := plan("EXPLAIN ANALYZE SELECT sum(v) FROM t WHERE k < 1500")
-	require.Regexp(t, `^on n0: 1 of 1 chunks of t; 1 rows in \d+\.\d ms; 12000 bytes local, 0 bytes remote$`, line(measured, "on n0"))
-	require.Regexp(t, `^on n2: 0 of 1 chunks of t; 1 rows in \d+\.\d ms; 0 bytes local, 0 bytes remote$`, line(measured, "on n2"))
-	require.Regexp(t, `^final: on n0: 1 rows, \d+\.\d ms since the beginning; 0 bytes local, 0 bytes remote; of results [1-9]\d* bytes local, [1-9]\d* bytes remote$`, line(measured, "final"))
+	require.Regexp(t, `^on n0: 1 of 1 chunk of t; 1 row in \d+\.\d ms; 12000 bytes local, 0 bytes remote$`, line(measured, "on n0"))
+	require.Regexp(t, `^on n2: 0 of 1 chunk of t; 1 row in \d+\.\d ms; 0 bytes local, 0 bytes remote$`, line(measured, "on n2"))
+	require.Regexp(t, `^final: on n0: 1 row, \d+\.\d ms since the beginning; 0 bytes local, 0 bytes remote; of results [1-9]\d* bytes local, [1-9]\d* bytes remote$`, line(measured, "final"))
 
 	join := "SELECT sum(x) FROM t JOIN u ON t.k = u.k"
 	measured = plan("EXPLAIN ANALYZE " + join)
-	require.Regexp(t, `^on n1: 1 of 1 chunks of t, 1 of 1 chunks of u; 1 rows in \d+\.\d ms; 8000 bytes local, 8000 bytes remote`, line(measured, "on n1"))
+	require.Regexp(t, `^on n1: 1 of 1 chunk of t, 1 of 1 chunk of u; 1 row in \d+\.\d ms; 8000 bytes local, 8000 bytes remote`, line(measured, "on n1"))
 	plan(join)
 	require.Equal(t, []string{"3|32000|16000"}, plan("SELECT fragments, bytes_local, bytes_remote FROM csm.queries WHERE query = '"+join+"'"))
 	exec(t, s, "SET csm.distribute = 'off'")
@@ -54,7 +54,7 @@ func TestExplainOfSplitQueries(t *testing.T) {
 	left := "SELECT count(*), sum(x) FROM t LEFT JOIN big ON t.k = big.k"
 	measured = plan("EXPLAIN ANALYZE " + left)
 	for _, node := range []string{"n0", "n1", "n2"} {
-		require.Regexp(t, "^on "+node+": 1 of 1 chunks of t, 1 of 1 chunks of big thinned out by k in 1000 keys; 1 rows in ", line(measured, "on "+node))
+		require.Regexp(t, "^on "+node+": 1 of 1 chunk of t, 1 of 1 chunk of big thinned out by k in 1000 keys; 1 row in ", line(measured, "on "+node))
 	}
 	require.Equal(t, []string{"6000|26997000"}, plan(left))
 
@@ -62,5 +62,5 @@ func TestExplainOfSplitQueries(t *testing.T) {
 	exec(t, s, "SET csm.distribute = 'always'")
 	c.stops[1]()
 	measured = plan("EXPLAIN ANALYZE SELECT sum(v) FROM t")
-	require.Regexp(t, `^on n1: 2 attempts, run on n0; 1 of 1 chunks of t; 1 rows in \d+\.\d ms; 0 bytes local, 4000 bytes remote$`, line(measured, "on n1"))
+	require.Regexp(t, `^on n1: 2 attempts, run on n0; 1 of 1 chunk of t; 1 row in \d+\.\d ms; 0 bytes local, 4000 bytes remote$`, line(measured, "on n1"))
 }

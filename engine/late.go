@@ -13,6 +13,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/counted"
 )
 
 // DuckDB plans no statement before it knows what every parameter is. There are two cases in which it cannot: nothing around a
@@ -221,7 +222,7 @@ func (q *query) bound(args []any, v *visible) (*duckdb.Statement, error) {
 // withValues is what DuckDB is given with the parameters' values in their places.
 func (q *query) withValues(args []any) (string, error) {
 	if len(args) != len(q.params) {
-		return "", failure("08P01", "the statement has %d parameters, %d values were given", len(q.params), len(args))
+		return "", failure("08P01", "the statement has %s and was given %d", counted.Of(len(q.params), "parameter"), len(args))
 	}
 	var failed error
 	text, _ := replaceTokens(q.given, func(token string, _ int) (string, bool) {

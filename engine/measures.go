@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/csmsql/csmsql/internal/counted"
 )
 
 // fragmentMeasures are what EXPLAIN ANALYZE shows of a fragment, as the node that ran it measured.
@@ -47,7 +49,7 @@ func (m *fragmentMeasures) pruning() string {
 		if s.Result {
 			continue
 		}
-		text := fmt.Sprintf("%d of %d chunks of %s", s.Chunks, s.Of, s.Table)
+		text := fmt.Sprintf("%d of %s of %s", s.Chunks, counted.Of(s.Of, "chunk"), s.Table)
 		if s.Keys != "" {
 			text += " thinned out by " + s.Keys
 		}

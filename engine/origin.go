@@ -135,15 +135,15 @@ func (e *Engine) explainLoss(err *DamagedError) loss {
 			orphans = append(orphans, x)
 		}
 	}
-	l := loss{detail: fmt.Sprintf("%s of table %s can be read nowhere: they lie on %s.", chunksOf(list), err.Table, nodesOf(list))}
+	l := loss{detail: fmt.Sprintf("%s of table %s, on %s, cannot be read anywhere.", chunksOf(list), err.Table, nodesOf(list))}
 	if len(known) == 0 {
-		l.detail += " Their rows have no source on record."
+		l.detail += " No source of the rows is on record."
 		return l
 	}
 	table := duckdb.QuoteIdentifier(schema) + "." + duckdb.QuoteIdentifier(name)
 	l.reload = fmt.Sprintf("ALTER TABLE %s RELOAD makes them anew from their source: %s.", table, sourcesOf(v))
 	if len(orphans) > 0 {
-		l.reload = fmt.Sprintf("ALTER TABLE %s RELOAD makes %s anew from their source: %s. The rows of %s have no source on record.", table, chunksOf(known), sourcesOf(v), chunksOf(orphans))
+		l.reload = fmt.Sprintf("ALTER TABLE %s RELOAD makes %s anew from the source: %s. The rows of %s have no source on record.", table, chunksOf(known), sourcesOf(v), chunksOf(orphans))
 	}
 	if errors.Is(err.Cause, catalog.ErrLenderGone) {
 		l.reload += fmt.Sprintf(" Or start %s again.", nodesOf(list))

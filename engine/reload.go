@@ -20,6 +20,7 @@ import (
 	"github.com/csmsql/csmsql/engine/placement/replicas"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/queries/dbgen"
 )
@@ -118,10 +119,10 @@ func (e *Engine) reload(ctx context.Context, name catalog.TableName, lost func(r
 		e.config.Log.Info("lost chunks were made anew from where their rows came", "table", name.String(), "chunks", made)
 	}
 	if len(orphans) > 0 {
-		e := failure("58000", "%s of table %v have no source on record and cannot be reloaded: they lie on %s", chunksOf(orphans), name, nodesOf(orphans)).
+		e := failure("58000", "%s of table %v, on %s, cannot be reloaded: no source is on record", chunksOf(orphans), name, nodesOf(orphans)).
 			hint("Rows of INSERT, UPDATE, DELETE and COPY FROM STDIN, and rows that were divided anew by a placement, have none. They are back when the node is; or load the table anew.")
 		if made > 0 {
-			e.DetailText = fmt.Sprintf("%d of %d lost chunks were reloaded.", made, missing)
+			e.DetailText = fmt.Sprintf("%d of %s were reloaded.", made, counted.Of(missing, "lost chunk"))
 		}
 		return made, e
 	}
@@ -151,7 +152,7 @@ func chunksOf(list []lostChunk) string {
 	for i := range list {
 		rows += list[i].rows
 	}
-	return fmt.Sprintf("chunks %s (%d rows)", strings.Join(runs, ", "), rows)
+	return fmt.Sprintf("%s %s (%s)", counted.Noun(len(list), "chunk"), strings.Join(runs, ", "), counted.Of(rows, "row"))
 }
 
 // nodesOf names the nodes where chunks lay.
@@ -268,7 +269,7 @@ func (r *reloading) from(ctx context.Context, o catalog.Origin, origin *lineage.
 		err = r.readFiles(ctx, again, origin.Files)
 	}
 	if err == nil && again.Missing() > 0 {
-		err = &lineage.ChangedError{Path: r.source, What: fmt.Sprintf("it has fewer than the %d rows that it had", origin.Rows)}
+		err = &lineage.ChangedError{Path: r.source, What: fmt.Sprintf("it has fewer rows than the %d that it had", origin.Rows)}
 	}
 	if errors.Is(err, ingest.ErrEnough) {
 		return nil
@@ -386,7 +387,7 @@ func (r *reloading) readFiles(ctx context.Context, again *ingest.Again, files []
 			return again.Add(ctx, batch)
 		})
 		if err == nil && rows != f.Rows {
-			err = &lineage.ChangedError{Path: f.Path, What: fmt.Sprintf("it has %d rows and had %d", rows, f.Rows)}
+			err = &lineage.ChangedError{Path: f.Path, What: fmt.Sprintf("it has %s and had %d", counted.Of(rows, "row"), f.Rows)}
 		}
 		if err != nil && !errors.Is(err, ingest.ErrEnough) && f.Touched() && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
 			var changed *lineage.ChangedError

@@ -100,10 +100,10 @@ func TestReloadAfterReboot(t *testing.T) {
 	}
 	_, err = s.Exec(t.Context(), "ALTER TABLE mixed RELOAD")
 	require.Equal(t, "58000", sqlState(err))
-	require.EqualError(t, err, "chunks 0 (10 rows) of table public.mixed have no source on record and cannot be reloaded: they lie on node local")
+	require.EqualError(t, err, "chunk 0 (10 rows) of table public.mixed, on node local, cannot be reloaded: no source is on record")
 	require.Equal(t, []string{"1"}, rows(t, s, "SELECT missing FROM csm.tables WHERE name = 'mixed'"), "the others are back")
 	_, err = tryRows(s, "FROM mixed")
-	require.Contains(t, detailOf(err), "chunks 0 (10 rows) of table public.mixed can be read nowhere: they lie on node local.")
+	require.Contains(t, detailOf(err), "chunk 0 (10 rows) of table public.mixed, on node local, cannot be read anywhere.")
 	derivedAgain(t, e, s)
 	exec(t, s, "DROP TABLE mixed; DROP TABLE written; DROP TABLE casual; DROP TABLE changed")
 	for _, name := range rows(t, s, "SELECT name FROM csm.tables WHERE missing > 0") {
@@ -211,7 +211,7 @@ func TestReloadOfALostNode(t *testing.T) {
 	require.Equal(t, before, rows(t, s, lies), "whose part of the table a chunk is does not change")
 	_, err := tryRows(s, "FROM written")
 	require.Equal(t, "58000", sqlState(err))
-	require.Contains(t, detailOf(err), "chunks 0 (10 rows) of table public.written can be read nowhere: they lie on node n2. Their rows have no source on record.")
+	require.Contains(t, detailOf(err), "chunk 0 (10 rows) of table public.written, on node n2, cannot be read anywhere. No source of the rows is on record.")
 	c.requireSpace()
 	c.nodes[2] = c.open(2)
 	for name := range names {

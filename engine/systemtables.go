@@ -14,6 +14,7 @@ import (
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/counted"
 )
 
 // The schema csm shows what lies where and what was read, as tables that are made when they are asked:
@@ -191,7 +192,7 @@ func systemTablesOf(ctx context.Context, s *Session, add func(...any)) error {
 			}
 			var names []string
 			for _, p := range layout.Parts {
-				names = append(names, fmt.Sprintf("%s: %d rows", p.Node, p.Rows))
+				names = append(names, fmt.Sprintf("%s: %s", p.Node, counted.Of(p.Rows, "row")))
 			}
 			nodes = strings.Join(names, ", ")
 			if incomplete, err = s.engine.incomplete(ctx, t); err != nil {

@@ -28,9 +28,9 @@ func TestTransfer(t *testing.T) {
 		require.Equal(t, []string{fmt.Sprintf("%d|%d", count, sum)}, rows(t, s, sql))
 	}
 	require.Subset(t, rows(t, s, "EXPLAIN "+sql), []string{
-		"Scan public.part: 1 of 1 chunks, pruned by name LIKE '%gre%n%'",
-		"Scan public.supply: 1 of 1 chunks, thinned out by k in 100 keys",
-		"Scan public.line: 1 of 1 chunks, thinned out by k in 100 keys",
-		"Scan public.orders: 1 of 1 chunks, thinned out by o in 3000 keys",
+		"Scan public.part: 1 of 1 chunk, pruned by name LIKE '%gre%n%'",
+		"Scan public.supply: 1 of 1 chunk, thinned out by k in 100 keys",
+		"Scan public.line: 1 of 1 chunk, thinned out by k in 100 keys",
+		"Scan public.orders: 1 of 1 chunk, thinned out by o in 3000 keys",
 	})
 }

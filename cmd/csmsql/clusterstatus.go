@@ -82,7 +82,7 @@ func printCluster(out io.Writer, s noderpc.ClusterStatus, now time.Time) error {
 		t := s.Tables[i]
 		var parts []string
 		for _, p := range t.Parts {
-			parts = append(parts, fmt.Sprintf("%s: %s rows", p.Node, progress.Count(p.Rows)))
+			parts = append(parts, fmt.Sprintf("%s: %s", p.Node, progress.Counted(p.Rows, "row")))
 		}
 		return []any{t.Schema + "." + t.Name, progress.Count(t.Rows), bytesize.Size(t.Bytes), t.Chunks, t.Placement, replicas(t), strings.Join(parts, ", ")}
 	})
@@ -92,7 +92,8 @@ func printCluster(out io.Writer, s noderpc.ClusterStatus, now time.Time) error {
 
 func replicas(t noderpc.ClusterTable) string {
 	if t.Incomplete > 0 {
-		return fmt.Sprintf("%d (%d chunks have fewer)", t.Replicas, t.Incomplete)
+		fewer := progress.Counted(int64(t.Incomplete), "chunk") + " with"
+		return fmt.Sprintf("%d (%s fewer)", t.Replicas, fewer)
 	}
 	return fmt.Sprint(t.Replicas)
 }

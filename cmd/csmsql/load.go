@@ -110,11 +110,20 @@ func load(ctx context.Context, c *cobra.Command, to target, request noderpc.Load
 	result, err := client.Load(ctx, request, display.Report)
 	display.Finish(err != nil)
 	if err != nil {
-		return fmt.Errorf("nothing was loaded: %w", err)
+		return nothingLoaded(err)
 	}
 	_, err = fmt.Fprintf(c.OutOrStdout(), "%s: %s, %s in %s, in %s.\n", tableName(request.Table), progress.Counted(result.Rows, "row"),
 		bytesize.Size(result.Bytes), progress.Counted(int64(result.Chunks), "chunk"), time.Since(start).Round(time.Millisecond))
 	return err
+}
+
+// nothingLoaded says so, unless what went wrong does.
+func nothingLoaded(err error) error {
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) && strings.HasPrefix(hinted.Hint(), "Nothing was ") {
+		return err
+	}
+	return fmt.Errorf("nothing was loaded: %w", err)
 }
 
 // namedTable reads what tableName writes.

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/node"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/progress"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/internal/faults"
 )
@@ -152,12 +153,8 @@ func tableSummary(r node.Ready) string {
 	for _, t := range r.Status.Tables {
 		bytes += t.Bytes
 	}
-	switch n := len(r.Status.Tables); n {
-	case 0:
-		return "no tables yet"
-	case 1:
-		return fmt.Sprintf("1 table, %s", bytesize.Size(bytes))
-	default:
-		return fmt.Sprintf("%d tables, %s", n, bytesize.Size(bytes))
+	if n := len(r.Status.Tables); n > 0 {
+		return progress.Counted(int64(n), "table") + ", " + bytesize.Size(bytes).String()
 	}
+	return "no tables yet"
 }

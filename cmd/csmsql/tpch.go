@@ -71,7 +71,7 @@ func tpchLoad(ctx context.Context, c *cobra.Command, to target, request noderpc.
 	err = client.LoadTPCH(ctx, request, display.Report)
 	display.Finish(err != nil)
 	if err != nil {
-		return fmt.Errorf("nothing was loaded: %w", err)
+		return nothingLoaded(err)
 	}
 	_, err = fmt.Fprintf(c.OutOrStdout(), "TPC-H at scale factor %g is loaded, in %s.\n", request.ScaleFactor, time.Since(start).Round(time.Millisecond))
 	return err

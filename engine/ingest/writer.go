@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/internal/counted"
 )
 
 // When a chunk is full. Whoever attaches to a table pays for every chunk of it, whatever lies in there, and whoever prunes
@@ -105,7 +106,7 @@ func (w *Writer) Add(ctx context.Context, batch arrow.RecordBatch) error {
 		return w.over
 	}
 	if have, want := int(batch.NumCols()), w.target.Schema.NumFields(); have != want {
-		return w.fail(failure("42601", "a batch has %d columns and its table has %d", have, want))
+		return w.fail(failure("42601", "a batch has %s and its table has %d", counted.Of(have, "column"), want))
 	}
 	if err := ctx.Err(); err != nil {
 		return w.fail(err)

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/csmsql/csmsql/internal/counted"
 )
 
 // Origin is where rows came from: exactly one of Files, Generated and Query is there.
@@ -153,7 +155,7 @@ func (f *File) Unchanged() error {
 		return err
 	}
 	if now.Bytes != f.Bytes {
-		return &ChangedError{f.Path, fmt.Sprintf("it has %d bytes and had %d", now.Bytes, f.Bytes)}
+		return &ChangedError{f.Path, fmt.Sprintf("it has %s and had %d", counted.Of(now.Bytes, "byte"), f.Bytes)}
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 const module = "github.com/csmsql/csmsql/"
 
 // everywhere may be imported by any package: they know none of ours, and cost nothing in production.
-var everywhere = []string{"internal/invariants", "internal/faults", "internal/spelling"}
+var everywhere = []string{"internal/invariants", "internal/faults", "internal/spelling", "internal/counted"}
 
 // allowed says which of our own packages a folder and those below it may import (beside themselves and
 // everywhere). The longest entry that matches a package counts.
@@ -45,6 +45,7 @@ var allowed = map[string][]string{
 	"internal/invariants": {},
 	"internal/faults":     {},
 	"internal/spelling":   {},
+	"internal/counted":    {},
 	"internal/testfabric": {"memregion"},
 	"internal/testsuite":  {},
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/internal/counted"
 )
 
 // Single says that a statement is to be run whole by the coordinator, as if there were no other node: there is no distributed
@@ -116,7 +117,7 @@ func (d *Distributed) String() string {
 // Describe is what EXPLAIN shows: the plan in words, with what the caller knows of each fragment and of the final text.
 func (d *Distributed) Describe(fragment func(*Stage, *Fragment) string, final string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "distributed: %d stages, %d messages, gain %.2f\n", len(d.Stages), d.Messages(), d.Gain())
+	fmt.Fprintf(&b, "distributed: %s, %s, gain %.2f\n", counted.Of(len(d.Stages), "stage"), counted.Of(d.Messages(), "message"), d.Gain())
 	for i := range d.Stages {
 		d.Stages[i].describe(&b, fragment)
 	}
@@ -129,7 +130,7 @@ func (d *Distributed) Describe(fragment func(*Stage, *Fragment) string, final st
 }
 
 func (e *Estimate) String() string {
-	return fmt.Sprintf("%d rows, %d bytes local; %d rows, %d bytes remote", e.LocalRows, e.LocalBytes, e.RemoteRows, e.RemoteBytes)
+	return fmt.Sprintf("%s, %s local; %s, %s remote", counted.Of(e.LocalRows, "row"), counted.Of(e.LocalBytes, "byte"), counted.Of(e.RemoteRows, "row"), counted.Of(e.RemoteBytes, "byte"))
 }
 
 // Gain is how many times faster the plan should be than the single node.
@@ -141,9 +142,9 @@ func (d *Distributed) Gain() float64 {
 }
 
 func (s *Stage) describe(b *strings.Builder, fragment func(*Stage, *Fragment) string) {
-	fmt.Fprintf(b, "stage %d: %s in %d columns", s.Number, s.Form, s.Columns)
+	fmt.Fprintf(b, "stage %d: %s in %s", s.Number, s.Form, counted.Of(s.Columns, "column"))
 	if s.Shuffle != nil {
-		fmt.Fprintf(b, ", written in %d partitions by %s", s.Shuffle.Partitions, columnNames(s.Shuffle.Columns))
+		fmt.Fprintf(b, ", written in %s by %s", counted.Of(s.Shuffle.Partitions, "partition"), columnNames(s.Shuffle.Columns))
 	}
 	s.Text.describe(b)
 	for i := range s.Fragments {

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/internal/counted"
 )
 
 // Display shows one load. Make it with New and end it with Finish.
@@ -96,7 +97,7 @@ func (d *Display) finish(name string, s *step) {
 		s.bar.SetTotal(max(s.rows, 1), true)
 		return
 	}
-	fmt.Fprintf(d.out, "%-10s %s rows in %s\n", name, Count(s.rows), time.Since(s.started).Round(time.Millisecond))
+	fmt.Fprintf(d.out, "%-10s %s in %s\n", name, Counted(s.rows, "row"), time.Since(s.started).Round(time.Millisecond))
 }
 
 // Finish ends the display: what is unfinished was finished, or given up if the load failed.
@@ -129,8 +130,5 @@ func Count(n int64) string {
 
 // Counted is a number of things, by their name in the singular: 1 chunk, 2,000 chunks.
 func Counted(n int64, one string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return Count(n) + " " + one + "s"
+	return Count(n) + " " + counted.Noun(n, one)
 }
