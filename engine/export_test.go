@@ -223,3 +223,18 @@ func (e *Engine) DropAll() {
 		}
 	}
 }
+
+// ReadFirstChunk has a session read a table's first column as DuckDB's threads do, under ctx.
+func (s *Session) ReadFirstChunk(ctx context.Context, table string) error {
+	v, err := s.see(context.Background())
+	if err != nil {
+		return err
+	}
+	defer v.release()
+	v.read.begin()
+	batch, err := s.newScan(ctx, v, v.find("public", table), nil).open(0, []int{0})
+	if err == nil {
+		batch.Release()
+	}
+	return err
+}

@@ -75,14 +75,16 @@ func (r *regions) eachReplica(ctx context.Context, table string, number int, c *
 	for _, i := range r.order(d) {
 		one := d.Replica(i)
 		failed, other := try(one)
-		if nobody := unasked(failed); nobody != nil {
-			return nobody
-		}
 		switch {
 		case other != nil:
 			return other
-		case failed == nil || ctx.Err() != nil:
-			return failed
+		case failed == nil:
+			return nil
+		case ctx.Err() != nil: // and not what that led to: nothing is wrong with the chunk
+			return ctx.Err()
+		}
+		if nobody := unasked(failed); nobody != nil {
+			return nobody
 		}
 		none = r.unread(&DamagedError{Table: table, Chunk: number, Cause: failed}, d, one, none)
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -88,6 +89,11 @@ func (e *Engine) domains(ctx context.Context, f *facts, columns []string) map[in
 
 // open is called by DuckDB's threads.
 func (t *tableScan) open(chunk int, columns []int) (arrow.RecordBatch, error) {
+	batch, err := t.columns(chunk, columns)
+	return batch, t.ended(err)
+}
+
+func (t *tableScan) columns(chunk int, columns []int) (arrow.RecordBatch, error) {
 	if t.keep != nil {
 		chunk = t.keep[chunk]
 	}
@@ -102,6 +108,14 @@ func (t *tableScan) open(chunk int, columns []int) (arrow.RecordBatch, error) {
 		t.read.volume.count(e.ours(c), c, columns, t.result)
 	}
 	return batch, err
+}
+
+// ended tells the end of the execution's context from what goes wrong: DuckDB carries an error's text and state, and no more.
+func (t *tableScan) ended(err error) error {
+	if over := t.ctx.Err(); over != nil && errors.Is(err, over) {
+		return failure("57014", "%v", over)
+	}
+	return err
 }
 
 // start readies the scan for one execution: which chunks can hold rows that matter, given the parameters?
