@@ -250,7 +250,7 @@ func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Tran
 	if b.tx == nil {
 		b.tx = s.engine.catalog.Begin(b.lease.snapshot)
 	}
-	v := s.engine.visible(b.contents(), b.lease.hold())
+	v := s.seeing(b.contents(), b.lease.hold())
 	defer v.release()
 	return change(b.tx, v)
 }

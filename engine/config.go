@@ -49,7 +49,8 @@ type Config struct {
 	Threads int
 	// Files says which files SQL may read and write (COPY, read_parquet, …). The zero value: none.
 	Files duckdb.FileAccess
-	// Verify says when chunks are compared with their checksums while they are read; of a process that is attached, by it.
+	// Verify says when chunks are compared with their checksums while they are read; of a process that is attached, by it. A session can be
+	// stricter (SET csm.verify).
 	Verify Verification
 	// VerifyAtStart compares the whole region before Open returns.
 	VerifyAtStart bool

@@ -408,7 +408,9 @@ func (r *run) request(ctx context.Context, stage *distribute.Stage, f *distribut
 	}
 	args, err := encodeArguments(argumentsOf(&stage.Text, r.args))
 	return noderpc.FragmentRequest{
-		Query: stage.SQL, Revision: record.Revision, Payload: encoded, Parameters: args, Settings: map[string]string{zoneSetting: zone, planCacheMode: r.session.settings.values[planCacheMode]},
+		Query: stage.SQL, Revision: record.Revision, Payload: encoded, Parameters: args, Settings: map[string]string{
+			zoneSetting: zone, planCacheMode: r.session.settings.values[planCacheMode], verifySetting: r.session.verification().setting(),
+		},
 	}, err
 }
 

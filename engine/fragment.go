@@ -119,7 +119,7 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	if err := s.settle(payload.SearchPath, request.Settings); err != nil {
 		return result, err
 	}
-	v, made, err := e.fragmentView(request, &payload)
+	v, made, err := s.fragmentView(request, &payload)
 	if err != nil {
 		return result, err
 	}
@@ -182,7 +182,7 @@ func (p *fragmentPayload) key(request noderpc.FragmentRequest) (string, error) {
 			return "", err
 		}
 	}
-	return request.Settings[zoneSetting] + "\x00" + request.Query + "\x00" + string(payload), nil
+	return request.Settings[zoneSetting] + "\x00" + request.Settings[verifySetting] + "\x00" + request.Query + "\x00" + string(payload), nil
 }
 
 func (s *Session) planFragment(ctx context.Context, text, key string, v *visible) (*query, error) {
@@ -206,6 +206,9 @@ func (s *Session) planFragment(ctx context.Context, text, key string, v *visible
 // settle gives the session of a fragment the settings of the statement's.
 func (s *Session) settle(searchPath []string, settings map[string]string) error {
 	s.settings.searchPath = searchPath
+	if err := s.verifyAs(settings[verifySetting]); err != nil {
+		return err
+	}
 	zone := settings[zoneSetting]
 	if have, err := s.Setting(zoneSetting); err != nil || zone == "" || zone == have {
 		return err
@@ -217,12 +220,27 @@ func (s *Session) settle(searchPath []string, settings map[string]string) error 
 	return nil
 }
 
+// verifyAs has a fragment's reads compared as the statement's session wants it, if that is stricter than this node is.
+func (s *Session) verifyAs(wanted string) error {
+	own := s.engine.regions.verification
+	s.settings.put(verifySetting, own.setting())
+	if wanted == "" {
+		return nil // its node knows no such setting
+	}
+	v, err := verificationOf(wanted, VerifyOff)
+	if err == nil && own.laxer(v) {
+		s.settings.put(verifySetting, v.setting())
+	}
+	return err
+}
+
 // zoneSetting is the only setting that changes what a query gives (exec/plan assumes the rest).
 const zoneSetting = "timezone"
 
 // fragmentView is what the fragment sees: the coordinator's snapshot of the tables, and the results of earlier stages, which are
 // returned, too.
-func (e *Engine) fragmentView(request noderpc.FragmentRequest, payload *fragmentPayload) (*visible, []*catalog.TableVersion, error) {
+func (s *Session) fragmentView(request noderpc.FragmentRequest, payload *fragmentPayload) (*visible, []*catalog.TableVersion, error) {
+	e := s.engine
 	record, err := catalog.DecodeSnapshotRecord(payload.Snapshot)
 	if err != nil {
 		return nil, nil, err
@@ -233,7 +251,7 @@ func (e *Engine) fragmentView(request noderpc.FragmentRequest, payload *fragment
 	if err != nil {
 		return nil, nil, err
 	}
-	v := e.visible(snapshot.Contents, newLease(snapshot))
+	v := s.seeing(snapshot.Contents, newLease(snapshot))
 	v.parts, v.results = map[int][]int{}, map[*catalog.TableVersion]bool{}
 	for _, p := range payload.Parts {
 		v.parts[p.Start] = p.Chunks

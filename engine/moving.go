@@ -65,7 +65,7 @@ func (s *Session) tableNamed(ctx context.Context, name statement.Name) (catalog.
 	if err != nil {
 		return catalog.TableName{}, err
 	}
-	v := s.engine.visible(l.snapshot.Contents, l)
+	v := s.seeing(l.snapshot.Contents, l)
 	defer v.release()
 	version, err := s.target(v, name)
 	if err != nil {
@@ -263,7 +263,7 @@ func (e *Engine) changeTable(ctx context.Context, name catalog.TableName, change
 		return failure("42P01", "relation %q does not exist", name.String())
 	}
 	faults := e.regions.faults()
-	c := &tableChange{tx, version, &readings{regions: e.regions}}
+	c := &tableChange{tx, version, e.regions.readings()}
 	if err := change(c); err != nil {
 		return ofAnother(err, c.read, snapshot.Trust)
 	}

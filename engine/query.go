@@ -34,10 +34,12 @@ type query struct {
 	schema  *arrow.Schema
 	faults  uint64 // pages that had been found gone when planning, which reads too, began
 	read    *readings
-	split   *distributed // how several nodes run it; nil: it runs here
-	whole   string       // why not
-	nodes   []string     // that were there
-	catalog bool         // it reads PostgreSQL's system catalogs, which this connection has its own copy of
+	// verification is how what planning read was compared.
+	verification Verification
+	split        *distributed // how several nodes run it; nil: it runs here
+	whole        string       // why not
+	nodes        []string     // that were there
+	catalog      bool         // it reads PostgreSQL's system catalogs, which this connection has its own copy of
 
 	key    string // under which the session keeps the plan when its statement is closed; empty: it does not
 	lasts  bool   // to plan the text again, over the same versions, would give the same
@@ -82,7 +84,7 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 
 func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
 	if tree != nil {
-		q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults()}
+		q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults(), verification: s.verification()}
 		if ok, err := q.planCompute(tree, v); ok || err != nil {
 			return q, err
 		}
@@ -125,7 +127,7 @@ func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResul
 
 // planDuckFor plans text that several nodes run as split says: here it only tells what the result's columns are.
 func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseResult, v *visible, split *distributed) (*query, error) {
-	q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults()}
+	q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults(), verification: s.verification()}
 	q.read, q.split = v.read, split
 	err := q.read.blame(ctx, q.planDuckDB(ctx, tree, v))
 	if err == nil { // the keys of small tables that are part of the plan
@@ -142,7 +144,7 @@ func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseRe
 func (q *query) fresh(v *visible) bool {
 	s := q.session
 	return q.revision == v.contents.Revision() && (q.nodes == nil || slices.Equal(q.nodes, s.engine.nodes())) && q.faults == s.engine.regions.faults() && slices.Equal(q.path, s.settings.searchPath) &&
-		!q.own && (s.block == nil || s.block.tx == nil)
+		q.verification == s.verification() && !q.own && (s.block == nil || s.block.tx == nil)
 }
 
 func (q *query) close() {
@@ -379,7 +381,8 @@ func (q *query) run(ctx context.Context, duck *duckdb.Statement, v *visible) (*d
 
 func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Rows, error) {
 	e := q.session.engine
-	read := &readings{regions: e.regions, volume: &volume{}} // several results of one plan may be open
+	read := q.session.readings() // several results of one plan may be open
+	read.volume = &volume{}
 	held := newHeld(e.regions, v.lease.hold())
 	open := func(ctx context.Context, scan plan.TableScan) (compute.Source, error) {
 		keep, err := pruned(ctx, q.source, scan.Bind(planValues(args)))

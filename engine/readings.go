@@ -24,8 +24,9 @@ import (
 
 // readings are the chunks that one execution, or one planning, of a statement has read so far. Safe for concurrent use.
 type readings struct {
-	regions *regions
-	volume  *volume // of the execution; nil while the statement is planned
+	regions      *regions
+	verification Verification
+	volume       *volume // of the execution; nil while the statement is planned
 
 	mu     sync.Mutex // guards the rest; above the locks of regions and of the reader
 	chunks []reading
@@ -38,6 +39,13 @@ type reading struct {
 	table   string
 	number  int
 	replica *descriptor.Descriptor // the one that is read
+}
+
+// readings are those of the node itself; Session.readings gives a statement's.
+func (r *regions) readings() *readings { return &readings{regions: r, verification: r.verification} }
+
+func (s *Session) readings() *readings {
+	return &readings{regions: s.engine.regions, verification: s.verification()}
 }
 
 // begin forgets what an earlier execution read, and gives what this one will have read. Preconditions: nothing of that is still to be
@@ -144,7 +152,7 @@ func (r *readings) confirm(ctx context.Context) error {
 		return nil
 	}
 	for _, c := range chunks {
-		if err := r.regions.acquire(ctx, c.replica); err != nil {
+		if err := r.regions.acquire(ctx, c.replica, r.verification); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}

@@ -40,6 +40,7 @@ type regions struct {
 	forDomain    func(context.Context, *descriptor.Extent) error
 	verification Verification
 	credulous    bool // see Config.Credulous
+	comparedOnce comparedOnce
 	// verified counts bytes whose checksum was compared.
 	verified atomic.Int64
 	damage   damage
@@ -288,17 +289,17 @@ func (e *DamagedError) Hint() string {
 }
 
 // acquire makes the extents of a chunk's first replica safe to read in this process.
-func (r *regions) acquire(ctx context.Context, d *descriptor.Descriptor) error {
+func (r *regions) acquire(ctx context.Context, d *descriptor.Descriptor, v Verification) error {
 	for i := range d.Extents {
-		if err := r.acquireExtent(ctx, &d.Extents[i], r.verification == VerifyAlways); err != nil {
+		if err := r.acquireExtent(ctx, &d.Extents[i], v); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// acquireExtent compares the checksum when the extent is first read, if Config.Verify wants that, and with always in any case.
-func (r *regions) acquireExtent(ctx context.Context, x *descriptor.Extent, always bool) error {
+// acquireExtent compares the checksum as v says, which is not laxer than Config.Verify.
+func (r *regions) acquireExtent(ctx context.Context, x *descriptor.Extent, v Verification) error {
 	m, err := r.reach(x.Region)
 	if err != nil {
 		return err
@@ -316,7 +317,7 @@ func (r *regions) acquireExtent(ctx context.Context, x *descriptor.Extent, alway
 		return r.verifyMended(m, x, data)
 	}
 	var verify func() error
-	if r.verification.first(uint64(x.Generation) < m.trusted.Load(), r.distrust(m), r.fabric.lines != nil) {
+	if v.first(uint64(x.Generation) < m.trusted.Load(), r.distrust(m), r.fabric.lines != nil) {
 		verify = compare
 	}
 	if r.credulous {
@@ -337,8 +338,14 @@ func (r *regions) acquireExtent(ctx context.Context, x *descriptor.Extent, alway
 	if err := r.reader.Acquire(ctx, x.Region, x.Generation, data, verify); err != nil {
 		return err
 	}
-	if always && !compared { // it was acquired before, or by somebody else just now
-		return compare()
+	once := v == VerifyFirst && r.verification.laxer(v) && !r.credulous
+	if !compared && (v == VerifyAlways || once && !r.comparedOnce.has(x.ExtentID)) { // it was acquired before, or by somebody else just now
+		if err := compare(); err != nil {
+			return err
+		}
+	}
+	if once && compared {
+		r.comparedOnce.note(x.ExtentID)
 	}
 	return nil
 }

@@ -52,7 +52,7 @@ func (r *regions) readHeld(ctx context.Context, by *readings, hold descriptor.Ho
 func (r *regions) readReplica(ctx context.Context, by *readings, table string, number int, c *catalog.Chunk, use func(*descriptor.Descriptor) (failed, other error)) error {
 	return r.eachReplica(ctx, table, number, c, func(d *descriptor.Descriptor) (failed, other error) {
 		noted := by.note(table, number, d)
-		if failed = r.acquire(ctx, d); failed == nil && by.doubtful() {
+		if failed = r.acquire(ctx, d, by.verification); failed == nil && by.doubtful() {
 			if other = by.confirm(ctx); other != nil { // another chunk, that was read before
 				return nil, other
 			}
@@ -177,7 +177,7 @@ func (r *regions) checkReplica(ctx context.Context, d *descriptor.Descriptor) er
 		if r.fabric.lines != nil {
 			r.reader.Release(d.Extents[i].Region, d.Extents[i].Generation)
 		}
-		if err := r.acquireExtent(ctx, &d.Extents[i], true); err != nil {
+		if err := r.acquireExtent(ctx, &d.Extents[i], VerifyAlways); err != nil {
 			return err
 		}
 	}

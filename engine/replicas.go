@@ -83,7 +83,7 @@ func (e *Engine) replicator(table catalog.Table, p placement.Placement) (func(co
 			to = append(to, replicas.Place{Node: node, Have: -1})
 		}
 		e.config.Fault.At(faults.ReplicaBegin)
-		by := &readings{regions: e.regions}
+		by := e.regions.readings()
 		made, err := e.rearranged(ctx, by, name, 0, c, to)
 		return made, ofAnother(err, by, trust)
 	}, nil

@@ -103,7 +103,7 @@ func (s *service) Acquire(ctx context.Context, extents []descriptor.Extent) erro
 	}
 	defer leave()
 	for i := range extents {
-		if err := s.engine.regions.acquireExtent(ctx, &extents[i], s.engine.regions.verification == VerifyAlways); err != nil {
+		if err := s.engine.regions.acquireExtent(ctx, &extents[i], s.engine.regions.verification); err != nil {
 			return err
 		}
 	}

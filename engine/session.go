@@ -240,17 +240,18 @@ func (s *Session) see(ctx context.Context) (*visible, error) {
 		if err := s.block.start(ctx, s.engine); err != nil {
 			return nil, err
 		}
-		return s.engine.visible(s.block.contents(), s.block.lease.hold()), nil
+		return s.seeing(s.block.contents(), s.block.lease.hold()), nil
 	}
 	l, err := s.engine.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.engine.visible(l.snapshot.Contents, l), nil
+	return s.seeing(l.snapshot.Contents, l), nil
 }
 
-func (e *Engine) visible(contents *catalog.Contents, l *lease) *visible {
-	return &visible{contents: contents, lease: l, read: &readings{regions: e.regions}}
+// seeing is what a statement of the session sees of contents; the lease is its.
+func (s *Session) seeing(contents *catalog.Contents, l *lease) *visible {
+	return &visible{contents: contents, lease: l, read: s.readings()}
 }
 
 func (v *visible) release() {

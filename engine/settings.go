@@ -60,6 +60,7 @@ var known = map[string]string{
 	"csm.backend":                         backendAuto,
 	"csm.distribute":                      distributeAuto,
 	"csm.shuffle":                         shuffleAuto,
+	verifySetting:                         verifyAuto, // the node's, see standard
 	"datestyle":                           "ISO, MDY",
 	"default_transaction_isolation":       "repeatable read",
 	"default_transaction_read_only":       "off",
@@ -111,12 +112,21 @@ func (s *Session) setting(name string) (string, error) {
 	name = strings.ToLower(name)
 	value, ok := s.settings.values[name]
 	if !ok {
-		value, ok = known[name]
+		value, ok = s.standard(name)
 	}
 	if !ok {
 		return "", failure("42704", "unrecognized configuration parameter %q", name)
 	}
 	return value, nil
+}
+
+// standard is the value of a setting that nobody has set.
+func (s *Session) standard(name string) (value string, exists bool) {
+	if name == verifySetting {
+		return s.engine.regions.verification.setting(), true
+	}
+	value, exists = known[name]
+	return value, exists
 }
 
 // set changes a setting. It reports the name under which clients know it and the value that it has now.
@@ -129,7 +139,7 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 		s.keepSettings(false)
 		return "", s.apply(defaultSettings())
 	}
-	standard, ok := known[name]
+	standard, ok := s.standard(name)
 	if !ok {
 		return "", failure("42704", "unrecognized configuration parameter %q", head.Name)
 	}
@@ -155,6 +165,10 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 	case "csm.distribute", "csm.shuffle":
 		if value != distributeAuto && value != distributeOff && value != distributeAlways {
 			return "", failure("22023", "invalid value for parameter \"%s\": %q", name, value).hint("Available values: auto, off, always.")
+		}
+	case verifySetting:
+		if _, err := verificationOf(value, s.engine.regions.verification); err != nil {
+			return "", err
 		}
 	case planCacheMode:
 		if value != planCacheAuto && value != planCacheGeneric && value != planCacheCustom {

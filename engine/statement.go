@@ -256,7 +256,7 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 	}
 	st.run = st.read
 	if s.atOnce {
-		st.planned = s.engine.visible(v.contents, v.lease.hold())
+		st.planned = s.seeing(v.contents, v.lease.hold())
 	}
 	return nil
 }

@@ -141,7 +141,7 @@ func (e *Engine) domain(ctx context.Context, f *facts, column int) ([]string, bo
 // readDomain is nil when a chunk stores the column otherwise than as dictionary<uint8, utf8>.
 func (e *Engine) readDomain(ctx context.Context, v *catalog.TableVersion, column int) ([]string, error) {
 	seen := map[string]bool{}
-	by := &readings{regions: e.regions}
+	by := e.regions.readings()
 	for p, err := range v.Chunks(ctx) {
 		if err != nil {
 			return nil, err

@@ -4,6 +4,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
+
+	"github.com/csmsql/csmsql/catalog"
 )
 
 // Verification says when a chunk's bytes are compared with the checksums that it was sealed with. A comparison that fails is an error that names the
@@ -22,7 +25,8 @@ const (
 	VerifyAlways Verification = "always"
 )
 
-var verifications = []Verification{VerifyDefault, VerifyOff, VerifyFirst, VerifyAlways}
+// verifications has the laxest first.
+var verifications = []Verification{VerifyOff, VerifyDefault, VerifyFirst, VerifyAlways}
 
 // Check refuses what is none of them (22023).
 func (v Verification) Check() error {
@@ -30,10 +34,85 @@ func (v Verification) Check() error {
 		return nil
 	}
 	var names []string
-	for _, one := range verifications[1:] {
-		names = append(names, string(one))
+	for _, one := range verifications {
+		if one != VerifyDefault {
+			names = append(names, string(one))
+		}
 	}
 	return failure("22023", "chunks cannot be verified %q", string(v)).hint(fmt.Sprintf("It is one of %s.", strings.Join(names, ", ")))
+}
+
+// laxer tells whether v compares what w compares only in part.
+func (v Verification) laxer(w Verification) bool {
+	return slices.Index(verifications, v) < slices.Index(verifications, w)
+}
+
+// verifySetting is the setting by which a session has more compared than its node does. It can have no less: what it read unverified it
+// could write into a table, where the damage has a checksum of its own and nobody finds it any more. And other sessions read
+// what one of them has acquired.
+const verifySetting = "csm.verify"
+
+// verifyAuto is what the setting calls VerifyDefault; DEFAULT is a word of SET.
+const verifyAuto = "auto"
+
+// setting is the value of verifySetting.
+func (v Verification) setting() string {
+	if v == VerifyDefault {
+		return verifyAuto
+	}
+	return string(v)
+}
+
+// verificationOf reads a value of verifySetting, of a session on a node that does what own says.
+func verificationOf(setting string, own Verification) (Verification, error) {
+	wanted := Verification(setting)
+	if setting == verifyAuto {
+		wanted = VerifyDefault
+	}
+	refused := failure("22023", "invalid value for parameter %q: %q", verifySetting, setting)
+	if setting == "" || wanted.Check() != nil {
+		return own, refused.hint("Available values: off, auto, first, always.")
+	}
+	if wanted.laxer(own) {
+		return own, refused.hint(fmt.Sprintf("The node verifies chunks with %q, and a session can only be stricter.", own.setting()))
+	}
+	return wanted, nil
+}
+
+// verification says when what the session reads is compared.
+func (s *Session) verification() Verification {
+	if v, err := verificationOf(s.settings.values[verifySetting], s.engine.regions.verification); err == nil {
+		return v
+	}
+	return s.engine.regions.verification // it is not set
+}
+
+// comparedMax bounds the extents of comparedOnce.
+const comparedMax = 1 << 16
+
+// comparedOnce are extents that were compared because a session wants them compared once and its node does not, so that whoever acquired them
+// before may not have done it. Those that somebody altered are acquired anew, and compared then. The zero value is ready. Safe for concurrent use.
+type comparedOnce struct {
+	mu      sync.Mutex // guards the rest; leaf lock
+	extents map[catalog.ExtentID]bool
+}
+
+func (c *comparedOnce) has(id catalog.ExtentID) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.extents[id]
+}
+
+func (c *comparedOnce) note(id catalog.ExtentID) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.extents) >= comparedMax {
+		clear(c.extents) // they are compared once more
+	}
+	if c.extents == nil {
+		c.extents = map[catalog.ExtentID]bool{}
+	}
+	c.extents[id] = true
 }
 
 // first tells whether a chunk is compared when it is first read. foreign: nobody vouches for who wrote it; altered: somebody else was
