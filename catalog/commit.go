@@ -148,6 +148,7 @@ func (w *commit) prepare(ctx context.Context) error {
 			return err
 		}
 	}
+	w.readers()
 	w.forget()
 	return ctx.Err()
 }
@@ -216,6 +217,32 @@ func (w *commit) relation(ctx context.Context, name TableName) error {
 		w.compare(unchanged(nameKey(name), 0))
 	}
 	return w.newRelation(ctx, name, isTable || isView)
+}
+
+// readers sees to it that no view is made over what is gone, and nothing goes below a view that was made since (K10). A view leaves a mark
+// at what it reads; whoever takes that away compares the mark.
+func (w *commit) readers() {
+	t := w.transaction
+	marked := map[TableID]bool{}
+	for name, id := range t.reads {
+		if identity(t.own, name) != id {
+			continue // the transaction took it away again, and the view with it
+		}
+		key := tableKey(id)
+		if _, view := t.base.views[name]; view {
+			key = viewKey(id)
+		}
+		w.compare(store.Present(key))
+		w.compare(store.Present(nameKey(name)))
+		w.put(readerKey(id), nil)
+		marked[id] = true
+	}
+	for name := range t.relation {
+		if id := identity(t.base, name); id != 0 && identity(t.own, name) == 0 && !marked[id] {
+			w.compare(store.NothingNewer(readerKey(id), t.base.revision))
+			w.remove(readerKey(id))
+		}
+	}
 }
 
 func (w *commit) newRelation(ctx context.Context, name TableName, existed bool) error {

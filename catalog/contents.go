@@ -121,6 +121,7 @@ const (
 	regionPrefix   = "region/"
 	nodePrefix     = "node/"
 	presencePrefix = "presence/"
+	readerPrefix   = "reader/"  // by relation: the newest view that reads it
 	outcomePrefix  = "outcome/" // by node: the token of its last commit
 	catalogFormat  = 1
 	nameSeparator  = "\x00"
@@ -134,6 +135,7 @@ func namesOf(schema string) string                   { return namePrefix + schem
 func nameKey(n TableName) string                     { return namesOf(n.Schema) + n.Name }
 func tableKey(id TableID) string                     { return tablePrefix + hexadecimal(uint64(id)) }
 func viewKey(id TableID) string                      { return viewPrefix + hexadecimal(uint64(id)) }
+func readerKey(id TableID) string                    { return readerPrefix + hexadecimal(uint64(id)) }
 func pageKey(id PageID) string                       { return pagePrefix + id.String() }
 func unchanged(key string, r Revision) store.Compare { return store.Unchanged(key, r) }
 

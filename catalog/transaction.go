@@ -23,6 +23,7 @@ type Transaction struct {
 	own      *Contents
 	relation map[TableName]bool // names whose entry may differ between base and own
 	schema   map[string]bool    // likewise
+	reads    map[TableName]TableID // what views that it makes read of its snapshot (K10)
 	taken    map[ExtentID]bool
 	handed   []ExtentID // taken, in the order in which they were
 	over     bool
@@ -32,7 +33,7 @@ type Transaction struct {
 func (c *Catalog) Begin(s *Snapshot) *Transaction {
 	return &Transaction{
 		catalog: c, base: s.Contents, own: s.Contents,
-		relation: map[TableName]bool{}, schema: map[string]bool{}, taken: map[ExtentID]bool{},
+		relation: map[TableName]bool{}, schema: map[string]bool{}, reads: map[TableName]TableID{}, taken: map[ExtentID]bool{},
 	}
 }
 
@@ -371,6 +372,16 @@ func (t *Transaction) CreateView(ctx context.Context, name TableName, sql string
 	own.views[name] = viewEntry{view: v}
 	t.relation[name], t.own = true, own
 	return v, nil
+}
+
+// Reads says what the query of a view that the transaction makes names: the commit fails with ErrConflict if one of them was dropped
+// or renamed since the snapshot, and so does one that drops or renames it and does not know of the view (K10).
+func (t *Transaction) Reads(names ...TableName) {
+	for _, name := range names {
+		if id := identity(t.base, name); id != 0 && id == identity(t.own, name) {
+			t.reads[name] = id
+		}
+	}
 }
 
 // DropView drops a view.

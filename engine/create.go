@@ -327,58 +327,6 @@ func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema
 	return done("CREATE SCHEMA", 0), err
 }
 
-func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, error) {
-	s := st.session
-	tag := "DROP " + strings.ToUpper(string(head.Object))
-	if head.Object != statement.Schema && len(head.Names) == 1 && s.meansTemporary(head.Names[0]) {
-		return st.runPrivate(ctx, nil)
-	}
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
-		for _, n := range head.Names {
-			err := s.dropOne(tx, v, head, n)
-			if e, ok := err.(interface{ SQLState() string }); ok && head.IfExists && (e.SQLState() == "42P01" || e.SQLState() == "3F000") {
-				s.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("%s %q does not exist, skipping", head.Object, n.String())})
-				continue
-			}
-			if err != nil {
-				return st.pointAt(err, n.Name)
-			}
-		}
-		return nil
-	})
-	return done(tag, 0), err
-}
-
-func (s *Session) dropOne(tx *catalog.Transaction, v *visible, head *statement.Drop, n statement.Name) error {
-	switch head.Object {
-	case statement.Schema:
-		if !v.contents.HasSchema(n.Name) {
-			return failure("3F000", "schema %q does not exist", n.Name)
-		}
-		return tx.DropSchema(n.Name, head.Cascade)
-	case statement.View:
-		for _, schema := range s.path(n.Schema) {
-			if v.hasView(schema, n.Name) {
-				return tx.DropView(catalog.TableName{Schema: schema, Name: n.Name})
-			}
-		}
-		if s.lookup(v, n.Database, n.Schema, n.Name) != nil {
-			return failure("42809", "%q is not a view", n.Name).hint("Use DROP TABLE to remove a table.")
-		}
-		return failure("42P01", "view %q does not exist", n.String())
-	}
-	version := s.lookup(v, n.Database, n.Schema, n.Name)
-	if version == nil {
-		for _, schema := range s.path(n.Schema) {
-			if v.hasView(schema, n.Name) {
-				return failure("42809", "%q is not a table", n.Name).hint("Use DROP VIEW to remove a view.")
-			}
-		}
-		return failure("42P01", "table %q does not exist", n.String())
-	}
-	return tx.DropTable(version.Table().Name)
-}
-
 // path is where a name is looked for.
 func (s *Session) path(schema string) []string {
 	if schema != "" {

@@ -29,6 +29,7 @@ type Notice struct {
 	Severity string // WARNING, NOTICE
 	State    string // SQLSTATE
 	Message  string
+	Detail   string
 	Hint     string
 }
 

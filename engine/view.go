@@ -48,6 +48,7 @@ func (st *Statement) createView(ctx context.Context, head *statement.CreateView)
 				}
 			}
 		}
+		tx.Reads(bound.reads...)
 		_, err = tx.CreateView(ctx, name, bound.text, schema)
 		return err
 	})

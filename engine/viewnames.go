@@ -26,6 +26,8 @@ type boundQuery struct {
 	edits edits // from the user's
 	// temporary is a temporary object that it reads: a view that does is temporary too.
 	temporary string
+	// reads are the tables and views that it names.
+	reads []catalog.TableName
 }
 
 // bindNames writes schemas before the names of a query that can be planned in v.
@@ -135,6 +137,11 @@ func (s *Session) checkBound(ctx context.Context, v *visible, bound *boundQuery,
 	same := len(got.Relations) == len(expected)
 	for i := 0; same && i < len(expected); i++ {
 		same = got.Relations[i].Name == expected[i].Name && s.schemaOf(v, got.Relations[i]) == ""
+	}
+	for _, m := range got.Relations {
+		if name, ok := v.named(m, ""); ok {
+			bound.reads = append(bound.reads, name)
+		}
 	}
 	if !same {
 		return failure("0A000", "the relations of the view's query cannot be told").hint("Write their schemas before their names.")

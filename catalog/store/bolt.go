@@ -384,7 +384,7 @@ func (b *Bolt) holds(tx *bbolt.Tx, c Compare) error {
 		}
 		revision = item.Revision
 	}
-	if revision != c.Revision {
+	if c.Present && revision == 0 || !c.Present && revision != c.Revision {
 		return &Conflict{c}
 	}
 	return nil

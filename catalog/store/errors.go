@@ -41,6 +41,9 @@ var (
 type Conflict struct{ Compare Compare }
 
 func (c *Conflict) Error() string {
+	if c.Compare.Present {
+		return fmt.Sprintf("%v: %q is gone", ErrConflict, c.Compare.Key)
+	}
 	return fmt.Sprintf("%v: %q is newer than revision %d", ErrConflict, c.Compare.Key, c.Compare.Revision)
 }
 

@@ -181,6 +181,10 @@ func (c *memoryContent) write(deletes []string, puts []Item, session *localSessi
 
 // holds requires mu.
 func (c *memoryContent) holds(compare Compare) bool {
+	if compare.Present {
+		_, there := c.items[compare.Key]
+		return there
+	}
 	if !compare.Prefix {
 		return c.items[compare.Key].Revision == compare.Revision
 	}

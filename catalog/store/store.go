@@ -31,7 +31,12 @@ type Compare struct {
 	// Revision: of a single key, its revision must be exactly this (0: the key must not exist); of a prefix, no key
 	// may be newer than this.
 	Revision Revision
+	// Present: the single key must exist, whatever its revision.
+	Present bool
 }
+
+// Present demands that the key exists, whoever wrote it last.
+func Present(key string) Compare { return Compare{Key: key, Present: true} }
 
 // Unchanged demands that the key still has the revision (0: still does not exist).
 func Unchanged(key string, revision Revision) Compare { return Compare{Key: key, Revision: revision} }

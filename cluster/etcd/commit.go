@@ -102,7 +102,11 @@ func (s *Store) conditions(t store.Transaction, fence int64) []clientv3.Cmp {
 			all = append(all, newer.WithPrefix())
 			continue
 		}
-		all = append(all, clientv3.Compare(clientv3.ModRevision(s.keys+c.Key), "=", int64(c.Revision)))
+		how := "="
+		if c.Present { // whose Revision is 0
+			how = ">"
+		}
+		all = append(all, clientv3.Compare(clientv3.ModRevision(s.keys+c.Key), how, int64(c.Revision)))
 	}
 	return all
 }
@@ -150,7 +154,7 @@ func (s *Store) whyNot(t store.Transaction, fence int64, answer *clientv3.TxnRes
 		if len(found) > 0 {
 			revision = store.Revision(found[0].ModRevision)
 		}
-		if !c.Prefix && revision != c.Revision {
+		if c.Present && revision == 0 || !c.Present && !c.Prefix && revision != c.Revision {
 			return 0, false, &store.Conflict{Compare: c}
 		}
 	}

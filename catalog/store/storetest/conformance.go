@@ -36,6 +36,7 @@ func Run(t *testing.T, make func(t *testing.T) World) {
 		"nothing changed":       nothingChanged,
 		"refused":               refused,
 		"prefix":                prefix,
+		"present":               present,
 		"scan":                  scan,
 		"scan much":             scanMuch,
 		"scan while writing":    scanWhileWriting,
@@ -195,6 +196,26 @@ func prefix(t *testing.T, s store.Store) {
 	require.NoError(t, try("name/a\x00", newer))
 	require.NoError(t, try("name/ab\x00", old))
 	require.NoError(t, try("nothing/", 0))
+}
+
+func present(t *testing.T, s store.Store) {
+	defer func() { require.NoError(t, s.Close()) }()
+	try := func(puts ...store.Item) error {
+		_, err := s.Commit(ctx, store.Transaction{Compares: []store.Compare{store.Present("a")}, Puts: puts})
+		return err
+	}
+	require.ErrorIs(t, try(put("b", "1")), store.ErrConflict)
+	for range 2 { // whatever its revision
+		_, err := s.Commit(ctx, store.Transaction{Puts: []store.Item{put("a", "")}})
+		require.NoError(t, err)
+		require.NoError(t, try())
+	}
+	_, err := s.Commit(ctx, store.Transaction{Deletes: []string{"a"}})
+	require.NoError(t, err)
+	require.ErrorIs(t, try(put("b", "1")), store.ErrConflict)
+	_, ok, err := s.Get(ctx, "b")
+	require.NoError(t, err)
+	require.False(t, ok)
 }
 
 func scan(t *testing.T, s store.Store) {

@@ -27,7 +27,7 @@ func Attach(ctx context.Context, target string, config engine.Config, notice fun
 		return nil, failureOf(err)
 	}
 	session, err := e.Session(engine.SessionOptions{Notice: func(n engine.Notice) {
-		notice(Notice{Severity: n.Severity, Message: n.Message, Hint: n.Hint})
+		notice(Notice{Severity: n.Severity, Message: n.Message, Detail: n.Detail, Hint: n.Hint})
 	}})
 	if err != nil {
 		return nil, errors.Join(err, e.Close())

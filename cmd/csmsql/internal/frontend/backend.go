@@ -47,7 +47,7 @@ func (b *Backend) Open(ctx context.Context, start wire.Startup) (wire.Session, e
 	inner, err := b.engine.Session(engine.SessionOptions{
 		User: start.User, ProcessID: start.ProcessID, Statements: statements{client},
 		Notice: func(n engine.Notice) {
-			client.Notice(wire.Notice{Severity: n.Severity, SQLState: n.State, Message: n.Message, Hint: n.Hint})
+			client.Notice(wire.Notice{Severity: n.Severity, SQLState: n.State, Message: n.Message, Detail: n.Detail, Hint: n.Hint})
 		},
 	})
 	if err != nil {

@@ -1,0 +1,109 @@
+package engine_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
+)
+
+// DROP takes nothing that something else reads, but with CASCADE, and says what in PostgreSQL's words.
+func TestDropOfWhatOthersRead(t *testing.T) {
+	var notices []string
+	e := open(t)
+	s, err := e.Session(engine.SessionOptions{Notice: func(n engine.Notice) { notices = append(notices, strings.TrimSuffix(n.Severity+" "+n.Message+"\n"+n.Detail, "\n")) }})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, s.Close()) })
+	const setUp = `CREATE SCHEMA aside; CREATE TABLE t AS SELECT 1 AS a; CREATE TABLE u AS SELECT 2 AS b; CREATE TABLE aside.t AS SELECT 3 AS c; CREATE VIEW "of t" AS SELECT t.a FROM t;
+		CREATE VIEW w AS SELECT * FROM "of t" JOIN U ON b > a; CREATE VIEW aside.x AS WITH t AS (SELECT 1 AS a) SELECT * FROM t; CREATE VIEW y AS SELECT 't' AS t, c FROM aside.t`
+	for _, c := range []struct{ sql, message, detail, notice string }{
+		{"DROP TABLE t", "cannot drop table t because other objects depend on it", "view \"of t\" depends on table t\nview w depends on view \"of t\"", ""},
+		{"DROP TABLE IF EXISTS public.t RESTRICT", "cannot drop table t because other objects depend on it", "view \"of t\" depends on table t\nview w depends on view \"of t\"", ""},
+		{"DROP TABLE t, u", "cannot drop desired object(s) because other objects depend on them", "view \"of t\" depends on table t\nview w depends on table u", ""},
+		{`DROP VIEW "of t"`, `cannot drop view "of t" because other objects depend on it`, "view w depends on view \"of t\"", ""},
+		{"DROP TABLE aside.t", "cannot drop table aside.t because other objects depend on it", "view y depends on table aside.t", ""},
+		{"DROP SCHEMA aside", "cannot drop schema aside because other objects depend on it", "table aside.t depends on schema aside\nview aside.x depends on schema aside\nview y depends on table aside.t", ""},
+		{"DROP TABLE t CASCADE", "", "", "NOTICE drop cascades to 2 other objects\ndrop cascades to view \"of t\"\ndrop cascades to view w"},
+		{"DROP TABLE u CASCADE", "", "", "NOTICE drop cascades to view w"},
+		{"DROP SCHEMA aside CASCADE", "", "", "NOTICE drop cascades to 3 other objects\ndrop cascades to table aside.t\ndrop cascades to view aside.x\ndrop cascades to view y"},
+		{`DROP VIEW w, "of t"`, "", "", ""},
+		{"DROP VIEW aside.x; DROP VIEW y; DROP TABLE aside.t; DROP SCHEMA aside", "", "", ""},
+		{"CREATE OR REPLACE TABLE t AS SELECT 7 AS a", "", "", ""},
+	} {
+		for _, committed := range []bool{true, false} { // before the DROP
+			notices = nil
+			begin := "BEGIN; " + setUp
+			if committed {
+				begin = setUp + "; BEGIN"
+			}
+			for _, sql := range append(strings.Split(begin, ";"), strings.Split(c.sql, ";")...) {
+				_, err = s.Exec(context.Background(), sql)
+				if sql != c.sql {
+					require.NoError(t, err, sql)
+				}
+			}
+			if c.message != "" {
+				var e *engine.Error
+				require.ErrorAs(t, err, &e, c.sql)
+				require.Equal(t, []string{"2BP01", c.message, c.detail, "Use DROP ... CASCADE to drop the dependent objects too."}, []string{e.State, e.Message, e.Detail(), e.Hint()}, c.sql)
+			} else {
+				require.NoError(t, err, c.sql)
+				require.Equal(t, c.notice, strings.Join(notices, "|"), c.sql)
+				for _, v := range []string{`"of t"`, "w", "aside.x", "y"} {
+					_, err := s.Probe(context.Background(), "SELECT * FROM "+v)
+					gone := strings.Contains(c.notice, "view "+v) || strings.Contains(c.sql, "VIEW") && strings.Contains(c.sql, v)
+					require.Equal(t, gone, err != nil, "%s: %s: %v", c.sql, v, err)
+				}
+			}
+			exec(t, s, "ROLLBACK")
+			if committed {
+				exec(t, s, `DROP SCHEMA aside CASCADE; DROP TABLE t, u CASCADE`)
+			}
+		}
+	}
+}
+
+// A detail has a bound.
+func TestDropOfWhatManyRead(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a; BEGIN")
+	for i := range 102 {
+		exec(t, s, fmt.Sprintf("CREATE VIEW v%03d AS SELECT * FROM t", i))
+	}
+	exec(t, s, "COMMIT")
+	var e *engine.Error
+	require.ErrorAs(t, failing(s, "DROP TABLE t"), &e)
+	lines := strings.Split(e.Detail(), "\n")
+	require.Len(t, lines, 101)
+	require.Equal(t, []string{"view v099 depends on table t", "and 2 other objects"}, lines[99:])
+	exec(t, s, "DROP TABLE t CASCADE")
+	require.Empty(t, rows(t, s, "SHOW TABLES"))
+}
+
+// K10, from SQL: of a view and a DROP of what it reads, in transactions at the same time, the second to commit fails, and can be repeated.
+func TestDropBesideCreateView(t *testing.T) {
+	e := open(t)
+	for _, order := range [][]string{{"CREATE VIEW v AS SELECT * FROM t", "DROP TABLE t"}, {"DROP TABLE t", "CREATE VIEW v AS SELECT * FROM t"}} {
+		first, second := session(t, e), session(t, e)
+		exec(t, first, "CREATE TABLE t AS SELECT 1 AS a; CREATE TABLE u AS SELECT 1 AS a")
+		exec(t, first, "BEGIN; "+order[0])
+		exec(t, second, "BEGIN; "+order[1])
+		exec(t, first, "COMMIT")
+		requireState(t, "40001", failing(second, "COMMIT"))
+		require.NotEmpty(t, failing(second, order[1]), "and now it is told why")
+		exec(t, first, "DROP TABLE IF EXISTS t CASCADE; DROP TABLE u")
+	}
+	first, second := session(t, e), session(t, e) // what has nothing to do with it goes through
+	exec(t, first, "CREATE TABLE t AS SELECT 1 AS a; CREATE TABLE u AS SELECT 1 AS a; BEGIN; CREATE VIEW v AS SELECT * FROM t")
+	exec(t, second, "BEGIN; DROP TABLE u")
+	exec(t, first, "COMMIT")
+	exec(t, second, "COMMIT; INSERT INTO t VALUES (2)")
+	names := rows(t, first, "SHOW TABLES")
+	slices.Sort(names)
+	require.Equal(t, []string{"t", "v"}, names)
+}
