@@ -125,7 +125,9 @@ func (n *node) join(ctx context.Context, directory string) error {
 		}
 		c.Endpoints = []string{n.member.Endpoint()}
 	}
-	shared, err := etcd.Open(ctx, n.etcdClient())
+	options := n.etcdClient()
+	options.Member = n.member
+	shared, err := etcd.Open(ctx, options)
 	if err != nil {
 		return err
 	}

@@ -39,3 +39,6 @@ func (s *Store) EndLease(ctx context.Context) error {
 
 // FreePort is freePort.
 var FreePort = freePort
+
+// Reads counts the keys that this process has read from its member without a connection.
+func (s *Server) Reads() int64 { return s.reads.Load() }

@@ -9,8 +9,11 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/etcdserverpb"
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.etcd.io/etcd/server/v3/etcdserver/api/v3client"
 	"go.uber.org/zap/zapcore"
@@ -30,6 +33,9 @@ type Server struct {
 	stop    context.CancelFunc
 	done    chan struct{}
 	closing sync.Once
+
+	reading sync.RWMutex // held by reads of this process; Close takes it, and keeps it
+	reads   atomic.Int64 // of this process, that were answered
 
 	mu     sync.Mutex
 	reason error // guarded by mu
@@ -187,6 +193,27 @@ var (
 	errClosed  = errors.New("it was closed")
 )
 
+// read reads a key linearizably, as any client's read does, but without a connection. false: the member knows no leader, or ends, or ctx
+// does.
+func (s *Server) read(ctx context.Context, key string) (found []*mvccpb.KeyValue, ok bool) {
+	if !s.reading.TryRLock() {
+		return nil, false
+	}
+	defer s.reading.RUnlock()
+	if s.etcd.Server.Leader() == 0 { // it would wait for one
+		return nil, false
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(s.serving, cancel)()
+	answer, err := s.etcd.Server.Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(key)})
+	if err != nil {
+		return nil, false
+	}
+	s.reads.Add(1)
+	return answer.Kvs, true
+}
+
 // Done is closed when the member does not serve any more, whoever stopped it; Err says why.
 func (s *Server) Done() <-chan struct{} { return s.done }
 
@@ -234,6 +261,7 @@ func (s *Server) Close() (err error) {
 		}
 		s.mu.Unlock()
 		s.stop()
+		s.reading.Lock() // for ever: nobody reads from what is closed
 		s.etcd.Close()
 		<-s.done
 		err = s.lock.Close()

@@ -232,6 +232,23 @@ func (w *writer) writeUntil(t testing.TB, enough func() bool) {
 	}
 }
 
+// readFromOwnMember reads from the member of a process, that does not lead, without a connection: what was acknowledged anywhere before.
+func readFromOwnMember(t testing.TB, c *cluster, writer *etcd.Store) {
+	own := (c.leader() + 1) % 3
+	s := open(t, etcd.Options{Endpoints: c.endpoints()[own : own+1], Member: c.members[own], SessionTTL: etcd.MinSessionTTL})
+	for i := range 50 {
+		revision := commit(t, writer, put("read", fmt.Sprint(i)))
+		item, ok, err := s.Get(ctx, "read")
+		require.NoError(t, err)
+		require.True(t, ok)
+		require.Equal(t, store.Item{Key: "read", Value: []byte(fmt.Sprint(i)), Revision: revision}, item)
+	}
+	require.GreaterOrEqual(t, c.members[own].Reads(), int64(45), "they were not read over a connection")
+	require.NoError(t, s.Close())
+	_, _, err := s.Get(ctx, "read")
+	require.ErrorIs(t, err, store.ErrClosed)
+}
+
 // Three members: without the leader commits go on; without two they fail, clearly and in time, and the session says what
 // it knows; when they are back, everything acknowledged is there, the session has survived, and a watch has missed nothing.
 func TestQuorum(t *testing.T) {
@@ -250,6 +267,8 @@ func TestQuorum(t *testing.T) {
 	}()
 	n := 0
 	w.writeUntil(t, func() bool { n++; return n > 20 })
+
+	readFromOwnMember(t, c, s)
 
 	lost := c.leader()
 	c.kill(lost)

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"go.etcd.io/etcd/api/v3/mvccpb"
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
@@ -114,14 +115,28 @@ func (s *Store) Get(ctx context.Context, key string) (store.Item, bool, error) {
 	if _, err := s.settled(call); err != nil && !errors.Is(err, store.ErrSessionOver) {
 		return store.Item{}, false, s.failure(ctx, what, err)
 	}
-	answer, err := s.ask(call, s.keys+key)
-	if err != nil {
-		return store.Item{}, false, s.failure(ctx, what, err)
+	found, here := s.askHere(call, s.keys+key)
+	if !here {
+		answer, err := s.ask(call, s.keys+key)
+		if err != nil {
+			return store.Item{}, false, s.failure(ctx, what, err)
+		}
+		found = answer.Kvs
 	}
-	if len(answer.Kvs) == 0 {
+	if len(found) == 0 {
 		return store.Item{}, false, nil
 	}
-	return s.item(answer.Kvs[0]), true, nil
+	return s.item(found[0]), true, nil
+}
+
+// askHere reads a key linearizably from the member of this process; false: that cannot tell, and whoever can be reached is to be asked.
+func (s *Store) askHere(ctx context.Context, key string) (found []*mvccpb.KeyValue, ok bool) {
+	if s.options.Member == nil {
+		return nil, false
+	}
+	try, cancel := context.WithTimeout(ctx, s.options.Timeout/tries)
+	defer cancel()
+	return s.options.Member.read(try, key)
 }
 
 // tries is how many members a read can ask in its time: one that does not answer at all must not cost all of it.
