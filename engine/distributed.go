@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -35,10 +37,42 @@ import (
 // What the planner does not split runs whole here: every byte can be read from here. Where one node holds everything,
 // nothing of this is in the plan.
 
-// distributed is how a statement is run by several nodes. Immutable.
+// distributed is how a statement is run by several nodes. Immutable, but for requests.
 type distributed struct {
 	*distribute.Distributed
 	versions map[*plan.Relation]*catalog.TableVersion
+	requests keptRequests
+}
+
+// keptRequests are what the fragments were asked to do last, by fragment: those that read no results and have no parameters are asked to do
+// the same again, as long as the plan is fresh. The zero value is ready. Safe for concurrent use.
+type keptRequests struct {
+	mu    sync.Mutex // guards the rest
+	asked map[*distribute.Fragment]noderpc.FragmentRequest
+	bytes int64 // of their payloads, requestBytes at most
+}
+
+// requestBytes bounds what a plan keeps of requests: those of a table of some thousand chunks.
+const requestBytes = 64 << 10
+
+func (k *keptRequests) find(f *distribute.Fragment, settings map[string]string) (noderpc.FragmentRequest, bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	request, ok := k.asked[f]
+	return request, ok && maps.Equal(request.Settings, settings)
+}
+
+func (k *keptRequests) keep(f *distribute.Fragment, request noderpc.FragmentRequest) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	bytes := k.bytes - int64(len(k.asked[f].Payload)) + int64(len(request.Payload))
+	if bytes > requestBytes {
+		return
+	}
+	if k.asked == nil {
+		k.asked = map[*distribute.Fragment]noderpc.FragmentRequest{}
+	}
+	k.asked[f], k.bytes = request, bytes
 }
 
 // distribute plans a statement for several nodes; nil: it runs whole here, for a reason.
@@ -92,7 +126,7 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*di
 	if single != nil {
 		return nil, single.Reason
 	}
-	return &distributed{d, versions}, ""
+	return &distributed{Distributed: d, versions: versions}, ""
 }
 
 // anyGain has whatever can be shuffled shuffled.
@@ -165,6 +199,52 @@ func (r *run) release() {
 	}
 	told.Wait()
 }
+
+// letGo is release when the rows are closed: nobody waits for the round trip, unless there are large results or many of others, whose memory
+// the next statement may need. The engine's end waits for it.
+func (r *run) letGo() {
+	e := r.session.engine
+	var bytes int64
+	for _, s := range r.results {
+		for _, f := range s.ran {
+			for _, c := range f.chunks {
+				bytes += c.Bytes()
+			}
+		}
+	}
+	if bytes > laterBytes || !e.later.begin() {
+		r.release()
+		return
+	}
+	if !e.life.enterToClose() {
+		e.later.done()
+		r.release()
+		return
+	}
+	go func() {
+		defer e.life.leave()
+		defer e.later.done()
+		r.release()
+	}()
+}
+
+const (
+	laterBytes = 1 << 20 // of a statement's results may be let go when its rows are closed already
+	laterMost  = 16      // statements whose results are let go so, at once
+)
+
+// pending counts statements whose results are being let go. The zero value is ready. Safe for concurrent use.
+type pending struct{ n atomic.Int32 }
+
+func (p *pending) begin() bool {
+	if p.n.Add(1) > laterMost {
+		p.n.Add(-1)
+		return false
+	}
+	return true
+}
+
+func (p *pending) done() { p.n.Add(-1) }
 
 // check tells whether everything that was read of the results so far was the results, and what they were made of.
 func (r *run) check() error {
@@ -367,6 +447,16 @@ func unreachable(err error) bool {
 
 // request says what a fragment is to do.
 func (r *run) request(ctx context.Context, stage *distribute.Stage, f *distribute.Fragment) (noderpc.FragmentRequest, error) {
+	zone, err := r.session.Setting(zoneSetting)
+	if err != nil {
+		return noderpc.FragmentRequest{}, err
+	}
+	settings := map[string]string{
+		zoneSetting: zone, planCacheMode: r.session.settings.values[planCacheMode], verifySetting: r.session.verification().setting(),
+	}
+	if request, ok := r.plan.requests.find(f, settings); ok {
+		return request, nil
+	}
 	payload := fragmentPayload{SearchPath: r.session.settings.searchPath, Shuffle: stage.Shuffle}
 	record := catalog.SnapshotRecord{Revision: r.view.contents.Revision(), Schemas: r.view.contents.Schemas()}
 	seen := map[*catalog.TableVersion]bool{}
@@ -402,16 +492,15 @@ func (r *run) request(ctx context.Context, stage *distribute.Stage, f *distribut
 	if len(encoded) > noderpc.MaxFragmentPayload {
 		return noderpc.FragmentRequest{}, errManyChunks
 	}
-	zone, err := r.session.Setting(zoneSetting)
+	args, err := encodeArguments(argumentsOf(&stage.Text, r.args))
 	if err != nil {
 		return noderpc.FragmentRequest{}, err
 	}
-	args, err := encodeArguments(argumentsOf(&stage.Text, r.args))
-	return noderpc.FragmentRequest{
-		Query: stage.SQL, Revision: record.Revision, Payload: encoded, Parameters: args, Settings: map[string]string{
-			zoneSetting: zone, planCacheMode: r.session.settings.values[planCacheMode], verifySetting: r.session.verification().setting(),
-		},
-	}, err
+	request := noderpc.FragmentRequest{Query: stage.SQL, Revision: record.Revision, Payload: encoded, Parameters: args, Settings: settings}
+	if len(args) == 0 && len(payload.Stages) == 0 {
+		r.plan.requests.keep(f, request)
+	}
+	return request, nil
 }
 
 var errManyChunks = errors.New("engine: a part of the statement would read more chunks than one message can name")

@@ -39,6 +39,7 @@ type Engine struct {
 	started time.Time
 
 	fragments fragmentCache
+	later     pending
 	counts    counts
 
 	catalog *catalog.Catalog // nil in a borrower

@@ -89,7 +89,7 @@ func (q *query) runSplit(ctx context.Context, v *visible, args []any) (*Rows, er
 		return nil, withoutPosition(err)
 	}
 	rows.split = r
-	rows.closers = append([]func(){r.release}, rows.closers...) // the last to be called
+	rows.closers = append([]func(){r.letGo}, rows.closers...) // the last to be called
 	return rows, nil
 }
 

@@ -91,9 +91,9 @@ func (f fragments) Run(ctx context.Context, _ noderpc.Peer, request noderpc.Frag
 
 // runFragment runs a part of a query; its result lies in this node's memory until it is released.
 func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentRequest) (result noderpc.FragmentResult, err error) {
-	var payload fragmentPayload
-	if err := json.Unmarshal(request.Payload, &payload); err != nil {
-		return result, failure("08P01", "a fragment's payload makes no sense: %v", err)
+	payload, err := e.fragments.payload(e, request.Payload)
+	if err != nil {
+		return result, err
 	}
 	args, err := decodeArguments(request.Parameters)
 	if err != nil {
@@ -119,7 +119,7 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	if err := s.settle(payload.SearchPath, request.Settings); err != nil {
 		return result, err
 	}
-	v, made, err := s.fragmentView(request, &payload)
+	v, made, err := s.fragmentView(payload)
 	if err != nil {
 		return result, err
 	}
@@ -239,19 +239,8 @@ const zoneSetting = "timezone"
 
 // fragmentView is what the fragment sees: the coordinator's snapshot of the tables, and the results of earlier stages, which are
 // returned, too.
-func (s *Session) fragmentView(request noderpc.FragmentRequest, payload *fragmentPayload) (*visible, []*catalog.TableVersion, error) {
-	e := s.engine
-	record, err := catalog.DecodeSnapshotRecord(payload.Snapshot)
-	if err != nil {
-		return nil, nil, err
-	}
-	snapshot, err := catalog.NewRemoteSnapshot(record, e.catalog, catalog.RemoteOptions{
-		Version: func(record []byte) (*catalog.TableVersion, error) { return e.fragments.version(e, record) },
-	})
-	if err != nil {
-		return nil, nil, err
-	}
-	v := s.seeing(snapshot.Contents, newLease(snapshot))
+func (s *Session) fragmentView(payload *knownPayload) (*visible, []*catalog.TableVersion, error) {
+	v := s.seeing(payload.snapshot.Contents, newLease(payload.snapshot))
 	v.parts, v.results = map[int][]int{}, map[*catalog.TableVersion]bool{}
 	for _, p := range payload.Parts {
 		v.parts[p.Start] = p.Chunks
@@ -265,7 +254,9 @@ func (s *Session) fragmentView(request noderpc.FragmentRequest, payload *fragmen
 		made = append(made, version)
 		v.results[version] = true
 	}
-	v.contents = v.contents.With(made...)
+	if len(made) > 0 {
+		v.contents = v.contents.With(made...)
+	}
 	return v, made, nil
 }
 

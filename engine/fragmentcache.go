@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"encoding/json"
 	"slices"
 	"sync"
 
@@ -14,6 +15,13 @@ type fragmentCache struct {
 	mu       sync.Mutex // guards the rest
 	idle     []*Session
 	versions map[string]*catalog.TableVersion // by record
+	known    map[string]*knownPayload         // by what was sent
+}
+
+// knownPayload is what a fragment was told, and what it sees then. Immutable.
+type knownPayload struct {
+	fragmentPayload
+	snapshot *catalog.Snapshot // of tables; it holds no lease
 }
 
 const (
@@ -21,7 +29,40 @@ const (
 	idleSessions = 8
 	// versionsMax bounds the versions; beyond it all are forgotten.
 	versionsMax = 256
+	// payloadsMax bounds the payloads, and payloadBytes those that are worth it; beyond it all are forgotten.
+	payloadsMax, payloadBytes = 256, 16 << 10
 )
+
+// payload reads what a fragment is told: the very one that was read for it before, unless it tells of results, which are others each time.
+func (c *fragmentCache) payload(e *Engine, encoded []byte) (*knownPayload, error) {
+	c.mu.Lock()
+	k := c.known[string(encoded)]
+	c.mu.Unlock()
+	if k != nil {
+		return k, nil
+	}
+	k = &knownPayload{}
+	if err := json.Unmarshal(encoded, &k.fragmentPayload); err != nil {
+		return nil, failure("08P01", "a fragment's payload makes no sense: %v", err)
+	}
+	record, err := catalog.DecodeSnapshotRecord(k.Snapshot)
+	if err != nil {
+		return nil, err
+	}
+	k.snapshot, err = catalog.NewRemoteSnapshot(record, e.catalog, catalog.RemoteOptions{
+		Version: func(record []byte) (*catalog.TableVersion, error) { return c.version(e, record) },
+	})
+	if err != nil || len(k.Stages) > 0 || len(encoded) > payloadBytes {
+		return k, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.known == nil || len(c.known) >= payloadsMax {
+		c.known = map[string]*knownPayload{}
+	}
+	c.known[string(encoded)] = k
+	return k, nil
+}
 
 // session takes an idle one, that which keeps the plan under a key if there is one, or opens one.
 func (c *fragmentCache) session(e *Engine, key string) (*Session, error) {

@@ -8,6 +8,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 )
@@ -16,18 +17,17 @@ import (
 // query, and the key sets of predicate transfer are a part of the plan. So a plan outlives its statement: the session keeps it, and takes
 // it for the next statement of the same text, as the protocol's prepared statements do for theirs.
 //
-//	text ─► taken? ─ fresh ────────────────► run ─► statement closed ─► kept, the last ones of a session, within what the engine allows
+//	text ─► kept? ─ fresh ─────────────────► run ─► statement closed ─► kept, the last ones of a session, within what the engine allows
 //	           └ no, or not fresh ─► plan ────┘
 //
 // It must be certain that planning the text again would give the same: every name in it is that of a table whose version belongs to the plan
 // (query.fresh), every function is one whose value its arguments decide, and the session has run nothing since that could mean anything to
 // planning: whatever is no query makes it forget.
-
 //
 // SET plan_cache_mode = force_custom_plan has every statement planned anew.
 
 const (
-	keptOfSession = 16  // plans
+	keptOfSession = 64  // plans: more texts than the pages of a dashboard ask, in turn, and than a node has fragments of them
 	keptOfEngine  = 512 // plans, of all sessions
 	keptPart      = 32  // of MemoryBytes may be the key sets of them
 )
@@ -73,6 +73,14 @@ func (s *Session) takePlan(key string, v *visible) *query {
 	return q
 }
 
+// keptText is what a text is whose plan is kept: a query. It has no tree, which is only for planning. nil: it is to be parsed.
+func (s *Session) keptText(text string) *statement.Statement {
+	if !s.keeps(text) {
+		return nil
+	}
+	return &statement.Statement{Text: text, Head: &statement.Select{}}
+}
+
 func (s *Session) keeps(key string) bool {
 	return slices.ContainsFunc(s.kept.list, func(q *query) bool { return q.key == key })
 }
@@ -86,7 +94,7 @@ func (s *Session) keepPlan(q *query) {
 	for len(s.kept.list) >= keptOfSession {
 		s.dropPlan(0).close()
 	}
-	q.kept = q.keyBytes()
+	q.kept = q.keptBytes()
 	if !s.engine.kept.take(q.kept) {
 		q.close()
 		return
@@ -108,8 +116,11 @@ func (s *Session) forgetPlans() {
 	}
 }
 
-// keyBytes is the memory of the plan's key sets.
-func (q *query) keyBytes() (bytes int64) {
+// keptBytes is the memory of the plan's key sets, and at most of its requests to nodes.
+func (q *query) keptBytes() (bytes int64) {
+	if q.split != nil {
+		bytes = requestBytes
+	}
 	for _, t := range q.scans {
 		for _, f := range t.keyFilters {
 			bytes += f.Keys.Bytes()

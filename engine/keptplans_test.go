@@ -82,17 +82,17 @@ func TestKeptPlansHaveBounds(t *testing.T) {
 	e := open(t)
 	s := session(t, e)
 	exec(t, s, "CREATE TABLE t AS SELECT i AS a, i AS b FROM range(1000) r(i); CREATE TABLE u AS SELECT i AS k, 'w' || i AS w FROM range(1000) r(i)")
-	for i := range 40 {
+	for i := range 70 {
 		require.Equal(t, []string{"1"}, rows(t, s, fmt.Sprintf("SELECT count(*) FROM t, u WHERE a = k AND w = 'w%d'", i)))
 	}
 	kept, all, bytes := engine.KeptPlans(s)
-	require.Equal(t, 16, kept)
-	require.Equal(t, 16, all)
+	require.Equal(t, 64, kept)
+	require.Equal(t, 64, all)
 	require.Positive(t, bytes)
 	other := session(t, e)
 	rows(t, other, "SELECT count(*) FROM t WHERE a < "+strings.Repeat("1", 3))
 	_, all, _ = engine.KeptPlans(s)
-	require.Equal(t, 17, all)
+	require.Equal(t, 65, all)
 	require.NoError(t, other.Close())
 	exec(t, s, "SET extra_float_digits = 0")
 	kept, all, bytes = engine.KeptPlans(s)

@@ -32,7 +32,8 @@ type query struct {
 	compute *plan.Query
 	source  *facts // of compute's table
 	schema  *arrow.Schema
-	faults  uint64 // pages that had been found gone when planning, which reads too, began
+	origins []pgcatalog.Origin // of schema's columns, of a user's query; nil: of none
+	faults  uint64             // pages that had been found gone when planning, which reads too, began
 	read    *readings
 	// verification is how what planning read was compared.
 	verification Verification
@@ -105,19 +106,27 @@ func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResul
 	return q, err
 }
 
-// planOnce gives the plan that is kept for the text, or makes one that is to be kept.
-func (s *Session) planOnce(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+// planOnce gives the plan that is kept for the statement's text, or makes one that is to be kept.
+func (s *Session) planOnce(ctx context.Context, st *Statement, v *visible) (*query, error) {
+	text := st.parsed.Text
 	anew := s.settings.values[planCacheMode] == planCacheCustom
 	if !anew {
 		if q := s.takePlan(text, v); q != nil {
 			return q, nil
 		}
 	}
+	tree := st.treeOf(text)
 	q, err := s.planQuery(ctx, text, tree, v)
-	if err == nil && q.lasts && !anew {
+	if err != nil {
+		return nil, err
+	}
+	if q.lasts && !anew {
 		q.key = text
 	}
-	return q, err
+	if origins := pgcatalog.Origins(tree, s.relations(v)); len(origins) == q.schema.NumFields() {
+		q.origins = origins
+	}
+	return q, nil
 }
 
 // planDuck plans text for DuckDB, whatever backend the session prefers.

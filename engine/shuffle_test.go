@@ -166,6 +166,32 @@ func TestKeptPlansOfResults(t *testing.T) {
 	}
 }
 
+// What nodes were asked to do is asked again only where it is the same: not after a commit on another node, nor with other settings.
+func TestKeptRequests(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	s, other := c.session(0), c.session(1)
+	exec(t, s, "CREATE TABLE t WITH (placement = 'rows') AS SELECT i AS a, TIMESTAMPTZ '2024-05-05 12:00:00+00' AS moment FROM range(20000) r(i)")
+	shuffling(t, s)
+	const sql = "SELECT extract(hour FROM moment), count(*), sum(a) FROM t WHERE a < 10 GROUP BY 1"
+	require.Contains(t, explain(t, s, sql), "distributed")
+	exec(t, s, "SET TimeZone = 'UTC'")
+	for range 3 {
+		require.Equal(t, []string{"12|10|45"}, rows(t, s, sql))
+	}
+	for i := range 5 {
+		exec(t, other, "INSERT INTO t SELECT 9, TIMESTAMPTZ '2024-05-05 12:00:00+00'")
+		for range 2 {
+			require.Equal(t, []string{fmt.Sprintf("12|%d|%d", 11+i, 45+9*(i+1))}, rows(t, s, sql))
+		}
+	}
+	exec(t, s, "SET TimeZone = 'Asia/Tokyo'")
+	for range 2 {
+		require.Equal(t, []string{"21|15|90"}, rows(t, s, sql))
+	}
+	c.requireSpace()
+}
+
 // However a statement ends, nothing of its results stays on any node: an error in the parts or behind them, a cancellation at any time.
 func TestShufflesThatFail(t *testing.T) {
 	t.Parallel()

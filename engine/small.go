@@ -32,7 +32,7 @@ func once(batch arrow.RecordBatch) func(context.Context) (arrow.RecordBatch, err
 
 // treeOf is PostgreSQL's tree of a text, nil if only DuckDB understands it.
 func (st *Statement) treeOf(text string) *pg.ParseResult {
-	if text == st.parsed.Text {
+	if text == st.parsed.Text && st.parsed.Tree != nil {
 		return st.parsed.Tree
 	}
 	return treeOf(text)

@@ -56,9 +56,11 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 	if err := s.Fits(sql); err != nil {
 		return nil, err
 	}
-	parsed, err := statement.Parse(sql)
-	if err != nil {
-		return nil, err
+	parsed := s.keptText(sql)
+	if parsed == nil {
+		if parsed, err = statement.Parse(sql); err != nil {
+			return nil, err
+		}
 	}
 	st := &Statement{session: s, parsed: parsed}
 	if err := st.prepare(ctx); err != nil {
@@ -245,15 +247,12 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 		return err
 	}
 	defer v.release()
-	plan, err := s.planOnce(ctx, st.parsed.Text, st.parsed.Tree, v)
+	plan, err := s.planOnce(ctx, st, v)
 	if err != nil {
 		return st.preferSyntaxError(err)
 	}
 	st.setPlan(plan)
-	st.schema = plan.schema
-	if origins := pgcatalog.Origins(st.parsed.Tree, s.relations(v)); len(origins) == plan.schema.NumFields() {
-		st.origins = origins
-	}
+	st.schema, st.origins = plan.schema, plan.origins
 	st.run = st.read
 	if s.atOnce {
 		st.planned = s.seeing(v.contents, v.lease.hold())
