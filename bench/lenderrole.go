@@ -30,8 +30,13 @@ func lenderRole(ctx context.Context, args []string, talk *conversation) (err err
 	serving, stop := context.WithCancel(ctx)
 	var group errgroup.Group
 	ready := make(chan error, 1)
+	var cleaned func() thesis.Cleaned
 	group.Go(func() error {
-		err := thesis.Serve(serving, directory, capacity, func(l thesis.Lent) error { ready <- nil; return talk.answer(l, nil) })
+		err := thesis.Serve(serving, directory, capacity, func(l thesis.Lent, ask func() thesis.Cleaned) error {
+			cleaned = ask
+			ready <- nil
+			return talk.answer(l, nil)
+		})
 		ready <- err // nobody listens, if it was ready
 		return err
 	})
@@ -40,15 +45,20 @@ func lenderRole(ctx context.Context, args []string, talk *conversation) (err err
 		return talk.answer(nil, err)
 	}
 	for r := range talk.requests {
-		var rows int64
-		d, err := descriptor.Decode(r.Descriptor)
-		if r.Do != "descriptor" {
+		var result any
+		var err error
+		switch r.Do {
+		case "descriptor":
+			var d *descriptor.Descriptor
+			if d, err = descriptor.Decode(r.Descriptor); err == nil {
+				result = d.Rows
+			}
+		case "cleaned":
+			result = cleaned()
+		default:
 			err = fmt.Errorf("the lender cannot %q", r.Do)
 		}
-		if err == nil {
-			rows = d.Rows
-		}
-		if err := talk.answer(rows, err); err != nil {
+		if err := talk.answer(result, err); err != nil {
 			return err
 		}
 	}

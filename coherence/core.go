@@ -126,13 +126,39 @@ func (c *Core) grant(e Event) ([]Action, error) {
 	x.owner, x.writer, x.memory = e.Owner, e.Domain, e.Range
 	c.move(x, toGrant)
 	var list []Action
-	if e.Domain != c.config.Home && c.config.Class.pays() && !(e.Untouched && c.config.Class == Incoherent) {
+	if e.Domain != c.config.Home && c.config.Class.pays() {
 		// C3: the kernel's zeroes, a pre-fault or a former generation of the lender's own may lie dirty in its cache
 		// and would be written over the foreign writer's bytes at any time. Where the lender has none it has nothing to
 		// write back; where its cache is snooped it flushes all the same, since its clean lines answer the writer's loads (decision 0021).
-		list = fenceFlushFence(list, c.config.Class, StepPrepare, ActionFenceFull, g, e.Range)
+		if c.config.Class != Incoherent {
+			e.Untouched = nil
+		}
+		if touched := without(e.Range, e.Untouched); len(touched) > 0 {
+			list = fenceFlushFence(list, c.config.Class, StepPrepare, ActionFenceFull, g, touched...)
+		}
 	}
 	return append(list, Action{Kind: ActionHandOver, Generation: g, Range: e.Range}), nil
+}
+
+// without is what is left of r when parts of it, in ascending order, are taken out. Of parts in another order too little is taken out.
+func without(r memregion.Range, parts []memregion.Range) (left []memregion.Range) {
+	at := r.Offset
+	for _, p := range append(slices.Clone(parts), memregion.Range{Offset: r.End()}) {
+		if end := min(p.Offset, r.End()); end > at {
+			left = append(left, memregion.Range{Offset: at, Length: end - at})
+		}
+		at = max(at, p.End())
+	}
+	return left
+}
+
+// DropAhead is what a lender does with free memory into which its domain has stored, before anybody asks for it: afterwards, if nobody has stored there
+// meanwhile, it is untouched (decision 0022). Nothing where the fabric is coherent, or where the lender's cache is snooped: a grant flushes all the same there.
+func DropAhead(class Class, r memregion.Range) []Action {
+	if class != Incoherent {
+		return nil
+	}
+	return fenceFlushFence(nil, class, StepAhead, ActionFenceFull, 0, r)
 }
 
 // shrunk takes the flushed tail out of the grant. The driver gives the tail back to the allocator itself, since only

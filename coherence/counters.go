@@ -7,6 +7,7 @@ import "sync/atomic"
 type Counters struct {
 	Grants, GrantedBytes     atomic.Uint64
 	Unprepared               atomic.Uint64 // grants to other domains for which the lender had no line to drop
+	AheadBytes, AheadTime    atomic.Uint64 // free memory whose lines the lender dropped before it was granted; nanoseconds that it took
 	Cleans, HomeCleans       atomic.Uint64
 	Seals, SealedBytes       atomic.Uint64 // SealedBytes are those that carry data: what writers wrote
 	Publishes, Discards      atomic.Uint64
@@ -46,6 +47,8 @@ func (c *Counters) Each(visit func(Sample)) {
 		{"grants_total", "Extents granted to a writer.", &c.Grants},
 		{"granted_bytes_total", "Bytes of extents granted.", &c.GrantedBytes},
 		{"unprepared_grants_total", "Extents granted to another domain that the lender had not stored into, and need not flush.", &c.Unprepared},
+		{"ahead_bytes_total", "Bytes of free memory that the lender has flushed before it was granted to another domain.", &c.AheadBytes},
+		{"ahead_nanoseconds_total", "How long that took, beside everything else.", &c.AheadTime},
 		{"cleans_total", "Grants written back and dropped by their writer.", &c.Cleans},
 		{"home_cleans_total", "Grants dropped from the lender's cache after a foreign writer.", &c.HomeCleans},
 		{"seals_total", "Generations sealed.", &c.Seals},

@@ -41,6 +41,7 @@
 //   - writing: (region, generation), one writing of one extent; a generation is never used twice in a region, so a
 //     writing is named for ever (decision 0002)
 //   - flush: write back what is modified and drop the line, from every cache of the domain; clean: the writer's flush
+//   - untouched: memory that the lender's domain has stored nothing into since it dropped every line of it (Tracking)
 //   - pin: the promise that a writing's bytes stay; counted per domain; ends with Unpin or with the domain's lease
 //   - acquire: what makes a pinned writing safe to load in a domain; done once, remembered by writing, never by address
 //   - path: a way to bring bytes into a region where flushes are paid; WriteBack and others (writepath.go)
@@ -91,6 +92,9 @@
 // write back, and its clean ones make no difference, since the writer's loads and the readers' go to the memory. On home-snoop they are
 // answered by the lender's cache, so it flushes each time.
 //
+// So that a writer need not wait for it, CleanAhead drops the lines of memory that is free and that the lender's domain has stored into, in pieces, while nobody
+// can be granted what the piece is of (decision 0022). It is the same fence, flush and fence, and a step of its own (ahead) so that it is counted apart.
+//
 // # The lender's look
 //
 // DESIGN §5 lets a foreign writer store a line piece by piece on a home-snoop fabric, too. There its processor may evict a line
@@ -128,10 +132,11 @@
 //	Home.reserving          (one at a time puts a generation high-water mark on record)
 //	  Home.mu               (the Core; never held over a flush, a sync or a message)
 //	    Memory's own locks  (only Shrink, see ShrinkGeneration, and Dropped)
+//	Memory's own locks      (DropAhead: over the flush of one piece, with no lock of this package below)
 //	readerShard.mu          (one at a time, nothing below it)
 //
 // The cores have no lock, no goroutine, no clock and no I/O: event in, actions out, in the order in which they must be
-// done. This package starts no goroutine.
+// done. This package starts no goroutine: CleanAhead runs on its caller's.
 //
 // # What it does not do
 //

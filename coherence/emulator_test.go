@@ -181,7 +181,10 @@ type recyclingMemory struct {
 	free      []int64 // pages
 	live      map[int64]string
 	untouched map[int64]bool
-	forgets   bool // a mutation
+	held      bool   // lines are dropped ahead: nobody gets memory, and none is zeroed
+	wait      func() // lets others go on
+	forgets   bool   // a mutation
+	notHeld   bool   // another
 }
 
 var _ coherence.Tracking = (*recyclingMemory)(nil)
@@ -200,10 +203,54 @@ func (m *recyclingMemory) Touch(r memregion.Range) {
 	eachPage(r, func(page int64) { delete(m.untouched, page) })
 }
 
-func (m *recyclingMemory) Untouched(r memregion.Range) bool {
-	all := true
-	eachPage(r, func(page int64) { all = all && m.untouched[page] })
-	return all
+func (m *recyclingMemory) Untouched(r memregion.Range) (parts []memregion.Range) {
+	eachPage(r, func(page int64) {
+		if m.untouched[page] {
+			parts = append(parts, memregion.Range{Offset: page * memregion.PageSize, Length: memregion.PageSize})
+		}
+	})
+	return parts
+}
+
+// DropAhead takes the lowest run of free pages.
+func (m *recyclingMemory) DropAhead(limit int64, drop func(r memregion.Range, data []byte)) (r memregion.Range, _ error) {
+	m.await()
+	for page := range int64(len(m.home.view) / memregion.PageSize) {
+		switch fits := m.isFree(page) && !m.untouched[page] && r.Length < limit; {
+		case fits && r.Length == 0:
+			r = memregion.Range{Offset: page * memregion.PageSize, Length: memregion.PageSize}
+		case fits && r.End() == page*memregion.PageSize:
+			r.Length += memregion.PageSize
+		}
+	}
+	if r.Length == 0 {
+		return r, nil
+	}
+	m.held = true
+	drop(r, m.Bytes(r))
+	m.held = false
+	m.Dropped(r)
+	return r, nil
+}
+
+// await is what the lock does.
+func (m *recyclingMemory) await() {
+	for m.held && !m.notHeld {
+		m.wait()
+	}
+}
+
+func (m *recyclingMemory) MoreToDrop() <-chan struct{} { return nil }
+
+// zeroSome is the kernel, which was given a free page back and zeroes it when it is reserved again.
+func (m *recyclingMemory) zeroSome() {
+	if len(m.free) == 0 || m.held && !m.notHeld {
+		return
+	}
+	page := m.free[m.home.machine.random.IntN(len(m.free))]
+	r := memregion.Range{Offset: page * memregion.PageSize, Length: memregion.PageSize}
+	m.Touch(r)
+	m.zero(r)
 }
 
 func newRecyclingMemory(home *cpu) *recyclingMemory {
@@ -216,6 +263,7 @@ func newRecyclingMemory(home *cpu) *recyclingMemory {
 
 // Allocate gives out one page, or two if they lie together.
 func (m *recyclingMemory) Allocate(owner string, size int64) (memregion.Range, error) {
+	m.await()
 	pages := pageRound(size) / memregion.PageSize
 	for i := len(m.free) - 1; i >= 0; i-- {
 		first := m.free[i]
@@ -226,12 +274,15 @@ func (m *recyclingMemory) Allocate(owner string, size int64) (memregion.Range, e
 		for p := range pages {
 			m.take(first+p, owner)
 		}
-		if m.forgets || !m.Untouched(r) || m.home.machine.random.IntN(3) == 0 {
-			if !m.forgets {
-				m.Touch(r)
+		eachPage(r, func(page int64) {
+			if m.forgets || !m.untouched[page] || m.home.machine.random.IntN(3) == 0 {
+				one := memregion.Range{Offset: page * memregion.PageSize, Length: memregion.PageSize}
+				if !m.forgets {
+					m.Touch(one)
+				}
+				m.zero(one)
 			}
-			m.zero(r)
-		}
+		})
 		return r, nil
 	}
 	return memregion.Range{}, errFull

@@ -70,8 +70,9 @@ type Event struct {
 	Owner       string
 	Range       memregion.Range
 	Seal        Seal
-	// Untouched, of EventGrant: the lender's domain has dropped every line of Range and has stored nothing there since, so that none is modified.
-	Untouched bool
+	// Untouched, of EventGrant: parts of Range, in ascending order, of which the lender's domain has dropped every line and has stored nothing there
+	// since, so that none is modified.
+	Untouched []memregion.Range
 }
 
 // ActionKind says what the driver must do.
@@ -138,11 +139,13 @@ const (
 	StepAcquire
 	// StepAbort is the writer's, of a grant or a tail that it gives back (step 9).
 	StepAbort
+	// StepAhead drops the lender's lines of free memory, so that StepPrepare finds less to do.
+	StepAhead
 
-	stepCount = int(StepAbort) + 1
+	stepCount = int(StepAhead) + 1
 )
 
-var stepNames = [stepCount]string{"none", "prepare", "clean", "home_clean", "acquire", "abort"}
+var stepNames = [stepCount]string{"none", "prepare", "clean", "home_clean", "acquire", "abort", "ahead"}
 
 func (s Step) String() string { return stepNames[s] }
 
@@ -186,11 +189,11 @@ func (a Action) unpaid() string {
 }
 
 // fenceFlushFence is the shape that writers, the lender and readers share: before differs, after is always full.
-func fenceFlushFence(list []Action, class Class, step Step, before ActionKind, g Generation, r memregion.Range) []Action {
+func fenceFlushFence(list []Action, class Class, step Step, before ActionKind, g Generation, parts ...memregion.Range) []Action {
 	paid := class.pays()
-	return append(list,
-		Action{Kind: before, Step: step, Paid: paid, Generation: g},
-		Action{Kind: ActionFlush, Step: step, Paid: paid, Generation: g, Range: r},
-		Action{Kind: ActionFenceFull, Step: step, Paid: paid, Generation: g},
-	)
+	list = append(list, Action{Kind: before, Step: step, Paid: paid, Generation: g})
+	for _, r := range parts {
+		list = append(list, Action{Kind: ActionFlush, Step: step, Paid: paid, Generation: g, Range: r})
+	}
+	return append(list, Action{Kind: ActionFenceFull, Step: step, Paid: paid, Generation: g})
 }

@@ -58,12 +58,14 @@ func (h *Home) Grant(owner string, writer Domain, size int64) (*Grant, error) {
 		return nil, err
 	}
 	gen := list[len(list)-1].Generation
-	if prepares && !event.Untouched {
-		h.dropped(gen, r)
-	}
 	h.count.Grants.Add(1)
-	if prepares && len(list) == 1 {
+	switch {
+	case !prepares:
+	case len(list) == 1:
 		h.count.Unprepared.Add(1)
+	default:
+		h.dropped(gen, r)
+		h.lending.Do(func() { close(h.lends) })
 	}
 	h.count.GrantedBytes.Add(uint64(r.Length))
 	g := &Grant{home: h, writer: NewWriterCore(h.class, gen, r), gen: gen, domain: writer}

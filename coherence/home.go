@@ -27,14 +27,19 @@ type Durable interface {
 }
 
 // Tracking is a Memory that knows into which of it the lender's domain has stored. Home asks its Memory for it; where it does not know, the lender
-// flushes before each foreign grant. *memregion.Lent is one.
+// flushes before each foreign grant. *memregion.Lent is one. Its lock is held while DropAhead's caller flushes; Home.mu is not.
 type Tracking interface {
 	// Dropped notes that the lender's domain has dropped every line of r.
 	Dropped(r memregion.Range)
 	// Touch notes that the lender's domain is about to store into r.
 	Touch(r memregion.Range)
-	// Untouched tells whether it has stored nothing into r since Dropped, the kernel that zeroes pages included.
-	Untouched(r memregion.Range) bool
+	// Untouched lists the parts of r, in ascending order, that it has stored nothing into since Dropped, the kernel that zeroes pages included.
+	Untouched(r memregion.Range) []memregion.Range
+	// DropAhead has drop flush, fences included, some free memory that is not untouched, at most limit bytes, and notes that it was dropped. Nobody gets
+	// that memory, nor is it zeroed, before drop has returned. It returns which it was; empty: there is none.
+	DropAhead(limit int64, drop func(r memregion.Range, data []byte)) (memregion.Range, error)
+	// MoreToDrop tells that DropAhead may find something where it found nothing before.
+	MoreToDrop() <-chan struct{}
 }
 
 // HomeConfig is what a lender's driver needs. All fields but those marked optional must be set.
@@ -81,6 +86,8 @@ type Home struct {
 	reader  *Reader // nil if there is none
 	count   *Counters
 	flusher flusher
+	lends   chan struct{} // closed when a foreign writer was granted memory that had to be prepared
+	lending sync.Once     // closes it
 
 	reserving sync.Mutex // one at a time puts a high-water mark on record; above mu
 
@@ -113,6 +120,7 @@ func NewHome(config HomeConfig) (*Home, error) {
 	h := &Home{
 		region: config.Region, memory: config.Memory, durable: durable, tracked: tracked, domain: config.Domain, class: config.Class, first: config.FirstGeneration,
 		reserve: config.ReserveGenerations, protect: config.Protect, verify: config.Verify, chooser: config.Chooser, reader: config.Reader, count: config.Counters, flusher: flusher{config.Lines, config.Counters},
+		lends: make(chan struct{}),
 	}
 	h.mu.core = core
 	return h, nil

@@ -30,6 +30,7 @@ type spoiler struct {
 	halves      bool    // lines are stored in two pieces now and then, as they are where nothing is spoiled
 	storesAgain bool    // a writer stores into a line that it has copied and flushed
 	forgets     bool    // the allocator zeroes pages and still believes that the lender has dropped their lines
+	notHeld     bool    // memory is granted and zeroed while its lines are dropped ahead
 	leaks       bool    // a host that is fenced off keeps its caches, and its way to the memory
 }
 
@@ -58,6 +59,8 @@ var spoilers = map[model.Mutation]spoiler{
 	model.FencedWriterReaches:      {leaks: true},
 	model.LenderDoesNotLook:        {halves: true},
 	model.ZeroesForgotten:          {forgets: true},
+	model.StoredWhileAhead:         {notHeld: true},
+	model.NoFenceAhead:             {noFence: []phase{ahead}},
 }
 
 func has(list []phase, p phase) bool {

@@ -36,7 +36,10 @@ type thread struct {
 	reader int // -1: the lender or the writer
 }
 
-const everySlot = -1
+const (
+	everySlot = -1
+	freeSlot  = -2 // memory that is free
+)
 
 func newReplay(class coherence.Class, trace *model.Trace, line int) *replay {
 	r := &replay{trace: trace, class: class, writers: map[int]*coherence.WriterCore{}, ordered: map[thread][]coherence.Action{}}
@@ -75,6 +78,16 @@ func pages(first, count int) memregion.Range {
 	return memregion.Range{Offset: int64(first) * memregion.PageSize, Length: int64(count) * memregion.PageSize}
 }
 
+// places are pages as a set of bits.
+func places(set uint8) (list []memregion.Range) {
+	for a := range model.Addresses {
+		if set>>a&1 == 1 {
+			list = append(list, pages(a, 1))
+		}
+	}
+	return list
+}
+
 // step tells the cores what happens and holds their orders against the model's operations.
 func (r *replay) step(moment model.Moment) error {
 	step := moment.Step
@@ -85,6 +98,8 @@ func (r *replay) step(moment model.Moment) error {
 		w.reader = int(n)
 	case model.FenceOff, model.Expire:
 		w.slot = everySlot
+	case model.Zero, model.DropAhead, model.DroppedAhead:
+		w.slot = freeSlot
 	}
 	if err := r.begin(w, step); err != nil {
 		return err
@@ -139,6 +154,8 @@ func (r *replay) waits(w thread, after *model.State) bool {
 	switch {
 	case w.slot == everySlot:
 		return false
+	case w.slot == freeSlot:
+		return after.DroppingAhead()
 	case w.reader >= 0:
 		return after.Acquiring(model.Node(w.reader), w.slot)
 	}
@@ -169,7 +186,7 @@ func (r *replay) begin(w thread, step model.Step) error {
 		model.Lift:    {Kind: coherence.EventLift, Generations: gens},
 		model.Unpin:   {Kind: coherence.EventUnpin, Domain: r.names[n], Generations: gens},
 		model.Expire:  {Kind: coherence.EventExpire, Domain: r.names[n]},
-		model.Grant:   {Kind: coherence.EventGrant, Owner: "t", Domain: r.names[n], Range: pages(int(step.First), int(step.Count)), Untouched: step.Untouched},
+		model.Grant:   {Kind: coherence.EventGrant, Owner: "t", Domain: r.names[n], Range: pages(int(step.First), int(step.Count)), Untouched: places(step.Untouched)},
 	}
 	if e, ok := simple[step.Kind]; ok {
 		if step.Kind == model.Expire {
@@ -185,6 +202,8 @@ func (r *replay) beginMore(w thread, step model.Step) (err error) {
 	g, n := r.numbers[step.Slot], step.Node
 	var list []coherence.Action
 	switch step.Kind {
+	case model.DropAhead:
+		list = coherence.DropAhead(r.class, pages(int(step.First), int(step.Count)))
 	case model.Clean:
 		list, err = r.writers[w.slot].Clean()
 	case model.Abort:
@@ -249,7 +268,7 @@ func (r *replay) forget(n model.Node) {
 
 // done is what follows an action that was done: a message, or an outcome.
 func (r *replay) done(w thread, a coherence.Action, kind model.Kind) error {
-	if w.slot == everySlot {
+	if w.slot < 0 {
 		return nil
 	}
 	g := r.numbers[w.slot]
@@ -413,7 +432,8 @@ func TestWalksReplayOnTheRealCores(t *testing.T) {
 			}
 		}
 		for kind := model.Grant; kind <= model.Evict; kind++ {
-			if kind != model.LateStore && kind != model.Reject && (kind != model.HomeFlushed || class == coherence.IncoherentHomeSnoop) {
+			free := kind == model.Zero || kind == model.DropAhead || kind == model.DroppedAhead
+			if kind != model.LateStore && kind != model.Reject && (kind != model.HomeFlushed || class == coherence.IncoherentHomeSnoop) && (!free || class == coherence.Incoherent) {
 				require.Greater(t, kinds[kind], 50, "%v happens too rarely to be tested", kind)
 			}
 		}

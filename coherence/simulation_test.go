@@ -57,6 +57,7 @@ const (
 	acquire   phase = "acquire"
 	abort     phase = "abort"
 	shrink    phase = "shrink"
+	ahead     phase = "ahead"
 )
 
 // lines is what a domain's code sees of its CPU: real flushes, unless the mutation spoils them.
@@ -89,7 +90,7 @@ func newSimulation(class coherence.Class, line int, seed uint64, mutation model.
 		mutation: mutation, spoiler: spoilers[mutation], holders: map[coherence.Generation]*cpu{},
 	}
 	s.allocator = newRecyclingMemory(s.home)
-	s.allocator.forgets = s.spoiler.forgets
+	s.allocator.forgets, s.allocator.notHeld, s.allocator.wait = s.spoiler.forgets, s.spoiler.notHeld, s.yield
 	var err error
 	s.lender, err = coherence.NewHome(coherence.HomeConfig{
 		Region: 1, Memory: s.allocator, Lines: lines{s, s.home}, Domain: "home", Class: class, Capacity: int64(len(s.memory)), Verify: s.look,
@@ -110,6 +111,7 @@ func (s *simulation) run(rounds int) error {
 	for i, c := range s.cpus {
 		scripts = append(scripts, s.script(func() { s.write(c, rounds) }), s.script(func() { s.read(c, s.readers[i]) }))
 	}
+	scripts = append(scripts, s.script(s.dropAhead), s.script(s.zero))
 	defer func() {
 		for _, one := range scripts {
 			one.stop()
@@ -233,6 +235,31 @@ func (s *simulation) writeOne(c *cpu) bool {
 	}
 	s.finish(c, grant, &writer)
 	return true
+}
+
+// dropAhead is the lender's script about free memory.
+func (s *simulation) dropAhead() {
+	for s.writing > 0 {
+		s.must(s.in(ahead, func() error {
+			_, err := s.lender.DropAhead(memregion.PageSize * int64(1+s.random.IntN(3)))
+			return err
+		}))
+		for range s.random.IntN(20) {
+			s.yield()
+		}
+		s.yield()
+	}
+}
+
+// zero is the lender's kernel: now and then it has free memory back, and zeroes it when it is reserved again.
+func (s *simulation) zero() {
+	for s.writing > 0 {
+		for range s.random.IntN(20) {
+			s.yield()
+		}
+		s.yield()
+		s.allocator.zeroSome()
+	}
 }
 
 func (s *simulation) shrink(c *cpu, grant *coherence.Grant, writer *coherence.WriterCore) error {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"sync"
 	"time"
 
 	"github.com/csmsql/csmsql/catalog"
@@ -22,22 +23,22 @@ import (
 
 // node is the lender's side of an engine: the catalog's store, the region, the protocol's home for it.
 type node struct {
-	config    *Config
-	fabric    fabric
-	temporary string      // a directory to remove at the end
-	local     *store.Bolt // locks the data directory; keeps the catalog of a node that is alone
-	store     store.Store // the catalog's
-	catalog   *catalog.Catalog
-	regions   *regions
-	homes     catalog.Homes
-	lender    catalog.Lender // of this node's regions, and by message of the others'
-	space     catalog.Space
-	lent      *memregion.Lent
-	region    memregion.Spec
-	stop      context.CancelFunc
-	stopped   chan struct{} // the janitor has ended
-	promises  *promises
-	refusals  *noderpc.Refusals // by the node's RPC
+	config     *Config
+	fabric     fabric
+	temporary  string      // a directory to remove at the end
+	local      *store.Bolt // locks the data directory; keeps the catalog of a node that is alone
+	store      store.Store // the catalog's
+	catalog    *catalog.Catalog
+	regions    *regions
+	homes      catalog.Homes
+	lender     catalog.Lender // of this node's regions, and by message of the others'
+	space      catalog.Space
+	lent       *memregion.Lent
+	region     memregion.Spec
+	stop       context.CancelFunc
+	background sync.WaitGroup // the janitor, and who cleans memory ahead; they end with stop
+	promises   *promises
+	refusals   *noderpc.Refusals // by the node's RPC
 
 	// Of a node in a cluster.
 	self        *catalog.NodeRecord
@@ -347,12 +348,12 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 	return nil
 }
 
-// startJanitor ends the leases of borrowers that went silent.
+// startJanitor starts what goes on in the background: it ends the leases of borrowers that went silent, and cleans memory ahead.
 func (n *node) startJanitor() {
 	ctx, stop := context.WithCancel(context.Background())
-	n.stop, n.stopped = stop, make(chan struct{})
-	go func() {
-		defer close(n.stopped)
+	n.stop = stop
+	n.background.Go(func() { n.cleanAhead(ctx) })
+	n.background.Go(func() {
 		tick := time.NewTicker(n.config.LeaseTTL / 4)
 		defer tick.Stop()
 		for {
@@ -372,7 +373,17 @@ func (n *node) startJanitor() {
 				}
 			}
 		}
-	}()
+	})
+}
+
+// cleanAhead drops this machine's lines of free memory, so that other nodes do not wait for that when it is granted to them.
+func (n *node) cleanAhead(ctx context.Context) {
+	if n.self == nil {
+		return
+	}
+	if err := n.homes[n.region.ID].CleanAhead(ctx); err != nil {
+		n.config.Log.Warn("free memory is not cleaned ahead any more", "region", n.region.ID, "error", err)
+	}
 }
 
 // stillMapped is what Close says of E7. A program that forgets batches keeps address space, and the memory of files that are removed.
@@ -381,7 +392,7 @@ const stillMapped = "batches of a closed engine are in use; the memory that they
 func (n *node) close() error {
 	if n.stop != nil {
 		n.stop()
-		<-n.stopped
+		n.background.Wait()
 	}
 	if n.leave != nil {
 		n.leave()

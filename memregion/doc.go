@@ -62,7 +62,8 @@
 //   - M12: whoever else writes, truncates, reserves or punches the file is counted by the first Look after the call returned; the lender's own
 //     calls are not counted where the kernel says who made them (WatchProcess), and never hide anybody else's
 //   - M13: an untouched page is backed, and nobody of the lender's domain has stored into it since Dropped: neither a program, as far as
-//     Touch was told, nor the kernel, which zeroes only what was reserved, and is forgotten then
+//     Touch was told, nor the kernel, which zeroes only what was reserved, and is forgotten then. What DropAhead notes was idle, and stayed so, while
+//     the lines were dropped: nobody may store into what is idle, and whatever makes a page anything else waits
 //
 // Lent.Verify checks M1 to M6, and of M13 that untouched pages are backed.
 //
@@ -83,7 +84,7 @@
 //
 // # Lock order
 //
-//	Lent.mu
+//	Lent.mu              (held while DropAhead's caller flushes: at most what it asked for)
 //	  mapping.use          (read: a system call works on the memory; write: closing)
 //	    mapping.life
 //	    mappingTable.mu

@@ -51,6 +51,7 @@ type Lent struct {
 	stepPages    int64       // immutable; and at most
 	recyclePages int64       // immutable
 	protectRuns  int         // immutable; upper bound of mu.runs
+	moreToDrop   chan struct{}
 
 	mu struct {
 		sync.Mutex
@@ -133,7 +134,7 @@ func newLent(file *os.File, spec Spec, allocator *Allocator, opts LendOptions) (
 	if opts.RecycleLimit == 0 {
 		opts.RecycleLimit = defaultRecycleSteps * opts.GrowthStep
 	}
-	l := &Lent{spec: spec, options: opts, mapping: m, backing: behind, protectRuns: protectRunsLimit()}
+	l := &Lent{spec: spec, options: opts, mapping: m, backing: behind, protectRuns: protectRunsLimit(), moreToDrop: make(chan struct{}, 1)}
 	if cached != nil {
 		l.backing = cachedBacking{fileBacking{file, m.watch, 0}, cached}
 	}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -364,14 +365,31 @@ func TestLentHistory(t *testing.T) {
 			"dropped": func(t *rapid.T) {
 				r := pick(t)
 				l.Dropped(r)
-				require.True(t, l.Untouched(r))
+				require.Equal(t, []memregion.Range{r}, l.Untouched(r))
 				each(r, func(page int64) { delete(stored, page) })
 			},
 			"touch": func(t *rapid.T) {
 				r := pick(t)
 				l.Touch(r)
-				require.False(t, l.Untouched(r))
+				require.Empty(t, l.Untouched(r))
 				each(r, func(page int64) { stored[page] = true })
+			},
+			"drop ahead": func(t *rapid.T) {
+				before, limit := l.ToDrop(), memregion.PageSize*rapid.Int64Range(1, 64).Draw(t, "pages")
+				var told memregion.Range
+				r, err := l.DropAhead(limit, func(at memregion.Range, memory []byte) {
+					told = at
+					require.Len(t, memory, int(at.Length))
+				})
+				require.NoError(t, err)
+				require.Equal(t, r, told)
+				require.LessOrEqual(t, r.Length, limit)
+				require.Equal(t, before > 0, r.Length > 0)
+				require.Equal(t, before-r.Length, l.ToDrop())
+				for x := range live {
+					require.False(t, r.Offset < x.End() && x.Offset < r.End(), "%v is live", x)
+				}
+				each(r, func(page int64) { delete(stored, page) })
 			},
 			"trim":   func(t *rapid.T) { require.NoError(t, l.Trim()) },
 			"fabric": func(t *rapid.T) { full = rapid.Bool().Draw(t, "full") },
@@ -383,7 +401,7 @@ func TestLentHistory(t *testing.T) {
 				require.Equal(t, extents, l.Extents())
 				require.Zero(t, l.Stats().Idle)
 				for r := range live {
-					require.False(t, l.Untouched(r), "nobody remembers")
+					require.Empty(t, l.Untouched(r), "nobody remembers")
 				}
 				inject()
 			},
@@ -393,12 +411,73 @@ func TestLentHistory(t *testing.T) {
 				require.LessOrEqual(t, l.Stats().Idle, int64(mebibyte)+opts.GrowthStep)
 				for r, pattern := range live {
 					requireFilled(t, l.Bytes(r), pattern)
-					if l.Untouched(r) {
-						each(r, func(page int64) { require.False(t, stored[page], "M13: page %d", page) })
+					for _, part := range l.Untouched(r) {
+						each(part, func(page int64) { require.False(t, stored[page], "M13: page %d", page) })
 					}
 				}
 			},
 		})
 		require.NoError(t, l.Remove())
 	})
+}
+
+// TestDropAhead: what becomes idle is told and dropped piece by piece, in what is left of it at that time; what is granted waits for the piece, and
+// a piece that fails is none (M13).
+func TestDropAhead(t *testing.T) {
+	l, err := memregion.Lend(context.Background(), fileSpec(t, 8*mebibyte), memregion.LendOptions{GrowthStep: mebibyte, RecycleLimit: 4 * mebibyte})
+	require.NoError(t, err)
+	defer func() { require.NoError(t, l.Remove()) }()
+	nothing := func(memregion.Range, []byte) {}
+	a, err := l.Allocate("t", 3*mebibyte)
+	require.NoError(t, err)
+	select {
+	case <-l.MoreToDrop():
+		t.Fatal("nothing is idle: three steps were needed, and are used")
+	default:
+	}
+	require.Zero(t, l.ToDrop())
+	b, err := l.Allocate("t", mebibyte/2)
+	require.NoError(t, err)
+	<-l.MoreToDrop() // half a step was reserved ahead
+	require.Equal(t, int64(mebibyte/2), l.ToDrop())
+	require.NoError(t, l.Free("t", a))
+	<-l.MoreToDrop()
+	require.Equal(t, a.Length+mebibyte/2, l.ToDrop())
+
+	held, waited := make(chan struct{}), make(chan memregion.Range)
+	go func() {
+		<-held
+		r, err := l.Allocate("t", mebibyte)
+		if err != nil {
+			r = memregion.Range{}
+		}
+		waited <- r
+	}()
+	r, err := l.DropAhead(mebibyte, func(memregion.Range, []byte) {
+		close(held)
+		select {
+		case <-waited:
+			t.Error("memory was granted while lines were dropped")
+		case <-time.After(20 * time.Millisecond):
+		}
+	})
+	require.NoError(t, err)
+	require.Equal(t, memregion.Range{Length: mebibyte}, r)
+	require.Equal(t, r, <-waited, "the lowest memory is what is used next")
+	require.Equal(t, []memregion.Range{r}, l.Untouched(memregion.Range{Length: 2 * mebibyte}))
+
+	require.NoError(t, os.Truncate(l.Spec().Path, mebibyte))
+	_, err = l.DropAhead(mebibyte, func(_ memregion.Range, memory []byte) { _ = bytes.Count(memory, []byte{1}) })
+	require.ErrorIs(t, err, memregion.ErrRegionGone)
+	require.Equal(t, []memregion.Range{r}, l.Untouched(memregion.Range{Length: 8 * mebibyte}))
+	require.NoError(t, os.Truncate(l.Spec().Path, l.Spec().Capacity))
+	require.NoError(t, errors.Join(l.Free("t", r), l.Free("t", b)))
+	for l.ToDrop() > 0 {
+		_, err = l.DropAhead(1, nothing)
+		require.NoError(t, err)
+	}
+	require.NoError(t, l.Verify())
+	r, err = l.DropAhead(mebibyte, nothing)
+	require.NoError(t, err)
+	require.Zero(t, r)
 }

@@ -42,6 +42,14 @@ func (s *pageSet) countIn(low, high int64) int64 {
 	return int64(n)
 }
 
+// common is how many pages are in both sets, which are as long.
+func (s *pageSet) common(other *pageSet) (n int64) {
+	for i, word := range s.words {
+		n += int64(bits.OnesCount64(word & other.words[i]))
+	}
+	return n
+}
+
 // next is the first page at or after from whose membership is `in`, or limit.
 func (s *pageSet) next(from, limit int64, in bool) int64 {
 	for from < limit {

@@ -45,6 +45,9 @@ func TestPageSetAgainstNaiveTwin(t *testing.T) {
 				}
 				require.Equal(t, all, real.Count())
 				require.Equal(t, count, real.CountIn(low, high))
+				part := memregion.NewPageSet(size)
+				part.Add(low, high)
+				require.Equal(t, count, real.Common(part))
 				for _, in := range []bool{true, false} {
 					require.Equal(t, next[in], real.Next(low, high, in), "next %v from %d below %d", in, low, high)
 					require.Equal(t, previous[in], real.Previous(high, in), "previous %v before %d", in, high)

@@ -31,6 +31,7 @@ func (l *Lent) backLocked(r Range) error {
 func (l *Lent) reserveLocked(low, high int64) error {
 	if ahead := l.growthEnd(high); ahead > high && l.tryLocked(low, ahead) == nil {
 		l.mu.idle.add(high, ahead)
+		l.becameIdleLocked(high, ahead)
 		return nil
 	}
 	err := l.tryLocked(low, high)
@@ -91,6 +92,7 @@ func (l *Lent) releaseLocked(r Range) {
 		// Down to half, so that the next punch is a while away. What the file system refuses is counted and stays idle.
 		_ = l.punchLocked(l.recyclePages / 2)
 	}
+	l.becameIdleLocked(pageSpan(r))
 }
 
 // intactLocked finds a backing that somebody truncated or removed, before memory is handed out that would fault at the first store.
@@ -115,6 +117,7 @@ func (l *Lent) idleLocked(low, high int64) {
 	for at := l.mu.backed.next(low, high, true); at < high; at = l.mu.backed.next(at, high, true) {
 		end := l.mu.backed.next(at, high, false)
 		l.mu.idle.add(at, end)
+		l.becameIdleLocked(at, end)
 		at = end
 	}
 }

@@ -3,6 +3,7 @@ package memregion
 // On memory that is not coherent a lender must write its own modified lines back before another machine writes there (package coherence, step
 // prepare). It need not where it has none, and that is what is kept here, page by page: which pages nobody of the lender's domain, its kernel included,
 // has stored into since the domain dropped their lines. The kernel stores when it zeroes pages, which it does only after they were reserved (M13).
+// Lines of idle pages are dropped ahead, so that whoever is granted them does not wait for it (DropAhead).
 
 // Dropped notes that the lender's domain has dropped every line of r, flush and fence included, and has stored nothing there since. Preconditions: the caller
 // holds r. What is outside the region, or was freed meanwhile, is not noted.
@@ -31,13 +32,74 @@ func (l *Lent) Touch(r Range) {
 	}
 }
 
-// Untouched tells whether the lender's domain has stored nothing into r since it dropped every line of it.
-func (l *Lent) Untouched(r Range) bool {
+// Untouched lists the parts of r, in whole pages, that the lender's domain has stored nothing into since it dropped every line of them: in ascending
+// order, and no two of them touch.
+func (l *Lent) Untouched(r Range) (parts []Range) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.closed || r.Length <= 0 || l.mapping.checkBounds(r) != nil {
-		return false
+		return nil
 	}
 	low, high := pageSpan(r)
-	return l.mu.untouched.countIn(low, high) == high-low
+	for at := l.mu.untouched.next(low, high, true); at < high; at = l.mu.untouched.next(at, high, true) {
+		end := l.mu.untouched.next(at, high, false)
+		parts = append(parts, Range{at * PageSize, (end - at) * PageSize})
+		at = end
+	}
+	return parts
+}
+
+// DropAhead has drop flush, fences included, what lies lowest of the idle memory that is not untouched: one range of at most limit bytes, which is untouched then. It
+// returns that; empty if there is none. Nobody is granted memory meanwhile, nor is any reserved or punched: what holds that up is short if limit is (M13). drop must
+// not call l. Errors: ErrClosed, and ErrRegionGone if somebody truncated the backing; nothing is noted then.
+func (l *Lent) DropAhead(limit int64, drop func(r Range, memory []byte)) (Range, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.openLocked(); err != nil {
+		return Range{}, err
+	}
+	low, high := l.touchedIdleLocked()
+	if high = min(high, low+pagesFor(limit)); low >= high {
+		return Range{}, nil
+	}
+	r := Range{low * PageSize, (high - low) * PageSize}
+	if err := Guarded(func() { drop(r, l.mapping.memory[r.Offset:r.End():r.End()]) }); err != nil {
+		return Range{}, err
+	}
+	l.mu.untouched.add(low, high)
+	return r, nil
+}
+
+// touchedIdleLocked is the lowest run of idle pages that are not untouched; low == high if there is none.
+func (l *Lent) touchedIdleLocked() (low, high int64) {
+	limit := l.mu.frontier
+	for at := l.mu.idle.next(0, limit, true); at < limit; at = l.mu.idle.next(at, limit, true) {
+		end := l.mu.idle.next(at, limit, false)
+		if low = l.mu.untouched.next(at, end, false); low < end {
+			return low, l.mu.untouched.next(low, end, true)
+		}
+		at = end
+	}
+	return 0, 0
+}
+
+// ToDrop is how many bytes DropAhead would find now.
+func (l *Lent) ToDrop() (bytes int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return (l.mu.idle.count - l.mu.idle.common(&l.mu.untouched)) * PageSize
+}
+
+// MoreToDrop tells, by a value, that DropAhead may find something where it found nothing before. It is one channel, for one receiver.
+func (l *Lent) MoreToDrop() <-chan struct{} { return l.moreToDrop }
+
+// becameIdleLocked comes after pages have been added to those that are idle.
+func (l *Lent) becameIdleLocked(low, high int64) {
+	if l.mu.untouched.countIn(low, high) == high-low {
+		return
+	}
+	select {
+	case l.moreToDrop <- struct{}{}:
+	default: // it is told already
+	}
 }

@@ -21,10 +21,20 @@ type Case struct {
 	Remote bool
 	Class  coherence.Class
 	Path   coherence.Path // of memory that is not coherent
-	// Touched: the lender has stored into the memory, as its kernel does when it zeroes it, so that it flushes before a foreign writer on incoherent memory
-	// gets it. Otherwise only borrowers have, since it flushed the last time.
-	Touched bool
+	Before Before         // of memory of another process that is incoherent
 }
+
+// Before is who has stored into memory before it is granted to a foreign writer.
+type Before uint8
+
+const (
+	// Borrowers: nobody else, since its lender flushed it the last time.
+	Borrowers Before = iota
+	// CleanedAhead: its lender has, as its kernel does when it zeroes it, and has flushed it since, unasked, while nobody waited.
+	CleanedAhead
+	// JustStored: its lender has, just before, so that it flushes before the writer gets it.
+	JustStored
+)
 
 func (c Case) String() string {
 	place := "local"
@@ -34,8 +44,11 @@ func (c Case) String() string {
 	if c.Class == coherence.Coherent {
 		return place + ", coherent"
 	}
-	if c.Touched {
-		place += ", touched by the lender"
+	switch c.Before {
+	case CleanedAhead:
+		place += ", cleaned ahead by the lender"
+	case JustStored:
+		place += ", just stored into by the lender"
 	}
 	return fmt.Sprintf("%s, %v, %v", place, c.Class, c.Path)
 }
@@ -71,9 +84,14 @@ func (p Parts) Total() time.Duration {
 type Created struct {
 	Cases []Case
 	Parts [][]Parts // by case, then by run
+	// Ahead is, for each run, what the lender did when it cleaned the table's memory ahead: how long it worked, and when it was done.
+	Ahead []Ahead
 	// Chosen are the paths that the measurement of package coherence chose, in own memory and in another process'.
 	Chosen map[bool]coherence.Path
 }
+
+// Ahead is a lender's work beside everything else.
+type Ahead struct{ Worked, Done time.Duration }
 
 // Of are the runs of a case.
 func (c *Created) Of(one Case) []Parts { return c.Parts[slices.Index(c.Cases, one)] }
@@ -124,22 +142,26 @@ func (w *World) Create(ctx context.Context) (*Created, error) {
 	if err := w.choose(ctx, c); err != nil {
 		return nil, err
 	}
-	c.Cases = append(c.Cases, Case{Remote: true, Class: coherence.Incoherent, Path: c.Chosen[true], Touched: true})
+	for _, before := range []Before{CleanedAhead, JustStored} {
+		c.Cases = append(c.Cases, Case{Remote: true, Class: coherence.Incoherent, Path: c.Chosen[true], Before: before})
+	}
+	if err := w.use(ctx, coherence.Incoherent); err != nil { // a lender cleans ahead when others write into its memory
+		return nil, err
+	}
 	c.Parts = make([][]Parts, len(c.Cases))
 	rows := newBlocks(w.setting.Bytes)
 	for run := -1; run < w.setting.Runs; run++ { // the first one finds pages that nobody has touched
 		for k := range c.Cases {
 			i := (k + max(run, 0)) % len(c.Cases)
-			create := w.createLocal
-			if c.Cases[i].Remote {
-				create = w.createRemote
-			}
-			parts, err := create(ctx, c.Cases[i], rows)
+			parts, ahead, err := w.create(ctx, c.Cases[i], rows)
 			if err != nil {
 				return nil, fmt.Errorf("%v: %w", c.Cases[i], err)
 			}
 			if run >= 0 {
 				c.Parts[i] = append(c.Parts[i], parts)
+				if c.Cases[i].Before == CleanedAhead {
+					c.Ahead = append(c.Ahead, ahead)
+				}
 			}
 			if err := ctx.Err(); err != nil {
 				return nil, err
@@ -280,12 +302,37 @@ func (w *World) createLocal(_ context.Context, c Case, rows *blocks) (parts Part
 	return parts, errors.Join(w.check(w.local.memory.Bytes(x.Range), rows), home.Retire(g.Generation()))
 }
 
-// prepare leaves memory for the next grant as the case wants it.
-func (w *World) prepare(ctx context.Context, c Case) error {
+// create does one case. What the lender does in the background of it is over by then, but where the case is that it is not.
+func (w *World) create(ctx context.Context, c Case, rows *blocks) (parts Parts, ahead Ahead, err error) {
+	before, err := w.setting.Cleaned()
+	if err != nil {
+		return parts, ahead, err
+	}
+	if !c.Remote {
+		if _, err := w.settle(ctx, before); err != nil {
+			return parts, ahead, err
+		}
+		parts, err = w.createLocal(ctx, c, rows)
+		return parts, ahead, err
+	}
 	class := c.Class
-	if c.Touched {
+	if c.Before != Borrowers {
 		class = coherence.Coherent // whoever writes there, the lender flushes nothing for it
 	}
+	if err := w.use(ctx, class); err != nil {
+		return parts, ahead, err
+	}
+	if c.Before != JustStored {
+		if ahead, err = w.settle(ctx, before); err != nil {
+			return parts, ahead, err
+		}
+	}
+	parts, err = w.createRemote(ctx, c, rows)
+	return parts, ahead, err
+}
+
+// use leaves memory for the next grant as a writer on a fabric of that class does.
+func (w *World) use(ctx context.Context, class coherence.Class) error {
 	given, err := w.client.Grant(ctx, grantOf(homeOf(class), w.setting.Bytes))
 	if err != nil {
 		return err
@@ -293,10 +340,24 @@ func (w *World) prepare(ctx context.Context, c Case) error {
 	return w.client.Free(ctx, noderpc.FreeRequest{Extents: extents(given)})
 }
 
-func (w *World) createRemote(ctx context.Context, c Case, rows *blocks) (parts Parts, err error) {
-	if err := w.prepare(ctx, c); err != nil {
-		return parts, err
+// settle waits until the lender has nothing more to clean ahead, and says for how long it did, and how long it worked since before.
+func (w *World) settle(ctx context.Context, before Cleaned) (done Ahead, err error) {
+	const look = time.Millisecond
+	for begin := time.Now(); ; {
+		now, err := w.setting.Cleaned()
+		done = Ahead{Worked: now.Worked - before.Worked, Done: time.Since(begin)}
+		if err != nil || now.Left == 0 {
+			return done, err
+		}
+		select {
+		case <-ctx.Done():
+			return done, ctx.Err()
+		case <-time.After(look):
+		}
 	}
+}
+
+func (w *World) createRemote(ctx context.Context, c Case, rows *blocks) (parts Parts, err error) {
 	begin := time.Now()
 	given, err := w.client.Grant(ctx, grantOf(homeOf(c.Class), w.setting.Bytes))
 	if err != nil {

@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"log/slog"
 	"path/filepath"
+	"time"
 
 	"github.com/zeebo/xxh3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
@@ -16,11 +18,22 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
+// Cleaned is what a lender has done, and has still to do, of its flushes ahead of grants (coherence.Home.CleanAhead).
+type Cleaned struct {
+	Left   int64 // bytes
+	Worked time.Duration
+}
+
 // lender has one region's memory under several homes, one for each class of fabric and, where this process writes itself, each
 // write path. They share the allocator, so their extents never overlap; each has a region number of its own.
 type lender struct {
 	memory *memregion.Lent
 	homes  catalog.Homes
+	count  coherence.Counters // of the home of incoherent memory of class
+}
+
+func (l *lender) cleaned() Cleaned {
+	return Cleaned{Left: l.memory.ToDrop(), Worked: time.Duration(l.count.AheadTime.Load())}
 }
 
 // Homes by number: 1 to 3 are the classes, those from firstPath on are incoherent with a path that is fixed.
@@ -70,8 +83,13 @@ func copiers(lines *coherence.CPULines) (list []*coherence.Copier) {
 }
 
 func (l *lender) add(id memregion.RegionID, class coherence.Class, lines *coherence.CPULines, chooser *coherence.Chooser) (err error) {
+	count := &coherence.Counters{}
+	if id == homeOf(coherence.Incoherent) {
+		count = &l.count
+	}
 	l.homes[id], err = coherence.NewHome(coherence.HomeConfig{
-		Region: id, Memory: l.memory, Lines: lines, Domain: "home", Class: class, Capacity: l.memory.Spec().Capacity, Chooser: chooser,
+		Counters: count,
+		Region:   id, Memory: l.memory, Lines: lines, Domain: "home", Class: class, Capacity: l.memory.Spec().Capacity, Chooser: chooser,
 		Verify: func(data []byte, s coherence.Seal) error {
 			if xxh3.Hash(data[:s.Length]) != s.Checksum {
 				return errChecksum
@@ -102,9 +120,9 @@ func grantOf(region memregion.RegionID, size int64) noderpc.GrantRequest {
 // nobody is a node of which nothing but its memory matters.
 type nobody struct{ noderpc.Node }
 
-// Serve lends capacity bytes until ctx ends: the role of the other process. ready is told how it is reached. What it makes lies in
-// directory and is removed.
-func Serve(ctx context.Context, directory string, capacity int64, ready func(Lent) error) (err error) {
+// Serve lends capacity bytes until ctx ends: the role of the other process. ready is told how it is reached, and by what it is asked what it has cleaned. What it
+// makes lies in directory and is removed.
+func Serve(ctx context.Context, directory string, capacity int64, ready func(Lent, func() Cleaned) error) (err error) {
 	lines, err := coherence.NewCPULines()
 	if err != nil {
 		return err
@@ -126,8 +144,13 @@ func Serve(ctx context.Context, directory string, capacity int64, ready func(Len
 		return err
 	}
 	server := noderpc.NewServer(nobody{}, noderpc.ServerOptions{Name: "lender", Lender: lender, Log: log})
-	if err := ready(reach); err != nil {
+	if err := ready(reach, l.cleaned); err != nil {
 		return errors.Join(err, listener.Close())
 	}
-	return server.Serve(ctx, listener)
+	var group errgroup.Group
+	cleaning, stop := context.WithCancel(ctx)
+	group.Go(func() error { return l.homes[homeOf(coherence.Incoherent)].CleanAhead(cleaning) })
+	err = server.Serve(ctx, listener)
+	stop()
+	return errors.Join(err, group.Wait())
 }

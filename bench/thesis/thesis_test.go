@@ -81,10 +81,12 @@ func world(t *testing.T, change func(*Setting)) *World {
 	if change != nil {
 		change(&s)
 	}
+	var cleaned func() Cleaned
+	s.Cleaned = func() (Cleaned, error) { return cleaned(), nil }
 	ctx, stop := context.WithCancel(context.Background())
 	served, ready := make(chan error, 1), make(chan Lent, 1)
 	go func() {
-		served <- Serve(ctx, remote, Capacity(s.Bytes), func(l Lent) error { ready <- l; return nil })
+		served <- Serve(ctx, remote, Capacity(s.Bytes), func(l Lent, ask func() Cleaned) error { cleaned = ask; ready <- l; return nil })
 	}()
 	var lent Lent
 	select {
@@ -154,7 +156,12 @@ func TestCreating(t *testing.T) {
 	c, err := w.Create(t.Context())
 	require.NoError(t, err)
 	paths := len(copiers(w.lines))
-	require.Len(t, c.Cases, 2+2*paths+2)
+	require.Len(t, c.Cases, 2+2*paths+3)
+	require.Len(t, c.Ahead, 2)
+	for _, a := range c.Ahead {
+		require.Positive(t, a.Worked)
+		require.Positive(t, a.Done)
+	}
 	for i, one := range c.Cases {
 		require.Len(t, c.Parts[i], 2, "%v", one)
 		for _, p := range c.Parts[i] {

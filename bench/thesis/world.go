@@ -29,6 +29,8 @@ type Setting struct {
 	Directory string
 	// Tell has another process decode a descriptor and returns how many rows it has.
 	Tell func(descriptor []byte) (rows int64, err error)
+	// Cleaned asks the lender what it has cleaned ahead.
+	Cleaned func() (Cleaned, error)
 	// Spoil falsifies a byte of what is compared; for tests.
 	Spoil bool
 }

@@ -24,7 +24,8 @@
 //   - The hardware at its worst, at any time: it fetches lines that nobody asked for, evicts lines, writes modified lines back
 //     early, and completes each flush of its own accord; only a full fence waits for those of its own script.
 //   - The lender's kernel zeroes what is granted, in the lender's cache, or leaves it as it is where the lender has dropped the lines before and
-//     nobody of its domain has stored there since. On incoherent the lender then does not drop them again.
+//     nobody of its domain has stored there since. On incoherent the lender then does not drop them again; there it also drops lines of
+//     free memory, which the kernel may zero at any other time.
 //   - Checksums that do not match (Config.Mismatches): attempts are bounded.
 //
 // One message and its handling are one step, since nothing that a message can be late for is shared with it: the sender

@@ -65,6 +65,7 @@ func (m *Model) lines() uint8 {
 func (m *Model) enabled(s *State) []Step {
 	m.steps = m.steps[:0]
 	m.grants(s)
+	m.idle(s)
 	for i := range uint8(Addresses) {
 		m.lender(s, i)
 	}
@@ -92,19 +93,54 @@ func (m *Model) grants(s *State) {
 				continue
 			}
 			for n := range Node(Nodes) {
-				m.can(Step{Kind: Grant, Node: n, Slot: first, First: first, Count: count})
-				if places := m.places(first, count); n != Home && s.untouched&places == places && m.class == coherence.Incoherent {
-					m.can(Step{Kind: Grant, Node: n, Slot: first, First: first, Count: count, Untouched: true})
+				step := Step{Kind: Grant, Node: n, Slot: first, First: first, Count: count}
+				m.can(step)
+				if n == Home || m.class != coherence.Incoherent {
+					continue
+				}
+				// Of what is untouched the kernel may zero any part.
+				places := m.places(first, count)
+				for step.Untouched = 1; step.Untouched <= allPlaces; step.Untouched++ {
+					if step.Untouched&^(s.untouched&places) == 0 && (!m.halves || step.Untouched == places) {
+						m.can(step)
+					}
 				}
 			}
 		}
 	}
 }
 
+// idle adds what happens to memory that is free, where the lender cares.
+func (m *Model) idle(s *State) {
+	if m.class != coherence.Incoherent {
+		return
+	}
+	m.flushes(DroppedAhead, Home, 0, s.aheadFlushing)
+	for first := range m.addresses {
+		for count := uint8(1); first+count <= m.addresses && m.free(s, first, count); count++ {
+			step := Step{Node: Home, First: first, Count: count}
+			if count == 1 {
+				step.Kind = Zero
+				m.can(step)
+			}
+			if s.ahead|s.aheadFlushing == 0 && s.untouched&m.places(first, count) == 0 && (!m.halves || count == m.addresses) {
+				step.Kind = DropAhead
+				m.can(step)
+			}
+		}
+	}
+}
+
+const allPlaces = 1<<Addresses - 1
+
 // places are addresses as a set of bits.
 func (m *Model) places(first, count uint8) uint8 { return (1<<count - 1) << first }
 
+// free tells whether addresses may be granted, zeroed or dropped ahead: what the lender is dropping ahead may not, before it has done so.
 func (m *Model) free(s *State, first, count uint8) bool {
+	if s.ahead&m.places(first, count) != 0 && !m.effects.aheadNotHeld {
+		return false
+	}
 	for i := range Addresses {
 		for a := first; a < first+count; a++ {
 			if g := &s.generations[i]; g.live() && g.holds(a) {
@@ -246,6 +282,14 @@ func (m *Model) apply(s *State, step Step, effect *Effect) {
 	switch step.Kind {
 	case Grant:
 		o.grant(step)
+	case Zero:
+		o.zero(step.First)
+	case DropAhead:
+		o.dropAhead(step.First, step.Count)
+	case DroppedAhead:
+		o.drop(Home, step.Line)
+		o.aheadFlushing &^= 1 << step.Line
+		o.droppedAhead()
 	case Store:
 		o.store(g.writer, g.first+g.stored, int8(slot))
 		g.stored++

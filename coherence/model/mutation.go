@@ -34,8 +34,10 @@ const (
 	FencedWriterReaches
 	LenderDoesNotLook
 	ZeroesForgotten
+	StoredWhileAhead
+	NoFenceAhead
 
-	mutationCount = int(ZeroesForgotten) + 1
+	mutationCount = int(NoFenceAhead) + 1
 )
 
 var mutationNames = [mutationCount]string{
@@ -64,6 +66,8 @@ var mutationNames = [mutationCount]string{
 	FencedWriterReaches:      "a fenced-off writer still reaches the memory",
 	LenderDoesNotLook:        "lender seals foreign bytes without a look at them",
 	ZeroesForgotten:          "lender takes memory that was zeroed again for memory whose lines it dropped",
+	StoredWhileAhead:         "lender drops lines ahead of memory that is stored into meanwhile",
+	NoFenceAhead:             "no fence after the lender dropped lines ahead",
 }
 
 func (m Mutation) String() string { return mutationNames[m] }
@@ -73,7 +77,7 @@ func (m Mutation) Classes() []coherence.Class {
 	switch m {
 	case HomeNotFlushed, HomeFlushedBeforeWriter, HomeOneLineShort, LenderDoesNotLook:
 		return []coherence.Class{coherence.IncoherentHomeSnoop}
-	case ZeroesForgotten:
+	case ZeroesForgotten, StoredWhileAhead, NoFenceAhead:
 		return []coherence.Class{coherence.Incoherent}
 	}
 	return Classes()
@@ -114,6 +118,9 @@ type effects struct {
 	fenceLeaks     bool // the lines of a domain that is fenced off are not lost
 	// zeroesForgotten: the kernel zeroes memory of which the lender believes that nobody has stored there
 	zeroesForgotten bool
+	// aheadNotHeld: memory is granted and zeroed while the lender drops its lines ahead, and is believed to be untouched afterwards; noAheadFence: as soon as
+	// the flushes are issued.
+	aheadNotHeld, noAheadFence bool
 
 	keepPins bool // no mutation of the table: readers never let go, which C6 must find
 }
@@ -143,4 +150,6 @@ var effectsOf = [mutationCount]effects{
 	FencedWriterReaches:      {fenceLeaks: true},
 	LenderDoesNotLook:        {halves: true}, // where lines are stored at once, there is nothing to find
 	ZeroesForgotten:          {zeroesForgotten: true},
+	StoredWhileAhead:         {aheadNotHeld: true},
+	NoFenceAhead:             {noAheadFence: true},
 }

@@ -31,24 +31,58 @@ func (m *motion) flush(step coherence.Step, first, count uint8, missing, short b
 func (m *motion) grant(step Step) {
 	g := &m.generations[step.First]
 	*g = generation{state: coherence.Granted, first: step.First, count: step.Count, writer: step.Node}
-	if !step.Untouched || m.effects.zeroesForgotten {
-		for a := step.First; a < step.First+step.Count; a++ {
+	all := m.places(step.First, step.Count)
+	touched := all &^ step.Untouched
+	zeroed := touched
+	if m.effects.zeroesForgotten {
+		zeroed = all
+	}
+	for a := range uint8(Addresses) {
+		if zeroed>>a&1 == 1 {
 			m.store(Home, a, -1)
 		}
 	}
-	if step.Untouched {
-		m.handOver(g)
-		return
-	}
-	m.untouched &^= m.places(step.First, step.Count)
-	if g.writer == Home {
+	m.untouched &^= touched
+	if g.writer == Home || touched == 0 {
 		m.handOver(g)
 		return
 	}
 	g.phase = preparing
 	m.fence(coherence.ActionFenceFull, coherence.StepPrepare)
-	g.flushing = m.flush(coherence.StepPrepare, g.first, g.count, m.effects.noPrepare, false)
+	for a := g.first; a < g.first+g.count; a++ { // neighbours are flushed together
+		end := a
+		for ; end < g.first+g.count && touched>>end&1 == 1; end++ {
+		}
+		if end > a {
+			g.flushing |= m.flush(coherence.StepPrepare, a, end-a, m.effects.noPrepare, false)
+			a = end
+		}
+	}
 	m.proceed(g)
+}
+
+// zero is what the kernel does to memory that is free: it was given back to it, and reserved again.
+func (m *motion) zero(address uint8) {
+	m.store(Home, address, -1)
+	m.untouched &^= m.places(address, 1)
+}
+
+// dropAhead begins to drop the lender's lines of free memory.
+func (m *motion) dropAhead(first, count uint8) {
+	m.ahead = m.places(first, count)
+	m.fence(coherence.ActionFenceFull, coherence.StepAhead)
+	m.aheadFlushing = m.flush(coherence.StepAhead, first, count, false, false)
+	m.droppedAhead()
+}
+
+// droppedAhead is what follows the fence.
+func (m *motion) droppedAhead() {
+	if m.ahead == 0 || m.aheadFlushing != 0 && !m.effects.noAheadFence {
+		return
+	}
+	m.fence(coherence.ActionFenceFull, coherence.StepAhead)
+	m.untouched |= m.ahead
+	m.ahead = 0
 }
 
 func (m *motion) handOver(g *generation) {

@@ -163,7 +163,7 @@ func (s *search) path(number int32) {
 // checksums can be wrong they always are: an acquire must end then too.
 func (m *Model) progress(s *State, step Step) bool {
 	switch step.Kind {
-	case Store, Clean, Flushed, HomeFlushed, Seal, Reject, Publish, Retire, Lift, Unpin:
+	case DroppedAhead, Store, Clean, Flushed, HomeFlushed, Seal, Reject, Publish, Retire, Lift, Unpin:
 		return true
 	case Acquired:
 		flushing := s.readers[step.Node][step.Slot].flushing

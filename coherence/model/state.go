@@ -109,6 +109,8 @@ type State struct {
 	readers     [Nodes][slots]reader
 	remembered  [Nodes]uint8 // by address (a mutation)
 	untouched   uint8        // by address: the lender believes that its domain has stored nothing there since it dropped the line
+	// ahead are the addresses of free memory whose lines the lender is dropping before anybody asks for it, and aheadFlushing the lines whose flush is not done.
+	ahead, aheadFlushing uint8
 }
 
 // Key is a State in few bytes.
@@ -165,7 +167,7 @@ func (s *State) pack(swapped bool) Key {
 	for _, v := range s.memory {
 		p.put(uint64(v), memoryBits/Addresses)
 	}
-	p.put(uint64(s.untouched), Addresses)
+	p.put(uint64(s.untouched)|uint64(s.ahead)<<Addresses|uint64(s.aheadFlushing)<<(2*Addresses), 3*Addresses)
 	for n := range Node(Nodes) {
 		if swapped {
 			n = n.other()
@@ -195,7 +197,7 @@ func unpack(k Key) (s State) {
 	for a := range s.memory {
 		s.memory[a] = value(p.take(memoryBits / Addresses))
 	}
-	s.untouched = uint8(p.take(Addresses))
+	s.untouched, s.ahead, s.aheadFlushing = uint8(p.take(Addresses)), uint8(p.take(Addresses)), uint8(p.take(Addresses))
 	for n := range Nodes {
 		bits := p.take(nodeBits)
 		s.remembered[n] = uint8(bits & (1<<Addresses - 1))
@@ -245,6 +247,9 @@ func (s *State) pins(i int) bool {
 
 // quiescent tells whether nothing is under way: no generation lives and nobody reads.
 func (s *State) quiescent() bool {
+	if s.ahead|s.aheadFlushing != 0 {
+		return false
+	}
 	for i := range slots {
 		if s.generations[i].live() || s.pins(i) {
 			return false

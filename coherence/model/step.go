@@ -12,8 +12,14 @@ type Kind uint8
 // Steps of the protocol's scripts, then those of the hardware.
 const (
 	// Grant: the lender allocates, its kernel zeroes, and it grants; it hands over when its own lines are gone. Memory that is used again is
-	// not zeroed (Untouched).
+	// not zeroed where it is Untouched.
 	Grant Kind = iota
+	// Zero: the lender's kernel zeroes a place that is free.
+	Zero
+	// DropAhead: the lender issues the flushes of places that are free, and that its domain has stored into. Nobody gets them before that is done.
+	DropAhead
+	// DroppedAhead: one of these flushes is done; after the last one the fence is passed.
+	DroppedAhead
 	// Store: the writer stores the next place.
 	Store
 	// Clean: the writer issues the flushes of step 3.
@@ -67,7 +73,7 @@ const (
 	kindCount = int(Evict) + 1
 )
 
-var kindNames = [kindCount]string{"grant", "store", "clean", "abort", "shrink", "flushed", "home-flushed", "seal", "publish", "discard", "forsake", "reject", "retire",
+var kindNames = [kindCount]string{"grant", "zero", "drop-ahead", "dropped-ahead", "store", "clean", "abort", "shrink", "flushed", "home-flushed", "seal", "publish", "discard", "forsake", "reject", "retire",
 	"fence-off", "lift", "acquire", "acquired", "mismatch", "fail", "unpin", "release", "expire", "late-store", "prefetch", "write-back", "evict"}
 
 func (k Kind) String() string { return kindNames[k] }
@@ -78,8 +84,8 @@ type Step struct {
 	Node         Node
 	Slot         uint8
 	Line         uint8
-	First, Count uint8 // addresses: of a Grant
-	Untouched    bool  // of a Grant: the lender's domain has stored nothing there since it dropped the lines, and does not now
+	First, Count uint8 // addresses: of a Grant, Zero, DropAhead
+	Untouched    uint8 // of a Grant, by address: the lender's domain has stored nothing there since it dropped the lines, and does not now
 	Lines        uint8 // of an Acquire: the lines whose flush is still to come
 	// Before are prefetches that happen just before this step, one bit for each line of each node; they are what makes
 	// a line stale. Varied are the lines for which there was a choice.

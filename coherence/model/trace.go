@@ -242,6 +242,8 @@ func (t *Trace) describe(i int, names *numbering) (who, what string) {
 	switch {
 	case step.Kind >= Prefetch || step.Kind == Acquire || step.Kind == Acquired || step.Kind > Lift:
 		return step.Node.String(), d.reader()
+	case step.Kind == Zero || step.Kind == DropAhead || step.Kind == DroppedAhead:
+		return "home", d.idle()
 	case step.Kind == FenceOff:
 		return "lender", fmt.Sprintf("cuts %v off: its caches are lost", step.Node)
 	}
@@ -273,6 +275,22 @@ func (d *description) places() string {
 	return fmt.Sprintf("places %d and %d", d.g.first, d.g.first+1)
 }
 
+// idle is what happens to memory that is free.
+func (d *description) idle() string {
+	places := (&description{g: &generation{first: d.step.First, count: d.step.Count}}).places()
+	switch {
+	case d.step.Kind == Zero:
+		return "zeroes " + places + ", which is free"
+	case d.step.Kind == DroppedAhead && d.after.ahead == 0:
+		return fmt.Sprintf("flush of line %d done; fence; takes the places for untouched", d.step.Line)
+	case d.step.Kind == DroppedAhead:
+		return fmt.Sprintf("flush of line %d done", d.step.Line)
+	case d.after.ahead == 0:
+		return "flushes " + places + " ahead, does not wait"
+	}
+	return "flushes " + places + " ahead"
+}
+
 func (d *description) writer() (who, what string) {
 	writer, now := d.g.writer.String(), &d.after.generations[d.step.Slot]
 	switch d.step.Kind {
@@ -284,10 +302,14 @@ func (d *description) writer() (who, what string) {
 		case d.everyCache:
 			then = "; every cache flushes"
 		}
-		if d.step.Untouched {
+		untouched := d.step.Untouched
+		switch {
+		case untouched == 0:
+			return "lender", fmt.Sprintf("zeroes %s, grants %s to %v%s", d.places(), d.name, writer, then)
+		case now.phase == writing:
 			return "lender", fmt.Sprintf("grants %s, whose lines it dropped, as %s to %v", d.places(), d.name, writer)
 		}
-		return "lender", fmt.Sprintf("zeroes %s, grants %s to %v%s", d.places(), d.name, writer, then)
+		return "lender", fmt.Sprintf("grants %s, places %0*b of which it dropped, as %s to %v%s", d.places(), Addresses, untouched, d.name, writer, then)
 	case Store:
 		return writer, fmt.Sprintf("stores %s at place %d", d.name, d.g.first+d.g.stored)
 	case Clean:

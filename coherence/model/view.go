@@ -31,6 +31,9 @@ func (s *State) Reader(n Node, slot int) (pinned, loads, remembered bool) {
 // Acquiring tells whether a reader waits for a flush.
 func (s *State) Acquiring(n Node, slot int) bool { return s.readers[n][slot].state == acquiring }
 
+// DroppingAhead tells whether the lender waits for a flush of free memory.
+func (s *State) DroppingAhead() bool { return s.aheadFlushing != 0 }
+
 // Flushing tells whether the writer or the lender of the one in a slot waits for a flush.
 func (s *State) Flushing(slot int) bool {
 	return s.generations[slot].flushing != 0 || s.generations[slot].homeFlushing != 0
