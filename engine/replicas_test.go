@@ -113,7 +113,7 @@ func TestReplicas(t *testing.T) {
 	ask(2)
 	c.requireSpace()
 	for i := range tables {
-		exec(t, s, fmt.Sprintf("DROP TABLE t%d", i))
+		exec(t, s, fmt.Sprintf("DROP TABLE t%d CASCADE", i))
 	}
 	exec(t, s, "DROP TABLE plain")
 	exec(t, s, "DROP TABLE x")
