@@ -532,3 +532,11 @@ func createA(tx *catalog.Transaction) error {
 	_, err := tx.CreateTable(ctx, tableA, columns, catalog.TableOptions{})
 	return err
 }
+
+// A region is much larger than the two bytes that an empty one comes in.
+func TestSnapshotRecordsOfManyRegionsAreRefused(t *testing.T) {
+	for n, refused := range map[int]bool{1 << 12: false, 1<<12 + 1: true} {
+		_, err := catalog.DecodeSnapshotRecord((&catalog.SnapshotRecord{Regions: make([]catalog.RegionRecord, n)}).Encode())
+		require.Equal(t, refused, errors.Is(err, catalog.ErrCorrupt), "%d regions: %v", n, err)
+	}
+}

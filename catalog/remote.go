@@ -28,8 +28,11 @@ const (
 	snapshotSchemas, snapshotTables, snapshotViews, snapshotRegions = 5, 6, 7, 8
 )
 
-// maxSnapshotItems bounds what a borrower accepts of one kind.
-const maxSnapshotItems = 1 << 20
+// What a borrower accepts: a region takes more memory than any other item, whatever few bytes it comes in.
+const (
+	maxSnapshotItems   = 1 << 20
+	maxSnapshotRegions = 1 << 12
+)
 
 // Record makes a snapshot's record. The snapshot keeps its lease: whoever holds the record ends it with ReleaseLease, or
 // lets it expire.
@@ -107,6 +110,9 @@ func DecodeSnapshotRecord(data []byte) (*SnapshotRecord, error) {
 			r.Views = append(r.Views, m.Bytes())
 		case snapshotRegions:
 			g, err := decodeRegion(m.Bytes())
+			if len(r.Regions) >= maxSnapshotRegions {
+				err = fmt.Errorf("more than %d regions", maxSnapshotRegions)
+			}
 			m.Fail(err)
 			if err == nil {
 				r.Regions = append(r.Regions, *g)

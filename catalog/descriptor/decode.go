@@ -74,6 +74,9 @@ func (d *Decoder) read(data []byte, c *Descriptor) error {
 			c.Columns = append(c.Columns, Node{Buffers: d.buffersOf(c.Schema, len(c.Columns))})
 			r.Fail(nodes.read(r.Sub(), &c.Columns[len(c.Columns)-1], 0))
 		case chunkStatistics:
+			if len(c.Statistics) >= MaxNodes {
+				return fmt.Errorf("statistics of more than %d columns", MaxNodes)
+			}
 			c.Statistics = append(c.Statistics, Statistics{})
 			r.Fail(d.readStatistics(r.Sub(), &c.Statistics[len(c.Statistics)-1]))
 		default:
@@ -169,6 +172,9 @@ func (d *nodeDecoder) read(r message.Reader, n *Node, depth int) error {
 		case nodeOffset:
 			n.Offset = r.Int()
 		case nodeBuffers:
+			if len(n.Buffers) >= MaxBuffers {
+				return fmt.Errorf("an array of more than %d buffers", MaxBuffers)
+			}
 			if n.Buffers == nil {
 				n.Buffers = part(d.Decoder, &d.buffers, 1+countBuffers(r))
 			}

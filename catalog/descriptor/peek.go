@@ -45,6 +45,9 @@ func Peek(data []byte) (Header, error) {
 		case chunkOwner:
 			h.Owner = r.String()
 		case chunkExtents:
+			if len(h.Extents) >= MaxExtents {
+				return h, fmt.Errorf("%w: more than %d extents", ErrCorrupt, MaxExtents)
+			}
 			r.Fail(readExtent(r.Sub(), &h.Extents, &h.Others))
 		case chunkSchema: // fields are written in order; nothing of ours follows
 			return h, nil

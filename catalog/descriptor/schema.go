@@ -30,7 +30,8 @@ func AppendSchema(buffer []byte, schema *arrow.Schema) ([]byte, error) {
 
 type schemaEncoder struct {
 	*message.Writer
-	err error
+	fields, pairs int // as schemaDecoder counts them
+	err           error
 }
 
 func (e *schemaEncoder) schema(schema *arrow.Schema) {
@@ -50,6 +51,9 @@ func (e *schemaEncoder) fail(what fmt.Stringer, why string) {
 }
 
 func (e *schemaEncoder) field(number int, f arrow.Field, depth int) {
+	if e.fields++; e.fields > MaxNodes && e.err == nil {
+		e.err = fmt.Errorf("%w: more than %d fields", ErrUnsupported, MaxNodes)
+	}
 	start := e.Begin(number)
 	e.OptionalString(fieldName, f.Name)
 	e.Bool(fieldNullable, f.Nullable)
@@ -61,6 +65,9 @@ func (e *schemaEncoder) field(number int, f arrow.Field, depth int) {
 }
 
 func (e *schemaEncoder) metadata(number int, m arrow.Metadata) {
+	if e.pairs += m.Len(); e.pairs > MaxNodes && e.err == nil {
+		e.err = fmt.Errorf("%w: more than %d pairs of metadata", ErrUnsupported, MaxNodes)
+	}
 	for i := range m.Len() {
 		start := e.Begin(number)
 		e.OptionalString(pairKey, m.Keys()[i])

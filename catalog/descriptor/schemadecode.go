@@ -18,9 +18,10 @@ func DecodeSchema(data []byte) (*arrow.Schema, error) {
 	return schema, nil
 }
 
-// schemaDecoder counts fields over the whole schema, so that nesting cannot multiply the bound.
+// schemaDecoder counts fields and their metadata over the whole schema, so that nesting cannot multiply the bound.
 type schemaDecoder struct {
 	fields   int
+	pairs    int
 	extended bool // an extension type was among them
 }
 
@@ -36,7 +37,7 @@ func (d *schemaDecoder) schema(data []byte) (*arrow.Schema, error) {
 			r.Fail(err)
 			fields = append(fields, f)
 		case schemaMetadata:
-			r.Fail(meta.read(r.Sub()))
+			r.Fail(d.pair(&meta, r.Sub()))
 		default:
 			r.Skip()
 		}
@@ -67,7 +68,7 @@ func (d *schemaDecoder) field(r message.Reader, depth int) (arrow.Field, error) 
 				f.Type = dt
 			}
 		case fieldMetadata:
-			r.Fail(meta.read(r.Sub()))
+			r.Fail(d.pair(&meta, r.Sub()))
 		default:
 			r.Skip()
 		}
@@ -94,7 +95,10 @@ func plainType(encoded []byte) arrow.DataType {
 
 type pairs struct{ keys, values []string }
 
-func (p *pairs) read(r message.Reader) error {
+func (d *schemaDecoder) pair(p *pairs, r message.Reader) error {
+	if d.pairs++; d.pairs > MaxNodes {
+		return fmt.Errorf("more than %d pairs of metadata", MaxNodes)
+	}
 	var key, value string
 	for r.Next() {
 		switch r.Field() {

@@ -95,6 +95,10 @@ func Decode(data []byte, source *Source) (*Version, error) {
 		case recordPages:
 			r.Fail(v.readRef(r.Sub()))
 		case recordSummaries:
+			if len(v.columns) >= descriptor.MaxNodes {
+				r.Fail(fmt.Errorf("summaries of more than %d columns", descriptor.MaxNodes))
+				break
+			}
 			s, err := readSummary(r.Sub())
 			r.Fail(err)
 			v.columns = append(v.columns, s)
