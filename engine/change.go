@@ -135,7 +135,7 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite) error {
 		return st.pointAt(err, r.name.Name)
 	}
 	if list := returningOf(st.parsed.Head); list != nil {
-		if err := st.describeReturning(ctx, list, version.Table().Columns, v); err != nil {
+		if err := st.describeReturning(ctx, list, version, v); err != nil {
 			return err
 		}
 	}

@@ -171,7 +171,7 @@ func (st *Statement) prepareFetch(head *statement.Fetch) error {
 		return err
 	}
 	if !head.Move {
-		st.schema = c.rows.schema
+		st.schema, st.origins = c.rows.schema, c.statement.origins
 	}
 	st.run = func(ctx context.Context, args []any) (*Rows, error) {
 		if len(args) > 0 {

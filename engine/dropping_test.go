@@ -16,7 +16,9 @@ import (
 func TestDropOfWhatOthersRead(t *testing.T) {
 	var notices []string
 	e := open(t)
-	s, err := e.Session(engine.SessionOptions{Notice: func(n engine.Notice) { notices = append(notices, strings.TrimSuffix(n.Severity+" "+n.Message+"\n"+n.Detail, "\n")) }})
+	s, err := e.Session(engine.SessionOptions{Notice: func(n engine.Notice) {
+		notices = append(notices, strings.TrimSuffix(n.Severity+" "+n.Message+"\n"+n.Detail, "\n"))
+	}})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, s.Close()) })
 	const setUp = `CREATE SCHEMA aside; CREATE TABLE t AS SELECT 1 AS a; CREATE TABLE u AS SELECT 2 AS b; CREATE TABLE aside.t AS SELECT 3 AS c; CREATE VIEW "of t" AS SELECT t.a FROM t;

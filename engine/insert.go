@@ -166,7 +166,7 @@ func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) 
 		return err
 	}
 	if r := returningOf(head); r != nil {
-		if err := st.describeReturning(ctx, r, version.Table().Columns, v); err != nil {
+		if err := st.describeReturning(ctx, r, version, v); err != nil {
 			return err
 		}
 	}

@@ -227,7 +227,7 @@ func (st *Statement) prepareExecute(ctx context.Context, head *statement.Execute
 	if err != nil {
 		return withoutPosition(err)
 	}
-	st.inner, st.schema = inner, inner.schema
+	st.inner, st.schema, st.origins = inner, inner.schema, inner.origins
 	st.run = func(ctx context.Context, args []any) (*Rows, error) {
 		if len(args) > 0 {
 			return nil, failure("42P02", "there is no parameter $1")

@@ -8,6 +8,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -57,7 +59,8 @@ func (r *returning) query(from string) string {
 }
 
 // describeReturning plans the list over no rows, to see what is wrong with it and what it gives.
-func (st *Statement) describeReturning(ctx context.Context, r *returning, columns *arrow.Schema, v *visible) error {
+func (st *Statement) describeReturning(ctx context.Context, r *returning, version *catalog.TableVersion, v *visible) error {
+	columns := version.Table().Columns
 	parameter := false
 	replaceTokens(r.list, func(token string, _ int) (string, bool) {
 		parameter = parameter || isParameter(token)
@@ -81,7 +84,21 @@ func (st *Statement) describeReturning(ctx context.Context, r *returning, column
 	}
 	st.schema, st.returning = plan.schema, r
 	plan.close()
+	st.origins = st.session.originsReturned(r, version, v)
 	return nil
+}
+
+// originsReturned tells which of the returned columns are the table's.
+func (s *Session) originsReturned(r *returning, version *catalog.TableVersion, v *visible) []pgcatalog.Origin {
+	const written = "csm_written"
+	others := s.relations(v)
+	return pgcatalog.Origins(treeOf("SELECT "+r.list+"\n FROM "+written+" AS "+duckdb.QuoteIdentifier(r.alias)), func(database, schema, name string) *pgcatalog.Relation {
+		if name == written {
+			table := tableRelation(version)
+			return &table
+		}
+		return others(database, schema, name)
+	})
 }
 
 // pointIntoReturning moves a position from the list's query into the statement, which ends with the list.

@@ -3,6 +3,7 @@ package engine_test
 import (
 	"context"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -94,4 +95,40 @@ func TestReturningIsComplete(t *testing.T) {
 	require.Equal(t, "INSERT 0 10000", open.Tag())
 	require.NoError(t, open.Close())
 	require.NoError(t, st.Close())
+}
+
+// Drivers ask from which table a column is (getTableName): RETURNING, FETCH and EXECUTE tell it as the query itself does.
+func TestOriginsOfReturnedAndFetchedRows(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a, 'x' AS b; CREATE TABLE u AS SELECT 1 AS a, 2 AS c; PREPARE p AS SELECT c, a FROM u; BEGIN; DECLARE k CURSOR FOR SELECT * FROM t JOIN u USING (a)")
+	oid := func(table string) string {
+		return rows(t, s, "SELECT oid FROM pg_class WHERE relname = '"+table+"'")[0]
+	}
+	tOID, uOID := oid("t"), oid("u")
+	for sql, want := range map[string]string{
+		"SELECT * FROM t NATURAL JOIN u":                                       "t.1 t.2 u.2",
+		"INSERT INTO t VALUES (2, 'y') RETURNING *, a + 1, b":                  "t.1 t.2 - t.2",
+		"UPDATE public.t AS x SET a = 3 RETURNING x.b, (SELECT max(c) FROM u)": "t.2 -",
+		"DELETE FROM u RETURNING c":                                            "u.2",
+		"FETCH 1 FROM k":                                                       "t.1 t.2 u.2",
+		"MOVE 1 FROM k":                                                        "",
+		"EXECUTE p":                                                            "u.2 u.1",
+	} {
+		st, err := s.Prepare(context.Background(), sql)
+		require.NoError(t, err, sql)
+		var got []string
+		for _, o := range st.Origins() {
+			switch fmt.Sprint(o.Table) {
+			case "0":
+				got = append(got, "-")
+			case tOID:
+				got = append(got, fmt.Sprintf("t.%d", o.Column))
+			case uOID:
+				got = append(got, fmt.Sprintf("u.%d", o.Column))
+			}
+		}
+		require.Equal(t, want, strings.Join(got, " "), sql)
+		require.NoError(t, st.Close())
+	}
 }

@@ -58,10 +58,10 @@ type tracedWith struct {
 	next *tracedWith
 }
 
-// tracedFrom is a FROM clause. merged: USING or NATURAL made one column of two.
+// tracedFrom is a FROM clause.
 type tracedFrom struct {
-	items  []tracedItem
-	merged bool
+	items []tracedItem // what qualified names begin with
+	shown tracedItem   // the columns that names without a qualifier, and *, mean; USING and NATURAL made one of two
 }
 
 type tracer struct{ find Find }
@@ -81,7 +81,9 @@ func (t *tracer) query(s *pg.SelectStmt, with *tracedWith) (columns []traced, kn
 	}
 	from := &tracedFrom{}
 	for _, n := range s.FromClause {
-		t.from(from, n, with)
+		shown := t.from(from, n, with)
+		from.shown.columns = append(from.shown.columns, shown.columns...)
+		from.shown.open = from.shown.open || shown.open
 	}
 	for _, n := range s.TargetList {
 		target := n.GetResTarget()
@@ -111,26 +113,79 @@ func (t *tracer) with(clause *pg.WithClause, scope *tracedWith) *tracedWith {
 	return scope
 }
 
-func (t *tracer) from(f *tracedFrom, n *pg.Node, with *tracedWith) {
+// from adds an entry of a FROM clause and gives the columns that it shows.
+func (t *tracer) from(f *tracedFrom, n *pg.Node, with *tracedWith) tracedItem {
+	item := tracedItem{open: true}
 	switch x := n.GetNode().(type) {
 	case *pg.Node_RangeVar:
-		f.items = append(f.items, t.relation(x.RangeVar, with))
+		item = t.relation(x.RangeVar, with)
 	case *pg.Node_RangeTableSample:
-		t.from(f, x.RangeTableSample.Relation, with)
+		return t.from(f, x.RangeTableSample.Relation, with)
 	case *pg.Node_RangeSubselect:
 		columns, known := t.query(x.RangeSubselect.Subquery.GetSelectStmt(), with)
-		f.items = append(f.items, tracedItem{columns: columns, open: !known}.as(x.RangeSubselect.Alias))
+		item = tracedItem{columns: columns, open: !known}.as(x.RangeSubselect.Alias)
 	case *pg.Node_JoinExpr:
-		if x.JoinExpr.Alias != nil { // which hides what it joins
-			f.items = append(f.items, tracedItem{open: true}.as(x.JoinExpr.Alias))
+		before := len(f.items)
+		left := t.from(f, x.JoinExpr.Larg, with)
+		shown := left.joined(t.from(f, x.JoinExpr.Rarg, with), x.JoinExpr)
+		if x.JoinExpr.Alias == nil {
+			return shown
+		}
+		f.items = f.items[:before] // which the alias hides
+		item = shown.as(x.JoinExpr.Alias)
+	}
+	f.items = append(f.items, item)
+	return item
+}
+
+// joined are the columns of a join: the left one's, then the right one's without those that USING or NATURAL merge. (PostgreSQL's * begins
+// with the merged ones, DuckDB's does not.) A merged column is the left table's, of a right join the right one's, and of a full join neither's.
+func (i tracedItem) joined(right tracedItem, j *pg.JoinExpr) tracedItem {
+	out := tracedItem{columns: slices.Clone(i.columns), open: i.open || right.open}
+	merged := map[int]bool{} // of the right one's
+	merge := func(name string, must bool) {
+		l, r := i.position(name), right.position(name)
+		if l < 0 || r < 0 {
+			out.open = out.open || must
 			return
 		}
-		t.from(f, x.JoinExpr.Larg, with)
-		t.from(f, x.JoinExpr.Rarg, with)
-		f.merged = f.merged || x.JoinExpr.IsNatural || len(x.JoinExpr.UsingClause) > 0
-	default:
-		f.items = append(f.items, tracedItem{open: true})
+		merged[r] = true
+		switch j.Jointype {
+		case pg.JoinType_JOIN_INNER, pg.JoinType_JOIN_LEFT:
+		case pg.JoinType_JOIN_RIGHT:
+			out.columns[l].from = right.columns[r].from
+		default:
+			out.columns[l].from = Origin{}
+		}
 	}
+	for _, n := range j.UsingClause {
+		merge(n.GetString_().GetSval(), true)
+	}
+	if j.IsNatural {
+		for _, c := range i.columns {
+			merge(c.name, false)
+		}
+	}
+	for n, c := range right.columns {
+		if !merged[n] {
+			out.columns = append(out.columns, c)
+		}
+	}
+	return out
+}
+
+// position is where the one column of the name is; negative: nowhere, or not certain.
+func (i tracedItem) position(name string) int {
+	found := -1
+	for n, c := range i.columns {
+		if equalNames(c.name, name) {
+			if found >= 0 {
+				return -1
+			}
+			found = n
+		}
+	}
+	return found
 }
 
 func (t *tracer) relation(v *pg.RangeVar, with *tracedWith) tracedItem {
@@ -182,13 +237,7 @@ func (f *tracedFrom) star(ref *pg.ColumnRef) (columns []traced, known bool) {
 	parts := ref.GetFields()
 	switch len(parts) {
 	case 1:
-		for _, i := range f.items {
-			if i.open || f.merged {
-				return nil, false
-			}
-			columns = append(columns, i.columns...)
-		}
-		return columns, true
+		return f.shown.columns, !f.shown.open
 	case 2, 3:
 		i := f.named(parts[:len(parts)-1])
 		if i == nil || i.open {
@@ -224,33 +273,19 @@ func (f *tracedFrom) column(ref *pg.ColumnRef) Origin {
 	if len(parts) == 0 || len(parts) > 3 || parts[len(parts)-1].GetString_() == nil {
 		return Origin{}
 	}
-	name, items := parts[len(parts)-1].GetString_().GetSval(), f.items
+	name, in := parts[len(parts)-1].GetString_().GetSval(), &f.shown
 	if len(parts) > 1 {
-		i := f.named(parts[:len(parts)-1])
-		if i == nil {
+		if in = f.named(parts[:len(parts)-1]); in == nil {
 			return Origin{}
 		}
-		items = []tracedItem{*i}
 	}
-	if len(name) >= cutName {
+	if len(name) >= cutName || in.open {
 		return Origin{}
 	}
-	from, matches := Origin{}, 0
-	for _, i := range items {
-		if i.open {
-			return Origin{}
-		}
-		for _, c := range i.columns {
-			if equalNames(c.name, name) {
-				from = c.from
-				matches++
-			}
-		}
+	if at := in.position(name); at >= 0 {
+		return in.columns[at].from
 	}
-	if matches != 1 {
-		return Origin{}
-	}
-	return from
+	return Origin{}
 }
 
 // equalNames: DuckDB's names match without the case of ASCII letters.

@@ -52,8 +52,18 @@ func TestOrigins(t *testing.T) {
 		"SELECT a FROM t, elsewhere":    "", // it may have a column of that name
 		"INSERT INTO t SELECT * FROM u": "",
 
-		"SELECT * FROM t JOIN u USING (a)":              "",
-		"SELECT " + strings.Repeat("x", 70) + " FROM t": "",
+		"SELECT * FROM t JOIN u USING (a)":                                                    "7.1 7.2 7.3 8.2",
+		"SELECT a, c, t.a, u.a FROM t LEFT JOIN u USING (a)":                                  "7.1 8.2 7.1 8.1",
+		"SELECT a, u.* FROM t RIGHT JOIN u USING (a)":                                         "8.1 8.1 8.2",
+		"SELECT a, b FROM t FULL JOIN u USING (a)":                                            "- 7.2",
+		"SELECT * FROM t NATURAL JOIN u":                                                      "7.1 7.2 7.3 8.2",
+		"SELECT * FROM u NATURAL RIGHT JOIN t":                                                "7.1 8.2 7.2 7.3",
+		"SELECT * FROM u JOIN t USING (a) JOIN (SELECT c, d FROM u, s.t) AS v USING (c), s.t": "8.1 8.2 7.2 7.3 9.1 9.1",
+		"SELECT j.b, * FROM (t JOIN u USING (a)) AS j(x)":                                     "7.2 7.1 7.2 7.3 8.2",
+		"SELECT t.b FROM (t JOIN u USING (a)) AS j":                                           "", // an error
+		"SELECT a FROM t JOIN u ON true":                                                      "", // an error
+		"SELECT * FROM t JOIN u USING (b)":                                                    "", // an error
+		"SELECT " + strings.Repeat("x", 70) + " FROM t":                                       "",
 	} {
 		tree, err := pg.Parse(text)
 		require.NoError(t, err, text)
