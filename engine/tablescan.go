@@ -31,6 +31,7 @@ type tableScan struct {
 	keyFilters  []duckdb.Filter
 	keySources  []keySource // of each of them
 	provenances []string
+	ownKeys     *duckdb.Filter // the keys of the rows that pass its filters, each of one row; nil: nobody has looked
 	ofResults   bool // some of those keys are of what parts of the statement made
 	rows        int64
 	held        int64 // rows that the scan may read: all of the table, or of the part
@@ -134,8 +135,24 @@ func (t *tableScan) start(ctx context.Context, args []plan.Value) error {
 		keep = slices.DeleteFunc(keep, func(chunk int) bool { _, mine := slices.BinarySearch(t.part, chunk); return !mine })
 	}
 	t.keep, t.scan.Chunks = keep, len(keep)
-	t.scan.Filters = append(scanFilters(bound), t.keyFilters...)
+	t.scan.Filters = append(t.rowFilters(bound), t.keyFilters...)
 	return nil
+}
+
+// rowFilters says what a bound hint proves of single rows. Patterns that were looked for when planning are not looked for again: who has one
+// of the keys that were found then, and nobody else, has fitted.
+func (t *tableScan) rowFilters(bound *plan.Scan) []duckdb.Filter {
+	all := scanFilters(bound)
+	if t.ownKeys == nil || len(all) != len(scanFilters(t.hint)) { // with parameters fewer may pass than then
+		return all
+	}
+	all = slices.DeleteFunc(all, func(f duckdb.Filter) bool { return t.slow(f) })
+	return append(all, *t.ownKeys)
+}
+
+// slow tells that a filter reads strings of every row.
+func (t *tableScan) slow(f duckdb.Filter) bool {
+	return (len(f.Words) > 0 || f.Keep != nil) && t.scan.Domains[f.Column] == nil
 }
 
 // pruned lists the chunks of a table whose statistics do not rule them out.

@@ -69,14 +69,36 @@ func (t *transfer) run(ctx context.Context) error {
 	return nil
 }
 
+// smallest is the scan of which least will be left when those that are done have thinned it out.
 func (t *transfer) smallest() int {
-	best := -1
-	for i, s := range t.scans {
-		if !t.done[i] && (best < 0 || s.rows < t.scans[best].rows) {
-			best = i
+	best, least := -1, 0.0
+	for i := range t.scans {
+		if t.done[i] {
+			continue
+		}
+		if rows := t.foreseen(i); best < 0 || rows < least {
+			best, least = i, rows
 		}
 	}
 	return best
+}
+
+// foreseen estimates how many rows are left of scan i when those that are done have thinned it out.
+func (t *transfer) foreseen(i int) float64 {
+	s := t.scans[i]
+	rows := float64(s.rows)
+	for _, j := range t.hints[i].Joins {
+		if t.done[j.Other] && t.canThin(i, j) {
+			rows *= s.kept(j.Column, t.scans[j.Other].rows, t.scans[j.Other])
+		}
+	}
+	return rows
+}
+
+// canThin tells whether the keys of a join's other scan would leave out anything of scan i.
+func (t *transfer) canThin(i int, j plan.Join) bool {
+	s, other := t.scans[i], t.scans[j.Other]
+	return sameKeys(s.column(j.Column), other.column(j.Match)) && !s.knows(i, j.Column, other, j.Match)
 }
 
 // thin filters scan i by the keys of some others. worth: to read one row for its key must save so much of a row; 0: it always does.
@@ -84,7 +106,7 @@ func (t *transfer) thin(ctx context.Context, i int, by []bool, worth float64) er
 	s := t.scans[i]
 	joins := slices.SortedStableFunc(slices.Values(t.hints[i].Joins), func(x, y plan.Join) int { return cmp.Compare(t.scans[x.Other].rows, t.scans[y.Other].rows) })
 	for _, j := range joins {
-		if !by[j.Other] || !sameKeys(s.column(j.Column), t.scans[j.Other].column(j.Match)) || s.knows(i, j.Column, t.scans[j.Other], j.Match) {
+		if !by[j.Other] || !t.canThin(i, j) {
 			continue
 		}
 		other := t.scans[j.Other]
@@ -195,7 +217,17 @@ func (t *transfer) keysOf(ctx context.Context, i, column int, wants *tableScan) 
 		}
 	}
 	t.keys[provenance] = keys
+	if keys != nil && s.oneRowEach(column, keys) && slices.ContainsFunc(scanFilters(s.hint), s.slow) {
+		s.ownKeys = &duckdb.Filter{Column: column, Keys: keys}
+		s.ofResults = s.ofResults || s.result
+	}
 	return keys, provenance, nil
+}
+
+// oneRowEach tells whether every row of which these are the keys has one, and its own.
+func (t *tableScan) oneRowEach(column int, keys *duckdb.KeySet) bool {
+	stats := t.facts.relation.Columns[column].Stats
+	return int64(keys.Len()) == keys.Rows() && stats.NullsKnown && stats.Nulls == 0
 }
 
 func (t *tableScan) column(i int) arrow.DataType { return t.facts.relation.Columns[i].Type }
