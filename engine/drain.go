@@ -64,6 +64,9 @@ func (e *Engine) Undrain(ctx context.Context, name string) error {
 		return err
 	}
 	defer leave()
+	if _, there := e.node.memberNamed(name); !there {
+		return e.node.takes(name) // says how it is
+	}
 	return e.life.told(e.tellDraining(ctx, name, false))
 }
 
@@ -79,7 +82,7 @@ func (e *Engine) mayDrain(name string) (there bool, err error) {
 		return there, e.node.takes(name) // says how it is
 	}
 	if !slices.ContainsFunc(e.node.online(), func(other string) bool { return other != name }) {
-		return there, failure("55000", "there is no other node that could take what node %q holds", name)
+		return there, failure("55000", "there is no other node that could take what node %q holds", name).hint("Start another node, or let one that is drained take rows again (csmsql cluster undrain).")
 	}
 	return there, nil
 }

@@ -58,13 +58,16 @@ func fromDuckDB(err error, given, users string, edits edits) error {
 	return e
 }
 
+// grantOf says once more what the allocator says.
+var grantOf = regexp.MustCompile(`grant \d+ bytes to "[^"]*": memregion: `)
+
 // advise says what to do about a full region.
 func advise(err error) error {
 	var told interface{ Hint() string }
 	if !errors.Is(err, memregion.ErrRegionFull) || errors.As(err, &told) {
 		return err
 	}
-	e := failure("53200", "%v", err).hint("Nothing was stored. Drop or truncate tables, or start the node again with a larger --region: its tables stay.")
+	e := failure("53200", "%s", grantOf.ReplaceAllString(err.Error(), "")).hint("Nothing was stored. Drop or truncate tables, or start the node again with a larger --region: its tables stay.")
 	e.Cause = err
 	return e
 }

@@ -255,3 +255,12 @@ func TestMemoryAttacks(t *testing.T) {
 		{"and then", "SELECT count(*) FROM range(1000000) r(i)", "00000", 0},
 	})
 }
+
+// A full region is told in the allocator's words, once.
+func TestFullRegionInWords(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t, func(c *engine.Config) { c.RegionBytes = 8 << 20 }))
+	err := failing(s, "CREATE TABLE t AS SELECT i, i AS j FROM range(2000000) r(i)")
+	requireState(t, "53200", err)
+	require.Regexp(t, `^allocate [0-9.]+ MiB for "public.t": region is full: `, err.Error())
+}

@@ -149,7 +149,7 @@ func TestLendRefusesRegionLargerThanFabric(t *testing.T) {
 		t.Skip("this /dev/shm has no limit")
 	}
 	require.ErrorIs(t, err, memregion.ErrRegionTooLarge)
-	require.ErrorContains(t, err, "region of 16 TiB does not fit "+filepath.Dir(spec.Path))
+	require.ErrorContains(t, err, "it would have 16 TiB, and "+filepath.Dir(spec.Path))
 	require.NoFileExists(t, spec.Path)
 }
 

@@ -205,7 +205,7 @@ func CheckCapacity(dir string, capacity int64) error {
 	if total == 0 || capacity <= total { // 0: a tmpfs without limit
 		return nil
 	}
-	return fmt.Errorf("memregion: %w: region of %s does not fit %s (%s): pass --region with at most %s, or another directory",
+	return fmt.Errorf("memregion: %w: it would have %s, and %s has %s: pass --region with at most %s, or another directory",
 		ErrRegionTooLarge, bytesText(capacity), dir, bytesText(total), bytesText(total))
 }
 

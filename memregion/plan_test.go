@@ -97,7 +97,7 @@ func TestCapacity(t *testing.T) {
 
 	err = memregion.CheckCapacity(directory, 1<<60)
 	require.ErrorIs(t, err, memregion.ErrRegionTooLarge)
-	require.ErrorContains(t, err, "region of 1024 PiB does not fit "+directory)
+	require.ErrorContains(t, err, "it would have 1024 PiB, and "+directory)
 	require.ErrorContains(t, err, "pass --region")
 }
 

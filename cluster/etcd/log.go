@@ -20,8 +20,10 @@ func quietServer(level zapcore.Level, message string) slog.Level {
 	return slogLevel(level)
 }
 
-// meant are warnings at every start about what we chose.
+// meant are warnings at every start about what we chose, and what a member that joins says while it knows nothing yet.
 var meant = map[string]bool{
+	"Failed to detect schema version":  true,
+	"failed to update storage version": true,
 	"Running http and grpc server on single port. This is not recommended for production.": true,
 	"simple token is not cryptographically signed":                                         true,
 }

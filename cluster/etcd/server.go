@@ -34,6 +34,8 @@ type Server struct {
 	done    chan struct{}
 	closing sync.Once
 
+	removed atomic.Bool // from its cluster, for ever
+
 	reading sync.RWMutex // held by reads of this process; Close takes it, and keeps it
 	reads   atomic.Int64 // of this process, that were answered
 
@@ -106,6 +108,9 @@ func start(options ServerOptions) (*Server, error) {
 
 // quiet is quietServer until Close begins: what breaks then is meant to.
 func (s *Server) quiet(level zapcore.Level, message string) slog.Level {
+	if message == "data-dir used by this member must be removed" { // nothing else tells that it hears from the others
+		s.removed.Store(true)
+	}
 	if s.serving.Err() != nil && level < zapcore.DPanicLevel {
 		return slog.LevelDebug
 	}
@@ -184,6 +189,9 @@ func (s *Server) wait() {
 	defer s.mu.Unlock()
 	if s.reason == nil {
 		s.reason = fmt.Errorf("etcd member %s stopped: %w", s.options.Name, errors.Join(errStopped, err))
+		if s.removed.Load() {
+			s.reason = fmt.Errorf("etcd member %s was taken out of its cluster for good, as “csmsql cluster forget” does: join again with a new data directory: %w", s.options.Name, errStopped)
+		}
 		s.options.Log.Error("the etcd member stopped", "name", s.options.Name, "error", err)
 	}
 }

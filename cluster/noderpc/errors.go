@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"time"
 
@@ -226,6 +227,20 @@ func remoteError(e *nodepb.Error) *Error {
 	return r
 }
 
+// plainly says what gRPC says of a connection without its own machinery.
+func plainly(said string) string {
+	if inner, is := strings.CutPrefix(said, "connection error: desc = "); is {
+		if quoted, err := strconv.Unquote(inner); err == nil {
+			said = quoted
+		}
+	}
+	said = strings.TrimPrefix(strings.TrimPrefix(said, "transport: "), "Error while dialing: ")
+	if strings.HasSuffix(said, "error reading server preface: EOF") {
+		return "it closes the connection at once"
+	}
+	return said
+}
+
 // transportError is about what gRPC says itself.
 func transportError(ctx context.Context, node, doing string, s *status.Status) *Error {
 	if ctx.Err() != nil {
@@ -234,7 +249,7 @@ func transportError(ctx context.Context, node, doing string, s *status.Status) *
 	if _, callers := ctx.Deadline(); callers && s.Code() == codes.DeadlineExceeded { // gRPC's timer was a little faster than the context's
 		return &Error{State: stateCanceled, Message: fmt.Sprintf("%s at %s: %v", doing, node, context.DeadlineExceeded), Cause: context.DeadlineExceeded}
 	}
-	said := text(s.Message(), maxTextBytes)
+	said := plainly(text(s.Message(), maxTextBytes))
 	switch s.Code() {
 	case codes.ResourceExhausted:
 		return &Error{State: stateTooLarge, Message: fmt.Sprintf("%s at %s: %v: %s", doing, node, ErrTooLarge, said), Cause: ErrTooLarge}

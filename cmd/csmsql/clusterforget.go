@@ -71,7 +71,7 @@ func withoutNode(s noderpc.ClusterStatus, name string) (endpoints []string, err 
 	for _, n := range s.Nodes {
 		switch {
 		case n.Name == name && n.State != "gone":
-			return nil, fmt.Errorf("node %s is there (%s): stop it first, if it is to go for good", name, n.State)
+			return nil, fmt.Errorf("node %s is there (%s): stop it first, if it is to go for good; that one was killed is known after some seconds", name, n.State)
 		case n.Name == name && n.Chunks > 0:
 			return nil, fmt.Errorf("tables still need node %s, for %s: run “csmsql cluster drain %s” first", name, progress.Counted(int64(n.Chunks), "chunk"), name)
 		}

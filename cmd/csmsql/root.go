@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -109,8 +110,17 @@ func flagError(c *cobra.Command, err error) error {
 			err = fmt.Errorf("%w; did you mean --%s?", err, near)
 		}
 	}
+	if m := noNumber.FindStringSubmatchIndex(text); m != nil {
+		err = errors.New(text[:m[0]] + ": that is no number")
+	}
 	return usageError{err}
 }
+
+// noNumber is how Go says so.
+var noNumber = regexp.MustCompile(`: strconv\.Parse\w+: parsing .*$`)
+
+// packageNames stand before errors of ours, for those who read the source.
+var packageNames = regexp.MustCompile(`(^|: )(?:memregion|coherence|catalog|engine|wire|noderpc|lending|pgcatalog|exec/duckdb): `)
 
 // report prints an error with what to do about it, and chooses the exit code.
 func report(w io.Writer, command *cobra.Command, err error) int {
@@ -121,7 +131,7 @@ func report(w io.Writer, command *cobra.Command, err error) int {
 	if errors.As(err, &quiet) {
 		return exitFailed
 	}
-	fmt.Fprintf(w, "csmsql: %s\n", strings.TrimSpace(err.Error()))
+	fmt.Fprintf(w, "csmsql: %s\n", packageNames.ReplaceAllString(strings.TrimSpace(err.Error()), "$1"))
 	var detailed interface{ Detail() string }
 	if errors.As(err, &detailed) && detailed.Detail() != "" {
 		fmt.Fprintf(w, "detail: %s\n", detailed.Detail())

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"syscall"
 
 	"github.com/spf13/pflag"
 )
@@ -23,6 +24,9 @@ func readServeFile(flags *pflag.FlagSet, data string) error {
 	text, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if errors.Is(err, syscall.ENOTDIR) {
+		return fmt.Errorf("--data %s: that is a file, not a directory", data)
 	}
 	if err != nil {
 		return fmt.Errorf("the node's settings: %w", err)

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -74,6 +75,12 @@ func (o Options) complete() (Options, error) {
 	if o.Threads < 0 {
 		return o, fmt.Errorf("--threads %d: say how many threads queries may use, or 0 for one per CPU", o.Threads)
 	}
+	if o.RegionBytes > 0 && o.RegionBytes < leastBytes {
+		return o, fmt.Errorf("--region %s: a region has at least %s", bytesize.Size(o.RegionBytes), bytesize.Size(leastBytes))
+	}
+	if o.MemoryBytes > 0 && o.MemoryBytes < leastBytes {
+		return o, fmt.Errorf("--memory %s: queries have at least %s", bytesize.Size(o.MemoryBytes), bytesize.Size(leastBytes))
+	}
 	if err := o.checkCluster(); err != nil {
 		return o, err
 	}
@@ -94,6 +101,9 @@ func (o Options) complete() (Options, error) {
 	}
 	return o, nil
 }
+
+// leastBytes is what a node cannot start with less of: of a region less than a page would be none, and of memory DuckDB has to have some.
+const leastBytes = 8 << 20
 
 // directory makes the path of an existing directory absolute.
 func directory(flag, path string) (string, error) {

@@ -97,7 +97,11 @@ func (d *Display) finish(name string, s *step) {
 		s.bar.SetTotal(max(s.rows, 1), true)
 		return
 	}
-	fmt.Fprintf(d.out, "%-10s %s in %s\n", name, Counted(s.rows, "row"), time.Since(s.started).Round(time.Millisecond))
+	took := "less than 1ms"
+	if d := time.Since(s.started).Round(time.Millisecond); d > 0 {
+		took = d.String()
+	}
+	fmt.Fprintf(d.out, "%-16s %s in %s\n", name, Counted(s.rows, "row"), took)
 }
 
 // Finish ends the display: what is unfinished was finished, or given up if the load failed.

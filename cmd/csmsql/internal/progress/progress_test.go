@@ -39,8 +39,8 @@ func TestLines(t *testing.T) {
 	d.Finish(false)
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	require.Len(t, lines, 2, out.String())
-	require.Contains(t, lines[0], "lineitem   8,000 rows in ")
-	require.Contains(t, lines[1], "unknown.csv 5 rows in ")
+	require.Contains(t, lines[0], "lineitem         8,000 rows in ")
+	require.Contains(t, lines[1], "unknown.csv      5 rows in ")
 }
 
 // TestGivenUp: a failed load claims nothing.
