@@ -176,7 +176,7 @@ func hugeTables(ctx context.Context, o Options) (asker, func(), error) {
 
 // nativeTables is DuckDB's own side.
 func nativeTables(ctx context.Context, o Options) (asker, func(), error) {
-	db, err := duckdb.Open(duckdb.Options{Threads: o.Threads})
+	db, err := duckdb.Open(duckdb.Options{Threads: o.Threads, JoinFilters: true}) // as its users have it
 	if err != nil {
 		return nil, nil, err
 	}

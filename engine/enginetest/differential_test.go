@@ -54,7 +54,7 @@ func (r *rig) build(script []string) string {
 }
 
 func (r *rig) clear() {
-	for _, name := range []string{"v0", "v1"} {
+	for _, name := range []string{"v1", "v0"} { // the later one may read the earlier one
 		r.both("DROP VIEW IF EXISTS " + name)
 	}
 	r.both(`DROP TABLE IF EXISTS t, u, s, "Odd Name"`)

@@ -27,6 +27,10 @@ type Options struct {
 	Threads int
 	// Files says which files SQL may read and write.
 	Files FileAccess
+	// JoinFilters lets DuckDB filter the rows of its own tables and files by the keys that a join has found. DuckDB 1.5 also does it below
+	// LIMIT, DISTINCT and GROUP BY, and gives wrong rows (duckdb#22924, #22075, #21757): so only who measures DuckDB as it is wants them.
+	// Scans of chunks know no such filters.
+	JoinFilters bool
 }
 
 // FileAccess says which files SQL may reach; extensions and the network are never within reach unless All is set.
@@ -107,6 +111,9 @@ func settings(o Options) map[string]string {
 	}
 	if o.Threads > 0 {
 		s["threads"] = strconv.Itoa(o.Threads)
+	}
+	if !o.JoinFilters {
+		s["disabled_optimizers"] = "join_filter_pushdown"
 	}
 	s["temp_directory"] = o.SpillDirectory
 	return s
