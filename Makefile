@@ -9,7 +9,7 @@ FUZZ_TIME   ?= 30s
 EFFORT      ?= 20
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: help build test race mutations lint fuzz demo demo-cluster bench generate
+.PHONY: help build test race mutations lint fuzz nightly demo demo-cluster bench generate
 
 help: ## list the targets (the default)
 	@echo "make TARGET, where TARGET is one of"
@@ -44,12 +44,10 @@ lint: ## gofmt, vet and staticcheck
 	$(GO) run $(STATICCHECK) $(PACKAGES)
 
 fuzz: ## run every fuzz target, each for FUZZ_TIME (30s)
-	@set -e; for package in $$($(GO) list $(PACKAGES)); do \
-		for target in $$($(GO) test -list '^Fuzz' $$package | grep '^Fuzz' || true); do \
-			echo "fuzz: $$package $$target for $(FUZZ_TIME)"; \
-			$(GO) test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZ_TIME) $$package; \
-		done; \
-	done
+	@GO="$(GO)" FUZZ_TIME="$(FUZZ_TIME)" .ci/fuzz $(PACKAGES)
+
+nightly: ## what takes too long for every change: soak, faults, mutations, differential, emulated fabrics, race, fuzz
+	@GO="$(GO)" .ci/nightly $(STEPS)
 
 demo: build ## build, serve, load TPC-H at scale factor DEMO_SF (0.1), run its 22 queries over the PostgreSQL protocol, check the answers
 	@cmd/csmsql/demo.sh $(BINARY) $(DEMO_SF)
