@@ -21,8 +21,8 @@ type Transaction struct {
 	catalog  *Catalog
 	base     *Contents
 	own      *Contents
-	relation map[TableName]bool // names whose entry may differ between base and own
-	schema   map[string]bool    // likewise
+	relation map[TableName]bool    // names whose entry may differ between base and own
+	schema   map[string]bool       // likewise
 	reads    map[TableName]TableID // what views that it makes read of its snapshot (K10)
 	taken    map[ExtentID]bool
 	handed   []ExtentID // taken, in the order in which they were

@@ -32,7 +32,7 @@ type tableScan struct {
 	keySources  []keySource // of each of them
 	provenances []string
 	ownKeys     *duckdb.Filter // the keys of the rows that pass its filters, each of one row; nil: nobody has looked
-	ofResults   bool // some of those keys are of what parts of the statement made
+	ofResults   bool           // some of those keys are of what parts of the statement made
 	rows        int64
 	held        int64 // rows that the scan may read: all of the table, or of the part
 	exact       bool  // rows was counted
