@@ -111,6 +111,14 @@ func newLedger(limits Limits, homes catalog.Homes) *ledger {
 	return &ledger{limits: limits, first: first, accounts: map[Borrower]*account{}, usages: map[string]*usage{}, extents: map[catalog.ExtentID]*grant{}}
 }
 
+// evidence is what is known already of a borrower's process and node.
+func (l *ledger) evidence(p noderpc.Peer) (process noderpc.Process, node string) {
+	if a := l.accounts[Borrower{Name: p.Name(), Incarnation: p.Incarnation}]; a != nil {
+		process, node = a.process, a.node
+	}
+	return process, node
+}
+
 // enter finds the account of a live borrower, or opens one (W4). The caller calls leave afterwards.
 func (l *ledger) enter(p noderpc.Peer, now time.Time) (*account, *refusal) {
 	b := Borrower{Name: p.Name(), Incarnation: p.Incarnation}

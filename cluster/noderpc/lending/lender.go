@@ -132,7 +132,15 @@ func (l *Lender) request(peer noderpc.Peer, request noderpc.GrantRequest) (*gran
 	if err := l.admit(peer); err != nil {
 		return nil, err
 	}
-	process, node := evidence(peer, request.Process), l.options.NodeOf(peer.Incarnation)
+	l.mu.Lock()
+	process, node := l.mu.ledger.evidence(peer)
+	l.mu.Unlock()
+	if process == (noderpc.Process{}) { // a look at several files: once for each borrower
+		process = evidence(peer, request.Process)
+	}
+	if node == "" {
+		node = l.options.NodeOf(peer.Incarnation)
+	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.mu.draining {
