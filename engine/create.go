@@ -319,6 +319,9 @@ func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema
 			s.notice(Notice{Severity: "NOTICE", State: "42P06", Message: fmt.Sprintf("schema %q already exists, skipping", head.Name)})
 			return nil
 		}
+		if v.contents.HasSchema(head.Name) {
+			return failure("42P06", "schema %q already exists", head.Name)
+		}
 		if strings.HasPrefix(head.Name, "pg_") || head.Name == "information_schema" || head.Name == systemSchema {
 			return failure("42939", "unacceptable schema name %q", head.Name).hint("The prefix \"pg_\" and the name \"csm\" are reserved for system schemas.")
 		}

@@ -85,6 +85,14 @@ var familiar = []struct {
 	{regexp.MustCompile(`^Schema with name (.+) does not exist!$`), `schema "$1" does not exist`},
 	{regexp.MustCompile(`^(?:Scalar|Table|Aggregate|Macro|Table Macro) Function with name (.+) does not exist!$`), `function $1 does not exist`},
 	{regexp.MustCompile(` when casting from source column c\d+$`), ""},
+	{regexp.MustCompile(`^Referenced column "(.+)" was not found because the FROM clause is missing$`), `column "$1" does not exist`},
+	{regexp.MustCompile(`^Table "(\w+)" does not have a column named "(\w+)"$`), `column $1.$2 does not exist`},
+	{regexp.MustCompile(`^(column ".+" must appear in the GROUP BY clause or) must be part of an aggregate function\.$`), `$1 be used in an aggregate function`},
+	{regexp.MustCompile(`^WHERE clause cannot contain aggregates!$`), `aggregate functions are not allowed in WHERE`},
+	{regexp.MustCompile(`^Ambiguous reference to table "(.+)" \(duplicate alias .*$`), `table name "$1" specified more than once`},
+	{regexp.MustCompile(`^LIMIT/OFFSET cannot be negative$`), `LIMIT and OFFSET must not be negative`},
+	{regexp.MustCompile(`^Sequence with name (.+) does not exist!$`), `relation "$1" does not exist`},
+	{regexp.MustCompile(`^Type with name (.+) does not exist!$`), `type "$1" does not exist`},
 	{regexp.MustCompile(`\bcsm_block_\d+\b`), duckdb.CatalogName}, // ownNames
 	{regexp.MustCompile(`\bchar_typed\b`), "to_char"},             // pgcatalog
 }
@@ -113,9 +121,22 @@ func hintOf(d *duckdb.Error) string {
 	return postgresWords(strings.Replace(d.HintText, ": : ", ": ", 1)) // what DuckDB 1.5 writes of a table that has a name of its own
 }
 
+// What DuckDB says of values that a type does not have, in the names of its own memory's types.
+var (
+	noValue       = regexp.MustCompile(`(?s)^Could not convert string '(.*)' to (\w+)(?: when casting from source column .*)?$`)
+	tooLarge      = regexp.MustCompile(`^Type \w+ with value (\S+) can't be cast because the value is out of range for the destination type (\w+)$`)
+	physicalTypes = map[string]string{"INT16": "smallint", "INT32": "integer", "INT64": "bigint", "BOOL": "boolean", "FLOAT": "real", "DOUBLE": "double precision"}
+)
+
 func postgresWords(message string) string {
 	for _, f := range familiar {
 		message = f.theirs.ReplaceAllString(message, f.ours)
+	}
+	if m := noValue.FindStringSubmatch(message); m != nil && physicalTypes[m[2]] != "" {
+		return "invalid input syntax for type " + physicalTypes[m[2]] + ": \"" + m[1] + "\""
+	}
+	if m := tooLarge.FindStringSubmatch(message); m != nil && physicalTypes[m[2]] != "" {
+		return "value \"" + m[1] + "\" is out of range for type " + physicalTypes[m[2]]
 	}
 	return message
 }

@@ -276,7 +276,7 @@ func TestBadStatements(t *testing.T) {
 		"CREATE TABLE t (a int)":                                 {"42P07", "", []string{"t", "exists"}},
 		"SELECT CAST('zwölf' AS int)":                            {"22P02", "", []string{"zwölf"}},
 		"SELECT CAST(300 AS tinyint)":                            {"22003", "", []string{"300"}},
-		"SELECT DATE '2020-13-45'":                               {"22P02", "", []string{"2020-13-45"}},
+		"SELECT DATE '2020-13-45'":                               {"22008", "", []string{"2020-13-45"}},
 		"SELEC 1":                                                {"42601", "SELEC", nil},
 		"SELECT a FROM t WHERE":                                  {"42601", "", nil},
 		"SELECT count(a, b, 3) FROM t":                           {"42883", "", nil},

@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -49,6 +50,9 @@ func (s *Session) qualify(v *visible, name statement.Name) (catalog.TableName, e
 			return catalog.TableName{}, failure("3F000", "no schema has been selected to create in")
 		}
 		schema = s.settings.searchPath[0]
+		if i := slices.IndexFunc(s.settings.searchPath, v.contents.HasSchema); i >= 0 { // the first that is there, as PostgreSQL has it
+			schema = s.settings.searchPath[i]
+		}
 	}
 	if !v.contents.HasSchema(schema) {
 		return catalog.TableName{}, failure("3F000", "schema %q does not exist", schema)

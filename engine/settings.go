@@ -3,6 +3,7 @@ package engine
 import (
 	"errors"
 	"maps"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -174,6 +175,19 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 		if value != planCacheAuto && value != planCacheGeneric && value != planCacheCustom {
 			return "", failure("22023", "invalid value for parameter \"plan_cache_mode\": %q", value).hint("Available values: auto, force_generic_plan, force_custom_plan.")
 		}
+	case "datestyle":
+		if value, ok = dateStyle(value); !ok {
+			return "", failure("0A000", "dates are shown in ISO style alone, not %q", settingText(head.Value)).hint("Use to_char for another.")
+		}
+	case "intervalstyle":
+		if !strings.EqualFold(value, standard) {
+			return "", failure("0A000", "intervals are shown in style postgres alone, not %q", value)
+		}
+		value = standard
+	case "statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout":
+		if !timeoutText.MatchString(strings.TrimSpace(value)) {
+			return "", failure("22023", "invalid value for parameter \"%s\": %q", name, value).hint("Valid units are us, ms, s, min, h and d.")
+		}
 	case "timezone":
 		if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(value)); err != nil {
 			return "", failure("22023", "invalid value for parameter \"TimeZone\": %q", value)
@@ -195,6 +209,29 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 		}
 	}
 	return value, s.identify()
+}
+
+// timeoutText is a number, of milliseconds or of what its unit says.
+var timeoutText = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?\s*(?:us|ms|s|min|h|d)?$`)
+
+// dateStyle is a setting of DateStyle as PostgreSQL shows it, if it is one whose dates are as they are here: how ambiguous input is read is
+// no matter, because ISO's is the only one.
+func dateStyle(value string) (string, bool) {
+	order := "MDY"
+	for _, word := range strings.Split(value, ",") {
+		switch word = strings.ToUpper(strings.TrimSpace(word)); word {
+		case "ISO", "DEFAULT":
+		case "MDY", "DMY", "YMD":
+			order = word
+		case "US", "NONEURO", "NONEUROPEAN":
+			order = "MDY"
+		case "EURO", "EUROPEAN":
+			order = "DMY"
+		default:
+			return "", false
+		}
+	}
+	return "ISO, " + order, true
 }
 
 func (x *settings) put(name, value string) {

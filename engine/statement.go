@@ -338,16 +338,45 @@ func (st *Statement) prepareShow(ctx context.Context, head *statement.Show) erro
 		return st.prepareShowAll(ctx)
 	}
 	if _, err := st.session.Setting(head.Name); err != nil {
-		return err
+		return st.prepareShowStandard(ctx, head, err)
 	}
-	st.schema = textSchema(strings.ToLower(head.Name))
+	name := shownName(head.Name)
+	st.schema = textSchema(name)
 	st.run = func(context.Context, []any) (*Rows, error) {
 		value, err := st.session.Setting(head.Name)
 		if err != nil {
 			return nil, err
 		}
-		return textRows(strings.ToLower(head.Name), []string{value}, "SHOW"), nil
+		return textRows(name, []string{value}, "SHOW"), nil
 	}
+	return nil
+}
+
+// shownName is how PostgreSQL spells a setting.
+func shownName(name string) string {
+	name = strings.ToLower(name)
+	for _, spelled := range []string{"DateStyle", "IntervalStyle", "TimeZone"} {
+		if strings.EqualFold(name, spelled) {
+			return spelled
+		}
+	}
+	return name
+}
+
+// prepareShowStandard is SHOW of what PostgreSQL has and nobody sets here; unknown is the error if it is no such thing either.
+func (st *Statement) prepareShowStandard(ctx context.Context, head *statement.Show, unknown error) error {
+	s := st.session
+	s.yield()
+	values, err := s.conn.Texts(ctx, "SELECT "+pgcatalog.SessionSchema+".current_setting(CAST($1 AS VARCHAR), true)", strings.ToLower(head.Name))
+	if err != nil {
+		return fromDuckDB(err, "", "", nil)
+	}
+	if len(values) != 1 || values[0] == "" {
+		return unknown
+	}
+	name := shownName(head.Name)
+	st.schema = textSchema(name)
+	st.run = func(context.Context, []any) (*Rows, error) { return textRows(name, values, "SHOW"), nil }
 	return nil
 }
 

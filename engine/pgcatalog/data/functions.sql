@@ -39,6 +39,17 @@ CREATE MACRO pg_compat.bytes_as(b, format) AS CASE lower(format) WHEN 'hex' THEN
 CREATE MACRO pg_session.encode(x) AS system.main.encode(x), (x, format) AS pg_compat.bytes_as(CASE WHEN typeof(x) = 'VARCHAR' THEN pg_compat.bytes_of(CAST(x AS VARCHAR)) ELSE CAST(x AS BLOB) END, format);
 CREATE MACRO pg_session.decode(x) AS system.main.decode(x), (x, format) AS CASE lower(format) WHEN 'hex' THEN unhex(regexp_replace(CAST(x AS VARCHAR), '\s', '', 'g'))
   WHEN 'base64' THEN from_base64(regexp_replace(CAST(x AS VARCHAR), '\s', '', 'g')) ELSE error('unrecognized encoding: "' || format || '"') END;
+CREATE MACRO pg_session.pg_typeof(x) AS CASE regexp_replace(typeof(x), '\(.*', '') WHEN 'DECIMAL' THEN 'numeric' WHEN 'HUGEINT' THEN 'numeric' WHEN 'DOUBLE' THEN 'double precision' WHEN 'FLOAT' THEN 'real'
+  WHEN 'VARCHAR' THEN 'text' WHEN 'TIMESTAMP' THEN 'timestamp without time zone' WHEN 'TIME' THEN 'time without time zone' WHEN 'BLOB' THEN 'bytea' WHEN '"NULL"' THEN 'unknown' ELSE lower(typeof(x)) END;
+CREATE MACRO pg_session."~*"(x, pattern) AS regexp_matches(x, pattern, 'i');
+CREATE MACRO pg_session."!~*"(x, pattern) AS NOT regexp_matches(x, pattern, 'i');
+CREATE MACRO pg_session.to_jsonb(x) AS to_json(x);
+CREATE MACRO pg_session.jsonb_pretty(x) AS json_pretty(x);
+CREATE MACRO pg_session.jsonb_array_length(x) AS json_array_length(x);
+CREATE MACRO pg_session.json_object_keys(x) AS unnest(json_keys(x));
+CREATE MACRO pg_session.jsonb_object_keys(x) AS unnest(json_keys(x));
+CREATE MACRO pg_session.json_array_elements(x) AS TABLE SELECT unnest(CAST(x AS JSON[])) AS value;
+CREATE MACRO pg_session.jsonb_array_elements(x) AS TABLE SELECT unnest(CAST(x AS JSON[])) AS value;
 
 -- to_char. A template is cut into its patterns, each of which is a piece of the result; what is no pattern stands for itself.
 -- DuckDB plans a macro when it is made, with those it calls: char_typed, which is six times everything below, took 47 ms of 200. So it is made of
