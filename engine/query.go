@@ -237,7 +237,9 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 	if err := q.prepare(q.given, q.edits, v); err != nil {
 		return err
 	}
-	q.lasts = q.lasting(tree, hints)
+	if q.lasts = q.lasting(tree, hints); q.lasts && len(q.params) == 0 {
+		q.duck.Steady()
+	}
 	return nil
 }
 

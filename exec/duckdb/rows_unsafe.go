@@ -10,6 +10,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -77,8 +78,38 @@ func (c *Connection) arrowSchema(types []bindings.LogicalType, names []string) (
 	return cdata.ImportCArrowSchema((*cdata.CArrowSchema)(unsafe.Pointer(&schema))) // SAFETY: one layout
 }
 
+// schemas are the columns as DuckDB exports them, and as users see them: one pointer where nothing differs.
+func (s *Statement) schemas() (raw, normal *arrow.Schema, err error) {
+	if s.raw != nil {
+		return s.raw, s.normal, nil
+	}
+	if raw, err = s.rawSchema(); err != nil {
+		return nil, nil, err
+	}
+	if normal = normalSchema(raw); normal.Equal(raw) {
+		normal = raw
+	}
+	if s.steady && !slices.ContainsFunc(raw.Fields(), zoned) {
+		s.raw, s.normal = raw, normal
+	}
+	return raw, normal, nil
+}
+
+// zoned tells that a column's type names the session's time zone, which may change.
+func zoned(f arrow.Field) bool {
+	switch t := f.Type.(type) {
+	case *arrow.TimestampType:
+		return t.TimeZone != ""
+	case arrow.NestedType:
+		return slices.ContainsFunc(t.Fields(), zoned)
+	case *arrow.DictionaryType:
+		return zoned(arrow.Field{Type: t.ValueType})
+	}
+	return false
+}
+
 func (s *Statement) start(ctx context.Context) (*Rows, error) {
-	raw, err := s.rawSchema()
+	raw, schema, err := s.schemas()
 	if err != nil {
 		return nil, err
 	}
@@ -86,10 +117,6 @@ func (s *Statement) start(ctx context.Context) (*Rows, error) {
 	var failure *C.char
 	if C.csm_execute(C.duckdb_prepared_statement(s.handle.Ptr), &result, &failure) != 0 {
 		return nil, s.explain(ctx, takeError(failure))
-	}
-	schema := normalSchema(raw)
-	if schema.Equal(raw) {
-		schema = raw
 	}
 	return &Rows{statement: s, ctx: ctx, result: result, raw: raw, schema: schema}, nil
 }

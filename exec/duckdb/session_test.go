@@ -264,3 +264,28 @@ func TestMemoryLimit(t *testing.T) {
 	spilling := openWith(t, duckdb.Options{Threads: 1, MemoryBytes: 64 << 20, SpillDirectory: t.TempDir(), SpillBytes: 2 << 30})
 	require.Equal(t, []string{"4000064"}, ask(t, spilling, sort))
 }
+
+// What looks its columns' types up once gives the rows that it gave, and instants in the time zone of the session.
+func TestSteadyStatements(t *testing.T) {
+	_, c := open(t)
+	for _, sql := range []string{
+		"SELECT i AS a, 'w' || i AS b, i::DECIMAL(9,2) AS c, [i, i] AS d FROM range(3) r(i)", "SELECT TIMESTAMPTZ '2024-05-05 12:00:00+00' AS at, [TIMESTAMPTZ '2024-05-05 12:00:00+00'] AS list",
+	} {
+		steady, err := c.Prepare(sql)
+		require.NoError(t, err)
+		defer steady.Close()
+		steady.Steady()
+		for _, zone := range []string{"UTC", "UTC", "Asia/Tokyo"} {
+			require.NoError(t, c.Exec("SET TimeZone = '"+zone+"'"))
+			schema, batches := fetch(t, c, sql)
+			rows, err := steady.Execute(t.Context())
+			require.NoError(t, err)
+			batch, err := rows.Next()
+			require.NoError(t, err)
+			require.True(t, schema.Equal(rows.Schema()), "%v, not %v", rows.Schema(), schema)
+			require.Equal(t, fmt.Sprint(batches[0]), fmt.Sprint(batch))
+			batch.Release()
+			rows.Close()
+		}
+	}
+}

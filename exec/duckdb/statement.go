@@ -18,8 +18,15 @@ type Statement struct {
 	connection *Connection
 	handle     bindings.PreparedStatement
 	sql        string
-	args       []any // that were last bound
+	args       []any         // that were last bound
+	steady     bool          // no execution gives columns of other types
+	raw        *arrow.Schema // of a steady one that was executed: its columns as DuckDB exports them; nil: they are to be looked up
+	normal     *arrow.Schema // and as users see them
 }
+
+// Steady promises that every execution gives columns of the types that the first one does: all that the statement names are scans, and it has
+// no parameters. Only the session's time zone may be another one. Looking the types up costs more than starting a small statement.
+func (s *Statement) Steady() { s.steady = true }
 
 // Kind says what a statement does, as far as the engine has to tell statements apart.
 type Kind int
