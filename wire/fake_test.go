@@ -127,6 +127,9 @@ func columnsOf(fields ...arrow.Field) *arrow.Schema { return arrow.NewSchema(fie
 
 func (s *fakeSession) Prepare(_ context.Context, sql string, types []uint32) (wire.Statement, error) {
 	words := strings.Fields(sql)
+	if len(words) == 0 { // to Go more is white than to SQL
+		words = []string{""}
+	}
 	if strings.HasSuffix(sql, "FROM STDIN") { // psql sends a stream only for a command that it recognises
 		words = []string{"COPYIN", "csv"}
 	}
@@ -178,8 +181,16 @@ func (st *fakeStatement) Fields() *arrow.Schema { return st.schema }
 func (st *fakeStatement) Close() error          { st.session.backend.open.Add(-1); return nil }
 
 func (st *fakeStatement) number(at int) int {
-	n, _ := strconv.Atoi(st.words[at])
+	n, _ := strconv.Atoi(st.word(at))
 	return n
+}
+
+// word is empty where the text has no more: fuzzing says anything.
+func (st *fakeStatement) word(at int) string {
+	if at >= len(st.words) {
+		return ""
+	}
+	return st.words[at]
 }
 
 func (st *fakeStatement) Execute(ctx context.Context, args []wire.Value) (wire.Result, error) {
@@ -222,21 +233,21 @@ func (st *fakeStatement) Execute(ctx context.Context, args []wire.Value) (wire.R
 		if s.named == nil {
 			s.named = map[string]string{}
 		}
-		s.named[st.words[1]] = strings.Join(st.words[2:], " ")
+		s.named[st.word(1)] = strings.Join(st.words[min(2, len(st.words)):], " ")
 	case "NAMES": // those of Parse, and whether the first can be found
 		names := s.start.Client.PreparedNames()
-		_, found := s.start.Client.Prepared(st.words[1])
+		_, found := s.start.Client.Prepared(st.word(1))
 		r.tag = fmt.Sprint("NAMES ", names, found)
 	case "SET":
-		s.start.Client.SetParameter(st.words[1], st.words[2])
+		s.start.Client.SetParameter(st.word(1), st.word(2))
 	case "DEALLOCATE":
-		_, ours := s.named[st.words[1]]
-		delete(s.named, st.words[1])
-		if !s.start.Client.Deallocate(st.words[1]) && !ours {
+		_, ours := s.named[st.word(1)]
+		delete(s.named, st.word(1))
+		if !s.start.Client.Deallocate(st.word(1)) && !ours {
 			return nil, &fakeError{state: "26000", message: "no such prepared statement"}
 		}
 	case "INSERT":
-		r.tag = "INSERT 0 " + st.words[1]
+		r.tag = "INSERT 0 " + st.word(1)
 	}
 	s.backend.open.Add(1)
 	return r, nil
@@ -333,13 +344,13 @@ func copyFormat(word string) pgcopy.Format {
 type fakeCopyOut struct{ fakeStatement }
 
 func (st *fakeCopyOut) CopyOut() pgcopy.Options {
-	return pgcopy.Options{Format: copyFormat(st.words[1]), Header: st.words[1] == "csv"}
+	return pgcopy.Options{Format: copyFormat(st.word(1)), Header: st.word(1) == "csv"}
 }
 
 // fakeCopyIn is COPYIN format [fail]: it keeps what it reads.
 type fakeCopyIn struct{ fakeStatement }
 
-func (st *fakeCopyIn) CopyInFormat() (bool, int) { return st.words[1] == "binary", 2 }
+func (st *fakeCopyIn) CopyInFormat() (bool, int) { return st.word(1) == "binary", 2 }
 
 func (st *fakeCopyIn) CopyIn(_ context.Context, stream io.Reader) (string, error) {
 	b := st.session.backend
