@@ -257,7 +257,9 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 	if strings.Contains(tag, "%d") {
 		tag = fmt.Sprintf(tag, changed)
 	}
-	if strings.Contains(strings.ToLower(st.parsed.Text[:min(len(st.parsed.Text), 40)]), "view") {
+	if head, ok := st.parsed.Head.(*statement.Private); ok && head.Kind != "" {
+		tag = strings.Replace(tag, "TABLE", strings.ToUpper(head.Kind), 1)
+	} else if strings.Contains(strings.ToLower(st.parsed.Text[:min(len(st.parsed.Text), 40)]), "view") {
 		tag = strings.Replace(tag, "TABLE", "VIEW", 1)
 	}
 	return done(tag, changed), nil

@@ -50,6 +50,16 @@ func TestWhatClientsAsk(t *testing.T) {
 	} {
 		require.Equal(t, []string{c[1]}, rows(t, s, c[0]), c[0])
 	}
+	for _, c := range [][2]string{
+		{"CREATE TEMP MACRO m(a) AS a + 1", "CREATE MACRO"}, {"CREATE OR REPLACE TEMP MACRO m(a) AS a + 2", "CREATE MACRO"}, {"DROP MACRO m", "DROP MACRO"},
+		{"CREATE TEMP SEQUENCE q", "CREATE SEQUENCE"}, {"DROP SEQUENCE IF EXISTS q", "DROP SEQUENCE"}, {"CREATE TEMP TABLE x AS SELECT 1 AS a", "CREATE TABLE"},
+		{"CREATE TEMP VIEW y AS SELECT 1 AS a", "CREATE VIEW"}, {"DROP VIEW y", "DROP VIEW"}, {"DROP TABLE x", "DROP TABLE"},
+	} {
+		require.Equal(t, c[1], exec(t, s, c[0]).Tag, c[0])
+	}
+	values, err := s.Prepare(t.Context(), "VALUES (1, 'a'), (2, 'b')")
+	require.NoError(t, err)
+	require.Equal(t, []string{"column1", "column2"}, []string{values.Schema().Field(0).Name, values.Schema().Field(1).Name})
 	for given, shown := range map[string]string{"ISO": "ISO, MDY", "DMY": "ISO, DMY", "iso, european": "ISO, DMY", "ISO, YMD": "ISO, YMD"} {
 		exec(t, s, "SET datestyle = '"+given+"'")
 		require.Equal(t, []string{shown}, rows(t, s, "SHOW datestyle"))

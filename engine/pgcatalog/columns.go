@@ -1,6 +1,8 @@
 package pgcatalog
 
 import (
+	"strconv"
+
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
@@ -18,6 +20,11 @@ func ColumnNames(tree *pg.ParseResult) []string {
 		s = s.Larg
 	}
 	var names []string
+	if rows := s.GetValuesLists(); len(rows) > 0 {
+		for i := range rows[0].GetList().GetItems() {
+			names = append(names, "column"+strconv.Itoa(i+1))
+		}
+	}
 	for _, n := range s.GetTargetList() {
 		names = append(names, targetName(n.GetResTarget()))
 	}

@@ -23,7 +23,7 @@ func (c *cursor) create() (any, error) {
 	case c.peek(0).kind != word:
 		return nil, c.unexpected()
 	case temporary:
-		return &Private{Verb: "create"}, nil
+		return &Private{Verb: "create", Kind: fold(c.peek(0).text)}, nil
 	}
 	return nil, c.refuseCreate()
 }

@@ -39,7 +39,7 @@ var privateObjects = []string{"macro", "function", "sequence", "type", "index"}
 
 // dropPrivate reads what is dropped of what DuckDB keeps.
 func (c *cursor) dropPrivate() (any, error) {
-	p := &Private{Verb: "drop"}
+	p := &Private{Verb: "drop", Kind: fold(c.peek(0).text)}
 	if !c.acceptAny(privateObjects...) {
 		return p, nil
 	}

@@ -263,6 +263,8 @@ type (
 // may do it: CREATE TEMP SEQUENCE, DROP INDEX, PRAGMA, …
 type Private struct {
 	Verb string
+	// Kind is what a CREATE or DROP is about, as a word in lower case: macro, sequence; empty of other verbs.
+	Kind string
 	// Dropped is what a DROP names, and DroppedAt where that begins in the text, in bytes; nil of other verbs, and of what has no such name.
 	Dropped   *Name
 	DroppedAt int

@@ -43,6 +43,7 @@ CREATE MACRO pg_session.pg_typeof(x) AS CASE regexp_replace(typeof(x), '\(.*', '
   WHEN 'VARCHAR' THEN 'text' WHEN 'TIMESTAMP' THEN 'timestamp without time zone' WHEN 'TIME' THEN 'time without time zone' WHEN 'BLOB' THEN 'bytea' WHEN '"NULL"' THEN 'unknown' ELSE lower(typeof(x)) END;
 CREATE MACRO pg_session."~*"(x, pattern) AS regexp_matches(x, pattern, 'i');
 CREATE MACRO pg_session."!~*"(x, pattern) AS NOT regexp_matches(x, pattern, 'i');
+CREATE MACRO pg_session.every(x) AS bool_and(x);
 CREATE MACRO pg_session.to_jsonb(x) AS to_json(x);
 CREATE MACRO pg_session.jsonb_pretty(x) AS json_pretty(x);
 CREATE MACRO pg_session.jsonb_array_length(x) AS json_array_length(x);
