@@ -125,6 +125,9 @@ func (l *loading) makeRoom(tx *catalog.Transaction) error {
 		return failure("3F000", "schema %q does not exist", name.Schema).hint("CREATE SCHEMA " + name.Schema + " first.")
 	}
 	version, exists := tx.Contents().Table(name)
+	if _, view := tx.Contents().View(name); view {
+		return failure("42809", "%q is a view, and files are loaded into tables", name.String())
+	}
 	switch l.request.Options.Mode {
 	case noderpc.LoadReplace:
 		if exists {
@@ -198,7 +201,7 @@ func (l *loading) file(ctx context.Context, tx *catalog.Transaction, file string
 	case noderpc.FormatParquet, noderpc.FormatCSV, "json":
 		err = l.duckFile(ctx, tx, file, format)
 	default:
-		return failure("22023", "cannot tell the format of %s", file).hint("Say --format parquet, csv or arrow.")
+		return failure("22023", "cannot tell the format of %s", file).hint("Say --format parquet, csv, arrow or json.")
 	}
 	return err
 }
@@ -421,5 +424,12 @@ func csvMessage(text string) string {
 			kept = append(kept, line)
 		}
 	}
-	return strings.Join(kept, "; ")
+	message := postgresWords(strings.Join(kept, "; "))
+	if noParquet.MatchString(message) {
+		return "this is no Parquet file"
+	}
+	return message
 }
+
+// noParquet is what DuckDB says of a file that does not end as one.
+var noParquet = regexp.MustCompile(`^No magic bytes found at end of file|too small to be a Parquet file`)

@@ -86,17 +86,18 @@ func drain(ctx context.Context, c *cobra.Command, client *noderpc.Client, name s
 	err := client.DrainNode(ctx, name, display.Report)
 	display.Finish(err != nil)
 	if err != nil {
-		return errors.Join(err, still(context.WithoutCancel(ctx), c.ErrOrStderr(), client, name))
+		still(context.WithoutCancel(ctx), c.ErrOrStderr(), client, name)
+		return err
 	}
 	fmt.Fprintf(c.OutOrStdout(), "Node %s is drained, in %s.\n", name, time.Since(start).Round(time.Millisecond))
 	return remains(ctx, c.OutOrStdout(), client, name)
 }
 
-// still says what a node holds that could not be drained.
-func still(ctx context.Context, out io.Writer, client *noderpc.Client, name string) error {
+// still says what a node holds that could not be drained, if that can be learnt: why it could not is the error already.
+func still(ctx context.Context, out io.Writer, client *noderpc.Client, name string) {
 	status, err := client.ClusterStatus(ctx)
 	if err != nil {
-		return err
+		return
 	}
 	for _, n := range status.Nodes {
 		if n.Name == name && n.Chunks > 0 {
@@ -106,7 +107,6 @@ func still(ctx context.Context, out io.Writer, client *noderpc.Client, name stri
 			fmt.Fprintf(out, "It takes no new rows, until “csmsql cluster undrain %s”. Run drain again to go on.\n", name)
 		}
 	}
-	return nil
 }
 
 // remains says what a node still holds.

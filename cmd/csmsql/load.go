@@ -49,7 +49,7 @@ Without a mode the table is made and must not exist. Columns are matched by name
 	flags := c.Flags()
 	flags.SortFlags = false
 	to.flags(c)
-	flags.StringVar(&format, "format", "", "`format`: parquet, csv or arrow (default: by the file's name)")
+	flags.StringVar(&format, "format", "", "`format`: parquet, csv, arrow or json (default: by the file's name)")
 	flags.BoolVar(&create, "create", false, "make the table; it must not exist (the default)")
 	flags.BoolVar(&add, "append", false, "add to a table that exists")
 	flags.BoolVar(&replace, "replace", false, "make the table, in place of one of that name")
