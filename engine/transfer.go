@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -69,15 +70,16 @@ func (t *transfer) run(ctx context.Context) error {
 	return nil
 }
 
-// smallest is the scan of which least will be left when those that are done have thinned it out.
+// smallest is the scan of which least will be left when those that are done have thinned it out; of those of which about as much will be, the
+// one of which less is to be read: the other one has more to gain from its keys.
 func (t *transfer) smallest() int {
 	best, least := -1, 0.0
 	for i := range t.scans {
 		if t.done[i] {
 			continue
 		}
-		if rows := t.foreseen(i); best < 0 || rows < least {
-			best, least = i, rows
+		if size := t.foreseen(i) * math.Sqrt(float64(t.scans[i].held)); best < 0 || size < least {
+			best, least = i, size
 		}
 	}
 	return best
