@@ -48,6 +48,9 @@
 //	58000  etcd refuses, and would again (rights, corruption)
 //	22023  an option is wrong
 //
+// A Store with a member in its own process (Options.Member) reads single keys from that, linearizably as everywhere and without a connection:
+// every statement of a cluster begins with such a read. What the member cannot tell is asked of whoever can be reached.
+//
 // Reads go on as long as a majority does. Without one, commits fail after Options.Timeout, the session becomes unsure, and
 // whatever was read before stays good: snapshots need no etcd. etcd extends all leases when it has a leader again, so that
 // an outage of etcd alone ends no session.
