@@ -147,7 +147,7 @@ func (p *parted) run(d *distribute.Distributed, args []any) outcome {
 		o.message = "final: " + o.message
 		return o
 	}
-	return p.answer(st, arguments(&d.Final, args))
+	return p.answer(d.Final.SQL, st, arguments(&d.Final, args))
 }
 
 // partition writes a stage's rows in partitions, by the function by which split splits tables.
@@ -283,7 +283,9 @@ func (p *parted) collect(st *duckdb.Statement, args []any) (out []arrow.RecordBa
 	if err := st.Bind(args); err != nil {
 		return nil, nil, err
 	}
-	rows, err := st.Execute(context.Background())
+	ctx, cancel := context.WithTimeout(context.Background(), timeMax)
+	defer cancel()
+	rows, err := st.Execute(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -454,11 +456,11 @@ func (p *parted) single(sql string, args []any) outcome {
 		return failed(err)
 	}
 	defer st.Close()
-	return p.answer(st, args)
+	return p.answer(sql, st, args)
 }
 
-func (p *parted) answer(st *duckdb.Statement, args []any) outcome {
-	o := p.twin.run(st, args)
+func (p *parted) answer(sql string, st *duckdb.Statement, args []any) outcome {
+	o := within(sql, func(ctx context.Context) outcome { return p.twin.run(ctx, st, args) })
 	if o.state != "" {
 		return o
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -169,14 +170,14 @@ func (n *native) query(sql string, args []any) outcome {
 		return failed(err)
 	}
 	defer st.Close()
-	return n.run(st, args)
+	return within(sql, func(ctx context.Context) outcome { return n.run(ctx, st, args) })
 }
 
-func (n *native) run(st *duckdb.Statement, args []any) outcome {
+func (n *native) run(ctx context.Context, st *duckdb.Statement, args []any) outcome {
 	if err := st.Bind(args); err != nil {
 		return failed(err)
 	}
-	rows, err := st.Execute(context.Background())
+	rows, err := st.Execute(ctx)
 	if err != nil {
 		return failed(err)
 	}
@@ -202,7 +203,26 @@ func (n *native) run(st *duckdb.Statement, args []any) outcome {
 const rowsMax = 50_000
 
 // tooLarge: a side ran out of what it was given, which says nothing of the answer.
-func (o outcome) tooLarge() bool { return o.state == "53200" || o.state == tooMany.state }
+func (o outcome) tooLarge() bool {
+	return o.state == "53200" || o.state == tooMany.state || o.state == tooLong
+}
+
+// timeMax bounds what is asked, for the same reason; tooLong is how that ends.
+const (
+	timeMax = 20 * time.Second
+	tooLong = "57014"
+)
+
+// within asks, and tells what took too long, should it be no cross join.
+func within(sql string, ask func(context.Context) outcome) outcome {
+	ctx, cancel := context.WithTimeout(context.Background(), timeMax)
+	defer cancel()
+	o := ask(ctx)
+	if o.state == tooLong {
+		fmt.Fprintf(os.Stderr, "given up after %v: %s\n", timeMax, sql)
+	}
+	return o
+}
 
 var tooMany = outcome{state: "54000", message: "too many rows to compare"}
 
@@ -248,8 +268,7 @@ func (l *lent) must(t testing.TB, sql string, args ...any) engine.Result {
 }
 
 func (l *lent) query(sql string, args []any) outcome {
-	r, err := l.session.Query(context.Background(), sql, args...)
-	return collected(r, err)
+	return within(sql, func(ctx context.Context) outcome { return collected(l.session.Query(ctx, sql, args...)) })
 }
 
 // ask is query for tests that expect rows.
