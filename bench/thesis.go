@@ -248,6 +248,13 @@ func (f *figures) paths(r *Report) {
 		t.Rows = append(t.Rows, line)
 	}
 	row("the write itself, coherent memory", thesis.Case{})
+	spread := []any{"its fastest and its slowest run: by so much all shares may be off"}
+	for _, remote := range []bool{false, true} {
+		runs := slices.Clone(f.created.Of(thesis.Case{Remote: remote}))
+		slices.SortFunc(runs, func(a, b thesis.Parts) int { return int(a.Write - b.Write) })
+		spread = append(spread, fmt.Sprintf("%.1f to %.1f ms", milliseconds(runs[0].Write), milliseconds(runs[len(runs)-1].Write)), "-")
+	}
+	t.Rows = append(t.Rows, spread)
 	for _, path := range coherence.Paths() {
 		c := thesis.Case{Class: coherence.Incoherent, Path: path}
 		if !slices.Contains(f.created.Cases, c) {
