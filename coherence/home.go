@@ -1,6 +1,7 @@
 package coherence
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"sync"
@@ -47,8 +48,10 @@ type HomeConfig struct {
 	Region memregion.RegionID
 	Memory Memory
 	Lines  Lines // optional on coherent fabrics
-	Domain Domain
-	Class  Class
+	// AheadLines are those of DropAhead, which other goroutines call than the rest (optional: Lines).
+	AheadLines Lines
+	Domain     Domain
+	Class      Class
 	// Capacity is the region's hard cap in bytes (optional, for clearer errors).
 	Capacity int64
 	// FirstGeneration is the high-water mark on record: every generation ever used is below it. 0 for a new region.
@@ -86,6 +89,7 @@ type Home struct {
 	reader  *Reader // nil if there is none
 	count   *Counters
 	flusher flusher
+	ahead   flusher       // of DropAhead
 	lends   chan struct{} // closed when a foreign writer was granted memory that had to be prepared
 	lending sync.Once     // closes it
 
@@ -120,6 +124,7 @@ func NewHome(config HomeConfig) (*Home, error) {
 	h := &Home{
 		region: config.Region, memory: config.Memory, durable: durable, tracked: tracked, domain: config.Domain, class: config.Class, first: config.FirstGeneration,
 		reserve: config.ReserveGenerations, protect: config.Protect, verify: config.Verify, chooser: config.Chooser, reader: config.Reader, count: config.Counters, flusher: flusher{config.Lines, config.Counters},
+		ahead: flusher{cmp.Or(config.AheadLines, config.Lines), config.Counters},
 		lends: make(chan struct{}),
 	}
 	h.mu.core = core

@@ -24,6 +24,7 @@ type fabric struct {
 // What lines are used for, in Config.Lines.
 const (
 	linesOfHome      = "home"      // what the lender orders in its own region: prepare, clean, home clean, abort
+	linesOfAhead     = "ahead"     // what the lender drops of free memory, in the background
 	linesOfReader    = "reader"    // acquires
 	linesOfLending   = "lending"   // seals and reallocations for writers of other nodes
 	linesOfBorrowing = "borrowing" // cleans and aborts in other nodes' regions

@@ -314,7 +314,7 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 	}
 	id := n.region.ID
 	home, err := coherence.NewHome(coherence.HomeConfig{
-		Region: id, Memory: lent, Lines: n.fabric.linesFor(linesOfHome), Chooser: n.fabric.chooser(linesOfHome), Domain: localDomain, Class: n.fabric.class, Capacity: n.region.Capacity,
+		Region: id, Memory: lent, Lines: n.fabric.linesFor(linesOfHome), AheadLines: n.fabric.linesFor(linesOfAhead), Chooser: n.fabric.chooser(linesOfHome), Domain: localDomain, Class: n.fabric.class, Capacity: n.region.Capacity,
 		FirstGeneration: first, Protect: lent.Protect, Verify: n.verifySeal, Reader: n.regions.reader, Counters: n.regions.counters,
 		ReserveGenerations: func(upTo coherence.Generation) error {
 			return n.catalog.ReserveGenerations(context.WithoutCancel(ctx), id, upTo)
