@@ -21,7 +21,7 @@ import (
 //
 // Every node is to stand for a machine with as many processors as its queries have threads, and is kept to so many of this machine's, all
 // of its process: the two nodes of a pair to processors of their own, the nodes that answer alone to those of the pair's first. What of a
-// second node this machine can show at all is asked beside: both nodes run the statement whole, at once.
+// second node this machine can show at all is asked beside: two nodes that are alone, each with all tables, run the statement at once.
 //
 // Afterwards a table of a gibibyte lies over three other nodes, and this process, a fourth, gets at it from nothing; and the planner,
 // without a clock, says what it would have up to 64 nodes do.
@@ -123,11 +123,13 @@ type splittings struct {
 	asked   []queries.Query
 	sides   [sidesOf]side
 	at      [2][]int          // processors that the first and the second node of a pair are kept to; nil: the machine has too few
-	both    [][]time.Duration // by query: until both nodes of the pair had run it whole
+	beside  *member           // a second node that is alone, where the second of the pair is
+	both    [][]time.Duration // by query: until both that are alone had run it at once
 	checked int
 }
 
-const secondOfPair = "b"
+// Names of the nodes that are kept to the processors of a second machine.
+const secondOfPair, besideAlone = "b", "beside"
 
 // memberMemory is what a node's queries may have beside its region.
 const memberMemory = 2 << 30
@@ -143,7 +145,7 @@ func splitting(ctx context.Context, o Options) (s *splittings, err error) {
 	s.at = apart(o.Threads)
 	begin := func(name string, setting memberSetting) (*member, error) {
 		setting.processors = s.at[0]
-		if name == secondOfPair {
+		if name == secondOfPair || name == besideAlone {
 			setting.processors = s.at[1]
 		}
 		setting.Name, setting.Threads, setting.RegionBytes, setting.MemoryBytes = name, o.Threads, region, memberMemory
@@ -151,6 +153,9 @@ func splitting(ctx context.Context, o Options) (s *splittings, err error) {
 	}
 	s.sides = [sidesOf]side{{name: "one node"}, {name: "cluster of one"}, {name: "two nodes"}}
 	if s.sides[alone].node, err = begin("alone", memberSetting{}); err != nil {
+		return nil, err
+	}
+	if s.beside, err = begin(besideAlone, memberSetting{}); err != nil {
 		return nil, err
 	}
 	if s.sides[solo].node, err = begin("solo", memberSetting{Begin: true}); err != nil {
@@ -178,6 +183,10 @@ func (s *splittings) load(o Options) error {
 			return err
 		}
 	}
+	o.say("another one node: generating TPC-H SF %g", o.ScaleFactor)
+	if err := s.beside.ask(request{Do: "tpch", ScaleFactor: o.ScaleFactor}, nil); err != nil {
+		return err
+	}
 	if o.sabotage {
 		return s.sides[pair].node.ask(request{Do: "exec", SQL: "DELETE FROM lineitem WHERE l_orderkey = 1"}, nil)
 	}
@@ -187,11 +196,6 @@ func (s *splittings) load(o Options) error {
 // check compares every side's answers (B1), with the published ones or, where there are none, with the first side's.
 func (s *splittings) check(ctx context.Context, o Options) error {
 	o.say("checking answers")
-	for _, n := range []*member{s.sides[pair].node, s.sides[pair].other} {
-		if err := n.ask(request{Do: "whole"}, nil); err != nil {
-			return err
-		}
-	}
 	for _, q := range s.asked {
 		want, published := queries.AnswerFor(o.ScaleFactor, q.Number)
 		for i := range s.sides {
@@ -214,6 +218,13 @@ func (s *splittings) check(ctx context.Context, o Options) error {
 			got.Rows = nil
 			s.sides[i].reads = append(s.sides[i].reads, got)
 		}
+		var got asked
+		if err := s.beside.ask(request{Do: "ask", SQL: q.SQL, Answer: true}, &got); err != nil {
+			return fmt.Errorf("query %d: %w", q.Number, err)
+		}
+		if err := want.Compare(got.Columns, got.Rows); err != nil {
+			return fmt.Errorf("query %d: another one node gives a wrong answer: %w", q.Number, err)
+		}
 	}
 	return nil
 }
@@ -231,7 +242,7 @@ func (s *splittings) measure(ctx context.Context, o Options) error {
 			for again := 0; again == 0 || again < shortAgain && time.Since(begin) < sidesOf*shortTime; again++ {
 				err := s.turn(ctx, run+again, i, q.SQL)
 				if err == nil {
-					err = s.wholeOnBoth(i, q.SQL)
+					err = s.atOnce(i, q.SQL)
 				}
 				if err != nil {
 					return fmt.Errorf("query %d: %w", q.Number, err)
@@ -265,12 +276,12 @@ func (s *splittings) turn(ctx context.Context, number, i int, sql string) error 
 	return nil
 }
 
-// wholeOnBoth has both nodes of the pair run a query whole at the same time.
-func (s *splittings) wholeOnBoth(i int, sql string) error {
+// atOnce has two nodes that share nothing but the machine run a query at the same time.
+func (s *splittings) atOnce(i int, sql string) error {
 	var took [2]asked
 	var group errgroup.Group
-	for k, n := range []*member{s.sides[pair].node, s.sides[pair].other} {
-		group.Go(func() error { return n.ask(request{Do: "ask", SQL: sql, Whole: true}, &took[k]) })
+	for k, n := range []*member{s.sides[alone].node, s.beside} {
+		group.Go(func() error { return n.ask(request{Do: "ask", SQL: sql}, &took[k]) })
 	}
 	err := group.Wait()
 	s.both[i] = append(s.both[i], max(took[0].Took, took[1].Took))
@@ -304,7 +315,7 @@ func (s *splittings) report(o Options) *Report {
 	}
 	r := &Report{
 		Name: "cluster", Machine: thisMachine(),
-		Setting: fmt.Sprintf("TPC-H SF %g, tables split by hash over two nodes of %s each against one node of %s, and against a cluster of one; %s; medians of %d interleaved runs, in which short queries are asked up to %d times, of ratios those of one asking after the other; all sides keep the plans of what they were asked before; machine: two times the one node's time over what both nodes take to run the statement whole at the same time; %d answers compared with the published ones",
+		Setting: fmt.Sprintf("TPC-H SF %g, tables split by hash over two nodes of %s each against one node of %s, and against a cluster of one; %s; medians of %d interleaved runs, in which short queries are asked up to %d times, of ratios those of one asking after the other; all sides keep the plans of what they were asked before; machine: two times the one node's time over what two such nodes, which share nothing but the machine, take for the statement at the same time; %d answers compared with the published ones",
 			o.ScaleFactor, threadsOf(o), threadsOf(o), kept, o.Runs, shortAgain, s.checked),
 		Columns: []string{"query", "one node", "cluster of one", "of one / one", "two nodes", "one / two", "machine", "work of two / one", "fragments", "read at home", "read elsewhere"},
 		Samples: map[string][]time.Duration{},
@@ -317,7 +328,7 @@ func (s *splittings) report(o Options) *Report {
 		for k := range s.sides {
 			r.Samples[name+", "+s.sides[k].name] = s.sides[k].times[i]
 		}
-		r.Samples[name+", whole on both nodes"] = s.both[i]
+		r.Samples[name+", two nodes that share nothing"] = s.both[i]
 		whole.add(one)
 		read, fragments := s.sides[pair].reads[i], any("whole")
 		if read.Fragments > 0 {

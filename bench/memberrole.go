@@ -105,11 +105,6 @@ func (m memberSetting) serve(ctx context.Context, e *engine.Engine, talk *conver
 		return err
 	}
 	defer session.Close()
-	whole, err := e.Session(engine.SessionOptions{})
-	if err != nil {
-		return err
-	}
-	defer whole.Close()
 	for r := range talk.requests {
 		var result any
 		var err error
@@ -118,14 +113,8 @@ func (m memberSetting) serve(ctx context.Context, e *engine.Engine, talk *conver
 			err = e.LoadTPCH(ctx, noderpc.TPCHRequest{ScaleFactor: r.ScaleFactor, Placement: r.Placement}, nil)
 		case "exec":
 			_, err = session.Exec(ctx, r.SQL)
-		case "whole":
-			_, err = whole.Exec(ctx, "SET csm.distribute = off")
 		case "ask":
-			asked := session
-			if r.Whole {
-				asked = whole
-			}
-			result, err = ask(ctx, asked, r)
+			result, err = ask(ctx, session, r)
 		case "work":
 			result, err = worked()
 		default:

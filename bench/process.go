@@ -85,8 +85,6 @@ type request struct {
 	Placement   string  `json:"placement,omitempty"`
 	SQL         string  `json:"sql,omitempty"`
 	Answer      bool    `json:"answer,omitempty"`
-	// Whole asks where statements are not split.
-	Whole bool `json:"whole,omitempty"`
 	// Descriptor of a table that thesis created.
 	Descriptor []byte `json:"descriptor,omitempty"`
 }

@@ -155,7 +155,7 @@ func TestCluster(t *testing.T) {
 	require.Contains(t, r.Setting, "two nodes of 1 thread each")
 	require.Len(t, r.Rows, 3+2)
 	require.Len(t, r.Samples["Q22, two nodes"], shortAgain)
-	require.Len(t, r.Samples["Q22, whole on both nodes"], shortAgain)
+	require.Len(t, r.Samples["Q22, two nodes that share nothing"], shortAgain)
 	require.Len(t, r.More, 4)
 	lent := r.More[1]
 	require.Len(t, lent.Rows, 3)
