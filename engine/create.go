@@ -330,14 +330,6 @@ func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema
 	return done("CREATE SCHEMA", 0), err
 }
 
-// path is where a name is looked for.
-func (s *Session) path(schema string) []string {
-	if schema != "" {
-		return []string{schema}
-	}
-	return s.settings.searchPath
-}
-
 func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*Rows, error) {
 	s := st.session
 	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
