@@ -30,7 +30,7 @@ func oneRack(t require.TestingT, rng *rand.Rand, steps int) {
 	for range steps {
 		n := pick(rng, r.nodes)
 		switch op := rng.IntN(20); {
-		case n.lender == nil:
+		case n.lender.Load() == nil:
 			n.start()
 		case op == 0:
 			n.kill()
@@ -88,7 +88,7 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 		}
 		for range 1 + rng.IntN(3) {
 			at := pick(rng, n.rack.nodes)
-			if _, there := n.catalog.Reachable(at.region); !there || at.lender == nil {
+			if _, there := n.catalog.Reachable(at.region); !there || at.lender.Load() == nil {
 				at = n
 			}
 			c, values := n.rack.chunk(n, at)
@@ -144,7 +144,7 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 // doubt has the answer to the next commit be lost; meanwhile another node may commit to another table.
 func (n *rackNode) doubt(rng *rand.Rand, now map[string][]int64) *doubt {
 	d := &doubt{happens: rng.IntN(2) == 0, silent: rng.IntN(2) == 0, between: func() {}}
-	if other := pick(rng, n.rack.nodes); other != n && other.lender != nil {
+	if other := pick(rng, n.rack.nodes); other != n && other.lender.Load() != nil {
 		d.between = func() { other.append(other, "between", now) }
 	}
 	n.handle.doubt.Store(d)
@@ -171,7 +171,7 @@ func (n *rackNode) append(at *rackNode, name string, now map[string][]int64) {
 // overtake commits to the same table on another node.
 func (n *rackNode) overtake(rng *rand.Rand, id catalog.TableName, now map[string][]int64) bool {
 	other := pick(rng, n.rack.nodes)
-	if other == n || other.lender == nil {
+	if other == n || other.lender.Load() == nil {
 		return false
 	}
 	other.append(other, id.Name, now)
@@ -181,7 +181,7 @@ func (n *rackNode) overtake(rng *rand.Rand, id catalog.TableName, now map[string
 // restartAnother kills and starts a node between the writing of chunks and their commit.
 func (n *rackNode) restartAnother(rng *rand.Rand, tx *catalog.Transaction, id catalog.TableName) bool {
 	other := pick(rng, n.rack.nodes)
-	if other == n || other.lender == nil {
+	if other == n || other.lender.Load() == nil {
 		return false
 	}
 	other.kill()
@@ -217,7 +217,7 @@ func (n *rackNode) fence() {
 // settle looks at everything at the end, on every node, and then at the memory.
 func (r *rack) settle(now map[string][]int64) {
 	for _, n := range r.nodes {
-		if n.lender == nil {
+		if n.lender.Load() == nil {
 			n.start()
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -45,7 +46,7 @@ type rackNode struct {
 	first  coherence.Generation
 
 	handle    *doubtfulStore
-	lender    *lendertest.Lender // nil: the process is dead
+	lender    atomic.Pointer[lendertest.Lender] // nil: the process is dead; calls of other nodes, which look, go on beside
 	catalog   *catalog.Catalog
 	stop      context.CancelFunc
 	ended     chan error
@@ -70,7 +71,7 @@ func newRack(t require.TestingT, nodes int) *rack {
 
 func (r *rack) close() {
 	for _, n := range r.nodes {
-		if n.lender != nil {
+		if n.lender.Load() != nil {
 			n.kill()
 		}
 	}
@@ -80,11 +81,11 @@ func (r *rack) close() {
 func (n *rackNode) start() {
 	t := n.rack.t
 	n.handle = &doubtfulStore{Memory: n.rack.store.Handle()}
-	n.lender = lendertest.New(t, n.region, n.memory, n.first)
+	lender := lendertest.New(t, n.region, n.memory, n.first)
+	n.lender.Store(lender)
 	n.rack.mu.Lock()
 	n.rack.made[n.region] = map[catalog.ExtentID]string{}
 	n.rack.mu.Unlock()
-	lender := n.lender
 	c, err := catalog.Open(ctx, n.handle, rackLender{n}, catalog.Options{
 		InitialSchemas: []string{"public"}, ReportInterval: time.Millisecond, Patience: patience,
 		Self: &catalog.NodeRecord{Name: n.name, Address: n.name + ":1", Directory: n.name},
@@ -108,7 +109,7 @@ func (n *rackNode) start() {
 			return nil
 		}
 		n.memory.Take(x.Range)
-		return n.lender.Adopt(x.Owner, x.Generation, x.Range, x.Seal)
+		return lender.Adopt(x.Owner, x.Generation, x.Range, x.Seal)
 	}))
 	n.memory.Scribble()
 	require.NoError(t, c.PutRegion(ctx, catalog.RegionRecord{Spec: memregion.Spec{ID: n.region}, Node: n.name}))
@@ -122,7 +123,7 @@ func (n *rackNode) start() {
 func (n *rackNode) kill() {
 	n.stop()
 	<-n.ended
-	n.lender = nil
+	n.lender.Store(nil)
 	n.handle.Expire()
 	n.first += 1 << 20
 	n.snapshots = nil
@@ -167,7 +168,7 @@ func (l rackLender) own(ids []catalog.ExtentID) []catalog.ExtentID {
 // each goes as far as it can.
 func (l rackLender) each(ids []catalog.ExtentID, do func(*lendertest.Lender, coherence.Generation) error) (err error) {
 	for _, id := range ids {
-		if lender := l.node.rack.nodes[id.Region-1].lender; lender == nil {
+		if lender := l.node.rack.nodes[id.Region-1].lender.Load(); lender == nil {
 			err = errors.Join(err, errDead)
 		} else {
 			err = errors.Join(err, do(lender, id.Generation))
@@ -196,15 +197,15 @@ func (l rackLender) Retire(ids ...catalog.ExtentID) error {
 }
 
 func (l rackLender) Pin(d coherence.Domain, ids ...catalog.ExtentID) error {
-	return catalog.Homes{l.node.region: l.node.lender.Home.Home}.Pin(d, l.own(ids)...)
+	return catalog.Homes{l.node.region: l.node.lender.Load().Home.Home}.Pin(d, l.own(ids)...)
 }
 
 func (l rackLender) Unpin(d coherence.Domain, ids ...catalog.ExtentID) error {
-	return catalog.Homes{l.node.region: l.node.lender.Home.Home}.Unpin(d, l.own(ids)...)
+	return catalog.Homes{l.node.region: l.node.lender.Load().Home.Home}.Unpin(d, l.own(ids)...)
 }
 
 func (l rackLender) ExpireDomain(d coherence.Domain) error {
-	l.node.lender.ExpireDomain(d)
+	l.node.lender.Load().ExpireDomain(d)
 	return nil
 }
 
@@ -216,7 +217,7 @@ func (r *rack) chunk(by, at *rackNode) (*catalog.Chunk, []int64) {
 	defer b.Release()
 	b.AppendValues(values, nil)
 	batch := array.NewRecordBatch(columns, []arrow.Array{b.NewArray()}, 2)
-	c, err := catalog.NewChunkWriter(at.lender, "test", 4096).Seal(ctx, batch, catalog.SealOptions{})
+	c, err := catalog.NewChunkWriter(at.lender.Load(), "test", 4096).Seal(ctx, batch, catalog.SealOptions{})
 	require.NoError(r.t, err)
 	r.granted(by, at, c.Descriptor().Extents)
 	return c, values
@@ -250,8 +251,8 @@ func (n *rackNode) rearranged(rng *rand.Rand, c *catalog.Chunk, taken bool) *cat
 		has := slices.IndexFunc(replicas, func(x []descriptor.Extent) bool { return x[0].Region == at.region })
 		_, there := n.catalog.Reachable(at.region)
 		switch {
-		case has < 0 && there && at.lender != nil && rng.IntN(2) == 0:
-			made, err := catalog.CopyChunk(at.lender, d.Replica(rng.IntN(d.Replicas())), func(x *descriptor.Extent) ([]byte, error) { return r.resolve(x.Region, x.Range) })
+		case has < 0 && there && at.lender.Load() != nil && rng.IntN(2) == 0:
+			made, err := catalog.CopyChunk(at.lender.Load(), d.Replica(rng.IntN(d.Replicas())), func(x *descriptor.Extent) ([]byte, error) { return r.resolve(x.Region, x.Range) })
 			require.NoError(r.t, err)
 			r.granted(n, at, made)
 			replicas = slices.Insert(replicas, rng.IntN(len(replicas)+1), made)
