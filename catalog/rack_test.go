@@ -239,6 +239,19 @@ func (r *rack) resolve(region memregion.RegionID, x memregion.Range) ([]byte, er
 	return r.nodes[region-1].memory.Bytes(x), nil
 }
 
+// glance is resolve for who only asks afterwards whether what it read can be trusted: the memory may be another's by now, who stores into it
+// meanwhile. That is no mistake of the program's, so the race detector does not see these loads; the copy is the reader's own.
+//
+//go:norace
+func (r *rack) glance(region memregion.RegionID, x memregion.Range) ([]byte, error) {
+	bytes := r.nodes[region-1].memory.Bytes(x)
+	copied := lendertest.NewMemory(x.Length).Bytes(memregion.Range{Length: x.Length})
+	for i := range bytes {
+		copied[i] = bytes[i]
+	}
+	return copied, nil
+}
+
 // rearranged gives a chunk another set of replicas, at most one in a node's memory; those that it keeps may be in a dead node's.
 // Of a chunk that no transaction has yet all stay.
 func (n *rackNode) rearranged(rng *rand.Rand, c *catalog.Chunk, taken bool) *catalog.Chunk {
@@ -293,8 +306,8 @@ func (n *rackNode) read(s *catalog.Snapshot, name string, pick int) (rows []int6
 		for _, id := range one.ExtentIDs() {
 			regions = append(regions, id.Region)
 		}
-		if damaged = errors.Join(damaged, one.Verify(n.rack.resolve, nil)); damaged == nil {
-			batch, err := one.Record(n.rack.resolve)
+		if damaged = errors.Join(damaged, one.Verify(n.rack.glance, nil)); damaged == nil {
+			batch, err := one.Record(n.rack.glance)
 			require.NoError(n.rack.t, err)
 			rows = append(rows, batch.Column(0).(*array.Int64).Int64Values()...)
 		}
