@@ -27,7 +27,7 @@ func (h *Home) DropAhead(limit int64) (bytes int64, err error) {
 	r, err := h.tracked.DropAhead(limit, func(r memregion.Range, data []byte) {
 		begin := time.Now()
 		for _, a := range DropAhead(h.class, r) {
-			h.ahead.do(a, data)
+			h.ahead.Do(a, data)
 		}
 		h.count.AheadTime.Add(uint64(time.Since(begin)))
 	})

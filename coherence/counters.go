@@ -86,31 +86,3 @@ func (c *Counters) Each(visit func(Sample)) {
 		visit(Sample{"skipped_bytes_total", name, "Bytes that a coherent fabric need not flush, by step.", c.SkippedBytesByStep[step].Load()})
 	}
 }
-
-// flusher does the actions that are flushes and fences, or counts them where they need not be done.
-type flusher struct {
-	lines    Lines
-	counters *Counters
-}
-
-// do executes a; data are the bytes of a.Range in this process. Other kinds of action are not its business.
-func (f flusher) do(a Action, data []byte) {
-	switch {
-	case a.Kind == ActionFlush && !a.Paid:
-		f.counters.SkippedFlushesByStep[a.Step].Add(1)
-		f.counters.SkippedBytesByStep[a.Step].Add(uint64(len(data)))
-	case a.Kind == ActionFlush:
-		f.counters.FlushedLines.Add(uint64(f.lines.Flush(data)))
-		f.counters.FlushedBytes.Add(uint64(len(data)))
-		f.counters.FlushesByStep[a.Step].Add(1)
-	case a.Kind != ActionFenceStore && a.Kind != ActionFenceFull:
-	case !a.Paid:
-		f.counters.SkippedFencesByStep[a.Step].Add(1)
-	case a.Kind == ActionFenceStore:
-		f.lines.FenceStore()
-		f.counters.StoreFences.Add(1)
-	default:
-		f.lines.FenceFull()
-		f.counters.FullFences.Add(1)
-	}
-}

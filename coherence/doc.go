@@ -111,6 +111,9 @@
 // stores end with a store fence in the same call, and their lines are flushed like others. Which path is
 // the fastest, a Chooser measures once for each fabric (decision 0017); coherent fabrics have no part in this.
 //
+// A flush of 32 MiB or more is shared among the processors that Go uses, up to 8. It is all the same to the caches which of them issues it; but a
+// fence completes only what its own processor issued, so whoever helps fences before it begins and before CPULines.Flush returns.
+//
 // A goroutine may be moved to another processor between a flush and the fence that completes it. amd64 orders flushes before the locked
 // instructions that move it; on arm64 and ppc64le, where a fence completes what its own processor issued, the routines that flush
 // end with one.

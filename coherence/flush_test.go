@@ -3,8 +3,11 @@
 package coherence
 
 import (
+	"runtime"
 	"runtime/debug"
+	"sync"
 	"testing"
+	"unsafe"
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
@@ -117,6 +120,68 @@ func TestFlushKeepsTheBytes(t *testing.T) {
 			t.Fatalf("byte %d changed", i)
 		}
 	}
+}
+
+// TestFlushByTwoProcessors: a long flush is shared out, each line to one of them, and whoever helps has fenced when Flush returns: its
+// flushes are completed by no other processor's fence.
+func TestFlushByTwoProcessors(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	const line = 64
+	b := make([]byte, 2*flushShare+5*line)[7:]
+	half := addressOf(b) + uintptr(len(b)/2)
+	var mu sync.Mutex
+	var helper []string
+	seen := map[uintptr]bool{}
+	does := func(what string) {
+		if len(helper) == 0 || helper[len(helper)-1] != what {
+			helper = append(helper, what)
+		}
+	}
+	l, err := newCPULines(Features{LineSize: line, Instruction: "a fake"}, func(at *byte, size, _ int) int {
+		mu.Lock()
+		defer mu.Unlock()
+		first, count := lineSpan(uintptr(unsafe.Pointer(at)), size, line)
+		if first+line < half {
+			does("flush")
+		}
+		for i := range count {
+			seen[first+uintptr(i*line)] = true
+		}
+		return count
+	})
+	require.NoError(t, err)
+	l.fence = func() {
+		mu.Lock()
+		defer mu.Unlock()
+		does("fence")
+	}
+	_, lines := lineSpan(addressOf(b), len(b), line)
+	require.Equal(t, lines, l.Flush(b))
+	require.Len(t, seen, lines, "each line once")
+	require.Equal(t, []string{"fence", "flush", "fence"}, helper)
+}
+
+// TestFaultInASharedFlush: a fault on another goroutine is the caller's, whose guard makes an error of it.
+func TestFaultInASharedFlush(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	l := probed(t)
+	b, err := unix.Mmap(-1, 0, 2*flushShare, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_ANON|unix.MAP_PRIVATE)
+	require.NoError(t, err)
+	defer func() { require.NoError(t, unix.Munmap(b)) }()
+	for _, gone := range []int{0, flushShare} { // in the helper's half, and in the caller's
+		require.NoError(t, unix.Mprotect(b[gone:gone+flushShare], unix.PROT_NONE))
+		func() {
+			defer debug.SetPanicOnFault(debug.SetPanicOnFault(true))
+			defer func() {
+				fault, is := recover().(interface{ Addr() uintptr })
+				require.True(t, is, "the caller sees the fault, and where it was")
+				require.Equal(t, addressOf(b[gone:]), fault.Addr())
+			}()
+			l.Flush(b)
+		}()
+		require.NoError(t, unix.Mprotect(b, unix.PROT_READ|unix.PROT_WRITE))
+	}
+	l.Flush(b)
 }
 
 func BenchmarkFlush64MiB(b *testing.B) {

@@ -88,8 +88,8 @@ type Home struct {
 	chooser *Chooser
 	reader  *Reader // nil if there is none
 	count   *Counters
-	flusher flusher
-	ahead   flusher       // of DropAhead
+	flusher Flusher
+	ahead   Flusher       // of DropAhead
 	lends   chan struct{} // closed when a foreign writer was granted memory that had to be prepared
 	lending sync.Once     // closes it
 
@@ -123,8 +123,8 @@ func NewHome(config HomeConfig) (*Home, error) {
 	}
 	h := &Home{
 		region: config.Region, memory: config.Memory, durable: durable, tracked: tracked, domain: config.Domain, class: config.Class, first: config.FirstGeneration,
-		reserve: config.ReserveGenerations, protect: config.Protect, verify: config.Verify, chooser: config.Chooser, reader: config.Reader, count: config.Counters, flusher: flusher{config.Lines, config.Counters},
-		ahead: flusher{cmp.Or(config.AheadLines, config.Lines), config.Counters},
+		reserve: config.ReserveGenerations, protect: config.Protect, verify: config.Verify, chooser: config.Chooser, reader: config.Reader, count: config.Counters, flusher: Flusher{config.Lines, config.Counters},
+		ahead: Flusher{cmp.Or(config.AheadLines, config.Lines), config.Counters},
 		lends: make(chan struct{}),
 	}
 	h.mu.core = core
@@ -156,9 +156,9 @@ func (h *Home) do(list []Action) error {
 	for _, a := range list {
 		switch a.Kind {
 		case ActionFenceStore, ActionFenceFull:
-			h.flusher.do(a, nil)
+			h.flusher.Do(a, nil)
 		case ActionFlush:
-			h.flusher.do(a, h.memory.Bytes(a.Range))
+			h.flusher.Do(a, h.memory.Bytes(a.Range))
 		case ActionSync:
 			if err := h.durable.Sync(a.Range); err != nil {
 				return fmt.Errorf("coherence: sync region %d %v: %w", h.region, a.Range, err)

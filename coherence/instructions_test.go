@@ -378,9 +378,9 @@ func TestReaderFencesFullyOnBothSides(t *testing.T) {
 		require.Equal(t, []ActionKind{ActionFenceStore, ActionFlush, ActionFenceFull, ActionReport}, kinds(list))
 	}
 	var lines orderedLines
-	f := flusher{&lines, &Counters{}}
+	f := Flusher{&lines, &Counters{}}
 	for _, a := range NewReaderCore(Incoherent).Acquire(Writing{1, 1})[:3] {
-		f.do(a, make([]byte, 64))
+		f.Do(a, make([]byte, 64))
 	}
 	require.Equal(t, []string{"full", "flush", "full"}, lines.calls)
 }

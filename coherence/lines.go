@@ -1,6 +1,11 @@
 package coherence
 
-import "fmt"
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+	"sync"
+)
 
 // Lines is the processor's side of the protocol: flush and fence. CPULines is the real one; emulated fabrics bring
 // their own.
@@ -18,6 +23,13 @@ type Lines interface {
 // a whole GiB (11–18 ms) where it now waits for some microseconds.
 const maxPiece = 1 << 20
 
+const (
+	// flushShare is how many bytes make it worth while that one more processor flushes: about 0.3 ms of work, where waking it takes 0.05.
+	flushShare = 16 << 20
+	// maxFlushers bounds the processors that one flush takes. Two halve its time where there are two; more were not measured.
+	maxFlushers = 8
+)
+
 // Features is what the processor can do for us. A zero Features can do nothing.
 type Features struct {
 	LineSize    int    // bytes per line that one instruction flushes, a power of two
@@ -31,6 +43,7 @@ func (f Features) HaveFlush() bool { return f.Instruction != "" }
 type CPULines struct {
 	features Features
 	flush    func(b *byte, size int, line int) int
+	fence    func() // a full one
 }
 
 var _ Lines = (*CPULines)(nil)
@@ -45,7 +58,7 @@ func newCPULines(features Features, flush func(b *byte, size int, line int) int)
 	if features.LineSize <= 0 || features.LineSize&(features.LineSize-1) != 0 || features.LineSize > maxPiece {
 		return nil, fmt.Errorf("%w: it claims lines of %d bytes", ErrUnsupported, features.LineSize)
 	}
-	return &CPULines{features: features, flush: flush}, nil
+	return &CPULines{features: features, flush: flush, fence: fenceFull}, nil
 }
 
 // Features says what was found.
@@ -54,8 +67,52 @@ func (l *CPULines) Features() Features { return l.features }
 // LineSize is the size in bytes of what one instruction flushes.
 func (l *CPULines) LineSize() int { return l.features.LineSize }
 
-// Flush implements Lines.
+// Flush implements Lines. Much memory is flushed by several processors at once: which of them does it is all the same to the
+// caches, but only the one that flushed can wait for it, so the others have fenced when Flush returns.
 func (l *CPULines) Flush(b []byte) (lines int) {
+	helpers := min(len(b)/flushShare, runtime.GOMAXPROCS(0), maxFlushers) - 1
+	if helpers < 1 {
+		return l.flushHere(b)
+	}
+	results := make([]flushed, helpers)
+	var group sync.WaitGroup
+	defer group.Wait() // also when a flush here faults
+	for i := range results {
+		// A share ends on a line's end, so that no line is flushed twice.
+		n := len(b) / (len(results) - i + 1)
+		n -= int((addressOf(b) + uintptr(n)) & uintptr(l.features.LineSize-1))
+		share := b[:n]
+		group.Go(func() { results[i] = l.flushElsewhere(share) })
+		b = b[n:]
+	}
+	lines = l.flushHere(b)
+	group.Wait()
+	for _, r := range results {
+		if r.fault != nil {
+			panic(r.fault) // where the caller's guard, if it has one, sees it
+		}
+		lines += r.lines
+	}
+	return lines
+}
+
+// flushed is what a helper of Flush did.
+type flushed struct {
+	lines int
+	fault any // of memory that is not there
+}
+
+// flushElsewhere flushes b on behalf of a goroutine that has fenced and will fence again, on another processor: hence the fences.
+func (l *CPULines) flushElsewhere(b []byte) (done flushed) {
+	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // this goroutine's; the caller's guard does not reach here
+	defer func() { done.fault = recover() }()
+	l.FenceFull()
+	done.lines = l.flushHere(b)
+	l.FenceFull()
+	return done
+}
+
+func (l *CPULines) flushHere(b []byte) (lines int) {
 	for len(b) > 0 {
 		n := piece(addressOf(b), len(b), l.features.LineSize)
 		lines += l.flush(&b[0], n, l.features.LineSize)
@@ -68,7 +125,7 @@ func (l *CPULines) Flush(b []byte) (lines int) {
 func (l *CPULines) FenceStore() { fenceStore() }
 
 // FenceFull implements Lines.
-func (l *CPULines) FenceFull() { fenceFull() }
+func (l *CPULines) FenceFull() { l.fence() }
 
 // piece is how many of the next size bytes at address go into one call: up to maxPiece, ending on a line's end, so
 // that no line is flushed twice.

@@ -20,7 +20,7 @@ const shardHeld = 4096
 // Reader drives the reader's side of the protocol in one process of a domain, for all regions of one class. Safe for
 // concurrent use.
 type Reader struct {
-	flusher flusher
+	flusher Flusher
 	count   *Counters
 	bound   int // of writings in one shard; immutable
 	shards  [readerShards]readerShard
@@ -48,7 +48,7 @@ func NewReader(class Class, lines Lines, counters *Counters) *Reader {
 	if counters == nil {
 		counters = &Counters{}
 	}
-	r := &Reader{flusher: flusher{lines, counters}, count: counters, bound: shardHeld}
+	r := &Reader{flusher: Flusher{lines, counters}, count: counters, bound: shardHeld}
 	for i := range r.shards {
 		r.shards[i].core = NewReaderCore(class)
 		r.shards[i].flights = map[Writing]*acquireFlight{}
@@ -161,7 +161,7 @@ func (r *Reader) attempt(list []Action, data []byte, verify func() error) error 
 			}
 			return nil
 		}
-		r.flusher.do(a, data)
+		r.flusher.Do(a, data)
 	}
 	return nil
 }

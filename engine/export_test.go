@@ -205,7 +205,7 @@ func (e *Engine) QuarantinedRange() (at memregion.Range) {
 
 // Drop lets the node's caches have the range no more.
 func (e *Engine) Drop(r memregion.Range) {
-	e.regions.flush(coherence.StepAcquire, e.node.lent.Bytes(r))
+	e.regions.drop(coherence.StepAcquire, e.node.lent.Bytes(r))
 }
 
 // DropAll lets the node's caches have nothing of any region any more: what is modified is written back. Where caches are coherent it does nothing.
@@ -219,7 +219,7 @@ func (e *Engine) DropAll() {
 			continue
 		}
 		if data, err := m.view.Bytes(memregion.Range{Length: min(info.Size(), m.view.Spec().Capacity)}); err == nil {
-			e.regions.flush(coherence.StepAcquire, data)
+			e.regions.drop(coherence.StepAcquire, data)
 		}
 	}
 }

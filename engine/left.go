@@ -61,17 +61,11 @@ func (n *node) flushed(m *mapped, r memregion.Range) error {
 	if err != nil {
 		return err
 	}
-	n.regions.flush(coherence.StepAbort, data)
+	n.regions.drop(coherence.StepAbort, data)
 	return nil
 }
 
-// flush is fence, flush, fence, paid and counted.
-func (r *regions) flush(step coherence.Step, data []byte) {
-	lines, count := r.fabric.lines, r.counters
-	lines.FenceFull()
-	count.FlushedLines.Add(uint64(lines.Flush(data)))
-	lines.FenceFull()
-	count.FlushedBytes.Add(uint64(len(data)))
-	count.FlushesByStep[step].Add(1)
-	count.FullFences.Add(2)
+// drop has this machine's caches forget data.
+func (r *regions) drop(step coherence.Step, data []byte) {
+	coherence.Flusher{Lines: r.fabric.lines, Counters: r.counters}.Drop(r.fabric.class, step, data)
 }

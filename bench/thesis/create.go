@@ -423,18 +423,7 @@ func (w *World) writeRemote(parts *Parts, c Case, given noderpc.Granted, window 
 	if err != nil {
 		return 0, err
 	}
-	for _, a := range list {
-		switch {
-		case !a.Paid:
-		case a.Kind == coherence.ActionFenceStore:
-			w.lines.FenceStore()
-		case a.Kind == coherence.ActionFenceFull:
-			w.lines.FenceFull()
-		case a.Kind == coherence.ActionFlush:
-			from := a.Range.Offset - given.Range.Offset
-			w.lines.Flush(window.Bytes()[from : from+a.Range.Length])
-		}
-	}
+	coherence.Flusher{Lines: w.lines, Counters: &count}.DoAll(list, given.Range, window.Bytes())
 	parts.Flush = time.Since(begin)
 	return checksum, nil
 }

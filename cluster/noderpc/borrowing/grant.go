@@ -85,7 +85,7 @@ func (g *Grant) Shrink(length int64) error {
 	if err != nil {
 		return err
 	}
-	g.space.flusher.do(list, g.given.Range, g.window.Bytes()) // R3
+	g.space.flusher.DoAll(list, g.given.Range, g.window.Bytes()) // R3
 	if err := g.window.Shrink(length); err != nil {
 		return err
 	}
@@ -121,7 +121,7 @@ func (g *Grant) Grow(length, used int64) error {
 	}
 	s := g.space
 	g.store()
-	s.flusher.do(list, g.given.Range, g.window.Bytes())
+	s.flusher.DoAll(list, g.given.Range, g.window.Bytes())
 	request := noderpc.ReallocateRequest{Extent: g.given.Extent, Size: length, Used: used, Ticket: noderpc.NewTicket()}
 	given, err := s.lender.Reallocate(s.ctx, request)
 	if err != nil {
@@ -133,7 +133,7 @@ func (g *Grant) Grow(length, used int64) error {
 		s.Owe(given.Extent)
 		return err
 	}
-	s.flusher.fresh(given.Class, longer.window.Bytes())
+	s.flusher.Drop(given.Class, coherence.StepAcquire, longer.window.Bytes()) // what this processor has of memory into which another one copied
 	copy(longer.staged, g.staged)
 	old := *g
 	*g = *longer
@@ -169,7 +169,7 @@ func (g *Grant) close(list []coherence.Action) error {
 	}
 	window := g.window
 	g.window = nil
-	g.space.flusher.do(list, g.given.Range, window.Bytes())
+	g.space.flusher.DoAll(list, g.given.Range, window.Bytes())
 	return window.Close()
 }
 

@@ -48,7 +48,7 @@ type space struct {
 	lender  Lender
 	view    *memregion.View
 	options Options
-	flusher flusher
+	flusher coherence.Flusher
 
 	mu struct {
 		sync.Mutex
@@ -64,7 +64,7 @@ func NewSpace(lender Lender, view *memregion.View, options Options) *Space {
 	if options.Counters == nil {
 		options.Counters = &coherence.Counters{}
 	}
-	s := &space{lender: lender, view: view, options: options, flusher: flusher{options.Lines, options.Counters}}
+	s := &space{lender: lender, view: view, options: options, flusher: coherence.Flusher{Lines: options.Lines, Counters: options.Counters}}
 	s.mu.debts.Settling = true
 	return &Space{space: s, ctx: context.Background()} // each call has a deadline of its own
 }
