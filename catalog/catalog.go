@@ -60,7 +60,6 @@ type ledger struct {
 	shared    map[ExtentID]int // extents in more than one living page: in how many (K3)
 	garbage   []garbage        // dead pages that are still in the store
 	postponed []postponed      // dead extents that another node may still read (K7)
-	watchers  map[chan Revision]struct{}
 	regions   map[memregion.RegionID]*RegionRecord
 	members   map[string]*Member
 
@@ -123,7 +122,6 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 	c.mu.versions = map[*TableVersion]*versionState{}
 	c.mu.pages = map[PageID]*pageState{}
 	c.mu.shared = map[ExtentID]int{}
-	c.mu.watchers = map[chan Revision]struct{}{}
 	c.mu.regions = map[memregion.RegionID]*RegionRecord{}
 	c.mu.members = map[string]*Member{}
 	c.mu.begun = map[string]Revision{}
@@ -297,31 +295,6 @@ func (c *Catalog) Page(ctx context.Context, id PageID) ([]byte, error) {
 		return nil, fmt.Errorf("%w: page %v", hugetable.ErrLost, id)
 	}
 	return item.Value, nil
-}
-
-// Watch returns a channel on which the newest revision arrives after commits; a slow receiver misses those between. stop
-// ends it.
-func (c *Catalog) Watch() (revisions <-chan Revision, stop func()) {
-	ch := make(chan Revision, 1)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.watchers[ch] = struct{}{}
-	return ch, func() {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		delete(c.mu.watchers, ch)
-	}
-}
-
-// notify requires mu, which also makes this the only sender.
-func (c *Catalog) notify(revision Revision) {
-	for ch := range c.mu.watchers {
-		select {
-		case <-ch: // an older revision that nobody took
-		default:
-		}
-		ch <- revision
-	}
 }
 
 // Close ends all leases and refuses everything afterwards. It does not close the store.

@@ -271,7 +271,7 @@ func TestExpiredDomainLeavesNoPin(t *testing.T) {
 	w.snapshot(far)
 	w.must(func(tx *catalog.Transaction) error { return tx.Append(tableA, []*catalog.Chunk{w.chunk(1)}) })
 	w.snapshot(far)
-	require.Len(t, w.catalog.ExpireDomain("far"), 2)
+	require.Len(t, w.catalog.ExpireLeases(epoch.Add(2*time.Second)), 2)
 	again := w.snapshot(far)
 	again.Close()
 	s := w.snapshot(catalog.Holder{})
@@ -300,17 +300,6 @@ func TestManySmallAppendsSharePages(t *testing.T) {
 	w.requireNoLeak(now.Contents)
 	s.Close()
 	now.Close()
-}
-
-func TestWatch(t *testing.T) {
-	w := newWorld(t, store.Limits{})
-	revisions, stop := w.catalog.Watch()
-	w.fill(1)
-	w.must(func(tx *catalog.Transaction) error { return tx.Truncate(tableA) })
-	require.Equal(t, w.catalog.Revision(), <-revisions, "the newest; those between may be missed")
-	stop()
-	w.must(func(tx *catalog.Transaction) error { return tx.DropTable(tableA) })
-	require.Empty(t, revisions)
 }
 
 func TestRegions(t *testing.T) {

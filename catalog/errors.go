@@ -25,12 +25,8 @@ var (
 	ErrName = &sqlError{"42602", "invalid name"}
 	// ErrDuplicateColumn: two columns of one name.
 	ErrDuplicateColumn = &sqlError{"42701", "column specified more than once"}
-	// ErrReadOnly: the catalog cannot be written here (a borrower's).
-	ErrReadOnly = &sqlError{"25006", "the catalog is read-only here"}
 	// ErrTransactionOver: the transaction was committed or rolled back before.
 	ErrTransactionOver = &sqlError{"25000", "the transaction is over"}
-	// ErrPrivilege is for callers that enforce roles (42501); the catalog itself does not.
-	ErrPrivilege = &sqlError{"42501", "permission denied"}
 	// ErrOutcomeUnknown: the store failed while committing and cannot say whether it did.
 	ErrOutcomeUnknown = &sqlError{"08007", "transaction resolution unknown"}
 	// ErrNotCommitted: the store did not answer, and was found not to have done the commit: nothing has changed. Safe to retry.

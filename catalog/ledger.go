@@ -53,7 +53,6 @@ func (c *Catalog) install(contents *Contents, pages []hugetable.NewPage) *releas
 	if old != nil {
 		c.settle(old, r)
 	}
-	c.notify(contents.revision)
 	return r
 }
 

@@ -165,20 +165,11 @@ func (c *Catalog) forgetLease(l *lease) {
 // ExpireLeases ends every lease whose time is over and returns them. A domain that lost its last lease so is taken for
 // dead: the lender drops all its pins. Time is passed in, so that what happens depends on nothing else.
 func (c *Catalog) ExpireLeases(now time.Time) []Lease {
-	return c.endLeases(func(l *lease) bool { return l.over(now) })
-}
-
-// ExpireDomain ends every lease of a domain that is known to be dead.
-func (c *Catalog) ExpireDomain(domain coherence.Domain) []Lease {
-	return c.endLeases(func(l *lease) bool { return l.Holder.Domain == domain })
-}
-
-func (c *Catalog) endLeases(over func(*lease) bool) []Lease {
 	c.mu.Lock()
 	var ended []Lease
 	states := map[*state]bool{}
 	for _, l := range c.mu.leases {
-		if over(l) {
+		if l.over(now) {
 			ended = append(ended, l.Lease)
 			c.forgetLease(l)
 			states[l.state] = true

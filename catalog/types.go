@@ -33,8 +33,6 @@ type (
 
 	// ExtentID is (region, generation): one writing of one extent.
 	ExtentID = descriptor.ExtentID
-	// Statistics is what is known of a column.
-	Statistics = descriptor.Statistics
 
 	// TableID names a table for ever.
 	TableID = hugetable.TableID

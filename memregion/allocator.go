@@ -53,7 +53,10 @@ func NewAllocator(capacity int64) *Allocator {
 	a := &Allocator{spare: none, first: none, last: none, cursor: none, live: map[int64]int32{}}
 	a.free.init()
 	a.owners.init()
-	a.extend(max(capacity, 0) / PageSize)
+	if a.capacity = max(capacity, 0) / PageSize; a.capacity > 0 {
+		a.first = a.newBlock(block{pages: a.capacity, below: none, above: none, prev: none, next: none, owner: none})
+		a.last = a.first
+	}
 	return a
 }
 
@@ -144,15 +147,6 @@ func (a *Allocator) Adopt(owner string, r Range) error {
 // SetQuota limits what owner may hold from now on; 0 lifts the limit. A quota below what the owner holds takes nothing away.
 func (a *Allocator) SetQuota(owner string, bytes int64) {
 	a.owners.setQuota(owner, max(bytes, 0)/PageSize, bytes > 0)
-}
-
-// Grow raises the capacity. Errors: ErrBadSize when the capacity is lower than now or not a multiple of PageSize.
-func (a *Allocator) Grow(capacity int64) error {
-	if capacity%PageSize != 0 || capacity/PageSize < a.capacity {
-		return fmt.Errorf("memregion: grow region to %d bytes: %w: must be a multiple of %d and at least %d", capacity, ErrBadSize, PageSize, a.capacity*PageSize)
-	}
-	a.extend(capacity/PageSize - a.capacity)
-	return nil
 }
 
 // Stats copies the counters. It costs the number of owners plus the length of one list.

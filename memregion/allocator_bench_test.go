@@ -118,7 +118,7 @@ func BenchmarkLentColdAllocateFree(b *testing.B) {
 				r, err := l.Allocate("t", 64*mebibyte)
 				require.NoError(b, err)
 				if touch {
-					require.NoError(b, l.Prefault(b.Context(), r))
+					clear(l.Bytes(r))
 				}
 				require.NoError(b, l.Free("t", r))
 			}

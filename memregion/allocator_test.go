@@ -166,18 +166,6 @@ func (w *twins) adopt(owner string, r memregion.Range) error {
 	return nil
 }
 
-func (w *twins) grow(pages int) error {
-	var want error
-	if pages < len(w.naive.pages) {
-		want = memregion.ErrBadSize
-	}
-	if err := sameError(w.real.Grow(int64(pages)*page), want); err != nil || want != nil {
-		return err
-	}
-	w.naive.pages = append(w.naive.pages, make([]bool, pages-len(w.naive.pages))...)
-	return nil
-}
-
 func (w *twins) setQuota(owner string, bytes int64) {
 	w.real.SetQuota(owner, bytes)
 	delete(w.naive.quotas, owner)
@@ -268,9 +256,6 @@ func TestAllocatorAgainstNaiveTwin(t *testing.T) {
 			"quota": func(t *rapid.T) {
 				w.setQuota(owners.Draw(t, "owner"), rapid.Int64Range(-1, 200).Draw(t, "pages")*page)
 			},
-			"grow": func(t *rapid.T) {
-				require.NoError(t, w.grow(len(w.naive.pages)+rapid.IntRange(-1, 40).Draw(t, "pages")))
-			},
 			"": func(t *rapid.T) { require.NoError(t, w.check()) },
 		})
 	})
@@ -315,11 +300,7 @@ func (w *twins) execute(operation, operand byte) error {
 		}
 	case 5:
 		w.setQuota(owner, amount*page)
-	case 6:
-		if len(w.naive.pages) < 2000 {
-			return w.grow(len(w.naive.pages) + int(operand>>4) - 1)
-		}
-	case 7:
+	case 6, 7:
 		return w.allocate(owner, amount*37)
 	}
 	return nil

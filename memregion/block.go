@@ -96,25 +96,6 @@ func (a *Allocator) join(lower, upper int32) {
 	a.dropBlock(upper)
 }
 
-// extend adds free pages at the end.
-func (a *Allocator) extend(pages int64) {
-	if pages == 0 {
-		return
-	}
-	i := a.newBlock(block{start: a.capacity, pages: pages, below: a.last, above: none, prev: none, next: none, owner: none})
-	if a.last == none {
-		a.first = i
-	} else {
-		a.blocks[a.last].above = i
-	}
-	previous := a.last
-	a.last = i
-	a.capacity += pages
-	if previous != none && a.blocks[previous].owner == none {
-		a.join(previous, i) // the old top was in no list
-	}
-}
-
 // seek returns the block that holds the page, walking from where the last adoption ended.
 func (a *Allocator) seek(page int64) int32 {
 	i := a.cursor

@@ -50,7 +50,7 @@ func TestParseDevice(t *testing.T) {
 		kind, _, err := memregion.ParseFabric(text)
 		require.NoError(t, err)
 		require.Equal(t, properties, [3]bool{kind.HardwareCoherent(), kind.HomeSnooped(), kind.Known()}, text)
-		require.False(t, kind.Durable() || kind.Local(), text)
+		require.False(t, kind.Durable(), text)
 	}
 	spec := memregion.Spec{Fabric: memregion.FabricDevice + ",home-snoop", Path: "/d", Start: 8192}
 	require.Equal(t, "device:/d@8192,home-snoop", spec.FabricText())
@@ -171,7 +171,6 @@ func TestDevice(t *testing.T) {
 			require.Equal(t, byte('w'), got[5])
 			require.Equal(t, byte('a'), lenders[0].Bytes(held[0])[5])
 			require.Zero(t, view.Look())
-			require.NoError(t, lenders[0].Prefault(ctx, held[0]))
 
 			require.NoError(t, lenders[1].Free("t", held[1]))
 			require.NoError(t, lenders[1].Trim())

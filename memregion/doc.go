@@ -20,7 +20,7 @@
 //
 // # Life cycle of a page
 //
-//	          Allocate beyond the frontier                 Prefault, or the first store
+//	          Allocate beyond the frontier                    the first store
 //	unbacked ─────────────────────────────▶ live, reserved ───────────────────────────▶ live, used
 //	   ▲   ╲                                   ▲                                           │
 //	   │    ╲ growth step                      │ Allocate                                  │ Free, Shrink
@@ -29,7 +29,7 @@
 //	   │                      │  punch: more is idle than RecycleLimit, Trim, or the fabric is full │
 //	   ╰──────────────────────┴─────────────────────────────────────────────────────────────────────╯
 //
-//	live pages may also be protected (PROT_READ) between Protect and Unprotect or Free.
+//	live pages may also be protected (PROT_READ) between Protect and Free.
 //
 // # Words
 //

@@ -67,14 +67,13 @@ type PageSet struct{ pageSet }
 
 func NewPageSet(pages int64) *PageSet { return &PageSet{newPageSet(pages)} }
 
-func (s *PageSet) Add(low, high int64)                    { s.add(low, high) }
-func (s *PageSet) Remove(low, high int64)                 { s.remove(low, high) }
-func (s *PageSet) Count() int64                           { return s.count }
-func (s *PageSet) CountIn(low, high int64) int64          { return s.countIn(low, high) }
-func (s *PageSet) Common(other *PageSet) int64            { return s.common(&other.pageSet) }
-func (s *PageSet) Next(from, limit int64, in bool) int64  { return s.next(from, limit, in) }
-func (s *PageSet) Previous(before int64, in bool) int64   { return s.previous(before, in) }
-func (s *PageSet) LastRun(before int64) (low, high int64) { return s.lastRun(before) }
+func (s *PageSet) Add(low, high int64)                   { s.add(low, high) }
+func (s *PageSet) Remove(low, high int64)                { s.remove(low, high) }
+func (s *PageSet) Count() int64                          { return s.count }
+func (s *PageSet) CountIn(low, high int64) int64         { return s.countIn(low, high) }
+func (s *PageSet) Common(other *PageSet) int64           { return s.common(&other.pageSet) }
+func (s *PageSet) Next(from, limit int64, in bool) int64 { return s.next(from, limit, in) }
+func (s *PageSet) Previous(before int64, in bool) int64  { return s.previous(before, in) }
 
 // ParseMaps lists the names found in text of /proc/self/maps' form.
 func ParseMaps(text string) (placements []Placement, names []string) {

@@ -33,9 +33,6 @@ func (k FabricKind) HomeSnooped() bool {
 	return (k.emulated() || k.device()) && strings.Contains(string(k), optionHomeSnoop)
 }
 
-// Local tells that only processes of the lender's machine can map the region.
-func (k FabricKind) Local() bool { return k == FabricShm || k == FabricFile || k.emulated() }
-
 // emulated tells that caches are played by the processes that map the region.
 func (k FabricKind) emulated() bool {
 	return k == FabricEmulated || strings.HasPrefix(string(k), string(FabricEmulated)+",")

@@ -36,8 +36,6 @@ type LendOptions struct {
 	Domain *Domain
 	// Origin is noted with the region's file, for FindAbandoned.
 	Origin Origin
-	// Progress is called by Prefault, on the goroutine that called it, with bytes done and in total.
-	Progress func(done, total int64)
 }
 
 // Lent is a region on the lender's side: the map, the allocator, and the account of which pages have memory behind them. It is safe for

@@ -199,29 +199,6 @@ func TestQuota(t *testing.T) {
 	require.NoError(t, l.Free("other", other))
 }
 
-func TestPrefault(t *testing.T) {
-	var seen []int64
-	opts := memregion.LendOptions{GrowthStep: page, Progress: func(done, total int64) {
-		require.EqualValues(t, 40*mebibyte, total)
-		seen = append(seen, done)
-	}}
-	l := lend(t, shmSpec(t, 64*mebibyte), opts)
-	r := allocate(t, l, 40*mebibyte)
-	fill(l.Bytes(r), 4)
-	require.NoError(t, l.Prefault(context.Background(), r))
-	require.Equal(t, []int64{16 * mebibyte, 32 * mebibyte, 40 * mebibyte}, seen)
-	requireFilled(t, l.Bytes(r), 4)
-	require.NoError(t, l.Protect(r))
-	require.NoError(t, l.Prefault(context.Background(), r), "read-only pages, too")
-	require.NoError(t, l.View().Prefault(context.Background(), r))
-
-	require.ErrorIs(t, l.Prefault(context.Background(), memregion.Range{Offset: r.End(), Length: page}), memregion.ErrNotAllocated)
-	require.ErrorIs(t, l.Prefault(context.Background(), memregion.Range{Offset: -1, Length: page}), memregion.ErrOutOfRange)
-	cancelled, cancel := context.WithCancel(context.Background())
-	cancel()
-	require.ErrorIs(t, l.Prefault(cancelled, r), context.Canceled)
-}
-
 func TestHugePagesAreAskedFor(t *testing.T) {
 	l := lend(t, shmSpec(t, 64*mebibyte), memregion.LendOptions{HugePages: true})
 	require.True(t, l.Stats().HugePagesRequested)
@@ -236,7 +213,7 @@ func TestClosedLender(t *testing.T) {
 	require.NoError(t, l.Close())
 	_, err := l.Allocate("t", page)
 	for _, err := range []error{
-		err, l.Free("t", r), l.Trim(), l.Remove(), l.Sync(r), l.Protect(r), l.Unprotect(r), l.Prefault(context.Background(), r), view.Check(r),
+		err, l.Free("t", r), l.Trim(), l.Remove(), l.Sync(r), l.Protect(r), view.Check(r),
 	} {
 		require.ErrorIs(t, err, memregion.ErrClosed)
 	}

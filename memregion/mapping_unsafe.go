@@ -170,13 +170,3 @@ func (m *mapping) during(r Range, call func(memory []byte) error) error {
 	high := min((r.End()+page-1)/page*page, m.spec.Capacity)
 	return call(m.memory[low:high])
 }
-
-// touchPages makes every page of memory present and writable without changing a byte: what MADV_POPULATE_WRITE does, for kernels that
-// lack it (before 5.14).
-func touchPages(memory []byte) {
-	for at := 0; at+4 <= len(memory); at += PageSize {
-		// SAFETY: the address is inside memory, which the caller has checked to be mapped and backed (M5), and page-aligned. Adding zero
-		// atomically cannot lose a concurrent writer's store.
-		atomic.AddUint32((*uint32)(unsafe.Pointer(&memory[at])), 0)
-	}
-}

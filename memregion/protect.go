@@ -50,24 +50,6 @@ func (l *Lent) Protect(ranges ...Range) error {
 	return nil
 }
 
-// Unprotect makes the ranges writable again. Errors: ErrOutOfRange, ErrClosed.
-func (l *Lent) Unprotect(ranges ...Range) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if err := l.openLocked(); err != nil {
-		return err
-	}
-	for _, r := range mergeTouching(ranges) {
-		if err := l.mapping.checkBounds(r); err != nil {
-			return err
-		}
-		if err := l.unprotectLocked(pageSpan(r)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // mergeTouching sorts the ranges and joins those without a gap.
 func mergeTouching(ranges []Range) []Range {
 	sorted := slices.SortedFunc(slices.Values(ranges), func(a, b Range) int { return cmp.Compare(a.Offset, b.Offset) })

@@ -12,9 +12,9 @@ func storeFault(memory []byte) error { return memregion.Guarded(func() { memory[
 
 func TestProtectStopsStores(t *testing.T) {
 	l := lend(t, fileSpec(t, 16*mebibyte), memregion.LendOptions{})
-	first, second, third := allocate(t, l, 3*page), allocate(t, l, page), allocate(t, l, page)
+	first, middle, second, third := allocate(t, l, page), allocate(t, l, 2*page), allocate(t, l, page), allocate(t, l, page)
 	fill(l.Bytes(first), 6)
-	require.NoError(t, l.Protect(second, first)) // neighbours in any order
+	require.NoError(t, l.Protect(second, first, middle)) // neighbours in any order
 	require.Equal(t, 1, l.Stats().ProtectedRuns)
 	require.EqualValues(t, 4*page, l.Stats().Protected)
 	require.ErrorContains(t, storeFault(l.Bytes(first)), "read-only")
@@ -22,21 +22,19 @@ func TestProtectStopsStores(t *testing.T) {
 	require.NoError(t, storeFault(l.Bytes(third)))
 	requireFilled(t, l.Bytes(first), 6)
 
-	middle := memregion.Range{Offset: first.Offset + page, Length: page}
-	require.NoError(t, l.Unprotect(middle))
-	require.NoError(t, storeFault(l.Bytes(middle)))
+	require.NoError(t, l.Free("t", middle), "freeing unprotects")
 	require.Equal(t, 2, l.Stats().ProtectedRuns)
-	require.NoError(t, l.Protect(middle))
+	again := allocate(t, l, 2*page)
+	require.Equal(t, middle, again)
+	require.NoError(t, storeFault(l.Bytes(again)))
+	require.NoError(t, l.Protect(again))
 	require.Equal(t, 1, l.Stats().ProtectedRuns)
 
-	require.NoError(t, l.Free("t", second), "freeing unprotects")
-	again := allocate(t, l, page)
-	require.Equal(t, second, again)
-	require.NoError(t, storeFault(l.Bytes(again)))
 	require.ErrorIs(t, l.Protect(memregion.Range{Offset: 8 * mebibyte, Length: page}), memregion.ErrNotAllocated)
 	require.ErrorIs(t, l.Protect(memregion.Range{Offset: -page, Length: page}), memregion.ErrOutOfRange)
-	require.ErrorIs(t, l.Unprotect(memregion.Range{Offset: 1 << 40, Length: page}), memregion.ErrOutOfRange)
-	require.NoError(t, l.Unprotect(first))
+	for _, r := range []memregion.Range{first, middle, second} {
+		require.NoError(t, l.Free("t", r))
+	}
 	require.Zero(t, l.Stats().ProtectedRuns)
 	require.Zero(t, l.Stats().Protected)
 }

@@ -151,8 +151,8 @@ func (l *Lent) punchLocked(keep int64) error {
 	return first
 }
 
-// Trim returns all idle memory to the system: what was freed and kept for recycling, and what was reserved ahead. A server calls it when it
-// has been idle for a while.
+// Trim returns all idle memory to the system: what was freed and kept for recycling, and what was reserved ahead. It is for whoever knows that
+// nothing is written for a while; a node keeps RecycleLimit instead.
 func (l *Lent) Trim() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -189,9 +189,6 @@ func TestALendersOwnWorkIsNoAlteration(t *testing.T) {
 				continue
 			}
 			if r.IntN(2) == 0 {
-				require.NoError(t, l.Prefault(context.Background(), x))
-			}
-			if r.IntN(2) == 0 {
 				x, err = l.Shrink("t", x, 1+r.Int64N(x.Length))
 				require.NoError(t, err)
 			}

@@ -15,14 +15,6 @@ type TableName struct{ Schema, Name string }
 
 func (n TableName) String() string { return n.Schema + "." + n.Name }
 
-// Less orders names by schema, then name.
-func (n TableName) Less(o TableName) bool {
-	if n.Schema != o.Schema {
-		return n.Schema < o.Schema
-	}
-	return n.Name < o.Name
-}
-
 // Table is what all versions of a table have in common.
 type Table struct {
 	ID   TableID

@@ -235,9 +235,6 @@ func (s *Server) Err() error {
 // Endpoint is where clients reach the member, as Options.Endpoints wants it.
 func (s *Server) Endpoint() string { return s.options.endpoint() }
 
-// Name is the member's.
-func (s *Server) Name() string { return s.options.Name }
-
 // PeerAddress is where other members reach it, as ServerOptions.InitialCluster wants it.
 func (s *Server) PeerAddress() string { return s.options.AdvertisePeer }
 

@@ -54,9 +54,7 @@ const (
 	stateSnapshotOld = "72000" // snapshot_too_old
 	stateArgument    = "22023" // invalid_parameter_value
 	statePrivilege   = "42501" // insufficient_privilege
-	stateFull        = "53200" // out_of_memory
 	stateFeature     = "0A000" // feature_not_supported
-	stateObject      = "55000" // object_not_in_prerequisite_state
 
 	stateAuthorization = "28000" // invalid_authorization_specification
 	stateInternal      = "XX000" // internal_error

@@ -16,7 +16,7 @@ var (
 	// ErrScaleFactor: New was asked for a scale factor that the official
 	// generator does not make.
 	ErrScaleFactor error = &requestError{"scale factor that the official generator does not make", "22023"}
-	// ErrUnknownTable: no TPC-H table has this name or number.
+	// ErrUnknownTable: no TPC-H table has this number.
 	ErrUnknownTable error = &requestError{"unknown TPC-H table", "42P01"}
 	// ErrUnitRange: a range reaches outside 0 … Units(table).
 	ErrUnitRange error = &requestError{"unit range outside the table", "22023"}

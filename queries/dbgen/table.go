@@ -32,16 +32,6 @@ func (t Table) String() string {
 	return tableNames[t]
 }
 
-// ParseTable returns the table with the given SQL name (lower case).
-func ParseTable(name string) (Table, error) {
-	for t := range tableCount {
-		if tableNames[t] == name {
-			return t, nil
-		}
-	}
-	return 0, fmt.Errorf("dbgen: %w: %q; the tables are %v", ErrUnknownTable, name, tableNames)
-}
-
 // Tables returns all tables, referenced ones first.
 func Tables() []Table {
 	return []Table{Region, Nation, Supplier, Customer, Part, PartSupp, Orders, LineItem}
