@@ -14,15 +14,15 @@ func hexadecimal(v uint64) string { return fmt.Sprintf("%016x", v) }
 
 // Field numbers of catalog.proto.
 const (
-	formatNumber, formatIdentity, formatCreated                       = 1, 2, 3
-	counterNext                                                       = 1
-	nameKind, nameID                                                  = 1, 2
-	viewID, viewSchema, viewName, viewSQL, viewColumns, viewCreated   = 1, 2, 3, 4, 5, 6
-	regionID, regionBase, regionCapacity, regionFabric                = 1, 2, 3, 4
-	regionPath, regionBoot, regionNode, regionGenerations, regionName = 5, 6, 7, 8, 9
-	regionTrusted, regionStart                                        = 10, 11
-	nodeName, nodeAddress, nodeBoot, nodeStarted                      = 1, 2, 3, 4
-	nodeDirectory, nodeFrontend, nodeIncarnation                      = 5, 6, 7
+	formatNumber, formatIdentity, formatCreated                     = 1, 2, 3
+	counterNext                                                     = 1
+	nameKind, nameID                                                = 1, 2
+	viewID, viewSchema, viewName, viewSQL, viewColumns, viewCreated = 1, 2, 3, 4, 5, 6
+	regionID, regionBase, regionCapacity, regionFabric              = 1, 2, 3, 4
+	regionPath, regionBoot, regionNode, regionGenerations           = 5, 6, 7, 8
+	regionTrusted, regionStart                                      = 10, 11
+	nodeName, nodeAddress, nodeBoot, nodeStarted                    = 1, 2, 3, 4
+	nodeDirectory, nodeFrontend, nodeIncarnation                    = 5, 6, 7
 )
 
 // The kinds in a name record.

@@ -2,21 +2,16 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"maps"
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
@@ -42,37 +37,6 @@ type distributed struct {
 	*distribute.Distributed
 	versions map[*plan.Relation]*catalog.TableVersion
 	requests keptRequests
-}
-
-// keptRequests are what the fragments were asked to do last, by fragment: those that read no results and have no parameters are asked to do
-// the same again, as long as the plan is fresh. The zero value is ready. Safe for concurrent use.
-type keptRequests struct {
-	mu    sync.Mutex // guards the rest
-	asked map[*distribute.Fragment]noderpc.FragmentRequest
-	bytes int64 // of their payloads, requestBytes at most
-}
-
-// requestBytes bounds what a plan keeps of requests: those of a table of some thousand chunks.
-const requestBytes = 64 << 10
-
-func (k *keptRequests) find(f *distribute.Fragment, settings map[string]string) (noderpc.FragmentRequest, bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	request, ok := k.asked[f]
-	return request, ok && maps.Equal(request.Settings, settings)
-}
-
-func (k *keptRequests) keep(f *distribute.Fragment, request noderpc.FragmentRequest) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	bytes := k.bytes - int64(len(k.asked[f].Payload)) + int64(len(request.Payload))
-	if bytes > requestBytes {
-		return
-	}
-	if k.asked == nil {
-		k.asked = map[*distribute.Fragment]noderpc.FragmentRequest{}
-	}
-	k.asked[f], k.bytes = request, bytes
 }
 
 // distribute plans a statement for several nodes; nil: it runs whole here, for a reason.
@@ -166,86 +130,6 @@ type run struct {
 	fragments int64
 }
 
-// stageResult is what the fragments of a stage have made.
-type stageResult struct {
-	columns []byte             // as descriptor.AppendSchema writes them
-	parts   [][]*catalog.Chunk // by partition; all in one if it is not shuffled
-	ran     []ranFragment      // in the order of the stage's
-}
-
-// ranFragment is a fragment that has a result.
-type ranFragment struct {
-	fragmentReport
-	chunks   []*catalog.Chunk
-	node     string // that ran it
-	attempts int
-	rows     int64
-	read     noderpc.FragmentProgress
-}
-
-// release lets all results go, wherever they lie, at once: a round trip, however many nodes there are.
-func (r *run) release() {
-	r.session.engine.facts.forget(r.tables...)
-	var told sync.WaitGroup
-	for _, f := range r.remote {
-		told.Go(func() {
-			if err := f.Close(); err != nil {
-				r.session.engine.config.Log.Debug("the result of a fragment was gone before it was released", "error", err)
-			}
-		})
-	}
-	for _, chunks := range r.local {
-		r.session.engine.releaseResult(chunks)
-	}
-	told.Wait()
-}
-
-// letGo is release when the rows are closed: nobody waits for the round trip, unless there are large results or many of others, whose memory
-// the next statement may need. The engine's end waits for it.
-func (r *run) letGo() {
-	e := r.session.engine
-	var bytes int64
-	for _, s := range r.results {
-		for _, f := range s.ran {
-			for _, c := range f.chunks {
-				bytes += c.Bytes()
-			}
-		}
-	}
-	if bytes > laterBytes || !e.later.begin() {
-		r.release()
-		return
-	}
-	if !e.life.enterToClose() {
-		e.later.done()
-		r.release()
-		return
-	}
-	go func() {
-		defer e.life.leave()
-		defer e.later.done()
-		r.release()
-	}()
-}
-
-const (
-	laterBytes = 1 << 20 // of a statement's results may be let go when its rows are closed already
-	laterMost  = 16      // statements whose results are let go so, at once
-)
-
-// pending counts statements whose results are being let go. The zero value is ready. Safe for concurrent use.
-type pending struct{ n atomic.Int32 }
-
-func (p *pending) begin() bool {
-	if p.n.Add(1) > laterMost {
-		p.n.Add(-1)
-		return false
-	}
-	return true
-}
-
-func (p *pending) done() { p.n.Add(-1) }
-
 // check tells whether everything that was read of the results so far was the results, and what they were made of.
 func (r *run) check() error {
 	for _, f := range r.remote {
@@ -311,41 +195,6 @@ func (r *run) recovered(err *error) {
 	}
 }
 
-// collect puts a stage's results together: a HugeTable for the final text, if that reads it.
-func (r *run) collect(stage *distribute.Stage, made []ranFragment) error {
-	result := stageResult{columns: made[0].Columns, parts: make([][]*catalog.Chunk, 1), ran: made}
-	if stage.Shuffle != nil {
-		result.parts = make([][]*catalog.Chunk, stage.Shuffle.Partitions)
-	}
-	for i := range made {
-		if !slices.Equal(made[i].Columns, result.columns) {
-			return fmt.Errorf("engine: fragments of stage %d give columns of different types", stage.Number)
-		}
-		chunks := made[i].chunks
-		counts := made[i].Partitions
-		if stage.Shuffle == nil {
-			counts = []int{len(chunks)}
-		}
-		for part, n := range counts {
-			result.parts[part], chunks = append(result.parts[part], chunks[:n]...), chunks[n:]
-		}
-	}
-	r.results = append(r.results, result)
-	if !slices.Contains(r.plan.Final.After(), stage.Number) {
-		return nil
-	}
-	columns, err := descriptor.DecodeSchema(result.columns)
-	if err != nil {
-		return err
-	}
-	table, err := catalog.Collect(stageName(r.session.settings.searchPath, distribute.StageName(stage.Number)), columns, slices.Concat(result.parts...))
-	if err != nil {
-		return err
-	}
-	r.tables = append(r.tables, table)
-	return nil
-}
-
 // fragment runs one fragment at its node; here, if that node cannot be reached: it only reads more remotely. ready says that another node
 // was asked, or failed to be; before a fragment of this node it waits until all others were.
 func (r *run) fragment(ctx, running context.Context, stage *distribute.Stage, f *distribute.Fragment, ready func()) (ranFragment, error) {
@@ -377,28 +226,6 @@ func (r *run) fragment(ctx, running context.Context, stage *distribute.Stage, f 
 	r.count(result.Total)
 	r.mu.Unlock()
 	return ranOn(e.config.Node, attempts, stage, result)
-}
-
-// ranOn reads what a node says of a result.
-func ranOn(node string, attempts int, stage *distribute.Stage, result noderpc.FragmentResult) (ranFragment, error) {
-	f := ranFragment{chunks: result.Chunks, node: node, attempts: attempts, rows: result.Rows, read: result.Total}
-	if err := json.Unmarshal(result.Statistics, &f.fragmentReport); err != nil {
-		return f, failure("08P01", "node %q: the report of a fragment makes no sense: %v", node, err)
-	}
-	wanted, chunks := 0, 0
-	if stage.Shuffle != nil {
-		wanted = stage.Shuffle.Partitions
-	}
-	for _, n := range f.Partitions {
-		if n < 0 || n > len(f.chunks)-chunks {
-			return f, failure("08P01", "node %q: a partition of a fragment's result has %d chunks, of %d", node, n, len(f.chunks))
-		}
-		chunks += n
-	}
-	if len(f.Partitions) != wanted || wanted > 0 && chunks != len(f.chunks) {
-		return f, failure("08P01", "node %q: a fragment's result has %d partitions with %d of its %d chunks, not %d", node, len(f.Partitions), chunks, len(f.chunks), wanted)
-	}
-	return f, nil
 }
 
 func (r *run) remotely(ctx, running context.Context, request noderpc.FragmentRequest, name string, sent func()) (noderpc.FragmentResult, error) {
@@ -443,90 +270,6 @@ func unreachable(err error) bool {
 		return true
 	}
 	return errors.As(err, &state) && slices.Contains([]string{"08006", "08001", "57P03", "53000"}, state.SQLState())
-}
-
-// request says what a fragment is to do.
-func (r *run) request(ctx context.Context, stage *distribute.Stage, f *distribute.Fragment) (noderpc.FragmentRequest, error) {
-	zone, err := r.session.Setting(zoneSetting)
-	if err != nil {
-		return noderpc.FragmentRequest{}, err
-	}
-	settings := map[string]string{
-		zoneSetting: zone, planCacheMode: r.session.settings.values[planCacheMode], verifySetting: r.session.verification().setting(),
-	}
-	if request, ok := r.plan.requests.find(f, settings); ok {
-		return request, nil
-	}
-	payload := fragmentPayload{SearchPath: r.session.settings.searchPath, Shuffle: stage.Shuffle}
-	record := catalog.SnapshotRecord{Revision: r.view.contents.Revision(), Schemas: r.view.contents.Schemas()}
-	seen := map[*catalog.TableVersion]bool{}
-	for _, read := range stage.Reads {
-		if read.Relation == nil {
-			if err := payload.read(r.results[read.Stage-1], read, f); err != nil {
-				return noderpc.FragmentRequest{}, err
-			}
-			continue
-		}
-		version := r.plan.versions[read.Relation]
-		if !seen[version] {
-			seen[version] = true
-			encoded, err := version.Encode()
-			if err != nil {
-				return noderpc.FragmentRequest{}, err
-			}
-			record.Tables = append(record.Tables, encoded)
-		}
-		if read.Part {
-			chunks, err := r.session.engine.chunksAt(ctx, version, f.Part)
-			if err != nil {
-				return noderpc.FragmentRequest{}, err
-			}
-			payload.Parts = append(payload.Parts, fragmentPart{read.Start, chunks})
-		}
-	}
-	payload.Snapshot = record.Encode()
-	encoded, err := json.Marshal(payload)
-	if err != nil {
-		return noderpc.FragmentRequest{}, err
-	}
-	if len(encoded) > noderpc.MaxFragmentPayload {
-		return noderpc.FragmentRequest{}, errManyChunks
-	}
-	args, err := encodeArguments(argumentsOf(&stage.Text, r.args))
-	if err != nil {
-		return noderpc.FragmentRequest{}, err
-	}
-	request := noderpc.FragmentRequest{Query: stage.SQL, Revision: record.Revision, Payload: encoded, Parameters: args, Settings: settings}
-	if len(args) == 0 && len(payload.Stages) == 0 {
-		r.plan.requests.keep(f, request)
-	}
-	return request, nil
-}
-
-var errManyChunks = errors.New("engine: a part of the statement would read more chunks than one message can name")
-
-// read adds what a fragment reads of an earlier stage's result: its partition, or everything.
-func (p *fragmentPayload) read(result stageResult, read distribute.Read, f *distribute.Fragment) error {
-	name := distribute.StageName(read.Stage)
-	if i := slices.IndexFunc(p.Stages, func(s fragmentStage) bool { return s.Name == name }); i >= 0 {
-		if p.Stages[i].part != read.Part {
-			return fmt.Errorf("engine: a text reads stage %d whole and in part", read.Stage)
-		}
-		return nil
-	}
-	parts := result.parts
-	if read.Part {
-		if f.Partition >= len(parts) {
-			return fmt.Errorf("engine: a fragment reads partition %d of %d of stage %d", f.Partition, len(parts), read.Stage)
-		}
-		parts = parts[f.Partition : f.Partition+1]
-	}
-	stage := fragmentStage{Name: name, Columns: result.columns, part: read.Part}
-	for _, c := range slices.Concat(parts...) {
-		stage.Chunks = append(stage.Chunks, c.Encoded())
-	}
-	p.Stages = append(p.Stages, stage)
-	return nil
 }
 
 // sameTypes compares columns by type; names are taken over.

@@ -238,3 +238,9 @@ func (s *Session) ReadFirstChunk(ctx context.Context, table string) error {
 	}
 	return err
 }
+
+// LettingGo counts the statements whose results are let go in the background; there are LaterMost at the most.
+func (e *Engine) LettingGo() int { return int(e.later.n.Load()) }
+
+// LaterMost is laterMost.
+const LaterMost = laterMost
