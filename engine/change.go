@@ -81,8 +81,8 @@ func updateQuery(head *statement.Update, version *catalog.TableVersion, where st
 		}
 		value := a.Value
 		if a.Default {
-			value, _ = schema.Field(i).Metadata.GetValue(defaultKey)
-			if value == "" {
+			var ok bool
+			if value, ok = defaultOf(schema.Field(i)); !ok {
 				value = "NULL"
 			}
 		}

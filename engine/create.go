@@ -220,7 +220,7 @@ func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
 	if c.Default == "" {
 		return f, nil
 	}
-	check, err := s.conn.Prepare("SELECT CAST(" + c.Default + " AS " + name + ")")
+	check, err := s.conn.Prepare("SELECT CAST(" + duckExpression(c.Default) + " AS " + name + ")")
 	if err != nil {
 		return f, failure("42611", "column %q: bad default %s: %v", c.Name, c.Default, err)
 	}

@@ -136,7 +136,7 @@ func (d *dropping) inside(schema object) {
 // readBy are the tables and views that a view reads. What DuckDB cannot parse any more reads nothing.
 func (s *Session) readBy(ctx context.Context, v *visible, w *catalog.View) ([]catalog.TableName, error) {
 	s.yield()
-	mentions, err := s.conn.Mentions(ctx, w.SQL)
+	mentions, err := s.mentions(ctx, w.SQL)
 	if err != nil {
 		return nil, ctx.Err()
 	}

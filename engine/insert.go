@@ -19,6 +19,12 @@ import (
 // defaultKey marks a field with the SQL text of its default.
 const defaultKey = "csm.default"
 
+// defaultOf is a field's default as DuckDB is given it.
+func defaultOf(f arrow.Field) (string, bool) {
+	text, ok := f.Metadata.GetValue(defaultKey)
+	return duckExpression(text), ok
+}
+
 // target finds the table that a statement writes to. Temporary tables are DuckDB's own: ErrTemporary says so.
 func (s *Session) target(v *visible, name statement.Name) (*catalog.TableVersion, error) {
 	if name.Schema == "temp" || name.Schema == "pg_temp" || name.Schema == "" && s.temporary && s.isTemporary(name.Name) {
@@ -85,7 +91,7 @@ func conformSource(query string, schema *arrow.Schema, columns []string) (source
 		value := "NULL"
 		if i, ok := given[strings.ToLower(f.Name)]; ok {
 			value = "csm_rows." + aliases[i]
-		} else if text, ok := f.Metadata.GetValue(defaultKey); ok {
+		} else if text, ok := defaultOf(f); ok {
 			value = text
 		}
 		list = append(list, fmt.Sprintf("CAST(%s AS %s) AS %s", value, name, duckdb.QuoteIdentifier(f.Name)))
@@ -253,8 +259,8 @@ func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, r
 			return by, true
 		}
 		if column, ok := defaults[offset]; ok && column < len(columns) {
-			text, _ := schema.Field(fieldIndex(schema, columns[column])).Metadata.GetValue(defaultKey)
-			if text == "" {
+			text, ok := defaultOf(schema.Field(fieldIndex(schema, columns[column])))
+			if !ok {
 				text = "NULL"
 			}
 			return "(" + text + ")", true

@@ -141,7 +141,7 @@ func (st *Statement) privateText(ctx context.Context, v *visible) (text string, 
 	}
 	words, catalogs, err := inDuckDBsWords(query, st.treeOf(query))
 	if err != nil || words == query {
-		return text, explain, err
+		return duckOperators(text), explain, err
 	}
 	if catalogs {
 		s.catalogViews = s.catalogViews || isView
@@ -149,7 +149,7 @@ func (st *Statement) privateText(ctx context.Context, v *visible) (text string, 
 			return "", nil, err
 		}
 	}
-	text = before + words
+	text = duckOperators(before + words)
 	return text, func(err error) error { return withoutPosition(fromDuckDB(err, text, text, nil)) }, nil
 }
 

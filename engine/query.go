@@ -131,6 +131,9 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *visible) (*que
 
 // planDuck plans text for DuckDB, whatever backend the session prefers.
 func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+	if translated, ok := translateLiterals(text, tree); ok {
+		text, tree = translated, treeOf(translated)
+	}
 	return s.planDuckFor(ctx, text, tree, v, nil)
 }
 
@@ -246,6 +249,7 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 // prepare lets DuckDB plan the text that was made of the user's.
 func (q *query) prepare(given string, edits edits, v *visible) error {
 	s := q.session
+	given = duckOperators(given)
 	q.given, q.edits = given, edits
 	s.yield()
 	s.visible, s.looked = v, false

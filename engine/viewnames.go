@@ -36,7 +36,7 @@ func (s *Session) bindNames(ctx context.Context, v *visible, query string) (*bou
 		return nil, err
 	}
 	s.yield()
-	mentions, err := s.conn.Mentions(ctx, query)
+	mentions, err := s.mentions(ctx, query)
 	if err != nil {
 		return nil, fromDuckDB(err, query, query, nil)
 	}
@@ -71,6 +71,11 @@ func (s *Session) bindNames(ctx context.Context, v *visible, query string) (*bou
 	}
 	bound.text = out.String() + query[at:]
 	return bound, s.checkBound(ctx, v, bound, expected)
+}
+
+// mentions are what a query names, in places of the given text.
+func (s *Session) mentions(ctx context.Context, query string) (*duckdb.Mentions, error) {
+	return s.conn.Mentions(ctx, duckOperators(query))
 }
 
 // temporarySchema is where DuckDB has temporary objects.
@@ -130,7 +135,7 @@ func (s *Session) bindFunctions(ctx context.Context, functions []duckdb.Mention)
 // checkBound compares what the bound query names with what it should: a text that DuckDB reads otherwise than it was meant is an error, not
 // another table's rows.
 func (s *Session) checkBound(ctx context.Context, v *visible, bound *boundQuery, expected []duckdb.Mention) error {
-	got, err := s.conn.Mentions(ctx, bound.text)
+	got, err := s.mentions(ctx, bound.text)
 	if err != nil {
 		return fromDuckDB(err, bound.text, bound.text, nil)
 	}

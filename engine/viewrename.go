@@ -70,7 +70,7 @@ func (s *Session) planned(ctx context.Context, v *visible, w *catalog.View) erro
 // withName is a view's query that reads a table under its new name.
 func (s *Session) withName(ctx context.Context, w *catalog.View, from, to catalog.TableName) (string, error) {
 	s.yield()
-	mentions, err := s.conn.Mentions(ctx, w.SQL)
+	mentions, err := s.mentions(ctx, w.SQL)
 	if err != nil {
 		return "", err
 	}
@@ -85,7 +85,7 @@ func (s *Session) withName(ctx context.Context, w *catalog.View, from, to catalo
 		}
 		name := plainIdentifier(to.Name)
 		aliased := text[:start] + name + " AS " + plainIdentifier(m.Name) + text[end:]
-		if _, err := s.conn.Mentions(ctx, aliased); err == nil {
+		if _, err := s.mentions(ctx, aliased); err == nil {
 			text = aliased
 		} else { // it has an alias, or cannot have one
 			text = text[:start] + name + text[end:]

@@ -33,13 +33,13 @@ func (w *viewWords) of(v *catalog.View) *viewText {
 	if known, ok := w.known.Load(v.ID); ok {
 		return known.(*viewText)
 	}
-	text := &viewText{sql: v.SQL}
+	text := &viewText{sql: duckOperators(v.SQL)}
 	sql, tree := v.SQL, treeOf(v.SQL)
 	if formatted, ok := translateFormats(sql, tree); ok {
 		sql, tree = formatted, treeOf(formatted)
 	}
 	if words, catalogs, err := inDuckDBsWords(sql, tree); err == nil {
-		text.sql, text.readsCatalog = words, catalogs
+		text.sql, text.readsCatalog = duckOperators(words), catalogs
 	}
 	w.known.Store(v.ID, text)
 	return text

@@ -1,6 +1,7 @@
 package engine_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -70,4 +71,61 @@ func TestWhatClientsAsk(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, "TimeZone", st.Schema().Field(0).Name)
 	requireState(t, "3F000", failing(s, "CREATE TABLE nosuch.t (a int)"))
+}
+
+// Operators on patterns are PostgreSQL's: answers are those of PostgreSQL 15.
+func TestPatternOperators(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, `CREATE TABLE t (a text, hit bool DEFAULT ('abc' ~ 'b'), list text[] DEFAULT '{a,b}'::text[]);
+		INSERT INTO t(a) VALUES ('one'), ('two'), ('three'), (NULL);
+		CREATE VIEW v AS SELECT a, a ~ 'o' AS o, a !~ ALL (ARRAY['^t','e$']) AS neither FROM t WHERE a !~ 'z' OR a IS NULL;
+		CREATE TEMP VIEW w AS SELECT a FROM t WHERE a ~ 'o';
+		CREATE TEMP TABLE own AS SELECT a FROM t WHERE a ~ 'e';
+		CREATE TEMP MACRO has(x, y) AS x ~ y`)
+	check := func(sql, want string) {
+		t.Helper()
+		require.Equal(t, want, strings.Join(rows(t, s, sql), " "), sql)
+	}
+	for _, c := range [][2]string{
+		{"SELECT 'abc' ~ 'b', 'abc' !~ 'b', 'abc'~'^b', 'abc' ~ /* c */ 'c$', NOT 'abc' ~ 'x', ~5, 3 & ~1", "true|false|false|true|true|-6|2"},
+		{"SELECT 'abc' ~ NULL, NULL ~ 'a', NULL !~ 'a'", "(null)|(null)|(null)"},
+		{"SELECT E'a\nb' ~ 'a.b', E'a\nb' ~ '^b', E'a\nb' ~* 'A.B', E'a\n' ~ 'a$', 'x' || 'y' ~ 'xy', 'a~b' ~ '~'", "true|false|true|false|true|true"},
+		{"SELECT 'abc' SIMILAR TO 'b', 'abc' SIMILAR TO 'a.c', regexp_full_match('abc', 'b')", "false|true|false"}, // DuckDB's
+		{"SELECT 'abc' ~ ANY (ARRAY['x', NULL]), 'abc' ~ ANY (ARRAY['b', NULL]), 'abc' ~ ALL (ARRAY['b', NULL]), 'abc' ~ ALL (ARRAY['x', NULL])", "(null)|true|(null)|false"},
+		{"SELECT NULL ~ ANY (ARRAY['x']), 'a' ~ ANY (NULL::text[]), 'a' ~ ANY ('{}'::text[]), 'a' ~ ALL ('{}'::text[]), 'a' !~ ALL ('{}'::text[]), 'a' !~ ANY ('{b,a}')", "(null)|(null)|false|true|true|true"},
+		{"SELECT 'abc' LIKE ANY (ARRAY['a%']), 'abc' NOT LIKE ALL (ARRAY['x%','y%']), 'abc' ILIKE SOME (ARRAY['B%','%C']), 'abc' NOT ILIKE ANY ('{A%,%c}'), 'a%' LIKE ALL (ARRAY['a\\%'])", "true|true|true|false|true"},
+		{"SELECT count(*) FROM pg_catalog.pg_class WHERE relname OPERATOR(pg_catalog.~) '^(pg_cla)' COLLATE pg_catalog.default AND relname !~ ANY (ARRAY['index'])", "1"},
+		{"SELECT relname FROM pg_class WHERE relname ~ '^t' AND relkind = 'r'", "t"},
+		{"FROM t SELECT a WHERE a ~ 'hre'", "three"},
+		{"SELECT * FROM v ORDER BY a NULLS LAST", "one|true|false three|false|false two|true|false (null)|(null)|(null)"},
+		{"SELECT a FROM w ORDER BY a", "one two"}, {"SELECT a FROM own ORDER BY a", "one three"}, {"SELECT has('abc', 'b')", "true"},
+	} {
+		check(c[0], c[1])
+	}
+	exec(t, s, "DELETE FROM own WHERE a ~ '^t'; UPDATE t SET a = a || '!' WHERE a ~ 'w'; DELETE FROM t WHERE a ~ 'hr'; INSERT INTO t VALUES ('new', DEFAULT, DEFAULT) RETURNING *")
+	check("SELECT a FROM own", "one")
+	check("SELECT * FROM t ORDER BY a NULLS LAST", "new|true|[\"a\",\"b\"] one|true|[\"a\",\"b\"] two!|true|[\"a\",\"b\"] (null)|true|[\"a\",\"b\"]")
+	check("SELECT definition FROM pg_views WHERE viewname = 'v'", " SELECT a, a ~ 'o' AS o, a !~ ALL (ARRAY['^t','e$']) AS neither FROM public.t WHERE a !~ 'z' OR a IS NULL;")
+	for _, sql := range []string{"SELECT 'abc' ~ $1", "SELECT 'abc' ~ ANY ($1)"} {
+		st, err := s.Prepare(t.Context(), sql)
+		require.NoError(t, err)
+		var arg any = "b"
+		if strings.Contains(sql, "ANY") {
+			arg = "[x, b]" // as the frontend hands arrays over
+		}
+		got, err := st.Query(t.Context(), arg)
+		require.NoError(t, err, sql)
+		require.True(t, got.Next())
+		require.Equal(t, "true", got.RecordBatch().Column(0).ValueStr(0))
+		got.Release()
+		require.NoError(t, st.Close())
+	}
+	exec(t, s, "PREPARE p(text, text[]) AS SELECT 'abc' ~ $1, 'abc' LIKE ALL ($2)")
+	check("EXECUTE p('c$', '{a%,%b%}')", "true|true")
+	requireState(t, "2201B", failing(s, "SELECT a ~ 'a(' FROM t"))
+	var at interface{ Position() int }
+	require.ErrorAs(t, failing(s, "SELECT 'a' LIKE ANY (ARRAY['x']), nope"), &at)
+	require.Equal(t, 35, at.Position())
 }

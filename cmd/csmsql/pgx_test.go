@@ -374,6 +374,8 @@ func TestLooseParameters(t *testing.T) {
 	require.EqualValues(t, 2, n)
 	require.NoError(t, conn.QueryRow(ctx, "SELECT count(*) FROM loose WHERE i <> ALL ( $1 ) AND i < $2", []int64{3, 5, 500}, 10).Scan(&n))
 	require.EqualValues(t, 8, n)
+	require.NoError(t, conn.QueryRow(ctx, "SELECT count(*) FROM loose WHERE i::text ~ ANY($1) AND i::text LIKE $2", []string{"^4", "7$"}, "_7").Scan(&n))
+	require.EqualValues(t, 9, n)
 	require.NoError(t, conn.QueryRow(ctx, "SELECT i FROM loose ORDER BY i LIMIT $1 OFFSET $2", 1, 7).Scan(&n))
 	require.EqualValues(t, 7, n)
 

@@ -6,11 +6,6 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// matches are the operators that look for a regular expression; DuckDB's own ~ wants it to match the whole string.
-var matches = map[string]struct{ not, fold bool }{
-	"~": {}, "!~": {not: true}, "~*": {fold: true}, "!~*": {not: true, fold: true},
-}
-
 func (w *rewriter) operator(n *pg.Node, e *pg.A_Expr) {
 	if len(e.Name) > 1 && text0(e.Name) == pgCatalog {
 		e.Name = e.Name[len(e.Name)-1:]
@@ -23,9 +18,8 @@ func (w *rewriter) operator(n *pg.Node, e *pg.A_Expr) {
 	w.optional(e.Rexpr, name == "||")
 	switch e.Kind {
 	case pg.A_Expr_Kind_AEXPR_OP:
-		if match, ok := matches[name]; ok && e.Lexpr != nil && e.Rexpr != nil {
-			n.Node = matchCall(e, match.not, match.fold).Node
-			return
+		if e.Lexpr != nil && len(e.Name) == 1 {
+			e.Name = []*pg.Node{pg.MakeStrNode(Operator(name, ""))}
 		}
 		if comparisons[name] {
 			arrayConstant(e.Lexpr)
@@ -54,18 +48,6 @@ func (w *rewriter) quantified(n *pg.Node, e *pg.A_Expr, name string) {
 		contains = pg.MakeBoolExprNode(pg.BoolExprType_NOT_EXPR, []*pg.Node{contains}, -1)
 	}
 	n.Node = contains.Node
-}
-
-func matchCall(e *pg.A_Expr, not, fold bool) *pg.Node {
-	args := []*pg.Node{e.Lexpr, e.Rexpr}
-	if fold {
-		args = append(args, pg.MakeAConstStrNode("i", -1))
-	}
-	out := pg.MakeFuncCallNode([]*pg.Node{pg.MakeStrNode("regexp_matches")}, args, -1)
-	if not {
-		out = pg.MakeBoolExprNode(pg.BoolExprType_NOT_EXPR, []*pg.Node{out}, -1)
-	}
-	return out
 }
 
 var comparisons = map[string]bool{"=": true, "<>": true, "@>": true, "<@": true, "&&": true}

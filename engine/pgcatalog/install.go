@@ -46,7 +46,7 @@ func (m *model) expand(text string) string {
 	return strings.ReplaceAll(text, "@version@", Version)
 }
 
-var ourNames = regexp.MustCompile(`\b(?:pg_compat|pg_session|pg_quiet|information_compat)\.\w+`)
+var ourNames = regexp.MustCompile(`\b(?:pg_compat|pg_session|pg_quiet|information_compat)\.(?:\w+|"[^"]+")`)
 
 // databaseOf is the database that has the name in one of our schemas.
 func (m *model) databaseOf(schema, name string) string {

@@ -109,6 +109,9 @@ var phrases = []struct{ phrase, state string }{
 	{"max_temp_directory_size", "53100"},
 }
 
+// noExpression is what RE2 says of a text that is no regular expression.
+var noExpression = regexp.MustCompile(`^(?:(?:missing|unexpected) [\])]: |trailing \\|(?:invalid escape sequence|invalid character class|no argument for repetition operator|invalid repetition size|bad repetition operator|invalid perl operator|invalid named capture group)\b)`)
+
 var (
 	stated = regexp.MustCompile(`\b([0-9A-Z]{5}): `) // "XX001: …", how our own scan marks its errors
 	lineAt = regexp.MustCompile(`(?s)\n\nLINE \d+: .*$`)
@@ -146,6 +149,9 @@ func parseError(text string) error {
 			e.State = p.state
 			break
 		}
+	}
+	if e.Kind == "Invalid Input" && noExpression.MatchString(e.Message) {
+		e.State, e.Message = "2201B", "invalid regular expression: "+e.Message
 	}
 	if m := stated.FindStringSubmatchIndex(e.Message); m != nil && strings.ContainsAny(e.Message[m[2]:m[3]], "0123456789") {
 		e.State, e.Message = e.Message[m[2]:m[3]], e.Message[m[1]:]

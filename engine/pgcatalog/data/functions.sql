@@ -41,8 +41,32 @@ CREATE MACRO pg_session.decode(x) AS system.main.decode(x), (x, format) AS CASE 
   WHEN 'base64' THEN from_base64(regexp_replace(CAST(x AS VARCHAR), '\s', '', 'g')) ELSE error('unrecognized encoding: "' || format || '"') END;
 CREATE MACRO pg_session.pg_typeof(x) AS CASE regexp_replace(typeof(x), '\(.*', '') WHEN 'DECIMAL' THEN 'numeric' WHEN 'HUGEINT' THEN 'numeric' WHEN 'DOUBLE' THEN 'double precision' WHEN 'FLOAT' THEN 'real'
   WHEN 'VARCHAR' THEN 'text' WHEN 'TIMESTAMP' THEN 'timestamp without time zone' WHEN 'TIME' THEN 'time without time zone' WHEN 'BLOB' THEN 'bytea' WHEN '"NULL"' THEN 'unknown' ELSE lower(typeof(x)) END;
-CREATE MACRO pg_session."~*"(x, pattern) AS regexp_matches(x, pattern, 'i');
-CREATE MACRO pg_session."!~*"(x, pattern) AS NOT regexp_matches(x, pattern, 'i');
+-- Operators on patterns (operators.go): a dot matches a new line, too. DuckDB has its own mind about ~ and !~, and none about arrays of patterns.
+CREATE MACRO pg_session."`"(x, pattern) AS regexp_matches(x, pattern, 's');
+CREATE MACRO pg_session."!`"(x, pattern) AS NOT regexp_matches(x, pattern, 's');
+CREATE MACRO pg_session."~*"(x, pattern) AS regexp_matches(x, pattern, 'is');
+CREATE MACRO pg_session."!~*"(x, pattern) AS NOT regexp_matches(x, pattern, 'is');
+-- ANY and ALL. What they call is made behind them, as to_char's parts are. A lambda in it would keep DuckDB from seeing what types parameters have.
+CREATE MACRO pg_compat.any_match(x, patterns, op, wanted) AS true;
+CREATE MACRO pg_session."`~|"(x, patterns) AS pg_compat.any_match(x, patterns, '~', true);
+CREATE MACRO pg_session."`~&"(x, patterns) AS NOT pg_compat.any_match(x, patterns, '~', false);
+CREATE MACRO pg_session."`!~|"(x, patterns) AS pg_compat.any_match(x, patterns, '~', false);
+CREATE MACRO pg_session."`!~&"(x, patterns) AS NOT pg_compat.any_match(x, patterns, '~', true);
+CREATE MACRO pg_session."`~*|"(x, patterns) AS pg_compat.any_match(x, patterns, '~*', true);
+CREATE MACRO pg_session."`~*&"(x, patterns) AS NOT pg_compat.any_match(x, patterns, '~*', false);
+CREATE MACRO pg_session."`!~*|"(x, patterns) AS pg_compat.any_match(x, patterns, '~*', false);
+CREATE MACRO pg_session."`!~*&"(x, patterns) AS NOT pg_compat.any_match(x, patterns, '~*', true);
+CREATE MACRO pg_session."`~~|"(x, patterns) AS pg_compat.any_match(x, patterns, '~~', true);
+CREATE MACRO pg_session."`~~&"(x, patterns) AS NOT pg_compat.any_match(x, patterns, '~~', false);
+CREATE MACRO pg_session."`!~~|"(x, patterns) AS pg_compat.any_match(x, patterns, '~~', false);
+CREATE MACRO pg_session."`!~~&"(x, patterns) AS NOT pg_compat.any_match(x, patterns, '~~', true);
+CREATE MACRO pg_session."`~~*|"(x, patterns) AS pg_compat.any_match(x, patterns, '~~*', true);
+CREATE MACRO pg_session."`~~*&"(x, patterns) AS NOT pg_compat.any_match(x, patterns, '~~*', false);
+CREATE MACRO pg_session."`!~~*|"(x, patterns) AS pg_compat.any_match(x, patterns, '~~*', false);
+CREATE MACRO pg_session."`!~~*&"(x, patterns) AS NOT pg_compat.any_match(x, patterns, '~~*', true);
+CREATE OR REPLACE MACRO pg_compat.any_match(x, patterns, op, wanted) AS CASE WHEN CAST(patterns AS VARCHAR[]) IS NOT NULL THEN (SELECT CASE WHEN bool_or(hit) THEN true WHEN count(hit) < count(*) THEN NULL ELSE false END FROM (
+  SELECT wanted = CASE op WHEN '~' THEN regexp_matches(x, csm_pattern, 's') WHEN '~*' THEN regexp_matches(x, csm_pattern, 'is') WHEN '~~' THEN like_escape(x, csm_pattern, '\') ELSE ilike_escape(x, csm_pattern, '\') END AS hit
+  FROM (SELECT unnest(CAST(patterns AS VARCHAR[])) AS csm_pattern))) END;
 CREATE MACRO pg_session.every(x) AS bool_and(x);
 CREATE MACRO pg_session.to_jsonb(x) AS to_json(x);
 CREATE MACRO pg_session.jsonb_pretty(x) AS json_pretty(x);

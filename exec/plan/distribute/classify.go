@@ -152,7 +152,7 @@ func (a *analysis) operationClass(e *pg.A_Expr) class {
 			return class{}
 		}
 		return arithmetic(op, a.textClass(op, e.Lexpr), a.textClass(op, e.Rexpr))
-	case "=", "<>", "<", ">", "<=", ">=", "!=", "==", "~~", "!~~", "~~*", "!~~*", "~", "!~", "^@":
+	case "=", "<>", "<", ">", "<=", ">=", "!=", "==", "~~", "!~~", "~~*", "!~~*", "~", "!~", "~*", "!~*", "^@":
 		return class{kind: boolean}
 	}
 	return class{}

@@ -61,7 +61,7 @@ cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_ran
 )
 
 // pureOperators are those that mean the same to both parsers and whose result depends on the operands alone.
-var pureOperators = words(`+ - * / % // ^ ** || = <> < > <= >= != == ~~ !~~ ~~* !~~* ~ !~ ^@ && & | << >>`)
+var pureOperators = words(`+ - * / % // ^ ** || = <> < > <= >= != == ~~ !~~ ~~* !~~* ~ !~ ~* !~* ^@ && & | << >>`)
 
 func words(list string) map[string]bool {
 	set := map[string]bool{}
