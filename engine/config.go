@@ -64,15 +64,21 @@ type Config struct {
 	Log *slog.Logger
 	// Fault is told of every fault point that the node reaches, so that tests can have it die there; nil in production.
 	Fault faults.Hook
-	// Lines stands between the protocol and this process' caches, so that tests can leave out what it orders; use says who orders it, see
-	// fabric.linesFor. It is not asked where caches are coherent. nil in production.
-	Lines func(use string, lines coherence.Lines) coherence.Lines
-	// Credulous leaves checksums out where bytes are read first or sealed for others, so that tests see what a step that is left out leads to, and not
-	// that it is noticed. Never in production.
-	Credulous bool
 	// CutOffs changes from where on it is worth the while to split a query over nodes, so that tests have small ones split; nil in
 	// production.
 	CutOffs func(*distribute.Settings)
+	// spoil is set by tests alone.
+	spoil spoiled
+}
+
+// spoiled leaves steps of the protocol out. Nothing outside of this package's tests can set it: no program can be told to be wrong.
+type spoiled struct {
+	// lines stands between the protocol and this process' caches; use says who orders, see fabric.linesFor. It is not asked where caches are
+	// coherent.
+	lines func(use string, lines coherence.Lines) coherence.Lines
+	// credulous leaves checksums out where bytes are read first or sealed for others, so that tests see what a step that is left out leads to, and
+	// not that it is noticed.
+	credulous bool
 }
 
 // defaultFabric is another one where tests say so.

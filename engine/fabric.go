@@ -18,10 +18,10 @@ type fabric struct {
 	device *memregion.DevicePlace // nil: a region has a file of its own
 	// machine is whose caches a node uses, by a name that outlives its process: the node's own. Nodes of one machine are more careful than they must be.
 	machine coherence.Domain
-	spoil   func(use string, lines coherence.Lines) coherence.Lines // see Config.Lines
+	spoil   func(use string, lines coherence.Lines) coherence.Lines // see spoiled
 }
 
-// What lines are used for, in Config.Lines.
+// What lines are used for, in spoiled.lines.
 const (
 	linesOfHome      = "home"      // what the lender orders in its own region: prepare, clean, home clean, abort
 	linesOfAhead     = "ahead"     // what the lender drops of free memory, in the background

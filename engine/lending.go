@@ -37,7 +37,7 @@ func (n *node) startLending() (err error) {
 	}
 	n.lending, err = lending.New(n.homes, lending.Options{
 		Lines: n.fabric.linesFor(linesOfLending), Journal: n.journal, Memories: map[memregion.RegionID]coherence.Memory{n.region.ID: n.lent},
-		NodeOf: n.nodeOf, BeganAnew: n.beganAnew, TrustSeals: n.config.Credulous,
+		NodeOf: n.nodeOf, BeganAnew: n.beganAnew, TrustSeals: n.config.spoil.credulous,
 		Confirmations: true, Refusals: n.refusals, Log: n.config.Log, Fault: n.config.Fault,
 	})
 	return err

@@ -157,10 +157,10 @@ func spoiledCluster(t *testing.T, fabric memregion.FabricKind, mutation string) 
 	}
 	spoilers[0].mutation = mutation
 	return startCluster(&cluster{t: t, change: func(i int, config *engine.Config) {
-		config.Fabric, config.Credulous = fabric, true
-		config.Lines = func(use string, lines coherence.Lines) coherence.Lines {
+		config.Fabric = fabric
+		config.Spoil(func(use string, lines coherence.Lines) coherence.Lines {
 			return &spoiledLines{Lines: lines, use: use, spoiler: spoilers[i]}
-		}
+		})
 	}}, 2), spoilers
 }
 

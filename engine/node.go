@@ -70,7 +70,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	if n.fabric.device, err = deviceOf(config.Fabric); err != nil {
 		return n, failure("22023", "%v", err)
 	}
-	config.Fabric, n.fabric.spoil = n.fabric.kind, config.Lines
+	config.Fabric, n.fabric.spoil = n.fabric.kind, config.spoil.lines
 	if config.Directory == "" {
 		dir, err := os.MkdirTemp("", "csmsql-")
 		if err != nil {
@@ -101,7 +101,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	}
 	n.regions = newRegions(config.Node, n.fabric)
 	n.regions.verification = config.Verify
-	n.regions.lost, n.regions.damage.log, n.regions.credulous = gone, config.Log, config.Credulous
+	n.regions.lost, n.regions.damage.log, n.regions.credulous = gone, config.Log, config.spoil.credulous
 	if n.self != nil {
 		n.regions.borrow, n.regions.lender = n.borrow, n.catalog.Reachable
 		n.peers = &peers{node: n, open: map[string]peer{}}

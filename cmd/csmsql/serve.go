@@ -27,6 +27,9 @@ $XDG_DATA_HOME/csmsql, which usually means ~/.local/share/csmsql. The tables the
 
   --fabric shm    in /dev/shm (memory): tables survive the node, even its kill -9, but not a reboot of the machine
   --fabric file   in a file of the data directory (or --region-dir): tables survive a reboot, too
+  --fabric device:PATH[@OFFSET][,incoherent|,home-snoop]
+                  in a range of a device that is there already and that other machines may map: DAX, a PCI BAR, a disk, or a file that
+                  stands for one; docs/hardware.md says what the properties mean. It begins at OFFSET, or where there is room
   --fabric emulated[:SEED][,home-snoop][,64|128]
                   for tests: as shm, but each node sees every region through a cache of its own, as machines do that share memory
                   which is not coherent; an adversary with this seed moves lines of 64 or 128 bytes. All nodes of a cluster are

@@ -161,6 +161,57 @@ func TestLateWriteBacks(t *testing.T) {
 	require.NotZero(t, written)
 }
 
+// The adversary fetches lines that nobody asked for: between a flush and the next one a domain gets what others store, line by line, and what it has
+// fetched it keeps. So a flush before the write is worth nothing (the papers' order).
+func TestLinesComeBackUnasked(t *testing.T) {
+	memory := aligned(size)
+	a := newMachine("a", 3, 64, memory, nil)
+	a.acquire(0, 4096)
+	fill(memory, 1)
+	for range 200 {
+		a.domain.FenceStore() // which is no flush
+	}
+	fetched := bytes.Count(a.sees[:4096], []byte{1})
+	require.Positive(t, fetched)
+	require.Zero(t, fetched%64, "whole lines")
+	require.Zero(t, bytes.Count(a.sees[4096+8*64:], []byte{1}), "nor is it far from where lines were used")
+}
+
+// The adversary evicts lines of an extent that is being written: one that is not modified comes back as the memory has it, one that is modified is
+// written back first, and no store is lost.
+func TestLinesAreEvictedWhileTheyAreWritten(t *testing.T) {
+	memory := aligned(size)
+	a := newMachine("a", 3, 64, memory, nil)
+	a.cache.Open(0, 4096) // nothing is stored yet
+	fill(a.sees[:2048], 1)
+	fill(memory[2048:4096], 2) // another domain's late write-back
+	for range 1000 {
+		a.domain.FenceStore()
+	}
+	require.Equal(t, bytes.Repeat([]byte{1}, 2048), a.sees[:2048])
+	require.Positive(t, bytes.Count(memory[:2048], []byte{1}), "written back early")
+	require.Positive(t, bytes.Count(a.sees[2048:4096], []byte{2}), "evicted")
+}
+
+// A flush is done line by line, whenever it likes: before the fence some lines may be in the memory, and others are not.
+func TestAFlushIsDoneInPieces(t *testing.T) {
+	pieces := 0
+	for seed := range uint64(50) {
+		memory := aligned(size)
+		a := newMachine("a", seed, 64, memory, nil)
+		fill(a.sees[:4096], 1) // in an extent of which the adversary was told nothing
+		a.domain.Flush(a.sees[:4096])
+		n := bytes.Count(memory, []byte{1})
+		require.Less(t, n, 4096, "one turn of the adversary is not enough for all")
+		if n > 0 {
+			pieces++
+		}
+		a.domain.FenceFull()
+		require.Equal(t, 4096, bytes.Count(memory, []byte{1}))
+	}
+	require.Positive(t, pieces)
+}
+
 // On a home-snoop fabric the lender's cache answers, and a borrower's write-back goes past it.
 func TestHomeSnoop(t *testing.T) {
 	memory := aligned(size)
