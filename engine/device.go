@@ -20,12 +20,16 @@ func deviceOf(text memregion.FabricKind) (*memregion.DevicePlace, error) {
 	return &place, nil
 }
 
-// roomOn finds a range of a device of size bytes for a region of capacity bytes (0: as many as there are) beside those that are taken.
-func roomOn(place memregion.DevicePlace, size, capacity int64, taken []catalog.RegionRecord) (start, length int64, err error) {
+// roomOn finds a range of a device of size bytes for a region of capacity bytes (0: as many as there are) beside those that are taken. It is whole
+// pages of the device, which have unit bytes: a capacity is rounded up.
+func roomOn(place memregion.DevicePlace, size, unit, capacity int64, taken []catalog.RegionRecord) (start, length int64, err error) {
 	taken = slices.DeleteFunc(slices.Clone(taken), func(r catalog.RegionRecord) bool { return !sameDevice(r.Path, place.Path) })
 	slices.SortFunc(taken, func(a, b catalog.RegionRecord) int { return cmp.Compare(a.Start, b.Start) })
-	end := size / memregion.PageSize * memregion.PageSize
-	if place.Start > end-memregion.PageSize {
+	end, capacity := size/unit*unit, (capacity+unit-1)/unit*unit
+	if place.Start > 0 && place.Start%unit != 0 {
+		return 0, 0, failure("22023", "byte %d of device %s is within one of its pages, which have %d bytes", place.Start, place.Path, unit)
+	}
+	if place.Start > end-unit {
 		return 0, 0, failure("22023", "byte %d is not on device %s, which has %d", place.Start, place.Path, size)
 	}
 	free := int64(0) // from here on, up to the next region

@@ -143,11 +143,18 @@ func TestRoomOnADevice(t *testing.T) {
 		if start > 0 {
 			start *= unit
 		}
-		at, length, err := engine.RoomOn(memregion.DevicePlace{Path: "/d", Start: start}, 10*unit+5, c.capacity*unit, there)
+		at, length, err := engine.RoomOn(memregion.DevicePlace{Path: "/d", Start: start}, 10*unit+5, unit, c.capacity*unit, there)
 		got := fmt.Sprintf("%d+%d", at/unit, length/unit)
 		if err != nil {
 			got = sqlState(err)
 		}
 		require.Equal(t, c.want, got, "%+v: %v", c, err)
 	}
+	const huge = 2 << 20 // what is mapped in larger pages than ours has regions of whole ones
+	there := []memregion.Spec{{Path: "/d", Capacity: huge}}
+	at, length, err := engine.RoomOn(memregion.DevicePlace{Path: "/d", Start: -1}, 3*huge+unit, huge, huge+unit, there)
+	require.NoError(t, err)
+	require.Equal(t, []int64{huge, 2 * huge}, []int64{at, length})
+	_, _, err = engine.RoomOn(memregion.DevicePlace{Path: "/d", Start: huge + unit}, 3*huge, huge, 0, there)
+	require.Equal(t, "22023", sqlState(err), "%v", err)
 }

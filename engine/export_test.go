@@ -64,12 +64,12 @@ func (e *Engine) CheckSpace(ctx context.Context) error {
 }
 
 // RoomOn is roomOn beside regions of other nodes.
-func RoomOn(place memregion.DevicePlace, size, capacity int64, taken []memregion.Spec) (start, length int64, err error) {
+func RoomOn(place memregion.DevicePlace, size, unit, capacity int64, taken []memregion.Spec) (start, length int64, err error) {
 	var records []catalog.RegionRecord
 	for _, spec := range taken {
 		records = append(records, catalog.RegionRecord{Spec: spec, Node: "b"})
 	}
-	return roomOn(place, size, capacity, records)
+	return roomOn(place, size, unit, capacity, records)
 }
 
 func firstDifference(wanted, held []memregion.Owned) string {

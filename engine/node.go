@@ -256,10 +256,10 @@ func (n *node) lendOptions() memregion.LendOptions {
 // a file that nobody knows.
 func (n *node) newRegion(ctx context.Context) error {
 	capacity, device := n.config.RegionBytes/memregion.PageSize*memregion.PageSize, n.fabric.device
-	var size int64
+	var size, unit int64
 	var err error
 	if device != nil {
-		if size, err = memregion.DeviceSize(device.Path); err != nil {
+		if size, unit, err = memregion.DeviceSize(device.Path); err != nil {
 			return err
 		}
 	} else {
@@ -286,7 +286,7 @@ func (n *node) newRegion(ctx context.Context) error {
 		if device != nil {
 			spec.Path = device.Path
 			var err error
-			if spec.Start, spec.Capacity, err = roomOn(*device, size, capacity, taken); err != nil {
+			if spec.Start, spec.Capacity, err = roomOn(*device, size, unit, capacity, taken); err != nil {
 				return catalog.RegionRecord{}, err
 			}
 		}

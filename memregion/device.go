@@ -106,18 +106,70 @@ func (k FabricKind) device() bool {
 	return k == FabricDevice || k == FabricDevice+optionIncoherent || k == FabricDevice+optionHomeSnoop
 }
 
-// DeviceSize asks how many bytes a device has. Errors: ErrUnsupported for what cannot be mapped.
-func DeviceSize(path string) (int64, error) {
+// DeviceSize asks how many bytes a device has, and by how many it is mapped: where a region begins on it, and how long it is, is a multiple of unit,
+// which is a power of two and at least PageSize. Errors: ErrUnsupported for what cannot be mapped.
+func DeviceSize(path string) (size, unit int64, err error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if err != nil {
-		return 0, fmt.Errorf("memregion: open the device: %w", err)
+		return 0, 0, fmt.Errorf("memregion: open the device: %w", err)
 	}
 	defer file.Close() // read only
-	size, err := deviceSize(file)
-	if err != nil {
-		return 0, fmt.Errorf("memregion: ask for the size of %s: %w", path, err)
+	if size, err = deviceSize(file); err == nil {
+		unit, err = deviceUnit(file)
 	}
-	return size, nil
+	if err != nil {
+		return 0, 0, fmt.Errorf("memregion: ask for the size of %s: %w", path, err)
+	}
+	return size, unit, nil
+}
+
+// deviceUnit is the length of the pages of a device: the kernel's, but DAX devices, and files of huge pages, have larger ones, and of those the kernel maps,
+// unmaps and protects no parts.
+func deviceUnit(file *os.File) (int64, error) {
+	page := max(int64(os.Getpagesize()), PageSize)
+	st, err := status(file)
+	if err != nil {
+		return 0, err
+	}
+	switch st.Mode & unix.S_IFMT {
+	case unix.S_IFREG:
+		var system unix.Statfs_t
+		err := control(file, func(fd int) error { return unix.Fstatfs(fd, &system) })
+		if err == nil && system.Type == unix.HUGETLBFS_MAGIC {
+			page = max(page, system.Bsize)
+		}
+		return page, err
+	case unix.S_IFCHR:
+		text, err := os.ReadFile(fmt.Sprintf("/sys/dev/char/%d:%d/align", unix.Major(st.Rdev), unix.Minor(st.Rdev)))
+		if errors.Is(err, os.ErrNotExist) { // not DAX, or a kernel before 5.10
+			return page, nil
+		}
+		if err != nil {
+			return 0, err
+		}
+		align, err := strconv.ParseInt(strings.TrimSpace(string(text)), 0, 64)
+		if err == nil && (align <= 0 || align&(align-1) != 0) {
+			err = fmt.Errorf("%w: it has pages of %d bytes", ErrUnsupported, align)
+		}
+		return max(page, align), err
+	}
+	return page, nil
+}
+
+// unit is by how many bytes the kernel maps file.
+func (s Spec) unit(file *os.File) (int64, error) {
+	if !s.Fabric.device() {
+		return int64(os.Getpagesize()), nil
+	}
+	unit, err := deviceUnit(file)
+	if err != nil {
+		return 0, fmt.Errorf("memregion: region %d: ask for the pages of %s: %w", s.ID, s.Path, err)
+	}
+	if s.Start%unit != 0 || s.Capacity%unit != 0 {
+		return 0, fmt.Errorf("memregion: region %d: %w: %s has pages of %s, so a region's offset and size must be multiples of that, which %d and %d are not",
+			s.ID, ErrBadSpec, s.Path, bytesText(unit), s.Start, s.Capacity)
+	}
+	return unit, nil
 }
 
 // deviceSize: a file (a PCI BAR is one, in sysfs) and a disk say it themselves, of others sysfs knows it.

@@ -3,6 +3,8 @@ package memregion_test
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -59,14 +62,20 @@ func TestParseDevice(t *testing.T) {
 	require.NoError(t, err)
 }
 
-// devices are what can be had on every machine: a file that stands for one, in memory; a file on a disk of its own, if loop devices can be
-// made; and that disk itself.
+// devices are what can be had on every machine: a file that stands for one, in memory; a file of huge pages, which can be mapped in whole ones only, as DAX
+// devices can; a file on a disk of its own, if loop devices can be made; and that disk itself.
 func devices(t *testing.T, size int64) map[string]string {
 	t.Helper()
 	file := shmSpec(t, mebibyte).Path
 	require.NoError(t, os.WriteFile(file, nil, 0o600))
 	require.NoError(t, os.Truncate(file, size))
 	all := map[string]string{"file in memory": file}
+	huge, err := hugeFile(t, size)
+	if err == nil {
+		all["file of huge pages"] = huge
+	} else {
+		t.Logf("SKIPPED: a file of huge pages: %v", err)
+	}
 	disk, err := loopDevice(t, size)
 	if err != nil {
 		if os.Geteuid() == 0 && os.Getenv("CSMSQL_CLIENTS") == "required" {
@@ -80,6 +89,34 @@ func devices(t *testing.T, size int64) map[string]string {
 	require.NoError(t, err)
 	all["file on a disk of its own"] = mounted
 	return all
+}
+
+// hugeFile is a file on a file system of huge pages, which the kernel may take from all memory as long as the test runs.
+func hugeFile(t *testing.T, size int64) (string, error) {
+	const setting = "/proc/sys/vm/nr_overcommit_hugepages"
+	before, err := os.ReadFile(setting)
+	if err != nil {
+		return "", err
+	}
+	if err := os.WriteFile(setting, []byte("1000"), 0); err != nil {
+		return "", err
+	}
+	t.Cleanup(func() { require.NoError(t, os.WriteFile(setting, before, 0)) })
+	at := filepath.Join(t.TempDir(), "huge")
+	if err := os.Mkdir(at, 0o700); err != nil {
+		return "", err
+	}
+	if out, err := exec.Command("mount", "-t", "hugetlbfs", "none", at).CombinedOutput(); err != nil {
+		return "", fmt.Errorf("mount: %s: %w", out, err)
+	}
+	t.Cleanup(func() { require.NoError(t, exec.Command("umount", at).Run()) })
+	file := filepath.Join(at, "device")
+	f, err := os.Create(file)
+	if err != nil {
+		return "", err
+	}
+	// All of it now: later it could be that there are so many pages, and not in one piece.
+	return file, errors.Join(unix.Fallocate(int(f.Fd()), 0, 0, size), f.Close())
 }
 
 func loopDevice(t *testing.T, size int64) (string, error) {
@@ -137,9 +174,17 @@ func TestDevice(t *testing.T) {
 	for name, path := range devices(t, size) {
 		t.Run(name, func(t *testing.T) {
 			ctx := context.Background()
-			have, err := memregion.DeviceSize(path)
+			have, unit, err := memregion.DeviceSize(path)
 			require.NoError(t, err)
 			require.EqualValues(t, size, have)
+			if name == "file of huge pages" {
+				require.Greater(t, unit, int64(memregion.PageSize))
+				_, err = memregion.Lend(ctx, deviceSpec(t, path, 3, memregion.PageSize, half), memregion.LendOptions{})
+				require.ErrorIs(t, err, memregion.ErrBadSpec)
+				require.ErrorContains(t, err, "has pages of 2 MiB")
+			} else {
+				require.EqualValues(t, os.Getpagesize(), unit)
+			}
 			specs := []memregion.Spec{deviceSpec(t, path, 1, 0, half), deviceSpec(t, path, 2, half, half)}
 			lenders := []*memregion.Lent{lend(t, specs[0], memregion.LendOptions{}), lend(t, specs[1], memregion.LendOptions{})}
 			var held []memregion.Range
@@ -166,13 +211,26 @@ func TestDevice(t *testing.T) {
 			window, err := view.Window(held[1])
 			require.NoError(t, err)
 			window.Bytes()[5] = 'w'
+			require.NoError(t, window.Shrink(memregion.PageSize))
 			require.NoError(t, window.Close())
 			require.Equal(t, byte('w'), lenders[1].Bytes(held[1])[5])
 			require.Equal(t, byte('w'), got[5])
 			require.Equal(t, byte('a'), lenders[0].Bytes(held[0])[5])
 			require.Zero(t, view.Look())
 
+			// What lies in one page of the device with memory that may be stored into is not protected, or not any more.
+			last, err := lenders[1].Allocate("t", mebibyte)
+			require.NoError(t, err)
+			whole := held[1].Length / unit * unit
+			require.NoError(t, lenders[1].Protect(held[1]))
+			require.Equal(t, whole, lenders[1].Stats().Protected)
+			lenders[1].Bytes(last)[0] = 'l'
+			require.NoError(t, lenders[1].Protect(held[1], last))
+			require.Equal(t, held[1].Length+last.Length, lenders[1].Stats().Protected)
+			require.NoError(t, lenders[1].Free("t", last))
+			require.Equal(t, whole, lenders[1].Stats().Protected)
 			require.NoError(t, lenders[1].Free("t", held[1]))
+			require.Zero(t, lenders[1].Stats().Protected)
 			require.NoError(t, lenders[1].Trim())
 			require.NoError(t, lenders[0].Verify())
 			require.NoError(t, lenders[0].Close())
@@ -208,6 +266,6 @@ func TestDeviceThatIsCutOff(t *testing.T) {
 	require.ErrorIs(t, view.Check(r), memregion.ErrRegionGone)
 	_, err = memregion.Borrow(deviceSpec(t, filepath.Join(t.TempDir(), "none"), 2, 0, mebibyte))
 	require.ErrorIs(t, err, memregion.ErrRegionGone)
-	_, err = memregion.DeviceSize("/dev/null")
+	_, _, err = memregion.DeviceSize("/dev/null")
 	require.ErrorIs(t, err, memregion.ErrUnsupported)
 }

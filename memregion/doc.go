@@ -55,7 +55,8 @@
 //   - M5: every page of a live extent is backed, from before Allocate returns until Free is called
 //   - M6: a refused operation changes nothing; every backed page is either live or idle, so none is leaked
 //   - M7: a backing file has at most one lender, and so has every byte of a device
-//   - M8: mapping never replaces another mapping, and borrowers cannot write but through a Window, which holds nothing but one extent
+//   - M8: mapping never replaces another mapping, and borrowers cannot write but through a Window, which holds nothing but one extent, and what lies in
+//     its first and its last page beside it where a device has larger pages than ours
 //   - M9: a fault becomes an error only inside Guarded and only at an address of a region
 //   - M10: after Free, at most RecycleLimit bytes are idle, unless the file system refuses to punch
 //   - M11: nothing that the allocator decides by lies in the region; another process cannot mislead it

@@ -22,6 +22,7 @@ type mapping struct {
 	base   Addr     // immutable
 	memory []byte   // immutable; the whole map; of a Window: guarded by use
 	start  int64    // immutable; where memory begins in the region: 0 but for a Window
+	unit   int64    // immutable; by how many bytes the kernel maps, unmaps and protects
 	writer writer   // of a View that has had a Window
 	size   atomic.Int64
 	closed atomic.Bool
@@ -37,9 +38,12 @@ type mapping struct {
 // mapRegion maps the whole capacity. It maps at spec.Base and nowhere else (M8); with relocate, anywhere when that is taken.
 // It takes over file, and what is cached of it, only when it succeeds. kinds are the ways to watch it, see newWatch.
 func mapRegion(file *os.File, cached *cached, spec Spec, protection int, relocate bool, kinds []WatchKind) (*mapping, error) {
+	unit, err := spec.unit(file)
+	if err != nil {
+		return nil, err
+	}
 	memory := cached.onHeap()
 	if memory == nil {
-		var err error
 		if memory, err = mapPages(pagesOf(file, cached), spec, protection, relocate); err != nil {
 			return nil, err
 		}
@@ -47,7 +51,7 @@ func mapRegion(file *os.File, cached *cached, spec Spec, protection int, relocat
 	// M12: watched before anybody can read and believe a byte.
 	m := &mapping{
 		spec: spec, file: file, cached: cached, hide: cached.show(memory, 0), watch: newWatchOf(file, spec, kinds),
-		base: Addr(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), memory: memory,
+		base: Addr(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), memory: memory, unit: unit,
 	}
 	mappings.add(m)
 	return m, nil
@@ -158,15 +162,14 @@ func (m *mapping) remap(r Range, protection int) error {
 }
 
 // during runs a system call over r while the map cannot go away. The range given to call is widened to whole pages of the kernel, which
-// are larger than ours on some machines.
+// are larger than ours on some machines, and of some devices.
 func (m *mapping) during(r Range, call func(memory []byte) error) error {
 	m.use.RLock()
 	defer m.use.RUnlock()
 	if m.closed.Load() {
 		return fmt.Errorf("memregion: region %d: %w", m.spec.ID, ErrClosed)
 	}
-	page := int64(os.Getpagesize())
-	low := r.Offset / page * page
-	high := min((r.End()+page-1)/page*page, m.spec.Capacity)
+	low := r.Offset / m.unit * m.unit
+	high := min((r.End()+m.unit-1)/m.unit*m.unit, m.spec.Capacity)
 	return call(m.memory[low:high])
 }

@@ -66,7 +66,7 @@ func mergeTouching(ranges []Range) []Range {
 
 func (l *Lent) protectLocked(low, high int64) error {
 	// The kernel's pages may be larger than ours: protect only those that lie wholly inside.
-	kernel := int64(os.Getpagesize() / PageSize)
+	kernel := l.mapping.unit / PageSize
 	low, high = (low+kernel-1)/kernel*kernel, high/kernel*kernel
 	if low >= high {
 		l.mu.counts.protectSkipped++
@@ -86,7 +86,7 @@ func (l *Lent) protectLocked(low, high int64) error {
 }
 
 func (l *Lent) unprotectLocked(low, high int64) error {
-	kernel := int64(os.Getpagesize() / PageSize)
+	kernel := l.mapping.unit / PageSize
 	low = low / kernel * kernel
 	high = min((high+kernel-1)/kernel*kernel, l.spec.Capacity/PageSize)
 	if l.mu.protected.countIn(low, high) == 0 {
@@ -119,7 +119,7 @@ func (l *Lent) remap(r Range) error {
 	if err := l.openLocked(); err != nil {
 		return err
 	}
-	kernel := int64(os.Getpagesize() / PageSize)
+	kernel := l.mapping.unit / PageSize
 	low, high := pageSpan(r)
 	low, high = low/kernel*kernel, min((high+kernel-1)/kernel*kernel, l.spec.Capacity/PageSize)
 	for low < high { // protected runs are whole pages of the kernel

@@ -38,8 +38,8 @@ func (w *writer) close() error {
 }
 
 // Window maps r for writing. The lender has granted it to this process: nothing here can check that. The backing must be
-// the one that the View has mapped. On kernels whose pages are larger than PageSize the map is wider than r, as far as
-// the kernel's pages reach; Bytes is r alone everywhere.
+// the one that the View has mapped. Where pages are larger than PageSize, because of the kernel or of the device, the map is wider
+// than r, as far as they reach; Bytes is r alone everywhere.
 // Errors: ErrOutOfRange (also for a range that is empty or not whole pages), ErrRegionShort, ErrRegionGone, ErrClosed.
 func (v *View) Window(r Range) (*Window, error) {
 	m := v.mapping
@@ -65,10 +65,13 @@ func (v *View) Window(r Range) (*Window, error) {
 }
 
 func newWindow(file *os.File, cached *cached, spec Spec, r Range) (*Window, error) {
-	page := int64(os.Getpagesize())
-	low := r.Offset / page * page
-	high := (r.End() + page - 1) / page * page
-	memory, err := mapWindow(file, spec, Range{low, high - low})
+	unit, err := spec.unit(file)
+	if err != nil {
+		return nil, err
+	}
+	low := r.Offset / unit * unit
+	high := (r.End() + unit - 1) / unit * unit
+	memory, err := mapWindow(file, spec, Range{low, high - low}, unit)
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +91,7 @@ func (c *cached) window(spec Spec, r Range) (*Window, error) {
 		return newWindow(c.pages, c, spec, r)
 	}
 	memory := c.heap[r.Offset:r.End():r.End()]
-	m := &mapping{spec: spec, base: Addr(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), memory: memory, start: r.Offset, cached: c, hide: func() {}}
+	m := &mapping{spec: spec, base: Addr(uintptr(unsafe.Pointer(unsafe.SliceData(memory)))), memory: memory, start: r.Offset, unit: int64(os.Getpagesize()), cached: c, hide: func() {}}
 	return &Window{mapping: m, region: r, within: Range{0, r.Length}}, nil
 }
 
@@ -117,7 +120,7 @@ func (m *mapping) writable() (*os.File, error) {
 	return file, nil
 }
 
-func mapWindow(file *os.File, spec Spec, r Range) (*mapping, error) {
+func mapWindow(file *os.File, spec Spec, r Range, unit int64) (*mapping, error) {
 	var got unsafe.Pointer
 	err := control(file, func(fd int) (err error) {
 		// SAFETY: no address is asked for, so the kernel chooses one that is free (M8).
@@ -129,7 +132,7 @@ func mapWindow(file *os.File, spec Spec, r Range) (*mapping, error) {
 	}
 	// SAFETY: M8. The kernel has just given us [got, got+Length); it stays mapped until Close.
 	memory := unsafe.Slice((*byte)(got), r.Length)
-	return &mapping{spec: spec, file: file, base: Addr(uintptr(got)), memory: memory, start: r.Offset}, nil
+	return &mapping{spec: spec, file: file, base: Addr(uintptr(got)), memory: memory, start: r.Offset, unit: unit}, nil
 }
 
 // Bytes is the range, writable, until Close or Shrink.
@@ -156,8 +159,7 @@ func (w *Window) Shrink(length int64) error {
 	case length <= 0 || length > w.within.Length || length%PageSize != 0:
 		return fmt.Errorf("memregion: shrink a window of %d bytes to %d: %w", w.within.Length, length, ErrBadSize)
 	}
-	page := int64(os.Getpagesize())
-	keep := (w.within.Offset + length + page - 1) / page * page
+	keep := (w.within.Offset + length + m.unit - 1) / m.unit * m.unit
 	w.within.Length, w.region.Length = length, length
 	if keep >= int64(len(m.memory)) || m.cached.onHeap() != nil {
 		return nil
