@@ -59,6 +59,7 @@ type Lent struct {
 		idle      pageSet // backed pages of no extent: recycled or reserved ahead
 		protected pageSet // live pages mapped read-only
 		untouched pageSet // backed pages into which the lender's domain has stored nothing since it dropped their lines (M13)
+		dropFrom  int64   // below it every idle page is untouched
 		runs      int     // maximal runs of protected: each costs the kernel up to two map entries
 		frontier  int64   // one past the highest backed page
 		fileSize  int64   // bytes that the backing file has at least, unless somebody truncates it

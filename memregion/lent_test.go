@@ -449,12 +449,41 @@ func TestDropAhead(t *testing.T) {
 	require.Equal(t, []memregion.Range{r}, l.Untouched(memregion.Range{Length: 8 * mebibyte}))
 	require.NoError(t, os.Truncate(l.Spec().Path, l.Spec().Capacity))
 	require.NoError(t, errors.Join(l.Free("t", r), l.Free("t", b)))
-	for l.ToDrop() > 0 {
+	for left := l.ToDrop(); left > 0; left -= memregion.PageSize {
 		_, err = l.DropAhead(1, nothing)
 		require.NoError(t, err)
+		require.Equal(t, left-memregion.PageSize, l.ToDrop())
 	}
 	require.NoError(t, l.Verify())
 	r, err = l.DropAhead(mebibyte, nothing)
 	require.NoError(t, err)
 	require.Zero(t, r)
+}
+
+// TestDropAheadAfterARefusedPunch: pages that stay idle because they could not be given back may be half gone, so they are dropped again, and that is
+// told (M13).
+func TestDropAheadAfterARefusedPunch(t *testing.T) {
+	l := lend(t, shmSpec(t, 8*mebibyte), memregion.LendOptions{GrowthStep: mebibyte, RecycleLimit: 4 * mebibyte})
+	a, err := l.Allocate("t", mebibyte)
+	require.NoError(t, err)
+	require.NoError(t, l.Free("t", a))
+	drop := func() memregion.Range {
+		select {
+		case <-l.MoreToDrop():
+		default:
+			t.Fatal("nobody was told")
+		}
+		r, err := l.DropAhead(mebibyte, func(memregion.Range, []byte) {})
+		require.NoError(t, err)
+		return r
+	}
+	require.Equal(t, a, drop())
+	require.Zero(t, l.ToDrop())
+	r, err := l.DropAhead(mebibyte, func(memregion.Range, []byte) {})
+	require.NoError(t, err)
+	require.Zero(t, r)
+	memregion.InjectFaults(l, memregion.Faults{Punch: func(memregion.Range, func(memregion.Range) error) error { return unix.EIO }})
+	require.ErrorIs(t, l.Trim(), unix.EIO)
+	require.Equal(t, a.Length, l.ToDrop())
+	require.Equal(t, a, drop())
 }

@@ -138,6 +138,7 @@ func (l *Lent) punchLocked(keep int64) error {
 		l.mu.untouched.remove(low, high) // also if it is refused: half of it may be gone
 		if err := l.backing.punch(r); err != nil {
 			l.mu.counts.punchFailures++
+			l.becameIdleLocked(low, high)
 			if first == nil {
 				first = fmt.Errorf("memregion: give back %v of %s: %w", r, l.spec.Path, err)
 			}

@@ -73,13 +73,15 @@ func (l *Lent) DropAhead(limit int64, drop func(r Range, memory []byte)) (Range,
 // touchedIdleLocked is the lowest run of idle pages that are not untouched; low == high if there is none.
 func (l *Lent) touchedIdleLocked() (low, high int64) {
 	limit := l.mu.frontier
-	for at := l.mu.idle.next(0, limit, true); at < limit; at = l.mu.idle.next(at, limit, true) {
+	for at := l.mu.idle.next(l.mu.dropFrom, limit, true); at < limit; at = l.mu.idle.next(at, limit, true) {
 		end := l.mu.idle.next(at, limit, false)
 		if low = l.mu.untouched.next(at, end, false); low < end {
+			l.mu.dropFrom = low
 			return low, l.mu.untouched.next(low, end, true)
 		}
 		at = end
 	}
+	l.mu.dropFrom = limit
 	return 0, 0
 }
 
@@ -93,11 +95,12 @@ func (l *Lent) ToDrop() (bytes int64) {
 // MoreToDrop tells, by a value, that DropAhead may find something where it found nothing before. It is one channel, for one receiver.
 func (l *Lent) MoreToDrop() <-chan struct{} { return l.moreToDrop }
 
-// becameIdleLocked comes after pages have been added to those that are idle.
+// becameIdleLocked comes after pages have been added to those that are idle, or idle ones were touched.
 func (l *Lent) becameIdleLocked(low, high int64) {
 	if l.mu.untouched.countIn(low, high) == high-low {
 		return
 	}
+	l.mu.dropFrom = min(l.mu.dropFrom, low)
 	select {
 	case l.moreToDrop <- struct{}{}:
 	default: // it is told already
