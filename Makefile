@@ -32,7 +32,7 @@ race: ## run all tests under the race detector
 
 mutations: ## spoil every step of the coherence protocol in turn: the model and 50 x EFFORT (20) schedules must each see it
 	@echo "mutations: the model's and the emulated memory's verdicts (docs/coherence.md)"
-	@CSMSQL_EFFORT=$(EFFORT) $(GO) test -count=1 -timeout 60m -v -run '^TestMutationTable$$' ./coherence | grep -v '^=== '
+	@CSMSQL_EFFORT=$(EFFORT) $(GO) test -count=1 -timeout 60m -v -run '^TestMutationTable$$' ./coherence
 
 lint: ## gofmt, vet and staticcheck
 	@echo "lint: gofmt"
