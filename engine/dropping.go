@@ -17,13 +17,13 @@ import (
 //	view w ──reads──► view v ──reads──► table t ──in──► schema s
 //
 // A view depends on the tables and views that its query names, and they on their schemas. Nobody keeps a record of that: it stands in the
-// views' queries. Views that are made at the same time are the catalog's business (K10). A session's temporary views are not looked
-// at: DuckDB has them, and they end with the session.
+// views' queries. Views that are made at the same time are the catalog's business (K10). Of temporary views, which DuckDB has, the session's
+// own are looked at; nobody else sees another's, and a view that reads nothing any more says so when it is asked.
 
 // object is something that DROP takes away.
 type object struct {
 	kind statement.Object
-	name catalog.TableName // of a schema only its Schema
+	name catalog.TableName // of a schema only its Schema; of a temporary view that is temporarySchema
 }
 
 // dropping is one DROP under way.
@@ -98,11 +98,20 @@ func (d *dropping) add(o object, because any) {
 
 // follow adds what depends on what goes.
 func (d *dropping) follow(ctx context.Context) error {
+	private, err := d.session.temporaryViews(ctx, d.v)
+	if err != nil {
+		return err
+	}
 	for i := 0; i < len(d.objects); i++ {
 		o := d.objects[i]
 		if o.kind == statement.Schema {
 			d.inside(o)
 			continue
+		}
+		for _, w := range private {
+			if slices.Contains(w.reads, o.name) {
+				d.add(object{statement.View, w.name}, o)
+			}
 		}
 		for _, w := range d.v.contents.Views() {
 			if _, goes := d.because[object{statement.View, w.Name}]; goes || !strings.Contains(strings.ToLower(w.SQL), strings.ToLower(o.name.Name)) {
@@ -131,6 +140,52 @@ func (d *dropping) inside(schema object) {
 			d.add(object{statement.View, w.Name}, schema)
 		}
 	}
+}
+
+// temporaryView is one that the session has for itself.
+type temporaryView struct {
+	name  catalog.TableName // in temporarySchema
+	reads []catalog.TableName
+}
+
+// temporaryViews are those of the session, with what they read.
+func (s *Session) temporaryViews(ctx context.Context, v *visible) ([]temporaryView, error) {
+	if !s.temporary {
+		return nil, nil
+	}
+	s.yield()
+	made, err := s.conn.Texts(ctx, "SELECT sql FROM system.main.duckdb_views() WHERE temporary AND NOT internal")
+	if err != nil {
+		return nil, err
+	}
+	var views []temporaryView
+	for _, sql := range made {
+		parsed, err := statement.Parse(sql)
+		if err != nil {
+			continue
+		}
+		head, ok := parsed.Head.(*statement.CreateView)
+		if !ok {
+			continue
+		}
+		w := temporaryView{name: catalog.TableName{Schema: temporarySchema, Name: head.Name.Name}}
+		mentions, err := s.mentions(ctx, head.Query)
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			continue
+		}
+		for _, m := range mentions.Relations {
+			if name, ok := v.named(m, ""); ok {
+				w.reads = append(w.reads, name)
+			} else if isTemporaryMention(m) {
+				w.reads = append(w.reads, catalog.TableName{Schema: temporarySchema, Name: m.Name})
+			}
+		}
+		views = append(views, w)
+	}
+	return views, nil
 }
 
 // readBy are the tables and views that a view reads. What DuckDB cannot parse any more reads nothing.
@@ -210,6 +265,9 @@ func (d *dropping) words(o object) string {
 	if o.kind == statement.Schema {
 		return "schema " + plainIdentifier(o.name.Schema)
 	}
+	if o.name.Schema == temporarySchema {
+		return string(o.kind) + " " + plainIdentifier(o.name.Name)
+	}
 	for _, schema := range d.session.settings.searchPath {
 		if name, ok := d.v.named(duckdb.Mention{Name: o.name.Name}, schema); ok {
 			if name == o.name {
@@ -225,10 +283,12 @@ func (d *dropping) words(o object) string {
 func (d *dropping) run(tx *catalog.Transaction) error {
 	for _, o := range slices.Backward(d.objects) {
 		var err error
-		switch o.kind {
-		case statement.Schema:
+		switch {
+		case o.name.Schema == temporarySchema:
+			err = d.session.dropTemporaryView(o.name.Name)
+		case o.kind == statement.Schema:
 			err = tx.DropSchema(o.name.Schema, true) // what is in it is gone by now
-		case statement.View:
+		case o.kind == statement.View:
 			err = tx.DropView(o.name)
 		default:
 			err = tx.DropTable(o.name)
@@ -238,4 +298,14 @@ func (d *dropping) run(tx *catalog.Transaction) error {
 		}
 	}
 	return nil
+}
+
+// dropTemporaryView drops one of the session's own. Preconditions: a block is open; DuckDB's transaction ends as it does.
+func (s *Session) dropTemporaryView(name string) error {
+	s.yield()
+	if err := s.beginDuck(s.block); err != nil {
+		return err
+	}
+	s.changedTemporary()
+	return s.conn.Exec("DROP VIEW " + temporarySchema + "." + duckdb.QuoteIdentifier(name))
 }

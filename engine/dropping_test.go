@@ -122,3 +122,35 @@ func dropBesideCreateView(t *testing.T, first, second *engine.Session) {
 	slices.Sort(names)
 	require.Equal(t, []string{"t", "v", "w", "x"}, names)
 }
+
+// A session's own temporary views depend on what they read; CASCADE drops them in the same transaction.
+func TestDropOfWhatTemporaryViewsRead(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	exec(t, s, `CREATE TABLE t AS SELECT 1 AS a; CREATE VIEW v AS SELECT a FROM t; CREATE TABLE u AS SELECT 2 AS a;
+		CREATE TEMP VIEW "W 1" AS SELECT a, a::text ~ '1' FROM v; CREATE TEMP VIEW x AS SELECT * FROM "W 1"; CREATE TEMP VIEW y AS SELECT a FROM public.u; CREATE TEMP TABLE z AS SELECT a FROM t`)
+	for _, block := range []string{"", "BEGIN; CREATE TABLE s AS SELECT 1 AS a;"} {
+		exec(t, s, block)
+		var refused *engine.Error
+		require.ErrorAs(t, failing(s, "DROP VIEW v"), &refused)
+		require.Equal(t, "2BP01 cannot drop view v because other objects depend on it", refused.State+" "+refused.Message)
+		require.Equal(t, "view \"W 1\" depends on view v\nview x depends on view \"W 1\"", refused.Detail())
+		if block != "" {
+			exec(t, s, "ROLLBACK")
+		}
+	}
+	requireState(t, "2BP01", failing(s, "DROP TABLE u"))
+	exec(t, s, "BEGIN; DROP TABLE t CASCADE")
+	requireState(t, "42P01", failing(s, "TABLE x"))
+	exec(t, s, "ROLLBACK")
+	require.Equal(t, []string{"1|true"}, rows(t, s, "TABLE x"))
+	exec(t, s, "DROP TABLE t CASCADE")
+	requireState(t, "42P01", failing(s, "TABLE x"))
+	require.Equal(t, []string{"2"}, rows(t, s, "TABLE y"))
+	exec(t, other, "DROP TABLE u") // another's are nobody's business
+	require.Error(t, failing(s, "TABLE y"))
+	exec(t, s, "CREATE TABLE u AS SELECT 3 AS a")
+	require.Equal(t, []string{"3"}, rows(t, s, "TABLE y"))
+	exec(t, s, "DROP VIEW y; DROP TABLE u")
+}
