@@ -65,7 +65,7 @@ func TestInternalObjectsHaveNoNames(t *testing.T) {
 	t.Parallel()
 	e := open(t)
 	s := session(t, e)
-	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a, 'csm_relation' AS pg_compat; CREATE TEMP MACRO ours() AS 7")
+	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a, 'csm_relation' AS pg_compat; CREATE TEMP MACRO ours() AS 7; CREATE TEMP MACRO named(x) AS TABLE FROM query_table(x)")
 	missing := map[string]string{
 		"SELECT count(*) FROM csm_catalogs.pg_compat.pg_class":                      `3D000 database "csm_catalogs" does not exist`,
 		`SELECT count(*) FROM "CSM_Catalogs"."Pg_Compat"."PG_CLASS"`:                `3D000 database "CSM_Catalogs" does not exist`,
@@ -85,6 +85,15 @@ func TestInternalObjectsHaveNoNames(t *testing.T) {
 		"FROM query_table('csm_catalogs.pg_compat.pg_class')":                       `42P01 relation "csm_catalogs.pg_compat.pg_class" does not exist`,
 		"SELECT * FROM query_table(['t', 'csm_relation'])":                          `42P01 relation "csm_relation" does not exist`,
 		"SELECT * FROM pragma_table_info($$pg_compat.static_pg_settings$$)":         `42P01 relation "pg_compat.static_pg_settings" does not exist`,
+		"FROM query_table('csm_' || 'relation')":                                    `42P01 relation "csm_relation" does not exist`,
+		"FROM query_table(['t', concat('CSM', '_column')], true)":                   `42P01 relation "[t, CSM_column]" does not exist`,
+		"FROM query_table('csm_cata' || 'logs.pg_com' || 'pat.pg_class')":           `42P01 relation "csm_catalogs.pg_compat.pg_class" does not exist`,
+		"FROM named('csm_' || 'schema')":                                            `42P01 relation "csm_schema" does not exist`,
+		"SELECT * FROM pragma_table_info('temp.csm_' || 'relation')":                `42P01 relation "temp.csm_relation" does not exist`,
+		"SELECT * FROM pragma_show('csm_' || 'relation')":                           `42P01 relation "csm_relation" does not exist`,
+		"SELECT * FROM pragma_storage_info('csm_' || 'relation')":                   `42P01 relation "csm_relation" does not exist`,
+		"SELECT * FROM duckdb_table_sample('csm_' || 'relation')":                   `42P01 relation "csm_relation" does not exist`,
+		"SELECT * FROM system.main.query_table('csm_' || 'relation')":               `42883 function query_table does not exist`,
 		"SELECT * FROM csm_table('public', 't')":                                    `42883 function csm_table does not exist`,
 		"SELECT * FROM csm_scan(1)":                                                 `42883 function csm_scan does not exist`,
 		"SELECT * FROM system.main.duckdb_tables()":                                 `42883 function duckdb_tables does not exist`,
@@ -121,7 +130,8 @@ func TestInternalObjectsHaveNoNames(t *testing.T) {
 	}
 	for _, sql := range []string{ // names that only look like it
 		"SELECT a AS csm_catalogs FROM t", "SELECT pg_compat FROM t", "SELECT t.pg_compat FROM t", "SELECT a FROM t WHERE pg_compat = 'csm_relation'", "SELECT count(*) FROM duckdb_tables()",
-		"FROM t WHERE pg_compat = 'csm_relation'", "SELECT count(*) FROM query_table('t')", "SELECT version()", "SELECT ours()",
+		"FROM t WHERE pg_compat = 'csm_relation'", "SELECT count(*) FROM query_table('t')", "SELECT a FROM query_table('public' || '.t')", "FROM query_table(['t'])", "SELECT count(*) FROM query_table(['t', 't'], true)", "FROM named('t')",
+		"SELECT count(*) FROM pragma_table_info('t')", "SELECT count(*) FROM pragma_show('t')", "SELECT version()", "SELECT ours()",
 	} {
 		require.Len(t, rows(t, s, sql), 1, sql)
 	}

@@ -12,8 +12,7 @@ import (
 // What the engine keeps in DuckDB for itself has no name for users: their texts are looked through before anybody plans them, because
 // DuckDB, which would find it, cannot be told whose words it reads. What is written for DuckDB in their place names it freely.
 //
-// A name that a function of DuckDB's puts together while it plans, as query_table('csm_' || 'relation'), is not seen. What it leads to are
-// PostgreSQL's lists of the session itself: nobody else's, and nothing that is not shown elsewhere.
+// A name that is put together, as query_table('csm_' || 'relation'), is not seen here. The functions that take one look at it themselves (pgcatalog).
 
 // refuseReserved is the error of a text that names what is the engine's own: the one that it would get if there were no such thing.
 func refuseReserved(parsed *statement.Statement) error {
@@ -52,7 +51,7 @@ func mayBeReserved(text string) bool {
 			return false
 		}
 		at += i
-		for _, word := range []string{"csm", "pg", "compat", "information", "duckdb"} {
+		for _, word := range []string{"csm", "pg", "compat", "information", "duckdb", "query", "pragma"} {
 			if at >= len(word) && strings.EqualFold(text[at-len(word):at], word) {
 				return true
 			}
@@ -64,8 +63,8 @@ var (
 	reservedDatabases = regexp.MustCompile(`^(?i:csm_catalogs|csm_block_\d+)$`)
 	reservedSchemas   = regexp.MustCompile(`^(?i:pg_compat|pg_quiet|pg_session|information_compat)$`)
 	reservedFunctions = regexp.MustCompile(`^(?i:csm_scan|csm_table)$`)
-	// hidingFunctions are DuckDB's own lists; we have others of the name, which leave out what is ours.
-	hidingFunctions = regexp.MustCompile(`^(?i:duckdb_(?:databases|schemas|tables|views|columns|constraints|types|functions|variables))$`)
+	// hidingFunctions are DuckDB's own lists, and functions that take names; we have others of the name, which leave out what is ours.
+	hidingFunctions = regexp.MustCompile(`^(?i:duckdb_(?:databases|schemas|tables|views|columns|constraints|types|functions|variables|table_sample)|query_table|pragma_(?:table_info|show|storage_info))$`)
 	reservedInside  = regexp.MustCompile(`(?i:\b(?:csm_catalogs|csm_block_\d+|pg_compat|pg_quiet|pg_session|information_compat|csm_schema|csm_relation|csm_column)\b)`)
 )
 

@@ -23,3 +23,13 @@ CREATE MACRO pg_session.duckdb_types() AS TABLE SELECT * REPLACE (pg_compat.show
 CREATE MACRO pg_session.duckdb_functions() AS TABLE SELECT * REPLACE (pg_compat.shown_as(database_name) AS database_name) FROM system.main.duckdb_functions()
   WHERE pg_compat.is_shown(database_name, schema_name) AND NOT starts_with(function_name, 'csm_');
 CREATE MACRO pg_session.duckdb_variables() AS TABLE SELECT * FROM system.main.duckdb_variables() WHERE NOT starts_with(name, 'csm_');
+
+-- DuckDB's functions that take names as strings: a name may be put together, which the engine cannot see in a text, so it is looked at when it is one.
+-- That is done while DuckDB plans the call. What is done to tables must be known by then, too, so these take the same arguments as DuckDB's.
+CREATE MACRO pg_compat.given_name(names) AS CASE WHEN regexp_matches(CAST(names AS VARCHAR), '(?i)\b(csm_(catalogs|block_\d+|schema|relation|column)|pg_compat|pg_quiet|pg_session|information_compat)\b')
+  THEN error('42P01: relation "' || CAST(names AS VARCHAR) || '" does not exist') ELSE names END;
+CREATE MACRO pg_session.query_table(names) AS TABLE (SELECT * FROM system.main.query_table(pg_compat.given_name(names))), (names, by_name) AS TABLE (SELECT * FROM system.main.query_table(pg_compat.given_name(names), by_name));
+CREATE MACRO pg_session.pragma_table_info(name) AS TABLE FROM system.main.pragma_table_info(pg_compat.given_name(name));
+CREATE MACRO pg_session.pragma_show(name) AS TABLE FROM system.main.pragma_show(pg_compat.given_name(name));
+CREATE MACRO pg_session.pragma_storage_info(name) AS TABLE FROM system.main.pragma_storage_info(pg_compat.given_name(name));
+CREATE MACRO pg_session.duckdb_table_sample(name) AS TABLE FROM system.main.duckdb_table_sample(pg_compat.given_name(name));
