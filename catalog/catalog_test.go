@@ -145,8 +145,8 @@ var commitPoints = []faults.Point{
 	faults.CommitBegin, faults.CommitPublished, faults.CommitPagesStored, faults.CommitStored, faults.CommitVisible, faults.CommitDone,
 }
 
-// Every fault point is a place where the process may die: what is found afterwards is the state before or after the
-// commit, whole, and nothing is lost in the region.
+// K4: every fault point is a place where the process may die. What is found afterwards is the state before or after the commit, whole, and
+// nothing is lost in the region.
 func TestCrashAtEveryPoint(t *testing.T) {
 	for _, limits := range []store.Limits{{}, {Operations: 24, Bytes: 700}} {
 		for _, point := range commitPoints {
@@ -302,6 +302,7 @@ func TestManySmallAppendsSharePages(t *testing.T) {
 	now.Close()
 }
 
+// K6: whatever is said of a region later, the generations on record stay the highest.
 func TestRegions(t *testing.T) {
 	w := newWorld(t, store.Limits{})
 	id, err := w.catalog.NewRegionID(ctx)
@@ -363,6 +364,7 @@ func (a altered) Page(ctx context.Context, id catalog.PageID) ([]byte, error) {
 	return a.change(data), err
 }
 
+// A page whose bytes are not those that its name was made of is refused (H2 of hugetable).
 func TestAlteredPagesAreNoticed(t *testing.T) {
 	w := newWorld(t, store.Limits{})
 	w.fill(10)

@@ -313,7 +313,6 @@ func TestSilentWatch(t *testing.T) {
 	r.settle(now)
 }
 
-// Two nodes of one name: the second is refused, and says who has it.
 // A node that is given up while it waits for others to have seen it does not wait for ever: nobody will see it any more.
 func TestGivenUpBeforeItWasSeen(t *testing.T) {
 	r := newRack(t, 1)
@@ -336,6 +335,7 @@ func TestGivenUpBeforeItWasSeen(t *testing.T) {
 	require.NoError(t, c.Close())
 }
 
+// Two nodes of one name: the second is refused, and says who has it.
 func TestNameTaken(t *testing.T) {
 	r := newRack(t, 1)
 	defer r.close()

@@ -133,7 +133,7 @@ func attached(t testing.TB, e *engine.Engine, socket string) (borrower func() *e
 	}
 }
 
-// TestAlteredWhileTheNodeRuns: whatever another process does to the file of a region that was read and believed, the next question about what
+// TestAlteredWhileTheNodeRuns attacks E2: whatever another process does to the file of a region that was read and believed, the next question about what
 // it hit is answered with an error that names table, chunk and node, every other question is answered right, and all are when the bytes are
 // back: by the node, by a borrower that had read everything before, and by one that comes later.
 func TestAlteredWhileTheNodeRuns(t *testing.T) {

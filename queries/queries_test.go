@@ -172,6 +172,7 @@ func TestRowsMissingSurplusOrSwapped(t *testing.T) {
 	})
 }
 
+// A4.
 func TestColumnsSwapped(t *testing.T) {
 	eachAnswer(t, func(t *testing.T, _ float64, number int, answer queries.Answer) {
 		if len(answer.Columns) < 2 {
@@ -202,6 +203,7 @@ func TestUnnamedColumn(t *testing.T) {
 	require.Error(t, answer.Compare(columns, answer.Rows))
 }
 
+// A2, A3.
 func TestCells(t *testing.T) {
 	for _, c := range []struct {
 		want, got string

@@ -139,7 +139,7 @@ func TestRecordOverTruncatedRegion(t *testing.T) {
 	require.ErrorIs(t, err, descriptor.ErrData)
 }
 
-// Whatever the region holds instead of the chunk, rebuilding and validating end in a batch or an error, never a panic.
+// D5: whatever the region holds instead of the chunk, rebuilding and validating end in a batch or an error, never a panic.
 func TestGarbageInTheRegion(t *testing.T) {
 	types := append(arraytest.Flat(), arraytest.Nested()...)
 	for seed := range uint64(300) {

@@ -119,6 +119,35 @@ func TestReplacedChunks(t *testing.T) {
 	}
 }
 
+// H4: a page that lists nothing new is another page each time it is made, though its chunks are the same: some node may be about to remove
+// the former one. H3: the version that it was made of stays as it is.
+func TestPagesWithoutNewExtentsAreNewPages(t *testing.T) {
+	v, store := build(t, 10, 1, 0)
+	old, err := v.Chunk(ctx, 3)
+	require.NoError(t, err)
+	two, err := old.In(old.Descriptor().Extents, elsewhere(t)().Descriptor().Extents)
+	require.NoError(t, err)
+	replace := func(v *hugetable.Version, number uint64, from, to *chunk.Chunk) (*hugetable.Version, hugetable.PageID) {
+		next, err := v.ReplaceChunks(ctx, map[int]hugetable.Replacement{3: {Old: from, New: to}})
+		require.NoError(t, err)
+		sealed, made, err := next.Seal(ctx, number)
+		require.NoError(t, err)
+		require.Len(t, made, 1)
+		store.data[made[0].Ref.ID] = made[0].Data
+		return sealed, made[0].Ref.ID
+	}
+	v, _ = replace(v, 2, old, two)
+	record, err := v.Encode()
+	require.NoError(t, err)
+	first, one := replace(v, 3, two, old)
+	second, other := replace(v, 3, two, old)
+	require.NotEqual(t, one, other)
+	require.Equal(t, first.Rows(), second.Rows())
+	again, err := v.Encode()
+	require.NoError(t, err)
+	require.Equal(t, record, again)
+}
+
 func firstChunk(v *hugetable.Version, ref hugetable.PageRef) (first int) {
 	for _, p := range v.Pages() {
 		if p.ID == ref.ID {

@@ -80,7 +80,7 @@ func wholeOrText(a arrow.Array, i int) (descriptor.Value, bool) {
 	return descriptor.IntOf(int64(bits<<shift) >> shift), true
 }
 
-// The measured statistics against the naive ones, for every type and random nulls.
+// T1: the measured statistics against the naive ones, for every type and random nulls.
 func TestAgainstNaiveTwin(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
@@ -176,7 +176,7 @@ func TestSketchEstimates(t *testing.T) {
 	}
 }
 
-// The summary of parts is the summary of the whole.
+// T2: the summary of parts is the summary of the whole.
 func TestSummariesMerge(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		values := rapid.SliceOfN(rapid.Int64Range(-50, 50), 0, 60).Draw(rt, "values")

@@ -141,6 +141,7 @@ func TestBadOptions(t *testing.T) {
 	}
 }
 
+// E1: where nobody is, or nobody answers, opening fails in time and says so.
 func TestNobodyThere(t *testing.T) {
 	t.Parallel()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")

@@ -92,7 +92,7 @@ func TestFencedByTheTransaction(t *testing.T) {
 	require.ErrorIs(t, idle.Session().Check(), store.ErrSessionOver)
 }
 
-// S8: a transaction that was sent, not answered, and comes to etcd only after its outcome was asked for, does not happen.
+// S8, E4: a transaction that was sent, not answered, and comes to etcd only after its outcome was asked for, does not happen.
 func TestLateTransactionDoesNotHappen(t *testing.T) {
 	t.Parallel()
 	server, own := member(t), prefix()

@@ -111,6 +111,7 @@ func refused(s *noderpc.Server, name, reason string) (n uint64) {
 	return n
 }
 
+// N11: of another machine, its certificate says who calls.
 func TestPeersAreWhoTheirCertificatesSay(t *testing.T) {
 	ctx := context.Background()
 	s := serveSecured(t, noderpc.ServerOptions{})

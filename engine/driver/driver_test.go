@@ -12,7 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
-	_ "github.com/csmsql/csmsql/engine/driver"
+	"github.com/csmsql/csmsql/engine/driver"
 )
 
 func open(t *testing.T) *sql.DB {
@@ -61,6 +61,24 @@ func TestValuesKeepTheirTypes(t *testing.T) {
 	require.Equal(t, "7 true 1.5 text 2026-11-20 01 12.30 [0 1]", fmt.Sprint(i.Int64, b.Bool, f.Float64, " "+s.String+" ", d.Time.Format(time.DateOnly)+" ", ts.Time.Format("15")+" ", m.String+" ", x))
 	require.NoError(t, db.QueryRow("SELECT * FROM t WHERE i IS NULL").Scan(scan...))
 	require.False(t, i.Valid || b.Valid || f.Valid || s.Valid || d.Valid || ts.Valid || m.Valid || x != nil)
+}
+
+// V1: a DB over the program's own engine leaves it open.
+func TestConnectorOfAnEngine(t *testing.T) {
+	directory := t.TempDir()
+	e, err := engine.Open(t.Context(), engine.Config{Directory: directory})
+	require.NoError(t, err)
+	db := sql.OpenDB(driver.NewConnector(e))
+	_, err = db.Exec("CREATE TABLE t AS SELECT 7 AS a")
+	require.NoError(t, err)
+	require.NoError(t, db.Close())
+	again := sql.OpenDB(driver.NewConnector(e))
+	var a int
+	require.NoError(t, again.QueryRow("SELECT a FROM t").Scan(&a))
+	require.Equal(t, 7, a)
+	require.NoError(t, again.Close())
+	require.NoError(t, e.Close())
+	removeRegion(t, directory)
 }
 
 func TestTransactionsAreAllOrNothing(t *testing.T) {

@@ -96,6 +96,7 @@ func TestInvisibleText(t *testing.T) {
 	}
 }
 
+// G5.
 func TestWideDecimals(t *testing.T) {
 	for _, c := range []struct {
 		to    arrow.DataType
@@ -136,6 +137,7 @@ func TestWideDecimals(t *testing.T) {
 	require.Equal(t, "42804", stateOf(t, err)) // another scale is another type
 }
 
+// G5.
 func TestNotNull(t *testing.T) {
 	for _, dt := range []arrow.DataType{arrow.BinaryTypes.String, arrow.PrimitiveTypes.Int64, arrow.BinaryTypes.Binary} {
 		s := newSpace(1 << 30)

@@ -168,7 +168,7 @@ func (s *failing) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	return s.chunkSource.Next(ctx)
 }
 
-// TestSourceErrors: the source's error is the run's error, at whatever point it comes, and nothing leaks.
+// TestSourceErrors: the source's error is the run's error, at whatever point it comes, and nothing leaks (X6).
 func TestSourceErrors(t *testing.T) {
 	mem := memory.NewCheckedAllocator(memory.DefaultAllocator)
 	tab := fixture(mem, 100, 20, 3)

@@ -8,6 +8,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/stretchr/testify/require"
+	"google.golang.org/protobuf/proto"
 	"pgregory.net/rapid"
 
 	"github.com/csmsql/csmsql/exec/plan"
@@ -97,17 +98,19 @@ func TestLongNames(t *testing.T) {
 	require.Empty(t, scans[0].Predicates)
 }
 
-// TestAnalysesDoNotPanic walks everything that PostgreSQL's grammar makes of odd statements.
+// TestAnalysesDoNotPanic walks everything that PostgreSQL's grammar makes of odd statements. No tree is changed by that (P6).
 func TestAnalysesDoNotPanic(t *testing.T) {
 	odd, err := os.ReadFile("testdata/odd.sql")
 	require.NoError(t, err)
 	for _, sql := range strings.Split(strings.TrimSpace(string(odd)), "\n") {
 		tree, err := pg.Parse(sql)
 		require.NoError(t, err, sql)
+		before := proto.Clone(tree)
 		_, err = plan.Scans(sql, tree, tpch())
 		require.NoError(t, err, sql)
 		q, unsupported := plan.Compute(sql, tree, tpch())
 		require.True(t, (q == nil) != (unsupported == nil), sql)
+		require.True(t, proto.Equal(before, tree), sql)
 	}
 }
 

@@ -108,6 +108,7 @@ func TestTrigger(t *testing.T) {
 	require.True(t, state.Success())
 }
 
+// What is no order is refused, and a delay that is too long (F4).
 func TestOrdersThatMakeNoSense(t *testing.T) {
 	trigger, err := faults.NewTrigger(t.TempDir())
 	require.NoError(t, err)

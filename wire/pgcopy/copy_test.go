@@ -115,7 +115,7 @@ func TestEncodesAsPostgreSQLDoes(t *testing.T) {
 	require.Equal(t, "\"\\.\"\n", string(encode(t, single, pgcopy.Options{Format: pgcopy.CSV})))
 }
 
-// Bad data is an error with the line and the class of PostgreSQL's, and ends the reading.
+// P3: bad data is an error with the line and the class of PostgreSQL's, and ends the reading.
 func TestBadData(t *testing.T) {
 	for _, c := range []struct {
 		data, message string

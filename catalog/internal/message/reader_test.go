@@ -136,3 +136,25 @@ func TestFaultsStick(t *testing.T) {
 	r.Skip()
 	require.Equal(t, first, r.Err())
 }
+
+// W2: what a newer writer adds is passed over, whatever kind it is of, and what a reader knows is found before and behind it.
+func TestUnknownFieldsAreSkipped(t *testing.T) {
+	var w message.Writer
+	w.Uint(1, 5)
+	w.Uint(1000, 7)
+	w.Fixed(1001, 7)
+	w.Bytes(1002, []byte{1 << 3, 9})
+	w.Buf = protowire.AppendFixed32(protowire.AppendTag(w.Buf, 1003, protowire.Fixed32Type), 7)
+	w.Uint(1, 6)
+	r := message.NewReader(w.Buf)
+	var known []uint64
+	for r.Next() {
+		if r.Field() == 1 {
+			known = append(known, r.Uint())
+			continue
+		}
+		r.Skip()
+	}
+	require.NoError(t, r.Err())
+	require.Equal(t, []uint64{5, 6}, known)
+}

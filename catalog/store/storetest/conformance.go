@@ -136,6 +136,7 @@ func compare(t *testing.T, s store.Store) {
 	require.NoError(t, err, "a deleted key does not exist")
 }
 
+// allOrNothing is S1.
 func allOrNothing(t *testing.T, s store.Store) {
 	defer func() { require.NoError(t, s.Close()) }()
 	_, err := s.Commit(ctx, store.Transaction{Puts: []store.Item{put("a", "1"), put("b", "1")}})
@@ -259,7 +260,7 @@ func scanMuch(t *testing.T, s store.Store) {
 	require.Equal(t, append(want, "k/\xff\xff", "k/19\x0099"), got)
 }
 
-// scanWhileWriting: every transaction gives all keys one value, so a scan that sees two has seen two revisions.
+// scanWhileWriting attacks S3: every transaction gives all keys one value, so a scan that sees two has seen two revisions.
 func scanWhileWriting(t *testing.T, s store.Store) {
 	defer func() { require.NoError(t, s.Close()) }()
 	const keys, enough = 100, 30
@@ -328,7 +329,7 @@ func closed(t *testing.T, s store.Store) {
 	require.NoError(t, s.Close(), "closing twice is harmless")
 }
 
-// increments is what the compare-and-swap is for: no increment of a counter is lost.
+// increments is what the compare-and-swap is for (S2): no increment of a counter is lost.
 func increments(t *testing.T, s store.Store) {
 	const writers, each = 4, 25
 	var done sync.WaitGroup

@@ -28,7 +28,7 @@ func session(t *testing.T, s store.Store) {
 	require.ErrorIs(t, err, store.ErrClosed)
 }
 
-// ephemeral keys live as long as the session, no longer and no shorter.
+// ephemeral keys live as long as the session, no longer and no shorter (S5).
 func ephemeral(t *testing.T, world World) {
 	s := world.Open()
 	first := commit(t, s, store.Transaction{Puts: []store.Item{ephemeralPut("e/1", "x"), ephemeralPut("e/2", ""), put("p", "y"), ephemeralPut("e/gone", "")}})
@@ -111,7 +111,7 @@ func ephemeralKilled(t *testing.T, world World) {
 	require.NoError(t, s.Close())
 }
 
-// handles see each other's transactions as soon as they were acknowledged.
+// handles see each other's transactions as soon as they were acknowledged (S4).
 func handles(t *testing.T, world World) {
 	if world.Single {
 		t.Skip("one handle at a time")

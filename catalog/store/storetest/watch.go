@@ -197,6 +197,7 @@ func writeMuch(t *testing.T, stores []store.Store, name string, each int) *commi
 	return done
 }
 
+// watchUnderLoad attacks S6: what a watch shows is what the writers know that they did.
 func watchUnderLoad(t *testing.T, s store.Store) {
 	defer func() { require.NoError(t, s.Close()) }()
 	first := commit(t, s, store.Transaction{Puts: []store.Item{put("load/begin", "")}})

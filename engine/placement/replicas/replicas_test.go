@@ -71,7 +71,7 @@ func TestMended(t *testing.T) {
 	}
 }
 
-// Nodes come and go, disks are lost, the number is changed: whatever happens, a chunk has no node twice, loses no replica that is needed, has
+// Nodes come and go, disks are lost, the number is changed: whatever happens, a chunk has no node twice, loses no replica that is needed (R2), has
 // as many as it can once all was mended, is left alone then, and keeps its first node, with hash always.
 func TestMendedWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
