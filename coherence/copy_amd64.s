@@ -2,6 +2,20 @@
 
 // All loops copy units × 64 bytes, at most 1 MiB, because nothing here can be preempted. to begins on a line.
 
+// LOAD brings the next unit into X0 to X3.
+#define LOAD \
+	MOVOU (SI), X0;   \
+	MOVOU 16(SI), X1; \
+	MOVOU 32(SI), X2; \
+	MOVOU 48(SI), X3
+
+// STREAM stores it past the caches.
+#define STREAM \
+	MOVNTO X0, (DI);   \
+	MOVNTO X1, 16(DI); \
+	MOVNTO X2, 32(DI); \
+	MOVNTO X3, 48(DI)
+
 // func streamCopy(to, from *byte, units int)
 // Guarantee: every byte was stored by MOVNTDQ, and the stores are ordered before whatever follows the return.
 TEXT ·streamCopy(SB), NOSPLIT, $0-24
@@ -12,14 +26,8 @@ TEXT ·streamCopy(SB), NOSPLIT, $0-24
 	JEQ  done
 
 loop:
-	MOVOU  (SI), X0
-	MOVOU  16(SI), X1
-	MOVOU  32(SI), X2
-	MOVOU  48(SI), X3
-	MOVNTO X0, (DI)
-	MOVNTO X1, 16(DI)
-	MOVNTO X2, 32(DI)
-	MOVNTO X3, 48(DI)
+	LOAD
+	STREAM
 	ADDQ   $64, SI
 	ADDQ   $64, DI
 	DECQ   CX
@@ -41,14 +49,8 @@ TEXT ·streamBehind(SB), NOSPLIT, $0-32
 	JEQ  done
 
 loop:
-	MOVOU  (SI), X0
-	MOVOU  16(SI), X1
-	MOVOU  32(SI), X2
-	MOVOU  48(SI), X3
-	MOVNTO X0, (DI)
-	MOVNTO X1, 16(DI)
-	MOVNTO X2, 32(DI)
-	MOVNTO X3, 48(DI)
+	LOAD
+	STREAM
 	CLFLUSHOPT (DX)
 	ADDQ   $64, SI
 	ADDQ   $64, DI
@@ -70,10 +72,7 @@ TEXT ·throughCopy(SB), NOSPLIT, $0-24
 	JEQ  done
 
 loop:
-	MOVOU (SI), X0
-	MOVOU 16(SI), X1
-	MOVOU 32(SI), X2
-	MOVOU 48(SI), X3
+	LOAD
 	MOVOU X0, (DI)
 	MOVOU X1, 16(DI)
 	MOVOU X2, 32(DI)
