@@ -68,7 +68,7 @@ func (l *CPULines) Features() Features { return l.features }
 func (l *CPULines) LineSize() int { return l.features.LineSize }
 
 // Flush implements Lines. Much memory is flushed by several processors at once: which of them does it is all the same to the
-// caches, but only the one that flushed can wait for it, so the others have fenced when Flush returns.
+// caches, but only the one that flushed can wait for it, so the others have fenced when Flush returns (decision 0023).
 func (l *CPULines) Flush(b []byte) (lines int) {
 	helpers := min(len(b)/flushShare, runtime.GOMAXPROCS(0), maxFlushers) - 1
 	if helpers < 1 {
