@@ -19,6 +19,7 @@ import (
 	"go.uber.org/zap/zapcore"
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/peer"
 )
 
 // ErrInUse: another process uses the member's directory.
@@ -211,7 +212,7 @@ func (s *Server) read(ctx context.Context, key string) (found []*mvccpb.KeyValue
 	if s.etcd.Server.Leader() == 0 { // it would wait for one
 		return nil, false
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(fromHere(ctx))
 	defer cancel()
 	defer context.AfterFunc(s.serving, cancel)()
 	answer, err := s.etcd.Server.Range(ctx, &etcdserverpb.RangeRequest{Key: []byte(key)})
@@ -221,6 +222,10 @@ func (s *Server) read(ctx context.Context, key string) (found []*mvccpb.KeyValue
 	s.reads.Add(1)
 	return answer.Kvs, true
 }
+
+// fromHere takes out of ctx who called this process by gRPC: the member would take that for its own caller, and look for the certificate of one who may
+// have come by a socket.
+func fromHere(ctx context.Context) context.Context { return peer.NewContext(ctx, &peer.Peer{}) }
 
 // Done is closed when the member does not serve any more, whoever stopped it; Err says why.
 func (s *Server) Done() <-chan struct{} { return s.done }

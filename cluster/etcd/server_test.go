@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+	"google.golang.org/grpc/peer"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/catalog/store"
@@ -406,6 +407,11 @@ func TestTwoJoinAtOnce(t *testing.T) {
 	}
 }
 
+// caller is what a node's own server knows of whoever called it.
+type caller struct{}
+
+func (caller) AuthType() string { return "a socket" }
+
 // Without a certificate of the authority nobody gets in.
 func TestCertificates(t *testing.T) {
 	t.Parallel()
@@ -427,6 +433,14 @@ func TestCertificates(t *testing.T) {
 	require.Contains(t, server.Endpoint(), "https://")
 	s := open(t, etcd.Options{Endpoints: []string{server.Endpoint()}, TLS: credentials.Client("")})
 	revision := commit(t, s, put("a", "1"))
+	here := open(t, etcd.Options{Endpoints: []string{server.Endpoint()}, TLS: credentials.Client(""), Member: server})
+	before := server.Reads()
+	called := peer.NewContext(ctx, &peer.Peer{AuthInfo: caller{}}) // on behalf of a call to the node, which is not the member's
+	item, found, err := here.Get(called, "a")
+	require.NoError(t, err)
+	require.True(t, found)
+	require.Equal(t, "1", string(item.Value))
+	require.Greater(t, server.Reads(), before)
 	w, cancel := context.WithCancel(ctx)
 	require.ErrorIs(t, s.Watch(w, []string{""}, revision-1, func(store.Change) error { cancel(); return nil }), context.Canceled)
 	cancel()
