@@ -6,10 +6,13 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// Two literals mean something else to DuckDB than to every PostgreSQL client: '\x00ff'::bytea, whose hexadecimal digits DuckDB
-// takes for one escape and a text, and '{1,2}'::int[], which it does not take at all. Both are written in DuckDB's way before it sees them.
+// Three literals mean something else to DuckDB than to every PostgreSQL client: '\x00ff'::bytea, whose hexadecimal digits DuckDB
+// takes for one escape and a text, and '{1,2}'::int[], which it does not take at all, nor behind = ANY. They are written in DuckDB's way before it sees them.
 // DuckDB's own spellings ('\x00\xFF'::BLOB, '[1, 2]'::int[]) are left alone.
 
 var hexBytes = regexp.MustCompile(`^\\x((?:[0-9a-fA-F]{2})*)$`)
@@ -29,15 +32,82 @@ func translateLiterals(text string, tree *pg.ParseResult) (string, bool) {
 			at[int(literal.Location)] = by
 		}
 	})
+	members(text, tree, at)
 	if len(at) == 0 {
 		return text, false
 	}
-	out, _ := replaceTokens(text, func(_ string, offset int) (string, bool) {
+	quantified := false // what follows is ANY or ALL, whose operator is IN now
+	out, _ := replaceTokens(text, func(token string, offset int) (string, bool) {
+		if quantified && isQuantifier(token) {
+			quantified = false
+			return "", true
+		}
 		by, ok := at[offset]
+		quantified = quantified || by == isIn || by == isNotIn
 		return by, ok
 	})
 	return out, true
 }
+
+func isQuantifier(token string) bool {
+	return strings.EqualFold(token, "any") || strings.EqualFold(token, "some") || strings.EqualFold(token, "all")
+}
+
+const isIn, isNotIn = " IN ", " NOT IN "
+
+// members writes x = ANY ('{a,b}') as x IN ('a', 'b'), and x <> ALL ('{a,b}') as x NOT IN ('a', 'b'): the array has the type that x has, which
+// only DuckDB knows.
+func members(text string, tree *pg.ParseResult, at map[int]string) {
+	eachNode(tree.ProtoReflect(), func(node any) {
+		e, ok := node.(*pg.A_Expr)
+		if !ok || len(e.Name) != 1 || e.Rexpr.GetAConst().GetSval() == nil || int(e.Location) >= len(text) {
+			return
+		}
+		by := ""
+		switch name := e.Name[0].GetString_().GetSval(); {
+		case e.Kind == pg.A_Expr_Kind_AEXPR_OP_ANY && name == "=" && text[e.Location] == '=':
+			by = isIn
+		case e.Kind == pg.A_Expr_Kind_AEXPR_OP_ALL && name == "<>" && (text[e.Location] == '<' || text[e.Location] == '!'):
+			by = isNotIn
+		default:
+			return
+		}
+		if list, ok := arrayMembers(e.Rexpr.GetAConst().GetSval().Sval); ok && !pgcatalog.IsCatalogQuery(tree) {
+			at[int(e.Location)], at[int(e.Rexpr.GetAConst().Location)] = by, list
+		}
+	})
+}
+
+// arrayMember is one of a flat array as PostgreSQL writes it, with what stands behind it.
+var arrayMember = regexp.MustCompile(`^\s*(?:"((?:[^"\\]|\\.)*)"|([^{}",\\\s](?:[^{}",\\]*[^{}",\\\s])?))\s*([,}])`)
+
+// arrayMembers are the members of '{a,"b c",NULL}' as constants.
+func arrayMembers(value string) (string, bool) {
+	rest, ok := strings.CutPrefix(value, "{")
+	if !ok {
+		return "", false
+	}
+	if strings.TrimSpace(rest) == "}" {
+		return "SELECT NULL WHERE false", true
+	}
+	var list []string
+	for {
+		m := arrayMember.FindStringSubmatch(rest)
+		switch {
+		case m == nil:
+			return "", false
+		case strings.EqualFold(m[2], "null"):
+			list = append(list, "NULL")
+		default:
+			list = append(list, duckdb.QuoteLiteral(backslashed.ReplaceAllString(m[1], "$1")+m[2]))
+		}
+		if rest = rest[len(m[0]):]; m[3] == "}" {
+			return strings.Join(list, ", "), rest == ""
+		}
+	}
+}
+
+var backslashed = regexp.MustCompile(`(?s)\\(.)`)
 
 func duckLiteral(value string, t *pg.TypeName) (string, bool) {
 	names := t.GetNames()
