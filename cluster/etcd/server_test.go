@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"google.golang.org/grpc/peer"
 	"golang.org/x/sync/errgroup"
+	"google.golang.org/grpc/peer"
 
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/cluster/certificate"
