@@ -138,6 +138,7 @@ func FuzzSplit(f *testing.F) {
 	f.Fuzz(func(t *testing.T, sql string) {
 		checkSplit(t, sql)
 		checkLexer(t, sql)
+		checkOperators(t, sql)
 	})
 }
 
@@ -160,6 +161,7 @@ func TestMixtures(t *testing.T) {
 		checkParse(t, sql)
 		checkSplit(t, sql)
 		checkLexer(t, sql)
+		checkOperators(t, sql)
 	})
 }
 
