@@ -219,108 +219,79 @@ func (t *Transaction) takeExtents(chunk int, ids []ExtentID) (err error) {
 
 // Append puts chunks after the table's last row, in order.
 func (t *Transaction) Append(name TableName, chunks []*Chunk) error {
-	return t.write(name, chunks, func(v *TableVersion) *TableVersion { return v })
+	return t.AppendFrom(name, chunks, "")
 }
 
 // AppendFrom is Append of chunks whose rows came from somewhere, in words that are the caller's; empty: from nowhere.
 func (t *Transaction) AppendFrom(name TableName, chunks []*Chunk, origin string) error {
-	return t.put(name, chunks, func(v *TableVersion) (*TableVersion, error) { return v.AppendFrom(chunks, origin) })
+	return t.changeTable(name, func() error { return t.take(chunks) }, func(v *TableVersion) (*TableVersion, error) {
+		return v.AppendFrom(chunks, origin)
+	})
 }
 
 // Replace makes the chunks the whole table. Where their rows came from is not known.
 func (t *Transaction) Replace(name TableName, chunks []*Chunk) error {
-	return t.write(name, chunks, (*TableVersion).Truncate)
+	return t.ReplaceFrom(name, chunks, "")
 }
 
 // ReplaceFrom is Replace of chunks whose rows came from somewhere; see AppendFrom.
 func (t *Transaction) ReplaceFrom(name TableName, chunks []*Chunk, origin string) error {
-	return t.put(name, chunks, func(v *TableVersion) (*TableVersion, error) { return v.Truncate().AppendFrom(chunks, origin) })
+	return t.changeTable(name, func() error { return t.take(chunks) }, func(v *TableVersion) (*TableVersion, error) {
+		return v.Truncate().AppendFrom(chunks, origin)
+	})
 }
 
 // Truncate takes all rows away.
-func (t *Transaction) Truncate(name TableName) error {
-	return t.write(name, nil, (*TableVersion).Truncate)
-}
-
-func (t *Transaction) write(name TableName, chunks []*Chunk, prepare func(*TableVersion) *TableVersion) error {
-	return t.put(name, chunks, func(v *TableVersion) (*TableVersion, error) { return prepare(v).Append(chunks) })
-}
-
-func (t *Transaction) put(name TableName, chunks []*Chunk, change func(*TableVersion) (*TableVersion, error)) error {
-	own, err := t.change()
-	if err != nil {
-		return err
-	}
-	if err := t.take(chunks); err != nil {
-		return err
-	}
-	v, err := own.table(name)
-	if err != nil {
-		return err
-	}
-	next, err := change(v)
-	if err != nil {
-		return err
-	}
-	t.setTable(own, name, next)
-	return nil
-}
+func (t *Transaction) Truncate(name TableName) error { return t.Replace(name, nil) }
 
 // ReplaceChunks puts other chunks with the same rows in the place of some, by their number: copies that lie elsewhere, or the same with
 // other replicas. The transaction's own are the extents that come by it. All other chunks stay as they are, whoever reads them. An
 // older version keeps what it has (K3).
 func (t *Transaction) ReplaceChunks(ctx context.Context, name TableName, chunks map[int]Replacement) error {
-	own, err := t.change()
-	if err != nil {
-		return err
-	}
-	for _, i := range slices.Sorted(maps.Keys(chunks)) {
-		if failed := t.takeExtents(i, chunks[i].Added()); err == nil {
-			err = failed
+	take := func() (err error) {
+		for _, i := range slices.Sorted(maps.Keys(chunks)) {
+			if failed := t.takeExtents(i, chunks[i].Added()); err == nil {
+				err = failed
+			}
 		}
-	}
-	if err != nil {
 		return err
 	}
-	v, err := own.table(name)
-	if err != nil {
-		return err
-	}
-	next, err := v.ReplaceChunks(ctx, chunks)
-	if err != nil {
-		return err
-	}
-	t.setTable(own, name, next)
-	return nil
+	return t.changeTable(name, take, func(v *TableVersion) (*TableVersion, error) { return v.ReplaceChunks(ctx, chunks) })
 }
 
 // SetPlacement says where rows are to lie from now on; where they do lie is the caller's business.
 func (t *Transaction) SetPlacement(name TableName, placement string) error {
-	own, err := t.change()
-	if err != nil {
-		return err
-	}
-	v, err := own.table(name)
-	if err != nil {
-		return err
-	}
-	t.setTable(own, name, v.Place(placement))
-	return nil
+	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Place(placement), nil })
 }
 
 // SetReplicas says how many replicas chunks are to have from now on; see Table.
 func (t *Transaction) SetReplicas(name TableName, replicas int) error {
+	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Replicate(replicas), nil })
+}
+
+// changeTable gives a table its next version. First it takes the chunks that the version gets: they are the transaction's own, whatever fails
+// then.
+func (t *Transaction) changeTable(name TableName, take func() error, next func(*TableVersion) (*TableVersion, error)) error {
 	own, err := t.change()
 	if err != nil {
 		return err
 	}
-	v, err := own.table(name)
+	if err := take(); err != nil {
+		return err
+	}
+	before, err := own.table(name)
 	if err != nil {
 		return err
 	}
-	t.setTable(own, name, v.Replicate(replicas))
+	after, err := next(before)
+	if err != nil {
+		return err
+	}
+	t.setTable(own, name, after)
 	return nil
 }
+
+func takeNothing() error { return nil }
 
 // DropTable drops a table.
 func (t *Transaction) DropTable(name TableName) error {
