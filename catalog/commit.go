@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
@@ -305,9 +304,6 @@ func (w *commit) forget() {
 	w.write.Deletes = deletes
 }
 
-// garbagePerCommit bounds how many dead pages one commit removes on the way.
-const garbagePerCommit = 1024
-
 // store writes the pages and then, in the same transaction if it fits, the records.
 func (w *commit) store(ctx context.Context) (Revision, error) {
 	c := w.catalog
@@ -398,119 +394,6 @@ func (c *Catalog) storePages(ctx context.Context, pages []store.Item) error {
 		first = end
 	}
 	return nil
-}
-
-// outcome asks the store what became of a transaction whose answer was lost.
-func (c *Catalog) outcome(ctx context.Context, token string, cause error) (Revision, error) {
-	item, ok, err := c.store.Get(ctx, c.outcomeKey())
-	switch {
-	case err != nil:
-		return 0, fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(cause, err))
-	case ok && string(item.Value) == token:
-		return item.Revision, nil
-	default:
-		return 0, fmt.Errorf("%w: %w", ErrNotCommitted, cause)
-	}
-}
-
-// outcomeKey is where the token of this node's last commit lies. Where others commit, too, it is a key that only this node writes:
-// theirs may come before the question.
-func (c *Catalog) outcomeKey() string {
-	if !c.shared() {
-		return commitKey
-	}
-	return outcomePrefix + c.options.Self.Name
-}
-
-// settleDoubt finds out what became of a commit that ended with ErrOutcomeUnknown, if there is one. One that happened is seen as
-// another node's would be; of one that did not the chunks are given back. Requires: committing.
-func (c *Catalog) settleDoubt(ctx context.Context) error {
-	w := c.doubted
-	if w == nil || !c.shared() {
-		return nil
-	}
-	revision, err := c.outcome(ctx, w.token, nil)
-	switch {
-	case errors.Is(err, ErrNotCommitted):
-		w.undo()
-		c.log("retire chunks of a failed commit", c.lender.Retire(sortedIDs(w.publish)...))
-	case err != nil: // of the commit to come it is known that it does not happen
-		return fmt.Errorf("%w, nor is it known what became of an earlier one: %v", ErrNotCommitted, err)
-	default:
-		if err := c.awaitApplied(ctx, revision); err != nil {
-			return err
-		}
-	}
-	c.doubted = nil
-	return nil
-}
-
-// settleSoon does so between commits.
-func (c *Catalog) settleSoon(ctx context.Context) {
-	if !c.committing.TryLock() {
-		return // whoever commits settles it first
-	}
-	defer c.committing.Unlock()
-	if err := c.settleDoubt(ctx); err != nil && ctx.Err() == nil {
-		c.log("find out what became of a commit", err)
-	}
-}
-
-// takeGarbage takes pages that no node reads any more (K7), as many as fit beside the transaction.
-func (c *Catalog) takeGarbage(t store.Transaction) []garbage {
-	room := garbagePerCommit
-	if limit := c.store.Limits().Operations; limit > 0 {
-		room = min(room, max(0, limit-len(t.Compares)-len(t.Puts)-len(t.Deletes)))
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	horizon, taken := c.horizon(), []garbage(nil)
-	c.mu.garbage = slices.DeleteFunc(c.mu.garbage, func(g garbage) bool {
-		if c.mu.pages[g.page] != nil { // it was found before the commit that it belongs to was seen
-			return true
-		}
-		if len(taken) == room || g.diedAt > horizon {
-			return false
-		}
-		taken = append(taken, g)
-		return true
-	})
-	return taken
-}
-
-func (c *Catalog) returnGarbage(list []garbage) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.mu.garbage = append(c.mu.garbage, list...)
-}
-
-// abandonPages makes garbage of pages that may have been stored and that nothing refers to.
-func (c *Catalog) abandonPages(pages []hugetable.NewPage) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, p := range pages {
-		if c.mu.pages[p.Ref.ID] == nil {
-			c.mu.garbage = append(c.mu.garbage, garbage{p.Ref.ID, c.mu.current.contents.revision})
-		}
-	}
-}
-
-// Sweep removes dead pages from the store; commits do it too, a few at a time.
-func (c *Catalog) Sweep(ctx context.Context) error {
-	for {
-		dead := c.takeGarbage(store.Transaction{})
-		if len(dead) == 0 {
-			return nil
-		}
-		var t store.Transaction
-		for _, g := range dead {
-			t.Deletes = append(t.Deletes, pageKey(g.page))
-		}
-		if _, err := c.store.Commit(ctx, t); err != nil {
-			c.returnGarbage(dead)
-			return fmt.Errorf("sweep the catalog: %w", err)
-		}
-	}
 }
 
 // show makes the stored change visible in this process and lets go of what it superseded.

@@ -1,0 +1,65 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+)
+
+// A commit whose answer from the store was lost, and how it is found out whether it happened.
+
+// outcome asks the store what became of a transaction whose answer was lost.
+func (c *Catalog) outcome(ctx context.Context, token string, cause error) (Revision, error) {
+	item, ok, err := c.store.Get(ctx, c.outcomeKey())
+	switch {
+	case err != nil:
+		return 0, fmt.Errorf("%w: %w", ErrOutcomeUnknown, errors.Join(cause, err))
+	case ok && string(item.Value) == token:
+		return item.Revision, nil
+	default:
+		return 0, fmt.Errorf("%w: %w", ErrNotCommitted, cause)
+	}
+}
+
+// outcomeKey is where the token of this node's last commit lies. Where others commit, too, it is a key that only this node writes:
+// theirs may come before the question.
+func (c *Catalog) outcomeKey() string {
+	if !c.shared() {
+		return commitKey
+	}
+	return outcomePrefix + c.options.Self.Name
+}
+
+// settleDoubt finds out what became of a commit that ended with ErrOutcomeUnknown, if there is one. One that happened is seen as
+// another node's would be; of one that did not the chunks are given back. Requires: committing.
+func (c *Catalog) settleDoubt(ctx context.Context) error {
+	w := c.doubted
+	if w == nil || !c.shared() {
+		return nil
+	}
+	revision, err := c.outcome(ctx, w.token, nil)
+	switch {
+	case errors.Is(err, ErrNotCommitted):
+		w.undo()
+		c.log("retire chunks of a failed commit", c.lender.Retire(sortedIDs(w.publish)...))
+	case err != nil: // of the commit to come it is known that it does not happen
+		return fmt.Errorf("%w, nor is it known what became of an earlier one: %v", ErrNotCommitted, err)
+	default:
+		if err := c.awaitApplied(ctx, revision); err != nil {
+			return err
+		}
+	}
+	c.doubted = nil
+	return nil
+}
+
+// settleSoon does so between commits.
+func (c *Catalog) settleSoon(ctx context.Context) {
+	if !c.committing.TryLock() {
+		return // whoever commits settles it first
+	}
+	defer c.committing.Unlock()
+	if err := c.settleDoubt(ctx); err != nil && ctx.Err() == nil {
+		c.log("find out what became of a commit", err)
+	}
+}

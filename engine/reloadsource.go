@@ -1,0 +1,185 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/queries/dbgen"
+)
+
+// The rows of lost chunks, read or generated once more.
+
+// readFiles gives the rows of files, one after the other. Those before the first lost chunk are not read if nothing divided the rows.
+func (r *reloading) readFiles(ctx context.Context, again *ingest.Again, files []lineage.File) error {
+	for i := range files {
+		f := &files[i]
+		if again.Skip(f.Rows) {
+			continue
+		}
+		r.source = f.Path
+		if f.Node != r.engine.config.Node {
+			r.source = fmt.Sprintf("%s of node %s", f.Path, f.Node)
+		}
+		if err := f.Unchanged(); err != nil {
+			return err
+		}
+		var rows int64
+		err := r.readFile(ctx, f, func(batch arrow.RecordBatch) error {
+			rows += batch.NumRows()
+			return again.Add(ctx, batch)
+		})
+		if err == nil && rows != f.Rows {
+			err = &lineage.ChangedError{Path: f.Path, What: fmt.Sprintf("it has %s and had %d", counted.Of(rows, "row"), f.Rows)}
+		}
+		if err != nil && !errors.Is(err, ingest.ErrEnough) && f.Touched() && !errors.Is(err, fs.ErrNotExist) && ctx.Err() == nil {
+			var changed *lineage.ChangedError
+			if !errors.As(err, &changed) {
+				err = &lineage.ChangedError{Path: f.Path, What: err.Error()}
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// readFile gives a file's rows as they were given when it was loaded.
+func (r *reloading) readFile(ctx context.Context, f *lineage.File, add func(arrow.RecordBatch) error) error {
+	e := r.engine
+	access := duckdb.FileAccess{All: true}
+	if f.SQL { // whoever reloads may be somebody who could not read what is there now
+		access = e.config.Files
+	}
+	if r.readers[f.SQL] == nil {
+		reader, err := e.fileReader(access)
+		if err != nil {
+			return err
+		}
+		r.readers[f.SQL] = reader
+	}
+	conn, err := r.readers[f.SQL].Connect(nil)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	schema := r.table().Columns
+	if f.Call == "" {
+		return e.readArrow(ctx, conn, access, f, schema, add)
+	}
+	src, err := conformSource("SELECT * FROM "+f.Call, schema, f.Columns)
+	if err != nil {
+		return err
+	}
+	duck, err := conn.Prepare(src.text)
+	if err != nil {
+		return inFile(f.Path, err)
+	}
+	defer duck.Close()
+	rows, err := duck.Execute(ctx)
+	if err != nil {
+		return inFile(f.Path, err)
+	}
+	defer rows.Close()
+	for {
+		batch, err := rows.Next()
+		if isEnd(err) {
+			return nil
+		}
+		if err != nil {
+			return inFile(f.Path, err)
+		}
+		err = add(batch)
+		batch.Release()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (e *Engine) readArrow(ctx context.Context, conn *duckdb.Connection, access duckdb.FileAccess, f *lineage.File, schema *arrow.Schema, add func(arrow.RecordBatch) error) error {
+	file, err := openForSQL(access, f.Path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	a, err := openArrow(file, e.memory.whole)
+	if err != nil {
+		return err
+	}
+	for {
+		batch, err := a.Next(ctx)
+		if isEnd(err) {
+			return nil
+		}
+		if err == nil {
+			if a.fits(schema) {
+				err = add(batch)
+			} else {
+				err = conformBatch(ctx, conn, batch, schema, f.Columns, add)
+			}
+			batch.Release()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// generator finds the table of TPC-H.
+func generator(o *lineage.Generated) (*dbgen.Generator, dbgen.Table, error) {
+	g, err := dbgen.New(o.ScaleFactor)
+	if err != nil {
+		return nil, 0, err
+	}
+	for _, t := range dbgen.Tables() {
+		if t.String() == o.Table {
+			return g, t, nil
+		}
+	}
+	return nil, 0, failure("XX001", "TPC-H has no table %q", o.Table)
+}
+
+// generateChunks makes lost chunks that were generated one by one.
+func (r *reloading) generateChunks(ctx context.Context, o catalog.Origin, from *lineage.Generated) error {
+	g, table, err := generator(from)
+	if err != nil {
+		return err
+	}
+	units := g.Units(table)
+	for number := range r.lost {
+		first := int64(number-o.First) * from.Step
+		if number < o.First || number >= o.First+o.Chunks || first >= units {
+			continue
+		}
+		batch, err := g.Batch(ctx, memory.NewGoAllocator(), table, first, min(from.Step, units-first))
+		if err != nil {
+			return err
+		}
+		err = r.remake(ctx, number, batch)
+		batch.Release()
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// generateRows gives all rows of a generated table.
+func (r *reloading) generateRows(ctx context.Context, again *ingest.Again, from *lineage.Generated) error {
+	g, table, err := generator(from)
+	if err != nil {
+		return err
+	}
+	return r.engine.generateBatches(ctx, g, table, func(batch arrow.RecordBatch) error { return again.Add(ctx, batch) })
+}
