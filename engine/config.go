@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/cluster/certificate"
+	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
@@ -54,6 +55,10 @@ type Config struct {
 	Verify Verification
 	// VerifyAtStart compares the whole region before Open returns.
 	VerifyAtStart bool
+	// Prefault makes the pages of all tables present in this process before Open or AttachWith returns, so that no query is the first to touch them.
+	Prefault bool
+	// Progress is told how far Prefault is, on the goroutine that opens; nil: nobody listens.
+	Progress func(noderpc.Progress)
 	// LeaseTTL is how long a borrower that went silent keeps its snapshot; 0: 3 s.
 	LeaseTTL time.Duration
 	// Credentials are what AttachWith shows to a node that it reaches by host:port; nil: the target is a socket, or on this machine.
@@ -113,6 +118,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Log == nil {
 		c.Log = slog.Default()
+	}
+	if c.Progress == nil {
+		c.Progress = func(noderpc.Progress) {}
 	}
 	return c
 }

@@ -89,6 +89,11 @@ func (e *Engine) open(ctx context.Context) error {
 	if err := e.follow(ctx); err != nil {
 		return err
 	}
+	if e.config.Prefault {
+		if err := e.prefault(ctx); err != nil {
+			return err
+		}
+	}
 	return e.startRepair()
 }
 

@@ -74,7 +74,10 @@ func (e *Engine) attach(ctx context.Context, target string) error {
 	if err := e.openDatabase(capacity); err != nil {
 		return err
 	}
-	return e.follow(ctx)
+	if err := e.follow(ctx); err != nil || !e.config.Prefault {
+		return err
+	}
+	return e.prefault(ctx)
 }
 
 // dial reaches the node's present process. Requires mu, or that nobody else knows r yet.

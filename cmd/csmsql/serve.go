@@ -81,7 +81,17 @@ func newServe() *cobra.Command {
 			if err := options.Check(); err != nil {
 				return usageError{err}
 			}
-			err := node.Run(ctx, options, func(r node.Ready) { banner(c.OutOrStdout(), r) })
+			finish := func(bool) {}
+			if options.Prefault {
+				display := progress.New(c.ErrOrStderr())
+				options.Progress, finish = display.Report, display.Finish
+			}
+			err := node.Run(ctx, options, func(r node.Ready) {
+				finish(false)
+				finish = func(bool) {}
+				banner(c.OutOrStdout(), r)
+			})
+			finish(err != nil)
 			if err == nil {
 				options.Log.Info("stopped")
 			}
@@ -111,6 +121,7 @@ func newServe() *cobra.Command {
 	flags.IntVar(&options.Threads, "threads", 0, "`threads` of queries (default: one per CPU)")
 	flags.StringVar(&options.Verify, "verify", "", "`when` chunks that are read are compared with their checksums: off, first or always (default: first, but not, on coherent memory, what the node wrote itself)")
 	flags.BoolVar(&options.VerifyAtStart, "verify-at-start", false, "check every table against its checksums before the node is ready")
+	flags.BoolVar(&options.Prefault, "prefault", false, "make the memory of every table present before the node is ready, so that no query is the first to touch it")
 	flags.TextVar(&level, "log-level", &level, "`level` of what is logged: debug, info, warn or error (default info)")
 	for _, name := range []string{"region", "memory", "log-level"} {
 		flags.Lookup(name).DefValue = "" // the text says it better

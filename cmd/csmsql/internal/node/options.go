@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
 	"github.com/csmsql/csmsql/engine"
@@ -35,13 +36,15 @@ type Options struct {
 	Files           []string // directories that SQL may read and write
 	Verify          string   // when chunks are compared with their checksums, as engine.Verification; empty: as the fabric needs
 	VerifyAtStart   bool
-	ClusterInit     bool     // begin a cluster: run a member of etcd in this process
-	Etcd            []string // join the cluster of this etcd
-	EtcdMember      bool     // run a member of etcd, too, that joins those of Etcd
-	EtcdListen      string   // where the member of etcd listens, host:port; empty: a socket in the data directory
-	EtcdPeer        string   // where the other members of etcd reach it, host:port; empty: a port of 127.0.0.1
-	RPC             string   // where other nodes reach this one, host:port; empty: its socket, for nodes on this machine
-	Certificates    string   // directory of ca.crt, node.crt and node.key
+	Prefault        bool
+	Progress        func(noderpc.Progress) // of Prefault; may be nil
+	ClusterInit     bool                   // begin a cluster: run a member of etcd in this process
+	Etcd            []string               // join the cluster of this etcd
+	EtcdMember      bool                   // run a member of etcd, too, that joins those of Etcd
+	EtcdListen      string                 // where the member of etcd listens, host:port; empty: a socket in the data directory
+	EtcdPeer        string                 // where the other members of etcd reach it, host:port; empty: a port of 127.0.0.1
+	RPC             string                 // where other nodes reach this one, host:port; empty: its socket, for nodes on this machine
+	Certificates    string                 // directory of ca.crt, node.crt and node.key
 	SessionTTL      time.Duration
 	RepairAfter     time.Duration // how long another node may be gone before its replicas are made anew; 0: for ever
 	Log             *slog.Logger
@@ -125,7 +128,7 @@ func (o Options) engine() engine.Config {
 	return engine.Config{
 		Directory: o.Data, Node: o.Node, Fabric: memregion.FabricKind(o.Fabric), RegionDirectory: o.RegionDirectory,
 		RegionBytes: o.RegionBytes, MemoryBytes: o.MemoryBytes, Threads: o.Threads,
-		Files: engine.FileAccess{Directories: o.Files}, Verify: engine.Verification(o.Verify), VerifyAtStart: o.VerifyAtStart, Log: o.Log, Fault: o.Fault,
+		Files: engine.FileAccess{Directories: o.Files}, Verify: engine.Verification(o.Verify), VerifyAtStart: o.VerifyAtStart, Prefault: o.Prefault, Progress: o.Progress, Log: o.Log, Fault: o.Fault,
 	}
 }
 

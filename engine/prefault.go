@@ -1,0 +1,44 @@
+package engine
+
+import (
+	"context"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+)
+
+// prefault makes the pages of all tables present in this process, each chunk's in the replica that queries would read. What cannot be had is for the query to
+// tell that wants it.
+func (e *Engine) prefault(ctx context.Context) error {
+	var at noderpc.Progress
+	return e.eachChunk(ctx, nil, func(_ *lease, t *catalog.TableVersion, p catalog.Position) error {
+		err := e.regions.eachReplica(ctx, t.Table().Name.String(), p.Index, p.Chunk, func(d *descriptor.Descriptor) (failed, _ error) {
+			return e.regions.prefault(ctx, d), nil
+		})
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			e.config.Log.Warn("a chunk cannot be made present", "table", t.Table().Name, "chunk", p.Index, "error", err)
+		}
+		at.Rows, at.Bytes = at.Rows+p.Rows(), at.Bytes+p.Chunk.Bytes()
+		e.config.Progress(at)
+		return nil
+	}, func(t *catalog.TableVersion) {
+		at = noderpc.Progress{Step: t.Table().Name.String(), RowsTotal: t.Rows(), BytesTotal: t.Bytes()}
+	})
+}
+
+func (r *regions) prefault(ctx context.Context, d *descriptor.Descriptor) error {
+	for i := range d.Extents {
+		m, err := r.reach(d.Extents[i].Region)
+		if err != nil {
+			return err
+		}
+		if err := m.view.Prefault(ctx, d.Extents[i].Range); err != nil {
+			return err
+		}
+	}
+	return nil
+}
