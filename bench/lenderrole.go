@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 
 	"github.com/csmsql/csmsql/bench/thesis"
 	"github.com/csmsql/csmsql/catalog/descriptor"
@@ -15,6 +16,15 @@ import (
 
 // sharedDirectory makes a directory for regions.
 func sharedDirectory() (string, error) { return os.MkdirTemp("/dev/shm", "csmsql-bench-") }
+
+// sharedRoom is how many bytes more shared memory has room for.
+func sharedRoom() (bytes int64, err error) {
+	var s unix.Statfs_t
+	if err := unix.Statfs("/dev/shm", &s); err != nil {
+		return 0, fmt.Errorf("bench: ask for the room in /dev/shm: %w", err)
+	}
+	return int64(s.Bavail) * s.Bsize, nil
+}
 
 // lenderRole lends memory that thesis writes into, and decodes the descriptors that it is sent.
 func lenderRole(ctx context.Context, args []string, talk *conversation) (err error) {

@@ -12,9 +12,8 @@
 //
 // # What is the same and what is not
 //
-// The sizes of the tables are theirs: 1 GiB to flush and to create, three columns to describe, 0 to 5000 bytes to allocate. Their figures
-// 5.2 and 5.3 are of 500 million elements (4 GB), ours of 64 Mi elements (512 MiB), which is many times the caches here as theirs was there. Their
-// machines were two POWER9 servers with a ThymesisFlow link of 100 Gbit/s between them. Here "remote" is memory of
+// The sizes of the tables are theirs: 1 GiB to flush and to create, three columns to describe, 0 to 5000 bytes to allocate, 500
+// million elements to read and write. Their machines were two POWER9 servers with a ThymesisFlow link of 100 Gbit/s between them. Here "remote" is memory of
 // another process of the same host: all the steps are taken as if it were another host's, flushes with real instructions on memory that is called
 // incoherent, but no link is passed. So times are to be compared with care, and shares of a whole are what means something.
 //

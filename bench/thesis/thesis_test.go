@@ -86,7 +86,7 @@ func world(t *testing.T, change func(*Setting)) *World {
 	ctx, stop := context.WithCancel(context.Background())
 	served, ready := make(chan error, 1), make(chan Lent, 1)
 	go func() {
-		served <- Serve(ctx, remote, Capacity(s.Bytes), func(l Lent, ask func() Cleaned) error { cleaned = ask; ready <- l; return nil })
+		served <- Serve(ctx, remote, Capacity(max(s.Bytes, s.AccessBytes)), func(l Lent, ask func() Cleaned) error { cleaned = ask; ready <- l; return nil })
 	}()
 	var lent Lent
 	select {
@@ -146,7 +146,7 @@ func TestMeasuring(t *testing.T) {
 	require.Len(t, strides, 12*2*2)
 	for _, p := range strides {
 		require.Positive(t, p.Published)
-		require.Len(t, p.Times, 2)
+		require.Len(t, p.Times, 1)
 	}
 }
 
@@ -201,7 +201,7 @@ func TestAWrongAnswerIsAnError(t *testing.T) {
 
 // Settings that cannot be measured are refused.
 func TestSettings(t *testing.T) {
-	for _, s := range []Setting{{}, {Bytes: 1, Runs: 1}, {Bytes: 4096, AccessBytes: 8192, Runs: 1}, {Bytes: 4096}} {
+	for _, s := range []Setting{{}, {Bytes: 1, Runs: 1}, {Bytes: 4096, AccessBytes: 100, Runs: 1}, {Bytes: 4096}} {
 		_, err := Open(t.Context(), s, Lent{})
 		require.Error(t, err, fmt.Sprint(s.Bytes, s.AccessBytes, s.Runs))
 	}

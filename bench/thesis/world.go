@@ -20,9 +20,9 @@ import (
 type Setting struct {
 	// Bytes of the tables that are flushed and created; whole pages.
 	Bytes int64
-	// AccessBytes of Widths and Strides; not more than Bytes.
+	// AccessBytes of Widths and Strides; whole pages.
 	AccessBytes int64
-	Runs        int
+	Runs        int // but of Strides, which takes minutes and is done once
 	// Threads of Widths; Strides has one for each processor.
 	Threads []int
 	// Directory in shared memory, for this process' region.
@@ -31,6 +31,8 @@ type Setting struct {
 	Tell func(descriptor []byte) (rows int64, err error)
 	// Cleaned asks the lender what it has cleaned ahead.
 	Cleaned func() (Cleaned, error)
+	// Say tells what is being measured, where that takes long; nil: nobody listens.
+	Say func(format string, args ...any)
 	// Spoil falsifies a byte of what is compared; for tests.
 	Spoil bool
 }
@@ -46,8 +48,11 @@ type World struct {
 
 // Open prepares a world whose remote place another process lends.
 func Open(ctx context.Context, s Setting, lent Lent) (_ *World, err error) {
-	if s.Bytes <= 0 || s.Bytes%memregion.PageSize != 0 || s.AccessBytes > s.Bytes || s.Runs <= 0 {
+	if s.Bytes <= 0 || s.Bytes%memregion.PageSize != 0 || s.AccessBytes < 0 || s.AccessBytes%memregion.PageSize != 0 || s.Runs <= 0 {
 		return nil, fmt.Errorf("bench: %d bytes, %d of them accessed, and %d runs cannot be measured", s.Bytes, s.AccessBytes, s.Runs)
+	}
+	if s.Say == nil {
+		s.Say = func(string, ...any) {}
 	}
 	w := &World{setting: s}
 	if w.lines, err = coherence.NewCPULines(); err != nil {
@@ -58,7 +63,7 @@ func Open(ctx context.Context, s Setting, lent Lent) (_ *World, err error) {
 			err = errors.Join(err, w.Close())
 		}
 	}()
-	if w.local, err = lend(ctx, s.Directory, "local.region", Capacity(s.Bytes), w.lines); err != nil {
+	if w.local, err = lend(ctx, s.Directory, "local.region", Capacity(max(s.Bytes, s.AccessBytes)), w.lines); err != nil {
 		return nil, err
 	}
 	if w.client, err = noderpc.Dial(ctx, lent.Socket, noderpc.WithIncarnation(noderpc.NewIncarnation())); err != nil {
