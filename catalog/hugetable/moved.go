@@ -128,6 +128,9 @@ func (v *Version) reopen(ctx context.Context, ref PageRef) (*reopened, error) {
 	if err != nil {
 		return nil, fmt.Errorf("table %v: %w", v.table.Name, err)
 	}
+	if len(l.page.columns) != len(v.columns) {
+		return nil, fmt.Errorf("%w: page %v of table %v has %d summaries for %d columns", ErrCorrupt, ref.ID, v.table.Name, len(l.page.columns), len(v.columns))
+	}
 	o := &reopened{bytes: ref.Bytes}
 	o.page.entries = slices.Clone(l.page.entries)
 	o.page.columns = append([]statistics.Summary(nil), l.page.columns...)

@@ -195,7 +195,7 @@ func (p *page) check(ref PageRef) error {
 // name it, in case.
 func follows(what string, number int, next, first, rows int64) error {
 	switch {
-	case rows < 0 || first < 0 || first > descriptor.MaxRows || rows > descriptor.MaxRows:
+	case rows < 0 || first > descriptor.MaxRows || rows > descriptor.MaxRows: // so that nothing overflows; next is not negative
 		return fmt.Errorf("%w: %s %d has rows [%d, +%d)", ErrRows, what, number, first, rows)
 	case first > next:
 		return fmt.Errorf("%w: rows %d to %d are missing before %s %d", ErrRows, next, first-1, what, number)

@@ -139,7 +139,7 @@ func (v *Version) readRef(r message.Reader) error {
 			}
 		case refChunks:
 			chunks := r.Uint()
-			if chunks == 0 || chunks > PageChunks {
+			if chunks > PageChunks {
 				return fmt.Errorf("a page of %d chunks", chunks)
 			}
 			ref.Chunks = int(chunks)

@@ -186,7 +186,7 @@ func (r *LoadRequest) check() error {
 }
 
 func (r TPCHRequest) check() error {
-	if !(r.ScaleFactor > 0) || r.ScaleFactor > maxScaleFactor || math.IsNaN(r.ScaleFactor) {
+	if !(r.ScaleFactor > 0) || r.ScaleFactor > maxScaleFactor { // not above 0 is NaN, too
 		return fmt.Errorf("scale factor %v is not above 0 and at most %d", r.ScaleFactor, maxScaleFactor)
 	}
 	if err := checkText("placement", r.Placement, maxTextBytes); err != nil {

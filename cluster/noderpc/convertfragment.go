@@ -79,9 +79,7 @@ func decodeFragmentResult(m *nodepb.FragmentResult, lends Lends) (FragmentResult
 		if err := CheckPlaces(d, lends); err != nil {
 			return FragmentResult{}, fmt.Errorf("fragment: chunk %d: %w", i, err)
 		}
-		if rows += d.Rows; rows < 0 || rows > m.GetRows() {
-			return FragmentResult{}, badMessage("fragment: its chunks have more than its %d rows", m.GetRows())
-		}
+		rows += d.Rows // does not overflow: so many chunks of at most descriptor.MaxRows
 		r.Chunks = append(r.Chunks, chunk.New(d, data, nil))
 	}
 	if rows != m.GetRows() {

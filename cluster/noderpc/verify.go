@@ -67,9 +67,6 @@ func encodeVerify(r VerifyRequest) *nodepb.VerifyRequest {
 }
 
 func decodeVerify(m *nodepb.VerifyRequest) (r VerifyRequest, err error) {
-	if len(m.GetTables()) > maxVerifyTables {
-		return r, badArgument("verify: %d tables are named, %d are allowed", len(m.GetTables()), maxVerifyTables)
-	}
 	for _, t := range m.GetTables() {
 		r.Tables = append(r.Tables, catalog.TableName{Schema: t.GetSchema(), Name: t.GetName()})
 	}

@@ -172,7 +172,7 @@ func (e *entry) sane() bool {
 		return e.Ended != nil
 	}
 	r := e.Orphan.Range
-	return e.Ended == nil && r.Offset >= 0 && r.Length > 0 && r.Offset%memregion.PageSize == 0 && r.Length%memregion.PageSize == 0 && r.End() > r.Offset
+	return e.Ended == nil && r.Offset >= 0 && r.Offset%memregion.PageSize == 0 && r.Length%memregion.PageSize == 0 && r.End() > r.Offset
 }
 
 // rewrite replaces the file by one with nothing but what is outstanding. Requires mu, or that nobody knows j yet.
