@@ -25,7 +25,7 @@ func TestLinesThatAreRefused(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, live, 1)
 	for _, line := range []string{
-		"", "{}", "[]", "5", ended[1:], `{"Orphan":5,` + ended[1:], orphan(0, 4096)[:len(orphan(0, 4096))-1] + "," + ended[1:],
+		"", "{}", "[]", "5", `{"Ended":{"Region":"x","Generation":2}}`, ended[1:], `{"Orphan":5,` + ended[1:], orphan(0, 4096)[:len(orphan(0, 4096))-1] + "," + ended[1:],
 		orphan(-4096, 4096), orphan(1, 4096), orphan(0, 0), orphan(0, -4096), orphan(0, 1), orphan(math.MaxInt64-4095, 8192),
 	} {
 		_, err := decodeJournal(strings.NewReader(ended + "\n" + line + "\n" + ended + "\n"))
