@@ -222,7 +222,7 @@ func (c *checker) checkBatch(t table, body, length int64) error {
 	for i := range n {
 		x := t.m.data[buffers+16*i:]
 		at, size := int64(binary.LittleEndian.Uint64(x)), int64(binary.LittleEndian.Uint64(x[8:]))
-		if at < 0 || size < 0 || at > length || size > length-at {
+		if at < 0 || size < 0 || size > length-at {
 			return fmt.Errorf("a buffer lies outside of its batch: %w", errMessage)
 		}
 		if packed && size >= 8 {
@@ -267,8 +267,6 @@ func checkField(t table, depth int) error {
 	}
 	of, ok, err := t.table(3)
 	switch {
-	case err != nil:
-		return err
 	case ok && kind == union:
 		_, _, err = of.vector(1, 4)
 	case ok && kind == timestamp:

@@ -32,7 +32,7 @@ func (m *message) root() (table, error) { return m.tableAt(0) }
 
 // target follows the offset that stands at a place. It never points backward, so there are no circles.
 func (m *message) target(at int) (int, error) {
-	if at < 0 || at+4 > len(m.data) {
+	if at+4 > len(m.data) {
 		return 0, errMessage
 	}
 	to := int64(at) + int64(binary.LittleEndian.Uint32(m.data[at:]))
@@ -55,7 +55,7 @@ func (m *message) tableAt(reference int) (table, error) {
 		return table{}, errMessage
 	}
 	length, size := int64(binary.LittleEndian.Uint16(m.data[v:])), int(binary.LittleEndian.Uint16(m.data[v+2:]))
-	if length < 4 || length%2 != 0 || v+length > int64(len(m.data)) || size < 4 || at+size > len(m.data) {
+	if length < 4 || length%2 != 0 || v+length > int64(len(m.data)) || at+size > len(m.data) {
 		return table{}, errMessage
 	}
 	return table{m, at, m.data[v+4 : v+length], size}, nil
