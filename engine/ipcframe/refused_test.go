@@ -92,7 +92,7 @@ const (
 
 	header, body      = 2, 3    // of a message
 	fields, metadata  = 1, 2    // of a schema
-	name, kind, type_ = 0, 2, 3 // of a field
+	name, kind, typed = 0, 2, 3 // of a field
 	nodes, buffers    = 1, 2    // of a batch
 	packing, variadic = 3, 4    // of a batch
 	length            = 100     // of a vector
@@ -110,10 +110,10 @@ func TestReferencesThatAreRefused(t *testing.T) {
 		"a field":                     {ofSchema, []int{header, fields, -2}},
 		"a field's name":              {ofSchema, []int{header, fields, -1, name}},
 		"its length":                  {ofSchema, []int{header, fields, -1, name, length}},
-		"a field's type":              {ofSchema, []int{header, fields, -1, type_}},
-		"a time zone":                 {ofSchema, []int{header, fields, -4, type_, 1}},
-		"a union's codes":             {ofSchema, []int{header, fields, -6, type_, 1}},
-		"their length":                {ofSchema, []int{header, fields, -6, type_, 1, length}},
+		"a field's type":              {ofSchema, []int{header, fields, -1, typed}},
+		"a time zone":                 {ofSchema, []int{header, fields, -4, typed, 1}},
+		"a union's codes":             {ofSchema, []int{header, fields, -6, typed, 1}},
+		"their length":                {ofSchema, []int{header, fields, -6, typed, 1, length}},
 		"a dictionary":                {ofSchema, []int{header, fields, -2, 4}},
 		"its index":                   {ofSchema, []int{header, fields, -2, 4, 1}},
 		"a field's metadata":          {ofSchema, []int{header, fields, -1, 6}},
@@ -146,10 +146,10 @@ func TestReferencesThatAreRefused(t *testing.T) {
 }
 
 // message is a file that is good, and one of its messages, which is a part of it.
-func message(t *testing.T, number_ int) (data, m []byte) {
-	if number_ < ofFooter {
+func message(t *testing.T, which int) (data, m []byte) {
+	if which < ofFooter {
 		data = written(t, true, ipc.WithZstd())
-		return data, messages(data)[number_]
+		return data, messages(data)[which]
 	}
 	data = written(t, false)
 	end := len(data) - 10
