@@ -129,3 +129,89 @@ func TestPatternOperators(t *testing.T) {
 	require.ErrorAs(t, failing(s, "SELECT 'a' LIKE ANY (ARRAY['x']), nope"), &at)
 	require.Equal(t, 35, at.Position())
 }
+
+// A backslash in LIKE escapes without being asked to: answers are those of PostgreSQL 15.
+func TestLikeEscapes(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	s := session(t, e)
+	check := func(sql, want string) {
+		t.Helper()
+		require.Equal(t, want, strings.Join(rows(t, s, sql), " "), sql)
+	}
+	exec(t, s, `CREATE TABLE t (a text, p text, hit bool DEFAULT ('a_b' LIKE 'a\_b'));
+		INSERT INTO t(a, p) VALUES ('a_b', 'a\_b'), ('axb', 'a\_b'), ('a%b', 'a\%b'), ('a\b', 'a\\b'), ('ab', NULL);
+		CREATE VIEW v AS SELECT a FROM t WHERE a LIKE 'a\_%';
+		CREATE TEMP VIEW w AS SELECT a FROM t WHERE a NOT LIKE p;
+		CREATE TEMP TABLE own AS FROM t SELECT a WHERE a LIKE 'a\%b';
+		CREATE TEMP MACRO fits(x, y) AS x LIKE y`)
+	for _, c := range [][2]string{
+		{`SELECT 'a_b' LIKE 'a\_b', 'axb' LIKE 'a\_b', 'axb' NOT LIKE 'a\_b', 'A_b' ILIKE 'a\_B', 'AxB' NOT ILIKE 'a\_B'`, "true|false|true|true|true"},
+		{`SELECT 'a_b' ~~ 'a\_b', 'axb' ~~ 'a\_b', 'axb' !~~ 'a\_b', 'A_b' ~~* 'a\_B', 'AxB' !~~* 'a\_B', 'abc' ~~ 'a%', 'abc' !~~* 'A%'`, "true|false|true|true|true|true|false"},
+		{`SELECT 'a\' LIKE 'a\\', 'a\b' LIKE 'a\b', 'ab' LIKE 'a\b', 'a%b' LIKE '%\%%', 'ab' LIKE '%\%%', 'a_' LIKE E'a\\_', 'ax' LIKE E'a\\_', E'a\nb' LIKE 'a_b'`, "true|false|true|true|false|true|false|true"},
+		{`SELECT 'a\b' LIKE 'a\b' ESCAPE '', 'a\_b' LIKE 'a\_b' ESCAPE '', 'a_b' LIKE 'a!_b' ESCAPE '!', 'axb' LIKE 'a!_b' ESCAPE '!', 'a\xb' LIKE 'a\_b' ESCAPE '!'`, "true|true|true|false|true"},
+		{`SELECT 'a_b' LIKE 'a' || '\_b', 'axb' LIKE 'a' || '\_b', 'ax' || 'b' LIKE 'ax' || '%', 'abc' LIKE 'ab' || '%' AND NOT 'abc' LIKE 'b' || '%', 'ab' LIKE 'a%' = true`, "true|false|true|true|true"},
+		{`SELECT 'abc' LIKE 'a%', 'abc' LIKE '%c', 'abc' LIKE '%b%', 'abc' LIKE 'a%c', 'abc' LIKE 'a_c', 'abc' NOT LIKE 'a%', 'ABC' ILIKE 'a%', 'x' LIKE '', '' LIKE '%'`, "true|true|true|true|true|false|true|false|true"},
+		{`SELECT 'a_b' LIKE NULL, NULL LIKE 'a\_b', NULL NOT LIKE 'a%', 'a_b' ILIKE NULL`, "(null)|(null)|(null)|(null)"},
+		{`SELECT 'a_b' LIKE ANY (ARRAY['x', 'a\_b']), 'axb' LIKE ANY (ARRAY['x', 'a\_b']), 'axb' NOT LIKE ALL (ARRAY['x', 'a\_b']), 'A_B' ILIKE ALL (ARRAY['a\_%'])`, "true|false|true|true"},
+		{`SELECT 'a' SIMILAR TO 'a', 'x' LIKE 'x' COLLATE "C", 'x%' LIKE 'x\%'::text, 'xy' LIKE 'x%'::text, 'b' LIKE CASE WHEN true THEN 'b' ELSE '\b' END`, "true|true|true|true|true"},
+		{`SELECT 'ab' LIKE 'b\'`, "false"},
+		{`SELECT a FROM t WHERE a LIKE p ORDER BY a`, `a%b a\b a_b`},
+		{`SELECT a FROM v`, "a_b"}, {`SELECT a FROM w`, "axb"}, {`SELECT a FROM own`, "a%b"}, {`SELECT fits('axb', 'a\_b'), fits('a_b', 'a\_b')`, "false|true"},
+		{`SELECT DISTINCT hit FROM t`, "true"},
+		{`FROM t SELECT a WHERE a LIKE 'a\_b'`, "a_b"},
+		{`SELECT relname FROM pg_catalog.pg_class WHERE relname LIKE 'pg\_attr%' ORDER BY 1`, "pg_attrdef pg_attribute"},
+		{`SELECT x FROM (VALUES ('a\_%'), ('%x%')) v(x) JOIN t ON t.a LIKE x ORDER BY 1`, `%x% a\_%`},
+		{`SELECT (SELECT min(a) FROM t WHERE a LIKE '%\_%') LIKE (SELECT 'a\_' || 'b'), max(a) LIKE '%x%' FROM t`, "true|true"},
+		{`SELECT unnest(['a_b', 'axb']) LIKE 'a\_b'`, "true false"},
+		{`SELECT * EXCLUDE (p) LIKE 'hi%' FROM t LIMIT 1`, "true"},
+	} {
+		check(c[0], c[1])
+	}
+	for pattern, want := range map[string]string{`a\_b`: "a_b", `a\%%`: "a%b", "a_b": `a%b a\b a_b axb`, "%x%": "axb", `a\\%`: `a\b`} { // one plan, many values
+		require.Equal(t, want, strings.Join(rows(t, s, "SELECT a FROM t WHERE a LIKE $1 ORDER BY a", pattern), " "), pattern)
+	}
+	exec(t, s, `PREPARE p(text) AS SELECT count(*) FROM t WHERE a LIKE $1 || 'b'`)
+	check(`EXECUTE p('a\_')`, "1")
+	requireState(t, "22025", failing(s, `SELECT a LIKE 'a\' FROM t`))
+	requireState(t, "22025", failing(s, `SELECT 'abc' LIKE 'a%\'`))
+	exec(t, s, `DELETE FROM t WHERE a LIKE 'a\%b'; UPDATE t SET a = 'new' WHERE a LIKE 'a\_b'; CREATE TABLE u AS SELECT a FROM t WHERE a NOT LIKE 'a\_b'`)
+	check("SELECT a FROM u ORDER BY a", `a\b ab axb new`)
+
+	plan := strings.Join(rows(t, s, "EXPLAIN SELECT p FROM t WHERE a LIKE 'x%' AND p LIKE '%x%' AND a NOT LIKE '%x'"), "")
+	for _, fast := range []string{"prefix(", "contains(", "suffix("} {
+		require.Contains(t, plan, fast, "what has no backslash goes DuckDB's fast ways")
+	}
+	require.NotContains(t, plan, "escape")
+}
+
+// Chunks are not left out that have rows which a pattern with a backslash fits.
+func TestLikeEscapesPruned(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, `CREATE TABLE t (a text)`)
+	for _, a := range []string{"a_1", "ax1", "50%", "50x", `c\1`, "plain"} { // a chunk each
+		exec(t, s, "INSERT INTO t VALUES ('"+a+"')")
+	}
+	for pattern, want := range map[string]string{
+		`a\_%`: "a_1", `%\_%`: "a_1", `50\%`: "50%", `%\%`: "50%", `\50%`: "50% 50x", `\plain`: "plain", `c\\%`: `c\1`, `%\\%`: `c\1`, `pl\ain%`: "plain", `%\ain`: "plain", "a_1": "a_1 ax1",
+	} {
+		require.Equal(t, want, strings.Join(rows(t, s, "SELECT a FROM t WHERE a LIKE '"+pattern+"' ORDER BY a"), " "), pattern)
+		require.Equal(t, want, strings.Join(rows(t, s, "SELECT a FROM t WHERE a = 'none' OR a LIKE '"+pattern+"' ORDER BY a"), " "), pattern)
+	}
+	require.Contains(t, strings.Join(rows(t, s, "EXPLAIN SELECT a FROM t WHERE a LIKE 'pl%'"), "\n"), "1 of 6 chunks")
+}
+
+// All nodes that run a part of a statement mean the same by a pattern.
+func TestLikeEscapesOnNodes(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 2)
+	s := session(t, c.nodes[0])
+	exec(t, s, `CREATE TABLE t (k int, a text); INSERT INTO t SELECT i, CASE i % 3 WHEN 0 THEN 'a_b' WHEN 1 THEN 'axb' ELSE 'a\' END FROM range(3000) r(i)`)
+	exec(t, session(t, c.nodes[1]), "INSERT INTO t SELECT i, 'a_b' FROM range(500) r(i)")
+	exec(t, s, "SET csm.distribute = 'always'")
+	sql := `SELECT count(*) FILTER (WHERE a LIKE 'a\_b'), count(*) FILTER (WHERE a LIKE '%b'), count(*) FROM t WHERE a NOT LIKE '%\\'`
+	require.Contains(t, explain(t, s, sql), "distributed")
+	require.Equal(t, []string{"1500|2500|2500"}, rows(t, s, sql))
+}

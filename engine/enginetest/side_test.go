@@ -146,7 +146,11 @@ func openNative(t testing.TB, threads int) *native {
 	db, err := duckdb.Open(duckdb.Options{MemoryBytes: 1 << 30, Threads: threads, Files: duckdb.FileAccess{All: true}})
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
-	return connectNative(t, db)
+	n := connectNative(t, db)
+	for operator, function := range map[string]string{"~~": "like_escape", "!~~": "not_like_escape", "~~*": "ilike_escape", "!~~*": "not_ilike_escape"} { // as PostgreSQL means LIKE
+		require.NoError(t, n.conn.Exec(`CREATE MACRO "`+operator+`"(x, pattern) AS `+function+`(x, pattern, '\')`))
+	}
+	return n
 }
 
 func connectNative(t testing.TB, db *duckdb.Database) *native {

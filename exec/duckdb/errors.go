@@ -153,6 +153,9 @@ func parseError(text string) error {
 	if e.Kind == "Invalid Input" && noExpression.MatchString(e.Message) {
 		e.State, e.Message = "2201B", "invalid regular expression: "+e.Message
 	}
+	if e.Message == "Like pattern must not end with escape character!" {
+		e.State, e.Message = "22025", "LIKE pattern must not end with escape character"
+	}
 	if m := stated.FindStringSubmatchIndex(e.Message); m != nil && strings.ContainsAny(e.Message[m[2]:m[3]], "0123456789") {
 		e.State, e.Message = e.Message[m[2]:m[3]], e.Message[m[1]:]
 	}

@@ -208,8 +208,8 @@ func (a *analyzer) constants(list *pg.Node) ([]Value, bool) {
 	return values, len(items) > 0
 }
 
-// likePrefix is what stands before the first wildcard. A backslash is an escape to PostgreSQL and a letter to DuckDB: no
-// prefix then.
+// likePrefix is what stands before the first wildcard. A backslash is an escape to PostgreSQL and to csmsql, and a letter to DuckDB by
+// itself: no prefix then.
 func likePrefix(pattern *pg.Node) (Value, bool) {
 	c := pattern.GetAConst()
 	if c.GetSval() == nil {

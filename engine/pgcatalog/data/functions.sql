@@ -46,6 +46,12 @@ CREATE MACRO pg_session."`"(x, pattern) AS regexp_matches(x, pattern, 's');
 CREATE MACRO pg_session."!`"(x, pattern) AS NOT regexp_matches(x, pattern, 's');
 CREATE MACRO pg_session."~*"(x, pattern) AS regexp_matches(x, pattern, 'is');
 CREATE MACRO pg_session."!~*"(x, pattern) AS NOT regexp_matches(x, pattern, 'is');
+-- LIKE: a backslash escapes without being asked to. DuckDB works the choice out while it plans if it knows the pattern, as it does of strings and
+-- parameters: then those without a backslash keep its fast ways (prefix, contains).
+CREATE MACRO pg_session."~~"(x, pattern) AS CASE WHEN NOT contains(CAST(pattern AS VARCHAR), '\') THEN system.main."~~"(x, pattern) ELSE like_escape(x, pattern, '\') END;
+CREATE MACRO pg_session."!~~"(x, pattern) AS CASE WHEN NOT contains(CAST(pattern AS VARCHAR), '\') THEN system.main."!~~"(x, pattern) ELSE not_like_escape(x, pattern, '\') END;
+CREATE MACRO pg_session."~~*"(x, pattern) AS CASE WHEN NOT contains(CAST(pattern AS VARCHAR), '\') THEN system.main."~~*"(x, pattern) ELSE ilike_escape(x, pattern, '\') END;
+CREATE MACRO pg_session."!~~*"(x, pattern) AS CASE WHEN NOT contains(CAST(pattern AS VARCHAR), '\') THEN system.main."!~~*"(x, pattern) ELSE not_ilike_escape(x, pattern, '\') END;
 -- ANY and ALL. What they call is made behind them, as to_char's parts are. A lambda in it would keep DuckDB from seeing what types parameters have.
 CREATE MACRO pg_compat.any_match(x, patterns, op, wanted) AS true;
 CREATE MACRO pg_session."`~|"(x, patterns) AS pg_compat.any_match(x, patterns, '~', true);
