@@ -126,7 +126,8 @@ func openBacking(spec Spec, flags int) (*os.File, error) {
 	if err := checkBoot(spec); err != nil {
 		return nil, err
 	}
-	file, err := os.OpenFile(spec.Path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	// O_NONBLOCK changes nothing of a regular file, and opening a pipe that somebody put there does not wait for its other end.
+	file, err := os.OpenFile(spec.Path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("memregion: region %d: %w: %s does not exist", spec.ID, ErrRegionGone, spec.Path)
 	}

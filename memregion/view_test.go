@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -241,4 +242,23 @@ func putZeros(t *testing.T, memory []byte) {
 	t.Helper()
 	_, err := unix.MmapPtr(-1, 0, unsafe.Pointer(&memory[0]), uintptr(len(memory)), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED)
 	require.NoError(t, err)
+}
+
+// TestAPipeIsNoRegion: what lies at a region's path and is no file is refused at once, not waited for.
+func TestAPipeIsNoRegion(t *testing.T) {
+	spec := shmSpec(t, mebibyte)
+	require.NoError(t, unix.Mkfifo(spec.Path, 0o600))
+	t.Cleanup(func() { require.NoError(t, os.Remove(spec.Path)) })
+	opened := make(chan error, 1)
+	go func() {
+		_, err := memregion.Borrow(spec)
+		opened <- err
+	}()
+	select {
+	case err := <-opened:
+		require.ErrorIs(t, err, memregion.ErrRegionGone)
+		require.ErrorContains(t, err, "is not a regular file")
+	case <-time.After(10 * time.Second):
+		t.Fatal("it waits for somebody to write into the pipe")
+	}
 }
