@@ -42,3 +42,8 @@ var FreePort = freePort
 
 // Reads counts the keys that this process has read from its member without a connection.
 func (s *Server) Reads() int64 { return s.reads.Load() }
+
+// BeforeListening has take called before each attempt to listen, with the address for other members.
+func BeforeListening(o *ServerOptions, take func(peer string)) {
+	o.beforeListening = func(o ServerOptions) { take(o.ListenPeer) }
+}

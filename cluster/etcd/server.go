@@ -82,7 +82,19 @@ func (s *Server) announce(ctx context.Context) error {
 	return nil
 }
 
+// portTries bounds how often a free port is looked for: somebody else may take it before etcd listens at it.
+const portTries = 5
+
 func start(options ServerOptions) (*Server, error) {
+	for try := 1; ; try++ {
+		s, err := startAt(options)
+		if try == portTries || !options.anyPort() || !errors.Is(err, unix.EADDRINUSE) {
+			return s, err
+		}
+	}
+}
+
+func startAt(options ServerOptions) (*Server, error) {
 	o, err := options.withDefaults()
 	if err != nil {
 		return nil, err
@@ -94,6 +106,9 @@ func start(options ServerOptions) (*Server, error) {
 	lock, err := lockDirectory(o.Directory)
 	if err != nil {
 		return nil, err
+	}
+	if o.beforeListening != nil {
+		o.beforeListening(o)
 	}
 	s := &Server{options: o, lock: lock, done: make(chan struct{})}
 	s.serving, s.stop = context.WithCancel(context.Background()) // the member outlives the call that started it

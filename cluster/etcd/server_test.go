@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -14,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
 	"google.golang.org/grpc/peer"
 
 	"github.com/csmsql/csmsql/catalog/store"
@@ -68,6 +70,32 @@ func TestOneMember(t *testing.T) {
 	require.NoError(t, s.Close())
 	require.ErrorIs(t, <-watching, store.ErrClosed)
 	require.NoError(t, server.Close())
+}
+
+// TestAPortThatWasTakenMeanwhile: a port that was free a moment ago is looked for again if somebody else was quicker; one that was asked for is not.
+func TestAPortThatWasTakenMeanwhile(t *testing.T) {
+	t.Parallel()
+	var taken []string
+	take := func(peer string) {
+		if len(taken) < 2 {
+			l, err := net.Listen("tcp", peer)
+			require.NoError(t, err)
+			t.Cleanup(func() { require.NoError(t, l.Close()) })
+		}
+		taken = append(taken, peer)
+	}
+	o := etcd.ServerOptions{Directory: filepath.Join(t.TempDir(), "own"), Name: "late", ListenClient: "127.0.0.1:0"}
+	etcd.BeforeListening(&o, take)
+	server := serve(t, o)
+	require.Len(t, taken, 3)
+	require.Equal(t, taken[2], server.PeerAddress())
+
+	taken = nil
+	o = etcd.ServerOptions{Directory: filepath.Join(t.TempDir(), "fixed"), Name: "fixed", ListenPeer: freeAddress(t)}
+	etcd.BeforeListening(&o, take)
+	_, err := etcd.Serve(ctx, o)
+	require.ErrorIs(t, err, unix.EADDRINUSE)
+	require.Len(t, taken, 1)
 }
 
 func TestBadServerOptions(t *testing.T) {

@@ -64,6 +64,8 @@ type ServerOptions struct {
 	Heartbeat time.Duration
 	// Log gets etcd's warnings and errors; nil: nobody does.
 	Log *slog.Logger
+
+	beforeListening func(ServerOptions) // of tests; nil otherwise
 }
 
 func (o ServerOptions) withDefaults() (ServerOptions, error) {
@@ -136,6 +138,11 @@ func listenAddress(address string, files *Files) (string, error) {
 		return address, nil
 	}
 	return freePort(address)
+}
+
+// anyPort tells that a port was left to be found.
+func (o ServerOptions) anyPort() bool {
+	return o.ListenPeer == "" || strings.HasSuffix(o.ListenPeer, ":0") || strings.HasSuffix(o.ListenClient, ":0")
 }
 
 // freePort is one that was free a moment ago: etcd must know its address before it listens.
