@@ -22,7 +22,7 @@
 // processors half a millisecond for each, where one tenth is enough among messages that follow each other. Of that half, measured with package noderpc's client after 40 ms
 // of sleep, of counting and of copying, 0.10 ms are two processes that wake each other (an echo over a unix socket), and the rest is a call over gRPC, which hands what it has from
 // goroutine to goroutine on both sides: 0.47 ms in all, and 0.38 with one processor for each process; stream workers and other buffers change less than the runs differ. Nothing of it
-// depends on the size. So the share depends on how long the write takes: it was 0.04 to 0.06 s here and 0.18 s theirs.
+// depends on the size. So the share depends on how long the write takes: it was 0.04 to 0.13 s here and 0.18 s theirs.
 //
 // # Words
 //
