@@ -3,6 +3,7 @@
 package coherence
 
 import (
+	"fmt"
 	"runtime"
 	"runtime/debug"
 	"sync"
@@ -184,27 +185,31 @@ func TestFaultInASharedFlush(t *testing.T) {
 	l.Flush(b)
 }
 
-func BenchmarkFlush64MiB(b *testing.B) {
+// BenchmarkFlush is of memory that one processor flushes, and, with -cpu 1,2, of such that two share (decision 0023).
+func BenchmarkFlush(b *testing.B) {
 	l := probed(b)
-	data := make([]byte, 64<<20)
-	clear(data)
-	run := func(name string, dirty bool) {
-		b.Run(name, func(b *testing.B) {
-			b.SetBytes(int64(len(data)))
-			for b.Loop() {
-				if dirty {
-					b.StopTimer()
-					for i := 0; i < len(data); i += 64 {
+	for _, size := range []int{16 << 20, 1 << 30} {
+		for _, dirty := range []bool{false, true} {
+			b.Run(fmt.Sprintf("%dMiB/dirty=%v", size>>20, dirty), func(b *testing.B) {
+				data := make([]byte, size)
+				store := func() {
+					for i := 0; i < len(data); i += l.LineSize() {
 						data[i]++
 					}
-					b.StartTimer()
 				}
-				l.FenceStore()
-				l.Flush(data)
-				l.FenceFull()
-			}
-		})
+				store()
+				b.SetBytes(int64(size))
+				for b.Loop() {
+					if dirty {
+						b.StopTimer()
+						store()
+						b.StartTimer()
+					}
+					l.FenceStore()
+					l.Flush(data)
+					l.FenceFull()
+				}
+			})
+		}
 	}
-	run("clean", false)
-	run("dirty", true)
 }
