@@ -44,6 +44,7 @@ var traps = []struct {
 	{"text beside a DOUBLE", "SELECT count(*) AS n FROM a WHERE d < '12.5'", nil},
 	{"text beside a DOUBLE, given later", "SELECT count(*) AS n FROM a WHERE d < $1", []any{"12.5"}},
 	{"NaN above all", "SELECT d FROM a WHERE d > 70 OR d >= 'nan'::DOUBLE", nil},
+	{"an estimate bounds no sum", "SELECT count(*) AS n, sum(1800000000000000000::BIGINT) AS s FROM a WHERE k = 3 AND l = 1", nil},
 	{"an ENUM without words", "SELECT w, count(*) AS n FROM nulls WHERE w IS NULL OR w = 'a' GROUP BY w", nil},
 	{"an empty table's words", "SELECT w, count(*) AS n FROM nothing WHERE w <> 'a' GROUP BY ROLLUP (w)", nil},
 	{"keys from a table that has none left", "SELECT a.k FROM a JOIN b ON a.k = b.k WHERE b.g = 17", nil},
