@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -213,6 +214,9 @@ func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
 		return arrow.Field{}, err
 	}
 	f := schema.Field(0)
+	if hasEnum(f.Type) {
+		return f, failure("0A000", "column %q: columns of ENUM types cannot be stored", c.Name).hint(enumAdvice)
+	}
 	f.Name, f.Type, f.Nullable = c.Name, ingest.Logical(f.Type), !c.NotNull
 	if _, err := sqlType(f); err != nil {
 		return f, err
@@ -227,6 +231,20 @@ func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
 	check.Close()
 	f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), defaultKey), append(f.Metadata.Values(), c.Default))
 	return f, nil
+}
+
+const enumAdvice = "Use varchar with a CHECK of its values: c varchar CHECK (c IN ('a', 'b'))."
+
+// hasEnum tells whether values of an ENUM are in those of a type that DuckDB gave a column of a CREATE TABLE: text would take their place,
+// which orders by other rules and takes every word.
+func hasEnum(t arrow.DataType) bool {
+	switch t := t.(type) {
+	case *arrow.DictionaryType:
+		return true
+	case arrow.NestedType:
+		return slices.ContainsFunc(t.Fields(), func(f arrow.Field) bool { return hasEnum(f.Type) })
+	}
+	return false
 }
 
 func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.CreateTableAs) error {

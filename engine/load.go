@@ -292,7 +292,11 @@ func (l *loading) readerCall(file, format string) (string, error) {
 				return "", failure("22023", "option %q is for CSV files", name)
 			}
 		default:
-			return "", failure("22023", "unknown option %q", name).hint("Options of CSV files: delimiter, quote, escape, null, header.")
+			e := failure("22023", "unknown option %q", name).hint("Options of CSV files: delimiter, quote, escape, null, header.")
+			if near := nearest(name, []string{"delimiter", "quote", "escape", "null", "header"}); near != "" {
+				e = e.hint(fmt.Sprintf("Did you mean %q?", near))
+			}
+			return "", e
 		}
 		switch name {
 		case "delimiter":

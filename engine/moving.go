@@ -119,7 +119,7 @@ func (st *Statement) setStorage(ctx context.Context, head *statement.SetStorage)
 				err = checkReplicas(replicas)
 			}
 		default:
-			err = failure("22023", "unrecognized parameter %q", o.Name).hint("There are placement and replicas.")
+			err = unknownParameter(o.Name)
 		}
 		if err != nil {
 			return nil, err

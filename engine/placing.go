@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/spelling"
 )
 
 // Where the chunks of a table go. The table's record says it in words (package placement); here they get their meaning:
@@ -53,18 +54,51 @@ func (e *Engine) resolvePlacement(text string, columns *arrow.Schema) (string, e
 	return p.String(), nil
 }
 
-// placementIn finds the placement and the number of replicas in the WITH (…) of a CREATE TABLE; what else is there means nothing here.
-func placementIn(with string) (text string, replicas int, err error) {
-	list, err := statement.Storage(with)
-	for _, o := range list {
-		switch {
-		case o.Name == "placement":
-			text = o.Value
-		case o.Name == "replicas" && err == nil:
-			replicas, err = replicasIn(o.Value)
+// tableParameters are what WITH (…) and SET (…) may say of a table.
+var tableParameters = []string{"placement", "replicas"}
+
+// unknownParameter is the error about one that they may not, with the one that was probably meant.
+func unknownParameter(name string) error {
+	e := failure("22023", "unrecognized parameter %q", name)
+	if near := nearest(name, tableParameters); near != "" {
+		return e.hint(fmt.Sprintf("Did you mean %q?", near))
+	}
+	return e.hint("There are placement and replicas.")
+}
+
+// nearest is the one of a list that a name that was mistyped may be; empty: none.
+func nearest(typed string, list []string) string {
+	for _, name := range list {
+		if spelling.Distance(strings.ToLower(typed), name) <= spelling.Near(typed) {
+			return name
 		}
 	}
-	return text, replicas, err
+	return ""
+}
+
+// placementIn finds the placement and the number of replicas in the WITH (…) of a CREATE TABLE.
+func placementIn(with string) (text string, replicas int, err error) {
+	list, err := statement.Storage(with)
+	if err != nil {
+		return "", 0, err
+	}
+	for _, o := range list {
+		switch o.Name {
+		case "placement":
+			text = o.Value
+		case "replicas":
+			if replicas, err = replicasIn(o.Value); err != nil {
+				return "", 0, err
+			}
+		case "fillfactor":
+			if o.Value != "100" { // chunks are always full
+				return "", 0, failure("22023", "fillfactor = %s: chunks are always full", o.Value).hint("Leave fillfactor out, or say 100.")
+			}
+		default:
+			return "", 0, unknownParameter(o.Name)
+		}
+	}
+	return text, replicas, nil
 }
 
 // takers are the nodes that new chunks of a placement go to, in order. All of them are there and take new chunks.

@@ -159,7 +159,6 @@ func TestPlacementsThatCannotBe(t *testing.T) {
 		require.Error(t, err, text)
 		require.Equal(t, want, state(t, err), "%s: %v", text, err)
 	}
-	exec(t, s, "CREATE TABLE t (a INTEGER) WITH (fillfactor = 70)")
 	alone, err := engine.Open(t.Context(), engine.Config{RegionBytes: 8 << 20, MemoryBytes: 256 << 20, Threads: 1})
 	require.NoError(t, err)
 	defer alone.Close()

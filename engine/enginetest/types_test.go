@@ -16,12 +16,14 @@ import (
 )
 
 // typeCase is a type with literals; stored is the type that the engine's table has, when it is another one; refused: it
-// cannot be stored.
+// cannot be stored. undeclared: values can, in a column of the type stored, but no CREATE TABLE may declare it.
 type typeCase struct {
 	name     string
 	literals []string
 	stored   string
 	refused  bool
+
+	undeclared bool
 }
 
 var typeCases = []typeCase{
@@ -56,7 +58,7 @@ var typeCases = []typeCase{
 	{name: "UUID", literals: []string{"'00000000-0000-0000-0000-000000000000'", "'f47ac10b-58cc-4372-a567-0e02b2c3d479'"}},
 	{name: "JSON", literals: []string{`'{"a": [1, null]}'`, `'null'`}},
 	{name: "BIT", literals: []string{"'0101'", "'1'"}, stored: "VARCHAR"},
-	{name: "ENUM('low','mid','a value of more than twelve bytes')", literals: []string{"'mid'", "'low'"}, stored: "VARCHAR"},
+	{name: "ENUM('low','mid','a value of more than twelve bytes')", literals: []string{"'mid'", "'low'"}, stored: "VARCHAR", undeclared: true},
 	{name: "INTEGER[]", literals: []string{"[]", "[1]", "[1,NULL,3]"}},
 	{name: "VARCHAR[]", literals: []string{"[]", "['short','a string of more than twelve bytes',NULL]"}},
 	{name: "INTEGER[3]", literals: []string{"[1,2,3]", "[4,NULL,6]"}},
@@ -111,7 +113,7 @@ func TestTypesComeBack(t *testing.T) {
 						break
 					}
 				}
-				if k.refused {
+				if k.refused || k.undeclared && way == "insert" {
 					require.Equal(t, "0A000", got.state, "%s: %s", way, got.message)
 					s.fails(t, "42P01", "SELECT * FROM t") // E4: not even a name is left
 					continue

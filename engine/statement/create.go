@@ -6,12 +6,14 @@ import "strings"
 func (c *cursor) create() (any, error) {
 	orReplace := c.accept("or", "replace")
 	temporary := false
-	for {
-		if c.acceptAny("temp", "temporary") {
-			temporary = true
-		} else if !c.acceptAny("local", "global", "unlogged") {
-			break
-		}
+	switch {
+	case c.peek(0).is("unlogged"):
+		return nil, c.refuse("UNLOGGED", "Leave it out: rows lie in memory that nodes lend, and no log is written of them. A TEMPORARY table belongs to one session.")
+	case c.peek(0).isAny("local", "global") && c.peek(1).isAny("temp", "temporary"):
+		c.next()
+		fallthrough
+	default:
+		temporary = c.acceptAny("temp", "temporary")
 	}
 	switch {
 	case c.accept("table"):
@@ -36,7 +38,8 @@ var creations = []struct{ words, advice string }{
 	{"recursive view", "Write CREATE VIEW … AS WITH RECURSIVE …"},
 	{"foreign table", "Load the data with COPY … FROM or INSERT … SELECT."},
 	{"sequence", "Number rows with row_number() OVER (), or CREATE TEMP SEQUENCE for this session."},
-	{"type", "Write the type where it is used: ENUM ('a', 'b'), STRUCT (x INTEGER)."},
+	{"type", "Write the type where it is used: STRUCT (x INTEGER); in the place of an ENUM varchar with CHECK (c IN ('a', 'b')). CREATE TEMP TYPE makes one for this session."},
+	{"domain", "Write its type and its CHECK at each column."},
 	{"macro", "CREATE TEMP MACRO makes one for this session."},
 	{"function", "CREATE TEMP MACRO makes one for this session."},
 	{"role", rolesAdvice}, {"user", rolesAdvice}, {"group", rolesAdvice},
@@ -108,7 +111,7 @@ func isTemporary(n Name) bool {
 	return n.Schema == "temp" || n.Schema == "pg_temp" || n.Database == "temp"
 }
 
-// storage reads what may stand behind the columns: how PostgreSQL stores a table, which is nothing to us.
+// storage reads what may stand behind the columns: WITH (…). How PostgreSQL would store a table otherwise is refused.
 func (c *cursor) storage() (with string, err error) {
 	for {
 		switch t := c.peek(0); {
@@ -117,11 +120,10 @@ func (c *cursor) storage() (with string, err error) {
 			with, _ = c.group()
 		case t.is("without") && c.peek(1).is("oids"):
 			c.accept("without", "oids")
-		case t.isAny("tablespace", "using"):
-			c.next()
-			if _, ok := c.identifier(); !ok {
-				return "", c.unexpected()
-			}
+		case t.is("tablespace"):
+			return "", c.refuse("TABLESPACE", "Leave it out: WITH (placement = '…') says on which nodes rows lie.")
+		case t.is("using"):
+			return "", c.refuse("USING, an access method,", "Leave it out: there is one way to store tables.")
 		case t.is("on") && c.peek(1).is("commit"):
 			return "", c.refuse("ON COMMIT for a table that is not temporary", "")
 		case t.is("inherits"):
