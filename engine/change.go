@@ -7,6 +7,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/ingest"
@@ -34,9 +35,9 @@ func deleteRewrite(head *statement.Delete) rewrite {
 	if where == "" {
 		where = "true"
 	}
-	hit := "coalesce((" + where + "), false)"
+	hit := "coalesce((" + where + "\n), false)"
 	if head.Using != "" {
-		hit = "EXISTS (SELECT 1 FROM " + head.Using + " WHERE " + where + ")"
+		hit = "EXISTS (SELECT 1 FROM " + head.Using + " WHERE " + where + "\n)"
 	}
 	if head.Returning != "" {
 		return rewrite{
@@ -60,7 +61,7 @@ func updateRewrite(head *statement.Update) (rewrite, error) {
 	}
 	where := "true"
 	if head.Where != "" {
-		where = "coalesce((" + head.Where + "), false)"
+		where = "coalesce((" + head.Where + "\n), false)"
 	}
 	return rewrite{
 		name: head.Name, tag: "UPDATE %d", flagged: true,
@@ -68,44 +69,98 @@ func updateRewrite(head *statement.Update) (rewrite, error) {
 	}, nil
 }
 
+// updateQuery computes what the rows of the table become. What is asked of a row is asked once, in a query of its own: a condition may be
+// random(), and DuckDB keeps a column of a derived table that is volatile apart from those who read it.
+//
+//	SELECT CASE WHEN u.csm_hit THEN CAST((value) AS type) ELSE u.a END AS a, u.b, …, u.csm_hit
+//	FROM (SELECT *, coalesce((condition), false) AS csm_hit FROM u) AS u
+//
+// Values are computed for rows that were hit and no others: 1/x WHERE x <> 0 is no error.
 func updateQuery(head *statement.Update, version *catalog.TableVersion, where string) (string, error) {
 	schema := version.Table().Columns
-	values := map[int]string{}
-	for _, a := range head.Set {
-		i := fieldIndex(schema, a.Column)
-		if i < 0 {
-			return "", failure("42703", "column %q of relation %q does not exist", a.Column, head.Name.Name)
-		}
-		if _, twice := values[i]; twice {
-			return "", failure("42601", "multiple assignments to same column %q", a.Column)
-		}
-		value := a.Value
-		if a.Default {
-			var ok bool
-			if value, ok = defaultOf(schema.Field(i)); !ok {
-				value = "NULL"
-			}
-		}
-		values[i] = value
+	values, err := assignments(head, schema)
+	if err != nil {
+		return "", err
 	}
-	list := make([]string, schema.NumFields())
 	qualifier := head.Alias
 	if qualifier == "" {
 		qualifier = head.Name.Name
 	}
+	qualifier = duckdb.QuoteIdentifier(qualifier)
+	hit := qualifier + "." + hitColumn
+	list := make([]string, schema.NumFields())
 	for i, f := range schema.Fields() {
-		column := duckdb.QuoteIdentifier(qualifier) + "." + duckdb.QuoteIdentifier(f.Name)
-		list[i] = column
+		name := duckdb.QuoteIdentifier(f.Name)
+		list[i] = qualifier + "." + name
 		if value, ok := values[i]; ok {
 			typ, err := sqlType(f)
 			if err != nil {
 				return "", err
 			}
 			// The cast is inside: a branch of another type would make DuckDB complain about a CASE that nobody wrote.
-			list[i] = "CASE WHEN " + where + " THEN CAST((" + value + ") AS " + typ + ") ELSE " + column + " END AS " + duckdb.QuoteIdentifier(f.Name)
+			list[i] = "CASE WHEN " + hit + " THEN CAST((" + value + "\n) AS " + typ + ") ELSE " + list[i] + " END AS " + name
 		}
 	}
-	return head.With + " SELECT " + strings.Join(list, ", ") + ", " + where + " AS " + hitColumn + " FROM " + tableAs(head.Name, head.Alias), nil
+	rows := "SELECT *, " + where + " AS " + hitColumn + " FROM " + tableAs(head.Name, head.Alias)
+	return head.With + " SELECT " + strings.Join(list, ", ") + ", " + hit + " FROM (" + rows + "\n) AS " + qualifier, nil
+}
+
+// assignments are the expressions that an UPDATE gives to columns, by the columns' positions.
+func assignments(head *statement.Update, schema *arrow.Schema) (map[int]string, error) {
+	values := map[int]string{}
+	for _, a := range head.Set {
+		i := fieldIndex(schema, a.Column)
+		if i < 0 {
+			return nil, failure("42703", "column %q of relation %q does not exist", a.Column, head.Name.Name)
+		}
+		if _, twice := values[i]; twice {
+			return nil, failure("42601", "multiple assignments to same column %q", a.Column)
+		}
+		values[i] = a.Value
+		if a.Default {
+			var ok bool
+			if values[i], ok = defaultOf(schema.Field(i)); !ok {
+				values[i] = "NULL"
+			}
+			continue
+		}
+		values[i] = withoutSchema(head, values[i])
+	}
+	return values, nil
+}
+
+// withoutSchema takes the schema away from columns that are named schema.table.column: where an UPDATE's values are computed, the table is a
+// derived one. A sub-query's own table of the same name hides it, as it does with its schema.
+func withoutSchema(head *statement.Update, value string) string {
+	if head.Alias != "" || !strings.Contains(value, ".") {
+		return value
+	}
+	const before = "SELECT "
+	text := before + value
+	tree := treeOf(text)
+	if tree == nil {
+		return value
+	}
+	drop := map[int]bool{} // offsets of schemas
+	eachNode(tree.ProtoReflect(), func(node any) {
+		c, ok := node.(*pg.ColumnRef)
+		if ok && len(c.Fields) > 2 && c.Fields[1].GetString_().GetSval() == head.Name.Name && (head.Name.Schema == "" || c.Fields[0].GetString_().GetSval() == head.Name.Schema) {
+			drop[int(c.Location)] = true
+		}
+	})
+	if len(drop) == 0 {
+		return value
+	}
+	dot := false
+	text, _ = replaceTokens(text, func(token string, offset int) (string, bool) {
+		if dot && token == "." {
+			dot = false
+			return "", true
+		}
+		dot = drop[offset]
+		return "", dot
+	})
+	return text[len(before):]
 }
 
 func tableAs(name statement.Name, alias string) string {
