@@ -218,6 +218,9 @@ func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
 		return f, failure("0A000", "column %q: columns of ENUM types cannot be stored", c.Name).hint(enumAdvice)
 	}
 	f.Name, f.Type, f.Nullable = c.Name, ingest.Logical(f.Type), !c.NotNull
+	if c.Collated && !isText(f.Type) {
+		return f, failure("42804", "column %q: collations are not supported by type %s", c.Name, c.Type)
+	}
 	if _, err := sqlType(f); err != nil {
 		return f, err
 	}
@@ -258,7 +261,11 @@ func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.C
 	}
 	defer v.release()
 	src := source{text: head.Query, inner: head.Query}
-	plan, err := s.planQuery(ctx, head.Query, st.treeOf(head.Query), v)
+	tree := st.treeOf(head.Query)
+	if err := refuseCollations(head.Query, tree); err != nil {
+		return err
+	}
+	plan, err := s.planQuery(ctx, head.Query, tree, v)
 	if err != nil {
 		return st.preferSyntaxError(src.relocate(err, st.parsed.Text))
 	}

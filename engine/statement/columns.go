@@ -121,7 +121,9 @@ func (c *cursor) columnConstraint(t *CreateTable, column *Column, keys *[]key) e
 			return err
 		}
 		t.NotEnforced = append(t.NotEnforced, c.since(from)+" on column "+column.Name)
-	case c.accept("collate"), c.accept("using", "compression"): // how DuckDB would sort and store it
+	case c.accept("collate"):
+		return c.collation(column)
+	case c.accept("using", "compression"): // how DuckDB would store it
 		if _, err := c.name(); err != nil {
 			return err
 		}

@@ -58,7 +58,8 @@ type CreateTable struct {
 type Column struct {
 	Name, Type, Default string
 	NotNull             bool
-	At                  int // position of the name in characters from 1
+	Collated            bool // COLLATE with the order that all text has (IsPlainCollation) was written
+	At                  int  // position of the name in characters from 1
 }
 
 // CreateTableAs is CREATE TABLE … AS Query.

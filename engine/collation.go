@@ -1,0 +1,67 @@
+package engine
+
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/engine/statement"
+)
+
+// A column keeps no collation: a query whose result has one becomes no table. What DuckDB's own tables and views bring with them shows in no
+// text, and is not seen here.
+
+// refuseCollations is the error of a query whose columns would have a collation of their own. tree may be nil.
+func refuseCollations(query string, tree *pg.ParseResult) error {
+	name, found := statement.Collation(query)
+	if found && tree != nil {
+		name, found = collationOfColumn(tree)
+	}
+	if !found {
+		return nil
+	}
+	return failure("0A000", "COLLATE %s of a column is not supported", name).hint(statement.CollationAdvice)
+}
+
+// collationOfColumn looks for one that is not plain in the select lists of a tree: elsewhere it only says how something is compared.
+func collationOfColumn(tree *pg.ParseResult) (name string, found bool) {
+	list := func(nodes []*pg.Node) {
+		for _, n := range nodes {
+			eachNode(n.ProtoReflect(), func(node any) {
+				c, ok := node.(*pg.CollateClause)
+				if !ok || found {
+					return
+				}
+				parts := make([]string, len(c.Collname))
+				for i, part := range c.Collname {
+					parts[i] = part.GetString_().GetSval()
+				}
+				schema := ""
+				if len(parts) > 1 {
+					schema = parts[0]
+				}
+				name = parts[len(parts)-1]
+				found = !statement.IsPlainCollation(schema, name)
+			})
+		}
+	}
+	eachNode(tree.ProtoReflect(), func(node any) {
+		if s, ok := node.(*pg.SelectStmt); ok {
+			list(s.TargetList)
+			list(s.ValuesLists)
+		}
+	})
+	return name, found
+}
+
+// isText tells whether values of a type are text, or lists of it.
+func isText(t arrow.DataType) bool {
+	if list, ok := t.(arrow.ListLikeType); ok {
+		return isText(list.Elem())
+	}
+	switch t.ID() {
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
+		return true
+	}
+	return false
+}
