@@ -53,6 +53,9 @@ type Config struct {
 	// Verify says when chunks are compared with their checksums while they are read; of a process that is attached, by it. A session can be
 	// stricter (SET csm.verify).
 	Verify Verification
+	// Disable lists optimizations that queries do without (SET csm.disable), unless a session says otherwise: "enum, keys". Names are those of
+	// package engine/optimization. No answer changes by it.
+	Disable string
 	// VerifyAtStart compares the whole region before Open returns.
 	VerifyAtStart bool
 	// Prefault makes the pages of all tables present in this process before Open or AttachWith returns, so that no query is the first to touch them.

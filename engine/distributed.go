@@ -13,6 +13,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -49,6 +50,8 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*di
 		return nil, "the transaction has written"
 	case s.settings.distribute == distributeOff:
 		return nil, "csm.distribute is off"
+	case s.without().Has(optimization.Distribution):
+		return nil, "csm.disable has distribution"
 	}
 	nodes := e.node.online()
 	if len(nodes) < 2 {
@@ -71,6 +74,9 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*di
 		if err != nil {
 			return nil // read whole
 		}
+		if s.without().Has(optimization.Colocation) {
+			layout = withoutColocation(layout)
+		}
 		return layout
 	})
 	settings := distribute.DefaultSettings(e.config.Node, nodes, e.threads())
@@ -86,6 +92,7 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*di
 	if e.config.CutOffs != nil {
 		e.config.CutOffs(&settings)
 	}
+	withoutSplits(&settings, s.without())
 	d, single := distribute.Plan(text, tree, resolver, placement, settings)
 	if single != nil {
 		return nil, single.Reason

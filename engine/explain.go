@@ -46,11 +46,11 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 	defer plan.close()
 	var lines []string
 	if plan.compute != nil {
-		lines = append(lines, "Backend: Arrow kernels")
+		lines = append(append(lines, "Backend: Arrow kernels"), plan.withoutLine()...)
 		lines = append(lines, strings.Split(strings.TrimRight(plan.compute.String(), "\n"), "\n")...)
 		return textRows("QUERY PLAN", lines, "EXPLAIN"), nil
 	}
-	lines = append(lines, "Backend: DuckDB")
+	lines = append(append(lines, "Backend: DuckDB"), plan.withoutLine()...)
 	if plan.split != nil {
 		return plan.explainSplit(ctx, v, head, lines, args)
 	}

@@ -142,7 +142,7 @@ func (q *query) foreseenBy(ctx context.Context, stage *distribute.Stage, f *dist
 		}
 		version := q.split.versions[stage.Reads[k].Relation]
 		t := &tableScan{session: q.session, facts: q.session.engine.facts.of(version), hint: &hints[i]}
-		keep, err := pruned(ctx, t.facts, hints[i].Bind(args))
+		keep, err := pruned(ctx, t.facts, hints[i].Bind(args), q.without)
 		if err != nil {
 			return "", err
 		}

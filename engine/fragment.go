@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -167,7 +168,7 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 // key tells fragments apart whose plans differ; of results, which are others each time, only the columns matter. None has one of a
 // statement that is to be planned anew.
 func (p *fragmentPayload) key(request noderpc.FragmentRequest) (string, error) {
-	if request.Settings[planCacheMode] == planCacheCustom {
+	if without, _ := optimization.Parse(request.Settings[disableSetting]); request.Settings[planCacheMode] == planCacheCustom || without.Has(optimization.KeptPlans) {
 		return "", nil
 	}
 	payload := request.Payload
@@ -182,7 +183,7 @@ func (p *fragmentPayload) key(request noderpc.FragmentRequest) (string, error) {
 			return "", err
 		}
 	}
-	return request.Settings[zoneSetting] + "\x00" + request.Settings[verifySetting] + "\x00" + request.Query + "\x00" + string(payload), nil
+	return request.Settings[zoneSetting] + "\x00" + request.Settings[verifySetting] + "\x00" + request.Settings[disableSetting] + "\x00" + request.Query + "\x00" + string(payload), nil
 }
 
 func (s *Session) planFragment(ctx context.Context, text, key string, v *visible) (*query, error) {
@@ -206,6 +207,7 @@ func (s *Session) planFragment(ctx context.Context, text, key string, v *visible
 // settle gives the session of a fragment the settings of the statement's.
 func (s *Session) settle(searchPath []string, settings map[string]string) error {
 	s.settings.searchPath = searchPath
+	s.settings.put(disableSetting, settings[disableSetting])
 	if err := s.verifyAs(settings[verifySetting]); err != nil {
 		return err
 	}

@@ -55,6 +55,7 @@ func (r *run) request(ctx context.Context, stage *distribute.Stage, f *distribut
 	}
 	settings := map[string]string{
 		zoneSetting: zone, planCacheMode: r.session.settings.values[planCacheMode], verifySetting: r.session.verification().setting(),
+		disableSetting: r.session.without().String(),
 	}
 	if request, ok := r.plan.requests.find(f, settings); ok {
 		return request, nil

@@ -8,6 +8,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
@@ -79,6 +80,11 @@ func (s *Session) keptText(text string) *statement.Statement {
 		return nil
 	}
 	return &statement.Statement{Text: text, Head: &statement.Select{}}
+}
+
+// plansAnew tells whether no plan is used for a second statement.
+func (s *Session) plansAnew() bool {
+	return s.settings.values[planCacheMode] == planCacheCustom || s.without().Has(optimization.KeptPlans)
 }
 
 func (s *Session) keeps(key string) bool {

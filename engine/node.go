@@ -61,7 +61,7 @@ type node struct {
 func openNode(ctx context.Context, config *Config) (*node, error) {
 	n := &node{config: config, homes: catalog.Homes{}, refusals: noderpc.NewRefusals(config.Log), out: make(chan struct{})}
 	var err error
-	if err := config.Verify.Check(); err != nil {
+	if err := errors.Join(config.Verify.Check(), config.disable()); err != nil {
 		return n, err
 	}
 	if n.fabric, err = newFabric(config.Node, config.Fabric); err != nil {

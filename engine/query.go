@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -37,10 +38,11 @@ type query struct {
 	read    *readings
 	// verification is how what planning read was compared.
 	verification Verification
-	split        *distributed // how several nodes run it; nil: it runs here
-	whole        string       // why not
-	nodes        []string     // that were there
-	catalog      bool         // it reads PostgreSQL's system catalogs, which this connection has its own copy of
+	without      optimization.Set // what planning and running it leave out (csm.disable)
+	split        *distributed     // how several nodes run it; nil: it runs here
+	whole        string           // why not
+	nodes        []string         // that were there
+	catalog      bool             // it reads PostgreSQL's system catalogs, which this connection has its own copy of
 
 	key    string // under which the session keeps the plan when its statement is closed; empty: it does not
 	lasts  bool   // to plan the text again, over the same versions, would give the same
@@ -85,7 +87,7 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 
 func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
 	if tree != nil {
-		q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults(), verification: s.verification()}
+		q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults(), verification: s.verification(), without: s.without()}
 		if ok, err := q.planCompute(tree, v); ok || err != nil {
 			return q, err
 		}
@@ -109,7 +111,7 @@ func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResul
 // planOnce gives the plan that is kept for the statement's text, or makes one that is to be kept.
 func (s *Session) planOnce(ctx context.Context, st *Statement, v *visible) (*query, error) {
 	text := st.parsed.Text
-	anew := s.settings.values[planCacheMode] == planCacheCustom
+	anew := s.plansAnew()
 	if !anew {
 		if q := s.takePlan(text, v); q != nil {
 			return q, nil
@@ -139,7 +141,7 @@ func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResul
 
 // planDuckFor plans text that several nodes run as split says: here it only tells what the result's columns are.
 func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseResult, v *visible, split *distributed) (*query, error) {
-	q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults(), verification: s.verification()}
+	q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults(), verification: s.verification(), without: s.without()}
 	q.read, q.split = v.read, split
 	err := q.read.blame(ctx, q.planDuckDB(ctx, tree, v))
 	if err == nil { // the keys of small tables that are part of the plan
@@ -156,7 +158,7 @@ func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseRe
 func (q *query) fresh(v *visible) bool {
 	s := q.session
 	return q.revision == v.contents.Revision() && (q.nodes == nil || slices.Equal(q.nodes, s.engine.nodes())) && q.faults == s.engine.regions.faults() && slices.Equal(q.path, s.settings.searchPath) &&
-		q.verification == s.verification() && !q.own && (s.block == nil || s.block.tx == nil)
+		q.verification == s.verification() && q.without == s.without() && !q.own && (s.block == nil || s.block.tx == nil)
 }
 
 func (q *query) close() {
@@ -177,7 +179,7 @@ func (q *query) close() {
 // planCompute plans the query for the Arrow kernels if they can run it and should.
 func (q *query) planCompute(tree *pg.ParseResult, v *visible) (bool, error) {
 	backend := q.session.settings.backend
-	if backend == backendDuckDB {
+	if backend == backendDuckDB || backend == backendAuto && q.without.Has(optimization.Compute) {
 		return false, nil
 	}
 	planned, unsupported := plan.Compute(q.text, tree, q.session.resolver(v))
@@ -224,6 +226,7 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 		if hints, err = plan.Scans(q.text, tree, s.resolver(v)); err != nil {
 			return err
 		}
+		withoutHints(hints, q.without)
 		if err := q.splice(ctx, hints, v); err != nil {
 			return err
 		}
@@ -240,7 +243,7 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 	if err := q.prepare(q.given, q.edits, v); err != nil {
 		return err
 	}
-	if q.lasts = q.lasting(tree, hints); q.lasts && len(q.params) == 0 {
+	if q.lasts = q.lasting(tree, hints); q.lasts && len(q.params) == 0 && !q.without.Has(optimization.KeptPlans) {
 		q.duck.Steady()
 	}
 	return nil
@@ -298,12 +301,13 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error
 	for i := range hints {
 		h := &hints[i]
 		made[i] = q.session.newScan(ctx, v, v.find(h.Relation.Schema, h.Relation.Name), h)
+		made[i].without = q.without
 		if err := made[i].restrict(ctx, v.parts[h.Start]); err != nil {
 			return err
 		}
 	}
 	if q.split == nil { // else the nodes do it, each for its part: here nothing is read
-		if err := (&transfer{engine: q.session.engine, hints: hints, scans: made}).run(ctx); err != nil {
+		if err := (&transfer{engine: q.session.engine, hints: hints, scans: made, without: q.without}).run(ctx); err != nil {
 			return err
 		}
 	}
@@ -311,7 +315,7 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error
 	known := map[string]*tableScan{}
 	for i, t := range made {
 		signature := t.signature()
-		if twin := known[signature]; twin != nil {
+		if twin := known[signature]; twin != nil && !q.without.Has(optimization.SharedScans) {
 			t = twin
 		} else {
 			known[signature] = t
@@ -400,7 +404,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 	read.volume = &volume{}
 	held := newHeld(e.regions, v.lease.hold())
 	open := func(ctx context.Context, scan plan.TableScan) (compute.Source, error) {
-		keep, err := pruned(ctx, q.source, scan.Bind(planValues(args)))
+		keep, err := pruned(ctx, q.source, scan.Bind(planValues(args)), q.without)
 		if err != nil {
 			return nil, err
 		}

@@ -27,7 +27,7 @@ func Attach(ctx context.Context, target string) (*Engine, error) {
 // AttachWith is Attach with the settings of config that concern queries: MemoryBytes, SpillBytes, Threads, Files, Verify, Log, and
 // Directory for spilling; and Credentials, with which target may be the host:port of a cluster's node.
 func AttachWith(ctx context.Context, target string, config Config) (*Engine, error) {
-	if err := config.Verify.Check(); err != nil {
+	if err := errors.Join(config.Verify.Check(), config.disable()); err != nil {
 		return nil, err
 	}
 	e := newEngine(config)

@@ -62,6 +62,7 @@ var known = map[string]string{
 	"csm.distribute":                      distributeAuto,
 	"csm.shuffle":                         shuffleAuto,
 	verifySetting:                         verifyAuto, // the node's, see standard
+	disableSetting:                        "",         // too
 	"datestyle":                           "ISO, MDY",
 	"default_transaction_isolation":       "repeatable read",
 	"default_transaction_read_only":       "off",
@@ -123,8 +124,11 @@ func (s *Session) setting(name string) (string, error) {
 
 // standard is the value of a setting that nobody has set.
 func (s *Session) standard(name string) (value string, exists bool) {
-	if name == verifySetting {
+	switch name {
+	case verifySetting:
 		return s.engine.regions.verification.setting(), true
+	case disableSetting:
+		return s.engine.config.Disable, true
 	}
 	value, exists = known[name]
 	return value, exists
@@ -171,6 +175,12 @@ func (s *Session) set(head *statement.Set) (value string, err error) {
 		if _, err := verificationOf(value, s.engine.regions.verification); err != nil {
 			return "", err
 		}
+	case disableSetting:
+		set, err := disabledBy(value)
+		if err != nil {
+			return "", err
+		}
+		value = set.String()
 	case planCacheMode:
 		if value != planCacheAuto && value != planCacheGeneric && value != planCacheCustom {
 			return "", failure("22023", "invalid value for parameter \"plan_cache_mode\": %q", value).hint("Available values: auto, force_generic_plan, force_custom_plan.")

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 )
@@ -26,6 +27,7 @@ type tableScan struct {
 	keep    []int           // the chunks that it reads
 	part    []int           // the chunks that it may read, ascending; nil: all
 	result  bool            // it reads what parts of the statement made
+	without optimization.Set
 
 	// What predicate transfer found: the filters by keys, where they come from, and how many rows are left.
 	keyFilters  []duckdb.Filter
@@ -127,7 +129,7 @@ func (t *tableScan) start(ctx context.Context, args []plan.Value) error {
 		return nil
 	}
 	bound := t.hint.Bind(args)
-	keep, err := pruned(ctx, t.facts, bound)
+	keep, err := pruned(ctx, t.facts, bound, t.without)
 	if err != nil {
 		return err
 	}
@@ -142,12 +144,20 @@ func (t *tableScan) start(ctx context.Context, args []plan.Value) error {
 // rowFilters says what a bound hint proves of single rows. Patterns that were looked for when planning are not looked for again: who has one
 // of the keys that were found then, and nobody else, has fitted.
 func (t *tableScan) rowFilters(bound *plan.Scan) []duckdb.Filter {
-	all := scanFilters(bound)
-	if t.ownKeys == nil || len(all) != len(scanFilters(t.hint)) { // with parameters fewer may pass than then
+	all := t.filtersOf(bound)
+	if t.ownKeys == nil || len(all) != len(t.filtersOf(t.hint)) { // with parameters fewer may pass than then
 		return all
 	}
 	all = slices.DeleteFunc(all, func(f duckdb.Filter) bool { return t.slow(f) })
 	return append(all, *t.ownKeys)
+}
+
+// filtersOf says what a hint, the scan's own or the same with values of parameters, proves of single rows.
+func (t *tableScan) filtersOf(hint *plan.Scan) []duckdb.Filter {
+	if t.without.Has(optimization.Filters) {
+		return nil
+	}
+	return scanFilters(hint)
 }
 
 // slow tells that a filter reads strings of every row.
@@ -156,9 +166,9 @@ func (t *tableScan) slow(f duckdb.Filter) bool {
 }
 
 // pruned lists the chunks of a table whose statistics do not rule them out.
-func pruned(ctx context.Context, f *facts, hint *plan.Scan) ([]int, error) {
+func pruned(ctx context.Context, f *facts, hint *plan.Scan, without optimization.Set) ([]int, error) {
 	keep := make([]int, 0, f.version.NumChunks())
-	if len(hint.Predicates) == 0 && len(hint.AnyOf) == 0 {
+	if len(hint.Predicates) == 0 && len(hint.AnyOf) == 0 || without.Has(optimization.Pruning) {
 		for i := range f.version.NumChunks() {
 			keep = append(keep, i)
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 )
@@ -21,11 +22,12 @@ import (
 // It is planning: it reads the small tables once per plan. A wrong key set would be a wrong answer, so it only follows
 // plan.Join (P7), and what it cannot do cheaply it leaves out.
 type transfer struct {
-	engine *Engine
-	hints  []plan.Scan
-	scans  []*tableScan // of hints, in their order
-	done   []bool
-	keys   map[string]*duckdb.KeySet // by provenance; nil: was not worth it
+	engine  *Engine
+	hints   []plan.Scan
+	scans   []*tableScan // of hints, in their order
+	done    []bool
+	keys    map[string]*duckdb.KeySet // by provenance; nil: was not worth it
+	without optimization.Set
 }
 
 const (
@@ -63,6 +65,9 @@ func (t *transfer) run(ctx context.Context) error {
 			return err
 		}
 		later[i] = true
+	}
+	if t.without.Has(optimization.JoinOrder) {
+		return nil // DuckDB is told the rows of the tables
 	}
 	for _, s := range t.scans {
 		s.scan.Estimate = s.told()
@@ -136,7 +141,7 @@ func (t *transfer) thin(ctx context.Context, i int, by []bool, worth float64) er
 // knows tells whether nothing filters another scan's column but what filters this one's, or this one's own keys: then the other one's keys
 // would leave nothing more out. own is the place of the scan among all. Two scans that each read a part read parts that belong together.
 func (t *tableScan) knows(own, column int, other *tableScan, match int) bool {
-	if len(scanFilters(other.hint)) > 0 || other.part != nil && t.part == nil {
+	if len(other.filtersOf(other.hint)) > 0 || other.part != nil && t.part == nil {
 		return false
 	}
 	for i, f := range other.keyFilters {
@@ -219,7 +224,7 @@ func (t *transfer) keysOf(ctx context.Context, i, column int, wants *tableScan) 
 		}
 	}
 	t.keys[provenance] = keys
-	if keys != nil && s.oneRowEach(column, keys) && slices.ContainsFunc(scanFilters(s.hint), s.slow) {
+	if keys != nil && s.oneRowEach(column, keys) && slices.ContainsFunc(s.filtersOf(s.hint), s.slow) {
 		s.ownKeys = &duckdb.Filter{Column: column, Keys: keys}
 		s.ofResults = s.ofResults || s.result
 	}
@@ -237,7 +242,7 @@ func (t *tableScan) column(i int) arrow.DataType { return t.facts.relation.Colum
 // filtered tells whether anything thins the scan out. A part of a table has a part of the keys: a fragment that reads another table whole
 // reads of it what belongs to its part.
 func (t *tableScan) filtered() bool {
-	return len(t.keyFilters) > 0 || len(scanFilters(t.hint)) > 0 || t.part != nil
+	return len(t.keyFilters) > 0 || len(t.filtersOf(t.hint)) > 0 || t.part != nil
 }
 
 // told is the number of rows that DuckDB's optimizer is told: it takes a fifth of them for a WHERE that stays in the text.

@@ -208,7 +208,7 @@ func (p *placedWorld) ask() {
 	}
 }
 
-// cut decides what is worth splitting.
+// cut decides what is worth splitting, and what is not used.
 func (p *placedWorld) cut(side *lent) (how string) {
 	s := somePlan(p.Rand)
 	if chance(p.Rand, 15) {
@@ -217,7 +217,12 @@ func (p *placedWorld) cut(side *lent) (how string) {
 	p.nodes.cutOffs.Store(&s)
 	how = pick(p.Rand, []string{"auto", "auto", "auto", "always", "always", "off"})
 	side.must(p.t, "SET csm.distribute = "+how)
-	return how
+	without := ""
+	if chance(p.Rand, 30) {
+		without = pick(p.Rand, disabled())
+	}
+	side.must(p.t, "SET csm.disable = '"+without+"'")
+	return how + ", csm.disable '" + without + "'"
 }
 
 // compare asks a node and the twin; and now and then the node again, without other nodes' help: names are the engine's own (D3).

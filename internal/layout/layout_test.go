@@ -35,6 +35,7 @@ var allowed = map[string][]string{
 	"engine/pgcatalog":    {},
 	"engine/placement":    {},
 	"engine/lineage":      {},
+	"engine/optimization": {},
 	"engine/driver":       {"engine", "exec/duckdb"},
 	"engine":              {"engine", "cluster", "exec", "catalog", "coherence", "memregion", "queries/dbgen"},
 	"wire":                {},

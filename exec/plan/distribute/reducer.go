@@ -13,6 +13,9 @@ const reducedTo = 0.5
 // reducerOf finds the reducer that leaves least; nil: there is none. Rows without partners among the rows of the other table that fulfil
 // their own conditions do not matter (P7 of exec/plan).
 func (p *planner) reducerOf(o *occurrence) (best *reducer) {
+	if p.settings.NoReducers {
+		return nil
+	}
 	for _, j := range o.scan.Joins {
 		other := p.occurrences[j.Other]
 		if other == o || other.layout == nil || other.scan.TableRows*2 > o.scan.TableRows || len(p.filtersOf(other)) == 0 {

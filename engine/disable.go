@@ -1,0 +1,78 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/csmsql/csmsql/engine/optimization"
+	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/exec/plan/distribute"
+)
+
+// disableSetting lists the optimizations that a session's queries do without.
+const disableSetting = "csm.disable"
+
+// disabledBy reads a value of it.
+func disabledBy(list string) (optimization.Set, error) {
+	set, unknown := optimization.Parse(list)
+	if unknown != "" {
+		return set, failure("22023", "invalid value for parameter %q: %q", disableSetting, unknown).
+			hint(fmt.Sprintf("Available values, with commas between them: %s.", optimization.Names()))
+	}
+	return set, nil
+}
+
+// disable brings Config.Disable into the form that SHOW shows.
+func (c *Config) disable() error {
+	set, err := disabledBy(c.Disable)
+	c.Disable = set.String()
+	return err
+}
+
+// without is what the session's queries do without. Of what another node's session asks for, which may be newer, this one leaves out what
+// it knows.
+func (s *Session) without() optimization.Set {
+	list, set := s.settings.values[disableSetting]
+	if !set {
+		list = s.engine.config.Disable
+	}
+	out, _ := optimization.Parse(list)
+	return out
+}
+
+// withoutLine is how EXPLAIN says it; nothing if nothing is left out.
+func (q *query) withoutLine() []string {
+	if q.without == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Not used: %s (%s)", q.without, disableSetting)}
+}
+
+// withoutHints takes out of hints what planning is to do without.
+func withoutHints(hints []plan.Scan, without optimization.Set) {
+	for i := range hints {
+		if without.Has(optimization.Keys) {
+			hints[i].Joins = nil
+		}
+		if without.Has(optimization.Groups) {
+			hints[i].Group = nil
+		}
+		if without.Has(optimization.Enum) {
+			hints[i].EnumSafe = nil
+		}
+	}
+}
+
+// withoutSplits has a plan for several nodes do without some of its means.
+func withoutSplits(settings *distribute.Settings, without optimization.Set) {
+	if without.Has(optimization.Shuffle) {
+		settings.ShuffleBytes = 0
+	}
+	settings.NoReducers = settings.NoReducers || without.Has(optimization.Keys)
+}
+
+// withoutColocation is a layout whose split by hash is not made use of.
+func withoutColocation(layout *distribute.Layout) *distribute.Layout {
+	scattered := *layout
+	scattered.Split = distribute.Split{}
+	return &scattered
+}
