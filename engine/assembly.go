@@ -329,6 +329,12 @@ func (p *Part) add(ctx context.Context, batch arrow.RecordBatch) error {
 	if batch.NumRows() == 0 {
 		return nil
 	}
+	fit, err := ingest.Fit(ctx, batch, p.assembly.target.Limits) // with spaces that are cut, a column is copied
+	if err != nil {
+		return err
+	}
+	defer fit.Release()
+	batch = fit
 	w := p.current()
 	p.writer = nil
 	c, err := w.Seal(ctx, batch, catalog.SealOptions{})

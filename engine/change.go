@@ -272,8 +272,13 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 		if err != nil {
 			return 0, withoutPosition(err)
 		}
-		n, err := addRows(ctx, w, batch, r, hits)
+		fit, err := ingest.Fit(ctx, batch, target.Limits) // before RETURNING sees it
 		batch.Release()
+		if err != nil {
+			return 0, err
+		}
+		n, err := addRows(ctx, w, fit, r, hits)
+		fit.Release()
 		if err != nil {
 			return 0, err
 		}

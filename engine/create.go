@@ -4,14 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -191,39 +193,31 @@ func (s *Session) columnTypes(head *statement.CreateTable) (*arrow.Schema, error
 	return arrow.NewSchema(fields, nil), nil
 }
 
-// postgresTypes are names that DuckDB lacks.
-var postgresTypes = map[string]string{"jsonb": "json", "money": "decimal(19,2)", "name": "varchar", "citext": "varchar", "bpchar": "varchar", "regclass": "varchar"}
-
 func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
-	name := c.Type
-	if other, ok := postgresTypes[strings.ToLower(name)]; ok {
-		name = other
+	typ, err := columntype.Read(c.Type)
+	if e, ok := err.(*columntype.Error); ok {
+		return arrow.Field{}, columnError(c, failure(e.State, "%s", e.Message).hint(e.Advice))
 	}
-	s.yield()
-	duck, err := s.conn.Prepare("SELECT CAST(NULL AS " + name + ") AS " + duckdb.QuoteIdentifier(c.Name))
-	if err != nil {
-		e := failure("42704", "column %q: type %q does not exist", c.Name, c.Type)
-		if d, ok := err.(*duckdb.Error); ok && d.State != "42704" && d.State != "42P01" {
-			e = failure(d.State, "column %q: type %s: %s", c.Name, c.Type, d.Message)
-		}
-		return arrow.Field{}, e
+	name := typ.DuckDB
+	f, err := s.duckType(name, c.Type)
+	if e, ok := err.(*Error); ok {
+		err = columnError(c, e)
 	}
-	defer duck.Close()
-	schema, err := duck.Schema()
 	if err != nil {
 		return arrow.Field{}, err
-	}
-	f := schema.Field(0)
-	if hasEnum(f.Type) {
-		return f, failure("0A000", "column %q: columns of ENUM types cannot be stored", c.Name).hint(enumAdvice)
 	}
 	f.Name, f.Type, f.Nullable = c.Name, ingest.Logical(f.Type), !c.NotNull
 	if c.Collated && !isText(f.Type) {
 		return f, failure("42804", "column %q: collations are not supported by type %s", c.Name, c.Type)
 	}
-	if _, err := sqlType(f); err != nil {
+	stored, err := sqlType(f)
+	if err != nil {
 		return f, err
 	}
+	if err := s.sameType(name, stored); err != nil {
+		return f, columnError(c, err)
+	}
+	f = typ.Declared.Mark(f)
 	if c.Default == "" {
 		return f, nil
 	}
@@ -236,19 +230,51 @@ func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
 	return f, nil
 }
 
-const enumAdvice = "Use varchar with a CHECK of its values: c varchar CHECK (c IN ('a', 'b'))."
-
-// hasEnum tells whether values of an ENUM are in those of a type that DuckDB gave a column of a CREATE TABLE: text would take their place,
-// which orders by other rules and takes every word.
-func hasEnum(t arrow.DataType) bool {
-	switch t := t.(type) {
-	case *arrow.DictionaryType:
-		return true
-	case arrow.NestedType:
-		return slices.ContainsFunc(t.Fields(), func(f arrow.Field) bool { return hasEnum(f.Type) })
+// duckType is what DuckDB takes the name of a type for; written is how the user has it.
+func (s *Session) duckType(name, written string) (arrow.Field, error) {
+	s.yield()
+	duck, err := s.conn.Prepare("SELECT CAST(NULL AS " + name + ")")
+	if err != nil {
+		if d, ok := err.(*duckdb.Error); ok && d.State != "42704" && d.State != "42P01" {
+			return arrow.Field{}, failure(d.State, "type %s: %s", written, d.Message)
+		}
+		return arrow.Field{}, failure("42704", "type %q does not exist", written)
 	}
-	return false
+	defer duck.Close()
+	schema, err := duck.Schema()
+	if err != nil {
+		return arrow.Field{}, err
+	}
+	return schema.Field(0), nil
 }
+
+// columnError says which column an error is about, and where it stands.
+func columnError(c statement.Column, e *Error) *Error {
+	e.Message, e.At = fmt.Sprintf("column %q: %s", c.Name, e.Message), c.At
+	return e
+}
+
+// standsFor are the types that are stored as others, as the documentation says, and are shown as those.
+var standsFor = strings.NewReplacer("UHUGEINT", "UHUGEINT", "HUGEINT", "DECIMAL(38,0)")
+
+// sameType is an error unless values of a type that was declared are stored as values of that type. Text in the place of an ENUM, say, would
+// order by other rules and take every word.
+func (s *Session) sameType(declared, stored string) *Error {
+	names, err := s.conn.Texts(context.Background(), "SELECT unnest([typeof(CAST(NULL AS "+declared+")), typeof(CAST(NULL AS "+stored+"))])")
+	if err != nil || len(names) != 2 {
+		return failure("0A000", "columns of type %s cannot be stored", declared)
+	}
+	if standsFor.Replace(names[0]) == standsFor.Replace(names[1]) {
+		return nil
+	}
+	e := failure("0A000", "columns of type %s cannot be stored", names[0]).hint("They would be " + names[1] + ": declare that, and cast to it.")
+	if strings.Contains(names[0], "ENUM") {
+		return e.hint(enumAdvice)
+	}
+	return e
+}
+
+const enumAdvice = "Use varchar with a CHECK of its values: c varchar CHECK (c IN ('a', 'b'))."
 
 func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.CreateTableAs) error {
 	s := st.session
@@ -293,6 +319,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		if err != nil {
 			return err
 		}
+		schema = s.declaredAs(schema, st.treeOf(head.Query), v)
 		if err := s.makeTable(ctx, tx, name, schema, head.With); err != nil || head.NoData {
 			return err
 		}
@@ -314,6 +341,21 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 	return done(fmt.Sprintf("SELECT %d", count), count), nil
 }
 
+// declaredAs marks columns of a query's result that show columns of varchar(n) as they are: as with PostgreSQL, the table has it, too.
+func (s *Session) declaredAs(schema *arrow.Schema, tree *pg.ParseResult, v *visible) *arrow.Schema {
+	origins := pgcatalog.Origins(tree, s.relations(v))
+	if len(origins) != schema.NumFields() {
+		return schema
+	}
+	fields := schema.Fields()
+	for i, o := range origins {
+		if d, ok := columntype.Declares(o.Type, o.Typmod); ok && fields[i].Type.ID() == arrow.STRING {
+			fields[i] = d.Mark(fields[i])
+		}
+	}
+	return arrow.NewSchema(fields, nil)
+}
+
 // resultTable is the schema of a table made of a query's result.
 func resultTable(result *arrow.Schema, names []string) (*arrow.Schema, error) {
 	fields := ingest.LogicalSchema(result).Fields()
@@ -325,7 +367,7 @@ func resultTable(result *arrow.Schema, names []string) (*arrow.Schema, error) {
 		if i < len(names) {
 			fields[i].Name = names[i]
 		}
-		fields[i].Nullable = true
+		fields[i].Nullable, fields[i].Metadata = true, columntype.Extension(fields[i])
 		if _, err := sqlType(fields[i]); err != nil {
 			return nil, err
 		}

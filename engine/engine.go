@@ -237,7 +237,7 @@ func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *readings, l
 func (e *Engine) target(name catalog.TableName, schema *arrow.Schema) ingest.Target {
 	return ingest.Target{
 		Space: e.node.space, Owner: name.String(), Schema: schema, HoldBytes: e.memory.chunk,
-		Discard: e.node.discard,
+		Discard: e.node.discard, Limits: limitsOf(schema),
 	}
 }
 

@@ -323,7 +323,7 @@ func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transactio
 	var written keeper
 	defer written.release()
 	table := version.Table()
-	count, err := st.session.engine.store(ctx, tx, table.Name, written.keeping(rows.Next), nil)
+	count, err := st.session.engine.store(ctx, tx, table.Name, written.keeping(fitting(rows.Next, limitsOf(table.Columns))), nil)
 	if err != nil {
 		return 0, &keeper{}, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -109,20 +110,21 @@ func (st *Statement) prepareNamed(ctx context.Context, head *statement.Prepare) 
 
 // parameterType is the type that PREPARE declares, as DuckDB calls it and as PostgreSQL numbers it.
 func (s *Session) parameterType(declared string) (name string, oid uint32, err error) {
-	f, err := s.columnType(statement.Column{Name: "parameter", Type: declared})
-	if err != nil {
-		if e, ok := err.(*Error); ok && e.State == "42704" {
-			err = failure("42704", "type %q does not exist", declared)
-		}
-		return "", 0, err
-	}
-	oid, _ = postgresType(f)
 	name = declared
 	if other, ok := postgresTypes[strings.ToLower(declared)]; ok {
 		name = other
 	}
+	f, err := s.duckType(name, declared)
+	if err != nil {
+		return "", 0, err
+	}
+	f.Type = ingest.Logical(f.Type)
+	oid, _ = postgresType(f)
 	return name, oid, nil
 }
+
+// postgresTypes are names that DuckDB lacks, and whose values it takes for others'. A parameter may have them; no column may (columntype).
+var postgresTypes = map[string]string{"jsonb": "json", "money": "decimal(19,2)", "name": "varchar", "citext": "varchar", "bpchar": "varchar", "regclass": "varchar"}
 
 // exact tells types that a value keeps everything in. DuckDB's numeric without digits is numeric(18,3), PostgreSQL's any number.
 func exact(name string) bool {

@@ -1,11 +1,14 @@
 package engine
 
 import (
+	"context"
 	"fmt"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
@@ -62,6 +65,28 @@ var plainTypes = map[arrow.Type]string{
 	arrow.BINARY: "BLOB", arrow.LARGE_BINARY: "BLOB", arrow.BINARY_VIEW: "BLOB", arrow.FIXED_SIZE_BINARY: "BLOB",
 	arrow.DATE32: "DATE", arrow.DATE64: "DATE", arrow.TIME32: "TIME", arrow.TIME64: "TIME",
 	arrow.INTERVAL_MONTH_DAY_NANO: "INTERVAL", arrow.INTERVAL_MONTHS: "INTERVAL", arrow.INTERVAL_DAY_TIME: "INTERVAL", arrow.DURATION: "INTERVAL",
+}
+
+// limitsOf are the limits of a table's strings.
+func limitsOf(schema *arrow.Schema) (list []ingest.Limit) {
+	for i, f := range schema.Fields() {
+		if d, ok := columntype.Of(f); ok && d.Length > 0 {
+			list = append(list, ingest.Limit{Column: i, Characters: d.Length, Type: d.String()})
+		}
+	}
+	return list
+}
+
+// fitting gives what next gives, within limits.
+func fitting(next func(context.Context) (arrow.RecordBatch, error), limits []ingest.Limit) func(context.Context) (arrow.RecordBatch, error) {
+	return func(ctx context.Context) (arrow.RecordBatch, error) {
+		batch, err := next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer batch.Release()
+		return ingest.Fit(ctx, batch, limits)
+	}
 }
 
 func timestampType(t *arrow.TimestampType) string {

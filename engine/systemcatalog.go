@@ -9,6 +9,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/plan"
 )
@@ -164,7 +165,8 @@ const (
 var postgresTypeOf = map[arrow.Type]uint32{
 	arrow.BOOL: oidBool, arrow.INT8: oidInt2, arrow.INT16: oidInt2, arrow.INT32: oidInt4, arrow.INT64: oidInt8,
 	arrow.UINT8: oidInt2, arrow.UINT16: oidInt4, arrow.UINT32: oidInt8, arrow.UINT64: oidNumeric,
-	arrow.FLOAT16: oidFloat4, arrow.FLOAT32: oidFloat4, arrow.FLOAT64: oidFloat8, arrow.BINARY: oidBytea,
+	arrow.FLOAT16: oidFloat4, arrow.FLOAT32: oidFloat4, arrow.FLOAT64: oidFloat8,
+	arrow.BINARY: oidBytea, arrow.LARGE_BINARY: oidBytea, arrow.BINARY_VIEW: oidBytea,
 	arrow.DATE32: oidDate, arrow.TIME32: oidTime, arrow.TIME64: oidTime, arrow.INTERVAL_MONTH_DAY_NANO: oidInterval,
 }
 
@@ -176,6 +178,9 @@ var postgresArrays = map[uint32]uint32{
 
 // postgresType is the type that clients are told, with its modifier.
 func postgresType(f arrow.Field) (oid uint32, modifier int32) {
+	if d, ok := columntype.Of(f); ok {
+		return d.OID(), d.Modifier()
+	}
 	switch name, _ := f.Metadata.GetValue("ARROW:extension:name"); name {
 	case "arrow.uuid":
 		return oidUUID, -1
@@ -189,14 +194,20 @@ func postgresType(f arrow.Field) (oid uint32, modifier int32) {
 		if t.TimeZone != "" {
 			return oidTimestampTZ, -1
 		}
+		switch t.Unit {
+		case arrow.Second:
+			return oidTimestamp, 0
+		case arrow.Millisecond:
+			return oidTimestamp, 3
+		}
 		return oidTimestamp, -1
 	case arrow.ListLikeType:
 		if _, isMap := t.(*arrow.MapType); isMap {
 			return oidText, -1
 		}
-		element, _ := postgresType(t.ElemField())
+		element, modifier := postgresType(t.ElemField())
 		if array, ok := postgresArrays[element]; ok {
-			return array, -1
+			return array, modifier
 		}
 		return oidText, -1
 	}

@@ -303,7 +303,36 @@ func dereference(p any) any {
 	return *p.(*[16]byte)
 }
 
-// TestArrays: lists come back as arrays, and arrays go in as parameters.
+// TestDeclaredTypes: a result column that shows a table's column has its declared type, length and precision.
+func TestDeclaredTypes(t *testing.T) {
+	conn, ctx := shared.get(t).connect(t), deadline(t)
+	_, err := conn.Exec(ctx, "CREATE TABLE declared_types (a varchar(3), b char(2), c varchar, d timestamp(3))")
+	require.NoError(t, err)
+	described := func(sql string) (types []string) {
+		d, err := conn.Prepare(ctx, "", sql)
+		require.NoError(t, err)
+		for _, f := range d.Fields {
+			types = append(types, fmt.Sprintf("%d(%d)", f.DataTypeOID, f.TypeModifier))
+		}
+		return types
+	}
+	require.Equal(t, []string{"1043(7)", "1042(6)", "25(-1)", "1114(3)"}, described("SELECT * FROM declared_types"))
+	require.Equal(t, []string{"25(-1)", "1043(7)"}, described("SELECT a || b, x.a FROM declared_types AS x WHERE a = $1"))
+	_, err = conn.Exec(ctx, "INSERT INTO declared_types (a) VALUES ($1)", "abc")
+	require.NoError(t, err)
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeSimpleProtocol} {
+		_, err = conn.Exec(ctx, "INSERT INTO declared_types (a) VALUES ($1)", mode, "abcd")
+		var failed *pgconn.PgError
+		require.ErrorAs(t, err, &failed)
+		require.Equal(t, "22001", failed.Code)
+	}
+	_, err = conn.CopyFrom(ctx, pgx.Identifier{"declared_types"}, []string{"a"}, pgx.CopyFromRows([][]any{{"abcd"}}))
+	require.ErrorContains(t, err, "value too long for type character varying(3)")
+	var a string
+	require.NoError(t, conn.QueryRow(ctx, "SELECT a FROM declared_types").Scan(&a))
+	require.Equal(t, "abc", a)
+}
+
 // TestOrigins: drivers find a result column's table and column in the system catalogs by what the row description says.
 func TestOrigins(t *testing.T) {
 	conn, ctx := shared.get(t).connect(t), deadline(t)
@@ -342,6 +371,7 @@ func TestOrigins(t *testing.T) {
 	require.NotZero(t, rows.FieldDescriptions()[0].TableOID)
 }
 
+// TestArrays: lists come back as arrays, and arrays go in as parameters.
 func TestArrays(t *testing.T) {
 	conn, ctx := shared.get(t).connect(t), deadline(t)
 	var ints []int32

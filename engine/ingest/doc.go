@@ -24,6 +24,7 @@
 //     reader may rely on it.
 //   - G4: after Abort, or after any error, no memory of the region is held, and the writer takes no more rows.
 //   - G5: a field that is not nullable has no NULL (23502), and a decimal no more digits than its type (22003).
+//     A string of a column with a limit no more characters (22001).
 //   - G6: a chunk has RowsPerChunk rows, fewer if it is the last one or if BytesPerChunk ended it; more, up to RowsPerChunkMax, if it was
 //     below GrowthBytes before its last batch. It ends where a morsel does unless bytes ended it.
 //   - G7: a writer that goes round over spaces fills RowsPerChunk rows per chunk, and what remains is divided evenly among the spaces

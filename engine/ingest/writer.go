@@ -47,6 +47,8 @@ type Target struct {
 	Discard func(chunks []*catalog.Chunk) error
 	// Schema is the table's: logical types. A field that is not nullable takes no NULL (23502).
 	Schema *arrow.Schema
+	// Limits are those of columns of varchar(n) and the like.
+	Limits []Limit
 	// HoldBytes is BytesPerChunk where memory is short; 0: BytesPerChunk.
 	HoldBytes int64
 	// Sum adds the rows of each chunk up; nil: nobody wants to know.
@@ -110,6 +112,14 @@ func (w *Writer) Add(ctx context.Context, batch arrow.RecordBatch) error {
 	}
 	if err := ctx.Err(); err != nil {
 		return w.fail(err)
+	}
+	if len(w.target.Limits) > 0 {
+		fit, err := Fit(ctx, batch, w.target.Limits)
+		if err != nil {
+			return w.fail(err)
+		}
+		defer fit.Release()
+		batch = fit
 	}
 	if w.parts != nil {
 		w.total += batch.NumRows()

@@ -11,6 +11,9 @@ import (
 type Origin struct {
 	Table  uint32 // pg_class.oid
 	Column uint16 // pg_attribute.attnum
+	// Type and Typmod are the column's atttypid and atttypmod.
+	Type   uint32
+	Typmod int32
 }
 
 // Find gives the relation that a name means in a statement; nil: none that users made.
@@ -202,7 +205,7 @@ func (t *tracer) relation(v *pg.RangeVar, with *tracedWith) tracedItem {
 	if r := t.find(v.Catalogname, v.Schemaname, v.Relname); r != nil && len(v.Relname) < cutName {
 		item.open, item.schema = false, r.Schema
 		for i, c := range r.Columns {
-			item.columns = append(item.columns, traced{c.Name, Origin{r.OID, uint16(i + 1)}})
+			item.columns = append(item.columns, traced{c.Name, Origin{r.OID, uint16(i + 1), c.Type, c.Typmod}})
 		}
 	}
 	return item.as(v.Alias)

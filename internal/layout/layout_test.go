@@ -33,6 +33,7 @@ var allowed = map[string][]string{
 	"engine/statement":    {},
 	"engine/ingest":       {"catalog"},
 	"engine/pgcatalog":    {},
+	"engine/columntype":   {},
 	"engine/placement":    {},
 	"engine/lineage":      {},
 	"engine/optimization": {},

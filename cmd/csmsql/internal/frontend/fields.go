@@ -47,11 +47,25 @@ func withOrigins(schema *arrow.Schema, origins []pgcatalog.Origin) *arrow.Schema
 		if from == (pgcatalog.Origin{}) {
 			continue
 		}
+		if text := from.Type == pgformat.Varchar || from.Type == pgformat.BPChar; text && holdsText(fields[i]) || from.Type == pgformat.TimestampNT && from.Typmod >= 0 {
+			fields[i].Metadata = arrow.NewMetadata(append(fields[i].Metadata.Keys(), pgformat.MetadataOID, pgformat.MetadataTypmod),
+				append(fields[i].Metadata.Values(), strconv.FormatUint(uint64(from.Type), 10), strconv.Itoa(int(from.Typmod))))
+		}
 		keys := append(fields[i].Metadata.Keys(), pgformat.MetadataTableOID, pgformat.MetadataTableColumn)
 		values := append(fields[i].Metadata.Values(), strconv.FormatUint(uint64(from.Table), 10), strconv.FormatUint(uint64(from.Column), 10))
 		fields[i].Metadata = arrow.NewMetadata(keys, values)
 	}
 	return arrow.NewSchema(fields, nil)
+}
+
+// holdsText tells whether a field has strings, and no others' marks.
+func holdsText(f arrow.Field) bool {
+	t := f.Type
+	if d, ok := t.(*arrow.DictionaryType); ok {
+		t = d.ValueType
+	}
+	_, marked := f.Metadata.GetValue(extensionName)
+	return !marked && (t.ID() == arrow.STRING || t.ID() == arrow.LARGE_STRING || t.ID() == arrow.STRING_VIEW)
 }
 
 // extensionOID is the PostgreSQL type of an extension, or of a list of one; 0 for all else.

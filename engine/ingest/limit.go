@@ -1,0 +1,106 @@
+package ingest
+
+import (
+	"context"
+	"unicode/utf8"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Limit is the most characters that a string of a column may have: the n of varchar(n). What is beyond them is cut if it is spaces, as SQL's
+// assignment does, and 22001 otherwise.
+type Limit struct {
+	Column     int
+	Characters int
+	Type       string // for errors
+}
+
+// Fit gives the batch with its strings within the limits: the batch itself, which is retained then, unless spaces have to be cut. The caller
+// releases it.
+func Fit(ctx context.Context, batch arrow.RecordBatch, limits []Limit) (arrow.RecordBatch, error) {
+	batch.Retain()
+	for _, l := range limits {
+		column, err := l.fit(ctx, batch.Column(l.Column))
+		if err == nil && column != nil {
+			columns := append([]arrow.Array(nil), batch.Columns()...)
+			columns[l.Column] = column
+			fields := batch.Schema().Fields()
+			fields[l.Column].Type = column.DataType()
+			cut := array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, batch.NumRows())
+			column.Release()
+			batch.Release()
+			batch = cut
+		}
+		if err != nil {
+			batch.Release()
+			return nil, err
+		}
+	}
+	return batch, nil
+}
+
+// fit gives the column with its spaces cut; nil: there is nothing to cut.
+func (l Limit) fit(ctx context.Context, a arrow.Array) (arrow.Array, error) {
+	c, release, err := stringCells(ctx, a, arrow.BinaryTypes.String)
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if c.words != nil && !l.anyLong(c.words) { // of a dictionary, some words may be nowhere
+		return nil, nil
+	}
+	cut := false
+	for i := range c.rows {
+		if !c.valid(i) {
+			continue
+		}
+		at := l.end(c.at(i))
+		if at < 0 {
+			return nil, failure("22001", "value too long for type %s", l.Type)
+		}
+		cut = cut || at < len(c.at(i))
+	}
+	if !cut {
+		return nil, nil
+	}
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	defer b.Release()
+	for i := range c.rows {
+		if !c.valid(i) {
+			b.AppendNull()
+			continue
+		}
+		v := c.at(i)
+		b.BinaryBuilder.Append(v[:l.end(v)])
+	}
+	return b.NewArray(), nil
+}
+
+func (l Limit) anyLong(words *cells) bool {
+	for i := range words.rows {
+		if words.valid(i) && l.end(words.at(i)) < len(words.at(i)) {
+			return true
+		}
+	}
+	return false
+}
+
+// end is where a value ends that keeps the limit; -1: more than spaces are beyond it.
+func (l Limit) end(v []byte) int {
+	if len(v) <= l.Characters {
+		return len(v) // no character is less than a byte
+	}
+	at := 0
+	for n := 0; n < l.Characters && at < len(v); n++ {
+		_, size := utf8.DecodeRune(v[at:])
+		at += size
+	}
+	for _, c := range v[at:] {
+		if c != ' ' {
+			return -1
+		}
+	}
+	return at
+}
