@@ -18,10 +18,17 @@
 //	seed ─► world, placements, cut-offs ─┬─► any node's Session; rows change and move meanwhile ─┐
 //	                                     └─► duckdb.Database, which knows no placements ──────────┴─ equal rows, types?
 //
+// And over the whole surface: tables of every type, every way to join, group, window, nest and combine, what prepared statements are given,
+// and what changes in between:
+//
+//	seed ─► database, writer ─┬─► sessions: backends, three nodes, emulated fabric, csm.disable one by one ─┐
+//	                          └─► duckdb.Database ──────────────────────────────────────────────────────────┴─ equal names, types, rows?
+//
 // # Words
 //
 // A piece is a part of a query that the shrinker can take out or replace; a pool is the list of literals from which a
-// column's values and the constants beside it are drawn, small enough that equality is common.
+// column's values and the constants beside it are drawn, small enough that equality is common. A family is the types whose values can be
+// compared without a cast that may fail; a question is a query with how its answer is to be compared.
 //
 // # Invariants under attack
 //
@@ -29,11 +36,12 @@
 //
 // # Running it for long
 //
-// CSMSQL_DIFFERENTIAL=10m lets TestDifferential, TestDistributed and TestMetamorphic run that long; CSMSQL_SEED=n starts at a seed; a
-// failure prints it.
+// CSMSQL_DIFFERENTIAL=10m lets TestDifferential, TestDistributed, TestMetamorphic and each part of TestSurface run that long; CSMSQL_SEED=n
+// starts at a seed; a failure prints it.
 //
 // # What it does not do
 //
 // It measures nothing and knows nothing of wire. Data errors that depend on the order of evaluation (casts that fail) are not
-// generated, for DuckDB promises no order.
+// generated, or are no difference where they are, for DuckDB promises no order. Columns without a name get PostgreSQL's, and are compared
+// only where they are columns of tables.
 package enginetest

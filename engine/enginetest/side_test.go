@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -131,11 +132,42 @@ func cell(a arrow.Array, i int) string {
 	if d, ok := a.(*array.Dictionary); ok {
 		return cell(d.Dictionary(), d.GetValueIndex(i))
 	}
-	s := strings.Clone(a.ValueStr(i))
-	if s == "-0" {
-		return "0"
+	switch v := a.(type) {
+	case *array.Float32:
+		return floatCell(float64(v.Value(i)), 32)
+	case *array.Float64:
+		return floatCell(v.Value(i), 64)
+	case *array.Struct:
+		cells := make([]string, v.NumField())
+		for f := range cells {
+			cells[f] = fmt.Sprintf("%s: %s", v.DataType().(*arrow.StructType).Field(f).Name, innerCell(v.Field(f), i))
+		}
+		return "{" + strings.Join(cells, ", ") + "}"
+	case array.ListLike:
+		from, to := v.ValueOffsets(i)
+		cells := make([]string, 0, to-from)
+		for at := from; at < to; at++ {
+			cells = append(cells, innerCell(v.ListValues(), int(at)))
+		}
+		return "[" + strings.Join(cells, ", ") + "]"
+	}
+	return strings.Clone(a.ValueStr(i))
+}
+
+// innerCell tells text from what only looks like a NULL or like several values.
+func innerCell(a arrow.Array, i int) string {
+	s := cell(a, i)
+	if a.IsValid(i) && typeText(a.DataType()) == "utf8" {
+		return strconv.Quote(s)
 	}
 	return s
+}
+
+func floatCell(v float64, bits int) string {
+	if v == 0 {
+		return "0"
+	}
+	return strconv.FormatFloat(v, 'g', -1, bits)
 }
 
 // native is DuckDB with its own tables: the twin that knows no hints.

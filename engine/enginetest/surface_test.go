@@ -1,0 +1,382 @@
+package enginetest
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
+)
+
+// asked is a session under test, with how it is set.
+type asked struct {
+	name string
+	*lent
+	partial bool // it may say that it cannot run a query
+}
+
+// surface is a node or a cluster, its twin, and what was seen so far.
+type surface struct {
+	t       *testing.T
+	name    string
+	engine  *engine.Engine // one of them
+	twin    *native
+	writers []*lent // sessions of which any may change tables
+	asked   []asked
+	seen    surfaceCounts
+}
+
+type surfaceCounts struct {
+	worlds, queries, refused, undecided, compared, partial, changes, again int
+}
+
+func (c *surfaceCounts) add(o surfaceCounts) {
+	c.worlds += o.worlds
+	c.queries += o.queries
+	c.refused += o.refused
+	c.undecided += o.undecided
+	c.compared += o.compared
+	c.partial += o.partial
+	c.changes += o.changes
+	c.again += o.again
+}
+
+func (c surfaceCounts) String() string {
+	return fmt.Sprintf("%d worlds, %d queries, %d of them refused by both, %d with a data error that depends on the order of evaluation; %d answers compared, %d of them by the Arrow kernels; %d changes, %d prepared statements run again",
+		c.worlds, c.queries, c.refused, c.undecided, c.compared, c.partial, c.changes, c.again)
+}
+
+// with opens a session and sets it.
+func (f *surface) with(e *engine.Engine, name string, settings ...string) {
+	s := openSession(f.t, e)
+	for _, set := range settings {
+		s.must(f.t, "SET "+set)
+	}
+	f.asked = append(f.asked, asked{name: name, lent: s, partial: slices.Contains(settings, "csm.backend = compute")})
+}
+
+// openOneNode is a node alone, asked through both backends.
+func openOneNode(t *testing.T, change ...func(*engine.Config)) *surface {
+	e := openEngine(t, change...)
+	f := &surface{t: t, name: "one node", engine: e, twin: openNative(t, 2), writers: []*lent{openSession(t, e)}}
+	f.with(e, "csm.backend = auto")
+	f.with(e, "csm.backend = compute", "csm.backend = compute")
+	return f
+}
+
+// openThreeNodes is a cluster whose plans are split whatever it costs.
+func openThreeNodes(t *testing.T) *surface {
+	n := openNodes(t)
+	n.resize(3)
+	f := &surface{t: t, name: "three nodes", engine: n.list[0].engine, twin: openNative(t, 2)}
+	for i, node := range n.list {
+		f.writers = append(f.writers, openSession(t, node.engine))
+		switch i {
+		case 0:
+			f.with(node.engine, "csm.distribute = always at "+node.name, "csm.distribute = always")
+		case 1:
+			f.with(node.engine, "csm.distribute = always, csm.shuffle = always at "+node.name, "csm.distribute = always", "csm.shuffle = always")
+		case 2:
+			f.with(node.engine, "csm.distribute = auto at "+node.name)
+		}
+	}
+	return f
+}
+
+// withoutOne asks the same through sessions each of which leaves one optimization out, and one that leaves out all.
+func (f *surface) withoutOne(e *engine.Engine, more ...string) {
+	for _, name := range disabled() {
+		f.with(e, strings.Join(append([]string{"csm.disable = " + name}, more...), ", "), append([]string{"csm.disable = '" + name + "'"}, more...)...)
+	}
+}
+
+// TestSurface: whatever the schema, the rows and the query, the answer is what DuckDB gives with tables of its own (D6, E1, E4, E5, P1 to P7).
+func TestSurface(t *testing.T) {
+	for _, kind := range []struct {
+		name    string
+		seconds time.Duration
+		open    func(*testing.T) *surface
+	}{
+		{"OneNode", 12, func(t *testing.T) *surface { return openOneNode(t) }},
+		{"EmulatedFabric", 6, func(t *testing.T) *surface { return openOneNode(t, func(c *engine.Config) { c.Fabric = "emulated:7" }) }},
+		{"ThreeNodes", 10, openThreeNodes},
+		{"Disabled", 8, func(t *testing.T) *surface {
+			f := openOneNode(t)
+			f.withoutOne(f.engine)
+			return f
+		}},
+		{"DisabledOnThreeNodes", 4, func(t *testing.T) *surface {
+			f := openThreeNodes(t)
+			f.withoutOne(f.engine, "csm.distribute = always", "csm.shuffle = always")
+			return f
+		}},
+	} {
+		t.Run(kind.name, func(t *testing.T) {
+			if testing.Short() && kind.name != "OneNode" {
+				t.Skip("takes some seconds")
+			}
+			kind.open(t).run(kind.seconds * time.Second)
+		})
+	}
+}
+
+// run plays one world after the other. Where time is short, half of them are the same in every run.
+func (f *surface) run(otherwise time.Duration) {
+	duration, seed := limits(f.t, otherwise)
+	goOn := func() bool { return !f.t.Failed() || os.Getenv("CSMSQL_KEEP_GOING") != "" }
+	start, fresh := time.Now(), uint64(time.Now().UnixNano())%1_000_000_000
+	begun, last := seed, start
+	f.t.Logf("%s: seeds from %d", f.name, seed)
+	for half := 1; half <= 2; half++ {
+		for ; time.Since(start) < duration*time.Duration(half)/2 && goOn(); seed++ {
+			f.play(seed)
+			if time.Since(last) > time.Minute {
+				last = time.Now()
+				f.t.Logf("%s: seeds %d to %d: %v", f.name, begun, seed, f.seen)
+			}
+		}
+		if half == 1 && duration <= time.Minute && os.Getenv("CSMSQL_SEED") == "" {
+			f.t.Logf("%s: seeds %d to %d, then from %d", f.name, begun, seed-1, fresh)
+			seed, begun = fresh, fresh
+		}
+	}
+	f.t.Logf("%s: seeds %d to %d: %v", f.name, begun, seed-1, f.seen)
+	require.Less(f.t, f.seen.refused*3, f.seen.queries+10, "the grammar makes too much that nobody can answer")
+}
+
+// both changes one side and the twin.
+func (f *surface) both(at *lent, sql string) string {
+	return f.judge(at.exec(sql), f.twin.exec(sql), &question{})
+}
+
+func (f *surface) clear(d *database) {
+	for _, v := range slices.Backward(d.views) {
+		f.writers[0].exec("DROP VIEW IF EXISTS " + v.name)
+		f.twin.exec("DROP VIEW IF EXISTS " + v.name)
+	}
+	for _, t := range d.tables {
+		f.writers[0].exec("DROP TABLE IF EXISTS " + t.name)
+		f.twin.exec("DROP TABLE IF EXISTS " + t.name)
+	}
+}
+
+// build makes the tables and views of d, of which none may be there.
+func (f *surface) build(d *database, r *rand.Rand) string {
+	for _, sql := range d.script() {
+		if found := f.both(pick(r, f.writers), sql); found != "" {
+			return sql + "\n" + found
+		}
+	}
+	return ""
+}
+
+// judge says how an answer differs from the twin's.
+func (f *surface) judge(got, want outcome, q *question) string {
+	if got.tooLarge() || want.tooLarge() || strings.HasPrefix(want.message, "Unsupported Arrow type UNKNOWN") { // the twin binds too late to know a result's type
+		return ""
+	}
+	if got.state != "" && want.state != "" {
+		return "" // whichever of several errors comes first
+	}
+	if state := got.state + want.state; q.risky && strings.HasPrefix(state, "22") {
+		f.seen.undecided++
+		return ""
+	}
+	if q.loose {
+		got, want = got.rounded(), want.rounded()
+	}
+	return got.differs(want, q.ordered)
+}
+
+var floatText = regexp.MustCompile(`-?\d+(\.\d+)?(e[+-]?\d+)?`)
+
+// rounded is the outcome with seven digits of each float.
+func (o outcome) rounded() outcome {
+	o.rows = slices.Clone(o.rows)
+	for i := range o.rows {
+		o.rows[i] = floatText.ReplaceAllStringFunc(o.rows[i], func(s string) string {
+			v, err := strconv.ParseFloat(s, 64)
+			if err != nil || !strings.ContainsAny(s, ".e") {
+				return s
+			}
+			return strconv.FormatFloat(v, 'g', 7, 64)
+		})
+	}
+	return o
+}
+
+// compare asks everybody; "" if all say what the twin says.
+func (f *surface) compare(q *question) string {
+	sql, args := q.sql()
+	want := f.twin.query(sql, args)
+	f.seen.queries++
+	if want.state != "" {
+		f.seen.refused++
+	}
+	for _, side := range f.asked {
+		got := side.query(sql, args)
+		if side.partial {
+			if strings.HasPrefix(got.message, "the Arrow-kernel backend cannot run this") || strings.Contains(got.message, "is not surely a") {
+				continue
+			}
+			f.seen.partial++
+		}
+		f.seen.compared++
+		judged := *q
+		judged.ordered = q.ordered && !side.partial
+		if d := f.judge(got, want, &judged); d != "" {
+			return side.name + " | DuckDB's own tables: " + d
+		}
+	}
+	return ""
+}
+
+// play makes the database of one seed and asks it.
+func (f *surface) play(seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 23))
+	w := &writer{Rand: r, db: newDatabase(r)}
+	f.seen.worlds++
+	all := &database{tables: slices.Clone(w.db.tables)} // shrinking takes some out
+	defer f.clear(all)
+	if found := f.build(w.db, r); found != "" {
+		f.t.Errorf("seed %d: building: %s\n%s;", seed, found, strings.Join(w.db.script(), ";\n"))
+		return
+	}
+	f.addViews(w)
+	all.views = slices.Clone(w.db.views)
+	var kept []*keptQuestion
+	defer func() {
+		for _, k := range kept {
+			k.ours.Close()
+		}
+	}()
+	for i := range queriesPerWorld {
+		w.parameters = i%4 == 3
+		q := w.question()
+		if found := f.compare(q); found != "" {
+			f.report(seed, w.db, q, found)
+			return
+		}
+		if i%5 == 3 {
+			if k := f.keep(q, r); k != nil {
+				kept = append(kept, k)
+			}
+		}
+	}
+	f.change(seed, w, kept)
+}
+
+// addViews makes up to two views of queries that work; the later one may read the earlier one.
+func (f *surface) addViews(w *writer) {
+	for i := range w.IntN(3) {
+		q := w.question()
+		sql, _ := q.sql()
+		o := f.twin.query("SELECT * FROM ("+sql+") AS q", nil)
+		if o.state != "" || q.risky || q.loose || len(o.rows) > 3000 {
+			continue
+		}
+		v := &relation{name: fmt.Sprintf("v%d", i), sql: sql, rows: len(o.rows)}
+		names := map[string]bool{}
+		for at, out := range q.outputs {
+			if at >= len(o.columns) || strings.Contains(out.name, ".") || names[out.name] || !strings.HasPrefix(o.columns[at], out.name+" ") {
+				break
+			}
+			names[out.name] = true
+			v.fields = append(v.fields, field(out))
+		}
+		if len(v.fields) == 0 || len(v.fields) != len(o.columns) {
+			continue
+		}
+		if f.both(pick(w.Rand, f.writers), "CREATE VIEW "+v.name+" AS "+sql) == "" {
+			w.db.views = append(w.db.views, v)
+		}
+	}
+}
+
+// keptQuestion is a query that stays prepared.
+type keptQuestion struct {
+	*question
+	text string
+	args []any
+	ours *engine.Statement
+	side asked
+}
+
+func (f *surface) keep(q *question, r *rand.Rand) *keptQuestion {
+	side := f.asked[0]
+	if len(f.asked) > 2 {
+		side = pick(r, f.asked)
+	}
+	sql, args := q.sql()
+	ours, err := side.session.Prepare(context.Background(), sql)
+	if err != nil || side.partial {
+		return nil
+	}
+	return &keptQuestion{q, sql, args, ours, side}
+}
+
+var typedParameter = regexp.MustCompile(`CAST\(\$(\d+) AS ([^$]*?)\)(?: |,|\)|$)`)
+
+// otherArguments are other values of the parameters' types.
+func (k *keptQuestion) otherArguments(r *rand.Rand) []any {
+	out := slices.Clone(k.args)
+	for _, m := range typedParameter.FindAllStringSubmatch(k.text, -1) {
+		n, _ := strconv.Atoi(m[1])
+		if t := typesOf[m[2]]; t != nil && len(t.args) > 0 {
+			out[n-1] = pick(r, t.args)
+		}
+		if chance(r, 15) {
+			out[n-1] = nil
+		}
+	}
+	return out
+}
+
+// report makes a failing query and its database smaller and shows what is left.
+func (f *surface) report(seed uint64, d *database, q *question, found string) {
+	deadline := time.Now().Add(40 * time.Second)
+	attempts := 0
+	fails := func() bool {
+		if time.Now().After(deadline) {
+			return false
+		}
+		attempts++
+		sql, _ := q.sql()
+		was := q.ordered
+		q.ordered = was && regexp.MustCompile(`ORDER BY (1|ALL)`).MatchString(sql)
+		now := f.compare(q)
+		q.ordered = was
+		if trouble(now) != trouble(found) {
+			return false
+		}
+		found = now
+		return true
+	}
+	r := rand.New(rand.NewPCG(seed, 29))
+	all := &database{tables: slices.Clone(d.tables), views: slices.Clone(d.views)}
+	rebuilt := func() bool { f.clear(all); return f.build(d, r) == "" && fails() }
+	q.shrink(fails)
+	for i := 0; i < len(d.views); {
+		i += removed(&d.views, i, rebuilt)
+	}
+	for _, t := range d.tables {
+		for i := 1; i < len(t.lines); {
+			i += removed(&t.lines, i, rebuilt)
+		}
+	}
+	for i := 0; i < len(d.tables); {
+		i += removed(&d.tables, i, rebuilt)
+	}
+	q.shrink(fails)
+	sql, args := q.sql()
+	f.t.Errorf("%s, seed %d (CSMSQL_SEED=%[2]d), %d attempts to make it smaller:\n%s;\n%s; -- %v\n%s", f.name, seed, attempts, strings.Join(d.script(), ";\n"), sql, args, found)
+}

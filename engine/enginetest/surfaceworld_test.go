@@ -1,0 +1,167 @@
+package enginetest
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// field is a column of a source: a table, a view, a CTE or a derived table.
+type field struct {
+	name string
+	typ  *valueType
+}
+
+// relation is a source of rows that a query may name.
+type relation struct {
+	name   string
+	fields []field
+	unique []string // columns that together tell its rows apart; nil: none are known to
+	rows   int      // at most about so many
+	sql    string   // of a view
+	lines  []string // of a table: the statements that make it
+	next   int      // of a table: the next id
+}
+
+// database is a schema by chance with its rows.
+type database struct {
+	tables []*relation
+	views  []*relation
+	edge   bool // keys are where types end to tell neighbours apart
+}
+
+func (d *database) script() (out []string) {
+	for _, t := range d.tables {
+		out = append(out, t.lines...)
+	}
+	for _, v := range d.views {
+		out = append(out, "CREATE VIEW "+v.name+" AS "+v.sql)
+	}
+	return out
+}
+
+// sources are all that can be read.
+func (d *database) sources() []*relation {
+	return append(append([]*relation{}, d.tables...), d.views...)
+}
+
+// newDatabase makes two to four tables of any types; each has a unique id and a key that the others have, too.
+func newDatabase(r *rand.Rand) *database {
+	d := &database{}
+	key := pick(r, valueTypes)
+	for !key.key {
+		key = pick(r, valueTypes)
+	}
+	var edge []*valueType
+	if chance(r, 20) {
+		edge = pick(r, edges)
+		d.edge = true
+	}
+	n := 2 + r.IntN(3)
+	for i := range n {
+		t := &relation{name: fmt.Sprintf("t%d", i), unique: []string{"id"}}
+		if i > 0 && chance(r, 10) && d.tables[0].rows > 0 {
+			t.copyOf(r, d.tables[0])
+			d.tables = append(d.tables, t)
+			continue
+		}
+		t.fields = append(t.fields, field{"id", typesOf["INTEGER"]}, field{"k", key})
+		if chance(r, 60) { // keys of another type that it can be compared with
+			if other := pick(r, valueTypes); other.key && (other.family == key.family || isNumber(other.family) && isNumber(key.family)) {
+				t.fields[1].typ = other
+			}
+		}
+		if edge != nil {
+			t.fields[1].typ = pick(r, edge)
+		}
+		for c := range 3 + r.IntN(6) {
+			typ := pick(r, valueTypes)
+			if chance(r, 20) {
+				typ = typesOf["VARCHAR"]
+			}
+			t.fields = append(t.fields, field{fmt.Sprintf("%c%d", 'a'+rune(r.IntN(2)), c), typ})
+		}
+		t.create(r)
+		d.tables = append(d.tables, t)
+	}
+	return d
+}
+
+func (t *relation) create(r *rand.Rand) {
+	var columns []string
+	for i, f := range t.fields {
+		text := f.name + " " + f.typ.name
+		if i == 0 || chance(r, 5) && i > 1 {
+			text += " NOT NULL"
+		}
+		columns = append(columns, text)
+	}
+	t.lines = append(t.lines, fmt.Sprintf("CREATE TABLE %s (%s)", t.name, strings.Join(columns, ", ")))
+	for range r.IntN(5) {
+		t.lines = append(t.lines, t.insertSome(r, pick(r, []int{1, 1, 2, 4, 7})))
+	}
+	if chance(r, 45) {
+		t.lines = append(t.lines, t.insertMany(r, pick(r, []int{40, 300, 2049, 2600})))
+		if chance(r, 40) {
+			t.lines = append(t.lines, t.insertMany(r, 200), t.insertSome(r, 2))
+		}
+	}
+}
+
+func (t *relation) notNull(i int) bool {
+	return i == 0 || strings.Contains(t.lines[0], t.fields[i].name+" "+t.fields[i].typ.name+" NOT NULL")
+}
+
+// literal is a value of f's pool, as a statement says it.
+func literal(r *rand.Rand, typ *valueType) string {
+	v := pick(r, typ.pool)
+	if chance(r, 50) {
+		return v
+	}
+	return fmt.Sprintf("CAST(%s AS %s)", v, typ.name)
+}
+
+func (t *relation) insertSome(r *rand.Rand, n int) string {
+	rows := make([]string, n)
+	for i := range rows {
+		cells := make([]string, len(t.fields))
+		for c, f := range t.fields {
+			cells[c] = fmt.Sprintf("CAST(%s AS %s)", pick(r, f.typ.pool), f.typ.name)
+			if chance(r, 18) && !t.notNull(c) {
+				cells[c] = "NULL"
+			}
+		}
+		cells[0] = fmt.Sprint(t.next)
+		t.next++
+		rows[i] = "(" + strings.Join(cells, ", ") + ")"
+	}
+	t.rows += n
+	return fmt.Sprintf("INSERT INTO %s VALUES %s", t.name, strings.Join(rows, ", "))
+}
+
+func (t *relation) insertMany(r *rand.Rand, n int) string {
+	cells := make([]string, len(t.fields))
+	for c, f := range t.fields {
+		value := f.typ.many
+		if chance(r, 50) {
+			value = f.typ.words
+		}
+		value = fmt.Sprintf("CAST(%s AS %s)", value, f.typ.name)
+		if chance(r, 50) && !t.notNull(c) {
+			value = fmt.Sprintf("CASE WHEN i %% %d > 0 THEN %s END", 2+r.IntN(9), value)
+		}
+		cells[c] = value
+	}
+	cells[0] = fmt.Sprintf("CAST(%d + i AS INTEGER)", t.next)
+	t.next += n
+	t.rows += n
+	order := pick(r, []string{"", "", " ORDER BY hash(i)", " ORDER BY i DESC"})
+	return fmt.Sprintf("INSERT INTO %s SELECT %s FROM range(%d) AS g(i)%s", t.name, strings.Join(cells, ", "), n, order)
+}
+
+// copyOf makes the table by a query.
+func (t *relation) copyOf(r *rand.Rand, from *relation) {
+	t.fields, t.rows, t.next = from.fields, from.rows, from.next
+	where := pick(r, []string{"", " WHERE id % 2 = 0", " WHERE k IS NOT NULL", " WHERE false", " ORDER BY k, id"})
+	t.lines = []string{fmt.Sprintf("CREATE TABLE %s AS SELECT * FROM %s%s", t.name, from.name, where)}
+}
