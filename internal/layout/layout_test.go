@@ -48,6 +48,7 @@ var allowed = map[string][]string{
 	"internal/faults":     {},
 	"internal/spelling":   {},
 	"internal/counted":    {},
+	"internal/sqllist":    {},
 	"internal/testfabric": {"memregion"},
 	"internal/testsuite":  {},
 }
