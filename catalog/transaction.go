@@ -269,6 +269,11 @@ func (t *Transaction) SetReplicas(name TableName, replicas int) error {
 	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Replicate(replicas), nil })
 }
 
+// Redeclare gives a table's columns other properties, which all of its rows have; see TableVersion.Redeclare.
+func (t *Transaction) Redeclare(name TableName, columns *arrow.Schema) error {
+	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Redeclare(columns) })
+}
+
 // changeTable gives a table its next version. First it takes the chunks that the version gets: they are the transaction's own, whatever fails
 // then.
 func (t *Transaction) changeTable(name TableName, take func() error, next func(*TableVersion) (*TableVersion, error)) error {

@@ -99,6 +99,9 @@ func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assemb
 		if p.Kind == placement.Hash {
 			return nil, failure("0A000", "rows of %s are placed by %s: a part cannot have them all", name, p).hint("INSERT and COPY put rows where they belong.")
 		}
+		if a.target.Check, err = e.checkOf(version.Table()); err != nil {
+			return nil, err
+		}
 		if a.target.Replicate, err = e.replicator(version.Table(), p); err != nil {
 			return nil, err
 		}
@@ -335,6 +338,16 @@ func (p *Part) add(ctx context.Context, batch arrow.RecordBatch) error {
 	}
 	defer fit.Release()
 	batch = fit
+	if check := p.assembly.target.Check; check != nil {
+		rows, err := outsideOf(batch)
+		if err != nil {
+			return err
+		}
+		defer rows.Release()
+		if err := check(ctx, rows); err != nil {
+			return err
+		}
+	}
 	w := p.current()
 	p.writer = nil
 	c, err := w.Seal(ctx, batch, catalog.SealOptions{})

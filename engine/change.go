@@ -262,6 +262,9 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 	if err != nil {
 		return 0, err
 	}
+	if strings.HasPrefix(r.tag, "DELETE") { // what stays is not new
+		target.Check = nil
+	}
 	w := ingest.NewWriter(target)
 	defer w.Abort()
 	for {

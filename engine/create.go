@@ -46,6 +46,8 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			return st.reload(ctx, head)
 		case *statement.AddConstraint:
 			return st.addConstraint(ctx, head)
+		case *statement.DropConstraint:
+			return st.dropConstraint(ctx, head)
 		case *statement.Empty:
 			return done("", 0), nil
 		case *statement.DiscardTemporary:
@@ -96,37 +98,25 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 	}
 }
 
-// addConstraint accepts what is not enforced, and says so.
-func (st *Statement) addConstraint(ctx context.Context, head *statement.AddConstraint) (*Rows, error) {
-	s := st.session
-	v, err := s.see(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer v.release()
-	if _, err := s.target(v, head.Name); err != nil {
-		return nil, st.pointAt(err, head.Name.Name)
-	}
-	s.notice(Notice{Severity: "WARNING", State: "0A000", Message: "the constraint is not enforced", Hint: "The table takes every row; NOT NULL of CREATE TABLE is enforced."})
-	return done("ALTER TABLE", 0), nil
-}
-
 func (st *Statement) createTable(ctx context.Context, head *statement.CreateTable) (*Rows, error) {
 	s := st.session
 	if head.Temporary {
 		return st.runPrivate(ctx, nil)
 	}
+	exists := false
 	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
 		name, err := s.qualify(v, head.Name)
 		if err != nil {
 			return err
 		}
-		exists, err := s.makeRoom(tx, v, name, head.IfNotExists, head.OrReplace)
-		if err != nil || exists {
+		if exists, err = s.makeRoom(tx, v, name, head.IfNotExists, head.OrReplace); err != nil || exists {
 			return err
 		}
 		schema, err := s.columnTypes(head)
 		if err != nil {
+			return err
+		}
+		if schema, err = s.constrained(v, name, schema, head.Constraints); err != nil {
 			return err
 		}
 		return s.makeTable(ctx, tx, name, schema, head.With)
@@ -134,8 +124,8 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 	if err != nil {
 		return nil, err
 	}
-	for _, c := range head.NotEnforced {
-		s.notice(Notice{Severity: "WARNING", State: "0A000", Message: c + " is not enforced", Hint: "The table takes every row; NOT NULL is enforced."})
+	if !exists {
+		s.warnOfKeys(head.Constraints)
 	}
 	return done("CREATE TABLE", 0), nil
 }
@@ -167,6 +157,13 @@ func (s *Session) makeRoom(tx *catalog.Transaction, v *visible, name catalog.Tab
 		s.notice(Notice{Severity: "NOTICE", State: "42P07", Message: fmt.Sprintf("relation %q already exists, skipping", name.Name)})
 		return true, nil
 	case orReplace:
+		named, err := referencesTo(tx.Contents(), []catalog.TableName{version.Table().Name})
+		if err == nil && len(named) > 0 {
+			err = refuseReferenced(named)
+		}
+		if err != nil {
+			return false, err
+		}
 		return false, tx.DropTable(version.Table().Name)
 	}
 	return false, failure("42P07", "relation %q already exists", name.Name)

@@ -62,6 +62,22 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 			}
 			d.tell(named)
 		}
+		var going []catalog.TableName
+		for _, o := range d.objects {
+			if o.kind == statement.Table {
+				going = append(going, o.name)
+			}
+		}
+		references, err := referencesTo(v.contents, going)
+		if err != nil {
+			return err
+		}
+		if len(references) > 0 && !head.Cascade {
+			return refuseReferenced(references)
+		}
+		if err := s.forgetReferences(tx, references); err != nil {
+			return err
+		}
 		return d.run(tx)
 	})
 	return done("DROP "+strings.ToUpper(string(head.Object)), 0), err

@@ -35,8 +35,10 @@ type Engine struct {
 	views   viewWords
 	history history
 	mirror  mirror
-	blocks  atomic.Uint64 // numbers the databases in which blocks show names of their own
-	started time.Time
+
+	checkers checkers
+	blocks   atomic.Uint64 // numbers the databases in which blocks show names of their own
+	started  time.Time
 
 	fragments fragmentCache
 	later     pending
@@ -147,6 +149,7 @@ func (e *Engine) Close() error {
 		s.end(errClosing)
 	}
 	e.mirror.close()
+	e.checkers.close()
 	if e.db != nil {
 		e.db.Close()
 	}

@@ -21,7 +21,16 @@ type Error struct {
 	At         int // position in the statement in characters from 1; 0: unknown
 	DetailText string
 	HintText   string
+	Object     ObjectNames
 	Cause      error
+}
+
+// ObjectNames say what an error is about, where clients are told of it by name.
+type ObjectNames struct{ Schema, Table, Column, Constraint string }
+
+// Objects are the names of what the error is about; empty: nothing in particular.
+func (e *Error) Objects() (schema, table, column, constraint string) {
+	return e.Object.Schema, e.Object.Table, e.Object.Column, e.Object.Constraint
 }
 
 func (e *Error) Error() string    { return e.Message }

@@ -181,6 +181,9 @@ func (e *Engine) targetFor(ctx context.Context, v *catalog.TableVersion) (ingest
 	if err != nil {
 		return target, err
 	}
+	if target.Check, err = e.checkOf(table); err != nil {
+		return target, err
+	}
 	return target, e.place(ctx, &target, p, v)
 }
 

@@ -15,6 +15,9 @@ type (
 	withPosition interface{ Position() int } // from 1, in characters; 0 means unknown
 	withDetail   interface{ Detail() string }
 	withHint     interface{ Hint() string }
+	withObjects  interface {
+		Objects() (schema, table, column, constraint string)
+	}
 )
 
 // explain turns any error into an ErrorResponse: XX000 with its message unless it says otherwise.
@@ -35,6 +38,10 @@ func explain(err error, severity string) *pgproto3.ErrorResponse {
 	var hint withHint
 	if errors.As(err, &hint) {
 		response.Hint = hint.Hint()
+	}
+	var objects withObjects
+	if errors.As(err, &objects) {
+		response.SchemaName, response.TableName, response.ColumnName, response.ConstraintName = objects.Objects()
 	}
 	return response
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/statistics"
@@ -64,6 +66,23 @@ func (v *Version) Rename(name TableName) *Version {
 	next := *v
 	next.table.Name = name
 	return &next
+}
+
+// Redeclare returns the version with other properties of its columns: their names and types stay. That its rows have those properties is the
+// caller's business.
+func (v *Version) Redeclare(columns *arrow.Schema) (*Version, error) {
+	have := v.table.Columns
+	if have.NumFields() != columns.NumFields() {
+		return nil, fmt.Errorf("%w: %d columns in the place of %d", ErrMismatch, columns.NumFields(), have.NumFields())
+	}
+	for i, f := range have.Fields() {
+		if next := columns.Field(i); next.Name != f.Name || !arrow.TypeEqual(next.Type, f.Type) {
+			return nil, fmt.Errorf("%w: column %d is %q %v, the table's is %q %v", ErrMismatch, i, next.Name, next.Type, f.Name, f.Type)
+		}
+	}
+	next := *v
+	next.table.Columns = columns
+	return &next, nil
 }
 
 // Place returns the version with another placement.

@@ -51,6 +51,8 @@ type Target struct {
 	Limits []Limit
 	// HoldBytes is BytesPerChunk where memory is short; 0: BytesPerChunk.
 	HoldBytes int64
+	// Check is asked of every chunk's rows, laid out and not yet sealed: an error is the writer's. Nil: every row is right.
+	Check func(ctx context.Context, rows arrow.RecordBatch) error
 	// Sum adds the rows of each chunk up; nil: nobody wants to know.
 	Sum *Sum
 	// Plain keeps strings out of dictionaries; for tests.
@@ -246,6 +248,11 @@ func (w *Writer) flush(ctx context.Context) error {
 		return also(err, cw.Abort())
 	}
 	defer batch.Release()
+	if w.target.Check != nil {
+		if err := w.target.Check(ctx, batch); err != nil {
+			return also(err, cw.Abort())
+		}
+	}
 	if s := w.target.Sum; s != nil && !s.Unknown { // as it is laid out: words of dictionaries are hashed once
 		s.Unknown = s.Add(ctx, batch, w.target.Schema) != nil
 	}

@@ -120,21 +120,36 @@ func (c *cursor) alter() (any, error) {
 		c.next()
 		return c.setStorage(&SetStorage{Name: name, IfExists: ifExists})
 	}
+	if c.accept("drop", "constraint") {
+		return c.dropConstraint(&DropConstraint{Name: name, IfExists: ifExists})
+	}
 	a := &AddConstraint{Name: name, IfExists: ifExists}
 	for {
 		if !c.peek(0).is("add") || !c.peek(1).isAny("constraint", "primary", "unique", "check", "foreign", "exclude") {
 			return nil, c.refuseAlter(object)
 		}
 		c.next()
-		text, _, err := c.constraint()
+		k, err := c.tableConstraint()
 		if err != nil {
 			return nil, err
 		}
-		a.NotEnforced = append(a.NotEnforced, text)
+		a.Constraints = append(a.Constraints, k)
 		if !c.accept(",") {
 			return a, c.finish()
 		}
 	}
+}
+
+func (c *cursor) dropConstraint(d *DropConstraint) (any, error) {
+	d.Missing = c.accept("if", "exists")
+	var ok bool
+	if d.Constraint, ok = c.identifier(); !ok {
+		return nil, c.unexpected()
+	}
+	if d.Cascade = c.accept("cascade"); !d.Cascade {
+		c.accept("restrict")
+	}
+	return d, c.finish()
 }
 
 func (c *cursor) setStorage(s *SetStorage) (any, error) {

@@ -49,9 +49,8 @@ type CreateTable struct {
 	Name                              Name
 	IfNotExists, OrReplace, Temporary bool
 	Columns                           []Column
-	// NotEnforced are constraints that were written and that the product does not check, in words for a warning.
-	NotEnforced []string
-	With        string // the text of WITH (…), if any
+	Constraints                       []Constraint
+	With                              string // the text of WITH (…), if any
 }
 
 // Column of a CREATE TABLE.
@@ -177,11 +176,20 @@ type Rename struct {
 	To       string
 }
 
-// AddConstraint is ALTER TABLE … ADD PRIMARY KEY and the like: accepted for a table that exists, and not enforced.
+// AddConstraint is ALTER TABLE … ADD PRIMARY KEY and the like.
 type AddConstraint struct {
 	Name        Name
 	IfExists    bool
-	NotEnforced []string
+	Constraints []Constraint
+}
+
+// DropConstraint is ALTER TABLE … DROP CONSTRAINT.
+type DropConstraint struct {
+	Name       Name
+	IfExists   bool
+	Constraint string
+	Missing    bool // IF EXISTS of the constraint
+	Cascade    bool
 }
 
 // SetPlacement says on which nodes a table's rows are to lie, and moves them there.

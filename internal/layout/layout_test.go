@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"engine/ingest":       {"catalog"},
 	"engine/pgcatalog":    {},
 	"engine/columntype":   {},
+	"engine/constraint":   {},
 	"engine/placement":    {},
 	"engine/lineage":      {},
 	"engine/optimization": {},

@@ -1,0 +1,176 @@
+package constraint
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// key of the metadata of a table's schema.
+const key = "csm.constraints"
+
+// Kind is what a constraint demands, as pg_constraint.contype has it.
+type Kind string
+
+// The kinds.
+const (
+	Check      Kind = "c"
+	PrimaryKey Kind = "p"
+	Unique     Kind = "u"
+	ForeignKey Kind = "f"
+)
+
+// Constraint of a table.
+type Constraint struct {
+	Name string `json:"name"`
+	Kind Kind   `json:"kind"`
+	// Columns are those of a key, or those that a check reads, as far as they are known.
+	Columns []string `json:"columns,omitempty"`
+	// Expression of a check, and the name that the table had when it was written: the expression may say it.
+	Expression string `json:"expression,omitempty"`
+	Table      string `json:"table,omitempty"`
+	// References is the identity of the table that a foreign key names, 0 for its own; and that table's columns.
+	References        uint64   `json:"references,omitempty"`
+	ReferencedColumns []string `json:"referenced_columns,omitempty"`
+	// Match, OnDelete and OnUpdate are words in capitals.
+	Match            string `json:"match,omitempty"`
+	OnDelete         string `json:"on_delete,omitempty"`
+	OnUpdate         string `json:"on_update,omitempty"`
+	Deferrable       bool   `json:"deferrable,omitempty"`
+	Deferred         bool   `json:"deferred,omitempty"`
+	NullsNotDistinct bool   `json:"nulls_not_distinct,omitempty"`
+	NoInherit        bool   `json:"no_inherit,omitempty"`
+}
+
+// Of are the constraints on the record of a table. What another program wrote and cannot be read is an error: rows must not be written
+// without what they were promised.
+func Of(schema *arrow.Schema) (list []Constraint, err error) {
+	text, ok := schema.Metadata().GetValue(key)
+	if !ok {
+		return nil, nil
+	}
+	if err := json.Unmarshal([]byte(text), &list); err != nil {
+		return nil, fmt.Errorf("the constraints on record cannot be read: %w", err)
+	}
+	return list, nil
+}
+
+// Mark gives a schema its constraints in the place of those that it has.
+func Mark(schema *arrow.Schema, list []Constraint) (*arrow.Schema, error) {
+	var keys, values []string
+	for i, k := range schema.Metadata().Keys() {
+		if k != key {
+			keys, values = append(keys, k), append(values, schema.Metadata().Values()[i])
+		}
+	}
+	if len(list) > 0 {
+		text, err := json.Marshal(list)
+		if err != nil {
+			return nil, err
+		}
+		keys, values = append(keys, key), append(values, string(text))
+	}
+	meta := arrow.NewMetadata(keys, values)
+	return arrow.NewSchema(schema.Fields(), &meta), nil
+}
+
+// Enforced tells whether rows are held to the constraint when they are written.
+func (k Constraint) Enforced() bool { return k.Kind == Check }
+
+// nameBytes is how long PostgreSQL's names are.
+const nameBytes = 63
+
+// Named gives a constraint that has no name PostgreSQL's.
+func (k Constraint) Named(table string, others []Constraint) Constraint {
+	if k.Name != "" {
+		return k
+	}
+	label := map[Kind]string{Check: "check", PrimaryKey: "pkey", Unique: "key", ForeignKey: "fkey"}[k.Kind]
+	columns := strings.Join(k.Columns, "_")
+	if k.Kind == PrimaryKey || k.Kind == Check && len(k.Columns) != 1 {
+		columns = ""
+	}
+	for n := 0; ; n++ {
+		end := label
+		if n > 0 {
+			end = fmt.Sprintf("%s%d", label, n)
+		}
+		k.Name = makeName(table, columns, end)
+		if !slices.ContainsFunc(others, func(o Constraint) bool { return o.Name == k.Name }) {
+			return k
+		}
+	}
+}
+
+// makeName puts a name together; the longer one of the first two parts is cut until all fits.
+func makeName(table, columns, end string) string {
+	room := nameBytes - len(end) - 1
+	if columns != "" {
+		room--
+	}
+	for len(table)+len(columns) > room {
+		if len(table) > len(columns) {
+			table = cut(table)
+		} else {
+			columns = cut(columns)
+		}
+	}
+	if columns == "" {
+		return table + "_" + end
+	}
+	return table + "_" + columns + "_" + end
+}
+
+// cut takes a character away.
+func cut(s string) string {
+	r := []rune(s)
+	return string(r[:len(r)-1])
+}
+
+// Definition is the constraint as pg_get_constraintdef shows it. referenced is the name of the table that a foreign key names, as SQL, and
+// quote makes an identifier SQL.
+func (k Constraint) Definition(referenced string, quote func(string) string) string {
+	list := func(names []string) string {
+		quoted := make([]string, len(names))
+		for i, n := range names {
+			quoted[i] = quote(n)
+		}
+		return "(" + strings.Join(quoted, ", ") + ")"
+	}
+	var b strings.Builder
+	switch k.Kind {
+	case Check:
+		b.WriteString("CHECK ((" + k.Expression + "))")
+		if k.NoInherit {
+			b.WriteString(" NO INHERIT")
+		}
+	case PrimaryKey:
+		b.WriteString("PRIMARY KEY " + list(k.Columns))
+	case Unique:
+		b.WriteString("UNIQUE ")
+		if k.NullsNotDistinct {
+			b.WriteString("NULLS NOT DISTINCT ")
+		}
+		b.WriteString(list(k.Columns))
+	case ForeignKey:
+		b.WriteString("FOREIGN KEY " + list(k.Columns) + " REFERENCES " + referenced + list(k.ReferencedColumns))
+		for _, part := range [][2]string{{" MATCH ", k.Match}, {" ON UPDATE ", k.OnUpdate}, {" ON DELETE ", k.OnDelete}} {
+			if part[1] != "" && part[1] != "SIMPLE" {
+				b.WriteString(part[0] + part[1])
+			}
+		}
+	}
+	if k.Deferrable {
+		b.WriteString(" DEFERRABLE")
+	}
+	if k.Deferred {
+		b.WriteString(" INITIALLY DEFERRED")
+	}
+	if !k.Enforced() {
+		b.WriteString(" NOT VALID")
+	}
+	return b.String()
+}

@@ -1,0 +1,22 @@
+// Package constraint says what a table promises of its rows beside their types: the constraints that are on its record.
+//
+//	CREATE TABLE t (a int PRIMARY KEY, CHECK (a > 0)) ──► []Constraint ──► Mark: in the metadata of the table's schema, as JSON
+//	                                                                   ──► Of: read again, after restarts and on other nodes
+//	                                                                   ──► Definition: as PostgreSQL's pg_get_constraintdef shows it
+//
+// # Words
+//
+// check: an expression over one row that is not false. key: PRIMARY KEY, UNIQUE or FOREIGN KEY. Checks are enforced when rows are written;
+// keys are on record, shown as not validated, and not enforced, but for the NOT NULL that a primary key means.
+//
+// # Invariants
+//
+//   - N1: what Mark wrote, Of reads, in the same order; a schema without a mark has no constraints, as those of older programs.
+//   - N2: names are unique in a table, and those that nobody gave are PostgreSQL's: t_pkey, t_a_key, t_a_fkey, t_a_check, with a number if
+//     taken.
+//   - N3: a table that a foreign key names is known by its identity, so that it may be renamed.
+//
+// # What it does not do
+//
+// It evaluates nothing, and looks for no tables or columns: the engine does.
+package constraint
