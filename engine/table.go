@@ -76,14 +76,20 @@ func relationOf(v *catalog.TableVersion) *plan.Relation {
 	r := &plan.Relation{Schema: t.Name.Schema, Name: t.Name.Name, Rows: v.Rows()}
 	for i, f := range t.Columns.Fields() {
 		stats := v.Statistics(i)
-		json := f.Metadata.FindKey("ARROW:extension:name") >= 0 // text, and yet another type: no ENUM
 		r.Columns = append(r.Columns, plan.Column{
-			Name: f.Name, Type: f.Type,
-			Dictionary: f.Type.ID() == arrow.STRING && !json && v.Rows() > 0 && stats.Distinct <= domainMax,
+			Name: f.Name, Type: f.Type, Mark: markOf(f),
+			Dictionary: f.Type.ID() == arrow.STRING && markOf(f) == "" && v.Rows() > 0 && stats.Distinct <= domainMax,
 			Stats:      columnStats(f.Type, stats, v.Rows()),
 		})
 	}
 	return r
+}
+
+// markOf is what a field's metadata says of its type; empty for most. JSON is text by it, and yet another type.
+func markOf(f arrow.Field) string {
+	name, _ := f.Metadata.GetValue("ARROW:extension:name")
+	parameters, _ := f.Metadata.GetValue("ARROW:extension:metadata")
+	return name + parameters
 }
 
 // columnStats says in the planner's terms what a descriptor's statistics say.

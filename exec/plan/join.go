@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
@@ -12,7 +13,8 @@ import (
 //
 // An inner join gives one in each direction; an outer one only towards the side that it fills; a correlated sub-query one
 // from the query around it. Two in a row, through one column of the scan between, make a third: s.k = l.k and l.k = p.k say as much of s
-// and p.
+// and p, if equality is one and the same in all three. The columns of a Join may be of different types: whoever compares values otherwise
+// than in SQL must look.
 type Join struct {
 	Column int // of this scan's relation
 	Other  int // index into what Scans returned
@@ -78,7 +80,7 @@ func numberJoins(scans []Scan, occurrences []*occurrence) {
 			for _, j := range scans[i].Joins {
 				for _, next := range scans[j.Other].Joins {
 					third := Join{Column: j.Column, Other: next.Other, Match: next.Match}
-					if next.Column != j.Match || next.Other == i || slices.Contains(scans[i].Joins, third) || len(scans[i].Joins) >= joinsMax {
+					if next.Column != j.Match || next.Other == i || !transitive(scans, i, j, next) || slices.Contains(scans[i].Joins, third) || len(scans[i].Joins) >= joinsMax {
 						continue
 					}
 					scans[i].Joins, again = append(scans[i].Joins, third), true
@@ -86,6 +88,22 @@ func numberJoins(scans []Scan, occurrences []*occurrence) {
 			}
 		}
 	}
+}
+
+// transitive tells whether what equals the column between equals what that equals. DuckDB compares values of two types in a third: a BIGINT
+// equals a DOUBLE that is the next one to it, and so do its neighbours.
+func transitive(scans []Scan, i int, first, second Join) bool {
+	between := &scans[first.Other].Relation.Columns[first.Match]
+	return alike(&scans[i].Relation.Columns[first.Column], between) && alike(between, &scans[second.Other].Relation.Columns[second.Match])
+}
+
+// alike tells whether values of two columns are equal to SQL just when they are the same value. Of one type they are, for that is what its
+// equality says; integers are compared in a type that holds both.
+func alike(a, b *Column) bool {
+	if a.Mark != b.Mark {
+		return false
+	}
+	return arrow.TypeEqual(a.Type, b.Type) || arrow.IsInteger(a.Type.ID()) && arrow.IsInteger(b.Type.ID())
 }
 
 // joinsMax bounds those of one scan.

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/cockroachdb/datadriven"
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/stretchr/testify/require"
@@ -60,6 +61,51 @@ func TestJoinsPointToOtherScans(t *testing.T) {
 			for _, j := range s.Joins {
 				require.NotEqual(t, i, j.Other, sql)
 				require.Less(t, j.Other, len(scans), sql)
+			}
+		}
+	}
+}
+
+// P7 through a column between: what equals it equals what it equals only where equality is that of one type, or of integers.
+func TestJoinsThroughAColumnBetween(t *testing.T) {
+	integers := []arrow.DataType{
+		arrow.PrimitiveTypes.Int8, arrow.PrimitiveTypes.Int16, arrow.PrimitiveTypes.Int32, arrow.PrimitiveTypes.Int64,
+		arrow.PrimitiveTypes.Uint8, arrow.PrimitiveTypes.Uint16, arrow.PrimitiveTypes.Uint32, arrow.PrimitiveTypes.Uint64,
+	}
+	others := []plan.Column{
+		{Type: arrow.FixedWidthTypes.Boolean}, {Type: arrow.PrimitiveTypes.Float32}, {Type: arrow.PrimitiveTypes.Float64},
+		{Type: &arrow.Decimal64Type{Precision: 4, Scale: 1}}, {Type: &arrow.Decimal64Type{Precision: 18}}, {Type: &arrow.Decimal64Type{Precision: 18, Scale: 3}},
+		{Type: &arrow.Decimal128Type{Precision: 38}}, {Type: arrow.BinaryTypes.String}, {Type: arrow.BinaryTypes.String, Mark: "arrow.json"},
+		{Type: arrow.FixedWidthTypes.Date32}, {Type: &arrow.TimestampType{Unit: arrow.Second}}, {Type: &arrow.TimestampType{Unit: arrow.Microsecond}},
+		{Type: &arrow.TimestampType{Unit: arrow.Nanosecond}}, {Type: &arrow.TimestampType{Unit: arrow.Microsecond, TimeZone: "UTC"}},
+		{Type: arrow.FixedWidthTypes.Time64us}, {Type: arrow.FixedWidthTypes.MonthDayNanoInterval}, {Type: arrow.BinaryTypes.Binary},
+		{Type: arrow.BinaryTypes.Binary, Mark: "arrow.opaque bit"}, {Type: &arrow.FixedSizeBinaryType{ByteWidth: 16}, Mark: "arrow.uuid"},
+		{Type: &arrow.FixedSizeBinaryType{ByteWidth: 16}, Mark: "arrow.opaque uhugeint"},
+	}
+	types := others
+	for _, i := range integers {
+		types = append(types, plan.Column{Type: i})
+	}
+	same := func(a, b plan.Column) bool {
+		return a.Mark == b.Mark && (arrow.TypeEqual(a.Type, b.Type) || arrow.IsInteger(a.Type.ID()) && arrow.IsInteger(b.Type.ID()))
+	}
+	const sql = "SELECT * FROM a, b, c WHERE a.k = b.k AND b.k = c.k"
+	tree, err := pg.Parse(sql)
+	require.NoError(t, err)
+	for _, first := range types {
+		for _, between := range types {
+			for _, last := range types {
+				scans, err := plan.Scans(sql, tree, plan.ResolverFunc(func(_, _, table string) *plan.Relation {
+					column := map[string]plan.Column{"a": first, "b": between, "c": last}[table]
+					column.Name = "k"
+					return &plan.Relation{Name: table, Columns: []plan.Column{column}}
+				}))
+				require.NoError(t, err)
+				want := "a1.k <- b2.k\nb2.k <- a1.k\nb2.k <- c3.k\nc3.k <- b2.k\n"
+				if same(first, between) && same(between, last) {
+					want = "a1.k <- b2.k\na1.k <- c3.k\nb2.k <- a1.k\nb2.k <- c3.k\nc3.k <- b2.k\nc3.k <- a1.k\n"
+				}
+				require.Equal(t, want, describeJoins(scans), "%v, %v, %v", first, between, last)
 			}
 		}
 	}

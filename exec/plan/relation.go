@@ -29,6 +29,8 @@ type Relation struct {
 type Column struct {
 	Name string
 	Type arrow.DataType // the logical type: what users see, not how chunks store it
+	// Mark tells types apart that Arrow stores alike and has no types for: UUID, TIMETZ, BIT, … Empty: Type says it all.
+	Mark string
 	// Dictionary says that the column is VARCHAR and that the engine could show it to DuckDB as an ENUM whose
 	// values are in bytewise order (invariant P3 rests on that order).
 	Dictionary bool

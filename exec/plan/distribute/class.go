@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/exec/plan"
 )
 
 // class is what must be known of an expression's type: what its sum is, and whether its values come through a stage unchanged (D5).
@@ -28,18 +30,22 @@ const (
 	other // text, dates, lists …: whatever base columns can have, or surely comes through unchanged
 )
 
-// typeName tells logical types apart.
-func typeName(t arrow.DataType) string {
-	switch t.ID() {
+// typeName tells logical types of columns apart.
+func typeName(c *plan.Column) string {
+	name := c.Type.String()
+	switch c.Type.ID() {
 	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
-		return "utf8"
+		name = "utf8"
 	case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW:
-		return "binary"
+		name = "binary"
 	}
-	if d, ok := t.(arrow.DecimalType); ok {
-		return fmt.Sprintf("decimal(%d,%d)", d.GetPrecision(), d.GetScale())
+	if d, ok := c.Type.(arrow.DecimalType); ok {
+		name = fmt.Sprintf("decimal(%d,%d)", d.GetPrecision(), d.GetScale())
 	}
-	return t.String()
+	if c.Mark != "" {
+		name += " " + c.Mark
+	}
+	return name
 }
 
 // hashable: values that are equal are the same bytes, so that nothing needs to be said about how they are hashed.
@@ -49,8 +55,9 @@ func hashable(name string) bool {
 }
 
 // classOf is the class of a base column.
-func classOf(t arrow.DataType) class {
-	c := class{kind: other, name: typeName(t)}
+func classOf(of *plan.Column) class {
+	t := of.Type
+	c := class{kind: other, name: typeName(of)}
 	switch t.ID() {
 	case arrow.BOOL:
 		c.kind = boolean

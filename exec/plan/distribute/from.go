@@ -30,7 +30,7 @@ func (a *analysis) table(b *block, v *pg.RangeVar) *tree {
 		}
 		it.occurrence, it.schema, o.item = o, o.scan.Relation.Schema, it
 		for i, c := range o.scan.Relation.Columns {
-			it.columns = append(it.columns, field{name: c.Name, class: classOf(c.Type), column: column{it, i}})
+			it.columns = append(it.columns, field{name: c.Name, class: classOf(&c), column: column{it, i}})
 		}
 		if it.alias == "" {
 			it.alias = o.scan.Relation.Name

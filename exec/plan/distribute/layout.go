@@ -115,11 +115,11 @@ func (l *Layout) hashing(r *plan.Relation) (h hashing, columns []int, ok bool) {
 	var types []string
 	for _, name := range l.Split.Columns {
 		i := slices.IndexFunc(r.Columns, func(c plan.Column) bool { return sameName(c.Name, name) })
-		if i < 0 || !hashable(typeName(r.Columns[i].Type)) { // 0.0 and -0.0 are equal, and who knows how they were hashed
+		if i < 0 || !hashable(typeName(&r.Columns[i])) { // 0.0 and -0.0 are equal, and who knows how they were hashed
 			return hashing{}, nil, false
 		}
 		columns = append(columns, i)
-		types = append(types, typeName(r.Columns[i].Type))
+		types = append(types, typeName(&r.Columns[i]))
 	}
 	return hashing{strings.Join(l.Split.Nodes, "\x00"), strings.Join(types, "\x00")}, columns, true
 }

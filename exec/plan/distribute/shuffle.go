@@ -35,7 +35,7 @@ type attempt struct {
 
 // hashing of a shuffled table is that of tables split by hash over the same nodes (D4).
 func (s *shuffled) hashing(o *occurrence) hashing {
-	return hashing{strings.Join(s.nodes, "\x00"), typeName(o.scan.Relation.Columns[s.column].Type)}
+	return hashing{strings.Join(s.nodes, "\x00"), typeName(&o.scan.Relation.Columns[s.column])}
 }
 
 // attempts lists the ways to split a block, those without shuffles first.
