@@ -2,14 +2,18 @@ package engine
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
+	"slices"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/counted"
 )
 
 // Values of parameters travel to the nodes that run parts of a statement as they were given, type and all: DuckDB chooses by the type
@@ -42,6 +46,23 @@ const (
 	argumentTimestampTZ argumentKind = 'Z'
 	argumentInterval    argumentKind = 'I'
 )
+
+// arguments are the values of the statement's parameters as everything behind it sees them.
+func (st *Statement) arguments(args []any) ([]any, error) {
+	if len(args) != len(st.params) && (len(args) > 0 || st.plan != nil) {
+		return nil, failure("08P01", "the statement has %s and was given %d", counted.Of(len(st.params), "parameter"), len(args))
+	}
+	out := slices.Clone(args)
+	for i, arg := range args {
+		value, err := argument.Normalize(arg, st.params[i])
+		var refused *argument.Error
+		if errors.As(err, &refused) {
+			return nil, failure(refused.State, "parameter $%d: %s", i+1, refused.Reason)
+		}
+		out[i] = value
+	}
+	return out, nil
+}
 
 // encodeArguments writes values as duckdb.Statement.Bind takes them.
 func encodeArguments(args []any) ([][]byte, error) {

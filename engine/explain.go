@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 )
 
@@ -27,9 +28,38 @@ func (st *Statement) prepareExplain(ctx context.Context, head *statement.Explain
 	if _, ok := inner.Head.(*statement.Select); !ok {
 		return failure("0A000", "EXPLAIN explains queries").hint("EXPLAIN the SELECT that the statement takes its rows from.")
 	}
+	if st.params, err = st.session.parametersOf(ctx, inner); err != nil {
+		return err
+	}
 	st.schema = textSchema("QUERY PLAN")
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.explain(ctx, head, inner, args) }
 	return nil
+}
+
+// parametersOf are the types of a query's parameters; only one that has some is planned for them.
+func (s *Session) parametersOf(ctx context.Context, query *statement.Statement) ([]duckdb.ParameterType, error) {
+	some := false
+	replaceTokens(query.Text, func(token string, _ int) (string, bool) {
+		some = some || isParameter(token)
+		return "", false
+	})
+	if !some {
+		return nil, nil
+	}
+	v, err := s.see(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	plan, err := s.planQuery(ctx, query.Text, query.Tree, v)
+	if err != nil {
+		return nil, err
+	}
+	defer plan.close()
+	if plan.compute != nil {
+		return computeParameters(plan.compute), nil
+	}
+	return plan.params, nil
 }
 
 func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner *statement.Statement, args []any) (*Rows, error) {

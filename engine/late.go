@@ -252,7 +252,7 @@ func literal(arg any) (string, error) {
 	case float64:
 		return float(v, 64, "DOUBLE"), nil
 	case *big.Int:
-		return "(" + v.String() + ")", nil
+		return wide(v), nil
 	case string:
 		return duckdb.QuoteLiteral(v), nil
 	case []byte:
@@ -269,6 +269,18 @@ func literal(arg any) (string, error) {
 		return fmt.Sprintf("(to_months(%d) + to_days(%d) + to_microseconds(%d))", v.Months, v.Days, v.Nanoseconds/1000), nil
 	}
 	return "", failure("0A000", "a value of Go type %T cannot be the argument of a table function", arg)
+}
+
+// wide is the constant that duckdb.Statement.Bind would bind. A number by itself that is wider than a HUGEINT is a DOUBLE to DuckDB.
+func wide(v *big.Int) string {
+	digits := duckdb.QuoteLiteral(v.String())
+	switch {
+	case v.BitLen() <= 127:
+		return "CAST(" + digits + " AS HUGEINT)"
+	case v.Sign() > 0 && v.BitLen() == 128:
+		return "CAST(" + digits + " AS UHUGEINT)"
+	}
+	return digits
 }
 
 func float(v float64, bits int, name string) string {

@@ -312,10 +312,10 @@ func (s *Session) arguments(ctx context.Context, expressions []string, n *NamedS
 // integerTypes take every number that PostgreSQL reads as an integer, or say in the statement that they do not.
 var integerTypes = map[uint32]bool{oidInt4: true, oidInt8: true}
 
-// argument says what an argument of EXECUTE is.
-type argument struct{ constant, number, text, null bool }
+// givenArgument says what an argument of EXECUTE is.
+type givenArgument struct{ constant, number, text, null bool }
 
-func readArgument(expression string) (a argument, err error) {
+func readArgument(expression string) (a givenArgument, err error) {
 	replaceTokens(expression, func(token string, _ int) (string, bool) {
 		if isParameter(token) && err == nil {
 			err = failure("42P02", "there is no parameter %s", token)
@@ -338,7 +338,7 @@ func readArgument(expression string) (a argument, err error) {
 		value = e.Rexpr
 	}
 	c := value.GetAConst()
-	return argument{constant: c != nil, number: c.GetIval() != nil, text: c.GetSval() != nil, null: c.GetIsnull()}, nil
+	return givenArgument{constant: c != nil, number: c.GetIval() != nil, text: c.GetSval() != nil, null: c.GetIsnull()}, nil
 }
 
 func subqueries(n *pg.Node) bool {

@@ -208,6 +208,10 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 	if s.block != nil && s.block.failed && !st.inBlock {
 		return nil, errFailedBlock
 	}
+	args, err := st.arguments(args)
+	if err != nil {
+		return nil, err
+	}
 	rows, err := st.run(ctx, args)
 	if err != nil {
 		st.failed = true

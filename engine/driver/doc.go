@@ -8,7 +8,8 @@
 //	sql.OpenDB(driver.NewConnector(engine))            uses an engine that the program opened itself
 //
 // One engine serves all connections of a DB; each connection is a session. Values arrive as int64, float64, bool, string,
-// []byte and time.Time; decimals and everything else as strings in PostgreSQL's spelling.
+// []byte and time.Time; decimals, everything else, and dates and timestamps that are infinite as strings in PostgreSQL's spelling.
+// Parameters are $1, $2, …, and their values what engine/argument says; names are refused.
 //
 // # Invariants
 //

@@ -5,14 +5,14 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"io"
+	"math/big"
 	"strings"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
 // Name is what sql.Open wants.
@@ -101,7 +101,7 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	if err != nil {
 		return nil, err
 	}
-	return &stmt{statement: st}, nil
+	return &stmt{c.session, st}, nil
 }
 
 // BeginTx begins a block; every isolation level up to serializable's name is snapshot isolation here.
@@ -129,7 +129,7 @@ func (c *conn) QueryContext(ctx context.Context, query string, args []driver.Nam
 	if err != nil {
 		return nil, err
 	}
-	return &rows{reader: r}, nil
+	return newRows(c.session, r)
 }
 
 // ResetSession ends a block that the last user of the connection forgot.
@@ -157,7 +157,10 @@ func (t *transaction) Rollback() error {
 	return err
 }
 
-type stmt struct{ statement *engine.Statement }
+type stmt struct {
+	session   *engine.Session
+	statement *engine.Statement
+}
 
 func (s *stmt) Close() error  { return s.statement.Close() }
 func (s *stmt) NumInput() int { return len(s.statement.Parameters()) }
@@ -179,7 +182,29 @@ func (s *stmt) QueryContext(ctx context.Context, args []driver.NamedValue) (driv
 	if err != nil {
 		return nil, err
 	}
-	return &rows{reader: r}, nil
+	return newRows(s.session, r)
+}
+
+// CheckNamedValue implements driver.NamedValueChecker.
+func (c *conn) CheckNamedValue(v *driver.NamedValue) error { return checkValue(v) }
+
+// CheckNamedValue implements driver.NamedValueChecker.
+func (s *stmt) CheckNamedValue(v *driver.NamedValue) error { return checkValue(v) }
+
+// checkValue lets values through that the engine takes and database/sql does not know.
+func checkValue(v *driver.NamedValue) error {
+	if v.Name != "" {
+		return errors.New("csmsql: parameters have no names: write $1, $2, … and give the values in their order")
+	}
+	switch v.Value.(type) {
+	case uint64, *big.Int, arrow.MonthDayNanoInterval, duckdb.Date, duckdb.TimeOfDay, duckdb.TimestampTZ:
+		return nil
+	}
+	value, err := driver.DefaultParameterConverter.ConvertValue(v.Value)
+	if err == nil {
+		v.Value = value
+	}
+	return err
 }
 
 func named(args []driver.Value) []driver.NamedValue {
@@ -196,91 +221,4 @@ func values(args []driver.NamedValue) []any {
 		out[i] = a.Value
 	}
 	return out
-}
-
-// rows walks the batches of a reader.
-type rows struct {
-	reader array.RecordReader
-	batch  arrow.RecordBatch
-	next   int
-}
-
-func (r *rows) Columns() []string {
-	names := make([]string, r.reader.Schema().NumFields())
-	for i, f := range r.reader.Schema().Fields() {
-		names[i] = f.Name
-	}
-	return names
-}
-
-// ColumnTypeDatabaseTypeName is the Arrow type's name.
-func (r *rows) ColumnTypeDatabaseTypeName(i int) string {
-	return strings.ToUpper(r.reader.Schema().Field(i).Type.String())
-}
-
-func (r *rows) Close() error {
-	r.reader.Release()
-	return nil
-}
-
-func (r *rows) Next(dest []driver.Value) error {
-	for r.batch == nil || r.next >= int(r.batch.NumRows()) {
-		if !r.reader.Next() {
-			if err := r.reader.Err(); err != nil {
-				return err
-			}
-			return io.EOF
-		}
-		r.batch, r.next = r.reader.RecordBatch(), 0
-	}
-	for i := range dest {
-		dest[i] = value(r.batch.Column(i), r.next)
-	}
-	r.next++
-	return nil
-}
-
-// value copies one value (V2).
-func value(a arrow.Array, i int) driver.Value {
-	if a.IsNull(i) {
-		return nil
-	}
-	switch a := a.(type) {
-	case *array.Boolean:
-		return a.Value(i)
-	case *array.Int8:
-		return int64(a.Value(i))
-	case *array.Int16:
-		return int64(a.Value(i))
-	case *array.Int32:
-		return int64(a.Value(i))
-	case *array.Int64:
-		return a.Value(i)
-	case *array.Uint8:
-		return int64(a.Value(i))
-	case *array.Uint16:
-		return int64(a.Value(i))
-	case *array.Uint32:
-		return int64(a.Value(i))
-	case *array.Float32:
-		return float64(a.Value(i))
-	case *array.Float64:
-		return a.Value(i)
-	case *array.String:
-		return strings.Clone(a.Value(i))
-	case *array.Binary:
-		return append([]byte(nil), a.Value(i)...)
-	case *array.BinaryView:
-		return append([]byte(nil), a.Value(i)...)
-	case *array.Date32:
-		return a.Value(i).ToTime()
-	case *array.Timestamp:
-		t := a.DataType().(*arrow.TimestampType)
-		return a.Value(i).ToTime(t.Unit)
-	case *array.Decimal64:
-		return a.Value(i).ToString(a.DataType().(*arrow.Decimal64Type).Scale)
-	case *array.Decimal128:
-		return a.Value(i).ToString(a.DataType().(*arrow.Decimal128Type).Scale)
-	}
-	return strings.Clone(a.ValueStr(i))
 }

@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -253,9 +254,13 @@ func toValue(arg any) (bindings.Value, error) {
 	case float64:
 		return bindings.CreateDouble(v), nil
 	case *big.Int:
-		return bindings.CreateVarchar(v.String()), nil
+		return wide(v), nil
 	case string:
-		return bindings.CreateVarcharLength(v, bindings.IdxT(len(v))), nil
+		value := bindings.CreateVarchar(v)
+		if value.Ptr == nil {
+			return value, errors.New("it is not UTF-8")
+		}
+		return value, nil
 	case []byte:
 		return bindings.CreateBlob(v), nil
 	case Date:
@@ -271,6 +276,28 @@ func toValue(arg any) (bindings.Value, error) {
 	default:
 		return bindings.Value{}, fmt.Errorf("values of Go type %T cannot be passed", arg)
 	}
+}
+
+// wide is a value of the 128-bit type that holds the number, or its digits if none does.
+func wide(v *big.Int) bindings.Value {
+	switch {
+	case v.IsInt64():
+		return bindings.CreateHugeInt(bindings.NewHugeInt(uint64(v.Int64()), v.Int64()>>63))
+	case v.BitLen() <= 127 || v.Sign() > 0 && v.BitLen() == 128:
+		var bytes [16]byte
+		new(big.Int).Abs(v).FillBytes(bytes[:])
+		upper, lower := binary.BigEndian.Uint64(bytes[:8]), binary.BigEndian.Uint64(bytes[8:])
+		switch {
+		case v.BitLen() == 128:
+			return bindings.CreateUHugeInt(bindings.NewUHugeInt(lower, upper))
+		case v.Sign() < 0: // two's complement
+			if upper, lower = ^upper, -lower; lower == 0 {
+				upper++
+			}
+		}
+		return bindings.CreateHugeInt(bindings.NewHugeInt(lower, int64(upper)))
+	}
+	return bindings.CreateVarchar(v.String())
 }
 
 // Execute runs the statement with the values last bound. Only one Rows of a connection may be open at a time.

@@ -3,6 +3,7 @@ package pgformat
 import (
 	"fmt"
 	"math"
+	"strconv"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -11,7 +12,7 @@ import (
 
 // json chooses the encoder that writes a value as JSON, as PostgreSQL's to_json does: no spaces, numbers bare, all
 // else that JSON does not know as strings.
-func (c *column) json(values arrow.Array) (appendFunc, error) {
+func (c *column) json(values arrow.Array, oid uint32) (appendFunc, error) {
 	values = storage(values)
 	switch values := values.(type) {
 	case *array.Struct:
@@ -23,20 +24,24 @@ func (c *column) json(values arrow.Array) (appendFunc, error) {
 	case array.Union:
 		return c.jsonOfUnion(values)
 	case *array.RunEndEncoded:
-		inner, err := c.jsonValue(values.Values())
+		inner, err := c.jsonValue(values.Values(), oid)
 		return func(dst []byte, row int) []byte { return inner(dst, values.GetPhysicalIndex(row)) }, err
 	case *array.Dictionary:
-		inner, err := c.jsonValue(values.Dictionary())
+		inner, err := c.jsonValue(values.Dictionary(), oid)
 		return func(dst []byte, row int) []byte { return inner(dst, values.GetValueIndex(row)) }, err
+	case *array.Int8:
+		if oid == Bool { // the arrow.bool8 extension
+			return func(dst []byte, row int) []byte { return fmt.Append(dst, values.Value(row) != 0) }, nil
+		}
 	case *array.Boolean:
 		return func(dst []byte, row int) []byte { return fmt.Append(dst, values.Value(row)) }, nil
 	}
-	return c.jsonOfScalar(values)
+	return c.jsonOfScalar(values, oid)
 }
 
 // jsonValue is json for values that may be null.
-func (c *column) jsonValue(values arrow.Array) (appendFunc, error) {
-	encoder, err := c.json(values)
+func (c *column) jsonValue(values arrow.Array, oid uint32) (appendFunc, error) {
+	encoder, err := c.json(values, oid)
 	if err != nil {
 		return nil, err
 	}
@@ -52,8 +57,12 @@ func (c *column) jsonOfStruct(values *array.Struct) (appendFunc, error) {
 	fields := values.DataType().(*arrow.StructType).Fields()
 	names, encoders := make([][]byte, len(fields)), make([]appendFunc, len(fields))
 	for i, field := range fields {
-		names[i] = append(appendJSONString(nil, []byte(field.Name)), ':')
-		encoder, err := c.jsonValue(values.Field(i))
+		name := field.Name
+		if name == "" { // of row(1, 2): as PostgreSQL's row_to_json has it
+			name = "f" + strconv.Itoa(i+1)
+		}
+		names[i] = append(appendJSONString(nil, []byte(name)), ':')
+		encoder, err := c.jsonValue(values.Field(i), typeOfField(field).OID)
 		if err != nil {
 			return nil, err
 		}
@@ -73,11 +82,11 @@ func (c *column) jsonOfStruct(values *array.Struct) (appendFunc, error) {
 
 // jsonOfMap writes an object; keys that are not strings become their text.
 func (c *column) jsonOfMap(values *array.Map) (appendFunc, error) {
-	keys := c.child()
-	if err := keys.bind(values.Keys(), typeOfData(values.Keys().DataType()).OID, TextFormat); err != nil {
+	keys, data := c.child(), values.DataType().(*arrow.MapType)
+	if err := keys.bind(values.Keys(), typeOfField(data.KeyField()).OID, TextFormat); err != nil {
 		return nil, err
 	}
-	items, err := c.jsonValue(values.Items())
+	items, err := c.jsonValue(values.Items(), typeOfField(data.ItemField()).OID)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +106,7 @@ func (c *column) jsonOfMap(values *array.Map) (appendFunc, error) {
 }
 
 func (c *column) jsonOfList(values array.ListLike) (appendFunc, error) {
-	elements, err := c.jsonValue(values.ListValues())
+	elements, err := c.jsonValue(values.ListValues(), typeOfField(values.DataType().(arrow.ListLikeType).ElemField()).OID)
 	if err != nil {
 		return nil, err
 	}
@@ -116,8 +125,8 @@ func (c *column) jsonOfList(values array.ListLike) (appendFunc, error) {
 
 func (c *column) jsonOfUnion(values array.Union) (appendFunc, error) {
 	encoders := make([]appendFunc, values.NumFields())
-	for i := range encoders {
-		encoder, err := c.jsonValue(values.Field(i))
+	for i, field := range values.DataType().(arrow.UnionType).Fields() {
+		encoder, err := c.jsonValue(values.Field(i), typeOfField(field).OID)
 		if err != nil {
 			return nil, err
 		}
@@ -129,11 +138,14 @@ func (c *column) jsonOfUnion(values array.Union) (appendFunc, error) {
 	}, nil
 }
 
-// jsonOfScalar writes finite numbers as they are and all else as a string.
-func (c *column) jsonOfScalar(values arrow.Array) (appendFunc, error) {
+// jsonOfScalar writes finite numbers and JSON as they are and all else as a string.
+func (c *column) jsonOfScalar(values arrow.Array, oid uint32) (appendFunc, error) {
 	inner := c.child()
-	if err := inner.bind(values, typeOfData(values.DataType()).OID, TextFormat); err != nil {
+	if err := inner.bind(values, oid, TextFormat); err != nil {
 		return nil, err
+	}
+	if oid == JSON || oid == JSONB {
+		return inner.append, nil
 	}
 	id := values.DataType().ID()
 	if arrow.IsInteger(id) || arrow.IsDecimal(id) {

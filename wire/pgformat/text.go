@@ -35,7 +35,7 @@ func (c *column) text(values arrow.Array, oid uint32) (appendFunc, error) {
 			return c.textOfList(list, oid)
 		}
 	}
-	return c.json(values)
+	return c.json(values, typeOfData(values.DataType()).OID)
 }
 
 func appendNothing(dst []byte, _ int) []byte { return dst }

@@ -22,7 +22,7 @@ type Type struct {
 
 // TypeOf tells which PostgreSQL type shows an Arrow field's values.
 func TypeOf(field arrow.Field) Type {
-	shown := typeOfData(field.Type)
+	shown := typeOfField(field)
 	if text, ok := field.Metadata.GetValue(MetadataOID); ok {
 		if oid, err := strconv.ParseUint(text, 10, 32); err == nil {
 			shown = Type{OID: uint32(oid), Typmod: -1}
@@ -47,6 +47,19 @@ func OriginOf(field arrow.Field) (table uint32, column uint16) {
 		column = uint16(number)
 	}
 	return table, column
+}
+
+// metadataExtension is where Arrow keeps the name of an extension type that the process has not registered.
+const metadataExtension = "ARROW:extension:name"
+
+// typeOfField maps the type of a field, column or part of one.
+func typeOfField(field arrow.Field) Type {
+	if name, ok := field.Metadata.GetValue(metadataExtension); ok {
+		if oid := extensionOID(name); oid != 0 {
+			return Type{oid, -1}
+		}
+	}
+	return typeOfData(field.Type)
 }
 
 // typeOfData maps Arrow types; the table is in doc.go.
@@ -102,15 +115,23 @@ func scalarOID(id arrow.Type) uint32 {
 }
 
 func typeOfExtension(data arrow.ExtensionType) Type {
-	switch data.ExtensionName() {
-	case "arrow.uuid":
-		return Type{UUIDOID, -1}
-	case "arrow.json":
-		return Type{JSON, -1}
-	case "arrow.bool8":
-		return Type{Bool, -1}
+	if oid := extensionOID(data.ExtensionName()); oid != 0 {
+		return Type{oid, -1}
 	}
 	return typeOfData(data.StorageType())
+}
+
+// extensionOID is the type of an extension's values, 0 for that of their storage.
+func extensionOID(name string) uint32 {
+	switch name {
+	case "arrow.uuid":
+		return UUIDOID
+	case "arrow.json":
+		return JSON
+	case "arrow.bool8":
+		return Bool
+	}
+	return 0
 }
 
 // typeOfList gives an array type where every level below is a list and the innermost type has an array type; all else is JSON.
@@ -119,14 +140,22 @@ func typeOfList(data arrow.ListLikeType) Type {
 	if data.ID() == arrow.MAP {
 		return Type{JSON, -1}
 	}
-	element := typeOfData(data.Elem())
+	element := typeOfField(data.ElemField())
 	if _, nested := elementOf[element.OID]; nested {
 		return Type{element.OID, -1}
 	}
-	if array, ok := arrayOf[element.OID]; ok && element.OID != JSON {
+	_, text := storageType(data.Elem()).(arrow.BinaryDataType)
+	if array, ok := arrayOf[element.OID]; ok && (element.OID != JSON || text) {
 		return Type{array, -1}
 	}
 	return Type{JSON, -1}
+}
+
+func storageType(data arrow.DataType) arrow.DataType {
+	if extension, ok := data.(arrow.ExtensionType); ok {
+		return extension.StorageType()
+	}
+	return data
 }
 
 // numericTypmod packs precision and scale as PostgreSQL does; it knows precisions up to 1000.

@@ -90,6 +90,55 @@ func TestTypesWithoutTwin(t *testing.T) {
 	}
 }
 
+// marked is a field of an Arrow extension type that the process has not registered: its name is in the metadata.
+func marked(name string, data arrow.DataType, extension string) arrow.Field {
+	f := named(name, data)
+	f.Metadata = arrow.NewMetadata([]string{"ARROW:extension:name"}, []string{extension})
+	return f
+}
+
+// What a field is marked as holds at every depth: DuckDB's UUID and JSON come as marked bytes and texts.
+func TestMarkedFields(t *testing.T) {
+	id := marked("u", &arrow.FixedSizeBinaryType{ByteWidth: 16}, "arrow.uuid")
+	doc := marked("j", stringType, "arrow.json")
+	key := marked("key", id.Type, "arrow.uuid")
+	key.Nullable = false
+	const row, uuid = `"Ej5FZ+ibEtOkVkJmFBdAAA=="`, "123e4567-e89b-12d3-a456-426614174000"
+	for _, c := range []struct {
+		field arrow.Field
+		row   string
+		oid   uint32
+		text  string
+	}{
+		{id, row, pgformat.UUIDOID, uuid},
+		{doc, `"{\"a\":1}"`, pgformat.JSON, `{"a":1}`},
+		{named("l", arrow.ListOfField(id)), `[` + row + `,null]`, pgformat.UUIDArray, `{` + uuid + `,NULL}`},
+		{named("l", arrow.ListOfField(named("l", arrow.ListOfField(id)))), `[[` + row + `]]`, pgformat.UUIDArray, `{{` + uuid + `}}`},
+		{named("l", arrow.ListOfField(doc)), `["{\"a\":1}"]`, pgformat.JSONArray, `{"{\"a\":1}"}`},
+		{named("s", arrow.StructOf(id, doc)), `{"u":` + row + `,"j":"[1]"}`, pgformat.JSON, `{"u":"` + uuid + `","j":[1]}`},
+		{named("s", arrow.StructOf(named("l", arrow.ListOfField(id)))), `{"l":[` + row + `]}`, pgformat.JSON, `{"l":["` + uuid + `"]}`},
+		{named("m", arrow.MapOfFields(key, marked("value", stringType, "arrow.json"))),
+			`[{"key":` + row + `,"value":"null"}]`, pgformat.JSON, `{"` + uuid + `":null}`},
+	} {
+		values := fromJSON(t, c.field.Type, c.row)
+		require.Equal(t, c.oid, pgformat.TypeOf(c.field).OID, c.text)
+		columns, err := pgformat.NewColumns([]pgformat.Type{pgformat.TypeOf(c.field)}, nil, nil)
+		require.NoError(t, err)
+		require.NoError(t, columns.Bind(array.NewRecordBatch(arrow.NewSchema([]arrow.Field{c.field}, nil), []arrow.Array{values}, 1)))
+		require.Equal(t, c.text, string(columns.AppendValue(nil, 0, 0)))
+	}
+}
+
+// The fields of row(1, 2) have no names: as one JSON object they would be one.
+func TestFieldsWithoutNames(t *testing.T) {
+	number, _, err := array.FromJSON(memory.DefaultAllocator, int64Type, strings.NewReader(`[1]`))
+	require.NoError(t, err)
+	row, err := array.NewStructArrayWithFields([]arrow.Array{number, number}, []arrow.Field{named("", int64Type), named("", int64Type)})
+	require.NoError(t, err)
+	columns := columnsOf(t, row, pgformat.TextFormat)
+	require.Equal(t, `{"f1":1,"f2":1}`, string(columns.AppendValue(nil, 0, 0)))
+}
+
 // Nulls are found wherever a layout keeps them: bitmap, dictionary, union child, run, or nowhere.
 func TestNulls(t *testing.T) {
 	pool := memory.DefaultAllocator

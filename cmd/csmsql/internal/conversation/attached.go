@@ -8,7 +8,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/csmsql/csmsql/cmd/csmsql/internal/frontend"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgformat"
@@ -53,7 +52,7 @@ func (a *attached) Run(ctx context.Context, sql string, sink Sink) error {
 	if st.Schema() == nil {
 		return a.finish(ctx, rows, sink)
 	}
-	return a.stream(ctx, frontend.Shown(st.Schema()), rows, sink)
+	return a.stream(ctx, st.Schema(), rows, sink)
 }
 
 // finish runs a statement without rows to its end.

@@ -115,15 +115,3 @@ func TestEdits(t *testing.T) {
 		require.Equal(t, utf8.RuneCountInString(original[:strings.Index(original, want)])+1, back, word)
 	}
 }
-
-func TestShown(t *testing.T) {
-	uuid := arrow.Field{Name: "u", Type: &arrow.FixedSizeBinaryType{ByteWidth: 16}, Metadata: arrow.NewMetadata([]string{"ARROW:extension:name"}, []string{"arrow.uuid"})}
-	plain := arrow.NewSchema([]arrow.Field{{Name: "i", Type: arrow.PrimitiveTypes.Int32}}, nil)
-	require.Nil(t, frontend.Shown(nil))
-	require.Same(t, plain, frontend.Shown(plain))
-	shown := frontend.Shown(arrow.NewSchema([]arrow.Field{plain.Field(0), uuid, {Name: "l", Type: arrow.ListOfField(uuid)}}, nil))
-	require.Equal(t, pgformat.Int4, pgformat.TypeOf(shown.Field(0)).OID)
-	require.Equal(t, pgformat.UUIDOID, pgformat.TypeOf(shown.Field(1)).OID)
-	require.Equal(t, pgformat.UUIDArray, pgformat.TypeOf(shown.Field(2)).OID)
-	require.Equal(t, 1, uuid.Metadata.Len(), "the engine's schema must stay as it is")
-}

@@ -37,7 +37,7 @@ func (s *session) Prepare(ctx context.Context, sql string, declared []uint32) (w
 		s.backend.failed.Add(1)
 		return nil, err
 	}
-	st := &prepared{session: s, engine: inner, sql: sql, changed: changed, fields: withOrigins(Shown(inner.Schema()), inner.Origins()), parameters: parameters, since: time.Now()}
+	st := &prepared{session: s, engine: inner, sql: sql, changed: changed, fields: withOrigins(inner.Schema(), inner.Origins()), parameters: parameters, since: time.Now()}
 	head := inner.Copy()
 	if head == nil {
 		return st, nil
@@ -89,7 +89,7 @@ func (s *session) EndImplicit(ctx context.Context, failed bool) error {
 // CursorFields implements wire.Cursors.
 func (s *session) CursorFields(name string) (*arrow.Schema, bool) {
 	schema, ok := s.engine.CursorSchema(name)
-	return Shown(schema), ok
+	return schema, ok
 }
 
 // Close implements wire.Session.
