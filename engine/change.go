@@ -124,7 +124,7 @@ func assignments(head *statement.Update, schema *arrow.Schema) (map[int]string, 
 			}
 			continue
 		}
-		values[i] = withoutSchema(head, values[i])
+		values[i] = withoutSchema(head, ofColumn(values[i], schema.Field(i)))
 	}
 	return values, nil
 }

@@ -5,12 +5,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/literal"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -22,7 +24,27 @@ const defaultKey = "csm.default"
 // defaultOf is a field's default as DuckDB is given it.
 func defaultOf(f arrow.Field) (string, bool) {
 	text, ok := f.Metadata.GetValue(defaultKey)
-	return duckExpression(text), ok
+	return duckExpression(ofColumn(text, f)), ok
+}
+
+// ofColumn writes an expression that goes into a column, if it is a string by itself, as DuckDB reads the column's values.
+func ofColumn(expression string, f arrow.Field) string {
+	form := literal.Of(f)
+	if !form.Translates() {
+		return expression
+	}
+	only := ""
+	statement.Literals(expression, func(l statement.Literal) {
+		if strings.TrimSpace(expression[:l.Start]) == "" && strings.TrimSpace(expression[l.End:]) == "" {
+			if by, err := form.Translate(l.Value); err == nil && by != l.Value {
+				only = duckdb.QuoteLiteral(by)
+			}
+		}
+	})
+	if only != "" {
+		return only
+	}
+	return expression
 }
 
 // target finds the table that a statement writes to. Temporary tables are DuckDB's own: ErrTemporary says so.
@@ -71,11 +93,20 @@ type source struct {
 	text   string // the wrapped text
 	inner  string // the user's query
 	prefix int    // where it stands in text
+	edits  edits  // what was replaced in it
+	// forms says how the text of parameters is written that become columns, by their indices.
+	forms map[int]literal.Form
 }
 
 // conformSource wraps a query so that it gives the columns of schema. columns are the ones that the query gives, in its
 // order; the others get their defaults.
 func conformSource(query string, schema *arrow.Schema, columns []string) (source, error) {
+	return conformWith(query, schema, columns, func(value string, _ arrow.Field, name string) string {
+		return "CAST(" + value + " AS " + name + ")"
+	})
+}
+
+func conformWith(query string, schema *arrow.Schema, columns []string, cast func(value string, f arrow.Field, name string) string) (source, error) {
 	given := make(map[string]int, len(columns))
 	aliases := make([]string, len(columns))
 	for i, c := range columns {
@@ -88,16 +119,36 @@ func conformSource(query string, schema *arrow.Schema, columns []string) (source
 		if err != nil {
 			return source{}, err
 		}
-		value := "NULL"
+		value := "CAST(NULL AS " + name + ")"
 		if i, ok := given[strings.ToLower(f.Name)]; ok {
-			value = "csm_rows." + aliases[i]
+			value = cast("csm_rows."+aliases[i], f, name)
 		} else if text, ok := defaultOf(f); ok {
-			value = text
+			value = "CAST(" + text + " AS " + name + ")"
 		}
-		list = append(list, fmt.Sprintf("CAST(%s AS %s) AS %s", value, name, duckdb.QuoteIdentifier(f.Name)))
+		list = append(list, value+" AS "+duckdb.QuoteIdentifier(f.Name))
 	}
 	head := "SELECT " + strings.Join(list, ", ") + " FROM ("
 	return source{text: head + query + "\n) AS csm_rows(" + strings.Join(aliases, ", ") + ")", inner: query, prefix: len(head)}, nil
+}
+
+// conformText is conformSource of a query whose columns may be text for any column: text of bytes, and of dates before Christ, that DuckDB
+// would take for something else, is read as PostgreSQL writes it.
+func conformText(query string, schema *arrow.Schema, columns []string) (source, error) {
+	return conformWith(query, schema, columns, fromText)
+}
+
+// fromText casts a column of a query, which is text or not.
+func fromText(value string, f arrow.Field, name string) string {
+	plain := "CAST(" + value + " AS " + name + ")"
+	text := "CAST(" + value + " AS VARCHAR)"
+	switch f.Type.ID() {
+	case arrow.BINARY:
+		return "CASE WHEN typeof(" + value + ") = 'VARCHAR' AND regexp_full_match(" + text + `, '\\x([0-9a-fA-F]{2})+') THEN unhex(substr(` + text + ", 3)) ELSE " + plain + " END"
+	case arrow.DATE32:
+		return "CASE WHEN typeof(" + value + ") = 'VARCHAR' AND regexp_matches(" + text + `, '(?i)\sBC\s*$') THEN CAST(regexp_replace(` + text +
+			`, '(?i)^\s*([0-9/-]+)(.*?)\s*BC\s*$', '\1 (BC)\2') AS DATE) ELSE ` + plain + " END"
+	}
+	return plain
 }
 
 // relocate moves an error's position from the wrapped text to the user's statement.
@@ -108,11 +159,22 @@ func (src source) relocate(err error, users string) error {
 	}
 	moved := *e
 	moved.At = 0
-	at := len([]rune(src.text[:src.prefix]))
-	if start := strings.Index(users, src.inner); start >= 0 && e.At > at {
-		moved.At = e.At - at + len([]rune(users[:start]))
+	at := byteOffset(src.text, e.At)
+	if start := strings.Index(users, src.inner); start >= 0 && at >= src.prefix {
+		offset := start + min(src.edits.back(at-src.prefix), len(src.inner))
+		moved.At = utf8.RuneCountInString(users[:offset]) + 1
 	}
 	return &moved
+}
+
+// byteOffset is where the character at stands in text, from 1.
+func byteOffset(text string, at int) int {
+	for i := range text {
+		if at--; at == 0 {
+			return i
+		}
+	}
+	return len(text)
 }
 
 // insertColumns are the names of the columns that an INSERT's query fills, in the query's order; given are its own.
@@ -202,6 +264,11 @@ func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, s
 	if head.Query == "" { // DEFAULT VALUES
 		return conformSource("SELECT 1 AS csm_one", schema, []string{""})
 	}
+	if !head.ByName {
+		if list := readValues(head); list != nil {
+			return list.source(schema)
+		}
+	}
 	rows, shown := readRows(treeOf(head.Query))
 	given := make([]string, rows.width)
 	if !shown || head.ByName {
@@ -214,12 +281,12 @@ func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, s
 	if err != nil {
 		return source{}, err
 	}
-	query, err := typedRows(head, schema, columns, rows)
+	query, moved, err := typedRows(head, schema, columns, rows)
 	if err != nil {
 		return source{}, err
 	}
-	src, err := conformSource(query, schema, columns)
-	src.inner = head.Query
+	src, err := conformText(query, schema, columns)
+	src.inner, src.edits, src.forms = head.Query, moved, formsOf(schema, columns, rows)
 	return src, err
 }
 
@@ -238,36 +305,37 @@ func (st *Statement) givenColumns(ctx context.Context, query string, v *visible)
 	return names, nil
 }
 
-// typedRows gives parameters that are values by themselves the types of their columns, and the word DEFAULT its meaning.
-func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, rows rowSource) (string, error) {
-	defaults := map[int]int{}
-	for _, d := range head.Defaults {
-		defaults[d.At] = d.Column
-	}
-	literals := columnLiterals(schema, columns, rows)
-	if len(defaults) == 0 && len(rows.parameters) == 0 && len(literals) == 0 {
-		return head.Query, nil
+// typedRows gives parameters and literals that are values by themselves the types of their columns.
+func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, rows rowSource) (string, edits, error) {
+	if len(rows.parameters) == 0 && len(rows.texts) == 0 {
+		return head.Query, nil, nil
 	}
 	var failed error
-	query, _ := replaceTokens(head.Query, func(token string, offset int) (string, bool) {
+	query, moved := replaceTokens(head.Query, func(token string, offset int) (string, bool) {
 		if column, ok := rows.parameters[offset]; ok && column < len(columns) && isParameter(token) {
 			name, err := sqlType(schema.Field(fieldIndex(schema, columns[column])))
 			failed = firstOf(failed, err)
 			return "CAST(" + token + " AS " + name + ")", true
 		}
-		if by, ok := literals[offset]; ok {
-			return by, true
-		}
-		if column, ok := defaults[offset]; ok && column < len(columns) {
-			text, ok := defaultOf(schema.Field(fieldIndex(schema, columns[column])))
-			if !ok {
-				text = "NULL"
-			}
-			return "(" + text + ")", true
+		if text, ok := rows.texts[offset]; ok && text.column < len(columns) {
+			by, err := literal.Of(schema.Field(fieldIndex(schema, columns[text.column]))).Translate(text.value)
+			failed = firstOf(failed, fromLiteral(err))
+			return duckdb.QuoteLiteral(by), by != text.value
 		}
 		return "", false
 	})
-	return query, failed
+	return query, moved, failed
+}
+
+// formsOf are the forms of the parameters that are values by themselves.
+func formsOf(schema *arrow.Schema, columns []string, rows rowSource) map[int]literal.Form {
+	forms := map[int]literal.Form{}
+	for _, p := range rows.numbers {
+		if p.column < len(columns) {
+			forms[p.index] = literal.Of(schema.Field(fieldIndex(schema, columns[p.column])))
+		}
+	}
+	return forms
 }
 
 // pointAt gives an error the position where name stands in the statement.
@@ -397,25 +465,4 @@ func (e *Engine) storeSummed(ctx context.Context, tx *catalog.Transaction, name 
 		return w.Rows(), tx.Append(name, chunks)
 	}
 	return w.Rows(), tx.AppendFrom(name, chunks, laidOut(origin(w.Rows()), target, parts).Encode())
-}
-
-// columnLiterals are the literals of PostgreSQL's that go into columns of bytes or lists, as DuckDB spells them, by their offsets.
-func columnLiterals(schema *arrow.Schema, columns []string, rows rowSource) map[int]string {
-	found := map[int]string{}
-	for offset, text := range rows.texts {
-		if text.column >= len(columns) {
-			continue
-		}
-		switch schema.Field(fieldIndex(schema, columns[text.column])).Type.ID() {
-		case arrow.BINARY:
-			if by, ok := duckBytes(text.value); ok {
-				found[offset] = by
-			}
-		case arrow.LIST:
-			if list, ok := duckList(text.value); ok {
-				found[offset] = duckdb.QuoteLiteral(list)
-			}
-		}
-	}
-	return found
 }

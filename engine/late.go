@@ -230,7 +230,7 @@ func (q *query) withValues(args []any) (string, error) {
 		if i < 0 || i >= len(args) {
 			return "", false
 		}
-		value, err := literal(args[i])
+		value, err := literalOf(args[i])
 		failed = firstOf(failed, err)
 		if _, text := args[i].(string); text && exact(familyNames[q.params[i]].name) {
 			value = "CAST(" + value + " AS " + familyNames[q.params[i]].name + ")"
@@ -240,8 +240,8 @@ func (q *query) withValues(args []any) (string, error) {
 	return text, failed
 }
 
-// literal writes a value as SQL; it takes what duckdb.Statement.Bind takes.
-func literal(arg any) (string, error) {
+// literalOf writes a value as SQL; it takes what duckdb.Statement.Bind takes.
+func literalOf(arg any) (string, error) {
 	switch v := arg.(type) {
 	case nil:
 		return "NULL", nil

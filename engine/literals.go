@@ -3,38 +3,45 @@ package engine
 import (
 	"regexp"
 	"strings"
+	"unicode/utf8"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/csmsql/csmsql/engine/literal"
 	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// Three literals mean something else to DuckDB than to every PostgreSQL client: '\x00ff'::bytea, whose hexadecimal digits DuckDB
-// takes for one escape and a text, and '{1,2}'::int[], which it does not take at all, nor behind = ANY. They are written in DuckDB's way before it sees them.
-// DuckDB's own spellings ('\x00\xFF'::BLOB, '[1, 2]'::int[]) are left alone.
+// Some literals mean something else to DuckDB than to every PostgreSQL client, or nothing: '\x00ff'::bytea, '{1,2}'::int[], also behind = ANY,
+// '0044-03-15 BC'::date. They are written in DuckDB's way before it sees them (package literal).
 
-var hexBytes = regexp.MustCompile(`^\\x((?:[0-9a-fA-F]{2})*)$`)
-
-// translateLiterals gives the text with such literals in DuckDB's spelling, and whether there were any.
-func translateLiterals(text string, tree *pg.ParseResult) (string, bool) {
-	if tree == nil || !strings.Contains(text, `'\x`) && !strings.Contains(text, `'\\x`) && !strings.Contains(text, `'{`) {
-		return text, false
+// translateLiterals gives the text with such literals, where a cast says what they are, in DuckDB's spelling, and whether there were any.
+func translateLiterals(text string, tree *pg.ParseResult) (string, bool, error) {
+	if tree == nil || !mayTranslate(text) {
+		return text, false, nil
 	}
 	at := map[int]string{} // offset of a literal → what stands for it
+	var failed error
 	eachCast(tree.ProtoReflect(), func(c *pg.TypeCast) {
-		literal := c.Arg.GetAConst()
-		if literal.GetSval() == nil {
+		constant := c.Arg.GetAConst()
+		if constant.GetSval() == nil {
 			return
 		}
-		if by, ok := duckLiteral(literal.GetSval().Sval, c.TypeName); ok {
-			at[int(literal.Location)] = by
+		value := constant.GetSval().Sval
+		by, err := formOf(c.TypeName).Translate(value)
+		if err != nil {
+			e := failure("22023", "%s", err)
+			e.At = utf8.RuneCountInString(text[:min(int(constant.Location), len(text))]) + 1
+			failed = firstOf(failed, e)
+		} else if by != value {
+			at[int(constant.Location)] = duckdb.QuoteLiteral(by)
 		}
 	})
 	members(text, tree, at)
-	if len(at) == 0 {
-		return text, false
+	if len(at) == 0 || failed != nil {
+		return text, false, failed
 	}
 	quantified := false // what follows is ANY or ALL, whose operator is IN now
 	out, _ := replaceTokens(text, func(token string, offset int) (string, bool) {
@@ -46,7 +53,26 @@ func translateLiterals(text string, tree *pg.ParseResult) (string, bool) {
 		quantified = quantified || by == isIn || by == isNotIn
 		return by, ok
 	})
-	return out, true
+	return out, true, nil
+}
+
+// mayTranslate is what most texts are spared by.
+func mayTranslate(text string) bool {
+	if !strings.Contains(text, "'") {
+		return false
+	}
+	found := false
+	statement.Literals(text, func(l statement.Literal) { found = found || literal.Suspicious(l.Value) })
+	return found
+}
+
+// formOf is the form of a type that a cast names.
+func formOf(t *pg.TypeName) literal.Form {
+	names := t.GetNames()
+	if len(names) == 0 {
+		return literal.Form{}
+	}
+	return literal.Named(names[len(names)-1].GetString_().GetSval(), len(t.ArrayBounds) > 0)
 }
 
 func isQuantifier(token string) bool {
@@ -108,38 +134,6 @@ func arrayMembers(value string) (string, bool) {
 }
 
 var backslashed = regexp.MustCompile(`(?s)\\(.)`)
-
-func duckLiteral(value string, t *pg.TypeName) (string, bool) {
-	names := t.GetNames()
-	if len(names) == 0 {
-		return "", false
-	}
-	name := strings.ToLower(names[len(names)-1].GetString_().GetSval())
-	switch {
-	case len(t.ArrayBounds) > 0:
-		list, ok := duckList(value)
-		return "'" + strings.ReplaceAll(list, "'", "''") + "'", ok
-	case name == "bytea" || name == "blob":
-		return duckBytes(value)
-	}
-	return "", false
-}
-
-// duckBytes is a bytea literal in PostgreSQL's hexadecimal form as DuckDB's: a literal still and no call, for VALUES ('ab'), ('\x00') must
-// have one type.
-func duckBytes(value string) (string, bool) {
-	m := hexBytes.FindStringSubmatch(value)
-	if m == nil {
-		return "", false
-	}
-	var b strings.Builder
-	b.WriteByte('\'')
-	for i := 0; i < len(m[1]); i += 2 {
-		b.WriteString(`\x` + m[1][i:i+2])
-	}
-	b.WriteByte('\'')
-	return b.String(), true
-}
 
 // duckList turns the braces of an array literal, outside of quotes, into brackets.
 func duckList(value string) (string, bool) {

@@ -53,6 +53,6 @@ func mayMatchPatterns(text string) bool {
 // duckExpression is an expression in the words that DuckDB is given.
 func duckExpression(text string) string {
 	const before = "SELECT "
-	words, _ := translateLiterals(before+text, treeOf(before+text))
+	words, _, _ := translateLiterals(before+text, treeOf(before+text))
 	return duckOperators(words[len(before):])
 }

@@ -50,7 +50,11 @@ type rowSource struct {
 	width      int
 	parameters map[int]int     // offset of a parameter that is a value by itself → its column
 	texts      map[int]rowText // offset of a string literal that is a value by itself
+	numbers    []rowParameter
 }
+
+// rowParameter is a parameter that is a value by itself, and its column.
+type rowParameter struct{ index, column int }
 
 // rowText is a string literal in a row, and its column.
 type rowText struct {
@@ -77,7 +81,10 @@ func readRows(tree *pg.ParseResult) (source rowSource, ok bool) {
 			}
 		}
 		return source, true
-	case s.Op != pg.SetOperation_SETOP_NONE || len(s.TargetList) == 0:
+	case s.Op != pg.SetOperation_SETOP_NONE:
+		source.noteArms(s)
+		return source, false
+	case len(s.TargetList) == 0:
 		return source, false
 	}
 	for column, target := range s.TargetList {
@@ -91,6 +98,31 @@ func readRows(tree *pg.ParseResult) (source rowSource, ok bool) {
 	return source, true
 }
 
+// noteArms looks at the strings in the select lists of a UNION's queries. Its columns have types of their own, which parameters are part of.
+func (r *rowSource) noteArms(s *pg.SelectStmt) {
+	if s.Op != pg.SetOperation_SETOP_NONE {
+		r.noteArms(s.Larg)
+		r.noteArms(s.Rarg)
+		return
+	}
+	var values []*pg.Node
+	for _, target := range s.TargetList {
+		values = append(values, target.GetResTarget().GetVal())
+	}
+	rows := [][]*pg.Node{values}
+	for _, row := range s.ValuesLists {
+		rows = append(rows, row.GetList().GetItems())
+	}
+	for _, row := range rows {
+		if slices.ContainsFunc(row, isStar) {
+			return
+		}
+		for column, value := range row {
+			r.noteText(value, column)
+		}
+	}
+}
+
 func isStar(n *pg.Node) bool {
 	return slices.ContainsFunc(n.GetColumnRef().GetFields(), func(f *pg.Node) bool { return f.GetAStar() != nil })
 }
@@ -98,7 +130,12 @@ func isStar(n *pg.Node) bool {
 func (r *rowSource) note(value *pg.Node, column int) {
 	if p := value.GetParamRef(); p != nil {
 		r.parameters[int(p.Location)] = column
+		r.numbers = append(r.numbers, rowParameter{int(p.Number) - 1, column})
 	}
+	r.noteText(value, column)
+}
+
+func (r *rowSource) noteText(value *pg.Node, column int) {
 	if c := value.GetAConst(); c.GetSval() != nil {
 		r.texts[int(c.Location)] = rowText{c.GetSval().Sval, column}
 	}

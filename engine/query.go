@@ -74,7 +74,11 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 			return s.planPivots(ctx, text, expanded, moved, v)
 		}
 	}
-	if translated, ok := translateLiterals(text, tree); ok {
+	translated, ok, err := translateLiterals(text, tree)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
 		text, tree = translated, treeOf(translated)
 	}
 	if formatted, ok := translateFormats(text, tree); ok {
@@ -133,7 +137,11 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *visible) (*que
 
 // planDuck plans text for DuckDB, whatever backend the session prefers.
 func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
-	if translated, ok := translateLiterals(text, tree); ok {
+	translated, ok, err := translateLiterals(text, tree)
+	if err != nil {
+		return nil, err
+	}
+	if ok {
 		text, tree = translated, treeOf(translated)
 	}
 	return s.planDuckFor(ctx, text, tree, v, nil)

@@ -75,7 +75,11 @@ func (w *viewWords) keep(contents *catalog.Contents) {
 // inDuckDBsWords writes a text that DuckDB gets as a whole as a query's would be written for it: its literals, and what it
 // reads of PostgreSQL's catalogs, which it does if catalogs.
 func inDuckDBsWords(sql string, tree *pg.ParseResult) (words string, catalogs bool, err error) {
-	if translated, ok := translateLiterals(sql, tree); ok {
+	translated, ok, err := translateLiterals(sql, tree)
+	if err != nil {
+		return sql, false, err
+	}
+	if ok {
 		sql, tree = translated, treeOf(translated)
 	}
 	if !pgcatalog.IsCatalogQuery(tree) {

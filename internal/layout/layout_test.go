@@ -38,6 +38,7 @@ var allowed = map[string][]string{
 	"engine/placement":    {},
 	"engine/lineage":      {},
 	"engine/optimization": {},
+	"engine/literal":      {},
 	"engine/argument":     {"exec/duckdb"},
 	"engine/driver":       {"engine", "exec/duckdb", "wire/pgformat"},
 	"engine":              {"engine", "cluster", "exec", "catalog", "coherence", "memregion", "queries/dbgen"},

@@ -1,0 +1,196 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/engine/literal"
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/plan"
+)
+
+// The values of VALUES lists become their columns' types one by one, as in PostgreSQL. DuckDB brings those of one place in all rows to one type
+// first, which is lossy: of 9007199254740993 beside 1e0 it makes ...992, of 1.10 beside 2.25 in a column of text '1.10', of 1 beside 2.5 '1.0'.
+// So each value is cast by itself, but where the kinds of all values of a column show that nothing is lost on the way: then it would only
+// make long lists longer.
+
+// profile is what is known of the values of one column of a VALUES list.
+type profile struct {
+	kinds    uint16 // a bit for each statement.ValueKind that occurs
+	whole    int    // the most digits before the point,
+	fraction int    // behind it,
+	least    int    // and the fewest there
+}
+
+func bit(k statement.ValueKind) uint16 { return 1 << k }
+
+func (p *profile) add(v *statement.Value) {
+	const decimal = 1 << statement.DecimalValue
+	if v.Kind == statement.DecimalValue {
+		if p.kinds&decimal == 0 {
+			p.least = v.Fraction
+		}
+		p.least = min(p.least, v.Fraction)
+	}
+	p.kinds |= bit(v.Kind)
+	p.whole, p.fraction = max(p.whole, v.Whole), max(p.fraction, v.Fraction)
+}
+
+// harmless tells whether the type that DuckDB finds for all values of a column changes none of them on their way to its own type.
+func (p *profile) harmless(t arrow.DataType) bool {
+	kinds := p.kinds &^ bit(statement.NullValue)
+	integers := kinds&bit(statement.IntegerValue) != 0
+	switch kinds {
+	case 0, bit(statement.TextValue), bit(statement.BooleanValue), bit(statement.FloatValue):
+		return true
+	case bit(statement.IntegerValue):
+		return p.whole <= 18 || p.whole <= 38 && !arrow.IsFloating(t.ID()) // HUGEINT takes another way to a float
+	case bit(statement.DecimalValue), bit(statement.DecimalValue) | bit(statement.IntegerValue):
+	default:
+		return false
+	}
+	digits := p.whole + p.fraction
+	if integers {
+		digits = max(p.whole, 19) + p.fraction // a BIGINT is a DECIMAL(19,0)
+	}
+	same := !integers && p.least == p.fraction
+	switch {
+	case arrow.IsDecimal(t.ID()), arrow.IsInteger(t.ID()):
+		return digits <= 38
+	case t.ID() == arrow.FLOAT64:
+		return p.whole+p.fraction <= 15 || same && digits <= 18
+	}
+	return same && digits <= 18 && (t.ID() == arrow.FLOAT32 || t.ID() == arrow.STRING)
+}
+
+// valueList writes a VALUES list anew.
+type valueList struct {
+	head     *statement.Insert
+	text     string // the list
+	schema   *arrow.Schema
+	fields   []arrow.Field // of its columns, in their order
+	types    []string      // and their names
+	forms    []literal.Form
+	profiles []profile
+	rows     int
+
+	out    strings.Builder
+	edits  edits
+	at     int // what is written of text
+	failed error
+}
+
+// readValues looks at an INSERT's list; nil if it has none, or more than one.
+func readValues(head *statement.Insert) *valueList {
+	l := &valueList{head: head, text: head.Query[len(head.With):]}
+	if !statement.Values(l.text, func(v statement.Value) {
+		for v.Column >= len(l.profiles) {
+			l.profiles = append(l.profiles, profile{})
+		}
+		l.profiles[v.Column].add(&v)
+		l.rows = v.Row + 1
+	}) {
+		return nil
+	}
+	return l
+}
+
+// source wraps the list so that it gives the columns of a table.
+func (l *valueList) source(schema *arrow.Schema) (source, error) {
+	columns, err := insertColumns(l.head, schema, make([]string, len(l.profiles)))
+	if err != nil {
+		return source{}, err
+	}
+	query, moved, forms, err := l.typed(schema, columns)
+	if err != nil {
+		return source{}, err
+	}
+	src, err := conformSource(query, schema, columns)
+	src.inner, src.edits, src.forms = l.head.Query, moved, forms
+	return src, err
+}
+
+// typed is the INSERT's query with values that become their columns' types by themselves. parameters are the forms of those that are values.
+func (l *valueList) typed(schema *arrow.Schema, columns []string) (query string, moved edits, parameters map[int]literal.Form, err error) {
+	l.schema = schema
+	again := false
+	for i, c := range columns {
+		f := schema.Field(fieldIndex(schema, c))
+		name, err := sqlType(f)
+		if err != nil {
+			return "", nil, nil, err
+		}
+		l.fields, l.types, l.forms = append(l.fields, f), append(l.types, name), append(l.forms, literal.Of(f))
+		kinds := l.profiles[i].kinds
+		again = again || l.casts(i) || kinds&(bit(statement.DefaultValueWord)|bit(statement.ParameterValue)) != 0 ||
+			kinds&bit(statement.TextValue) != 0 && l.forms[i].Translates()
+	}
+	if !again {
+		return l.head.Query, nil, nil, nil
+	}
+	parameters = map[int]literal.Form{}
+	statement.Values(l.text, func(v statement.Value) {
+		if l.failed == nil && v.Column < len(l.fields) {
+			l.write(&v, parameters)
+		}
+	})
+	if l.failed != nil {
+		return "", nil, nil, l.failed
+	}
+	l.out.WriteString(l.text[l.at:])
+	return l.head.With + l.out.String(), l.edits, parameters, nil
+}
+
+// casts tells whether every value of a column is cast by itself.
+func (l *valueList) casts(column int) bool {
+	return l.rows > 1 && !l.profiles[column].harmless(l.fields[column].Type)
+}
+
+// write puts what a value is to be in its place.
+func (l *valueList) write(v *statement.Value, parameters map[int]literal.Form) {
+	written := l.text[v.Start:v.End]
+	by, cast := written, l.casts(v.Column)
+	switch v.Kind {
+	case statement.NullValue:
+		return
+	case statement.ParameterValue:
+		cast = true
+		parameters[parameterIndex(strings.Trim(written, "() \t\n"))] = l.forms[v.Column]
+	case statement.DefaultValueWord:
+		text, ok := defaultOf(l.fields[v.Column])
+		if !ok {
+			text = "NULL"
+		}
+		by = "(" + text + ")"
+	case statement.TextValue:
+		text, err := l.forms[v.Column].Translate(v.Text)
+		if err != nil {
+			l.failed = fromLiteral(err)
+			return
+		}
+		if text != v.Text {
+			by = duckdb.QuoteLiteral(text)
+		}
+	}
+	if cast {
+		by = "CAST(" + by + " AS " + l.types[v.Column] + ")"
+	}
+	if by == written {
+		return
+	}
+	l.out.WriteString(l.text[l.at:v.Start])
+	l.out.WriteString(by)
+	l.at = v.End
+	shift := len(l.head.With)
+	l.edits = append(l.edits, plan.Edit{Span: plan.Span{Start: v.Start + shift, End: v.End + shift}, Length: len(by)})
+}
+
+// fromLiteral is the error of a literal as the engine's.
+func fromLiteral(err error) error {
+	if e, ok := err.(*literal.Error); ok {
+		return failure(e.State, "%s", e.Message)
+	}
+	return err
+}

@@ -1,0 +1,154 @@
+package literal
+
+import (
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+)
+
+// Form is how the text of a type's values is written. The zero value is that of types whose text PostgreSQL and DuckDB write alike.
+type Form struct {
+	base base
+	list bool
+}
+
+type base uint8
+
+const (
+	alike base = iota
+	bytes
+	boolean
+	moment // a date, or a timestamp with or without a time zone
+	interval
+	json
+)
+
+// Of is the form of a column's type.
+func Of(f arrow.Field) Form {
+	switch t := f.Type.(type) {
+	case *arrow.MapType:
+		return Form{}
+	case arrow.ListLikeType:
+		return Form{base: Of(t.ElemField()).base, list: true}
+	}
+	if name, _ := f.Metadata.GetValue("ARROW:extension:name"); name == "arrow.json" {
+		return Form{base: json}
+	}
+	return Form{base: bases[f.Type.ID()]}
+}
+
+var bases = map[arrow.Type]base{
+	arrow.BINARY: bytes, arrow.LARGE_BINARY: bytes, arrow.BINARY_VIEW: bytes, arrow.BOOL: boolean, arrow.DATE32: moment, arrow.DATE64: moment,
+	arrow.TIMESTAMP: moment, arrow.INTERVAL_MONTH_DAY_NANO: interval,
+}
+
+// Named is the form of a type that a cast names, without its dimensions; list: it has some.
+func Named(name string, list bool) Form {
+	return Form{base: names[strings.ToLower(name)], list: list}
+}
+
+var names = map[string]base{
+	"bytea": bytes, "blob": bytes, "bytes": bytes, "binary": bytes, "varbinary": bytes, "bool": boolean, "boolean": boolean, "logical": boolean,
+	"date": moment, "timestamp": moment, "timestamptz": moment, "datetime": moment, "timestamp_s": moment, "timestamp_ms": moment,
+	"timestamp_us": moment, "timestamp_ns": moment, "interval": interval, "json": json, "jsonb": json,
+}
+
+// Translates tells whether there is any text of the form that DuckDB does not read as it stands.
+func (f Form) Translates() bool { return f.list || f.base != alike && f.base != json }
+
+// Translate writes text, of a value of the form, for DuckDB.
+func (f Form) Translate(text string) (string, error) {
+	if f.list {
+		return list(text, Form{base: f.base})
+	}
+	switch f.base {
+	case bytes:
+		return binary(text)
+	case boolean:
+		return truth(text), nil
+	case moment:
+		return beforeChrist(text), nil
+	case interval:
+		return unsigned(text), nil
+	}
+	return text, nil
+}
+
+// Suspicious tells whether text may be of a form that translates it, whatever its type is: most is not.
+func Suspicious(text string) bool {
+	if text == "" {
+		return false
+	}
+	last := text[len(text)-1]
+	if strings.IndexByte(blanks, text[0]) >= 0 || strings.IndexByte(blanks, last) >= 0 || last|0x20 == 'c' && len(text) > 2 && text[len(text)-2]|0x20 == 'b' {
+		return true
+	}
+	for i := range len(text) {
+		if c := text[i]; c == '\\' || c == '{' || c == '+' || c >= 0x80 {
+			return true
+		}
+	}
+	return len(text) < len("false") && truth(text) != text
+}
+
+// Error is a value that is none, and that DuckDB would not notice.
+type Error struct{ State, Message string }
+
+func (e *Error) Error() string    { return e.Message }
+func (e *Error) SQLState() string { return e.State }
+
+const blanks = " \t\n\r\v\f"
+
+// truth takes the words of booleans and their beginnings, as PostgreSQL does.
+func truth(text string) string {
+	word := strings.ToLower(strings.Trim(text, blanks))
+	if word == "" || word == "o" {
+		return text
+	}
+	for _, by := range []struct{ word, value string }{
+		{"true", "true"}, {"yes", "true"}, {"on", "true"}, {"1", "true"}, {"false", "false"}, {"no", "false"}, {"off", "false"}, {"0", "false"},
+	} {
+		if strings.HasPrefix(by.word, word) {
+			return by.value
+		}
+	}
+	return text
+}
+
+// unsigned takes the plus signs away from an interval's numbers.
+func unsigned(text string) string {
+	if !strings.Contains(text, "+") {
+		return text
+	}
+	out := make([]byte, 0, len(text))
+	for i := range len(text) {
+		sign := text[i] == '+' && i+1 < len(text) && text[i+1] >= '0' && text[i+1] <= '9' && (i == 0 || strings.IndexByte(blanks, text[i-1]) >= 0)
+		if !sign {
+			out = append(out, text[i])
+		}
+	}
+	return string(out)
+}
+
+// beforeChrist moves the era behind the year's date, where DuckDB has it in parentheses. Elsewhere it would take it for nothing, or for a
+// time zone.
+func beforeChrist(text string) string {
+	trimmed := strings.TrimRight(text, blanks)
+	n := len(trimmed) - len("BC")
+	if n < 1 || !strings.EqualFold(trimmed[n:], "bc") {
+		return text
+	}
+	trimmed = strings.Trim(trimmed[:n], blanks)
+	stop := 0
+	for stop < len(trimmed) && (trimmed[stop] >= '0' && trimmed[stop] <= '9' || trimmed[stop] == '-' || trimmed[stop] == '/') {
+		stop++
+	}
+	if stop < len("1-1-1") {
+		return text
+	}
+	rest := trimmed[stop:]
+	if strings.HasPrefix(rest, "T") || strings.HasPrefix(rest, "t") {
+		rest = " " + rest[1:]
+	}
+	return trimmed[:stop] + " (BC)" + rest
+}

@@ -1,0 +1,70 @@
+package literal_test
+
+import (
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine/literal"
+)
+
+var text = arrow.BinaryTypes.String
+
+func form(t arrow.DataType) literal.Form { return literal.Of(arrow.Field{Name: "c", Type: t}) }
+
+func TestTextInDuckDBsSpelling(t *testing.T) {
+	bytes, truth, date := form(arrow.BinaryTypes.Binary), form(arrow.FixedWidthTypes.Boolean), form(arrow.FixedWidthTypes.Date32)
+	moment, interval := form(arrow.FixedWidthTypes.Timestamp_us), form(arrow.FixedWidthTypes.MonthDayNanoInterval)
+	numbers, words, blobs := form(arrow.ListOf(arrow.PrimitiveTypes.Int32)), form(arrow.ListOf(text)), form(arrow.ListOf(arrow.BinaryTypes.Binary))
+	for _, c := range []struct {
+		form     literal.Form
+		in, want string
+	}{
+		{bytes, `\xDEADBEEF00`, `\xDE\xAD\xBE\xEF\x00`}, {bytes, `\xde ad`, `\xde\xad`}, {bytes, `\x`, ``}, {bytes, `abc`, `abc`}, {bytes, ``, ``},
+		{bytes, `\xDE\xAD`, `\xDE\xAD`}, {bytes, `a\\b\001\377`, `a\x5Cb\x01\xFF`}, {bytes, `ä`, `\xC3\xA4`}, {bytes, `a\x00b`, `a\x00b`},
+		{truth, ` t `, `true`}, {truth, `on`, `true`}, {truth, `YES`, `true`}, {truth, `of`, `false`}, {truth, `0`, `false`}, {truth, `o`, `o`}, {truth, `maybe`, `maybe`}, {truth, ``, ``},
+		{date, `0044-03-15 BC`, `0044-03-15 (BC)`}, {date, `0044-03-15 bc `, `0044-03-15 (BC)`}, {date, `0044-03-15`, `0044-03-15`}, {date, `BC`, `BC`}, {date, `0044-03-15 (BC)`, `0044-03-15 (BC)`},
+		{moment, `0044-03-15 12:00:00.5 BC`, `0044-03-15 (BC) 12:00:00.5`}, {moment, `0044-03-15T12:00:00+01 BC`, `0044-03-15 (BC) 12:00:00+01`}, {moment, `infinity`, `infinity`},
+		{interval, `-1 mons +3 days +01:02:03`, `-1 mons 3 days 01:02:03`}, {interval, `+1 day`, `1 day`}, {interval, `1 day -02:00`, `1 day -02:00`},
+		{numbers, `{1, 2 ,NULL}`, `[1,2,NULL]`}, {numbers, `{{1,2},{3}}`, `[[1,2],[3]]`}, {numbers, ` {} `, `[]`}, {numbers, `[1, 2]`, `[1, 2]`},
+		{words, `{a b,"a,b","x\"y\\z",NULL,"NULL",it's,"",[q], c }`, `["a b","a,b","x\"y\\z",NULL,"NULL","it's","","[q]",c]`}, {words, `{a\,b}`, `["a,b"]`},
+		{words, `{a`, `{a`}, {words, `{a,}`, `{a,}`}, {words, `{a}b`, `{a}b`}, {words, `{"a`, `{"a`}, {words, `{a\`, `{a\`}, {words, `{,a}`, `{,a}`}, {words, `{a{b}`, `{a{b}`},
+		{blobs, `{"\\xDEAD",NULL}`, `["\\xDE\\xAD",NULL]`}, {form(arrow.ListOf(arrow.FixedWidthTypes.Date32)), `{"0044-03-15 BC"}`, `["0044-03-15 (BC)"]`},
+		{form(arrow.MapOf(text, text)), `{a=1}`, `{a=1}`}, {form(text), `\xDEAD`, `\xDEAD`}, {form(text), `{1}`, `{1}`}, {form(text), `0044-03-15 BC`, `0044-03-15 BC`},
+		{literal.Named("jsonb", true), `{"{\"a\": 1}"}`, `[{"a": 1}]`}, {literal.Named("BYTEA", false), `\xDEAD`, `\xDE\xAD`}, {literal.Named("nothing", false), `\xDEAD`, `\xDEAD`},
+	} {
+		got, err := c.form.Translate(c.in)
+		require.NoError(t, err, c.in)
+		require.Equal(t, c.want, got, c.in)
+		again, err := c.form.Translate(got)
+		require.NoError(t, err, got)
+		require.Equal(t, got, again, "DuckDB's spelling is left as it is")
+	}
+}
+
+func TestTextThatDuckDBWouldTakeForOtherBytes(t *testing.T) {
+	for in, state := range map[string]string{`\xABC`: "22023", `\xZZ`: "22023", `\xä`: "22023", `a\`: "22P02", `a\9`: "22P02", `a\400`: "22P02", `\xDE\x`: "22P02"} {
+		for _, f := range []literal.Form{form(arrow.BinaryTypes.Binary), literal.Named("bytea", false)} {
+			_, err := f.Translate(in)
+			var e *literal.Error
+			require.ErrorAs(t, err, &e, in)
+			require.Equal(t, state, e.SQLState(), in)
+		}
+	}
+	_, err := literal.Named("bytea", true).Translate(`{"\\xABC"}`)
+	require.Error(t, err)
+}
+
+func FuzzTranslate(f *testing.F) {
+	for _, s := range []string{`\xDEAD`, `{1,{2},"x\"",NULL}`, `0044-03-15 12:00 BC`, `+1 day`, ` on`, `a\\b\001`, `{`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		for _, name := range []string{"bytea", "bool", "timestamp", "interval", "text", "json"} {
+			for _, list := range []bool{false, true} {
+				_, _ = literal.Named(name, list).Translate(s)
+			}
+		}
+	})
+}

@@ -1,0 +1,157 @@
+package statement
+
+import "strings"
+
+// ValueKind says what one value of a VALUES list is, as far as the text shows it.
+type ValueKind uint8
+
+const (
+	ExpressionValue ValueKind = iota // anything but the others
+	NullValue
+	DefaultValueWord // DEFAULT
+	BooleanValue     // TRUE, FALSE
+	IntegerValue     // digits, with a sign or without
+	DecimalValue     // digits with a point
+	FloatValue       // a number with an exponent, or in another notation
+	TextValue        // a string
+	ParameterValue   // $1
+)
+
+// Value is one of a VALUES list.
+type Value struct {
+	Start, End int // its text, in bytes
+	Row        int // from 0
+	Column     int // from 0
+	Kind       ValueKind
+	// Whole and Fraction are the digits of a number before and behind the point.
+	Whole, Fraction int
+	// Text is a string's value.
+	Text string
+}
+
+// Values visits the values of VALUES (…), (…), of which sql consists, in order. It goes by the tokens and not by a tree, for statements that
+// load tables are long. ok is false if sql is anything else, or has more behind the last row.
+func Values(sql string, visit func(Value)) (ok bool) {
+	c := newCursor(sql)
+	if !c.accept("values") {
+		return false
+	}
+	for row := 0; ; row++ {
+		if !c.accept("(") {
+			return false
+		}
+		for column := 0; ; column++ {
+			v := c.readValue()
+			if v.End <= v.Start {
+				return false
+			}
+			v.Row, v.Column = row, column
+			visit(v)
+			if !c.accept(",") {
+				break
+			}
+		}
+		if !c.accept(")") {
+			return false
+		}
+		if !c.accept(",") {
+			return c.done()
+		}
+	}
+}
+
+// readValue reads up to the comma or parenthesis behind a value.
+func (c *cursor) readValue() Value {
+	first := c.peek(0)
+	v := Value{Start: first.start}
+	tokens := 0
+	for !c.done() && !isEnd(c.peek(0)) {
+		c.skip()
+		tokens++
+	}
+	v.End = c.last
+	if first.is("(") && tokens == 1 {
+		v.classifyGroup(c.sql[first.end() : c.last-1])
+		return v
+	}
+	signed := first.is("-") || first.is("+")
+	switch {
+	case tokens == 1:
+		v.classify(first)
+	case tokens == 2 && signed:
+		if t := lex(c.sql, first.end()); t.kind == number {
+			v.classify(t)
+		}
+	}
+	return v
+}
+
+// classifyGroup looks into (value).
+func (v *Value) classifyGroup(inside string) {
+	c := newCursor(inside)
+	inner := c.readValue()
+	if c.done() && inner.Kind != DefaultValueWord && inner.End > inner.Start {
+		v.Kind, v.Whole, v.Fraction, v.Text = inner.Kind, inner.Whole, inner.Fraction, inner.Text
+	}
+}
+
+func (v *Value) classify(t token) {
+	switch t.kind {
+	case word:
+		switch {
+		case t.is("null"):
+			v.Kind = NullValue
+		case t.is("default"):
+			v.Kind = DefaultValueWord
+		case t.is("true"), t.is("false"):
+			v.Kind = BooleanValue
+		}
+	case parameter:
+		v.Kind = ParameterValue
+	case text:
+		if value, ok := unquote(t.text); ok {
+			v.Kind, v.Text = TextValue, value
+		}
+	case number:
+		v.classifyNumber(t.text)
+	}
+}
+
+// classifyNumber counts the digits; those in front that are zeros count, too.
+func (v *Value) classifyNumber(digits string) {
+	whole, fraction, point := strings.Cut(digits, ".")
+	switch {
+	case !onlyDigits(whole) || !onlyDigits(fraction):
+		v.Kind = FloatValue
+	case point:
+		v.Kind, v.Whole, v.Fraction = DecimalValue, len(whole), len(fraction)
+	default:
+		v.Kind, v.Whole = IntegerValue, len(whole)
+	}
+}
+
+func onlyDigits(s string) bool {
+	for i := range len(s) {
+		if !isDigit(s[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+// Literal is a string in a text.
+type Literal struct {
+	Start, End int // in bytes
+	Value      string
+}
+
+// Literals visits the strings of a text from left to right, up to whatever does not end.
+func Literals(sql string, visit func(Literal)) {
+	for t := lex(sql, 0); t.kind != end && t.kind != incomplete; t = lex(sql, t.end()) {
+		if t.kind == text {
+			if value, ok := unquote(t.text); ok {
+				visit(Literal{t.start, t.end(), value})
+			}
+		}
+	}
+}
