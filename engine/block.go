@@ -5,12 +5,14 @@ import (
 	"errors"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/statement"
 )
 
 // block is a transaction block: explicit (BEGIN), or the unit that a client's message makes.
 type block struct {
 	implicit bool
-	readOnly bool
+	modes    modes
+	told     bool // the session functions were told of modes that are not the default
 	failed   bool
 	// duck: DuckDB's own transaction is open too, so that temporary tables follow ours.
 	duck bool
@@ -81,20 +83,39 @@ func (s *Session) Status() Status {
 }
 
 // Begin opens a transaction block; a second one is only a warning, as in PostgreSQL.
-func (s *Session) begin(readOnly bool) error {
+func (s *Session) begin(asked statement.Modes) error {
 	if s.block != nil && !s.block.implicit {
 		s.notice(Notice{Severity: "WARNING", State: "25001", Message: "there is already a transaction in progress"})
-		return nil
+		return s.changeModes(s.block, asked)
 	}
-	if s.block == nil {
-		s.block = &block{}
+	began := s.block == nil
+	if began {
+		s.block = s.newBlock(false)
 	}
-	s.block.implicit, s.block.readOnly = false, readOnly
-	if err := s.beginDuck(s.block); err != nil {
-		s.block = nil
-		return err
+	s.block.implicit = false
+	err := s.beginDuck(s.block)
+	if err == nil {
+		err = s.changeModes(s.block, asked)
 	}
-	return nil
+	if err != nil && began {
+		s.rollback()
+	}
+	return err
+}
+
+// chain begins a transaction with the modes of the one that has just ended.
+func (s *Session) chain(m modes) error {
+	b := s.newBlock(false)
+	b.modes, b.told = m, m != b.modes
+	s.block = b
+	err := s.beginDuck(b)
+	if err == nil && b.told {
+		err = s.identify()
+	}
+	if err != nil {
+		s.rollback()
+	}
+	return err
 }
 
 func (s *Session) beginDuck(b *block) error {
@@ -118,7 +139,7 @@ func (s *Session) BeginImplicit() {
 
 func (s *Session) beginImplicit() {
 	if s.block == nil {
-		s.block = &block{implicit: true}
+		s.block = s.newBlock(true)
 	}
 }
 
@@ -196,14 +217,14 @@ func (s *Session) endDuck(b *block, how string) error {
 		settings = b.before
 	}
 	if !b.duck {
-		return s.restore(settings)
+		return s.restore(b, settings)
 	}
 	if how == "COMMIT" && b.names != nil {
 		b.names.clear()
 	}
 	err := s.conn.Exec(how)
 	s.endedDuck(b)
-	return errors.Join(err, s.restore(settings))
+	return errors.Join(err, s.restore(b, settings))
 }
 
 // endedDuck forgets what went with DuckDB's transaction.
@@ -230,7 +251,7 @@ func (s *Session) write(ctx context.Context, change func(tx *catalog.Transaction
 	if s.block != nil {
 		return advise(s.writeInBlock(ctx, change))
 	}
-	s.block = &block{implicit: true}
+	s.block = s.newBlock(true)
 	if err := s.writeInBlock(ctx, change); err != nil {
 		s.rollback()
 		s.engine.node.settle(ctx)
@@ -241,8 +262,8 @@ func (s *Session) write(ctx context.Context, change func(tx *catalog.Transaction
 
 func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Transaction, v *visible) error) error {
 	b := s.block
-	if b.readOnly {
-		return failure("25006", "cannot write in a read-only transaction")
+	if b.modes.readOnly { // what the statement says of itself was asked before: this is for what it does beside
+		return readOnlyError("a statement that writes")
 	}
 	if err := b.start(ctx, s.engine); err != nil {
 		return err

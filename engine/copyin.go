@@ -40,6 +40,10 @@ func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) 
 	if s.block != nil && s.block.failed {
 		return "", errFailedBlock
 	}
+	if err := s.refuseWrite(st); err != nil {
+		s.fail()
+		return "", err
+	}
 	var count int64
 	err = s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
 		version, err := s.target(v, head.Name)

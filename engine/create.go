@@ -57,22 +57,16 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		case *statement.NoOp:
 			return done(head.Tag, 0), nil
 		case *statement.Begin:
-			if head.Isolation == "serializable" {
-				s.notice(Notice{Severity: "WARNING", State: "0A000", Message: "SERIALIZABLE is not offered; the transaction is snapshot isolation (REPEATABLE READ)"})
+			return done("BEGIN", 0), s.begin(head.Modes)
+		case *statement.SetModes:
+			if head.Session {
+				return done("SET", 0), s.setCharacteristics(head.Modes)
 			}
-			return done("BEGIN", 0), s.begin(head.ReadOnly)
+			return done("SET", 0), s.setTransaction(head.Modes)
 		case *statement.Commit:
-			tag := "COMMIT"
-			if s.block != nil && s.block.failed {
-				tag = "ROLLBACK"
-			}
-			return done(tag, 0), s.commit(ctx)
+			return s.endBlock(ctx, head.Chain, true)
 		case *statement.Rollback:
-			if s.block == nil || s.block.implicit {
-				s.notice(Notice{Severity: "WARNING", State: "25P01", Message: "there is no transaction in progress"})
-			}
-			s.rollback()
-			return done("ROLLBACK", 0), nil
+			return s.endBlock(ctx, head.Chain, false)
 		case *statement.Savepoint:
 			return done("SAVEPOINT", 0), s.savepoint(head.Name)
 		case *statement.Release:
@@ -80,22 +74,53 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		case *statement.RollbackTo:
 			return done("ROLLBACK", 0), s.rollbackTo(head.Name)
 		case *statement.Set:
-			_, err := s.set(head)
 			tag := "SET"
-			if head.Default {
+			if head.Reset {
 				tag = "RESET"
 			}
-			return done(tag, 0), err
+			return done(tag, 0), s.set(head)
 		case *statement.Prepare:
 			return st.prepareNamed(ctx, head)
 		case *statement.Deallocate:
 			return s.deallocate(head)
 		case *statement.Discard:
+			if s.block != nil && !s.block.implicit {
+				return nil, failure("25001", "DISCARD ALL cannot run inside a transaction block")
+			}
 			s.forgetStatements()
-			return done("DISCARD ALL", 0), errors.Join(s.dropTemporary(), s.apply(defaultSettings()))
+			return done("DISCARD ALL", 0), errors.Join(s.dropTemporary(), s.apply(s.atStart()))
 		}
 		return nil, failure("0A000", "this statement is not supported")
 	}
+}
+
+// endBlock is COMMIT or ROLLBACK, which with chain begin the next transaction with the modes of this one.
+func (s *Session) endBlock(ctx context.Context, chain, commit bool) (*Rows, error) {
+	verb, b := "ROLLBACK", s.block
+	if commit {
+		verb = "COMMIT"
+	}
+	open := b != nil && !b.implicit
+	if chain && !open {
+		return nil, failure("25P01", "%s AND CHAIN can only be used in transaction blocks", verb)
+	}
+	if b != nil && b.failed {
+		verb = "ROLLBACK"
+	}
+	if !open && !commit {
+		s.notice(Notice{Severity: "WARNING", State: "25P01", Message: "there is no transaction in progress"})
+	}
+	if commit {
+		if err := s.commit(ctx); err != nil {
+			return nil, err
+		}
+	} else {
+		s.rollback()
+	}
+	if chain {
+		return done(verb, 0), s.chain(b.modes)
+	}
+	return done(verb, 0), nil
 }
 
 func (st *Statement) createTable(ctx context.Context, head *statement.CreateTable) (*Rows, error) {

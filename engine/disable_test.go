@@ -12,36 +12,36 @@ import (
 	"github.com/csmsql/csmsql/engine/optimization"
 )
 
-// setting tells what SHOW says.
-func setting(t *testing.T, s *engine.Session) string {
+// disabledIn tells what SHOW says.
+func disabledIn(t *testing.T, s *engine.Session) string {
 	return rows(t, s, "SHOW csm.disable")[0]
 }
 
 func TestDisableIsASetting(t *testing.T) {
 	e := open(t, func(c *engine.Config) { c.Disable = "Keys,enum" })
 	s := session(t, e)
-	require.Equal(t, "keys, enum", setting(t, s), "the node's")
+	require.Equal(t, "keys, enum", disabledIn(t, s), "the node's")
 	exec(t, s, "SET csm.disable = 'joinorder, pruning'")
-	require.Equal(t, "pruning, joinorder", setting(t, s))
-	require.Equal(t, "keys, enum", setting(t, session(t, e)))
+	require.Equal(t, "pruning, joinorder", disabledIn(t, s))
+	require.Equal(t, "keys, enum", disabledIn(t, session(t, e)))
 	exec(t, s, "BEGIN; SET LOCAL csm.disable = ''")
-	require.Empty(t, setting(t, s))
+	require.Empty(t, disabledIn(t, s))
 	exec(t, s, "COMMIT")
-	require.Equal(t, "pruning, joinorder", setting(t, s))
+	require.Equal(t, "pruning, joinorder", disabledIn(t, s))
 	exec(t, s, "SET csm.disable = all")
-	require.Equal(t, optimization.All.String(), setting(t, s))
+	require.Equal(t, optimization.All.String(), disabledIn(t, s))
 	exec(t, s, "RESET csm.disable")
-	require.Equal(t, "keys, enum", setting(t, s))
+	require.Equal(t, "keys, enum", disabledIn(t, s))
 	shown := rows(t, s, "SELECT setting, short_desc FROM pg_settings WHERE name = 'csm.disable'")
 	require.Equal(t, []string{"keys, enum|" + optimization.Description()}, shown)
 
 	_, err := s.Exec(context.Background(), "SET csm.disable = 'enum, enmu'")
 	require.Equal(t, "22023", sqlState(err))
 	require.ErrorContains(t, err, `invalid value for parameter "csm.disable": "enmu"`)
-	var failed *engine.Error
+	var failed interface{ Hint() string }
 	require.ErrorAs(t, err, &failed)
 	require.Contains(t, failed.Hint(), optimization.Names())
-	require.Equal(t, "keys, enum", setting(t, s))
+	require.Equal(t, "keys, enum", disabledIn(t, s))
 	_, err = engine.Open(context.Background(), engine.Config{Disable: "nothing"})
 	require.Equal(t, "22023", sqlState(err))
 }

@@ -48,6 +48,8 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*di
 		return nil, ""
 	case s.block != nil && s.block.tx != nil:
 		return nil, "the transaction has written"
+	case s.arm != nil:
+		return nil, "it calls set_config()"
 	case s.settings.distribute == distributeOff:
 		return nil, "csm.distribute is off"
 	case s.without().Has(optimization.Distribution):

@@ -35,6 +35,7 @@ type Engine struct {
 	views   viewWords
 	history history
 	mirror  mirror
+	zones   zones
 
 	checkers checkers
 	blocks   atomic.Uint64 // numbers the databases in which blocks show names of their own

@@ -94,7 +94,7 @@ func TestKeptPlansHaveBounds(t *testing.T) {
 	_, all, _ = engine.KeptPlans(s)
 	require.Equal(t, 65, all)
 	require.NoError(t, other.Close())
-	exec(t, s, "SET extra_float_digits = 0")
+	exec(t, s, "SET extra_float_digits = 2")
 	kept, all, bytes = engine.KeptPlans(s)
 	require.Zero(t, kept)
 	require.Zero(t, all)

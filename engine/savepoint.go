@@ -20,6 +20,7 @@ type savepoint struct {
 	name      string
 	catalog   *catalog.Savepoint // nil: the block had not written
 	settings  settings
+	modes     modes
 	cursors   map[*sqlCursor]bool
 	before    *settings
 	after     *settings
@@ -47,7 +48,7 @@ func (s *Session) savepoint(name string) error {
 		return failure("53400", "too many savepoints in this transaction").hint("RELEASE those that are no longer needed.")
 	}
 	p := savepoint{
-		name: name, settings: s.settings.clone(), before: b.before, after: b.after, cursors: make(map[*sqlCursor]bool, len(b.cursors)),
+		name: name, settings: s.settings.clone(), modes: b.modes, before: b.before, after: b.after, cursors: make(map[*sqlCursor]bool, len(b.cursors)),
 		started: b.started, temporary: b.temporary,
 	}
 	if b.after != nil { // it changes with plain SET
@@ -119,7 +120,9 @@ func (s *Session) rollbackTo(name string) error {
 		after := p.after.clone()
 		b.after = &after
 	}
-	if !s.settings.equal(p.settings) {
+	modes := b.modes
+	b.modes = p.modes
+	if !s.settings.equal(p.settings) || modes != p.modes {
 		if err := s.apply(p.settings.clone()); err != nil {
 			return err
 		}

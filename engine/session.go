@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync/atomic"
 
@@ -20,6 +21,8 @@ type SessionOptions struct {
 	Notice func(Notice)
 	// ProcessID is what pg_backend_pid() shows.
 	ProcessID uint32
+	// Settings are what the client begins the session with, by name, as text: what RESET brings back. Errors are those of SET.
+	Settings map[string]string
 	// Statements are the prepared statements that the client named through a protocol; nil: there are none.
 	Statements ProtocolStatements
 }
@@ -41,8 +44,13 @@ type Session struct {
 	options  SessionOptions
 	conn     *duckdb.Connection
 	settings settings
-	block    *block // the open transaction block, nil between transactions
-	named    map[string]*NamedStatement
+	started  map[string]string // what the client began the session with; immutable after Session
+	// arm is what set_config() tells of the statement that is being planned, or runs; nil: it may not call it.
+	arm *configCalls
+	// placeholders are settings of nobody's that were SET once.
+	placeholders map[string]bool
+	block        *block // the open transaction block, nil between transactions
+	named        map[string]*NamedStatement
 	// visible is what names mean while a statement is planned; csm_table asks it.
 	visible *visible
 	// running is the streamed result that holds the DuckDB connection, if any.
@@ -87,9 +95,13 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 		return nil, err
 	}
 	s.conn = conn
+	conn.OnSetConfig(s.calledSetConfig)
 	err = s.applySearchPath()
 	if err == nil {
 		err = s.identify()
+	}
+	if err == nil {
+		err = s.beginSettings(options.Settings)
 	}
 	if err != nil {
 		s.life.stop(nil)
@@ -192,9 +204,19 @@ func (s *Session) query(ctx context.Context, sql string, args []any) (*Rows, err
 }
 
 func (s *Session) notice(n Notice) {
-	if s.options.Notice != nil {
+	if s.options.Notice != nil && s.Wants(n.Severity) {
 		s.options.Notice(n)
 	}
+}
+
+// noticeLevels are the values of client_min_messages, the most talkative first.
+var noticeLevels = []string{"debug5", "debug4", "debug3", "debug2", "debug1", "log", "notice", "warning", "error"}
+
+// Wants tells whether the session's client wants to hear of notices of a severity, by client_min_messages; INFO it always does.
+func (s *Session) Wants(severity string) bool {
+	least, _, _ := s.value("client_min_messages") // it is known
+	level := slices.Index(noticeLevels, strings.ToLower(severity))
+	return level < 0 || level >= slices.Index(noticeLevels, least)
 }
 
 // visible is one snapshot of the catalog as one statement sees it: a lease keeps its chunks, a transaction block adds

@@ -3,11 +3,13 @@ package engine
 import (
 	"errors"
 	"maps"
-	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+	"time"
 
 	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/engine/setting"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -47,61 +49,27 @@ type settings struct {
 	distribute string
 	shuffle    string
 	searchPath []string
-	// values holds settings that clients set and read back, as text; names in lower case.
+	// values are those that the session's client or a SET has given, in their base units; names in lower case.
 	values map[string]string
-}
-
-// known are the settings that exist, with their defaults. They are PostgreSQL's names, so that its clients feel at home; those
-// that change nothing here are kept so that SHOW tells what SET said.
-var known = map[string]string{
-	"application_name":                    "",
-	"bytea_output":                        "hex",
-	"client_encoding":                     "UTF8",
-	"client_min_messages":                 "notice",
-	"csm.backend":                         backendAuto,
-	"csm.distribute":                      distributeAuto,
-	"csm.shuffle":                         shuffleAuto,
-	verifySetting:                         verifyAuto, // the node's, see standard
-	disableSetting:                        "",         // too
-	"datestyle":                           "ISO, MDY",
-	"default_transaction_isolation":       "repeatable read",
-	"default_transaction_read_only":       "off",
-	"extra_float_digits":                  "1",
-	"idle_in_transaction_session_timeout": "0",
-	"integer_datetimes":                   "on",
-	"intervalstyle":                       "postgres",
-	"is_superuser":                        "on",
-	"lock_timeout":                        "0",
-	"max_identifier_length":               "63",
-	planCacheMode:                         planCacheAuto,
-	"row_security":                        "off",
-	"search_path":                         duckdb.SchemaName,
-	"server_encoding":                     "UTF8",
-	"server_version":                      ServerVersion,
-	"server_version_num":                  "150000",
-	"session_authorization":               "postgres",
-	"standard_conforming_strings":         "on",
-	"statement_timeout":                   "0",
-	"synchronous_commit":                  "on",
-	"timezone":                            "Etc/UTC",
-	"transaction_isolation":               "repeatable read",
-	"transaction_read_only":               "off",
 }
 
 // ServerVersion is what clients are told: the PostgreSQL whose protocol and catalogs we speak.
 const ServerVersion = "15.0"
 
-// readOnly settings can be shown and not set.
-var readOnlySettings = map[string]bool{
-	"integer_datetimes": true, "is_superuser": true, "max_identifier_length": true, "server_encoding": true,
-	"server_version": true, "server_version_num": true, "session_authorization": true,
-}
-
 func defaultSettings() settings {
 	return settings{backend: backendAuto, distribute: distributeAuto, shuffle: shuffleAuto, searchPath: []string{duckdb.SchemaName}, values: map[string]string{}}
 }
 
-// Setting tells a setting's value.
+// atStart are the settings that the session began with, and that RESET brings back.
+func (s *Session) atStart() settings {
+	x := defaultSettings()
+	for name, value := range s.started {
+		x.put(name, value)
+	}
+	return x
+}
+
+// Setting tells a setting's value as SHOW does.
 func (s *Session) Setting(name string) (string, error) {
 	if err := s.life.enter(); err != nil {
 		return "", err
@@ -111,137 +79,207 @@ func (s *Session) Setting(name string) (string, error) {
 }
 
 func (s *Session) setting(name string) (string, error) {
-	name = strings.ToLower(name)
-	value, ok := s.settings.values[name]
-	if !ok {
-		value, ok = s.standard(name)
+	value, known, err := s.value(name)
+	if known != nil {
+		value = known.Show(value)
 	}
-	if !ok {
-		return "", failure("42704", "unrecognized configuration parameter %q", name)
-	}
-	return value, nil
+	return value, err
 }
 
-// standard is the value of a setting that nobody has set.
-func (s *Session) standard(name string) (value string, exists bool) {
-	switch name {
-	case verifySetting:
+// Timeout is a setting that is a time; 0: there is none.
+func (s *Session) Timeout(name string) time.Duration {
+	if s.life.enter() != nil {
+		return 0
+	}
+	defer s.life.leave()
+	value, _, _ := s.value(name)
+	ms, _ := strconv.ParseInt(value, 10, 64) // all of them are in milliseconds
+	return time.Duration(ms) * time.Millisecond
+}
+
+// value is a setting's value in its base unit; known is nil if it is a placeholder.
+func (s *Session) value(name string) (value string, known *setting.Setting, err error) {
+	lower := strings.ToLower(name)
+	known = setting.Find(lower)
+	if value, ok := s.ofTransaction(lower); ok {
+		return value, known, nil
+	}
+	if value, ok := s.settings.values[lower]; ok {
+		return value, known, nil
+	}
+	if value, ok := s.reset(lower, known); ok {
+		return value, known, nil
+	}
+	return "", nil, setting.Unknown(name)
+}
+
+// reset is the value that RESET brings back.
+func (s *Session) reset(lower string, known *setting.Setting) (value string, exists bool) {
+	if value, ok := s.started[lower]; ok {
+		return value, true
+	}
+	switch {
+	case known == nil:
+		return "", s.placeholders[lower]
+	case lower == verifySetting:
 		return s.engine.regions.verification.setting(), true
-	case disableSetting:
+	case lower == disableSetting:
 		return s.engine.config.Disable, true
+	case lower == "session_authorization":
+		return s.options.User, true
 	}
-	value, exists = known[name]
-	return value, exists
+	return known.Default, true
 }
 
-// set changes a setting. It reports the name under which clients know it and the value that it has now.
-func (s *Session) set(head *statement.Set) (value string, err error) {
-	name := strings.ToLower(head.Name)
-	if strings.HasPrefix(name, "transaction") || strings.HasPrefix(name, "characteristics") {
-		return "", nil // isolation levels: every one is snapshot isolation here
-	}
-	if head.Default && name == "all" {
+// set runs a SET or RESET.
+func (s *Session) set(head *statement.Set) error {
+	lower := strings.ToLower(head.Name)
+	if head.Default && lower == "all" {
 		s.keepSettings(false)
-		return "", s.apply(defaultSettings())
+		return s.apply(s.atStart())
 	}
-	standard, ok := s.standard(name)
-	if !ok {
-		return "", failure("42704", "unrecognized configuration parameter %q", head.Name)
-	}
-	if readOnlySettings[name] {
-		return "", failure("55P02", "parameter %q cannot be changed", name)
-	}
-	if head.Local {
-		if s.block == nil || s.block.implicit {
-			s.notice(Notice{Severity: "WARNING", State: "25P01", Message: "SET LOCAL can only be used in transaction blocks"})
-			return "", nil
+	if head.Local && (s.block == nil || s.block.implicit) {
+		s.notice(Notice{Severity: "WARNING", State: "25P01", Message: "SET LOCAL can only be used in transaction blocks"})
+		if s.block == nil {
+			return s.checkSetting(head)
 		}
 	}
-	s.yield()
-	value = standard
-	if !head.Default {
-		value = settingText(head.Value)
+	if head.Default {
+		return s.assign(head.Name, nil, head.Local)
 	}
-	switch name {
-	case "csm.backend":
-		if value != backendAuto && value != backendDuckDB && value != backendCompute {
-			return "", failure("22023", "invalid value for parameter \"csm.backend\": %q", value).hint("Available values: auto, duckdb, compute.")
-		}
-	case "csm.distribute", "csm.shuffle":
-		if value != distributeAuto && value != distributeOff && value != distributeAlways {
-			return "", failure("22023", "invalid value for parameter \"%s\": %q", name, value).hint("Available values: auto, off, always.")
-		}
-	case verifySetting:
-		if _, err := verificationOf(value, s.engine.regions.verification); err != nil {
-			return "", err
-		}
-	case disableSetting:
-		set, err := disabledBy(value)
-		if err != nil {
-			return "", err
-		}
-		value = set.String()
-	case planCacheMode:
-		if value != planCacheAuto && value != planCacheGeneric && value != planCacheCustom {
-			return "", failure("22023", "invalid value for parameter \"plan_cache_mode\": %q", value).hint("Available values: auto, force_generic_plan, force_custom_plan.")
-		}
-	case "datestyle":
-		if value, ok = dateStyle(value); !ok {
-			return "", failure("0A000", "dates are shown in ISO style alone, not %q", settingText(head.Value)).hint("Use to_char for another.")
-		}
-	case "intervalstyle":
-		if !strings.EqualFold(value, standard) {
-			return "", failure("0A000", "intervals are shown in style postgres alone, not %q", value)
-		}
-		value = standard
-	case "statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout":
-		if !timeoutText.MatchString(strings.TrimSpace(value)) {
-			return "", failure("22023", "invalid value for parameter \"%s\": %q", name, value).hint("Valid units are us, ms, s, min, h and d.")
-		}
-	case "timezone":
-		if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(value)); err != nil {
-			return "", failure("22023", "invalid value for parameter \"TimeZone\": %q", value)
-		}
-	case "client_encoding":
-		if e := strings.ToUpper(strings.ReplaceAll(value, "-", "")); e != "UTF8" && e != "UNICODE" {
-			return "", failure("22023", "invalid value for parameter \"client_encoding\": %q", value).hint("Only UTF8 is supported.")
-		}
-		value = "UTF8"
-	}
-	s.keepSettings(head.Local)
-	s.settings.put(name, value)
-	if b := s.block; b != nil && b.after != nil && !head.Local {
-		b.after.put(name, value)
-	}
-	if name == "search_path" {
-		if err := s.applySearchPath(); err != nil {
-			return "", err
-		}
-	}
-	return value, s.identify()
+	return s.assign(head.Name, head.Values, head.Local)
 }
 
-// timeoutText is a number, of milliseconds or of what its unit says.
-var timeoutText = regexp.MustCompile(`^[0-9]+(?:\.[0-9]+)?\s*(?:us|ms|s|min|h|d)?$`)
+// checkSetting finds what would be wrong with a SET that has no effect anyway.
+func (s *Session) checkSetting(head *statement.Set) error {
+	if head.Default {
+		_, _, err := s.value(head.Name)
+		return err
+	}
+	_, err := s.readWords(head.Name, head.Values)
+	return err
+}
 
-// dateStyle is a setting of DateStyle as PostgreSQL shows it, if it is one whose dates are as they are here: how ambiguous input is read is
-// no matter, because ISO's is the only one.
-func dateStyle(value string) (string, bool) {
-	order := "MDY"
-	for _, word := range strings.Split(value, ",") {
-		switch word = strings.ToUpper(strings.TrimSpace(word)); word {
-		case "ISO", "DEFAULT":
-		case "MDY", "DMY", "YMD":
-			order = word
-		case "US", "NONEURO", "NONEUROPEAN":
-			order = "MDY"
-		case "EURO", "EUROPEAN":
-			order = "DMY"
-		default:
-			return "", false
+// readWords is readText of the words of a SET.
+func (s *Session) readWords(name string, words []string) (string, error) {
+	known := setting.Find(name)
+	if len(words) != 1 && (known == nil || known.Policy == setting.Server) {
+		return "", failure("22023", "SET %s takes only one argument", name)
+	}
+	return s.readSetting(name, words[0], false, func(known *setting.Setting) (string, error) { return known.Read(words...) })
+}
+
+// readText finds the value that a session may give a setting; atStart: as it begins.
+func (s *Session) readText(name, text string, atStart bool) (string, error) {
+	return s.readSetting(name, text, atStart, func(known *setting.Setting) (string, error) { return known.ReadText(text) })
+}
+
+func (s *Session) readSetting(name, text string, atStart bool, read func(*setting.Setting) (string, error)) (string, error) {
+	known := setting.Find(name)
+	if known == nil {
+		return text, setting.Placeholder(name)
+	}
+	if err := known.Changeable(atStart); err != nil {
+		return "", err
+	}
+	if (known.Name == "role" || known.Name == "session_authorization") && text == s.options.User {
+		return text, nil // who the session is anyway
+	}
+	value, err := read(known)
+	if err != nil {
+		return "", err
+	}
+	switch strings.ToLower(known.Name) {
+	case verifySetting:
+		_, err = verificationOf(value, s.engine.regions.verification)
+	case zoneSetting:
+		value, err = s.zoneNamed(value)
+	case "default_transaction_isolation":
+		value = isolationOf(value)
+	}
+	return value, err
+}
+
+// assign gives a setting a value, or with words nil the one that RESET brings back.
+func (s *Session) assign(name string, words []string, local bool) error {
+	lower := strings.ToLower(name)
+	if _, is := transactionSettings[lower]; is {
+		return s.assignMode(lower, words)
+	}
+	value, err := s.resetValue(name)
+	if words != nil {
+		value, err = s.readWords(name, words)
+	}
+	if err != nil {
+		return err
+	}
+	return s.change(lower, value, words == nil, local)
+}
+
+// resetValue is what RESET brings back, if that may be done.
+func (s *Session) resetValue(name string) (string, error) {
+	known := setting.Find(name)
+	value, ok := s.reset(strings.ToLower(name), known)
+	if !ok {
+		return "", setting.Unknown(name)
+	}
+	if known == nil {
+		return value, nil
+	}
+	return value, known.Changeable(false)
+}
+
+// change makes a checked value the setting's.
+func (s *Session) change(lower, value string, reset, local bool) error {
+	s.yield()
+	s.keepSettings(local)
+	_, began := s.started[lower]
+	forget := reset && !began
+	s.settings.assign(lower, value, forget)
+	if b := s.block; b != nil && b.after != nil && !local {
+		b.after.assign(lower, value, forget)
+	}
+	if setting.Find(lower) == nil {
+		if s.placeholders == nil {
+			s.placeholders = map[string]bool{}
+		}
+		s.placeholders[lower] = true // it stays, empty, when the value is taken back
+	}
+	switch lower {
+	case zoneSetting:
+		if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(value)); err != nil {
+			return err
+		}
+	case "search_path":
+		if err := s.applySearchPath(); err != nil {
+			return err
 		}
 	}
-	return "ISO, " + order, true
+	return s.identify()
+}
+
+// beginSettings gives the session the settings that its client began it with, in an order that does not depend on luck.
+func (s *Session) beginSettings(given map[string]string) error {
+	s.started = map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		value, err := s.readText(name, given[name], true)
+		if err != nil {
+			return err
+		}
+		s.started[strings.ToLower(name)] = value
+	}
+	if len(s.started) == 0 {
+		return nil
+	}
+	return s.apply(s.atStart())
+}
+
+// assign notes a value; with forget it is the one of a session that nobody has given any.
+func (x *settings) assign(lower, value string, forget bool) {
+	x.put(lower, value)
+	if forget {
+		delete(x.values, lower)
+	}
 }
 
 func (x *settings) put(name, value string) {
@@ -284,12 +322,60 @@ func (s *Session) keepSettings(local bool) {
 	}
 }
 
-// restore brings settings back that were kept, if they were.
-func (s *Session) restore(kept *settings) error {
-	if kept == nil {
-		return nil
+// ownSettings are those that need not be as package setting has them.
+func (s *Session) ownSettings() []pgcatalog.Setting {
+	names := map[string]bool{verifySetting: true, disableSetting: true, "session_authorization": true}
+	for _, list := range []map[string]bool{s.placeholders, keysOf(s.settings.values), keysOf(transactionSettings)} {
+		maps.Copy(names, list)
 	}
-	return s.apply(kept.clone())
+	var own []pgcatalog.Setting
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		value, known, err := s.value(name)
+		if err != nil {
+			continue // a placeholder that no longer is
+		}
+		x := pgcatalog.Setting{Name: name, Value: value, Shown: value, Source: s.sourceOf(name)}
+		x.Reset, _ = s.reset(name, known)
+		if known != nil {
+			x.Shown = known.Show(value)
+		}
+		own = append(own, x)
+	}
+	return own
+}
+
+// sourceOf says where a setting's value comes from, in the words of pg_settings.
+func (s *Session) sourceOf(name string) string {
+	value, given := s.settings.values[name]
+	began, client := s.started[name]
+	switch {
+	case client && value == began:
+		return "client"
+	case given:
+		return "session"
+	case transactionSettings[name] != nil:
+		return "override"
+	}
+	return "default"
+}
+
+func keysOf[V any](m map[string]V) map[string]bool {
+	keys := make(map[string]bool, len(m))
+	for key := range m {
+		keys[key] = true
+	}
+	return keys
+}
+
+// restore brings settings back that were kept, if they were, when the block is over.
+func (s *Session) restore(b *block, kept *settings) error {
+	switch {
+	case kept != nil:
+		return s.apply(kept.clone())
+	case b.told:
+		return s.identify()
+	}
+	return nil
 }
 
 // apply makes settings the session's.
@@ -317,26 +403,13 @@ func (s *Session) applySearchPath() error {
 	return s.conn.Exec("SET search_path = " + duckdb.QuoteLiteral(strings.Join(parts, ",")))
 }
 
+// splitPath are the schemas of a search_path that users can have made.
 func splitPath(value string) (path []string) {
-	for _, part := range strings.Split(value, ",") {
-		part = strings.TrimSpace(part)
-		if strings.HasPrefix(part, `"`) {
-			part = strings.ReplaceAll(strings.Trim(part, `"`), `""`, `"`)
-		} else {
-			part = strings.ToLower(part)
-		}
-		if part != "" && part != "$user" && part != "pg_catalog" {
-			path = append(path, part)
+	names, _ := setting.Names(value) // a value that is none was refused
+	for _, name := range names {
+		if name != "" && name != "$user" && name != "pg_catalog" {
+			path = append(path, name)
 		}
 	}
 	return path
-}
-
-// settingText reads the value of a SET: a literal, a word, or a list of them.
-func settingText(text string) string {
-	text = strings.TrimSpace(text)
-	if len(text) >= 2 && text[0] == '\'' && text[len(text)-1] == '\'' && !strings.Contains(text[1:len(text)-1], "','") {
-		return strings.ReplaceAll(text[1:len(text)-1], "''", "'")
-	}
-	return strings.ReplaceAll(text, "'", "")
 }

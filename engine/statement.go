@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -10,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/engine/setting"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -212,7 +212,11 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	rows, err := st.run(ctx, args)
+	err = s.refuseWrite(st)
+	var rows *Rows
+	if err == nil {
+		rows, err = st.run(ctx, args)
+	}
 	if err != nil {
 		st.failed = true
 		if !st.inBlock {
@@ -246,6 +250,13 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 
 func (st *Statement) prepareRead(ctx context.Context) error {
 	s := st.session
+	if callsSetConfig(st.parsed.Text) {
+		if err := refuseSettingAndAsking(st.parsed.Text); err != nil {
+			return err
+		}
+		s.arm = &configCalls{}
+		defer func() { s.arm = nil }()
+	}
 	v, err := s.see(ctx)
 	if err != nil {
 		return err
@@ -258,6 +269,9 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 	st.setPlan(plan)
 	st.schema, st.origins = plan.schema, plan.origins
 	st.run = st.read
+	if s.arm != nil {
+		st.run = st.readAndSet
+	}
 	if s.atOnce {
 		st.planned = s.seeing(v.contents, v.lease.hold())
 	}
@@ -342,7 +356,7 @@ func (st *Statement) prepareShow(ctx context.Context, head *statement.Show) erro
 		return st.prepareShowAll(ctx)
 	}
 	if _, err := st.session.Setting(head.Name); err != nil {
-		return st.prepareShowStandard(ctx, head, err)
+		return err
 	}
 	name := shownName(head.Name)
 	st.schema = textSchema(name)
@@ -358,35 +372,15 @@ func (st *Statement) prepareShow(ctx context.Context, head *statement.Show) erro
 
 // shownName is how PostgreSQL spells a setting.
 func shownName(name string) string {
-	name = strings.ToLower(name)
-	for _, spelled := range []string{"DateStyle", "IntervalStyle", "TimeZone"} {
-		if strings.EqualFold(name, spelled) {
-			return spelled
-		}
+	if known := setting.Find(name); known != nil {
+		return known.Name
 	}
 	return name
 }
 
-// prepareShowStandard is SHOW of what PostgreSQL has and nobody sets here; unknown is the error if it is no such thing either.
-func (st *Statement) prepareShowStandard(ctx context.Context, head *statement.Show, unknown error) error {
-	s := st.session
-	s.yield()
-	values, err := s.conn.Texts(ctx, "SELECT "+pgcatalog.SessionSchema+".current_setting(CAST($1 AS VARCHAR), true)", strings.ToLower(head.Name))
-	if err != nil {
-		return fromDuckDB(err, "", "", nil)
-	}
-	if len(values) != 1 || values[0] == "" {
-		return unknown
-	}
-	name := shownName(head.Name)
-	st.schema = textSchema(name)
-	st.run = func(context.Context, []any) (*Rows, error) { return textRows(name, values, "SHOW"), nil }
-	return nil
-}
-
 // prepareShowAll is SHOW ALL, which is a query with another tag.
 func (st *Statement) prepareShowAll(ctx context.Context) error {
-	inner, err := st.session.Prepare(ctx, "SELECT name, setting, short_desc AS description FROM pg_catalog.pg_settings ORDER BY lower(name)")
+	inner, err := st.session.Prepare(ctx, "SELECT name, current_setting(name) AS setting, short_desc AS description FROM pg_catalog.pg_settings ORDER BY lower(name)")
 	if err != nil {
 		return err
 	}

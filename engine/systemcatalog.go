@@ -219,11 +219,7 @@ func postgresType(f arrow.Field) (oid uint32, modifier int32) {
 
 // identify tells DuckDB's session functions whose session it is and how it is set.
 func (s *Session) identify() error {
-	values := map[string]string{}
-	for name := range known {
-		values[name], _ = s.Setting(name)
-	}
 	return pgcatalog.SetSession(s.conn.Exec, pgcatalog.Session{
-		User: s.options.User, ProcessID: s.options.ProcessID, SearchPath: s.settings.searchPath, Settings: values,
+		User: s.options.User, ProcessID: s.options.ProcessID, SearchPath: s.settings.searchPath, Settings: s.ownSettings(),
 	})
 }

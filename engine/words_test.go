@@ -27,8 +27,8 @@ func TestErrorsInPostgresWords(t *testing.T) {
 		"SELECT nextval('s')":              `42P01 relation "s" does not exist`,
 		"SELECT 1::nosuch":                 `42704 type "nosuch" does not exist`,
 		"CREATE SCHEMA public":             `42P06 schema "public" already exists`,
-		"SET DateStyle = 'German'":         `0A000 dates are shown in ISO style alone, not "German"`,
-		"SET intervalstyle = iso_8601":     `0A000 intervals are shown in style postgres alone, not "iso_8601"`,
+		"SET DateStyle = 'German'":         `0A000 parameter "DateStyle" cannot be set to "German" here: dates are shown in ISO style alone`,
+		"SET intervalstyle = iso_8601":     `0A000 parameter "IntervalStyle" cannot be set to "iso_8601" here, only to "postgres"`,
 		"SET statement_timeout = 'soon'":   `22023 invalid value for parameter "statement_timeout": "soon"`,
 		"SHOW nosuch":                      `42704 unrecognized configuration parameter "nosuch"`,
 	} {

@@ -36,6 +36,7 @@ type connection struct {
 	session             Session
 	implicitTransaction ImplicitTransaction // the session, if it has them
 	implicitOpen        bool                // BeginImplicit was called and EndImplicit was not
+	idle                bool                // the client was told that it is its turn, and has said nothing since
 	parameters          map[string]string
 	zone                *time.Location
 	statements          statements
@@ -51,6 +52,7 @@ type connection struct {
 type life struct {
 	mu       sync.Mutex
 	waiting  bool          // guarded by mu; blocked in reading the next message
+	patient  bool          // guarded by mu; until a deadline
 	stopping bool          // guarded by mu; the server shuts down
 	finished chan struct{} // closed when the connection's goroutine is done
 	joined   chan struct{} // closed when shutdown, if it ran, is done
@@ -122,18 +124,31 @@ func (c *connection) converse() error {
 
 // receive reads one message. The shutdown of the server interrupts it.
 func (c *connection) receive() (pgproto3.FrontendMessage, error) {
-	if !c.life.wait() {
+	patience, impatient := c.patience()
+	if !c.life.wait(c.network, patience) {
 		return nil, ErrShutdown
 	}
 	message, err := c.in.Receive()
-	stopping := c.life.resume()
+	stopping := c.life.resume(c.network)
 	switch {
 	case err == nil:
 		return message, nil
 	case isTimeout(err) && stopping:
 		return nil, ErrShutdown
+	case isTimeout(err) && patience > 0:
+		return nil, impatient
 	}
 	return nil, c.receiveError(err)
+}
+
+// patience is how long the client may be silent now, and the error that ends the connection then; 0: for ever.
+func (c *connection) patience() (time.Duration, error) {
+	patient, ok := c.session.(Patient)
+	if !ok || !c.idle {
+		return 0, nil
+	}
+	c.idle = false
+	return patient.Patience()
 }
 
 // receiveError explains why nothing more can be read.
@@ -149,17 +164,23 @@ func (c *connection) receiveError(err error) error {
 	return protocolViolation("invalid message: %v", err)
 }
 
-// wait says that the connection is about to block in reading; false when it should end instead.
-func (l *life) wait() bool {
+// wait says that the connection is about to block in reading, for so long if patience is not 0; false when it should end instead.
+func (l *life) wait(network net.Conn, patience time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.waiting = !l.stopping
+	l.waiting, l.patient = !l.stopping, patience > 0
+	if l.waiting && l.patient {
+		network.SetReadDeadline(time.Now().Add(patience))
+	}
 	return l.waiting
 }
 
-func (l *life) resume() (stopping bool) {
+func (l *life) resume(network net.Conn) (stopping bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if l.patient && !l.stopping {
+		network.SetReadDeadline(time.Time{})
+	}
 	l.waiting = false
 	return l.stopping
 }

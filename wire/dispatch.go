@@ -119,6 +119,7 @@ func (c *connection) ready() error {
 	}
 	c.statements.closeForgotten()
 	c.out.send(&pgproto3.ReadyForQuery{TxStatus: byte(status)})
+	c.idle = true
 	return c.out.flush()
 }
 

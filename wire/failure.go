@@ -53,7 +53,7 @@ func interrupted(ctx context.Context, err error) error {
 		return err
 	}
 	switch cause := context.Cause(ctx); cause {
-	case ErrCanceled, ErrShutdown, ErrConnectionLost:
+	case ErrCanceled, ErrShutdown, ErrConnectionLost, ErrStatementTimeout:
 		return cause
 	}
 	return err

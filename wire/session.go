@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"net"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -71,8 +72,8 @@ const (
 )
 
 // Session is one client's conversation with the database. One goroutine uses it at a time; a running call is
-// interrupted only through its context. A session may also implement ImplicitTransaction, Failing, Named and
-// Cursors.
+// interrupted only through its context. A session may also implement ImplicitTransaction, Failing, Named, Cursors and
+// Patient.
 type Session interface {
 	// Split cuts a simple-query string into its statements. Every statement must be a substring of sql, in order, so
 	// that error positions can be counted from the start of the string. No statement at all is an empty query.
@@ -103,6 +104,12 @@ type ImplicitTransaction interface {
 type Failing interface {
 	// Fail makes an open transaction block a failed one; without a block it does nothing.
 	Fail()
+}
+
+// Patient is implemented by sessions that do not wait for their clients for ever.
+type Patient interface {
+	// Patience is how long the client may be silent now, between two commands, and the error that then ends the connection; 0: for ever.
+	Patience() (time.Duration, error)
 }
 
 // Named is implemented by sessions whose SQL names prepared statements (PREPARE). PostgreSQL has one set of names: Parse cannot take
@@ -166,6 +173,11 @@ type CopyInStatement interface {
 	// A read error means that the client gave up or died: return it (wrapped or not) and keep nothing. When CopyIn
 	// returns early with an error the server swallows the rest of the stream. pgcopy.Reader decodes the three formats.
 	CopyIn(ctx context.Context, stream io.Reader) (tag string, err error)
+}
+
+// Timed is a CopyInStatement that may take so long and no longer, the client's silence included; 0: for ever.
+type Timed interface {
+	Timeout() time.Duration
 }
 
 // CopyOutStatement is a COPY … TO STDOUT. Execute returns the rows, which the server encodes; Fields are the columns.

@@ -145,6 +145,20 @@ func TestCancel(t *testing.T) {
 	require.NoError(t, err)
 	_, err = conn.Exec(ctx, endless)
 	require.Contains(t, state(t, err, "57014").Message, "timeout")
+	_, err = conn.Exec(ctx, "CREATE TABLE never (a int)")
+	require.NoError(t, err)
+	conn.PgConn().Frontend().SendQuery(&pgproto3.Query{String: "COPY never FROM STDIN"}) // and no rows
+	require.NoError(t, conn.PgConn().Frontend().Flush())
+	for {
+		message, err := conn.PgConn().Frontend().Receive()
+		require.NoError(t, err)
+		if e, ok := message.(*pgproto3.ErrorResponse); ok {
+			require.Equal(t, "57014 canceling statement due to statement timeout", e.Code+" "+e.Message)
+		}
+		if _, ok := message.(*pgproto3.ReadyForQuery); ok {
+			break
+		}
+	}
 	_, err = conn.Exec(ctx, "RESET statement_timeout; SELECT 1")
 	require.NoError(t, err)
 }
@@ -534,4 +548,40 @@ func TestFilesOutOfReach(t *testing.T) {
 		_, err := conn.Exec(ctx, sql)
 		require.Error(t, err, sql)
 	}
+}
+
+// TestIdleTimeouts: a client that says nothing for too long is told so, and its connection ends; what it wrote is gone.
+func TestIdleTimeouts(t *testing.T) {
+	n, ctx := shared.get(t), deadline(t)
+	for _, c := range []struct{ setup, state, message string }{
+		{"SET idle_session_timeout = '1ms'", "57P05", "terminating connection due to idle-session timeout"},
+		{"SET idle_in_transaction_session_timeout = '1ms'; BEGIN; CREATE TABLE idle (a int)", "25P03", "terminating connection due to idle-in-transaction timeout"},
+		{"SET idle_in_transaction_session_timeout = '1ms'; BEGIN; SELECT nonsense", "25P03", "terminating connection due to idle-in-transaction timeout"},
+	} {
+		conn := n.connect(t)
+		_, _ = conn.Exec(ctx, c.setup) // the last one fails
+		message, err := conn.PgConn().ReceiveMessage(ctx)
+		if err == nil {
+			_, err = conn.PgConn().ReceiveMessage(ctx)
+			e, ok := message.(*pgproto3.ErrorResponse)
+			require.True(t, ok, "%T", message)
+			require.Equal(t, []string{"FATAL", c.state, c.message}, []string{e.Severity, e.Code, e.Message})
+		} else {
+			fatal := state(t, err, c.state)
+			require.Equal(t, []string{"FATAL", c.message}, []string{fatal.Severity, fatal.Message})
+		}
+		require.Error(t, err)
+	}
+	conn := n.connect(t)
+	_, err := conn.Exec(ctx, "SELECT * FROM idle")
+	state(t, err, "42P01")
+	// In a transaction the session is not idle, and outside of one no transaction is; what runs is not idle either.
+	_, err = conn.Exec(ctx, "BEGIN; SET idle_session_timeout = 1; SET LOCAL statement_timeout = 0")
+	require.NoError(t, err)
+	var one int
+	require.NoError(t, conn.QueryRow(ctx, "SELECT count(*)::int FROM (SELECT 1 AS a)").Scan(&one))
+	_, err = conn.Exec(ctx, "RESET idle_session_timeout; COMMIT; SET idle_in_transaction_session_timeout = 1")
+	require.NoError(t, err)
+	require.NoError(t, conn.QueryRow(ctx, "SELECT count(*)::int FROM range(3000000)").Scan(&one))
+	require.Equal(t, 3000000, one)
 }

@@ -38,6 +38,6 @@
 //
 // # What it does not do
 //
-// It has no roles of its own, checks no privileges and changes no setting (set_config only gives its value back). Results
+// It has no roles of its own, checks no privileges and changes no setting (set_config is the engine's, which exec/duckdb asks). Results
 // carry DuckDB's types: an object ID is UINTEGER, name and "char" are VARCHAR.
 package pgcatalog

@@ -50,14 +50,17 @@ var ourNames = regexp.MustCompile(`\b(?:pg_compat|pg_session|pg_quiet|informatio
 
 // databaseOf is the database that has the name in one of our schemas.
 func (m *model) databaseOf(schema, name string) string {
-	if schema == "pg_session" || schema == "pg_compat" && (m.functions[name] || name == settingsTable) {
+	if schema == "pg_session" || schema == "pg_compat" && (m.functions[name] || name == settingsTable || name == shownTable) {
 		return database
 	}
 	return catalogs
 }
 
 // settingsTable is what current_setting reads, in any statement.
-const settingsTable = "static_pg_settings"
+const (
+	settingsTable = "static_pg_settings"
+	shownTable    = "shown_settings"
+)
 
 // Install makes the functions that statements may call which are no catalog queries, and DuckDB's own lists: once per database.
 func Install(exec func(sql string) error) error {
@@ -70,6 +73,7 @@ func Install(exec func(sql string) error) error {
 		b.WriteString("CREATE SCHEMA " + schema + ";\n")
 	}
 	m.relations[pgCatalog+".pg_settings"].writeTable(&b, compatSchema+"."+settingsTable)
+	writeRows(&b, compatSchema+"."+shownTable, shownSettings(), nil)
 	if err := exec(b.String()); err != nil {
 		return fmt.Errorf("pgcatalog: install settings: %w", err)
 	}

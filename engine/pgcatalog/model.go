@@ -82,7 +82,9 @@ func (m *model) loadColumns() error {
 			r = &systemRelation{schema: t.text(row, "schema"), name: t.text(row, "relation")}
 			m.relations[key] = r
 			m.names = append(m.names, key)
-			if text := readFile(r.name + ".tsv"); text != "" && r.schema == "pg_catalog" {
+			if key == pgCatalog+".pg_settings" {
+				r.static = settingsRows()
+			} else if text := readFile(r.name + ".tsv"); text != "" && r.schema == "pg_catalog" {
 				if r.static, err = readCopy(text); err != nil {
 					return fmt.Errorf("pgcatalog: %s.tsv: %w", r.name, err)
 				}

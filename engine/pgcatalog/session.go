@@ -2,7 +2,6 @@ package pgcatalog
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,9 +13,13 @@ type Session struct {
 	ProcessID uint32
 	// SearchPath are the schemas that unqualified names mean, without the system's.
 	SearchPath []string
-	// Settings are the session's settings by name in lower case; settings that are not here have PostgreSQL's defaults.
-	Settings map[string]string
+	// Settings are those that are not as package setting has them, ordered by name.
+	Settings []Setting
 }
+
+// Setting is what a session has of a setting: its name in lower case, its value, what SHOW says of it, where it comes from, in the
+// words of pg_settings.source, and the value that RESET brings back.
+type Setting struct{ Name, Value, Shown, Source, Reset string }
 
 // Prepared is a row of pg_prepared_statements. An unknown type is 0.
 type Prepared struct {
@@ -53,19 +56,15 @@ func SetSession(exec func(sql string) error, s Session) error {
 	for i, name := range s.SearchPath {
 		path[i] = quoteLiteral(name)
 	}
-	names := make([]string, 0, len(s.Settings))
-	for name := range s.Settings {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	keys, values := make([]string, len(names)), make([]string, len(names))
-	for i, name := range names {
-		keys[i], values[i] = quoteLiteral(strings.ToLower(name)), quoteLiteral(s.Settings[name])
+	keys, values := make([]string, len(s.Settings)), make([]string, len(s.Settings))
+	for i, x := range s.Settings {
+		keys[i] = quoteLiteral(x.Name)
+		values[i] = "[" + strings.Join([]string{quoteLiteral(x.Shown), quoteLiteral(x.Value), quoteLiteral(x.Source), quoteLiteral(x.Reset)}, ", ") + "]"
 	}
 	sql := "SET VARIABLE csm_user = " + quoteLiteral(s.User) + ";\n" +
 		"SET VARIABLE csm_process = " + strconv.FormatUint(uint64(s.ProcessID), 10) + ";\n" +
 		"SET VARIABLE csm_path = CAST([" + strings.Join(path, ", ") + "] AS VARCHAR[]);\n" +
-		"SET VARIABLE csm_settings = CAST(map([" + strings.Join(keys, ", ") + "], [" + strings.Join(values, ", ") + "]) AS MAP(VARCHAR, VARCHAR));"
+		"SET VARIABLE csm_settings = CAST(map([" + strings.Join(keys, ", ") + "], [" + strings.Join(values, ", ") + "]) AS MAP(VARCHAR, VARCHAR[]));"
 	if err := exec(sql); err != nil {
 		return fmt.Errorf("pgcatalog: session: %w", err)
 	}

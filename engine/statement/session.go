@@ -1,6 +1,10 @@
 package statement
 
-import "strings"
+import (
+	"regexp"
+	"strconv"
+	"strings"
+)
 
 func (c *cursor) begin(verb string) (any, error) {
 	if verb == "start" && !c.accept("transaction") {
@@ -9,31 +13,34 @@ func (c *cursor) begin(verb string) (any, error) {
 	if verb == "begin" {
 		c.acceptAny("work", "transaction")
 	}
-	return c.modes()
+	m, err := c.modes()
+	return &Begin{Modes: m}, err
 }
 
 // modes reads ISOLATION LEVEL …, READ ONLY, … up to the end. Commas between them may be missing.
-func (c *cursor) modes() (*Begin, error) {
-	b := &Begin{}
+func (c *cursor) modes() (m Modes, err error) {
 	for first := true; !c.done(); first = false {
 		if !first {
 			c.accept(",")
 		}
 		switch {
 		case c.accept("read", "only"):
-			b.ReadOnly, b.ReadWrite = true, false
+			m.ReadOnly, m.ReadWrite = true, false
 		case c.accept("read", "write"):
-			b.ReadOnly, b.ReadWrite = false, true
-		case c.accept("deferrable"), c.accept("not", "deferrable"):
+			m.ReadOnly, m.ReadWrite = false, true
+		case c.accept("deferrable"):
+			m.Deferrable, m.NotDeferrable = true, false
+		case c.accept("not", "deferrable"):
+			m.Deferrable, m.NotDeferrable = false, true
 		case c.accept("isolation", "level"):
-			if b.Isolation = c.isolation(); b.Isolation == "" {
-				return nil, c.unexpected()
+			if m.Isolation = c.isolation(); m.Isolation == "" {
+				return m, c.unexpected()
 			}
 		default:
-			return nil, c.unexpected()
+			return m, c.unexpected()
 		}
 	}
-	return b, nil
+	return m, nil
 }
 
 func (c *cursor) isolation() string {
@@ -54,14 +61,14 @@ func (c *cursor) endTransaction(verb string) (any, error) {
 		name, err := c.savepointName()
 		return &RollbackTo{Name: name}, err
 	}
-	if c.peek(0).is("and") && c.peek(1).is("chain") {
-		return nil, c.refuse("AND CHAIN", "Begin the next transaction with BEGIN.")
+	chain := c.accept("and", "chain")
+	if !chain {
+		c.accept("and", "no", "chain")
 	}
-	c.accept("and", "no", "chain")
 	if verb == "rollback" || verb == "abort" {
-		return &Rollback{}, c.finish()
+		return &Rollback{Chain: chain}, c.finish()
 	}
-	return &Commit{}, c.finish()
+	return &Commit{Chain: chain}, c.finish()
 }
 
 // savepointName reads [SAVEPOINT] name up to the end.
@@ -95,26 +102,29 @@ func (c *cursor) set() (any, error) {
 	s := &Set{}
 	switch {
 	case c.accept("session", "characteristics", "as", "transaction"):
-		return c.setModes("characteristics")
+		return c.setModes(true)
 	case c.peek(0).isAny("session", "global") && !c.peek(1).isAny("=", "to", ".", "authorization"):
 		c.next()
 	case c.peek(0).is("local") && !c.peek(1).isAny("=", "to", "."):
 		c.next()
 		s.Local = true
 	}
-	if c.accept("transaction") {
-		return c.setModes("transaction")
+	if c.peek(0).is("transaction") && !c.peek(1).isAny("=", "to", ".") {
+		c.next()
+		return c.setModes(false)
 	}
 	return s, c.assignSetting(s)
 }
 
-func (c *cursor) setModes(name string) (any, error) {
-	mark := *c
-	if _, err := c.modes(); err != nil {
-		return nil, err
+func (c *cursor) setModes(session bool) (any, error) {
+	if c.peek(0).is("snapshot") {
+		return nil, c.refuse("SET TRANSACTION SNAPSHOT", "Each transaction reads the snapshot that it began with; none can be taken over.")
 	}
-	*c = mark
-	return &Set{Name: name, Value: c.rest()}, nil
+	if c.done() {
+		return nil, c.unexpected()
+	}
+	m, err := c.modes()
+	return &SetModes{Modes: m, Session: session}, err
 }
 
 // assignSetting reads name = value and the forms that SQL has for some names.
@@ -125,9 +135,15 @@ func (c *cursor) assignSetting(s *Set) error {
 		s.Name = "timezone"
 	case c.accept("session", "authorization"):
 		s.Name = "session_authorization"
-	case c.peek(0).is("names") && c.peek(1).kind == text:
+	case c.accept("xml", "option"):
+		s.Name = "xmloption"
+	case c.peek(0).is("names") && !c.peek(1).isAny("=", "to", "."):
 		c.next()
 		s.Name = "client_encoding"
+		if c.done() {
+			s.Default = true
+			return nil
+		}
 	case c.peek(0).is("schema") && c.peek(1).kind == text:
 		c.next()
 		s.Name = "search_path"
@@ -151,34 +167,74 @@ func (c *cursor) assignSetting(s *Set) error {
 		s.Default = true
 		return c.finish()
 	}
-	if special && s.Name == "timezone" && c.peek(0).is("interval") {
-		s.Value = c.rest()
-		return nil
+	if special && s.Name == "timezone" && c.accept("interval") {
+		return c.intervalZone(s)
 	}
-	from := c.peek(0).start
-	if err := c.settingValues(); err != nil {
+	if err := c.settingValues(s); err != nil {
 		return err
 	}
-	s.Value = c.since(from)
+	return c.finish()
+}
+
+// hoursMinutes is a time zone as an interval.
+var hoursMinutes = regexp.MustCompile(`^\s*([+-]?)(\d{1,2}):([0-5]\d)\s*$`)
+
+// intervalZone reads SET TIME ZONE INTERVAL '-08:00' HOUR TO MINUTE; the value is in hours, as SET TIME ZONE -8 has it.
+func (c *cursor) intervalZone(s *Set) error {
+	at := c.peek(0)
+	value, err := c.stringValue()
+	if err != nil {
+		return err
+	}
+	m := hoursMinutes.FindStringSubmatch(value)
+	if m == nil {
+		return &Error{State: "22023", Message: `invalid value for parameter "TimeZone": "` + value + `"`, At: position(c.sql, at.start),
+			Advice: "Write INTERVAL '+02:00' HOUR TO MINUTE, or the name of a time zone."}
+	}
+	c.accept("hour", "to", "minute")
+	hours, _ := strconv.Atoi(m[2])
+	minutes, _ := strconv.Atoi(m[3])
+	s.Values = []string{m[1] + strconv.FormatFloat(float64(hours)+float64(minutes)/60, 'g', -1, 64)}
 	return c.finish()
 }
 
 // settingValues reads value, value, …: words, strings and numbers.
-func (c *cursor) settingValues() error {
+func (c *cursor) settingValues(s *Set) error {
 	for {
-		if c.acceptAny("+", "-") && c.peek(0).kind != number {
-			return c.unexpected()
+		sign := ""
+		if c.peek(0).isAny("+", "-") {
+			if sign = c.next().text; sign == "+" {
+				sign = ""
+			}
+			if c.peek(0).kind != number {
+				return c.unexpected()
+			}
 		}
-		switch c.peek(0).kind {
-		case word, quoted, text, number:
-			c.next()
-		default:
-			return c.unexpected()
+		value, err := c.settingValue()
+		if err != nil {
+			return err
 		}
+		s.Values = append(s.Values, sign+value)
 		if !c.accept(",") {
 			return nil
 		}
 	}
+}
+
+func (c *cursor) settingValue() (string, error) {
+	t := c.peek(0)
+	switch t.kind {
+	case text:
+		return c.stringValue()
+	case word, quoted:
+		if name, ok := c.label(); ok {
+			return name, nil
+		}
+	case number:
+		c.next()
+		return t.text, nil
+	}
+	return "", c.unexpected()
 }
 
 // settingName reads name or extension.name.
@@ -219,7 +275,7 @@ func (c *cursor) reset() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Set{Name: name, Default: true}, c.finish()
+	return &Set{Name: name, Default: true, Reset: true}, c.finish()
 }
 
 // show tells DuckDB's SHOW TABLES, which is a query, from PostgreSQL's SHOW of a setting.

@@ -215,16 +215,21 @@ type Reload struct {
 // NoOp is a statement that PostgreSQL needs and we do not: it succeeds with its command tag and does nothing.
 type NoOp struct{ Tag string }
 
-// Begin starts a transaction. Isolation is the level that was asked for, in lower case.
-type Begin struct {
-	ReadOnly, ReadWrite bool
-	Isolation           string
+// Begin starts a transaction.
+type Begin struct{ Modes }
+
+// Modes are what BEGIN, SET TRANSACTION and SET SESSION CHARACTERISTICS say of transactions. Isolation is the level that was asked for,
+// in lower case; of two words that contradict each other the later one counts, as in PostgreSQL.
+type Modes struct {
+	ReadOnly, ReadWrite       bool
+	Deferrable, NotDeferrable bool
+	Isolation                 string
 }
 
-// Commit and Rollback end transactions.
+// Commit and Rollback end transactions; Chain begins the next one at once, with the same modes.
 type (
-	Commit   struct{}
-	Rollback struct{}
+	Commit   struct{ Chain bool }
+	Rollback struct{ Chain bool }
 )
 
 // Savepoint marks a place in a transaction, RollbackTo goes back to it, Release forgets it.
@@ -234,13 +239,19 @@ type (
 	Release    struct{ Name string }
 )
 
-// Set changes a session's setting; Default is RESET or SET … TO DEFAULT. The names "transaction" and "characteristics" stand
-// for SET TRANSACTION and SET SESSION CHARACTERISTICS AS TRANSACTION, with the modes as the value.
+// Set changes a session's setting; Default is RESET or SET … TO DEFAULT. Values are words without their quotes, folded if they had none.
 type Set struct {
 	Name    string
-	Value   string
+	Values  []string
 	Default bool
+	Reset   bool // written as RESET
 	Local   bool // until the end of the transaction
+}
+
+// SetModes is SET TRANSACTION or, with Session, SET SESSION CHARACTERISTICS AS TRANSACTION.
+type SetModes struct {
+	Modes
+	Session bool
 }
 
 // Show asks for a setting.

@@ -14,6 +14,7 @@ type Connection struct {
 	handle  bindings.Connection
 	id      uint64
 	resolve Resolver
+	settler Settler // nil: no statement sets anything
 	session session
 	work    work
 }

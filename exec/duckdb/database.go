@@ -156,7 +156,10 @@ func (db *Database) prepareCatalog(options Options) error {
 			return fmt.Errorf("exec/duckdb: prepare the database: %w", err)
 		}
 	}
-	return registerScans(db, c)
+	if err := registerScans(db, c); err != nil {
+		return err
+	}
+	return registerSetConfig(db, c)
 }
 
 // Close frees the database. Every Connection must be closed before.

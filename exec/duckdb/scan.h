@@ -227,6 +227,9 @@ void *csm_scan_local_init_address(void);
 void *csm_scan_run_address(void);
 void *csm_scan_bind_address(void);
 void *csm_bind_destroy_address(void);
+void *csm_set_config_bind_address(void);
+void *csm_set_config_run_address(void);
+void *csm_copy_number_address(void);
 
 // A running statement's result, streamed. Functions that can fail return -1 with *error, which the caller frees.
 struct csm_result {

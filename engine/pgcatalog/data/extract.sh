@@ -54,11 +54,3 @@ copy pg_description "SELECT objoid, classoid, objsubid, description FROM pg_desc
   WHERE classoid IN ('pg_namespace'::regclass, 'pg_type'::regclass, 'pg_am'::regclass, 'pg_language'::regclass)
     OR (classoid = 'pg_proc'::regclass AND objoid = ANY('{$(tail -n +2 pg_proc.tsv | cut -f1 | paste -sd,)}')) ORDER BY classoid, objoid"
 copy pg_shdescription "SELECT objoid, classoid, description FROM pg_shdescription WHERE objoid = 1 ORDER BY 1"
-copy pg_settings "SELECT name, CASE name WHEN 'server_version' THEN '15.0' WHEN 'server_version_num' THEN '150000' WHEN 'TimeZone' THEN 'Etc/UTC' WHEN 'max_connections' THEN '100' ELSE setting END AS setting, unit, category, short_desc, extra_desc, context, vartype, min_val, max_val, enumvals FROM pg_settings
-  WHERE name IN ('application_name', 'bytea_output', 'client_encoding', 'client_min_messages', 'DateStyle', 'default_transaction_isolation', 'default_transaction_read_only',
-    'extra_float_digits', 'idle_in_transaction_session_timeout', 'integer_datetimes', 'IntervalStyle', 'is_superuser', 'lock_timeout', 'max_identifier_length', 'max_index_keys',
-    'row_security', 'search_path', 'server_encoding', 'server_version', 'server_version_num', 'session_authorization', 'standard_conforming_strings', 'statement_timeout',
-    'synchronous_commit', 'TimeZone', 'transaction_isolation', 'transaction_read_only', 'block_size', 'lc_collate', 'lc_ctype', 'lc_messages', 'lc_monetary', 'lc_numeric', 'lc_time',
-    'max_connections', 'default_with_oids', 'escape_string_warning', 'backslash_quote', 'array_nulls', 'in_hot_standby', 'wal_level', 'default_table_access_method',
-    'default_tablespace', 'temp_tablespaces', 'password_encryption', 'ssl', 'work_mem', 'max_function_args', 'check_function_bodies', 'xmloption', 'quote_all_identifiers', 'jit')
-  ORDER BY lower(name)"

@@ -6,8 +6,9 @@
 -- Those here any statement may call, or those here call them: they are made when a node opens. The others are made with the catalogs: those that
 -- read relations are in lookups.sql, the rest in definitions.sql.
 
-CREATE MACRO pg_compat.session_setting(wanted) AS map_extract_value(CAST(getvariable('csm_settings') AS MAP(VARCHAR, VARCHAR)), lower(wanted));
-CREATE MACRO pg_compat.standard_setting(wanted) AS (SELECT min(s.setting) FROM pg_compat.static_pg_settings s WHERE lower(s.name) = lower(wanted));
+CREATE MACRO pg_compat.session_settings() AS CAST(getvariable('csm_settings') AS MAP(VARCHAR, VARCHAR[]));
+CREATE MACRO pg_compat.session_setting(wanted) AS map_extract_value(pg_compat.session_settings(), lower(wanted))[1];
+CREATE MACRO pg_compat.standard_setting(wanted) AS (SELECT min(s.shown) FROM pg_compat.shown_settings s WHERE s.name = lower(wanted));
 CREATE MACRO pg_session.current_setting(setting) AS coalesce(pg_compat.session_setting(setting), pg_compat.standard_setting(setting), error('unrecognized configuration parameter "' || setting || '"')),
   (setting, missing_ok) AS coalesce(pg_compat.session_setting(setting), pg_compat.standard_setting(setting), CASE WHEN missing_ok THEN NULL ELSE error('unrecognized configuration parameter "' || setting || '"') END);
 CREATE MACRO pg_session.version() AS '@version@';
@@ -20,7 +21,7 @@ CREATE MACRO pg_session.user() AS coalesce(getvariable('csm_user'), 'postgres');
 CREATE MACRO pg_session.current_schema() AS list_extract(CAST(coalesce(getvariable('csm_path'), ['public']) AS VARCHAR[]), 1);
 CREATE MACRO pg_session.current_schemas(implicit) AS CASE WHEN implicit THEN list_prepend('pg_catalog', CAST(coalesce(getvariable('csm_path'), ['public']) AS VARCHAR[])) ELSE CAST(coalesce(getvariable('csm_path'), ['public']) AS VARCHAR[]) END;
 CREATE MACRO pg_session.pg_backend_pid() AS CAST(coalesce(getvariable('csm_process'), 0) AS INTEGER);
-CREATE MACRO pg_session.set_config(setting, value, is_local) AS CAST(value AS VARCHAR);
+CREATE MACRO pg_session.set_config(setting, value, is_local) AS csm_set_config(CAST(setting AS VARCHAR), CAST(value AS VARCHAR), CAST(is_local AS BOOLEAN));
 CREATE MACRO pg_session.pg_is_in_recovery() AS false;
 CREATE MACRO pg_session.pg_is_wal_replay_paused() AS false;
 CREATE MACRO pg_session.inet_server_addr() AS CAST(NULL AS VARCHAR);

@@ -65,11 +65,11 @@ SELECT n.nspname AS schemaname, c.relname AS viewname, 'postgres' AS viewowner, 
   FROM pg_compat.pg_class c JOIN pg_compat.pg_namespace n ON n.oid = c.relnamespace LEFT JOIN temp.csm_relation d ON d.oid = c.oid WHERE c.relkind = 'v';
 
 -- pg_catalog.pg_settings instead of its file
-SELECT s.name AS name, coalesce(pg_compat.session_setting(s.name), s.setting) AS setting, s.unit AS unit, s.category AS category, s.short_desc AS short_desc, s.extra_desc AS extra_desc, s.context AS context, s.vartype AS vartype, 'default' AS source,
-  s.min_val AS min_val, s.max_val AS max_val, s.enumvals AS enumvals, s.setting AS boot_val, s.setting AS reset_val, false AS pending_restart FROM pg_compat.static_pg_settings s;
-SELECT x.name AS name, pg_compat.session_setting(x.name) AS setting, 'Customized Options' AS category, CASE x.name WHEN 'csm.disable' THEN 'A list of what queries are to do without, with commas between. No answer changes by it. pruning: chunks are read although their statistics say that no row of them can matter. filters: scans hand over rows that the statement''s conditions drop. keys: the keys that are left of a filtered table do not filter the tables that are joined with it, nor what of them is shuffled. groups: a table is grouped whole, also where a sub-select''s HAVING keeps few groups that one pass finds. enum: columns of few distinct texts are shown to DuckDB as text, not as the codes that chunks store. joinorder: DuckDB orders joins by the sizes of whole tables, not by estimates of what their conditions leave. sharedscans: equal scans of one statement are made each for itself. compute: csm.backend = auto leaves everything to DuckDB, nothing to the Arrow kernels. distribution: a query is run by the node that was asked, whatever csm.distribute says. colocation: it is not made use of that equal keys of tables that are split by hash lie on one node. shuffle: the parts of a query exchange no rows by hash, whatever csm.shuffle says. keptplans: every statement is planned anew, as with plan_cache_mode = force_custom_plan. all: all of these.' END AS short_desc,
-  'user' AS context, 'string' AS vartype, 'session' AS source, false AS pending_restart
-  FROM (SELECT unnest(map_keys(CAST(getvariable('csm_settings') AS MAP(VARCHAR, VARCHAR)))) AS name) AS x WHERE lower(x.name) NOT IN (SELECT lower(name) FROM pg_compat.static_pg_settings);
+SELECT s.name AS name, coalesce(list_extract(x.own, 2), s.setting) AS setting, s.unit AS unit, s.category AS category, s.short_desc AS short_desc, s.extra_desc AS extra_desc, s.context AS context, s.vartype AS vartype, coalesce(list_extract(x.own, 3), 'default') AS source,
+  s.min_val AS min_val, s.max_val AS max_val, s.enumvals AS enumvals, s.setting AS boot_val, coalesce(list_extract(x.own, 4), s.setting) AS reset_val, false AS pending_restart
+  FROM (SELECT *, map_extract_value(pg_compat.session_settings(), lower(name)) AS own FROM pg_compat.static_pg_settings) AS x, pg_compat.static_pg_settings s WHERE s.name = x.name;
+SELECT x.name AS name, list_extract(map_extract_value(pg_compat.session_settings(), x.name), 2) AS setting, 'Customized Options' AS category, 'user' AS context, 'string' AS vartype, 'session' AS source, '' AS reset_val, false AS pending_restart
+  FROM (SELECT unnest(map_keys(pg_compat.session_settings())) AS name) AS x WHERE x.name NOT IN (SELECT name FROM pg_compat.shown_settings);
 
 -- pg_catalog.pg_prepared_statements
 SELECT p[1] AS name, p[2] AS statement, CAST(p[3] AS TIMESTAMPTZ) AS prepare_time, CAST(p[4] AS UINTEGER[]) AS parameter_types, p[5] = 'sql' AS from_sql, 0 AS generic_plans, 0 AS custom_plans
@@ -77,7 +77,7 @@ SELECT p[1] AS name, p[2] AS statement, CAST(p[3] AS TIMESTAMPTZ) AS prepare_tim
 
 -- pg_catalog.pg_stat_activity
 SELECT 16382 AS datid, coalesce(getvariable('csm_database'), 'csmsql') AS datname, pg_session.pg_backend_pid() AS pid, 10 AS usesysid, coalesce(getvariable('csm_user'), 'postgres') AS usename,
-  pg_compat.session_setting('application_name') AS application_name, 'active' AS state, 'client backend' AS backend_type;
+  coalesce(pg_compat.session_setting('application_name'), '') AS application_name, 'active' AS state, 'client backend' AS backend_type;
 
 -- pg_catalog.pg_stat_user_tables
 SELECT oid AS relid, schema AS schemaname, name AS relname, rows AS n_live_tup, 0 AS n_dead_tup, 0 AS seq_scan, 0 AS seq_tup_read FROM temp.csm_relation WHERE kind = 'r';

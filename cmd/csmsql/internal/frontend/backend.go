@@ -45,7 +45,7 @@ func (b *Backend) Open(ctx context.Context, start wire.Startup) (wire.Session, e
 	}
 	client := start.Client
 	inner, err := b.engine.Session(engine.SessionOptions{
-		User: start.User, ProcessID: start.ProcessID, Statements: statements{client},
+		User: start.User, ProcessID: start.ProcessID, Statements: statements{client}, Settings: beginning(start),
 		Notice: func(n engine.Notice) {
 			client.Notice(wire.Notice{Severity: n.Severity, SQLState: n.State, Message: n.Message, Detail: n.Detail, Hint: n.Hint})
 		},
@@ -54,10 +54,7 @@ func (b *Backend) Open(ctx context.Context, start wire.Startup) (wire.Session, e
 		return nil, err
 	}
 	s := &session{backend: b, engine: inner, client: client, told: map[string]string{}}
-	if err := s.configure(ctx, start); err != nil {
-		inner.Close() // the error of the start-up is the one to tell
-		return nil, err
-	}
+	s.greet()
 	b.open.Add(1)
 	b.opened.Add(1)
 	return s, nil

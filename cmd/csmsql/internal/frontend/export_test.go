@@ -8,9 +8,7 @@ import (
 
 // For tests.
 var (
-	CommandLineOptions = commandLineOptions
-	TimeoutOf          = timeoutOf
-	EngineValue        = engineValue
+	EngineValue = engineValue
 )
 
 // Places shows what the tree says about parameters: their types, and by place whether it is anchored (a), an array of

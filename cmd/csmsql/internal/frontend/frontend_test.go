@@ -16,21 +16,6 @@ import (
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
-func TestCommandLineOptions(t *testing.T) {
-	require.Equal(t, map[string]string{"search_path": "a b", "statement_timeout": "5s", "work_mem": "1"},
-		frontend.CommandLineOptions(`-c search_path=a\ b --statement-timeout=5s  -cwork_mem=1 -x --nothing -c`))
-	require.Empty(t, frontend.CommandLineOptions(""))
-}
-
-func TestTimeoutOf(t *testing.T) {
-	for text, want := range map[string]time.Duration{
-		"0": 0, "": 0, "1500": 1500 * time.Millisecond, "2s": 2 * time.Second, "1.5 min": 90 * time.Second, "1h": time.Hour, "1d": 24 * time.Hour,
-		"-5": 0, "5 lightyears": 0, "1e300d": 0, "250us": 250 * time.Microsecond,
-	} {
-		require.Equal(t, want, frontend.TimeoutOf(text), text)
-	}
-}
-
 func TestEngineValue(t *testing.T) {
 	at := time.Date(2024, 2, 29, 12, 0, 0, 5000, time.UTC)
 	for _, c := range []struct {

@@ -63,6 +63,8 @@ func (p *prepared) execute(ctx context.Context, args []wire.Value) (*engine.Rows
 	}
 	if p.engine.Schema() == nil {
 		p.session.after(rows.Tag())
+	} else if p.engine.Sets() {
+		p.session.report()
 	}
 	return rows, nil
 }
@@ -70,7 +72,7 @@ func (p *prepared) execute(ctx context.Context, args []wire.Value) (*engine.Rows
 // after does what a statement without rows means for the protocol's side of the session.
 func (s *session) after(tag string) {
 	switch tag {
-	case "SET", "RESET", "COMMIT", "ROLLBACK", "DISCARD ALL":
+	case "SET", "RESET", "BEGIN", "COMMIT", "ROLLBACK", "DISCARD ALL":
 		s.report()
 	}
 }

@@ -1,0 +1,24 @@
+package frontend
+
+import (
+	"time"
+
+	"github.com/csmsql/csmsql/wire"
+)
+
+var _ wire.Patient = (*session)(nil)
+
+var (
+	errIdleInTransaction = &wire.Error{
+		State: "25P03", Message: "terminating connection due to idle-in-transaction timeout", Help: "idle_in_transaction_session_timeout says how long it may be.",
+	}
+	errIdle = &wire.Error{State: "57P05", Message: "terminating connection due to idle-session timeout", Help: "idle_session_timeout says how long it may be."}
+)
+
+// Patience implements wire.Patient.
+func (s *session) Patience() (time.Duration, error) {
+	if s.Status() == wire.TxIdle {
+		return s.engine.Timeout("idle_session_timeout"), errIdle
+	}
+	return s.engine.Timeout("idle_in_transaction_session_timeout"), errIdleInTransaction
+}

@@ -1,0 +1,44 @@
+package pgcatalog
+
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/engine/setting"
+)
+
+// settingsRows are the rows of pg_settings, as far as they are the same in every session.
+func settingsRows() *table {
+	t := &table{columns: []string{
+		"name", "setting", "unit", "category", "short_desc", "extra_desc", "context", "vartype", "min_val", "max_val", "enumvals",
+	}}
+	for _, s := range setting.All() {
+		if s.Hidden {
+			continue
+		}
+		words := ""
+		if s.Words != nil {
+			words = "{" + strings.Join(s.Words, ",") + "}"
+		}
+		value := s.Default
+		row := []*string{&s.Name, &value}
+		for _, text := range []string{s.Unit, s.Category, s.Short, s.Extra, s.Context, string(s.Kind), s.Min, s.Max, words} {
+			if text == "" {
+				row = append(row, nil)
+			} else {
+				row = append(row, &text)
+			}
+		}
+		t.rows = append(t.rows, row)
+	}
+	return t
+}
+
+// shownSettings are what SHOW says of all settings in a session that has set none.
+func shownSettings() *table {
+	t := &table{columns: []string{"name", "shown"}}
+	for _, s := range setting.All() {
+		name, shown := strings.ToLower(s.Name), s.Show(s.Default)
+		t.rows = append(t.rows, []*string{&name, &shown})
+	}
+	return t
+}

@@ -1,0 +1,32 @@
+package setting
+
+import "github.com/csmsql/csmsql/engine/optimization"
+
+// hidden are settings that PostgreSQL has and does not list.
+func hidden() []*Setting {
+	return []*Setting{
+		{Name: "default_with_oids", Kind: Bool, Context: "user", Default: "off", Hidden: true},
+		{Name: "is_superuser", Kind: Bool, Context: "internal", Default: "on", Hidden: true},
+		{Name: "role", Kind: String, Context: "user", Default: "none", Hidden: true},
+		{Name: "seed", Kind: Real, Context: "user", Default: "unavailable", Min: "-1", Max: "1", Hidden: true},
+		{Name: "session_authorization", Kind: String, Context: "user", Default: "postgres", Hidden: true},
+		{Name: "ssl_renegotiation_limit", Kind: Integer, Unit: "kB", Context: "user", Default: "0", Min: "0", Max: "0", Hidden: true},
+	}
+}
+
+// ours are the settings of csmsql.
+func ours() []*Setting {
+	choice := func(name, value, short string, words ...string) *Setting {
+		return &Setting{
+			Name: name, Kind: Enum, Context: "user", Category: "Customized Options", Default: value, Short: short, Words: words, Policy: Kept,
+		}
+	}
+	return []*Setting{
+		choice("csm.backend", "auto", "Chooses what runs a query that both could run: DuckDB or the Arrow kernels.", "auto", "duckdb", "compute"),
+		choice("csm.distribute", "auto", "Chooses whether a query over several nodes' memory is split among them.", "auto", "off", "always"),
+		choice("csm.shuffle", "auto", "Chooses whether the parts of a query shuffle tables that lie the wrong way for it.", "auto", "off", "always"),
+		choice("csm.verify", "auto", "Says when a chunk that is read is compared with its checksum; a session can only be stricter than its node.",
+			"off", "auto", "first", "always"),
+		{Name: "csm.disable", Kind: String, Context: "user", Category: "Customized Options", Short: optimization.Description(), Policy: Kept},
+	}
+}
