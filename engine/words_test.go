@@ -45,6 +45,7 @@ func TestWhatClientsAsk(t *testing.T) {
 	s := session(t, open(t))
 	for _, c := range [][2]string{
 		{"SHOW max_connections", "100"}, {"SHOW DateStyle", "ISO, MDY"}, {"SELECT 'aBc' ~* 'b', 'abc' !~* 'B'", "true|false"},
+		{"SELECT '1'::json::text, json_object('a', 2)::text", `1|{"a":2}`}, {"SELECT count('1'::json) > 0 FROM pg_class", "true"},
 		{"SELECT to_jsonb([1])::text, jsonb_array_length('[1,2]')", "[1]|2"},
 		{"SELECT json_object_keys('{\"a\":1}')", "a"}, {"SELECT value::text FROM json_array_elements('[{\"b\":2}]')", `{"b":2}`},
 		{"SELECT pg_typeof(1), pg_typeof(1.5), pg_typeof('x'), pg_typeof(now()), pg_typeof(1e0), pg_typeof(NULL), pg_typeof([1])", "integer|numeric|text|timestamp with time zone|double precision|unknown|integer[]"},

@@ -143,6 +143,9 @@ func (w *rewriter) isOID(n *pg.Node) bool {
 	return n.GetAConst().GetIval() != nil
 }
 
+// qualifiedByDeparser are the grammar's types that the deparser writes with their schema, in which DuckDB has no types.
+var qualifiedByDeparser = map[string]bool{"bit": true, "json": true, "varbit": true}
+
 // typeName gives a type the name that DuckDB knows.
 func (w *rewriter) typeName(t *pg.TypeName) {
 	schema, name := typeName(t)
@@ -153,7 +156,7 @@ func (w *rewriter) typeName(t *pg.TypeName) {
 	if lookupTypes[name] != "" {
 		ours, ok = "uinteger", true
 	}
-	if schema == pgCatalog && grammarTypes[name] {
+	if schema == pgCatalog && grammarTypes[name] && !qualifiedByDeparser[name] {
 		return // the deparser writes these as SQL does
 	}
 	if !ok {
