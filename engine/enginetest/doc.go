@@ -24,6 +24,12 @@
 //	seed ─► database, writer ─┬─► sessions: backends, three nodes, emulated fabric, csm.disable one by one ─┐
 //	                          └─► duckdb.Database ──────────────────────────────────────────────────────────┴─ equal names, types, rows?
 //
+// Where two answers of the engine must fit together, nobody needs a twin (SQLancer's ideas, TestOracles):
+//
+//	seed ─► database, condition p ─┬─► a query ───────────────────────────────────────────────────────┐ equal rows?
+//	                               ├─► the same WHERE p, WHERE NOT p, WHERE p IS NULL, together ──────┤
+//	                               └─► count(*) … WHERE p, and the sum of p's truth over all rows ────┘ equal counts?
+//
 // # Words
 //
 // A piece is a part of a query that the shrinker can take out or replace; a pool is the list of literals from which a
@@ -36,7 +42,7 @@
 //
 // # Running it for long
 //
-// CSMSQL_DIFFERENTIAL=10m lets TestDifferential, TestDistributed, TestMetamorphic and each part of TestSurface run that long; CSMSQL_SEED=n
+// CSMSQL_DIFFERENTIAL=10m lets TestDifferential, TestDistributed, TestMetamorphic and each part of TestSurface and TestOracles run that long; CSMSQL_SEED=n
 // starts at a seed; a failure prints it.
 //
 // # What it does not do

@@ -259,14 +259,14 @@ func (f *surface) play(seed uint64) {
 			k.ours.Close()
 		}
 	}()
-	for i := range queriesPerWorld {
+	for i := range 2 * queriesPerWorld {
 		w.parameters = i%4 == 3
 		q := w.question()
 		if found := f.compare(q); found != "" {
 			f.report(seed, w.db, q, found)
 			return
 		}
-		if i%5 == 3 {
+		if i%10 == 3 {
 			if k := f.keep(q, r); k != nil {
 				kept = append(kept, k)
 			}
@@ -343,28 +343,30 @@ func (k *keptQuestion) otherArguments(r *rand.Rand) []any {
 
 // report makes a failing query and its database smaller and shows what is left.
 func (f *surface) report(seed uint64, d *database, q *question, found string) {
-	deadline := time.Now().Add(40 * time.Second)
-	attempts := 0
-	fails := func() bool {
-		if time.Now().After(deadline) {
-			return false
-		}
-		attempts++
+	f.shrink(d, q.piece, seed, func() bool {
 		sql, _ := q.sql()
 		was := q.ordered
 		q.ordered = was && regexp.MustCompile(`ORDER BY (1|ALL)`).MatchString(sql)
 		now := f.compare(q)
 		q.ordered = was
-		if trouble(now) != trouble(found) {
+		if now == "" || trouble(now) != trouble(found) {
 			return false
 		}
 		found = now
 		return true
-	}
+	})
+	sql, args := q.sql()
+	f.t.Errorf("%s, seed %d (CSMSQL_SEED=%[2]d):\n%s;\n%s; -- %v\n%s", f.name, seed, strings.Join(d.script(), ";\n"), sql, args, found)
+}
+
+// shrink takes parts out of a query, and views, rows and tables, as long as fails says that the trouble is still there.
+func (f *surface) shrink(d *database, p *piece, seed uint64, fails func() bool) {
+	deadline := time.Now().Add(40 * time.Second)
 	r := rand.New(rand.NewPCG(seed, 29))
 	all := &database{tables: slices.Clone(d.tables), views: slices.Clone(d.views)}
-	rebuilt := func() bool { f.clear(all); return f.build(d, r) == "" && fails() }
-	q.shrink(fails)
+	inTime := func() bool { return time.Now().Before(deadline) && fails() }
+	rebuilt := func() bool { f.clear(all); return f.build(d, r) == "" && inTime() }
+	p.shrink(inTime)
 	for i := 0; i < len(d.views); {
 		i += removed(&d.views, i, rebuilt)
 	}
@@ -376,7 +378,5 @@ func (f *surface) report(seed uint64, d *database, q *question, found string) {
 	for i := 0; i < len(d.tables); {
 		i += removed(&d.tables, i, rebuilt)
 	}
-	q.shrink(fails)
-	sql, args := q.sql()
-	f.t.Errorf("%s, seed %d (CSMSQL_SEED=%[2]d), %d attempts to make it smaller:\n%s;\n%s; -- %v\n%s", f.name, seed, attempts, strings.Join(d.script(), ";\n"), sql, args, found)
+	p.shrink(inTime)
 }

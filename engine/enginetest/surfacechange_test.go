@@ -125,7 +125,9 @@ func (w *writer) change() (string, []*relation) {
 	case n < 7 && len(t.lines) > 1:
 		return t.insertMany(w.Rand, 30), []*relation{t}
 	case n < 9:
-		return fmt.Sprintf("INSERT INTO %s SELECT * FROM %[1]s WHERE %s", t.name, condition), []*relation{t}
+		fresh := fmt.Sprintf("SELECT * REPLACE (id + %d AS id) FROM %s WHERE %s", t.next, t.name, condition) // ids stay unique
+		t.next, t.rows = t.next*2, t.rows*2
+		return "INSERT INTO " + t.name + " " + fresh, []*relation{t}
 	case n < 13:
 		return "DELETE FROM " + t.name + " WHERE " + condition, []*relation{t}
 	case n < 14:

@@ -93,12 +93,15 @@ func (w *writer) chain(s *space) *piece {
 			s.own = append(s.own, n)
 			continue
 		}
-		how := pick(w.Rand, []string{" JOIN ", " JOIN ", " JOIN ", " LEFT JOIN ", " SEMI JOIN ", " RIGHT JOIN ", " ANTI JOIN "})
+		how := pick(w.Rand, []string{" JOIN ", " JOIN ", " JOIN ", " JOIN ", " JOIN ", " JOIN ", " LEFT JOIN ", " SEMI JOIN ", " RIGHT JOIN ", " ANTI JOIN "})
 		other := pick(w.Rand, s.own)
 		key := func(n named) string { return n.alias + "." + n.fields[1].name }
 		on := list(" ON ", " AND ", "", 1, text("%s = %s", key(other), key(n)))
-		if w.maybe(45) {
+		switch w.IntN(4) {
+		case 0:
 			on.pieces = append(on.pieces, w.comparison(&space{own: []named{n}, deep: 2}, 0))
+		case 1, 2: // few rows are left
+			on.pieces = append(on.pieces, text("%s.id %s %d", n.alias, pick(w.Rand, []string{"<", "<=", "=", "<>", ">"}), w.IntN(6)))
 		}
 		out.pieces = append(out.pieces, sequence(how, item, on))
 		if !strings.Contains(how, "SEMI") && !strings.Contains(how, "ANTI") {

@@ -57,7 +57,7 @@ var functions = map[string][]string{
 	"floats": {"list_sort({floats})", "list_transform({floats}, lambda x: x * 2)", "[{float}, {float}]", "list_reverse({floats})"},
 
 	"DECIMAL(38,0)":                {"CAST({int} AS DECIMAL(38,0))", "abs({DECIMAL(38,0)})", "TRY({DECIMAL(38,0)} + 1)"},
-	"DECIMAL(38,10)":               {"CAST({int} AS DECIMAL(38,10))", "TRY({DECIMAL(38,10)} + 1)", "round({DECIMAL(38,10)}, 2)::DECIMAL(38,10)"},
+	"DECIMAL(38,10)":               {"CAST({int} AS DECIMAL(38,10))", "TRY({DECIMAL(38,10)} + 1)"},
 	"STRUCT(a INTEGER, b VARCHAR)": {"{}'a': TRY_CAST({int} AS INTEGER), 'b': {text}}", "struct_pack(a := {k}, b := {text})", "ROW({k}, {text})::STRUCT(a INTEGER, b VARCHAR)"},
 	"MAP(VARCHAR, INTEGER)":        {"MAP {}coalesce({text}, 'n'): {k}}", "map([coalesce({text}, '')], [{k}])", "map_concat({MAP(VARCHAR, INTEGER)}, MAP {}'z': {k}})", "map_from_entries(map_entries({MAP(VARCHAR, INTEGER)}))"},
 	"INTEGER[3]":                   {"array_value({k}, {k}, 2)", "CAST([{k}, {k}, {k}] AS INTEGER[3])"},

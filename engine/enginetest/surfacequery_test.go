@@ -22,7 +22,7 @@ type output struct {
 
 // question makes a whole query.
 func (w *writer) question() *question {
-	w.ctes, w.aliases, w.budget, w.loose, w.risky = nil, 0, 300_000, false, false
+	w.ctes, w.aliases, w.budget, w.loose, w.risky = nil, 0, 40_000, false, false
 	with := list("WITH ", ", ", " ", 0)
 	for w.maybe(18) && len(w.ctes) < 2 {
 		with.pieces = append(with.pieces, w.cte())

@@ -74,7 +74,11 @@ func newDatabase(r *rand.Rand) *database {
 		if edge != nil {
 			t.fields[1].typ = pick(r, edge)
 		}
-		for c := range 3 + r.IntN(6) {
+		columns := 3 + r.IntN(6)
+		if edge != nil {
+			columns = 1 + r.IntN(2)
+		}
+		for c := range columns {
 			typ := pick(r, valueTypes)
 			if chance(r, 20) {
 				typ = typesOf["VARCHAR"]
@@ -100,8 +104,8 @@ func (t *relation) create(r *rand.Rand) {
 	for range r.IntN(5) {
 		t.lines = append(t.lines, t.insertSome(r, pick(r, []int{1, 1, 2, 4, 7})))
 	}
-	if chance(r, 45) {
-		t.lines = append(t.lines, t.insertMany(r, pick(r, []int{40, 300, 2049, 2600})))
+	if chance(r, 40) {
+		t.lines = append(t.lines, t.insertMany(r, pick(r, []int{40, 40, 130, 300, 2049, 2600})))
 		if chance(r, 40) {
 			t.lines = append(t.lines, t.insertMany(r, 200), t.insertSome(r, 2))
 		}
