@@ -10,7 +10,9 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
@@ -54,7 +56,9 @@ func (s *Session) describeTables(v *visible) error {
 	}
 	var relations []pgcatalog.Relation
 	for _, t := range v.contents.Tables() {
-		relations = append(relations, tableRelation(t))
+		r := tableRelation(t)
+		r.Constraints = shownConstraints(v.contents, t.Table())
+		relations = append(relations, r)
 	}
 	for _, w := range v.contents.Views() {
 		relations = append(relations, viewRelation(w))
@@ -114,6 +118,53 @@ func tableRelation(t *catalog.TableVersion) pgcatalog.Relation {
 		Schema: table.Name.Schema, Name: table.Name.Name, Kind: 'r', OID: objectID(table.ID),
 		Columns: relationColumns(table.Columns), Rows: t.Rows(), Bytes: t.Bytes(),
 	}
+}
+
+// shownConstraints are a table's constraints as PostgreSQL's catalogs show them. What cannot be read is not shown; who writes hears of it.
+func shownConstraints(contents *catalog.Contents, table catalog.Table) (shown []pgcatalog.Constraint) {
+	list, err := constraint.Of(table.Columns)
+	if err != nil {
+		return nil
+	}
+	action := map[string]byte{"": 'a', "RESTRICT": 'r', "CASCADE": 'c', "SET NULL": 'n', "SET DEFAULT": 'd'}
+	for _, k := range list {
+		c := pgcatalog.Constraint{
+			Name: k.Name, Kind: k.Kind[0], Columns: columnNumbers(table.Columns, k.Columns), Deferrable: k.Deferrable, Deferred: k.Deferred, Validated: k.Enforced(),
+			NoInherit: k.NoInherit, NullsNotDistinct: k.NullsNotDistinct, Expression: k.Expression,
+		}
+		referenced := ""
+		if k.Kind == constraint.ForeignKey {
+			to := table
+			if k.References != 0 {
+				at := slices.IndexFunc(contents.Tables(), func(t *catalog.TableVersion) bool { return uint64(t.Table().ID) == k.References })
+				if at < 0 {
+					continue
+				}
+				to = contents.Tables()[at].Table()
+			}
+			referenced = plainIdentifier(to.Name.Name)
+			if to.Name.Schema != duckdb.SchemaName {
+				referenced = plainIdentifier(to.Name.Schema) + "." + referenced
+			}
+			c.References, c.ReferenceColumns = objectID(to.ID), columnNumbers(to.Columns, k.ReferencedColumns)
+			c.OnUpdate, c.OnDelete, c.Match = action[k.OnUpdate], action[k.OnDelete], 's'
+			if k.Match != "" {
+				c.Match = strings.ToLower(k.Match)[0]
+			}
+		}
+		c.Definition = k.Definition(referenced, plainIdentifier)
+		shown = append(shown, c)
+	}
+	return shown
+}
+
+func columnNumbers(schema *arrow.Schema, names []string) (list []int) {
+	for _, n := range names {
+		if at := fieldIndex(schema, n); at >= 0 {
+			list = append(list, at+1)
+		}
+	}
+	return list
 }
 
 func viewRelation(w *catalog.View) pgcatalog.Relation {

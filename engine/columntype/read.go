@@ -144,6 +144,9 @@ func modified(text, last string, name *pg.TypeName) (Type, error) {
 	case "time", "timestamp", "timestamptz":
 		return timeType(text, last, numbers)
 	}
+	if last == "jsonb" {
+		bare = "json"
+	}
 	if len(name.Typmods) > 0 {
 		return Type{}, &Error{"42601", fmt.Sprintf("type modifier is not allowed for type %q", last), "Leave the parentheses out."}
 	}

@@ -38,6 +38,7 @@ func TestRead(t *testing.T) {
 		"interval(6)":                     {DuckDB: "INTERVAL"},
 		"STRUCT (x INTEGER, y VARCHAR[])": {DuckDB: "STRUCT (x INTEGER, y VARCHAR[])"},
 		"MAP(VARCHAR, DECIMAL(4,2))":      {DuckDB: "MAP(VARCHAR, DECIMAL(4,2))"},
+		"jsonb[]":                         {DuckDB: "json[]"},
 		"mood":                            {DuckDB: "mood"},
 		"s.mood":                          {DuckDB: "s.mood"},
 	} {

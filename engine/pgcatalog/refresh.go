@@ -16,6 +16,8 @@ type Relation struct {
 	// OID is stable over the relation's life (P3), from FirstOID to LastOID.
 	OID     uint32
 	Columns []Column
+	// Constraints of a table.
+	Constraints []Constraint
 	// Rows and Bytes of a table, as far as they are known.
 	Rows, Bytes int64
 	// Definition is a view's query.
@@ -81,6 +83,7 @@ func Refresh(exec func(sql string) error, relations []Relation, schemas []Schema
 	schemaRows(oids).write(&b, "csm_schema")
 	relationRows(relations, oids).write(&b, "csm_relation")
 	columnRows(relations).write(&b, "csm_column")
+	constraintRows(relations, oids).write(&b, "csm_constraint")
 	if err := exec(b.String()); err != nil {
 		return fmt.Errorf("pgcatalog: refresh: %w", err)
 	}
@@ -88,7 +91,7 @@ func Refresh(exec func(sql string) error, relations []Relation, schemas []Schema
 }
 
 // OwnTables are the temporary tables of every connection, as a list in SQL. (duckdb.sql hides them.)
-const OwnTables = "('csm_schema', 'csm_relation', 'csm_column')"
+const OwnTables = "('csm_schema', 'csm_relation', 'csm_column', 'csm_constraint')"
 
 // IsOwnTable tells whether one of them has the name.
 func IsOwnTable(name string) bool {

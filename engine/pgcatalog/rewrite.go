@@ -228,6 +228,9 @@ var renamedFunctions = map[string]string{
 	"json_agg": "json_group_array", "jsonb_agg": "json_group_array", "row_to_json": "to_json", "to_jsonb": "to_json",
 }
 
+// defaultFrame is what PostgreSQL's parser writes of a window without a frame.
+const defaultFrame = 1058
+
 // columnFunctions in FROM give one column, which has the alias' name.
 var columnFunctions = map[string]bool{"generate_series": true, "generate_subscripts": true, "unnest": true, "regexp_split_to_table": true, "string_to_table": true}
 
@@ -248,7 +251,12 @@ func (w *rewriter) rangeFunction(n *pg.Node, r *pg.RangeFunction) {
 	case ours && w.model.tables[name]:
 	case ours: // the other macros are scalars for DuckDB
 		target := &pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Name: alias, Val: &pg.Node{Node: &pg.Node_FuncCall{FuncCall: f}}}}}
-		query := &pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: &pg.SelectStmt{TargetList: []*pg.Node{target}, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT, Op: pg.SetOperation_SETOP_NONE}}}
+		targets := []*pg.Node{target}
+		if r.Ordinality {
+			count := &pg.FuncCall{Funcname: []*pg.Node{pg.MakeStrNode("row_number")}, Over: &pg.WindowDef{FrameOptions: defaultFrame}, Funcformat: pg.CoercionForm_COERCE_EXPLICIT_CALL}
+			targets = append(targets, &pg.Node{Node: &pg.Node_ResTarget{ResTarget: &pg.ResTarget{Name: "ordinality", Val: &pg.Node{Node: &pg.Node_FuncCall{FuncCall: count}}}}})
+		}
+		query := &pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: &pg.SelectStmt{TargetList: targets, LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT, Op: pg.SetOperation_SETOP_NONE}}}
 		as := r.Alias
 		if as == nil {
 			as = &pg.Alias{Aliasname: alias}

@@ -2,8 +2,6 @@
 
 -- Definitions.
 CREATE MACRO pg_compat.pg_get_expr(expression, relation) AS CAST(expression AS VARCHAR), (expression, relation, pretty) AS CAST(expression AS VARCHAR);
-CREATE MACRO pg_compat.pg_get_constraintdef(x) AS CAST(NULL AS VARCHAR), (x, pretty) AS CAST(NULL AS VARCHAR);
-CREATE MACRO pg_compat.pg_get_indexdef(x) AS CAST(NULL AS VARCHAR), (x, number, pretty) AS CAST(NULL AS VARCHAR);
 CREATE MACRO pg_compat.pg_get_ruledef(x) AS CAST(NULL AS VARCHAR), (x, pretty) AS CAST(NULL AS VARCHAR);
 CREATE MACRO pg_compat.pg_get_triggerdef(x) AS CAST(NULL AS VARCHAR), (x, pretty) AS CAST(NULL AS VARCHAR);
 CREATE MACRO pg_compat.pg_get_statisticsobjdef(x) AS CAST(NULL AS VARCHAR);
@@ -68,6 +66,7 @@ CREATE MACRO pg_compat.array_ndims(a) AS CASE WHEN len(a) > 0 THEN 1 END;
 CREATE MACRO pg_compat.array_remove(a, x) AS list_filter(a, lambda v: v IS DISTINCT FROM x);
 CREATE MACRO pg_compat.array_in(a) AS CASE WHEN CAST(a AS VARCHAR) IN ('{}', '[]') THEN [] ELSE list_transform(string_split(CAST(a AS VARCHAR)[2:-2], ','), lambda v: nullif(trim(trim(v), '"'), 'NULL')) END;
 CREATE MACRO pg_compat._pg_expandarray(a) AS unnest(list_transform(a, lambda v, i: {'x': v, 'n': CAST(i AS INTEGER)}));
+CREATE MACRO pg_compat.pg_partition_ancestors(x) AS unnest(CAST([] AS UINTEGER[]));
 CREATE MACRO pg_compat.aclexplode(a) AS unnest(CAST([] AS STRUCT(grantor UINTEGER, grantee UINTEGER, privilege_type VARCHAR, is_grantable BOOLEAN)[]));
 CREATE MACRO pg_compat.acldefault(a, b) AS CAST(NULL AS VARCHAR[]);
 CREATE MACRO pg_compat.pg_options_to_table(a) AS unnest(CAST([] AS STRUCT(option_name VARCHAR, option_value VARCHAR)[]));

@@ -3,7 +3,7 @@
 -- becomes NULL, or 0, false and '' where PostgreSQL says NOT NULL. They come on top of the relation's .tsv file, unless the line
 -- says "instead of its file"; static_<relation> is the file. The order of this file is the order of creation.
 --
--- Sources: temp.csm_relation, temp.csm_column, temp.csm_schema (filled by Refresh), system_relation, system_column and
+-- Sources: temp.csm_relation, temp.csm_column, temp.csm_constraint, temp.csm_schema (filled by Refresh), system_relation, system_column and
 -- type_display (from the .tsv files). Variables: csm_database (Refresh), csm_user, csm_path, csm_settings (SetSession), csm_prepared (SetPrepared).
 
 -- pg_catalog.pg_namespace
@@ -16,7 +16,20 @@ SELECT relation_oid AS oid, relation AS relname, schema_oid AS relnamespace, row
 SELECT oid, name AS relname, schema_oid AS relnamespace, oid + 2147483648 AS reltype, 10 AS relowner,
   CASE kind WHEN 'r' THEN 2 ELSE 0 END AS relam, CASE kind WHEN 'r' THEN oid ELSE 0 END AS relfilenode, CASE kind WHEN 'r' THEN rows ELSE -1 END AS reltuples, CAST((bytes + 8191) // 8192 AS BIGINT) AS relpages,
   'p' AS relpersistence, kind AS relkind, columns AS relnatts, kind = 'v' AS relhasrules, true AS relispopulated,
-  CASE kind WHEN 'r' THEN 'd' ELSE 'n' END AS relreplident FROM temp.csm_relation;
+  CASE kind WHEN 'r' THEN 'd' ELSE 'n' END AS relreplident, coalesce(k.checks, 0) AS relchecks, coalesce(k.keys, 0) > 0 AS relhasindex, coalesce(k.references, 0) > 0 OR oid IN (SELECT c."references" FROM temp.csm_constraint c WHERE c.kind = 'f') AS relhastriggers
+  FROM temp.csm_relation LEFT JOIN (SELECT relation AS constrained, CAST(count(*) FILTER (WHERE kind = 'c') AS SMALLINT) AS checks, count(*) FILTER (WHERE kind IN ('p', 'u')) AS keys,
+    count(*) FILTER (WHERE kind = 'f') AS "references" FROM temp.csm_constraint GROUP BY relation) AS k ON k.constrained = oid;
+SELECT oid, name AS relname, schema_oid AS relnamespace, 10 AS relowner, -1 AS reltuples, 'p' AS relpersistence, 'i' AS relkind, CAST(len(columns) AS SMALLINT) AS relnatts, true AS relispopulated, 'n' AS relreplident
+  FROM temp.csm_constraint WHERE kind IN ('p', 'u');
+
+-- pg_catalog.pg_constraint
+SELECT oid, name AS conname, schema_oid AS connamespace, kind AS contype, "deferrable" AS condeferrable, deferred AS condeferred, validated AS convalidated, relation AS conrelid,
+  CASE WHEN kind IN ('p', 'u') THEN oid ELSE 0 END AS conindid, coalesce("references", 0) AS confrelid, on_update AS confupdtype, on_delete AS confdeltype, match AS confmatchtype, true AS conislocal,
+  no_inherit AS connoinherit, columns AS conkey, reference_columns AS confkey, expression AS conbin FROM temp.csm_constraint;
+
+-- pg_catalog.pg_index
+SELECT oid AS indexrelid, relation AS indrelid, CAST(len(columns) AS SMALLINT) AS indnatts, CAST(len(columns) AS SMALLINT) AS indnkeyatts, true AS indisunique, nulls_not_distinct AS indnullsnotdistinct,
+  kind = 'p' AS indisprimary, NOT "deferrable" AS indimmediate, validated AS indisvalid, true AS indislive, columns AS indkey FROM temp.csm_constraint WHERE kind IN ('p', 'u');
 
 -- pg_catalog.pg_attribute
 SELECT relation_oid AS attrelid, c.name AS attname, c.type_oid AS atttypid, -1 AS attstattarget, t.typlen AS attlen, c.number AS attnum, -1 AS attcacheoff, -1 AS atttypmod,
@@ -133,6 +146,34 @@ SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspna
   LEFT JOIN pg_compat.type_display bd ON bd.oid = b.oid
   LEFT JOIN pg_compat.pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum
   WHERE a.attnum > 0 AND NOT a.attisdropped;
+
+-- information_schema.table_constraints
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS constraint_catalog, r.schema AS constraint_schema, k.name AS constraint_name, coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, r.schema AS table_schema,
+  r.name AS table_name, CASE k.kind WHEN 'c' THEN 'CHECK' WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' ELSE 'FOREIGN KEY' END AS constraint_type, CASE WHEN k."deferrable" THEN 'YES' ELSE 'NO' END AS is_deferrable,
+  CASE WHEN k.deferred THEN 'YES' ELSE 'NO' END AS initially_deferred, CASE WHEN k.kind = 'c' THEN 'YES' ELSE 'NO' END AS enforced,
+  CASE WHEN k.kind = 'u' THEN CASE WHEN k.nulls_not_distinct THEN 'NO' ELSE 'YES' END END AS nulls_distinct FROM temp.csm_constraint k JOIN temp.csm_relation r ON r.oid = k.relation;
+
+-- information_schema.check_constraints
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS constraint_catalog, r.schema AS constraint_schema, k.name AS constraint_name, k.expression AS check_clause
+  FROM temp.csm_constraint k JOIN temp.csm_relation r ON r.oid = k.relation WHERE k.kind = 'c';
+
+-- information_schema.key_column_usage
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS constraint_catalog, r.schema AS constraint_schema, k.name AS constraint_name, coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, r.schema AS table_schema,
+  r.name AS table_name, c.name AS column_name, k.at AS ordinal_position, CASE WHEN k.kind = 'f' THEN k.at END AS position_in_unique_constraint
+  FROM (SELECT relation, name, kind, unnest(columns) AS number, CAST(generate_subscripts(columns, 1) AS INTEGER) AS at FROM temp.csm_constraint WHERE kind IN ('p', 'u', 'f')) AS k
+  JOIN temp.csm_relation r ON r.oid = k.relation JOIN temp.csm_column c ON c.relation = k.relation AND c.number = k.number;
+
+-- information_schema.constraint_column_usage
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, r.schema AS table_schema, r.name AS table_name, c.name AS column_name, coalesce(getvariable('csm_database'), 'csmsql') AS constraint_catalog,
+  o.schema AS constraint_schema, k.name AS constraint_name
+  FROM (SELECT relation AS own, name, CASE kind WHEN 'f' THEN "references" ELSE relation END AS relation, unnest(CASE kind WHEN 'f' THEN reference_columns ELSE columns END) AS number FROM temp.csm_constraint) AS k
+  JOIN temp.csm_relation o ON o.oid = k.own JOIN temp.csm_relation r ON r.oid = k.relation JOIN temp.csm_column c ON c.relation = k.relation AND c.number = k.number;
+
+-- information_schema.referential_constraints
+SELECT coalesce(getvariable('csm_database'), 'csmsql') AS constraint_catalog, r.schema AS constraint_schema, k.name AS constraint_name, CASE k.match WHEN 'f' THEN 'FULL' WHEN 'p' THEN 'PARTIAL' ELSE 'NONE' END AS match_option,
+  CASE k.on_update WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'd' THEN 'SET DEFAULT' WHEN 'r' THEN 'RESTRICT' ELSE 'NO ACTION' END AS update_rule,
+  CASE k.on_delete WHEN 'c' THEN 'CASCADE' WHEN 'n' THEN 'SET NULL' WHEN 'd' THEN 'SET DEFAULT' WHEN 'r' THEN 'RESTRICT' ELSE 'NO ACTION' END AS delete_rule
+  FROM temp.csm_constraint k JOIN temp.csm_relation r ON r.oid = k.relation WHERE k.kind = 'f';
 
 -- information_schema.element_types
 SELECT coalesce(getvariable('csm_database'), 'csmsql') AS object_catalog, n.nspname AS object_schema, c.relname AS object_name, CASE c.relkind WHEN 'r' THEN 'TABLE' ELSE 'VIEW' END AS object_type,

@@ -1,0 +1,97 @@
+package engine_test
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
+)
+
+// Keys are on record, shown as not validated, and the warning says that they are not enforced.
+func TestKeysAreOnRecord(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	var warned []string
+	s, err := e.Session(engine.SessionOptions{Notice: func(n engine.Notice) { warned = append(warned, n.Severity+" "+n.Message) }})
+	require.NoError(t, err)
+	defer s.Close()
+	exec(t, s, "CREATE SCHEMA s; CREATE TABLE s.p (x int, y text, PRIMARY KEY (x, y))")
+	require.Equal(t, []string{"WARNING PRIMARY KEY (x, y) is not enforced"}, warned)
+	warned = nil
+	exec(t, s, `CREATE TABLE t (a int PRIMARY KEY DEFERRABLE, b text UNIQUE NULLS NOT DISTINCT, c int CHECK (c > 0), "D" int,
+		FOREIGN KEY (a, b) REFERENCES s.p ON DELETE CASCADE ON UPDATE SET NULL, CONSTRAINT own FOREIGN KEY (c) REFERENCES t (a) MATCH FULL, UNIQUE ("D", c))`)
+	require.Len(t, warned, 5)
+	exec(t, s, "ALTER TABLE s.p RENAME TO q")
+	defined := "SELECT conname, contype, convalidated, condeferrable, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid = 't'::regclass ORDER BY conname"
+	want := []string{
+		`own|f|false|false|FOREIGN KEY (c) REFERENCES t(a) MATCH FULL NOT VALID`,
+		`t_D_c_key|u|false|false|UNIQUE ("D", c) NOT VALID`,
+		`t_a_b_fkey|f|false|false|FOREIGN KEY (a, b) REFERENCES s.q(x, y) ON UPDATE SET NULL ON DELETE CASCADE NOT VALID`,
+		`t_b_key|u|false|false|UNIQUE NULLS NOT DISTINCT (b) NOT VALID`,
+		`t_c_check|c|true|false|CHECK ((c > 0))`,
+		`t_pkey|p|false|true|PRIMARY KEY (a) DEFERRABLE NOT VALID`,
+	}
+	require.Equal(t, want, rows(t, s, defined))
+	require.Equal(t, []string{"s.q|[1,2]|[1,2]"}, rows(t, s, "SELECT confrelid::regclass, conkey, confkey FROM pg_constraint WHERE conname = 't_a_b_fkey'"))
+	require.Equal(t, []string{"CHECK|YES", "FOREIGN KEY|NO", "PRIMARY KEY|NO", "UNIQUE|NO"}, rows(t, s, "SELECT DISTINCT constraint_type, enforced FROM information_schema.table_constraints WHERE table_name = 't' ORDER BY 1"))
+	require.Equal(t, []string{"D|1", "c|2"}, rows(t, s, "SELECT column_name, ordinal_position FROM information_schema.key_column_usage WHERE constraint_name = 't_D_c_key' ORDER BY 2"))
+	require.Equal(t, []string{"q|x", "q|y"}, rows(t, s, "SELECT table_name, column_name FROM information_schema.constraint_column_usage WHERE constraint_name = 't_a_b_fkey' ORDER BY 2"))
+	require.Equal(t, []string{"t_c_check|c > 0"}, rows(t, s, "SELECT constraint_name, check_clause FROM information_schema.check_constraints"))
+	require.Equal(t, []string{"SET NULL|CASCADE"}, rows(t, s, "SELECT update_rule, delete_rule FROM information_schema.referential_constraints WHERE constraint_name = 't_a_b_fkey'"))
+	require.Equal(t, []string{"t_pkey|true|false|a"}, rows(t, s, "SELECT c.relname, i.indisprimary, i.indisvalid, pg_get_indexdef(i.indexrelid, 1, false) FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid WHERE i.indrelid = 't'::regclass AND i.indisprimary"))
+	require.Equal(t, []string{"1|true|true"}, rows(t, s, "SELECT relchecks, relhasindex, relhastriggers FROM pg_class WHERE oid = 't'::regclass"))
+	require.Equal(t, []string{"true"}, rows(t, s, "SELECT relhastriggers FROM pg_class WHERE oid = 's.q'::regclass"))
+	require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM pg_catalog.pg_partition_ancestors(1::oid) WITH ORDINALITY AS a(relid, depth) WHERE a.depth > 0")) // psql asks so
+	exec(t, s, "INSERT INTO t (a) VALUES (1), (1)")                                                                                                                    // as the warnings say
+
+	// What is dropped takes its foreign keys along, or is not dropped.
+	_, err = s.Exec(t.Context(), "DROP TABLE s.q")
+	require.Error(t, err)
+	require.Equal(t, "2BP01", state(t, err))
+	require.Equal(t, "constraint t_a_b_fkey on table t depends on table q", detailOf(err))
+	_, err = s.Exec(t.Context(), "CREATE OR REPLACE TABLE s.q (x int)")
+	require.Equal(t, "2BP01", state(t, err))
+	_, err = s.Exec(t.Context(), "DROP SCHEMA s")
+	require.Equal(t, "2BP01", state(t, err))
+	exec(t, s, "DROP SCHEMA s CASCADE")
+	require.Equal(t, append([]string{want[0], want[1]}, want[3:]...), rows(t, s, defined))
+	exec(t, s, "ALTER TABLE t DROP CONSTRAINT t_pkey")
+	_, err = s.Exec(t.Context(), "INSERT INTO t (a) VALUES (NULL)") // as in PostgreSQL, NOT NULL stays
+	require.Equal(t, "23502", state(t, err))
+	exec(t, s, "DROP TABLE t")
+}
+
+// What keys name must be there.
+func TestKeysThatCannotBe(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE p (x int, y int); CREATE TEMP TABLE private (x int); CREATE VIEW v AS SELECT x FROM p")
+	for text, want := range map[string]string{
+		"CREATE TABLE t (a int REFERENCES nosuch (x))":                   "42P01",
+		"CREATE TABLE t (a int REFERENCES p (z))":                        "42703",
+		"CREATE TABLE t (a int REFERENCES p (x, y))":                     "42830",
+		"CREATE TABLE t (a int REFERENCES p)":                            "42704",
+		"CREATE TABLE t (a int REFERENCES private (x))":                  "42P16",
+		"CREATE TABLE t (a int REFERENCES v (x))":                        "42809",
+		"CREATE TABLE t (a int, FOREIGN KEY (b) REFERENCES p (x))":       "42703",
+		"CREATE TABLE t (a int, UNIQUE (a, a))":                          "42701",
+		"CREATE TABLE t (a int, UNIQUE (a) INCLUDE (a))":                 "0A000",
+		"CREATE TABLE t (a int PRIMARY KEY USING INDEX TABLESPACE fast)": "0A000",
+		"CREATE TABLE t (a int PRIMARY KEY WITH (fillfactor = 70))":      "0A000",
+		"CREATE TABLE t (a int REFERENCES p (x) ON DELETE SET NULL (a))": "0A000",
+		"CREATE TABLE t (a int PRIMARY KEY, PRIMARY KEY (a))":            "42P16",
+		"CREATE TABLE t (a int STORAGE plain)":                           "0A000",
+		"CREATE TABLE t (a text COMPRESSION lz4)":                        "0A000",
+		"ALTER TABLE p ADD CONSTRAINT c PRIMARY KEY USING INDEX i":       "0A000",
+		"ALTER TABLE p ADD PRIMARY KEY (x), ADD PRIMARY KEY (y)":         "42P16",
+		"ALTER TABLE nosuch ADD PRIMARY KEY (x)":                         "42P01",
+		"ALTER TABLE p VALIDATE CONSTRAINT c":                            "0A000",
+		"ALTER TABLE p ALTER CONSTRAINT c DEFERRABLE":                    "0A000",
+		"ALTER TABLE p ADD EXCLUDE USING gist (x WITH =)":                "0A000",
+	} {
+		_, err := s.Exec(t.Context(), text)
+		require.Error(t, err, text)
+		require.Equal(t, want, state(t, err), "%s: %v", text, err)
+	}
+}

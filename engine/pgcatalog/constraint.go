@@ -1,0 +1,95 @@
+package pgcatalog
+
+import (
+	"hash/fnv"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Constraint of a table.
+type Constraint struct {
+	Name string
+	// Kind is pg_constraint.contype: 'c', 'p', 'u' or 'f'.
+	Kind byte
+	// Columns are the numbers of its columns, from 1.
+	Columns []int
+	// References is the OID of the table that a foreign key names, and ReferenceColumns that table's columns.
+	References       uint32
+	ReferenceColumns []int
+	// OnUpdate, OnDelete and Match are those of pg_constraint; 0 for what is no foreign key.
+	OnUpdate, OnDelete, Match byte
+	Deferrable, Deferred      bool
+	// Validated: all rows hold it.
+	Validated                   bool
+	NoInherit, NullsNotDistinct bool
+	// Definition is what pg_get_constraintdef says, Expression that of a check.
+	Definition, Expression string
+}
+
+// constraintOID depends on the table and the name alone (P3). It is above those of relations, because a key is an index in pg_class, too.
+func constraintOID(relation uint32, name string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(strconv.FormatUint(uint64(relation), 10) + " " + name))
+	return 1<<30 | h.Sum32()>>2
+}
+
+func constraintRows(relations []Relation, oids map[string]uint32) rowSet {
+	rows := rowSet{
+		{name: "oid", duckType: "UINTEGER"}, {name: "name", duckType: "VARCHAR"}, {name: "relation", duckType: "UINTEGER"}, {name: "schema_oid", duckType: "UINTEGER"},
+		{name: "kind", duckType: "VARCHAR"}, {name: "columns", duckType: "SMALLINT[]"}, {name: "references", duckType: "UINTEGER"}, {name: "reference_columns", duckType: "SMALLINT[]"},
+		{name: "on_update", duckType: "VARCHAR"}, {name: "on_delete", duckType: "VARCHAR"}, {name: "match", duckType: "VARCHAR"}, {name: "deferrable", duckType: "BOOLEAN"},
+		{name: "deferred", duckType: "BOOLEAN"}, {name: "validated", duckType: "BOOLEAN"}, {name: "no_inherit", duckType: "BOOLEAN"}, {name: "nulls_not_distinct", duckType: "BOOLEAN"},
+		{name: "definition", duckType: "VARCHAR"}, {name: "expression", duckType: "VARCHAR"}, {name: "index_definition", duckType: "VARCHAR"},
+	}
+	for i := range relations {
+		r := &relations[i]
+		for _, k := range r.Constraints {
+			rows.add(number(constraintOID(r.OID, k.Name)), text(k.Name), number(r.OID), number(oids[r.Schema]), text(string(k.Kind)), numbers(k.Columns), number(k.References), numbers(k.ReferenceColumns),
+				letter(k.OnUpdate), letter(k.OnDelete), letter(k.Match), boolean(k.Deferrable), boolean(k.Deferred), boolean(k.Validated), boolean(k.NoInherit), boolean(k.NullsNotDistinct),
+				text(k.Definition), optional(k.Expression), optional(r.indexDefinition(k)))
+		}
+	}
+	return rows
+}
+
+// indexDefinition is how the index of a key would be made.
+func (r *Relation) indexDefinition(k Constraint) string {
+	if k.Kind != 'p' && k.Kind != 'u' {
+		return ""
+	}
+	names := make([]string, len(k.Columns))
+	for i, n := range k.Columns {
+		names[i] = plainIdentifier(r.Columns[n-1].Name)
+	}
+	return "CREATE UNIQUE INDEX " + plainIdentifier(k.Name) + " ON " + plainIdentifier(r.Schema) + "." + plainIdentifier(r.Name) + " USING none (" + strings.Join(names, ", ") + ")"
+}
+
+// plainIdentifier quotes what must be, as quote_ident does.
+func plainIdentifier(name string) string {
+	if ordinary.MatchString(name) {
+		return name
+	}
+	return quoteIdentifier(name)
+}
+
+var ordinary = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+func letter(b byte) *string {
+	if b == 0 {
+		return text(" ")
+	}
+	return text(string(b))
+}
+
+// numbers is a list as DuckDB reads it; nil: NULL.
+func numbers(list []int) *string {
+	if list == nil {
+		return nil
+	}
+	parts := make([]string, len(list))
+	for i, n := range list {
+		parts[i] = strconv.Itoa(n)
+	}
+	return text("[" + strings.Join(parts, ", ") + "]")
+}
