@@ -148,6 +148,9 @@ func (w *commit) prepare(ctx context.Context) error {
 		}
 	}
 	w.readers()
+	if err := w.compareReads(); err != nil {
+		return err
+	}
 	w.forget()
 	return ctx.Err()
 }

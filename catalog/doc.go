@@ -62,6 +62,7 @@
 //	K7  an extent is retired, and a page removed, only when no other node may read the revision at which it died.
 //	K8  no commit succeeds of a node that was fenced off, or with a chunk of a lender that was started anew since.
 //	K9  a lender that begins anew writes over nothing before every other node has stopped trusting what lay there.
+//	K11 a serializable transaction that writes commits only while all that it has read is as it was in its snapshot.
 //	K10 no view is made over a table or view that is dropped or renamed at the same time, nor is one dropped or renamed below it.
 //
 // # Lock order

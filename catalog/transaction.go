@@ -24,6 +24,7 @@ type Transaction struct {
 	relation map[TableName]bool    // names whose entry may differ between base and own
 	schema   map[string]bool       // likewise
 	reads    map[TableName]TableID // what views that it makes read of its snapshot (K10)
+	depends  dependencies
 	taken    map[ExtentID]bool
 	handed   []ExtentID // taken, in the order in which they were
 	over     bool

@@ -12,7 +12,8 @@ import (
 type block struct {
 	implicit bool
 	modes    modes
-	told     bool // the session functions were told of modes that are not the default
+	reads    *reads // of a SERIALIZABLE one; nil: nothing was looked up
+	told     bool   // the session functions were told of modes that are not the default
 	failed   bool
 	// duck: DuckDB's own transaction is open too, so that temporary tables follow ours.
 	duck bool
@@ -181,6 +182,7 @@ func (s *Session) commit(ctx context.Context) error {
 				rows.park(&s.engine.parking)
 			}
 		}
+		b.validate()
 		if err := b.tx.Commit(ctx); err != nil {
 			s.endDuck(b, "ROLLBACK")
 			return err

@@ -38,6 +38,7 @@ type query struct {
 	read    *readings
 	// verification is how what planning read was compared.
 	verification Verification
+	reads        *reads           // what planning looked up
 	without      optimization.Set // what planning and running it leave out (csm.disable)
 	split        *distributed     // how several nodes run it; nil: it runs here
 	whole        string           // why not
@@ -91,7 +92,7 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 
 func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
 	if tree != nil {
-		q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults(), verification: s.verification(), without: s.without()}
+		q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults(), verification: s.verification(), without: s.without(), reads: v.reads}
 		if ok, err := q.planCompute(tree, v); ok || err != nil {
 			return q, err
 		}
@@ -149,7 +150,7 @@ func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResul
 
 // planDuckFor plans text that several nodes run as split says: here it only tells what the result's columns are.
 func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseResult, v *visible, split *distributed) (*query, error) {
-	q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults(), verification: s.verification(), without: s.without()}
+	q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults(), verification: s.verification(), without: s.without(), reads: v.reads}
 	q.read, q.split = v.read, split
 	err := q.read.blame(ctx, q.planDuckDB(ctx, tree, v))
 	if err == nil { // the keys of small tables that are part of the plan
@@ -246,6 +247,7 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 		return err
 	}
 	if tree == nil {
+		v.reads.everything() // DuckDB looks its names up
 		q.given, q.edits = s.withOwnDatabase(q.text)
 	}
 	if err := q.prepare(q.given, q.edits, v); err != nil {
@@ -338,6 +340,7 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error
 
 // execute runs the plan. v is held until the rows are closed.
 func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, error) {
+	q.session.readsAgain(q)
 	if q.compute != nil {
 		return q.executeCompute(ctx, v, args)
 	}

@@ -226,6 +226,8 @@ type visible struct {
 	lease    *lease
 	// read is what the statement has read: of planning until that is over, then of each execution. DuckDB runs one at a time.
 	read *readings
+	// reads are the names that were looked up in it.
+	reads *reads
 	// parts are the chunks of the occurrences of tables that are not read whole, by where their names stand in the text.
 	parts map[int][]int
 	// results are the tables that parts of the statement made.
@@ -274,7 +276,7 @@ func (s *Session) see(ctx context.Context) (*visible, error) {
 
 // seeing is what a statement of the session sees of contents; the lease is its.
 func (s *Session) seeing(contents *catalog.Contents, l *lease) *visible {
-	return &visible{contents: contents, lease: l, read: s.readings()}
+	return &visible{contents: contents, lease: l, read: s.readings(), reads: s.reads()}
 }
 
 func (v *visible) release() {
@@ -285,12 +287,14 @@ func (v *visible) release() {
 
 // find looks a table up, first as written and then without regard to case, as DuckDB does.
 func (v *visible) find(schema, name string) *catalog.TableVersion {
+	v.reads.note(schema, name)
 	if t, ok := v.contents.Table(catalog.TableName{Schema: schema, Name: name}); ok {
 		return t
 	}
 	for _, t := range v.contents.Tables() {
 		n := t.Table().Name
 		if strings.EqualFold(n.Name, name) && strings.EqualFold(n.Schema, schema) {
+			v.reads.note(n.Schema, n.Name)
 			return t
 		}
 	}

@@ -161,7 +161,7 @@ func systemRegions(ctx context.Context, s *Session, add func(...any)) error {
 		return nil // a borrower asks its node
 	}
 	used := map[uint64]int64{}
-	for _, t := range s.visible.contents.Tables() {
+	for _, t := range s.visible.everyTable() {
 		chunks, err := e.locations(ctx, t)
 		if err != nil {
 			return err
@@ -183,7 +183,7 @@ func systemRegions(ctx context.Context, s *Session, add func(...any)) error {
 }
 
 func systemTablesOf(ctx context.Context, s *Session, add func(...any)) error {
-	for _, t := range s.visible.contents.Tables() {
+	for _, t := range s.visible.everyTable() {
 		nodes, incomplete, missing := s.engine.config.Node, int64(0), int64(0)
 		if s.engine.catalog != nil {
 			layout, err := s.engine.layout(t)
@@ -212,7 +212,7 @@ func systemTablesOf(ctx context.Context, s *Session, add func(...any)) error {
 }
 
 func systemChunks(ctx context.Context, s *Session, add func(...any)) error {
-	for _, t := range s.visible.contents.Tables() {
+	for _, t := range s.visible.everyTable() {
 		name, source := t.Table().Name, sourceOf(t)
 		for p, err := range t.Chunks(ctx) {
 			if err != nil {

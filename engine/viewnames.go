@@ -199,6 +199,7 @@ func plainIdentifier(name string) string {
 
 // view looks a view up as find does a table.
 func (v *visible) view(schema, name string) *catalog.View {
+	v.reads.note(schema, name)
 	if w, ok := v.contents.View(catalog.TableName{Schema: schema, Name: name}); ok {
 		return w
 	}

@@ -1,0 +1,71 @@
+package catalog
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/csmsql/csmsql/catalog/store"
+)
+
+// A serializable transaction commits only if all that it has read is then as it was in its snapshot: it is as if it had run, whole, at the
+// moment of its commit (Kung and Robinson, On Optimistic Methods for Concurrency Control, 1981; backward validation, by tables). What it
+// has read are names: of tables, of views, and names that nothing had. One that writes nothing needs none of it: it ran at the moment of
+// its snapshot, and all commits are in one order.
+
+// dependsMax bounds the names that a commit compares one by one; of more it compares the whole catalog. A store takes only so many at once.
+const dependsMax = 48
+
+// dependencies are what a transaction has read of its snapshot.
+type dependencies struct {
+	serializable bool
+	names        map[TableName]bool
+	all          bool // it may have read anything
+}
+
+// Serializable says that the transaction has read what the names mean in its snapshot, or, with all, anything: Commit is ErrConflict if one
+// of that has changed since, and so it is if any schema or view has. It may be called again: what is said adds up.
+func (t *Transaction) Serializable(names []TableName, all bool) {
+	d := &t.depends
+	if d.serializable, d.all = true, d.all || all; d.names == nil {
+		d.names = map[TableName]bool{}
+	}
+	for _, name := range names {
+		d.names[name] = true
+	}
+}
+
+// compareReads makes the commit fail if what a serializable transaction has read is no longer so (K11). What it has written is compared
+// anyway.
+func (w *commit) compareReads() error {
+	t := w.transaction
+	d := &t.depends
+	if !d.serializable {
+		return nil
+	}
+	w.compare(store.NothingNewer(schemaPrefix, t.base.revision))
+	w.compare(store.NothingNewer(viewPrefix, t.base.revision))
+	if d.all || len(d.names) > dependsMax {
+		w.compare(store.NothingNewer(tablePrefix, t.base.revision))
+		w.compare(store.NothingNewer(namePrefix, t.base.revision))
+		return nil
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(d.names), compareNames) {
+		if t.relation[name] {
+			continue
+		}
+		table, isTable := t.base.tables[name]
+		view, isView := t.base.views[name]
+		if w.current.tables[name] != table || w.current.views[name] != view {
+			return conflict("relation", name.String())
+		}
+		switch {
+		case isTable:
+			w.compare(unchanged(tableKey(table.version.Table().ID), table.revision))
+		case isView:
+			w.compare(unchanged(viewKey(view.view.ID), view.revision))
+		default:
+			w.compare(unchanged(nameKey(name), 0))
+		}
+	}
+	return nil
+}
