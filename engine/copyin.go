@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/literal"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 )
@@ -80,13 +81,15 @@ func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) 
 
 func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, schema *arrow.Schema, columns []string, next func() ([][]byte, error)) error {
 	fields := make([]arrow.Field, len(columns))
+	forms := make([]literal.Form, len(columns))
 	for i, c := range columns {
 		fields[i] = arrow.Field{Name: c, Type: arrow.BinaryTypes.String, Nullable: true}
+		forms[i] = literal.Of(schema.Field(fieldIndex(schema, c)))
 	}
 	text := arrow.NewSchema(fields, nil)
 	line := int64(0)
 	for {
-		batch, err := gather(text, next, &line)
+		batch, err := gather(text, forms, next, &line)
 		if err != nil && !isEnd(err) {
 			return err
 		}
@@ -103,8 +106,8 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, schema *arr
 	}
 }
 
-// gather collects rows of text; io.EOF comes with the last ones.
-func gather(schema *arrow.Schema, next func() ([][]byte, error), line *int64) (arrow.RecordBatch, error) {
+// gather collects rows of text, in DuckDB's spelling; io.EOF comes with the last ones.
+func gather(schema *arrow.Schema, forms []literal.Form, next func() ([][]byte, error), line *int64) (arrow.RecordBatch, error) {
 	b := array.NewRecordBuilder(outside, schema)
 	defer b.Release()
 	for n := 0; n < CopyRowsPerBatch; n++ {
@@ -126,10 +129,24 @@ func gather(schema *arrow.Schema, next func() ([][]byte, error), line *int64) (a
 				b.Field(i).AppendNull()
 				continue
 			}
+			if value, err = spelled(value, forms[i]); err != nil {
+				problem := fromLiteral(err).(*Error)
+				problem.DetailText = fmt.Sprintf("COPY, row %d, column %q.", *line, schema.Field(i).Name)
+				return b.NewRecordBatch(), problem
+			}
 			b.Field(i).(*array.StringBuilder).BinaryBuilder.Append(value)
 		}
 	}
 	return b.NewRecordBatch(), nil
+}
+
+// spelled is a value of a form as DuckDB reads it. Most are left in place.
+func spelled(value []byte, form literal.Form) ([]byte, error) {
+	if !form.Translates() {
+		return value, nil
+	}
+	text, err := form.Translate(string(value))
+	return []byte(text), err
 }
 
 // convertText lets DuckDB turn text into the table's types and adds the rows to the writer.
@@ -139,7 +156,7 @@ func (s *Session) convertText(ctx context.Context, w *ingest.Writer, schema *arr
 		Open: func(_ int, wanted []int) (arrow.RecordBatch, error) { return project(batch, wanted), nil },
 	})
 	defer s.conn.Forget(number)
-	src, err := conformSource(fmt.Sprintf("SELECT %s FROM csm_scan(%d)", textColumns(schema, columns), number), schema, columns)
+	src, err := conformSource("SELECT "+textColumns(schema, columns)+" FROM "+scanName(number), schema, columns)
 	if err != nil {
 		return err
 	}
@@ -191,17 +208,18 @@ func project(batch arrow.RecordBatch, columns []int) arrow.RecordBatch {
 	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, batch.NumRows())
 }
 
-// textColumns reads columns of text in PostgreSQL's spelling: bytes as \x and hexadecimal digits, arrays in braces.
+// textColumns reads columns of text. Maps and structs are written to clients as JSON, which DuckDB casts to them; it has a spelling of its own,
+// too.
 func textColumns(schema *arrow.Schema, columns []string) string {
 	list := make([]string, len(columns))
 	for i, c := range columns {
 		name := duckdb.QuoteIdentifier(c)
 		list[i] = name
-		switch schema.Field(fieldIndex(schema, c)).Type.ID() {
-		case arrow.BINARY:
-			list[i] = "CASE WHEN regexp_full_match(" + name + `, '\\x([0-9a-fA-F]{2})*') THEN unhex(substr(` + name + ", 3)) ELSE CAST(" + name + " AS BLOB) END AS " + name
-		case arrow.LIST:
-			list[i] = "CASE WHEN starts_with(" + name + ", '{') THEN translate(" + name + ", '{}', '[]') ELSE " + name + " END AS " + name
+		f := schema.Field(fieldIndex(schema, c))
+		if id := f.Type.ID(); id == arrow.MAP || id == arrow.STRUCT {
+			if t, err := sqlType(f); err == nil {
+				list[i] = "CASE WHEN json_valid(" + name + ") THEN CAST(CAST(" + name + " AS JSON) AS " + t + ") ELSE CAST(" + name + " AS " + t + ") END AS " + name
+			}
 		}
 	}
 	return strings.Join(list, ", ")

@@ -213,7 +213,11 @@ func (c *column) binaryOfTime(values arrow.Array, oid uint32) appendFunc {
 	case DateOID:
 		if read := dateOf(values); read != nil {
 			return func(dst []byte, row int) []byte {
-				return binary.BigEndian.AppendUint32(dst, uint32(dateTo2000(read(row))))
+				moved, ok := dateTo2000(read(row))
+				if !ok {
+					c.fail(errDateRange)
+				}
+				return binary.BigEndian.AppendUint32(dst, uint32(moved))
 			}
 		}
 	case Time:
@@ -237,15 +241,23 @@ func (c *column) binaryOfTime(values arrow.Array, oid uint32) appendFunc {
 	return nil
 }
 
-// dateTo2000 moves to PostgreSQL's epoch; what does not fit there is infinite.
-func dateTo2000(date Date) int32 {
+var errDateRange = &ValueError{State: "22008", Message: "date out of range", Help: "Ask for results in text format, or CAST it to VARCHAR."}
+
+// dateTo2000 moves to PostgreSQL's epoch; ok is false for what does not fit there.
+func dateTo2000(date Date) (days int32, ok bool) {
 	switch {
 	case date == DateInfinity:
-		return math.MaxInt32
+		return math.MaxInt32, true
+	case date <= DateNegativeInfinity+1: // DuckDB's is -MaxInt32
+		return math.MinInt32, true
 	case date <= DateNegativeInfinity+daysTo2000:
-		return math.MinInt32
+		return 0, false
 	}
-	return int32(date) - daysTo2000
+	return int32(date) - daysTo2000, true
+}
+
+var errNanoseconds = &ValueError{
+	State: "0A000", Message: "a timestamp with nanoseconds has no binary format", Help: "Ask for results in text format, or CAST it to TIMESTAMP or VARCHAR.",
 }
 
 func (c *column) binaryOfTimestamp(values *array.Timestamp) appendFunc {
@@ -258,6 +270,8 @@ func (c *column) binaryOfTimestamp(values *array.Timestamp) appendFunc {
 		case t == TimestampInfinity:
 		case t.isInfinite():
 			t = TimestampNegativeInfinity
+		case unit == arrow.Nanosecond && points[row]%1000 != 0:
+			c.fail(errNanoseconds)
 		default:
 			t -= microsTo2000
 		}

@@ -1,6 +1,9 @@
 package pgformat
 
-import "time"
+import (
+	"bytes"
+	"time"
+)
 
 const (
 	microsPerSecond = 1_000_000
@@ -132,6 +135,17 @@ func (c *dayCache) appendTimestamp(dst []byte, t Timestamp) []byte {
 		dst = append(dst, " BC"...)
 	}
 	return dst
+}
+
+// appendNanoseconds appends "2024-02-29 12:34:56.123456789", for nanoseconds since 1970: more digits than PostgreSQL's timestamps have, which
+// its clients read nevertheless. None of these years is before Christ.
+func (c *dayCache) appendNanoseconds(dst []byte, nanos int64) []byte {
+	const perSecond = 1_000_000_000
+	seconds := floorDiv(nanos, perSecond)
+	dst = c.appendTimestamp(dst, Timestamp(seconds*microsPerSecond))
+	dst = append(dst, '.')
+	dst = appendDigits(dst, uint64(nanos-seconds*perSecond), 9)
+	return bytes.TrimRight(dst, "0")
 }
 
 // zoneCache prints instants in a zone; it remembers the period in which the last offset holds.

@@ -8,6 +8,9 @@ import (
 
 // parseTemporal reads ISO dates, times and timestamps; ok is false for all that is not one.
 func parseTemporal(oid uint32, text string, zone *time.Location) (value any, ok bool) {
+	if n := len(text) - len(" BC"); n > 0 && strings.EqualFold(text[n:], " bc") && oid != Time {
+		return parseBeforeChrist(oid, text[:n], zone)
+	}
 	switch oid {
 	case DateOID:
 		switch strings.ToLower(text) {
@@ -31,6 +34,38 @@ func parseTemporal(oid uint32, text string, zone *time.Location) (value any, ok 
 		return parseTimestamp(text, oid == TimestampTZ, zone)
 	}
 	return nil, false
+}
+
+// parseBeforeChrist reads what stands before BC. Year 1 BC is 0.
+func parseBeforeChrist(oid uint32, text string, zone *time.Location) (value any, ok bool) {
+	year, rest, ok := parseNumber(text, 4, 6)
+	if !ok || year == 0 {
+		return nil, false
+	}
+	// The calendar repeats itself after 400 years: a year of our era with the same days is read in its place.
+	const days, cycle = 146_097, 400
+	cycles := year/cycle + 1
+	stands := cycle*cycles + 1 - year
+	digits := string(appendDigits(nil, uint64(stands), 4))
+	if oid == TimestampTZ && !hasOffset(rest) { // which the zone has at that time, and not then
+		return nil, false
+	}
+	value, ok = parseTemporal(oid, digits+rest, zone)
+	switch v := value.(type) {
+	case Date:
+		moved := int64(v) - days*cycles
+		return Date(moved), ok && moved > math.MinInt32+1
+	case Timestamp:
+		moved := int64(v) - days*cycles*microsPerDay
+		return Timestamp(moved), ok && cycles < math.MaxInt64/(2*days*microsPerDay)
+	}
+	return nil, false
+}
+
+// hasOffset tells whether an offset from UTC stands behind the clock of a timestamp whose year was cut off.
+func hasOffset(rest string) bool {
+	clock := strings.IndexByte(rest, ':')
+	return clock >= 0 && strings.ContainsAny(rest[clock:], "+-Zz")
 }
 
 // parseDate reads "2024-02-29" at the start of text.

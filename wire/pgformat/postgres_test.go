@@ -185,7 +185,7 @@ func timestampArrays(micros int64, kind, zone string) (arrays []arrow.Array) {
 		add(arrow.Second, micros/1_000_000)
 		add(arrow.Millisecond, micros/1_000)
 	case micros < math.MaxInt64/1000 && micros > math.MinInt64/1000:
-		add(arrow.Nanosecond, micros*1000+999)
+		add(arrow.Nanosecond, micros*1000)
 	}
 	return arrays
 }
@@ -319,14 +319,14 @@ func TestDecodesWhatPostgreSQLPrinted(t *testing.T) {
 		fromText, err := pgformat.Decode(oid, pgformat.TextFormat, []byte(c.text), c.zone(t))
 		require.NoError(t, err, name)
 		if _, left := fromText.(string); left {
-			require.True(t, oid == pgformat.IntervalOID || strings.HasSuffix(c.text, "BC"), name)
+			require.True(t, oid == pgformat.IntervalOID || oid == pgformat.TimestampTZ && strings.HasSuffix(c.text, "BC"), name)
 			continue
 		}
 		if number, ok := fromText.(float64); ok && math.IsNaN(number) {
 			require.True(t, math.IsNaN(fromBinary.(float64)), name)
 			continue
 		}
-		if strings.Contains(c.text, "BC") {
+		if list, ok := fromText.([]any); ok && len(list) > 0 && strings.Contains(c.text, "BC") {
 			continue
 		}
 		require.Equal(t, fromText, fromBinary, name)

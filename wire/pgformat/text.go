@@ -229,6 +229,9 @@ func (c *column) textOfTimestamp(values *array.Timestamp) appendFunc {
 		if withZone {
 			return c.instants.appendInstant(dst, t)
 		}
+		if data.Unit == arrow.Nanosecond && !t.isInfinite() && points[row]%1000 != 0 {
+			return c.days.appendNanoseconds(dst, int64(points[row]))
+		}
 		return c.days.appendTimestamp(dst, t)
 	}
 }

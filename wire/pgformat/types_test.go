@@ -315,6 +315,38 @@ func TestBadParameters(t *testing.T) {
 	require.ErrorContains(t, err, "not supported in binary")
 }
 
+// encodeBinary is the error of sending one value in binary.
+func encodeBinary(t *testing.T, values arrow.Array) error {
+	field := arrow.Field{Name: "v", Type: values.DataType(), Nullable: true}
+	columns, err := pgformat.NewColumns([]pgformat.Type{pgformat.TypeOf(field)}, []pgformat.Format{pgformat.BinaryFormat}, nil)
+	require.NoError(t, err)
+	batch := array.NewRecordBatch(arrow.NewSchema([]arrow.Field{field}, nil), []arrow.Array{values}, int64(values.Len()))
+	defer batch.Release()
+	require.NoError(t, columns.Bind(batch))
+	_, _, err = columns.AppendDataRows(nil, 0, 1, math.MaxInt)
+	return err
+}
+
+// A timestamp of DuckDB's with nanoseconds shows them, or is refused where the format has no place for them.
+func TestNanosecondsAreShownOrRefused(t *testing.T) {
+	b := array.NewTimestampBuilder(memory.DefaultAllocator, &arrow.TimestampType{Unit: arrow.Nanosecond})
+	defer b.Release()
+	b.AppendValues([]arrow.Timestamp{1709210096123456789, -1, 1709210096123456000, 1709210096000000100, math.MaxInt64}, nil)
+	values := b.NewArray()
+	defer values.Release()
+	for row, want := range []string{"2024-02-29 12:34:56.123456789", "1969-12-31 23:59:59.999999999", "2024-02-29 12:34:56.123456", "2024-02-29 12:34:56.0000001", "infinity"} {
+		one := array.NewSlice(values, int64(row), int64(row)+1)
+		require.Equal(t, want, string(encode(t, one, pgformat.TextFormat, nil)))
+		err := encodeBinary(t, one)
+		if row == 2 || row == 4 {
+			require.NoError(t, err)
+		} else {
+			require.ErrorContains(t, err, "nanoseconds")
+		}
+		one.Release()
+	}
+}
+
 // Timestamps without an offset are meant in the session's zone; what is not ISO is left to the database.
 func TestTemporalParameters(t *testing.T) {
 	berlin, err := pgformat.LoadZone("Europe/Berlin")
@@ -323,6 +355,7 @@ func TestTemporalParameters(t *testing.T) {
 		"2024-02-29 12:00:00": pgformat.Timestamp(1709204400000000), "2024-02-29T12:00:00Z": pgformat.Timestamp(1709208000000000),
 		"2024-02-29": pgformat.Timestamp(1709161200000000), "2024-02-29 12:00+0530": pgformat.Timestamp(1709188200000000),
 		"infinity": pgformat.TimestampInfinity, "yesterday": "yesterday", "2023-02-29": "2023-02-29", "0044-03-15 00:00:00 BC": "0044-03-15 00:00:00 BC",
+		"0044-03-15 00:00:00Z BC": pgformat.Timestamp(-63517824000000000), "0001-12-31 23:59:59.5+01 BC": pgformat.Timestamp(-62135600400500000),
 	} {
 		got, err := pgformat.Decode(pgformat.TimestampTZ, pgformat.TextFormat, []byte(text), berlin)
 		require.NoError(t, err)
