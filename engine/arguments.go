@@ -38,6 +38,7 @@ const (
 	argumentFloat32     argumentKind = 'r'
 	argumentFloat64     argumentKind = 'R'
 	argumentBig         argumentKind = 'B'
+	argumentDecimal     argumentKind = 'N'
 	argumentText        argumentKind = 's'
 	argumentBytes       argumentKind = 'x'
 	argumentDate        argumentKind = 'D'
@@ -113,6 +114,8 @@ func encodeArgument(arg any) ([]byte, error) {
 		return fixed(argumentFloat64, math.Float64bits(v))
 	case *big.Int:
 		return append([]byte{byte(argumentBig)}, v.String()...), nil
+	case duckdb.Decimal:
+		return append([]byte{byte(argumentDecimal)}, v...), nil
 	case string:
 		return append([]byte{byte(argumentText)}, v...), nil
 	case []byte:
@@ -154,6 +157,8 @@ func decodeArgument(encoded []byte) (any, error) {
 	switch kind {
 	case argumentText:
 		return string(rest), nil
+	case argumentDecimal:
+		return duckdb.Decimal(rest), nil
 	case argumentBytes:
 		return append([]byte{}, rest...), nil
 	case argumentBig:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine"
@@ -16,7 +17,7 @@ import (
 // everyArgument is one value of each type that a statement takes.
 var everyArgument = []any{
 	nil, true, false, int8(-8), int16(-16), int32(-32), int64(math.MinInt64), uint8(200), uint16(60000), uint32(1 << 31), uint64(math.MaxUint64),
-	float32(1.5), math.Inf(-1), big.NewInt(-170), "text \x00 'quoted'", []byte{0, 0xff}, duckdb.Date(-1), duckdb.TimeOfDay(86399_000_001),
+	float32(1.5), math.Inf(-1), big.NewInt(-170), duckdb.Decimal("-1.50"), "text \x00 'quoted'", []byte{0, 0xff}, duckdb.Date(-1), duckdb.TimeOfDay(86399_000_001),
 	time.UnixMicro(-1).UTC(), duckdb.TimestampTZ(time.UnixMicro(1_700_000_000_000_001).UTC()), arrow.MonthDayNanoInterval{Months: -1, Days: 2, Nanoseconds: -3000},
 }
 
@@ -111,4 +112,36 @@ func TestTimeZoneTravels(t *testing.T) {
 	sql := "SELECT extract(hour FROM ts), count(*), min(ts)::VARCHAR FROM z GROUP BY 1"
 	require.Contains(t, explain(t, s, sql), "distributed")
 	require.Equal(t, alone(t, s, sql), sorted(rows(t, s, sql)))
+}
+
+// A numeric is compared as it is, whatever the parameter was planned as, and however the statement was executed before.
+func TestNumericsAreNotRounded(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT i::smallint AS i, i::integer AS j, i::bigint AS k, i::decimal(10,2) AS d, i::double AS f FROM range(10) r(i)")
+	for _, column := range []string{"i", "j", "k", "d", "f"} {
+		equal, err := s.Prepare(t.Context(), "SELECT count(*) FROM t WHERE "+column+" = $1")
+		require.NoError(t, err)
+		less, err := s.Prepare(t.Context(), "SELECT count(*) FROM t WHERE "+column+" < $1")
+		require.NoError(t, err)
+		for _, c := range []struct {
+			value       duckdb.Decimal
+			equal, less int64
+		}{{"7", 1, 7}, {"1.5", 0, 2}, {"2", 1, 2}, {"1.995", 0, 2}, {"2.000", 1, 2}, {"-0.001", 0, 0}, {"12345678901234567890.5", 0, 10}} {
+			require.Equal(t, c.equal, numberOf(t, equal, c.value), "%s = %s", column, c.value)
+			require.Equal(t, c.less, numberOf(t, less, c.value), "%s < %s", column, c.value)
+		}
+		require.NoError(t, equal.Close())
+		require.NoError(t, less.Close())
+	}
+	exec(t, s, "INSERT INTO t (i, d) VALUES ($1, $1)", duckdb.Decimal("20.125"))
+	require.Equal(t, []string{"1"}, rows(t, s, "SELECT count(*) FROM t WHERE i = 20 AND d = 20.13"), "a column that is written rounds")
+}
+
+func numberOf(t *testing.T, st *engine.Statement, args ...any) int64 {
+	r, err := st.Query(t.Context(), args...)
+	require.NoError(t, err)
+	defer r.Release()
+	require.True(t, r.Next(), r.Err())
+	return r.RecordBatch().Column(0).(*array.Int64).Value(0)
 }

@@ -253,6 +253,11 @@ func literalOf(arg any) (string, error) {
 		return float(v, 64, "DOUBLE"), nil
 	case *big.Int:
 		return wide(v), nil
+	case duckdb.Decimal:
+		if _, _, ok := v.Parts(); ok {
+			return "(" + string(v) + ")", nil
+		}
+		return duckdb.QuoteLiteral(string(v)), nil
 	case string:
 		return duckdb.QuoteLiteral(v), nil
 	case []byte:

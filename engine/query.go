@@ -425,7 +425,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 		}
 		return &chunkSource{engine: e, read: read, held: held, facts: q.source, columns: scan.Project, keep: keep, schema: schema}, nil
 	}
-	reader, err := compute.Run(ctx, q.compute, open, args, nil)
+	reader, err := compute.Run(ctx, q.compute, open, computeArguments(args), nil)
 	if err != nil {
 		held.close()
 		return nil, v.lease.honest(read.blame(ctx, err), read)

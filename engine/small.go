@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/engine/statement"
@@ -74,6 +77,10 @@ func planValues(args []any) []plan.Value {
 			out[i] = plan.DoubleValue(v)
 		case string:
 			out[i] = plan.TextValue(v)
+		case duckdb.Decimal:
+			if unscaled, scale, ok := v.Parts(); ok {
+				out[i] = plan.DecimalValue(decimal128.FromBigInt(unscaled), int32(scale))
+			}
 		case duckdb.Date:
 			out[i] = plan.DateValue(int32(v))
 		}
@@ -84,4 +91,20 @@ func planValues(args []any) []plan.Value {
 // computeParameters: the compute backend takes parameters of any type that fits.
 func computeParameters(q *plan.Query) []duckdb.ParameterType {
 	return make([]duckdb.ParameterType, q.Parameters)
+}
+
+// computeArguments are arguments as the kernels know them: they have no types of DuckDB's.
+func computeArguments(args []any) []any {
+	out := slices.Clone(args)
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case duckdb.Decimal:
+			out[i] = string(v)
+		case duckdb.Date:
+			out[i] = arrow.Date32(v)
+		case duckdb.TimestampTZ:
+			out[i] = time.Time(v)
+		}
+	}
+	return out
 }

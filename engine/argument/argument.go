@@ -26,7 +26,8 @@ func failure(state, format string, args ...any) error {
 // Normalize gives the value as the engine passes it on, for a parameter of the type that the statement wants. Errors: *Error.
 func Normalize(value any, wanted duckdb.ParameterType) (any, error) {
 	switch v := value.(type) {
-	case nil, bool, int, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, duckdb.Date, duckdb.TimeOfDay:
+	case nil, bool, int, int8, int16, int32, int64, uint8, uint16, uint32, uint64, float32, float64, duckdb.Date, duckdb.TimeOfDay,
+		duckdb.Decimal:
 		return v, nil
 	case string:
 		if !utf8.ValidString(v) {

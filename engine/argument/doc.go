@@ -8,6 +8,7 @@
 //	time.Time                                  an instant, to the microsecond; where a type without a zone is wanted, what the clock
 //	                                           shows in UTC then, whatever zones the value and the session have
 //	duckdb.Date, TimeOfDay, TimestampTZ        themselves
+//	duckdb.Decimal                             a numeric, with all of its digits
 //	arrow.MonthDayNanoInterval                 an interval of whole microseconds
 //
 // The engine asks once per execution, before anything looks at the values: DuckDB, the Arrow kernels, pruning and the nodes of a

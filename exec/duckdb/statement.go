@@ -2,7 +2,6 @@ package duckdb
 
 import (
 	"context"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ type Statement struct {
 	handle     bindings.PreparedStatement
 	sql        string
 	args       []any         // that were last bound
+	holds      []holding     // of the parameters' types as they were planned
 	steady     bool          // no execution gives columns of other types
 	raw        *arrow.Schema // of a steady one that was executed: its columns as DuckDB exports them; nil: they are to be looked up
 	normal     *arrow.Schema // and as users see them
@@ -77,6 +77,7 @@ func (c *Connection) Prepare(sql string) (*Statement, error) {
 		bindings.DestroyPrepare(&s.handle)
 		return nil, err
 	}
+	s.holds = holdings(s.handle)
 	return s, nil
 }
 
@@ -197,14 +198,14 @@ var parameterTypes = map[bindings.Type]ParameterType{
 	bindings.TypeUUID:        TypeUUID,
 }
 
-// Bind sets $1, $2, …: nil, bool, the integers, float32/64, *big.Int, string, []byte, time.Time (a timestamp), Date,
+// Bind sets $1, $2, …: nil, bool, the integers, float32/64, *big.Int, Decimal, string, []byte, time.Time (a timestamp), Date,
 // TimeOfDay, arrow.MonthDayNanoInterval. A string is converted by DuckDB to what the statement needs.
 func (s *Statement) Bind(args []any) error {
 	if want := int(bindings.NParams(s.handle)); want != len(args) {
 		return &Error{Message: fmt.Sprintf("the statement has %d parameters, %d values were given", want, len(args)), State: "08P01", Byte: -1}
 	}
 	for i, arg := range args {
-		value, err := toValue(arg)
+		value, err := s.toValue(i, arg)
 		if err != nil {
 			return &Error{Message: fmt.Sprintf("parameter $%d: %v", i+1, err), State: "22023", Byte: -1}
 		}
@@ -225,8 +226,10 @@ type (
 	TimestampTZ time.Time
 )
 
-func toValue(arg any) (bindings.Value, error) {
+func (s *Statement) toValue(i int, arg any) (bindings.Value, error) {
 	switch v := arg.(type) {
+	case Decimal:
+		return s.holds[i].decimalValue(v), nil
 	case nil:
 		return bindings.CreateNullValue(), nil
 	case bool:
@@ -276,28 +279,6 @@ func toValue(arg any) (bindings.Value, error) {
 	default:
 		return bindings.Value{}, fmt.Errorf("values of Go type %T cannot be passed", arg)
 	}
-}
-
-// wide is a value of the 128-bit type that holds the number, or its digits if none does.
-func wide(v *big.Int) bindings.Value {
-	switch {
-	case v.IsInt64():
-		return bindings.CreateHugeInt(bindings.NewHugeInt(uint64(v.Int64()), v.Int64()>>63))
-	case v.BitLen() <= 127 || v.Sign() > 0 && v.BitLen() == 128:
-		var bytes [16]byte
-		new(big.Int).Abs(v).FillBytes(bytes[:])
-		upper, lower := binary.BigEndian.Uint64(bytes[:8]), binary.BigEndian.Uint64(bytes[8:])
-		switch {
-		case v.BitLen() == 128:
-			return bindings.CreateUHugeInt(bindings.NewUHugeInt(lower, upper))
-		case v.Sign() < 0: // two's complement
-			if upper, lower = ^upper, -lower; lower == 0 {
-				upper++
-			}
-		}
-		return bindings.CreateHugeInt(bindings.NewHugeInt(lower, int64(upper)))
-	}
-	return bindings.CreateVarchar(v.String())
 }
 
 // Execute runs the statement with the values last bound. Only one Rows of a connection may be open at a time.

@@ -66,3 +66,15 @@ func TestPgxCursor(t *testing.T) {
 		require.NoError(t, tx.Commit(ctx))
 	}
 }
+
+// TestPgxNumerics: a parameter that the client declares numeric keeps its digits beside an integer or a numeric with fewer.
+func TestPgxNumerics(t *testing.T) {
+	conn, ctx := connect(t)
+	_, err := conn.Exec(ctx, "CREATE OR REPLACE TABLE pgx_numbers AS SELECT 2::smallint AS s, 2 AS i, 2::bigint AS b, 1.01::decimal(10, 2) AS n")
+	require.NoError(t, err)
+	for sql, value := range map[string]string{"s = $1": "1.5", "i = $1": "1.5", "b <= $1": "1.5", "n = $1": "1.005", "n >= $1": "1.014"} {
+		result := conn.PgConn().ExecParams(ctx, "SELECT count(*) FROM pgx_numbers WHERE "+sql, [][]byte{[]byte(value)}, []uint32{pgtype.NumericOID}, nil, nil).Read()
+		require.NoError(t, result.Err, sql)
+		require.Equal(t, "0", string(result.Rows[0][0]), "%s with %s", sql, value)
+	}
+}

@@ -60,7 +60,7 @@ func engineValue(oid uint32, data any) (any, error) {
 		}
 		return v, nil
 	case pgformat.Numeric:
-		return string(v), nil
+		return duckdb.Decimal(v), nil
 	case pgformat.Date:
 		return date(v), nil
 	case pgformat.Timestamp:
