@@ -145,3 +145,29 @@ func numberOf(t *testing.T, st *engine.Statement, args ...any) int64 {
 	require.True(t, r.Next(), r.Err())
 	return r.RecordBatch().Column(0).(*array.Int64).Value(0)
 }
+
+// Statements about temporary tables tell of their parameters, as those about others do.
+func TestTemporaryTablesTakeParameters(t *testing.T) {
+	s := session(t, open(t))
+	for _, c := range []struct {
+		sql        string
+		parameters int
+		args       []any
+	}{
+		{"CREATE TEMP TABLE t AS SELECT i FROM range(10) r(i) WHERE i < $1", 1, []any{3}},
+		{"INSERT INTO t VALUES ($1), ($2)", 2, []any{7, 8}},
+	} {
+		st, err := s.Prepare(t.Context(), c.sql)
+		require.NoError(t, err, c.sql)
+		require.Len(t, st.Parameters(), c.parameters, c.sql)
+		_, err = st.Exec(t.Context(), c.args...)
+		require.NoError(t, err, c.sql)
+		require.NoError(t, st.Close())
+	}
+	require.Equal(t, []string{"0", "1", "2", "7", "8"}, rows(t, s, "SELECT i FROM t ORDER BY i"))
+	for _, after := range []string{"DROP", "DELETE ROWS"} {
+		_, err := s.Exec(t.Context(), "CREATE TEMP TABLE u ON COMMIT "+after+" AS SELECT 1")
+		require.ErrorContains(t, err, "ON COMMIT DROP or DELETE ROWS is not supported")
+	}
+	exec(t, s, "CREATE TEMP TABLE u ON COMMIT PRESERVE ROWS AS SELECT 1")
+}

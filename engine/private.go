@@ -61,7 +61,7 @@ func (st *Statement) preparePrivate(ctx context.Context, head *statement.Private
 	switch head.Verb {
 	case "pragma", "call":
 		return failure("42501", "%s is not allowed here", strings.ToUpper(head.Verb)).hint("Use SET for settings and SELECT for table functions.")
-	case "insert", "update", "delete":
+	case "insert", "update", "delete", "create":
 	default:
 		return nil
 	}
@@ -71,7 +71,7 @@ func (st *Statement) preparePrivate(ctx context.Context, head *statement.Private
 	return st.describePrivate(ctx)
 }
 
-// describePrivate asks DuckDB what parameters a change of a temporary table has, and what it returns.
+// describePrivate asks DuckDB what parameters a statement about a temporary table has, and what it returns.
 func (st *Statement) describePrivate(ctx context.Context) error {
 	v, err := st.session.see(ctx)
 	if err != nil {

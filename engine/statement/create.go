@@ -91,7 +91,7 @@ func (c *cursor) createTable(orReplace, temporary bool) (any, error) {
 	mark := *c
 	as.Columns, _, err = c.columns() // CREATE TABLE t (a, b) AS …
 	if err == nil {
-		if as.With, err = c.storage(); err != nil && !temporary {
+		if as.With, err = c.storage(temporary); err != nil {
 			return nil, err
 		}
 	}
@@ -112,7 +112,7 @@ func isTemporary(n Name) bool {
 }
 
 // storage reads what may stand behind the columns: WITH (…). How PostgreSQL would store a table otherwise is refused.
-func (c *cursor) storage() (with string, err error) {
+func (c *cursor) storage(temporary bool) (with string, err error) {
 	for {
 		switch t := c.peek(0); {
 		case t.is("with") && c.peek(1).is("("):
@@ -124,8 +124,12 @@ func (c *cursor) storage() (with string, err error) {
 			return "", c.refuse("TABLESPACE", "Leave it out: WITH (placement = '…') says on which nodes rows lie.")
 		case t.is("using"):
 			return "", c.refuse("USING, an access method,", "Leave it out: there is one way to store tables.")
-		case t.is("on") && c.peek(1).is("commit"):
+		case t.is("on") && c.peek(1).is("commit") && !temporary:
 			return "", c.refuse("ON COMMIT for a table that is not temporary", "")
+		case t.is("on") && c.peek(1).is("commit"):
+			if !c.accept("on", "commit", "preserve", "rows") {
+				return "", c.refuse("ON COMMIT DROP or DELETE ROWS", "DROP the table, or DELETE its rows, before COMMIT.")
+			}
 		case t.is("inherits"):
 			return "", c.refuse("INHERITS", "Write the columns out.")
 		case t.is("partition") && c.peek(1).is("by"):
