@@ -71,6 +71,11 @@ var distributedTraps = []struct {
 	{"SELECT b.k, c.w FROM b LEFT JOIN c USING (k) WHERE b.g = 1", false},
 	{"SELECT k, w FROM b EXCEPT SELECT k, w FROM c ORDER BY 1, 2", true},
 	{"SELECT g, w, grouping(g, w) AS x, count(*) AS n FROM b GROUP BY CUBE (g, w) HAVING grouping(g) = 0", false},
+	{"SELECT g, count_if(k > 3) FILTER (WHERE k > 100) AS a, count_if(k > 100) AS b, typeof(count_if(w = 'w1')) AS c FROM b GROUP BY g", false},
+	{"SELECT count_if(k > 3) AS a, countif(w = 'x') AS b FROM nothing", false},
+	{"SELECT g, bit_and(k + g::UBIGINT) AS a, max(k + g::UBIGINT) AS b, bit_xor(-(k::UBIGINT)) AS c FROM b GROUP BY g", false},
+	{"SELECT g, bit_or(coalesce(k, g::UBIGINT)) AS a, typeof(max(CASE WHEN g = 1 THEN k::UBIGINT ELSE k END)) AS b FROM b GROUP BY g", false},
+	{"SELECT g, bit_or(k::UBIGINT + g::UBIGINT) AS a, sum(k::UBIGINT) AS b FROM b GROUP BY g", false},
 	{"SELECT var_samp(k) AS a, stddev_pop(l) AS b, variance(d) FILTER (WHERE d < 10) AS c FROM a WHERE d < 100", false},
 }
 

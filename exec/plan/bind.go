@@ -176,9 +176,18 @@ var castNames = map[string]struct {
 	"date": {KindDate, `"DATE"`}, "timestamp": {KindTimestamp, "TIMESTAMP"},
 }
 
+// singleFloat: FLOAT is DuckDB's REAL; PostgreSQL's parser makes of it what it makes of DOUBLE PRECISION.
+func (b *binder) singleFloat(t *pg.TypeName) bool {
+	at := int(t.GetLocation())
+	if typeName(t) != "float8" || at < 0 || at+len("float") > len(b.sql) {
+		return false
+	}
+	return strings.EqualFold(b.sql[at:at+len("float")], "float") && !strings.HasPrefix(b.sql[at+len("float"):], "8")
+}
+
 func (b *binder) cast(c *pg.TypeCast) bound {
 	target, known := castNames[typeName(c.TypeName)]
-	if !known || len(c.TypeName.GetTypmods()) > 0 {
+	if !known || len(c.TypeName.GetTypmods()) > 0 || b.singleFloat(c.TypeName) {
 		return b.fail(c.Location, "a cast to this type")
 	}
 	t := Type{Kind: target.kind}

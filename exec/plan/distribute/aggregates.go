@@ -44,7 +44,7 @@ func (g *grouping) merging(c *call) func() string {
 		return nil
 	case name == "count_if" || name == "countif":
 		v := g.verbatim(c)
-		return func() string { return "CAST(coalesce(sum(" + g.column(v) + "), 0) AS HUGEINT)" }
+		return func() string { return "CAST(sum(" + g.column(v) + ") AS HUGEINT)" } // NULL, as DuckDB's, if no condition was true or false
 	case name == "sum" && of.sum().known():
 		v := g.verbatim(c)
 		return func() string { return transported("sum("+g.column(v)+")", of.sum()) }

@@ -14,6 +14,7 @@ import (
 type class struct {
 	kind             classKind
 	precision, scale int    // of decimals; 38 digits if it is not known how many
+	ubigint          bool   // of integers: beside any other integer but these it becomes HUGEINT
 	name             string // of a base column: its exact type, so that types can be compared
 }
 
@@ -62,7 +63,7 @@ func classOf(of *plan.Column) class {
 	case arrow.BOOL:
 		c.kind = boolean
 	case arrow.INT8, arrow.INT16, arrow.INT32, arrow.INT64, arrow.UINT8, arrow.UINT16, arrow.UINT32, arrow.UINT64:
-		c.kind = integer
+		c.kind, c.ubigint = integer, t.ID() == arrow.UINT64
 	case arrow.FLOAT16, arrow.FLOAT32, arrow.FLOAT64:
 		c.kind = floating
 	}
@@ -101,6 +102,8 @@ func unify(c, d class) class {
 		return d
 	case d.kind == null:
 		return c
+	case c.kind == d.kind && c.ubigint != d.ubigint:
+		return class{}
 	case c.kind == d.kind && c.kind != decimal:
 		if c.name != d.name {
 			c.name = ""
@@ -132,7 +135,10 @@ func arithmetic(op string, c, d class) class {
 		return class{kind: floating}
 	}
 	if c.kind == integer && d.kind == integer {
-		return class{kind: integer}
+		if c.ubigint != d.ubigint {
+			return class{}
+		}
+		return class{kind: integer, ubigint: c.ubigint}
 	}
 	switch op {
 	case "+", "-":

@@ -81,7 +81,7 @@ func castClass(t *pg.TypeName) class {
 	if name == "numeric" || name == "decimal" {
 		return decimalCast(t.Typmods)
 	}
-	return class{kind: castClasses[name]}
+	return class{kind: castClasses[name], ubigint: name == "ubigint"}
 }
 
 func decimalCast(modifiers []*pg.Node) class {
@@ -145,7 +145,7 @@ func (a *analysis) operationClass(e *pg.A_Expr) class {
 	switch op {
 	case "+", "-", "*", "/", "//", "%", "||":
 		if e.Lexpr == nil {
-			if c := a.class(e.Rexpr); c.numeric() {
+			if c := a.class(e.Rexpr); c.numeric() && !c.ubigint {
 				c.name = ""
 				return c
 			}
