@@ -130,7 +130,7 @@ func (t *relation) insertSome(r *rand.Rand, n int) string {
 	for i := range rows {
 		cells := make([]string, len(t.fields))
 		for c, f := range t.fields {
-			cells[c] = fmt.Sprintf("CAST(%s AS %s)", pick(r, f.typ.pool), f.typ.name)
+			cells[c] = literal(r, f.typ)
 			if chance(r, 18) && !t.notNull(c) {
 				cells[c] = "NULL"
 			}
