@@ -136,6 +136,9 @@ func (r *relationship) holds(side asked) (found string, decided bool) {
 		if o.harmless(side) {
 			return "", false
 		}
+		if o.state != "" && want.state != "" {
+			return "", false // of the same data
+		}
 		if o.state != "" || want.state != "" {
 			return fmt.Sprintf("errors: %q %s | %q %s", o.state, o.message, want.state, want.message), true
 		}

@@ -262,7 +262,7 @@ func (w *writer) exactAggregate(s *space) (*piece, *valueType) {
 	case n < 38:
 		return sequence(pick(w.Rand, []string{"sum(", "sum(DISTINCT ", "bit_and(", "bit_or(", "bit_xor(", "min(", "max("}), arg("int"), ")", filter), typesOf["DECIMAL(38,0)"]
 	case n < 46:
-		return sequence(pick(w.Rand, []string{"sum(", "sum(DISTINCT ", "min(", "max("}), arg("decimal"), ")", filter), typesOf["DECIMAL(38,0)"]
+		return sequence(pick(w.Rand, []string{"sum(", "sum(DISTINCT ", "min(", "max("}), arg("decimal"), ")", filter), &valueType{name: "DECIMAL(38,6)", family: "sum of decimals", pool: []string{"0", "1.5"}}
 	case n < 52:
 		return sequence(pick(w.Rand, []string{"bool_and(", "bool_or(", "count_if(", "min("}), arg("bool"), ")", filter), typesOf["BOOLEAN"]
 	case n < 58:
