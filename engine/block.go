@@ -94,10 +94,7 @@ func (s *Session) begin(asked statement.Modes) error {
 		s.block = s.newBlock(false)
 	}
 	s.block.implicit = false
-	err := s.beginDuck(s.block)
-	if err == nil {
-		err = s.changeModes(s.block, asked)
-	}
+	err := s.changeModes(s.block, asked)
 	if err != nil && began {
 		s.rollback()
 	}
@@ -109,16 +106,18 @@ func (s *Session) chain(m modes) error {
 	b := s.newBlock(false)
 	b.modes, b.told = m, m != b.modes
 	s.block = b
-	err := s.beginDuck(b)
-	if err == nil && b.told {
-		err = s.identify()
+	if !b.told {
+		return nil
 	}
+	err := s.identify()
 	if err != nil {
 		s.rollback()
 	}
 	return err
 }
 
+// beginDuck begins DuckDB's transaction: not before the block's snapshot is taken, because names that DuckDB was shown after its transaction
+// began are not there for it.
 func (s *Session) beginDuck(b *block) error {
 	if b.duck {
 		return nil

@@ -60,7 +60,7 @@ func (s *Session) showOwnNames(v *visible) error {
 		return fmt.Errorf("engine: show a block's names: %w", err)
 	}
 	b.names.seen = v.contents
-	return s.applySearchPath()
+	return s.followSearchPath(v.contents)
 }
 
 // followNames shows DuckDB the block's own names if the statement needs them, or has them already.
@@ -147,7 +147,7 @@ func (n *ownNames) clear() {
 func (s *Session) closeOwnNames(b *block) {
 	name := b.names.shown.database
 	b.names = nil
-	err := errors.Join(s.applySearchPath(), pgcatalog.ShowNames(s.conn.Exec, ""))
+	err := errors.Join(s.lookInShared(), pgcatalog.ShowNames(s.conn.Exec, ""))
 	if err == nil {
 		err = s.conn.Exec("DETACH DATABASE IF EXISTS " + name)
 	}

@@ -78,7 +78,7 @@ func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string
 		return 0, err
 	}
 	defer leave()
-	settings := defaultSettings()
+	settings := defaultSettings(s.options.User)
 	settings.searchPath = o.Query.SearchPath
 	if o.Query.TimeZone != "" {
 		settings.values["timezone"] = o.Query.TimeZone

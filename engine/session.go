@@ -51,6 +51,8 @@ type Session struct {
 	placeholders map[string]bool
 	block        *block // the open transaction block, nil between transactions
 	named        map[string]*NamedStatement
+	// looksIn is where conn looks for bare names.
+	looksIn duckPath
 	// visible is what names mean while a statement is planned; csm_table asks it.
 	visible *visible
 	// running is the streamed result that holds the DuckDB connection, if any.
@@ -87,7 +89,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 		options.Statements = noProtocol{}
 	}
 	s := &Session{
-		engine: e, life: newLifetime(e.life.ctx), options: options, settings: defaultSettings(),
+		engine: e, life: newLifetime(e.life.ctx), options: options, settings: defaultSettings(options.User),
 		open: map[*Rows]struct{}{}, statements: map[*Statement]struct{}{},
 	}
 	conn, err := e.db.Connect(s.resolveTable)
@@ -96,7 +98,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	}
 	s.conn = conn
 	conn.OnSetConfig(s.calledSetConfig)
-	err = s.applySearchPath()
+	err = s.lookInShared()
 	if err == nil {
 		err = s.identify()
 	}
@@ -259,11 +261,29 @@ func (l *lease) release() {
 	}
 }
 
-// see pins what the next statement reads: the block's snapshot, or a fresh one. The caller releases it.
+// see pins what the next statement reads: the block's snapshot, or a fresh one; and has DuckDB look for names there. The caller releases it.
 func (s *Session) see(ctx context.Context) (*visible, error) {
+	v, err := s.pin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.followSearchPath(v.contents); err != nil {
+		v.release()
+		return nil, err
+	}
+	return v, nil
+}
+
+func (s *Session) pin(ctx context.Context) (*visible, error) {
 	if s.block != nil {
 		if err := s.block.start(ctx, s.engine); err != nil {
 			return nil, err
+		}
+		if !s.block.implicit && !s.block.duck {
+			s.yield()
+			if err := s.beginDuck(s.block); err != nil {
+				return nil, err
+			}
 		}
 		return s.seeing(s.block.contents(), s.block.lease.hold()), nil
 	}

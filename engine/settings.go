@@ -49,6 +49,7 @@ type settings struct {
 	distribute string
 	shuffle    string
 	searchPath []string
+	user       string // for whom "$user" stands
 	// values are those that the session's client or a SET has given, in their base units; names in lower case.
 	values map[string]string
 }
@@ -56,13 +57,13 @@ type settings struct {
 // ServerVersion is what clients are told: the PostgreSQL whose protocol and catalogs we speak.
 const ServerVersion = "15.0"
 
-func defaultSettings() settings {
-	return settings{backend: backendAuto, distribute: distributeAuto, shuffle: shuffleAuto, searchPath: []string{duckdb.SchemaName}, values: map[string]string{}}
+func defaultSettings(user string) settings {
+	return settings{user: user, backend: backendAuto, distribute: distributeAuto, shuffle: shuffleAuto, searchPath: []string{duckdb.SchemaName}, values: map[string]string{}}
 }
 
 // atStart are the settings that the session began with, and that RESET brings back.
 func (s *Session) atStart() settings {
-	x := defaultSettings()
+	x := defaultSettings(s.options.User)
 	for name, value := range s.started {
 		x.put(name, value)
 	}
@@ -245,13 +246,8 @@ func (s *Session) change(lower, value string, reset, local bool) error {
 		}
 		s.placeholders[lower] = true // it stays, empty, when the value is taken back
 	}
-	switch lower {
-	case zoneSetting:
+	if lower == zoneSetting {
 		if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(value)); err != nil {
-			return err
-		}
-	case "search_path":
-		if err := s.applySearchPath(); err != nil {
 			return err
 		}
 	}
@@ -291,7 +287,7 @@ func (x *settings) put(name, value string) {
 	case "csm.shuffle":
 		x.shuffle = value
 	case "search_path":
-		x.searchPath = splitPath(value)
+		x.searchPath = splitPath(value, x.user)
 	}
 	x.values[name] = value
 }
@@ -383,33 +379,5 @@ func (s *Session) apply(x settings) error {
 	s.yield()
 	s.settings = x
 	zone, _ := s.setting("timezone") // it is known
-	return errors.Join(s.conn.Exec("SET TimeZone = "+duckdb.QuoteLiteral(zone)), s.applySearchPath(), s.identify())
-}
-
-// applySearchPath makes DuckDB look for unqualified names where we do: in the path's schemas that exist, then among
-// PostgreSQL's session functions. (PostgreSQL takes schemas that do not exist, DuckDB does not; nothing can be found in them.)
-func (s *Session) applySearchPath() error {
-	database, has := duckdb.CatalogName, s.engine.mirror.has
-	if s.block != nil && s.block.names != nil {
-		database, has = s.block.names.shown.database, s.block.names.has
-	}
-	parts := make([]string, 0, len(s.settings.searchPath)+1)
-	for _, schema := range s.settings.searchPath {
-		if has(schema) {
-			parts = append(parts, database+"."+duckdb.QuoteIdentifier(schema))
-		}
-	}
-	parts = append(parts, pgcatalog.SessionSchema)
-	return s.conn.Exec("SET search_path = " + duckdb.QuoteLiteral(strings.Join(parts, ",")))
-}
-
-// splitPath are the schemas of a search_path that users can have made.
-func splitPath(value string) (path []string) {
-	names, _ := setting.Names(value) // a value that is none was refused
-	for _, name := range names {
-		if name != "" && name != "$user" && name != "pg_catalog" {
-			path = append(path, name)
-		}
-	}
-	return path
+	return errors.Join(s.conn.Exec("SET TimeZone = "+duckdb.QuoteLiteral(zone)), s.identify())
 }

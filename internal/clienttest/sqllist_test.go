@@ -191,7 +191,7 @@ func (r *room) open(t *testing.T) {
 	require.NoError(t, err)
 	for _, sql := range []string{
 		"DROP SCHEMA IF EXISTS sql_list CASCADE", "DROP SCHEMA IF EXISTS extra_schema CASCADE", "DROP SCHEMA IF EXISTS extra_two CASCADE",
-		"CREATE SCHEMA sql_list", "SET search_path = sql_list", r.setup, "SET search_path = sql_list",
+		"CREATE SCHEMA sql_list", "SET search_path = sql_list", r.setup,
 	} {
 		_, err := r.conn.Exec(ctx, sql).ReadAll()
 		require.NoError(t, err, sql)

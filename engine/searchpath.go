@@ -1,0 +1,103 @@
+package engine
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/engine/setting"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// duckPath is where a session's DuckDB connection looks for bare names, and what that followed from. DuckDB, unlike PostgreSQL, takes no
+// schema into its path that is not there. So the connection's path is a function of search_path and of the schemas that the statement
+// sees, and is brought up to date before a statement is planned, when one of the two has changed (followSearchPath).
+type duckPath struct {
+	text     string // as DuckDB was told
+	path     []string
+	contents *catalog.Contents
+	names    *ownNames
+	shown    *catalog.Contents // by names
+}
+
+// followSearchPath makes DuckDB look for bare names where the session does for a statement that sees contents: in the schemas of search_path
+// that are there, then among PostgreSQL's session functions. It costs some comparisons when nothing has changed.
+// Preconditions: DuckDB's names follow contents, or something newer.
+func (s *Session) followSearchPath(contents *catalog.Contents) error {
+	want := duckPath{path: s.settings.searchPath, contents: contents}
+	if s.block != nil && s.block.names != nil {
+		want.names, want.shown = s.block.names, s.block.names.seen
+	}
+	is := &s.looksIn
+	if is.contents == want.contents && is.names == want.names && is.shown == want.shown && slices.Equal(is.path, want.path) {
+		return nil
+	}
+	database, shown := duckdb.CatalogName, s.engine.mirror.has
+	if want.names != nil {
+		database, shown = want.names.shown.database, want.names.has
+	}
+	want.text = pathText(database, want.path, func(schema string) (string, bool) {
+		found, ok := schemaNamed(contents, schema)
+		return found, ok && shown(found)
+	})
+	if want.text != is.text {
+		s.yield()
+		if err := s.lookIn(want.text); err != nil {
+			return err
+		}
+	}
+	*is = want
+	return nil
+}
+
+// lookInShared makes DuckDB look for names in the database that all sessions share, until a statement says which schemas it sees there.
+func (s *Session) lookInShared() error {
+	return s.lookIn(pathText(duckdb.CatalogName, s.settings.searchPath, func(schema string) (string, bool) { return schema, s.engine.mirror.has(schema) }))
+}
+
+func (s *Session) lookIn(text string) error {
+	s.looksIn = duckPath{}
+	if err := s.conn.Exec("SET search_path = " + duckdb.QuoteLiteral(text)); err != nil {
+		return err
+	}
+	s.looksIn.text = text
+	return nil
+}
+
+func pathText(database string, path []string, has func(schema string) (found string, ok bool)) string {
+	parts := make([]string, 0, len(path)+1)
+	for _, schema := range path {
+		if found, ok := has(schema); ok {
+			parts = append(parts, database+"."+duckdb.QuoteIdentifier(found))
+		}
+	}
+	return strings.Join(append(parts, pgcatalog.SessionSchema), ",")
+}
+
+// schemaNamed finds a schema as tables are found: as written, or else without regard to case.
+func schemaNamed(contents *catalog.Contents, name string) (found string, ok bool) {
+	if contents.HasSchema(name) {
+		return name, true
+	}
+	for _, schema := range contents.Schemas() {
+		if strings.EqualFold(schema, name) {
+			return schema, true
+		}
+	}
+	return "", false
+}
+
+// splitPath are the schemas of a search_path that users can have made. What stands for the user's own schema is its name.
+func splitPath(value, user string) (path []string) {
+	names, _ := setting.Names(value) // a value that is none was refused
+	for _, name := range names {
+		if name == "$user" {
+			name = user
+		}
+		if name != "" && name != "pg_catalog" {
+			path = append(path, name)
+		}
+	}
+	return path
+}
