@@ -139,7 +139,10 @@ func fileError(err error) error {
 	if !ok {
 		return err
 	}
-	e := &Error{State: d.State, Message: d.Message, HintText: d.HintText, Cause: err}
+	if csv := csvFailure("", d); csv != nil {
+		return csv
+	}
+	e := &Error{State: d.State, Message: postgresWords(d.Message), HintText: d.HintText, Cause: err}
 	if d.State == "42501" {
 		e.HintText = outOfReach
 	}

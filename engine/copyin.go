@@ -28,6 +28,11 @@ var outside = mallocator.NewMallocator()
 // end. Nothing is stored unless all rows are good. It returns the command tag. Whoever cancels ctx, or closes the session, sees to it that
 // next returns.
 func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) (string, error) {
+	return st.CopyInLines(ctx, next, nil)
+}
+
+// CopyInLines is CopyIn of rows that stand on lines of a text: line tells on which one the row that next gave last begins. Errors name it.
+func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, error), line func() int) (string, error) {
 	s := st.session
 	ctx, leave, err := s.life.call(ctx)
 	if err != nil {
@@ -62,7 +67,7 @@ func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) 
 		}
 		w := ingest.NewWriter(target)
 		defer w.Abort()
-		if err := s.copyBatches(ctx, w, schema, columns, next); err != nil {
+		if err := s.copyBatches(ctx, w, version.Table().Name.Name, schema, columns, next, line); err != nil {
 			return err
 		}
 		count = w.Rows()
@@ -79,7 +84,7 @@ func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) 
 	return fmt.Sprintf("COPY %d", count), nil
 }
 
-func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, schema *arrow.Schema, columns []string, next func() ([][]byte, error)) error {
+func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, table string, schema *arrow.Schema, columns []string, next func() ([][]byte, error), line func() int) error {
 	fields := make([]arrow.Field, len(columns))
 	forms := make([]literal.Form, len(columns))
 	for i, c := range columns {
@@ -87,16 +92,30 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, schema *arr
 		forms[i] = literal.Of(schema.Field(fieldIndex(schema, c)))
 	}
 	text := arrow.NewSchema(fields, nil)
-	line := int64(0)
+	count := int64(0)
+	if line == nil {
+		line = func() int { return int(count) }
+	}
 	for {
-		batch, err := gather(text, forms, next, &line)
+		first := count
+		var lines lineMarks
+		batch, err := gather(text, forms, next, func() int64 {
+			at := int64(line())
+			lines.note(count-first-1, at)
+			return at
+		}, &count)
+		if problem, ok := err.(*Error); ok && problem.ContextText != "" {
+			problem.ContextText = "COPY " + table + ", " + problem.ContextText
+		}
 		if err != nil && !isEnd(err) {
 			return err
 		}
 		if batch.NumRows() > 0 {
-			if failed := s.convertText(ctx, w, schema, columns, batch, line); failed != nil {
+			s.yield()
+			if failed := convertText(ctx, s.conn, schema, columns, batch, func(rows arrow.RecordBatch) error { return w.Add(ctx, rows) }); failed != nil {
+				failed = s.copyCulprit(ctx, table, schema, columns, batch, lines, failed)
 				batch.Release()
-				return failed
+				return copyError(failed, count)
 			}
 		}
 		batch.Release()
@@ -107,7 +126,7 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, schema *arr
 }
 
 // gather collects rows of text, in DuckDB's spelling; io.EOF comes with the last ones.
-func gather(schema *arrow.Schema, forms []literal.Form, next func() ([][]byte, error), line *int64) (arrow.RecordBatch, error) {
+func gather(schema *arrow.Schema, forms []literal.Form, next func() ([][]byte, error), note func() int64, count *int64) (arrow.RecordBatch, error) {
 	b := array.NewRecordBuilder(outside, schema)
 	defer b.Release()
 	for n := 0; n < CopyRowsPerBatch; n++ {
@@ -115,13 +134,14 @@ func gather(schema *arrow.Schema, forms []literal.Form, next func() ([][]byte, e
 		if err != nil {
 			return b.NewRecordBatch(), err
 		}
-		*line++
+		*count++
+		line := note()
 		if len(row) != schema.NumFields() {
 			problem := failure("22P04", "missing data for column %q", schema.Field(min(len(row), schema.NumFields()-1)).Name)
 			if len(row) > schema.NumFields() {
 				problem = failure("22P04", "extra data after last expected column")
 			}
-			problem.DetailText = fmt.Sprintf("COPY, row %d: %s, %s expected.", *line, counted.Of(len(row), "value"), counted.Of(schema.NumFields(), "column"))
+			problem.DetailText = fmt.Sprintf("COPY, row %d: %s, %s expected.", *count, counted.Of(len(row), "value"), counted.Of(schema.NumFields(), "column"))
 			return b.NewRecordBatch(), problem
 		}
 		for i, value := range row {
@@ -131,7 +151,7 @@ func gather(schema *arrow.Schema, forms []literal.Form, next func() ([][]byte, e
 			}
 			if value, err = spelled(value, forms[i]); err != nil {
 				problem := fromLiteral(err).(*Error)
-				problem.DetailText = fmt.Sprintf("COPY, row %d, column %q.", *line, schema.Field(i).Name)
+				problem.ContextText = fmt.Sprintf("line %d, column %s: \"%s\"", line, schema.Field(i).Name, shortened(string(row[i])))
 				return b.NewRecordBatch(), problem
 			}
 			b.Field(i).(*array.StringBuilder).BinaryBuilder.Append(value)
@@ -149,26 +169,25 @@ func spelled(value []byte, form literal.Form) ([]byte, error) {
 	return []byte(text), err
 }
 
-// convertText lets DuckDB turn text into the table's types and adds the rows to the writer.
-func (s *Session) convertText(ctx context.Context, w *ingest.Writer, schema *arrow.Schema, columns []string, batch arrow.RecordBatch, line int64) error {
-	number := s.conn.Register(&duckdb.Scan{
+// convertText lets DuckDB turn text into the table's types and hands the rows over.
+func convertText(ctx context.Context, conn *duckdb.Connection, schema *arrow.Schema, columns []string, batch arrow.RecordBatch, add func(arrow.RecordBatch) error) error {
+	number := conn.Register(&duckdb.Scan{
 		Schema: batch.Schema(), Rows: batch.NumRows(), Chunks: 1,
 		Open: func(_ int, wanted []int) (arrow.RecordBatch, error) { return project(batch, wanted), nil },
 	})
-	defer s.conn.Forget(number)
+	defer conn.Forget(number)
 	src, err := conformSource("SELECT "+textColumns(schema, columns)+" FROM "+scanName(number), schema, columns)
 	if err != nil {
 		return err
 	}
-	s.yield()
-	duck, err := s.conn.Prepare(src.text)
+	duck, err := conn.Prepare(src.text)
 	if err != nil {
 		return err
 	}
 	defer duck.Close()
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return copyError(err, line)
+		return err
 	}
 	defer rows.Close()
 	for {
@@ -177,9 +196,9 @@ func (s *Session) convertText(ctx context.Context, w *ingest.Writer, schema *arr
 			return nil
 		}
 		if err != nil {
-			return copyError(err, line)
+			return err
 		}
-		err = w.Add(ctx, converted)
+		err = add(converted)
 		converted.Release()
 		if err != nil {
 			return err

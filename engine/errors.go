@@ -21,8 +21,10 @@ type Error struct {
 	At         int // position in the statement in characters from 1; 0: unknown
 	DetailText string
 	HintText   string
-	Object     ObjectNames
-	Cause      error
+	// ContextText says where in what was being done the error came up: COPY t, line 3, column b.
+	ContextText string
+	Object      ObjectNames
+	Cause       error
 }
 
 // ObjectNames say what an error is about, where clients are told of it by name.
@@ -38,6 +40,7 @@ func (e *Error) SQLState() string { return e.State }
 func (e *Error) Position() int    { return e.At }
 func (e *Error) Detail() string   { return e.DetailText }
 func (e *Error) Hint() string     { return e.HintText }
+func (e *Error) Context() string  { return e.ContextText }
 func (e *Error) Unwrap() error    { return e.Cause }
 
 func failure(state, format string, args ...any) *Error {
@@ -56,6 +59,9 @@ func fromDuckDB(err error, given, users string, edits edits) error {
 		return err
 	}
 	e := &Error{State: d.State, Message: postgresWords(d.Message), HintText: hintOf(d), Cause: err}
+	if csv := csvFailure("", d); csv != nil {
+		return csv
+	}
 	if strings.HasPrefix(d.Message, "Cannot prepare multiple statements") {
 		e = failure("0A000", "PIVOT without a list of values cannot be used here").hint(pivotAdvice)
 	}
@@ -132,9 +138,10 @@ func hintOf(d *duckdb.Error) string {
 
 // What DuckDB says of values that a type does not have, in the names of its own memory's types.
 var (
-	noValue       = regexp.MustCompile(`(?s)^Could not convert string '(.*)' to (\w+)(?: when casting from source column .*)?$`)
+	noValue       = regexp.MustCompile(`(?s)^Could not convert string ['"](.*)['"] to '?(\w+)'?(?: when casting from source column .*)?$`)
 	tooLarge      = regexp.MustCompile(`^Type \w+ with value (\S+) can't be cast because the value is out of range for the destination type (\w+)$`)
-	physicalTypes = map[string]string{"INT16": "smallint", "INT32": "integer", "INT64": "bigint", "BOOL": "boolean", "FLOAT": "real", "DOUBLE": "double precision"}
+	physicalTypes = map[string]string{"INT16": "smallint", "INT32": "integer", "INT64": "bigint", "BOOL": "boolean", "FLOAT": "real", "DOUBLE": "double precision",
+		"SMALLINT": "smallint", "INTEGER": "integer", "BIGINT": "bigint", "BOOLEAN": "boolean"}
 )
 
 func postgresWords(message string) string {

@@ -270,13 +270,13 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 	l.read = append(l.read, l.engine.sourceFile(file, false, columns, func(file string) (string, error) { return l.readerCall(file, format) }))
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return inFile(file, err)
+		return fileCulprit(ctx, conn, file, from, l.schema, columns, err)
 	}
 	defer rows.Close()
 	return l.take(ctx, file, total, func() (arrow.RecordBatch, error) {
 		batch, err := rows.Next()
 		if err != nil && !isEnd(err) {
-			err = inFile(file, err)
+			err = fileCulprit(ctx, conn, file, from, l.schema, columns, err)
 		}
 		return batch, err
 	}, func(batch arrow.RecordBatch) error { return l.writer.Add(ctx, batch) })
@@ -382,7 +382,9 @@ func (l *loading) take(ctx context.Context, file string, total int64, next func(
 }
 
 var (
-	csvLine = regexp.MustCompile(`CSV Error on Line: (\d+)`)
+	csvFile     = regexp.MustCompile(`(?m)^\s*file = (.+)$`)
+	csvOriginal = regexp.MustCompile(`(?m)^\s*Original Line: (.*)$`)
+	csvLine     = regexp.MustCompile(`CSV Error on Line: (\d+)`)
 	// what DuckDB's long text about a bad row says once more, or of its own guesses
 	csvRepeated = regexp.MustCompile(`Error when converting column "[^"]*"\.|^This type was .*|^Column .* is being converted as type .*`)
 	csvColumn   = regexp.MustCompile(`(?i)(?:when converting column|Column with name:|column) "([^"]+)"`)
@@ -394,15 +396,39 @@ func inFile(file string, err error) error {
 	if !ok || d.State == "57014" || d.State == "42501" {
 		return err
 	}
+	if e := csvFailure(file, d); e != nil {
+		return e.hint("Nothing was loaded.")
+	}
 	text := d.Message + "\n" + d.HintText
 	where := file
-	if m := csvLine.FindStringSubmatch(text); m != nil {
-		where += ", line " + m[1]
-	}
 	if m := csvColumn.FindStringSubmatch(text); m != nil {
 		where += fmt.Sprintf(", column %q", m[1])
 	}
 	return &Error{State: fileState(d, text), Message: where + ": " + strings.TrimSpace(csvMessage(text)), Cause: err, HintText: "Nothing was loaded."}
+}
+
+// csvFailure is what DuckDB says of a bad row of a CSV file, in few words: the file, the line and the column, what is wrong, and the line
+// itself; nil: it is about something else. DuckDB knows the file if the caller does not, and advises on options that nobody gave.
+func csvFailure(file string, d *duckdb.Error) *Error {
+	text := d.Message + "\n" + d.HintText
+	line := csvLine.FindStringSubmatch(text)
+	if line == nil {
+		return nil
+	}
+	if m := csvFile.FindStringSubmatch(text); m != nil && file == "" {
+		file = strings.TrimSpace(m[1])
+	}
+	where := file + ", line " + line[1]
+	if m := csvColumn.FindStringSubmatch(text); m != nil {
+		where += fmt.Sprintf(", column %q", m[1])
+	}
+	e := &Error{State: fileState(d, text), Cause: d}
+	if m := csvOriginal.FindStringSubmatch(text); m != nil {
+		e.DetailText = "The line is: " + shortened(m[1])
+		text = strings.Replace(text, m[0], "", 1)
+	}
+	e.Message = where + ": " + strings.TrimSpace(csvMessage(text))
+	return e
 }
 
 // fileState: what DuckDB calls invalid input is a file that is not what it says it is.
@@ -423,6 +449,9 @@ func csvMessage(text string) string {
 		line = strings.TrimSpace(line)
 		if strings.HasPrefix(strings.ToLower(line), "possible ") || strings.HasPrefix(line, "file =") {
 			break
+		}
+		if strings.HasPrefix(line, "* ") { // advice on options that nobody gave
+			continue
 		}
 		if line = strings.TrimSpace(csvRepeated.ReplaceAllString(line, "")); line != "" && !csvLine.MatchString(line) {
 			kept = append(kept, line)

@@ -15,6 +15,7 @@ type (
 	withPosition interface{ Position() int } // from 1, in characters; 0 means unknown
 	withDetail   interface{ Detail() string }
 	withHint     interface{ Hint() string }
+	withContext  interface{ Context() string }
 	withObjects  interface {
 		Objects() (schema, table, column, constraint string)
 	}
@@ -38,6 +39,10 @@ func explain(err error, severity string) *pgproto3.ErrorResponse {
 	var hint withHint
 	if errors.As(err, &hint) {
 		response.Hint = hint.Hint()
+	}
+	var where withContext
+	if errors.As(err, &where) {
+		response.Where = where.Context()
 	}
 	var objects withObjects
 	if errors.As(err, &objects) {

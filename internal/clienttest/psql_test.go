@@ -113,7 +113,7 @@ func TestPsqlCopy(t *testing.T) {
 	out, errOut, ok := psql(t, "COPY psql_copied FROM STDIN;\nbad\tx\n\\.\nSELECT count(*) FROM psql_copied;\n", "-At")
 	require.True(t, ok)
 	require.Equal(t, "5\n", out)
-	require.Contains(t, errOut, "row 1")
+	require.Contains(t, errOut, "line 1, column i: \"bad\"")
 	require.Equal(t, "COPY 1\n", mustPsql(t, "", "-c", `\copy (SELECT 1) TO '`+file+`' WITH (FORMAT binary)`))
 }
 

@@ -17,6 +17,7 @@ const FieldBytesMax = 64 << 20
 type DataError struct {
 	Line    int // from 1
 	Message string
+	Missing int // the first column that the row has no field for, from 0; -1: that is not what is wrong
 }
 
 func (e *DataError) Error() string { return fmt.Sprintf("line %d: %s", e.Line, e.Message) }
@@ -80,7 +81,7 @@ func (r *Reader) Next() ([][]byte, error) {
 }
 
 func (r *Reader) fail(format string, args ...any) error {
-	return &DataError{Line: r.line, Message: fmt.Sprintf(format, args...)}
+	return &DataError{Line: r.line, Message: fmt.Sprintf(format, args...), Missing: -1}
 }
 
 // start reads what comes before the rows.
@@ -186,7 +187,7 @@ func (r *Reader) row() ([][]byte, error) {
 	switch {
 	case len(r.ends) < r.columns:
 		r.done = true
-		return nil, r.fail("missing data: %d columns, expected %d", len(r.ends), r.columns)
+		return nil, &DataError{Line: r.line, Message: fmt.Sprintf("missing data: %d columns, expected %d", len(r.ends), r.columns), Missing: len(r.ends)}
 	case len(r.ends) > r.columns:
 		r.done = true
 		return nil, r.fail("extra data after last expected column: %d columns, expected %d", len(r.ends), r.columns)

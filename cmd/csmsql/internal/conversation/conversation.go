@@ -45,7 +45,8 @@ type Notice struct {
 type Failure struct {
 	Severity, State, Message string
 	DetailText, HintText     string
-	At                       int // position in the statement in characters from 1; 0: unknown
+	ContextText              string // where in what was being done: COPY t, line 3, column b
+	At                       int    // position in the statement in characters from 1; 0: unknown
 	Cause                    error
 }
 
@@ -72,7 +73,7 @@ func failureOf(err error) error {
 	if errors.As(err, &fromServer) {
 		return &Failure{
 			Severity: fromServer.Severity, State: fromServer.Code, Message: fromServer.Message, DetailText: fromServer.Detail,
-			HintText: fromServer.Hint, At: int(fromServer.Position), Cause: err,
+			HintText: fromServer.Hint, ContextText: fromServer.Where, At: int(fromServer.Position), Cause: err,
 		}
 	}
 	var stated interface{ SQLState() string }
@@ -91,6 +92,10 @@ func failureOf(err error) error {
 	var placed interface{ Position() int }
 	if errors.As(err, &placed) {
 		f.At = placed.Position()
+	}
+	var located interface{ Context() string }
+	if errors.As(err, &located) {
+		f.ContextText = located.Context()
 	}
 	return f
 }

@@ -2,6 +2,8 @@ package frontend
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgcopy"
@@ -54,10 +57,24 @@ func (c *copyIn) CopyIn(ctx context.Context, stream io.Reader) (tag string, err 
 	if c.options.Format == pgcopy.Binary {
 		next = c.textRows(reader)
 	}
-	if tag, err = c.engine.CopyIn(ctx, next); err != nil {
+	if tag, err = c.engine.CopyInLines(ctx, next, reader.Line); err != nil {
 		c.session.backend.failed.Add(1)
+		err = c.located(err)
 	}
 	return tag, err
+}
+
+// located says of a row that is not what its format says what PostgreSQL says: which column it lacks, and where it stands.
+func (c *copyIn) located(err error) error {
+	var data *pgcopy.DataError
+	if !errors.As(err, &data) {
+		return err
+	}
+	e := &engine.Error{State: data.SQLState(), Message: data.Message, ContextText: fmt.Sprintf("COPY %s, line %d", c.engine.Copy().Name.Name, data.Line), Cause: err}
+	if data.Missing >= 0 && data.Missing < c.columns.NumFields() {
+		e.Message = fmt.Sprintf("missing data for column \"%s\"", c.columns.Field(data.Missing).Name)
+	}
+	return e
 }
 
 // textRows turns the fields of a binary stream into text, which is what the engine takes.

@@ -33,6 +33,9 @@ func Failure(out io.Writer, sql string, err error) {
 	if f.HintText != "" {
 		fmt.Fprintf(out, "HINT:  %s\n", clean(f.HintText))
 	}
+	if f.ContextText != "" {
+		fmt.Fprintf(out, "CONTEXT:  %s\n", clean(f.ContextText))
+	}
 }
 
 // Notice writes a remark of a statement.

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// lineMarks say on which line of the client's stream a row begins: a mark is where rows and lines begin to go apart otherwise than before.
+type lineMarks []lineMark
+
+type lineMark struct{ row, line int64 }
+
+// note keeps the line of a row, counted from 0; rows come in order.
+func (m *lineMarks) note(row, line int64) {
+	if len(*m) == 0 || m.of(row) != line {
+		*m = append(*m, lineMark{row, line})
+	}
+}
+
+func (m lineMarks) of(row int64) int64 {
+	for i := len(m) - 1; i >= 0; i-- {
+		if m[i].row <= row {
+			return m[i].line + row - m[i].row
+		}
+	}
+	return row + 1
+}
+
+// copyCulprit turns DuckDB's error about the texts of a batch into one that names the first line, the column and the value that it
+// is about, in PostgreSQL's words. DuckDB does not tell; so each column is converted by itself, and the first bad row looked for by halving.
+func (s *Session) copyCulprit(ctx context.Context, table string, schema *arrow.Schema, columns []string, batch arrow.RecordBatch, lines lineMarks, failed error) error {
+	var d *duckdb.Error
+	if !errors.As(failed, &d) || !strings.HasPrefix(d.State, "22") {
+		return failed
+	}
+	conn, err := s.engine.db.Connect(nil) // an error spoils a block's transaction
+	if err != nil {
+		return failed
+	}
+	defer conn.Close()
+	zone, _ := s.setting("timezone") // it is known
+	if err := conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(zone) + "; SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema)); err != nil {
+		return failed
+	}
+	row, column := batch.NumRows(), -1
+	for i := range columns {
+		bad := func(from, to int64) error {
+			piece := batch.NewSlice(from, to)
+			defer piece.Release()
+			one := project(piece, []int{i})
+			defer one.Release()
+			return convertText(ctx, conn, schema, columns[i:i+1], one, func(arrow.RecordBatch) error { return nil })
+		}
+		if bad(0, row) == nil {
+			continue
+		}
+		from, to := int64(0), row
+		for to-from > 1 {
+			if middle := (from + to) / 2; bad(from, middle) != nil {
+				to = middle
+			} else {
+				from = middle
+			}
+		}
+		if err := bad(from, to); errors.As(err, &d) {
+			row, column = from, i
+		}
+		if row == 0 {
+			break
+		}
+	}
+	if column < 0 {
+		return failed
+	}
+	e := &Error{State: d.State, Message: postgresWords(d.Message), Cause: failed}
+	e.ContextText = fmt.Sprintf("COPY %s, line %d, column %s: \"%s\"", table, lines.of(row), columns[column], shortened(batch.Column(column).ValueStr(int(row))))
+	return e
+}
+
+// shortened is a value as an error shows it.
+func shortened(value string) string {
+	if letters := []rune(value); len(letters) > 100 {
+		return string(letters[:100]) + "..."
+	}
+	return value
+}
