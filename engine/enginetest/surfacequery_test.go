@@ -161,7 +161,7 @@ func (w *writer) outputs(s *space) (*piece, []output) {
 		case n < 64 && s.deep == 0:
 			value, ref.typ = w.scalar(s)
 		}
-		if w.maybe(4) && value.text == ref.text && strings.Count(ref.text, ".") == 1 && !strings.ContainsAny(ref.text, "([") {
+		if w.maybe(4) && value.text == ref.text && strings.Count(ref.text, ".") == 1 && !strings.ContainsAny(ref.text, "([") && !strings.Contains(ref.text, ".o") {
 			out.pieces = append(out.pieces, value)
 			_, column, _ := strings.Cut(ref.text, ".")
 			outputs = append(outputs, output{column, ref.typ})
