@@ -59,6 +59,27 @@ func TestPlansAreKept(t *testing.T) {
 	require.Equal(t, []string{"1|w1"}, rows(t, s, sql))
 }
 
+// DuckDB cannot run an ASOF join of many rows a second time; and would run nothing else any more.
+func TestASOFJoinsAreAskedAgain(t *testing.T) {
+	ctx := context.Background()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE l AS SELECT i AS k, i % 3 AS g FROM range(1000) x(i)")
+	exec(t, s, "CREATE TABLE r AS SELECT i AS k, i % 3 AS g FROM range(1000) x(i)")
+	exec(t, s, "CREATE VIEW v AS SELECT l.k FROM l ASOF JOIN r ON l.k >= r.k AND l.g = r.g")
+	for _, sql := range []string{"SELECT count(*) FROM l ASOF JOIN r ON l.k >= r.k AND l.g = r.g", "SELECT count(*) FROM v"} {
+		for range 3 {
+			require.Equal(t, []string{"1000"}, rows(t, s, sql))
+		}
+		st, err := s.Prepare(ctx, sql)
+		require.NoError(t, err)
+		for range 3 {
+			_, err := st.Exec(ctx)
+			require.NoError(t, err)
+		}
+		require.NoError(t, st.Close())
+	}
+}
+
 // What is not certain to be planned alike again is not kept: neither plans nor, with them, what they have found out.
 func TestPlansThatAreNotKept(t *testing.T) {
 	s := session(t, open(t))

@@ -273,6 +273,9 @@ func (q *query) prepare(given string, edits edits, v *visible) error {
 	}
 	q.viewed = s.looked
 	q.duck, q.params = duck, duck.Parameters()
+	if q.viewed || s.temporary {
+		duck.Hides()
+	}
 	if !duck.Resolved() {
 		if err := q.resolve(given); err != nil {
 			return err

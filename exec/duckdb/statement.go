@@ -23,6 +23,8 @@ type Statement struct {
 	steady     bool          // no execution gives columns of other types
 	raw        *arrow.Schema // of a steady one that was executed: its columns as DuckDB exports them; nil: they are to be looked up
 	normal     *arrow.Schema // and as users see them
+
+	ran, judged, once, hides bool // see renew
 }
 
 // Steady promises that every execution gives columns of the types that the first one does: all that the statement names are scans, and it has
@@ -285,6 +287,9 @@ func (s *Statement) toValue(i int, arg any) (bindings.Value, error) {
 func (s *Statement) Execute(ctx context.Context) (*Rows, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, canceled(err)
+	}
+	if err := s.renew(ctx); err != nil {
+		return nil, err
 	}
 	startSession(s.connection.session)
 	s.connection.begin()
