@@ -75,6 +75,9 @@ type Config struct {
 	// CutOffs changes from where on it is worth the while to split a query over nodes, so that tests have small ones split; nil in
 	// production.
 	CutOffs func(*distribute.Settings)
+	// Guesses changes every estimate of rows, distinct values and what conditions leave, so that tests see that no answer depends on one; nil in
+	// production.
+	Guesses func(estimate int64) int64
 	// spoil is set by tests alone.
 	spoil spoiled
 }

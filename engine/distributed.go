@@ -95,6 +95,7 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*di
 		e.config.CutOffs(&settings)
 	}
 	withoutSplits(&settings, s.without())
+	settings.Guess = e.config.Guesses
 	d, single := distribute.Plan(text, tree, resolver, placement, settings)
 	if single != nil {
 		return nil, single.Reason

@@ -57,7 +57,9 @@ type Engine struct {
 }
 
 func newEngine(config Config) *Engine {
-	return &Engine{config: config.withDefaults(), sessions: map[*Session]struct{}{}, started: time.Now(), life: newLifetime(context.Background())}
+	e := &Engine{config: config.withDefaults(), sessions: map[*Session]struct{}{}, started: time.Now(), life: newLifetime(context.Background())}
+	e.facts.guess = config.Guesses
+	return e
 }
 
 // Open starts a node: its catalog, its lent region, its queries. Every table of an earlier life is there again at its

@@ -38,8 +38,9 @@ type domain struct {
 
 // factsCache keeps facts of versions that were planned with lately.
 type factsCache struct {
-	mu   sync.Mutex
-	byID map[*catalog.TableVersion]*facts
+	guess func(int64) int64 // Config.Guesses
+	mu    sync.Mutex
+	byID  map[*catalog.TableVersion]*facts
 }
 
 // factsMax bounds the cache; beyond it everything is forgotten and derived again.
@@ -54,7 +55,7 @@ func (c *factsCache) of(v *catalog.TableVersion) *facts {
 	if c.byID == nil || len(c.byID) >= factsMax {
 		c.byID = map[*catalog.TableVersion]*facts{}
 	}
-	f := &facts{version: v, relation: relationOf(v), domains: map[int]domain{}, layouts: map[int]arrow.DataType{}}
+	f := &facts{version: v, relation: relationOf(v, c.guess), domains: map[int]domain{}, layouts: map[int]arrow.DataType{}}
 	c.byID[v] = f
 	return f
 }
@@ -71,11 +72,14 @@ func (c *factsCache) forget(versions ...*catalog.TableVersion) {
 // domainMax is how many values an ENUM column may have: one code is left for what damaged bytes may say.
 const domainMax = 255
 
-func relationOf(v *catalog.TableVersion) *plan.Relation {
+func relationOf(v *catalog.TableVersion, guess func(int64) int64) *plan.Relation {
 	t := v.Table()
-	r := &plan.Relation{Schema: t.Name.Schema, Name: t.Name.Name, Rows: v.Rows()}
+	r := &plan.Relation{Schema: t.Name.Schema, Name: t.Name.Name, Rows: v.Rows(), Guess: guess}
 	for i, f := range t.Columns.Fields() {
 		stats := v.Statistics(i)
+		if guess != nil {
+			stats.Distinct = guess(stats.Distinct)
+		}
 		r.Columns = append(r.Columns, plan.Column{
 			Name: f.Name, Type: f.Type, Mark: markOf(f),
 			Dictionary: f.Type.ID() == arrow.STRING && markOf(f) == "" && v.Rows() > 0 && stats.Distinct <= domainMax,

@@ -52,7 +52,24 @@ func (s *Session) newScan(ctx context.Context, v *visible, version *catalog.Tabl
 		t.scan.Domains = s.engine.domains(ctx, f, hint.EnumSafe)
 		t.rows, t.held = hint.Rows, f.relation.Rows
 	}
+	t.tell(t.scan.Rows)
 	return t
+}
+
+// tell has DuckDB take so many rows for what the scan gives.
+func (t *tableScan) tell(rows int64) {
+	if rows = t.guessed(rows); rows == 0 {
+		rows = -1 // duckdb.Scan has another meaning for it
+	}
+	t.scan.Estimate = rows
+}
+
+// guessed is what is to be taken for an estimate.
+func (t *tableScan) guessed(rows int64) int64 {
+	if guess := t.facts.relation.Guess; guess != nil {
+		return guess(rows)
+	}
+	return rows
 }
 
 // restrict has the scan read some chunks only, which are a part of the table like any other; nil: all of them.

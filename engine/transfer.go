@@ -70,7 +70,7 @@ func (t *transfer) run(ctx context.Context) error {
 		return nil // DuckDB is told the rows of the tables
 	}
 	for _, s := range t.scans {
-		s.scan.Estimate = s.told()
+		s.tell(s.told())
 	}
 	return nil
 }
@@ -133,7 +133,7 @@ func (t *transfer) thin(ctx context.Context, i int, by []bool, worth float64) er
 		s.keyFilters = append(s.keyFilters, duckdb.Filter{Column: j.Column, Keys: keys})
 		s.keySources = append(s.keySources, keySource{j.Other, j.Match})
 		s.ofResults = s.ofResults || t.scans[j.Other].result || t.scans[j.Other].ofResults
-		s.rows = max(1, min(s.rows, int64(float64(s.rows)*s.kept(j.Column, int64(keys.Len()), other))))
+		s.rows = s.guessed(max(1, min(s.rows, int64(float64(s.rows)*s.kept(j.Column, int64(keys.Len()), other)))))
 	}
 	return nil
 }

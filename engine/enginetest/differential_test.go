@@ -29,8 +29,8 @@ type rig struct {
 	kernels  int // answered by the Arrow kernels
 }
 
-func newRig(t testing.TB) *rig {
-	e := openEngine(t)
+func newRig(t testing.TB, change ...func(*engine.Config)) *rig {
+	e := openEngine(t, change...)
 	r := &rig{engine: e, auto: openSession(t, e), duckdb: openSession(t, e), compute: openSession(t, e), twin: openNative(t, 2)}
 	r.duckdb.must(t, "SET csm.backend = duckdb")
 	r.compute.must(t, "SET csm.backend = compute")

@@ -45,6 +45,7 @@ func nodeNames(n int) (list []string) {
 type distributing struct {
 	queries, refused, split, stages, shuffles int
 	reasons                                   map[string]int
+	guess                                     func(int64) int64 // instead of estimates; nil: none
 }
 
 // TestDistributed: whatever the query, and however rows lie over however many nodes, the plan's answer is the single node's (the
@@ -83,7 +84,7 @@ func (d *distributing) play(t *testing.T, twin *native, seed uint64) {
 		}
 	}
 	p := newParted(twin)
-	p.restless = true
+	p.restless, p.guess = true, d.guess
 	g := &grammar{Rand: random, world: w}
 	layout := 0
 	for i := range queriesPerWorld {

@@ -80,13 +80,15 @@ var distributedTraps = []struct {
 }
 
 // TestDistributedTraps: those, and the traps of hints, with tables laid out in several ways, shuffled and not.
-func TestDistributedTraps(t *testing.T) {
-	twin := openNative(t, 1)
+func TestDistributedTraps(t *testing.T) { springDistributed(t, openNative(t, 1), nil) }
+
+// springDistributed asks all of them, with something else instead of estimates.
+func springDistributed(t *testing.T, twin *native, guess func(int64) int64) {
 	for _, sql := range trapTables {
 		require.Empty(t, twin.exec(sql).message, sql)
 	}
 	p := newParted(twin)
-	p.restless = true
+	p.restless, p.guess = true, guess
 	tables := []string{"a", "b", "c", "nothing", "nulls"}
 	for _, table := range tables {
 		require.NoError(t, p.describe(table))

@@ -30,6 +30,9 @@
 //	                               ├─► the same WHERE p, WHERE NOT p, WHERE p IS NULL, together ──────┤
 //	                               └─► count(*) … WHERE p, and the sum of p's truth over all rows ────┘ equal counts?
 //
+// What is only there to be faster is left out, one at a time (csm.disable), and every estimate is made 0, 1 and 10^9 (Config.Guesses): no
+// answer may change. Tables of every type that DuckDB compares meet each other, over a third one, too.
+//
 // # Words
 //
 // A piece is a part of a query that the shrinker can take out or replace; a pool is the list of literals from which a

@@ -29,7 +29,8 @@ type parted struct {
 	layouts   map[*plan.Relation]*distribute.Layout
 	views     map[string]*plan.Relation // tables as a node happens to see them: in an order of its own
 	memory    memory.Allocator
-	restless  bool // nodes see rows of whole tables in orders of their own
+	restless  bool              // nodes see rows of whole tables in orders of their own
+	guess     func(int64) int64 // instead of estimates; nil: none
 }
 
 func newParted(twin *native) *parted {
@@ -70,7 +71,7 @@ func (p *parted) describe(table string) error {
 		return err
 	}
 	rows, _ := strconv.ParseInt(o.rows[0], 10, 64)
-	r := &plan.Relation{Schema: "public", Name: table, Rows: rows}
+	r := &plan.Relation{Schema: "public", Name: table, Rows: rows, Guess: p.guess}
 	for _, f := range schema.Fields() {
 		r.Columns = append(r.Columns, plan.Column{Name: f.Name, Type: f.Type})
 	}
@@ -477,5 +478,6 @@ func (p *parted) planOf(t testing.TB, sql string, s distribute.Settings) (*distr
 	if err != nil {
 		return nil, &distribute.Single{Reason: "PostgreSQL's parser does not take it"}
 	}
+	s.Guess = p.guess
 	return distribute.Plan(sql, tree, p, p, s)
 }

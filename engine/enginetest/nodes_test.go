@@ -28,6 +28,7 @@ type nodes struct {
 	memory  string // of the regions
 	list    []*clusterNode
 	cutOffs atomic.Pointer[distribute.Settings] // of all nodes; nil: the planner's own
+	guess   func(int64) int64                   // instead of estimates, of nodes that come; nil: none
 }
 
 // clusterNode is one node. Its name stays with its data directory.
@@ -85,6 +86,7 @@ func (c *nodes) grow() {
 		Directory: dir, RegionDirectory: c.memory, Node: name, RegionBytes: 128 << 20, MemoryBytes: 512 << 20, Threads: 1 + len(c.list)%2,
 		Log:     slog.New(slog.DiscardHandler),
 		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: socket, SessionTTL: 10 * time.Second},
+		Guesses: c.guess,
 		CutOffs: func(s *distribute.Settings) {
 			if cut := c.cutOffs.Load(); cut != nil {
 				s.MinRows, s.MinBytes, s.MinGain, s.RemoteFactor = cut.MinRows, cut.MinBytes, cut.MinGain, cut.RemoteFactor

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
@@ -139,8 +140,8 @@ var traps = []struct {
 	{"an inner condition of an outer frame", "SELECT b.k, (SELECT count(*) FROM c WHERE b.g = 1 AND c.k = b.k) AS n FROM b", nil},
 }
 
-func trapRig(t testing.TB) *rig {
-	r := newRig(t)
+func trapRig(t testing.TB, change ...func(*engine.Config)) *rig {
+	r := newRig(t, change...)
 	for _, sql := range trapTables {
 		require.Empty(t, r.both(sql), sql)
 	}

@@ -17,7 +17,7 @@ func TestAnEstimateIsNoPromise(t *testing.T) {
 	_, c := open(t)
 	require.True(t, checkless(t, c, "SELECT sum(1::BIGINT) FROM range(2000)"), "DuckDB concludes nothing from a maximum")
 	schema, batch := numbers(t, 2000)
-	for _, estimate := range []int64{0, 1, 10, 2000, 1_000_000_000} {
+	for _, estimate := range []int64{-1, 0, 1, 10, 2000, 1_000_000_000} {
 		scan := scanOf(schema, batch)
 		scan.Estimate = estimate
 		number := c.Register(scan)

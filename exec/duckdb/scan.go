@@ -15,7 +15,7 @@ type Scan struct {
 	// or binary here may be utf8_view, large_utf8, or dictionary<uint8, utf8> in a chunk, each chunk as it likes; any other
 	// column has the same type in all chunks.
 	Schema *arrow.Schema
-	// Rows is exact; Estimate is what the optimizer is told (0: Rows): see exec/plan for how filters enter it.
+	// Rows is exact; Estimate is what the optimizer is told (0: Rows; less: that there is none): see exec/plan for how filters enter it.
 	Rows, Estimate int64
 	// Chunks to open, 0 to Chunks-1.
 	Chunks int
@@ -44,8 +44,8 @@ func (s *Scan) builders() int {
 }
 
 func (s *Scan) estimate() int64 {
-	if s.Estimate > 0 {
-		return s.Estimate
+	if s.Estimate != 0 {
+		return max(s.Estimate, 0)
 	}
 	return s.Rows
 }

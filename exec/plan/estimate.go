@@ -27,7 +27,7 @@ func estimate(r *Relation, predicates []Predicate, anyOf [][][]Predicate, guesse
 		}
 		selectivity *= min(sum, 1)
 	}
-	return clampRows(selectivity, r.Rows)
+	return r.guessed(clampRows(selectivity, r.Rows))
 }
 
 func clampRows(selectivity float64, rows int64) int64 {

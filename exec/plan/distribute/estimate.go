@@ -172,9 +172,17 @@ func (p *planner) passing(among []*occurrence, held map[*occurrence]float64) map
 		for _, column := range slices.Sorted(maps.Keys(keys)) {
 			s *= keys[column]
 		}
-		share[o] = s
+		share[o] = p.guessed(s)
 	}
 	return share
+}
+
+// guessed is what is to be taken for an estimate.
+func (p *planner) guessed(estimate float64) float64 {
+	if p.settings.Guess != nil {
+		return float64(p.settings.Guess(int64(estimate)))
+	}
+	return estimate
 }
 
 // written is what writing rows of a result costs, and reread what reading them does.
@@ -238,7 +246,7 @@ func (p *planner) rowsOf(q *query) float64 {
 	if n, ok := literalLimit(q.stmt.LimitCount); ok {
 		rows = min(rows, float64(n))
 	}
-	return max(rows, 1)
+	return p.guessed(max(rows, 1))
 }
 
 // joined estimates the rows that FROM and WHERE of a block leave: the product of the tables, each set of equal columns but one

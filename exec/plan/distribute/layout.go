@@ -68,7 +68,9 @@ type Settings struct {
 	ShuffleBytes      int64   // what of a table is read must be this much for it to be shuffled and not read whole in place; 0: never
 	ShuffleGain       float64 // the estimated time of reading in place over that of a plan that shuffles must be at least this
 	NoReducers        bool    // a shuffled table brings all its rows, also where those of a smaller one say which of them matter
-	GatherRows        int64   // so many filtered rows may be collected at the coordinator when nothing better can be split off
+	// Guess changes estimates of rows and shares, as plan.Relation.Guess does; nil in production.
+	Guess      func(int64) int64
+	GatherRows int64 // so many filtered rows may be collected at the coordinator when nothing better can be split off
 }
 
 // DefaultSettings suit nodes that share memory in a rack.
