@@ -170,3 +170,26 @@ func TestLengthsInACluster(t *testing.T) {
 		exec(t, s, "INSERT INTO t VALUES ('abc')")
 	}
 }
+
+// Temporary tables are DuckDB's, which forgets lengths: they are checks there.
+func TestLengthsOfTemporaryTables(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, `CREATE TEMP TABLE t (a varchar(3), "b c" char(2) NOT NULL DEFAULT 'x', n int CHECK (n > 0), s text)`)
+	exec(t, s, "INSERT INTO t VALUES ('abc', 'xy', 1, 'long enough'), (NULL, 'x', NULL, NULL)")
+	for _, text := range []string{"INSERT INTO t (a) VALUES ('abcd')", `INSERT INTO t ("b c") VALUES ('abc')`, "UPDATE t SET a = 'abcd'", "INSERT INTO t (a) SELECT 'abcd' FROM range(3)"} {
+		_, err := s.Exec(t.Context(), text)
+		require.Error(t, err, text)
+		require.Equal(t, "22001", state(t, err), "%s: %v", text, err)
+	}
+	for _, text := range []string{"CREATE TEMP TABLE u (a varchar(3)[])", "CREATE TEMP TABLE u (a STRUCT (x CHAR(3)))", "CREATE TEMP TABLE u (a varchar(3), b int GENERATED ALWAYS AS (1))", "CREATE TEMP TABLE u (a text(3))"} {
+		_, err := s.Exec(t.Context(), text)
+		require.Error(t, err, text)
+	}
+	exec(t, s, "CREATE TEMP TABLE kept (a varchar(3)) ON COMMIT PRESERVE ROWS")
+	_, err := s.Exec(t.Context(), "INSERT INTO kept VALUES ('abcd')")
+	require.Error(t, err)
+	require.Equal(t, "22001", state(t, err))
+	exec(t, s, "CREATE TEMP TABLE v (a int, b decimal(4,2)); INSERT INTO v VALUES (1, 2.5)")
+	require.Equal(t, []string{"2"}, rows(t, s, "SELECT count(*) FROM t"))
+}

@@ -62,6 +62,10 @@ func fromDuckDB(err error, given, users string, edits edits) error {
 	if csv := csvFailure("", d); csv != nil {
 		return csv
 	}
+	if m := tooLong.FindStringSubmatch(d.Message); m != nil {
+		e = failure("22001", "value too long for type character varying(%s)", m[1])
+		e.Cause = err
+	}
 	if strings.HasPrefix(d.Message, "Cannot prepare multiple statements") {
 		e = failure("0A000", "PIVOT without a list of values cannot be used here").hint(pivotAdvice)
 	}
@@ -135,6 +139,9 @@ func hintOf(d *duckdb.Error) string {
 	}
 	return postgresWords(strings.Replace(d.HintText, ": : ", ": ", 1)) // what DuckDB 1.5 writes of a table that has a name of its own
 }
+
+// tooLong is what DuckDB says of a check that limitedTable wrote.
+var tooLong = regexp.MustCompile(`^CHECK constraint failed on table .+ with expression CHECK\(\(length\(.+\) <= (\d+)\)\)$`)
 
 // What DuckDB says of values that a type does not have, in the names of its own memory's types.
 var (

@@ -3,10 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
+	"regexp"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -126,6 +128,11 @@ func (st *Statement) privateText(ctx context.Context, v *visible) (text string, 
 	if err != nil {
 		return "", nil, err
 	}
+	if head, ok := st.parsed.Head.(*statement.CreateTable); ok {
+		if text, moved, err = limitedTable(text, head); err != nil {
+			return "", nil, err
+		}
+	}
 	head, isView := st.parsed.Head.(*statement.CreateView)
 	if isView {
 		bound, edits, err := st.temporaryView(ctx, head, v)
@@ -174,6 +181,29 @@ func (st *Statement) droppedOwn() (string, edits, error) {
 		return "", nil, e
 	}
 }
+
+// limitedTable gives a temporary table checks of what varchar(n) and char(n) say, which DuckDB forgets. (Spaces beyond the length are not cut.)
+func limitedTable(text string, head *statement.CreateTable) (string, edits, error) {
+	var checks strings.Builder
+	for _, c := range head.Columns {
+		if typ, err := columntype.Read(c.Type); err == nil && typ.Length > 0 {
+			fmt.Fprintf(&checks, ", CHECK (length(%s) <= %d)", duckdb.QuoteIdentifier(c.Name), typ.Length)
+		} else if e, ok := err.(*columntype.Error); ok && forgottenLength.MatchString(c.Type) {
+			return "", nil, columnError(c, failure(e.State, "%s", e.Message).hint(e.Advice))
+		}
+	}
+	if head.DefinitionsEnd == 0 && forgottenLength.MatchString(text) {
+		return "", nil, failure("0A000", "the length of a string column is not kept in this form of CREATE TEMP TABLE").hint("Use text, and CHECK (length(c) <= n).")
+	}
+	if checks.Len() == 0 {
+		return text, nil, nil
+	}
+	at := plan.Span{Start: head.DefinitionsEnd, End: head.DefinitionsEnd}
+	return text[:at.Start] + checks.String() + text[at.End:], edits{{Span: at, Length: checks.Len()}}, nil
+}
+
+// forgottenLength finds the parentheses that DuckDB forgets.
+var forgottenLength = regexp.MustCompile(`(?i)\b(?:varchar|char|character|varying|bpchar|nvarchar|text|string)\s*\(\s*[0-9]`)
 
 // madeName is the table or view that a statement makes.
 func madeName(head any) string {

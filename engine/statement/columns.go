@@ -11,7 +11,13 @@ func (c *cursor) definitions(t *CreateTable) (err error) {
 	default:
 		return c.unexpected()
 	}
-	for !c.accept(")") {
+	for {
+		if t.Temporary {
+			t.DefinitionsEnd = c.peek(0).start
+		}
+		if c.accept(")") {
+			break
+		}
 		if err := c.definition(t); err != nil {
 			return err
 		}

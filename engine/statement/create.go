@@ -101,6 +101,11 @@ func (c *cursor) createTable(orReplace, temporary bool) (any, error) {
 	*c = mark
 	t := &CreateTable{Name: name, IfNotExists: ifNotExists, OrReplace: orReplace, Temporary: temporary}
 	if temporary {
+		probe := &CreateTable{Temporary: true}
+		_ = c.definitions(probe) // what is wrong, DuckDB says; it may stand behind the columns, too
+		if at := probe.DefinitionsEnd; at > 0 && at < len(c.sql) && c.sql[at] == ')' {
+			t.Columns, t.DefinitionsEnd = probe.Columns, probe.DefinitionsEnd
+		}
 		return t, nil
 	}
 	return t, c.definitions(t)

@@ -43,14 +43,16 @@ type Explain struct {
 	Options []Option
 }
 
-// CreateTable has the columns' types and defaults as text. A temporary table's columns are not read: DuckDB, which makes it,
-// may understand more than this package.
+// CreateTable has the columns' types and defaults as text. A temporary table's columns may not be there: DuckDB, which makes it, may
+// understand more than this package.
 type CreateTable struct {
 	Name                              Name
 	IfNotExists, OrReplace, Temporary bool
 	Columns                           []Column
 	Constraints                       []Constraint
 	With                              string // the text of WITH (…), if any
+	// DefinitionsEnd is the byte of the parenthesis behind a temporary table's columns; 0: they were not understood.
+	DefinitionsEnd int
 }
 
 // Column of a CREATE TABLE.
