@@ -82,6 +82,12 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 	if ok {
 		text, tree = translated, treeOf(translated)
 	}
+	if translated, ok, err = s.typeLiterals(ctx, text, tree, v); err != nil {
+		return nil, err
+	}
+	if ok {
+		text, tree = translated, treeOf(translated)
+	}
 	if formatted, ok := translateFormats(text, tree); ok {
 		if q, err := s.planText(ctx, formatted, treeOf(formatted), v); err == nil {
 			return q, nil
@@ -140,6 +146,12 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *visible) (*que
 func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
 	translated, ok, err := translateLiterals(text, tree)
 	if err != nil {
+		return nil, err
+	}
+	if ok {
+		text, tree = translated, treeOf(translated)
+	}
+	if translated, ok, err = s.typeLiterals(ctx, text, tree, v); err != nil {
 		return nil, err
 	}
 	if ok {

@@ -113,3 +113,29 @@ func TestLiteralsMeanTheSameOnEveryWayIntoAColumn(t *testing.T) {
 		})
 	}
 }
+
+// A literal is of the type of what it stands beside.
+func TestLiteralsBesideColumnsAreOfTheirTypes(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, `CREATE TABLE c (b BYTEA, d DATE, ts TIMESTAMP, t VARCHAR, n INT);
+		INSERT INTO c VALUES ('\xDEAD44', '0044-03-15 BC', '0044-03-15 12:00:00 BC', '\xDEAD44', 1), ('\xDE414434', '0044-03-15', '0044-03-15 12:00:00', '0044-03-15 BC', 2), (NULL, NULL, NULL, NULL, 3)`)
+	for _, where := range []string{
+		`b = '\xDEAD44'`, `'\xDEAD44' = b`, `b IN ('\xDEAD44', '\xAB01')`, `b BETWEEN '\xDEAD43' AND '\xDEAD45'`, `b IS NOT DISTINCT FROM '\xDEAD44'`, `CASE WHEN n < 3 THEN b END = '\xDEAD44'`,
+		`b = CASE WHEN n = 1 THEN '\xDEAD44' ELSE b END AND n = 1`, `coalesce(b, '\xABCD') = '\xDEAD44'`, `EXISTS (SELECT 1 FROM c AS x WHERE x.b = '\xDEAD44' AND x.n = c.n)`,
+		`t = '\xDEAD44'`, `t = '\xDEAD44' AND b = '\xDEAD44'`, `d = '0044-03-15 BC'`, `d IN ('0044-03-15 BC', '0001-01-01 BC')`, `d < '0043-01-01 BC'`, `ts = '0044-03-15 12:00:00 BC'`,
+		`ts BETWEEN '0044-03-15 BC' AND '0044-03-16 BC'`, `d = '0044-03-15 BC' AND n = $1`,
+	} {
+		var args []any
+		if strings.Contains(where, "$1") {
+			args = []any{int64(1)}
+		}
+		require.Equal(t, []string{"1"}, rows(t, s, "SELECT n FROM c WHERE "+where, args...), where)
+		require.Equal(t, []string{"1"}, rows(t, s, "FROM c SELECT n WHERE "+where, args...), where)
+	}
+	require.Equal(t, []string{"2"}, rows(t, s, "SELECT n FROM c WHERE t = '0044-03-15 BC'"))
+	require.Equal(t, []string{`\xDEAD44`}, rows(t, s, `SELECT '\xDEAD44'`))
+	require.Equal(t, "UPDATE 1", exec(t, s, `UPDATE c SET n = 4 WHERE b = '\xDEAD44'`).Tag)
+	require.Equal(t, "DELETE 1", exec(t, s, `DELETE FROM c WHERE b = '\xDEAD44'`).Tag)
+	_, err := tryRows(s, `SELECT n FROM c WHERE b = '\xABC'`)
+	require.ErrorContains(t, err, "odd number of digits")
+}

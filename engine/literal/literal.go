@@ -91,6 +91,15 @@ func Suspicious(text string) bool {
 	return len(text) < len("false") && truth(text) != text
 }
 
+// Ambiguous tells whether DuckDB would take text for another value than PostgreSQL does, if it is one of bytes or a point in time.
+func Ambiguous(text string) bool {
+	if strings.HasPrefix(text, `\x`) {
+		by, err := binary(text)
+		return err != nil || by != text
+	}
+	return beforeChrist(text) != text
+}
+
 // Error is a value that is none, and that DuckDB would not notice.
 type Error struct{ State, Message string }
 
