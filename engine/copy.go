@@ -157,7 +157,11 @@ func duckOptions(head *statement.Copy) (string, error) {
 	header := format != "csv" // a CSV file has one only when it is asked for: COPY FROM would take it for a row
 	for _, o := range head.Options {
 		switch o.Name {
-		case "format", "freeze", "encoding":
+		case "format":
+		case "freeze", "encoding":
+			if err := vacuous(o); err != nil {
+				return "", err
+			}
 		case "header":
 			header = true
 			list = append(list, "HEADER "+onOff(o.Value))
@@ -168,13 +172,22 @@ func duckOptions(head *statement.Copy) (string, error) {
 		case "row_group_size":
 			list = append(list, "ROW_GROUP_SIZE "+o.Value)
 		default:
-			return "", failure("0A000", "COPY option %q is not supported", o.Name)
+			return "", failure("42601", "option %q not recognized", o.Name)
 		}
 	}
 	if !header {
 		list = append(list, "HEADER false")
 	}
 	return " (" + strings.Join(list, ", ") + ")", nil
+}
+
+// vacuous takes what FREEZE and ENCODING say if that is what is done anyway.
+func vacuous(o statement.Option) error {
+	name := strings.ToLower(strings.NewReplacer("-", "", "_", "", "'", "").Replace(o.Value))
+	if o.Name == "encoding" && name != "utf8" && name != "unicode" {
+		return failure("0A000", "COPY encoding %q is not supported", o.Value).hint("Only UTF8 is.")
+	}
+	return nil // rows are written so that no VACUUM need touch them, always
 }
 
 func onOff(value string) string {
@@ -335,7 +348,11 @@ func csvCall(head *statement.Copy, schema *arrow.Schema, columns []string, forma
 	}
 	for _, o := range head.Options {
 		switch o.Name {
-		case "format", "freeze", "encoding":
+		case "format":
+		case "freeze", "encoding":
+			if err := vacuous(o); err != nil {
+				return "", err
+			}
 		case "header":
 			options["header"] = onOff(o.Value)
 		case "delimiter", "delim":
@@ -345,7 +362,7 @@ func csvCall(head *statement.Copy, schema *arrow.Schema, columns []string, forma
 		case "quote", "escape":
 			options[o.Name] = duckdb.QuoteLiteral(o.Value)
 		default:
-			return "", failure("0A000", "COPY option %q is not supported", o.Name)
+			return "", failure("42601", "option %q not recognized", o.Name)
 		}
 	}
 	call := "read_csv(" + duckdb.QuoteLiteral(head.File) + ", columns = {" + strings.Join(types, ", ") + "}"

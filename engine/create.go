@@ -55,7 +55,7 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		case *statement.CloseCursor:
 			return s.closeCursor(head)
 		case *statement.NoOp:
-			return done(head.Tag, 0), nil
+			return st.doNothing(ctx, head)
 		case *statement.Begin:
 			return done("BEGIN", 0), s.begin(head.Modes)
 		case *statement.SetModes:
@@ -92,6 +92,31 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		}
 		return nil, failure("0A000", "this statement is not supported")
 	}
+}
+
+// doNothing is what PostgreSQL needs and we do not; the tables must be there all the same.
+func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows, error) {
+	s := st.session
+	if head.Tag == "VACUUM" && s.block != nil && !s.block.implicit {
+		return nil, failure("25001", "VACUUM cannot run inside a transaction block")
+	}
+	if len(head.Names) == 0 {
+		return done(head.Tag, 0), nil
+	}
+	v, err := s.see(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	for _, name := range head.Names {
+		if s.meansTemporary(name) {
+			continue
+		}
+		if _, err := s.target(v, name); err != nil && err != errTemporary {
+			return nil, st.pointAt(err, name.Name)
+		}
+	}
+	return done(head.Tag, 0), nil
 }
 
 // endBlock is COMMIT or ROLLBACK, which with chain begin the next transaction with the modes of this one.

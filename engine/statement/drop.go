@@ -69,8 +69,14 @@ func (c *cursor) truncate() (any, error) {
 			break
 		}
 	}
-	_ = c.accept("restart", "identity") || c.accept("continue", "identity") // there are no sequences
-	c.acceptAny("cascade", "restrict")                                      // there are no references
+	if c.peek(0).is("restart") {
+		return nil, c.refuse("TRUNCATE … RESTART IDENTITY", "Leave it out: no column counts by itself.")
+	}
+	c.accept("continue", "identity")
+	if c.peek(0).is("cascade") {
+		return nil, c.refuse("TRUNCATE … CASCADE", "Name all the tables that are to be emptied.")
+	}
+	c.accept("restrict")
 	return t, c.finish()
 }
 

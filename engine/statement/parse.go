@@ -258,12 +258,14 @@ func (c *cursor) explain() (any, error) {
 			}
 		}
 	}
-	for e.Options == nil {
-		if c.acceptAny("analyze", "analyse") {
-			e.Analyze = true
-		} else if !c.accept("verbose") {
-			break
-		}
+	if err := c.checkExplain(e); err != nil {
+		return nil, err
+	}
+	for e.Options == nil && c.acceptAny("analyze", "analyse") {
+		e.Analyze = true
+	}
+	if e.Options == nil && c.peek(0).is("verbose") {
+		return nil, c.refuse("EXPLAIN VERBOSE", "Leave it out: the plan shows all there is.")
 	}
 	if c.done() {
 		return nil, c.unexpected()

@@ -26,7 +26,9 @@ func (c *cursor) insert(with string) (any, error) {
 	switch {
 	case c.accept("by", "name"):
 		i.ByName = true
-	case c.accept("by", "position"), c.accept("overriding", "system", "value"), c.accept("overriding", "user", "value"):
+	case c.accept("by", "position"):
+	case c.peek(0).is("overriding"):
+		return nil, c.refuse("INSERT … OVERRIDING", "Leave it out: no column makes its own values, what is given is stored.")
 	}
 	if c.accept("default", "values") {
 		i.Returning, err = c.returning()

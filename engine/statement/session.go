@@ -2,6 +2,7 @@ package statement
 
 import (
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -96,8 +97,13 @@ func (c *cursor) set() (any, error) {
 		return &Private{Verb: "set"}, nil
 	}
 	if c.accept("constraints") {
-		c.rest()
-		return &NoOp{Tag: "SET CONSTRAINTS"}, nil // none is deferred, because none is enforced
+		if !c.accept("all") {
+			return nil, c.refuse("SET CONSTRAINTS of single constraints", "No constraint is deferrable: leave it out.")
+		}
+		if !c.acceptAny("deferred", "immediate") { // it is about those that are deferrable, and none is
+			return nil, c.unexpected()
+		}
+		return &NoOp{Tag: "SET CONSTRAINTS"}, c.finish()
 	}
 	s := &Set{}
 	switch {
@@ -336,7 +342,8 @@ func (c *cursor) noOp(verb string) (any, error) {
 	}
 	switch verb {
 	case "vacuum", "analyze", "analyse":
-		return &NoOp{Tag: tag}, c.maintained()
+		n := &NoOp{Tag: tag}
+		return n, c.maintained(n)
 	case "unlisten":
 		if _, ok := c.identifier(); !ok && !c.accept("*") {
 			return nil, c.unexpected()
@@ -347,20 +354,36 @@ func (c *cursor) noOp(verb string) (any, error) {
 	return &NoOp{Tag: tag}, c.finish()
 }
 
+// maintenanceOptions are those of PostgreSQL. There is nothing that they could change: nothing is left behind, and statistics are always there.
+var maintenanceOptions = map[string][]string{
+	"VACUUM": {
+		"full", "freeze", "verbose", "analyze", "disable_page_skipping", "skip_locked", "index_cleanup", "process_toast", "truncate", "parallel",
+	},
+	"ANALYZE": {"verbose", "skip_locked"},
+}
+
 // maintained reads the options and tables of VACUUM and ANALYZE.
-func (c *cursor) maintained() error {
-	if c.peek(0).is("(") {
-		if _, err := c.options(); err != nil {
+func (c *cursor) maintained(n *NoOp) error {
+	if at := c.peek(0); at.is("(") {
+		options, err := c.options()
+		if err != nil {
 			return err
+		}
+		for _, o := range options {
+			if !slices.Contains(maintenanceOptions[n.Tag], o.Name) {
+				return &Error{State: "42601", Message: "unrecognized " + n.Tag + " option \"" + o.Name + "\"", At: position(c.sql, at.start)}
+			}
 		}
 	}
 	for c.acceptAny("full", "freeze", "verbose", "analyze", "analyse") {
 	}
 	for !c.done() {
 		c.accept("only")
-		if _, err := c.name(); err != nil {
+		name, err := c.name()
+		if err != nil {
 			return err
 		}
+		n.Names = append(n.Names, name)
 		if _, _, err := c.columns(); err != nil {
 			return err
 		}

@@ -215,7 +215,11 @@ type Reload struct {
 }
 
 // NoOp is a statement that PostgreSQL needs and we do not: it succeeds with its command tag and does nothing.
-type NoOp struct{ Tag string }
+// Names are the tables that it is about, if it names any.
+type NoOp struct {
+	Tag   string
+	Names []Name
+}
 
 // Begin starts a transaction.
 type Begin struct{ Modes }
