@@ -233,22 +233,42 @@ func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) 
 	if err != nil {
 		return st.pointAt(err, head.Name.Name)
 	}
-	src, err := st.insertSource(ctx, head, version.Table().Columns, v)
+	src, err := st.planInsert(ctx, head, version, v)
 	if err != nil {
 		return err
 	}
+	planned := &insertion{src, version.Table().Columns}
+	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.insert(ctx, head, planned, args) }
+	return nil
+}
+
+// insertion is an INSERT that was planned for a table of these columns.
+type insertion struct {
+	source
+	columns *arrow.Schema
+}
+
+// planInsert plans the query of an INSERT, and what it returns, for the columns that the table has.
+func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, version *catalog.TableVersion,
+	v *visible) (source, error) {
+	src, err := st.insertSource(ctx, head, version.Table().Columns, v)
+	if err != nil {
+		return source{}, err
+	}
 	if r := returningOf(head); r != nil {
 		if err := st.describeReturning(ctx, r, version, v); err != nil {
-			return err
+			return source{}, err
 		}
 	}
 	plan, err := st.planSource(ctx, src.text, v)
 	if err != nil {
-		return st.preferSyntaxError(src.relocate(err, st.parsed.Text))
+		return source{}, st.preferSyntaxError(src.relocate(err, st.parsed.Text))
+	}
+	if st.plan != nil {
+		st.plan.close()
 	}
 	st.setPlan(plan)
-	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.insert(ctx, head, src, args) }
-	return nil
+	return src, nil
 }
 
 // planSource plans the query that a writing statement takes its rows from. Rows that are returned must be DuckDB's.
@@ -352,7 +372,7 @@ func (st *Statement) pointAt(err error, name string) error {
 	return err
 }
 
-func (st *Statement) insert(ctx context.Context, head *statement.Insert, src source, args []any) (*Rows, error) {
+func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned *insertion, args []any) (*Rows, error) {
 	s := st.session
 	var count int64
 	out := &keeper{}
@@ -361,12 +381,12 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, src sou
 		if err != nil {
 			return err
 		}
-		if err := st.replanFor(ctx, v); err != nil {
+		if err := st.replanInsert(ctx, head, planned, version, v); err != nil {
 			return err
 		}
 		rows, err := st.plan.execute(ctx, v, args)
 		if err != nil {
-			return src.relocate(err, st.parsed.Text)
+			return planned.relocate(err, st.parsed.Text)
 		}
 		defer rows.Close()
 		if st.returning != nil {
@@ -401,6 +421,26 @@ func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transactio
 		return 0, &keeper{}, err
 	}
 	return count, out, nil
+}
+
+// replanInsert makes the plan anew if it does not stand for v, or for the columns that the table has by now: what the
+// query gives was cast to those that it had.
+func (st *Statement) replanInsert(ctx context.Context, head *statement.Insert, planned *insertion,
+	version *catalog.TableVersion, v *visible) error {
+	columns, returned := version.Table().Columns, st.schema
+	if planned.columns.Equal(columns) {
+		return st.replanFor(ctx, v)
+	}
+	src, err := st.planInsert(ctx, head, version, v)
+	if err != nil {
+		return err
+	}
+	*planned = insertion{src, columns}
+	if returned != nil && !sameTypes(returned, st.schema) {
+		st.schema, planned.columns = returned, arrow.NewSchema(nil, nil) // planned again the next time
+		return errOtherResult()
+	}
+	return nil
 }
 
 // replanFor makes the plan anew if it does not stand for v.

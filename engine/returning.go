@@ -187,6 +187,9 @@ func (st *Statement) returned(ctx context.Context, v *visible, written *keeper, 
 		return nil, st.pointIntoReturning(err, st.returning)
 	}
 	defer plan.close()
+	if !sameTypes(plan.schema, st.schema) {
+		return nil, errOtherResult()
+	}
 	rows, err := plan.execute(ctx, v, nil)
 	if err != nil {
 		return nil, withoutPosition(err)
@@ -223,4 +226,9 @@ func (k *keeper) result(schema *arrow.Schema, tag string, affected int64) *Rows 
 	}
 	rows.onClose(k.release)
 	return rows
+}
+
+// errOtherResult is what a client is told of a prepared statement whose columns have other types by now.
+func errOtherResult() *Error {
+	return failure("0A000", "cached plan must not change result type").hint("Prepare the statement again.")
 }

@@ -326,7 +326,7 @@ func (st *Statement) readOnce(ctx context.Context, args []any) (*Rows, error) {
 	}
 	defer v.release()
 	if st.schema != nil && !st.plan.schema.Equal(st.schema) {
-		return nil, failure("0A000", "cached plan must not change result type").hint("Prepare the statement again.")
+		return nil, errOtherResult()
 	}
 	started := time.Now()
 	rows, err := st.plan.execute(ctx, v, args)
