@@ -30,7 +30,7 @@ func TestEngineValue(t *testing.T) {
 		{pgformat.Int4, int64(math.MaxInt64), int64(math.MaxInt64)},
 		{pgformat.Float4, 1.5, float32(1.5)},
 		{pgformat.Float8, 1.5, 1.5},
-		{pgformat.NumericOID, pgformat.Numeric("-1.50"), "-1.50"},
+		{pgformat.NumericOID, pgformat.Numeric("-1.50"), duckdb.Decimal("-1.50")},
 		{pgformat.DateOID, pgformat.Date(19782), duckdb.Date(19782)},
 		{pgformat.DateOID, pgformat.DateInfinity, "infinity"},
 		{pgformat.DateOID, pgformat.DateNegativeInfinity, "-infinity"},
