@@ -31,7 +31,7 @@ var standsFor = map[string]string{
 	"bool": "boolean", "logical": "boolean", "int": "integer", "int4": "integer", "int32": "integer", "signed": "integer", "integral": "integer", "long": "bigint", "int8": "bigint", "int64": "bigint",
 	"int2": "smallint", "int16": "smallint", "short": "smallint", "int1": "smallint", "tinyint": "smallint", "utinyint": "smallint", "uint8": "smallint",
 	"usmallint": "integer", "uint16": "integer", "uinteger": "bigint", "uint32": "bigint", "ubigint": "numeric", "uint64": "numeric",
-	"hugeint": "numeric(38,0)", "int128": "numeric(38,0)", "decimal": "numeric(18,3)", "dec": "numeric(18,3)", "varchar": "text", "string": "text", "nvarchar": "text", "char": "character(1)",
+	"decimal": "numeric(18,3)", "dec": "numeric(18,3)", "varchar": "text", "string": "text", "nvarchar": "text", "char": "character(1)",
 	"blob": "bytea", "binary": "bytea", "varbinary": "bytea", "guid": "uuid", "datetime": "timestamp without time zone", "timestamp": "timestamp without time zone",
 	"timestamp_us": "timestamp without time zone", "timestamp_ns": "timestamp without time zone", "timestamp_s": "timestamp(0) without time zone", "timestamp_ms": "timestamp(3) without time zone",
 	"timestamptz": "timestamp with time zone", "time": "time without time zone",

@@ -301,9 +301,6 @@ func columnError(c statement.Column, e *Error) *Error {
 	return e
 }
 
-// standsFor are the types that are stored as others, as the documentation says, and are shown as those.
-var standsFor = strings.NewReplacer("UHUGEINT", "UHUGEINT", "HUGEINT", "DECIMAL(38,0)")
-
 // sameType is an error unless values of a type that was declared are stored as values of that type. Text in the place of an ENUM, say, would
 // order by other rules and take every word.
 func (s *Session) sameType(declared, stored string) *Error {
@@ -311,7 +308,7 @@ func (s *Session) sameType(declared, stored string) *Error {
 	if err != nil || len(names) != 2 {
 		return failure("0A000", "columns of type %s cannot be stored", declared)
 	}
-	if standsFor.Replace(names[0]) == standsFor.Replace(names[1]) {
+	if names[0] == names[1] {
 		return nil
 	}
 	e := failure("0A000", "columns of type %s cannot be stored", names[0]).hint("They would be " + names[1] + ": declare that, and cast to it.")

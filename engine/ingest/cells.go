@@ -2,11 +2,13 @@ package ingest
 
 import (
 	"encoding/binary"
+	"math"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 )
 
 // cells are the strings or bytes of one array, whatever its layout, as slices: no call through an interface per row. They
@@ -196,13 +198,17 @@ func ascii(b []byte) bool {
 	return true
 }
 
-// checkNested looks for strings inside of lists, structs and maps (G3). A dictionary is checked with the words that nothing
-// refers to: it is stored as it is.
+// checkNested looks for strings inside of lists, structs and maps (G3), and for decimals of too many digits anywhere: a
+// HUGEINT comes as decimal(38,0) and may have 39, and files say what they like. A dictionary is checked with the words
+// that nothing refers to: it is stored as it is.
 func checkNested(d arrow.ArrayData) error {
-	if d.Len() == 0 || !hasText(d.DataType()) {
+	if d.Len() == 0 || !isFallible(d.DataType()) {
 		return nil
 	}
-	if kindOf(d.DataType()) == text {
+	switch t := d.DataType().(type) {
+	case *arrow.Decimal128Type:
+		return checkDigits(d, t)
+	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
 		a := array.MakeFromData(d)
 		defer a.Release()
 		return cellsOf(a).check()
@@ -235,6 +241,24 @@ func checkNested(d arrow.ArrayData) error {
 	return nil
 }
 
+// fits tells whether a number has no more digits than that. The smallest one of 128 bits has no negation, which arrow-go
+// forgets.
+func fits(v decimal128.Num, digits int32) bool {
+	return v != decimal128.New(math.MinInt64, 0) && v.FitsInPrecision(digits)
+}
+
+// checkDigits is an error if a decimal has more digits than its type says.
+func checkDigits(d arrow.ArrayData, t *arrow.Decimal128Type) error {
+	a := array.NewDecimal128Data(d)
+	defer a.Release()
+	for i := range a.Len() {
+		if v := a.Value(i); a.IsValid(i) && !fits(v, t.Precision) {
+			return overflow(v, t)
+		}
+	}
+	return nil
+}
+
 func checkChildren(d arrow.ArrayData) error {
 	for _, child := range d.Children() {
 		if err := checkNested(child); err != nil {
@@ -244,17 +268,17 @@ func checkChildren(d arrow.ArrayData) error {
 	return nil
 }
 
-func hasText(t arrow.DataType) bool {
+func isFallible(t arrow.DataType) bool {
 	switch t := t.(type) {
 	case *arrow.DictionaryType:
-		return hasText(t.ValueType)
+		return isFallible(t.ValueType)
 	case arrow.NestedType:
 		for _, f := range t.Fields() {
-			if hasText(f.Type) {
+			if isFallible(f.Type) {
 				return true
 			}
 		}
 		return false
 	}
-	return kindOf(t) == text
+	return kindOf(t) == text || t.ID() == arrow.DECIMAL128
 }

@@ -15,14 +15,14 @@ import (
 // concatenate writes parts as one array of type want.
 func concatenate(ctx context.Context, mem memory.Allocator, parts []arrow.Array, want arrow.DataType) (arrow.Array, error) {
 	same := make([]arrow.Array, len(parts))
-	nested := hasText(want)
+	fallible := isFallible(want)
 	for k, p := range parts {
 		converted, err := convert(ctx, p, want)
 		if err != nil {
 			return nil, err
 		}
 		defer converted.Release()
-		if nested {
+		if fallible {
 			if err := checkNested(converted.Data()); err != nil {
 				return nil, err
 			}
@@ -182,7 +182,7 @@ func rescale(a arrow.Array, value func(int) decimal128.Num, from, to arrow.Decim
 			continue
 		}
 		v := value(i)
-		if !v.FitsInPrecision(small.Precision) {
+		if !fits(v, small.Precision) {
 			return nil, overflow(v, to)
 		}
 		b.UnsafeAppend(decimal.Decimal64(int64(v.LowBits())))
@@ -200,7 +200,7 @@ func wider(a arrow.Array, value func(int) decimal128.Num, to *arrow.Decimal128Ty
 			continue
 		}
 		v := value(i)
-		if !v.FitsInPrecision(to.Precision) {
+		if !fits(v, to.Precision) {
 			return nil, overflow(v, to)
 		}
 		b.UnsafeAppend(v)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 
@@ -112,6 +113,9 @@ func TestWideDecimals(t *testing.T) {
 		{&arrow.Decimal64Type{Precision: 18, Scale: 2}, decimal128.New(-2, 5), false},
 		{&arrow.Decimal128Type{Precision: 20, Scale: 2}, decimal128.New(1<<40, 0), false},
 		{&arrow.Decimal128Type{Precision: 20, Scale: 2}, decimal128.FromI64(-1), true},
+		{&arrow.Decimal128Type{Precision: 38, Scale: 2}, decimal128.New(1<<62, 0), true},
+		{&arrow.Decimal128Type{Precision: 38, Scale: 2}, decimal128.New(math.MaxInt64, 0), false}, // a HUGEINT of 39 digits
+		{&arrow.Decimal128Type{Precision: 38, Scale: 2}, decimal128.New(math.MinInt64, 0), false}, // which has no negation
 	} {
 		b := array.NewDecimal128Builder(memory.DefaultAllocator, &arrow.Decimal128Type{Precision: 38, Scale: 2})
 		b.AppendNull()
