@@ -178,10 +178,6 @@ type oracleCounts struct {
 func (f *surface) relate(otherwise time.Duration) {
 	duration, seed := limits(f.t, otherwise)
 	start, last, first := time.Now(), time.Now(), seed
-	if duration <= time.Minute && os.Getenv("CSMSQL_SEED") == "" {
-		seed = uint64(start.UnixNano()) % 1_000_000_000
-		first = seed
-	}
 	f.t.Logf("%s: seeds from %d", f.name, seed)
 	count := oracleCounts{byKind: map[string]int{}}
 	for ; time.Since(start) < duration && (!f.t.Failed() || os.Getenv("CSMSQL_KEEP_GOING") != ""); seed++ {
