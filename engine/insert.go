@@ -94,8 +94,6 @@ type source struct {
 	inner  string // the user's query
 	prefix int    // where it stands in text
 	edits  edits  // what was replaced in it
-	// forms says how the text of parameters is written that become columns, by their indices.
-	forms map[int]literal.Form
 }
 
 // conformSource wraps a query so that it gives the columns of schema. columns are the ones that the query gives, in its
@@ -306,7 +304,7 @@ func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, s
 		return source{}, err
 	}
 	src, err := conformText(query, schema, columns)
-	src.inner, src.edits, src.forms = head.Query, moved, formsOf(schema, columns, rows)
+	src.inner, src.edits = head.Query, moved
 	return src, err
 }
 
@@ -345,17 +343,6 @@ func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, r
 		return "", false
 	})
 	return query, moved, failed
-}
-
-// formsOf are the forms of the parameters that are values by themselves.
-func formsOf(schema *arrow.Schema, columns []string, rows rowSource) map[int]literal.Form {
-	forms := map[int]literal.Form{}
-	for _, p := range rows.numbers {
-		if p.column < len(columns) {
-			forms[p.index] = literal.Of(schema.Field(fieldIndex(schema, columns[p.column])))
-		}
-	}
-	return forms
 }
 
 // pointAt gives an error the position where name stands in the statement.

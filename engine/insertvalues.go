@@ -103,24 +103,24 @@ func (l *valueList) source(schema *arrow.Schema) (source, error) {
 	if err != nil {
 		return source{}, err
 	}
-	query, moved, forms, err := l.typed(schema, columns)
+	query, moved, err := l.typed(schema, columns)
 	if err != nil {
 		return source{}, err
 	}
 	src, err := conformSource(query, schema, columns)
-	src.inner, src.edits, src.forms = l.head.Query, moved, forms
+	src.inner, src.edits = l.head.Query, moved
 	return src, err
 }
 
-// typed is the INSERT's query with values that become their columns' types by themselves. parameters are the forms of those that are values.
-func (l *valueList) typed(schema *arrow.Schema, columns []string) (query string, moved edits, parameters map[int]literal.Form, err error) {
+// typed is the INSERT's query with values that become their columns' types by themselves.
+func (l *valueList) typed(schema *arrow.Schema, columns []string) (string, edits, error) {
 	l.schema = schema
 	again := false
 	for i, c := range columns {
 		f := schema.Field(fieldIndex(schema, c))
 		name, err := sqlType(f)
 		if err != nil {
-			return "", nil, nil, err
+			return "", nil, err
 		}
 		l.fields, l.types, l.forms = append(l.fields, f), append(l.types, name), append(l.forms, literal.Of(f))
 		kinds := l.profiles[i].kinds
@@ -128,19 +128,18 @@ func (l *valueList) typed(schema *arrow.Schema, columns []string) (query string,
 			kinds&bit(statement.TextValue) != 0 && l.forms[i].Translates()
 	}
 	if !again {
-		return l.head.Query, nil, nil, nil
+		return l.head.Query, nil, nil
 	}
-	parameters = map[int]literal.Form{}
 	statement.Values(l.text, func(v statement.Value) {
 		if l.failed == nil && v.Column < len(l.fields) {
-			l.write(&v, parameters)
+			l.write(&v)
 		}
 	})
 	if l.failed != nil {
-		return "", nil, nil, l.failed
+		return "", nil, l.failed
 	}
 	l.out.WriteString(l.text[l.at:])
-	return l.head.With + l.out.String(), l.edits, parameters, nil
+	return l.head.With + l.out.String(), l.edits, nil
 }
 
 // casts tells whether every value of a column is cast by itself.
@@ -149,7 +148,7 @@ func (l *valueList) casts(column int) bool {
 }
 
 // write puts what a value is to be in its place.
-func (l *valueList) write(v *statement.Value, parameters map[int]literal.Form) {
+func (l *valueList) write(v *statement.Value) {
 	written := l.text[v.Start:v.End]
 	by, cast := written, l.casts(v.Column)
 	switch v.Kind {
@@ -157,7 +156,6 @@ func (l *valueList) write(v *statement.Value, parameters map[int]literal.Form) {
 		return
 	case statement.ParameterValue:
 		cast = true
-		parameters[parameterIndex(strings.Trim(written, "() \t\n"))] = l.forms[v.Column]
 	case statement.DefaultValueWord:
 		text, ok := defaultOf(l.fields[v.Column])
 		if !ok {

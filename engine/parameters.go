@@ -50,11 +50,7 @@ type rowSource struct {
 	width      int
 	parameters map[int]int     // offset of a parameter that is a value by itself → its column
 	texts      map[int]rowText // offset of a string literal that is a value by itself
-	numbers    []rowParameter
 }
-
-// rowParameter is a parameter that is a value by itself, and its column.
-type rowParameter struct{ index, column int }
 
 // rowText is a string literal in a row, and its column.
 type rowText struct {
@@ -130,7 +126,6 @@ func isStar(n *pg.Node) bool {
 func (r *rowSource) note(value *pg.Node, column int) {
 	if p := value.GetParamRef(); p != nil {
 		r.parameters[int(p.Location)] = column
-		r.numbers = append(r.numbers, rowParameter{int(p.Number) - 1, column})
 	}
 	r.noteText(value, column)
 }

@@ -75,18 +75,9 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 			return s.planPivots(ctx, text, expanded, moved, v)
 		}
 	}
-	translated, ok, err := translateLiterals(text, tree)
+	text, tree, err := s.withLiterals(ctx, text, tree, v)
 	if err != nil {
 		return nil, err
-	}
-	if ok {
-		text, tree = translated, treeOf(translated)
-	}
-	if translated, ok, err = s.typeLiterals(ctx, text, tree, v); err != nil {
-		return nil, err
-	}
-	if ok {
-		text, tree = translated, treeOf(translated)
 	}
 	if formatted, ok := translateFormats(text, tree); ok {
 		if q, err := s.planText(ctx, formatted, treeOf(formatted), v); err == nil {
@@ -142,20 +133,30 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *visible) (*que
 	return q, nil
 }
 
-// planDuck plans text for DuckDB, whatever backend the session prefers.
-func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+// withLiterals is a text whose literals are written as DuckDB reads them: by their casts, or as the columns beside them say.
+func (s *Session) withLiterals(ctx context.Context, text string, tree *pg.ParseResult,
+	v *visible) (string, *pg.ParseResult, error) {
 	translated, ok, err := translateLiterals(text, tree)
 	if err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if ok {
 		text, tree = translated, treeOf(translated)
 	}
 	if translated, ok, err = s.typeLiterals(ctx, text, tree, v); err != nil {
-		return nil, err
+		return "", nil, err
 	}
 	if ok {
 		text, tree = translated, treeOf(translated)
+	}
+	return text, tree, nil
+}
+
+// planDuck plans text for DuckDB, whatever backend the session prefers.
+func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+	text, tree, err := s.withLiterals(ctx, text, tree, v)
+	if err != nil {
+		return nil, err
 	}
 	return s.planDuckFor(ctx, text, tree, v, nil)
 }
