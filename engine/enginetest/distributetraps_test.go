@@ -76,6 +76,9 @@ var distributedTraps = []struct {
 	{"SELECT g, bit_and(k + g::UBIGINT) AS a, max(k + g::UBIGINT) AS b, bit_xor(-(k::UBIGINT)) AS c FROM b GROUP BY g", false},
 	{"SELECT g, bit_or(coalesce(k, g::UBIGINT)) AS a, typeof(max(CASE WHEN g = 1 THEN k::UBIGINT ELSE k END)) AS b FROM b GROUP BY g", false},
 	{"SELECT g, bit_or(k::UBIGINT + g::UBIGINT) AS a, sum(k::UBIGINT) AS b FROM b GROUP BY g", false},
+	{"SELECT g, count(*) AS n FROM b WHERE ARRAY[k] BETWEEN ARRAY[3] AND ARRAY[9] GROUP BY g", false},
+	{"SELECT a.k, count(*) AS n FROM a JOIN b ON a.k = b.k WHERE (b.k, b.g) BETWEEN (3, 1) AND (15, 2) GROUP BY a.k", false},
+	{"SELECT k, list(g) AS l FROM b GROUP BY k HAVING list(g) BETWEEN ARRAY[0] AND ARRAY[1]", false},
 	{"SELECT var_samp(k) AS a, stddev_pop(l) AS b, variance(d) FILTER (WHERE d < 10) AS c FROM a WHERE d < 100", false},
 }
 

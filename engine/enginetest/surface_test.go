@@ -170,6 +170,9 @@ func (f *surface) judge(got, want outcome, q *question) string {
 	if got.state != "" && want.state != "" {
 		return "" // whichever of several errors comes first
 	}
+	if strings.HasPrefix(got.message+want.message, "TRY of a column") { // DuckDB answers it by luck of its optimizer
+		return ""
+	}
 	if state := got.state + want.state; strings.HasPrefix(state, "22") { // also what TRY does not catch
 		f.seen.undecided++
 		return ""

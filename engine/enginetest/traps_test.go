@@ -137,6 +137,11 @@ var traps = []struct {
 	{"TABLE", "TABLE c", nil},
 	{"a sample sees everything", "SELECT count(*) <= 24 AS ok FROM b TABLESAMPLE RESERVOIR(10) WHERE g = 1", nil},
 	{"IS NOT DISTINCT FROM joins NULLs", "SELECT x.k, y.k FROM a x JOIN b y ON x.k IS NOT DISTINCT FROM y.k WHERE y.g = 1", nil},
+	{"lists between lists", "SELECT k FROM b WHERE ARRAY[k] BETWEEN ARRAY[3] AND ARRAY[5]", nil},
+	{"lists between lists, in words that PostgreSQL does not know", "SELECT k FROM b WHERE [k] BETWEEN [3] AND [5]", nil},
+	{"rows between rows", "SELECT k, g FROM b WHERE (k, g) BETWEEN (3, 1) AND (5, 1)", nil},
+	{"maps above a map and below another", "SELECT k FROM b WHERE MAP {'k': k} > MAP {'k': 3} AND MAP {'k': k} <= MAP {'k': 5}", nil},
+	{"lists between lists, beside a join", "SELECT b.k FROM b JOIN c ON b.k = c.k WHERE ARRAY[b.k] BETWEEN ARRAY[$1::BIGINT] AND ARRAY[3]", []any{int64(2)}},
 	{"an inner condition of an outer frame", "SELECT b.k, (SELECT count(*) FROM c WHERE b.g = 1 AND c.k = b.k) AS n FROM b", nil},
 }
 

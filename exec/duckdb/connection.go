@@ -17,6 +17,7 @@ type Connection struct {
 	settler Settler // nil: no statement sets anything
 	session session
 	work    work
+	plain   bool // DuckDB's optimizer is off
 }
 
 // Connect opens a connection whose unqualified names mean CatalogName.SchemaName; resolve may be nil.
@@ -68,6 +69,7 @@ func (c *Connection) Exec(sql string) error {
 	c.begin()
 	defer c.end()
 	startSession(c.session)
+	c.optimize(true)
 	var result bindings.Result
 	defer bindings.DestroyResult(&result)
 	if bindings.Query(c.handle, sql, &result) == bindings.StateError {

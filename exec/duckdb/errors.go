@@ -156,6 +156,9 @@ func parseError(text string) error {
 	if e.Message == "Like pattern must not end with escape character!" {
 		e.State, e.Message = "22025", "LIKE pattern must not end with escape character"
 	}
+	if m := nestedBetween.FindStringSubmatch(e.Message); m != nil && e.Kind == kindType {
+		e.State, e.Message, e.HintText = "0A000", betweenRefused+m[1], betweenHint
+	}
 	if m := stated.FindStringSubmatchIndex(e.Message); m != nil && strings.ContainsAny(e.Message[m[2]:m[3]], "0123456789") {
 		e.State, e.Message = e.Message[m[2]:m[3]], e.Message[m[1]:]
 	}

@@ -35,7 +35,7 @@ func (s *Statement) renew(ctx context.Context) error {
 		return err
 	}
 	bindings.DestroyPrepare(&s.handle)
-	s.handle = anew.handle
+	s.handle, s.plain = anew.handle, anew.plain
 	return nil
 }
 

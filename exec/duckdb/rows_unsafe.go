@@ -26,6 +26,7 @@ type Rows struct {
 	raw       *arrow.Schema // as DuckDB exports it
 	schema    *arrow.Schema // as users see it; the same pointer as raw where nothing differs
 	stop      func()
+	begun     bool // a batch was handed out
 	ended     bool // nothing is left to fetch
 }
 
@@ -204,13 +205,24 @@ func (r *Rows) Next() (arrow.RecordBatch, error) {
 		r.ended = true
 		return nil, io.EOF
 	case 1:
+		r.begun = true
 		batch, err := cdata.ImportCRecordBatchWithSchema((*cdata.CArrowArray)(unsafe.Pointer(&out)), r.raw) // SAFETY: one layout
 		if err != nil {
 			return nil, err
 		}
 		return normalBatch(batch, r.raw, r.schema), nil
 	}
-	return nil, r.statement.explain(r.ctx, takeError(failure))
+	err := r.statement.explain(r.ctx, takeError(failure))
+	if r.begun || !r.statement.replan(err) {
+		return nil, err
+	}
+	anew, err := r.statement.restart(r.ctx)
+	if err != nil {
+		return nil, err
+	}
+	C.csm_result_destroy(r.result)
+	r.result = anew.result
+	return r.Next()
 }
 
 // RowsChanged counts what an INSERT, UPDATE or DELETE of DuckDB's own (temporary) tables changed.

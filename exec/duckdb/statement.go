@@ -25,6 +25,7 @@ type Statement struct {
 	normal     *arrow.Schema // and as users see them
 
 	ran, judged, once, hides bool // see renew
+	plain                    bool // see unoptimized
 }
 
 // Steady promises that every execution gives columns of the types that the first one does: all that the statement names are scans, and it has
@@ -73,6 +74,19 @@ func (c *Connection) Prepare(sql string) (*Statement, error) {
 	}
 	c.begin() // constants are computed now
 	defer c.end()
+	c.optimize(true)
+	s, err := c.prepare(sql)
+	if !isInternal(err) {
+		return s, err
+	}
+	s, without := c.unoptimized(sql)
+	if s != nil {
+		return s, nil
+	}
+	return nil, explainInternal(sql, err, without)
+}
+
+func (c *Connection) prepare(sql string) (*Statement, error) {
 	s := &Statement{connection: c, sql: sql}
 	if bindings.Prepare(c.handle, sql, &s.handle) == bindings.StateError {
 		err := c.orExhausted(parseError(bindings.PrepareError(s.handle)))
@@ -292,9 +306,13 @@ func (s *Statement) Execute(ctx context.Context) (*Rows, error) {
 		return nil, err
 	}
 	startSession(s.connection.session)
+	s.connection.optimize(!s.plain)
 	s.connection.begin()
 	stop := s.connection.watch(ctx)
 	rows, err := s.start(ctx)
+	if err != nil && s.replan(err) {
+		rows, err = s.restart(ctx)
+	}
 	if err != nil {
 		stop()
 		s.connection.end()
