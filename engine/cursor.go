@@ -188,7 +188,7 @@ func (st *Statement) fetch(ctx context.Context, head *statement.Fetch) (*Rows, e
 		return nil, err
 	}
 	if st.schema != nil && !st.schema.Equal(c.rows.schema) {
-		return nil, failure("0A000", "cached plan must not change result type").hint("Prepare the statement again.")
+		return nil, planOutdated()
 	}
 	rows := c.fetch(head)
 	if head.Move {

@@ -23,6 +23,8 @@ type Error struct {
 	HintText   string
 	// ContextText says where in what was being done the error came up: COPY t, line 3, column b.
 	ContextText string
+	// RoutineName is that of PostgreSQL's function that says this, where drivers know the error by it.
+	RoutineName string
 	Object      ObjectNames
 	Cause       error
 }
@@ -41,7 +43,16 @@ func (e *Error) Position() int    { return e.At }
 func (e *Error) Detail() string   { return e.DetailText }
 func (e *Error) Hint() string     { return e.HintText }
 func (e *Error) Context() string  { return e.ContextText }
+func (e *Error) Routine() string  { return e.RoutineName }
 func (e *Error) Unwrap() error    { return e.Cause }
+
+// planOutdated is the error of a prepared statement whose columns are others by now. Drivers that keep statements, pgJDBC and asyncpg,
+// prepare it again when they see the routine's name.
+func planOutdated() *Error {
+	e := failure("0A000", "cached plan must not change result type").hint("Prepare the statement again.")
+	e.RoutineName = "RevalidateCachedQuery"
+	return e
+}
 
 func failure(state, format string, args ...any) *Error {
 	return &Error{State: state, Message: fmt.Sprintf(format, args...)}

@@ -127,6 +127,9 @@ func standIn(t duckdb.ParameterType) string {
 	case duckdb.TypeUnknown: // a cast says what it is
 		return "NULL"
 	}
+	if _, list := t.Element(); list {
+		return "NULL"
+	}
 	return "1"
 }
 

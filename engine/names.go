@@ -47,7 +47,7 @@ func (q *query) tableOfCall(call string) string {
 func (q *query) clientNames(tree *pg.ParseResult) {
 	names := pgcatalog.ColumnNames(tree)
 	if len(names) != q.schema.NumFields() {
-		return // a star, or a statement that PostgreSQL knows nothing of
+		names = nil // a star, or a statement that PostgreSQL knows nothing of
 	}
 	var types []uint32
 	if q.catalog {
@@ -55,14 +55,34 @@ func (q *query) clientNames(tree *pg.ParseResult) {
 	}
 	fields := q.schema.Fields()
 	for i := range fields {
-		if names[i] != "" {
+		if names != nil && names[i] != "" {
 			fields[i].Name = names[i]
 		}
-		if i < len(types) && types[i] != 0 {
-			fields[i].Metadata = arrow.NewMetadata([]string{oidKey}, []string{strconv.FormatUint(uint64(types[i]), 10)})
+		if oid := q.shownType(fields[i], i, names != nil, types); oid != 0 {
+			fields[i].Metadata = arrow.NewMetadata([]string{oidKey}, []string{strconv.FormatUint(uint64(oid), 10)})
 		}
 	}
 	q.schema = arrow.NewSchema(fields, nil)
+}
+
+// shownType is the type that clients are to be told of a catalog query's column, 0 if its Arrow type says it. In such a query only
+// object IDs are unsigned integers of 32 bits. Clients that look up the types of what they are sent would look up those of a list
+// of object IDs by a query that has such a list again, without end, were it not oid[], which they know by themselves.
+func (q *query) shownType(f arrow.Field, at int, aligned bool, types []uint32) uint32 {
+	if !q.catalog {
+		return 0
+	}
+	if aligned && at < len(types) && types[at] != 0 {
+		return types[at]
+	}
+	const oid, oidArray = 26, 1028 // pg_type.dat
+	if f.Type.ID() == arrow.UINT32 {
+		return oid
+	}
+	if list, ok := f.Type.(arrow.ListLikeType); ok && list.Elem().ID() == arrow.UINT32 {
+		return oidArray
+	}
+	return 0
 }
 
 // oidKey marks a result column with the PostgreSQL type that clients are to be told, where its Arrow type does not say it.

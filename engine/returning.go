@@ -230,5 +230,5 @@ func (k *keeper) result(schema *arrow.Schema, tag string, affected int64) *Rows 
 
 // errOtherResult is what a client is told of a prepared statement whose columns have other types by now.
 func errOtherResult() *Error {
-	return failure("0A000", "cached plan must not change result type").hint("Prepare the statement again.")
+	return planOutdated()
 }

@@ -16,6 +16,7 @@ type (
 	withDetail   interface{ Detail() string }
 	withHint     interface{ Hint() string }
 	withContext  interface{ Context() string }
+	withRoutine  interface{ Routine() string } // by which drivers know some errors of PostgreSQL's
 	withObjects  interface {
 		Objects() (schema, table, column, constraint string)
 	}
@@ -43,6 +44,10 @@ func explain(err error, severity string) *pgproto3.ErrorResponse {
 	var where withContext
 	if errors.As(err, &where) {
 		response.Where = where.Context()
+	}
+	var routine withRoutine
+	if errors.As(err, &routine) {
+		response.Routine = routine.Routine()
 	}
 	var objects withObjects
 	if errors.As(err, &objects) {

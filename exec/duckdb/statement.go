@@ -157,9 +157,32 @@ func (s *Statement) Resolved() bool {
 func (s *Statement) Parameters() []ParameterType {
 	out := make([]ParameterType, int(bindings.NParams(s.handle)))
 	for i := range out {
-		out[i] = parameterTypes[bindings.ParamType(s.handle, bindings.IdxT(i+1))]
+		id := bindings.ParamType(s.handle, bindings.IdxT(i+1))
+		if out[i] = parameterTypes[id]; id == bindings.TypeList || id == bindings.TypeArray {
+			t := bindings.ParamLogicalType(s.handle, bindings.IdxT(i+1))
+			out[i] = listOf(t)
+			bindings.DestroyLogicalType(&t)
+		}
 	}
 	return out
+}
+
+// listOf is the family of a type of lists, or of lists of lists; TypeUnknown if that of their elements is.
+func listOf(t bindings.LogicalType) ParameterType {
+	var element bindings.LogicalType
+	switch id := bindings.GetTypeId(t); id {
+	case bindings.TypeList:
+		element = bindings.ListTypeChildType(t)
+	case bindings.TypeArray:
+		element = bindings.ArrayTypeChildType(t)
+	default:
+		if family := parameterTypes[id]; family != TypeUnknown {
+			return family | TypeList
+		}
+		return TypeUnknown
+	}
+	defer bindings.DestroyLogicalType(&element)
+	return listOf(element)
 }
 
 // ParameterType is the family that a parameter's type belongs to.
@@ -183,7 +206,15 @@ const (
 	TypeTimestampTZ
 	TypeInterval
 	TypeUUID
+
+	// TypeList beside another family says that the parameter is a list of such values, or a list of lists of them.
+	TypeList ParameterType = 1 << 8
 )
+
+// Element is the family of a list's elements; ok is false for what is no list.
+func (t ParameterType) Element() (family ParameterType, ok bool) {
+	return t &^ TypeList, t&TypeList != 0
+}
 
 var parameterTypes = map[bindings.Type]ParameterType{
 	bindings.TypeBoolean:     TypeBoolean,

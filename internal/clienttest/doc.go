@@ -1,5 +1,5 @@
-// Package clienttest drives a csmsql node with the clients that people use: psql, pgbench, psycopg, psycopg2, pgJDBC, node's
-// pg and pgx. It has only tests.
+// Package clienttest drives a csmsql node with the clients that people use: psql, pgbench, psycopg, psycopg2, asyncpg, SQLAlchemy,
+// pgJDBC, node's pg and pgx. It has only tests.
 //
 //	TestMain ── go build ──► csmsql serve ── TPC-H SF 0.01
 //	                             ▲  127.0.0.1:free port

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/stretchr/testify/require"
 )
@@ -77,4 +78,37 @@ func TestPgxNumerics(t *testing.T) {
 		require.NoError(t, result.Err, sql)
 		require.Equal(t, "0", string(result.Rows[0][0]), "%s with %s", sql, value)
 	}
+}
+
+// What asyncpg and node's pg go by: they ask for a statement's types, and send arrays and look up types accordingly.
+func TestDescribedLists(t *testing.T) {
+	c, ctx := connect(t)
+	_, err := c.Exec(ctx, "CREATE OR REPLACE TABLE described (i integer[], n numeric(5, 2)[][], t text[], u uuid[], z timestamptz[], b bytea[], p integer)")
+	require.NoError(t, err)
+	for sql, want := range map[string][]uint32{
+		"INSERT INTO described VALUES ($1, $2, $3, $4, $5, $6, $7)":                       {1007, 1231, 1009, 2951, 1185, 1001, 23},
+		"SELECT * FROM described WHERE i = $1 AND p = ANY($2)":                            {1007, 1007},
+		"SELECT oid FROM pg_type WHERE oid = ANY($1::oid[]) OR typelem = $2::oid":         {1028, 26},
+		"SELECT 1 WHERE $1::integer[] IS NULL AND $2::text[] IS NULL AND $3::oid IS NULL": {1007, 1009, 26},
+	} {
+		described, err := c.Prepare(ctx, "", sql)
+		require.NoError(t, err, sql)
+		require.Equal(t, want, described.ParamOIDs, sql)
+	}
+	described, err := c.Prepare(ctx, "", "SELECT *, array_agg(oid) OVER () FROM (SELECT oid, typname FROM pg_type) t")
+	require.NoError(t, err)
+	var shown []uint32
+	for _, f := range described.Fields {
+		shown = append(shown, f.DataTypeOID)
+	}
+	require.Equal(t, []uint32{26, 25, 1028}, shown)
+
+	_, err = c.Prepare(ctx, "kept", "SELECT * FROM described")
+	require.NoError(t, err)
+	_, err = c.Exec(ctx, "CREATE OR REPLACE TABLE described (another text)", pgx.QueryExecModeSimpleProtocol)
+	require.NoError(t, err)
+	_, err = c.Exec(ctx, "kept")
+	var failed *pgconn.PgError
+	require.ErrorAs(t, err, &failed)
+	require.Equal(t, []string{"0A000", "RevalidateCachedQuery"}, []string{failed.Code, failed.Routine}, failed.Message)
 }

@@ -99,6 +99,15 @@ func TestPsycopg2(t *testing.T) {
 	checks(t, python(t, "psycopg2", "python3-psycopg2"), "testdata/ordinary_psycopg2.py", shared.dsn())
 }
 
+func TestAsyncpg(t *testing.T) {
+	checks(t, python(t, "asyncpg", "python3-asyncpg"), "testdata/ordinary_asyncpg.py", "127.0.0.1", shared.port)
+}
+
+func TestSQLAlchemy(t *testing.T) {
+	python := python(t, "sqlalchemy, psycopg2", "python3-sqlalchemy")
+	checks(t, python, "-W", "ignore", "testdata/ordinary_sqlalchemy.py", "postgresql+psycopg2://postgres@127.0.0.1:"+shared.port+"/csmsql")
+}
+
 func TestJDBC(t *testing.T) {
 	const driver = "/usr/share/java/postgresql.jar" // where Debian puts it
 	if _, err := os.Stat(driver); err != nil {

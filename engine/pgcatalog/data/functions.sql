@@ -30,6 +30,8 @@ CREATE MACRO pg_session.inet_client_addr() AS CAST(NULL AS VARCHAR);
 CREATE MACRO pg_session.inet_client_port() AS CAST(NULL AS INTEGER);
 CREATE MACRO pg_session.txid_current_if_assigned() AS CAST(NULL AS BIGINT);
 CREATE MACRO pg_session.pg_my_temp_schema() AS CAST(0 AS UINTEGER);
+-- There are no advisory locks to take, so this has let go of all of them; pools of connections call it between two users.
+CREATE MACRO pg_session.pg_advisory_unlock_all() AS '';
 CREATE MACRO pg_session.getdatabaseencoding() AS 'UTF8';
 CREATE MACRO pg_session.pg_client_encoding() AS 'UTF8';
 -- Functions of PostgreSQL's that DuckDB lacks, or has under the name with another meaning, and that users call everywhere.

@@ -204,6 +204,90 @@ public class OrdinaryJDBC {
         }
     }
 
+    static void readOnly() throws Exception {
+        try (Connection c = connect("&readOnlyMode=always")) {
+            exec(c, "CREATE OR REPLACE TABLE jdbc_read (i integer)");
+            c.setReadOnly(true);
+            expectState("25006", () -> exec(c, "INSERT INTO jdbc_read VALUES (1)"));
+            c.setReadOnly(false);
+            exec(c, "INSERT INTO jdbc_read VALUES (1)");
+        }
+        try (Connection c = connect()) { // the driver's own default: read only from BEGIN on
+            c.setAutoCommit(false);
+            c.setReadOnly(true);
+            expectState("25006", () -> exec(c, "INSERT INTO jdbc_read VALUES (2)"));
+            c.rollback();
+            c.setReadOnly(false);
+            expect(1L, one(c, "SELECT count(*) FROM jdbc_read"));
+        }
+    }
+
+    static void isolation() throws Exception {
+        try (Connection c = connect(); Connection d = connect()) {
+            exec(c, "CREATE OR REPLACE TABLE jdbc_skew (i integer)");
+            for (Connection x : List.of(c, d)) {
+                x.setTransactionIsolation(Connection.TRANSACTION_SERIALIZABLE);
+                expect(Connection.TRANSACTION_SERIALIZABLE, x.getTransactionIsolation());
+                x.setAutoCommit(false);
+                expect(0L, one(x, "SELECT count(*) FROM jdbc_skew"));
+            }
+            exec(c, "INSERT INTO jdbc_skew VALUES (1)");
+            exec(d, "INSERT INTO jdbc_skew VALUES (2)");
+            c.commit();
+            expectState("40001", d::commit);
+        }
+    }
+
+    static void timeouts() throws Exception {
+        try (Connection c = connect("&options=-c%20statement_timeout=7s"); Statement s = c.createStatement()) {
+            expect("7s", one(c, "SHOW statement_timeout"));
+            s.setQueryTimeout(1);
+            expectState("57014", () -> s.executeQuery("SELECT count(*) FROM range(100000000000) t(i) WHERE i % 7 = 3"));
+            expect(1, one(c, "SELECT 1"));
+        }
+        expectState("42704", () -> connect("&options=-c%20nonsense=1").close());
+    }
+
+    static void generatedKeys() throws Exception {
+        for (String mode : new String[] {"", "&reWriteBatchedInserts=true"}) {
+            try (Connection c = connect(mode)) {
+                exec(c, "CREATE OR REPLACE TABLE jdbc_keys (i integer, t varchar(5), a integer[])");
+                try (PreparedStatement s = c.prepareStatement("INSERT INTO jdbc_keys VALUES (?, ?, ?)", new String[] {"i", "t"})) {
+                    for (int i = 0; i < 3; i++) {
+                        s.setInt(1, i);
+                        s.setString(2, "t" + i);
+                        s.setArray(3, c.createArrayOf("int4", new Integer[] {i, null}));
+                        s.addBatch();
+                    }
+                    s.executeBatch();
+                    int n = 0;
+                    for (ResultSet r = s.getGeneratedKeys(); r.next(); n++) expect("t" + r.getInt("i"), r.getString("t"));
+                    expect(3, n);
+                }
+                try (PreparedStatement s = c.prepareStatement("INSERT INTO jdbc_keys (i) VALUES (?)")) {
+                    for (int i = 0; i < 257; i++) { s.setInt(1, i); s.addBatch(); }
+                    expect(257, s.executeBatch().length);
+                }
+                expect(257L * 128 + 3, one(c, "SELECT sum(i)::bigint FROM jdbc_keys"));
+                try (PreparedStatement s = c.prepareStatement("INSERT INTO jdbc_keys (t) VALUES (?)")) {
+                    for (String t : new String[] {"fits", "does not fit"}) { s.setString(1, t); s.addBatch(); }
+                    expectState("22001", s::executeBatch);
+                }
+                expect(260L, one(c, "SELECT count(*) FROM jdbc_keys"));
+            }
+        }
+    }
+
+    // The driver keeps what it has prepared, and prepares it again when the table is another one.
+    static void plansOfOtherTables() throws Exception {
+        try (Connection c = connect("&prepareThreshold=1"); PreparedStatement s = c.prepareStatement("SELECT * FROM jdbc_plan")) {
+            exec(c, "CREATE OR REPLACE TABLE jdbc_plan AS SELECT 1 AS i");
+            for (int i = 0; i < 3; i++) try (ResultSet r = s.executeQuery()) { r.next(); expect(1, r.getInt(1)); }
+            exec(c, "CREATE OR REPLACE TABLE jdbc_plan AS SELECT 'x' AS t, 2 AS j");
+            try (ResultSet r = s.executeQuery()) { r.next(); expect("x", r.getString(1)); }
+        }
+    }
+
     static void errorsAndRecovery() throws Exception {
         try (Connection c = connect()) {
             c.setAutoCommit(false);
@@ -340,6 +424,11 @@ public class OrdinaryJDBC {
         checks.put("preparedStatementReused", OrdinaryJDBC::preparedStatementReused);
         checks.put("fetchSize", OrdinaryJDBC::fetchSize);
         checks.put("transactions", OrdinaryJDBC::transactions);
+        checks.put("readOnly", OrdinaryJDBC::readOnly);
+        checks.put("isolation", OrdinaryJDBC::isolation);
+        checks.put("timeouts", OrdinaryJDBC::timeouts);
+        checks.put("generatedKeys", OrdinaryJDBC::generatedKeys);
+        checks.put("plansOfOtherTables", OrdinaryJDBC::plansOfOtherTables);
         checks.put("errorsAndRecovery", OrdinaryJDBC::errorsAndRecovery);
         checks.put("batches", OrdinaryJDBC::batches);
         checks.put("copyManager", OrdinaryJDBC::copyManager);

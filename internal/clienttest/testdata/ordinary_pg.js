@@ -28,6 +28,27 @@ check('parameters', () => connected(async c => {
   assert.strictEqual((await c.query('SELECT count(*)::integer AS n FROM nation WHERE n_name = ANY($1)', [['FRANCE', 'CHINA']])).rows[0].n, 2)
 }))
 
+// What has no declared type, as node's texts have not, has that of the column: an array's text is an array.
+check('arrays', () => connected(async c => {
+  await c.query('CREATE OR REPLACE TABLE node_lists (i integer[], t text[], n numeric(5, 2)[])')
+  const row = [[1, null], ['a,b', null, '"q"', ''], ['1.25']]
+  for (let i = 0; i < 3; i++) await c.query({ name: 'lists', text: 'INSERT INTO node_lists VALUES ($1, $2, $3)', values: row })
+  const r = await c.query('SELECT * FROM node_lists WHERE i = $1', [row[0]])
+  assert.deepStrictEqual([r.rows.length, r.rows[0]], [3, { i: row[0], t: row[1], n: [1.25] }])
+}))
+
+check('settings', async () => {
+  const c = new Client({ connectionString: url, statement_timeout: 400, lock_timeout: 300, application_name: 'njs', options: '-c search_path=public' })
+  await c.connect()
+  for (const [name, value] of [['statement_timeout', '400ms'], ['lock_timeout', '300ms'], ['application_name', 'njs']]) {
+    assert.strictEqual((await c.query('SHOW ' + name)).rows[0][name], value)
+  }
+  await assert.rejects(c.query('SELECT count(*) FROM range(100000000000) t(i) WHERE i % 7 = 3'), e => e.code === '57014')
+  await c.query('BEGIN ISOLATION LEVEL SERIALIZABLE READ ONLY')
+  await assert.rejects(c.query('CREATE TABLE node_never (i integer)'), e => e.code === '25006')
+  await c.end()
+})
+
 check('namedStatement', () => connected(async c => {
   for (let i = 0; i < 10; i++) {
     const r = await c.query({ name: 'by key', text: 'SELECT n_nationkey FROM nation WHERE n_nationkey = $1', values: [i] })

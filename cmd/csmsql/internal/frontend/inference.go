@@ -20,7 +20,7 @@ var typeNames = map[string]uint32{
 	"text": pgformat.Text, "varchar": pgformat.Varchar, "bpchar": pgformat.BPChar, "string": pgformat.Text,
 	"bytea": pgformat.Bytea, "blob": pgformat.Bytea, "uuid": pgformat.UUIDOID, "json": pgformat.JSON, "jsonb": pgformat.JSONB,
 	"date": pgformat.DateOID, "time": pgformat.Time, "timestamp": pgformat.TimestampNT, "datetime": pgformat.TimestampNT,
-	"timestamptz": pgformat.TimestampTZ, "interval": pgformat.IntervalOID,
+	"timestamptz": pgformat.TimestampTZ, "interval": pgformat.IntervalOID, "oid": pgformat.OID,
 }
 
 // place is where a parameter stands.

@@ -22,11 +22,20 @@ var oids = map[duckdb.ParameterType]uint32{
 	duckdb.TypeUUID: pgformat.UUIDOID,
 }
 
+// oidOf is the PostgreSQL type of a family, or of lists of it; 0: none.
+func oidOf(t duckdb.ParameterType) uint32 {
+	if element, list := t.Element(); list {
+		array, _ := pgformat.ArrayOID(oids[element])
+		return array
+	}
+	return oids[t]
+}
+
 // parameterOIDs joins what the client declared with what the engine deduced (F2). 0 is left open: text.
 func parameterOIDs(declared []uint32, deduced []duckdb.ParameterType) []uint32 {
 	out := make([]uint32, len(deduced))
 	for i, t := range deduced {
-		out[i] = oids[t]
+		out[i] = oidOf(t)
 		if i < len(declared) && declared[i] != 0 && declared[i] != pgformat.Unknown {
 			out[i] = declared[i]
 		}

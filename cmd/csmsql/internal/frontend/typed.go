@@ -171,7 +171,7 @@ func (s *session) probedType(ctx context.Context, sql string, p place) uint32 {
 	if int(p.number) > len(probe.Parameters()) {
 		return 0
 	}
-	return oids[probe.Parameters()[p.number-1]]
+	return oidOf(probe.Parameters()[p.number-1])
 }
 
 // memberTokens is the range of ANY ( $1 ) around the parameter at an offset.
