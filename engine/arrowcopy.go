@@ -57,7 +57,7 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 		if have := file.schema.NumFields(); have != len(columns) {
 			return failure("22P04", "%s has %s, %d are copied", head.File, counted.Of(have, "column"), len(columns))
 		}
-		target, err := s.engine.targetFor(ctx, version)
+		target, err := s.engine.targetFor(ctx, version, s.zone())
 		if err != nil {
 			return err
 		}

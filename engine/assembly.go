@@ -99,7 +99,7 @@ func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assemb
 		if p.Kind == placement.Hash {
 			return nil, failure("0A000", "rows of %s are placed by %s: a part cannot have them all", name, p).hint("INSERT and COPY put rows where they belong.")
 		}
-		if a.target.Check, err = e.checkOf(version.Table()); err != nil {
+		if a.target.Check, err = e.checkOf(version.Table(), utcZone); err != nil {
 			return nil, err
 		}
 		if a.target.Replicate, err = e.replicator(version.Table(), p); err != nil {

@@ -258,12 +258,17 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 		return 0, withoutPosition(err)
 	}
 	defer rows.Close()
-	target, err := s.engine.targetFor(ctx, version)
+	target, err := s.engine.targetFor(ctx, version, s.zone())
 	if err != nil {
 		return 0, err
 	}
-	if strings.HasPrefix(r.tag, "DELETE") { // what stays is not new
-		target.Check = nil
+	target.Check = nil // what stays as it was is not new
+	changed := &changedRows{}
+	defer changed.release()
+	if r.flagged && !r.removes {
+		if changed.checks, err = s.engine.checksOf(table, s.zone()); err != nil {
+			return 0, err
+		}
 	}
 	w := ingest.NewWriter(target)
 	defer w.Abort()
@@ -280,12 +285,15 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 		if err != nil {
 			return 0, err
 		}
-		n, err := addRows(ctx, w, fit, r, hits)
+		n, err := addRows(ctx, w, fit, r, hits, changed)
 		fit.Release()
 		if err != nil {
 			return 0, err
 		}
 		hit += n
+	}
+	if err := changed.flush(ctx); err != nil {
+		return 0, err
 	}
 	if !r.flagged {
 		hit = version.Rows() - w.Rows()
@@ -302,7 +310,8 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 }
 
 // addRows adds the rows of a batch that stay to the writer, and tells how many were hit, as far as they are flagged.
-func addRows(ctx context.Context, w *ingest.Writer, batch arrow.RecordBatch, r rewrite, hits *keeper) (hit int64, err error) {
+func addRows(ctx context.Context, w *ingest.Writer, batch arrow.RecordBatch, r rewrite, hits *keeper,
+	changed *changedRows) (hit int64, err error) {
 	if !r.flagged {
 		return 0, w.Add(ctx, batch)
 	}
@@ -316,6 +325,11 @@ func addRows(ctx context.Context, w *ingest.Writer, batch arrow.RecordBatch, r r
 	}
 	rows := project(batch, firstColumns(last))
 	defer rows.Release()
+	if hit > 0 {
+		if err := changed.add(ctx, rows, flags); err != nil {
+			return 0, err
+		}
+	}
 	if !r.removes || hit == 0 {
 		return hit, w.Add(ctx, rows)
 	}

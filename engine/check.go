@@ -18,39 +18,63 @@ import (
 // CHECK constraints. Rows are held to them where all ways in come together: when a writer has laid out a chunk, and before it is sealed,
 // DuckDB is asked for a row of it of which a check is false. So each check is evaluated once per row, over the values that are stored.
 
-// checker is a connection of DuckDB's for checks. It belongs to no session, so that a check means the same whoever writes: names are
-// PostgreSQL's functions and DuckDB's, the time zone is UTC.
-func (e *Engine) checker() (*duckdb.Connection, error) {
-	e.checkers.mu.Lock()
-	defer e.checkers.mu.Unlock()
-	if n := len(e.checkers.idle); n > 0 {
-		conn := e.checkers.idle[n-1]
-		e.checkers.idle = e.checkers.idle[:n-1]
-		return conn, nil
-	}
-	conn, err := e.db.Connect(nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := conn.Exec("SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema) + "; SET TimeZone = 'UTC'"); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return conn, nil
+// checker is a connection of DuckDB's for checks. It belongs to no session, so that a name in a check means the same in all of them:
+// PostgreSQL's functions and DuckDB's. The time zone is that of the session which writes.
+type checker struct {
+	*duckdb.Connection
+	zone string
 }
 
-// checkers are those that nobody uses.
+// checker gives one for the time zone.
+func (e *Engine) checker(zone string) (*checker, error) {
+	c := e.checkers.take()
+	if c == nil {
+		conn, err := e.db.Connect(nil)
+		if err != nil {
+			return nil, err
+		}
+		c = &checker{Connection: conn}
+		if err := c.Exec("SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema)); err != nil {
+			c.Close()
+			return nil, err
+		}
+	}
+	if c.zone == zone {
+		return c, nil
+	}
+	if err := c.Exec("SET TimeZone = " + duckdb.QuoteLiteral(zone)); err != nil {
+		c.Close()
+		return nil, err
+	}
+	c.zone = zone
+	return c, nil
+}
+
+// checkers are those that are idle.
 type checkers struct {
 	mu   sync.Mutex // guards idle; leaf lock
-	idle []*duckdb.Connection
+	idle []*checker
 	over bool
+}
+
+// take gives an idle one; nil: there is none.
+func (c *checkers) take() *checker {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	n := len(c.idle)
+	if n == 0 {
+		return nil
+	}
+	last := c.idle[n-1]
+	c.idle = c.idle[:n-1]
+	return last
 }
 
 // idleCheckers bounds how many are kept.
 const idleCheckers = 4
 
 // give takes one back.
-func (c *checkers) give(conn *duckdb.Connection) {
+func (c *checkers) give(conn *checker) {
 	c.mu.Lock()
 	keep := !c.over && len(c.idle) < idleCheckers
 	if keep {
@@ -72,45 +96,67 @@ func (c *checkers) close() {
 	}
 }
 
-// checkOf is what holds rows of a table to its checks; nil: there are none.
-func (e *Engine) checkOf(table catalog.Table) (func(context.Context, arrow.RecordBatch) error, error) {
+// utcZone is the time zone of what belongs to no session.
+const utcZone = "Etc/UTC"
+
+// tableChecks hold rows of a table to its checks.
+type tableChecks struct {
+	engine *Engine
+	table  catalog.Table
+	zone   string
+	list   []constraint.Constraint
+}
+
+// checksOf are those of a table, for rows that are written by a session of this time zone; nil: there are none.
+func (e *Engine) checksOf(table catalog.Table, zone string) (*tableChecks, error) {
 	list, err := constraint.Of(table.Columns)
 	if err != nil {
 		return nil, failure("XX001", "table %v: %v", table.Name, err)
 	}
-	var checks []constraint.Constraint
+	c := &tableChecks{engine: e, table: table, zone: zone}
 	for _, k := range list {
 		if k.Enforced() {
-			checks = append(checks, k)
+			c.list = append(c.list, k)
 		}
 	}
-	if len(checks) == 0 {
+	if len(c.list) == 0 {
 		return nil, nil
 	}
-	return func(ctx context.Context, rows arrow.RecordBatch) error {
-		for first := 0; first < len(checks); { // those that call the table by one name
-			end := first + 1
-			for end < len(checks) && checks[end].Table == checks[first].Table {
-				end++
-			}
-			if err := e.check(ctx, table, checks[first:end], rows); err != nil {
-				return err
-			}
-			first = end
-		}
-		return nil
-	}, nil
+	return c, nil
 }
 
-// check is an error if one of the checks is false for a row.
-func (e *Engine) check(ctx context.Context, table catalog.Table, checks []constraint.Constraint, rows arrow.RecordBatch) error {
-	conn, err := e.checker()
+// checkOf holds chunks of a table, laid out and not yet sealed, to its checks; nil: there are none.
+func (e *Engine) checkOf(table catalog.Table, zone string) (func(context.Context, arrow.RecordBatch) error, error) {
+	c, err := e.checksOf(table, zone)
+	if c == nil || err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, rows arrow.RecordBatch) error { return c.hold(ctx, table.Columns, rows) }, nil
+}
+
+// hold is an error if one of the checks is false for a row. The columns are the table's, laid out as schema says.
+func (c *tableChecks) hold(ctx context.Context, schema *arrow.Schema, rows arrow.RecordBatch) error {
+	for first := 0; first < len(c.list); { // those that call the table by one name
+		end := first + 1
+		for end < len(c.list) && c.list[end].Table == c.list[first].Table {
+			end++
+		}
+		if err := c.check(ctx, schema, c.list[first:end], rows); err != nil {
+			return err
+		}
+		first = end
+	}
+	return nil
+}
+
+func (c *tableChecks) check(ctx context.Context, schema *arrow.Schema, checks []constraint.Constraint, rows arrow.RecordBatch) error {
+	conn, err := c.engine.checker(c.zone)
 	if err != nil {
 		return err
 	}
-	defer e.checkers.give(conn)
+	defer c.engine.checkers.give(conn)
 	number := conn.Register(&duckdb.Scan{
-		Schema: table.Columns, Rows: rows.NumRows(), Chunks: 1,
+		Schema: schema, Rows: rows.NumRows(), Chunks: 1,
 		Open: func(_ int, wanted []int) (arrow.RecordBatch, error) { return project(rows, wanted), nil },
 	})
 	defer conn.Forget(number)
@@ -119,7 +165,7 @@ func (e *Engine) check(ctx context.Context, table catalog.Table, checks []constr
 	for i, k := range checks {
 		fmt.Fprintf(&cases, " WHEN NOT (%s\n) THEN %d", duckExpression(k.Expression), i)
 	}
-	found, err := texts(ctx, conn, "SELECT CAST(failed AS VARCHAR) FROM (SELECT CASE"+cases.String()+" END AS failed FROM "+from+") AS checked WHERE failed IS NOT NULL LIMIT 1")
+	found, err := texts(ctx, conn.Connection, "SELECT CAST(failed AS VARCHAR) FROM (SELECT CASE"+cases.String()+" END AS failed FROM "+from+") AS checked WHERE failed IS NOT NULL LIMIT 1")
 	if err != nil || len(found) == 0 {
 		return withoutPosition(err)
 	}
@@ -128,9 +174,9 @@ func (e *Engine) check(ctx context.Context, table catalog.Table, checks []constr
 		return err
 	}
 	k := checks[which]
-	failed := failure("23514", "new row for relation %q violates check constraint %q", table.Name.Name, k.Name)
-	failed.Object = ObjectNames{Schema: table.Name.Schema, Table: table.Name.Name, Constraint: k.Name}
-	row, err := texts(ctx, conn, "SELECT "+failingRow(table.Columns)+" FROM "+from+" WHERE NOT ("+duckExpression(k.Expression)+"\n) LIMIT 1")
+	failed := failure("23514", "new row for relation %q violates check constraint %q", c.table.Name.Name, k.Name)
+	failed.Object = ObjectNames{Schema: c.table.Name.Schema, Table: c.table.Name.Name, Constraint: k.Name}
+	row, err := texts(ctx, conn.Connection, "SELECT "+failingRow(schema)+" FROM "+from+" WHERE NOT ("+duckExpression(k.Expression)+"\n) LIMIT 1")
 	if err == nil && len(row) == 1 { // a check that is random may pass now
 		failed.DetailText = "Failing row contains (" + row[0] + ")."
 	}
@@ -183,7 +229,7 @@ func texts(ctx context.Context, conn *duckdb.Connection, text string) (list []st
 // checkExpression is an error unless DuckDB would take the check for one of a table of its own, which it is asked to make, and not to keep: it
 // knows which expressions read a single row.
 func (e *Engine) checkExpression(schema *arrow.Schema, k constraint.Constraint) error {
-	conn, err := e.checker()
+	conn, err := e.checker(utcZone)
 	if err != nil {
 		return err
 	}
@@ -208,7 +254,7 @@ func (e *Engine) checkExpression(schema *arrow.Schema, k constraint.Constraint) 
 	if refused, known := refusedCheck(made); known {
 		return refused
 	}
-	typed, err := texts(context.Background(), conn, "SELECT typeof(("+expression+"\n)) FROM (SELECT "+strings.Join(nulls, ", ")+") AS "+table)
+	typed, err := texts(context.Background(), conn.Connection, "SELECT typeof(("+expression+"\n)) FROM (SELECT "+strings.Join(nulls, ", ")+") AS "+table)
 	switch {
 	case err != nil:
 		return withoutPosition(err)

@@ -190,3 +190,46 @@ func TestChecksInACluster(t *testing.T) {
 	require.Equal(t, []string{"15000"}, rows(t, c.session(0), "SELECT count(*) FROM t"))
 	c.requireSpace()
 }
+
+// A check means what it means to the session that writes, and an UPDATE asks it of the rows that it changes.
+func TestChecksInTheSessionsTimeZone(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	s := session(t, e)
+	const at = "TIMESTAMPTZ '2020-01-01 %02d:00:00+00'"
+	morning := func(hour int) string { return fmt.Sprintf("INSERT INTO t (ts, u) VALUES ("+at+", uuid())", hour) }
+	exec(t, s, "CREATE TABLE t (ts timestamptz CONSTRAINT morning CHECK (extract(hour FROM ts) < 12), word varchar(9) DEFAULT 'x', n numeric(30,2), "+
+		"b boolean, l int[], u uuid, CONSTRAINT short CHECK (length(word) < 4))")
+	exec(t, s, morning(11))
+	_, err := s.Exec(t.Context(), morning(12))
+	violates(t, err, "morning")
+	exec(t, s, "SET TimeZone = 'Asia/Tokyo'") // nine hours ahead
+	_, err = s.Exec(t.Context(), morning(11))
+	violates(t, err, "morning")
+	exec(t, s, morning(16))
+
+	// The first row would not pass here any more, which does not matter while it stays as it is.
+	exec(t, s, "UPDATE t SET word = 'y', n = 1.5, b = true, l = [1] WHERE extract(hour FROM ts) = 1")
+	for _, text := range []string{"UPDATE t SET word = 'y'", "UPDATE t SET ts = ts WHERE word = 'x' RETURNING ts"} {
+		_, err = s.Exec(t.Context(), text)
+		violates(t, err, "morning")
+	}
+	_, err = s.Exec(t.Context(), "UPDATE t SET word = 'long' WHERE word = 'y'")
+	require.Contains(t, violates(t, err, "short").DetailText, "(2020-01-02 01:00:00+09, long, 1.50, t, [1], ")
+	exec(t, s, "DELETE FROM t WHERE word = 'y'") // what stays is not asked about either
+	require.Equal(t, []string{"1"}, rows(t, s, "SELECT count(*) FROM t"))
+	_, err = session(t, e).Exec(t.Context(), morning(16)) // another session's zone is its own
+	violates(t, err, "morning")
+}
+
+// An UPDATE of many rows is held to a check a part at a time, in every layout of a column.
+func TestChecksOfManyChangedRows(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t (i bigint, word text, CHECK (word <> 'word 9' OR i < 149998))")
+	exec(t, s, "INSERT INTO t SELECT i, 'word ' || i % 7 FROM range(150000) AS q(i)")
+	exec(t, s, "UPDATE t SET word = 'word ' || (i % 7 + 1) WHERE i % 3 > 0")
+	_, err := s.Exec(t.Context(), "UPDATE t SET word = 'word 9' WHERE i % 2 = 0")
+	require.Equal(t, "Failing row contains (149998, word 9).", violates(t, err, "t_check").DetailText)
+	require.Equal(t, []string{"150000"}, rows(t, s, "SELECT count(*) FROM t WHERE word <> 'word 9'"))
+}

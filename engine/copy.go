@@ -309,7 +309,7 @@ func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*R
 			absolute.File = file
 			return readerCall(&absolute, schema, columns)
 		})
-		count, err = s.engine.store(ctx, tx, version.Table().Name, func(context.Context) (arrow.RecordBatch, error) { return rows.Next() }, read.origin)
+		count, err = s.engine.store(ctx, tx, version.Table().Name, s.zone(), func(context.Context) (arrow.RecordBatch, error) { return rows.Next() }, read.origin)
 		return fileError(inFile(head.File, err))
 	})
 	if err != nil {

@@ -45,8 +45,7 @@ func (s *Session) copyCulprit(ctx context.Context, table string, schema *arrow.S
 		return failed
 	}
 	defer conn.Close()
-	zone, _ := s.setting("timezone") // it is known
-	if err := conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(zone) + "; SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema)); err != nil {
+	if err := conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(s.zone()) + "; SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema)); err != nil {
 		return failed
 	}
 	row, column := batch.NumRows(), -1

@@ -61,7 +61,7 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 		if err != nil {
 			return err
 		}
-		target, err := s.engine.targetFor(ctx, version)
+		target, err := s.engine.targetFor(ctx, version, s.zone())
 		if err != nil {
 			return err
 		}

@@ -373,7 +373,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		}
 		defer rows.Close()
 		sum := &ingest.Sum{Unknown: len(args) > 0}
-		count, err = s.engine.storeSummed(ctx, tx, name, rows.nextOwned, sum, func(int64) *lineage.Origin { return st.originOfQuery(name, head.Query, args, sum) })
+		count, err = s.engine.storeSummed(ctx, tx, name, s.zone(), rows.nextOwned, sum, func(int64) *lineage.Origin { return st.originOfQuery(name, head.Query, args, sum) })
 		return src.relocate(err, st.parsed.Text)
 	})
 	if err != nil {

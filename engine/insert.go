@@ -380,7 +380,7 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned
 			count, out, err = st.insertReturning(ctx, tx, v, version, rows)
 			return err
 		}
-		count, err = s.engine.store(ctx, tx, version.Table().Name, rows.nextOwned, nil)
+		count, err = s.engine.store(ctx, tx, version.Table().Name, s.zone(), rows.nextOwned, nil)
 		return err
 	})
 	if err != nil {
@@ -398,7 +398,7 @@ func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transactio
 	var written keeper
 	defer written.release()
 	table := version.Table()
-	count, err := st.session.engine.store(ctx, tx, table.Name, written.keeping(fitting(rows.Next, limitsOf(table.Columns))), nil)
+	count, err := st.session.engine.store(ctx, tx, table.Name, st.session.zone(), written.keeping(fitting(rows.Next, limitsOf(table.Columns))), nil)
 	if err != nil {
 		return 0, &keeper{}, err
 	}
@@ -446,19 +446,19 @@ func (st *Statement) replanFor(ctx context.Context, v *visible) error {
 
 // store writes all rows that next gives as chunks of one table and hands them to the transaction. On error no memory of
 // the region is held for them. origin (or nil) says, when all rows were read, where they came from.
-func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalog.TableName,
+func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalog.TableName, zone string,
 	next func(context.Context) (arrow.RecordBatch, error), origin func(rows int64) *lineage.Origin) (int64, error) {
-	return e.storeSummed(ctx, tx, name, next, nil, origin)
+	return e.storeSummed(ctx, tx, name, zone, next, nil, origin)
 }
 
 // storeSummed is store of rows that are added up, too.
-func (e *Engine) storeSummed(ctx context.Context, tx *catalog.Transaction, name catalog.TableName,
+func (e *Engine) storeSummed(ctx context.Context, tx *catalog.Transaction, name catalog.TableName, zone string,
 	next func(context.Context) (arrow.RecordBatch, error), sum *ingest.Sum, origin func(rows int64) *lineage.Origin) (int64, error) {
 	version, ok := tx.Contents().Table(name)
 	if !ok {
 		return 0, failure("42P01", "relation %q does not exist", name.String())
 	}
-	target, err := e.targetFor(ctx, version)
+	target, err := e.targetFor(ctx, version, zone)
 	if err != nil {
 		return 0, err
 	}

@@ -175,7 +175,7 @@ func (l *loading) begin(ctx context.Context, tx *catalog.Transaction, found *arr
 		l.schema = schema
 	}
 	version, _ := tx.Contents().Table(l.request.Table)
-	target, err := l.engine.targetFor(ctx, version)
+	target, err := l.engine.targetFor(ctx, version, utcZone)
 	if err != nil {
 		return err
 	}

@@ -173,15 +173,15 @@ func (n *node) known(name string) bool {
 	return slices.ContainsFunc(n.catalog.Regions(), func(r catalog.RegionRecord) bool { return r.Node == name })
 }
 
-// targetFor is where new chunks of a table go.
-func (e *Engine) targetFor(ctx context.Context, v *catalog.TableVersion) (ingest.Target, error) {
+// targetFor is where new chunks of a table go, of rows that are written by a session of this time zone.
+func (e *Engine) targetFor(ctx context.Context, v *catalog.TableVersion, zone string) (ingest.Target, error) {
 	table := v.Table()
 	target := e.target(table.Name, table.Columns)
 	p, err := placement.Parse(table.Placement)
 	if err != nil {
 		return target, err
 	}
-	if target.Check, err = e.checkOf(table); err != nil {
+	if target.Check, err = e.checkOf(table, zone); err != nil {
 		return target, err
 	}
 	return target, e.place(ctx, &target, p, v)

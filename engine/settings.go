@@ -378,6 +378,5 @@ func (s *Session) restore(b *block, kept *settings) error {
 func (s *Session) apply(x settings) error {
 	s.yield()
 	s.settings = x
-	zone, _ := s.setting("timezone") // it is known
-	return errors.Join(s.conn.Exec("SET TimeZone = "+duckdb.QuoteLiteral(zone)), s.identify())
+	return errors.Join(s.conn.Exec("SET TimeZone = "+duckdb.QuoteLiteral(s.zone())), s.identify())
 }

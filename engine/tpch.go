@@ -91,7 +91,7 @@ func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen
 		return err
 	}
 	version, _ := tx.Contents().Table(name)
-	target, err := e.targetFor(ctx, version)
+	target, err := e.targetFor(ctx, version, utcZone)
 	if err != nil {
 		return err
 	}

@@ -67,3 +67,9 @@ func zoneOfHours(text string, hours float64) (string, error) {
 	}
 	return fmt.Sprintf("Etc/GMT%+d", -int(hours)), nil
 }
+
+// zone is the session's time zone, as DuckDB knows it.
+func (s *Session) zone() string {
+	zone, _ := s.setting(zoneSetting) // it is known
+	return zone
+}
