@@ -125,7 +125,8 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.parking.most = e.memory.parked
 	e.kept.most = e.memory.whole / keptPart
 	db, err := duckdb.Open(duckdb.Options{
-		MemoryBytes: e.memory.counted, ProcessBytes: e.memory.process,
+		PostgresText: true,
+		MemoryBytes:  e.memory.counted, ProcessBytes: e.memory.process,
 		SpillDirectory: spill, SpillBytes: e.config.SpillBytes, Threads: e.config.Threads, Files: e.config.Files,
 	})
 	if err != nil {

@@ -27,24 +27,10 @@ func defaultOf(f arrow.Field) (string, bool) {
 	return duckExpression(ofColumn(text, f)), ok
 }
 
-// ofColumn writes an expression that goes into a column, if it is a string by itself, as DuckDB reads the column's values.
+// ofColumn writes the strings of an expression that are to be values of a column as DuckDB reads the column's values.
 func ofColumn(expression string, f arrow.Field) string {
-	form := literal.Of(f)
-	if !form.Translates() {
-		return expression
-	}
-	only := ""
-	statement.Literals(expression, func(l statement.Literal) {
-		if strings.TrimSpace(expression[:l.Start]) == "" && strings.TrimSpace(expression[l.End:]) == "" {
-			if by, err := form.Translate(l.Value); err == nil && by != l.Value {
-				only = duckdb.QuoteLiteral(by)
-			}
-		}
-	})
-	if only != "" {
-		return only
-	}
-	return expression
+	by, _ := spelledFor(expression, f) // of what is none of the type DuckDB says so
+	return by
 }
 
 // target finds the table that a statement writes to. Temporary tables are DuckDB's own: ErrTemporary says so.
@@ -99,12 +85,6 @@ type source struct {
 // conformSource wraps a query so that it gives the columns of schema. columns are the ones that the query gives, in its
 // order; the others get their defaults.
 func conformSource(query string, schema *arrow.Schema, columns []string) (source, error) {
-	return conformWith(query, schema, columns, func(value string, _ arrow.Field, name string) string {
-		return "CAST(" + value + " AS " + name + ")"
-	})
-}
-
-func conformWith(query string, schema *arrow.Schema, columns []string, cast func(value string, f arrow.Field, name string) string) (source, error) {
 	given := make(map[string]int, len(columns))
 	aliases := make([]string, len(columns))
 	for i, c := range columns {
@@ -119,7 +99,7 @@ func conformWith(query string, schema *arrow.Schema, columns []string, cast func
 		}
 		value := "CAST(NULL AS " + name + ")"
 		if i, ok := given[strings.ToLower(f.Name)]; ok {
-			value = cast("csm_rows."+aliases[i], f, name)
+			value = "CAST(csm_rows." + aliases[i] + " AS " + name + ")"
 		} else if text, ok := defaultOf(f); ok {
 			value = "CAST(" + text + " AS " + name + ")"
 		}
@@ -127,26 +107,6 @@ func conformWith(query string, schema *arrow.Schema, columns []string, cast func
 	}
 	head := "SELECT " + strings.Join(list, ", ") + " FROM ("
 	return source{text: head + query + "\n) AS csm_rows(" + strings.Join(aliases, ", ") + ")", inner: query, prefix: len(head)}, nil
-}
-
-// conformText is conformSource of a query whose columns may be text for any column: text of bytes, and of dates before Christ, that DuckDB
-// would take for something else, is read as PostgreSQL writes it.
-func conformText(query string, schema *arrow.Schema, columns []string) (source, error) {
-	return conformWith(query, schema, columns, fromText)
-}
-
-// fromText casts a column of a query, which is text or not.
-func fromText(value string, f arrow.Field, name string) string {
-	plain := "CAST(" + value + " AS " + name + ")"
-	text := "CAST(" + value + " AS VARCHAR)"
-	switch f.Type.ID() {
-	case arrow.BINARY:
-		return "CASE WHEN typeof(" + value + ") = 'VARCHAR' AND regexp_full_match(" + text + `, '\\x([0-9a-fA-F]{2})+') THEN unhex(substr(` + text + ", 3)) ELSE " + plain + " END"
-	case arrow.DATE32:
-		return "CASE WHEN typeof(" + value + ") = 'VARCHAR' AND regexp_matches(" + text + `, '(?i)\sBC\s*$') THEN CAST(regexp_replace(` + text +
-			`, '(?i)^\s*([0-9/-]+)(.*?)\s*BC\s*$', '\1 (BC)\2') AS DATE) ELSE ` + plain + " END"
-	}
-	return plain
 }
 
 // relocate moves an error's position from the wrapped text to the user's statement.
@@ -303,7 +263,7 @@ func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, s
 	if err != nil {
 		return source{}, err
 	}
-	src, err := conformText(query, schema, columns)
+	src, err := conformSource(query, schema, columns)
 	src.inner, src.edits = head.Query, moved
 	return src, err
 }

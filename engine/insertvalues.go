@@ -125,7 +125,7 @@ func (l *valueList) typed(schema *arrow.Schema, columns []string) (string, edits
 		l.fields, l.types, l.forms = append(l.fields, f), append(l.types, name), append(l.forms, literal.Of(f))
 		kinds := l.profiles[i].kinds
 		again = again || l.casts(i) || kinds&(bit(statement.DefaultValueWord)|bit(statement.ParameterValue)) != 0 ||
-			kinds&bit(statement.TextValue) != 0 && l.forms[i].Translates()
+			kinds&(bit(statement.TextValue)|bit(statement.ExpressionValue)) != 0 && l.forms[i].Translates()
 	}
 	if !again {
 		return l.head.Query, nil, nil
@@ -162,6 +162,13 @@ func (l *valueList) write(v *statement.Value) {
 			text = "NULL"
 		}
 		by = "(" + text + ")"
+	case statement.ExpressionValue:
+		text, err := spelledFor(written, l.fields[v.Column])
+		if err != nil {
+			l.failed = err
+			return
+		}
+		by = text
 	case statement.TextValue:
 		text, err := l.forms[v.Column].Translate(v.Text)
 		if err != nil {

@@ -60,7 +60,8 @@ func (e *Engine) load(ctx context.Context, request noderpc.LoadRequest, progress
 // fileReader is a DuckDB of its own that reads files.
 func (e *Engine) fileReader(access duckdb.FileAccess) (*duckdb.Database, error) {
 	return duckdb.Open(duckdb.Options{
-		MemoryBytes: e.memory.counted / 2, Within: e.db, SpillDirectory: filepath.Join(e.config.Directory, "spill"),
+		PostgresText: true,
+		MemoryBytes:  e.memory.counted / 2, Within: e.db, SpillDirectory: filepath.Join(e.config.Directory, "spill"),
 		Threads: e.config.Threads, Files: access,
 	})
 }

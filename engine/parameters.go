@@ -49,7 +49,7 @@ func parametersAsText(text string) (string, edits) {
 type rowSource struct {
 	width      int
 	parameters map[int]int     // offset of a parameter that is a value by itself → its column
-	texts      map[int]rowText // offset of a string literal that is a value by itself
+	texts      map[int]rowText // offset of a string literal that is passed on as a value
 }
 
 // rowText is a string literal in a row, and its column.
@@ -96,27 +96,14 @@ func readRows(tree *pg.ParseResult) (source rowSource, ok bool) {
 
 // noteArms looks at the strings in the select lists of a UNION's queries. Its columns have types of their own, which parameters are part of.
 func (r *rowSource) noteArms(s *pg.SelectStmt) {
-	if s.Op != pg.SetOperation_SETOP_NONE {
-		r.noteArms(s.Larg)
-		r.noteArms(s.Rarg)
-		return
-	}
-	var values []*pg.Node
-	for _, target := range s.TargetList {
-		values = append(values, target.GetResTarget().GetVal())
-	}
-	rows := [][]*pg.Node{values}
-	for _, row := range s.ValuesLists {
-		rows = append(rows, row.GetList().GetItems())
-	}
-	for _, row := range rows {
+	eachArm(s, func(row []*pg.Node) {
 		if slices.ContainsFunc(row, isStar) {
 			return
 		}
 		for column, value := range row {
 			r.noteText(value, column)
 		}
-	}
+	})
 }
 
 func isStar(n *pg.Node) bool {
@@ -131,7 +118,5 @@ func (r *rowSource) note(value *pg.Node, column int) {
 }
 
 func (r *rowSource) noteText(value *pg.Node, column int) {
-	if c := value.GetAConst(); c.GetSval() != nil {
-		r.texts[int(c.Location)] = rowText{c.GetSval().Sval, column}
-	}
+	eachResult(value, func(c *pg.A_Const) { r.texts[int(c.Location)] = rowText{c.GetSval().Sval, column} })
 }

@@ -15,6 +15,9 @@
 //
 // A Form is how values of a type are written. A literal is untyped: its Form comes from the column, or from the cast, that takes it.
 //
+// Text of bytes and of dates that is no literal, and that DuckDB would take for another value, is read by casts of our own in DuckDB
+// (exec/duckdb/cast.c).
+//
 // # What it does not do
 //
 // It does not check values: what is none of a type is passed on for DuckDB to refuse, but for what DuckDB would take for another value. It

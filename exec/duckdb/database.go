@@ -31,6 +31,8 @@ type Options struct {
 	// LIMIT, DISTINCT and GROUP BY, and gives wrong rows (duckdb#22924, #22075, #21757): so only who measures DuckDB as it is wants them.
 	// Scans of chunks know no such filters.
 	JoinFilters bool
+	// PostgresText has text cast to bytes and to dates as PostgreSQL's clients write them (cast.c).
+	PostgresText bool
 }
 
 // FileAccess says which files SQL may reach; extensions and the network are never within reach unless All is set.
@@ -158,6 +160,11 @@ func (db *Database) prepareCatalog(options Options) error {
 	}
 	if err := registerScans(db, c); err != nil {
 		return err
+	}
+	if options.PostgresText {
+		if err := registerCasts(c); err != nil {
+			return err
+		}
 	}
 	return registerSetConfig(db, c)
 }

@@ -128,4 +128,30 @@ void *duckdb_function_get_init_data(duckdb_function_info info);
 void *duckdb_function_get_local_init_data(duckdb_function_info info);
 void duckdb_function_set_error(duckdb_function_info info, const char *error);
 
+typedef struct _duckdb_cast_function *duckdb_cast_function;
+typedef struct _duckdb_value *duckdb_value;
+typedef struct { int32_t days; } duckdb_date;
+typedef enum { DUCKDB_CAST_NORMAL = 0, DUCKDB_CAST_TRY = 1 } duckdb_cast_mode;
+typedef enum { DUCKDB_TYPE_DATE = 13, DUCKDB_TYPE_VARCHAR = 17, DUCKDB_TYPE_BLOB = 18 } duckdb_type;
+typedef bool (*duckdb_cast_function_t)(duckdb_function_info info, idx_t count, duckdb_vector input, duckdb_vector output);
+duckdb_cast_function duckdb_create_cast_function();
+void duckdb_cast_function_set_source_type(duckdb_cast_function cast_function, duckdb_logical_type source_type);
+void duckdb_cast_function_set_target_type(duckdb_cast_function cast_function, duckdb_logical_type target_type);
+void duckdb_cast_function_set_implicit_cast_cost(duckdb_cast_function cast_function, int64_t cost);
+void duckdb_cast_function_set_function(duckdb_cast_function cast_function, duckdb_cast_function_t function);
+duckdb_cast_mode duckdb_cast_function_get_cast_mode(duckdb_function_info info);
+void duckdb_cast_function_set_error(duckdb_function_info info, const char *error);
+void duckdb_cast_function_set_row_error(duckdb_function_info info, const char *error, idx_t row, duckdb_vector output);
+duckdb_state duckdb_register_cast_function(duckdb_connection con, duckdb_cast_function cast_function);
+void duckdb_destroy_cast_function(duckdb_cast_function *cast_function);
+duckdb_logical_type duckdb_create_logical_type(duckdb_type type);
+void duckdb_destroy_logical_type(duckdb_logical_type *type);
+void duckdb_vector_assign_string_element_len(duckdb_vector vector, idx_t index, const char *str, idx_t str_len);
+void duckdb_validity_set_row_invalid(uint64_t *validity, idx_t row);
+duckdb_value duckdb_create_varchar_length(const char *text, idx_t length);
+duckdb_date duckdb_get_date(duckdb_value val);
+duckdb_logical_type duckdb_get_value_type(duckdb_value val);
+duckdb_type duckdb_get_type_id(duckdb_logical_type type);
+void duckdb_destroy_value(duckdb_value *value);
+
 #endif

@@ -86,6 +86,7 @@ var phrases = []struct{ phrase, state string }{
 	{"duplicate alias", "42712"},
 	{"LIMIT/OFFSET cannot be negative", "2201W"},
 	{"field value out of range", "22008"},
+	{"invalid hexadecimal d", "22023"},
 	{"Could not find key", "42703"},
 	{"Ambiguous reference", "42702"},
 	{"must appear in the GROUP BY", "42803"},

@@ -231,6 +231,9 @@ void *csm_set_config_bind_address(void);
 void *csm_set_config_run_address(void);
 void *csm_copy_number_address(void);
 
+// Makes PostgreSQL's spellings of bytes and of dates before Christ known to every cast of text; -1 when DuckDB refuses.
+int csm_register_casts(duckdb_connection connection);
+
 // A running statement's result, streamed. Functions that can fail return -1 with *error, which the caller frees.
 struct csm_result {
 	duckdb_result result;

@@ -1,0 +1,17 @@
+package duckdb
+
+/*
+#include "scan.h"
+*/
+import "C"
+
+import "fmt"
+
+// registerCasts makes text of bytes and of dates mean to every cast what it means to PostgreSQL's clients (cast.c).
+func registerCasts(c *Connection) error {
+	// SAFETY: the handle is an open connection's.
+	if C.csm_register_casts(C.duckdb_connection(c.handle.Ptr)) != 0 {
+		return fmt.Errorf("exec/duckdb: DuckDB refused the casts of text")
+	}
+	return nil
+}
