@@ -30,13 +30,17 @@ type rewrite struct {
 	query   func(version *catalog.TableVersion) (string, error)
 }
 
-func deleteRewrite(head *statement.Delete) rewrite {
+func deleteRewrite(head *statement.Delete) (rewrite, error) {
 	where := head.Where
 	if where == "" {
 		where = "true"
 	}
 	hit := "coalesce((" + where + "\n), false)"
 	if head.Using != "" {
+		if name := volatileIn(where); name != "" {
+			return rewrite{}, failure("0A000", "DELETE … USING with %s() in its condition is not supported", name).
+				hint("It is asked of each pair of rows. Store its values in a table first, or write the condition without USING.")
+		}
 		hit = "EXISTS (SELECT 1 FROM " + head.Using + " WHERE " + where + "\n)"
 	}
 	if head.Returning != "" {
@@ -45,14 +49,38 @@ func deleteRewrite(head *statement.Delete) rewrite {
 			query: func(*catalog.TableVersion) (string, error) {
 				return head.With + " SELECT *, " + hit + " AS " + hitColumn + " FROM " + tableAs(head.Name, head.Alias), nil
 			},
-		}
+		}, nil
 	}
 	return rewrite{
 		name: head.Name, tag: "DELETE %d",
 		query: func(*catalog.TableVersion) (string, error) {
 			return head.With + " SELECT * FROM " + tableAs(head.Name, head.Alias) + " WHERE NOT " + hit, nil
 		},
-	}
+	}, nil
+}
+
+// volatile are DuckDB's functions that may give another value whenever they are called. A sub-query is asked once for all rows that it makes no
+// difference between. A test compares the list with DuckDB's.
+var volatile = map[string]bool{
+	"current_connection_id": true, "current_query": true, "current_query_id": true, "current_transaction_id": true, "currval": true, "error": true,
+	"gen_random_uuid": true, "nextval": true, "random": true, "setseed": true, "sleep_ms": true, "stats": true,
+	"uuid": true, "uuidv4": true, "uuidv7": true, "write_log": true,
+}
+
+// volatileIn is the name of such a function that an expression calls.
+func volatileIn(expression string) (found string) {
+	called := ""
+	replaceTokens(expression, func(token string, _ int) (string, bool) {
+		if token == "(" && found == "" {
+			found = called
+		}
+		called = ""
+		if name := strings.ToLower(strings.Trim(token, `"`)); volatile[name] {
+			called = name
+		}
+		return "", false
+	})
+	return found
 }
 
 func updateRewrite(head *statement.Update) (rewrite, error) {

@@ -340,6 +340,9 @@ func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.C
 		return st.preferSyntaxError(src.relocate(err, st.parsed.Text))
 	}
 	st.setPlan(plan)
+	if err := st.refuseUnlike(ctx, head, tree, v); err != nil {
+		return err
+	}
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.createTableAs(ctx, head, src, args) }
 	return nil
 }
@@ -361,6 +364,9 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		}
 		schema, err := resultTable(st.plan.schema, head.Columns)
 		if err != nil {
+			return err
+		}
+		if err := s.refuseInherited(ctx, head.Query, schema, args, v); err != nil {
 			return err
 		}
 		schema = s.declaredAs(schema, st.treeOf(head.Query), v)

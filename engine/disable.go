@@ -36,6 +36,9 @@ func (s *Session) without() optimization.Set {
 		list = s.engine.config.Disable
 	}
 	out, _ := optimization.Parse(list)
+	if s.asDeclared {
+		out |= optimization.Enum
+	}
 	return out
 }
 

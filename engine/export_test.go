@@ -249,3 +249,6 @@ func (e *Engine) LettingGo() int { return int(e.later.n.Load()) }
 
 // LaterMost is laterMost.
 const LaterMost = laterMost
+
+// Volatile tells whether DELETE … USING refuses the function.
+func Volatile(name string) bool { return volatile[name] }

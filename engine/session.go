@@ -69,6 +69,8 @@ type Session struct {
 	// atOnce: what is being prepared is executed right afterwards, so that a query may read what it was planned for. In a cluster
 	// that is one question to etcd instead of two.
 	atOnce bool
+	// asDeclared: what is planned has no text shown as ENUM.
+	asDeclared bool
 	// fragment: the session runs a part of another node's query, and never splits it again.
 	fragment bool
 	// open are the results, and statements the statements, that are not closed: they go with the session.

@@ -122,7 +122,11 @@ func (st *Statement) prepare(ctx context.Context) error {
 	case *statement.Copy:
 		return st.prepareCopy(ctx, head)
 	case *statement.Delete:
-		return st.prepareRewrite(ctx, deleteRewrite(head))
+		r, err := deleteRewrite(head)
+		if err != nil {
+			return err
+		}
+		return st.prepareRewrite(ctx, r)
 	case *statement.Update:
 		r, err := updateRewrite(head)
 		if err != nil {

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
 )
 
 // The values of a VALUES list become their columns' types one by one, whatever stands beside them.
@@ -104,6 +106,12 @@ func TestLiteralsMeanTheSameOnEveryWayIntoAColumn(t *testing.T) {
 				"INSERT INTO w (n) VALUES (1); UPDATE w SET c = NULL; UPDATE w SET c = " + lit, "INSERT INTO w (n) VALUES (1); UPDATE w SET c = NULL; UPDATE w SET c = DEFAULT",
 				"INSERT INTO w (n) VALUES (1); UPDATE w SET c = NULL; UPDATE w SET (n, c) = (1, " + lit + ")",
 				"INSERT INTO w (c) VALUES (CAST(" + lit + " AS " + c.column + "))", "INSERT INTO w (c) SELECT " + lit + "::" + c.column,
+				"INSERT INTO w (n) VALUES (1); UPDATE w SET c = NULL; UPDATE w SET c = CASE WHEN n = 1 THEN " + lit + " END",
+				"INSERT INTO w (n) VALUES (1); UPDATE w SET c = NULL; UPDATE w SET c = (CASE n WHEN 2 THEN NULL ELSE COALESCE(NULL, " + lit + ") END), n = 1",
+				"INSERT INTO w (n) VALUES (1); UPDATE w SET c = NULL; UPDATE w SET c = (SELECT " + lit + " UNION SELECT " + lit + ")",
+				"INSERT INTO w (c) VALUES (CASE WHEN true THEN " + lit + " END), (COALESCE(NULL, " + lit + "))", "INSERT INTO w (c) VALUES ((SELECT " + lit + "))",
+				"INSERT INTO w (c) SELECT CASE WHEN true THEN " + lit + " END UNION ALL SELECT COALESCE(" + lit + ", NULL)", "INSERT INTO w (n, c) SELECT 1, (SELECT " + lit + ")",
+				"PREPARE p AS INSERT INTO w (c) VALUES ($1); EXECUTE p(" + lit + "); DEALLOCATE p",
 			} {
 				exec(t, s, "TRUNCATE w")
 				exec(t, s, way)
@@ -112,6 +120,99 @@ func TestLiteralsMeanTheSameOnEveryWayIntoAColumn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Text that no literal is, bytes and dates before Christ: a cast means the same wherever it stands.
+func TestTextMeansTheSameInEveryCast(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, `CREATE TABLE w (b BYTEA, d DATE); CREATE TABLE src (x VARCHAR, y VARCHAR); INSERT INTO src VALUES ('\xDEAD44', '0044-03-15 BC')`)
+	for _, way := range []string{
+		`INSERT INTO w SELECT x, y FROM src`, `INSERT INTO w SELECT x::BYTEA, y::DATE FROM src`, `INSERT INTO w FROM src`, `INSERT INTO w SELECT max(x), max(y) FROM src`,
+		`PREPARE p(text, text) AS INSERT INTO w VALUES ($1::BYTEA, $2::DATE); EXECUTE p('\xDEAD44', '0044-03-15 BC'); DEALLOCATE p`,
+		`INSERT INTO w WITH q AS (SELECT '\xDEAD44' AS x, '0044-03-15 BC' AS y) SELECT * FROM q`, `INSERT INTO w VALUES (NULL, NULL); UPDATE w SET b = (SELECT x FROM src), d = (SELECT y FROM src)`,
+		`INSERT INTO w SELECT greatest('\xDEAD44', ''), concat('0044-03-15', ' BC')`,
+	} {
+		exec(t, s, "TRUNCATE w")
+		exec(t, s, way)
+		require.Equal(t, []string{"DEAD44|0044-03-15 (BC)"}, rows(t, s, "SELECT hex(b), d::VARCHAR FROM w"), way)
+	}
+	for _, sql := range []string{`INSERT INTO w VALUES ($1::VARCHAR::BYTEA, $2::VARCHAR::DATE)`, `INSERT INTO w VALUES ($1, $2)`} {
+		exec(t, s, "TRUNCATE w")
+		exec(t, s, sql, `\xDEAD44`, "0044-03-15 BC")
+		require.Equal(t, []string{"DEAD44|0044-03-15 (BC)"}, rows(t, s, "SELECT hex(b), d::VARCHAR FROM w"), sql)
+	}
+	exec(t, s, `CREATE VIEW v AS SELECT count(*) AS n FROM w WHERE b = '\xDEAD44' AND d = '0044-03-15 BC' AND d < '0043-01-01 BC'`)
+	require.Equal(t, []string{"1"}, rows(t, s, "SELECT n FROM v"))
+	require.Equal(t, []string{"1"}, rows(t, s, "FROM v SELECT n"))
+	for _, sql := range []string{`INSERT INTO w SELECT x || 'F', y FROM src`, `UPDATE w SET b = CASE WHEN true THEN '\xABC' END`, `INSERT INTO w (b) VALUES (COALESCE(NULL, '\xABC'))`} {
+		_, err := s.Exec(context.Background(), sql)
+		var e *engine.Error
+		require.ErrorAs(t, err, &e, sql)
+		require.Equal(t, "22023", e.State, sql)
+		require.Contains(t, e.Message, "odd number of digits", sql)
+	}
+}
+
+// A table that is made of a query keeps the types of its columns, or is refused.
+func TestQueriesOfTypesThatTablesDoNotKeep(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, `CREATE TEMP TYPE mood AS ENUM ('b', 'a'); CREATE TEMP TABLE te AS SELECT 'a'::mood AS m; CREATE TABLE words (w VARCHAR, n INT); INSERT INTO words SELECT 'word' || i % 3, i FROM range(5000) r(i)`)
+	for query, name := range map[string]string{
+		"SELECT 'a'::ENUM ('b', 'a') AS c": "ENUM", "SELECT 1 AS k, [m] AS c FROM te": "ENUM", "SELECT {'x': m} AS c FROM te": "ENUM", "SELECT MAP {m: 1} AS c FROM te": "ENUM", "FROM te SELECT m AS c": "ENUM",
+		"SELECT '101'::BIT AS c": "BIT", "SELECT ['101'::BIT] AS c": "BIT", "SELECT '10:00:00+02'::TIMETZ AS c": "TIME WITH TIME ZONE", "SELECT '1'::BIGNUM AS c": "BIGNUM", "SELECT '10:00:00.123456789'::TIME_NS AS c": "TIME_NS",
+		"SELECT max(w), '101'::BIT AS c FROM words GROUP BY w": "BIT",
+	} {
+		for _, with := range []string{"", " WITH NO DATA"} {
+			if strings.HasPrefix(query, "FROM") && with != "" {
+				continue // DuckDB's own syntax
+			}
+			_, err := s.Exec(context.Background(), "CREATE TABLE lossy AS "+query+with)
+			var e *engine.Error
+			require.ErrorAs(t, err, &e, query)
+			require.Equal(t, "0A000", e.State, query)
+			require.Equal(t, `column "c": columns of type `+name+" cannot be stored", e.Message, query)
+			require.Contains(t, e.HintText, "CAST", query)
+		}
+	}
+	// Text that scans show as ENUM is text.
+	for i, query := range []string{"SELECT w FROM words", "SELECT w, count(*) AS n FROM words GROUP BY w", "SELECT DISTINCT w FROM words WHERE w > 'word0'", "FROM words SELECT min(w) AS w", "SELECT [w] AS l, CASE WHEN w = 'word1' THEN w END AS c FROM words"} {
+		exec(t, s, fmt.Sprintf("CREATE TABLE kept%d AS %s", i, query))
+	}
+	exec(t, s, "CREATE TABLE kept AS SELECT m::VARCHAR AS m FROM te; INSERT INTO kept SELECT m FROM te; INSERT INTO kept SELECT '101'::BIT")
+	require.Equal(t, []string{"101", "a", "a"}, rows(t, s, "SELECT m FROM kept ORDER BY m"))
+}
+
+// Neither does it lose a collation that another object brings with it.
+func TestQueriesOfCollatedColumns(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TEMP TABLE tc (n INT, c VARCHAR COLLATE NOCASE, d VARCHAR); INSERT INTO tc VALUES (1, 'A', 'A'); CREATE TEMP VIEW tv AS SELECT d COLLATE NOACCENT AS c FROM tc")
+	for _, query := range []string{"SELECT * FROM tc", "SELECT c FROM tc WHERE n = 1", "SELECT n, max(c) AS c FROM tc GROUP BY n", "SELECT c FROM tv", "FROM tc"} {
+		_, err := s.Exec(context.Background(), "CREATE TABLE n AS "+query)
+		var e *engine.Error
+		require.ErrorAs(t, err, &e, query)
+		require.Equal(t, "0A000", e.State, query)
+		require.Contains(t, e.Message, `column "c": COLLATE`, query)
+	}
+	exec(t, s, "CREATE TABLE n1 AS SELECT n, d FROM tc; CREATE TABLE n2 AS SELECT lower(d) AS c FROM tc WHERE c = 'a'")
+}
+
+// A condition that is asked of each pair of rows may not be asked once for all.
+func TestDeleteUsingAVolatileCondition(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE d AS SELECT i FROM range(100) r(i); CREATE TABLE u AS SELECT 1 AS k")
+	for _, where := range []string{"random() < 0.5", "u.k = 1 AND RANDOM() < 0.5", `"random"() < 0.5`, "EXISTS (SELECT uuid())"} {
+		_, err := s.Exec(context.Background(), "DELETE FROM d USING u WHERE "+where)
+		var e *engine.Error
+		require.ErrorAs(t, err, &e, where)
+		require.Equal(t, "0A000", e.State, where)
+	}
+	require.Equal(t, "DELETE 50", exec(t, s, "DELETE FROM d USING u WHERE d.i % 2 = u.k").Tag)
+	require.Equal(t, "DELETE 50", exec(t, s, "DELETE FROM d USING u WHERE 'random(' <> 'x'").Tag)
+	listed := rows(t, s, "SELECT DISTINCT function_name FROM duckdb_functions() WHERE stability = 'VOLATILE' AND function_name NOT LIKE 'csm%'")
+	for _, name := range listed {
+		require.True(t, engine.Volatile(name), name)
+	}
+	require.NotEmpty(t, listed)
 }
 
 // A literal is of the type of what it stands beside.

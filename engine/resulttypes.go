@@ -1,0 +1,122 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/statement"
+)
+
+// A table that is made of a query has the types of its result, or there is no table: an ENUM that became text would order in another way and
+// take every word.
+
+// refuseUnlike is the error of a query with columns of types that would be stored as others.
+func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTableAs, tree *pg.ParseResult, v *visible) error {
+	names, err := unlikeOf(st.plan)
+	if err != nil || names == nil {
+		return err
+	}
+	// Scans show columns of text as ENUMs, too: DuckDB is asked again without.
+	s := st.session
+	s.asDeclared = true
+	q, err := s.planQuery(ctx, head.Query, tree, v)
+	s.asDeclared = false
+	if err != nil {
+		return err
+	}
+	defer q.close()
+	if names, err = unlikeOf(q); err != nil {
+		return err
+	}
+	for i, name := range names {
+		if name == "" {
+			continue
+		}
+		column := q.schema.Field(i).Name
+		if i < len(head.Columns) {
+			column = head.Columns[i]
+		}
+		hint := "Cast it: CAST(… AS VARCHAR)."
+		if name == "TIME_NS" {
+			hint = "Cast it: CAST(… AS TIME), which has microseconds, or CAST(… AS VARCHAR)."
+		}
+		return failure("0A000", "column %q: columns of type %s cannot be stored", column, name).hint(hint)
+	}
+	return nil
+}
+
+// unlikeOf is duckdb's Unlike of a query that DuckDB runs, nil when no column has such a type.
+func unlikeOf(q *query) ([]string, error) {
+	if q.duck == nil {
+		return nil, nil
+	}
+	names, err := q.duck.Unlike()
+	if err != nil || strings.Join(names, "") == "" {
+		return nil, err
+	}
+	return names, nil
+}
+
+// refuseInherited is the error of a query whose text says nothing of a collation and that has a column with one all the same, of a temporary
+// table or of a view. DuckDB tells of no type what its collation is; it is asked by comparing what only one of them makes equal, or orders.
+func (s *Session) refuseInherited(ctx context.Context, query string, result *arrow.Schema, args []any, v *visible) error {
+	if !s.temporary && !v.collates() {
+		return nil
+	}
+	var list []string
+	var columns []string
+	for i, f := range result.Fields() {
+		if f.Type.ID() == arrow.STRING {
+			list = append(list, fmt.Sprintf("(coalesce((SELECT c%d FROM q LIMIT 0), 'a') < 'B' OR coalesce((SELECT c%d FROM q LIMIT 0), 'é') = 'e')", i, i))
+			columns = append(columns, f.Name)
+		}
+	}
+	if len(list) == 0 {
+		return nil
+	}
+	names := make([]string, result.NumFields())
+	for i := range names {
+		names[i] = fmt.Sprintf("c%d", i)
+	}
+	text := "WITH q(" + strings.Join(names, ", ") + ") AS (" + query + "\n) SELECT unnest([" + strings.Join(list, ", ") + "])::VARCHAR"
+	q, err := s.planDuck(ctx, text, treeOf(text), v)
+	if err != nil {
+		return withoutPosition(err)
+	}
+	defer q.close()
+	rows, err := q.execute(ctx, v, args)
+	if err != nil {
+		return withoutPosition(err)
+	}
+	defer rows.Close()
+	for at := 0; ; {
+		batch, err := rows.Next(ctx)
+		if isEnd(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		for i := range int(batch.NumRows()) {
+			if batch.Column(0).ValueStr(i) == "true" {
+				batch.Release()
+				return failure("0A000", "column %q: COLLATE of a column is not supported", columns[at]).hint("Make the temporary table, or the view, without COLLATE.")
+			}
+			at++
+		}
+		batch.Release()
+	}
+}
+
+// collates tells whether a view says something of a collation.
+func (v *visible) collates() bool {
+	return slices.ContainsFunc(v.contents.Views(), func(w *catalog.View) bool {
+		return strings.Contains(strings.ToLower(w.SQL), "collate")
+	})
+}

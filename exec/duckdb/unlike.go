@@ -1,0 +1,38 @@
+package duckdb
+
+import "github.com/apache/arrow-go/v18/arrow"
+
+// unlike are types that results show as something else, under their SQL names.
+var unlike = map[string]string{"time_tz": "TIME WITH TIME ZONE", "bit": "BIT", "bignum": "BIGNUM", "time_ns": "TIME_NS"}
+
+// Unlike tells of each column of the statement's result the SQL name of a type, its own or of something in it, that is not the one which the
+// result has in Arrow; empty: it has none. An ENUM is one, also where a scan shows text as one.
+func (s *Statement) Unlike() ([]string, error) {
+	raw, err := s.rawSchema()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, raw.NumFields())
+	for i, f := range raw.Fields() {
+		names[i] = unlikeIn(f)
+	}
+	return names, nil
+}
+
+func unlikeIn(f arrow.Field) string {
+	if f.Type.ID() == arrow.DICTIONARY {
+		return "ENUM"
+	}
+	if name := unlike[opaqueName(f)]; name != "" {
+		return name
+	}
+	if t, ok := f.Type.(*arrow.Time64Type); ok && t.Unit == arrow.Nanosecond {
+		return unlike["time_ns"]
+	}
+	for _, child := range childFields(f.Type) {
+		if name := unlikeIn(child); name != "" {
+			return name
+		}
+	}
+	return ""
+}
