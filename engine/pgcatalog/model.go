@@ -3,6 +3,7 @@ package pgcatalog
 import (
 	"embed"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -21,6 +22,8 @@ type systemColumn struct {
 // systemRelation is a relation of pg_catalog or information_schema.
 type systemRelation struct {
 	schema, name string
+	oid          int64
+	table        bool // no view
 	columns      []systemColumn
 	sources      []source // the SELECTs that give it rows
 	static       *table   // its static rows, nil if there are none
@@ -79,7 +82,10 @@ func (m *model) loadColumns() error {
 		key := t.text(row, "schema") + "." + t.text(row, "relation")
 		r := m.relations[key]
 		if r == nil {
-			r = &systemRelation{schema: t.text(row, "schema"), name: t.text(row, "relation")}
+			r = &systemRelation{schema: t.text(row, "schema"), name: t.text(row, "relation"), table: t.text(row, "kind") == "r"}
+			if r.oid, err = strconv.ParseInt(t.text(row, "relation_oid"), 10, 32); err != nil {
+				return fmt.Errorf("pgcatalog: columns.tsv: %w", err)
+			}
 			m.relations[key] = r
 			m.names = append(m.names, key)
 			if key == pgCatalog+".pg_settings" {

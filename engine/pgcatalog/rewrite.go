@@ -36,6 +36,7 @@ func Rewrite(sql string, tree *pg.ParseResult) (string, error) {
 type rewriter struct {
 	model  *model
 	hidden map[string]bool
+	scopes []scope // of the SELECTs around, the innermost last
 }
 
 // message rewrites what lies below a message that is no expression of its own.
@@ -46,6 +47,8 @@ func (w *rewriter) message(message protoreflect.Message) {
 		return
 	case *pg.SelectStmt:
 		nameTargets(x) // before rewriting: names come from what the user wrote
+		w.scopes = append(w.scopes, w.scopeOf(x.FromClause))
+		defer func() { w.scopes = w.scopes[:len(w.scopes)-1] }()
 	case *pg.RangeVar:
 		w.rangeVar(x)
 	case *pg.TypeName:
@@ -129,7 +132,7 @@ func (w *rewriter) rangeVar(v *pg.RangeVar) {
 	v.Catalogname, v.Schemaname, v.Relname = target[0], target[1], target[2]
 }
 
-// rowColumns are PostgreSQL's system columns; 0 stands in for them.
+// rowColumns are PostgreSQL's system columns. Catalogs that are tables have them: the table's object ID, and of the others 0.
 var rowColumns = map[string]bool{"tableoid": true, "xmin": true, "xmax": true, "cmin": true, "cmax": true}
 
 // columnRef drops the schema of pg_catalog.pg_class.relname: DuckDB knows the table under another one.
@@ -137,7 +140,16 @@ func (w *rewriter) columnRef(n *pg.Node, c *pg.ColumnRef) {
 	for len(c.Fields) > 2 && isOurs(c.Fields[0].GetString_().GetSval()) {
 		c.Fields = c.Fields[1:]
 	}
-	if len(c.Fields) > 0 && rowColumns[c.Fields[len(c.Fields)-1].GetString_().GetSval()] {
+	name := lastText(c.Fields)
+	if !rowColumns[name] {
+		return
+	}
+	r := w.catalogOf(c)
+	switch {
+	case r == nil:
+	case name == "tableoid":
+		n.Node = pg.MakeAConstIntNode(r.oid, -1).Node
+	default:
 		n.Node = pg.MakeAConstIntNode(0, -1).Node
 	}
 }

@@ -82,6 +82,7 @@ var phrases = []struct{ phrase, state string }{
 	{"Type with name", "42704"},
 	{"Referenced column", "42703"},
 	{"does not have a column named", "42703"},
+	{"cannot be referenced before it is defined", "42703"},
 	{"was not found because the FROM clause is missing", "42703"},
 	{"duplicate alias", "42712"},
 	{"LIMIT/OFFSET cannot be negative", "2201W"},
