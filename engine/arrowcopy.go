@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/compressed"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/internal/counted"
@@ -26,9 +27,20 @@ const (
 	formatArrows = "arrows"
 )
 
+// plainArrow refuses names that promise what is not done.
+func plainArrow(file string) error {
+	if compressed.Named(file) {
+		return failure("0A000", "Arrow files are not compressed as a whole").hint("COMPRESSION zstd compresses what is in them; the name ends in .arrow.")
+	}
+	return nil
+}
+
 // copyFromArrow reads a file's rows into the columns that the COPY fills, by position.
 func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*Rows, error) {
 	s := st.session
+	if err := plainArrow(head.File); err != nil {
+		return nil, err
+	}
 	for _, o := range head.Options {
 		if o.Name != "format" && o.Name != "freeze" && o.Name != "encoding" {
 			return nil, failure("0A000", "COPY option %q is not supported", o.Name)
@@ -66,7 +78,7 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 		s.yield()
 		read := s.engine.sourceFile(head.File, true, columns, nil)
 		if err := s.addArrow(ctx, w, file, schema, columns); err != nil {
-			return inFile(head.File, err)
+			return err
 		}
 		count = w.Rows()
 		chunks, parts, err := w.FinishParts(ctx)
@@ -84,6 +96,7 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 func (s *Session) addArrow(ctx context.Context, w *ingest.Writer, file *arrowFile, schema *arrow.Schema, columns []string) error {
 	add := func(rows arrow.RecordBatch) error { return w.Add(ctx, rows) }
 	direct := file.fits(schema)
+	rows := int64(0)
 	for {
 		batch, err := file.Next(ctx)
 		if isEnd(err) {
@@ -94,9 +107,10 @@ func (s *Session) addArrow(ctx context.Context, w *ingest.Writer, file *arrowFil
 		}
 		if direct {
 			err = add(batch)
-		} else {
-			err = conformBatch(ctx, s.conn, batch, schema, columns, add)
+		} else if err = conformBatch(ctx, s.conn, batch, schema, columns, add); isBadValue(err) {
+			err = s.arrowCulprit(ctx, file.name, rows, batch, schema, columns, err)
 		}
+		rows += batch.NumRows()
 		batch.Release()
 		if err != nil {
 			return err
@@ -107,6 +121,9 @@ func (s *Session) addArrow(ctx context.Context, w *ingest.Writer, file *arrowFil
 // copyToArrow writes a query's rows.
 func (st *Statement) copyToArrow(ctx context.Context, head *statement.Copy, text string) (*Rows, error) {
 	s := st.session
+	if err := plainArrow(head.File); err != nil {
+		return nil, err
+	}
 	options, err := arrowOptions(head)
 	if err != nil {
 		return nil, err

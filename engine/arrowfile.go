@@ -333,7 +333,13 @@ func (l *loading) arrowFile(ctx context.Context, tx *catalog.Transaction, file s
 		return err
 	}
 	defer conn.Close()
+	rows := int64(0)
 	return l.take(ctx, file, 0, next, func(batch arrow.RecordBatch) error {
-		return inFile(file, conformBatch(ctx, conn, batch, l.schema, columns, func(rows arrow.RecordBatch) error { return l.writer.Add(ctx, rows) }))
+		err := conformBatch(ctx, conn, batch, l.schema, columns, func(rows arrow.RecordBatch) error { return l.writer.Add(ctx, rows) })
+		if err != nil {
+			return arrowCulprit(ctx, conn, file, rows, batch, l.schema, columns, err)
+		}
+		rows += batch.NumRows()
+		return nil
 	})
 }

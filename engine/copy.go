@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -164,12 +166,19 @@ func duckOptions(head *statement.Copy) (string, error) {
 			}
 		case "header":
 			header = true
-			list = append(list, "HEADER "+onOff(o.Value))
+			value, err := headerOption(o.Value)
+			if err != nil {
+				return "", err
+			}
+			list = append(list, "HEADER "+value)
 		case "null":
 			list = append(list, "NULLSTR "+duckdb.QuoteLiteral(o.Value))
 		case "delimiter", "delim", "quote", "escape", "compression", "codec":
 			list = append(list, strings.ToUpper(o.Name)+" "+duckdb.QuoteLiteral(o.Value))
 		case "row_group_size":
+			if n, err := strconv.ParseUint(o.Value, 10, 32); err != nil || n == 0 {
+				return "", failure("22023", "COPY option \"row_group_size\" is not %q", o.Value).hint("It is a number of rows, from 1.")
+			}
 			list = append(list, "ROW_GROUP_SIZE "+o.Value)
 		default:
 			return "", failure("42601", "option %q not recognized", o.Name)
@@ -190,12 +199,17 @@ func vacuous(o statement.Option) error {
 	return nil // rows are written so that no VACUUM need touch them, always
 }
 
-func onOff(value string) string {
+// headerOption is HEADER's value, as DuckDB spells it; none means that there is one.
+func headerOption(value string) (string, error) {
 	switch strings.ToLower(value) {
+	case "true", "on", "1", "yes", "":
+		return "true", nil
 	case "false", "off", "0", "no":
-		return "false"
+		return "false", nil
+	case "match":
+		return "", failure("0A000", "COPY … HEADER MATCH is not supported").hint("HEADER skips the line; name the columns in the order that it has.")
 	}
-	return "true"
+	return "", failure("42601", "header requires a Boolean value, not %q", value)
 }
 
 // formatOf is the format that was asked for, or the one that the file's name says.
@@ -205,17 +219,17 @@ func formatOf(head *statement.Copy) string {
 			return strings.ToLower(o.Value)
 		}
 	}
-	switch strings.ToLower(filepath.Ext(head.File)) {
-	case ".parquet":
-		return "parquet"
-	case ".json", ".ndjson":
-		return "json"
-	case ".arrow", ".ipc", ".feather":
-		return formatArrow
-	case ".arrows":
-		return formatArrows
+	switch format := formatOfFile(head.File); format {
+	case "":
+		return noderpc.FormatCSV
+	case formatArrow:
+		if strings.EqualFold(filepath.Ext(head.File), ".arrows") {
+			return formatArrows
+		}
+		return format
+	default:
+		return format
 	}
-	return "csv"
 }
 
 func (st *Statement) prepareCopyFrom(ctx context.Context, head *statement.Copy) error {
@@ -285,23 +299,32 @@ func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*R
 		if err != nil {
 			return err
 		}
+		s.yield()
 		from, err := readerCall(head, schema, columns)
 		if err != nil {
+			return err
+		}
+		if err := s.checkFile(ctx, head, from, columns); err != nil {
 			return err
 		}
 		src, err := conformSource("SELECT * FROM "+from, schema, columns)
 		if err != nil {
 			return err
 		}
-		s.yield()
 		duck, err := s.conn.Prepare(src.text)
 		if err != nil {
 			return fileError(inFile(head.File, err))
 		}
 		defer duck.Close()
+		culprit := func(err error) error {
+			if err == nil || isEnd(err) {
+				return err
+			}
+			return fileError(s.copyFileCulprit(ctx, &fileColumns{head.File, from, schema, columns}, err))
+		}
 		rows, err := duck.Execute(ctx)
 		if err != nil {
-			return fileError(inFile(head.File, err))
+			return culprit(err)
 		}
 		defer rows.Close()
 		read := s.engine.sourceFile(head.File, true, columns, func(file string) (string, error) {
@@ -310,7 +333,7 @@ func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*R
 			return readerCall(&absolute, schema, columns)
 		})
 		count, err = s.engine.store(ctx, tx, version.Table().Name, s.zone(), func(context.Context) (arrow.RecordBatch, error) { return rows.Next() }, read.origin)
-		return fileError(inFile(head.File, err))
+		return culprit(err)
 	})
 	if err != nil {
 		return nil, err
@@ -320,12 +343,23 @@ func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*R
 
 // readerCall is the DuckDB table function that reads a COPY's file.
 func readerCall(head *statement.Copy, schema *arrow.Schema, columns []string) (string, error) {
-	file := duckdb.QuoteLiteral(head.File)
 	switch format := formatOf(head); format {
-	case "parquet":
-		return "read_parquet(" + file + ")", nil
-	case "json":
-		return "read_json(" + file + ")", nil
+	case noderpc.FormatParquet, formatJSON:
+		for _, o := range head.Options {
+			switch o.Name {
+			case "format":
+			case "freeze", "encoding":
+				if err := vacuous(o); err != nil {
+					return "", err
+				}
+			default:
+				return "", failure("0A000", "COPY option %q is not supported for %s files", o.Name, format)
+			}
+		}
+		if format == formatJSON {
+			return jsonCall(head.File, schema, columns)
+		}
+		return "read_parquet(" + duckdb.QuoteLiteral(head.File) + ")", nil
 	case "csv", "text":
 		return csvCall(head, schema, columns, format)
 	default:
@@ -354,7 +388,11 @@ func csvCall(head *statement.Copy, schema *arrow.Schema, columns []string, forma
 				return "", err
 			}
 		case "header":
-			options["header"] = onOff(o.Value)
+			value, err := headerOption(o.Value)
+			if err != nil {
+				return "", err
+			}
+			options["header"] = value
 		case "delimiter", "delim":
 			options["delim"] = duckdb.QuoteLiteral(o.Value)
 		case "null":

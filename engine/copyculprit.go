@@ -8,7 +8,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
@@ -40,42 +39,19 @@ func (s *Session) copyCulprit(ctx context.Context, table string, schema *arrow.S
 	if !errors.As(failed, &d) || !strings.HasPrefix(d.State, "22") {
 		return failed
 	}
-	conn, err := s.engine.db.Connect(nil) // an error spoils a block's transaction
+	conn, err := s.culpritConnection() // an error spoils a block's transaction
 	if err != nil {
 		return failed
 	}
 	defer conn.Close()
-	if err := conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(s.zone()) + "; SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema)); err != nil {
-		return failed
-	}
-	row, column := batch.NumRows(), -1
-	for i := range columns {
-		bad := func(from, to int64) error {
-			piece := batch.NewSlice(from, to)
-			defer piece.Release()
-			one := project(piece, []int{i})
-			defer one.Release()
-			return convertText(ctx, conn, schema, columns[i:i+1], one, func(arrow.RecordBatch) error { return nil })
-		}
-		if bad(0, row) == nil {
-			continue
-		}
-		from, to := int64(0), row
-		for to-from > 1 {
-			if middle := (from + to) / 2; bad(from, middle) != nil {
-				to = middle
-			} else {
-				from = middle
-			}
-		}
-		if err := bad(from, to); errors.As(err, &d) {
-			row, column = from, i
-		}
-		if row == 0 {
-			break
-		}
-	}
-	if column < 0 {
+	row, column, found := firstBad(batch.NumRows(), len(columns), func(column int, from, to int64) error {
+		piece := batch.NewSlice(from, to)
+		defer piece.Release()
+		one := project(piece, []int{column})
+		defer one.Release()
+		return convertText(ctx, conn, schema, columns[column:column+1], one, func(arrow.RecordBatch) error { return nil })
+	})
+	if column < 0 || !errors.As(found, &d) {
 		return failed
 	}
 	e := &Error{State: d.State, Message: postgresWords(d.Message), Cause: failed}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -12,58 +13,92 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// fileCulprit turns an error about a value of a file, which DuckDB had read before it found that the table cannot take it, into one that
-// says where the value stands. It reads the file once more: a CSV file with the table's types, so that its reader finds it; a Parquet file
-// column by column. call is the table function that reads it, columns are the table's that it fills.
-func fileCulprit(ctx context.Context, conn *duckdb.Connection, file, call string, schema *arrow.Schema, columns []string, failed error) error {
+// fileColumns is a file whose columns are read into a table's.
+type fileColumns struct {
+	file    string
+	call    string        // the table function that reads it
+	schema  *arrow.Schema // the table's
+	columns []string      // the table's that are filled, in the order in which the call gives them
+}
+
+// isBadValue tells errors about a value, which stands somewhere.
+func isBadValue(err error) bool {
 	var d *duckdb.Error
-	if !errors.As(failed, &d) || !strings.HasPrefix(d.State, "22") || csvLine.MatchString(d.Message) {
-		return inFile(file, failed)
+	return errors.As(err, &d) && strings.HasPrefix(d.State, "22")
+}
+
+// fileCulprit turns an error about a value of a file, which DuckDB had read before it found that the table cannot take it, into one that
+// says where the value stands. It reads the file once more: a CSV file with the table's types, so that its reader finds it; a Parquet or a
+// JSON file column by column.
+func fileCulprit(ctx context.Context, conn *duckdb.Connection, f *fileColumns, failed error) error {
+	var d *duckdb.Error
+	errors.As(failed, &d)
+	json := strings.HasPrefix(f.call, "read_json(")
+	if d == nil || !isBadValue(failed) && !json || csvLine.MatchString(d.Message) {
+		return inFile(f.file, failed)
 	}
-	types := make([]string, len(columns))
-	for i, c := range columns {
-		at := fieldIndex(schema, c)
-		if at < 0 {
-			return inFile(file, failed)
-		}
-		name, err := sqlType(schema.Field(at))
-		if err != nil {
-			return inFile(file, failed)
-		}
-		types[i] = name
+	types, err := fileTypes(f.schema, f.columns)
+	if err != nil {
+		return inFile(f.file, failed)
 	}
 	switch {
-	case strings.HasPrefix(call, "read_csv("):
-		pairs := make([]string, len(columns))
-		for i, c := range columns {
-			pairs[i] = duckdb.QuoteLiteral(c) + ": " + duckdb.QuoteLiteral(types[i])
+	case json:
+		if found := jsonCulprit(ctx, conn, f, types); found != nil {
+			return found
 		}
-		_, err := conn.Texts(ctx, "SELECT count(COLUMNS(*))::VARCHAR FROM "+strings.TrimSuffix(call, ")")+", types = {"+strings.Join(pairs, ", ")+"})")
+	case strings.HasPrefix(f.call, "read_csv("):
+		_, err := conn.Texts(ctx, "SELECT count(COLUMNS(*))::VARCHAR FROM "+strings.TrimSuffix(f.call, ")")+", types = "+structOf(f.columns, types)+")")
 		if again := (*duckdb.Error)(nil); errors.As(err, &again) && csvLine.MatchString(again.Message) {
-			return inFile(file, again)
+			return inFile(f.file, again)
 		}
-	case strings.HasPrefix(call, "read_parquet("):
-		if where, ok := parquetCulprit(ctx, conn, call, columns, types); ok {
-			e := inFile(file, failed)
-			if shown := (*Error)(nil); errors.As(e, &shown) {
-				shown.Message = file + where + ": " + strings.TrimPrefix(shown.Message, file+": ")
-			}
-			return e
+	case strings.HasPrefix(f.call, "read_parquet("):
+		if where, ok := parquetCulprit(ctx, conn, f, types); ok {
+			return inFile(f.file+where, failed)
 		}
 	}
-	return inFile(file, failed)
+	return inFile(f.file, failed)
+}
+
+// jsonCulprit finds the first value of a JSON file that its column's type does not take.
+func jsonCulprit(ctx context.Context, conn *duckdb.Connection, f *fileColumns, types []string) error {
+	texts, found := make([]string, len(types)), make([]string, len(types))
+	for i, c := range f.columns {
+		texts[i] = "VARCHAR"
+		name := duckdb.QuoteIdentifier(c)
+		found[i] = fmt.Sprintf("SELECT min_by([csm_row::VARCHAR, '%d', %s], csm_row) AS found, min(csm_row) AS first FROM csm_file WHERE TRY_CAST(%s AS %s) IS NULL AND %s IS NOT NULL",
+			i, name, name, types[i], name)
+	}
+	cells, err := conn.Texts(ctx, "WITH csm_file AS (SELECT *, row_number() OVER () AS csm_row FROM read_json("+duckdb.QuoteLiteral(f.file)+
+		", columns = "+structOf(f.columns, texts)+")) SELECT unnest(found) FROM (SELECT found FROM ("+strings.Join(found, " UNION ALL ")+
+		") WHERE first IS NOT NULL ORDER BY first LIMIT 1)")
+	if err != nil || len(cells) != 3 {
+		return nil
+	}
+	i, err := strconv.Atoi(cells[1])
+	if err != nil || i >= len(types) {
+		return nil
+	}
+	_, bad := conn.Texts(ctx, "SELECT CAST(CAST("+duckdb.QuoteLiteral(cells[2])+" AS "+types[i]+") AS VARCHAR)")
+	if !isBadValue(bad) {
+		return nil
+	}
+	return inFile(fmt.Sprintf("%s, row %s, column %q", f.file, cells[0], f.columns[i]), bad)
 }
 
 // parquetCulprit says in which row group, row and column of a Parquet file the first value stands that a type does not take.
-func parquetCulprit(ctx context.Context, conn *duckdb.Connection, call string, columns, types []string) (where string, ok bool) {
-	found := make([]string, len(columns))
-	for i, c := range columns {
-		name := duckdb.QuoteIdentifier(c)
+func parquetCulprit(ctx context.Context, conn *duckdb.Connection, f *fileColumns, types []string) (where string, ok bool) {
+	names, err := fileNames(conn, f.call)
+	if err != nil || len(names) != len(types) {
+		return "", false
+	}
+	found := make([]string, len(types))
+	for i, c := range f.columns {
+		name := duckdb.QuoteIdentifier(names[i])
 		found[i] = fmt.Sprintf("SELECT min(file_row_number) AS row, %s AS name FROM %s, file_row_number = true) WHERE %s IS NOT NULL AND TRY_CAST(%s AS %s) IS NULL",
-			duckdb.QuoteLiteral(c), strings.TrimSuffix(call, ")"), name, name, types[i])
+			duckdb.QuoteLiteral(c), strings.TrimSuffix(f.call, ")"), name, name, types[i])
 	}
 	groups := "SELECT row_group_id AS id, sum(n) OVER (ORDER BY row_group_id) AS upto FROM (SELECT DISTINCT row_group_id, row_group_num_rows AS n FROM " +
-		strings.Replace(call, "read_parquet(", "parquet_metadata(", 1) + ")"
+		strings.Replace(f.call, "read_parquet(", "parquet_metadata(", 1) + ")"
 	cells, err := conn.Texts(ctx, "WITH bad AS (SELECT row, name FROM ("+strings.Join(found, " UNION ALL ")+") WHERE row IS NOT NULL ORDER BY row LIMIT 1), groups AS ("+groups+
 		") SELECT format(', row group {}, row {}, column \"{}\"', (SELECT min(id) FROM groups WHERE upto > row), row + 1, name) FROM bad")
 	if err != nil || len(cells) != 1 {

@@ -199,7 +199,7 @@ func (l *loading) file(ctx context.Context, tx *catalog.Transaction, file string
 	switch format {
 	case noderpc.FormatArrow:
 		err = l.arrowFile(ctx, tx, file)
-	case noderpc.FormatParquet, noderpc.FormatCSV, "json":
+	case noderpc.FormatParquet, noderpc.FormatCSV, formatJSON:
 		err = l.duckFile(ctx, tx, file, format)
 	default:
 		return failure("22023", "cannot tell the format of %s", file).hint("Say --format parquet, csv, arrow or json.")
@@ -220,13 +220,16 @@ func formatOfFile(file string) string {
 	case ".arrow", ".arrows", ".ipc", ".feather":
 		return noderpc.FormatArrow
 	case ".json", ".ndjson", ".jsonl":
-		return "json"
+		return formatJSON
 	}
 	return ""
 }
 
 // duckFile reads a file with DuckDB.
 func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, format string) error {
+	if err := wholeFile(file, func(file string) (*os.File, error) { return os.Open(file) }); err != nil {
+		return err
+	}
 	conn, err := l.reader.Connect(nil)
 	if err != nil {
 		return err
@@ -259,6 +262,12 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 		return err
 	}
 	duck.Close()
+	if l.exists {
+		if from, err = typedCall(file, format, from, l.schema, columns); err != nil {
+			return err
+		}
+		text = "SELECT * FROM " + from
+	}
 	src, err := conformSource(text, l.schema, columns)
 	if err != nil {
 		return err
@@ -268,16 +277,22 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 	}
 	defer duck.Close()
 	total := rowsInFile(conn, file, format)
-	l.read = append(l.read, l.engine.sourceFile(file, false, columns, func(file string) (string, error) { return l.readerCall(file, format) }))
+	l.read = append(l.read, l.engine.sourceFile(file, false, columns, func(file string) (string, error) {
+		call, err := l.readerCall(file, format)
+		if err == nil && l.exists {
+			call, err = typedCall(file, format, call, l.schema, columns)
+		}
+		return call, err
+	}))
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return fileCulprit(ctx, conn, file, from, l.schema, columns, err)
+		return fileCulprit(ctx, conn, &fileColumns{file, from, l.schema, columns}, err)
 	}
 	defer rows.Close()
 	return l.take(ctx, file, total, func() (arrow.RecordBatch, error) {
 		batch, err := rows.Next()
 		if err != nil && !isEnd(err) {
-			err = fileCulprit(ctx, conn, file, from, l.schema, columns, err)
+			err = fileCulprit(ctx, conn, &fileColumns{file, from, l.schema, columns}, err)
 		}
 		return batch, err
 	}, func(batch arrow.RecordBatch) error { return l.writer.Add(ctx, batch) })
@@ -305,7 +320,11 @@ func (l *loading) readerCall(file, format string) (string, error) {
 		case "null":
 			name = "nullstr"
 		case "header":
-			options += ", header = " + onOff(value)
+			header, err := headerOption(value)
+			if err != nil {
+				return "", err
+			}
+			options += ", header = " + header
 			continue
 		}
 		options += ", " + name + " = " + duckdb.QuoteLiteral(value)

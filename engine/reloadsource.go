@@ -88,7 +88,7 @@ func (r *reloading) readFile(ctx context.Context, f *lineage.File, add func(arro
 	defer duck.Close()
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return fileCulprit(ctx, conn, f.Path, f.Call, schema, f.Columns, err)
+		return fileCulprit(ctx, conn, &fileColumns{f.Path, f.Call, schema, f.Columns}, err)
 	}
 	defer rows.Close()
 	for {
@@ -97,7 +97,7 @@ func (r *reloading) readFile(ctx context.Context, f *lineage.File, add func(arro
 			return nil
 		}
 		if err != nil {
-			return fileCulprit(ctx, conn, f.Path, f.Call, schema, f.Columns, err)
+			return fileCulprit(ctx, conn, &fileColumns{f.Path, f.Call, schema, f.Columns}, err)
 		}
 		err = add(batch)
 		batch.Release()

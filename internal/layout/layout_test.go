@@ -33,6 +33,7 @@ var allowed = map[string][]string{
 	"engine/statement":    {},
 	"engine/ingest":       {"catalog"},
 	"engine/columntype":   {},
+	"engine/compressed":   {},
 	"engine/constraint":   {},
 	"engine/pgcatalog":    {"engine/setting", "engine/optimization"},
 	"engine/setting":      {"engine/optimization"},

@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/compressed"
+	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/counted"
+)
+
+// What a file must be before its rows are read: whole, and of the columns that are filled. DuckDB's table functions take what they can get.
+
+// checkFile looks at a COPY's file, or files, before they are read. from is the table function that reads them.
+func (s *Session) checkFile(ctx context.Context, head *statement.Copy, from string, columns []string) error {
+	if compressed.Named(head.File) {
+		files, err := s.conn.Texts(ctx, "SELECT file FROM glob("+duckdb.QuoteLiteral(head.File)+")")
+		if err != nil {
+			return fileError(inFile(head.File, err))
+		}
+		for _, file := range files {
+			if err := wholeFile(file, func(file string) (*os.File, error) { return openForSQL(s.engine.config.Files, file) }); err != nil {
+				return err
+			}
+		}
+	}
+	switch formatOf(head) {
+	case noderpc.FormatParquet:
+		names, err := fileNames(s.conn, from)
+		if err != nil {
+			return fileError(inFile(head.File, err))
+		}
+		if len(names) != len(columns) {
+			return failure("22P04", "%s has %s, %d are copied", head.File, counted.Of(len(names), "column"), len(columns))
+		}
+	case formatJSON:
+		names, err := fileNames(s.conn, "read_json("+duckdb.QuoteLiteral(head.File)+")")
+		if err != nil {
+			return fileError(inFile(head.File, err))
+		}
+		for _, n := range names {
+			if !has(columns, n) && !slices.Equal(names, []string{"json"}) { // which is what a file without objects is said to have
+				return failure("22P04", "%s has a key %q that is not copied", head.File, n).hint("Name what is wanted: INSERT INTO … SELECT … FROM read_json('…').")
+			}
+		}
+	}
+	return nil
+}
+
+func has(names []string, name string) bool {
+	return slices.ContainsFunc(names, func(n string) bool { return strings.EqualFold(n, name) })
+}
+
+// fileNames are the columns that a table function of DuckDB's gives.
+func fileNames(conn *duckdb.Connection, call string) ([]string, error) {
+	duck, err := conn.Prepare("SELECT * FROM " + call)
+	if err != nil {
+		return nil, err
+	}
+	defer duck.Close()
+	schema, err := duck.Schema()
+	if err != nil {
+		return nil, err
+	}
+	names := make([]string, schema.NumFields())
+	for i, f := range schema.Fields() {
+		names[i] = f.Name
+	}
+	return names, nil
+}
+
+// wholeFile refuses a compressed file that was cut off or is damaged.
+func wholeFile(file string, open func(string) (*os.File, error)) error {
+	if !compressed.Named(file) {
+		return nil
+	}
+	f, err := open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if err := compressed.Check(file, f); err != nil {
+		e := failure("22P04", "%s: %v", file, err).hint("Nothing was loaded.")
+		e.Cause = err
+		return e
+	}
+	return nil
+}
+
+const formatJSON = "json"
+
+// jsonCall is the table function that reads columns of a table from a JSON file, by their names and as their types: what DuckDB would find
+// out about the values by itself changes texts that look like timestamps.
+func jsonCall(file string, schema *arrow.Schema, columns []string) (string, error) {
+	types, err := fileTypes(schema, columns)
+	if err != nil {
+		return "", err
+	}
+	for i, t := range types {
+		if t == "BLOB" || t == "BIT" { // DuckDB reads neither
+			types[i] = "VARCHAR"
+		}
+	}
+	return "read_json(" + duckdb.QuoteLiteral(file) + ", columns = " + structOf(columns, types) + ")", nil
+}
+
+// typedCall is the table function that reads a file for a table that exists, whose types its columns have: a value that looks like a number
+// or a date to DuckDB is left as it is where the table has text. call reads it as DuckDB sees fit.
+func typedCall(file, format, call string, schema *arrow.Schema, columns []string) (string, error) {
+	switch format {
+	case formatJSON:
+		return jsonCall(file, schema, columns)
+	case noderpc.FormatCSV:
+		types, err := fileTypes(schema, columns)
+		return strings.TrimSuffix(call, ")") + ", types = " + structOf(columns, types) + ")", err
+	}
+	return call, nil
+}
+
+// fileTypes are the types of columns of a table, in DuckDB's words.
+func fileTypes(schema *arrow.Schema, columns []string) ([]string, error) {
+	types := make([]string, len(columns))
+	for i, c := range columns {
+		at := fieldIndex(schema, c)
+		if at < 0 {
+			return nil, failure("42703", "column %q does not exist", c)
+		}
+		name, err := sqlType(schema.Field(at))
+		if err != nil {
+			return nil, err
+		}
+		types[i] = name
+	}
+	return types, nil
+}
+
+// structOf is DuckDB's literal of names and their texts.
+func structOf(names, texts []string) string {
+	pairs := make([]string, len(names))
+	for i, n := range names {
+		pairs[i] = duckdb.QuoteLiteral(n) + ": " + duckdb.QuoteLiteral(texts[i])
+	}
+	return "{" + strings.Join(pairs, ", ") + "}"
+}
+
+// copyFileCulprit is fileCulprit for a session, whose own transaction an error would spoil.
+func (s *Session) copyFileCulprit(ctx context.Context, f *fileColumns, failed error) error {
+	conn, err := s.culpritConnection()
+	if err != nil {
+		return inFile(f.file, failed)
+	}
+	defer conn.Close()
+	return fileCulprit(ctx, conn, f, failed)
+}
+
+// culpritConnection is a connection on which the session's texts mean the same, and errors do not matter.
+func (s *Session) culpritConnection() (*duckdb.Connection, error) {
+	conn, err := s.engine.db.Connect(nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(s.zone()) + "; SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema)); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
+}
+
+// arrowCulprit is arrowCulprit for a session.
+func (s *Session) arrowCulprit(ctx context.Context, file string, before int64, batch arrow.RecordBatch, schema *arrow.Schema, columns []string, failed error) error {
+	conn, err := s.culpritConnection()
+	if err != nil {
+		return inFile(file, failed)
+	}
+	defer conn.Close()
+	return arrowCulprit(ctx, conn, file, before, batch, schema, columns, failed)
+}
+
+// firstBad finds the first of a batch's rows, and in it the first column, that fails by itself: every column by halving. column is -1 if none does.
+func firstBad(rows int64, columns int, bad func(column int, from, to int64) error) (row int64, column int, failed error) {
+	row, column = rows, -1
+	for i := range columns {
+		if row == 0 || bad(i, 0, row) == nil {
+			continue
+		}
+		from, to := int64(0), row
+		for to-from > 1 {
+			if middle := (from + to) / 2; bad(i, from, middle) != nil {
+				to = middle
+			} else {
+				from = middle
+			}
+		}
+		if err := bad(i, from, to); err != nil {
+			row, column, failed = from, i, err
+		}
+	}
+	return row, column, failed
+}
+
+// arrowCulprit says in which row and column of an Arrow IPC file the first value stands that the table does not take. batch begins after
+// before rows; columns are the table's that it fills.
+func arrowCulprit(ctx context.Context, conn *duckdb.Connection, file string, before int64, batch arrow.RecordBatch, schema *arrow.Schema, columns []string, failed error) error {
+	if !isBadValue(failed) {
+		return inFile(file, failed)
+	}
+	row, column, found := firstBad(batch.NumRows(), len(columns), func(column int, from, to int64) error {
+		piece := batch.NewSlice(from, to)
+		defer piece.Release()
+		one := project(piece, []int{column})
+		defer one.Release()
+		return conformPiece(ctx, conn, one, schema, columns[column:column+1], func(arrow.RecordBatch) error { return nil })
+	})
+	if column < 0 || !isBadValue(found) {
+		return inFile(file, failed)
+	}
+	return inFile(fmt.Sprintf("%s, row %d, column %q", file, before+row+1, columns[column]), found)
+}
