@@ -136,6 +136,13 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	return e.mirror.open(e)
 }
 
+// ErrFailed is why an engine is closed and opened again when Failed says so.
+var ErrFailed = errors.New("DuckDB has failed inside")
+
+// Failed is closed when DuckDB takes no statements any more, after a fatal error of its own: all fail with 57P02 until the engine is closed
+// and opened again. Tables stay.
+func (e *Engine) Failed() <-chan struct{} { return e.db.Failed() }
+
 // Close ends all sessions and the node, or the attachment. The region of a node with a directory stays, for its next life.
 //
 // It may be called while others use the engine. Statements, loads and fragments that run are cancelled, and Close waits for them; what is

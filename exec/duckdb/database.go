@@ -53,7 +53,9 @@ type Database struct {
 	// connections: DuckDB's connection id → *Connection, so that a bind finds its session.
 	connections sync.Map
 	closed      atomic.Bool
-	allFiles    bool // Options.Files.All
+	failed      chan struct{} // closed when no statement is taken any more
+	failing     sync.Once     // closes it
+	allFiles    bool          // Options.Files.All
 }
 
 // CatalogName is the database that clients see, and SchemaName its default schema, as PostgreSQL users expect it.
@@ -84,7 +86,7 @@ func Open(options Options) (*Database, error) {
 			return nil, fmt.Errorf("exec/duckdb: DuckDB does not take the setting %s = %q", name, value)
 		}
 	}
-	db := &Database{number: databaseNumber.Add(1), allFiles: options.Files.All}
+	db := &Database{number: databaseNumber.Add(1), allFiles: options.Files.All, failed: make(chan struct{})}
 	var message string
 	if bindings.OpenExt(":memory:", &db.handle, config, &message) == bindings.StateError {
 		return nil, fmt.Errorf("exec/duckdb: open: %w", parseError(message))

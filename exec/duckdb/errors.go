@@ -158,6 +158,9 @@ func parseError(text string) error {
 	if e.Message == "Like pattern must not end with escape character!" {
 		e.State, e.Message = "22025", "LIKE pattern must not end with escape character"
 	}
+	if e.Kind == kindFatal && strings.Contains(e.Message, invalidated) {
+		e.explainFailed()
+	}
 	if m := nestedBetween.FindStringSubmatch(e.Message); m != nil && e.Kind == kindType {
 		e.State, e.Message, e.HintText = "0A000", betweenRefused+m[1], betweenHint
 	}

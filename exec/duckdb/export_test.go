@@ -21,3 +21,6 @@ func Morsels(s *Scan, column int) ([]int64, error) {
 
 // Lost is what a statement that has failed says when DuckDB does not.
 func (s *Statement) Lost(ctx context.Context) error { return s.lost(ctx) }
+
+// Once forgets that the statement has run, so that a plan of which DuckDB can make one run only is run again.
+func (s *Statement) Once() { s.ran = false }

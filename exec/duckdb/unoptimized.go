@@ -135,7 +135,7 @@ var (
 // isInternal tells that DuckDB failed at a query for a reason of its own, and can go on.
 func isInternal(err error) bool {
 	var e *Error
-	return errors.As(err, &e) && e.State == "XX000" && e.Kind != "FATAL"
+	return errors.As(err, &e) && e.State == "XX000" && e.Kind != kindFatal
 }
 
 // explainInternal says what is known of a query that DuckDB fails at with its optimizer and without.

@@ -271,6 +271,7 @@ func (c *Connection) exhaust(reason *Error) bool {
 
 // orExhausted prefers the warden's reason over DuckDB's "Interrupted!".
 func (c *Connection) orExhausted(err error) error {
+	c.db.note(err)
 	if !IsCanceled(err) {
 		return err
 	}

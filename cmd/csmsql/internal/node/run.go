@@ -29,21 +29,25 @@ type Ready struct {
 }
 
 // Run opens a node and serves it until ctx ends or a listener fails. ready is called when everything answers: once, and
-// again each time that the node has come back into a cluster that had fenced it off, however long etcd cannot be asked.
+// again each time that the node has come back: into a cluster that had fenced it off, however long etcd cannot be asked, or from a failure
+// of DuckDB's.
 func Run(ctx context.Context, options Options, ready func(Ready)) error {
 	options, err := options.complete()
 	if err != nil {
 		return err
 	}
-	for fenced := false; ; {
+	for anew := false; ; {
 		err := run(ctx, options, ready)
 		switch {
 		case ctx.Err() != nil:
 			return err
 		case errors.Is(err, catalog.ErrFenced):
-			fenced = true
+			anew = true
 			options.Log.Warn("the node begins anew, because the cluster gave it up", "error", err)
-		case fenced && unavailable(err):
+		case errors.Is(err, engine.ErrFailed):
+			anew = true
+			options.Log.Error("the node begins anew, because DuckDB takes no statements any more; its tables stay", "error", err)
+		case anew && unavailable(err):
 			options.Log.Warn("the node cannot begin anew yet; trying again", "error", err)
 			select {
 			case <-ctx.Done():
@@ -145,6 +149,10 @@ func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
 			return nil
 		case <-n.engine.Fenced():
 			return catalog.ErrFenced
+		case <-n.engine.Failed():
+			return engine.ErrFailed
+		case <-n.options.failing:
+			return engine.ErrFailed
 		}
 	})
 	state := Ready{Frontend: n.frontend, Data: n.options.Data, Status: n.engine.Status(n.frontend)}
