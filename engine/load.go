@@ -198,6 +198,9 @@ func (l *loading) file(ctx context.Context, tx *catalog.Transaction, file string
 	}
 	switch format {
 	case noderpc.FormatArrow:
+		for name := range l.request.Options.Parameters {
+			return failure("22023", "option %q is for CSV files", name)
+		}
 		err = l.arrowFile(ctx, tx, file)
 	case noderpc.FormatParquet, noderpc.FormatCSV, formatJSON:
 		err = l.duckFile(ctx, tx, file, format)
@@ -315,8 +318,10 @@ func (l *loading) readerCall(file, format string) (string, error) {
 			return "", e
 		}
 		switch name {
-		case "delimiter":
-			name = "delim"
+		case "delimiter", "delim":
+			if name = "delim"; value == "" {
+				return "", failure("22023", "option \"delimiter\" is empty").hint("It is what stands between two values: delimiter=| for example.")
+			}
 		case "null":
 			name = "nullstr"
 		case "header":

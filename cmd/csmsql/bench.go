@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/csmsql/csmsql/bench"
+	"github.com/csmsql/csmsql/queries"
 )
 
 func newBench() *cobra.Command {
@@ -33,6 +34,9 @@ itself and leaves nothing behind. A goal that is missed is printed as missed, an
 		Args:      usage(benchNames),
 		ValidArgs: bench.Names(),
 		RunE: interruptible(func(ctx context.Context, c *cobra.Command, names []string) error {
+			if err := checkBench(c.Flags(), names, o, to); err != nil {
+				return usageError{err}
+			}
 			o.Progress = func(text string) { fmt.Fprintln(c.ErrOrStderr(), text) }
 			return benchAll(ctx, c, names, o, to)
 		}),
@@ -50,6 +54,44 @@ itself and leaves nothing behind. A goal that is missed is printed as missed, an
 	flags.IntVar(&o.Sizes, "sizes", 20, "`number` of table sizes that attach measures, and of slices of thesis' Figure 5.1")
 	flags.StringVar(&o.PostgresBin, "postgres-bin", "", "`directory` of initdb and postgres, egress's peer (default: found)")
 	return c
+}
+
+// benchFlags are the flags that not every benchmark obeys, and those that do.
+var benchFlags = map[string][]string{
+	"sf":           {"tpch", "cluster"},
+	"queries":      {"tpch", "cluster"},
+	"max-rows":     {"attach", "cluster", "readers", "egress", "steps", "thesis"},
+	"sizes":        {"attach", "thesis"},
+	"postgres-bin": {"egress"},
+}
+
+// checkBench refuses values that no benchmark takes, and flags that none of the named ones obeys.
+func checkBench(given *pflag.FlagSet, names []string, o bench.Options, to benchOutput) error {
+	for flag, obey := range benchFlags {
+		if given.Changed(flag) && len(names) > 0 && !slices.ContainsFunc(names, func(n string) bool { return slices.Contains(obey, n) }) {
+			return fmt.Errorf("--%s is of %s, and not of %s", flag, strings.Join(obey, ", "), strings.Join(names, ", "))
+		}
+	}
+	switch {
+	case !(o.ScaleFactor > 0):
+		return fmt.Errorf("--sf %g: say a scale factor above 0", o.ScaleFactor)
+	case o.Runs < 1:
+		return fmt.Errorf("--runs %d: every side runs at least once", o.Runs)
+	case o.Threads < 0:
+		return fmt.Errorf("--threads %d: say how many threads queries may use, or 0 for the default", o.Threads)
+	case o.MaxRows < 0:
+		return fmt.Errorf("--max-rows %d: say how many rows the largest table may have, or 0 for the full size", o.MaxRows)
+	case o.Sizes < 1:
+		return fmt.Errorf("--sizes %d: say a number of sizes from 1", o.Sizes)
+	case to.markdown != "" && filepath.Ext(to.markdown) != ".md":
+		return fmt.Errorf("--markdown %s: the name of the file must end in .md", to.markdown)
+	}
+	for _, n := range o.Queries {
+		if all := len(queries.TPCH()); n < 1 || n > all {
+			return fmt.Errorf("--queries %d: the queries are numbered 1 to %d", n, all)
+		}
+	}
+	return nil
 }
 
 func benchNames(_ *cobra.Command, names []string) error {
@@ -70,9 +112,6 @@ type benchOutput struct {
 func benchAll(ctx context.Context, c *cobra.Command, names []string, o bench.Options, to benchOutput) error {
 	if len(names) == 0 {
 		names = bench.Names()
-	}
-	if to.markdown != "" && filepath.Ext(to.markdown) != ".md" {
-		return fmt.Errorf("--markdown %s: the name of the file must end in .md", to.markdown)
 	}
 	var missed []string
 	var reports []*bench.Report

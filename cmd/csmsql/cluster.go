@@ -64,6 +64,8 @@ The name in the certificate is who its holder is; addresses matter to etcd alone
 				return usageError{errors.New("say where the authority is with --authority DIR and where the certificate goes with --out DIR")}
 			case (node == "") == (client == ""):
 				return usageError{errors.New("whose certificate? Give --node NAME or --client NAME")}
+			case client != "" && len(hosts) > 0:
+				return usageError{errors.New("--host is for --node: nobody connects to a tool")}
 			}
 			return makeCertificate(c.OutOrStdout(), authority, out, who, hosts)
 		},

@@ -48,8 +48,28 @@ func (s *setup) flags(c *cobra.Command, more ...string) {
 	flags.StringVar(&s.etcdPeer, "etcd-peer", "", "`address` for etcd's other members, if the node runs one (default: a free port of this machine)")
 }
 
-// check finds what is wrong before anything is made.
-func (s *setup) check() (err error) {
+// checkServing finds what serve would say of what is going to be written down.
+func (s *setup) checkServing(part map[string]any) error {
+	given := &serving{}
+	serve := pflag.NewFlagSet("serve", pflag.ContinueOnError)
+	given.flags(serve)
+	settings := s.settings(part)
+	if s.etcdPeer != "" {
+		settings["etcd-peer"] = s.etcdPeer
+	}
+	if s.authority != "" {
+		settings["certs"] = filepath.Join(s.data, "certs") // will be made
+	}
+	for name, value := range settings {
+		if err := setFromFile(serve, name, value); err != nil {
+			return err
+		}
+	}
+	return given.check(serve)
+}
+
+// check finds what is wrong before anything is made. part is the node's part in the cluster.
+func (s *setup) check(part map[string]any) (err error) {
 	switch {
 	case s.node == "":
 		return usageError{errors.New("what is the node to be called? Say it with --node NAME")}
@@ -59,6 +79,9 @@ func (s *setup) check() (err error) {
 		return usageError{errors.New("--authority makes the node's certificate and --certs has one: give one of them")}
 	case s.authority == "" && len(s.hosts) > 0:
 		return usageError{errors.New("--host is for the certificate that --authority makes")}
+	}
+	if err := s.checkServing(part); err != nil {
+		return usageError{err}
 	}
 	if s.data, err = filepath.Abs(s.data); err != nil {
 		return err
@@ -157,7 +180,7 @@ authority is, or is to be, with --authority; and --rpc and --etcd-listen, for th
 }
 
 func (s *setup) init(out io.Writer) error {
-	if err := s.check(); err != nil {
+	if err := s.check(map[string]any{"cluster-init": true}); err != nil {
 		return err
 	}
 	peer, err := s.peerAddress()
@@ -221,7 +244,7 @@ func (s *setup) join(ctx context.Context, out io.Writer, to string, endpoints []
 	if (to == "") == (len(endpoints) == 0) {
 		return usageError{errors.New("which cluster? Name a node of it with --to DIR, or its etcd with --etcd ADDRESS")}
 	}
-	if err := s.check(); err != nil {
+	if err := s.check(map[string]any{"etcd": slices.Concat(endpoints, []string{"127.0.0.1:0"})[:max(len(endpoints), 1)], "etcd-member": member}); err != nil {
 		return err
 	}
 	if err := s.certify(out); err != nil {

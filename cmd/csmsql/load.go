@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
@@ -42,6 +43,9 @@ Without a mode the table is made and must not exist. Columns are matched by name
 			if err != nil {
 				return usageError{err}
 			}
+			if err := checkReplicas(c.Flags(), replicas); err != nil {
+				return usageError{err}
+			}
 			request.Options.Parameters, request.Options.Placement, request.Options.Replicas = parameters, placement, replicas
 			return load(ctx, c, to, request)
 		}),
@@ -58,6 +62,14 @@ Without a mode the table is made and must not exist. Columns are matched by name
 	flags.StringToStringVar(&parameters, "option", nil, "`name=value` of the format: delimiter, header, null, quote, escape (may be repeated)")
 	flags.Lookup("option").DefValue = ""
 	return c
+}
+
+// checkReplicas is about a number that was given; what a cluster can have, its nodes say.
+func checkReplicas(given *pflag.FlagSet, replicas int) error {
+	if given.Changed("replicas") && replicas < 1 {
+		return fmt.Errorf("--replicas %d: every chunk lies on at least one node", replicas)
+	}
+	return nil
 }
 
 func loadArguments(_ *cobra.Command, args []string) error {

@@ -113,11 +113,14 @@ func flagError(c *cobra.Command, err error) error {
 	if m := noNumber.FindStringSubmatchIndex(text); m != nil {
 		err = errors.New(text[:m[0]] + ": that is no number")
 	}
+	if before, _, ok := strings.Cut(text, ": slog: level string"); ok {
+		err = errors.New(before + ": the levels are debug, info, warn and error")
+	}
 	return usageError{err}
 }
 
 // noNumber is how Go says so.
-var noNumber = regexp.MustCompile(`: strconv\.Parse\w+: parsing .*$`)
+var noNumber = regexp.MustCompile(`: strconv\.(?:Parse\w+|Atoi): parsing .*$`)
 
 // packageNames stand before errors of ours, for those who read the source.
 var packageNames = regexp.MustCompile(`(^|: )(?:memregion|coherence|catalog|engine|wire|noderpc|lending|pgcatalog|exec/duckdb): `)

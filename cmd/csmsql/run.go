@@ -105,6 +105,9 @@ func chooseQueries(o runOptions) (chosen []queries.Query, err error) {
 	if o.runs < 1 {
 		return nil, fmt.Errorf("--runs %d: every query must run at least once", o.runs)
 	}
+	if !(o.scale >= 0) {
+		return nil, fmt.Errorf("--sf %g: say the scale factor of the tables, or leave it out", o.scale)
+	}
 	for _, q := range queries.TPCH() {
 		if len(o.numbers) == 0 || slices.Contains(o.numbers, q.Number) {
 			chosen = append(chosen, q)

@@ -2,15 +2,18 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/node"
@@ -61,72 +64,98 @@ const serveExample = `  csmsql serve
 // fault is told of fault points by nodes that tests start as processes: they set it before anything runs.
 var fault faults.Hook
 
+// serving are the flags of serve.
+type serving struct {
+	options        node.Options
+	region, memory bytesize.Size
+	level          slog.LevelVar
+}
+
 func newServe() *cobra.Command {
-	options := node.Options{Fault: fault}
-	var region, memory bytesize.Size
-	var level slog.LevelVar
-	level.Set(slog.LevelInfo)
+	s := &serving{options: node.Options{Fault: fault}}
 	c := &cobra.Command{
 		Use:     "serve",
 		Short:   "Start a node",
 		Long:    serveLong,
 		Example: serveExample,
 		Args:    noArguments,
-		RunE: interruptible(func(ctx context.Context, c *cobra.Command, _ []string) error {
-			if err := readServeFile(c.Flags(), options.Data); err != nil {
-				return usageError{err}
-			}
-			options.RegionBytes, options.MemoryBytes = int64(region), int64(memory)
-			options.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: &level}))
-			if err := options.Check(); err != nil {
-				return usageError{err}
-			}
-			finish := func(bool) {}
-			if options.Prefault {
-				display := progress.New(c.ErrOrStderr())
-				options.Progress, finish = display.Report, display.Finish
-			}
-			err := node.Run(ctx, options, func(r node.Ready) {
-				finish(false)
-				finish = func(bool) {}
-				banner(c.OutOrStdout(), r)
-			})
-			finish(err != nil)
-			if err == nil {
-				options.Log.Info("stopped")
-			}
-			return err
-		}),
+		RunE:    interruptible(s.run),
 	}
-	flags := c.Flags()
-	flags.SortFlags = false
-	flags.StringVar(&options.Data, "data", place.DefaultData(), "data `directory`: catalog and sockets")
-	flags.StringVar(&options.PostgreSQL, "pg", "127.0.0.1:5433", "loopback `address` for the PostgreSQL protocol, or off")
-	flags.Var(&region, "region", "hard cap of the lent region (default: half of what memory allows)")
-	flags.StringVar(&options.RegionDirectory, "region-dir", "", "`directory` of the region's file (default /dev/shm, or the data directory for file)")
-	flags.StringVar(&options.Fabric, "fabric", "shm", "`fabric`: where the region lies: shm (memory), file (disk), device:PATH[@OFFSET][,incoherent|,home-snoop], or emulated[:SEED] (memory that is not coherent, for tests)")
-	flags.StringVar(&options.Node, "node", "local", "the node's `name` in status output and errors")
-	flags.BoolVar(&options.ClusterInit, "cluster-init", false, "begin a cluster: this node runs its etcd; others join with --etcd")
-	flags.StringSliceVar(&options.Etcd, "etcd", nil, "join the cluster of the etcd at these `addresses`: host:port or unix:///path, separated by commas")
-	flags.BoolVar(&options.EtcdMember, "etcd-member", false, "with --etcd: run a member of etcd here, too; three members bear the loss of one")
-	flags.StringVar(&options.EtcdListen, "etcd-listen", "", "of a node that runs etcd: loopback or, with --certs, any `address` for its clients (default: a socket in the data directory)")
-	flags.StringVar(&options.EtcdPeer, "etcd-peer", "", "of a node that runs etcd: `address` for its other members (default: a port of 127.0.0.1)")
-	flags.StringVar(&options.RPC, "rpc", "", "`address` where the cluster's other nodes reach this one; needs --certs (default: its socket, for nodes on this machine)")
-	flags.StringVar(&options.Certificates, "certs", "", "`directory` with ca.crt, node.crt and node.key, as “csmsql cluster cert” makes them")
-	flags.DurationVar(&options.SessionTTL, "session-ttl", 0, "how long the cluster waits for this node before it holds it for dead (default 10s)")
-	flags.DurationVar(&options.RepairAfter, "repair-after", time.Minute, "how long another node may be gone before the replicas that it had are made anew; 0: for ever")
-	flags.StringVar(&options.HTTP, "http", "", "loopback `address` for /metrics and /healthz (default: off)")
-	flags.StringArrayVar(&options.Files, "files", nil, "`directory` that SQL may read and write (may be repeated; default: none)")
-	flags.Var(&memory, "memory", "memory of queries outside of the region; the process has up to 150MiB more (default: half of what the region leaves)")
-	flags.IntVar(&options.Threads, "threads", 0, "`threads` of queries (default: one per CPU)")
-	flags.StringVar(&options.Verify, "verify", "", "`when` chunks that are read are compared with their checksums: off, first or always (default: first, but not, on coherent memory, what the node wrote itself)")
-	flags.BoolVar(&options.VerifyAtStart, "verify-at-start", false, "check every table against its checksums before the node is ready")
-	flags.BoolVar(&options.Prefault, "prefault", false, "make the memory of every table present before the node is ready, so that no query is the first to touch it")
-	flags.TextVar(&level, "log-level", &level, "`level` of what is logged: debug, info, warn or error (default info)")
+	c.Flags().SortFlags = false
+	s.flags(c.Flags())
+	return c
+}
+
+func (s *serving) run(ctx context.Context, c *cobra.Command, _ []string) error {
+	if err := readServeFile(c.Flags(), s.options.Data); err != nil {
+		return usageError{err}
+	}
+	if err := s.check(c.Flags()); err != nil {
+		return usageError{err}
+	}
+	options := s.options
+	options.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: &s.level}))
+	finish := func(bool) {}
+	if options.Prefault {
+		display := progress.New(c.ErrOrStderr())
+		options.Progress, finish = display.Report, display.Finish
+	}
+	err := node.Run(ctx, options, func(r node.Ready) {
+		finish(false)
+		finish = func(bool) {}
+		banner(c.OutOrStdout(), r)
+	})
+	finish(err != nil)
+	if err == nil {
+		options.Log.Info("stopped")
+	}
+	return err
+}
+
+// check finds what is wrong with the flags as they were given, those of serve.json among them, before anything is touched.
+func (s *serving) check(given *pflag.FlagSet) error {
+	s.options.RegionBytes, s.options.MemoryBytes = int64(s.region), int64(s.memory)
+	for _, name := range []string{"data", "node", "etcd", "region-dir", "certs", "http", "etcd-listen", "etcd-peer", "rpc", "verify", "region", "memory", "session-ttl"} {
+		if f := given.Lookup(name); f.Changed && isNothing(f.Value.String()) {
+			return fmt.Errorf("--%s %q: leave it out, or say something", name, f.Value)
+		}
+	}
+	if !s.options.ClusterInit && len(s.options.Etcd) == 0 && (given.Changed("session-ttl") || given.Changed("repair-after")) {
+		return errors.New("--session-ttl and --repair-after are for nodes of a cluster: give --cluster-init or --etcd, too")
+	}
+	return s.options.Check()
+}
+
+// isNothing tells the text of a flag's value that says nothing: such a flag would be taken for one that was not given.
+func isNothing(value string) bool { return slices.Contains([]string{"", "0 B", "0s", "[]"}, value) }
+
+func (s *serving) flags(flags *pflag.FlagSet) {
+	flags.StringVar(&s.options.Data, "data", place.DefaultData(), "data `directory`: catalog and sockets")
+	flags.StringVar(&s.options.PostgreSQL, "pg", "127.0.0.1:5433", "loopback `address` for the PostgreSQL protocol, or off")
+	flags.Var(&s.region, "region", "hard cap of the lent region (default: half of what memory allows)")
+	flags.StringVar(&s.options.RegionDirectory, "region-dir", "", "`directory` of the region's file (default /dev/shm, or the data directory for file)")
+	flags.StringVar(&s.options.Fabric, "fabric", "shm", "`fabric`: where the region lies: shm (memory), file (disk), device:PATH[@OFFSET][,incoherent|,home-snoop], or emulated[:SEED] (memory that is not coherent, for tests)")
+	flags.StringVar(&s.options.Node, "node", "local", "the node's `name` in status output and errors")
+	flags.BoolVar(&s.options.ClusterInit, "cluster-init", false, "begin a cluster: this node runs its etcd; others join with --etcd")
+	flags.StringSliceVar(&s.options.Etcd, "etcd", nil, "join the cluster of the etcd at these `addresses`: host:port or unix:///path, separated by commas")
+	flags.BoolVar(&s.options.EtcdMember, "etcd-member", false, "with --etcd: run a member of etcd here, too; three members bear the loss of one")
+	flags.StringVar(&s.options.EtcdListen, "etcd-listen", "", "of a node that runs etcd: loopback or, with --certs, any `address` for its clients (default: a socket in the data directory)")
+	flags.StringVar(&s.options.EtcdPeer, "etcd-peer", "", "of a node that runs etcd: `address` for its other members (default: a port of 127.0.0.1)")
+	flags.StringVar(&s.options.RPC, "rpc", "", "`address` where the cluster's other nodes reach this one; needs --certs (default: its socket, for nodes on this machine)")
+	flags.StringVar(&s.options.Certificates, "certs", "", "`directory` with ca.crt, node.crt and node.key, as “csmsql cluster cert” makes them")
+	flags.DurationVar(&s.options.SessionTTL, "session-ttl", 0, "how long the cluster waits for this node before it holds it for dead (default 10s)")
+	flags.DurationVar(&s.options.RepairAfter, "repair-after", time.Minute, "how long another node may be gone before the replicas that it had are made anew; 0: for ever")
+	flags.StringVar(&s.options.HTTP, "http", "", "loopback `address` for /metrics and /healthz (default: off)")
+	flags.StringArrayVar(&s.options.Files, "files", nil, "`directory` that SQL may read and write (may be repeated; default: none)")
+	flags.Var(&s.memory, "memory", "memory of queries outside of the region; the process has up to 150MiB more (default: half of what the region leaves)")
+	flags.IntVar(&s.options.Threads, "threads", 0, "`threads` of queries (default: one per CPU)")
+	flags.StringVar(&s.options.Verify, "verify", "", "`when` chunks that are read are compared with their checksums: off, first or always (default: first, but not, on coherent memory, what the node wrote itself)")
+	flags.BoolVar(&s.options.VerifyAtStart, "verify-at-start", false, "check every table against its checksums before the node is ready")
+	flags.BoolVar(&s.options.Prefault, "prefault", false, "make the memory of every table present before the node is ready, so that no query is the first to touch it")
+	flags.TextVar(&s.level, "log-level", &s.level, "`level` of what is logged: debug, info, warn or error (default info)")
 	for _, name := range []string{"region", "memory", "log-level"} {
 		flags.Lookup(name).DefValue = "" // the text says it better
 	}
-	return c
 }
 
 // banner says once how the node is reached and what it has.

@@ -53,8 +53,15 @@ func setFromFile(flags *pflag.FlagSet, name string, value any) error {
 	case flag.Changed:
 		return nil // the command line's
 	}
-	list, several := value.([]any)
-	if !several {
+	var list []any
+	switch value := value.(type) {
+	case []any:
+		list = value
+	case []string:
+		for _, v := range value {
+			list = append(list, v)
+		}
+	default:
 		list = []any{value}
 	}
 	for _, v := range list {

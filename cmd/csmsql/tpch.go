@@ -47,6 +47,12 @@ numbers above. All eight tables appear in one commit: whoever asks sees all or n
 			if request.ScaleFactor == 0 {
 				return usageError{errors.New("how large? Say it with --sf, for example --sf 0.1")}
 			}
+			if !(request.ScaleFactor > 0) {
+				return usageError{fmt.Errorf("--sf %g: say a scale factor above 0", request.ScaleFactor)}
+			}
+			if err := checkReplicas(c.Flags(), request.Replicas); err != nil {
+				return usageError{err}
+			}
 			return tpchLoad(ctx, c, to, request)
 		}),
 	}

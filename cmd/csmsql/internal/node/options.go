@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
@@ -93,6 +96,9 @@ func (o Options) complete() (Options, error) {
 	if o.Data, err = filepath.Abs(o.Data); err != nil {
 		return o, fmt.Errorf("--data: %w", err)
 	}
+	if _, device, _ := memregion.ParseDevice(o.Fabric); device && o.RegionDirectory != "" {
+		return o, fmt.Errorf("--region-dir %s is for a region in a file of its own, --fabric %s is where it lies already: give one of them", o.RegionDirectory, o.Fabric)
+	}
 	if o.RegionDirectory != "" {
 		if o.RegionDirectory, err = directory("--region-dir", o.RegionDirectory); err != nil {
 			return o, err
@@ -143,6 +149,8 @@ func (o Options) checkCluster() error {
 		return errors.New("--cluster-init begins a cluster and --etcd joins one: give one of them")
 	case !o.clustered() && (o.RPC != "" || o.Certificates != "" || o.EtcdListen != "" || o.EtcdPeer != "" || o.EtcdMember):
 		return errors.New("--rpc, --certs, --etcd-listen, --etcd-peer and --etcd-member are for nodes of a cluster: give --cluster-init or --etcd, too")
+	case o.SessionTTL < 0:
+		return fmt.Errorf("--session-ttl %v: say a time above 0", o.SessionTTL)
 	case o.RepairAfter < 0:
 		return fmt.Errorf("--repair-after %v: say a time, or 0 for ever", o.RepairAfter)
 	case o.RPC != "" && o.Certificates == "":
@@ -154,7 +162,28 @@ func (o Options) checkCluster() error {
 	case o.clustered() && o.Node == defaultNode:
 		return fmt.Errorf("a node of a cluster needs a name of its own: give --node NAME (not %q)", defaultNode)
 	}
+	for _, f := range [][2]string{{"rpc", o.RPC}, {"etcd-listen", o.EtcdListen}, {"etcd-peer", o.EtcdPeer}} {
+		if f[1] != "" && !isAddress(f[1]) {
+			return fmt.Errorf("--%s %q is not an address: want HOST:PORT, for example 127.0.0.1:2380", f[0], f[1])
+		}
+	}
+	for _, endpoint := range o.Etcd {
+		if path, socket := strings.CutPrefix(endpoint, "unix://"); !isAddress(endpoint) && (!socket || !filepath.IsAbs(path)) {
+			return fmt.Errorf("--etcd %q is not an address: want HOST:PORT or unix:///path", endpoint)
+		}
+	}
 	return nil
+}
+
+// isAddress tells HOST:PORT, with or without the scheme that etcd's own tools write.
+func isAddress(text string) bool {
+	text = strings.TrimPrefix(strings.TrimPrefix(text, "https://"), "http://")
+	_, port, err := net.SplitHostPort(text)
+	if err != nil {
+		return false
+	}
+	_, err = strconv.ParseUint(port, 10, 16)
+	return err == nil
 }
 
 // defaultNode is what a node is called that is alone.
