@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"fmt"
 	"math/big"
 	"strings"
 	"sync"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/spelling"
 )
 
 // Name is what sql.Open wants.
@@ -33,7 +35,33 @@ func (d *sqlDriver) Open(name string) (driver.Conn, error) {
 
 // OpenConnector opens the engine with the first connection.
 func (d *sqlDriver) OpenConnector(name string) (driver.Connector, error) {
+	if err := checkName(name); err != nil {
+		return nil, err
+	}
 	return &connector{name: name, owned: true}, nil
+}
+
+// attachWord begins the names of running nodes.
+const attachWord = "attach:"
+
+// checkName refuses what would be made a directory of that name, or asked for a socket of that name, and means something else.
+func checkName(name string) error {
+	if strings.Contains(name, "?") {
+		return fmt.Errorf("csmsql: %q: options behind ? are not known here; engine.Config has them: sql.OpenDB(driver.NewConnector(engine))", name)
+	}
+	target, attach := strings.CutPrefix(name, attachWord)
+	if attach && target == "" {
+		return errors.New("csmsql: attach: which node? Name its socket, its data directory or host:port")
+	}
+	if word, _, ok := strings.Cut(name, ":"); ok && !attach && !strings.ContainsAny(word, `./\`) {
+		word += ":"
+		meant := ""
+		if spelling.Distance(word, attachWord) <= spelling.Near(word) {
+			meant = "; did you mean attach:?"
+		}
+		return fmt.Errorf("csmsql: %q is nothing that can be opened%s (a directory of that name is ./%s)", word, meant, name)
+	}
+	return nil
 }
 
 // NewConnector serves database/sql from an engine that stays the caller's.
@@ -56,7 +84,7 @@ func (c *connector) open(ctx context.Context) (*engine.Engine, error) {
 		return c.engine, nil
 	}
 	var err error
-	if target, ok := strings.CutPrefix(c.name, "attach:"); ok {
+	if target, ok := strings.CutPrefix(c.name, attachWord); ok {
 		c.engine, err = engine.Attach(context.WithoutCancel(ctx), target)
 	} else {
 		c.engine, err = engine.Open(context.WithoutCancel(ctx), engine.Config{Directory: c.name, Files: engine.FileAccess{All: true}})
@@ -104,14 +132,20 @@ func (c *conn) PrepareContext(ctx context.Context, query string) (driver.Stmt, e
 	return &stmt{c.session, st}, nil
 }
 
-// BeginTx begins a block; every isolation level up to serializable's name is snapshot isolation here.
+// BeginTx begins a block: serializable if that is asked for. What promises less is snapshot isolation, which PostgreSQL calls repeatable read.
 func (c *conn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
-	if sql.IsolationLevel(o.Isolation) > sql.LevelSnapshot {
-		return nil, errors.New("csmsql: transactions are snapshot isolation; serializable is not offered")
-	}
 	text := "BEGIN"
+	switch level := sql.IsolationLevel(o.Isolation); level {
+	case sql.LevelDefault:
+	case sql.LevelReadUncommitted, sql.LevelReadCommitted, sql.LevelWriteCommitted, sql.LevelRepeatableRead, sql.LevelSnapshot:
+		text += " ISOLATION LEVEL REPEATABLE READ"
+	case sql.LevelSerializable:
+		text += " ISOLATION LEVEL SERIALIZABLE"
+	default:
+		return nil, fmt.Errorf("csmsql: there is no isolation level %s; the strongest is %s", level, sql.LevelSerializable)
+	}
 	if o.ReadOnly {
-		text = "BEGIN READ ONLY"
+		text += " READ ONLY"
 	}
 	if _, err := c.session.Exec(ctx, text); err != nil {
 		return nil, err
