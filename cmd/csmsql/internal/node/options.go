@@ -52,8 +52,6 @@ type Options struct {
 	RepairAfter     time.Duration // how long another node may be gone before its replicas are made anew; 0: for ever
 	Log             *slog.Logger
 	Fault           faults.Hook // of tests that are the program; nil otherwise
-
-	failing <-chan struct{} // of tests: each value is as a failure of DuckDB's; nil otherwise
 }
 
 // Check finds what is wrong with the options as they stand, before anything is touched.

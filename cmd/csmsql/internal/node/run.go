@@ -151,8 +151,6 @@ func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
 			return catalog.ErrFenced
 		case <-n.engine.Failed():
 			return engine.ErrFailed
-		case <-n.options.failing:
-			return engine.ErrFailed
 		}
 	})
 	state := Ready{Frontend: n.frontend, Data: n.options.Data, Status: n.engine.Status(n.frontend)}
