@@ -52,6 +52,9 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 		if err != nil {
 			return err
 		}
+		if err := s.mayFreeze(tx, head, version.Table()); err != nil {
+			return err
+		}
 		schema := version.Table().Columns
 		columns, err := copyColumns(schema, head.Columns)
 		if err != nil {

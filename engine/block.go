@@ -35,6 +35,8 @@ type block struct {
 	restarted bool
 	// names that the block made, dropped or replaced, as its own DuckDB connection shows them; nil: no statement needed them.
 	names *ownNames
+	// emptied are the tables that the block truncated since its last savepoint.
+	emptied map[catalog.TableID]bool
 }
 
 // start pins the block's snapshot.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -18,6 +19,12 @@ import (
 // COPY, but for what comes from the client (copyin.go): DuckDB reads and writes the files.
 
 func (st *Statement) prepareCopy(ctx context.Context, head *statement.Copy) error {
+	if !head.Client {
+		var refused *statement.Error
+		if errors.As(head.Check(formatOf(head)), &refused) {
+			return failure(refused.State, "%s", refused.Message).hint(refused.Advice)
+		}
+	}
 	if head.From {
 		return st.prepareCopyFrom(ctx, head)
 	}
@@ -196,7 +203,7 @@ func vacuous(o statement.Option) error {
 	if o.Name == "encoding" && name != "utf8" && name != "unicode" {
 		return failure("0A000", "COPY encoding %q is not supported", o.Value).hint("Only UTF8 is.")
 	}
-	return nil // rows are written so that no VACUUM need touch them, always
+	return nil // rows are written so that no VACUUM need touch them, always; when FREEZE may be said is mayFreeze's
 }
 
 // headerOption is HEADER's value, as DuckDB spells it; none means that there is one.
@@ -292,6 +299,9 @@ func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*R
 	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
 		version, err := s.target(v, head.Name)
 		if err != nil {
+			return err
+		}
+		if err := s.mayFreeze(tx, head, version.Table()); err != nil {
 			return err
 		}
 		schema := version.Table().Columns

@@ -56,6 +56,9 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 		if err != nil {
 			return err
 		}
+		if err := s.mayFreeze(tx, head, version.Table()); err != nil {
+			return err
+		}
 		schema := version.Table().Columns
 		columns, err := copyColumns(schema, head.Columns)
 		if err != nil {

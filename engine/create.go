@@ -52,6 +52,10 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			return done("", 0), nil
 		case *statement.DiscardTemporary:
 			return done("DISCARD TEMP", 0), s.dropTemporary()
+		case *statement.DiscardSequences:
+			return done("DISCARD SEQUENCES", 0), s.discardSequences()
+		case *statement.SetConstraints:
+			return s.setConstraints(ctx, head)
 		case *statement.CloseCursor:
 			return s.closeCursor(head)
 		case *statement.NoOp:
@@ -92,31 +96,6 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 		}
 		return nil, failure("0A000", "this statement is not supported")
 	}
-}
-
-// doNothing is what PostgreSQL needs and we do not; the tables must be there all the same.
-func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows, error) {
-	s := st.session
-	if head.Tag == "VACUUM" && s.block != nil && !s.block.implicit {
-		return nil, failure("25001", "VACUUM cannot run inside a transaction block")
-	}
-	if len(head.Names) == 0 {
-		return done(head.Tag, 0), nil
-	}
-	v, err := s.see(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer v.release()
-	for _, name := range head.Names {
-		if s.meansTemporary(name) {
-			continue
-		}
-		if _, err := s.target(v, name); err != nil && err != errTemporary {
-			return nil, st.pointAt(err, name.Name)
-		}
-	}
-	return done(head.Tag, 0), nil
 }
 
 // endBlock is COMMIT or ROLLBACK, which with chain begin the next transaction with the modes of this one.
@@ -458,6 +437,7 @@ func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*R
 			if err := tx.Truncate(version.Table().Name); err != nil {
 				return err
 			}
+			s.emptied(version.Table().ID)
 		}
 		return nil
 	})

@@ -36,22 +36,40 @@ func (s *Session) changedTemporary() {
 	}
 }
 
-// dropTemporary drops the tables and views that the session made for itself.
+// ownObjects are the statements that drop what a session made for itself, what may need others first.
+const ownObjects = `SELECT 'DROP ' || kind || ' temp.main."' || replace(name, '"', '""') || '"' FROM (
+	SELECT 1 AS place, 'VIEW' AS kind, view_name AS name, view_oid AS made FROM system.main.duckdb_views() WHERE temporary AND NOT internal
+	UNION ALL SELECT 2, 'TABLE', table_name, table_oid FROM system.main.duckdb_tables() WHERE temporary AND table_name NOT IN ` + pgcatalog.OwnTables + `
+	UNION ALL SELECT 3, 'SEQUENCE', sequence_name, 0 FROM system.main.duckdb_sequences() WHERE temporary
+	UNION ALL SELECT DISTINCT 3, CASE function_type WHEN 'table_macro' THEN 'MACRO TABLE' ELSE 'MACRO' END, function_name, 0 FROM system.main.duckdb_functions()
+		WHERE database_name = 'temp' AND schema_name = 'main' AND NOT internal AND function_type IN ('macro', 'table_macro')
+	UNION ALL SELECT 4, 'TYPE', type_name, 0 FROM system.main.duckdb_types() WHERE database_name = 'temp' AND schema_name = 'main' AND NOT internal
+) ORDER BY place, made DESC`
+
+// dropTemporary drops what the session made for itself: tables, views, sequences, macros and types. A table to which another one's keys
+// refer cannot be dropped before that one, so that it is tried again after the others.
 func (s *Session) dropTemporary() error {
 	if !s.temporary {
 		return nil
 	}
 	s.yield()
-	drops, err := s.conn.Texts(context.Background(), `SELECT 'DROP TABLE temp.main.' || '"' || replace(table_name, '"', '""') || '"' FROM system.main.duckdb_tables() WHERE temporary AND table_name NOT IN `+pgcatalog.OwnTables+`
-		UNION ALL SELECT 'DROP VIEW temp.main.' || '"' || replace(view_name, '"', '""') || '"' FROM system.main.duckdb_views() WHERE temporary AND NOT internal`)
+	drops, err := s.conn.Texts(context.Background(), ownObjects)
 	if err != nil {
 		return err
 	}
 	s.changedTemporary()
-	for _, sql := range drops {
-		if err := s.conn.Exec(sql); err != nil {
-			return err
+	for len(drops) > 0 {
+		var left []string
+		var failed error
+		for _, sql := range drops {
+			if err := s.conn.Exec(sql); err != nil {
+				left, failed = append(left, sql), err
+			}
 		}
+		if len(left) == len(drops) {
+			return failed
+		}
+		drops = left
 	}
 	s.temporary = false
 	return nil

@@ -62,7 +62,7 @@ func (s *Session) savepoint(name string) error {
 		at := b.tx.Savepoint()
 		p.catalog = &at
 	}
-	b.savepoints = append(b.savepoints, p)
+	b.savepoints, b.emptied = append(b.savepoints, p), nil
 	return nil
 }
 
@@ -127,7 +127,7 @@ func (s *Session) rollbackTo(name string) error {
 			return err
 		}
 	}
-	b.savepoints, b.failed = b.savepoints[:i+1], false
+	b.savepoints, b.failed, b.emptied = b.savepoints[:i+1], false, nil
 	return nil
 }
 

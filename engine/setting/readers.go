@@ -2,6 +2,7 @@ package setting
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/csmsql/csmsql/engine/optimization"
@@ -9,7 +10,7 @@ import (
 
 // readers check the text of settings that are strings and mean something.
 var readers = map[string]func(s *Setting, text string) (string, error){
-	"client_encoding": readEncoding, "DateStyle": readDateStyle, "search_path": readNames, "temp_tablespaces": readNames,
+	"client_encoding": readEncoding, "DateStyle": readDateStyle, "search_path": readPath, "temp_tablespaces": readNames,
 	"csm.disable": readOptimizations,
 }
 
@@ -71,6 +72,20 @@ func readDateStyle(s *Setting, text string) (string, error) {
 		}
 	}
 	return "ISO, " + order, nil
+}
+
+// readPath refuses a place for temporary objects: they are always found first, and made only where that is said.
+func readPath(s *Setting, text string) (string, error) {
+	text, err := readNames(s, text)
+	if err != nil {
+		return "", err
+	}
+	if names, _ := Names(text); slices.Contains(names, "pg_temp") {
+		e := failure("0A000", `parameter "search_path" cannot be set to "%s" here: pg_temp has no place in it`, text)
+		e.HintText = "Leave pg_temp out: temporary objects are found first, and CREATE TEMP, or pg_temp.name, makes them."
+		return "", e
+	}
+	return text, nil
 }
 
 func readNames(s *Setting, text string) (string, error) {

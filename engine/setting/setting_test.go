@@ -103,6 +103,7 @@ func TestValuesAsPostgreSQLHasThem(t *testing.T) {
 		{"datestyle", "German", `0A000 parameter "DateStyle" cannot be set to "German" here: dates are shown in ISO style alone (Set DateStyle to ISO, and use to_char for another style.)`},
 		{"search_path", `a, "B c"`, `a, "B c"`}, {"search_path", "a,,b", `22023 invalid value for parameter "search_path": "a,,b" [List syntax is invalid.]`},
 		{"search_path", `"a`, `22023 invalid value for parameter "search_path": ""a" [List syntax is invalid.]`}, {"search_path", "", ""},
+		{"search_path", "a, PG_TEMP", `0A000 parameter "search_path" cannot be set to "a, PG_TEMP" here: pg_temp has no place in it (Leave pg_temp out: temporary objects are found first, and CREATE TEMP, or pg_temp.name, makes them.)`},
 		{"ssl_renegotiation_limit", "0", "0"}, {"default_with_oids", "off", "off"}, {"synchronize_seqscans", "off", "off"},
 	} {
 		s := setting.Find(c.name)

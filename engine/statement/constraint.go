@@ -134,6 +134,9 @@ func (c *cursor) constraint(column string) (Constraint, error) {
 	return k, err
 }
 
+// ofAKey is in the message of a refused option of a key.
+const ofAKey = " of a key"
+
 // keyColumns reads the columns of a key that stands for itself, and refuses what PostgreSQL would do with its index.
 func (c *cursor) keyColumns(k *Constraint) (err error) {
 	if k.Column == "" {
@@ -145,7 +148,7 @@ func (c *cursor) keyColumns(k *Constraint) (err error) {
 		}
 	}
 	if c.peek(0).isAny("include", "with") && c.peek(1).is("(") || c.peek(0).is("using") {
-		return c.refuse(strings.ToUpper(c.peek(0).text)+" of a key", "Leave it out: there are no indexes.")
+		return c.refuse(strings.ToUpper(c.peek(0).text)+ofAKey, "Leave it out: there are no indexes.")
 	}
 	return nil
 }
@@ -161,7 +164,10 @@ func (c *cursor) references(k *Constraint) (err error) {
 	for {
 		switch {
 		case c.accept("match"):
-			if !c.peek(0).isAny("full", "partial", "simple") {
+			if c.peek(0).is("partial") {
+				return c.refuse("MATCH PARTIAL", "Write MATCH FULL or MATCH SIMPLE.")
+			}
+			if !c.peek(0).isAny("full", "simple") {
 				return c.unexpected()
 			}
 			k.Match = strings.ToUpper(c.next().text)

@@ -36,7 +36,16 @@ func (c *cursor) copy() (any, error) {
 	if c.peek(0).is("where") {
 		return nil, c.refuse("COPY … WHERE", "Copy into a temporary table and INSERT … SELECT … WHERE from there.")
 	}
-	return y, c.finish()
+	if err := c.finish(); err != nil || !y.Client {
+		return y, err
+	}
+	format := "text"
+	for _, o := range y.Options {
+		if o.Name == "format" {
+			format = fold(o.Value)
+		}
+	}
+	return y, y.Check(format)
 }
 
 func (c *cursor) copyTable(y *Copy) (err error) {
@@ -148,11 +157,43 @@ func (c *cursor) oldOptions(y *Copy) error {
 				return err
 			}
 		case t.is("force"):
-			return c.refuse("FORCE … without parentheses", "Write COPY … (FORMAT csv, FORCE_QUOTE …).")
+			c.next()
+			if err := c.forced(y); err != nil {
+				return err
+			}
 		default:
 			return c.unexpected()
 		}
 	}
+	return nil
+}
+
+// forced reads QUOTE, NOT NULL or NULL and the columns behind FORCE.
+func (c *cursor) forced(y *Copy) error {
+	o := Option{}
+	switch {
+	case c.accept("quote"):
+		o.Name = "force_quote"
+	case c.accept("not", "null"):
+		o.Name = "force_not_null"
+	case c.accept("null"):
+		o.Name = "force_null"
+	default:
+		return c.unexpected()
+	}
+	from := c.peek(0).start
+	if !c.accept("*") {
+		for {
+			if _, ok := c.identifier(); !ok {
+				return c.unexpected()
+			}
+			if !c.accept(",") {
+				break
+			}
+		}
+	}
+	o.Value = c.since(from)
+	y.Options = append(y.Options, o)
 	return nil
 }
 

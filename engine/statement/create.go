@@ -20,6 +20,8 @@ func (c *cursor) create() (any, error) {
 		return c.createTable(orReplace, temporary)
 	case c.accept("view"):
 		return c.createView(orReplace, temporary)
+	case c.peek(0).is("recursive") && c.peek(1).is("view"):
+		return nil, c.refuse("CREATE RECURSIVE VIEW", "Write CREATE VIEW … AS WITH RECURSIVE …")
 	case c.peek(0).is("schema") && !temporary:
 		return c.createSchema(orReplace)
 	case c.peek(0).kind != word:
@@ -35,7 +37,6 @@ var creations = []struct{ words, advice string }{
 	{"unique index", "There are no indexes: scans skip chunks by their statistics. Uniqueness is not enforced."},
 	{"index", "There are no indexes: scans skip chunks by their statistics. Store rows in a useful order with CREATE TABLE … AS SELECT … ORDER BY."},
 	{"materialized view", "CREATE TABLE … AS stores a query's result."},
-	{"recursive view", "Write CREATE VIEW … AS WITH RECURSIVE …"},
 	{"foreign table", "Load the data with COPY … FROM or INSERT … SELECT."},
 	{"sequence", "Number rows with row_number() OVER (), or CREATE TEMP SEQUENCE for this session."},
 	{"type", "Write the type where it is used: STRUCT (x INTEGER); in the place of an ENUM varchar with CHECK (c IN ('a', 'b')). CREATE TEMP TYPE makes one for this session."},
@@ -82,6 +83,9 @@ func (c *cursor) createSchema(orReplace bool) (any, error) {
 
 func (c *cursor) createTable(orReplace, temporary bool) (any, error) {
 	ifNotExists := c.accept("if", "not", "exists")
+	if ifNotExists && orReplace {
+		return nil, c.refuse("OR REPLACE with IF NOT EXISTS", "Write one of them.")
+	}
 	name, err := c.name()
 	if err != nil {
 		return nil, err
@@ -102,13 +106,36 @@ func (c *cursor) createTable(orReplace, temporary bool) (any, error) {
 	t := &CreateTable{Name: name, IfNotExists: ifNotExists, OrReplace: orReplace, Temporary: temporary}
 	if temporary {
 		probe := &CreateTable{Temporary: true}
-		_ = c.definitions(probe) // what is wrong, DuckDB says; it may stand behind the columns, too
+		err := c.definitions(probe) // what is wrong, DuckDB says; it may stand behind the columns, too
+		if err := ignoredByDuckDB(probe, err); err != nil {
+			return nil, err
+		}
 		if at := probe.DefinitionsEnd; at > 0 && at < len(c.sql) && c.sql[at] == ')' {
 			t.Columns, t.DefinitionsEnd = probe.Columns, probe.DefinitionsEnd
 		}
 		return t, nil
 	}
 	return t, c.definitions(t)
+}
+
+// ignoredByDuckDB refuses what DuckDB, which makes temporary tables, would take and forget. err is what reading the definitions gave.
+func ignoredByDuckDB(t *CreateTable, err error) error {
+	if e, ok := err.(*Error); ok && strings.Contains(e.Message, ofAKey) {
+		return e
+	}
+	for _, k := range t.Constraints {
+		what := ""
+		switch {
+		case k.Deferrable:
+			what = "DEFERRABLE"
+		case k.Match == "FULL" && len(k.Columns) > 1:
+			what = "MATCH FULL of several columns"
+		default:
+			continue
+		}
+		return &Error{State: "0A000", Message: what + " in a temporary table is not supported", At: k.At, Advice: "Leave it out."}
+	}
+	return nil
 }
 
 // isTemporary: PostgreSQL and DuckDB have a schema, or database, in which everything is temporary.
@@ -162,6 +189,9 @@ func (c *cursor) tableQuery(as *CreateTableAs) (any, error) {
 
 func (c *cursor) createView(orReplace, temporary bool) (any, error) {
 	v := &CreateView{OrReplace: orReplace, IfNotExists: c.accept("if", "not", "exists")}
+	if v.OrReplace && v.IfNotExists {
+		return nil, c.refuse("OR REPLACE with IF NOT EXISTS", "Write one of them.")
+	}
 	var err error
 	if v.Name, err = c.name(); err != nil {
 		return nil, err

@@ -16,6 +16,7 @@ func (c *cursor) checkExplain(e *Explain) error {
 	for _, o := range e.Options {
 		kept, known := explainOptions[o.Name]
 		value := strings.ToLower(strings.TrimSpace(o.Value))
+		on, isBoolean := o.boolean()
 		switch {
 		case !known:
 			return &Error{State: "42601", Message: "unrecognized EXPLAIN option \"" + o.Name + "\""}
@@ -23,13 +24,14 @@ func (c *cursor) checkExplain(e *Explain) error {
 			return &Error{State: "22023", Message: "unrecognized value for EXPLAIN option \"format\": \"" + o.Value + "\""}
 		case o.Name == "format" && value != kept:
 			return unsupported("EXPLAIN (FORMAT "+strings.ToUpper(value)+") is not supported", "The plan is text: leave FORMAT out.")
+		case o.Name != "format" && !isBoolean:
+			return o.notBoolean()
+		case o.Name == "timing" && on && !e.Analyze:
+			return &Error{State: "22023", Message: "EXPLAIN option TIMING requires ANALYZE"}
 		case o.Name == "format" || kept == "":
-		case isTrue(value) != (kept == "on"):
-			return unsupported("EXPLAIN ("+strings.ToUpper(o.Name)+" "+o.Value+") is not supported", "Leave it out, or write "+strings.ToUpper(o.Name)+" "+kept+".")
+		case on != (kept == "on"):
+			return unsupported("EXPLAIN ("+o.clause()+") is not supported", "Leave it out, or write "+strings.ToUpper(o.Name)+" "+kept+".")
 		}
 	}
 	return nil
 }
-
-// isTrue reads a Boolean option; without a value it is true.
-func isTrue(value string) bool { return !slices.Contains([]string{"false", "off", "0"}, value) }

@@ -26,6 +26,9 @@ func Parse(sql string) (*Statement, error) {
 	if err != nil {
 		return nil, s.blame(err, verb)
 	}
+	if err := s.ignoredWords(); err != nil {
+		return nil, err
+	}
 	switch head := s.Head.(type) {
 	case *Private:
 		if s.Syntax != nil && !duckVerbs[head.Verb] {
@@ -250,12 +253,7 @@ func (c *cursor) explain() (any, error) {
 	}
 	for _, o := range e.Options {
 		if o.Name == "analyze" || o.Name == "analyse" {
-			switch strings.ToLower(o.Value) {
-			case "false", "off", "0":
-				e.Analyze = false
-			default:
-				e.Analyze = true
-			}
+			e.Analyze, _ = o.boolean()
 		}
 	}
 	if err := c.checkExplain(e); err != nil {

@@ -2,7 +2,6 @@ package statement
 
 import (
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -100,16 +99,19 @@ func (c *cursor) set() (any, error) {
 		if !c.accept("all") {
 			return nil, c.refuse("SET CONSTRAINTS of single constraints", "No constraint is deferrable: leave it out.")
 		}
-		if !c.acceptAny("deferred", "immediate") { // it is about those that are deferrable, and none is
+		deferred := c.accept("deferred")
+		if !deferred && !c.accept("immediate") {
 			return nil, c.unexpected()
 		}
-		return &NoOp{Tag: "SET CONSTRAINTS"}, c.finish()
+		return &SetConstraints{Deferred: deferred}, c.finish()
 	}
 	s := &Set{}
 	switch {
 	case c.accept("session", "characteristics", "as", "transaction"):
 		return c.setModes(true)
-	case c.peek(0).isAny("session", "global") && !c.peek(1).isAny("=", "to", ".", "authorization"):
+	case c.peek(0).is("global") && !c.peek(1).isAny("=", "to", "."):
+		return nil, c.refuse("SET GLOBAL", "SET is for this session; what holds for all of them is given to the server when it starts.")
+	case c.peek(0).is("session") && !c.peek(1).isAny("=", "to", ".", "authorization"):
 		c.next()
 	case c.peek(0).is("local") && !c.peek(1).isAny("=", "to", "."):
 		c.next()
@@ -274,7 +276,11 @@ func (c *cursor) reset() (any, error) {
 	if c.peek(0).is("variable") && c.peek(1).kind == word {
 		return &Private{Verb: "reset"}, nil
 	}
-	if c.peek(0).isAny("session", "local", "global") && c.peek(1).kind == word && !c.peek(1).is("authorization") {
+	switch scope := c.peek(0); {
+	case c.peek(1).kind != word || c.peek(1).is("authorization"):
+	case scope.isAny("local", "global"):
+		return nil, c.refuse("RESET "+strings.ToUpper(scope.text), "RESET is for this session; SET LOCAL … TO DEFAULT is until the transaction ends.")
+	case scope.is("session"):
 		c.next()
 	}
 	name, err := c.knownName()
@@ -320,7 +326,7 @@ func (c *cursor) discard() (any, error) {
 	case c.accept("plans"):
 		return &NoOp{Tag: "DISCARD PLANS"}, c.finish()
 	case c.accept("sequences"):
-		return &NoOp{Tag: "DISCARD SEQUENCES"}, c.finish()
+		return &DiscardSequences{}, c.finish()
 	case c.acceptAny("temp", "temporary"):
 		return &DiscardTemporary{}, c.finish()
 	}
@@ -348,8 +354,6 @@ func (c *cursor) noOp(verb string) (any, error) {
 		if _, ok := c.identifier(); !ok && !c.accept("*") {
 			return nil, c.unexpected()
 		}
-	case "checkpoint", "force":
-		c.identifier() // a database
 	}
 	return &NoOp{Tag: tag}, c.finish()
 }
@@ -362,31 +366,62 @@ var maintenanceOptions = map[string][]string{
 	"ANALYZE": {"verbose", "skip_locked"},
 }
 
-// maintained reads the options and tables of VACUUM and ANALYZE.
-func (c *cursor) maintained(n *NoOp) error {
-	if at := c.peek(0); at.is("(") {
-		options, err := c.options()
-		if err != nil {
-			return err
+// maintenance reads options in parentheses, or in the order that the older form has.
+func (c *cursor) maintenance(tag string) (options []Option, err error) {
+	at := position(c.sql, c.peek(0).start)
+	if c.peek(0).is("(") {
+		if options, err = c.options(); err != nil {
+			return nil, err
 		}
-		for _, o := range options {
-			if !slices.Contains(maintenanceOptions[n.Tag], o.Name) {
-				return &Error{State: "42601", Message: "unrecognized " + n.Tag + " option \"" + o.Name + "\"", At: position(c.sql, at.start)}
+	} else {
+		for _, name := range maintenanceWords[tag] {
+			if c.accept(name) || name == "analyze" && c.accept("analyse") {
+				options = append(options, Option{Name: name})
 			}
 		}
 	}
-	for c.acceptAny("full", "freeze", "verbose", "analyze", "analyse") {
+	for i := range options {
+		if options[i].Name == "analyse" {
+			options[i].Name = "analyze"
+		}
 	}
+	if e, ok := checkMaintenance(tag, options).(*Error); ok {
+		e.At = at
+		return nil, e
+	}
+	return options, nil
+}
+
+// maintenanceWords are the options of the older form, in their order.
+var maintenanceWords = map[string][]string{"VACUUM": {"full", "freeze", "verbose", "analyze"}, "ANALYZE": {"verbose"}}
+
+// maintained reads the options and tables of VACUUM and ANALYZE.
+func (c *cursor) maintained(n *NoOp) error {
+	options, err := c.maintenance(n.Tag)
+	if err != nil {
+		return err
+	}
+	for _, o := range options {
+		on, _ := o.boolean()
+		n.Verbose = n.Verbose || on && o.Name == "verbose"
+		n.Analyze = n.Analyze || on && o.Name == "analyze"
+	}
+	n.Analyze = n.Analyze || n.Tag == "ANALYZE"
 	for !c.done() {
 		c.accept("only")
 		name, err := c.name()
 		if err != nil {
 			return err
 		}
-		n.Names = append(n.Names, name)
-		if _, _, err := c.columns(); err != nil {
+		at := position(c.sql, c.peek(0).start)
+		columns, columnsAt, err := c.columns()
+		if err != nil {
 			return err
 		}
+		if columns != nil && !n.Analyze {
+			return &Error{State: "0A000", Message: "ANALYZE option must be specified when a column list is provided", At: at}
+		}
+		n.Tables = append(n.Tables, Maintained{Name: name, Columns: columns, ColumnsAt: columnsAt})
 		if !c.accept(",") {
 			return c.finish()
 		}

@@ -215,11 +215,22 @@ type Reload struct {
 }
 
 // NoOp is a statement that PostgreSQL needs and we do not: it succeeds with its command tag and does nothing.
-// Names are the tables that it is about, if it names any.
+// Tables are those that it is about, if it names any; Verbose asks what there is to say of each.
 type NoOp struct {
-	Tag   string
-	Names []Name
+	Tag              string
+	Verbose, Analyze bool
+	Tables           []Maintained
 }
+
+// Maintained is a table of VACUUM or ANALYZE with the columns that were written.
+type Maintained struct {
+	Name      Name
+	Columns   []string
+	ColumnsAt []int // in characters from 1
+}
+
+// SetConstraints is SET CONSTRAINTS ALL.
+type SetConstraints struct{ Deferred bool }
 
 // Begin starts a transaction.
 type Begin struct{ Modes }
@@ -278,11 +289,12 @@ type Execute struct {
 }
 
 // Deallocate forgets a prepared statement, all of them if Name is empty; Discard resets the session (All is always set);
-// DiscardTemporary drops its temporary tables.
+// DiscardTemporary drops its temporary objects, DiscardSequences forgets what it knows of sequences.
 type (
 	Deallocate       struct{ Name string }
 	Discard          struct{ All bool }
 	DiscardTemporary struct{}
+	DiscardSequences struct{}
 )
 
 // Private is a statement about temporary or session objects, or about DuckDB itself, that DuckDB runs as it stands if the session

@@ -95,6 +95,7 @@ var phrases = []struct{ phrase, state string }{
 	{"value is out of range", "22003"},
 	{"Duplicate key", "23505"},
 	{"NOT NULL constraint", "23502"},
+	{"value of sequence", "2200H"},
 	{"CHECK constraint", "23514"},
 	{"foreign key constraint", "23503"},
 	{"no transaction is active", "25P01"},

@@ -7,11 +7,14 @@ import "strings"
 // statement of every session fails and closing a connection ends the process: DuckDB 1.5.5 throws in a destructor), and
 // query runs SQL made of pieces, so that the first could hide in it. So the text is searched for them, unless FileAccess.All.
 //
+// Others change DuckDB for all sessions of the process, by a call in any SELECT: which parser reads their statements, what is logged.
+//
 // The search errs on the safe side: a string literal with such a name in it is refused too.
 var forbiddenNames = []string{
 	"enable_logging",
 	"json_execute_serialized_sql", // SQL in disguise
-	`u&"`,                         // any name in disguise
+	"enable_peg_parser", "disable_peg_parser", "disable_logging", "truncate_duckdb_logs", "enable_profiling", "disable_profiling", "force_checkpoint",
+	`u&"`, // any name in disguise
 }
 
 // forbidden gives the name in sql that may not be used, or "".

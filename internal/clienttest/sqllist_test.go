@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -24,11 +25,20 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write what comes of each example into docs/sql.md")
 
-const sqlList = "../../docs/sql.md"
+const (
+	sqlList    = "../../docs/sql.md"
+	optionList = "../../docs/sqloptions.md"
+	// everyOption ends the headings of optionList, which are those of sqlList.
+	everyOption = ": every option"
+)
 
-func readSQLList(t *testing.T) *sqllist.Document {
+var sqlLists = []string{sqlList, optionList}
+
+func readSQLList(t *testing.T) *sqllist.Document { return readList(t, sqlList) }
+
+func readList(t *testing.T, path string) *sqllist.Document {
 	t.Helper()
-	text, err := os.ReadFile(sqlList)
+	text, err := os.ReadFile(path)
 	require.NoError(t, err)
 	document, err := sqllist.Parse(string(text))
 	require.NoError(t, err)
@@ -39,60 +49,85 @@ func readSQLList(t *testing.T) *sqllist.Document {
 // postgresOnly are sections whose words mean what they mean in PostgreSQL: DuckDB is not asked.
 var postgresOnly = []string{"COPY", "Transactions", "Prepared statements and cursors", "Session", "Looking after things", "Settings: PostgreSQL's", "Settings: csmsql's"}
 
-// TestSQLList tries every line of docs/sql.md: csmsql gives what the line says; DuckDB's own tables give the same, or what the line says
-// of DuckDB.
+// TestSQLList tries every line of docs/sql.md and docs/sqloptions.md: csmsql gives what the line says; DuckDB's own tables give the same, or
+// what the line says of DuckDB.
 func TestSQLList(t *testing.T) {
-	document, known := readSQLList(t), walkedNames(t)
-	native, ours := openDuckDB(t), newRoom(t, shared.dsn(), document.Setup)
-	for _, row := range document.Rows {
-		patterns := matching(document, row, known)
-		examples := row.Examples(patterns)
-		if len(examples) == 0 {
-			t.Errorf("%s:%d: {name} stands for nothing", sqlList, row.Line)
-		}
-		for i := range examples {
-			example := examples[i]
-			got := ours.try(t, example.SQL, row.Data)
-			if i == len(examples)-1 || strings.Contains(example.SQL, ";") { // of the others, one statement each, nothing is left
-				ours.leave(t)
+	known, native := walkedNames(t), openDuckDB(t)
+	for _, path := range sqlLists {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			l := &listTest{path: path, document: readList(t, path), known: known, native: native}
+			l.room = newRoom(t, shared.dsn(), l.document.Setup)
+			for _, row := range l.document.Rows {
+				l.try(t, row)
 			}
-			if *rewrite && i == 0 {
-				took(row, example, got)
-				examples = row.Examples(patterns)
-				example = examples[0]
-			}
-			if got.text != example.Answer || row.Verdict == sqllist.Refused && !got.refused {
-				t.Errorf("%s:%d: %s\n\twant %s: %s\n\tgot  %s", sqlList, row.Line, example.SQL, row.Verdict, example.Answer, got.text)
-			}
-			if i > 0 || row.Verdict == sqllist.Refused || slices.Contains(postgresOnly, row.Section) {
-				continue
-			}
-			if theirs := native.try(t, document.Setup, example.SQL); got.rows || theirs.refused {
-				compare(t, row, "DuckDB", got, theirs, &row.DuckDB)
-			}
-		}
+			l.rewrite(t)
+		})
 	}
+}
+
+// listTest is one of the documents while its lines are tried.
+type listTest struct {
+	path     string
+	document *sqllist.Document
+	known    map[string][]string
+	native   *ownDuckDB
+	room     *room
+}
+
+func (l *listTest) rewrite(t *testing.T) {
 	if *rewrite {
-		require.NoError(t, os.WriteFile(sqlList, []byte(document.String()), 0o644))
+		require.NoError(t, os.WriteFile(l.path, []byte(l.document.String()), 0o644))
+	}
+}
+
+func (l *listTest) try(t *testing.T, row *sqllist.Row) {
+	patterns := matching(l.document, row, l.known)
+	examples := row.Examples(patterns)
+	if len(examples) == 0 {
+		t.Errorf("%s:%d: {name} stands for nothing", l.path, row.Line)
+	}
+	for i := range examples {
+		example := examples[i]
+		got := l.room.try(t, example.SQL, row.Data)
+		if i == len(examples)-1 || strings.Contains(example.SQL, ";") { // of the others, one statement each, nothing is left
+			l.room.leave(t)
+		}
+		if *rewrite && i == 0 {
+			took(row, example, got)
+			examples = row.Examples(patterns)
+			example = examples[0]
+		}
+		if got.text != example.Answer || row.Verdict == sqllist.Refused && !got.refused {
+			t.Errorf("%s:%d: %s\n\twant %s: %s\n\tgot  %s", l.path, row.Line, example.SQL, row.Verdict, example.Answer, got.text)
+		}
+		if i > 0 || row.Verdict == sqllist.Refused || slices.Contains(postgresOnly, strings.TrimSuffix(row.Section, everyOption)) {
+			continue
+		}
+		if theirs := l.native.try(t, l.document.Setup, example.SQL); got.rows || theirs.refused {
+			compare(t, l.path, row, "DuckDB", got, theirs, &row.DuckDB)
+		}
 	}
 }
 
 // TestSQLListInPostgres asks PostgreSQL: it gives what csmsql gives, or what the line says of PostgreSQL.
 func TestSQLListInPostgres(t *testing.T) {
-	document := readSQLList(t)
-	theirs := newRoom(t, startPostgres(t), document.Setup)
-	for _, row := range document.Rows {
-		if row.Verdict == sqllist.Refused {
-			continue
-		}
-		example := row.Examples(nil)[0]
-		got := theirs.try(t, example.SQL, row.Data)
-		theirs.leave(t)
-		ours := tried{text: example.Answer, refused: errorAnswer.MatchString(example.Answer)}
-		compare(t, row, "PostgreSQL", ours, got, &row.PostgreSQL)
-	}
-	if *rewrite {
-		require.NoError(t, os.WriteFile(sqlList, []byte(document.String()), 0o644))
+	dsn := startPostgres(t)
+	for _, path := range sqlLists {
+		t.Run(filepath.Base(path), func(t *testing.T) {
+			l := &listTest{path: path, document: readList(t, path)}
+			theirs := newRoom(t, dsn, l.document.Setup)
+			for _, row := range l.document.Rows {
+				if row.Verdict == sqllist.Refused {
+					continue
+				}
+				example := row.Examples(nil)[0]
+				got := theirs.try(t, example.SQL, row.Data)
+				theirs.leave(t)
+				ours := tried{text: example.Answer, refused: errorAnswer.MatchString(example.Answer)}
+				compare(t, path, row, "PostgreSQL", ours, got, &row.PostgreSQL)
+			}
+			l.rewrite(t)
+		})
 	}
 }
 
@@ -112,7 +147,7 @@ func (a tried) outcome() string {
 
 // compare holds another system's answer against what the row says of it. An error counts where it is about the values or the state
 // of things; one that says that the system does not know the words counts as no answer.
-func compare(t *testing.T, row *sqllist.Row, system string, ours, theirs tried, said *string) {
+func compare(t *testing.T, path string, row *sqllist.Row, system string, ours, theirs tried, said *string) {
 	t.Helper()
 	same, got := ours.outcome(), theirs.outcome()
 	if theirs.refused && slices.Contains(unknowing, theirs.text[:2]) {
@@ -134,10 +169,10 @@ func compare(t *testing.T, row *sqllist.Row, system string, ours, theirs tried, 
 		return
 	}
 	if got != want {
-		t.Errorf("%s:%d: %s\n\t%s is said to give %s\n\tit gives %s", sqlList, row.Line, row.Example, system, want, got)
+		t.Errorf("%s:%d: %s\n\t%s is said to give %s\n\tit gives %s", path, row.Line, row.Example, system, want, got)
 	}
 	if row.Verdict == sqllist.Kept && *said != "" {
-		t.Errorf("%s:%d: %s: what is kept has one answer", sqlList, row.Line, row.Example)
+		t.Errorf("%s:%d: %s: what is kept has one answer", path, row.Line, row.Example)
 	}
 }
 

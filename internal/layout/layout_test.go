@@ -54,6 +54,7 @@ var allowed = map[string][]string{
 	"internal/spelling":   {},
 	"internal/counted":    {},
 	"internal/sqllist":    {},
+	"internal/grammar":    {},
 	"internal/testfabric": {"memregion"},
 	"internal/testsuite":  {},
 }

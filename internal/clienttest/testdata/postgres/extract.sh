@@ -13,3 +13,10 @@ names functions "SELECT DISTINCT proname FROM pg_proc WHERE pronamespace = 'pg_c
   AND oid NOT IN (SELECT unnest(ARRAY[aggtransfn, aggfinalfn, aggcombinefn, aggserialfn, aggdeserialfn, aggmtransfn, aggminvtransfn, aggmfinalfn]::oid[]) FROM pg_aggregate)
   AND NOT (proargtypes::oid[] && ARRAY[2281::oid]) AND prorettype NOT IN (2281, 2279)
   AND proname !~ '^(RI_|binary_upgrade|gbt|gin|brin|spg|gist|bt|hash|pg_lsn_|.*(sel|joinsel|support)\$)' ORDER BY 1"
+# The words in capitals of each command's synopsis, by psql's own help.
+psql -X -c '\h *' | awk '
+  /^Command:/ { sub(/^Command: +/, ""); command = $0; on = 0; next }
+  /^Syntax:/ { on = 1; next }
+  /^URL:/ { on = 0 }
+  on { while (match($0, /[A-Za-z_]+/)) { word = substr($0, RSTART, RLENGTH); $0 = substr($0, RSTART + RLENGTH); if (word ~ /^[A-Z][A-Z_]*[A-Z]$/) print command ": " word } }' |
+  LC_ALL=C sort -u | awk -F': ' '$1 != last { if (last != "") print ""; printf "%s:", $1; last = $1 } { printf " %s", $2 } END { print "" }' > synopses.txt

@@ -1,0 +1,146 @@
+package engine
+
+import (
+	"context"
+	"strings"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/constraint"
+	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/internal/counted"
+)
+
+// Statements that PostgreSQL needs and we do not: what they name must be there all the same, and what they would change must not be.
+
+// doNothing is VACUUM, ANALYZE, CHECKPOINT and the like.
+func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows, error) {
+	s := st.session
+	if head.Tag == "VACUUM" && s.block != nil && !s.block.implicit {
+		return nil, failure("25001", "VACUUM cannot run inside a transaction block")
+	}
+	if len(head.Tables) == 0 && !head.Verbose {
+		return done(head.Tag, 0), nil
+	}
+	v, err := s.see(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	for _, table := range head.Tables {
+		if s.meansTemporary(table.Name) {
+			continue
+		}
+		version, err := s.target(v, table.Name)
+		if err != nil && err != errTemporary {
+			return nil, st.pointAt(err, table.Name.Name)
+		}
+		if err := maintain(s, version, table, head); err != nil {
+			return nil, err
+		}
+	}
+	if len(head.Tables) == 0 {
+		for _, version := range v.contents.Tables() {
+			s.report(version, head.Tag)
+		}
+	}
+	return done(head.Tag, 0), nil
+}
+
+// maintain looks for the columns that VACUUM or ANALYZE names. version is nil for a temporary table.
+func maintain(s *Session, version *catalog.TableVersion, table statement.Maintained, head *statement.NoOp) error {
+	if version == nil {
+		return nil
+	}
+	for i, column := range table.Columns {
+		if fieldIndex(version.Table().Columns, column) < 0 {
+			e := failure("42703", "column %q of relation %q does not exist", column, version.Table().Name.Name)
+			e.At = table.ColumnsAt[i]
+			return e
+		}
+	}
+	if head.Verbose {
+		s.report(version, head.Tag)
+	}
+	return nil
+}
+
+// report tells of a table what VERBOSE asks for.
+func (s *Session) report(version *catalog.TableVersion, verb string) {
+	name := version.Table().Name
+	doing := "vacuuming"
+	if verb == "ANALYZE" {
+		doing = "analyzing"
+	}
+	s.notice(Notice{
+		Severity: "INFO", State: "00000",
+		Message: doing + " \"" + name.Schema + "." + name.Name + "\": " + counted.Of(version.Rows(), "row") + ", none of them dead, statistics are up to date",
+	})
+}
+
+// setConstraints is SET CONSTRAINTS ALL: no constraint that is deferrable is checked yet, so that there is nothing to defer, and nothing
+// that could be checked at once.
+func (s *Session) setConstraints(ctx context.Context, head *statement.SetConstraints) (*Rows, error) {
+	if s.block == nil || s.block.implicit {
+		s.notice(Notice{Severity: "WARNING", State: "25P01", Message: "SET CONSTRAINTS can only be used in transaction blocks"})
+		return done("SET CONSTRAINTS", 0), nil
+	}
+	v, err := s.see(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	for _, version := range v.contents.Tables() {
+		list, err := constraint.Of(version.Table().Columns)
+		if err != nil {
+			return nil, err
+		}
+		for _, k := range list {
+			if k.Deferrable && k.Deferred != head.Deferred {
+				when := map[bool]string{true: "DEFERRED", false: "IMMEDIATE"}[head.Deferred]
+				return nil, failure("0A000", "SET CONSTRAINTS ALL %s is not supported: constraint %q of table %q is on record only", when, k.Name, version.Table().Name.Name).
+					hint("It is not checked, neither at once nor at COMMIT. Leave SET CONSTRAINTS out, or drop the constraint.")
+			}
+		}
+	}
+	return done("SET CONSTRAINTS", 0), nil
+}
+
+// discardSequences is DISCARD SEQUENCES, which makes currval() forget. The sequences are DuckDB's, and it does not.
+func (s *Session) discardSequences() error {
+	s.yield()
+	names, err := s.conn.Texts(context.Background(), "SELECT sequence_name FROM system.main.duckdb_sequences() WHERE temporary")
+	if err != nil || len(names) == 0 {
+		return err
+	}
+	return failure("0A000", "DISCARD SEQUENCES is not supported while the session has sequences: %s", strings.Join(names, ", ")).
+		hint("DROP SEQUENCE drops one, DISCARD TEMP all of them.")
+}
+
+// emptied notes that the open block truncated a table.
+func (s *Session) emptied(table catalog.TableID) {
+	if s.block == nil {
+		return
+	}
+	if s.block.emptied == nil {
+		s.block.emptied = map[catalog.TableID]bool{}
+	}
+	s.block.emptied[table] = true
+}
+
+// mayFreeze holds COPY … FREEZE to PostgreSQL's rule: only rows of a table that nobody else can see may be written as if they had always
+// been there.
+func (s *Session) mayFreeze(tx *catalog.Transaction, head *statement.Copy, table catalog.Table) error {
+	if !head.Freeze() {
+		return nil
+	}
+	for _, name := range tx.Redefined() {
+		if name == table.Name {
+			return nil
+		}
+	}
+	if s.block != nil && s.block.emptied[table.ID] {
+		return nil
+	}
+	return failure("55000", "cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction").
+		hint("Leave FREEZE out, or TRUNCATE the table in the same transaction.")
+}
