@@ -181,6 +181,9 @@ func duckOptions(head *statement.Copy) (string, error) {
 		case "null":
 			list = append(list, "NULLSTR "+duckdb.QuoteLiteral(o.Value))
 		case "delimiter", "delim", "quote", "escape", "compression", "codec":
+			if err := delimiterOption(o); err != nil {
+				return "", err
+			}
 			list = append(list, strings.ToUpper(o.Name)+" "+duckdb.QuoteLiteral(o.Value))
 		case "row_group_size":
 			if n, err := strconv.ParseUint(o.Value, 10, 32); err != nil || n == 0 {
@@ -204,6 +207,14 @@ func vacuous(o statement.Option) error {
 		return failure("0A000", "COPY encoding %q is not supported", o.Value).hint("Only UTF8 is.")
 	}
 	return nil // rows are written so that no VACUUM need touch them, always; when FREEZE may be said is mayFreeze's
+}
+
+// delimiterOption refuses a delimiter that is none.
+func delimiterOption(o statement.Option) error {
+	if strings.HasPrefix(o.Name, "delim") && o.Value == "" {
+		return failure("22023", "COPY delimiter must not be empty")
+	}
+	return nil
 }
 
 // headerOption is HEADER's value, as DuckDB spells it; none means that there is one.
@@ -369,7 +380,7 @@ func readerCall(head *statement.Copy, schema *arrow.Schema, columns []string) (s
 		if format == formatJSON {
 			return jsonCall(head.File, schema, columns)
 		}
-		return "read_parquet(" + duckdb.QuoteLiteral(head.File) + ")", nil
+		return parquetCall(head.File), nil
 	case "csv", "text":
 		return csvCall(head, schema, columns, format)
 	default:
@@ -404,6 +415,9 @@ func csvCall(head *statement.Copy, schema *arrow.Schema, columns []string, forma
 			}
 			options["header"] = value
 		case "delimiter", "delim":
+			if err := delimiterOption(o); err != nil {
+				return "", err
+			}
 			options["delim"] = duckdb.QuoteLiteral(o.Value)
 		case "null":
 			options["nullstr"] = duckdb.QuoteLiteral(o.Value)

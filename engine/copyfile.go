@@ -21,9 +21,10 @@ import (
 
 // checkFile looks at a COPY's file, or files, before they are read. from is the table function that reads them.
 func (s *Session) checkFile(ctx context.Context, head *statement.Copy, from string, columns []string) error {
-	if compressed.Named(head.File) {
-		files, err := s.conn.Texts(ctx, "SELECT file FROM glob("+duckdb.QuoteLiteral(head.File)+")")
-		if err != nil {
+	var files []string
+	if compressed.Named(head.File) || isPattern(head.File) {
+		var err error
+		if files, err = filesOf(ctx, s.conn, head.File); err != nil {
 			return fileError(inFile(head.File, err))
 		}
 		for _, file := range files {
@@ -37,6 +38,9 @@ func (s *Session) checkFile(ctx context.Context, head *statement.Copy, from stri
 		names, err := fileNames(s.conn, from)
 		if err != nil {
 			return fileError(inFile(head.File, err))
+		}
+		if isPattern(head.File) {
+			return s.checkFiles(files, len(columns))
 		}
 		if len(names) != len(columns) {
 			return failure("22P04", "%s has %s, %d are copied", head.File, counted.Of(len(names), "column"), len(columns))
@@ -53,6 +57,46 @@ func (s *Session) checkFile(ctx context.Context, head *statement.Copy, from stri
 		}
 	}
 	return nil
+}
+
+// checkFiles refuses Parquet files that are to be read as one and do not have the same columns: DuckDB would leave out what the first one lacks.
+func (s *Session) checkFiles(files []string, columns int) error {
+	var first []string
+	for i, file := range files {
+		names, err := fileNames(s.conn, "read_parquet("+duckdb.QuoteLiteral(file)+")")
+		if err != nil {
+			return fileError(inFile(file, err))
+		}
+		if len(names) != columns {
+			return failure("22P04", "%s has %s, %d are copied", file, counted.Of(len(names), "column"), columns)
+		}
+		if i == 0 {
+			first = names
+		}
+		for _, n := range first {
+			if !has(names, n) {
+				return failure("22P04", "%s has no column %q, as %s has", file, n, files[0]).hint("Copy the files one by one: then columns are those of the table by their places.")
+			}
+		}
+	}
+	return nil
+}
+
+// isPattern tells a name that may mean several files.
+func isPattern(file string) bool { return strings.ContainsAny(file, "*?[") }
+
+// filesOf are the files that a pattern means.
+func filesOf(ctx context.Context, conn *duckdb.Connection, pattern string) ([]string, error) {
+	return conn.Texts(ctx, "SELECT file FROM glob("+duckdb.QuoteLiteral(pattern)+") ORDER BY file")
+}
+
+// parquetCall is the table function that reads a Parquet file, or several: columns by their names in the first one, and as a type that all of
+// them have, for DuckDB would cast them to the first one's.
+func parquetCall(file string) string {
+	if isPattern(file) {
+		return "read_parquet(" + duckdb.QuoteLiteral(file) + ", union_by_name = true)"
+	}
+	return "read_parquet(" + duckdb.QuoteLiteral(file) + ")"
 }
 
 func has(names []string, name string) bool {
@@ -158,7 +202,36 @@ func (s *Session) copyFileCulprit(ctx context.Context, f *fileColumns, failed er
 		return inFile(f.file, failed)
 	}
 	defer conn.Close()
+	if isPattern(f.file) && strings.HasPrefix(f.call, "read_parquet(") && isBadValue(failed) {
+		if found := culpritOfFiles(ctx, conn, f, failed); found != nil {
+			return found
+		}
+	}
 	return fileCulprit(ctx, conn, f, failed)
+}
+
+// culpritOfFiles finds the Parquet file, of those that a pattern means, that has the bad value; nil: none is found.
+func culpritOfFiles(ctx context.Context, conn *duckdb.Connection, f *fileColumns, failed error) error {
+	names, err := fileNames(conn, f.call) // the first file's, by which the others are read
+	if err != nil {
+		return nil
+	}
+	types, err := fileTypes(f.schema, f.columns)
+	if err != nil {
+		return nil
+	}
+	list, err := filesOf(ctx, conn, f.file)
+	if err != nil {
+		return nil
+	}
+	for _, file := range list {
+		one := *f
+		one.file, one.call = file, parquetCall(file)
+		if where, ok := parquetCulprit(ctx, conn, &one, names, types); ok {
+			return inFile(file+where, failed)
+		}
+	}
+	return nil
 }
 
 // culpritConnection is a connection on which the session's texts mean the same, and errors do not matter.

@@ -127,6 +127,43 @@ func TestCopyOptionsOfFiles(t *testing.T) {
 	}
 }
 
+// Files that are read as one have the same columns, and none is read as the type of another one's.
+func TestCopyOfSeveralFiles(t *testing.T) {
+	_, s, in := files(t)
+	exec(t, s, "CREATE TABLE t (a DOUBLE, b TEXT)")
+	for name, query := range map[string]string{"a1": "SELECT 1 a, 'x' b", "a2": "SELECT 'y' b, 2.75::DOUBLE a", "c": "SELECT 3 a, 'z' b, 4 more", "d": "SELECT 3 a, 'z' other", "e": "SELECT 'bad' a, 'x' b"} {
+		exec(t, s, "COPY ("+query+") TO '"+in(name+".parquet")+"'")
+	}
+	exec(t, s, "COPY t FROM '"+in("a*.parquet")+"'")
+	require.Equal(t, []string{"1|x", "2.75|y"}, rows(t, s, "FROM t ORDER BY a"))
+	refusedWith(t, s, "COPY t FROM '"+in("[ac]*.parquet")+"'", "22P04", in("c.parquet")+" has 3 columns, 2 are copied")
+	refusedWith(t, s, "COPY t FROM '"+in("[ad]*.parquet")+"'", "22P04", in("d.parquet")+` has no column "b", as `+in("a1.parquet")+" has")
+	refusedWith(t, s, "COPY t FROM '"+in("[ae]*.parquet")+"'", "22P02", in("e.parquet")+`, row group 0, row 1, column "a": invalid input syntax for type double precision: "bad"`)
+	_, err := s.Exec(t.Context(), "COPY t FROM '"+in("none*.parquet")+"'")
+	require.ErrorContains(t, err, "No files found")
+	refusedWith(t, s, "COPY t FROM '"+in("a.csv")+"' (DELIMITER '')", "22023", "COPY delimiter must not be empty")
+	refusedWith(t, s, "COPY t TO '"+in("a.csv")+"' (DELIMITER '')", "22023", "COPY delimiter must not be empty")
+}
+
+// DuckDB's dialect finds names where search_path leads, in an engine that borrows the memory, too: also those that were not there when it
+// was set.
+func TestSearchPathOfABorrower(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE SCHEMA s9")
+	b := session(t, attached(t, e, filepath.Join(t.TempDir(), "s"))())
+	exec(t, b, "SET search_path = s9")
+	_, err := tryRows(b, "FROM integers")
+	require.ErrorContains(t, err, "integers")
+	exec(t, s, "CREATE TABLE s9.integers (i INTEGER); INSERT INTO s9.integers VALUES (7); CREATE VIEW s9.v AS FROM s9.integers")
+	for _, query := range []string{"FROM integers", "FROM v", "SELECT * EXCLUDE (z) FROM (SELECT *, 1 AS z FROM integers)", "SELECT i FROM integers GROUP BY ALL", "SELECT [x FOR x IN [i]][1] FROM integers"} {
+		require.Equal(t, []string{"7"}, rows(t, b, query), query)
+	}
+	require.Equal(t, []string{"i|INTEGER|YES|(null)|(null)|(null)"}, rows(t, b, "DESCRIBE integers"))
+	require.Len(t, rows(t, b, "SUMMARIZE integers"), 1)
+	require.Equal(t, []string{"1"}, rows(t, b, "PIVOT integers ON i USING count(*)"))
+}
+
 // A compressed file that was cut off is refused, and not read as far as it goes.
 func TestCutOffFiles(t *testing.T) {
 	e, s, in := files(t)

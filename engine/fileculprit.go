@@ -52,7 +52,11 @@ func fileCulprit(ctx context.Context, conn *duckdb.Connection, f *fileColumns, f
 			return inFile(f.file, again)
 		}
 	case strings.HasPrefix(f.call, "read_parquet("):
-		if where, ok := parquetCulprit(ctx, conn, f, types); ok {
+		names, err := fileNames(conn, f.call)
+		if err != nil {
+			break
+		}
+		if where, ok := parquetCulprit(ctx, conn, f, names, types); ok {
 			return inFile(f.file+where, failed)
 		}
 	}
@@ -85,10 +89,10 @@ func jsonCulprit(ctx context.Context, conn *duckdb.Connection, f *fileColumns, t
 	return inFile(fmt.Sprintf("%s, row %s, column %q", f.file, cells[0], f.columns[i]), bad)
 }
 
-// parquetCulprit says in which row group, row and column of a Parquet file the first value stands that a type does not take.
-func parquetCulprit(ctx context.Context, conn *duckdb.Connection, f *fileColumns, types []string) (where string, ok bool) {
-	names, err := fileNames(conn, f.call)
-	if err != nil || len(names) != len(types) {
+// parquetCulprit says in which row group, row and column of a Parquet file the first value stands that a type does not take. names are the
+// file's for the columns.
+func parquetCulprit(ctx context.Context, conn *duckdb.Connection, f *fileColumns, names, types []string) (where string, ok bool) {
+	if len(names) != len(types) {
 		return "", false
 	}
 	found := make([]string, len(types))
