@@ -60,6 +60,11 @@ func (st *Statement) arguments(args []any) ([]any, error) {
 		if errors.As(err, &refused) {
 			return nil, failure(refused.State, "parameter $%d: %s", i+1, refused.Reason)
 		}
+		if text, ok := value.(string); ok {
+			if value, err = formOfParameter(st.params[i]).Translate(text); err != nil {
+				return nil, fromLiteral(err)
+			}
+		}
 		out[i] = value
 	}
 	return out, nil

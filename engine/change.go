@@ -126,7 +126,15 @@ func updateQuery(head *statement.Update, version *catalog.TableVersion, where st
 				return "", err
 			}
 			// The cast is inside: a branch of another type would make DuckDB complain about a CASE that nobody wrote.
-			list[i] = "CASE WHEN " + hit + " THEN CAST((" + value + "\n) AS " + typ + ") ELSE " + list[i] + " END AS " + name
+			given, old := "CAST(("+value+"\n) AS "+typ+")", list[i]
+			if t, ok := f.Type.(*arrow.FixedSizeListType); ok { // of which DuckDB has no CASE
+				list, err := listType(t.ElemField(), "[]")
+				if err != nil {
+					return "", err
+				}
+				given, old = "CAST("+given+" AS "+list+")", "CAST("+old+" AS "+list+")"
+			}
+			list[i] = "CASE WHEN " + hit + " THEN " + given + " ELSE " + old + " END AS " + name
 		}
 	}
 	rows := "SELECT *, " + where + " AS " + hitColumn + " FROM " + tableAs(head.Name, head.Alias)

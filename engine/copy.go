@@ -122,9 +122,15 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 	if err != nil {
 		return nil, err
 	}
+	given := plan.given
+	if formatOf(head) != "parquet" {
+		if given, err = bytesShown(given, plan.schema); err != nil {
+			return nil, err
+		}
+	}
 	s.yield()
 	s.visible = v
-	duck, err := s.conn.Prepare("COPY (" + plan.given + "\n) TO " + duckdb.QuoteLiteral(head.File) + options)
+	duck, err := s.conn.Prepare("COPY (" + given + "\n) TO " + duckdb.QuoteLiteral(head.File) + options)
 	s.visible = nil
 	if err != nil {
 		return nil, fileError(err)

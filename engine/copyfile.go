@@ -149,8 +149,13 @@ func jsonCall(file string, schema *arrow.Schema, columns []string) (string, erro
 		return "", err
 	}
 	for i, t := range types {
-		if t == "BLOB" || t == "BIT" { // DuckDB reads neither
+		if t == "BIT" { // DuckDB reads none
 			types[i] = "VARCHAR"
+		}
+		if f := schema.Field(fieldIndex(schema, columns[i])); holdsBytes(f.Type) { // nor bytes, which casts of text make
+			if types[i], err = sqlType(arrow.Field{Type: plainly(f.Type)}); err != nil {
+				return "", err
+			}
 		}
 	}
 	return "read_json(" + duckdb.QuoteLiteral(file) + ", columns = " + structOf(columns, types) + ")", nil

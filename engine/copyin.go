@@ -231,7 +231,7 @@ func project(batch arrow.RecordBatch, columns []int) arrow.RecordBatch {
 }
 
 // textColumns reads columns of text. Maps and structs are written to clients as JSON, which DuckDB casts to them; it has a spelling of its own,
-// too.
+// too. JSON's strings become bytes and times by our casts, not by those of JSON's own (plainly).
 func textColumns(schema *arrow.Schema, columns []string) string {
 	list := make([]string, len(columns))
 	for i, c := range columns {
@@ -239,10 +239,40 @@ func textColumns(schema *arrow.Schema, columns []string) string {
 		list[i] = name
 		f := schema.Field(fieldIndex(schema, c))
 		if id := f.Type.ID(); id == arrow.MAP || id == arrow.STRUCT {
-			if t, err := sqlType(f); err == nil {
-				list[i] = "CASE WHEN json_valid(" + name + ") THEN CAST(CAST(" + name + " AS JSON) AS " + t + ") ELSE CAST(" + name + " AS " + t + ") END AS " + name
+			t, err := sqlType(f)
+			plain, failed := sqlType(arrow.Field{Type: plainly(f.Type)})
+			if err == nil && failed == nil {
+				list[i] = "CASE WHEN json_valid(" + name + ") THEN CAST(CAST(CAST(" + name + " AS JSON) AS " + plain + ") AS " + t + ") ELSE CAST(" + name + " AS " + t + ") END AS " + name
 			}
 		}
 	}
 	return strings.Join(list, ", ")
+}
+
+// plainly is a type with text in the place of what JSON has as strings that need reading.
+func plainly(t arrow.DataType) arrow.DataType {
+	field := func(f arrow.Field) arrow.Field {
+		f.Type = plainly(f.Type)
+		return f
+	}
+	switch t := t.(type) {
+	case *arrow.MapType:
+		return arrow.MapOfFields(field(t.KeyField()), field(t.ItemField()))
+	case *arrow.FixedSizeListType:
+		return arrow.FixedSizeListOfField(t.Len(), field(t.ElemField()))
+	case arrow.ListLikeType:
+		return arrow.ListOfField(field(t.ElemField()))
+	case *arrow.StructType:
+		fields := t.Fields()
+		for i := range fields {
+			fields[i] = field(fields[i])
+		}
+		return arrow.StructOf(fields...)
+	}
+	switch t.ID() {
+	case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP, arrow.TIME32, arrow.TIME64,
+		arrow.INTERVAL_MONTH_DAY_NANO:
+		return arrow.BinaryTypes.String
+	}
+	return t
 }

@@ -202,14 +202,14 @@ func aboutTypes(err error) bool {
 	return false
 }
 
-// familyNames are the types that DuckDB deduces for parameters. A numeric's digits it does not tell.
+// familyNames are the types that DuckDB deduces for parameters. A numeric's digits it does not tell, nor a timestamp's.
 var familyNames = map[duckdb.ParameterType]struct {
 	name string
 	oid  uint32
 }{
 	duckdb.TypeBoolean: {"BOOLEAN", oidBool}, duckdb.TypeInt16: {"SMALLINT", oidInt2}, duckdb.TypeInt32: {"INTEGER", oidInt4}, duckdb.TypeInt64: {"BIGINT", oidInt8},
 	duckdb.TypeFloat32: {"REAL", oidFloat4}, duckdb.TypeFloat64: {"DOUBLE", oidFloat8}, duckdb.TypeNumeric: {"", oidNumeric}, duckdb.TypeText: {"VARCHAR", oidText},
-	duckdb.TypeBytes: {"BLOB", oidBytea}, duckdb.TypeDate: {"DATE", oidDate}, duckdb.TypeTime: {"TIME", oidTime}, duckdb.TypeTimestamp: {"TIMESTAMP", oidTimestamp},
+	duckdb.TypeBytes: {"BLOB", oidBytea}, duckdb.TypeDate: {"DATE", oidDate}, duckdb.TypeTime: {"TIME", oidTime}, duckdb.TypeTimestamp: {"", oidTimestamp},
 	duckdb.TypeTimestampTZ: {"TIMESTAMPTZ", oidTimestampTZ}, duckdb.TypeInterval: {"INTERVAL", oidInterval}, duckdb.TypeUUID: {"UUID", oidUUID},
 }
 
@@ -355,7 +355,7 @@ func (s *Session) evaluate(ctx context.Context, expressions []string) ([]string,
 	for i := range expressions {
 		name := fmt.Sprintf("v%d", i)
 		names = append(names, name)
-		columns = append(columns, "CAST("+name+" AS VARCHAR), typeof("+name+")")
+		columns = append(columns, "CAST("+name+" AS VARCHAR), typeof("+name+"), "+name)
 	}
 	rows, err := s.query(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM (SELECT "+strings.Join(expressions, ", ")+") AS asked("+strings.Join(names, ", ")+")", nil)
 	if err != nil {
@@ -372,13 +372,19 @@ func (s *Session) evaluate(ctx context.Context, expressions []string) ([]string,
 	}
 	values := make([]string, len(expressions))
 	for i := range values {
-		value, name := "NULL", batch.Column(2*i+1).ValueStr(0)
+		value, name := "NULL", batch.Column(3*i+1).ValueStr(0)
+		if bytes, ok, err := bytesConstant(batch.Column(3*i+2), 0); err != nil {
+			return nil, err
+		} else if ok {
+			values[i] = bytes
+			continue
+		}
 		switch {
-		case batch.Column(2 * i).IsNull(0):
+		case batch.Column(3 * i).IsNull(0):
 		case name == "SMALLINT", name == "INTEGER", name == "BIGINT": // so that chunks are pruned by it
-			value = batch.Column(2 * i).ValueStr(0)
+			value = batch.Column(3 * i).ValueStr(0)
 		default:
-			value = duckdb.QuoteLiteral(batch.Column(2 * i).ValueStr(0))
+			value = duckdb.QuoteLiteral(batch.Column(3 * i).ValueStr(0))
 		}
 		values[i] = "CAST(" + value + " AS " + strings.ReplaceAll(name, `"NULL"`, "VARCHAR") + ")"
 	}

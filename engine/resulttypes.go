@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
 // A table that is made of a query has the types of its result, or there is no table: an ENUM that became text would order in another way and
@@ -72,7 +73,7 @@ func (s *Session) refuseInherited(ctx context.Context, query string, result *arr
 	var list []string
 	var columns []string
 	for i, f := range result.Fields() {
-		if f.Type.ID() == arrow.STRING {
+		if _, json := f.Metadata.GetValue(duckdb.ExtensionName); f.Type.ID() == arrow.STRING && !json {
 			list = append(list, fmt.Sprintf("(coalesce((SELECT c%d FROM q LIMIT 0), 'a') < 'B' OR coalesce((SELECT c%d FROM q LIMIT 0), 'é') = 'e')", i, i))
 			columns = append(columns, f.Name)
 		}

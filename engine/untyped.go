@@ -64,6 +64,8 @@ func formOfParameter(t duckdb.ParameterType) literal.Form {
 		return literal.Named("bytea", false)
 	case duckdb.TypeDate, duckdb.TypeTimestamp, duckdb.TypeTimestampTZ:
 		return literal.Named("timestamp", false)
+	case duckdb.TypeInterval:
+		return literal.Named("interval", false)
 	}
 	return literal.Form{}
 }

@@ -240,3 +240,43 @@ func TestLiteralsBesideColumnsAreOfTheirTypes(t *testing.T) {
 	_, err := tryRows(s, `SELECT n FROM c WHERE b = '\xABC'`)
 	require.ErrorContains(t, err, "odd number of digits")
 }
+
+// EXECUTE passes values on as they are: text of bytes, as DuckDB writes it, would be read as others, and a timestamp's nanoseconds.
+func TestArgumentsOfExecuteAreTheirValues(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE a (b BYTEA, l BYTEA[], ns TIMESTAMP_NS, iv INTERVAL); PREPARE p AS INSERT INTO a VALUES ($1, $2, $3, $4); PREPARE q(bytea, bytea[], timestamp_ns, interval) AS INSERT INTO a VALUES ($1, $2, $3, $4)")
+	for _, name := range []string{"p", "q"} {
+		exec(t, s, "TRUNCATE a; EXECUTE "+name+`('\xDE4144', '{"\\xDE4144",NULL}', '2024-02-29 12:00:00.123456789', '-1 mons +3 days'); EXECUTE `+name+`(unhex('5C78'), [unhex('5C78')], NULL, NULL)`)
+		require.Equal(t, []string{"DE4144|DE4144|2024-02-29 12:00:00.123456789|-1 month 3 days", "5C78|5C78|(null)|(null)"},
+			rows(t, s, "SELECT hex(b), hex(l[1]), ns::VARCHAR, iv::VARCHAR FROM a"), name)
+	}
+	exec(t, s, "TRUNCATE a")
+	exec(t, s, "INSERT INTO a (b, iv) VALUES ($1, $2)", `\xDE4144`, "-1 mons +3 days +01:00:00")
+	require.Equal(t, []string{"DE4144|-1 month 3 days 01:00:00"}, rows(t, s, "SELECT hex(b), iv::VARCHAR FROM a"))
+	_, err := s.Exec(context.Background(), "CREATE TABLE st (c STRUCT (b BYTEA)); PREPARE r(STRUCT (b BYTEA)) AS INSERT INTO st VALUES ($1); EXECUTE r({'b': unhex('DE4144')})")
+	require.ErrorContains(t, err, "cannot be passed to EXECUTE")
+}
+
+// DuckDB has no CASE of arrays of a fixed size.
+func TestUpdateOfFixedArrays(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE f (n INT, a INT[2]); INSERT INTO f VALUES (1, [1, 2]), (2, NULL); UPDATE f SET a = [3, n] WHERE n = 1; UPDATE f SET a = '{5,NULL}' WHERE n = 2")
+	require.Equal(t, []string{"1|[3, 1]|INTEGER[2]", "2|[5, NULL]|INTEGER[2]"}, rows(t, s, "SELECT n, a::VARCHAR, typeof(a) FROM f ORDER BY n"))
+	_, err := s.Exec(context.Background(), "UPDATE f SET a = [1]")
+	require.Error(t, err)
+}
+
+// What COPY writes to a file of text it reads again.
+func TestFilesOfTextKeepBytes(t *testing.T) {
+	directory := t.TempDir()
+	s := session(t, open(t, func(c *engine.Config) { c.Files = engine.FileAccess{Directories: []string{directory}} }))
+	exec(t, s, `CREATE TABLE out (n INT, b BYTEA, l BYTEA[], d DATE, j JSON); INSERT INTO out VALUES (1, '\xDE4144', '{"\\xDE4144",NULL}', '0044-03-15 BC', '{"a":1}'), (2, '\x5C78', '{}', 'infinity', NULL), (3, NULL, NULL, NULL, NULL)`)
+	for _, format := range []string{"csv", "json", "parquet"} {
+		file := directory + "/out." + format
+		exec(t, s, "COPY out TO '"+file+"'; DROP TABLE IF EXISTS back; CREATE TABLE back (n INT, b BYTEA, l BYTEA[], d DATE, j JSON); COPY back FROM '"+file+"'")
+		require.Equal(t, rows(t, s, "SELECT n, hex(b), l, d::VARCHAR, j::VARCHAR FROM out ORDER BY n"), rows(t, s, "SELECT n, hex(b), l, d::VARCHAR, j::VARCHAR FROM back ORDER BY n"), format)
+	}
+	exec(t, s, "CREATE TABLE st AS SELECT {'b': unhex('DE4144')} AS c")
+	_, err := s.Exec(context.Background(), "COPY st TO '"+directory+"/st.csv'")
+	require.ErrorContains(t, err, "cannot be written as text")
+}

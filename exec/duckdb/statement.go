@@ -176,6 +176,9 @@ func listOf(t bindings.LogicalType) ParameterType {
 	case bindings.TypeArray:
 		element = bindings.ArrayTypeChildType(t)
 	default:
+		if id == bindings.TypeVarchar && bindings.LogicalTypeGetAlias(t) == "JSON" {
+			return TypeJSON | TypeList
+		}
 		if family := parameterTypes[id]; family != TypeUnknown {
 			return family | TypeList
 		}
@@ -206,6 +209,7 @@ const (
 	TypeTimestampTZ
 	TypeInterval
 	TypeUUID
+	TypeJSON // as the element of a list: by itself it is text
 
 	// TypeList beside another family says that the parameter is a list of such values, or a list of lists of them.
 	TypeList ParameterType = 1 << 8

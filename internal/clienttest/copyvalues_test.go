@@ -8,13 +8,16 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// copied are types with expressions of values that COPY takes out and in again: the first, the last, and those that are written in a way of
-// their own. What has no binary format is refused.
-var copied = []struct {
+// copiedType is a type with expressions of its values.
+type copiedType struct {
 	column   string
 	values   []string
 	noBinary bool
-}{
+}
+
+// copied are types with expressions of values that COPY takes out and in again: the first, the last, and those that are written in a way of
+// their own. What has no binary format is refused.
+var copied = []copiedType{
 	{"date", []string{"'0044-03-15 BC'", "'0001-12-31 BC'", "'4714-11-24 BC'", "'infinity'", "'-infinity'", "'10000-01-01'", "'5881580-07-10'", "'1969-12-31'"}, false},
 	{"date", []string{"'5877642-06-25 BC'"}, true},
 	{"timestamp", []string{"'290309-12-22 00:00:00 BC'"}, true},

@@ -120,6 +120,7 @@ type arrayParser struct {
 	zone    *time.Location
 	array   *Array
 	leaf    int  // depth at which elements were seen, plus one; 0: none yet
+	deepest int  // depth of the deepest braces
 	bad     bool // braces or sizes do not match
 }
 
@@ -140,6 +141,7 @@ func (p *arrayParser) list(depth int) error {
 		p.bad = true
 		return nil
 	}
+	p.deepest = max(p.deepest, depth)
 	size := 0
 	for !p.accept('}') {
 		if size > 0 && !p.accept(',') {
@@ -166,7 +168,7 @@ func (p *arrayParser) item(depth int) error {
 		}
 		return p.list(depth + 1)
 	}
-	if p.leaf != 0 && p.leaf != depth+1 {
+	if p.leaf != 0 && p.leaf != depth+1 || p.deepest > depth {
 		p.bad = true
 		return nil
 	}

@@ -39,7 +39,7 @@ func parseTemporal(oid uint32, text string, zone *time.Location) (value any, ok 
 // parseBeforeChrist reads what stands before BC. Year 1 BC is 0.
 func parseBeforeChrist(oid uint32, text string, zone *time.Location) (value any, ok bool) {
 	year, rest, ok := parseNumber(text, 4, 6)
-	if !ok || year == 0 {
+	if !ok || year == 0 || !strings.HasPrefix(rest, "-") {
 		return nil, false
 	}
 	// The calendar repeats itself after 400 years: a year of our era with the same days is read in its place.

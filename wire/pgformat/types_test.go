@@ -362,3 +362,12 @@ func TestTemporalParameters(t *testing.T) {
 		require.Equal(t, want, got, text)
 	}
 }
+
+// Text that is no array, or no date of ours, is not taken for another one.
+func TestTextThatIsTakenForNoOther(t *testing.T) {
+	_, err := pgformat.Decode(pgformat.Int4Array, pgformat.TextFormat, []byte("{{},NULL}"), time.UTC)
+	require.Error(t, err)
+	value, err := pgformat.Decode(pgformat.DateOID, pgformat.TextFormat, []byte("5877642-06-25 BC"), time.UTC)
+	require.NoError(t, err)
+	require.Equal(t, "5877642-06-25 BC", value)
+}

@@ -31,6 +31,10 @@ func arrayText(a *pgformat.Array) (string, error) {
 			out.WriteString("NULL")
 			continue
 		}
+		if a.ElementOID == pgformat.JSON || a.ElementOID == pgformat.JSONB { // in quotes it would be a JSON string
+			out.WriteString(text)
+			continue
+		}
 		out.WriteString(quoteElement(text))
 	}
 	out.WriteByte(']')

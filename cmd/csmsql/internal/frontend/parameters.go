@@ -19,7 +19,7 @@ var oids = map[duckdb.ParameterType]uint32{
 	duckdb.TypeFloat32: pgformat.Float4, duckdb.TypeFloat64: pgformat.Float8, duckdb.TypeNumeric: pgformat.NumericOID,
 	duckdb.TypeText: pgformat.Text, duckdb.TypeBytes: pgformat.Bytea, duckdb.TypeDate: pgformat.DateOID, duckdb.TypeTime: pgformat.Time,
 	duckdb.TypeTimestamp: pgformat.TimestampNT, duckdb.TypeTimestampTZ: pgformat.TimestampTZ, duckdb.TypeInterval: pgformat.IntervalOID,
-	duckdb.TypeUUID: pgformat.UUIDOID,
+	duckdb.TypeUUID: pgformat.UUIDOID, duckdb.TypeJSON: pgformat.JSON,
 }
 
 // oidOf is the PostgreSQL type of a family, or of lists of it; 0: none.

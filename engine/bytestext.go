@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"encoding/hex"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// DuckDB writes bytes as text in a way that does not say which ones they were: of '\xDE4144', three bytes, it makes \xDEAD. What becomes text
+// here to be read again is written as PostgreSQL does.
+
+// holdsBytes tells whether values of a type are bytes, or have some inside.
+func holdsBytes(t arrow.DataType) bool {
+	if isBytes(t) {
+		return true
+	}
+	nested, ok := t.(arrow.NestedType)
+	if !ok {
+		return false
+	}
+	for _, f := range nested.Fields() {
+		if holdsBytes(f.Type) {
+			return true
+		}
+	}
+	return false
+}
+
+func isBytes(t arrow.DataType) bool {
+	return t.ID() == arrow.BINARY || t.ID() == arrow.LARGE_BINARY || t.ID() == arrow.BINARY_VIEW
+}
+
+// bytesConstant is row i of a column as an expression, if it is of bytes or a list of them.
+func bytesConstant(column arrow.Array, i int) (string, bool, error) {
+	if !holdsBytes(column.DataType()) || column.IsNull(i) {
+		return "", false, nil
+	}
+	switch c := column.(type) {
+	case interface{ Value(int) []byte }:
+		return "CAST(" + duckdb.QuoteLiteral(`\x`+hex.EncodeToString(c.Value(i))) + " AS BLOB)", true, nil
+	case array.ListLike:
+		var members []string
+		for start, end := c.ValueOffsets(i); start < end; start++ {
+			member, ok, err := bytesConstant(c.ListValues(), int(start))
+			if err != nil {
+				return "", false, err
+			}
+			if !ok {
+				member = "CAST(NULL AS BLOB)"
+			}
+			members = append(members, member)
+		}
+		if len(members) > 0 {
+			return "[" + strings.Join(members, ", ") + "]", true, nil
+		}
+		return "", false, nil
+	}
+	return "", false, failure("0A000", "bytes inside of a STRUCT or a MAP cannot be passed to EXECUTE").
+		hint("Pass the bytes, and make the value of them in the statement.")
+}
+
+// bytesShown is a query whose columns of bytes are text.
+func bytesShown(query string, schema *arrow.Schema) (string, error) {
+	var list []string
+	for _, f := range schema.Fields() {
+		name := duckdb.QuoteIdentifier(f.Name)
+		if !holdsBytes(f.Type) {
+			continue
+		}
+		shown, err := shownBytes("csm_out."+name, f)
+		if err != nil {
+			return "", err
+		}
+		list = append(list, shown+" AS "+name)
+	}
+	if list == nil {
+		return query, nil
+	}
+	return "SELECT * REPLACE (" + strings.Join(list, ", ") + ") FROM (" + query + "\n) AS csm_out", nil
+}
+
+func shownBytes(value string, f arrow.Field) (string, error) {
+	if isBytes(f.Type) {
+		return `'\x' || lower(hex(` + value + "))", nil
+	}
+	if t, ok := f.Type.(arrow.ListLikeType); ok && isBytes(t.Elem()) {
+		return "list_transform(" + value + `, lambda x: '\x' || lower(hex(x)))`, nil
+	}
+	return "", failure("0A000", "column %q: bytes inside of %s cannot be written as text", f.Name, f.Type).hint("FORMAT parquet keeps them.")
+}
