@@ -10,7 +10,8 @@ import (
 	"github.com/csmsql/csmsql/internal/counted"
 )
 
-// Statements that PostgreSQL needs and we do not: what they name must be there all the same, and what they would change must not be.
+// Statements that PostgreSQL needs and we do not: what they name must be there all the same, and what they would change must
+// not be.
 
 // doNothing is VACUUM, ANALYZE, CHECKPOINT and the like.
 func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows, error) {
@@ -73,7 +74,8 @@ func (s *Session) report(version *catalog.TableVersion, verb string) {
 	}
 	s.notice(Notice{
 		Severity: "INFO", State: "00000",
-		Message: doing + " \"" + name.Schema + "." + name.Name + "\": " + counted.Of(version.Rows(), "row") + ", none of them dead, statistics are up to date",
+		Message: doing + " \"" + name.Schema + "." + name.Name + "\": " + counted.Of(version.Rows(), "row") +
+			", none of them dead, statistics are up to date",
 	})
 }
 
@@ -97,7 +99,8 @@ func (s *Session) setConstraints(ctx context.Context, head *statement.SetConstra
 		for _, k := range list {
 			if k.Deferrable && k.Deferred != head.Deferred {
 				when := map[bool]string{true: "DEFERRED", false: "IMMEDIATE"}[head.Deferred]
-				return nil, failure("0A000", "SET CONSTRAINTS ALL %s is not supported: constraint %q of table %q is on record only", when, k.Name, version.Table().Name.Name).
+				table := version.Table().Name.Name
+				return nil, failure("0A000", "SET CONSTRAINTS ALL %s is not supported: constraint %q of table %q is on record only", when, k.Name, table).
 					hint("It is not checked, neither at once nor at COMMIT. Leave SET CONSTRAINTS out, or drop the constraint.")
 			}
 		}
