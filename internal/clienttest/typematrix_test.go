@@ -148,7 +148,7 @@ func (m *matrixRun) copied(options string, fits func(c *matrixColumn) bool) erro
 		return err
 	}
 	sent := data.String()
-	if _, err := m.conn.CopyFrom(m.ctx, &data, "COPY matrix_in ("+names+") FROM STDIN "+options); err != nil {
+	if _, err := m.conn.CopyFrom(m.ctx, &data, "COPY matrix_in ("+names+") FROM STDIN "+strings.Replace(options, ", FORCE_QUOTE *", "", 1)); err != nil {
 		return fmt.Errorf("%q: %w", sent, err)
 	}
 	return m.exec("UPDATE matrix_in SET " + m.list(", ", func(i int, c *matrixColumn) string {
