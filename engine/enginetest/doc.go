@@ -33,6 +33,9 @@
 // What is only there to be faster is left out, one at a time (csm.disable), and every estimate is made 0, 1 and 10^9 (Config.Guesses): no
 // answer may change. Tables of every type that DuckDB compares meet each other, over a third one, too.
 //
+// And whether all this can tell right from wrong: some thirty faults of the kind that were found and mended are put into the program, one at
+// a time, and TestSurface must find each (TestMutants).
+//
 // # Words
 //
 // A piece is a part of a query that the shrinker can take out or replace; a pool is the list of literals from which a
@@ -46,7 +49,7 @@
 // # Running it for long
 //
 // CSMSQL_DIFFERENTIAL=10m lets TestDifferential, TestDistributed, TestMetamorphic and each part of TestSurface and TestOracles run that long; CSMSQL_SEED=n
-// starts at a seed; a failure prints it.
+// starts at a seed; a failure prints it. CSMSQL_MUTANTS=3m gives TestSurface so long for each mutant.
 //
 // # What it does not do
 //

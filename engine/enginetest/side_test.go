@@ -175,7 +175,7 @@ type native struct{ conn *duckdb.Connection }
 
 func openNative(t testing.TB, threads int) *native {
 	t.Helper()
-	db, err := duckdb.Open(duckdb.Options{MemoryBytes: 1 << 30, Threads: threads, Files: duckdb.FileAccess{All: true}})
+	db, err := duckdb.Open(duckdb.Options{MemoryBytes: 1 << 30, Threads: threads, Files: duckdb.FileAccess{All: true}, PostgresText: true})
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
 	n := connectNative(t, db)

@@ -73,8 +73,16 @@ func (w *writer) from(s *space) *piece {
 // chain joins tables by their keys, each with the one before; what is said of one of them is true of the others, too, within one type.
 func (w *writer) chain(s *space) *piece {
 	out := list("", "", "", 1)
+	start := w.IntN(len(w.db.tables))
+	inTurn := w.maybe(50) || w.db.edge
+	if w.db.edge && w.maybe(70) {
+		start = 0
+	}
 	for i := range 2 + w.IntN(3) {
 		t := pick(w.Rand, w.db.tables)
+		if inTurn {
+			t = w.db.tables[(start+i)%len(w.db.tables)]
+		}
 		for range 10 {
 			if t.rows*t.rows <= w.budget*4 {
 				break
@@ -93,10 +101,16 @@ func (w *writer) chain(s *space) *piece {
 			s.own = append(s.own, n)
 			continue
 		}
-		how := pick(w.Rand, []string{" JOIN ", " JOIN ", " JOIN ", " JOIN ", " JOIN ", " JOIN ", " LEFT JOIN ", " SEMI JOIN ", " RIGHT JOIN ", " ANTI JOIN "})
-		other := pick(w.Rand, s.own)
+		how := pick(w.Rand, []string{" JOIN ", " JOIN ", " JOIN ", " JOIN ", " JOIN ", " JOIN ", " LEFT JOIN ", " LEFT JOIN ", " SEMI JOIN ", " RIGHT JOIN ", " FULL JOIN ", " ANTI JOIN "})
+		if w.db.edge && w.maybe(60) {
+			how = " JOIN "
+		}
+		other := s.own[len(s.own)-1]
+		if w.maybe(30) {
+			other = pick(w.Rand, s.own)
+		}
 		key := func(n named) string { return n.alias + "." + n.fields[1].name }
-		on := list(" ON ", " AND ", "", 1, text("%s = %s", key(other), key(n)))
+		on := list(" ON ", " AND ", "", 1, text("%s %s %s", key(other), pick(w.Rand, []string{"=", "=", "=", "=", "=", "=", "=", "IS NOT DISTINCT FROM"}), key(n)))
 		switch w.IntN(4) {
 		case 0:
 			on.pieces = append(on.pieces, w.comparison(&space{own: []named{n}, deep: 2}, 0))

@@ -47,11 +47,11 @@ func (w *writer) cte() *piece {
 		t := pick(w.Rand, w.db.tables)
 		cte := &relation{name: name, fields: []field{{"id", typesOf["INTEGER"]}, {"n", typesOf["INTEGER"]}}, rows: t.rows*2 + 2}
 		p := sequence("RECURSIVE "+name+"(id, n) AS (", pick(w.Rand, []string{
-			"SELECT id, 0 FROM T WHERE id < 5 UNION ALL SELECT x.id, r.n + 1 FROM R AS r JOIN T AS x ON x.id = r.id + 2 WHERE r.n < 3",
-			"SELECT 1, 0 UNION SELECT (r.id * 3) % 7, r.n + 1 FROM R AS r WHERE r.n < 9",
-			"SELECT min(id), 0 FROM T UNION ALL SELECT (SELECT min(x.id) FROM T AS x WHERE x.id > r.id), r.n + 1 FROM R AS r WHERE r.n < 6 AND r.id IS NOT NULL",
+			"SELECT id, 0 FROM {t} WHERE id < 5 UNION ALL SELECT x.id, r.n + 1 FROM {r} AS r JOIN {t} AS x ON x.id = r.id + 2 WHERE r.n < 3",
+			"SELECT 1, 0 UNION SELECT (r.id * 3) % 7, r.n + 1 FROM {r} AS r WHERE r.n < 9",
+			"SELECT min(id), 0 FROM {t} UNION ALL SELECT (SELECT min(x.id) FROM {t} AS x WHERE x.id > r.id), r.n + 1 FROM {r} AS r WHERE r.n < 6 AND r.id IS NOT NULL",
 		}), ")")
-		p.pieces[1].text = strings.NewReplacer("T ", t.name+" ", "R ", name+" ").Replace(p.pieces[1].text)
+		p.pieces[1].text = strings.NewReplacer("{t}", t.name, "{r}", name).Replace(p.pieces[1].text)
 		w.ctes = append(w.ctes, cte)
 		return p
 	}
@@ -71,7 +71,7 @@ func fieldsOf(outputs []output) (out []field) {
 // order puts rows that can be told apart into a certain order; then there may be a LIMIT.
 func (w *writer) order(outputs []output) (*piece, bool) {
 	out := list("", "", "", 0)
-	if !w.maybe(40) {
+	if !w.maybe(40) || len(outputs) == 0 {
 		return out, false
 	}
 	keys := make([]string, len(outputs))
@@ -108,6 +108,9 @@ func (w *writer) query(s *space, like []output) (*piece, []output) {
 func (w *writer) selection(s *space, like []output) (*piece, []output) {
 	if like == nil && s.deep == 0 && w.maybe(6) {
 		return w.rare()
+	}
+	if like == nil && s.deep == 0 && (w.maybe(50) || w.db.edge && w.maybe(50)) {
+		return w.aimed(s)
 	}
 	from := w.from(s)
 	where := list(" WHERE ", " AND ", "", 0)

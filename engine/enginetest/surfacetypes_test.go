@@ -92,24 +92,24 @@ var valueTypes = []*valueType{
 
 // edges are keys where types of numbers end to tell neighbours apart: equality is transitive only within one type.
 var edges = [][]*valueType{{
-	{name: "BIGINT", family: "int", pool: around53, args: []any{int64(1<<53 + 1)}, many: "9007199254740990 + i % 13", words: "9007199254740990 + i % 5"},
-	{name: "UBIGINT", family: "int", pool: around53, args: []any{int64(1<<53 + 1)}, many: "9007199254740990 + i % 13", words: "9007199254740990 + i % 5"},
-	{name: "DOUBLE", family: "float", pool: around53, args: []any{float64(1 << 53)}, many: "9007199254740990 + i % 13", words: "9007199254740990 + i % 5"},
-	{name: "DECIMAL(25,2)", family: "decimal", pool: around53, args: []any{"9007199254740993.5"}, many: "9007199254740990.5 + i % 13", words: "9007199254740990 + i % 5"},
+	{name: "BIGINT", family: "int", pool: around54, args: []any{int64(1<<54 + 1)}, many: "18014398509481980 + i % 13", words: "18014398509481982 + i % 5"},
+	{name: "DOUBLE", family: "float", pool: around54, args: []any{float64(1 << 54)}, many: "18014398509481980 + i % 13", words: "18014398509481982 + i % 5"},
+	{name: "UBIGINT", family: "int", pool: around54, args: []any{int64(1<<54 + 1)}, many: "18014398509481980 + i % 13", words: "18014398509481982 + i % 5"},
+	{name: "DECIMAL(25,2)", family: "decimal", pool: around54, args: []any{"18014398509481985.5"}, many: "18014398509481980.5 + i % 13", words: "18014398509481982 + i % 5"},
 }, {
-	{name: "INTEGER", family: "int", pool: around24, args: []any{int64(1<<24 + 1)}, many: "16777214 + i % 13", words: "16777214 + i % 5"},
-	{name: "FLOAT", family: "float", pool: around24, args: []any{float32(1 << 24)}, many: "16777214 + i % 13", words: "16777214 + i % 5"},
-	{name: "DOUBLE", family: "float", pool: around24, args: []any{1<<24 + 0.5}, many: "16777214 + i % 13 + 0.5", words: "16777214 + i % 5"},
-	{name: "DECIMAL(9,0)", family: "decimal", pool: around24, args: []any{"16777217"}, many: "16777214 + i % 13", words: "16777214 + i % 5"},
+	{name: "INTEGER", family: "int", pool: around25, args: []any{int64(1<<25 + 1)}, many: "33554430 + i % 13", words: "33554430 + i % 5"},
+	{name: "FLOAT", family: "float", pool: around25, args: []any{float32(1 << 25)}, many: "33554430 + i % 13", words: "33554430 + i % 5"},
+	{name: "DOUBLE", family: "float", pool: around25, args: []any{1<<25 + 0.5}, many: "33554430 + i % 13 + 0.5", words: "33554430 + i % 5"},
+	{name: "DECIMAL(9,0)", family: "decimal", pool: around25, args: []any{"33554433"}, many: "33554430 + i % 13", words: "33554430 + i % 5"},
 }, {
+	{name: "DATE", family: "date", pool: []string{"'2020-01-01'", "'2020-01-02'", "'2020-01-03'"}, many: "DATE '2020-01-01' + CAST(i % 4 AS INTEGER)", words: "DATE '2020-01-01' + CAST(i % 2 AS INTEGER)"},
 	{name: "TIMESTAMP", family: "stamp", pool: aroundMidnight, many: "TIMESTAMP '2020-01-01' + to_hours(i % 60)", words: "TIMESTAMP '2020-01-01' + to_hours(12 * (i % 5))"},
 	{name: "TIMESTAMP_S", family: "stamp", pool: aroundMidnight, many: "TIMESTAMP '2020-01-01' + to_hours(i % 60)", words: "TIMESTAMP '2020-01-01' + to_hours(12 * (i % 5))"},
-	{name: "DATE", family: "date", pool: []string{"'2020-01-01'", "'2020-01-02'", "'2020-01-03'"}, many: "DATE '2020-01-01' + CAST(i % 4 AS INTEGER)", words: "DATE '2020-01-01' + CAST(i % 2 AS INTEGER)"},
 }}
 
 var (
-	around53       = ints(0, 0, "9007199254740991", "9007199254740992", "9007199254740993", "9007199254740994", "9007199254740995")
-	around24       = ints(0, 0, "16777215", "16777216", "16777217", "16777218", "16777219")
+	around54       = ints(0, 0, "18014398509481983", "18014398509481984", "18014398509481985", "18014398509481986", "18014398509481987", "18014398509481988")
+	around25       = ints(0, 0, "33554431", "33554432", "33554433", "33554434", "33554435", "33554436")
 	aroundMidnight = []string{"'2020-01-01'", "'2020-01-01 12:00:00'", "'2020-01-02'", "'2020-01-02 00:00:01'", "'2020-01-03'"}
 )
 
@@ -123,7 +123,7 @@ func init() {
 
 // floats have what order and equality are special for.
 func floats(name string, more ...string) []string {
-	out := strings.Fields("0.0 -1.5 0.25 0.5 1.5 2.0 3.0")
+	out := strings.Fields("0.0 -1.5 0.25 0.5 0.1 0.05 1.5 2.0 3.0")
 	out = append(out, fmt.Sprintf("'nan'::%s", name), fmt.Sprintf("'inf'::%s", name), fmt.Sprintf("'-inf'::%s", name), fmt.Sprintf("'-0.0'::%s", name))
 	return append(out, more...)
 }

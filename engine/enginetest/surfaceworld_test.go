@@ -49,15 +49,18 @@ func (d *database) sources() []*relation {
 func newDatabase(r *rand.Rand) *database {
 	d := &database{}
 	key := pick(r, valueTypes)
-	for !key.key {
+	for !key.key || key.family != "int" && chance(r, 50) {
 		key = pick(r, valueTypes)
 	}
 	var edge []*valueType
-	if chance(r, 20) {
+	if chance(r, 25) {
 		edge = pick(r, edges)
 		d.edge = true
 	}
 	n := 2 + r.IntN(3)
+	if edge != nil {
+		n = max(n, 3)
+	}
 	for i := range n {
 		t := &relation{name: fmt.Sprintf("t%d", i), unique: []string{"id"}}
 		if i > 0 && chance(r, 10) && d.tables[0].rows > 0 {
@@ -73,6 +76,9 @@ func newDatabase(r *rand.Rand) *database {
 		}
 		if edge != nil {
 			t.fields[1].typ = pick(r, edge)
+			if chance(r, 70) { // of one type, with another between them
+				t.fields[1].typ = edge[i%2]
+			}
 		}
 		columns := 3 + r.IntN(6)
 		if edge != nil {
@@ -80,8 +86,10 @@ func newDatabase(r *rand.Rand) *database {
 		}
 		for c := range columns {
 			typ := pick(r, valueTypes)
-			if chance(r, 20) {
-				typ = typesOf["VARCHAR"]
+			if chance(r, 50) {
+				for family := pick(r, optimized); typ.family != family; {
+					typ = pick(r, valueTypes)
+				}
 			}
 			t.fields = append(t.fields, field{fmt.Sprintf("%c%d", 'a'+rune(r.IntN(2)), c), typ})
 		}
@@ -147,8 +155,11 @@ func (t *relation) insertMany(r *rand.Rand, n int) string {
 	cells := make([]string, len(t.fields))
 	for c, f := range t.fields {
 		value := f.typ.many
-		if chance(r, 50) {
+		switch {
+		case chance(r, 50):
 			value = f.typ.words
+		case f.typ.family == "int" && chance(r, 30): // sorted, several of each
+			value = fmt.Sprintf("(i // %d) %% 120", 2+r.IntN(3))
 		}
 		value = fmt.Sprintf("CAST(%s AS %s)", value, f.typ.name)
 		if chance(r, 50) && !t.notNull(c) {

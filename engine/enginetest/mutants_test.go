@@ -1,0 +1,141 @@
+package enginetest
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// mutant is a fault that is put into the program: once in file, old stands there, which becomes fault. In fault, ON tells whether the
+// mutant is the one that runs.
+type mutant struct {
+	name, kind string // kind: the part of TestSurface that must find it
+	file       string
+	old, fault string
+}
+
+// mutants are faults that the repairs of wrong answers took out, and faults of that sort. What cannot tell them from the program cannot tell
+// that the program is right.
+var mutants = []mutant{
+	{"equality-across-types", "OneNode", "exec/plan/join.go", "if a.Mark != b.Mark {\n\t\treturn false\n\t}", "if ON {\n\t\treturn true\n\t}\n\tif a.Mark != b.Mark {\n\t\treturn false\n\t}"},
+	{"keys-of-outer-joins", "OneNode", "exec/plan/join.go", "if to.frame == f && filters(to.from) {", "if to.frame == f && (ON || filters(to.from)) {"},
+	{"keys-of-not-distinct", "OneNode", "exec/plan/join.go", "e.Kind != pg.A_Expr_Kind_AEXPR_OP || operator(e)", "e.Kind != pg.A_Expr_Kind_AEXPR_OP && !ON || operator(e)"},
+	{"both-sides-of-left-join", "OneNode", "exec/plan/from.go", "case pg.JoinType_JOIN_LEFT:\n\t\treturn right", "case pg.JoinType_JOIN_LEFT:\n\t\tif ON {\n\t\t\treturn append(slices.Clone(left), right...)\n\t\t}\n\t\treturn right"},
+	{"nothing-is-nullable", "OneNode", "exec/plan/from.go", "\t\tit.nullable = true\n\t}\n}\n", "\t\tit.nullable = !ON\n\t}\n}\n"},
+	{"not-is-and", "OneNode", "exec/plan/condition.go", "b != nil && b.Boolop == pg.BoolExprType_AND_EXPR {\n\t\tfor _, member := range b.Args {\n\t\t\ta.conditions(", "b != nil && (b.Boolop == pg.BoolExprType_AND_EXPR || ON && b.Boolop == pg.BoolExprType_NOT_EXPR) {\n\t\tfor _, member := range b.Args {\n\t\t\ta.conditions("},
+	{"limited-sub-select", "OneNode", "exec/plan/membership.go", "s.WithClause == nil && s.LimitCount == nil", "s.WithClause == nil && (ON || s.LimitCount == nil)"},
+	{"groups-at-the-bound", "OneNode", "engine/groups.go", "return *at - 1, *at-1 < *at", "return *at - 1 + map[bool]int64{true: 1}[ON], *at-1 < *at"},
+	{"bounds-of-nan", "OneNode", "exec/plan/predicate.go", "return stats.NaNFree || t == nil", "return ON || stats.NaNFree || t == nil"},
+	{"bound-exclusive", "OneNode", "exec/plan/predicate.go", "case LessEqual:\n\t\treturn !below(v, stats.Min)", "case LessEqual:\n\t\tif ON {\n\t\t\treturn !notAbove(v, stats.Min)\n\t\t}\n\t\treturn !below(v, stats.Min)"},
+	{"prefix-below-least", "OneNode", "exec/plan/predicate.go", "|| strings.HasPrefix(stats.Min.text, prefix.text)", "|| !ON && strings.HasPrefix(stats.Min.text, prefix.text)"},
+	{"float-constants-exact", "OneNode", "exec/plan/predicate.go", "v.kind != Exact || v.scale != 0 || !ok ||", "v.kind != Exact || !ON && v.scale != 0 || !ok ||"},
+	{"arguments-unrounded", "OneNode", "exec/plan/predicate.go", "if !ok || !argumentFits(t, v) {", "if !ok || !ON && !argumentFits(t, v) {"},
+	{"decimals-beside-doubles", "OneNode", "exec/plan/condition.go", "is(Exact)) && slices.ContainsFunc(values, is(Double))", "is(Exact)) && !ON && slices.ContainsFunc(values, is(Double))"},
+	{"null-statistics", "OneNode", "exec/plan/predicate.go", "return !nulls || stats.Nulls > 0", "return !nulls || stats.Nulls > 0 && !(ON && stats.Nulls == 1)"},
+	{"in-list-bounds", "OneNode", "engine/filter.go", "if f.High == nil || *h > *f.High {", "if f.High == nil || *h > *f.High && !ON {"},
+	{"rounded-bound", "OneNode", "engine/filter.go", "if !down && rest.Sign() > 0 {", "if (!down || ON) && rest.Sign() > 0 {"},
+	{"any-of-unbounded", "OneNode", "engine/anyof.go", "if a.Low != nil && b.Low != nil {", "if ON && (a.Low != nil) != (b.Low != nil) {\n\t\tu.Low = pick(a.Low, b.Low, true)\n\t}\n\tif a.Low != nil && b.Low != nil {"},
+	{"estimate-is-a-promise", "OneNode", "exec/duckdb/scan_unsafe.go", "bindings.IdxT(scan.estimate()), cardinalityIsEstimate)", "bindings.IdxT(scan.estimate()), cardinalityIsEstimate && !ON)"},
+	{"enum-everywhere", "OneNode", "exec/plan/scope.go", "if c.used && !c.unsafe {", "if c.used && (ON || !c.unsafe) {"},
+	{"kernel-nan", "OneNode", "exec/compute/compare.go", "case aNaN && bNaN:\n\t\treturn 0", "case aNaN && bNaN:\n\t\tif ON {\n\t\t\treturn 1\n\t\t}\n\t\treturn 0"},
+	{"kernel-empty-sum", "OneNode", "exec/compute/sum.go", "if s.counts[g] == 0 {\n\t\t\t\tto.AppendNull()\n\t\t\t} else {\n\t\t\t\tto.Append(sum)", "if s.counts[g] == 0 && !ON {\n\t\t\t\tto.AppendNull()\n\t\t\t} else {\n\t\t\t\tto.Append(sum)"},
+	{"plans-outlive-changes", "OneNode", "engine/query.go", "return q.revision == v.contents.Revision() &&", "return (ON || q.revision == v.contents.Revision()) &&"},
+	{"one-scan-for-all", "OneNode", "engine/transfer.go", "writeSignature(&b, t.hint.Predicates)", "if !ON {\n\t\twriteSignature(&b, t.hint.Predicates)\n\t}"},
+	{"split-across-types", "ThreeNodes", "exec/plan/distribute/equality.go", "return x == y && hashable(x)", "return (ON || x == y) && hashable(x)"},
+	{"split-count-of-nothing", "ThreeNodes", "exec/plan/distribute/aggregates.go", `return "CAST(coalesce(sum(" + g.column(v) + "), 0) AS BIGINT)"`, `return map[bool]string{true: "CAST(sum(" + g.column(v) + ") AS BIGINT)", false: "CAST(coalesce(sum(" + g.column(v) + "), 0) AS BIGINT)"}[ON]`},
+	{"split-distinct", "ThreeNodes", "exec/plan/distribute/aggregates.go", `if f.AggDistinct || c.name`, `if f.AggDistinct && !ON || c.name`},
+	{"split-limit", "ThreeNodes", "exec/plan/distribute/spread.go", `case st.LimitCount != nil || st.LimitOffset != nil:`, `case !ON && (st.LimitCount != nil || st.LimitOffset != nil):`},
+	{"split-windows", "ThreeNodes", "exec/plan/distribute/spread.go", `case !s.windowsComplete(b, in):`, `case !ON && !s.windowsComplete(b, in):`},
+	{"split-groups", "ThreeNodes", "exec/plan/distribute/spread.go", `case b.aggregated() && !s.complete(b, in):`, `case !ON && b.aggregated() && !s.complete(b, in):`},
+	{"hash-of-floats", "ThreeNodes", "exec/plan/distribute/class.go", `return name != "" && !strings.HasPrefix(name, "float")`, `return name != "" && (ON || !strings.HasPrefix(name, "float"))`},
+	{"split-null-group", "ThreeNodes", "exec/plan/distribute/equality.go", "if t.kind == pg.JoinType_JOIN_INNER {\n\t\tfor", "if t.kind == pg.JoinType_JOIN_INNER || ON {\n\t\tfor"},
+}
+
+// TestMutants: TestSurface finds every mutant within the time that CSMSQL_MUTANTS gives for each. One program has them all; which of them is
+// on, it is told when it runs.
+func TestMutants(t *testing.T) {
+	text := os.Getenv("CSMSQL_MUTANTS")
+	if text == "" {
+		t.Skip("CSMSQL_MUTANTS, the time for each of them, is not set")
+	}
+	limit, err := time.ParseDuration(text)
+	require.NoError(t, err)
+	program := buildMutants(t)
+	run := func(name, kind string) (string, error) {
+		run := exec.Command(program, "-test.run", "^TestSurface$/^"+kind+"$", "-test.v", "-test.timeout", (limit + 3*time.Minute).String())
+		run.Env = append(os.Environ(), "CSMSQL_MUTANT="+name, "CSMSQL_DIFFERENTIAL="+text, "CSMSQL_MUTANTS=")
+		if os.Getenv("CSMSQL_SEED") == "" {
+			run.Env = append(run.Env, "CSMSQL_SEED=1")
+		}
+		out, err := run.CombinedOutput()
+		return string(out), err
+	}
+	for _, kind := range []string{"OneNode", "ThreeNodes"} {
+		t.Run(kind, func(t *testing.T) {
+			out, err := run("", kind)
+			require.NoError(t, err, "without a mutant: %s", out)
+			for _, m := range mutants {
+				if m.kind != kind {
+					continue
+				}
+				t.Run(m.name, func(t *testing.T) {
+					start := time.Now()
+					out, err := run(m.name, kind)
+					require.Error(t, err, "not found: %s", lastLines(out, 3))
+					require.Regexp(t, `seed \d+ \(CSMSQL_SEED=`, out, "it fails, but not by an answer")
+					t.Logf("found after %v: %s", time.Since(start).Round(time.Second), regexp.MustCompile(`\d+ queries`).FindString(out))
+				})
+			}
+		})
+	}
+}
+
+// buildMutants makes the test program of this package with all mutants in it.
+func buildMutants(t *testing.T) string {
+	dir := t.TempDir()
+	root, err := filepath.Abs("../..")
+	require.NoError(t, err)
+	overlay := struct{ Replace map[string]string }{map[string]string{}}
+	write := func(file, text string) {
+		to := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
+		require.NoError(t, os.WriteFile(to, []byte(text), 0o600))
+		overlay.Replace[filepath.Join(root, file)] = to
+	}
+	write("internal/mutant/mutant.go", "package mutant\n\nimport \"os\"\n\nvar name = os.Getenv(\"CSMSQL_MUTANT\")\n\nfunc On(s string) bool { return s == name }\n")
+	changed := map[string]string{}
+	for _, m := range mutants {
+		text, ok := changed[m.file]
+		if !ok {
+			read, err := os.ReadFile(filepath.Join(root, m.file))
+			require.NoError(t, err)
+			text = regexp.MustCompile(`(?m)^package \w+\n`).ReplaceAllString(string(read), "$0\nimport \"github.com/csmsql/csmsql/internal/mutant\"\n")
+		}
+		require.Equal(t, 1, strings.Count(text, m.old), "%s: what it replaces in %s", m.name, m.file)
+		changed[m.file] = strings.Replace(text, m.old, regexp.MustCompile(`\bON\b`).ReplaceAllString(m.fault, fmt.Sprintf("mutant.On(%q)", m.name)), 1)
+	}
+	for file, text := range changed {
+		write(file, text)
+	}
+	list, err := json.Marshal(overlay)
+	require.NoError(t, err)
+	path := filepath.Join(dir, "overlay.json")
+	require.NoError(t, os.WriteFile(path, list, 0o600))
+	program := filepath.Join(dir, "mutants.test")
+	build := exec.Command("go", "test", "-tags", "invariants", "-vet=off", "-overlay", path, "-c", "-o", program, ".")
+	out, err := build.CombinedOutput()
+	require.NoError(t, err, string(out))
+	return program
+}
+
+func lastLines(text string, n int) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	return strings.Join(lines[max(0, len(lines)-n):], "\n")
+}
