@@ -10,8 +10,8 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// DuckDB writes bytes as text in a way that does not say which ones they were: of '\xDE4144', three bytes, it makes \xDEAD. What becomes text
-// here to be read again is written as PostgreSQL does.
+// DuckDB writes bytes to JSON in a way that does not say which ones they were: of '\xDE4144', three bytes, it makes \xDEAD. What becomes text
+// here to be read again is written as PostgreSQL does, as casts do.
 
 // holdsBytes tells whether values of a type are bytes, or have some inside.
 func holdsBytes(t arrow.DataType) bool {

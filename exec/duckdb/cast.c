@@ -1,6 +1,7 @@
-// Text cast to BLOB and to DATE. DuckDB takes '\xDEAD' for one byte and the text AD, and forgets the BC of '0044-03-15 BC': what PostgreSQL's
+// Text cast to BLOB and to DATE, and BLOB to text. DuckDB takes '\xDEAD' for one byte and the text AD, and forgets the BC of '0044-03-15 BC': what PostgreSQL's
 // clients write would become other values in silence, wherever a cast stands, in a CASE, beside a parameter, in a view, in a file. These casts
-// take the place of DuckDB's own for the whole database. They read its spellings, too, where the two do not contradict each other.
+// take the place of DuckDB's own for the whole database. They read its spellings, too, where the two do not contradict each other. Bytes are
+// written as PostgreSQL does, \xdead44, where DuckDB has \xDE\xADD, so that their text is read as the same bytes.
 #include "scan.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -119,6 +120,34 @@ static bool cast_bytes(duckdb_function_info info, idx_t count, duckdb_vector inp
 	return cast_rows(info, count, input, output, bytes_from);
 }
 
+static bool cast_text(duckdb_function_info info, idx_t count, duckdb_vector input, duckdb_vector output) {
+	static const char digits[] = "0123456789abcdef";
+	const duckdb_string_t *bytes = duckdb_vector_get_data(input);
+	const uint64_t *validity = duckdb_vector_get_validity(input);
+	for (idx_t row = 0; row < count; row++) {
+		if (!is_valid(validity, row)) {
+			duckdb_vector_ensure_validity_writable(output);
+			duckdb_validity_set_row_invalid(duckdb_vector_get_validity(output), row);
+			continue;
+		}
+		uint32_t length;
+		const char *from = bytes_of(&bytes[row], &length);
+		char *text = length < UINT32_MAX / 2 - 1 ? malloc(2 * (size_t)length + 2) : NULL;
+		if (!text) {
+			duckdb_cast_function_set_error(info, "out of memory: the text of a BLOB has two digits for each byte");
+			return false;
+		}
+		text[0] = '\\', text[1] = 'x';
+		for (uint32_t i = 0; i < length; i++) {
+			text[2 * (size_t)i + 2] = digits[(uint8_t)from[i] >> 4];
+			text[2 * (size_t)i + 3] = digits[from[i] & 15];
+		}
+		duckdb_vector_assign_string_element_len(output, row, text, 2 * (size_t)length + 2);
+		free(text);
+	}
+	return true;
+}
+
 static int digits(const char *text, int count) {
 	int value = 0;
 	for (int i = 0; i < count; i++) {
@@ -175,9 +204,9 @@ static bool cast_date(duckdb_function_info info, idx_t count, duckdb_vector inpu
 	return cast_rows(info, count, input, output, date_from);
 }
 
-static int register_cast(duckdb_connection connection, duckdb_type type, duckdb_cast_function_t function) {
+static int register_cast(duckdb_connection connection, duckdb_type from, duckdb_type to, duckdb_cast_function_t function) {
 	duckdb_cast_function cast = duckdb_create_cast_function();
-	duckdb_logical_type source = duckdb_create_logical_type(DUCKDB_TYPE_VARCHAR), target = duckdb_create_logical_type(type);
+	duckdb_logical_type source = duckdb_create_logical_type(from), target = duckdb_create_logical_type(to);
 	duckdb_cast_function_set_source_type(cast, source);
 	duckdb_cast_function_set_target_type(cast, target);
 	duckdb_cast_function_set_implicit_cast_cost(cast, -1); // none is implicit, as with DuckDB's own
@@ -190,6 +219,7 @@ static int register_cast(duckdb_connection connection, duckdb_type type, duckdb_
 }
 
 int csm_register_casts(duckdb_connection connection) {
-	if (register_cast(connection, DUCKDB_TYPE_BLOB, cast_bytes) < 0) return -1;
-	return register_cast(connection, DUCKDB_TYPE_DATE, cast_date);
+	if (register_cast(connection, DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_BLOB, cast_bytes) < 0) return -1;
+	if (register_cast(connection, DUCKDB_TYPE_BLOB, DUCKDB_TYPE_VARCHAR, cast_text) < 0) return -1;
+	return register_cast(connection, DUCKDB_TYPE_VARCHAR, DUCKDB_TYPE_DATE, cast_date);
 }

@@ -29,6 +29,11 @@ func TestCastsOfText(t *testing.T) {
 		require.Equal(t, want, one("hex(TRY_CAST(x AS BLOB))", text), text)
 		require.Equal(t, want, one("hex(CAST([x] AS BLOB[])[1])", text), text)
 	}
+	for text, want := range map[string]string{"": `\x`, "DE4144": `\xde4144`, "5C7841": `\x5c7841`, strings.Repeat("00FF", 300): `\x` + strings.Repeat("00ff", 300)} {
+		require.Equal(t, want, one("CAST(unhex(x) AS VARCHAR)", text), "the text of bytes, which casts to the same bytes")
+		require.Equal(t, "["+want+"]", one("CAST([unhex(x)] AS VARCHAR)", text))
+		require.Equal(t, text, one("hex(CAST(CAST(unhex(x) AS VARCHAR) AS BLOB))", text))
+	}
 	for _, text := range []string{`\xABC`, `\xZZ`, `a\`, `a\9`, `a\400`, `\xDE\x`, `\`, strings.Repeat("ä", 60) + `\`} {
 		require.Equal(t, "true", one("CAST(TRY_CAST(x AS BLOB) IS NULL AS VARCHAR)", text), text)
 		_, err := conn.Texts(ctx, "SELECT hex(CAST($1::VARCHAR AS BLOB))", text)
