@@ -150,6 +150,21 @@ func (w *writer) aimedConstant(t *valueType) *piece {
 	case n < 25 && t.family == "stamp":
 		return text("%s", pick(w.Rand, []string{"DATE '2020-01-02'", "'2020-01-02'", "TIMESTAMP '2020-01-02 12:00:00'"}))
 	}
+	if w.parameters && w.maybe(30) && len(t.args) > 0 {
+		switch arg := pick(w.Rand, t.args).(type) {
+		case int64, float64:
+			if _, whole := arg.(int64); whole && t.family == "int" || !whole && t.name == "DOUBLE" {
+				return parameter(arg)
+			}
+		case string:
+			if t.family == "text" || t.family == "date" || t.family == "stamp" {
+				return parameter(arg)
+			}
+		}
+	}
+	if w.maybe(75) && slices.Contains([]string{"int", "float", "decimal", "text", "date", "stamp"}, t.family) { // a planner reads them as they are
+		return text("%s", pick(w.Rand, t.pool))
+	}
 	return w.constant(t)
 }
 
