@@ -71,11 +71,12 @@ func (n *node) gone(m catalog.Member) {
 	if n.lending == nil {
 		return
 	}
-	for _, b := range n.lending.Borrowers() {
-		if b.Incarnation.String() == m.Incarnation {
-			n.lending.PeerGone(b.Name, b.Incarnation)
-		}
+	var incarnation noderpc.Incarnation
+	if err := incarnation.UnmarshalText([]byte(m.Incarnation)); err != nil {
+		n.config.Log.Error("the membership has an incarnation that is none", "node", m.Name, "error", err)
+		return
 	}
+	n.lending.Over(incarnation)
 	living := n.catalog.Living(n.region.ID)
 	lost := slices.DeleteFunc(n.lending.UnconfirmedOf(m.Incarnation), func(id catalog.ExtentID) bool { return living[id] })
 	retired := 0

@@ -111,7 +111,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	if err := n.catalog.AwaitSeen(ctx); err != nil {
 		return n, err
 	}
-	if n.promises, err = newPromises(config.Directory); err != nil {
+	if n.promises, err = newPromises(config.Directory, config.Fabric.Fixed()); err != nil {
 		return n, err
 	}
 	if err := n.promises.await(ctx); err != nil { // before the region is adopted, which gives memory back

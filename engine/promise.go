@@ -21,23 +21,27 @@ import (
 // one of them may be trusted. A borrower asks nobody before it trusts its lease, so the node's next process must not use
 // memory anew before that time. Nobody waits if nobody had borrowed. Safe for concurrent use.
 type promises struct {
-	path string // immutable
-	boot string // immutable
+	path   string // immutable
+	boot   string // immutable
+	shared bool   // immutable: other machines can reach the node's memory, which is there after a boot of this one
 
 	mu    sync.Mutex      // guards what follows; above the catalog's locks
 	until noderpc.Instant // what the file says
 	ttl   time.Duration   // the longest that was given
 }
 
-// promiseRecord is the file: this machine's clock since it booted, which goes on over processes and ends with the borrowers.
+// promiseRecord is the file: this machine's clock since it booted, which goes on over processes and ends with the borrowers on it. Those on
+// other machines go on, and this one cannot tell how long it was off: from its next boot on they are waited for as long as they could have
+// trusted a lease of that moment.
 type promiseRecord struct {
 	Boot  string
-	Until int64 // nanoseconds
+	Until int64         // nanoseconds
+	Long  time.Duration `json:",omitempty"` // for how long it was promised, where other machines borrow
 }
 
-func newPromises(directory string) (*promises, error) {
+func newPromises(directory string, shared bool) (*promises, error) {
 	boot, err := memregion.BootID()
-	return &promises{path: filepath.Join(directory, "leases.json"), boot: boot}, err
+	return &promises{path: filepath.Join(directory, "leases.json"), boot: boot, shared: shared}, err
 }
 
 // give puts on record that a lease, which is taken already, may be trusted for ttl from now on. It writes once per ttl: the record is
@@ -51,11 +55,15 @@ func (p *promises) give(ttl time.Duration) error {
 		return nil
 	}
 	until := now.Add(2 * p.ttl)
-	data, err := json.Marshal(promiseRecord{p.boot, int64(until)})
+	record := promiseRecord{Boot: p.boot, Until: int64(until)}
+	if p.shared {
+		record.Long = until.Sub(now)
+	}
+	data, err := json.Marshal(record)
 	if err != nil {
 		return err
 	}
-	if err := replaceFile(p.path, data); err != nil {
+	if err := replaceFile(p.path, data, p.shared); err != nil {
 		return fmt.Errorf("engine: put a lease on record: %w", err)
 	}
 	p.until = until
@@ -75,10 +83,11 @@ func (p *promises) await(ctx context.Context) error {
 	if err := json.Unmarshal(data, &record); err != nil {
 		return failure("XX001", "%s is damaged: %v", p.path, err).hint("Remove it when no process has the node's memory attached.")
 	}
+	wait := noderpc.Instant(record.Until).Sub(noderpc.Now())
 	if record.Boot != p.boot {
-		return nil // the borrowers ended with the machine's last life
+		wait = record.Long // 0: the borrowers ended with the machine's last life
 	}
-	left := time.NewTimer(noderpc.Instant(record.Until).Sub(noderpc.Now()))
+	left := time.NewTimer(wait)
 	defer left.Stop()
 	select {
 	case <-left.C:
@@ -107,11 +116,25 @@ func (n *node) lentOut() bool {
 	return slices.ContainsFunc(n.catalog.Leases(), func(l catalog.Lease) bool { return !l.Expires.IsZero() })
 }
 
-// replaceFile writes a file so that whoever reads it finds the old or the new content. It need not survive the machine.
-func replaceFile(path string, data []byte) error {
-	next := path + ".new"
-	if err := os.WriteFile(next, data, 0o600); err != nil {
+// replaceFile writes a file so that whoever reads it finds the old or the new content, also when this machine was switched off meanwhile, if it is
+// to be synced.
+func replaceFile(path string, data []byte, sync bool) error {
+	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
 		return err
 	}
-	return os.Rename(next, path)
+	if _, err = file.Write(data); err == nil && sync {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err != nil {
+		return err
+	}
+	if err = os.Rename(file.Name(), path); err != nil || !sync {
+		return err
+	}
+	directory, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return err
+	}
+	return errors.Join(directory.Sync(), directory.Close())
 }

@@ -56,6 +56,19 @@ func TestANodeWaitsForLeasesOfItsFormerProcess(t *testing.T) {
 	require.NoError(t, err, "the machine was started anew, and so were all borrowers")
 	require.NoError(t, e.Close())
 
+	// Others may reach a device that outlives the boot of this machine, and trust what it had promised.
+	require.NoError(t, os.WriteFile(record, []byte(`{"Boot":"of a former life","Until":1,"Long":60000000000}`), 0o600))
+	impatient, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err = engine.Open(impatient, config)
+	require.ErrorIs(t, err, context.DeadlineExceeded, "borrowers on other machines may trust their leases")
+	start := time.Now()
+	require.NoError(t, os.WriteFile(record, []byte(`{"Boot":"of a former life","Until":1,"Long":200000000}`), 0o600))
+	e, err = engine.Open(t.Context(), config)
+	require.NoError(t, err)
+	require.GreaterOrEqual(t, time.Since(start), 200*time.Millisecond)
+	require.NoError(t, e.Close())
+
 	require.NoError(t, os.WriteFile(record, []byte("?"), 0o600))
 	_, err = engine.Open(t.Context(), config)
 	require.ErrorContains(t, err, "damaged")

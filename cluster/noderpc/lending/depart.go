@@ -46,6 +46,25 @@ func (l *Lender) PeerGone(name string, incarnation noderpc.Incarnation) Departur
 	return l.depart(departing, Borrower{name, incarnation})
 }
 
+// Over takes the membership's word that an incarnation is over: PeerGone for every name under which it has called, and for those under which it
+// is still to call. A node that was given up and has not noticed goes on asking for memory, under a name that this process may not have heard
+// yet; what it were granted then, nobody would give back, for its process begins anew and lives (W4).
+func (l *Lender) Over(incarnation noderpc.Incarnation) {
+	l.mu.Lock()
+	l.mu.ledger.end(incarnation)
+	var departing []*account
+	for b, a := range l.mu.ledger.accounts {
+		if b.Incarnation == incarnation {
+			a.usage.bury(incarnation)
+			departing = append(departing, a)
+		}
+	}
+	l.mu.Unlock()
+	for _, a := range departing {
+		l.depart([]*account{a}, a.Borrower)
+	}
+}
+
 // peerName is what Peer.Name says of a node: callers know it by its bare name, which has neither slash nor space.
 func peerName(name string) string {
 	if strings.ContainsAny(name, "/ ") {

@@ -291,6 +291,29 @@ func TestTheLendersNextProcessKnowsItsWriters(t *testing.T) {
 	require.NoError(t, journal.Close())
 }
 
+// W4: a node that was given up and has not noticed gets nothing, also if it had held nothing and been asked nothing before, and whatever name it calls
+// under. Its process lives and begins anew, so that nobody would give back what it were granted now.
+func TestNothingIsGrantedToWhoIsOver(t *testing.T) {
+	w := newWorld(t, coherence.Coherent, lending.Options{})
+	late, other := node("n2"), node("n3")
+	w.lender.Over(late.Incarnation)
+	for _, p := range []noderpc.Peer{late, {Known: true, User: 1, Process: 2, Incarnation: late.Incarnation}} {
+		_, err := w.lender.Grant(ctx, p, noderpc.GrantRequest{Region: 1, Size: 1, Ticket: noderpc.NewTicket(), Process: noderpc.CurrentProcess()})
+		require.ErrorIs(t, err, noderpc.ErrFenced)
+		require.ErrorIs(t, w.lender.Pin(ctx, p, nil), noderpc.ErrFenced)
+	}
+	require.Empty(t, w.lender.Borrowers())
+	w.requireEmpty()
+
+	held := w.grantTo(other, noderpc.CurrentProcess())
+	again := other
+	again.Incarnation = noderpc.NewIncarnation()
+	stays := w.grantTo(again, noderpc.CurrentProcess())
+	w.lender.Over(other.Incarnation)
+	require.Error(t, w.free(other, held))
+	require.NoError(t, w.free(again, stays), "its next incarnation is another borrower")
+}
+
 // Who has published all that it had is no borrower any more; what it published is still known to be its.
 func TestUnconfirmedOfWhoHoldsNothing(t *testing.T) {
 	w := newWorld(t, coherence.Coherent, lending.Options{Confirmations: true})

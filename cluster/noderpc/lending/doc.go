@@ -36,9 +36,10 @@
 //   - W1: every step about an extent is taken only for the borrower that it was granted to; everything else is refused,
 //     logged with who and what, and counted
 //   - W2: what a name holds unpublished never exceeds its quotas, however many incarnations it has
-//   - W3: no extent is granted while a process of the same machine may store into it: not after its writer was declared
+//   - W3: no extent is granted while a process may store into it: not after its writer was declared
 //     dead, before that process has certainly ended, or its node has begun anew there, which it does when nothing of its
-//     former life runs any more; not after the lender was killed and started again
+//     former life runs any more; not after the lender was killed and started again, nor after its machine was, while a process of
+//     another machine may store on
 //   - W4: a borrower that is gone gets nothing done: no grant, no seal, no publication; what it had published stays
 //   - W5: no grant is lost: one whose answer was not heard goes back by its ticket, however late the request came
 //   - W6: what the ledger says is outstanding is alive at the home, and what it has forgotten is not

@@ -22,12 +22,14 @@ import (
 // at once that its lender was killed, and goes on. The next process must keep those extents out of its allocator until
 // the borrower has given them back or has ended (W3).
 //
-// It is a file of one line per event, written with one system call before an extent is handed over. It is not synced: it
-// guards against the death of a process, and the borrowers do not survive that of the machine. A nil Journal does
-// nothing.
+// It is a file of one line per event, written with one system call before an extent is handed over. Grants to other machines are synced: those
+// store on when this one is switched off, and find the memory where it was, on a device that several machines share. A borrower on this machine
+// does not survive it. A nil Journal does nothing.
 type Journal struct {
 	path    string
-	orphans []Orphan // of the former process; immutable
+	boot    string               // of this machine; immutable
+	sync    func(*os.File) error // (*os.File).Sync, but for tests; immutable
+	orphans []Orphan             // of the former process; immutable
 
 	mu    sync.Mutex
 	file  *os.File                     // guarded by mu
@@ -45,6 +47,9 @@ type Orphan struct {
 	Ticket noderpc.Ticket `json:",omitempty"`
 	// Node is the borrower's, as Options.NodeOf had it.
 	Node string `json:",omitempty"`
+	// Boot is that of the lender's machine when it granted the extent. A Process of another one is on another machine, which goes on when this one
+	// boots.
+	Boot string `json:",omitempty"`
 	// Cached: caches are not coherent, and those of the borrower's Machine may hold what it stored when its process has ended, too. Its Principal
 	// may say that they do not any more.
 	Cached    bool             `json:",omitempty"`
@@ -54,6 +59,9 @@ type Orphan struct {
 
 // over tells that nothing of its writer can reach the extent any more.
 func (o *Orphan) over() bool { return !o.Cached && o.Process.Gone() }
+
+// local tells that the writer is on the machine of the lender that granted the extent.
+func (o *Orphan) local() bool { return o.Boot != "" && o.Process.Boot == o.Boot }
 
 // OrphanOwner is the owner under which orphans are to be adopted (memregion.Adopt).
 const OrphanOwner = "orphan"
@@ -84,12 +92,12 @@ func OpenJournal(path string, published func(catalog.ExtentID) bool) (*Journal, 
 		return nil, fmt.Errorf("lending: open %s: %w", path, err)
 	}
 	for id, o := range live {
-		// Regions are this machine's, so who wrote into one before it booted has ended.
-		if published(id) || o.Process.Boot != "" && o.Process.Boot != boot || o.over() {
+		// What ran on this machine before it booted has ended, and its caches are empty. Another machine's process may store on (W3).
+		if published(id) || o.local() && o.Boot != boot || o.over() {
 			delete(live, id)
 		}
 	}
-	j := &Journal{path: path, live: live}
+	j := &Journal{path: path, boot: boot, sync: (*os.File).Sync, live: live}
 	for _, o := range live {
 		j.orphans = append(j.orphans, *o)
 	}
@@ -188,7 +196,10 @@ func (j *Journal) rewrite() error {
 			break
 		}
 	}
-	if err = errors.Join(err, out.Flush()); err == nil {
+	if err = errors.Join(err, out.Flush()); err == nil && j.elsewhere() {
+		err = j.sync(file)
+	}
+	if err == nil {
 		err = os.Rename(next, j.path)
 	}
 	if err != nil {
@@ -201,13 +212,23 @@ func (j *Journal) rewrite() error {
 	return nil
 }
 
+// elsewhere tells whether other machines may store into something. Requires mu, as rewrite does.
+func (j *Journal) elsewhere() bool {
+	for _, o := range j.live {
+		if !o.local() {
+			return true
+		}
+	}
+	return false
+}
+
 // granted is called before an extent is handed over.
 func (j *Journal) granted(id catalog.ExtentID, r memregion.Range, g *grant, class coherence.Class) error {
 	if j == nil {
 		return nil
 	}
 	a := g.account
-	o := &Orphan{Extent: id, Range: r, Borrower: a.Borrower, Process: a.process, Ticket: g.ticket, Node: a.node}
+	o := &Orphan{Extent: id, Range: r, Borrower: a.Borrower, Process: a.process, Ticket: g.ticket, Node: a.node, Boot: j.boot}
 	if class != coherence.Coherent {
 		o.Cached, o.Machine, o.Principal = true, a.machine, a.peer.Principal()
 	}
@@ -217,6 +238,13 @@ func (j *Journal) granted(id catalog.ExtentID, r memregion.Range, g *grant, clas
 		return err
 	}
 	j.live[id] = o
+	if o.local() {
+		return nil
+	}
+	if err := j.sync(j.file); err != nil {
+		delete(j.live, id)
+		return errors.Join(fmt.Errorf("lending: sync the journal: %w", err), j.append(entry{Ended: &id}))
+	}
 	return nil
 }
 

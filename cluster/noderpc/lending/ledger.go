@@ -92,6 +92,8 @@ const (
 	voidLife = 5 * time.Minute
 	// maxDead incarnations of one name are remembered. Options.Admit knows the others.
 	maxDead = 1024
+	// maxOver incarnations are remembered of which the membership said that they are over, whatever name they call under.
+	maxOver = 4096
 )
 
 // ledger knows who was granted what. It has no lock, no clock and no I/O; the Lender's mutex guards it.
@@ -101,6 +103,7 @@ type ledger struct {
 	accounts map[Borrower]*account
 	usages   map[string]*usage
 	extents  map[catalog.ExtentID]*grant
+	over     []noderpc.Incarnation // the oldest first
 }
 
 func newLedger(limits Limits, homes catalog.Homes) *ledger {
@@ -126,7 +129,7 @@ func (l *ledger) enter(p noderpc.Peer, now time.Time) (*account, *refusal) {
 		return nil, refused(noderpc.RefusedRole, "42501", "memory is lent only to those who are known: %v is not", p)
 	}
 	u := l.usage(b.Name)
-	if u.isDead(b.Incarnation) {
+	if u.isDead(b.Incarnation) || slices.Contains(l.over, b.Incarnation) {
 		l.dropUsage(b.Name)
 		return nil, goneRefusal(b)
 	}
@@ -182,6 +185,17 @@ func (u *usage) bury(i noderpc.Incarnation) {
 		u.dead = append(u.dead[:0], u.dead[1:]...)
 	}
 	u.dead = append(u.dead, i)
+}
+
+// end remembers that an incarnation is over, of which nobody may have heard yet.
+func (l *ledger) end(i noderpc.Incarnation) {
+	if slices.Contains(l.over, i) {
+		return
+	}
+	if len(l.over) == maxOver {
+		l.over = append(l.over[:0], l.over[1:]...)
+	}
+	l.over = append(l.over, i)
 }
 
 // void remembers a ticket that nobody has come with yet.
