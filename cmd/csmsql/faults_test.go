@@ -396,7 +396,7 @@ func (a *attack) settle(what string) {
 	defer w.close()
 	for _, m := range a.members.nodes {
 		for _, g := range a.groups {
-			w.question(g, m, everything)
+			w.tellApart(g, m)
 			if len(g.worlds()) != 1 {
 				a.wrong(fmt.Errorf("after %s: what was in doubt is not settled by looking", what))
 			}
