@@ -18,7 +18,7 @@ import (
 
 // COPY … FROM STDIN: rows of text from the client, which DuckDB turns into the table's types.
 
-// CopyRowsPerBatch is how many rows of text CopyIn gathers before DuckDB converts them.
+// CopyRowsPerBatch is how many rows of text CopyIn gathers at most before DuckDB converts them. Rows that are long are fewer: gathering.
 const CopyRowsPerBatch = 65_536
 
 // outside is memory that C may point to (D2).
@@ -96,13 +96,15 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, table strin
 	}
 	text := arrow.NewSchema(fields, nil)
 	count := int64(0)
+	held := gathering{session: s, most: min(gatherMost, s.engine.memory.clients/gatherPart)}
+	defer held.clear()
 	if line == nil {
 		line = func() int { return int(count) }
 	}
 	for {
 		first := count
 		var lines lineMarks
-		batch, err := gather(text, forms, next, func() int64 {
+		batch, err := gather(text, forms, &held, next, func() int64 {
 			at := int64(line())
 			lines.note(count-first-1, at)
 			return at
@@ -118,10 +120,11 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, table strin
 			if failed := convertText(ctx, s.conn, schema, columns, batch, func(rows arrow.RecordBatch) error { return w.Add(ctx, rows) }); failed != nil {
 				failed = s.copyCulprit(ctx, table, schema, columns, batch, lines, failed)
 				batch.Release()
-				return copyError(failed, count)
+				return copyError(failed, count, count-first)
 			}
 		}
 		batch.Release()
+		held.clear()
 		if err != nil {
 			return nil
 		}
@@ -129,12 +132,15 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, table strin
 }
 
 // gather collects rows of text, in DuckDB's spelling; io.EOF comes with the last ones.
-func gather(schema *arrow.Schema, forms []literal.Form, next func() ([][]byte, error), note func() int64, count *int64) (arrow.RecordBatch, error) {
+func gather(schema *arrow.Schema, forms []literal.Form, held *gathering, next func() ([][]byte, error), note func() int64, count *int64) (arrow.RecordBatch, error) {
 	b := array.NewRecordBuilder(outside, schema)
 	defer b.Release()
-	for n := 0; n < CopyRowsPerBatch; n++ {
+	for n := 0; n < CopyRowsPerBatch && !held.full(); n++ {
 		row, err := next()
 		if err != nil {
+			return b.NewRecordBatch(), err
+		}
+		if err := held.add(row); err != nil {
 			return b.NewRecordBatch(), err
 		}
 		*count++
@@ -209,14 +215,15 @@ func convertText(ctx context.Context, conn *duckdb.Connection, schema *arrow.Sch
 	}
 }
 
-func copyError(err error, line int64) error {
+// copyError says where rows are that DuckDB did not take, if it does not say itself: among the last so many up to a line.
+func copyError(err error, line, rows int64) error {
 	d, ok := err.(*duckdb.Error)
 	if !ok {
 		return err
 	}
 	e := &Error{State: d.State, Message: d.Message, Cause: err}
 	if d.State == "22P02" || d.State == "22003" {
-		e.DetailText = fmt.Sprintf("COPY, in one of the %d rows up to row %d. Nothing was stored.", min(line, CopyRowsPerBatch), line)
+		e.DetailText = fmt.Sprintf("COPY, in one of the %d rows up to row %d. Nothing was stored.", rows, line)
 	}
 	return e
 }

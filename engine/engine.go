@@ -18,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -29,6 +30,7 @@ type Engine struct {
 	db      *duckdb.Database
 	regions *regions
 	memory  shares
+	account *account.Node // nil before the database is open
 	parking parking
 	facts   factsCache
 	kept    keptShare
@@ -123,6 +125,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 		e.memory.process = max(e.config.ProcessBytes, 0)
 	}
 	e.parking.most = e.memory.parked
+	e.account = account.NewNode(e.memory.clients)
 	e.kept.most = e.memory.whole / keptPart
 	db, err := duckdb.Open(duckdb.Options{
 		PostgresText: true,

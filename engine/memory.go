@@ -26,6 +26,7 @@ type shares struct {
 	parked  int64 // results that stand in another statement's way, of all sessions together
 	keys    int64 // keys of one set (transfer)
 	text    int64 // bytes of one statement's text
+	clients int64 // what clients make the node keep (package account)
 }
 
 const (
@@ -37,6 +38,12 @@ const (
 	// textPart of MemoryBytes may be the text of one statement: a tree of PostgreSQL's parser takes up to a hundred times its text.
 	textPart  = 256
 	textLeast = 1 << 20
+	// clientsPart of MemoryBytes is for what clients make the node keep, on Go's heap for the most part. clientsLeast is the room that
+	// the promise of MemoryBytes + 150 MiB leaves for Go's heap anyway.
+	clientsPart  = 4
+	clientsLeast = 32 << 20
+	// gatherMost is what COPY … FROM STDIN gathers before DuckDB converts it.
+	gatherMost = 8 << 20
 )
 
 func sharesOf(memoryBytes int64) shares {
@@ -49,6 +56,7 @@ func sharesOf(memoryBytes int64) shares {
 		parked:  uncounted,
 		keys:    min(uncounted/keyBytes, keysMax),
 		text:    max(memoryBytes/textPart, textLeast),
+		clients: max(memoryBytes/clientsPart, clientsLeast),
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -43,6 +44,7 @@ type Session struct {
 	life     *lifetime
 	options  SessionOptions
 	conn     *duckdb.Connection
+	account  *account.Session // what its client makes the node keep
 	settings settings
 	started  map[string]string // what the client began the session with; immutable after Session
 	// arm is what set_config() tells of the statement that is being planned, or runs; nil: it may not call it.
@@ -98,7 +100,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.conn = conn
+	s.conn, s.account = conn, e.account.Open(options.ProcessID, options.User)
 	conn.OnSetConfig(s.calledSetConfig)
 	err = s.lookInShared()
 	if err == nil {
@@ -110,6 +112,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	if err != nil {
 		s.life.stop(nil)
 		conn.Close()
+		s.account.Close()
 		return nil, err
 	}
 	e.enter(s)
@@ -141,6 +144,7 @@ func (s *Session) end(why error) {
 	}
 	s.forgetPlans()
 	s.conn.Close()
+	s.account.Close()
 	s.engine.leave(s)
 }
 

@@ -240,6 +240,9 @@ func (s *Session) change(lower, value string, reset, local bool) error {
 	if b := s.block; b != nil && b.after != nil && !local {
 		b.after.assign(lower, value, forget)
 	}
+	if lower == sessionMemory {
+		s.limitShare()
+	}
 	if setting.Find(lower) == nil {
 		if s.placeholders == nil {
 			s.placeholders = map[string]bool{}
@@ -378,5 +381,6 @@ func (s *Session) restore(b *block, kept *settings) error {
 func (s *Session) apply(x settings) error {
 	s.yield()
 	s.settings = x
+	s.limitShare()
 	return errors.Join(s.conn.Exec("SET TimeZone = "+duckdb.QuoteLiteral(s.zone())), s.identify())
 }

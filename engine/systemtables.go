@@ -23,6 +23,7 @@ import (
 //	csm.regions   lent memory
 //	csm.tables    tables and how their bytes lie over the nodes; how many chunks lack replicas, or can be read nowhere; where rows came from
 //	csm.chunks    every chunk with its node, region and place, where it lies, too, and where its rows came from
+//	csm.memory    what clients make the node keep, by session and kind (package account); what DuckDB and Go have, of no session
 //	csm.queries   the latest statements of this node: rows, bytes read here and elsewhere, fragments
 //
 // DuckDB sees views over csm_table, as it does for ordinary tables.
@@ -62,6 +63,7 @@ var systemTables = map[string]systemTable{
 	"chunks": {columnsOf("schema", textType, "name", textType, "chunk", countType, "first_row", countType, "rows", countType,
 		"bytes", countType, "node", textType, "region", countType, "position", countType, "generation", countType, "replicas", countType, "others", textType,
 		"source", textType), systemChunks},
+	"memory": {columnsOf("session", countType, "user", textType, "kind", textType, "bytes", countType), systemMemory},
 	"queries": {columnsOf("started", whenType, "user", textType, "query", textType, "milliseconds", arrow.PrimitiveTypes.Float64,
 		"rows", countType, "bytes_local", countType, "bytes_remote", countType, "fragments", countType, "error", textType), systemQueries},
 }
@@ -120,7 +122,12 @@ func (t systemTable) batch(ctx context.Context, s *Session) (arrow.RecordBatch, 
 	return b.NewRecordBatch(), nil
 }
 
+// appendValue appends nil, and text that is empty, as NULL.
 func appendValue(b array.Builder, value any) {
+	if value == nil {
+		b.AppendNull()
+		return
+	}
 	switch b := b.(type) {
 	case *array.StringBuilder:
 		if text := value.(string); text != "" {
@@ -224,6 +231,16 @@ func systemChunks(ctx context.Context, s *Session, add func(...any)) error {
 				source(p.Index))
 		}
 	}
+	return nil
+}
+
+func systemMemory(_ context.Context, s *Session, add func(...any)) error {
+	for _, c := range s.engine.account.List() {
+		add(int64(c.Session), c.User, c.Kind, c.Bytes)
+	}
+	ofC, ofGo := duckdb.ProcessMemory()
+	add(nil, "", "duckdb", ofC)
+	add(nil, "", "go", ofGo)
 	return nil
 }
 

@@ -27,6 +27,11 @@ func ours() []*Setting {
 		choice("csm.shuffle", "auto", "Chooses whether the parts of a query shuffle tables that lie the wrong way for it.", "auto", "off", "always"),
 		choice("csm.verify", "auto", "Says when a chunk that is read is compared with its checksum; a session can only be stricter than its node.",
 			"off", "auto", "first", "always"),
+		{
+			Name: "csm.session_memory", Kind: Integer, Unit: "kB", Context: "user", Category: "Customized Options", Default: "0", Min: "0", Max: "2147483647",
+			Short: "Bounds what the session makes the node keep: messages, statements, plans, portals, answers, rows of COPY.",
+			Extra: "0 is what the node grants: half of what is free for its clients, however much --memory is.", Policy: Kept,
+		},
 		{Name: "csm.disable", Kind: String, Context: "user", Category: "Customized Options", Short: optimization.Description(), Policy: Kept},
 	}
 }

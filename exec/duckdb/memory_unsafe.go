@@ -35,8 +35,17 @@ func ownMemoryAtRest() int64 {
 func memoryRefusals() int64 { return int64(C.csm_memory_refusals()) }
 
 // tellGoMemory lets C code know how much of the process' memory is Go's.
-func tellGoMemory() {
+func tellGoMemory() { C.csm_memory_others(C.int64_t(goMemory())) }
+
+// goMemory is what the process has for Go.
+func goMemory() int64 {
 	samples := []metrics.Sample{{Name: "/memory/classes/total:bytes"}, {Name: "/memory/classes/heap/released:bytes"}}
 	metrics.Read(samples)
-	C.csm_memory_others(C.int64_t(samples[0].Value.Uint64() - samples[1].Value.Uint64()))
+	return int64(samples[0].Value.Uint64() - samples[1].Value.Uint64())
+}
+
+// ProcessMemory is what the process has of its own: C code, DuckDB for the most part, and Go, each with what is kept of what was freed.
+func ProcessMemory() (ofC, ofGo int64) {
+	tellGoMemory()
+	return ownMemory(), goMemory()
 }

@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"cluster/etcd":        {"catalog/store"},
 	"cluster/noderpc":     {"cluster/certificate", "catalog", "coherence", "memregion"},
 	"engine/statement":    {},
+	"engine/account":      {},
 	"engine/ingest":       {"catalog"},
 	"engine/columntype":   {},
 	"engine/compressed":   {},

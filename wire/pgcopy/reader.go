@@ -36,6 +36,8 @@ type Reader struct {
 	ends    []int  // end of each field in text; -1-end for NULL
 	started bool
 	done    bool
+	take    func(bytes int64) error // nil: nobody counts
+	taken   int64
 }
 
 // NewReader reads rows of a number of columns from stream.
@@ -45,6 +47,29 @@ func NewReader(stream io.Reader, columns int, options Options) (*Reader, error) 
 		return nil, err
 	}
 	return &Reader{options: options, columns: columns, in: bufio.NewReaderSize(stream, 64<<10), text: make([]byte, 0, 1<<10)}, nil
+}
+
+// Account has take asked before the reader keeps more bytes of a row than before; an error of take's ends the reading.
+func (r *Reader) Account(take func(bytes int64) error) { r.take = take }
+
+// Taken is how many bytes take has granted. They are free when the reader is no longer used.
+func (r *Reader) Taken() int64 { return r.taken }
+
+// takeStep is what is asked for at once, and what a reader may have without asking.
+const takeStep = 64 << 10
+
+// room asks for the memory of a row of which so many bytes are kept. Slices double, so that it stands there twice.
+func (r *Reader) room(bytes int) error {
+	more := 2*int64(bytes) - takeStep - r.taken
+	if more <= 0 || r.take == nil {
+		return nil
+	}
+	more = max(more, takeStep)
+	if err := r.take(more); err != nil {
+		return err
+	}
+	r.taken += more
+	return nil
 }
 
 // Line is the number of the line on which the last row began to be read, counted from 1; in binary, of the row.
@@ -172,6 +197,9 @@ func (r *Reader) readField(size int) error {
 	for size > 0 {
 		piece := min(size, 64<<10)
 		start := len(r.text)
+		if err := r.room(start + piece); err != nil {
+			return err
+		}
 		r.text = slices.Grow(r.text, piece)[:start+piece]
 		if _, err := io.ReadFull(r.in, r.text[start:]); err != nil {
 			return r.short(err, "unexpected EOF in COPY data")
@@ -224,6 +252,9 @@ func (r *Reader) readLongLine(begin []byte) ([]byte, error) {
 	for {
 		more, err := r.in.ReadSlice('\n')
 		line = append(line, more...)
+		if err := r.room(len(line) + len(r.text)); err != nil {
+			return nil, err
+		}
 		if len(line) > FieldBytesMax {
 			return nil, r.fail("line is longer than %d bytes", FieldBytesMax)
 		}
@@ -334,6 +365,9 @@ func (r *Reader) readCSV() error {
 		}
 		// The line's end belongs to the value.
 		r.text = append(r.text, end...)
+		if err := r.room(len(r.text)); err != nil {
+			return err
+		}
 		if len(r.text) > FieldBytesMax {
 			r.line = first
 			return r.fail("CSV value is longer than %d bytes: is a quote missing?", FieldBytesMax)

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgcopy"
@@ -52,6 +53,8 @@ func (c *copyIn) CopyIn(ctx context.Context, stream io.Reader) (tag string, err 
 	if err != nil {
 		return "", err
 	}
+	reader.Account(func(bytes int64) error { return c.session.Take(account.Copy, bytes) })
+	defer func() { c.session.Give(account.Copy, reader.Taken()) }()
 	c.session.backend.executed.Add(1)
 	next := reader.Next
 	if c.options.Format == pgcopy.Binary {

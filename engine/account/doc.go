@@ -1,0 +1,38 @@
+// Package account is a node's account of the memory that clients make it keep.
+//
+//	            Take(kind, bytes) ─► granted: it may be kept           Give(kind, bytes) ─► exactly what was taken
+//	                 │                                                       │
+//	session ─────────┴── refused: 53200, or 54000 for what no session gets ──┘
+//
+//	Node   ├──────────────── most ───────────────────────────────────────────┤
+//	       │ session A: message 3, plan 9 │ session B: copy 8 │      free     │
+//
+// Whoever is about to keep bytes for a client takes them first, and gives them back when they are gone. Nothing is allocated here.
+//
+// # Words
+//
+// A session is a client's part of the account. A kind is what the bytes are for; csm.memory shows them by it. The share is what a session
+// may hold at most, by its setting. Free is what no session holds.
+//
+// # Who gets how much
+//
+// A session may hold no more than what stays free after it has taken: the dynamic threshold by which switches divide the buffer that their
+// ports share. One session alone gets half of the node, n greedy ones get 1/(n+1) each, and 1/(n+1) stays free for the next. So a session
+// that holds little is served however much the others want, and nobody sets a limit by the number of sessions that might come.
+//
+// # Invariants
+//
+//   - A1: the charges of the sessions add up to the node's, and those of its kinds to a session's.
+//   - A2: the node's charge is never above its bound.
+//   - A3: what is refused changes nothing.
+//   - A4: a session gives back no more of a kind than it took, and a closed one holds nothing.
+//
+// # Locks
+//
+// Node.mu guards everything, that of its sessions too. It is a leaf: no other lock is taken and no foreign code runs under it.
+//
+// # What it does not do
+//
+// It measures nothing: who takes says how many bytes they are. It makes no room: who is refused may drop what it can do without, and ask again. What
+// DuckDB allocates is bounded in exec/duckdb.
+package account
