@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -252,3 +253,12 @@ const LaterMost = laterMost
 
 // Volatile tells whether DELETE … USING refuses the function.
 func Volatile(name string) bool { return volatile[name] }
+
+// RemembersDamage tells whether node n1, of which the membership says standing, remembers that what it found in the memory of a node is not what
+// was sealed.
+func RemembersDamage(node string, standing error) bool {
+	r := &regions{node: "n1", standing: func() error { return standing }, lender: func(memregion.RegionID) (string, bool) { return node, true }}
+	d := &descriptor.Descriptor{Extents: []descriptor.Extent{{ExtentID: catalog.ExtentID{Region: 1, Generation: 2}}}}
+	r.unread(&DamagedError{Table: "public.t", Cause: coherence.ErrChecksum}, d, d, nil)
+	return r.damage.has(d.Extents[0].ExtentID)
+}

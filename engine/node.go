@@ -103,7 +103,7 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	n.regions.verification = config.Verify
 	n.regions.lost, n.regions.damage.log, n.regions.credulous = gone, config.Log, config.spoil.credulous
 	if n.self != nil {
-		n.regions.borrow, n.regions.lender = n.borrow, n.catalog.Reachable
+		n.regions.borrow, n.regions.lender, n.regions.standing = n.borrow, n.catalog.Reachable, n.catalog.Standing
 		n.peers = &peers{node: n, open: map[string]peer{}}
 		n.absence = replicas.NewAbsence(config.Cluster.RepairAfter)
 	}

@@ -36,6 +36,8 @@ type regions struct {
 	borrowing sync.Mutex // one at a time borrows; above mu
 	counters  *coherence.Counters
 	explain   func(*DamagedError) loss // of errors; nil: nothing is known
+	// standing tells whether this node may believe what it finds in other nodes' memory; nil: always.
+	standing func() error
 	// forDomain has the node of this machine acquire an extent for all processes there; nil: this process acquires for itself.
 	forDomain    func(context.Context, *descriptor.Extent) error
 	verification Verification

@@ -97,7 +97,9 @@ func (r *regions) unread(err *DamagedError, d, one *descriptor.Descriptor, none 
 	if len(one.Extents) > 0 {
 		err.region = one.Extents[0].Region
 	}
-	r.damage.note(one, err, d.Replicas() > 1)
+	if r.standing == nil || err.Node == r.node || r.standing() == nil { // else the memory may hold something else by now, and nothing is wrong with it
+		r.damage.note(one, err, d.Replicas() > 1)
+	}
 	if d.Replicas() > 1 {
 		if errors.Is(err.Cause, catalog.ErrLenderGone) {
 			err.Node, err.Replicas = strings.Join(r.nodesOf(d), ", "), d.Replicas()
