@@ -126,6 +126,9 @@ func (w *writer) plain(s *space) *piece {
 		return sequence(ref.text+pick(w.Rand, []string{" BETWEEN ", " BETWEEN ", " NOT BETWEEN "}), constant(), " AND ", constant())
 	case n < 40:
 		if other, ok := w.column(&space{own: s.own}, ofFamily(ref.typ.family)); ok {
+			if w.maybe(20) { // NaN equals NaN
+				other = ref
+			}
 			return text("%s %s %s", ref.text, pick(w.Rand, comparisons), other.text)
 		}
 	case n < 60 && ref.typ.family == "text":

@@ -37,7 +37,7 @@ var valueTypes = []*valueType{
 	{name: "TINYINT", family: "int", key: true, pool: ints(-2, 6, "127", "-128"), args: []any{int64(3), int16(-1), nil}, many: "i % 100", words: "i % 5"},
 	{name: "SMALLINT", family: "int", key: true, pool: ints(-2, 8, "32767", "-32768"), args: []any{int16(4), int64(0), nil}, many: "i % 9000", words: "i % 7"},
 	{name: "INTEGER", family: "int", key: true, pool: ints(-2, 12, "2147483647", "-2147483648", "16777216", "16777217"), args: []any{int32(5), int64(-2), "7", nil}, many: "i * 7 % 5003", words: "i % 11"},
-	{name: "BIGINT", family: "int", key: true, pool: ints(-2, 12, "9223372036854775807", "-9223372036854775808", "9007199254740992", "9007199254740993"), args: []any{int64(2), int64(9007199254740993), "1", nil},
+	{name: "BIGINT", family: "int", key: true, pool: ints(-2, 12, "9223372036854775807", "-9223372036854775808", "9007199254740992", "9007199254740993", "9223372036854775806", "9000000000000000000", "4611686018427387904"), args: []any{int64(2), int64(9007199254740993), "1", nil},
 		many: "9007199254740000 + i", words: "9007199254740990 + i % 9"},
 	{name: "UTINYINT", family: "int", key: true, pool: ints(0, 6, "255"), args: []any{int64(3), uint8(255), nil}, many: "i % 250", words: "i % 3"},
 	{name: "USMALLINT", family: "int", key: true, pool: ints(0, 6, "65535"), args: []any{int64(3), uint16(1)}, many: "i % 60000", words: "i % 4"},
