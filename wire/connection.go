@@ -21,7 +21,7 @@ type connection struct {
 	server  *Server
 	network net.Conn
 	log     *slog.Logger
-	in      *pgproto3.Backend
+	in      *input
 	out     output
 
 	ctx    context.Context // ends with the connection
@@ -33,6 +33,7 @@ type connection struct {
 	inLobby    bool
 	registered bool
 
+	account             Accounted // the session's, if it counts
 	session             Session
 	implicitTransaction ImplicitTransaction // the session, if it has them
 	implicitOpen        bool                // BeginImplicit was called and EndImplicit was not
@@ -66,13 +67,13 @@ func newConnection(server *Server, network net.Conn) *connection {
 		server:  server,
 		network: network,
 		log:     server.options.Logger.With("remote", network.RemoteAddr().String()),
-		in:      pgproto3.NewBackend(network, io.Discard),
-		out:     output{network: network},
+		in:      newInput(network, server.options.MaxMessageBytes),
+		out:     output{network: network, charge: charge{unaccounted{}, kindAnswer, 0}},
+		account: unaccounted{},
 		zone:    time.UTC,
 		portals: make(map[string]*portal),
 		inLobby: true,
 	}
-	c.in.SetMaxBodyLen(server.options.MaxMessageBytes)
 	c.statements.init()
 	c.life.finished, c.life.joined = make(chan struct{}), make(chan struct{})
 	return c
@@ -113,10 +114,15 @@ func (c *connection) converse() error {
 	}
 	for {
 		message, err := c.receive()
-		if err != nil {
-			return err
+		var refused *refusedMessage
+		switch {
+		case errors.As(err, &refused):
+			err = c.refuse(refused)
+		case err == nil:
+			err = c.dispatch(message)
+			c.in.release()
 		}
-		if err := c.dispatch(message); err != nil {
+		if err != nil {
 			return err
 		}
 	}
@@ -128,7 +134,7 @@ func (c *connection) receive() (pgproto3.FrontendMessage, error) {
 	if !c.life.wait(c.network, patience) {
 		return nil, ErrShutdown
 	}
-	message, err := c.in.Receive()
+	message, err := c.in.next()
 	stopping := c.life.resume(c.network)
 	switch {
 	case err == nil:
@@ -154,7 +160,10 @@ func (c *connection) patience() (time.Duration, error) {
 // receiveError explains why nothing more can be read.
 func (c *connection) receiveError(err error) error {
 	var tooLong *pgproto3.ExceededMaxBodyLenErr
+	var refused *refusedMessage
 	switch {
+	case errors.As(err, &refused):
+		return err
 	case errors.As(err, &tooLong):
 		return &Error{"54000", fmt.Sprintf("message of %d bytes exceeds the limit of %d", tooLong.ActualBodyLen, tooLong.MaxExpectedBodyLen),
 			"Send large data with COPY, in smaller messages, or raise the server's message limit."}
@@ -245,6 +254,8 @@ func (c *connection) release() {
 		}
 		c.closePortals()
 		c.statements.closeAll()
+		c.in.charge.shrink(0)
+		c.out.charge.shrink(0)
 		return c.session.Close()
 	})
 	if err != nil {

@@ -84,7 +84,7 @@ func (c *connection) copyRow(p *portal, encoder *pgcopy.Encoder, row int, head [
 	if !c.out.full() {
 		return nil
 	}
-	if err := c.out.flush(); err != nil {
+	if err := c.out.flushRows(start); err != nil {
 		return err
 	}
 	return p.ctx.Err()
@@ -200,7 +200,12 @@ func (s *copyStream) receive() {
 		s.end = context.Cause(s.ctx)
 		return
 	}
-	message, err := s.connection.in.Receive()
+	message, err := s.connection.in.next()
+	var refused *refusedMessage
+	if errors.As(err, &refused) {
+		s.end = refused.err
+		return
+	}
 	if err != nil {
 		s.end = context.Cause(s.ctx)
 		if !isTimeout(err) || s.end == nil {

@@ -63,6 +63,32 @@ func (c *connection) dispatch(message pgproto3.FrontendMessage) error {
 	return protocolViolation("unexpected message of type %s", messageName(message))
 }
 
+// refuse answers a message that there was no memory for as if it had failed.
+func (c *connection) refuse(message *refusedMessage) error {
+	switch message.kind {
+	case 'Q', 'F':
+		if c.pipeline == pipelineSkipping {
+			return nil
+		}
+		c.pipeline = c.pipeline.next(eventSync)
+		if err := c.endImplicit(true); err != nil {
+			c.log.Debug("rolling back failed", "error", err)
+		}
+		c.sendError(c.ctx, message.err)
+		return c.ready()
+	case 'P', 'B', 'D', 'E', 'C', 'H':
+		if c.pipeline == pipelineSkipping {
+			return nil
+		}
+		c.pipeline = c.pipeline.next(eventFailure)
+		c.sendError(c.ctx, message.err)
+		return c.out.flush()
+	case 'd', 'c', 'f':
+		return nil // as in dispatch
+	}
+	return message
+}
+
 // messageName is what the protocol's documentation calls a message.
 func messageName(message pgproto3.FrontendMessage) string {
 	return strings.TrimPrefix(fmt.Sprintf("%T", message), "*pgproto3.")

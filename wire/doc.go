@@ -57,9 +57,11 @@
 //     time. Messages, prepared statements, portals and notices are bounded, too.
 //   - W3: when Serve returns, nothing of its connections is left: no goroutine, session, statement or result.
 //   - W4: a cancel request hits the statement that runs, if the key is right; otherwise nothing, silently.
-//   - W5: the output buffer holds OutputBufferBytes and one row at most; when it is full the client's speed is the producer's.
+//   - W5: the output buffer holds OutputBufferBytes and one row, or message, at most; when it is full the client's speed is the producer's.
 //   - W6: a panic ends the connection that met it, with an ErrorResponse and a line in the log, and nothing else.
 //   - W7: after an error nothing of a pipeline is looked at until Sync, and exactly one ReadyForQuery answers it.
+//   - W8: what a client makes a connection keep beyond its fixed buffers is charged to the session's account before (Accounted): messages as
+//     they arrive, arguments of portals, rows that are larger than the buffer. What is refused fails its message, and no other.
 //
 // # What it does not do
 //

@@ -60,11 +60,16 @@ func (c *connection) bind(message *pgproto3.Bind) error {
 	if err != nil {
 		return err
 	}
-	p := &portal{prepared: statement}
+	p := &portal{prepared: statement, charge: charge{c.account, kindPortal, 0}}
+	if err = p.charge.grow(argumentBytes(message, statement.parameters())); err != nil {
+		c.statements.drop(statement)
+		return err
+	}
 	if p.arguments, err = decodeArguments(message, statement.parameters(), c.zone); err == nil {
 		p.formats, err = resultFormats(message.ResultFormatCodes, len(statement.fields))
 	}
 	if err != nil {
+		p.charge.shrink(0)
 		c.statements.drop(statement)
 		return err
 	}
@@ -72,6 +77,27 @@ func (c *connection) bind(message *pgproto3.Bind) error {
 	c.portals[message.DestinationPortal] = p
 	c.out.send(&pgproto3.BindComplete{})
 	return nil
+}
+
+const (
+	portalBytes  = 1 << 10 // what a portal takes without arguments
+	valueBytes   = 48      // a decoded value beside its text
+	elementBytes = 24      // what two bytes of an array's text can become
+)
+
+// argumentBytes is at least what Bind's parameters take when they are decoded.
+func argumentBytes(message *pgproto3.Bind, oids []uint32) int64 {
+	bytes := int64(portalBytes)
+	for i, parameter := range message.Parameters {
+		factor := int64(1)
+		if i < len(oids) {
+			if _, array := pgformat.ElementOID(oids[i]); array {
+				factor = elementBytes
+			}
+		}
+		bytes += valueBytes + factor*int64(len(parameter))
+	}
+	return bytes
 }
 
 // decodeArguments checks Bind's parameters against the statement and decodes them.

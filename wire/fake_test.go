@@ -14,6 +14,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgcopy"
 	"github.com/csmsql/csmsql/wire/pgformat"
@@ -26,6 +27,8 @@ type fakeBackend struct {
 	batches  atomic.Int64  // produced by ROWS
 	waiting  chan struct{} // WAIT and COPYIN say here that they have begun
 	waiter   atomic.Value  // the context of the last WAIT
+	account  *account.Node // nil: nothing is counted
+	kept     atomic.Int64  // what connections had not given back at their end
 	mu       sync.Mutex
 	copied   []string // guarded by mu; what COPYIN read
 	implicit []string // guarded by mu; BeginImplicit and EndImplicit
@@ -41,7 +44,11 @@ func (b *fakeBackend) Open(_ context.Context, start wire.Startup) (wire.Session,
 		return nil, &fakeError{state: "3D000", message: `database "missing" does not exist`}
 	}
 	b.open.Add(1)
-	return &fakeSession{backend: b, start: start, status: wire.TxIdle}, nil
+	s := &fakeSession{backend: b, start: start, status: wire.TxIdle}
+	if b.account != nil {
+		s.account = b.account.Open(start.ProcessID, start.User)
+	}
+	return s, nil
 }
 
 type fakeError struct {
@@ -60,6 +67,22 @@ type fakeSession struct {
 	start   wire.Startup
 	status  wire.TxStatus
 	named   map[string]string // by PREPARE
+	account *account.Session
+}
+
+// Take implements wire.Accounted.
+func (s *fakeSession) Take(kind string, bytes int64) error {
+	if s.account == nil {
+		return nil
+	}
+	return s.account.Take(kind, bytes)
+}
+
+// Give implements wire.Accounted.
+func (s *fakeSession) Give(kind string, bytes int64) {
+	if s.account != nil {
+		s.account.Give(kind, bytes)
+	}
 }
 
 // Fail implements wire.Failing.
@@ -86,7 +109,14 @@ func (s *fakeSession) ForgetNamed(name string) { delete(s.named, name) }
 
 func (s *fakeSession) Status() wire.TxStatus { return s.status }
 
-func (s *fakeSession) Close() error { s.backend.open.Add(-1); return nil }
+func (s *fakeSession) Close() error {
+	s.backend.open.Add(-1)
+	if s.account != nil {
+		s.backend.kept.Add(s.account.Used())
+		s.account.Close()
+	}
+	return nil
+}
 
 func (s *fakeSession) Split(sql string) (statements []string, err error) {
 	for _, part := range strings.Split(sql, ";") {

@@ -7,11 +7,12 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// output collects messages for the client. Nothing is sent before flush, or until rows have filled the buffer (W5). The
-// first write error is kept and ends the connection: who only appends need not look.
+// output collects messages for the client. Nothing is sent before flush, or until the buffer is full (W5): a client that does not read waits for
+// itself. The first write error is kept and ends the connection: who only appends need not look.
 type output struct {
 	network io.Writer
 	buffer  []byte
+	charge  charge
 	failure error
 }
 
@@ -23,10 +24,25 @@ func (o *output) send(message pgproto3.BackendMessage) {
 		return
 	}
 	o.buffer = extended
+	if o.full() {
+		o.flush()
+	}
 }
 
 // full tells that it is time to flush.
 func (o *output) full() bool { return len(o.buffer) >= OutputBufferBytes }
+
+// flushRows is flush of a buffer that rows have filled, which waits for as long as the client likes: what it has is charged. A refusal ends
+// the statement; the row that was too much is not sent.
+func (o *output) flushRows(complete int) error {
+	if size := int64(cap(o.buffer)); size > 2*OutputBufferBytes {
+		if err := o.charge.grow(size); err != nil {
+			o.buffer = append([]byte(nil), o.buffer[:complete]...)
+			return err
+		}
+	}
+	return o.flush()
+}
 
 // flush sends everything.
 func (o *output) flush() error {
@@ -38,6 +54,9 @@ func (o *output) flush() error {
 	o.buffer = o.buffer[:0]
 	if cap(o.buffer) > 4*OutputBufferBytes { // one giant row must not stay for the life of the connection
 		o.buffer = nil
+	}
+	if o.charge.bytes > int64(cap(o.buffer)) {
+		o.charge.shrink(int64(cap(o.buffer)))
 	}
 	return o.failure
 }

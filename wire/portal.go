@@ -25,6 +25,7 @@ type portal struct {
 	columns *pgformat.Columns // open: encodes batch
 	batch   arrow.RecordBatch // open: the batch that rows are taken from, or nil; belongs to result
 	row     int               // first row of batch that was not sent
+	charge  charge            // of arguments
 }
 
 type portalState uint8
@@ -158,14 +159,14 @@ func (p *portal) nextBatch() (more bool, err error) {
 // taken yet holds the producer back, and memory stays bounded (W5).
 func (c *connection) sendBatch(p *portal, to int) (sent int, err error) {
 	for p.row < to {
-		from := p.row
+		from, complete := p.row, len(c.out.buffer)
 		c.out.buffer, p.row, err = p.columns.AppendDataRows(c.out.buffer, from, to, OutputBufferBytes)
 		sent += p.row - from
 		if err != nil {
 			return sent, err
 		}
 		if c.out.full() {
-			if err := c.out.flush(); err != nil {
+			if err := c.out.flushRows(complete); err != nil {
 				return sent, err
 			}
 			if err := p.ctx.Err(); err != nil {
@@ -214,6 +215,7 @@ func (c *connection) closePortal(name string) {
 	if err := p.close(); err != nil {
 		c.log.Debug("closing a portal failed", "error", err)
 	}
+	p.charge.shrink(0)
 	c.statements.drop(p.prepared)
 }
 

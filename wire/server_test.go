@@ -47,6 +47,7 @@ func (s *testServer) end(t testing.TB) {
 		t.Fatal("the server did not stop")
 	}
 	s.done <- nil
+	require.Zero(t, s.kept.Load(), "W8: connections did not give back what they took")
 	require.Zero(t, s.open.Load(), "sessions, statements or results were not closed")
 }
 

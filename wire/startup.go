@@ -19,7 +19,7 @@ const preludesMax = 2
 // handshake reads until the start-up message and checks it. errNoSession: nothing more to say.
 func (c *connection) handshake() (Startup, error) {
 	for range preludesMax + 1 {
-		message, err := c.in.ReceiveStartupMessage()
+		message, err := c.in.startup()
 		if err != nil {
 			return Startup{}, startupError(err)
 		}
@@ -174,6 +174,9 @@ func (c *connection) start() error {
 	}
 	if c.session, err = c.server.backend.Open(c.ctx, startup); err != nil {
 		return err // as it is: the client reads it
+	}
+	if account, ok := c.session.(Accounted); ok {
+		c.account, c.in.charge.account, c.out.charge.account = account, account, account
 	}
 	c.implicitTransaction, _ = c.session.(ImplicitTransaction)
 	return c.greet()

@@ -1,5 +1,9 @@
 package frontend
 
+import "github.com/csmsql/csmsql/wire"
+
+var _ wire.Accounted = (*session)(nil)
+
 // Take charges bytes that are about to be kept for the client, or says why they may not be.
 func (s *session) Take(kind string, bytes int64) error { return s.engine.Take(kind, bytes) }
 
