@@ -410,6 +410,9 @@ func resultTable(result *arrow.Schema, names []string) (*arrow.Schema, error) {
 }
 
 func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema) (*Rows, error) {
+	if err := ownDatabase(head.Database, head.Database+"."+head.Name); err != nil {
+		return nil, err
+	}
 	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
 		if v.contents.HasSchema(head.Name) && head.IfNotExists {
 			s.notice(Notice{Severity: "NOTICE", State: "42P06", Message: fmt.Sprintf("schema %q already exists, skipping", head.Name)})

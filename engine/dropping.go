@@ -86,6 +86,9 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 // dropped is what a name in a DROP means.
 func (s *Session) dropped(v *visible, kind statement.Object, n statement.Name) (object, error) {
 	if kind == statement.Schema {
+		if err := ownDatabase(n.Schema, n.String()); err != nil {
+			return object{}, err
+		}
 		if !v.contents.HasSchema(n.Name) {
 			return object{}, failure("3F000", "schema %q does not exist", n.Name)
 		}

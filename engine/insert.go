@@ -53,10 +53,18 @@ func (s *Session) target(v *visible, name statement.Name) (*catalog.TableVersion
 
 var errTemporary = failure("0A000", "the table is temporary")
 
+// ownDatabase refuses what is to be in another database; "" is this one.
+func ownDatabase(database, name string) error {
+	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) {
+		return failure("0A000", "cross-database references are not implemented: %q", name)
+	}
+	return nil
+}
+
 // qualify gives a new object its schema.
 func (s *Session) qualify(v *visible, name statement.Name) (catalog.TableName, error) {
-	if name.Database != "" && !strings.EqualFold(name.Database, duckdb.CatalogName) {
-		return catalog.TableName{}, failure("0A000", "cross-database references are not implemented: %q", name.String())
+	if err := ownDatabase(name.Database, name.String()); err != nil {
+		return catalog.TableName{}, err
 	}
 	schema := name.Schema
 	if schema == "" {

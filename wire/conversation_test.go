@@ -284,6 +284,9 @@ func (c *conversation) startup(d *datadriven.TestData) {
 	version := uint32(pgproto3.ProtocolVersion30)
 	if has(d.CmdArgs, "minor") {
 		version = pgproto3.ProtocolVersion32
+		if minor, err := strconv.Atoi(argument(d.CmdArgs, "minor", "")); err == nil {
+			version = pgproto3.ProtocolVersion30 + uint32(minor)
+		}
 	}
 	// Start-up is one message: the server reads all of it before it answers.
 	require.NoError(c.t, <-c.send([]pgproto3.FrontendMessage{&pgproto3.StartupMessage{ProtocolVersion: version, Parameters: parameters}}))

@@ -70,6 +70,15 @@ type refusedMessage struct {
 func (e *refusedMessage) Error() string { return e.err.Error() }
 func (e *refusedMessage) Unwrap() error { return e.err }
 
+// knownMinor makes a start-up message of another minor version of protocol 3 one of 3.2, which is negotiated down: a server answers all of them with
+// the newest that it speaks, so that later clients can talk to it (PostgreSQL's documentation, 55.2.1), and pgproto3 reads 3.0 and 3.2 alone.
+func knownMinor(startup []byte) {
+	code := startup[4:8]
+	if version := binary.BigEndian.Uint32(code); version>>16 == 3 && version != pgproto3.ProtocolVersion30 {
+		binary.BigEndian.PutUint32(code, pgproto3.ProtocolVersion32)
+	}
+}
+
 // startup reads a message as clients send them before there is a session: without a type.
 func (in *input) startup() (pgproto3.FrontendMessage, error) {
 	header, err := in.network.Peek(4)
@@ -84,6 +93,7 @@ func (in *input) startup() (pgproto3.FrontendMessage, error) {
 	if _, err := io.ReadFull(in.network, whole); err != nil {
 		return nil, err
 	}
+	knownMinor(whole)
 	return pgproto3.NewBackend(bytes.NewReader(whole), io.Discard).ReceiveStartupMessage()
 }
 
