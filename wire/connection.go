@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"container/list"
 	"context"
 	"errors"
 	"fmt"
@@ -30,7 +31,8 @@ type connection struct {
 	processID  uint32  // immutable after start
 	secretKey  [4]byte // immutable after start
 	hasSlot    bool
-	inLobby    bool
+	inLobby    bool          // guarded by the lobby's lock
+	place      *list.Element // in the lobby, while it has said nothing; guarded by the lobby's lock
 	registered bool
 
 	account             Accounted // the session's, if it counts
@@ -72,16 +74,14 @@ func newConnection(server *Server, network net.Conn) *connection {
 		account: unaccounted{},
 		zone:    time.UTC,
 		portals: make(map[string]*portal),
-		inLobby: true,
 	}
 	c.statements.init()
 	c.life.finished, c.life.joined = make(chan struct{}), make(chan struct{})
 	return c
 }
 
-// serveConnection is the life of one connection, from accept to the last release. The caller took a lobby token for it.
-func (s *Server) serveConnection(ctx context.Context, network net.Conn) {
-	c := newConnection(s, network)
+// serveConnection is the life of one connection, from the lobby to the last release.
+func (s *Server) serveConnection(ctx context.Context, c *connection) {
 	c.ctx, c.cancel = context.WithCancelCause(context.WithoutCancel(ctx))
 	unwatch := context.AfterFunc(ctx, c.shutdown)
 	defer func() {
@@ -267,14 +267,7 @@ func (c *connection) release() {
 	if c.hasSlot {
 		<-c.server.slots
 	}
-	c.leaveLobby()
-}
-
-func (c *connection) leaveLobby() {
-	if c.inLobby {
-		c.inLobby = false
-		<-c.server.lobby
-	}
+	c.server.lobby.leave(c)
 }
 
 func isTimeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

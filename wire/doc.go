@@ -43,9 +43,9 @@
 // # Goroutines and locks
 //
 // One goroutine per connection reads, runs and writes; Serve joins it. Each connection may have one more, from the end of
-// the server's context on, which interrupts it (life.joined). Others reach a connection through five locks, none of which
+// the server's context on, which interrupts it (life.joined). Others reach a connection through six locks, none of which
 // is held while another is taken or foreign code runs, except copyStream.mu, under which the socket is read: registry.mu,
-// running.mu, reports.mu, life.mu, statements.mu, copyStream.mu.
+// lobby.mu, running.mu, reports.mu, life.mu, statements.mu, copyStream.mu.
 //
 // There is no read-ahead of batches: a Result may use its batch until the next Next, and whoever produces knows better than
 // this package how much to compute ahead.
@@ -54,7 +54,7 @@
 //
 //   - W1: nothing but loopback and unix sockets is bound without authentication (CheckListen).
 //   - W2: sessions are at most MaxConnections, connections that are not sessions at most that and a few; each has a bound in
-//     time. Messages, prepared statements, portals and notices are bounded, too.
+//     time, and the one that has been silent for longest makes room for a newcomer. Messages, prepared statements, portals and notices are bounded, too.
 //   - W3: when Serve returns, nothing of its connections is left: no goroutine, session, statement or result.
 //   - W4: a cancel request hits the statement that runs, if the key is right; otherwise nothing, silently.
 //   - W5: the output buffer holds OutputBufferBytes and one row, or message, at most; when it is full the client's speed is the producer's.

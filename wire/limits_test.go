@@ -3,6 +3,7 @@ package wire_test
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -113,6 +114,37 @@ func TestConcurrentClients(t *testing.T) {
 	for err := range failures {
 		require.NoError(t, err)
 	}
+}
+
+// W2: whoever opens sockets and says nothing keeps neither new clients out nor cancel requests.
+func TestSilentSocketsKeepNobodyOut(t *testing.T) {
+	s := startServer(t, wire.Options{MaxConnections: 3, StartupTimeout: time.Hour})
+	busy := s.connect(t, "")
+	failed := make(chan error, 1)
+	go func() {
+		_, err := busy.Exec(context.Background(), "WAIT")
+		failed <- err
+	}()
+	<-s.waiting
+	var silent []net.Conn
+	for range 100 { // three times as many as the lobby takes
+		silent = append(silent, s.dial(t))
+	}
+	_, err := s.connect(t, "").Exec(background(t), "SELECT 1")
+	require.NoError(t, err, "a newcomer")
+	for range 100 {
+		silent = append(silent, s.dial(t))
+	}
+	require.NoError(t, busy.PgConn().CancelRequest(background(t)))
+	requireState(t, <-failed, "57014")
+	closed := 0
+	for _, network := range silent {
+		network.SetReadDeadline(time.Now().Add(time.Millisecond))
+		if _, err := network.Read(make([]byte, 1)); errors.Is(err, io.EOF) {
+			closed++
+		}
+	}
+	require.Greater(t, closed, 100, "the oldest of them made room")
 }
 
 // A message over the limit is refused before its body is read or room for it is made.

@@ -70,7 +70,7 @@ type Server struct {
 	options  Options       // immutable
 	registry registry      // has its own lock
 	slots    chan struct{} // one token per session: bounds them (W2)
-	lobby    chan struct{} // one token per connection that has no slot yet (W2)
+	lobby    lobby         // has its own lock
 }
 
 // NewServer makes a server; Serve starts it.
@@ -80,7 +80,7 @@ func NewServer(backend Backend, options Options) *Server {
 		backend: backend,
 		options: options,
 		slots:   make(chan struct{}, options.MaxConnections),
-		lobby:   make(chan struct{}, options.MaxConnections+lobbyBeyondMax),
+		lobby:   lobby{most: options.MaxConnections + lobbyBeyondMax},
 	}
 	s.registry.init()
 	return s
@@ -116,13 +116,12 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 			pause(ctx, acceptRetryDelay)
 			continue
 		}
-		select {
-		case s.lobby <- struct{}{}:
-			connections.Go(func() { s.serveConnection(ctx, network) })
-		default:
-			// The lobby is full of clients that have not finished starting up: a flood. Not worth a goroutine.
-			network.Close()
+		c := newConnection(s, network)
+		if !s.lobby.enter(c) {
+			network.Close() // a flood of clients that are starting up. Not worth a goroutine.
+			continue
 		}
+		connections.Go(func() { s.serveConnection(ctx, c) })
 	}
 }
 

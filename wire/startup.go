@@ -30,9 +30,11 @@ func (c *connection) handshake() (Startup, error) {
 				return Startup{}, errNoSession
 			}
 		case *pgproto3.CancelRequest:
+			c.server.lobby.spoke(c)
 			c.server.registry.cancel(message.ProcessID, message.SecretKey)
 			return Startup{}, errNoSession
 		case *pgproto3.StartupMessage:
+			c.server.lobby.spoke(c)
 			return c.readStartup(message)
 		}
 	}
@@ -161,7 +163,7 @@ func (c *connection) start() error {
 	default:
 		return ErrTooManyConnections
 	}
-	c.leaveLobby()
+	c.server.lobby.leave(c)
 	if err := c.network.SetDeadline(time.Time{}); err != nil {
 		return errNoSession
 	}

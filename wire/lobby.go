@@ -1,0 +1,62 @@
+package wire
+
+import (
+	"container/list"
+	"sync"
+)
+
+// lobby is where connections are that have no slot yet (W2): for as long as their start-up takes, while they are told that there is none, or while
+// they carry a cancel request. When it is full, a newcomer takes the place of the connection that has said nothing for longest: who opens sockets
+// and is silent keeps nobody out but its own kind, and a cancel never waits. Safe for concurrent use.
+type lobby struct {
+	most int
+
+	mu     sync.Mutex // guards the rest, and place and inLobby of connections; leaf lock
+	count  int
+	silent list.List // *connection, the oldest first
+}
+
+// enter lets c in. False: everybody there is about to become something, and c is to be closed.
+func (l *lobby) enter(c *connection) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.count == l.most {
+		oldest := l.silent.Front()
+		if oldest == nil {
+			return false
+		}
+		l.remove(oldest.Value.(*connection))
+	}
+	l.count++
+	c.inLobby, c.place = true, l.silent.PushBack(c)
+	return true
+}
+
+// remove closes a connection; its goroutine finds out. Requires mu.
+func (l *lobby) remove(c *connection) {
+	l.silent.Remove(c.place)
+	c.inLobby, c.place = false, nil
+	l.count--
+	c.network.Close()
+}
+
+// spoke notes that c has said what it wants.
+func (l *lobby) spoke(c *connection) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.place != nil {
+		l.silent.Remove(c.place)
+		c.place = nil
+	}
+}
+
+// leave is for a connection that has a slot, or ends; again is nothing.
+func (l *lobby) leave(c *connection) {
+	l.spoke(c)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if c.inLobby {
+		c.inLobby = false
+		l.count--
+	}
+}
