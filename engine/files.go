@@ -6,11 +6,13 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// Files that the engine itself reads or writes for SQL. DuckDB guards its own; here os.Root does it, which follows no link out of a directory.
+// Files that the engine itself reads or writes for SQL. exec/duckdb guards DuckDB's (D10); here os.Root does it, which follows no link out of a
+// directory. Only regular files are opened: a FIFO or a device would hold the session.
 
 // reach finds the directory of those that SQL may reach in which a file lies, and its name there. The caller closes the root.
 func reach(access duckdb.FileAccess, file string) (*os.Root, string, error) {
@@ -44,11 +46,35 @@ func openForSQL(access duckdb.FileAccess, file string) (*os.File, error) {
 		return nil, err
 	}
 	defer root.Close()
-	f, err := root.Open(name)
+	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0) // opening a FIFO waits otherwise
 	if err != nil {
 		return nil, inSystem(file, err)
 	}
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		f.Close()
+		return nil, irregular(file)
+	}
+	if err := notSpilled(f, file); err != nil {
+		f.Close()
+		return nil, err
+	}
 	return f, nil
+}
+
+// notSpilled refuses what sessions spill, also where it lies below a directory that SQL may reach.
+func notSpilled(f *os.File, file string) error {
+	spilled, err := duckdb.Spilled(f)
+	if err != nil {
+		return inSystem(file, err)
+	}
+	if spilled {
+		return failure("42501", "permission denied for file %s", file).hint("It lies where queries spill to.")
+	}
+	return nil
+}
+
+func irregular(file string) error {
+	return failure("42501", "permission denied for %s: it is not a regular file", file)
 }
 
 // writeForSQL makes a file, or replaces one, if write succeeds.
@@ -58,12 +84,17 @@ func writeForSQL(access duckdb.FileAccess, file string, write func(f *os.File) e
 		return err
 	}
 	defer root.Close()
+	if info, err := root.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink == 0 && !info.Mode().IsRegular() {
+		return irregular(file) // a link is replaced, and not what it leads to
+	}
 	temporary := name + ".writing-" + randomText()[:8]
 	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return inSystem(file, err)
 	}
-	err = write(f)
+	if err = notSpilled(f, file); err == nil {
+		err = write(f)
+	}
 	if closed := f.Close(); err == nil && closed != nil {
 		err = inSystem(file, closed)
 	}

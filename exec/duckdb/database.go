@@ -56,6 +56,7 @@ type Database struct {
 	failed      chan struct{} // closed when no statement is taken any more
 	failing     sync.Once     // closes it
 	allFiles    bool          // Options.Files.All
+	reached     []reached     // what files.c knows of
 }
 
 // CatalogName is the database that clients see, and SchemaName its default schema, as PostgreSQL users expect it.
@@ -86,9 +87,14 @@ func Open(options Options) (*Database, error) {
 			return nil, fmt.Errorf("exec/duckdb: DuckDB does not take the setting %s = %q", name, value)
 		}
 	}
-	db := &Database{number: databaseNumber.Add(1), allFiles: options.Files.All, failed: make(chan struct{})}
+	reached, err := confine(options)
+	if err != nil {
+		return nil, err
+	}
+	db := &Database{number: databaseNumber.Add(1), allFiles: options.Files.All, reached: reached, failed: make(chan struct{})}
 	var message string
 	if bindings.OpenExt(":memory:", &db.handle, config, &message) == bindings.StateError {
+		release(reached)
 		return nil, fmt.Errorf("exec/duckdb: open: %w", parseError(message))
 	}
 	databases.Store(db.number, db)
@@ -177,6 +183,7 @@ func (db *Database) Close() {
 		databases.Delete(db.number)
 		bindings.Close(&db.handle)
 		processWarden.leave(db)
+		release(db.reached)
 	}
 }
 

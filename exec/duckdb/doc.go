@@ -47,6 +47,8 @@
 //     what does not fit is an error of a statement (53200), never the end of the process. See warden.go and memory.c.
 //   - D9: an error that ends a statement is the one that happened, whichever thread it happened in, and never a cancel that nobody asked for.
 //     Where DuckDB has lost it, and it cannot be found again because the statement's own transaction made what it reads, that is told (XX000).
+//   - D10: a client's statement opens regular files below the allowed directories and nothing else, whatever links there are or become, and never
+//     what was spilled. See files.c.
 //
 // # Lock order
 //
