@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -227,8 +228,16 @@ func TestStoreFailures(t *testing.T) {
 	require.ErrorContains(t, w.do(add), "no space left")
 	require.Equal(t, live, w.memory.Live(), "a failed commit gives its chunks back")
 	f.before = fmt.Errorf("%w: timeout", store.ErrUnknown)
-	require.ErrorIs(t, w.do(add), store.ErrUnknown)
+	failed := w.do(add)
+	require.ErrorIs(t, failed, store.ErrUnknown)
+	require.ErrorIs(t, failed, catalog.ErrNotCommitted)
 	require.Equal(t, live, w.memory.Live(), "the store says that it did not happen")
+	require.NotContains(t, failed.Error(), "not known", "by now it is")
+	f.before = fmt.Errorf("%w: write catalog: %w", store.ErrUnknown, syscall.ENOSPC)
+	failed = w.do(add)
+	require.ErrorIs(t, failed, catalog.ErrDiskFull)
+	require.ErrorContains(t, failed, "nothing has changed: write catalog: no space left on device")
+	require.Equal(t, live, w.memory.Live())
 	f.before, f.after = nil, fmt.Errorf("%w: timeout", store.ErrUnknown)
 	require.NoError(t, w.do(add), "the store says that it happened")
 	require.Greater(t, w.memory.Live(), live)

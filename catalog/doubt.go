@@ -4,6 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
+	"syscall"
+
+	"github.com/csmsql/csmsql/catalog/store"
 )
 
 // A commit whose answer from the store was lost, and how it is found out whether it happened.
@@ -17,9 +21,27 @@ func (c *Catalog) outcome(ctx context.Context, token string, cause error) (Revis
 	case ok && string(item.Value) == token:
 		return item.Revision, nil
 	default:
-		return 0, fmt.Errorf("%w: %w", ErrNotCommitted, cause)
+		return 0, notCommitted(cause)
 	}
 }
+
+// notCommitted is the end of a commit of which it was in doubt, and is known now, that it did not happen.
+func notCommitted(cause error) error {
+	kind := ErrNotCommitted
+	if errors.Is(cause, syscall.ENOSPC) {
+		kind = ErrDiskFull
+	}
+	return fmt.Errorf("%w: %w", kind, settledError{cause})
+}
+
+// settledError is a cause without the words that its outcome is not known.
+type settledError struct{ error }
+
+func (e settledError) Error() string {
+	return strings.ReplaceAll(e.error.Error(), store.ErrUnknown.Error()+": ", "")
+}
+
+func (e settledError) Unwrap() error { return e.error }
 
 // outcomeKey is where the token of this node's last commit lies. Where others commit, too, it is a key that only this node writes:
 // theirs may come before the question.

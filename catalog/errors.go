@@ -31,6 +31,8 @@ var (
 	ErrOutcomeUnknown = &sqlError{"08007", "transaction resolution unknown"}
 	// ErrNotCommitted: the store did not answer, and was found not to have done the commit: nothing has changed. Safe to retry.
 	ErrNotCommitted = &sqlError{"57P03", "the catalog's store did not take the commit, nothing has changed"}
+	// ErrDiskFull: the disk on which the store lies is full. Safe to retry when there is room.
+	ErrDiskFull = &sqlError{"53100", "there is no room on the disk for the catalog's commit, nothing has changed"}
 	// ErrBehind: the store has a commit that this node was not told of in time. Safe to retry.
 	ErrBehind = &sqlError{"57P03", "this node has not seen the cluster's last commit"}
 	// ErrNodeTaken: another living node of the cluster has the name.
