@@ -50,7 +50,7 @@ const (
 
 // arguments are the values of the statement's parameters as everything behind it sees them.
 func (st *Statement) arguments(args []any) ([]any, error) {
-	if len(args) != len(st.params) && (len(args) > 0 || st.plan != nil) {
+	if len(args) != len(st.params) && (len(args) > 0 || st.plan != nil || st.planText != "") {
 		return nil, failure("08P01", "the statement has %s and was given %d", counted.Of(len(st.params), "parameter"), len(args))
 	}
 	out := slices.Clone(args)

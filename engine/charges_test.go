@@ -94,3 +94,94 @@ func TestMemoryOfTheProcess(t *testing.T) {
 	s := session(t, open(t))
 	require.Equal(t, []string{"duckdb|true", "go|true"}, rows(t, s, fmt.Sprintf("SELECT kind, bytes > %d FROM csm.memory WHERE session IS NULL ORDER BY 1", 1<<20)))
 }
+
+// Prepared statements are bounded by bytes. Plans that are not in use go first, and are made anew when they are; then the next one is refused.
+func TestStatementsAreCharged(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT i, 'v' || i AS v FROM range(10) r(i)")
+	require.Zero(t, e.Memory().Used, "nothing is kept of statements that are done")
+	exec(t, s, "SET csm.session_memory = '1MB'")
+
+	var statements []*engine.Statement
+	var err error
+	for err == nil && len(statements) < 1000 {
+		var st *engine.Statement
+		if st, err = s.Prepare(t.Context(), fmt.Sprintf("SELECT v, max(i) OVER (ORDER BY i) + %d FROM t WHERE i = $1", len(statements))); err == nil {
+			statements = append(statements, st)
+		}
+	}
+	requireState(t, "53200", err)
+	require.Greater(t, len(statements), 30)
+	require.LessOrEqual(t, e.Memory().Used, int64(1<<20))
+	require.Nil(t, engine.PlanOf(statements[0]), "its plan went first")
+	require.NoError(t, statements[len(statements)-1].Close())
+
+	for i, st := range statements[:len(statements)-1] {
+		r, err := st.Query(t.Context(), 3)
+		require.NoError(t, err)
+		got, err := linesOf(r)
+		require.NoError(t, err)
+		require.Equal(t, []string{fmt.Sprintf("v3|%d", 3+i)}, got)
+		require.NotNil(t, engine.PlanOf(st))
+	}
+	_, err = statements[0].Query(t.Context())
+	requireState(t, "08P01", err)
+	exec(t, s, "DROP TABLE t")
+	exec(t, s, "CREATE TABLE t AS SELECT 3 i, 5 v")
+	_, err = statements[0].Query(t.Context(), 3)
+	requireState(t, "0A000", err)
+	for _, st := range statements {
+		require.NoError(t, st.Close())
+	}
+	require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM csm.memory WHERE kind = 'copy'"))
+	exec(t, s, "DISCARD ALL")
+	require.Zero(t, e.Memory().Used)
+}
+
+// What PREPARE names is charged, until it is forgotten by whichever of three ways.
+func TestNamedStatementsAreCharged(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "SET csm.session_memory = '1MB'")
+	var err error
+	for i := 0; err == nil && i < 1000; i++ {
+		_, err = s.Exec(t.Context(), fmt.Sprintf("PREPARE p%d AS SELECT 1, '%s'", i, bytes.Repeat([]byte("x"), 10_000)))
+	}
+	requireState(t, "53200", err)
+	held := e.Memory().Used
+	require.Greater(t, held, int64(500<<10))
+	rest := int64(1<<20) - held
+	require.NoError(t, s.Take("message", rest))
+	require.Error(t, s.Take("message", 1))
+	exec(t, s, "DEALLOCATE p0")
+	s.ForgetNamed("p1")
+	s.Give("message", rest)
+	require.Less(t, e.Memory().Used, held-20_000)
+	require.Len(t, rows(t, s, "EXECUTE p2"), 1)
+	exec(t, s, "DEALLOCATE ALL")
+	require.Zero(t, e.Memory().Used)
+}
+
+// Plans that are kept for their texts are charged, and make room for anything else.
+func TestKeptPlansMakeRoom(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t (i int)")
+	for i := range 20 {
+		rows(t, s, fmt.Sprintf("SELECT count(*) + %d FROM t", i))
+	}
+	kept, _, _ := engine.KeptPlans(s)
+	require.Equal(t, 20, kept)
+	held := e.Memory().Used
+	require.Greater(t, held, int64(20*16<<10))
+	exec(t, s, "SET csm.session_memory = '1MB'")
+	for i := range 60 {
+		rows(t, s, fmt.Sprintf("SELECT count(*) + %d FROM t", i))
+	}
+	require.LessOrEqual(t, e.Memory().Used, int64(1<<20))
+	require.NoError(t, s.Take("message", 1000_000))
+	kept, _, _ = engine.KeptPlans(s)
+	require.Less(t, kept, 3)
+	s.Give("message", 1000_000)
+}

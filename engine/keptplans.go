@@ -8,6 +8,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/plan"
@@ -100,8 +101,13 @@ func (s *Session) keepPlan(q *query) {
 	for len(s.kept.list) >= keptOfSession {
 		s.dropPlan(0).close()
 	}
-	q.kept = q.keptBytes()
+	q.kept, q.bytes = q.keptBytes(), s.atMost(planBytes(q.text, q.schema))
 	if !s.engine.kept.take(q.kept) {
+		q.close()
+		return
+	}
+	if s.Take(account.Plan, q.bytes) != nil { // which has dropped older ones
+		s.engine.kept.give(q.kept)
 		q.close()
 		return
 	}
@@ -112,6 +118,7 @@ func (s *Session) dropPlan(i int) *query {
 	q := s.kept.list[i]
 	s.kept.list = slices.Delete(s.kept.list, i, i+1)
 	s.engine.kept.give(q.kept)
+	s.Give(account.Plan, q.bytes)
 	return q
 }
 

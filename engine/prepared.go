@@ -9,6 +9,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -63,7 +64,18 @@ func (s *Session) Named(name string) (*NamedStatement, bool) {
 }
 
 // ForgetNamed removes a statement that PREPARE made, if there is one of the name.
-func (s *Session) ForgetNamed(name string) { delete(s.named, name) }
+func (s *Session) ForgetNamed(name string) {
+	if n, ok := s.named[name]; ok {
+		s.Give(account.Statement, n.bytes())
+		delete(s.named, name)
+	}
+}
+
+// namedBytes is what a statement that PREPARE made takes beside its texts.
+const namedBytes = 1 << 10
+
+// bytes is what is charged for it: its plan is not kept.
+func (n *NamedStatement) bytes() int64 { return namedBytes + int64(len(n.Query)+len(n.Source)) }
 
 func (s *Session) findNamed(name string) (*NamedStatement, error) {
 	if n, ok := s.named[name]; ok {
@@ -99,6 +111,9 @@ func (st *Statement) prepareNamed(ctx context.Context, head *statement.Prepare) 
 		n.Types[i], n.OIDs[i] = name, oid
 	}
 	if err := s.checkNamed(ctx, n, st.parsed.Text[:head.QueryAt]); err != nil {
+		return nil, err
+	}
+	if err := s.Take(account.Statement, n.bytes()); err != nil {
 		return nil, err
 	}
 	if s.named == nil {
@@ -412,7 +427,7 @@ func (s *Session) deallocate(head *statement.Deallocate) (*Rows, error) {
 		return done("DEALLOCATE ALL", 0), nil
 	}
 	_, ours := s.named[head.Name]
-	delete(s.named, head.Name)
+	s.ForgetNamed(head.Name)
 	if !s.options.Statements.Forget(head.Name) && !ours {
 		return nil, failure("26000", "prepared statement %q does not exist", head.Name)
 	}
@@ -420,6 +435,8 @@ func (s *Session) deallocate(head *statement.Deallocate) (*Rows, error) {
 }
 
 func (s *Session) forgetStatements() {
-	s.named = nil
+	for name := range s.named {
+		s.ForgetNamed(name)
+	}
 	s.options.Statements.Forget("")
 }

@@ -49,6 +49,7 @@ type query struct {
 	lasts  bool   // to plan the text again, over the same versions, would give the same
 	viewed bool   // planning it looked tables up that stand in no text of its user's
 	kept   int64  // what it counts for while it is kept
+	bytes  int64  // charged for it meanwhile
 	final  *query // of a split one: what its results were finished with last, to be used again
 
 	params         []duckdb.ParameterType

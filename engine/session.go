@@ -78,6 +78,8 @@ type Session struct {
 	// open are the results, and statements the statements, that are not closed: they go with the session.
 	open       map[*Rows]struct{}
 	statements map[*Statement]struct{}
+	// clock counts the uses of statements.
+	clock uint64
 }
 
 // Session opens a session. Errors: ErrClosed.

@@ -31,6 +31,11 @@ type Statement struct {
 	inner     *Statement // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
 	failed    bool       // its plan is not to be used again
 	planned   *visible   // what the plan was made for, for its first execution, if that comes at once
+
+	planText  string // that a plan which was dropped is made anew of; empty: it is not dropped
+	used      uint64 // when, of its session's statements
+	bytes     int64  // charged for it without its plan
+	planBytes int64  // charged for its plan
 }
 
 // Prepare parses and plans one statement.
@@ -66,11 +71,15 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 	if err := st.prepare(ctx); err != nil {
 		return nil, s.life.told(err)
 	}
-	if st.plan != nil || st.inner != nil {
-		s.statements[st] = struct{}{}
-	}
 	if len(sql) > treeMax {
 		parsed.Tree = nil // it may be a hundred times the text
+	}
+	if err := st.charge(); err != nil {
+		st.close()
+		return nil, err
+	}
+	if st.plan != nil || st.inner != nil {
+		s.statements[st] = struct{}{}
 	}
 	return st, nil
 }
@@ -167,6 +176,7 @@ func (st *Statement) Close() error {
 
 func (st *Statement) close() {
 	delete(st.session.statements, st)
+	st.discharge()
 	if st.inner != nil {
 		st.inner.close() // of a DECLARE it never ran
 		st.inner = nil
@@ -216,6 +226,7 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
+	st.touch()
 	err = s.refuseWrite(st)
 	var rows *Rows
 	if err == nil {
@@ -272,9 +283,9 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 	}
 	st.setPlan(plan)
 	st.schema, st.origins = plan.schema, plan.origins
-	st.run = st.read
+	st.run, st.planText = st.read, plan.text
 	if s.arm != nil {
-		st.run = st.readAndSet
+		st.run, st.planText = st.readAndSet, ""
 	}
 	if s.atOnce {
 		st.planned = s.seeing(v.contents, v.lease.hold())
@@ -309,17 +320,27 @@ func (st *Statement) replan(ctx context.Context) (*visible, error) {
 			return nil, err
 		}
 	}
-	if st.plan.fresh(v) {
+	if st.plan != nil && st.plan.fresh(v) {
 		return v, nil
 	}
-	old := st.plan
-	plan, err := s.planQuery(ctx, old.text, st.treeOf(old.text), v)
+	old, text := st.plan, st.planText
+	if old != nil {
+		text = old.text
+	}
+	plan, err := s.planQuery(ctx, text, st.treeOf(text), v)
 	if err != nil {
 		v.release()
 		return nil, err
 	}
-	old.close()
+	if old != nil {
+		old.close()
+	}
 	st.plan = plan
+	if err := st.chargePlan(); err != nil {
+		st.dropPlan()
+		v.release()
+		return nil, err
+	}
 	return v, nil
 }
 

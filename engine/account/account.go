@@ -183,6 +183,13 @@ func (s *Session) Used() int64 {
 	return s.used
 }
 
+// Most is what the session could have if it were alone.
+func (s *Session) Most() int64 {
+	s.node.mu.Lock()
+	defer s.node.mu.Unlock()
+	return s.most()
+}
+
 // Usage is what a node's clients make it keep.
 type Usage struct {
 	Used, Most int64
