@@ -7,6 +7,8 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -44,6 +46,10 @@ removes the region's file as well (the banner names it); a node that starts, and
 Queries have --memory beside it: sorts, joins and groups spill to the data directory beyond 7/8 of it, and a statement that
 needs more of what cannot be spilled fails (53200). The node's own memory stays below --memory + 150MiB. Leave the machine, or
 the container, at least --region + --memory + 150MiB.
+
+What clients make the node keep (messages, prepared statements and their plans, portals, answers, rows of COPY) may be a
+quarter of --memory, and 32MiB in any case; beyond 32MiB it is more than the above. Who asks for too much is refused (53200,
+54000). csm.memory shows who has what, and a session can bound itself (SET csm.session_memory).
 
 Clients on this machine are trusted and nobody else can connect: --pg and --http take loopback addresses only. The unix
 sockets in the data directory are for its owner alone. SQL reaches the server's files only below the directories
@@ -100,7 +106,9 @@ func (s *serving) run(ctx context.Context, c *cobra.Command, _ []string) error {
 		display := progress.New(c.ErrOrStderr())
 		options.Progress, finish = display.Report, display.Finish
 	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	err := node.Run(ctx, options, func(r node.Ready) {
+		limitHeap(r.Clients, len(options.Etcd) > 0 || options.ClusterInit)
 		finish(false)
 		finish = func(bool) {}
 		banner(c.OutOrStdout(), r)
@@ -110,6 +118,20 @@ func (s *serving) run(ctx context.Context, c *cobra.Command, _ []string) error {
 		options.Log.Info("stopped")
 	}
 	return err
+}
+
+// limitHeap has Go collect before its heap is much larger than what it is for: the program, and what clients make it keep. It is the last
+// line; nothing fails by it. GOMEMLIMIT says otherwise.
+func limitHeap(clients int64, cluster bool) {
+	const program, etcd = 64 << 20, 256 << 20
+	if os.Getenv("GOMEMLIMIT") != "" {
+		return
+	}
+	limit := program + clients
+	if cluster {
+		limit += etcd
+	}
+	debug.SetMemoryLimit(limit)
 }
 
 // check finds what is wrong with the flags as they were given, those of serve.json among them, before anything is touched.

@@ -33,6 +33,9 @@ var (
 	metricTableRows      = describe("table_rows", "Rows of a table's current version.", "schema", "table")
 	metricTableBytes     = describe("table_bytes", "Bytes of a table's current version.", "schema", "table")
 	metricTableChunks    = describe("table_chunks", "Chunks of a table's current version.", "schema", "table")
+	metricClientMemory   = describe("client_memory_bytes", "What clients make the node keep: messages, statements, plans, portals, answers, rows of COPY.")
+	metricClientLimit    = describe("client_memory_limit_bytes", "What clients may make the node keep.")
+	metricClientRefused  = describe("client_memory_refused_total", "How often clients were refused more, or plans were dropped first.")
 	metricLeases         = describe("leases", "Snapshots that somebody holds.")
 	metricRead           = describe("read_bytes_total", "Bytes of chunks that the node has read: in its own memory (local) and in other nodes' (remote).", "where")
 	metricRefusedCalls   = describe("rpc_refused_calls_total", "Calls of the node's RPC that were refused, by reason.", "reason")
@@ -82,6 +85,10 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		gauge(metricTableBytes, float64(t.Bytes), t.Schema, t.Name)
 		gauge(metricTableChunks, float64(t.Chunks), t.Schema, t.Name)
 	}
+	memory := c.node.engine.Memory()
+	gauge(metricClientMemory, float64(memory.Used))
+	gauge(metricClientLimit, float64(memory.Most))
+	count(metricClientRefused, float64(memory.Refused))
 	gauge(metricLeases, float64(len(status.Leases)))
 	for _, s := range status.Counters {
 		count(metricCoherence, float64(s.Value), s.Name, s.Step)
