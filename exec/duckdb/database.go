@@ -57,6 +57,7 @@ type Database struct {
 	failing     sync.Once     // closes it
 	allFiles    bool          // Options.Files.All
 	reached     []reached     // what files.c knows of
+	mayCrash    bool          // see CrashingVariable
 }
 
 // CatalogName is the database that clients see, and SchemaName its default schema, as PostgreSQL users expect it.
@@ -91,7 +92,7 @@ func Open(options Options) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &Database{number: databaseNumber.Add(1), allFiles: options.Files.All, reached: reached, failed: make(chan struct{})}
+	db := &Database{number: databaseNumber.Add(1), allFiles: options.Files.All, reached: reached, mayCrash: mayCrash(), failed: make(chan struct{})}
 	var message string
 	if bindings.OpenExt(":memory:", &db.handle, config, &message) == bindings.StateError {
 		release(reached)

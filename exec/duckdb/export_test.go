@@ -24,3 +24,9 @@ func (s *Statement) Lost(ctx context.Context) error { return s.lost(ctx) }
 
 // Once forgets that the statement has run, so that a plan of which DuckDB can make one run only is run again.
 func (s *Statement) Once() { s.ran = false }
+
+// SessionSettings are what SQL may change.
+var SessionSettings = sessionSettings
+
+// Check says whether a text may be planned.
+func (c *Connection) Check(sql string) error { return c.check(sql) }
