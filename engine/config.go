@@ -37,8 +37,8 @@ type Config struct {
 	//
 	//	MemoryBytes + 150 MiB
 	//
-	// but for single values of a hundred MiB, which may be copied some times while they are computed. Engines in one process share the
-	// sum of theirs. 0: half of what the region leaves of the memory that this process may have, and at least
+	// and what clients make it keep beyond 32 MiB, a quarter of MemoryBytes at most (decision 0024), but for single values of a hundred MiB,
+	// which may be copied some times while they are computed. Engines in one process share the sum of theirs. 0: half of what the region leaves of the memory that this process may have, and at least
 	// 128 MiB.
 	MemoryBytes int64
 	// ProcessBytes is for programs with other C code, which allocates from the same heaps: what all C code of the process may have,
