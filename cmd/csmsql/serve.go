@@ -47,8 +47,7 @@ Queries have --memory beside it: sorts, joins and groups spill to the data direc
 needs more of what cannot be spilled fails (53200). What clients make the node keep (messages, prepared statements and their
 plans, portals, answers, rows of COPY) may be a quarter of --memory, and 32MiB in any case; who asks for too much is refused
 (53200, 54000). The node's own memory stays below --memory * 5/4 + 150MiB: leave the machine, or the container, that beside
---region. csm.memory shows who has what, and a session can bound
-itself (SET csm.session_memory).
+--region. csm.memory shows who has what, and a session can bound itself (SET csm.session_memory).
 
 Clients on this machine are trusted and nobody else can connect: --pg and --http take loopback addresses only. The unix
 sockets in the data directory are for its owner alone. SQL reaches the server's files only below the directories
