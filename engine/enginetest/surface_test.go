@@ -262,10 +262,24 @@ func (f *surface) compare(q *question) string {
 				f.seen.unsure++
 				return ""
 			}
+			if f.judge(got, f.plainTwin(sql, args), &judged) == "" { // nor without its optimizer
+				f.seen.faults++
+				return ""
+			}
 			return side.name + " | DuckDB's own tables: " + d
 		}
 	}
 	return ""
+}
+
+// plainTwin is what DuckDB answers without its optimizer, which makes mistakes of its own: after LEFT JOIN … ON right.id < 4 it took a sum for one
+// that cannot overflow.
+func (f *surface) plainTwin(sql string, args []any) outcome {
+	defer f.twin.exec("PRAGMA enable_optimizer")
+	if o := f.twin.exec("PRAGMA disable_optimizer"); o.state != "" {
+		return o
+	}
+	return f.twin.query(sql, args)
 }
 
 // play makes the database of one seed and asks it.
