@@ -54,7 +54,7 @@ func TestExecuteValues(t *testing.T) {
 		{"text", "'it''s ' || 'so'", "it's so"}, {"text", "E'a\\nb'", "a\nb"}, {"text", "''", ""}, {"varchar(3)", "NULL", "(null)"}, {"boolean", "NOT true", "false"},
 		{"date", "DATE '2024-02-28' + 1", "2024-02-29"}, {"timestamp", "'2024-01-01 12:34:56.789'", "2024-01-01 12:34:56.789"}, {"timestamptz", "'2024-01-01 12:00:00+02'", "2024-01-01 10:00:00+00"},
 		{"time", "'12:34'", "12:34:00"}, {"interval", "'1 month 2 days 03:04:05'", "1 month 2 days 03:04:05"}, {"uuid", "'f47ac10b-58cc-4372-a567-0e02b2c3d479'", "f47ac10b-58cc-4372-a567-0e02b2c3d479"},
-		{"int[]", "'{1,NULL,3}'", "[1, NULL, 3]"}, {"text[]", `ARRAY['a,b', 'c"d', '', NULL]`, `['a,b', 'c"d', '', NULL]`}, {"bytea", `'\x00ff'`, `\x00\xFF`}, {"json", `'{"a": [1]}'`, `{"a": [1]}`}, {"jsonb", "'1'", "1"},
+		{"int[]", "'{1,NULL,3}'", "[1, NULL, 3]"}, {"text[]", `ARRAY['a,b', 'c"d', '', NULL]`, `['a,b', 'c"d', '', NULL]`}, {"bytea", `'\x00ff'`, `\x00ff`}, {"json", `'{"a": [1]}'`, `{"a": [1]}`}, {"jsonb", "'1'", "1"},
 	} {
 		exec(t, s, "SET timezone = 'UTC'; PREPARE p("+c.kind+") AS SELECT $1::text AS v")
 		require.Equal(t, []string{c.want}, rows(t, s, "EXECUTE p("+c.argument+")"), "%s %s", c.kind, c.argument)

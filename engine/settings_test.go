@@ -22,6 +22,7 @@ var effects = map[string]string{
 	"csm.backend":                         "TestBackendIsChosen",
 	"csm.disable":                         "TestDisableIsASetting",
 	"csm.distribute":                      "TestVerificationTravels",
+	"csm.session_memory":                  "TestShareOfSession",
 	"csm.shuffle":                         "TestShuffles",
 	"csm.verify":                          "TestVerificationOfASession",
 	"DateStyle":                           "TestDateStyle",
@@ -88,7 +89,7 @@ func TestNoSettingIsAcceptedWithoutEffect(t *testing.T) {
 			require.Equal(t, []string{known.Show(known.Default)}, rows(t, s, "SHOW "+known.Name))
 		}
 	}
-	require.Len(t, effects, 22)
+	require.Len(t, effects, 23)
 }
 
 // testNames are the tests of the packages that give settings their effects.

@@ -276,7 +276,8 @@ func TestFilesOfTextKeepBytes(t *testing.T) {
 		exec(t, s, "COPY out TO '"+file+"'; DROP TABLE IF EXISTS back; CREATE TABLE back (n INT, b BYTEA, l BYTEA[], d DATE, j JSON); COPY back FROM '"+file+"'")
 		require.Equal(t, rows(t, s, "SELECT n, hex(b), l, d::VARCHAR, j::VARCHAR FROM out ORDER BY n"), rows(t, s, "SELECT n, hex(b), l, d::VARCHAR, j::VARCHAR FROM back ORDER BY n"), format)
 	}
-	exec(t, s, "CREATE TABLE st AS SELECT {'b': unhex('DE4144')} AS c")
-	_, err := s.Exec(context.Background(), "COPY st TO '"+directory+"/st.csv'")
+	exec(t, s, "CREATE TABLE st AS SELECT {'b': unhex('DE4144')} AS c; COPY st TO '"+directory+"/st.csv'; CREATE TABLE su (c STRUCT (b BYTEA)); COPY su FROM '"+directory+"/st.csv'")
+	require.Equal(t, []string{"DE4144"}, rows(t, s, "SELECT hex(c.b) FROM su"))
+	_, err := s.Exec(context.Background(), "COPY st TO '"+directory+"/st.json'")
 	require.ErrorContains(t, err, "cannot be written as text")
 }
