@@ -120,32 +120,23 @@ static bool cast_bytes(duckdb_function_info info, idx_t count, duckdb_vector inp
 	return cast_rows(info, count, input, output, bytes_from);
 }
 
-static bool cast_text(duckdb_function_info info, idx_t count, duckdb_vector input, duckdb_vector output) {
+static const char *text_from(const char *bytes, uint32_t length, duckdb_vector output, idx_t row) {
 	static const char digits[] = "0123456789abcdef";
-	const duckdb_string_t *bytes = duckdb_vector_get_data(input);
-	const uint64_t *validity = duckdb_vector_get_validity(input);
-	for (idx_t row = 0; row < count; row++) {
-		if (!is_valid(validity, row)) {
-			duckdb_vector_ensure_validity_writable(output);
-			duckdb_validity_set_row_invalid(duckdb_vector_get_validity(output), row);
-			continue;
-		}
-		uint32_t length;
-		const char *from = bytes_of(&bytes[row], &length);
-		char *text = length < UINT32_MAX / 2 - 1 ? malloc(2 * (size_t)length + 2) : NULL;
-		if (!text) {
-			duckdb_cast_function_set_error(info, "out of memory: the text of a BLOB has two digits for each byte");
-			return false;
-		}
-		text[0] = '\\', text[1] = 'x';
-		for (uint32_t i = 0; i < length; i++) {
-			text[2 * (size_t)i + 2] = digits[(uint8_t)from[i] >> 4];
-			text[2 * (size_t)i + 3] = digits[from[i] & 15];
-		}
-		duckdb_vector_assign_string_element_len(output, row, text, 2 * (size_t)length + 2);
-		free(text);
+	size_t size = 2 * (size_t)length + 2;
+	char *text = size < UINT32_MAX ? malloc(size) : NULL;
+	if (!text) return "out of memory: the text of a BLOB has two digits for each byte";
+	text[0] = '\\', text[1] = 'x';
+	for (uint32_t i = 0; i < length; i++) {
+		text[2 * (size_t)i + 2] = digits[(uint8_t)bytes[i] >> 4];
+		text[2 * (size_t)i + 3] = digits[bytes[i] & 15];
 	}
-	return true;
+	duckdb_vector_assign_string_element_len(output, row, text, size);
+	free(text);
+	return NULL;
+}
+
+static bool cast_text(duckdb_function_info info, idx_t count, duckdb_vector input, duckdb_vector output) {
+	return cast_rows(info, count, input, output, text_from);
 }
 
 static int digits(const char *text, int count) {
