@@ -1,10 +1,7 @@
 package enginetest
 
 import (
-	"encoding/json"
-	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -12,10 +9,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/internal/mutation"
 )
 
-// mutant is a fault that is put into the program: once in file, old stands there, which becomes fault. In fault, ON tells whether the
-// mutant is the one that runs.
+// mutant is a fault that is put into the program, as package mutation has it: in file old becomes fault.
 type mutant struct {
 	name, kind string // kind: the part of TestSurface that must find it
 	file       string
@@ -66,15 +64,15 @@ func TestMutants(t *testing.T) {
 	}
 	limit, err := time.ParseDuration(text)
 	require.NoError(t, err)
-	program := buildMutants(t)
+	root, list := mutations(t)
+	programs, err := mutation.Build(root, t.TempDir(), "./engine/enginetest", "invariants", list)
+	require.NoError(t, err)
 	run := func(name, kind string) (string, error) {
-		run := exec.Command(program, "-test.run", "^TestSurface$/^"+kind+"$", "-test.v", "-test.timeout", (limit + 3*time.Minute).String())
-		run.Env = append(os.Environ(), "CSMSQL_MUTANT="+name, "CSMSQL_DIFFERENTIAL="+text, "CSMSQL_MUTANTS=")
+		environment := []string{"CSMSQL_DIFFERENTIAL=" + text, "CSMSQL_MUTANTS="}
 		if os.Getenv("CSMSQL_SEED") == "" {
-			run.Env = append(run.Env, "CSMSQL_SEED=1")
+			environment = append(environment, "CSMSQL_SEED=1")
 		}
-		out, err := run.CombinedOutput()
-		return string(out), err
+		return programs.Run(name, "^TestSurface$/^"+kind+"$", limit+3*time.Minute, environment...)
 	}
 	for _, kind := range []string{"OneNode", "ThreeNodes"} {
 		t.Run(kind, func(t *testing.T) {
@@ -96,41 +94,22 @@ func TestMutants(t *testing.T) {
 	}
 }
 
-// buildMutants makes the test program of this package with all mutants in it.
-func buildMutants(t *testing.T) string {
-	dir := t.TempDir()
+// TestMutantsAreApplicable: what they replace stands in the source, once.
+func TestMutantsAreApplicable(t *testing.T) {
+	root, list := mutations(t)
+	require.NoError(t, mutation.Check(root, list))
+}
+
+func mutations(t *testing.T) (root string, list []mutation.Mutation) {
 	root, err := filepath.Abs("../..")
 	require.NoError(t, err)
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	write := func(file, text string) {
-		to := filepath.Join(dir, strings.ReplaceAll(file, "/", "_"))
-		require.NoError(t, os.WriteFile(to, []byte(text), 0o600))
-		overlay.Replace[filepath.Join(root, file)] = to
-	}
-	write("internal/mutant/mutant.go", "package mutant\n\nimport \"os\"\n\nvar name = os.Getenv(\"CSMSQL_MUTANT\")\n\nfunc On(s string) bool { return s == name }\n")
-	changed := map[string]string{}
 	for _, m := range mutants {
-		text, ok := changed[m.file]
-		if !ok {
-			read, err := os.ReadFile(filepath.Join(root, m.file))
-			require.NoError(t, err)
-			text = regexp.MustCompile(`(?m)^package \w+\n`).ReplaceAllString(string(read), "$0\nimport \"github.com/csmsql/csmsql/internal/mutant\"\n")
-		}
-		require.Equal(t, 1, strings.Count(text, m.old), "%s: what it replaces in %s", m.name, m.file)
-		changed[m.file] = strings.Replace(text, m.old, regexp.MustCompile(`\bON\b`).ReplaceAllString(m.fault, fmt.Sprintf("mutant.On(%q)", m.name)), 1)
+		list = append(list, mutation.Mutation{
+			Name: m.name, File: m.file, Old: m.old, New: m.fault, Breaks: "an answer is right",
+			Tests: mutation.Tests{Package: "./engine/enginetest", Pattern: "^TestSurface$/^" + m.kind + "$"},
+		})
 	}
-	for file, text := range changed {
-		write(file, text)
-	}
-	list, err := json.Marshal(overlay)
-	require.NoError(t, err)
-	path := filepath.Join(dir, "overlay.json")
-	require.NoError(t, os.WriteFile(path, list, 0o600))
-	program := filepath.Join(dir, "mutants.test")
-	build := exec.Command("go", "test", "-tags", "invariants", "-vet=off", "-overlay", path, "-c", "-o", program, ".")
-	out, err := build.CombinedOutput()
-	require.NoError(t, err, string(out))
-	return program
+	return root, list
 }
 
 func lastLines(text string, n int) string {

@@ -58,6 +58,7 @@ var allowed = map[string][]string{
 	"internal/grammar":    {},
 	"internal/testfabric": {"memregion"},
 	"internal/testsuite":  {},
+	"internal/mutation":   {},
 }
 
 // L1.
