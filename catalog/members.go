@@ -124,6 +124,9 @@ func (c *Catalog) register(ctx context.Context) error {
 	}
 }
 
+// Registered is the revision at which this node was put on record; 0 if nobody shares the store.
+func (c *Catalog) Registered() Revision { return c.registered }
+
 // CheckFree tells whether no node of a cluster has the name: none runs under it, and none has left memory behind that it will come
 // back for.
 func CheckFree(ctx context.Context, s store.Store, name string) error {

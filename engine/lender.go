@@ -66,6 +66,15 @@ func (l lender) Unpin(ctx context.Context, peer noderpc.Peer, extents []catalog.
 	return l.during(ctx, func(ctx context.Context) error { return l.lending.Unpin(ctx, peer, extents) })
 }
 
+// Held implements noderpc.Lender.
+func (l lender) Held(ctx context.Context, peer noderpc.Peer, request noderpc.HeldRequest) (held []noderpc.LeftExtent, err error) {
+	err = l.during(ctx, func(ctx context.Context) error {
+		held, err = l.lending.Held(ctx, peer, request)
+		return err
+	})
+	return held, err
+}
+
 // Left implements noderpc.Lender.
 func (l lender) Left(ctx context.Context, peer noderpc.Peer, request noderpc.LeftRequest) (left []noderpc.LeftExtent, err error) {
 	err = l.during(ctx, func(ctx context.Context) (err error) {

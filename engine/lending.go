@@ -43,20 +43,37 @@ func (n *node) startLending() (err error) {
 	return err
 }
 
-// nodeOf names the node of an incarnation by its data directory, which it holds locked as long as it runs.
-func (n *node) nodeOf(i noderpc.Incarnation) string {
-	for _, m := range n.catalog.Members() {
-		if m.Incarnation == i.String() {
-			return m.Directory
+// nodeOf names the node of a peer by its data directory, which it holds locked as long as it runs. The membership may not know the incarnation any
+// more, of which it says itself whose it is: a certificate says that, too.
+func (n *node) nodeOf(p noderpc.Peer, says noderpc.Membership) noderpc.Membership {
+	members := n.catalog.Members()
+	for _, m := range members {
+		if m.Incarnation == p.Incarnation.String() {
+			return membershipOf(m)
 		}
 	}
-	return ""
+	known := p.Identity.Name == "" || slices.ContainsFunc(members, func(m catalog.Member) bool {
+		return m.Directory == says.Node && m.Name == p.Identity.Name
+	})
+	if says.Node == "" || says.Registered == 0 || !known {
+		return noderpc.Membership{}
+	}
+	return says
 }
 
-// beganAnew tells that another incarnation has the lock of the directory now.
-func (n *node) beganAnew(directory string, former noderpc.Incarnation) bool {
+func membershipOf(m catalog.Member) noderpc.Membership {
+	return noderpc.Membership{Node: m.Directory, Registered: m.Registered}
+}
+
+// membership is this node's own.
+func (n *node) membership() noderpc.Membership {
+	return noderpc.Membership{Node: n.self.Directory, Registered: n.catalog.Registered()}
+}
+
+// beganAnew tells that a later incarnation has the lock of the directory now.
+func (n *node) beganAnew(former noderpc.Membership, incarnation noderpc.Incarnation) bool {
 	for _, m := range n.catalog.Members() {
-		if m.Directory == directory && m.Incarnation != former.String() {
+		if m.Directory == former.Node && m.Incarnation != incarnation.String() && m.Registered > former.Registered {
 			return true
 		}
 	}
@@ -76,7 +93,7 @@ func (n *node) gone(m catalog.Member) {
 		n.config.Log.Error("the membership has an incarnation that is none", "node", m.Name, "error", err)
 		return
 	}
-	n.lending.Over(incarnation)
+	n.lending.Over(incarnation, membershipOf(m))
 	living := n.catalog.Living(n.region.ID)
 	lost := slices.DeleteFunc(n.lending.UnconfirmedOf(m.Incarnation), func(id catalog.ExtentID) bool { return living[id] })
 	retired := 0

@@ -113,7 +113,7 @@ func (n *node) spaceOf(ctx context.Context, name string) (catalog.Space, error) 
 	}
 	space := n.spaces.get(name, client, region, func() *borrowing.Space {
 		return borrowing.NewSpace(client, m.view, borrowing.Options{
-			Lines: n.fabric.linesFor(linesOfBorrowing), Chooser: n.fabric.chooser(linesOfBorrowing), Domain: n.fabric.machine,
+			Lines: n.fabric.linesFor(linesOfBorrowing), Chooser: n.fabric.chooser(linesOfBorrowing), Domain: n.fabric.machine, Member: n.membership(),
 			Counters: n.regions.counters, Fault: n.config.Fault,
 		})
 	})

@@ -44,6 +44,7 @@ var accessOf = map[string]access{
 	nodepb.Lending_Pin_FullMethodName:                  nodes,
 	nodepb.Lending_Unpin_FullMethodName:                nodes,
 	nodepb.Lending_Left_FullMethodName:                 nodes,
+	nodepb.Lending_Held_FullMethodName:                 nodes,
 	nodepb.Fragments_Run_FullMethodName:                nodes,
 	nodepb.Coordination_States_FullMethodName:          identified,
 	nodepb.Coordination_Drain_FullMethodName:           identified,

@@ -113,6 +113,21 @@ func (c *Client) Left(ctx context.Context, request LeftRequest) ([]LeftExtent, e
 	return decodeLeft(m)
 }
 
+// Held renews this process' lease on what it holds in a region, and gives back what it has disclaimed of an earlier answer. It names what the
+// node believes to be this process', of what no commit is known.
+func (c *Client) Held(ctx context.Context, request HeldRequest) ([]LeftExtent, error) {
+	if len(request.Disclaimed) > MaxExtents {
+		return nil, badArgument("held: %d extents, %d are allowed in one call", len(request.Disclaimed), MaxExtents)
+	}
+	call, cancel := c.call(ctx)
+	defer cancel()
+	m, err := c.lending.Held(call, &nodepb.HeldRequest{Region: uint64(request.Region), Disclaimed: generationNumbers(request.Disclaimed)})
+	if err != nil {
+		return nil, c.failed(ctx, fmt.Sprintf("renew what is held in region %d", request.Region), err)
+	}
+	return decodeLeft(m)
+}
+
 // named makes one call about a list of extents, or none if it is empty: what is all or nothing must not be cut.
 func (c *Client) named(extents []catalog.ExtentID, what string, do func([]*nodepb.Extent) error) error {
 	switch {

@@ -29,7 +29,10 @@ func TestLendingCalls(t *testing.T) {
 	caller := noderpc.NewIncarnation()
 	c := s.dial(t, nodeCertificate(t, s.authority, "n2"), noderpc.WithIncarnation(caller))
 	ticket := noderpc.NewTicket()
-	granted, err := c.Grant(ctx, noderpc.GrantRequest{Region: 9, Owner: "public.t", Size: 5000, Ticket: ticket, Domain: "n2"})
+	asked := noderpc.GrantRequest{
+		Region: 9, Owner: "public.t", Size: 5000, Ticket: ticket, Domain: "n2", Member: noderpc.Membership{Node: "dir2", Registered: 1 << 62}, Holder: "session 5",
+	}
+	granted, err := c.Grant(ctx, asked)
 	require.NoError(t, err)
 	id := catalog.ExtentID{Region: 9, Generation: 1}
 	require.Equal(t, noderpc.Granted{Extent: id, Range: memregion.Range{Offset: 1 << 20, Length: 8192}, Class: coherence.IncoherentHomeSnoop}, granted)
@@ -49,10 +52,14 @@ func TestLendingCalls(t *testing.T) {
 	left, err := c.Left(ctx, flushed)
 	require.NoError(t, err)
 	require.Equal(t, []noderpc.LeftExtent{{Generation: 5, Range: memregion.Range{Offset: 4096, Length: 8192}}}, left)
+	disclaimed := noderpc.HeldRequest{Region: 9, Disclaimed: []coherence.Generation{1, 1 << 63}}
+	held, err := c.Held(ctx, disclaimed)
+	require.NoError(t, err)
+	require.Equal(t, []noderpc.LeftExtent{{Generation: 1 << 63, Range: memregion.Range{Length: 4096}}}, held)
+	asked.Process = noderpc.CurrentProcess()
 	require.Equal(t, []any{
-		noderpc.GrantRequest{Region: 9, Owner: "public.t", Size: 5000, Ticket: ticket, Process: noderpc.CurrentProcess(), Domain: "n2"},
-		longer, sealed, noderpc.PublishRequest{Extents: []catalog.ExtentID{id, other}, Temporary: true}, freed,
-		[]catalog.ExtentID{id}, []catalog.ExtentID{id, other}, flushed,
+		asked, longer, sealed, noderpc.PublishRequest{Extents: []catalog.ExtentID{id, other}, Temporary: true}, freed,
+		[]catalog.ExtentID{id}, []catalog.ExtentID{id, other}, flushed, disclaimed,
 	}, l.heard())
 	for _, p := range l.peers {
 		require.Equal(t, "csmsql://node/n2", p.Name())
@@ -70,6 +77,7 @@ func TestLendingArguments(t *testing.T) {
 	c := dial(t, path)
 	for _, r := range []noderpc.GrantRequest{
 		{Size: 1}, {Ticket: 1}, {Ticket: 1, Size: -1}, {Ticket: 1, Size: 1 << 62}, {Ticket: 1, Size: 1, Owner: strings.Repeat("x", 2000)}, {Ticket: 1, Size: 1, Owner: "\xff"},
+		{Ticket: 1, Size: 1, Holder: "\xff"}, {Ticket: 1, Size: 1, Member: noderpc.Membership{Node: strings.Repeat("x", 2000)}}, {Ticket: 1, Size: 1, Member: noderpc.Membership{Registered: -1}},
 	} {
 		_, err := c.Grant(ctx, r)
 		require.Equal(t, "22023", state(t, err), "%+v", r)

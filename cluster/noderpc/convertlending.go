@@ -131,11 +131,26 @@ func (r LeftRequest) check() error {
 }
 
 func encodeLeftRequest(r LeftRequest) *nodepb.LeftRequest {
-	m := &nodepb.LeftRequest{Region: uint64(r.Region), Domain: string(r.Domain)}
-	for _, g := range r.Flushed {
-		m.Flushed = append(m.Flushed, uint64(g))
+	return &nodepb.LeftRequest{Region: uint64(r.Region), Domain: string(r.Domain), Flushed: generationNumbers(r.Flushed)}
+}
+
+func decodeHeldRequest(m *nodepb.HeldRequest) (HeldRequest, error) {
+	r := HeldRequest{Region: memregion.RegionID(m.GetRegion())}
+	if len(m.GetDisclaimed()) > MaxExtents {
+		return r, badArgument("held: %d extents, %d are allowed in one call", len(m.GetDisclaimed()), MaxExtents)
 	}
-	return m
+	for _, g := range m.GetDisclaimed() {
+		r.Disclaimed = append(r.Disclaimed, coherence.Generation(g))
+	}
+	return r, nil
+}
+
+func generationNumbers(list []coherence.Generation) []uint64 {
+	numbers := make([]uint64, len(list))
+	for i, g := range list {
+		numbers[i] = uint64(g)
+	}
+	return numbers
 }
 
 func encodeProcess(p Process) *nodepb.Process {
@@ -154,7 +169,10 @@ func decodeProcess(m *nodepb.Process) (Process, error) {
 }
 
 func encodeGrantRequest(r GrantRequest) *nodepb.GrantRequest {
-	return &nodepb.GrantRequest{Region: uint64(r.Region), Owner: r.Owner, Size: r.Size, Ticket: uint64(r.Ticket), Process: encodeProcess(r.Process), Domain: string(r.Domain)}
+	return &nodepb.GrantRequest{
+		Region: uint64(r.Region), Owner: r.Owner, Size: r.Size, Ticket: uint64(r.Ticket), Process: encodeProcess(r.Process), Domain: string(r.Domain),
+		Node: r.Member.Node, Registered: int64(r.Member.Registered), Holder: r.Holder,
+	}
 }
 
 func (r GrantRequest) check() error {
@@ -163,6 +181,15 @@ func (r GrantRequest) check() error {
 	}
 	if err := checkText("domain", string(r.Domain), maxNameBytes); err != nil {
 		return err
+	}
+	if err := checkText("node", r.Member.Node, maxNameBytes); err != nil {
+		return err
+	}
+	if err := checkText("holder", r.Holder, maxOwnerBytes); err != nil {
+		return err
+	}
+	if r.Member.Registered < 0 {
+		return fmt.Errorf("a node cannot be registered at revision %d", r.Member.Registered)
 	}
 	if r.Ticket == 0 {
 		return fmt.Errorf("the request has no ticket")
@@ -179,7 +206,10 @@ func checkGrantSize(size int64) error {
 }
 
 func decodeGrantRequest(m *nodepb.GrantRequest) (GrantRequest, error) {
-	r := GrantRequest{Region: memregion.RegionID(m.GetRegion()), Owner: m.GetOwner(), Size: m.GetSize(), Ticket: Ticket(m.GetTicket()), Domain: coherence.Domain(m.GetDomain())}
+	r := GrantRequest{
+		Region: memregion.RegionID(m.GetRegion()), Owner: m.GetOwner(), Size: m.GetSize(), Ticket: Ticket(m.GetTicket()), Domain: coherence.Domain(m.GetDomain()),
+		Member: Membership{Node: m.GetNode(), Registered: catalog.Revision(m.GetRegistered())}, Holder: m.GetHolder(),
+	}
 	if err := r.check(); err != nil {
 		return GrantRequest{}, badArgument("grant: %v", err)
 	}

@@ -83,3 +83,8 @@ func (l *fakeLender) Left(_ context.Context, p noderpc.Peer, r noderpc.LeftReque
 	l.note(p, r)
 	return []noderpc.LeftExtent{{Generation: 5, Range: memregion.Range{Offset: 4096, Length: 8192}}}, nil
 }
+
+func (l *fakeLender) Held(_ context.Context, p noderpc.Peer, r noderpc.HeldRequest) ([]noderpc.LeftExtent, error) {
+	l.note(p, r)
+	return []noderpc.LeftExtent{{Generation: 1 << 63, Range: memregion.Range{Length: 4096}}}, nil
+}

@@ -142,6 +142,22 @@ func (h lendingHandlers) Left(ctx context.Context, m *nodepb.LeftRequest) (*node
 	return encodeLeft(left[:min(len(left), MaxExtents)]), nil
 }
 
+func (h lendingHandlers) Held(ctx context.Context, m *nodepb.HeldRequest) (*nodepb.LeftResponse, error) {
+	lender, p, err := h.lender(ctx)
+	if err != nil {
+		return nil, err
+	}
+	request, err := decodeHeldRequest(m)
+	if err != nil {
+		return nil, h.badLending(ctx, "Held", err)
+	}
+	held, err := lender.Held(ctx, p, request)
+	if err != nil {
+		return nil, err
+	}
+	return encodeLeft(held[:min(len(held), MaxExtents)]), nil
+}
+
 // named is for the calls that are nothing but a list of extents.
 func (h lendingHandlers) named(ctx context.Context, what string, list []*nodepb.Extent) (Lender, Peer, []catalog.ExtentID, error) {
 	lender, p, err := h.lender(ctx)

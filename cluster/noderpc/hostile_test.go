@@ -351,6 +351,8 @@ func TestAHostileBorrower(t *testing.T) {
 		_, err := rpc.Left(ctx, m)
 		refuse(err)
 	}
+	_, err = rpc.Held(ctx, &nodepb.HeldRequest{Disclaimed: make([]uint64, noderpc.MaxExtents+1)})
+	refuse(err)
 	require.EqualValues(t, calls, refusals.Calls(noderpc.RefusedArgument))
 	require.Empty(t, l.heard())
 

@@ -31,6 +31,9 @@ type Lender interface {
 	// Left is what former processes of the peer's machine were writing when they ended; what it has flushed of an earlier answer goes back first.
 	// Empty where caches are coherent.
 	Left(ctx context.Context, peer Peer, request LeftRequest) ([]LeftExtent, error)
+	// Held renews the peer's lease on what it holds and has not committed, and names that; what it has disclaimed of an earlier answer goes back
+	// first.
+	Held(ctx context.Context, peer Peer, request HeldRequest) ([]LeftExtent, error)
 }
 
 // Ticket names one request for memory among those of its incarnation, so that what was granted and never heard of can be
@@ -55,6 +58,18 @@ type GrantRequest struct {
 	// Domain is the machine in whose caches its stores lie, by the name that the machine's next process will have, too. Without one, nobody but an
 	// operator can say that they do not lie there any more, where caches are not coherent.
 	Domain coherence.Domain
+	// Member is which node's the caller is, if it is one.
+	Member Membership
+	// Holder is whom of the caller the extent is for, in words for people.
+	Holder string
+}
+
+// Membership says which incarnation of which node of a cluster somebody is. The zero value is of no node.
+type Membership struct {
+	// Node is what no two nodes and all incarnations of one have: the name of the data directory whose lock it holds.
+	Node string
+	// Registered is the revision at which this incarnation of it was put on record; a later one has a higher one.
+	Registered catalog.Revision
 }
 
 // LeftRequest asks what is left to be flushed.
@@ -64,7 +79,16 @@ type LeftRequest struct {
 	Flushed []coherence.Generation
 }
 
-// LeftExtent may have modified lines in the caches of the machine of a process that has ended.
+// HeldRequest renews the lease on what the caller holds in a region.
+type HeldRequest struct {
+	Region memregion.RegionID
+	// Disclaimed are generations of an earlier answer that the caller does not hold: it has no window on them, has flushed what it stored there,
+	// and will not commit them.
+	Disclaimed []coherence.Generation
+}
+
+// LeftExtent is an extent that a lender has on record. Of an answer of Left it may have modified lines in the caches of the machine of a process
+// that has ended.
 type LeftExtent struct {
 	Generation coherence.Generation
 	Range      memregion.Range

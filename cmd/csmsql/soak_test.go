@@ -75,7 +75,21 @@ func newSoak(t *testing.T, seed uint64, embedded bool) *soak {
 	for i := range 3 {
 		s.groups = append(s.groups, newGroup(fmt.Sprintf("g%d", i)))
 	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Log(s.lastWords())
+		}
+	})
 	return s
+}
+
+// lastWords is what all processes said last.
+func (s *soak) lastWords() string {
+	var log strings.Builder
+	for _, m := range s.members.all() {
+		fmt.Fprintf(&log, "--- %s\n%s", m.name, m.output.String())
+	}
+	return log.String()
 }
 
 func (s *soak) run(duration time.Duration) {
@@ -132,11 +146,7 @@ func (s *soak) require() {
 	if len(s.faults) == 0 {
 		return
 	}
-	var log strings.Builder
-	for _, m := range s.members.all() {
-		fmt.Fprintf(&log, "--- %s\n%s", m.name, m.output.String())
-	}
-	require.FailNow(s.t, "a promise is broken", "seed %d: %v\n%s", s.seed, errors.Join(s.faults[:min(5, len(s.faults))]...), log.String())
+	require.FailNow(s.t, "a promise is broken", "seed %d: %v", s.seed, errors.Join(s.faults[:min(5, len(s.faults))]...))
 }
 
 // expected are the errors that a client may get while something is broken, and for a retry.
@@ -313,7 +323,7 @@ func (s *soak) finish() {
 	s.requireSpace(w)
 	for _, m := range s.members.nodes {
 		require.Zero(s.t, m.used(s.t), m.name)
-		require.Empty(s.t, m.complaints(), "%s\n%s", m.name, m.output.String())
+		require.Empty(s.t, m.complaints(), m.name)
 	}
 	for _, m := range slices.Backward(s.members.all()) {
 		require.NoError(s.t, m.terminate())
@@ -332,7 +342,7 @@ func (s *soak) requireSpace(w *worker) {
 				break
 			}
 			if time.Now().After(end) {
-				require.FailNow(s.t, "memory is held for nothing", "%s: %d bytes are used, its chunks have %s\n%s", m.name, used, want, m.output.String())
+				require.FailNow(s.t, "memory is held for nothing", "%s: %d bytes are used, its chunks have %s", m.name, used, want)
 			}
 		}
 	}

@@ -86,6 +86,33 @@ var (
 	errSaid = &noderpc.Error{State: "53200", Message: "no", Answered: true}
 )
 
+// R2: a lender that answers that it is too busy, or ends, or gave up in the middle, has taken nothing back, and hears of it again.
+func TestALenderThatTookNothing(t *testing.T) {
+	for _, state := range []string{"53000", "57014", "57P01", "57P03"} {
+		t.Run(state, func(t *testing.T) {
+			s := &script{}
+			space := scripted(t, s, borrowing.Options{})
+			g, err := space.Grant("t", page)
+			require.NoError(t, err)
+			busy := &noderpc.Error{State: state, Message: "not now", Answered: true}
+			s.fail = busy
+			require.NoError(t, g.Abort())
+			require.True(t, space.Owes())
+			s.fail = busy
+			require.ErrorIs(t, space.Settle(ctx), busy)
+			s.fail = busy
+			require.ErrorIs(t, space.Discard(50), busy)
+			require.NoError(t, space.Settle(ctx))
+			require.Equal(t, []noderpc.FreeRequest{{Extents: []catalog.ExtentID{{Region: 7, Generation: 1}, {Region: 7, Generation: 50}}, Settling: true}}, s.frees)
+			require.False(t, space.Owes())
+
+			s.fail = &noderpc.Error{State: state, Message: "fenced", Answered: true, Cause: noderpc.ErrFenced}
+			require.Error(t, space.Discard(51))
+			require.False(t, space.Owes(), "what a process had that is out goes back without it")
+		})
+	}
+}
+
 // R2: what the lender may have granted, and what it may still hold, is told until it has heard.
 func TestDebts(t *testing.T) {
 	s := &script{}

@@ -209,7 +209,7 @@ func (g *Grant) Abort() error {
 	// Settling, because a seal may have come further than its answer.
 	freed := s.lender.Free(s.ctx, noderpc.FreeRequest{Extents: []catalog.ExtentID{g.given.Extent}, Settling: true})
 	s.options.Counters.Aborts.Add(1)
-	if freed != nil && !answered(freed) {
+	if !heard(freed) {
 		s.Owe(g.given.Extent)
 		return err
 	}

@@ -28,6 +28,8 @@ type Options struct {
 	Lines coherence.Lines
 	// Domain is this machine's name, under which its next process is known, too; see noderpc.GrantRequest.
 	Domain coherence.Domain
+	// Member is which node's this process is, if it is one.
+	Member noderpc.Membership
 	// Chooser finds how Grant.Copy copies where the fabric is not coherent; nil: ordinary stores.
 	Chooser *coherence.Chooser
 	// Counters get the steps of the protocol; nil: nobody counts.
@@ -40,7 +42,8 @@ type Options struct {
 // Safe for concurrent use; its Grants are each for one goroutine.
 type Space struct {
 	*space
-	ctx context.Context
+	ctx    context.Context
+	holder string // for whom it grants, in words for people
 }
 
 // space is what all contexts of a Space share.
@@ -71,7 +74,14 @@ func NewSpace(lender Lender, view *memregion.View, options Options) *Space {
 
 // WithContext is the same Space, whose grants end with the context: neither Grant nor the steps of what it grants block
 // for longer.
-func (s *Space) WithContext(ctx context.Context) *Space { return &Space{space: s.space, ctx: ctx} }
+func (s *Space) WithContext(ctx context.Context) *Space {
+	return &Space{space: s.space, ctx: ctx, holder: s.holder}
+}
+
+// For is the same Space, whose lender is told for whom its grants are.
+func (s *Space) For(holder string) *Space {
+	return &Space{space: s.space, ctx: s.ctx, holder: holder}
+}
 
 // Region implements catalog.Space.
 func (s *Space) Region() memregion.RegionID { return s.view.Spec().ID }
@@ -82,7 +92,7 @@ func (s *Space) Grant(owner string, size int64) (chunk.Grant, error) {
 		return nil, err // what it owes counts against its quota
 	}
 	s.options.Fault.At(faults.BorrowAsking)
-	request := noderpc.GrantRequest{Region: s.Region(), Owner: owner, Size: size, Ticket: noderpc.NewTicket(), Domain: s.options.Domain}
+	request := noderpc.GrantRequest{Region: s.Region(), Owner: owner, Size: size, Ticket: noderpc.NewTicket(), Domain: s.options.Domain, Member: s.options.Member, Holder: s.holder}
 	given, err := s.lender.Grant(s.ctx, request)
 	if err != nil {
 		s.unheard(request.Ticket, err)
@@ -111,7 +121,7 @@ func (s *Space) Discard(generations ...coherence.Generation) error {
 		s.options.Counters.Discards.Add(uint64(len(generations)))
 		return nil
 	}
-	if !answered(err) {
+	if !heard(err) {
 		s.Owe(request.Extents...)
 	}
 	return err
@@ -121,6 +131,20 @@ func (s *Space) Discard(generations ...coherence.Generation) error {
 func answered(err error) bool {
 	var e *noderpc.Error
 	return errors.As(err, &e) && e.Answered
+}
+
+// heard tells that the lender knows what it gets back: it took it, or says that it has nothing to take. One that is too busy, that ends, or that
+// gave up in the middle says so and has taken nothing.
+func heard(err error) bool {
+	var e *noderpc.Error
+	if err == nil || !errors.As(err, &e) || !e.Answered {
+		return err == nil
+	}
+	switch e.State {
+	case "53000", "57014", "57P01", "57P03": // insufficient_resources, query_canceled, admin_shutdown, cannot_connect_now
+		return errors.Is(err, noderpc.ErrFenced) // what this process was granted goes back without it
+	}
+	return true
 }
 
 // unheard owes a ticket unless the lender said no.
@@ -154,7 +178,7 @@ func (s *space) SettleWith(ctx context.Context, lender Lender) error {
 			Extents: debts.Extents[:min(len(debts.Extents), noderpc.MaxExtents)],
 			Tickets: debts.Tickets[:min(len(debts.Tickets), noderpc.MaxExtents)], Settling: true,
 		}
-		if err := lender.Free(ctx, part); err != nil && !answered(err) {
+		if err := lender.Free(ctx, part); !heard(err) {
 			s.mu.Lock()
 			s.mu.debts.Extents = append(s.mu.debts.Extents, debts.Extents...)
 			s.mu.debts.Tickets = append(s.mu.debts.Tickets, debts.Tickets...)

@@ -48,15 +48,24 @@ func (l *Lender) PeerGone(name string, incarnation noderpc.Incarnation) Departur
 
 // Over takes the membership's word that an incarnation is over: PeerGone for every name under which it has called, and for those under which it
 // is still to call. A node that was given up and has not noticed goes on asking for memory, under a name that this process may not have heard
-// yet; what it were granted then, nobody would give back, for its process begins anew and lives (W4).
-func (l *Lender) Over(incarnation noderpc.Incarnation) {
+// yet; what it were granted then, nobody would give back, for its process begins anew and lives (W4). was is which node's it was: whoever called
+// after its record was gone is known by nothing else.
+func (l *Lender) Over(incarnation noderpc.Incarnation, was noderpc.Membership) {
 	l.mu.Lock()
 	l.mu.ledger.end(incarnation)
 	var departing []*account
 	for b, a := range l.mu.ledger.accounts {
 		if b.Incarnation == incarnation {
 			a.usage.bury(incarnation)
+			if a.member.Node == "" {
+				a.member = was
+			}
 			departing = append(departing, a)
+		}
+	}
+	for i := range l.mu.orphans {
+		if o := &l.mu.orphans[i]; o.Borrower.Incarnation == incarnation && o.Node == "" {
+			o.Node, o.Registered = was.Node, was.Registered
 		}
 	}
 	l.mu.Unlock()
@@ -160,14 +169,14 @@ func (l *Lender) giveUp(home *coherence.Home, g *grant) error {
 // cannotStore tells that the borrower has ended (W3), and that nothing of it is on its way out of some cache (W8).
 func (l *Lender) cannotStore(g *grant, class coherence.Class) bool {
 	l.mu.Lock()
-	fenced, flushed, process, node := g.account.fenced, g.flushed, g.account.process, g.account.node
+	fenced, flushed, process, member := g.account.fenced, g.flushed, g.account.process, g.account.member
 	l.mu.Unlock()
-	return fenced || (process.Gone() || l.beganAnew(node, g.account.Borrower)) && (flushed || class == coherence.Coherent)
+	return fenced || (process.Gone() || l.beganAnew(member, g.account.Borrower)) && (flushed || class == coherence.Coherent)
 }
 
 // beganAnew tells it of a borrower whose node is known. A process may live on that has begun anew.
-func (l *Lender) beganAnew(node string, b Borrower) bool {
-	return node != "" && l.options.BeganAnew(node, b.Incarnation)
+func (l *Lender) beganAnew(member noderpc.Membership, b Borrower) bool {
+	return member.Node != "" && l.options.BeganAnew(member, b.Incarnation)
 }
 
 // Lift takes the caller's word that no process of the peer can reach this node's memory any more: the machine is off, or
@@ -194,30 +203,34 @@ func (l *Lender) Lift(name string, incarnation noderpc.Incarnation) {
 	l.liftQuarantined()
 }
 
-// Sweep looks at the borrowers' processes: those that have ended are gone, whether the membership has noticed or not,
-// and what waited for their end goes back. The engine's janitor calls it now and then; each borrower costs one look into
-// /proc.
+// Sweep looks at the borrowers' processes: those that have ended are gone, whether the membership has noticed or not, and so are incarnations of
+// nodes that have begun anew since, of which this process never heard that they are over: it may be younger than their end. What waited for
+// that goes back. The engine's janitor calls it now and then; each borrower costs one look into /proc.
 func (l *Lender) Sweep() {
 	l.mu.Lock()
 	l.mu.ledger.forgetVoids(l.options.Now())
-	present := map[*account]noderpc.Process{}
+	type known struct {
+		process noderpc.Process
+		member  noderpc.Membership
+	}
+	present := map[*account]known{}
 	for _, a := range l.mu.ledger.accounts {
 		if !a.gone {
-			present[a] = a.process
+			present[a] = known{a.process, a.member}
 		}
 	}
 	orphans := slices.Clone(l.mu.orphans)
 	l.mu.Unlock()
-	for a, process := range present {
-		if process.Gone() {
-			l.options.Log.Info("a borrower's process has ended", "borrower", a.String())
+	for a, k := range present {
+		if k.process.Gone() || l.beganAnew(k.member, a.Borrower) {
+			l.options.Log.Info("a borrower's process has ended, or its node has begun anew", "borrower", a.String())
 			l.mu.Lock()
 			a.usage.bury(a.Incarnation)
 			l.mu.Unlock()
 			l.depart([]*account{a}, a.Borrower)
 		}
 	}
-	orphans = slices.DeleteFunc(orphans, func(o Orphan) bool { return !o.over() && (o.Cached || !l.beganAnew(o.Node, o.Borrower)) })
+	orphans = slices.DeleteFunc(orphans, func(o Orphan) bool { return !o.over() && (o.Cached || !l.beganAnew(o.member(), o.Borrower)) })
 	l.log("orphans", l.freeOrphans(orphans))
 	l.liftQuarantined()
 }
@@ -240,8 +253,14 @@ func (l *Lender) Confirm(ids ...catalog.ExtentID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, id := range ids {
-		delete(l.mu.unconfirmed, id)
+		l.confirmed(id)
 	}
+}
+
+// confirmed requires mu.
+func (l *Lender) confirmed(id catalog.ExtentID) {
+	delete(l.mu.unconfirmed, id)
+	delete(l.mu.disowned, id)
 }
 
 // UnconfirmedOf are those that one incarnation has published, which may hold nothing else and be no borrower any more.

@@ -296,7 +296,7 @@ func TestTheLendersNextProcessKnowsItsWriters(t *testing.T) {
 func TestNothingIsGrantedToWhoIsOver(t *testing.T) {
 	w := newWorld(t, coherence.Coherent, lending.Options{})
 	late, other := node("n2"), node("n3")
-	w.lender.Over(late.Incarnation)
+	w.lender.Over(late.Incarnation, noderpc.Membership{})
 	for _, p := range []noderpc.Peer{late, {Known: true, User: 1, Process: 2, Incarnation: late.Incarnation}} {
 		_, err := w.lender.Grant(ctx, p, noderpc.GrantRequest{Region: 1, Size: 1, Ticket: noderpc.NewTicket(), Process: noderpc.CurrentProcess()})
 		require.ErrorIs(t, err, noderpc.ErrFenced)
@@ -309,7 +309,7 @@ func TestNothingIsGrantedToWhoIsOver(t *testing.T) {
 	again := other
 	again.Incarnation = noderpc.NewIncarnation()
 	stays := w.grantTo(again, noderpc.CurrentProcess())
-	w.lender.Over(other.Incarnation)
+	w.lender.Over(other.Incarnation, noderpc.Membership{})
 	require.Error(t, w.free(other, held))
 	require.NoError(t, w.free(again, stays), "its next incarnation is another borrower")
 }
@@ -338,16 +338,16 @@ func TestANodeThatBeganAnew(t *testing.T) {
 	present := map[string]noderpc.Incarnation{}
 	options := lending.Options{
 		Journal: journal,
-		NodeOf: func(i noderpc.Incarnation) string {
-			for node, p := range present {
-				if p == i {
-					return node
+		NodeOf: func(p noderpc.Peer, _ noderpc.Membership) noderpc.Membership {
+			for node, i := range present {
+				if p.Incarnation == i {
+					return noderpc.Membership{Node: node}
 				}
 			}
-			return ""
+			return noderpc.Membership{}
 		},
-		BeganAnew: func(node string, former noderpc.Incarnation) bool {
-			return !present[node].IsZero() && present[node] != former
+		BeganAnew: func(former noderpc.Membership, incarnation noderpc.Incarnation) bool {
+			return !present[former.Node].IsZero() && present[former.Node] != incarnation
 		},
 	}
 	w := newWorld(t, coherence.Coherent, options)
@@ -390,6 +390,69 @@ func TestANodeThatBeganAnew(t *testing.T) {
 	require.Len(t, again.Orphans(), 1)
 	require.NotEqual(t, lost.Extent, again.Orphans()[0].Extent)
 	require.Equal(t, stays, again.Orphans()[0].Extent)
+}
+
+// W3, W5: what a node asks for that is over, and has not noticed, goes back when it has begun anew in the same process, also by a lender that
+// never heard of its end because it is younger, and by one that was asked between the end and hearing of it.
+func TestAnEndThatTheLenderDidNotSee(t *testing.T) {
+	registered := map[string]catalog.Revision{}
+	options := lending.Options{
+		NodeOf: func(_ noderpc.Peer, says noderpc.Membership) noderpc.Membership { return says },
+		BeganAnew: func(former noderpc.Membership, _ noderpc.Incarnation) bool {
+			return registered[former.Node] > former.Registered
+		},
+	}
+	w := newWorld(t, coherence.Coherent, options)
+	says, silent := node("n2"), node("n3")
+	_, err := w.lender.Grant(ctx, says, noderpc.GrantRequest{
+		Region: 1, Size: 1, Ticket: noderpc.NewTicket(), Process: noderpc.CurrentProcess(), Member: noderpc.Membership{Node: "dir2", Registered: 5},
+	})
+	require.NoError(t, err)
+	sealed := w.sealed(says, page)
+	quarantined := w.grantTo(silent, noderpc.CurrentProcess())
+	registered["dir2"] = 5
+	w.lender.Sweep()
+	require.EqualValues(t, 3*page, w.live(), "they may be writing")
+
+	registered["dir2"] = 6
+	w.lender.Sweep()
+	require.EqualValues(t, page, w.live())
+	require.Equal(t, coherence.Free, w.state(sealed))
+	require.ErrorIs(t, w.publish(says, false, sealed), noderpc.ErrFenced)
+
+	w.lender.Over(silent.Incarnation, noderpc.Membership{Node: "dir3", Registered: 7})
+	w.lender.Sweep()
+	require.Equal(t, coherence.Quarantined, w.state(quarantined))
+	registered["dir3"] = 8
+	w.lender.Sweep()
+	w.requireEmpty()
+}
+
+// An orphan whose writer's node was not known when it was granted is of the node that turns out to be over.
+func TestAnOrphanWhoseNodeIsHeardOfLater(t *testing.T) {
+	path, none := filepath.Join(t.TempDir(), "journal"), func(catalog.ExtentID) bool { return false }
+	journal, err := lending.OpenJournal(path, none)
+	require.NoError(t, err)
+	p := node("n2")
+	newWorld(t, coherence.Coherent, lending.Options{Journal: journal}).grantTo(p, noderpc.CurrentProcess())
+	require.NoError(t, journal.Close())
+	journal, err = lending.OpenJournal(path, none)
+	require.NoError(t, err)
+	defer journal.Close() //nolint:errcheck // a test's
+	next := &memory{data: make([]byte, regionBytes), live: slices.Clone(journal.Owned(1))}
+	home, err := coherence.NewHome(coherence.HomeConfig{Region: 1, Memory: next, Domain: "home", FirstGeneration: 1000})
+	require.NoError(t, err)
+	again, err := lending.New(catalog.Homes{1: home}, lending.Options{
+		Journal: journal, Memories: map[memregion.RegionID]coherence.Memory{1: next},
+		BeganAnew: func(former noderpc.Membership, _ noderpc.Incarnation) bool { return former.Node == "dir2" },
+	})
+	require.NoError(t, err)
+	again.Sweep()
+	require.Len(t, again.Orphans(), 1)
+	again.Over(p.Incarnation, noderpc.Membership{Node: "dir2", Registered: 7})
+	again.Sweep()
+	require.Empty(t, again.Orphans())
+	require.Zero(t, next.bytes())
 }
 
 func TestDamagedJournals(t *testing.T) {

@@ -45,8 +45,9 @@ type Orphan struct {
 	Process  noderpc.Process
 	// Ticket is the borrower's name for it, if it has not heard of any other.
 	Ticket noderpc.Ticket `json:",omitempty"`
-	// Node is the borrower's, as Options.NodeOf had it.
-	Node string `json:",omitempty"`
+	// Node and Registered are the borrower's, as Options.NodeOf had them.
+	Node       string           `json:",omitempty"`
+	Registered catalog.Revision `json:",omitempty"`
 	// Boot is that of the lender's machine when it granted the extent. A Process of another one is on another machine, which goes on when this one
 	// boots.
 	Boot string `json:",omitempty"`
@@ -59,6 +60,10 @@ type Orphan struct {
 
 // over tells that nothing of its writer can reach the extent any more.
 func (o *Orphan) over() bool { return !o.Cached && o.Process.Gone() }
+
+func (o *Orphan) member() noderpc.Membership {
+	return noderpc.Membership{Node: o.Node, Registered: o.Registered}
+}
 
 // local tells that the writer is on the machine of the lender that granted the extent.
 func (o *Orphan) local() bool { return o.Boot != "" && o.Process.Boot == o.Boot }
@@ -228,7 +233,7 @@ func (j *Journal) granted(id catalog.ExtentID, r memregion.Range, g *grant, clas
 		return nil
 	}
 	a := g.account
-	o := &Orphan{Extent: id, Range: r, Borrower: a.Borrower, Process: a.process, Ticket: g.ticket, Node: a.node, Boot: j.boot}
+	o := &Orphan{Extent: id, Range: r, Borrower: a.Borrower, Process: a.process, Ticket: g.ticket, Node: a.member.Node, Registered: a.member.Registered, Boot: j.boot}
 	if class != coherence.Coherent {
 		o.Cached, o.Machine, o.Principal = true, a.machine, a.peer.Principal()
 	}

@@ -46,9 +46,10 @@ type grant struct {
 	memory  memregion.Range
 	bytes   int64 // that count against the quota
 	stage   stage
-	busy    bool // a step is under way; nobody else takes one
-	void    bool // given back while it was busy
-	flushed bool // by another process of its writer's machine, after that had ended
+	busy    bool   // a step is under way; nobody else takes one
+	void    bool   // given back while it was busy
+	flushed bool   // by another process of its writer's machine, after that had ended
+	holder  string // whom of the borrower it is for
 }
 
 // account is what one borrower holds. It exists while that is something, or pins.
@@ -65,7 +66,8 @@ type account struct {
 	fenced  bool // whoever knows said that its process cannot store any more
 	// machine is whose caches have its stores, as it says; "" if it does not.
 	machine coherence.Domain
-	node    string // as Options.NodeOf has it
+	member  noderpc.Membership // as Options.NodeOf has it
+	heard   time.Time          // when it last renewed its lease on what it holds, or was granted something
 }
 
 // usage is what all incarnations of one name hold.
@@ -115,11 +117,11 @@ func newLedger(limits Limits, homes catalog.Homes) *ledger {
 }
 
 // evidence is what is known already of a borrower's process and node.
-func (l *ledger) evidence(p noderpc.Peer) (process noderpc.Process, node string) {
+func (l *ledger) evidence(p noderpc.Peer) (process noderpc.Process, member noderpc.Membership) {
 	if a := l.accounts[Borrower{Name: p.Name(), Incarnation: p.Incarnation}]; a != nil {
-		process, node = a.process, a.node
+		process, member = a.process, a.member
 	}
-	return process, node
+	return process, member
 }
 
 // enter finds the account of a live borrower, or opens one (W4). The caller calls leave afterwards.
@@ -142,7 +144,7 @@ func (l *ledger) enter(p noderpc.Peer, now time.Time) (*account, *refusal) {
 		l.accounts[b] = a
 		u.accounts++
 	}
-	a.peer = p
+	a.peer, a.heard = p, now
 	return a, nil
 }
 

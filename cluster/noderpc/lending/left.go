@@ -82,7 +82,7 @@ func (l *Lender) ended(peer noderpc.Peer, request noderpc.LeftRequest) (e ended)
 	type candidate struct {
 		grant  *grant
 		memory memregion.Range
-		node   string
+		member noderpc.Membership
 	}
 	var candidates []candidate
 	l.mu.Lock()
@@ -92,7 +92,7 @@ func (l *Lender) ended(peer noderpc.Peer, request noderpc.LeftRequest) (e ended)
 			continue
 		}
 		if g.stage == granted || g.stage == quarantined {
-			candidates = append(candidates, candidate{g, g.memory, a.node})
+			candidates = append(candidates, candidate{g, g.memory, a.member})
 		}
 	}
 	orphans := slices.Clone(l.mu.orphans)
@@ -100,14 +100,14 @@ func (l *Lender) ended(peer noderpc.Peer, request noderpc.LeftRequest) (e ended)
 	for _, c := range candidates {
 		a := c.grant.account
 		if _, known := processes[a]; !known {
-			processes[a] = a.process.Gone() || l.beganAnew(c.node, a.Borrower)
+			processes[a] = a.process.Gone() || l.beganAnew(c.member, a.Borrower)
 		}
 		if processes[a] {
 			e.grants, e.ranges = append(e.grants, c.grant), append(e.ranges, c.memory)
 		}
 	}
 	e.orphans = slices.DeleteFunc(orphans, func(o Orphan) bool {
-		return o.Extent.Region != request.Region || o.Principal != peer.Principal() || o.Machine != request.Domain || !o.Process.Gone() && !l.beganAnew(o.Node, o.Borrower)
+		return o.Extent.Region != request.Region || o.Principal != peer.Principal() || o.Machine != request.Domain || !o.Process.Gone() && !l.beganAnew(o.member(), o.Borrower)
 	})
 	return e
 }

@@ -39,11 +39,12 @@ type Options struct {
 	TrustSeals bool
 	// Admit refuses peers that the cluster's membership does not know; nil: everybody who is not known to be gone.
 	Admit func(noderpc.Peer) error
-	// NodeOf tells which node an incarnation is of, by what no two nodes and all its incarnations have; "": nobody knows. Default: that.
-	NodeOf func(noderpc.Incarnation) string
-	// BeganAnew tells that a node has another incarnation than the former one, which it can have only when nothing of that runs any
+	// NodeOf tells which node a peer is of, given what it says itself: the membership may not know it yet, or not any more. Zero: nobody knows.
+	// Default: that.
+	NodeOf func(p noderpc.Peer, says noderpc.Membership) noderpc.Membership
+	// BeganAnew tells that a node has a later incarnation than the former one, which it can have only when nothing of that runs any
 	// more, in whatever process. Default: no.
-	BeganAnew func(node string, former noderpc.Incarnation) bool
+	BeganAnew func(former noderpc.Membership, incarnation noderpc.Incarnation) bool
 	// Confirmations: published extents are remembered until Confirm says that the catalog has them. Until then their
 	// publisher may free them, as it must when it does not know whether they were published; see also Unconfirmed.
 	Confirmations bool
@@ -68,6 +69,7 @@ type Lender struct {
 		ledger      *ledger
 		draining    bool
 		unconfirmed map[catalog.ExtentID]Borrower
+		disowned    map[catalog.ExtentID]bool // of unconfirmed
 		orphans     []Orphan
 	}
 }
@@ -91,10 +93,10 @@ func New(homes catalog.Homes, options Options) (*Lender, error) {
 		options.Refusals = noderpc.NewRefusals(options.Log)
 	}
 	if options.NodeOf == nil {
-		options.NodeOf = func(noderpc.Incarnation) string { return "" }
+		options.NodeOf = func(noderpc.Peer, noderpc.Membership) (unknown noderpc.Membership) { return unknown }
 	}
 	if options.BeganAnew == nil {
-		options.BeganAnew = func(string, noderpc.Incarnation) bool { return false }
+		options.BeganAnew = func(noderpc.Membership, noderpc.Incarnation) bool { return false }
 	}
 	if options.Now == nil {
 		options.Now = time.Now
@@ -106,7 +108,7 @@ func New(homes catalog.Homes, options Options) (*Lender, error) {
 	}
 	l := &Lender{homes: homes, options: options}
 	l.mu.ledger = newLedger(options.Limits, homes)
-	l.mu.unconfirmed = map[catalog.ExtentID]Borrower{}
+	l.mu.unconfirmed, l.mu.disowned = map[catalog.ExtentID]Borrower{}, map[catalog.ExtentID]bool{}
 	return l, l.takeOrphans()
 }
 
@@ -133,13 +135,13 @@ func (l *Lender) request(peer noderpc.Peer, request noderpc.GrantRequest) (*gran
 		return nil, err
 	}
 	l.mu.Lock()
-	process, node := l.mu.ledger.evidence(peer)
+	process, member := l.mu.ledger.evidence(peer)
 	l.mu.Unlock()
 	if process == (noderpc.Process{}) { // a look at several files: once for each borrower
 		process = evidence(peer, request.Process)
 	}
-	if node == "" {
-		node = l.options.NodeOf(peer.Incarnation)
+	if member.Node == "" {
+		member = l.options.NodeOf(peer, request.Member)
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -156,14 +158,15 @@ func (l *Lender) request(peer noderpc.Peer, request noderpc.GrantRequest) (*gran
 	if a.machine == "" {
 		a.machine = request.Domain
 	}
-	if a.node == "" {
-		a.node = node
+	if a.member.Node == "" {
+		a.member = member
 	}
 	g, refusal := l.mu.ledger.request(a, request.Ticket, request.Size)
 	if refusal != nil {
 		l.mu.ledger.leave(a)
 		return nil, refusal
 	}
+	g.holder = request.Holder
 	return g, nil
 }
 
@@ -253,7 +256,7 @@ func (l *Lender) finish(list []*grant, apply func(*ledger)) {
 	for _, g := range list {
 		switch {
 		case !g.account.grants[g] && g.void && l.mu.unconfirmed[g.extent] == g.account.Borrower:
-			delete(l.mu.unconfirmed, g.extent)
+			l.confirmed(g.extent)
 			published = append(published, g.extent)
 		case !g.account.grants[g]:
 		case g.account.gone:

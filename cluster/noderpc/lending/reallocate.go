@@ -42,6 +42,7 @@ func (l *Lender) move(ctx context.Context, peer noderpc.Peer, old *grant, reques
 	if refusal != nil {
 		return noderpc.Granted{}, l.refuse(ctx, peer, "reallocate", refusal)
 	}
+	g.holder = old.holder
 	granted, err := l.grant(ctx, home, g, view.Owner, request.Size)
 	if err != nil {
 		return noderpc.Granted{}, err

@@ -11,7 +11,7 @@ import (
 
 // counters only grow.
 type counters struct {
-	grants, grantedBytes, movedBytes, seals, publishes, frees, departures atomic.Uint64
+	grants, grantedBytes, movedBytes, seals, publishes, frees, departures, disclaimed atomic.Uint64
 }
 
 // Each visits every counter in a fixed order.
@@ -26,6 +26,7 @@ func (l *Lender) Each(visit func(coherence.Sample)) {
 		{"lent_seals_total", "Extents sealed by other processes.", &l.count.seals},
 		{"lent_publishes_total", "Extents published by other processes.", &l.count.publishes},
 		{"lent_frees_total", "Extents that other processes gave back.", &l.count.frees},
+		{"lent_disclaimed_total", "Extents that were on record as a borrower's, which did not hold them any more.", &l.count.disclaimed},
 		{"lent_departures_total", "Borrowers that were declared dead, or whose process ended.", &l.count.departures},
 	} {
 		visit(coherence.Sample{Name: s.name, Help: s.help, Value: s.value.Load()})

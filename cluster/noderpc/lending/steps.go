@@ -200,7 +200,7 @@ func (l *Lender) takeFreed(ctx context.Context, peer noderpc.Peer, request noder
 			taken.grants = append(taken.grants, g)
 		case request.Settling && l.willGoBack(a, id):
 		case l.mu.unconfirmed[id] == a.Borrower:
-			delete(l.mu.unconfirmed, id)
+			l.confirmed(id)
 			taken.published = append(taken.published, id)
 		case l.mu.ledger.extents[id] == nil && request.Settling:
 			if o, ok := l.orphanOf(a, id); ok {

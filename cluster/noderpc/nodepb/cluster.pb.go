@@ -154,7 +154,13 @@ type GrantRequest struct {
 	Ticket  uint64   `protobuf:"varint,4,opt,name=ticket,proto3" json:"ticket,omitempty"`
 	Process *Process `protobuf:"bytes,5,opt,name=process,proto3" json:"process,omitempty"`
 	// The machine in whose caches the writer's stores lie, by a name that the machine keeps when its process ends.
-	Domain        string `protobuf:"bytes,6,opt,name=domain,proto3" json:"domain,omitempty"`
+	Domain string `protobuf:"bytes,6,opt,name=domain,proto3" json:"domain,omitempty"`
+	// The node that asks, by what no two nodes and all processes of one have; empty: it is none.
+	Node string `protobuf:"bytes,7,opt,name=node,proto3" json:"node,omitempty"`
+	// The revision at which this incarnation of it was registered.
+	Registered int64 `protobuf:"varint,8,opt,name=registered,proto3" json:"registered,omitempty"`
+	// Whom of the caller it is for, in words for people.
+	Holder        string `protobuf:"bytes,9,opt,name=holder,proto3" json:"holder,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -227,6 +233,27 @@ func (x *GrantRequest) GetProcess() *Process {
 func (x *GrantRequest) GetDomain() string {
 	if x != nil {
 		return x.Domain
+	}
+	return ""
+}
+
+func (x *GrantRequest) GetNode() string {
+	if x != nil {
+		return x.Node
+	}
+	return ""
+}
+
+func (x *GrantRequest) GetRegistered() int64 {
+	if x != nil {
+		return x.Registered
+	}
+	return 0
+}
+
+func (x *GrantRequest) GetHolder() string {
+	if x != nil {
+		return x.Holder
 	}
 	return ""
 }
@@ -906,6 +933,59 @@ func (x *LeftExtent) GetLength() int64 {
 	return 0
 }
 
+type HeldRequest struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Region uint64                 `protobuf:"varint,1,opt,name=region,proto3" json:"region,omitempty"`
+	// Generations of an earlier answer that the caller does not hold.
+	Disclaimed    []uint64 `protobuf:"varint,2,rep,packed,name=disclaimed,proto3" json:"disclaimed,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HeldRequest) Reset() {
+	*x = HeldRequest{}
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HeldRequest) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HeldRequest) ProtoMessage() {}
+
+func (x *HeldRequest) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HeldRequest.ProtoReflect.Descriptor instead.
+func (*HeldRequest) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{16}
+}
+
+func (x *HeldRequest) GetRegion() uint64 {
+	if x != nil {
+		return x.Region
+	}
+	return 0
+}
+
+func (x *HeldRequest) GetDisclaimed() []uint64 {
+	if x != nil {
+		return x.Disclaimed
+	}
+	return nil
+}
+
 type PingRequest struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	unknownFields protoimpl.UnknownFields
@@ -914,7 +994,7 @@ type PingRequest struct {
 
 func (x *PingRequest) Reset() {
 	*x = PingRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -926,7 +1006,7 @@ func (x *PingRequest) String() string {
 func (*PingRequest) ProtoMessage() {}
 
 func (x *PingRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[16]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -939,7 +1019,7 @@ func (x *PingRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingRequest.ProtoReflect.Descriptor instead.
 func (*PingRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{16}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{17}
 }
 
 type PingResponse struct {
@@ -950,7 +1030,7 @@ type PingResponse struct {
 
 func (x *PingResponse) Reset() {
 	*x = PingResponse{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -962,7 +1042,7 @@ func (x *PingResponse) String() string {
 func (*PingResponse) ProtoMessage() {}
 
 func (x *PingResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[17]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -975,7 +1055,7 @@ func (x *PingResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PingResponse.ProtoReflect.Descriptor instead.
 func (*PingResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{17}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{18}
 }
 
 type StatesRequest struct {
@@ -988,7 +1068,7 @@ type StatesRequest struct {
 
 func (x *StatesRequest) Reset() {
 	*x = StatesRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1000,7 +1080,7 @@ func (x *StatesRequest) String() string {
 func (*StatesRequest) ProtoMessage() {}
 
 func (x *StatesRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[18]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1013,7 +1093,7 @@ func (x *StatesRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatesRequest.ProtoReflect.Descriptor instead.
 func (*StatesRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{18}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *StatesRequest) GetName() string {
@@ -1039,7 +1119,7 @@ type StatesResponse struct {
 
 func (x *StatesResponse) Reset() {
 	*x = StatesResponse{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1051,7 +1131,7 @@ func (x *StatesResponse) String() string {
 func (*StatesResponse) ProtoMessage() {}
 
 func (x *StatesResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[19]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1064,7 +1144,7 @@ func (x *StatesResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StatesResponse.ProtoReflect.Descriptor instead.
 func (*StatesResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{19}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *StatesResponse) GetStates() map[string]int64 {
@@ -1083,7 +1163,7 @@ type DrainRequest struct {
 
 func (x *DrainRequest) Reset() {
 	*x = DrainRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +1175,7 @@ func (x *DrainRequest) String() string {
 func (*DrainRequest) ProtoMessage() {}
 
 func (x *DrainRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1188,7 @@ func (x *DrainRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainRequest.ProtoReflect.Descriptor instead.
 func (*DrainRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{20}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *DrainRequest) GetOn() bool {
@@ -1126,7 +1206,7 @@ type DrainResponse struct {
 
 func (x *DrainResponse) Reset() {
 	*x = DrainResponse{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1138,7 +1218,7 @@ func (x *DrainResponse) String() string {
 func (*DrainResponse) ProtoMessage() {}
 
 func (x *DrainResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1151,7 +1231,7 @@ func (x *DrainResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainResponse.ProtoReflect.Descriptor instead.
 func (*DrainResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{21}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{22}
 }
 
 type DescribeChunkRequest struct {
@@ -1165,7 +1245,7 @@ type DescribeChunkRequest struct {
 
 func (x *DescribeChunkRequest) Reset() {
 	*x = DescribeChunkRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1177,7 +1257,7 @@ func (x *DescribeChunkRequest) String() string {
 func (*DescribeChunkRequest) ProtoMessage() {}
 
 func (x *DescribeChunkRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1190,7 +1270,7 @@ func (x *DescribeChunkRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeChunkRequest.ProtoReflect.Descriptor instead.
 func (*DescribeChunkRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{22}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *DescribeChunkRequest) GetSchema() string {
@@ -1224,7 +1304,7 @@ type DescribeChunkResponse struct {
 
 func (x *DescribeChunkResponse) Reset() {
 	*x = DescribeChunkResponse{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1236,7 +1316,7 @@ func (x *DescribeChunkResponse) String() string {
 func (*DescribeChunkResponse) ProtoMessage() {}
 
 func (x *DescribeChunkResponse) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1249,7 +1329,7 @@ func (x *DescribeChunkResponse) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeChunkResponse.ProtoReflect.Descriptor instead.
 func (*DescribeChunkResponse) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{23}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *DescribeChunkResponse) GetData() []byte {
@@ -1269,7 +1349,7 @@ type SendTableRequest struct {
 
 func (x *SendTableRequest) Reset() {
 	*x = SendTableRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1361,7 @@ func (x *SendTableRequest) String() string {
 func (*SendTableRequest) ProtoMessage() {}
 
 func (x *SendTableRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1374,7 @@ func (x *SendTableRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SendTableRequest.ProtoReflect.Descriptor instead.
 func (*SendTableRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{24}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *SendTableRequest) GetSchema() string {
@@ -1321,7 +1401,7 @@ type TableData struct {
 
 func (x *TableData) Reset() {
 	*x = TableData{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1333,7 +1413,7 @@ func (x *TableData) String() string {
 func (*TableData) ProtoMessage() {}
 
 func (x *TableData) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1346,7 +1426,7 @@ func (x *TableData) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableData.ProtoReflect.Descriptor instead.
 func (*TableData) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{25}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *TableData) GetData() []byte {
@@ -1369,7 +1449,7 @@ type FragmentControl struct {
 
 func (x *FragmentControl) Reset() {
 	*x = FragmentControl{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1381,7 +1461,7 @@ func (x *FragmentControl) String() string {
 func (*FragmentControl) ProtoMessage() {}
 
 func (x *FragmentControl) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1394,7 +1474,7 @@ func (x *FragmentControl) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentControl.ProtoReflect.Descriptor instead.
 func (*FragmentControl) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{26}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *FragmentControl) GetControl() isFragmentControl_Control {
@@ -1455,7 +1535,7 @@ type FragmentRequest struct {
 
 func (x *FragmentRequest) Reset() {
 	*x = FragmentRequest{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1467,7 +1547,7 @@ func (x *FragmentRequest) String() string {
 func (*FragmentRequest) ProtoMessage() {}
 
 func (x *FragmentRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1480,7 +1560,7 @@ func (x *FragmentRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentRequest.ProtoReflect.Descriptor instead.
 func (*FragmentRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{27}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *FragmentRequest) GetQuery() string {
@@ -1550,7 +1630,7 @@ type FragmentTable struct {
 
 func (x *FragmentTable) Reset() {
 	*x = FragmentTable{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1562,7 +1642,7 @@ func (x *FragmentTable) String() string {
 func (*FragmentTable) ProtoMessage() {}
 
 func (x *FragmentTable) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1575,7 +1655,7 @@ func (x *FragmentTable) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentTable.ProtoReflect.Descriptor instead.
 func (*FragmentTable) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{28}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *FragmentTable) GetTable() uint64 {
@@ -1608,7 +1688,7 @@ type Alive struct {
 
 func (x *Alive) Reset() {
 	*x = Alive{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[29]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1620,7 +1700,7 @@ func (x *Alive) String() string {
 func (*Alive) ProtoMessage() {}
 
 func (x *Alive) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[29]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1633,7 +1713,7 @@ func (x *Alive) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Alive.ProtoReflect.Descriptor instead.
 func (*Alive) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{29}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *Alive) GetSequence() uint64 {
@@ -1658,7 +1738,7 @@ type FragmentEvent struct {
 
 func (x *FragmentEvent) Reset() {
 	*x = FragmentEvent{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[30]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1670,7 +1750,7 @@ func (x *FragmentEvent) String() string {
 func (*FragmentEvent) ProtoMessage() {}
 
 func (x *FragmentEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[30]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1683,7 +1763,7 @@ func (x *FragmentEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentEvent.ProtoReflect.Descriptor instead.
 func (*FragmentEvent) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{30}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *FragmentEvent) GetEvent() isFragmentEvent_Event {
@@ -1767,7 +1847,7 @@ type FragmentStarted struct {
 
 func (x *FragmentStarted) Reset() {
 	*x = FragmentStarted{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[31]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1779,7 +1859,7 @@ func (x *FragmentStarted) String() string {
 func (*FragmentStarted) ProtoMessage() {}
 
 func (x *FragmentStarted) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[31]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1792,7 +1872,7 @@ func (x *FragmentStarted) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentStarted.ProtoReflect.Descriptor instead.
 func (*FragmentStarted) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{31}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *FragmentStarted) GetTtl() int64 {
@@ -1813,7 +1893,7 @@ type FragmentProgress struct {
 
 func (x *FragmentProgress) Reset() {
 	*x = FragmentProgress{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[32]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1825,7 +1905,7 @@ func (x *FragmentProgress) String() string {
 func (*FragmentProgress) ProtoMessage() {}
 
 func (x *FragmentProgress) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[32]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1838,7 +1918,7 @@ func (x *FragmentProgress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentProgress.ProtoReflect.Descriptor instead.
 func (*FragmentProgress) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{32}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *FragmentProgress) GetRows() int64 {
@@ -1875,7 +1955,7 @@ type FragmentResult struct {
 
 func (x *FragmentResult) Reset() {
 	*x = FragmentResult{}
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[33]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1887,7 +1967,7 @@ func (x *FragmentResult) String() string {
 func (*FragmentResult) ProtoMessage() {}
 
 func (x *FragmentResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[33]
+	mi := &file_cluster_noderpc_nodepb_cluster_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1900,7 +1980,7 @@ func (x *FragmentResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FragmentResult.ProtoReflect.Descriptor instead.
 func (*FragmentResult) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{33}
+	return file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *FragmentResult) GetChunks() [][]byte {
@@ -1945,14 +2025,19 @@ const file_cluster_noderpc_nodepb_cluster_proto_rawDesc = "" +
 	"\x02id\x18\x01 \x01(\x03R\x02id\x12\x18\n" +
 	"\astarted\x18\x02 \x01(\x04R\astarted\x12\x1c\n" +
 	"\tnamespace\x18\x03 \x01(\x04R\tnamespace\x12\x12\n" +
-	"\x04boot\x18\x04 \x01(\tR\x04boot\"\xb3\x01\n" +
+	"\x04boot\x18\x04 \x01(\tR\x04boot\"\xff\x01\n" +
 	"\fGrantRequest\x12\x16\n" +
 	"\x06region\x18\x01 \x01(\x04R\x06region\x12\x14\n" +
 	"\x05owner\x18\x02 \x01(\tR\x05owner\x12\x12\n" +
 	"\x04size\x18\x03 \x01(\x03R\x04size\x12\x16\n" +
 	"\x06ticket\x18\x04 \x01(\x04R\x06ticket\x121\n" +
 	"\aprocess\x18\x05 \x01(\v2\x17.csmsql.node.v1.ProcessR\aprocess\x12\x16\n" +
-	"\x06domain\x18\x06 \x01(\tR\x06domain\"\x83\x01\n" +
+	"\x06domain\x18\x06 \x01(\tR\x06domain\x12\x12\n" +
+	"\x04node\x18\a \x01(\tR\x04node\x12\x1e\n" +
+	"\n" +
+	"registered\x18\b \x01(\x03R\n" +
+	"registered\x12\x16\n" +
+	"\x06holder\x18\t \x01(\tR\x06holder\"\x83\x01\n" +
 	"\x11ReallocateRequest\x12.\n" +
 	"\x06extent\x18\x01 \x01(\v2\x16.csmsql.node.v1.ExtentR\x06extent\x12\x12\n" +
 	"\x04size\x18\x02 \x01(\x03R\x04size\x12\x12\n" +
@@ -1996,7 +2081,12 @@ const file_cluster_noderpc_nodepb_cluster_proto_rawDesc = "" +
 	"generation\x18\x01 \x01(\x04R\n" +
 	"generation\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x03R\x06offset\x12\x16\n" +
-	"\x06length\x18\x03 \x01(\x03R\x06length\"\r\n" +
+	"\x06length\x18\x03 \x01(\x03R\x06length\"E\n" +
+	"\vHeldRequest\x12\x16\n" +
+	"\x06region\x18\x01 \x01(\x04R\x06region\x12\x1e\n" +
+	"\n" +
+	"disclaimed\x18\x02 \x03(\x04R\n" +
+	"disclaimed\"\r\n" +
 	"\vPingRequest\"\x0e\n" +
 	"\fPingResponse\"9\n" +
 	"\rStatesRequest\x12\x12\n" +
@@ -2065,7 +2155,7 @@ const file_cluster_noderpc_nodepb_cluster_proto_rawDesc = "" +
 	"\x05total\x18\x03 \x01(\v2 .csmsql.node.v1.FragmentProgressR\x05total\x12\x1e\n" +
 	"\n" +
 	"statistics\x18\x04 \x01(\fR\n" +
-	"statistics2\xb6\x04\n" +
+	"statistics2\xf9\x04\n" +
 	"\aLending\x12D\n" +
 	"\x05Grant\x12\x1c.csmsql.node.v1.GrantRequest\x1a\x1d.csmsql.node.v1.GrantResponse\x12N\n" +
 	"\n" +
@@ -2075,7 +2165,8 @@ const file_cluster_noderpc_nodepb_cluster_proto_rawDesc = "" +
 	"\x04Free\x12\x1b.csmsql.node.v1.FreeRequest\x1a\x1c.csmsql.node.v1.FreeResponse\x12>\n" +
 	"\x03Pin\x12\x1a.csmsql.node.v1.PinRequest\x1a\x1b.csmsql.node.v1.PinResponse\x12@\n" +
 	"\x05Unpin\x12\x1a.csmsql.node.v1.PinRequest\x1a\x1b.csmsql.node.v1.PinResponse\x12A\n" +
-	"\x04Left\x12\x1b.csmsql.node.v1.LeftRequest\x1a\x1c.csmsql.node.v1.LeftResponse2\x8a\x03\n" +
+	"\x04Left\x12\x1b.csmsql.node.v1.LeftRequest\x1a\x1c.csmsql.node.v1.LeftResponse\x12A\n" +
+	"\x04Held\x12\x1b.csmsql.node.v1.HeldRequest\x1a\x1c.csmsql.node.v1.LeftResponse2\x8a\x03\n" +
 	"\fCoordination\x12A\n" +
 	"\x04Ping\x12\x1b.csmsql.node.v1.PingRequest\x1a\x1c.csmsql.node.v1.PingResponse\x12G\n" +
 	"\x06States\x12\x1d.csmsql.node.v1.StatesRequest\x1a\x1e.csmsql.node.v1.StatesResponse\x12D\n" +
@@ -2097,7 +2188,7 @@ func file_cluster_noderpc_nodepb_cluster_proto_rawDescGZIP() []byte {
 	return file_cluster_noderpc_nodepb_cluster_proto_rawDescData
 }
 
-var file_cluster_noderpc_nodepb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_cluster_noderpc_nodepb_cluster_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_cluster_noderpc_nodepb_cluster_proto_goTypes = []any{
 	(*Extent)(nil),                // 0: csmsql.node.v1.Extent
 	(*Process)(nil),               // 1: csmsql.node.v1.Process
@@ -2115,26 +2206,27 @@ var file_cluster_noderpc_nodepb_cluster_proto_goTypes = []any{
 	(*LeftRequest)(nil),           // 13: csmsql.node.v1.LeftRequest
 	(*LeftResponse)(nil),          // 14: csmsql.node.v1.LeftResponse
 	(*LeftExtent)(nil),            // 15: csmsql.node.v1.LeftExtent
-	(*PingRequest)(nil),           // 16: csmsql.node.v1.PingRequest
-	(*PingResponse)(nil),          // 17: csmsql.node.v1.PingResponse
-	(*StatesRequest)(nil),         // 18: csmsql.node.v1.StatesRequest
-	(*StatesResponse)(nil),        // 19: csmsql.node.v1.StatesResponse
-	(*DrainRequest)(nil),          // 20: csmsql.node.v1.DrainRequest
-	(*DrainResponse)(nil),         // 21: csmsql.node.v1.DrainResponse
-	(*DescribeChunkRequest)(nil),  // 22: csmsql.node.v1.DescribeChunkRequest
-	(*DescribeChunkResponse)(nil), // 23: csmsql.node.v1.DescribeChunkResponse
-	(*SendTableRequest)(nil),      // 24: csmsql.node.v1.SendTableRequest
-	(*TableData)(nil),             // 25: csmsql.node.v1.TableData
-	(*FragmentControl)(nil),       // 26: csmsql.node.v1.FragmentControl
-	(*FragmentRequest)(nil),       // 27: csmsql.node.v1.FragmentRequest
-	(*FragmentTable)(nil),         // 28: csmsql.node.v1.FragmentTable
-	(*Alive)(nil),                 // 29: csmsql.node.v1.Alive
-	(*FragmentEvent)(nil),         // 30: csmsql.node.v1.FragmentEvent
-	(*FragmentStarted)(nil),       // 31: csmsql.node.v1.FragmentStarted
-	(*FragmentProgress)(nil),      // 32: csmsql.node.v1.FragmentProgress
-	(*FragmentResult)(nil),        // 33: csmsql.node.v1.FragmentResult
-	nil,                           // 34: csmsql.node.v1.StatesResponse.StatesEntry
-	nil,                           // 35: csmsql.node.v1.FragmentRequest.SettingsEntry
+	(*HeldRequest)(nil),           // 16: csmsql.node.v1.HeldRequest
+	(*PingRequest)(nil),           // 17: csmsql.node.v1.PingRequest
+	(*PingResponse)(nil),          // 18: csmsql.node.v1.PingResponse
+	(*StatesRequest)(nil),         // 19: csmsql.node.v1.StatesRequest
+	(*StatesResponse)(nil),        // 20: csmsql.node.v1.StatesResponse
+	(*DrainRequest)(nil),          // 21: csmsql.node.v1.DrainRequest
+	(*DrainResponse)(nil),         // 22: csmsql.node.v1.DrainResponse
+	(*DescribeChunkRequest)(nil),  // 23: csmsql.node.v1.DescribeChunkRequest
+	(*DescribeChunkResponse)(nil), // 24: csmsql.node.v1.DescribeChunkResponse
+	(*SendTableRequest)(nil),      // 25: csmsql.node.v1.SendTableRequest
+	(*TableData)(nil),             // 26: csmsql.node.v1.TableData
+	(*FragmentControl)(nil),       // 27: csmsql.node.v1.FragmentControl
+	(*FragmentRequest)(nil),       // 28: csmsql.node.v1.FragmentRequest
+	(*FragmentTable)(nil),         // 29: csmsql.node.v1.FragmentTable
+	(*Alive)(nil),                 // 30: csmsql.node.v1.Alive
+	(*FragmentEvent)(nil),         // 31: csmsql.node.v1.FragmentEvent
+	(*FragmentStarted)(nil),       // 32: csmsql.node.v1.FragmentStarted
+	(*FragmentProgress)(nil),      // 33: csmsql.node.v1.FragmentProgress
+	(*FragmentResult)(nil),        // 34: csmsql.node.v1.FragmentResult
+	nil,                           // 35: csmsql.node.v1.StatesResponse.StatesEntry
+	nil,                           // 36: csmsql.node.v1.FragmentRequest.SettingsEntry
 }
 var file_cluster_noderpc_nodepb_cluster_proto_depIdxs = []int32{
 	1,  // 0: csmsql.node.v1.GrantRequest.process:type_name -> csmsql.node.v1.Process
@@ -2144,16 +2236,16 @@ var file_cluster_noderpc_nodepb_cluster_proto_depIdxs = []int32{
 	0,  // 4: csmsql.node.v1.FreeRequest.extents:type_name -> csmsql.node.v1.Extent
 	0,  // 5: csmsql.node.v1.PinRequest.extents:type_name -> csmsql.node.v1.Extent
 	15, // 6: csmsql.node.v1.LeftResponse.extents:type_name -> csmsql.node.v1.LeftExtent
-	34, // 7: csmsql.node.v1.StatesResponse.states:type_name -> csmsql.node.v1.StatesResponse.StatesEntry
-	27, // 8: csmsql.node.v1.FragmentControl.request:type_name -> csmsql.node.v1.FragmentRequest
-	29, // 9: csmsql.node.v1.FragmentControl.alive:type_name -> csmsql.node.v1.Alive
-	28, // 10: csmsql.node.v1.FragmentRequest.tables:type_name -> csmsql.node.v1.FragmentTable
-	35, // 11: csmsql.node.v1.FragmentRequest.settings:type_name -> csmsql.node.v1.FragmentRequest.SettingsEntry
-	31, // 12: csmsql.node.v1.FragmentEvent.started:type_name -> csmsql.node.v1.FragmentStarted
-	32, // 13: csmsql.node.v1.FragmentEvent.progress:type_name -> csmsql.node.v1.FragmentProgress
-	33, // 14: csmsql.node.v1.FragmentEvent.result:type_name -> csmsql.node.v1.FragmentResult
-	29, // 15: csmsql.node.v1.FragmentEvent.alive:type_name -> csmsql.node.v1.Alive
-	32, // 16: csmsql.node.v1.FragmentResult.total:type_name -> csmsql.node.v1.FragmentProgress
+	35, // 7: csmsql.node.v1.StatesResponse.states:type_name -> csmsql.node.v1.StatesResponse.StatesEntry
+	28, // 8: csmsql.node.v1.FragmentControl.request:type_name -> csmsql.node.v1.FragmentRequest
+	30, // 9: csmsql.node.v1.FragmentControl.alive:type_name -> csmsql.node.v1.Alive
+	29, // 10: csmsql.node.v1.FragmentRequest.tables:type_name -> csmsql.node.v1.FragmentTable
+	36, // 11: csmsql.node.v1.FragmentRequest.settings:type_name -> csmsql.node.v1.FragmentRequest.SettingsEntry
+	32, // 12: csmsql.node.v1.FragmentEvent.started:type_name -> csmsql.node.v1.FragmentStarted
+	33, // 13: csmsql.node.v1.FragmentEvent.progress:type_name -> csmsql.node.v1.FragmentProgress
+	34, // 14: csmsql.node.v1.FragmentEvent.result:type_name -> csmsql.node.v1.FragmentResult
+	30, // 15: csmsql.node.v1.FragmentEvent.alive:type_name -> csmsql.node.v1.Alive
+	33, // 16: csmsql.node.v1.FragmentResult.total:type_name -> csmsql.node.v1.FragmentProgress
 	2,  // 17: csmsql.node.v1.Lending.Grant:input_type -> csmsql.node.v1.GrantRequest
 	3,  // 18: csmsql.node.v1.Lending.Reallocate:input_type -> csmsql.node.v1.ReallocateRequest
 	5,  // 19: csmsql.node.v1.Lending.Seal:input_type -> csmsql.node.v1.SealRequest
@@ -2162,28 +2254,30 @@ var file_cluster_noderpc_nodepb_cluster_proto_depIdxs = []int32{
 	11, // 22: csmsql.node.v1.Lending.Pin:input_type -> csmsql.node.v1.PinRequest
 	11, // 23: csmsql.node.v1.Lending.Unpin:input_type -> csmsql.node.v1.PinRequest
 	13, // 24: csmsql.node.v1.Lending.Left:input_type -> csmsql.node.v1.LeftRequest
-	16, // 25: csmsql.node.v1.Coordination.Ping:input_type -> csmsql.node.v1.PingRequest
-	18, // 26: csmsql.node.v1.Coordination.States:input_type -> csmsql.node.v1.StatesRequest
-	20, // 27: csmsql.node.v1.Coordination.Drain:input_type -> csmsql.node.v1.DrainRequest
-	22, // 28: csmsql.node.v1.Coordination.DescribeChunk:input_type -> csmsql.node.v1.DescribeChunkRequest
-	24, // 29: csmsql.node.v1.Coordination.SendTable:input_type -> csmsql.node.v1.SendTableRequest
-	26, // 30: csmsql.node.v1.Fragments.Run:input_type -> csmsql.node.v1.FragmentControl
-	4,  // 31: csmsql.node.v1.Lending.Grant:output_type -> csmsql.node.v1.GrantResponse
-	4,  // 32: csmsql.node.v1.Lending.Reallocate:output_type -> csmsql.node.v1.GrantResponse
-	6,  // 33: csmsql.node.v1.Lending.Seal:output_type -> csmsql.node.v1.SealResponse
-	8,  // 34: csmsql.node.v1.Lending.Publish:output_type -> csmsql.node.v1.PublishResponse
-	10, // 35: csmsql.node.v1.Lending.Free:output_type -> csmsql.node.v1.FreeResponse
-	12, // 36: csmsql.node.v1.Lending.Pin:output_type -> csmsql.node.v1.PinResponse
-	12, // 37: csmsql.node.v1.Lending.Unpin:output_type -> csmsql.node.v1.PinResponse
-	14, // 38: csmsql.node.v1.Lending.Left:output_type -> csmsql.node.v1.LeftResponse
-	17, // 39: csmsql.node.v1.Coordination.Ping:output_type -> csmsql.node.v1.PingResponse
-	19, // 40: csmsql.node.v1.Coordination.States:output_type -> csmsql.node.v1.StatesResponse
-	21, // 41: csmsql.node.v1.Coordination.Drain:output_type -> csmsql.node.v1.DrainResponse
-	23, // 42: csmsql.node.v1.Coordination.DescribeChunk:output_type -> csmsql.node.v1.DescribeChunkResponse
-	25, // 43: csmsql.node.v1.Coordination.SendTable:output_type -> csmsql.node.v1.TableData
-	30, // 44: csmsql.node.v1.Fragments.Run:output_type -> csmsql.node.v1.FragmentEvent
-	31, // [31:45] is the sub-list for method output_type
-	17, // [17:31] is the sub-list for method input_type
+	16, // 25: csmsql.node.v1.Lending.Held:input_type -> csmsql.node.v1.HeldRequest
+	17, // 26: csmsql.node.v1.Coordination.Ping:input_type -> csmsql.node.v1.PingRequest
+	19, // 27: csmsql.node.v1.Coordination.States:input_type -> csmsql.node.v1.StatesRequest
+	21, // 28: csmsql.node.v1.Coordination.Drain:input_type -> csmsql.node.v1.DrainRequest
+	23, // 29: csmsql.node.v1.Coordination.DescribeChunk:input_type -> csmsql.node.v1.DescribeChunkRequest
+	25, // 30: csmsql.node.v1.Coordination.SendTable:input_type -> csmsql.node.v1.SendTableRequest
+	27, // 31: csmsql.node.v1.Fragments.Run:input_type -> csmsql.node.v1.FragmentControl
+	4,  // 32: csmsql.node.v1.Lending.Grant:output_type -> csmsql.node.v1.GrantResponse
+	4,  // 33: csmsql.node.v1.Lending.Reallocate:output_type -> csmsql.node.v1.GrantResponse
+	6,  // 34: csmsql.node.v1.Lending.Seal:output_type -> csmsql.node.v1.SealResponse
+	8,  // 35: csmsql.node.v1.Lending.Publish:output_type -> csmsql.node.v1.PublishResponse
+	10, // 36: csmsql.node.v1.Lending.Free:output_type -> csmsql.node.v1.FreeResponse
+	12, // 37: csmsql.node.v1.Lending.Pin:output_type -> csmsql.node.v1.PinResponse
+	12, // 38: csmsql.node.v1.Lending.Unpin:output_type -> csmsql.node.v1.PinResponse
+	14, // 39: csmsql.node.v1.Lending.Left:output_type -> csmsql.node.v1.LeftResponse
+	14, // 40: csmsql.node.v1.Lending.Held:output_type -> csmsql.node.v1.LeftResponse
+	18, // 41: csmsql.node.v1.Coordination.Ping:output_type -> csmsql.node.v1.PingResponse
+	20, // 42: csmsql.node.v1.Coordination.States:output_type -> csmsql.node.v1.StatesResponse
+	22, // 43: csmsql.node.v1.Coordination.Drain:output_type -> csmsql.node.v1.DrainResponse
+	24, // 44: csmsql.node.v1.Coordination.DescribeChunk:output_type -> csmsql.node.v1.DescribeChunkResponse
+	26, // 45: csmsql.node.v1.Coordination.SendTable:output_type -> csmsql.node.v1.TableData
+	31, // 46: csmsql.node.v1.Fragments.Run:output_type -> csmsql.node.v1.FragmentEvent
+	32, // [32:47] is the sub-list for method output_type
+	17, // [17:32] is the sub-list for method input_type
 	17, // [17:17] is the sub-list for extension type_name
 	17, // [17:17] is the sub-list for extension extendee
 	0,  // [0:17] is the sub-list for field type_name
@@ -2194,11 +2288,11 @@ func file_cluster_noderpc_nodepb_cluster_proto_init() {
 	if File_cluster_noderpc_nodepb_cluster_proto != nil {
 		return
 	}
-	file_cluster_noderpc_nodepb_cluster_proto_msgTypes[26].OneofWrappers = []any{
+	file_cluster_noderpc_nodepb_cluster_proto_msgTypes[27].OneofWrappers = []any{
 		(*FragmentControl_Request)(nil),
 		(*FragmentControl_Alive)(nil),
 	}
-	file_cluster_noderpc_nodepb_cluster_proto_msgTypes[30].OneofWrappers = []any{
+	file_cluster_noderpc_nodepb_cluster_proto_msgTypes[31].OneofWrappers = []any{
 		(*FragmentEvent_Started)(nil),
 		(*FragmentEvent_Progress)(nil),
 		(*FragmentEvent_Result)(nil),
@@ -2210,7 +2304,7 @@ func file_cluster_noderpc_nodepb_cluster_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_noderpc_nodepb_cluster_proto_rawDesc), len(file_cluster_noderpc_nodepb_cluster_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   36,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   3,
 		},

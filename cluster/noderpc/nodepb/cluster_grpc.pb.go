@@ -30,6 +30,7 @@ const (
 	Lending_Pin_FullMethodName        = "/csmsql.node.v1.Lending/Pin"
 	Lending_Unpin_FullMethodName      = "/csmsql.node.v1.Lending/Unpin"
 	Lending_Left_FullMethodName       = "/csmsql.node.v1.Lending/Left"
+	Lending_Held_FullMethodName       = "/csmsql.node.v1.Lending/Held"
 )
 
 // LendingClient is the client API for Lending service.
@@ -52,6 +53,9 @@ type LendingClient interface {
 	// Left names the extents that former processes of the caller's machine were writing when they ended, where caches are not
 	// coherent: nobody else gets them until the caller has said that it has flushed them.
 	Left(ctx context.Context, in *LeftRequest, opts ...grpc.CallOption) (*LeftResponse, error)
+	// Held renews the caller's lease on what it holds, and names that, as the lender has it on record. What the caller says that it does not
+	// hold goes back.
+	Held(ctx context.Context, in *HeldRequest, opts ...grpc.CallOption) (*LeftResponse, error)
 }
 
 type lendingClient struct {
@@ -142,6 +146,16 @@ func (c *lendingClient) Left(ctx context.Context, in *LeftRequest, opts ...grpc.
 	return out, nil
 }
 
+func (c *lendingClient) Held(ctx context.Context, in *HeldRequest, opts ...grpc.CallOption) (*LeftResponse, error) {
+	cOpts := append([]grpc.CallOption{grpc.StaticMethod()}, opts...)
+	out := new(LeftResponse)
+	err := c.cc.Invoke(ctx, Lending_Held_FullMethodName, in, out, cOpts...)
+	if err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
 // LendingServer is the server API for Lending service.
 // All implementations must embed UnimplementedLendingServer
 // for forward compatibility.
@@ -162,6 +176,9 @@ type LendingServer interface {
 	// Left names the extents that former processes of the caller's machine were writing when they ended, where caches are not
 	// coherent: nobody else gets them until the caller has said that it has flushed them.
 	Left(context.Context, *LeftRequest) (*LeftResponse, error)
+	// Held renews the caller's lease on what it holds, and names that, as the lender has it on record. What the caller says that it does not
+	// hold goes back.
+	Held(context.Context, *HeldRequest) (*LeftResponse, error)
 	mustEmbedUnimplementedLendingServer()
 }
 
@@ -195,6 +212,9 @@ func (UnimplementedLendingServer) Unpin(context.Context, *PinRequest) (*PinRespo
 }
 func (UnimplementedLendingServer) Left(context.Context, *LeftRequest) (*LeftResponse, error) {
 	return nil, status.Error(codes.Unimplemented, "method Left not implemented")
+}
+func (UnimplementedLendingServer) Held(context.Context, *HeldRequest) (*LeftResponse, error) {
+	return nil, status.Error(codes.Unimplemented, "method Held not implemented")
 }
 func (UnimplementedLendingServer) mustEmbedUnimplementedLendingServer() {}
 func (UnimplementedLendingServer) testEmbeddedByValue()                 {}
@@ -361,6 +381,24 @@ func _Lending_Left_Handler(srv interface{}, ctx context.Context, dec func(interf
 	return interceptor(ctx, in, info, handler)
 }
 
+func _Lending_Held_Handler(srv interface{}, ctx context.Context, dec func(interface{}) error, interceptor grpc.UnaryServerInterceptor) (interface{}, error) {
+	in := new(HeldRequest)
+	if err := dec(in); err != nil {
+		return nil, err
+	}
+	if interceptor == nil {
+		return srv.(LendingServer).Held(ctx, in)
+	}
+	info := &grpc.UnaryServerInfo{
+		Server:     srv,
+		FullMethod: Lending_Held_FullMethodName,
+	}
+	handler := func(ctx context.Context, req interface{}) (interface{}, error) {
+		return srv.(LendingServer).Held(ctx, req.(*HeldRequest))
+	}
+	return interceptor(ctx, in, info, handler)
+}
+
 // Lending_ServiceDesc is the grpc.ServiceDesc for Lending service.
 // It's only intended for direct use with grpc.RegisterService,
 // and not to be introspected or modified (even as a copy)
@@ -399,6 +437,10 @@ var Lending_ServiceDesc = grpc.ServiceDesc{
 		{
 			MethodName: "Left",
 			Handler:    _Lending_Left_Handler,
+		},
+		{
+			MethodName: "Held",
+			Handler:    _Lending_Held_Handler,
 		},
 	},
 	Streams:  []grpc.StreamDesc{},

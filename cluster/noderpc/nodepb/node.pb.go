@@ -134,7 +134,7 @@ func (x Error_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Kind.Descriptor instead.
 func (Error_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{34, 0}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{35, 0}
 }
 
 type HelloRequest struct {
@@ -1178,6 +1178,7 @@ type StatusResponse struct {
 	Tables        []*TableStatus         `protobuf:"bytes,3,rep,name=tables,proto3" json:"tables,omitempty"`
 	Leases        []*LeaseStatus         `protobuf:"bytes,4,rep,name=leases,proto3" json:"leases,omitempty"`
 	Counters      []*Counter             `protobuf:"bytes,5,rep,name=counters,proto3" json:"counters,omitempty"`
+	Holders       []*HolderStatus        `protobuf:"bytes,6,rep,name=holders,proto3" json:"holders,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1247,6 +1248,90 @@ func (x *StatusResponse) GetCounters() []*Counter {
 	return nil
 }
 
+func (x *StatusResponse) GetHolders() []*HolderStatus {
+	if x != nil {
+		return x.Holders
+	}
+	return nil
+}
+
+// HolderStatus is who holds some of the node's region, beside the versions of tables.
+type HolderStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Holder        string                 `protobuf:"bytes,1,opt,name=holder,proto3" json:"holder,omitempty"`
+	State         string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
+	Extents       int64                  `protobuf:"varint,3,opt,name=extents,proto3" json:"extents,omitempty"`
+	Bytes         int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	Since         int64                  `protobuf:"varint,5,opt,name=since,proto3" json:"since,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *HolderStatus) Reset() {
+	*x = HolderStatus{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *HolderStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*HolderStatus) ProtoMessage() {}
+
+func (x *HolderStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use HolderStatus.ProtoReflect.Descriptor instead.
+func (*HolderStatus) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *HolderStatus) GetHolder() string {
+	if x != nil {
+		return x.Holder
+	}
+	return ""
+}
+
+func (x *HolderStatus) GetState() string {
+	if x != nil {
+		return x.State
+	}
+	return ""
+}
+
+func (x *HolderStatus) GetExtents() int64 {
+	if x != nil {
+		return x.Extents
+	}
+	return 0
+}
+
+func (x *HolderStatus) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+func (x *HolderStatus) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
 type NodeStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -1263,7 +1348,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1275,7 +1360,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1288,7 +1373,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{20}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *NodeStatus) GetName() string {
@@ -1361,7 +1446,7 @@ type RegionStatus struct {
 
 func (x *RegionStatus) Reset() {
 	*x = RegionStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1373,7 +1458,7 @@ func (x *RegionStatus) String() string {
 func (*RegionStatus) ProtoMessage() {}
 
 func (x *RegionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1386,7 +1471,7 @@ func (x *RegionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegionStatus.ProtoReflect.Descriptor instead.
 func (*RegionStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{21}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *RegionStatus) GetRegion() *Region {
@@ -1447,7 +1532,7 @@ type TableStatus struct {
 
 func (x *TableStatus) Reset() {
 	*x = TableStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1459,7 +1544,7 @@ func (x *TableStatus) String() string {
 func (*TableStatus) ProtoMessage() {}
 
 func (x *TableStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1472,7 +1557,7 @@ func (x *TableStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStatus.ProtoReflect.Descriptor instead.
 func (*TableStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{22}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *TableStatus) GetSchema() string {
@@ -1545,7 +1630,7 @@ type LeaseStatus struct {
 
 func (x *LeaseStatus) Reset() {
 	*x = LeaseStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1557,7 +1642,7 @@ func (x *LeaseStatus) String() string {
 func (*LeaseStatus) ProtoMessage() {}
 
 func (x *LeaseStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1570,7 +1655,7 @@ func (x *LeaseStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseStatus.ProtoReflect.Descriptor instead.
 func (*LeaseStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{23}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *LeaseStatus) GetId() uint64 {
@@ -1626,7 +1711,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1638,7 +1723,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1651,7 +1736,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{24}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *Counter) GetName() string {
@@ -1691,7 +1776,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1703,7 +1788,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1716,7 +1801,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{25}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LoadRequest) GetSchema() string {
@@ -1788,7 +1873,7 @@ type TPCHRequest struct {
 
 func (x *TPCHRequest) Reset() {
 	*x = TPCHRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1800,7 +1885,7 @@ func (x *TPCHRequest) String() string {
 func (*TPCHRequest) ProtoMessage() {}
 
 func (x *TPCHRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1813,7 +1898,7 @@ func (x *TPCHRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TPCHRequest.ProtoReflect.Descriptor instead.
 func (*TPCHRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{26}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *TPCHRequest) GetScaleFactor() float64 {
@@ -1865,7 +1950,7 @@ type LoadEvent struct {
 
 func (x *LoadEvent) Reset() {
 	*x = LoadEvent{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1877,7 +1962,7 @@ func (x *LoadEvent) String() string {
 func (*LoadEvent) ProtoMessage() {}
 
 func (x *LoadEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1890,7 +1975,7 @@ func (x *LoadEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadEvent.ProtoReflect.Descriptor instead.
 func (*LoadEvent) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{27}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LoadEvent) GetEvent() isLoadEvent_Event {
@@ -1959,7 +2044,7 @@ type VerifyRequest struct {
 
 func (x *VerifyRequest) Reset() {
 	*x = VerifyRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1971,7 +2056,7 @@ func (x *VerifyRequest) String() string {
 func (*VerifyRequest) ProtoMessage() {}
 
 func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1984,7 +2069,7 @@ func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyRequest.ProtoReflect.Descriptor instead.
 func (*VerifyRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{28}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *VerifyRequest) GetTables() []*TableName {
@@ -2004,7 +2089,7 @@ type TableName struct {
 
 func (x *TableName) Reset() {
 	*x = TableName{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2016,7 +2101,7 @@ func (x *TableName) String() string {
 func (*TableName) ProtoMessage() {}
 
 func (x *TableName) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2029,7 +2114,7 @@ func (x *TableName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableName.ProtoReflect.Descriptor instead.
 func (*TableName) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{29}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *TableName) GetSchema() string {
@@ -2061,7 +2146,7 @@ type VerifyResult struct {
 
 func (x *VerifyResult) Reset() {
 	*x = VerifyResult{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2073,7 +2158,7 @@ func (x *VerifyResult) String() string {
 func (*VerifyResult) ProtoMessage() {}
 
 func (x *VerifyResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2086,7 +2171,7 @@ func (x *VerifyResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyResult.ProtoReflect.Descriptor instead.
 func (*VerifyResult) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{30}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *VerifyResult) GetTables() int64 {
@@ -2147,7 +2232,7 @@ type DamagedReplica struct {
 
 func (x *DamagedReplica) Reset() {
 	*x = DamagedReplica{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2159,7 +2244,7 @@ func (x *DamagedReplica) String() string {
 func (*DamagedReplica) ProtoMessage() {}
 
 func (x *DamagedReplica) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2172,7 +2257,7 @@ func (x *DamagedReplica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedReplica.ProtoReflect.Descriptor instead.
 func (*DamagedReplica) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{31}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DamagedReplica) GetTable() *TableName {
@@ -2237,7 +2322,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2249,7 +2334,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2262,7 +2347,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{32}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Progress) GetStep() string {
@@ -2312,7 +2397,7 @@ type LoadResult struct {
 
 func (x *LoadResult) Reset() {
 	*x = LoadResult{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2324,7 +2409,7 @@ func (x *LoadResult) String() string {
 func (*LoadResult) ProtoMessage() {}
 
 func (x *LoadResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2337,7 +2422,7 @@ func (x *LoadResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResult.ProtoReflect.Descriptor instead.
 func (*LoadResult) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{33}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *LoadResult) GetRows() int64 {
@@ -2383,7 +2468,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2395,7 +2480,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2408,7 +2493,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{34}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Error) GetState() string {
@@ -2522,13 +2607,20 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x06sealed\x18\x05 \x01(\x03R\x06sealed\x12\x1a\n" +
 	"\bchecksum\x18\x06 \x01(\x06R\bchecksum\"\x11\n" +
 	"\x0fAcquireResponse\"\x0f\n" +
-	"\rStatusRequest\"\x97\x02\n" +
+	"\rStatusRequest\"\xcf\x02\n" +
 	"\x0eStatusResponse\x12.\n" +
 	"\x04node\x18\x01 \x01(\v2\x1a.csmsql.node.v1.NodeStatusR\x04node\x126\n" +
 	"\aregions\x18\x02 \x03(\v2\x1c.csmsql.node.v1.RegionStatusR\aregions\x123\n" +
 	"\x06tables\x18\x03 \x03(\v2\x1b.csmsql.node.v1.TableStatusR\x06tables\x123\n" +
 	"\x06leases\x18\x04 \x03(\v2\x1b.csmsql.node.v1.LeaseStatusR\x06leases\x123\n" +
-	"\bcounters\x18\x05 \x03(\v2\x17.csmsql.node.v1.CounterR\bcounters\"\xf2\x01\n" +
+	"\bcounters\x18\x05 \x03(\v2\x17.csmsql.node.v1.CounterR\bcounters\x126\n" +
+	"\aholders\x18\x06 \x03(\v2\x1c.csmsql.node.v1.HolderStatusR\aholders\"\x82\x01\n" +
+	"\fHolderStatus\x12\x16\n" +
+	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x14\n" +
+	"\x05state\x18\x02 \x01(\tR\x05state\x12\x18\n" +
+	"\aextents\x18\x03 \x01(\x03R\aextents\x12\x14\n" +
+	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x14\n" +
+	"\x05since\x18\x05 \x01(\x03R\x05since\"\xf2\x01\n" +
 	"\n" +
 	"NodeStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +
@@ -2671,7 +2763,7 @@ func file_cluster_noderpc_nodepb_node_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_noderpc_nodepb_node_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_cluster_noderpc_nodepb_node_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_cluster_noderpc_nodepb_node_proto_msgTypes = make([]protoimpl.MessageInfo, 37)
 var file_cluster_noderpc_nodepb_node_proto_goTypes = []any{
 	(LoadMode)(0),           // 0: csmsql.node.v1.LoadMode
 	(Error_Kind)(0),         // 1: csmsql.node.v1.Error.Kind
@@ -2695,22 +2787,23 @@ var file_cluster_noderpc_nodepb_node_proto_goTypes = []any{
 	(*AcquireResponse)(nil), // 19: csmsql.node.v1.AcquireResponse
 	(*StatusRequest)(nil),   // 20: csmsql.node.v1.StatusRequest
 	(*StatusResponse)(nil),  // 21: csmsql.node.v1.StatusResponse
-	(*NodeStatus)(nil),      // 22: csmsql.node.v1.NodeStatus
-	(*RegionStatus)(nil),    // 23: csmsql.node.v1.RegionStatus
-	(*TableStatus)(nil),     // 24: csmsql.node.v1.TableStatus
-	(*LeaseStatus)(nil),     // 25: csmsql.node.v1.LeaseStatus
-	(*Counter)(nil),         // 26: csmsql.node.v1.Counter
-	(*LoadRequest)(nil),     // 27: csmsql.node.v1.LoadRequest
-	(*TPCHRequest)(nil),     // 28: csmsql.node.v1.TPCHRequest
-	(*LoadEvent)(nil),       // 29: csmsql.node.v1.LoadEvent
-	(*VerifyRequest)(nil),   // 30: csmsql.node.v1.VerifyRequest
-	(*TableName)(nil),       // 31: csmsql.node.v1.TableName
-	(*VerifyResult)(nil),    // 32: csmsql.node.v1.VerifyResult
-	(*DamagedReplica)(nil),  // 33: csmsql.node.v1.DamagedReplica
-	(*Progress)(nil),        // 34: csmsql.node.v1.Progress
-	(*LoadResult)(nil),      // 35: csmsql.node.v1.LoadResult
-	(*Error)(nil),           // 36: csmsql.node.v1.Error
-	nil,                     // 37: csmsql.node.v1.LoadRequest.ParametersEntry
+	(*HolderStatus)(nil),    // 22: csmsql.node.v1.HolderStatus
+	(*NodeStatus)(nil),      // 23: csmsql.node.v1.NodeStatus
+	(*RegionStatus)(nil),    // 24: csmsql.node.v1.RegionStatus
+	(*TableStatus)(nil),     // 25: csmsql.node.v1.TableStatus
+	(*LeaseStatus)(nil),     // 26: csmsql.node.v1.LeaseStatus
+	(*Counter)(nil),         // 27: csmsql.node.v1.Counter
+	(*LoadRequest)(nil),     // 28: csmsql.node.v1.LoadRequest
+	(*TPCHRequest)(nil),     // 29: csmsql.node.v1.TPCHRequest
+	(*LoadEvent)(nil),       // 30: csmsql.node.v1.LoadEvent
+	(*VerifyRequest)(nil),   // 31: csmsql.node.v1.VerifyRequest
+	(*TableName)(nil),       // 32: csmsql.node.v1.TableName
+	(*VerifyResult)(nil),    // 33: csmsql.node.v1.VerifyResult
+	(*DamagedReplica)(nil),  // 34: csmsql.node.v1.DamagedReplica
+	(*Progress)(nil),        // 35: csmsql.node.v1.Progress
+	(*LoadResult)(nil),      // 36: csmsql.node.v1.LoadResult
+	(*Error)(nil),           // 37: csmsql.node.v1.Error
+	nil,                     // 38: csmsql.node.v1.LoadRequest.ParametersEntry
 }
 var file_cluster_noderpc_nodepb_node_proto_depIdxs = []int32{
 	6,  // 0: csmsql.node.v1.Description.regions:type_name -> csmsql.node.v1.Region
@@ -2719,49 +2812,50 @@ var file_cluster_noderpc_nodepb_node_proto_depIdxs = []int32{
 	10, // 3: csmsql.node.v1.RenewRequest.leases:type_name -> csmsql.node.v1.LeaseToken
 	10, // 4: csmsql.node.v1.ReleaseRequest.leases:type_name -> csmsql.node.v1.LeaseToken
 	18, // 5: csmsql.node.v1.AcquireRequest.extents:type_name -> csmsql.node.v1.SealedExtent
-	22, // 6: csmsql.node.v1.StatusResponse.node:type_name -> csmsql.node.v1.NodeStatus
-	23, // 7: csmsql.node.v1.StatusResponse.regions:type_name -> csmsql.node.v1.RegionStatus
-	24, // 8: csmsql.node.v1.StatusResponse.tables:type_name -> csmsql.node.v1.TableStatus
-	25, // 9: csmsql.node.v1.StatusResponse.leases:type_name -> csmsql.node.v1.LeaseStatus
-	26, // 10: csmsql.node.v1.StatusResponse.counters:type_name -> csmsql.node.v1.Counter
-	7,  // 11: csmsql.node.v1.NodeStatus.frontend:type_name -> csmsql.node.v1.Frontend
-	6,  // 12: csmsql.node.v1.RegionStatus.region:type_name -> csmsql.node.v1.Region
-	0,  // 13: csmsql.node.v1.LoadRequest.mode:type_name -> csmsql.node.v1.LoadMode
-	37, // 14: csmsql.node.v1.LoadRequest.parameters:type_name -> csmsql.node.v1.LoadRequest.ParametersEntry
-	34, // 15: csmsql.node.v1.LoadEvent.progress:type_name -> csmsql.node.v1.Progress
-	35, // 16: csmsql.node.v1.LoadEvent.result:type_name -> csmsql.node.v1.LoadResult
-	32, // 17: csmsql.node.v1.LoadEvent.verified:type_name -> csmsql.node.v1.VerifyResult
-	31, // 18: csmsql.node.v1.VerifyRequest.tables:type_name -> csmsql.node.v1.TableName
-	33, // 19: csmsql.node.v1.VerifyResult.damaged:type_name -> csmsql.node.v1.DamagedReplica
-	31, // 20: csmsql.node.v1.DamagedReplica.table:type_name -> csmsql.node.v1.TableName
-	1,  // 21: csmsql.node.v1.Error.kind:type_name -> csmsql.node.v1.Error.Kind
-	2,  // 22: csmsql.node.v1.Node.Hello:input_type -> csmsql.node.v1.HelloRequest
-	4,  // 23: csmsql.node.v1.Node.Describe:input_type -> csmsql.node.v1.DescribeRequest
-	8,  // 24: csmsql.node.v1.Node.Lease:input_type -> csmsql.node.v1.LeaseRequest
-	11, // 25: csmsql.node.v1.Node.Page:input_type -> csmsql.node.v1.PageRequest
-	13, // 26: csmsql.node.v1.Node.Renew:input_type -> csmsql.node.v1.RenewRequest
-	15, // 27: csmsql.node.v1.Node.Release:input_type -> csmsql.node.v1.ReleaseRequest
-	17, // 28: csmsql.node.v1.Node.Acquire:input_type -> csmsql.node.v1.AcquireRequest
-	20, // 29: csmsql.node.v1.Node.Status:input_type -> csmsql.node.v1.StatusRequest
-	27, // 30: csmsql.node.v1.Node.Load:input_type -> csmsql.node.v1.LoadRequest
-	28, // 31: csmsql.node.v1.Node.LoadTPCH:input_type -> csmsql.node.v1.TPCHRequest
-	30, // 32: csmsql.node.v1.Node.Verify:input_type -> csmsql.node.v1.VerifyRequest
-	3,  // 33: csmsql.node.v1.Node.Hello:output_type -> csmsql.node.v1.HelloResponse
-	5,  // 34: csmsql.node.v1.Node.Describe:output_type -> csmsql.node.v1.Description
-	9,  // 35: csmsql.node.v1.Node.Lease:output_type -> csmsql.node.v1.LeaseResponse
-	12, // 36: csmsql.node.v1.Node.Page:output_type -> csmsql.node.v1.PageResponse
-	14, // 37: csmsql.node.v1.Node.Renew:output_type -> csmsql.node.v1.RenewResponse
-	16, // 38: csmsql.node.v1.Node.Release:output_type -> csmsql.node.v1.ReleaseResponse
-	19, // 39: csmsql.node.v1.Node.Acquire:output_type -> csmsql.node.v1.AcquireResponse
-	21, // 40: csmsql.node.v1.Node.Status:output_type -> csmsql.node.v1.StatusResponse
-	29, // 41: csmsql.node.v1.Node.Load:output_type -> csmsql.node.v1.LoadEvent
-	29, // 42: csmsql.node.v1.Node.LoadTPCH:output_type -> csmsql.node.v1.LoadEvent
-	29, // 43: csmsql.node.v1.Node.Verify:output_type -> csmsql.node.v1.LoadEvent
-	33, // [33:44] is the sub-list for method output_type
-	22, // [22:33] is the sub-list for method input_type
-	22, // [22:22] is the sub-list for extension type_name
-	22, // [22:22] is the sub-list for extension extendee
-	0,  // [0:22] is the sub-list for field type_name
+	23, // 6: csmsql.node.v1.StatusResponse.node:type_name -> csmsql.node.v1.NodeStatus
+	24, // 7: csmsql.node.v1.StatusResponse.regions:type_name -> csmsql.node.v1.RegionStatus
+	25, // 8: csmsql.node.v1.StatusResponse.tables:type_name -> csmsql.node.v1.TableStatus
+	26, // 9: csmsql.node.v1.StatusResponse.leases:type_name -> csmsql.node.v1.LeaseStatus
+	27, // 10: csmsql.node.v1.StatusResponse.counters:type_name -> csmsql.node.v1.Counter
+	22, // 11: csmsql.node.v1.StatusResponse.holders:type_name -> csmsql.node.v1.HolderStatus
+	7,  // 12: csmsql.node.v1.NodeStatus.frontend:type_name -> csmsql.node.v1.Frontend
+	6,  // 13: csmsql.node.v1.RegionStatus.region:type_name -> csmsql.node.v1.Region
+	0,  // 14: csmsql.node.v1.LoadRequest.mode:type_name -> csmsql.node.v1.LoadMode
+	38, // 15: csmsql.node.v1.LoadRequest.parameters:type_name -> csmsql.node.v1.LoadRequest.ParametersEntry
+	35, // 16: csmsql.node.v1.LoadEvent.progress:type_name -> csmsql.node.v1.Progress
+	36, // 17: csmsql.node.v1.LoadEvent.result:type_name -> csmsql.node.v1.LoadResult
+	33, // 18: csmsql.node.v1.LoadEvent.verified:type_name -> csmsql.node.v1.VerifyResult
+	32, // 19: csmsql.node.v1.VerifyRequest.tables:type_name -> csmsql.node.v1.TableName
+	34, // 20: csmsql.node.v1.VerifyResult.damaged:type_name -> csmsql.node.v1.DamagedReplica
+	32, // 21: csmsql.node.v1.DamagedReplica.table:type_name -> csmsql.node.v1.TableName
+	1,  // 22: csmsql.node.v1.Error.kind:type_name -> csmsql.node.v1.Error.Kind
+	2,  // 23: csmsql.node.v1.Node.Hello:input_type -> csmsql.node.v1.HelloRequest
+	4,  // 24: csmsql.node.v1.Node.Describe:input_type -> csmsql.node.v1.DescribeRequest
+	8,  // 25: csmsql.node.v1.Node.Lease:input_type -> csmsql.node.v1.LeaseRequest
+	11, // 26: csmsql.node.v1.Node.Page:input_type -> csmsql.node.v1.PageRequest
+	13, // 27: csmsql.node.v1.Node.Renew:input_type -> csmsql.node.v1.RenewRequest
+	15, // 28: csmsql.node.v1.Node.Release:input_type -> csmsql.node.v1.ReleaseRequest
+	17, // 29: csmsql.node.v1.Node.Acquire:input_type -> csmsql.node.v1.AcquireRequest
+	20, // 30: csmsql.node.v1.Node.Status:input_type -> csmsql.node.v1.StatusRequest
+	28, // 31: csmsql.node.v1.Node.Load:input_type -> csmsql.node.v1.LoadRequest
+	29, // 32: csmsql.node.v1.Node.LoadTPCH:input_type -> csmsql.node.v1.TPCHRequest
+	31, // 33: csmsql.node.v1.Node.Verify:input_type -> csmsql.node.v1.VerifyRequest
+	3,  // 34: csmsql.node.v1.Node.Hello:output_type -> csmsql.node.v1.HelloResponse
+	5,  // 35: csmsql.node.v1.Node.Describe:output_type -> csmsql.node.v1.Description
+	9,  // 36: csmsql.node.v1.Node.Lease:output_type -> csmsql.node.v1.LeaseResponse
+	12, // 37: csmsql.node.v1.Node.Page:output_type -> csmsql.node.v1.PageResponse
+	14, // 38: csmsql.node.v1.Node.Renew:output_type -> csmsql.node.v1.RenewResponse
+	16, // 39: csmsql.node.v1.Node.Release:output_type -> csmsql.node.v1.ReleaseResponse
+	19, // 40: csmsql.node.v1.Node.Acquire:output_type -> csmsql.node.v1.AcquireResponse
+	21, // 41: csmsql.node.v1.Node.Status:output_type -> csmsql.node.v1.StatusResponse
+	30, // 42: csmsql.node.v1.Node.Load:output_type -> csmsql.node.v1.LoadEvent
+	30, // 43: csmsql.node.v1.Node.LoadTPCH:output_type -> csmsql.node.v1.LoadEvent
+	30, // 44: csmsql.node.v1.Node.Verify:output_type -> csmsql.node.v1.LoadEvent
+	34, // [34:45] is the sub-list for method output_type
+	23, // [23:34] is the sub-list for method input_type
+	23, // [23:23] is the sub-list for extension type_name
+	23, // [23:23] is the sub-list for extension extendee
+	0,  // [0:23] is the sub-list for field type_name
 }
 
 func init() { file_cluster_noderpc_nodepb_node_proto_init() }
@@ -2769,7 +2863,7 @@ func file_cluster_noderpc_nodepb_node_proto_init() {
 	if File_cluster_noderpc_nodepb_node_proto != nil {
 		return
 	}
-	file_cluster_noderpc_nodepb_node_proto_msgTypes[27].OneofWrappers = []any{
+	file_cluster_noderpc_nodepb_node_proto_msgTypes[28].OneofWrappers = []any{
 		(*LoadEvent_Progress)(nil),
 		(*LoadEvent_Result)(nil),
 		(*LoadEvent_Verified)(nil),
@@ -2780,7 +2874,7 @@ func file_cluster_noderpc_nodepb_node_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_noderpc_nodepb_node_proto_rawDesc), len(file_cluster_noderpc_nodepb_node_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   36,
+			NumMessages:   37,
 			NumExtensions: 0,
 			NumServices:   1,
 		},
