@@ -33,6 +33,7 @@ type Rows struct {
 	parked   []arrow.RecordBatch // read ahead because another statement needed the connection
 	lot      *parking            // where they are accounted for
 	ended    bool
+	told     func(error) error // gives the reason of an error that is the end of the statement's context
 	closers  []func()
 	// inPlace looks whether batches that were handed out, and lie where they were read, are still what was sealed; nil: they are copies.
 	inPlace func() error
@@ -77,8 +78,8 @@ func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if err == nil {
 		r.count += b.NumRows()
 	}
-	if r.session != nil {
-		err = r.session.life.told(err)
+	if r.told != nil {
+		err = r.told(err)
 	}
 	return b, err
 }
@@ -94,8 +95,8 @@ func (r *Rows) Recheck() error {
 	if r.err != nil || r.inPlace == nil || r.closed {
 		return r.err
 	}
-	if r.err = r.inPlace(); r.session != nil { // it may have to acquire again, under a context that has ended
-		r.err = r.session.life.told(r.err)
+	if r.err = r.inPlace(); r.told != nil { // it may have to acquire again, under a context that has ended
+		r.err = r.told(r.err)
 	}
 	return r.err
 }

@@ -198,17 +198,21 @@ func (s *Session) query(ctx context.Context, sql string, args []any) (*Rows, err
 		return nil, err
 	}
 	defer s.life.leave()
+	ctx, stop := s.hurried(ctx)
 	s.atOnce = s.block == nil
 	st, err := s.Prepare(ctx, sql)
 	s.atOnce = false
 	if err != nil {
+		stop()
 		return nil, err
 	}
 	rows, err := st.Execute(ctx, args)
 	if err != nil {
 		st.close()
+		stop()
 		return nil, err
 	}
+	rows.onClose(stop)
 	rows.onClose(st.close)
 	return rows, nil
 }

@@ -68,8 +68,13 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 		}
 	}
 	st := &Statement{session: s, parsed: parsed}
-	if err := st.prepare(ctx); err != nil {
-		return nil, s.life.told(err)
+	err = st.prepare(ctx)
+	if err == nil && ctx.Err() != nil { // DuckDB plans to the end
+		st.close()
+		err = ctx.Err()
+	}
+	if err != nil {
+		return nil, s.life.told(ended(ctx, err))
 	}
 	if len(sql) > treeMax {
 		parsed.Tree = nil // it may be a hundred times the text
@@ -204,10 +209,12 @@ func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
 	ctx, done := s.life.within(ctx)
 	rows, err := st.execute(ctx, args)
 	if err != nil {
+		err = s.life.told(ended(ctx, err))
 		done()
-		return nil, s.life.told(err)
+		return nil, err
 	}
 	rows.session = s
+	rows.told = func(err error) error { return s.life.told(ended(ctx, err)) }
 	if rows.fetch == nil { // many do not close a result without rows
 		done()
 		return rows, nil
@@ -422,15 +429,20 @@ func (st *Statement) prepareShowAll(ctx context.Context) error {
 
 // Query runs the statement and streams its rows, as Session.Query does.
 func (st *Statement) Query(ctx context.Context, args ...any) (array.RecordReader, error) {
+	ctx, stop := st.session.hurried(ctx)
 	rows, err := st.Execute(ctx, args)
 	if err != nil {
+		stop()
 		return nil, err
 	}
+	rows.onClose(stop)
 	return newReader(rows), nil
 }
 
 // Exec runs the statement and drops its rows.
 func (st *Statement) Exec(ctx context.Context, args ...any) (Result, error) {
+	ctx, stop := st.session.hurried(ctx)
+	defer stop()
 	rows, err := st.Execute(ctx, args)
 	if err != nil {
 		return Result{}, err

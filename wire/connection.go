@@ -45,6 +45,7 @@ type connection struct {
 	statements          statements
 	portals             map[string]*portal
 	pipeline            pipelineState
+	since               time.Time // what runs now began, as Timed counts; zero: nothing has
 
 	reports reports
 	running running

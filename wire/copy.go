@@ -105,13 +105,7 @@ func (c *connection) copyIn(p *portal, statement CopyInStatement) error {
 	if err := c.out.flush(); err != nil {
 		return err
 	}
-	ctx := p.ctx
-	if timed, ok := statement.(Timed); ok && timed.Timeout() > 0 {
-		var done context.CancelFunc
-		ctx, done = context.WithTimeoutCause(ctx, timed.Timeout(), ErrStatementTimeout)
-		defer done()
-	}
-	stream := &copyStream{connection: c, ctx: ctx}
+	stream := &copyStream{connection: c, ctx: p.ctx}
 	tag, err := stream.feed(statement)
 	if stream.fatal != nil {
 		return &fatalError{stream.fatal}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 )
@@ -130,6 +131,7 @@ func (c *connection) extended(message pgproto3.FrontendMessage) (err error) {
 func (c *connection) sync() error {
 	failed := c.pipeline == pipelineSkipping
 	c.pipeline = c.pipeline.next(eventSync)
+	c.since = time.Time{}
 	if err := c.endImplicit(failed); err != nil {
 		c.sendError(c.ctx, err)
 	}
@@ -179,15 +181,31 @@ func (c *connection) endImplicit(failed bool) error {
 	if c.session.Status() != TxActive || failed {
 		c.closePortals()
 	}
-	ctx, done := c.interruptible()
+	ctx, done := c.interruptible(0)
 	defer done()
 	return interrupted(ctx, c.implicitTransaction.EndImplicit(ctx, failed))
 }
 
-// interruptible makes a context that a cancel request ends, for one call of the session.
-func (c *connection) interruptible() (ctx context.Context, done func()) {
+// remaining is how long what begins now may take (Timed); 0: for ever.
+func (c *connection) remaining() time.Duration {
+	if c.since.IsZero() {
+		c.since = time.Now()
+	}
+	timed, ok := c.session.(Timed)
+	if !ok {
+		return 0
+	}
+	timeout := timed.Timeout()
+	if timeout <= 0 {
+		return 0
+	}
+	return max(timeout-time.Since(c.since), 1) // it began too long ago: nothing is left
+}
+
+// interruptible makes a context that a cancel request ends, for one call of the session. It ends after so long; 0: never.
+func (c *connection) interruptible(atMost time.Duration) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
-	c.running.begin(cancel)
+	c.running.begin(cancel, atMost)
 	return ctx, func() {
 		c.running.end()
 		cancel(errPortalClosed)

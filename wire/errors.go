@@ -34,7 +34,7 @@ var (
 	// ErrCanceled is the cause of a context that a cancel request ended. (running statement)
 	ErrCanceled = &Error{"57014", "canceling statement due to user request", ""}
 
-	// ErrStatementTimeout ends a COPY … FROM STDIN that takes too long. (Timed)
+	// ErrStatementTimeout is the cause of a context that ended because the statement took too long. (Timed)
 	ErrStatementTimeout = &Error{"57014", "canceling statement due to statement timeout", ""}
 
 	// ErrConnectionLost is the cause of a context whose client went away. (running statement)

@@ -26,7 +26,7 @@ func (c *connection) parse(message *pgproto3.Parse) (context.Context, error) {
 	if isBlank(message.Query) {
 		return c.ctx, c.remember(message.Name, nil)
 	}
-	ctx, done := c.interruptible()
+	ctx, done := c.interruptible(c.remaining())
 	defer done()
 	statement, err := c.session.Prepare(ctx, message.Query, message.ParameterOIDs)
 	if err != nil {
@@ -48,6 +48,7 @@ func (c *connection) remember(name string, statement Statement) error {
 
 // bind handles Bind: a portal is a statement with its arguments.
 func (c *connection) bind(message *pgproto3.Bind) error {
+	c.remaining() // the clock begins here, too
 	if message.DestinationPortal == "" {
 		c.closePortal("")
 	} else if _, exists := c.portals[message.DestinationPortal]; exists {
@@ -229,12 +230,16 @@ func (c *connection) execute(message *pgproto3.Execute) (context.Context, error)
 	if message.MaxRows <= math.MaxInt32 { // it is an int32; zero and less mean all
 		limit = int(message.MaxRows)
 	}
-	c.running.begin(p.cancel)
+	c.running.begin(p.cancel, c.remaining())
 	defer c.running.end()
 	if err := c.beginImplicit(p.ctx); err != nil {
 		return p.ctx, err
 	}
-	return p.ctx, c.run(p, limit)
+	err = c.run(p, limit)
+	if p.state == portalDone {
+		c.since = time.Time{}
+	}
+	return p.ctx, err
 }
 
 // close handles Close, which is no error for names that do not exist.

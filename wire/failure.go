@@ -57,9 +57,13 @@ func explain(err error, severity string) *pgproto3.ErrorResponse {
 }
 
 // interrupted replaces an error by the reason for which ctx was cancelled: whatever a statement says while it is
-// being cancelled, the client hears why.
+// being cancelled, the client hears why. But that a commit may have happened (08007) it hears in any case.
 func interrupted(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	var doubt withState
+	if errors.As(err, &doubt) && doubt.SQLState() == "08007" {
 		return err
 	}
 	switch cause := context.Cause(ctx); cause {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -68,7 +69,11 @@ type fakeSession struct {
 	status  wire.TxStatus
 	named   map[string]string // by PREPARE
 	account *account.Session
+	timeout time.Duration // by TIMEOUT
 }
+
+// Timeout implements wire.Timed.
+func (s *fakeSession) Timeout() time.Duration { return s.timeout }
 
 // Take implements wire.Accounted.
 func (s *fakeSession) Take(kind string, bytes int64) error {
@@ -155,7 +160,7 @@ func (s *fakeSession) CursorFields(name string) (*arrow.Schema, bool) {
 // columnsOf builds a schema from "name:type" words.
 func columnsOf(fields ...arrow.Field) *arrow.Schema { return arrow.NewSchema(fields, nil) }
 
-func (s *fakeSession) Prepare(_ context.Context, sql string, types []uint32) (wire.Statement, error) {
+func (s *fakeSession) Prepare(ctx context.Context, sql string, types []uint32) (wire.Statement, error) {
 	words := strings.Fields(sql)
 	if len(words) == 0 { // to Go more is white than to SQL
 		words = []string{""}
@@ -176,6 +181,9 @@ func (s *fakeSession) Prepare(_ context.Context, sql string, types []uint32) (wi
 		return nil, &fakeError{state: "42P01", message: "relation does not exist", detail: "a detail", hint: "a hint", position: 11}
 	case "PANIC":
 		panic("statement panic")
+	case "PLAN": // for ever
+		<-ctx.Done()
+		return nil, ctx.Err()
 	case "COPYIN":
 		s.backend.open.Add(1)
 		return &fakeCopyIn{st}, nil
@@ -249,6 +257,11 @@ func (st *fakeStatement) Execute(ctx context.Context, args []wire.Value) (wire.R
 		s.backend.waiting <- struct{}{}
 		<-ctx.Done()
 		return nil, ctx.Err()
+	case "DOUBT":
+		<-ctx.Done()
+		return nil, &fakeError{state: "08007", message: "transaction resolution unknown"}
+	case "TIMEOUT":
+		s.timeout = time.Duration(st.number(1)) * time.Millisecond
 	case "PANICRUN":
 		panic("execute panic")
 	case "BEGIN":

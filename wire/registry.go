@@ -6,6 +6,7 @@ import (
 	"crypto/subtle"
 	"encoding/binary"
 	"sync"
+	"time"
 )
 
 // registry knows the open sessions by process ID, so that a cancel request, which comes on a connection of its own,
@@ -71,15 +72,37 @@ func (r *registry) all() []*connection {
 type running struct {
 	mu     sync.Mutex
 	cancel context.CancelCauseFunc // guarded by mu; nil between statements: a late cancel request hits nothing (W4)
+	timer  *time.Timer             // guarded by mu; of the statement timeout; nil: none
 }
 
-func (r *running) begin(cancel context.CancelCauseFunc) {
+// begin tells what runs from now to end. It may take so long; 0: for ever.
+func (r *running) begin(cancel context.CancelCauseFunc, atMost time.Duration) {
 	r.mu.Lock()
+	defer r.mu.Unlock()
 	r.cancel = cancel
-	r.mu.Unlock()
+	if atMost <= 0 {
+		return
+	}
+	var timer *time.Timer
+	timer = time.AfterFunc(atMost, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.timer == timer { // what it was meant for runs still (W4)
+			r.cancel(ErrStatementTimeout)
+		}
+	})
+	r.timer = timer
 }
 
-func (r *running) end() { r.begin(nil) }
+func (r *running) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cancel = nil
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+}
 
 func (r *running) interrupt(cause error) {
 	r.mu.Lock()

@@ -72,8 +72,8 @@ const (
 )
 
 // Session is one client's conversation with the database. One goroutine uses it at a time; a running call is
-// interrupted only through its context. A session may also implement ImplicitTransaction, Failing, Named, Cursors and
-// Patient.
+// interrupted only through its context. A session may also implement ImplicitTransaction, Failing, Named, Cursors,
+// Patient and Timed.
 type Session interface {
 	// Split cuts a simple-query string into its statements. Every statement must be a substring of sql, in order, so
 	// that error positions can be counted from the start of the string. No statement at all is an empty query.
@@ -112,6 +112,15 @@ type Patient interface {
 	Patience() (time.Duration, error)
 }
 
+// Timed is implemented by sessions whose statements may take so long and no longer (statement_timeout). As in PostgreSQL the time
+// begins with each statement of a simple query, and otherwise with the first Parse, Bind or Execute after a Sync or after the last
+// Execute that ran to its end. It passes only while the server works, or waits for a COPY's rows, and the commit at the end is not
+// part of it. Then the statement's context ends, and its cause is ErrStatementTimeout.
+type Timed interface {
+	// Timeout is asked whenever something begins to run; 0: for ever.
+	Timeout() time.Duration
+}
+
 // Named is implemented by sessions whose SQL names prepared statements (PREPARE). PostgreSQL has one set of names: Parse cannot take
 // one of these, but Bind, Describe and Close may be about it.
 type Named interface {
@@ -139,8 +148,8 @@ type Statement interface {
 	// client sees the type pgformat.TypeOf(field); metadata pgformat.MetadataOID overrides it.
 	Fields() *arrow.Schema
 	// Execute runs the statement. ctx stays valid until the Result is closed and is cancelled by a cancel request, by the
-	// end of the connection or when the portal is closed; context.Cause tells which (ErrCanceled, ErrConnectionLost,
-	// ErrShutdown). Whatever error is returned then, the client hears the cause. A statement that implements
+	// end of the connection or when the portal is closed; context.Cause tells which (ErrCanceled, ErrStatementTimeout,
+	// ErrConnectionLost, ErrShutdown). Whatever error is returned then, the client hears the cause. A statement that implements
 	// CopyInStatement is not executed: CopyIn is called instead. Arguments are decoded before; COPY gets none.
 	Execute(ctx context.Context, args []Value) (Result, error)
 	Close() error
@@ -173,11 +182,6 @@ type CopyInStatement interface {
 	// A read error means that the client gave up or died: return it (wrapped or not) and keep nothing. When CopyIn
 	// returns early with an error the server swallows the rest of the stream. pgcopy.Reader decodes the three formats.
 	CopyIn(ctx context.Context, stream io.Reader) (tag string, err error)
-}
-
-// Timed is a CopyInStatement that may take so long and no longer, the client's silence included; 0: for ever.
-type Timed interface {
-	Timeout() time.Duration
 }
 
 // CopyOutStatement is a COPY … TO STDOUT. Execute returns the rows, which the server encodes; Fields are the columns.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
@@ -59,9 +60,11 @@ func (c *connection) split(sql string) ([]string, error) {
 // simpleStatement prepares and runs one statement to its end. The context it ran under is returned for the error's sake.
 func (c *connection) simpleStatement(sql string, oneOfMany bool) (_ context.Context, err error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
-	c.running.begin(cancel)
+	c.since = time.Time{}
+	c.running.begin(cancel, c.remaining())
 	defer func() {
 		c.running.end()
+		c.since = time.Time{}
 		cancel(errPortalClosed)
 	}()
 	if oneOfMany {

@@ -208,7 +208,7 @@ func (c *connection) hold(name string) (*prepared, error) {
 	if !ok || name == "" || c.statements.has(name) {
 		return c.statements.hold(name)
 	}
-	ctx, done := c.interruptible()
+	ctx, done := c.interruptible(c.remaining())
 	defer done()
 	statement, ok, err := named.PrepareNamed(ctx, name)
 	if err != nil {

@@ -210,6 +210,10 @@ func (r *Rows) Next() (arrow.RecordBatch, error) {
 		if err != nil {
 			return nil, err
 		}
+		if late := r.ctx.Err(); late != nil { // DuckDB looks only between rows whether it is interrupted
+			batch.Release()
+			return nil, canceled(late)
+		}
 		return normalBatch(batch, r.raw, r.schema), nil
 	}
 	err := r.statement.explain(r.ctx, takeError(failure))

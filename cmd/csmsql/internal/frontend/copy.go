@@ -7,7 +7,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -39,9 +38,6 @@ type copyIn struct {
 func (c *copyIn) CopyInFormat() (isBinary bool, columns int) {
 	return c.options.Format == pgcopy.Binary, c.columns.NumFields()
 }
-
-// Timeout implements wire.Timed.
-func (c *copyIn) Timeout() time.Duration { return c.session.timeout }
 
 // CopyIn implements wire.CopyInStatement.
 func (c *copyIn) CopyIn(ctx context.Context, stream io.Reader) (tag string, err error) {

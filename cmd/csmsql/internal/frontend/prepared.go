@@ -35,18 +35,13 @@ func (p *prepared) Close() error { return p.engine.Close() }
 // Execute implements wire.Statement.
 func (p *prepared) Execute(ctx context.Context, args []wire.Value) (wire.Result, error) {
 	s := p.session
-	stop := context.CancelFunc(func() {})
-	if s.timeout > 0 {
-		ctx, stop = context.WithTimeout(ctx, s.timeout)
-	}
 	s.backend.executed.Add(1)
 	rows, err := p.execute(ctx, args)
 	if err != nil {
-		stop()
 		s.backend.failed.Add(1)
 		return nil, err
 	}
-	return &result{rows: rows, stop: stop, returnsRows: p.engine.Schema() != nil, backend: s.backend}, nil
+	return &result{rows: rows, returnsRows: p.engine.Schema() != nil, backend: s.backend}, nil
 }
 
 func (p *prepared) execute(ctx context.Context, args []wire.Value) (*engine.Rows, error) {
@@ -81,7 +76,6 @@ func (s *session) after(tag string) {
 type result struct {
 	rows        *engine.Rows
 	current     arrow.RecordBatch // handed out by Next (F3)
-	stop        context.CancelFunc
 	returnsRows bool
 	backend     *Backend
 }
@@ -128,6 +122,5 @@ func (r *result) CommandTag() string {
 // Close implements wire.Result.
 func (r *result) Close() error {
 	r.drop()
-	defer r.stop()
 	return r.rows.Close()
 }

@@ -25,6 +25,7 @@ var (
 	_ wire.ImplicitTransaction = (*session)(nil)
 	_ wire.Cursors             = (*session)(nil)
 	_ wire.Failing             = (*session)(nil)
+	_ wire.Timed               = (*session)(nil)
 )
 
 // Split implements wire.Session.
@@ -91,6 +92,9 @@ func (s *session) CursorFields(name string) (*arrow.Schema, bool) {
 	schema, ok := s.engine.CursorSchema(name)
 	return schema, ok
 }
+
+// Timeout implements wire.Timed.
+func (s *session) Timeout() time.Duration { return s.timeout }
 
 // Close implements wire.Session.
 func (s *session) Close() error {

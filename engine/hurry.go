@@ -1,0 +1,47 @@
+package engine
+
+import (
+	"context"
+	"errors"
+)
+
+// A statement ends soon after its context: because the user cancelled it, or because it has taken longer than statement_timeout.
+
+var (
+	errStatementTimeout = because(context.DeadlineExceeded, failure("57014", "canceling statement due to statement timeout"))
+	errUserRequest      = because(context.Canceled, failure("57014", "canceling statement due to user request"))
+)
+
+// hurried is ctx with an end by the session's statement_timeout, for callers in the same process. A server keeps the time itself, because in
+// the protocol it begins with a message.
+func (s *Session) hurried(ctx context.Context) (context.Context, context.CancelFunc) {
+	timeout := s.Timeout("statement_timeout")
+	if timeout == 0 {
+		return ctx, func() {}
+	}
+	return context.WithTimeoutCause(ctx, timeout, errStatementTimeout)
+}
+
+// ended tells the reason for which ctx ended, when err is no more than that end. That something else went wrong meanwhile, or that nobody
+// knows whether a commit happened, is told as it is.
+func ended(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() == nil {
+		return err
+	}
+	var known interface{ SQLState() string }
+	if errors.As(err, &known) {
+		if known.SQLState() != "57014" {
+			return err
+		}
+	} else if !errors.Is(err, ctx.Err()) {
+		return err
+	}
+	switch cause := context.Cause(ctx); {
+	case errors.As(cause, &known):
+		return cause
+	case errors.Is(cause, context.DeadlineExceeded):
+		return errStatementTimeout
+	default:
+		return errUserRequest
+	}
+}

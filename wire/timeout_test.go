@@ -1,0 +1,92 @@
+package wire_test
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgproto3"
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/wire"
+)
+
+// talk sends messages and gives what comes back up to the last ReadyForQuery, in one word each.
+func talk(t *testing.T, frontend *pgproto3.Frontend, messages ...pgproto3.FrontendMessage) (heard []string) {
+	t.Helper()
+	ready := 0
+	for _, message := range messages {
+		frontend.Send(message)
+		switch message.(type) {
+		case *pgproto3.Query, *pgproto3.Sync:
+			ready++
+		}
+	}
+	require.NoError(t, frontend.Flush())
+	for ready > 0 {
+		message, err := frontend.Receive()
+		require.NoError(t, err)
+		switch message := message.(type) {
+		case *pgproto3.ErrorResponse:
+			heard = append(heard, message.Code+" "+message.Message)
+		case *pgproto3.CommandComplete:
+			heard = append(heard, string(message.CommandTag))
+		case *pgproto3.PortalSuspended:
+			heard = append(heard, "suspended")
+		case *pgproto3.ReadyForQuery:
+			ready--
+		}
+	}
+	return heard
+}
+
+func newFrontend(t *testing.T, s *testServer) *pgproto3.Frontend {
+	t.Helper()
+	network := s.dial(t)
+	t.Cleanup(func() { network.Close() })
+	frontend := pgproto3.NewFrontend(network, network)
+	frontend.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "a"}})
+	require.NoError(t, frontend.Flush())
+	for {
+		message, err := frontend.Receive()
+		require.NoError(t, err)
+		if _, ok := message.(*pgproto3.ReadyForQuery); ok {
+			return frontend
+		}
+	}
+}
+
+const timedOut = "57014 canceling statement due to statement timeout"
+
+// The statement timeout ends planning as well as running, in both protocols, and COPY that waits for its client; the next statement is not
+// touched, and has all of its time. Timed.
+func TestStatementTimeout(t *testing.T) {
+	frontend := newFrontend(t, startServer(t, wire.Options{}))
+	set := &pgproto3.Query{String: "TIMEOUT 5"}
+	require.Equal(t, []string{"TIMEOUT"}, talk(t, frontend, set))
+	for _, text := range []string{"PLAN", "WAIT", "COPYIN csv"} {
+		t.Run(text, func(t *testing.T) {
+			require.Equal(t, []string{timedOut}, talk(t, frontend, &pgproto3.Query{String: text}))
+			if text == "COPYIN csv" {
+				return // its stream would swallow the Sync
+			}
+			require.Equal(t, []string{timedOut}, talk(t, frontend, &pgproto3.Parse{Query: text}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}))
+		})
+	}
+	t.Run("of several statements each has its own", func(t *testing.T) {
+		talk(t, frontend, &pgproto3.Query{String: "TIMEOUT 1000"})
+		require.Equal(t, []string{"INSERT 0 1", timedOut}, talk(t, frontend, &pgproto3.Query{String: "INSERT 1; WAIT; INSERT 2"}))
+	})
+	t.Run("a commit that nobody knows of is told", func(t *testing.T) {
+		require.Equal(t, []string{"08007 transaction resolution unknown"}, talk(t, frontend, &pgproto3.Query{String: "DOUBT"}))
+	})
+}
+
+// The time that a client takes between two Executes of a portal is its own: it may read slowly what it asked for. Timed.
+func TestStatementTimeoutOfASuspendedPortal(t *testing.T) {
+	frontend := newFrontend(t, startServer(t, wire.Options{}))
+	require.Equal(t, []string{"TIMEOUT", "BEGIN"}, talk(t, frontend, &pgproto3.Query{String: "TIMEOUT 1000"}, &pgproto3.Query{String: "BEGIN"}))
+	require.Equal(t, []string{"suspended"}, talk(t, frontend, &pgproto3.Parse{Query: "ROWS 4"}, &pgproto3.Bind{DestinationPortal: "slow"},
+		&pgproto3.Execute{Portal: "slow", MaxRows: 2}, &pgproto3.Sync{}))
+	// Longer than the timeout, for certain: another statement runs into its own.
+	require.Equal(t, []string{timedOut}, talk(t, frontend, &pgproto3.Parse{Query: "WAIT"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}))
+	require.Equal(t, []string{"SELECT 2"}, talk(t, frontend, &pgproto3.Execute{Portal: "slow"}, &pgproto3.Sync{}))
+}
