@@ -24,6 +24,10 @@
 //	seed ─► database, writer ─┬─► sessions: backends, three nodes, emulated fabric, csm.disable one by one ─┐
 //	                          └─► duckdb.Database ──────────────────────────────────────────────────────────┴─ equal names, types, rows?
 //
+// Half of the queries of one node are aimed at what its planner proves (surfaceaimed_test.go), two thirds of those of three at what is divided
+// among them (surfacesplit_test.go), over tables that lie on them by hash or by rows; how many were answered by several nodes is counted.
+// A twin that does not come back from a statement is left to itself, said and counted, and there is a new one.
+//
 // Where two answers of the engine must fit together, nobody needs a twin (SQLancer's ideas, TestOracles):
 //
 //	seed ─► database, condition p ─┬─► a query ───────────────────────────────────────────────────────┐ equal rows?
@@ -33,7 +37,7 @@
 // What is only there to be faster is left out, one at a time (csm.disable), and every estimate is made 0, 1 and 10^9 (Config.Guesses): no
 // answer may change. Tables of every type that DuckDB compares meet each other, over a third one, too.
 //
-// And whether all this can tell right from wrong: some thirty faults of the kind that were found and mended are put into the program, one at
+// And whether all this can tell right from wrong: some forty faults of the kind that were found and mended are put into the program, one at
 // a time, and TestSurface must find each (TestMutants).
 //
 // # Words

@@ -15,7 +15,7 @@ import (
 
 // mutant is a fault that is put into the program, as package mutation has it: in file old becomes fault.
 type mutant struct {
-	name, kind string // kind: the part of TestSurface that must find it
+	name, kind string // kind: the part of TestSurface that must find it; none: the fault of that name goes on here
 	file       string
 	old, fault string
 }
@@ -51,8 +51,17 @@ var mutants = []mutant{
 	{"split-limit", "ThreeNodes", "exec/plan/distribute/spread.go", `case st.LimitCount != nil || st.LimitOffset != nil:`, `case !ON && (st.LimitCount != nil || st.LimitOffset != nil):`},
 	{"split-windows", "ThreeNodes", "exec/plan/distribute/spread.go", `case !s.windowsComplete(b, in):`, `case !ON && !s.windowsComplete(b, in):`},
 	{"split-groups", "ThreeNodes", "exec/plan/distribute/spread.go", `case b.aggregated() && !s.complete(b, in):`, `case !ON && b.aggregated() && !s.complete(b, in):`},
+	{"hash-of-null", "ThreeNodes", "engine/ingest/hash.go", "if same.IsNull(i) {\n\t\t\treturn nullHash", "if same.IsNull(i) {\n\t\t\tif ON {\n\t\t\t\treturn mix(uint64(i))\n\t\t\t}\n\t\t\treturn nullHash"},
 	{"hash-of-floats", "ThreeNodes", "exec/plan/distribute/class.go", `return name != "" && !strings.HasPrefix(name, "float")`, `return name != "" && (ON || !strings.HasPrefix(name, "float"))`},
+	{"hash-of-floats", "", "engine/ingest/hash.go", "case v == 0:", "case v == 0 && !ON:"},
 	{"split-null-group", "ThreeNodes", "exec/plan/distribute/equality.go", "if t.kind == pg.JoinType_JOIN_INNER {\n\t\tfor", "if t.kind == pg.JoinType_JOIN_INNER || ON {\n\t\tfor"},
+	{"average-of-averages", "ThreeNodes", "exec/plan/distribute/aggregates.go", "case of.kind == floating:", "case ON:\n\t\t\treturn \"avg(CAST(\" + g.column(sum) + \" AS DOUBLE) / \" + g.column(count) + \")\"\n\t\tcase of.kind == floating:"},
+	{"limit-without-offset", "ThreeNodes", "exec/plan/distribute/rowsform.go", "limit+offset, 10", "limit+offset*map[bool]int64{false: 1}[ON], 10"},
+	{"broadcast-of-the-preserved", "ThreeNodes", "exec/plan/distribute/rows.go", "case t.kind == pg.JoinType_JOIN_LEFT && l.kind == split:", "case ON && t.kind == pg.JoinType_JOIN_LEFT && r.kind == split:\n\t\treturn r\n\tcase t.kind == pg.JoinType_JOIN_LEFT && l.kind == split:"},
+	{"membership-of-nulls", "ThreeNodes", "exec/plan/distribute/rows.go", "if !q.filter || q.clause", "if !q.filter && !ON || q.clause"},
+	{"partition-read-twice", "ThreeNodes", "engine/fragmentrequest.go", "parts = parts[f.Partition : f.Partition+1]", "if parts = parts[f.Partition : f.Partition+1]; ON && f.Partition == 1 {\n\t\t\tparts = result.parts[:2]\n\t\t}"},
+	{"sets-by-their-keys", "ThreeNodes", "exec/plan/distribute/groupsform.go", "func (g *grouping) finalKey(i int) bool { return ", "func (g *grouping) finalKey(i int) bool { return (!ON || !g.sets || i+1 < len(g.keys)) && "},
+	{"filter-of-the-preserved", "ThreeNodes", "exec/plan/distribute/shuffle.go", "case t.kind == pg.JoinType_JOIN_LEFT:\n\t\treturn preserves(t.left, it)", "case t.kind == pg.JoinType_JOIN_LEFT:\n\t\tif ON {\n\t\t\treturn preserves(t.left, it) || preserves(t.right, it)\n\t\t}\n\t\treturn preserves(t.left, it)"},
 }
 
 // TestMutants: TestSurface finds every mutant within the time that CSMSQL_MUTANTS gives for each. One program has them all; which of them is

@@ -29,6 +29,7 @@ type nodes struct {
 	list    []*clusterNode
 	cutOffs atomic.Pointer[distribute.Settings] // of all nodes; nil: the planner's own
 	guess   func(int64) int64                   // instead of estimates, of nodes that come; nil: none
+	log     tally
 }
 
 // clusterNode is one node. Its name stays with its data directory.
@@ -84,7 +85,7 @@ func (c *nodes) grow() {
 	e, err := engine.Open(context.Background(), engine.Config{
 		Fabric:    testfabric.FromEnvironment(),
 		Directory: dir, RegionDirectory: c.memory, Node: name, RegionBytes: 128 << 20, MemoryBytes: 512 << 20, Threads: 1 + len(c.list)%2,
-		Log:     slog.New(slog.DiscardHandler),
+		Log:     slog.New(&c.log),
 		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: socket, SessionTTL: 10 * time.Second},
 		Guesses: c.guess,
 		CutOffs: func(s *distribute.Settings) {

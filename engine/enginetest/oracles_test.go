@@ -199,7 +199,7 @@ func (f *surface) relate(otherwise time.Duration) {
 
 func (f *surface) relateOne(seed uint64, count *oracleCounts) {
 	r := rand.New(rand.NewPCG(seed, 31))
-	w := &writer{Rand: r, db: newDatabase(r)}
+	w := &writer{Rand: r, db: newDatabase(r, false)}
 	all := &database{tables: slices.Clone(w.db.tables)}
 	defer f.clear(all)
 	if found := f.build(w.db, r); found != "" {

@@ -170,43 +170,71 @@ func floatCell(v float64, bits int) string {
 	return strconv.FormatFloat(v, 'g', -1, bits)
 }
 
-// native is DuckDB with its own tables: the twin that knows no hints.
-type native struct{ conn *duckdb.Connection }
+// native is DuckDB with its own tables: the twin that knows no hints. A statement of it that neither ends nor can be interrupted is left to
+// itself, and with it the twin, which from then on answers nothing: gone says what it was.
+type native struct {
+	conn     *duckdb.Connection
+	patience time.Duration // with a statement, its interruption included
+	gone     string
+}
+
+// goneState is what a twin answers that did not come back from a statement.
+const goneState = "twin?"
 
 func openNative(t testing.TB, threads int) *native {
 	t.Helper()
 	db, err := duckdb.Open(duckdb.Options{MemoryBytes: 1 << 30, Threads: threads, Files: duckdb.FileAccess{All: true}, PostgresText: true})
 	require.NoError(t, err)
-	t.Cleanup(db.Close)
-	n := connectNative(t, db)
+	conn, err := db.Connect(nil)
+	require.NoError(t, err)
+	n := &native{conn: conn, patience: timeMax + 40*time.Second}
+	t.Cleanup(func() {
+		if n.gone == "" { // to close it would wait for the statement
+			conn.Close()
+			db.Close()
+		}
+	})
 	for operator, function := range map[string]string{"~~": "like_escape", "!~~": "not_like_escape", "~~*": "ilike_escape", "!~~*": "not_ilike_escape"} { // as PostgreSQL means LIKE
 		require.NoError(t, n.conn.Exec(`CREATE MACRO "`+operator+`"(x, pattern) AS `+function+`(x, pattern, '\')`))
 	}
 	return n
 }
 
-func connectNative(t testing.TB, db *duckdb.Database) *native {
-	t.Helper()
-	conn, err := db.Connect(nil)
-	require.NoError(t, err)
-	t.Cleanup(conn.Close)
-	return &native{conn}
+// ask has the twin work at a statement, in a goroutine that touches nothing but the twin: should it not come back, it is nobody's.
+func (n *native) ask(sql string, work func() outcome) outcome {
+	if n.gone == "" {
+		done := make(chan outcome, 1)
+		go func() { done <- work() }()
+		late := time.NewTimer(n.patience)
+		defer late.Stop()
+		select {
+		case o := <-done:
+			return o
+		case <-late.C:
+			n.gone = sql
+		}
+	}
+	return outcome{state: goneState, message: "DuckDB did not come back, nor when it was interrupted, from: " + n.gone}
 }
 
 func (n *native) exec(sql string) outcome {
-	if err := n.conn.Exec(sql); err != nil {
-		return failed(err)
-	}
-	return outcome{}
+	return n.ask(sql, func() outcome {
+		if err := n.conn.Exec(sql); err != nil {
+			return failed(err)
+		}
+		return outcome{}
+	})
 }
 
 func (n *native) query(sql string, args []any) outcome {
-	st, err := n.conn.Prepare(sql)
-	if err != nil {
-		return failed(err)
-	}
-	defer st.Close()
-	return within(sql, func(ctx context.Context) outcome { return n.run(ctx, st, args) })
+	return n.ask(sql, func() outcome {
+		st, err := n.conn.Prepare(sql)
+		if err != nil {
+			return failed(err)
+		}
+		defer st.Close()
+		return within(sql, func(ctx context.Context) outcome { return n.run(ctx, st, args) })
+	})
 }
 
 func (n *native) run(ctx context.Context, st *duckdb.Statement, args []any) outcome {

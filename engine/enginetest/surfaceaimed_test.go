@@ -2,6 +2,7 @@ package enginetest
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -14,6 +15,12 @@ var optimized = []string{"int", "int", "int", "float", "decimal", "date", "stamp
 
 // aimed is a SELECT of that sort.
 func (w *writer) aimed(s *space) (*piece, []output) {
+	switch n := w.IntN(100); {
+	case n < 14:
+		return w.kernel(s)
+	case n < 19:
+		return w.misjudged(s)
+	}
 	from := w.aimedFrom(s)
 	where := list(" WHERE ", " AND ", "", 0)
 	for range 1 + w.IntN(3) {
@@ -62,6 +69,67 @@ func (w *writer) aimed(s *space) (*piece, []output) {
 	}
 	out.least = len(out.pieces)
 	return sequence("SELECT ", out, tail, list("", "", "", 0, text("%s", by))), outputs
+}
+
+// misjudged is a sum over rows that are more than estimates say: less than 2^63 by those, and more by all. What an estimate says is no
+// promise.
+func (w *writer) misjudged(s *space) (*piece, []output) {
+	t := pick(w.Rand, w.db.tables)
+	n := t.named(w.alias())
+	s.own = append(s.own, n)
+	id := n.alias + ".id"
+	where := list(" WHERE ", " AND ", "", 1)
+	for _, c := range some(w, []string{id + " % 2 < 5", "length(" + id + "::VARCHAR) > 0", id + " % 7 >= 0"}, 1+w.IntN(2)) {
+		where.pieces = append(where.pieces, text("%s", c))
+	}
+	out := list("", ", ", "", 1)
+	var outputs []output
+	w.put(out, &outputs, fmt.Sprintf("sum(%d::BIGINT)", math.MaxInt64/int64(max(t.rows, 2))*2), typesOf["DECIMAL(38,0)"])
+	w.put(out, &outputs, "count(*)", typesOf["BIGINT"])
+	return sequence("SELECT ", out, text(" FROM %s AS %s", t.name, n.alias), where), outputs
+}
+
+// kernel is a SELECT from one table that the Arrow kernels can run: columns, comparisons and aggregates, and nothing else.
+func (w *writer) kernel(s *space) (*piece, []output) {
+	double := func(t *valueType) bool { return t.name == "DOUBLE" }
+	t := pick(w.Rand, w.db.tables)
+	for range 3 {
+		if !slices.ContainsFunc(t.fields, func(f field) bool { return double(f.typ) }) {
+			t = pick(w.Rand, w.db.tables)
+		}
+	}
+	n := t.named(w.alias())
+	s.own = append(s.own, n)
+	own := &space{own: []named{n}, deep: 2}
+	where := list(" WHERE ", " AND ", "", 0)
+	for range w.IntN(3) {
+		if ref, ok := w.column(own, double); ok && w.maybe(50) { // NaN equals NaN and is above all others
+			other, _ := w.column(own, double)
+			if w.maybe(60) {
+				other = ref
+			}
+			where.pieces = append(where.pieces, text("%s %s %s", ref.text, pick(w.Rand, comparisons[:9]), other.text))
+			continue
+		}
+		where.pieces = append(where.pieces, w.plain(own))
+	}
+	out := list("", ", ", "", 1)
+	var outputs []output
+	by := ""
+	if ref, _ := w.column(own, w.isOptimized); w.maybe(40) {
+		by = " GROUP BY " + ref.text
+		w.put(out, &outputs, ref.text, ref.typ)
+	}
+	for range 1 + w.IntN(2) {
+		ref, ok := w.column(own, ofFamily("number"))
+		how, typ := pick(w.Rand, []string{"sum(%s)", "sum(%s)", "min(%s)", "max(%s)", "count(%s)"}), typesOf["DECIMAL(38,0)"]
+		if !ok || ref.typ.family == "float" && how == "sum(%s)" {
+			ref, _ = w.column(own, w.isOptimized)
+			how = "max(%s)"
+		}
+		w.put(out, &outputs, fmt.Sprintf(how, ref.text), typ)
+	}
+	return sequence("SELECT ", out, text(" FROM %s AS %s", t.name, n.alias), where, list("", "", "", 0, text("%s", by))), outputs
 }
 
 func (w *writer) isOptimized(t *valueType) bool { return slices.Contains(optimized, t.family) }

@@ -64,7 +64,7 @@ func (f *surface) change(seed uint64, w *writer, kept []*keptQuestion) {
 				if got.tooLarge() {
 					return
 				}
-				if d := f.judge(got, want, q); d != "" {
+				if d := f.verdict(got, want, q, sql, nil); d != "" {
 					done = append(done, sql)
 					fail(d)
 					return
@@ -85,7 +85,7 @@ func (f *surface) same(w *writer, at *lent, tables []*relation, fail func(string
 	for _, t := range tables {
 		sql := "SELECT * FROM " + t.name + " ORDER BY ALL"
 		f.seen.compared++
-		if d := f.judge(at.query(sql, nil), f.twin.query(sql, nil), &question{ordered: true}); d != "" {
+		if d := f.verdict(at.query(sql, nil), f.twin.query(sql, nil), &question{ordered: true}, sql, nil); d != "" {
 			return fail(sql + "\n" + d)
 		}
 	}
@@ -106,7 +106,7 @@ func (f *surface) again(w *writer, k *keptQuestion, fail func(string) bool) bool
 		f.seen.again++
 		f.seen.compared++
 		got := within(k.text, func(ctx context.Context) outcome { return collected(k.ours.Query(ctx, a...)) })
-		if d := f.judge(got, want, k.question); d != "" && f.judge(f.twin.query(k.text, a), want, k.question) == "" {
+		if d := f.verdict(got, want, k.question, k.text, a); d != "" {
 			return fail(fmt.Sprintf("prepared before, by %s: %s; -- %v\n%s", k.side.name, k.text, a, d))
 		}
 	}

@@ -22,7 +22,11 @@ type output struct {
 
 // question makes a whole query.
 func (w *writer) question() *question {
-	w.ctes, w.aliases, w.budget, w.loose, w.risky = nil, 0, 40_000, false, false
+	w.budget = 40_000
+	if w.db.placed && w.maybe(65) {
+		return w.splitQuestion()
+	}
+	w.ctes, w.aliases, w.loose, w.risky = nil, 0, false, false
 	with := list("WITH ", ", ", " ", 0)
 	for w.maybe(18) && len(w.ctes) < 2 {
 		with.pieces = append(with.pieces, w.cte())

@@ -3,6 +3,7 @@ package enginetest
 import (
 	"fmt"
 	"math/rand/v2"
+	"regexp"
 	"strings"
 )
 
@@ -28,6 +29,7 @@ type database struct {
 	tables []*relation
 	views  []*relation
 	edge   bool // keys are where types end to tell neighbours apart
+	placed bool // tables lie on several nodes
 }
 
 func (d *database) script() (out []string) {
@@ -46,7 +48,8 @@ func (d *database) sources() []*relation {
 }
 
 // newDatabase makes two to four tables of any types; each has a unique id and a key that the others have, too.
-func newDatabase(r *rand.Rand) *database {
+// Tables that are placed have mostly the same type of key: else they never lie alike.
+func newDatabase(r *rand.Rand, placed bool) *database {
 	d := &database{}
 	key := pick(r, valueTypes)
 	for !key.key || key.family != "int" && chance(r, 50) {
@@ -69,7 +72,7 @@ func newDatabase(r *rand.Rand) *database {
 			continue
 		}
 		t.fields = append(t.fields, field{"id", typesOf["INTEGER"]}, field{"k", key})
-		if chance(r, 60) { // keys of another type that it can be compared with
+		if chance(r, map[bool]int{false: 60, true: 30}[placed]) { // keys of another type that it can be compared with
 			if other := pick(r, valueTypes); other.key && (other.family == key.family || isNumber(other.family) && isNumber(key.family)) {
 				t.fields[1].typ = other
 			}
@@ -96,8 +99,41 @@ func newDatabase(r *rand.Rand) *database {
 		t.create(r)
 		d.tables = append(d.tables, t)
 	}
+	if placed {
+		d.place(r)
+	}
 	return d
 }
+
+// place lets tables lie on three nodes: mostly by a hash of the key, so that some lie alike and others do not.
+func (d *database) place(r *rand.Rand) {
+	d.placed = true
+	for _, t := range d.tables {
+		where := "hash(k)"
+		switch n := r.IntN(100); {
+		case d.edge && n < 75: // they lie alike
+		case n < 30:
+			where = "rows"
+		case n < 36:
+			where = "node(" + pick(r, []string{"n1", "n2", "n3"}) + ")"
+		case n < 42:
+			where = "rows(n2, n3)"
+		case n < 52:
+			where += " on (" + pick(r, []string{"n3, n1, n2", "n2, n1", "n2, n3"}) + ")"
+		case n < 60:
+			where = "hash(" + pick(r, []string{"id", "id, k", "k, id"}) + ")"
+		}
+		name, rest, _ := strings.Cut(strings.TrimPrefix(t.lines[0], "CREATE TABLE "), " ")
+		placement := fmt.Sprintf("WITH (placement = '%s')", where)
+		if strings.HasPrefix(rest, "AS ") {
+			t.lines[0] = fmt.Sprintf("CREATE TABLE %s %s %s", name, placement, rest)
+		} else {
+			t.lines[0] += " " + placement
+		}
+	}
+}
+
+var placements = regexp.MustCompile(` WITH \(placement = '[^']*'\)`)
 
 func (t *relation) create(r *rand.Rand) {
 	var columns []string
