@@ -191,3 +191,68 @@ func TestCleaningAheadEndsWithTheMemory(t *testing.T) {
 	require.ErrorIs(t, h.CleanAhead(t.Context()), memregion.ErrRegionGone)
 	require.NoError(t, lent.Remove())
 }
+
+// trackedMemory is one page of a region, which is granted again as soon as it is free.
+type trackedMemory struct {
+	data      []byte
+	taken     bool
+	untouched bool
+}
+
+func (m *trackedMemory) whole() memregion.Range { return memregion.Range{Length: memregion.PageSize} }
+func (m *trackedMemory) Allocate(string, int64) (memregion.Range, error) {
+	if m.taken {
+		return memregion.Range{}, errFull
+	}
+	m.taken = true
+	return m.whole(), nil
+}
+func (m *trackedMemory) Shrink(_ string, r memregion.Range, _ int64) (memregion.Range, error) {
+	return r, nil
+}
+func (m *trackedMemory) Free(string, memregion.Range) error { m.taken = false; return nil }
+func (m *trackedMemory) Bytes(r memregion.Range) []byte     { return m.data[r.Offset:r.End()] }
+func (m *trackedMemory) Dropped(memregion.Range)            { m.untouched = true }
+func (m *trackedMemory) Touch(memregion.Range)              { m.untouched = false }
+func (m *trackedMemory) MoreToDrop() <-chan struct{}        { return nil }
+func (m *trackedMemory) Untouched(r memregion.Range) (parts []memregion.Range) {
+	if m.untouched {
+		parts = append(parts, r)
+	}
+	return parts
+}
+func (m *trackedMemory) DropAhead(int64, func(memregion.Range, []byte)) (memregion.Range, error) {
+	return memregion.Range{}, nil
+}
+
+// duringFlush has something happen while lines are flushed for the first time.
+type duringFlush struct{ do func() }
+
+func (l *duringFlush) Flush(b []byte) int {
+	if do := l.do; do != nil {
+		l.do = nil
+		do()
+	}
+	return 1
+}
+func (*duringFlush) FenceStore() {}
+func (*duringFlush) FenceFull()  {}
+
+// C3: a grant that is taken away while its lines are dropped says nothing of memory that somebody else has got meanwhile.
+func TestLinesThatWereDroppedForNobody(t *testing.T) {
+	memory, lines := &trackedMemory{data: make([]byte, memregion.PageSize)}, &duringFlush{}
+	h, err := coherence.NewHome(coherence.HomeConfig{Region: 1, Memory: memory, Lines: lines, Domain: "home", Class: coherence.Incoherent})
+	require.NoError(t, err)
+	var own *coherence.Grant
+	lines.do = func() {
+		_, err := h.FenceOff("alpha")
+		require.NoError(t, err)
+		require.NoError(t, h.Lift(1))
+		own, err = h.Grant("t", "home", memregion.PageSize)
+		require.NoError(t, err)
+	}
+	_, err = h.Grant("t", "alpha", memregion.PageSize)
+	require.NoError(t, err)
+	require.NotNil(t, own)
+	require.Empty(t, memory.Untouched(own.Range()), "the lender's own writer stores there")
+}

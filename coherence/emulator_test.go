@@ -1,14 +1,18 @@
 package coherence_test
 
 import (
+	"bytes"
+	"maps"
 	"math/rand/v2"
+	"slices"
 
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
 )
 
 // machine is memory that is not coherent between domains: every domain has a private copy of it, its cache. A store
-// stays in the copy until the line is written back, a load is answered from the copy while the line is there. It rests
+// stays in the copy until the line is written back, a load is answered from the copy while the line is there. What is evicted
+// is on its way to the memory for some time, and stores past the cache wait in a buffer of their processor (stores_test.go). It rests
 // on the assumption that doc.go states: a flush writes back modified lines only.
 type machine struct {
 	class  coherence.Class
@@ -17,10 +21,12 @@ type machine struct {
 	home   *cpu
 	cpus   []*cpu
 	random *rand.Rand
-	// pending are the flushes that were issued and are not done, by the script that issued them: flushes wait for nobody,
+	// pending are the flushes that were issued and are not done, by the script that issued them, which is a processor: flushes wait for nobody,
 	// a fence waits for those of its own script.
 	pending map[*script][]pendingFlush
-	order   []*script // of pending, so that a seed says what happens
+	// combining are the stores past the caches that are not done, by script: a store fence of that script waits for them.
+	combining []combined
+	order     []*script // of pending, so that a seed says what happens
 }
 
 type pendingFlush struct {
@@ -33,15 +39,20 @@ type cpu struct {
 	machine *machine
 	name    coherence.Domain
 	view    []byte // what a load of a present line returns
+	noted   []byte // the view, as far as the machine knows of stores; see observe
 	present []bool
 	dirty   []bool
+	flying  map[int][]byte // lines that were evicted while they were modified, and have not arrived
 }
 
 func newMachine(class coherence.Class, line, pages int, random *rand.Rand, names ...coherence.Domain) *machine {
 	m := &machine{class: class, line: line, memory: make([]byte, pages*memregion.PageSize), random: random, pending: map[*script][]pendingFlush{}}
 	for _, name := range names {
 		lines := (len(m.memory) + line - 1) / line
-		m.cpus = append(m.cpus, &cpu{machine: m, name: name, view: make([]byte, len(m.memory)), present: make([]bool, lines), dirty: make([]bool, lines)})
+		m.cpus = append(m.cpus, &cpu{
+			machine: m, name: name, view: aligned(len(m.memory)), noted: make([]byte, len(m.memory)),
+			present: make([]bool, lines), dirty: make([]bool, lines), flying: map[int][]byte{},
+		})
 	}
 	m.home = m.cpus[0]
 	return m
@@ -57,22 +68,57 @@ func (c *cpu) fetch(line int) {
 		return
 	}
 	from, to := c.machine.span(line)
-	source := c.machine.memory
-	if home := c.machine.home; c.machine.class == coherence.IncoherentHomeSnoop && c != home && home.present[line] {
-		source = home.view
-	}
-	copy(c.view[from:to], source[from:to])
+	copy(c.view[from:to], c.source(line))
 	c.present[line] = true
+	c.note(line)
 }
 
-// writeBack stores a modified line into memory, past every other cache.
+// source is what answers the fetch of a line: what is on its way out of the same cache, the lender's cache, where that is snooped, or the memory.
+func (c *cpu) source(line int) []byte {
+	from, to := c.machine.span(line)
+	if flying := c.flying[line]; flying != nil {
+		return flying
+	}
+	if home := c.machine.home; c.machine.class == coherence.IncoherentHomeSnoop && c != home {
+		switch {
+		case home.present[line]:
+			return home.view[from:to]
+		case home.flying[line] != nil:
+			return home.flying[line]
+		}
+	}
+	return c.machine.memory[from:to]
+}
+
+// writeBack stores a modified line into memory, past every other cache, and all that left the cache before.
 func (c *cpu) writeBack(line int) {
+	c.land(line)
 	if !c.dirty[line] {
 		return
 	}
 	from, to := c.machine.span(line)
 	copy(c.machine.memory[from:to], c.view[from:to])
 	c.dirty[line] = false
+}
+
+// evict is a write-back that takes its time.
+func (c *cpu) evict(line int) {
+	c.land(line)
+	if c.dirty[line] {
+		from, to := c.machine.span(line)
+		c.flying[line] = bytes.Clone(c.view[from:to])
+		c.dirty[line] = false
+	}
+	c.present[line] = false
+}
+
+// land is when an evicted line arrives in the memory.
+func (c *cpu) land(line int) {
+	if flying := c.flying[line]; flying != nil {
+		from, to := c.machine.span(line)
+		copy(c.machine.memory[from:to], flying)
+		delete(c.flying, line)
+	}
 }
 
 func (c *cpu) drop(line int) {
@@ -92,12 +138,15 @@ func (c *cpu) store(at int, data []byte) {
 	c.fetch(line)
 	copy(c.view[at:], data)
 	c.dirty[line] = true
+	c.note(line)
 }
 
-// lose forgets everything, also what is modified: the host is cut off.
+// lose forgets everything, also what is modified or on its way: the host is cut off.
 func (c *cpu) lose() {
 	clear(c.present)
 	clear(c.dirty)
+	clear(c.flying)
+	c.machine.combining = slices.DeleteFunc(c.machine.combining, func(s combined) bool { return s.cpu == c })
 }
 
 // flush issues flushes of whole lines for a script; the adversary or a fence of that script completes them.
@@ -144,11 +193,15 @@ func (m *machine) adversary() {
 	for range m.random.IntN(6) {
 		c := m.cpus[m.random.IntN(len(m.cpus))]
 		line := m.random.IntN(len(c.present))
-		switch m.random.IntN(7) {
+		switch m.random.IntN(9) {
 		case 0, 1, 2:
 			c.fetch(line)
 		case 3:
-			c.drop(line)
+			if m.random.IntN(2) == 0 {
+				c.evict(line)
+			} else {
+				c.drop(line)
+			}
 		case 4:
 			c.writeBack(line)
 		case 5:
@@ -157,6 +210,16 @@ func (m *machine) adversary() {
 			}
 		case 6:
 			m.completeOne()
+		case 7:
+			if m.random.IntN(4) == 0 { // late
+				m.drainOne()
+			}
+		case 8:
+			for _, line := range slices.Sorted(maps.Keys(c.flying)) {
+				if m.random.IntN(2) == 0 {
+					c.land(line)
+				}
+			}
 		}
 	}
 }

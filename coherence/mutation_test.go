@@ -29,6 +29,7 @@ type spoiler struct {
 	lateStore   bool    // the writer stores into a sealed line
 	halves      bool    // lines are stored in two pieces now and then, as they are where nothing is spoiled
 	storesAgain bool    // a writer stores into a line that it has copied and flushed
+	unfenced    bool    // stores past the caches do not wait at their end
 	forgets     bool    // the allocator zeroes pages and still believes that the lender has dropped their lines
 	notHeld     bool    // memory is granted and zeroed while its lines are dropped ahead
 	leaks       bool    // a host that is fenced off keeps its caches, and its way to the memory
@@ -197,12 +198,19 @@ func TestALineInTheHomesCacheAnswersForEver(t *testing.T) {
 }
 
 // TestAStoreAfterACopyIsLost is why Grant.Copy forbids it: Clean does not flush the line again, so the store stays in the writer's cache (C3).
-func TestAStoreAfterACopyIsLost(t *testing.T) {
+func TestAStoreAfterACopyIsLost(t *testing.T) { requireWrong(t, spoiler{storesAgain: true}) }
+
+// TestStoresPastTheCachesAreFenced is why streamCopy and streamBehind end with a store fence: what waits in a buffer while its line is flushed may come
+// into the cache after that.
+func TestStoresPastTheCachesAreFenced(t *testing.T) { requireWrong(t, spoiler{unfenced: true}) }
+
+// requireWrong: some reader loads a wrong value, on either class of fabric.
+func requireWrong(t *testing.T, spoiled spoiler) {
 	for _, class := range model.Classes() {
 		wrong := 0
 		for seed := range uint64(mutationSeeds) {
 			s := newSimulation(class, 512, seed, model.None)
-			s.mutation, s.spoiler = model.LenderDoesNotLook, spoiler{storesAgain: true} // a lender that looked would find it
+			s.mutation, s.spoiler = model.LenderDoesNotLook, spoiled // a lender that looked would find it
 			if s.run(simulationRounds) != nil {
 				wrong++
 			}

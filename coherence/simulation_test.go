@@ -21,6 +21,8 @@ type simulation struct {
 	*machine
 	lender    *coherence.Home
 	allocator *recyclingMemory
+	chooser   *coherence.Chooser // of the lender
+	counters  *coherence.Counters
 	mutation  model.Mutation
 	spoiler   spoiler             // of mutation
 	readers   []*coherence.Reader // by cpu
@@ -45,6 +47,8 @@ type script struct {
 	resume func() (struct{}, bool)
 	stop   func()
 	pause  func()
+	// storing is set while production code stores into a view.
+	storing *storing
 }
 
 // phase says on whose behalf a script flushes, so that a mutation can leave it out.
@@ -73,11 +77,15 @@ func (l lines) Flush(b []byte) int {
 	return l.cpu.flush(l.simulation.current, from, to)
 }
 
-func (l lines) FenceStore() { l.simulation.yield() }
+func (l lines) FenceStore() {
+	l.simulation.yield()
+	l.simulation.fenceStore(l.simulation.current)
+}
 
 func (l lines) FenceFull() {
 	l.simulation.yield()
 	if !l.simulation.spoiler.dropFence(l.simulation.current.phase) {
+		l.simulation.fenceStore(l.simulation.current)
 		l.cpu.fence(l.simulation.current)
 	}
 	l.simulation.yield()
@@ -88,12 +96,13 @@ func newSimulation(class coherence.Class, line int, seed uint64, mutation model.
 	s := &simulation{
 		machine:  newMachine(class, line, 4, random, "home", "alpha", "beta"),
 		mutation: mutation, spoiler: spoilers[mutation], holders: map[coherence.Generation]*cpu{},
+		chooser: coherence.Always(nil), counters: &coherence.Counters{},
 	}
 	s.allocator = newRecyclingMemory(s.home)
 	s.allocator.forgets, s.allocator.notHeld, s.allocator.wait = s.spoiler.forgets, s.spoiler.notHeld, s.yield
 	var err error
 	s.lender, err = coherence.NewHome(coherence.HomeConfig{
-		Region: 1, Memory: s.allocator, Lines: lines{s, s.home}, Domain: "home", Class: class, Capacity: int64(len(s.memory)), Verify: s.look,
+		Region: 1, Memory: s.allocator, Lines: lines{s, s.home}, Domain: "home", Class: class, Capacity: int64(len(s.memory)), Verify: s.look, Chooser: s.chooser,
 	})
 	if err != nil {
 		panic(err)
@@ -151,8 +160,14 @@ func (s *simulation) script(body func()) *script {
 // yields maps a running script to its way out; only the script that runs uses it.
 func (one *script) yieldTo(yield func(struct{}) bool) {
 	one.pause = func() {
+		if one.storing != nil {
+			one.storing.observe()
+		}
 		if !yield(struct{}{}) {
 			panic(errStopped)
+		}
+		if one.storing != nil {
+			one.storing.arm()
 		}
 	}
 }
@@ -225,7 +240,7 @@ func (s *simulation) writeOne(c *cpu) bool {
 		delete(s.holders, g)
 		return true
 	}
-	if (s.mutation == model.None || s.spoiler.storesAgain) && s.random.IntN(2) == 0 {
+	if (s.mutation == model.None || s.spoiler.storesAgain || s.spoiler.unfenced) && s.random.IntN(2) == 0 {
 		s.copyAll(c, grant, &writer)
 	} else {
 		s.storeAll(c, g, writer.Range(), 1<<30)
@@ -275,34 +290,6 @@ func (s *simulation) shrink(c *cpu, grant *coherence.Grant, writer *coherence.Wr
 	return err
 }
 
-// copyAll stores a generation as a Copier does: line by line or several together, each flushed at once and left out by Clean. Some
-// lines are left to Clean. A line that was passed is not stored into again, unless that is what is spoiled.
-func (s *simulation) copyAll(c *cpu, grant *coherence.Grant, writer *coherence.WriterCore) {
-	g, r := grant.Generation(), writer.Range()
-	for at := r.Offset; at < r.End(); {
-		end := min((at/int64(s.line)+1+int64(s.random.IntN(3)))*int64(s.line), r.End())
-		part := memregion.Range{Offset: at, Length: end - at}
-		at = end
-		s.storeAll(c, g, part, 1<<30)
-		if s.random.IntN(8) == 0 {
-			continue
-		}
-		if s.spoiler.storesAgain {
-			c.store(int(part.Offset), []byte{^value(g, int(part.Offset), int(part.Offset)+1)[0]})
-		}
-		s.must(s.in(clean, func() error { lines{s, c}.Flush(c.view[part.Offset:part.End()]); return nil }))
-		if c == s.home {
-			grant.Flushed(part)
-		} else {
-			writer.Flushed(part)
-		}
-		s.yield()
-		if s.spoiler.storesAgain {
-			c.store(int(part.Offset), value(g, int(part.Offset), int(part.Offset)+1))
-		}
-	}
-}
-
 // finish does clean, home clean, seal and publish.
 func (s *simulation) finish(c *cpu, grant *coherence.Grant, writer *coherence.WriterCore) {
 	g, memory := grant.Generation(), s.lender.Generation(grant.Generation()).Range
@@ -319,6 +306,9 @@ func (s *simulation) finish(c *cpu, grant *coherence.Grant, writer *coherence.Wr
 	delete(s.holders, g)
 	if err := grant.Seal(coherence.Seal{Length: memory.Length, Checksum: uint64(g)}); errors.Is(err, coherence.ErrChecksum) && c != s.home && s.class == coherence.IncoherentHomeSnoop {
 		s.lost++
+		if from, to := int(memory.Offset), int(memory.End()); s.mutation == model.None && bytes.Equal(s.memory[from:to], value(g, from, to)) {
+			s.must(fmt.Errorf("C1: the lender rejects generation %d, which lies in the memory", g))
+		}
 		return // it is over; the next round writes anew
 	} else {
 		s.must(err)
@@ -479,7 +469,7 @@ func (s *simulation) check() {
 		r := s.lender.Generation(g).Range
 		for _, c := range s.cpus {
 			for line := int(r.Offset) / s.line; c != holder && line < int(r.End())/s.line; line++ {
-				if c.dirty[line] {
+				if c.dirty[line] || c.flying[line] != nil {
 					s.broken = fmt.Errorf("C3: line %d of generation %d is dirty in %s", line, g, c.name)
 				}
 			}

@@ -106,7 +106,7 @@ func (w *twin) apply(e coherence.Event) bool {
 		w.live[w.next] = twinExtent{state: coherence.Granted, writer: e.Domain, memory: e.Range}
 		w.next++
 	case coherence.EventAdopt:
-		if x.state != coherence.Free || e.Generation == 0 || e.Generation >= twinFirst || w.overlaps(e.Range) {
+		if x.state != coherence.Free || e.Generation == 0 || e.Generation >= twinFirst || w.overlaps(e.Range) || !fits(e.Seal, e.Range) {
 			return false
 		}
 		w.live[e.Generation] = twinExtent{state: coherence.Published, writer: "home", memory: e.Range}
@@ -132,6 +132,9 @@ func (w *twin) apply(e coherence.Event) bool {
 		w.set(e.Generation, coherence.HomeCleaned)
 	case coherence.EventSeal:
 		if x.state != coherence.HomeCleaned && (x.state != coherence.Cleaned || foreign) {
+			return false
+		}
+		if !fits(e.Seal, x.memory) {
 			return false
 		}
 		if foreign && x.seen != e.Seal {
@@ -205,6 +208,10 @@ func (w *twin) fenceOff(d coherence.Domain) bool {
 	return true
 }
 
+func fits(s coherence.Seal, memory memregion.Range) bool {
+	return s.Length >= 0 && s.Length <= memory.Length
+}
+
 // twinFirst leaves room for adoptions below.
 const twinFirst = 6
 
@@ -238,7 +245,7 @@ func drawEvent(t *rapid.T, w twin) coherence.Event {
 			Offset: memregion.PageSize * rapid.OneOf(rapid.Int64Range(0, 80), rapid.Int64Range(1<<15-80, 1<<15+80)).Draw(t, "page"),
 			Length: memregion.PageSize * rapid.OneOf(rapid.Int64Range(1, 3), rapid.Int64Range(1, 3), rapid.Int64Range(1, 70)).Draw(t, "pages"),
 		},
-		Seal: coherence.Seal{Length: 1, Checksum: rapid.Uint64Range(0, 1).Draw(t, "checksum")},
+		Seal: coherence.Seal{Length: rapid.SampledFrom([]int64{1, 1, 1, 1, -1, 71 * memregion.PageSize}).Draw(t, "bytes"), Checksum: rapid.Uint64Range(0, 1).Draw(t, "checksum")},
 	}
 	if x, alive := w.live[e.Generation]; alive && e.Kind == coherence.EventShrunk && rapid.Bool().Draw(t, "fits") {
 		e.Range.Offset = x.memory.Offset

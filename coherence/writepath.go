@@ -62,6 +62,8 @@ type Copier struct {
 	unit   int                             // bytes, a power of two: whole ones are copied by the path, what is left at both ends as always
 	kernel func(to, from *byte, steps int) // nil: copy
 	step   int                             // bytes of one step of the kernel; divides unit
+	piece  int                             // bytes, as copyPiece, and ahead, as streamPiece; whole units
+	ahead  int
 	// behind is the kernel of Streaming that also flushes as many bytes elsewhere, a line for each step; nil: this processor has none.
 	behind func(to, from, flushed *byte, steps int)
 }
@@ -69,7 +71,7 @@ type Copier struct {
 // Copier returns the copier for a path, or ErrUnsupported where this processor has no instruction for it.
 func (l *CPULines) Copier(p Path) (*Copier, error) {
 	unit, stream, through, behind := probeCopies()
-	c := &Copier{path: p, lines: l, unit: max(unit, l.features.LineSize)}
+	c := newCopier(p, l, max(unit, l.features.LineSize))
 	switch p {
 	case WriteBack, OnePass:
 		return c, nil
@@ -86,6 +88,11 @@ func (l *CPULines) Copier(p Path) (*Copier, error) {
 	}
 	c.step = unit
 	return c, nil
+}
+
+// newCopier is one that has only ordinary stores so far.
+func newCopier(p Path, lines Lines, unit int) *Copier {
+	return &Copier{path: p, lines: lines, unit: unit, piece: copyPiece, ahead: streamPiece}
 }
 
 // Path is what it copies by.
@@ -113,8 +120,8 @@ func (c *Copier) Copy(to, from []byte) (done Copied) {
 		done.Lines = c.stream(to[head:end], from[head:end])
 	} else {
 		for at := head; at < end; {
-			next := min(at+copyPiece, end)
-			done.Lines += c.piece(to[at:next], from[at:next])
+			next := min(at+c.piece, end)
+			done.Lines += c.onePiece(to[at:next], from[at:next])
 			at = next
 		}
 	}
@@ -127,9 +134,9 @@ func (c *Copier) Copy(to, from []byte) (done Copied) {
 
 // stream copies whole units past the caches and flushes each a piece later, so that the two go on together.
 func (c *Copier) stream(to, from []byte) (flushed int) {
-	ahead := streamPiece
-	if len(to) < 4*streamPiece {
-		ahead = copyPiece
+	ahead := c.ahead
+	if len(to) < 4*c.ahead {
+		ahead = c.piece
 	}
 	at := min(ahead, len(to))
 	c.kernel(&to[0], &from[0], at/c.step)
@@ -143,8 +150,8 @@ func (c *Copier) stream(to, from []byte) (flushed int) {
 	return flushed + c.lines.Flush(to[gone:])
 }
 
-// piece copies whole units.
-func (c *Copier) piece(to, from []byte) (flushed int) {
+// onePiece copies whole units.
+func (c *Copier) onePiece(to, from []byte) (flushed int) {
 	if c.kernel == nil {
 		copy(to, from)
 	} else {
@@ -201,7 +208,7 @@ func NewChooser(lines Lines, clock func() time.Time) *Chooser {
 	cpu, real := lines.(*CPULines)
 	if !real {
 		for _, p := range []Path{WriteBack, OnePass} {
-			c.copiers = append(c.copiers, &Copier{path: p, lines: lines, unit: memregion.LineSize})
+			c.copiers = append(c.copiers, newCopier(p, lines, memregion.LineSize))
 		}
 		return c
 	}

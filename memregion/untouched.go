@@ -26,7 +26,8 @@ func (l *Lent) Touch(r Range) {
 	low, high := pageSpan(r)
 	for at := l.mu.untouched.next(low, high, true); at < high; at = l.mu.untouched.next(at, high, true) {
 		end := l.mu.untouched.next(at, high, false)
-		l.mapping.cached.zeroed(Range{at * PageSize, (end - at) * PageSize})
+		first, last := max(at*PageSize, r.Offset), min(end*PageSize, r.End()) // the lines beside r are as they were: nobody flushes them
+		l.mapping.cached.zeroed(Range{first, last - first})
 		l.mu.untouched.remove(at, end)
 		at = end
 	}

@@ -74,7 +74,7 @@ func TestMutants(t *testing.T) {
 	limit, err := time.ParseDuration(text)
 	require.NoError(t, err)
 	root, list := mutations(t)
-	programs, err := mutation.Build(root, t.TempDir(), "./engine/enginetest", "invariants", list)
+	programs, err := mutation.Build(root, t.TempDir(), "./engine/enginetest", mutation.Checked, list)
 	require.NoError(t, err)
 	run := func(name, kind string) (string, error) {
 		environment := []string{"CSMSQL_DIFFERENTIAL=" + text, "CSMSQL_MUTANTS="}

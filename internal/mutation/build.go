@@ -16,11 +16,11 @@ type Programs struct {
 	folder string            // of the package, where its tests run
 	of     map[string]string // a mutation's name → the binary that has it
 	all    []string
+	flags  []string // of all runs
 }
 
-// Build makes the test binaries of a package of the module at root, with the invariants' checks unless tags say otherwise. They are written
-// to dir.
-func Build(root, dir, pkg, tags string, list []Mutation) (*Programs, error) {
+// Build makes the test binaries of a package of the module at root. They are written to dir.
+func Build(root, dir, pkg string, tags Tags, list []Mutation) (*Programs, error) {
 	divided, err := batches(root, list)
 	if err != nil {
 		return nil, err
@@ -36,17 +36,28 @@ func Build(root, dir, pkg, tags string, list []Mutation) (*Programs, error) {
 			return nil, err
 		}
 		program := filepath.Join(to, strings.NewReplacer("/", "_", ".", "").Replace(pkg)+".test")
-		build := exec.Command("go", "test", "-tags", tags, "-vet=off", "-overlay", overlay, "-c", "-o", program, pkg)
+		build := exec.Command("go", append(append([]string{"test"}, tags.flags()...), "-vet=off", "-overlay", overlay, "-c", "-o", program, pkg)...)
 		build.Dir = root
 		if out, err := build.CombinedOutput(); err != nil {
 			return nil, fmt.Errorf("build the tests of %s with %d mutations: %w\n%s", pkg, len(batch), err, out)
 		}
 		p.all = append(p.all, program)
+		p.flags = flags(program)
 		for _, e := range batch {
 			p.of[e.Name] = program
 		}
 	}
 	return p, nil
+}
+
+// flags keep what a test finds in a mutation from being tried again where there is none: rapid writes it into the package's folder.
+func flags(program string) []string {
+	const quiet = "-rapid.nofailfile"
+	help, _ := exec.Command(program, "-help").CombinedOutput() // its exit code is that of wrong flags
+	if strings.Contains(string(help), quiet) {
+		return []string{quiet}
+	}
+	return nil
 }
 
 // write puts a batch's files into dir, and returns the path of the overlay that names them.
@@ -82,6 +93,7 @@ func (p *Programs) Run(name, pattern string, limit time.Duration, environment ..
 	}
 	for _, program := range programs {
 		run := exec.Command(program, "-test.run", pattern, "-test.v", "-test.failfast", "-test.timeout", limit.String())
+		run.Args = append(run.Args, p.flags...)
 		run.Dir = p.folder
 		run.Env = append(append(os.Environ(), environment...), Variable+"="+name)
 		out, err := run.CombinedOutput()

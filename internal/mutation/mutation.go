@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"go/parser"
+	"go/token"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -34,12 +36,44 @@ type Mutation struct {
 type Tests struct {
 	Package string // from the module's root, as ./coherence
 	Pattern string // as go test's -run
+	// Tags build them; empty: with the checks of invariants.
+	Tags Tags
 }
 
-// Check reads the files under root and returns an error for each mutation that is not applicable (Q1), or that says too little.
+// Tags say how a program is built.
+type Tags string
+
+const (
+	// Checked is as all tests are built.
+	Checked Tags = ""
+	// Unchecked is as the program is built for use. Builds with checks poison memory, and hardly know any that is as it was.
+	Unchecked Tags = "unchecked"
+)
+
+func (t Tags) flags() []string {
+	if t == Unchecked {
+		return nil
+	}
+	return []string{"-tags", "invariants"}
+}
+
+// Check reads the files under root and returns an error for each mutation that is not applicable (Q1), that says too little, or that leaves
+// its file without a grammar. It builds nothing.
 func Check(root string, list []Mutation) error {
-	_, err := batches(root, list)
-	return err
+	divided, err := batches(root, list)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, batch := range divided {
+		files, err := apply(root, batch)
+		failed = append(failed, err)
+		for name, text := range files {
+			_, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
+			failed = append(failed, err)
+		}
+	}
+	return errors.Join(failed...)
 }
 
 // edit is a mutation with its place in the file.
@@ -106,7 +140,7 @@ func place(root string, texts map[string]string, number int, m Mutation) (edit, 
 
 var (
 	on      = regexp.MustCompile(`\bON\b`)
-	pick    = regexp.MustCompile(`\bPICK\(`)
+	pick    = regexp.MustCompile(`\bPICK\b`)
 	heading = regexp.MustCompile(`(?m)^package \w+\n`)
 )
 
@@ -140,9 +174,9 @@ func apply(root string, batch []edit) (files map[string]string, err error) {
 func (e edit) text() string {
 	fault := e.New
 	if fault == "" {
-		fault = "if !ON {\n" + e.Old + "\n}"
+		fault = "if !ON {\n" + e.Old + "\n}\n"
 	}
-	fault = pick.ReplaceAllString(fault, "mutant.Pick(")
+	fault = pick.ReplaceAllString(fault, "mutant.Pick")
 	return on.ReplaceAllString(fault, fmt.Sprintf("mutant.M%d", e.number))
 }
 

@@ -83,7 +83,7 @@ func TestVerdicts(t *testing.T) {
 	}
 	root := tree(t)
 	require.NoError(t, mutation.Check(root, list))
-	programs, err := mutation.Build(root, t.TempDir(), "./counting", "", list)
+	programs, err := mutation.Build(root, t.TempDir(), "./counting", mutation.Checked, list)
 	require.NoError(t, err)
 	got, by := map[string]mutation.Verdict{}, map[string]string{}
 	require.NoError(t, mutation.Judge(programs, list, time.Second, func(r mutation.Result) { got[r.Name], by[r.Name] = r.Verdict, r.By }))
@@ -102,7 +102,7 @@ func TestBaseline(t *testing.T) {
 		red := "package counting\n\nimport \"testing\"\n\nfunc TestRed(t *testing.T) { t.Fatal() }\n"
 		require.NoError(t, os.WriteFile(filepath.Join(root, "counting/red_test.go"), []byte(red), 0o600))
 		list := []mutation.Mutation{of("m", "times++", "", pattern)}
-		programs, err := mutation.Build(root, t.TempDir(), "./counting", "", list)
+		programs, err := mutation.Build(root, t.TempDir(), "./counting", mutation.Checked, list)
 		require.NoError(t, err)
 		require.ErrorContains(t, mutation.Judge(programs, list, time.Minute, func(mutation.Result) { t.Fatal("judged") }), name)
 	}

@@ -38,12 +38,20 @@ func (r Result) String() string {
 	return fmt.Sprintf("%-10v %-50s %s %s", r.Verdict, r.Name, r.Time.Round(100*time.Millisecond), r.By)
 }
 
-// Judge runs each mutation of a table, whose tests are all in the package of programs, after the baseline (Q2), and tells of each result.
+// What takes so many times as long as the baseline, and longer than that, does not end any more.
+const (
+	patience = 10
+	shortest = 10 * time.Second
+)
+
+// Judge runs each mutation of a table, whose tests are all in the package of programs, after the baseline (Q2), and tells of each result. No
+// run may take longer than the limit.
 func Judge(programs *Programs, list []Mutation, limit time.Duration, tell func(Result)) error {
-	passed := map[string]bool{}
+	limits := map[string]time.Duration{} // by pattern
 	for _, m := range list {
 		pattern := m.Tests.Pattern
-		if !passed[pattern] {
+		if limits[pattern] == 0 {
+			begin := time.Now()
 			out, err := programs.Run("", pattern, limit)
 			if err != nil {
 				return fmt.Errorf("%s is red without a mutation: %w\n%s", pattern, err, out)
@@ -51,10 +59,10 @@ func Judge(programs *Programs, list []Mutation, limit time.Duration, tell func(R
 			if !strings.Contains(out, "--- PASS") {
 				return fmt.Errorf("%s -run %q finds no test that runs:\n%s", m.Tests.Package, pattern, out)
 			}
-			passed[pattern] = true
+			limits[pattern] = min(limit, patience*time.Since(begin)+shortest)
 		}
 		begin := time.Now()
-		out, err := programs.Run(m.Name, pattern, limit)
+		out, err := programs.Run(m.Name, pattern, limits[pattern])
 		tell(Result{Mutation: m, Verdict: verdict(m, err), By: by(out, err), Time: time.Since(begin), Output: out})
 	}
 	return nil

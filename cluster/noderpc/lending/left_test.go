@@ -98,6 +98,8 @@ func TestLeftToALenderThatWasStartedAgain(t *testing.T) {
 	want := []noderpc.LeftExtent{{Generation: g.Extent.Generation, Range: g.Range}}
 	require.Equal(t, want, next.left(node("n2"), "m2"))
 	require.Empty(t, next.left(node("n3"), "m2", g.Extent.Generation))
+	require.Empty(t, next.left(node("n2"), "m3", g.Extent.Generation))
+	require.EqualValues(t, page, second.bytes(), "another node, another machine")
 	require.Empty(t, next.left(node("n2"), "m2", g.Extent.Generation))
 	require.Zero(t, second.bytes())
 }

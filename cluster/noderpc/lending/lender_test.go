@@ -3,7 +3,10 @@ package lending_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -332,6 +335,29 @@ func TestGivenBackInTheMiddle(t *testing.T) {
 	}
 }
 
+// W6: while a step about an extent is under way there is no other one.
+func TestOneStepAtATime(t *testing.T) {
+	var w *world
+	p := node("n2")
+	var g noderpc.Granted
+	tried := false
+	w = newWorld(t, coherence.Coherent, lending.Options{Fault: func(at faults.Point) {
+		if at != faults.LendCleaned {
+			return
+		}
+		tried = true
+		require.Equal(t, "55000", state(t, w.seal(p, g.Extent, page)))
+		require.Equal(t, "55000", state(t, w.free(p, g.Extent)))
+		_, err := w.lender.Reallocate(ctx, p, noderpc.ReallocateRequest{Extent: g.Extent, Size: 2 * page, Ticket: 6})
+		require.Equal(t, "55000", state(t, err))
+	}})
+	g = w.grant(p, page)
+	require.NoError(t, w.seal(p, g.Extent, page))
+	require.True(t, tried)
+	require.NoError(t, w.free(p, g.Extent))
+	w.requireEmpty()
+}
+
 func TestReallocate(t *testing.T) {
 	w := newWorld(t, coherence.Coherent, lending.Options{})
 	p := node("n2")
@@ -434,4 +460,40 @@ func TestPins(t *testing.T) {
 	w.lender.PeerGone("n3", reader.Incarnation)
 	require.Equal(t, coherence.Free, w.state(id), "its pins end with it")
 	w.requireEmpty()
+}
+
+// W4: a pin that is taken while its borrower is declared dead does not outlive it.
+func TestAPinOfWhoDies(t *testing.T) {
+	for range 8 { // homes are told in any order
+		w := newWorld(t, coherence.Coherent, lending.Options{})
+		writer, reader := node("n2"), node("n3")
+		first := w.sealed(writer, page)
+		other, err := w.lender.Grant(ctx, writer, noderpc.GrantRequest{Region: 2, Owner: "t", Size: page, Ticket: noderpc.NewTicket()})
+		require.NoError(t, err)
+		require.NoError(t, w.seal(writer, other.Extent, page))
+		require.NoError(t, w.publish(writer, false, first, other.Extent))
+
+		// While the allocator of region 1 is at work its home answers nobody: not who pins, and not who ends pins.
+		begun, goOn := make(chan struct{}), make(chan struct{})
+		w.memories[1].shrinking = func() { close(begun); <-goOn }
+		long := w.grant(writer, 2*page).Extent
+		var under sync.WaitGroup
+		under.Go(func() { _ = w.seal(writer, long, page) })
+		<-begun
+		pinned := false
+		under.Go(func() { pinned = w.lender.Pin(ctx, reader, []catalog.ExtentID{first, other.Extent}) == nil })
+		require.Eventually(t, func() bool { return len(w.lender.Borrowers()) == 2 }, time.Minute, time.Millisecond, "it is let in")
+		under.Go(func() { w.lender.PeerGone("n3", reader.Incarnation) })
+		require.Eventually(t, func() bool {
+			return slices.ContainsFunc(w.lender.Borrowers(), func(b lending.BorrowerStatus) bool { return b.Gone })
+		}, time.Minute, time.Millisecond, "it is declared dead")
+		close(goOn)
+		under.Wait()
+		require.False(t, pinned)
+		for _, home := range w.homes {
+			require.Zero(t, home.Stats().Pins)
+		}
+		require.NoError(t, w.free(writer, long))
+		w.requireEmpty(first, other.Extent)
+	}
 }

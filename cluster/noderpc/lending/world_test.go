@@ -30,6 +30,8 @@ var errFull = errors.New("full")
 type memory struct {
 	data    []byte
 	blocked chan chan struct{} // if set, Allocate waits: it sends what it waits for
+	// shrinking, if set, is called by Shrink, while the home's lock is held.
+	shrinking func()
 
 	mu   sync.Mutex
 	live []memregion.Owned // by address
@@ -59,6 +61,9 @@ func (m *memory) find(owner string, r memregion.Range) int {
 }
 
 func (m *memory) Shrink(owner string, r memregion.Range, size int64) (memregion.Range, error) {
+	if m.shrinking != nil {
+		m.shrinking()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	at := m.find(owner, r)

@@ -1,0 +1,30 @@
+package mutation_test
+
+import "github.com/csmsql/csmsql/internal/mutation"
+
+var (
+	leased = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestLeases|TestExpiredDomainLeavesNoPin|TestConcurrentSessions|TestSavepointsGiveMemoryBack)$"}
+	spread = mutation.Tests{Package: "./catalog", Pattern: "^(TestCluster|TestGivenUpBeforeItWasSeen|TestPromisesEndWithTheSession|TestMissedChanges)$"}
+)
+
+// ofCatalog are faults in snapshots and leases, by which chunks stay in place while they are read.
+var ofCatalog = []mutation.Mutation{
+	{Name: "leases-are-not-counted", File: "catalog/snapshot.go", Breaks: "K2", Tests: leased,
+		Old: "\ts.leases[holder.Domain]++\n"},
+	{Name: "states-with-leases-are-let-go", File: "catalog/snapshot.go", Breaks: "K2", Tests: leased,
+		Old: "\ts.total++\n"},
+	{Name: "leases-are-renewed-after-their-end", File: "catalog/snapshot.go", Breaks: "K2", Tests: leased,
+		Old: "l == nil || l.doomed > 0 || l.over(now)", New: "l == nil || l.doomed > 0 || !ON && l.over(now)"},
+	{Name: "leases-end-a-moment-late", File: "catalog/snapshot.go", Breaks: "a lease ends at its time", Tests: leased,
+		Old: "!now.Before(l.Expires)", New: "(now.After(l.Expires) || !ON && !now.Before(l.Expires))"},
+	{Name: "the-dead-keep-their-pins", File: "catalog/snapshot.go", Breaks: "K2", Tests: leased,
+		Old: "\t\tc.log(\"expire a domain\", c.lender.ExpireDomain(domain))\n"},
+	{Name: "versions-go-while-leased", File: "catalog/ledger.go", Breaks: "K2", Tests: leased,
+		Old: "\tif current || s.total > 0 {\n", New: "\tif current || s.total > 0 && !ON {\n"},
+	{Name: "retires-extents-of-other-pages", File: "catalog/ledger.go", Breaks: "K3", Tests: leased,
+		Old: "\t\tcase n == 0:\n\t\t\tr.retired", New: "\t\tcase n == 0 || ON:\n\t\t\tr.retired"},
+	{Name: "shared-extents-are-not-counted", File: "catalog/ledger.go", Breaks: "K3", Tests: leased,
+		Old: "\t\tc.mu.shared[id] = max(c.mu.shared[id], 1) + 1\n"},
+	{Name: "removes-pages-that-others-read", File: "catalog/garbage.go", Breaks: "K7", Tests: spread,
+		Old: "\t\tif len(taken) == room || g.diedAt > horizon {\n", New: "\t\tif len(taken) == room || g.diedAt > horizon && !ON {\n"},
+}
