@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/engine/unsupported"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/internal/spelling"
@@ -73,6 +74,9 @@ func fromDuckDB(err error, given, users string, edits edits) error {
 	if csv := csvFailure("", d); csv != nil {
 		return csv
 	}
+	if unknown := notInDuckDB(d, given, users, edits); unknown != nil {
+		return unknown
+	}
 	if m := tooLong.FindStringSubmatch(d.Message); m != nil {
 		e = failure("22001", "value too long for type character varying(%s)", m[1])
 		e.Cause = err
@@ -86,6 +90,41 @@ func fromDuckDB(err error, given, users string, edits edits) error {
 		e.At = back.PositionIn(users)
 	}
 	return e
+}
+
+// notInDuckDB names the clause that DuckDB's parser does not know of a text that PostgreSQL's understands; nil: it is about something else.
+func notInDuckDB(d *duckdb.Error, given, users string, edits edits) *Error {
+	if !isParsers(d) && !unsupported.Refuses(d.Message) {
+		return nil
+	}
+	tree := treeOf(users)
+	if tree == nil || len(tree.Stmts) == 0 {
+		return nil
+	}
+	message, clause, named := postgresWords(d.Message), unsupported.Clause{Byte: -1}, false
+	if !strings.HasPrefix(d.Message, "syntax error") {
+		clause, named = unsupported.InTree(tree, d.Message)
+	} else if d.Byte >= 0 && d.Byte <= len(given) {
+		clause, named = unsupported.InText(users, edits.back(d.Byte))
+	}
+	if !named && (!isParsers(d) || !unsupported.IsSaid(d.Message)) {
+		return nil
+	}
+	if named {
+		message = clause.Name + " is not supported"
+	}
+	e := failure("0A000", "%s", message).hint(clause.Advice)
+	e.Cause = d
+	if clause.Byte >= 0 && clause.Byte <= len(users) {
+		e.At = utf8.RuneCountInString(users[:clause.Byte]) + 1
+	}
+	return e
+}
+
+// isParsers tells whether DuckDB's parser said it.
+func isParsers(err error) bool {
+	var d *duckdb.Error
+	return errors.As(err, &d) && (d.Kind == "Parser" || d.Kind == "Syntax")
 }
 
 // grantOf says once more what the allocator says.
@@ -123,6 +162,7 @@ var familiar = []struct {
 	{regexp.MustCompile(`^LIMIT/OFFSET cannot be negative$`), `LIMIT and OFFSET must not be negative`},
 	{regexp.MustCompile(`^Sequence with name (.+) does not exist!$`), `relation "$1" does not exist`},
 	{regexp.MustCompile(`^Type with name (.+) does not exist!$`), `type "$1" does not exist`},
+	{regexp.MustCompile(`^Catalog type does not support time travel$`), `AT (VERSION …) and AT (TIMESTAMP …) are not supported`},
 	{regexp.MustCompile(`\bcsm_block_\d+\b`), duckdb.CatalogName}, // ownNames
 	{regexp.MustCompile(`\bchar_typed\b`), "to_char"},             // pgcatalog
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -75,9 +76,39 @@ func (s *Session) dropTemporary() error {
 	return nil
 }
 
+// refusedVerbs begin statements of DuckDB's that are not there, with what to do instead.
+var refusedVerbs = map[string]string{
+	"attach": "There is one database; CREATE SCHEMA makes a namespace.", "detach": "There is one database.",
+	"use":     "SET search_path says where names are looked up.",
+	"install": "There are no extensions but those that are built in.", "load": "There are no extensions but those that are built in.",
+	"export": "COPY the tables one by one.", "import": "COPY the tables one by one.",
+	"merge": "Use UPDATE, DELETE and INSERT in one transaction.",
+	"set":   "Keep the value in a temporary table, or send it as a parameter.", "reset": "Only settings are reset.",
+}
+
+// statementName is what a statement is called by: its verb, and the word behind it where that one says what it is about.
+func statementName(verb, text string) string {
+	name, words := strings.ToUpper(verb), statement.Words(text)
+	if len(words) > 1 && strings.EqualFold(words[0].Name, verb) && slices.Contains([]string{"DATABASE", "VARIABLE"}, strings.ToUpper(words[1].Name)) {
+		name += " " + strings.ToUpper(words[1].Name)
+	}
+	return name
+}
+
+// privateName is what a statement about temporary objects is called by.
+func (st *Statement) privateName() string {
+	if head, ok := st.parsed.Head.(*statement.Private); ok && head.Verb != "" {
+		return statementName(head.Verb, st.parsed.Text)
+	}
+	return "this statement"
+}
+
 // preparePrivate readies a statement about temporary objects, which DuckDB keeps.
 func (st *Statement) preparePrivate(ctx context.Context, head *statement.Private) error {
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runPrivate(ctx, args) }
+	if hint, refused := refusedVerbs[head.Verb]; refused {
+		return failure("0A000", "%s is not supported", statementName(head.Verb, st.parsed.Text)).hint(hint)
+	}
 	switch head.Verb {
 	case "pragma", "call":
 		return failure("42501", "%s is not allowed here", strings.ToUpper(head.Verb)).hint("Use SET for settings and SELECT for table functions.")
@@ -154,7 +185,7 @@ func (st *Statement) privateText(ctx context.Context, v *visible) (text string, 
 	head, isView := st.parsed.Head.(*statement.CreateView)
 	if isView {
 		bound, edits, err := st.temporaryView(ctx, head, v)
-		if e, ok := err.(*Error); err != nil && (!ok || e.State != "42601") { // a syntax error is told with its place below
+		if err != nil && !isParsers(err) { // a syntax error is told with its place below
 			return "", nil, err
 		} else if err == nil {
 			text, moved = bound, edits
@@ -277,7 +308,7 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 	defer duck.Close()
 	tag, ok := privateKinds[duck.Kind()]
 	if !ok || !st.isAboutTemporary() {
-		return nil, failure("0A000", "this statement is not supported").hint("Tables are changed with INSERT, TRUNCATE and CREATE TABLE AS; temporary tables with everything that DuckDB knows.")
+		return nil, failure("0A000", "%s is not supported", st.privateName()).hint("Tables are changed with INSERT, TRUNCATE and CREATE TABLE AS; temporary tables with everything that DuckDB knows.")
 	}
 	if err := duck.Bind(args); err != nil {
 		return nil, fromDuckDB(err, st.parsed.Text, st.parsed.Text, nil)

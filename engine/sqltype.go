@@ -52,6 +52,8 @@ func sqlType(f arrow.Field) (string, error) {
 		return "MAP(" + key + ", " + item + ")", err
 	case *arrow.StructType:
 		return structType(t)
+	case arrow.UnionType:
+		return "", failure("0A000", "columns of type UNION cannot be stored").hint("Store each member in a column of its own.")
 	}
 	return "", failure("0A000", "columns of Arrow type %s cannot be stored", f.Type)
 }

@@ -96,6 +96,8 @@ func element(text string, name *pg.TypeName) (Type, error) {
 	}
 	last := parts[len(parts)-1]
 	switch {
+	case name.PctType:
+		return Type{}, &Error{"0A000", "%TYPE, the type of another column, is not supported", "Write the type itself."}
 	case name.Setof:
 		return Type{}, &Error{"42P16", "a column cannot be a set: " + text, ""}
 	case len(parts) == 1 && last == "char": // "char", in quotes: char is pg_catalog.bpchar

@@ -1,5 +1,7 @@
 package statement
 
+import "strings"
+
 // copy reads behind COPY.
 func (c *cursor) copy() (any, error) {
 	y := &Copy{}
@@ -97,7 +99,8 @@ func (c *cursor) options() ([]Option, error) {
 		}
 		for _, o := range out {
 			if o.Name == fold(name) {
-				return nil, &Error{State: "42601", Message: "conflicting or redundant options", At: position(c.sql, at.start)}
+				return nil, &Error{State: "42601", Message: "conflicting or redundant options", At: position(c.sql, at.start),
+					Advice: "Write " + strings.ToUpper(o.Name) + " once."}
 			}
 		}
 		value, err := c.optionValue()

@@ -56,7 +56,7 @@ func (c *cursor) refuseCreate() error {
 			return c.refuse("CREATE "+strings.ToUpper(x.words), x.advice)
 		}
 	}
-	return c.refuse("CREATE "+strings.ToUpper(c.peek(0).text), "Tables, views and schemas are kept; temporary objects belong to one session.")
+	return c.refuse("CREATE "+c.clause(), "Tables, views and schemas are kept; temporary objects belong to one session.")
 }
 
 func (c *cursor) createSchema(orReplace bool) (any, error) {
@@ -126,6 +126,8 @@ func ignoredByDuckDB(t *CreateTable, err error) error {
 	for _, k := range t.Constraints {
 		what := ""
 		switch {
+		case k.Deferred:
+			what = "DEFERRABLE INITIALLY DEFERRED"
 		case k.Deferrable:
 			what = "DEFERRABLE"
 		case k.Match == "FULL" && len(k.Columns) > 1:

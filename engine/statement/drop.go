@@ -19,7 +19,10 @@ func (c *cursor) drop() (any, error) {
 			return nil, c.unexpected()
 		}
 		if c.peek(0).isAny("role", "user", "group", "owned") {
-			return nil, c.refuse("DROP "+strings.ToUpper(c.peek(0).text), rolesAdvice)
+			return nil, c.refuse("DROP "+c.clause(), rolesAdvice)
+		}
+		if c.peek(0).is("secret") || c.peek(0).isAny("persistent", "temporary", "temp") && c.peek(1).is("secret") {
+			return nil, c.refuse("DROP SECRET", "There are no secrets.")
 		}
 		return c.dropPrivate()
 	}
@@ -92,7 +95,7 @@ func (c *cursor) alter() (any, error) {
 		if c.peek(0).isAny("role", "user", "group", "default", "database") {
 			advice = rolesAdvice
 		}
-		return nil, c.refuse("ALTER "+strings.ToUpper(c.peek(0).text), advice)
+		return nil, c.refuse("ALTER "+c.clause(), advice)
 	}
 	ifExists := c.accept("if", "exists")
 	c.accept("only")
@@ -183,5 +186,5 @@ func (c *cursor) refuseAlter(object Object) error {
 	case c.peek(0).is("set") && c.peek(1).is("schema"):
 		return c.refuse(what+"SET SCHEMA", alterAdvice)
 	}
-	return c.refuse(what+strings.ToUpper(c.peek(0).text), alterAdvice)
+	return c.refuse(what+c.clause(), alterAdvice)
 }

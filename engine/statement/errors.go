@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/pganalyze/pg_query_go/v6/parser"
 )
 
@@ -79,6 +80,17 @@ func (c *cursor) unexpected() error {
 		message = `unterminated string, identifier or comment at or near "` + t.text + `"`
 	}
 	return &Error{State: "42601", Message: message, At: position(c.sql, t.start)}
+}
+
+// clause is what the next words are called: those that PostgreSQL has as keywords, three at most, in capitals.
+func (c *cursor) clause() string {
+	words := []string{strings.ToUpper(c.peek(0).text)}
+	if scanned, err := pg.Scan(c.sql[c.peek(0).start:]); err == nil {
+		for i := 1; i < min(len(scanned.Tokens), 3) && scanned.Tokens[i].KeywordKind != pg.KeywordKind_NO_KEYWORD; i++ {
+			words = append(words, strings.ToUpper(c.peek(i).text))
+		}
+	}
+	return strings.Join(words, " ")
 }
 
 // refuse says that what begins with the next token is understood and not supported.

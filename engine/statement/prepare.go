@@ -1,9 +1,11 @@
 package statement
 
+const twoPhaseAdvice = "There is no two-phase commit: use COMMIT."
+
 // prepare reads PREPARE name [(type, …)] AS query.
 func (c *cursor) prepare() (any, error) {
 	if c.peek(0).is("transaction") && c.peek(1).kind == text {
-		return nil, c.refuse("two-phase commit", "")
+		return nil, c.refuse("PREPARE TRANSACTION", twoPhaseAdvice)
 	}
 	p := &Prepare{}
 	var ok bool

@@ -105,6 +105,9 @@ func isEnd(t token) bool { return t.isAny(",", ")") }
 
 // update reads behind UPDATE.
 func (c *cursor) update(with string) (any, error) {
+	if c.peek(0).is("extensions") && (c.peek(1).is("(") || c.peek(1).is(";") || c.peek(1).kind == end) {
+		return nil, c.refuse("UPDATE EXTENSIONS", "There are no extensions but those that are built in.")
+	}
 	u := &Update{With: with}
 	var err error
 	if u.Name, u.Alias, err = c.target("set"); err != nil {
@@ -202,7 +205,7 @@ func (c *cursor) assign(u *Update) error {
 		return c.unexpected()
 	}
 	if c.peek(0).isAny(".", "[") {
-		return c.refuse("assigning to a part of a column", "Assign the whole value.")
+		return c.refuse("assigning to a part of column \""+name+"\"", "Assign the whole value.")
 	}
 	a.Column = name
 	if !c.accept("=") {

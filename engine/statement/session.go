@@ -54,7 +54,7 @@ func (c *cursor) isolation() string {
 
 func (c *cursor) endTransaction(verb string) (any, error) {
 	if c.peek(0).is("prepared") {
-		return nil, c.refuse("two-phase commit", "")
+		return nil, c.refuse(strings.ToUpper(verb)+" PREPARED", twoPhaseAdvice)
 	}
 	c.acceptAny("work", "transaction")
 	if verb == "rollback" && c.accept("to") {
@@ -342,6 +342,9 @@ func (c *cursor) noOp(verb string) (any, error) {
 		tag = "ANALYZE"
 	case verb == "force":
 		tag = "CHECKPOINT"
+		if c.peek(0).is("install") {
+			return nil, c.refuse("FORCE INSTALL", "There are no extensions but those that are built in.")
+		}
 		if !c.accept("checkpoint") {
 			return nil, c.unexpected()
 		}
@@ -354,6 +357,9 @@ func (c *cursor) noOp(verb string) (any, error) {
 		if _, ok := c.identifier(); !ok && !c.accept("*") {
 			return nil, c.unexpected()
 		}
+	}
+	if verb == "checkpoint" && c.peek(0).kind == word {
+		return nil, c.refuse("CHECKPOINT of one database", "Write CHECKPOINT alone: there is one.")
 	}
 	return &NoOp{Tag: tag}, c.finish()
 }

@@ -42,6 +42,7 @@ var allowed = map[string][]string{
 	"engine/lineage":      {},
 	"engine/optimization": {},
 	"engine/literal":      {},
+	"engine/unsupported":  {},
 	"engine/argument":     {"exec/duckdb"},
 	"engine/driver":       {"engine", "exec/duckdb", "wire/pgformat"},
 	"engine":              {"engine", "cluster", "exec", "catalog", "coherence", "memregion", "queries/dbgen"},
