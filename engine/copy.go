@@ -19,6 +19,9 @@ import (
 // COPY, but for what comes from the client (copyin.go): DuckDB reads and writes the files.
 
 func (st *Statement) prepareCopy(ctx context.Context, head *statement.Copy) error {
+	if err := saidTwice(head.Options); err != nil {
+		return err
+	}
 	if !head.Client {
 		var refused *statement.Error
 		if errors.As(head.Check(formatOf(head)), &refused) {
@@ -157,6 +160,9 @@ func fileError(err error) error {
 	if csv := csvFailure("", d); csv != nil {
 		return csv
 	}
+	if unknown := formatHasNot(d.Message); unknown != nil {
+		return unknown
+	}
 	e := &Error{State: d.State, Message: postgresWords(d.Message), HintText: d.HintText, Cause: err}
 	if d.State == "42501" {
 		e.HintText = outOfReach
@@ -168,15 +174,21 @@ func fileError(err error) error {
 func duckOptions(head *statement.Copy) (string, error) {
 	var list []string
 	format := formatOf(head)
+	if format != "csv" && format != noderpc.FormatParquet && format != formatJSON {
+		return "", formatUnknown(format)
+	}
 	list = append(list, "FORMAT "+format)
 	header := format != "csv" // a CSV file has one only when it is asked for: COPY FROM would take it for a row
 	for _, o := range head.Options {
+		if taken, err := commonOption(o); err != nil {
+			return "", err
+		} else if taken {
+			continue
+		}
+		if csvOptions[o.Name] && format != "csv" {
+			return "", notFor(o.Name, format)
+		}
 		switch o.Name {
-		case "format":
-		case "freeze", "encoding":
-			if err := vacuous(o); err != nil {
-				return "", err
-			}
 		case "header":
 			header = true
 			value, err := headerOption(o.Value)
@@ -184,9 +196,9 @@ func duckOptions(head *statement.Copy) (string, error) {
 				return "", err
 			}
 			list = append(list, "HEADER "+value)
-		case "null":
+		case "null", "nullstr":
 			list = append(list, "NULLSTR "+duckdb.QuoteLiteral(o.Value))
-		case "delimiter", "delim", "quote", "escape", "compression", "codec":
+		case "delimiter", "delim", "sep", "separator", "quote", "escape", "compression", "codec":
 			if err := delimiterOption(o); err != nil {
 				return "", err
 			}
@@ -197,7 +209,7 @@ func duckOptions(head *statement.Copy) (string, error) {
 			}
 			list = append(list, "ROW_GROUP_SIZE "+o.Value)
 		default:
-			return "", failure("42601", "option %q not recognized", o.Name)
+			return "", refuseOption(o.Name, format)
 		}
 	}
 	if !header {
@@ -217,7 +229,7 @@ func vacuous(o statement.Option) error {
 
 // delimiterOption refuses a delimiter that is none.
 func delimiterOption(o statement.Option) error {
-	if strings.HasPrefix(o.Name, "delim") && o.Value == "" {
+	if (o.Name == "delimiter" || synonyms[o.Name] == "delimiter") && o.Value == "" {
 		return failure("22023", "COPY delimiter must not be empty")
 	}
 	return nil
@@ -373,14 +385,10 @@ func readerCall(head *statement.Copy, schema *arrow.Schema, columns []string) (s
 	switch format := formatOf(head); format {
 	case noderpc.FormatParquet, formatJSON:
 		for _, o := range head.Options {
-			switch o.Name {
-			case "format":
-			case "freeze", "encoding":
-				if err := vacuous(o); err != nil {
-					return "", err
-				}
-			default:
-				return "", failure("0A000", "COPY option %q is not supported for %s files", o.Name, format)
+			if taken, err := commonOption(o); err != nil {
+				return "", err
+			} else if !taken {
+				return "", notFor(o.Name, format)
 			}
 		}
 		if format == formatJSON {
@@ -390,7 +398,7 @@ func readerCall(head *statement.Copy, schema *arrow.Schema, columns []string) (s
 	case "csv", "text":
 		return csvCall(head, schema, columns, format)
 	default:
-		return "", failure("0A000", "COPY format %q is not supported", format).hint("Formats: csv, text, parquet, json, arrow.")
+		return "", formatUnknown(format)
 	}
 }
 
@@ -408,29 +416,29 @@ func csvCall(head *statement.Copy, schema *arrow.Schema, columns []string, forma
 		options["delim"], options["quote"], options["nullstr"] = `'\t'`, "''", `'\N'`
 	}
 	for _, o := range head.Options {
+		if taken, err := commonOption(o); err != nil {
+			return "", err
+		} else if taken {
+			continue
+		}
 		switch o.Name {
-		case "format":
-		case "freeze", "encoding":
-			if err := vacuous(o); err != nil {
-				return "", err
-			}
 		case "header":
 			value, err := headerOption(o.Value)
 			if err != nil {
 				return "", err
 			}
 			options["header"] = value
-		case "delimiter", "delim":
+		case "delimiter", "delim", "sep", "separator":
 			if err := delimiterOption(o); err != nil {
 				return "", err
 			}
 			options["delim"] = duckdb.QuoteLiteral(o.Value)
-		case "null":
+		case "null", "nullstr":
 			options["nullstr"] = duckdb.QuoteLiteral(o.Value)
 		case "quote", "escape":
 			options[o.Name] = duckdb.QuoteLiteral(o.Value)
 		default:
-			return "", failure("42601", "option %q not recognized", o.Name)
+			return "", refuseOption(o.Name, format)
 		}
 	}
 	call := "read_csv(" + duckdb.QuoteLiteral(head.File) + ", columns = {" + strings.Join(types, ", ") + "}"
