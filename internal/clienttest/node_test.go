@@ -55,6 +55,9 @@ func newNode() (*node, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := os.Mkdir(filepath.Join(directory, "files"), 0o755); err != nil {
+		return nil, err
+	}
 	return &node{directory: directory, region: directory, binary: filepath.Join(directory, "csmsql")}, nil
 }
 
@@ -91,6 +94,9 @@ func (n *node) start() error {
 	return nil
 }
 
+// files is the one directory whose files SQL may read and write.
+func (n *node) files() string { return filepath.Join(n.directory, "files") }
+
 func (n *node) data() string { return filepath.Join(n.directory, "data") }
 
 func freePort() (string, error) {
@@ -106,7 +112,7 @@ func freePort() (string, error) {
 func (n *node) serve(fabric string) error {
 	n.output.Reset()
 	n.command = exec.Command(n.binary, "serve", "--data", n.data(), "--region-dir", n.region, "--fabric", fabric, "--region", "1GiB",
-		"--memory", "512MiB", "--pg", "127.0.0.1:"+n.port)
+		"--memory", "512MiB", "--pg", "127.0.0.1:"+n.port, "--files", n.files())
 	n.command.Stdout, n.command.Stderr = &n.output, &n.output
 	if err := n.command.Start(); err != nil {
 		return err

@@ -28,11 +28,12 @@ var rewrite = flag.Bool("rewrite", false, "write what comes of each example into
 const (
 	sqlList    = "../../docs/sql.md"
 	optionList = "../../docs/sqloptions.md"
+	duckList   = "../../docs/sqlduckdb.md"
 	// everyOption ends the headings of optionList, which are those of sqlList.
 	everyOption = ": every option"
 )
 
-var sqlLists = []string{sqlList, optionList}
+var sqlLists = []string{sqlList, optionList, duckList}
 
 func readSQLList(t *testing.T) *sqllist.Document { return readList(t, sqlList) }
 
@@ -57,6 +58,7 @@ func TestSQLList(t *testing.T) {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			l := &listTest{path: path, document: readList(t, path), known: known, native: native}
 			l.room = newRoom(t, shared.dsn(), l.document.Setup)
+			l.room.files = newFiles(t, shared.files())
 			for _, row := range l.document.Rows {
 				l.try(t, row)
 			}
@@ -112,7 +114,7 @@ func (l *listTest) try(t *testing.T, row *sqllist.Row) {
 // TestSQLListInPostgres asks PostgreSQL: it gives what csmsql gives, or what the line says of PostgreSQL.
 func TestSQLListInPostgres(t *testing.T) {
 	dsn := startPostgres(t)
-	for _, path := range sqlLists {
+	for _, path := range []string{sqlList, optionList} {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			l := &listTest{path: path, document: readList(t, path)}
 			theirs := newRoom(t, dsn, l.document.Setup)
@@ -201,6 +203,7 @@ func took(row *sqllist.Row, example sqllist.Example, got tried) {
 // tried is what came of an example, as the document writes it.
 type tried struct {
 	text    string
+	hint    string // an error's
 	refused bool
 	rows    bool // it is rows
 }
@@ -210,6 +213,7 @@ type room struct {
 	conn  *pgconn.PgConn
 	dsn   string
 	setup string
+	files *files // nil: examples have none
 }
 
 func newRoom(t *testing.T, dsn, setup string) *room {
@@ -238,6 +242,11 @@ func (r *room) open(t *testing.T) {
 
 // try runs an example. It ends at its first error.
 func (r *room) try(t *testing.T, sql, data string) (got tried) {
+	t.Helper()
+	return r.files.run(t, sql, func(sql string) tried { return r.tryHere(t, sql, data) })
+}
+
+func (r *room) tryHere(t *testing.T, sql, data string) (got tried) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -304,7 +313,7 @@ func outcomeText(rows []string, hasRows bool, tag string, err error) tried {
 	var refused *pgconn.PgError
 	switch {
 	case errors.As(err, &refused):
-		return tried{text: shown(refused.Code + ": " + refused.Message), refused: true}
+		return tried{text: shown(refused.Code + ": " + refused.Message), hint: refused.Hint, refused: true}
 	case err != nil:
 		return tried{text: shown("broken: " + err.Error()), refused: true}
 	case hasRows && len(rows) == 0:
@@ -337,20 +346,26 @@ func shown(text string) string {
 
 // ownDuckDB is DuckDB with its own tables.
 type ownDuckDB struct {
-	db   *duckdb.Database
-	conn *duckdb.Connection // of one example, because temporary objects are a connection's
+	db    *duckdb.Database
+	conn  *duckdb.Connection // of one example, because temporary objects are a connection's
+	files *files
 }
 
 func openDuckDB(t *testing.T) *ownDuckDB {
 	t.Helper()
-	db, err := duckdb.Open(duckdb.Options{MemoryBytes: 1 << 28, Threads: 1})
+	db, err := duckdb.Open(duckdb.Options{MemoryBytes: 1 << 28, Threads: 1, Files: duckdb.FileAccess{All: true}})
 	require.NoError(t, err)
 	t.Cleanup(db.Close)
-	return &ownDuckDB{db: db}
+	return &ownDuckDB{db: db, files: newFiles(t, t.TempDir())}
 }
 
 // try runs an example. A statement without rows has no tag.
 func (d *ownDuckDB) try(t *testing.T, setup, sql string) tried {
+	t.Helper()
+	return d.files.run(t, sql, func(sql string) tried { return d.tryHere(t, setup, sql) })
+}
+
+func (d *ownDuckDB) tryHere(t *testing.T, setup, sql string) tried {
 	t.Helper()
 	var err error
 	d.conn, err = d.db.Connect(nil)
