@@ -93,14 +93,23 @@ func (w *writer) misjudged(s *space) (*piece, []output) {
 func (w *writer) kernel(s *space) (*piece, []output) {
 	double := func(t *valueType) bool { return t.name == "DOUBLE" }
 	t := pick(w.Rand, w.db.tables)
-	for range 3 {
-		if !slices.ContainsFunc(t.fields, func(f field) bool { return double(f.typ) }) {
-			t = pick(w.Rand, w.db.tables)
-		}
+	hasDouble := func(t *relation) bool {
+		return slices.ContainsFunc(t.fields, func(f field) bool { return double(f.typ) })
+	}
+	if with := slices.DeleteFunc(slices.Clone(w.db.tables), func(t *relation) bool { return !hasDouble(t) }); len(with) > 0 && w.maybe(60) {
+		t = pick(w.Rand, with)
 	}
 	n := t.named(w.alias())
 	s.own = append(s.own, n)
 	own := &space{own: []named{n}, deep: 2}
+	if ref, ok := w.column(own, double); ok && w.maybe(50) { // nothing that the kernels could refuse
+		other, _ := w.column(own, double)
+		out := list("", ", ", "", 1)
+		var outputs []output
+		w.put(out, &outputs, "count(*)", typesOf["BIGINT"])
+		w.put(out, &outputs, "sum("+n.alias+".id)", typesOf["DECIMAL(38,0)"])
+		return sequence("SELECT ", out, text(" FROM %s AS %s WHERE %s %s %s", t.name, n.alias, ref.text, pick(w.Rand, comparisons[:9]), other.text)), outputs
+	}
 	where := list(" WHERE ", " AND ", "", 0)
 	for range w.IntN(3) {
 		if ref, ok := w.column(own, double); ok && w.maybe(50) { // NaN equals NaN and is above all others

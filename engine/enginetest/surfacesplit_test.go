@@ -230,13 +230,13 @@ func (w *writer) splitCondition(s *space) *piece {
 	switch n := w.IntN(100); {
 	case n < 12:
 		return w.keysOf(s)
-	case n < 26:
+	case n < 30:
 		if p := w.member(s); p != nil {
 			return p
 		}
-	case n < 29: // nothing, at some nodes or at all
+	case n < 33: // nothing, at some nodes or at all
 		return text("%s %s", w.anyOf(s, "id"), w.either("< 0", "= 1", "= 2", "< 3", "IS NULL"))
-	case n < 36:
+	case n < 40:
 		return text("%s %% %d = %d", w.anyOf(s, "id"), 2+w.IntN(4), w.IntN(2))
 	}
 	return w.plain(s)
