@@ -80,6 +80,7 @@ func (w *commit) run(ctx context.Context) error {
 		return err
 	}
 	c.options.Fault.At(faults.CommitStored)
+	defer w.committed()
 	if c.shared() {
 		// The commit is durable. That this process does not see it yet is no reason to call it failed.
 		c.log("see a commit", c.awaitApplied(context.WithoutCancel(ctx), revision))
@@ -89,6 +90,13 @@ func (w *commit) run(ctx context.Context) error {
 	}
 	w.show(revision)
 	return nil
+}
+
+// committed says that its extents are a version's.
+func (w *commit) committed() {
+	if tell := w.catalog.options.Committed; tell != nil && len(w.publish) > 0 {
+		tell(sortedIDs(w.publish))
+	}
 }
 
 // compareLenders makes the commit fail if this node, or a lender of its chunks, is not the incarnation any more that it

@@ -70,6 +70,7 @@ func (c *Catalog) settleDoubt(ctx context.Context) error {
 		if err := c.awaitApplied(ctx, revision); err != nil {
 			return err
 		}
+		w.committed()
 	}
 	c.doubted = nil
 	return nil

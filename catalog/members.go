@@ -323,9 +323,15 @@ func (c *Catalog) Reachable(region memregion.RegionID) (node string, there bool)
 
 // Living lists the extents of a region that a living version has. The region is this node's, and was adopted.
 func (c *Catalog) Living(region memregion.RegionID) map[ExtentID]bool {
+	living, _ := c.living(region)
+	return living
+}
+
+// living also tells whether it knows all of them.
+func (c *Catalog) living(region memregion.RegionID) (living map[ExtentID]bool, complete bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	living := map[ExtentID]bool{}
+	living, complete = map[ExtentID]bool{}, true
 	add := func(ids []ExtentID) {
 		for _, id := range ids {
 			if id.Region == region {
@@ -334,12 +340,33 @@ func (c *Catalog) Living(region memregion.RegionID) map[ExtentID]bool {
 		}
 	}
 	for _, p := range c.mu.pages {
+		complete = complete && p.extents != nil
 		add(p.extents)
 	}
 	for _, p := range c.mu.postponed {
 		add(p.extents)
 	}
-	return living
+	return living, complete
+}
+
+// Abandon retires what was published in a region of this node and no version has: its commit never came, or its version came and died while this
+// node missed what others committed. It asks the store first, so that nothing is taken for lost that this node has only not seen yet, and leaves
+// the extents in place until no other node can read a version that may have had them (K7). It returns those that it took. Preconditions: nobody
+// is about to commit them.
+func (c *Catalog) Abandon(ctx context.Context, region memregion.RegionID, ids []ExtentID) ([]ExtentID, error) {
+	if err := c.barrier(ctx); err != nil {
+		return nil, err
+	}
+	living, complete := c.living(region)
+	if !complete {
+		return nil, nil
+	}
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id ExtentID) bool { return living[id] })
+	c.mu.Lock()
+	r := &releases{retired: ids, diedAt: c.mu.current.contents.revision}
+	c.mu.Unlock()
+	c.tell(r)
+	return ids, nil
 }
 
 // postponed is what died at a revision and waits for the others to pass it (K7).
@@ -382,7 +409,11 @@ func (c *Catalog) retire() {
 		return
 	}
 	c.options.Fault.At(faults.Retiring)
-	c.log("retire chunks", c.lender.Retire(due...))
+	if err := c.lender.Retire(due...); err != nil { // of all or nothing: one that is refused must not keep the others
+		for _, id := range due {
+			c.log("retire a chunk", c.lender.Retire(id))
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	gone := map[ExtentID]bool{}

@@ -156,6 +156,8 @@ type Options struct {
 	// Gone is told of every incarnation of another node that is over, after all that it committed is visible: what it
 	// published in this node's regions beyond Living belongs to nobody.
 	Gone func(Member)
+	// Committed is told of the extents of every commit of this catalog that succeeded: they are a version's now, and nobody's else.
+	Committed func(ids []ExtentID)
 	// Fault is told of the fault points of commits; nil in production.
 	Fault faults.Hook
 	// Log receives what went wrong in the background: garbage that could not be removed, lenders that refused.

@@ -202,6 +202,13 @@ func (c *Core) View(g Generation) View {
 	return View{State: x.state, Owner: x.owner, Writer: x.writer, Range: x.memory, Seal: x.seal, Pins: int(x.pins)}
 }
 
+// Each visits every generation that is alive, in no order.
+func (c *Core) Each(visit func(Generation, View)) {
+	c.extents.each(func(g Generation, x *extent) {
+		visit(g, View{State: x.state, Owner: x.owner, Writer: x.writer, Range: x.memory, Seal: x.seal, Pins: int(x.pins)})
+	})
+}
+
 // Census counts what is alive.
 type Census struct {
 	Extents [stateCount]int   // by State

@@ -305,6 +305,13 @@ func (h *Home) Generation(gen Generation) View {
 	return h.mu.core.View(gen)
 }
 
+// Each visits every generation that is alive, in no order. visit must not call the home.
+func (h *Home) Each(visit func(Generation, View)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.mu.core.Each(visit)
+}
+
 // HomeStats is what a status command shows of one region.
 type HomeStats struct {
 	Region memregion.RegionID

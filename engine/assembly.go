@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -32,6 +33,7 @@ import (
 // Its methods may be called from several goroutines, those of a Part from one.
 type Assembly struct {
 	engine  *Engine
+	holder  *custody.Holder // of its parts' memory
 	options AssembleOptions
 	schema  *arrow.Schema // the table's
 	table   uint64        // the table that is appended to; 0: it is to be made
@@ -75,7 +77,7 @@ func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assemb
 		return nil, err
 	}
 	defer snapshot.Close()
-	a := &Assembly{engine: e, options: options}
+	a := &Assembly{engine: e, holder: e.node.hold("assembly of table " + options.Table.String()), options: options}
 	version, exists := snapshot.Table(options.Table)
 	switch name := options.Table.String(); {
 	case !snapshot.HasSchema(options.Table.Schema):
@@ -88,10 +90,10 @@ func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assemb
 		if a.schema, err = tableOf(options.Columns); err != nil {
 			return nil, err
 		}
-		a.target = e.target(options.Table, a.schema)
+		a.target = e.target(ctx, options.Table, a.schema)
 	default:
 		a.table, a.schema = uint64(version.Table().ID), version.Table().Columns
-		a.target = e.target(options.Table, a.schema)
+		a.target = e.target(ctx, options.Table, a.schema)
 		p, err := placement.Parse(version.Table().Placement)
 		if err != nil {
 			return nil, err
@@ -145,7 +147,7 @@ func (a *Assembly) Part(ctx context.Context, node string, first int64) (*Part, e
 		return nil, failure("42704", "node %q does not exist", node).hint("This node is alone: it belongs to no cluster.")
 	}
 	// Allocators have no context of their own: what a part asks of its node ends with the part, or with the engine.
-	long, done := e.life.within(context.WithoutCancel(ctx))
+	long, done := e.life.within(custody.With(context.WithoutCancel(ctx), a.holder))
 	space, err := e.node.spaceOf(long, node)
 	if err != nil {
 		done()
@@ -175,6 +177,7 @@ func (a *Assembly) Commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	defer e.node.letGo(a.holder)
 	chunks, err := inOrder(a.options.Table, parts)
 	if err != nil {
 		return errors.Join(err, e.node.discard(allOf(parts)))
@@ -251,6 +254,7 @@ func (a *Assembly) Abort() error {
 	if err != nil {
 		return nil //nolint:nilerr // it has ended
 	}
+	defer e.node.letGo(a.holder)
 	return e.node.discard(allOf(parts))
 }
 
@@ -355,7 +359,7 @@ func (p *Part) add(ctx context.Context, batch arrow.RecordBatch) error {
 		return err
 	}
 	if replicate := p.assembly.target.Replicate; replicate != nil {
-		whole, err := replicate(ctx, c)
+		whole, err := replicate(custody.With(ctx, p.assembly.holder), c)
 		if err != nil {
 			return errors.Join(err, p.assembly.engine.node.discard([]*catalog.Chunk{c}))
 		}

@@ -135,7 +135,7 @@ type run struct {
 
 	mu        sync.Mutex // guards what follows
 	remote    []*noderpc.FragmentRun
-	local     [][]*catalog.Chunk
+	local     []func()
 	progress  noderpc.FragmentProgress
 	fragments int64
 }
@@ -232,7 +232,7 @@ func (r *run) fragment(ctx, running context.Context, stage *distribute.Stage, f 
 		return ranFragment{}, err
 	}
 	r.mu.Lock()
-	r.local = append(r.local, result.Chunks)
+	r.local = append(r.local, result.Release)
 	r.count(result.Total)
 	r.mu.Unlock()
 	return ranOn(e.config.Node, attempts, stage, result)

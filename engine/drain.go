@@ -170,7 +170,7 @@ func (e *Engine) tableNames(ctx context.Context) (names []catalog.TableName, err
 func (e *Engine) drainTable(ctx context.Context, table catalog.TableName, name string, progress func(noderpc.Progress)) (changed bool, err error) {
 	var moves *moves
 	var rows int64
-	err = e.changeTable(ctx, table, func(c *tableChange) error {
+	err = e.changeTable(ctx, table, func(ctx context.Context, c *tableChange) error {
 		v := c.v
 		rows = v.Rows()
 		p, err := placement.Parse(v.Table().Placement)

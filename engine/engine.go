@@ -251,9 +251,9 @@ func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *readings, l
 }
 
 // target is where chunks go that lie in this node's memory; targetFor knows a table's placement.
-func (e *Engine) target(name catalog.TableName, schema *arrow.Schema) ingest.Target {
+func (e *Engine) target(ctx context.Context, name catalog.TableName, schema *arrow.Schema) ingest.Target {
 	return ingest.Target{
-		Space: e.node.space, Owner: name.String(), Schema: schema, HoldBytes: e.memory.chunk,
+		Space: e.node.held(ctx, e.node.space), Owner: name.String(), Schema: schema, HoldBytes: e.memory.chunk,
 		Discard: e.node.discard, Limits: limitsOf(schema),
 	}
 }

@@ -9,10 +9,12 @@ import (
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/zeebo/xxh3"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -262,3 +264,47 @@ func RemembersDamage(node string, standing error) bool {
 	r.unread(&DamagedError{Table: "public.t", Cause: coherence.ErrChecksum}, d, d, nil)
 	return r.damage.has(d.Extents[0].ExtentID)
 }
+
+// Stray has an extent in the node's memory that nobody holds, at a stage of its life.
+func (e *Engine) Stray(stage string) (catalog.Grant, error) {
+	return stray(e.node.space, stage, e.node.lender.Publish)
+}
+
+func stray(space catalog.Space, stage string, publish func(...catalog.ExtentID) error) (catalog.Grant, error) {
+	g, err := space.Grant("test", memregion.PageSize)
+	if err != nil || stage == "granted" {
+		return g, err
+	}
+	clear(g.Bytes())
+	seal := coherence.Seal{Length: memregion.PageSize, Checksum: xxh3.Hash(g.Bytes())}
+	if err := errors.Join(g.Clean(), g.Seal(seal)); err != nil || stage == "sealed" {
+		return g, err
+	}
+	return g, publish(catalog.ExtentID{Region: space.Region(), Generation: g.Generation()})
+}
+
+// Lose has an extent granted in another node's memory and forgets it.
+func (e *Engine) Lose(ctx context.Context, node, stage string) (catalog.ExtentID, error) {
+	space, err := e.node.spaceOf(ctx, node)
+	if err != nil {
+		return catalog.ExtentID{}, err
+	}
+	g, err := stray(space, stage, e.node.lender.Publish)
+	if err != nil {
+		return catalog.ExtentID{}, err
+	}
+	id := catalog.ExtentID{Region: space.Region(), Generation: g.Generation()}
+	e.node.holdings.book.Over(id)
+	return id, nil
+}
+
+// What the janitor does.
+func (e *Engine) Sweep(ctx context.Context)   { e.node.sweep(ctx) }
+func (e *Engine) Confirm(ctx context.Context) { e.node.confirm(ctx) }
+
+// RenewAt is one turn of the renewals.
+func (e *Engine) RenewAt(ctx context.Context, node string) error {
+	return e.node.renewAt(ctx, node, renewals)
+}
+
+var renewals = map[memregion.RegionID]*custody.Disclaimer{}

@@ -21,6 +21,9 @@ type Figures struct {
 	ReplicasPassedOver, ReplicasRepaired int64
 	// ChunksReloaded counts lost chunks that this node has made anew from where their rows came.
 	ChunksReloaded int64
+	// Strays counts extents of the node's region that nobody held, StraysTakenBack those of them that went back; StraysNow and StrayBytes are those
+	// that there are. HeldTooLong counts extents that their holders still held when they ended.
+	Strays, StraysTakenBack, StraysNow, StrayBytes, HeldTooLong int64
 	// Refusals count who was refused what by the node's RPC.
 	Refusals *noderpc.Refusals
 	// Cluster is nil of a node that is alone.
@@ -64,6 +67,8 @@ func (e *Engine) Figures() Figures {
 		return f
 	}
 	f.Refusals = e.node.refusals
+	h := &e.node.holdings
+	f.Strays, f.StraysTakenBack, f.StraysNow, f.StrayBytes, f.HeldTooLong = h.strays.Load(), h.back.Load(), h.present.Load(), h.bytes.Load(), h.left.Load()
 	if shared, ok := e.node.store.(*etcd.Store); ok {
 		f.Cluster = &ClusterFigures{Members: e.catalog.Members(), Etcd: shared.Stats()}
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -92,6 +93,13 @@ func (f fragments) Run(ctx context.Context, _ noderpc.Peer, request noderpc.Frag
 
 // runFragment runs a part of a query; its result lies in this node's memory until it is released.
 func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentRequest) (result noderpc.FragmentResult, err error) {
+	holder := e.node.hold("fragment of a query")
+	ctx = custody.With(ctx, holder)
+	defer func() {
+		if err != nil {
+			e.node.letGo(holder)
+		}
+	}()
 	payload, err := e.fragments.payload(e, request.Payload)
 	if err != nil {
 		return result, err
@@ -161,7 +169,10 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	}
 	e.config.Fault.At(faults.FragmentPublished)
 	chunks := result.Chunks
-	result.Release = func() { e.releaseResult(chunks) }
+	result.Release = func() {
+		e.releaseResult(chunks)
+		e.node.letGo(holder)
+	}
 	return result, nil
 }
 
@@ -295,7 +306,7 @@ func stageName(searchPath []string, name string) catalog.TableName {
 // the nodes (D6 of exec/plan/distribute). And a result that lies where it was made is given back, if anything fails, by the one node that
 // knows of it; and another node may read a partition than the one it was meant for.
 func (e *Engine) keepResult(ctx context.Context, rows *Rows, columns *arrow.Schema, shuffle *distribute.Shuffle) (chunks []*catalog.Chunk, partitions []int, err error) {
-	target := e.target(catalog.TableName{Name: fragmentOwner}, columns)
+	target := e.target(ctx, catalog.TableName{Name: fragmentOwner}, columns)
 	target.Owner = fragmentOwner
 	if shuffle != nil {
 		if err := partitioned(&target, shuffle); err != nil {
@@ -358,9 +369,11 @@ func (e *Engine) releaseResult(chunks []*catalog.Chunk) {
 	if len(chunks) == 0 {
 		return
 	}
-	if err := e.node.homes.Retire(extentsOf(chunks)...); err != nil {
+	ids := extentsOf(chunks)
+	if err := e.node.homes.Retire(ids...); err != nil {
 		e.config.Log.Warn("release the result of a fragment", "error", err)
 	}
+	e.node.holdings.book.Over(ids...)
 	e.config.Fault.At(faults.FragmentReleased)
 }
 

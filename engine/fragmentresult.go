@@ -100,8 +100,8 @@ func (r *run) release() {
 			}
 		})
 	}
-	for _, chunks := range r.local {
-		r.session.engine.releaseResult(chunks)
+	for _, release := range r.local {
+		release()
 	}
 	told.Wait()
 }

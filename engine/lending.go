@@ -96,28 +96,20 @@ func (n *node) gone(m catalog.Member) {
 	n.lending.Over(incarnation, membershipOf(m))
 	living := n.catalog.Living(n.region.ID)
 	lost := slices.DeleteFunc(n.lending.UnconfirmedOf(m.Incarnation), func(id catalog.ExtentID) bool { return living[id] })
-	retired := 0
-	for _, id := range lost { // each for itself: some were committed, and have died since
-		switch err := n.homes.Retire(id); {
-		case err == nil:
-			retired++
-		case !errors.Is(err, coherence.ErrUnknown):
-			n.config.Log.Warn("take back what a node published before it died", "node", m.Name, "error", err)
-		}
-	}
-	n.lending.Confirm(lost...) // nobody asks about them any more
-	if retired > 0 {
-		n.config.Log.Info("a node died between publishing and committing; its memory is taken back", "node", m.Name, "extents", retired)
+	n.lending.Disown(lost...)
+	if len(lost) > 0 {
+		n.config.Log.Info("a node died between publishing and committing; its memory is taken back", "node", m.Name, "extents", len(lost))
 	}
 }
 
-// confirm settles what others published here and the catalog has by now.
-func (n *node) confirm() {
+// confirm settles what others published here and the catalog has by now, or will never have.
+func (n *node) confirm(ctx context.Context) {
 	if n.lending == nil {
 		return
 	}
 	n.lending.Sweep()
-	n.settle(context.Background())
+	n.settle(ctx)
+	n.disowned(ctx)
 	if open := n.lending.Unconfirmed(); len(open) > 0 {
 		living := n.catalog.Living(n.region.ID)
 		n.lending.Confirm(slices.DeleteFunc(open, func(id catalog.ExtentID) bool { return !living[id] })...)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"sync"
+
+	"github.com/csmsql/csmsql/engine/custody"
 )
 
 // How an engine, or a session, ends while others use it (E6):
@@ -38,6 +40,8 @@ type lifetime struct {
 	ctx  context.Context // ends when the end begins; its cause is why
 	stop context.CancelCauseFunc
 	gone chan struct{} // closed by the owner, when all is taken apart
+	// holder is whose the memory is that calls are granted; nil: that is said elsewhere. Set before the first call.
+	holder *custody.Holder
 
 	mu     sync.Mutex // guards what follows; a leaf
 	inside int
@@ -113,6 +117,9 @@ func (l *lifetime) refusal() error {
 
 // within is a context that ends with ctx and with l. The caller calls done when what runs under it has ended.
 func (l *lifetime) within(ctx context.Context) (_ context.Context, done func()) {
+	if l.holder != nil {
+		ctx = custody.With(ctx, l.holder)
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	stop := context.AfterFunc(l.ctx, func() { cancel(context.Cause(l.ctx)) })
 	return ctx, func() {

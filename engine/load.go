@@ -13,6 +13,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -86,6 +87,9 @@ func (l *loading) run(ctx context.Context) (result noderpc.LoadResult, err error
 		return result, err
 	}
 	defer snapshot.Close()
+	holder := e.node.hold("load of table " + name.String())
+	defer e.node.letGo(holder)
+	ctx = custody.With(ctx, holder)
 	tx := e.catalog.Begin(snapshot)
 	defer tx.Rollback()
 	if err := l.makeRoom(tx); err != nil {

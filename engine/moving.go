@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
@@ -78,7 +79,7 @@ func (s *Session) tableNamed(ctx context.Context, name statement.Name) (catalog.
 // moved: to repeat it goes on from there.
 func (e *Engine) setPlacement(ctx context.Context, name catalog.TableName, text string) error {
 	var moves *moves
-	err := e.changeTable(ctx, name, func(c *tableChange) error {
+	err := e.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
 		record, err := e.resolvePlacement(text, c.v.Table().Columns)
 		if err != nil {
 			return err
@@ -143,7 +144,7 @@ func (st *Statement) setStorage(ctx context.Context, head *statement.SetStorage)
 // chunks that have another number: to repeat it goes on from there.
 func (e *Engine) setReplicas(ctx context.Context, name catalog.TableName, replicas int) error {
 	var moves *moves
-	err := e.changeTable(ctx, name, func(c *tableChange) error {
+	err := e.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
 		record, err := e.resolveReplicas(replicas)
 		if err != nil {
 			return err
@@ -245,12 +246,15 @@ type tableChange struct {
 }
 
 // changeTable runs a change of one table as it is now and commits it.
-func (e *Engine) changeTable(ctx context.Context, name catalog.TableName, change func(*tableChange) error) (err error) {
+func (e *Engine) changeTable(ctx context.Context, name catalog.TableName, change func(context.Context, *tableChange) error) (err error) {
 	snapshot, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "move " + name.String()})
 	if err != nil {
 		return err
 	}
 	defer snapshot.Close()
+	holder := e.node.hold("change of table " + name.String())
+	defer e.node.letGo(holder) // after the transaction's end
+	ctx = custody.With(ctx, holder)
 	tx := e.catalog.Begin(snapshot)
 	defer func() {
 		tx.Rollback()
@@ -264,7 +268,7 @@ func (e *Engine) changeTable(ctx context.Context, name catalog.TableName, change
 	}
 	faults := e.regions.faults()
 	c := &tableChange{tx, version, e.regions.readings()}
-	if err := change(c); err != nil {
+	if err := change(ctx, c); err != nil {
 		return ofAnother(err, c.read, snapshot.Trust)
 	}
 	if err := e.trustworthy(ctx, faults, c.read, newLease(snapshot)); err != nil {
@@ -279,7 +283,7 @@ func (e *Engine) divideAnew(ctx context.Context, c *tableChange, p placement.Pla
 	if table.Placement == p.String() {
 		return nil
 	}
-	target := e.target(table.Name, table.Columns)
+	target := e.target(ctx, table.Name, table.Columns)
 	if err := e.place(ctx, &target, p, c.v); err != nil {
 		return err
 	}
@@ -416,7 +420,7 @@ func (m *moves) next(most int64) (step []chunkMove, bytes int64) {
 
 // moveStep copies some chunks and commits the copies in their place, or beside them.
 func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []chunkMove) error {
-	return e.changeTable(ctx, table, func(change *tableChange) error {
+	return e.changeTable(ctx, table, func(ctx context.Context, change *tableChange) error {
 		var mu sync.Mutex // guards made
 		made := map[int]catalog.Replacement{}
 		group, running := errgroup.WithContext(ctx)

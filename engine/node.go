@@ -37,6 +37,7 @@ type node struct {
 	region     memregion.Spec
 	stop       context.CancelFunc
 	background sync.WaitGroup // the janitor, and who cleans memory ahead; they end with stop
+	holdings   holdings
 	promises   *promises
 	refusals   *noderpc.Refusals // by the node's RPC
 
@@ -88,12 +89,13 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 		return n, err
 	}
 	gone := map[memregion.RegionID]error{}
-	n.lender = lenders{n.homes, gone, n.self != nil}
+	n.holdings.nobody = n.hold("this node's own work")
+	n.lender = heldLenders{lenders{n.homes, gone, n.self != nil}, &n.holdings.book}
 	if n.self != nil {
-		n.lender = clusterLenders{lenders{n.homes, gone, true}, n}
+		n.lender = heldLenders{clusterLenders{lenders{n.homes, gone, true}, n}, &n.holdings.book}
 	}
 	n.catalog, err = catalog.Open(ctx, n.store, n.lender, catalog.Options{
-		Domain: localDomain, InitialSchemas: []string{"public"}, Self: n.self, Gone: n.gone, Fault: config.Fault,
+		Domain: localDomain, InitialSchemas: []string{"public"}, Self: n.self, Gone: n.gone, Committed: func(ids []catalog.ExtentID) { n.holdings.book.Over(ids...) }, Fault: config.Fault,
 		Log: func(message string, err error) { config.Log.Warn(message, "error", err) },
 	})
 	if err != nil {
@@ -353,6 +355,7 @@ func (n *node) startJanitor() {
 	ctx, stop := context.WithCancel(context.Background())
 	n.stop = stop
 	n.background.Go(func() { n.cleanAhead(ctx) })
+	n.background.Go(func() { n.renew(ctx) })
 	n.background.Go(func() {
 		tick := time.NewTicker(n.config.LeaseTTL / 4)
 		defer tick.Stop()
@@ -361,7 +364,8 @@ func (n *node) startJanitor() {
 			case <-ctx.Done():
 				return
 			case now := <-tick.C:
-				n.confirm()
+				n.confirm(ctx)
+				n.sweep(ctx)
 				if err := n.flushLeft(ctx); err != nil {
 					n.config.Log.Debug("another node could not be asked what is left to be flushed", "error", err)
 				}

@@ -176,7 +176,7 @@ func (n *node) known(name string) bool {
 // targetFor is where new chunks of a table go, of rows that are written by a session of this time zone.
 func (e *Engine) targetFor(ctx context.Context, v *catalog.TableVersion, zone string) (ingest.Target, error) {
 	table := v.Table()
-	target := e.target(table.Name, table.Columns)
+	target := e.target(ctx, table.Name, table.Columns)
 	p, err := placement.Parse(table.Placement)
 	if err != nil {
 		return target, err

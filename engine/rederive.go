@@ -119,7 +119,7 @@ func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *v
 		return 0, notDerived(table, v, o, err)
 	}
 	defer rows.Close()
-	target := e.target(table.Name, table.Columns)
+	target := e.target(ctx, table.Name, table.Columns)
 	fewer := version.Replicate(min(table.Replicas, len(e.takersOfCopies()))) // the others are made when there are nodes for them
 	if err := e.place(ctx, &target, p, fewer); err != nil {
 		return 0, err

@@ -77,7 +77,7 @@ func (e *Engine) reload(ctx context.Context, name catalog.TableName, lost func(r
 	var missing int
 	var table catalog.Table
 	query := "" // the origin of a table that comes from one
-	err = e.changeTable(ctx, name, func(c *tableChange) error {
+	err = e.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
 		list, err := e.lostChunks(ctx, c.v, lost)
 		if err != nil {
 			return err

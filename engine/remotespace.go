@@ -97,7 +97,7 @@ func (n *node) settle(ctx context.Context) {
 // spaceOf is where chunks in the memory of a node are written: this node's own, or another's. Its errors name the node.
 func (n *node) spaceOf(ctx context.Context, name string) (catalog.Space, error) {
 	if name == n.config.Node {
-		return n.space, nil
+		return n.held(ctx, n.space), nil
 	}
 	client, err := n.peers.get(ctx, name)
 	if err != nil {
@@ -117,7 +117,7 @@ func (n *node) spaceOf(ctx context.Context, name string) (catalog.Space, error) 
 			Counters: n.regions.counters, Fault: n.config.Fault,
 		})
 	})
-	return namedSpace{space.WithContext(ctx), name}, nil
+	return namedSpace{n.held(ctx, space.WithContext(ctx).For(n.holderOf(ctx).Name())), name}, nil
 }
 
 // namedSpace says in every error which node's memory it is.

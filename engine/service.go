@@ -163,6 +163,7 @@ func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 		ID: spec.ID, Node: e.config.Node, Fabric: spec.Fabric, Path: spec.Path, Base: spec.Base, Capacity: spec.Capacity, Start: spec.Start,
 		Used: region.Used, Reserved: region.Backed, Extents: int64(region.Extents),
 	}}
+	st.Holders = e.node.holders()
 	for _, record := range e.catalog.Regions() {
 		if reason := e.regions.lost[record.ID]; reason != nil {
 			st.Regions = append(st.Regions, noderpc.RegionStatus{

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -98,6 +99,9 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 		engine: e, life: newLifetime(e.life.ctx), options: options, settings: defaultSettings(options.User),
 		open: map[*Rows]struct{}{}, statements: map[*Statement]struct{}{},
 	}
+	if e.node != nil {
+		s.life.holder = e.node.hold(fmt.Sprintf("session %d of %s", options.ProcessID, options.User))
+	}
 	conn, err := e.db.Connect(s.resolveTable)
 	if err != nil {
 		return nil, err
@@ -147,6 +151,9 @@ func (s *Session) end(why error) {
 	s.forgetPlans()
 	s.conn.Close()
 	s.account.Close()
+	if s.life.holder != nil {
+		s.engine.node.letGo(s.life.holder)
+	}
 	s.engine.leave(s)
 }
 

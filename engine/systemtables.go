@@ -23,6 +23,7 @@ import (
 //	csm.regions   lent memory
 //	csm.tables    tables and how their bytes lie over the nodes; how many chunks lack replicas, or can be read nowhere; where rows came from
 //	csm.chunks    every chunk with its node, region and place, where it lies, too, and where its rows came from
+//	csm.holders   who holds what of this node's region: versions of tables, sessions, loads, other nodes (package custody); without a name: nobody
 //	csm.memory    what clients make the node keep, by session and kind (package account); what DuckDB and Go have, of no session
 //	csm.queries   the latest statements of this node: rows, bytes read here and elsewhere, fragments
 //
@@ -63,7 +64,8 @@ var systemTables = map[string]systemTable{
 	"chunks": {columnsOf("schema", textType, "name", textType, "chunk", countType, "first_row", countType, "rows", countType,
 		"bytes", countType, "node", textType, "region", countType, "position", countType, "generation", countType, "replicas", countType, "others", textType,
 		"source", textType), systemChunks},
-	"memory": {columnsOf("session", countType, "user", textType, "kind", textType, "bytes", countType), systemMemory},
+	"holders": {columnsOf("region", countType, "holder", textType, "extents", countType, "bytes", countType), systemHolders},
+	"memory":  {columnsOf("session", countType, "user", textType, "kind", textType, "bytes", countType), systemMemory},
 	"queries": {columnsOf("started", whenType, "user", textType, "query", textType, "milliseconds", arrow.PrimitiveTypes.Float64,
 		"rows", countType, "bytes_local", countType, "bytes_remote", countType, "fragments", countType, "error", textType), systemQueries},
 }
@@ -230,6 +232,17 @@ func systemChunks(ctx context.Context, s *Session, add func(...any)) error {
 				int64(first.Region), first.Range.Offset, int64(first.Generation), int64(p.Replicas()), s.engine.others(p.Descriptor()),
 				source(p.Index))
 		}
+	}
+	return nil
+}
+
+func systemHolders(_ context.Context, s *Session, add func(...any)) error {
+	e := s.engine
+	if e.node == nil {
+		return nil // a borrower asks its node
+	}
+	for _, h := range e.node.holders() {
+		add(int64(e.node.region.ID), h.Holder, h.Extents, h.Bytes)
 	}
 	return nil
 }

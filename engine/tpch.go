@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -48,6 +49,9 @@ func (e *Engine) loadTPCH(ctx context.Context, request noderpc.TPCHRequest, prog
 		return err
 	}
 	defer snapshot.Close()
+	holder := e.node.hold("load of TPC-H")
+	defer e.node.letGo(holder)
+	ctx = custody.With(ctx, holder)
 	tx := e.catalog.Begin(snapshot)
 	defer tx.Rollback()
 	if !tx.Contents().HasSchema(request.Schema) {

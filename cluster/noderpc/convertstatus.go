@@ -31,6 +31,9 @@ func encodeStatus(s Status) *nodepb.StatusResponse {
 			Since: encodeTime(l.Since), Expires: encodeTime(l.Expires), Revision: int64(l.Revision),
 		})
 	}
+	for _, h := range s.Holders {
+		m.Holders = append(m.Holders, &nodepb.HolderStatus{Holder: text(h.Holder, maxTextBytes), Extents: h.Extents, Bytes: h.Bytes})
+	}
 	for _, c := range s.Counters {
 		m.Counters = append(m.Counters, &nodepb.Counter{Name: text(c.Name, maxNameBytes), Step: text(c.Step, maxNameBytes), Value: c.Value})
 	}
@@ -46,7 +49,7 @@ func decodeStatus(m *nodepb.StatusResponse) (Status, error) {
 }
 
 func decodeStatusParts(m *nodepb.StatusResponse) (s Status, err error) {
-	for what, n := range map[string]int{"tables": len(m.GetTables()), "leases": len(m.GetLeases()), "counters": len(m.GetCounters())} {
+	for what, n := range map[string]int{"tables": len(m.GetTables()), "leases": len(m.GetLeases()), "counters": len(m.GetCounters()), "holders": len(m.GetHolders())} {
 		if n > maxStatusItems {
 			return s, fmt.Errorf("%d %s, %d are allowed", n, what, maxStatusItems)
 		}
@@ -80,6 +83,17 @@ func decodeStatusParts(m *nodepb.StatusResponse) (s Status, err error) {
 			return s, fmt.Errorf("counter: %w", err)
 		}
 		s.Counters = append(s.Counters, Counter{Name: c.GetName(), Step: c.GetStep(), Value: c.GetValue()})
+	}
+	s.Holders = make([]HolderStatus, 0, len(m.GetHolders()))
+	for _, h := range m.GetHolders() {
+		err := checkText("holder", h.GetHolder(), maxTextBytes)
+		if err == nil {
+			err = checkCounts(h.GetExtents(), h.GetBytes())
+		}
+		if err != nil {
+			return s, fmt.Errorf("holder: %w", err)
+		}
+		s.Holders = append(s.Holders, HolderStatus{Holder: h.GetHolder(), Extents: h.GetExtents(), Bytes: h.GetBytes()})
 	}
 	return s, nil
 }

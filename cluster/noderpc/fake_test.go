@@ -64,6 +64,7 @@ func testStatus() noderpc.Status {
 		Tables:   []noderpc.TableStatus{{Schema: "public", Name: "a\n\"b", Rows: 10, Bytes: 80, Chunks: 1, Version: 4}},
 		Leases:   []noderpc.LeaseStatus{{ID: 1, Domain: "d", Holder: "me", Since: time.Unix(1e9, 0), Revision: 3}},
 		Counters: []noderpc.Counter{{Name: "grants_total", Value: 1 << 63}, {Name: "flushes_total", Step: "clean", Value: 2}},
+		Holders:  []noderpc.HolderStatus{{Holder: "session 5 of anna", Extents: 3, Bytes: 1 << 40}, {Extents: 1}},
 	}
 }
 

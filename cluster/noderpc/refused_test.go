@@ -43,7 +43,8 @@ func TestStatusesThatAreRefused(t *testing.T) {
 	type status = nodepb.StatusResponse
 	decode := failed(decodeStatus)
 	refuse(t, decode, "1048576 are allowed", &status{Tables: make([]*nodepb.TableStatus, maxStatusItems+1)},
-		&status{Leases: make([]*nodepb.LeaseStatus, maxStatusItems+1)}, &status{Counters: make([]*nodepb.Counter, maxStatusItems+1)})
+		&status{Leases: make([]*nodepb.LeaseStatus, maxStatusItems+1)}, &status{Counters: make([]*nodepb.Counter, maxStatusItems+1)}, &status{Holders: make([]*nodepb.HolderStatus, maxStatusItems+1)})
+	refuse(t, decode, "holder", &status{Holders: []*nodepb.HolderStatus{{Holder: strings.Repeat("x", maxTextBytes+1)}}}, &status{Holders: []*nodepb.HolderStatus{{Bytes: -1}}}, &status{Holders: []*nodepb.HolderStatus{{Extents: -1}}})
 	refuse(t, decode, control, &status{Counters: []*nodepb.Counter{{Name: escape}}}, &status{Counters: []*nodepb.Counter{{Step: escape}}})
 	for _, n := range []*nodepb.NodeStatus{{Name: escape}, {Version: escape}, {Catalog: escape}, {Domain: escape}} {
 		refuse(t, decode, control, &status{Node: n})

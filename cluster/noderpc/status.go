@@ -15,6 +15,7 @@ type Status struct {
 	Tables   []TableStatus  `json:"tables"`
 	Leases   []LeaseStatus  `json:"leases"`
 	Counters []Counter      `json:"counters"`
+	Holders  []HolderStatus `json:"holders"`
 }
 
 // NodeStatus is the node itself.
@@ -68,6 +69,14 @@ type LeaseStatus struct {
 	// Expires is zero for a lease of the node's own process, which ends with it.
 	Expires  time.Time        `json:"expires,omitzero"`
 	Revision catalog.Revision `json:"revision"`
+}
+
+// HolderStatus is who holds extents of the node's region, and what they have, in bytes. Together they have all that is used.
+type HolderStatus struct {
+	// Holder is in words for people; empty: nobody says that he holds them, now.
+	Holder  string `json:"holder"`
+	Extents int64  `json:"extents"`
+	Bytes   int64  `json:"bytes"`
 }
 
 // Counter is one of the protocol's counters: coherence.Counters.Each gives them.

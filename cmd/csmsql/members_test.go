@@ -301,26 +301,35 @@ func (m *member) dial(t *testing.T) *noderpc.Client {
 
 func (m *member) socket() string { return filepath.Join(m.data, place.SocketName) }
 
-// used is what a node's region holds, as csmsql status says.
-func (m *member) used(t *testing.T) int64 {
+// used is what a node's region holds, and who holds that, as csmsql status says.
+func (m *member) used(t *testing.T) (used int64, holders []noderpc.HolderStatus) {
 	client := m.dial(t)
 	defer client.Close() // its calls have ended
 	status, err := client.Status(deadline(t))
 	require.NoError(t, err)
-	var used int64
 	for _, r := range status.Regions {
 		if r.Node == m.name || r.Node == "" {
 			used += r.Used
 		}
 	}
-	return used
+	return used, status.Holders
+}
+
+// versionsOnly is what tables have, if nobody else holds anything.
+func versionsOnly(holders []noderpc.HolderStatus) (bytes int64, only bool) {
+	only = true
+	for _, h := range holders {
+		bytes += h.Bytes
+		only = only && h.Holder == "versions of tables"
+	}
+	return bytes, only
 }
 
 // complaints are what no node may ever say.
 func (m *member) complaints() []string {
 	var found []string
 	for line := range strings.Lines(m.output.String()) {
-		for _, word := range []string{"panic", "invariant", "XX001", "XX000", "checksum"} {
+		for _, word := range []string{"panic", "invariant", "XX001", "XX000", "checksum", "held by nobody", "beyond its holder"} {
 			if strings.Contains(line, word) {
 				found = append(found, strings.TrimSpace(line))
 			}

@@ -322,7 +322,8 @@ func (s *soak) finish() {
 	}
 	s.requireSpace(w)
 	for _, m := range s.members.nodes {
-		require.Zero(s.t, m.used(s.t), m.name)
+		used, _ := m.used(s.t)
+		require.Zero(s.t, used, m.name)
 		require.Empty(s.t, m.complaints(), m.name)
 	}
 	for _, m := range slices.Backward(s.members.all()) {
@@ -330,19 +331,20 @@ func (s *soak) finish() {
 	}
 }
 
-// requireSpace: each region holds what the catalog has there, once what is on its way has arrived.
+// requireSpace: each region holds what the catalog has there, once what is on its way has arrived, and what is used is the versions', to the byte:
+// nobody holds anything else, and nobody's is nothing.
 func (s *soak) requireSpace(w *worker) {
 	for i, m := range s.members.nodes {
-		var used int64
-		var want string
 		for end := time.Now().Add(patience / 2); ; time.Sleep(50 * time.Millisecond) {
 			rows, _, err := w.ask(m, false, fmt.Sprintf("SELECT coalesce(sum(bytes), 0)::BIGINT FROM csm.regions WHERE node = 'n%d'", i))
 			require.NoError(s.t, err)
-			if used, want = m.used(s.t), rows[0]; fmt.Sprint(used) == want {
+			used, holders := m.used(s.t)
+			held, only := versionsOnly(holders)
+			if want := rows[0]; fmt.Sprint(used) == want && held == used && only {
 				break
 			}
 			if time.Now().After(end) {
-				require.FailNow(s.t, "memory is held for nothing", "%s: %d bytes are used, its chunks have %s", m.name, used, want)
+				require.FailNow(s.t, "memory is held for nothing", "%s: %d bytes are used, its chunks have %s, and it is held by %+v", m.name, used, rows[0], holders)
 			}
 		}
 	}

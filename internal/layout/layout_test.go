@@ -32,6 +32,7 @@ var allowed = map[string][]string{
 	"cluster/noderpc":     {"cluster/certificate", "catalog", "coherence", "memregion"},
 	"engine/statement":    {},
 	"engine/account":      {},
+	"engine/custody":      {"catalog", "coherence", "memregion"},
 	"engine/ingest":       {"catalog"},
 	"engine/columntype":   {},
 	"engine/compressed":   {},

@@ -29,6 +29,7 @@
 //     ticket that was given back before its request came, or while it was under way
 //   - gone: declared dead by the cluster's membership; final for the incarnation
 //   - quarantined: granted to a borrower that is gone, and whose process may still store into it when it wakes up
+//   - lease: a borrower's on what it holds; Held renews it, and what the borrower does not hold of it goes back
 //   - orphan: granted by the node's former process to a borrower that may still store into it
 //
 // # Invariants
@@ -41,7 +42,8 @@
 //     former life runs any more; not after the lender was killed and started again, nor after its machine was, while a process of
 //     another machine may store on
 //   - W4: a borrower that is gone gets nothing done: no grant, no seal, no publication; what it had published stays
-//   - W5: no grant is lost: one whose answer was not heard goes back by its ticket, however late the request came
+//   - W5: no grant is lost: one whose answer was not heard goes back by its ticket, however late the request came; and one that its borrower lost
+//     goes back when that disclaims it
 //   - W6: what the ledger says is outstanding is alive at the home, and what it has forgotten is not
 //   - W7: what is sealed has the checksum that its writer reported (unless Options.TrustSeals)
 //   - W8: where caches are not coherent, no extent is granted while those of its last writer's machine may hold what that stored: not after its
@@ -61,7 +63,8 @@
 //
 // # What it does not do
 //
-// It does not decide who is dead: the cluster's membership does. It knows no tables: that a published extent is in one
+// It does not decide who is dead: the cluster's membership does. A node may be asked by one that is over and has not noticed: callers say which node
+// they are, and since when, so that what they hold goes back when that node has begun anew (BeganAnew). It knows no tables: that a published extent is in one
 // is the catalog's business; with Options.Confirmations it remembers those that nobody has confirmed yet, since their
 // publisher may have died before its commit. It starts no goroutine: the engine's janitor calls Sweep.
 package lending

@@ -9,6 +9,8 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
 )
 
 // A borrower that lives may have lost an extent: an answer that it did not hear, or a mistake of its program. It alone knows that it has no window
@@ -83,8 +85,51 @@ func (l *Lender) onRecord(peer noderpc.Peer, request noderpc.HeldRequest) (list 
 	return slices.DeleteFunc(list, func(x noderpc.LeftExtent) bool { return x.Range.Length == 0 }) // it is over since
 }
 
+// Holding says whose an extent is, and what it is to that borrower, in words for people.
+type Holding struct {
+	Borrower
+	What string
+}
+
+// Holders are the borrowers that hold something of a region which no version is known to have. asking are those, by their domain, that are being
+// granted something: of which extent nobody can say yet.
+func (l *Lender) Holders(region memregion.RegionID) (of map[coherence.Generation]Holding, asking map[coherence.Domain]Holding) {
+	of, asking = map[coherence.Generation]Holding{}, map[coherence.Domain]Holding{}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for b, a := range l.mu.ledger.accounts {
+		for g := range a.grants {
+			switch {
+			case g.stage == requested:
+				asking[a.domain()] = Holding{b, g.holder}
+			case g.extent.Region == region && g.stage == quarantined:
+				of[g.extent.Generation] = Holding{b, "given up, and may be stored into"}
+			case g.extent.Region == region:
+				of[g.extent.Generation] = Holding{b, g.holder}
+			}
+		}
+	}
+	for id, b := range l.mu.unconfirmed {
+		if id.Region == region {
+			of[id.Generation] = Holding{b, "published, and in no version yet"}
+		}
+	}
+	return of, asking
+}
+
+// Disown says that published extents will not be committed, because their publisher is over.
+func (l *Lender) Disown(ids ...catalog.ExtentID) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, id := range ids {
+		if _, ok := l.mu.unconfirmed[id]; ok {
+			l.mu.disowned[id] = true
+		}
+	}
+}
+
 // Disowned are published extents of which nobody has confirmed that the catalog has them, and which their publisher will not commit: none that
-// it has under way has them. The caller knows whether a version ever had them, and confirms them (Confirm) when they are dealt with.
+// it has under way has them, or it is over. The caller knows whether a version ever had them, and confirms them (Confirm) when they are dealt with.
 func (l *Lender) Disowned() []catalog.ExtentID {
 	l.mu.Lock()
 	defer l.mu.Unlock()

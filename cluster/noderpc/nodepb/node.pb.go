@@ -1255,14 +1255,12 @@ func (x *StatusResponse) GetHolders() []*HolderStatus {
 	return nil
 }
 
-// HolderStatus is who holds some of the node's region, beside the versions of tables.
+// HolderStatus is who holds some of the node's region; without a name: nobody does.
 type HolderStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Holder        string                 `protobuf:"bytes,1,opt,name=holder,proto3" json:"holder,omitempty"`
-	State         string                 `protobuf:"bytes,2,opt,name=state,proto3" json:"state,omitempty"`
-	Extents       int64                  `protobuf:"varint,3,opt,name=extents,proto3" json:"extents,omitempty"`
-	Bytes         int64                  `protobuf:"varint,4,opt,name=bytes,proto3" json:"bytes,omitempty"`
-	Since         int64                  `protobuf:"varint,5,opt,name=since,proto3" json:"since,omitempty"`
+	Extents       int64                  `protobuf:"varint,2,opt,name=extents,proto3" json:"extents,omitempty"`
+	Bytes         int64                  `protobuf:"varint,3,opt,name=bytes,proto3" json:"bytes,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1304,13 +1302,6 @@ func (x *HolderStatus) GetHolder() string {
 	return ""
 }
 
-func (x *HolderStatus) GetState() string {
-	if x != nil {
-		return x.State
-	}
-	return ""
-}
-
 func (x *HolderStatus) GetExtents() int64 {
 	if x != nil {
 		return x.Extents
@@ -1321,13 +1312,6 @@ func (x *HolderStatus) GetExtents() int64 {
 func (x *HolderStatus) GetBytes() int64 {
 	if x != nil {
 		return x.Bytes
-	}
-	return 0
-}
-
-func (x *HolderStatus) GetSince() int64 {
-	if x != nil {
-		return x.Since
 	}
 	return 0
 }
@@ -2614,13 +2598,11 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x06tables\x18\x03 \x03(\v2\x1b.csmsql.node.v1.TableStatusR\x06tables\x123\n" +
 	"\x06leases\x18\x04 \x03(\v2\x1b.csmsql.node.v1.LeaseStatusR\x06leases\x123\n" +
 	"\bcounters\x18\x05 \x03(\v2\x17.csmsql.node.v1.CounterR\bcounters\x126\n" +
-	"\aholders\x18\x06 \x03(\v2\x1c.csmsql.node.v1.HolderStatusR\aholders\"\x82\x01\n" +
+	"\aholders\x18\x06 \x03(\v2\x1c.csmsql.node.v1.HolderStatusR\aholders\"V\n" +
 	"\fHolderStatus\x12\x16\n" +
-	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x14\n" +
-	"\x05state\x18\x02 \x01(\tR\x05state\x12\x18\n" +
-	"\aextents\x18\x03 \x01(\x03R\aextents\x12\x14\n" +
-	"\x05bytes\x18\x04 \x01(\x03R\x05bytes\x12\x14\n" +
-	"\x05since\x18\x05 \x01(\x03R\x05since\"\xf2\x01\n" +
+	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x18\n" +
+	"\aextents\x18\x02 \x01(\x03R\aextents\x12\x14\n" +
+	"\x05bytes\x18\x03 \x01(\x03R\x05bytes\"\xf2\x01\n" +
 	"\n" +
 	"NodeStatus\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x18\n" +

@@ -46,6 +46,10 @@ var (
 	metricPassedOver     = describe("replicas_passed_over_total", "Replicas of chunks that could not be read where another one was.")
 	metricRepaired       = describe("replicas_repaired_total", "Chunks whose replicas the node has put right after others were gone, or damaged.")
 	metricReloaded       = describe("chunks_reloaded_total", "Lost chunks that the node has made anew from the files, the query or the generator that their rows came from.")
+	metricStrays         = describe("region_strays_total", "Extents of the node's region that nobody held: in no table's version, and no session's, load's, or other node's.")
+	metricStraysBack     = describe("region_strays_taken_back_total", "Those of them that the node has taken back.")
+	metricStrayBytes     = describe("region_stray_bytes", "Bytes of the node's region that nobody holds now.")
+	metricHeldTooLong    = describe("region_held_too_long_total", "Extents that a session, a load or the like still held when it ended.")
 	metricMembers        = describe("cluster_members", "Nodes of the cluster as this one sees it, by state.", "state")
 	metricMember         = describe("cluster_member_info", "A node of the cluster, always 1.", "member", "state")
 	metricCommits        = describe("etcd_commits_total", "Commits to etcd, by outcome.", "outcome")
@@ -114,6 +118,10 @@ func (c *collector) figures(gauge, count sampler, out chan<- prometheus.Metric) 
 		count(metricRefusedBy, float64(n), kind.Peer, kind.Call, string(kind.Reason))
 	}
 	count(metricReloaded, float64(f.ChunksReloaded))
+	count(metricStrays, float64(f.Strays))
+	count(metricStraysBack, float64(f.StraysTakenBack))
+	gauge(metricStrayBytes, float64(f.StrayBytes))
+	count(metricHeldTooLong, float64(f.HeldTooLong))
 	if f.Cluster == nil {
 		return
 	}

@@ -1,0 +1,109 @@
+package custody
+
+import (
+	"cmp"
+	"slices"
+	"sync"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Book is who in this process holds which extents, of whatever node. The zero value is ready. Safe for concurrent use.
+type Book struct {
+	mu    sync.Mutex
+	of    map[catalog.ExtentID]*Holder // guarded by mu
+	calls map[uint64]bool              // guarded by mu; those that are under way
+	begun uint64                       // guarded by mu; the number of the last call
+}
+
+// Holder is somebody in this process. Its Spaces grant, and it ends with Close.
+type Holder struct {
+	name string
+	book *Book
+}
+
+// Open makes a holder of that name, in words for people.
+func (b *Book) Open(name string) *Holder { return &Holder{name, b} }
+
+// Name is what the holder is called.
+func (h *Holder) Name() string { return h.name }
+
+// Close ends a holder, and returns what it held and should not have: the caller says so, and takes it back.
+func (h *Holder) Close() (left []catalog.ExtentID) {
+	b := h.book
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, x := range b.of {
+		if x == h {
+			delete(b.of, id)
+			left = append(left, id)
+		}
+	}
+	slices.SortFunc(left, compareIDs)
+	return left
+}
+
+// Over says that extents are nobody's here any more: given back, or committed. What is not in the book is no mistake.
+func (b *Book) Over(ids ...catalog.ExtentID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, id := range ids {
+		delete(b.of, id)
+	}
+}
+
+// Calling tells whether memory is being asked for, which may be granted and not in the book yet.
+func (b *Book) Calling() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.calls) > 0
+}
+
+// Held lists what is held of a region, and by whom.
+func (b *Book) Held(region memregion.RegionID) map[coherence.Generation]string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	list := map[coherence.Generation]string{}
+	for id, x := range b.of {
+		if id.Region == region {
+			list[id.Generation] = x.name
+		}
+	}
+	return list
+}
+
+// begin notes that memory is being asked for.
+func (b *Book) begin() (call uint64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.calls == nil {
+		b.calls, b.of = map[uint64]bool{}, map[catalog.ExtentID]*Holder{}
+	}
+	b.begun++
+	b.calls[b.begun] = true
+	return b.begun
+}
+
+// end notes that a call has ended, and what it brought (H1): nil if nothing.
+func (b *Book) end(call uint64, h *Holder, id *catalog.ExtentID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.calls, call)
+	if id != nil {
+		b.of[*id] = h
+	}
+}
+
+// calling is the number of the last call that began, and whether one of the first n is still under way.
+func (b *Book) calling(n uint64) (last uint64, open bool) {
+	for call := range b.calls {
+		open = open || call <= n
+	}
+	return b.begun, open
+}
+
+func compareIDs(a, b catalog.ExtentID) int {
+	return cmp.Or(cmp.Compare(a.Region, b.Region), cmp.Compare(a.Generation, b.Generation))
+}

@@ -1,0 +1,346 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cluster/noderpc/lending"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/custody"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// Every extent of a node's region that no version has is somebody's (package custody): a session's, a load's, the result of a fragment, another
+// node's by the ledger of package lending, or the former process' borrower's, by the journal. The janitor looks for those that are nobody's, says so,
+// and takes them back; and it says to the other nodes what of theirs nobody here holds.
+
+// holdings is a node's part of that.
+type holdings struct {
+	book    custody.Book
+	nobody  *custody.Holder // for whom nobody said what it is for
+	strays  atomic.Int64    // that were found
+	back    atomic.Int64    // of them, those that were taken back
+	left    atomic.Int64    // extents that holders held when they ended
+	present atomic.Int64    // strays that there are now
+	bytes   atomic.Int64    // that those have
+
+	mu    sync.Mutex // guards what follows: one round at a time
+	audit custody.Audit
+	told  map[coherence.Generation]bool // strays that the log has
+	due   int                           // extents that may be looked at, since the last round
+}
+
+// roundExtents is how many extents the janitor looks at for each of its turns: with more in the region, rounds are rarer.
+const roundExtents = 1 << 14
+
+// hold opens a holder; letGo ends it.
+func (n *node) hold(name string) *custody.Holder { return n.holdings.book.Open(name) }
+
+// letGo ends a holder. What it held then is a mistake of this program: it is told, and found by the janitor, who takes it back.
+func (n *node) letGo(h *custody.Holder) {
+	if left := h.Close(); len(left) > 0 {
+		n.holdings.left.Add(int64(len(left)))
+		n.config.Log.Error("memory was held beyond its holder's end", "holder", h.Name(), "extents", len(left), "one", left[0].String())
+	}
+}
+
+// held is a space whose grants are for whom ctx is.
+func (n *node) held(ctx context.Context, space catalog.Space) catalog.Space {
+	return n.holderOf(ctx).Space(space)
+}
+
+func (n *node) holderOf(ctx context.Context) *custody.Holder {
+	if h := custody.From(ctx); h != nil {
+		return h
+	}
+	return n.holdings.nobody
+}
+
+// heldLenders keeps the book when the catalog gives extents back.
+type heldLenders struct {
+	catalog.Lender
+	book *custody.Book
+}
+
+// Discard implements catalog.Lender.
+func (l heldLenders) Discard(ids ...catalog.ExtentID) error {
+	err := l.Lender.Discard(ids...)
+	l.book.Over(ids...) // also if it failed: what lives all the same is found by the janitor
+	return err
+}
+
+// Retire implements catalog.Lender.
+func (l heldLenders) Retire(ids ...catalog.ExtentID) error {
+	err := l.Lender.Retire(ids...)
+	l.book.Over(ids...)
+	return err
+}
+
+// whoHolds asks everybody. The region's extents were listed before.
+func (n *node) whoHolds() func(custody.Extent, coherence.Domain) string {
+	region := n.region.ID
+	var of map[coherence.Generation]lending.Holding
+	var asking map[coherence.Domain]lending.Holding
+	granting := n.holdings.book.Calling() // whoever passes something on has it until the next one in this order has it
+	book := n.holdings.book.Held(region)
+	names := map[string]string{}
+	if n.lending != nil {
+		of, asking = n.lending.Holders(region)
+		for _, m := range n.catalog.Members() {
+			names[m.Incarnation] = m.Name
+		}
+	}
+	living := n.catalog.Living(region)
+	return func(x custody.Extent, writer coherence.Domain) string {
+		switch h, ours := book[x.Generation]; {
+		case ours:
+			return h
+		case living[catalog.ExtentID{Region: region, Generation: x.Generation}]:
+			return versions
+		case x.State == coherence.Retired:
+			return "readers of what was dropped"
+		case x.Own && x.State == coherence.Granted && granting:
+			return "being granted"
+		}
+		if h, ok := of[x.Generation]; ok {
+			return ofNode(h, names)
+		}
+		if h, ok := asking[writer]; ok && x.State == coherence.Granted {
+			return ofNode(h, names)
+		}
+		return ""
+	}
+}
+
+// versions is the holder of what tables consist of, of versions that somebody still reads, and of those that another node may still read.
+const versions = "versions of tables"
+
+func ofNode(h lending.Holding, names map[string]string) string {
+	name := h.Name
+	if member := names[h.Incarnation.String()]; member != "" {
+		name = "node " + member
+	}
+	if h.What != "" {
+		name += ", " + h.What
+	}
+	return name
+}
+
+// extents lists what lives in the region.
+func (n *node) extents() (list []custody.Extent, writers map[coherence.Generation]coherence.Domain) {
+	writers = map[coherence.Generation]coherence.Domain{}
+	home := n.homes[n.region.ID]
+	home.Each(func(g coherence.Generation, v coherence.View) {
+		x := custody.Extent{Generation: g, State: v.State, Bytes: v.Range.Length, Own: v.Writer == home.Domain()}
+		if list = append(list, x); !x.Own {
+			writers[g] = v.Writer
+		}
+	})
+	return list, writers
+}
+
+// look is one round of an audit.
+func (n *node) look(audit *custody.Audit) custody.Report {
+	list, writers := n.extents()
+	who := n.whoHolds()
+	return audit.Round(list, func(x custody.Extent) string { return who(x, writers[x.Generation]) })
+}
+
+// sweep looks for what nobody holds, and takes it back. The janitor calls it; it does nothing until as many extents may be looked at as there are.
+func (n *node) sweep(ctx context.Context) {
+	h := &n.holdings
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	alive := 0
+	for _, count := range n.homes[n.region.ID].Stats().Extents {
+		alive += count
+	}
+	if h.due += roundExtents; h.due < alive {
+		return
+	}
+	h.due = 0
+	report := n.look(&h.audit)
+	told, bytes := map[coherence.Generation]bool{}, int64(0)
+	for _, x := range report.Strays {
+		if told[x.Generation] = true; !h.told[x.Generation] {
+			h.strays.Add(1)
+			n.config.Log.Error("memory is held by nobody", "region", n.region.ID, "generation", x.Generation, "state", x.State.String(), "bytes", x.Bytes, "own", x.Own)
+		}
+		bytes += x.Bytes
+	}
+	h.told = told
+	h.present.Store(int64(len(report.Strays)))
+	h.bytes.Store(bytes)
+	if len(report.Strays) > 0 {
+		n.remedy(ctx, report.Strays)
+	}
+}
+
+// remedy takes back what it may.
+func (n *node) remedy(ctx context.Context, strays []custody.Extent) {
+	home := n.homes[n.region.ID]
+	var abandoned []catalog.ExtentID
+	for _, x := range strays {
+		var err error
+		switch custody.RemedyOf(x) {
+		case custody.Discard:
+			if err = home.Discard(x.Generation); err == nil {
+				n.holdings.back.Add(1)
+			}
+		case custody.Abandon:
+			abandoned = append(abandoned, catalog.ExtentID{Region: n.region.ID, Generation: x.Generation})
+		}
+		if err != nil {
+			n.config.Log.Warn("take back what nobody holds", "generation", x.Generation, "error", err)
+		}
+	}
+	taken, err := n.abandon(ctx, abandoned)
+	n.holdings.back.Add(int64(taken))
+	if err != nil {
+		n.config.Log.Warn("take back what nobody holds", "error", err)
+	}
+}
+
+// abandon has published extents retired that no version has. Those that are over are left out.
+func (n *node) abandon(ctx context.Context, ids []catalog.ExtentID) (taken int, err error) {
+	home := n.homes[n.region.ID]
+	ids = slices.DeleteFunc(ids, func(id catalog.ExtentID) bool { return home.Generation(id.Generation).State != coherence.Published })
+	if len(ids) == 0 {
+		return 0, nil
+	}
+	list, err := n.catalog.Abandon(ctx, n.region.ID, ids)
+	return len(list), err
+}
+
+// disowned settles what other nodes have published here and will not commit.
+func (n *node) disowned(ctx context.Context) {
+	ids := n.lending.Disowned()
+	if len(ids) == 0 {
+		return
+	}
+	taken, err := n.abandon(ctx, ids)
+	if err != nil {
+		n.config.Log.Debug("what others will not commit cannot be settled yet", "error", err)
+		return
+	}
+	n.lending.Confirm(ids...) // in a version, or on its way out
+	n.config.Log.Warn("other nodes do not hold what they had published here; it is taken back", "extents", len(ids), "retired", taken)
+}
+
+// renew goes on until ctx is done: it renews the lease on what this node holds in others' memory, and says to them what they believe to be this one's
+// and nobody here holds. A node that does not answer must not keep the janitor.
+func (n *node) renew(ctx context.Context) {
+	if n.peers == nil {
+		return
+	}
+	tick := time.NewTicker(n.config.LeaseTTL / leaseParts)
+	defer tick.Stop()
+	disclaimers := map[memregion.RegionID]*custody.Disclaimer{}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+		if n.catalog.Standing() != nil {
+			continue
+		}
+		for _, name := range n.onlineBut(n.config.Node) {
+			if err := n.renewAt(ctx, name, disclaimers); err != nil {
+				n.config.Log.Debug("the lease on what this node holds in another's memory could not be renewed", "node", name, "error", err)
+			}
+		}
+	}
+}
+
+func (n *node) renewAt(ctx context.Context, name string, disclaimers map[memregion.RegionID]*custody.Disclaimer) error {
+	ctx, cancel := context.WithTimeout(ctx, peerPatience)
+	defer cancel()
+	id, err := n.regionOf(name)
+	if err != nil {
+		return nil // it lends nothing yet
+	}
+	client, err := n.peers.get(ctx, name)
+	if err != nil {
+		return err
+	}
+	request := noderpc.HeldRequest{Region: id}
+	onRecord, err := client.Held(ctx, request)
+	if err != nil {
+		return err
+	}
+	ranges := map[catalog.ExtentID]memregion.Range{}
+	ids := make([]catalog.ExtentID, len(onRecord))
+	for i, x := range onRecord {
+		ids[i] = catalog.ExtentID{Region: id, Generation: x.Generation}
+		ranges[ids[i]] = x.Range
+	}
+	d := disclaimers[id]
+	if d == nil {
+		d = &custody.Disclaimer{}
+		disclaimers[id] = d
+	}
+	for _, x := range d.Answer(&n.holdings.book, ids) {
+		if n.fabric.lines != nil {
+			m, err := n.regions.reach(id)
+			if err == nil {
+				err = n.flushed(m, ranges[x])
+			}
+			if err != nil {
+				return err
+			}
+		}
+		request.Disclaimed = append(request.Disclaimed, x.Generation)
+	}
+	if len(request.Disclaimed) == 0 {
+		return nil
+	}
+	n.config.Log.Warn("another node believes to be this one's what nobody here holds", "node", name, "extents", fmt.Sprint(request.Disclaimed))
+	_, err = client.Held(ctx, request)
+	return err
+}
+
+// holders is who holds what of the region now, for status output: what versions have is the first, what nobody has the last.
+func (n *node) holders() (list []noderpc.HolderStatus) {
+	report := n.look(&custody.Audit{})
+	for _, a := range report.Accounts {
+		s := noderpc.HolderStatus{Holder: a.Holder, Extents: int64(a.Extents), Bytes: a.Bytes}
+		if a.Holder == versions {
+			list = append([]noderpc.HolderStatus{s}, list...)
+		} else {
+			list = append(list, s)
+		}
+	}
+	if n.lending != nil {
+		list = append(list, n.orphans()...)
+	}
+	if report.Suspects.Extents > 0 {
+		list = append(list, noderpc.HolderStatus{Extents: int64(report.Suspects.Extents), Bytes: report.Suspects.Bytes})
+	}
+	return list
+}
+
+// orphans are what the former process of this node had granted to others.
+func (n *node) orphans() (list []noderpc.HolderStatus) {
+	of := map[string]*noderpc.HolderStatus{}
+	for _, o := range n.lending.Orphans() {
+		name := o.Borrower.Name + ", of this node's former process"
+		if of[name] == nil {
+			of[name] = &noderpc.HolderStatus{Holder: name}
+		}
+		of[name].Extents++
+		of[name].Bytes += o.Range.Length
+	}
+	for _, s := range of {
+		list = append(list, *s)
+	}
+	slices.SortFunc(list, func(a, b noderpc.HolderStatus) int { return strings.Compare(a.Holder, b.Holder) })
+	return list
+}
