@@ -31,11 +31,11 @@ func (a administration) Cluster(ctx context.Context) (noderpc.ClusterStatus, err
 	return a.engine.ClusterStatus(ctx)
 }
 
-// peerPatience bounds how long a status waits for one node.
+// peerPatience bounds how long a status waits for one node, and for what etcd has of the tables.
 const peerPatience = time.Second
 
-// ClusterStatus says how the cluster is, as far as this node knows. It asks every node and every member of etcd how it is, and
-// waits a moment for each; without etcd's majority it says what was last heard.
+// ClusterStatus says how the cluster is, as far as this node knows. It asks every node and every member of etcd how it is, all at once, and
+// waits a moment for them; without etcd's majority it says what was last heard.
 func (e *Engine) ClusterStatus(ctx context.Context) (noderpc.ClusterStatus, error) {
 	if e.node == nil || e.node.self == nil {
 		return noderpc.ClusterStatus{}, errAlone
@@ -46,23 +46,39 @@ func (e *Engine) ClusterStatus(ctx context.Context) (noderpc.ClusterStatus, erro
 	}
 	defer leave()
 	s := noderpc.ClusterStatus{Node: e.config.Node, Nodes: []noderpc.ClusterNode{}, Tables: []noderpc.ClusterTable{}, Etcd: []noderpc.EtcdMember{}}
-	var trouble []error
+	var etcdTrouble, tableTrouble error
+	var group errgroup.Group
 	if shared, ok := e.node.store.(*etcd.Store); ok {
-		members, err := shared.Members(ctx)
-		trouble = append(trouble, err)
-		for _, m := range members {
-			s.Etcd = append(s.Etcd, noderpc.EtcdMember{
-				Name: m.Name, Clients: m.Clients, Peers: m.Peers, Leader: m.Leader, Learner: m.Learner, Version: m.Version, Bytes: m.Bytes, Trouble: m.Trouble,
-			})
-		}
+		group.Go(func() error {
+			s.Etcd, etcdTrouble = etcdMembers(ctx, shared)
+			return nil
+		})
 	}
-	tables, err := e.clusterTables(ctx)
-	s.Tables = append(s.Tables, tables...)
-	s.Nodes = append(s.Nodes, e.clusterNodes(ctx, s.Tables)...)
-	if err := errors.Join(append(trouble, err)...); err != nil {
+	group.Go(func() error {
+		soon, cancel := context.WithTimeout(ctx, peerPatience)
+		defer cancel()
+		var tables []noderpc.ClusterTable
+		tables, tableTrouble = e.clusterTables(soon)
+		s.Tables = append(s.Tables, tables...)
+		s.Nodes = append(s.Nodes, e.clusterNodes(ctx, s.Tables)...)
+		return nil
+	})
+	_ = group.Wait() // what went wrong is told
+	if err := errors.Join(etcdTrouble, tableTrouble); err != nil {
 		s.Trouble = err.Error()
 	}
 	return s, ctx.Err()
+}
+
+func etcdMembers(ctx context.Context, shared *etcd.Store) (list []noderpc.EtcdMember, err error) {
+	members, err := shared.Members(ctx)
+	list = []noderpc.EtcdMember{}
+	for _, m := range members {
+		list = append(list, noderpc.EtcdMember{
+			Name: m.Name, Clients: m.Clients, Peers: m.Peers, Leader: m.Leader, Learner: m.Learner, Version: m.Version, Bytes: m.Bytes, Trouble: m.Trouble,
+		})
+	}
+	return list, err
 }
 
 // clusterTables are the tables as this node last heard of them: nobody is asked for news, because a status is wanted most when

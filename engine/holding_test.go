@@ -135,3 +135,31 @@ func TestANodeLosesWhatItWasGranted(t *testing.T) {
 	require.Empty(t, holders(t, lender))
 	require.Equal(t, []string{"100000"}, rows(t, s, "SELECT count(*) FROM t"))
 }
+
+// Without etcd a status says what was last heard, and who does not answer, and does not wait for one after the other.
+func TestClusterStatusWithoutEtcd(t *testing.T) {
+	c := newCluster(t, 2)
+	s := session(t, c.nodes[0])
+	rows(t, s, "CREATE TABLE t WITH (placement = 'node(n1)') AS SELECT range AS i FROM range(1000)")
+	before, err := c.nodes[0].ClusterStatus(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, before.Trouble)
+	require.NoError(t, c.etcd.Close())
+	status, err := c.nodes[0].ClusterStatus(t.Context())
+	require.NoError(t, err)
+	require.NotEmpty(t, status.Trouble)
+	require.Len(t, status.Etcd, 1)
+	require.Equal(t, before.Etcd[0].Name, status.Etcd[0].Name)
+	require.Contains(t, status.Etcd[0].Trouble, "does not answer")
+	require.False(t, status.Etcd[0].Leader)
+	require.Equal(t, before.Tables, status.Tables)
+	require.Len(t, status.Nodes, 2)
+	for _, n := range status.Nodes {
+		require.Empty(t, n.Trouble, "the nodes are there")
+	}
+	c.stops[1]()
+	status, err = c.nodes[0].ClusterStatus(t.Context())
+	require.NoError(t, err)
+	require.Empty(t, status.Nodes[0].Trouble)
+	require.NotEmpty(t, status.Nodes[1].Trouble)
+}

@@ -172,20 +172,7 @@ func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 			})
 		}
 	}
-	if snapshot, err := e.catalog.Snapshot(context.Background(), catalog.Holder{Description: "status"}); err == nil {
-		for _, v := range snapshot.Tables() {
-			name := v.Table().Name
-			lost, err := e.lostChunks(context.Background(), v, unreadable)
-			if err != nil {
-				lost = nil // whoever asks the table hears of it
-			}
-			st.Tables = append(st.Tables, noderpc.TableStatus{
-				Schema: name.Schema, Name: name.Name, Rows: v.Rows(), Bytes: v.Bytes(), Chunks: int64(v.NumChunks()), Version: v.Version(),
-				Missing: int64(len(lost)), Source: sourcesOf(v),
-			})
-		}
-		snapshot.Close()
-	}
+	st.Tables = e.tableStatus()
 	for _, l := range e.catalog.Leases() {
 		st.Leases = append(st.Leases, noderpc.LeaseStatus{
 			ID: l.ID, Domain: l.Holder.Domain, Holder: l.Holder.Description, Since: l.Since, Expires: l.Expires, Revision: l.Revision,
@@ -195,6 +182,28 @@ func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 		st.Counters = append(st.Counters, noderpc.Counter{Name: c.Name, Step: c.Step, Value: c.Value})
 	})
 	return st
+}
+
+// tableStatus are the tables as this node last heard of them: a status is wanted most when etcd does not answer, and must not wait for it.
+func (e *Engine) tableStatus() (list []noderpc.TableStatus) {
+	patience := 5 * time.Second
+	if e.node.self != nil && e.catalog.Standing() != nil {
+		patience = peerPatience / 2
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for _, v := range e.catalog.Applied().Tables() {
+		name := v.Table().Name
+		lost, err := e.lostChunks(ctx, v, unreadable)
+		if err != nil {
+			lost = nil // whoever asks the table hears of it
+		}
+		list = append(list, noderpc.TableStatus{
+			Schema: name.Schema, Name: name.Name, Rows: v.Rows(), Bytes: v.Bytes(), Chunks: int64(v.NumChunks()), Version: v.Version(),
+			Missing: int64(len(lost)), Source: sourcesOf(v),
+		})
+	}
+	return list
 }
 
 // localDomain is the coherence domain of a node's own process.

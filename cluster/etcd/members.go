@@ -33,25 +33,19 @@ type Member struct {
 const memberWait = time.Second
 
 // Members lists the members of the etcd, by name, and asks each how it is. Without a majority the list is one that some member
-// remembers, and the error says so.
+// remembers, or this process if no member answers, and the error says so. It takes twice memberWait at most.
 func (s *Store) Members(ctx context.Context) ([]Member, error) {
 	call, done, err := s.call(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer done()
-	try, cancel := context.WithTimeout(call, s.options.Timeout/tries)
-	answer, trouble := s.client.MemberList(try)
-	cancel()
+	answer, trouble := s.memberList(ctx, call)
 	if trouble != nil {
-		// Whoever answers need not know a leader: so this call goes without call's demand for one.
-		any, cancel := context.WithTimeout(ctx, memberWait)
-		answer, err = s.client.MemberList(any, clientv3.WithSerializable())
-		cancel()
-		if err != nil {
-			return nil, s.failure(ctx, "list the members of etcd", trouble)
-		}
 		trouble = s.failure(ctx, "list the members of etcd", trouble)
+	}
+	if answer == nil {
+		return s.lastMembers(trouble), trouble
 	}
 	list := make([]Member, len(answer.Members))
 	var group errgroup.Group
@@ -63,7 +57,45 @@ func (s *Store) Members(ctx context.Context) ([]Member, error) {
 	}
 	_ = group.Wait() // what went wrong is in the list
 	slices.SortFunc(list, func(a, b Member) int { return cmp.Compare(a.Name, b.Name) })
+	s.members.Store(&list)
 	return list, trouble
+}
+
+// memberList asks the leader and, at the same time, whoever answers, who need not know one: that goes without call's demand for one. trouble is the
+// leader's; nil: nobody answers.
+func (s *Store) memberList(ctx, call context.Context) (answer *clientv3.MemberListResponse, trouble error) {
+	ctx, cancel := context.WithTimeout(ctx, memberWait)
+	defer cancel()
+	call, done := context.WithTimeout(call, memberWait)
+	defer done()
+	var some *clientv3.MemberListResponse
+	var group errgroup.Group
+	group.Go(func() error {
+		some, _ = s.client.MemberList(ctx, clientv3.WithSerializable()) // if nobody answers, the leader does not, either
+		return nil
+	})
+	answer, trouble = s.client.MemberList(call)
+	if trouble == nil {
+		cancel()
+	}
+	_ = group.Wait()
+	if trouble != nil {
+		answer = some
+	}
+	return answer, trouble
+}
+
+// lastMembers are those that were there when some of them last answered.
+func (s *Store) lastMembers(trouble error) []Member {
+	last := s.members.Load()
+	if last == nil {
+		return nil
+	}
+	list := slices.Clone(*last)
+	for i := range list {
+		list[i].Leader, list[i].Trouble = false, "it does not answer: "+trouble.Error()
+	}
+	return list
 }
 
 func (s *Store) member(ctx context.Context, m *etcdserverpb.Member) Member {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"go.etcd.io/etcd/api/v3/mvccpb"
@@ -35,6 +36,7 @@ type Store struct {
 	fence   fence
 	session *session
 	counts  counts
+	members atomic.Pointer[[]Member] // as they last answered
 
 	living  context.Context // done when Close begins
 	die     context.CancelFunc

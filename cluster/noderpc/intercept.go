@@ -159,6 +159,9 @@ func (s *Server) recovered(ctx context.Context, method string, do func() error) 
 
 // admit looks at who calls, and whom it means to call.
 func (s *Server) admit(ctx context.Context, method string) error {
+	if s.options.Refuse != nil {
+		return s.options.Refuse()
+	}
 	if method == nodepb.Node_Hello_FullMethodName {
 		return s.checkAccess(ctx, method)
 	}

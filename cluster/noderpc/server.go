@@ -60,6 +60,9 @@ type ServerOptions struct {
 	Operations Operations
 	// Administration answers for the whole cluster; nil: the node belongs to none.
 	Administration Administration
+	// Refuse is why nobody is answered now: every call gets the error, the first of a connection included, so that no connection is made that
+	// would not be worth anything later. Nil: all are answered. The server needs no Node then.
+	Refuse func() *Error
 	// Refusals counts and logs who was refused; nil: the server makes its own.
 	Refusals *Refusals
 	// Grace is how long calls under way may go on after Serve's context ended (default 2 s); then their contexts end.

@@ -8,7 +8,7 @@
 //	127.0.0.1:PORT                  /metrics, /healthz (--http)         ─┘
 //
 // Order of start: sockets are bound first, so that trouble with them shows before a region is lent; they answer when the engine
-// is open. Order of stop: listeners end and join what they run, then the engine is closed. Killed at any point, the node
+// is open; on the RPC's socket, which stays open all the time (door), whoever comes before is told so at once. Order of stop: listeners end and join what they run, then the engine is closed. Killed at any point, the node
 // comes back with its tables: stopping in order only saves clients a broken connection. A node that its cluster gave up, or whose DuckDB
 // has failed inside, is stopped in order and started again, in the same process.
 //

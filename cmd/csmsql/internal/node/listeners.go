@@ -18,9 +18,8 @@ import (
 // defaultPort is where psql looks for a socket when it is told only a directory.
 const defaultPort = 5432
 
-// listeners are a node's ways in. Any of them but rpc and socket may be nil.
+// listeners are a node's ways in, beside its door. Any of them but socket may be nil.
 type listeners struct {
-	rpc    net.Listener
 	socket net.Listener // PostgreSQL's protocol on a unix socket
 	twin   net.Listener // the same under the TCP port's number: psql -h DIR -p 5433
 	tcp    net.Listener
@@ -36,12 +35,6 @@ func listen(o Options) (l *listeners, err error) {
 			err = errors.Join(err, l.close())
 		}
 	}()
-	if err := os.MkdirAll(o.Data, 0o700); err != nil {
-		return l, fmt.Errorf("make the data directory: %w", err)
-	}
-	if l.rpc, err = listenUnix(filepath.Join(o.Data, place.SocketName)); err != nil {
-		return l, err
-	}
 	if l.socket, err = listenUnix(postgresSocket(o.Data, defaultPort)); err != nil {
 		return l, err
 	}
@@ -64,6 +57,18 @@ func listen(o Options) (l *listeners, err error) {
 		l.http, err = listenTCP("--http", o.HTTP)
 	}
 	return l, err
+}
+
+// openDoor binds the node's RPC socket.
+func openDoor(o Options) (*door, error) {
+	if err := os.MkdirAll(o.Data, 0o700); err != nil {
+		return nil, fmt.Errorf("make the data directory: %w", err)
+	}
+	l, err := listenUnix(filepath.Join(o.Data, place.SocketName))
+	if err != nil {
+		return nil, err
+	}
+	return newDoor(l, noderpc.ServerOptions{Name: o.Node, Log: o.Log}), nil
 }
 
 // listenUnix waits a moment for a former node that is just ending: a killed process lets its locks go only after the kernel has
@@ -95,7 +100,7 @@ func listenTCP(flag, address string) (net.Listener, error) {
 
 // all lists those that are there.
 func (l *listeners) all() (list []net.Listener) {
-	for _, one := range []net.Listener{l.rpc, l.remote, l.socket, l.twin, l.tcp, l.http} {
+	for _, one := range []net.Listener{l.remote, l.socket, l.twin, l.tcp, l.http} {
 		if one != nil {
 			list = append(list, one)
 		}

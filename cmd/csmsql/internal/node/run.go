@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -32,13 +34,19 @@ type Ready struct {
 // Run opens a node and serves it until ctx ends or a listener fails. ready is called when everything answers: once, and
 // again each time that the node has come back: into a cluster that had fenced it off, however long etcd cannot be asked, or from a failure
 // of DuckDB's.
-func Run(ctx context.Context, options Options, ready func(Ready)) error {
-	options, err := options.complete()
+func Run(ctx context.Context, options Options, ready func(Ready)) (err error) {
+	options, err = options.complete()
 	if err != nil {
 		return err
 	}
+	d, err := openDoor(options)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.close()) }()
+	l := &life{door: d}
 	for anew := false; ; {
-		err := run(ctx, options, ready)
+		err := l.run(ctx, options, ready)
 		switch {
 		case ctx.Err() != nil:
 			return err
@@ -50,10 +58,14 @@ func Run(ctx context.Context, options Options, ready func(Ready)) error {
 			options.Log.Error("the node begins anew, because DuckDB takes no statements any more; its tables stay", "error", err)
 		case anew && unavailable(err):
 			options.Log.Warn("the node cannot begin anew yet; trying again", "error", err)
+			l.waitsFor = err
+			stop := l.door.refuse(l.away(options.Node))
 			select {
 			case <-ctx.Done():
+				stop()
 				return err
 			case <-time.After(retryPause):
+				stop()
 			}
 		default:
 			return err
@@ -70,7 +82,34 @@ func unavailable(err error) bool {
 	return errors.As(err, &state) && state.SQLState() == "57P03"
 }
 
-func run(ctx context.Context, options Options, ready func(Ready)) (err error) {
+// life is a node from its first start to its end.
+type life struct {
+	door     *door
+	out      error    // why it begins anew; nil: it has not been up
+	waitsFor error    // why it could not yet
+	knew     []string // the cluster's nodes when it was last up, and what they were up to
+}
+
+// away is what the node says while it is not up.
+func (l *life) away(name string) *noderpc.Error {
+	e := &noderpc.Error{State: "57P03", Message: fmt.Sprintf("node %s starts, and answers when it is up", name)}
+	if l.out != nil {
+		e.Message = fmt.Sprintf("node %s begins anew, and answers when it is up again: %v", name, l.out)
+		e.DetailText = "When it was last up it knew of " + strings.Join(l.knew, ", ") + "."
+	}
+	if len(l.knew) == 0 {
+		e.DetailText = ""
+	}
+	if l.waitsFor != nil {
+		e.Message += fmt.Sprintf("; it waits: %v", l.waitsFor)
+	}
+	e.HintText = "Ask another node, or ask again."
+	return e
+}
+
+func (l *life) run(ctx context.Context, options Options, ready func(Ready)) (err error) {
+	away := l.door.refuse(l.away(options.Node))
+	defer func() { away() }()
 	ways, err := listen(options)
 	if err != nil {
 		return err
@@ -83,7 +122,21 @@ func run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
-	return newServing(options, ways, e).serve(ctx, ready)
+	away()
+	err = newServing(options, l.door.open(), ways, e).serve(ctx, ready)
+	l.knew, l.waitsFor, l.out = knownBy(e), nil, err
+	away = l.door.refuse(l.away(options.Node)) // while the engine is closed
+	return err
+}
+
+// knownBy are the nodes that a node knows of.
+func knownBy(e *engine.Engine) (list []string) {
+	if cluster := e.Figures().Cluster; cluster != nil {
+		for _, m := range cluster.Members {
+			list = append(list, fmt.Sprintf("%s (%v)", m.Name, m.State))
+		}
+	}
+	return list
 }
 
 // warnOfAbandoned says once which files beside the node's region take memory for nobody: a data directory that is removed leaves its region.
@@ -114,14 +167,15 @@ func messageBytes(e *engine.Engine) int {
 // serving is a node that is open.
 type serving struct {
 	options  Options
+	rpc      net.Listener
 	ways     *listeners
 	engine   *engine.Engine
 	backend  *frontend.Backend
 	frontend noderpc.Frontend
 }
 
-func newServing(options Options, ways *listeners, e *engine.Engine) *serving {
-	n := &serving{options: options, ways: ways, engine: e, backend: frontend.New(e)}
+func newServing(options Options, rpc net.Listener, ways *listeners, e *engine.Engine) *serving {
+	n := &serving{options: options, rpc: rpc, ways: ways, engine: e, backend: frontend.New(e)}
 	n.frontend.SocketDirectory = options.Data
 	if ways.tcp != nil {
 		n.frontend.Address = ways.tcp.Addr().String()
@@ -140,7 +194,7 @@ func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
 	options := n.engine.ServerOptions()
 	options.Grace = shutdownGrace
 	rpc := noderpc.NewServer(n.engine.Service(n.frontend), options)
-	group.Go(func() error { return rpc.Serve(ctx, n.ways.rpc) })
+	group.Go(func() error { return rpc.Serve(ctx, n.rpc) })
 	if n.ways.remote != nil {
 		group.Go(func() error { return rpc.Serve(ctx, n.ways.remote) })
 	}
