@@ -53,10 +53,10 @@ var postgresOnly = []string{"COPY", "Transactions", "Prepared statements and cur
 // TestSQLList tries every line of docs/sql.md and docs/sqloptions.md: csmsql gives what the line says; DuckDB's own tables give the same, or
 // what the line says of DuckDB.
 func TestSQLList(t *testing.T) {
-	known, native := walkedNames(t), openDuckDB(t)
+	known := walkedNames(t)
 	for _, path := range sqlLists {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			l := &listTest{path: path, document: readList(t, path), known: known, native: native}
+			l := &listTest{path: path, document: readList(t, path), known: known, native: openDuckDB(t)}
 			l.room = newRoom(t, shared.dsn(), l.document.Setup)
 			l.room.files = newFiles(t, shared.files())
 			for _, row := range l.document.Rows {
