@@ -24,11 +24,11 @@ test: ## vet, and run all tests with invariant checks
 	@echo "test: go vet"
 	$(GO) vet $(PACKAGES)
 	@echo "test: all packages, invariant checks on"
-	$(GO) test -tags invariants $(PACKAGES)
+	$(GO) test -timeout 30m -tags invariants $(PACKAGES)
 
 race: ## run all tests under the race detector
 	@echo "race: all packages under the race detector (some minutes)"
-	$(GO) test -race -tags invariants $(PACKAGES)
+	$(GO) test -race -timeout 60m -tags invariants $(PACKAGES)
 
 mutations: ## spoil every step of the coherence protocol in turn: the model and 50 x EFFORT (20) schedules must each see it
 	@echo "mutations: the model's and the emulated memory's verdicts (docs/coherence.md)"
