@@ -60,12 +60,26 @@ func (st *Statement) arguments(args []any) ([]any, error) {
 		if errors.As(err, &refused) {
 			return nil, failure(refused.State, "parameter $%d: %s", i+1, refused.Reason)
 		}
-		if text, ok := value.(string); ok {
-			if value, err = formOfParameter(st.params[i]).Translate(text); err != nil {
-				return nil, fromLiteral(err)
-			}
-		}
 		out[i] = value
+	}
+	if st.elsewhere != nil {
+		return out, nil // the worker does it
+	}
+	return st.translated(out)
+}
+
+// translated are texts of parameters in the spelling that DuckDB reads.
+func (st *Statement) translated(args []any) ([]any, error) {
+	out := slices.Clone(args)
+	for i, value := range args {
+		text, ok := value.(string)
+		if !ok || i >= len(st.params) {
+			continue
+		}
+		var err error
+		if out[i], err = formOfParameter(st.params[i]).Translate(text); err != nil {
+			return nil, fromLiteral(err)
+		}
 	}
 	return out, nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/testfabric"
 	"github.com/csmsql/csmsql/internal/testsuite"
 )
@@ -39,6 +40,7 @@ var roles = map[string]func(c *childSide) error{
 	"temporary": temporaryRole,
 	"stranger":  strangerRole,
 	"reload":    reloadRole,
+	"worker":    workerRole,
 }
 
 func TestMain(m *testing.M) {
@@ -180,4 +182,29 @@ func (c *child) wait() (rest []string) {
 func (c *child) killed() bool {
 	status, ok := c.process.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
+}
+
+// workersVariable has the tests' engines run their queries in so many workers, where nothing speaks against it.
+const workersVariable = "CSMSQL_TEST_WORKERS"
+
+// workerRole is a worker of an engine in a test.
+func workerRole(*childSide) error { return engine.ServeWorker() }
+
+// withWorkers gives an engine workers, which this binary is. Its service, that they attach to, is to be served at the socket as soon as it is open.
+func withWorkers(t testing.TB, count int) (change func(*engine.Config), serving func(*engine.Engine)) {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "csm") // short, for the names of sockets are bounded
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
+	socket := dir + "/s"
+	change = func(c *engine.Config) {
+		c.Workers = engine.Workers{
+			Count: count, Command: []string{"/proc/self/exe"}, Environment: []string{roleVariable + "=worker", duckdb.CrashingVariable + "=1"}, Socket: socket,
+		}
+	}
+	return change, func(e *engine.Engine) {
+		stop, err := serve(e, socket)
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, stop()) })
+	}
 }

@@ -68,6 +68,8 @@ type Config struct {
 	Credentials *certificate.Credentials
 	// Cluster makes the node one of several; nil: it is alone.
 	Cluster *Cluster
+	// Workers are processes that run queries in this one's place, of a node that is alone.
+	Workers Workers
 	// Log receives what an operator should know; nil: slog.Default().
 	Log *slog.Logger
 	// Fault is told of every fault point that the node reaches, so that tests can have it die there; nil in production.
@@ -80,6 +82,8 @@ type Config struct {
 	Guesses func(estimate int64) int64
 	// spoil is set by tests alone.
 	spoil spoiled
+	// worker: the engine is a worker's, and its node gives it the snapshots.
+	worker bool
 }
 
 // spoiled leaves steps of the protocol out. Nothing outside of this package's tests can set it: no program can be told to be wrong.

@@ -18,6 +18,7 @@
 //	   replicas  the same chunk in several nodes' memory; replicaread: which of them is read; repair: those that are missing; again:
 //	             queries whose lender began anew meanwhile
 //	   reload    lost chunks, made anew from where their rows came;  rederive: tables, from their query;  origin: what is put on record of that
+//	   leaving   which queries go to a worker, another process (package worker); elsewhere: their way there and back; workerside: the worker
 //	   arrowFile Arrow IPC files, in and out; files: which of them SQL may reach
 //	   assembly  tables of parts that Arrow builders write straight into the memory of nodes
 //	   placing   on which nodes new chunks go, by the table's placement; moving, drain: chunks that change nodes

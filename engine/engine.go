@@ -47,6 +47,7 @@ type Engine struct {
 	later     pending
 	counts    counts
 
+	workers *workers         // nil: there are none
 	catalog *catalog.Catalog // nil in a borrower
 	node    *node            // nil in a borrower
 	remote  *remote          // nil in a node
@@ -101,7 +102,10 @@ func (e *Engine) open(ctx context.Context) error {
 			return err
 		}
 	}
-	return e.startRepair()
+	if err := e.startRepair(); err != nil {
+		return err
+	}
+	return e.startWorkers()
 }
 
 // openDatabase starts DuckDB within what memory the region leaves.
@@ -120,7 +124,12 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 			return err
 		}
 	}
+	limit, each, err := e.config.Workers.shared(limit)
+	if err != nil {
+		return err
+	}
 	e.memory = sharesOf(limit)
+	e.memory.worker = each
 	if e.config.ProcessBytes != 0 {
 		e.memory.process = max(e.config.ProcessBytes, 0)
 	}
@@ -162,6 +171,7 @@ func (e *Engine) Close() error {
 	for _, s := range e.openSessions() {
 		s.end(errClosing)
 	}
+	e.workers.close() // they read what the node lends
 	e.mirror.close()
 	e.checkers.close()
 	if e.db != nil {
@@ -199,7 +209,11 @@ func (e *Engine) leave(s *Session) {
 // releases the lease.
 func (e *Engine) snapshot(ctx context.Context) (*lease, error) {
 	var l *lease
-	if e.remote != nil {
+	if e.config.worker {
+		if l = e.remote.snapshotGiven(); l == nil {
+			return nil, failure("XX000", "the node has given the worker no snapshot")
+		}
+	} else if e.remote != nil {
 		shared, err := e.remote.snapshot(ctx)
 		if err != nil {
 			return nil, err

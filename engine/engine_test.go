@@ -2,6 +2,9 @@ package engine_test
 
 import (
 	"context"
+	"log/slog"
+	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -18,9 +21,25 @@ func open(t testing.TB, change ...func(*engine.Config)) *engine.Engine {
 	for _, c := range change {
 		c(&config)
 	}
+	serving := func(*engine.Engine) {}
+	if n, _ := strconv.Atoi(os.Getenv(workersVariable)); n > 0 && config.Workers.Count == 0 && config.Cluster == nil && config.MemoryBytes == 512<<20 {
+		var workers func(*engine.Config)
+		workers, serving = withWorkers(t, n)
+		workers(&config)
+	}
 	e, err := engine.Open(context.Background(), config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	serving(e)
+	return e
+}
+
+// openWithWorkers is open of an engine whose queries run in workers, which refuse nothing that DuckDB crashes in.
+func openWithWorkers(t testing.TB, count int, change ...func(*engine.Config)) *engine.Engine {
+	t.Helper()
+	workers, serving := withWorkers(t, count)
+	e := open(t, append(change, func(c *engine.Config) { c.MemoryBytes, c.Log = int64(count+1)*256<<20, slog.New(slog.DiscardHandler) }, workers)...)
+	serving(e)
 	return e
 }
 

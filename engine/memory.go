@@ -27,6 +27,7 @@ type shares struct {
 	keys    int64 // keys of one set (transfer)
 	text    int64 // bytes of one statement's text
 	clients int64 // what clients make the node keep (package account)
+	worker  int64 // the MemoryBytes of each worker
 }
 
 const (
@@ -89,7 +90,10 @@ type parking struct {
 
 // take tells whether batch may be held, too; give takes one that was held off the account.
 func (p *parking) take(batch arrow.RecordBatch) bool {
-	size := bytesOf(batch)
+	return p.takeBytes(bytesOf(batch))
+}
+
+func (p *parking) takeBytes(size int64) bool {
 	if p.bytes.Add(size) <= p.most {
 		return true
 	}

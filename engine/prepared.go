@@ -183,7 +183,7 @@ func (s *Session) checkNamed(ctx context.Context, n *NamedStatement, before stri
 		return changed.inOriginal(err, given, padded)
 	}
 	defer planned.Close()
-	if planned.plan != nil && planned.plan.castParameters {
+	if planned.asText() {
 		return nil // it was planned as if all parameters were text
 	}
 	for i, t := range planned.Parameters() {

@@ -88,9 +88,16 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 	return s.planText(ctx, text, tree, v)
 }
 
+func (s *Session) newQuery(text string, v *visible) *query {
+	return &query{
+		session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath,
+		faults: s.engine.regions.faults(), verification: s.verification(), without: s.without(), reads: v.reads,
+	}
+}
+
 func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
 	if tree != nil {
-		q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults(), verification: s.verification(), without: s.without(), reads: v.reads}
+		q := s.newQuery(text, v)
 		if ok, err := q.planCompute(tree, v); ok || err != nil {
 			return q, err
 		}
@@ -164,7 +171,7 @@ func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResul
 
 // planDuckFor plans text that several nodes run as split says: here it only tells what the result's columns are.
 func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseResult, v *visible, split *distributed) (*query, error) {
-	q := &query{session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath, faults: s.engine.regions.faults(), verification: s.verification(), without: s.without(), reads: v.reads}
+	q := s.newQuery(text, v)
 	q.read, q.split = v.read, split
 	err := q.read.blame(ctx, q.planDuckDB(ctx, tree, v))
 	if err == nil { // the keys of small tables that are part of the plan

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
@@ -29,6 +30,9 @@ func Attach(ctx context.Context, target string) (*Engine, error) {
 func AttachWith(ctx context.Context, target string, config Config) (*Engine, error) {
 	if err := errors.Join(config.Verify.Check(), config.disable()); err != nil {
 		return nil, err
+	}
+	if config.Workers.Count > 0 {
+		return nil, failure("0A000", "a process that is attached to a node has no workers").hint("The node may have some.")
 	}
 	e := newEngine(config)
 	if err := e.attach(ctx, target); err != nil {
@@ -73,6 +77,9 @@ func (e *Engine) attach(ctx context.Context, target string) error {
 	}
 	if err := e.openDatabase(capacity); err != nil {
 		return err
+	}
+	if e.config.worker {
+		return nil // its first statement comes with a snapshot
 	}
 	if err := e.follow(ctx); err != nil || !e.config.Prefault {
 		return err
@@ -153,6 +160,11 @@ type remote struct {
 	views   []*memregion.View
 	timer   *time.Timer
 	closed  bool
+
+	// Of a worker: the snapshot that its node has given, and what it is made of.
+	given    *lease
+	source   *hugetable.Source
+	versions map[string]*catalog.TableVersion // by their records
 }
 
 // borrow maps regions of the node. Requires mu, or that nobody else knows r yet.
@@ -323,6 +335,10 @@ func (r *remote) close() error {
 	r.mu.Lock()
 	r.closed = true
 	r.forget()
+	if r.given != nil {
+		r.given.release()
+		r.given = nil
+	}
 	views := r.views
 	r.views = nil
 	r.mu.Unlock()

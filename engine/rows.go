@@ -146,13 +146,17 @@ func (r *Rows) park(lot *parking) {
 		}
 		if !lot.take(b) {
 			b.Release()
-			r.err = failure("53400", "suspended results of more than %d MiB stand in the way of other statements", lot.most>>20).
-				hint("Read the first result to its end, use a second connection, or start the node with more --memory.")
+			r.err = standsInTheWay(lot.most)
 			break
 		}
 		r.parked = append(r.parked, b)
 	}
 	r.finish()
+}
+
+func standsInTheWay(most int64) *Error {
+	return failure("53400", "suspended results of more than %d MiB stand in the way of other statements", most>>20).
+		hint("Read the first result to its end, use a second connection, or start the node with more --memory.")
 }
 
 // Tag is PostgreSQL's command tag; it is right after io.EOF.

@@ -64,6 +64,8 @@ type Session struct {
 	temporary bool
 	// described is what this connection's copy of PostgreSQL's catalogs shows; nil: it must be told again.
 	described *catalog.Contents
+	// seeded: it may have called setseed(), which says what random() gives it from then on.
+	seeded bool
 	// catalogViews: a temporary view reads PostgreSQL's catalogs.
 	catalogViews bool
 	kept         keptPlans

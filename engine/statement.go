@@ -30,6 +30,7 @@ type Statement struct {
 	returning *returning // what a writing statement returns of its rows; nil: nothing
 	inner     *Statement // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
 	failed    bool       // its plan is not to be used again
+	elsewhere *elsewhere // of a query that a worker runs; nil: it runs here
 	planned   *visible   // what the plan was made for, for its first execution, if that comes at once
 
 	planText  string // that a plan which was dropped is made anew of; empty: it is not dropped
@@ -119,6 +120,7 @@ func (st *Statement) prepare(ctx context.Context) error {
 	if err := refuseReserved(st.parsed); err != nil {
 		return err
 	}
+	s.seeded = s.seeded || mentions(st.parsed.Text, "setseed")
 	switch head := st.parsed.Head.(type) {
 	case *statement.Select:
 		return st.prepareRead(ctx)
@@ -279,12 +281,21 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 		s.arm = &configCalls{}
 		defer func() { s.arm = nil }()
 	}
-	v, err := s.see(ctx)
+	v, err := s.pin(ctx)
 	if err != nil {
 		return err
 	}
 	defer v.release()
-	plan, err := s.planOnce(ctx, st, v)
+	plan, gone, err := st.planElsewhere(ctx, v)
+	if gone || err != nil {
+		return err
+	}
+	if err := s.followSearchPath(v.contents); err != nil {
+		return err
+	}
+	if plan == nil {
+		plan, err = s.planOnce(ctx, st, v)
+	}
 	if err != nil {
 		return st.preferSyntaxError(err)
 	}
@@ -362,7 +373,7 @@ func (st *Statement) readOnce(ctx context.Context, args []any) (*Rows, error) {
 	}
 	started := time.Now()
 	rows, err := st.plan.execute(ctx, v, args)
-	st.session.remember(st.plan, started, rows, err)
+	st.session.remember(st.plan.text, started, rows, err)
 	return rows, err
 }
 

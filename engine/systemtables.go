@@ -307,8 +307,8 @@ func (h *history) list() []pastQuery {
 }
 
 // remember keeps a query for csm.queries once it has ended.
-func (s *Session) remember(q *query, started time.Time, rows *Rows, err error) {
-	past := pastQuery{started: started, user: s.options.User, text: q.text}
+func (s *Session) remember(text string, started time.Time, rows *Rows, err error) {
+	past := pastQuery{started: started, user: s.options.User, text: text}
 	if err != nil {
 		past.took, past.failure = time.Since(started), err.Error()
 		s.engine.history.add(past)

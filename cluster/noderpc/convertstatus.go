@@ -37,6 +37,11 @@ func encodeStatus(s Status) *nodepb.StatusResponse {
 	for _, c := range s.Counters {
 		m.Counters = append(m.Counters, &nodepb.Counter{Name: text(c.Name, maxNameBytes), Step: text(c.Step, maxNameBytes), Value: c.Value})
 	}
+	for _, w := range s.Workers {
+		m.Workers = append(m.Workers, &nodepb.WorkerStatus{
+			Process: int64(w.Process), Started: encodeTime(w.Started), Busy: w.Busy, Statements: w.Statements, Crashes: w.Crashes, Kills: w.Kills,
+		})
+	}
 	return m
 }
 
@@ -49,7 +54,7 @@ func decodeStatus(m *nodepb.StatusResponse) (Status, error) {
 }
 
 func decodeStatusParts(m *nodepb.StatusResponse) (s Status, err error) {
-	for what, n := range map[string]int{"tables": len(m.GetTables()), "leases": len(m.GetLeases()), "counters": len(m.GetCounters()), "holders": len(m.GetHolders())} {
+	for what, n := range map[string]int{"tables": len(m.GetTables()), "leases": len(m.GetLeases()), "counters": len(m.GetCounters()), "holders": len(m.GetHolders()), "workers": len(m.GetWorkers())} {
 		if n > maxStatusItems {
 			return s, fmt.Errorf("%d %s, %d are allowed", n, what, maxStatusItems)
 		}
@@ -94,6 +99,19 @@ func decodeStatusParts(m *nodepb.StatusResponse) (s Status, err error) {
 			return s, fmt.Errorf("holder: %w", err)
 		}
 		s.Holders = append(s.Holders, HolderStatus{Holder: h.GetHolder(), Extents: h.GetExtents(), Bytes: h.GetBytes()})
+	}
+	s.Workers = make([]WorkerStatus, 0, len(m.GetWorkers()))
+	for _, w := range m.GetWorkers() {
+		if err := checkCounts(w.GetProcess(), w.GetStatements(), w.GetCrashes(), w.GetKills()); err != nil {
+			return s, fmt.Errorf("worker: %w", err)
+		}
+		if w.GetProcess() > math.MaxInt32 {
+			return s, fmt.Errorf("worker: no process has the number %d", w.GetProcess())
+		}
+		s.Workers = append(s.Workers, WorkerStatus{
+			Process: int(w.GetProcess()), Started: decodeTime(w.GetStarted()), Busy: w.GetBusy(), Statements: w.GetStatements(),
+			Crashes: w.GetCrashes(), Kills: w.GetKills(),
+		})
 	}
 	return s, nil
 }

@@ -162,7 +162,7 @@ func TestWhatIsEncodedIsDecoded(t *testing.T) {
 		s := Status{Node: NodeStatus{
 			Name: d.Node, Version: d.Version, Started: d.Started, Process: int(rapid.Int32Range(0, math.MaxInt32).Draw(t, "process")), Catalog: d.Catalog,
 			Revision: catalog.Revision(genCount().Draw(t, "revision")), Domain: d.Domain, Frontend: d.Frontend,
-		}, Regions: []RegionStatus{}, Tables: []TableStatus{}, Leases: []LeaseStatus{}, Counters: []Counter{}, Holders: []HolderStatus{}}
+		}, Regions: []RegionStatus{}, Tables: []TableStatus{}, Leases: []LeaseStatus{}, Counters: []Counter{}, Holders: []HolderStatus{}, Workers: []WorkerStatus{}}
 		for _, r := range d.Regions {
 			s.Regions = append(s.Regions, RegionStatus{
 				ID: r.ID, Node: d.Node, Fabric: r.Fabric, Path: r.Path, Base: r.Base, Capacity: r.Capacity,
@@ -181,6 +181,10 @@ func TestWhatIsEncodedIsDecoded(t *testing.T) {
 			})
 			s.Holders = append(s.Holders, HolderStatus{Holder: genLabel().Draw(t, "holder"), Extents: rapid.Int64Min(0).Draw(t, "extents"), Bytes: rapid.Int64Min(0).Draw(t, "held")})
 			s.Counters = append(s.Counters, Counter{Name: genLabel().Draw(t, "counter"), Step: genLabel().Draw(t, "step"), Value: rapid.Uint64().Draw(t, "value")})
+			s.Workers = append(s.Workers, WorkerStatus{
+				Process: int(rapid.Int32Range(0, math.MaxInt32).Draw(t, "worker")), Started: genTime().Draw(t, "since"), Busy: rapid.Bool().Draw(t, "busy"),
+				Statements: genCount().Draw(t, "statements"), Crashes: genCount().Draw(t, "crashes"), Kills: genCount().Draw(t, "kills"),
+			})
 		}
 		gotS, err := decodeStatus(sent(t, encodeStatus(s), &nodepb.StatusResponse{}))
 		require.NoError(t, err)

@@ -186,6 +186,8 @@ func TestAHostileStatus(t *testing.T) {
 		{Leases: []*nodepb.LeaseStatus{{Domain: "\t"}}},
 		{Leases: []*nodepb.LeaseStatus{{Revision: -1}}},
 		{Counters: []*nodepb.Counter{{Name: "\x00"}}},
+		{Workers: []*nodepb.WorkerStatus{{Crashes: -1}}},
+		{Workers: []*nodepb.WorkerStatus{{Process: 1 << 40}}},
 	} {
 		n.status = m
 		_, err := c.Status(context.Background())

@@ -16,6 +16,18 @@ type Status struct {
 	Leases   []LeaseStatus  `json:"leases"`
 	Counters []Counter      `json:"counters"`
 	Holders  []HolderStatus `json:"holders"`
+	Workers  []WorkerStatus `json:"workers"`
+}
+
+// WorkerStatus is a process that runs queries in the node's place, or the place of one that is being started.
+type WorkerStatus struct {
+	Process int       `json:"process,omitempty"`
+	Started time.Time `json:"started,omitzero"`
+	Busy    bool      `json:"busy"`
+	// Statements, Crashes and Kills are of the processes that had the place before, too. A kill is of one that did not end a cancelled statement.
+	Statements int64 `json:"statements"`
+	Crashes    int64 `json:"crashes"`
+	Kills      int64 `json:"kills"`
 }
 
 // NodeStatus is the node itself.

@@ -89,6 +89,7 @@ var promises = map[string][]promise{
 	"serve --session-ttl":     {{wrong: "serve --session-ttl 5s", says: "--session-ttl and"}, {wrong: "serve --cluster-init --session-ttl -5s", says: "--session-ttl -5s"}, {wrong: "serve --cluster-init --session-ttl 0", says: `--session-ttl "0s"`}},
 	"serve --threads":         {{wrong: "serve --threads -1", says: "--threads -1"}},
 	"serve --verify":          {{wrong: "serve --verify maybe", says: "--verify"}},
+	"serve --workers":         {{wrong: "serve --workers -1", says: "--workers -1"}, {wrong: "serve --workers 1 --cluster-init --node a", says: "--workers is for a node that is alone"}, {test: "TestACrashCostsAQueryAndNotTheNode"}},
 	"serve --verify-at-start": {{wrong: "serve --verify-at-start=maybe", says: `"maybe" for "--verify-at-start"`}, {test: "TestServeKeepsTables"}},
 
 	"sql --attach":  {{test: "TestSQL"}},

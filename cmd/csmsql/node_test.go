@@ -3,6 +3,7 @@ package main_test
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -84,6 +85,9 @@ func workspace() (directory, region, fabric string, err error) {
 	return directory, directory, "file", nil
 }
 
+// workersVariable has nodes run their queries in so many workers.
+const workersVariable = "CSMSQL_TEST_WORKERS"
+
 // start starts a node and waits for its banner.
 func start(extra ...string) (*node, error) {
 	directory, region, fabric, err := workspace()
@@ -93,6 +97,7 @@ func start(extra ...string) (*node, error) {
 	n := &node{directory: directory, data: filepath.Join(directory, "data"), region: region}
 	args := append([]string{
 		"serve", "--data", n.data, "--region-dir", region, "--fabric", fabric, "--region", "512MiB", "--memory", "512MiB", "--pg", "127.0.0.1:0",
+		"--workers", cmp.Or(os.Getenv(workersVariable), "0"),
 	}, extra...)
 	if err := n.launch(args); err != nil {
 		return nil, errors.Join(err, n.clean())

@@ -62,7 +62,7 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newServe(), newTPCH(), newLoad(), newSQL(), newStatus(), newVerify(), newCluster(), newBench(), newVersion())
+	root.AddCommand(newServe(), newTPCH(), newLoad(), newSQL(), newStatus(), newVerify(), newCluster(), newBench(), newVersion(), newWorker())
 	return root
 }
 

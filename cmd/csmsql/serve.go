@@ -49,6 +49,11 @@ plans, portals, answers, rows of COPY) may be a quarter of --memory, and 32MiB i
 (53200, 54000). The node's own memory stays below --memory * 5/4 + 150MiB: leave the machine, or the container, that beside
 --region. csm.memory shows who has what, and a session can bound itself (SET csm.session_memory).
 
+With --workers N, queries outside of transaction blocks run in N processes, each over the same lent memory: one that crashes fails its
+query (58000) and is replaced, and the node, its sessions and their other statements go on. Each takes one query at a time, the
+others wait. The node and the workers share --memory in equal parts, so that a query has 1/(N+1) of it. What asks the session or
+the system catalogs, or writes, and what is in a transaction block runs in the node. csmsql status shows the workers.
+
 Clients on this machine are trusted and nobody else can connect: --pg and --http take loopback addresses only. The unix
 sockets in the data directory are for its owner alone. SQL reaches the server's files only below the directories
 given with --files; there are none by default.
@@ -168,6 +173,7 @@ func (s *serving) flags(flags *pflag.FlagSet) {
 	flags.StringVar(&s.options.HTTP, "http", "", "loopback `address` for /metrics and /healthz (default: off)")
 	flags.StringArrayVar(&s.options.Files, "files", nil, "`directory` that SQL may read and write (may be repeated; default: none)")
 	flags.Var(&s.memory, "memory", "memory of queries outside of the region; the process has up to 150MiB more (default: half of what the region leaves)")
+	flags.IntVar(&s.options.Workers, "workers", 0, "`processes` that run queries in the node's place, so that a crash costs one query (default: none)")
 	flags.IntVar(&s.options.Threads, "threads", 0, "`threads` of queries (default: one per CPU)")
 	flags.StringVar(&s.options.Verify, "verify", "", "`when` chunks that are read are compared with their checksums: off, first or always (default: first, but not, on coherent memory, what the node wrote itself)")
 	flags.BoolVar(&s.options.VerifyAtStart, "verify-at-start", false, "check every table against its checksums before the node is ready")

@@ -121,6 +121,19 @@ func printStatus(out io.Writer, s noderpc.Status, lost []abandonedFile, now time
 		})
 		text.WriteString("To bring back what has a source on record: csmsql sql -c 'ALTER TABLE … RELOAD'\n")
 	}
+	if len(s.Workers) > 0 {
+		table(&text, "worker\tstate\tage\tstatements\tcrashes\tkills", len(s.Workers), func(i int) []any {
+			w := s.Workers[i]
+			if w.Process == 0 {
+				return []any{"-", "starting", "-", w.Statements, w.Crashes, w.Kills}
+			}
+			state := "idle"
+			if w.Busy {
+				state = "busy"
+			}
+			return []any{w.Process, state, now.Sub(w.Started).Round(time.Second), w.Statements, w.Crashes, w.Kills}
+		})
+	}
 	flushed := slices.DeleteFunc(slices.Clone(s.Counters), func(c noderpc.Counter) bool { return c.Name != "flushes_total" || c.Value == 0 })
 	if len(flushed) > 0 { // where caches are not coherent
 		table(&text, "step\tranges flushed", len(flushed), func(i int) []any { return []any{flushed[i].Step, progress.Count(int64(flushed[i].Value))} })

@@ -2,6 +2,7 @@ package clienttest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -108,11 +109,15 @@ func freePort() (string, error) {
 	return port, listener.Close()
 }
 
+// workersVariable has the node run its queries in so many workers.
+const workersVariable = "CSMSQL_TEST_WORKERS"
+
 // serve starts the process and waits until its port answers.
 func (n *node) serve(fabric string) error {
 	n.output.Reset()
 	n.command = exec.Command(n.binary, "serve", "--data", n.data(), "--region-dir", n.region, "--fabric", fabric, "--region", "1GiB",
-		"--memory", "512MiB", "--pg", "127.0.0.1:"+n.port, "--files", n.files())
+		"--memory", "512MiB", "--pg", "127.0.0.1:"+n.port, "--files", n.files(),
+		"--workers", cmp.Or(os.Getenv(workersVariable), "0"))
 	n.command.Stdout, n.command.Stderr = &n.output, &n.output
 	if err := n.command.Start(); err != nil {
 		return err

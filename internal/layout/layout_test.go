@@ -33,6 +33,7 @@ var allowed = map[string][]string{
 	"engine/statement":    {},
 	"engine/account":      {},
 	"engine/custody":      {"catalog", "coherence", "memregion"},
+	"engine/worker":       {},
 	"engine/ingest":       {"catalog"},
 	"engine/columntype":   {},
 	"engine/compressed":   {},

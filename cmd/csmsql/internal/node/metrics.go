@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine"
 )
@@ -36,6 +37,10 @@ var (
 	metricClientMemory   = describe("client_memory_bytes", "What clients make the node keep: messages, statements, plans, portals, answers, rows of COPY.")
 	metricClientLimit    = describe("client_memory_limit_bytes", "What clients may make the node keep.")
 	metricClientRefused  = describe("client_memory_refused_total", "How often clients were refused more, or plans were dropped first.")
+	metricWorkers        = describe("workers", "Processes that run queries in the node's place, by state.", "state")
+	metricWorkerCrashes  = describe("worker_crashes_total", "Workers that ended by themselves, with the query that they ran.")
+	metricWorkerKills    = describe("worker_kills_total", "Workers that were killed because they did not end a cancelled query.")
+	metricWorkerRuns     = describe("worker_statements_total", "Queries that were given to workers, to plan or to run.")
 	metricLeases         = describe("leases", "Snapshots that somebody holds.")
 	metricRead           = describe("read_bytes_total", "Bytes of chunks that the node has read: in its own memory (local) and in other nodes' (remote).", "where")
 	metricRefusedCalls   = describe("rpc_refused_calls_total", "Calls of the node's RPC that were refused, by reason.", "reason")
@@ -93,11 +98,38 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	gauge(metricClientMemory, float64(memory.Used))
 	gauge(metricClientLimit, float64(memory.Most))
 	count(metricClientRefused, float64(memory.Refused))
+	c.workers(gauge, count, status.Workers)
 	gauge(metricLeases, float64(len(status.Leases)))
 	for _, s := range status.Counters {
 		count(metricCoherence, float64(s.Value), s.Name, s.Step)
 	}
 	c.figures(gauge, count, out)
+}
+
+// workers are counted if the node is to have some.
+func (c *collector) workers(gauge, count sampler, list []noderpc.WorkerStatus) {
+	if len(list) == 0 {
+		return
+	}
+	states := map[string]int{"busy": 0, "idle": 0, "starting": 0}
+	var crashes, kills, statements int64
+	for _, w := range list {
+		switch {
+		case w.Process == 0:
+			states["starting"]++
+		case w.Busy:
+			states["busy"]++
+		default:
+			states["idle"]++
+		}
+		crashes, kills, statements = crashes+w.Crashes, kills+w.Kills, statements+w.Statements
+	}
+	for state, n := range states {
+		gauge(metricWorkers, float64(n), state)
+	}
+	count(metricWorkerCrashes, float64(crashes))
+	count(metricWorkerKills, float64(kills))
+	count(metricWorkerRuns, float64(statements))
 }
 
 type sampler func(d *prometheus.Desc, value float64, labels ...string)

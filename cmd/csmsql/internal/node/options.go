@@ -35,6 +35,7 @@ type Options struct {
 	RegionBytes     int64
 	MemoryBytes     int64
 	Threads         int
+	Workers         int // processes that run queries in the node's place
 	Node            string
 	Files           []string // directories that SQL may read and write
 	Verify          string   // when chunks are compared with their checksums, as engine.Verification; empty: as the fabric needs
@@ -81,6 +82,12 @@ func (o Options) complete() (Options, error) {
 	if o.Threads < 0 {
 		return o, fmt.Errorf("--threads %d: say how many threads queries may use, or 0 for one per CPU", o.Threads)
 	}
+	if o.Workers < 0 || o.Workers > workersMost {
+		return o, fmt.Errorf("--workers %d: say how many processes run queries, 0 to %d", o.Workers, workersMost)
+	}
+	if o.Workers > 0 && o.clustered() {
+		return o, errors.New("--workers is for a node that is alone: it does not go with --cluster-init or --etcd")
+	}
 	if o.RegionBytes > 0 && o.RegionBytes < leastBytes {
 		return o, fmt.Errorf("--region %s: a region has at least %s", bytesize.Size(o.RegionBytes), bytesize.Size(leastBytes))
 	}
@@ -114,6 +121,9 @@ func (o Options) complete() (Options, error) {
 // leastBytes is what a node cannot start with less of: of a region less than a page would be none, and of memory DuckDB has to have some.
 const leastBytes = 8 << 20
 
+// workersMost is more than any machine has a use for.
+const workersMost = 256
+
 // directory makes the path of an existing directory absolute.
 func directory(flag, path string) (string, error) {
 	absolute, err := filepath.Abs(path)
@@ -134,7 +144,8 @@ func (o Options) engine() engine.Config {
 	return engine.Config{
 		Directory: o.Data, Node: o.Node, Fabric: memregion.FabricKind(o.Fabric), RegionDirectory: o.RegionDirectory,
 		RegionBytes: o.RegionBytes, MemoryBytes: o.MemoryBytes, Threads: o.Threads,
-		Files: engine.FileAccess{Directories: o.Files}, Verify: engine.Verification(o.Verify), VerifyAtStart: o.VerifyAtStart, Prefault: o.Prefault, Progress: o.Progress, Log: o.Log, Fault: o.Fault,
+		Workers: engine.Workers{Count: o.Workers, Command: []string{"/proc/self/exe", "worker"}, Socket: filepath.Join(o.Data, place.SocketName)},
+		Files:   engine.FileAccess{Directories: o.Files}, Verify: engine.Verification(o.Verify), VerifyAtStart: o.VerifyAtStart, Prefault: o.Prefault, Progress: o.Progress, Log: o.Log, Fault: o.Fault,
 	}
 }
 

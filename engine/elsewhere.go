@@ -1,0 +1,186 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/engine/worker"
+)
+
+// elsewhere is what the node keeps of a query that a worker runs.
+type elsewhere struct {
+	number  uint64
+	named   map[string]bool // in its text
+	columns []byte          // of its schema
+	process int             // that had it last: it may have its plan
+	asText  bool
+}
+
+// asText tells whether the statement was planned as if its parameters were text, because nothing says what one of
+// them is.
+func (st *Statement) asText() bool {
+	return st.plan != nil && st.plan.castParameters || st.elsewhere != nil && st.elsewhere.asText
+}
+
+// planElsewhere has a worker plan the query, if it may go to one. What the Arrow kernels run better stays, as
+// planned: it never sees DuckDB.
+func (st *Statement) planElsewhere(ctx context.Context, v *visible) (planned *query, ok bool, err error) {
+	s := st.session
+	if !s.mayLeave() {
+		return nil, false, nil
+	}
+	named, may := leaves(st.parsed.Text)
+	if !may || !s.engine.workers.viewsLeave(named, v) {
+		return nil, false, nil
+	}
+	if planned, err = st.planTrivial(v); planned != nil || err != nil {
+		return planned, false, err
+	}
+	s.yield() // a result that streams has a worker, and it may be the only one
+	x := &elsewhere{number: s.engine.workers.numbers.Add(1), named: named}
+	result, err := s.engine.workers.pool.Describe(ctx, s.forWorker(st, x, nil), s.engine.workers.snapshot(v), 0, v.lease.hold().release)
+	if err != nil {
+		return nil, false, s.engine.fromWorker(err)
+	}
+	defer result.Close()
+	x.process = result.Process()
+	d := result.Description()
+	x.asText, x.columns, st.params = d.AsText, d.Columns, workerTypes(d.Parameters)
+	if st.schema, err = workerColumns(d); err != nil {
+		return nil, false, err
+	}
+	if origins := pgcatalog.Origins(st.treeOf(st.parsed.Text), s.relations(v)); st.schema != nil && len(origins) == st.schema.NumFields() {
+		st.origins = origins
+	}
+	s.tellNotices(result)
+	st.elsewhere, st.planText, st.run = x, st.parsed.Text, st.readElsewhere
+	return nil, true, nil
+}
+
+// planTrivial plans what the Arrow kernels run without being asked to. A text with strings may have to be written
+// in another way first.
+func (st *Statement) planTrivial(v *visible) (*query, error) {
+	s, text := st.session, st.parsed.Text
+	tree := st.treeOf(text)
+	if tree == nil || bytes.IndexByte([]byte(text), '\'') >= 0 {
+		return nil, nil
+	}
+	q := s.newQuery(text, v)
+	if ok, err := q.planCompute(tree, v); !ok || err != nil {
+		return nil, err
+	}
+	q.clientNames(tree)
+	if origins := pgcatalog.Origins(tree, s.relations(v)); len(origins) == q.schema.NumFields() {
+		q.origins = origins
+	}
+	return q, nil
+}
+
+// forWorker is the statement as a worker is told of it.
+func (s *Session) forWorker(st *Statement, x *elsewhere, args [][]byte) *worker.Statement {
+	return &worker.Statement{Number: x.number, Text: st.parsed.Text, User: s.options.User, Settings: s.settingsOfAnswers(), Arguments: args}
+}
+
+// ofConversation are settings that change no answer; all others go with a query. Sessions that differ in them alone
+// share a worker's plans.
+var ofConversation = map[string]bool{
+	"application_name": true, "client_min_messages": true, "statement_timeout": true, "lock_timeout": true, "idle_in_transaction_session_timeout": true,
+	"idle_session_timeout": true, "log_statement": true, "log_min_messages": true, "log_min_duration_statement": true, "csm.session_memory": true, "client_encoding": true,
+}
+
+func (s *Session) settingsOfAnswers() map[string]string {
+	var list map[string]string
+	for name, value := range s.settings.values {
+		if ofConversation[name] {
+			continue
+		}
+		if list == nil {
+			list = map[string]string{}
+		}
+		list[name] = value
+	}
+	return list
+}
+
+func (s *Session) tellNotices(r *worker.Result) {
+	for _, n := range r.Notices() {
+		s.notice(Notice(n))
+	}
+}
+
+// readElsewhere has a worker run the query. A session that has changed since it was prepared may have to run it itself.
+func (st *Statement) readElsewhere(ctx context.Context, args []any) (*Rows, error) {
+	s, x := st.session, st.elsewhere
+	encoded, err := encodeArguments(args)
+	if err != nil || !s.mayLeave() {
+		return st.readHere(ctx, args)
+	}
+	v, err := s.pin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	if !s.engine.workers.viewsLeave(x.named, v) {
+		return st.readHere(ctx, args)
+	}
+	s.yield() // as above
+	started := time.Now()
+	rows, err := st.beginElsewhere(ctx, v, encoded)
+	s.remember(st.parsed.Text, started, rows, err)
+	return rows, err
+}
+
+// readHere plans and runs the query in the node after all.
+func (st *Statement) readHere(ctx context.Context, args []any) (*Rows, error) {
+	st.elsewhere, st.run = nil, st.read
+	args, err := st.translated(args)
+	if err != nil {
+		return nil, err
+	}
+	return st.read(ctx, args)
+}
+
+func (st *Statement) beginElsewhere(ctx context.Context, v *visible, args [][]byte) (*Rows, error) {
+	s, x := st.session, st.elsewhere
+	e := s.engine
+	result, err := e.workers.pool.Execute(ctx, s.forWorker(st, x, args), e.workers.snapshot(v), x.process, v.lease.hold().release)
+	if err != nil {
+		return nil, e.fromWorker(err)
+	}
+	x.process = result.Process()
+	if d := result.Description(); !bytes.Equal(d.Columns, x.columns) {
+		schema, err := workerColumns(d)
+		if err == nil && !(schema == nil && st.schema == nil || schema != nil && st.schema != nil && schema.Equal(st.schema)) {
+			err = errOtherResult()
+		}
+		if err != nil {
+			result.Close()
+			return nil, err
+		}
+	}
+	rows := &Rows{schema: st.schema, volume: &volume{}}
+	rows.fetch = func(ctx context.Context) (arrow.RecordBatch, error) {
+		batch, err := result.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			local, remote := result.Read() // the worker's own, which lends nothing, and this node's
+			rows.volume.local.Store(local + remote)
+			s.tellNotices(result)
+			return nil, io.EOF
+		}
+		return batch, e.fromWorker(err)
+	}
+	rows.onClose(result.Close)
+	rows.onClose(func() {
+		if s.running == rows {
+			s.running = nil
+		}
+	})
+	s.running = rows
+	return rows, nil
+}

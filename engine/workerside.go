@@ -1,0 +1,271 @@
+package engine
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"os"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/engine/worker"
+)
+
+// ServeWorker makes this process a worker of the node that has started it, and returns when that has no use for it
+// any more.
+func ServeWorker() error { return worker.Serve(&workerSide{}) }
+
+// workerSide runs statements of the node's sessions in a worker, in sessions of its own: one for all that have the
+// same user and settings.
+type workerSide struct {
+	engine   *Engine
+	sessions []*workerSession // the one that was used last at the end
+}
+
+// A worker keeps so many sessions, each with so many statements that were prepared in the node.
+const (
+	workerSessionsMax   = 8
+	workerStatementsMax = 64
+)
+
+type workerSession struct {
+	*Session
+	key        string
+	statements []*workerStatement // the one that was used last at the end
+	notice     func(worker.Notice)
+}
+
+type workerStatement struct {
+	*Statement
+	number uint64
+}
+
+// Start implements worker.Handler: it attaches to the node.
+func (w *workerSide) Start(ctx context.Context, payload []byte) error {
+	var c workerStart
+	if err := json.Unmarshal(payload, &c); err != nil {
+		return fmt.Errorf("engine: what the node tells a worker: %w", err)
+	}
+	e := newEngine(Config{
+		Directory: c.Directory, MemoryBytes: c.MemoryBytes, SpillBytes: c.SpillBytes, Threads: c.Threads, Files: c.Files,
+		Verify: Verification(c.Verify), Disable: c.Disable, worker: true,
+	})
+	if err := errors.Join(e.config.Verify.Check(), e.config.disable()); err != nil {
+		return err
+	}
+	if err := e.attach(ctx, c.Socket); err != nil {
+		return errors.Join(err, e.Close())
+	}
+	if os.Getenv("GOMEMLIMIT") == "" {
+		const program = 64 << 20
+		debug.SetMemoryLimit(program + e.memory.clients)
+	}
+	w.engine = e
+	return nil
+}
+
+// Failed implements worker.Handler: DuckDB takes no statements any more.
+func (w *workerSide) Failed() bool {
+	select {
+	case <-w.engine.Failed():
+		return true
+	default:
+		return false
+	}
+}
+
+// Describe implements worker.Handler.
+func (w *workerSide) Describe(ctx context.Context, asked *worker.Statement, notice func(worker.Notice)) (*worker.Description, error) {
+	st, err := w.prepare(ctx, asked, notice)
+	if err != nil {
+		return nil, err
+	}
+	return describe(st.Statement)
+}
+
+func describe(st *Statement) (*worker.Description, error) {
+	d := &worker.Description{AsText: st.asText()}
+	for _, t := range st.Parameters() {
+		d.Parameters = append(d.Parameters, int(t))
+	}
+	schema := st.Schema()
+	if schema == nil {
+		return d, nil
+	}
+	var err error
+	d.Columns, err = worker.EncodeSchema(schema)
+	return d, err
+}
+
+// Execute implements worker.Handler.
+func (w *workerSide) Execute(ctx context.Context, asked *worker.Statement, notice func(worker.Notice)) (worker.Rows, error) {
+	st, err := w.prepare(ctx, asked, notice)
+	if err != nil {
+		return nil, err
+	}
+	args, err := decodeArguments(asked.Arguments)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := st.Execute(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	return &workerRows{rows, st.Statement}, nil
+}
+
+// workerRows are those of a statement, for the node.
+type workerRows struct {
+	rows *Rows
+	st   *Statement
+}
+
+// Description implements worker.Rows.
+func (r *workerRows) Description() (*worker.Description, error) { return describe(r.st) }
+
+// Next implements worker.Rows.
+func (r *workerRows) Next(ctx context.Context) (arrow.RecordBatch, error) {
+	return r.rows.Next(ctx)
+}
+
+// Read implements worker.Rows.
+func (r *workerRows) Read() (local, remote int64) {
+	if v := r.rows.volume; v != nil {
+		return v.local.Load(), v.remote.Load()
+	}
+	return 0, 0
+}
+
+// Close implements worker.Rows.
+func (r *workerRows) Close() { r.rows.close() }
+
+// prepare gives the statement that the node means, planned for its snapshot. One that the worker has is planned
+// anew when it is executed, if it must be.
+func (w *workerSide) prepare(ctx context.Context, asked *worker.Statement, notice func(worker.Notice)) (*workerStatement, error) {
+	if err := w.engine.remote.follow(ctx, asked.Record, catalog.Revision(asked.Revision)); err != nil {
+		return nil, err
+	}
+	s, err := w.session(asked)
+	if err != nil {
+		return nil, err
+	}
+	s.notice = notice
+	if at := slices.IndexFunc(s.statements, func(st *workerStatement) bool { return st.number == asked.Number }); at >= 0 {
+		st := s.statements[at]
+		s.statements = slices.Delete(s.statements, at, at+1)
+		if !st.failed {
+			s.statements = append(s.statements, st)
+			return st, nil
+		}
+		st.close()
+	}
+	inner, err := s.Prepare(ctx, asked.Text)
+	if err != nil {
+		return nil, err
+	}
+	if len(s.statements) >= workerStatementsMax {
+		s.statements[0].close()
+		s.statements = slices.Delete(s.statements, 0, 1)
+	}
+	st := &workerStatement{inner, asked.Number}
+	s.statements = append(s.statements, st)
+	return st, nil
+}
+
+// session gives one with the user and the settings of the node's.
+func (w *workerSide) session(asked *worker.Statement) (*workerSession, error) {
+	var key strings.Builder
+	key.WriteString(asked.User)
+	for _, name := range slices.Sorted(maps.Keys(asked.Settings)) {
+		key.WriteString("\x00" + name + "\x00" + asked.Settings[name])
+	}
+	at := slices.IndexFunc(w.sessions, func(s *workerSession) bool { return s.key == key.String() })
+	if at >= 0 {
+		s := w.sessions[at]
+		w.sessions = append(slices.Delete(w.sessions, at, at+1), s)
+		return s, nil
+	}
+	made := &workerSession{key: key.String()}
+	inner, err := w.engine.Session(SessionOptions{User: asked.User, Notice: func(n Notice) { made.notice(worker.Notice(n)) }})
+	if err != nil {
+		return nil, err
+	}
+	made.Session = inner
+	settings := defaultSettings(asked.User)
+	for name, value := range asked.Settings { // the node has checked them
+		settings.put(name, value)
+	}
+	made.notice = func(worker.Notice) {}
+	if err := inner.apply(settings); err != nil {
+		return nil, errors.Join(err, inner.Close())
+	}
+	if len(w.sessions) >= workerSessionsMax {
+		if err := w.sessions[0].Close(); err != nil {
+			return nil, errors.Join(err, inner.Close())
+		}
+		w.sessions = slices.Delete(w.sessions, 0, 1)
+	}
+	w.sessions = append(w.sessions, made)
+	return made, nil
+}
+
+// follow has a worker see the snapshot that its node holds for the statement: the lease is the node's. An empty
+// record is the last one's.
+func (r *remote) follow(ctx context.Context, encoded []byte, revision catalog.Revision) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(encoded) == 0 {
+		if r.given == nil || r.given.snapshot.Revision() != revision {
+			return failure("XX000", "the worker does not have revision %d of the catalog", revision)
+		}
+		return nil
+	}
+	record, err := catalog.DecodeSnapshotRecord(encoded)
+	if err != nil {
+		return err
+	}
+	if err := r.knowRegions(ctx, record.Regions); err != nil {
+		return err
+	}
+	if r.source == nil {
+		r.source = hugetable.NewSource(r.client, 0)
+	}
+	// What is known of a version stays known while it is in the catalog.
+	versions := make(map[string]*catalog.TableVersion, len(record.Tables))
+	snapshot, err := catalog.NewRemoteSnapshot(record, r.client, catalog.RemoteOptions{Version: func(encoded []byte) (*catalog.TableVersion, error) {
+		version, ok := r.versions[string(encoded)]
+		if !ok {
+			var err error
+			if version, err = hugetable.Decode(encoded, r.source); err != nil {
+				return nil, err
+			}
+		}
+		versions[string(encoded)] = version
+		return version, nil
+	}})
+	if err != nil {
+		return err
+	}
+	if r.given != nil {
+		r.given.release()
+	}
+	r.given, r.versions = newLease(snapshot), versions
+	return nil
+}
+
+// snapshotGiven is the one that the node has given, held; nil: it gives none.
+func (r *remote) snapshotGiven() *lease {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.given == nil {
+		return nil
+	}
+	return r.given.hold()
+}
