@@ -363,7 +363,7 @@ func (c *Catalog) Abandon(ctx context.Context, region memregion.RegionID, ids []
 	}
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id ExtentID) bool { return living[id] })
 	c.mu.Lock()
-	r := &releases{retired: ids, diedAt: c.mu.current.contents.revision}
+	r := &releases{retired: slices.Clone(ids), diedAt: c.mu.current.contents.revision}
 	c.mu.Unlock()
 	c.tell(r)
 	return ids, nil

@@ -308,3 +308,6 @@ func (e *Engine) RenewAt(ctx context.Context, node string) error {
 }
 
 var renewals = map[memregion.RegionID]*custody.Disclaimer{}
+
+// Standing tells whether the node is a member of its cluster, as far as it knows.
+func (e *Engine) Standing() error { return e.catalog.Standing() }

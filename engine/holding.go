@@ -154,10 +154,15 @@ func (n *node) look(audit *custody.Audit) custody.Report {
 }
 
 // sweep looks for what nobody holds, and takes it back. The janitor calls it; it does nothing until as many extents may be looked at as there are.
+// What a node believes that does not hear from the cluster is of yesterday: a commit of its own may be in no version that it sees.
 func (n *node) sweep(ctx context.Context) {
 	h := &n.holdings
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if n.self != nil && n.catalog.Standing() != nil {
+		h.audit = custody.Audit{}
+		return
+	}
 	alive := 0
 	for _, count := range n.homes[n.region.ID].Stats().Extents {
 		alive += count
@@ -168,55 +173,54 @@ func (n *node) sweep(ctx context.Context) {
 	h.due = 0
 	report := n.look(&h.audit)
 	told, bytes := map[coherence.Generation]bool{}, int64(0)
-	for _, x := range report.Strays {
+	for _, x := range n.surely(ctx, report.Strays) {
 		if told[x.Generation] = true; !h.told[x.Generation] {
 			h.strays.Add(1)
-			n.config.Log.Error("memory is held by nobody", "region", n.region.ID, "generation", x.Generation, "state", x.State.String(), "bytes", x.Bytes, "own", x.Own)
+			n.config.Log.Error("memory is held by nobody", "region", n.region.ID, "generation", x.Generation, "state", x.State.String(), "bytes", x.Bytes,
+				"own", x.Own, "it is", custody.RemedyOf(x).String())
 		}
 		bytes += x.Bytes
 	}
 	h.told = told
-	h.present.Store(int64(len(report.Strays)))
+	h.present.Store(int64(len(told)))
 	h.bytes.Store(bytes)
-	if len(report.Strays) > 0 {
-		n.remedy(ctx, report.Strays)
-	}
 }
 
-// remedy takes back what it may.
-func (n *node) remedy(ctx context.Context, strays []custody.Extent) {
+// surely takes back what it may, and returns what really is nobody's: of what was published the store is asked first, which knows versions that this
+// node has not seen yet.
+func (n *node) surely(ctx context.Context, strays []custody.Extent) []custody.Extent {
 	home := n.homes[n.region.ID]
-	var abandoned []catalog.ExtentID
+	var published []catalog.ExtentID
 	for _, x := range strays {
-		var err error
 		switch custody.RemedyOf(x) {
 		case custody.Discard:
-			if err = home.Discard(x.Generation); err == nil {
-				n.holdings.back.Add(1)
+			if err := home.Discard(x.Generation); err != nil {
+				n.config.Log.Warn("take back what nobody holds", "generation", x.Generation, "error", err)
+				continue
 			}
+			n.holdings.back.Add(1)
 		case custody.Abandon:
-			abandoned = append(abandoned, catalog.ExtentID{Region: n.region.ID, Generation: x.Generation})
-		}
-		if err != nil {
-			n.config.Log.Warn("take back what nobody holds", "generation", x.Generation, "error", err)
+			published = append(published, catalog.ExtentID{Region: n.region.ID, Generation: x.Generation})
 		}
 	}
-	taken, err := n.abandon(ctx, abandoned)
-	n.holdings.back.Add(int64(taken))
+	taken, err := n.abandon(ctx, published)
 	if err != nil {
-		n.config.Log.Warn("take back what nobody holds", "error", err)
+		n.config.Log.Debug("it cannot be asked whether a version has what nobody holds", "error", err)
 	}
+	n.holdings.back.Add(int64(len(taken)))
+	return slices.DeleteFunc(strays, func(x custody.Extent) bool {
+		return custody.RemedyOf(x) == custody.Abandon && !slices.Contains(taken, catalog.ExtentID{Region: n.region.ID, Generation: x.Generation})
+	})
 }
 
 // abandon has published extents retired that no version has. Those that are over are left out.
-func (n *node) abandon(ctx context.Context, ids []catalog.ExtentID) (taken int, err error) {
+func (n *node) abandon(ctx context.Context, ids []catalog.ExtentID) (taken []catalog.ExtentID, err error) {
 	home := n.homes[n.region.ID]
-	ids = slices.DeleteFunc(ids, func(id catalog.ExtentID) bool { return home.Generation(id.Generation).State != coherence.Published })
+	ids = slices.DeleteFunc(slices.Clone(ids), func(id catalog.ExtentID) bool { return home.Generation(id.Generation).State != coherence.Published })
 	if len(ids) == 0 {
-		return 0, nil
+		return nil, nil
 	}
-	list, err := n.catalog.Abandon(ctx, n.region.ID, ids)
-	return len(list), err
+	return n.catalog.Abandon(ctx, n.region.ID, ids)
 }
 
 // disowned settles what other nodes have published here and will not commit.
@@ -231,7 +235,7 @@ func (n *node) disowned(ctx context.Context) {
 		return
 	}
 	n.lending.Confirm(ids...) // in a version, or on its way out
-	n.config.Log.Warn("other nodes do not hold what they had published here; it is taken back", "extents", len(ids), "retired", taken)
+	n.config.Log.Warn("other nodes do not hold what they had published here; it is taken back", "extents", len(ids), "retired", len(taken))
 }
 
 // renew goes on until ctx is done: it renews the lease on what this node holds in others' memory, and says to them what they believe to be this one's

@@ -163,3 +163,22 @@ func TestClusterStatusWithoutEtcd(t *testing.T) {
 	require.Empty(t, status.Nodes[0].Trouble)
 	require.NotEmpty(t, status.Nodes[1].Trouble)
 }
+
+// What a node believes that does not hear from the cluster is of yesterday: it finds nobody's memory in nothing, and takes nothing back.
+func TestANodeThatHearsNothingSweepsNothing(t *testing.T) {
+	c := startCluster(&cluster{t: t, change: func(_ int, config *engine.Config) { byHand(config) }}, 1)
+	e, ctx := c.nodes[0], context.Background()
+	for _, stage := range []string{"sealed", "published"} {
+		_, err := e.Stray(stage)
+		require.NoError(t, err)
+	}
+	require.NoError(t, c.etcd.Close())
+	require.Eventually(t, func() bool { return e.Standing() != nil }, time.Minute, time.Millisecond)
+	used := holders(t, e)[""]
+	require.Positive(t, used)
+	for range custody.Rounds + 1 {
+		e.Sweep(ctx)
+	}
+	require.Zero(t, e.Figures().Strays)
+	require.Equal(t, used, holders(t, e)[""])
+}

@@ -34,6 +34,10 @@ const (
 	Abandon
 )
 
+func (r Remedy) String() string {
+	return [...]string{"told", "discarded", "abandoned"}[r]
+}
+
 // RemedyOf says what becomes of a stray.
 func RemedyOf(x Extent) Remedy {
 	switch x.State {
