@@ -100,7 +100,7 @@ func printStatus(out io.Writer, s noderpc.Status, lost []abandonedFile, now time
 		r := s.Regions[i]
 		return []any{r.ID, r.Fabric, bytesize.Size(r.Used), bytesize.Size(r.Capacity), bytesize.Size(r.Reserved), r.Extents, fmt.Sprintf("%#x", uint64(r.Base)), placeOf(r)}
 	})
-	table(&text, "holder of memory\textents\tsize", len(s.Holders), func(i int) []any {
+	table(&text, "memory holder\textents\tsize", len(s.Holders), func(i int) []any {
 		h := s.Holders[i]
 		return []any{cmp.Or(h.Holder, "nobody, at this moment"), h.Extents, bytesize.Size(h.Bytes)}
 	})
