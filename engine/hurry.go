@@ -22,18 +22,14 @@ func (s *Session) hurried(ctx context.Context) (context.Context, context.CancelF
 	return context.WithTimeoutCause(ctx, timeout, errStatementTimeout)
 }
 
-// ended tells the reason for which ctx ended, when err is no more than that end. That something else went wrong meanwhile, or that nobody
-// knows whether a commit happened, is told as it is.
+// ended tells the reason for which ctx ended, when err is no more than what that broke off, here or at another node. What has an SQLSTATE of
+// its own, as a commit has of which nobody knows whether it happened, is told as it is.
 func ended(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil {
+	if err == nil || isEnd(err) || ctx.Err() == nil {
 		return err
 	}
 	var known interface{ SQLState() string }
-	if errors.As(err, &known) {
-		if known.SQLState() != "57014" {
-			return err
-		}
-	} else if !errors.Is(err, ctx.Err()) {
+	if errors.As(err, &known) && known.SQLState() != "57014" {
 		return err
 	}
 	switch cause := context.Cause(ctx); {
