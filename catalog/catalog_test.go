@@ -291,6 +291,39 @@ func TestExpiredDomainLeavesNoPin(t *testing.T) {
 	require.Zero(t, w.lender.Stats().Pins)
 }
 
+// C5: chunks of a leased state are pinned at the lender for the lease's domain, also those of pages that nobody has looked at since the start, until
+// the last lease of the domain ends that has them; whatever becomes of its others, and of other versions of the table.
+func TestPinsFollowLeases(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	w.fill(hugetable.PageChunks + 3) // a full page, which later versions share, and another one
+	w.restart()
+	var generations []coherence.Generation
+	require.NoError(t, w.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
+		generations = append(generations, x.Generation)
+		return nil
+	}))
+	requirePinned := func(why string) {
+		for _, g := range generations {
+			view := w.lender.Generation(g)
+			require.Equal(t, coherence.Published, view.State, why)
+			require.Equal(t, 1, view.Pins, why)
+		}
+	}
+	far := func(ttl time.Duration) *catalog.Snapshot { return w.snapshot(catalog.Holder{Domain: "far", TTL: ttl}) }
+	far(time.Second)
+	requirePinned("by the first lease")
+	second := far(time.Hour)
+	require.Len(t, w.catalog.ExpireLeases(epoch.Add(2*time.Second)), 1)
+	requirePinned("another lease of the domain is alive")
+	w.must(func(tx *catalog.Transaction) error { return tx.Append(tableA, []*catalog.Chunk{w.chunk(1)}) })
+	requirePinned("a newer version is none of its business")
+	third := far(time.Hour)
+	second.Close()
+	requirePinned("they are in the newer version, too")
+	third.Close()
+	require.Empty(t, w.faults)
+}
+
 func TestManySmallAppendsSharePages(t *testing.T) {
 	w := newWorld(t, store.Limits{})
 	w.fill(hugetable.PageChunks + 10)

@@ -2,6 +2,7 @@ package catalog_test
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"slices"
@@ -333,6 +334,31 @@ func TestGivenUpBeforeItWasSeen(t *testing.T) {
 	handle.Expire()
 	require.ErrorIs(t, <-seen, catalog.ErrFenced)
 	require.NoError(t, c.Close())
+}
+
+// K9: when a lender was started anew, no lease that other processes have from before is renewed, and the lender waits until they are over.
+func TestLeasesEndWithAFormerLender(t *testing.T) {
+	r := newRack(t, 2)
+	defer r.close()
+	a, b := r.nodes[0], r.nodes[1]
+	now := time.Now()
+	s, err := a.catalog.Snapshot(ctx, catalog.Holder{Domain: "borrower", TTL: 3 * time.Second})
+	require.NoError(t, err)
+	require.NoError(t, a.catalog.RenewLease(s.Lease(), now))
+	b.kill()
+	started := make(chan struct{})
+	go func() {
+		defer close(started)
+		b.start()
+	}()
+	require.Eventually(t, func() bool { return errors.Is(a.catalog.RenewLease(s.Lease(), now), catalog.ErrLeaseOver) }, time.Minute, time.Millisecond)
+	select {
+	case <-started:
+		require.FailNow(t, "it did not wait for the lease")
+	default:
+	}
+	s.Close()
+	<-started
 }
 
 // Two nodes of one name: the second is refused, and says who has it.

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	processes "os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine"
@@ -351,4 +353,29 @@ func TestAKilledWriterOnIncoherentMemory(t *testing.T) {
 		require.Equal(t, flushed, foreign == 0, "%d foreign bytes", foreign)
 		c.stop(victim)
 	}
+}
+
+// Every extent of a chunk is acquired, and not only its first: where they are as short as a page, most of a chunk lies in others.
+func TestChunksOfSeveralExtents(t *testing.T) {
+	if os.Getenv(chunk.ExtentsVariable) == "" { // which is read once in the life of a process
+		again := processes.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChunksOfSeveralExtents$", "-test.v")
+		again.Env = append(os.Environ(), chunk.ExtentsVariable+"=4096")
+		out, err := again.CombinedOutput()
+		require.NoError(t, err, "%s", out)
+		return
+	}
+	eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
+		c, _ := spoiledCluster(t, fabric, "") // no checksum is compared: a stale line is a wrong answer
+		writer, reader := c.session(0), c.session(1)
+		for round := range 8 {
+			first := 1000 * (round + 1)
+			exec(t, writer, fmt.Sprintf(`CREATE OR REPLACE TABLE wide WITH (placement = 'node(n0)') AS
+				SELECT range + %d AS a, range + %d AS b, 'row ' || (range + %d) AS c, range + %d AS d FROM range(5000)`, first, first, first, first))
+			chunks, err := strconv.Atoi(rows(t, writer, "SELECT count(*) FROM csm.chunks WHERE name = 'wide'")[0])
+			require.NoError(t, err)
+			require.Greater(t, c.nodes[0].RegionStats().Extents, 2*chunks)
+			want := rows(t, writer, "SELECT sum(a), sum(b), sum(c[5:]::BIGINT), sum(d) FROM wide")
+			require.Equal(t, want, rows(t, reader, "SELECT sum(a), sum(b), sum(c[5:]::BIGINT), sum(d) FROM wide"), "round %d", round)
+		}
+	})
 }

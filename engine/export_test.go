@@ -216,6 +216,23 @@ func (e *Engine) Drop(r memregion.Range) {
 	e.regions.drop(coherence.StepAcquire, e.node.lent.Bytes(r))
 }
 
+// Scribble stores into a line of each of a table's extents in this node's memory, as a program of its machine would that no protection stops: into the
+// emulated cache.
+func (e *Engine) Scribble(ctx context.Context, owner string) error {
+	cache, err := os.OpenFile(e.node.region.Path+".cache", os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	err = e.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
+		if x.Region != e.node.region.ID || x.Owner != owner {
+			return nil
+		}
+		_, err := cache.WriteAt(bytes.Repeat([]byte{0x5a}, 64), x.Range.Offset)
+		return err
+	})
+	return errors.Join(err, cache.Close())
+}
+
 // DropAll lets the node's caches have nothing of any region any more: what is modified is written back. Where caches are coherent it does nothing.
 func (e *Engine) DropAll() {
 	if e.regions.fabric.lines == nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/memregion"
 )
 
 // requireReplicas: every chunk of a table has so many replicas, each on another node that is there.
@@ -344,4 +345,21 @@ func TestWordsThatWereOverwritten(t *testing.T) {
 	require.NoError(t, engine.AddWords(words))
 	copy(offsets[4:], arrow.Int32Traits.CastToBytes([]int32{-606348325}))
 	require.ErrorIs(t, engine.AddWords(words), descriptor.ErrData)
+}
+
+// A replica is a copy of what was acquired: the caches of the node that copies may have what lay there before, or nothing.
+func TestReplicasOnIncoherentMemory(t *testing.T) {
+	eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
+		c := startCluster(&cluster{t: t, change: func(_ int, config *engine.Config) { config.Fabric = fabric }}, 3)
+		writer, copier, other := c.session(0), c.session(1), c.session(2)
+		for round := range 6 {
+			want := written(t, writer, round)
+			if round%2 == 0 { // some of the memory is in its caches then
+				require.Equal(t, want, rows(t, copier, "SELECT sum(a)::VARCHAR FROM m")[0])
+			}
+			exec(t, copier, "ALTER TABLE m SET (replicas = 2)")
+			require.Equal(t, []string{"true"}, rows(t, copier, "SELECT bool_and(coalesce(others, '') <> '' AND others NOT LIKE '%damaged%') FROM csm.chunks WHERE name = 'm'"))
+			require.Equal(t, want, rows(t, other, "SELECT sum(a)::VARCHAR FROM m")[0])
+		}
+	})
 }

@@ -2,8 +2,13 @@ package chunk
 
 import (
 	"fmt"
+	"math"
+	"os"
 	"slices"
+	"strconv"
+	"sync"
 
+	"github.com/csmsql/csmsql/internal/invariants"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -44,7 +49,27 @@ type hole struct{ offset, length int64 }
 func (h hole) end() int64 { return h.offset + h.length }
 
 func newArena(space Space, owner string, firstBytes int64) *arena {
-	return &arena{space: space, owner: owner, nextSize: roundUp(max(firstBytes, memregion.PageSize), memregion.PageSize)}
+	return &arena{space: space, owner: owner, nextSize: min(roundUp(max(firstBytes, memregion.PageSize), memregion.PageSize), longest(0))}
+}
+
+// ExtentsVariable is the environment variable with which tests have chunks of several extents: how many bytes a writer asks for at a time where
+// that is enough. Only builds that check invariants look at it.
+const ExtentsVariable = "CSMSQL_EXTENT_BYTES"
+
+// shortExtents is for how many of a chunk it counts; a descriptor has only so many.
+const shortExtents = 64
+
+var extentBytes = sync.OnceValue(func() int64 {
+	n, _ := strconv.ParseInt(os.Getenv(ExtentsVariable), 10, 64) // unset is 0
+	return roundUp(n, memregion.PageSize)
+})
+
+// longest bounds how much is asked for beyond what an allocation needs, for a chunk that has some pieces.
+func longest(pieces int) int64 {
+	if !invariants.Enabled || pieces >= shortExtents || extentBytes() <= 0 {
+		return math.MaxInt64
+	}
+	return extentBytes()
 }
 
 // Allocate implements memory.Allocator.
@@ -163,7 +188,7 @@ func (a *arena) grow(need int64) (*piece, error) {
 		return nil, fmt.Errorf("grant of %d bytes is %d bytes at %#x: %w", size, len(p.data), p.base, grantFault(grant))
 	}
 	a.pieces = append(a.pieces, p)
-	a.nextSize = min(max(2*size, a.nextSize), maximumStep)
+	a.nextSize = min(max(2*size, a.nextSize), maximumStep, longest(len(a.pieces)))
 	return p, nil
 }
 

@@ -3,8 +3,8 @@ package mutation_test
 import "github.com/csmsql/csmsql/internal/mutation"
 
 var (
-	leased = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestLeases|TestExpiredDomainLeavesNoPin|TestConcurrentSessions|TestSavepointsGiveMemoryBack)$"}
-	spread = mutation.Tests{Package: "./catalog", Pattern: "^(TestCluster|TestGivenUpBeforeItWasSeen|TestPromisesEndWithTheSession|TestMissedChanges)$"}
+	leased = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestLeases|TestExpiredDomainLeavesNoPin|TestConcurrentSessions|TestSavepointsGiveMemoryBack|TestManySmallAppendsSharePages|TestPinsFollowLeases)$"}
+	spread = mutation.Tests{Package: "./catalog", Pattern: "^(TestCluster|TestGivenUpBeforeItWasSeen|TestPromisesEndWithTheSession|TestMissedChanges|TestLeasesEndWithAFormerLender)$"}
 )
 
 // ofCatalog are faults in snapshots and leases, by which chunks stay in place while they are read.
@@ -27,4 +27,19 @@ var ofCatalog = []mutation.Mutation{
 		Old: "\t\tc.mu.shared[id] = max(c.mu.shared[id], 1) + 1\n"},
 	{Name: "removes-pages-that-others-read", File: "catalog/garbage.go", Breaks: "K7", Tests: spread,
 		Old: "\t\tif len(taken) == room || g.diedAt > horizon {\n", New: "\t\tif len(taken) == room || g.diedAt > horizon && !ON {\n"},
+	{Name: "snapshots-pin-nothing", File: "catalog/snapshot.go", Breaks: "K2", Tests: leased,
+		Old: "\t\tif err := c.pinState(s, holder.Domain); err != nil {\n", New: "\t\tif ON {\n\t\t\ts.pinned[holder.Domain] = false\n\t\t} else if err := c.pinState(s, holder.Domain); err != nil {\n"},
+	{Name: "leases-on-a-former-lender-are-renewed", File: "catalog/snapshot.go", Breaks: "K9", Tests: spread,
+		Old: "l == nil || l.doomed > 0 ||", New: "l == nil || !ON && l.doomed > 0 ||"},
+	{Name: "the-living-lose-their-pins", File: "catalog/snapshot.go", Breaks: "K2", Tests: leased,
+		Old: "c.mu.domains[domain] == 0 && domain != c.options.Domain {\n\t\t\tdead", New: "(c.mu.domains[domain] == 0 || ON) && domain != c.options.Domain {\n\t\t\tdead"},
+	{Name: "pins-without-knowing-extents", File: "catalog/snapshot.go", Breaks: "K2", Tests: leased,
+		Old: "\t\tif !s.loaded {\n\t\t\treturn nil, s.contents, nil\n", New: "\t\tif !s.loaded && !ON {\n\t\t\treturn nil, s.contents, nil\n",
+		Explained: "whoever opens a catalog lists what is live, to adopt it or to tell what it needs, and learns the extents of all pages by that before anybody takes a snapshot"},
+	{Name: "unpins-while-leased", File: "catalog/ledger.go", Breaks: "K2", Tests: leased,
+		Old: "\t\tif s.leases[domain] == 0 && (!current", New: "\t\tif (ON || s.leases[domain] == 0) && (!current"},
+	{Name: "unpins-pages-of-other-versions", File: "catalog/ledger.go", Breaks: "K2", Tests: leased,
+		Old: "\t\t\tif p.pins[domain]--; p.pins[domain] == 0 {\n", New: "\t\t\tif p.pins[domain]--; p.pins[domain] == 0 || ON {\n"},
+	{Name: "retires-pages-of-other-versions", File: "catalog/ledger.go", Breaks: "K3", Tests: leased,
+		Old: "\t\tif p.refs--; p.refs > 0 {\n", New: "\t\tif p.refs--; p.refs > 0 && !ON {\n"},
 }

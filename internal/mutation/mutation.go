@@ -38,6 +38,8 @@ type Tests struct {
 	Pattern string // as go test's -run
 	// Tags build them; empty: with the checks of invariants.
 	Tags Tags
+	// Environment is NAME=value, which they run with; empty: nothing special.
+	Environment string
 }
 
 // Tags say how a program is built.

@@ -47,22 +47,26 @@ const (
 // Judge runs each mutation of a table, whose tests are all in the package of programs, after the baseline (Q2), and tells of each result. No
 // run may take longer than the limit.
 func Judge(programs *Programs, list []Mutation, limit time.Duration, tell func(Result)) error {
-	limits := map[string]time.Duration{} // by pattern
+	limits := map[Tests]time.Duration{}
 	for _, m := range list {
 		pattern := m.Tests.Pattern
-		if limits[pattern] == 0 {
+		var environment []string
+		if m.Tests.Environment != "" {
+			environment = append(environment, m.Tests.Environment)
+		}
+		if limits[m.Tests] == 0 {
 			begin := time.Now()
-			out, err := programs.Run("", pattern, limit)
+			out, err := programs.Run("", pattern, limit, environment...)
 			if err != nil {
 				return fmt.Errorf("%s is red without a mutation: %w\n%s", pattern, err, out)
 			}
 			if !strings.Contains(out, "--- PASS") {
 				return fmt.Errorf("%s -run %q finds no test that runs:\n%s", m.Tests.Package, pattern, out)
 			}
-			limits[pattern] = min(limit, patience*time.Since(begin)+shortest)
+			limits[m.Tests] = min(limit, patience*time.Since(begin)+shortest)
 		}
 		begin := time.Now()
-		out, err := programs.Run(m.Name, pattern, limits[pattern])
+		out, err := programs.Run(m.Name, pattern, limits[m.Tests], environment...)
 		tell(Result{Mutation: m, Verdict: verdict(m, err), By: by(out, err), Time: time.Since(begin), Output: out})
 	}
 	return nil
