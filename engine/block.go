@@ -176,11 +176,12 @@ func (s *Session) commit(ctx context.Context) error {
 	b.closeCursors()
 	s.yield()
 	s.block = nil
+	defer s.endedBlock(b)
 	defer b.release()
 	if b.tx != nil {
 		for rows := range b.open {
 			if rows.changes {
-				rows.park(&s.engine.parking)
+				rows.park(&s.parked)
 			}
 		}
 		b.validate()
@@ -212,6 +213,7 @@ func (s *Session) rollback() {
 	}
 	_ = s.endDuck(b, "ROLLBACK")
 	b.release()
+	s.endedBlock(b)
 }
 
 func (s *Session) endDuck(b *block, how string) error {

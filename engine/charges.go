@@ -159,8 +159,12 @@ func (st *Statement) dropPlan() {
 // Give takes bytes off the account that Take put there.
 func (s *Session) Give(kind string, bytes int64) { s.account.Give(kind, bytes) }
 
-// Memory is what clients make the node keep, of how much.
-func (e *Engine) Memory() account.Usage { return e.account.Usage() }
+// Memory is what clients make the node keep, of how much; without the facts of their tables, which are a cache.
+func (e *Engine) Memory() account.Usage {
+	u := e.account.Usage()
+	u.Used -= e.facts.account.Used()
+	return u
+}
 
 // refusal is the account's error as the engine's.
 func refusal(err error) error {

@@ -33,14 +33,16 @@ type Config struct {
 	HugePages bool
 	// MemoryBytes is what queries may have outside of the region. DuckDB counts up to 7/8 of it and spills beyond; what it does not count
 	// has the rest, and 100 MiB. A statement that needs more fails (53200); its process goes on. What the process has of its own,
-	// with Go's heap of some 20 MiB (GOMEMLIMIT bounds that), stays below
+	// with what clients make it keep (decision 0024) and Go's heap, which Heap is told the bound of, stays below
 	//
 	//	MemoryBytes + 150 MiB
 	//
-	// and what clients make it keep beyond 32 MiB, a quarter of MemoryBytes at most (decision 0024), but for single values of a hundred MiB,
-	// which may be copied some times while they are computed. Engines in one process share the sum of theirs. 0: half of what the region leaves of the memory that this process may have, and at least
-	// 128 MiB.
+	// but for single values of a hundred MiB, which may be copied some times while they are computed. Engines in one process share the sum of
+	// theirs. 0: half of what the region leaves of the memory that this process may have, and at least 128 MiB.
 	MemoryBytes int64
+	// Heap is told how much of that Go may have, when it is opened and whenever it changes: it grows as clients make the engine keep
+	// more, and queries have so much less. csmsql serve sets Go's memory limit by it (debug.SetMemoryLimit); nil: the program bounds Go's heap itself.
+	Heap func(bytes int64)
 	// ProcessBytes is for programs with other C code, which allocates from the same heaps: what all C code of the process may have,
 	// beside what it has when the first engine is opened. 0: MemoryBytes + 100 MiB. Negative: no bound but DuckDB's own.
 	ProcessBytes int64

@@ -202,7 +202,7 @@ func (st *Statement) fetch(ctx context.Context, head *statement.Fetch) (*Rows, e
 // memory first: the rows it was asked for are its, as in PostgreSQL.
 func (c *sqlCursor) fetch(head *statement.Fetch) *Rows {
 	if c.fetching != nil {
-		c.fetching.park(&c.statement.session.engine.parking)
+		c.fetching.park(&c.statement.session.parked)
 	}
 	left := head.Count
 	rows := &Rows{schema: c.rows.schema, tag: head.Tag}

@@ -31,6 +31,7 @@ type Engine struct {
 	regions *regions
 	memory  shares
 	account *account.Node // nil before the database is open
+	room    room
 	parking parking
 	facts   factsCache
 	kept    keptShare
@@ -145,6 +146,11 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 		return err
 	}
 	e.db = db
+	e.room.engine = e
+	e.account.From(e.room.source(e.memory.clients))
+	e.facts.account = e.account.Open(0, "")
+	e.facts.account.SetShare(e.memory.clients / factsPart)
+	e.room.limitHeap(0)
 	return e.mirror.open(e)
 }
 

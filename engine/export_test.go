@@ -328,3 +328,9 @@ var renewals = map[memregion.RegionID]*custody.Disclaimer{}
 
 // Standing tells whether the node is a member of its cluster, as far as it knows.
 func (e *Engine) Standing() error { return e.catalog.Standing() }
+
+// FactsBytes is what is charged for facts.
+func FactsBytes(e *Engine) int64 { return e.facts.account.Used() }
+
+// OutsideBytes is what rows of COPY take that are gathered.
+func OutsideBytes() int64 { return int64(outside.AllocatedBytes()) }

@@ -67,8 +67,16 @@ func (e *Engine) locations(ctx context.Context, v *catalog.TableVersion) ([]loca
 	f := e.facts.of(v)
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	err := f.locate(ctx)
-	return f.chunks, err
+	known := f.regions != nil
+	if err := f.locate(ctx); err != nil || known {
+		return f.chunks, err
+	}
+	bytes := int64(0)
+	for i := range f.chunks {
+		bytes += locatedBytes + locatedReplica*int64(len(f.chunks[i].others))
+	}
+	e.facts.grew(f, bytes)
+	return f.chunks, nil
 }
 
 // nodesOf says where a chunk's first replica lies, which is whose part of the table the chunk is whoever reads it, and which nodes have

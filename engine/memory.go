@@ -14,10 +14,10 @@ import (
 //	MemoryBytes ┌ 7/8  counted: DuckDB's buffers, hash tables, sorted runs; what does not fit there spills
 //	            └ 1/8  what DuckDB does not count: vectors, values in the making, rows on their way to a client or into a chunk
 //	     100 MiB       fixedBytes: DuckDB's catalogs and threads, fragments between allocations
-//	       about 20 MiB (the Go program and its heap, which Go's owner bounds: GOMEMLIMIT)
+//	      50 MiB       heapBytes: the Go program, what clients always may have, and garbage
 //
 // The first three are one bound on what C code has (exec/duckdb, D8): a statement that needs more of what nobody counts fails with 53200 as
-// well. So the process' own memory stays below MemoryBytes + 150 MiB.
+// well. What clients make the node keep beyond clientsFree DuckDB yields to Go (room). So the process' own memory stays below MemoryBytes + 150 MiB.
 type shares struct {
 	whole   int64 // MemoryBytes
 	counted int64 // DuckDB's memory_limit
@@ -39,8 +39,7 @@ const (
 	// textPart of MemoryBytes may be the text of one statement: a tree of PostgreSQL's parser takes up to a hundred times its text.
 	textPart  = 256
 	textLeast = 1 << 20
-	// clientsPart of MemoryBytes is for what clients make the node keep, on Go's heap for the most part. clientsLeast is the room that
-	// the promise of MemoryBytes + 150 MiB leaves for Go's heap anyway.
+	// clientsPart of MemoryBytes is for what clients make the node keep, on Go's heap for the most part, and clientsLeast if that is more.
 	clientsPart  = 4
 	clientsLeast = 32 << 20
 	// gatherMost is what COPY … FROM STDIN gathers before DuckDB converts it.
@@ -88,20 +87,37 @@ type parking struct {
 	most  int64
 }
 
-// take tells whether batch may be held, too; give takes one that was held off the account.
-func (p *parking) take(batch arrow.RecordBatch) bool {
-	return p.takeBytes(bytesOf(batch))
-}
-
-func (p *parking) takeBytes(size int64) bool {
-	if p.bytes.Add(size) <= p.most {
+// take tells whether so many bytes may be held, too; give takes those off the account that were.
+func (p *parking) take(bytes int64) bool {
+	if p.bytes.Add(bytes) <= p.most {
 		return true
 	}
-	p.bytes.Add(-size)
+	p.bytes.Add(-bytes)
 	return false
 }
 
-func (p *parking) give(batch arrow.RecordBatch) { p.bytes.Add(-bytesOf(batch)) }
+func (p *parking) give(bytes int64) { p.bytes.Add(-bytes) }
+
+// lot is a session's part of it, which csm.memory shows: the memory is DuckDB's, and counted there.
+type lot struct {
+	of    *parking
+	bytes atomic.Int64
+}
+
+func (l *lot) take(batch arrow.RecordBatch) bool {
+	bytes := bytesOf(batch)
+	if !l.of.take(bytes) {
+		return false
+	}
+	l.bytes.Add(bytes)
+	return true
+}
+
+func (l *lot) give(batch arrow.RecordBatch) {
+	bytes := bytesOf(batch)
+	l.of.give(bytes)
+	l.bytes.Add(-bytes)
+}
 
 func bytesOf(batch arrow.RecordBatch) (size int64) {
 	for _, c := range batch.Columns() {

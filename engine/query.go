@@ -526,7 +526,7 @@ func (s *Session) yield() {
 	if s.running != nil {
 		running := s.running
 		s.running = nil
-		running.park(&s.engine.parking)
+		running.park(&s.parked)
 	}
 }
 

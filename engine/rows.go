@@ -31,7 +31,7 @@ type Rows struct {
 	count    int64
 	err      error
 	parked   []arrow.RecordBatch // read ahead because another statement needed the connection
-	lot      *parking            // where they are accounted for
+	lot      *lot                // where they are accounted for
 	ended    bool
 	told     func(error) error // gives the reason of an error that is the end of the statement's context
 	closers  []func()
@@ -137,7 +137,7 @@ func (r *Rows) next(ctx context.Context) (arrow.RecordBatch, error) {
 }
 
 // park reads the rest into memory, so that the DuckDB connection is free for another statement.
-func (r *Rows) park(lot *parking) {
+func (r *Rows) park(lot *lot) {
 	r.lot = lot
 	for {
 		b, err := r.next(context.Background())
@@ -146,7 +146,7 @@ func (r *Rows) park(lot *parking) {
 		}
 		if !lot.take(b) {
 			b.Release()
-			r.err = standsInTheWay(lot.most)
+			r.err = standsInTheWay(lot.of.most)
 			break
 		}
 		r.parked = append(r.parked, b)

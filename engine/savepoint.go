@@ -26,6 +26,7 @@ type savepoint struct {
 	after     *settings
 	started   int
 	temporary int
+	bytes     int64 // charged for it
 }
 
 // explicit is the open transaction block, for statements that need one.
@@ -47,8 +48,12 @@ func (s *Session) savepoint(name string) error {
 	if len(b.savepoints) >= savepointsMax {
 		return failure("53400", "too many savepoints in this transaction").hint("RELEASE those that are no longer needed.")
 	}
+	bytes, err := s.chargeSavepoint(b, name)
+	if err != nil {
+		return err
+	}
 	p := savepoint{
-		name: name, settings: s.settings.clone(), modes: b.modes, before: b.before, after: b.after, cursors: make(map[*sqlCursor]bool, len(b.cursors)),
+		bytes: bytes, name: name, settings: s.settings.clone(), modes: b.modes, before: b.before, after: b.after, cursors: make(map[*sqlCursor]bool, len(b.cursors)),
 		started: b.started, temporary: b.temporary,
 	}
 	if b.after != nil { // it changes with plain SET
@@ -85,7 +90,7 @@ func (s *Session) releaseSavepoint(name string) error {
 	if err != nil {
 		return err
 	}
-	b.savepoints = b.savepoints[:i]
+	s.dropSavepoints(b, i)
 	return nil
 }
 
@@ -127,7 +132,8 @@ func (s *Session) rollbackTo(name string) error {
 			return err
 		}
 	}
-	b.savepoints, b.failed, b.emptied = b.savepoints[:i+1], false, nil
+	s.dropSavepoints(b, i+1)
+	b.failed, b.emptied = false, nil
 	return nil
 }
 

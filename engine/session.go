@@ -25,6 +25,9 @@ type SessionOptions struct {
 	ProcessID uint32
 	// Settings are what the client begins the session with, by name, as text: what RESET brings back. Errors are those of SET.
 	Settings map[string]string
+	// Guest: csm.queries shows the session no texts of other users' statements. Programs that embed the engine, and who may open the node's own
+	// socket, see all.
+	Guest bool
 	// Statements are the prepared statements that the client named through a protocol; nil: there are none.
 	Statements ProtocolStatements
 }
@@ -41,13 +44,17 @@ type Notice struct {
 // Session is one user's conversation with the engine: a transaction, settings, temporary objects. One goroutine uses it
 // at a time, but for Close, which any may call at any time.
 type Session struct {
-	engine   *Engine
-	life     *lifetime
-	options  SessionOptions
-	conn     *duckdb.Connection
-	account  *account.Session // what its client makes the node keep
-	settings settings
-	started  map[string]string // what the client began the session with; immutable after Session
+	engine  *Engine
+	life    *lifetime
+	options SessionOptions
+	conn    *duckdb.Connection
+	account *account.Session // what its client makes the node keep
+	prepaid int64            // charged by Parsing for what is about to be parsed again
+	// settingsCharged is what is charged for values of settings, settingsCounted what that was when they were counted last.
+	settingsCharged, settingsCounted int64
+	parked                           lot
+	settings                         settings
+	started                          map[string]string // what the client began the session with; immutable after Session
 	// arm is what set_config() tells of the statement that is being planned, or runs; nil: it may not call it.
 	arm *configCalls
 	// placeholders are settings of nobody's that were SET once.
@@ -104,6 +111,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	if e.node != nil {
 		s.life.holder = e.node.hold(fmt.Sprintf("session %d of %s", options.ProcessID, options.User))
 	}
+	s.parked.of = &e.parking
 	conn, err := e.db.Connect(s.resolveTable)
 	if err != nil {
 		return nil, err

@@ -233,9 +233,14 @@ func (s *Session) resetValue(name string) (string, error) {
 // change makes a checked value the setting's.
 func (s *Session) change(lower, value string, reset, local bool) error {
 	s.yield()
-	s.keepSettings(local)
 	_, began := s.started[lower]
 	forget := reset && !began
+	if !reset {
+		if err := s.chargeSetting(lower, value); err != nil {
+			return err
+		}
+	}
+	s.keepSettings(local)
 	s.settings.assign(lower, value, forget)
 	if b := s.block; b != nil && b.after != nil && !local {
 		b.after.assign(lower, value, forget)
@@ -248,6 +253,9 @@ func (s *Session) change(lower, value string, reset, local bool) error {
 			s.placeholders = map[string]bool{}
 		}
 		s.placeholders[lower] = true // it stays, empty, when the value is taken back
+	}
+	if s.block == nil {
+		s.countSettings()
 	}
 	if lower == zoneSetting {
 		if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(value)); err != nil {
@@ -381,6 +389,9 @@ func (s *Session) restore(b *block, kept *settings) error {
 func (s *Session) apply(x settings) error {
 	s.yield()
 	s.settings = x
+	if s.block == nil {
+		s.countSettings()
+	}
 	s.limitShare()
 	return errors.Join(s.conn.Exec("SET TimeZone = "+duckdb.QuoteLiteral(s.zone())), s.identify())
 }

@@ -59,11 +59,13 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 		return nil, err
 	}
 	defer leave()
-	if err := s.Fits(sql); err != nil {
-		return nil, err
-	}
 	parsed := s.keptText(sql)
 	if parsed == nil {
+		done, err := s.parsing(ctx, sql)
+		if err != nil {
+			return nil, s.life.told(err)
+		}
+		defer done()
 		if parsed, err = statement.Parse(sql); err != nil {
 			return nil, err
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 )
@@ -25,7 +26,7 @@ import (
 //	csm.chunks    every chunk with its node, region and place, where it lies, too, and where its rows came from
 //	csm.holders   who holds what of this node's region: versions of tables, sessions, loads, other nodes (package custody); without a name: nobody
 //	csm.memory    what clients make the node keep, by session and kind (package account); what DuckDB and Go have, of no session
-//	csm.queries   the latest statements of this node: rows, bytes read here and elsewhere, fragments
+//	csm.queries   the latest statements of this node: rows, bytes read here and elsewhere, fragments; other users' texts not to a Guest
 //
 // DuckDB sees views over csm_table, as it does for ordinary tables.
 
@@ -249,7 +250,16 @@ func systemHolders(_ context.Context, s *Session, add func(...any)) error {
 
 func systemMemory(_ context.Context, s *Session, add func(...any)) error {
 	for _, c := range s.engine.account.List() {
+		if c.Kind == account.Facts {
+			add(nil, "", c.Kind, c.Bytes)
+			continue
+		}
 		add(int64(c.Session), c.User, c.Kind, c.Bytes)
+	}
+	for _, other := range s.engine.openSessions() {
+		if bytes := other.parked.bytes.Load(); bytes > 0 {
+			add(int64(other.options.ProcessID), other.options.User, "parked", bytes)
+		}
 	}
 	ofC, ofGo := duckdb.ProcessMemory()
 	add(nil, "", "duckdb", ofC)
@@ -259,10 +269,19 @@ func systemMemory(_ context.Context, s *Session, add func(...any)) error {
 
 func systemQueries(_ context.Context, s *Session, add func(...any)) error {
 	for _, q := range s.engine.history.list() {
+		if s.options.Guest && q.user != s.options.User {
+			q.text = insufficientPrivilege
+			if q.failure != "" {
+				q.failure = insufficientPrivilege // it may quote values
+			}
+		}
 		add(q.started, q.user, q.text, float64(q.took.Microseconds())/1000, q.rows, q.local, q.remote, q.fragments, q.failure)
 	}
 	return nil
 }
+
+// insufficientPrivilege is what PostgreSQL shows in the place of another user's text.
+const insufficientPrivilege = "<insufficient privilege>"
 
 // pastQuery is a statement that has ended.
 type pastQuery struct {

@@ -28,45 +28,14 @@ type facts struct {
 	layouts map[int]arrow.DataType
 	chunks  []located                   // where each lies; with regions
 	regions map[memregion.RegionID]bool // in which there are any; nil: not looked at yet
+
+	charged int64 // of what is charged for it; guarded by factsCache.mu
 }
 
 // domain is the set of a dictionary column's values over all chunks; unfit: the column cannot be shown as ENUM.
 type domain struct {
 	values []string
 	unfit  bool
-}
-
-// factsCache keeps facts of versions that were planned with lately.
-type factsCache struct {
-	guess func(int64) int64 // Config.Guesses
-	mu    sync.Mutex
-	byID  map[*catalog.TableVersion]*facts
-}
-
-// factsMax bounds the cache; beyond it everything is forgotten and derived again.
-const factsMax = 4096
-
-func (c *factsCache) of(v *catalog.TableVersion) *facts {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if f := c.byID[v]; f != nil {
-		return f
-	}
-	if c.byID == nil || len(c.byID) >= factsMax {
-		c.byID = map[*catalog.TableVersion]*facts{}
-	}
-	f := &facts{version: v, relation: relationOf(v, c.guess), domains: map[int]domain{}, layouts: map[int]arrow.DataType{}}
-	c.byID[v] = f
-	return f
-}
-
-// forget drops facts of versions that are in no catalog, and will not be asked for again.
-func (c *factsCache) forget(versions ...*catalog.TableVersion) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, v := range versions {
-		delete(c.byID, v)
-	}
 }
 
 // domainMax is how many values an ENUM column may have: one code is left for what damaged bytes may say.
@@ -145,6 +114,11 @@ func (e *Engine) domain(ctx context.Context, f *facts, column int) ([]string, bo
 	}
 	d := domain{values: values, unfit: err != nil || len(values) == 0 || len(values) > domainMax} // an ENUM needs a value (plan's P3)
 	f.domains[column] = d
+	bytes := int64(0)
+	for _, v := range d.values {
+		bytes += domainWordBytes + int64(len(v))
+	}
+	e.facts.grew(f, bytes)
 	return d.values, !d.unfit
 }
 

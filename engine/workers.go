@@ -154,8 +154,8 @@ func (e *Engine) Workers() []worker.Status {
 // workerLot accounts for results that are read ahead because others wait for their workers.
 type workerLot struct{ *parking }
 
-func (l workerLot) Take(bytes int64) bool { return l.takeBytes(bytes) }
-func (l workerLot) Give(bytes int64)      { l.bytes.Add(-bytes) }
+func (l workerLot) Take(bytes int64) bool { return l.take(bytes) }
+func (l workerLot) Give(bytes int64)      { l.give(bytes) }
 
 // fromWorker is the error of a statement that a worker ran.
 func (e *Engine) fromWorker(err error) error {

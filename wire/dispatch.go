@@ -148,7 +148,9 @@ func (c *connection) ready() error {
 	c.statements.closeForgotten()
 	c.out.send(&pgproto3.ReadyForQuery{TxStatus: byte(status)})
 	c.idle = true
-	return c.out.flush()
+	err := c.out.flush()
+	c.out.rest()
+	return err
 }
 
 // sendError tells of a failed statement, the session too. ctx is what it ran under.

@@ -61,7 +61,7 @@
 //   - W6: a panic ends the connection that met it, with an ErrorResponse and a line in the log, and nothing else.
 //   - W7: after an error nothing of a pipeline is looked at until Sync, and exactly one ReadyForQuery answers it.
 //   - W8: what a client makes a connection keep beyond its fixed buffers is charged to the session's account before (Accounted): messages as
-//     they arrive, arguments of portals, rows that are larger than the buffer. What is refused fails its message, and no other.
+//     they arrive, arguments of portals, buffers that rows fill until the client's next turn. What is refused fails its message, and no other.
 //
 // # What it does not do
 //

@@ -62,7 +62,7 @@ func (c *connection) bind(message *pgproto3.Bind) error {
 		return err
 	}
 	p := &portal{prepared: statement, charge: charge{c.account, kindPortal, 0}}
-	if err = p.charge.grow(argumentBytes(message, statement.parameters())); err != nil {
+	if err = p.charge.grow(argumentBytes(message, statement.parameters()) + columnBytes*int64(len(statement.fields))); err != nil {
 		c.statements.drop(statement)
 		return err
 	}
@@ -82,6 +82,7 @@ func (c *connection) bind(message *pgproto3.Bind) error {
 
 const (
 	portalBytes  = 1 << 10 // what a portal takes without arguments
+	columnBytes  = 256     // what encodes a column
 	valueBytes   = 48      // a decoded value beside its text
 	elementBytes = 24      // what two bytes of an array's text can become
 )

@@ -155,9 +155,15 @@ func (p *portal) nextBatch() (more bool, err error) {
 	return true, nil
 }
 
+// manyRows are as many as are worth a whole buffer.
+const manyRows = 100
+
 // sendBatch encodes the batch's rows up to a row, and sends whenever the buffer is full: what a slow client has not
 // taken yet holds the producer back, and memory stays bounded (W5).
 func (c *connection) sendBatch(p *portal, to int) (sent int, err error) {
+	if to-p.row >= manyRows {
+		c.out.makeRoom()
+	}
 	for p.row < to {
 		from, complete := p.row, len(c.out.buffer)
 		c.out.buffer, p.row, err = p.columns.AppendDataRows(c.out.buffer, from, to, OutputBufferBytes)

@@ -11,7 +11,8 @@ import (
 // goroutine; only the connection's own goroutine writes to the client.
 type reports struct {
 	mu         sync.Mutex
-	notices    []Notice          // guarded by mu; at most NoticesMax
+	notices    []Notice          // guarded by mu; at most NoticesMax, and NoticesBytesMax and one
+	bytes      int               // guarded by mu; of notices
 	dropped    int               // guarded by mu; notices beyond that
 	parameters []parameterChange // guarded by mu; bounded by the number of reported names
 }
@@ -22,10 +23,11 @@ type parameterChange struct{ name, value string }
 func (c *connection) Notice(notice Notice) {
 	c.reports.mu.Lock()
 	defer c.reports.mu.Unlock()
-	if len(c.reports.notices) >= NoticesMax {
+	if len(c.reports.notices) >= NoticesMax || c.reports.bytes >= NoticesBytesMax {
 		c.reports.dropped++
 		return
 	}
+	c.reports.bytes += len(notice.Message) + len(notice.Detail) + len(notice.Hint)
 	c.reports.notices = append(c.reports.notices, notice)
 }
 
@@ -50,7 +52,7 @@ func (c *connection) SetParameter(name, value string) {
 func (c *connection) sendNotices() {
 	c.reports.mu.Lock()
 	notices, dropped := c.reports.notices, c.reports.dropped
-	c.reports.notices, c.reports.dropped = nil, 0
+	c.reports.notices, c.reports.bytes, c.reports.dropped = nil, 0, 0
 	c.reports.mu.Unlock()
 	if dropped > 0 {
 		notices = append(notices, Notice{Severity: "WARNING", SQLState: "01000", Message: fmt.Sprintf("%d further notices were dropped", dropped)})

@@ -20,6 +20,7 @@ const (
 	StatementsMax           = 10_000    // prepared statements of one connection
 	PortalsMax              = 1_000     // open portals of one connection
 	NoticesMax              = 1_000     // notices queued by one statement
+	NoticesBytesMax         = 64 << 10  // bytes of them, and one more notice
 	lobbyBeyondMax          = 32        // connections over the limit that are being told so, or that carry a cancel request
 	acceptRetryDelay        = 50 * time.Millisecond
 	disconnectCheckInterval = time.Second

@@ -45,9 +45,10 @@ removes the region's file as well (the banner names it); a node that starts, and
 
 Queries have --memory beside it: sorts, joins and groups spill to the data directory beyond 7/8 of it, and a statement that
 needs more of what cannot be spilled fails (53200). What clients make the node keep (messages, prepared statements and their
-plans, portals, answers, rows of COPY) may be a quarter of --memory, and 32MiB in any case; who asks for too much is refused
-(53200, 54000). The node's own memory stays below --memory * 5/4 + 150MiB: leave the machine, or the container, that beside
---region. csm.memory shows who has what, and a session can bound itself (SET csm.session_memory).
+plans, portals, answers, rows of COPY, settings) may be a quarter of --memory, and 32MiB in any case; queries have so much less
+then, and who asks for too much is refused (53200, 54000). The node's own memory stays below --memory + 150MiB, and 256MiB more
+in a cluster, for etcd: leave the machine, or the container, that beside --region. csm.memory shows who has what, and a session
+can bound itself (SET csm.session_memory).
 
 With --workers N, queries outside of transaction blocks run in N processes, each over the same lent memory: one that crashes fails its
 query (58000) and is replaced, and the node, its sessions and their other statements go on. Each takes one query at a time, the
@@ -110,8 +111,8 @@ func (s *serving) run(ctx context.Context, c *cobra.Command, _ []string) error {
 		options.Progress, finish = display.Report, display.Finish
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
+	options.Heap = func(bytes int64) { limitHeap(bytes, len(options.Etcd) > 0 || options.ClusterInit) }
 	err := node.Run(ctx, options, func(r node.Ready) {
-		limitHeap(r.Clients, len(options.Etcd) > 0 || options.ClusterInit)
 		finish(false)
 		finish = func(bool) {}
 		banner(c.OutOrStdout(), r)
@@ -123,18 +124,17 @@ func (s *serving) run(ctx context.Context, c *cobra.Command, _ []string) error {
 	return err
 }
 
-// limitHeap has Go collect before its heap is much larger than what it is for: the program, and what clients make it keep. It is the last
-// line; nothing fails by it. GOMEMLIMIT says otherwise.
-func limitHeap(clients int64, cluster bool) {
-	const program, etcd = 64 << 20, 256 << 20
+// limitHeap has Go collect before it has more than the engine says, and etcd's part in a cluster. It is the last line; nothing fails by it.
+// GOMEMLIMIT says otherwise.
+func limitHeap(bytes int64, cluster bool) {
+	const etcd = 256 << 20
 	if os.Getenv("GOMEMLIMIT") != "" {
 		return
 	}
-	limit := program + clients
 	if cluster {
-		limit += etcd
+		bytes += etcd
 	}
-	debug.SetMemoryLimit(limit)
+	debug.SetMemoryLimit(bytes)
 }
 
 // check finds what is wrong with the flags as they were given, those of serve.json among them, before anything is touched.

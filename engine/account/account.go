@@ -16,16 +16,26 @@ const (
 	Statement = "statement" // prepared: text, tree, description
 	Plan      = "plan"      // of statements that are prepared, or kept for their text
 	Copy      = "copy"      // rows of COPY … FROM STDIN that are gathered
+	Setting   = "setting"   // values of settings, with those that a transaction may bring back
+	Savepoint = "savepoint" // what a transaction can go back to
+	Facts     = "facts"     // what planning needs to know of versions of tables; of the node, not of a session
+	Parsing   = "parsing"   // trees of a text while it is planned (TakeBriefly)
 )
 
 // Node is the account of a node. Safe for concurrent use.
 type Node struct {
-	most int64 // immutable
+	most   int64  // what may be kept; immutable
+	source Source // immutable after From
 
 	mu       sync.Mutex
-	used     int64                 // guarded by mu
+	used     int64                 // guarded by mu; the brief ones, too
+	brief    int64                 // guarded by mu
+	room     int64                 // guarded by mu; what may be used without asking the source
 	refused  uint64                // guarded by mu
 	sessions map[*Session]struct{} // guarded by mu
+	given    chan struct{}         // guarded by mu; closed when something brief is given back, for those who wait; nil: nobody does
+
+	moving sync.Mutex // held while the source is asked
 }
 
 // Session is a session's part of it. Safe for concurrent use.
@@ -35,13 +45,16 @@ type Session struct {
 	user string // immutable
 
 	share  int64            // guarded by node.mu; 0: none of its own
-	used   int64            // guarded by node.mu
+	used   int64            // guarded by node.mu; the brief ones, too
+	brief  int64            // guarded by node.mu
 	kinds  map[string]int64 // guarded by node.mu; no zeros
 	closed bool             // guarded by node.mu
 }
 
 // NewNode makes the account of a node whose clients may have so many bytes together.
-func NewNode(most int64) *Node { return &Node{most: most, sessions: map[*Session]struct{}{}} }
+func NewNode(most int64) *Node {
+	return &Node{most: most, room: math.MaxInt64, sessions: map[*Session]struct{}{}}
+}
 
 // Open adds a session. List shows it by its number and whose it is.
 func (n *Node) Open(id uint32, user string) *Session {
@@ -57,8 +70,11 @@ func (s *Session) Close() {
 	n := s.node
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.used -= s.used
-	s.used, s.closed = 0, true
+	n.used, n.brief = n.used-s.used, n.brief-s.brief
+	if s.brief > 0 {
+		n.wake()
+	}
+	s.used, s.brief, s.closed = 0, 0, true
 	clear(s.kinds)
 	delete(n.sessions, s)
 }
@@ -73,16 +89,35 @@ func (s *Session) SetShare(bytes int64) {
 // Take charges bytes to the session, or says why it may not keep them: an *Error.
 func (s *Session) Take(kind string, bytes int64) error {
 	require(bytes >= 0, "account: negative charge")
+	return s.take(kind, bytes, s.mayTake, func() { s.used += bytes })
+}
+
+// take is charging by a rule. Beyond what there is room for the source is asked, without the lock: then the rule is looked at once more.
+func (s *Session) take(kind string, bytes int64, may func(string, int64) error, charge func()) error {
 	n := s.node
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	if err := s.mayTake(kind, bytes); err != nil {
-		n.refused++
-		return err
+	for {
+		if err := may(kind, bytes); err != nil {
+			n.refused++
+			return err
+		}
+		if n.used+bytes <= n.room {
+			break
+		}
+		wanted := n.used + bytes
+		n.mu.Unlock()
+		found := n.makeRoom(wanted)
+		n.mu.Lock()
+		if !found {
+			n.refused++
+			return s.exhausted(kind, bytes, "what queries leave")
+		}
 	}
 	if bytes > 0 {
-		n.used, s.used = n.used+bytes, s.used+bytes
+		n.used += bytes
 		s.kinds[kind] += bytes
+		charge()
 	}
 	n.check()
 	return nil
@@ -91,20 +126,25 @@ func (s *Session) Take(kind string, bytes int64) error {
 // mayTake is the rule. Preconditions: node.mu is held.
 func (s *Session) mayTake(kind string, bytes int64) error {
 	n := s.node
+	kept, all := s.used-s.brief, n.used-n.brief
 	switch {
 	case s.closed:
 		return &Error{State: "08003", Message: "the session has ended"}
 	case bytes > n.most/2 || s.share > 0 && bytes > s.share:
-		return &Error{
-			State: "54000", Message: fmt.Sprintf("%d bytes of memory (%s) are more than a session may have: %d", bytes, kind, s.most()),
-			Help: "Send less at once, " + s.ways() + ".",
-		}
-	case s.share > 0 && s.used > s.share-bytes:
+		return s.tooMuch(kind, bytes, s.most())
+	case s.share > 0 && kept > s.share-bytes:
 		return s.exhausted(kind, bytes, "the session's share")
-	case s.used+bytes > n.most-n.used-bytes:
+	case kept+bytes > n.most-all-bytes:
 		return s.exhausted(kind, bytes, "what the node has for its clients")
 	}
 	return nil
+}
+
+func (s *Session) tooMuch(kind string, bytes, most int64) error {
+	return &Error{
+		State: "54000", Message: fmt.Sprintf("%d bytes of memory (%s) are more than a session may have: %d", bytes, kind, most),
+		Help: "Send less at once, " + s.ways() + ".",
+	}
 }
 
 // most is what the session could have if it were alone. Preconditions: node.mu is held.
@@ -132,11 +172,18 @@ func (s *Session) exhausted(kind string, bytes int64, whose string) error {
 }
 
 var plural = map[string]string{
-	Statement: "prepared statements", Plan: "plans", Copy: "rows of COPY", "message": "messages", "portal": "portals", "answer": "answers",
+	Statement: "prepared statements", Plan: "plans", Copy: "rows of COPY", Setting: "settings", Savepoint: "savepoints",
+	Facts: "facts of tables", Parsing: "parsing",
+	"message": "messages", "portal": "portals", "answer": "answers", "connection": "connections", "notice": "notices",
 }
 
 // Give takes bytes off the account that were taken. After Close it does nothing.
 func (s *Session) Give(kind string, bytes int64) {
+	s.give(kind, bytes)
+	s.node.returnRoom()
+}
+
+func (s *Session) give(kind string, bytes int64) {
 	n := s.node
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -149,6 +196,10 @@ func (s *Session) Give(kind string, bytes int64) {
 	if s.kinds[kind] -= bytes; s.kinds[kind] == 0 {
 		delete(s.kinds, kind)
 	}
+	if kind == Parsing {
+		n.brief, s.brief = n.brief-bytes, s.brief-bytes
+		n.wake()
+	}
 	n.check()
 }
 
@@ -157,17 +208,20 @@ func (n *Node) check() {
 	if !invariants.Enabled {
 		return
 	}
-	sum := int64(0)
+	sum, brief := int64(0), int64(0)
 	for s := range n.sessions {
 		kinds := int64(0)
 		for _, bytes := range s.kinds {
 			kinds += bytes
 		}
 		require(kinds == s.used, "account: A1: a session's kinds do not add up")
-		sum += s.used
+		require(s.kinds[Parsing] == s.brief, "account: A1: what is brief does not add up")
+		sum, brief = sum+s.used, brief+s.brief
 	}
-	require(sum == n.used, "account: A1: the sessions do not add up")
-	require(n.used >= 0 && n.used <= n.most, "account: A2")
+	require(sum == n.used && brief == n.brief, "account: A1: the sessions do not add up")
+	require(n.brief >= 0 && n.used-n.brief >= 0 && n.used-n.brief <= n.most, "account: A2")
+	require(n.used <= max(n.most, n.whole()), "account: A2: brief")
+	require(n.used <= n.room, "account: A5")
 }
 
 func require(holds bool, broken string) {
@@ -222,6 +276,3 @@ func (n *Node) List() (list []Charge) {
 	slices.SortStableFunc(list, func(a, b Charge) int { return cmp.Compare(a.Session, b.Session) })
 	return list
 }
-
-// Unbounded is an account that grants everything.
-func Unbounded() *Node { return NewNode(math.MaxInt64 / 2) }

@@ -12,7 +12,8 @@
 // # Words
 //
 // A session is a client's part of the account. A kind is what the bytes are for; csm.memory shows them by it. The share is what a session
-// may hold at most, by its setting. Free is what no session holds.
+// may hold at most, by its setting. Free is what no session holds. Brief is what a statement has only while it is planned (TakeBriefly). The source
+// is where memory comes from beyond what clients may always have (DuckDB's queries), the room what it has given so far.
 //
 // # Who gets how much
 //
@@ -23,13 +24,15 @@
 // # Invariants
 //
 //   - A1: the charges of the sessions add up to the node's, and those of its kinds to a session's.
-//   - A2: the node's charge is never above its bound.
+//   - A2: what is kept is never above the node's bound, and with what is brief never above twice of it.
 //   - A3: what is refused changes nothing.
 //   - A4: a session gives back no more of a kind than it took, and a closed one holds nothing.
+//   - A5: what is used is never above the room: the source gives before, and has back after.
 //
 // # Locks
 //
-// Node.mu guards everything, that of its sessions too. It is a leaf: no other lock is taken and no foreign code runs under it.
+// Node.mu guards everything, that of its sessions too. It is a leaf: no other lock is taken and no foreign code runs under it. Node.moving is held while the source
+// is asked, and taken before Node.mu.
 //
 // # What it does not do
 //

@@ -1,5 +1,10 @@
 package account
 
+import "errors"
+
+// errNoneCame is why a wait ends.
+var errNoneCame = errors.New("account: others have not given anything back in time")
+
 // Error is a refusal, as clients are told it.
 type Error struct {
 	State   string // SQLSTATE: 53200 when others, or what the session holds, are in the way; 54000 when it can never be

@@ -18,6 +18,7 @@ type Connection struct {
 	session session
 	work    work
 	plain   bool // DuckDB's optimizer is off
+	ours    bool // it runs nothing of any client's
 }
 
 // Connect opens a connection whose unqualified names mean CatalogName.SchemaName; resolve may be nil.

@@ -58,6 +58,7 @@ type Database struct {
 	allFiles    bool          // Options.Files.All
 	reached     []reached     // what files.c knows of
 	mayCrash    bool          // see CrashingVariable
+	given       given         // of memory; has its own lock
 }
 
 // CatalogName is the database that clients see, and SchemaName its default schema, as PostgreSQL users expect it.
@@ -93,6 +94,7 @@ func Open(options Options) (*Database, error) {
 		return nil, err
 	}
 	db := &Database{number: databaseNumber.Add(1), allFiles: options.Files.All, reached: reached, mayCrash: mayCrash(), failed: make(chan struct{})}
+	db.given.counted, db.given.process = options.MemoryBytes, options.account()
 	var message string
 	if bindings.OpenExt(":memory:", &db.handle, config, &message) == bindings.StateError {
 		release(reached)
@@ -147,6 +149,7 @@ func (db *Database) prepareCatalog(options Options) error {
 		return err
 	}
 	defer c.Close()
+	c.ours = true
 	statements := []string{
 		"ATTACH ':memory:' AS " + CatalogName,
 		"CREATE SCHEMA " + CatalogName + "." + SchemaName,
@@ -160,7 +163,7 @@ func (db *Database) prepareCatalog(options Options) error {
 			statements = append(statements, "SET allowed_directories = "+listLiteral(options.Files.Directories))
 		}
 		statements = append(statements, "SET enable_external_access = false",
-			"SET allowed_configs = "+listLiteral(sessionSettings), "SET lock_configuration = true")
+			"SET allowed_configs = "+listLiteral(append([]string{memorySetting}, sessionSettings...)), "SET lock_configuration = true")
 	}
 	for _, sql := range statements {
 		if err := c.Exec(sql); err != nil {
@@ -182,6 +185,7 @@ func (db *Database) prepareCatalog(options Options) error {
 func (db *Database) Close() {
 	if !db.closed.Swap(true) {
 		databases.Delete(db.number)
+		db.given.close()
 		bindings.Close(&db.handle)
 		processWarden.leave(db)
 		release(db.reached)

@@ -30,3 +30,6 @@ var SessionSettings = sessionSettings
 
 // Check says whether a text may be planned.
 func (c *Connection) Check(sql string) error { return c.check(sql) }
+
+// Bound is what the process' C code may have.
+func Bound() int64 { return processWarden.bound.Load() }

@@ -90,8 +90,11 @@ func (c *Connection) check(sql string) error {
 	if err := c.db.refuseCrashing(sql); err != nil {
 		return err
 	}
-	if c.db.allFiles {
+	if c.db.allFiles || c.ours {
 		return nil
+	}
+	if setsMemory(sql) {
+		return &Error{Message: "permission denied: the memory that queries have is the node's to set", State: "42501", Byte: -1}
 	}
 	if name := forbidden(sql); name != "" {
 		return &Error{Message: "permission denied: " + name + " cannot be used here", State: "42501", Byte: -1}

@@ -76,6 +76,28 @@ func (w *warden) leave(db *Database) {
 	}
 }
 
+// change gives a database another account, and tells whether C code is within the bound then. False: it is as it was.
+func (w *warden) change(db *Database, bytes int64) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	before, bounded := w.accounts[db]
+	if !bounded || before == noBound {
+		return true
+	}
+	w.accounts[db] = bytes
+	w.settle()
+	if bytes >= before || ownMemory() <= w.bound.Load() {
+		return true
+	}
+	giveBackMemory()
+	if ownMemory() <= w.bound.Load() {
+		return true
+	}
+	w.accounts[db] = before
+	w.settle()
+	return false
+}
+
 // settle sets the bound and starts or joins the goroutine. Requires mu, which the goroutine takes as a try only.
 func (w *warden) settle() {
 	bound := int64(0)

@@ -45,12 +45,14 @@ func sqlName(oid uint32) string {
 
 // plan prepares a statement. It returns the parameters' types (F2), and how the text that was prepared differs from sql.
 func (s *session) plan(ctx context.Context, sql string, declared []uint32) (*engine.Statement, []uint32, edits, error) {
-	if err := s.engine.Fits(sql); err != nil {
-		return nil, nil, nil, err
-	}
 	given, changed, places := sql, edits(nil), (*parameterPlaces)(nil)
 	parameters := strings.Contains(sql, "$")
 	if parameters || mayHaveNumerics(sql) {
+		done, err := s.engine.Parsing(ctx, sql)
+		if err != nil {
+			return nil, nil, nil, err
+		}
+		defer done()
 		if parsed, err := statement.Parse(sql); err == nil && parsed.Tree != nil && !named(parsed.Head) {
 			changed = numericLiterals(parsed.Tree, sql)
 			if parameters {

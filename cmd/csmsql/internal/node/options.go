@@ -50,7 +50,8 @@ type Options struct {
 	RPC             string                 // where other nodes reach this one, host:port; empty: its socket, for nodes on this machine
 	Certificates    string                 // directory of ca.crt, node.crt and node.key
 	SessionTTL      time.Duration
-	RepairAfter     time.Duration // how long another node may be gone before its replicas are made anew; 0: for ever
+	RepairAfter     time.Duration     // how long another node may be gone before its replicas are made anew; 0: for ever
+	Heap            func(bytes int64) // as engine.Config has it
 	Log             *slog.Logger
 	Fault           faults.Hook // of tests that are the program; nil otherwise
 }
@@ -145,7 +146,7 @@ func (o Options) engine() engine.Config {
 		Directory: o.Data, Node: o.Node, Fabric: memregion.FabricKind(o.Fabric), RegionDirectory: o.RegionDirectory,
 		RegionBytes: o.RegionBytes, MemoryBytes: o.MemoryBytes, Threads: o.Threads,
 		Workers: engine.Workers{Count: o.Workers, Command: []string{"/proc/self/exe", "worker"}, Socket: filepath.Join(o.Data, place.SocketName)},
-		Files:   engine.FileAccess{Directories: o.Files}, Verify: engine.Verification(o.Verify), VerifyAtStart: o.VerifyAtStart, Prefault: o.Prefault, Progress: o.Progress, Log: o.Log, Fault: o.Fault,
+		Files:   engine.FileAccess{Directories: o.Files}, Verify: engine.Verification(o.Verify), VerifyAtStart: o.VerifyAtStart, Prefault: o.Prefault, Progress: o.Progress, Heap: o.Heap, Log: o.Log, Fault: o.Fault,
 	}
 }
 

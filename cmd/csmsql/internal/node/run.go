@@ -26,7 +26,6 @@ const shutdownGrace = 3 * time.Second
 type Ready struct {
 	Frontend noderpc.Frontend
 	Data     string
-	Clients  int64  // bytes that clients may make the node keep
 	HTTP     string // host:port, or empty
 	Status   noderpc.Status
 }
@@ -208,7 +207,7 @@ func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
 			return engine.ErrFailed
 		}
 	})
-	state := Ready{Frontend: n.frontend, Data: n.options.Data, Clients: n.engine.Memory().Most, Status: n.engine.Status(n.frontend)}
+	state := Ready{Frontend: n.frontend, Data: n.options.Data, Status: n.engine.Status(n.frontend)}
 	if n.ways.http != nil {
 		state.HTTP = n.ways.http.Addr().String()
 		group.Go(func() error { return n.serveHTTP(ctx) })

@@ -1,0 +1,133 @@
+package account_test
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine/account"
+)
+
+// queries are the source of a node whose account takes from them.
+type queries struct {
+	mu    sync.Mutex
+	node  *account.Node
+	given int64 // beyond what is free
+	least int64 // that they do not give
+	whole int64
+	asked int
+}
+
+func (q *queries) ask(bytes int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.asked++
+	if bytes > q.whole-q.least {
+		return false
+	}
+	q.given = bytes
+	return true
+}
+
+func (q *queries) has() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.given
+}
+
+func from(most, free, step, whole int64) (*account.Node, *queries) {
+	q := &queries{whole: whole}
+	q.node = account.NewNode(most)
+	q.node.From(account.Source{Free: free, Step: step, Ask: q.ask})
+	return q.node, q
+}
+
+// A5: what is used beyond what is free has been given by queries, in steps, and goes back.
+func TestRoomComesFromQueries(t *testing.T) {
+	node, q := from(1000, 100, 50, 1000)
+	s := node.Open(1, "u")
+	require.NoError(t, s.Take(account.Copy, 100))
+	require.Zero(t, q.asked, "that was free")
+	require.NoError(t, s.Take(account.Copy, 1))
+	require.EqualValues(t, 50, q.has())
+	require.NoError(t, s.Take(account.Copy, 49))
+	require.Equal(t, 1, q.asked)
+	require.NoError(t, s.Take(account.Copy, 300))
+	require.EqualValues(t, 350, q.has())
+	s.Give(account.Copy, 90)
+	require.EqualValues(t, 350, q.has(), "what comes and goes does not ask each time")
+	s.Give(account.Copy, 100)
+	require.EqualValues(t, 200, q.has())
+	s.Give(account.Copy, 260)
+	require.Zero(t, q.has())
+
+	q.least = 900
+	require.Equal(t, "53200", state(t, s.Take(account.Copy, 250)))
+	require.Zero(t, s.Used())
+	require.NoError(t, s.Take(account.Copy, 200))
+}
+
+// What is brief may be twice of what may be kept, and does not count towards it; the others wait for it.
+func TestBrief(t *testing.T) {
+	node, q := from(1000, 100, 50, 2000)
+	a, b := node.Open(1, "u"), node.Open(2, "u")
+	require.Equal(t, "54000", state(t, a.TakeBriefly(t.Context(), 1001)))
+	require.NoError(t, a.TakeBriefly(t.Context(), 1000))
+	require.EqualValues(t, 900, q.has())
+	require.NoError(t, b.Take(account.Copy, 250), "what is kept is not refused for it")
+	require.Equal(t, "53200", state(t, a.TakeBriefly(t.Context(), 500)), "who has some does not wait for more")
+
+	done := make(chan error)
+	go func() { done <- b.TakeBriefly(t.Context(), 600) }()
+	select {
+	case err := <-done:
+		require.Fail(t, "it did not wait", err)
+	case <-time.After(10 * time.Millisecond): // it cannot show before; without waiting it would have been refused at once
+	}
+	a.Give(account.Parsing, 1000)
+	require.NoError(t, <-done)
+	b.Give(account.Parsing, 600)
+
+	require.NoError(t, a.TakeBriefly(t.Context(), 800))
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { done <- b.TakeBriefly(ctx, 600) }()
+	cancel()
+	require.ErrorIs(t, <-done, context.Canceled)
+	go func() { done <- b.TakeBriefly(t.Context(), 600) }()
+	a.Close()
+	require.NoError(t, <-done, "what a session had goes with it")
+	b.Close()
+	require.Zero(t, node.Usage().Used)
+}
+
+// A1 to A5, by sessions at once. The account checks itself at each step.
+func TestRoomBetweenSessions(t *testing.T) {
+	node, q := from(10_000, 500, 100, 15_000)
+	var group sync.WaitGroup
+	for i := range 8 {
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(1, uint64(i)))
+			s := node.Open(uint32(i), "u")
+			defer s.Close()
+			for range 2000 {
+				bytes := random.Int64N(1500)
+				if random.IntN(3) == 0 {
+					if s.TakeBriefly(t.Context(), bytes) == nil {
+						s.Give(account.Parsing, bytes)
+					}
+					continue
+				}
+				if s.Take(account.Copy, bytes) == nil {
+					s.Give(account.Copy, bytes)
+				}
+			}
+		})
+	}
+	group.Wait()
+	require.Zero(t, node.Usage().Used)
+	require.LessOrEqual(t, q.has(), int64(200), "all but what is kept in hand went back")
+}

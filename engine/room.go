@@ -1,0 +1,85 @@
+package engine
+
+import (
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/exec/duckdb"
+)
+
+// room is where memory for what clients make the node keep comes from: DuckDB's, byte for byte and an eighth more, which Go's collector needs.
+//
+//	MemoryBytes + 150 MiB ┌ C code:  MemoryBytes + 100 MiB - yielded      (DuckDB's memory_limit: 7/8 of MemoryBytes - yielded)
+//	                      └ Go:      heapBytes                 + yielded  (Config.Heap)
+type room struct {
+	engine *Engine
+
+	mu     sync.Mutex // guards the rest
+	asked  int64
+	shrunk time.Time // when it was last tried to give DuckDB something back
+}
+
+const (
+	// clientsFree is what clients have without anybody yielding: heapBytes has it.
+	clientsFree = 8 << 20
+	// heapBytes is what Go has while clients keep no more than clientsFree: the program's 20 MiB, that, and as much for the collector.
+	heapBytes = 50 << 20
+	// roomSteps of what clients may keep are asked for at once.
+	roomSteps = 32
+	roomLeast = 1 << 20
+	// shrinkEvery is how often a collection of Go's garbage is worth it, so that DuckDB has its memory back.
+	shrinkEvery = time.Second
+)
+
+func (r *room) source(most int64) account.Source {
+	return account.Source{Free: clientsFree, Step: max(most/roomSteps, roomLeast), Ask: r.ask}
+}
+
+// yielded is what DuckDB does without when clients have so many bytes beyond clientsFree.
+func yielded(bytes int64) int64 { return bytes + bytes/8 }
+
+// ask implements account.Source. What is taken from DuckDB is taken before Go may have it, and the other way round.
+func (r *room) ask(bytes int64) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if bytes >= r.asked {
+		if !r.engine.db.Yield(yielded(bytes)) {
+			return false
+		}
+		r.asked = bytes
+		r.limitHeap(bytes)
+		return true
+	}
+	if time.Since(r.shrunk) < shrinkEvery {
+		return false
+	}
+	r.shrunk = time.Now()
+	if !r.limitHeap(bytes) {
+		r.limitHeap(r.asked)
+		return false
+	}
+	if !r.engine.db.Yield(yielded(bytes)) {
+		return false
+	}
+	r.asked = bytes
+	return true
+}
+
+// limitHeap says how much Go may have, and tells whether it has no more. Go's garbage stays for as long as nothing is allocated, so that less
+// needs a collection. Requires mu.
+func (r *room) limitHeap(bytes int64) bool {
+	limit := r.engine.config.Heap
+	if limit == nil {
+		return true
+	}
+	most := heapBytes + yielded(bytes)
+	limit(most)
+	if bytes >= r.asked {
+		return true
+	}
+	debug.FreeOSMemory()
+	_, ofGo := duckdb.ProcessMemory()
+	return ofGo <= most
+}

@@ -1,0 +1,144 @@
+package engine_test
+
+import (
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
+)
+
+// What clients keep beyond what they always may have is taken from DuckDB's limit before, and Go is told that it has it.
+func TestQueriesYieldToClients(t *testing.T) {
+	var heap atomic.Int64
+	e := open(t, func(c *engine.Config) { c.MemoryBytes = 512 << 20; c.Heap = heap.Store })
+	s := session(t, e)
+	const limit = "SELECT value FROM duckdb_settings() WHERE name = 'memory_limit'"
+	whole := rows(t, s, limit)
+	require.Equal(t, []string{"448.0 MiB"}, whole)
+	atRest := heap.Load()
+	require.Positive(t, atRest)
+	require.NoError(t, s.Take("message", 47<<20))
+	require.Equal(t, []string{"403.0 MiB"}, rows(t, s, limit), "39 MiB beyond what is free and a little, in steps of 4 MiB, and an eighth of that")
+	require.EqualValues(t, 45<<20, heap.Load()-atRest)
+	s.Give("message", 47<<20)
+	require.Eventually(t, func() bool {
+		_, err := s.Exec(t.Context(), fmt.Sprintf("SELECT 1 AS %s", strings.Repeat("x", 300))) // so that something is given back
+		require.NoError(t, err)
+		return heap.Load() == atRest
+	}, 20*time.Second, 10*time.Millisecond)
+	require.Equal(t, whole, rows(t, s, limit))
+}
+
+// Trees are charged before they are made: a text whose tree is too large is refused at once, and leaves nothing.
+func TestParsingIsCharged(t *testing.T) {
+	e := open(t, func(c *engine.Config) { c.MemoryBytes = 128 << 20 })
+	s := session(t, e)
+	_, err := s.Exec(t.Context(), "SELECT 1"+strings.Repeat(",1", 200_000))
+	requireState(t, "54000", err)
+	require.Contains(t, err.Error(), "parsing")
+	_, err = s.Parsing(t.Context(), "SELECT 1"+strings.Repeat(",1", 200_000))
+	requireState(t, "54000", err)
+	_, err = s.Exec(t.Context(), "SELECT '"+strings.Repeat("x", 900_000)+"'")
+	require.NoError(t, err, "one token")
+	require.Len(t, rows(t, s, "SELECT count(*) FROM range(10) r(i) WHERE i IN (1"+strings.Repeat(",2", 10_000)+")"), 1)
+
+	done, err := s.Parsing(t.Context(), "SELECT 1"+strings.Repeat(",1", 10_000))
+	require.NoError(t, err)
+	other := session(t, e)
+	require.Equal(t, []string{"parsing|true"}, rows(t, other, "SELECT kind, bytes > 8000000 FROM csm.memory WHERE kind = 'parsing' AND bytes > 1000000"))
+	_, err = s.Exec(t.Context(), "SELECT 1"+strings.Repeat(",1", 1_000))
+	require.NoError(t, err, "both trees were charged")
+	done()
+	exec(t, s, "DISCARD ALL")
+	exec(t, other, "DISCARD ALL")
+	require.Zero(t, e.Memory().Used)
+}
+
+// Values of settings and savepoints are charged; what a transaction may bring back with them.
+func TestSettingsAreCharged(t *testing.T) {
+	e := open(t, func(c *engine.Config) { c.MemoryBytes = 128 << 20 })
+	s := session(t, e)
+	value := strings.Repeat("x", 100_000)
+	for i := range 100 {
+		exec(t, s, fmt.Sprintf("SET my.own = '%s%d'", value, i))
+	}
+	held := e.Memory().Used
+	require.Less(t, held, int64(2_000_000), "the last value is there, and the others are gone")
+	require.Greater(t, held, int64(800_000))
+	exec(t, s, "BEGIN")
+	var err error
+	for i := 0; err == nil && i < 1000; i++ {
+		_, err = s.Exec(t.Context(), fmt.Sprintf("SAVEPOINT s%d; SET LOCAL my.own = '%s%d'", i, value, i))
+	}
+	requireState(t, "53200", err)
+	require.LessOrEqual(t, e.Memory().Used, int64(16<<20))
+	exec(t, s, "ROLLBACK")
+	require.Equal(t, held, e.Memory().Used)
+
+	exec(t, s, "BEGIN")
+	for i := range 300 {
+		exec(t, s, fmt.Sprintf("SAVEPOINT a; SET LOCAL my.own = '%s%d'; ROLLBACK TO a; RELEASE a", value, i))
+	}
+	exec(t, s, "COMMIT")
+	exec(t, s, "RESET ALL")
+	require.Zero(t, e.Memory().Used)
+}
+
+// What is in the way of other statements is shown, though it is bounded by itself; so is what planning knows of tables.
+func TestEveryKindIsShown(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT i, 'v' || i % 3 AS v FROM range(10000) r(i)")
+	st, err := s.Prepare(t.Context(), "SELECT repeat('x', 1000 + i::int % 2) FROM t")
+	require.NoError(t, err)
+	result, err := st.Execute(t.Context(), nil)
+	require.NoError(t, err)
+	rows(t, s, "SELECT abs(1)")
+	other := session(t, e)
+	require.Equal(t, []string{"facts|true", "parked|true"},
+		rows(t, other, "SELECT kind, bytes > 2000 FROM csm.memory WHERE kind IN ('facts', 'parked') ORDER BY 1"))
+	require.NoError(t, result.Close())
+	require.Empty(t, rows(t, other, "SELECT kind FROM csm.memory WHERE kind = 'parked'"))
+}
+
+// Facts of many versions are forgotten before they are more than their part.
+func TestFactsOfManyVersionsAreBounded(t *testing.T) {
+	e := open(t, func(c *engine.Config) { c.MemoryBytes = 128 << 20 })
+	s := session(t, e)
+	var columns []string
+	for i := range 1000 {
+		columns = append(columns, fmt.Sprintf("0 AS c%d", i))
+	}
+	most := int64(0)
+	for i := range 15 {
+		exec(t, s, fmt.Sprintf("CREATE TABLE t%d AS SELECT %s", i, strings.Join(columns, ", ")))
+		rows(t, s, fmt.Sprintf("SELECT c1 FROM t%d", i))
+		bytes := engine.FactsBytes(e)
+		require.LessOrEqual(t, bytes, int64(4<<20))
+		most = max(most, bytes)
+	}
+	require.Greater(t, most, int64(2<<20))
+	require.Less(t, engine.FactsBytes(e), most, "they were forgotten once")
+}
+
+// Who came over the network sees other users' statements in csm.queries, but not what they say; its own user's it sees.
+func TestGuestsDoNotSeeOthersTexts(t *testing.T) {
+	e := open(t)
+	as := func(user string, guest bool) *engine.Session {
+		s, err := e.Session(engine.SessionOptions{User: user, Guest: guest})
+		require.NoError(t, err)
+		t.Cleanup(func() { s.Close() })
+		return s
+	}
+	anna, bert, owner := as("anna", true), as("bert", true), as("owner", false)
+	rows(t, anna, "SELECT 'annas secret'")
+	const asked = "SELECT count(*) FILTER (query LIKE '%annas' || ' secret%'), count(*) FILTER (query = '<insufficient privilege>') FROM csm.queries WHERE \"user\" = 'anna'"
+	require.Equal(t, []string{"0|1"}, rows(t, bert, asked))
+	require.Equal(t, []string{"1|0"}, rows(t, owner, asked))
+	require.Equal(t, []string{"1|0"}, rows(t, as("anna", true), asked))
+}
