@@ -9,7 +9,7 @@ FUZZ_TIME   ?= 30s
 EFFORT      ?= 20
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.7.0
 
-.PHONY: help build test race mutations lint fuzz nightly demo demo-cluster bench generate
+.PHONY: help build test race abuse mutations lint fuzz nightly demo demo-cluster bench generate
 
 help: ## list the targets (the default)
 	@echo "make TARGET, where TARGET is one of"
@@ -30,6 +30,10 @@ race: ## run all tests under the race detector
 	@echo "race: all packages under the race detector (some minutes)"
 	$(GO) test -race -timeout 60m -tags invariants $(PACKAGES)
 
+abuse: ## all attacks on a node's memory, for CSMSQL_ABUSE (10m), in a control group of what its help asks for (takes root)
+	@echo "abuse: every attack by itself, and all at once"
+	@CSMSQL_ABUSE=$${CSMSQL_ABUSE:-10m} CSMSQL_CGROUPS=required $(GO) test -count=1 -timeout 180m -v -tags invariants ./internal/abusetest
+
 mutations: ## spoil every step of the coherence protocol in turn: the model and 50 x EFFORT (20) schedules must each see it
 	@echo "mutations: the model's and the emulated memory's verdicts (docs/coherence.md)"
 	@CSMSQL_EFFORT=$(EFFORT) $(GO) test -count=1 -timeout 60m -v -run '^TestMutationTable$$' ./coherence
@@ -46,7 +50,7 @@ lint: ## gofmt, vet and staticcheck
 fuzz: ## run every fuzz target, each for FUZZ_TIME (30s)
 	@GO="$(GO)" FUZZ_TIME="$(FUZZ_TIME)" .ci/fuzz $(PACKAGES)
 
-nightly: ## what takes too long for every change: soak, faults, mutations, differential, surface, oracles, mutants, sources, unchecked, emulated fabrics, race, fuzz
+nightly: ## what takes too long for every change: soak, faults, abuse, mutations, differential, surface, oracles, mutants, sources, unchecked, emulated fabrics, race, fuzz
 	@GO="$(GO)" .ci/nightly $(STEPS)
 
 demo: build ## build, serve, load TPC-H at scale factor DEMO_SF (0.1), run its 22 queries over the PostgreSQL protocol, check the answers

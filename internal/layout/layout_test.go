@@ -51,6 +51,8 @@ var allowed = map[string][]string{
 	"wire":                {},
 	"bench":               {"engine", "cluster/noderpc", "exec", "catalog", "coherence", "memregion", "queries"},
 	"cmd/csmsql":          {"engine", "wire", "bench", "queries", "cluster/noderpc", "cluster/certificate", "coherence", "exec/duckdb", "memregion", "catalog"},
+	"internal/abusetest":  {},
+	"internal/cgroup":     {},
 	"internal/clienttest": {},
 	"internal/layout":     {},
 	"internal/invariants": {},

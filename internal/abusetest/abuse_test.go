@@ -1,0 +1,230 @@
+package abusetest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/require"
+)
+
+// variable is the environment variable for how long TestAbuse goes on, and that has TestAttacks do their worst.
+const variable = "CSMSQL_ABUSE"
+
+const (
+	smallMemory, smallRegion = 128 << 20, 256 << 20
+	fullMemory, fullRegion   = 512 << 20, 1 << 30
+)
+
+// words is the table that attacks and the client that behaves ask.
+const words = "CREATE TABLE words AS SELECT i::int AS i, 'v' || i AS word FROM range(100000) r(i)"
+
+// held is what clients make the node keep, by csm.memory, but for who asks.
+const held = "SELECT coalesce(sum(bytes), 0)::bigint FROM csm.memory WHERE \"user\" = 'abuser'"
+
+// A node in a control group of exactly what its help asks for outlives each attack by itself, and has given back what it took.
+func TestAttacks(t *testing.T) {
+	full := os.Getenv(variable) != ""
+	for _, a := range attacks {
+		t.Run(a.name, func(t *testing.T) {
+			memory, region := int64(smallMemory), int64(smallRegion)
+			if full {
+				memory, region = fullMemory, fullRegion
+			}
+			n := start(t, memory, region)
+			attacker := attacker{size: a.small, number: 1, tally: newTally(), hold: 500 * time.Millisecond, longest: 7_000_000}
+			if full {
+				attacker.size, attacker.hold, attacker.longest = a.full, 5*time.Second, 30_000_000
+			}
+			conn := n.connect()
+			_, err := conn.Exec(t.Context(), words)
+			require.NoError(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), 20*patience)
+			defer cancel()
+			err = a.play(ctx, n, attacker)
+			n.report(attacker.tally.String())
+			require.True(t, n.alive(), "the node ended: %s", n.output.String())
+			require.NoError(t, err)
+			require.Empty(t, attacker.tally.wrong())
+			require.Eventually(t, func() bool {
+				var bytes int64
+				require.NoError(t, conn.QueryRow(t.Context(), held).Scan(&bytes))
+				return bytes == 0
+			}, patience, 10*time.Millisecond, "what the clients had is given back")
+			var count, sum int64
+			require.NoError(t, conn.QueryRow(t.Context(), "SELECT count(*), sum(i) FROM words").Scan(&count, &sum))
+			require.EqualValues(t, []int64{100000, 4999950000}, []int64{count, sum})
+		})
+	}
+}
+
+// All attacks at once, by ninety sessions, beside a client that behaves: its answers are right, nobody else's trouble is its own, and when
+// they are gone so is what they took. How long it waited is logged beside how long it waits when it is quiet.
+func TestAbuse(t *testing.T) {
+	given := os.Getenv(variable)
+	if given == "" {
+		t.Skip("it is for make abuse: ", variable, " says for how long")
+	}
+	duration, err := time.ParseDuration(given)
+	require.NoError(t, err)
+	memory, region := int64(smallMemory), int64(smallRegion)
+	if duration > time.Minute {
+		memory, region = fullMemory, fullRegion
+	}
+	n := start(t, memory, region)
+	_, err = n.connect().Exec(t.Context(), words)
+	require.NoError(t, err)
+	good := newCustomer(n)
+	good.serveUntil(t.Context(), time.Now().Add(min(duration/5, 10*time.Second)))
+	quiet := good.since()
+	before, err := n.group.Usage()
+	require.NoError(t, err)
+
+	tallies := n.abuse(t, time.Now().Add(duration), good)
+	noisy := good.since()
+	n.report("all attacks at once")
+	for i, a := range attacks {
+		t.Logf("%s: %v", a.name, tallies[i])
+		require.Empty(t, tallies[i].wrong(), a.name)
+	}
+	t.Logf("the client that behaves, quiet: %v; beside them: %v", quiet, noisy)
+	require.NotZero(t, noisy.answered)
+
+	n.cleanUp(t)
+	var after int64
+	require.Eventually(t, func() bool {
+		u, err := n.group.Usage()
+		require.NoError(t, err)
+		after = u.Held()
+		good.serveUntil(t.Context(), time.Now())
+		return after <= before.Held()+before.Held()/10
+	}, patience, 100*time.Millisecond, "%d MiB were held before, %d afterwards", before.Held()>>20, after>>20)
+	t.Logf("%d MiB were held before, %d afterwards", before.Held()>>20, after>>20)
+}
+
+// abuse plays all attacks, again and again, until a deadline, while good is served.
+func (n *node) abuse(t *testing.T, end time.Time, good *customer) []*tally {
+	const clients = 6 // of each attack: 15 attacks, and 100 sessions
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	ctx, cancel := context.WithDeadline(t.Context(), end)
+	defer cancel()
+	tallies := make([]*tally, len(attacks))
+	var group sync.WaitGroup
+	var mu sync.Mutex
+	var failures []error
+	for i, a := range attacks {
+		tallies[i] = newTally()
+		group.Go(func() {
+			random := rand.New(rand.NewPCG(seed, uint64(i)))
+			for round := 0; ctx.Err() == nil && n.alive(); round++ {
+				attacker := attacker{
+					size: size{clients, max(1, a.small.times/2+random.IntN(a.small.times))}, number: 1 + i, tally: tallies[i],
+					hold: time.Duration(random.Int64N(int64(2 * time.Second))), longest: 7_000_000,
+				}
+				if a.full.clients == 1 {
+					attacker.clients = 1
+				}
+				if err := a.play(ctx, n, attacker); err != nil && ctx.Err() == nil {
+					mu.Lock()
+					failures = append(failures, fmt.Errorf("%s, round %d: %w", a.name, round, err))
+					mu.Unlock()
+					return
+				}
+			}
+		})
+	}
+	good.serveUntil(t.Context(), end)
+	group.Wait()
+	require.True(t, n.alive(), "the node ended: %s", n.output.String())
+	require.NoError(t, errors.Join(failures...))
+	return tallies
+}
+
+// cleanUp drops what attackers that were interrupted have left, once they are gone.
+func (n *node) cleanUp(t *testing.T) {
+	conn := n.connect()
+	defer conn.Close(context.Background())
+	require.Eventually(t, func() bool {
+		var bytes int64
+		require.NoError(t, conn.QueryRow(t.Context(), held).Scan(&bytes))
+		return bytes == 0
+	}, patience, 10*time.Millisecond, "what the clients had is given back")
+	rows, err := conn.Query(t.Context(), "SELECT tablename FROM pg_tables WHERE tablename LIKE 'abused%'")
+	require.NoError(t, err)
+	names, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	require.NoError(t, err)
+	for _, name := range names {
+		_, err := conn.Exec(t.Context(), "DROP TABLE "+name)
+		require.NoError(t, err)
+	}
+}
+
+// customer is a client that behaves: it asks small questions whose answers it knows.
+type customer struct {
+	n        *node
+	conn     *pgx.Conn
+	waits    []time.Duration
+	refusals int
+}
+
+func newCustomer(n *node) *customer { return &customer{n: n, conn: n.connect()} }
+
+// serveUntil asks again and again, once at least. That there is no memory just now it may be told; anything else that is not the answer is wrong.
+func (c *customer) serveUntil(ctx context.Context, end time.Time) {
+	t := c.n.t
+	for k := 0; ; k++ {
+		begun := time.Now()
+		var count, sum int64
+		limit := k % 1000
+		err := c.conn.QueryRow(ctx, "SELECT count(*), coalesce(sum(i), 0) FROM words WHERE i < $1", limit).Scan(&count, &sum)
+		if ctx.Err() != nil {
+			return
+		}
+		var refused *pgconn.PgError
+		switch {
+		case errors.As(err, &refused) && refused.Code == "53200":
+			c.refusals++
+		default:
+			require.NoError(t, err, "%s", c.n.output.String())
+			require.EqualValues(t, []int64{int64(limit), int64(limit*(limit-1)) / 2}, []int64{count, sum})
+			c.waits = append(c.waits, time.Since(begun))
+		}
+		if !time.Now().Before(end) {
+			return
+		}
+		time.Sleep(time.Millisecond) // it thinks
+	}
+}
+
+// service is how a customer was served.
+type service struct {
+	answered, refused int
+	p50, p99, most    time.Duration
+}
+
+func (s service) String() string {
+	return fmt.Sprintf("%d answers, p50 %v, p99 %v, at most %v, %d times no memory", s.answered, s.p50, s.p99, s.most, s.refused)
+}
+
+// since is how it was served since it was asked last.
+func (c *customer) since() service {
+	slices.Sort(c.waits)
+	s := service{answered: len(c.waits), refused: c.refusals}
+	if s.answered > 0 {
+		at := func(part float64) time.Duration {
+			return c.waits[int(part*float64(s.answered-1))].Round(10 * time.Microsecond)
+		}
+		s.p50, s.p99, s.most = at(0.5), at(0.99), at(1)
+	}
+	c.waits, c.refusals = nil, 0
+	return s
+}
