@@ -28,6 +28,9 @@ func InText(text string, at int) (clause Clause, ok bool) {
 	for from < len(tokens)-1 && int(tokens[from].End) <= at {
 		from++
 	}
+	if number := tokens[from]; int(number.Start) < at && at < int(number.End) && (number.Token == pg.Token_ICONST || number.Token == pg.Token_FCONST) {
+		return clause, false // 0x1F, which DuckDB takes for two words: no clause is at fault
+	}
 	for _, i := range []int{from, from - 1} { // DuckDB reads some as others, and stops behind them
 		if i >= 0 && tokens[i].Token == pg.Token_Op {
 			return Clause{Name: "operator " + spelled(text, tokens[i:i+1]), Byte: int(tokens[i].Start)}, true

@@ -107,7 +107,10 @@ func (l *life) away(name string) *noderpc.Error {
 }
 
 func (l *life) run(ctx context.Context, options Options, ready func(Ready)) (err error) {
-	away := l.door.refuse(l.away(options.Node))
+	away := func() {}
+	if l.out != nil || l.waitsFor != nil { // at its first start it is up soon: commands that come with it wait
+		away = l.door.refuse(l.away(options.Node))
+	}
 	defer func() { away() }()
 	ways, err := listen(options)
 	if err != nil {
