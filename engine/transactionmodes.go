@@ -179,10 +179,7 @@ func (s *Session) changeModes(b *block, asked statement.Modes) error {
 
 // refuseWrite is the error of a statement that would write in a read-only transaction; nil: it may, or does not write.
 func (s *Session) refuseWrite(st *Statement) error {
-	if !s.modes().readOnly {
-		return nil
-	}
-	if command := st.writes(); command != "" {
+	if command := st.writes(); command != "" && s.modes().readOnly {
 		return readOnlyError(command)
 	}
 	return nil

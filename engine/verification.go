@@ -69,22 +69,29 @@ func verificationOf(setting string, own Verification) (Verification, error) {
 	if setting == verifyAuto {
 		wanted = VerifyDefault
 	}
-	refused := failure("22023", "invalid value for parameter %q: %q", verifySetting, setting)
-	if setting == "" || wanted.Check() != nil {
-		return own, refused.hint("Available values: off, auto, first, always.")
+	hint := ""
+	switch {
+	case setting == "" || wanted.Check() != nil:
+		hint = "Available values: off, auto, first, always."
+	case wanted.laxer(own):
+		hint = fmt.Sprintf("The node verifies chunks with %q, and a session can only be stricter.", own.setting())
+	default:
+		return wanted, nil
 	}
-	if wanted.laxer(own) {
-		return own, refused.hint(fmt.Sprintf("The node verifies chunks with %q, and a session can only be stricter.", own.setting()))
-	}
-	return wanted, nil
+	return own, failure("22023", "invalid value for parameter %q: %q", verifySetting, setting).hint(hint)
 }
 
 // verification says when what the session reads is compared.
 func (s *Session) verification() Verification {
-	if v, err := verificationOf(s.settings.values[verifySetting], s.engine.regions.verification); err == nil {
+	own := s.engine.regions.verification
+	set, is := s.settings.values[verifySetting]
+	if !is { // what nearly every statement finds
+		return own
+	}
+	if v, err := verificationOf(set, own); err == nil {
 		return v
 	}
-	return s.engine.regions.verification // it is not set
+	return own
 }
 
 // comparedMax bounds the extents of comparedOnce.

@@ -172,7 +172,7 @@ func TestDialectHasEffect(t *testing.T) {
 		got := r.try(t, shorter, row.Data)
 		r.leave(t)
 		left++
-		same, reason := got.text == row.Answer, anyway[grammar.Option("DuckDB "+row.Section+": "+names[0])]
+		same, reason := sameRows(shorter, got.text, row.Answer), anyway[grammar.Option("DuckDB "+row.Section+": "+names[0])]
 		if same && reason == "" {
 			t.Errorf("%s:%d: %s of %s has no effect: %s", duckList, row.Line, names[0], row.Section, shorter)
 		}
