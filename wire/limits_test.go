@@ -263,3 +263,33 @@ func TestDisconnectCancels(t *testing.T) {
 	network.Close()
 	require.Eventually(t, func() bool { return s.open.Load() == 0 }, patience, 10*time.Millisecond)
 }
+
+// endsAtAccept is a listener whose server is told to end while somebody comes in.
+type endsAtAccept struct {
+	net.Listener
+	end context.CancelFunc
+}
+
+func (l endsAtAccept) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	l.end()
+	return conn, err
+}
+
+// A client that comes in at the moment of the server's end is told so, and not cut off without a word.
+func TestShutdownTellsWhoJustCameIn(t *testing.T) {
+	directory := t.TempDir()
+	listener, err := net.Listen("unix", filepath.Join(directory, ".s.PGSQL.5432"))
+	require.NoError(t, err)
+	ctx, end := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() {
+		served <- wire.NewServer(newFake(), wire.Options{ShutdownGrace: patience}).Serve(ctx, endsAtAccept{listener, end})
+	}()
+	conn, err := pgx.Connect(t.Context(), "host="+directory+" user=postgres database=csmsql sslmode=disable")
+	if err == nil { // it got in, and hears it then
+		_, err = conn.PgConn().ReceiveMessage(t.Context())
+	}
+	requireState(t, err, "57P01")
+	require.NoError(t, <-served)
+}

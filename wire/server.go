@@ -102,10 +102,14 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	connections.Go(func() { s.watchDisconnects(ctx) })
 	for {
 		network, err := listener.Accept()
-		if ctx.Err() != nil {
-			if err == nil {
-				network.Close()
+		if err == nil {
+			if c := newConnection(s, network); s.lobby.enter(c) {
+				connections.Go(func() { s.serveConnection(ctx, c) }) // also when ctx has ended meanwhile: it is told so
+			} else {
+				network.Close() // a flood of clients that are starting up. Not worth a goroutine.
 			}
+		}
+		if ctx.Err() != nil {
 			return nil
 		}
 		if err != nil {
@@ -115,14 +119,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 			// Out of descriptors or a connection that died in the queue: neither ends the server.
 			s.options.Logger.Warn("accept failed", "error", err)
 			pause(ctx, acceptRetryDelay)
-			continue
 		}
-		c := newConnection(s, network)
-		if !s.lobby.enter(c) {
-			network.Close() // a flood of clients that are starting up. Not worth a goroutine.
-			continue
-		}
-		connections.Go(func() { s.serveConnection(ctx, c) })
 	}
 }
 

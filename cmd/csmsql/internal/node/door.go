@@ -1,93 +1,93 @@
 package node
 
 import (
-	"context"
 	"errors"
 	"net"
+	"os"
 	"sync"
-	"sync/atomic"
-	"time"
-
-	"github.com/csmsql/csmsql/cluster/noderpc"
 )
 
-// door is the node's socket for its RPC. It stays open from the node's first start to its end, also while the node begins anew: then whoever comes is
-// told at once what the node waits for, and what it last knew. One after the other serves there.
+// door is one of the node's listeners. It is there from the node's first start to its end, also while the node begins anew: its socket never goes, and
+// its port is never another program's. One after the other serves there; whoever comes while nobody does waits for the next. Its goroutine ends with
+// close.
 type door struct {
-	listener net.Listener // a unix socket's
-	options  noderpc.ServerOptions
-	why      atomic.Pointer[noderpc.Error] // of those who are refused
+	listener net.Listener
+	arrivals chan arrival // unbuffered: a connection is somebody's, or still the door's
+	closed   chan struct{}
+	closing  sync.Once
+	failed   error
+	accepts  sync.WaitGroup
 }
 
-func newDoor(listener net.Listener, options noderpc.ServerOptions) *door {
-	d := &door{listener: listener, options: options}
-	d.options.Refuse = d.why.Load
-	d.options.Grace = refuseGrace
+type arrival struct {
+	conn net.Conn
+	err  error
+}
+
+func newDoor(listener net.Listener) *door {
+	d := &door{listener: listener, arrivals: make(chan arrival), closed: make(chan struct{})}
+	d.accepts.Go(d.accept)
 	return d
 }
 
-// refuseGrace is how long refusals that are being sent may take when the door is to be another's.
-const refuseGrace = 100 * time.Millisecond
-
-// refuse tells everybody why, until stop is called.
-func (d *door) refuse(why *noderpc.Error) (stop func()) {
-	d.why.Store(why)
-	ctx, end := context.WithCancel(context.Background())
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		_ = noderpc.NewServer(nil, d.options).Serve(ctx, d.open()) // whoever comes next sees the trouble, too
-	}()
-	return sync.OnceFunc(func() {
-		end()
-		<-done
-	})
-}
-
-// open is the socket for one who serves there, whose Close leaves it open for the next.
-func (d *door) open() net.Listener {
-	if l, ok := d.listener.(interface{ SetDeadline(time.Time) error }); ok {
-		_ = l.SetDeadline(time.Time{}) // one that was closed says so at Accept
+func (d *door) accept() {
+	for {
+		conn, err := d.listener.Accept()
+		select {
+		case d.arrivals <- arrival{conn, err}: // an error is for whoever serves to log, and to be slow about
+		case <-d.closed:
+			if err == nil {
+				_ = conn.Close() // nobody has read from it
+			}
+			return
+		}
 	}
-	return &visit{Listener: d.listener, over: make(chan struct{})}
 }
 
+// open is the door for one who serves there, whose Close leaves it open for the next.
+func (d *door) open() net.Listener { return &visit{door: d, over: make(chan struct{})} }
+
+// close returns when nobody is let in any more. Closing twice is harmless.
 func (d *door) close() error {
-	err := d.listener.Close()
-	if errors.Is(err, net.ErrClosed) {
+	d.closing.Do(func() {
+		close(d.closed)
+		d.failed = d.listener.Close()
+		d.accepts.Wait()
+	})
+	if errors.Is(d.failed, net.ErrClosed) || errors.Is(d.failed, os.ErrClosed) {
 		return nil
 	}
-	return err
+	return d.failed
 }
 
 // visit is a listener that is somebody's for a while.
 type visit struct {
-	net.Listener
+	door *door
 	over chan struct{}
 	once sync.Once
 }
 
 // Accept implements net.Listener.
 func (v *visit) Accept() (net.Conn, error) {
-	conn, err := v.Listener.Accept()
 	select {
-	case <-v.over:
-		if err == nil {
-			err = conn.Close() // it dials again
-		}
-		return nil, errors.Join(net.ErrClosed, err)
+	case <-v.over: // also when somebody is at the door
+		return nil, net.ErrClosed
 	default:
-		return conn, err
 	}
+	select {
+	case a := <-v.door.arrivals:
+		return a.conn, a.err
+	case <-v.over:
+	case <-v.door.closed:
+	}
+	return nil, net.ErrClosed
 }
 
+// Addr implements net.Listener.
+func (v *visit) Addr() net.Addr { return v.door.listener.Addr() }
+
 // Close implements net.Listener.
-func (v *visit) Close() (err error) {
-	v.once.Do(func() {
-		close(v.over)
-		if l, ok := v.Listener.(interface{ SetDeadline(time.Time) error }); ok {
-			err = l.SetDeadline(time.Unix(1, 0)) // wakes Accept
-		}
-	})
-	return err
+func (v *visit) Close() error {
+	v.once.Do(func() { close(v.over) })
+	return nil
 }

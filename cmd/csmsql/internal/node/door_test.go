@@ -2,59 +2,146 @@ package node
 
 import (
 	"context"
+	"io"
 	"log/slog"
+	"net"
+	"net/http"
+	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
 )
 
-// Whoever comes while the node is not up is told so, and not kept waiting; whoever comes to the node itself, at the same socket, is answered.
-func TestTheDoorStaysOpen(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "s")
-	listener, err := noderpc.ListenUnix(path)
+// shortDirectory is one for sockets, whose names are bounded.
+func shortDirectory(t *testing.T) string {
+	dir, err := os.MkdirTemp("", "csm")
 	require.NoError(t, err)
-	d := newDoor(listener, noderpc.ServerOptions{Name: "n0", Log: slog.New(slog.DiscardHandler)})
-	l := &life{door: d}
-	requireAway := func(message string) {
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// waysTo lists how PostgreSQL's clients reach a node.
+func waysTo(dir, address string) map[string]string {
+	host, port, _ := net.SplitHostPort(address)
+	const who = " user=postgres dbname=csmsql sslmode=disable"
+	return map[string]string{
+		"socket": "host=" + dir + " port=5432" + who, "twin": "host=" + dir + " port=" + port + who, "tcp": "host=" + host + " port=" + port + who,
+	}
+}
+
+// Whoever comes while the node is not up is told so at every door, and not kept waiting; whoever comes to the node itself, at the same door, is
+// answered.
+func TestDoorsStayOpen(t *testing.T) {
+	dir := shortDirectory(t)
+	options := Options{Data: dir, Node: "n0", PostgreSQL: "127.0.0.1:0", HTTP: "127.0.0.1:0", Log: slog.New(slog.DiscardHandler)}
+	d, err := openDoors(options)
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, d.close()) })
+	l := &life{doors: d}
+	socket := filepath.Join(dir, place.SocketName)
+	requireAway := func(message, detail string) {
 		t.Helper()
-		_, err := noderpc.Dial(t.Context(), path)
+		_, err := noderpc.Dial(t.Context(), socket)
 		var told *noderpc.Error
 		require.ErrorAs(t, err, &told)
-		require.Equal(t, "57P03", told.State)
+		require.Equal(t, []string{"57P03", detail}, []string{told.State, told.DetailText})
 		require.Contains(t, told.Message, message)
 		require.NotErrorIs(t, err, noderpc.ErrNodeGone)
+		for way, address := range waysTo(dir, d.tcp.listener.Addr().String()) {
+			_, err := pgx.Connect(t.Context(), address)
+			var told *pgconn.PgError
+			require.ErrorAs(t, err, &told, way)
+			require.Equal(t, []string{"57P03", "FATAL", detail, "Ask another node, or ask again."}, []string{told.Code, told.Severity, told.Detail, told.Hint}, way)
+			require.Contains(t, told.Message, message)
+		}
+		answer, err := http.Get("http://" + d.http.listener.Addr().String() + "/healthz")
+		require.NoError(t, err)
+		text, err := io.ReadAll(answer.Body)
+		require.NoError(t, err)
+		require.NoError(t, answer.Body.Close())
+		require.Equal(t, http.StatusServiceUnavailable, answer.StatusCode)
+		require.Contains(t, string(text), message)
 	}
 	for range 3 {
-		stop := d.refuse(l.away("n0"))
-		requireAway("node n0 starts")
-		requireAway("node n0 starts")
+		stop := d.refuse(options, l.away("n0"))
+		requireAway("node n0 starts", "")
+		requireAway("node n0 starts", "")
 		stop()
 		stop()
 		ctx, end := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		visit := d.open()
+		visit := d.rpc.open()
 		go func() {
 			ended <- noderpc.NewServer(nil, noderpc.ServerOptions{Name: "n0", Log: slog.New(slog.DiscardHandler)}).Serve(ctx, visit)
 		}()
-		client, err := noderpc.Dial(t.Context(), path)
+		client, err := noderpc.Dial(t.Context(), socket)
 		require.NoError(t, err)
 		require.NoError(t, client.Close())
 		end()
 		require.NoError(t, <-ended)
 	}
 	l.out, l.waitsFor, l.knew = context.Canceled, context.DeadlineExceeded, []string{"n0 (online)", "n1 (draining)"}
-	stop := d.refuse(l.away("n0"))
-	_, err = noderpc.Dial(t.Context(), path)
-	var told *noderpc.Error
-	require.ErrorAs(t, err, &told)
-	require.Contains(t, told.Message, "begins anew, and answers when it is up again: context canceled; it waits: context deadline exceeded")
-	require.Equal(t, "When it was last up it knew of n0 (online), n1 (draining).", told.DetailText)
+	stop := d.refuse(options, l.away("n0"))
+	requireAway("begins anew, and answers when it is up again: context canceled; it waits: context deadline exceeded",
+		"When it was last up it knew of n0 (online), n1 (draining).")
 	stop()
 	require.NoError(t, d.close())
 	require.NoError(t, d.close())
-	_, err = noderpc.Dial(t.Context(), path)
+	_, err = noderpc.Dial(t.Context(), socket)
 	require.ErrorIs(t, err, noderpc.ErrNodeGone)
+	left, err := filepath.Glob(filepath.Join(dir, ".s.PGSQL.*[0-9]"))
+	require.NoError(t, err)
+	require.Empty(t, left)
+}
+
+// Nobody who comes between one who serves and the next is sent away without a word: they wait.
+func TestDoorKeepsWhoComesForTheNext(t *testing.T) {
+	listener, err := noderpc.ListenUnix(filepath.Join(shortDirectory(t), "s"))
+	require.NoError(t, err)
+	d := newDoor(listener)
+	dial := func() net.Conn {
+		conn, err := net.Dial("unix", listener.Addr().String())
+		require.NoError(t, err)
+		t.Cleanup(func() { conn.Close() })
+		return conn
+	}
+	before := d.open()
+	accepted := make(chan error, 1)
+	go func() {
+		_, err := before.Accept()
+		accepted <- err
+	}()
+	require.NoError(t, before.Close())
+	require.ErrorIs(t, <-accepted, net.ErrClosed)
+	waiting := []net.Conn{dial(), dial(), dial()}
+	_, err = before.Accept()
+	require.ErrorIs(t, err, net.ErrClosed)
+	next := d.open()
+	require.NoError(t, before.Close()) // again, late: it is another's now
+	for _, client := range waiting {
+		conn, err := next.Accept()
+		require.NoError(t, err)
+		_, err = conn.Write([]byte("yes"))
+		require.NoError(t, err)
+		require.NoError(t, conn.Close())
+		require.NoError(t, client.SetDeadline(time.Now().Add(time.Minute)))
+		text, err := io.ReadAll(client)
+		require.NoError(t, err)
+		require.Equal(t, "yes", string(text))
+	}
+	held := dial()
+	require.NoError(t, d.close())
+	_, err = next.Accept()
+	require.ErrorIs(t, err, net.ErrClosed)
+	require.NoError(t, held.SetDeadline(time.Now().Add(time.Minute)))
+	_, err = held.Read(make([]byte, 1))
+	require.Error(t, err)
+	require.NotErrorIs(t, err, os.ErrDeadlineExceeded)
 }

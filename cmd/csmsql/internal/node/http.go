@@ -21,15 +21,20 @@ func (n *serving) serveHTTP(ctx context.Context) error {
 	routes := http.NewServeMux()
 	routes.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4, Timeout: 10 * time.Second}))
 	routes.HandleFunc("GET /healthz", n.health)
-	requests := &requests{handler: routes}
+	return serveRequests(ctx, n.doors.http.open(), routes)
+}
+
+// serveRequests answers until ctx ends, and returns when no request is being answered (R2).
+func serveRequests(ctx context.Context, listener net.Listener, handler http.Handler) error {
+	requests := &requests{handler: handler}
 	server := &http.Server{
 		Handler: requests, BaseContext: func(net.Listener) context.Context { return ctx },
 		ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 64 << 10,
 	}
-	defer requests.end() // R2
+	defer requests.end()
 	stop := context.AfterFunc(ctx, func() { server.Close() })
 	defer stop()
-	if err := server.Serve(n.ways.http); !errors.Is(err, http.ErrServerClosed) {
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
 		return err
 	}
 	return nil

@@ -200,7 +200,7 @@ func isAddress(text string) bool {
 const defaultNode = "local"
 
 // cluster says how the engine is to join; nil: not at all.
-func (o Options) cluster(ways *listeners) *engine.Cluster {
+func (o Options) cluster(d *doors) *engine.Cluster {
 	if !o.clustered() {
 		return nil
 	}
@@ -209,11 +209,11 @@ func (o Options) cluster(ways *listeners) *engine.Cluster {
 		Certificates: o.Certificates, SessionTTL: o.SessionTTL, RepairAfter: cmp.Or(o.RepairAfter, -1),
 		Address: filepath.Join(o.Data, place.SocketName),
 	}
-	if ways.remote != nil {
-		c.Address = ways.remote.Addr().String()
+	if d.remote != nil {
+		c.Address = d.remote.listener.Addr().String()
 	}
-	if ways.tcp != nil {
-		c.Frontend = ways.tcp.Addr().String()
+	if d.tcp != nil {
+		c.Frontend = d.tcp.listener.Addr().String()
 	}
 	return c
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"path/filepath"
 	"strings"
 	"time"
@@ -38,12 +37,12 @@ func Run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 	if err != nil {
 		return err
 	}
-	d, err := openDoor(options)
+	d, err := openDoors(options)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
-	l := &life{door: d}
+	l := &life{doors: d}
 	for anew := false; ; {
 		err := l.run(ctx, options, ready)
 		switch {
@@ -58,7 +57,7 @@ func Run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 		case anew && unavailable(err):
 			options.Log.Warn("the node cannot begin anew yet; trying again", "error", err)
 			l.waitsFor = err
-			stop := l.door.refuse(l.away(options.Node))
+			stop := l.doors.refuse(options, l.away(options.Node))
 			select {
 			case <-ctx.Done():
 				stop()
@@ -83,7 +82,8 @@ func unavailable(err error) bool {
 
 // life is a node from its first start to its end.
 type life struct {
-	door     *door
+	doors    *doors
+	ends     bool     // it was told to
 	out      error    // why it begins anew; nil: it has not been up
 	waitsFor error    // why it could not yet
 	knew     []string // the cluster's nodes when it was last up, and what they were up to
@@ -91,6 +91,9 @@ type life struct {
 
 // away is what the node says while it is not up.
 func (l *life) away(name string) *noderpc.Error {
+	if l.ends {
+		return &noderpc.Error{State: "57P03", Message: fmt.Sprintf("node %s is shutting down", name), HintText: "Ask another node, or start it again."}
+	}
 	e := &noderpc.Error{State: "57P03", Message: fmt.Sprintf("node %s starts, and answers when it is up", name)}
 	if l.out != nil {
 		e.Message = fmt.Sprintf("node %s begins anew, and answers when it is up again: %v", name, l.out)
@@ -109,25 +112,21 @@ func (l *life) away(name string) *noderpc.Error {
 func (l *life) run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 	away := func() {}
 	if l.out != nil || l.waitsFor != nil { // at its first start it is up soon: commands that come with it wait
-		away = l.door.refuse(l.away(options.Node))
+		away = l.doors.refuse(options, l.away(options.Node))
 	}
 	defer func() { away() }()
-	ways, err := listen(options)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, ways.close()) }()
 	config := options.engine()
-	config.Cluster = options.cluster(ways)
+	config.Cluster = options.cluster(l.doors)
 	e, err := engine.Open(ctx, config)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, e.Close()) }()
 	away()
-	err = newServing(options, l.door.open(), ways, e).serve(ctx, ready)
+	err = newServing(options, l.doors, e).serve(ctx, ready)
 	l.knew, l.waitsFor, l.out = knownBy(e), nil, err
-	away = l.door.refuse(l.away(options.Node)) // while the engine is closed
+	l.ends = ctx.Err() != nil
+	away = l.doors.refuse(options, l.away(options.Node)) // while the engine is closed
 	return err
 }
 
@@ -169,18 +168,17 @@ func messageBytes(e *engine.Engine) int {
 // serving is a node that is open.
 type serving struct {
 	options  Options
-	rpc      net.Listener
-	ways     *listeners
+	doors    *doors
 	engine   *engine.Engine
 	backend  *frontend.Backend
 	frontend noderpc.Frontend
 }
 
-func newServing(options Options, rpc net.Listener, ways *listeners, e *engine.Engine) *serving {
-	n := &serving{options: options, rpc: rpc, ways: ways, engine: e, backend: frontend.New(e)}
+func newServing(options Options, d *doors, e *engine.Engine) *serving {
+	n := &serving{options: options, doors: d, engine: e, backend: frontend.New(e)}
 	n.frontend.SocketDirectory = options.Data
-	if ways.tcp != nil {
-		n.frontend.Address = ways.tcp.Addr().String()
+	if d.tcp != nil {
+		n.frontend.Address = d.tcp.listener.Addr().String()
 	}
 	return n
 }
@@ -190,15 +188,14 @@ func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
 	postgres := wire.NewServer(n.backend, wire.Options{
 		ServerVersion: engine.Version, MaxMessageBytes: messageBytes(n.engine), ShutdownGrace: shutdownGrace, Logger: n.options.Log,
 	})
-	for _, l := range n.ways.postgres() {
-		group.Go(func() error { return postgres.Serve(ctx, l) })
+	for _, d := range n.doors.postgres() {
+		group.Go(func() error { return postgres.Serve(ctx, d.open()) })
 	}
 	options := n.engine.ServerOptions()
 	options.Grace = shutdownGrace
 	rpc := noderpc.NewServer(n.engine.Service(n.frontend), options)
-	group.Go(func() error { return rpc.Serve(ctx, n.rpc) })
-	if n.ways.remote != nil {
-		group.Go(func() error { return rpc.Serve(ctx, n.ways.remote) })
+	for _, d := range present(n.doors.rpc, n.doors.remote) {
+		group.Go(func() error { return rpc.Serve(ctx, d.open()) })
 	}
 	group.Go(func() error {
 		select {
@@ -211,8 +208,8 @@ func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
 		}
 	})
 	state := Ready{Frontend: n.frontend, Data: n.options.Data, Status: n.engine.Status(n.frontend)}
-	if n.ways.http != nil {
-		state.HTTP = n.ways.http.Addr().String()
+	if n.doors.http != nil {
+		state.HTTP = n.doors.http.listener.Addr().String()
 		group.Go(func() error { return n.serveHTTP(ctx) })
 	}
 	if ready != nil {

@@ -2,12 +2,17 @@ package node
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
-	"os"
+	"net"
+	"strings"
+	"sync"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -25,24 +30,23 @@ func TestNodeBeginsAnewWhenDuckDBFails(t *testing.T) {
 		t.Skip("what DuckDB fails at is refused")
 	}
 	t.Setenv(duckdb.CrashingVariable, "1")
-	dir, err := os.MkdirTemp("", "csm") // short, for the names of sockets are bounded
-	require.NoError(t, err)
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := shortDirectory(t)
 	readies, ended := make(chan Ready), make(chan error, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		ended <- Run(ctx, Options{
-			Data: dir, PostgreSQL: Off, Fabric: "file", RegionBytes: 64 << 20, MemoryBytes: 256 << 20, Node: "local", Threads: 2,
+			Data: dir, PostgreSQL: "127.0.0.1:0", HTTP: "127.0.0.1:0", Fabric: "file", RegionBytes: 64 << 20, MemoryBytes: 256 << 20, Node: "local", Threads: 2,
 			Log: slog.New(slog.DiscardHandler),
 		}, func(r Ready) { readies <- r })
 	}()
-	await := func() {
+	await := func() (r Ready) {
 		t.Helper()
 		select {
-		case <-readies:
+		case r = <-readies:
 		case err := <-ended:
 			t.Fatal("the node has ended: ", err)
 		}
+		return r
 	}
 	connect := func() *pgx.Conn {
 		t.Helper()
@@ -55,14 +59,16 @@ func TestNodeBeginsAnewWhenDuckDBFails(t *testing.T) {
 		_, err := c.Exec(t.Context(), sql)
 		require.NoError(t, err, sql)
 	}
-	await()
+	first := await()
+	knocked := knock(t, first)
 	exec(connect(), "CREATE TABLE kept AS SELECT i FROM range(1000) r(i)")
 	for range 2 { // it can do so more than once
 		c := connect()
 		exec(c, "CREATE TEMP TABLE mine (a int); BEGIN; INSERT INTO kept VALUES (-1)")
 		_, err := connect().Exec(t.Context(), fails)
 		require.ErrorContains(t, err, "XX000")
-		await()
+		again := await()
+		require.Equal(t, []string{first.Frontend.Address, first.HTTP}, []string{again.Frontend.Address, again.HTTP})
 		_, err = c.Exec(t.Context(), "COMMIT")
 		require.Error(t, err)
 		if e, told := err.(*pgconn.PgError); told {
@@ -76,6 +82,52 @@ func TestNodeBeginsAnewWhenDuckDBFails(t *testing.T) {
 		_, err = c.Exec(t.Context(), "SELECT * FROM mine")
 		require.ErrorContains(t, err, "42P01")
 	}
+	knocked()
 	cancel()
 	require.NoError(t, <-ended)
+}
+
+// knock comes to every way into a node again and again, until the returned function is called, which requires that somebody was there every time, who
+// let in or said why not.
+func knock(t *testing.T, r Ready) (stop func()) {
+	var all sync.WaitGroup
+	over := make(chan struct{})
+	again := func(try func() error) {
+		all.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+				}
+				if err := try(); !assert.NoError(t, err) {
+					return
+				}
+			}
+		})
+	}
+	for way, address := range waysTo(r.Data, r.Frontend.Address) {
+		again(func() error {
+			conn, err := pgx.Connect(t.Context(), address)
+			var told *pgconn.PgError
+			if errors.As(err, &told) && strings.HasPrefix(told.Code, "57P0") {
+				return nil
+			}
+			if err != nil {
+				return fmt.Errorf("%s: %w", way, err)
+			}
+			return conn.Close(t.Context())
+		})
+	}
+	again(func() error {
+		conn, err := net.Dial("tcp", r.HTTP)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	})
+	return func() {
+		close(over)
+		all.Wait()
+	}
 }
