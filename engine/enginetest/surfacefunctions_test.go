@@ -105,7 +105,8 @@ var functions = map[string][]string{
 		"list_sort(list_distinct({ints}))", "range({k})", "[{int}, {int}]",
 		"flatten([{ints}, {ints}])", "list_slice({ints}, 1, 2)", "generate_series(1, {k})",
 		"list_transform({ints}, lambda x, i: i)", "list_sort(list_intersect({ints}, [1, 2, 3]))",
-		"list_resize({ints}, 3)", "list_grade_up({ints})",
+		"list_resize({ints}, 3)", // by rank, and not the ranks: those of equal elements depend on the rows that are sorted beside them
+		"list_transform([{ints}], lambda x: list_transform(list_grade_up(x), lambda i: x[i]))[1]",
 		"list_prepend({int}, {ints})", "list_reverse_sort({ints})"},
 	"texts": {"string_split({text}, 'a')", "list_sort({texts})", "list_transform({texts}, lambda x: upper(x))",
 		"list_transform({ints}, lambda x: x::VARCHAR)", "[{text}, {text}]", "list_append({texts}, {text})",
