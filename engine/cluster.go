@@ -88,7 +88,7 @@ func (n *node) openStore(ctx context.Context) error {
 		n.store = bolt
 		return nil
 	}
-	if !clustered {
+	if n.joined = clustered; !clustered {
 		if item.Value, err = n.newDirectory(ctx, bolt); err != nil {
 			return err
 		}
@@ -204,6 +204,18 @@ func (n *node) etcdClient() etcd.Options {
 		options.TLS = n.credentials.Client("")
 	}
 	return options
+}
+
+// ErrClusterAway: the node has been in its cluster, which cannot be asked now. Open it again later: nothing has changed.
+var ErrClusterAway = errors.New("the node's cluster cannot be asked now")
+
+// away marks the error of a node that only has to wait. One that comes for the first time does not: it may have been told the wrong address.
+func (n *node) away(err error) error {
+	var state interface{ SQLState() string }
+	if n != nil && n.joined && errors.As(err, &state) && state.SQLState() == "57P03" {
+		return fmt.Errorf("%w: %w", ErrClusterAway, err)
+	}
+	return err
 }
 
 // follow keeps this node in the cluster until it is closed or fenced off, and takes it online. Requires: the regions of an

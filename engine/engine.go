@@ -71,7 +71,7 @@ func newEngine(config Config) *Engine {
 func Open(ctx context.Context, config Config) (*Engine, error) {
 	e := newEngine(config)
 	if err := e.open(ctx); err != nil {
-		return nil, errors.Join(err, e.Close())
+		return nil, errors.Join(e.node.away(err), e.Close())
 	}
 	return e, nil
 }

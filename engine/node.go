@@ -43,6 +43,7 @@ type node struct {
 
 	// Of a node in a cluster.
 	self        *catalog.NodeRecord
+	joined      bool                     // its directory was a node's of this cluster before
 	member      *etcd.Server             // nil unless it runs a member of etcd
 	credentials *certificate.Credentials // nil: only nodes of this machine and user
 	views       []*memregion.View        // of other nodes' regions; guarded by regions.borrowing

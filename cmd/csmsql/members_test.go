@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -170,11 +171,12 @@ func (m *member) terminate() error {
 
 // members is a cluster of processes.
 type members struct {
-	t      *testing.T
-	dir    string
-	memory string
-	etcd   *member // nil: the first node runs it
-	nodes  []*member
+	t        *testing.T
+	dir      string
+	memory   string
+	endpoint string  // etcd's socket
+	etcd     *member // nil: the first node runs it
+	nodes    []*member
 }
 
 // sessionTTL of the nodes: as short as etcd has it.
@@ -186,11 +188,10 @@ func newMembers(t *testing.T, nodes int, embedded bool, failures func(string), f
 	require.NoError(t, err)
 	memory, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
 	require.NoError(t, err)
-	c := &members{t: t, dir: dir, memory: memory}
+	c := &members{t: t, dir: dir, memory: memory, endpoint: filepath.Join(dir, "etcd", etcd.ClientSocket)}
 	t.Cleanup(c.end)
-	endpoint := "unix://" + filepath.Join(dir, "etcd", etcd.ClientSocket)
 	if embedded {
-		endpoint = "unix://" + filepath.Join(dir, "n0", "etcd", etcd.ClientSocket)
+		c.endpoint = filepath.Join(dir, "n0", "etcd", etcd.ClientSocket)
 	} else {
 		c.etcd = &member{name: "etcd", failures: failures, command: func() *exec.Cmd {
 			command := exec.Command(os.Args[0])
@@ -207,7 +208,7 @@ func newMembers(t *testing.T, nodes int, embedded bool, failures func(string), f
 		if embedded && i == 0 {
 			args = append(args, "--cluster-init")
 		} else {
-			args = append(args, "--etcd", endpoint)
+			args = append(args, "--etcd", "unix://"+c.endpoint)
 		}
 		c.nodes = append(c.nodes, &member{name: name, data: data, failures: failures, command: func() *exec.Cmd {
 			c := command(context.Background(), args...)
@@ -238,7 +239,12 @@ func (c *members) all() []*member {
 
 // heal starts what is dead, lets go on what is stopped, and waits until every node sees all of them.
 func (c *members) heal() error {
-	for _, m := range c.all() {
+	for i, m := range c.all() {
+		if i == 1 && m.process == nil {
+			if err := c.awaitEtcd(); err != nil { // nodes that come into the cluster for the first time do not
+				return err
+			}
+		}
 		switch {
 		case m.process != nil && m.isStopped():
 			m.goOn()
@@ -249,6 +255,19 @@ func (c *members) heal() error {
 		}
 	}
 	return c.await()
+}
+
+// awaitEtcd waits until somebody is at etcd's socket.
+func (c *members) awaitEtcd() error {
+	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		conn, err := net.Dial("unix", c.endpoint)
+		if err == nil {
+			return conn.Close()
+		}
+		if time.Now().After(end) {
+			return fmt.Errorf("etcd does not start: %w\n%s", err, c.all()[0].output.String())
+		}
+	}
 }
 
 func (c *members) await() error {

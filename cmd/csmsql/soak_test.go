@@ -303,6 +303,7 @@ func (s *soak) finish() {
 			w.tellApart(g, m)
 		}
 		rows, _, err := w.ask(m, false, "SELECT count(*) FROM csm.queries WHERE fragments > 0")
+		s.require() // what went wrong before says more
 		require.NoError(s.t, err)
 		n, err := strconv.Atoi(rows[0])
 		require.NoError(s.t, err)

@@ -30,8 +30,8 @@ type Ready struct {
 }
 
 // Run opens a node and serves it until ctx ends or a listener fails. ready is called when everything answers: once, and
-// again each time that the node has come back: into a cluster that had fenced it off, however long etcd cannot be asked, or from a failure
-// of DuckDB's.
+// again each time that the node has come back: into a cluster that had fenced it off, or from a failure of DuckDB's. A node that has been in its
+// cluster waits for that however long etcd cannot be asked.
 func Run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 	options, err = options.complete()
 	if err != nil {
@@ -43,19 +43,17 @@ func Run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 	}
 	defer func() { err = errors.Join(err, d.close()) }()
 	l := &life{doors: d}
-	for anew := false; ; {
+	for {
 		err := l.run(ctx, options, ready)
 		switch {
 		case ctx.Err() != nil:
 			return err
 		case errors.Is(err, catalog.ErrFenced):
-			anew = true
 			options.Log.Warn("the node begins anew, because the cluster gave it up", "error", err)
 		case errors.Is(err, engine.ErrFailed):
-			anew = true
 			options.Log.Error("the node begins anew, because DuckDB takes no statements any more; its tables stay", "error", err)
-		case anew && unavailable(err):
-			options.Log.Warn("the node cannot begin anew yet; trying again", "error", err)
+		case errors.Is(err, engine.ErrClusterAway):
+			options.Log.Warn("the node cannot begin yet, because its cluster cannot be asked; trying again", "error", err)
 			l.waitsFor = err
 			stop := l.doors.refuse(options, l.away(options.Node))
 			select {
@@ -73,12 +71,6 @@ func Run(ctx context.Context, options Options, ready func(Ready)) (err error) {
 
 // retryPause is before a node tries again to join.
 const retryPause = time.Second
-
-// unavailable tells that etcd cannot be reached, or has no majority.
-func unavailable(err error) bool {
-	var state interface{ SQLState() string }
-	return errors.As(err, &state) && state.SQLState() == "57P03"
-}
 
 // life is a node from its first start to its end.
 type life struct {
