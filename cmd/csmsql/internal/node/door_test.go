@@ -101,6 +101,22 @@ func TestDoorsStayOpen(t *testing.T) {
 	require.Empty(t, left)
 }
 
+// Doors are opened all, or none: what was open before the one that is another's is closed again, and there is an error.
+func TestDoorsOpenAllOrNone(t *testing.T) {
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	require.NoError(t, err)
+	defer taken.Close()
+	options := Options{Data: shortDirectory(t), Node: "n0", PostgreSQL: "127.0.0.1:0", HTTP: taken.Addr().String()}
+	_, err = openDoors(options)
+	require.ErrorContains(t, err, "--http: something else listens on")
+	options.HTTP = ""
+	d, err := openDoors(options)
+	require.NoError(t, err)
+	_, err = openDoors(options)
+	require.ErrorIs(t, err, noderpc.ErrAddressInUse)
+	require.NoError(t, d.close())
+}
+
 // Nobody who comes between one who serves and the next is sent away without a word: they wait.
 func TestDoorKeepsWhoComesForTheNext(t *testing.T) {
 	listener, err := noderpc.ListenUnix(filepath.Join(shortDirectory(t), "s"))

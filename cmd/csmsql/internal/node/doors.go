@@ -30,43 +30,45 @@ type doors struct {
 }
 
 // openDoors binds everything, or nothing.
-func openDoors(o Options) (d *doors, err error) {
+func openDoors(o Options) (*doors, error) {
 	if err := os.MkdirAll(o.Data, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
 	}
-	d = &doors{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(err, d.close())
-		}
-	}()
+	d := &doors{}
+	if err := d.open(o); err != nil {
+		return nil, errors.Join(err, d.close())
+	}
+	return d, nil
+}
+
+func (d *doors) open(o Options) (err error) {
 	if d.rpc, err = doorAt(listenUnix(filepath.Join(o.Data, place.SocketName))); err != nil {
-		return nil, err
+		return err
 	}
 	if d.socket, err = doorAt(listenUnix(postgresSocket(o.Data, defaultPort))); err != nil {
-		return nil, err
+		return err
 	}
 	if o.PostgreSQL != Off {
 		if d.tcp, err = doorAt(listenTCP("--pg", o.PostgreSQL)); err != nil {
-			return nil, err
+			return err
 		}
 		if port := d.tcp.listener.Addr().(*net.TCPAddr).Port; port != defaultPort {
 			if d.twin, err = doorAt(listenUnix(postgresSocket(o.Data, port))); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
 	if o.RPC != "" {
 		if d.remote, err = doorAt(listenTCP("--rpc", o.RPC)); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if o.HTTP != "" {
 		if d.http, err = doorAt(listenTCP("--http", o.HTTP)); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return d, nil
+	return nil
 }
 
 func doorAt(l net.Listener, err error) (*door, error) {
