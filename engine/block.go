@@ -173,6 +173,10 @@ func (s *Session) commit(ctx context.Context) error {
 		s.rollback()
 		return nil
 	}
+	if !commits(ctx) {
+		s.rollback()
+		return errUserRequest
+	}
 	b.closeCursors()
 	s.yield()
 	s.block = nil

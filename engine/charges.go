@@ -32,6 +32,11 @@ func (s *Session) Take(kind string, bytes int64) error {
 	return refusal(err)
 }
 
+// TakeAside is Take for one who does not use the session, which may be running a statement: nothing is dropped for it.
+func (s *Session) TakeAside(kind string, bytes int64) error {
+	return refusal(s.account.Take(kind, bytes))
+}
+
 // relieve drops a plan that the session can do without: one that is kept for its text, or that of the statement which was not used for longest and
 // is planned anew when it is. False: there is none.
 func (s *Session) relieve() bool {

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 	"errors"
+
+	"github.com/csmsql/csmsql/engine/statement"
 )
 
 // A statement ends soon after its context: because the user cancelled it, or because it has taken longer than statement_timeout.
@@ -20,6 +22,23 @@ func (s *Session) hurried(ctx context.Context) (context.Context, context.CancelF
 		return ctx, func() {}
 	}
 	return context.WithTimeoutCause(ctx, timeout, errStatementTimeout)
+}
+
+// hurried is the session's, but a COMMIT takes the time that it takes: PostgreSQL stops the clock before it commits.
+func (st *Statement) hurried(ctx context.Context) (context.Context, context.CancelFunc) {
+	if st.EndsBlock() {
+		return ctx, func() {}
+	}
+	return st.session.hurried(ctx)
+}
+
+// EndsBlock tells whether the statement is COMMIT or ROLLBACK, which statement_timeout does not bound.
+func (st *Statement) EndsBlock() bool {
+	switch st.parsed.Head.(type) {
+	case *statement.Commit, *statement.Rollback:
+		return true
+	}
+	return false
 }
 
 // ended tells the reason for which ctx ended, when err is no more than what that broke off, here or at another node. What has an SQLSTATE of

@@ -215,6 +215,7 @@ func (s *Session) query(ctx context.Context, sql string, args []any) (*Rows, err
 		return nil, err
 	}
 	defer s.life.leave()
+	whole := ctx
 	ctx, stop := s.hurried(ctx)
 	s.atOnce = s.block == nil
 	st, err := s.Prepare(ctx, sql)
@@ -222,6 +223,9 @@ func (s *Session) query(ctx context.Context, sql string, args []any) (*Rows, err
 	if err != nil {
 		stop()
 		return nil, err
+	}
+	if st.EndsBlock() {
+		ctx = whole // as in Statement.hurried
 	}
 	rows, err := st.Execute(ctx, args)
 	if err != nil {

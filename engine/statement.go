@@ -71,8 +71,10 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 		}
 	}
 	st := &Statement{session: s, parsed: parsed}
+	listens := s.conn.Hear(ctx)
 	err = st.prepare(ctx)
-	if err == nil && ctx.Err() != nil { // DuckDB plans to the end
+	listens()
+	if err == nil && ctx.Err() != nil { // DuckDB had planned to the end
 		st.close()
 		err = ctx.Err()
 	}
@@ -211,7 +213,9 @@ func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
 	}
 	defer s.life.leave()
 	ctx, done := s.life.within(ctx)
+	listens := s.conn.Hear(ctx)
 	rows, err := st.execute(ctx, args)
+	listens()
 	if err != nil {
 		err = s.life.told(ended(ctx, err))
 		done()
@@ -442,7 +446,7 @@ func (st *Statement) prepareShowAll(ctx context.Context) error {
 
 // Query runs the statement and streams its rows, as Session.Query does.
 func (st *Statement) Query(ctx context.Context, args ...any) (array.RecordReader, error) {
-	ctx, stop := st.session.hurried(ctx)
+	ctx, stop := st.hurried(ctx)
 	rows, err := st.Execute(ctx, args)
 	if err != nil {
 		stop()
@@ -454,7 +458,7 @@ func (st *Statement) Query(ctx context.Context, args ...any) (array.RecordReader
 
 // Exec runs the statement and drops its rows.
 func (st *Statement) Exec(ctx context.Context, args ...any) (Result, error) {
-	ctx, stop := st.session.hurried(ctx)
+	ctx, stop := st.hurried(ctx)
 	defer stop()
 	rows, err := st.Execute(ctx, args)
 	if err != nil {

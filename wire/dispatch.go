@@ -96,12 +96,15 @@ func messageName(message pgproto3.FrontendMessage) string {
 }
 
 // extended handles the messages of a pipeline.
-func (c *connection) extended(message pgproto3.FrontendMessage) (err error) {
+func (c *connection) extended(message pgproto3.FrontendMessage) error {
 	c.pipeline = c.pipeline.next(eventMessage)
 	if c.pipeline == pipelineSkipping {
 		return nil
 	}
-	ctx := c.ctx
+	ctx, err := c.settle()
+	if err != nil {
+		return c.failed(ctx, err)
+	}
 	switch message := message.(type) {
 	case *pgproto3.Parse:
 		ctx, err = c.parse(message)
@@ -119,6 +122,11 @@ func (c *connection) extended(message pgproto3.FrontendMessage) (err error) {
 	if err == nil {
 		return c.out.failure
 	}
+	return c.failed(ctx, err)
+}
+
+// failed ends a pipeline, up to Sync.
+func (c *connection) failed(ctx context.Context, err error) error {
 	if err = interrupted(ctx, err); endsConnection(err) {
 		return err
 	}
@@ -202,6 +210,17 @@ func (c *connection) remaining() time.Duration {
 		return 0
 	}
 	return max(timeout-time.Since(c.since), 1) // it began too long ago: nothing is left
+}
+
+// settle waits for what the session is not done with (Settling). The context is given for the error's sake.
+func (c *connection) settle() (context.Context, error) {
+	s, ok := c.session.(Settling)
+	if !ok {
+		return c.ctx, nil
+	}
+	ctx, done := c.interruptible(c.remaining())
+	defer done()
+	return ctx, s.Settle(ctx)
 }
 
 // interruptible makes a context that a cancel request ends, for one call of the session. It ends after so long; 0: never.

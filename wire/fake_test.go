@@ -29,6 +29,7 @@ type fakeBackend struct {
 	waiting  chan struct{} // WAIT and COPYIN say here that they have begun
 	waiter   atomic.Value  // the context of the last WAIT
 	account  *account.Node // nil: nothing is counted
+	settled  chan struct{} // guarded by mu; sessions are not done before it is closed; nil: they are
 	kept     atomic.Int64  // what connections had not given back at their end
 	mu       sync.Mutex
 	copied   []string // guarded by mu; what COPYIN read
@@ -74,6 +75,28 @@ type fakeSession struct {
 
 // Timeout implements wire.Timed.
 func (s *fakeSession) Timeout() time.Duration { return s.timeout }
+
+// Settle implements wire.Settling.
+func (s *fakeSession) Settle(ctx context.Context) error {
+	s.backend.mu.Lock()
+	settled := s.backend.settled
+	s.backend.mu.Unlock()
+	if settled == nil {
+		return nil
+	}
+	select {
+	case <-settled:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (b *fakeBackend) settle() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.settled)
+}
 
 // Take implements wire.Accounted.
 func (s *fakeSession) Take(kind string, bytes int64) error {
@@ -215,6 +238,7 @@ func (st *fakeStatement) Parameters() []uint32 {
 	return nil
 }
 
+func (st *fakeStatement) Untimed() bool         { return st.words[0] == "LONGCOMMIT" }
 func (st *fakeStatement) Fields() *arrow.Schema { return st.schema }
 func (st *fakeStatement) Close() error          { st.session.backend.open.Add(-1); return nil }
 
@@ -257,6 +281,16 @@ func (st *fakeStatement) Execute(ctx context.Context, args []wire.Value) (wire.R
 		s.backend.waiting <- struct{}{}
 		<-ctx.Done()
 		return nil, ctx.Err()
+	case "LONGCOMMIT":
+		time.Sleep(20 * time.Millisecond)
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+	case "UNSETTLE":
+		s.backend.mu.Lock()
+		s.backend.settled = make(chan struct{})
+		s.backend.mu.Unlock()
+		s.timeout = 20 * time.Millisecond
 	case "DOUBT":
 		<-ctx.Done()
 		return nil, &fakeError{state: "08007", message: "transaction resolution unknown"}

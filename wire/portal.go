@@ -89,6 +89,9 @@ func (c *connection) open(p *portal) (err error) {
 	if err != nil {
 		return err
 	}
+	if s, ok := p.prepared.statement.(Untimed); ok && s.Untimed() {
+		c.running.untime()
+	}
 	p.result, err = p.prepared.statement.Execute(p.ctx, p.arguments)
 	if err != nil {
 		return err

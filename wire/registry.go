@@ -104,6 +104,16 @@ func (r *running) end() {
 	}
 }
 
+// untime lets what runs take as long as it takes.
+func (r *running) untime() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.timer != nil {
+		r.timer.Stop()
+		r.timer = nil
+	}
+}
+
 func (r *running) interrupt(cause error) {
 	r.mu.Lock()
 	cancel := r.cancel

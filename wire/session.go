@@ -73,7 +73,7 @@ const (
 
 // Session is one client's conversation with the database. One goroutine uses it at a time; a running call is
 // interrupted only through its context. A session may also implement ImplicitTransaction, Failing, Named, Cursors,
-// Patient and Timed.
+// Patient, Timed and Settling.
 type Session interface {
 	// Split cuts a simple-query string into its statements. Every statement must be a substring of sql, in order, so
 	// that error positions can be counted from the start of the string. No statement at all is an empty query.
@@ -119,6 +119,19 @@ type Patient interface {
 type Timed interface {
 	// Timeout is asked whenever something begins to run; 0: for ever.
 	Timeout() time.Duration
+}
+
+// Settling is implemented by sessions that answer for a statement which was cancelled, or took too long, before they are done with it.
+// Meanwhile they take Status, Fail, Timeout, Patience, Take, Give, an EndImplicit that rolls back, and Close of what they gave.
+type Settling interface {
+	// Settle returns when the session takes everything again; it is called before anything else. ctx ends as a statement's would.
+	Settle(ctx context.Context) error
+}
+
+// Untimed is a Statement that Timed does not bound when it is executed.
+type Untimed interface {
+	// Untimed is true of a COMMIT: what it has begun it brings to an end.
+	Untimed() bool
 }
 
 // Named is implemented by sessions whose SQL names prepared statements (PREPARE). PostgreSQL has one set of names: Parse cannot take

@@ -17,11 +17,15 @@ func (c *connection) simpleQuery(sql string) error {
 	c.closePortal("")
 	c.statements.forget("", false)
 
-	texts, err := c.split(sql)
+	c.since = time.Time{}
+	ctx, err := c.settle()
+	var texts []string
+	if err == nil {
+		texts, err = c.split(sql)
+	}
 	if err == nil && len(texts) == 0 {
 		c.out.send(&pgproto3.EmptyQueryResponse{})
 	}
-	ctx := c.ctx
 	rest := sql
 	for i := 0; i < len(texts) && err == nil; i++ {
 		// The statement's own text starts at "1" for whoever parses it; the client counts from the start of the string.

@@ -59,7 +59,8 @@ const timedOut = "57014 canceling statement due to statement timeout"
 // The statement timeout ends planning as well as running, in both protocols, and COPY that waits for its client; the next statement is not
 // touched, and has all of its time. Timed.
 func TestStatementTimeout(t *testing.T) {
-	frontend := newFrontend(t, startServer(t, wire.Options{}))
+	server := startServer(t, wire.Options{})
+	frontend := newFrontend(t, server)
 	set := &pgproto3.Query{String: "TIMEOUT 5"}
 	require.Equal(t, []string{"TIMEOUT"}, talk(t, frontend, set))
 	for _, text := range []string{"PLAN", "WAIT", "COPYIN csv"} {
@@ -74,6 +75,22 @@ func TestStatementTimeout(t *testing.T) {
 	t.Run("of several statements each has its own", func(t *testing.T) {
 		talk(t, frontend, &pgproto3.Query{String: "TIMEOUT 1000"})
 		require.Equal(t, []string{"INSERT 0 1", timedOut}, talk(t, frontend, &pgproto3.Query{String: "INSERT 1; WAIT; INSERT 2"}))
+	})
+	t.Run("a COMMIT takes its time", func(t *testing.T) {
+		talk(t, frontend, &pgproto3.Query{String: "TIMEOUT 5"})
+		require.Equal(t, []string{"LONGCOMMIT"}, talk(t, frontend, &pgproto3.Query{String: "LONGCOMMIT"}))
+		require.Equal(t, []string{"LONGCOMMIT"}, talk(t, frontend, &pgproto3.Parse{Query: "LONGCOMMIT"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}))
+		talk(t, frontend, &pgproto3.Query{String: "TIMEOUT 1000"})
+	})
+	t.Run("a session that is not done is waited for, as long as a statement may take", func(t *testing.T) {
+		talk(t, frontend, &pgproto3.Query{String: "UNSETTLE"})
+		for range 2 {
+			require.Equal(t, []string{timedOut}, talk(t, frontend, &pgproto3.Query{String: "SELECT"}))
+			require.Equal(t, []string{timedOut}, talk(t, frontend, &pgproto3.Parse{Query: "SELECT"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}))
+			require.Equal(t, []string{timedOut}, talk(t, frontend, &pgproto3.Describe{ObjectType: 'S', Name: "none"}, &pgproto3.Sync{}))
+		}
+		server.settle()
+		require.Equal(t, []string{"SELECT 1"}, talk(t, frontend, &pgproto3.Query{String: "SELECT"}))
 	})
 	t.Run("a commit that nobody knows of is told", func(t *testing.T) {
 		require.Equal(t, []string{"08007 transaction resolution unknown"}, talk(t, frontend, &pgproto3.Query{String: "DOUBT"}))

@@ -62,7 +62,8 @@ given with --files; there are none by default.
 What “csmsql cluster init” and “join” wrote to serve.json in the data directory counts as flags that were given; those on the
 command line come first.
 
-SIGINT (Ctrl-C) or SIGTERM stops the node in order; a second one stops it at once, which is safe.`
+SIGINT (Ctrl-C) or SIGTERM stops the node in order; a second one stops it at once, which is safe. What runs has three seconds to
+end and is cancelled then; four seconds later the process ends at once by itself, if DuckDB has not come back.`
 
 const serveExample = `  csmsql serve
   csmsql serve --data /srv/csmsql --region 16GiB --memory 4GiB
@@ -105,6 +106,10 @@ func (s *serving) run(ctx context.Context, c *cobra.Command, _ []string) error {
 	}
 	options := s.options
 	options.Log = slog.New(slog.NewTextHandler(c.ErrOrStderr(), &slog.HandlerOptions{Level: &s.level}))
+	options.Stuck = func() {
+		options.Log.Error("statements do not end: the process ends without them, as if it was killed; tables stay")
+		os.Exit(exitKilled)
+	}
 	finish := func(bool) {}
 	if options.Prefault {
 		display := progress.New(c.ErrOrStderr())
@@ -172,7 +177,7 @@ func (s *serving) flags(flags *pflag.FlagSet) {
 	flags.DurationVar(&s.options.RepairAfter, "repair-after", time.Minute, "how long another node may be gone before the replicas that it had are made anew; 0: for ever")
 	flags.StringVar(&s.options.HTTP, "http", "", "loopback `address` for /metrics and /healthz (default: off)")
 	flags.StringArrayVar(&s.options.Files, "files", nil, "`directory` that SQL may read and write (may be repeated; default: none)")
-	flags.Var(&s.memory, "memory", "memory of queries outside of the region; the process has up to 150MiB more (default: half of what the region leaves)")
+	flags.Var(&s.memory, "memory", "memory of queries outside of the region; the node has up to 150MiB more, and workers share it with the node (default: half of what the region leaves)")
 	flags.IntVar(&s.options.Workers, "workers", 0, "`processes` that run queries in the node's place, so that a crash costs one query (default: none)")
 	flags.IntVar(&s.options.Threads, "threads", 0, "`threads` of queries (default: one per CPU)")
 	flags.StringVar(&s.options.Verify, "verify", "", "`when` chunks that are read are compared with their checksums: off, first or always (default: first, but not, on coherent memory, what the node wrote itself)")

@@ -17,8 +17,9 @@ type Connection struct {
 	settler Settler // nil: no statement sets anything
 	session session
 	work    work
-	plain   bool // DuckDB's optimizer is off
-	ours    bool // it runs nothing of any client's
+	plain   bool            // DuckDB's optimizer is off
+	ours    bool            // it runs nothing of any client's
+	heard   context.Context // ends what Prepare plans; nil: nothing does
 }
 
 // Connect opens a connection whose unqualified names mean CatalogName.SchemaName; resolve may be nil.
@@ -77,6 +78,14 @@ func (c *Connection) Exec(sql string) error {
 		return c.orExhausted(parseError(bindings.ResultError(&result)))
 	}
 	return nil
+}
+
+// Hear has what is planned from now on end soon after ctx, where DuckDB looks: it does not within one value, nor while it reads a text or
+// binds its names. The caller calls done.
+func (c *Connection) Hear(ctx context.Context) (done func()) {
+	before := c.heard
+	c.heard = ctx
+	return func() { c.heard = before }
 }
 
 // settle makes DuckDB put away what is left of the statement before, by a statement that is none.

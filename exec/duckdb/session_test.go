@@ -7,8 +7,10 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -291,4 +293,26 @@ func TestSteadyStatements(t *testing.T) {
 			rows.Close()
 		}
 	}
+}
+
+// Planning hears of a context that ends, where DuckDB looks: an order for sixty joins is sought for longer.
+func TestPlanningHears(t *testing.T) {
+	_, c := open(t)
+	var from, where []string
+	for i := range 60 {
+		from = append(from, fmt.Sprintf("(VALUES (1), (2)) t%d(a)", i))
+		for j := range i {
+			where = append(where, fmt.Sprintf("t%d.a = t%d.a", i, j))
+		}
+	}
+	text := "SELECT count(*) FROM " + strings.Join(from, ", ") + " WHERE " + strings.Join(where, " AND ")
+	ctx, cancel := context.WithCancel(t.Context())
+	defer time.AfterFunc(20*time.Millisecond, cancel).Stop()
+	done := c.Hear(ctx)
+	_, err := c.Prepare(text)
+	requireState(t, "57014", err)
+	_, err = c.Prepare("SELECT 1")
+	requireState(t, "57014", err)
+	done()
+	require.Equal(t, []string{"1"}, ask(t, c, "SELECT 1"))
 }

@@ -88,6 +88,12 @@ func (c *Connection) Prepare(sql string) (*Statement, error) {
 
 func (c *Connection) prepare(sql string) (*Statement, error) {
 	s := &Statement{connection: c, sql: sql}
+	if c.heard != nil {
+		if err := c.heard.Err(); err != nil {
+			return nil, canceled(err)
+		}
+		defer c.watch(c.heard)()
+	}
 	if bindings.Prepare(c.handle, sql, &s.handle) == bindings.StateError {
 		err := c.orExhausted(parseError(bindings.PrepareError(s.handle)))
 		bindings.DestroyPrepare(&s.handle)

@@ -18,10 +18,16 @@
 //
 //   - F1: the client is told every change of a reported setting before the statement's completion, however it came
 //     about (SET, RESET, DISCARD).
+//
 //   - F2: a parameter's declared type wins over the deduced one, and both over text.
+//
 //   - F3: a batch handed to wire lives until the next Next or Close and is released exactly once.
 //
-// It has no locks: one connection's goroutine uses a session at a time.
+//   - F4: a statement that was cancelled, or took too long, fails soon, whatever DuckDB does (calls). Nothing of it stays: one that writes is asked
+//     before it commits (engine.Outcome), and the block that it was in has failed.
+//
+// One connection's goroutine uses a session at a time, and makes the calls of the engine that may take long in another one, its caller. While
+// one of those is overdue nothing else touches the engine's session. calls.mu is the only lock, a leaf.
 //
 // It does not authenticate (the listeners are not reachable from elsewhere), and knows no SQL but what the protocol makes
 // it know: the types of parameters.

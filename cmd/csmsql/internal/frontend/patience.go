@@ -18,7 +18,7 @@ var (
 // Patience implements wire.Patient.
 func (s *session) Patience() (time.Duration, error) {
 	if s.Status() == wire.TxIdle {
-		return s.engine.Timeout("idle_session_timeout"), errIdle
+		return time.Duration(s.idle.Load()), errIdle
 	}
-	return s.engine.Timeout("idle_in_transaction_session_timeout"), errIdleInTransaction
+	return time.Duration(s.idleInBlock.Load()), errIdleInTransaction
 }

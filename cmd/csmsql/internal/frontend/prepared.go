@@ -30,18 +30,39 @@ func (p *prepared) Parameters() []uint32 { return p.parameters }
 func (p *prepared) Fields() *arrow.Schema { return p.fields }
 
 // Close implements wire.Statement.
-func (p *prepared) Close() error { return p.engine.Close() }
+func (p *prepared) Close() error {
+	p.session.calls.after(func() { _ = p.engine.Close() }) // it never fails
+	return nil
+}
+
+// Untimed implements wire.Untimed.
+func (p *prepared) Untimed() bool { return p.engine.EndsBlock() }
 
 // Execute implements wire.Statement.
 func (p *prepared) Execute(ctx context.Context, args []wire.Value) (wire.Result, error) {
 	s := p.session
 	s.backend.executed.Add(1)
-	rows, err := p.execute(ctx, args)
+	r := &result{session: s, ctx: ctx, leave: never}
+	if p.engine.MayBeGivenUp() {
+		outcome := &engine.Outcome{}
+		ctx, r.leave = engine.WithOutcome(ctx, outcome), outcome.Fail
+	}
+	var err error
+	overdue := s.call(ctx, r.leave, func() {
+		if r.rows, err = p.execute(ctx, args); err == nil {
+			r.returnsRows = p.engine.Schema() != nil
+		}
+	})
+	if overdue {
+		r.Close()
+		s.backend.failed.Add(1)
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
 		s.backend.failed.Add(1)
 		return nil, err
 	}
-	return &result{rows: rows, returnsRows: p.engine.Schema() != nil, backend: s.backend}, nil
+	return r, nil
 }
 
 func (p *prepared) execute(ctx context.Context, args []wire.Value) (*engine.Rows, error) {
@@ -74,31 +95,37 @@ func (s *session) after(tag string) {
 
 // result streams rows to wire.
 type result struct {
-	rows        *engine.Rows
+	session     *session
+	ctx         context.Context   // of the execution
+	leave       func() bool       // says whether nothing of the statement stays
+	rows        *engine.Rows      // nil: it is not known yet, and may never be
 	current     arrow.RecordBatch // handed out by Next (F3)
 	returnsRows bool
-	backend     *Backend
 }
 
 // Next implements wire.Result.
 func (r *result) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	r.drop()
-	batch, err := r.rows.Next(ctx)
+	var err error
+	if r.session.call(ctx, r.leave, func() { r.current, err = r.rows.Next(ctx) }) {
+		r.session.backend.failed.Add(1)
+		return nil, context.Cause(ctx)
+	}
 	if err != nil {
+		r.drop()
 		if err != io.EOF {
-			r.backend.failed.Add(1)
+			r.session.backend.failed.Add(1)
 		}
 		return nil, err
 	}
-	r.current = batch
-	return batch, nil
+	return r.current, nil
 }
 
 // Recheck implements wire.Rechecker.
 func (r *result) Recheck() error {
 	err := r.rows.Recheck()
 	if err != nil {
-		r.backend.failed.Add(1)
+		r.session.backend.failed.Add(1)
 	}
 	return err
 }
@@ -119,8 +146,35 @@ func (r *result) CommandTag() string {
 	return tag
 }
 
-// Close implements wire.Result.
+// Close implements wire.Result. What was cancelled may take its time to end.
 func (r *result) Close() error {
-	r.drop()
-	return r.rows.Close()
+	var err error
+	end := func() {
+		r.drop()
+		if r.rows != nil {
+			err = r.rows.Close()
+		}
+	}
+	s := r.session
+	switch {
+	case s.calls.waits():
+		s.calls.after(end)
+		return nil
+	case !wasEnded(r.ctx):
+		end()
+	case s.call(r.ctx, r.leave, end):
+		return nil
+	}
+	return err
 }
+
+// wasEnded tells a context that was ended before what ran under it, by the client, its settings or the server.
+func wasEnded(ctx context.Context) bool {
+	switch context.Cause(ctx) {
+	case wire.ErrCanceled, wire.ErrStatementTimeout, wire.ErrConnectionLost, wire.ErrShutdown:
+		return true
+	}
+	return false
+}
+
+func never() bool { return false }

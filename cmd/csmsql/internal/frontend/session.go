@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -18,7 +19,10 @@ type session struct {
 	engine  *engine.Session
 	client  wire.Client
 	told    map[string]string // the reported settings as the client knows them
-	timeout time.Duration     // statement_timeout; 0: none
+	calls   calls
+	failed  wire.TxStatus // what it is while a call is overdue
+
+	timeout, idle, idleInBlock atomic.Int64 // statement_timeout and its kin, as durations; 0: none
 }
 
 var (
@@ -26,6 +30,7 @@ var (
 	_ wire.Cursors             = (*session)(nil)
 	_ wire.Failing             = (*session)(nil)
 	_ wire.Timed               = (*session)(nil)
+	_ wire.Settling            = (*session)(nil)
 )
 
 // Split implements wire.Session.
@@ -33,6 +38,33 @@ func (s *session) Split(sql string) ([]string, error) { return statement.Split(s
 
 // Prepare implements wire.Session.
 func (s *session) Prepare(ctx context.Context, sql string, declared []uint32) (wire.Statement, error) {
+	var st wire.Statement
+	var err error
+	if s.call(ctx, always, func() { st, err = s.prepare(ctx, sql, declared) }) {
+		s.calls.after(func() {
+			if err == nil {
+				st.Close()
+			}
+		})
+		return nil, context.Cause(ctx)
+	}
+	return st, err
+}
+
+// call has the session's caller do something, which may become overdue.
+func (s *session) call(ctx context.Context, leave func() bool, do func()) (overdue bool) {
+	failed := wire.TxIdle
+	if wire.TxStatus(s.engine.Status()) != wire.TxIdle {
+		failed = wire.TxFailed
+	}
+	s.failed = failed
+	return s.calls.do(ctx, leave, do)
+}
+
+// Settle implements wire.Settling.
+func (s *session) Settle(ctx context.Context) error { return s.calls.settle(ctx) }
+
+func (s *session) prepare(ctx context.Context, sql string, declared []uint32) (wire.Statement, error) {
 	inner, parameters, changed, err := s.plan(ctx, sql, declared)
 	if err != nil {
 		s.backend.failed.Add(1)
@@ -67,10 +99,15 @@ func (s *session) prepareCopyIn(ctx context.Context, st *prepared, head *stateme
 }
 
 // Status implements wire.Session.
-func (s *session) Status() wire.TxStatus { return wire.TxStatus(s.engine.Status()) }
+func (s *session) Status() wire.TxStatus {
+	if s.calls.waits() {
+		return s.failed
+	}
+	return wire.TxStatus(s.engine.Status())
+}
 
 // Fail implements wire.Failing.
-func (s *session) Fail() { s.engine.Fail() }
+func (s *session) Fail() { s.calls.after(s.engine.Fail) }
 
 // BeginImplicit implements wire.ImplicitTransaction.
 func (s *session) BeginImplicit(context.Context) error {
@@ -80,11 +117,17 @@ func (s *session) BeginImplicit(context.Context) error {
 
 // EndImplicit implements wire.ImplicitTransaction.
 func (s *session) EndImplicit(ctx context.Context, failed bool) error {
-	err := s.engine.EndImplicit(ctx, failed)
 	if failed {
-		s.report() // what was SET is taken back, too
+		s.calls.after(func() {
+			_ = s.engine.EndImplicit(context.WithoutCancel(ctx), true) // rolling back does not fail
+			s.report()                                                 // what was SET is taken back, too
+		})
+		return nil
 	}
-	return err
+	if err := s.calls.settle(ctx); err != nil {
+		return err
+	}
+	return s.engine.EndImplicit(ctx, false)
 }
 
 // CursorFields implements wire.Cursors.
@@ -94,10 +137,12 @@ func (s *session) CursorFields(name string) (*arrow.Schema, bool) {
 }
 
 // Timeout implements wire.Timed.
-func (s *session) Timeout() time.Duration { return s.timeout }
+func (s *session) Timeout() time.Duration { return time.Duration(s.timeout.Load()) }
 
 // Close implements wire.Session.
 func (s *session) Close() error {
 	s.backend.open.Add(-1)
-	return s.engine.Close()
+	err := s.engine.Close() // ends what is overdue, too
+	s.calls.close()
+	return err
 }

@@ -2,6 +2,7 @@ package frontend
 
 import (
 	"maps"
+	"sync/atomic"
 
 	"github.com/csmsql/csmsql/wire"
 )
@@ -38,5 +39,9 @@ func (s *session) report() {
 			s.client.SetParameter(name, value)
 		}
 	}
-	s.timeout = s.engine.Timeout("statement_timeout")
+	for name, kept := range map[string]*atomic.Int64{
+		"statement_timeout": &s.timeout, "idle_session_timeout": &s.idle, "idle_in_transaction_session_timeout": &s.idleInBlock,
+	} {
+		kept.Store(int64(s.engine.Timeout(name)))
+	}
 }

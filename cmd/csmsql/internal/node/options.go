@@ -53,7 +53,9 @@ type Options struct {
 	RepairAfter     time.Duration     // how long another node may be gone before its replicas are made anew; 0: for ever
 	Heap            func(bytes int64) // as engine.Config has it
 	Log             *slog.Logger
-	Fault           faults.Hook // of tests that are the program; nil otherwise
+	// Stuck is called when statements, or loads, have not ended so long after ctx that only the end of the process ends them; nil: Run waits.
+	Stuck func()
+	Fault faults.Hook // of tests that are the program; nil otherwise
 }
 
 // Check finds what is wrong with the options as they stand, before anything is touched.

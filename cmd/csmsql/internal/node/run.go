@@ -21,6 +21,9 @@ import (
 // shutdownGrace is how long running statements and loads may go on after the node was told to stop.
 const shutdownGrace = 3 * time.Second
 
+// stuckAfter is how long they may take after that, though they were cancelled: DuckDB may work for hours on one value.
+const stuckAfter = 4 * time.Second
+
 // Ready says how the node can be reached, and what it has.
 type Ready struct {
 	Frontend noderpc.Frontend
@@ -166,6 +169,25 @@ type serving struct {
 	frontend noderpc.Frontend
 }
 
+// hasten has the process end by Stuck when the node does not, from the end of ctx on, until the returned function is called.
+func (n *serving) hasten(ctx context.Context) (stop func()) {
+	if n.options.Stuck == nil {
+		return func() {}
+	}
+	ended := make(chan struct{})
+	unwatch := context.AfterFunc(ctx, func() {
+		select {
+		case <-ended:
+		case <-time.After(shutdownGrace + stuckAfter):
+			n.options.Stuck()
+		}
+	})
+	return func() {
+		unwatch()
+		close(ended)
+	}
+}
+
 func newServing(options Options, d *doors, e *engine.Engine) *serving {
 	n := &serving{options: options, doors: d, engine: e, backend: frontend.New(e)}
 	n.frontend.SocketDirectory = options.Data
@@ -176,6 +198,7 @@ func newServing(options Options, d *doors, e *engine.Engine) *serving {
 }
 
 func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
+	defer n.hasten(ctx)()
 	group, ctx := errgroup.WithContext(ctx)
 	postgres := wire.NewServer(n.backend, wire.Options{
 		ServerVersion: engine.Version, MaxMessageBytes: messageBytes(n.engine), ShutdownGrace: shutdownGrace, Logger: n.options.Log,
