@@ -11,9 +11,9 @@ import (
 
 // Options of a benchmark. The zero value is the full size that the README's figures have.
 type Options struct {
-	// ScaleFactor of tpch and cluster; 0: 1.
+	// ScaleFactor of tpch, cluster, workers and cancel; 0: 1, of workers and cancel 0.1.
 	ScaleFactor float64
-	// Queries of tpch and cluster that are asked, by number; nil: all of them.
+	// Queries of tpch, cluster, workers and cancel that are asked, by number; nil: all of them.
 	Queries []int
 	// Threads of queries on every side, of cluster in every node; 0: one per CPU, in cluster one.
 	Threads int
@@ -29,10 +29,11 @@ type Options struct {
 	// PostgresBin is the directory of PostgreSQL's programs (initdb, postgres); empty: the newest in /usr/lib/postgresql, or what
 	// PATH has.
 	PostgresBin string
-	// Command is the csmsql program that egress serves with; empty: this program.
+	// Command is the csmsql program that egress, workers and cancel serve with; empty: this program.
 	Command string
 
 	sabotage bool // tests: one value of our side is wrong
+	few      bool // tests: cancel has one statement of each kind, workers asks short ones seldom
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -68,7 +69,8 @@ func (o Options) rows(full int64) int64 {
 }
 
 var benchmarks = map[string]func(context.Context, Options) (*Report, error){
-	"attach": attach, "cluster": cluster, "egress": egress, "readers": readers, "steps": steps, "thesis": measureThesis, "tpch": tpch,
+	"attach": attach, "cancel": cancel, "cluster": cluster, "egress": egress, "readers": readers, "steps": steps, "thesis": measureThesis, "tpch": tpch,
+	"workers": workers,
 }
 
 // Names lists the benchmarks.
@@ -83,6 +85,9 @@ func Run(ctx context.Context, name string, options Options) (*Report, error) {
 	}
 	if name == "cluster" && options.Threads == 0 {
 		options.Threads = 1 // two nodes on a machine of two cores are to have one each
+	}
+	if options.ScaleFactor == 0 && (name == "workers" || name == "cancel") {
+		options.ScaleFactor = 0.1
 	}
 	options, err := options.withDefaults()
 	if err != nil {

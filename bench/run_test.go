@@ -24,9 +24,9 @@ func small(t *testing.T) Options {
 }
 
 func TestNames(t *testing.T) {
-	require.Equal(t, []string{"attach", "cluster", "egress", "readers", "steps", "thesis", "tpch"}, Names())
+	require.Equal(t, []string{"attach", "cancel", "cluster", "egress", "readers", "steps", "thesis", "tpch", "workers"}, Names())
 	_, err := Run(t.Context(), "speed", Options{})
-	require.EqualError(t, err, `bench: there is no benchmark "speed"; there are attach, cluster, egress, readers, steps, thesis, tpch`)
+	require.EqualError(t, err, `bench: there is no benchmark "speed"; there are attach, cancel, cluster, egress, readers, steps, thesis, tpch, workers`)
 	_, err = Run(t.Context(), "attach", Options{Runs: -1})
 	require.ErrorContains(t, err, "must not be negative")
 }
@@ -185,6 +185,9 @@ func TestPlanning(t *testing.T) {
 
 func TestEgress(t *testing.T) {
 	o := small(t)
+	if _, err := findPostgres(""); errors.Is(err, ErrNoPostgres) {
+		t.Skip("egress is compared with PostgreSQL: " + err.Error())
+	}
 	o.MaxRows, o.Command = 20_000, program(t)
 	r, err := Run(t.Context(), "egress", o)
 	require.NoError(t, err)
@@ -193,6 +196,38 @@ func TestEgress(t *testing.T) {
 	o.sabotage = true
 	_, err = Run(t.Context(), "egress", o)
 	require.ErrorContains(t, err, "a wrong answer")
+}
+
+// Both nodes are asked everything, and have to be right.
+func TestWorkers(t *testing.T) {
+	o := small(t)
+	o.Queries, o.few, o.Command = []int{1, 6}, true, program(t)
+	r, err := Run(t.Context(), "workers", o)
+	require.NoError(t, err)
+	require.Len(t, r.Rows, 2*len(hopping)+2+1)
+	require.Len(t, r.Goals, 3)
+	require.Len(t, r.Samples["SELECT 1, prepared, with"], hopBlock)
+	require.Len(t, r.Samples["Q06, without"], 1)
+	o.sabotage = true
+	_, err = Run(t.Context(), "workers", o)
+	require.ErrorContains(t, err, "a wrong answer")
+}
+
+// Statements of each kind are ended in both ways in both nodes, and leave nothing.
+func TestCancel(t *testing.T) {
+	o := small(t)
+	o.Queries, o.few, o.Command = []int{1}, true, program(t)
+	r, err := Run(t.Context(), "cancel", o)
+	require.NoError(t, err)
+	for _, kind := range []string{"writing", "planning", "functions"} {
+		for _, side := range []string{"without workers", "with workers"} {
+			require.Len(t, r.Samples["all of "+kind+", "+side], 2, kind)
+		}
+	}
+	require.GreaterOrEqual(t, len(r.Goals), 6)
+	o.sabotage = true
+	_, err = Run(t.Context(), "cancel", o)
+	require.ErrorContains(t, err, "left something behind")
 }
 
 // B1: no report without the right answer.
@@ -244,11 +279,8 @@ func TestTheRegionGoesWithItsProcess(t *testing.T) {
 	require.NoDirExists(t, filepath.Dir(hello.Socket))
 }
 
-// program builds csmsql, which serves in egress.
+// program builds csmsql, which serves in egress, workers and cancel.
 func program(t *testing.T) string {
-	if _, err := findPostgres(""); errors.Is(err, ErrNoPostgres) {
-		t.Skip("egress is compared with PostgreSQL: " + err.Error())
-	}
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("the program that serves is built with go, which is not in PATH")
 	}

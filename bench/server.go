@@ -14,7 +14,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// server is a side of egress: a process that speaks the PostgreSQL protocol, in directories that go with it.
+// server is a side of egress, workers and cancel: a process that speaks the PostgreSQL protocol, in directories that go with it.
 type server struct {
 	name        string
 	conninfo    string
@@ -99,8 +99,8 @@ func (s *server) exec(ctx context.Context, sql string) error {
 	return err
 }
 
-// startCsmsql serves with the product itself, as everybody else runs it.
-func startCsmsql(ctx context.Context, o Options) (_ *server, err error) {
+// startCsmsql serves with the product itself, as everybody else runs it. Its first directory is its data's.
+func startCsmsql(ctx context.Context, o Options, more ...string) (_ *server, err error) {
 	s := &server{name: "csmsql"}
 	defer func() {
 		if err != nil {
@@ -121,8 +121,10 @@ func startCsmsql(ctx context.Context, o Options) (_ *server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s.cmd = exec.Command(program, "serve", "--data", data, "--pg", "off", "--region", "1GiB", "--region-dir", region,
-		"--threads", strconv.Itoa(o.Threads), "--log-level", "warn")
+	args := append([]string{
+		"serve", "--data", data, "--pg", "off", "--region", "1GiB", "--region-dir", region, "--threads", strconv.Itoa(o.Threads), "--log-level", "warn",
+	}, more...)
+	s.cmd = exec.Command(program, args...)
 	s.conninfo = connectTo(data, "csmsql")
 	return s, s.run(ctx)
 }
