@@ -6,10 +6,20 @@ import (
 
 	_ "pgregory.net/rapid" // whose flag is set
 
+	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
+// workerVariable makes this binary a worker of an engine in a test.
+const workerVariable = "CSMSQL_TEST_IS_WORKER"
+
 func TestMain(m *testing.M) {
+	if os.Getenv(workerVariable) != "" {
+		if err := engine.ServeWorker(); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
 	testsuite.SetFlags(0)
 	os.Exit(m.Run())
 }

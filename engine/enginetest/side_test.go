@@ -300,9 +300,11 @@ func openEngine(t testing.TB, change ...func(*engine.Config)) *engine.Engine {
 	for _, c := range change {
 		c(&config)
 	}
+	serve := withWorkers(t, &config)
 	e, err := engine.Open(context.Background(), config)
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	serve(e)
 	return e
 }
 
