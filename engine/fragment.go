@@ -307,7 +307,7 @@ func stageName(searchPath []string, name string) catalog.TableName {
 // knows of it; and another node may read a partition than the one it was meant for.
 func (e *Engine) keepResult(ctx context.Context, rows *Rows, columns *arrow.Schema, shuffle *distribute.Shuffle) (chunks []*catalog.Chunk, partitions []int, err error) {
 	target := e.target(ctx, catalog.TableName{Name: fragmentOwner}, columns)
-	target.Owner = fragmentOwner
+	target.Owner, target.Intermediate = fragmentOwner, true
 	if shuffle != nil {
 		if err := partitioned(&target, shuffle); err != nil {
 			return nil, nil, err

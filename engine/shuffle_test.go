@@ -146,6 +146,33 @@ func TestShuffles(t *testing.T) {
 	c.requireSpace()
 }
 
+// DuckDB adds decimals and HUGEINTs up in 128 bits, without regard to their digits: what one step hands to the next has 39 of them.
+func TestSumsOfManyDigitsInSteps(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, 3)
+	s := c.session(0)
+	exec(t, s, "CREATE TABLE a (k INTEGER, d DECIMAL(38,0), e DECIMAL(38,10)) WITH (placement = 'hash(k)')")
+	exec(t, s, `INSERT INTO a SELECT i % 5, CASE i % 100 WHEN 7 THEN 99999999999999999999999999999999999999 ELSE i END::DECIMAL(38,0),
+		CASE i % 100 WHEN 8 THEN -9999999999999999999999999999.9999999999 ELSE i END::DECIMAL(38,10)
+		FROM range(300) r(i) WHERE i % 100 NOT IN (7, 8) OR i < 100`)
+	for i := range 3 {
+		s := c.session(i)
+		shuffling(t, s)
+		for _, sql := range []string{
+			"SELECT sum(d) AS s FROM a WHERE k >= 0",
+			"SELECT sum(e) AS s, min(e), max(e) FROM a",
+			"SELECT sum(x.s) AS t, max(x.s) AS m FROM (SELECT k, sum(d) AS s FROM a GROUP BY k) AS x",
+			"SELECT k, sum(d) AS s, sum(e) AS t FROM a GROUP BY k",
+			"SELECT k, s, s::VARCHAR AS t FROM (SELECT k, sum(d) AS s FROM a GROUP BY k) AS x ORDER BY s DESC LIMIT 3",
+			"SELECT k, sum(d::HUGEINT) AS s, min(d::HUGEINT + 1) AS t FROM a GROUP BY k",
+		} {
+			require.Contains(t, explain(t, s, sql), "stage", sql)
+			require.Equal(t, alone(t, s, sql), sorted(rows(t, s, sql)), sql)
+		}
+	}
+	c.requireSpace()
+}
+
 // A part's plan that reads results is used again, for the results that there are then.
 func TestKeptPlansOfResults(t *testing.T) {
 	t.Parallel()

@@ -320,10 +320,25 @@ func openSession(t testing.TB, e *engine.Engine) *lent {
 }
 
 func (l *lent) exec(sql string, args ...any) outcome {
-	if _, err := l.session.Exec(context.Background(), sql, args...); err != nil {
-		return failed(err)
+	return served(func() outcome {
+		if _, err := l.session.Exec(context.Background(), sql, args...); err != nil {
+			return failed(err)
+		}
+		return outcome{}
+	})
+}
+
+// unserved is the SQLSTATE of what a cluster has not begun because its etcd did not answer in time.
+const unserved = "57P03"
+
+// served asks again, for a while, where the machine is so busy that the cluster's etcd does not answer in time: nothing has happened then.
+func served(ask func() outcome) outcome {
+	begun := time.Now()
+	for {
+		if o := ask(); o.state != unserved || time.Since(begun) > 2*time.Minute {
+			return o
+		}
 	}
-	return outcome{}
 }
 
 func (l *lent) must(t testing.TB, sql string, args ...any) engine.Result {
@@ -334,7 +349,9 @@ func (l *lent) must(t testing.TB, sql string, args ...any) engine.Result {
 }
 
 func (l *lent) query(sql string, args []any) outcome {
-	return within(sql, func(ctx context.Context) outcome { return collected(l.session.Query(ctx, sql, args...)) })
+	return served(func() outcome {
+		return within(sql, func(ctx context.Context) outcome { return collected(l.session.Query(ctx, sql, args...)) })
+	})
 }
 
 // ask is query for tests that expect rows.

@@ -198,15 +198,23 @@ func ascii(b []byte) bool {
 	return true
 }
 
-// checkNested looks for strings inside of lists, structs and maps (G3), and for decimals of too many digits anywhere: a
+// check says which values a writer does not take.
+type check struct {
+	anyDigits bool // decimals may have more digits than their type says
+}
+
+// nested looks for strings inside of lists, structs and maps (G3), and for decimals of too many digits anywhere: a
 // HUGEINT comes as decimal(38,0) and may have 39, and files say what they like. A dictionary is checked with the words
 // that nothing refers to: it is stored as it is.
-func checkNested(d arrow.ArrayData) error {
+func (c check) nested(d arrow.ArrayData) error {
 	if d.Len() == 0 || !isFallible(d.DataType()) {
 		return nil
 	}
 	switch t := d.DataType().(type) {
 	case *arrow.Decimal128Type:
+		if c.anyDigits {
+			return nil
+		}
 		return checkDigits(d, t)
 	case *arrow.StringType, *arrow.LargeStringType, *arrow.StringViewType:
 		a := array.MakeFromData(d)
@@ -214,7 +222,7 @@ func checkNested(d arrow.ArrayData) error {
 		return cellsOf(a).check()
 	}
 	if d.DataType().ID() == arrow.DICTIONARY {
-		return checkNested(d.Dictionary())
+		return c.nested(d.Dictionary())
 	}
 	from, to := d.Offset(), d.Offset()+d.Len()
 	switch t := d.DataType().(type) {
@@ -228,11 +236,11 @@ func checkNested(d arrow.ArrayData) error {
 		from, to = from*int(t.Len()), to*int(t.Len())
 	case *arrow.StructType:
 	default: // whose rows may be anywhere in the children
-		return checkChildren(d)
+		return c.children(d)
 	}
 	for _, child := range d.Children() {
 		piece := array.NewSliceData(child, int64(from), int64(to))
-		err := checkNested(piece)
+		err := c.nested(piece)
 		piece.Release()
 		if err != nil {
 			return err
@@ -259,9 +267,9 @@ func checkDigits(d arrow.ArrayData, t *arrow.Decimal128Type) error {
 	return nil
 }
 
-func checkChildren(d arrow.ArrayData) error {
+func (c check) children(d arrow.ArrayData) error {
 	for _, child := range d.Children() {
-		if err := checkNested(child); err != nil {
+		if err := c.nested(child); err != nil {
 			return err
 		}
 	}

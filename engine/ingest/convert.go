@@ -12,8 +12,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 )
 
-// concatenate writes parts as one array of type want.
-func concatenate(ctx context.Context, mem memory.Allocator, parts []arrow.Array, want arrow.DataType) (arrow.Array, error) {
+// concatenate writes parts as one array of type want. Values are looked at if the type has some that are not stored.
+func concatenate(ctx context.Context, mem memory.Allocator, parts []arrow.Array, want arrow.DataType, of check) (arrow.Array, error) {
 	same := make([]arrow.Array, len(parts))
 	fallible := isFallible(want)
 	for k, p := range parts {
@@ -23,7 +23,7 @@ func concatenate(ctx context.Context, mem memory.Allocator, parts []arrow.Array,
 		}
 		defer converted.Release()
 		if fallible {
-			if err := checkNested(converted.Data()); err != nil {
+			if err := of.nested(converted.Data()); err != nil {
 				return nil, err
 			}
 		}

@@ -55,6 +55,9 @@ type Target struct {
 	Check func(ctx context.Context, rows arrow.RecordBatch) error
 	// Sum adds the rows of each chunk up; nil: nobody wants to know.
 	Sum *Sum
+	// Intermediate takes decimals as DuckDB works them out, with more digits than their type says if need be: what is written is no table's,
+	// and the next step of the query is to see the sum that a single step would have seen.
+	Intermediate bool
 	// Plain keeps strings out of dictionaries; for tests.
 	Plain bool
 }
@@ -357,7 +360,7 @@ func (w *Writer) encodeColumn(ctx context.Context, mem memory.Allocator, i int, 
 	want := w.target.Schema.Field(i).Type
 	kind := kindOf(want)
 	if kind == notString {
-		return concatenate(ctx, mem, parts, want)
+		return concatenate(ctx, mem, parts, want, check{anyDigits: w.target.Intermediate})
 	}
 	list := make([]*cells, len(parts))
 	for k, p := range parts {
