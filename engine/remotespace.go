@@ -152,6 +152,12 @@ func (g namedGrant) Clean() error                   { return atNode(g.node, g.Gr
 func (g namedGrant) Seal(seal coherence.Seal) error { return atNode(g.node, g.Grant.Seal(seal)) }
 func (g namedGrant) Abort() error                   { return atNode(g.node, g.Grant.Abort()) }
 
+// Copy implements catalog.Grant.
+func (g namedGrant) Copy(at int64, from []byte) (near bool, err error) {
+	near, err = g.Grant.Copy(at, from)
+	return near, atNode(g.node, err)
+}
+
 // Grow implements chunk.Growing, which other nodes' grants do.
 func (g namedGrant) Grow(length, used int64) error {
 	growing, ok := g.Grant.(chunk.Growing)

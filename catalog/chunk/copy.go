@@ -75,21 +75,16 @@ func fill(grant Grant, from *descriptor.Extent, data []byte) error {
 	return grant.Seal(from.Seal)
 }
 
-// hashedPiece is hashed as soon as it was copied, while it is in a cache. It is long enough for a Copying to measure with.
+// hashedPiece is hashed as soon as it was copied, while it is in a cache. It is long enough for a grant to measure with (coherence.Chooser).
 const hashedPiece = 256 << 10
 
 // copyHashed copies data to the beginning of the grant and returns its checksum: of what was stored, or, where that has left the
 // caches and would have to be fetched again, of what was to be stored.
 func copyHashed(grant Grant, data []byte) (checksum uint64, err error) {
-	copying, ok := grant.(Copying)
-	if !ok {
-		n := copy(grant.Bytes(), data)
-		return xxh3.Hash(grant.Bytes()[:n]), nil
-	}
 	hash := xxh3.New()
 	for at := 0; at < len(data); {
 		next := min(at+hashedPiece, len(data))
-		near, err := copying.Copy(int64(at), data[at:next])
+		near, err := grant.Copy(int64(at), data[at:next])
 		if err != nil {
 			return 0, err
 		}

@@ -130,6 +130,11 @@ func (g *heapGrant) Range() memregion.Range {
 
 func (g *heapGrant) Generation() coherence.Generation { return g.generation }
 
+func (g *heapGrant) Copy(at int64, from []byte) (near bool, err error) {
+	copy(g.data[at:], from)
+	return true, nil
+}
+
 func (g *heapGrant) Shrink(length int64) error {
 	g.data = g.data[:length]
 	g.heap.extents[g.generation] = g.data

@@ -33,6 +33,10 @@ type Grant interface {
 	Bytes() []byte
 	Range() memregion.Range
 	Generation() coherence.Generation
+	// Copy stores from at offset at of Bytes, in the fastest way into the grant's fabric: on one that is not coherent, stores that go past the
+	// caches, or a flush in the same pass (coherence.Path). Nothing is stored there again. near tells that what was stored may be in the caches, as
+	// after ordinary stores. It is no optional method, since what stands before another Grant would hide it.
+	Copy(at int64, from []byte) (near bool, err error)
 	// Shrink gives the tail after length bytes back; length is a multiple of PageSize.
 	Shrink(length int64) error
 	Clean() error
@@ -47,12 +51,4 @@ type Growing interface {
 	// Range and Generation are others afterwards, and slices of the former Bytes must not be touched. An error leaves
 	// everything as it was.
 	Grow(length, used int64) error
-}
-
-// Copying is a Grant that knows the fastest way to bring bytes into its fabric: on one that is not coherent, stores that go past the
-// caches, or a flush in the same pass (coherence.Path). Optional.
-type Copying interface {
-	// Copy stores from at offset at of Bytes. Nobody stores there again. near tells that what was stored may be in the caches, as
-	// after ordinary stores.
-	Copy(at int64, from []byte) (near bool, err error)
 }

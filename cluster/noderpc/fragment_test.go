@@ -40,6 +40,11 @@ func (g *heapGrant) Shrink(n int64) error             { g.at.Length = n; return 
 func (g *heapGrant) Clean() error                     { return nil }
 func (g *heapGrant) Seal(coherence.Seal) error        { return nil }
 func (g *heapGrant) Abort() error                     { return nil }
+func (g *heapGrant) Copy(at int64, from []byte) (near bool, err error) {
+	copy(g.data[at:], from)
+	return true, nil
+}
+
 func (h *heap) Grant(_ string, n int64) (chunk.Grant, error) {
 	n = (n + 4095) / 4096 * 4096
 	data := memory.DefaultAllocator.Allocate(int(n) + 4096)

@@ -125,6 +125,11 @@ func (g *grant) Bytes() []byte                    { return g.data }
 func (g *grant) Range() memregion.Range           { return g.place }
 func (g *grant) Generation() coherence.Generation { return g.generation }
 
+func (g *grant) Copy(at int64, from []byte) (near bool, err error) {
+	copy(g.data[at:], from)
+	return true, nil
+}
+
 func (g *grant) Shrink(length int64) error {
 	g.place.Length = length
 	g.data = g.data[:length]

@@ -274,7 +274,7 @@ func TestWhatIsMeantAndNotWhatIsThere(t *testing.T) {
 	}
 	fill(given.Bytes(), 7)
 	require.NotEqual(t, byte(7), in(given.Range())[0], "it is not there yet")
-	near, err := given.(chunk.Copying).Copy(100, []byte{9})
+	near, err := given.Copy(100, []byte{9})
 	require.NoError(t, err)
 	require.True(t, near)
 	require.NoError(t, given.(chunk.Growing).Grow(4*page, 2*page))

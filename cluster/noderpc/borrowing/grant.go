@@ -14,7 +14,7 @@ import (
 )
 
 // Grant is the right to write one extent of another node once, and the window to do it through. It implements
-// chunk.Grant, chunk.Growing and chunk.Copying. It is for one goroutine. Every Grant ends with Seal or Abort.
+// chunk.Grant and chunk.Growing. It is for one goroutine. Every Grant ends with Seal or Abort.
 type Grant struct {
 	space  *Space
 	given  noderpc.Granted
@@ -29,7 +29,6 @@ type Grant struct {
 var (
 	_ chunk.Grant   = (*Grant)(nil)
 	_ chunk.Growing = (*Grant)(nil)
-	_ chunk.Copying = (*Grant)(nil)
 )
 
 // poison shows padding that a writer forgot, as in package coherence.
@@ -98,7 +97,7 @@ func (g *Grant) Shrink(length int64) error {
 	return nil
 }
 
-// Copy implements chunk.Copying.
+// Copy implements chunk.Grant.
 func (g *Grant) Copy(at int64, from []byte) (near bool, err error) {
 	bytes := g.Bytes()
 	if bytes == nil || at < 0 || at > int64(len(bytes)) || int64(len(from)) > int64(len(bytes))-at {

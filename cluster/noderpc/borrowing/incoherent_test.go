@@ -253,8 +253,8 @@ func (r *rack) write(space chunk.Space, publish func(coherence.Generation) error
 			}
 		}
 		next := min(done+1+r.random.IntN(2*page), len(content), len(g.Bytes()))
-		if copying, ok := g.(chunk.Copying); ok && r.random.IntN(2) == 0 {
-			_, err := copying.Copy(int64(done), content[done:next])
+		if r.random.IntN(2) == 0 {
+			_, err := g.Copy(int64(done), content[done:next])
 			require.NoError(t, err)
 		} else {
 			copy(g.Bytes()[done:], content[done:next])
