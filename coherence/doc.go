@@ -155,7 +155,7 @@
 // docs/coherence.md tells it to users. Package model visits every state of the protocol and checks C1 to C6 in each;
 // replay_test.go holds it against the cores here, step by step; simulation_test.go runs the drivers over memory that is not
 // coherent; table_test.go spoils every step in turn ("make mutations") and wants both to see a wrong value. All mutations have one
-// table of names, model.Mutations.
+// table of names, model.Mutations. Those of what lending, borrowing and the engine do above the protocol are faults in their source (package internal/mutation).
 //
 // CSMSQL_EFFORT=n, by default 1, multiplies how many schedules, walks and mutated searches these tests try; 20 and more is
 // for a night.

@@ -28,6 +28,15 @@
 //     free memory, which the kernel may zero at any other time.
 //   - Checksums that do not match (Config.Mismatches): attempts are bounded.
 //
+// And of what stands above the protocol, each switched on by itself or all together (above.go):
+//
+//   - Restarts: the lender's process ends at any time, or its machine with its caches. The next one adopts what was published and keeps what the two
+//     other hosts may still write, who go on storing, give back, or have their seals refused. It begins when no lease of the former process is trusted any more.
+//   - Grows: a writer elsewhere flushes, and its lender copies what it wrote to another place, which is the writer's then (Grow and Reallocate). Places
+//     are of one length, so it is moved and does not become longer.
+//   - Replicas: whoever is granted one place fills it with what it loads at the other, which it has acquired.
+//   - Processes: a second process of a domain acquires what the first one reads. Their loads need no telling apart: they go through one cache.
+//
 // One message and its handling are one step, since nothing that a message can be late for is shared with it: the sender
 // does nothing more with the lines, and whoever acts next acts on the handling. Flushes of one range are issued in one step,
 // since what counts is when each is done, and that is a step of its own.
@@ -51,6 +60,8 @@
 // # What it does not do
 //
 // It knows no store buffers and no reordering of loads but across a flush: stores are in the cache at once, which is what
-// the full fence at the end of a clean makes of them. It knows no durable regions, no protection and no adoption, which no
-// cache has a part in: the cores' twin (twin_test.go) covers them. It is not used by any program, only by tests.
+// the full fence at the end of a clean makes of them. It knows no durable regions and no protection, which no
+// cache has a part in: the cores' twin (twin_test.go) covers them. What is evicted is in the memory at once; the emulated memory of package coherence has
+// it under way for some time. What is done above the protocol is one step where production holds a lock over it, as over a reallocation: what may happen between
+// its flushes and its copy is left to the emulated memory of package borrowing. It is not used by any program, only by tests.
 package model

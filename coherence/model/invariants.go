@@ -116,7 +116,7 @@ func (m *Model) mayBeDirty(s *State, n Node, address uint8) bool {
 		case g.state == coherence.Granted || g.state == coherence.Aborting:
 			return n == g.writer
 		case g.state == coherence.Quarantined:
-			return n == Home // a prepare that a fence-off overtook
+			return n == g.writer && g.orphan() || n == Home && !g.orphan() // the lender: a prepare that a fence-off overtook
 		}
 		return false
 	}

@@ -17,8 +17,30 @@ type Config struct {
 	// Halves puts both places into one line and grants them together only, so that a line is stored in two pieces: it may be
 	// evicted between them and fetched again.
 	Halves bool
+	// Restarts lets the lender's process end at any time, or its machine, and be started again.
+	Restarts bool
+	// Grows lets writers of other domains have their extent put into another one, which the lender copies.
+	Grows bool
+	// Replicas lets whoever is granted one place fill it with what it reads at the other.
+	Replicas bool
+	// Processes lets a second process of a domain acquire what the first one reads.
+	Processes bool
 	// keepPins spoils the protocol so that C6 breaks.
 	keepPins bool
+}
+
+// String names the class and what is switched on.
+func (c Config) String() string {
+	name := c.Class.String()
+	for _, one := range []struct {
+		on   bool
+		what string
+	}{{c.Halves, "halves"}, {c.Mismatches, "mismatches"}, {c.Restarts, "restarts"}, {c.Grows, "grows"}, {c.Replicas, "replicas"}, {c.Processes, "processes"}} {
+		if one.on {
+			name += ", " + one.what
+		}
+	}
+	return name
 }
 
 // Model is the protocol, its hardware, and what spoils them.
@@ -46,6 +68,10 @@ func New(config Config) *Model {
 	m.blind = config.Mutation != None
 	m.halves = config.Halves || m.effects.halves
 	m.effects.keepPins = config.keepPins
+	m.effects.restarts = m.effects.restarts || config.Restarts
+	m.effects.grows = m.effects.grows || config.Grows
+	m.effects.replicas = m.effects.replicas || config.Replicas
+	m.effects.processes = m.effects.processes || config.Processes
 	m.effects.sharedLine = m.effects.sharedLine || m.halves
 	if m.addresses == 0 {
 		m.addresses = Addresses
@@ -66,6 +92,7 @@ func (m *Model) enabled(s *State) []Step {
 	m.steps = m.steps[:0]
 	m.grants(s)
 	m.idle(s)
+	m.restarts(s)
 	for i := range uint8(Addresses) {
 		m.lender(s, i)
 	}
@@ -163,6 +190,9 @@ func (m *Model) lender(s *State, slot uint8) {
 	m.flushes(HomeFlushed, Home, slot, g.homeFlushing)
 	switch g.state {
 	case coherence.Granted:
+		if g.phase == flushed {
+			m.reallocations(s, g, slot)
+		}
 		if g.phase != writing {
 			return
 		}
@@ -170,8 +200,10 @@ func (m *Model) lender(s *State, slot uint8) {
 		if g.count > 1 && !m.halves {
 			add(Shrink)
 		}
+		m.growing(s, g, slot)
 		if g.stored < g.count {
 			add(Store)
+			m.replica(s, g, slot)
 		} else {
 			add(Clean)
 		}
@@ -194,7 +226,16 @@ func (m *Model) lender(s *State, slot uint8) {
 			add(LateStore)
 		}
 	case coherence.Quarantined:
-		add(Lift)
+		if !g.orphan() {
+			add(Lift)
+			return
+		}
+		if g.phase == writing {
+			add(Abort)
+			if g.stored < g.count {
+				add(Store)
+			}
+		}
 	}
 }
 
@@ -211,7 +252,7 @@ func (m *Model) flushes(kind Kind, n Node, slot, lines uint8) {
 func (m *Model) host(s *State, n Node) {
 	for i := range Addresses {
 		g := &s.generations[i]
-		if g.writer == n && (g.state >= coherence.Granted && g.state < coherence.Sealed || g.state == coherence.Aborting) {
+		if g.writer == n && (g.state >= coherence.Granted && g.state < coherence.Sealed || g.state == coherence.Aborting || g.orphan()) {
 			m.can(Step{Kind: FenceOff, Node: n})
 			break
 		}
@@ -245,7 +286,13 @@ func (m *Model) reader(s *State, n Node, slot uint8) {
 			m.flushes(Mismatch, n, slot, r.flushing)
 		}
 		can(Fail, 0, 0)
+		if m.effects.readsBeside {
+			can(Beside, 0, 0)
+		}
 	case reading:
+		if m.effects.processes && r.flushing == 0 && !m.effects.readsBeside {
+			can(Beside, 0, allLines)
+		}
 		if !m.effects.keepPins {
 			can(Unpin, 0, 0)
 			can(Release, 0, 0)
@@ -297,6 +344,14 @@ func (m *Model) apply(s *State, step Step, effect *Effect) {
 		o.clean(g)
 	case Abort:
 		o.abort(g)
+	case Restart:
+		o.restart(step.Line == machineToo)
+	case Grow:
+		o.grow(g)
+	case Reallocate:
+		o.reallocate(g, step.First)
+	case Replicate:
+		o.replicate(g, slot)
 	case Shrink:
 		o.shrink(g)
 	case Flushed:
@@ -352,6 +407,8 @@ func (o *motion) applyReader(step Step) {
 		o.unpin(n, slot, stranger)
 	case Unpin:
 		o.unpin(n, slot, held)
+	case Beside:
+		o.beside(n, slot, step.Lines)
 	case Prefetch:
 		o.fetch(n, step.Line)
 	case WriteBack:
@@ -413,7 +470,7 @@ func (m *Model) canonicalize(s *State) {
 	m.dropFresh(s)
 	for i := range Addresses {
 		g := &s.generations[i]
-		if g.state == coherence.Granted || g.state == coherence.Free {
+		if g.state == coherence.Granted || g.state == coherence.Free || g.orphan() {
 			continue
 		}
 		g.stored = 0

@@ -28,8 +28,17 @@ func TestTheProtocolHolds(t *testing.T) {
 		{Config{Class: coherence.IncoherentHomeSnoop}, 77771},
 		{Config{Class: coherence.Incoherent, Halves: true}, 809},
 		{Config{Class: coherence.IncoherentHomeSnoop, Halves: true}, 537},
+		{Config{Class: coherence.Incoherent, Restarts: true}, 406199},
+		{Config{Class: coherence.Incoherent, Grows: true}, 428528},
+		{Config{Class: coherence.Incoherent, Replicas: true}, 271342}, // a replica is stored as anything else is
+		{Config{Class: coherence.Incoherent, Processes: true}, 705078},
+		{Config{Class: coherence.IncoherentHomeSnoop, Restarts: true, Grows: true, Replicas: true, Processes: true}, 242905},
+		{Config{Class: coherence.Incoherent, Restarts: true, Grows: true, Replicas: true, Processes: true}, 1114531},
 	} {
-		t.Run(fmt.Sprintf("%v, halves %v", c.config.Class, c.config.Halves), func(t *testing.T) {
+		t.Run(c.config.String(), func(t *testing.T) {
+			if c.config.Class == coherence.Incoherent && c.config.Processes && testsuite.Effort() == 1 {
+				t.Skip("a minute: " + testsuite.EffortVariable + "=2")
+			}
 			t.Parallel()
 			m := New(c.config)
 			r, err := m.Search(Everything)

@@ -36,8 +36,16 @@ const (
 	ZeroesForgotten
 	StoredWhileAhead
 	NoFenceAhead
+	RestartForgetsWriters
+	RestartForgetsReaders
+	OrphanNotFlushed
+	GrowNotFlushed
+	ReallocatedUnacquired
+	ReallocatedLinesSurvive
+	ReplicaUnacquired
+	ReadBesideAcquire
 
-	mutationCount = int(NoFenceAhead) + 1
+	mutationCount = int(ReadBesideAcquire) + 1
 )
 
 var mutationNames = [mutationCount]string{
@@ -68,7 +76,31 @@ var mutationNames = [mutationCount]string{
 	ZeroesForgotten:          "lender takes memory that was zeroed again for memory whose lines it dropped",
 	StoredWhileAhead:         "lender drops lines ahead of memory that is stored into meanwhile",
 	NoFenceAhead:             "no fence after the lender dropped lines ahead",
+	RestartForgetsWriters:    "a lender that was started again forgets who may still write",
+	RestartForgetsReaders:    "a lender is started again before leases of its former process are over",
+	OrphanNotFlushed:         "what a former process lent goes back without its writer's flush",
+	GrowNotFlushed:           "a writer does not flush what its lender copies into a longer extent",
+	ReallocatedUnacquired:    "a lender copies what its cache has of a writer's extent",
+	ReallocatedLinesSurvive:  "a lender keeps the lines of what it copied for a writer",
+	ReplicaUnacquired:        "a replica is copied from what was not acquired",
+	ReadBesideAcquire:        "a process reads what another one of its machine only begins to acquire",
 }
+
+// faultsInSource are the mutations of what is above package coherence, which the emulated memory of its tests has no part in. Each is a fault in the source
+// of lending, borrowing or the engine, by the name that it has in docs/mutations.md: their tests, over emulated memory, see it.
+var faultsInSource = map[Mutation]string{
+	RestartForgetsWriters:   "grants-are-not-journaled",
+	RestartForgetsReaders:   "does-not-await-leases-of-its-former-process",
+	OrphanNotFlushed:        "close-without-a-flush",
+	GrowNotFlushed:          "grow-without-a-flush",
+	ReallocatedUnacquired:   "copies-what-its-caches-have",
+	ReallocatedLinesSurvive: "keeps-lines-of-what-it-copied",
+	ReplicaUnacquired:       "copies-replicas-that-it-has-not-acquired",
+	ReadBesideAcquire:       "does-not-wait-for-the-first",
+}
+
+// FaultInSource is the fault that m is in the source, or empty: then the emulated memory of package coherence plays m.
+func (m Mutation) FaultInSource() string { return faultsInSource[m] }
 
 func (m Mutation) String() string { return mutationNames[m] }
 
@@ -77,7 +109,7 @@ func (m Mutation) Classes() []coherence.Class {
 	switch m {
 	case HomeNotFlushed, HomeFlushedBeforeWriter, HomeOneLineShort, LenderDoesNotLook:
 		return []coherence.Class{coherence.IncoherentHomeSnoop}
-	case ZeroesForgotten, StoredWhileAhead, NoFenceAhead:
+	case ZeroesForgotten, StoredWhileAhead, NoFenceAhead, ReallocatedLinesSurvive: // on the other fabric the home clean drops these
 		return []coherence.Class{coherence.Incoherent}
 	}
 	return Classes()
@@ -122,6 +154,16 @@ type effects struct {
 	// the flushes are issued.
 	aheadNotHeld, noAheadFence bool
 
+	restarts, grows, replicas, processes bool // see Config
+	restartForgets                       bool // memory that others may still write is free after a restart
+	restartHurries                       bool // a restart does not wait for those who read
+	noOrphan                             bool // the flush of a writer whose lender was started again
+	noGrow                               bool // the flush of a writer before its lender copies
+	noReallocate                         bool // the flush of the lender before it copies
+	reallocatedStays                     bool // the flush of the lender after it copied is left out
+	replicaUnacquired                    bool // whoever copies a replica has not acquired it
+	readsBeside                          bool // a process reads when another one of its machine has begun to acquire
+
 	keepPins bool // no mutation of the table: readers never let go, which C6 must find
 }
 
@@ -152,4 +194,12 @@ var effectsOf = [mutationCount]effects{
 	ZeroesForgotten:          {zeroesForgotten: true},
 	StoredWhileAhead:         {aheadNotHeld: true},
 	NoFenceAhead:             {noAheadFence: true},
+	RestartForgetsWriters:    {restarts: true, restartForgets: true},
+	RestartForgetsReaders:    {restarts: true, restartHurries: true},
+	OrphanNotFlushed:         {restarts: true, noOrphan: true},
+	GrowNotFlushed:           {grows: true, noGrow: true},
+	ReallocatedUnacquired:    {grows: true, noReallocate: true},
+	ReallocatedLinesSurvive:  {grows: true, reallocatedStays: true},
+	ReplicaUnacquired:        {replicas: true, replicaUnacquired: true},
+	ReadBesideAcquire:        {processes: true, readsBeside: true},
 }

@@ -109,9 +109,14 @@ func (m *motion) clean(g *generation) {
 
 // abort is step 9.
 func (m *motion) abort(g *generation) {
-	g.state, g.phase = coherence.Aborting, resting
+	orphan := g.orphan()
+	if orphan {
+		g.phase = aborting
+	} else {
+		g.state, g.phase = coherence.Aborting, resting
+	}
 	m.fence(coherence.ActionFenceStore, coherence.StepAbort)
-	g.flushing = m.flush(coherence.StepAbort, g.first, g.count, m.effects.noAbort, false)
+	g.flushing = m.flush(coherence.StepAbort, g.first, g.count, m.effects.noAbort || orphan && m.effects.noOrphan, false)
 	m.proceed(g)
 }
 
@@ -129,6 +134,11 @@ func (m *motion) proceed(g *generation) {
 		return
 	}
 	switch {
+	case g.orphan():
+		m.orphaned(g)
+	case g.phase == growing:
+		m.fence(coherence.ActionFenceFull, coherence.StepClean)
+		g.phase = flushed
 	case g.state == coherence.Aborting:
 		m.report(coherence.StepAbort)
 		m.reclaim(g)
@@ -140,13 +150,17 @@ func (m *motion) proceed(g *generation) {
 		m.handOver(g)
 	case g.phase == shrinking:
 		m.report(coherence.StepAbort)
-		m.forget(g, g.first+1)
-		g.phase, g.count, g.stored = writing, 1, min(g.stored, 1)
+		m.shrunk(g)
 	case g.phase == cleaning:
 		m.report(coherence.StepClean)
 		g.state, g.phase = coherence.Cleaned, resting
 		m.homeClean(g)
 	}
+}
+
+func (m *motion) shrunk(g *generation) {
+	m.forget(g, g.first+1)
+	g.phase, g.count, g.stored = writing, 1, min(g.stored, 1)
 }
 
 // report is the writer's message, after its full fence.
@@ -251,6 +265,10 @@ func (m *motion) fenceOff(n Node) {
 			*g = generation{state: coherence.Quarantined, first: g.first, count: g.count, writer: n}
 		case coherence.Cleaned, coherence.HomeCleaned:
 			m.reclaim(g)
+		case coherence.Quarantined:
+			if g.orphan() {
+				m.end(g)
+			}
 		}
 	}
 	m.expire(n)

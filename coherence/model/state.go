@@ -64,6 +64,9 @@ const (
 	writing
 	shrinking
 	cleaning
+	growing  // the writer flushes what its lender is to copy
+	flushed  // and it has
+	aborting // of an orphan: its writer gives it back
 )
 
 // generation is one writing of one extent, as its lender and its writer see it.
@@ -76,6 +79,9 @@ type generation struct {
 	flushing     uint8 // lines whose flush the writer (the lender while preparing) has issued and that is not done
 	homeFlushing uint8 // the same, of the lender's home clean
 }
+
+// orphan tells whether a former process of the lender granted it, and its writer goes on.
+func (g *generation) orphan() bool { return g.state == coherence.Quarantined && g.phase != resting }
 
 func (g *generation) live() bool { return g.state != coherence.Free }
 

@@ -61,6 +61,15 @@ const (
 	Release
 	// Expire: a domain's lease ends, and its process with it.
 	Expire
+	// Restart: the lender's process ends, or with Line 1 its machine, and the next one adopts what was published.
+	Restart
+	// Grow: the writer issues the flush of what its lender is to copy. Reallocate: the lender copies it to another place, which is the writer's then.
+	Grow
+	Reallocate
+	// Replicate: the writer stores what it reads at the other place.
+	Replicate
+	// Beside: a second process of a node acquires what the first one reads, or begins to acquire.
+	Beside
 	// LateStore: the writer stores into what was published (a mutation).
 	LateStore
 	// Prefetch: a cache fetches a line that nobody asked for.
@@ -74,7 +83,7 @@ const (
 )
 
 var kindNames = [kindCount]string{"grant", "zero", "drop-ahead", "dropped-ahead", "store", "clean", "abort", "shrink", "flushed", "home-flushed", "seal", "publish", "discard", "forsake", "reject", "retire",
-	"fence-off", "lift", "acquire", "acquired", "mismatch", "fail", "unpin", "release", "expire", "late-store", "prefetch", "write-back", "evict"}
+	"fence-off", "lift", "acquire", "acquired", "mismatch", "fail", "unpin", "release", "expire", "restart", "grow", "reallocate", "replicate", "beside", "late-store", "prefetch", "write-back", "evict"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -84,7 +93,7 @@ type Step struct {
 	Node         Node
 	Slot         uint8
 	Line         uint8
-	First, Count uint8 // addresses: of a Grant, Zero, DropAhead
+	First, Count uint8 // addresses: of a Grant, Zero, DropAhead; First is where a Reallocate copies to
 	Untouched    uint8 // of a Grant, by address: the lender's domain has stored nothing there since it dropped the lines, and does not now
 	Lines        uint8 // of an Acquire: the lines whose flush is still to come
 	// Before are prefetches that happen just before this step, one bit for each line of each node; they are what makes

@@ -119,7 +119,7 @@ func scripts(steps []Step) []Step {
 func onward(steps []Step) []Step {
 	return only(steps, func(k Kind) bool {
 		switch k {
-		case Abort, Discard, Forsake, FenceOff, Mismatch, Fail, Expire, Prefetch, WriteBack, Evict:
+		case Abort, Discard, Forsake, FenceOff, Mismatch, Fail, Expire, Restart, Prefetch, WriteBack, Evict:
 			return false
 		}
 		return true
@@ -229,6 +229,10 @@ func (t *Trace) describe(i int, names *numbering) (who, what string) {
 	}
 	after := &t.Moments[i].After
 	g := before.generations[step.Slot]
+	if step.Kind == Reallocate && step.First != step.Slot {
+		names.last++
+		names.slots[step.First] = names.last
+	}
 	if step.Kind == Grant {
 		names.last++
 		names.slots[step.Slot] = names.last
@@ -238,9 +242,11 @@ func (t *Trace) describe(i int, names *numbering) (who, what string) {
 		names.slots[ghost] = names.slots[step.Slot]
 	}
 	d := description{step: step, g: &g, name: fmt.Sprintf("g%d", names.slots[step.Slot]), after: after, everyCache: t.Model.effects.earlyFlush}
-	d.looks = t.Model.looks(&g)
+	d.looks, d.reads = t.Model.looks(&g), t.Model.effects.readsBeside
 	switch {
-	case step.Kind >= Prefetch || step.Kind == Acquire || step.Kind == Acquired || step.Kind > Lift:
+	case step.Kind == Restart:
+		return "lender", []string{"is started again", "is started again, its machine, too"}[step.Line]
+	case step.Kind >= Prefetch || step.Kind == Acquire || step.Kind == Acquired || step.Kind > Lift && step.Kind < Restart || step.Kind == Beside:
 		return step.Node.String(), d.reader()
 	case step.Kind == Zero || step.Kind == DropAhead || step.Kind == DroppedAhead:
 		return "home", d.idle()
@@ -258,6 +264,7 @@ type description struct {
 
 	everyCache bool // flushes when an extent is handed over
 	looks      bool // the lender, before it seals
+	reads      bool // a process before another one has acquired
 }
 
 // then names what follows the last of several flushes.
@@ -333,6 +340,15 @@ func (d *description) writer() (who, what string) {
 		return writer, fmt.Sprintf("flush of line %d done%s", d.step.Line, then(now.flushing, "reports"))
 	case HomeFlushed:
 		return "home", fmt.Sprintf("flush of line %d done%s", d.step.Line, then(now.homeFlushing, "home is clean"))
+	case Grow:
+		return writer, "wants " + d.name + " moved to a longer extent; flushes" + d.withoutFlush(now)
+	case Reallocate:
+		if d.step.First == d.g.first {
+			return "lender", "has no room for " + d.name
+		}
+		return "lender", fmt.Sprintf("copies %s to place %d, which is %s's then", d.name, d.step.First, writer)
+	case Replicate:
+		return writer, fmt.Sprintf("stores in %s what it loads at place %d", d.name, 1-d.g.first)
 	case LateStore:
 		return writer, fmt.Sprintf("stores into %s, which is published", d.name)
 	}
@@ -343,7 +359,7 @@ func (d *description) writer() (who, what string) {
 // withoutFlush says that a flush is missing, or that it is not waited for.
 func (d *description) withoutFlush(now *generation) string {
 	switch {
-	case now.phase == cleaning || now.phase == shrinking || now.state == coherence.Aborting:
+	case now.phase == cleaning || now.phase == shrinking || now.phase == growing || now.phase == aborting || now.state == coherence.Aborting:
 		return ""
 	case now.flushing != 0:
 		return ", does not wait, reports"
@@ -367,6 +383,11 @@ func (d *description) reader() string {
 			return fmt.Sprintf("flush of line %d done", d.step.Line)
 		}
 		return fmt.Sprintf("flush of line %d done; fence; reads", d.step.Line)
+	case Beside:
+		if r.flushing == 0 || r.state == reading && d.reads {
+			return "another process reads " + d.name + ", which is being acquired"
+		}
+		return "another process acquires " + d.name + ", too; flushes"
 	case Mismatch:
 		return "fence; finds a wrong checksum"
 	case Fail:
