@@ -64,6 +64,7 @@ var allowed = map[string][]string{
 	"internal/testfabric": {"memregion"},
 	"internal/testsuite":  {},
 	"internal/mutation":   {},
+	"internal/shmdir":     {},
 }
 
 // L1.
