@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -40,14 +41,27 @@ var (
 
 // Make makes a group whose processes may have so many bytes. Its name is unique among those of this process' group.
 func Make(name string, bytes int64) (*Group, error) {
-	parents, files, err := parents()
+	return System{Root: "/", Mkdir: os.Mkdir}.Make(name, bytes)
+}
+
+// System is where groups are made: this machine, or what a test has in its place.
+type System struct {
+	// Root is the directory in which proc/self/mounts and proc/self/cgroup are, and the hierarchies that they name.
+	Root string
+	// Mkdir makes a group's directory, with the kernel's files in it.
+	Mkdir func(path string, mode fs.FileMode) error
+}
+
+// Make is Make there.
+func (s System) Make(name string, bytes int64) (*Group, error) {
+	parents, files, err := parents(s.Root)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
 	tried := ErrUnavailable
 	for _, parent := range parents {
 		g := &Group{filepath.Join(parent, fmt.Sprintf("%s-%d", name, os.Getpid())), files}
-		if err := os.Mkdir(g.directory, 0o755); err != nil {
+		if err := s.Mkdir(g.directory, 0o755); err != nil {
 			tried = fmt.Errorf("%w: %w", tried, err)
 			continue
 		}
@@ -74,12 +88,12 @@ func (g *Group) setLimit(bytes int64) error {
 }
 
 // parents are directories below which a group may be made, the best first.
-func parents() ([]string, names, error) {
-	mount, version, err := memoryMount()
+func parents(root string) ([]string, names, error) {
+	mount, version, err := memoryMount(root)
 	if err != nil {
 		return nil, names{}, err
 	}
-	own, err := ownGroup(version)
+	own, err := ownGroup(root, version)
 	if err != nil {
 		return nil, names{}, err
 	}
@@ -96,8 +110,8 @@ func parents() ([]string, names, error) {
 }
 
 // memoryMount finds where the memory controller's groups are.
-func memoryMount() (directory string, version int, err error) {
-	mounts, err := os.Open("/proc/self/mounts")
+func memoryMount(root string) (directory string, version int, err error) {
+	mounts, err := os.Open(filepath.Join(root, "proc/self/mounts"))
 	if err != nil {
 		return "", 0, err
 	}
@@ -109,10 +123,14 @@ func memoryMount() (directory string, version int, err error) {
 			continue
 		}
 		if f[2] == "cgroup" && strings.Contains(","+f[3]+",", ",memory,") {
-			return f[1], 1, nil
+			return filepath.Join(root, f[1]), 1, nil
 		}
-		if controllers, _ := os.ReadFile(filepath.Join(f[1], "cgroup.controllers")); f[2] == "cgroup2" && strings.Contains(string(controllers), "memory") {
-			directory, version = f[1], 2
+		if f[2] != "cgroup2" {
+			continue
+		}
+		at := filepath.Join(root, f[1])
+		if controllers, _ := os.ReadFile(filepath.Join(at, "cgroup.controllers")); slices.Contains(strings.Fields(string(controllers)), "memory") {
+			directory, version = at, 2
 		}
 	}
 	if version == 0 {
@@ -122,8 +140,8 @@ func memoryMount() (directory string, version int, err error) {
 }
 
 // ownGroup is that of this process, by /proc/self/cgroup: lines of hierarchy, controllers and group.
-func ownGroup(version int) (string, error) {
-	text, err := os.ReadFile("/proc/self/cgroup")
+func ownGroup(root string, version int) (string, error) {
+	text, err := os.ReadFile(filepath.Join(root, "proc/self/cgroup"))
 	if err != nil {
 		return "", err
 	}
@@ -157,7 +175,11 @@ func (g *Group) Usage() (u Usage, err error) {
 	}
 	u = Usage{Anonymous: values[g.files.anonymous], Shared: values[g.files.shared], File: values[g.files.file] - values[g.files.shared]}
 	if g.files == version2 {
-		u.Kernel = values["kernel"] + values["sock"]
+		kernel, known := values["kernel"]
+		if !known { // before Linux 5.18 it is not added up
+			kernel = values["kernel_stack"] + values["pagetables"] + values["percpu"] + values["slab"]
+		}
+		u.Kernel = kernel + values["sock"]
 		return u, nil
 	}
 	if u.Kernel, err = g.number("memory.kmem.usage_in_bytes"); errors.Is(err, fs.ErrNotExist) {
@@ -166,8 +188,14 @@ func (g *Group) Usage() (u Usage, err error) {
 	return u, err
 }
 
-// Peak is the most that was ever charged to the group, files' pages included.
-func (g *Group) Peak() (int64, error) { return g.number(g.files.peak) }
+// Peak is the most that was ever charged to the group, files' pages included; 0: this kernel does not say (version 2 before Linux 5.19).
+func (g *Group) Peak() (int64, error) {
+	bytes, err := g.number(g.files.peak)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	return bytes, err
+}
 
 // Kills is how many of its processes the kernel killed because they wanted more.
 func (g *Group) Kills() (int64, error) {
@@ -178,8 +206,14 @@ func (g *Group) Kills() (int64, error) {
 // Close removes the group, whose processes have ended.
 func (g *Group) Close() error { return os.Remove(g.directory) }
 
+// write does not make the file: where the kernel has none, it refuses that with another error than that there is none.
 func (g *Group) write(file, value string) error {
-	return os.WriteFile(filepath.Join(g.directory, file), []byte(value), 0)
+	f, err := os.OpenFile(filepath.Join(g.directory, file), os.O_WRONLY|os.O_TRUNC, 0)
+	if err != nil {
+		return err
+	}
+	_, err = f.WriteString(value)
+	return errors.Join(err, f.Close())
 }
 
 func (g *Group) number(file string) (int64, error) {

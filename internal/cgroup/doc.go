@@ -5,7 +5,7 @@
 //	Usage, Peak, Kills ──► what the kernel says of it
 //	Close ──► the group is removed
 //
-// Both versions of control groups are known: of version 2 it needs a group with "memory" in cgroup.subtree_control, of version 1 the
+// Both versions of control groups are known, and tested on trees of files that look like them (System): of version 2 it needs a group with "memory" in cgroup.subtree_control, of version 1 the
 // hierarchy of the memory controller. Only root can, unless something was delegated.
 //
 // # Words
