@@ -7,7 +7,8 @@
 //	DuckDB ──► duckdb_je_malloc, duckdb_je_realloc   a NULL becomes OutOfMemoryException
 //	      └──► operator new                          throws std::bad_alloc
 //
-// Both end the statement with 53200. Small allocations always succeed, for DuckDB makes them where nothing may fail: the warden (warden.go)
+// What was allocated and is not touched yet will be: near the bound the allocators are asked what they have handed out, and the kernel's word on what is resident is
+// enough only far below it. Both end the statement with 53200. Small allocations always succeed, for DuckDB makes them where nothing may fail: the warden (warden.go)
 // finds out what they add up to and ends a statement. Until that has happened they are slow.
 // Rejected: RLIMIT_DATA, which takes Go's heap with it, and ends the process; jemalloc's extent hooks, which do not see that memory is used again.
 #define _GNU_SOURCE
@@ -23,7 +24,9 @@
 
 #define LARGE ((size_t)1 << 20)   // what is looked at by itself, and what a thread may allocate between two looks: a look costs 1 µs
 #define COUNTED ((size_t)64 << 10) // blocks that count towards that
-#define LEEWAY ((int64_t)16 << 20) // what blocks below LARGE may go beyond the bound, so that whoever needs little goes on until the one who needs much is ended
+#define LEEWAY ((int64_t)16 << 20) // of the bound, for blocks below LARGE: so that whoever needs little goes on until the one who needs much is ended
+#define FAR ((int64_t)512 << 20)   // how far below the bound, or half of it, what is resident is enough to know
+#define KEPT (1 << 20)             // what an arena of malloc keeps at its end
 
 // DuckDB's bundled jemalloc: absent where DuckDB was built without it. There its allocator is malloc, which is not wrapped.
 extern int duckdb_je_mallctl(const char *name, void *old, size_t *old_length, void *new, size_t new_length) __attribute__((weak));
@@ -38,7 +41,13 @@ static pthread_mutex_t giving_back = PTHREAD_MUTEX_INITIALIZER;
 static int statm = -1;        // /proc/self/statm; written once, before bound
 static int64_t page_bytes;    // likewise
 
+// prepare also has malloc return what is freed. By itself glibc makes its thresholds as high as the largest block that was ever freed, 64 MiB at most, and keeps as
+// much at the end of each thread's arena, where malloc_trim does not look: a node that had parsed some long texts kept 160 MiB of which 2 were in use.
 static void prepare(void) {
+#ifdef __GLIBC__
+	mallopt(M_TRIM_THRESHOLD, KEPT);
+	mallopt(M_MMAP_THRESHOLD, KEPT);
+#endif
 	page_bytes = sysconf(_SC_PAGESIZE);
 	statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
 }
@@ -83,41 +92,96 @@ void csm_memory_give_back(void) {
 	pthread_mutex_unlock(&giving_back);
 }
 
-bool csm_memory_admit(int64_t size) {
+int64_t csm_memory_large(void) {
 	int64_t most = atomic_load_explicit(&bound, memory_order_acquire);
-	if (most == INT64_MAX || csm_memory_own() + size <= most) return true;
+	if (most == INT64_MAX) return most;
+	return most - (most / 8 < LEEWAY ? most / 8 : LEEWAY);
+}
+
+static _Atomic int64_t admitted; // what threads were just admitted, and have not allocated yet
+
+// handed_out is what C code will have when it has touched all that it has.
+static int64_t handed_out(void) {
+	int64_t own = csm_memory_own(), bytes = 0;
+	if (duckdb_je_mallctl) {
+		uint64_t epoch = 1;
+		size_t resident = 0, length = sizeof resident;
+		duckdb_je_mallctl("epoch", NULL, NULL, &epoch, sizeof epoch);
+		if (duckdb_je_mallctl("stats.resident", &resident, &length, NULL, 0) == 0) bytes += (int64_t)resident;
+	}
+#ifdef __GLIBC__
+	struct mallinfo2 m = mallinfo2();
+	bytes += (int64_t)(m.uordblks + m.hblkhd);
+#endif
+	return bytes > own ? bytes : own;
+}
+
+// admit_within tells whether size bytes more stay within most. A caller that allocates says allocated afterwards.
+static bool admit_within(int64_t size, int64_t most) {
+	int64_t far = most / 2 < FAR ? most / 2 : FAR;
+	if (most == INT64_MAX || csm_memory_own() + atomic_load(&admitted) + size <= most - far) {
+		atomic_fetch_add(&admitted, size);
+		return true;
+	}
 	pthread_mutex_lock(&giving_back);
-	bool fits = csm_memory_own() + size <= most; // another thread may have given back meanwhile
+	bool fits = handed_out() + atomic_load(&admitted) + size <= most;
 	if (!fits) {
 		give_back();
-		fits = csm_memory_own() + size <= most;
+		fits = handed_out() + atomic_load(&admitted) + size <= most;
 	}
+	if (fits) atomic_fetch_add(&admitted, size);
 	pthread_mutex_unlock(&giving_back);
 	if (!fits) atomic_fetch_add(&refusals, 1);
 	return fits;
+}
+
+static void allocated(int64_t size) { atomic_fetch_sub(&admitted, size); }
+
+bool csm_memory_admit(int64_t size) {
+	if (!admit_within(size, csm_memory_large())) return false;
+	allocated(size);
+	return true;
 }
 
 static _Thread_local size_t unseen; // what this thread has allocated since the last look
 
 static int64_t bytes_of(size_t size) { return size < INT64_MAX / 2 ? (int64_t)size : INT64_MAX / 2; }
 
-static inline bool admit_block(size_t size) {
+// admit_block looks at large blocks, and at others now and then. *looked is what to tell allocated.
+static inline bool admit_block(size_t size, int64_t *looked) {
+	*looked = 0;
 	if (size < COUNTED) return true;
 	unseen += size;
 	if (unseen < LARGE) return true;
 	unseen = 0;
-	return csm_memory_admit(size < LARGE ? (int64_t)size - LEEWAY : bytes_of(size));
+	int64_t bytes = bytes_of(size);
+	int64_t most = size < LARGE ? atomic_load_explicit(&bound, memory_order_acquire) : csm_memory_large();
+	if (!admit_within(bytes, most)) return false;
+	*looked = bytes;
+	return true;
 }
 
-void *__wrap_duckdb_je_malloc(size_t size) { return admit_block(size) ? __real_duckdb_je_malloc(size) : NULL; }
+void *__wrap_duckdb_je_malloc(size_t size) {
+	int64_t looked;
+	if (!admit_block(size, &looked)) return NULL;
+	void *block = __real_duckdb_je_malloc(size);
+	if (looked) allocated(looked);
+	return block;
+}
 
-void *__wrap_duckdb_je_realloc(void *pointer, size_t size) { return admit_block(size) ? __real_duckdb_je_realloc(pointer, size) : NULL; }
+void *__wrap_duckdb_je_realloc(void *pointer, size_t size) {
+	int64_t looked;
+	if (!admit_block(size, &looked)) return NULL;
+	void *block = __real_duckdb_je_realloc(pointer, size);
+	if (looked) allocated(looked);
+	return block;
+}
 
 static _Thread_local size_t crumbs; // small allocations of this thread since its last look, with their headers
 
 // slow_down keeps a thread that makes many small allocations from running away from the warden, which needs a few ticks.
 static void slow_down(void) {
-	int64_t most = atomic_load_explicit(&bound, memory_order_acquire);
+	int64_t most = csm_memory_large();
 	if (most == INT64_MAX || csm_memory_own() <= most) return;
 	struct timespec pause = {.tv_nsec = 10 * 1000 * 1000};
 	nanosleep(&pause, NULL);
@@ -131,8 +195,10 @@ void *__wrap__Znwm(size_t size) {
 			crumbs = 0;
 			slow_down();
 		}
-	} else if (!admit_block(size)) {
-		size = SIZE_MAX / 4;
+		return __real__Znwm(size);
 	}
+	int64_t looked;
+	if (!admit_block(size, &looked)) return __real__Znwm(SIZE_MAX / 4);
+	if (looked) allocated(looked); // before, because it may throw
 	return __real__Znwm(size);
 }

@@ -8,13 +8,15 @@
 // csm_memory_bound sets how many bytes of its own the process' C code may have; INT64_MAX: no bound. False when the system
 // does not say how much it has, and nothing will be refused.
 bool csm_memory_bound(int64_t bytes);
+// csm_memory_large is what of it large blocks may make full; the rest is for small ones.
+int64_t csm_memory_large(void);
 // csm_memory_others says how many bytes of the process' own memory are not C code's: Go's.
 void csm_memory_others(int64_t bytes);
 // csm_memory_own is how much C code has: what was allocated and touched, and what allocators keep of what was freed.
 int64_t csm_memory_own(void);
 // csm_memory_give_back returns to the system what allocators keep.
 void csm_memory_give_back(void);
-// csm_memory_admit tells whether size bytes more stay within the bound, if need be after giving back.
+// csm_memory_admit tells whether size bytes more stay within csm_memory_large, if need be after giving back.
 bool csm_memory_admit(int64_t size);
 // csm_memory_refusals counts the allocations that were refused.
 int64_t csm_memory_refusals(void);

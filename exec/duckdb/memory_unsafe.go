@@ -8,11 +8,24 @@ package duckdb
 */
 import "C"
 
-import "runtime/metrics"
+import (
+	"runtime/metrics"
+	"sync/atomic"
+)
 
 // boundOwnMemory sets what this process' C code may have; math.MaxInt64: no bound. False when the system does not tell how
 // much it has: then nothing is bounded.
 func boundOwnMemory(bytes int64) bool { return bool(C.csm_memory_bound(C.int64_t(bytes))) }
+
+// boundOfLarge is what of it large blocks may make full. What is beyond makes the warden strike.
+func boundOfLarge() int64 { return int64(C.csm_memory_large()) }
+
+// heapLimit is how much of the process' memory may be Go's; 0: that is not known.
+var heapLimit atomic.Int64
+
+// LimitHeap says how much of the process' memory Go may have, because it was told so (debug.SetMemoryLimit). Go's limit is soft: what it has beyond
+// counts as C code's, which has so much less, and so the sum is bounded.
+func LimitHeap(bytes int64) { heapLimit.Store(bytes) }
 
 // ownMemory is what C code has, with what allocators keep of what was freed. What the process shares, lent memory above all,
 // does not count, nor does Go's heap, which its owner bounds (GOMEMLIMIT).
@@ -35,7 +48,13 @@ func ownMemoryAtRest() int64 {
 func memoryRefusals() int64 { return int64(C.csm_memory_refusals()) }
 
 // tellGoMemory lets C code know how much of the process' memory is Go's.
-func tellGoMemory() { C.csm_memory_others(C.int64_t(goMemory())) }
+func tellGoMemory() {
+	bytes := goMemory()
+	if most := heapLimit.Load(); most > 0 {
+		bytes = min(bytes, most)
+	}
+	C.csm_memory_others(C.int64_t(bytes))
+}
 
 // goMemory is what the process has for Go.
 func goMemory() int64 {

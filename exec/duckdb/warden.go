@@ -15,15 +15,15 @@ import (
 //	small ones that add up to too much are found        here, within watchEvery: the statement that has been running for
 //	                                                    longest is interrupted, and fails with 53200
 //
-// Allocators keep what was freed, up to as much again as was used. They give it back before anything fails, and when nothing has
-// run for a while: asking them to keep less all the time made sorts take twice as long.
+// Allocators keep what was freed, up to as much again as was used. They give it back before anything fails, when nothing has
+// run for a while, and now and then when much more is there than the last time: asking them to keep less all the time made sorts take twice as long.
 //
 // Its goroutine runs while bounded databases are open, and ticks only while statements run: Database.Close joins it.
 type warden struct {
 	statements atomic.Int64 // running now
 	asleep     atomic.Bool
 	wake       chan struct{} // capacity 1
-	bound      atomic.Int64
+	bound      atomic.Int64  // of large blocks: beyond it small ones have some more until a statement has ended
 
 	mu       sync.Mutex          // guards everything below
 	accounts map[*Database]int64 // what each was given; noBound
@@ -36,7 +36,9 @@ const (
 	watchEvery   = 10 * time.Millisecond
 	strikeEvery  = 100 * time.Millisecond // an interrupted statement needs a moment to give its memory back
 	collectEvery = time.Second
-	restAfter    = 100      // quiet ticks
+	restAfter    = 100 // quiet ticks
+	tidyEvery    = 5 * time.Second
+	tidyBytes    = 32 << 20 // more than was kept when it was given back last: what allocators keep may be worth it
 	programBytes = 32 << 20 // of what there is before the first database: the program's own data, for which accounts have room
 	noBound      = math.MaxInt64
 )
@@ -72,6 +74,7 @@ func (w *warden) leave(db *Database) {
 	delete(w.accounts, db)
 	w.settle()
 	if len(w.accounts) == 0 {
+		LimitHeap(0)
 		giveBackMemory()
 	}
 }
@@ -115,7 +118,7 @@ func (w *warden) settle() {
 	}
 	tellGoMemory()
 	known := boundOwnMemory(bound)
-	w.bound.Store(bound)
+	w.bound.Store(boundOfLarge())
 	switch {
 	case known && bound < noBound && w.stop == nil:
 		w.stop, w.stopped = make(chan struct{}), make(chan struct{})
@@ -178,6 +181,8 @@ func (w *warden) run(stop, stopped chan struct{}) {
 // shift is when the warden last did what it must not do too often.
 type shift struct {
 	collected, struck time.Time
+	tidied            time.Time
+	kept              int64         // what C code had then, or less since
 	collecting        chan struct{} // closed when the last collection has ended; nil before the first
 }
 
@@ -204,6 +209,16 @@ func (s *shift) finish() {
 	}
 }
 
+// tidy gives back what allocators keep, if C code has much more than when that was done last: it may be in use, so not often.
+func (s *shift) tidy(now time.Time, own int64) {
+	s.kept = min(s.kept, own)
+	if own-s.kept < tidyBytes || now.Sub(s.tidied) < tidyEvery {
+		return
+	}
+	giveBackMemory()
+	s.tidied, s.kept = now, ownMemory()
+}
+
 // look ends what takes too much.
 func (w *warden) look(now time.Time, last *shift) {
 	tellGoMemory()
@@ -211,6 +226,7 @@ func (w *warden) look(now time.Time, last *shift) {
 	if own > bound-bound/8 {
 		last.collect(now)
 	}
+	last.tidy(now, own)
 	if own <= bound {
 		return
 	}
