@@ -243,7 +243,7 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite) error {
 func (st *Statement) runRewrite(ctx context.Context, r rewrite, args []any) (*Rows, error) {
 	s := st.session
 	var hit int64
-	out := &keeper{}
+	out := s.keeper()
 	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
 		version, err := s.target(v, r.name)
 		if err != nil {
@@ -253,12 +253,12 @@ func (st *Statement) runRewrite(ctx context.Context, r rewrite, args []any) (*Ro
 			hit, err = s.replaceRows(ctx, tx, v, version, r, args, nil)
 			return err
 		}
-		var hits keeper
+		hits := s.keeper()
 		defer hits.release()
-		if hit, err = s.replaceRows(ctx, tx, v, version, r, args, &hits); err != nil {
+		if hit, err = s.replaceRows(ctx, tx, v, version, r, args, hits); err != nil {
 			return err
 		}
-		kept, err := st.returned(ctx, v, &hits, version.Table().Columns)
+		kept, err := st.returned(ctx, v, hits, version.Table().Columns)
 		if err == nil {
 			out = kept
 		}

@@ -53,7 +53,7 @@ func (s *Session) relieve() bool {
 	}
 	var oldest *Statement
 	for st := range s.statements {
-		if st.plan != nil && st.planText != "" && st.planned == nil && (oldest == nil || st.used < oldest.used) {
+		if st.spare() && (oldest == nil || st.used < oldest.used) {
 			oldest = st
 		}
 	}
@@ -64,9 +64,16 @@ func (s *Session) relieve() bool {
 	return true
 }
 
+// spare tells whether the statement has a plan that it can do without. One that is not charged makes no room, and may be the one that room is made for.
+func (st *Statement) spare() bool {
+	return st.plan != nil && st.planBytes > 0 && st.planText != "" && st.planned == nil
+}
+
 // What a statement takes is estimated, above what was measured of texts from 20 bytes to 289 kB and of results from 1 to 599 columns: trees and
 // descriptions on Go's heap, plans in DuckDB.
 const (
+	// sessionBytes is what a session takes that does nothing: its connection to DuckDB, its goroutine and buffers.
+	sessionBytes    = 64 << 10
 	statementLeast  = 8 << 10
 	treePerByte     = 64 // of texts whose trees are kept
 	textPerByte     = 12 // of longer ones
@@ -164,10 +171,10 @@ func (st *Statement) dropPlan() {
 // Give takes bytes off the account that Take put there.
 func (s *Session) Give(kind string, bytes int64) { s.account.Give(kind, bytes) }
 
-// Memory is what clients make the node keep, of how much; without the facts of their tables, which are a cache.
+// Memory is what clients make the node keep, of how much; without what sessions take in any case, and the facts of their tables, which are a cache.
 func (e *Engine) Memory() account.Usage {
 	u := e.account.Usage()
-	u.Used -= e.facts.account.Used()
+	u.Used -= u.Base + e.facts.account.Used()
 	return u
 }
 

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"runtime/debug"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
 // copyRows copies n rows of one value each into table, and calls each before every row.
@@ -186,4 +188,101 @@ func TestKeptPlansMakeRoom(t *testing.T) {
 	kept, _, _ = engine.KeptPlans(s)
 	require.Less(t, kept, 3)
 	s.Give("message", 1000_000)
+}
+
+// A plan that is made anew when there is no memory for it is refused, and its statement has none: it is not the one that room is made for.
+func TestPlanAnewWithoutMemory(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT i, 'v' || i AS v FROM range(10) r(i)")
+	exec(t, s, "SET csm.session_memory = '1MB'")
+	st, err := s.Prepare(t.Context(), "SELECT v, max(i) OVER (ORDER BY i) FROM t WHERE i = $1")
+	require.NoError(t, err)
+	defer st.Close()
+	free := int64(1<<20) - e.Memory().Used
+	require.NoError(t, s.Take("message", free+1), "its plan goes")
+	require.Nil(t, engine.PlanOf(st))
+	rest := int64(1<<20) - e.Memory().Used
+	require.NoError(t, s.Take("message", rest))
+	_, err = st.Query(t.Context(), 3)
+	requireState(t, "53200", err)
+	s.Give("message", free+1+rest)
+	r, err := st.Query(t.Context(), 3)
+	require.NoError(t, err)
+	got, err := linesOf(r)
+	require.NoError(t, err)
+	require.Equal(t, []string{"v3|3"}, got)
+}
+
+// What RETURNING keeps is charged until its rows are closed, whichever statement it belongs to; more than there is is refused, and nothing is written.
+func TestReturningIsCharged(t *testing.T) {
+	e := open(t, func(c *engine.Config) { c.MemoryBytes = 256 << 20; c.RegionBytes = 512 << 20 })
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "CREATE TABLE t (i INT, v TEXT)")
+	exec(t, s, "CREATE TEMP TABLE p (i INT, v TEXT)")
+	const many, few = "SELECT i, repeat('x', 1000) FROM range(80000) r(i)", "SELECT i, repeat('x', 1000) FROM range(3000) r(i)"
+	for _, table := range []string{"t", "p"} {
+		_, err := s.Exec(t.Context(), "INSERT INTO "+table+" "+many+" RETURNING *")
+		requireState(t, "53200", err)
+		require.Contains(t, err.Error(), "RETURNING")
+		require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM "+table))
+		for _, sql := range []string{
+			"INSERT INTO " + table + " " + few + " RETURNING *", "UPDATE " + table + " SET i = i + 1 RETURNING v", "DELETE FROM " + table + " WHERE i > 0 RETURNING v",
+		} {
+			st, err := s.Prepare(t.Context(), sql)
+			require.NoError(t, err)
+			result, err := st.Execute(t.Context(), nil)
+			require.NoError(t, err)
+			require.Equal(t, []string{"true"}, rows(t, other, "SELECT bytes BETWEEN 3000000 AND 12000000 FROM csm.memory WHERE kind = 'returning'"), sql)
+			require.NoError(t, result.Close())
+			require.NoError(t, st.Close())
+			require.Empty(t, rows(t, other, "SELECT bytes FROM csm.memory WHERE kind = 'returning'"), sql)
+		}
+	}
+}
+
+// A session is charged for being there: so many find no room one day, and are told so.
+func TestSessionsAreCharged(t *testing.T) {
+	e := open(t, func(c *engine.Config) { c.MemoryBytes = 64 << 20 })
+	first := session(t, e)
+	require.Equal(t, []string{fmt.Sprint(engine.SessionBytes)}, rows(t, first, "SELECT bytes FROM csm.memory WHERE kind = 'session'"))
+	var list []*engine.Session
+	var err error
+	most := (16 << 20) / engine.SessionBytes // half of what clients have: the rest is for what they do
+	for len(list) <= most {
+		var s *engine.Session
+		if s, err = e.Session(engine.SessionOptions{}); err != nil {
+			break
+		}
+		list = append(list, s)
+	}
+	requireState(t, "53200", err)
+	require.Greater(t, len(list), most-10)
+	require.Less(t, len(list), most)
+	require.Equal(t, []string{"1"}, rows(t, first, "SELECT count(*) FROM range(1)"), "who is there is served")
+	for _, s := range list {
+		require.NoError(t, s.Close())
+	}
+	require.Equal(t, []string{"1"}, rows(t, first, "SELECT count(*) FROM csm.memory WHERE kind = 'session'"))
+}
+
+// What a session is charged for is no less than what it takes.
+func TestSessionsTakeWhatTheyAreCharged(t *testing.T) {
+	e := open(t)
+	const many = 200
+	ask := func() int64 {
+		debug.FreeOSMemory()
+		ofC, ofGo := duckdb.ProcessMemory()
+		return ofC + ofGo
+	}
+	for range 20 {
+		rows(t, session(t, e), "SELECT count(*) FROM range(3)")
+	}
+	before := ask()
+	for range many {
+		rows(t, session(t, e), "SELECT count(*) FROM range(3)")
+	}
+	took := (ask() - before) / many
+	t.Logf("a session takes %d bytes", took)
+	require.Less(t, took, int64(engine.SessionBytes))
 }

@@ -20,25 +20,27 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
 // Engine answers SQL over HugeTables: as a node that lends memory (Open), or as a borrower of a running one (Attach).
 // Safe for concurrent use.
 type Engine struct {
-	config  Config
-	db      *duckdb.Database
-	regions *regions
-	memory  shares
-	account *account.Node // nil before the database is open
-	room    room
-	parking parking
-	facts   factsCache
-	kept    keptShare
-	views   viewWords
-	history history
-	mirror  mirror
-	zones   zones
+	config   Config
+	db       *duckdb.Database
+	regions  *regions
+	memory   shares
+	account  *account.Node // nil before the database is open
+	planning *turn.Queue   // where long texts wait; likewise
+	room     room
+	parking  parking
+	facts    factsCache
+	kept     keptShare
+	views    viewWords
+	history  history
+	mirror   mirror
+	zones    zones
 
 	checkers checkers
 	blocks   atomic.Uint64 // numbers the databases in which blocks show names of their own
@@ -136,6 +138,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	}
 	e.parking.most = e.memory.parked
 	e.account = account.NewNode(e.memory.clients)
+	e.planning = turn.NewQueue(e.threads() / 2)
 	e.kept.most = e.memory.whole / keptPart
 	db, err := duckdb.Open(duckdb.Options{
 		PostgresText: true,
@@ -151,6 +154,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.facts.account = e.account.Open(0, "")
 	e.facts.account.SetShare(e.memory.clients / factsPart)
 	e.room.limitHeap(0)
+	e.room.follow()
 	return e.mirror.open(e)
 }
 
@@ -176,6 +180,9 @@ func (e *Engine) Close() error {
 	e.life.await() // from here on there are no new sessions
 	for _, s := range e.openSessions() {
 		s.end(errClosing)
+	}
+	if e.room.stop != nil {
+		e.room.stop()
 	}
 	e.workers.close() // they read what the node lends
 	e.mirror.close()

@@ -330,7 +330,7 @@ func (st *Statement) pointAt(err error, name string) error {
 func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned *insertion, args []any) (*Rows, error) {
 	s := st.session
 	var count int64
-	out := &keeper{}
+	out := s.keeper()
 	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
 		version, err := s.target(v, head.Name)
 		if err != nil {
@@ -363,17 +363,17 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned
 }
 
 func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transaction, v *visible, version *catalog.TableVersion, rows *Rows) (int64, *keeper, error) {
-	var written keeper
+	written := st.session.keeper()
 	defer written.release()
 	table := version.Table()
 	count, err := st.session.engine.store(ctx, tx, table.Name, st.session.zone(), written.keeping(fitting(rows.Next, limitsOf(table.Columns))), nil)
 	if err != nil {
-		return 0, &keeper{}, err
+		return 0, st.session.keeper(), err
 	}
 	rows.Close() // the connection is needed
-	out, err := st.returned(ctx, v, &written, table.Columns)
+	out, err := st.returned(ctx, v, written, table.Columns)
 	if err != nil {
-		return 0, &keeper{}, err
+		return 0, st.session.keeper(), err
 	}
 	return count, out, nil
 }

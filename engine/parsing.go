@@ -29,10 +29,38 @@ func (s *Session) parsing(ctx context.Context, sql string) (done func(), err err
 	if bytes <= s.prepaid {
 		return func() {}, nil
 	}
+	leave, err := s.takeTurn(ctx, bytes)
+	if err != nil {
+		return nil, err
+	}
 	if err := s.account.TakeBriefly(ctx, bytes); err != nil {
+		leave()
 		return nil, refusal(err)
 	}
-	return func() { s.account.Give(account.Parsing, bytes) }, nil
+	return func() {
+		s.account.Give(account.Parsing, bytes)
+		leave()
+	}, nil
+}
+
+// turnLeast is what a text takes that waits for its turn: others do not notice shorter ones.
+const turnLeast = 128 << 10
+
+// takeTurn has long texts planned on half of the processors, those of sessions that plan little first (package turn). It comes before the account is asked: who waits
+// has nothing. A text within another one that has its turn has it, too; and fragments, because the node that waits for them may plan here.
+func (s *Session) takeTurn(ctx context.Context, bytes int64) (func(), error) {
+	if bytes < turnLeast || s.inTurn || s.fragment {
+		return func() {}, nil
+	}
+	leave, err := s.planning.Enter(ctx, bytes)
+	if err != nil {
+		return nil, err
+	}
+	s.inTurn = true
+	return func() {
+		s.inTurn = false
+		leave()
+	}, nil
 }
 
 func parsingBytes(sql string) int64 {
@@ -41,20 +69,27 @@ func parsingBytes(sql string) int64 {
 
 // Parsing is for who parses a text before the session does: it charges what both trees take, until done is called. Errors: 53200, 54000.
 func (s *Session) Parsing(ctx context.Context, sql string) (done func(), err error) {
-	if err := s.life.enter(); err != nil {
+	ctx, out, err := s.life.call(ctx)
+	if err != nil {
 		return nil, err
 	}
-	defer s.life.leave()
+	defer out()
 	if err := s.Fits(sql); err != nil || len(sql) <= parsedFree {
 		return func() {}, err
 	}
 	bytes := parsingBytes(sql)
+	leave, err := s.takeTurn(ctx, bytes)
+	if err != nil {
+		return nil, s.life.told(ended(ctx, err))
+	}
 	if err := s.account.TakeBriefly(ctx, 2*bytes); err != nil {
-		return nil, refusal(err)
+		leave()
+		return nil, s.life.told(ended(ctx, refusal(err)))
 	}
 	s.prepaid = bytes
 	return func() {
 		s.prepaid = 0
 		s.account.Give(account.Parsing, 2*bytes)
+		leave()
 	}, nil
 }

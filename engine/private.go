@@ -347,7 +347,7 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 
 // privateReturned are the rows that a change of a temporary table returns.
 func (st *Statement) privateReturned(rows *duckdb.Rows, tag string) (*Rows, error) {
-	out := &keeper{}
+	out := st.session.keeper()
 	for {
 		batch, err := rows.Next()
 		if isEnd(err) {

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -21,14 +22,11 @@ import (
 //
 // It is asked of the very rows that were written and not of the table: values may be random, and a delete has none left. They are batches
 // of DuckDB's, in C memory, so that no byte is copied; a table's rows that were not hit go with them in batches of 2,048, and what is kept
-// has a bound.
+// is charged to the session.
 type returning struct {
 	list  string
 	alias string // what the list knows the table by
 }
-
-// returnedMax bounds what RETURNING keeps, in bytes.
-const returnedMax = 256 << 20
 
 // hitColumn says in batches of a rewrite which rows it was about.
 const hitColumn = "csm_hit"
@@ -115,21 +113,26 @@ func (st *Statement) pointIntoReturning(err error, r *returning) error {
 	return &moved
 }
 
-// keeper keeps batches of which some rows are returned; the zero value is ready.
+// keeper keeps batches of which some rows are returned, and charges them to its session.
 type keeper struct {
+	account *account.Session
 	batches []arrow.RecordBatch
 	rows    int64
-	size    uint64
+	size    int64
 }
+
+func (s *Session) keeper() *keeper { return &keeper{account: s.account} }
 
 // keep retains a batch.
 func (k *keeper) keep(batch arrow.RecordBatch) error {
-	for _, c := range batch.Columns() {
-		k.size += c.Data().SizeInBytes()
+	size := bytesOf(batch)
+	if err := refusal(k.account.Take(account.Returning, size)); err != nil { // plans are not dropped for it: one of them runs
+		if e, ok := err.(*Error); ok {
+			e.hint("Nothing was written. Write fewer rows at a time, or ask for them with a SELECT afterwards; or start the node with more --memory.")
+		}
+		return err
 	}
-	if k.size > returnedMax {
-		return failure("53400", "RETURNING keeps more than %d MiB", returnedMax>>20).hint("Nothing was written. Write fewer rows at a time, or ask for them with a SELECT afterwards.")
-	}
+	k.size += size
 	batch.Retain()
 	k.batches = append(k.batches, batch)
 	k.rows += batch.NumRows()
@@ -140,7 +143,8 @@ func (k *keeper) release() {
 	for _, b := range k.batches {
 		b.Release()
 	}
-	*k = keeper{}
+	k.account.Give(account.Returning, k.size)
+	*k = keeper{account: k.account}
 }
 
 // keeping hands a result's batches on and keeps them.
@@ -160,7 +164,7 @@ func (k *keeper) keeping(next func(context.Context) (arrow.RecordBatch, error)) 
 
 // returned asks for the list of the rows that were kept: all, or those that have hitColumn set. The caller releases what it keeps.
 func (st *Statement) returned(ctx context.Context, v *visible, written *keeper, columns *arrow.Schema) (*keeper, error) {
-	out := &keeper{}
+	out := st.session.keeper()
 	if len(written.batches) == 0 {
 		return out, nil
 	}

@@ -65,7 +65,7 @@ func TestReturningFails(t *testing.T) {
 		_, err = s.Exec(context.Background(), sql+" RETURNING a + $1", int64(1))
 		require.Equal(t, "0A000", sqlState(err))
 	}
-	fails(t, s, "53400", "INSERT INTO t SELECT i, repeat('x', 10000) FROM range(40000) r(i) RETURNING a")
+	fails(t, s, "53200", "INSERT INTO t SELECT i, repeat('x', 10000) FROM range(40000) r(i) RETURNING a")
 	require.Equal(t, []string{"10|45"}, rows(t, s, "SELECT count(*), sum(a) FROM t"))
 	require.NoError(t, e.CheckSpace(context.Background()))
 }

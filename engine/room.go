@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"context"
+	"math"
 	"runtime/debug"
 	"sync"
 	"time"
@@ -11,14 +13,17 @@ import (
 
 // room is where memory for what clients make the node keep comes from: DuckDB's, byte for byte and an eighth more, which Go's collector needs.
 //
-//	MemoryBytes + 150 MiB ┌ C code:  MemoryBytes + 100 MiB - yielded      (DuckDB's memory_limit: 7/8 of MemoryBytes - yielded)
-//	                      └ Go:      heapBytes                 + yielded  (Config.Heap)
+//	MemoryBytes + 150 MiB ┌ C code:  MemoryBytes + fixedBytes - yielded      (DuckDB's memory_limit: 7/8 of MemoryBytes - yielded)
+//	                      │ Go:      heapBytes                + yielded      (Config.Heap)
+//	                      └ kernel:  kernelBytes
+//
+// When clients have given much back, a goroutine returns it: Go's garbage to the system, and what the account does not need to DuckDB.
 type room struct {
 	engine *Engine
+	stop   func() // ends the goroutine, and waits for it; nil: there is none
 
-	mu     sync.Mutex // guards the rest
-	asked  int64
-	shrunk time.Time // when it was last tried to give DuckDB something back
+	mu    sync.Mutex // guards the rest
+	asked int64
 }
 
 const (
@@ -29,8 +34,9 @@ const (
 	// roomSteps of what clients may keep are asked for at once.
 	roomSteps = 32
 	roomLeast = 1 << 20
-	// shrinkEvery is how often a collection of Go's garbage is worth it, so that DuckDB has its memory back.
-	shrinkEvery = time.Second
+	// settleEvery is how often a collection of Go's garbage is worth it, so that others have its memory; after failures it is tried less and less often.
+	settleEvery  = time.Second
+	settleSeldom = 32 * time.Second
 )
 
 func (r *room) source(most int64) account.Source {
@@ -52,10 +58,6 @@ func (r *room) ask(bytes int64) bool {
 		r.limitHeap(bytes)
 		return true
 	}
-	if time.Since(r.shrunk) < shrinkEvery {
-		return false
-	}
-	r.shrunk = time.Now()
 	if !r.limitHeap(bytes) {
 		r.limitHeap(r.asked)
 		return false
@@ -76,10 +78,59 @@ func (r *room) limitHeap(bytes int64) bool {
 	}
 	most := heapBytes + yielded(bytes)
 	limit(most)
+	if actual := debug.SetMemoryLimit(-1); actual < math.MaxInt64 { // it may be more, by GOMEMLIMIT, or for etcd
+		duckdb.LimitHeap(actual)
+	}
 	if bytes >= r.asked {
 		return true
 	}
 	debug.FreeOSMemory()
 	_, ofGo := duckdb.ProcessMemory()
 	return ofGo <= most
+}
+
+// follow has a goroutine return what clients have given back, until stop.
+func (r *room) follow() {
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan struct{})
+	r.stop = sync.OnceFunc(func() {
+		cancel()
+		<-ended
+	})
+	go func() {
+		defer close(ended)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-r.engine.account.Fallen():
+			}
+			r.settle(ctx)
+		}
+	}()
+}
+
+// settle lets what comes and goes settle first. Under memory that is in use it tries again, less and less often.
+func (r *room) settle(ctx context.Context) {
+	for pause := settleEvery; ; pause = min(2*pause, settleSeldom) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(pause):
+		}
+		before := r.now()
+		settled := r.engine.account.Settle()
+		if settled && r.now() == before && r.engine.config.Heap != nil {
+			debug.FreeOSMemory() // otherwise ask has done it
+		}
+		if settled {
+			return
+		}
+	}
+}
+
+func (r *room) now() int64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.asked
 }

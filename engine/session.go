@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
@@ -50,6 +51,9 @@ type Session struct {
 	conn    *duckdb.Connection
 	account *account.Session // what its client makes the node keep
 	prepaid int64            // charged by Parsing for what is about to be parsed again
+	// planning is where it waits with long texts, inTurn: it has waited.
+	planning *turn.Flow
+	inTurn   bool
 	// settingsCharged is what is charged for values of settings, settingsCounted what that was when they were counted last.
 	settingsCharged, settingsCounted int64
 	parked                           lot
@@ -117,8 +121,12 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 		return nil, err
 	}
 	s.conn, s.account = conn, e.account.Open(options.ProcessID, options.User)
+	s.planning = e.planning.Flow()
 	conn.OnSetConfig(s.calledSetConfig)
-	err = s.lookInShared()
+	err = refusal(s.account.Begin(sessionBytes))
+	if err == nil {
+		err = s.lookInShared()
+	}
 	if err == nil {
 		err = s.identify()
 	}

@@ -97,7 +97,7 @@ func (st *Statement) readAndSet(ctx context.Context, args []any) (*Rows, error) 
 	s.arm = calls
 	defer func() { s.arm = nil }()
 	rows, err := st.read(ctx, args)
-	out := &keeper{}
+	out := s.keeper()
 	if err == nil {
 		err = out.drain(ctx, rows)
 	}

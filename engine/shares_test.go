@@ -16,7 +16,7 @@ func TestShares(t *testing.T) {
 	for bytes := int64(1 << 20); bytes < 1<<42; bytes *= 3 {
 		counted, process, chunk, parked, keys, text := engine.SharesOf(bytes)
 		require.LessOrEqual(t, counted+parked, bytes)
-		require.Equal(t, bytes+100<<20, process)
+		require.Equal(t, bytes+150<<20, process+engine.HeapAndKernelBytes, "the parts of the promise are the whole")
 		require.LessOrEqual(t, chunk, max(bytes/8, ingest.GrowthBytes))
 		require.LessOrEqual(t, chunk, int64(ingest.BytesPerChunk))
 		require.LessOrEqual(t, keys*32, bytes/8)

@@ -63,7 +63,7 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 	if parsed == nil {
 		done, err := s.parsing(ctx, sql)
 		if err != nil {
-			return nil, s.life.told(err)
+			return nil, s.life.told(ended(ctx, err))
 		}
 		defer done()
 		if parsed, err = statement.Parse(sql); err != nil {

@@ -19,6 +19,8 @@ const (
 	Setting   = "setting"   // values of settings, with those that a transaction may bring back
 	Savepoint = "savepoint" // what a transaction can go back to
 	Facts     = "facts"     // what planning needs to know of versions of tables; of the node, not of a session
+	Returning = "returning" // rows of RETURNING, until COMMIT
+	Connected = "session"   // what a session takes in any case (Begin)
 	Parsing   = "parsing"   // trees of a text while it is planned (TakeBriefly)
 )
 
@@ -30,12 +32,15 @@ type Node struct {
 	mu       sync.Mutex
 	used     int64                 // guarded by mu; the brief ones, too
 	brief    int64                 // guarded by mu
+	base     int64                 // guarded by mu; of used, what sessions take in any case
+	peak     int64                 // guarded by mu; the most that was used since Settle
 	room     int64                 // guarded by mu; what may be used without asking the source
 	refused  uint64                // guarded by mu
 	sessions map[*Session]struct{} // guarded by mu
 	given    chan struct{}         // guarded by mu; closed when something brief is given back, for those who wait; nil: nobody does
 
-	moving sync.Mutex // held while the source is asked
+	moving sync.Mutex    // held while the source is asked
+	fell   chan struct{} // capacity 1; immutable
 }
 
 // Session is a session's part of it. Safe for concurrent use.
@@ -45,15 +50,16 @@ type Session struct {
 	user string // immutable
 
 	share  int64            // guarded by node.mu; 0: none of its own
-	used   int64            // guarded by node.mu; the brief ones, too
+	used   int64            // guarded by node.mu; the brief ones, too, and without base
 	brief  int64            // guarded by node.mu
+	base   int64            // guarded by node.mu
 	kinds  map[string]int64 // guarded by node.mu; no zeros
 	closed bool             // guarded by node.mu
 }
 
 // NewNode makes the account of a node whose clients may have so many bytes together.
 func NewNode(most int64) *Node {
-	return &Node{most: most, room: math.MaxInt64, sessions: map[*Session]struct{}{}}
+	return &Node{most: most, room: math.MaxInt64, sessions: map[*Session]struct{}{}, fell: make(chan struct{}, 1)}
 }
 
 // Open adds a session. List shows it by its number and whose it is.
@@ -70,13 +76,19 @@ func (s *Session) Close() {
 	n := s.node
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	n.used, n.brief = n.used-s.used, n.brief-s.brief
+	n.used, n.brief, n.base = n.used-s.used-s.base, n.brief-s.brief, n.base-s.base
 	if s.brief > 0 {
 		n.wake()
 	}
-	s.used, s.brief, s.closed = 0, 0, true
+	s.used, s.brief, s.base, s.closed = 0, 0, 0, true
 	clear(s.kinds)
 	delete(n.sessions, s)
+	n.noteFall()
+}
+
+// Begin charges what the session takes in any case: to the node, and not to its share. All sessions together take no more than half of the node by it.
+func (s *Session) Begin(bytes int64) error {
+	return s.take(Connected, bytes, s.mayBegin, func() { s.base, s.node.base = s.base+bytes, s.node.base+bytes })
 }
 
 // SetShare bounds what the session may hold; 0: only the node does. What it holds already it keeps.
@@ -116,6 +128,7 @@ func (s *Session) take(kind string, bytes int64, may func(string, int64) error, 
 	}
 	if bytes > 0 {
 		n.used += bytes
+		n.peak = max(n.peak, n.used)
 		s.kinds[kind] += bytes
 		charge()
 	}
@@ -138,6 +151,14 @@ func (s *Session) mayTake(kind string, bytes int64) error {
 		return s.exhausted(kind, bytes, "what the node has for its clients")
 	}
 	return nil
+}
+
+// mayBegin is the rule of Begin. Preconditions: node.mu is held.
+func (s *Session) mayBegin(kind string, bytes int64) error {
+	if n := s.node; n.base+bytes > n.most/2 {
+		return s.exhausted(kind, bytes, "what the node has for being connected")
+	}
+	return s.mayTake(kind, bytes)
 }
 
 func (s *Session) tooMuch(kind string, bytes, most int64) error {
@@ -173,17 +194,12 @@ func (s *Session) exhausted(kind string, bytes int64, whose string) error {
 
 var plural = map[string]string{
 	Statement: "prepared statements", Plan: "plans", Copy: "rows of COPY", Setting: "settings", Savepoint: "savepoints",
-	Facts: "facts of tables", Parsing: "parsing",
+	Facts: "facts of tables", Parsing: "parsing", Returning: "rows of RETURNING", Connected: "another session",
 	"message": "messages", "portal": "portals", "answer": "answers", "connection": "connections", "notice": "notices",
 }
 
 // Give takes bytes off the account that were taken. After Close it does nothing.
 func (s *Session) Give(kind string, bytes int64) {
-	s.give(kind, bytes)
-	s.node.returnRoom()
-}
-
-func (s *Session) give(kind string, bytes int64) {
 	n := s.node
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -200,6 +216,7 @@ func (s *Session) give(kind string, bytes int64) {
 		n.brief, s.brief = n.brief-bytes, s.brief-bytes
 		n.wake()
 	}
+	n.noteFall()
 	n.check()
 }
 
@@ -208,17 +225,17 @@ func (n *Node) check() {
 	if !invariants.Enabled {
 		return
 	}
-	sum, brief := int64(0), int64(0)
+	sum, brief, base := int64(0), int64(0), int64(0)
 	for s := range n.sessions {
 		kinds := int64(0)
 		for _, bytes := range s.kinds {
 			kinds += bytes
 		}
-		require(kinds == s.used, "account: A1: a session's kinds do not add up")
+		require(kinds == s.used+s.base, "account: A1: a session's kinds do not add up")
 		require(s.kinds[Parsing] == s.brief, "account: A1: what is brief does not add up")
-		sum, brief = sum+s.used, brief+s.brief
+		sum, brief, base = sum+s.used+s.base, brief+s.brief, base+s.base
 	}
-	require(sum == n.used && brief == n.brief, "account: A1: the sessions do not add up")
+	require(sum == n.used && brief == n.brief && base == n.base, "account: A1: the sessions do not add up")
 	require(n.brief >= 0 && n.used-n.brief >= 0 && n.used-n.brief <= n.most, "account: A2")
 	require(n.used <= max(n.most, n.whole()), "account: A2: brief")
 	require(n.used <= n.room, "account: A5")
@@ -247,6 +264,7 @@ func (s *Session) Most() int64 {
 // Usage is what a node's clients make it keep.
 type Usage struct {
 	Used, Most int64
+	Base       int64  // of Used, what sessions take in any case
 	Refused    uint64 // how often something was refused
 }
 
@@ -254,7 +272,7 @@ type Usage struct {
 func (n *Node) Usage() Usage {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return Usage{n.used, n.most, n.refused}
+	return Usage{n.used, n.most, n.base, n.refused}
 }
 
 // Charge is what a session holds of a kind.

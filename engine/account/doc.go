@@ -12,7 +12,7 @@
 // # Words
 //
 // A session is a client's part of the account. A kind is what the bytes are for; csm.memory shows them by it. The share is what a session
-// may hold at most, by its setting. Free is what no session holds. Brief is what a statement has only while it is planned (TakeBriefly). The source
+// may hold at most, by its setting. Free is what no session holds. Base is what it takes in any case, of which no share is charged (Begin). Brief is what a statement has only while it is planned (TakeBriefly). The source
 // is where memory comes from beyond what clients may always have (DuckDB's queries), the room what it has given so far.
 //
 // # Who gets how much
@@ -23,7 +23,7 @@
 //
 // # Invariants
 //
-//   - A1: the charges of the sessions add up to the node's, and those of its kinds to a session's.
+//   - A1: the charges of the sessions and their bases add up to the node's, and those of its kinds to a session's.
 //   - A2: what is kept is never above the node's bound, and with what is brief never above twice of it.
 //   - A3: what is refused changes nothing.
 //   - A4: a session gives back no more of a kind than it took, and a closed one holds nothing.

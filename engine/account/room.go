@@ -50,27 +50,39 @@ func (n *Node) setRoom(bytes int64) {
 // spareSteps are kept in hand, so that what comes and goes does not ask each time.
 const spareSteps = 2
 
-// returnRoom gives the source back what has not been used, if that is much. Somebody who is about to ask anyway goes first.
-func (n *Node) returnRoom() {
-	if n.source.Ask == nil || !n.muchRoom() || !n.moving.TryLock() {
+// Fallen is told when much less is used than was: then Settle is worth it. It is not told again before it was heard.
+func (n *Node) Fallen() <-chan struct{} { return n.fell }
+
+// noteFall tells of it. Preconditions: mu is held.
+func (n *Node) noteFall() {
+	if n.source.Ask == nil || n.peak-n.used < max(n.source.Free/2, n.used) && !n.muchRoom() {
 		return
 	}
-	defer n.moving.Unlock()
-	n.mu.Lock()
-	before, now := n.room, n.stepped(n.used)
-	if before-now <= spareSteps*n.source.Step {
-		n.mu.Unlock()
-		return
-	}
-	n.room = now // first, so that it is nobody's while it moves (A5)
-	n.mu.Unlock()
-	if !n.source.Ask(now - n.source.Free) {
-		n.setRoom(before)
+	select {
+	case n.fell <- struct{}{}:
+	default:
 	}
 }
 
-func (n *Node) muchRoom() bool {
+// muchRoom tells whether there is more than is kept in hand. Preconditions: mu is held.
+func (n *Node) muchRoom() bool { return n.room-n.stepped(n.used) > spareSteps*n.source.Step }
+
+// Settle gives the source back what is not used, if that is much. False: the source did not take it, who asks later may have more luck.
+func (n *Node) Settle() bool {
+	n.moving.Lock()
+	defer n.moving.Unlock()
 	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.room-n.stepped(n.used) > spareSteps*n.source.Step
+	n.peak = n.used
+	if !n.muchRoom() {
+		n.mu.Unlock()
+		return true
+	}
+	before, now := n.room, n.stepped(n.used)
+	n.room = now // first, so that it is nobody's while it moves (A5)
+	n.mu.Unlock()
+	if n.source.Ask(now - n.source.Free) {
+		return true
+	}
+	n.setRoom(before)
+	return false
 }

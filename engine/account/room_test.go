@@ -59,10 +59,13 @@ func TestRoomComesFromQueries(t *testing.T) {
 	require.NoError(t, s.Take(account.Copy, 300))
 	require.EqualValues(t, 350, q.has())
 	s.Give(account.Copy, 90)
+	require.True(t, node.Settle())
 	require.EqualValues(t, 350, q.has(), "what comes and goes does not ask each time")
 	s.Give(account.Copy, 100)
+	require.True(t, node.Settle())
 	require.EqualValues(t, 200, q.has())
 	s.Give(account.Copy, 260)
+	require.True(t, node.Settle())
 	require.Zero(t, q.has())
 
 	q.least = 900
@@ -129,5 +132,61 @@ func TestRoomBetweenSessions(t *testing.T) {
 	}
 	group.Wait()
 	require.Zero(t, node.Usage().Used)
+	require.True(t, node.Settle())
 	require.LessOrEqual(t, q.has(), int64(200), "all but what is kept in hand went back")
+}
+
+// Who returns memory to the system is told when there is much to return, once.
+func TestFallIsTold(t *testing.T) {
+	node, _ := from(1000, 100, 50, 1000)
+	told := func() bool {
+		select {
+		case <-node.Fallen():
+			return true
+		default:
+			return false
+		}
+	}
+	s := node.Open(1, "u")
+	require.NoError(t, s.Take(account.Copy, 60))
+	s.Give(account.Copy, 40)
+	require.False(t, told(), "that was little")
+	require.NoError(t, s.Take(account.Copy, 50))
+	s.Give(account.Copy, 60)
+	require.True(t, told(), "from 70 to 10")
+	require.True(t, node.Settle())
+	require.NoError(t, s.Take(account.Copy, 10))
+	s.Give(account.Copy, 10)
+	require.False(t, told(), "Settle begins anew")
+	require.NoError(t, s.Take(account.Copy, 400))
+	s.Close()
+	require.True(t, told())
+}
+
+// What a session takes in any case is the node's, and none of its share.
+func TestBase(t *testing.T) {
+	node, q := from(1000, 100, 50, 1000)
+	a := node.Open(1, "u")
+	a.SetShare(50)
+	require.NoError(t, a.Begin(40))
+	require.NoError(t, a.Take(account.Copy, 50))
+	require.EqualValues(t, 50, a.Used())
+	require.Equal(t, account.Usage{Used: 90, Base: 40, Most: 1000}, node.Usage())
+	require.Equal(t, []account.Charge{{Session: 1, User: "u", Kind: account.Copy, Bytes: 50}, {Session: 1, User: "u", Kind: account.Connected, Bytes: 40}}, node.List())
+	var more []*account.Session
+	var err error
+	for err == nil && len(more) < 100 {
+		s := node.Open(2, "u")
+		if err = s.Begin(40); err == nil {
+			more = append(more, s)
+		}
+	}
+	require.Equal(t, "53200", state(t, err))
+	require.Len(t, more, 11, "half is for what they do")
+	require.Positive(t, q.has())
+	for _, s := range append(more, a) {
+		s.Close()
+	}
+	require.Zero(t, node.Usage().Base)
+	require.Zero(t, node.Usage().Used)
 }

@@ -33,6 +33,7 @@ var allowed = map[string][]string{
 	"engine/statement":    {},
 	"engine/account":      {},
 	"engine/custody":      {"catalog", "coherence", "memregion"},
+	"engine/turn":         {},
 	"engine/worker":       {},
 	"engine/ingest":       {"catalog"},
 	"engine/columntype":   {},
@@ -64,7 +65,6 @@ var allowed = map[string][]string{
 	"internal/testfabric": {"memregion"},
 	"internal/testsuite":  {},
 	"internal/mutation":   {},
-	"internal/shmdir":     {},
 }
 
 // L1.
