@@ -6,14 +6,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"runtime"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/internal/cgroup"
 )
 
 // variable is the environment variable for how long TestAbuse goes on, and that has TestAttacks do their worst.
@@ -49,7 +51,7 @@ func TestAttacks(t *testing.T) {
 			require.NoError(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), 20*patience)
 			defer cancel()
-			err = a.play(ctx, n, attacker)
+			err = a.play(ctx, &n.target, attacker)
 			n.report(attacker.tally.String())
 			require.True(t, n.alive(), "the node ended: %s", n.output.String())
 			require.NoError(t, err)
@@ -83,70 +85,44 @@ func TestAbuse(t *testing.T) {
 	_, err = n.connect().Exec(t.Context(), words)
 	require.NoError(t, err)
 	good := newCustomer(n)
-	good.serveUntil(t.Context(), time.Now().Add(min(duration/5, 10*time.Second)))
+	part := min(duration/5, 10*time.Second)
+	good.serveUntil(t.Context(), time.Now().Add(part))
 	quiet := good.since()
+	busy := n.attackers(order{Busy: runtime.NumCPU(), For: patience})
+	good.serveUntil(t.Context(), time.Now().Add(part))
+	control := good.since()
+	_, ofControl := busy.end(t)
 	before, err := n.group.Usage()
 	require.NoError(t, err)
 
-	tallies := n.abuse(t, time.Now().Add(duration), good)
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	bad := n.attackers(order{Seed: seed, For: duration})
+	good.serveUntil(t.Context(), time.Now().Add(duration))
+	out, ofAttackers := bad.end(t)
 	noisy := good.since()
-	n.report("all attacks at once")
-	for i, a := range attacks {
-		t.Logf("%s: %v", a.name, tallies[i])
-		require.Empty(t, tallies[i].wrong(), a.name)
+	require.True(t, n.alive(), "the node ended: %s", n.output.String())
+	for _, a := range attacks {
+		t.Logf("%s: %v", a.name, out.Tallies[a.name])
 	}
-	t.Logf("the client that behaves, quiet: %v; beside them: %v", quiet, noisy)
+	t.Logf("the client that behaves, quiet: %v", quiet)
+	t.Logf("beside loops that use %.1f processors: %v: p99 %.1f times as long as quiet", ofControl, control, control.p99.Seconds()/quiet.p99.Seconds())
+	t.Logf("beside attackers, whose own part uses %.1f processors: %v: p99 %.1f times as long as quiet, %.1f times as long as beside the loops",
+		ofAttackers, noisy, noisy.p99.Seconds()/quiet.p99.Seconds(), noisy.p99.Seconds()/control.p99.Seconds())
+	n.report("all attacks at once")
+	require.Empty(t, out.Failures)
+	require.Empty(t, out.Wrong)
 	require.NotZero(t, noisy.answered)
 
 	n.cleanUp(t)
-	var after int64
+	var after cgroup.Usage
 	require.Eventually(t, func() bool {
-		u, err := n.group.Usage()
+		after, err = n.group.Usage()
 		require.NoError(t, err)
-		after = u.Held()
 		good.serveUntil(t.Context(), time.Now())
-		return after <= before.Held()+before.Held()/10
-	}, patience, 100*time.Millisecond, "%d MiB were held before, %d afterwards", before.Held()>>20, after>>20)
-	t.Logf("%d MiB were held before, %d afterwards", before.Held()>>20, after>>20)
-}
-
-// abuse plays all attacks, again and again, until a deadline, while good is served.
-func (n *node) abuse(t *testing.T, end time.Time, good *customer) []*tally {
-	const clients = 6 // of each attack: 15 attacks, and 100 sessions
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	ctx, cancel := context.WithDeadline(t.Context(), end)
-	defer cancel()
-	tallies := make([]*tally, len(attacks))
-	var group sync.WaitGroup
-	var mu sync.Mutex
-	var failures []error
-	for i, a := range attacks {
-		tallies[i] = newTally()
-		group.Go(func() {
-			random := rand.New(rand.NewPCG(seed, uint64(i)))
-			for round := 0; ctx.Err() == nil && n.alive(); round++ {
-				attacker := attacker{
-					size: size{clients, max(1, a.small.times/2+random.IntN(a.small.times))}, number: 1 + i, tally: tallies[i],
-					hold: time.Duration(random.Int64N(int64(2 * time.Second))), longest: 7_000_000,
-				}
-				if a.full.clients == 1 {
-					attacker.clients = 1
-				}
-				if err := a.play(ctx, n, attacker); err != nil && ctx.Err() == nil {
-					mu.Lock()
-					failures = append(failures, fmt.Errorf("%s, round %d: %w", a.name, round, err))
-					mu.Unlock()
-					return
-				}
-			}
-		})
-	}
-	good.serveUntil(t.Context(), end)
-	group.Wait()
-	require.True(t, n.alive(), "the node ended: %s", n.output.String())
-	require.NoError(t, errors.Join(failures...))
-	return tallies
+		return after.Held() <= before.Held()+before.Held()/10
+	}, patience, 100*time.Millisecond, "what is held was %+v before and is %+v afterwards", &before, &after)
+	t.Logf("%d MiB were held before, %d afterwards", before.Held()>>20, after.Held()>>20)
 }
 
 // cleanUp drops what attackers that were interrupted have left, once they are gone.

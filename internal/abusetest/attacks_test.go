@@ -16,7 +16,7 @@ import (
 // client should hear, however it behaves. Tables have names of the attacker's number, so that many can play at once.
 type attack struct {
 	name string
-	play func(ctx context.Context, n *node, a attacker) error
+	play func(ctx context.Context, n *target, a attacker) error
 	// small and full are sizes: of make test, and of make abuse.
 	small, full size
 }
@@ -55,16 +55,16 @@ var attacks = []attack{
 }
 
 // each runs an attack's clients at once.
-func (a attacker) each(ctx context.Context, n *node, one func(ctx context.Context, c *client, a attacker) error) error {
+func (a attacker) each(ctx context.Context, n *target, one func(ctx context.Context, c *client, a attacker) error) error {
 	var group sync.WaitGroup
 	failures := make([]error, a.clients)
 	for i := range a.clients {
 		group.Go(func() {
 			ctx, cancel := context.WithCancel(ctx)
 			defer cancel()
-			c, err := n.session(ctx, "abuser")
-			if errors.Is(err, errTooMany) {
-				return // those of the attack before are not gone yet
+			c, err := n.session(ctx, "abuser", a.tally)
+			if errors.Is(err, errTurnedAway) {
+				return
 			}
 			if err != nil {
 				failures[i] = fmt.Errorf("connect: %w", err)
@@ -89,7 +89,7 @@ func (a attacker) wait(ctx context.Context) {
 }
 
 // copyLongRows is no attack: it must succeed, or find the region full.
-func copyLongRows(ctx context.Context, n *node, a attacker) error {
+func copyLongRows(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(_ context.Context, c *client, a attacker) error {
 		if err := c.ask(a.tally, "CREATE TABLE IF NOT EXISTS "+a.table()+" (v text); TRUNCATE "+a.table()); err != nil {
 			return err
@@ -111,7 +111,7 @@ func copyLongRows(ctx context.Context, n *node, a attacker) error {
 }
 
 // prepareMany names as many statements as there may be on a connection, by the protocol.
-func prepareMany(ctx context.Context, n *node, a attacker) error {
+func prepareMany(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		const together = 50
 		for i := 0; i < a.times; i += together {
@@ -139,7 +139,7 @@ func prepareMany(ctx context.Context, n *node, a attacker) error {
 }
 
 // prepareBySQL does it by PREPARE, with long texts.
-func prepareBySQL(ctx context.Context, n *node, a attacker) error {
+func prepareBySQL(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		for i := 0; i < a.times && ctx.Err() == nil; i++ {
 			if err := c.ask(a.tally, fmt.Sprintf("PREPARE p%d AS SELECT i, '%s' FROM words", i, strings.Repeat("x", 50_000))); err != nil {
@@ -152,7 +152,7 @@ func prepareBySQL(ctx context.Context, n *node, a attacker) error {
 }
 
 // bindLong opens portals with arguments of 300 kB to 30 MB in one transaction.
-func bindLong(ctx context.Context, n *node, a attacker) error {
+func bindLong(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		if err := c.ask(a.tally, "BEGIN"); err != nil {
 			return err
@@ -184,7 +184,7 @@ func bindLong(ctx context.Context, n *node, a attacker) error {
 }
 
 // leaveUnfinished sends messages but for their last byte.
-func leaveUnfinished(ctx context.Context, n *node, a attacker) error {
+func leaveUnfinished(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		kind := []byte("QPB")[a.number%3]
 		if err := c.begin(kind, a.times); err != nil {
@@ -200,7 +200,7 @@ func leaveUnfinished(ctx context.Context, n *node, a attacker) error {
 }
 
 // describeMany asks for descriptions that it does not read, for as long as the node takes questions.
-func describeMany(ctx context.Context, n *node, a attacker) error {
+func describeMany(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		var columns []string
 		for i := range 100 {
@@ -239,7 +239,7 @@ func wrongOf(t *tally) error {
 }
 
 // readNothing asks for much and reads nothing.
-func readNothing(ctx context.Context, n *node, a attacker) error {
+func readNothing(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		sql := []string{
 			fmt.Sprintf("SELECT repeat('x', 1000000) FROM range(%d)", a.times),
@@ -256,7 +256,7 @@ func readNothing(ctx context.Context, n *node, a attacker) error {
 }
 
 // insertLong sends texts of a megabyte whose trees take a hundred times as much.
-func insertLong(ctx context.Context, n *node, a attacker) error {
+func insertLong(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		if err := c.ask(a.tally, "CREATE TABLE IF NOT EXISTS "+a.table()+" (a int, b int, c text)"); err != nil {
 			return err
@@ -272,7 +272,7 @@ func insertLong(ctx context.Context, n *node, a attacker) error {
 }
 
 // selectLong does it with expressions, and without a table.
-func selectLong(ctx context.Context, n *node, a attacker) error {
+func selectLong(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		for i := 0; i < a.times && ctx.Err() == nil; i++ {
 			var sql string
@@ -295,7 +295,7 @@ func selectLong(ctx context.Context, n *node, a attacker) error {
 }
 
 // makeVersions makes versions of a table, and keeps each of them by a snapshot.
-func makeVersions(ctx context.Context, n *node, a attacker) error {
+func makeVersions(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		if err := c.ask(a.tally, "CREATE TABLE IF NOT EXISTS "+a.table()+" (i int, v text)"); err != nil {
 			return err
@@ -319,7 +319,7 @@ func makeVersions(ctx context.Context, n *node, a attacker) error {
 }
 
 // makeNotices has a statement say as much as it can, and does not read it.
-func makeNotices(ctx context.Context, n *node, a attacker) error {
+func makeNotices(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		var names []string
 		for i := range 300 {
@@ -340,7 +340,7 @@ func makeNotices(ctx context.Context, n *node, a attacker) error {
 }
 
 // makeSavepoints makes savepoints and settings within one transaction.
-func makeSavepoints(ctx context.Context, n *node, a attacker) error {
+func makeSavepoints(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		if err := c.ask(a.tally, "BEGIN"); err != nil {
 			return err
@@ -361,7 +361,7 @@ func makeSavepoints(ctx context.Context, n *node, a attacker) error {
 }
 
 // openCursors declares cursors, and fetches a row from each.
-func openCursors(ctx context.Context, n *node, a attacker) error {
+func openCursors(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		if err := c.ask(a.tally, "BEGIN"); err != nil {
 			return err
@@ -384,7 +384,7 @@ func openCursors(ctx context.Context, n *node, a attacker) error {
 }
 
 // setLong keeps long values in settings and savepoints.
-func setLong(ctx context.Context, n *node, a attacker) error {
+func setLong(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		if err := c.ask(a.tally, "BEGIN"); err != nil {
 			return err
@@ -411,7 +411,7 @@ func setLong(ctx context.Context, n *node, a attacker) error {
 }
 
 // parkResults leaves portals open whose rows stand in the way of the next.
-func parkResults(ctx context.Context, n *node, a attacker) error {
+func parkResults(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
 		if err := c.ask(a.tally, "BEGIN"); err != nil {
 			return err

@@ -22,8 +22,20 @@ type client struct {
 	in  *pgproto3.Frontend
 }
 
-// session opens a connection and begins a session.
-func (n *node) session(ctx context.Context, user string) (*client, error) {
+// target is the node that is attacked.
+type target struct{ address string }
+
+// dial opens a socket to the node, whose own buffers are small: what the client does not read stays with the node.
+func (n *target) dial(ctx context.Context) (net.Conn, error) {
+	network, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", n.address)
+	if err != nil {
+		return nil, err
+	}
+	return network, network.(*net.TCPConn).SetReadBuffer(64 << 10)
+}
+
+// session opens a connection and begins a session. What it is refused for is counted, and errTurnedAway.
+func (n *target) session(ctx context.Context, user string, t *tally) (*client, error) {
 	network, err := n.dial(ctx)
 	if err != nil {
 		return nil, err
@@ -33,7 +45,18 @@ func (n *node) session(ctx context.Context, user string) (*client, error) {
 	if err := c.send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": user}}); err != nil {
 		return nil, err
 	}
-	return c, c.ready(nil)
+	return c, c.begun(t)
+}
+
+// begun reads the answer to a start-up message.
+func (c *client) begun(t *tally) error {
+	err := c.ready(t)
+	var told *fatal
+	if errors.As(err, &told) && (told.Code == "53300" || told.Code == "53200") {
+		t.add(told.ErrorResponse)
+		return errTurnedAway
+	}
+	return err
 }
 
 // put encodes messages into the buffer; send sends them, too.
@@ -60,8 +83,13 @@ func (c *client) begin(kind byte, length int) error {
 	return err
 }
 
-// errTooMany is of a client that comes before those of the attack before are gone.
-var errTooMany = errors.New("53300: too many connections")
+// errTurnedAway is of a client that comes before those of the attack before are gone (53300), or when there is no memory for it (53200).
+var errTurnedAway = errors.New("there is no room for another client")
+
+// fatal is an error after which the connection ends.
+type fatal struct{ *pgproto3.ErrorResponse }
+
+func (e *fatal) Error() string { return e.Code + ": " + e.Message }
 
 // ready reads to ReadyForQuery and counts what went wrong.
 func (c *client) ready(t *tally) error {
@@ -72,11 +100,8 @@ func (c *client) ready(t *tally) error {
 		}
 		switch m := m.(type) {
 		case *pgproto3.ErrorResponse:
-			if m.Code == "53300" {
-				return errTooMany
-			}
-			if t == nil || m.Severity == "FATAL" {
-				return fmt.Errorf("%s: %s", m.Code, m.Message)
+			if m.Severity == "FATAL" {
+				return &fatal{m}
 			}
 			t.add(m)
 		case *pgproto3.ReadyForQuery:
@@ -126,6 +151,7 @@ func (t *tally) add(m *pgproto3.ErrorResponse) {
 // refusals are the SQLSTATEs by which a node may say that this is too much, or that something has ended because of it.
 var refusals = map[string]bool{
 	"53200": true, // out of memory
+	"53300": true, // too many clients
 	"53400": true, // too many of something
 	"54000": true, // more than there ever is
 	"54001": true, // too complex

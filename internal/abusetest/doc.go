@@ -4,6 +4,7 @@
 //	start ── cgroup (--region + --memory + 150 MiB, no swap) ── csmsql serve
 //	                                                              ▲      ▲
 //	          attacks: 15, each by some sessions, by hand ────────┘      └──── customer: pgx, knows its answers
+//	          (a process of their own)
 //	          watch: what the group holds, every 20 ms
 //
 // TestAttacks plays each attack at a node of its own, TestAbuse all of them at one, again and again. CSMSQL_ABUSE=10m (make abuse) has the one
@@ -25,6 +26,6 @@
 //
 // # What it does not do
 //
-// It measures no speed: how long the customer waits is logged, and depends on the machine. What a single limit is, packages engine, wire and
+// It holds no speed to a bound: how long the customer waits is logged, beside how long it waits when it is quiet and when loops use every processor, and depends on the machine. What a single limit is, packages engine, wire and
 // exec/duckdb test.
 package abusetest

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,7 +21,6 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/internal/cgroup"
-	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
@@ -43,6 +41,10 @@ var program = sync.OnceValues(func() (string, error) {
 })
 
 func TestMain(m *testing.M) {
+	if order := os.Getenv(orderVariable); order != "" {
+		attend(order)
+		return
+	}
 	code := m.Run()
 	if path, err := program(); err == nil {
 		os.RemoveAll(filepath.Dir(path))
@@ -52,11 +54,11 @@ func TestMain(m *testing.M) {
 
 // node is a csmsql that has exactly the memory that its help asks for.
 type node struct {
-	t       testing.TB
-	group   *cgroup.Group
-	limit   int64
-	memory  int64 // --memory
-	address string
+	t      testing.TB
+	group  *cgroup.Group
+	limit  int64
+	memory int64 // --memory
+	target
 	command *exec.Cmd
 	output  said
 	ended   chan struct{} // closed when the process is gone
@@ -93,7 +95,9 @@ func start(t testing.TB, memoryBytes, regionBytes int64) *node {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.group.Close()) })
 	directory := t.TempDir()
-	region := shmdir.For(t)
+	region, err := os.MkdirTemp("/dev/shm", "csm")
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, os.RemoveAll(region)) })
 	n.command = exec.Command(binary, "serve", "--data", filepath.Join(directory, "data"), "--region-dir", region, "--fabric", "shm",
 		"--region", strconv.FormatInt(regionBytes, 10), "--memory", strconv.FormatInt(memoryBytes, 10), "--pg", "127.0.0.1:0")
 	n.group.Confine(n.command)
@@ -182,20 +186,11 @@ func (n *node) connect() *pgx.Conn {
 	return conn
 }
 
-// dial opens a socket to the node, whose own buffers are small: what the client does not read stays with the node.
-func (n *node) dial(ctx context.Context) (net.Conn, error) {
-	network, err := (&net.Dialer{Timeout: patience}).DialContext(ctx, "tcp", n.address)
-	if err != nil {
-		return nil, err
-	}
-	return network, network.(*net.TCPConn).SetReadBuffer(64 << 10)
-}
-
 // watch looks at a node's memory again and again.
 type watch struct {
 	stop, stopped chan struct{}
 	mu            sync.Mutex
-	peak          cgroup.Usage // guarded by mu; when most was held
+	peak, own     cgroup.Usage // guarded by mu; when most was held, and when most of the node's own
 }
 
 func (n *node) watch() *watch {
@@ -215,6 +210,9 @@ func (n *node) watch() *watch {
 				if u.Held() > w.peak.Held() {
 					w.peak = u
 				}
+				if ownOf(u) > ownOf(w.own) {
+					w.own = u
+				}
 				w.mu.Unlock()
 			}
 		}
@@ -227,18 +225,22 @@ func (w *watch) end() {
 	<-w.stopped
 }
 
-func (w *watch) Peak() cgroup.Usage {
+// ownOf is what a node has of its own: all but the region.
+func ownOf(u cgroup.Usage) int64 { return u.Anonymous + u.Kernel }
+
+func (w *watch) peaks() (all, own cgroup.Usage) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.peak
+	return w.peak, w.own
 }
 
 // report says how much memory the node had at most.
 func (n *node) report(what string) {
 	peak, err := n.group.Peak()
 	require.NoError(n.t, err)
-	u := n.most.Peak()
-	require.LessOrEqual(n.t, u.Anonymous+u.Kernel, n.memory+beside, "the node's own memory")
-	n.t.Logf("%s: at most %d MiB of %d held (anonymous %d, shared %d, kernel %d), memory.peak %d", what, u.Held()>>20, n.limit>>20,
-		u.Anonymous>>20, u.Shared>>20, u.Kernel>>20, peak>>20)
+	u, own := n.most.peaks()
+	n.t.Logf("%s: at most %d MiB of %d held (anonymous %d, shared %d, kernel %d), memory.peak %d; of its own at most %.1f MiB of %d (anonymous %d, kernel %d)",
+		what, u.Held()>>20, n.limit>>20, u.Anonymous>>20, u.Shared>>20, u.Kernel>>20, peak>>20,
+		float64(ownOf(own))/(1<<20), (n.memory+beside)>>20, own.Anonymous>>20, own.Kernel>>20)
+	require.LessOrEqual(n.t, ownOf(own), n.memory+beside, "the node's own memory")
 }
