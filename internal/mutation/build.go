@@ -50,13 +50,12 @@ func Build(root, dir, pkg string, tags Tags, list []Mutation) (*Programs, error)
 	return p, nil
 }
 
-// flags keep what a test finds in a mutation from being tried again where there is none: rapid writes it into the package's folder. And rapid tries
-// more often than usual: what it finds by luck would survive now and then.
+// flags keep what a test finds in a mutation from being tried again where there is none: rapid writes it into the package's folder.
 func flags(program string) []string {
-	const quiet, often = "-rapid.nofailfile", "-rapid.checks=300"
+	const quiet = "-rapid.nofailfile"
 	help, _ := exec.Command(program, "-help").CombinedOutput() // its exit code is that of wrong flags
 	if strings.Contains(string(help), quiet) {
-		return []string{quiet, often}
+		return []string{quiet}
 	}
 	return nil
 }
