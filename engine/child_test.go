@@ -15,6 +15,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/testfabric"
@@ -48,7 +49,8 @@ func TestMain(m *testing.M) {
 	if role := os.Getenv(roleVariable); role != "" {
 		runRole(role)
 	}
-	testsuite.SetFlags(4) // most of these tests wait: for sessions and leases to end, for children to come up
+	testsuite.Vary(chunk.ExtentsVariable, "4096", "4096", "65536", "0") // chunks of many extents, of some, of as few as can be
+	testsuite.SetFlags(4)                                               // most of these tests wait: for sessions and leases to end, for children to come up
 	os.Exit(m.Run())
 }
 

@@ -40,7 +40,8 @@ func TestRegionOnADevice(t *testing.T) {
 			require.Equal(t, want, rows(t, s, ask))
 			require.Equal(t, want, rows(t, s, ask))
 			if pays {
-				require.Equal(t, []uint64{1, 1}, flushes(e, coherence.StepClean, coherence.StepAcquire))
+				extents := extentsOf(t, e, "public.t")
+				require.Equal(t, []uint64{extents, extents}, flushes(e, coherence.StepClean, coherence.StepAcquire))
 			} else {
 				require.Equal(t, []uint64{0, 0}, flushes(e, coherence.StepClean, coherence.StepAcquire))
 			}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
@@ -222,6 +223,41 @@ func (e *Engine) Drop(r memregion.Range) {
 	e.regions.drop(coherence.StepAcquire, e.node.lent.Bytes(r))
 }
 
+// ExtentsOf is how many extents of this node's memory the chunks of a table have.
+func (e *Engine) ExtentsOf(ctx context.Context, owner string) (n int, err error) {
+	err = e.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
+		if x.Region == e.node.region.ID && x.Owner == owner {
+			n++
+		}
+		return nil
+	})
+	return n, err
+}
+
+// WriteBackBeside writes the page before and the one behind some bytes of the node's memory back, as its caches have them: as if they lay in one line with these bytes,
+// of which a processor writes back all.
+func (e *Engine) WriteBackBeside(b []byte) error {
+	spec := e.node.region
+	memory, err := os.OpenFile(spec.Path, os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	base, _ := e.node.lent.View().Mapping()
+	at := int64(uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(base))
+	end := (at + int64(len(b)) + memregion.PageSize - 1) / memregion.PageSize * memregion.PageSize
+	for _, page := range []int64{at/memregion.PageSize*memregion.PageSize - memregion.PageSize, end} {
+		if page < 0 || page+memregion.PageSize > e.node.lent.Stats().Backed {
+			continue
+		}
+		beside, failed := e.node.lent.View().Bytes(memregion.Range{Offset: page, Length: memregion.PageSize}) // also if it is nobody's
+		if failed == nil {
+			_, failed = memory.WriteAt(beside, spec.Start+page)
+		}
+		err = errors.Join(err, failed)
+	}
+	return errors.Join(err, memory.Close())
+}
+
 // Scribble stores into a line of each of a table's extents in this node's memory, as a program of its machine would that no protection stops: into the
 // emulated cache.
 func (e *Engine) Scribble(ctx context.Context, owner string) error {
@@ -269,6 +305,43 @@ func (s *Session) ReadFirstChunk(ctx context.Context, table string) error {
 	}
 	return err
 }
+
+// RegionsOf are those that an answer is made of which reads a table's first chunk.
+func (e *Engine) RegionsOf(ctx context.Context, table string) ([]memregion.RegionID, error) {
+	s, err := e.Session(SessionOptions{})
+	if err != nil {
+		return nil, err
+	}
+	defer s.Close()
+	v, err := s.see(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	v.read.begin()
+	batch, err := s.newScan(ctx, v, v.find("public", table), nil).open(0, []int{0})
+	if err != nil {
+		return nil, err
+	}
+	batch.Release()
+	return v.read.inRegions(), nil
+}
+
+// Touch loads a byte of each page of a table's extents in this node's memory, as a statement would that was not told that they are gone.
+func (e *Engine) Touch(ctx context.Context, owner string) (sum int, err error) {
+	err = e.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
+		if x.Region == e.node.region.ID && x.Owner == owner {
+			for at, b := 0, e.node.lent.Bytes(x.Range); at < len(b); at += memregion.PageSize {
+				sum += int(b[at])
+			}
+		}
+		return nil
+	})
+	return sum, err
+}
+
+// Faults counts the pages that were found gone.
+func (e *Engine) Faults() uint64 { return e.regions.faults() }
 
 // LettingGo counts the statements whose results are let go in the background; there are LaterMost at the most.
 func (e *Engine) LettingGo() int { return int(e.later.n.Load()) }

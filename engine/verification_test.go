@@ -117,6 +117,19 @@ func TestVerificationOfAnAttachedProcess(t *testing.T) {
 	require.Equal(t, "22023", sqlState(err), "%v", err)
 }
 
+// Whoever checks a table looks at the memory, and not at what the machine's caches have kept of it since it was read and found right.
+func TestACheckLooksAtTheMemory(t *testing.T) {
+	eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
+		e := open(t, onFabric(fabric))
+		s := session(t, e)
+		exec(t, s, "CREATE TABLE bad AS SELECT range AS a FROM range(1000)")
+		require.Equal(t, []string{rightSum}, rows(t, s, summed))
+		require.NoError(t, e.VerifyChecksums(t.Context()))
+		flipUnseen(t, s, e.RegionSpec(), "bad")
+		require.Equal(t, "XX001", sqlState(e.VerifyChecksums(t.Context())))
+	})
+}
+
 // The same where caches are not coherent: there everything is compared when a machine first reads it, unless that was switched off.
 func TestVerificationOnIncoherentMemory(t *testing.T) {
 	eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {

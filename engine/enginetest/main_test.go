@@ -6,6 +6,7 @@ import (
 
 	_ "pgregory.net/rapid" // whose flag is set
 
+	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/internal/testsuite"
 )
@@ -20,6 +21,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
+	testsuite.Vary(chunk.ExtentsVariable, "4096", "4096", "65536", "0") // chunks of many extents, of some, of as few as can be
 	testsuite.SetFlags(0)
 	os.Exit(m.Run())
 }

@@ -4,6 +4,7 @@ package testsuite
 import (
 	"flag"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"os/exec"
 	"strconv"
@@ -39,6 +40,25 @@ func SetFlags(parallel int) {
 	if parallel > 0 {
 		set("test.parallel", parallel)
 	}
+}
+
+// SeedVariable is the environment variable that says what is drawn at random.
+const SeedVariable = "CSMSQL_SEED"
+
+// Vary sets an environment variable that is not set to one of some values, for this process and those that it starts: tests hold for all of them. A
+// TestMain calls it. What was drawn follows from the seed, if there is one, and is printed: go test shows it where a test fails.
+func Vary(variable string, values ...string) {
+	if os.Getenv(variable) != "" {
+		return
+	}
+	at := rand.IntN(len(values))
+	if seed, err := strconv.ParseUint(os.Getenv(SeedVariable), 10, 64); err == nil {
+		at = rand.New(rand.NewPCG(seed, 0)).IntN(len(values))
+	}
+	if err := os.Setenv(variable, values[at]); err != nil {
+		panic(err)
+	}
+	fmt.Printf("%s=%s\n", variable, values[at])
 }
 
 // BuildProgram makes a copy of the csmsql program at path, which must not exist. The go command keeps what it runs, unlike what it builds:
