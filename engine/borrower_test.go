@@ -76,13 +76,17 @@ func nodeRole(c *childSide) error {
 
 // serve lets others attach to e.
 func serve(e *engine.Engine, socket string) (stop func() error, err error) {
+	return serveNode(e.Service(noderpc.Frontend{}), socket)
+}
+
+func serveNode(node noderpc.Node, socket string) (stop func() error, err error) {
 	listener, err := noderpc.ListenUnix(socket)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	result := make(chan error, 1)
-	server := noderpc.NewServer(e.Service(noderpc.Frontend{}), noderpc.ServerOptions{Name: "local", Log: slog.New(slog.DiscardHandler), Grace: time.Millisecond})
+	server := noderpc.NewServer(node, noderpc.ServerOptions{Name: "local", Log: slog.New(slog.DiscardHandler), Grace: time.Millisecond})
 	go func() { result <- server.Serve(ctx, listener) }()
 	return func() error { cancel(); return <-result }, nil
 }

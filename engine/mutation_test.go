@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/stretchr/testify/require"
@@ -29,6 +30,8 @@ type spoiler struct {
 	spoiled  int
 	early    bool // what is flushed now is flushed before the write, as the papers have it
 	late     []func()
+	// beside is what two extents in one line lead to: who writes one back, writes the other one back.
+	beside func(b []byte)
 }
 
 // zeroes is the mutation that leaves out what the lender does before memory goes to another node, or ahead of that.
@@ -113,6 +116,11 @@ func (l *spoiledLines) Flush(b []byte) int {
 		spoil = s.stores
 	case "reader: no reader flush", "reader: the papers' own order", "reader: reader flushes only before the write":
 		spoil = true
+	case "home: two extents in one line":
+		if s.stores {
+			s.beside(b)
+			s.spoiled++
+		}
 	case "home: publish before flush":
 		if spoil = s.stores; spoil {
 			s.late = append(s.late, func() { l.Lines.Flush(b); l.Lines.FenceFull() })
@@ -184,7 +192,7 @@ func spoiledCluster(t *testing.T, fabric memregion.FabricKind, mutation string) 
 	}
 	spoilers[0].mutation = mutation
 	return startCluster(&cluster{t: t, change: func(i int, config *engine.Config) {
-		config.Fabric = fabric
+		config.Fabric, config.Cluster.SessionTTL = fabric, time.Minute // nobody is given up here
 		config.Spoil(func(use string, lines coherence.Lines) coherence.Lines {
 			return &spoiledLines{Lines: lines, use: use, spoiler: spoilers[i]}
 		})
@@ -237,12 +245,14 @@ func TestMutationsThroughSQL(t *testing.T) {
 			{"reader flushes only before the write", other, lender, other},
 			{"a store into a sealed line", lender, lender, other},
 			{"reader's range one line short", other, lender, other},
+			{"two extents in one line", lender, other, other},
 		},
 		"emulated:12,home-snoop,128": {
 			{"home not flushed", lender, other, other},
 			{"home flushed before the writer's flush", lender, other, other},
 			{"home's range one line short", lender, other, other},
 			{"no reader flush", other, other, other},
+			{"a store into a sealed line", lender, lender, other}, // and not two extents in one line: the home clean drops what the lender would write back
 		},
 	}
 	late := map[string]int{zeroes: 200, "an aborted writer's dirty lines survive": 200}
@@ -272,6 +282,9 @@ func TestMutationsThroughSQL(t *testing.T) {
 						c.nodes[lender].Disturb()
 						c.nodes[other].Disturb()
 					}
+					if name == "two extents in one line" { // the lender's own come to lie beside the table's
+						exec(t, c.session(lender), "CREATE OR REPLACE TABLE k WITH (placement = 'node(n0)') AS SELECT range AS a FROM range(1000)")
+					}
 					if name == "a store into a sealed line" {
 						require.NoError(t, c.nodes[lender].Scribble(t.Context(), "public.m"))
 						spoilers[lender].spoil()
@@ -297,6 +310,11 @@ func TestMutationsThroughSQL(t *testing.T) {
 					c, spoilers = spoiledCluster(t, fabric, m.name)
 				}
 				s := spoilers[m.spoiled]
+				s.beside = func(b []byte) {
+					if err := c.nodes[lender].WriteBackBeside(b); err != nil {
+						t.Error(err)
+					}
+				}
 				if m.name != zeroes {
 					s.set(m.name)
 				}

@@ -462,6 +462,24 @@ func TestDropAhead(t *testing.T) {
 
 // TestDropAheadAfterARefusedPunch: pages that stay idle because they could not be given back may be half gone, so they are dropped again, and that is
 // told (M13).
+// What was freed meanwhile is not noted: somebody else may have stored into it (M13).
+func TestOnlyWhatIsHeldIsUntouched(t *testing.T) {
+	l := lend(t, shmSpec(t, 8*mebibyte), memregion.LendOptions{GrowthStep: mebibyte, RecycleLimit: 4 * mebibyte})
+	a, err := l.Allocate("t", mebibyte)
+	require.NoError(t, err)
+	l.Dropped(a)
+	require.Equal(t, []memregion.Range{a}, l.Untouched(a))
+	l.Touch(a)
+	require.Empty(t, l.Untouched(a))
+	require.NoError(t, l.Free("t", a))
+	l.Dropped(a)
+	require.Empty(t, l.Untouched(a))
+	b, err := l.Allocate("u", mebibyte)
+	require.NoError(t, err)
+	require.Equal(t, a, b)
+	require.Empty(t, l.Untouched(b), "the next one is not told that nobody stored there")
+}
+
 func TestDropAheadAfterARefusedPunch(t *testing.T) {
 	l := lend(t, shmSpec(t, 8*mebibyte), memregion.LendOptions{GrowthStep: mebibyte, RecycleLimit: 4 * mebibyte})
 	a, err := l.Allocate("t", mebibyte)

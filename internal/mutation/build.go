@@ -50,12 +50,13 @@ func Build(root, dir, pkg string, tags Tags, list []Mutation) (*Programs, error)
 	return p, nil
 }
 
-// flags keep what a test finds in a mutation from being tried again where there is none: rapid writes it into the package's folder.
+// flags keep what a test finds in a mutation from being tried again where there is none: rapid writes it into the package's folder. And rapid tries
+// more often than usual: what it finds by luck would survive now and then.
 func flags(program string) []string {
-	const quiet = "-rapid.nofailfile"
+	const quiet, often = "-rapid.nofailfile", "-rapid.checks=300"
 	help, _ := exec.Command(program, "-help").CombinedOutput() // its exit code is that of wrong flags
 	if strings.Contains(string(help), quiet) {
-		return []string{quiet}
+		return []string{quiet, often}
 	}
 	return nil
 }

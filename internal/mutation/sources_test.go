@@ -13,12 +13,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/coherence/model"
 	"github.com/csmsql/csmsql/internal/mutation"
 )
 
 // sources are faults in what keeps readers of lent memory right: coherence, memregion, lending, borrowing, and the engine's way to the bytes.
 func sources() []mutation.Mutation {
-	return slices.Concat(ofCoherence, ofMemregion, ofLending, ofBorrowing, ofCatalog)
+	return slices.Concat(ofCoherence, ofMemregion, ofLending, ofBorrowing, ofCatalog, ofEngine, throughSQL())
 }
 
 // SourcesVariable has TestSources run those whose names match: "." are all.
@@ -33,6 +34,18 @@ func root(t *testing.T) string {
 // Q1: this is in every run of the tests, so that a table which no longer fits the source is noticed by who changes that.
 func TestSourcesAreApplicable(t *testing.T) {
 	require.NoError(t, mutation.Check(root(t), sources()))
+}
+
+// What the model of package coherence spoils, and its emulated memory has no part in, is in this table.
+func TestFaultsOfTheModelAreInTheTable(t *testing.T) {
+	all := sources()
+	for _, m := range model.Mutations() {
+		if fault := m.FaultInSource(); fault != "" {
+			at := slices.IndexFunc(all, func(one mutation.Mutation) bool { return one.Name == fault })
+			require.GreaterOrEqual(t, at, 0, "%v: there is no fault %s", m, fault)
+			require.Empty(t, all[at].Explained, "%v: nothing sees %s", m, fault)
+		}
+	}
 }
 
 // TestSources is for a night: every fault is seen by the tests that are named for it, or the table says why none can.

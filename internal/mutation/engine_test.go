@@ -1,0 +1,100 @@
+package mutation_test
+
+import "github.com/csmsql/csmsql/internal/mutation"
+
+// asks are tests of SQL, over chunks of several extents.
+func asks(pattern string) mutation.Tests {
+	return mutation.Tests{Package: "./engine", Pattern: pattern, Environment: "CSMSQL_EXTENT_BYTES=4096"}
+}
+
+var (
+	pieced    = asks("^TestChunksOfSeveralExtents$")
+	altered   = asks("^(TestAlteredWhileTheNodeRuns|TestAlteredWhileRowsAreRead|TestAlteredUnderACursor|TestAlteredBeforeABorrowerCame)$")
+	damaged   = asks("^(TestAlteredBytes|TestDamagedReplicas|TestAFlippedBitOnIncoherentMemory)$")
+	doubted   = asks("^(TestVerification|TestVerificationOfASession|TestVerificationOnIncoherentMemory|TestVerificationOfASessionIsNotLaxer)$")
+	outlived  = asks("^(TestBatchesOutliveEverything|TestReadersWhileChunksMove|TestDropOfWhatOthersRead|TestCursorOutlivesWhatMadeIt)$")
+	truncated = asks("^(TestRegionTruncatedWhileTheNodeRuns|TestRegionTruncatedWhileDown|TestRegionRemovedWhileDown)$")
+	mirrored  = asks("^(TestReplicasOnIncoherentMemory|TestReplicas|TestDamagedReplicas|TestNodeGoesInTheMiddleOfAQuery)$")
+)
+
+// ofEngine are faults in the engine's way to the bytes of chunks.
+var ofEngine = []mutation.Mutation{
+	{Name: "acquires-the-first-extent-alone", File: "engine/regions.go", Breaks: "E2", Tests: pieced,
+		Old: "\t\tif err := r.acquireExtent(ctx, &d.Extents[i], v); err != nil {\n\t\t\treturn err\n\t\t}\n", New: "\t\tif err := r.acquireExtent(ctx, &d.Extents[i], v); err != nil || ON {\n\t\t\treturn err\n\t\t}\n"},
+	{Name: "acquires-nothing", File: "engine/replicaread.go", Breaks: "E2", Tests: pieced,
+		Old: "\t\tif failed = r.acquire(ctx, d, by.verification); failed == nil && by.doubtful() {\n", New: "\t\tif ON {\n\t\t\tfor i := range d.Extents {\n\t\t\t\t_, _ = r.reach(d.Extents[i].Region)\n\t\t\t}\n\t\t} else if failed = r.acquire(ctx, d, by.verification); failed == nil && by.doubtful() {\n"},
+	{Name: "copies-replicas-that-it-has-not-acquired", File: "engine/replicas.go", Breaks: "E2", Tests: mirrored,
+		Old: "\terr = e.regions.readReplica(ctx, by, table, number, c, func(d", New: "\tread := func(use func(*descriptor.Descriptor) (failed, other error)) error {\n\t\tif ON {\n\t\t\treturn e.regions.eachReplica(ctx, table, number, c, use)\n\t\t}\n\t\treturn e.regions.readReplica(ctx, by, table, number, c, use)\n\t}\n\terr = read(func(d"},
+	{Name: "remembers-acquires-by-region", File: "engine/regions.go", Breaks: "C1", Tests: pieced,
+		Old: "r.reader.Acquire(ctx, x.Region, x.Generation,", New: "r.reader.Acquire(ctx, x.Region, PICK(ON, 1, x.Generation),"},
+	{Name: "acquires-a-line-less", File: "engine/regions.go", Breaks: "C1", Tests: pieced,
+		Old: " data, verify); err != nil {\n", New: " data[PICK(ON, min(len(data)-1, memregion.LineSize), 0):], verify); err != nil {\n"},
+	{Name: "one-process-acquires-for-itself", File: "engine/regions.go", Breaks: "a guest's caches are its node's", Tests: asks("^TestOneFlushForAMachine$"),
+		Old: "\t\t\tif err := r.forDomain(ctx, x); err != nil {\n", New: "\t\t\tif ON {\n\t\t\t\treturn nil\n\t\t\t}\n\t\t\tif err := r.forDomain(ctx, x); err != nil {\n"},
+	{Name: "takes-a-node-that-did-not-answer-for-damage", File: "engine/regions.go", Breaks: "damage is of bytes", Tests: asks("^TestANodeThatDoesNotAcquire$"),
+		Old: "\treturn &unaskedError{err}\n", New: "\tif ON {\n\t\treturn err\n\t}\n\treturn &unaskedError{err}\n"},
+	{Name: "reads-the-memory-of-those-who-are-gone", File: "engine/regions.go", Breaks: "a lender that is not there is an error", Tests: mirrored,
+		Old: "\t\tif node, there := r.lender(id); !there {\n", New: "\t\tif node, there := r.lender(id); !there && !ON {\n"},
+	{Name: "compares-no-checksum", File: "engine/regions.go", Breaks: "E3", Tests: damaged,
+		Old: "got != x.Seal.Checksum {\n", New: "got != x.Seal.Checksum && !ON {\n"},
+	{Name: "compares-a-part", File: "engine/regions.go", Breaks: "E3", Tests: damaged,
+		Old: "got := xxh3.Hash(data[:x.Seal.Length]);", New: "got := xxh3.Hash(data[:x.Seal.Length-PICK[int64](ON, 1, 0)]);"},
+	{Name: "trusts-all-generations", File: "engine/regions.go", Breaks: "E3", Tests: asks("^(TestAlteredBytes|TestVerification|TestRegionTruncatedWhileDown)$"),
+		Old: "uint64(x.Generation) < m.trusted.Load()", New: "!ON && uint64(x.Generation) < m.trusted.Load()"},
+	{Name: "sessions-that-always-verify-do-not", File: "engine/regions.go", Breaks: "what a setting promises is kept", Tests: doubted,
+		Old: "\tif !compared && (v == VerifyAlways ||", New: "\tif !compared && !ON && (v == VerifyAlways ||"},
+	{Name: "what-was-compared-once-is-not-noted", File: "engine/regions.go", Breaks: "once is once", Tests: doubted,
+		Old: "\t\tr.comparedOnce.note(x.ExtentID)\n"},
+	{Name: "reads-behind-what-was-truncated", File: "engine/regions.go", Breaks: "what is not there is an error", Tests: asks("^TestWhatIsCutOffIsNotTouched$"),
+		Old: "\tif err := m.view.Check(x.Range); err != nil {\n", New: "\tif err := m.view.Check(x.Range); err != nil && !ON {\n",
+		Explained: "whoever looks for alterations, as each statement does before it reads, learns the file's length, and View.Bytes holds the range against that; what is cut off later faults"},
+	{Name: "forgets-nothing-after-alterations", File: "engine/regions.go", Breaks: "E3", Tests: altered,
+		Old: "\t\t\tr.reader.Distrust(m.view.Spec().ID)\n"},
+	{Name: "does-not-look-for-alterations", File: "engine/regions.go", Breaks: "E3", Tests: altered,
+		Old: "\tm.look()\n\tnow := m.alterations()\n", New: "\tif !ON {\n\t\tm.look()\n\t}\n\tnow := m.alterations()\n"},
+	{Name: "believes-zeroes-after-a-fault", File: "engine/regions.go", Breaks: "E3", Tests: asks("^TestWhatWasFoundGoneIsReadAgain$"),
+		Old: "\tif err == nil || m.guard.Faults() == 0 {\n", New: "\tif err == nil || ON || m.guard.Faults() == 0 {\n"},
+	{Name: "confirms-without-a-look", File: "engine/readings.go", Breaks: "E3", Tests: altered,
+		Old: "\tif now == since {\n", New: "\tif now == since || ON {\n"},
+	{Name: "confirms-nothing", File: "engine/readings.go", Breaks: "E3", Tests: altered,
+		Old: "\t\tif err := r.regions.acquire(ctx, c.replica, r.verification); err != nil {\n", New: "\t\tif err := r.regions.acquire(ctx, c.replica, r.verification); err != nil && !ON {\n"},
+	{Name: "answers-for-replicas-that-it-did-not-use", File: "engine/replicaread.go", Breaks: "E3", Tests: asks("^TestDamagedReplicas$"),
+		Old: "\t\t\tby.drop(noted)\n"},
+	{Name: "gives-up-at-the-first-replica", File: "engine/replicaread.go", Breaks: "another replica is read", Tests: mirrored,
+		Old: "\t\tnone = r.unread(&DamagedError{Table: table, Chunk: number, Cause: failed}, d, one, none)\n", New: "\t\tnone = r.unread(&DamagedError{Table: table, Chunk: number, Cause: failed}, d, one, none)\n\t\tif ON {\n\t\t\treturn none\n\t\t}\n"},
+	{Name: "blames-the-chunk-for-a-cancel", File: "engine/replicaread.go", Breaks: "damage is of bytes", Tests: asks("^(TestReplicas|TestDamagedReplicas|TestAlteredBytes|TestNodeGoesInTheMiddleOfAQuery)$"),
+		Old: "\t\tcase ctx.Err() != nil: // and not what that led to", New: "\t\tcase ctx.Err() != nil && !ON: // and not what that led to",
+		Explained: "a statement that has ended says why, whatever it breaks off (TestEndedStatementsSayWhy), and of what it could not read only checksums are noted as damage"},
+	{Name: "checks-what-its-caches-have", File: "engine/replicaread.go", Breaks: "a check looks at the memory", Tests: asks("^TestACheckLooksAtTheMemory$"),
+		Old: "\t\t\tr.reader.Release(d.Extents[i].Region, d.Extents[i].Generation)\n"},
+	{Name: "seals-foreign-bytes-unseen", File: "engine/regions.go", Breaks: "C2", Tests: asks("^(TestTPCHOnIncoherentMemory|TestMutationsThroughSQL|TestVerificationOnIncoherentMemory|TestAFlippedBitOnIncoherentMemory)$"),
+		Old: "\tif got := xxh3.Hash(data); got != s.Checksum {\n", New: "\tif got := xxh3.Hash(data); got != s.Checksum && !ON {\n",
+		Explained: "lending compares the same bytes with the same checksum just before (seals-are-trusted), also where nothing can have been lost"},
+	{Name: "acquires-nothing-for-its-machine", File: "engine/service.go", Breaks: "a guest's caches are its node's", Tests: asks("^TestOneFlushForAMachine$"),
+		Old: "\t\tif err := s.engine.regions.acquireExtent(ctx, &extents[i], s.engine.regions.verification); err != nil {\n", New: "\t\tif ON {\n\t\t\tcontinue\n\t\t}\n\t\tif err := s.engine.regions.acquireExtent(ctx, &extents[i], s.engine.regions.verification); err != nil {\n"},
+	{Name: "chooses-replicas-that-are-damaged", File: "engine/replicaread.go", Breaks: "what is damaged is read last", Tests: asks("^(TestDamagedReplicas|TestRepairOfDamage)$"),
+		Old: "\tcase r.damage.has(extents[0].ExtentID):\n", New: "\tcase r.damage.has(extents[0].ExtentID) && !ON:\n"},
+	{Name: "damage-is-not-noted", File: "engine/replicaread.go", Breaks: "what is damaged is read last", Tests: asks("^(TestDamagedReplicas|TestRepairOfDamage)$"),
+		Old: "\td.extents[id] = catalog.TableName{Schema: schema, Name: name}\n"},
+	{Name: "does-not-await-leases-of-its-former-process", File: "engine/node.go", Breaks: "C5", Tests: asks("^TestANodeWaitsForLeasesOfItsFormerProcess$"),
+		Old: "\tif err := n.promises.await(ctx); err != nil { // before", New: "\tif ON {\n\t} else if err := n.promises.await(ctx); err != nil { // before"},
+	{Name: "leases-of-other-machines-are-over-with-a-boot", File: "engine/promise.go", Breaks: "C5", Tests: asks("^TestANodeWaitsForLeasesOfItsFormerProcess$"),
+		Old: "\t\twait = record.Long // 0", New: "\t\twait = PICK(ON, 0, record.Long) // 0"},
+	{Name: "leases-end-while-batches-are-in-use", File: "engine/held.go", Breaks: "E7", Tests: outlived,
+		Old: "\tif !h.closed || h.buffers > 0 || h.lease == nil {\n", New: "\tif !h.closed || h.buffers > 0 && !ON || h.lease == nil {\n"},
+	{Name: "maps-go-while-batches-are-in-use", File: "engine/regions.go", Breaks: "E7", Tests: outlived,
+		Old: "\tif m.life.holders > 0 {\n", New: "\tif m.life.holders > 0 && !ON {\n"},
+	{Name: "rows-leave-without-a-second-look", File: "engine/engine.go", Breaks: "E3", Tests: altered,
+		Old: "\tif err := by.confirm(ctx); err != nil {\n", New: "\tif ON {\n\t} else if err := by.confirm(ctx); err != nil {\n"},
+	{Name: "rows-leave-after-the-lease", File: "engine/engine.go", Breaks: "E3", Tests: asks("^(TestBorrowerPaused|TestNodeKilledUnderABorrower|TestAnotherNodeUnderABorrower)$"),
+		Old: "\tif l.check != nil {\n\t\treturn l.check()\n\t}\n\treturn nil\n", New: "\tif l.check != nil && !ON {\n\t\treturn l.check()\n\t}\n\treturn nil\n"},
+	{Name: "writes-where-pages-are-gone", File: "engine/trust.go", Breaks: "what is written is read", Tests: truncated,
+		Old: "\tif err := s.regions.intact(); err != nil {\n", New: "\tif err := s.regions.intact(); err != nil && !ON {\n",
+		Explained: "Seal looks again, and what is not sealed nobody reads: the statement only learns of it later"},
+	{Name: "seals-what-others-altered", File: "engine/trust.go", Breaks: "E3", Tests: asks("^TestAlteredBetweenStoreAndSeal$"),
+		Old: "g.from.region.look() != g.since", New: "g.from.region.look() != g.since && !ON"},
+	{Name: "looks-after-the-first-store", File: "engine/trust.go", Breaks: "E3", Tests: asks("^TestAlteredBetweenStoreAndSeal$"),
+		Old: "\tif err := g.from.regions.intact(); err != nil {\n", New: "\tif ON {\n\t\tg.since = g.from.region.look()\n\t}\n\tif err := g.from.regions.intact(); err != nil {\n"},
+	{Name: "replicas-are-copied-as-always", File: "catalog/chunk/copy.go", Breaks: "copies go the fastest way", Tests: asks("^TestReplicasGoTheFastestWay$"),
+		Old: "\t\tnear, err := grant.Copy(int64(at), data[at:next])\n", New: "\t\tnear, err := true, error(nil)\n\t\tif ON {\n\t\t\tcopy(grant.Bytes()[at:next], data[at:next])\n\t\t} else {\n\t\t\tnear, err = grant.Copy(int64(at), data[at:next])\n\t\t}\n"},
+}
