@@ -80,6 +80,8 @@ var ofEngine = []mutation.Mutation{
 		Old: "\tif err := n.promises.await(ctx); err != nil { // before", New: "\tif ON {\n\t} else if err := n.promises.await(ctx); err != nil { // before"},
 	{Name: "leases-of-other-machines-are-over-with-a-boot", File: "engine/promise.go", Breaks: "C5", Tests: asks("^TestANodeWaitsForLeasesOfItsFormerProcess$"),
 		Old: "\t\twait = record.Long // 0", New: "\t\twait = PICK(ON, 0, record.Long) // 0"},
+	{Name: "leases-end-with-their-first-user", File: "engine/session.go", Breaks: "E7", Tests: asks("^TestBatchesOutliveEverything$"),
+		Old: "\tif l.users.Add(-1) == 0 {\n", New: "\tif l.users.Add(-1) == 0 || ON {\n"},
 	{Name: "leases-end-while-batches-are-in-use", File: "engine/held.go", Breaks: "E7", Tests: outlived,
 		Old: "\tif !h.closed || h.buffers > 0 || h.lease == nil {\n", New: "\tif !h.closed || h.buffers > 0 && !ON || h.lease == nil {\n"},
 	{Name: "maps-go-while-batches-are-in-use", File: "engine/regions.go", Breaks: "E7", Tests: outlived,
