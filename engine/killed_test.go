@@ -16,6 +16,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -41,10 +42,7 @@ func newCrashes(t *testing.T, fabric memregion.FabricKind, seed uint64) *crashes
 // shmDirectory is a directory in shared memory that must hold exactly one region when the test ends, and is then removed.
 func shmDirectory(t testing.TB) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(dir)) })
-	return dir
+	return shmdir.For(t)
 }
 
 // moment is when a child is killed, if not by its fault point: so long after its start or, if it is to work, after its checks and so many

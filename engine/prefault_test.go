@@ -15,7 +15,7 @@ import (
 
 // TestPrefault: a node's next life has its tables in its page table before it is asked anything, and one that was not told to has not.
 func TestPrefault(t *testing.T) {
-	config := engine.Config{Directory: t.TempDir(), Fabric: "shm", RegionBytes: 64 << 20, MemoryBytes: 256 << 20}
+	config := engine.Config{Directory: t.TempDir(), RegionDirectory: shmDirectory(t), Fabric: "shm", RegionBytes: 64 << 20, MemoryBytes: 256 << 20}
 	e, err := engine.Open(context.Background(), config)
 	require.NoError(t, err)
 	s, err := e.Session(engine.SessionOptions{})

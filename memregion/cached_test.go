@@ -9,6 +9,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -16,10 +17,8 @@ const cachedKind memregion.FabricKind = "emulated"
 
 // cachedRegion lends a region on an emulated fabric in a domain of its own.
 func cachedRegion(t *testing.T, kind memregion.FabricKind) (*memregion.Lent, *memregion.Domain) {
-	directory, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(directory)) })
-	spec := memregion.Spec{ID: 1, Capacity: 1 << 20, Fabric: kind, Path: filepath.Join(directory, "a.region")}
+	spec := memregion.Spec{ID: 1, Capacity: 1 << 20, Fabric: kind, Path: filepath.Join(shmdir.For(t), "a.region")}
+	var err error
 	spec.Base, err = memregion.ChooseBase(nil, spec.Capacity, spec.Path)
 	require.NoError(t, err)
 	domain := memregion.NewDomain(kind, "n1", 1)

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -31,7 +32,7 @@ func fileSpec(t testing.TB, capacity int64) memregion.Spec {
 // shmSpec plans a region in shared memory, or skips.
 func shmSpec(t testing.TB, capacity int64) memregion.Spec {
 	t.Helper()
-	directory, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
+	directory, err := shmdir.Make()
 	if err != nil {
 		t.Skipf("this machine has no usable /dev/shm: %v", err)
 	}

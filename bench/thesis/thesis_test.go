@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/shmdir"
 )
 
 // The formulas agree with adding up, at the ends of periods, too.
@@ -66,10 +67,7 @@ func world(t *testing.T, change func(*Setting)) *World {
 	if _, err := coherence.NewCPULines(); err != nil {
 		t.Skip(err)
 	}
-	remote, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
-	require.NoError(t, err)
-	local, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
-	require.NoError(t, err)
+	remote, local := shmdir.For(t), shmdir.For(t)
 	s := Setting{Bytes: 3<<20 + 4096, AccessBytes: 1 << 20, Runs: 2, Threads: []int{1, 3}, Directory: local}
 	s.Tell = func(b []byte) (int64, error) {
 		d, err := descriptor.Decode(b)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/catalog/store/storetest"
+	"github.com/csmsql/csmsql/internal/shmdir"
 )
 
 func TestMemory(t *testing.T) {
@@ -46,7 +47,7 @@ func TestBolt(t *testing.T) {
 
 // temporary prefers memory: these tests open hundreds of files, and what a disk's sync costs is not their business.
 func temporary(t *testing.T) string {
-	if directory, err := os.MkdirTemp("/dev/shm", "csmsql-store-"); err == nil {
+	if directory, err := shmdir.Make(); err == nil {
 		t.Cleanup(func() { _ = os.RemoveAll(directory) })
 		return directory
 	}

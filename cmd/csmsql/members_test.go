@@ -23,6 +23,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
+	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/internal/testfabric"
 )
 
@@ -186,7 +187,7 @@ const sessionTTL = 2 * time.Second
 func newMembers(t *testing.T, nodes int, embedded bool, failures func(string), flags, environment []string) *members {
 	dir, err := os.MkdirTemp("", "csm") // names of sockets must be short
 	require.NoError(t, err)
-	memory, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
+	memory, err := shmdir.Make()
 	require.NoError(t, err)
 	c := &members{t: t, dir: dir, memory: memory, endpoint: filepath.Join(dir, "etcd", etcd.ClientSocket)}
 	t.Cleanup(c.end)

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/internal/testfabric"
 )
 
@@ -77,8 +78,8 @@ func workspace() (directory, region, fabric string, err error) {
 		return "", "", "", err
 	}
 	var room syscall.Statfs_t
-	if syscall.Statfs("/dev/shm", &room) == nil && int64(room.Bavail)*room.Bsize > 1<<30 {
-		if region, err = os.MkdirTemp("/dev/shm", "csm"); err == nil {
+	if syscall.Statfs(shmdir.Root, &room) == nil && int64(room.Bavail)*room.Bsize > 1<<30 {
+		if region, err = shmdir.Make(); err == nil {
 			return directory, region, string(testfabric.FromEnvironment()), nil
 		}
 	}

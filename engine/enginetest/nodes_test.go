@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
+	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/internal/testfabric"
 )
 
@@ -42,9 +43,7 @@ type clusterNode struct {
 func openNodes(t *testing.T) *nodes {
 	dir, err := os.MkdirTemp("", "csm")
 	require.NoError(t, err)
-	memory, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
-	require.NoError(t, err)
-	c := &nodes{t: t, dir: dir, memory: memory}
+	c := &nodes{t: t, dir: dir, memory: shmdir.For(t)}
 	t.Cleanup(func() {
 		for len(c.list) > 0 {
 			c.shrink()
@@ -53,7 +52,6 @@ func openNodes(t *testing.T) *nodes {
 			require.NoError(t, c.etcd.Close())
 		}
 		require.NoError(t, os.RemoveAll(dir))
-		require.NoError(t, os.RemoveAll(memory))
 	})
 	c.etcd, err = etcd.Serve(t.Context(), etcd.ServerOptions{Directory: filepath.Join(dir, "etcd"), Name: "e"})
 	require.NoError(t, err)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/internal/testfabric"
 )
 
@@ -293,10 +294,7 @@ var tooMany = outcome{state: "54000", message: "too many rows to compare"}
 // openEngine starts a small node that is gone with the test, its region with it.
 func openEngine(t testing.TB, change ...func(*engine.Config)) *engine.Engine {
 	t.Helper()
-	shm, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(shm)) })
-	config := engine.Config{Directory: t.TempDir(), RegionDirectory: shm, RegionBytes: 512 << 20, MemoryBytes: 1 << 30, Threads: 2, Fabric: testfabric.FromEnvironment()}
+	config := engine.Config{Directory: t.TempDir(), RegionDirectory: shmdir.For(t), RegionBytes: 512 << 20, MemoryBytes: 1 << 30, Threads: 2, Fabric: testfabric.FromEnvironment()}
 	for _, c := range change {
 		c(&config)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/internal/cgroup"
+	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
@@ -95,9 +96,7 @@ func start(t testing.TB, memoryBytes, regionBytes int64) *node {
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, n.group.Close()) })
 	directory := t.TempDir()
-	region, err := os.MkdirTemp("/dev/shm", "csm")
-	require.NoError(t, err)
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(region)) })
+	region := shmdir.For(t)
 	n.command = exec.Command(binary, "serve", "--data", filepath.Join(directory, "data"), "--region-dir", region, "--fabric", "shm",
 		"--region", strconv.FormatInt(regionBytes, 10), "--memory", strconv.FormatInt(memoryBytes, 10), "--pg", "127.0.0.1:0")
 	n.group.Confine(n.command)

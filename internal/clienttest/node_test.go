@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
@@ -69,8 +70,8 @@ func (n *node) start() error {
 	}
 	fabric := "file"
 	var room syscall.Statfs_t
-	if syscall.Statfs("/dev/shm", &room) == nil && int64(room.Bavail)*room.Bsize > 2<<30 {
-		if region, err := os.MkdirTemp("/dev/shm", "csm"); err == nil {
+	if syscall.Statfs(shmdir.Root, &room) == nil && int64(room.Bavail)*room.Bsize > 2<<30 {
+		if region, err := shmdir.Make(); err == nil {
 			n.region, fabric = region, "shm"
 		}
 	}

@@ -65,6 +65,7 @@ var allowed = map[string][]string{
 	"internal/testfabric": {"memregion"},
 	"internal/testsuite":  {},
 	"internal/mutation":   {},
+	"internal/shmdir":     {},
 }
 
 // L1.

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -20,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc/borrowing"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/internal/testsuite"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -62,14 +62,12 @@ type rack struct {
 }
 
 func newRack(t *testing.T, kind memregion.FabricKind, seed uint64) *rack {
-	directory, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
-	require.NoError(t, err)
 	r := &rack{t: t, seed: seed, random: rand.New(rand.NewPCG(seed, 1)), class: coherence.Incoherent}
-	t.Cleanup(func() { require.NoError(t, os.RemoveAll(directory)) })
 	if kind.HomeSnooped() {
 		r.class = coherence.IncoherentHomeSnoop
 	}
-	r.spec = memregion.Spec{ID: 7, Capacity: 1 << 20, Fabric: kind, Path: filepath.Join(directory, "a.region")}
+	r.spec = memregion.Spec{ID: 7, Capacity: 1 << 20, Fabric: kind, Path: filepath.Join(shmdir.For(t), "a.region")}
+	var err error
 	r.spec.Base, err = memregion.ChooseBase(nil, r.spec.Capacity, r.spec.Path)
 	require.NoError(t, err)
 	r.peer = noderpc.Peer{

@@ -25,6 +25,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -43,7 +44,7 @@ func plan(t testing.TB, capacity int64) memregion.Spec {
 	base, err := memregion.ChooseBase(nil, capacity, t.Name())
 	require.NoError(t, err)
 	spec := memregion.Spec{ID: 7, Base: base, Capacity: capacity, Fabric: memregion.FabricShm}
-	directory, err := os.MkdirTemp("/dev/shm", "csmsql-test-")
+	directory, err := shmdir.Make()
 	if err != nil {
 		spec.Fabric, spec.Path = memregion.FabricFile, filepath.Join(t.TempDir(), "region")
 		return spec
