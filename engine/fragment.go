@@ -373,7 +373,7 @@ func (e *Engine) releaseResult(chunks []*catalog.Chunk) {
 	if err := e.node.homes.Retire(ids...); err != nil {
 		e.config.Log.Warn("release the result of a fragment", "error", err)
 	}
-	e.node.holdings.book.Over(ids...)
+	e.node.holdings.book.GivenBack(ids...)
 	e.config.Fault.At(faults.FragmentReleased)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/custody"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -72,14 +73,14 @@ type heldLenders struct {
 // Discard implements catalog.Lender.
 func (l heldLenders) Discard(ids ...catalog.ExtentID) error {
 	err := l.Lender.Discard(ids...)
-	l.book.Over(ids...) // also if it failed: what lives all the same is found by the janitor
+	l.book.GivenBack(ids...) // also if it failed: what lives all the same is found by the janitor
 	return err
 }
 
 // Retire implements catalog.Lender.
 func (l heldLenders) Retire(ids ...catalog.ExtentID) error {
 	err := l.Lender.Retire(ids...)
-	l.book.Over(ids...)
+	l.book.GivenBack(ids...)
 	return err
 }
 
@@ -234,6 +235,7 @@ func (n *node) disowned(ctx context.Context) {
 		n.config.Log.Debug("what others will not commit cannot be settled yet", "error", err)
 		return
 	}
+	n.config.Fault.At(faults.LendDisowned)
 	n.lending.Confirm(ids...) // in a version, or on its way out
 	n.config.Log.Warn("other nodes do not hold what they had published here; it is taken back", "extents", len(ids), "retired", len(taken))
 }
@@ -275,6 +277,7 @@ func (n *node) renewAt(ctx context.Context, name string, disclaimers map[memregi
 	if err != nil {
 		return err
 	}
+	n.config.Fault.At(faults.HoldRenewing)
 	request := noderpc.HeldRequest{Region: id}
 	onRecord, err := client.Held(ctx, request)
 	if err != nil {

@@ -81,12 +81,15 @@ func TestFaults(t *testing.T) {
 	}
 	t.Logf("CSMSQL_SEED=%d", seed)
 	a := newAttack(t, seed)
+	a.begin()
 	a.everyScene()
 	for _, o := range orders(t, a.r, os.Getenv(faultsVariable)) {
 		t.Run(fmt.Sprintf("%v/%s", o.Point, o.Action), func(sub *testing.T) {
 			if a.isWrong() { // the others go on with another cluster
 				a.members.end()
 				a = newAttack(t, seed)
+				a.t = sub
+				a.begin()
 			}
 			a.t = sub
 			a.attack(o)
@@ -137,15 +140,21 @@ func newAttack(t *testing.T, seed uint64) *attack {
 	for _, w := range []*worker{a.scene, a.aside} {
 		w.split, w.more = []string{"always"}, []string{"SET csm.shuffle = always"}
 	}
-	require.NoError(t, s.members.heal())
-	for i, g := range s.groups {
+	return a
+}
+
+// begin starts the cluster, and makes the tables.
+func (a *attack) begin() {
+	a.wrong(a.members.heal())
+	for i, g := range a.groups {
 		for k, name := range g.tables {
 			placement := []string{"hash(i)", "rows"}[(i+k)%2]
-			require.Equal(t, happened, a.scene.replace(s.members.nodes[0], g, name, placement, a.batches.Add(1)))
+			if !a.isWrong() && a.scene.replace(a.members.nodes[0], g, name, placement, a.batches.Add(1)) != happened {
+				a.wrong(fmt.Errorf("table %s cannot be made: %w", name, a.lastError()))
+			}
 		}
 	}
-	s.require()
-	return a
+	a.require()
 }
 
 // isTaken tells whether it has happened.
@@ -216,7 +225,7 @@ func (a *attack) make(at *member, o object, do func() (answered bool, err error)
 func (a *attack) everyScene() {
 	began := time.Now()
 	var took []string
-	for _, name := range []string{"write", "query", "load", "wide", "borrow", "drain", "repair", "lost"} {
+	for _, name := range []string{"write", "query", "load", "wide", "borrow", "rollback", "disclaim", "drain", "repair", "lost"} {
 		start := time.Now()
 		a.play(name)
 		a.settle(name)
@@ -340,12 +349,12 @@ func (a *attack) without(victim *member) {
 	for _, m := range others {
 		for _, g := range a.groups {
 			if !a.aside.question(g, m, everything) {
-				a.wrong(fmt.Errorf("%s does not answer without %s, though every chunk has another replica", m.name, victim.name))
+				a.wrong(fmt.Errorf("%s does not answer without %s, though every chunk has another replica: %w", m.name, victim.name, a.lastError()))
 			}
 		}
 		for _, name := range a.groups[1].tables {
 			if !drained && !a.writes(m, name) {
-				a.wrong(fmt.Errorf("%s does not write without %s", m.name, victim.name))
+				a.wrong(fmt.Errorf("%s does not write without %s: %w", m.name, victim.name, a.lastError()))
 			}
 		}
 	}
@@ -363,8 +372,9 @@ func (a *attack) writes(at *member, name string) bool {
 
 const repeats = 5
 
-// goneMax is how long it may take until a node that is stopped is out.
-const goneMax = 3 * sessionTTL
+// goneMax is how long it may take until a node that is stopped is out, and one is back that had to begin anew, because the machine kept it from
+// running for so long that it was given up, too.
+const goneMax = patience
 
 // isStopped asks the kernel.
 func isStopped(pid int) bool {

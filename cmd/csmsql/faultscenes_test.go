@@ -11,13 +11,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"github.com/zeebo/xxh3"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/borrowing"
+	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -40,7 +43,7 @@ func (w *worker) insert(at *member, g *group, name string, number int64) int {
 // scenes are what a cluster does. Each ends when something fails in it.
 var scenes = map[string]func(a *attack, at, other *member){
 	"write": (*attack).write, "query": (*attack).query, "load": (*attack).load, "wide": (*attack).wide,
-	"borrow": (*attack).borrow, "drain": (*attack).drain, "repair": (*attack).repair, "lost": (*attack).lost,
+	"borrow": (*attack).borrow, "rollback": (*attack).rollback, "disclaim": (*attack).disclaim, "drain": (*attack).drain, "repair": (*attack).repair, "lost": (*attack).lost,
 }
 
 // sceneOf is the scene that reaches a point.
@@ -56,6 +59,10 @@ func sceneOf(p faults.Point) string {
 		return "wide"
 	case faults.LendMoved:
 		return "borrow"
+	case faults.HoldGivenBack:
+		return "rollback"
+	case faults.LendDisclaimed, faults.LendDisowned:
+		return "disclaim"
 	case faults.LoadBatch, faults.LoadSealed, faults.TPCHChunk, faults.TPCHTable:
 		return "load"
 	case faults.FragmentAsking, faults.FragmentAccepted, faults.FragmentHalfDone, faults.PartitionsSealed, faults.FragmentPublished, faults.FragmentReleased, faults.StageRan:
@@ -134,6 +141,59 @@ func (a *attack) wide(at, _ *member) {
 
 // borrow builds something with an Arrow allocator in a node's memory, as programs can, and gives it back.
 func (a *attack) borrow(at, _ *member) {
+	a.borrowed(at, func(_ context.Context, _ *noderpc.Client, space *borrowing.Space) error {
+		grant, err := space.Grant("borrowed", memregion.PageSize)
+		if err != nil {
+			return err
+		}
+		err = grant.(chunk.Growing).Grow(4*memregion.PageSize, memregion.PageSize)
+		return errors.Join(err, grant.Abort())
+	})
+}
+
+// disclaim borrows, and says that it does not hold what it was granted, what it has sealed and what it has published: as a program does that has lost
+// it.
+func (a *attack) disclaim(at, _ *member) {
+	a.borrowed(at, func(ctx context.Context, c *noderpc.Client, space *borrowing.Space) error {
+		request := noderpc.HeldRequest{Region: space.Region()}
+		defer func() { // its next process is told, if it comes to that
+			for _, g := range request.Disclaimed {
+				space.Owe(catalog.ExtentID{Region: space.Region(), Generation: g})
+			}
+		}()
+		for _, stage := range []string{"granted", "sealed", "published"} {
+			grant, err := space.Grant(stage, memregion.PageSize)
+			if err != nil {
+				return err
+			}
+			id := catalog.ExtentID{Region: space.Region(), Generation: grant.Generation()}
+			request.Disclaimed = append(request.Disclaimed, id.Generation)
+			clear(grant.Bytes())
+			seal := coherence.Seal{Length: memregion.PageSize, Checksum: xxh3.Hash(grant.Bytes())}
+			if err := grant.Clean(); err != nil { // there is no window on it any more
+				return err
+			}
+			if stage != "granted" {
+				err = grant.Seal(seal)
+			}
+			if stage == "published" && err == nil {
+				err = c.Publish(ctx, false, id)
+			}
+			if err != nil {
+				return err
+			}
+		}
+		onRecord, err := c.Held(ctx, request)
+		for err == nil && len(onRecord) > 0 && ctx.Err() == nil { // the lender's janitor deals with what was published
+			time.Sleep(10 * time.Millisecond)
+			onRecord, err = c.Held(ctx, noderpc.HeldRequest{Region: space.Region()})
+		}
+		return err
+	})
+}
+
+// borrowed does something with memory of a node that this process borrows.
+func (a *attack) borrowed(at *member, do func(context.Context, *noderpc.Client, *borrowing.Space) error) {
 	since := a.trouble()
 	lent, _, err := a.scene.ask(at, false, "SELECT region FROM csm.regions WHERE available AND node = '"+at.name+"'")
 	if err != nil {
@@ -165,15 +225,22 @@ func (a *attack) borrow(at, _ *member) {
 			defer again.Close() // its call has ended
 			return space.SettleWith(ctx, again)
 		}
-		grant, err := space.Grant("borrowed", memregion.PageSize)
-		if err != nil {
-			return err
-		}
-		err = grant.(chunk.Growing).Grow(4*memregion.PageSize, memregion.PageSize)
-		return errors.Join(err, grant.Abort())
+		return do(ctx, c, space)
 	})
 	if err != nil {
 		a.failed(at, since, "borrow memory", err)
+	}
+}
+
+// rollback writes into every node's memory, and gives it back.
+func (a *attack) rollback(at, _ *member) {
+	since := a.trouble()
+	var statements []string
+	for _, name := range a.groups[0].tables {
+		statements = append(statements, fmt.Sprintf("INSERT INTO %s %s", name, rowsSQL(a.batches.Add(1), sceneRows)))
+	}
+	if _, _, err := a.scene.ask(at, false, append(append([]string{"BEGIN"}, statements...), "ROLLBACK")...); err != nil {
+		a.failed(at, since, "roll back", err)
 	}
 }
 

@@ -35,6 +35,7 @@ type soak struct {
 	mu      sync.Mutex
 	faults  []error        // guarded by mu; whatever is wrong
 	states  map[string]int // guarded by mu; errors that are to be expected, by SQLSTATE and whether it was calm
+	last    error          // guarded by mu; the last one of them
 	longest time.Duration  // guarded by mu
 	slow    string         // guarded by mu; the statement that took longest
 	begun   time.Time
@@ -132,6 +133,13 @@ func (s *soak) slowest(took time.Duration, what string) {
 	}
 }
 
+// lastError is the last one that a client got, and that was to be expected.
+func (s *soak) lastError() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
 func (s *soak) isWrong() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -180,6 +188,7 @@ func (s *soak) failed(m *member, since int64, sql string, err error) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.last = fmt.Errorf("%s at %s: %w", sql, m.name, err)
 	if s.states[state]++; calm {
 		s.states[state+" in calm"]++
 	}

@@ -7,11 +7,15 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
 // Book is who in this process holds which extents, of whatever node. The zero value is ready. Safe for concurrent use.
 type Book struct {
+	// Fault is told when an extent gets a holder, and loses it; nil in production. It is set before the Book is used.
+	Fault faults.Hook
+
 	mu    sync.Mutex
 	of    map[catalog.ExtentID]*Holder // guarded by mu
 	calls map[uint64]bool              // guarded by mu; those that are under way
@@ -52,6 +56,26 @@ func (b *Book) Over(ids ...catalog.ExtentID) {
 	for _, id := range ids {
 		delete(b.of, id)
 	}
+}
+
+// GivenBack is Over for what its lender has taken back.
+func (b *Book) GivenBack(ids ...catalog.ExtentID) { b.passed(faults.HoldGivenBack, ids) }
+
+// Committed is Over for what a version has.
+func (b *Book) Committed(ids ...catalog.ExtentID) { b.passed(faults.HoldCommitted, ids) }
+
+// passed is Over, which is a fault point if something was here.
+func (b *Book) passed(at faults.Point, ids []catalog.ExtentID) {
+	if b.Fault != nil && b.has(ids) {
+		b.Fault.At(at)
+	}
+	b.Over(ids...)
+}
+
+func (b *Book) has(ids []catalog.ExtentID) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return slices.ContainsFunc(ids, func(id catalog.ExtentID) bool { return b.of[id] != nil })
 }
 
 // Calling tells whether memory is being asked for, which may be granted and not in the book yet.

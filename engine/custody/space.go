@@ -4,6 +4,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // Space is a space whose grants are the holder's, from before the call for them ends (H1). A grant that was sealed stays the holder's until the
@@ -25,6 +26,7 @@ func (s spaceOf) Grant(owner string, size int64) (granted catalog.Grant, err err
 		return nil, err
 	}
 	id = s.id(g)
+	b.Fault.At(faults.HoldGranted)
 	made := grant{Grant: g, space: s}
 	if _, ok := g.(chunk.Growing); ok {
 		return &growingGrant{made}, nil
@@ -43,7 +45,7 @@ func (s spaceOf) Discard(generations ...coherence.Generation) error {
 		ids[i] = catalog.ExtentID{Region: s.Region(), Generation: g}
 	}
 	err := s.Space.Discard(generations...)
-	s.holder.book.Over(ids...) // also if it failed: nobody here has them any more
+	s.holder.book.GivenBack(ids...) // also if it failed: nobody here has them any more
 	return err
 }
 
@@ -66,7 +68,7 @@ func (g *grant) Abort() error {
 	id := g.space.id(g)
 	err := g.Grant.Abort()
 	if !g.sealed {
-		g.space.holder.book.Over(*id)
+		g.space.holder.book.GivenBack(*id)
 	}
 	return err
 }

@@ -76,6 +76,16 @@ var (
 	LendPublished = point("lend:published", "extents are published, and their writer has not heard")
 )
 
+// Who holds memory that no version has (package engine/custody): at the holder's node, and at the lender.
+var (
+	HoldGranted    = point("hold:granted", "memory was granted, and its holder's call for it has not ended")
+	HoldCommitted  = point("hold:committed", "a version has what a holder had, and the book has it still")
+	HoldGivenBack  = point("hold:given-back", "the lender has taken back what a holder had, or was not there, and the book has it still")
+	HoldRenewing   = point("hold:renewing", "a node is about to renew its lease on what it holds in another one's memory")
+	LendDisclaimed = point("lend:disclaimed", "a borrower has said what it does not hold, and nothing of that is taken back")
+	LendDisowned   = point("lend:disowned", "what a borrower has published, and says that it does not hold, is retired, and on record still")
+)
+
 // A statement that writes.
 var (
 	StoreBatch    = point("store:batch", "rows of an INSERT, a COPY or a CREATE TABLE AS are with the writer")

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -39,6 +40,9 @@ func (l *Lender) Held(ctx context.Context, peer noderpc.Peer, request noderpc.He
 	back := l.disclaim(a, request)
 	l.mu.ledger.leave(a)
 	l.mu.Unlock()
+	if len(request.Disclaimed) > 0 {
+		l.options.Fault.At(faults.LendDisclaimed)
+	}
 	for _, g := range back {
 		l.options.Log.Warn("a borrower does not hold what was granted to it; it is taken back", "borrower", g.account.String(), "extent", g.extent.String(), "holder", g.holder)
 		l.count.disclaimed.Add(1)
