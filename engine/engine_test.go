@@ -26,6 +26,7 @@ func open(t testing.TB, change ...func(*engine.Config)) *engine.Engine {
 		var workers func(*engine.Config)
 		workers, serving = withWorkers(t, n)
 		workers(&config)
+		config.MemoryBytes = max(config.MemoryBytes, int64(n+1)*256<<20)
 	}
 	e, err := engine.Open(context.Background(), config)
 	require.NoError(t, err)

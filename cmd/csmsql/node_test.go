@@ -23,6 +23,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/internal/testfabric"
+	"github.com/csmsql/csmsql/internal/testsuite"
 )
 
 // patience bounds everything that should take moments; the race detector on a busy machine is slow.
@@ -97,8 +98,8 @@ func start(extra ...string) (*node, error) {
 	}
 	n := &node{directory: directory, data: filepath.Join(directory, "data"), region: region}
 	args := append([]string{
-		"serve", "--data", n.data, "--region-dir", region, "--fabric", fabric, "--region", "512MiB", "--memory", "512MiB", "--pg", "127.0.0.1:0",
-		"--workers", cmp.Or(os.Getenv(workersVariable), "0"),
+		"serve", "--data", n.data, "--region-dir", region, "--fabric", fabric, "--region", "512MiB", "--pg", "127.0.0.1:0",
+		"--memory", testsuite.Memory(os.Getenv(workersVariable)), "--workers", cmp.Or(os.Getenv(workersVariable), "0"),
 	}, extra...)
 	if err := n.launch(args); err != nil {
 		return nil, errors.Join(err, n.clean())

@@ -118,6 +118,11 @@ var phrases = []struct{ phrase, state string }{
 // noExpression is what RE2 says of a text that is no regular expression.
 var noExpression = regexp.MustCompile(`^(?:(?:missing|unexpected) [\])]: |trailing \\|(?:invalid escape sequence|invalid character class|no argument for repetition operator|invalid repetition size|bad repetition operator|invalid perl operator|invalid named capture group)\b)`)
 
+// tooDeep is what DuckDB says of a text whose parts are nested too deeply: each level takes its planner longer than the one before.
+var tooDeep = regexp.MustCompile(`^Max expression depth limit of (\d+) exceeded`)
+
+const tooDeepHint = "Break the expression up, or keep what is inside in a temporary table."
+
 var (
 	stated = regexp.MustCompile(`\b([0-9A-Z]{5}): `) // "XX001: …", how our own scan marks its errors
 	lineAt = regexp.MustCompile(`(?s)\n\nLINE \d+: .*$`)
@@ -161,6 +166,9 @@ func parseError(text string) error {
 	}
 	if e.Message == "Like pattern must not end with escape character!" {
 		e.State, e.Message = "22025", "LIKE pattern must not end with escape character"
+	}
+	if m := tooDeep.FindStringSubmatch(e.Message); m != nil { // the setting that DuckDB advises is not a client's
+		e.State, e.Message, e.HintText = "54001", "stack depth limit exceeded: expressions and queries may be nested "+m[1]+" deep", tooDeepHint
 	}
 	if e.Kind == kindFatal && strings.Contains(e.Message, invalidated) {
 		e.explainFailed()

@@ -316,3 +316,16 @@ func TestPlanningHears(t *testing.T) {
 	done()
 	require.Equal(t, []string{"1"}, ask(t, c, "SELECT 1"))
 }
+
+// What is nested too deeply is refused as PostgreSQL does it, without the advice to change a setting that no client can change.
+func TestNestingIsBounded(t *testing.T) {
+	_, c := open(t)
+	for _, text := range []string{
+		"SELECT " + strings.Repeat("abs(", 1100) + "1" + strings.Repeat(")", 1100),
+		"SELECT " + strings.Repeat("(SELECT ", 500) + "1" + strings.Repeat(")", 500),
+	} {
+		_, err := c.Prepare(text)
+		requireState(t, "54001", err)
+		require.EqualError(t, err, "stack depth limit exceeded: expressions and queries may be nested 1000 deep")
+	}
+}

@@ -117,7 +117,7 @@ const workersVariable = "CSMSQL_TEST_WORKERS"
 func (n *node) serve(fabric string) error {
 	n.output.Reset()
 	n.command = exec.Command(n.binary, "serve", "--data", n.data(), "--region-dir", n.region, "--fabric", fabric, "--region", "1GiB",
-		"--memory", "512MiB", "--pg", "127.0.0.1:"+n.port, "--files", n.files(),
+		"--memory", testsuite.Memory(os.Getenv(workersVariable)), "--pg", "127.0.0.1:"+n.port, "--files", n.files(),
 		"--workers", cmp.Or(os.Getenv(workersVariable), "0"))
 	n.command.Stdout, n.command.Stderr = &n.output, &n.output
 	if err := n.command.Start(); err != nil {

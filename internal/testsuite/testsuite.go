@@ -69,3 +69,9 @@ func BuildProgram(path string) error {
 	}
 	return nil
 }
+
+// Memory is what a node is given for queries that has so many workers, as --memory takes it: each has an equal part. Without any it is 512 MiB.
+func Memory(workers string) string {
+	count, _ := strconv.Atoi(workers)
+	return strconv.Itoa(max(2, count+1)*256) + "MiB"
+}

@@ -67,3 +67,14 @@ func TestAPanicInACall(t *testing.T) {
 	require.Panics(t, func() { _ = c.settle(context.Background()) })
 	require.NoError(t, c.settle(context.Background()))
 }
+
+// BenchmarkCall is what the way to the caller and back costs.
+func BenchmarkCall(b *testing.B) {
+	c := &calls{}
+	defer c.close()
+	ctx, cancel := context.WithCancel(b.Context())
+	defer cancel()
+	for b.Loop() {
+		c.do(ctx, always, nothing)
+	}
+}
