@@ -76,6 +76,8 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 	defer s.Close()
 	tx := n.catalog.Begin(s)
 	rows, exists := now[name]
+	appends := false
+	n.doubted = 0
 	drop := exists && rng.IntN(4) == 0
 	switch {
 	case drop:
@@ -97,6 +99,7 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 				c = n.rearranged(rng, c, false)
 			}
 			require.NoError(t, tx.Append(id, []*catalog.Chunk{c}))
+			appends = true
 			rows = append(slices.Clone(rows), values...)
 		}
 		if rng.IntN(4) == 0 {
@@ -130,6 +133,7 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 		done = true
 	case d.silent:
 		require.ErrorIs(t, err, catalog.ErrOutcomeUnknown)
+		require.True(t, !appends || n.doubted > 0, "nobody holds what may be a version's still")
 		done = d.happens
 	default:
 		require.ErrorIs(t, err, catalog.ErrNotCommitted)

@@ -70,6 +70,9 @@ func (w *commit) run(ctx context.Context) error {
 	defer c.setPending(nil)
 	revision, err := w.store(context.WithoutCancel(ctx)) // half of a commit cannot be cancelled
 	if errors.Is(err, ErrOutcomeUnknown) {
+		if tell := c.options.Doubted; tell != nil && len(w.publish) > 0 {
+			tell(sortedIDs(w.publish))
+		}
 		if c.doubted = w; !c.shared() {
 			c.broken = err
 		}

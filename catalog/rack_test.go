@@ -52,6 +52,7 @@ type rackNode struct {
 	ended     chan error
 	snapshots []rackSnapshot
 	published func() // called once between publishing and storing
+	doubted   int    // extents of the last commit that ended in doubt
 }
 
 type rackSnapshot struct {
@@ -87,6 +88,7 @@ func (n *rackNode) start() {
 	n.rack.made[n.region] = map[catalog.ExtentID]string{}
 	n.rack.mu.Unlock()
 	c, err := catalog.Open(ctx, n.handle, rackLender{n}, catalog.Options{
+		Doubted:        func(ids []catalog.ExtentID) { n.doubted = len(ids) },
 		InitialSchemas: []string{"public"}, ReportInterval: time.Millisecond, Patience: patience,
 		Self: &catalog.NodeRecord{Name: n.name, Address: n.name + ":1", Directory: n.name},
 		Fault: func(point faults.Point) {

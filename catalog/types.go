@@ -158,6 +158,9 @@ type Options struct {
 	Gone func(Member)
 	// Committed is told of the extents of every commit of this catalog that succeeded: they are a version's now, and nobody's else.
 	Committed func(ids []ExtentID)
+	// Doubted is told of those of a commit that ended with ErrOutcomeUnknown: whoever asked for it may end, and they may be a version's still. Later
+	// Committed is told of them, or the lender that they are retired.
+	Doubted func(ids []ExtentID)
 	// Fault is told of the fault points of commits; nil in production.
 	Fault faults.Hook
 	// Log receives what went wrong in the background: garbage that could not be removed, lenders that refused.

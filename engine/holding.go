@@ -26,6 +26,7 @@ import (
 type holdings struct {
 	book    custody.Book
 	nobody  *custody.Holder // for whom nobody said what it is for
+	doubt   *custody.Holder // has what commits have published that may come still, when their session has ended
 	strays  atomic.Int64    // that were found
 	back    atomic.Int64    // of them, those that were taken back
 	left    atomic.Int64    // extents that holders held when they ended

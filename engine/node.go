@@ -91,13 +91,15 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	}
 	gone := map[memregion.RegionID]error{}
 	n.holdings.book.Fault = config.Fault
+	n.holdings.doubt = n.hold("commits of which it is not known whether they happened")
 	n.holdings.nobody = n.hold("this node's own work")
 	n.lender = heldLenders{lenders{n.homes, gone, n.self != nil}, &n.holdings.book}
 	if n.self != nil {
 		n.lender = heldLenders{clusterLenders{lenders{n.homes, gone, true}, n}, &n.holdings.book}
 	}
 	n.catalog, err = catalog.Open(ctx, n.store, n.lender, catalog.Options{
-		Domain: localDomain, InitialSchemas: []string{"public"}, Self: n.self, Gone: n.gone, Committed: func(ids []catalog.ExtentID) { n.holdings.book.Committed(ids...) }, Fault: config.Fault,
+		Domain: localDomain, InitialSchemas: []string{"public"}, Self: n.self, Gone: n.gone, Committed: func(ids []catalog.ExtentID) { n.holdings.book.Committed(ids...) },
+		Doubted: func(ids []catalog.ExtentID) { n.holdings.book.Pass(n.holdings.doubt, ids...) }, Fault: config.Fault,
 		Log: func(message string, err error) { config.Log.Warn(message, "error", err) },
 	})
 	if err != nil {

@@ -49,6 +49,17 @@ func (h *Holder) Close() (left []catalog.ExtentID) {
 	return left
 }
 
+// Pass has h hold what somebody here holds, from now on. What is not in the book is no mistake.
+func (b *Book) Pass(h *Holder, ids ...catalog.ExtentID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, id := range ids {
+		if b.of[id] != nil {
+			b.of[id] = h
+		}
+	}
+}
+
 // Over says that extents are nobody's here any more: given back, or committed. What is not in the book is no mistake.
 func (b *Book) Over(ids ...catalog.ExtentID) {
 	b.mu.Lock()

@@ -313,3 +313,26 @@ func TestForWhom(t *testing.T) {
 	require.Equal(t, "load of t", fmt.Sprint(h.Name()))
 	require.Empty(t, h.Close())
 }
+
+// What a commit in doubt has published outlives its session's holder: nobody disclaims it, and it is no stray.
+func TestDoubtOutlivesItsSession(t *testing.T) {
+	f := &fake{record: map[coherence.Generation]bool{}}
+	var book custody.Book
+	session, doubt := book.Open("session"), book.Open("doubt")
+	space := session.Space(f)
+	published, err := space.Grant("", 1)
+	require.NoError(t, err)
+	require.NoError(t, published.Seal(coherence.Seal{}))
+	forgotten, err := space.Grant("", 1)
+	require.NoError(t, err)
+	require.NoError(t, forgotten.Seal(coherence.Seal{}))
+	book.Pass(doubt, id(published.Generation()), id(99))
+	require.Equal(t, []catalog.ExtentID{id(forgotten.Generation())}, session.Close())
+	require.Equal(t, map[coherence.Generation]string{published.Generation(): "doubt"}, book.Held(region))
+	var d custody.Disclaimer
+	for range 3 {
+		require.NotContains(t, d.Answer(&book, f.onRecord()), id(published.Generation()))
+	}
+	book.Committed(id(published.Generation()))
+	require.Empty(t, book.Held(region))
+}

@@ -25,6 +25,7 @@
 //   - H2: an extent is disclaimed only when every call that was under way when it was first missed has ended since.
 //   - H3: an extent that a holder has is never a stray; one that nobody has is one after Rounds rounds.
 //   - H4: nothing is taken back that a writer may store into, or that a node may read: of those, a stray is only told, or waits.
+//   - H5: what a commit has published of which it is not known whether it happened has a holder until that is known, also if its session ends before.
 //
 // # Lock order
 //
