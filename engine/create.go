@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -248,6 +249,9 @@ func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
 		return f, nil
 	}
 	check, err := s.conn.Prepare("SELECT CAST(" + duckExpression(c.Default) + " AS " + name + ")")
+	if e := shortage(err); e != nil {
+		return f, columnError(c, e)
+	}
 	if err != nil {
 		return f, failure("42611", "column %q: bad default %s: %v", c.Name, c.Default, err)
 	}
@@ -274,6 +278,15 @@ func (s *Session) duckType(name, written string) (arrow.Field, error) {
 	return schema.Field(0), nil
 }
 
+// shortage is what DuckDB says of its memory, its end or itself, and not of the words that it was given; nil: of those, or nothing.
+func shortage(err error) *Error {
+	var d *duckdb.Error
+	if !errors.As(err, &d) || len(d.State) != 5 || !slices.Contains([]string{"53", "57", "58", "XX"}, d.State[:2]) {
+		return nil
+	}
+	return failure(d.State, "%s", d.Message)
+}
+
 // columnError says which column an error is about, and where it stands.
 func columnError(c statement.Column, e *Error) *Error {
 	e.Message, e.At = fmt.Sprintf("column %q: %s", c.Name, e.Message), c.At
@@ -284,6 +297,9 @@ func columnError(c statement.Column, e *Error) *Error {
 // order by other rules and take every word.
 func (s *Session) sameType(declared, stored string) *Error {
 	names, err := s.conn.Texts(context.Background(), "SELECT unnest([typeof(CAST(NULL AS "+declared+")), typeof(CAST(NULL AS "+stored+"))])")
+	if e := shortage(err); e != nil {
+		return e
+	}
 	if err != nil || len(names) != 2 {
 		return failure("0A000", "columns of type %s cannot be stored", declared)
 	}

@@ -413,3 +413,6 @@ func FactsBytes(e *Engine) int64 { return e.facts.account.Used() }
 
 // OutsideBytes is what rows of COPY take that are gathered.
 func OutsideBytes() int64 { return int64(outside.AllocatedBytes()) }
+
+// Shortage is what it says of DuckDB's memory, and nil of what it says of words.
+func Shortage(err error) *Error { return shortage(err) }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -14,6 +16,8 @@ import (
 //	connection ── do ──► the session's caller ──► engine
 //	     │ ◄─── returned ──────────┘
 //	     │ ◄─── the context ended, and graceOfCalls is over: the call is overdue, and its statement has failed
+//
+// What is prompt it does itself.
 //
 // The engine's session stays the caller's until the call returns. What has to be done with it meanwhile (close a result, roll back) waits in
 // later; what the client asks next waits in Settle, for as long as that statement may take.
@@ -163,3 +167,26 @@ func (c *calls) close() {
 }
 
 func always() bool { return true }
+
+// promptText bounds a text that is prompt.
+const promptText = 128
+
+// promptWords begin statements that nothing is planned for.
+var promptWords = []string{"begin", "start", "commit", "end", "rollback", "abort", "savepoint", "release", "set", "reset", "show", "deallocate", "discard", "close"}
+
+// isPrompt tells texts that cannot take long to plan, which the connection's goroutine does itself: to wake another one, and be woken by it, costs as
+// much as they do. A SELECT among them calls no function and names no table or view.
+func isPrompt(sql string) bool {
+	if len(sql) > promptText || strings.ContainsAny(sql, "(") {
+		return false
+	}
+	lower := strings.ToLower(strings.TrimSpace(sql))
+	word := lower
+	if end := strings.IndexFunc(lower, func(r rune) bool { return r < 'a' || r > 'z' }); end >= 0 {
+		word = lower[:end]
+	}
+	if word == "select" {
+		return !strings.Contains(lower, "from") && !strings.Contains(lower, "table")
+	}
+	return slices.Contains(promptWords, word)
+}

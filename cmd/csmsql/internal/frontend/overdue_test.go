@@ -3,6 +3,7 @@ package frontend
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -53,6 +54,17 @@ func TestACallThatReturns(t *testing.T) {
 	require.False(t, overdue)
 	require.True(t, asked)
 	require.False(t, c.waits())
+}
+
+func TestPromptTexts(t *testing.T) {
+	for sql, prompt := range map[string]bool{
+		"SELECT 1": true, " select 'a' || $1": true, "BEGIN": true, "commit;": true, "SET search_path = a": true, "": false,
+		"SELECT upper('b')": false, "SELECT a FROM v": false, "TABLE v": false, "SELECT 1 UNION ALL TABLE v": false, "FROM v": false,
+		"EXECUTE p": false, "EXPLAIN SELECT 1": false, "WITH x AS NOT MATERIALIZED": false, "SELECT " + strings.Repeat("1+", 100) + "1": false,
+		"beginning": false, "INSERT INTO t DEFAULT VALUES": false, "COPY t TO STDOUT": false,
+	} {
+		require.Equal(t, prompt, isPrompt(sql), sql)
+	}
 }
 
 // A panic is the connection's, as if it had made the call itself, and not the process'.

@@ -42,13 +42,13 @@ func (p *prepared) Untimed() bool { return p.engine.EndsBlock() }
 func (p *prepared) Execute(ctx context.Context, args []wire.Value) (wire.Result, error) {
 	s := p.session
 	s.backend.executed.Add(1)
-	r := &result{session: s, ctx: ctx, leave: never}
-	if p.engine.MayBeGivenUp() {
+	r := &result{session: s, ctx: ctx}
+	if p.engine.MayBeGivenUp() && !p.engine.Prompt() {
 		outcome := &engine.Outcome{}
 		ctx, r.leave = engine.WithOutcome(ctx, outcome), outcome.Fail
 	}
 	var err error
-	overdue := s.call(ctx, r.leave, func() {
+	overdue := r.call(ctx, func() {
 		if r.rows, err = p.execute(ctx, args); err == nil {
 			r.returnsRows = p.engine.Schema() != nil
 		}
@@ -97,17 +97,26 @@ func (s *session) after(tag string) {
 type result struct {
 	session     *session
 	ctx         context.Context   // of the execution
-	leave       func() bool       // says whether nothing of the statement stays
+	leave       func() bool       // says whether nothing of the statement stays; nil: it is waited for
 	rows        *engine.Rows      // nil: it is not known yet, and may never be
 	current     arrow.RecordBatch // handed out by Next (F3)
 	returnsRows bool
+}
+
+// call has the session's caller do something, if it may be left alone.
+func (r *result) call(ctx context.Context, do func()) (overdue bool) {
+	if r.leave == nil {
+		do()
+		return false
+	}
+	return r.session.call(ctx, r.leave, do)
 }
 
 // Next implements wire.Result.
 func (r *result) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	r.drop()
 	var err error
-	if r.session.call(ctx, r.leave, func() { r.current, err = r.rows.Next(ctx) }) {
+	if r.call(ctx, func() { r.current, err = r.rows.Next(ctx) }) {
 		r.session.backend.failed.Add(1)
 		return nil, context.Cause(ctx)
 	}
@@ -162,7 +171,7 @@ func (r *result) Close() error {
 		return nil
 	case !wasEnded(r.ctx):
 		end()
-	case s.call(r.ctx, r.leave, end):
+	case r.call(r.ctx, end):
 		return nil
 	}
 	return err
@@ -176,5 +185,3 @@ func wasEnded(ctx context.Context) bool {
 	}
 	return false
 }
-
-func never() bool { return false }

@@ -40,6 +40,9 @@ func (s *session) Split(sql string) ([]string, error) { return statement.Split(s
 func (s *session) Prepare(ctx context.Context, sql string, declared []uint32) (wire.Statement, error) {
 	var st wire.Statement
 	var err error
+	if isPrompt(sql) {
+		return s.prepare(ctx, sql, declared)
+	}
 	if s.call(ctx, always, func() { st, err = s.prepare(ctx, sql, declared) }) {
 		s.calls.after(func() {
 			if err == nil {
@@ -51,7 +54,7 @@ func (s *session) Prepare(ctx context.Context, sql string, declared []uint32) (w
 	return st, err
 }
 
-// call has the session's caller do something, which may become overdue.
+// call has the session's caller do something that takes its time, which may become overdue.
 func (s *session) call(ctx context.Context, leave func() bool, do func()) (overdue bool) {
 	failed := wire.TxIdle
 	if wire.TxStatus(s.engine.Status()) != wire.TxIdle {
