@@ -36,7 +36,8 @@ const (
 	watchEvery   = 10 * time.Millisecond
 	strikeEvery  = 100 * time.Millisecond // an interrupted statement needs a moment to give its memory back
 	collectEvery = time.Second
-	restAfter    = 100 // quiet ticks
+	restAfter    = 100         // quiet ticks
+	restPause    = time.Second // before memory is given back once more; then four times as long, three times
 	tidyEvery    = 5 * time.Second
 	tidyBytes    = 32 << 20 // more than was kept when it was given back last: what allocators keep may be worth it
 	programBytes = 32 << 20 // of what there is before the first database: the program's own data, for which accounts have room
@@ -163,18 +164,32 @@ func (w *warden) run(stop, stopped chan struct{}) {
 		if quiet < restAfter {
 			continue
 		}
-		giveBackMemory()
 		tick.Stop()
 		w.asleep.Store(true)
-		if w.statements.Load() == 0 || !w.asleep.CompareAndSwap(true, false) {
-			select {
-			case <-stop:
-				return
-			case <-w.wake:
-			}
+		if (w.statements.Load() == 0 || !w.asleep.CompareAndSwap(true, false)) && !w.rest(stop) {
+			return
 		}
 		tick.Reset(watchEvery)
 		quiet = 0
+	}
+}
+
+// rest sleeps until a statement begins; false: it is to stop. What allocators keep is given back at once, and some more times: what has ended may be
+// freed late, by threads of DuckDB that had no processor, or by Go's collector.
+func (w *warden) rest(stop chan struct{}) bool {
+	for pause := restPause; ; pause *= 4 {
+		giveBackMemory()
+		var again <-chan time.Time
+		if pause <= restPause*64 {
+			again = time.After(pause)
+		}
+		select {
+		case <-stop:
+			return false
+		case <-w.wake:
+			return true
+		case <-again:
+		}
 	}
 }
 
