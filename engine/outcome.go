@@ -49,7 +49,8 @@ func (st *Statement) MayBeGivenUp() bool {
 	return false
 }
 
-// Prompt tells whether an execution of the statement asks DuckDB for nothing: the Arrow kernels look between chunks whether their context has ended.
+// Prompt tells whether an execution of the statement asks DuckDB for nothing, unless it is to be planned anew: the Arrow kernels look between
+// chunks whether their context has ended.
 func (st *Statement) Prompt() bool {
 	_, reads := st.parsed.Head.(*statement.Select)
 	return reads && st.plan != nil && st.plan.compute != nil
