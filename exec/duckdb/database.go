@@ -19,8 +19,9 @@ type Options struct {
 	ProcessBytes int64
 	// Within is the database on whose account this one's memory goes; nil: its own.
 	Within *Database
-	// SpillDirectory is where operators spill to; empty: they fail instead (SQLSTATE 53200).
+	// SpillDirectory is where operators spill to, in a directory of this database's; empty: they fail instead (SQLSTATE 53200).
 	SpillDirectory string
+	spill          string // that directory
 	// SpillBytes bounds the spill directory. 0: DuckDB's own choice.
 	SpillBytes int64
 	// Threads bounds the scan and operator threads. 0: one per CPU.
@@ -53,12 +54,13 @@ type Database struct {
 	// connections: DuckDB's connection id → *Connection, so that a bind finds its session.
 	connections sync.Map
 	closed      atomic.Bool
-	failed      chan struct{} // closed when no statement is taken any more
-	failing     sync.Once     // closes it
-	allFiles    bool          // Options.Files.All
-	reached     []reached     // what files.c knows of
-	mayCrash    bool          // see CrashingVariable
-	given       given         // of memory; has its own lock
+	failed      chan struct{}   // closed when no statement is taken any more
+	failing     sync.Once       // closes it
+	allFiles    bool            // Options.Files.All
+	reached     []reached       // what files.c knows of
+	mayCrash    bool            // see CrashingVariable
+	given       given           // of memory; has its own lock
+	spill       *spillDirectory // nil: it does not spill
 }
 
 // CatalogName is the database that clients see, and SchemaName its default schema, as PostgreSQL users expect it.
@@ -78,7 +80,19 @@ var (
 type Resolver func(schema, name string) (*Scan, error)
 
 // Open makes a database. Close it after its last Connection.
-func Open(options Options) (*Database, error) {
+func Open(options Options) (_ *Database, err error) {
+	var spill *spillDirectory
+	if options.SpillDirectory != "" {
+		if spill, err = newSpillDirectory(options.SpillDirectory); err != nil {
+			return nil, err
+		}
+		options.spill = spill.path
+		defer func() {
+			if err != nil {
+				spill.remove()
+			}
+		}()
+	}
 	var config bindings.Config
 	if bindings.CreateConfig(&config) == bindings.StateError {
 		return nil, fmt.Errorf("exec/duckdb: no configuration could be made")
@@ -93,7 +107,7 @@ func Open(options Options) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &Database{number: databaseNumber.Add(1), allFiles: options.Files.All, reached: reached, mayCrash: mayCrash(), failed: make(chan struct{})}
+	db := &Database{number: databaseNumber.Add(1), allFiles: options.Files.All, reached: reached, mayCrash: mayCrash(), failed: make(chan struct{}), spill: spill}
 	db.given.counted, db.given.process = options.MemoryBytes, options.account()
 	var message string
 	if bindings.OpenExt(":memory:", &db.handle, config, &message) == bindings.StateError {
@@ -128,7 +142,7 @@ func settings(o Options) map[string]string {
 	if !o.JoinFilters {
 		s["disabled_optimizers"] = "join_filter_pushdown"
 	}
-	s["temp_directory"] = o.SpillDirectory
+	s["temp_directory"] = o.spill
 	return s
 }
 
@@ -189,6 +203,7 @@ func (db *Database) Close() {
 		bindings.Close(&db.handle)
 		processWarden.leave(db)
 		release(db.reached)
+		db.spill.remove()
 	}
 }
 

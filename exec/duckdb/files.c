@@ -120,12 +120,14 @@ static const char *below(const struct directory *d, const char *name) {
 	return *name ? name + 1 : name;
 }
 
-// spilled gives what follows the spill directory's name in a clean name; NULL: it is none of a spill directory's.
+// spilled gives what follows the spill directory's name in a clean name; NULL: it is none of a spill directory's. Each database has one below another,
+// which is nobody's.
 static const char *spilled(const char *name) {
 	const char *rest = NULL;
 	pthread_rwlock_rdlock(&lock);
-	for (struct directory *d = directories; d && !rest; d = d->next) {
-		if (d->spill) rest = below(d, name);
+	for (struct directory *d = directories; d; d = d->next) {
+		const char *found = d->spill ? below(d, name) : NULL;
+		if (found && (!rest || found > rest)) rest = found; // the longest name counts
 	}
 	pthread_rwlock_unlock(&lock);
 	return rest;

@@ -40,6 +40,7 @@ func confine(o Options) (list []reached, err error) {
 	}
 	if o.SpillDirectory != "" {
 		add(o.SpillDirectory, true)
+		add(o.spill, true)
 	}
 	if !o.Files.All {
 		for _, d := range o.Files.Directories {
