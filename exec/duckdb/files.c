@@ -3,13 +3,14 @@
 //
 // So the linker leads DuckDB's question, and then its system calls, through here (--wrap, see files_unsafe.go):
 //
-//	SQL, the spilling ──► OpenerFileSystem ──► TryGetDatabase   who asks: a client's statement, or the database for itself?
+//	SQL, the spilling ──► OpenerFileSystem ──► TryGetDatabase   who asks: the database for itself, or (if ours is not called) a client's statement?
 //	                            │         └──► CanAccessFile    DuckDB's answer, and ours: a client never reaches what is spilled,
 //	                            ▼                               and the database for itself nothing else there
 //	                      LocalFileSystem ───► open, opendir, …  below a handle of the directory that was allowed (openat2), regular files only
 //
 // All of that happens in one thread, one after the other, so a thread's last question says for whom its next system calls are. A database whose
-// external access is on is let through, and so are a few names that DuckDB reads for itself.
+// external access is on is let through, and so are a few names that DuckDB reads for itself. Who asks is known of each question by itself: what the
+// thread asked before says nothing, as it works for all.
 // Rejected: a secret name for the spill directory, which settings, lists of files and errors tell; names like /proc/self/fd/3 for SQL, which
 // would have to be allowed to be opened, and with them every file that the process has open.
 #define _GNU_SOURCE
@@ -58,8 +59,7 @@ struct directory {
 static pthread_rwlock_t lock = PTHREAD_RWLOCK_INITIALIZER;
 static struct directory *directories; // guarded by lock
 
-static _Thread_local bool by_client; // who asked TryGetDatabase
-static _Thread_local bool confined;  // this thread's next system calls are for a client of a restricted database
+static _Thread_local bool confined; // this thread's next system calls are for a client of a restricted database
 
 bool csm_files_add(const char *path, bool spill) {
 	size_t length = strlen(path);
@@ -154,20 +154,25 @@ static const char *without_scheme(const char *path) {
 	return strncmp(path, "file://", 7) ? path + 5 : path + 7;
 }
 
-extern void *__real__ZN6duckdb10FileOpener14TryGetDatabaseENS_12optional_ptrIS0_Lb1EEE(void *opener);
-extern void *_ZN6duckdb10FileOpener19TryGetClientContextENS_12optional_ptrIS0_Lb1EEE(void *opener);
+// DuckDB's question is OpenerFileSystem::VerifyCanAccessFileInternal: it gets its opener's database, then asks CanAccessFile of it. A database's opener is a
+// class whose functions are weak, so this one replaces DuckDB's. What it notes counts for a question that the same function asks next, and for no other:
+// other functions get the database, too, and a thread serves clients and the spilling by turns.
+static _Thread_local const char *for_itself; // where a database's opener was asked last; NULL: that has been used up
 
-void *__wrap__ZN6duckdb10FileOpener14TryGetDatabaseENS_12optional_ptrIS0_Lb1EEE(void *opener) {
-	by_client = _ZN6duckdb10FileOpener19TryGetClientContextENS_12optional_ptrIS0_Lb1EEE(opener) != NULL;
-	return __real__ZN6duckdb10FileOpener14TryGetDatabaseENS_12optional_ptrIS0_Lb1EEE(opener);
+enum { NEAR = 256 }; // bytes of code between the two calls: 19 on amd64
+
+void *_ZN6duckdb18DatabaseFileOpener14TryGetDatabaseEv(void **opener) {
+	for_itself = __builtin_return_address(0);
+	return opener[1]; // the class's only member
 }
 
 #define CAN_ACCESS(prefix) prefix##_ZN6duckdb8DBConfig13CanAccessFileERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEENS_8FileTypeE
 extern bool CAN_ACCESS(__real_)(void *config, const struct text *path, int type);
 
 bool CAN_ACCESS(__wrap_)(void *config, const struct text *path, int type) {
-	bool client = by_client;
-	by_client = true;
+	const char *asked = for_itself, *here = __builtin_return_address(0);
+	bool client = !asked || here < asked || here - asked > NEAR;
+	for_itself = NULL;
 	struct text nowhere = {.length = 9, .inside = "\1nowhere\1"};
 	nowhere.data = nowhere.inside;
 	if (CAN_ACCESS(__real_)(config, &nowhere, 0)) { // every name is allowed

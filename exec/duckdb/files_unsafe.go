@@ -3,7 +3,6 @@ package duckdb
 /*
 #cgo linux LDFLAGS: -Wl,--wrap=open -Wl,--wrap=opendir -Wl,--wrap=access -Wl,--wrap=__xstat -Wl,--wrap=__lxstat
 #cgo linux LDFLAGS: -Wl,--wrap=unlink -Wl,--wrap=remove -Wl,--wrap=rmdir -Wl,--wrap=mkdir -Wl,--wrap=rename
-#cgo linux LDFLAGS: -Wl,--wrap=_ZN6duckdb10FileOpener14TryGetDatabaseENS_12optional_ptrIS0_Lb1EEE
 #cgo linux LDFLAGS: -Wl,--wrap=_ZN6duckdb8DBConfig13CanAccessFileERKNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEEENS_8FileTypeE
 #include <stdlib.h>
 #include "files.h"
