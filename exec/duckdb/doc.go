@@ -49,6 +49,7 @@
 //     Where DuckDB has lost it, and it cannot be found again because the statement's own transaction made what it reads, that is told (XX000).
 //   - D10: a client's statement opens regular files below the allowed directories and nothing else, whatever links there are or become, and never
 //     what was spilled. See files.c.
+//   - D11: databases that spill to one directory spill apart, and what a killed one has spilled goes with the next one. See spill.go.
 //
 // # Lock order
 //
