@@ -129,7 +129,7 @@ const delayed = 300 * time.Millisecond
 const repairAfter = 300 * time.Millisecond
 
 func newAttack(t *testing.T, seed uint64) *attack {
-	s := &soak{t: t, seed: seed, ended: make(chan struct{}), states: map[string]int{}, begun: time.Now()}
+	s := &soak{t: t, seed: seed, ended: make(chan struct{}), stalls: watchStalls(t), states: map[string]int{}, begun: time.Now()}
 	directory := t.TempDir()
 	trigger, err := faults.NewTrigger(directory)
 	require.NoError(t, err)

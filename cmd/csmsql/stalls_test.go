@@ -1,0 +1,95 @@
+package main_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+)
+
+// stalls notices that processes of this machine do not run: something that is to happen every tick happens late. Sessions are as short as etcd has them,
+// so a node that does not run for as long loses its own, as it must; a test that is told of it does not take that for the product's fault.
+type stalls struct {
+	now   func() time.Time
+	seen  atomic.Int64 // when the watcher ran last, in nanoseconds
+	ended atomic.Int64 // when the last stall ended; 0: there was none
+	count atomic.Int64
+}
+
+const (
+	stallTick  = 50 * time.Millisecond
+	stallBound = sessionTTL / 4 // more than that is a stall: others may have waited for longer than the watcher
+	stallHeals = 2 * sessionTTL // until those that lost their sessions have new ones
+)
+
+func newStalls(now func() time.Time) *stalls {
+	s := &stalls{now: now}
+	s.seen.Store(now().UnixNano())
+	return s
+}
+
+// watchStalls looks until the test has ended.
+func watchStalls(t *testing.T) *stalls {
+	s := newStalls(time.Now)
+	end, ended := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(ended)
+		s.watch(end)
+	}()
+	t.Cleanup(func() {
+		close(end)
+		<-ended
+	})
+	return s
+}
+
+// watch looks until the end.
+func (s *stalls) watch(end <-chan struct{}) {
+	tick := time.NewTicker(stallTick)
+	defer tick.Stop()
+	for {
+		select {
+		case <-end:
+			return
+		case <-tick.C:
+			s.look()
+		}
+	}
+}
+
+func (s *stalls) look() {
+	now := s.now().UnixNano()
+	if now-s.seen.Swap(now) > int64(stallBound) {
+		s.ended.Store(now)
+		s.count.Add(1)
+	}
+}
+
+// recent tells whether there is a stall, or was one a moment ago.
+func (s *stalls) recent() bool {
+	now, ended := s.now().UnixNano(), s.ended.Load()
+	return now-s.seen.Load() > int64(stallBound) || ended != 0 && now-ended < int64(stallHeals)
+}
+
+func TestStalls(t *testing.T) {
+	now := time.Unix(1, 0)
+	s := newStalls(func() time.Time { return now })
+	after := func(d time.Duration) { now = now.Add(d) }
+	require.False(t, s.recent())
+	after(stallBound)
+	s.look()
+	require.False(t, s.recent(), "late, but no stall")
+	after(stallBound + 1)
+	require.True(t, s.recent(), "in a stall that the watcher has not seen yet")
+	s.look()
+	after(stallBound)
+	s.look()
+	require.True(t, s.recent(), "what it broke is not whole yet")
+	for range 2 * stallHeals / stallBound {
+		after(stallBound / 2)
+		s.look()
+	}
+	require.False(t, s.recent())
+	require.EqualValues(t, 1, s.count.Load())
+}
