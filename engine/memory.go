@@ -15,7 +15,7 @@ import (
 //	            └ 1/8  what DuckDB does not count: vectors, values in the making, rows on their way to a client or into a chunk
 //	      92 MiB       fixedBytes: DuckDB's catalogs and threads, fragments between allocations; 16 MiB of it for small blocks alone
 //	      50 MiB       heapBytes: the Go program, what clients always may have, and garbage
-//	       8 MiB       kernelBytes: page tables, threads, sockets of a hundred sessions
+//	       8 MiB       kernelBytes: page tables of what is not the region (whose own are 1/512 of it), threads, sockets of a hundred sessions
 //
 // The first three are one bound on what C code has (exec/duckdb, D8): a statement that needs more of what nobody counts fails with 53200 as
 // well. What Go has beyond its part C code goes without. What clients make the node keep beyond clientsFree DuckDB yields to Go (room). So the process' own memory stays below MemoryBytes + 150 MiB.

@@ -47,8 +47,9 @@ Queries have --memory beside it: sorts, joins and groups spill to the data direc
 needs more of what cannot be spilled fails (53200). What clients make the node keep (messages, prepared statements and their
 plans, portals, answers, rows of COPY, settings) may be a quarter of --memory, and 32MiB in any case; queries have so much less
 then, and who asks for too much is refused (53200, 54000). The node's own memory stays below --memory + 150MiB, and 256MiB more
-in a cluster, for etcd: leave the machine, or the container, that beside --region. csm.memory shows who has what, and a session
-can bound itself (SET csm.session_memory).
+in a cluster, for etcd: leave the machine, or the container, that beside --region, and 1/512 of --region for the page tables of
+each process that maps it (the node, and each worker). csm.memory shows who has what, and a session can bound itself
+(SET csm.session_memory).
 
 With --workers N, queries outside of transaction blocks run in N processes, each over the same lent memory: one that crashes fails its
 query (58000) and is replaced, and the node, its sessions and their other statements go on. Each takes one query at a time, the
