@@ -28,11 +28,18 @@ func (st *Statement) prepareExplain(ctx context.Context, head *statement.Explain
 	if _, ok := inner.Head.(*statement.Select); !ok {
 		return failure("0A000", "EXPLAIN explains queries").hint("EXPLAIN the SELECT that the statement takes its rows from.")
 	}
+	within := source{text: inner.Text, inner: inner.Text} // the statement; EXECUTE's is not
 	if st.params, err = st.session.parametersOf(ctx, inner); err != nil {
-		return err
+		return within.relocate(err, st.parsed.Text)
 	}
 	st.schema = textSchema("QUERY PLAN")
-	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.explain(ctx, head, inner, args) }
+	st.run = func(ctx context.Context, args []any) (*Rows, error) {
+		rows, err := st.explain(ctx, head, inner, args)
+		if err != nil {
+			return nil, within.relocate(err, st.parsed.Text)
+		}
+		return rows, nil
+	}
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -100,7 +101,7 @@ func (st *Statement) prepareNamed(ctx context.Context, head *statement.Prepare) 
 		return nil, failure("53400", "too many prepared statements in this session").hint("DEALLOCATE those that are no longer needed.")
 	}
 	n := &NamedStatement{
-		Name: head.Name, Query: head.Query, Source: st.parsed.Text, FromSQL: true, Since: time.Now(), declared: len(head.Types),
+		Name: head.Name, Query: head.Query, Source: cmp.Or(st.written.users, st.parsed.Text), FromSQL: true, Since: time.Now(), declared: len(head.Types),
 		Types: make([]string, len(head.Types)), OIDs: make([]uint32, len(head.Types)),
 	}
 	for i, t := range head.Types {

@@ -30,6 +30,7 @@ type Statement struct {
 	returning *returning // what a writing statement returns of its rows; nil: nothing
 	inner     *Statement // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
 	failed    bool       // its plan is not to be used again
+	written   written    // how the user wrote its text
 	elsewhere *elsewhere // of a query that a worker runs; nil: it runs here
 	planned   *visible   // what the plan was made for, for its first execution, if that comes at once
 
@@ -59,6 +60,7 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 		return nil, err
 	}
 	defer leave()
+	var users written
 	parsed := s.keptText(sql)
 	if parsed == nil {
 		done, err := s.parsing(ctx, sql)
@@ -66,11 +68,14 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 			return nil, s.life.told(ended(ctx, err))
 		}
 		defer done()
-		if parsed, err = statement.Parse(sql); err != nil {
+		if sql, users, err = plainSpelling(sql); err != nil {
 			return nil, err
 		}
+		if parsed, err = statement.Parse(sql); err != nil {
+			return nil, users.place(err)
+		}
 	}
-	st := &Statement{session: s, parsed: parsed}
+	st := &Statement{session: s, parsed: parsed, written: users}
 	listens := s.conn.Hear(ctx)
 	err = st.prepare(ctx)
 	listens()
@@ -79,7 +84,7 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return nil, s.life.told(ended(ctx, err))
+		return nil, users.place(s.life.told(ended(ctx, err)))
 	}
 	if len(sql) > treeMax {
 		parsed.Tree = nil // it may be a hundred times the text
@@ -217,12 +222,12 @@ func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
 	rows, err := st.execute(ctx, args)
 	listens()
 	if err != nil {
-		err = s.life.told(ended(ctx, err))
+		err = st.written.place(s.life.told(ended(ctx, err)))
 		done()
 		return nil, err
 	}
 	rows.session = s
-	rows.told = func(err error) error { return s.life.told(ended(ctx, err)) }
+	rows.told = func(err error) error { return st.written.place(s.life.told(ended(ctx, err))) }
 	if rows.fetch == nil { // many do not close a result without rows
 		done()
 		return rows, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/internal/testfabric"
@@ -218,7 +219,16 @@ func (n *native) ask(sql string, work func() outcome) outcome {
 	return outcome{state: goneState, message: "DuckDB did not come back, nor when it was interrupted, from: " + n.gone}
 }
 
+// plainText is a text without what DuckDB's lexer does not know, 0x1F: what the engine gives DuckDB for it.
+func plainText(sql string) string {
+	if text, _, err := statement.Plain(sql); err == nil {
+		return text
+	}
+	return sql
+}
+
 func (n *native) exec(sql string) outcome {
+	sql = plainText(sql)
 	return n.ask(sql, func() outcome {
 		if err := n.conn.Exec(sql); err != nil {
 			return failed(err)
@@ -228,6 +238,7 @@ func (n *native) exec(sql string) outcome {
 }
 
 func (n *native) query(sql string, args []any) outcome {
+	sql = plainText(sql)
 	return n.ask(sql, func() outcome {
 		st, err := n.conn.Prepare(sql)
 		if err != nil {

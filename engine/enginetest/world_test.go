@@ -21,7 +21,7 @@ type kind struct {
 }
 
 var kinds = []*kind{
-	{name: "INTEGER", family: "number", key: true, pool: ints(-2, 12, "2147483647", "-2147483648"), beside: numbers("3.5", "2.0", "1e0", "2.5e0", "'4'", "99999999999", "1 + 2", "-3", "7.50", "0x3", "5::SMALLINT"), values: []any{int64(3), int32(5), int16(1), "4", nil, int64(7)}},
+	{name: "INTEGER", family: "number", key: true, pool: ints(-2, 12, "2147483647", "-2147483648"), beside: numbers("3.5", "2.0", "1e0", "2.5e0", "'4'", "99999999999", "1 + 2", "-3", "7.50", "0x3", "0b11", "1_0", "5::SMALLINT"), values: []any{int64(3), int32(5), int16(1), "4", nil, int64(7)}},
 	{name: "BIGINT", family: "number", key: true, pool: ints(-2, 12, "9223372036854775807", "-9223372036854775808"), beside: numbers("3.5", "2.00", "1e0", "'4'", "9223372036854775807", "-9223372036854775808", "1e19", "5::BIGINT"), values: []any{int64(3), int32(5), "4", nil}},
 	{name: "SMALLINT", family: "number", key: true, pool: ints(-2, 12, "32767", "-32768"), beside: numbers("3.5", "40000", "'4'", "1e0"), values: []any{int64(3), int16(5), nil}},
 	{name: "TINYINT", family: "number", key: true, pool: ints(-2, 12, "127", "-128"), beside: numbers("3.5", "300", "'4'"), values: []any{int64(3), nil}},

@@ -54,6 +54,12 @@ func syntaxError(err error) error {
 	if errors.As(err, &p) {
 		out.Message = p.Message
 		out.At = p.Cursorpos // pg_query counts characters from 1, as the protocol does
+		switch {             // what PostgreSQL's lexer finds within strings
+		case p.Message == "invalid Unicode escape" && p.Filename == "scan.l":
+			out.State, out.Advice = "22025", `Unicode escapes must be \uXXXX or \UXXXXXXXX.`
+		case strings.HasPrefix(p.Message, "invalid byte sequence for encoding"):
+			out.State = "22021"
+		}
 	}
 	return out
 }

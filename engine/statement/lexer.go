@@ -139,16 +139,18 @@ func wordEnd(sql string, at int) int {
 	return at
 }
 
-// numberEnd is generous: what a number may look like is for the parsers to say. But it has one point, and none behind an exponent.
+// numberEnd is generous: what a number may look like is for the parsers to say. But it has one point, and none behind an exponent, and 0xe+1
+// has no exponent.
 func numberEnd(sql string, at int) int {
 	whole := true // neither was there
+	hexadecimal := sql[at] == '0' && at+1 < len(sql) && sql[at+1]|0x20 == 'x'
 	for at < len(sql) {
 		switch c := sql[at]; {
 		case c == '.' && (!whole || strings.HasPrefix(sql[at:], "..")): // 1..10
 			return at
 		case c == '.', c != '_' && c < 0x80 && isLetter(c):
 			whole = false
-		case (c == '+' || c == '-') && sql[at-1]|0x20 == 'e' && at+1 < len(sql) && isDigit(sql[at+1]):
+		case (c == '+' || c == '-') && !hexadecimal && sql[at-1]|0x20 == 'e' && at+1 < len(sql) && isDigit(sql[at+1]):
 		case c != '.' && !isLetter(c) && !isDigit(c), c >= 0x80:
 			return at
 		}

@@ -3,13 +3,14 @@ package statement
 import (
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
 // unquoteIdentifier gives the name that "a""b" or U&"d\0061ta" stands for; names are not empty.
 func unquoteIdentifier(s string) (string, bool) {
 	if s[0] != '"' {
-		body, ok := unicodeEscapes(strings.ReplaceAll(s[3:len(s)-1], `""`, `"`))
+		body, ok := unicodeEscapes(strings.ReplaceAll(s[3:len(s)-1], `""`, `"`), '\\')
 		return body, ok && body != ""
 	}
 	name := s[1 : len(s)-1]
@@ -30,7 +31,7 @@ func unquote(s string) (string, bool) {
 	case s[0]|0x20 == 'e':
 		return backslashes(s[1:])
 	case s[0]|0x20 == 'u':
-		return unicodeEscapes(doubled(s[2:]))
+		return unicodeEscapes(doubled(s[2:]), '\\')
 	}
 	return "", false
 }
@@ -59,8 +60,18 @@ func doubled(s string) string {
 // backslashes is the value of E'…', given from its first quote on.
 func backslashes(s string) (string, bool) {
 	var out strings.Builder
+	high := rune(0) // the first surrogate of a pair
 	for at := 1; at < len(s); {
+		code, n := codePoint(s[at:])
+		if high != 0 && n == 0 {
+			return "", false
+		}
 		switch {
+		case n > 0:
+			if !writeRune(&out, &high, code) {
+				return "", false
+			}
+			at += n
 		case s[at] == '\'':
 			if more := continuation(s, at+1); more > 0 {
 				at = more
@@ -94,16 +105,24 @@ func escape(s string) (string, int, bool) {
 		return octets(s, 0, 3, 8)
 	case c == 'x' && digits(s[1:], 2, 16) > 0:
 		return octets(s, 1, 2, 16)
-	case c == 'u' || c == 'U':
-		n := map[byte]int{'u': 4, 'U': 8}[c]
-		if digits(s[1:], n, 16) < n {
-			return "", 0, false
-		}
-		value, err := strconv.ParseUint(s[1:1+n], 16, 32)
-		return string(rune(value)), 1 + n, err == nil && value > 0 && utf8.ValidRune(rune(value))
+	case c == 'u' || c == 'U': // with too few digits: codePoint reads the others
+		return "", 0, false
 	}
 	_, size := utf8.DecodeRuneInString(s)
 	return s[:size], size, true
+}
+
+// codePoint reads \u0061 or \U00000061: its value, and how long it is; 0: it is none.
+func codePoint(s string) (rune, int) {
+	if len(s) < 2 || s[0] != '\\' || s[1]|0x20 != 'u' {
+		return 0, 0
+	}
+	n := map[byte]int{'u': 4, 'U': 8}[s[1]]
+	if digits(s[2:], n, 16) < n {
+		return 0, 0
+	}
+	value, _ := strconv.ParseUint(s[2:2+n], 16, 32)
+	return rune(min(value, utf8.MaxRune+1)), 2 + n
 }
 
 func octets(s string, from, most, base int) (string, int, bool) {
@@ -123,33 +142,55 @@ func digits(s string, most, base int) (n int) {
 	return n
 }
 
-// unicodeEscapes replaces \0061 and \+000061.
-func unicodeEscapes(s string) (string, bool) {
+// unicodeEscapes replaces \0061 and \+000061, and a pair of surrogates, where escape is the backslash.
+func unicodeEscapes(s string, escape byte) (string, bool) {
 	var out strings.Builder
-	for s != "" {
-		before, after, found := strings.Cut(s, `\`)
-		out.WriteString(before)
-		if !found {
-			break
-		}
-		if strings.HasPrefix(after, `\`) {
-			out.WriteByte('\\')
-			s = after[1:]
+	high := rune(0) // the first surrogate of a pair
+	for at := 0; at < len(s); {
+		if s[at] != escape || strings.HasPrefix(s[at+1:], string(escape)) {
+			if high != 0 {
+				return "", false
+			}
+			out.WriteByte(s[at])
+			if s[at] == escape {
+				at++
+			}
+			at++
 			continue
 		}
-		n := 4
-		if strings.HasPrefix(after, "+") {
-			after, n = after[1:], 6
+		from, n := at+1, 4
+		if strings.HasPrefix(s[from:], "+") {
+			from, n = from+1, 6
 		}
-		if digits(after, n, 16) < n {
+		if digits(s[from:], n, 16) < n {
 			return "", false
 		}
-		value, err := strconv.ParseUint(after[:n], 16, 32)
-		if err != nil || value == 0 || !utf8.ValidRune(rune(value)) {
+		value, err := strconv.ParseUint(s[from:from+n], 16, 32)
+		if err != nil || !writeRune(&out, &high, rune(value)) {
 			return "", false
 		}
-		out.WriteRune(rune(value))
-		s = after[n:]
+		at = from + n
 	}
-	return out.String(), true
+	return out.String(), high == 0
+}
+
+// writeRune writes what an escape stands for, unless it is the first surrogate of a pair, which is kept for the second one. Not ok: it is no
+// character.
+func writeRune(out *strings.Builder, high *rune, r rune) bool {
+	switch {
+	case *high != 0:
+		r = utf16.DecodeRune(*high, r)
+		*high = 0
+		if r == utf8.RuneError {
+			return false
+		}
+	case r >= 0xd800 && r < 0xdc00:
+		*high = r
+		return true
+	}
+	if r == 0 || !utf8.ValidRune(r) {
+		return false
+	}
+	out.WriteRune(r)
+	return true
 }

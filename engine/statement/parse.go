@@ -2,6 +2,7 @@ package statement
 
 import (
 	"errors"
+	"regexp"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -21,6 +22,9 @@ func Parse(sql string) (*Statement, error) {
 		s.parseTree()
 	}
 	if err := s.one(); err != nil {
+		return nil, err
+	}
+	if err := s.stuckNumber(); err != nil {
 		return nil, err
 	}
 	if err != nil {
@@ -55,6 +59,22 @@ func (s *Statement) parseTree() {
 		s.Tree = tree
 	}
 }
+
+// stuckNumber is the error of a number or a parameter that goes on as a name: to DuckDB the name is an alias.
+func (s *Statement) stuckNumber() error {
+	found := junk(s.Text, s.Tree != nil)
+	if found == nil {
+		return nil
+	}
+	var theirs *Error
+	if errors.As(s.Syntax, &theirs) && theirs.At <= found.At && aboutNumbers.MatchString(theirs.Message) {
+		return theirs
+	}
+	return found
+}
+
+// aboutNumbers are PostgreSQL's words for numbers and parameters that are none.
+var aboutNumbers = regexp.MustCompile(`^(?:trailing junk after |invalid (?:hexadecimal|octal|binary) integer)`)
 
 // one is an error unless the text is one whole statement, or none.
 func (s *Statement) one() error {

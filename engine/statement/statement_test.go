@@ -139,6 +139,7 @@ func FuzzSplit(f *testing.F) {
 		checkSplit(t, sql)
 		checkLexer(t, sql)
 		checkOperators(t, sql)
+		checkPlain(t, sql)
 	})
 }
 
@@ -162,6 +163,7 @@ func TestMixtures(t *testing.T) {
 		checkSplit(t, sql)
 		checkLexer(t, sql)
 		checkOperators(t, sql)
+		checkPlain(t, sql)
 	})
 }
 

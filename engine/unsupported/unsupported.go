@@ -17,7 +17,7 @@ type Clause struct {
 }
 
 // InText is the clause at which DuckDB reported a syntax error, at a byte of a text that PostgreSQL's parser understands; not ok: there is
-// no keyword to name it by.
+// no keyword to name it by, but that of a clause that is well known.
 func InText(text string, at int) (clause Clause, ok bool) {
 	scanned, err := pg.Scan(text)
 	if err != nil || len(scanned.Tokens) == 0 {
@@ -27,9 +27,6 @@ func InText(text string, at int) (clause Clause, ok bool) {
 	from := 0
 	for from < len(tokens)-1 && int(tokens[from].End) <= at {
 		from++
-	}
-	if number := tokens[from]; int(number.Start) < at && at < int(number.End) && (number.Token == pg.Token_ICONST || number.Token == pg.Token_FCONST) {
-		return clause, false // 0x1F, which DuckDB takes for two words: no clause is at fault
 	}
 	for _, i := range []int{from, from - 1} { // DuckDB reads some as others, and stops behind them
 		if i >= 0 && tokens[i].Token == pg.Token_Op {
@@ -57,7 +54,18 @@ func InText(text string, at int) (clause Clause, ok bool) {
 	} else if before := lastKeyword(tokens[:from]); len(name) < 3 && before >= 0 { // USING (…) AS
 		name = spelled(text, tokens[before:before+1]) + " … " + name
 	}
+	if innocent[name] {
+		return clause, false
+	}
 	return Clause{Name: name, Byte: int(tokens[from].Start)}, true
+}
+
+// innocent are keywords of clauses that DuckDB has: where it stops at one of them, or behind one, something else is at fault, which nothing here
+// names.
+var innocent = map[string]bool{
+	"SELECT": true, "FROM": true, "WHERE": true, "AND": true, "OR": true, "NOT": true, "AS": true, "ON": true, "IN": true, "BY": true, "NULL": true,
+	"VALUES": true, "CASE": true, "WHEN": true, "THEN": true, "ELSE": true, "END": true, "BETWEEN": true, "LIKE": true, "HAVING": true, "LIMIT": true,
+	"OFFSET": true, "JOIN": true, "UNION": true, "UNION ALL": true, "ORDER BY": true, "GROUP BY": true, "INSERT INTO": true, "WITH": true, "TRUE": true, "FALSE": true,
 }
 
 // leads tells whether a keyword belongs to the next one's clause: DROP before DATABASE. Names of types and functions do not.

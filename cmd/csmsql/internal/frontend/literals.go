@@ -8,6 +8,8 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/csmsql/csmsql/engine/statement"
 )
 
 // pgJDBC's simple mode writes numbers as '1.23456'::numeric. DuckDB's numeric has three digits after the point, PostgreSQL's
@@ -58,7 +60,11 @@ func constantText(c *pg.A_Const) string {
 	case *pg.A_Const_Sval:
 		return v.Sval.GetSval()
 	case *pg.A_Const_Fval:
-		return v.Fval.GetFval()
+		number := v.Fval.GetFval()
+		if plain, ok := statement.Digits(number); ok { // 0xFFFFFFFFFF, 1_000.5
+			return plain
+		}
+		return number
 	case *pg.A_Const_Ival:
 		return strconv.Itoa(int(v.Ival.GetIval()))
 	}

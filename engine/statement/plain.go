@@ -1,0 +1,285 @@
+package statement
+
+import (
+	"cmp"
+	"math/big"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// PostgreSQL's lexer knows spellings of constants and names that DuckDB's reads as something else, or not at all: 0x1F is 0 AS x1F there,
+// B'101' the string b101, U&"a" cannot be found. They are written in the spelling that both have, once, before anything else reads the
+// text, so that no reader of it needs to know them.
+
+// Replaced is a piece of a text, in bytes, and how long is what stands for it.
+type Replaced struct{ Start, End, Length int }
+
+// Plain is a text with such constants and names in plain spelling, and what was replaced, in order. Errors: a bit string with other digits
+// (22P02), a number that DuckDB would take for infinity, for nothing, or for another integer (22003).
+//
+//	0x1F, 0o17, 0b101, 1_000    31, 15, 5, 1000
+//	B'101', X'1F'               CAST('101' AS BIT), CAST('00011111' AS BIT)
+//	U&'d\0061ta', E'd\x61ta'    'data'
+//	U&"d!0061ta" UESCAPE '!'    "data"
+//	SELECT at FROM show         SELECT "at" FROM "show"
+//
+// What is none of them, 0xZZ, stays as it is for Parse to say.
+func Plain(sql string) (string, []Replaced, error) {
+	names := reservedNames(sql)
+	if names == nil && !mayBeSpelled(sql) {
+		return sql, nil, nil
+	}
+	var out strings.Builder
+	var done []Replaced
+	at := 0
+	for t := lex(sql, 0); t.kind != end && t.kind != incomplete; t = lex(sql, t.end()) {
+		stop := t.end()
+		by, ok, err := "", false, error(nil)
+		switch t.kind {
+		case number:
+			if by, ok = Digits(t.text); goesOn(sql, t) { // 0x1F.5 is not 31.5
+				ok = false
+			} else if !holds(cmp.Or(by, t.text)) {
+				err = outOfRange(sql, t)
+			}
+		case text, quoted:
+			by, stop, ok, err = plainString(sql, t)
+		case word:
+			if ok = len(names) > 0 && names[0].start == t.start; ok {
+				by, names = `"`+fold(t.text)+`"`, names[1:]
+			}
+		}
+		if err != nil {
+			return "", nil, err
+		}
+		if !ok || t.start > 0 && belongs(sql[t.start-1]) {
+			continue
+		}
+		out.WriteString(sql[at:t.start])
+		out.WriteString(by)
+		done = append(done, Replaced{t.start, stop, len(by)})
+		at = stop
+	}
+	if done == nil {
+		return sql, nil, nil
+	}
+	out.WriteString(sql[at:])
+	return out.String(), done, nil
+}
+
+// belongs tells of a byte that a quote, or a digit, right behind it might be taken for a part of.
+func belongs(c byte) bool { return c == '\'' || c == '"' || c == '$' || isLetter(c) || isDigit(c) }
+
+// mayBeSpelled is what most texts are spared by: it finds 0x, 1_, E', B', X', U&, 1e100 and long numbers where a token may begin, or within a
+// string.
+func mayBeSpelled(sql string) bool {
+	run := 0 // of digits
+	for i := range len(sql) {
+		c, found := sql[i], false
+		if isDigit(c) {
+			if run++; run <= integerDigits {
+				continue
+			}
+			return true
+		}
+		number := run > 0
+		run = 0
+		switch c {
+		case '_', 'x', 'X', 'o', 'O', 'b', 'B':
+			found = number
+		case 'e', 'E':
+			found = (number || i > 0 && sql[i-1] == '.') && longExponent(sql[i+1:])
+		case '\'':
+			found = i > 0 && strings.IndexByte("eEbBxX", sql[i-1]) >= 0 && (i == 1 || !isLetter(sql[i-2]) && !isDigit(sql[i-2]))
+		case '&':
+			found = i > 0 && sql[i-1]|0x20 == 'u' && i+1 < len(sql) && (sql[i+1] == '\'' || sql[i+1] == '"')
+		}
+		if found {
+			return true
+		}
+	}
+	return false
+}
+
+// longExponent tells whether an exponent has more than two digits.
+func longExponent(s string) bool {
+	s = strings.TrimLeft(s, "+-")
+	return len(s) > 2 && isDigit(s[0]) && (isDigit(s[1]) || s[1] == '_') && (isDigit(s[2]) || s[2] == '_')
+}
+
+// integerDigits are those of every integer that DuckDB has, some more have one more.
+const integerDigits = 38
+
+// integers end before 2¹²⁸ in DuckDB.
+var integersEnd = new(big.Int).Lsh(big.NewInt(1), 128)
+
+// holds tells whether DuckDB has the number: as an integer, or near it as a double.
+func holds(number string) bool {
+	if len(number) <= integerDigits && strings.IndexAny(number, "eE") < 0 {
+		return true
+	}
+	if onlyDigits(number) {
+		value, ok := new(big.Int).SetString(number, 10)
+		return !ok || value.Cmp(integersEnd) < 0
+	}
+	if !wellFormed.MatchString(number) {
+		return true // Parse says what it is
+	}
+	value, err := strconv.ParseFloat(number, 64)
+	if err != nil {
+		return false
+	}
+	mantissa, _, _ := strings.Cut(strings.ToLower(number), "e")
+	return value != 0 || strings.Trim(mantissa, "0.") == ""
+}
+
+func outOfRange(sql string, t token) error {
+	written := t.text
+	if len(written) > 2*integerDigits {
+		written = written[:integerDigits] + "…"
+	}
+	e := &Error{State: "22003", Message: `number "` + written + `" is out of range`, At: position(sql, t.start),
+		Advice: "Numbers with an exponent are double precision here: from 1e-308 to 1e308."}
+	if plain, _ := Digits(t.text); onlyDigits(cmp.Or(plain, t.text)) {
+		e.Advice = "Integers have up to 38 digits. Write it with an exponent, as 1.5e40, if double precision is meant."
+	}
+	return e
+}
+
+// wellFormed is PostgreSQL's grammar of numbers.
+var wellFormed = func() *regexp.Regexp {
+	const digits = `[0-9](?:_?[0-9])*`
+	return regexp.MustCompile(`^(?:0[xX](?:_?[0-9A-Fa-f])+|0[oO](?:_?[0-7])+|0[bB](?:_?[01])+|(?:` + digits + `(?:\.(?:` + digits + `)?)?|\.` + digits +
+		`)(?:[eE][-+]?` + digits + `)?)$`)
+}()
+
+// baseOf is what an integer's prefix says; 0: it has none.
+func baseOf(number string) int {
+	if len(number) < 3 || number[0] != '0' {
+		return 0
+	}
+	return map[byte]int{'x': 16, 'o': 8, 'b': 2}[number[1]|0x20]
+}
+
+// Digits is a number in decimal digits, without underscores, if it is written otherwise.
+func Digits(number string) (string, bool) {
+	base := baseOf(number)
+	if base == 0 && strings.IndexByte(number, '_') < 0 || !wellFormed.MatchString(number) {
+		return "", false
+	}
+	plain := strings.ReplaceAll(number, "_", "")
+	if base == 0 {
+		return plain, true
+	}
+	value, ok := new(big.Int).SetString(plain[2:], base)
+	if !ok {
+		return "", false
+	}
+	return value.String(), true
+}
+
+// plainString is what stands for a string or a quoted name, and where that ends: UESCAPE stands behind it.
+func plainString(sql string, t token) (by string, stop int, ok bool, err error) {
+	stop = t.end()
+	switch t.text[0] | 0x20 {
+	case 'e':
+		if strings.IndexByte(t.text, '\\') < 0 {
+			return "", stop, false, nil // DuckDB knows few of the escapes, and no character of several \x
+		}
+		value, ok := unquote(t.text)
+		return quote(value, "'"), stop, ok, nil
+	case 'u':
+		escape, after, ok := escapeBehind(sql, stop)
+		if !ok {
+			return "", stop, false, nil
+		}
+		mark := t.text[2:3]
+		body := t.text[3 : len(t.text)-1]
+		if mark == "'" {
+			body = doubled(t.text[2:])
+		} else {
+			body = strings.ReplaceAll(body, `""`, `"`)
+		}
+		value, ok := unicodeEscapes(body, escape)
+		return quote(value, mark), after, ok && (mark == "'" || value != ""), nil
+	case 'b', 'x':
+		bits, err := bitDigits(sql, t)
+		return "CAST('" + bits + "' AS BIT)", stop, true, err
+	}
+	return "", stop, false, nil
+}
+
+func quote(s, mark string) string { return mark + strings.ReplaceAll(s, mark, mark+mark) + mark }
+
+// escapeBehind is the character that UESCAPE behind a string names, and where that ends; not ok: it cannot be one.
+func escapeBehind(sql string, at int) (escape byte, stop int, ok bool) {
+	word := lex(sql, at)
+	if !word.is("uescape") {
+		return '\\', at, true
+	}
+	t := lex(sql, word.end())
+	if t.kind != text || t.text[0] != '\'' {
+		return 0, at, false
+	}
+	named := doubled(t.text)
+	if len(named) != 1 || digits(named, 1, 16) > 0 || isSpace(named[0]) || strings.Contains(`+'"`, named) {
+		return 0, at, false
+	}
+	return named[0], t.end(), true
+}
+
+// bitDigits are the bits of B'…' or X'…', of any number of lines.
+func bitDigits(sql string, t token) (string, error) {
+	kind, base := "binary", 2
+	if t.text[0]|0x20 == 'x' {
+		kind, base = "hexadecimal", 16
+	}
+	var bits strings.Builder
+	for _, digit := range doubled(t.text[1:]) {
+		value, ok := new(big.Int).SetString(string(digit), base)
+		if !ok || digit == '_' {
+			return "", &Error{State: "22P02", Message: `"` + string(digit) + `" is not a valid ` + kind + " digit", At: position(sql, t.start)}
+		}
+		for bit := base / 2; bit > 0; bit /= 2 {
+			bits.WriteByte('0' + byte(value.Int64())/byte(bit)%2)
+		}
+	}
+	return bits.String(), nil
+}
+
+// junk is the error of the first number or parameter that goes on as a name, which DuckDB would take for a number and its alias, and of a name
+// with escapes that mean nothing; nil: there is none. PostgreSQL's parser has read the numbers and names of a text that it understands.
+func junk(sql string, understood bool) *Error {
+	if understood && strings.IndexByte(sql, '$') < 0 {
+		return nil
+	}
+	for t := lex(sql, 0); t.kind != end && t.kind != incomplete; t = lex(sql, t.end()) {
+		what := ""
+		switch {
+		case t.kind == number && !understood && (goesOn(sql, t) || !onlyDigits(t.text) && !wellFormed.MatchString(t.text)):
+			what = "numeric literal"
+		case t.kind == parameter && goesOn(sql, t):
+			what = "parameter"
+		case t.kind == quoted && t.text[0] != '"' && !understood:
+			return &Error{State: "42601", Message: "invalid Unicode escape in " + t.text, At: position(sql, t.start)}
+		default:
+			continue
+		}
+		stop := t.end()
+		if goesOn(sql, t) {
+			stop = wordEnd(sql, stop+1)
+		}
+		return &Error{State: "42601", Message: "trailing junk after " + what + ` at or near "` + sql[t.start:stop] + `"`, At: position(sql, t.start)}
+	}
+	return nil
+}
+
+// goesOn tells whether a letter stands right behind a number or a parameter, or a point behind a number that can have none.
+func goesOn(sql string, t token) bool {
+	at := t.end()
+	if at == len(sql) {
+		return false
+	}
+	return isLetter(sql[at]) && wideSpace(sql[at:]) == 0 || sql[at] == '.' && baseOf(t.text) > 0
+}

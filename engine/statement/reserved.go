@@ -1,0 +1,96 @@
+package statement
+
+import (
+	"regexp"
+	"slices"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+)
+
+// Some words that PostgreSQL takes for names are keywords of DuckDB's: SELECT at FROM events is a syntax error there, or worse, something
+// else. Where such a word is a name to PostgreSQL's parser it is quoted.
+
+// duckKeywords are those words: reserved, or not to be columns, by DuckDB's duckdb_keywords().
+var duckKeywords = map[string]bool{
+	"describe": true, "lambda": true, "pivot": true, "pivot_longer": true, "pivot_wider": true, "qualify": true, "show": true, "summarize": true, "unpivot": true,
+	"anti": true, "asof": true, "at": true, "by": true, "columns": true, "generated": true, "glob": true, "grouping_id": true, "map": true, "positional": true,
+	"semi": true, "struct": true, "try_cast": true, "unpack": true,
+}
+
+// keywordBehind are words behind which, or before which, one of duckKeywords is a keyword to one of both parsers: ORDER BY, AT TIME ZONE; and
+// SEMI JOIN, which to PostgreSQL is a table's alias.
+var (
+	keywordBehind = map[string][]string{
+		"by": {"order", "group", "partition", "owned", "increment", "first", "cluster", "split"},
+	}
+	keywordBefore = map[string][]string{
+		"at": {"time", "local"}, "generated": {"always", "by"},
+		"semi": joining, "anti": joining, "asof": joining, "positional": joining,
+	}
+	joining = []string{"join", "left", "right", "full", "inner", "outer", "cross"}
+)
+
+// namesMax bounds the texts in which names are looked for, and namesMost how many are.
+const (
+	namesMax  = 64 << 10
+	namesMost = 200
+)
+
+// mayBeName tells whether a word of DuckDB's may be a name here. What calls a function stays: glob(…), COLUMNS(…).
+func mayBeName(before, t, after token) bool {
+	word := fold(t.text)
+	if !duckKeywords[word] || after.is("(") || before.kind == end && before.text == "" {
+		return false
+	}
+	return !before.isAny(keywordBehind[word]...) && !after.isAny(keywordBefore[word]...)
+}
+
+// reservedNames are the words of DuckDB's that are names in a text, to PostgreSQL's parser.
+func reservedNames(sql string) []token {
+	if len(sql) > namesMax {
+		return nil
+	}
+	var found []token
+	before, t := token{}, lex(sql, 0)
+	for t.kind != end && t.kind != incomplete {
+		after := lex(sql, t.end())
+		if t.kind == word && len(t.text) > 1 && mayBeName(before, t, after) {
+			found = append(found, t)
+		}
+		before, t = t, after
+	}
+	if len(found) == 0 || len(found) > namesMost || tooDeep(sql) {
+		return nil
+	}
+	want, err := meaning(sql)
+	if err != nil {
+		return nil
+	}
+	means := func(names ...token) bool {
+		got, err := meaning(quoting(sql, names))
+		return err == nil && got == want
+	}
+	if means(found...) {
+		return found
+	}
+	return slices.DeleteFunc(found, func(t token) bool { return !means(t) })
+}
+
+// places are what two trees of one meaning differ in.
+var places = regexp.MustCompile(`"\w*(?:location|_len|_loc)":-?\d+,?`)
+
+// meaning is a text as PostgreSQL's parser understands it.
+func meaning(sql string) (string, error) {
+	tree, err := pg.ParseToJSON(sql)
+	return places.ReplaceAllString(tree, ""), err
+}
+
+// quoting is the text with quotes around names.
+func quoting(sql string, names []token) string {
+	out, at := []byte(nil), 0
+	for _, t := range names {
+		out = append(append(append(append(out, sql[at:t.start]...), '"'), fold(t.text)...), '"')
+		at = t.end()
+	}
+	return string(append(out, sql[at:]...))
+}
