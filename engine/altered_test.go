@@ -192,6 +192,7 @@ func writtenHere(t *testing.T) (*engine.Engine, stranger) {
 	dir := shmDirectory(t)
 	e, err := engine.Open(context.Background(), engine.Config{
 		Directory: dir, RegionDirectory: dir, RegionBytes: 1 << 30, MemoryBytes: testMemory, Threads: 2, Log: slog.New(slog.DiscardHandler),
+		LeaseTTL: time.Minute, // as in a garden
 	})
 	require.NoError(t, err)
 	t.Cleanup(func() { require.NoError(t, e.Close()) })

@@ -41,6 +41,7 @@ func plant(t testing.TB) *garden {
 	dir := shmDirectory(t)
 	g := &garden{t: t, answers: map[string][]string{}, config: engine.Config{
 		Directory: dir, RegionDirectory: dir, RegionBytes: 128 << 20, MemoryBytes: testMemory, Threads: 2, Log: slog.New(slog.DiscardHandler),
+		LeaseTTL: time.Minute, // borrowers keep their leases on a machine that is busy, too
 	}}
 	e, err := engine.Open(context.Background(), g.config)
 	require.NoError(t, err)

@@ -95,16 +95,18 @@ func TestVerdicts(t *testing.T) {
 	require.Contains(t, by["does-not-end"], "did not end")
 }
 
-// Q2: tests that are red without a mutation, or that nobody has, catch nothing.
+// Q2: tests that are red without a mutation, or that nobody has, catch nothing; others go on.
 func TestBaseline(t *testing.T) {
 	root := tree(t)
 	for name, pattern := range map[string]string{"red without a mutation": "TestRed", "finds no test": "TestNowhere"} {
 		red := "package counting\n\nimport \"testing\"\n\nfunc TestRed(t *testing.T) { t.Fatal() }\n"
 		require.NoError(t, os.WriteFile(filepath.Join(root, "counting/red_test.go"), []byte(red), 0o600))
-		list := []mutation.Mutation{of("m", "times++", "", pattern)}
+		list := []mutation.Mutation{of("m", "times++", "", pattern), of("sums-without-the-last", "i < len(list)", "i < len(list)-PICK(ON, 1, 0)", "TestSum")}
 		programs, err := mutation.Build(root, t.TempDir(), "./counting", mutation.Checked, list)
 		require.NoError(t, err)
-		require.ErrorContains(t, mutation.Judge(programs, list, time.Minute, func(mutation.Result) { t.Fatal("judged") }), name)
+		var judged []string
+		require.ErrorContains(t, mutation.Judge(programs, list, time.Minute, func(r mutation.Result) { judged = append(judged, r.Name) }), name)
+		require.Equal(t, []string{"sums-without-the-last"}, judged)
 	}
 }
 

@@ -80,7 +80,9 @@ func judge(t *testing.T, tests mutation.Tests, list []mutation.Mutation) {
 			t.Errorf("%s in %s (%s) is %v by %s -run %q\n%s", r.Name, r.File, r.Breaks, r.Verdict, r.Tests.Package, r.Tests.Pattern, r.Output[max(0, len(r.Output)-2000):])
 		}
 	})
-	require.NoError(t, err)
+	if err != nil { // what is said of the others counts
+		t.Error(err)
+	}
 	t.Logf("%s: %d caught, %d explained, %d survived, %d refuted", tests.Package,
 		count[mutation.Caught], count[mutation.Explained], count[mutation.Survived], count[mutation.Refuted])
 }
