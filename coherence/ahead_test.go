@@ -256,3 +256,48 @@ func TestLinesThatWereDroppedForNobody(t *testing.T) {
 	require.NotNil(t, own)
 	require.Empty(t, memory.Untouched(own.Range()), "the lender's own writer stores there")
 }
+
+// C3, C2: while a writer of the lender's own flushes, the lines are still the writer's: its generation is not clean
+// yet, its memory is not given back, and a tail is not free.
+func TestOwnWritersFlushBeforeTheyReport(t *testing.T) {
+	const size = 4 * memregion.PageSize
+	for name, one := range map[string]struct {
+		step  func(*coherence.Grant) error
+		state coherence.State // while it flushes
+	}{
+		"shrink": {func(g *coherence.Grant) error { return g.Shrink(memregion.PageSize) }, coherence.Granted},
+		"clean":  {(*coherence.Grant).Clean, coherence.Granted},
+		"abort":  {(*coherence.Grant).Abort, coherence.Aborting},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, lines := newHeapMemory(4), &duringFlush{}
+			h := newHome(t, m, func(c *coherence.HomeConfig) { c.Class, c.Lines = coherence.Incoherent, lines })
+			g, err := h.Grant("t", "home", size)
+			require.NoError(t, err)
+			flushed := false
+			lines.do = func() {
+				flushed = true
+				view := h.Generation(g.Generation())
+				require.Equal(t, one.state, view.State)
+				require.EqualValues(t, size, view.Range.Length, "all of it is still taken")
+				require.Equal(t, 1, m.liveCount())
+			}
+			require.NoError(t, one.step(g))
+			require.True(t, flushed)
+			require.NoError(t, g.Abort())
+			requireNothingAlive(t, h, m)
+		})
+	}
+}
+
+// C3 does not hang on the flushes of those who give memory back alone: what the lender's own writer has got counts as
+// stored into from then on.
+func TestOwnGrantsTouch(t *testing.T) {
+	memory := &trackedMemory{data: make([]byte, memregion.PageSize), untouched: true}
+	h, err := coherence.NewHome(coherence.HomeConfig{Region: 1, Memory: memory, Lines: &duringFlush{}, Domain: "home", Class: coherence.Incoherent})
+	require.NoError(t, err)
+	g, err := h.Grant("t", "home", memregion.PageSize)
+	require.NoError(t, err)
+	require.Empty(t, memory.Untouched(g.Range()))
+	require.NoError(t, g.Abort())
+}

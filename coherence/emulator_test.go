@@ -165,6 +165,16 @@ func (c *cpu) flush(by *script, from, to int) (lines int) {
 	return lines
 }
 
+// flushPresent is flush that takes lines which were evicted for done: a mutation.
+func (c *cpu) flushPresent(by *script, from, to int) (lines int) {
+	for at := from; at < to; at += c.machine.line {
+		if line := at / c.machine.line; c.flying[line] == nil || c.dirty[line] {
+			lines += c.flush(by, at, min(at+c.machine.line, to))
+		}
+	}
+	return lines
+}
+
 func (c *cpu) fence(by *script) {
 	list := c.machine.pending[by]
 	kept := list[:0]

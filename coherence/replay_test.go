@@ -69,7 +69,7 @@ func (r *replay) run() error {
 			err = r.compareBytes(&moment.After)
 		}
 		if err != nil {
-			return fmt.Errorf("step %d, %v: %w\n%v", i+1, moment.Step, err, r.trace)
+			return fmt.Errorf("step %d, %v: %w\n%v", i+1, moment.Step, err, (&model.Trace{Model: r.trace.Model, Moments: r.trace.Moments[:i+1]}))
 		}
 	}
 	return nil
@@ -160,7 +160,7 @@ func (r *replay) waits(w thread, after *model.State) bool {
 	case w.reader >= 0:
 		return after.Acquiring(model.Node(w.reader), w.slot)
 	}
-	return after.Flushing(w.slot)
+	return after.Flushing(w.slot) && !after.Writing(w.slot) // a copy waits for its flushes at the clean
 }
 
 func (r *replay) writing(n model.Node, slot int) coherence.Writing {
@@ -235,6 +235,10 @@ func (r *replay) beginMore(w thread, step model.Step) (err error) {
 		}
 	case model.Reallocate:
 		return r.reallocate(w, step)
+	case model.Pass: // as CopyInto: a copier flushes by itself
+		place := pages(int(step.First), 1)
+		r.writers[w.slot].Flushed(place)
+		list = []coherence.Action{{Kind: coherence.ActionFlush, Step: coherence.StepClean, Paid: true, Generation: g, Range: place}}
 	case model.Acquire:
 		if err = r.tell(w, coherence.Event{Kind: coherence.EventPin, Domain: r.names[n], Generations: []coherence.Generation{g}}); err == nil {
 			list = r.readers[n].Acquire(r.writing(n, w.slot))
@@ -454,6 +458,12 @@ func (r *replay) touch(moment model.Moment) {
 			c.drop(int(a.Place))
 		case model.AccessLose:
 			c.lose()
+		case model.AccessEvict:
+			c.evict(int(a.Place))
+		case model.AccessLand:
+			c.land(int(a.Place))
+		case model.AccessPass:
+			copy(r.memory[int(a.Place)*memregion.PageSize:], r.content(int(a.Slot), int(a.Place)))
 		}
 	}
 }
@@ -532,12 +542,14 @@ func TestWalksReplayOnTheRealCores(t *testing.T) {
 	}
 }
 
-// above are the steps of what lending, borrowing and the engine do above the protocol.
-var above = []model.Kind{model.Restart, model.Grow, model.Reallocate, model.Replicate, model.Beside}
+// above are the steps of what lending, borrowing and the engine do above the protocol, of copies, and of hardware that
+// takes its time.
+var above = []model.Kind{model.Restart, model.Grow, model.Reallocate, model.Replicate, model.Beside, model.Stream, model.Pass, model.Land, model.Drain}
 
-// replayAbove is with restarts, extents that move, replicas and several processes of a machine.
+// replayAbove is with restarts, extents that move, replicas, several processes of a machine, all ways to copy, and
+// write-backs that take their time.
 func replayAbove(t *testing.T, class coherence.Class) {
-	m := model.New(model.Config{Class: class, Explicit: true, Restarts: true, Grows: true, Replicas: true, Processes: true})
+	m := model.New(model.Config{Class: class, Explicit: true, Restarts: true, Grows: true, Replicas: true, Processes: true, Evictions: true, Copies: true})
 	kinds := map[model.Kind]int{}
 	for seed := range uint64(120 * testsuite.Effort()) {
 		trace := m.Walk(rand.New(rand.NewPCG(seed, 2)), 500)
@@ -547,7 +559,11 @@ func replayAbove(t *testing.T, class coherence.Class) {
 		}
 	}
 	for _, kind := range above {
-		trace, err := m.Reach(kind)
+		config := model.Config{Class: class, Explicit: true, Restarts: true, Grows: true, Replicas: true, Processes: true}
+		if kind >= model.Stream {
+			config = model.Config{Class: class, Explicit: true, Evictions: true, Copies: true}
+		}
+		trace, err := model.New(config).Reach(kind)
 		require.NoError(t, err)
 		require.NotNil(t, trace, "%v never happens", kind)
 		require.NoError(t, newReplay(class, trace, memregion.PageSize).run(), "%v", kind)

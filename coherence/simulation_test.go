@@ -74,6 +74,9 @@ func (l lines) Flush(b []byte) int {
 	l.simulation.yield()
 	from := l.cpu.offsetOf(b)
 	from, to := l.simulation.spoiler.flush(l.simulation, l.cpu, from, from+len(b))
+	if l.simulation.spoiler.evicted && l.simulation.current.phase == clean {
+		return l.cpu.flushPresent(l.simulation.current, from, to)
+	}
 	return l.cpu.flush(l.simulation.current, from, to)
 }
 

@@ -28,7 +28,8 @@ func (m *Model) restarts(s *State) {
 			ghosts++
 		}
 	}
-	if !read || m.effects.restartHurries && ghosts <= 1 { // there is room for one
+	// Stores past the cache of a process that has ended are done: whatever interrupted it has waited for them.
+	if s.caches[Home].waiting == 0 && (!read || m.effects.restartHurries && ghosts <= 1) { // there is room for one
 		m.can(Step{Kind: Restart, Node: Home})
 		m.can(Step{Kind: Restart, Node: Home, Line: machineToo})
 	}
@@ -111,7 +112,7 @@ func (m *Model) growing(s *State, g *generation, slot uint8) {
 func (m *motion) grow(g *generation) {
 	g.phase = growing
 	m.fence(coherence.ActionFenceStore, coherence.StepClean)
-	g.flushing = m.flush(coherence.StepClean, g.first, g.count, m.effects.noGrow, false)
+	g.flushing |= m.flush(coherence.StepClean, g.first, g.count, m.effects.noGrow, false)
 	m.proceed(g)
 }
 

@@ -23,6 +23,11 @@
 //   - Both fabrics that need a protocol: incoherent, and incoherent-home-snoop.
 //   - The hardware at its worst, at any time: it fetches lines that nobody asked for, evicts lines, writes modified lines back
 //     early, and completes each flush of its own accord; only a full fence waits for those of its own script.
+//   - With Config.Evictions, what was evicted is on its way to the memory for any time, and a flush of the line waits
+//     for it.
+//   - With Config.Copies, all ways to copy: writers store past their caches, which waits in a buffer of their processor
+//     for any time, in no order, and comes to the memory or into the cache; a store fence waits for it. And they flush
+//     a place when they have stored it, and leave it out of their clean.
 //   - The lender's kernel zeroes what is granted, in the lender's cache, or leaves it as it is where the lender has dropped the lines before and
 //     nobody of its domain has stored there since. On incoherent the lender then does not drop them again; there it also drops lines of
 //     free memory, which the kernel may zero at any other time.
@@ -59,9 +64,9 @@
 //
 // # What it does not do
 //
-// It knows no store buffers and no reordering of loads but across a flush: stores are in the cache at once, which is what
+// It knows no reordering of loads but across a flush, and ordinary stores are in the cache at once, which is what
 // the full fence at the end of a clean makes of them. It knows no durable regions and no protection, which no
-// cache has a part in: the cores' twin (twin_test.go) covers them. What is evicted is in the memory at once; the emulated memory of package coherence has
-// it under way for some time. What is done above the protocol is one step where production holds a lock over it, as over a reallocation: what may happen between
+// cache has a part in: the cores' twin (twin_test.go) covers them. What is done above the protocol is one step where
+// production holds a lock over it, as over a reallocation: what may happen between
 // its flushes and its copy is left to the emulated memory of package borrowing. It is not used by any program, only by tests.
 package model

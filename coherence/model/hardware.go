@@ -38,11 +38,20 @@ func (m *Model) linesOf(first, count uint8) (lines uint8) {
 	return lines
 }
 
-// source is what a fetch of a line by n returns for an address: a borrower's is answered by the lender's cache if that
-// is snooped and has the line, else by the memory.
+// source is what a fetch of a line by n returns for an address: what is on its way out of the same cache; a borrower's
+// is answered by the lender's cache if that is snooped and has the line; else by the memory.
 func (m *Model) source(s *State, n Node, address uint8) value {
-	if m.class == coherence.IncoherentHomeSnoop && n != Home && s.caches[Home].lines[m.lineOf(address)] != absent {
-		return s.caches[Home].values[address]
+	line := m.lineOf(address)
+	if c := &s.caches[n]; c.evicted>>line&1 == 1 {
+		return c.outgoing[address]
+	}
+	if m.class == coherence.IncoherentHomeSnoop && n != Home {
+		switch home := &s.caches[Home]; {
+		case home.lines[line] != absent:
+			return home.values[address]
+		case home.evicted>>line&1 == 1:
+			return home.outgoing[address]
+		}
 	}
 	return s.memory[address]
 }
@@ -76,9 +85,11 @@ func (m *motion) store(n Node, address uint8, slot int8) {
 	m.caches[n].lines[line] = dirty
 }
 
-// writeBack stores a modified line into memory, past every other cache. It is the one assumption of the protocol that
+// writeBack stores a modified line into memory, past every other cache, after what has left the cache before. It is the
+// one assumption of the protocol that
 // a clean line is not written back.
 func (m *motion) writeBack(n Node, line uint8) {
+	m.land(n, line)
 	c := &m.caches[n]
 	if c.lines[line] != dirty {
 		return
@@ -88,6 +99,58 @@ func (m *motion) writeBack(n Node, line uint8) {
 		m.memory[a] = c.values[a]
 	}
 	c.lines[line] = clean
+}
+
+// evict is a write-back that takes its time.
+func (m *motion) evict(n Node, line uint8) {
+	c := &m.caches[n]
+	if c.lines[line] != dirty {
+		m.drop(n, line)
+		return
+	}
+	m.land(n, line)
+	m.access(AccessEvict, n, line, 0)
+	for a, to := m.span(line); a < to; a++ {
+		c.outgoing[a] = c.values[a]
+	}
+	c.evicted |= 1 << line
+	m.empty(n, line)
+}
+
+// land is when an evicted line arrives in the memory.
+func (m *motion) land(n Node, line uint8) {
+	c := &m.caches[n]
+	if c.evicted>>line&1 == 0 {
+		return
+	}
+	m.access(AccessLand, n, line, 0)
+	for a, to := m.span(line); a < to; a++ {
+		m.memory[a], c.outgoing[a] = c.outgoing[a], 0
+	}
+	c.evicted &^= 1 << line
+}
+
+// stream is a store past the cache.
+func (m *motion) stream(n Node, address uint8, slot int8) {
+	c := &m.caches[n]
+	c.waiting |= 1 << address
+	c.buffered[address] = value(slot + 1)
+}
+
+// drain is when a store past the cache is done. If its line is in the cache, it depends on the processor whether the
+// store goes there, or the line leaves first.
+func (m *motion) drain(n Node, address uint8, cached bool) {
+	c := &m.caches[n]
+	slot := int8(c.buffered[address]) - 1
+	c.waiting &^= 1 << address
+	c.buffered[address] = 0
+	if cached {
+		m.store(n, address, slot)
+		return
+	}
+	m.drop(n, m.lineOf(address))
+	m.access(AccessPass, n, address, slot)
+	m.memory[address] = value(slot + 1)
 }
 
 func (m *motion) drop(n Node, line uint8) {
@@ -143,10 +206,13 @@ func (m *Model) dropFresh(s *State) {
 	}
 }
 
-// answers is what decides the outcome of every fetch of a line: the memory, and the lender's cache if it is snooped.
-func (m *Model) answers(s *State, line uint8) (a [2][Addresses]value) {
+// answers is what decides the outcome of every fetch of a line: the memory, the lender's cache if it is snooped, and
+// what is on its way out of a cache.
+func (m *Model) answers(s *State, line uint8) (a [Nodes][Addresses]value) {
 	for at, to := m.span(line); at < to; at++ {
-		a[0][at], a[1][at] = m.source(s, Home, at), m.source(s, Alpha, at)
+		for n := range Node(Nodes) {
+			a[n][at] = m.source(s, n, at)
+		}
 	}
 	return a
 }

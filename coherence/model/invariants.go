@@ -96,8 +96,8 @@ func (m *Model) lostBytes(s *State) *Violation {
 func (m *Model) strayDirt(s *State) *Violation {
 	for a := range uint8(Addresses) {
 		for n := range Node(Nodes) {
-			if s.caches[n].lines[m.lineOf(a)] == dirty && !m.mayBeDirty(s, n, a) {
-				return &Violation{Invariant: C3, Text: fmt.Sprintf("%v has the line of place %d modified", n, a)}
+			if c := &s.caches[n]; (c.lines[m.lineOf(a)] == dirty || c.evicted>>m.lineOf(a)&1 == 1 || c.waiting>>a&1 == 1) && !m.mayBeDirty(s, n, a) {
+				return &Violation{Invariant: C3, Text: fmt.Sprintf("%v has the line of place %d modified, or on its way", n, a)}
 			}
 		}
 	}

@@ -2,47 +2,6 @@ package model
 
 import "github.com/csmsql/csmsql/coherence"
 
-// Config says what is searched.
-type Config struct {
-	Class    coherence.Class
-	Mutation Mutation
-	// Addresses is how many of the two addresses are used; 0 means both.
-	Addresses int
-	// Mismatches lets checksums be wrong, so that acquires are tried again and fail.
-	Mismatches bool
-	// Explicit searches without any reduction: prefetches are steps of their own, a line that is as fresh as can be is
-	// told from one that is absent, and the borrowers are told apart. For small configurations, to see that the
-	// reductions leave nothing out.
-	Explicit bool
-	// Halves puts both places into one line and grants them together only, so that a line is stored in two pieces: it may be
-	// evicted between them and fetched again.
-	Halves bool
-	// Restarts lets the lender's process end at any time, or its machine, and be started again.
-	Restarts bool
-	// Grows lets writers of other domains have their extent put into another one, which the lender copies.
-	Grows bool
-	// Replicas lets whoever is granted one place fill it with what it reads at the other.
-	Replicas bool
-	// Processes lets a second process of a domain acquire what the first one reads.
-	Processes bool
-	// keepPins spoils the protocol so that C6 breaks.
-	keepPins bool
-}
-
-// String names the class and what is switched on.
-func (c Config) String() string {
-	name := c.Class.String()
-	for _, one := range []struct {
-		on   bool
-		what string
-	}{{c.Halves, "halves"}, {c.Mismatches, "mismatches"}, {c.Restarts, "restarts"}, {c.Grows, "grows"}, {c.Replicas, "replicas"}, {c.Processes, "processes"}} {
-		if one.on {
-			name += ", " + one.what
-		}
-	}
-	return name
-}
-
 // Model is the protocol, its hardware, and what spoils them.
 type Model struct {
 	class      coherence.Class
@@ -72,6 +31,8 @@ func New(config Config) *Model {
 	m.effects.grows = m.effects.grows || config.Grows
 	m.effects.replicas = m.effects.replicas || config.Replicas
 	m.effects.processes = m.effects.processes || config.Processes
+	m.effects.evictions = m.effects.evictions || config.Evictions
+	m.effects.copies = m.effects.copies || config.Copies
 	m.effects.sharedLine = m.effects.sharedLine || m.halves
 	if m.addresses == 0 {
 		m.addresses = Addresses
@@ -196,15 +157,19 @@ func (m *Model) lender(s *State, slot uint8) {
 		if g.phase != writing {
 			return
 		}
-		add(Abort)
-		if g.count > 1 && !m.halves {
-			add(Shrink)
+		m.copies(s, g, slot)
+		fenced := s.caches[g.writer].waiting&m.places(g.first, g.count) == 0 // what follows begins with a store fence
+		if fenced {
+			add(Abort)
+			if g.count > 1 && !m.halves {
+				add(Shrink)
+			}
+			m.growing(s, g, slot)
 		}
-		m.growing(s, g, slot)
 		if g.stored < g.count {
 			add(Store)
 			m.replica(s, g, slot)
-		} else {
+		} else if fenced {
 			add(Clean)
 		}
 	case coherence.Cleaned, coherence.HomeCleaned:
@@ -231,10 +196,35 @@ func (m *Model) lender(s *State, slot uint8) {
 			return
 		}
 		if g.phase == writing {
-			add(Abort)
+			m.copies(s, g, slot)
+			if s.caches[g.writer].waiting&m.places(g.first, g.count) == 0 {
+				add(Abort)
+			}
 			if g.stored < g.count {
 				add(Store)
 			}
+		}
+	}
+}
+
+// copies adds what a writer does that copies in another way than by ordinary stores: it stores past its cache, and
+// flushes what it has stored after a store fence.
+func (m *Model) copies(s *State, g *generation, slot uint8) {
+	if !m.effects.copies {
+		return
+	}
+	if g.stored < g.count {
+		m.can(Step{Kind: Stream, Node: g.writer, Slot: slot})
+	}
+	for a := g.first; a < g.first+g.stored; a++ {
+		step := Step{Node: g.writer, Slot: slot, First: a}
+		switch waits := s.caches[g.writer].waiting>>a&1 == 1; {
+		case g.passed>>a == 0 && !m.halves && (!waits || m.effects.noStreamFence): // upwards: what a writer passes before that it does not remember
+			step.Kind = Pass
+			m.can(step)
+		case g.passed>>a&1 == 1 && m.effects.storesAgain:
+			step.Kind = LateStore
+			m.can(step)
 		}
 	}
 }
@@ -318,6 +308,16 @@ func (m *Model) hardware(s *State, n Node) {
 			step.Kind = Evict
 			m.can(step)
 		}
+		if s.caches[n].evicted>>line&1 == 1 {
+			step.Kind = Land
+			m.can(step)
+		}
+	}
+	for a := range uint8(Addresses) {
+		if s.caches[n].waiting>>a&1 == 1 {
+			m.can(Step{Kind: Drain, Node: n, Line: a})
+			m.can(Step{Kind: Drain, Node: n, Line: a, Lines: 1})
+		}
 	}
 }
 
@@ -380,8 +380,13 @@ func (m *Model) apply(s *State, step Step, effect *Effect) {
 		o.fenceOff(n)
 	case Expire:
 		o.expire(n)
+	case Stream:
+		o.stream(g.writer, g.first+g.stored, int8(slot))
+		g.stored++
+	case Pass:
+		o.pass(g, step.First)
 	case LateStore:
-		o.store(g.writer, g.first, -1)
+		o.store(g.writer, max(step.First, g.first), -1)
 	default:
 		o.applyReader(step)
 	}
@@ -414,7 +419,15 @@ func (o *motion) applyReader(step Step) {
 	case WriteBack:
 		o.writeBack(n, step.Line)
 	case Evict:
-		o.drop(n, step.Line)
+		if o.effects.evictions {
+			o.evict(n, step.Line)
+		} else {
+			o.drop(n, step.Line)
+		}
+	case Land:
+		o.land(n, step.Line)
+	case Drain:
+		o.drain(n, step.Line, step.Lines == 1)
 	}
 }
 
@@ -473,7 +486,7 @@ func (m *Model) canonicalize(s *State) {
 		if g.state == coherence.Granted || g.state == coherence.Free || g.orphan() {
 			continue
 		}
-		g.stored = 0
+		g.stored, g.passed = 0, 0
 		if g.state > coherence.HomeCleaned && g.state != coherence.Aborting && g.flushing == 0 && !m.effects.lateStore && !m.effects.lateClean {
 			g.writer = Home // nobody asks any more
 		}

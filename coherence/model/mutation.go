@@ -44,8 +44,11 @@ const (
 	ReallocatedLinesSurvive
 	ReplicaUnacquired
 	ReadBesideAcquire
+	EvictedNotFlushed
+	StreamedNotFenced
+	StoreIntoPassed
 
-	mutationCount = int(ReadBesideAcquire) + 1
+	mutationCount = int(StoreIntoPassed) + 1
 )
 
 var mutationNames = [mutationCount]string{
@@ -84,6 +87,9 @@ var mutationNames = [mutationCount]string{
 	ReallocatedLinesSurvive:  "a lender keeps the lines of what it copied for a writer",
 	ReplicaUnacquired:        "a replica is copied from what was not acquired",
 	ReadBesideAcquire:        "a process reads what another one of its machine only begins to acquire",
+	EvictedNotFlushed:        "a writer does not flush what its cache has evicted",
+	StreamedNotFenced:        "no store fence between stores past the cache and their flush",
+	StoreIntoPassed:          "a store into a line that was flushed when it was copied",
 }
 
 // faultsInSource are the mutations of what is above package coherence, which the emulated memory of its tests has no part in. Each is a fault in the source
@@ -164,6 +170,11 @@ type effects struct {
 	replicaUnacquired                    bool // whoever copies a replica has not acquired it
 	readsBeside                          bool // a process reads when another one of its machine has begun to acquire
 
+	evictions, copies bool // see Config
+	evictedNotFlushed bool // a writer's flush does not wait for lines that have left its cache
+	noStreamFence     bool // a writer flushes what it stored past the cache as long as that waits in a buffer
+	storesAgain       bool // a writer stores into what it has passed
+
 	keepPins bool // no mutation of the table: readers never let go, which C6 must find
 }
 
@@ -202,4 +213,7 @@ var effectsOf = [mutationCount]effects{
 	ReallocatedLinesSurvive:  {grows: true, reallocatedStays: true},
 	ReplicaUnacquired:        {replicas: true, replicaUnacquired: true},
 	ReadBesideAcquire:        {processes: true, readsBeside: true},
+	EvictedNotFlushed:        {evictions: true, evictedNotFlushed: true},
+	StreamedNotFenced:        {copies: true, noStreamFence: true},
+	StoreIntoPassed:          {copies: true, storesAgain: true},
 }

@@ -103,8 +103,37 @@ func (m *motion) clean(g *generation) {
 	g.phase = cleaning
 	m.fence(coherence.ActionFenceStore, coherence.StepClean)
 	keeps := m.effects.localKeeps && g.writer == Home && m.class == coherence.IncoherentHomeSnoop
-	g.flushing = m.flush(coherence.StepClean, g.first, g.count, m.effects.noClean || m.effects.lateClean || keeps, m.effects.cleanShort)
+	for a := g.first; a < g.first+g.count; a++ { // neighbours that were not passed are flushed together
+		end := a
+		for ; end < g.first+g.count && g.passed>>end&1 == 0; end++ {
+		}
+		if end > a {
+			g.flushing |= m.flush(coherence.StepClean, a, end-a, m.effects.noClean || m.effects.lateClean || keeps, m.effects.cleanShort)
+			a = end
+		}
+	}
+	if m.effects.evictedNotFlushed {
+		g.flushing &^= m.gone(g.writer)
+	}
+	g.passed = 0
 	m.proceed(g)
+}
+
+// gone are lines of which a cache has nothing modified, because it has evicted them.
+func (m *motion) gone(n Node) (lines uint8) {
+	c := &m.caches[n]
+	for line := range uint8(Addresses) {
+		if c.lines[line] != dirty {
+			lines |= c.evicted & (1 << line)
+		}
+	}
+	return lines
+}
+
+// pass is what a writer does that flushes each piece when it was stored, by whichever stores.
+func (m *motion) pass(g *generation, address uint8) {
+	g.passed |= 1 << address
+	g.flushing |= m.flush(coherence.StepClean, address, 1, false, false)
 }
 
 // abort is step 9.
@@ -116,7 +145,8 @@ func (m *motion) abort(g *generation) {
 		g.state, g.phase = coherence.Aborting, resting
 	}
 	m.fence(coherence.ActionFenceStore, coherence.StepAbort)
-	g.flushing = m.flush(coherence.StepAbort, g.first, g.count, m.effects.noAbort || orphan && m.effects.noOrphan, false)
+	g.passed = 0
+	g.flushing |= m.flush(coherence.StepAbort, g.first, g.count, m.effects.noAbort || orphan && m.effects.noOrphan, false)
 	m.proceed(g)
 }
 
@@ -124,7 +154,7 @@ func (m *motion) abort(g *generation) {
 func (m *motion) shrink(g *generation) {
 	g.phase = shrinking
 	m.fence(coherence.ActionFenceStore, coherence.StepAbort)
-	g.flushing = m.flush(coherence.StepAbort, g.first+1, g.count-1, m.effects.noShrink, false)
+	g.flushing |= m.flush(coherence.StepAbort, g.first+1, g.count-1, m.effects.noShrink, false)
 	m.proceed(g)
 }
 
@@ -394,8 +424,11 @@ func (m *motion) renameAt(a uint8, from, to value) {
 		m.memory[a] = to
 	}
 	for n := range Nodes {
-		if m.caches[n].values[a] == from {
-			m.caches[n].values[a] = to
+		c := &m.caches[n]
+		for _, v := range []*value{&c.values[a], &c.outgoing[a], &c.buffered[a]} {
+			if *v == from {
+				*v = to
+			}
 		}
 	}
 }

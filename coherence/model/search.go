@@ -163,7 +163,7 @@ func (s *search) path(number int32) {
 // checksums can be wrong they always are: an acquire must end then too.
 func (m *Model) progress(s *State, step Step) bool {
 	switch step.Kind {
-	case DroppedAhead, Store, Clean, Flushed, HomeFlushed, Seal, Reject, Publish, Retire, Lift, Unpin, Reallocate:
+	case DroppedAhead, Store, Clean, Flushed, HomeFlushed, Seal, Reject, Publish, Retire, Lift, Unpin, Reallocate, Drain:
 		return true
 	case Abort: // nothing else ends what a former process of the lender granted
 		return s.generations[step.Slot].orphan()

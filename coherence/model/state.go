@@ -53,6 +53,14 @@ const (
 type cache struct {
 	lines  [Addresses]presence // by line
 	values [Addresses]value    // by address
+	// evicted are lines that were modified when they were evicted, and have not arrived in the memory; outgoing is what
+	// they bring, by address.
+	evicted  uint8
+	outgoing [Addresses]value
+	// waiting are addresses into which this node's writer has stored past the cache: what it stored waits in a buffer
+	// of its processor.
+	waiting  uint8
+	buffered [Addresses]value
 }
 
 // phase is what the writer of a granted extent, or the lender on its behalf, is doing.
@@ -78,6 +86,7 @@ type generation struct {
 	stored       uint8 // addresses that the writer has stored, from the first on
 	flushing     uint8 // lines whose flush the writer (the lender while preparing) has issued and that is not done
 	homeFlushing uint8 // the same, of the lender's home clean
+	passed       uint8 // addresses that were flushed when they were stored, and are left out by the clean; of a generation that is granted
 }
 
 // orphan tells whether a former process of the lender granted it, and its writer goes on.
@@ -153,10 +162,27 @@ const (
 	lineBits       = 4
 	readerBits     = 6
 	nodeBits       = lineBits*Addresses + readerBits*slots + Addresses
+	underWayBits   = 3 * Addresses // of evicted lines, and of buffered stores
 	generationBits = 18
 )
 
 func (c *cache) bits(a int) uint64 { return uint64(c.lines[a]) | uint64(c.values[a])<<2 }
+
+// underWay packs a set of addresses, or lines, and a value for each address.
+func underWay(set uint8, values [Addresses]value) (bits uint64) {
+	for _, v := range values {
+		bits = bits<<2 | uint64(v)
+	}
+	return bits<<Addresses | uint64(set)
+}
+
+func takeUnderWay(bits uint64) (set uint8, values [Addresses]value) {
+	set = uint8(bits & (1<<Addresses - 1))
+	for a := Addresses - 1; a >= 0; a-- {
+		values[a] = value(bits >> (Addresses + 2*(Addresses-1-a)) & 3)
+	}
+	return set, values
+}
 
 func (r *reader) bits() uint64 {
 	return uint64(r.state) | uint64(r.flushing)<<2 | uint64(r.attempts)<<4
@@ -186,6 +212,8 @@ func (s *State) pack(swapped bool) Key {
 			bits = bits<<readerBits | s.readers[n][i].bits()
 		}
 		p.put(bits<<Addresses|uint64(s.remembered[n]), nodeBits)
+		c := &s.caches[n]
+		p.put(underWay(c.evicted, c.outgoing)|underWay(c.waiting, c.buffered)<<underWayBits, 2*underWayBits)
 	}
 	for i := range slots {
 		writer := s.generations[i].writer
@@ -193,6 +221,9 @@ func (s *State) pack(swapped bool) Key {
 			writer = writer.other()
 		}
 		p.put(s.generations[i].bits(writer), generationBits)
+	}
+	for i := range Addresses {
+		p.put(uint64(s.generations[i].passed), Addresses)
 	}
 	return p.key
 }
@@ -216,6 +247,9 @@ func unpack(k Key) (s State) {
 			s.caches[n].lines[a], s.caches[n].values[a] = presence(bits&3), value(bits>>2&3)
 			bits >>= lineBits
 		}
+		c, under := &s.caches[n], p.take(2*underWayBits)
+		c.evicted, c.outgoing = takeUnderWay(under)
+		c.waiting, c.buffered = takeUnderWay(under >> underWayBits)
 	}
 	for i := range slots {
 		b := p.take(generationBits)
@@ -223,6 +257,9 @@ func unpack(k Key) (s State) {
 			state: coherence.State(b & 15), phase: phase(b >> 4 & 7), first: uint8(b >> 7 & 1), count: uint8(b >> 8 & 3), writer: Node(b >> 10 & 3),
 			stored: uint8(b >> 12 & 3), flushing: uint8(b >> 14 & 3), homeFlushing: uint8(b >> 16 & 3),
 		}
+	}
+	for i := range Addresses {
+		s.generations[i].passed = uint8(p.take(Addresses))
 	}
 	return s
 }

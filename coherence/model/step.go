@@ -70,20 +70,30 @@ const (
 	Replicate
 	// Beside: a second process of a node acquires what the first one reads, or begins to acquire.
 	Beside
-	// LateStore: the writer stores into what was published (a mutation).
+	// Stream: the writer stores the next place past its cache.
+	Stream
+	// Pass: the writer, whose stores past the cache are done, flushes a place that it has stored: the clean leaves it
+	// out.
+	Pass
+	// LateStore: the writer stores into what was published, or into what it has passed, at First (mutations).
 	LateStore
 	// Prefetch: a cache fetches a line that nobody asked for.
 	Prefetch
 	// WriteBack: a cache writes a modified line back and keeps it.
 	WriteBack
-	// Evict: a cache drops a line, writing it back if it is modified.
+	// Evict: a cache drops a line, writing it back if it is modified. That may take its time.
 	Evict
+	// Land: an evicted line arrives in the memory.
+	Land
+	// Drain: a store past the cache is done, with Lines 1 in the cache.
+	Drain
 
-	kindCount = int(Evict) + 1
+	kindCount = int(Drain) + 1
 )
 
 var kindNames = [kindCount]string{"grant", "zero", "drop-ahead", "dropped-ahead", "store", "clean", "abort", "shrink", "flushed", "home-flushed", "seal", "publish", "discard", "forsake", "reject", "retire",
-	"fence-off", "lift", "acquire", "acquired", "mismatch", "fail", "unpin", "release", "expire", "restart", "grow", "reallocate", "replicate", "beside", "late-store", "prefetch", "write-back", "evict"}
+	"fence-off", "lift", "acquire", "acquired", "mismatch", "fail", "unpin", "release", "expire", "restart", "grow", "reallocate", "replicate", "beside", "stream", "pass", "late-store", "prefetch", "write-back", "evict",
+	"land", "drain"}
 
 func (k Kind) String() string { return kindNames[k] }
 
@@ -125,15 +135,18 @@ const (
 	AccessStore
 	AccessWriteBack
 	AccessDrop
-	AccessLose // a cache is gone, with everything that was modified
+	AccessLose  // a cache is gone, with everything that was modified
+	AccessEvict // a modified line begins to leave a cache
+	AccessLand  // and arrives in the memory
+	AccessPass  // a store past a cache arrives there
 )
 
-// Access is what a step does to a cache: Place is a line, or an address if it is a store.
+// Access is what a step does to a cache: Place is a line, or an address if it is a store or passes the cache.
 type Access struct {
 	Kind  AccessKind
 	Node  Node
 	Place uint8
-	Slot  int8 // AccessStore: whose bytes, -1 if nobody's
+	Slot  int8 // AccessStore, AccessPass: whose bytes, -1 if nobody's
 }
 
 // Effect is everything that a step did beside changing the state.

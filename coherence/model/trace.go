@@ -119,7 +119,7 @@ func scripts(steps []Step) []Step {
 func onward(steps []Step) []Step {
 	return only(steps, func(k Kind) bool {
 		switch k {
-		case Abort, Discard, Forsake, FenceOff, Mismatch, Fail, Expire, Restart, Prefetch, WriteBack, Evict:
+		case Abort, Discard, Forsake, FenceOff, Mismatch, Fail, Expire, Restart, Prefetch, WriteBack, Evict, Land:
 			return false
 		}
 		return true
@@ -334,6 +334,9 @@ func (d *description) writer() (who, what string) {
 		if d.g.phase == preparing {
 			return "home", fmt.Sprintf("flush of line %d done%s", d.step.Line, then(now.flushing, "hands over"))
 		}
+		if d.g.phase == writing {
+			return writer, fmt.Sprintf("flush of line %d done", d.step.Line)
+		}
 		if d.g.phase == resting && d.g.state != coherence.Aborting {
 			return writer, fmt.Sprintf("flush of line %d done, late", d.step.Line)
 		}
@@ -349,7 +352,14 @@ func (d *description) writer() (who, what string) {
 		return "lender", fmt.Sprintf("copies %s to place %d, which is %s's then", d.name, d.step.First, writer)
 	case Replicate:
 		return writer, fmt.Sprintf("stores in %s what it loads at place %d", d.name, 1-d.g.first)
+	case Stream:
+		return writer, fmt.Sprintf("stores %s at place %d, past its cache", d.name, d.g.first+d.g.stored)
+	case Pass:
+		return writer, fmt.Sprintf("flushes place %d, which its clean leaves out", d.step.First)
 	case LateStore:
+		if d.g.state == coherence.Granted {
+			return writer, fmt.Sprintf("stores into place %d again", d.step.First)
+		}
 		return writer, fmt.Sprintf("stores into %s, which is published", d.name)
 	}
 	verbs := map[Kind]string{Reject: "reads wrong bytes and rejects", Publish: "publishes", Discard: "discards", Forsake: "forsakes", Retire: "retires", Lift: "lifts the quarantine of"}
@@ -402,6 +412,10 @@ func (d *description) reader() string {
 		return fmt.Sprintf("prefetches line %d", d.step.Line)
 	case WriteBack:
 		return fmt.Sprintf("writes line %d back", d.step.Line)
+	case Land:
+		return fmt.Sprintf("line %d, which it had evicted, arrives in memory", d.step.Line)
+	case Drain:
+		return fmt.Sprintf("its store past the cache into place %d is done, %s", d.step.Line, [...]string{"in memory", "in the cache"}[d.step.Lines])
 	}
 	return fmt.Sprintf("evicts line %d", d.step.Line)
 }
