@@ -324,6 +324,27 @@ func TestPinsFollowLeases(t *testing.T) {
 	require.Empty(t, w.faults)
 }
 
+// C5: a catalog that has listed nothing since it was opened learns which extents a snapshot has before it pins them.
+func TestTheFirstSnapshotPins(t *testing.T) {
+	w := newWorld(t, store.Limits{})
+	w.fill(hugetable.PageChunks + 3)
+	var live []catalog.LiveExtent
+	require.NoError(t, w.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
+		live = append(live, x)
+		return nil
+	}))
+	w.reopen()
+	for _, x := range live {
+		w.memory.Take(x.Range)
+		require.NoError(t, w.lender.Adopt(x.Owner, x.Generation, x.Range, x.Seal))
+	}
+	w.snapshot(catalog.Holder{Domain: "far"})
+	for _, x := range live {
+		require.Equal(t, 1, w.lender.Generation(x.Generation).Pins)
+	}
+	require.Empty(t, w.faults)
+}
+
 func TestManySmallAppendsSharePages(t *testing.T) {
 	w := newWorld(t, store.Limits{})
 	w.fill(hugetable.PageChunks + 10)

@@ -67,14 +67,19 @@ func (w *world) open(first coherence.Generation) {
 
 // restart is what SIGKILL leaves: the store's content and the region's bytes.
 func (w *world) restart() {
-	w.store = w.store.Copy()
-	w.memory.Forget()
-	w.first += 1 << 20 // above every generation so far; the registry is tested elsewhere
-	w.open(w.first)
+	w.reopen()
 	require.NoError(w.t, w.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
 		w.memory.Take(x.Range)
 		return w.lender.Adopt(x.Owner, x.Generation, x.Range, x.Seal)
 	}))
+}
+
+// reopen is restart before anything of what was published is adopted.
+func (w *world) reopen() {
+	w.store = w.store.Copy()
+	w.memory.Forget()
+	w.first += 1 << 20 // above every generation so far; the registry is tested elsewhere
+	w.open(w.first)
 }
 
 // chunk seals one chunk of a few rows that are found nowhere else.

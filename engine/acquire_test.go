@@ -90,3 +90,77 @@ func TestWhatWasFoundGoneIsReadAgain(t *testing.T) {
 	require.NoError(t, os.WriteFile(path, content, 0o600))
 	require.Equal(t, []string{"499500"}, rows(t, s, "SELECT sum(a) FROM t"))
 }
+
+// A file that was removed is no place to read a chunk from, although this process has a map of it: whoever begins after
+// it finds nothing. Neither the lender nor another node reads it.
+func TestWhatWasRemovedIsNotRead(t *testing.T) {
+	c := newCluster(t, 2)
+	exec(t, c.session(0), "CREATE TABLE t WITH (placement = 'node(n0)') AS SELECT range AS a FROM range(1000)")
+	const sum = "SELECT sum(a) FROM t"
+	for i := range c.nodes {
+		require.Equal(t, []string{"499500"}, rows(t, c.session(i), sum))
+	}
+	path := c.nodes[0].RegionSpec().Path
+	require.NoError(t, os.Remove(path))
+	for i := range c.nodes {
+		_, err := tryRows(c.session(i), sum)
+		require.Equal(t, "58030", sqlState(err), "node %d: %v", i, err)
+	}
+}
+
+// In a cluster the kernel's events do not say who altered a file, and nobody looks at them. What another node's file
+// has lost is not touched all the same.
+func TestWhatIsCutOffElsewhereIsNotTouched(t *testing.T) {
+	c := newCluster(t, 2)
+	exec(t, c.session(0), "CREATE TABLE t WITH (placement = 'node(n0)') AS SELECT range AS a FROM range(1000)")
+	s := c.session(1)
+	require.Equal(t, []string{"499500"}, rows(t, s, "SELECT sum(a) FROM t"))
+	path := c.nodes[0].RegionSpec().Path
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, 0))
+	_, err = tryRows(s, "SELECT sum(a) FROM t")
+	require.Equal(t, "58030", sqlState(err), "%v", err)
+	require.Zero(t, c.nodes[1].Faults())
+	require.NoError(t, os.WriteFile(path, content, 0o600))
+	require.Equal(t, []string{"499500"}, rows(t, s, "SELECT sum(a) FROM t"))
+}
+
+// Once pages were found gone nobody is granted memory there: what is stored where a page of zeros was put in the place
+// of one lies in no file.
+func TestNothingIsGrantedWherePagesAreGone(t *testing.T) {
+	dir := shmDirectory(t)
+	e, err := engine.Open(t.Context(), engine.Config{Directory: dir, RegionDirectory: dir, RegionBytes: 64 << 20, MemoryBytes: 256 << 20})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, e.Close()) })
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT range AS a FROM range(1000)")
+	path := e.RegionSpec().Path
+	content, err := os.ReadFile(path)
+	require.NoError(t, err)
+	require.NoError(t, os.Truncate(path, 0))
+	_, err = e.Touch(t.Context(), "public.t")
+	require.NoError(t, err)
+	require.Positive(t, e.Faults())
+	require.NoError(t, os.WriteFile(path, content, 0o600))
+	granted := e.Counters().Grants.Load()
+	_, err = s.Exec(t.Context(), "CREATE TABLE u AS SELECT range AS a FROM range(1000)")
+	require.Equal(t, "58030", sqlState(err), "%v", err)
+	require.Equal(t, granted, e.Counters().Grants.Load())
+}
+
+// A statement that has ended says so of a chunk that it did not get to, and nothing is noted of the chunk's replicas:
+// nobody was passed over.
+func TestAReadThatWasCanceledBlamesNoReplica(t *testing.T) {
+	c := newCluster(t, 2)
+	exec(t, c.session(0), "CREATE TABLE t WITH (replicas = 2) AS SELECT range AS a FROM range(1000)")
+	e := c.nodes[1] // which has acquired nothing of it
+	canceled, cancel := context.WithCancel(t.Context())
+	cancel()
+	err := e.ReadChunks(canceled)
+	require.ErrorIs(t, err, context.Canceled)
+	var damaged *engine.DamagedError
+	require.NotErrorAs(t, err, &damaged)
+	require.Zero(t, e.Figures().ReplicasPassedOver)
+	require.NoError(t, e.ReadChunks(t.Context()))
+}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync/atomic"
+	"time"
 	"unsafe"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -27,6 +29,43 @@ func SetDefaultFabric(text memregion.FabricKind) { defaultFabric = text }
 // Spoil has the node compare no checksums, and lines stand between the protocol and its caches; use says who orders it.
 func (c *Config) Spoil(lines func(use string, lines coherence.Lines) coherence.Lines) {
 	c.spoil = spoiled{lines: lines, credulous: true}
+}
+
+// OnePass has copies flush each piece when it was stored, as if that had been the fastest way: time passes only while
+// much is flushed at once, which what is measured of the other way ends with.
+func (c *Config) OnePass() {
+	var now atomic.Int64
+	before := c.spoil.lines
+	c.spoil.lines = func(use string, lines coherence.Lines) coherence.Lines {
+		if before != nil {
+			lines = before(use, lines)
+		}
+		return slowFlushes{lines, &now}
+	}
+	c.spoil.clock = func() time.Time { return time.Unix(0, now.Load()) }
+}
+
+type slowFlushes struct {
+	coherence.Lines
+	now *atomic.Int64
+}
+
+func (l slowFlushes) Flush(b []byte) int {
+	const measured = 256 << 10 // coherence.Chooser
+	if len(b) >= measured {
+		l.now.Add(int64(time.Millisecond))
+	}
+	return l.Lines.Flush(b)
+}
+
+// MovedBytes is what this node has copied of other nodes' extents into longer ones.
+func (e *Engine) MovedBytes() (n uint64) {
+	e.node.lending.Each(func(s coherence.Sample) {
+		if s.Name == "lent_moved_bytes_total" {
+			n = s.Value
+		}
+	})
+	return n
 }
 
 // RegionSpec is the node's region.
@@ -342,6 +381,17 @@ func (e *Engine) Touch(ctx context.Context, owner string) (sum int, err error) {
 
 // Faults counts the pages that were found gone.
 func (e *Engine) Faults() uint64 { return e.regions.faults() }
+
+// ReadChunks reads the first column of every chunk, as a statement does.
+func (e *Engine) ReadChunks(ctx context.Context) error {
+	return e.eachChunk(context.WithoutCancel(ctx), nil, func(_ *lease, t *catalog.TableVersion, p catalog.Position) error {
+		batch, err := e.regions.read(ctx, e.regions.readings(), t.Table().Name.String(), p.Index, p.Chunk, []int{0})
+		if err == nil {
+			batch.Release()
+		}
+		return err
+	}, nil)
+}
 
 // LettingGo counts the statements whose results are let go in the background; there are LaterMost at the most.
 func (e *Engine) LettingGo() int { return int(e.later.n.Load()) }

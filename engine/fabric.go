@@ -19,6 +19,7 @@ type fabric struct {
 	// machine is whose caches a node uses, by a name that outlives its process: the node's own. Nodes of one machine are more careful than they must be.
 	machine coherence.Domain
 	spoil   func(use string, lines coherence.Lines) coherence.Lines // see spoiled
+	clock   func() time.Time                                        // measures ways to copy
 }
 
 // What lines are used for, in spoiled.lines.
@@ -43,7 +44,7 @@ func (f fabric) chooser(use string) *coherence.Chooser {
 	if f.class == coherence.Coherent || f.lines == nil {
 		return nil
 	}
-	return coherence.NewChooser(f.linesFor(use), time.Now)
+	return coherence.NewChooser(f.linesFor(use), f.clock)
 }
 
 // newFabric is that of a node. text is as memregion.ParseFabric takes it.
@@ -52,7 +53,7 @@ func newFabric(node string, text memregion.FabricKind) (fabric, error) {
 	if err != nil {
 		return fabric{}, err
 	}
-	f := fabric{kind: kind, class: coherence.ClassOf(kind), machine: coherence.Domain(node)}
+	f := fabric{kind: kind, class: coherence.ClassOf(kind), machine: coherence.Domain(node), clock: time.Now}
 	if f.domain = memregion.NewDomain(kind, node, seed); f.domain != nil {
 		f.lines = f.domain.Lines()
 	} else if f.class != coherence.Coherent {

@@ -73,6 +73,9 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 		return n, failure("22023", "%v", err)
 	}
 	config.Fabric, n.fabric.spoil = n.fabric.kind, config.spoil.lines
+	if config.spoil.clock != nil {
+		n.fabric.clock = config.spoil.clock
+	}
 	if config.Directory == "" {
 		dir, err := os.MkdirTemp("", "csmsql-")
 		if err != nil {

@@ -13,6 +13,7 @@ var (
 	twins     = coherently("^(TestPinsOfADomainEndTogether|TestAPinThatFailsHoldsNothing|TestOnlyWhatWasLookedAtIsSealed|TestCoreAgreesWithItsTwin|TestHostileEventsAreRefused)$")
 	homes     = coherently("^(TestOneGenerationFromGrantToFree|TestPublishIsAllOrNothing|TestReservesGenerationsBeforeUse|TestShrinkFlushesTheTailBeforeItGoes|TestDurableRegionsSyncBeforePublish|TestExpiredDomainLetsGoOfEverything|TestFailedStepsChangeNothing|TestForeignWriterIsDrivenByMessages|TestReservationIsOnRecordFirst)$")
 	reading   = coherently("^(TestAcquireFlushesOncePerWriting|TestMismatchIsTriedAgainAndBounded|TestConcurrentFirstUsesAreOne|TestALeadersCancellationIsItsOwn|TestAPanicInVerifyLeavesNobodyWaiting|TestForgottenWhileAcquiring|TestShed|TestDistrustedIsVerifiedAgain|TestTheLendersReaderForgetsWhatIsOver|TestAReaderThatIsToldNothingIsBounded)$")
+	own       = coherently("^(TestOwnWritersFlushBeforeTheyReport|TestOwnGrantsTouch)$")
 	flushing  = coherently("^(TestFlushTouchesExactlyTheLines|TestPiecesCoverARangeOnce|TestFlushByTwoProcessors|TestFaultInASharedFlush|TestGuardFaults|TestOneCallFlushesAtMostAMebibyte)$")
 	replayed  = coherently("^(TestWalksReplayOnTheRealCores|TestShortestRunsReplayOnTheRealCores)$")
 	copying   = coherently("^(TestCopyEveryAlignment|TestCleanFlushesWhatACopyDidNot|TestGrantCopies)$")
@@ -122,25 +123,21 @@ var ofCoherence = []mutation.Mutation{
 		Old: "\t\t\tpage += count\n", New: "\t\t\tpage += count + PICK[int64](ON && in+count == 64 && page+count < end, 1, 0)\n"},
 
 	// The lender's driver.
-	{Name: "own-shrink-before-its-flush", File: "coherence/grant.go", Breaks: "C3", Tests: simulated,
-		Old:       "\tif err := g.home.do(list); err != nil {\n\t\treturn err\n\t}\n\tr, err := g.home.ShrinkGeneration(g.gen, size)\n",
-		New:       "\tif err := g.home.do(PICK(ON, nil, list)); err != nil {\n\t\treturn err\n\t}\n\tr, err := g.home.ShrinkGeneration(g.gen, size)\n\tif ON {\n\t\t_ = g.home.do(list)\n\t}\n",
-		Explained: "as with an abort: the tail's next writer shares these caches, or its grant prepares"},
+	{Name: "own-shrink-before-its-flush", File: "coherence/grant.go", Breaks: "C3", Tests: own,
+		Old: "\tif err := g.home.do(list); err != nil {\n\t\treturn err\n\t}\n\tr, err := g.home.ShrinkGeneration(g.gen, size)\n",
+		New: "\tif err := g.home.do(PICK(ON, nil, list)); err != nil {\n\t\treturn err\n\t}\n\tr, err := g.home.ShrinkGeneration(g.gen, size)\n\tif ON {\n\t\t_ = g.home.do(list)\n\t}\n"},
 	{Name: "own-clean-without-its-flush", File: "coherence/grant.go", Breaks: "C3", Tests: simulated,
 		Old: "\tg.bytes = nil\n\tif err := g.home.do(list); err != nil {\n", New: "\tg.bytes = nil\n\tif err := g.home.do(PICK(ON, nil, list)); err != nil {\n"},
-	{Name: "own-clean-reported-before-its-flush", File: "coherence/grant.go", Breaks: "C2", Tests: simulated,
-		Old:       "\tg.bytes = nil\n\tif err := g.home.do(list); err != nil {\n\t\treturn err\n\t}\n\treturn g.home.Cleaned(g.gen)\n}\n\n// Seal is the first",
-		New:       "\tg.bytes = nil\n\tif ON {\n\t\tif err := g.home.Cleaned(g.gen); err != nil {\n\t\t\treturn err\n\t\t}\n\t\treturn g.home.do(list)\n\t}\n\tif err := g.home.do(list); err != nil {\n\t\treturn err\n\t}\n\treturn g.home.Cleaned(g.gen)\n}\n\n// Seal is the first",
-		Explained: "the lender does nothing for its own writer at Cleaned, and Seal comes after both, on the same goroutine"},
-	{Name: "own-abort-gives-memory-back-before-its-flush", File: "coherence/grant.go", Breaks: "C3", Tests: simulated,
-		Old:       "\tif err := g.home.do(list); err != nil {\n\t\treturn err\n\t}\n\treturn g.home.Cleaned(g.gen)\n}\n\n// local refuses",
-		New:       "\tif ON {\n\t\tdefer func() { _ = g.home.do(list) }()\n\t\treturn g.home.Cleaned(g.gen)\n\t}\n\tif err := g.home.do(list); err != nil {\n\t\treturn err\n\t}\n\treturn g.home.Cleaned(g.gen)\n}\n\n// local refuses",
-		Explained: "the next writer is of the same domain and shares its caches, or of another one, and then its grant prepares: those lines are flushed before it has the memory"},
+	{Name: "own-clean-reported-before-its-flush", File: "coherence/grant.go", Breaks: "C2", Tests: own,
+		Old: "\tg.bytes = nil\n\tif err := g.home.do(list); err != nil {\n\t\treturn err\n\t}\n\treturn g.home.Cleaned(g.gen)\n}\n\n// Seal is the first",
+		New: "\tg.bytes = nil\n\tif ON {\n\t\tif err := g.home.Cleaned(g.gen); err != nil {\n\t\t\treturn err\n\t\t}\n\t\treturn g.home.do(list)\n\t}\n\tif err := g.home.do(list); err != nil {\n\t\treturn err\n\t}\n\treturn g.home.Cleaned(g.gen)\n}\n\n// Seal is the first"},
+	{Name: "own-abort-gives-memory-back-before-its-flush", File: "coherence/grant.go", Breaks: "C3", Tests: own,
+		Old: "\tif err := g.home.do(list); err != nil {\n\t\treturn err\n\t}\n\treturn g.home.Cleaned(g.gen)\n}\n\n// local refuses",
+		New: "\tif ON {\n\t\tdefer func() { _ = g.home.do(list) }()\n\t\treturn g.home.Cleaned(g.gen)\n\t}\n\tif err := g.home.do(list); err != nil {\n\t\treturn err\n\t}\n\treturn g.home.Cleaned(g.gen)\n}\n\n// local refuses"},
 	{Name: "notes-dropped-lines-of-a-grant-that-is-over", File: "coherence/grant.go", Breaks: "C3", Tests: coherently("^TestLinesThatWereDroppedForNobody$"),
 		Old: "\tif h.mu.core.View(gen).State == Granted {\n\t\th.tracked.Dropped(r)", New: "\tif ON || h.mu.core.View(gen).State == Granted {\n\t\th.tracked.Dropped(r)"},
-	{Name: "own-grants-do-not-touch", File: "coherence/grant.go", Breaks: "C3", Tests: simulated,
-		Old: "\t\th.tracked.Touch(r) // before anybody can store\n", New: "\t\tif !ON {\n\t\t\th.tracked.Touch(r)\n\t\t}\n",
-		Explained: "what the lender's own writer stores is flushed at Clean, Abort and Shrink, before the memory goes back: none of it is modified when it is granted again. Touch keeps that from being all that C3 hangs on"},
+	{Name: "own-grants-do-not-touch", File: "coherence/grant.go", Breaks: "C3", Tests: own,
+		Old: "\t\th.tracked.Touch(r) // before anybody can store\n", New: "\t\tif !ON {\n\t\t\th.tracked.Touch(r)\n\t\t}\n"},
 	{Name: "home-clean-is-reported-and-not-done", File: "coherence/grant.go", Breaks: "C1", Tests: simulated,
 		Old: "\tif err := h.do(list); err != nil {\n\t\treturn err\n\t}\n\tif _, err := h.step(Event{Kind: EventHomeCleaned", New: "\tif err := h.do(PICK(ON, nil, list)); err != nil {\n\t\treturn err\n\t}\n\tif _, err := h.step(Event{Kind: EventHomeCleaned"},
 	{Name: "seals-what-the-look-found-wrong", File: "coherence/grant.go", Breaks: "C2", Tests: simulated,

@@ -79,9 +79,8 @@ var ofMemregion = []mutation.Mutation{
 		Old: "\tl.mu.dropFrom = min(l.mu.dropFrom, low)\n"},
 
 	// The same where memory keeps what it held.
-	{Name: "recycled-memory-counts-as-untouched", File: "memregion/lent.go", Breaks: "C3", Tests: unchecked,
-		Old: "\tl.releaseLocked(r)\n\treturn nil\n}\n\n// SetQuota", New: "\tif ON {\n\t\tl.mu.untouched.add(pageSpan(r))\n\t}\n\tl.releaseLocked(r)\n\treturn nil\n}\n\n// SetQuota",
-		Explained: "who freed it has flushed what it stored, and a foreign writer's stores are not the lender's"},
+	{Name: "recycled-memory-counts-as-untouched", File: "memregion/lent.go", Breaks: "C3", Tests: unpoisoned,
+		Old: "\tl.releaseLocked(r)\n\treturn nil\n}\n\n// SetQuota", New: "\tif ON {\n\t\tl.mu.untouched.add(pageSpan(r))\n\t}\n\tl.releaseLocked(r)\n\treturn nil\n}\n\n// SetQuota"},
 	{Name: "fresh-memory-counts-as-untouched", File: "memregion/reserve.go", Breaks: "M13", Tests: unchecked,
 		Old: "\tl.mu.backed.add(low, high)\n\tl.mu.untouched.remove(low, high)", New: "\tl.mu.backed.add(low, high)\n\tif ON {\n\t\tdefer func() { l.mapping.cached.zeroed(r); l.mu.untouched.add(low, high) }()\n\t}\n\tl.mu.untouched.remove(low, high)"},
 	{Name: "copied-memory-counts-as-untouched", File: "cluster/noderpc/lending/reallocate.go", Breaks: "C3", Tests: unchecked,

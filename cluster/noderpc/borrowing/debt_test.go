@@ -1,6 +1,7 @@
 package borrowing_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -28,6 +29,7 @@ type script struct {
 	next   int64
 	fail   error // of the next call
 	sealed func()
+	moved  func() // before it answers to a reallocation
 	frees  []noderpc.FreeRequest
 }
 
@@ -49,6 +51,9 @@ func (s *script) Grant(_ context.Context, r noderpc.GrantRequest) (noderpc.Grant
 }
 
 func (s *script) Reallocate(ctx context.Context, r noderpc.ReallocateRequest) (noderpc.Granted, error) {
+	if s.moved != nil {
+		s.moved()
+	}
 	return s.Grant(ctx, noderpc.GrantRequest{Region: r.Extent.Region, Size: r.Size})
 }
 
@@ -277,7 +282,11 @@ func TestWhatIsMeantAndNotWhatIsThere(t *testing.T) {
 	near, err := given.Copy(100, []byte{9})
 	require.NoError(t, err)
 	require.True(t, near)
+	before := given.Range()
+	var copied []byte
+	s.moved = func() { copied = bytes.Clone(in(before)[99:102]) }
 	require.NoError(t, given.(chunk.Growing).Grow(4*page, 2*page))
+	require.Equal(t, []byte{7, 9, 7}, copied, "what the lender copies was written back")
 	require.Equal(t, []byte{7, 9, 7}, given.Bytes()[99:102])
 	fill(given.Bytes()[2*page:], 8)
 	require.NoError(t, given.Shrink(3*page))

@@ -3,6 +3,9 @@ package lending_test
 import (
 	"context"
 	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"sync"
 	"testing"
@@ -15,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -415,6 +419,83 @@ func TestTheLenderFlushes(t *testing.T) {
 	require.Equal(t, []any{"full", second, "full", "full", second, "full"}, cpu.story, "home clean, then what a reader does")
 	require.NoError(t, w.free(p, g.Extent, longer.Extent))
 	w.requireEmpty()
+}
+
+// W6: what an error left between the end of a grant and the return of its memory goes back with the next call about it.
+func TestWhatIsAbortingGoesBack(t *testing.T) {
+	w := newWorld(t, coherence.Coherent, lending.Options{})
+	p := node("n2")
+	id := w.grant(p, page).Extent
+	require.NoError(t, w.homes[1].AbortGeneration(id.Generation))
+	require.NoError(t, w.free(p, id))
+	w.requireEmpty()
+}
+
+// cutting is lines that note what is flushed, and have something happen before they do.
+type cutting struct {
+	before  func(b []byte)
+	flushed map[*byte]bool // by the first byte of a page
+}
+
+func (c *cutting) Flush(b []byte) int {
+	if c.before != nil {
+		c.before(b)
+	}
+	for at := 0; at < len(b); at += page {
+		c.flushed[&b[at]] = true
+	}
+	return len(b) / 64
+}
+func (*cutting) FenceStore() {}
+func (*cutting) FenceFull()  {}
+
+// C3: a copy that fails halfway has stored into memory that goes back to the lender, and has flushed nothing of it.
+// Whoever is granted it next does not rely on flushes that there were before.
+func TestAFailedCopyIntoMemoryThatIsNotCoherent(t *testing.T) {
+	spec := memregion.Spec{ID: 1, Capacity: 1 << 20, Fabric: memregion.FabricShm, Path: filepath.Join(shmdir.For(t), "a.region")}
+	var err error
+	spec.Base, err = memregion.ChooseBase(nil, spec.Capacity, spec.Path)
+	require.NoError(t, err)
+	lent, err := memregion.Lend(t.Context(), spec, memregion.LendOptions{GrowthStep: 1 << 20})
+	require.NoError(t, err)
+	t.Cleanup(func() { require.NoError(t, lent.Remove()) })
+	cpu := &cutting{flushed: map[*byte]bool{}}
+	home, err := coherence.NewHome(coherence.HomeConfig{Region: 1, Memory: lent, Lines: cpu, Domain: "home", Class: coherence.Incoherent, Capacity: spec.Capacity})
+	require.NoError(t, err)
+	lender, err := lending.New(catalog.Homes{1: home}, lending.Options{Lines: cpu, Log: slog.New(slog.DiscardHandler)})
+	require.NoError(t, err)
+	p := node("n2")
+	grant := func(size int64) noderpc.Granted {
+		g, err := lender.Grant(ctx, p, noderpc.GrantRequest{Region: 1, Owner: "t", Size: size, Ticket: noderpc.NewTicket(), Process: noderpc.CurrentProcess()})
+		require.NoError(t, err)
+		return g
+	}
+	free := func(g noderpc.Granted) {
+		require.NoError(t, lender.Free(ctx, p, noderpc.FreeRequest{Extents: []catalog.ExtentID{g.Extent}}))
+	}
+	low := grant(3 * page) // where the copy goes
+	old := grant(2 * page)
+	require.Less(t, low.Range.Offset, old.Range.Offset)
+	lent.Bytes(old.Range)[0] = 7
+	target := &lent.Bytes(low.Range)[0]
+	free(low)
+
+	// Somebody cuts the file in the middle of what is copied, just before it is.
+	cpu.before = func(b []byte) {
+		if &b[0] == &lent.Bytes(old.Range)[0] {
+			require.NoError(t, os.Truncate(spec.Path, old.Range.Offset+page))
+		}
+	}
+	_, err = lender.Reallocate(ctx, p, noderpc.ReallocateRequest{Extent: old.Extent, Size: 3 * page, Used: 2 * page, Ticket: noderpc.NewTicket()})
+	require.ErrorIs(t, err, memregion.ErrRegionGone)
+	require.NoError(t, os.Truncate(spec.Path, spec.Capacity))
+	clear(cpu.flushed)
+	again := grant(3 * page)
+	require.Equal(t, low.Range, again.Range)
+	require.True(t, cpu.flushed[target])
+	free(again)
+	free(old)
+	require.Zero(t, lent.Stats().Used)
 }
 
 func TestDrainAndAdmit(t *testing.T) {

@@ -1,0 +1,129 @@
+package engine_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/memregion"
+)
+
+// incoherentPair are two nodes on memory that is not coherent, where nobody is given up. credulous: no checksum is
+// compared, so that bytes that are wrong are a wrong answer.
+func incoherentPair(t *testing.T, fabric memregion.FabricKind, credulous bool) *cluster {
+	return startCluster(&cluster{t: t, change: func(_ int, config *engine.Config) {
+		config.Fabric, config.Cluster.SessionTTL = fabric, time.Minute
+		if credulous {
+			config.Spoil(func(_ string, lines coherence.Lines) coherence.Lines { return lines })
+		}
+		config.OnePass()
+	}}, 2)
+}
+
+// disturb lets the caches of all nodes do what they like.
+func (c *cluster) disturb(times int) {
+	for range times {
+		for _, e := range c.nodes {
+			e.Disturb()
+		}
+	}
+}
+
+// A column that outgrows its extent in another node's memory is moved there by its lender, while the caches of both do
+// what they like. Builders that write in place do that (Engine.Assemble); what statements write has the length that it
+// needs from the beginning. Every answer is right.
+func TestExtentsThatMoveOnIncoherentMemory(t *testing.T) {
+	for _, credulous := range []bool{true, false} {
+		t.Run(fmt.Sprintf("credulous %v", credulous), func(t *testing.T) {
+			eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) { moveExtents(t, incoherentPair(t, fabric, credulous)) })
+		})
+	}
+}
+
+func moveExtents(t *testing.T, c *cluster) {
+	count := int64(280_000) // outgrows what a writer asks for first, and what it asks for next
+	if os.Getenv(chunk.ExtentsVariable) == "4096" {
+		count = 6_000
+	}
+	for round := range int64(6) {
+		first, moved := (round+1)<<40, c.nodes[0].MovedBytes() // no two rounds have a value in common
+		build(t, c, "built", first, count)
+		require.Greater(t, c.nodes[0].MovedBytes(), moved, "no extent was moved")
+		c.disturb(20)
+		want := []string{fmt.Sprintf("%d|%d|%d|%d", count, count*first+count*(count-1)/2, first, first+count-1)}
+		for node := range c.nodes {
+			require.Equal(t, want, rows(t, c.session(node), "SELECT count(*), sum(a), min(a), max(a) FROM built"), "node %d, round %d", node, round)
+		}
+		exec(t, c.session(1), "DROP TABLE built")
+		// The same memory is the lender's own for a while, and the writer's caches have that.
+		exec(t, c.session(0), fmt.Sprintf("CREATE TABLE own WITH (placement = 'node(n0)') AS SELECT range + %d AS a FROM range(%d)", first+count, 2*count))
+		require.Equal(t, rows(t, c.session(0), "SELECT sum(a) FROM own"), rows(t, c.session(1), "SELECT sum(a) FROM own"), "round %d", round)
+		exec(t, c.session(0), "DROP TABLE own")
+	}
+}
+
+// build makes a table of the numbers from first on, by the second node in the memory of the first, in one chunk.
+func build(t *testing.T, c *cluster, table string, first, count int64) {
+	schema := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int64}}, nil)
+	a, err := c.nodes[1].Assemble(t.Context(), engine.AssembleOptions{Table: catalog.TableName{Name: table}, Columns: schema})
+	require.NoError(t, err)
+	p, err := a.Part(t.Context(), "n0", 0)
+	require.NoError(t, err)
+	b := array.NewRecordBuilder(p.Allocator(), schema)
+	defer b.Release()
+	for i := range count {
+		b.Field(0).(*array.Int64Builder).Append(first + i)
+		if i%(count/8) == 0 {
+			c.disturb(5)
+		}
+	}
+	batch := b.NewRecordBatch()
+	defer batch.Release()
+	require.NoError(t, p.Add(t.Context(), batch))
+	require.Zero(t, p.Copied())
+	require.NoError(t, a.Commit(t.Context()))
+}
+
+// Replicas come and go where others write: their copies are flushed piece by piece, and what ends within a page leaves
+// nothing in the caches of who copied. It would come over what is written there next.
+func TestMemoryOfReplicasIsUsedAgain(t *testing.T) {
+	for _, credulous := range []bool{true, false} {
+		t.Run(fmt.Sprintf("credulous %v", credulous), func(t *testing.T) {
+			eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {
+				c := incoherentPair(t, fabric, credulous)
+				const sum = "SELECT count(*), sum(a) FROM "
+				for round := range int64(8) {
+					// n1 copies into the memory of n0: at first what is long enough for n1 to find out how, then what
+					// ends within a page.
+					first, count := (round+1)<<40, 1_001+round*377
+					if round == 0 {
+						count = 50_001
+					}
+					exec(t, c.session(1), fmt.Sprintf("CREATE TABLE source WITH (placement = 'node(n1)') AS SELECT range + %d AS a FROM range(%d)", first, count))
+					exec(t, c.session(1), "ALTER TABLE source SET (replicas = 2)")
+					want := []string{fmt.Sprintf("%d|%d", count, count*first+count*(count-1)/2)}
+					require.Equal(t, want, rows(t, c.session(0), sum+"source"))
+					exec(t, c.session(1), "DROP TABLE source")
+
+					first, count = (round+1)<<41, count+1000 // where the replica was, and beyond its end
+					exec(t, c.session(0), fmt.Sprintf("CREATE TABLE next WITH (placement = 'node(n0)') AS SELECT range + %d AS a FROM range(%d)", first, count))
+					c.disturb(50)
+					want = []string{fmt.Sprintf("%d|%d", count, count*first+count*(count-1)/2)}
+					for node := range c.nodes {
+						require.Equal(t, want, rows(t, c.session(1-node), sum+"next"), "round %d", round)
+					}
+					exec(t, c.session(0), "DROP TABLE next")
+				}
+			})
+		})
+	}
+}
