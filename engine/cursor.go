@@ -68,6 +68,10 @@ func (st *Statement) declare(ctx context.Context, head *statement.Declare, args 
 		query.close()
 		return nil, err
 	}
+	if !commits(ctx) {
+		c.close()
+		return nil, errUserRequest
+	}
 	if b.cursors == nil {
 		b.cursors = map[string]*sqlCursor{}
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/overdue"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -33,6 +34,7 @@ type Engine struct {
 	memory   shares
 	account  *account.Node // nil before the database is open
 	planning *turn.Queue   // where long texts wait; likewise
+	overdue  *overdue.Places
 	room     room
 	parking  parking
 	facts    factsCache
@@ -139,6 +141,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.parking.most = e.memory.parked
 	e.account = account.NewNode(e.memory.clients)
 	e.planning = turn.NewQueue(e.threads() / 2)
+	e.overdue = overdue.New(overdueMost)
 	e.kept.most = e.memory.whole / keptPart
 	db, err := duckdb.Open(duckdb.Options{
 		PostgresText: true,

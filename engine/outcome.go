@@ -36,12 +36,13 @@ func commits(ctx context.Context) bool {
 }
 
 // MayBeGivenUp tells whether the statement leaves nothing behind when its Outcome is to fail, outside of a transaction block, and inside of one
-// when that fails: it reads, or writes tables. Others change the session, or end a block.
+// when that fails: it reads, writes tables, or makes a cursor or a prepared statement. Others change the session, or end a block.
 func (st *Statement) MayBeGivenUp() bool {
 	switch st.parsed.Head.(type) {
 	case *statement.Select, *statement.Explain:
 		return !st.Sets()
-	case *statement.Insert, *statement.Update, *statement.Delete, *statement.Copy, *statement.CreateTableAs, *statement.CreateView, *statement.Fetch:
+	case *statement.Insert, *statement.Update, *statement.Delete, *statement.Copy, *statement.CreateTableAs, *statement.CreateView, *statement.Fetch,
+		*statement.CreateTable, *statement.AddConstraint, *statement.Declare, *statement.Prepare:
 		return true
 	case *statement.Execute:
 		return st.inner != nil && st.inner.MayBeGivenUp()

@@ -40,7 +40,7 @@ func TestAStatementThatWasGivenUp(t *testing.T) {
 	exec(t, s, "CREATE TEMP TABLE own (i int)")
 	for _, text := range []string{
 		"INSERT INTO t VALUES (7)", "INSERT INTO t VALUES (7) RETURNING i", "UPDATE t SET i = i + 1", "DELETE FROM t WHERE i = 1", "CREATE TABLE n AS SELECT 1 AS a",
-		"CREATE VIEW n AS SELECT 1 AS a", "INSERT INTO own VALUES (1)", "CREATE TEMP TABLE n AS SELECT 1 AS a",
+		"CREATE VIEW n AS SELECT 1 AS a", "CREATE TABLE n (a int DEFAULT 1)", "ALTER TABLE t ADD CONSTRAINT c CHECK (i >= 0)", "INSERT INTO own VALUES (1)", "CREATE TEMP TABLE n AS SELECT 1 AS a",
 	} {
 		given := &engine.Outcome{}
 		require.True(t, given.Fail())
@@ -51,6 +51,19 @@ func TestAStatementThatWasGivenUp(t *testing.T) {
 		requireState(t, "42P01", err)
 		require.Equal(t, engine.Idle, s.Status())
 	}
+	given := &engine.Outcome{}
+	require.True(t, given.Fail())
+	requireState(t, "57014", executed(t, s, "PREPARE p AS SELECT 1", given))
+	_, err := s.Exec(t.Context(), "EXECUTE p")
+	requireState(t, "26000", err)
+	exec(t, s, "BEGIN")
+	exec(t, s, "SAVEPOINT a")
+	requireState(t, "57014", executed(t, s, "DECLARE c CURSOR FOR SELECT 1", given))
+	exec(t, s, "ROLLBACK TO a")
+	_, err = s.Exec(t.Context(), "FETCH c")
+	requireState(t, "34000", err)
+	exec(t, s, "ROLLBACK")
+
 	committed := &engine.Outcome{}
 	require.NoError(t, executed(t, s, "INSERT INTO t VALUES (7) RETURNING i", committed))
 	require.False(t, committed.Fail())
@@ -60,7 +73,7 @@ func TestAStatementThatWasGivenUp(t *testing.T) {
 	require.True(t, reads.Fail())
 
 	for text, may := range map[string]bool{
-		"BEGIN": false, "COMMIT": false, "SET search_path = 'x'": false, "SELECT set_config('search_path', 'x', false)": false, "PREPARE p AS SELECT 1": false,
+		"BEGIN": false, "COMMIT": false, "SET search_path = 'x'": false, "SELECT set_config('search_path', 'x', false)": false, "PREPARE p AS SELECT 1": true,
 		"SAVEPOINT a": false, "EXPLAIN SELECT 1": true, "SELECT 1": true,
 	} {
 		st, err := s.Prepare(t.Context(), text)

@@ -56,10 +56,13 @@ func (s *Session) takeTurn(ctx context.Context, bytes int64) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
+	turn := &planningTurn{leave: leave}
 	s.inTurn = true
+	s.turn.Store(turn)
 	return func() {
 		s.inTurn = false
-		leave()
+		s.turn.Store(nil)
+		turn.end()
 	}, nil
 }
 

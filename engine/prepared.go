@@ -117,6 +117,10 @@ func (st *Statement) prepareNamed(ctx context.Context, head *statement.Prepare) 
 	if err := s.Take(account.Statement, n.bytes()); err != nil {
 		return nil, err
 	}
+	if !commits(ctx) {
+		s.Give(account.Statement, n.bytes())
+		return nil, errUserRequest
+	}
 	if s.named == nil {
 		s.named = map[string]*NamedStatement{}
 	}

@@ -181,6 +181,7 @@ func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 	e.regions.counters.Each(func(c coherence.Sample) {
 		st.Counters = append(st.Counters, noderpc.Counter{Name: c.Name, Step: c.Step, Value: c.Value})
 	})
+	st.Overdue = e.overdueStatus()
 	for _, w := range e.Workers() {
 		st.Workers = append(st.Workers, noderpc.WorkerStatus{
 			Process: w.Process, Started: w.Started, Busy: w.Busy, Statements: w.Statements, Crashes: w.Crashes, Kills: w.Kills,

@@ -51,9 +51,10 @@ type Session struct {
 	conn    *duckdb.Connection
 	account *account.Session // what its client makes the node keep
 	prepaid int64            // charged by Parsing for what is about to be parsed again
-	// planning is where it waits with long texts, inTurn: it has waited.
+	// planning is where it waits with long texts, inTurn: it has waited, and has turn, unless it was left behind.
 	planning *turn.Flow
 	inTurn   bool
+	turn     atomic.Pointer[planningTurn]
 	// settingsCharged is what is charged for values of settings, settingsCounted what that was when they were counted last.
 	settingsCharged, settingsCounted int64
 	parked                           lot

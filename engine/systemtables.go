@@ -68,7 +68,7 @@ var systemTables = map[string]systemTable{
 	"holders": {columnsOf("region", countType, "holder", textType, "extents", countType, "bytes", countType), systemHolders},
 	"memory":  {columnsOf("session", countType, "user", textType, "kind", textType, "bytes", countType), systemMemory},
 	"queries": {columnsOf("started", whenType, "user", textType, "query", textType, "milliseconds", arrow.PrimitiveTypes.Float64,
-		"rows", countType, "bytes_local", countType, "bytes_remote", countType, "fragments", countType, "error", textType), systemQueries},
+		"rows", countType, "bytes_local", countType, "bytes_remote", countType, "fragments", countType, "error", textType, "overdue", flagType), systemQueries},
 }
 
 // showSystem makes the views in one of DuckDB's databases.
@@ -268,14 +268,18 @@ func systemMemory(_ context.Context, s *Session, add func(...any)) error {
 }
 
 func systemQueries(_ context.Context, s *Session, add func(...any)) error {
-	for _, q := range s.engine.history.list() {
+	list := s.engine.history.list()
+	for _, o := range s.engine.overdue.List() {
+		list = append(list, pastQuery{started: o.Since, took: time.Since(o.Since), user: o.User, text: o.Text, failure: o.Reason, overdue: true})
+	}
+	for _, q := range list {
 		if s.options.Guest && q.user != s.options.User {
 			q.text = insufficientPrivilege
 			if q.failure != "" {
 				q.failure = insufficientPrivilege // it may quote values
 			}
 		}
-		add(q.started, q.user, q.text, float64(q.took.Microseconds())/1000, q.rows, q.local, q.remote, q.fragments, q.failure)
+		add(q.started, q.user, q.text, float64(q.took.Microseconds())/1000, q.rows, q.local, q.remote, q.fragments, q.failure, q.overdue)
 	}
 	return nil
 }
@@ -283,7 +287,7 @@ func systemQueries(_ context.Context, s *Session, add func(...any)) error {
 // insufficientPrivilege is what PostgreSQL shows in the place of another user's text.
 const insufficientPrivilege = "<insufficient privilege>"
 
-// pastQuery is a statement that has ended.
+// pastQuery is a statement that has ended, for its client at least.
 type pastQuery struct {
 	started       time.Time
 	took          time.Duration
@@ -292,6 +296,7 @@ type pastQuery struct {
 	local, remote int64 // bytes of chunks that were read
 	fragments     int64 // 0: it ran on one node
 	failure       string
+	overdue       bool // it has not ended, in truth
 }
 
 // historyMax bounds how many statements are remembered, historyText how much of each text.
@@ -305,9 +310,7 @@ type history struct {
 }
 
 func (h *history) add(q pastQuery) {
-	if len(q.text) > historyText {
-		q.text = strings.ToValidUTF8(q.text[:historyText], "") + "…"
-	}
+	q.text = shownText(q.text)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if len(h.past) < historyMax {
@@ -316,6 +319,14 @@ func (h *history) add(q pastQuery) {
 	}
 	h.past[h.next] = q
 	h.next = (h.next + 1) % historyMax
+}
+
+// shownText is as much of a text as is shown.
+func shownText(text string) string {
+	if len(text) <= historyText {
+		return text
+	}
+	return strings.ToValidUTF8(text[:historyText], "") + "…"
 }
 
 // list gives them, the oldest first.

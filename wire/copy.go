@@ -129,19 +129,22 @@ func (s *copyStream) feed(statement CopyInStatement) (tag string, err error) {
 		s.connection.network.SetReadDeadline(time.Unix(1, 0)) // wakes a Read that waits for the client
 	})
 	defer func() {
-		if !unwatch() {
+		ended := !unwatch()
+		if ended {
 			<-woken
-			s.connection.network.SetReadDeadline(time.Time{})
 		}
-		s.mu.Lock()
+		s.mu.Lock() // a Read of an overdue statement may be about to begin: the deadline ends it
 		s.closed = true
 		s.mu.Unlock()
+		if ended {
+			s.connection.network.SetReadDeadline(time.Time{})
+		}
 	}()
 	return statement.CopyIn(s.ctx, s)
 }
 
 // copyStream is the client's CopyData messages as one io.Reader. It is read by one goroutine at a time, which need not be
-// the connection's own, and by nobody after close.
+// the connection's own, and by nobody after close, although one that is overdue may try.
 type copyStream struct {
 	connection *connection
 	ctx        context.Context

@@ -55,7 +55,8 @@
 //   - W1: nothing but loopback and unix sockets is bound without authentication (CheckListen).
 //   - W2: sessions are at most MaxConnections, connections that are not sessions at most that and a few; each has a bound in
 //     time, and the one that has been silent for longest makes room for a newcomer. Messages, prepared statements, portals and notices are bounded, too.
-//   - W3: when Serve returns, nothing of its connections is left: no goroutine, session, statement or result.
+//   - W3: when Serve returns, nothing of its connections is left: no goroutine, session, statement or result, but what a session was not done with when it
+//     was closed (Settling), of which its Backend knows.
 //   - W4: a cancel request hits the statement that runs, if the key is right; otherwise nothing, silently.
 //   - W5: the output buffer holds OutputBufferBytes and one row, or message, at most; when it is full the client's speed is the producer's.
 //   - W6: a panic ends the connection that met it, with an ErrorResponse and a line in the log, and nothing else.

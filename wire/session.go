@@ -122,7 +122,8 @@ type Timed interface {
 }
 
 // Settling is implemented by sessions that answer for a statement which was cancelled, or took too long, before they are done with it.
-// Meanwhile they take Status, Fail, Timeout, Patience, Take, Give, an EndImplicit that rolls back, and Close of what they gave.
+// Meanwhile they take Status, Fail, Timeout, Patience, Take, Give, an EndImplicit that rolls back, Close of what they gave, and Close, which does not wait:
+// the connection's slot is free then, and the session goes on by itself, using its Client.
 type Settling interface {
 	// Settle returns when the session takes everything again; it is called before anything else. ctx ends as a statement's would.
 	Settle(ctx context.Context) error

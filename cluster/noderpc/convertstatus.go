@@ -1,6 +1,7 @@
 package noderpc
 
 import (
+	"errors"
 	"fmt"
 	"math"
 
@@ -42,6 +43,11 @@ func encodeStatus(s Status) *nodepb.StatusResponse {
 			Process: int64(w.Process), Started: encodeTime(w.Started), Busy: w.Busy, Statements: w.Statements, Crashes: w.Crashes, Kills: w.Kills,
 		})
 	}
+	for _, o := range s.Overdue {
+		m.Overdue = append(m.Overdue, &nodepb.OverdueStatus{
+			Session: o.Session, User: text(o.User, maxTextBytes), Text: text(o.Text, maxTextBytes), Since: encodeTime(o.Since), Reason: text(o.Reason, maxTextBytes),
+		})
+	}
 	return m
 }
 
@@ -54,7 +60,7 @@ func decodeStatus(m *nodepb.StatusResponse) (Status, error) {
 }
 
 func decodeStatusParts(m *nodepb.StatusResponse) (s Status, err error) {
-	for what, n := range map[string]int{"tables": len(m.GetTables()), "leases": len(m.GetLeases()), "counters": len(m.GetCounters()), "holders": len(m.GetHolders()), "workers": len(m.GetWorkers())} {
+	for what, n := range map[string]int{"tables": len(m.GetTables()), "leases": len(m.GetLeases()), "counters": len(m.GetCounters()), "holders": len(m.GetHolders()), "workers": len(m.GetWorkers()), "overdue": len(m.GetOverdue())} {
 		if n > maxStatusItems {
 			return s, fmt.Errorf("%d %s, %d are allowed", n, what, maxStatusItems)
 		}
@@ -112,6 +118,14 @@ func decodeStatusParts(m *nodepb.StatusResponse) (s Status, err error) {
 			Process: int(w.GetProcess()), Started: decodeTime(w.GetStarted()), Busy: w.GetBusy(), Statements: w.GetStatements(),
 			Crashes: w.GetCrashes(), Kills: w.GetKills(),
 		})
+	}
+	s.Overdue = make([]OverdueStatus, 0, len(m.GetOverdue()))
+	for _, o := range m.GetOverdue() {
+		err := errors.Join(checkText("user", o.GetUser(), maxTextBytes), checkText("text", o.GetText(), maxTextBytes), checkText("reason", o.GetReason(), maxTextBytes))
+		if err != nil {
+			return s, fmt.Errorf("overdue statement: %w", err)
+		}
+		s.Overdue = append(s.Overdue, OverdueStatus{Session: o.GetSession(), User: o.GetUser(), Text: o.GetText(), Since: decodeTime(o.GetSince()), Reason: o.GetReason()})
 	}
 	return s, nil
 }

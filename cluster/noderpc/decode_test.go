@@ -162,7 +162,7 @@ func TestWhatIsEncodedIsDecoded(t *testing.T) {
 		s := Status{Node: NodeStatus{
 			Name: d.Node, Version: d.Version, Started: d.Started, Process: int(rapid.Int32Range(0, math.MaxInt32).Draw(t, "process")), Catalog: d.Catalog,
 			Revision: catalog.Revision(genCount().Draw(t, "revision")), Domain: d.Domain, Frontend: d.Frontend,
-		}, Regions: []RegionStatus{}, Tables: []TableStatus{}, Leases: []LeaseStatus{}, Counters: []Counter{}, Holders: []HolderStatus{}, Workers: []WorkerStatus{}}
+		}, Regions: []RegionStatus{}, Tables: []TableStatus{}, Leases: []LeaseStatus{}, Counters: []Counter{}, Holders: []HolderStatus{}, Workers: []WorkerStatus{}, Overdue: []OverdueStatus{}}
 		for _, r := range d.Regions {
 			s.Regions = append(s.Regions, RegionStatus{
 				ID: r.ID, Node: d.Node, Fabric: r.Fabric, Path: r.Path, Base: r.Base, Capacity: r.Capacity,
@@ -184,6 +184,10 @@ func TestWhatIsEncodedIsDecoded(t *testing.T) {
 			s.Workers = append(s.Workers, WorkerStatus{
 				Process: int(rapid.Int32Range(0, math.MaxInt32).Draw(t, "worker")), Started: genTime().Draw(t, "since"), Busy: rapid.Bool().Draw(t, "busy"),
 				Statements: genCount().Draw(t, "statements"), Crashes: genCount().Draw(t, "crashes"), Kills: genCount().Draw(t, "kills"),
+			})
+			s.Overdue = append(s.Overdue, OverdueStatus{
+				Session: rapid.Uint32().Draw(t, "session"), User: genName().Draw(t, "user"), Text: rapid.StringN(0, 1000, maxTextBytes).Draw(t, "text"),
+				Since: genTime().Draw(t, "since"), Reason: rapid.StringN(0, 100, maxTextBytes).Draw(t, "reason"),
 			})
 		}
 		gotS, err := decodeStatus(sent(t, encodeStatus(s), &nodepb.StatusResponse{}))

@@ -66,6 +66,7 @@ func testStatus() noderpc.Status {
 		Counters: []noderpc.Counter{{Name: "grants_total", Value: 1 << 63}, {Name: "flushes_total", Step: "clean", Value: 2}},
 		Holders:  []noderpc.HolderStatus{{Holder: "session 5 of anna", Extents: 3, Bytes: 1 << 40}, {Extents: 1}},
 		Workers:  []noderpc.WorkerStatus{{Process: 10, Started: time.Unix(1e9, 0), Busy: true, Statements: 3, Crashes: 1, Kills: 2}},
+		Overdue:  []noderpc.OverdueStatus{{Session: 7, User: "anna", Text: "SELECT\n1", Since: time.Unix(1e9, 0), Reason: "canceled"}},
 	}
 }
 

@@ -188,6 +188,7 @@ func TestAHostileStatus(t *testing.T) {
 		{Counters: []*nodepb.Counter{{Name: "\x00"}}},
 		{Workers: []*nodepb.WorkerStatus{{Crashes: -1}}},
 		{Workers: []*nodepb.WorkerStatus{{Process: 1 << 40}}},
+		{Overdue: []*nodepb.OverdueStatus{{Text: strings.Repeat(long, 1000)}}},
 	} {
 		n.status = m
 		_, err := c.Status(context.Background())

@@ -17,6 +17,17 @@ type Status struct {
 	Counters []Counter      `json:"counters"`
 	Holders  []HolderStatus `json:"holders"`
 	Workers  []WorkerStatus `json:"workers"`
+	// Overdue are the statements that the node works on still, though their clients were answered.
+	Overdue []OverdueStatus `json:"overdue"`
+}
+
+// OverdueStatus is one of them.
+type OverdueStatus struct {
+	Session uint32    `json:"session"` // what pg_backend_pid() was
+	User    string    `json:"user"`
+	Text    string    `json:"text"` // or its beginning
+	Since   time.Time `json:"since"`
+	Reason  string    `json:"reason"` // that the client was told
 }
 
 // WorkerStatus is a process that runs queries in the node's place, or the place of one that is being started.

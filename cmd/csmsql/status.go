@@ -13,6 +13,8 @@ import (
 	"strings"
 	"text/tabwriter"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -90,6 +92,22 @@ func abandoned(s noderpc.Status) []abandonedFile {
 	return lost
 }
 
+// oneLine is the beginning of a client's text, as a table can show it.
+func oneLine(text string) string {
+	const most = 60
+	printable := func(r rune) rune {
+		if unicode.IsPrint(r) || unicode.IsSpace(r) {
+			return r
+		}
+		return utf8.RuneError
+	}
+	runes := []rune(strings.Join(strings.Fields(strings.Map(printable, text)), " "))
+	if len(runes) > most {
+		runes = append(runes[:most-1], '…')
+	}
+	return string(runes)
+}
+
 // printStatus shows a status to people.
 func printStatus(out io.Writer, s noderpc.Status, lost []abandonedFile, now time.Time) error {
 	var text strings.Builder
@@ -132,6 +150,12 @@ func printStatus(out io.Writer, s noderpc.Status, lost []abandonedFile, now time
 				state = "busy"
 			}
 			return []any{w.Process, state, now.Sub(w.Started).Round(time.Second), w.Statements, w.Crashes, w.Kills}
+		})
+	}
+	if len(s.Overdue) > 0 {
+		table(&text, "overdue statement\tsession\tuser\tage\tanswered with", len(s.Overdue), func(i int) []any {
+			o := s.Overdue[i]
+			return []any{oneLine(o.Text), o.Session, oneLine(o.User), now.Sub(o.Since).Round(100 * time.Millisecond), oneLine(o.Reason)}
 		})
 	}
 	flushed := slices.DeleteFunc(slices.Clone(s.Counters), func(c noderpc.Counter) bool { return c.Name != "flushes_total" || c.Value == 0 })

@@ -21,6 +21,7 @@ const (
 	Facts     = "facts"     // what planning needs to know of versions of tables; of the node, not of a session
 	Returning = "returning" // rows of RETURNING, until COMMIT
 	Connected = "session"   // what a session takes in any case (Begin)
+	Overdue   = "overdue"   // texts and arguments of a statement that goes on though its client was answered
 	Parsing   = "parsing"   // trees of a text while it is planned (TakeBriefly)
 )
 
@@ -194,7 +195,7 @@ func (s *Session) exhausted(kind string, bytes int64, whose string) error {
 
 var plural = map[string]string{
 	Statement: "prepared statements", Plan: "plans", Copy: "rows of COPY", Setting: "settings", Savepoint: "savepoints",
-	Facts: "facts of tables", Parsing: "parsing", Returning: "rows of RETURNING", Connected: "another session",
+	Facts: "facts of tables", Overdue: "overdue statements", Parsing: "parsing", Returning: "rows of RETURNING", Connected: "another session",
 	"message": "messages", "portal": "portals", "answer": "answers", "connection": "connections", "notice": "notices",
 }
 

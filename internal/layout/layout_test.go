@@ -34,6 +34,7 @@ var allowed = map[string][]string{
 	"engine/account":      {},
 	"engine/custody":      {"catalog", "coherence", "memregion"},
 	"engine/turn":         {},
+	"engine/overdue":      {},
 	"engine/worker":       {},
 	"engine/ingest":       {"catalog"},
 	"engine/columntype":   {},

@@ -134,7 +134,7 @@ func (x Error_Kind) Number() protoreflect.EnumNumber {
 
 // Deprecated: Use Error_Kind.Descriptor instead.
 func (Error_Kind) EnumDescriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{36, 0}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{37, 0}
 }
 
 type HelloRequest struct {
@@ -1180,6 +1180,7 @@ type StatusResponse struct {
 	Counters      []*Counter             `protobuf:"bytes,5,rep,name=counters,proto3" json:"counters,omitempty"`
 	Holders       []*HolderStatus        `protobuf:"bytes,6,rep,name=holders,proto3" json:"holders,omitempty"`
 	Workers       []*WorkerStatus        `protobuf:"bytes,7,rep,name=workers,proto3" json:"workers,omitempty"`
+	Overdue       []*OverdueStatus       `protobuf:"bytes,8,rep,name=overdue,proto3" json:"overdue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1263,6 +1264,90 @@ func (x *StatusResponse) GetWorkers() []*WorkerStatus {
 	return nil
 }
 
+func (x *StatusResponse) GetOverdue() []*OverdueStatus {
+	if x != nil {
+		return x.Overdue
+	}
+	return nil
+}
+
+// A statement that the node works on still, though its client was answered.
+type OverdueStatus struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Session       uint32                 `protobuf:"varint,1,opt,name=session,proto3" json:"session,omitempty"`
+	User          string                 `protobuf:"bytes,2,opt,name=user,proto3" json:"user,omitempty"`
+	Text          string                 `protobuf:"bytes,3,opt,name=text,proto3" json:"text,omitempty"`
+	Since         int64                  `protobuf:"varint,4,opt,name=since,proto3" json:"since,omitempty"`
+	Reason        string                 `protobuf:"bytes,5,opt,name=reason,proto3" json:"reason,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *OverdueStatus) Reset() {
+	*x = OverdueStatus{}
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *OverdueStatus) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*OverdueStatus) ProtoMessage() {}
+
+func (x *OverdueStatus) ProtoReflect() protoreflect.Message {
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use OverdueStatus.ProtoReflect.Descriptor instead.
+func (*OverdueStatus) Descriptor() ([]byte, []int) {
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{20}
+}
+
+func (x *OverdueStatus) GetSession() uint32 {
+	if x != nil {
+		return x.Session
+	}
+	return 0
+}
+
+func (x *OverdueStatus) GetUser() string {
+	if x != nil {
+		return x.User
+	}
+	return ""
+}
+
+func (x *OverdueStatus) GetText() string {
+	if x != nil {
+		return x.Text
+	}
+	return ""
+}
+
+func (x *OverdueStatus) GetSince() int64 {
+	if x != nil {
+		return x.Since
+	}
+	return 0
+}
+
+func (x *OverdueStatus) GetReason() string {
+	if x != nil {
+		return x.Reason
+	}
+	return ""
+}
+
 // HolderStatus is who holds some of the node's region; without a name: nobody does.
 type HolderStatus struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1275,7 +1360,7 @@ type HolderStatus struct {
 
 func (x *HolderStatus) Reset() {
 	*x = HolderStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1287,7 +1372,7 @@ func (x *HolderStatus) String() string {
 func (*HolderStatus) ProtoMessage() {}
 
 func (x *HolderStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[20]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1300,7 +1385,7 @@ func (x *HolderStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use HolderStatus.ProtoReflect.Descriptor instead.
 func (*HolderStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{20}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *HolderStatus) GetHolder() string {
@@ -1339,7 +1424,7 @@ type WorkerStatus struct {
 
 func (x *WorkerStatus) Reset() {
 	*x = WorkerStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1351,7 +1436,7 @@ func (x *WorkerStatus) String() string {
 func (*WorkerStatus) ProtoMessage() {}
 
 func (x *WorkerStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[21]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1364,7 +1449,7 @@ func (x *WorkerStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use WorkerStatus.ProtoReflect.Descriptor instead.
 func (*WorkerStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{21}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *WorkerStatus) GetProcess() int64 {
@@ -1425,7 +1510,7 @@ type NodeStatus struct {
 
 func (x *NodeStatus) Reset() {
 	*x = NodeStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1437,7 +1522,7 @@ func (x *NodeStatus) String() string {
 func (*NodeStatus) ProtoMessage() {}
 
 func (x *NodeStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[22]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1450,7 +1535,7 @@ func (x *NodeStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NodeStatus.ProtoReflect.Descriptor instead.
 func (*NodeStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{22}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *NodeStatus) GetName() string {
@@ -1523,7 +1608,7 @@ type RegionStatus struct {
 
 func (x *RegionStatus) Reset() {
 	*x = RegionStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1535,7 +1620,7 @@ func (x *RegionStatus) String() string {
 func (*RegionStatus) ProtoMessage() {}
 
 func (x *RegionStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[23]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1548,7 +1633,7 @@ func (x *RegionStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use RegionStatus.ProtoReflect.Descriptor instead.
 func (*RegionStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{23}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *RegionStatus) GetRegion() *Region {
@@ -1609,7 +1694,7 @@ type TableStatus struct {
 
 func (x *TableStatus) Reset() {
 	*x = TableStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1621,7 +1706,7 @@ func (x *TableStatus) String() string {
 func (*TableStatus) ProtoMessage() {}
 
 func (x *TableStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[24]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1634,7 +1719,7 @@ func (x *TableStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableStatus.ProtoReflect.Descriptor instead.
 func (*TableStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{24}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *TableStatus) GetSchema() string {
@@ -1707,7 +1792,7 @@ type LeaseStatus struct {
 
 func (x *LeaseStatus) Reset() {
 	*x = LeaseStatus{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1719,7 +1804,7 @@ func (x *LeaseStatus) String() string {
 func (*LeaseStatus) ProtoMessage() {}
 
 func (x *LeaseStatus) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[25]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1732,7 +1817,7 @@ func (x *LeaseStatus) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseStatus.ProtoReflect.Descriptor instead.
 func (*LeaseStatus) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{25}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *LeaseStatus) GetId() uint64 {
@@ -1788,7 +1873,7 @@ type Counter struct {
 
 func (x *Counter) Reset() {
 	*x = Counter{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1800,7 +1885,7 @@ func (x *Counter) String() string {
 func (*Counter) ProtoMessage() {}
 
 func (x *Counter) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[26]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1813,7 +1898,7 @@ func (x *Counter) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Counter.ProtoReflect.Descriptor instead.
 func (*Counter) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{26}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *Counter) GetName() string {
@@ -1853,7 +1938,7 @@ type LoadRequest struct {
 
 func (x *LoadRequest) Reset() {
 	*x = LoadRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1865,7 +1950,7 @@ func (x *LoadRequest) String() string {
 func (*LoadRequest) ProtoMessage() {}
 
 func (x *LoadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[27]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1878,7 +1963,7 @@ func (x *LoadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadRequest.ProtoReflect.Descriptor instead.
 func (*LoadRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{27}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *LoadRequest) GetSchema() string {
@@ -1950,7 +2035,7 @@ type TPCHRequest struct {
 
 func (x *TPCHRequest) Reset() {
 	*x = TPCHRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1962,7 +2047,7 @@ func (x *TPCHRequest) String() string {
 func (*TPCHRequest) ProtoMessage() {}
 
 func (x *TPCHRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[28]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1975,7 +2060,7 @@ func (x *TPCHRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TPCHRequest.ProtoReflect.Descriptor instead.
 func (*TPCHRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{28}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *TPCHRequest) GetScaleFactor() float64 {
@@ -2027,7 +2112,7 @@ type LoadEvent struct {
 
 func (x *LoadEvent) Reset() {
 	*x = LoadEvent{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2039,7 +2124,7 @@ func (x *LoadEvent) String() string {
 func (*LoadEvent) ProtoMessage() {}
 
 func (x *LoadEvent) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[29]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2052,7 +2137,7 @@ func (x *LoadEvent) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadEvent.ProtoReflect.Descriptor instead.
 func (*LoadEvent) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{29}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *LoadEvent) GetEvent() isLoadEvent_Event {
@@ -2121,7 +2206,7 @@ type VerifyRequest struct {
 
 func (x *VerifyRequest) Reset() {
 	*x = VerifyRequest{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2133,7 +2218,7 @@ func (x *VerifyRequest) String() string {
 func (*VerifyRequest) ProtoMessage() {}
 
 func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[30]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2146,7 +2231,7 @@ func (x *VerifyRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyRequest.ProtoReflect.Descriptor instead.
 func (*VerifyRequest) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{30}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *VerifyRequest) GetTables() []*TableName {
@@ -2166,7 +2251,7 @@ type TableName struct {
 
 func (x *TableName) Reset() {
 	*x = TableName{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2178,7 +2263,7 @@ func (x *TableName) String() string {
 func (*TableName) ProtoMessage() {}
 
 func (x *TableName) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[31]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2191,7 +2276,7 @@ func (x *TableName) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TableName.ProtoReflect.Descriptor instead.
 func (*TableName) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{31}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *TableName) GetSchema() string {
@@ -2223,7 +2308,7 @@ type VerifyResult struct {
 
 func (x *VerifyResult) Reset() {
 	*x = VerifyResult{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2235,7 +2320,7 @@ func (x *VerifyResult) String() string {
 func (*VerifyResult) ProtoMessage() {}
 
 func (x *VerifyResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[32]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2248,7 +2333,7 @@ func (x *VerifyResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use VerifyResult.ProtoReflect.Descriptor instead.
 func (*VerifyResult) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{32}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *VerifyResult) GetTables() int64 {
@@ -2309,7 +2394,7 @@ type DamagedReplica struct {
 
 func (x *DamagedReplica) Reset() {
 	*x = DamagedReplica{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2321,7 +2406,7 @@ func (x *DamagedReplica) String() string {
 func (*DamagedReplica) ProtoMessage() {}
 
 func (x *DamagedReplica) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[33]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2334,7 +2419,7 @@ func (x *DamagedReplica) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DamagedReplica.ProtoReflect.Descriptor instead.
 func (*DamagedReplica) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{33}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *DamagedReplica) GetTable() *TableName {
@@ -2399,7 +2484,7 @@ type Progress struct {
 
 func (x *Progress) Reset() {
 	*x = Progress{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2411,7 +2496,7 @@ func (x *Progress) String() string {
 func (*Progress) ProtoMessage() {}
 
 func (x *Progress) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[34]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2424,7 +2509,7 @@ func (x *Progress) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Progress.ProtoReflect.Descriptor instead.
 func (*Progress) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{34}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Progress) GetStep() string {
@@ -2474,7 +2559,7 @@ type LoadResult struct {
 
 func (x *LoadResult) Reset() {
 	*x = LoadResult{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[35]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2486,7 +2571,7 @@ func (x *LoadResult) String() string {
 func (*LoadResult) ProtoMessage() {}
 
 func (x *LoadResult) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[35]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2499,7 +2584,7 @@ func (x *LoadResult) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LoadResult.ProtoReflect.Descriptor instead.
 func (*LoadResult) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{35}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *LoadResult) GetRows() int64 {
@@ -2545,7 +2630,7 @@ type Error struct {
 
 func (x *Error) Reset() {
 	*x = Error{}
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[36]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2557,7 +2642,7 @@ func (x *Error) String() string {
 func (*Error) ProtoMessage() {}
 
 func (x *Error) ProtoReflect() protoreflect.Message {
-	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[36]
+	mi := &file_cluster_noderpc_nodepb_node_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2570,7 +2655,7 @@ func (x *Error) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Error.ProtoReflect.Descriptor instead.
 func (*Error) Descriptor() ([]byte, []int) {
-	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{36}
+	return file_cluster_noderpc_nodepb_node_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Error) GetState() string {
@@ -2684,7 +2769,7 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x06sealed\x18\x05 \x01(\x03R\x06sealed\x12\x1a\n" +
 	"\bchecksum\x18\x06 \x01(\x06R\bchecksum\"\x11\n" +
 	"\x0fAcquireResponse\"\x0f\n" +
-	"\rStatusRequest\"\x87\x03\n" +
+	"\rStatusRequest\"\xc0\x03\n" +
 	"\x0eStatusResponse\x12.\n" +
 	"\x04node\x18\x01 \x01(\v2\x1a.csmsql.node.v1.NodeStatusR\x04node\x126\n" +
 	"\aregions\x18\x02 \x03(\v2\x1c.csmsql.node.v1.RegionStatusR\aregions\x123\n" +
@@ -2692,7 +2777,14 @@ const file_cluster_noderpc_nodepb_node_proto_rawDesc = "" +
 	"\x06leases\x18\x04 \x03(\v2\x1b.csmsql.node.v1.LeaseStatusR\x06leases\x123\n" +
 	"\bcounters\x18\x05 \x03(\v2\x17.csmsql.node.v1.CounterR\bcounters\x126\n" +
 	"\aholders\x18\x06 \x03(\v2\x1c.csmsql.node.v1.HolderStatusR\aholders\x126\n" +
-	"\aworkers\x18\a \x03(\v2\x1c.csmsql.node.v1.WorkerStatusR\aworkers\"V\n" +
+	"\aworkers\x18\a \x03(\v2\x1c.csmsql.node.v1.WorkerStatusR\aworkers\x127\n" +
+	"\aoverdue\x18\b \x03(\v2\x1d.csmsql.node.v1.OverdueStatusR\aoverdue\"\x7f\n" +
+	"\rOverdueStatus\x12\x18\n" +
+	"\asession\x18\x01 \x01(\rR\asession\x12\x12\n" +
+	"\x04user\x18\x02 \x01(\tR\x04user\x12\x12\n" +
+	"\x04text\x18\x03 \x01(\tR\x04text\x12\x14\n" +
+	"\x05since\x18\x04 \x01(\x03R\x05since\x12\x16\n" +
+	"\x06reason\x18\x05 \x01(\tR\x06reason\"V\n" +
 	"\fHolderStatus\x12\x16\n" +
 	"\x06holder\x18\x01 \x01(\tR\x06holder\x12\x18\n" +
 	"\aextents\x18\x02 \x01(\x03R\aextents\x12\x14\n" +
@@ -2848,7 +2940,7 @@ func file_cluster_noderpc_nodepb_node_proto_rawDescGZIP() []byte {
 }
 
 var file_cluster_noderpc_nodepb_node_proto_enumTypes = make([]protoimpl.EnumInfo, 2)
-var file_cluster_noderpc_nodepb_node_proto_msgTypes = make([]protoimpl.MessageInfo, 38)
+var file_cluster_noderpc_nodepb_node_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_cluster_noderpc_nodepb_node_proto_goTypes = []any{
 	(LoadMode)(0),           // 0: csmsql.node.v1.LoadMode
 	(Error_Kind)(0),         // 1: csmsql.node.v1.Error.Kind
@@ -2872,24 +2964,25 @@ var file_cluster_noderpc_nodepb_node_proto_goTypes = []any{
 	(*AcquireResponse)(nil), // 19: csmsql.node.v1.AcquireResponse
 	(*StatusRequest)(nil),   // 20: csmsql.node.v1.StatusRequest
 	(*StatusResponse)(nil),  // 21: csmsql.node.v1.StatusResponse
-	(*HolderStatus)(nil),    // 22: csmsql.node.v1.HolderStatus
-	(*WorkerStatus)(nil),    // 23: csmsql.node.v1.WorkerStatus
-	(*NodeStatus)(nil),      // 24: csmsql.node.v1.NodeStatus
-	(*RegionStatus)(nil),    // 25: csmsql.node.v1.RegionStatus
-	(*TableStatus)(nil),     // 26: csmsql.node.v1.TableStatus
-	(*LeaseStatus)(nil),     // 27: csmsql.node.v1.LeaseStatus
-	(*Counter)(nil),         // 28: csmsql.node.v1.Counter
-	(*LoadRequest)(nil),     // 29: csmsql.node.v1.LoadRequest
-	(*TPCHRequest)(nil),     // 30: csmsql.node.v1.TPCHRequest
-	(*LoadEvent)(nil),       // 31: csmsql.node.v1.LoadEvent
-	(*VerifyRequest)(nil),   // 32: csmsql.node.v1.VerifyRequest
-	(*TableName)(nil),       // 33: csmsql.node.v1.TableName
-	(*VerifyResult)(nil),    // 34: csmsql.node.v1.VerifyResult
-	(*DamagedReplica)(nil),  // 35: csmsql.node.v1.DamagedReplica
-	(*Progress)(nil),        // 36: csmsql.node.v1.Progress
-	(*LoadResult)(nil),      // 37: csmsql.node.v1.LoadResult
-	(*Error)(nil),           // 38: csmsql.node.v1.Error
-	nil,                     // 39: csmsql.node.v1.LoadRequest.ParametersEntry
+	(*OverdueStatus)(nil),   // 22: csmsql.node.v1.OverdueStatus
+	(*HolderStatus)(nil),    // 23: csmsql.node.v1.HolderStatus
+	(*WorkerStatus)(nil),    // 24: csmsql.node.v1.WorkerStatus
+	(*NodeStatus)(nil),      // 25: csmsql.node.v1.NodeStatus
+	(*RegionStatus)(nil),    // 26: csmsql.node.v1.RegionStatus
+	(*TableStatus)(nil),     // 27: csmsql.node.v1.TableStatus
+	(*LeaseStatus)(nil),     // 28: csmsql.node.v1.LeaseStatus
+	(*Counter)(nil),         // 29: csmsql.node.v1.Counter
+	(*LoadRequest)(nil),     // 30: csmsql.node.v1.LoadRequest
+	(*TPCHRequest)(nil),     // 31: csmsql.node.v1.TPCHRequest
+	(*LoadEvent)(nil),       // 32: csmsql.node.v1.LoadEvent
+	(*VerifyRequest)(nil),   // 33: csmsql.node.v1.VerifyRequest
+	(*TableName)(nil),       // 34: csmsql.node.v1.TableName
+	(*VerifyResult)(nil),    // 35: csmsql.node.v1.VerifyResult
+	(*DamagedReplica)(nil),  // 36: csmsql.node.v1.DamagedReplica
+	(*Progress)(nil),        // 37: csmsql.node.v1.Progress
+	(*LoadResult)(nil),      // 38: csmsql.node.v1.LoadResult
+	(*Error)(nil),           // 39: csmsql.node.v1.Error
+	nil,                     // 40: csmsql.node.v1.LoadRequest.ParametersEntry
 }
 var file_cluster_noderpc_nodepb_node_proto_depIdxs = []int32{
 	6,  // 0: csmsql.node.v1.Description.regions:type_name -> csmsql.node.v1.Region
@@ -2898,51 +2991,52 @@ var file_cluster_noderpc_nodepb_node_proto_depIdxs = []int32{
 	10, // 3: csmsql.node.v1.RenewRequest.leases:type_name -> csmsql.node.v1.LeaseToken
 	10, // 4: csmsql.node.v1.ReleaseRequest.leases:type_name -> csmsql.node.v1.LeaseToken
 	18, // 5: csmsql.node.v1.AcquireRequest.extents:type_name -> csmsql.node.v1.SealedExtent
-	24, // 6: csmsql.node.v1.StatusResponse.node:type_name -> csmsql.node.v1.NodeStatus
-	25, // 7: csmsql.node.v1.StatusResponse.regions:type_name -> csmsql.node.v1.RegionStatus
-	26, // 8: csmsql.node.v1.StatusResponse.tables:type_name -> csmsql.node.v1.TableStatus
-	27, // 9: csmsql.node.v1.StatusResponse.leases:type_name -> csmsql.node.v1.LeaseStatus
-	28, // 10: csmsql.node.v1.StatusResponse.counters:type_name -> csmsql.node.v1.Counter
-	22, // 11: csmsql.node.v1.StatusResponse.holders:type_name -> csmsql.node.v1.HolderStatus
-	23, // 12: csmsql.node.v1.StatusResponse.workers:type_name -> csmsql.node.v1.WorkerStatus
-	7,  // 13: csmsql.node.v1.NodeStatus.frontend:type_name -> csmsql.node.v1.Frontend
-	6,  // 14: csmsql.node.v1.RegionStatus.region:type_name -> csmsql.node.v1.Region
-	0,  // 15: csmsql.node.v1.LoadRequest.mode:type_name -> csmsql.node.v1.LoadMode
-	39, // 16: csmsql.node.v1.LoadRequest.parameters:type_name -> csmsql.node.v1.LoadRequest.ParametersEntry
-	36, // 17: csmsql.node.v1.LoadEvent.progress:type_name -> csmsql.node.v1.Progress
-	37, // 18: csmsql.node.v1.LoadEvent.result:type_name -> csmsql.node.v1.LoadResult
-	34, // 19: csmsql.node.v1.LoadEvent.verified:type_name -> csmsql.node.v1.VerifyResult
-	33, // 20: csmsql.node.v1.VerifyRequest.tables:type_name -> csmsql.node.v1.TableName
-	35, // 21: csmsql.node.v1.VerifyResult.damaged:type_name -> csmsql.node.v1.DamagedReplica
-	33, // 22: csmsql.node.v1.DamagedReplica.table:type_name -> csmsql.node.v1.TableName
-	1,  // 23: csmsql.node.v1.Error.kind:type_name -> csmsql.node.v1.Error.Kind
-	2,  // 24: csmsql.node.v1.Node.Hello:input_type -> csmsql.node.v1.HelloRequest
-	4,  // 25: csmsql.node.v1.Node.Describe:input_type -> csmsql.node.v1.DescribeRequest
-	8,  // 26: csmsql.node.v1.Node.Lease:input_type -> csmsql.node.v1.LeaseRequest
-	11, // 27: csmsql.node.v1.Node.Page:input_type -> csmsql.node.v1.PageRequest
-	13, // 28: csmsql.node.v1.Node.Renew:input_type -> csmsql.node.v1.RenewRequest
-	15, // 29: csmsql.node.v1.Node.Release:input_type -> csmsql.node.v1.ReleaseRequest
-	17, // 30: csmsql.node.v1.Node.Acquire:input_type -> csmsql.node.v1.AcquireRequest
-	20, // 31: csmsql.node.v1.Node.Status:input_type -> csmsql.node.v1.StatusRequest
-	29, // 32: csmsql.node.v1.Node.Load:input_type -> csmsql.node.v1.LoadRequest
-	30, // 33: csmsql.node.v1.Node.LoadTPCH:input_type -> csmsql.node.v1.TPCHRequest
-	32, // 34: csmsql.node.v1.Node.Verify:input_type -> csmsql.node.v1.VerifyRequest
-	3,  // 35: csmsql.node.v1.Node.Hello:output_type -> csmsql.node.v1.HelloResponse
-	5,  // 36: csmsql.node.v1.Node.Describe:output_type -> csmsql.node.v1.Description
-	9,  // 37: csmsql.node.v1.Node.Lease:output_type -> csmsql.node.v1.LeaseResponse
-	12, // 38: csmsql.node.v1.Node.Page:output_type -> csmsql.node.v1.PageResponse
-	14, // 39: csmsql.node.v1.Node.Renew:output_type -> csmsql.node.v1.RenewResponse
-	16, // 40: csmsql.node.v1.Node.Release:output_type -> csmsql.node.v1.ReleaseResponse
-	19, // 41: csmsql.node.v1.Node.Acquire:output_type -> csmsql.node.v1.AcquireResponse
-	21, // 42: csmsql.node.v1.Node.Status:output_type -> csmsql.node.v1.StatusResponse
-	31, // 43: csmsql.node.v1.Node.Load:output_type -> csmsql.node.v1.LoadEvent
-	31, // 44: csmsql.node.v1.Node.LoadTPCH:output_type -> csmsql.node.v1.LoadEvent
-	31, // 45: csmsql.node.v1.Node.Verify:output_type -> csmsql.node.v1.LoadEvent
-	35, // [35:46] is the sub-list for method output_type
-	24, // [24:35] is the sub-list for method input_type
-	24, // [24:24] is the sub-list for extension type_name
-	24, // [24:24] is the sub-list for extension extendee
-	0,  // [0:24] is the sub-list for field type_name
+	25, // 6: csmsql.node.v1.StatusResponse.node:type_name -> csmsql.node.v1.NodeStatus
+	26, // 7: csmsql.node.v1.StatusResponse.regions:type_name -> csmsql.node.v1.RegionStatus
+	27, // 8: csmsql.node.v1.StatusResponse.tables:type_name -> csmsql.node.v1.TableStatus
+	28, // 9: csmsql.node.v1.StatusResponse.leases:type_name -> csmsql.node.v1.LeaseStatus
+	29, // 10: csmsql.node.v1.StatusResponse.counters:type_name -> csmsql.node.v1.Counter
+	23, // 11: csmsql.node.v1.StatusResponse.holders:type_name -> csmsql.node.v1.HolderStatus
+	24, // 12: csmsql.node.v1.StatusResponse.workers:type_name -> csmsql.node.v1.WorkerStatus
+	22, // 13: csmsql.node.v1.StatusResponse.overdue:type_name -> csmsql.node.v1.OverdueStatus
+	7,  // 14: csmsql.node.v1.NodeStatus.frontend:type_name -> csmsql.node.v1.Frontend
+	6,  // 15: csmsql.node.v1.RegionStatus.region:type_name -> csmsql.node.v1.Region
+	0,  // 16: csmsql.node.v1.LoadRequest.mode:type_name -> csmsql.node.v1.LoadMode
+	40, // 17: csmsql.node.v1.LoadRequest.parameters:type_name -> csmsql.node.v1.LoadRequest.ParametersEntry
+	37, // 18: csmsql.node.v1.LoadEvent.progress:type_name -> csmsql.node.v1.Progress
+	38, // 19: csmsql.node.v1.LoadEvent.result:type_name -> csmsql.node.v1.LoadResult
+	35, // 20: csmsql.node.v1.LoadEvent.verified:type_name -> csmsql.node.v1.VerifyResult
+	34, // 21: csmsql.node.v1.VerifyRequest.tables:type_name -> csmsql.node.v1.TableName
+	36, // 22: csmsql.node.v1.VerifyResult.damaged:type_name -> csmsql.node.v1.DamagedReplica
+	34, // 23: csmsql.node.v1.DamagedReplica.table:type_name -> csmsql.node.v1.TableName
+	1,  // 24: csmsql.node.v1.Error.kind:type_name -> csmsql.node.v1.Error.Kind
+	2,  // 25: csmsql.node.v1.Node.Hello:input_type -> csmsql.node.v1.HelloRequest
+	4,  // 26: csmsql.node.v1.Node.Describe:input_type -> csmsql.node.v1.DescribeRequest
+	8,  // 27: csmsql.node.v1.Node.Lease:input_type -> csmsql.node.v1.LeaseRequest
+	11, // 28: csmsql.node.v1.Node.Page:input_type -> csmsql.node.v1.PageRequest
+	13, // 29: csmsql.node.v1.Node.Renew:input_type -> csmsql.node.v1.RenewRequest
+	15, // 30: csmsql.node.v1.Node.Release:input_type -> csmsql.node.v1.ReleaseRequest
+	17, // 31: csmsql.node.v1.Node.Acquire:input_type -> csmsql.node.v1.AcquireRequest
+	20, // 32: csmsql.node.v1.Node.Status:input_type -> csmsql.node.v1.StatusRequest
+	30, // 33: csmsql.node.v1.Node.Load:input_type -> csmsql.node.v1.LoadRequest
+	31, // 34: csmsql.node.v1.Node.LoadTPCH:input_type -> csmsql.node.v1.TPCHRequest
+	33, // 35: csmsql.node.v1.Node.Verify:input_type -> csmsql.node.v1.VerifyRequest
+	3,  // 36: csmsql.node.v1.Node.Hello:output_type -> csmsql.node.v1.HelloResponse
+	5,  // 37: csmsql.node.v1.Node.Describe:output_type -> csmsql.node.v1.Description
+	9,  // 38: csmsql.node.v1.Node.Lease:output_type -> csmsql.node.v1.LeaseResponse
+	12, // 39: csmsql.node.v1.Node.Page:output_type -> csmsql.node.v1.PageResponse
+	14, // 40: csmsql.node.v1.Node.Renew:output_type -> csmsql.node.v1.RenewResponse
+	16, // 41: csmsql.node.v1.Node.Release:output_type -> csmsql.node.v1.ReleaseResponse
+	19, // 42: csmsql.node.v1.Node.Acquire:output_type -> csmsql.node.v1.AcquireResponse
+	21, // 43: csmsql.node.v1.Node.Status:output_type -> csmsql.node.v1.StatusResponse
+	32, // 44: csmsql.node.v1.Node.Load:output_type -> csmsql.node.v1.LoadEvent
+	32, // 45: csmsql.node.v1.Node.LoadTPCH:output_type -> csmsql.node.v1.LoadEvent
+	32, // 46: csmsql.node.v1.Node.Verify:output_type -> csmsql.node.v1.LoadEvent
+	36, // [36:47] is the sub-list for method output_type
+	25, // [25:36] is the sub-list for method input_type
+	25, // [25:25] is the sub-list for extension type_name
+	25, // [25:25] is the sub-list for extension extendee
+	0,  // [0:25] is the sub-list for field type_name
 }
 
 func init() { file_cluster_noderpc_nodepb_node_proto_init() }
@@ -2950,7 +3044,7 @@ func file_cluster_noderpc_nodepb_node_proto_init() {
 	if File_cluster_noderpc_nodepb_node_proto != nil {
 		return
 	}
-	file_cluster_noderpc_nodepb_node_proto_msgTypes[29].OneofWrappers = []any{
+	file_cluster_noderpc_nodepb_node_proto_msgTypes[30].OneofWrappers = []any{
 		(*LoadEvent_Progress)(nil),
 		(*LoadEvent_Result)(nil),
 		(*LoadEvent_Verified)(nil),
@@ -2961,7 +3055,7 @@ func file_cluster_noderpc_nodepb_node_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_cluster_noderpc_nodepb_node_proto_rawDesc), len(file_cluster_noderpc_nodepb_node_proto_rawDesc)),
 			NumEnums:      2,
-			NumMessages:   38,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

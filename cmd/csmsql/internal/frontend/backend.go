@@ -2,7 +2,9 @@ package frontend
 
 import (
 	"context"
+	"log/slog"
 	"net"
+	"sync"
 	"sync/atomic"
 
 	"github.com/csmsql/csmsql/engine"
@@ -15,6 +17,8 @@ const Database = "csmsql"
 // Backend opens engine sessions for clients. Safe for concurrent use.
 type Backend struct {
 	engine *engine.Engine // immutable
+	log    *slog.Logger   // immutable
+	behind sync.WaitGroup // sessions that stay when their connections have ended: they are overdue
 
 	open     atomic.Int64
 	opened   atomic.Uint64
@@ -23,7 +27,10 @@ type Backend struct {
 }
 
 // New makes the backend of a node.
-func New(e *engine.Engine) *Backend { return &Backend{engine: e} }
+func New(e *engine.Engine, log *slog.Logger) *Backend { return &Backend{engine: e, log: log} }
+
+// Wait returns when nothing is left of sessions that were closed. Their servers have returned.
+func (b *Backend) Wait() { b.behind.Wait() }
 
 // Counts are what the backend has seen since it was made.
 type Counts struct {
@@ -54,7 +61,7 @@ func (b *Backend) Open(ctx context.Context, start wire.Startup) (wire.Session, e
 	if err != nil {
 		return nil, err
 	}
-	s := &session{backend: b, engine: inner, client: client, told: map[string]string{}}
+	s := &session{backend: b, engine: inner, client: client, told: map[string]string{}, calls: calls{places: b.engine.Overdue()}}
 	s.greet()
 	b.open.Add(1)
 	b.opened.Add(1)

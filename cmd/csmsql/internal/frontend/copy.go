@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -49,15 +50,21 @@ func (c *copyIn) CopyIn(ctx context.Context, stream io.Reader) (tag string, err 
 	if err != nil {
 		return "", err
 	}
-	reader.Account(func(bytes int64) error { return c.session.Take(account.Copy, bytes) })
-	defer func() { c.session.Give(account.Copy, reader.Taken()) }()
-	c.session.backend.executed.Add(1)
+	s := c.session
+	reader.Account(func(bytes int64) error { return s.Take(account.Copy, bytes) })
+	defer func() { s.calls.after(func() { s.Give(account.Copy, reader.Taken()) }) }()
+	s.backend.executed.Add(1)
 	next := reader.Next
 	if c.options.Format == pgcopy.Binary {
 		next = c.textRows(reader)
 	}
-	if tag, err = c.engine.CopyInLines(ctx, next, reader.Line); err != nil {
-		c.session.backend.failed.Add(1)
+	l := &leaving{session: s, sql: c.sql, since: time.Now(), reads: true, outcome: &engine.Outcome{}}
+	if s.call(ctx, l, func() { tag, err = c.engine.CopyInLines(engine.WithOutcome(ctx, l.outcome), next, reader.Line) }) {
+		s.backend.failed.Add(1)
+		return "", context.Cause(ctx)
+	}
+	if err != nil {
+		s.backend.failed.Add(1)
 		err = c.located(err)
 	}
 	return tag, err

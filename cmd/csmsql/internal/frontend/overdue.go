@@ -3,11 +3,16 @@ package frontend
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/engine/overdue"
 )
 
 // A statement that is cancelled, or has taken too long, fails soon, whether DuckDB looks or not: inside of one value of levenshtein over long
@@ -15,36 +20,67 @@ import (
 //
 //	connection ── do ──► the session's caller ──► engine
 //	     │ ◄─── returned ──────────┘
-//	     │ ◄─── the context ended, and graceOfCalls is over: the call is overdue, and its statement has failed
+//	     │      the context ended, and graceOfCalls is over: the call's thread makes way for all others
+//	     │ ◄─── there is a place for it (package overdue): the call is overdue, and its statement has failed
 //
 // What is prompt it does itself.
 //
 // The engine's session stays the caller's until the call returns. What has to be done with it meanwhile (close a result, roll back) waits in
-// later; what the client asks next waits in Settle, for as long as that statement may take.
+// later; what the client asks next waits in Settle, for as long as that statement may take. A client that leaves does not wait: its connection
+// ends, and the session stays behind at its place, and on the account, until the call returns.
 
 // graceOfCalls leaves DuckDB time to hear of an interruption.
 const graceOfCalls = 50 * time.Millisecond
 
+const (
+	// lateBy is how much lower the priority of a late call's thread becomes: others have three times as much of the processors.
+	lateBy = 5
+	// background is that of one whose client has left: it has what others leave.
+	background = 19
+)
+
+// leavable is a call that may be left alone.
+type leavable interface {
+	// computes is false of a call that waits for its client again and again, which a thread of its own makes slower: that thread does not give way.
+	computes() bool
+	// charge takes memory for what stays behind, which refund gives back. False: there is none.
+	charge() bool
+	refund()
+	// fail decides that nothing of it stays. False: it is too late for that. Called after charge, if that was true.
+	fail() bool
+	// put lists it at a place that was taken. gone refunds, too.
+	put(reason error) (gone func())
+}
+
 // calls makes a session's calls of the engine that may be left alone.
 type calls struct {
-	jobs     chan func() // to the caller; nil: there was none yet
+	places   *overdue.Places
+	jobs     chan job // to the caller; nil: there was none yet
 	returned chan struct{}
 	ended    chan struct{} // closed when the caller has ended
 
 	mu      sync.Mutex    // guards the rest; a leaf
 	overdue chan struct{} // closed when the call that is overdue has returned, and later is done; nil: none is
+	gone    func()        // takes that call from its place
 	later   []func()
-	problem any // of a call that panicked
+	problem any  // of a call that panicked
+	thread  int  // that a call runs in
+	slowed  bool // and whether that has another priority than others
 }
 
-// do runs call. It returns true when the call is overdue: ctx has ended, and leave, which is asked then, says that nothing is lost. What the call
-// leaves behind is to be cleared up by after.
-func (c *calls) do(ctx context.Context, leave func() bool, call func()) (overdue bool) {
+type job struct {
+	call     func()
+	computes bool
+}
+
+// do runs call. It returns true when the call is overdue: ctx has ended, and nothing is lost (leavable). What the call leaves behind is to be cleared up
+// by after.
+func (c *calls) do(ctx context.Context, l leavable, call func()) (overdue bool) {
 	if c.jobs == nil {
-		c.jobs, c.returned, c.ended = make(chan func()), make(chan struct{}, 1), make(chan struct{})
+		c.jobs, c.returned, c.ended = make(chan job), make(chan struct{}, 1), make(chan struct{})
 		go c.serve()
 	}
-	c.jobs <- call
+	c.jobs <- job{call, l.computes()}
 	select {
 	case <-c.returned:
 		c.complain()
@@ -56,48 +92,111 @@ func (c *calls) do(ctx context.Context, leave func() bool, call func()) (overdue
 	select {
 	case <-c.returned:
 	case <-grace.C:
-		if leave() && c.leave() {
+		if c.waitForPlace(ctx, l) {
 			return true
 		}
-		<-c.returned
 	}
 	c.complain()
 	return false
 }
 
-// leave makes the call that runs an overdue one; false: it has returned. Its token stays for do.
-func (c *calls) leave() bool {
+// waitForPlace returns when the call that runs is overdue, or has returned: false.
+func (c *calls) waitForPlace(ctx context.Context, l leavable) (overdue bool) {
+	c.makeWay(lateBy)
+	select {
+	case <-c.returned:
+		return false
+	case c.places.Door() <- struct{}{}:
+	}
+	if l.charge() {
+		if c.leave(ctx, l) {
+			return true
+		}
+		l.refund()
+	}
+	c.places.Leave()
+	<-c.returned
+	return false
+}
+
+// leave makes the call that runs an overdue one; false: it has returned, and its token stays for do, or it must not be.
+func (c *calls) leave(ctx context.Context, l leavable) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if len(c.returned) > 0 {
+	if len(c.returned) > 0 || !l.fail() {
 		return false
 	}
-	c.overdue = make(chan struct{})
+	c.overdue, c.gone = make(chan struct{}), l.put(context.Cause(ctx))
 	return true
 }
 
-// serve is the caller.
-func (c *calls) serve() {
-	defer close(c.ended)
-	for job := range c.jobs {
-		c.try(job)
-		c.mu.Lock()
-		if c.overdue == nil {
-			c.returned <- struct{}{} // there is room
-			c.mu.Unlock()
-			continue
-		}
-		for len(c.later) > 0 {
-			next := c.later[0]
-			c.later = c.later[1:]
-			c.mu.Unlock()
-			c.try(next)
-			c.mu.Lock()
-		}
-		close(c.overdue)
-		c.overdue = nil
-		c.mu.Unlock()
+// makeWay lowers the priority of the thread of the call that runs.
+func (c *calls) makeWay(by int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.returned) > 0 || c.thread == 0 {
+		return
 	}
+	if now, err := priority(c.thread); err == nil && unix.Setpriority(unix.PRIO_PROCESS, c.thread, min(now+by, background)) == nil {
+		c.slowed = true
+	}
+}
+
+// priority of a thread, 0 as most have, or lower: up to 19.
+func priority(thread int) (int, error) {
+	said, err := unix.Getpriority(unix.PRIO_PROCESS, thread)
+	return 20 - said, err // that is how Linux says it
+}
+
+// serve is the caller. A thread whose priority is lower cannot have its own again without privileges: it ends, with the goroutine that is locked to it.
+func (c *calls) serve() {
+	for job := range c.jobs {
+		if job.computes {
+			runtime.LockOSThread()
+			c.mu.Lock()
+			c.thread = unix.Gettid()
+			c.mu.Unlock()
+		}
+		c.try(job.call)
+		c.mu.Lock()
+		slowed, late := c.slowed, c.overdue != nil
+		c.thread, c.slowed = 0, false
+		if !late {
+			c.returned <- struct{}{} // there is room
+		}
+		c.mu.Unlock()
+		if slowed {
+			go func() {
+				c.catchUp()
+				c.serve()
+			}()
+			return
+		}
+		if job.computes {
+			runtime.UnlockOSThread()
+		}
+		c.catchUp()
+	}
+	close(c.ended)
+}
+
+// catchUp does what waited for the overdue call, if there was one.
+func (c *calls) catchUp() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.overdue == nil {
+		return
+	}
+	for len(c.later) > 0 {
+		next := c.later[0]
+		c.later = c.later[1:]
+		c.mu.Unlock()
+		c.try(next)
+		c.mu.Lock()
+	}
+	c.gone()
+	close(c.overdue)
+	c.overdue, c.gone = nil, nil
 }
 
 // try runs what may panic: that is the connection's, which ends by it (complain).
@@ -158,15 +257,19 @@ func (c *calls) settle(ctx context.Context) error {
 	return nil
 }
 
-// close ends the caller, when what is overdue has returned. Nothing is called afterwards.
-func (c *calls) close() {
-	if c.jobs != nil {
-		close(c.jobs)
-		<-c.ended
+// close ends the caller. Nothing is called afterwards. It returns what is closed when the caller has ended, if it waits for an overdue call; nil: it has.
+func (c *calls) close() (ended <-chan struct{}) {
+	if c.jobs == nil {
+		return nil
 	}
+	close(c.jobs)
+	if c.waits() {
+		c.makeWay(background)
+		return c.ended
+	}
+	<-c.ended
+	return nil
 }
-
-func always() bool { return true }
 
 // promptText bounds a text that is prompt.
 const promptText = 128

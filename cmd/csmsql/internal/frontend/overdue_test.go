@@ -5,8 +5,12 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/engine/overdue"
 )
 
 func ended() context.Context {
@@ -17,15 +21,49 @@ func ended() context.Context {
 
 func nothing() {}
 
+// left is what may be left alone when may says so; nil: l. It notes what becomes of it.
+type left struct {
+	places *overdue.Places
+	may    func() bool
+	broke  bool // there is no memory
+	noted  []string
+}
+
+func (l *left) charge() bool {
+	if !l.broke {
+		l.noted = append(l.noted, "charged")
+	}
+	return !l.broke
+}
+
+func (l *left) computes() bool { return true }
+func (l *left) refund()        { l.noted = append(l.noted, "refunded") }
+func (l *left) fail() bool     { return l.may == nil || l.may() }
+
+func (l *left) put(reason error) func() {
+	l.noted = append(l.noted, reason.Error())
+	gone := l.places.Put(overdue.Statement{Reason: reason.Error()})
+	return func() {
+		l.refund()
+		gone()
+	}
+}
+
+func newCalls(places int) (*calls, *left) {
+	p := overdue.New(places)
+	return &calls{places: p}, &left{places: p}
+}
+
 // A call that does not return after its context is left alone: what is to be done after it waits, in its order, and so does what comes next, for
 // as long as it wants to.
 func TestAnOverdueCall(t *testing.T) {
-	c := &calls{}
+	c, l := newCalls(1)
 	block := make(chan struct{})
 	var done []string
 	note := func(what string) func() { return func() { done = append(done, what) } }
-	require.True(t, c.do(ended(), always, func() { <-block }))
+	require.True(t, c.do(ended(), l, func() { <-block }))
 	require.True(t, c.waits())
+	require.Len(t, l.places.List(), 1)
 	c.after(note("close"))
 	c.after(func() { c.after(note("roll back")) }) // a step may say what comes after it
 	require.EqualError(t, c.settle(ended()), "enough")
@@ -33,27 +71,102 @@ func TestAnOverdueCall(t *testing.T) {
 	close(block)
 	require.NoError(t, c.settle(context.Background()))
 	require.Equal(t, []string{"close", "roll back"}, done)
+	require.Equal(t, []string{"charged", "enough", "refunded"}, l.noted)
+	require.Equal(t, overdue.Usage{Most: 1, Total: 1}, l.places.Usage())
 	require.False(t, c.waits())
 	c.after(note("at once"))
-	require.False(t, c.do(context.Background(), always, note("called")))
+	require.False(t, c.do(context.Background(), l, note("called")))
 	require.Equal(t, []string{"close", "roll back", "at once", "called"}, done)
 	c.close()
 }
 
 // A call that returns is none of those, however its context is; and what must not be left is waited for.
 func TestACallThatReturns(t *testing.T) {
-	c := &calls{}
+	c, l := newCalls(1)
 	defer c.close()
-	require.False(t, c.do(ended(), always, nothing))
+	require.False(t, c.do(ended(), l, nothing))
 	block, asked := make(chan struct{}), false
-	overdue := c.do(ended(), func() bool {
+	l.may = func() bool {
 		asked = true
 		close(block)
 		return false
-	}, func() { <-block })
-	require.False(t, overdue)
+	}
+	require.False(t, c.do(ended(), l, func() { <-block }))
 	require.True(t, asked)
 	require.False(t, c.waits())
+	require.Equal(t, []string{"charged", "refunded"}, l.noted)
+
+	l.broke, l.noted, block = true, nil, make(chan struct{})
+	time.AfterFunc(2*graceOfCalls, func() { close(block) })
+	require.False(t, c.do(ended(), l, func() { <-block }), "there is no memory for what would stay")
+	require.Empty(t, l.noted)
+	require.Zero(t, l.places.Usage().Now)
+}
+
+// When there are as many overdue calls as there may be, one more waits for its call, or for a place.
+func TestPlacesOfOverdueCalls(t *testing.T) {
+	first, l := newCalls(1)
+	second, third := &calls{places: l.places}, &calls{places: l.places}
+	block := make(chan struct{})
+	require.True(t, first.do(ended(), l, func() { <-block }))
+
+	returns := make(chan struct{})
+	answered := make(chan bool)
+	more := func(c *calls, until chan struct{}) {
+		answered <- c.do(ended(), &left{places: l.places}, func() { <-until })
+	}
+	go more(second, returns)
+	close(returns)
+	require.False(t, <-answered, "the call has returned meanwhile")
+
+	never := make(chan struct{})
+	go more(third, never)
+	close(block) // now the first one's place is free
+	require.True(t, <-answered)
+	require.NoError(t, first.settle(context.Background()))
+	require.Equal(t, overdue.Usage{Now: 1, Most: 1, Total: 2}, l.places.Usage())
+
+	ended := third.close()
+	require.NotNil(t, ended, "the client has left, and does not wait")
+	close(never)
+	<-ended
+	require.Zero(t, l.places.Usage().Now)
+	require.Nil(t, first.close())
+	require.Nil(t, second.close())
+}
+
+// The thread of a call that is late gives way to all others, and no other call gets it.
+func TestLateCallsGiveWay(t *testing.T) {
+	c, l := newCalls(1)
+	var priorities []int
+	look := func() {
+		now, err := priority(unix.Gettid())
+		require.NoError(t, err)
+		priorities = append(priorities, now)
+	}
+	require.False(t, c.do(context.Background(), l, look))
+	block := make(chan struct{})
+	require.True(t, c.do(ended(), l, func() {
+		<-block
+		look()
+	}))
+	c.after(look)
+	close(block)
+	require.NoError(t, c.settle(context.Background()))
+	require.False(t, c.do(context.Background(), l, look))
+	own := priorities[0]
+	late := min(own+lateBy, background)
+	require.Equal(t, []int{own, late, own, own}, priorities)
+
+	block = make(chan struct{})
+	require.True(t, c.do(ended(), l, func() {
+		<-block
+		look()
+	}))
+	left := c.close()
+	close(block)
+	<-left
+	require.Equal(t, []int{own, late, own, own, background}, priorities)
 }
 
 func TestPromptTexts(t *testing.T) {
@@ -69,12 +182,12 @@ func TestPromptTexts(t *testing.T) {
 
 // A panic is the connection's, as if it had made the call itself, and not the process'.
 func TestAPanicInACall(t *testing.T) {
-	c := &calls{}
+	c, l := newCalls(1)
 	defer c.close()
-	require.Panics(t, func() { c.do(context.Background(), always, func() { panic("call") }) })
-	require.False(t, c.do(context.Background(), always, nothing))
+	require.Panics(t, func() { c.do(context.Background(), l, func() { panic("call") }) })
+	require.False(t, c.do(context.Background(), l, nothing))
 	block := make(chan struct{})
-	require.True(t, c.do(ended(), always, func() { <-block; panic("overdue") }))
+	require.True(t, c.do(ended(), l, func() { <-block; panic("overdue") }))
 	close(block)
 	require.Panics(t, func() { _ = c.settle(context.Background()) })
 	require.NoError(t, c.settle(context.Background()))
@@ -82,11 +195,11 @@ func TestAPanicInACall(t *testing.T) {
 
 // BenchmarkCall is what the way to the caller and back costs.
 func BenchmarkCall(b *testing.B) {
-	c := &calls{}
+	c, l := newCalls(1)
 	defer c.close()
 	ctx, cancel := context.WithCancel(b.Context())
 	defer cancel()
 	for b.Loop() {
-		c.do(ctx, always, nothing)
+		c.do(ctx, l, nothing)
 	}
 }

@@ -44,8 +44,8 @@ func (p *prepared) Execute(ctx context.Context, args []wire.Value) (wire.Result,
 	s.backend.executed.Add(1)
 	r := &result{session: s, ctx: ctx}
 	if p.engine.MayBeGivenUp() && !p.engine.Prompt() {
-		outcome := &engine.Outcome{}
-		ctx, r.leave = engine.WithOutcome(ctx, outcome), outcome.Fail
+		r.leaving = &leaving{session: s, sql: p.sql, since: time.Now(), bytes: bytesOf(args), outcome: &engine.Outcome{}}
+		ctx = engine.WithOutcome(ctx, r.leaving.outcome)
 	}
 	var err error
 	overdue := r.call(ctx, func() {
@@ -97,7 +97,7 @@ func (s *session) after(tag string) {
 type result struct {
 	session     *session
 	ctx         context.Context   // of the execution
-	leave       func() bool       // says whether nothing of the statement stays; nil: it is waited for
+	leaving     *leaving          // nil: it is waited for
 	rows        *engine.Rows      // nil: it is not known yet, and may never be
 	current     arrow.RecordBatch // handed out by Next (F3)
 	returnsRows bool
@@ -105,11 +105,11 @@ type result struct {
 
 // call has the session's caller do something, if it may be left alone.
 func (r *result) call(ctx context.Context, do func()) (overdue bool) {
-	if r.leave == nil {
+	if r.leaving == nil {
 		do()
 		return false
 	}
-	return r.session.call(ctx, r.leave, do)
+	return r.session.call(ctx, r.leaving, do)
 }
 
 // Next implements wire.Result.

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgcopy"
@@ -43,7 +44,8 @@ func (s *session) Prepare(ctx context.Context, sql string, declared []uint32) (w
 	if isPrompt(sql) {
 		return s.prepare(ctx, sql, declared)
 	}
-	if s.call(ctx, always, func() { st, err = s.prepare(ctx, sql, declared) }) {
+	l := &leaving{session: s, sql: sql, since: time.Now()}
+	if s.call(ctx, l, func() { st, err = s.prepare(ctx, sql, declared) }) {
 		s.calls.after(func() {
 			if err == nil {
 				st.Close()
@@ -55,13 +57,42 @@ func (s *session) Prepare(ctx context.Context, sql string, declared []uint32) (w
 }
 
 // call has the session's caller do something that takes its time, which may become overdue.
-func (s *session) call(ctx context.Context, leave func() bool, do func()) (overdue bool) {
+func (s *session) call(ctx context.Context, l *leaving, do func()) (overdue bool) {
 	failed := wire.TxIdle
 	if wire.TxStatus(s.engine.Status()) != wire.TxIdle {
 		failed = wire.TxFailed
 	}
 	s.failed = failed
-	return s.calls.do(ctx, leave, do)
+	return s.calls.do(ctx, l, do)
+}
+
+// leaving is a statement whose call may be left alone.
+type leaving struct {
+	session *session
+	sql     string
+	since   time.Time
+	bytes   int64           // of its arguments
+	reads   bool            // its client's rows, all the time
+	outcome *engine.Outcome // nil: nothing of it could stay
+}
+
+func (l *leaving) computes() bool { return !l.reads }
+
+// charge implements leavable: what wire has charged for the statement it gives back when it has an answer.
+func (l *leaving) charge() bool { return l.session.engine.TakeAside(account.Overdue, l.kept()) == nil }
+
+func (l *leaving) refund() { l.session.engine.Give(account.Overdue, l.kept()) }
+
+func (l *leaving) kept() int64 { return int64(len(l.sql)) + l.bytes }
+
+func (l *leaving) fail() bool { return l.outcome == nil || l.outcome.Fail() }
+
+func (l *leaving) put(reason error) (gone func()) {
+	over := l.session.engine.LeaveBehind(l.sql, l.since, reason)
+	return func() {
+		l.refund()
+		over()
+	}
 }
 
 // Settle implements wire.Settling.
@@ -142,10 +173,17 @@ func (s *session) CursorFields(name string) (*arrow.Schema, bool) {
 // Timeout implements wire.Timed.
 func (s *session) Timeout() time.Duration { return time.Duration(s.timeout.Load()) }
 
-// Close implements wire.Session.
+// Close implements wire.Session. What is overdue it does not wait for: Backend.Wait does.
 func (s *session) Close() error {
 	s.backend.open.Add(-1)
-	err := s.engine.Close() // ends what is overdue, too
-	s.calls.close()
-	return err
+	s.calls.after(func() { _ = s.engine.Close() }) // it never fails
+	if ended := s.calls.close(); ended != nil {
+		s.backend.behind.Go(func() {
+			<-ended
+			if p := s.calls.problem; p != nil {
+				s.backend.log.Error("recovered from a panic of a statement whose client had left", "panic", p)
+			}
+		})
+	}
+	return nil
 }

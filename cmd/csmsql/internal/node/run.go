@@ -189,7 +189,7 @@ func (n *serving) hasten(ctx context.Context) (stop func()) {
 }
 
 func newServing(options Options, d *doors, e *engine.Engine) *serving {
-	n := &serving{options: options, doors: d, engine: e, backend: frontend.New(e)}
+	n := &serving{options: options, doors: d, engine: e, backend: frontend.New(e, options.Log)}
 	n.frontend.SocketDirectory = options.Data
 	if d.tcp != nil {
 		n.frontend.Address = d.tcp.listener.Addr().String()
@@ -231,7 +231,9 @@ func (n *serving) serve(ctx context.Context, ready func(Ready)) error {
 		ready(state)
 	}
 	n.warnOfAbandoned(state.Status)
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	n.backend.Wait()
+	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
 	return nil

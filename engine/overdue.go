@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"sync"
+	"time"
+
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/overdue"
+)
+
+// overdueMost bounds the statements that go on though their clients were answered. Each has a thread; what it has of DuckDB's memory is bounded with all else.
+const overdueMost = 64
+
+// Overdue are the places of such statements, for who answers clients.
+func (e *Engine) Overdue() *overdue.Places { return e.overdue }
+
+// LeaveBehind is for who answers the session's client, for such a reason, while a call of the session does not return: sql, which began at a time, is listed
+// at a place that was taken before (Engine.Overdue). Long texts of other sessions are planned without waiting for it. over is called when the call has
+// returned; both may be called from any goroutine.
+func (s *Session) LeaveBehind(sql string, since time.Time, reason error) (over func()) {
+	if t := s.turn.Load(); t != nil {
+		t.end()
+	}
+	return s.engine.overdue.Put(overdue.Statement{
+		Session: s.options.ProcessID, User: s.options.User, Text: shownText(sql), Since: since, Reason: reason.Error(),
+	})
+}
+
+// planningTurn is a session's place where long texts are planned (package turn). It ends when the text is planned, or when its client was answered before.
+type planningTurn struct {
+	once  sync.Once
+	leave func()
+}
+
+func (t *planningTurn) end() { t.once.Do(t.leave) }
+
+func (e *Engine) overdueStatus() []noderpc.OverdueStatus {
+	var list []noderpc.OverdueStatus
+	for _, o := range e.overdue.List() {
+		list = append(list, noderpc.OverdueStatus{Session: o.Session, User: o.User, Text: o.Text, Since: o.Since, Reason: o.Reason})
+	}
+	return list
+}
