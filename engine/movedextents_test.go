@@ -95,7 +95,7 @@ func build(t *testing.T, c *cluster, table string, first, count int64) {
 
 // Replicas come and go where others write: their copies are flushed piece by piece, and what ends within a page leaves
 // nothing in the caches of who copied. It would come over what is written there next.
-func TestMemoryOfReplicasIsUsedAgain(t *testing.T) {
+func TestMemoryOfReplicasOnIncoherentMemory(t *testing.T) {
 	for _, credulous := range []bool{true, false} {
 		t.Run(fmt.Sprintf("credulous %v", credulous), func(t *testing.T) {
 			eachIncoherent(t, func(t *testing.T, fabric memregion.FabricKind) {

@@ -17,7 +17,7 @@ var (
 	// is fetched anew by memory that is emulated, so that nothing is seen of grow-does-not-drop-what-the-lender-stored.
 	moving = asks("^TestExtentsThatMoveOnIncoherentMemory$")
 	// copied has replicas copied, flushed piece by piece, and their memory used again.
-	copied = asks("^TestMemoryOfReplicasIsUsedAgain$")
+	copied = asks("^TestMemoryOfReplicasOnIncoherentMemory$")
 )
 
 // throughSQL are faults of the other tables that answers of queries show as well: steps that no test of the engine leaves out by itself
