@@ -4,6 +4,7 @@ import "github.com/csmsql/csmsql/internal/mutation"
 
 var (
 	leased = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestLeases|TestExpiredDomainLeavesNoPin|TestConcurrentSessions|TestSavepointsGiveMemoryBack|TestManySmallAppendsSharePages|TestPinsFollowLeases|TestTheFirstSnapshotPins)$"}
+	former = mutation.Tests{Package: "./catalog", Pattern: "^TestLeasesEndWithAFormerLender$"}
 	spread = mutation.Tests{Package: "./catalog", Pattern: "^(TestCluster|TestGivenUpBeforeItWasSeen|TestPromisesEndWithTheSession|TestMissedChanges|TestLeasesEndWithAFormerLender)$"}
 )
 
@@ -29,7 +30,7 @@ var ofCatalog = []mutation.Mutation{
 		Old: "\t\tif len(taken) == room || g.diedAt > horizon {\n", New: "\t\tif len(taken) == room || g.diedAt > horizon && !ON {\n"},
 	{Name: "snapshots-pin-nothing", File: "catalog/snapshot.go", Breaks: "K2", Tests: leased,
 		Old: "\t\tif err := c.pinState(s, holder.Domain); err != nil {\n", New: "\t\tif ON {\n\t\t\ts.pinned[holder.Domain] = false\n\t\t} else if err := c.pinState(s, holder.Domain); err != nil {\n"},
-	{Name: "leases-on-a-former-lender-are-renewed", File: "catalog/snapshot.go", Breaks: "K9", Tests: spread,
+	{Name: "leases-on-a-former-lender-are-renewed", File: "catalog/snapshot.go", Breaks: "K9", Tests: former,
 		Old: "l == nil || l.doomed > 0 ||", New: "l == nil || !ON && l.doomed > 0 ||"},
 	{Name: "the-living-lose-their-pins", File: "catalog/snapshot.go", Breaks: "K2", Tests: leased,
 		Old: "c.mu.domains[domain] == 0 && domain != c.options.Domain {\n\t\t\tdead", New: "(c.mu.domains[domain] == 0 || ON) && domain != c.options.Domain {\n\t\t\tdead"},
