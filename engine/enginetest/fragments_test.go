@@ -474,6 +474,7 @@ func (p *parted) answer(sql string, st *duckdb.Statement, args []any) outcome {
 
 // planOf plans a statement, whatever it costs.
 func (p *parted) planOf(t testing.TB, sql string, s distribute.Settings) (*distribute.Distributed, *distribute.Single) {
+	sql = plainText(sql)
 	tree, err := pg.Parse(sql)
 	if err != nil {
 		return nil, &distribute.Single{Reason: "PostgreSQL's parser does not take it"}

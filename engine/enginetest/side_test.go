@@ -175,7 +175,7 @@ func floatCell(v float64, bits int) string {
 // native is DuckDB with its own tables: the twin that knows no hints. A statement of it that neither ends nor can be interrupted is left to
 // itself, and with it the twin, which from then on answers nothing: gone says what it was.
 type native struct {
-	conn     *duckdb.Connection
+	conn     plainConnection
 	patience time.Duration // with a statement, its interruption included
 	gone     string
 }
@@ -189,7 +189,7 @@ func openNative(t testing.TB, threads int) *native {
 	require.NoError(t, err)
 	conn, err := db.Connect(nil)
 	require.NoError(t, err)
-	n := &native{conn: conn, patience: timeMax + 40*time.Second}
+	n := &native{conn: plainConnection{conn}, patience: timeMax + 40*time.Second}
 	t.Cleanup(func() {
 		if n.gone == "" { // to close it would wait for the statement
 			conn.Close()
@@ -219,7 +219,16 @@ func (n *native) ask(sql string, work func() outcome) outcome {
 	return outcome{state: goneState, message: "DuckDB did not come back, nor when it was interrupted, from: " + n.gone}
 }
 
-// plainText is a text without what DuckDB's lexer does not know, 0x1F: what the engine gives DuckDB for it.
+// plainConnection gives DuckDB texts without what its lexer does not know, 0x1F, as the engine does.
+type plainConnection struct{ *duckdb.Connection }
+
+func (c plainConnection) Exec(sql string) error { return c.Connection.Exec(plainText(sql)) }
+
+func (c plainConnection) Prepare(sql string) (*duckdb.Statement, error) {
+	return c.Connection.Prepare(plainText(sql))
+}
+
+// plainText is a text in spellings that both lexers read alike.
 func plainText(sql string) string {
 	if text, _, err := statement.Plain(sql); err == nil {
 		return text
@@ -228,7 +237,6 @@ func plainText(sql string) string {
 }
 
 func (n *native) exec(sql string) outcome {
-	sql = plainText(sql)
 	return n.ask(sql, func() outcome {
 		if err := n.conn.Exec(sql); err != nil {
 			return failed(err)
@@ -238,7 +246,6 @@ func (n *native) exec(sql string) outcome {
 }
 
 func (n *native) query(sql string, args []any) outcome {
-	sql = plainText(sql)
 	return n.ask(sql, func() outcome {
 		st, err := n.conn.Prepare(sql)
 		if err != nil {
