@@ -16,23 +16,30 @@ import (
 type Replaced struct{ Start, End, Length int }
 
 // Plain is a text with such constants and names in plain spelling, and what was replaced, in order. Errors: a bit string with other digits
-// (22P02), a number that DuckDB would take for infinity, for nothing, or for another integer (22003).
+// (22P02), a number that DuckDB would take for infinity, for nothing, or for another integer (22003), a sample of more than all (2202H).
 //
 //	0x1F, 0o17, 0b101, 1_000    31, 15, 5, 1000
 //	B'101', X'1F'               CAST('101' AS BIT), CAST('00011111' AS BIT)
 //	U&'d\0061ta', E'd\x61ta'    'data'
 //	U&"d!0061ta" UESCAPE '!'    "data"
 //	SELECT at FROM show         SELECT "at" FROM "show"
+//	TABLESAMPLE SYSTEM (10)     TABLESAMPLE SYSTEM (10 PERCENT)
 //
 // What is none of them, 0xZZ, stays as it is for Parse to say.
 func Plain(sql string) (string, []Replaced, error) {
-	names := reservedNames(sql)
-	if names == nil && !mayBeSpelled(sql) {
+	names, samples := remarkableWords(sql)
+	if names == nil && !samples && !mayBeSpelled(sql) {
 		return sql, nil, nil
 	}
 	var out strings.Builder
 	var done []Replaced
-	at := 0
+	at, percent := 0, -1
+	replace := func(start, stop int, by string) {
+		out.WriteString(sql[at:start])
+		out.WriteString(by)
+		done = append(done, Replaced{start, stop, len(by)})
+		at = stop
+	}
 	for t := lex(sql, 0); t.kind != end && t.kind != incomplete; t = lex(sql, t.end()) {
 		stop := t.end()
 		by, ok, err := "", false, error(nil)
@@ -43,23 +50,27 @@ func Plain(sql string) (string, []Replaced, error) {
 			} else if !holds(cmp.Or(by, t.text)) {
 				err = outOfRange(sql, t)
 			}
+			if value, _ := strconv.ParseFloat(cmp.Or(by, t.text), 64); stop == percent && value > 100 {
+				err = &Error{State: "2202H", Message: "sample percentage must be between 0 and 100", At: position(sql, t.start)}
+			}
 		case text, quoted:
 			by, stop, ok, err = plainString(sql, t)
 		case word:
 			if ok = len(names) > 0 && names[0].start == t.start; ok {
 				by, names = `"`+fold(t.text)+`"`, names[1:]
+			} else if t.is("tablesample") {
+				percent = sampleEnd(sql, stop)
 			}
 		}
 		if err != nil {
 			return "", nil, err
 		}
-		if !ok || t.start > 0 && belongs(sql[t.start-1]) {
-			continue
+		if ok && (t.start == 0 || !belongs(sql[t.start-1])) {
+			replace(t.start, stop, by)
 		}
-		out.WriteString(sql[at:t.start])
-		out.WriteString(by)
-		done = append(done, Replaced{t.start, stop, len(by)})
-		at = stop
+		if stop == percent {
+			replace(stop, stop, " PERCENT")
+		}
 	}
 	if done == nil {
 		return sql, nil, nil

@@ -43,6 +43,11 @@ func TestPlain(t *testing.T) {
 		"FROM t SELECT a QUALIFY a > 1":                                           "FROM t SELECT a QUALIFY a > 1",
 		"SUMMARIZE t":                                                             "SUMMARIZE t",
 
+		// percents
+		"SELECT * FROM t TABLESAMPLE BERNOULLI (10) REPEATABLE (3), u TABLESAMPLE system(0b1)": "SELECT * FROM t TABLESAMPLE BERNOULLI (10 PERCENT) REPEATABLE (3), u TABLESAMPLE system(1 PERCENT)",
+		"FROM t TABLESAMPLE bernoulli(1.5)":                                                    "FROM t TABLESAMPLE bernoulli(1.5 PERCENT)",
+		"FROM t TABLESAMPLE bernoulli(10%), u TABLESAMPLE reservoir(10), v TABLESAMPLE 10":     "FROM t TABLESAMPLE bernoulli(10%), u TABLESAMPLE reservoir(10), v TABLESAMPLE 10",
+
 		// what is something else
 		"SELECT 'U&\"\\0061\" 0x1F' -- 0x1F\n, \"0x1F\", $$0x1F$$, x0x1F, t1_0": "SELECT 'U&\"\\0061\" 0x1F' -- 0x1F\n, \"0x1F\", $$0x1F$$, x0x1F, t1_0",
 		`SELECT E'it''s', E'' `: `SELECT E'it''s', E'' `,
@@ -75,6 +80,15 @@ func TestDigitsOfBitStrings(t *testing.T) {
 		var e *statement.Error
 		require.ErrorAs(t, err, &e, sql)
 		require.Equal(t, statement.Error{State: "22P02", Message: want.message, At: want.at}, *e)
+	}
+}
+
+func TestPercentsOfSamples(t *testing.T) {
+	for _, sql := range []string{"SELECT a FROM t TABLESAMPLE SYSTEM (101)", "SELECT a FROM t TABLESAMPLE SYSTEM (0x65)", "FROM t TABLESAMPLE bernoulli (100.5)"} {
+		_, _, err := statement.Plain(sql)
+		var e *statement.Error
+		require.ErrorAs(t, err, &e, sql)
+		require.Equal(t, statement.Error{State: "2202H", Message: "sample percentage must be between 0 and 100", At: strings.Index(sql, "(") + 2}, *e)
 	}
 }
 
@@ -168,7 +182,7 @@ func checkPlain(t require.TestingT, sql string) {
 	if err != nil || strings.Contains(want, `"bsval"`) {
 		return
 	}
-	got, err := pg.ParseToJSON(plain)
+	got, err := pg.ParseToJSON(strings.ReplaceAll(plain, " PERCENT)", ")"))
 	require.NoError(t, err, "%s\n%s", sql, plain)
 	require.Equal(t, meaning(t, want), meaning(t, got), "%s\n%s", sql, plain)
 }

@@ -45,20 +45,25 @@ func mayBeName(before, t, after token) bool {
 	return !before.isAny(keywordBehind[word]...) && !after.isAny(keywordBefore[word]...)
 }
 
-// reservedNames are the words of DuckDB's that are names in a text, to PostgreSQL's parser.
-func reservedNames(sql string) []token {
+// remarkableWords are the words of DuckDB's that are names in a text, to PostgreSQL's parser; and whether it takes a sample.
+func remarkableWords(sql string) (found []token, samples bool) {
 	if len(sql) > namesMax {
-		return nil
+		return nil, false
 	}
-	var found []token
 	before, t := token{}, lex(sql, 0)
 	for t.kind != end && t.kind != incomplete {
 		after := lex(sql, t.end())
 		if t.kind == word && len(t.text) > 1 && mayBeName(before, t, after) {
 			found = append(found, t)
 		}
+		samples = samples || t.is("tablesample")
 		before, t = t, after
 	}
+	return areNames(sql, found), samples
+}
+
+// areNames leaves those words that mean to PostgreSQL's parser what they mean in quotes.
+func areNames(sql string, found []token) []token {
 	if len(found) == 0 || len(found) > namesMost || tooDeep(sql) {
 		return nil
 	}
@@ -83,6 +88,18 @@ var places = regexp.MustCompile(`"\w*(?:location|_len|_loc)":-?\d+,?`)
 func meaning(sql string) (string, error) {
 	tree, err := pg.ParseToJSON(sql)
 	return places.ReplaceAllString(tree, ""), err
+}
+
+// sampleEnd is where the number of TABLESAMPLE BERNOULLI (10) ends, which is one of percents to PostgreSQL, and of rows to DuckDB, which has no
+// such sample; -1: it is something else.
+func sampleEnd(sql string, at int) int {
+	method := lex(sql, at)
+	open := lex(sql, method.end())
+	percents := lex(sql, open.end())
+	if method.isAny("bernoulli", "system") && open.is("(") && percents.kind == number && lex(sql, percents.end()).is(")") {
+		return percents.end()
+	}
+	return -1
 }
 
 // quoting is the text with quotes around names.

@@ -97,7 +97,7 @@ func (c *cursor) set() (any, error) {
 	}
 	if c.accept("constraints") {
 		if !c.accept("all") {
-			return nil, c.refuse("SET CONSTRAINTS of single constraints", "No constraint is deferrable: leave it out.")
+			return nil, c.refuse("SET CONSTRAINTS of single constraints", "Leave it out: CHECK and NOT NULL, which nothing defers, are checked as rows are written, and no other constraint is.")
 		}
 		deferred := c.accept("deferred")
 		if !deferred && !c.accept("immediate") {

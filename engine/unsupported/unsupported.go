@@ -135,7 +135,7 @@ var refusals = []refusal{
 	{regexp.MustCompile(`^SELECT locking clause is not supported`), locking, "Leave it out: a transaction reads one snapshot, and no row is locked."},
 	{regexp.MustCompile(`^A CTE needs a SELECT`), changeInWith, "Run the change by itself, with RETURNING if its rows are needed."},
 	{regexp.MustCompile(`^Unimplemented order by type`), orderUsing, "Write ASC or DESC."},
-	{regexp.MustCompile(`^Expression type T_List`), symmetric, "Write x BETWEEN least(a, b) AND greatest(a, b)."},
+	{regexp.MustCompile(`^Expression type T_List`), symmetric, "Write x BETWEEN a AND b OR x BETWEEN b AND a, or NOT in front of both."},
 	{regexp.MustCompile(`^Sample method .+ cannot be used with a discrete sample count`), sample, "Write PERCENT behind the number."},
 	{regexp.MustCompile(`^Cannot drop this type yet`), dropped, ""},
 	{regexp.MustCompile(`^Constraint not implemented`), constraint, "Leave it out."},
