@@ -177,6 +177,7 @@ func (s *Session) commit(ctx context.Context) error {
 		s.rollback()
 		return errUserRequest
 	}
+	stopClock(ctx) // now that its client waits for it in any case
 	b.closeCursors()
 	s.yield()
 	s.block = nil

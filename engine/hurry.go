@@ -3,6 +3,7 @@ package engine
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/csmsql/csmsql/engine/statement"
 )
@@ -21,10 +22,37 @@ func (s *Session) hurried(ctx context.Context) (context.Context, context.CancelF
 	if timeout == 0 {
 		return ctx, func() {}
 	}
-	return context.WithTimeoutCause(ctx, timeout, errStatementTimeout)
+	ctx, cancel := context.WithCancelCause(ctx)
+	clock := time.AfterFunc(timeout, func() { cancel(errStatementTimeout) })
+	stop := func() { clock.Stop() }
+	return WithClock(ctx, stop), func() {
+		stop()
+		cancel(nil)
+	}
 }
 
-// hurried is the session's, but a COMMIT takes the time that it takes: PostgreSQL stops the clock before it commits.
+type clockKey struct{}
+
+// WithClock is for who keeps a statement's time: stop is called when the statement has done its work and begins to commit, which takes the time that it takes, as in
+// PostgreSQL. It may be called from any goroutine, and again.
+func WithClock(ctx context.Context, stop func()) context.Context {
+	if outer, ok := ctx.Value(clockKey{}).(func()); ok {
+		inner := stop
+		stop = func() {
+			outer()
+			inner()
+		}
+	}
+	return context.WithValue(ctx, clockKey{}, stop)
+}
+
+func stopClock(ctx context.Context) {
+	if stop, ok := ctx.Value(clockKey{}).(func()); ok {
+		stop()
+	}
+}
+
+// hurried is the session's, but none of a COMMIT's time counts.
 func (st *Statement) hurried(ctx context.Context) (context.Context, context.CancelFunc) {
 	if st.EndsBlock() {
 		return ctx, func() {}

@@ -31,6 +31,9 @@ func (c *connection) Notice(notice Notice) {
 	c.reports.notices = append(c.reports.notices, notice)
 }
 
+// Untime implements Client.
+func (c *connection) Untime() { c.running.untime() }
+
 // SetParameter implements Client.
 func (c *connection) SetParameter(name, value string) {
 	canonical, ok := canonicalName(name)

@@ -42,6 +42,8 @@ type Client interface {
 	// application_name, DateStyle, …) reach the client as ParameterStatus before the next ReadyForQuery; others are
 	// ignored. TimeZone also decides how timestamptz values are printed.
 	SetParameter(name, value string)
+	// Untime lets the statement that runs take the time that it takes from now on (Timed): it has begun to commit.
+	Untime()
 	// Deallocate forgets the prepared statement that was named by Parse, or all of them when name is empty; it tells
 	// whether the name existed. SQL's DEALLOCATE and DISCARD ALL use it, since drivers mix them with protocol names.
 	Deallocate(name string) bool
@@ -114,8 +116,8 @@ type Patient interface {
 
 // Timed is implemented by sessions whose statements may take so long and no longer (statement_timeout). As in PostgreSQL the time
 // begins with each statement of a simple query, and otherwise with the first Parse, Bind or Execute after a Sync or after the last
-// Execute that ran to its end. It passes only while the server works, or waits for a COPY's rows, and the commit at the end is not
-// part of it. Then the statement's context ends, and its cause is ErrStatementTimeout.
+// Execute that ran to its end. It passes only while the server works, or waits for a COPY's rows, and a commit at the end is not
+// part of it (Untimed, Client.Untime). Then the statement's context ends, and its cause is ErrStatementTimeout.
 type Timed interface {
 	// Timeout is asked whenever something begins to run; 0: for ever.
 	Timeout() time.Duration

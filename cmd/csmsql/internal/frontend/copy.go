@@ -58,8 +58,9 @@ func (c *copyIn) CopyIn(ctx context.Context, stream io.Reader) (tag string, err 
 	if c.options.Format == pgcopy.Binary {
 		next = c.textRows(reader)
 	}
+	whole := engine.WithClock(ctx, s.client.Untime)
 	l := &leaving{session: s, sql: c.sql, since: time.Now(), reads: true, outcome: &engine.Outcome{}}
-	if s.call(ctx, l, func() { tag, err = c.engine.CopyInLines(engine.WithOutcome(ctx, l.outcome), next, reader.Line) }) {
+	if s.call(ctx, l, func() { tag, err = c.engine.CopyInLines(engine.WithOutcome(whole, l.outcome), next, reader.Line) }) {
 		s.backend.failed.Add(1)
 		return "", context.Cause(ctx)
 	}

@@ -43,6 +43,7 @@ func (p *prepared) Execute(ctx context.Context, args []wire.Value) (wire.Result,
 	s := p.session
 	s.backend.executed.Add(1)
 	r := &result{session: s, ctx: ctx}
+	ctx = engine.WithClock(ctx, s.client.Untime)
 	if p.engine.MayBeGivenUp() && !p.engine.Prompt() {
 		r.leaving = &leaving{session: s, sql: p.sql, since: time.Now(), bytes: bytesOf(args), outcome: &engine.Outcome{}}
 		ctx = engine.WithOutcome(ctx, r.leaving.outcome)
