@@ -120,8 +120,10 @@ func (c *connection) converse() error {
 		case errors.As(err, &refused):
 			err = c.refuse(refused)
 		case err == nil:
+			c.running.handle()
 			err = c.dispatch(message)
 			c.in.release()
+			c.running.handled(c.pipeline == pipelineOpen && c.in.network.Buffered() > 0)
 		}
 		if err != nil {
 			return err

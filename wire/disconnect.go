@@ -4,6 +4,8 @@ import (
 	"context"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // watchDisconnects cancels the statements of clients that went away while they run. PostgreSQL's backends notice on their
@@ -25,7 +27,8 @@ func (s *Server) watchDisconnects(ctx context.Context) {
 	}
 }
 
-// hungUp looks at the socket without taking anything from it or waiting.
+// hungUp looks whether the client has gone, also if it has left messages that were not read: they can be many, and would keep what runs, and the
+// connection's slot, for as long as that takes.
 func hungUp(network any) bool {
 	socket, ok := network.(syscall.Conn)
 	if !ok {
@@ -37,9 +40,9 @@ func hungUp(network any) bool {
 	}
 	gone := false
 	err = raw.Control(func(descriptor uintptr) {
-		var one [1]byte
-		n, _, err := syscall.Recvfrom(int(descriptor), one[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
-		gone = n == 0 && err == nil || err == syscall.ECONNRESET
+		look := []unix.PollFd{{Fd: int32(descriptor), Events: unix.POLLRDHUP}}
+		n, err := unix.Poll(look, 0)
+		gone = err == nil && n > 0
 	})
 	return err == nil && gone
 }

@@ -226,7 +226,7 @@ func (c *connection) settle() (context.Context, error) {
 // interruptible makes a context that a cancel request ends, for one call of the session. It ends after so long; 0: never.
 func (c *connection) interruptible(atMost time.Duration) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
-	c.running.begin(cancel, atMost)
+	_ = c.running.begin(cancel, atMost) // the context says it
 	return ctx, func() {
 		c.running.end()
 		cancel(errPortalClosed)

@@ -57,7 +57,8 @@
 //     time, and the one that has been silent for longest makes room for a newcomer. Messages, prepared statements, portals and notices are bounded, too.
 //   - W3: when Serve returns, nothing of its connections is left: no goroutine, session, statement or result, but what a session was not done with when it
 //     was closed (Settling), of which its Backend knows.
-//   - W4: a cancel request hits the statement that runs, if the key is right; otherwise nothing, silently.
+//   - W4: a cancel request hits the statement that runs, and what the same message, or pipeline, would run after it, if the key is right; otherwise
+//     nothing, silently.
 //   - W5: the output buffer holds OutputBufferBytes and one row, or message, at most; when it is full the client's speed is the producer's.
 //   - W6: a panic ends the connection that met it, with an ErrorResponse and a line in the log, and nothing else.
 //   - W7: after an error nothing of a pipeline is looked at until Sync, and exactly one ReadyForQuery answers it.

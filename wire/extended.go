@@ -231,9 +231,12 @@ func (c *connection) execute(message *pgproto3.Execute) (context.Context, error)
 	if message.MaxRows <= math.MaxInt32 { // it is an int32; zero and less mean all
 		limit = int(message.MaxRows)
 	}
-	c.running.begin(p.cancel, c.remaining())
+	err = c.running.begin(p.cancel, c.remaining())
 	defer c.running.end()
-	if err := c.beginImplicit(p.ctx); err != nil {
+	if err == nil {
+		err = c.beginImplicit(p.ctx)
+	}
+	if err != nil {
 		return p.ctx, err
 	}
 	err = c.run(p, limit)

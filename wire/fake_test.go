@@ -29,6 +29,7 @@ type fakeBackend struct {
 	waiting  chan struct{} // WAIT and COPYIN say here that they have begun
 	waiter   atomic.Value  // the context of the last WAIT
 	account  *account.Node // nil: nothing is counted
+	split    chan struct{} // SPLIT waits for it
 	settled  chan struct{} // guarded by mu; sessions are not done before it is closed; nil: they are
 	kept     atomic.Int64  // what connections had not given back at their end
 	mu       sync.Mutex
@@ -36,7 +37,9 @@ type fakeBackend struct {
 	implicit []string // guarded by mu; BeginImplicit and EndImplicit
 }
 
-func newFake() *fakeBackend { return &fakeBackend{waiting: make(chan struct{}, 100)} }
+func newFake() *fakeBackend {
+	return &fakeBackend{waiting: make(chan struct{}, 100), split: make(chan struct{})}
+}
 
 func (b *fakeBackend) Open(_ context.Context, start wire.Startup) (wire.Session, error) {
 	if start.Database == "panic" {
@@ -150,6 +153,10 @@ func (s *fakeSession) Split(sql string) (statements []string, err error) {
 	for _, part := range strings.Split(sql, ";") {
 		if part = strings.TrimSpace(part); part != "" {
 			statements = append(statements, part)
+		}
+		if part == "SPLIT" {
+			s.backend.waiting <- struct{}{}
+			<-s.backend.split
 		}
 		if strings.Contains(part, "SYNTAX") {
 			return nil, &fakeError{state: "42601", message: "syntax error", position: strings.Index(sql, "SYNTAX") + 1}
@@ -281,6 +288,9 @@ func (st *fakeStatement) Execute(ctx context.Context, args []wire.Value) (wire.R
 		s.backend.waiting <- struct{}{}
 		<-ctx.Done()
 		return nil, ctx.Err()
+	case "TOOLATE": // it succeeds all the same
+		s.backend.waiting <- struct{}{}
+		<-ctx.Done()
 	case "LONGCOMMIT":
 		time.Sleep(20 * time.Millisecond)
 		if ctx.Err() != nil {
@@ -359,7 +369,7 @@ func (r *fakeResult) release() {
 
 func (r *fakeResult) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	r.release()
-	if err := ctx.Err(); err != nil {
+	if err := ctx.Err(); err != nil && r.tag != "TOOLATE" {
 		return nil, err
 	}
 	if r.at >= r.rows {

@@ -250,18 +250,31 @@ func TestShutdown(t *testing.T) {
 	require.NotContains(t, string(stacks), "wire.(*Server)", "goroutines left behind")
 }
 
-// A statement whose client is gone is cancelled, although it never writes.
+// A statement whose client is gone is cancelled, although it never writes, and whatever the client has left behind it.
 func TestDisconnectCancels(t *testing.T) {
-	s := startServer(t, wire.Options{})
-	network := s.dial(t)
-	frontend := pgproto3.NewFrontend(network, network)
-	frontend.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "a"}})
-	frontend.Send(&pgproto3.Query{String: "WAIT"})
-	require.NoError(t, frontend.Flush())
-	<-s.waiting
-	require.NotZero(t, s.open.Load())
-	network.Close()
-	require.Eventually(t, func() bool { return s.open.Load() == 0 }, patience, 10*time.Millisecond)
+	many := make([]pgproto3.FrontendMessage, 10_000)
+	for i := range many {
+		many[i] = &pgproto3.Query{String: "WAIT"}
+	}
+	for name, behind := range map[string][]pgproto3.FrontendMessage{"nothing": nil, "a farewell": {&pgproto3.Terminate{}}, "more than is read ahead": many} {
+		t.Run(name, func(t *testing.T) {
+			s := startServer(t, wire.Options{})
+			network := s.dial(t)
+			frontend := pgproto3.NewFrontend(network, network)
+			frontend.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "a"}})
+			frontend.Send(&pgproto3.Query{String: "WAIT"})
+			require.NoError(t, frontend.Flush())
+			<-s.waiting
+			require.NotZero(t, s.open.Load())
+			for _, message := range behind {
+				frontend.Send(message)
+			}
+			require.NoError(t, frontend.Flush())
+			network.Close()
+			require.Eventually(t, func() bool { return s.open.Load() == 0 }, patience, 10*time.Millisecond)
+			require.Empty(t, s.waiting, "what is behind runs for nobody")
+		})
+	}
 }
 
 // endsAtAccept is a listener whose server is told to end while somebody comes in.

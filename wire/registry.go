@@ -69,19 +69,48 @@ func (r *registry) all() []*connection {
 }
 
 // running is the statement that a connection runs at the moment, for those who interrupt it from other goroutines.
+//
+//	handle ──────── begin ── end ──────── begin ── end ──────── handled
+//	  ◄─────────────── a cancel request ends it ──────────────►
+//
+// A message may have many statements, and between two of them none runs. What interrupts it there, or too late for a statement that succeeds
+// all the same, ends the next one.
 type running struct {
-	mu     sync.Mutex
-	cancel context.CancelCauseFunc // guarded by mu; nil between statements: a late cancel request hits nothing (W4)
-	timer  *time.Timer             // guarded by mu; of the statement timeout; nil: none
+	mu       sync.Mutex
+	cancel   context.CancelCauseFunc // guarded by mu; nil between statements
+	timer    *time.Timer             // guarded by mu; of the statement timeout; nil: none
+	handling bool                    // guarded by mu; a message is; otherwise a late cancel request hits nothing (W4)
+	reason   error                   // guarded by mu; for which that, and what the client has sent behind it up to Sync, is to end; nil: none
 }
 
-// begin tells what runs from now to end. It may take so long; 0: for ever.
-func (r *running) begin(cancel context.CancelCauseFunc, atMost time.Duration) {
+// handle says that a message is being handled, up to handled.
+func (r *running) handle() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.handling = true
+}
+
+// handled says that none is. What was to be interrupted goes on if more of it is there.
+func (r *running) handled(more bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.handling = false
+	if !more {
+		r.reason = nil
+	}
+}
+
+// begin tells what runs from now to end. It may take so long; 0: for ever. An error is the reason why it is to end at once; cancel was called with it.
+func (r *running) begin(cancel context.CancelCauseFunc, atMost time.Duration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.cancel = cancel
+	if r.reason != nil {
+		cancel(r.reason)
+		return r.reason
+	}
 	if atMost <= 0 {
-		return
+		return nil
 	}
 	var timer *time.Timer
 	timer = time.AfterFunc(atMost, func() {
@@ -92,6 +121,7 @@ func (r *running) begin(cancel context.CancelCauseFunc, atMost time.Duration) {
 		}
 	})
 	r.timer = timer
+	return nil
 }
 
 func (r *running) end() {
@@ -117,6 +147,9 @@ func (r *running) untime() {
 func (r *running) interrupt(cause error) {
 	r.mu.Lock()
 	cancel := r.cancel
+	if r.handling {
+		r.reason = cause
+	}
 	r.mu.Unlock()
 	if cancel != nil {
 		cancel(cause)

@@ -65,12 +65,15 @@ func (c *connection) split(sql string) ([]string, error) {
 func (c *connection) simpleStatement(sql string, oneOfMany bool) (_ context.Context, err error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	c.since = time.Time{}
-	c.running.begin(cancel, c.remaining())
+	err = c.running.begin(cancel, c.remaining())
 	defer func() {
 		c.running.end()
 		c.since = time.Time{}
 		cancel(errPortalClosed)
 	}()
+	if err != nil {
+		return ctx, err
+	}
 	if oneOfMany {
 		if err := c.beginImplicit(ctx); err != nil {
 			return ctx, err

@@ -40,18 +40,8 @@ func talk(t *testing.T, frontend *pgproto3.Frontend, messages ...pgproto3.Fronte
 
 func newFrontend(t *testing.T, s *testServer) *pgproto3.Frontend {
 	t.Helper()
-	network := s.dial(t)
-	t.Cleanup(func() { network.Close() })
-	frontend := pgproto3.NewFrontend(network, network)
-	frontend.Send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": "a"}})
-	require.NoError(t, frontend.Flush())
-	for {
-		message, err := frontend.Receive()
-		require.NoError(t, err)
-		if _, ok := message.(*pgproto3.ReadyForQuery); ok {
-			return frontend
-		}
-	}
+	network, _ := s.knock(t)
+	return pgproto3.NewFrontend(network, network)
 }
 
 const timedOut = "57014 canceling statement due to statement timeout"
