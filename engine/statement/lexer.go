@@ -296,7 +296,7 @@ func wideSpace(s string) int {
 		return 0
 	case s[0] == 0xe2 && s[1] == 0x80 && (s[2] >= 0x80 && s[2] <= 0x8b || s[2] == 0xaf): // U+2000–U+200B, U+202F
 		return 3
-	case strings.HasPrefix(s, "\u205f"), strings.HasPrefix(s, "\u3000"), strings.HasPrefix(s, "\ufeff"):
+	case strings.HasPrefix(s, "\u205f"), strings.HasPrefix(s, "\u2060"), strings.HasPrefix(s, "\u3000"), strings.HasPrefix(s, "\ufeff"):
 		return 3
 	}
 	return 0

@@ -28,7 +28,7 @@ func TestEncoding(t *testing.T) {
 
 // TestWideSpaces: DuckDB takes Unicode's spaces for spaces, outside of strings and names.
 func TestWideSpaces(t *testing.T) {
-	for _, space := range []string{"\u00a0", "\u2003", "\u200b", "\u202f", "\u205f", "\u3000", "\ufeff"} {
+	for _, space := range []string{"\u00a0", "\u2003", "\u200b", "\u202f", "\u205f", "\u2060", "\u3000", "\ufeff"} {
 		s, err := statement.Parse("DROP" + space + "TABLE" + space + space + "t")
 		require.NoError(t, err)
 		require.Equal(t, "t", s.Head.(*statement.Drop).Names[0].Name)

@@ -55,13 +55,25 @@ func isNamePart(s string, at int) bool {
 	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 0x80
 }
 
-// skipBlank cuts white space and comments, which nest, off the start of s.
+// wideSpaces are what DuckDB takes for spaces beside ASCII's. It replaces them before it reads a text.
+var wideSpaces = strings.Split("\u00a0 \u2000 \u2001 \u2002 \u2003 \u2004 \u2005 \u2006 \u2007 \u2008 \u2009 \u200a \u200b \u202f \u205f \u2060 \u3000 \ufeff", " ")
+
+// narrowSpaces is sql with ASCII's spaces in the place of others, each as many as it had bytes, so that positions stay.
+var narrowSpaces = func() *strings.Replacer {
+	var pairs []string
+	for _, wide := range wideSpaces {
+		pairs = append(pairs, wide, strings.Repeat(" ", len(wide)))
+	}
+	return strings.NewReplacer(pairs...)
+}()
+
+// skipBlank cuts white space of ASCII and comments, which nest, off the start of s.
 func skipBlank(s string) string {
 	for {
-		trimmed := strings.TrimLeft(s, " \t\r\n\f\v\u00a0")
+		trimmed := strings.TrimLeft(s, " \t\r\n\f\v")
 		switch {
 		case strings.HasPrefix(trimmed, "--"):
-			_, trimmed, _ = strings.Cut(trimmed, "\n")
+			trimmed = strings.TrimLeftFunc(trimmed, func(r rune) bool { return r != '\n' && r != '\r' })
 		case strings.HasPrefix(trimmed, "/*"):
 			trimmed = skipComment(trimmed[2:])
 		case trimmed == s:
@@ -87,6 +99,9 @@ func skipComment(s string) string {
 
 // check refuses SQL that may not even be planned.
 func (c *Connection) check(sql string) error {
+	if strings.ContainsFunc(sql, func(r rune) bool { return r >= 0x80 }) {
+		sql = narrowSpaces.Replace(sql)
+	}
 	if err := c.db.refuseCrashing(sql); err != nil {
 		return err
 	}

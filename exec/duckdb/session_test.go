@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -240,6 +241,10 @@ func TestLoggingIsOutOfReach(t *testing.T) {
 		"SELECT * FROM query('FROM enable' || '_logging()')",
 		"SELECT * FROM system.main.query /* /* */ */ -- \n\n ('FROM enable' || '_logging()')",
 		"SELECT * FROM \"query\"('FROM enable' || '_logging()')",
+		"SELECT * FROM query\u2003('FROM enable' || '_logging()')",
+		"SELECT * FROM\u3000query\ufeff('FROM enable' || '_logging()')",
+		"SELECT * FROM \"query\"\u200b/* */\u00a0('FROM enable' || '_logging()')",
+		"SELECT * FROM query --\r('FROM enable' || '_logging()')",
 		"CREATE MACRO m() AS TABLE FROM query('FROM enable' || '_logging()')",
 		"FROM json_execute_serialized_sql('{}')",
 		"FROM enable_peg_parser()",
@@ -255,6 +260,34 @@ func TestLoggingIsOutOfReach(t *testing.T) {
 	}
 	require.Equal(t, []string{"0"}, ask(t, c, "SELECT count(*) FROM duckdb_logs"))
 	require.Equal(t, []string{"1|2"}, ask(t, c, "SELECT query, my_query(2) FROM (SELECT 1 AS query)"), "a name like it is no harm")
+}
+
+// Whatever DuckDB takes for a space, or for the end of a comment, stands between a name and its parenthesis as if it were not there.
+func TestNoSpaceHidesACall(t *testing.T) {
+	c := openWith(t, duckdb.Options{Threads: 1})
+	gives := func(sql, want string) bool {
+		got, err := tryAsk(c, sql)
+		return err == nil && len(got) == 1 && got[0] == want
+	}
+	var hiding []string
+	for r := rune(1); r <= 0xffff; r++ {
+		if r >= 0x80 && !unicode.In(r, unicode.Z, unicode.Cc, unicode.Cf) { // letters and signs take too long to try
+			continue
+		}
+		if between := string(r); gives("SELECT"+between+"1 AS a", "1") && gives("SELECT 1"+between+"AS a", "1") {
+			hiding = append(hiding, between)
+		}
+		if between := "--" + string(r); gives("SELECT 1 "+between+" + 1", "2") {
+			hiding = append(hiding, between)
+		}
+	}
+	require.Greater(t, len(hiding), 20, "ASCII's spaces and Unicode's, and ends of comments")
+	for _, between := range hiding {
+		for _, sql := range []string{"FROM query%s('SELECT 1')", "FROM%squery('SELECT 1')", "FROM arrow_scan%s(1, 2, 3)", "FROM read_duckdb%s('x')", "SELECT switch%s(1, MAP {1: 2})", "SELECT%sswitch (1, MAP {1: 2})", "%s/* */ SET memory_limit = '1GB'"} {
+			_, err := tryAsk(c, fmt.Sprintf(sql, between))
+			require.ErrorContains(t, err, map[bool]string{true: "not supported", false: "permission denied"}[strings.Contains(sql, "switch")], "%q: %s", between, sql)
+		}
+	}
 }
 
 // A statement that needs more memory than there is spills within its limit or fails with 53200; the process goes on.
