@@ -3,6 +3,7 @@ package enginetest
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -119,6 +120,9 @@ func (w *writer) change() (string, []*relation) {
 	own := &space{own: []named{{alias: t.name, fields: t.fields}}, deep: 1}
 	w.parameters, w.aliases, w.budget, w.ctes = false, 0, 100_000, nil
 	condition, _ := w.condition(own, 1).sql()
+	if strings.Contains(condition, "DISTINCT FROM") && slices.ContainsFunc(t.fields, func(f field) bool { return hasArrays(f.typ.name) }) {
+		condition = "k >= 0" // a filter of lists may hand DuckDB's own tables rows in another order, and their arrays are then [0, 0, 0]
+	}
 	switch n := w.IntN(20); {
 	case n < 5 && len(t.lines) > 1:
 		return t.insertSome(w.Rand, 1+w.IntN(4)), []*relation{t}
