@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/csmsql/csmsql/engine/account"
-	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 const (
@@ -67,7 +67,11 @@ func (s *Session) takeTurn(ctx context.Context, bytes int64) (func(), error) {
 }
 
 func parsingBytes(sql string) int64 {
-	return int64(statement.CountTokens(sql))*tokenBytes + int64(len(sql))*parsedByte
+	bytes := int64(len(sql)) * parsedByte
+	for range lex.Client.Tokens(sql) {
+		bytes += tokenBytes
+	}
+	return bytes
 }
 
 // Parsing is for who parses a text before the session does: it charges what both trees take, until done is called. Errors: 53200, 54000.

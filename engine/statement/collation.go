@@ -1,6 +1,10 @@
 package statement
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
 
 // Text is compared by its bytes. These collations mean nothing else, under the names that PostgreSQL's and DuckDB's tools give them; all others
 // would have to be kept with the column, and nothing above DuckDB's own tables would know of them.
@@ -39,11 +43,11 @@ func (c *cursor) collation(column *Column) error {
 
 // Collation is the first collation that a text names and that is not plain; ok is false when there is none.
 func Collation(sql string) (name string, ok bool) {
-	for t := lex(sql, 0); t.kind != end && t.kind != incomplete; t = lex(sql, t.end()) {
-		if !t.is("collate") {
+	for t := range lex.Client.Tokens(sql) {
+		if !t.Is("collate") {
 			continue
 		}
-		c := newCursor(sql[t.end():])
+		c := newCursor(sql[t.End():])
 		n, err := c.name()
 		if err == nil && (n.Database != "" || !IsPlainCollation(n.Schema, n.Name)) {
 			return n.String(), true

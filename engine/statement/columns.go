@@ -1,19 +1,23 @@
 package statement
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
 
 // definitions reads "(definition, …)" and what follows it.
 func (c *cursor) definitions(t *CreateTable) (err error) {
 	switch {
 	case c.accept("("):
-	case c.peek(0).is("of"), c.peek(0).is("partition"):
-		return c.refuse("CREATE TABLE … "+strings.ToUpper(c.peek(0).text), "Write the columns out.")
+	case c.peek(0).Is("of"), c.peek(0).Is("partition"):
+		return c.refuse("CREATE TABLE … "+strings.ToUpper(c.peek(0).Text), "Write the columns out.")
 	default:
 		return c.unexpected()
 	}
 	for {
 		if t.Temporary {
-			t.DefinitionsEnd = c.peek(0).start
+			t.DefinitionsEnd = c.peek(0).Start
 		}
 		if c.accept(")") {
 			break
@@ -21,7 +25,7 @@ func (c *cursor) definitions(t *CreateTable) (err error) {
 		if err := c.definition(t); err != nil {
 			return err
 		}
-		if !c.peek(0).is(")") && !c.accept(",") {
+		if !c.peek(0).Is(")") && !c.accept(",") {
 			return c.unexpected()
 		}
 	}
@@ -64,36 +68,36 @@ func (t *CreateTable) column(name string) *Column {
 }
 
 // startsConstraint tells whether t ends a column's type or the expression of its default.
-func startsConstraint(before, t token) bool {
-	return t.isAny("constraint", "primary", "unique", "check", "references", "not", "null", "default", "generated", "collate", "as",
-		"using", "storage", "compression") && !before.is(".")
+func startsConstraint(before, t lex.Token) bool {
+	return t.IsAny("constraint", "primary", "unique", "check", "references", "not", "null", "default", "generated", "collate", "as",
+		"using", "storage", "compression") && !before.Is(".")
 }
 
 func (c *cursor) definition(t *CreateTable) error {
 	switch first := c.peek(0); {
-	case first.isAny("constraint", "primary", "unique", "check", "foreign"), first.is("exclude") && c.peek(1).isAny("using", "("):
+	case first.IsAny("constraint", "primary", "unique", "check", "foreign"), first.Is("exclude") && c.peek(1).IsAny("using", "("):
 		k, err := c.tableConstraint()
 		t.Constraints = append(t.Constraints, k)
 		return err
-	case first.is("like"):
+	case first.Is("like"):
 		return c.refuse("CREATE TABLE (LIKE …)", "Use CREATE TABLE … AS SELECT * FROM … LIMIT 0.")
 	}
-	column := Column{At: position(c.sql, c.peek(0).start)}
+	column := Column{At: position(c.sql, c.peek(0).Start)}
 	name, ok := c.identifier()
 	if !ok {
 		return c.unexpected()
 	}
 	column.Name = name
 	first := c.peek(0)
-	column.Type = c.until(func(b, t token) bool { return isEnd(t) || startsConstraint(b, t) })
-	if c.peek(0).isAny("as", "generated") {
+	column.Type = c.until(func(b, t lex.Token) bool { return isEnd(t) || startsConstraint(b, t) })
+	if c.peek(0).IsAny("as", "generated") {
 		return c.refuse("a generated column", "Compute it in a view.")
 	}
 	if column.Type == "" {
 		return c.unexpected()
 	}
-	if first.kind != word && first.kind != quoted {
-		return &Error{State: "42601", Message: `syntax error at or near "` + first.text + `"`, At: position(c.sql, first.start)}
+	if first.Kind != lex.Word && first.Kind != lex.Quoted {
+		return &Error{State: "42601", Message: `syntax error at or near "` + first.Text + `"`, At: position(c.sql, first.Start)}
 	}
 	for !c.done() && !isEnd(c.peek(0)) {
 		if err := c.columnConstraint(t, &column); err != nil {
@@ -109,10 +113,10 @@ func (c *cursor) defaultValue(column *Column) error {
 	if c.done() || isEnd(c.peek(0)) {
 		return c.unexpected()
 	}
-	from := c.peek(0).start
+	from := c.peek(0).Start
 	for first := true; ; first = false {
 		before := c.peek(0)
-		if c.done() || isEnd(before) || !first && startsConstraint(token{}, before) {
+		if c.done() || isEnd(before) || !first && startsConstraint(lex.Token{}, before) {
 			break
 		}
 		c.skip()

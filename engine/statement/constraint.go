@@ -53,11 +53,11 @@ func (c *cursor) columnConstraint(t *CreateTable, column *Column) error {
 		return c.defaultValue(column)
 	case c.accept("collate"):
 		return c.collation(column)
-	case c.peek(0).is("using"), c.peek(0).isAny("storage", "compression"):
-		return c.refuse(strings.ToUpper(c.peek(0).text)+" of a column", "Leave it out: chunks are laid out by what is in them.")
-	case c.peek(0).is("generated"):
+	case c.peek(0).Is("using"), c.peek(0).IsAny("storage", "compression"):
+		return c.refuse(strings.ToUpper(c.peek(0).Text)+" of a column", "Leave it out: chunks are laid out by what is in them.")
+	case c.peek(0).Is("generated"):
 		return c.refuse("a generated column", "Compute it in a view, or number rows with row_number() OVER ().")
-	case c.peek(0).isAny("primary", "unique", "check", "references"):
+	case c.peek(0).IsAny("primary", "unique", "check", "references"):
 		k, err := c.constraint(column.Name)
 		if err != nil {
 			return err
@@ -86,7 +86,7 @@ func (c *cursor) tableConstraint() (Constraint, error) {
 
 // constraint reads a constraint from its first word on; column is the one whose definition it is in.
 func (c *cursor) constraint(column string) (Constraint, error) {
-	from := c.peek(0).start
+	from := c.peek(0).Start
 	k := Constraint{Column: column, At: position(c.sql, from)}
 	if column != "" {
 		k.Columns, k.ColumnsAt = []string{column}, []int{k.At}
@@ -121,7 +121,7 @@ func (c *cursor) constraint(column string) (Constraint, error) {
 	case column != "" && c.accept("references"):
 		k.Kind = ForeignKey
 		err = c.references(&k)
-	case c.peek(0).is("exclude"):
+	case c.peek(0).Is("exclude"):
 		err = c.refuse("EXCLUDE", "No constraint compares rows with each other.")
 	default:
 		err = c.unexpected()
@@ -147,8 +147,8 @@ func (c *cursor) keyColumns(k *Constraint) (err error) {
 			return c.unexpected()
 		}
 	}
-	if c.peek(0).isAny("include", "with") && c.peek(1).is("(") || c.peek(0).is("using") {
-		return c.refuse(strings.ToUpper(c.peek(0).text)+ofAKey, "Leave it out: there are no indexes.")
+	if c.peek(0).IsAny("include", "with") && c.peek(1).Is("(") || c.peek(0).Is("using") {
+		return c.refuse(strings.ToUpper(c.peek(0).Text)+ofAKey, "Leave it out: there are no indexes.")
 	}
 	return nil
 }
@@ -164,13 +164,13 @@ func (c *cursor) references(k *Constraint) (err error) {
 	for {
 		switch {
 		case c.accept("match"):
-			if c.peek(0).is("partial") {
+			if c.peek(0).Is("partial") {
 				return c.refuse("MATCH PARTIAL", "Write MATCH FULL or MATCH SIMPLE.")
 			}
-			if !c.peek(0).isAny("full", "simple") {
+			if !c.peek(0).IsAny("full", "simple") {
 				return c.unexpected()
 			}
-			k.Match = strings.ToUpper(c.next().text)
+			k.Match = strings.ToUpper(c.next().Text)
 		case c.accept("on", "delete"):
 			k.OnDelete, err = c.referentialAction()
 		case c.accept("on", "update"):
@@ -201,7 +201,7 @@ func (c *cursor) referentialAction() (string, error) {
 }
 
 func (c *cursor) noColumns() error {
-	if c.peek(0).is("(") {
+	if c.peek(0).Is("(") {
 		return c.refuse("a list of columns behind ON DELETE SET", "Leave it out.")
 	}
 	return nil
@@ -210,7 +210,7 @@ func (c *cursor) noColumns() error {
 // constraintAttributes reads what may end a constraint.
 func (c *cursor) constraintAttributes(k *Constraint) error {
 	for {
-		at := position(c.sql, c.peek(0).start)
+		at := position(c.sql, c.peek(0).Start)
 		deferring := ""
 		switch {
 		case c.accept("not", "deferrable"):

@@ -1,6 +1,10 @@
 package statement
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
 
 // copy reads behind COPY.
 func (c *cursor) copy() (any, error) {
@@ -27,7 +31,7 @@ func (c *cursor) copy() (any, error) {
 	switch {
 	case delimited:
 		err = c.oldOption(y, "delimiter")
-	case c.peek(0).is("("):
+	case c.peek(0).Is("("):
 		y.Options, err = c.options()
 	default:
 		err = c.oldOptions(y)
@@ -35,7 +39,7 @@ func (c *cursor) copy() (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.peek(0).is("where") {
+	if c.peek(0).Is("where") {
 		return nil, c.refuse("COPY … WHERE", "Copy into a temporary table and INSERT … SELECT … WHERE from there.")
 	}
 	if err := c.finish(); err != nil || !y.Client {
@@ -44,17 +48,17 @@ func (c *cursor) copy() (any, error) {
 	format := "text"
 	for _, o := range y.Options {
 		if o.Name == "format" {
-			format = fold(o.Value)
+			format = lex.Fold(o.Value)
 		}
 	}
 	return y, y.Check(format)
 }
 
 func (c *cursor) copyTable(y *Copy) (err error) {
-	if c.peek(0).is("from") && c.peek(1).is("database") {
+	if c.peek(0).Is("from") && c.peek(1).Is("database") {
 		return c.refuse("COPY FROM DATABASE", "Copy the tables one by one.")
 	}
-	if c.peek(0).is("binary") && !c.peek(1).isAny("to", "from", ".", "(") {
+	if c.peek(0).Is("binary") && !c.peek(1).IsAny("to", "from", ".", "(") {
 		c.next()
 		y.Options = []Option{{"format", "binary"}}
 	}
@@ -68,14 +72,14 @@ func (c *cursor) copyTable(y *Copy) (err error) {
 func (c *cursor) endpoint(y *Copy) error {
 	t := c.peek(0)
 	switch {
-	case t.isAny("stdin", "stdout"): // PostgreSQL takes either for the client
+	case t.IsAny("stdin", "stdout"): // PostgreSQL takes either for the client
 		y.Client = true
-	case t.is("program"):
+	case t.Is("program"):
 		return c.refuse("COPY … PROGRAM", "Run the program yourself and COPY … FROM STDIN.")
-	case t.kind == text:
-		file, ok := unquote(t.text)
+	case t.Kind == lex.String:
+		file, ok := t.Value()
 		if !ok || file == "" {
-			return &Error{State: "22023", Message: t.text + " is not the name of a file", At: position(c.sql, t.start)}
+			return &Error{State: "22023", Message: t.Text + " is not the name of a file", At: position(c.sql, t.Start)}
 		}
 		y.File = file
 	default:
@@ -98,8 +102,8 @@ func (c *cursor) options() ([]Option, error) {
 			return nil, c.unexpected()
 		}
 		for _, o := range out {
-			if o.Name == fold(name) {
-				return nil, &Error{State: "42601", Message: "conflicting or redundant options", At: position(c.sql, at.start),
+			if o.Name == lex.Fold(name) {
+				return nil, &Error{State: "42601", Message: "conflicting or redundant options", At: position(c.sql, at.Start),
 					Advice: "Write " + strings.ToUpper(o.Name) + " once."}
 			}
 		}
@@ -107,7 +111,7 @@ func (c *cursor) options() ([]Option, error) {
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, Option{Name: fold(name), Value: value})
+		out = append(out, Option{Name: lex.Fold(name), Value: value})
 		if c.accept(")") {
 			return out, nil
 		}
@@ -120,20 +124,20 @@ func (c *cursor) options() ([]Option, error) {
 // optionValue is the text up to the next comma; of a string, what it means.
 func (c *cursor) optionValue() (string, error) {
 	t := c.peek(0)
-	if t.kind != text || !isEnd(c.peek(1)) {
-		return c.until(func(_, t token) bool { return isEnd(t) }), nil
+	if t.Kind != lex.String || !isEnd(c.peek(1)) {
+		return c.until(func(_, t lex.Token) bool { return isEnd(t) }), nil
 	}
 	return c.stringValue()
 }
 
 func (c *cursor) stringValue() (string, error) {
 	t := c.peek(0)
-	if t.kind != text {
+	if t.Kind != lex.String {
 		return "", c.unexpected()
 	}
-	value, ok := unquote(t.text)
+	value, ok := t.Value()
 	if !ok {
-		return "", &Error{State: "22025", Message: "invalid escape in the string " + t.text, At: position(c.sql, t.start)}
+		return "", &Error{State: "22025", Message: "invalid escape in the string " + t.Text, At: position(c.sql, t.Start)}
 	}
 	c.next()
 	return value, nil
@@ -141,17 +145,17 @@ func (c *cursor) stringValue() (string, error) {
 
 // oldOptions reads the options of before PostgreSQL 9: CSV HEADER DELIMITER AS '|' NULL AS ”.
 func (c *cursor) oldOptions(y *Copy) error {
-	for !c.done() && !c.peek(0).is("where") {
+	for !c.done() && !c.peek(0).Is("where") {
 		t := c.peek(0)
-		name := fold(t.text)
+		name := lex.Fold(t.Text)
 		switch {
-		case t.isAny("csv", "binary"):
+		case t.IsAny("csv", "binary"):
 			c.next()
 			y.Options = append(y.Options, Option{"format", name})
-		case t.isAny("header", "freeze"):
+		case t.IsAny("header", "freeze"):
 			c.next()
 			y.Options = append(y.Options, Option{Name: name})
-		case t.isAny("delimiter", "delimiters", "null", "quote", "escape", "encoding"):
+		case t.IsAny("delimiter", "delimiters", "null", "quote", "escape", "encoding"):
 			c.next()
 			if name == "delimiters" {
 				name = "delimiter"
@@ -159,7 +163,7 @@ func (c *cursor) oldOptions(y *Copy) error {
 			if err := c.oldOption(y, name); err != nil {
 				return err
 			}
-		case t.is("force"):
+		case t.Is("force"):
 			c.next()
 			if err := c.forced(y); err != nil {
 				return err
@@ -184,7 +188,7 @@ func (c *cursor) forced(y *Copy) error {
 	default:
 		return c.unexpected()
 	}
-	from := c.peek(0).start
+	from := c.peek(0).Start
 	if !c.accept("*") {
 		for {
 			if _, ok := c.identifier(); !ok {

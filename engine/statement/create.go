@@ -1,15 +1,19 @@
 package statement
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
 
 // create reads behind CREATE.
 func (c *cursor) create() (any, error) {
 	orReplace := c.accept("or", "replace")
 	temporary := false
 	switch {
-	case c.peek(0).is("unlogged"):
+	case c.peek(0).Is("unlogged"):
 		return nil, c.refuse("UNLOGGED", "Leave it out: rows lie in memory that nodes lend, and no log is written of them. A TEMPORARY table belongs to one session.")
-	case c.peek(0).isAny("local", "global") && c.peek(1).isAny("temp", "temporary"):
+	case c.peek(0).IsAny("local", "global") && c.peek(1).IsAny("temp", "temporary"):
 		c.next()
 		fallthrough
 	default:
@@ -20,14 +24,14 @@ func (c *cursor) create() (any, error) {
 		return c.createTable(orReplace, temporary)
 	case c.accept("view"):
 		return c.createView(orReplace, temporary)
-	case c.peek(0).is("recursive") && c.peek(1).is("view"):
+	case c.peek(0).Is("recursive") && c.peek(1).Is("view"):
 		return nil, c.refuse("CREATE RECURSIVE VIEW", "Write CREATE VIEW … AS WITH RECURSIVE …")
-	case c.peek(0).is("schema") && !temporary:
+	case c.peek(0).Is("schema") && !temporary:
 		return c.createSchema(orReplace)
-	case c.peek(0).kind != word:
+	case c.peek(0).Kind != lex.Word:
 		return nil, c.unexpected()
 	case temporary:
-		return &Private{Verb: "create", Kind: fold(c.peek(0).text)}, nil
+		return &Private{Verb: "create", Kind: lex.Fold(c.peek(0).Text)}, nil
 	}
 	return nil, c.refuseCreate()
 }
@@ -65,7 +69,7 @@ func (c *cursor) createSchema(orReplace bool) (any, error) {
 	}
 	c.next()
 	ifNotExists := c.accept("if", "not", "exists")
-	if c.peek(0).is("authorization") {
+	if c.peek(0).Is("authorization") {
 		return nil, c.refuse("CREATE SCHEMA AUTHORIZATION", rolesAdvice)
 	}
 	name, err := c.name()
@@ -75,8 +79,8 @@ func (c *cursor) createSchema(orReplace bool) (any, error) {
 	if name.Database != "" {
 		return nil, &Error{State: "42601", Message: "a schema's name has at most two parts: database.schema", At: name.At}
 	}
-	if c.peek(0).isAny("authorization", "create", "grant") {
-		return nil, c.refuse("CREATE SCHEMA … "+strings.ToUpper(c.peek(0).text), "Make the schema first, then what belongs into it.")
+	if c.peek(0).IsAny("authorization", "create", "grant") {
+		return nil, c.refuse("CREATE SCHEMA … "+strings.ToUpper(c.peek(0).Text), "Make the schema first, then what belongs into it.")
 	}
 	return &CreateSchema{Database: name.Schema, Name: name.Name, IfNotExists: ifNotExists}, c.finish()
 }
@@ -149,24 +153,24 @@ func isTemporary(n Name) bool {
 func (c *cursor) storage(temporary bool) (with string, err error) {
 	for {
 		switch t := c.peek(0); {
-		case t.is("with") && c.peek(1).is("("):
+		case t.Is("with") && c.peek(1).Is("("):
 			c.next()
 			with, _ = c.group()
-		case t.is("without") && c.peek(1).is("oids"):
+		case t.Is("without") && c.peek(1).Is("oids"):
 			c.accept("without", "oids")
-		case t.is("tablespace"):
+		case t.Is("tablespace"):
 			return "", c.refuse("TABLESPACE", "Leave it out: WITH (placement = '…') says on which nodes rows lie.")
-		case t.is("using"):
+		case t.Is("using"):
 			return "", c.refuse("USING, an access method,", "Leave it out: there is one way to store tables.")
-		case t.is("on") && c.peek(1).is("commit") && !temporary:
+		case t.Is("on") && c.peek(1).Is("commit") && !temporary:
 			return "", c.refuse("ON COMMIT for a table that is not temporary", "")
-		case t.is("on") && c.peek(1).is("commit"):
+		case t.Is("on") && c.peek(1).Is("commit"):
 			if !c.accept("on", "commit", "preserve", "rows") {
 				return "", c.refuse("ON COMMIT DROP or DELETE ROWS", "DROP the table, or DELETE its rows, before COMMIT.")
 			}
-		case t.is("inherits"):
+		case t.Is("inherits"):
 			return "", c.refuse("INHERITS", "Write the columns out.")
-		case t.is("partition") && c.peek(1).is("by"):
+		case t.Is("partition") && c.peek(1).Is("by"):
 			return "", c.refuse("PARTITION BY", "Leave it out: tables are divided into chunks, and scans skip those that cannot match.")
 		default:
 			return with, nil
@@ -175,11 +179,11 @@ func (c *cursor) storage(temporary bool) (with string, err error) {
 }
 
 func (c *cursor) tableQuery(as *CreateTableAs) (any, error) {
-	if c.peek(0).is("execute") {
+	if c.peek(0).Is("execute") {
 		return nil, c.refuse("CREATE TABLE … AS EXECUTE", "Write the query itself.")
 	}
-	as.Query = c.until(func(_, t token) bool {
-		return t.is("with") && (c.peek(1).is("data") && c.peek(2).kind == end || c.peek(1).is("no") && c.peek(2).is("data") && c.peek(3).kind == end)
+	as.Query = c.until(func(_, t lex.Token) bool {
+		return t.Is("with") && (c.peek(1).Is("data") && c.peek(2).Kind == lex.End || c.peek(1).Is("no") && c.peek(2).Is("data") && c.peek(3).Kind == lex.End)
 	})
 	if as.Query == "" {
 		return nil, c.unexpected()
@@ -202,16 +206,16 @@ func (c *cursor) createView(orReplace, temporary bool) (any, error) {
 	if v.Columns, _, err = c.columns(); err != nil {
 		return nil, err
 	}
-	if c.peek(0).is("with") {
+	if c.peek(0).Is("with") {
 		return nil, c.refuse("CREATE VIEW … WITH (…)", "Leave it out.")
 	}
 	if !c.accept("as") {
 		return nil, c.unexpected()
 	}
-	v.Query = c.until(func(_, t token) bool {
-		return t.is("with") && (c.peek(1).is("check") || c.peek(1).isAny("local", "cascaded") && c.peek(2).is("check"))
+	v.Query = c.until(func(_, t lex.Token) bool {
+		return t.Is("with") && (c.peek(1).Is("check") || c.peek(1).IsAny("local", "cascaded") && c.peek(2).Is("check"))
 	})
-	if c.peek(0).is("with") {
+	if c.peek(0).Is("with") {
 		return nil, c.refuse("CREATE VIEW … WITH CHECK OPTION", "Views are for reading.")
 	}
 	if v.Query == "" {

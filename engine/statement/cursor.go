@@ -1,13 +1,17 @@
 package statement
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
 
 // cursor reads tokens from left to right. It is a value: a copy of it is a mark to go back to.
 type cursor struct {
 	sql   string
-	ahead [lookahead]token // the next tokens
-	known int              // how many of them are there
-	last  int              // where the last token that was taken ends
+	ahead [lookahead]lex.Token // the next tokens
+	known int                  // how many of them are there
+	last  int                  // where the last token that was taken ends
 }
 
 const lookahead = 4
@@ -15,15 +19,15 @@ const lookahead = 4
 func newCursor(sql string) *cursor { return &cursor{sql: sql} }
 
 // peek looks at a token ahead without taking it. A semicolon with nothing behind it is the end.
-func (c *cursor) peek(ahead int) token {
+func (c *cursor) peek(ahead int) lex.Token {
 	for c.known <= ahead {
 		at := c.last
 		if c.known > 0 {
-			at = c.ahead[c.known-1].end()
+			at = c.ahead[c.known-1].End()
 		}
-		t := lex(c.sql, at)
-		if t.is(";") && onlySemicolons(c.sql, t.end()) {
-			t = token{start: len(c.sql)}
+		t := lex.Client.Next(c.sql, at)
+		if t.Is(";") && onlySemicolons(c.sql, t.End()) {
+			t = lex.Token{Start: len(c.sql)}
 		}
 		c.ahead[c.known] = t
 		c.known++
@@ -33,31 +37,31 @@ func (c *cursor) peek(ahead int) token {
 
 func onlySemicolons(sql string, at int) bool {
 	for {
-		t := lex(sql, at)
-		if !t.is(";") {
-			return t.kind == end
+		t := lex.Client.Next(sql, at)
+		if !t.Is(";") {
+			return t.Kind == lex.End
 		}
-		at = t.end()
+		at = t.End()
 	}
 }
 
-func (c *cursor) next() token {
+func (c *cursor) next() lex.Token {
 	t := c.peek(0)
-	if t.kind == end {
+	if t.Kind == lex.End {
 		return t
 	}
 	copy(c.ahead[:], c.ahead[1:c.known])
 	c.known--
-	c.last = t.end()
+	c.last = t.End()
 	return t
 }
 
-func (c *cursor) done() bool { return c.peek(0).kind == end }
+func (c *cursor) done() bool { return c.peek(0).Kind == lex.End }
 
 // accept takes the keywords or symbols if they are next, all or none.
 func (c *cursor) accept(list ...string) bool {
 	for i, s := range list {
-		if !c.peek(i).is(s) {
+		if !c.peek(i).Is(s) {
 			return false
 		}
 	}
@@ -69,7 +73,7 @@ func (c *cursor) accept(list ...string) bool {
 
 // acceptAny takes one of several keywords.
 func (c *cursor) acceptAny(list ...string) bool {
-	if c.peek(0).isAny(list...) {
+	if c.peek(0).IsAny(list...) {
 		c.next()
 		return true
 	}
@@ -78,8 +82,8 @@ func (c *cursor) acceptAny(list ...string) bool {
 
 // until takes tokens and whole groups up to the first token outside of a group that stop wants, and returns the text
 // that they are. before is the token before t.
-func (c *cursor) until(stop func(before, t token) bool) string {
-	from, before := c.peek(0).start, token{}
+func (c *cursor) until(stop func(before, t lex.Token) bool) string {
+	from, before := c.peek(0).Start, lex.Token{}
 	for !c.done() && !stop(before, c.peek(0)) {
 		before = c.peek(0)
 		c.skip()
@@ -96,16 +100,16 @@ func (c *cursor) since(from int) string {
 }
 
 // rest is the text from the next token to the last.
-func (c *cursor) rest() string { return c.until(func(token, token) bool { return false }) }
+func (c *cursor) rest() string { return c.until(func(lex.Token, lex.Token) bool { return false }) }
 
 // skip moves past a token or a whole group.
 func (c *cursor) skip() {
 	depth := 0
 	for !c.done() {
 		switch t := c.next(); {
-		case t.isAny("(", "[", "{"):
+		case t.IsAny("(", "[", "{"):
 			depth++
-		case t.isAny(")", "]", "}"):
+		case t.IsAny(")", "]", "}"):
 			depth--
 		}
 		if depth <= 0 {
@@ -116,12 +120,12 @@ func (c *cursor) skip() {
 
 // group moves past a balanced group in parentheses if one is next, and returns the text between its first and last token.
 func (c *cursor) group() (string, bool) {
-	if !c.peek(0).is("(") {
+	if !c.peek(0).Is("(") {
 		return "", false
 	}
 	mark := *c
 	c.next()
-	inside := c.until(func(_, t token) bool { return t.isAny(")", "]", "}") })
+	inside := c.until(func(_, t lex.Token) bool { return t.IsAny(")", "]", "}") })
 	if !c.accept(")") {
 		*c = mark
 		return "", false
@@ -143,7 +147,7 @@ func init() {
 
 // identifier takes a name, folded as PostgreSQL folds it: lower case unless quoted.
 func (c *cursor) identifier() (string, bool) {
-	if t := c.peek(0); t.kind == word && reserved[fold(t.text)] {
+	if t := c.peek(0); t.Kind == lex.Word && reserved[lex.Fold(t.Text)] {
 		return "", false
 	}
 	return c.label()
@@ -151,11 +155,11 @@ func (c *cursor) identifier() (string, bool) {
 
 // label takes a name where reserved words are names too: behind a dot or AS.
 func (c *cursor) label() (string, bool) {
-	switch t := c.peek(0); t.kind {
-	case word:
-		return fold(c.next().text), true
-	case quoted:
-		name, ok := unquoteIdentifier(t.text)
+	switch t := c.peek(0); t.Kind {
+	case lex.Word:
+		return lex.Fold(c.next().Text), true
+	case lex.Quoted:
+		name, ok := t.Name()
 		if ok {
 			c.next()
 		}
@@ -166,7 +170,7 @@ func (c *cursor) label() (string, bool) {
 
 // name takes a name of up to three parts.
 func (c *cursor) name() (Name, error) {
-	at := position(c.sql, c.peek(0).start)
+	at := position(c.sql, c.peek(0).Start)
 	part, ok := c.identifier()
 	parts := []string{part}
 	for ok && c.accept(".") {
@@ -208,7 +212,7 @@ func (c *cursor) columns() (names []string, at []int, err error) {
 		return nil, nil, nil
 	}
 	for {
-		at = append(at, position(c.sql, c.peek(0).start))
+		at = append(at, position(c.sql, c.peek(0).Start))
 		name, ok := c.identifier()
 		if !ok {
 			return nil, nil, c.unexpected()

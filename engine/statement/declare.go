@@ -3,6 +3,8 @@ package statement
 import (
 	"math"
 	"strconv"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // FetchAll is the Count of a Fetch that asks for all rows that are left.
@@ -35,23 +37,23 @@ func (c *cursor) declare() (any, error) {
 	}
 	for !c.accept("cursor") {
 		switch {
-		case c.peek(0).is("binary"):
+		case c.peek(0).Is("binary"):
 			return nil, c.refuse("a BINARY cursor", "Ask for the binary format through the protocol: it is the client's choice.")
-		case c.peek(0).is("scroll"):
+		case c.peek(0).Is("scroll"):
 			return nil, c.refuse("a SCROLL cursor", "Declare it without SCROLL and read forward.")
 		case c.accept("no", "scroll"), c.acceptAny("insensitive", "asensitive"): // every cursor is
 		default:
 			return nil, c.unexpected()
 		}
 	}
-	if c.peek(0).is("with") && c.peek(1).is("hold") {
+	if c.peek(0).Is("with") && c.peek(1).Is("hold") {
 		return nil, c.refuse("a cursor WITH HOLD", "Read it before the transaction ends, or keep the rows with CREATE TEMP TABLE … AS.")
 	}
 	c.accept("without", "hold")
 	if !c.accept("for") || c.done() {
 		return nil, c.unexpected()
 	}
-	d.QueryAt = c.peek(0).start
+	d.QueryAt = c.peek(0).Start
 	d.Query = c.rest()
 	return d, nil
 }
@@ -59,7 +61,7 @@ func (c *cursor) declare() (any, error) {
 // fetch reads FETCH or MOVE [direction] [FROM | IN] name.
 func (c *cursor) fetch(verb string) (any, error) {
 	f := &Fetch{Count: 1, Move: verb == "move"}
-	if c.peek(1).kind != end { // else the word is the cursor's name, whatever it means
+	if c.peek(1).Kind != lex.End { // else the word is the cursor's name, whatever it means
 		if err := c.direction(f); err != nil {
 			return nil, err
 		}
@@ -82,7 +84,7 @@ func (c *cursor) direction(f *Fetch) (err error) {
 		_, err = c.rowCount()
 	case c.accept("backward"):
 		f.Backward = true
-		if !c.accept("all") && c.peek(0).kind == number {
+		if !c.accept("all") && c.peek(0).Kind == lex.Number {
 			_, err = c.rowCount()
 		}
 	case c.accept("forward"):
@@ -103,17 +105,17 @@ func (c *cursor) direction(f *Fetch) (err error) {
 }
 
 func (c *cursor) counts() bool {
-	return c.peek(0).kind == number || c.peek(0).isAny("+", "-")
+	return c.peek(0).Kind == lex.Number || c.peek(0).IsAny("+", "-")
 }
 
 // rowCount reads a number of rows.
 func (c *cursor) rowCount() (int64, error) {
 	sign := ""
-	if c.peek(0).isAny("+", "-") {
-		sign = c.next().text
+	if c.peek(0).IsAny("+", "-") {
+		sign = c.next().Text
 	}
-	n, err := strconv.ParseInt(sign+c.peek(0).text, 10, 64)
-	if err != nil || c.peek(0).kind != number {
+	n, err := strconv.ParseInt(sign+c.peek(0).Text, 10, 64)
+	if err != nil || c.peek(0).Kind != lex.Number {
 		return 0, c.unexpected()
 	}
 	c.next()

@@ -1,6 +1,10 @@
 package statement
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
 
 // object takes the kind of an object that the product knows.
 func (c *cursor) object() (Object, bool) {
@@ -15,13 +19,13 @@ func (c *cursor) object() (Object, bool) {
 func (c *cursor) drop() (any, error) {
 	object, ok := c.object()
 	if !ok {
-		if c.peek(0).kind != word {
+		if c.peek(0).Kind != lex.Word {
 			return nil, c.unexpected()
 		}
-		if c.peek(0).isAny("role", "user", "group", "owned") {
+		if c.peek(0).IsAny("role", "user", "group", "owned") {
 			return nil, c.refuse("DROP "+c.clause(), rolesAdvice)
 		}
-		if c.peek(0).is("secret") || c.peek(0).isAny("persistent", "temporary", "temp") && c.peek(1).is("secret") {
+		if c.peek(0).Is("secret") || c.peek(0).IsAny("persistent", "temporary", "temp") && c.peek(1).Is("secret") {
 			return nil, c.refuse("DROP SECRET", "There are no secrets.")
 		}
 		return c.dropPrivate()
@@ -42,13 +46,13 @@ var privateObjects = []string{"macro", "function", "sequence", "type", "index"}
 
 // dropPrivate reads what is dropped of what DuckDB keeps.
 func (c *cursor) dropPrivate() (any, error) {
-	p := &Private{Verb: "drop", Kind: fold(c.peek(0).text)}
+	p := &Private{Verb: "drop", Kind: lex.Fold(c.peek(0).Text)}
 	if !c.acceptAny(privateObjects...) {
 		return p, nil
 	}
 	c.accept("table") // DROP MACRO TABLE
 	c.accept("if", "exists")
-	p.DroppedAt = c.peek(0).start
+	p.DroppedAt = c.peek(0).Start
 	name, err := c.name()
 	if err != nil {
 		return nil, err
@@ -72,11 +76,11 @@ func (c *cursor) truncate() (any, error) {
 			break
 		}
 	}
-	if c.peek(0).is("restart") {
+	if c.peek(0).Is("restart") {
 		return nil, c.refuse("TRUNCATE … RESTART IDENTITY", "Leave it out: no column counts by itself.")
 	}
 	c.accept("continue", "identity")
-	if c.peek(0).is("cascade") {
+	if c.peek(0).Is("cascade") {
 		return nil, c.refuse("TRUNCATE … CASCADE", "Name all the tables that are to be emptied.")
 	}
 	c.accept("restrict")
@@ -88,11 +92,11 @@ const alterAdvice = "Make the table anew with CREATE OR REPLACE TABLE … AS SEL
 func (c *cursor) alter() (any, error) {
 	object, ok := c.object()
 	if !ok {
-		if c.peek(0).kind != word {
+		if c.peek(0).Kind != lex.Word {
 			return nil, c.unexpected()
 		}
 		advice := ""
-		if c.peek(0).isAny("role", "user", "group", "default", "database") {
+		if c.peek(0).IsAny("role", "user", "group", "default", "database") {
 			advice = rolesAdvice
 		}
 		return nil, c.refuse("ALTER "+c.clause(), advice)
@@ -125,7 +129,7 @@ func (c *cursor) alter() (any, error) {
 	if c.accept("reload") {
 		return &Reload{Name: name, IfExists: ifExists}, c.finish()
 	}
-	if c.peek(0).is("set") && c.peek(1).is("(") {
+	if c.peek(0).Is("set") && c.peek(1).Is("(") {
 		c.next()
 		return c.setStorage(&SetStorage{Name: name, IfExists: ifExists})
 	}
@@ -134,7 +138,7 @@ func (c *cursor) alter() (any, error) {
 	}
 	a := &AddConstraint{Name: name, IfExists: ifExists}
 	for {
-		if !c.peek(0).is("add") || !c.peek(1).isAny("constraint", "primary", "unique", "check", "foreign", "exclude") {
+		if !c.peek(0).Is("add") || !c.peek(1).IsAny("constraint", "primary", "unique", "check", "foreign", "exclude") {
 			return nil, c.refuseAlter(object)
 		}
 		c.next()
@@ -179,11 +183,11 @@ func (c *cursor) refuseAlter(object Object) error {
 		return c.unexpected()
 	}
 	switch {
-	case c.peek(0).is("rename"):
+	case c.peek(0).Is("rename"):
 		return c.refuse(what+"RENAME COLUMN", alterAdvice)
-	case c.peek(0).is("owner"):
+	case c.peek(0).Is("owner"):
 		return c.refuse(what+"OWNER", rolesAdvice)
-	case c.peek(0).is("set") && c.peek(1).is("schema"):
+	case c.peek(0).Is("set") && c.peek(1).Is("schema"):
 		return c.refuse(what+"SET SCHEMA", alterAdvice)
 	}
 	return c.refuse(what+c.clause(), alterAdvice)

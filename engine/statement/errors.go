@@ -7,6 +7,8 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/pganalyze/pg_query_go/v6/parser"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Error is something wrong with the text itself.
@@ -78,22 +80,22 @@ func encodingError(sql string) error {
 // unexpected is the syntax error that the next token is.
 func (c *cursor) unexpected() error {
 	t := c.peek(0)
-	message := `syntax error at or near "` + t.text + `"`
-	switch t.kind {
-	case end:
+	message := `syntax error at or near "` + t.Text + `"`
+	switch t.Kind {
+	case lex.End:
 		message = "syntax error at end of input"
-	case incomplete:
-		message = `unterminated string, identifier or comment at or near "` + t.text + `"`
+	case lex.Incomplete:
+		message = `unterminated string, identifier or comment at or near "` + t.Text + `"`
 	}
-	return &Error{State: "42601", Message: message, At: position(c.sql, t.start)}
+	return &Error{State: "42601", Message: message, At: position(c.sql, t.Start)}
 }
 
 // clause is what the next words are called: those that PostgreSQL has as keywords, three at most, in capitals.
 func (c *cursor) clause() string {
-	words := []string{strings.ToUpper(c.peek(0).text)}
-	if scanned, err := pg.Scan(c.sql[c.peek(0).start:]); err == nil {
+	words := []string{strings.ToUpper(c.peek(0).Text)}
+	if scanned, err := pg.Scan(c.sql[c.peek(0).Start:]); err == nil {
 		for i := 1; i < min(len(scanned.Tokens), 3) && scanned.Tokens[i].KeywordKind != pg.KeywordKind_NO_KEYWORD; i++ {
-			words = append(words, strings.ToUpper(c.peek(i).text))
+			words = append(words, strings.ToUpper(c.peek(i).Text))
 		}
 	}
 	return strings.Join(words, " ")
@@ -101,5 +103,5 @@ func (c *cursor) clause() string {
 
 // refuse says that what begins with the next token is understood and not supported.
 func (c *cursor) refuse(message, advice string) error {
-	return &Error{State: "0A000", Message: message + " is not supported", At: position(c.sql, c.peek(0).start), Advice: advice}
+	return &Error{State: "0A000", Message: message + " is not supported", At: position(c.sql, c.peek(0).Start), Advice: advice}
 }

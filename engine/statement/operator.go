@@ -1,6 +1,10 @@
 package statement
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
 
 // Operator is an operator that looks for a pattern, between its operands.
 type Operator struct {
@@ -16,28 +20,28 @@ type Operator struct {
 // stands before its only operand is another one, and none of them.
 func Operators(sql string) []Operator {
 	var found []Operator
-	var earlier, before token
-	t := lex(sql, 0)
-	for t.kind != end && t.kind != incomplete {
-		op := Operator{Start: t.start, End: operatorEnd(sql, t)}
-		written := sql[t.start:op.End]
+	var earlier, before lex.Token
+	t := lex.Client.Next(sql, 0)
+	for !t.Ends() {
+		op := Operator{Start: t.Start, End: operatorEnd(sql, t)}
+		written := sql[t.Start:op.End]
 		switch {
-		case t.is("like"), t.is("ilike"):
-			op.Name = "~~" + strings.Repeat("*", len(t.text)-len("like"))
-			if before.is("not") {
-				op.Name, op.Start = "!"+op.Name, before.start
+		case t.Is("like"), t.Is("ilike"):
+			op.Name = "~~" + strings.Repeat("*", len(t.Text)-len("like"))
+			if before.Is("not") {
+				op.Name, op.Start = "!"+op.Name, before.Start
 			}
-		case patternOperators[written] && (endsOperand(earlier, before) || before.is("(") && earlier.is("operator")):
+		case patternOperators[written] && (endsOperand(earlier, before) || before.Is("(") && earlier.Is("operator")):
 			op.Name = written
 		}
-		after := lex(sql, op.End)
+		after := lex.Client.Next(sql, op.End)
 		if op.Name != "" {
 			op.quantify(sql, after)
 		}
 		if op.Quantifier != "" || patternOperators[written] && op.Name != "" {
 			found = append(found, op)
 		}
-		earlier, before = before, token{text: written, start: t.start, kind: t.kind}
+		earlier, before = before, lex.Token{Text: written, Start: t.Start, Kind: t.Kind}
 		t = after
 	}
 	return found
@@ -46,25 +50,25 @@ func Operators(sql string) []Operator {
 var patternOperators = map[string]bool{"~": true, "!~": true, "~*": true, "!~*": true, "~~": true, "!~~": true, "~~*": true, "!~~*": true}
 
 // quantify adds ANY, SOME or ALL that stands before an array. Before a query they are left alone.
-func (op *Operator) quantify(sql string, t token) {
-	if !t.isAny("any", "some", "all") {
+func (op *Operator) quantify(sql string, t lex.Token) {
+	if !t.IsAny("any", "some", "all") {
 		return
 	}
-	open := lex(sql, t.end())
-	if !open.is("(") || lex(sql, open.end()).isAny("select", "with", "values", "table", "from") {
+	open := lex.Client.Next(sql, t.End())
+	if !open.Is("(") || lex.Client.Next(sql, open.End()).IsAny("select", "with", "values", "table", "from") {
 		return
 	}
-	op.Quantifier, op.End = "any", t.end()
-	if t.is("all") {
+	op.Quantifier, op.End = "any", t.End()
+	if t.Is("all") {
 		op.Quantifier = "all"
 	}
 }
 
 // operatorEnd is where the operator ends that begins with a symbol: PostgreSQL takes as many of its characters as follow one another, up to
 // a comment. Of every other token it is the end.
-func operatorEnd(sql string, t token) int {
-	stop := t.end()
-	if t.kind != symbol || !isOperatorPart(t.text[0]) {
+func operatorEnd(sql string, t lex.Token) int {
+	stop := t.End()
+	if t.Kind != lex.Symbol || !isOperatorPart(t.Text[0]) {
 		return stop
 	}
 	for stop < len(sql) && isOperatorPart(sql[stop]) && !strings.HasPrefix(sql[stop:], "--") && !strings.HasPrefix(sql[stop:], "/*") {
@@ -76,15 +80,15 @@ func operatorEnd(sql string, t token) int {
 func isOperatorPart(c byte) bool { return strings.IndexByte("~!@#^&|`?+-*/%<>=", c) >= 0 }
 
 // endsOperand tells whether t, behind before, may be the end of an operand: then an operator that follows stands between two.
-func endsOperand(before, t token) bool {
-	switch t.kind {
-	case quoted, text, number, parameter:
+func endsOperand(before, t lex.Token) bool {
+	switch t.Kind {
+	case lex.Quoted, lex.String, lex.Number, lex.Parameter:
 		return true
-	case symbol:
-		return t.isAny(")", "]", "}", "?")
-	case word:
-		name := fold(t.text)
-		return !wantsOperand[name] && (name != "by" || !before.isAny("order", "group", "partition"))
+	case lex.Symbol:
+		return t.IsAny(")", "]", "}", "?")
+	case lex.Word:
+		name := lex.Fold(t.Text)
+		return !wantsOperand[name] && (name != "by" || !before.IsAny("order", "group", "partition"))
 	}
 	return false
 }

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Parse says what one statement is. A semicolon may stand behind it.
@@ -15,7 +17,7 @@ func Parse(sql string) (*Statement, error) {
 	}
 	s := &Statement{Text: sql}
 	c := newCursor(sql)
-	verb := fold(c.peek(0).text)
+	verb := lex.Fold(c.peek(0).Text)
 	head, err := c.head()
 	s.Head = head
 	if _, insert := head.(*Insert); !insert || err != nil || len(sql) < bulkBytes {
@@ -83,18 +85,18 @@ func (s *Statement) one() error {
 	}
 	several := false
 	for at := 0; ; {
-		t := lex(s.Text, at)
-		at = t.end()
+		t := lex.Client.Next(s.Text, at)
+		at = t.End()
 		switch {
-		case t.kind == incomplete && s.Syntax != nil:
+		case t.Kind == lex.Incomplete && s.Syntax != nil:
 			return s.Syntax
-		case t.kind == incomplete:
-			return (&cursor{sql: s.Text, last: t.start}).unexpected()
-		case t.kind == end && !several:
+		case t.Kind == lex.Incomplete:
+			return (&cursor{sql: s.Text, last: t.Start}).unexpected()
+		case t.Kind == lex.End && !several:
 			return nil
-		case t.kind == end:
+		case t.Kind == lex.End:
 			return &Error{State: "42601", Message: "cannot insert multiple commands into a prepared statement", Advice: "Send one statement at a time."}
-		case t.is(";") && !onlySemicolons(s.Text, at):
+		case t.Is(";") && !onlySemicolons(s.Text, at):
 			several = true
 		}
 	}
@@ -124,20 +126,20 @@ var duckVerbs = map[string]bool{
 // head reads the statement's first words and, for statements that are not DuckDB's alone, everything.
 func (c *cursor) head() (any, error) {
 	t := c.next()
-	if t.kind == end || t.is(";") {
+	if t.Kind == lex.End || t.Is(";") {
 		return &Empty{}, nil
 	}
-	if t.is("(") {
+	if t.Is("(") {
 		return &Select{}, nil
 	}
-	if t.kind != word {
+	if t.Kind != lex.Word {
 		return &Private{}, nil // which is nobody's
 	}
-	switch verb := fold(t.text); verb {
+	switch verb := lex.Fold(t.Text); verb {
 	case "select", "values", "table", "from", "describe", "desc", "summarize", "pivot", "pivot_wider", "unpivot", "pivot_longer":
 		return &Select{}, nil
 	case "with":
-		return c.with(t.start)
+		return c.with(t.Start)
 	case "explain":
 		return c.explain()
 	case "create":
@@ -161,7 +163,7 @@ func (c *cursor) head() (any, error) {
 	}
 }
 
-func (c *cursor) sessionHead(t token, verb string) (any, error) {
+func (c *cursor) sessionHead(t lex.Token, verb string) (any, error) {
 	switch verb {
 	case "begin", "start":
 		return c.begin(verb)
@@ -196,7 +198,7 @@ func (c *cursor) sessionHead(t token, verb string) (any, error) {
 		return c.closeCursor()
 	}
 	if advice, ok := refusals[verb]; ok {
-		return nil, &Error{State: "0A000", Message: strings.ToUpper(verb) + " is not supported", At: position(c.sql, t.start), Advice: advice}
+		return nil, &Error{State: "0A000", Message: strings.ToUpper(verb) + " is not supported", At: position(c.sql, t.Start), Advice: advice}
 	}
 	return &Private{Verb: verb}, nil
 }
@@ -235,37 +237,37 @@ func (c *cursor) with(from int) (any, error) {
 		if _, ok := c.group(); !ok {
 			return &Select{}, nil
 		}
-		if c.peek(0).isAny("search", "cycle") {
-			c.until(func(_, t token) bool {
-				return t.isAny("insert", "update", "delete", "merge", "select", "values", "from", "table", "(")
+		if c.peek(0).IsAny("search", "cycle") {
+			c.until(func(_, t lex.Token) bool {
+				return t.IsAny("insert", "update", "delete", "merge", "select", "values", "from", "table", "(")
 			})
 		}
 		if !c.accept(",") {
 			break
 		}
 	}
-	prefix := c.sql[from:c.peek(0).start]
+	prefix := c.sql[from:c.peek(0).Start]
 	switch t := c.next(); {
-	case t.is("insert"):
+	case t.Is("insert"):
 		return c.insert(prefix)
-	case t.is("update"):
+	case t.Is("update"):
 		return c.update(prefix)
-	case t.is("delete"):
+	case t.Is("delete"):
 		return c.delete(prefix)
-	case t.is("merge"):
+	case t.Is("merge"):
 		return &Private{Verb: "merge"}, nil
 	}
 	return &Select{}, nil
 }
 
 // startsQuery tells whether a parenthesis before t holds a query.
-func startsQuery(t token) bool {
-	return t.isAny("select", "with", "values", "table", "from", "pivot", "unpivot", "(")
+func startsQuery(t lex.Token) bool {
+	return t.IsAny("select", "with", "values", "table", "from", "pivot", "unpivot", "(")
 }
 
 func (c *cursor) explain() (any, error) {
 	e := &Explain{}
-	if c.peek(0).is("(") && !startsQuery(c.peek(1)) {
+	if c.peek(0).Is("(") && !startsQuery(c.peek(1)) {
 		var err error
 		if e.Options, err = c.options(); err != nil {
 			return nil, err
@@ -282,7 +284,7 @@ func (c *cursor) explain() (any, error) {
 	for e.Options == nil && c.acceptAny("analyze", "analyse") {
 		e.Analyze = true
 	}
-	if e.Options == nil && c.peek(0).is("verbose") {
+	if e.Options == nil && c.peek(0).Is("verbose") {
 		return nil, c.refuse("EXPLAIN VERBOSE", "Leave it out: the plan shows all there is.")
 	}
 	if c.done() {

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // PostgreSQL's lexer knows spellings of constants and names that DuckDB's reads as something else, or not at all: 0x1F is 0 AS x1F there,
@@ -40,33 +42,33 @@ func Plain(sql string) (string, []Replaced, error) {
 		done = append(done, Replaced{start, stop, len(by)})
 		at = stop
 	}
-	for t := lex(sql, 0); t.kind != end && t.kind != incomplete; t = lex(sql, t.end()) {
-		stop := t.end()
+	for t := range lex.Client.Tokens(sql) {
+		stop := t.End()
 		by, ok, err := "", false, error(nil)
-		switch t.kind {
-		case number:
-			if by, ok = Digits(t.text); goesOn(sql, t) { // 0x1F.5 is not 31.5
+		switch t.Kind {
+		case lex.Number:
+			if by, ok = Digits(t.Text); goesOn(sql, t) { // 0x1F.5 is not 31.5
 				ok = false
-			} else if !holds(cmp.Or(by, t.text)) {
+			} else if !holds(cmp.Or(by, t.Text)) {
 				err = outOfRange(sql, t)
 			}
-			if value, _ := strconv.ParseFloat(cmp.Or(by, t.text), 64); stop == percent && value > 100 {
-				err = &Error{State: "2202H", Message: "sample percentage must be between 0 and 100", At: position(sql, t.start)}
+			if value, _ := strconv.ParseFloat(cmp.Or(by, t.Text), 64); stop == percent && value > 100 {
+				err = &Error{State: "2202H", Message: "sample percentage must be between 0 and 100", At: position(sql, t.Start)}
 			}
-		case text, quoted:
+		case lex.String, lex.Quoted:
 			by, stop, ok, err = plainString(sql, t)
-		case word:
-			if ok = len(names) > 0 && names[0].start == t.start; ok {
-				by, names = `"`+fold(t.text)+`"`, names[1:]
-			} else if t.is("tablesample") {
+		case lex.Word:
+			if ok = len(names) > 0 && names[0].Start == t.Start; ok {
+				by, names = `"`+lex.Fold(t.Text)+`"`, names[1:]
+			} else if t.Is("tablesample") {
 				percent = sampleEnd(sql, stop)
 			}
 		}
 		if err != nil {
 			return "", nil, err
 		}
-		if ok && (t.start == 0 || !belongs(sql[t.start-1])) {
-			replace(t.start, stop, by)
+		if ok && (t.Start == 0 || !belongs(sql[t.Start-1])) {
+			replace(t.Start, stop, by)
 		}
 		if stop == percent {
 			replace(stop, stop, " PERCENT")
@@ -80,7 +82,9 @@ func Plain(sql string) (string, []Replaced, error) {
 }
 
 // belongs tells of a byte that a quote, or a digit, right behind it might be taken for a part of.
-func belongs(c byte) bool { return c == '\'' || c == '"' || c == '$' || isLetter(c) || isDigit(c) }
+func belongs(c byte) bool {
+	return c == '\'' || c == '"' || c == '$' || lex.IsLetter(c) || lex.IsDigit(c)
+}
 
 // mayBeSpelled is what most texts are spared by: it finds 0x, 1_, E', B', X', U&, 1e100 and long numbers where a token may begin, or within a
 // string.
@@ -88,7 +92,7 @@ func mayBeSpelled(sql string) bool {
 	run := 0 // of digits
 	for i := range len(sql) {
 		c, found := sql[i], false
-		if isDigit(c) {
+		if lex.IsDigit(c) {
 			if run++; run <= integerDigits {
 				continue
 			}
@@ -102,7 +106,7 @@ func mayBeSpelled(sql string) bool {
 		case 'e', 'E':
 			found = (number || i > 0 && sql[i-1] == '.') && longExponent(sql[i+1:])
 		case '\'':
-			found = i > 0 && strings.IndexByte("eEbBxX", sql[i-1]) >= 0 && (i == 1 || !isLetter(sql[i-2]) && !isDigit(sql[i-2]))
+			found = i > 0 && strings.IndexByte("eEbBxX", sql[i-1]) >= 0 && (i == 1 || !lex.IsLetter(sql[i-2]) && !lex.IsDigit(sql[i-2]))
 		case '&':
 			found = i > 0 && sql[i-1]|0x20 == 'u' && i+1 < len(sql) && (sql[i+1] == '\'' || sql[i+1] == '"')
 		}
@@ -116,7 +120,7 @@ func mayBeSpelled(sql string) bool {
 // longExponent tells whether an exponent has more than two digits.
 func longExponent(s string) bool {
 	s = strings.TrimLeft(s, "+-")
-	return len(s) > 2 && isDigit(s[0]) && (isDigit(s[1]) || s[1] == '_') && (isDigit(s[2]) || s[2] == '_')
+	return len(s) > 2 && lex.IsDigit(s[0]) && (lex.IsDigit(s[1]) || s[1] == '_') && (lex.IsDigit(s[2]) || s[2] == '_')
 }
 
 // integerDigits are those of every integer that DuckDB has, some more have one more.
@@ -145,14 +149,14 @@ func holds(number string) bool {
 	return value != 0 || strings.Trim(mantissa, "0.") == ""
 }
 
-func outOfRange(sql string, t token) error {
-	written := t.text
+func outOfRange(sql string, t lex.Token) error {
+	written := t.Text
 	if len(written) > 2*integerDigits {
 		written = written[:integerDigits] + "…"
 	}
-	e := &Error{State: "22003", Message: `number "` + written + `" is out of range`, At: position(sql, t.start),
+	e := &Error{State: "22003", Message: `number "` + written + `" is out of range`, At: position(sql, t.Start),
 		Advice: "Numbers with an exponent are double precision here: from 1e-308 to 1e308."}
-	if plain, _ := Digits(t.text); onlyDigits(cmp.Or(plain, t.text)) {
+	if plain, _ := Digits(t.Text); onlyDigits(cmp.Or(plain, t.Text)) {
 		e.Advice = "Integers have up to 38 digits. Write it with an exponent, as 1.5e40, if double precision is meant."
 	}
 	return e
@@ -191,29 +195,25 @@ func Digits(number string) (string, bool) {
 }
 
 // plainString is what stands for a string or a quoted name, and where that ends: UESCAPE stands behind it.
-func plainString(sql string, t token) (by string, stop int, ok bool, err error) {
-	stop = t.end()
-	switch t.text[0] | 0x20 {
+func plainString(sql string, t lex.Token) (by string, stop int, ok bool, err error) {
+	stop = t.End()
+	switch t.Text[0] | 0x20 {
 	case 'e':
-		if strings.IndexByte(t.text, '\\') < 0 {
+		if strings.IndexByte(t.Text, '\\') < 0 {
 			return "", stop, false, nil // DuckDB knows few of the escapes, and no character of several \x
 		}
-		value, ok := unquote(t.text)
-		return quote(value, "'"), stop, ok, nil
+		value, ok := t.Value()
+		return lex.QuoteString(value), stop, ok, nil
 	case 'u':
 		escape, after, ok := escapeBehind(sql, stop)
 		if !ok {
 			return "", stop, false, nil
 		}
-		mark := t.text[2:3]
-		body := t.text[3 : len(t.text)-1]
-		if mark == "'" {
-			body = doubled(t.text[2:])
-		} else {
-			body = strings.ReplaceAll(body, `""`, `"`)
+		value, ok := t.Unescape(escape)
+		if t.Kind == lex.Quoted {
+			return lex.Quote(value), after, ok && value != "", nil
 		}
-		value, ok := unicodeEscapes(body, escape)
-		return quote(value, mark), after, ok && (mark == "'" || value != ""), nil
+		return lex.QuoteString(value), after, ok, nil
 	case 'b', 'x':
 		bits, err := bitDigits(sql, t)
 		return "CAST('" + bits + "' AS BIT)", stop, true, err
@@ -221,36 +221,34 @@ func plainString(sql string, t token) (by string, stop int, ok bool, err error) 
 	return "", stop, false, nil
 }
 
-func quote(s, mark string) string { return mark + strings.ReplaceAll(s, mark, mark+mark) + mark }
-
 // escapeBehind is the character that UESCAPE behind a string names, and where that ends; not ok: it cannot be one.
 func escapeBehind(sql string, at int) (escape byte, stop int, ok bool) {
-	word := lex(sql, at)
-	if !word.is("uescape") {
+	word := lex.Client.Next(sql, at)
+	if !word.Is("uescape") {
 		return '\\', at, true
 	}
-	t := lex(sql, word.end())
-	if t.kind != text || t.text[0] != '\'' {
+	t := lex.Client.Next(sql, word.End())
+	if t.Kind != lex.String || t.Text[0] != '\'' {
 		return 0, at, false
 	}
-	named := doubled(t.text)
-	if len(named) != 1 || digits(named, 1, 16) > 0 || isSpace(named[0]) || strings.Contains(`+'"`, named) {
+	named := t.Body()
+	if len(named) != 1 || strings.Contains("0123456789abcdefABCDEF+'\" \t\n\v\f\r", named) {
 		return 0, at, false
 	}
-	return named[0], t.end(), true
+	return named[0], t.End(), true
 }
 
 // bitDigits are the bits of B'…' or X'…', of any number of lines.
-func bitDigits(sql string, t token) (string, error) {
+func bitDigits(sql string, t lex.Token) (string, error) {
 	kind, base := "binary", 2
-	if t.text[0]|0x20 == 'x' {
+	if t.Text[0]|0x20 == 'x' {
 		kind, base = "hexadecimal", 16
 	}
 	var bits strings.Builder
-	for _, digit := range doubled(t.text[1:]) {
+	for _, digit := range t.Body() {
 		value, ok := new(big.Int).SetString(string(digit), base)
 		if !ok || digit == '_' {
-			return "", &Error{State: "22P02", Message: `"` + string(digit) + `" is not a valid ` + kind + " digit", At: position(sql, t.start)}
+			return "", &Error{State: "22P02", Message: `"` + string(digit) + `" is not a valid ` + kind + " digit", At: position(sql, t.Start)}
 		}
 		for bit := base / 2; bit > 0; bit /= 2 {
 			bits.WriteByte('0' + byte(value.Int64())/byte(bit)%2)
@@ -265,32 +263,32 @@ func junk(sql string, understood bool) *Error {
 	if understood && strings.IndexByte(sql, '$') < 0 {
 		return nil
 	}
-	for t := lex(sql, 0); t.kind != end && t.kind != incomplete; t = lex(sql, t.end()) {
+	for t := range lex.Client.Tokens(sql) {
 		what := ""
 		switch {
-		case t.kind == number && !understood && (goesOn(sql, t) || !onlyDigits(t.text) && !wellFormed.MatchString(t.text)):
+		case t.Kind == lex.Number && !understood && (goesOn(sql, t) || !onlyDigits(t.Text) && !wellFormed.MatchString(t.Text)):
 			what = "numeric literal"
-		case t.kind == parameter && goesOn(sql, t):
+		case t.Kind == lex.Parameter && goesOn(sql, t):
 			what = "parameter"
-		case t.kind == quoted && t.text[0] != '"' && !understood:
-			return &Error{State: "42601", Message: "invalid Unicode escape in " + t.text, At: position(sql, t.start)}
+		case t.Kind == lex.Quoted && t.Text[0] != '"' && !understood:
+			return &Error{State: "42601", Message: "invalid Unicode escape in " + t.Text, At: position(sql, t.Start)}
 		default:
 			continue
 		}
-		stop := t.end()
+		stop := t.End()
 		if goesOn(sql, t) {
-			stop = wordEnd(sql, stop+1)
+			stop = lex.Client.WordEnd(sql, stop+1)
 		}
-		return &Error{State: "42601", Message: "trailing junk after " + what + ` at or near "` + sql[t.start:stop] + `"`, At: position(sql, t.start)}
+		return &Error{State: "42601", Message: "trailing junk after " + what + ` at or near "` + sql[t.Start:stop] + `"`, At: position(sql, t.Start)}
 	}
 	return nil
 }
 
 // goesOn tells whether a letter stands right behind a number or a parameter, or a point behind a number that can have none.
-func goesOn(sql string, t token) bool {
-	at := t.end()
+func goesOn(sql string, t lex.Token) bool {
+	at := t.End()
 	if at == len(sql) {
 		return false
 	}
-	return isLetter(sql[at]) && wideSpace(sql[at:]) == 0 || sql[at] == '.' && baseOf(t.text) > 0
+	return lex.IsLetter(sql[at]) && lex.Client.WordEnd(sql, at) > at || sql[at] == '.' && baseOf(t.Text) > 0
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 )
 
-// S6.
+// S5.
 func TestPlain(t *testing.T) {
 	for sql, want := range map[string]string{
 		"SELECT 0x1F, 0X1f, 0b101, 0B11, 0o17, 0O7, 0x_1F, 0x1_F": "SELECT 31, 31, 5, 3, 15, 7, 31, 31",
@@ -162,7 +162,7 @@ func TestJunkBehindNumbers(t *testing.T) {
 	}
 }
 
-// checkPlain: S6. A text in plain spelling means what the text means, to PostgreSQL's parser; and what is plain stays as it is.
+// checkPlain: S5. A text in plain spelling means what the text means, to PostgreSQL's parser; and what is plain stays as it is.
 func checkPlain(t require.TestingT, sql string) {
 	plain, replaced, err := statement.Plain(sql)
 	if err != nil {

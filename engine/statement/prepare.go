@@ -1,10 +1,12 @@
 package statement
 
+import "github.com/csmsql/csmsql/sql/lex"
+
 const twoPhaseAdvice = "There is no two-phase commit: use COMMIT."
 
 // prepare reads PREPARE name [(type, …)] AS query.
 func (c *cursor) prepare() (any, error) {
-	if c.peek(0).is("transaction") && c.peek(1).kind == text {
+	if c.peek(0).Is("transaction") && c.peek(1).Kind == lex.String {
 		return nil, c.refuse("PREPARE TRANSACTION", twoPhaseAdvice)
 	}
 	p := &Prepare{}
@@ -19,7 +21,7 @@ func (c *cursor) prepare() (any, error) {
 	if !c.accept("as") || c.done() {
 		return nil, c.unexpected()
 	}
-	p.QueryAt = c.peek(0).start
+	p.QueryAt = c.peek(0).Start
 	p.Query = c.rest()
 	return p, nil
 }
@@ -44,7 +46,7 @@ func (c *cursor) expressions() (texts []string, err error) {
 		return nil, nil
 	}
 	for {
-		expression := c.until(func(_, t token) bool { return isEnd(t) })
+		expression := c.until(func(_, t lex.Token) bool { return isEnd(t) })
 		if expression == "" {
 			return nil, c.unexpected()
 		}

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Some words that PostgreSQL takes for names are keywords of DuckDB's: SELECT at FROM events is a syntax error there, or worse, something
@@ -37,33 +39,33 @@ const (
 )
 
 // mayBeName tells whether a word of DuckDB's may be a name here. What calls a function stays: glob(…), COLUMNS(…).
-func mayBeName(before, t, after token) bool {
-	word := fold(t.text)
-	if !duckKeywords[word] || after.is("(") || before.kind == end && before.text == "" {
+func mayBeName(before, t, after lex.Token) bool {
+	word := lex.Fold(t.Text)
+	if !duckKeywords[word] || after.Is("(") || before.Kind == lex.End && before.Text == "" {
 		return false
 	}
-	return !before.isAny(keywordBehind[word]...) && !after.isAny(keywordBefore[word]...)
+	return !before.IsAny(keywordBehind[word]...) && !after.IsAny(keywordBefore[word]...)
 }
 
 // remarkableWords are the words of DuckDB's that are names in a text, to PostgreSQL's parser; and whether it takes a sample.
-func remarkableWords(sql string) (found []token, samples bool) {
+func remarkableWords(sql string) (found []lex.Token, samples bool) {
 	if len(sql) > namesMax {
 		return nil, false
 	}
-	before, t := token{}, lex(sql, 0)
-	for t.kind != end && t.kind != incomplete {
-		after := lex(sql, t.end())
-		if t.kind == word && len(t.text) > 1 && mayBeName(before, t, after) {
+	before, t := lex.Token{}, lex.Client.Next(sql, 0)
+	for !t.Ends() {
+		after := lex.Client.Next(sql, t.End())
+		if t.Kind == lex.Word && len(t.Text) > 1 && mayBeName(before, t, after) {
 			found = append(found, t)
 		}
-		samples = samples || t.is("tablesample")
+		samples = samples || t.Is("tablesample")
 		before, t = t, after
 	}
 	return areNames(sql, found), samples
 }
 
 // areNames leaves those words that mean to PostgreSQL's parser what they mean in quotes.
-func areNames(sql string, found []token) []token {
+func areNames(sql string, found []lex.Token) []lex.Token {
 	if len(found) == 0 || len(found) > namesMost || tooDeep(sql) {
 		return nil
 	}
@@ -71,14 +73,14 @@ func areNames(sql string, found []token) []token {
 	if err != nil {
 		return nil
 	}
-	means := func(names ...token) bool {
+	means := func(names ...lex.Token) bool {
 		got, err := meaning(quoting(sql, names))
 		return err == nil && got == want
 	}
 	if means(found...) {
 		return found
 	}
-	return slices.DeleteFunc(found, func(t token) bool { return !means(t) })
+	return slices.DeleteFunc(found, func(t lex.Token) bool { return !means(t) })
 }
 
 // places are what two trees of one meaning differ in.
@@ -93,21 +95,21 @@ func meaning(sql string) (string, error) {
 // sampleEnd is where the number of TABLESAMPLE BERNOULLI (10) ends, which is one of percents to PostgreSQL, and of rows to DuckDB, which has no
 // such sample; -1: it is something else.
 func sampleEnd(sql string, at int) int {
-	method := lex(sql, at)
-	open := lex(sql, method.end())
-	percents := lex(sql, open.end())
-	if method.isAny("bernoulli", "system") && open.is("(") && percents.kind == number && lex(sql, percents.end()).is(")") {
-		return percents.end()
+	method := lex.Client.Next(sql, at)
+	open := lex.Client.Next(sql, method.End())
+	percents := lex.Client.Next(sql, open.End())
+	if method.IsAny("bernoulli", "system") && open.Is("(") && percents.Kind == lex.Number && lex.Client.Next(sql, percents.End()).Is(")") {
+		return percents.End()
 	}
 	return -1
 }
 
 // quoting is the text with quotes around names.
-func quoting(sql string, names []token) string {
+func quoting(sql string, names []lex.Token) string {
 	out, at := []byte(nil), 0
 	for _, t := range names {
-		out = append(append(append(append(out, sql[at:t.start]...), '"'), fold(t.text)...), '"')
-		at = t.end()
+		out = append(append(append(append(out, sql[at:t.Start]...), '"'), lex.Fold(t.Text)...), '"')
+		at = t.End()
 	}
 	return string(append(out, sql[at:]...))
 }

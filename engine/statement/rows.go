@@ -1,8 +1,10 @@
 package statement
 
+import "github.com/csmsql/csmsql/sql/lex"
+
 // insert reads behind INSERT; with is the text of the WITH clause before it.
 func (c *cursor) insert(with string) (any, error) {
-	if c.peek(0).is("or") {
+	if c.peek(0).Is("or") {
 		return nil, c.refuse("INSERT OR …", "Tables have no unique constraints.")
 	}
 	if !c.accept("into") {
@@ -27,7 +29,7 @@ func (c *cursor) insert(with string) (any, error) {
 	case c.accept("by", "name"):
 		i.ByName = true
 	case c.accept("by", "position"):
-	case c.peek(0).is("overriding"):
+	case c.peek(0).Is("overriding"):
 		return nil, c.refuse("INSERT … OVERRIDING", "Leave it out: no column makes its own values, what is given is stored.")
 	}
 	if c.accept("default", "values") {
@@ -41,16 +43,16 @@ func (c *cursor) insert(with string) (any, error) {
 }
 
 func (c *cursor) insertQuery(i *Insert) error {
-	start := c.peek(0).start
-	if c.peek(0).is("values") {
+	start := c.peek(0).Start
+	if c.peek(0).Is("values") {
 		mark := *c
 		i.Defaults = c.defaults(len(i.With) - start)
 		*c = mark
 	}
-	query := c.until(func(before, t token) bool {
-		return isClause(before, t, "returning") || isClause(before, t, "on") && c.peek(1).is("conflict") && c.peek(2).isAny("(", "on", "do")
+	query := c.until(func(before, t lex.Token) bool {
+		return isClause(before, t, "returning") || isClause(before, t, "on") && c.peek(1).Is("conflict") && c.peek(2).IsAny("(", "on", "do")
 	})
-	if c.peek(0).is("on") {
+	if c.peek(0).Is("on") {
 		return c.refuse("INSERT … ON CONFLICT", "Tables have no unique constraints.")
 	}
 	i.Query = query
@@ -63,8 +65,8 @@ func (c *cursor) insertQuery(i *Insert) error {
 }
 
 // isClause tells whether t begins a clause, and is not a column's name or alias as in t.returning.
-func isClause(before, t token, words ...string) bool {
-	return t.isAny(words...) && !before.isAny(".", "as")
+func isClause(before, t lex.Token, words ...string) bool {
+	return t.IsAny(words...) && !before.IsAny(".", "as")
 }
 
 // returning reads RETURNING and its list, which go to the end; empty if there is none.
@@ -83,8 +85,8 @@ func (c *cursor) defaults(shift int) (found []DefaultValue) {
 	c.next()
 	for c.accept("(") {
 		for column := 0; ; column++ {
-			if t := c.peek(0); t.is("default") && c.peek(1).isAny(",", ")") {
-				found = append(found, DefaultValue{At: t.start + shift, Column: column})
+			if t := c.peek(0); t.Is("default") && c.peek(1).IsAny(",", ")") {
+				found = append(found, DefaultValue{At: t.Start + shift, Column: column})
 			}
 			for !c.done() && !isEnd(c.peek(0)) {
 				c.skip()
@@ -101,11 +103,11 @@ func (c *cursor) defaults(shift int) (found []DefaultValue) {
 	return found
 }
 
-func isEnd(t token) bool { return t.isAny(",", ")") }
+func isEnd(t lex.Token) bool { return t.IsAny(",", ")") }
 
 // update reads behind UPDATE.
 func (c *cursor) update(with string) (any, error) {
-	if c.peek(0).is("extensions") && (c.peek(1).is("(") || c.peek(1).is(";") || c.peek(1).kind == end) {
+	if c.peek(0).Is("extensions") && (c.peek(1).Is("(") || c.peek(1).Is(";") || c.peek(1).Kind == lex.End) {
 		return nil, c.refuse("UPDATE EXTENSIONS", "There are no extensions but those that are built in.")
 	}
 	u := &Update{With: with}
@@ -125,7 +127,7 @@ func (c *cursor) update(with string) (any, error) {
 		}
 	}
 	if c.accept("from") {
-		if u.From = c.until(func(b, t token) bool { return isClause(b, t, "where", "returning") }); u.From == "" {
+		if u.From = c.until(func(b, t lex.Token) bool { return isClause(b, t, "where", "returning") }); u.From == "" {
 			return nil, c.unexpected()
 		}
 	}
@@ -144,7 +146,7 @@ func (c *cursor) delete(with string) (any, error) {
 		return nil, err
 	}
 	if c.accept("using") {
-		if d.Using = c.until(func(b, t token) bool { return isClause(b, t, "where", "returning") }); d.Using == "" {
+		if d.Using = c.until(func(b, t lex.Token) bool { return isClause(b, t, "where", "returning") }); d.Using == "" {
 			return nil, c.unexpected()
 		}
 	}
@@ -166,7 +168,7 @@ func (c *cursor) target(next ...string) (name Name, alias string, err error) {
 	}
 	c.accept("*")
 	as := c.accept("as")
-	if !as && (c.done() || c.peek(0).isAny(next...)) {
+	if !as && (c.done() || c.peek(0).IsAny(next...)) {
 		return name, "", nil
 	}
 	alias, ok := c.identifier()
@@ -179,10 +181,10 @@ func (c *cursor) target(next ...string) (name Name, alias string, err error) {
 // where reads the condition and what is returned, which go to the end.
 func (c *cursor) where(verb string) (condition, returning string, err error) {
 	if c.accept("where") {
-		if c.peek(0).is("current") && c.peek(1).is("of") {
+		if c.peek(0).Is("current") && c.peek(1).Is("of") {
 			return "", "", c.refuse(verb+" … WHERE CURRENT OF", "Name the rows by their values.")
 		}
-		if condition = c.until(func(b, t token) bool { return isClause(b, t, "returning") }); condition == "" {
+		if condition = c.until(func(b, t lex.Token) bool { return isClause(b, t, "returning") }); condition == "" {
 			return "", "", c.unexpected()
 		}
 	}
@@ -199,12 +201,12 @@ func (c *cursor) assign(u *Update) error {
 	if names != nil {
 		return c.assignRow(u, names, at)
 	}
-	a := Assignment{At: position(c.sql, c.peek(0).start)}
+	a := Assignment{At: position(c.sql, c.peek(0).Start)}
 	name, ok := c.identifier()
 	if !ok {
 		return c.unexpected()
 	}
-	if c.peek(0).isAny(".", "[") {
+	if c.peek(0).IsAny(".", "[") {
 		return c.refuse("assigning to a part of column \""+name+"\"", "Assign the whole value.")
 	}
 	a.Column = name
@@ -219,13 +221,13 @@ func (c *cursor) assign(u *Update) error {
 }
 
 func (c *cursor) value(a *Assignment) error {
-	a.Value = c.until(func(b, t token) bool {
-		return isEnd(t) || isClause(b, t, "where", "returning") || isClause(b, t, "from") && !b.is("distinct")
+	a.Value = c.until(func(b, t lex.Token) bool {
+		return isEnd(t) || isClause(b, t, "where", "returning") || isClause(b, t, "from") && !b.Is("distinct")
 	})
 	if a.Value == "" {
 		return c.unexpected()
 	}
-	if len(a.Value) == len("default") && equalFold(a.Value, "default") {
+	if len(a.Value) == len("default") && lex.Same(a.Value, "default") {
 		a.Value, a.Default = "", true
 	}
 	return nil
@@ -236,7 +238,7 @@ func (c *cursor) assignRow(u *Update, names []string, at []int) error {
 		return c.unexpected()
 	}
 	c.accept("row")
-	if !c.peek(0).is("(") || startsQuery(c.peek(1)) && !c.peek(1).is("(") {
+	if !c.peek(0).Is("(") || startsQuery(c.peek(1)) && !c.peek(1).Is("(") {
 		return c.refuse("assigning a query's row to several columns", "Use UPDATE … FROM, or one assignment for each column.")
 	}
 	c.next()
@@ -250,7 +252,7 @@ func (c *cursor) assignRow(u *Update, names []string, at []int) error {
 		}
 		u.Set = append(u.Set, a)
 	}
-	if c.peek(0).is(",") {
+	if c.peek(0).Is(",") {
 		return &Error{State: "42601", Message: "number of columns does not match number of values", At: at[0]}
 	}
 	if !c.accept(")") {

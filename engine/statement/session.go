@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 func (c *cursor) begin(verb string) (any, error) {
@@ -53,7 +55,7 @@ func (c *cursor) isolation() string {
 }
 
 func (c *cursor) endTransaction(verb string) (any, error) {
-	if c.peek(0).is("prepared") {
+	if c.peek(0).Is("prepared") {
 		return nil, c.refuse(strings.ToUpper(verb)+" PREPARED", twoPhaseAdvice)
 	}
 	c.acceptAny("work", "transaction")
@@ -73,7 +75,7 @@ func (c *cursor) endTransaction(verb string) (any, error) {
 
 // savepointName reads [SAVEPOINT] name up to the end.
 func (c *cursor) savepointName() (string, error) {
-	if c.peek(1).kind != end { // else the word is the savepoint's name
+	if c.peek(1).Kind != lex.End { // else the word is the savepoint's name
 		c.accept("savepoint")
 	}
 	name, ok := c.identifier()
@@ -92,7 +94,7 @@ func (c *cursor) savepoint() (any, error) {
 }
 
 func (c *cursor) set() (any, error) {
-	if c.peek(0).is("variable") && !c.peek(1).isAny("=", "to") {
+	if c.peek(0).Is("variable") && !c.peek(1).IsAny("=", "to") {
 		return &Private{Verb: "set"}, nil
 	}
 	if c.accept("constraints") {
@@ -109,15 +111,15 @@ func (c *cursor) set() (any, error) {
 	switch {
 	case c.accept("session", "characteristics", "as", "transaction"):
 		return c.setModes(true)
-	case c.peek(0).is("global") && !c.peek(1).isAny("=", "to", "."):
+	case c.peek(0).Is("global") && !c.peek(1).IsAny("=", "to", "."):
 		return nil, c.refuse("SET GLOBAL", "SET is for this session; what holds for all of them is given to the server when it starts.")
-	case c.peek(0).is("session") && !c.peek(1).isAny("=", "to", ".", "authorization"):
+	case c.peek(0).Is("session") && !c.peek(1).IsAny("=", "to", ".", "authorization"):
 		c.next()
-	case c.peek(0).is("local") && !c.peek(1).isAny("=", "to", "."):
+	case c.peek(0).Is("local") && !c.peek(1).IsAny("=", "to", "."):
 		c.next()
 		s.Local = true
 	}
-	if c.peek(0).is("transaction") && !c.peek(1).isAny("=", "to", ".") {
+	if c.peek(0).Is("transaction") && !c.peek(1).IsAny("=", "to", ".") {
 		c.next()
 		return c.setModes(false)
 	}
@@ -125,7 +127,7 @@ func (c *cursor) set() (any, error) {
 }
 
 func (c *cursor) setModes(session bool) (any, error) {
-	if c.peek(0).is("snapshot") {
+	if c.peek(0).Is("snapshot") {
 		return nil, c.refuse("SET TRANSACTION SNAPSHOT", "Each transaction reads the snapshot that it began with; none can be taken over.")
 	}
 	if c.done() {
@@ -145,17 +147,17 @@ func (c *cursor) assignSetting(s *Set) error {
 		s.Name = "session_authorization"
 	case c.accept("xml", "option"):
 		s.Name = "xmloption"
-	case c.peek(0).is("names") && !c.peek(1).isAny("=", "to", "."):
+	case c.peek(0).Is("names") && !c.peek(1).IsAny("=", "to", "."):
 		c.next()
 		s.Name = "client_encoding"
 		if c.done() {
 			s.Default = true
 			return nil
 		}
-	case c.peek(0).is("schema") && c.peek(1).kind == text:
+	case c.peek(0).Is("schema") && c.peek(1).Kind == lex.String:
 		c.next()
 		s.Name = "search_path"
-	case c.peek(0).is("role") && !c.peek(1).isAny("=", "to"):
+	case c.peek(0).Is("role") && !c.peek(1).IsAny("=", "to"):
 		c.next()
 		s.Name = "role"
 	default:
@@ -196,7 +198,7 @@ func (c *cursor) intervalZone(s *Set) error {
 	}
 	m := hoursMinutes.FindStringSubmatch(value)
 	if m == nil {
-		return &Error{State: "22023", Message: `invalid value for parameter "TimeZone": "` + value + `"`, At: position(c.sql, at.start),
+		return &Error{State: "22023", Message: `invalid value for parameter "TimeZone": "` + value + `"`, At: position(c.sql, at.Start),
 			Advice: "Write INTERVAL '+02:00' HOUR TO MINUTE, or the name of a time zone."}
 	}
 	c.accept("hour", "to", "minute")
@@ -210,11 +212,11 @@ func (c *cursor) intervalZone(s *Set) error {
 func (c *cursor) settingValues(s *Set) error {
 	for {
 		sign := ""
-		if c.peek(0).isAny("+", "-") {
-			if sign = c.next().text; sign == "+" {
+		if c.peek(0).IsAny("+", "-") {
+			if sign = c.next().Text; sign == "+" {
 				sign = ""
 			}
-			if c.peek(0).kind != number {
+			if c.peek(0).Kind != lex.Number {
 				return c.unexpected()
 			}
 		}
@@ -231,16 +233,16 @@ func (c *cursor) settingValues(s *Set) error {
 
 func (c *cursor) settingValue() (string, error) {
 	t := c.peek(0)
-	switch t.kind {
-	case text:
+	switch t.Kind {
+	case lex.String:
 		return c.stringValue()
-	case word, quoted:
+	case lex.Word, lex.Quoted:
 		if name, ok := c.label(); ok {
 			return name, nil
 		}
-	case number:
+	case lex.Number:
 		c.next()
-		return t.text, nil
+		return t.Text, nil
 	}
 	return "", c.unexpected()
 }
@@ -273,14 +275,14 @@ func (c *cursor) knownName() (string, error) {
 }
 
 func (c *cursor) reset() (any, error) {
-	if c.peek(0).is("variable") && c.peek(1).kind == word {
+	if c.peek(0).Is("variable") && c.peek(1).Kind == lex.Word {
 		return &Private{Verb: "reset"}, nil
 	}
 	switch scope := c.peek(0); {
-	case c.peek(1).kind != word || c.peek(1).is("authorization"):
-	case scope.isAny("local", "global"):
-		return nil, c.refuse("RESET "+strings.ToUpper(scope.text), "RESET is for this session; SET LOCAL … TO DEFAULT is until the transaction ends.")
-	case scope.is("session"):
+	case c.peek(1).Kind != lex.Word || c.peek(1).Is("authorization"):
+	case scope.IsAny("local", "global"):
+		return nil, c.refuse("RESET "+strings.ToUpper(scope.Text), "RESET is for this session; SET LOCAL … TO DEFAULT is until the transaction ends.")
+	case scope.Is("session"):
 		c.next()
 	}
 	name, err := c.knownName()
@@ -294,8 +296,8 @@ func (c *cursor) reset() (any, error) {
 func (c *cursor) show() (any, error) {
 	t := c.peek(0)
 	switch {
-	case t.is("("), t.isAny("tables", "databases", "schemas") && (c.peek(1).kind == end || c.peek(1).is("from")),
-		t.is("all") && c.peek(1).is("tables"), t.isAny("select", "values", "with", "from", "pivot", "unpivot") && c.peek(1).kind != end:
+	case t.Is("("), t.IsAny("tables", "databases", "schemas") && (c.peek(1).Kind == lex.End || c.peek(1).Is("from")),
+		t.Is("all") && c.peek(1).Is("tables"), t.IsAny("select", "values", "with", "from", "pivot", "unpivot") && c.peek(1).Kind != lex.End:
 		return &Select{}, nil
 	}
 	name, err := c.knownName()
@@ -306,7 +308,7 @@ func (c *cursor) show() (any, error) {
 }
 
 func (c *cursor) deallocate() (any, error) {
-	if c.peek(1).kind != end {
+	if c.peek(1).Kind != lex.End {
 		c.accept("prepare")
 	}
 	if c.accept("all") {
@@ -342,7 +344,7 @@ func (c *cursor) noOp(verb string) (any, error) {
 		tag = "ANALYZE"
 	case verb == "force":
 		tag = "CHECKPOINT"
-		if c.peek(0).is("install") {
+		if c.peek(0).Is("install") {
 			return nil, c.refuse("FORCE INSTALL", "There are no extensions but those that are built in.")
 		}
 		if !c.accept("checkpoint") {
@@ -358,7 +360,7 @@ func (c *cursor) noOp(verb string) (any, error) {
 			return nil, c.unexpected()
 		}
 	}
-	if verb == "checkpoint" && c.peek(0).kind == word {
+	if verb == "checkpoint" && c.peek(0).Kind == lex.Word {
 		return nil, c.refuse("CHECKPOINT of one database", "Write CHECKPOINT alone: there is one.")
 	}
 	return &NoOp{Tag: tag}, c.finish()
@@ -374,8 +376,8 @@ var maintenanceOptions = map[string][]string{
 
 // maintenance reads options in parentheses, or in the order that the older form has.
 func (c *cursor) maintenance(tag string) (options []Option, err error) {
-	at := position(c.sql, c.peek(0).start)
-	if c.peek(0).is("(") {
+	at := position(c.sql, c.peek(0).Start)
+	if c.peek(0).Is("(") {
 		if options, err = c.options(); err != nil {
 			return nil, err
 		}
@@ -419,7 +421,7 @@ func (c *cursor) maintained(n *NoOp) error {
 		if err != nil {
 			return err
 		}
-		at := position(c.sql, c.peek(0).start)
+		at := position(c.sql, c.peek(0).Start)
 		columns, columnsAt, err := c.columns()
 		if err != nil {
 			return err

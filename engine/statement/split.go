@@ -1,6 +1,10 @@
 package statement
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
 
 // Split cuts a text into its statements, each a piece of sql without its semicolon and without spaces around it (S3). A
 // text in which a string or comment does not end is one statement, whose Parse says what is wrong with it.
@@ -8,21 +12,21 @@ func Split(sql string) []string {
 	var out []string
 	start, last := -1, 0 // of the statement that is being read
 	for at := 0; ; {
-		t := lex(sql, at)
-		at = t.end()
+		t := lex.Client.Next(sql, at)
+		at = t.End()
 		switch {
-		case t.kind == incomplete:
+		case t.Kind == lex.Incomplete:
 			return []string{strings.TrimSpace(sql)}
-		case t.kind != end && !t.is(";"):
+		case t.Kind != lex.End && !t.Is(";"):
 			if start < 0 {
-				start = t.start
+				start = t.Start
 			}
 			last = at
 			continue
 		case start >= 0:
 			out = append(out, sql[start:last])
 		}
-		if t.kind == end {
+		if t.Kind == lex.End {
 			return out
 		}
 		start = -1
@@ -42,25 +46,25 @@ func tooDeep(sql string) bool {
 	}
 	depth, groups := 0, []int{} // depth when the group began
 	for at := 0; ; {
-		t := lex(sql, at)
-		at = t.end()
+		t := lex.Client.Next(sql, at)
+		at = t.End()
 		depth++
 		switch {
-		case t.kind == end || t.kind == incomplete:
+		case t.Ends():
 			return false
 		case depth > chainMax:
 			return true
-		case t.kind != symbol:
-		case t.isAny("(", "[", "{"):
+		case t.Kind != lex.Symbol:
+		case t.IsAny("(", "[", "{"):
 			groups = append(groups, depth)
 		case len(groups) == 0:
-			if t.text == "," || t.text == ";" {
+			if t.Text == "," || t.Text == ";" {
 				depth = 0
 			}
-		case t.isAny(")", "]", "}"):
+		case t.IsAny(")", "]", "}"):
 			depth = groups[len(groups)-1]
 			groups = groups[:len(groups)-1]
-		case t.text == ",":
+		case t.Text == ",":
 			depth = groups[len(groups)-1]
 		}
 	}

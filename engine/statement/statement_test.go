@@ -9,7 +9,6 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
@@ -137,7 +136,6 @@ func FuzzSplit(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, sql string) {
 		checkSplit(t, sql)
-		checkLexer(t, sql)
 		checkOperators(t, sql)
 		checkPlain(t, sql)
 	})
@@ -161,7 +159,6 @@ func TestMixtures(t *testing.T) {
 		sql := rapid.SampledFrom(heads).Draw(t, "head") + " " + strings.Join(rapid.SliceOfN(rapid.SampledFrom(list), 0, 12).Draw(t, "words"), " ")
 		checkParse(t, sql)
 		checkSplit(t, sql)
-		checkLexer(t, sql)
 		checkOperators(t, sql)
 		checkPlain(t, sql)
 	})
@@ -246,32 +243,6 @@ func checkSplit(t require.TestingT, sql string) {
 		}
 	}
 	require.Equal(t, want, joined)
-}
-
-// checkLexer attacks S5 with PostgreSQL's own lexer as the twin.
-func checkLexer(t require.TestingT, sql string) {
-	if strings.ContainsRune(sql, 0) || !utf8.ValidString(sql) || statement.HasWideSpace(sql) {
-		return
-	}
-	result, err := pg.Scan(sql)
-	if err != nil {
-		return
-	}
-	ours := map[[2]int]bool{}
-	for _, piece := range statement.Places(sql) {
-		ours[piece] = true
-	}
-	for _, x := range result.Tokens {
-		switch x.Token {
-		case pg.Token_SCONST, pg.Token_USCONST, pg.Token_BCONST, pg.Token_XCONST, pg.Token_IDENT, pg.Token_UIDENT,
-			pg.Token_ASCII_40, pg.Token_ASCII_41, pg.Token_ASCII_44, pg.Token_ASCII_59:
-		default:
-			if x.KeywordKind == pg.KeywordKind_NO_KEYWORD {
-				continue
-			}
-		}
-		require.True(t, ours[[2]int{int(x.Start), int(x.End)}], "PostgreSQL has %q at %d of %q", sql[x.Start:x.End], x.Start, sql)
-	}
 }
 
 func BenchmarkParse(b *testing.B) {

@@ -1,6 +1,10 @@
 package statement
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
 
 // Storage reads what was written in the WITH (…) of a CREATE TABLE, or the SET (…) of an ALTER TABLE: name = value, or a name alone, whose value is "true" as
 // PostgreSQL has it. Names are in lower case; nobody has looked at what they mean.
@@ -20,13 +24,13 @@ func Storage(with string) ([]Option, error) {
 		}
 		for _, o := range out {
 			if o.Name == strings.ToLower(name) {
-				return nil, &Error{State: "42601", Message: "parameter \"" + at.text + "\" specified more than once"}
+				return nil, &Error{State: "42601", Message: "parameter \"" + at.Text + "\" specified more than once"}
 			}
 		}
 		value := "true"
 		if c.accept("=") {
 			var err error
-			if c.peek(0).kind == text && c.peek(1).kind == end {
+			if c.peek(0).Kind == lex.String && c.peek(1).Kind == lex.End {
 				value, err = c.stringValue()
 			} else {
 				value, err = c.optionValue()

@@ -1,6 +1,10 @@
 package statement
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
 
 // ValueKind says what one value of a VALUES list is, as far as the text shows it.
 type ValueKind uint8
@@ -63,23 +67,23 @@ func Values(sql string, visit func(Value)) (ok bool) {
 // readValue reads up to the comma or parenthesis behind a value.
 func (c *cursor) readValue() Value {
 	first := c.peek(0)
-	v := Value{Start: first.start}
+	v := Value{Start: first.Start}
 	tokens := 0
 	for !c.done() && !isEnd(c.peek(0)) {
 		c.skip()
 		tokens++
 	}
 	v.End = c.last
-	if first.is("(") && tokens == 1 {
-		v.classifyGroup(c.sql[first.end() : c.last-1])
+	if first.Is("(") && tokens == 1 {
+		v.classifyGroup(c.sql[first.End() : c.last-1])
 		return v
 	}
-	signed := first.is("-") || first.is("+")
+	signed := first.Is("-") || first.Is("+")
 	switch {
 	case tokens == 1:
 		v.classify(first)
 	case tokens == 2 && signed:
-		if t := lex(c.sql, first.end()); t.kind == number {
+		if t := lex.Client.Next(c.sql, first.End()); t.Kind == lex.Number {
 			v.classify(t)
 		}
 	}
@@ -95,25 +99,25 @@ func (v *Value) classifyGroup(inside string) {
 	}
 }
 
-func (v *Value) classify(t token) {
-	switch t.kind {
-	case word:
+func (v *Value) classify(t lex.Token) {
+	switch t.Kind {
+	case lex.Word:
 		switch {
-		case t.is("null"):
+		case t.Is("null"):
 			v.Kind = NullValue
-		case t.is("default"):
+		case t.Is("default"):
 			v.Kind = DefaultValueWord
-		case t.is("true"), t.is("false"):
+		case t.Is("true"), t.Is("false"):
 			v.Kind = BooleanValue
 		}
-	case parameter:
+	case lex.Parameter:
 		v.Kind = ParameterValue
-	case text:
-		if value, ok := unquote(t.text); ok {
+	case lex.String:
+		if value, ok := t.Value(); ok {
 			v.Kind, v.Text = TextValue, value
 		}
-	case number:
-		v.classifyNumber(t.text)
+	case lex.Number:
+		v.classifyNumber(t.Text)
 	}
 }
 
@@ -132,7 +136,7 @@ func (v *Value) classifyNumber(digits string) {
 
 func onlyDigits(s string) bool {
 	for i := range len(s) {
-		if !isDigit(s[i]) {
+		if !lex.IsDigit(s[i]) {
 			return false
 		}
 	}
@@ -147,10 +151,10 @@ type Literal struct {
 
 // Literals visits the strings of a text from left to right, up to whatever does not end.
 func Literals(sql string, visit func(Literal)) {
-	for t := lex(sql, 0); t.kind != end && t.kind != incomplete; t = lex(sql, t.end()) {
-		if t.kind == text {
-			if value, ok := unquote(t.text); ok {
-				visit(Literal{t.start, t.end(), value})
+	for t := range lex.Client.Tokens(sql) {
+		if t.Kind == lex.String {
+			if value, ok := t.Value(); ok {
+				visit(Literal{t.Start, t.End(), value})
 			}
 		}
 	}

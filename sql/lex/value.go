@@ -1,4 +1,4 @@
-package statement
+package lex
 
 import (
 	"strconv"
@@ -7,45 +7,40 @@ import (
 	"unicode/utf8"
 )
 
-// unquoteIdentifier gives the name that "a""b" or U&"d\0061ta" stands for; names are not empty.
-func unquoteIdentifier(s string) (string, bool) {
-	if s[0] != '"' {
-		body, ok := unicodeEscapes(strings.ReplaceAll(s[3:len(s)-1], `""`, `"`), '\\')
-		return body, ok && body != ""
+// Value is what a string stands for; not ok for bit strings, for escapes that mean nothing, and for every other token.
+func (t Token) Value() (string, bool) {
+	if t.Kind != String {
+		return "", false
 	}
-	name := s[1 : len(s)-1]
-	if strings.Contains(name, `"`) {
-		name = strings.ReplaceAll(name, `""`, `"`)
-	}
-	return name, name != ""
-}
-
-// unquote gives the value of a string token; not ok for bit strings and for escapes that mean nothing.
-func unquote(s string) (string, bool) {
-	switch {
-	case s[0] == '\'':
-		return doubled(s), true
-	case s[0] == '$':
-		tag := strings.IndexByte(s[1:], '$') + 2
-		return s[tag : len(s)-tag], true
-	case s[0]|0x20 == 'e':
-		return backslashes(s[1:])
-	case s[0]|0x20 == 'u':
-		return unicodeEscapes(doubled(s[2:]), '\\')
+	switch c := t.Text[0]; {
+	case c == '\'':
+		return t.Body(), true
+	case c == '$':
+		tag := strings.IndexByte(t.Text[1:], '$') + 2
+		return t.Text[tag : len(t.Text)-tag], true
+	case c|0x20 == 'e':
+		return backslashes(t.Text[1:])
+	case c|0x20 == 'u':
+		return t.Unescape('\\')
 	}
 	return "", false
 }
 
-// doubled is the value of 'it”s', of any number of lines.
-func doubled(s string) string {
+// Body is what stands between the quotes of a string or a quoted identifier, whatever is before the first of them: one
+// quote for two, and the lines of a string joined. Escapes are left as they are.
+func (t Token) Body() string {
+	if t.Kind == Quoted {
+		return strings.ReplaceAll(t.Text[strings.IndexByte(t.Text, '"')+1:len(t.Text)-1], `""`, `"`)
+	}
 	var out strings.Builder
-	for at := 1; at < len(s); {
+	s := t.Text[strings.IndexByte(t.Text, '\'')+1:]
+	for at := 0; at < len(s); {
 		if s[at] != '\'' {
 			out.WriteByte(s[at])
 			at++
 			continue
 		}
-		if more := continuation(s, at+1); more > 0 {
+		if more := Client.continuation(s, at+1); more > 0 {
 			at = more
 			continue
 		}
@@ -73,7 +68,7 @@ func backslashes(s string) (string, bool) {
 			}
 			at += n
 		case s[at] == '\'':
-			if more := continuation(s, at+1); more > 0 {
+			if more := Client.continuation(s, at+1); more > 0 {
 				at = more
 				continue
 			}
@@ -142,8 +137,10 @@ func digits(s string, most, base int) (n int) {
 	return n
 }
 
-// unicodeEscapes replaces \0061 and \+000061, and a pair of surrogates, where escape is the backslash.
-func unicodeEscapes(s string, escape byte) (string, bool) {
+// Unescape is the Body of U&'…' or U&"…" with characters for \0061, \+000061 and pairs of surrogates, where escape is
+// the backslash.
+func (t Token) Unescape(escape byte) (string, bool) {
+	s := t.Body()
 	var out strings.Builder
 	high := rune(0) // the first surrogate of a pair
 	for at := 0; at < len(s); {
@@ -174,8 +171,8 @@ func unicodeEscapes(s string, escape byte) (string, bool) {
 	return out.String(), high == 0
 }
 
-// writeRune writes what an escape stands for, unless it is the first surrogate of a pair, which is kept for the second one. Not ok: it is no
-// character.
+// writeRune writes what an escape stands for, unless it is the first surrogate of a pair, which is kept for the second
+// one. Not ok: it is no character.
 func writeRune(out *strings.Builder, high *rune, r rune) bool {
 	switch {
 	case *high != 0:
