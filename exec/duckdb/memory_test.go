@@ -38,6 +38,7 @@ type measured struct {
 	PeakOwn int64 // of C code
 	Took    time.Duration
 	Own     int64 // what the guard thinks that C code has afterwards
+	Rows    []string
 }
 
 const (
@@ -66,7 +67,17 @@ func measureStatements(text string) {
 		panic(err)
 	}
 	defer c.Close()
+	var release func()
 	for _, sql := range statements {
+		if bytes, hold := strings.CutPrefix(sql, "hold "); hold {
+			n, _ := strconv.Atoi(bytes)
+			release = holdMemory(n)
+			continue
+		}
+		if sql == "release" {
+			release()
+			continue
+		}
 		line, err := json.Marshal(measure(c, sql))
 		if err != nil {
 			panic(err)
@@ -76,13 +87,18 @@ func measureStatements(text string) {
 }
 
 // holdMemory takes memory that is neither DuckDB's nor Go's, as the C code of an embedding program does.
-func holdMemory(bytes int) {
+func holdMemory(bytes int) (release func()) {
 	memory, err := unix.Mmap(-1, 0, bytes, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
 	if err != nil {
 		panic(err)
 	}
 	for i := 0; i < bytes; i += 4096 {
 		memory[i] = 1
+	}
+	return func() {
+		if err := unix.Munmap(memory); err != nil {
+			panic(err)
+		}
 	}
 }
 
@@ -98,7 +114,9 @@ func measure(c *duckdb.Connection, sql string) (out measured) {
 			time.Sleep(10 * time.Millisecond) // until the warden has noticed that nothing runs
 		}
 		out.Own = anonymous()
-	} else if _, err := tryAsk(c, sql); err != nil {
+	} else if rows, err := tryAsk(c, sql); err == nil {
+		out.Rows = rows
+	} else {
 		out.State, out.Message = "?", err.Error()
 		var known *duckdb.Error
 		if errors.As(err, &known) {

@@ -4,6 +4,7 @@ package duckdb
 // Exceptions pass through __wrap__Znwm.
 #cgo CFLAGS: -fexceptions
 #cgo linux LDFLAGS: -Wl,--wrap=duckdb_je_malloc -Wl,--wrap=duckdb_je_realloc -Wl,--wrap=_Znwm
+#cgo linux LDFLAGS: -Wl,--wrap=_ZN6duckdb9Allocator12AllocateDataEm -Wl,--wrap=_ZN6duckdb9Allocator14ReallocateDataEPhmm
 #include "memory.h"
 */
 import "C"
