@@ -91,7 +91,7 @@ func (a attacker) wait(ctx context.Context) {
 // copyLongRows is no attack: it must succeed, or find the region full.
 func copyLongRows(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(_ context.Context, c *client, a attacker) error {
-		if err := c.ask(a.tally, "CREATE TABLE IF NOT EXISTS "+a.table()+" (v text); TRUNCATE "+a.table()); err != nil {
+		if refused, err := c.wasRefused(a.tally, "CREATE TABLE IF NOT EXISTS "+a.table()+" (v text); TRUNCATE "+a.table()); refused || err != nil {
 			return err
 		}
 		row := []byte(strings.Repeat("x", 100_000) + "\n")
@@ -258,7 +258,7 @@ func readNothing(ctx context.Context, n *target, a attacker) error {
 // insertLong sends texts of a megabyte whose trees take a hundred times as much.
 func insertLong(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
-		if err := c.ask(a.tally, "CREATE TABLE IF NOT EXISTS "+a.table()+" (a int, b int, c text)"); err != nil {
+		if refused, err := c.wasRefused(a.tally, "CREATE TABLE IF NOT EXISTS "+a.table()+" (a int, b int, c text)"); refused || err != nil {
 			return err
 		}
 		for i := 0; i < a.times && ctx.Err() == nil; i++ {
@@ -297,7 +297,7 @@ func selectLong(ctx context.Context, n *target, a attacker) error {
 // makeVersions makes versions of a table, and keeps each of them by a snapshot.
 func makeVersions(ctx context.Context, n *target, a attacker) error {
 	return a.each(ctx, n, func(ctx context.Context, c *client, a attacker) error {
-		if err := c.ask(a.tally, "CREATE TABLE IF NOT EXISTS "+a.table()+" (i int, v text)"); err != nil {
+		if refused, err := c.wasRefused(a.tally, "CREATE TABLE IF NOT EXISTS "+a.table()+" (i int, v text)"); refused || err != nil {
 			return err
 		}
 		for i := 0; i < a.times && ctx.Err() == nil; i++ {
@@ -366,16 +366,22 @@ func openCursors(ctx context.Context, n *target, a attacker) error {
 		if err := c.ask(a.tally, "BEGIN"); err != nil {
 			return err
 		}
+		saved := false
 		for i := 0; i < a.times && ctx.Err() == nil; i++ {
 			sql := fmt.Sprintf("SAVEPOINT one; DECLARE c%d CURSOR FOR SELECT i, word, '%s' FROM words LIMIT 2000; FETCH 1 FROM c%d", i, strings.Repeat("x", 10_000), i)
-			before := a.tally.count()
-			if err := c.ask(a.tally, sql); err != nil {
+			refused, err := c.wasRefused(a.tally, sql)
+			switch {
+			case err != nil:
 				return err
+			case !refused:
+				saved = true
+			case saved:
+				err = c.ask(a.tally, "ROLLBACK TO one")
+			default: // the savepoint may have been what was refused
+				err = errors.Join(c.ask(a.tally, "ROLLBACK"), c.ask(a.tally, "BEGIN"))
 			}
-			if a.tally.count() > before {
-				if err := c.ask(a.tally, "ROLLBACK TO one"); err != nil {
-					return err
-				}
+			if err != nil {
+				return err
 			}
 		}
 		a.wait(ctx)
@@ -392,11 +398,11 @@ func setLong(ctx context.Context, n *target, a attacker) error {
 		for i := 0; i < a.times && ctx.Err() == nil; i++ {
 			name := []string{"application_name", "search_path", "my.own" + fmt.Sprint(i)}[i%3]
 			sql := fmt.Sprintf("SAVEPOINT s%d; SET %s = '%s%d'", i, name, strings.Repeat("x", 900_000), i)
-			before := a.tally.count()
-			if err := c.ask(a.tally, sql); err != nil {
+			refused, err := c.wasRefused(a.tally, sql)
+			if err != nil {
 				return err
 			}
-			if a.tally.count() > before {
+			if refused {
 				if err := c.ask(newTally(), "ROLLBACK"); err != nil {
 					return err
 				}

@@ -20,6 +20,8 @@ type client struct {
 	net.Conn
 	out *bufio.Writer
 	in  *pgproto3.Frontend
+
+	refusals int // errors that it was answered
 }
 
 // target is the node that is attacked.
@@ -40,7 +42,7 @@ func (n *target) session(ctx context.Context, user string, t *tally) (*client, e
 	if err != nil {
 		return nil, err
 	}
-	c := &client{network, bufio.NewWriterSize(network, 64<<10), pgproto3.NewFrontend(network, network)}
+	c := &client{Conn: network, out: bufio.NewWriterSize(network, 64<<10), in: pgproto3.NewFrontend(network, network)}
 	context.AfterFunc(ctx, func() { network.Close() }) // which ends what waits for it
 	if err := c.send(&pgproto3.StartupMessage{ProtocolVersion: pgproto3.ProtocolVersion30, Parameters: map[string]string{"user": user}}); err != nil {
 		return nil, err
@@ -103,6 +105,7 @@ func (c *client) ready(t *tally) error {
 			if m.Severity == "FATAL" {
 				return &fatal{m}
 			}
+			c.refusals++
 			t.add(m)
 		case *pgproto3.ReadyForQuery:
 			return nil
@@ -130,6 +133,13 @@ func (c *client) ask(t *tally, sql string) error {
 		return err
 	}
 	return c.ready(t)
+}
+
+// wasRefused is ask, and tells whether anything was refused: then what sql was to make is not there.
+func (c *client) wasRefused(t *tally, sql string) (bool, error) {
+	before := c.refusals
+	err := c.ask(t, sql)
+	return c.refusals > before, err
 }
 
 // tally is what an attack was answered.
@@ -173,15 +183,6 @@ func (t *tally) wrong() (list []string) {
 		}
 	}
 	return list
-}
-
-func (t *tally) count() (n int) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for _, times := range t.states {
-		n += times
-	}
-	return n
 }
 
 func (t *tally) String() string {
