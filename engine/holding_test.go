@@ -2,7 +2,10 @@ package engine_test
 
 import (
 	"context"
+	"net"
+	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/custody"
+	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // byHand has the janitor do nothing by itself.
@@ -181,4 +185,119 @@ func TestANodeThatHearsNothingSweepsNothing(t *testing.T) {
 	}
 	require.Zero(t, e.Figures().Strays)
 	require.Equal(t, used, holders(t, e)[""])
+}
+
+// A commit of which etcd did not say whether it happened outlives its session, and so does what it has published: it has a holder of its own until
+// the catalog knows.
+func TestACommitInDoubtOutlivesItsSession(t *testing.T) {
+	var way deafWay
+	c := startCluster(&cluster{t: t, change: func(_ int, config *engine.Config) {
+		byHand(config)
+		config.Cluster.SessionTTL = time.Minute // longer than the silence
+		config.Cluster.Endpoints[0] = way.to(t, config.Cluster.Endpoints[0])
+	}}, 1)
+	e := c.nodes[0]
+	s, err := e.Session(engine.SessionOptions{})
+	require.NoError(t, err)
+	rows(t, s, "CREATE TABLE t (i BIGINT)")
+	c.onFault(func(_ int, point faults.Point) {
+		if point == faults.CommitPublished {
+			way.deafen()
+		}
+	})
+	err = failing(s, "INSERT INTO t SELECT range FROM range(100000)")
+	require.Equal(t, "08007", sqlState(err), "%v", err)
+	c.onFault(nil)
+	held := holders(t, e)
+	require.Positive(t, held["commits of which it is not known whether they happened"], "%v", held)
+	require.Len(t, held, 1)
+	require.NoError(t, s.Close())
+	require.Zero(t, e.Figures().HeldTooLong)
+	require.Equal(t, held, holders(t, e))
+
+	way.open()
+	require.Eventually(t, func() bool { return len(holders(t, e)) == 0 }, time.Minute, 10*time.Millisecond, "it is known")
+	require.NoError(t, e.CheckSpace(t.Context()))
+	require.Equal(t, []string{"0"}, rows(t, session(t, e), "SELECT count(*) FROM t"))
+	require.Zero(t, e.Figures().Strays)
+}
+
+// deafWay is a way to an etcd that can lose all that is said there.
+type deafWay struct {
+	mu   sync.Mutex
+	deaf bool                  // guarded by mu
+	ends map[net.Conn]struct{} // guarded by mu
+}
+
+// to gives the endpoint of the way to another one.
+func (w *deafWay) to(t *testing.T, endpoint string) string {
+	const kind = "unix://"
+	path := filepath.Join(t.TempDir(), "way")
+	listener, err := net.Listen("unix", path)
+	require.NoError(t, err)
+	w.ends = map[net.Conn]struct{}{}
+	var running sync.WaitGroup
+	running.Go(func() {
+		for {
+			near, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			far, err := net.Dial("unix", strings.TrimPrefix(endpoint, kind))
+			if err != nil {
+				near.Close()
+				continue
+			}
+			w.mu.Lock()
+			w.ends[near], w.ends[far] = struct{}{}, struct{}{}
+			w.mu.Unlock()
+			running.Go(func() { w.carry(near, far) })
+			running.Go(func() { w.carry(far, near) })
+		}
+	})
+	t.Cleanup(func() {
+		listener.Close()
+		w.open()
+		running.Wait()
+	})
+	return kind + path
+}
+
+// carry takes what one end says to the other, unless it is lost.
+func (w *deafWay) carry(from, to net.Conn) {
+	defer from.Close()
+	defer to.Close()
+	buffer := make([]byte, 64<<10)
+	for {
+		n, err := from.Read(buffer)
+		if err != nil {
+			return
+		}
+		w.mu.Lock()
+		deaf := w.deaf
+		w.mu.Unlock()
+		if deaf {
+			continue
+		}
+		if _, err := to.Write(buffer[:n]); err != nil {
+			return
+		}
+	}
+}
+
+func (w *deafWay) deafen() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deaf = true
+}
+
+// open ends the connections, of which something is lost: others can be made.
+func (w *deafWay) open() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.deaf = false
+	for end := range w.ends {
+		end.Close()
+	}
+	clear(w.ends)
 }
