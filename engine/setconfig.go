@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 
@@ -63,6 +64,21 @@ func (s *Session) calledSetConfig(name, value *string, local bool) (shown string
 	}
 	calls.list = append(calls.list, call)
 	return shown, nil
+}
+
+// last is the value that the last call so far gives a setting. c may be nil.
+func (c *configCalls) last(name string) (value string, ok bool) {
+	if c == nil {
+		return "", false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, call := range slices.Backward(c.list) {
+		if strings.EqualFold(call.name, name) {
+			return call.value, true
+		}
+	}
+	return "", false
 }
 
 func (s *Session) checkCall(name, value *string, local bool) (shown string, call configCall, err error) {

@@ -167,12 +167,22 @@ func (s *Session) readWords(name string, words []string) (string, error) {
 	if len(words) != 1 && (known == nil || known.Policy == setting.Server) {
 		return "", failure("22023", "SET %s takes only one argument", name)
 	}
-	return s.readSetting(name, words[0], false, func(known *setting.Setting) (string, error) { return known.Read(words...) })
+	return s.readSetting(name, words[0], false, func(known *setting.Setting) (string, error) { return known.Read(s.valuesOf(name), words...) })
 }
 
 // readText finds the value that a session may give a setting; atStart: as it begins.
 func (s *Session) readText(name, text string, atStart bool) (string, error) {
-	return s.readSetting(name, text, atStart, func(known *setting.Setting) (string, error) { return known.ReadText(text) })
+	return s.readSetting(name, text, atStart, func(known *setting.Setting) (string, error) { return known.ReadText(s.valuesOf(name), text) })
+}
+
+// valuesOf is what a known setting has when it is given another value. In a query, calls of set_config() before count.
+func (s *Session) valuesOf(name string) setting.Values {
+	now, known, _ := s.value(name)
+	reset, _ := s.reset(strings.ToLower(name), known)
+	if earlier, ok := s.arm.last(name); ok {
+		now = earlier
+	}
+	return setting.Values{Now: now, Reset: reset}
 }
 
 func (s *Session) readSetting(name, text string, atStart bool, read func(*setting.Setting) (string, error)) (string, error) {

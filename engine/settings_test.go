@@ -290,6 +290,33 @@ func TestNoticesAreFiltered(t *testing.T) {
 	}
 }
 
+// What DateStyle is not told stays, whoever tells it: SET, SET LOCAL, set_config(), a client that begins a session. Compared with a PostgreSQL 15.
+func TestDateStyleKeepsWhatItIsNotTold(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	s, err := e.Session(engine.SessionOptions{Settings: map[string]string{"DateStyle": "YMD"}})
+	require.NoError(t, err)
+	defer s.Close()
+	for _, c := range [][2]string{
+		{"SHOW datestyle", "ISO, YMD"},
+		{"SET datestyle = 'DMY'; SET datestyle TO ISO; SHOW datestyle", "ISO, DMY"},
+		{"BEGIN; SET LOCAL datestyle = 'MDY'; SET LOCAL datestyle = 'ISO'; SHOW datestyle", "ISO, MDY"},
+		{"COMMIT; SHOW datestyle", "ISO, DMY"},
+		{"BEGIN; SET datestyle = 'MDY'; ROLLBACK; SET datestyle = 'ISO'; SHOW datestyle", "ISO, DMY"},
+		{"SELECT set_config('datestyle', 'iso', false)", "ISO, DMY"},
+		{"SELECT set_config('datestyle', 'mdy', false), set_config('DateStyle', 'iso', false)", "ISO, MDY|ISO, MDY"},
+		{"SHOW datestyle", "ISO, MDY"},
+		{"SET datestyle = 'DEFAULT'; SHOW datestyle", "ISO, YMD"},
+		{"SET datestyle = 'DMY'; RESET datestyle; SHOW datestyle", "ISO, YMD"},
+	} {
+		texts := strings.Split(c[0], "; ")
+		for _, text := range texts[:len(texts)-1] {
+			exec(t, s, text)
+		}
+		require.Equal(t, []string{c[1]}, rows(t, s, texts[len(texts)-1]), c[0])
+	}
+}
+
 // Dates are written in one order, and read in one: no value of DateStyle makes an ambiguous one mean something.
 func TestDateStyle(t *testing.T) {
 	t.Parallel()

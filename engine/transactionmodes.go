@@ -92,7 +92,7 @@ func (s *Session) assignMode(lower string, words []string) error {
 	if words == nil {
 		return failure("55P02", "parameter %q cannot be reset", lower).hint("Begin another transaction.")
 	}
-	value, err := setting.Find(lower).Read(words...)
+	value, err := setting.Find(lower).Read(setting.Values{}, words...)
 	if err != nil {
 		return err
 	}

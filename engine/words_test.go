@@ -62,9 +62,9 @@ func TestWhatClientsAsk(t *testing.T) {
 	values, err := s.Prepare(t.Context(), "VALUES (1, 'a'), (2, 'b')")
 	require.NoError(t, err)
 	require.Equal(t, []string{"column1", "column2"}, []string{values.Schema().Field(0).Name, values.Schema().Field(1).Name})
-	for given, shown := range map[string]string{"ISO": "ISO, MDY", "DMY": "ISO, DMY", "iso, european": "ISO, DMY", "ISO, YMD": "ISO, YMD"} {
-		exec(t, s, "SET datestyle = '"+given+"'")
-		require.Equal(t, []string{shown}, rows(t, s, "SHOW datestyle"))
+	for _, c := range [][2]string{{"ISO", "ISO, MDY"}, {"DMY", "ISO, DMY"}, {"ISO", "ISO, DMY"}, {"default", "ISO, MDY"}, {"iso, european", "ISO, DMY"}, {"ISO, YMD", "ISO, YMD"}} {
+		exec(t, s, "SET datestyle = '"+c[0]+"'")
+		require.Equal(t, []string{c[1]}, rows(t, s, "SHOW datestyle"))
 	}
 	exec(t, s, "SET statement_timeout = '10 min'; SET lock_timeout = 5000; SET search_path = nosuch, public; CREATE TABLE t AS SELECT 1 AS a")
 	require.Equal(t, []string{"t"}, rows(t, s, "SELECT tablename FROM pg_tables WHERE schemaname = 'public'"))

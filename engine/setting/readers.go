@@ -1,6 +1,7 @@
 package setting
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strings"
@@ -9,7 +10,7 @@ import (
 )
 
 // readers check the text of settings that are strings and mean something.
-var readers = map[string]func(s *Setting, text string) (string, error){
+var readers = map[string]func(s *Setting, of Values, text string) (string, error){
 	"client_encoding": readEncoding, "DateStyle": readDateStyle, "search_path": readPath, "temp_tablespaces": readNames,
 	"csm.disable": readOptimizations,
 }
@@ -18,7 +19,7 @@ var readers = map[string]func(s *Setting, text string) (string, error){
 var otherEncodings = regexp.MustCompile(`^(?:euc|iso8859|koi8|latin|win|sjis|shiftjis|big5|gb|uhc|johab|mule|abc|alt|tcvn|vscii|sqlascii|mskanji)`)
 
 // readOptimizations takes a list of what queries are to do without.
-func readOptimizations(s *Setting, text string) (string, error) {
+func readOptimizations(s *Setting, _ Values, text string) (string, error) {
 	set, unknown := optimization.Parse(text)
 	if unknown != "" {
 		e := s.Invalid(unknown)
@@ -29,7 +30,7 @@ func readOptimizations(s *Setting, text string) (string, error) {
 }
 
 // readEncoding takes every spelling of UTF8, quotes and all, as PostgreSQL does.
-func readEncoding(s *Setting, text string) (string, error) {
+func readEncoding(s *Setting, _ Values, text string) (string, error) {
 	name := strings.Map(func(r rune) rune {
 		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
 			return r
@@ -47,36 +48,78 @@ func readEncoding(s *Setting, text string) (string, error) {
 	return "", e
 }
 
-// readDateStyle gives a style as PostgreSQL shows it, if it is one whose dates are as they are here: how ambiguous input is read is no
-// matter, because ISO's is the only one.
-func readDateStyle(s *Setting, text string) (string, error) {
-	order := "MDY"
-	for part := range strings.SplitSeq(text, ",") {
-		word := strings.ToUpper(strings.Trim(strings.TrimSpace(part), `"`))
-		switch word {
-		case "ISO", "DEFAULT":
-		case "MDY", "DMY", "YMD":
-			order = word
-		case "US", "NONEURO", "NONEUROPEAN":
-			order = "MDY"
-		case "EURO", "EUROPEAN":
-			order = "DMY"
-		case "SQL", "POSTGRES", "GERMAN":
-			e := failure("0A000", `parameter "DateStyle" cannot be set to "%s" here: dates are shown in ISO style alone`, text)
-			e.HintText = "Set DateStyle to ISO, and use to_char for another style."
-			return "", e
+// orders are the words of DateStyle for the order of day and month in input that leaves it open, and the one that each is shown as.
+var orders = map[string]string{"mdy": "MDY", "dmy": "DMY", "ymd": "YMD", "us": "MDY"}
+
+// styles are its words for how dates are shown.
+var styles = []string{"iso", "sql", "postgres", "german"}
+
+// dateStyleWord tells what a word of DateStyle says: an order, a style, or neither.
+func dateStyleWord(word string) (order, style string) {
+	switch {
+	case strings.HasPrefix(word, "euro"): // and whatever follows, as in PostgreSQL
+		return "DMY", ""
+	case strings.HasPrefix(word, "noneuro"):
+		return "MDY", ""
+	case strings.HasPrefix(word, "postgres"):
+		return "", "postgres"
+	case slices.Contains(styles, word):
+		return "", word
+	}
+	return orders[word], ""
+}
+
+// readDateStyle gives a style as PostgreSQL shows it, if it is one whose dates are as they are here. What the text does not say stays as it is. How
+// ambiguous input is read is no matter, because ISO's is the only one.
+func readDateStyle(s *Setting, of Values, text string) (string, error) {
+	words, ok := Names(text)
+	if !ok {
+		e := s.Invalid(text)
+		e.DetailText = "List syntax is invalid."
+		return "", e
+	}
+	var order, style string
+	unsaid, conflict := orderOf(of.Now), false
+	for _, word := range words {
+		word = strings.ToLower(word)
+		o, st := dateStyleWord(word)
+		switch {
+		case word == "default":
+			unsaid = orderOf(of.Reset)
+		case o != "":
+			conflict = conflict || order != "" && order != o
+			order = o
+		case st != "":
+			conflict = conflict || style != "" && style != st
+			style = st
 		default:
 			e := s.Invalid(text)
-			e.DetailText = `Unrecognized key word: "` + strings.ToLower(word) + `".`
+			e.DetailText = `Unrecognized key word: "` + word + `".`
 			return "", e
 		}
 	}
-	return "ISO, " + order, nil
+	if conflict {
+		e := s.Invalid(text)
+		e.DetailText = `Conflicting "datestyle" specifications.`
+		return "", e
+	}
+	if style != "" && style != "iso" {
+		e := failure("0A000", `parameter "DateStyle" cannot be set to "%s" here: dates are shown in ISO style alone`, text)
+		e.HintText = "Set DateStyle to ISO, and use to_char for another style."
+		return "", e
+	}
+	return "ISO, " + cmp.Or(order, unsaid), nil
+}
+
+// orderOf is the order of a value of DateStyle.
+func orderOf(value string) string {
+	_, order, _ := strings.Cut(value, ", ")
+	return cmp.Or(order, "MDY")
 }
 
 // readPath refuses a place for temporary objects: they are always found first, and made only where that is said.
-func readPath(s *Setting, text string) (string, error) {
-	text, err := readNames(s, text)
+func readPath(s *Setting, _ Values, text string) (string, error) {
+	text, err := readNames(s, Values{}, text)
 	if err != nil {
 		return "", err
 	}
@@ -88,7 +131,7 @@ func readPath(s *Setting, text string) (string, error) {
 	return text, nil
 }
 
-func readNames(s *Setting, text string) (string, error) {
+func readNames(s *Setting, _ Values, text string) (string, error) {
 	if _, ok := Names(text); !ok {
 		e := s.Invalid(text)
 		e.DetailText = "List syntax is invalid."

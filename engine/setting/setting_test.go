@@ -34,12 +34,12 @@ func TestDefaultsMayBeSet(t *testing.T) {
 		if s.Policy == setting.Server || s.Name == "seed" {
 			continue
 		}
-		value, err := s.ReadText(s.Default)
+		value, err := s.ReadText(setting.Values{}, s.Default)
 		require.NoError(t, err, s.Name)
 		require.Equal(t, s.Default, value, s.Name)
 		require.Equal(t, s.Policy == setting.Kept, s.Possible == nil, s.Name)
 		for _, word := range s.Words {
-			value, err := s.ReadText(word)
+			value, err := s.ReadText(setting.Values{}, word)
 			if s.Policy == setting.Kept || slices.Contains(s.Possible, word) {
 				require.NoError(t, err, s.Name)
 				require.Equal(t, word, value)
@@ -61,7 +61,7 @@ func TestShownIsRead(t *testing.T) {
 	} {
 		s := setting.Find(name)
 		for _, value := range values {
-			again, err := s.Parse(s.Show(value))
+			again, err := s.Parse(setting.Values{}, s.Show(value))
 			require.NoError(t, err)
 			require.Equal(t, value, again, "%s: %s", name, s.Show(value))
 		}
@@ -107,21 +107,48 @@ func TestValuesAsPostgreSQLHasThem(t *testing.T) {
 		{"ssl_renegotiation_limit", "0", "0"}, {"default_with_oids", "off", "off"}, {"synchronize_seqscans", "off", "off"},
 	} {
 		s := setting.Find(c.name)
-		value, err := s.ReadText(c.text)
+		value, err := s.ReadText(setting.Values{}, c.text)
 		found := s.Show(value)
 		if err != nil {
 			found = told(err)
 		}
 		require.Equal(t, c.want, found, "%s = %q", c.name, c.text)
 	}
-	value, err := setting.Find("search_path").Read("a", "B c", `d"e`, "")
+	value, err := setting.Find("search_path").Read(setting.Values{}, "a", "B c", `d"e`, "")
 	require.NoError(t, err)
 	require.Equal(t, `a, "B c", "d""e", ""`, value)
 	names, ok := setting.Names(value)
 	require.True(t, ok)
 	require.Equal(t, []string{"a", "B c", `d"e`, ""}, names)
-	_, err = setting.Find("work_mem").Read("1", "2")
+	_, err = setting.Find("work_mem").Read(setting.Values{}, "1", "2")
 	require.Equal(t, "22023 SET work_mem takes only one argument", told(err))
+}
+
+// Compared with a PostgreSQL 15 by hand: what a value of DateStyle does not say is as it was, or after DEFAULT as RESET brings it back.
+func TestDateStyleOf(t *testing.T) {
+	style := setting.Find("DateStyle")
+	of := setting.Values{Now: "ISO, DMY", Reset: "ISO, YMD"}
+	const invalid = `22023 invalid value for parameter "DateStyle": `
+	for _, c := range []struct{ text, want string }{
+		{"ISO", "ISO, DMY"}, {"", "ISO, DMY"}, {"  ", "ISO, DMY"}, {`"ISO"`, "ISO, DMY"}, {"ISO, ISO", "ISO, DMY"}, {"MDY", "ISO, MDY"}, {"ymd", "ISO, YMD"},
+		{"DEFAULT", "ISO, YMD"}, {"default, iso", "ISO, YMD"}, {"ISO, DEFAULT", "ISO, YMD"}, {"DEFAULT, MDY", "ISO, MDY"}, {"MDY, DEFAULT", "ISO, MDY"},
+		{`"iso", "DMY"`, "ISO, DMY"}, {"US", "ISO, MDY"}, {"EuroXX", "ISO, DMY"}, {"NONEUROxx", "ISO, MDY"}, {"DMY, European", "ISO, DMY"},
+		{"MDY, DMY", invalid + `"MDY, DMY" [Conflicting "datestyle" specifications.]`},
+		{"ISO, SQL", invalid + `"ISO, SQL" [Conflicting "datestyle" specifications.]`},
+		{"iso dmy", invalid + `"iso dmy" [List syntax is invalid.]`}, {"ISO,,DMY", invalid + `"ISO,,DMY" [List syntax is invalid.]`},
+		{"ISOx", invalid + `"ISOx" [Unrecognized key word: "isox".]`}, {"ISO, bogus", invalid + `"ISO, bogus" [Unrecognized key word: "bogus".]`},
+		{"Postgres, DMY", `0A000 parameter "DateStyle" cannot be set to "Postgres, DMY" here: dates are shown in ISO style alone ` +
+			"(Set DateStyle to ISO, and use to_char for another style.)"},
+	} {
+		value, err := style.ReadText(of, c.text)
+		if err != nil {
+			value = told(err)
+		}
+		require.Equal(t, c.want, value, "%q", c.text)
+	}
+	value, err := style.ReadText(setting.Values{}, "ISO")
+	require.NoError(t, err)
+	require.Equal(t, style.Default, value)
 }
 
 func TestUnknownNames(t *testing.T) {
@@ -145,11 +172,11 @@ func FuzzValues(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		for _, s := range setting.All() {
-			value, err := s.ReadText(text)
+			value, err := s.ReadText(setting.Values{}, text)
 			if err != nil {
 				continue
 			}
-			again, err := s.ReadText(s.Show(value))
+			again, err := s.ReadText(setting.Values{}, s.Show(value))
 			require.NoError(t, err, "%s = %q, shown as %q", s.Name, text, s.Show(value))
 			require.Equal(t, value, again, s.Name)
 		}

@@ -9,17 +9,23 @@ import (
 	"strings"
 )
 
+// Values are what a setting has when it is given another one: DateStyle keeps of them what the new one does not say. The zero value is the setting's default.
+type Values struct {
+	Now   string
+	Reset string // what RESET brings back
+}
+
 // Read gives the value that the words of a SET mean, if it may be set: one word of most settings, several of lists. Words are without quotes.
-func (s *Setting) Read(words ...string) (string, error) {
+func (s *Setting) Read(of Values, words ...string) (string, error) {
 	if len(words) != 1 && !lists[s.Name] {
 		return "", failure("22023", "SET %s takes only one argument", s.Name)
 	}
-	return s.ReadText(s.join(words))
+	return s.ReadText(of, s.join(words))
 }
 
 // ReadText is Read of what set_config() and a client's start-up say: lists are written as one text.
-func (s *Setting) ReadText(text string) (string, error) {
-	value, err := s.Parse(text)
+func (s *Setting) ReadText(of Values, text string) (string, error) {
+	value, err := s.Parse(of, text)
 	if err != nil {
 		return "", err
 	}
@@ -42,7 +48,7 @@ func (s *Setting) join(words []string) string {
 var plainName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 
 // Parse gives the value that a text means, whether or not it may be set: type, unit, range and words are checked.
-func (s *Setting) Parse(text string) (string, error) {
+func (s *Setting) Parse(of Values, text string) (string, error) {
 	switch s.Kind {
 	case Bool:
 		return s.parseBool(text)
@@ -52,7 +58,7 @@ func (s *Setting) Parse(text string) (string, error) {
 		return s.parseWord(text)
 	}
 	if read := readers[s.Name]; read != nil {
-		return read(s, text)
+		return read(s, of, text)
 	}
 	return text, nil
 }
