@@ -131,17 +131,21 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, table strin
 	}
 }
 
-// gather collects rows of text, in DuckDB's spelling; io.EOF comes with the last ones.
+// gather collects rows of text, in DuckDB's spelling. io.EOF comes with the last ones, any other error without a batch: what
+// there was is freed.
 func gather(schema *arrow.Schema, forms []literal.Form, held *gathering, next func() ([][]byte, error), note func() int64, count *int64) (arrow.RecordBatch, error) {
 	b := array.NewRecordBuilder(outside, schema)
 	defer b.Release()
 	for n := 0; n < CopyRowsPerBatch && !held.full(); n++ {
 		row, err := next()
-		if err != nil {
+		if isEnd(err) {
 			return b.NewRecordBatch(), err
 		}
+		if err != nil {
+			return nil, err
+		}
 		if err := held.add(row); err != nil {
-			return b.NewRecordBatch(), err
+			return nil, err
 		}
 		*count++
 		line := note()
@@ -151,7 +155,7 @@ func gather(schema *arrow.Schema, forms []literal.Form, held *gathering, next fu
 				problem = failure("22P04", "extra data after last expected column")
 			}
 			problem.DetailText = fmt.Sprintf("COPY, row %d: %s, %s expected.", *count, counted.Of(len(row), "value"), counted.Of(schema.NumFields(), "column"))
-			return b.NewRecordBatch(), problem
+			return nil, problem
 		}
 		for i, value := range row {
 			if value == nil {
@@ -161,7 +165,7 @@ func gather(schema *arrow.Schema, forms []literal.Form, held *gathering, next fu
 			if value, err = spelled(value, forms[i]); err != nil {
 				problem := fromLiteral(err).(*Error)
 				problem.ContextText = fmt.Sprintf("line %d, column %s: \"%s\"", line, schema.Field(i).Name, shortened(string(row[i])))
-				return b.NewRecordBatch(), problem
+				return nil, problem
 			}
 			b.Field(i).(*array.StringBuilder).BinaryBuilder.Append(value)
 		}
