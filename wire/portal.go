@@ -56,6 +56,8 @@ func (c *connection) run(p *portal, limit int) error {
 	case p.prepared.statement == nil:
 		c.out.send(&pgproto3.EmptyQueryResponse{})
 		return nil
+	case p.state != portalNew && c.session.Status() == TxFailed: // the session says it of those that begin
+		return &Error{"25P02", "current transaction is aborted, commands ignored until end of transaction block", "Send ROLLBACK."}
 	case p.state == portalDone:
 		return c.runAgain(p)
 	}

@@ -89,11 +89,12 @@ func TestStatementTimeout(t *testing.T) {
 
 // The time that a client takes between two Executes of a portal is its own: it may read slowly what it asked for. Timed.
 func TestStatementTimeoutOfASuspendedPortal(t *testing.T) {
-	frontend := newFrontend(t, startServer(t, wire.Options{}))
+	server := startServer(t, wire.Options{})
+	frontend, other := newFrontend(t, server), newFrontend(t, server)
 	require.Equal(t, []string{"TIMEOUT", "BEGIN"}, talk(t, frontend, &pgproto3.Query{String: "TIMEOUT 1000"}, &pgproto3.Query{String: "BEGIN"}))
 	require.Equal(t, []string{"suspended"}, talk(t, frontend, &pgproto3.Parse{Query: "ROWS 4"}, &pgproto3.Bind{DestinationPortal: "slow"},
 		&pgproto3.Execute{Portal: "slow", MaxRows: 2}, &pgproto3.Sync{}))
-	// Longer than the timeout, for certain: another statement runs into its own.
-	require.Equal(t, []string{timedOut}, talk(t, frontend, &pgproto3.Parse{Query: "WAIT"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}))
+	// Longer than the timeout, for certain: another session's statement runs into its own.
+	require.Equal(t, []string{"TIMEOUT", timedOut}, talk(t, other, &pgproto3.Query{String: "TIMEOUT 1000"}, &pgproto3.Query{String: "WAIT"}))
 	require.Equal(t, []string{"SELECT 2"}, talk(t, frontend, &pgproto3.Execute{Portal: "slow"}, &pgproto3.Sync{}))
 }
