@@ -281,7 +281,11 @@ func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Tran
 	if b.tx == nil {
 		b.tx = s.engine.catalog.Begin(b.lease.snapshot)
 	}
-	v := s.seeing(b.contents(), b.lease.hold())
+	own, err := s.temporaryNames(ctx)
+	if err != nil {
+		return err
+	}
+	v := s.seeing(b.contents(), b.lease.hold(), own)
 	defer v.release()
 	return change(b.tx, v)
 }

@@ -46,7 +46,7 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 	if s.block != nil && s.block.failed {
 		return "", errFailedBlock
 	}
-	if err := s.refuseWrite(st); err != nil {
+	if err := s.refuseWrite(ctx, st); err != nil {
 		s.fail()
 		return "", err
 	}

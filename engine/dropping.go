@@ -36,10 +36,14 @@ type dropping struct {
 
 func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, error) {
 	s := st.session
-	if head.Object != statement.Schema && len(head.Names) == 1 && s.meansTemporary(head.Names[0]) {
+	own, err := s.temporaryNames(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if head.Object != statement.Schema && len(head.Names) == 1 && own.means(head.Names[0]) {
 		return st.runPrivate(ctx, nil)
 	}
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+	err = s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
 		d := &dropping{session: s, v: v, because: map[object]any{}}
 		for _, n := range head.Names {
 			o, err := s.dropped(v, head.Object, n)
@@ -189,11 +193,11 @@ func (s *Session) temporaryViews(ctx context.Context, v *visible) ([]temporaryVi
 		}
 		w := temporaryView{name: catalog.TableName{Schema: temporarySchema, Name: head.Name.Name}}
 		mentions, err := s.mentions(ctx, head.Query)
-		if err != nil {
-			if ctx.Err() != nil {
-				return nil, ctx.Err()
-			}
+		if isParsers(err) {
 			continue
+		}
+		if err != nil {
+			return nil, err
 		}
 		for _, m := range mentions.Relations {
 			if name, ok := v.named(m, ""); ok {
@@ -212,7 +216,7 @@ func (s *Session) readBy(ctx context.Context, v *visible, w *catalog.View) ([]ca
 	s.yield()
 	mentions, err := s.mentions(ctx, w.SQL)
 	if err != nil {
-		return nil, ctx.Err()
+		return nil, unlessParsers(err)
 	}
 	var reads []catalog.TableName
 	for _, m := range mentions.Relations {

@@ -127,6 +127,14 @@ func isParsers(err error) bool {
 	return errors.As(err, &d) && (d.Kind == "Parser" || d.Kind == "Syntax")
 }
 
+// unlessParsers is err, but for what DuckDB's parser says of a text: a text that it cannot read means nothing.
+func unlessParsers(err error) error {
+	if isParsers(err) {
+		return nil
+	}
+	return err
+}
+
 // grantOf says once more what the allocator says.
 var grantOf = regexp.MustCompile(`grant \d+ bytes to "[^"]*": memregion: `)
 

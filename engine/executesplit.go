@@ -99,7 +99,7 @@ func (q *query) runFinal(ctx context.Context, r *run) (*Rows, error) {
 	s := q.session
 	lease := &lease{snapshot: r.view.lease.snapshot, check: r.check}
 	lease.users.Store(1)
-	view := s.seeing(r.view.contents.With(r.tables...), lease)
+	view := s.seeing(r.view.contents.With(r.tables...), lease, r.view.own)
 	view.results = map[*catalog.TableVersion]bool{}
 	for _, t := range r.tables {
 		view.results[t] = true

@@ -253,7 +253,7 @@ const zoneSetting = "timezone"
 // fragmentView is what the fragment sees: the coordinator's snapshot of the tables, and the results of earlier stages, which are
 // returned, too.
 func (s *Session) fragmentView(payload *knownPayload) (*visible, []*catalog.TableVersion, error) {
-	v := s.seeing(payload.snapshot.Contents, newLease(payload.snapshot))
+	v := s.seeing(payload.snapshot.Contents, newLease(payload.snapshot), nil)
 	v.parts, v.results = map[int][]int{}, map[*catalog.TableVersion]bool{}
 	for _, p := range payload.Parts {
 		v.parts[p.Start] = p.Chunks

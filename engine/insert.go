@@ -35,7 +35,7 @@ func ofColumn(expression string, f arrow.Field) string {
 
 // target finds the table that a statement writes to. Temporary tables are DuckDB's own: ErrTemporary says so.
 func (s *Session) target(v *visible, name statement.Name) (*catalog.TableVersion, error) {
-	if name.Schema == "temp" || name.Schema == "pg_temp" || name.Schema == "" && s.temporary && s.isTemporary(name.Name) {
+	if name.Schema == "temp" || name.Schema == "pg_temp" || name.Schema == "" && v.own.has(name.Name) {
 		return nil, errTemporary
 	}
 	if version := s.lookup(v, name.Database, name.Schema, name.Name); version != nil {

@@ -28,7 +28,7 @@ func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows
 	}
 	defer v.release()
 	for _, table := range head.Tables {
-		if s.meansTemporary(table.Name) {
+		if v.own.means(table.Name) {
 			continue
 		}
 		version, err := s.target(v, table.Name)

@@ -62,11 +62,15 @@ func (st *Statement) alterOnline(ctx context.Context, what string, table stateme
 
 // tableNamed finds a table for a statement that holds no snapshot of its own.
 func (s *Session) tableNamed(ctx context.Context, name statement.Name) (catalog.TableName, error) {
+	own, err := s.temporaryNames(ctx)
+	if err != nil {
+		return catalog.TableName{}, err
+	}
 	l, err := s.engine.snapshot(ctx)
 	if err != nil {
 		return catalog.TableName{}, err
 	}
-	v := s.seeing(l.snapshot.Contents, l)
+	v := s.seeing(l.snapshot.Contents, l, own)
 	defer v.release()
 	version, err := s.target(v, name)
 	if err != nil {

@@ -69,7 +69,7 @@ func (s *Session) planPivots(ctx context.Context, text, expanded string, moved e
 
 // pivotValues runs the query for an item's values and gives them as literals.
 func (s *Session) pivotValues(ctx context.Context, query string, v *visible) ([]string, error) {
-	v = s.seeing(v.contents, v.lease.hold()) // with readings of its own: they are confirmed with the last value
+	v = s.seeing(v.contents, v.lease.hold(), v.own) // with readings of its own: they are confirmed with the last value
 	defer v.release()
 	q, err := s.planNamed(ctx, query, treeOf(query), v)
 	if err != nil {

@@ -16,17 +16,36 @@ import (
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
-// isTemporary tells whether the session has a temporary table or view of that name.
-func (s *Session) isTemporary(name string) bool {
+// temporaryNames are a session's temporary tables and views, in lower case.
+type temporaryNames map[string]bool
+
+// temporaryNames asks DuckDB. Whoever cannot be told must not go on: a statement would mean the table that all sessions share and that is called the
+// same.
+func (s *Session) temporaryNames(ctx context.Context) (temporaryNames, error) {
+	if !s.temporary {
+		return nil, nil
+	}
 	s.yield()
-	names, err := s.conn.Texts(context.Background(), `SELECT n FROM (SELECT table_name AS n FROM system.main.duckdb_tables() WHERE temporary AND table_name NOT IN `+pgcatalog.OwnTables+`
-		UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE temporary AND NOT internal) WHERE lower(n) = lower($1)`, name)
-	return err == nil && len(names) > 0
+	names, err := s.conn.Texts(ctx, `SELECT table_name FROM system.main.duckdb_tables() WHERE temporary AND table_name NOT IN `+pgcatalog.OwnTables+`
+		UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE temporary AND NOT internal`)
+	if err != nil {
+		return nil, err
+	}
+	own := make(temporaryNames, len(names))
+	for _, name := range names {
+		own[strings.ToLower(name)] = true
+	}
+	return own, nil
 }
 
-// meansTemporary tells whether a name is one of the session's temporary tables or views.
-func (s *Session) meansTemporary(name statement.Name) bool {
-	return s.temporary && (name.Schema == "" || strings.EqualFold(name.Schema, "temp") || strings.EqualFold(name.Database, "temp")) && s.isTemporary(name.Name)
+// has tells whether there is a temporary table or view of that name.
+func (own temporaryNames) has(name string) bool {
+	return len(own) > 0 && own[strings.ToLower(name)]
+}
+
+// means tells whether a name is that of a temporary table or view.
+func (own temporaryNames) means(name statement.Name) bool {
+	return (name.Schema == "" || strings.EqualFold(name.Schema, "temp") || strings.EqualFold(name.Database, "temp")) && own.has(name.Name)
 }
 
 // changedTemporary notes that the session has, or had, temporary objects.

@@ -276,6 +276,8 @@ type visible struct {
 	parts map[int][]int
 	// results are the tables that parts of the statement made.
 	results map[*catalog.TableVersion]bool
+	// own are the session's temporary tables and views, which hide what is called the same.
+	own temporaryNames
 }
 
 // lease counts the users of a snapshot; the last one gives it back.
@@ -317,6 +319,19 @@ func (s *Session) see(ctx context.Context) (*visible, error) {
 }
 
 func (s *Session) pin(ctx context.Context) (*visible, error) {
+	v, err := s.pinShared(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if v.own, err = s.temporaryNames(ctx); err != nil {
+		v.release()
+		return nil, err
+	}
+	return v, nil
+}
+
+// pinShared is pin of what all sessions see.
+func (s *Session) pinShared(ctx context.Context) (*visible, error) {
 	if s.block != nil {
 		if err := s.block.start(ctx, s.engine); err != nil {
 			return nil, err
@@ -327,18 +342,18 @@ func (s *Session) pin(ctx context.Context) (*visible, error) {
 				return nil, err
 			}
 		}
-		return s.seeing(s.block.contents(), s.block.lease.hold()), nil
+		return s.seeing(s.block.contents(), s.block.lease.hold(), nil), nil
 	}
 	l, err := s.engine.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.seeing(l.snapshot.Contents, l), nil
+	return s.seeing(l.snapshot.Contents, l, nil), nil
 }
 
-// seeing is what a statement of the session sees of contents; the lease is its.
-func (s *Session) seeing(contents *catalog.Contents, l *lease) *visible {
-	return &visible{contents: contents, lease: l, read: s.readings(), reads: s.reads()}
+// seeing is what a statement of the session sees of contents, and beside them; the lease is its.
+func (s *Session) seeing(contents *catalog.Contents, l *lease, own temporaryNames) *visible {
+	return &visible{contents: contents, lease: l, read: s.readings(), reads: s.reads(), own: own}
 }
 
 func (v *visible) release() {

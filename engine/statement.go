@@ -247,7 +247,7 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 		return nil, err
 	}
 	st.touch()
-	err = s.refuseWrite(st)
+	err = s.refuseWrite(ctx, st)
 	var rows *Rows
 	if err == nil {
 		rows, err = st.run(ctx, args)
@@ -317,7 +317,7 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 		st.run, st.planText = st.readAndSet, ""
 	}
 	if s.atOnce {
-		st.planned = s.seeing(v.contents, v.lease.hold())
+		st.planned = s.seeing(v.contents, v.lease.hold(), v.own)
 	}
 	return nil
 }

@@ -224,7 +224,7 @@ func (s *Session) lookup(v *visible, database, schema, table string) *catalog.Ta
 	if schema != "" {
 		return v.find(schema, table)
 	}
-	if s.temporary && s.isTemporary(table) {
+	if v.own.has(table) {
 		return nil
 	}
 	for _, schema := range s.settings.searchPath {
@@ -240,7 +240,7 @@ func (s *Session) lookup(v *visible, database, schema, table string) *catalog.Ta
 
 // lookupView is lookup for views.
 func (s *Session) lookupView(v *visible, database, schema, view string) *catalog.View {
-	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) || schema == "" && s.temporary && s.isTemporary(view) {
+	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) || schema == "" && v.own.has(view) {
 		return nil
 	}
 	schemas := s.settings.searchPath

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"context"
 	"strings"
 
 	"github.com/csmsql/csmsql/engine/setting"
@@ -178,8 +179,15 @@ func (s *Session) changeModes(b *block, asked statement.Modes) error {
 }
 
 // refuseWrite is the error of a statement that would write in a read-only transaction; nil: it may, or does not write.
-func (s *Session) refuseWrite(st *Statement) error {
-	if command := st.writes(); command != "" && s.modes().readOnly {
+func (s *Session) refuseWrite(ctx context.Context, st *Statement) error {
+	if !s.modes().readOnly {
+		return nil
+	}
+	own, err := s.temporaryNames(ctx)
+	if err != nil {
+		return err
+	}
+	if command := st.writes(own); command != "" {
 		return readOnlyError(command)
 	}
 	return nil
@@ -191,17 +199,16 @@ func readOnlyError(command string) error {
 
 // writes names the command if the statement changes what other sessions see, or makes, alters or drops anything, as PostgreSQL has it:
 // rows of temporary tables may be changed in a read-only transaction. Empty: it does not.
-func (st *Statement) writes() string {
-	temporary := st.session.meansTemporary
+func (st *Statement) writes(own temporaryNames) string {
 	switch head := st.parsed.Head.(type) {
 	case *statement.Insert:
-		return unless(temporary(head.Name), "INSERT")
+		return unless(own.means(head.Name), "INSERT")
 	case *statement.Update:
-		return unless(temporary(head.Name), "UPDATE")
+		return unless(own.means(head.Name), "UPDATE")
 	case *statement.Delete:
-		return unless(temporary(head.Name), "DELETE")
+		return unless(own.means(head.Name), "DELETE")
 	case *statement.Copy:
-		return unless(!head.From || temporary(head.Name), "COPY FROM")
+		return unless(!head.From || own.means(head.Name), "COPY FROM")
 	case *statement.CreateTable:
 		return "CREATE TABLE"
 	case *statement.CreateTableAs:
@@ -222,7 +229,7 @@ func (st *Statement) writes() string {
 		return privateWrites(head)
 	}
 	if st.inner != nil { // what EXECUTE runs
-		return st.inner.writes()
+		return st.inner.writes(own)
 	}
 	return ""
 }

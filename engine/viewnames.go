@@ -87,7 +87,7 @@ func (s *Session) schemaOf(v *visible, m duckdb.Mention) string {
 	if (m.Schema != "" || m.Catalog != "") && !database {
 		return ""
 	}
-	if !database && s.temporary && s.isTemporary(m.Name) {
+	if !database && v.own.has(m.Name) {
 		return temporarySchema
 	}
 	for _, schema := range s.settings.searchPath {

@@ -29,7 +29,7 @@ func (s *Session) followName(ctx context.Context, tx *catalog.Transaction, befor
 			continue
 		}
 		if err == nil {
-			after := s.seeing(tx.Contents(), before.lease.hold())
+			after := s.seeing(tx.Contents(), before.lease.hold(), before.own)
 			err = s.planned(ctx, after, &followed)
 			after.release()
 		}
