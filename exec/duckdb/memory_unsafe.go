@@ -5,6 +5,7 @@ package duckdb
 #cgo CFLAGS: -fexceptions
 #cgo linux LDFLAGS: -Wl,--wrap=duckdb_je_malloc -Wl,--wrap=duckdb_je_realloc -Wl,--wrap=_Znwm
 #cgo linux LDFLAGS: -Wl,--wrap=_ZN6duckdb9Allocator12AllocateDataEm -Wl,--wrap=_ZN6duckdb9Allocator14ReallocateDataEPhmm
+#cgo linux LDFLAGS: -Wl,--wrap=_ZN6duckdb20ColumnDataCollection7CombineERS0_
 #include "memory.h"
 */
 import "C"
