@@ -3,6 +3,7 @@ package duckdb
 import (
 	"context"
 	"fmt"
+	"time"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
 )
@@ -95,19 +96,33 @@ func (c *Connection) settle() {
 	bindings.DestroyResult(&result)
 }
 
-// watch interrupts the connection when ctx ends, until the returned function is called. That function waits until a
+// interruptEvery is how often what was interrupted hears of it again: DuckDB forgets an interrupt that comes while it reads a text, or
+// between the beginning of a statement and its first work.
+const interruptEvery = 5 * time.Millisecond
+
+// watch interrupts the connection when ctx ends and, until the returned function is called, again and again. That function waits until a
 // begun interrupt is over, so that it can never hit the next statement.
 func (c *Connection) watch(ctx context.Context) (stop func()) {
 	if ctx.Done() == nil {
 		return func() {}
 	}
-	done := make(chan struct{})
+	over, done := make(chan struct{}), make(chan struct{})
 	cancel := context.AfterFunc(ctx, func() {
 		defer close(done)
-		c.Interrupt()
+		again := time.NewTicker(interruptEvery)
+		defer again.Stop()
+		for {
+			c.Interrupt()
+			select {
+			case <-over:
+				return
+			case <-again.C:
+			}
+		}
 	})
 	return func() {
 		if !cancel() {
+			close(over)
 			<-done
 		}
 	}

@@ -97,6 +97,9 @@ func (c *Connection) prepare(sql string) (*Statement, error) {
 	if bindings.Prepare(c.handle, sql, &s.handle) == bindings.StateError {
 		err := c.orExhausted(parseError(bindings.PrepareError(s.handle)))
 		bindings.DestroyPrepare(&s.handle)
+		if c.heard != nil && c.heard.Err() != nil && IsCanceled(err) {
+			err = canceled(c.heard.Err())
+		}
 		return nil, err
 	}
 	s.holds = holdings(s.handle)

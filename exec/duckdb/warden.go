@@ -262,6 +262,7 @@ func (w *warden) strike(own, bound int64) bool {
 	for db := range w.accounts {
 		db.connections.Range(func(_, value any) bool {
 			c := value.(*Connection)
+			c.exhaustAgain()
 			if at := c.work.runningSince(); at > 0 && (oldest == nil || at < since) {
 				oldest, since = c, at
 			}
@@ -320,6 +321,15 @@ func (c *Connection) exhaust(reason *Error) bool {
 	c.work.exhausted = reason
 	c.Interrupt()
 	return true
+}
+
+// exhaustAgain interrupts once more what was told to end and runs: it may not have heard, as watch says.
+func (c *Connection) exhaustAgain() {
+	c.work.mu.Lock()
+	defer c.work.mu.Unlock()
+	if c.work.depth > 0 && c.work.exhausted != nil {
+		c.Interrupt()
+	}
 }
 
 // orExhausted prefers the warden's reason over DuckDB's "Interrupted!".
