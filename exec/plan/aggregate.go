@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 var aggregateOps = map[string]AggregateOp{"count": Count, "sum": Sum, "min": Min, "max": Max, "avg": Avg}
@@ -87,7 +89,7 @@ func (b *binder) aliasText(t *pg.ResTarget) string {
 	seen := false
 	for i := at; i+len(name) <= len(b.sql); i++ {
 		part := b.sql[i : i+len(name)]
-		if !sameName(part, name) || !b.wholeWord(i, i+len(name)) {
+		if !lex.Same(part, name) || !b.wholeWord(i, i+len(name)) {
 			continue
 		}
 		if seen && part != spelling {
@@ -99,5 +101,5 @@ func (b *binder) aliasText(t *pg.ResTarget) string {
 }
 
 func (b *binder) wholeWord(start, end int) bool {
-	return (start == 0 || !isIdentifierByte(b.sql[start-1], false)) && (end == len(b.sql) || !isIdentifierByte(b.sql[end], false))
+	return (start == 0 || !lex.IsNamePart(b.sql[start-1])) && (end == len(b.sql) || !lex.IsNamePart(b.sql[end]))
 }

@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // binder turns expressions of one SELECT over at most one table into typed [Expr]s. It stops at the first thing it cannot do.
@@ -87,9 +89,9 @@ func (b *binder) qualifies(parts []string) bool {
 	case 0:
 		return true
 	case 1:
-		return sameName(parts[0], b.alias)
+		return lex.Same(parts[0], b.alias)
 	}
-	return !b.hasAlias && sameName(parts[0], b.relation.Schema) && sameName(parts[1], b.relation.Name)
+	return !b.hasAlias && lex.Same(parts[0], b.relation.Schema) && lex.Same(parts[1], b.relation.Name)
 }
 
 // project gives the position of a column among those to be read.
@@ -106,13 +108,9 @@ func (b *binder) project(column int) int {
 // columnText is the reference as DuckDB writes it back, if that takes no quotes.
 func (b *binder) columnText(n name) string {
 	for _, part := range n.parts {
-		if IsKeyword(part) || strings.ContainsAny(part, "\"$") {
+		plain := strings.IndexFunc(part, func(r rune) bool { return r >= 0x80 || r == '$' || !lex.IsNamePart(byte(r)) }) < 0
+		if IsKeyword(part) || !plain || lex.IsDigit(part[0]) {
 			return ""
-		}
-		for i := 0; i < len(part); i++ {
-			if !isIdentifierByte(part[i], i == 0) || part[i] >= 0x80 {
-				return ""
-			}
 		}
 	}
 	return strings.Join(n.parts, ".")

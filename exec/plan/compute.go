@@ -2,6 +2,8 @@ package plan
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Compute plans a statement for the compute backend, or says why it cannot. The plan's answer and its types are DuckDB's
@@ -67,7 +69,7 @@ func (b *binder) from(q *Query, s *pg.SelectStmt, resolver Resolver, tree *pg.Pa
 		return
 	}
 	v := s.FromClause[0].GetRangeVar()
-	if v == nil || len(v.GetAlias().GetColnames()) > 0 || isDialectJoin(v.GetAlias().GetAliasname()) {
+	if v == nil || len(v.GetAlias().GetColnames()) > 0 || IsDialectJoin(v.GetAlias().GetAliasname()) {
 		b.fail(-1, "a FROM clause that is not one table")
 		return
 	}
@@ -168,7 +170,7 @@ func (b *binder) group(q *Query, s *pg.SelectStmt, n *pg.Node) {
 
 func aliased(list []*pg.Node, alias string, otherwise *pg.Node) *pg.Node {
 	for _, n := range list {
-		if t := n.GetResTarget(); t.GetName() != "" && sameName(t.GetName(), alias) {
+		if t := n.GetResTarget(); t.GetName() != "" && lex.Same(t.GetName(), alias) {
 			return t.GetVal()
 		}
 	}
@@ -225,7 +227,7 @@ func (b *binder) place(q *Query, out *Output, e *Expr, location int32) {
 
 func (b *binder) star(q *Query, ref *pg.ColumnRef) {
 	alias := starAlias(ref)
-	if b.relation == nil || q.Aggregated || len(ref.Fields) > 2 || alias != "" && !sameName(alias, b.alias) {
+	if b.relation == nil || q.Aggregated || len(ref.Fields) > 2 || alias != "" && !lex.Same(alias, b.alias) {
 		b.fail(ref.Location, "* here")
 		return
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // from adds the items of one FROM entry to the frame and walks what stands in it. The frame grows while it is walked, so
@@ -81,7 +83,7 @@ func (n name) agrees(v *pg.RangeVar) bool {
 		return false
 	}
 	for i, part := range n.parts {
-		if len(part) >= maxTreeName || !sameName(part, want[i]) {
+		if len(part) >= maxTreeName || !lex.Same(part, want[i]) {
 			return false
 		}
 	}
@@ -95,9 +97,9 @@ func (a *analyzer) alias(f *frame, v *pg.RangeVar, text name) (alias string, exp
 	if alias == "" {
 		return own, false
 	}
-	if isDialectJoin(alias) {
+	if IsDialectJoin(alias) {
 		f.opaque = true
-		if isDialectJoin(wordAfter(a.sql, text.End)) {
+		if IsDialectJoin(wordAfter(a.sql, text.End)) {
 			return own, false // no alias to DuckDB, but a kind of join
 		}
 	}
@@ -139,7 +141,7 @@ func renamed(it *item, names []*pg.Node) *item {
 // derived is a sub-select in FROM.
 func (a *analyzer) derived(f *frame, s *pg.RangeSubselect) {
 	alias := s.GetAlias().GetAliasname()
-	if isDialectJoin(alias) {
+	if IsDialectJoin(alias) {
 		f.opaque = true
 	}
 	columns, open := a.query(s.Subquery.GetSelectStmt(), scope{parent: f, lateral: true, ctes: f.ctes})
@@ -162,7 +164,7 @@ func published(columns []output, open bool) *item {
 func nameCount(columns []output, name string) int {
 	count := 0
 	for _, c := range columns {
-		if sameName(c.name, name) {
+		if lex.Same(c.name, name) {
 			count++
 		}
 	}

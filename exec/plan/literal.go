@@ -8,6 +8,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // folder turns constant expressions into values. It folds only what DuckDB reads in exactly one way; everything else is
@@ -58,7 +60,7 @@ func (f folder) plainNumber(location int32) bool {
 	}
 	text := strings.TrimLeft(f.sql[location:], "-+ \t\r\n")
 	digits := 0
-	for digits < len(text) && (isDigit(text[digits]) || text[digits] == '.') {
+	for digits < len(text) && (lex.IsDigit(text[digits]) || text[digits] == '.') {
 		digits++
 	}
 	if digits == 0 {
@@ -69,14 +71,12 @@ func (f folder) plainNumber(location int32) bool {
 	}
 	switch next := text[digits]; {
 	case next == 'e' || next == 'E':
-		return digits+1 < len(text) && (isDigit(text[digits+1]) || text[digits+1] == '-' || text[digits+1] == '+')
-	case next == '_' || 'a' <= lower(next) && lower(next) <= 'z' || next >= 0x80:
+		return digits+1 < len(text) && (lex.IsDigit(text[digits+1]) || text[digits+1] == '-' || text[digits+1] == '+')
+	case lex.IsLetter(next):
 		return false
 	}
 	return true
 }
-
-func isDigit(c byte) bool { return '0' <= c && c <= '9' }
 
 // maxDecimalDigits is the widest DECIMAL there is.
 const maxDecimalDigits = 38
@@ -93,7 +93,7 @@ func number(s string) (Value, bool) {
 		return Value{}, false
 	}
 	for i := 0; i < len(digits); i++ {
-		if !isDigit(digits[i]) && digits[i] != '.' {
+		if !lex.IsDigit(digits[i]) && digits[i] != '.' {
 			return Value{}, false
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Query is a plan for the compute backend, a straight pipe over one table or none:
@@ -230,7 +232,7 @@ func (q *Query) describeLimit() string {
 func (q *Query) describeOutputs() string {
 	parts := make([]string, len(q.Outputs))
 	for i, o := range q.Outputs {
-		parts[i] = fmt.Sprintf("%s: %s %s", quoteName(o.Name), q.describeSource(o), o.Type)
+		parts[i] = fmt.Sprintf("%s: %s %s", lex.Quote(o.Name), q.describeSource(o), o.Type)
 	}
 	if !q.Aggregated {
 		return "project " + strings.Join(parts, ", ")

@@ -1,6 +1,10 @@
 package plan
 
-import "github.com/apache/arrow-go/v18/arrow"
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
 
 // Resolver answers which base table a name in a FROM clause means. It is asked once per occurrence, with the parts as
 // the text has them (quotes removed, case kept); parts that were not written are empty.
@@ -64,33 +68,9 @@ type ColumnStats struct {
 // column finds a column by name, ASCII case-insensitively as DuckDB does, or -1.
 func (r *Relation) column(name string) int {
 	for i := range r.Columns {
-		if sameName(r.Columns[i].Name, name) {
+		if lex.Same(r.Columns[i].Name, name) {
 			return i
 		}
 	}
 	return -1
-}
-
-// sameName compares identifiers as DuckDB's catalog does: ASCII letters without case, everything else bytewise.
-func sameName(a, b string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := 0; i < len(a); i++ {
-		x, y := a[i], b[i]
-		if x == y {
-			continue
-		}
-		if lower(x) != lower(y) {
-			return false
-		}
-	}
-	return true
-}
-
-func lower(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
 }

@@ -2,9 +2,10 @@ package plan
 
 import (
 	"slices"
-	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // analyzer walks one statement. It lives for one call of [Scans] and is not safe for concurrent use.
@@ -141,7 +142,7 @@ type cte struct {
 
 func (c *cte) find(name string) *cte {
 	for ; c != nil; c = c.next {
-		if sameName(c.name, name) {
+		if lex.Same(c.name, name) {
 			return c
 		}
 	}
@@ -192,13 +193,13 @@ func (a *analyzer) lookupIn(f *frame, name string) (open bool) {
 	for _, it := range f.items {
 		open = open || it.open
 		for i := range it.columns {
-			if sameName(it.columns[i].name, name) {
+			if lex.Same(it.columns[i].name, name) {
 				a.matches = append(a.matches, match{it.columns[i], f, it})
 			}
 		}
 	}
 	for _, alias := range f.aliases {
-		if sameName(alias.name, name) && !sameColumn(a.matches[before:], alias) {
+		if lex.Same(alias.name, name) && !sameColumn(a.matches[before:], alias) {
 			a.matches = append(a.matches, match{alias, f, nil})
 		}
 	}
@@ -217,14 +218,14 @@ func (a *analyzer) lookupQualified(f *frame, alias, name string) (sure bool) {
 	for ; f != nil; f = f.parent {
 		named, open := 0, false
 		for _, it := range f.items {
-			if !sameName(it.alias, alias) {
+			if !lex.Same(it.alias, alias) {
 				open = open || it.open && it.alias == ""
 				continue
 			}
 			named++
 			open = open || it.open
 			for i := range it.columns {
-				if sameName(it.columns[i].name, name) {
+				if lex.Same(it.columns[i].name, name) {
 					a.matches = append(a.matches, match{it.columns[i], f, it})
 				}
 			}
@@ -319,7 +320,7 @@ func (a *analyzer) lookupSchema(f *frame, ref *pg.ColumnRef, parts []string) (su
 	if !sure || it == nil || it.occ == nil || !it.occ.AddAlias {
 		return false
 	}
-	if schema := parts[len(parts)-3]; it.schema != "" && !sameName(it.schema, schema) {
+	if schema := parts[len(parts)-3]; it.schema != "" && !lex.Same(it.schema, schema) {
 		return false
 	}
 	text, ok := nameAt(a.sql, int(ref.Location))
@@ -340,7 +341,7 @@ func (a *analyzer) spoilNamed(f *frame, ref *pg.ColumnRef) {
 		part := n.GetString_().GetSval()
 		for fr := f; fr != nil && part != ""; fr = fr.parent {
 			for _, it := range fr.items {
-				if sameName(it.alias, part) {
+				if lex.Same(it.alias, part) {
 					it.spoil()
 				}
 			}
@@ -357,7 +358,7 @@ func (a *analyzer) star(f *frame, ref *pg.ColumnRef) {
 	alias := starAlias(ref)
 	for fr := f; fr != nil; fr = fr.parent {
 		for _, it := range fr.items {
-			if alias == "" || sameName(it.alias, alias) {
+			if alias == "" || lex.Same(it.alias, alias) {
 				it.spoil()
 			}
 		}
@@ -371,13 +372,4 @@ func starAlias(ref *pg.ColumnRef) string {
 		return ""
 	}
 	return ref.Fields[len(ref.Fields)-2].GetString_().GetSval()
-}
-
-// isDialectJoin: these words are join types to DuckDB where PostgreSQL's grammar reads an alias (FROM a ANTI JOIN b).
-func isDialectJoin(word string) bool {
-	switch strings.ToLower(word) {
-	case "semi", "anti", "asof", "positional":
-		return true
-	}
-	return false
 }

@@ -1,6 +1,10 @@
 package plan
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
 
 // Span is a range of bytes [Start, End) of the statement's text.
 type Span struct{ Start, End int }
@@ -37,84 +41,24 @@ func nameAt(sql string, at int) (name, bool) {
 	}
 }
 
+// identifierAt reads the word or quoted identifier that begins at an offset.
 func identifierAt(sql string, at int) (part string, end int, ok bool) {
 	if at < 0 || at >= len(sql) {
 		return "", 0, false
 	}
-	if sql[at] == '"' {
-		return quotedAt(sql, at)
-	}
-	end = at
-	for end < len(sql) && isIdentifierByte(sql[end], end == at) {
-		end++
-	}
-	if end == at || (sql[at] == 'u' || sql[at] == 'U') && strings.HasPrefix(sql[end:], `&"`) {
+	t := lex.PostgreSQL.Next(sql, at)
+	if t.Start != at || t.Kind != lex.Word && (t.Kind != lex.Quoted || t.Text[0] != '"') {
 		return "", 0, false
 	}
-	return sql[at:end], end, true
+	part, ok = t.Name()
+	return part, t.End(), ok
 }
 
-func quotedAt(sql string, at int) (part string, end int, ok bool) {
-	for i := at + 1; i < len(sql); i++ {
-		if sql[i] != '"' {
-			continue
-		}
-		if i+1 < len(sql) && sql[i+1] == '"' {
-			i++
-			continue
-		}
-		return strings.ReplaceAll(sql[at+1:i], `""`, `"`), i + 1, i > at+1
-	}
-	return "", 0, false
-}
-
-func isIdentifierByte(c byte, first bool) bool {
-	switch {
-	case 'a' <= lower(c) && lower(c) <= 'z', c == '_', c >= 0x80:
-		return true
-	case isDigit(c), c == '$':
-		return !first
-	}
-	return false
-}
-
-// skipBlank passes white space and comments, nested ones too.
+// skipBlank passes white space and comments up to the next token.
 func skipBlank(sql string, at int) int {
-	for at < len(sql) {
-		switch {
-		case strings.IndexByte(" \t\r\n\f\v", sql[at]) >= 0:
-			at++
-		case strings.HasPrefix(sql[at:], "--"):
-			if end := strings.IndexAny(sql[at:], "\r\n"); end >= 0 {
-				at += end
-			} else {
-				return len(sql)
-			}
-		case strings.HasPrefix(sql[at:], "/*"):
-			at = skipComment(sql, at)
-		default:
-			return at
-		}
-	}
-	return at
-}
-
-func skipComment(sql string, at int) int {
-	depth := 0
-	for at < len(sql) {
-		switch {
-		case strings.HasPrefix(sql[at:], "/*"):
-			depth++
-			at += 2
-		case strings.HasPrefix(sql[at:], "*/"):
-			depth--
-			at += 2
-			if depth == 0 {
-				return at
-			}
-		default:
-			at++
-		}
+	at, whole := lex.PostgreSQL.SkipBlank(sql, at)
+	if !whole {
+		return len(sql)
 	}
 	return at
 }
@@ -124,7 +68,7 @@ func skipComment(sql string, at int) int {
 func wordBefore(sql string, at int) (word string, start int) {
 	end := len(strings.TrimRight(sql[:at], " \t\r\n\f\v"))
 	start = end
-	for start > 0 && isIdentifierByte(sql[start-1], false) {
+	for start > 0 && lex.IsNamePart(sql[start-1]) {
 		start--
 	}
 	return sql[start:end], start
@@ -132,15 +76,8 @@ func wordBefore(sql string, at int) (word string, start int) {
 
 // wordAfter is the unquoted word that follows an offset, or "".
 func wordAfter(sql string, at int) string {
-	at = skipBlank(sql, at)
-	if at >= len(sql) || sql[at] == '"' {
-		return ""
+	if t := lex.PostgreSQL.Next(sql, at); t.Kind == lex.Word {
+		return t.Text
 	}
-	word, _, _ := identifierAt(sql, at)
-	return word
-}
-
-// quoteName writes an identifier so that both dialects read exactly it.
-func quoteName(s string) string {
-	return `"` + strings.ReplaceAll(s, `"`, `""`) + `"`
+	return ""
 }

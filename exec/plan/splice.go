@@ -3,6 +3,8 @@ package plan
 import (
 	"slices"
 	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Edit is one replacement that Splice made: what stood at Span is now Length bytes long.
@@ -23,7 +25,7 @@ func Splice(sql string, scans []Scan, call func(i int, s *Scan) string) (string,
 		s := &scans[i]
 		text := s.Prefix + call(i, s)
 		if s.AddAlias {
-			text += " AS " + quoteName(s.Alias)
+			text += " AS " + lex.Quote(s.Alias)
 		}
 		list = append(list, replacement{s.Span, text})
 		for _, c := range s.Cuts {

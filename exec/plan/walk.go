@@ -4,6 +4,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // scope is what a SELECT sees from outside.
@@ -175,7 +177,7 @@ func (a *analyzer) expandStar(f *frame, ref *pg.ColumnRef) (columns []output, op
 	alias := starAlias(ref)
 	open = f.merged // USING columns come once, we list them twice
 	for _, it := range f.items {
-		if alias != "" && !sameName(it.alias, alias) {
+		if alias != "" && !lex.Same(it.alias, alias) {
 			continue
 		}
 		it.readAll()

@@ -3,12 +3,12 @@ package distribute
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/outline"
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // analysis reads one statement. It stops trusting itself at the first thing that is not certain (D1): reason is then set, and
@@ -93,7 +93,7 @@ func (a *analysis) with(q *query) {
 			a.refuse("the CTE %s depends on the query around it", c.name)
 		}
 		for s := q.visible; s != nil; s = s.outer {
-			if sameName(s.cte.name, c.name) {
+			if lex.Same(s.cte.name, c.name) {
 				a.refuse("two CTEs of the name %s", c.name)
 			}
 		}
@@ -144,7 +144,7 @@ func (a *analysis) setKey(q *query, n *pg.Node) {
 		return
 	}
 	name := ref.Fields[0].GetString_().GetSval()
-	if !slices.ContainsFunc(q.outputs, func(f field) bool { return sameName(f.name, name) && !f.doubled }) {
+	if !slices.ContainsFunc(q.outputs, func(f field) bool { return lex.Same(f.name, name) && !f.doubled }) {
 		a.refuse("ORDER BY %s of a set operation", name)
 	}
 }
@@ -248,7 +248,7 @@ func (a *analysis) star(b *block, ref *pg.ColumnRef) (list []column) {
 		a.refuse("a star over schema-qualified names or USING")
 	}
 	for _, it := range b.items {
-		if alias != "" && !sameName(it.alias, alias) {
+		if alias != "" && !lex.Same(it.alias, alias) {
 			continue
 		}
 		for i := range it.columns {
@@ -287,7 +287,7 @@ func (a *analysis) outputs(b *block) {
 func markDoubled(fields []field) {
 	for i := range fields {
 		for j := range fields {
-			if i != j && fields[i].name != "" && sameName(fields[i].name, fields[j].name) {
+			if i != j && fields[i].name != "" && lex.Same(fields[i].name, fields[j].name) {
 				fields[i].doubled = true
 			}
 		}
@@ -388,7 +388,7 @@ const (
 func (b *block) alias(name string) int {
 	found := noAlias
 	for i, n := range b.stmt.TargetList {
-		if alias := n.GetResTarget().GetName(); alias != "" && sameName(alias, name) {
+		if alias := n.GetResTarget().GetName(); alias != "" && lex.Same(alias, name) {
 			if found != noAlias {
 				return twoAliases
 			}
@@ -397,26 +397,3 @@ func (b *block) alias(name string) int {
 	}
 	return found
 }
-
-// sameName compares identifiers as DuckDB does: ASCII letters without case, everything else bytewise.
-func sameName(a, b string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := 0; i < len(a); i++ {
-		if lower(a[i]) != lower(b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func lower(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
-}
-
-// quoteName writes an identifier so that both dialects read exactly it.
-func quoteName(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }

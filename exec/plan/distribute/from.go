@@ -1,9 +1,10 @@
 package distribute
 
 import (
-	"strings"
-
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // from binds an entry of a FROM clause. Items are added as they come, so that a later one sees the earlier ones, as LATERAL
@@ -54,7 +55,7 @@ func (a *analysis) table(b *block, v *pg.RangeVar) *tree {
 // find gives the CTE that an unqualified name means.
 func (s *scope) find(v *pg.RangeVar) *cte {
 	for ; s != nil; s = s.outer {
-		if v.Schemaname == "" && v.Catalogname == "" && sameName(s.cte.name, v.Relname) {
+		if v.Schemaname == "" && v.Catalogname == "" && lex.Same(s.cte.name, v.Relname) {
 			return s.cte
 		}
 	}
@@ -88,7 +89,7 @@ func renamed(fields []field, names []string) []field {
 
 // add makes a leaf of an item.
 func (a *analysis) add(b *block, it *item, alias *pg.Alias) *tree {
-	if len(it.alias) >= maxTreeName || isDialectJoin(it.alias) {
+	if len(it.alias) >= maxTreeName || plan.IsDialectJoin(it.alias) {
 		a.refuse("the alias %s, which the two parsers read differently", it.alias)
 	}
 	if list := names(alias.GetColnames()); len(list) > 0 {
@@ -104,15 +105,6 @@ func (a *analysis) add(b *block, it *item, alias *pg.Alias) *tree {
 
 // maxTreeName: PostgreSQL's parser cuts identifiers to this many bytes, DuckDB does not.
 const maxTreeName = 63
-
-// isDialectJoin: these words are join types to DuckDB where PostgreSQL's grammar reads an alias (FROM a ANTI JOIN b).
-func isDialectJoin(word string) bool {
-	switch strings.ToLower(word) {
-	case "semi", "anti", "asof", "positional":
-		return true
-	}
-	return false
-}
 
 func (a *analysis) derived(b *block, s *pg.RangeSubselect) *tree {
 	if s.Alias == nil {

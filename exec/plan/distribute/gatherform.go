@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // gatherForm: fragments join and filter, and give the columns that the rest needs; the coordinator does the rest. It is for what
@@ -64,7 +65,7 @@ func (g *gathering) collect() (why string) {
 			if f.name == "" || f.doubled {
 				return "a star over columns without names of their own"
 			}
-			g.add(c, func(b *builder) { b.raw(quoteName(c.item.alias), ".", quoteName(f.name)) })
+			g.add(c, func(b *builder) { b.raw(lex.Quote(c.item.alias), ".", lex.Quote(f.name)) })
 		}
 	}
 	for _, r := range g.block.refs {
@@ -132,7 +133,7 @@ func (g *gathering) writeFinal(b *builder, number int) {
 				if j > 0 {
 					inner.raw(", ")
 				}
-				inner.raw(name(c), " AS ", quoteName(c.item.columns[c.index].name))
+				inner.raw(name(c), " AS ", lex.Quote(c.item.columns[c.index].name))
 			}
 			output += len(t.star)
 			continue
@@ -157,6 +158,6 @@ func (g *gathering) writeAlias(b *builder, t target, output int) {
 		b.raw(" AS ")
 		b.original(t.text.Alias)
 	} else if f := g.query.outputs[output]; f.name != "" {
-		b.raw(" AS ", quoteName(f.name))
+		b.raw(" AS ", lex.Quote(f.name))
 	}
 }

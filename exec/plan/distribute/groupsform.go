@@ -9,6 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // groupsForm: fragments make groups of their own rows; the coordinator makes one of those that have the same key.
@@ -375,7 +376,7 @@ func (g *grouping) writeTargets(inner *builder) {
 		}
 		inner.original(t.text.Expr)
 		if name := inner.outputName(g.query, i); g.query.outputs[i].name != "" {
-			inner.raw(" AS ", quoteName(name))
+			inner.raw(" AS ", lex.Quote(name))
 		}
 	}
 }

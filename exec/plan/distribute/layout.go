@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Placement tells where the rows of base tables lie in the snapshot of the statement.
@@ -116,7 +117,7 @@ func (l *Layout) hashing(r *plan.Relation) (h hashing, columns []int, ok bool) {
 	}
 	var types []string
 	for _, name := range l.Split.Columns {
-		i := slices.IndexFunc(r.Columns, func(c plan.Column) bool { return sameName(c.Name, name) })
+		i := slices.IndexFunc(r.Columns, func(c plan.Column) bool { return lex.Same(c.Name, name) })
 		if i < 0 || !hashable(typeName(&r.Columns[i])) { // 0.0 and -0.0 are equal, and who knows how they were hashed
 			return hashing{}, nil, false
 		}

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // place is where an expression stands.
@@ -31,11 +33,11 @@ func (b *block) find(alias, name string) []column {
 
 func findIn(items []*item, alias, name string) (list []column) {
 	for _, it := range items {
-		if alias != "" && !sameName(it.alias, alias) {
+		if alias != "" && !lex.Same(it.alias, alias) {
 			continue
 		}
 		for i, f := range it.columns {
-			if sameName(f.name, name) {
+			if lex.Same(f.name, name) {
 				list = append(list, column{it, i})
 			}
 		}
@@ -47,8 +49,8 @@ func findIn(items []*item, alias, name string) (list []column) {
 func (b *block) vague(name string) bool {
 	plain := true
 	for i := 0; i < len(name); i++ {
-		c := lower(name[i])
-		plain = plain && ('a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '_')
+		c := name[i]
+		plain = plain && c < 0x80 && c != '$' && lex.IsNamePart(c)
 	}
 	for _, it := range b.items {
 		for _, f := range it.columns {
@@ -120,7 +122,7 @@ func (a *analysis) refer(p place, b *block, ref *pg.ColumnRef, schema string, c 
 	switch {
 	case f.doubled:
 		a.refuse("the name %s, which is given twice", f.name)
-	case schema != "" && !sameName(c.item.schema, schema):
+	case schema != "" && !lex.Same(c.item.schema, schema):
 		a.refuse("a name with the schema %s", schema)
 	case own && p.among != nil && !slices.Contains(p.among, c.item):
 		a.refuse("a condition of a join on something else")
@@ -145,7 +147,7 @@ func (a *analysis) refer(p place, b *block, ref *pg.ColumnRef, schema string, c 
 func (a *analysis) hidden(b *block, name string, c column) bool {
 	for i, n := range b.stmt.TargetList {
 		r := n.GetResTarget()
-		if r.Name == "" || !sameName(r.Name, name) {
+		if r.Name == "" || !lex.Same(r.Name, name) {
 			continue
 		}
 		if have := a.refs[b.stmt.TargetList[i].GetResTarget().GetVal().GetColumnRef()]; have == nil || have.column != c {

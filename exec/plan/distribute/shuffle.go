@@ -8,6 +8,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // A table that lies the wrong way for a join is shuffled: fragments filter and project their parts of it and write them in
@@ -264,14 +265,14 @@ func (p *planner) addShuffle(m *moving) {
 
 // column is a column's name behind the occurrence's.
 func (o *occurrence) column(i int) string {
-	return quoteName(o.item.alias) + "." + quoteName(o.scan.Relation.Columns[i].Name)
+	return lex.Quote(o.item.alias) + "." + lex.Quote(o.scan.Relation.Columns[i].Name)
 }
 
 // filtered writes FROM and WHERE of what is left of one table.
 func (b *builder) filtered(o *occurrence, filters []plan.Span) {
 	b.raw(" FROM ")
 	b.original(o.scan.Span)
-	b.raw(" AS ", quoteName(o.item.alias))
+	b.raw(" AS ", lex.Quote(o.item.alias))
 	for i, s := range filters {
 		b.raw([]string{" WHERE ", " AND "}[min(i, 1)], "(")
 		b.original(s)
@@ -291,13 +292,13 @@ func (p *planner) readPartition(o *occurrence, columns []int) {
 			if i > 0 {
 				b.raw(", ")
 			}
-			b.raw(stageColumn(stage, i), " AS ", quoteName(o.scan.Relation.Columns[c].Name))
+			b.raw(stageColumn(stage, i), " AS ", lex.Quote(o.scan.Relation.Columns[c].Name))
 		}
 		b.raw(" FROM ")
 		b.stage(stage, true)
 		b.raw(")")
 		if o.scan.AddAlias {
-			b.raw(" AS ", quoteName(o.item.alias))
+			b.raw(" AS ", lex.Quote(o.item.alias))
 		}
 	}})
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // spread says how the rows of something lie over the fragments if each reads its own part of the restricted occurrences and
@@ -211,7 +213,7 @@ func (b *block) namedWindow(w *pg.WindowDef) *pg.WindowDef {
 		return nil
 	}
 	for _, n := range b.stmt.WindowClause {
-		if d := n.GetWindowDef(); sameName(d.Name, w.Name) && d.Refname == "" {
+		if d := n.GetWindowDef(); lex.Same(d.Name, w.Name) && d.Refname == "" {
 			return d
 		}
 	}

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // fragments lists who runs a stage: the readers of shuffled tables' partitions, or where there are none, each node where a part of
@@ -171,7 +173,7 @@ func (b *builder) writeOutputs(q *query, number int) {
 		}
 		b.raw(transported(stageColumn(number, i), f.class))
 		if f.name != "" {
-			b.raw(" AS ", quoteName(b.outputName(q, i)))
+			b.raw(" AS ", lex.Quote(b.outputName(q, i)))
 		}
 	}
 }
@@ -182,16 +184,11 @@ func (b *builder) outputName(q *query, output int) string {
 		return q.outputs[output].name
 	}
 	if alias := q.block.targets[output].text.Alias; alias.End > 0 {
-		return unquoted(b.p.text.Of(alias))
+		if name, ok := lex.PostgreSQL.Next(b.p.text.Of(alias), 0).Name(); ok {
+			return name
+		}
 	}
 	return q.outputs[output].name
-}
-
-func unquoted(name string) string {
-	if len(name) > 1 && name[0] == '"' {
-		return strings.ReplaceAll(name[1:len(name)-1], `""`, `"`)
-	}
-	return name
 }
 
 // canBeOnce says that a query can be worked out by the coordinator before the others need it.

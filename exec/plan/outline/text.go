@@ -8,6 +8,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Text is a statement's text with its tokens, comments left out. It is immutable.
@@ -111,7 +112,7 @@ func (t *Text) next(i int) int {
 func (t *Text) word(i int) string {
 	s := t.Of(t.tokens[i].Span)
 	if strings.HasPrefix(s, `"`) {
-		return strings.ReplaceAll(s[1:len(s)-1], `""`, `"`)
+		return lex.PostgreSQL.Next(s, 0).Body()
 	}
 	return s
 }
