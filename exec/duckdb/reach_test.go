@@ -191,7 +191,6 @@ func TestFilesThatBecomeLinks(t *testing.T) {
 	c := openWith(t, duckdb.Options{Threads: 1, Files: duckdb.FileAccess{Directories: []string{f.allowed}}})
 	before, stop, over := f.picture(t), make(chan struct{}), make(chan error, 1)
 	go func() { over <- exchange(f, stop) }()
-	read := 0
 	for range 120 {
 		for _, sql := range []string{
 			"SELECT content FROM read_text('%s/swap.txt')", "SELECT * FROM read_csv('%s/swapped/s.csv')", "SELECT content FROM read_text('%s/swap*')", "SELECT content FROM read_text('%s/swapped/*.txt')",
@@ -200,8 +199,6 @@ func TestFilesThatBecomeLinks(t *testing.T) {
 			require.NotContains(t, strings.Join(got, "\n"), secret)
 			if err != nil {
 				require.NotContains(t, err.Error(), secret)
-			} else if len(got) > 0 {
-				read++
 			}
 		}
 		_, _ = tryAsk(c, "COPY (SELECT 1) TO '"+f.allowed+"/swap.txt'")
@@ -209,18 +206,20 @@ func TestFilesThatBecomeLinks(t *testing.T) {
 	}
 	close(stop)
 	require.NoError(t, <-over)
-	require.Positive(t, read, "what is inside is read")
+	require.Equal(t, []string{"a\nwelcome\n"}, ask(t, c, "SELECT content FROM read_text('"+f.allowed+"/swap.txt')"), "what is inside is read")
 	require.Equal(t, before, f.picture(t))
 }
 
-// exchange makes two names mean what is inside and what is outside by turns.
+// exchange makes two names mean what is inside and what is outside by turns, until stop; at the end what is inside.
 func exchange(f fortress, stop <-chan struct{}) error {
 	file, directory := filepath.Join(f.allowed, "swap.txt"), filepath.Join(f.allowed, "swapped")
 	for n := 0; ; n++ {
-		select {
-		case <-stop:
-			return nil
-		default:
+		if n%2 == 1 {
+			select {
+			case <-stop:
+				return nil
+			default:
+			}
 		}
 		fresh := fmt.Sprintf("%s/fresh-%d", f.root, n)
 		target := []string{f.allowed, "../outside"}[n%2]
