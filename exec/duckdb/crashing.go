@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/internal/invariants"
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // crashing are functions of DuckDB 1.5.5 that for some arguments end the process, or its database, which no error can be made of: what to write
@@ -36,90 +37,28 @@ func (db *Database) refuseCrashing(sql string) error {
 	if db.mayCrash {
 		return nil
 	}
-	lower := strings.ToLower(sql)
+	folded := lex.Fold(sql)
 	for name, instead := range crashing {
-		if at := called(lower, name); at >= 0 {
+		if at := called(folded, name); at >= 0 {
 			return &Error{Message: "function " + name + " is not supported: DuckDB may crash in it", State: "0A000", Byte: at, HintText: instead}
 		}
 	}
 	return nil
 }
 
-// called gives where in a text, of lower case, a function is called by its name, in quotes or not; -1: nowhere. Strings and comments are left out.
-func called(lower, name string) int {
-	if !strings.Contains(lower, name) {
+// called gives where in a folded text a function is called by its name, in quotes or not; -1: nowhere. Strings and comments are left out.
+func called(folded, name string) int {
+	if !strings.Contains(folded, name) && !strings.Contains(folded, `u&"`) {
 		return -1
 	}
-	for at := 0; at < len(lower); {
-		end := at + 1
-		switch c := lower[at]; {
-		case c == '\'':
-			end = stringEnd(lower, at)
-		case c == '$' && !isNamePart(lower, at-1):
-			end = dollarEnd(lower, at)
-		case strings.HasPrefix(lower[at:], "--"), strings.HasPrefix(lower[at:], "/*"):
-			end = len(lower) - len(skipBlank(lower[at:]))
-		case c == '"':
-			if end = quotedEnd(lower, at); strings.ReplaceAll(strings.Trim(lower[at:end], `"`), `""`, `"`) == name && isCall(lower[end:]) {
-				return at
-			}
-		case isNamePart(lower, at):
-			for end < len(lower) && isNamePart(lower, end) {
-				end++
-			}
-			if lower[at:end] == name && isCall(lower[end:]) {
-				return at
+	before := lex.Token{}
+	for t := range lex.DuckDB.Tokens(folded) {
+		if t.Is("(") && (before.Kind == lex.Word || before.Kind == lex.Quoted) {
+			if callee, _ := before.Name(); lex.Same(callee, name) {
+				return before.Start
 			}
 		}
-		at = end
+		before = t
 	}
 	return -1
-}
-
-func isCall(rest string) bool { return strings.HasPrefix(skipBlank(rest), "(") }
-
-// stringEnd is where a string ends that begins at a quote. One with E before it has escapes.
-func stringEnd(s string, at int) int {
-	escapes := at > 0 && s[at-1] == 'e' && !isNamePart(s, at-2)
-	for i := at + 1; i < len(s); i++ {
-		switch {
-		case escapes && s[i] == '\\':
-			i++
-		case s[i] == '\'' && i+1 < len(s) && s[i+1] == '\'':
-			i++
-		case s[i] == '\'':
-			return i + 1
-		}
-	}
-	return len(s)
-}
-
-// dollarEnd is where what begins with a dollar ends: a string between two tags, or a parameter's number.
-func dollarEnd(s string, at int) int {
-	end := at + 1
-	for end < len(s) && s[end] != '$' && isNamePart(s, end) {
-		end++
-	}
-	if end == len(s) || s[end] != '$' || s[at+1] >= '0' && s[at+1] <= '9' {
-		return end
-	}
-	tag := s[at : end+1]
-	if n := strings.Index(s[end+1:], tag); n >= 0 {
-		return end + 1 + n + len(tag)
-	}
-	return len(s)
-}
-
-// quotedEnd is where a name in quotes ends.
-func quotedEnd(s string, at int) int {
-	for i := at + 1; i < len(s); i++ {
-		if s[i] != '"' {
-			continue
-		}
-		if i+1 == len(s) || s[i+1] != '"' {
-			return i + 1
-		}
-		i++
-	}
-	return len(s)
 }

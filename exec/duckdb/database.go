@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Options of a Database. The zero value is a database that may use 80 % of the machine's memory and every file.
@@ -220,19 +222,7 @@ func listLiteral(values []string) string {
 }
 
 // QuoteLiteral writes s as a SQL string literal.
-func QuoteLiteral(s string) string { return quote(s, '\'') }
+func QuoteLiteral(s string) string { return lex.QuoteString(s) }
 
 // QuoteIdentifier writes s as a quoted SQL identifier.
-func QuoteIdentifier(s string) string { return quote(s, '"') }
-
-func quote(s string, mark byte) string {
-	out := make([]byte, 0, len(s)+2)
-	out = append(out, mark)
-	for i := 0; i < len(s); i++ {
-		if s[i] == mark {
-			out = append(out, mark)
-		}
-		out = append(out, s[i])
-	}
-	return string(append(out, mark))
-}
+func QuoteIdentifier(s string) string { return lex.Quote(s) }

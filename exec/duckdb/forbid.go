@@ -1,6 +1,10 @@
 package duckdb
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
 
 // Two functions of DuckDB reach through every locked setting, can be called in any SELECT, and cannot be dropped or
 // overridden: enable_logging redirects the whole process' log to a file (with a file that may not be written every later
@@ -24,84 +28,47 @@ var forbiddenCalls = []string{"arrow_scan", "arrow_scan_dumb", "read_duckdb"}
 
 // forbidden gives the name in sql that may not be used, or "".
 func forbidden(sql string) string {
-	lower := strings.ToLower(sql)
+	folded := lex.Fold(sql)
 	for _, name := range forbiddenNames {
-		if strings.Contains(lower, name) {
+		if strings.Contains(folded, name) {
 			return name
 		}
 	}
 	for _, name := range forbiddenCalls {
-		if called(lower, name) >= 0 {
+		if called(folded, name) >= 0 {
 			return name
 		}
 	}
-	for rest := lower; ; {
-		_, after, found := strings.Cut(rest, "query")
-		if !found {
-			return ""
-		}
-		rest = after
-		if called := skipBlank(strings.TrimPrefix(after, `"`)); strings.HasPrefix(called, "(") && !isNamePart(lower, len(lower)-len(after)-len("query")-1) {
-			return "query"
-		}
+	if callsQuery(folded) {
+		return "query"
 	}
+	return ""
 }
 
-func isNamePart(s string, at int) bool {
-	if at < 0 {
-		return false
-	}
-	c := s[at]
-	return c == '_' || c == '$' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 0x80
-}
-
-// wideSpaces are what DuckDB takes for spaces beside ASCII's. It replaces them before it reads a text.
-var wideSpaces = strings.Split("\u00a0 \u2000 \u2001 \u2002 \u2003 \u2004 \u2005 \u2006 \u2007 \u2008 \u2009 \u200a \u200b \u202f \u205f \u2060 \u3000 \ufeff", " ")
-
-// narrowSpaces is sql with ASCII's spaces in the place of others, each as many as it had bytes, so that positions stay.
-var narrowSpaces = func() *strings.Replacer {
-	var pairs []string
-	for _, wide := range wideSpaces {
-		pairs = append(pairs, wide, strings.Repeat(" ", len(wide)))
-	}
-	return strings.NewReplacer(pairs...)
-}()
-
-// skipBlank cuts white space of ASCII and comments, which nest, off the start of s.
-func skipBlank(s string) string {
-	for {
-		trimmed := strings.TrimLeft(s, " \t\r\n\f\v")
-		switch {
-		case strings.HasPrefix(trimmed, "--"):
-			trimmed = strings.TrimLeftFunc(trimmed, func(r rune) bool { return r != '\n' && r != '\r' })
-		case strings.HasPrefix(trimmed, "/*"):
-			trimmed = skipComment(trimmed[2:])
-		case trimmed == s:
-			return s
+// callsQuery looks for the name and a bracket behind it, wherever they stand.
+func callsQuery(folded string) bool {
+	const name = "query"
+	for at := 0; ; {
+		i := strings.Index(folded[at:], name)
+		if i < 0 {
+			return false
 		}
-		s = trimmed
-	}
-}
-
-func skipComment(s string) string {
-	for depth := 1; depth > 0 && s != ""; {
-		switch {
-		case strings.HasPrefix(s, "*/"):
-			depth, s = depth-1, s[2:]
-		case strings.HasPrefix(s, "/*"):
-			depth, s = depth+1, s[2:]
-		default:
-			s = s[1:]
+		start := at + i
+		at = start + len(name)
+		end := at
+		if strings.HasPrefix(folded[end:], `"`) {
+			end++
+		}
+		// A byte of a character of several may end a name or a wide space.
+		partOfName := start > 0 && folded[start-1] < 0x80 && lex.IsNamePart(folded[start-1])
+		if !partOfName && lex.DuckDB.Next(folded, end).Is("(") {
+			return true
 		}
 	}
-	return s
 }
 
 // check refuses SQL that may not even be planned.
 func (c *Connection) check(sql string) error {
-	if strings.ContainsFunc(sql, func(r rune) bool { return r >= 0x80 }) {
-		sql = narrowSpaces.Replace(sql)
-	}
 	if err := c.db.refuseCrashing(sql); err != nil {
 		return err
 	}

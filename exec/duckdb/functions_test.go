@@ -1,11 +1,14 @@
 package duckdb_test
 
 import (
+	"context"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"pgregory.net/rapid"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -92,6 +95,43 @@ func TestWordsAreNoCalls(t *testing.T) {
 	} {
 		requireState(t, "0A000", c.Check(sql))
 	}
+}
+
+// The position of a refused call is its place in the text as the client wrote it: letters whose lower case has another length included.
+func TestRefusedCallIsWhereTheClientWroteIt(t *testing.T) {
+	c := openWith(t, duckdb.Options{Threads: 1})
+	for sql, call := range map[string]string{
+		"SELECT switch(1)": "switch(1)", "SELECT 'İİ', SWITCH(1)": "SWITCH(1)", "SELECT\u00a0'Ⱥ',\u2003\"Switch\"(1)": `"Switch"(1)`,
+	} {
+		var refused *duckdb.Error
+		require.ErrorAs(t, c.Check(sql), &refused, sql)
+		require.Equal(t, call, sql[refused.Byte:])
+	}
+}
+
+// Where DuckDB's parser finds a call, the search in the text finds it.
+func TestNoCallIsHidden(t *testing.T) {
+	searching := openWith(t, duckdb.Options{Threads: 1})
+	t.Setenv(duckdb.CrashingVariable, "1")
+	parsing := openWith(t, duckdb.Options{Threads: 1})
+	pieces := strings.Split("a|E|e|b|x|u&|1|1.5|0x1|$1|$|$$|$a$|'|'|'b'|E'\\'|\\|\"|\"c\"|--|--x|/*|*/|/*y*/|-|+|,|,|,|.|::|[|]|{|}|(|)| |\n|\r|\u00a0|\u2003|switch(1)|Switch|\"switch\"|(1)|\u200b(2)", "|")
+	hidden, found := 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		sql := "SELECT " + strings.Join(rapid.SliceOfN(rapid.SampledFrom(pieces), 0, 8).Draw(t, "pieces"), "") + rapid.SampledFrom([]string{"", ", switch(1)", "\n, 'z' || switch(1)"}).Draw(t, "end")
+		mentions, err := parsing.Mentions(context.Background(), sql)
+		if err != nil {
+			return
+		}
+		calls := slices.ContainsFunc(mentions.Functions, func(m duckdb.Mention) bool { return strings.EqualFold(m.Name, "switch") })
+		if !calls {
+			hidden++
+			return
+		}
+		found++
+		require.Error(t, searching.Check(sql), "%q", sql)
+	})
+	require.Positive(t, hidden)
+	require.Positive(t, found)
 }
 
 // No setting but the session's can be changed, in any way: those that are, are named in sessionSettings.

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // given is what a database may have of memory, and what it does without for the time being.
@@ -92,12 +94,13 @@ var settingVerbs = map[string]bool{"set": true, "reset": true, "pragma": true, "
 // setsMemory tells whether sql might set what DuckDB may have: a statement that can set something and mentions it. The configuration is locked but
 // for this, because Yield sets it.
 func setsMemory(sql string) bool {
-	lower := strings.ToLower(sql)
-	if !strings.Contains(lower, memoryNames[0]) && !strings.Contains(lower, memoryNames[1]) {
+	folded := lex.Fold(sql)
+	if !strings.Contains(folded, memoryNames[0]) && !strings.Contains(folded, memoryNames[1]) {
 		return false
 	}
-	for rest := lower; ; { // whatever is behind a semicolon may be a statement
-		rest = strings.TrimLeftFunc(skipBlank(rest), func(r rune) bool { return r < 'a' || r > 'z' }) // spaces of all kinds, parentheses
+	for rest := folded; ; { // whatever is behind a semicolon may be a statement
+		start, _ := lex.DuckDB.SkipBlank(rest, 0)
+		rest = strings.TrimLeftFunc(rest[start:], func(r rune) bool { return r < 'a' || r > 'z' }) // parentheses
 		first := strings.IndexFunc(rest, func(r rune) bool { return r < 'a' || r > 'z' })
 		if first < 0 {
 			first = len(rest)
