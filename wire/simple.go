@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
@@ -98,40 +99,9 @@ func (c *connection) simpleStatement(sql string, oneOfMany bool) (_ context.Cont
 
 // isBlank tells a query string without any statement: white space, semicolons and comments.
 func isBlank(sql string) bool {
-	for len(sql) > 0 {
-		switch {
-		case strings.IndexByte(" \t\n\r\f\v;", sql[0]) >= 0:
-			sql = sql[1:]
-		case strings.HasPrefix(sql, "--"):
-			_, sql, _ = strings.Cut(sql, "\n")
-		case strings.HasPrefix(sql, "/*"):
-			rest, closed := skipComment(sql)
-			if !closed {
-				return false // let the parser complain
-			}
-			sql = rest
-		default:
-			return false
-		}
+	t := lex.Client.Next(sql, 0)
+	for t.Is(";") {
+		t = lex.Client.Next(sql, t.End())
 	}
-	return true
-}
-
-// skipComment returns what follows a block comment; they nest.
-func skipComment(sql string) (rest string, closed bool) {
-	depth := 0
-	for i := 0; i+1 < len(sql); i++ {
-		switch sql[i : i+2] {
-		case "/*":
-			depth++
-			i++
-		case "*/":
-			depth--
-			i++
-			if depth == 0 {
-				return sql[i+1:], true
-			}
-		}
-	}
-	return "", false
+	return t.Kind == lex.End // what does not end is the parser's to complain of
 }

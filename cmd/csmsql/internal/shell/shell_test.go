@@ -22,6 +22,7 @@ func TestComplete(t *testing.T) {
 		"select 1; -- done\n": true, "-- only;": false, "select 1 /* ; */": false, "select 1 /* ; */ ;": true, "select 1; /* open": false,
 		"select $$;$$": false, "select $$;$$;": true, "select $a$;$$;$a$;": true, "select $1;": true, "select $a$;": false,
 		"select 1; select 2": false, "select 1;\n\n": true, "": false, ";": true, "select 'it''s';": true, "select 1 - 2;": true, "select 4 / 2;": true,
+		"select 1; /* /* */ ;": false, "select E'\\';": false, "select E'\\';';": true, "select 1;\u00a0": true, "-- a\r;": true,
 	} {
 		require.Equal(t, want, shell.Complete(text), text)
 	}
