@@ -10,9 +10,9 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/engine/unsupported"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/internal/spelling"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/edit"
 )
 
 // Error is an error of a statement with what SQL clients want to know of it.
@@ -65,7 +65,7 @@ func (e *Error) hint(text string) *Error {
 }
 
 // fromDuckDB turns an error of DuckDB about the text that it was given into one about the user's text.
-func fromDuckDB(err error, given, users string, edits edits) error {
+func fromDuckDB(err error, given, users string, made edit.List) error {
 	d, ok := err.(*duckdb.Error)
 	if !ok {
 		return err
@@ -74,7 +74,7 @@ func fromDuckDB(err error, given, users string, edits edits) error {
 	if csv := csvFailure("", d); csv != nil {
 		return csv
 	}
-	if unknown := notInDuckDB(d, given, users, edits); unknown != nil {
+	if unknown := notInDuckDB(d, given, users, made); unknown != nil {
 		return unknown
 	}
 	if m := tooLong.FindStringSubmatch(d.Message); m != nil {
@@ -86,14 +86,14 @@ func fromDuckDB(err error, given, users string, edits edits) error {
 	}
 	if d.Byte >= 0 && d.Byte <= len(given) {
 		back := *d
-		back.Byte = edits.back(d.Byte)
+		back.Byte = made.Back(d.Byte)
 		e.At = back.PositionIn(users)
 	}
 	return e
 }
 
 // notInDuckDB names the clause that DuckDB's parser does not know of a text that PostgreSQL's understands; nil: it is about something else.
-func notInDuckDB(d *duckdb.Error, given, users string, edits edits) *Error {
+func notInDuckDB(d *duckdb.Error, given, users string, made edit.List) *Error {
 	if !isParsers(d) && !unsupported.Refuses(d.Message) {
 		return nil
 	}
@@ -105,7 +105,7 @@ func notInDuckDB(d *duckdb.Error, given, users string, edits edits) *Error {
 	if !strings.HasPrefix(d.Message, "syntax error") {
 		clause, named = unsupported.InTree(tree, d.Message)
 	} else if d.Byte >= 0 && d.Byte <= len(given) {
-		clause, named = unsupported.InText(users, edits.back(d.Byte))
+		clause, named = unsupported.InText(users, made.Back(d.Byte))
 	}
 	if !named && (!isParsers(d) || !unsupported.IsSaid(d.Message)) {
 		return nil
@@ -223,8 +223,8 @@ func postgresWords(message string) string {
 	return message
 }
 
-// inOriginal makes an error's position in the edited text one in the original.
-func (es edits) inOriginal(err error, edited, original string) error {
+// inOriginal makes an error's position in an edited text one in the original.
+func inOriginal(err error, made edit.List, edited, original string) error {
 	e, ok := err.(*Error)
 	if syntax, is := err.(*statement.Error); is {
 		e, ok = &Error{State: syntax.State, Message: syntax.Message, At: syntax.At, HintText: syntax.Advice, Cause: err}, true
@@ -232,33 +232,7 @@ func (es edits) inOriginal(err error, edited, original string) error {
 	if !ok || e.At == 0 {
 		return err
 	}
-	moved, offset := *e, len(edited)
-	count := 0
-	for i := range edited {
-		if count++; count == e.At {
-			offset = i
-			break
-		}
-	}
-	moved.At = utf8.RuneCountInString(original[:min(es.back(offset), len(original))]) + 1
+	moved := *e
+	moved.At = made.BackPosition(e.At, edited, original)
 	return &moved
-}
-
-// edits are replacements that made one text out of another, in order.
-type edits []plan.Edit
-
-// back maps an offset in the edited text to the original; inside a replacement it is the replaced part's start.
-func (es edits) back(offset int) int {
-	shift := 0
-	for _, e := range es {
-		start := e.Start + shift
-		if offset < start {
-			break
-		}
-		if offset < start+e.Length {
-			return e.Start
-		}
-		shift += e.Length - (e.End - e.Start)
-	}
-	return offset - shift
 }

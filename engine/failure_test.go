@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
 
@@ -313,4 +314,25 @@ func TestTwoNodesOnOneDirectory(t *testing.T) {
 	require.FileExists(t, dir)
 	require.Equal(t, []string{"1"}, rows(t, s, "SELECT a FROM t"))
 	require.NoError(t, e.CheckSpace(context.Background()))
+}
+
+// E5: what fails while it runs is pointed at in the user's text, however often that was rewritten: a table was put in, values of a pivot, casts.
+func TestFailuresPointIntoTheText(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE some_table AS SELECT 1 AS a, 'x' AS k")
+	for _, c := range []struct {
+		sql, at string
+		args    []any
+	}{
+		{"SELECT 'ä', a FROM some_table WHERE CAST(k AS int) = 3", "CAST", nil},
+		{"SELECT a FROM some_table WHERE $1 IS NULL AND CAST(k AS int) = 0x3", "CAST", []any{nil}},
+		{"SELECT a, $1 FROM some_table x WHERE CAST(k AS int) = 3", "CAST", []any{"ä"}},
+		{"SELECT * FROM (PIVOT some_table ON k USING sum(a)) p WHERE CAST('ö' AS int) = p.x", "CAST", nil},
+		{"PIVOT (SELECT a, k, CAST(k AS int) FROM some_table) ON k USING sum(a)", "CAST", nil},
+	} {
+		_, err := tryRows(s, c.sql, c.args...)
+		require.Equal(t, "22P02", sqlState(err), "%s: %v", c.sql, err)
+		require.Equal(t, utf8.RuneCountInString(c.sql[:strings.Index(c.sql, c.at)])+1, position(err), "%s: %v", c.sql, err)
+	}
 }

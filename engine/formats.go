@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/edit"
 )
 
 // PostgreSQL's to_char is a macro (pgcatalog), which cuts the template into patterns for every row: right for every template, and slow; and DuckDB
@@ -163,9 +164,9 @@ func rewriteCalls(text string, tokens []*pg.ScanToken, calls map[int]formatCall)
 		depth int
 		after string
 	}
-	var out strings.Builder
+	edited := edit.New(text)
 	var open []openCall
-	at, depth, done := 0, 0, false
+	depth, done := 0, false
 	is := func(i int, symbol string) bool {
 		return i < len(tokens) && text[tokens[i].Start:tokens[i].End] == symbol
 	}
@@ -174,10 +175,8 @@ func rewriteCalls(text string, tokens []*pg.ScanToken, calls map[int]formatCall)
 		call, found := calls[int(t.Start)]
 		switch {
 		case found && is(i+1, "("):
-			out.WriteString(text[at:t.Start])
-			out.WriteString(call.before)
 			i++
-			at = int(tokens[i].End)
+			edited.Replace(int(t.Start), int(tokens[i].End), call.before)
 			depth++
 			open = append(open, openCall{depth, call.after})
 		case is(i, "("):
@@ -185,10 +184,8 @@ func rewriteCalls(text string, tokens []*pg.ScanToken, calls map[int]formatCall)
 		case is(i, ")"):
 			depth--
 		case is(i, ",") && len(open) > 0 && depth == open[len(open)-1].depth && is(i+2, ")"):
-			out.WriteString(text[at:t.Start])
-			out.WriteString(open[len(open)-1].after)
 			i += 2 // the template and the closing parenthesis
-			at = int(tokens[i].End)
+			edited.Replace(int(t.Start), int(tokens[i].End), open[len(open)-1].after)
 			depth--
 			open, done = open[:len(open)-1], true
 		}
@@ -196,6 +193,6 @@ func rewriteCalls(text string, tokens []*pg.ScanToken, calls map[int]formatCall)
 	if len(open) > 0 { // the template is no single token
 		return text, false
 	}
-	out.WriteString(text[at:])
-	return out.String(), done
+	text, _ = edited.Text()
+	return text, done
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/sql/edit"
 )
 
 // defaultKey marks a field with the SQL text of its default.
@@ -84,10 +85,10 @@ func (s *Session) qualify(v *visible, name statement.Name) (catalog.TableName, e
 
 // source is the query that a writing statement takes its rows from, wrapped so that they have a table's types.
 type source struct {
-	text   string // the wrapped text
-	inner  string // the user's query
-	prefix int    // where it stands in text
-	edits  edits  // what was replaced in it
+	text   string    // the wrapped text
+	inner  string    // the user's query
+	prefix int       // where it stands in text
+	edits  edit.List // what was replaced in it
 }
 
 // conformSource wraps a query so that it gives the columns of schema. columns are the ones that the query gives, in its
@@ -127,7 +128,7 @@ func (src source) relocate(err error, users string) error {
 	moved.At = 0
 	at := byteOffset(src.text, e.At)
 	if start := strings.Index(users, src.inner); start >= 0 && at >= src.prefix {
-		offset := start + min(src.edits.back(at-src.prefix), len(src.inner))
+		offset := start + min(src.edits.Back(at-src.prefix), len(src.inner))
 		moved.At = utf8.RuneCountInString(users[:offset]) + 1
 	}
 	return &moved
@@ -292,7 +293,7 @@ func (st *Statement) givenColumns(ctx context.Context, query string, v *visible)
 }
 
 // typedRows gives parameters and literals that are values by themselves the types of their columns.
-func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, rows rowSource) (string, edits, error) {
+func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, rows rowSource) (string, edit.List, error) {
 	if len(rows.parameters) == 0 && len(rows.texts) == 0 {
 		return head.Query, nil, nil
 	}

@@ -1,14 +1,12 @@
 package engine
 
 import (
-	"strings"
-
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine/literal"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/edit"
 )
 
 // The values of VALUES lists become their columns' types one by one, as in PostgreSQL. DuckDB brings those of one place in all rows to one type
@@ -76,9 +74,7 @@ type valueList struct {
 	profiles []profile
 	rows     int
 
-	out    strings.Builder
-	edits  edits
-	at     int // what is written of text
+	out    *edit.Editor // of text
 	failed error
 }
 
@@ -113,7 +109,7 @@ func (l *valueList) source(schema *arrow.Schema) (source, error) {
 }
 
 // typed is the INSERT's query with values that become their columns' types by themselves.
-func (l *valueList) typed(schema *arrow.Schema, columns []string) (string, edits, error) {
+func (l *valueList) typed(schema *arrow.Schema, columns []string) (string, edit.List, error) {
 	l.schema = schema
 	again := false
 	for i, c := range columns {
@@ -130,6 +126,7 @@ func (l *valueList) typed(schema *arrow.Schema, columns []string) (string, edits
 	if !again {
 		return l.head.Query, nil, nil
 	}
+	l.out = edit.New(l.text)
 	statement.Values(l.text, func(v statement.Value) {
 		if l.failed == nil && v.Column < len(l.fields) {
 			l.write(&v)
@@ -138,8 +135,8 @@ func (l *valueList) typed(schema *arrow.Schema, columns []string) (string, edits
 	if l.failed != nil {
 		return "", nil, l.failed
 	}
-	l.out.WriteString(l.text[l.at:])
-	return l.head.With + l.out.String(), l.edits, nil
+	text, made := l.out.Text()
+	return l.head.With + text, made.Shift(len(l.head.With)), nil
 }
 
 // casts tells whether every value of a column is cast by itself.
@@ -182,14 +179,9 @@ func (l *valueList) write(v *statement.Value) {
 	if cast {
 		by = "CAST(" + by + " AS " + l.types[v.Column] + ")"
 	}
-	if by == written {
-		return
+	if by != written {
+		l.out.Replace(v.Start, v.End, by)
 	}
-	l.out.WriteString(l.text[l.at:v.Start])
-	l.out.WriteString(by)
-	l.at = v.End
-	shift := len(l.head.With)
-	l.edits = append(l.edits, plan.Edit{Span: plan.Span{Start: v.Start + shift, End: v.End + shift}, Length: len(by)})
 }
 
 // fromLiteral is the error of a literal as the engine's.

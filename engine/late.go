@@ -14,6 +14,7 @@ import (
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/edit"
 )
 
 // DuckDB plans no statement before it knows what every parameter is. There are two cases in which it cannot: nothing around a
@@ -66,11 +67,11 @@ func (q *query) resolve(given string) error {
 
 // planAsText takes parameters without a type for text: those that are columns by themselves if that is enough, else all.
 func (q *query) planAsText(given string) error {
-	if text, edits := shownAsText(given); len(edits) > 0 {
+	if text, made := shownAsText(given); len(made) > 0 {
 		duck, err := q.session.conn.Prepare(text)
 		if err == nil && duck.Resolved() {
 			q.duck.Close()
-			q.duck, q.params, q.given, q.edits = duck, duck.Parameters(), text, edits
+			q.duck, q.params, q.given, q.edits = duck, duck.Parameters(), text, q.edits.Then(made)
 			return nil
 		}
 		if err == nil {
@@ -78,8 +79,8 @@ func (q *query) planAsText(given string) error {
 		}
 	}
 	q.castParameters = true
-	text, edits := parametersAsText(given)
-	if err := q.planAgain(text, edits); err != nil {
+	text, made := parametersAsText(given)
+	if err := q.planAgain(text, q.edits.Then(made)); err != nil {
 		return err
 	}
 	if q.duck.Resolved() {
@@ -89,7 +90,7 @@ func (q *query) planAsText(given string) error {
 }
 
 // shownAsText makes text of the parameters that are columns of a result by themselves.
-func shownAsText(given string) (string, edits) {
+func shownAsText(given string) (string, edit.List) {
 	tree := treeOf(given)
 	if tree == nil {
 		return given, nil
@@ -134,13 +135,13 @@ func standIn(t duckdb.ParameterType) string {
 }
 
 // planAgain plans another text in the place of what was planned.
-func (q *query) planAgain(text string, edits edits) error {
+func (q *query) planAgain(text string, made edit.List) error {
 	duck, err := q.session.conn.Prepare(text)
 	if err != nil {
 		return withoutPosition(fromDuckDB(err, text, q.text, nil))
 	}
 	q.duck.Close()
-	q.duck, q.given, q.edits = duck, text, edits
+	q.duck, q.given, q.edits = duck, text, made
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/edit"
 )
 
 // ownNames shows a block's own tables and views, and no longer what it dropped, to its own DuckDB connection.
@@ -91,7 +92,7 @@ func (s *Session) openOwnNames(b *block) error {
 }
 
 // withOwnDatabase puts the block's database where a text that only DuckDB reads names the shared one.
-func (s *Session) withOwnDatabase(text string) (string, edits) {
+func (s *Session) withOwnDatabase(text string) (string, edit.List) {
 	if s.block == nil || s.block.names == nil {
 		return text, nil
 	}
@@ -113,7 +114,7 @@ func unquoted(identifier string) string {
 }
 
 // inDatabase puts another database where names of three parts or more name the shared one.
-func inDatabase(text, database string) (string, edits) {
+func inDatabase(text, database string) (string, edit.List) {
 	if database == duckdb.CatalogName || !strings.Contains(strings.ToLower(text), duckdb.CatalogName) {
 		return text, nil
 	}

@@ -2,35 +2,26 @@ package engine
 
 import (
 	"slices"
-	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/edit"
 )
 
 // replaceTokens puts what replace says in place of single tokens.
-func replaceTokens(text string, replace func(token string, offset int) (string, bool)) (string, edits) {
+func replaceTokens(text string, replace func(token string, offset int) (string, bool)) (string, edit.List) {
 	scanned, err := pg.Scan(text)
 	if err != nil {
 		return text, nil
 	}
-	var out strings.Builder
-	var done edits
-	at := 0
+	edited := edit.New(text)
 	for _, t := range scanned.Tokens {
 		start, end := int(t.Start), int(t.End)
-		by, ok := replace(text[start:end], start)
-		if !ok {
-			continue
+		if by, ok := replace(text[start:end], start); ok {
+			edited.Replace(start, end, by)
 		}
-		out.WriteString(text[at:start])
-		out.WriteString(by)
-		done = append(done, plan.Edit{Span: plan.Span{Start: start, End: end}, Length: len(by)})
-		at = end
 	}
-	out.WriteString(text[at:])
-	return out.String(), done
+	return edited.Text()
 }
 
 func isParameter(token string) bool {
@@ -39,7 +30,7 @@ func isParameter(token string) bool {
 
 // parametersAsText makes every parameter text. DuckDB cannot plan a parameter that nothing around it gives a type; PostgreSQL
 // takes it for text.
-func parametersAsText(text string) (string, edits) {
+func parametersAsText(text string) (string, edit.List) {
 	return replaceTokens(text, func(token string, _ int) (string, bool) {
 		return "CAST(" + token + " AS VARCHAR)", isParameter(token)
 	})

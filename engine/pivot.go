@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/edit"
 )
 
 // PIVOT t ON x USING … has a column for every value of x. DuckDB makes two statements of it, the first of which finds the values; a statement
@@ -35,35 +36,30 @@ func refusePivot(query string) error {
 }
 
 // expandPivots writes the values that the text leaves out. A text without such a PIVOT is given back as it is.
-func (s *Session) expandPivots(ctx context.Context, text string, v *visible) (string, edits, error) {
+func (s *Session) expandPivots(ctx context.Context, text string, v *visible) (string, edit.List, error) {
 	items := pivotItems(text)
 	if len(items) == 0 {
 		return text, nil, nil
 	}
-	var out strings.Builder
-	var done edits
-	at := 0
+	edited := edit.New(text)
 	for _, item := range items {
 		values, err := s.pivotValues(ctx, item.values, v)
 		if err != nil {
 			return text, nil, err
 		}
-		list := " IN (" + strings.Join(values, ", ") + ") "
-		out.WriteString(text[at:item.at.Start] + list)
-		done = append(done, plan.Edit{Span: item.at, Length: len(list)})
-		at = item.at.End
+		edited.Replace(item.at.Start, item.at.End, " IN ("+strings.Join(values, ", ")+") ")
 	}
-	out.WriteString(text[at:])
-	return out.String(), done, nil
+	expanded, made := edited.Text()
+	return expanded, made, nil
 }
 
 // planPivots plans a text whose values are written, under the user's.
-func (s *Session) planPivots(ctx context.Context, text, expanded string, moved edits, v *visible) (*query, error) {
+func (s *Session) planPivots(ctx context.Context, text, expanded string, made edit.List, v *visible) (*query, error) {
 	q, err := s.planText(ctx, expanded, nil, v)
 	if err != nil {
-		return nil, moved.inOriginal(err, expanded, text)
+		return nil, inOriginal(err, made, expanded, text)
 	}
-	q.text, q.edits = text, moved
+	q.text, q.edits = text, made.Then(q.edits)
 	return q, nil
 }
 

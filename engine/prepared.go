@@ -170,7 +170,7 @@ func (s *Session) checkNamed(ctx context.Context, n *NamedStatement, before stri
 	}
 	parsed, err := statement.Parse(given)
 	if err != nil {
-		return changed.inOriginal(err, given, padded)
+		return inOriginal(err, changed, given, padded)
 	}
 	switch parsed.Head.(type) {
 	case *statement.Select, *statement.Insert, *statement.Update, *statement.Delete:
@@ -185,7 +185,7 @@ func (s *Session) checkNamed(ctx context.Context, n *NamedStatement, before stri
 		if n.open() && aboutTypes(err) {
 			return nil // its values will say of what type they are
 		}
-		return changed.inOriginal(err, given, padded)
+		return inOriginal(err, changed, given, padded)
 	}
 	defer planned.Close()
 	if planned.asText() {

@@ -13,7 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/edit"
 )
 
 // temporaryNames are a session's temporary tables and views, in lower case.
@@ -203,11 +203,11 @@ func (st *Statement) privateText(ctx context.Context, v *visible) (text string, 
 	}
 	head, isView := st.parsed.Head.(*statement.CreateView)
 	if isView {
-		bound, edits, err := st.temporaryView(ctx, head, v)
+		bound, made, err := st.temporaryView(ctx, head, v)
 		if err != nil && !isParsers(err) { // a syntax error is told with its place below
 			return "", nil, err
 		} else if err == nil {
-			text, moved = bound, edits
+			text, moved = bound, made
 		}
 	}
 	explain = func(err error) error { return fromDuckDB(err, text, st.parsed.Text, moved) }
@@ -231,7 +231,7 @@ func (st *Statement) privateText(ctx context.Context, v *visible) (text string, 
 
 // droppedOwn is the statement's text, in which what a DROP names is the session's own: DuckDB would look for it among what all sessions
 // share, too, where the engine keeps functions that all of them call.
-func (st *Statement) droppedOwn() (string, edits, error) {
+func (st *Statement) droppedOwn() (string, edit.List, error) {
 	text := st.parsed.Text
 	head, ok := st.parsed.Head.(*statement.Private)
 	if !ok || head.Dropped == nil {
@@ -239,8 +239,8 @@ func (st *Statement) droppedOwn() (string, edits, error) {
 	}
 	switch name := head.Dropped; {
 	case name.Schema == "":
-		at := plan.Span{Start: head.DroppedAt, End: head.DroppedAt}
-		return text[:at.Start] + temporarySchema + "." + text[at.End:], edits{{Span: at, Length: len(temporarySchema) + 1}}, nil
+		text, made := inserted(text, head.DroppedAt, temporarySchema+".")
+		return text, made, nil
 	case name.Database == "" && strings.EqualFold(name.Schema, "temp"), strings.EqualFold(name.Database, "temp"):
 		return text, nil, nil
 	default:
@@ -251,7 +251,7 @@ func (st *Statement) droppedOwn() (string, edits, error) {
 }
 
 // limitedTable gives a temporary table checks of what varchar(n) and char(n) say, which DuckDB forgets. (Spaces beyond the length are not cut.)
-func limitedTable(text string, head *statement.CreateTable) (string, edits, error) {
+func limitedTable(text string, head *statement.CreateTable) (string, edit.List, error) {
 	var checks strings.Builder
 	for _, c := range head.Columns {
 		if typ, err := columntype.Read(c.Type); err == nil && typ.Length > 0 {
@@ -266,8 +266,15 @@ func limitedTable(text string, head *statement.CreateTable) (string, edits, erro
 	if checks.Len() == 0 {
 		return text, nil, nil
 	}
-	at := plan.Span{Start: head.DefinitionsEnd, End: head.DefinitionsEnd}
-	return text[:at.Start] + checks.String() + text[at.End:], edits{{Span: at, Length: checks.Len()}}, nil
+	text, made := inserted(text, head.DefinitionsEnd, checks.String())
+	return text, made, nil
+}
+
+// inserted is a text with more at an offset.
+func inserted(text string, at int, more string) (string, edit.List) {
+	edited := edit.New(text)
+	edited.Replace(at, at, more)
+	return edited.Text()
 }
 
 // forgottenLength finds the parentheses that DuckDB forgets.

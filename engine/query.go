@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/edit"
 )
 
 // query is a planned statement that reads: for DuckDB, with its tables spliced in as scans, or for the Arrow kernels. It
@@ -27,7 +28,7 @@ type query struct {
 	path     []string // where its names were looked for
 
 	given   string // what DuckDB was given
-	edits   edits
+	edits   edit.List
 	duck    *duckdb.Statement
 	scans   []*tableScan
 	compute *plan.Query
@@ -281,10 +282,10 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 }
 
 // prepare lets DuckDB plan the text that was made of the user's.
-func (q *query) prepare(given string, edits edits, v *visible) error {
+func (q *query) prepare(given string, made edit.List, v *visible) error {
 	s := q.session
 	given = duckOperators(given)
-	q.given, q.edits = given, edits
+	q.given, q.edits = given, made
 	s.yield()
 	s.visible, s.looked = v, false
 	defer func() { s.visible = nil }()

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/edit"
 )
 
 // A literal beside a column, b = '\xDEAD', is of the column's type, which only DuckDB knows: it binds names and chooses functions. It is asked
@@ -80,13 +81,10 @@ func parametersIn(text string) (highest int) {
 }
 
 func replaceLiterals(text string, found []statement.Literal, by func(i int) string) string {
-	var out strings.Builder
-	at := 0
+	edited := edit.New(text)
 	for i, l := range found {
-		out.WriteString(text[at:l.Start])
-		out.WriteString(by(i))
-		at = l.End
+		edited.Replace(l.Start, l.End, by(i))
 	}
-	out.WriteString(text[at:])
-	return out.String()
+	text, _ = edited.Text()
+	return text
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/edit"
 )
 
 // createView keeps a view in the catalog, or with the session when it is temporary or reads something that is.
@@ -110,7 +110,7 @@ func (st *Statement) createTemporaryView(ctx context.Context, head *statement.Cr
 }
 
 // temporaryView is the statement that makes a temporary view for DuckDB, whose names are bound, and what became of the user's text.
-func (st *Statement) temporaryView(ctx context.Context, head *statement.CreateView, v *visible) (string, edits, error) {
+func (st *Statement) temporaryView(ctx context.Context, head *statement.CreateView, v *visible) (string, edit.List, error) {
 	bound, err := st.session.bindNames(ctx, v, head.Query)
 	if err != nil {
 		return "", nil, err
@@ -133,9 +133,5 @@ func (st *Statement) temporaryView(ctx context.Context, head *statement.CreateVi
 	}
 	words += " AS "
 	at := strings.LastIndex(st.parsed.Text, head.Query) // it comes last
-	moved := edits{{Span: plan.Span{Start: 0, End: at}, Length: len(words)}}
-	for _, e := range bound.edits {
-		moved = append(moved, plan.Edit{Span: plan.Span{Start: e.Start + at, End: e.End + at}, Length: e.Length})
-	}
-	return words + bound.text, moved, nil
+	return words + bound.text, append(edit.List{{Start: 0, End: at, Length: len(words)}}, bound.edits.Shift(at)...), nil
 }

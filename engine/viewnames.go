@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/edit"
 )
 
 // A view's names mean what they meant when it was made, as in PostgreSQL, whatever search_path is set later, whatever is made in the view's
@@ -23,7 +24,7 @@ import (
 // boundQuery is a view's query whose names have schemas.
 type boundQuery struct {
 	text  string
-	edits edits // from the user's
+	edits edit.List // from the user's
 	// temporary is a temporary object that it reads: a view that does is temporary too.
 	temporary string
 	// reads are the tables and views that it names.
@@ -44,8 +45,7 @@ func (s *Session) bindNames(ctx context.Context, v *visible, query string) (*bou
 	if bound.temporary, err = s.bindFunctions(ctx, mentions.Functions); err != nil {
 		return nil, err
 	}
-	var out strings.Builder
-	at := 0
+	edited := edit.New(query)
 	expected := make([]duckdb.Mention, len(mentions.Relations))
 	for i, m := range mentions.Relations {
 		expected[i] = m
@@ -57,19 +57,18 @@ func (s *Session) bindNames(ctx context.Context, v *visible, query string) (*bou
 			continue
 		}
 		start, end, ok := nameSpan(query, m)
-		if !ok || start < at {
+		if ok {
+			name := query[start:end]
+			if name[0] == '\'' { // DuckDB takes a string for a table's name, but not behind a schema
+				name = duckdb.QuoteIdentifier(m.Name)
+			}
+			ok = edited.Replace(start, end, schema+"."+name)
+		}
+		if !ok {
 			return nil, failure("0A000", "the view's query names %q in a way that cannot be told from its surroundings", m.Name).hint("Write the schema before the name.")
 		}
-		name := query[start:end]
-		if name[0] == '\'' { // DuckDB takes a string for a table's name, but not behind a schema
-			name = duckdb.QuoteIdentifier(m.Name)
-		}
-		by := schema + "." + name
-		out.WriteString(query[at:start] + by)
-		bound.edits = append(bound.edits, plan.Edit{Span: plan.Span{Start: start, End: end}, Length: len(by)})
-		at = end
 	}
-	bound.text = out.String() + query[at:]
+	bound.text, bound.edits = edited.Text()
 	return bound, s.checkBound(ctx, v, bound, expected)
 }
 

@@ -2,14 +2,14 @@ package engine
 
 import (
 	"github.com/csmsql/csmsql/engine/statement"
-	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/edit"
 )
 
 // written is how a user wrote a statement, where all that is behind Probe reads another text: 0x1F is 31 there (statement.Plain). Errors
 // point into the user's text. The zero value is that of a text that was plain.
 type written struct {
 	users, plain string
-	edits        edits
+	edits        edit.List
 }
 
 // plainSpelling is a user's text in plain spelling.
@@ -18,11 +18,7 @@ func plainSpelling(sql string) (string, written, error) {
 	if err != nil || replaced == nil {
 		return sql, written{}, err
 	}
-	s := written{users: sql, plain: plain, edits: make(edits, len(replaced))}
-	for i, r := range replaced {
-		s.edits[i] = plan.Edit{Span: plan.Span{Start: r.Start, End: r.End}, Length: r.Length}
-	}
-	return plain, s, nil
+	return plain, written{users: sql, plain: plain, edits: replaced}, nil
 }
 
 // place makes an error's position one in the user's text.
@@ -30,5 +26,5 @@ func (s written) place(err error) error {
 	if err == nil || s.edits == nil {
 		return err
 	}
-	return s.edits.inOriginal(err, s.plain, s.users)
+	return inOriginal(err, s.edits, s.plain, s.users)
 }

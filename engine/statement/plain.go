@@ -7,15 +7,13 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // PostgreSQL's lexer knows spellings of constants and names that DuckDB's reads as something else, or not at all: 0x1F is 0 AS x1F there,
 // B'101' the string b101, U&"a" cannot be found. They are written in the spelling that both have, once, before anything else reads the
 // text, so that no reader of it needs to know them.
-
-// Replaced is a piece of a text, in bytes, and how long is what stands for it.
-type Replaced struct{ Start, End, Length int }
 
 // Plain is a text with such constants and names in plain spelling, and what was replaced, in order. Errors: a bit string with other digits
 // (22P02), a number that DuckDB would take for infinity, for nothing, or for another integer (22003), a sample of more than all (2202H).
@@ -28,20 +26,12 @@ type Replaced struct{ Start, End, Length int }
 //	TABLESAMPLE SYSTEM (10)     TABLESAMPLE SYSTEM (10 PERCENT)
 //
 // What is none of them, 0xZZ, stays as it is for Parse to say.
-func Plain(sql string) (string, []Replaced, error) {
+func Plain(sql string) (string, edit.List, error) {
 	names, samples := remarkableWords(sql)
 	if names == nil && !samples && !mayBeSpelled(sql) {
 		return sql, nil, nil
 	}
-	var out strings.Builder
-	var done []Replaced
-	at, percent := 0, -1
-	replace := func(start, stop int, by string) {
-		out.WriteString(sql[at:start])
-		out.WriteString(by)
-		done = append(done, Replaced{start, stop, len(by)})
-		at = stop
-	}
+	plain, percent := edit.New(sql), -1
 	for t := range lex.Client.Tokens(sql) {
 		stop := t.End()
 		by, ok, err := "", false, error(nil)
@@ -68,17 +58,14 @@ func Plain(sql string) (string, []Replaced, error) {
 			return "", nil, err
 		}
 		if ok && (t.Start == 0 || !belongs(sql[t.Start-1])) {
-			replace(t.Start, stop, by)
+			plain.Replace(t.Start, stop, by)
 		}
 		if stop == percent {
-			replace(stop, stop, " PERCENT")
+			plain.Replace(stop, stop, " PERCENT")
 		}
 	}
-	if done == nil {
-		return sql, nil, nil
-	}
-	out.WriteString(sql[at:])
-	return out.String(), done, nil
+	text, made := plain.Text()
+	return text, made, nil
 }
 
 // belongs tells of a byte that a quote, or a digit, right behind it might be taken for a part of.

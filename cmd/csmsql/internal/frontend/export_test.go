@@ -1,6 +1,7 @@
 package frontend
 
 import (
+	"errors"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -32,15 +33,19 @@ func Places(tree *pg.ParseResult) (types map[int32]uint32, places string) {
 
 // Edited applies edits, given as pairs of a word and its replacement, and maps a position back.
 func Edited(text string, pairs [][2]string, position int) (string, int) {
-	var es edits
+	var list []replacement
 	for _, p := range pairs {
 		at := strings.Index(text, p[0])
-		es = append(es, edit{at, at + len(p[0]), p[1]})
+		list = append(list, replacement{at, at + len(p[0]), p[1]})
 	}
-	return es.apply(text), es.back(text, position)
+	changed := rewrite(text, list)
+	err := changed.place(&moved{errors.New("nothing"), position})
+	var placed interface{ Position() int }
+	errors.As(err, &placed)
+	return changed.given, placed.Position()
 }
 
 // NumericLiterals is a statement with its literals of numeric rewritten.
 func NumericLiterals(tree *pg.ParseResult, sql string) string {
-	return numericLiterals(tree, sql).apply(sql)
+	return rewrite(sql, numericLiterals(tree, sql)).given
 }

@@ -2,7 +2,6 @@ package frontend
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -21,9 +20,9 @@ func mayHaveNumerics(sql string) bool {
 	return strings.Contains(sql, "numeric") || strings.Contains(sql, "NUMERIC")
 }
 
-// numericLiterals are the edits that give literals their digits.
-func numericLiterals(tree *pg.ParseResult, sql string) edits {
-	var found edits
+// numericLiterals are the replacements that give literals their digits.
+func numericLiterals(tree *pg.ParseResult, sql string) []replacement {
+	var found []replacement
 	walkCasts(tree.ProtoReflect(), func(cast *pg.TypeCast) {
 		names := cast.TypeName.GetNames()
 		if len(names) == 0 || len(cast.TypeName.ArrayBounds) > 0 || len(cast.TypeName.Typmods) > 0 {
@@ -36,23 +35,22 @@ func numericLiterals(tree *pg.ParseResult, sql string) edits {
 			found = append(found, e)
 		}
 	})
-	slices.SortFunc(found, func(a, b edit) int { return a.start - b.start })
 	return found
 }
 
 // numericType gives the type of a literal as many digits after the point as the literal has.
-func numericType(cast *pg.TypeCast, sql string) (edit, bool) {
+func numericType(cast *pg.TypeCast, sql string) (replacement, bool) {
 	const word = "numeric"
 	start := int(cast.TypeName.Location)
 	if start < 0 || start+len(word) > len(sql) || !strings.EqualFold(sql[start:start+len(word)], word) {
-		return edit{}, false
+		return replacement{}, false
 	}
 	number := strings.TrimLeft(strings.TrimSpace(constantText(cast.Arg.GetAConst())), "+-")
 	whole, fraction, _ := strings.Cut(number, ".")
 	if whole+fraction == "" || strings.Trim(whole+fraction, "0123456789") != "" || len(whole)+len(fraction) > 38 {
-		return edit{}, false // NaN, 1e5, what no decimal holds
+		return replacement{}, false // NaN, 1e5, what no decimal holds
 	}
-	return edit{start, start + len(word), fmt.Sprintf("DECIMAL(38, %d)", len(fraction))}, true
+	return replacement{start, start + len(word), fmt.Sprintf("DECIMAL(38, %d)", len(fraction))}, true
 }
 
 func constantText(c *pg.A_Const) string {

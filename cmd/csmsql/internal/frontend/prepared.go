@@ -17,7 +17,7 @@ type prepared struct {
 	session    *session
 	engine     *engine.Statement
 	sql        string
-	changed    edits // that made the engine's text of sql
+	changed    rewriting // of sql
 	parameters []uint32
 	fields     *arrow.Schema
 	since      time.Time
@@ -76,7 +76,7 @@ func (p *prepared) execute(ctx context.Context, args []wire.Value) (*engine.Rows
 	}
 	rows, err := p.engine.Execute(ctx, values)
 	if err != nil {
-		return nil, p.changed.moveBack(p.sql, err)
+		return nil, p.changed.place(err)
 	}
 	if p.engine.Schema() == nil {
 		p.session.after(rows.Tag())

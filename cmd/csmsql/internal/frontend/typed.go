@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
@@ -44,28 +44,27 @@ func sqlName(oid uint32) string {
 }
 
 // plan prepares a statement. It returns the parameters' types (F2), and how the text that was prepared differs from sql.
-func (s *session) plan(ctx context.Context, sql string, declared []uint32) (*engine.Statement, []uint32, edits, error) {
-	given, changed, places := sql, edits(nil), (*parameterPlaces)(nil)
+func (s *session) plan(ctx context.Context, sql string, declared []uint32) (*engine.Statement, []uint32, rewriting, error) {
+	changed, places := rewriting{given: sql}, (*parameterPlaces)(nil)
 	parameters := strings.Contains(sql, "$")
 	if parameters || mayHaveNumerics(sql) {
 		done, err := s.engine.Parsing(ctx, sql)
 		if err != nil {
-			return nil, nil, nil, err
+			return nil, nil, rewriting{}, err
 		}
 		defer done()
 		if parsed, err := statement.Parse(sql); err == nil && parsed.Tree != nil && !named(parsed.Head) {
-			changed = numericLiterals(parsed.Tree, sql)
+			list := numericLiterals(parsed.Tree, sql)
 			if parameters {
 				places = findParameters(parsed.Tree)
-				changed = append(changed, s.withTypes(ctx, sql, places, declared)...)
-				slices.SortFunc(changed, func(a, b edit) int { return a.start - b.start })
+				list = append(list, s.withTypes(ctx, sql, places, declared)...)
 			}
-			given = changed.apply(sql)
+			changed = rewrite(sql, list)
 		}
 	}
-	st, err := s.engine.Prepare(ctx, given)
+	st, err := s.engine.Prepare(ctx, changed.given)
 	if err != nil {
-		return nil, nil, nil, changed.moveBack(sql, err)
+		return nil, nil, rewriting{}, changed.place(err)
 	}
 	oids := parameterOIDs(declared, st.Parameters())
 	if places != nil {
@@ -85,13 +84,13 @@ func named(head any) bool {
 }
 
 // withTypes puts a cast around every parameter whose type is known and not said by its place.
-func (s *session) withTypes(ctx context.Context, sql string, places *parameterPlaces, declared []uint32) edits {
+func (s *session) withTypes(ctx context.Context, sql string, places *parameterPlaces, declared []uint32) []replacement {
 	for i, oid := range declared {
 		if oid != 0 && oid != pgformat.Unknown {
 			places.types[int32(i+1)] = oid
 		}
 	}
-	var changed edits
+	var changed []replacement
 	for _, p := range places.list {
 		oid := places.types[p.number]
 		if p.members && oid == 0 {
@@ -110,14 +109,14 @@ func (s *session) withTypes(ctx context.Context, sql string, places *parameterPl
 		for end < len(sql) && sql[end] >= '0' && sql[end] <= '9' {
 			end++
 		}
-		changed = append(changed, edit{p.offset, end, "CAST(" + sql[p.offset:end] + " AS " + name + ")"})
+		changed = append(changed, replacement{p.offset, end, "CAST(" + sql[p.offset:end] + " AS " + name + ")"})
 	}
 	return changed
 }
 
 // exactNumerics refuses numerics that a cast to a fixed scale would round.
-func exactNumerics(args []wire.Value, changed edits) error {
-	if len(changed) == 0 {
+func exactNumerics(args []wire.Value, changed rewriting) error {
+	if len(changed.made) == 0 {
 		return nil
 	}
 	for i, arg := range args {
@@ -191,52 +190,36 @@ func memberTokens(sql string, offset int) (from, to int, ok bool) {
 	return 0, 0, false
 }
 
-// edits are replacements in a text, in order; offsets are bytes of the original.
-type edits []edit
-
-type edit struct {
+// replacement is of a word of a statement, at an offset, by another.
+type replacement struct {
 	start, end int
 	by         string
 }
 
-func (es edits) apply(text string) string {
-	if len(es) == 0 {
-		return text
-	}
-	var out strings.Builder
-	at := 0
-	for _, e := range es {
-		out.WriteString(text[at:e.start])
-		out.WriteString(e.by)
-		at = e.end
-	}
-	out.WriteString(text[at:])
-	return out.String()
+// rewriting is a client's text and the one that the engine is given. The zero value is that of a text that is given as it is.
+type rewriting struct {
+	clients, given string
+	made           edit.List
 }
 
-// moveBack makes an error's position one in the original text.
-func (es edits) moveBack(original string, err error) error {
+// rewrite makes replacements, in any order.
+func rewrite(sql string, list []replacement) rewriting {
+	slices.SortFunc(list, func(a, b replacement) int { return a.start - b.start })
+	edited := edit.New(sql)
+	for _, r := range list {
+		edited.Replace(r.start, r.end, r.by)
+	}
+	given, made := edited.Text()
+	return rewriting{sql, given, made}
+}
+
+// place makes an error's position one in the client's text.
+func (r rewriting) place(err error) error {
 	var placed interface{ Position() int }
-	if len(es) == 0 || err == nil || !errors.As(err, &placed) || placed.Position() <= 0 {
+	if len(r.made) == 0 || err == nil || !errors.As(err, &placed) || placed.Position() <= 0 {
 		return err
 	}
-	return &moved{err, es.back(original, placed.Position())}
-}
-
-// back maps a position, in characters from 1. Inside of a replacement it is the replaced part's start.
-func (es edits) back(original string, position int) int {
-	at, shift := position-1, 0
-	for _, e := range es {
-		start := utf8.RuneCountInString(original[:e.start]) + shift
-		if at < start {
-			break
-		}
-		if at < start+len(e.by) {
-			return start - shift + 1
-		}
-		shift += len(e.by) - (e.end - e.start)
-	}
-	return at - shift + 1
+	return &moved{err, r.made.BackPosition(placed.Position(), r.given, r.clients)}
 }
 
 // moved is an error whose position is that in the client's text.
