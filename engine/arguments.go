@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Values of parameters travel to the nodes that run parts of a statement as they were given, type and all: DuckDB chooses by the type
@@ -51,14 +52,14 @@ const (
 // arguments are the values of the statement's parameters as everything behind it sees them.
 func (st *Statement) arguments(args []any) ([]any, error) {
 	if len(args) != len(st.params) && (len(args) > 0 || st.plan != nil || st.planText != "") {
-		return nil, failure("08P01", "the statement has %s and was given %d", counted.Of(len(st.params), "parameter"), len(args))
+		return nil, sqlerror.New("08P01", "the statement has %s and was given %d", counted.Of(len(st.params), "parameter"), len(args))
 	}
 	out := slices.Clone(args)
 	for i, arg := range args {
 		value, err := argument.Normalize(arg, st.params[i])
 		var refused *argument.Error
 		if errors.As(err, &refused) {
-			return nil, failure(refused.State, "parameter $%d: %s", i+1, refused.Reason)
+			return nil, sqlerror.New(refused.State, "parameter $%d: %s", i+1, refused.Reason)
 		}
 		out[i] = value
 	}
@@ -78,7 +79,7 @@ func (st *Statement) translated(args []any) ([]any, error) {
 		}
 		var err error
 		if out[i], err = formOfParameter(st.params[i]).Translate(text); err != nil {
-			return nil, fromLiteral(err)
+			return nil, err
 		}
 	}
 	return out, nil
@@ -90,7 +91,7 @@ func encodeArguments(args []any) ([][]byte, error) {
 	for i, arg := range args {
 		encoded, err := encodeArgument(arg)
 		if err != nil {
-			return nil, failure("22023", "parameter $%d: %v", i+1, err)
+			return nil, sqlerror.New("22023", "parameter $%d: %v", i+1, err)
 		}
 		list[i] = encoded
 	}
@@ -161,7 +162,7 @@ func decodeArguments(list [][]byte) ([]any, error) {
 	for i, encoded := range list {
 		arg, err := decodeArgument(encoded)
 		if err != nil {
-			return nil, failure("08P01", "parameter $%d of a fragment: %v", i+1, err)
+			return nil, sqlerror.New("08P01", "parameter $%d of a fragment: %v", i+1, err)
 		}
 		args[i] = arg
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // COPY of Arrow IPC files on the server's side, which DuckDB does not do: FORMAT arrow is a file, FORMAT arrows a stream. UUID and JSON are the
@@ -30,7 +31,7 @@ const (
 // plainArrow refuses names that promise what is not done.
 func plainArrow(file string) error {
 	if compressed.Named(file) {
-		return failure("0A000", "Arrow files are not compressed as a whole").hint("COMPRESSION zstd compresses what is in them; the name ends in .arrow.")
+		return sqlerror.New("0A000", "Arrow files are not compressed as a whole").WithHint("COMPRESSION zstd compresses what is in them; the name ends in .arrow.")
 	}
 	return nil
 }
@@ -43,7 +44,7 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 	}
 	for _, o := range head.Options {
 		if o.Name != "format" && o.Name != "freeze" && o.Name != "encoding" {
-			return nil, failure("0A000", "COPY option %q is not supported", o.Name)
+			return nil, sqlerror.New("0A000", "COPY option %q is not supported", o.Name)
 		}
 	}
 	var count int64
@@ -70,7 +71,7 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 			return err
 		}
 		if have := file.schema.NumFields(); have != len(columns) {
-			return failure("22P04", "%s has %s, %d are copied", head.File, counted.Of(have, "column"), len(columns))
+			return sqlerror.New("22P04", "%s has %s, %d are copied", head.File, counted.Of(have, "column"), len(columns))
 		}
 		target, err := s.engine.targetFor(ctx, version, s.zone())
 		if err != nil {
@@ -167,10 +168,10 @@ func arrowOptions(head *statement.Copy) (options []ipc.Option, err error) {
 			case "lz4", "lz4_frame":
 				options = append(options, ipc.WithLZ4())
 			default:
-				return nil, failure("22023", "Arrow files are not compressed with %q", o.Value).hint("COMPRESSION may be zstd, lz4 or none, which can be read in place.")
+				return nil, sqlerror.New("22023", "Arrow files are not compressed with %q", o.Value).WithHint("COMPRESSION may be zstd, lz4 or none, which can be read in place.")
 			}
 		default:
-			return nil, failure("0A000", "COPY option %q is not supported", o.Name)
+			return nil, sqlerror.New("0A000", "COPY option %q is not supported", o.Name)
 		}
 	}
 	return options, nil
@@ -259,7 +260,7 @@ func (g *gathered) flush() error {
 		}
 		column, err := array.Concatenate(parts, memory.DefaultAllocator)
 		if err != nil {
-			return failure("0A000", "column %q cannot be written: %v", first.ColumnName(i), err)
+			return sqlerror.New("0A000", "column %q cannot be written: %v", first.ColumnName(i), err)
 		}
 		defer column.Release()
 		columns[i] = column
@@ -267,7 +268,7 @@ func (g *gathered) flush() error {
 	whole := array.NewRecordBatch(first.Schema(), columns, g.rows)
 	defer whole.Release()
 	if err := g.write(whole); err != nil {
-		return failure("58030", "write an Arrow file: %v", err)
+		return sqlerror.New("58030", "write an Arrow file: %v", err)
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/ipcframe"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Arrow IPC files come in three steps, of which most columns need only the first:
@@ -39,26 +40,26 @@ type arrowFile struct {
 func openArrow(f *os.File, limit int64) (a *arrowFile, err error) {
 	defer func() { // arrow-go looks at some of what it reads without looking first
 		if r := recover(); r != nil {
-			a, err = nil, failure("22P04", "%s is not an Arrow IPC file: %v", f.Name(), r)
+			a, err = nil, sqlerror.New("22P04", "%s is not an Arrow IPC file: %v", f.Name(), r)
 		}
 	}()
 	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return nil, failure("42809", "%s is no regular file", f.Name())
+		return nil, sqlerror.New("42809", "%s is no regular file", f.Name())
 	} else if err := ipcframe.Check(f, info.Size(), limit); err != nil {
 		if large := (*ipcframe.TooLargeError)(nil); errors.As(err, &large) {
-			return nil, failure("53200", "%s: %v", f.Name(), err).hint("Write the file with batches of fewer rows, or start the node with more --memory.")
+			return nil, sqlerror.New("53200", "%s: %v", f.Name(), err).WithHint("Write the file with batches of fewer rows, or start the node with more --memory.")
 		}
-		return nil, failure("22P04", "%s is not an Arrow IPC file: %v", f.Name(), err)
+		return nil, sqlerror.New("22P04", "%s is not an Arrow IPC file: %v", f.Name(), err)
 	}
 	next, schema, err := ipcBatches(f)
 	if err != nil {
-		return nil, failure("22P04", "%s is not an Arrow IPC file: %v", f.Name(), err)
+		return nil, sqlerror.New("22P04", "%s is not an Arrow IPC file: %v", f.Name(), err)
 	}
 	fields := schema.Fields()
 	for i := range fields {
 		fields[i] = storageField(fields[i])
 		if err := duckdb.CheckMarks(fields[i]); err != nil {
-			return nil, failure("22P04", "%s, column %q: %v", f.Name(), fields[i].Name, err)
+			return nil, sqlerror.New("22P04", "%s, column %q: %v", f.Name(), fields[i].Name, err)
 		}
 	}
 	storage := arrow.NewSchema(fields, nil)
@@ -106,7 +107,7 @@ func ipcBatches(f *os.File) (func() (arrow.RecordBatch, error), *arrow.Schema, e
 func (a *arrowFile) Next(context.Context) (_ arrow.RecordBatch, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = failure("22P04", "%s is damaged: %v", a.name, r)
+			err = sqlerror.New("22P04", "%s is damaged: %v", a.name, r)
 		}
 	}()
 	batch, err := a.next()
@@ -114,11 +115,11 @@ func (a *arrowFile) Next(context.Context) (_ arrow.RecordBatch, err error) {
 		if isEnd(err) {
 			return nil, err
 		}
-		return nil, failure("22P04", "%s: %v", a.name, err)
+		return nil, sqlerror.New("22P04", "%s: %v", a.name, err)
 	}
 	if err := descriptor.ValidateData(batch, false); err != nil {
 		batch.Release()
-		return nil, failure("22P04", "%s: %v", a.name, err)
+		return nil, sqlerror.New("22P04", "%s: %v", a.name, err)
 	}
 	return duckdb.NormalBatch(storageBatch(batch, a.storage), a.storage, a.schema), nil
 }
@@ -265,7 +266,7 @@ func scannable(ctx context.Context, batch arrow.RecordBatch) (arrow.RecordBatch,
 		defer plain.Release()
 		copied, err := array.Concatenate([]arrow.Array{plain}, outside)
 		if err != nil {
-			return nil, failure("0A000", "column %q: values of type %s cannot be stored: %v", f.Name, f.Type, err)
+			return nil, sqlerror.New("0A000", "column %q: values of type %s cannot be stored: %v", f.Name, f.Type, err)
 		}
 		defer copied.Release()
 		f.Name, f.Type, f.Nullable = fmt.Sprintf("c%d", i), copied.DataType(), true
@@ -306,7 +307,7 @@ func withoutJSON(f arrow.Field) arrow.Field {
 func (l *loading) arrowFile(ctx context.Context, tx *catalog.Transaction, file string) error {
 	f, err := os.Open(file)
 	if err != nil {
-		return failure("58P01", "cannot read %s: %v", file, errors.Unwrap(err))
+		return sqlerror.New("58P01", "cannot read %s: %v", file, errors.Unwrap(err))
 	}
 	defer f.Close()
 	a, err := openArrow(f, l.engine.memory.whole)

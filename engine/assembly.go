@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Assembly makes a table, or more rows of one, of parts that Arrow builders write straight into the memory of nodes (thesis §3.8):
@@ -69,7 +70,7 @@ func (e *Engine) Assemble(ctx context.Context, options AssembleOptions) (*Assemb
 
 func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assembly, error) {
 	if e.catalog == nil {
-		return nil, failure("25006", "a borrower cannot make tables").hint("Make them through the node itself.")
+		return nil, sqlerror.New("25006", "a borrower cannot make tables").WithHint("Make them through the node itself.")
 	}
 	options.Table.Schema = cmp.Or(options.Table.Schema, duckdb.SchemaName)
 	snapshot, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "assembly"})
@@ -81,11 +82,11 @@ func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assemb
 	version, exists := snapshot.Table(options.Table)
 	switch name := options.Table.String(); {
 	case !snapshot.HasSchema(options.Table.Schema):
-		return nil, failure("3F000", "schema %q does not exist", options.Table.Schema)
+		return nil, sqlerror.New("3F000", "schema %q does not exist", options.Table.Schema)
 	case options.Columns == nil && !exists:
-		return nil, failure("42P01", "relation %q does not exist", name).hint("Say which Columns it is to have, to make it.")
+		return nil, sqlerror.New("42P01", "relation %q does not exist", name).WithHint("Say which Columns it is to have, to make it.")
 	case options.Columns != nil && exists:
-		return nil, failure("42P07", "relation %q already exists", name).hint("Leave Columns out to add to it.")
+		return nil, sqlerror.New("42P07", "relation %q already exists", name).WithHint("Leave Columns out to add to it.")
 	case options.Columns != nil:
 		if a.schema, err = tableOf(options.Columns); err != nil {
 			return nil, err
@@ -99,7 +100,7 @@ func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assemb
 			return nil, err
 		}
 		if p.Kind == placement.Hash {
-			return nil, failure("0A000", "rows of %s are placed by %s: a part cannot have them all", name, p).hint("INSERT and COPY put rows where they belong.")
+			return nil, sqlerror.New("0A000", "rows of %s are placed by %s: a part cannot have them all", name, p).WithHint("INSERT and COPY put rows where they belong.")
 		}
 		if a.target.Check, err = e.checkOf(version.Table(), utcZone); err != nil {
 			return nil, err
@@ -136,7 +137,7 @@ func (a *Assembly) Part(ctx context.Context, node string, first int64) (*Part, e
 	}
 	defer leave()
 	if first < 0 {
-		return nil, failure("22023", "a part cannot begin at row %d", first)
+		return nil, sqlerror.New("22023", "a part cannot begin at row %d", first)
 	}
 	node = cmp.Or(node, e.config.Node)
 	if e.node.self != nil {
@@ -144,7 +145,7 @@ func (a *Assembly) Part(ctx context.Context, node string, first int64) (*Part, e
 			return nil, err
 		}
 	} else if node != e.config.Node {
-		return nil, failure("42704", "node %q does not exist", node).hint("This node is alone: it belongs to no cluster.")
+		return nil, sqlerror.New("42704", "node %q does not exist", node).WithHint("This node is alone: it belongs to no cluster.")
 	}
 	// Allocators have no context of their own: what a part asks of its node ends with the part, or with the engine.
 	long, done := e.life.within(custody.With(context.WithoutCancel(ctx), a.holder))
@@ -173,7 +174,7 @@ func (a *Assembly) Commit(ctx context.Context) error {
 		return err
 	}
 	defer leave()
-	parts, err := a.end(because(ErrAssemblyOver, failure("55000", "the assembly was committed")))
+	parts, err := a.end(because(ErrAssemblyOver, sqlerror.New("55000", "the assembly was committed")))
 	if err != nil {
 		return err
 	}
@@ -209,7 +210,7 @@ func (a *Assembly) commit(ctx context.Context, chunks []*catalog.Chunk) (err err
 			return err
 		}
 	} else if version, exists := tx.Contents().Table(name); !exists || uint64(version.Table().ID) != a.table || !version.Table().Columns.Equal(a.schema) {
-		return failure("40001", "table %s was changed while rows for it were assembled", name)
+		return sqlerror.New("40001", "table %s was changed while rows for it were assembled", name)
 	}
 	taken = true // the transaction gives them back
 	if err := tx.Append(name, chunks); err != nil {
@@ -226,9 +227,9 @@ func inOrder(table catalog.TableName, parts []*Part) (chunks []*catalog.Chunk, e
 	for _, p := range parts {
 		switch {
 		case p.first > next:
-			return nil, failure("22023", "rows %d to %d of %s are missing: they lie between %s and the part of node %q", next, p.first-1, table, before, p.node)
+			return nil, sqlerror.New("22023", "rows %d to %d of %s are missing: they lie between %s and the part of node %q", next, p.first-1, table, before, p.node)
 		case p.first < next:
-			return nil, failure("22023", "rows %d to %d of %s are there twice: in %s and in the part of node %q", p.first, min(next, p.first+p.rows)-1, table, before, p.node)
+			return nil, sqlerror.New("22023", "rows %d to %d of %s are there twice: in %s and in the part of node %q", p.first, min(next, p.first+p.rows)-1, table, before, p.node)
 		}
 		chunks = append(chunks, p.chunks...)
 		next, before = p.first+p.rows, "the part of node \""+p.node+"\""
@@ -250,7 +251,7 @@ func (a *Assembly) Abort() error {
 		return nil // it went with the engine
 	}
 	defer e.life.leave()
-	parts, err := a.end(because(ErrAssemblyOver, failure("55000", "the assembly was aborted")))
+	parts, err := a.end(because(ErrAssemblyOver, sqlerror.New("55000", "the assembly was aborted")))
 	if err != nil {
 		return nil //nolint:nilerr // it has ended
 	}
@@ -374,20 +375,20 @@ func (p *Part) add(ctx context.Context, batch arrow.RecordBatch) error {
 // conform gives the batch under the names of the table's columns.
 func (a *Assembly) conform(batch arrow.RecordBatch) (arrow.RecordBatch, error) {
 	if have, want := int(batch.NumCols()), a.schema.NumFields(); have != want {
-		return nil, failure("42601", "a batch has %s and its table has %d", counted.Of(have, "column"), want)
+		return nil, sqlerror.New("42601", "a batch has %s and its table has %d", counted.Of(have, "column"), want)
 	}
 	fields := a.schema.Fields()
 	for i, column := range batch.Columns() {
 		f := &fields[i]
 		switch column.DataType().ID() {
 		case arrow.DICTIONARY, arrow.RUN_END_ENCODED: // those of chunks have rules that only this package's writer keeps
-			return nil, failure("0A000", "column %q is %v: only plain layouts can be built in place", f.Name, column.DataType())
+			return nil, sqlerror.New("0A000", "column %q is %v: only plain layouts can be built in place", f.Name, column.DataType())
 		}
 		if !arrow.TypeEqual(ingest.Logical(column.DataType()), f.Type) {
-			return nil, failure("42804", "column %q is of type %v and is given as %v", f.Name, f.Type, column.DataType())
+			return nil, sqlerror.New("42804", "column %q is of type %v and is given as %v", f.Name, f.Type, column.DataType())
 		}
 		if !f.Nullable && column.NullN() > 0 {
-			return nil, failure("23502", "null value in column %q violates not-null constraint", f.Name)
+			return nil, sqlerror.New("23502", "null value in column %q violates not-null constraint", f.Name)
 		}
 		f.Type = column.DataType()
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // block is a transaction block: explicit (BEGIN), or the unit that a client's message makes.
@@ -211,7 +212,7 @@ func (s *Session) rollback() {
 	if b.tx != nil {
 		for rows := range b.open {
 			if rows.changes {
-				rows.abandon(failure("34000", "the transaction that these rows are from was rolled back"))
+				rows.abandon(sqlerror.New("34000", "the transaction that these rows are from was rolled back"))
 			}
 		}
 		b.tx.Rollback()
@@ -256,7 +257,7 @@ func (b *block) release() {
 // leaves no trace and no memory.
 func (s *Session) write(ctx context.Context, change func(tx *catalog.Transaction, v *visible) error) error {
 	if s.engine.catalog == nil {
-		return failure("25006", "this session reads the lent memory of another process and cannot write").hint("Write through the node itself: csmsql sql without --attach.")
+		return sqlerror.New("25006", "this session reads the lent memory of another process and cannot write").WithHint("Write through the node itself: csmsql sql without --attach.")
 	}
 	if s.block != nil {
 		return advise(s.writeInBlock(ctx, change))

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // DuckDB writes bytes to JSON in a way that does not say which ones they were: of '\xDE4144', three bytes, it makes \xDEAD. What becomes text
@@ -59,8 +60,8 @@ func bytesConstant(column arrow.Array, i int) (string, bool, error) {
 		}
 		return "", false, nil
 	}
-	return "", false, failure("0A000", "bytes inside of a STRUCT or a MAP cannot be passed to EXECUTE").
-		hint("Pass the bytes, and make the value of them in the statement.")
+	return "", false, sqlerror.New("0A000", "bytes inside of a STRUCT or a MAP cannot be passed to EXECUTE").
+		WithHint("Pass the bytes, and make the value of them in the statement.")
 }
 
 // bytesShown is a query whose columns of bytes are text.
@@ -90,5 +91,5 @@ func shownBytes(value string, f arrow.Field) (string, error) {
 	if t, ok := f.Type.(arrow.ListLikeType); ok && isBytes(t.Elem()) {
 		return "list_transform(" + value + `, lambda x: '\x' || lower(hex(x)))`, nil
 	}
-	return "", failure("0A000", "column %q: bytes inside of %s cannot be written as text", f.Name, f.Type).hint("FORMAT parquet keeps them.")
+	return "", sqlerror.New("0A000", "column %q: bytes inside of %s cannot be written as text", f.Name, f.Type).WithHint("FORMAT parquet keeps them.")
 }

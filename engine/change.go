@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // UPDATE and DELETE. Sealed chunks never change, so both write the table anew: its rows pass through DuckDB once and
@@ -38,8 +39,8 @@ func deleteRewrite(head *statement.Delete) (rewrite, error) {
 	hit := "coalesce((" + where + "\n), false)"
 	if head.Using != "" {
 		if name := volatileIn(where); name != "" {
-			return rewrite{}, failure("0A000", "DELETE … USING with %s() in its condition is not supported", name).
-				hint("It is asked of each pair of rows. Store its values in a table first, or write the condition without USING.")
+			return rewrite{}, sqlerror.New("0A000", "DELETE … USING with %s() in its condition is not supported", name).
+				WithHint("It is asked of each pair of rows. Store its values in a table first, or write the condition without USING.")
 		}
 		hit = "EXISTS (SELECT 1 FROM " + head.Using + " WHERE " + where + "\n)"
 	}
@@ -85,7 +86,7 @@ func volatileIn(expression string) (found string) {
 
 func updateRewrite(head *statement.Update) (rewrite, error) {
 	if head.From != "" {
-		return rewrite{}, failure("0A000", "UPDATE … FROM is not supported").hint("Use a sub-query: SET c = (SELECT … FROM …) WHERE … IN (SELECT …).")
+		return rewrite{}, sqlerror.New("0A000", "UPDATE … FROM is not supported").WithHint("Use a sub-query: SET c = (SELECT … FROM …) WHERE … IN (SELECT …).")
 	}
 	where := "true"
 	if head.Where != "" {
@@ -147,10 +148,10 @@ func assignments(head *statement.Update, schema *arrow.Schema) (map[int]string, 
 	for _, a := range head.Set {
 		i := fieldIndex(schema, a.Column)
 		if i < 0 {
-			return nil, failure("42703", "column %q of relation %q does not exist", a.Column, head.Name.Name)
+			return nil, sqlerror.New("42703", "column %q of relation %q does not exist", a.Column, head.Name.Name)
 		}
 		if _, twice := values[i]; twice {
-			return nil, failure("42601", "multiple assignments to same column %q", a.Column)
+			return nil, sqlerror.New("42601", "multiple assignments to same column %q", a.Column)
 		}
 		values[i] = a.Value
 		if a.Default {
@@ -436,7 +437,7 @@ func withoutPosition(err error) error {
 func (st *Statement) rename(ctx context.Context, head *statement.Rename) (*Rows, error) {
 	s := st.session
 	if head.Object != statement.Table {
-		return nil, failure("0A000", "ALTER %s … RENAME is not supported", strings.ToUpper(string(head.Object)))
+		return nil, sqlerror.New("0A000", "ALTER %s … RENAME is not supported", strings.ToUpper(string(head.Object)))
 	}
 	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
 		version, err := s.target(v, head.Name)

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"errors"
 	"strconv"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -29,12 +28,12 @@ func (s *Session) Take(kind string, bytes int64) error {
 	for err != nil && s.relieve() {
 		err = s.account.Take(kind, bytes)
 	}
-	return refusal(err)
+	return err
 }
 
 // TakeAside is Take for one who does not use the session, which may be running a statement: nothing is dropped for it.
 func (s *Session) TakeAside(kind string, bytes int64) error {
-	return refusal(s.account.Take(kind, bytes))
+	return s.account.Take(kind, bytes)
 }
 
 // relieve drops a plan that the session can do without: one that is kept for its text, or that of the statement which was not used for longest and
@@ -176,15 +175,6 @@ func (e *Engine) Memory() account.Usage {
 	u := e.account.Usage()
 	u.Used -= u.Base + e.facts.account.Used()
 	return u
-}
-
-// refusal is the account's error as the engine's.
-func refusal(err error) error {
-	var e *account.Error
-	if !errors.As(err, &e) {
-		return err
-	}
-	return &Error{State: e.State, Message: e.Message, DetailText: e.Facts, HintText: e.Help, Cause: err}
 }
 
 const (

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // CHECK constraints. Rows are held to them where all ways in come together: when a writer has laid out a chunk, and before it is sealed,
@@ -111,7 +112,7 @@ type tableChecks struct {
 func (e *Engine) checksOf(table catalog.Table, zone string) (*tableChecks, error) {
 	list, err := constraint.Of(table.Columns)
 	if err != nil {
-		return nil, failure("XX001", "table %v: %v", table.Name, err)
+		return nil, sqlerror.New("XX001", "table %v: %v", table.Name, err)
 	}
 	c := &tableChecks{engine: e, table: table, zone: zone}
 	for _, k := range list {
@@ -174,8 +175,8 @@ func (c *tableChecks) check(ctx context.Context, schema *arrow.Schema, checks []
 		return err
 	}
 	k := checks[which]
-	failed := failure("23514", "new row for relation %q violates check constraint %q", c.table.Name.Name, k.Name)
-	failed.Object = ObjectNames{Schema: c.table.Name.Schema, Table: c.table.Name.Name, Constraint: k.Name}
+	failed := sqlerror.New("23514", "new row for relation %q violates check constraint %q", c.table.Name.Name, k.Name)
+	failed.Object = sqlerror.Object{Schema: c.table.Name.Schema, Table: c.table.Name.Name, Constraint: k.Name}
 	row, err := texts(ctx, conn.Connection, "SELECT "+failingRow(schema)+" FROM "+from+" WHERE NOT ("+duckExpression(k.Expression)+"\n) LIMIT 1")
 	if err == nil && len(row) == 1 { // a check that is random may pass now
 		failed.DetailText = "Failing row contains (" + row[0] + ")."
@@ -261,7 +262,7 @@ func (e *Engine) checkExpression(schema *arrow.Schema, k constraint.Constraint) 
 	case made != nil:
 		return withoutPosition(fromDuckDB(made, "", "", nil))
 	case len(typed) == 1 && typed[0] != "BOOLEAN" && typed[0] != `"NULL"`:
-		return failure("42804", "argument of CHECK must be type boolean, not type %s", strings.ToLower(typed[0]))
+		return sqlerror.New("42804", "argument of CHECK must be type boolean, not type %s", strings.ToLower(typed[0]))
 	}
 	return nil
 }
@@ -279,7 +280,7 @@ func refusedCheck(err error) (refused error, known bool) {
 		{"parameter", "42P02", "cannot use a parameter in a check constraint"},
 	} {
 		if strings.Contains(lower, known.words) {
-			return failure(known.state, "%s", known.message), true
+			return sqlerror.New(known.state, "%s", known.message), true
 		}
 	}
 	return nil, false

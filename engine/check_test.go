@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // violates holds an error to be about a check.
@@ -39,7 +40,7 @@ func TestChecksHold(t *testing.T) {
 	}(), "t_a_check")
 	require.Equal(t, `new row for relation "t" violates check constraint "t_a_check"`, failed.Message)
 	require.Equal(t, "Failing row contains (-7, x, 3, t).", failed.DetailText)
-	require.Equal(t, engine.ObjectNames{Schema: "public", Table: "t", Constraint: "t_a_check"}, failed.Object)
+	require.Equal(t, sqlerror.Object{Schema: "public", Table: "t", Constraint: "t_a_check"}, failed.Object)
 	dir := t.TempDir()
 	csv := filepath.Join(dir, "x.csv")
 	require.NoError(t, os.WriteFile(csv, []byte("a,b,c,d\n1,z,2,true\n"), 0o600))

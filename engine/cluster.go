@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Cluster makes a node one of several that share a catalog in etcd and each other's memory.
@@ -58,8 +59,8 @@ func (n *node) loadCredentials() error {
 		return err
 	}
 	if name := credentials.Identity().Name; name != n.config.Node {
-		return failure("22023", "the certificate in %s is node %s's, and this is node %s", c.Certificates, name, n.config.Node).
-			hint("Name the node as its certificate says, or make one with “csmsql cluster cert”.")
+		return sqlerror.New("22023", "the certificate in %s is node %s's, and this is node %s", c.Certificates, name, n.config.Node).
+			WithHint("Name the node as its certificate says, or make one with “csmsql cluster cert”.")
 	}
 	n.credentials = credentials
 	return nil
@@ -82,8 +83,8 @@ func (n *node) openStore(ctx context.Context) error {
 	}
 	if n.config.Cluster == nil {
 		if clustered {
-			return failure("55000", "%s belongs to a node of a cluster", n.config.Directory).
-				hint("Start it with --etcd or --cluster-init as before, or name another data directory.")
+			return sqlerror.New("55000", "%s belongs to a node of a cluster", n.config.Directory).
+				WithHint("Start it with --etcd or --cluster-init as before, or name another data directory.")
 		}
 		n.store = bolt
 		return nil
@@ -103,8 +104,8 @@ func (n *node) newDirectory(ctx context.Context, bolt *store.Bolt) ([]byte, erro
 		return nil, err
 	}
 	if used {
-		return nil, failure("55000", "%s holds the tables of a node that is alone", n.config.Directory).
-			hint("Join the cluster with an empty data directory, and load the tables there.")
+		return nil, sqlerror.New("55000", "%s holds the tables of a node that is alone", n.config.Directory).
+			WithHint("Join the cluster with an empty data directory, and load the tables there.")
 	}
 	name := []byte(randomText())
 	_, err := bolt.Commit(ctx, store.Transaction{

@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // A column keeps no collation: a query whose result has one becomes no table. What DuckDB's own tables and views bring with them shows in no
@@ -20,7 +21,7 @@ func refuseCollations(query string, tree *pg.ParseResult) error {
 	if !found {
 		return nil
 	}
-	return failure("0A000", "COLLATE %s of a column is not supported", name).hint(statement.CollationAdvice)
+	return sqlerror.New("0A000", "COLLATE %s of a column is not supported", name).WithHint(statement.CollationAdvice)
 }
 
 // collationOfColumn looks for one that is not plain in the select lists of a tree: elsewhere it only says how something is compared.

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Constraints of CREATE TABLE and ALTER TABLE: what they name is looked for, what they are called is found, and they go on the table's record
@@ -59,15 +60,15 @@ func (s *Session) readConstraint(v *visible, table catalog.TableName, schema *ar
 		NullsNotDistinct: w.NullsNotDistinct, NoInherit: w.NoInherit,
 	}
 	if w.Name != "" && slices.ContainsFunc(others, func(o constraint.Constraint) bool { return o.Name == w.Name }) {
-		return k, failure("42710", "constraint %q for relation %q already exists", w.Name, table.Name)
+		return k, sqlerror.New("42710", "constraint %q for relation %q already exists", w.Name, table.Name)
 	}
 	for i, name := range w.Columns {
 		at := fieldIndex(schema, name)
 		if at < 0 {
-			return k, failure("42703", "column %q named in key does not exist", name)
+			return k, sqlerror.New("42703", "column %q named in key does not exist", name)
 		}
 		if slices.Contains(k.Columns, schema.Field(at).Name) {
-			e := failure("42701", "column %q appears twice in %s constraint", name, w.Kind)
+			e := sqlerror.New("42701", "column %q appears twice in %s constraint", name, w.Kind)
 			e.At = w.ColumnsAt[i]
 			return k, e
 		}
@@ -78,13 +79,13 @@ func (s *Session) readConstraint(v *visible, table catalog.TableName, schema *ar
 		k.Kind, k.Expression, k.Table = constraint.Check, w.Expression, table.Name
 		k.Columns = columnsRead(w.Expression, schema)
 		if w.NotChecked {
-			return k, failure("0A000", "CHECK … NOT VALID is not supported").hint("Mend the rows that are there first, and leave NOT VALID out.")
+			return k, sqlerror.New("0A000", "CHECK … NOT VALID is not supported").WithHint("Mend the rows that are there first, and leave NOT VALID out.")
 		}
 		return k, s.engine.checkExpression(schema, k)
 	case statement.PrimaryKey:
 		k.Kind = constraint.PrimaryKey
 		if slices.ContainsFunc(others, func(o constraint.Constraint) bool { return o.Kind == constraint.PrimaryKey }) {
-			return k, failure("42P16", "multiple primary keys for table %q are not allowed", table.Name)
+			return k, sqlerror.New("42P16", "multiple primary keys for table %q are not allowed", table.Name)
 		}
 	case statement.Unique:
 		k.Kind = constraint.Unique
@@ -102,7 +103,7 @@ func (s *Session) readReference(v *visible, table catalog.TableName, schema *arr
 	switch {
 	case own:
 	case err == errTemporary:
-		return k, failure("42P16", "constraints on permanent tables may reference only permanent tables")
+		return k, sqlerror.New("42P16", "constraints on permanent tables may reference only permanent tables")
 	case err != nil:
 		if e, ok := err.(*Error); ok {
 			e.At = w.References.At
@@ -118,17 +119,17 @@ func (s *Session) readReference(v *visible, table catalog.TableName, schema *arr
 	if columns == nil {
 		at := slices.IndexFunc(others, func(o constraint.Constraint) bool { return o.Kind == constraint.PrimaryKey })
 		if at < 0 {
-			return k, failure("42704", "there is no primary key for referenced table %q", w.References.Name).hint("Name the columns: REFERENCES " + w.References.Name + " (…).")
+			return k, sqlerror.New("42704", "there is no primary key for referenced table %q", w.References.Name).WithHint("Name the columns: REFERENCES " + w.References.Name + " (…).")
 		}
 		columns = others[at].Columns
 	}
 	if len(columns) != len(k.Columns) {
-		return k, failure("42830", "number of referencing and referenced columns for foreign key disagree")
+		return k, sqlerror.New("42830", "number of referencing and referenced columns for foreign key disagree")
 	}
 	for _, c := range columns {
 		at := fieldIndex(schema, c)
 		if at < 0 {
-			return k, failure("42703", "column %q referenced in foreign key constraint does not exist", c)
+			return k, sqlerror.New("42703", "column %q referenced in foreign key constraint does not exist", c)
 		}
 		k.ReferencedColumns = append(k.ReferencedColumns, schema.Field(at).Name)
 	}
@@ -182,7 +183,7 @@ func (st *Statement) addConstraint(ctx context.Context, head *statement.AddConst
 			return nil
 		}
 		if err == errTemporary {
-			return failure("0A000", "constraints of a temporary table cannot be added").hint("Write them into its CREATE TEMP TABLE.")
+			return sqlerror.New("0A000", "constraints of a temporary table cannot be added").WithHint("Write them into its CREATE TEMP TABLE.")
 		}
 		if err != nil {
 			return st.pointAt(err, head.Name.Name)
@@ -224,8 +225,8 @@ func (s *Session) holds(ctx context.Context, v *visible, table catalog.Table, sc
 			return err
 		}
 		if found {
-			e := failure("23502", "column %q of relation %q contains null values", f.Name, table.Name.Name)
-			e.Object = ObjectNames{Schema: table.Name.Schema, Table: table.Name.Name, Column: f.Name}
+			e := sqlerror.New("23502", "column %q of relation %q contains null values", f.Name, table.Name.Name)
+			e.Object = sqlerror.Object{Schema: table.Name.Schema, Table: table.Name.Name, Column: f.Name}
 			return e
 		}
 	}
@@ -246,8 +247,8 @@ func (s *Session) holds(ctx context.Context, v *visible, table catalog.Table, sc
 			return err
 		}
 		if found {
-			e := failure("23514", "check constraint %q of relation %q is violated by some row", k.Name, table.Name.Name)
-			e.Object = ObjectNames{Schema: table.Name.Schema, Table: table.Name.Name, Constraint: k.Name}
+			e := sqlerror.New("23514", "check constraint %q of relation %q is violated by some row", k.Name, table.Name.Name)
+			e.Object = sqlerror.Object{Schema: table.Name.Schema, Table: table.Name.Name, Constraint: k.Name}
 			return e
 		}
 	}
@@ -306,7 +307,7 @@ func (st *Statement) dropConstraint(ctx context.Context, head *statement.DropCon
 			return nil
 		}
 		if at < 0 {
-			return failure("42704", "constraint %q of relation %q does not exist", head.Constraint, table.Name.Name)
+			return sqlerror.New("42704", "constraint %q of relation %q does not exist", head.Constraint, table.Name.Name)
 		}
 		schema, err := constraint.Mark(table.Columns, slices.Delete(list, at, at+1)) // NOT NULL stays, as in PostgreSQL
 		if err != nil {
@@ -362,7 +363,7 @@ func (r reference) String() string {
 
 // refuseReferenced is the error about tables that foreign keys name.
 func refuseReferenced(list []reference) error {
-	e := failure("2BP01", "cannot drop table %s because other objects depend on it", list[0].to.Name).hint("Use DROP … CASCADE to drop the dependent objects too.")
+	e := sqlerror.New("2BP01", "cannot drop table %s because other objects depend on it", list[0].to.Name).WithHint("Use DROP … CASCADE to drop the dependent objects too.")
 	for i, r := range list {
 		if i > 0 {
 			e.DetailText += "\n"

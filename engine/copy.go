@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 	"strconv"
@@ -14,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // COPY, but for what comes from the client (copyin.go): DuckDB reads and writes the files.
@@ -23,9 +23,8 @@ func (st *Statement) prepareCopy(ctx context.Context, head *statement.Copy) erro
 		return err
 	}
 	if !head.Client {
-		var refused *statement.Error
-		if errors.As(head.Check(formatOf(head)), &refused) {
-			return failure(refused.State, "%s", refused.Message).hint(refused.Advice)
+		if err := head.Check(formatOf(head)); err != nil {
+			return err
 		}
 	}
 	if head.From {
@@ -205,7 +204,7 @@ func duckOptions(head *statement.Copy) (string, error) {
 			list = append(list, strings.ToUpper(o.Name)+" "+duckdb.QuoteLiteral(o.Value))
 		case "row_group_size":
 			if n, err := strconv.ParseUint(o.Value, 10, 32); err != nil || n == 0 {
-				return "", failure("22023", "COPY option \"row_group_size\" is not %q", o.Value).hint("It is a number of rows, from 1.")
+				return "", sqlerror.New("22023", "COPY option \"row_group_size\" is not %q", o.Value).WithHint("It is a number of rows, from 1.")
 			}
 			list = append(list, "ROW_GROUP_SIZE "+o.Value)
 		default:
@@ -222,7 +221,7 @@ func duckOptions(head *statement.Copy) (string, error) {
 func vacuous(o statement.Option) error {
 	name := strings.ToLower(strings.NewReplacer("-", "", "_", "", "'", "").Replace(o.Value))
 	if o.Name == "encoding" && name != "utf8" && name != "unicode" {
-		return failure("0A000", "COPY encoding %q is not supported", o.Value).hint("Only UTF8 is.")
+		return sqlerror.New("0A000", "COPY encoding %q is not supported", o.Value).WithHint("Only UTF8 is.")
 	}
 	return nil // rows are written so that no VACUUM need touch them, always; when FREEZE may be said is mayFreeze's
 }
@@ -230,7 +229,7 @@ func vacuous(o statement.Option) error {
 // delimiterOption refuses a delimiter that is none.
 func delimiterOption(o statement.Option) error {
 	if (o.Name == "delimiter" || synonyms[o.Name] == "delimiter") && o.Value == "" {
-		return failure("22023", "COPY delimiter must not be empty")
+		return sqlerror.New("22023", "COPY delimiter must not be empty")
 	}
 	return nil
 }
@@ -243,9 +242,9 @@ func headerOption(value string) (string, error) {
 	case "false", "off", "0", "no":
 		return "false", nil
 	case "match":
-		return "", failure("0A000", "COPY … HEADER MATCH is not supported").hint("HEADER skips the line; name the columns in the order that it has.")
+		return "", sqlerror.New("0A000", "COPY … HEADER MATCH is not supported").WithHint("HEADER skips the line; name the columns in the order that it has.")
 	}
-	return "", failure("42601", "header requires a Boolean value, not %q", value)
+	return "", sqlerror.New("42601", "header requires a Boolean value, not %q", value)
 }
 
 // formatOf is the format that was asked for, or the one that the file's name says.
@@ -277,7 +276,7 @@ func (st *Statement) prepareCopyFrom(ctx context.Context, head *statement.Copy) 
 	defer v.release()
 	version, err := s.target(v, head.Name)
 	if err == errTemporary {
-		return failure("0A000", "COPY FROM into a temporary table is not supported").hint("INSERT INTO t SELECT … works.")
+		return sqlerror.New("0A000", "COPY FROM into a temporary table is not supported").WithHint("INSERT INTO t SELECT … works.")
 	}
 	if err != nil {
 		return st.pointAt(err, head.Name.Name)
@@ -287,7 +286,7 @@ func (st *Statement) prepareCopyFrom(ctx context.Context, head *statement.Copy) 
 	}
 	if head.Client {
 		st.run = func(context.Context, []any) (*Rows, error) {
-			return nil, failure("08P01", "COPY FROM STDIN needs a stream of rows")
+			return nil, sqlerror.New("08P01", "COPY FROM STDIN needs a stream of rows")
 		}
 		return nil
 	}
@@ -311,10 +310,10 @@ func copyColumns(schema *arrow.Schema, names []string) ([]string, error) {
 	seen := map[string]bool{}
 	for _, n := range names {
 		if fieldIndex(schema, n) < 0 {
-			return nil, failure("42703", "column %q of relation does not exist", n)
+			return nil, sqlerror.New("42703", "column %q of relation does not exist", n)
 		}
 		if seen[strings.ToLower(n)] {
-			return nil, failure("42701", "column %q specified more than once", n)
+			return nil, sqlerror.New("42701", "column %q specified more than once", n)
 		}
 		seen[strings.ToLower(n)] = true
 	}

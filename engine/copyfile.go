@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // What a file must be before its rows are read: whole, and of the columns that are filled. DuckDB's table functions take what they can get.
@@ -43,7 +44,7 @@ func (s *Session) checkFile(ctx context.Context, head *statement.Copy, from stri
 			return s.checkFiles(files, len(columns))
 		}
 		if len(names) != len(columns) {
-			return failure("22P04", "%s has %s, %d are copied", head.File, counted.Of(len(names), "column"), len(columns))
+			return sqlerror.New("22P04", "%s has %s, %d are copied", head.File, counted.Of(len(names), "column"), len(columns))
 		}
 	case formatJSON:
 		names, err := fileNames(s.conn, "read_json("+duckdb.QuoteLiteral(head.File)+")")
@@ -52,7 +53,7 @@ func (s *Session) checkFile(ctx context.Context, head *statement.Copy, from stri
 		}
 		for _, n := range names {
 			if !has(columns, n) && !slices.Equal(names, []string{"json"}) { // which is what a file without objects is said to have
-				return failure("22P04", "%s has a key %q that is not copied", head.File, n).hint("Name what is wanted: INSERT INTO … SELECT … FROM read_json('…').")
+				return sqlerror.New("22P04", "%s has a key %q that is not copied", head.File, n).WithHint("Name what is wanted: INSERT INTO … SELECT … FROM read_json('…').")
 			}
 		}
 	}
@@ -68,14 +69,14 @@ func (s *Session) checkFiles(files []string, columns int) error {
 			return fileError(inFile(file, err))
 		}
 		if len(names) != columns {
-			return failure("22P04", "%s has %s, %d are copied", file, counted.Of(len(names), "column"), columns)
+			return sqlerror.New("22P04", "%s has %s, %d are copied", file, counted.Of(len(names), "column"), columns)
 		}
 		if i == 0 {
 			first = names
 		}
 		for _, n := range first {
 			if !has(names, n) {
-				return failure("22P04", "%s has no column %q, as %s has", file, n, files[0]).hint("Copy the files one by one: then columns are those of the table by their places.")
+				return sqlerror.New("22P04", "%s has no column %q, as %s has", file, n, files[0]).WithHint("Copy the files one by one: then columns are those of the table by their places.")
 			}
 		}
 	}
@@ -132,7 +133,7 @@ func wholeFile(file string, open func(string) (*os.File, error)) error {
 	}
 	defer f.Close()
 	if err := compressed.Check(file, f); err != nil {
-		e := failure("22P04", "%s: %v", file, err).hint("Nothing was loaded.")
+		e := sqlerror.New("22P04", "%s: %v", file, err).WithHint("Nothing was loaded.")
 		e.Cause = err
 		return e
 	}
@@ -180,7 +181,7 @@ func fileTypes(schema *arrow.Schema, columns []string) ([]string, error) {
 	for i, c := range columns {
 		at := fieldIndex(schema, c)
 		if at < 0 {
-			return nil, failure("42703", "column %q does not exist", c)
+			return nil, sqlerror.New("42703", "column %q does not exist", c)
 		}
 		name, err := sqlType(schema.Field(at))
 		if err != nil {

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/literal"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // COPY … FROM STDIN: rows of text from the client, which DuckDB turns into the table's types.
@@ -41,7 +43,7 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 	defer leave()
 	head := st.Copy()
 	if head == nil || !head.From {
-		return "", failure("08P01", "this statement is not COPY … FROM STDIN")
+		return "", sqlerror.New("08P01", "this statement is not COPY … FROM STDIN")
 	}
 	if s.block != nil && s.block.failed {
 		return "", errFailedBlock
@@ -150,9 +152,9 @@ func gather(schema *arrow.Schema, forms []literal.Form, held *gathering, next fu
 		*count++
 		line := note()
 		if len(row) != schema.NumFields() {
-			problem := failure("22P04", "missing data for column %q", schema.Field(min(len(row), schema.NumFields()-1)).Name)
+			problem := sqlerror.New("22P04", "missing data for column %q", schema.Field(min(len(row), schema.NumFields()-1)).Name)
 			if len(row) > schema.NumFields() {
-				problem = failure("22P04", "extra data after last expected column")
+				problem = sqlerror.New("22P04", "extra data after last expected column")
 			}
 			problem.DetailText = fmt.Sprintf("COPY, row %d: %s, %s expected.", *count, counted.Of(len(row), "value"), counted.Of(schema.NumFields(), "column"))
 			return nil, problem
@@ -163,7 +165,10 @@ func gather(schema *arrow.Schema, forms []literal.Form, held *gathering, next fu
 				continue
 			}
 			if value, err = spelled(value, forms[i]); err != nil {
-				problem := fromLiteral(err).(*Error)
+				var problem *Error
+				if !errors.As(err, &problem) {
+					return nil, err
+				}
 				problem.ContextText = fmt.Sprintf("line %d, column %s: \"%s\"", line, schema.Field(i).Name, shortened(string(row[i])))
 				return nil, problem
 			}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // The options of a COPY of a file that every format has, and those that DuckDB has and csmsql has not.
@@ -32,7 +33,7 @@ func saidTwice(options []statement.Option) error {
 			name = synonyms[name]
 		}
 		if said[name] {
-			return failure("42601", "conflicting or redundant options").hint("Write " + strings.ToUpper(name) + " once: " + o.Name + " is another name for it.")
+			return sqlerror.New("42601", "conflicting or redundant options").WithHint("Write " + strings.ToUpper(name) + " once: " + o.Name + " is another name for it.")
 		}
 		said[name] = true
 	}
@@ -53,12 +54,12 @@ var duckCopyOptions = wordSet(`allow_quoted_nulls append array auto_detect binar
 var csvOptions = wordSet("header null nullstr delimiter delim sep separator quote escape")
 
 func notFor(name, format string) *Error {
-	return failure("0A000", "COPY option %q is not supported for %s files", name, format).
-		hint("Leave it out; SELECT … FROM read_csv(…), read_parquet(…) and read_json(…) take DuckDB's options of reading.")
+	return sqlerror.New("0A000", "COPY option %q is not supported for %s files", name, format).
+		WithHint("Leave it out; SELECT … FROM read_csv(…), read_parquet(…) and read_json(…) take DuckDB's options of reading.")
 }
 
 func formatUnknown(format string) *Error {
-	return failure("0A000", "COPY format %q is not supported", format).hint("Formats: csv, text (to read), parquet, json, arrow.")
+	return sqlerror.New("0A000", "COPY format %q is not supported", format).WithHint("Formats: csv, text (to read), parquet, json, arrow.")
 }
 
 // refuseOption is the error of a COPY option that is none, or is not supported.
@@ -66,7 +67,7 @@ func refuseOption(name, format string) error {
 	if duckCopyOptions[name] || synonyms[name] != "" {
 		return notFor(name, format)
 	}
-	return failure("42601", "option %q not recognized", name)
+	return sqlerror.New("42601", "option %q not recognized", name)
 }
 
 // unknownOption is what DuckDB says of an option that a format does not have.

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // command is how statements without a plan of their own run.
@@ -24,7 +25,7 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 	s := st.session
 	return func(ctx context.Context, args []any) (*Rows, error) {
 		if len(args) > 0 {
-			return nil, failure("42P02", "this statement takes no parameters")
+			return nil, sqlerror.New("42P02", "this statement takes no parameters")
 		}
 		switch head := head.(type) {
 		case *statement.CreateTable:
@@ -90,12 +91,12 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 			return s.deallocate(head)
 		case *statement.Discard:
 			if s.block != nil && !s.block.implicit {
-				return nil, failure("25001", "DISCARD ALL cannot run inside a transaction block")
+				return nil, sqlerror.New("25001", "DISCARD ALL cannot run inside a transaction block")
 			}
 			s.forgetStatements()
 			return done("DISCARD ALL", 0), errors.Join(s.dropTemporary(), s.apply(s.atStart()))
 		}
-		return nil, failure("0A000", "this statement is not supported")
+		return nil, sqlerror.New("0A000", "this statement is not supported")
 	}
 }
 
@@ -107,7 +108,7 @@ func (s *Session) endBlock(ctx context.Context, chain, commit bool) (*Rows, erro
 	}
 	open := b != nil && !b.implicit
 	if chain && !open {
-		return nil, failure("25P01", "%s AND CHAIN can only be used in transaction blocks", verb)
+		return nil, sqlerror.New("25P01", "%s AND CHAIN can only be used in transaction blocks", verb)
 	}
 	if b != nil && b.failed {
 		verb = "ROLLBACK"
@@ -196,7 +197,7 @@ func (s *Session) makeRoom(tx *catalog.Transaction, v *visible, name catalog.Tab
 		}
 		return false, tx.DropTable(version.Table().Name)
 	}
-	return false, failure("42P07", "relation %q already exists", name.Name)
+	return false, sqlerror.New("42P07", "relation %q already exists", name.Name)
 }
 
 // columnTypes asks DuckDB what the types of a CREATE TABLE are.
@@ -205,7 +206,7 @@ func (s *Session) columnTypes(head *statement.CreateTable) (*arrow.Schema, error
 	fields := make([]arrow.Field, len(head.Columns))
 	for i, c := range head.Columns {
 		if seen[strings.ToLower(c.Name)] {
-			return nil, failure("42701", "column %q specified more than once", c.Name)
+			return nil, sqlerror.New("42701", "column %q specified more than once", c.Name)
 		}
 		seen[strings.ToLower(c.Name)] = true
 		f, err := s.columnType(c)
@@ -215,15 +216,15 @@ func (s *Session) columnTypes(head *statement.CreateTable) (*arrow.Schema, error
 		fields[i] = f
 	}
 	if len(fields) == 0 {
-		return nil, failure("0A000", "a table needs at least one column")
+		return nil, sqlerror.New("0A000", "a table needs at least one column")
 	}
 	return arrow.NewSchema(fields, nil), nil
 }
 
 func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
 	typ, err := columntype.Read(c.Type)
-	if e, ok := err.(*columntype.Error); ok {
-		return arrow.Field{}, columnError(c, failure(e.State, "%s", e.Message).hint(e.Advice))
+	if e, ok := err.(*Error); ok {
+		return arrow.Field{}, columnError(c, e)
 	}
 	name := typ.DuckDB
 	f, err := s.duckType(name, c.Type)
@@ -235,7 +236,7 @@ func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
 	}
 	f.Name, f.Type, f.Nullable = c.Name, ingest.Logical(f.Type), !c.NotNull
 	if c.Collated && !isText(f.Type) {
-		return f, failure("42804", "column %q: collations are not supported by type %s", c.Name, c.Type)
+		return f, sqlerror.New("42804", "column %q: collations are not supported by type %s", c.Name, c.Type)
 	}
 	stored, err := sqlType(f)
 	if err != nil {
@@ -253,7 +254,7 @@ func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
 		return f, columnError(c, e)
 	}
 	if err != nil {
-		return f, failure("42611", "column %q: bad default %s: %v", c.Name, c.Default, err)
+		return f, sqlerror.New("42611", "column %q: bad default %s: %v", c.Name, c.Default, err)
 	}
 	check.Close()
 	f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), defaultKey), append(f.Metadata.Values(), c.Default))
@@ -266,9 +267,9 @@ func (s *Session) duckType(name, written string) (arrow.Field, error) {
 	duck, err := s.conn.Prepare("SELECT CAST(NULL AS " + name + ")")
 	if err != nil {
 		if d, ok := err.(*duckdb.Error); ok && d.State != "42704" && d.State != "42P01" {
-			return arrow.Field{}, failure(d.State, "type %s: %s", written, d.Message)
+			return arrow.Field{}, sqlerror.New(d.State, "type %s: %s", written, d.Message)
 		}
-		return arrow.Field{}, failure("42704", "type %q does not exist", written)
+		return arrow.Field{}, sqlerror.New("42704", "type %q does not exist", written)
 	}
 	defer duck.Close()
 	schema, err := duck.Schema()
@@ -284,7 +285,7 @@ func shortage(err error) *Error {
 	if !errors.As(err, &d) || len(d.State) != 5 || !slices.Contains([]string{"53", "57", "58", "XX"}, d.State[:2]) {
 		return nil
 	}
-	return failure(d.State, "%s", d.Message)
+	return sqlerror.New(d.State, "%s", d.Message)
 }
 
 // columnError says which column an error is about, and where it stands.
@@ -301,14 +302,14 @@ func (s *Session) sameType(declared, stored string) *Error {
 		return e
 	}
 	if err != nil || len(names) != 2 {
-		return failure("0A000", "columns of type %s cannot be stored", declared)
+		return sqlerror.New("0A000", "columns of type %s cannot be stored", declared)
 	}
 	if names[0] == names[1] {
 		return nil
 	}
-	e := failure("0A000", "columns of type %s cannot be stored", names[0]).hint("They would be " + names[1] + ": declare that, and cast to it.")
+	e := sqlerror.New("0A000", "columns of type %s cannot be stored", names[0]).WithHint("They would be " + names[1] + ": declare that, and cast to it.")
 	if strings.Contains(names[0], "ENUM") {
-		return e.hint(enumAdvice)
+		return e.WithHint(enumAdvice)
 	}
 	return e
 }
@@ -405,7 +406,7 @@ func (s *Session) declaredAs(schema *arrow.Schema, tree *pg.ParseResult, v *visi
 func resultTable(result *arrow.Schema, names []string) (*arrow.Schema, error) {
 	fields := ingest.LogicalSchema(result).Fields()
 	if len(names) > len(fields) {
-		return nil, failure("42601", "too many column names were specified")
+		return nil, sqlerror.New("42601", "too many column names were specified")
 	}
 	seen := map[string]int{}
 	for i := range fields {
@@ -418,7 +419,7 @@ func resultTable(result *arrow.Schema, names []string) (*arrow.Schema, error) {
 		}
 		key := strings.ToLower(fields[i].Name)
 		if n := seen[key]; n > 0 {
-			return nil, failure("42701", "column %q specified more than once", fields[i].Name).hint("Give the query's columns different names with AS.")
+			return nil, sqlerror.New("42701", "column %q specified more than once", fields[i].Name).WithHint("Give the query's columns different names with AS.")
 		}
 		seen[key]++
 	}
@@ -435,10 +436,10 @@ func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema
 			return nil
 		}
 		if v.contents.HasSchema(head.Name) {
-			return failure("42P06", "schema %q already exists", head.Name)
+			return sqlerror.New("42P06", "schema %q already exists", head.Name)
 		}
 		if strings.HasPrefix(head.Name, "pg_") || head.Name == "information_schema" || head.Name == systemSchema {
-			return failure("42939", "unacceptable schema name %q", head.Name).hint("The prefix \"pg_\" and the name \"csm\" are reserved for system schemas.")
+			return sqlerror.New("42939", "unacceptable schema name %q", head.Name).WithHint("The prefix \"pg_\" and the name \"csm\" are reserved for system schemas.")
 		}
 		return tx.CreateSchema(head.Name)
 	})

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // sqlCursor is what DECLARE opens: a running query that FETCH takes rows from. It belongs to an explicit transaction block
@@ -39,7 +40,7 @@ func (st *Statement) prepareDeclare(ctx context.Context, head *statement.Declare
 	}
 	if _, reads := query.parsed.Head.(*statement.Select); !reads {
 		query.close() // nothing ran
-		return failure("42601", "a cursor is declared for a query").hint("Use SELECT or VALUES behind FOR.")
+		return sqlerror.New("42601", "a cursor is declared for a query").WithHint("Use SELECT or VALUES behind FOR.")
 	}
 	st.params, st.inner = query.params, query
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.declare(ctx, head, args) }
@@ -50,11 +51,11 @@ func (st *Statement) declare(ctx context.Context, head *statement.Declare, args 
 	b := st.session.block
 	switch {
 	case b == nil || b.implicit:
-		return nil, failure("25P01", "DECLARE CURSOR can only be used in transaction blocks").hint("Send BEGIN first.")
+		return nil, sqlerror.New("25P01", "DECLARE CURSOR can only be used in transaction blocks").WithHint("Send BEGIN first.")
 	case b.cursors[head.Name] != nil:
-		return nil, failure("42P03", "cursor %q already exists", head.Name).hint("CLOSE it first, or use another name.")
+		return nil, sqlerror.New("42P03", "cursor %q already exists", head.Name).WithHint("CLOSE it first, or use another name.")
 	case len(b.cursors) >= cursorsMax:
-		return nil, failure("53400", "too many open cursors in this transaction").hint("CLOSE those that are no longer needed.")
+		return nil, sqlerror.New("53400", "too many open cursors in this transaction").WithHint("CLOSE those that are no longer needed.")
 	}
 	query := st.inner
 	if st.inner = nil; query == nil { // it went with the cursor that the last execution opened
@@ -150,7 +151,7 @@ func (s *Session) cursor(name string) (*sqlCursor, error) {
 			return c, nil
 		}
 	}
-	return nil, failure("34000", "cursor %q does not exist", name).hint("DECLARE it; a cursor ends with its transaction.")
+	return nil, sqlerror.New("34000", "cursor %q does not exist", name).WithHint("DECLARE it; a cursor ends with its transaction.")
 }
 
 // CursorSchema describes the rows of an open SQL cursor; ok is false when there is none of that name.
@@ -168,7 +169,7 @@ func (s *Session) CursorSchema(name string) (schema *arrow.Schema, ok bool) {
 
 func (st *Statement) prepareFetch(head *statement.Fetch) error {
 	if head.Backward {
-		return failure("55000", "cursor can only scan forward").hint("Cursors read forward: FETCH NEXT, FETCH n, FETCH ALL.")
+		return sqlerror.New("55000", "cursor can only scan forward").WithHint("Cursors read forward: FETCH NEXT, FETCH n, FETCH ALL.")
 	}
 	c, err := st.session.cursor(head.Name)
 	if err != nil {
@@ -179,7 +180,7 @@ func (st *Statement) prepareFetch(head *statement.Fetch) error {
 	}
 	st.run = func(ctx context.Context, args []any) (*Rows, error) {
 		if len(args) > 0 {
-			return nil, failure("42P02", "this statement takes no parameters")
+			return nil, sqlerror.New("42P02", "this statement takes no parameters")
 		}
 		return st.fetch(ctx, head)
 	}

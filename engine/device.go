@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Several lenders may share a device. The catalog has all their regions, and where each lies; a new one is put beside them.
@@ -27,10 +28,10 @@ func roomOn(place memregion.DevicePlace, size, unit, capacity int64, taken []cat
 	slices.SortFunc(taken, func(a, b catalog.RegionRecord) int { return cmp.Compare(a.Start, b.Start) })
 	end, capacity := size/unit*unit, (capacity+unit-1)/unit*unit
 	if place.Start > 0 && place.Start%unit != 0 {
-		return 0, 0, failure("22023", "byte %d of device %s is within one of its pages, which have %d bytes", place.Start, place.Path, unit)
+		return 0, 0, sqlerror.New("22023", "byte %d of device %s is within one of its pages, which have %d bytes", place.Start, place.Path, unit)
 	}
 	if place.Start > end-unit {
-		return 0, 0, failure("22023", "byte %d is not on device %s, which has %d", place.Start, place.Path, size)
+		return 0, 0, sqlerror.New("22023", "byte %d is not on device %s, which has %d", place.Start, place.Path, size)
 	}
 	free := int64(0) // from here on, up to the next region
 	for i := range len(taken) + 1 {
@@ -46,7 +47,7 @@ func roomOn(place memregion.DevicePlace, size, unit, capacity int64, taken []cat
 		case place.Start >= 0 && i < len(taken):
 			return 0, 0, inTheWay(place, taken[i])
 		case place.Start >= 0:
-			return 0, 0, failure("53200", "device %s ends %d bytes after byte %d: a region of %d does not fit", place.Path, room, place.Start, capacity)
+			return 0, 0, sqlerror.New("53200", "device %s ends %d bytes after byte %d: a region of %d does not fit", place.Path, room, place.Start, capacity)
 		}
 		if i < len(taken) {
 			if free = taken[i].Start + taken[i].Capacity; place.Start >= taken[i].Start && place.Start < free {
@@ -54,13 +55,13 @@ func roomOn(place memregion.DevicePlace, size, unit, capacity int64, taken []cat
 			}
 		}
 	}
-	return 0, 0, failure("53200", "device %s has no room for a region of %d bytes beside the %d that lie there", place.Path, capacity, len(taken)).
-		hint("Ask for a smaller one with --region.")
+	return 0, 0, sqlerror.New("53200", "device %s has no room for a region of %d bytes beside the %d that lie there", place.Path, capacity, len(taken)).
+		WithHint("Ask for a smaller one with --region.")
 }
 
 func inTheWay(place memregion.DevicePlace, r catalog.RegionRecord) error {
-	return failure("55006", "bytes %d to %d of device %s are region %d of node %q", r.Start, r.Start+r.Capacity-1, place.Path, r.ID, r.Node).
-		hint("Leave the offset out, to have the region put where there is room, or ask for a smaller one with --region.")
+	return sqlerror.New("55006", "bytes %d to %d of device %s are region %d of node %q", r.Start, r.Start+r.Capacity-1, place.Path, r.ID, r.Node).
+		WithHint("Leave the offset out, to have the region put where there is room, or ask for a smaller one with --region.")
 }
 
 // sameDevice also tells by what names are links to.
@@ -78,6 +79,6 @@ func (f fabric) liesThere(r catalog.RegionRecord) error {
 	if f.device == nil || sameDevice(r.Path, f.device.Path) && (f.device.Start < 0 || f.device.Start == r.Start) {
 		return nil
 	}
-	return failure("55000", "region %d of this node lies on device %s from byte %d on", r.ID, r.Path, r.Start).
-		hint("Start the node with --fabric " + r.FabricText() + ", or another one with a data directory of its own.")
+	return sqlerror.New("55000", "region %d of this node lies on device %s from byte %d on", r.ID, r.Path, r.Start).
+		WithHint("Start the node with --fabric " + r.FabricText() + ", or another one with a data directory of its own.")
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // disableSetting lists the optimizations that a session's queries do without.
@@ -15,8 +16,8 @@ const disableSetting = "csm.disable"
 func disabledBy(list string) (optimization.Set, error) {
 	set, unknown := optimization.Parse(list)
 	if unknown != "" {
-		return set, failure("22023", "invalid value for parameter %q: %q", disableSetting, unknown).
-			hint(fmt.Sprintf("Available values, with commas between them: %s.", optimization.Names()))
+		return set, sqlerror.New("22023", "invalid value for parameter %q: %q", disableSetting, unknown).
+			WithHint(fmt.Sprintf("Available values, with commas between them: %s.", optimization.Names()))
 	}
 	return set, nil
 }

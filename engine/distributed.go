@@ -18,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // A statement over tables that lie in several nodes' memory is split by exec/plan/distribute:
@@ -201,7 +202,7 @@ func (r *run) stage(ctx context.Context, stage *distribute.Stage) error {
 func (r *run) recovered(err *error) {
 	if reason := recover(); reason != nil {
 		r.session.engine.config.Log.Error("a part of a statement panicked", "reason", reason, "stack", string(debug.Stack()))
-		*err = failure("XX000", "a part of the statement failed: %v", reason).hint("This is a mistake in csmsql; the node's log has the details.")
+		*err = sqlerror.New("XX000", "a part of the statement failed: %v", reason).WithHint("This is a mistake in csmsql; the node's log has the details.")
 	}
 }
 

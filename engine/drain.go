@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // drainPasses bounds how often a drain begins again because somebody wrote to a table meanwhile.
@@ -70,7 +71,7 @@ func (e *Engine) Undrain(ctx context.Context, name string) error {
 	return e.life.told(e.tellDraining(ctx, name, false))
 }
 
-var errAlone = failure("55000", "this node is alone, it belongs to no cluster")
+var errAlone = sqlerror.New("55000", "this node is alone, it belongs to no cluster")
 
 // mayDrain tells, too, whether the node is there.
 func (e *Engine) mayDrain(name string) (there bool, err error) {
@@ -82,7 +83,7 @@ func (e *Engine) mayDrain(name string) (there bool, err error) {
 		return there, e.node.takes(name) // says how it is
 	}
 	if !slices.ContainsFunc(e.node.online(), func(other string) bool { return other != name }) {
-		return there, failure("55000", "there is no other node that could take what node %q holds", name).hint("Start another node, or let one that is drained take rows again (csmsql cluster undrain).")
+		return there, sqlerror.New("55000", "there is no other node that could take what node %q holds", name).WithHint("Start another node, or let one that is drained take rows again (csmsql cluster undrain).")
 	}
 	return there, nil
 }
@@ -195,7 +196,7 @@ func (e *Engine) drainTable(ctx context.Context, table catalog.TableName, name s
 		}
 		names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name || e.node.takes(n) != nil })
 		if len(names) == 0 {
-			return failure("55000", "placement %s leaves no node that could take its rows", p).hint("ALTER TABLE … SET PLACEMENT '…' first.")
+			return sqlerror.New("55000", "placement %s leaves no node that could take its rows", p).WithHint("ALTER TABLE … SET PLACEMENT '…' first.")
 		}
 		if err := e.node.canReplicate(v.Table().Replicas, e.node.onlineBut(name)); err != nil {
 			return err
@@ -222,7 +223,7 @@ func (e *Engine) placementWithout(p placement.Placement, name string) (placement
 	}
 	others := e.node.onlineBut(name)
 	if len(others) == 0 {
-		return q, failure("55000", "there is no other node that could take what node %q holds", name)
+		return q, sqlerror.New("55000", "there is no other node that could take what node %q holds", name)
 	}
 	q.Nodes = others[:1]
 	return q, nil

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // DROP, as PostgreSQL has it: what others depend on goes only with them.
@@ -94,7 +95,7 @@ func (s *Session) dropped(v *visible, kind statement.Object, n statement.Name) (
 			return object{}, err
 		}
 		if !v.contents.HasSchema(n.Name) {
-			return object{}, failure("3F000", "schema %q does not exist", n.Name)
+			return object{}, sqlerror.New("3F000", "schema %q does not exist", n.Name)
 		}
 		return object{kind, catalog.TableName{Schema: n.Name}}, nil
 	}
@@ -103,13 +104,13 @@ func (s *Session) dropped(v *visible, kind statement.Object, n statement.Name) (
 	case kind == statement.View && view != nil:
 		return object{kind, view.Name}, nil
 	case kind == statement.View && version != nil:
-		return object{}, failure("42809", "%q is not a view", n.Name).hint("Use DROP TABLE to remove a table.")
+		return object{}, sqlerror.New("42809", "%q is not a view", n.Name).WithHint("Use DROP TABLE to remove a table.")
 	case kind == statement.Table && version != nil:
 		return object{kind, version.Table().Name}, nil
 	case kind == statement.Table && view != nil:
-		return object{}, failure("42809", "%q is not a table", n.Name).hint("Use DROP VIEW to remove a view.")
+		return object{}, sqlerror.New("42809", "%q is not a table", n.Name).WithHint("Use DROP VIEW to remove a view.")
 	}
-	return object{}, failure("42P01", "%s %q does not exist", kind, n.String())
+	return object{}, sqlerror.New("42P01", "%s %q does not exist", kind, n.String())
 }
 
 func (d *dropping) add(o object, because any) {
@@ -262,7 +263,7 @@ func (d *dropping) reasons(named int, line func(object) string) string {
 
 // refuse is DROP's error without CASCADE.
 func (d *dropping) refuse(named int) error {
-	e := failure("2BP01", "cannot drop desired object(s) because other objects depend on them").hint("Use DROP ... CASCADE to drop the dependent objects too.")
+	e := sqlerror.New("2BP01", "cannot drop desired object(s) because other objects depend on them").WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
 	if named == 1 {
 		e.Message = "cannot drop " + d.words(d.objects[0]) + " because other objects depend on it"
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/csmsql/csmsql/engine/overdue"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Engine answers SQL over HugeTables: as a node that lends memory (Open), or as a borrower of a running one (Attach).
@@ -227,7 +228,7 @@ func (e *Engine) snapshot(ctx context.Context) (*lease, error) {
 	var l *lease
 	if e.config.worker {
 		if l = e.remote.snapshotGiven(); l == nil {
-			return nil, failure("XX000", "the node has given the worker no snapshot")
+			return nil, sqlerror.New("XX000", "the node has given the worker no snapshot")
 		}
 	} else if e.remote != nil {
 		shared, err := e.remote.snapshot(ctx)
@@ -263,8 +264,8 @@ func (e *Engine) follow(ctx context.Context) error {
 // a borrower still has its lease (E3).
 func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *readings, l *lease) error {
 	if e.regions.faults() != faults {
-		return failure("58030", "the backing of lent memory on node %s disappeared while it was read: somebody truncated the region's file", e.regions.node).
-			hint("No row of this result can be trusted. Load the tables again.")
+		return sqlerror.New("58030", "the backing of lent memory on node %s disappeared while it was read: somebody truncated the region's file", e.regions.node).
+			WithHint("No row of this result can be trusted. Load the tables again.")
 	}
 	if err := by.confirm(ctx); err != nil {
 		return l.honest(err, by)

@@ -2,65 +2,26 @@ package engine
 
 import (
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"unicode/utf8"
 
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/engine/unsupported"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/spelling"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Error is an error of a statement with what SQL clients want to know of it.
-type Error struct {
-	State      string // SQLSTATE
-	Message    string
-	At         int // position in the statement in characters from 1; 0: unknown
-	DetailText string
-	HintText   string
-	// ContextText says where in what was being done the error came up: COPY t, line 3, column b.
-	ContextText string
-	// RoutineName is that of PostgreSQL's function that says this, where drivers know the error by it.
-	RoutineName string
-	Object      ObjectNames
-	Cause       error
-}
-
-// ObjectNames say what an error is about, where clients are told of it by name.
-type ObjectNames struct{ Schema, Table, Column, Constraint string }
-
-// Objects are the names of what the error is about; empty: nothing in particular.
-func (e *Error) Objects() (schema, table, column, constraint string) {
-	return e.Object.Schema, e.Object.Table, e.Object.Column, e.Object.Constraint
-}
-
-func (e *Error) Error() string    { return e.Message }
-func (e *Error) SQLState() string { return e.State }
-func (e *Error) Position() int    { return e.At }
-func (e *Error) Detail() string   { return e.DetailText }
-func (e *Error) Hint() string     { return e.HintText }
-func (e *Error) Context() string  { return e.ContextText }
-func (e *Error) Routine() string  { return e.RoutineName }
-func (e *Error) Unwrap() error    { return e.Cause }
+type Error = sqlerror.Error
 
 // planOutdated is the error of a prepared statement whose columns are others by now. Drivers that keep statements, pgJDBC and asyncpg,
 // prepare it again when they see the routine's name.
 func planOutdated() *Error {
-	e := failure("0A000", "cached plan must not change result type").hint("Prepare the statement again.")
+	e := sqlerror.New("0A000", "cached plan must not change result type").WithHint("Prepare the statement again.")
 	e.RoutineName = "RevalidateCachedQuery"
-	return e
-}
-
-func failure(state, format string, args ...any) *Error {
-	return &Error{State: state, Message: fmt.Sprintf(format, args...)}
-}
-
-func (e *Error) hint(text string) *Error {
-	e.HintText = text
 	return e
 }
 
@@ -78,11 +39,11 @@ func fromDuckDB(err error, given, users string, made edit.List) error {
 		return unknown
 	}
 	if m := tooLong.FindStringSubmatch(d.Message); m != nil {
-		e = failure("22001", "value too long for type character varying(%s)", m[1])
+		e = sqlerror.New("22001", "value too long for type character varying(%s)", m[1])
 		e.Cause = err
 	}
 	if strings.HasPrefix(d.Message, "Cannot prepare multiple statements") {
-		e = failure("0A000", "PIVOT without a list of values cannot be used here").hint(pivotAdvice)
+		e = sqlerror.New("0A000", "PIVOT without a list of values cannot be used here").WithHint(pivotAdvice)
 	}
 	if d.Byte >= 0 && d.Byte <= len(given) {
 		back := *d
@@ -113,7 +74,7 @@ func notInDuckDB(d *duckdb.Error, given, users string, made edit.List) *Error {
 	if named {
 		message = clause.Name + " is not supported"
 	}
-	e := failure("0A000", "%s", message).hint(clause.Advice)
+	e := sqlerror.New("0A000", "%s", message).WithHint(clause.Advice)
 	e.Cause = d
 	if clause.Byte >= 0 && clause.Byte <= len(users) {
 		e.At = utf8.RuneCountInString(users[:clause.Byte]) + 1
@@ -144,7 +105,7 @@ func advise(err error) error {
 	if !errors.Is(err, memregion.ErrRegionFull) || errors.As(err, &told) {
 		return err
 	}
-	e := failure("53200", "%s", grantOf.ReplaceAllString(err.Error(), "")).hint("Nothing was stored. Drop or truncate tables, or start the node again with a larger --region: its tables stay.")
+	e := sqlerror.New("53200", "%s", grantOf.ReplaceAllString(err.Error(), "")).WithHint("Nothing was stored. Drop or truncate tables, or start the node again with a larger --region: its tables stay.")
 	e.Cause = err
 	return e
 }
@@ -226,9 +187,6 @@ func postgresWords(message string) string {
 // inOriginal makes an error's position in an edited text one in the original.
 func inOriginal(err error, made edit.List, edited, original string) error {
 	e, ok := err.(*Error)
-	if syntax, is := err.(*statement.Error); is {
-		e, ok = &Error{State: syntax.State, Message: syntax.Message, At: syntax.At, HintText: syntax.Advice, Cause: err}, true
-	}
 	if !ok || e.At == 0 {
 		return err
 	}

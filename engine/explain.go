@@ -8,6 +8,7 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // prepareExplain plans the inner statement and shows how it would run, or how it ran.
@@ -26,7 +27,7 @@ func (st *Statement) prepareExplain(ctx context.Context, head *statement.Explain
 		}
 	}
 	if _, ok := inner.Head.(*statement.Select); !ok {
-		return failure("0A000", "EXPLAIN explains queries").hint("EXPLAIN the SELECT that the statement takes its rows from.")
+		return sqlerror.New("0A000", "EXPLAIN explains queries").WithHint("EXPLAIN the SELECT that the statement takes its rows from.")
 	}
 	within := source{text: inner.Text, inner: inner.Text} // the statement; EXECUTE's is not
 	if st.params, err = st.session.parametersOf(ctx, inner); err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // fabric is how the memory of a node and of those that it shares it with reaches this process, and what this process has to do about caches.
@@ -102,6 +103,6 @@ func (f fabric) accepts(spec memregion.Spec, owner string) error {
 	if spec.Fabric == f.kind || f.class == coherence.Coherent && spec.Fabric.HardwareCoherent() {
 		return nil
 	}
-	return failure("55000", "region %d of node %q is on fabric %s, and this process is on %s", spec.ID, owner, spec.Fabric, f.kind).
-		hint(fmt.Sprintf("All nodes of a cluster are on one kind of fabric: start this one with --fabric %s.", spec.FabricText()))
+	return sqlerror.New("55000", "region %d of node %q is on fabric %s, and this process is on %s", spec.ID, owner, spec.Fabric, f.kind).
+		WithHint(fmt.Sprintf("All nodes of a cluster are on one kind of fabric: start this one with --fabric %s.", spec.FabricText()))
 }

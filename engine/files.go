@@ -9,6 +9,7 @@ import (
 	"syscall"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Files that the engine itself reads or writes for SQL. exec/duckdb guards DuckDB's (D10); here os.Root does it, which follows no link out of a
@@ -18,7 +19,7 @@ import (
 func reach(access duckdb.FileAccess, file string) (*os.Root, string, error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
-		return nil, "", failure("58P01", "%s: %v", file, err)
+		return nil, "", sqlerror.New("58P01", "%s: %v", file, err)
 	}
 	directories := access.Directories
 	if access.All {
@@ -35,7 +36,7 @@ func reach(access duckdb.FileAccess, file string) (*os.Root, string, error) {
 		}
 		return root, inside, nil
 	}
-	return nil, "", failure("42501", "permission denied for file %s", file).hint(outOfReach)
+	return nil, "", sqlerror.New("42501", "permission denied for file %s", file).WithHint(outOfReach)
 }
 
 const outOfReach = "The server reads and writes only files below the directories given with --files; COPY … FROM STDIN and TO STDOUT need none."
@@ -68,13 +69,13 @@ func notSpilled(f *os.File, file string) error {
 		return inSystem(file, err)
 	}
 	if spilled {
-		return failure("42501", "permission denied for file %s", file).hint("It lies where queries spill to.")
+		return sqlerror.New("42501", "permission denied for file %s", file).WithHint("It lies where queries spill to.")
 	}
 	return nil
 }
 
 func irregular(file string) error {
-	return failure("42501", "permission denied for %s: it is not a regular file", file)
+	return sqlerror.New("42501", "permission denied for %s: it is not a regular file", file)
 }
 
 // writeForSQL makes a file, or replaces one, if write succeeds.
@@ -121,5 +122,5 @@ func inSystem(file string, err error) error {
 	if errors.As(err, &path) {
 		err = path.Err
 	}
-	return failure(state, "%s: %v", file, err)
+	return sqlerror.New(state, "%s: %v", file, err)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // A fragment is a part of a query that one node runs. Everything that it needs to know travels with it: the versions of the
@@ -206,7 +207,7 @@ func (s *Session) planFragment(ctx context.Context, text, key string, v *visible
 	}
 	tree := treeOf(text)
 	if tree == nil {
-		return nil, failure("08P01", "a fragment's text cannot be parsed: %s", text)
+		return nil, sqlerror.New("08P01", "a fragment's text cannot be parsed: %s", text)
 	}
 	q, err := s.planDuck(ctx, text, tree, v)
 	if err == nil && q.lasts {
@@ -227,7 +228,7 @@ func (s *Session) settle(searchPath []string, settings map[string]string) error 
 		return err
 	}
 	if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(zone)); err != nil {
-		return failure("22023", "invalid value for parameter \"TimeZone\": %q", zone)
+		return sqlerror.New("22023", "invalid value for parameter \"TimeZone\": %q", zone)
 	}
 	s.settings.put(zoneSetting, zone)
 	return nil
@@ -351,11 +352,11 @@ const partitionsMax = 1 << 12
 // partitioned makes a target one in partitions, all of them in its space.
 func partitioned(target *ingest.Target, by *distribute.Shuffle) error {
 	if by.Partitions < 1 || by.Partitions > partitionsMax || len(by.Columns) == 0 {
-		return failure("08P01", "a fragment is to be written in %d partitions by %d columns", by.Partitions, len(by.Columns))
+		return sqlerror.New("08P01", "a fragment is to be written in %d partitions by %d columns", by.Partitions, len(by.Columns))
 	}
 	for _, c := range by.Columns {
 		if c < 0 || c >= target.Schema.NumFields() {
-			return failure("08P01", "a fragment is to be written in partitions by column %d, and has %d", c, target.Schema.NumFields())
+			return sqlerror.New("08P01", "a fragment is to be written in partitions by column %d, and has %d", c, target.Schema.NumFields())
 		}
 		if err := ingest.CanHash(target.Schema.Field(c)); err != nil {
 			return err

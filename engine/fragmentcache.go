@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // fragmentCache is what one fragment leaves for the next: sessions, because it takes DuckDB as long to open one as to run a small
@@ -43,7 +44,7 @@ func (c *fragmentCache) payload(e *Engine, encoded []byte) (*knownPayload, error
 	}
 	k = &knownPayload{}
 	if err := json.Unmarshal(encoded, &k.fragmentPayload); err != nil {
-		return nil, failure("08P01", "a fragment's payload makes no sense: %v", err)
+		return nil, sqlerror.New("08P01", "a fragment's payload makes no sense: %v", err)
 	}
 	record, err := catalog.DecodeSnapshotRecord(k.Snapshot)
 	if err != nil {

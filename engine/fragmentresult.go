@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // What the parts of a statement have made, until it is let go.
@@ -36,7 +37,7 @@ type ranFragment struct {
 func ranOn(node string, attempts int, stage *distribute.Stage, result noderpc.FragmentResult) (ranFragment, error) {
 	f := ranFragment{chunks: result.Chunks, node: node, attempts: attempts, rows: result.Rows, read: result.Total}
 	if err := json.Unmarshal(result.Statistics, &f.fragmentReport); err != nil {
-		return f, failure("08P01", "node %q: the report of a fragment makes no sense: %v", node, err)
+		return f, sqlerror.New("08P01", "node %q: the report of a fragment makes no sense: %v", node, err)
 	}
 	wanted, chunks := 0, 0
 	if stage.Shuffle != nil {
@@ -44,12 +45,12 @@ func ranOn(node string, attempts int, stage *distribute.Stage, result noderpc.Fr
 	}
 	for _, n := range f.Partitions {
 		if n < 0 || n > len(f.chunks)-chunks {
-			return f, failure("08P01", "node %q: a partition of a fragment's result has %d chunks, of %d", node, n, len(f.chunks))
+			return f, sqlerror.New("08P01", "node %q: a partition of a fragment's result has %d chunks, of %d", node, n, len(f.chunks))
 		}
 		chunks += n
 	}
 	if len(f.Partitions) != wanted || wanted > 0 && chunks != len(f.chunks) {
-		return f, failure("08P01", "node %q: a fragment's result has %d partitions with %d of its %d chunks, not %d", node, len(f.Partitions), chunks, len(f.chunks), wanted)
+		return f, sqlerror.New("08P01", "node %q: a fragment's result has %d partitions with %d of its %d chunks, not %d", node, len(f.Partitions), chunks, len(f.chunks), wanted)
 	}
 	return f, nil
 }

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // A statement ends soon after its context: because the user cancelled it, or because it has taken longer than statement_timeout.
 
 var (
-	errStatementTimeout = because(context.DeadlineExceeded, failure("57014", "canceling statement due to statement timeout"))
-	errUserRequest      = because(context.Canceled, failure("57014", "canceling statement due to user request"))
+	errStatementTimeout = because(context.DeadlineExceeded, sqlerror.New("57014", "canceling statement due to statement timeout"))
+	errUserRequest      = because(context.Canceled, sqlerror.New("57014", "canceling statement due to user request"))
 )
 
 // hurried is ctx with an end by the session's statement_timeout, for callers in the same process. A server keeps the time itself, because in

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // defaultKey marks a field with the SQL text of its default.
@@ -47,17 +48,17 @@ func (s *Session) target(v *visible, name statement.Name) (*catalog.TableVersion
 		schema = s.settings.searchPath[0]
 	}
 	if v.hasView(schema, name.Name) {
-		return nil, failure("42809", "cannot change view %q", name.Name)
+		return nil, sqlerror.New("42809", "cannot change view %q", name.Name)
 	}
-	return nil, failure("42P01", "relation %q does not exist", name.String())
+	return nil, sqlerror.New("42P01", "relation %q does not exist", name.String())
 }
 
-var errTemporary = failure("0A000", "the table is temporary")
+var errTemporary = sqlerror.New("0A000", "the table is temporary")
 
 // ownDatabase refuses what is to be in another database; "" is this one.
 func ownDatabase(database, name string) error {
 	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) {
-		return failure("0A000", "cross-database references are not implemented: %q", name)
+		return sqlerror.New("0A000", "cross-database references are not implemented: %q", name)
 	}
 	return nil
 }
@@ -70,7 +71,7 @@ func (s *Session) qualify(v *visible, name statement.Name) (catalog.TableName, e
 	schema := name.Schema
 	if schema == "" {
 		if len(s.settings.searchPath) == 0 {
-			return catalog.TableName{}, failure("3F000", "no schema has been selected to create in")
+			return catalog.TableName{}, sqlerror.New("3F000", "no schema has been selected to create in")
 		}
 		schema = s.settings.searchPath[0]
 		if i := slices.IndexFunc(s.settings.searchPath, v.contents.HasSchema); i >= 0 { // the first that is there, as PostgreSQL has it
@@ -78,7 +79,7 @@ func (s *Session) qualify(v *visible, name statement.Name) (catalog.TableName, e
 		}
 	}
 	if !v.contents.HasSchema(schema) {
-		return catalog.TableName{}, failure("3F000", "schema %q does not exist", schema)
+		return catalog.TableName{}, sqlerror.New("3F000", "schema %q does not exist", schema)
 	}
 	return catalog.TableName{Schema: schema, Name: name.Name}, nil
 }
@@ -152,25 +153,25 @@ func insertColumns(head *statement.Insert, schema *arrow.Schema, given []string)
 		columns = given
 	case columns == nil:
 		if len(given) > schema.NumFields() {
-			return nil, failure("42601", "INSERT has more expressions than target columns")
+			return nil, sqlerror.New("42601", "INSERT has more expressions than target columns")
 		}
 		for i := range given {
 			columns = append(columns, schema.Field(i).Name)
 		}
 	}
 	if len(given) > len(columns) {
-		return nil, failure("42601", "INSERT has more expressions than target columns")
+		return nil, sqlerror.New("42601", "INSERT has more expressions than target columns")
 	}
 	if len(given) < len(columns) {
-		return nil, failure("42601", "INSERT has more target columns than expressions")
+		return nil, sqlerror.New("42601", "INSERT has more target columns than expressions")
 	}
 	seen := map[string]bool{}
 	for _, c := range columns {
 		if fieldIndex(schema, c) < 0 {
-			return nil, failure("42703", "column %q of relation %q does not exist", c, head.Name.Name)
+			return nil, sqlerror.New("42703", "column %q of relation %q does not exist", c, head.Name.Name)
 		}
 		if seen[strings.ToLower(c)] {
-			return nil, failure("42701", "column %q specified more than once", c)
+			return nil, sqlerror.New("42701", "column %q specified more than once", c)
 		}
 		seen[strings.ToLower(c)] = true
 	}
@@ -306,7 +307,7 @@ func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, r
 		}
 		if text, ok := rows.texts[offset]; ok && text.column < len(columns) {
 			by, err := literal.Of(schema.Field(fieldIndex(schema, columns[text.column]))).Translate(text.value)
-			failed = firstOf(failed, fromLiteral(err))
+			failed = firstOf(failed, err)
 			return duckdb.QuoteLiteral(by), by != text.value
 		}
 		return "", false
@@ -425,7 +426,7 @@ func (e *Engine) storeSummed(ctx context.Context, tx *catalog.Transaction, name 
 	next func(context.Context) (arrow.RecordBatch, error), sum *ingest.Sum, origin func(rows int64) *lineage.Origin) (int64, error) {
 	version, ok := tx.Contents().Table(name)
 	if !ok {
-		return 0, failure("42P01", "relation %q does not exist", name.String())
+		return 0, sqlerror.New("42P01", "relation %q does not exist", name.String())
 	}
 	target, err := e.targetFor(ctx, version, zone)
 	if err != nil {

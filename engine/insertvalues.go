@@ -169,7 +169,7 @@ func (l *valueList) write(v *statement.Value) {
 	case statement.TextValue:
 		text, err := l.forms[v.Column].Translate(v.Text)
 		if err != nil {
-			l.failed = fromLiteral(err)
+			l.failed = err
 			return
 		}
 		if text != v.Text {
@@ -182,12 +182,4 @@ func (l *valueList) write(v *statement.Value) {
 	if by != written {
 		l.out.Replace(v.Start, v.End, by)
 	}
-}
-
-// fromLiteral is the error of a literal as the engine's.
-func fromLiteral(err error) error {
-	if e, ok := err.(*literal.Error); ok {
-		return failure(e.State, "%s", e.Message)
-	}
-	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // DuckDB plans no statement before it knows what every parameter is. There are two cases in which it cannot: nothing around a
@@ -214,7 +215,7 @@ func (q *query) bound(args []any, v *visible) (*duckdb.Statement, error) {
 	}
 	schema, err := duck.Schema()
 	if err == nil && !sameTypes(userSchema(schema), q.schema) {
-		err = failure("0A000", "cached plan must not change result type").hint("Say of what type the parameters are: $1::bigint.")
+		err = sqlerror.New("0A000", "cached plan must not change result type").WithHint("Say of what type the parameters are: $1::bigint.")
 	}
 	if err != nil {
 		duck.Close()
@@ -226,7 +227,7 @@ func (q *query) bound(args []any, v *visible) (*duckdb.Statement, error) {
 // withValues is what DuckDB is given with the parameters' values in their places.
 func (q *query) withValues(args []any) (string, error) {
 	if len(args) != len(q.params) {
-		return "", failure("08P01", "the statement has %s and was given %d", counted.Of(len(q.params), "parameter"), len(args))
+		return "", sqlerror.New("08P01", "the statement has %s and was given %d", counted.Of(len(q.params), "parameter"), len(args))
 	}
 	var failed error
 	text, _ := replaceTokens(q.given, func(token string, _ int) (string, bool) {
@@ -277,7 +278,7 @@ func literalOf(arg any) (string, error) {
 	case arrow.MonthDayNanoInterval:
 		return fmt.Sprintf("(to_months(%d) + to_days(%d) + to_microseconds(%d))", v.Months, v.Days, v.Nanoseconds/1000), nil
 	}
-	return "", failure("0A000", "a value of Go type %T cannot be the argument of a table function", arg)
+	return "", sqlerror.New("0A000", "a value of Go type %T cannot be the argument of a table function", arg)
 }
 
 // wide is the constant that duckdb.Statement.Bind would bind. A number by itself that is wider than a HUGEINT is a DOUBLE to DuckDB.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/csmsql/csmsql/engine/custody"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // How an engine, or a session, ends while others use it (E6):
@@ -25,9 +26,9 @@ var ErrSessionClosed = errors.New("the session is closed")
 
 // errClosing is the end of what was under way; errClosed refuses what comes later.
 var (
-	errClosing       = because(ErrClosed, failure("57P01", "the statement was ended because the engine is closed"))
-	errClosed        = because(ErrClosed, failure("57P03", "the engine is closed"))
-	errSessionClosed = because(ErrSessionClosed, failure("08003", "the session is closed"))
+	errClosing       = because(ErrClosed, sqlerror.New("57P01", "the statement was ended because the engine is closed"))
+	errClosed        = because(ErrClosed, sqlerror.New("57P03", "the engine is closed"))
+	errSessionClosed = because(ErrSessionClosed, sqlerror.New("08003", "the session is closed"))
 )
 
 func because(cause error, e *Error) *Error {

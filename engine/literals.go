@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Some literals mean something else to DuckDB than to every PostgreSQL client, or nothing: '\x00ff'::bytea, '{1,2}'::int[], also behind = ANY,
@@ -32,7 +33,7 @@ func translateLiterals(text string, tree *pg.ParseResult) (string, bool, error) 
 		value := constant.GetSval().Sval
 		by, err := formOf(c.TypeName).Translate(value)
 		if err != nil {
-			e := failure("22023", "%s", err)
+			e := sqlerror.New("22023", "%s", err)
 			e.At = utf8.RuneCountInString(text[:min(int(constant.Location), len(text))]) + 1
 			failed = firstOf(failed, e)
 		} else if by != value {

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Load reads Parquet, CSV or Arrow IPC files into a table, all or nothing. It reads with the process' own rights: it is
@@ -35,10 +36,10 @@ func (e *Engine) Load(ctx context.Context, request noderpc.LoadRequest, progress
 func (e *Engine) load(ctx context.Context, request noderpc.LoadRequest, progress func(noderpc.Progress)) (noderpc.LoadResult, error) {
 	var result noderpc.LoadResult
 	if e.catalog == nil {
-		return result, failure("25006", "a borrower cannot load tables").hint("Load through the node itself.")
+		return result, sqlerror.New("25006", "a borrower cannot load tables").WithHint("Load through the node itself.")
 	}
 	if len(request.Files) == 0 {
-		return result, failure("22023", "no files to load")
+		return result, sqlerror.New("22023", "no files to load")
 	}
 	if request.Table.Schema == "" {
 		request.Table.Schema = duckdb.SchemaName
@@ -127,11 +128,11 @@ func (l *loading) run(ctx context.Context) (result noderpc.LoadResult, err error
 func (l *loading) makeRoom(tx *catalog.Transaction) error {
 	name := l.request.Table
 	if !tx.Contents().HasSchema(name.Schema) {
-		return failure("3F000", "schema %q does not exist", name.Schema).hint("CREATE SCHEMA " + name.Schema + " first.")
+		return sqlerror.New("3F000", "schema %q does not exist", name.Schema).WithHint("CREATE SCHEMA " + name.Schema + " first.")
 	}
 	version, exists := tx.Contents().Table(name)
 	if _, view := tx.Contents().View(name); view {
-		return failure("42809", "%q is a view, and files are loaded into tables", name.String())
+		return sqlerror.New("42809", "%q is a view, and files are loaded into tables", name.String())
 	}
 	switch l.request.Options.Mode {
 	case noderpc.LoadReplace:
@@ -140,18 +141,18 @@ func (l *loading) makeRoom(tx *catalog.Transaction) error {
 		}
 	case noderpc.LoadAppend:
 		if !exists {
-			return failure("42P01", "relation %q does not exist", name.String()).hint("Load it without --append to create it.")
+			return sqlerror.New("42P01", "relation %q does not exist", name.String()).WithHint("Load it without --append to create it.")
 		}
 		if l.request.Options.Placement != "" {
-			return failure("22023", "relation %q has a placement already", name.String()).hint("ALTER TABLE … SET PLACEMENT '…' changes it.")
+			return sqlerror.New("22023", "relation %q has a placement already", name.String()).WithHint("ALTER TABLE … SET PLACEMENT '…' changes it.")
 		}
 		if l.request.Options.Replicas != 0 {
-			return failure("22023", "relation %q says already how many replicas there are", name.String()).hint("ALTER TABLE … SET (replicas = …) changes it.")
+			return sqlerror.New("22023", "relation %q says already how many replicas there are", name.String()).WithHint("ALTER TABLE … SET (replicas = …) changes it.")
 		}
 		l.exists, l.schema = true, version.Table().Columns
 	default:
 		if exists {
-			return failure("42P07", "relation %q already exists", name.String()).hint("Say --append to add to it or --replace to replace it.")
+			return sqlerror.New("42P07", "relation %q already exists", name.String()).WithHint("Say --append to add to it or --replace to replace it.")
 		}
 	}
 	return nil
@@ -191,10 +192,10 @@ func (l *loading) begin(ctx context.Context, tx *catalog.Transaction, found *arr
 func (l *loading) file(ctx context.Context, tx *catalog.Transaction, file string) error {
 	info, err := os.Stat(file)
 	if err != nil {
-		return failure("58P01", "cannot read %s: %v", file, errors.Unwrap(err))
+		return sqlerror.New("58P01", "cannot read %s: %v", file, errors.Unwrap(err))
 	}
 	if info.IsDir() {
-		return failure("42809", "%s is a directory; name its files", file)
+		return sqlerror.New("42809", "%s is a directory; name its files", file)
 	}
 	format := l.request.Format
 	if format == "" {
@@ -203,13 +204,13 @@ func (l *loading) file(ctx context.Context, tx *catalog.Transaction, file string
 	switch format {
 	case noderpc.FormatArrow:
 		for name := range l.request.Options.Parameters {
-			return failure("22023", "option %q is for CSV files", name)
+			return sqlerror.New("22023", "option %q is for CSV files", name)
 		}
 		err = l.arrowFile(ctx, tx, file)
 	case noderpc.FormatParquet, noderpc.FormatCSV, formatJSON:
 		err = l.duckFile(ctx, tx, file, format)
 	default:
-		return failure("22023", "cannot tell the format of %s", file).hint("Say --format parquet, csv, arrow or json.")
+		return sqlerror.New("22023", "cannot tell the format of %s", file).WithHint("Say --format parquet, csv, arrow or json.")
 	}
 	return err
 }
@@ -312,19 +313,19 @@ func (l *loading) readerCall(file, format string) (string, error) {
 		switch name {
 		case "delimiter", "delim", "quote", "escape", "null", "header":
 			if format != noderpc.FormatCSV {
-				return "", failure("22023", "option %q is for CSV files", name)
+				return "", sqlerror.New("22023", "option %q is for CSV files", name)
 			}
 		default:
-			e := failure("22023", "unknown option %q", name).hint("Options of CSV files: delimiter, quote, escape, null, header.")
+			e := sqlerror.New("22023", "unknown option %q", name).WithHint("Options of CSV files: delimiter, quote, escape, null, header.")
 			if near := nearest(name, []string{"delimiter", "quote", "escape", "null", "header"}); near != "" {
-				e = e.hint(fmt.Sprintf("Did you mean %q?", near))
+				e = e.WithHint(fmt.Sprintf("Did you mean %q?", near))
 			}
 			return "", e
 		}
 		switch name {
 		case "delimiter", "delim":
 			if name = "delim"; value == "" {
-				return "", failure("22023", "option \"delimiter\" is empty").hint("It is what stands between two values: delimiter=| for example.")
+				return "", sqlerror.New("22023", "option \"delimiter\" is empty").WithHint("It is what stands between two values: delimiter=| for example.")
 			}
 		case "null":
 			name = "nullstr"
@@ -345,7 +346,7 @@ func (l *loading) readerCall(file, format string) (string, error) {
 func sameColumns(file string, schema *arrow.Schema, columns []string) error {
 	for _, c := range columns {
 		if fieldIndex(schema, c) < 0 {
-			return failure("42703", "%s has a column %q, the table has not", file, c)
+			return sqlerror.New("42703", "%s has a column %q, the table has not", file, c)
 		}
 	}
 	for _, f := range schema.Fields() {
@@ -357,7 +358,7 @@ func sameColumns(file string, schema *arrow.Schema, columns []string) error {
 			found = found || strings.EqualFold(c, f.Name)
 		}
 		if !found {
-			return failure("23502", "%s has no column %q, which is NOT NULL", file, f.Name)
+			return sqlerror.New("23502", "%s has no column %q, which is NOT NULL", file, f.Name)
 		}
 	}
 	return nil
@@ -426,7 +427,7 @@ func inFile(file string, err error) error {
 		return err
 	}
 	if e := csvFailure(file, d); e != nil {
-		return e.hint("Nothing was loaded.")
+		return e.WithHint("Nothing was loaded.")
 	}
 	text := d.Message + "\n" + d.HintText
 	where := file

@@ -8,6 +8,7 @@ import (
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Statements that PostgreSQL needs and we do not: what they name must be there all the same, and what they would change must
@@ -17,7 +18,7 @@ import (
 func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows, error) {
 	s := st.session
 	if head.Tag == "VACUUM" && s.block != nil && !s.block.implicit {
-		return nil, failure("25001", "VACUUM cannot run inside a transaction block")
+		return nil, sqlerror.New("25001", "VACUUM cannot run inside a transaction block")
 	}
 	if len(head.Tables) == 0 && !head.Verbose {
 		return done(head.Tag, 0), nil
@@ -54,7 +55,7 @@ func maintain(s *Session, version *catalog.TableVersion, table statement.Maintai
 	}
 	for i, column := range table.Columns {
 		if fieldIndex(version.Table().Columns, column) < 0 {
-			e := failure("42703", "column %q of relation %q does not exist", column, version.Table().Name.Name)
+			e := sqlerror.New("42703", "column %q of relation %q does not exist", column, version.Table().Name.Name)
 			e.At = table.ColumnsAt[i]
 			return e
 		}
@@ -100,8 +101,8 @@ func (s *Session) setConstraints(ctx context.Context, head *statement.SetConstra
 			if k.Deferrable && k.Deferred != head.Deferred {
 				when := map[bool]string{true: "DEFERRED", false: "IMMEDIATE"}[head.Deferred]
 				table := version.Table().Name.Name
-				return nil, failure("0A000", "SET CONSTRAINTS ALL %s is not supported: constraint %q of table %q is on record only", when, k.Name, table).
-					hint("It is not checked, neither at once nor at COMMIT. Leave SET CONSTRAINTS out, or drop the constraint.")
+				return nil, sqlerror.New("0A000", "SET CONSTRAINTS ALL %s is not supported: constraint %q of table %q is on record only", when, k.Name, table).
+					WithHint("It is not checked, neither at once nor at COMMIT. Leave SET CONSTRAINTS out, or drop the constraint.")
 			}
 		}
 	}
@@ -115,8 +116,8 @@ func (s *Session) discardSequences() error {
 	if err != nil || len(names) == 0 {
 		return err
 	}
-	return failure("0A000", "DISCARD SEQUENCES is not supported while the session has sequences: %s", strings.Join(names, ", ")).
-		hint("DROP SEQUENCE drops one, DISCARD TEMP all of them.")
+	return sqlerror.New("0A000", "DISCARD SEQUENCES is not supported while the session has sequences: %s", strings.Join(names, ", ")).
+		WithHint("DROP SEQUENCE drops one, DISCARD TEMP all of them.")
 }
 
 // emptied notes that the open block truncated a table.
@@ -144,6 +145,6 @@ func (s *Session) mayFreeze(tx *catalog.Transaction, head *statement.Copy, table
 	if s.block != nil && s.block.emptied[table.ID] {
 		return nil
 	}
-	return failure("55000", "cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction").
-		hint("Leave FREEZE out, or TRUNCATE the table in the same transaction.")
+	return sqlerror.New("55000", "cannot perform COPY FREEZE because the table was not created or truncated in the current subtransaction").
+		WithHint("Leave FREEZE out, or TRUNCATE the table in the same transaction.")
 }

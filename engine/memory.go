@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // shares says who of an engine may have how much memory outside of the region (Config.MemoryBytes).
@@ -78,8 +79,8 @@ func (e *Engine) MemoryBytes() int64 { return e.memory.whole }
 // them asks first.
 func (s *Session) Fits(sql string) error {
 	if most := s.engine.memory.text; int64(len(sql)) > most {
-		return failure("54000", "a statement of %d bytes is too long: it may have %d", len(sql), most).
-			hint("COPY takes any number of rows, several statements take some each; or start the node with more --memory, of which a text may have 1/256.")
+		return sqlerror.New("54000", "a statement of %d bytes is too long: it may have %d", len(sql), most).
+			WithHint("COPY takes any number of rows, several statements take some each; or start the node with more --memory, of which a text may have 1/256.")
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // What a node does when its region is not what the catalog says: it comes up with every table that is whole, and each other one
@@ -76,8 +77,8 @@ func (n *node) checkOwners(live map[memregion.RegionID][]catalog.LiveExtent) err
 		case !known:
 			return fmt.Errorf("engine: %w: table %s lies in region %d, of which the catalog in %s knows nothing", catalog.ErrCorrupt, extents[0].Table, region, n.config.Directory)
 		case owner != n.config.Node:
-			return failure("55000", "the tables in %s lie in the region of node %q, and this node is called %q", n.config.Directory, owner, n.config.Node).
-				hint("Start the node with its former name, or with another data directory.")
+			return sqlerror.New("55000", "the tables in %s lie in the region of node %q, and this node is called %q", n.config.Directory, owner, n.config.Node).
+				WithHint("Start the node with its former name, or with another data directory.")
 		}
 	}
 	return nil

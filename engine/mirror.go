@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // mirror makes DuckDB's names follow the catalog's: a schema for every schema, for every table a view over csm_table, for
@@ -68,12 +69,12 @@ func (m *mirror) resolve(schema, name string) (*duckdb.Scan, error) {
 	}
 	version, ok := m.planning.Table(catalog.TableName{Schema: schema, Name: name})
 	if !ok {
-		return nil, failure("42P01", "relation %q does not exist", name)
+		return nil, sqlerror.New("42P01", "relation %q does not exist", name)
 	}
 	return &duckdb.Scan{
 		Schema: version.Table().Columns,
 		Open: func(int, []int) (arrow.RecordBatch, error) {
-			return nil, failure("XX000", "the mirror does not read")
+			return nil, sqlerror.New("XX000", "the mirror does not read")
 		},
 	}, nil
 }

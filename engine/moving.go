@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Chunks change nodes while the table is read and written:
@@ -42,9 +43,9 @@ func (st *Statement) alterOnline(ctx context.Context, what string, table stateme
 	s := st.session
 	switch {
 	case s.engine.catalog == nil:
-		return nil, failure("25006", "this session reads the lent memory of another process and cannot write").hint("Write through the node itself: csmsql sql without --attach.")
+		return nil, sqlerror.New("25006", "this session reads the lent memory of another process and cannot write").WithHint("Write through the node itself: csmsql sql without --attach.")
 	case s.block != nil && (!s.block.implicit || s.block.tx != nil):
-		return nil, failure("25001", "ALTER TABLE … %s cannot run inside a transaction block", what).hint("It commits more than once, so that a large table does not need twice its space.")
+		return nil, sqlerror.New("25001", "ALTER TABLE … %s cannot run inside a transaction block", what).WithHint("It commits more than once, so that a large table does not need twice its space.")
 	}
 	name, err := s.tableNamed(ctx, table)
 	if told, ok := err.(*Error); ok && told.State == "42P01" && ifExists {
@@ -110,7 +111,7 @@ func (e *Engine) setPlacement(ctx context.Context, name catalog.TableName, text 
 // setStorage is ALTER TABLE … SET (placement = …, replicas = …).
 func (st *Statement) setStorage(ctx context.Context, head *statement.SetStorage) (*Rows, error) {
 	if len(head.Options) == 0 {
-		return nil, failure("42601", "ALTER TABLE … SET () sets nothing").hint("There are placement and replicas.")
+		return nil, sqlerror.New("42601", "ALTER TABLE … SET () sets nothing").WithHint("There are placement and replicas.")
 	}
 	var placed *string
 	var replicas int
@@ -268,7 +269,7 @@ func (e *Engine) changeTable(ctx context.Context, name catalog.TableName, change
 	}()
 	version, ok := tx.Contents().Table(name)
 	if !ok {
-		return failure("42P01", "relation %q does not exist", name.String())
+		return sqlerror.New("42P01", "relation %q does not exist", name.String())
 	}
 	faults := e.regions.faults()
 	c := &tableChange{tx, version, e.regions.readings()}

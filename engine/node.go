@@ -19,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/engine/placement/replicas"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // node is the lender's side of an engine: the catalog's store, the region, the protocol's home for it.
@@ -67,10 +68,10 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 		return n, err
 	}
 	if n.fabric, err = newFabric(config.Node, config.Fabric); err != nil {
-		return n, failure("22023", "%v", err)
+		return n, sqlerror.New("22023", "%v", err)
 	}
 	if n.fabric.device, err = deviceOf(config.Fabric); err != nil {
-		return n, failure("22023", "%v", err)
+		return n, sqlerror.New("22023", "%v", err)
 	}
 	config.Fabric, n.fabric.spoil = n.fabric.kind, config.spoil.lines
 	if config.spoil.clock != nil {
@@ -192,7 +193,7 @@ func regionError(err error) error {
 			state = "XX001"
 		}
 	}
-	e := failure(state, "%v", err)
+	e := sqlerror.New(state, "%v", err)
 	e.Cause = err
 	return e
 }
@@ -209,8 +210,8 @@ func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []ca
 	}
 	if wanted := n.config.RegionBytes / memregion.PageSize * memregion.PageSize; wanted > record.Capacity {
 		if record.Fabric.Fixed() {
-			return nil, failure("55000", "region %d on device %s has %d bytes and does not grow to %d", record.ID, record.Path, record.Capacity, wanted).
-				hint("Start the node with the --region that it had, or without.")
+			return nil, sqlerror.New("55000", "region %d on device %s has %d bytes and does not grow to %d", record.ID, record.Path, record.Capacity, wanted).
+				WithHint("Start the node with the --region that it had, or without.")
 		}
 		if err := memregion.CheckCapacity(n.config.RegionDirectory, wanted); err != nil {
 			return nil, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // operations are what this node does for operators of its cluster: noderpc.Operations.
@@ -39,7 +40,7 @@ func (o operations) Chunk(ctx context.Context, table catalog.TableName, chunk in
 	}
 	v, ok := snapshot.Table(table)
 	if !ok {
-		return nil, failure("42P01", "relation %q does not exist", table.String())
+		return nil, sqlerror.New("42P01", "relation %q does not exist", table.String())
 	}
 	c, err := v.Chunk(ctx, int(min(chunk, int64(v.NumChunks()))))
 	if err != nil {

@@ -35,7 +35,7 @@ func (s *Session) parsing(ctx context.Context, sql string) (done func(), err err
 	}
 	if err := s.account.TakeBriefly(ctx, bytes); err != nil {
 		leave()
-		return nil, refusal(err)
+		return nil, err
 	}
 	return func() {
 		s.account.Give(account.Parsing, bytes)
@@ -91,7 +91,7 @@ func (s *Session) Parsing(ctx context.Context, sql string) (done func(), err err
 	}
 	if err := s.account.TakeBriefly(ctx, 2*bytes); err != nil {
 		leave()
-		return nil, s.life.told(ended(ctx, refusal(err)))
+		return nil, s.life.told(ended(ctx, err))
 	}
 	s.prepaid = bytes
 	return func() {

@@ -9,6 +9,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // peers are the connections to the other nodes of a cluster, one for each, made when they are first needed. Safe for
@@ -55,7 +56,7 @@ func notReached(name string, err error) error {
 	if !errors.Is(err, noderpc.ErrNodeGone) {
 		return fmt.Errorf("node %q: %w", name, err)
 	}
-	e := failure("08006", "node %q cannot be reached: %v", name, err)
+	e := sqlerror.New("08006", "node %q cannot be reached: %v", name, err)
 	e.Cause = err
 	return e
 }

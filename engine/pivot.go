@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // PIVOT t ON x USING … has a column for every value of x. DuckDB makes two statements of it, the first of which finds the values; a statement
@@ -30,7 +31,7 @@ const pivotAdvice = "Write the values: PIVOT t ON x IN ('a', 'b') USING …"
 // refusePivot: a view would keep the values of the day on which it was made.
 func refusePivot(query string) error {
 	if len(pivotItems(query)) > 0 {
-		return failure("0A000", "PIVOT without a list of values cannot be used in a view").hint(pivotAdvice)
+		return sqlerror.New("0A000", "PIVOT without a list of values cannot be used in a view").WithHint(pivotAdvice)
 	}
 	return nil
 }
@@ -73,7 +74,7 @@ func (s *Session) pivotValues(ctx context.Context, query string, v *visible) ([]
 	}
 	defer q.close()
 	if len(q.params) > 0 {
-		return nil, failure("0A000", "PIVOT without a list of values cannot have parameters").hint(pivotAdvice)
+		return nil, sqlerror.New("0A000", "PIVOT without a list of values cannot have parameters").WithHint(pivotAdvice)
 	}
 	rows, err := q.execute(ctx, v, nil)
 	if err != nil {
@@ -92,14 +93,14 @@ func (s *Session) pivotValues(ctx context.Context, query string, v *visible) ([]
 			}
 		}
 		if len(values) > pivotValuesMax {
-			return nil, failure("54011", "PIVOT would make more than %d columns", pivotValuesMax).hint(pivotAdvice)
+			return nil, sqlerror.New("54011", "PIVOT would make more than %d columns", pivotValuesMax).WithHint(pivotAdvice)
 		}
 	}
 	if err := reader.Err(); err != nil {
 		return nil, withoutPosition(err)
 	}
 	if len(values) == 0 {
-		return nil, failure("22023", "PIVOT finds no value to make a column of").hint(pivotAdvice)
+		return nil, sqlerror.New("22023", "PIVOT finds no value to make a column of").WithHint(pivotAdvice)
 	}
 	return values, nil
 }

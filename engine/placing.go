@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/spelling"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Where the chunks of a table go. The table's record says it in words (package placement); here they get their meaning:
@@ -32,13 +33,13 @@ func (e *Engine) resolvePlacement(text string, columns *arrow.Schema) (string, e
 		return "", err
 	}
 	if e.node == nil || e.node.self == nil {
-		return "", failure("55000", "placement %s: this node is alone, it belongs to no cluster", p).
-			hint("Leave the placement out, or start the node with --cluster-init or --etcd.")
+		return "", sqlerror.New("55000", "placement %s: this node is alone, it belongs to no cluster", p).
+			WithHint("Leave the placement out, or start the node with --cluster-init or --etcd.")
 	}
 	for i, name := range p.Columns {
 		at := fieldIndex(columns, name)
 		if at < 0 {
-			return "", failure("42703", "placement %s: column %q does not exist", p, name)
+			return "", sqlerror.New("42703", "placement %s: column %q does not exist", p, name)
 		}
 		if err := ingest.CanHash(columns.Field(at)); err != nil {
 			return "", err
@@ -59,11 +60,11 @@ var tableParameters = []string{"placement", "replicas"}
 
 // unknownParameter is the error about one that they may not, with the one that was probably meant.
 func unknownParameter(name string) error {
-	e := failure("22023", "unrecognized parameter %q", name)
+	e := sqlerror.New("22023", "unrecognized parameter %q", name)
 	if near := nearest(name, tableParameters); near != "" {
-		return e.hint(fmt.Sprintf("Did you mean %q?", near))
+		return e.WithHint(fmt.Sprintf("Did you mean %q?", near))
 	}
-	return e.hint("There are placement and replicas.")
+	return e.WithHint("There are placement and replicas.")
 }
 
 // nearest is the one of a list that a name that was mistyped may be; empty: none.
@@ -92,7 +93,7 @@ func placementIn(with string) (text string, replicas int, err error) {
 			}
 		case "fillfactor":
 			if o.Value != "100" { // chunks are always full
-				return "", 0, failure("22023", "fillfactor = %s: chunks are always full", o.Value).hint("Leave fillfactor out, or say 100.")
+				return "", 0, sqlerror.New("22023", "fillfactor = %s: chunks are always full", o.Value).WithHint("Leave fillfactor out, or say 100.")
 			}
 		default:
 			return "", 0, unknownParameter(o.Name)
@@ -112,7 +113,7 @@ func (n *node) takers(p placement.Placement) ([]string, error) {
 	}
 	if len(names) == 0 {
 		if names = n.online(); len(names) == 0 {
-			return nil, failure("55000", "placement %s: no node takes new rows, all are drained", p)
+			return nil, sqlerror.New("55000", "placement %s: no node takes new rows, all are drained", p)
 		}
 	}
 	for _, name := range names {
@@ -159,13 +160,13 @@ func (n *node) takes(name string) error {
 	case there && member.State == catalog.Online:
 		return nil
 	case there && member.State == catalog.Draining:
-		return failure("55000", "node %q is drained and takes no new rows", name).hint("Change the table's placement: ALTER TABLE … SET PLACEMENT '…'.")
+		return sqlerror.New("55000", "node %q is drained and takes no new rows", name).WithHint("Change the table's placement: ALTER TABLE … SET PLACEMENT '…'.")
 	case there || n.known(name):
-		e := failure(catalog.ErrLenderGone.SQLState(), "node %q is not there", name).hint("Start it, or change the table's placement: ALTER TABLE … SET PLACEMENT '…'.")
+		e := sqlerror.New(catalog.ErrLenderGone.SQLState(), "node %q is not there", name).WithHint("Start it, or change the table's placement: ALTER TABLE … SET PLACEMENT '…'.")
 		e.Cause = catalog.ErrLenderGone
 		return e
 	}
-	return failure("42704", "node %q does not exist", name).hint("The nodes are " + strings.Join(n.online(), ", ") + ".")
+	return sqlerror.New("42704", "node %q does not exist", name).WithHint("The nodes are " + strings.Join(n.online(), ", ") + ".")
 }
 
 // known tells whether a node that is not there has been there.
@@ -202,7 +203,7 @@ func (e *Engine) place(ctx context.Context, target *ingest.Target, p placement.P
 			hash.Columns = append(hash.Columns, fieldIndex(target.Schema, name))
 		}
 		if slices.Contains(hash.Columns, -1) {
-			return failure("XX001", "table %v is placed by %s, and has no such columns", target.Owner, p)
+			return sqlerror.New("XX001", "table %v is placed by %s, and has no such columns", target.Owner, p)
 		}
 		for _, name := range names {
 			space, err := e.node.spaceOf(ctx, name)

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // SQL's prepared statements: PREPARE, EXECUTE, DEALLOCATE.
@@ -85,7 +86,7 @@ func (s *Session) findNamed(name string) (*NamedStatement, error) {
 	if n, ok := s.options.Statements.Find(name); ok {
 		return n, nil
 	}
-	return nil, failure("26000", "prepared statement %q does not exist", name)
+	return nil, sqlerror.New("26000", "prepared statement %q does not exist", name)
 }
 
 // namedMax bounds the statements that PREPARE makes in a session.
@@ -95,10 +96,10 @@ const namedMax = 1 << 14
 func (st *Statement) prepareNamed(ctx context.Context, head *statement.Prepare) (*Rows, error) {
 	s := st.session
 	if _, err := s.findNamed(head.Name); err == nil {
-		return nil, failure("42P05", "prepared statement %q already exists", head.Name).hint("DEALLOCATE it first, or use another name.")
+		return nil, sqlerror.New("42P05", "prepared statement %q already exists", head.Name).WithHint("DEALLOCATE it first, or use another name.")
 	}
 	if len(s.named) >= namedMax {
-		return nil, failure("53400", "too many prepared statements in this session").hint("DEALLOCATE those that are no longer needed.")
+		return nil, sqlerror.New("53400", "too many prepared statements in this session").WithHint("DEALLOCATE those that are no longer needed.")
 	}
 	n := &NamedStatement{
 		Name: head.Name, Query: head.Query, Source: cmp.Or(st.written.users, st.parsed.Text), FromSQL: true, Since: time.Now(), declared: len(head.Types),
@@ -176,7 +177,7 @@ func (s *Session) checkNamed(ctx context.Context, n *NamedStatement, before stri
 	case *statement.Select, *statement.Insert, *statement.Update, *statement.Delete:
 	default:
 		word := strings.Fields(n.Query)[0]
-		e := failure("42601", "syntax error at or near %q", word).hint("PREPARE takes SELECT, INSERT, UPDATE, DELETE and VALUES.")
+		e := sqlerror.New("42601", "syntax error at or near %q", word).WithHint("PREPARE takes SELECT, INSERT, UPDATE, DELETE and VALUES.")
 		e.At = utf8.RuneCountInString(before) + 1
 		return e
 	}
@@ -252,7 +253,7 @@ func (st *Statement) prepareExecute(ctx context.Context, head *statement.Execute
 	st.inner, st.schema, st.origins = inner, inner.schema, inner.origins
 	st.run = func(ctx context.Context, args []any) (*Rows, error) {
 		if len(args) > 0 {
-			return nil, failure("42P02", "there is no parameter $1")
+			return nil, sqlerror.New("42P02", "there is no parameter $1")
 		}
 		if _, err := s.findNamed(head.Name); err != nil {
 			return nil, err
@@ -274,7 +275,7 @@ func (s *Session) executed(ctx context.Context, head *statement.Execute) (string
 		return n.Query, nil // PostgreSQL does not look at arguments that nobody wants
 	}
 	if len(head.Arguments) != wanted {
-		e := failure("42601", "wrong number of parameters for prepared statement %q", head.Name)
+		e := sqlerror.New("42601", "wrong number of parameters for prepared statement %q", head.Name)
 		e.DetailText = fmt.Sprintf("Expected %d parameters but got %d.", wanted, len(head.Arguments))
 		return "", e
 	}
@@ -338,7 +339,7 @@ type givenArgument struct{ constant, number, text, null bool }
 func readArgument(expression string) (a givenArgument, err error) {
 	replaceTokens(expression, func(token string, _ int) (string, bool) {
 		if isParameter(token) && err == nil {
-			err = failure("42P02", "there is no parameter %s", token)
+			err = sqlerror.New("42P02", "there is no parameter %s", token)
 		}
 		return "", false
 	})
@@ -348,11 +349,11 @@ func readArgument(expression string) (a givenArgument, err error) {
 	}
 	targets := tree.Stmts[0].GetStmt().GetSelectStmt().GetTargetList()
 	if len(targets) != 1 {
-		return a, failure("42601", "syntax error at or near %q", expression)
+		return a, sqlerror.New("42601", "syntax error at or near %q", expression)
 	}
 	value := targets[0].GetResTarget().GetVal()
 	if subqueries(value) {
-		return a, failure("0A000", "cannot use subquery in EXECUTE parameter")
+		return a, sqlerror.New("0A000", "cannot use subquery in EXECUTE parameter")
 	}
 	if e := value.GetAExpr(); e != nil && e.Lexpr == nil && len(e.Name) == 1 && e.Name[0].GetString_().GetSval() == "-" {
 		value = e.Rexpr
@@ -388,7 +389,7 @@ func (s *Session) evaluate(ctx context.Context, expressions []string) ([]string,
 	}
 	defer batch.Release()
 	if batch.NumRows() != 1 {
-		return nil, failure("21000", "an argument of EXECUTE is one value")
+		return nil, sqlerror.New("21000", "an argument of EXECUTE is one value")
 	}
 	values := make([]string, len(expressions))
 	for i := range values {
@@ -434,7 +435,7 @@ func (s *Session) deallocate(head *statement.Deallocate) (*Rows, error) {
 	_, ours := s.named[head.Name]
 	s.ForgetNamed(head.Name)
 	if !s.options.Statements.Forget(head.Name) && !ours {
-		return nil, failure("26000", "prepared statement %q does not exist", head.Name)
+		return nil, sqlerror.New("26000", "prepared statement %q does not exist", head.Name)
 	}
 	return done("DEALLOCATE", 0), nil
 }

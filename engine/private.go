@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // temporaryNames are a session's temporary tables and views, in lower case.
@@ -126,11 +127,11 @@ func (st *Statement) privateName() string {
 func (st *Statement) preparePrivate(ctx context.Context, head *statement.Private) error {
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runPrivate(ctx, args) }
 	if hint, refused := refusedVerbs[head.Verb]; refused {
-		return failure("0A000", "%s is not supported", statementName(head.Verb, st.parsed.Text)).hint(hint)
+		return sqlerror.New("0A000", "%s is not supported", statementName(head.Verb, st.parsed.Text)).WithHint(hint)
 	}
 	switch head.Verb {
 	case "pragma", "call":
-		return failure("42501", "%s is not allowed here", strings.ToUpper(head.Verb)).hint("Use SET for settings and SELECT for table functions.")
+		return sqlerror.New("42501", "%s is not allowed here", strings.ToUpper(head.Verb)).WithHint("Use SET for settings and SELECT for table functions.")
 	case "insert", "update", "delete", "create":
 	default:
 		return nil
@@ -244,7 +245,7 @@ func (st *Statement) droppedOwn() (string, edit.List, error) {
 	case name.Database == "" && strings.EqualFold(name.Schema, "temp"), strings.EqualFold(name.Database, "temp"):
 		return text, nil, nil
 	default:
-		e := failure("42704", "%q does not exist", name.String()).hint("Macros, sequences, types and indexes are temporary: leave the schema out.")
+		e := sqlerror.New("42704", "%q does not exist", name.String()).WithHint("Macros, sequences, types and indexes are temporary: leave the schema out.")
 		e.At = name.At
 		return "", nil, e
 	}
@@ -256,12 +257,12 @@ func limitedTable(text string, head *statement.CreateTable) (string, edit.List, 
 	for _, c := range head.Columns {
 		if typ, err := columntype.Read(c.Type); err == nil && typ.Length > 0 {
 			fmt.Fprintf(&checks, ", CHECK (length(%s) <= %d)", duckdb.QuoteIdentifier(c.Name), typ.Length)
-		} else if e, ok := err.(*columntype.Error); ok && forgottenLength.MatchString(c.Type) {
-			return "", nil, columnError(c, failure(e.State, "%s", e.Message).hint(e.Advice))
+		} else if e, ok := err.(*Error); ok && forgottenLength.MatchString(c.Type) {
+			return "", nil, columnError(c, e)
 		}
 	}
 	if head.DefinitionsEnd == 0 && forgottenLength.MatchString(text) {
-		return "", nil, failure("0A000", "the length of a string column is not kept in this form of CREATE TEMP TABLE").hint("Use text, and CHECK (length(c) <= n).")
+		return "", nil, sqlerror.New("0A000", "the length of a string column is not kept in this form of CREATE TEMP TABLE").WithHint("Use text, and CHECK (length(c) <= n).")
 	}
 	if checks.Len() == 0 {
 		return text, nil, nil
@@ -334,7 +335,7 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 	defer duck.Close()
 	tag, ok := privateKinds[duck.Kind()]
 	if !ok || !st.isAboutTemporary() {
-		return nil, failure("0A000", "%s is not supported", st.privateName()).hint("Tables are changed with INSERT, TRUNCATE and CREATE TABLE AS; temporary tables with everything that DuckDB knows.")
+		return nil, sqlerror.New("0A000", "%s is not supported", st.privateName()).WithHint("Tables are changed with INSERT, TRUNCATE and CREATE TABLE AS; temporary tables with everything that DuckDB knows.")
 	}
 	if err := duck.Bind(args); err != nil {
 		return nil, fromDuckDB(err, st.parsed.Text, st.parsed.Text, nil)
@@ -426,7 +427,7 @@ func (st *Statement) isAboutTemporary() bool {
 func (st *Statement) explainPrivate(err error) error {
 	e, ok := err.(*Error)
 	if ok && (strings.Contains(e.Message, "Can only update base table") || strings.Contains(e.Message, "Can only delete from base table") || strings.Contains(e.Message, "is not a table")) {
-		return failure("0A000", "UPDATE and DELETE of lent tables are not supported: sealed chunks never change").hint("CREATE OR REPLACE TABLE t AS SELECT … FROM t writes a new version.")
+		return sqlerror.New("0A000", "UPDATE and DELETE of lent tables are not supported: sealed chunks never change").WithHint("CREATE OR REPLACE TABLE t AS SELECT … FROM t writes a new version.")
 	}
 	return st.preferSyntaxError(err)
 }

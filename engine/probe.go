@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/etcd"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // ProbeCluster looks whether a node of this name could join: whether etcd answers, the certificate is the node's and the cluster's, and
@@ -58,7 +59,7 @@ func ForgetNode(ctx context.Context, name string, endpoints []string, credential
 		return found, err
 	}
 	if found.Member, err = shared.Forget(ctx, name); err == nil && found == (Forgotten{}) {
-		err = failure("42704", "node %q does not exist", name)
+		err = sqlerror.New("42704", "node %q does not exist", name)
 	}
 	return found, err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // promises is what a node keeps of the leases that it gives to other processes, for the case that it is killed: until when
@@ -81,7 +82,7 @@ func (p *promises) await(ctx context.Context) error {
 	}
 	var record promiseRecord
 	if err := json.Unmarshal(data, &record); err != nil {
-		return failure("XX001", "%s is damaged: %v", p.path, err).hint("Remove it when no process has the node's memory attached.")
+		return sqlerror.New("XX001", "%s is damaged: %v", p.path, err).WithHint("Remove it when no process has the node's memory attached.")
 	}
 	wait := noderpc.Instant(record.Until).Sub(noderpc.Now())
 	if record.Boot != p.boot {

@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // query is a planned statement that reads: for DuckDB, with its tables spliced in as scans, or for the Arrow kernels. It
@@ -216,13 +217,13 @@ func (q *query) planCompute(tree *pg.ParseResult, v *visible) (bool, error) {
 	planned, unsupported := plan.Compute(q.text, tree, q.session.resolver(v))
 	if unsupported != nil {
 		if backend == backendCompute {
-			return false, failure("0A000", "the Arrow-kernel backend cannot run this: %s", unsupported).hint("SET csm.backend = 'auto' lets DuckDB run it.")
+			return false, sqlerror.New("0A000", "the Arrow-kernel backend cannot run this: %s", unsupported).WithHint("SET csm.backend = 'auto' lets DuckDB run it.")
 		}
 		return false, nil
 	}
 	if planned.Table != nil && marked(planned.Table, v) {
 		if backend == backendCompute {
-			return false, failure("0A000", "the Arrow-kernel backend cannot run this: columns of types that Arrow lacks (UUID, JSON)").hint("SET csm.backend = 'auto' lets DuckDB run it.")
+			return false, sqlerror.New("0A000", "the Arrow-kernel backend cannot run this: columns of types that Arrow lacks (UUID, JSON)").WithHint("SET csm.backend = 'auto' lets DuckDB run it.")
 		}
 		return false, nil
 	}
@@ -305,7 +306,7 @@ func (q *query) prepare(given string, made edit.List, v *visible) error {
 		duck = q.duck
 	}
 	if kind := duck.Kind(); kind != duckdb.KindSelect && kind != duckdb.KindExplain {
-		return failure("42501", "this statement is not allowed here")
+		return sqlerror.New("42501", "this statement is not allowed here")
 	}
 	schema, err := duck.Schema()
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/placement"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // A table of CREATE TABLE AS comes back from its query: all of it, because a query gives its rows in any order. The sum of its rows' hashes says
@@ -66,7 +67,7 @@ func derived(v *catalog.TableVersion, words string) bool {
 func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string) (made int, err error) {
 	o, err := lineage.Decode(words)
 	if err != nil {
-		return 0, failure("58000", "table %v cannot be reloaded: %v", table.Name, err)
+		return 0, sqlerror.New("58000", "table %v cannot be reloaded: %v", table.Name, err)
 	}
 	s, err := e.Session(SessionOptions{})
 	if err != nil {
@@ -199,7 +200,7 @@ func notDerived(table catalog.Table, v *visible, o *lineage.Origin, err error) e
 	if len(changed) > 0 {
 		what += " (" + strings.Join(changed, ", ") + ")"
 	}
-	e := failure("58000", "table %v cannot be reloaded: %s", table.Name, what).hint("Nothing was changed. Make the table anew with CREATE OR REPLACE TABLE … AS.")
+	e := sqlerror.New("58000", "table %v cannot be reloaded: %s", table.Name, what).WithHint("Nothing was changed. Make the table anew with CREATE OR REPLACE TABLE … AS.")
 	e.DetailText, e.Cause = o.String(), err
 	return e
 }

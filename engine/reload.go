@@ -21,6 +21,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Chunks of which no replica can be read come back from where their rows came (package lineage):
@@ -117,8 +118,8 @@ func (e *Engine) reload(ctx context.Context, name catalog.TableName, lost func(r
 		e.config.Log.Info("lost chunks were made anew from where their rows came", "table", name.String(), "chunks", made)
 	}
 	if len(orphans) > 0 {
-		e := failure("58000", "%s of table %v, on %s, cannot be reloaded: no source is on record", chunksOf(orphans), name, nodesOf(orphans)).
-			hint("Rows of INSERT, UPDATE, DELETE and COPY FROM STDIN, and rows that were divided anew by a placement, have none. They are back when the node is; or load the table anew.")
+		e := sqlerror.New("58000", "%s of table %v, on %s, cannot be reloaded: no source is on record", chunksOf(orphans), name, nodesOf(orphans)).
+			WithHint("Rows of INSERT, UPDATE, DELETE and COPY FROM STDIN, and rows that were divided anew by a placement, have none. They are back when the node is; or load the table anew.")
 		if made > 0 {
 			e.DetailText = fmt.Sprintf("%d of %s were reloaded.", made, counted.Of(missing, "lost chunk"))
 		}
@@ -201,7 +202,7 @@ func (r *reloading) run(ctx context.Context) error {
 		}
 		origin, err := lineage.Decode(o.Words)
 		if err != nil {
-			return failure("58000", "table %v cannot be reloaded: %v", r.table().Name, err).hint("Another version of csmsql wrote it.")
+			return sqlerror.New("58000", "table %v cannot be reloaded: %v", r.table().Name, err).WithHint("Another version of csmsql wrote it.")
 		}
 		r.source = origin.String()
 		if err := r.from(ctx, o, origin); err != nil {
@@ -225,11 +226,11 @@ func (r *reloading) refused(err error) error {
 	table := r.table().Name
 	switch {
 	case errors.As(err, &changed) || errors.Is(err, catalog.ErrDiffers):
-		e := failure("58000", "table %v cannot be reloaded: %v", table, err).hint("Nothing was changed. Put the source back as it was, or load the table anew.")
+		e := sqlerror.New("58000", "table %v cannot be reloaded: %v", table, err).WithHint("Nothing was changed. Put the source back as it was, or load the table anew.")
 		e.Cause = err
 		return e
 	case errors.Is(err, fs.ErrNotExist):
-		e := failure("58000", "table %v cannot be reloaded: its source %s is not there", table, r.source).hint("Nothing was changed. Put the source back, or load the table anew.")
+		e := sqlerror.New("58000", "table %v cannot be reloaded: its source %s is not there", table, r.source).WithHint("Nothing was changed. Put the source back, or load the table anew.")
 		e.Cause = err
 		return e
 	}
@@ -248,7 +249,7 @@ func (r *reloading) from(ctx context.Context, o catalog.Origin, origin *lineage.
 	columns := make([]int, len(origin.Columns))
 	for i, name := range origin.Columns {
 		if columns[i] = fieldIndex(r.table().Columns, name); columns[i] < 0 {
-			return failure("XX001", "the rows of table %v were divided by %q, and it has no such column", r.table().Name, name)
+			return sqlerror.New("XX001", "the rows of table %v were divided by %q, and it has no such column", r.table().Name, name)
 		}
 	}
 	parts, err := partsOf(pieces, origin.Parts)
@@ -261,8 +262,8 @@ func (r *reloading) from(ctx context.Context, o catalog.Origin, origin *lineage.
 	case origin.Generated != nil:
 		err = r.generateRows(ctx, again, origin.Generated)
 	case origin.Query != nil:
-		err = failure("58000", "table %v cannot be reloaded: chunks of its query are lost, and it was written since it was made", r.table().Name).
-			hint("A query brings back whole tables only. Nothing was changed. The chunks are back when their node is; or make the table anew.")
+		err = sqlerror.New("58000", "table %v cannot be reloaded: chunks of its query are lost, and it was written since it was made", r.table().Name).
+			WithHint("A query brings back whole tables only. Nothing was changed. The chunks are back when their node is; or make the table anew.")
 	default:
 		err = r.readFiles(ctx, again, origin.Files)
 	}
@@ -302,12 +303,12 @@ func partsOf(pieces []ingest.Piece, counts []int) (parts [][]ingest.Piece, err e
 	}
 	for _, n := range counts {
 		if n < 0 || n > len(pieces) {
-			return nil, failure("XX001", "parts of %v chunks, and there are others", counts)
+			return nil, sqlerror.New("XX001", "parts of %v chunks, and there are others", counts)
 		}
 		parts, pieces = append(parts, pieces[:n]), pieces[n:]
 	}
 	if len(pieces) > 0 {
-		return nil, failure("XX001", "parts of %v chunks, and %d more", counts, len(pieces))
+		return nil, sqlerror.New("XX001", "parts of %v chunks, and %d more", counts, len(pieces))
 	}
 	return parts, nil
 }
@@ -325,7 +326,7 @@ func (r *reloading) remake(ctx context.Context, number int, batch arrow.RecordBa
 	}
 	to := r.plan.Remade(r.lost[number].at)
 	if !slices.ContainsFunc(to, func(p replicas.Place) bool { return p.Have < 0 }) {
-		return failure("55000", "no node takes the rows of chunk %d of table %v", number, r.table().Name)
+		return sqlerror.New("55000", "no node takes the rows of chunk %d of table %v", number, r.table().Name)
 	}
 	made, err := r.engine.laid(old, to, func(node string) ([]descriptor.Extent, error) {
 		space, err := r.engine.node.spaceOf(ctx, node)

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/queries/dbgen"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // The rows of lost chunks, read or generated once more.
@@ -147,7 +148,7 @@ func generator(o *lineage.Generated) (*dbgen.Generator, dbgen.Table, error) {
 			return g, t, nil
 		}
 	}
-	return nil, 0, failure("XX001", "TPC-H has no table %q", o.Table)
+	return nil, 0, sqlerror.New("XX001", "TPC-H has no table %q", o.Table)
 }
 
 // generateChunks makes lost chunks that were generated one by one.

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Attach borrows the memory of a running node: its tables are asked in this process, by this process' own DuckDB, over the
@@ -32,7 +33,7 @@ func AttachWith(ctx context.Context, target string, config Config) (*Engine, err
 		return nil, err
 	}
 	if config.Workers.Count > 0 {
-		return nil, failure("0A000", "a process that is attached to a node has no workers").hint("The node may have some.")
+		return nil, sqlerror.New("0A000", "a process that is attached to a node has no workers").WithHint("The node may have some.")
 	}
 	e := newEngine(config)
 	if err := e.attach(ctx, target); err != nil {
@@ -102,8 +103,8 @@ func (r *remote) dial(ctx context.Context) (noderpc.Description, error) {
 		return description, errors.Join(err, client.Close())
 	}
 	if r.catalog != "" && r.catalog != description.Catalog {
-		err := failure("08006", "at %s there is another node now, with other tables: its catalog is %s, it was %s", r.target, description.Catalog, r.catalog).
-			hint("Attach again.")
+		err := sqlerror.New("08006", "at %s there is another node now, with other tables: its catalog is %s, it was %s", r.target, description.Catalog, r.catalog).
+			WithHint("Attach again.")
 		return description, errors.Join(err, client.Close())
 	}
 	r.catalog = description.Catalog

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc/borrowing"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // remoteSpaces are the other nodes' memory as this one writes into it: one space for each process of a node, which remembers what its
@@ -162,7 +163,7 @@ func (g namedGrant) Copy(at int64, from []byte) (near bool, err error) {
 func (g namedGrant) Grow(length, used int64) error {
 	growing, ok := g.Grant.(chunk.Growing)
 	if !ok {
-		return failure("0A000", "memory of node %q does not grow", g.node)
+		return sqlerror.New("0A000", "memory of node %q does not grow", g.node)
 	}
 	return atNode(g.node, growing.Grow(length, used))
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/placement/replicas"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // replicasMax is how many replicas of a chunk one may ask for; nodes that are gone may hold some beside.
@@ -26,14 +27,14 @@ func replicasIn(text string) (int, error) {
 	}
 	k, err := strconv.Atoi(strings.TrimSpace(text))
 	if err != nil {
-		return 0, failure("22023", "replicas = %s: it takes a number from 1 to %d", text, replicasMax)
+		return 0, sqlerror.New("22023", "replicas = %s: it takes a number from 1 to %d", text, replicasMax)
 	}
 	return k, checkReplicas(k)
 }
 
 func checkReplicas(k int) error {
 	if k < 1 || k > replicasMax {
-		return failure("22023", "replicas = %d: it takes a number from 1 to %d, the first one included", k, replicasMax)
+		return sqlerror.New("22023", "replicas = %d: it takes a number from 1 to %d, the first one included", k, replicasMax)
 	}
 	return nil
 }
@@ -47,8 +48,8 @@ func (e *Engine) resolveReplicas(k int) (int, error) {
 		return 0, err
 	}
 	if e.node == nil || e.node.self == nil {
-		return 0, failure("55000", "replicas = %d: this node is alone, it belongs to no cluster", k).
-			hint("Leave the replicas out, or start the node with --cluster-init or --etcd.")
+		return 0, sqlerror.New("55000", "replicas = %d: this node is alone, it belongs to no cluster", k).
+			WithHint("Leave the replicas out, or start the node with --cluster-init or --etcd.")
 	}
 	return k, e.node.canReplicate(k, e.node.online())
 }
@@ -58,8 +59,8 @@ func (n *node) canReplicate(k int, nodes []string) error {
 	if k <= len(nodes) {
 		return nil
 	}
-	return failure("55000", "replicas = %d: each is for another node, and %d of the cluster's nodes take rows: %s", k, len(nodes), strings.Join(nodes, ", ")).
-		hint("Start more nodes, or have fewer replicas: ALTER TABLE … SET (replicas = " + strconv.Itoa(max(len(nodes), 1)) + ").")
+	return sqlerror.New("55000", "replicas = %d: each is for another node, and %d of the cluster's nodes take rows: %s", k, len(nodes), strings.Join(nodes, ", ")).
+		WithHint("Start more nodes, or have fewer replicas: ALTER TABLE … SET (replicas = " + strconv.Itoa(max(len(nodes), 1)) + ").")
 }
 
 // replicator makes the replicas of new chunks; nil: one is enough.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // What the engine keeps in DuckDB for itself has no name for users: their texts are looked through before anybody plans them, because
@@ -20,7 +21,7 @@ func refuseReserved(parsed *statement.Statement) error {
 		return nil
 	}
 	if made := madeName(parsed.Head); pgcatalog.IsOwnTable(made) {
-		return failure("42939", "unacceptable relation name %q", made).hint("The node keeps a table of this name in every session for itself.")
+		return sqlerror.New("42939", "unacceptable relation name %q", made).WithHint("The node keeps a table of this name in every session for itself.")
 	}
 	words := statement.Words(parsed.Text)
 	dynamic := strings.EqualFold(words[0].Name, "show") // SHOW TABLES FROM takes schemas, and takes them as strings
@@ -78,15 +79,15 @@ func reservedWord(w statement.Word, behind []statement.Word) *Error {
 	switch {
 	case w.Before == "as":
 	case reservedDatabases.MatchString(w.Name):
-		return failure("3D000", "database %q does not exist", w.Name)
+		return sqlerror.New("3D000", "database %q does not exist", w.Name)
 	case reservedSchemas.MatchString(w.Name) && w.After == ".":
-		return failure("42P01", "relation %q does not exist", qualified)
+		return sqlerror.New("42P01", "relation %q does not exist", qualified)
 	case reservedSchemas.MatchString(w.Name) && strings.EqualFold(w.Qualifier, "csmsql"):
-		return failure("3F000", "schema %q does not exist", w.Name)
+		return sqlerror.New("3F000", "schema %q does not exist", w.Name)
 	case reservedFunctions.MatchString(w.Name) && w.After == "(", hidingFunctions.MatchString(w.Name) && w.Before == ".":
-		return failure("42883", "function %s does not exist", w.Name)
+		return sqlerror.New("42883", "function %s does not exist", w.Name)
 	case pgcatalog.IsOwnTable(w.Name) && (w.Qualifier == "" || isTemporaryQualifier(w.Qualifier)):
-		return failure("42P01", "relation %q does not exist", w.Name)
+		return sqlerror.New("42P01", "relation %q does not exist", w.Name)
 	}
 	return nil
 }
@@ -101,7 +102,7 @@ var tableWords = map[string]bool{"from": true, "join": true, ",": true, "describ
 // reservedString looks at a string, which names a relation behind some words, and, if dynamic, as a function's argument.
 func reservedString(w statement.Word, dynamic bool) *Error {
 	if dynamic && reservedInside.MatchString(w.Name) || tableWords[w.Before] && pgcatalog.IsOwnTable(w.Name) && w.Before != "," {
-		return failure("42P01", "relation %q does not exist", w.Name)
+		return sqlerror.New("42P01", "relation %q does not exist", w.Name)
 	}
 	return nil
 }

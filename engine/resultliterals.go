@@ -78,7 +78,7 @@ func spelledFor(expression string, f arrow.Field) (string, error) {
 	var failed error
 	eachResult(targets[0].GetResTarget().GetVal(), func(c *pg.A_Const) {
 		by, err := form.Translate(c.GetSval().Sval)
-		failed = firstOf(failed, fromLiteral(err))
+		failed = firstOf(failed, err)
 		if err == nil && by != c.GetSval().Sval {
 			at[int(c.Location)] = duckdb.QuoteLiteral(by)
 		}

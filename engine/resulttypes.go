@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // A table that is made of a query has the types of its result, or there is no table: an ENUM that became text would order in another way and
@@ -47,7 +48,7 @@ func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTab
 		if name == "TIME_NS" {
 			hint = "Cast it: CAST(… AS TIME), which has microseconds, or CAST(… AS VARCHAR)."
 		}
-		return failure("0A000", "column %q: columns of type %s cannot be stored", column, name).hint(hint)
+		return sqlerror.New("0A000", "column %q: columns of type %s cannot be stored", column, name).WithHint(hint)
 	}
 	return nil
 }
@@ -107,7 +108,7 @@ func (s *Session) refuseInherited(ctx context.Context, query string, result *arr
 		for i := range int(batch.NumRows()) {
 			if batch.Column(0).ValueStr(i) == "true" {
 				batch.Release()
-				return failure("0A000", "column %q: COLLATE of a column is not supported", columns[at]).hint("Make the temporary table, or the view, without COLLATE.")
+				return sqlerror.New("0A000", "column %q: COLLATE of a column is not supported", columns[at]).WithHint("Make the temporary table, or the view, without COLLATE.")
 			}
 			at++
 		}

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // RETURNING asks for something of each row that a statement wrote or removed.
@@ -65,7 +66,7 @@ func (st *Statement) describeReturning(ctx context.Context, r *returning, versio
 		return "", false
 	})
 	if parameter {
-		return failure("0A000", "parameters in RETURNING are not supported").hint("Return the columns and compute with them afterwards.")
+		return sqlerror.New("0A000", "parameters in RETURNING are not supported").WithHint("Return the columns and compute with them afterwards.")
 	}
 	nulls := make([]string, columns.NumFields())
 	for i, f := range columns.Fields() {
@@ -126,9 +127,9 @@ func (s *Session) keeper() *keeper { return &keeper{account: s.account} }
 // keep retains a batch.
 func (k *keeper) keep(batch arrow.RecordBatch) error {
 	size := bytesOf(batch)
-	if err := refusal(k.account.Take(account.Returning, size)); err != nil { // plans are not dropped for it: one of them runs
+	if err := k.account.Take(account.Returning, size); err != nil { // plans are not dropped for it: one of them runs
 		if e, ok := err.(*Error); ok {
-			e.hint("Nothing was written. Write fewer rows at a time, or ask for them with a SELECT afterwards; or start the node with more --memory.")
+			e.WithHint("Nothing was written. Write fewer rows at a time, or ask for them with a SELECT afterwards; or start the node with more --memory.")
 		}
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Rows is a running statement. Batches may lay their columns out otherwise than Schema says (dictionaries, views) as
@@ -155,8 +157,8 @@ func (r *Rows) park(lot *lot) {
 }
 
 func standsInTheWay(most int64) *Error {
-	return failure("53400", "suspended results of more than %d MiB stand in the way of other statements", most>>20).
-		hint("Read the first result to its end, use a second connection, or start the node with more --memory.")
+	return sqlerror.New("53400", "suspended results of more than %d MiB stand in the way of other statements", most>>20).
+		WithHint("Read the first result to its end, use a second connection, or start the node with more --memory.")
 }
 
 // Tag is PostgreSQL's command tag; it is right after io.EOF.

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // savepoint is what a block was when SAVEPOINT named it.
@@ -32,7 +33,7 @@ type savepoint struct {
 // explicit is the open transaction block, for statements that need one.
 func (s *Session) explicit(what string) (*block, error) {
 	if s.block == nil || s.block.implicit {
-		return nil, failure("25P01", "%s can only be used in transaction blocks", what).hint("Send BEGIN first.")
+		return nil, sqlerror.New("25P01", "%s can only be used in transaction blocks", what).WithHint("Send BEGIN first.")
 	}
 	return s.block, nil
 }
@@ -46,7 +47,7 @@ func (s *Session) savepoint(name string) error {
 		return err
 	}
 	if len(b.savepoints) >= savepointsMax {
-		return failure("53400", "too many savepoints in this transaction").hint("RELEASE those that are no longer needed.")
+		return sqlerror.New("53400", "too many savepoints in this transaction").WithHint("RELEASE those that are no longer needed.")
 	}
 	bytes, err := s.chargeSavepoint(b, name)
 	if err != nil {
@@ -78,7 +79,7 @@ func (b *block) savepointNamed(name string) (int, error) {
 			return i, nil
 		}
 	}
-	return 0, failure("3B001", "savepoint %q does not exist", name)
+	return 0, sqlerror.New("3B001", "savepoint %q does not exist", name)
 }
 
 func (s *Session) releaseSavepoint(name string) error {
@@ -147,7 +148,7 @@ func (s *Session) abandonSince(b *block, p *savepoint) {
 	}
 	for rows, started := range b.open {
 		if started > p.started {
-			rows.abandon(failure("34000", "the statement that these rows are from was rolled back"))
+			rows.abandon(sqlerror.New("34000", "the statement that these rows are from was rolled back"))
 		}
 	}
 }
@@ -167,11 +168,11 @@ func (s *Session) rollbackDuckTo(b *block, p *savepoint) error {
 	spoilt := s.conn.Exec("SELECT 1") != nil
 	switch {
 	case b.temporary > p.temporary:
-		return failure("0A000", "cannot roll back to savepoint %q: temporary objects were changed since", p.name).
-			hint("ROLLBACK the whole transaction; temporary tables can be changed outside of savepoints.")
+		return sqlerror.New("0A000", "cannot roll back to savepoint %q: temporary objects were changed since", p.name).
+			WithHint("ROLLBACK the whole transaction; temporary tables can be changed outside of savepoints.")
 	case spoilt && b.temporary > 0:
-		return failure("0A000", "cannot roll back to savepoint %q: an error has spoilt what the transaction did to temporary objects", p.name).
-			hint("ROLLBACK the whole transaction; temporary tables can be changed before BEGIN.")
+		return sqlerror.New("0A000", "cannot roll back to savepoint %q: an error has spoilt what the transaction did to temporary objects", p.name).
+			WithHint("ROLLBACK the whole transaction; temporary tables can be changed before BEGIN.")
 	case !spoilt:
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // SessionOptions of one session.
@@ -124,7 +125,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	s.conn, s.account = conn, e.account.Open(options.ProcessID, options.User)
 	s.planning = e.planning.Flow()
 	conn.OnSetConfig(s.calledSetConfig)
-	err = refusal(s.account.Begin(sessionBytes))
+	err = s.account.Begin(sessionBytes)
 	if err == nil {
 		err = s.lookInShared()
 	}
@@ -203,7 +204,7 @@ func (s *Session) Exec(ctx context.Context, sql string, args ...any) (Result, er
 	defer s.life.leave()
 	texts := statement.Split(sql)
 	if len(texts) > 1 && len(args) > 0 {
-		return Result{}, failure("42601", "cannot insert multiple commands into a prepared statement")
+		return Result{}, sqlerror.New("42601", "cannot insert multiple commands into a prepared statement")
 	}
 	var result Result
 	for _, text := range texts {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/setting"
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // set_config(name, value, is_local) sets what SET does, from within a query: its arguments may be parameters and columns.
@@ -40,21 +41,21 @@ func refuseSettingAndAsking(text string) error {
 	if strings.LastIndex(text, "current_setting") < strings.Index(text, "set_config") {
 		return nil
 	}
-	return failure("0A000", "current_setting() behind set_config() in one statement is not supported").
-		hint("Ask in the next statement, or ask first: set_config() gives the new value.")
+	return sqlerror.New("0A000", "current_setting() behind set_config() in one statement is not supported").
+		WithHint("Ask in the next statement, or ask first: set_config() gives the new value.")
 }
 
 // calledSetConfig is what a row's call of set_config() gives. DuckDB's threads call it, while the session waits for them.
 func (s *Session) calledSetConfig(name, value *string, local bool) (shown string, err error) {
 	calls := s.arm
 	if calls == nil {
-		return "", failure("0A000", "set_config() can only be called in a query of its own").hint("Write SELECT set_config(…), or SET.")
+		return "", sqlerror.New("0A000", "set_config() can only be called in a query of its own").WithHint("Write SELECT set_config(…), or SET.")
 	}
 	shown, call, err := s.checkCall(name, value, local)
 	calls.mu.Lock()
 	defer calls.mu.Unlock()
 	if err == nil && len(calls.list) >= configCallsMax {
-		err = failure("54000", "a statement may call set_config() %d times", configCallsMax)
+		err = sqlerror.New("54000", "a statement may call set_config() %d times", configCallsMax)
 	}
 	if err != nil {
 		if calls.failed == nil {
@@ -83,7 +84,7 @@ func (c *configCalls) last(name string) (value string, ok bool) {
 
 func (s *Session) checkCall(name, value *string, local bool) (shown string, call configCall, err error) {
 	if name == nil {
-		return "", call, failure("22004", "SET requires parameter name")
+		return "", call, sqlerror.New("22004", "SET requires parameter name")
 	}
 	call = configCall{name: *name, local: local, reset: value == nil}
 	if value == nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/setting"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Which backend runs a query that both could run.
@@ -165,7 +166,7 @@ func (s *Session) checkSetting(head *statement.Set) error {
 func (s *Session) readWords(name string, words []string) (string, error) {
 	known := setting.Find(name)
 	if len(words) != 1 && (known == nil || known.Policy == setting.Server) {
-		return "", failure("22023", "SET %s takes only one argument", name)
+		return "", sqlerror.New("22023", "SET %s takes only one argument", name)
 	}
 	return s.readSetting(name, words[0], false, func(known *setting.Setting) (string, error) { return known.Read(s.valuesOf(name), words...) })
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // sqlType is the DuckDB name of a column's logical type, such that CAST(x AS name) gives that type.
@@ -21,7 +22,7 @@ func sqlType(f arrow.Field) (string, error) {
 		case "arrow.json":
 			return "JSON", nil
 		default:
-			return "", failure("0A000", "columns of type %s cannot be stored", opaqueName(f))
+			return "", sqlerror.New("0A000", "columns of type %s cannot be stored", opaqueName(f))
 		}
 	}
 	if name, ok := plainTypes[f.Type.ID()]; ok {
@@ -30,7 +31,7 @@ func sqlType(f arrow.Field) (string, error) {
 	switch t := f.Type.(type) {
 	case arrow.DecimalType:
 		if t.GetPrecision() > 38 { // UHUGEINT; DuckDB itself knows no such decimal
-			return "", failure("0A000", "columns of more than 38 digits cannot be stored").hint("CAST the column to DECIMAL(38,0), DOUBLE or VARCHAR.")
+			return "", sqlerror.New("0A000", "columns of more than 38 digits cannot be stored").WithHint("CAST the column to DECIMAL(38,0), DOUBLE or VARCHAR.")
 		}
 		return fmt.Sprintf("DECIMAL(%d,%d)", t.GetPrecision(), t.GetScale()), nil
 	case *arrow.TimestampType:
@@ -53,9 +54,9 @@ func sqlType(f arrow.Field) (string, error) {
 	case *arrow.StructType:
 		return structType(t)
 	case arrow.UnionType:
-		return "", failure("0A000", "columns of type UNION cannot be stored").hint("Store each member in a column of its own.")
+		return "", sqlerror.New("0A000", "columns of type UNION cannot be stored").WithHint("Store each member in a column of its own.")
 	}
-	return "", failure("0A000", "columns of Arrow type %s cannot be stored", f.Type)
+	return "", sqlerror.New("0A000", "columns of Arrow type %s cannot be stored", f.Type)
 }
 
 var plainTypes = map[arrow.Type]string{
@@ -109,7 +110,7 @@ func structType(t *arrow.StructType) (string, error) {
 	parts := make([]string, t.NumFields())
 	for i, f := range t.Fields() {
 		if f.Name == "" { // how DuckDB writes a UNION to Parquet
-			return "", failure("0A000", "columns of STRUCTs whose fields have no name cannot be stored")
+			return "", sqlerror.New("0A000", "columns of STRUCTs whose fields have no name cannot be stored")
 		}
 		name, err := sqlType(f)
 		if err != nil {

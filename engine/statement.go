@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/setting"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Statement is a prepared statement of a session. It may be executed again; when the catalog has changed meanwhile it
@@ -114,7 +115,7 @@ func (s *Session) fail() {
 	}
 }
 
-var errFailedBlock = failure("25P02", "current transaction is aborted, commands ignored until end of transaction block")
+var errFailedBlock = sqlerror.New("25P02", "current transaction is aborted, commands ignored until end of transaction block")
 
 func (st *Statement) prepare(ctx context.Context) error {
 	s := st.session

@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // The schema csm shows what lies where and what was read, as tables that are made when they are asked:
@@ -94,7 +95,7 @@ func systemScan(s *Session, name string) (*duckdb.Scan, bool) {
 	scan := &duckdb.Scan{Schema: t.columns, Rows: 1, Chunks: 1}
 	scan.Open = func(_ int, columns []int) (arrow.RecordBatch, error) {
 		if s == nil {
-			return nil, failure("XX000", "csm.%s is asked for outside of a statement", name)
+			return nil, sqlerror.New("XX000", "csm.%s is asked for outside of a statement", name)
 		}
 		batch, err := t.batch(context.Background(), s)
 		if err != nil {

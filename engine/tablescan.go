@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // tableScan is one table of a query for DuckDB.
@@ -133,7 +134,7 @@ func (t *tableScan) columns(chunk int, columns []int) (arrow.RecordBatch, error)
 // ended tells the end of the execution's context from what goes wrong: DuckDB carries an error's text and state, and no more.
 func (t *tableScan) ended(err error) error {
 	if over := t.ctx.Err(); over != nil && errors.Is(err, over) {
-		return failure("57014", "%v", over)
+		return sqlerror.New("57014", "%v", over)
 	}
 	return err
 }
@@ -261,7 +262,7 @@ func (s *Session) lookupView(v *visible, database, schema, view string) *catalog
 // resolveTable answers csm_table, which the mirrored views call while a statement is planned.
 func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
 	if s.visible == nil {
-		return nil, failure("XX000", "table %s.%s is asked for outside of a statement", schema, name)
+		return nil, sqlerror.New("XX000", "table %s.%s is asked for outside of a statement", schema, name)
 	}
 	s.looked = true
 	if schema == systemSchema {

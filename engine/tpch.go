@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/queries/dbgen"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // LoadTPCH generates the eight TPC-H tables straight into the region: every buffer is made where it will stay. All tables
@@ -32,7 +33,7 @@ func (e *Engine) LoadTPCH(ctx context.Context, request noderpc.TPCHRequest, prog
 
 func (e *Engine) loadTPCH(ctx context.Context, request noderpc.TPCHRequest, progress func(noderpc.Progress)) error {
 	if e.catalog == nil {
-		return failure("25006", "a borrower cannot load tables").hint("Load through the node itself.")
+		return sqlerror.New("25006", "a borrower cannot load tables").WithHint("Load through the node itself.")
 	}
 	g, err := dbgen.New(request.ScaleFactor)
 	if err != nil {
@@ -77,7 +78,7 @@ func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen
 	name := catalog.TableName{Schema: request.Schema, Name: table.String()}
 	if _, exists := tx.Contents().Table(name); exists {
 		if !request.Replace {
-			return failure("42P07", "relation %q already exists", name.String()).hint("Say --replace to generate it again, or --schema to load into another schema.")
+			return sqlerror.New("42P07", "relation %q already exists", name.String()).WithHint("Say --replace to generate it again, or --schema to load into another schema.")
 		}
 		if err := tx.DropTable(name); err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/setting"
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // The modes of transactions: BEGIN, SET TRANSACTION and the settings of the same names say them.
@@ -91,7 +92,7 @@ func (s *Session) newBlock(implicit bool) *block {
 // assignMode is SET of a setting that belongs to the open transaction; words nil: RESET.
 func (s *Session) assignMode(lower string, words []string) error {
 	if words == nil {
-		return failure("55P02", "parameter %q cannot be reset", lower).hint("Begin another transaction.")
+		return sqlerror.New("55P02", "parameter %q cannot be reset", lower).WithHint("Begin another transaction.")
 	}
 	value, err := setting.Find(lower).Read(setting.Values{}, words...)
 	if err != nil {
@@ -160,14 +161,14 @@ func (s *Session) changeModes(b *block, asked statement.Modes) error {
 	}
 	switch {
 	case late && m.serializable != b.modes.serializable:
-		return failure("25001", "SET TRANSACTION ISOLATION LEVEL must be called before any query")
+		return sqlerror.New("25001", "SET TRANSACTION ISOLATION LEVEL must be called before any query")
 	case late && b.modes.readOnly && !m.readOnly:
-		return failure("25001", "transaction read-write mode must be set before any query")
+		return sqlerror.New("25001", "transaction read-write mode must be set before any query")
 	case late && m.deferrable != b.modes.deferrable:
-		return failure("25001", "SET TRANSACTION [NOT] DEFERRABLE must be called before any query")
+		return sqlerror.New("25001", "SET TRANSACTION [NOT] DEFERRABLE must be called before any query")
 	case asked.Deferrable && !(m.serializable && m.readOnly):
-		return failure("0A000", "DEFERRABLE means nothing to a transaction that is not SERIALIZABLE READ ONLY").
-			hint("Leave it out, or write ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE.")
+		return sqlerror.New("0A000", "DEFERRABLE means nothing to a transaction that is not SERIALIZABLE READ ONLY").
+			WithHint("Leave it out, or write ISOLATION LEVEL SERIALIZABLE, READ ONLY, DEFERRABLE.")
 	}
 	if m == b.modes {
 		return nil
@@ -194,7 +195,7 @@ func (s *Session) refuseWrite(ctx context.Context, st *Statement) error {
 }
 
 func readOnlyError(command string) error {
-	return failure("25006", "cannot execute %s in a read-only transaction", command)
+	return sqlerror.New("25006", "cannot execute %s in a read-only transaction", command)
 }
 
 // writes names the command if the statement changes what other sessions see, or makes, alters or drops anything, as PostgreSQL has it:

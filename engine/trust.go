@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // intact is nil as long as no page of a region was found gone.
@@ -18,8 +19,8 @@ func (r *regions) intact() error {
 	if r.faults() == 0 {
 		return nil
 	}
-	return failure("58030", "pages of lent memory on node %s are gone: somebody truncated the region's file", r.node).
-		hint("Nothing was written. Restart the node: it tells which tables have lost rows.")
+	return sqlerror.New("58030", "pages of lent memory on node %s are gone: somebody truncated the region's file", r.node).
+		WithHint("Nothing was written. Restart the node: it tells which tables have lost rows.")
 }
 
 // guardedSpace hands out no memory, and seals nothing, once pages of the region were found gone: what a writer stored there lies in
@@ -55,8 +56,8 @@ func (g guardedGrant) Seal(seal coherence.Seal) error {
 		return err
 	}
 	if g.from.region.view.Watch() == memregion.WatchProcess && g.from.region.look() != g.since {
-		return failure("58030", "somebody altered the file of lent memory on node %s while a chunk was written there", g.from.regions.node).
-			hint("Nothing was written. Find out who writes to the region's file, and try again.")
+		return sqlerror.New("58030", "somebody altered the file of lent memory on node %s while a chunk was written there", g.from.regions.node).
+			WithHint("Nothing was written. Find out who writes to the region's file, and try again.")
 	}
 	return g.Grant.Seal(seal)
 }

@@ -48,7 +48,7 @@ func (s *Session) typeLiterals(ctx context.Context, text string, tree *pg.ParseR
 	var failed error
 	text = replaceLiterals(text, found, func(i int) string {
 		by, err := formOfParameter(q.params[first+i]).Translate(found[i].Value)
-		failed = firstOf(failed, fromLiteral(err))
+		failed = firstOf(failed, err)
 		if err != nil || by == found[i].Value {
 			return text[found[i].Start:found[i].End]
 		}

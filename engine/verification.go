@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Verification says when a chunk's bytes are compared with the checksums that it was sealed with. A comparison that fails is an error that names the
@@ -39,7 +40,7 @@ func (v Verification) Check() error {
 			names = append(names, string(one))
 		}
 	}
-	return failure("22023", "chunks cannot be verified %q", string(v)).hint(fmt.Sprintf("It is one of %s.", strings.Join(names, ", ")))
+	return sqlerror.New("22023", "chunks cannot be verified %q", string(v)).WithHint(fmt.Sprintf("It is one of %s.", strings.Join(names, ", ")))
 }
 
 // laxer tells whether v compares what w compares only in part.
@@ -78,7 +79,7 @@ func verificationOf(setting string, own Verification) (Verification, error) {
 	default:
 		return wanted, nil
 	}
-	return own, failure("22023", "invalid value for parameter %q: %q", verifySetting, setting).hint(hint)
+	return own, sqlerror.New("22023", "invalid value for parameter %q: %q", verifySetting, setting).WithHint(hint)
 }
 
 // verification says when what the session reads is compared.

@@ -8,6 +8,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // VerifyChecksums compares every chunk with the checksums it was sealed with. The error, XX001, names the first of which no replica is
@@ -83,7 +84,7 @@ func (e *Engine) eachChunk(ctx context.Context, names []catalog.TableName, visit
 			name.Schema = cmp.Or(name.Schema, duckdb.SchemaName)
 			t, exists := s.snapshot.Table(name)
 			if !exists {
-				return failure("42P01", "relation %q does not exist", name)
+				return sqlerror.New("42P01", "relation %q does not exist", name)
 			}
 			if !slices.Contains(tables, t) {
 				tables = append(tables, t)

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // createView keeps a view in the catalog, or with the session when it is temporary or reads something that is.
@@ -67,7 +68,7 @@ func (st *Statement) viewSchema(ctx context.Context, head *statement.CreateView,
 	}
 	defer plan.close()
 	if plan.duck != nil && len(plan.params) > 0 {
-		return nil, failure("42P02", "a view cannot have parameters")
+		return nil, sqlerror.New("42P02", "a view cannot have parameters")
 	}
 	return viewColumns(plan.schema, head.Columns)
 }
@@ -75,7 +76,7 @@ func (st *Statement) viewSchema(ctx context.Context, head *statement.CreateView,
 func viewColumns(schema *arrow.Schema, names []string) (*arrow.Schema, error) {
 	fields := schema.Fields()
 	if len(names) > len(fields) {
-		return nil, failure("42601", "CREATE VIEW specifies more column names than columns")
+		return nil, sqlerror.New("42601", "CREATE VIEW specifies more column names than columns")
 	}
 	for i, n := range names {
 		fields[i].Name = n
@@ -97,7 +98,7 @@ func (st *Statement) readsTemporary(ctx context.Context, head *statement.CreateV
 // createTemporaryView makes a view temporary because what it reads is, as PostgreSQL does.
 func (st *Statement) createTemporaryView(ctx context.Context, head *statement.CreateView) (*Rows, error) {
 	if head.Name.Schema != "" {
-		return nil, failure("42P16", "cannot create temporary relation in non-temporary schema").hint("The view reads a temporary object; leave its schema out.")
+		return nil, sqlerror.New("42P16", "cannot create temporary relation in non-temporary schema").WithHint("The view reads a temporary object; leave its schema out.")
 	}
 	temporary, parsed, as := *head, *st.parsed, *st
 	temporary.Temporary = true

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // A view's names mean what they meant when it was made, as in PostgreSQL, whatever search_path is set later, whatever is made in the view's
@@ -65,7 +66,7 @@ func (s *Session) bindNames(ctx context.Context, v *visible, query string) (*bou
 			ok = edited.Replace(start, end, schema+"."+name)
 		}
 		if !ok {
-			return nil, failure("0A000", "the view's query names %q in a way that cannot be told from its surroundings", m.Name).hint("Write the schema before the name.")
+			return nil, sqlerror.New("0A000", "the view's query names %q in a way that cannot be told from its surroundings", m.Name).WithHint("Write the schema before the name.")
 		}
 	}
 	bound.text, bound.edits = edited.Text()
@@ -112,7 +113,7 @@ func (s *Session) bindFunctions(ctx context.Context, functions []duckdb.Mention)
 	var names []string
 	for _, f := range functions {
 		if strings.EqualFold(f.Name, "query_table") {
-			return "", failure("0A000", "a view cannot call query_table: which table it reads would depend on who asks the view").hint("Name the table itself.")
+			return "", sqlerror.New("0A000", "a view cannot call query_table: which table it reads would depend on who asks the view").WithHint("Name the table itself.")
 		}
 		names = append(names, strings.ToLower(f.Name))
 	}
@@ -148,7 +149,7 @@ func (s *Session) checkBound(ctx context.Context, v *visible, bound *boundQuery,
 		}
 	}
 	if !same {
-		return failure("0A000", "the relations of the view's query cannot be told").hint("Write their schemas before their names.")
+		return sqlerror.New("0A000", "the relations of the view's query cannot be told").WithHint("Write their schemas before their names.")
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // A view goes on to show the rows of its table when that gets another name, as in PostgreSQL. Ours are texts, so the new name is written into
@@ -37,8 +38,8 @@ func (s *Session) followName(ctx context.Context, tx *catalog.Transaction, befor
 			return ctx.Err()
 		}
 		if err != nil {
-			e := failure("2BP01", "table %s cannot be renamed: the query of view %s reads it in a way that does not bear another name", from, w.Name).
-				hint("Drop the view, rename the table, and make the view anew.")
+			e := sqlerror.New("2BP01", "table %s cannot be renamed: the query of view %s reads it in a way that does not bear another name", from, w.Name).
+				WithHint("Drop the view, rename the table, and make the view anew.")
 			e.Cause = err
 			return e
 		}
@@ -81,7 +82,7 @@ func (s *Session) withName(ctx context.Context, w *catalog.View, from, to catalo
 		}
 		start, end, ok := lastNameSpan(text, m)
 		if !ok {
-			return "", failure("0A000", "the name %q cannot be told from its surroundings", m.Name)
+			return "", sqlerror.New("0A000", "the name %q cannot be told from its surroundings", m.Name)
 		}
 		name := plainIdentifier(to.Name)
 		aliased := text[:start] + name + " AS " + plainIdentifier(m.Name) + text[end:]

@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/worker"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // A node with workers has the queries of its sessions planned and run by DuckDB in other processes (package worker,
@@ -56,8 +57,8 @@ func (w Workers) shared(whole int64) (own, each int64, err error) {
 	share := whole / int64(w.Count+1)
 	if share < workerBeside+workerLeast {
 		least := (workerBeside + workerLeast) * int64(w.Count+1)
-		return 0, 0, failure("22023", "%s and the node cannot share %d MiB of memory: each takes %d MiB", counted.Of(w.Count, "worker"), whole>>20, (workerBeside+workerLeast)>>20).
-			hint(fmt.Sprintf("Give the node %d MiB, or fewer workers.", least>>20))
+		return 0, 0, sqlerror.New("22023", "%s and the node cannot share %d MiB of memory: each takes %d MiB", counted.Of(w.Count, "worker"), whole>>20, (workerBeside+workerLeast)>>20).
+			WithHint(fmt.Sprintf("Give the node %d MiB, or fewer workers.", least>>20))
 	}
 	return whole - share*int64(w.Count), share - workerBeside, nil
 }
@@ -91,7 +92,7 @@ func (e *Engine) startWorkers() error {
 		return nil
 	}
 	if e.node.self != nil {
-		return failure("0A000", "a node of a cluster has no workers: they do not split queries").hint("Leave the workers out, or run the node alone.")
+		return sqlerror.New("0A000", "a node of a cluster has no workers: they do not split queries").WithHint("Leave the workers out, or run the node alone.")
 	}
 	if len(w.Command) == 0 || w.Socket == "" {
 		return errors.New("engine: workers need a command and the socket of the node")
@@ -168,15 +169,15 @@ func (e *Engine) fromWorker(err error) error {
 	case errors.As(err, &failed):
 		return &Error{
 			State: failed.State, Message: failed.Message, At: failed.Position, DetailText: failed.Detail, HintText: failed.Hint, ContextText: failed.Where,
-			RoutineName: failed.Routine, Object: ObjectNames{failed.Schema, failed.Table, failed.Column, failed.Constraint},
+			RoutineName: failed.Routine, Object: sqlerror.Object{Schema: failed.Schema, Table: failed.Table, Column: failed.Column, Constraint: failed.Constraint},
 		}
 	case errors.As(err, &unstarted):
-		x := failure("58000", "no worker comes up to run the statement").hint("The node's log says why. Statements in a transaction block run without one.")
+		x := sqlerror.New("58000", "no worker comes up to run the statement").WithHint("The node's log says why. Statements in a transaction block run without one.")
 		x.Cause = err
 		return x
 	case crashed:
-		x := failure("58000", "the worker that ran the statement ended: %s", crash.How).
-			hint("Only this statement is lost; the next one has another worker. The node's log has the statement.")
+		x := sqlerror.New("58000", "the worker that ran the statement ended: %s", crash.How).
+			WithHint("Only this statement is lost; the next one has another worker. The node's log has the statement.")
 		x.DetailText = fmt.Sprintf("It was process %d.", crash.Process)
 		x.Cause = err
 		return x

@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/engine/worker"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // ServeWorker makes this process a worker of the node that has started it, and returns when that has no use for it
@@ -223,7 +224,7 @@ func (r *remote) follow(ctx context.Context, encoded []byte, revision catalog.Re
 	defer r.mu.Unlock()
 	if len(encoded) == 0 {
 		if r.given == nil || r.given.snapshot.Revision() != revision {
-			return failure("XX000", "the worker does not have revision %d of the catalog", revision)
+			return sqlerror.New("XX000", "the worker does not have revision %d of the catalog", revision)
 		}
 		return nil
 	}

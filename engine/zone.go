@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // zones are the time zones that DuckDB knows: name in lower case → name.
@@ -37,8 +39,8 @@ func (e *Engine) zoneNames() (map[string]string, error) {
 // zoneNamed finds the time zone that a value of TimeZone means: a name without regard to case, or hours east of UTC.
 // It must be one that DuckDB, which computes with it, and Go, in which it is shown, both know.
 func (s *Session) zoneNamed(text string) (string, error) {
-	invalid := failure("22023", "invalid value for parameter \"TimeZone\": \"%s\"", text).
-		hint("Write the name of a time zone, such as Europe/Berlin or UTC; pg_timezone_names() lists them.")
+	invalid := sqlerror.New("22023", "invalid value for parameter \"TimeZone\": \"%s\"", text).
+		WithHint("Write the name of a time zone, such as Europe/Berlin or UTC; pg_timezone_names() lists them.")
 	if hours, err := strconv.ParseFloat(strings.TrimSpace(text), 64); err == nil {
 		return zoneOfHours(text, hours)
 	}
@@ -60,8 +62,8 @@ func (s *Session) zoneNamed(text string) (string, error) {
 func zoneOfHours(text string, hours float64) (string, error) {
 	switch {
 	case hours != math.Trunc(hours) || hours < -12 || hours > 14:
-		return "", failure("0A000", "parameter \"TimeZone\" cannot be set to \"%s\" here: offsets are whole hours from -12 to 14", text).
-			hint("Write the name of a time zone, such as Asia/Kolkata.")
+		return "", sqlerror.New("0A000", "parameter \"TimeZone\" cannot be set to \"%s\" here: offsets are whole hours from -12 to 14", text).
+			WithHint("Write the name of a time zone, such as Asia/Kolkata.")
 	case hours == 0:
 		return "Etc/GMT", nil
 	}

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/csmsql/csmsql/internal/invariants"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // The kinds of what clients make a node keep. Package wire has its own words for those that it takes.
@@ -99,7 +100,7 @@ func (s *Session) SetShare(bytes int64) {
 	s.share = bytes
 }
 
-// Take charges bytes to the session, or says why it may not keep them: an *Error.
+// Take charges bytes to the session, or says why it may not keep them: an *sqlerror.Error.
 func (s *Session) Take(kind string, bytes int64) error {
 	require(bytes >= 0, "account: negative charge")
 	return s.take(kind, bytes, s.mayTake, func() { s.used += bytes })
@@ -143,7 +144,7 @@ func (s *Session) mayTake(kind string, bytes int64) error {
 	kept, all := s.used-s.brief, n.used-n.brief
 	switch {
 	case s.closed:
-		return &Error{State: "08003", Message: "the session has ended"}
+		return &sqlerror.Error{State: "08003", Message: "the session has ended"}
 	case bytes > n.most/2 || s.share > 0 && bytes > s.share:
 		return s.tooMuch(kind, bytes, s.most())
 	case s.share > 0 && kept > s.share-bytes:
@@ -163,9 +164,9 @@ func (s *Session) mayBegin(kind string, bytes int64) error {
 }
 
 func (s *Session) tooMuch(kind string, bytes, most int64) error {
-	return &Error{
+	return &sqlerror.Error{
 		State: "54000", Message: fmt.Sprintf("%d bytes of memory (%s) are more than a session may have: %d", bytes, kind, most),
-		Help: "Send less at once, " + s.ways() + ".",
+		HintText: "Send less at once, " + s.ways() + ".",
 	}
 }
 
@@ -186,10 +187,10 @@ func (s *Session) ways() string {
 }
 
 func (s *Session) exhausted(kind string, bytes int64, whose string) error {
-	return &Error{
+	return &sqlerror.Error{
 		State: "53200", Message: fmt.Sprintf("out of memory for %s: %d bytes more would pass %s", plural[kind], bytes, whose),
-		Facts: fmt.Sprintf("The session holds %d bytes, all sessions %d of %d. csm.memory shows them.", s.used, s.node.used, s.node.most),
-		Help:  "Close statements and portals that are no longer needed, or send less at once, " + s.ways() + ".",
+		DetailText: fmt.Sprintf("The session holds %d bytes, all sessions %d of %d. csm.memory shows them.", s.used, s.node.used, s.node.most),
+		HintText:   "Close statements and portals that are no longer needed, or send less at once, " + s.ways() + ".",
 	}
 }
 

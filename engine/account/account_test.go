@@ -9,13 +9,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 func state(t testing.TB, err error) string {
 	t.Helper()
-	var e *account.Error
+	var e *sqlerror.Error
 	require.ErrorAs(t, err, &e)
-	require.NotEmpty(t, e.Help)
+	require.NotEmpty(t, e.HintText)
 	return e.State
 }
 
@@ -142,5 +143,5 @@ func TestGivingBackTooMuch(t *testing.T) {
 	require.NoError(t, s.Take("message", 10))
 	require.Panics(t, func() { s.Give("message", 11) })
 	require.Panics(t, func() { s.Give("plan", 1) })
-	require.True(t, errors.As(s.Take("message", 1000), new(*account.Error)))
+	require.True(t, errors.As(s.Take("message", 1000), new(*sqlerror.Error)))
 }

@@ -3,6 +3,8 @@ package account
 import (
 	"context"
 	"time"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // What a statement has only while it is planned counts apart: it may be twice of what may be kept, so that a long text can be parsed on a
@@ -25,7 +27,7 @@ func (s *Session) TakeBriefly(ctx context.Context, bytes int64) error {
 			s.used, s.brief = s.used+bytes, s.brief+bytes
 			s.node.brief += bytes
 		})
-		if e, refused := err.(*Error); !refused || e.State != "53200" || others == nil {
+		if e, refused := err.(*sqlerror.Error); !refused || e.State != "53200" || others == nil {
 			return err
 		}
 		select {
@@ -66,7 +68,7 @@ func (s *Session) mayTakeBriefly(kind string, bytes int64) error {
 	n := s.node
 	switch {
 	case s.closed:
-		return &Error{State: "08003", Message: "the session has ended"}
+		return &sqlerror.Error{State: "08003", Message: "the session has ended"}
 	case bytes > n.whole()/2:
 		return s.tooMuch(kind, bytes, n.whole()/2)
 	case s.brief+bytes > n.whole()-n.used-bytes:

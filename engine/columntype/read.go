@@ -1,11 +1,12 @@
 package columntype
 
 import (
-	"fmt"
 	"regexp"
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Type is the type of a column.
@@ -15,21 +16,8 @@ type Type struct {
 	Declared
 }
 
-// Error is a type that a column cannot have.
-type Error struct {
-	State, Message, Advice string
-}
-
-func (e *Error) Error() string { return e.Message }
-
-// SQLState is the SQLSTATE of the error.
-func (e *Error) SQLState() string { return e.State }
-
-// Hint says what to write instead.
-func (e *Error) Hint() string { return e.Advice }
-
 func refuse(name, advice string) error {
-	return &Error{"0A000", "columns of type " + name + " cannot be stored", advice}
+	return sqlerror.New("0A000", "columns of type %s cannot be stored", name).WithHint(advice)
 }
 
 // The longest strings that PostgreSQL lets one declare.
@@ -97,9 +85,9 @@ func element(text string, name *pg.TypeName) (Type, error) {
 	last := parts[len(parts)-1]
 	switch {
 	case name.PctType:
-		return Type{}, &Error{"0A000", "%TYPE, the type of another column, is not supported", "Write the type itself."}
+		return Type{}, sqlerror.New("0A000", "%%TYPE, the type of another column, is not supported").WithHint("Write the type itself.")
 	case name.Setof:
-		return Type{}, &Error{"42P16", "a column cannot be a set: " + text, ""}
+		return Type{}, sqlerror.New("42P16", "a column cannot be a set: %s", text)
 	case len(parts) == 1 && last == "char": // "char", in quotes: char is pg_catalog.bpchar
 		return Type{}, refuse(`"char"`, "Use char(1).")
 	case len(parts) > 1 && parts[0] != "pg_catalog":
@@ -109,7 +97,7 @@ func element(text string, name *pg.TypeName) (Type, error) {
 		return Type{}, refuse(last, advice)
 	}
 	if pseudo[last] {
-		return Type{}, &Error{"42P16", "a column has pseudo-type " + last, ""}
+		return Type{}, sqlerror.New("42P16", "a column has pseudo-type %s", last)
 	}
 	return modified(text, last, name)
 }
@@ -128,7 +116,7 @@ func modified(text, last string, name *pg.TypeName) (Type, error) {
 			d.Name = "char"
 		}
 		if len(numbers) > 1 || !plain {
-			return Type{}, &Error{"22023", "invalid type modifier: " + text, ""}
+			return Type{}, sqlerror.New("22023", "invalid type modifier: %s", text)
 		}
 		return Type{DuckDB: "VARCHAR", Declared: d}, checkLength(last, numbers)
 	case "numeric", "decimal", "dec", "enum", "union", "struct", "row", "map": // DuckDB keeps what is in theirs
@@ -150,7 +138,7 @@ func modified(text, last string, name *pg.TypeName) (Type, error) {
 		bare = "json"
 	}
 	if len(name.Typmods) > 0 {
-		return Type{}, &Error{"42601", fmt.Sprintf("type modifier is not allowed for type %q", last), "Leave the parentheses out."}
+		return Type{}, sqlerror.New("42601", "type modifier is not allowed for type %q", last).WithHint("Leave the parentheses out.")
 	}
 	return Type{DuckDB: bare}, nil
 }
@@ -186,9 +174,9 @@ func checkLength(last string, numbers []int) error {
 	case len(numbers) == 0:
 		return nil
 	case numbers[0] < 1:
-		return &Error{"22023", "length for type " + display + " must be at least 1", ""}
+		return sqlerror.New("22023", "length for type %s must be at least 1", display)
 	case numbers[0] > maxLength:
-		return &Error{"22023", fmt.Sprintf("length for type %s cannot exceed %d", display, maxLength), "Use text."}
+		return sqlerror.New("22023", "length for type %s cannot exceed %d", display, maxLength).WithHint("Use text.")
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 func TestRead(t *testing.T) {
@@ -54,7 +55,7 @@ func TestRead(t *testing.T) {
 		"STRUCT (x CHAR(3))": "0A000", "MAP (VARCHAR(3), INTEGER)": "0A000", "STRUCT (x TIME(3))": "0A000", "setof int": "42P16", "record": "42P16",
 	} {
 		_, err := columntype.Read(text)
-		var e *columntype.Error
+		var e *sqlerror.Error
 		require.ErrorAs(t, err, &e, text)
 		require.Equal(t, state, e.State, "%s: %v", text, err)
 	}

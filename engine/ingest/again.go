@@ -6,6 +6,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Chunks whose bytes are gone are made anew from the rows that they were made of, in the order in which a Writer took them:
@@ -65,7 +67,7 @@ func (a *Again) Add(ctx context.Context, batch arrow.RecordBatch) error {
 	case a.wanted == 0:
 		return ErrEnough
 	case int(batch.NumCols()) != a.schema.NumFields():
-		return failure("42601", "a batch has %d columns and its table has %d", batch.NumCols(), a.schema.NumFields())
+		return sqlerror.New("42601", "a batch has %d columns and its table has %d", batch.NumCols(), a.schema.NumFields())
 	case len(a.parts) == 1:
 		return a.add(ctx, &a.parts[0], batch)
 	case batch.NumRows() == 0:

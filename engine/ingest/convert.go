@@ -10,6 +10,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // concatenate writes parts as one array of type want. Values are looked at if the type has some that are not stored.
@@ -35,9 +37,9 @@ func concatenate(ctx context.Context, mem memory.Allocator, parts []arrow.Array,
 		zeroNulls(out.Data())
 		return out, nil
 	case strings.Contains(err.Error(), "overflow"):
-		return nil, failure("54000", "the values of one chunk take more than 2 GiB: %v", err)
+		return nil, sqlerror.New("54000", "the values of one chunk take more than 2 GiB: %v", err)
 	}
-	return nil, failure("0A000", "values of type %s cannot be stored: %v", want, err)
+	return nil, sqlerror.New("0A000", "values of type %s cannot be stored: %v", want, err)
 }
 
 // convert changes an array's type without changing its values; what cannot be represented is an error (22003). The
@@ -72,7 +74,7 @@ func convert(ctx context.Context, a arrow.Array, want arrow.DataType) (arrow.Arr
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		return nil, failure("22003", "a value of type %s cannot be stored as %s: %v", a.DataType(), want, err)
+		return nil, sqlerror.New("22003", "a value of type %s cannot be stored as %s: %v", a.DataType(), want, err)
 	}
 	return out, nil
 }
@@ -110,7 +112,7 @@ func unpack(ctx context.Context, a arrow.Array) (arrow.Array, error) {
 	}
 	out, err := compute.TakeArray(ctx, values, indices)
 	if err != nil {
-		return nil, failure("42804", "values of type %s cannot be stored: %v", a.DataType(), err)
+		return nil, sqlerror.New("42804", "values of type %s cannot be stored: %v", a.DataType(), err)
 	}
 	return out, nil
 }
@@ -209,5 +211,5 @@ func wider(a arrow.Array, value func(int) decimal128.Num, to *arrow.Decimal128Ty
 }
 
 func overflow(v decimal128.Num, to arrow.DecimalType) error {
-	return failure("22003", "numeric field overflow: %s does not fit decimal(%d,%d)", v.ToString(to.GetScale()), to.GetPrecision(), to.GetScale())
+	return sqlerror.New("22003", "numeric field overflow: %s does not fit decimal(%d,%d)", v.ToString(to.GetScale()), to.GetPrecision(), to.GetScale())
 }

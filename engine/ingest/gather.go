@@ -7,6 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // gather copies some rows of a batch, in their order, as columns of the schema's types, of which strings may have another layout.
@@ -144,7 +146,7 @@ func gatherSlices(a arrow.Array, rows []int32) (arrow.Array, error) {
 	}
 	out, err := array.Concatenate(pieces, memory.DefaultAllocator)
 	if err != nil {
-		return nil, failure("0A000", "values of type %s cannot be stored: %v", a.DataType(), err)
+		return nil, sqlerror.New("0A000", "values of type %s cannot be stored: %v", a.DataType(), err)
 	}
 	return out, nil
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Hash splits rows by the values of columns: rows with equal values go to the same space. The number of spaces decides, too, so that
@@ -77,7 +78,7 @@ func CanHash(f arrow.Field) error {
 		arrow.TIMESTAMP, arrow.STRING, arrow.BINARY, arrow.FIXED_SIZE_BINARY:
 		return nil
 	}
-	return failure("0A000", "column %q of type %s cannot be hashed", f.Name, f.Type)
+	return sqlerror.New("0A000", "column %q of type %s cannot be hashed", f.Name, f.Type)
 }
 
 // Buckets tells for every row of a batch which of n buckets it belongs to by its values in the columns of the schema, whatever
@@ -213,7 +214,7 @@ func valueBits(a arrow.Array) (func(int) uint64, error) {
 	case *array.FixedSizeBinary:
 		return func(i int) uint64 { return xxh3.Hash(a.Value(i)) }, nil
 	}
-	return nil, failure("0A000", "values of type %s cannot be hashed", a.DataType())
+	return nil, sqlerror.New("0A000", "values of type %s cannot be hashed", a.DataType())
 }
 
 func integers[T interface {

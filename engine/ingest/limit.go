@@ -7,6 +7,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Limit is the most characters that a string of a column may have: the n of varchar(n). What is beyond them is cut if it is spaces, as SQL's
@@ -58,7 +60,7 @@ func (l Limit) fit(ctx context.Context, a arrow.Array) (arrow.Array, error) {
 		}
 		at := l.end(c.at(i))
 		if at < 0 {
-			return nil, failure("22001", "value too long for type %s", l.Type)
+			return nil, sqlerror.New("22001", "value too long for type %s", l.Type)
 		}
 		cut = cut || at < len(c.at(i))
 	}

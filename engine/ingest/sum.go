@@ -6,6 +6,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Sum adds up a hash of every row: rows have the same sum in whatever order they come, however they are cut into batches and laid out (G8). For
@@ -168,7 +170,7 @@ func anyHasher(ctx context.Context, a arrow.Array, want arrow.DataType) (value f
 			return h
 		}
 	default:
-		return nil, nil, failure("0A000", "values of type %s cannot be hashed", want)
+		return nil, nil, sqlerror.New("0A000", "values of type %s cannot be hashed", want)
 	}
 	return func(i int) uint64 {
 		if a.IsNull(i) {

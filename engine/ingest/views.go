@@ -4,6 +4,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 const (
@@ -25,7 +27,7 @@ func encodeViews(mem memory.Allocator, parts []*cells, rows int, kind stringKind
 		long += c.long()
 	}
 	if long > viewBytesMax {
-		return nil, failure("54000", "the strings of one chunk take %d bytes, more than 2 GiB", long)
+		return nil, sqlerror.New("54000", "the strings of one chunk take %d bytes, more than 2 GiB", long)
 	}
 	views := memory.NewResizableBuffer(mem)
 	defer views.Release()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // When a chunk is full. Whoever attaches to a table pays for every chunk of it, whatever lies in there, and whoever prunes
@@ -113,7 +114,7 @@ func (w *Writer) Add(ctx context.Context, batch arrow.RecordBatch) error {
 		return w.over
 	}
 	if have, want := int(batch.NumCols()), w.target.Schema.NumFields(); have != want {
-		return w.fail(failure("42601", "a batch has %s and its table has %d", counted.Of(have, "column"), want))
+		return w.fail(sqlerror.New("42601", "a batch has %s and its table has %d", counted.Of(have, "column"), want))
 	}
 	if err := ctx.Err(); err != nil {
 		return w.fail(err)
@@ -347,7 +348,7 @@ func (w *Writer) encodeIn(ctx context.Context, mem memory.Allocator, full func()
 		columns = append(columns, column)
 		fields[i].Type = column.DataType()
 		if !f.Nullable && column.NullN() > 0 {
-			return nil, failure("23502", "null value in column %q violates not-null constraint", f.Name)
+			return nil, sqlerror.New("23502", "null value in column %q violates not-null constraint", f.Name)
 		}
 		if err := ctx.Err(); err != nil {
 			return nil, err

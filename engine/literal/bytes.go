@@ -3,6 +3,8 @@ package literal
 import (
 	"fmt"
 	"strings"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // binary reads PostgreSQL's two spellings of bytes, and leaves DuckDB's own.
@@ -34,10 +36,10 @@ func hexadecimal(digits string) (string, error) {
 			continue
 		}
 		if !isHex(digits[i]) {
-			return "", &Error{"22023", fmt.Sprintf("invalid hexadecimal digit: %q", []rune(digits[i:])[0])}
+			return "", sqlerror.New("22023", "invalid hexadecimal digit: %q", []rune(digits[i:])[0])
 		}
 		if i+1 == len(digits) || !isHex(digits[i+1]) {
-			return "", &Error{"22023", "invalid hexadecimal data: odd number of digits"}
+			return "", sqlerror.New("22023", "invalid hexadecimal data: odd number of digits")
 		}
 		out = append(out, '\\', 'x', digits[i], digits[i+1])
 		i += 2
@@ -67,7 +69,7 @@ func escaped(text string) (string, error) {
 			out.WriteString(text[i : i+4])
 			i += 3
 		default:
-			return "", &Error{"22P02", "invalid input syntax for type bytea"}
+			return "", sqlerror.New("22P02", "invalid input syntax for type bytea")
 		}
 	}
 	return out.String(), nil

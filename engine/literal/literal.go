@@ -100,12 +100,6 @@ func Ambiguous(text string) bool {
 	return beforeChrist(text) != text
 }
 
-// Error is a value that is none, and that DuckDB would not notice.
-type Error struct{ State, Message string }
-
-func (e *Error) Error() string    { return e.Message }
-func (e *Error) SQLState() string { return e.State }
-
 const blanks = " \t\n\r\v\f"
 
 // truth takes the words of booleans and their beginnings, as PostgreSQL does.

@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine/literal"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 var text = arrow.BinaryTypes.String
@@ -47,7 +48,7 @@ func TestTextThatDuckDBWouldTakeForOtherBytes(t *testing.T) {
 	for in, state := range map[string]string{`\xABC`: "22023", `\xZZ`: "22023", `\xä`: "22023", `a\`: "22P02", `a\9`: "22P02", `a\400`: "22P02", `\xDE\x`: "22P02"} {
 		for _, f := range []literal.Form{form(arrow.BinaryTypes.Binary), literal.Named("bytea", false)} {
 			_, err := f.Translate(in)
-			var e *literal.Error
+			var e *sqlerror.Error
 			require.ErrorAs(t, err, &e, in)
 			require.Equal(t, state, e.SQLState(), in)
 		}

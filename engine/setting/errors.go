@@ -6,39 +6,17 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/internal/spelling"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Error says what is wrong with a setting, in PostgreSQL's words.
-type Error struct {
-	State      string // SQLSTATE
-	Message    string
-	DetailText string
-	HintText   string
-}
-
-func (e *Error) Error() string { return e.Message }
-
-// SQLState is the SQLSTATE of the error.
-func (e *Error) SQLState() string { return e.State }
-
-// Detail says more about the mistake, if there is more to say.
-func (e *Error) Detail() string { return e.DetailText }
-
-// Hint says what to do instead.
-func (e *Error) Hint() string { return e.HintText }
-
-func failure(state, format string, args ...any) *Error {
-	return &Error{State: state, Message: fmt.Sprintf(format, args...)}
-}
-
 // Invalid is the error of a value that is none of the setting's.
-func (s *Setting) Invalid(text string) *Error {
-	return failure("22023", `invalid value for parameter "%s": "%s"`, s.Name, text)
+func (s *Setting) Invalid(text string) *sqlerror.Error {
+	return sqlerror.New("22023", `invalid value for parameter "%s": "%s"`, s.Name, text)
 }
 
 // Unknown is the error of a name that no setting has, with the name that may have been meant.
 func Unknown(name string) error {
-	e := failure("42704", `unrecognized configuration parameter "%s"`, name)
+	e := sqlerror.New("42704", `unrecognized configuration parameter "%s"`, name)
 	if near := nearest(strings.ToLower(name)); near != "" {
 		e.HintText = fmt.Sprintf("Perhaps you mean %q.", near)
 	}
@@ -66,7 +44,7 @@ func Placeholder(name string) error {
 	case len(parts) < 2 || strings.HasPrefix(strings.ToLower(name), Ours):
 		return Unknown(name)
 	case slices.ContainsFunc(parts, func(part string) bool { return !isIdentifier(part) }):
-		e := failure("42602", `invalid configuration parameter name "%s"`, name)
+		e := sqlerror.New("42602", `invalid configuration parameter name "%s"`, name)
 		e.DetailText = "Custom parameter names must be two or more simple identifiers separated by dots."
 		return e
 	}

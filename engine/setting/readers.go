@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/engine/optimization"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // readers check the text of settings that are strings and mean something.
@@ -104,7 +105,7 @@ func readDateStyle(s *Setting, of Values, text string) (string, error) {
 		return "", e
 	}
 	if style != "" && style != "iso" {
-		e := failure("0A000", `parameter "DateStyle" cannot be set to "%s" here: dates are shown in ISO style alone`, text)
+		e := sqlerror.New("0A000", `parameter "DateStyle" cannot be set to "%s" here: dates are shown in ISO style alone`, text)
 		e.HintText = "Set DateStyle to ISO, and use to_char for another style."
 		return "", e
 	}
@@ -124,7 +125,7 @@ func readPath(s *Setting, _ Values, text string) (string, error) {
 		return "", err
 	}
 	if names, _ := Names(text); slices.Contains(names, "pg_temp") {
-		e := failure("0A000", `parameter "search_path" cannot be set to "%s" here: pg_temp has no place in it`, text)
+		e := sqlerror.New("0A000", `parameter "search_path" cannot be set to "%s" here: pg_temp has no place in it`, text)
 		e.HintText = "Leave pg_temp out: temporary objects are found first, and CREATE TEMP, or pg_temp.name, makes them."
 		return "", e
 	}

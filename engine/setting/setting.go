@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Kind is the type of a setting's values.
@@ -105,14 +107,14 @@ func ofPostgreSQL() (list []*Setting) {
 func (s *Setting) Changeable(atStart bool) error {
 	switch s.Context {
 	case "internal":
-		return failure("55P02", `parameter "%s" cannot be changed`, s.Name)
+		return sqlerror.New("55P02", `parameter "%s" cannot be changed`, s.Name)
 	case "postmaster":
-		return failure("55P02", `parameter "%s" cannot be changed without restarting the server`, s.Name)
+		return sqlerror.New("55P02", `parameter "%s" cannot be changed without restarting the server`, s.Name)
 	case "sighup":
-		return failure("55P02", `parameter "%s" cannot be changed now`, s.Name)
+		return sqlerror.New("55P02", `parameter "%s" cannot be changed now`, s.Name)
 	case "backend", "superuser-backend":
 		if !atStart {
-			return failure("55P02", `parameter "%s" cannot be set after connection start`, s.Name)
+			return sqlerror.New("55P02", `parameter "%s" cannot be set after connection start`, s.Name)
 		}
 	}
 	return nil

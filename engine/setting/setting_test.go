@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine/setting"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // S1: the list is PostgreSQL's, whole.
@@ -184,7 +185,7 @@ func FuzzValues(f *testing.F) {
 }
 
 func state(err error) string {
-	var e *setting.Error
+	var e *sqlerror.Error
 	if !errors.As(err, &e) {
 		return ""
 	}
@@ -192,7 +193,7 @@ func state(err error) string {
 }
 
 func told(err error) string {
-	var e *setting.Error
+	var e *sqlerror.Error
 	if !errors.As(err, &e) {
 		return ""
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Values are what a setting has when it is given another one: DateStyle keeps of them what the new one does not say. The zero value is the setting's default.
@@ -18,7 +20,7 @@ type Values struct {
 // Read gives the value that the words of a SET mean, if it may be set: one word of most settings, several of lists. Words are without quotes.
 func (s *Setting) Read(of Values, words ...string) (string, error) {
 	if len(words) != 1 && !lists[s.Name] {
-		return "", failure("22023", "SET %s takes only one argument", s.Name)
+		return "", sqlerror.New("22023", "SET %s takes only one argument", s.Name)
 	}
 	return s.ReadText(of, s.join(words))
 }
@@ -72,7 +74,7 @@ func (s *Setting) check(value string) error {
 	for i, p := range s.Possible {
 		shown[i] = `"` + s.Show(p) + `"`
 	}
-	e := failure("0A000", `parameter "%s" cannot be set to "%s" here, only to %s`, s.Name, s.Show(value), strings.Join(shown, " or "))
+	e := sqlerror.New("0A000", `parameter "%s" cannot be set to "%s" here, only to %s`, s.Name, s.Show(value), strings.Join(shown, " or "))
 	e.HintText = s.Advice
 	return e
 }
@@ -88,7 +90,7 @@ func (s *Setting) parseBool(text string) (string, error) {
 			return b.value, nil
 		}
 	}
-	return "", failure("22023", `parameter "%s" requires a Boolean value`, s.Name)
+	return "", sqlerror.New("22023", `parameter "%s" requires a Boolean value`, s.Name)
 }
 
 func (s *Setting) parseWord(text string) (string, error) {
@@ -208,7 +210,7 @@ func (s *Setting) tooFar(n float64) error {
 	if s.Unit != "" {
 		text += " " + s.Unit
 	}
-	return failure("22023", `%s is outside the valid range for parameter "%s" (%s .. %s)`, text, s.Name, s.Min, s.Max)
+	return sqlerror.New("22023", `%s is outside the valid range for parameter "%s" (%s .. %s)`, text, s.Name, s.Min, s.Max)
 }
 
 func (s *Setting) format(n float64) string {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // definitions reads "(definition, …)" and what follows it.
@@ -44,13 +45,13 @@ func (t *CreateTable) require() error {
 	for i := range t.Constraints {
 		k := &t.Constraints[i]
 		if k.Kind == PrimaryKey && primary {
-			return &Error{State: "42P16", Message: `multiple primary keys for table "` + t.Name.Name + `" are not allowed`, At: k.At}
+			return &sqlerror.Error{State: "42P16", Message: `multiple primary keys for table "` + t.Name.Name + `" are not allowed`, At: k.At}
 		}
 		primary = primary || k.Kind == PrimaryKey
 		for i, name := range k.Columns {
 			column := t.column(name)
 			if column == nil {
-				return &Error{State: "42703", Message: `column "` + name + `" named in key does not exist`, At: k.ColumnsAt[i]}
+				return &sqlerror.Error{State: "42703", Message: `column "` + name + `" named in key does not exist`, At: k.ColumnsAt[i]}
 			}
 			column.NotNull = column.NotNull || k.Kind == PrimaryKey
 		}
@@ -97,7 +98,7 @@ func (c *cursor) definition(t *CreateTable) error {
 		return c.unexpected()
 	}
 	if first.Kind != lex.Word && first.Kind != lex.Quoted {
-		return &Error{State: "42601", Message: `syntax error at or near "` + first.Text + `"`, At: position(c.sql, first.Start)}
+		return &sqlerror.Error{State: "42601", Message: `syntax error at or near "` + first.Text + `"`, At: position(c.sql, first.Start)}
 	}
 	for !c.done() && !isEnd(c.peek(0)) {
 		if err := c.columnConstraint(t, &column); err != nil {

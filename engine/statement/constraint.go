@@ -1,6 +1,10 @@
 package statement
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
+)
 
 // Constraint of a CREATE TABLE or an ALTER TABLE … ADD.
 type Constraint struct {
@@ -229,7 +233,7 @@ func (c *cursor) constraintAttributes(k *Constraint) error {
 			return nil
 		}
 		if deferring != "" && k.Kind == Check {
-			return &Error{State: "0A000", Message: "CHECK constraints cannot be marked " + deferring, At: at, Advice: "Leave it out."}
+			return &sqlerror.Error{State: "0A000", Message: "CHECK constraints cannot be marked " + deferring, At: at, HintText: "Leave it out."}
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // copy reads behind COPY.
@@ -79,7 +80,7 @@ func (c *cursor) endpoint(y *Copy) error {
 	case t.Kind == lex.String:
 		file, ok := t.Value()
 		if !ok || file == "" {
-			return &Error{State: "22023", Message: t.Text + " is not the name of a file", At: position(c.sql, t.Start)}
+			return &sqlerror.Error{State: "22023", Message: t.Text + " is not the name of a file", At: position(c.sql, t.Start)}
 		}
 		y.File = file
 	default:
@@ -103,8 +104,8 @@ func (c *cursor) options() ([]Option, error) {
 		}
 		for _, o := range out {
 			if o.Name == lex.Fold(name) {
-				return nil, &Error{State: "42601", Message: "conflicting or redundant options", At: position(c.sql, at.Start),
-					Advice: "Write " + strings.ToUpper(o.Name) + " once."}
+				return nil, &sqlerror.Error{State: "42601", Message: "conflicting or redundant options", At: position(c.sql, at.Start),
+					HintText: "Write " + strings.ToUpper(o.Name) + " once."}
 			}
 		}
 		value, err := c.optionValue()
@@ -137,7 +138,7 @@ func (c *cursor) stringValue() (string, error) {
 	}
 	value, ok := t.Value()
 	if !ok {
-		return "", &Error{State: "22025", Message: "invalid escape in the string " + t.Text, At: position(c.sql, t.Start)}
+		return "", &sqlerror.Error{State: "22025", Message: "invalid escape in the string " + t.Text, At: position(c.sql, t.Start)}
 	}
 	c.next()
 	return value, nil

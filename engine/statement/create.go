@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // create reads behind CREATE.
@@ -77,7 +78,7 @@ func (c *cursor) createSchema(orReplace bool) (any, error) {
 		return nil, err
 	}
 	if name.Database != "" {
-		return nil, &Error{State: "42601", Message: "a schema's name has at most two parts: database.schema", At: name.At}
+		return nil, &sqlerror.Error{State: "42601", Message: "a schema's name has at most two parts: database.schema", At: name.At}
 	}
 	if c.peek(0).IsAny("authorization", "create", "grant") {
 		return nil, c.refuse("CREATE SCHEMA … "+strings.ToUpper(c.peek(0).Text), "Make the schema first, then what belongs into it.")
@@ -124,7 +125,7 @@ func (c *cursor) createTable(orReplace, temporary bool) (any, error) {
 
 // ignoredByDuckDB refuses what DuckDB, which makes temporary tables, would take and forget. err is what reading the definitions gave.
 func ignoredByDuckDB(t *CreateTable, err error) error {
-	if e, ok := err.(*Error); ok && strings.Contains(e.Message, ofAKey) {
+	if e, ok := err.(*sqlerror.Error); ok && strings.Contains(e.Message, ofAKey) {
 		return e
 	}
 	for _, k := range t.Constraints {
@@ -139,7 +140,7 @@ func ignoredByDuckDB(t *CreateTable, err error) error {
 		default:
 			continue
 		}
-		return &Error{State: "0A000", Message: what + " in a temporary table is not supported", At: k.At, Advice: "Leave it out."}
+		return &sqlerror.Error{State: "0A000", Message: what + " in a temporary table is not supported", At: k.At, HintText: "Leave it out."}
 	}
 	return nil
 }

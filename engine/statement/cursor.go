@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // cursor reads tokens from left to right. It is a value: a copy of it is a mark to go back to.
@@ -188,8 +189,8 @@ func (c *cursor) name() (Name, error) {
 	case 3:
 		return Name{Database: parts[0], Schema: parts[1], Name: parts[2], At: at}, nil
 	}
-	return Name{}, &Error{State: "42601", Message: "improper qualified name (too many dotted names): " + strings.Join(parts, "."), At: at,
-		Advice: "A name has at most three parts: database.schema.table."}
+	return Name{}, &sqlerror.Error{State: "42601", Message: "improper qualified name (too many dotted names): " + strings.Join(parts, "."), At: at,
+		HintText: "A name has at most three parts: database.schema.table."}
 }
 
 // list takes one or more names.

@@ -9,29 +9,11 @@ import (
 	"github.com/pganalyze/pg_query_go/v6/parser"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Error is something wrong with the text itself.
-type Error struct {
-	State   string // SQLSTATE
-	Message string
-	At      int // position in characters, counted from 1; 0 when unknown
-	Advice  string
-}
-
-func (e *Error) Error() string { return e.Message }
-
-// SQLState is the SQLSTATE of the error.
-func (e *Error) SQLState() string { return e.State }
-
-// Position is where in the text, in characters from 1; 0 when unknown.
-func (e *Error) Position() int { return e.At }
-
-// Hint says what to do instead, if there is something to say.
-func (e *Error) Hint() string { return e.Advice }
-
 func unsupported(message, advice string) error {
-	return &Error{State: "0A000", Message: message, Advice: advice}
+	return &sqlerror.Error{State: "0A000", Message: message, HintText: advice}
 }
 
 // position turns a byte offset into PostgreSQL's position.
@@ -44,21 +26,21 @@ func tooComplex(message string) bool {
 	return strings.HasPrefix(message, "memory exhausted") || strings.Contains(message, "recursion depth")
 }
 
-var errTooDeep = &Error{State: "54001", Message: "stack depth limit exceeded: the statement is nested too deeply",
-	Advice: "Break the expression up, or replace a chain of OR by IN (…)."}
+var errTooDeep = &sqlerror.Error{State: "54001", Message: "stack depth limit exceeded: the statement is nested too deeply",
+	HintText: "Break the expression up, or replace a chain of OR by IN (…)."}
 
 func syntaxError(err error) error {
 	if tooComplex(err.Error()) {
 		return errTooDeep
 	}
-	out := &Error{State: "42601", Message: err.Error()}
+	out := &sqlerror.Error{State: "42601", Message: err.Error()}
 	var p *parser.Error
 	if errors.As(err, &p) {
 		out.Message = p.Message
 		out.At = p.Cursorpos // pg_query counts characters from 1, as the protocol does
 		switch {             // what PostgreSQL's lexer finds within strings
 		case p.Message == "invalid Unicode escape" && p.Filename == "scan.l":
-			out.State, out.Advice = "22025", `Unicode escapes must be \uXXXX or \UXXXXXXXX.`
+			out.State, out.HintText = "22025", `Unicode escapes must be \uXXXX or \UXXXXXXXX.`
 		case strings.HasPrefix(p.Message, "invalid byte sequence for encoding"):
 			out.State = "22021"
 		}
@@ -69,10 +51,10 @@ func syntaxError(err error) error {
 // encodingError is about texts that no parser may see: C ends a string at a zero byte.
 func encodingError(sql string) error {
 	if i := strings.IndexByte(sql, 0); i >= 0 {
-		return &Error{State: "22021", Message: `invalid byte sequence for encoding "UTF8": 0x00`}
+		return &sqlerror.Error{State: "22021", Message: `invalid byte sequence for encoding "UTF8": 0x00`}
 	}
 	if !utf8.ValidString(sql) {
-		return &Error{State: "22021", Message: `invalid byte sequence for encoding "UTF8"`, Advice: "The client's encoding must be UTF8."}
+		return &sqlerror.Error{State: "22021", Message: `invalid byte sequence for encoding "UTF8"`, HintText: "The client's encoding must be UTF8."}
 	}
 	return nil
 }
@@ -87,7 +69,7 @@ func (c *cursor) unexpected() error {
 	case lex.Incomplete:
 		message = `unterminated string, identifier or comment at or near "` + t.Text + `"`
 	}
-	return &Error{State: "42601", Message: message, At: position(c.sql, t.Start)}
+	return &sqlerror.Error{State: "42601", Message: message, At: position(c.sql, t.Start)}
 }
 
 // clause is what the next words are called: those that PostgreSQL has as keywords, three at most, in capitals.
@@ -103,5 +85,5 @@ func (c *cursor) clause() string {
 
 // refuse says that what begins with the next token is understood and not supported.
 func (c *cursor) refuse(message, advice string) error {
-	return &Error{State: "0A000", Message: message + " is not supported", At: position(c.sql, c.peek(0).Start), Advice: advice}
+	return &sqlerror.Error{State: "0A000", Message: message + " is not supported", At: position(c.sql, c.peek(0).Start), HintText: advice}
 }

@@ -3,6 +3,8 @@ package statement
 import (
 	"slices"
 	"strings"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // explainOptions are those of PostgreSQL, with the value that each has here; a list of its other values is refused.
@@ -19,15 +21,15 @@ func (c *cursor) checkExplain(e *Explain) error {
 		on, isBoolean := o.boolean()
 		switch {
 		case !known:
-			return &Error{State: "42601", Message: "unrecognized EXPLAIN option \"" + o.Name + "\""}
+			return &sqlerror.Error{State: "42601", Message: "unrecognized EXPLAIN option \"" + o.Name + "\""}
 		case o.Name == "format" && !slices.Contains([]string{"text", "json", "xml", "yaml"}, value):
-			return &Error{State: "22023", Message: "unrecognized value for EXPLAIN option \"format\": \"" + o.Value + "\""}
+			return &sqlerror.Error{State: "22023", Message: "unrecognized value for EXPLAIN option \"format\": \"" + o.Value + "\""}
 		case o.Name == "format" && value != kept:
 			return unsupported("EXPLAIN (FORMAT "+strings.ToUpper(value)+") is not supported", "The plan is text: leave FORMAT out.")
 		case o.Name != "format" && !isBoolean:
 			return o.notBoolean()
 		case o.Name == "timing" && on && !e.Analyze:
-			return &Error{State: "22023", Message: "EXPLAIN option TIMING requires ANALYZE"}
+			return &sqlerror.Error{State: "22023", Message: "EXPLAIN option TIMING requires ANALYZE"}
 		case o.Name == "format" || kept == "":
 		case on != (kept == "on"):
 			return unsupported("EXPLAIN ("+o.clause()+") is not supported", "Leave it out, or write "+strings.ToUpper(o.Name)+" "+kept+".")

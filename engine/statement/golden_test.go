@@ -10,6 +10,7 @@ import (
 	"github.com/cockroachdb/datadriven"
 
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // TestHeads holds Parse to the statements in testdata/heads. Commands: each parses every line of its input as one
@@ -54,7 +55,7 @@ func describe(sql string) string {
 }
 
 func describeError(err error) string {
-	var e *statement.Error
+	var e *sqlerror.Error
 	if !errors.As(err, &e) {
 		return "UNCLASSIFIED " + err.Error()
 	}
@@ -62,8 +63,8 @@ func describeError(err error) string {
 	if e.At > 0 {
 		out += fmt.Sprintf(" @%d", e.At)
 	}
-	if e.Advice != "" {
-		out += " (" + e.Advice + ")"
+	if e.HintText != "" {
+		out += " (" + e.HintText + ")"
 	}
 	return out
 }

@@ -6,6 +6,8 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // ignoredWords refuses what DuckDB's parser takes and forgets: VARIADIC before the last argument of a function.
@@ -14,7 +16,7 @@ func (s *Statement) ignoredWords() error {
 		return nil
 	}
 	if at := variadicCall(s.Tree.ProtoReflect()); at >= 0 {
-		return &Error{State: "0A000", Message: "VARIADIC is not supported", At: position(s.Text, at), Advice: "Write the elements of the list out, as arguments."}
+		return &sqlerror.Error{State: "0A000", Message: "VARIADIC is not supported", At: position(s.Text, at), HintText: "Write the elements of the list out, as arguments."}
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package statement
 import (
 	"slices"
 	"strings"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // boolean reads an option that is a Boolean as PostgreSQL reads those of statements; without a value it is true.
@@ -17,7 +19,7 @@ func (o Option) boolean() (value, ok bool) {
 }
 
 func (o Option) notBoolean() error {
-	return &Error{State: "42601", Message: o.Name + " requires a Boolean value", Advice: "Write true, false, on, off, 1 or 0, or nothing, which means true."}
+	return &sqlerror.Error{State: "42601", Message: o.Name + " requires a Boolean value", HintText: "Write true, false, on, off, 1 or 0, or nothing, which means true."}
 }
 
 // clause is an option as it was written, for messages.
@@ -46,13 +48,13 @@ func (y *Copy) checkOption(format string, o Option) error {
 	_, isBoolean := o.boolean()
 	switch name := strings.ReplaceAll(o.Name, "_", " "); {
 	case y.Client && o.Name == "header" && !isBoolean && !strings.EqualFold(o.Value, "match"):
-		return &Error{State: "42601", Message: `header requires a Boolean value or "match"`}
+		return &sqlerror.Error{State: "42601", Message: `header requires a Boolean value or "match"`}
 	case o.Name == "freeze" && !isBoolean:
 		return o.notBoolean()
 	case o.Name == "freeze" && !y.From:
 		return unsupported("COPY freeze only available using COPY FROM", "Leave it out.")
 	case format == "binary" && slices.Contains([]string{"delimiter", "delim", "null", "nullstr", "header"}, o.Name):
-		return &Error{State: "42601", Message: "cannot specify " + strings.ToUpper(o.Name) + " in BINARY mode"}
+		return &sqlerror.Error{State: "42601", Message: "cannot specify " + strings.ToUpper(o.Name) + " in BINARY mode"}
 	case (format == "text" || format == "binary") && (o.Name == "quote" || o.Name == "escape" || directions[o.Name] != ""):
 		return unsupported("COPY "+name+" available only in CSV mode", "Write FORMAT csv.")
 	case directions[o.Name] != "" && directions[o.Name] != direction:
@@ -76,7 +78,7 @@ func checkMaintenance(tag string, options []Option) error {
 		value, isBoolean := o.boolean()
 		switch {
 		case !slices.Contains(maintenanceOptions[tag], o.Name):
-			return &Error{State: "42601", Message: "unrecognized " + tag + " option \"" + o.Name + "\""}
+			return &sqlerror.Error{State: "42601", Message: "unrecognized " + tag + " option \"" + o.Name + "\""}
 		case o.Name == "index_cleanup" && strings.EqualFold(o.Value, "auto"):
 		case o.Name == "parallel":
 			n, err := parallelWorkers(o)
@@ -114,7 +116,7 @@ func parallelWorkers(o Option) (int, error) {
 		n = n*10 + int(digit-'0')
 	}
 	if o.Value == "" || n > 1024 {
-		return 0, &Error{State: "42601", Message: "parallel option requires a value between 0 and 1024"}
+		return 0, &sqlerror.Error{State: "42601", Message: "parallel option requires a value between 0 and 1024"}
 	}
 	return n, nil
 }

@@ -8,6 +8,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Parse says what one statement is. A semicolon may stand behind it.
@@ -68,7 +69,7 @@ func (s *Statement) stuckNumber() error {
 	if found == nil {
 		return nil
 	}
-	var theirs *Error
+	var theirs *sqlerror.Error
 	if errors.As(s.Syntax, &theirs) && theirs.At <= found.At && aboutNumbers.MatchString(theirs.Message) {
 		return theirs
 	}
@@ -95,7 +96,7 @@ func (s *Statement) one() error {
 		case t.Kind == lex.End && !several:
 			return nil
 		case t.Kind == lex.End:
-			return &Error{State: "42601", Message: "cannot insert multiple commands into a prepared statement", Advice: "Send one statement at a time."}
+			return &sqlerror.Error{State: "42601", Message: "cannot insert multiple commands into a prepared statement", HintText: "Send one statement at a time."}
 		case t.Is(";") && !onlySemicolons(s.Text, at):
 			several = true
 		}
@@ -105,14 +106,14 @@ func (s *Statement) one() error {
 // blame chooses between our word on what is wrong and PostgreSQL's: what is not supported is ours to say; on syntax
 // PostgreSQL's is the one that users expect; and what PostgreSQL understands is no syntax error.
 func (s *Statement) blame(err error, verb string) error {
-	var e *Error
+	var e *sqlerror.Error
 	switch {
 	case !errors.As(err, &e) || e.State != "42601":
 		return err
 	case s.Syntax != nil:
 		return s.Syntax
 	case strings.HasPrefix(e.Message, "syntax error"):
-		return &Error{State: "0A000", Message: "this form of " + strings.ToUpper(verb) + " is not supported: " + strings.TrimPrefix(e.Message, "syntax error "), At: e.At}
+		return &sqlerror.Error{State: "0A000", Message: "this form of " + strings.ToUpper(verb) + " is not supported: " + strings.TrimPrefix(e.Message, "syntax error "), At: e.At}
 	}
 	return err
 }
@@ -198,7 +199,7 @@ func (c *cursor) sessionHead(t lex.Token, verb string) (any, error) {
 		return c.closeCursor()
 	}
 	if advice, ok := refusals[verb]; ok {
-		return nil, &Error{State: "0A000", Message: strings.ToUpper(verb) + " is not supported", At: position(c.sql, t.Start), Advice: advice}
+		return nil, &sqlerror.Error{State: "0A000", Message: strings.ToUpper(verb) + " is not supported", At: position(c.sql, t.Start), HintText: advice}
 	}
 	return &Private{Verb: verb}, nil
 }

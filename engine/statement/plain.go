@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // PostgreSQL's lexer knows spellings of constants and names that DuckDB's reads as something else, or not at all: 0x1F is 0 AS x1F there,
@@ -43,7 +44,7 @@ func Plain(sql string) (string, edit.List, error) {
 				err = outOfRange(sql, t)
 			}
 			if value, _ := strconv.ParseFloat(cmp.Or(by, t.Text), 64); stop == percent && value > 100 {
-				err = &Error{State: "2202H", Message: "sample percentage must be between 0 and 100", At: position(sql, t.Start)}
+				err = &sqlerror.Error{State: "2202H", Message: "sample percentage must be between 0 and 100", At: position(sql, t.Start)}
 			}
 		case lex.String, lex.Quoted:
 			by, stop, ok, err = plainString(sql, t)
@@ -141,10 +142,10 @@ func outOfRange(sql string, t lex.Token) error {
 	if len(written) > 2*integerDigits {
 		written = written[:integerDigits] + "…"
 	}
-	e := &Error{State: "22003", Message: `number "` + written + `" is out of range`, At: position(sql, t.Start),
-		Advice: "Numbers with an exponent are double precision here: from 1e-308 to 1e308."}
+	e := &sqlerror.Error{State: "22003", Message: `number "` + written + `" is out of range`, At: position(sql, t.Start),
+		HintText: "Numbers with an exponent are double precision here: from 1e-308 to 1e308."}
 	if plain, _ := Digits(t.Text); onlyDigits(cmp.Or(plain, t.Text)) {
-		e.Advice = "Integers have up to 38 digits. Write it with an exponent, as 1.5e40, if double precision is meant."
+		e.HintText = "Integers have up to 38 digits. Write it with an exponent, as 1.5e40, if double precision is meant."
 	}
 	return e
 }
@@ -235,7 +236,7 @@ func bitDigits(sql string, t lex.Token) (string, error) {
 	for _, digit := range t.Body() {
 		value, ok := new(big.Int).SetString(string(digit), base)
 		if !ok || digit == '_' {
-			return "", &Error{State: "22P02", Message: `"` + string(digit) + `" is not a valid ` + kind + " digit", At: position(sql, t.Start)}
+			return "", &sqlerror.Error{State: "22P02", Message: `"` + string(digit) + `" is not a valid ` + kind + " digit", At: position(sql, t.Start)}
 		}
 		for bit := base / 2; bit > 0; bit /= 2 {
 			bits.WriteByte('0' + byte(value.Int64())/byte(bit)%2)
@@ -246,7 +247,7 @@ func bitDigits(sql string, t lex.Token) (string, error) {
 
 // junk is the error of the first number or parameter that goes on as a name, which DuckDB would take for a number and its alias, and of a name
 // with escapes that mean nothing; nil: there is none. PostgreSQL's parser has read the numbers and names of a text that it understands.
-func junk(sql string, understood bool) *Error {
+func junk(sql string, understood bool) *sqlerror.Error {
 	if understood && strings.IndexByte(sql, '$') < 0 {
 		return nil
 	}
@@ -258,7 +259,7 @@ func junk(sql string, understood bool) *Error {
 		case t.Kind == lex.Parameter && goesOn(sql, t):
 			what = "parameter"
 		case t.Kind == lex.Quoted && t.Text[0] != '"' && !understood:
-			return &Error{State: "42601", Message: "invalid Unicode escape in " + t.Text, At: position(sql, t.Start)}
+			return &sqlerror.Error{State: "42601", Message: "invalid Unicode escape in " + t.Text, At: position(sql, t.Start)}
 		default:
 			continue
 		}
@@ -266,7 +267,7 @@ func junk(sql string, understood bool) *Error {
 		if goesOn(sql, t) {
 			stop = lex.Client.WordEnd(sql, stop+1)
 		}
-		return &Error{State: "42601", Message: "trailing junk after " + what + ` at or near "` + sql[t.Start:stop] + `"`, At: position(sql, t.Start)}
+		return &sqlerror.Error{State: "42601", Message: "trailing junk after " + what + ` at or near "` + sql[t.Start:stop] + `"`, At: position(sql, t.Start)}
 	}
 	return nil
 }

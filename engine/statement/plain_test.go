@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // S5.
@@ -77,18 +78,18 @@ func TestDigitsOfBitStrings(t *testing.T) {
 		"SELECT x'a_b'":     {`"_" is not a valid hexadecimal digit`, 8},
 	} {
 		_, _, err := statement.Plain(sql)
-		var e *statement.Error
+		var e *sqlerror.Error
 		require.ErrorAs(t, err, &e, sql)
-		require.Equal(t, statement.Error{State: "22P02", Message: want.message, At: want.at}, *e)
+		require.Equal(t, sqlerror.Error{State: "22P02", Message: want.message, At: want.at}, *e)
 	}
 }
 
 func TestPercentsOfSamples(t *testing.T) {
 	for _, sql := range []string{"SELECT a FROM t TABLESAMPLE SYSTEM (101)", "SELECT a FROM t TABLESAMPLE SYSTEM (0x65)", "FROM t TABLESAMPLE bernoulli (100.5)"} {
 		_, _, err := statement.Plain(sql)
-		var e *statement.Error
+		var e *sqlerror.Error
 		require.ErrorAs(t, err, &e, sql)
-		require.Equal(t, statement.Error{State: "2202H", Message: "sample percentage must be between 0 and 100", At: strings.Index(sql, "(") + 2}, *e)
+		require.Equal(t, sqlerror.Error{State: "2202H", Message: "sample percentage must be between 0 and 100", At: strings.Index(sql, "(") + 2}, *e)
 	}
 }
 
@@ -115,10 +116,10 @@ func TestNumbersThatDuckDBLacks(t *testing.T) {
 			require.NoError(t, err, sql)
 			continue
 		}
-		var e *statement.Error
+		var e *sqlerror.Error
 		require.ErrorAs(t, err, &e, sql)
 		require.Equal(t, []any{"22003", want.message, want.at}, []any{e.State, e.Message, e.At})
-		require.NotEmpty(t, e.Advice)
+		require.NotEmpty(t, e.HintText)
 	}
 }
 
@@ -149,9 +150,9 @@ func TestJunkBehindNumbers(t *testing.T) {
 		long + ", (1x)":            {`trailing junk after numeric literal at or near "1x"`, len(long) + 4},
 	} {
 		_, err := statement.Parse(sql)
-		var e *statement.Error
+		var e *sqlerror.Error
 		require.ErrorAs(t, err, &e, sql)
-		require.Equal(t, statement.Error{State: "42601", Message: want.message, At: want.at}, *e)
+		require.Equal(t, sqlerror.Error{State: "42601", Message: want.message, At: want.at}, *e)
 	}
 	for _, sql := range []string{
 		"FROM t SELECT 1 AS x, 1.5e-3, .5, 5., [1, 2][1:2], a[1].b, 1\u00a0AS y, #1, $1 AS z, 'x'[1], {'a': 1}.a, 1-1, 2**3, $x$1abc$x$, '1abc'",

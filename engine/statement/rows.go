@@ -1,6 +1,9 @@
 package statement
 
-import "github.com/csmsql/csmsql/sql/lex"
+import (
+	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+)
 
 // insert reads behind INSERT; with is the text of the WITH clause before it.
 func (c *cursor) insert(with string) (any, error) {
@@ -244,7 +247,7 @@ func (c *cursor) assignRow(u *Update, names []string, at []int) error {
 	c.next()
 	for i, name := range names {
 		if i > 0 && !c.accept(",") {
-			return &Error{State: "42601", Message: "number of columns does not match number of values", At: at[i]}
+			return &sqlerror.Error{State: "42601", Message: "number of columns does not match number of values", At: at[i]}
 		}
 		a := Assignment{Column: name, At: at[i]}
 		if err := c.value(&a); err != nil {
@@ -253,7 +256,7 @@ func (c *cursor) assignRow(u *Update, names []string, at []int) error {
 		u.Set = append(u.Set, a)
 	}
 	if c.peek(0).Is(",") {
-		return &Error{State: "42601", Message: "number of columns does not match number of values", At: at[0]}
+		return &sqlerror.Error{State: "42601", Message: "number of columns does not match number of values", At: at[0]}
 	}
 	if !c.accept(")") {
 		return c.unexpected()

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 func (c *cursor) begin(verb string) (any, error) {
@@ -198,8 +199,8 @@ func (c *cursor) intervalZone(s *Set) error {
 	}
 	m := hoursMinutes.FindStringSubmatch(value)
 	if m == nil {
-		return &Error{State: "22023", Message: `invalid value for parameter "TimeZone": "` + value + `"`, At: position(c.sql, at.Start),
-			Advice: "Write INTERVAL '+02:00' HOUR TO MINUTE, or the name of a time zone."}
+		return &sqlerror.Error{State: "22023", Message: `invalid value for parameter "TimeZone": "` + value + `"`, At: position(c.sql, at.Start),
+			HintText: "Write INTERVAL '+02:00' HOUR TO MINUTE, or the name of a time zone."}
 	}
 	c.accept("hour", "to", "minute")
 	hours, _ := strconv.Atoi(m[2])
@@ -393,7 +394,7 @@ func (c *cursor) maintenance(tag string) (options []Option, err error) {
 			options[i].Name = "analyze"
 		}
 	}
-	if e, ok := checkMaintenance(tag, options).(*Error); ok {
+	if e, ok := checkMaintenance(tag, options).(*sqlerror.Error); ok {
 		e.At = at
 		return nil, e
 	}
@@ -427,7 +428,7 @@ func (c *cursor) maintained(n *NoOp) error {
 			return err
 		}
 		if columns != nil && !n.Analyze {
-			return &Error{State: "0A000", Message: "ANALYZE option must be specified when a column list is provided", At: at}
+			return &sqlerror.Error{State: "0A000", Message: "ANALYZE option must be specified when a column list is provided", At: at}
 		}
 		n.Tables = append(n.Tables, Maintained{Name: name, Columns: columns, ColumnsAt: columnsAt})
 		if !c.accept(",") {

@@ -13,13 +13,14 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // TestEncoding: C ends a text at a zero byte, so PostgreSQL's parser would see less than DuckDB does.
 func TestEncoding(t *testing.T) {
 	for _, sql := range []string{"SELECT 1\x00 garbage ((", "SELECT '\xff'", "\x00", "DROP TABLE \xc3"} {
 		_, err := statement.Parse(sql)
-		var e *statement.Error
+		var e *sqlerror.Error
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, "22021", e.SQLState())
 	}
@@ -56,7 +57,7 @@ func TestDeepNesting(t *testing.T) {
 		require.NoError(t, err, name) // DuckDB may understand it (S2)
 		require.IsType(t, &statement.Select{}, s.Head, name)
 		require.Nil(t, s.Tree, name)
-		var e *statement.Error
+		var e *sqlerror.Error
 		require.ErrorAs(t, s.Syntax, &e, name)
 		require.Equal(t, "54001", e.State, name)
 	}
@@ -86,7 +87,7 @@ func TestBulkInsert(t *testing.T) {
 	require.Equal(t, rows, s.Head.(*statement.Insert).Query)
 	for _, bad := range []string{"INSERT INTO t " + rows + "; SELECT 1", "INSERT INTO t " + rows + ", ('a", "INSERT t " + rows} {
 		_, err := statement.Parse(bad)
-		var e *statement.Error
+		var e *sqlerror.Error
 		require.ErrorAs(t, err, &e)
 		require.Equal(t, "42601", e.State)
 		require.NotZero(t, len(e.Message))
@@ -167,7 +168,7 @@ func TestMixtures(t *testing.T) {
 func checkParse(t require.TestingT, sql string) {
 	s, err := statement.Parse(sql)
 	if err != nil {
-		var e *statement.Error
+		var e *sqlerror.Error
 		require.ErrorAs(t, err, &e)
 		require.Len(t, e.State, 5)
 		require.NotEmpty(t, e.Message)

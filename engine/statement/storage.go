@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Storage reads what was written in the WITH (…) of a CREATE TABLE, or the SET (…) of an ALTER TABLE: name = value, or a name alone, whose value is "true" as
@@ -24,7 +25,7 @@ func Storage(with string) ([]Option, error) {
 		}
 		for _, o := range out {
 			if o.Name == strings.ToLower(name) {
-				return nil, &Error{State: "42601", Message: "parameter \"" + at.Text + "\" specified more than once"}
+				return nil, &sqlerror.Error{State: "42601", Message: "parameter \"" + at.Text + "\" specified more than once"}
 			}
 		}
 		value := "true"
@@ -49,7 +50,7 @@ func Storage(with string) ([]Option, error) {
 
 // withoutPosition drops a position that is one in a piece of the text.
 func withoutPosition(err error) error {
-	if e, ok := err.(*Error); ok {
+	if e, ok := err.(*sqlerror.Error); ok {
 		moved := *e
 		moved.At = 0
 		return &moved
