@@ -258,14 +258,14 @@ func (n *node) borrow(id memregion.RegionID) error {
 	if !ok || record.Node == n.config.Node {
 		return fmt.Errorf("%w: region %d is not mapped in this process", memregion.ErrRegionGone, id)
 	}
-	if err := n.fabric.accepts(record.Spec, record.Node); err != nil {
+	if err := n.fabric.Accepts(record.Spec, record.Node); err != nil {
 		return err
 	}
-	view, err := memregion.BorrowIn(n.fabric.domain, false, record.Spec)
+	view, err := memregion.BorrowIn(n.fabric.Domain, false, record.Spec)
 	if err != nil {
 		return fmt.Errorf("borrow region %d of node %s: %w", id, record.Node, err)
 	}
-	if err := n.regions.add(view, record.Trusted); err != nil {
+	if err := n.reader.Add(view, record.Trusted); err != nil {
 		return errors.Join(err, view.Close())
 	}
 	n.views = append(n.views, view)

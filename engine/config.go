@@ -90,7 +90,7 @@ type Config struct {
 
 // spoiled leaves steps of the protocol out. Nothing outside of this package's tests can set it: no program can be told to be wrong.
 type spoiled struct {
-	// lines stands between the protocol and this process' caches; use says who orders, see fabric.linesFor. It is not asked where caches are
+	// lines stands between the protocol and this process' caches; use says who orders, see fabric.Fabric.LinesFor. It is not asked where caches are
 	// coherent.
 	lines func(use string, lines coherence.Lines) coherence.Lines
 	// credulous leaves checksums out where bytes are read first or sealed for others, so that tests see what a step that is left out leads to, and

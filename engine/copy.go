@@ -114,7 +114,7 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 		return nil, err
 	}
 	defer plan.close()
-	v.read.begin()
+	v.read.Begin()
 	for _, t := range plan.scans {
 		if err := t.start(ctx, nil); err != nil {
 			return nil, err
@@ -140,7 +140,7 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 	defer duck.Close()
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return nil, v.lease.honest(fileError(v.read.blame(ctx, err)), v.read)
+		return nil, v.lease.honest(fileError(v.read.Blame(ctx, err)), v.read)
 	}
 	defer rows.Close()
 	n := privateCount(rows)

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/fabric"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -75,8 +76,8 @@ func sameDevice(a, b string) bool {
 }
 
 // liesThere refuses a device, or an offset, other than that of the node's region: nothing moves there by itself.
-func (f fabric) liesThere(r catalog.RegionRecord) error {
-	if f.device == nil || sameDevice(r.Path, f.device.Path) && (f.device.Start < 0 || f.device.Start == r.Start) {
+func liesThere(f fabric.Fabric, r catalog.RegionRecord) error {
+	if f.Device == nil || sameDevice(r.Path, f.Device.Path) && (f.Device.Start < 0 || f.Device.Start == r.Start) {
 		return nil
 	}
 	return sqlerror.New("55000", "region %d of this node lies on device %s from byte %d on", r.ID, r.Path, r.Start).

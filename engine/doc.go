@@ -7,8 +7,7 @@
 //	                                                   │          chunks pruned, rows filtered, strings as ENUM
 //	   writes: rows ─► ingest ─► sealed chunks ─► catalog.Transaction ─► one new version, atomically
 //
-//	   regions   bytes of chunks in this process: mapped, guarded, acquired before the first load
-//	   readings  what a statement has read, to be looked at again before its rows leave
+//	   reader    bytes of chunks in this process (package reader), and what a statement has read of them
 //	   mirror    DuckDB's names follow the catalog's, so that DuckDB's own dialect finds the tables; a block's own names
 //	             are shown to its own connection (ownNames)
 //	   node      the lender's side: catalog store, region, protocol;  remote: a borrower's way to a running node
@@ -16,7 +15,7 @@
 //	   operators what PostgreSQL's operators on patterns are to DuckDB;  literals, formats: other words that mean something else to it
 //	   view      a view's names get their schemas when it is made, because DuckDB, which expands views, looks for names anew
 //	   lifetime  who is inside of an engine or a session, which end when the last one has left;  held: what batches that left lie in
-//	   replicas  the same chunk in several nodes' memory; replicaread: which of them is read; repair: those that are missing; again:
+//	   replicas  the same chunk in several nodes' memory; repair: those that are missing; again:
 //	             queries whose lender began anew meanwhile
 //	   reload    lost chunks, made anew from where their rows came;  rederive: tables, from their query;  origin: what is put on record of that
 //	   leaving   which queries go to a worker, another process (package worker); elsewhere: their way there and back; workerside: the worker

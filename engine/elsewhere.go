@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/worker"
 )
 
@@ -164,12 +165,12 @@ func (st *Statement) beginElsewhere(ctx context.Context, v *visible, args [][]by
 			return nil, err
 		}
 	}
-	rows := &Rows{schema: st.schema, volume: &volume{}}
+	rows := &Rows{schema: st.schema, volume: &reader.Volume{}}
 	rows.fetch = func(ctx context.Context) (arrow.RecordBatch, error) {
 		batch, err := result.Next(ctx)
 		if errors.Is(err, io.EOF) {
 			local, remote := result.Read() // the worker's own, which lends nothing, and this node's
-			rows.volume.local.Store(local + remote)
+			rows.volume.Local.Store(local + remote)
 			s.tellNotices(result)
 			return nil, io.EOF
 		}

@@ -21,6 +21,7 @@ import (
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/overdue"
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -31,7 +32,7 @@ import (
 type Engine struct {
 	config   Config
 	db       *duckdb.Database
-	regions  *regions
+	reader   *reader.Reader
 	memory   shares
 	account  *account.Node // nil before the database is open
 	planning *turn.Queue   // where long texts wait; likewise
@@ -82,7 +83,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 }
 
 func (e *Engine) open(ctx context.Context) error {
-	n, err := openNode(ctx, &e.config)
+	n, err := openNode(ctx, &e.config, e.explainLoss)
 	e.node = n
 	if errors.Is(err, store.ErrSessionOver) && !errors.Is(err, catalog.ErrFenced) { // while it came up
 		err = fmt.Errorf("%w: %w", catalog.ErrFenced, err)
@@ -90,8 +91,7 @@ func (e *Engine) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	e.catalog, e.regions = n.catalog, n.regions
-	e.regions.explain = e.explainLoss
+	e.catalog, e.reader = n.catalog, n.reader
 	if err := e.openDatabase(n.region.Capacity); err != nil {
 		return err
 	}
@@ -262,16 +262,16 @@ func (e *Engine) follow(ctx context.Context) error {
 
 // trustworthy tells whether what was read since faults was counted may be handed out: no page was gone, nobody altered what by has read, and
 // a borrower still has its lease (E3).
-func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *readings, l *lease) error {
-	if e.regions.faults() != faults {
-		return sqlerror.New("58030", "the backing of lent memory on node %s disappeared while it was read: somebody truncated the region's file", e.regions.node).
+func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *reader.Readings, l *lease) error {
+	if e.reader.Faults() != faults {
+		return sqlerror.New("58030", "the backing of lent memory on node %s disappeared while it was read: somebody truncated the region's file", e.reader.Node()).
 			WithHint("No row of this result can be trusted. Load the tables again.")
 	}
-	if err := by.confirm(ctx); err != nil {
+	if err := by.Confirm(ctx); err != nil {
 		return l.honest(err, by)
 	}
 	if e.node != nil && e.node.self != nil { // the bytes may be other nodes'
-		if err := l.snapshot.Trust(by.inRegions()...); err != nil {
+		if err := l.snapshot.Trust(by.InRegions()...); err != nil {
 			return err
 		}
 	}
@@ -290,7 +290,7 @@ func (e *Engine) target(ctx context.Context, name catalog.TableName, schema *arr
 }
 
 // Counters are the protocol's, by name.
-func (e *Engine) Counters() *coherence.Counters { return e.regions.counters }
+func (e *Engine) Counters() *coherence.Counters { return e.reader.Counters() }
 
 // threads is how many goroutines work on one statement.
 func (e *Engine) threads() int {

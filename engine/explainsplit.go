@@ -52,7 +52,7 @@ func (q *query) analyzeSplit(ctx context.Context, v *visible, args []any) (strin
 		return fmt.Sprintf("it could not be run in parts, and was run whole: %s in %s", counted.Of(done.RowsAffected, "row"), milliseconds(took)), nil
 	}
 	final := fmt.Sprintf("on %s: %s, %s since the beginning; %s", q.session.engine.config.Node, counted.Of(done.RowsAffected, "row"), milliseconds(took),
-		bytesRead(rows.volume.local.Load(), rows.volume.remote.Load(), rows.volume.resultsLocal.Load(), rows.volume.resultsRemote.Load()))
+		bytesRead(rows.volume.Local.Load(), rows.volume.Remote.Load(), rows.volume.ResultsLocal.Load(), rows.volume.ResultsRemote.Load()))
 	return r.plan.Describe(func(s *distribute.Stage, f *distribute.Fragment) string {
 		i := slices.IndexFunc(s.Fragments, func(g distribute.Fragment) bool { return g.Part == f.Part && g.Partition == f.Partition })
 		return r.results[s.Number-1].ran[i].String(f)

@@ -15,7 +15,6 @@ import (
 	"github.com/zeebo/xxh3"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/memregion"
@@ -142,7 +141,7 @@ func (e *Engine) LiveExtents(ctx context.Context) (list []catalog.LiveExtent, er
 }
 
 // VerifiedBytes is how many bytes were compared with their checksums.
-func (e *Engine) VerifiedBytes() int64 { return e.regions.verified.Load() }
+func (e *Engine) VerifiedBytes() int64 { return e.reader.VerifiedBytes() }
 
 // WriteExtent grants an extent, stores, lets during happen, and seals.
 func (e *Engine) WriteExtent(during func()) error {
@@ -217,7 +216,7 @@ func (e *Engine) LiftAll() {
 }
 
 // Disturb lets the adversary of the node's caches do something.
-func (e *Engine) Disturb() { e.node.fabric.lines.FenceStore() }
+func (e *Engine) Disturb() { e.node.fabric.Lines.FenceStore() }
 
 // Reuse writes the byte all over an extent of the node's memory, seals it and looks at the memory behind all caches, after others did something.
 // Then the extent goes back.
@@ -259,7 +258,7 @@ func (e *Engine) QuarantinedRange() (at memregion.Range) {
 
 // Drop lets the node's caches have the range no more.
 func (e *Engine) Drop(r memregion.Range) {
-	e.regions.drop(coherence.StepAcquire, e.node.lent.Bytes(r))
+	e.reader.Drop(coherence.StepAcquire, e.node.lent.Bytes(r))
 }
 
 // ExtentsOf is how many extents of this node's memory the chunks of a table have.
@@ -316,16 +315,16 @@ func (e *Engine) Scribble(ctx context.Context, owner string) error {
 
 // DropAll lets the node's caches have nothing of any region any more: what is modified is written back. Where caches are coherent it does nothing.
 func (e *Engine) DropAll() {
-	if e.regions.fabric.lines == nil {
+	if e.reader.Fabric().Lines == nil {
 		return
 	}
-	for _, m := range *e.regions.all.Load() {
-		info, err := os.Stat(m.view.Spec().Path)
+	for _, m := range e.reader.Mapped() {
+		info, err := os.Stat(m.View().Spec().Path)
 		if err != nil {
 			continue
 		}
-		if data, err := m.view.Bytes(memregion.Range{Length: min(info.Size(), m.view.Spec().Capacity)}); err == nil {
-			e.regions.drop(coherence.StepAcquire, data)
+		if data, err := m.View().Bytes(memregion.Range{Length: min(info.Size(), m.View().Spec().Capacity)}); err == nil {
+			e.reader.Drop(coherence.StepAcquire, data)
 		}
 	}
 }
@@ -337,7 +336,7 @@ func (s *Session) ReadFirstChunk(ctx context.Context, table string) error {
 		return err
 	}
 	defer v.release()
-	v.read.begin()
+	v.read.Begin()
 	batch, err := s.newScan(ctx, v, v.find("public", table), nil).open(0, []int{0})
 	if err == nil {
 		batch.Release()
@@ -357,13 +356,13 @@ func (e *Engine) RegionsOf(ctx context.Context, table string) ([]memregion.Regio
 		return nil, err
 	}
 	defer v.release()
-	v.read.begin()
+	v.read.Begin()
 	batch, err := s.newScan(ctx, v, v.find("public", table), nil).open(0, []int{0})
 	if err != nil {
 		return nil, err
 	}
 	batch.Release()
-	return v.read.inRegions(), nil
+	return v.read.InRegions(), nil
 }
 
 // Touch loads a byte of each page of a table's extents in this node's memory, as a statement would that was not told that they are gone.
@@ -380,12 +379,12 @@ func (e *Engine) Touch(ctx context.Context, owner string) (sum int, err error) {
 }
 
 // Faults counts the pages that were found gone.
-func (e *Engine) Faults() uint64 { return e.regions.faults() }
+func (e *Engine) Faults() uint64 { return e.reader.Faults() }
 
 // ReadChunks reads the first column of every chunk, as a statement does.
 func (e *Engine) ReadChunks(ctx context.Context) error {
 	return e.eachChunk(context.WithoutCancel(ctx), nil, func(_ *lease, t *catalog.TableVersion, p catalog.Position) error {
-		batch, err := e.regions.read(ctx, e.regions.readings(), t.Table().Name.String(), p.Index, p.Chunk, []int{0})
+		batch, err := e.reader.Read(ctx, e.reader.Readings(e.reader.Verification()), t.Table().Name.String(), p.Index, p.Chunk, []int{0})
 		if err == nil {
 			batch.Release()
 		}
@@ -401,15 +400,6 @@ const LaterMost = laterMost
 
 // Volatile tells whether DELETE … USING refuses the function.
 func Volatile(name string) bool { return volatile[name] }
-
-// RemembersDamage tells whether node n1, of which the membership says standing, remembers that what it found in the memory of a node is not what
-// was sealed.
-func RemembersDamage(node string, standing error) bool {
-	r := &regions{node: "n1", standing: func() error { return standing }, lender: func(memregion.RegionID) (string, bool) { return node, true }}
-	d := &descriptor.Descriptor{Extents: []descriptor.Extent{{ExtentID: catalog.ExtentID{Region: 1, Generation: 2}}}}
-	r.unread(&DamagedError{Table: "public.t", Cause: coherence.ErrChecksum}, d, d, nil)
-	return r.damage.has(d.Extents[0].ExtentID)
-}
 
 // Stray has an extent in the node's memory that nobody holds, at a stage of its life.
 func (e *Engine) Stray(stage string) (catalog.Grant, error) {

@@ -61,7 +61,7 @@ func (e *Engine) Figures() Figures {
 	f := Figures{
 		BytesLocal: c.local.Load(), BytesRemote: c.remote.Load(),
 		FragmentsRun: c.run.Load(), FragmentsFailed: c.failed.Load(), FragmentsRetried: c.retried.Load(),
-		ReplicasPassedOver: e.regions.damage.count.Load(), ReplicasRepaired: c.repaired.Load(), ChunksReloaded: c.reloaded.Load(),
+		ReplicasPassedOver: e.reader.Damage().PassedOver(), ReplicasRepaired: c.repaired.Load(), ChunksReloaded: c.reloaded.Load(),
 	}
 	if e.node == nil {
 		return f

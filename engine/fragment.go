@@ -162,7 +162,7 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	for _, c := range result.Chunks {
 		result.Rows += c.Rows()
 	}
-	result.Total = noderpc.FragmentProgress{Rows: result.Rows, BytesLocal: rows.volume.local.Load(), BytesRemote: rows.volume.remote.Load()}
+	result.Total = noderpc.FragmentProgress{Rows: result.Rows, BytesLocal: rows.volume.Local.Load(), BytesRemote: rows.volume.Remote.Load()}
 	report.fragmentMeasures = q.measures(rows.volume, time.Since(started))
 	if result.Statistics, err = json.Marshal(report); err != nil {
 		e.releaseResult(result.Chunks)
@@ -236,14 +236,14 @@ func (s *Session) settle(searchPath []string, settings map[string]string) error 
 
 // verifyAs has a fragment's reads compared as the statement's session wants it, if that is stricter than this node is.
 func (s *Session) verifyAs(wanted string) error {
-	own := s.engine.regions.verification
-	s.settings.put(verifySetting, own.setting())
+	own := s.engine.reader.Verification()
+	s.settings.put(verifySetting, settingOf(own))
 	if wanted == "" {
 		return nil // its node knows no such setting
 	}
 	v, err := verificationOf(wanted, VerifyOff)
-	if err == nil && own.laxer(v) {
-		s.settings.put(verifySetting, v.setting())
+	if err == nil && own.Laxer(v) {
+		s.settings.put(verifySetting, settingOf(v))
 	}
 	return err
 }

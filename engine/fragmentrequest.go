@@ -54,7 +54,7 @@ func (r *run) request(ctx context.Context, stage *distribute.Stage, f *distribut
 		return noderpc.FragmentRequest{}, err
 	}
 	settings := map[string]string{
-		zoneSetting: zone, planCacheMode: r.session.settings.values[planCacheMode], verifySetting: r.session.verification().setting(),
+		zoneSetting: zone, planCacheMode: r.session.settings.values[planCacheMode], verifySetting: settingOf(r.session.verification()),
 		disableSetting: r.session.without().String(),
 	}
 	if request, ok := r.plan.requests.find(f, settings); ok {

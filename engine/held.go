@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -14,16 +15,16 @@ import (
 type held struct {
 	memory.Allocator // for nobody: buffers over a region do not grow
 	lease            *lease
-	reach            *regions
+	reach            *reader.Reader
 
 	mu      sync.Mutex // guards what follows; above mapped.life and the catalog's locks
 	buffers int
-	maps    []*mapped
+	maps    []*reader.Region
 	closed  bool
 }
 
 // newHeld takes the lease over; close gives it back.
-func newHeld(reach *regions, l *lease) *held {
+func newHeld(reach *reader.Reader, l *lease) *held {
 	return &held{Allocator: memory.DefaultAllocator, lease: l, reach: reach}
 }
 
@@ -32,13 +33,13 @@ func (h *held) hold(region memregion.RegionID) memory.Allocator {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.buffers++
-	m := h.reach.find(region) // never nil: its bytes were resolved
+	m := h.reach.Find(region) // never nil: its bytes were resolved
 	for _, known := range h.maps {
 		if known == m {
 			return h
 		}
 	}
-	m.hold()
+	m.Hold()
 	h.maps = append(h.maps, m)
 	return h
 }
@@ -67,7 +68,7 @@ func (h *held) letGo() {
 	h.lease.release()
 	h.lease = nil
 	for _, m := range h.maps {
-		m.release()
+		m.Release()
 	}
 	h.maps = nil
 }

@@ -296,8 +296,8 @@ func (n *node) renewAt(ctx context.Context, name string, disclaimers map[memregi
 		disclaimers[id] = d
 	}
 	for _, x := range d.Answer(&n.holdings.book, ids) {
-		if n.fabric.lines != nil {
-			m, err := n.regions.reach(id)
+		if n.fabric.Lines != nil {
+			m, err := n.reader.Reach(id)
 			if err == nil {
 				err = n.flushed(m, ranges[x])
 			}

@@ -169,7 +169,7 @@ func (q *query) lasting(tree *pg.ParseResult, hints []plan.Scan) bool {
 // follow has a plan read what the parts of the statement have made this time; false: it cannot.
 func (q *query) follow(ctx context.Context, v *visible) bool {
 	e := q.session.engine
-	if q.faults != e.regions.faults() {
+	if q.faults != e.reader.Faults() {
 		return false
 	}
 	for _, t := range q.scans {

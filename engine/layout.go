@@ -145,3 +145,14 @@ func (e *Engine) chunksAt(ctx context.Context, v *catalog.TableVersion, node str
 	}
 	return list, err
 }
+
+// ours tells whether a chunk is read in this node's own memory, if nothing is wrong with that.
+func (e *Engine) ours(c *catalog.Chunk) bool {
+	d := c.Descriptor()
+	for i := range d.Replicas() {
+		if extents := d.ExtentsOf(i); len(extents) == 0 || e.lendsItself(extents[0].Region) {
+			return true
+		}
+	}
+	return false
+}

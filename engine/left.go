@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -15,7 +16,7 @@ import (
 
 // flushLeft does it, for all nodes that are there. Costs one call for each, and nothing where caches are coherent.
 func (n *node) flushLeft(ctx context.Context) (err error) {
-	if n.fabric.lines == nil || n.peers == nil {
+	if n.fabric.Lines == nil || n.peers == nil {
 		return nil
 	}
 	for _, name := range n.onlineBut(n.config.Node) {
@@ -36,12 +37,12 @@ func (n *node) flushLeftAt(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	request := noderpc.LeftRequest{Region: id, Domain: n.fabric.machine}
+	request := noderpc.LeftRequest{Region: id, Domain: n.fabric.Machine}
 	left, err := client.Left(ctx, request)
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	m, err := n.regions.reach(id)
+	m, err := n.reader.Reach(id)
 	if err != nil {
 		return err
 	}
@@ -56,16 +57,11 @@ func (n *node) flushLeftAt(ctx context.Context, name string) error {
 	return err
 }
 
-func (n *node) flushed(m *mapped, r memregion.Range) error {
-	data, err := m.view.Bytes(r)
+func (n *node) flushed(m *reader.Region, r memregion.Range) error {
+	data, err := m.View().Bytes(r)
 	if err != nil {
 		return err
 	}
-	n.regions.drop(coherence.StepAbort, data)
+	n.reader.Drop(coherence.StepAbort, data)
 	return nil
-}
-
-// drop has this machine's caches forget data.
-func (r *regions) drop(step coherence.Step, data []byte) {
-	coherence.Flusher{Lines: r.fabric.lines, Counters: r.counters}.Drop(r.fabric.class, step, data)
 }

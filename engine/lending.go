@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/fabric"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -36,7 +37,7 @@ func (n *node) startLending() (err error) {
 		return nil
 	}
 	n.lending, err = lending.New(n.homes, lending.Options{
-		Lines: n.fabric.linesFor(linesOfLending), Journal: n.journal, Memories: map[memregion.RegionID]coherence.Memory{n.region.ID: n.lent},
+		Lines: n.fabric.LinesFor(fabric.Lending), Journal: n.journal, Memories: map[memregion.RegionID]coherence.Memory{n.region.ID: n.lent},
 		NodeOf: n.nodeOf, BeganAnew: n.beganAnew, TrustSeals: n.config.spoil.credulous,
 		Confirmations: true, Refusals: n.refusals, Log: n.config.Log, Fault: n.config.Fault,
 	})

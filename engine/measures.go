@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/internal/counted"
 )
 
@@ -26,8 +27,8 @@ type fragmentScan struct {
 }
 
 // measures are those of a finished execution.
-func (q *query) measures(read *volume, took time.Duration) fragmentMeasures {
-	m := fragmentMeasures{Took: took, ResultBytesLocal: read.resultsLocal.Load(), ResultBytesRemote: read.resultsRemote.Load()}
+func (q *query) measures(read *reader.Volume, took time.Duration) fragmentMeasures {
+	m := fragmentMeasures{Took: took, ResultBytesLocal: read.ResultsLocal.Load(), ResultBytesRemote: read.ResultsRemote.Load()}
 	for _, t := range q.scans {
 		m.Scans = append(m.Scans, fragmentScan{Table: t.facts.version.Table().Name.Name, Chunks: t.scan.Chunks, Of: t.available(), Result: t.result, Keys: t.thinnedOut()})
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
@@ -203,7 +204,7 @@ func (e *Engine) holders(chunks []located) [][]replicas.Holder {
 				h = e.node.holder(x.Region)
 				regions[x.Region] = h
 			}
-			if h.State == replicas.Whole && e.regions.damage.has(x) {
+			if h.State == replicas.Whole && e.reader.Damage().Has(x) {
 				h.State = replicas.Lost
 			}
 			list[i][k] = h
@@ -247,7 +248,7 @@ func (c *tableChange) record(p placement.Placement) error {
 type tableChange struct {
 	tx   *catalog.Transaction
 	v    *catalog.TableVersion
-	read *readings // is confirmed before the commit
+	read *reader.Readings // is confirmed before the commit
 }
 
 // changeTable runs a change of one table as it is now and commits it.
@@ -271,8 +272,8 @@ func (e *Engine) changeTable(ctx context.Context, name catalog.TableName, change
 	if !ok {
 		return sqlerror.New("42P01", "relation %q does not exist", name.String())
 	}
-	faults := e.regions.faults()
-	c := &tableChange{tx, version, e.regions.readings()}
+	faults := e.reader.Faults()
+	c := &tableChange{tx, version, e.reader.Readings(e.reader.Verification())}
 	if err := change(ctx, c); err != nil {
 		return ofAnother(err, c.read, snapshot.Trust)
 	}
@@ -299,7 +300,7 @@ func (e *Engine) divideAnew(ctx context.Context, c *tableChange, p placement.Pla
 		if err != nil {
 			return err
 		}
-		batch, err := e.regions.read(ctx, c.read, table.Name.String(), at.Index, at.Chunk, all)
+		batch, err := e.reader.Read(ctx, c.read, table.Name.String(), at.Index, at.Chunk, all)
 		if err != nil {
 			return err
 		}

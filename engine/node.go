@@ -9,6 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/zeebo/xxh3"
+
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/cluster/certificate"
@@ -16,7 +18,9 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/fabric"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -25,12 +29,12 @@ import (
 // node is the lender's side of an engine: the catalog's store, the region, the protocol's home for it.
 type node struct {
 	config     *Config
-	fabric     fabric
+	fabric     fabric.Fabric
 	temporary  string      // a directory to remove at the end
 	local      *store.Bolt // locks the data directory; keeps the catalog of a node that is alone
 	store      store.Store // the catalog's
 	catalog    *catalog.Catalog
-	regions    *regions
+	reader     *reader.Reader
 	homes      catalog.Homes
 	lender     catalog.Lender // of this node's regions, and by message of the others'
 	space      catalog.Space
@@ -60,22 +64,22 @@ type node struct {
 	fenced      error         // why; written before out is closed
 }
 
-// openNode brings a node up. On error the part that is up is returned too, to be closed.
-func openNode(ctx context.Context, config *Config) (*node, error) {
+// openNode brings a node up. explain is asked about damaged chunks once it is up. On error the part that is up is returned too, to be closed.
+func openNode(ctx context.Context, config *Config, explain func(*DamagedError) reader.Loss) (*node, error) {
 	n := &node{config: config, homes: catalog.Homes{}, refusals: noderpc.NewRefusals(config.Log), out: make(chan struct{})}
 	var err error
 	if err := errors.Join(config.Verify.Check(), config.disable()); err != nil {
 		return n, err
 	}
-	if n.fabric, err = newFabric(config.Node, config.Fabric); err != nil {
+	if n.fabric, err = fabric.OfNode(config.Node, config.Fabric); err != nil {
 		return n, sqlerror.New("22023", "%v", err)
 	}
-	if n.fabric.device, err = deviceOf(config.Fabric); err != nil {
+	if n.fabric.Device, err = deviceOf(config.Fabric); err != nil {
 		return n, sqlerror.New("22023", "%v", err)
 	}
-	config.Fabric, n.fabric.spoil = n.fabric.kind, config.spoil.lines
+	config.Fabric, n.fabric.Intercept = n.fabric.Kind, config.spoil.lines
 	if config.spoil.clock != nil {
-		n.fabric.clock = config.spoil.clock
+		n.fabric.Clock = config.spoil.clock
 	}
 	if config.Directory == "" {
 		dir, err := os.MkdirTemp("", "csmsql-")
@@ -109,11 +113,14 @@ func openNode(ctx context.Context, config *Config) (*node, error) {
 	if err != nil {
 		return n, err
 	}
-	n.regions = newRegions(config.Node, n.fabric)
-	n.regions.verification = config.Verify
-	n.regions.lost, n.regions.damage.log, n.regions.credulous = gone, config.Log, config.spoil.credulous
+	reading := reader.Config{
+		Node: config.Node, Fabric: n.fabric, Verification: config.Verify, Log: config.Log, Lost: gone, Explain: explain, SkipChecksums: config.spoil.credulous,
+	}
 	if n.self != nil {
-		n.regions.borrow, n.regions.lender, n.regions.standing = n.borrow, n.catalog.Reachable, n.catalog.Standing
+		reading.Borrow, reading.Lender, reading.Standing = n.borrow, n.catalog.Reachable, n.catalog.Standing
+	}
+	n.reader = reader.New(reading)
+	if n.self != nil {
 		n.peers = &peers{node: n, open: map[string]peer{}}
 		n.absence = replicas.NewAbsence(config.Cluster.RepairAfter)
 	}
@@ -159,7 +166,7 @@ func (n *node) openRegion(ctx context.Context) error {
 		if record.Node != n.config.Node {
 			continue
 		}
-		if err := n.fabric.accepts(record.Spec, record.Node); err != nil {
+		if err := n.fabric.Accepts(record.Spec, record.Node); err != nil {
 			return err
 		}
 		lent, err := n.adopt(ctx, record, live[record.ID])
@@ -170,7 +177,7 @@ func (n *node) openRegion(ctx context.Context) error {
 		case !errors.Is(err, memregion.ErrRegionGone):
 			return fmt.Errorf("engine: adopt region %d: %w", record.ID, err)
 		case len(live[record.ID]) > 0:
-			n.regions.lost[record.ID] = err
+			n.reader.Lose(record.ID, err)
 			n.config.Log.Error("a region is gone; tables that lay in it need their source: ALTER TABLE … RELOAD, where one is on record", "region", record.ID, "extents", len(live[record.ID]), "error", err)
 		default:
 			if err := n.catalog.DropRegion(ctx, record.ID); err != nil {
@@ -205,7 +212,7 @@ func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []ca
 		owned[i] = memregion.Owned{Owner: x.Owner, Range: x.Range}
 	}
 	owned = append(owned, n.journal.Owned(record.ID)...)
-	if err := n.fabric.liesThere(record); err != nil {
+	if err := liesThere(n.fabric, record); err != nil {
 		return nil, err
 	}
 	if wanted := n.config.RegionBytes / memregion.PageSize * memregion.PageSize; wanted > record.Capacity {
@@ -259,13 +266,13 @@ func placements(regions []catalog.RegionRecord) (taken []memregion.Placement) {
 }
 
 func (n *node) lendOptions() memregion.LendOptions {
-	return memregion.LendOptions{HugePages: n.config.HugePages, Origin: n.origin(), Domain: n.fabric.domain}
+	return memregion.LendOptions{HugePages: n.config.HugePages, Origin: n.origin(), Domain: n.fabric.Domain}
 }
 
 // newRegion records a region and lends it; in this order, so that a crash between leaves a record without a file and not
 // a file that nobody knows.
 func (n *node) newRegion(ctx context.Context) error {
-	capacity, device := n.config.RegionBytes/memregion.PageSize*memregion.PageSize, n.fabric.device
+	capacity, device := n.config.RegionBytes/memregion.PageSize*memregion.PageSize, n.fabric.Device
 	var size, unit int64
 	var err error
 	if device != nil {
@@ -324,8 +331,8 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 	}
 	id := n.region.ID
 	home, err := coherence.NewHome(coherence.HomeConfig{
-		Region: id, Memory: lent, Lines: n.fabric.linesFor(linesOfHome), AheadLines: n.fabric.linesFor(linesOfAhead), Chooser: n.fabric.chooser(linesOfHome), Domain: localDomain, Class: n.fabric.class, Capacity: n.region.Capacity,
-		FirstGeneration: first, Protect: lent.Protect, Verify: n.verifySeal, Reader: n.regions.reader, Counters: n.regions.counters,
+		Region: id, Memory: lent, Lines: n.fabric.LinesFor(fabric.Home), AheadLines: n.fabric.LinesFor(fabric.Ahead), Chooser: n.fabric.Chooser(fabric.Home), Domain: localDomain, Class: n.fabric.Class, Capacity: n.region.Capacity,
+		FirstGeneration: first, Protect: lent.Protect, Verify: n.verifySeal, Reader: n.reader.Acquired(), Counters: n.reader.Counters(),
 		ReserveGenerations: func(upTo coherence.Generation) error {
 			return n.catalog.ReserveGenerations(context.WithoutCancel(ctx), id, upTo)
 		},
@@ -343,10 +350,10 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 	if err != nil {
 		return err
 	}
-	if err := n.regions.add(lent.View(), first); err != nil {
+	if err := n.reader.Add(lent.View(), first); err != nil {
 		return err
 	}
-	n.space = guardedSpace{space, n.regions, n.regions.find(id)}
+	n.space = guardedSpace{space, n.reader, n.reader.Find(id)}
 	if n.self != nil { // the other nodes read it, too
 		record, _ := n.catalog.Region(id)
 		if record.Trusted = first; first > 0 || record.Generations > 0 {
@@ -420,7 +427,7 @@ func (n *node) close() error {
 	if n.catalog != nil {
 		err = errors.Join(err, n.catalog.Close())
 	}
-	if n.regions != nil && n.regions.close() > 0 {
+	if n.reader != nil && n.reader.Close() > 0 {
 		n.config.Log.Warn(stillMapped)
 	}
 	if n.lent != nil {
@@ -447,4 +454,15 @@ func (n *node) close() error {
 		err = errors.Join(err, os.RemoveAll(n.temporary))
 	}
 	return err
+}
+
+// verifySeal compares what a writer of another domain wrote with the checksum that it reports (coherence.HomeConfig.Verify).
+func (n *node) verifySeal(data []byte, s coherence.Seal) error {
+	if n.config.spoil.credulous {
+		return nil
+	}
+	if got := xxh3.Hash(data); got != s.Checksum {
+		return fmt.Errorf("%w: %d bytes have checksum %016x, their writer reports %016x", coherence.ErrChecksum, len(data), got, s.Checksum)
+	}
+	return nil
 }

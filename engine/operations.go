@@ -63,18 +63,18 @@ func (o operations) Table(ctx context.Context, table catalog.TableName) (array.R
 		_ = s.Close()
 		return nil, err
 	}
-	return ownReader{newReader(rows), s}, nil
+	return ownReader{newRecordReader(rows), s}, nil
 }
 
 // ownReader reads in a session that ends with it.
 type ownReader struct {
-	*reader
+	*recordReader
 	session *Session
 }
 
 // Release implements array.RecordReader.
 func (r ownReader) Release() {
-	r.reader.Release()
+	r.recordReader.Release()
 	if r.references.Load() <= 0 {
 		_ = r.session.Close()
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
@@ -110,22 +111,16 @@ func inWords(o catalog.Origin) string {
 	return origin.String()
 }
 
-// loss is what can be said of chunks that can be read nowhere.
-type loss struct {
-	detail string // which they are
-	reload string // how they come back; empty: they have no source on record
-}
-
 // explainLoss says what is lost of the table of an error, as this node knows it now.
-func (e *Engine) explainLoss(err *DamagedError) loss {
+func (e *Engine) explainLoss(err *DamagedError) reader.Loss {
 	schema, name, _ := strings.Cut(err.Table, ".")
 	v, ok := e.catalog.Applied().Table(catalog.TableName{Schema: schema, Name: name})
 	if !ok {
-		return loss{}
+		return reader.Loss{}
 	}
 	list, failed := e.lostChunks(context.Background(), v, unreadable)
 	if failed != nil || len(list) == 0 {
-		return loss{}
+		return reader.Loss{}
 	}
 	var known, orphans []lostChunk
 	for _, x := range list {
@@ -135,18 +130,18 @@ func (e *Engine) explainLoss(err *DamagedError) loss {
 			orphans = append(orphans, x)
 		}
 	}
-	l := loss{detail: fmt.Sprintf("%s of table %s, on %s, cannot be read anywhere.", chunksOf(list), err.Table, nodesOf(list))}
+	l := reader.Loss{Detail: fmt.Sprintf("%s of table %s, on %s, cannot be read anywhere.", chunksOf(list), err.Table, nodesOf(list))}
 	if len(known) == 0 {
-		l.detail += " No source of the rows is on record."
+		l.Detail += " No source of the rows is on record."
 		return l
 	}
 	table := duckdb.QuoteIdentifier(schema) + "." + duckdb.QuoteIdentifier(name)
-	l.reload = fmt.Sprintf("ALTER TABLE %s RELOAD makes them anew from their source: %s.", table, sourcesOf(v))
+	l.Reload = fmt.Sprintf("ALTER TABLE %s RELOAD makes them anew from their source: %s.", table, sourcesOf(v))
 	if len(orphans) > 0 {
-		l.reload = fmt.Sprintf("ALTER TABLE %s RELOAD makes %s anew from the source: %s. The rows of %s have no source on record.", table, chunksOf(known), sourcesOf(v), chunksOf(orphans))
+		l.Reload = fmt.Sprintf("ALTER TABLE %s RELOAD makes %s anew from the source: %s. The rows of %s have no source on record.", table, chunksOf(known), sourcesOf(v), chunksOf(orphans))
 	}
 	if errors.Is(err.Cause, catalog.ErrLenderGone) {
-		l.reload += fmt.Sprintf(" Or start %s again.", nodesOf(list))
+		l.Reload += fmt.Sprintf(" Or start %s again.", nodesOf(list))
 	}
 	return l
 }

@@ -80,7 +80,7 @@ func (s *Session) pivotValues(ctx context.Context, query string, v *visible) ([]
 	if err != nil {
 		return nil, withoutPosition(err)
 	}
-	reader := newReader(rows)
+	reader := newRecordReader(rows)
 	defer reader.Release()
 	var values []string
 	seen := map[string]bool{}

@@ -13,8 +13,8 @@ import (
 func (e *Engine) prefault(ctx context.Context) error {
 	var at noderpc.Progress
 	return e.eachChunk(ctx, nil, func(_ *lease, t *catalog.TableVersion, p catalog.Position) error {
-		err := e.regions.eachReplica(ctx, t.Table().Name.String(), p.Index, p.Chunk, func(d *descriptor.Descriptor) (failed, _ error) {
-			return e.regions.prefault(ctx, d), nil
+		err := e.reader.EachReplica(ctx, t.Table().Name.String(), p.Index, p.Chunk, func(d *descriptor.Descriptor) (failed, _ error) {
+			return e.reader.Prefault(ctx, d), nil
 		})
 		if ctx.Err() != nil {
 			return ctx.Err()
@@ -28,17 +28,4 @@ func (e *Engine) prefault(ctx context.Context) error {
 	}, func(t *catalog.TableVersion) {
 		at = noderpc.Progress{Step: t.Table().Name.String(), RowsTotal: t.Rows(), BytesTotal: t.Bytes()}
 	})
-}
-
-func (r *regions) prefault(ctx context.Context, d *descriptor.Descriptor) error {
-	for i := range d.Extents {
-		m, err := r.reach(d.Extents[i].Region)
-		if err != nil {
-			return err
-		}
-		if err := m.view.Prefault(ctx, d.Extents[i].Range); err != nil {
-			return err
-		}
-	}
-	return nil
 }

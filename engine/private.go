@@ -318,7 +318,7 @@ func (st *Statement) runPrivate(ctx context.Context, args []any) (*Rows, error) 
 
 func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, error) {
 	s := st.session
-	faults := s.engine.regions.faults()
+	faults := s.engine.reader.Faults()
 	v, err := s.see(ctx)
 	if err != nil {
 		return nil, err
@@ -342,7 +342,7 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 	}
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return nil, v.lease.honest(fromDuckDB(v.read.blame(ctx, err), st.parsed.Text, st.parsed.Text, nil), v.read)
+		return nil, v.lease.honest(fromDuckDB(v.read.Blame(ctx, err), st.parsed.Text, st.parsed.Text, nil), v.read)
 	}
 	defer rows.Close()
 	s.changedTemporary()

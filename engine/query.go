@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
@@ -37,7 +38,7 @@ type query struct {
 	schema  *arrow.Schema
 	origins []pgcatalog.Origin // of schema's columns, of a user's query; nil: of none
 	faults  uint64             // pages that had been found gone when planning, which reads too, began
-	read    *readings
+	read    *reader.Readings
 	// verification is how what planning read was compared.
 	verification Verification
 	reads        *reads           // what planning looked up
@@ -93,7 +94,7 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 func (s *Session) newQuery(text string, v *visible) *query {
 	return &query{
 		session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath,
-		faults: s.engine.regions.faults(), verification: s.verification(), without: s.without(), reads: v.reads,
+		faults: s.engine.reader.Faults(), verification: s.verification(), without: s.without(), reads: v.reads,
 	}
 }
 
@@ -175,9 +176,9 @@ func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResul
 func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseResult, v *visible, split *distributed) (*query, error) {
 	q := s.newQuery(text, v)
 	q.read, q.split = v.read, split
-	err := q.read.blame(ctx, q.planDuckDB(ctx, tree, v))
+	err := q.read.Blame(ctx, q.planDuckDB(ctx, tree, v))
 	if err == nil { // the keys of small tables that are part of the plan
-		err = q.read.confirm(ctx)
+		err = q.read.Confirm(ctx)
 	}
 	if err != nil {
 		q.close()
@@ -189,7 +190,7 @@ func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseRe
 // fresh tells whether the plan still stands for what v shows.
 func (q *query) fresh(v *visible) bool {
 	s := q.session
-	return q.revision == v.contents.Revision() && (q.nodes == nil || slices.Equal(q.nodes, s.engine.nodes())) && q.faults == s.engine.regions.faults() && slices.Equal(q.path, s.settings.searchPath) &&
+	return q.revision == v.contents.Revision() && (q.nodes == nil || slices.Equal(q.nodes, s.engine.nodes())) && q.faults == s.engine.reader.Faults() && slices.Equal(q.path, s.settings.searchPath) &&
 		q.verification == s.verification() && q.without == s.without() && !q.own && (s.block == nil || s.block.tx == nil)
 }
 
@@ -375,7 +376,7 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 	}
 	s := q.session
 	s.yield() // also confirms what an earlier execution has read
-	read := q.read.begin()
+	read := q.read.Begin()
 	bound := planValues(args)
 	for _, t := range q.scans {
 		if err := t.start(ctx, bound); err != nil {
@@ -388,14 +389,14 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 	}
 	running, err := q.run(ctx, duck, v)
 	if err != nil {
-		return nil, v.lease.honest(q.explain(q.read.blame(ctx, err)), q.read)
+		return nil, v.lease.honest(q.explain(q.read.Blame(ctx, err)), q.read)
 	}
 	rows := &Rows{schema: q.schema, volume: read}
 	held := v.lease.hold()
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
 		batch, err := running.Next()
 		if err != nil && err != io.EOF {
-			err = q.read.blame(ctx, err)
+			err = q.read.Blame(ctx, err)
 		} else if lost := s.engine.trustworthy(ctx, q.faults, q.read, held); lost != nil {
 			err = lost
 		}
@@ -438,8 +439,8 @@ func (q *query) run(ctx context.Context, duck *duckdb.Statement, v *visible) (*d
 func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Rows, error) {
 	e := q.session.engine
 	read := q.session.readings() // several results of one plan may be open
-	read.volume = &volume{}
-	held := newHeld(e.regions, v.lease.hold())
+	read.Begin()
+	held := newHeld(e.reader, v.lease.hold())
 	open := func(ctx context.Context, scan plan.TableScan) (compute.Source, error) {
 		keep, err := pruned(ctx, q.source, scan.Bind(planValues(args)), q.without)
 		if err != nil {
@@ -454,9 +455,9 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 	reader, err := compute.Run(ctx, q.compute, open, computeArguments(args), nil)
 	if err != nil {
 		held.close()
-		return nil, v.lease.honest(read.blame(ctx, err), read)
+		return nil, v.lease.honest(read.Blame(ctx, err), read)
 	}
-	rows := &Rows{schema: q.schema, volume: read.volume, changes: q.own}
+	rows := &Rows{schema: q.schema, volume: read.Volume(), changes: q.own}
 	l := held.lease
 	trustworthy := func() error { return e.trustworthy(ctx, q.faults, read, l) }
 	inPlace := l.check == nil && !q.own
@@ -466,7 +467,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
 		if !reader.Next() {
 			if err := reader.Err(); err != nil {
-				return nil, l.honest(read.blame(ctx, err), read)
+				return nil, l.honest(read.Blame(ctx, err), read)
 			}
 			if lost := trustworthy(); lost != nil {
 				return nil, lost
@@ -495,7 +496,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 // chunkSource gives the compute backend a table's chunks in place.
 type chunkSource struct {
 	engine  *Engine
-	read    *readings
+	read    *reader.Readings
 	held    *held
 	facts   *facts
 	columns []int
@@ -516,9 +517,9 @@ func (c *chunkSource) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	batch, err := c.engine.regions.readHeld(ctx, c.read, c.held.hold, c.facts.version.Table().Name.String(), i, chunk, c.columns)
+	batch, err := c.engine.reader.ReadHeld(ctx, c.read, c.held.hold, c.facts.version.Table().Name.String(), i, chunk, c.columns)
 	if err == nil {
-		c.read.volume.count(c.engine.ours(chunk), chunk, c.columns, false)
+		c.read.Volume().Count(c.engine.ours(chunk), chunk, c.columns, false)
 	}
 	return batch, err
 }

@@ -368,7 +368,7 @@ func (r *reloading) replace(ctx context.Context) error {
 
 // anyLost tells whether memory of the cluster is held for lost, so that tables may lack chunks: a look that costs nothing.
 func (e *Engine) anyLost() bool {
-	if e.regions.damage.any.Load() {
+	if e.reader.Damage().Any() {
 		return true
 	}
 	return slices.ContainsFunc(e.catalog.Regions(), func(r catalog.RegionRecord) bool { return givenUp(e.node.holder(r.ID).State) })

@@ -16,6 +16,8 @@ import (
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/fabric"
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -56,19 +58,19 @@ func (e *Engine) attach(ctx context.Context, target string) error {
 	if len(description.Regions) > 0 {
 		kind = description.Regions[0].Fabric
 	}
-	fabric := guestFabric(description.Node, kind)
+	reach := fabric.OfGuest(description.Node, kind)
 	if !e.remote.client.Local() {
-		if fabric, err = borrowerFabric(string(e.remote.domain), kind); err != nil {
+		if reach, err = fabric.OfBorrower(string(e.remote.domain), kind); err != nil {
 			return err
 		}
 		e.remote.elsewhere = true
 	}
-	e.regions = newRegions(description.Node, fabric)
-	e.regions.verification, e.regions.damage.log = e.config.Verify, e.config.Log
-	if e.regions.fabric.guest() {
-		e.regions.forDomain = e.remote.acquire
+	config := reader.Config{Node: description.Node, Fabric: reach, Verification: e.config.Verify, Log: e.config.Log}
+	if reach.Guest() {
+		config.ForDomain = e.remote.acquire
 	}
-	e.remote.regions = e.regions
+	e.reader = reader.New(config)
+	e.remote.reader = e.reader
 	var capacity int64
 	for _, r := range description.Regions {
 		capacity += r.Capacity
@@ -131,8 +133,8 @@ func (r *remote) redial(ctx context.Context) error {
 	}
 	var unknown []noderpc.Region
 	for _, region := range description.Regions {
-		if m := r.regions.find(region.ID); m != nil {
-			m.trusted.Store(uint64(region.Trusted))
+		if m := r.reader.Find(region.ID); m != nil {
+			m.Trust(region.Trusted)
 			continue
 		}
 		unknown = append(unknown, region)
@@ -148,7 +150,7 @@ type remote struct {
 	target      string
 	credentials *certificate.Credentials // nil: target needs none
 	domain      coherence.Domain
-	regions     *regions
+	reader      *reader.Reader
 	log         func(string, ...any)
 	elsewhere   bool // its caches are not the node's; immutable once it is attached
 
@@ -185,8 +187,8 @@ func (r *remote) borrow(ctx context.Context, regions ...noderpc.Region) error {
 		return err
 	}
 	for _, region := range again.Regions {
-		if m := r.regions.find(region.ID); m != nil {
-			m.trusted.Store(uint64(region.Trusted))
+		if m := r.reader.Find(region.ID); m != nil {
+			m.Trust(region.Trusted)
 		}
 	}
 	return nil
@@ -194,18 +196,18 @@ func (r *remote) borrow(ctx context.Context, regions ...noderpc.Region) error {
 
 // mapRegion maps a region of the node, or of the owner named. Requires mu, or that nobody else knows r yet.
 func (r *remote) mapRegion(owner string, spec memregion.Spec, trusted coherence.Generation) error {
-	if err := r.regions.fabric.accepts(spec, cmp.Or(owner, r.regions.node)); err != nil {
+	if err := r.reader.Fabric().Accepts(spec, cmp.Or(owner, r.reader.Node())); err != nil {
 		return err
 	}
-	view, err := memregion.BorrowIn(r.regions.fabric.domain, owner == "" && !r.elsewhere, spec)
+	view, err := memregion.BorrowIn(r.reader.Fabric().Domain, owner == "" && !r.elsewhere, spec)
 	if err != nil {
-		return fmt.Errorf("engine: borrow region %d of node %s: %w", spec.ID, cmp.Or(owner, r.regions.node), err)
+		return fmt.Errorf("engine: borrow region %d of node %s: %w", spec.ID, cmp.Or(owner, r.reader.Node()), err)
 	}
 	if view.Relocated() {
 		r.log("a region could not be mapped at its planned address; it is read elsewhere", "region", spec.ID, "planned", fmt.Sprintf("%#x", spec.Base), "mapped", fmt.Sprintf("%#x", view.Base()))
 	}
 	r.views = append(r.views, view)
-	return r.regions.addOf(owner, view, trusted)
+	return r.reader.AddOf(owner, view, trusted)
 }
 
 // snapshot leases the tables as they are at the node now. While nothing was committed there, statements share one lease.
@@ -268,18 +270,27 @@ func (r *remote) acquire(ctx context.Context, x *descriptor.Extent) error {
 	r.mu.Lock()
 	client := r.client
 	r.mu.Unlock()
-	return client.Acquire(ctx, *x)
+	return aboutBytes(client.Acquire(ctx, *x))
+}
+
+// aboutBytes tells what a node found wrong with a chunk from that it could not be asked.
+func aboutBytes(err error) error {
+	var answer *noderpc.Error
+	if err == nil || errors.As(err, &answer) && answer.Answered && (answer.State == "XX001" || answer.State == "58030") {
+		return err
+	}
+	return &reader.Unanswered{Err: err}
 }
 
 // knowRegions maps regions that the node made since, and those of the other nodes of its cluster: their chunks stay in place as
 // long as the node's lease does. Requires mu.
 func (r *remote) knowRegions(ctx context.Context, records []catalog.RegionRecord) error {
 	for _, record := range records {
-		if record.Node != r.regions.node {
+		if record.Node != r.reader.Node() {
 			r.knowForeign(record)
 			continue
 		}
-		if r.regions.has(record.ID) {
+		if r.reader.Has(record.ID) {
 			continue
 		}
 		description, err := r.client.Describe(ctx)
@@ -299,9 +310,9 @@ func (r *remote) knowRegions(ctx context.Context, records []catalog.RegionRecord
 
 // knowForeign maps another node's region. One that cannot be mapped is missing only to those who ask for what lies there. Requires mu.
 func (r *remote) knowForeign(record catalog.RegionRecord) {
-	r.regions.becomeShared()
-	if m := r.regions.find(record.ID); m != nil {
-		m.trusted.Store(max(m.trusted.Load(), uint64(record.Trusted))) // more, once its lender began anew
+	r.reader.BecomeShared()
+	if m := r.reader.Find(record.ID); m != nil {
+		m.TrustLess(record.Trusted) // once its lender began anew
 		return
 	}
 	if err := r.mapRegion(record.Node, record.Spec, record.Trusted); err != nil {
@@ -349,7 +360,7 @@ func (r *remote) close() error {
 	if err := r.keeper.Close(context.Background()); err != nil {
 		r.log("the node did not hear that the leases are given up; they run out by themselves", "error", err)
 	}
-	if r.regions != nil && r.regions.close() > 0 {
+	if r.reader != nil && r.reader.Close() > 0 {
 		r.log(stillMapped)
 	}
 	var err error

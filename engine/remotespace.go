@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/borrowing"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/fabric"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -108,14 +109,14 @@ func (n *node) spaceOf(ctx context.Context, name string) (catalog.Space, error) 
 	if err != nil {
 		return nil, atNode(name, err)
 	}
-	m, err := n.regions.reach(region)
+	m, err := n.reader.Reach(region)
 	if err != nil {
 		return nil, atNode(name, err)
 	}
 	space := n.spaces.get(name, client, region, func() *borrowing.Space {
-		return borrowing.NewSpace(client, m.view, borrowing.Options{
-			Lines: n.fabric.linesFor(linesOfBorrowing), Chooser: n.fabric.chooser(linesOfBorrowing), Domain: n.fabric.machine, Member: n.membership(),
-			Counters: n.regions.counters, Fault: n.config.Fault,
+		return borrowing.NewSpace(client, m.View(), borrowing.Options{
+			Lines: n.fabric.LinesFor(fabric.Borrowing), Chooser: n.fabric.Chooser(fabric.Borrowing), Domain: n.fabric.Machine, Member: n.membership(),
+			Counters: n.reader.Counters(), Fault: n.config.Fault,
 		})
 	})
 	return namedSpace{n.held(ctx, space.WithContext(ctx).For(n.holderOf(ctx).Name())), name}, nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -92,7 +91,7 @@ func (r *repairer) look(ctx context.Context, now time.Time) {
 		return // drained, or fenced off
 	}
 	nodes := r.nodes(known)
-	damaged := e.regions.damage.tables()
+	damaged := e.reader.Damage().Tables()
 	lost := e.anyLost()
 	var trouble error
 	var reload []*catalog.TableVersion // when all replicas are made: to read files takes its time
@@ -168,7 +167,7 @@ func (r *repairer) nodes(known []string) string {
 	for _, name := range known {
 		fmt.Fprintf(&b, "%s %v;", name, e.node.absence.Long(name))
 	}
-	fmt.Fprintf(&b, "%d", e.regions.damage.found())
+	fmt.Fprintf(&b, "%d", e.reader.Damage().Found())
 	return b.String()
 }
 
@@ -249,28 +248,4 @@ func spaceError(node string, err error) error {
 		return &noSpace{node, err}
 	}
 	return err
-}
-
-// tables are those of which a replica is damaged.
-func (d *damage) tables() map[catalog.TableName]bool {
-	if !d.any.Load() {
-		return nil
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	names := map[catalog.TableName]bool{}
-	for name := range maps.Values(d.extents) {
-		names[name] = true
-	}
-	return names
-}
-
-// found counts what was noted.
-func (d *damage) found() int {
-	if !d.any.Load() {
-		return 0
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return len(d.extents)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -78,20 +79,20 @@ func (e *Engine) replicator(table catalog.Table, p placement.Placement) (func(co
 		if len(c.Extents()) == 0 {
 			return c, nil
 		}
-		first := e.regions.nodeOf(c.Descriptor())
+		first := e.reader.NodeOf(c.Descriptor())
 		to := []replicas.Place{{Node: first}}
 		for _, node := range replicas.Behind(p, online, first)[:table.Replicas-1] {
 			to = append(to, replicas.Place{Node: node, Have: -1})
 		}
 		e.config.Fault.At(faults.ReplicaBegin)
-		by := e.regions.readings()
+		by := e.reader.Readings(e.reader.Verification())
 		made, err := e.rearranged(ctx, by, name, 0, c, to)
 		return made, ofAnother(err, by, trust)
 	}, nil
 }
 
 // rearranged gives a chunk whose replicas lie where they are wanted. On error nothing is held for it.
-func (e *Engine) rearranged(ctx context.Context, by *readings, table string, number int, c *catalog.Chunk, to []replicas.Place) (*catalog.Chunk, error) {
+func (e *Engine) rearranged(ctx context.Context, by *reader.Readings, table string, number int, c *catalog.Chunk, to []replicas.Place) (*catalog.Chunk, error) {
 	return e.laid(c, to, func(node string) ([]descriptor.Extent, error) { return e.copyReplica(ctx, by, table, number, c, node) })
 }
 
@@ -124,14 +125,14 @@ func (e *Engine) laid(c *catalog.Chunk, to []replicas.Place, replica func(node s
 }
 
 // copyReplica copies one into another node's memory, from whichever can be read.
-func (e *Engine) copyReplica(ctx context.Context, by *readings, table string, number int, c *catalog.Chunk, to string) (made []descriptor.Extent, err error) {
+func (e *Engine) copyReplica(ctx context.Context, by *reader.Readings, table string, number int, c *catalog.Chunk, to string) (made []descriptor.Extent, err error) {
 	space, err := e.node.spaceOf(ctx, to)
 	if err != nil {
 		return nil, err
 	}
-	err = e.regions.readReplica(ctx, by, table, number, c, func(d *descriptor.Descriptor) (failed, other error) {
-		made, other = catalog.CopyChunk(space, d, func(x *descriptor.Extent) ([]byte, error) { return e.regions.resolve(x.Region, x.Range) })
-		if isChecksum(other) {
+	err = e.reader.ReadReplica(ctx, by, table, number, c, func(d *descriptor.Descriptor) (failed, other error) {
+		made, other = catalog.CopyChunk(space, d, func(x *descriptor.Extent) ([]byte, error) { return e.reader.Resolve(x.Region, x.Range) })
+		if reader.IsChecksum(other) {
 			return other, nil
 		}
 		return nil, spaceError(to, other)
@@ -143,10 +144,10 @@ func (e *Engine) copyReplica(ctx context.Context, by *readings, table string, nu
 func (e *Engine) others(d *descriptor.Descriptor) string {
 	var names []string
 	for i := 1; i < d.Replicas(); i++ {
-		name := e.regions.nodeOf(d.Replica(i))
+		name := e.reader.NodeOf(d.Replica(i))
 		if extents := d.ExtentsOf(i); e.catalog != nil && e.node.holder(extents[0].Region).State != replicas.Whole {
 			name += " (not there)"
-		} else if e.regions.damage.has(extents[0].ExtentID) {
+		} else if e.reader.Damage().Has(extents[0].ExtentID) {
 			name += " (damaged)"
 		}
 		names = append(names, name)

@@ -14,7 +14,6 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/ingest"
@@ -260,15 +259,6 @@ func (l *logLines) String() string {
 func (l *logLines) count(text string) int { return strings.Count(l.String(), text) }
 
 // Where there are fewer nodes than replicas, nothing is made and nothing written, and the error says how many there are.
-// A node that is being given up finds other bytes in memory that its lender has used anew. Nothing is wrong with the replica, which is not to be
-// tried last or made anew for it.
-func TestDamageIsNotBelievedOfOthersByWhoIsGivenUp(t *testing.T) {
-	require.True(t, engine.RemembersDamage("n2", nil))
-	require.False(t, engine.RemembersDamage("n2", catalog.ErrFenced))
-	require.False(t, engine.RemembersDamage("n2", catalog.ErrNotSure))
-	require.True(t, engine.RemembersDamage("n1", catalog.ErrFenced), "its own memory is nobody else's")
-}
-
 func TestReplicasThatCannotBe(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 2)

@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/compute"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -42,8 +43,8 @@ type Rows struct {
 	block   *block // in which it began, until it is closed
 	changes bool   // it reads what its block wrote, which no lease keeps
 	closed  bool
-	volume  *volume // what was read for it; nil: nothing of tables
-	split   *run    // of a statement that several nodes ran
+	volume  *reader.Volume // what was read for it; nil: nothing of tables
+	split   *run           // of a statement that several nodes ran
 }
 
 // Schema describes the rows, nil when the statement returns none.
@@ -248,23 +249,23 @@ func done(tag string, affected int64) *Rows {
 	return &Rows{tag: func(int64) string { return tag }, affected: affected}
 }
 
-// reader shows Rows as Arrow's RecordReader, with batches that have exactly the schema's types.
-type reader struct {
+// recordReader shows Rows as Arrow's RecordReader, with batches that have exactly the schema's types.
+type recordReader struct {
 	references atomic.Int64
 	rows       *Rows
 	current    arrow.RecordBatch
 	err        error
 }
 
-func newReader(rows *Rows) *reader {
-	r := &reader{rows: rows}
+func newRecordReader(rows *Rows) *recordReader {
+	r := &recordReader{rows: rows}
 	r.references.Store(1)
 	return r
 }
 
-func (r *reader) Retain() { r.references.Add(1) }
+func (r *recordReader) Retain() { r.references.Add(1) }
 
-func (r *reader) Release() {
+func (r *recordReader) Release() {
 	if r.references.Add(-1) == 0 {
 		if r.current != nil {
 			r.current.Release()
@@ -273,14 +274,14 @@ func (r *reader) Release() {
 	}
 }
 
-func (r *reader) Schema() *arrow.Schema {
+func (r *recordReader) Schema() *arrow.Schema {
 	if r.rows.schema == nil {
 		return arrow.NewSchema(nil, nil)
 	}
 	return r.rows.schema
 }
 
-func (r *reader) Next() bool {
+func (r *recordReader) Next() bool {
 	if r.current != nil {
 		r.current.Release()
 		r.current = nil
@@ -308,9 +309,9 @@ func (r *Rows) nextConformed() (arrow.RecordBatch, error) {
 	return conform(batch, r.schema)
 }
 
-func (r *reader) RecordBatch() arrow.RecordBatch { return r.current }
-func (r *reader) Record() arrow.RecordBatch      { return r.current }
-func (r *reader) Err() error                     { return r.err }
+func (r *recordReader) RecordBatch() arrow.RecordBatch { return r.current }
+func (r *recordReader) Record() arrow.RecordBatch      { return r.current }
+func (r *recordReader) Err() error                     { return r.err }
 
 // conform takes over batch and returns it with exactly the schema's types.
 func conform(batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {

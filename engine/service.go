@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"math"
 	"os"
 	"time"
 
@@ -11,7 +10,6 @@ import (
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
-	"github.com/csmsql/csmsql/memregion"
 )
 
 // Version of the product.
@@ -51,7 +49,7 @@ func (s *service) Describe(context.Context) (noderpc.Description, error) {
 	defer e.life.leave()
 	return noderpc.Description{
 		Node: e.config.Node, Catalog: e.catalog.Identity(), Domain: localDomain,
-		Regions:  []noderpc.Region{{Spec: e.node.region, Trusted: e.regions.trusted(e.node.region.ID)}},
+		Regions:  []noderpc.Region{{Spec: e.node.region, Trusted: e.reader.Trusted(e.node.region.ID)}},
 		LeaseTTL: e.config.LeaseTTL, Frontend: s.frontend, Version: Version, Started: e.started,
 	}, nil
 }
@@ -103,7 +101,7 @@ func (s *service) Acquire(ctx context.Context, extents []descriptor.Extent) erro
 	}
 	defer leave()
 	for i := range extents {
-		if err := s.engine.regions.acquireExtent(ctx, &extents[i], s.engine.regions.verification); err != nil {
+		if err := s.engine.reader.AcquireExtent(ctx, &extents[i], s.engine.reader.Verification()); err != nil {
 			return err
 		}
 	}
@@ -165,7 +163,7 @@ func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 	}}
 	st.Holders = e.node.holders()
 	for _, record := range e.catalog.Regions() {
-		if reason := e.regions.lost[record.ID]; reason != nil {
+		if reason := e.reader.Lost(record.ID); reason != nil {
 			st.Regions = append(st.Regions, noderpc.RegionStatus{
 				ID: record.ID, Node: record.Node, Fabric: record.Fabric, Path: record.Path, Base: record.Base, Capacity: record.Capacity, Start: record.Start,
 				Gone: reason.Error(),
@@ -178,7 +176,7 @@ func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 			ID: l.ID, Domain: l.Holder.Domain, Holder: l.Holder.Description, Since: l.Since, Expires: l.Expires, Revision: l.Revision,
 		})
 	}
-	e.regions.counters.Each(func(c coherence.Sample) {
+	e.reader.Counters().Each(func(c coherence.Sample) {
 		st.Counters = append(st.Counters, noderpc.Counter{Name: c.Name, Step: c.Step, Value: c.Value})
 	})
 	st.Overdue = e.overdueStatus()
@@ -214,19 +212,6 @@ func (e *Engine) tableStatus() (list []noderpc.TableStatus) {
 
 // localDomain is the coherence domain of a node's own process.
 const localDomain coherence.Domain = "local"
-
-// trusted is the first generation of a region that this process wrote itself and that nobody can have altered since; there is none when
-// somebody was at the region's file.
-func (r *regions) trusted(id memregion.RegionID) coherence.Generation {
-	m := r.find(id)
-	switch {
-	case m == nil:
-		return 0
-	case r.distrust(m):
-		return math.MaxUint64
-	}
-	return coherence.Generation(m.trusted.Load())
-}
 
 func (s *service) Load(ctx context.Context, request noderpc.LoadRequest, progress func(noderpc.Progress)) (noderpc.LoadResult, error) {
 	return s.engine.Load(ctx, request, progress)

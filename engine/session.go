@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -185,7 +186,7 @@ func (s *Session) Query(ctx context.Context, sql string, args ...any) (array.Rec
 	if err != nil {
 		return nil, err
 	}
-	return newReader(rows), nil
+	return newRecordReader(rows), nil
 }
 
 // Result is what a statement without rows did.
@@ -270,7 +271,7 @@ type visible struct {
 	contents *catalog.Contents
 	lease    *lease
 	// read is what the statement has read: of planning until that is over, then of each execution. DuckDB runs one at a time.
-	read *readings
+	read *reader.Readings
 	// reads are the names that were looked up in it.
 	reads *reads
 	// parts are the chunks of the occurrences of tables that are not read whole, by where their names stand in the text.

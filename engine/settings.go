@@ -124,7 +124,7 @@ func (s *Session) reset(lower string, known *setting.Setting) (value string, exi
 	case known == nil:
 		return "", s.placeholders[lower]
 	case lower == verifySetting:
-		return s.engine.regions.verification.setting(), true
+		return settingOf(s.engine.reader.Verification()), true
 	case lower == disableSetting:
 		return s.engine.config.Disable, true
 	case lower == "session_authorization":
@@ -203,7 +203,7 @@ func (s *Session) readSetting(name, text string, atStart bool, read func(*settin
 	}
 	switch strings.ToLower(known.Name) {
 	case verifySetting:
-		_, err = verificationOf(value, s.engine.regions.verification)
+		_, err = verificationOf(value, s.engine.reader.Verification())
 	case zoneSetting:
 		value, err = s.zoneNamed(value)
 	case "default_transaction_isolation":

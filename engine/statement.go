@@ -459,7 +459,7 @@ func (st *Statement) Query(ctx context.Context, args ...any) (array.RecordReader
 		return nil, err
 	}
 	rows.onClose(stop)
-	return newReader(rows), nil
+	return newRecordReader(rows), nil
 }
 
 // Exec runs the statement and drops its rows.

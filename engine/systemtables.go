@@ -185,7 +185,7 @@ func systemRegions(ctx context.Context, s *Session, add func(...any)) error {
 	}
 	for _, r := range e.catalog.Regions() {
 		_, there := e.catalog.Reachable(r.ID)
-		if e.regions.lost[r.ID] != nil {
+		if e.reader.Lost(r.ID) != nil {
 			there = false
 		}
 		add(int64(r.ID), r.Node, there, string(r.Fabric), int64(r.Base), r.Capacity, used[uint64(r.ID)], r.Path)
@@ -230,7 +230,7 @@ func systemChunks(ctx context.Context, s *Session, add func(...any)) error {
 				return err
 			}
 			first, one := &p.Descriptor().Extents[0], p.Descriptor().Replica(0)
-			add(name.Schema, name.Name, int64(p.Index), p.FirstRow, p.Rows(), one.Bytes(), s.engine.regions.nodeOf(one),
+			add(name.Schema, name.Name, int64(p.Index), p.FirstRow, p.Rows(), one.Bytes(), s.engine.reader.NodeOf(one),
 				int64(first.Region), first.Range.Offset, int64(first.Generation), int64(p.Replicas()), s.engine.others(p.Descriptor()),
 				source(p.Index))
 		}
@@ -351,7 +351,7 @@ func (s *Session) remember(text string, started time.Time, rows *Rows, err error
 			past.failure = rows.err.Error()
 		}
 		if read := rows.volume; read != nil {
-			past.local, past.remote = read.local.Load(), read.remote.Load()
+			past.local, past.remote = read.Local.Load(), read.Remote.Load()
 			s.engine.counts.read(noderpc.FragmentProgress{BytesLocal: past.local, BytesRemote: past.remote})
 		}
 		if split := rows.split; split != nil {

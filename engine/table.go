@@ -125,7 +125,7 @@ func (e *Engine) domain(ctx context.Context, f *facts, column int) ([]string, bo
 // readDomain is nil when a chunk stores the column otherwise than as dictionary<uint8, utf8>.
 func (e *Engine) readDomain(ctx context.Context, v *catalog.TableVersion, column int) ([]string, error) {
 	seen := map[string]bool{}
-	by := e.regions.readings()
+	by := e.reader.Readings(e.reader.Verification())
 	for p, err := range v.Chunks(ctx) {
 		if err != nil {
 			return nil, err
@@ -134,20 +134,20 @@ func (e *Engine) readDomain(ctx context.Context, v *catalog.TableVersion, column
 		if !ok || stored.IndexType.ID() != arrow.UINT8 || stored.ValueType.ID() != arrow.STRING {
 			return nil, nil
 		}
-		batch, err := e.regions.read(ctx, by, v.Table().Name.String(), p.Index, p.Chunk, []int{column})
+		batch, err := e.reader.Read(ctx, by, v.Table().Name.String(), p.Index, p.Chunk, []int{column})
 		if err != nil {
 			return nil, err
 		}
 		err = addWords(seen, batch.Column(0).(*array.Dictionary).Dictionary().(*array.String))
 		batch.Release()
 		if err != nil {
-			return nil, &DamagedError{Table: v.Table().Name.String(), Chunk: p.Index, Node: e.regions.nodeOf(p.Chunk.Descriptor()), Cause: err}
+			return nil, &DamagedError{Table: v.Table().Name.String(), Chunk: p.Index, Node: e.reader.NodeOf(p.Chunk.Descriptor()), Cause: err}
 		}
 		if len(seen) > domainMax {
 			return nil, nil
 		}
 	}
-	if err := by.confirm(ctx); err != nil { // what is remembered must be right for ever
+	if err := by.Confirm(ctx); err != nil { // what is remembered must be right for ever
 		return nil, err
 	}
 	values := make([]string, 0, len(seen))

@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/optimization"
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -23,7 +24,7 @@ type tableScan struct {
 	hint    *plan.Scan // nil: the table came through a view
 	scan    *duckdb.Scan
 	number  uint64
-	read    *readings
+	read    *reader.Readings
 	ctx     context.Context // of the running execution
 	keep    []int           // the chunks that it reads
 	part    []int           // the chunks that it may read, ascending; nil: all
@@ -124,9 +125,9 @@ func (t *tableScan) columns(chunk int, columns []int) (arrow.RecordBatch, error)
 		return nil, err
 	}
 	e := t.session.engine
-	batch, err := e.regions.read(t.ctx, t.read, version.Table().Name.String(), chunk, c, columns)
+	batch, err := e.reader.Read(t.ctx, t.read, version.Table().Name.String(), chunk, c, columns)
 	if err == nil {
-		t.read.volume.count(e.ours(c), c, columns, t.result)
+		t.read.Volume().Count(e.ours(c), c, columns, t.result)
 	}
 	return batch, err
 }

@@ -10,25 +10,17 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
-
-// intact is nil as long as no page of a region was found gone.
-func (r *regions) intact() error {
-	if r.faults() == 0 {
-		return nil
-	}
-	return sqlerror.New("58030", "pages of lent memory on node %s are gone: somebody truncated the region's file", r.node).
-		WithHint("Nothing was written. Restart the node: it tells which tables have lost rows.")
-}
 
 // guardedSpace hands out no memory, and seals nothing, once pages of the region were found gone: what a writer stored there lies in
 // no file, and nobody else would ever see it.
 type guardedSpace struct {
 	catalog.Space
-	regions *regions
-	region  *mapped // that it hands out
+	reader *reader.Reader
+	region *reader.Region // that it hands out
 }
 
 type guardedGrant struct {
@@ -38,25 +30,25 @@ type guardedGrant struct {
 }
 
 func (s guardedSpace) Grant(owner string, size int64) (catalog.Grant, error) {
-	if err := s.regions.intact(); err != nil {
+	if err := s.reader.Intact(); err != nil {
 		return nil, err
 	}
 	g, err := s.Space.Grant(owner, size)
 	if err != nil {
 		return nil, err
 	}
-	return guardedGrant{g, s, s.region.look()}, nil
+	return guardedGrant{g, s, s.region.Look()}, nil
 }
 
 // Seal comes after the last store into the extent, and after its checksum was taken: of what somebody else had put there in between, for all
 // we know. Where the kernel does not say who altered the file, our own growth would look the same, and is let pass; and so is what happens to a
 // region of a cluster, whose other nodes have its file open to write what they were granted: the end of one of their processes is an event, too.
 func (g guardedGrant) Seal(seal coherence.Seal) error {
-	if err := g.from.regions.intact(); err != nil {
+	if err := g.from.reader.Intact(); err != nil {
 		return err
 	}
-	if g.from.region.view.Watch() == memregion.WatchProcess && g.from.region.look() != g.since {
-		return sqlerror.New("58030", "somebody altered the file of lent memory on node %s while a chunk was written there", g.from.regions.node).
+	if g.from.region.View().Watch() == memregion.WatchProcess && g.from.region.Look() != g.since {
+		return sqlerror.New("58030", "somebody altered the file of lent memory on node %s while a chunk was written there", g.from.reader.Node()).
 			WithHint("Nothing was written. Find out who writes to the region's file, and try again.")
 	}
 	return g.Grant.Seal(seal)
@@ -67,7 +59,7 @@ func (g guardedGrant) Seal(seal coherence.Seal) error {
 
 // honest replaces an error of a statement that has read by by that of the lease if it is over: then the bytes that the error complains about
 // may be another table's.
-func (l *lease) honest(err error, by *readings) error {
+func (l *lease) honest(err error, by *reader.Readings) error {
 	if err == nil {
 		return nil
 	}
@@ -82,18 +74,18 @@ func (l *lease) honest(err error, by *readings) error {
 // ofAnother replaces an error by the reason for which memory that was read holds something else by now, as trust tells: this node was given
 // up, or its lender began anew. It need not look like damage: other bytes are good for any error, such as a number out of range. by is nil
 // where damage is noticed before anything is made of it.
-func ofAnother(err error, by *readings, trust func(...memregion.RegionID) error) error {
+func ofAnother(err error, by *reader.Readings, trust func(...memregion.RegionID) error) error {
 	if err == nil {
 		return nil
 	}
 	if by != nil {
-		if lost := trust(by.inRegions()...); lost != nil {
+		if lost := trust(by.InRegions()...); lost != nil {
 			return lost
 		}
 	}
 	var damaged *DamagedError
-	if errors.As(err, &damaged) && damaged.region != 0 {
-		if lost := trust(damaged.region); lost != nil {
+	if errors.As(err, &damaged) && damaged.Region != 0 {
+		if lost := trust(damaged.Region); lost != nil {
 			return lost
 		}
 	}

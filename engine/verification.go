@@ -2,51 +2,24 @@ package engine
 
 import (
 	"fmt"
-	"slices"
-	"strings"
-	"sync"
 
-	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Verification says when a chunk's bytes are compared with the checksums that it was sealed with. A comparison that fails is an error that names the
-// chunk and the node (*DamagedError, XX001), unless another replica is whole; no row of the chunk is used.
-type Verification string
+// Verification says when a chunk's bytes are compared with the checksums that it was sealed with.
+type Verification = reader.Verification
 
+// The verifications.
 const (
-	// VerifyDefault is VerifyFirst where caches are not coherent. Elsewhere it is VerifyFirst for chunks of a former life of the node, and leaves out
-	// what this one's processes wrote.
-	VerifyDefault Verification = ""
-	// VerifyOff compares nothing, but what somebody else was seen to alter. Bytes that are wrong for any other reason are read as if they were right.
-	VerifyOff Verification = "off"
-	// VerifyFirst compares a chunk when the process, or where caches are not coherent the machine, first reads it.
-	VerifyFirst Verification = "first"
-	// VerifyAlways compares a chunk in each statement that reads it.
-	VerifyAlways Verification = "always"
+	VerifyDefault = reader.VerifyDefault
+	VerifyOff     = reader.VerifyOff
+	VerifyFirst   = reader.VerifyFirst
+	VerifyAlways  = reader.VerifyAlways
 )
 
-// verifications has the laxest first.
-var verifications = []Verification{VerifyOff, VerifyDefault, VerifyFirst, VerifyAlways}
-
-// Check refuses what is none of them (22023).
-func (v Verification) Check() error {
-	if slices.Contains(verifications, v) {
-		return nil
-	}
-	var names []string
-	for _, one := range verifications {
-		if one != VerifyDefault {
-			names = append(names, string(one))
-		}
-	}
-	return sqlerror.New("22023", "chunks cannot be verified %q", string(v)).WithHint(fmt.Sprintf("It is one of %s.", strings.Join(names, ", ")))
-}
-
-// laxer tells whether v compares what w compares only in part.
-func (v Verification) laxer(w Verification) bool {
-	return slices.Index(verifications, v) < slices.Index(verifications, w)
-}
+// DamagedError says that bytes of a sealed chunk are not there or not what was sealed.
+type DamagedError = reader.DamagedError
 
 // verifySetting is the setting by which a session has more compared than its node does. It can have no less: what it read unverified it
 // could write into a table, where the damage has a checksum of its own and nobody finds it any more. And other sessions read
@@ -56,8 +29,8 @@ const verifySetting = "csm.verify"
 // verifyAuto is what the setting calls VerifyDefault; DEFAULT is a word of SET.
 const verifyAuto = "auto"
 
-// setting is the value of verifySetting.
-func (v Verification) setting() string {
+// settingOf is the value of verifySetting.
+func settingOf(v Verification) string {
 	if v == VerifyDefault {
 		return verifyAuto
 	}
@@ -74,8 +47,8 @@ func verificationOf(setting string, own Verification) (Verification, error) {
 	switch {
 	case setting == "" || wanted.Check() != nil:
 		hint = "Available values: off, auto, first, always."
-	case wanted.laxer(own):
-		hint = fmt.Sprintf("The node verifies chunks with %q, and a session can only be stricter.", own.setting())
+	case wanted.Laxer(own):
+		hint = fmt.Sprintf("The node verifies chunks with %q, and a session can only be stricter.", settingOf(own))
 	default:
 		return wanted, nil
 	}
@@ -84,7 +57,7 @@ func verificationOf(setting string, own Verification) (Verification, error) {
 
 // verification says when what the session reads is compared.
 func (s *Session) verification() Verification {
-	own := s.engine.regions.verification
+	own := s.engine.reader.Verification()
 	set, is := s.settings.values[verifySetting]
 	if !is { // what nearly every statement finds
 		return own
@@ -95,42 +68,4 @@ func (s *Session) verification() Verification {
 	return own
 }
 
-// comparedMax bounds the extents of comparedOnce.
-const comparedMax = 1 << 16
-
-// comparedOnce are extents that were compared because a session wants them compared once and its node does not, so that whoever acquired them
-// before may not have done it. Those that somebody altered are acquired anew, and compared then. The zero value is ready. Safe for concurrent use.
-type comparedOnce struct {
-	mu      sync.Mutex // guards the rest; leaf lock
-	extents map[catalog.ExtentID]bool
-}
-
-func (c *comparedOnce) has(id catalog.ExtentID) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.extents[id]
-}
-
-func (c *comparedOnce) note(id catalog.ExtentID) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if len(c.extents) >= comparedMax {
-		clear(c.extents) // they are compared once more
-	}
-	if c.extents == nil {
-		c.extents = map[catalog.ExtentID]bool{}
-	}
-	c.extents[id] = true
-}
-
-// first tells whether a chunk is compared when it is first read. foreign: nobody vouches for who wrote it; altered: somebody else was
-// seen to work on its region; incoherent: what a checksum finds there is what no cache may have, whoever wrote it.
-func (v Verification) first(foreign, altered, incoherent bool) bool {
-	switch v {
-	case VerifyOff:
-		return altered
-	case VerifyFirst, VerifyAlways:
-		return true
-	}
-	return foreign || altered || incoherent
-}
+func (s *Session) readings() *reader.Readings { return s.engine.reader.Readings(s.verification()) }

@@ -20,7 +20,7 @@ func (e *Engine) VerifyChecksums(ctx context.Context) error {
 	}
 	defer leave()
 	return e.life.told(e.eachChunk(ctx, nil, func(l *lease, t *catalog.TableVersion, p catalog.Position) error {
-		return l.honest(e.regions.check(ctx, t.Table().Name.String(), p.Index, p.Chunk), nil)
+		return l.honest(e.reader.Check(ctx, t.Table().Name.String(), p.Index, p.Chunk), nil)
 	}, nil))
 }
 
@@ -40,7 +40,7 @@ func (e *Engine) Verify(ctx context.Context, request noderpc.VerifyRequest, prog
 	var at noderpc.Progress
 	err = e.eachChunk(ctx, request.Tables, func(l *lease, t *catalog.TableVersion, p catalog.Position) error {
 		name, d := t.Table().Name, p.Chunk.Descriptor()
-		bad, whole, err := e.regions.damaged(ctx, name.String(), p.Index, p.Chunk)
+		bad, whole, err := e.reader.Damaged(ctx, name.String(), p.Index, p.Chunk)
 		if err != nil {
 			return err
 		}

@@ -139,7 +139,7 @@ func (r *workerRows) Next(ctx context.Context) (arrow.RecordBatch, error) {
 // Read implements worker.Rows.
 func (r *workerRows) Read() (local, remote int64) {
 	if v := r.rows.volume; v != nil {
-		return v.local.Load(), v.remote.Load()
+		return v.Local.Load(), v.Remote.Load()
 	}
 	return 0, 0
 }

@@ -36,6 +36,8 @@ var allowed = map[string][]string{
 	"engine/statement":    {},
 	"engine/account":      {},
 	"engine/custody":      {"catalog", "coherence", "memregion"},
+	"engine/fabric":       {"coherence", "memregion"},
+	"engine/reader":       {"engine/fabric", "catalog", "coherence", "exec/duckdb", "memregion"},
 	"engine/turn":         {},
 	"engine/overdue":      {},
 	"engine/worker":       {},

@@ -1,4 +1,4 @@
-package engine
+package reader
 
 import (
 	"context"
@@ -22,11 +22,11 @@ import (
 // A look is one system call; there is one at every chunk and at every batch of rows. Bytes that are altered and put back between two looks of a
 // statement which has read them are not noticed: then the chunk is right whenever it is looked at.
 
-// readings are the chunks that one execution, or one planning, of a statement has read so far. Safe for concurrent use.
-type readings struct {
-	regions      *regions
+// Readings are the chunks that one execution, or one planning, of a statement has read so far. Safe for concurrent use.
+type Readings struct {
+	reader       *Reader
 	verification Verification
-	volume       *volume // of the execution; nil while the statement is planned
+	volume       *Volume // of the execution; nil while the statement is planned
 
 	mu     sync.Mutex // guards the rest; above the locks of regions and of the reader
 	chunks []reading
@@ -41,29 +41,28 @@ type reading struct {
 	replica *descriptor.Descriptor // the one that is read
 }
 
-// readings are those of the node itself; Session.readings gives a statement's.
-func (r *regions) readings() *readings { return &readings{regions: r, verification: r.verification} }
+// Readings are none yet. v says when what will be read is compared; it is not laxer than the Reader's own.
+func (r *Reader) Readings(v Verification) *Readings { return &Readings{reader: r, verification: v} }
 
-func (s *Session) readings() *readings {
-	return &readings{regions: s.engine.regions, verification: s.verification()}
-}
+// Volume is what the execution has read so far; nil while the statement is planned.
+func (r *Readings) Volume() *Volume { return r.volume }
 
-// begin forgets what an earlier execution read, and gives what this one will have read. Preconditions: nothing of that is still to be
+// Begin forgets what an earlier execution read, and gives what this one will have read. Preconditions: nothing of that is still to be
 // handed out.
-func (r *readings) begin() *volume {
+func (r *Readings) Begin() *Volume {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.chunks, r.lies, r.failed = nil, nil, nil
-	r.volume = &volume{}
+	r.volume = &Volume{}
 	return r.volume
 }
 
 // note comes before the chunk is acquired, so that nothing is loaded under fewer alterations than since.
-func (r *readings) note(table string, number int, replica *descriptor.Descriptor) reading {
+func (r *Readings) note(table string, number int, replica *descriptor.Descriptor) reading {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(r.chunks) == 0 {
-		r.since = r.regions.alterations()
+		r.since = r.reader.alterations()
 	}
 	noted := reading{table, number, replica}
 	r.chunks = append(r.chunks, noted)
@@ -72,7 +71,7 @@ func (r *readings) note(table string, number int, replica *descriptor.Descriptor
 }
 
 // drop takes back one note: nothing of the replica was used, because it could not be read.
-func (r *readings) drop(noted reading) {
+func (r *Readings) drop(noted reading) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := len(r.chunks) - 1; i >= 0; i-- {
@@ -86,7 +85,7 @@ func (r *readings) drop(noted reading) {
 }
 
 // count requires mu.
-func (r *readings) count(replica *descriptor.Descriptor, n int) {
+func (r *Readings) count(replica *descriptor.Descriptor, n int) {
 	if r.lies == nil {
 		r.lies = map[memregion.RegionID]int{}
 	}
@@ -99,21 +98,21 @@ func (r *readings) count(replica *descriptor.Descriptor, n int) {
 }
 
 // doubtful tells whether somebody was at a region since the first of the chunks was read.
-func (r *readings) doubtful() bool {
+func (r *Readings) doubtful() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.chunks) > 0 && r.since != r.regions.alterations()
+	return len(r.chunks) > 0 && r.since != r.reader.alterations()
 }
 
-// inRegions lists where the chunks lie.
-func (r *readings) inRegions() []memregion.RegionID {
+// InRegions lists where the chunks lie.
+func (r *Readings) InRegions() []memregion.RegionID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.Collect(maps.Keys(r.lies))
 }
 
 // fail notes that a chunk could not be read.
-func (r *readings) fail(err error) {
+func (r *Readings) fail(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.failed == nil {
@@ -121,9 +120,9 @@ func (r *readings) fail(err error) {
 	}
 }
 
-// blame gives the reason for which a statement failed: err, unless chunks are damaged that it has read. DuckDB may say that it was interrupted
+// Blame gives the reason for which a statement failed: err, unless chunks are damaged that it has read. DuckDB may say that it was interrupted
 // when another thread could not read a chunk; and altered bytes are good for any error, such as a number out of range.
-func (r *readings) blame(ctx context.Context, err error) error {
+func (r *Readings) Blame(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -133,33 +132,33 @@ func (r *readings) blame(ctx context.Context, err error) error {
 	if failed != nil {
 		return failed
 	}
-	if damaged := r.confirm(ctx); damaged != nil && ctx.Err() == nil {
+	if damaged := r.Confirm(ctx); damaged != nil && ctx.Err() == nil {
 		return damaged
 	}
 	return err
 }
 
-// confirm is the second look: nil means that what was loaded of the chunks so far is what was sealed.
-func (r *readings) confirm(ctx context.Context) error {
+// Confirm is the second look: nil means that what was loaded of the chunks so far is what was sealed.
+func (r *Readings) Confirm(ctx context.Context) error {
 	r.mu.Lock()
 	chunks, since := r.chunks, r.since
 	r.mu.Unlock()
 	if len(chunks) == 0 {
 		return nil
 	}
-	now := r.regions.look()
+	now := r.reader.look()
 	if now == since {
 		return nil
 	}
 	for _, c := range chunks {
-		if err := r.regions.acquire(ctx, c.replica, r.verification); err != nil {
+		if err := r.reader.acquire(ctx, c.replica, r.verification); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
 			if nobody := unasked(err); nobody != nil {
 				return nobody
 			}
-			return &DamagedError{Table: c.table, Chunk: c.number, Node: r.regions.nodeOf(c.replica), Cause: err, Used: true, explain: r.regions.explain}
+			return &DamagedError{Table: c.table, Chunk: c.number, Node: r.reader.NodeOf(c.replica), Cause: err, Used: true, explain: r.reader.config.Explain}
 		}
 	}
 	// Chunks that were noted meanwhile were acquired after the look, and so under no fewer alterations than now.
