@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"os"
 	"slices"
+
+	"github.com/csmsql/csmsql/internal/filelock"
 )
 
 // Adopt takes over the backing of a region that an earlier process lent, after a crash or an orderly end. live is every extent that still
@@ -25,7 +27,7 @@ func Adopt(ctx context.Context, spec Spec, live []Owned, opts LendOptions) (*Len
 	}
 	l, err := adoptFile(ctx, file, spec, live, opts)
 	if err != nil {
-		_ = file.Close() // also lets go of the lock; closed already when settling failed
+		_ = filelock.Give(file) // also lets go of the lock; closed already when settling failed
 		return nil, err
 	}
 	return l, nil

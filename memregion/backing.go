@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/internal/filelock"
 )
 
 // backing reserves and returns the memory behind a region's pages. It is an interface only so that tests can put a failing one in the
@@ -174,8 +176,8 @@ func lockBacking(file *os.File, spec Spec) error {
 	if spec.Fabric.device() {
 		return lockRange(file, spec)
 	}
-	err := control(file, func(fd int) error { return unix.Flock(fd, unix.LOCK_EX|unix.LOCK_NB) })
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	err := filelock.Take(file)
+	if errors.Is(err, filelock.ErrTaken) {
 		return fmt.Errorf("memregion: region %d: %w: %s is locked", spec.ID, ErrLentElsewhere, spec.Path)
 	}
 	if err != nil {

@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/internal/filelock"
 )
 
 // A device is memory that is there already, of a size that nobody changes, and that anybody may share who can open it: a DAX device, a ThymesisFlow
@@ -234,9 +236,8 @@ func openDevice(spec Spec, flags int) (*os.File, error) {
 // lockRange makes us the only lender of a range of the device until the descriptor is closed, be it by the kernel after SIGKILL (M7). Other machines'
 // locks are not seen: there the catalog, in which ranges may not overlap, is what keeps lenders apart.
 func lockRange(file *os.File, spec Spec) error {
-	lock := unix.Flock_t{Type: unix.F_WRLCK, Start: spec.Start, Len: spec.Capacity}
-	err := control(file, func(fd int) error { return unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &lock) })
-	if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
+	err := filelock.TakeRange(file, spec.Start, spec.Capacity)
+	if errors.Is(err, filelock.ErrTaken) {
 		return fmt.Errorf("memregion: region %d: %w: bytes [%d, %d) of %s, or some of them, are locked", spec.ID, ErrLentElsewhere,
 			spec.Start, spec.Start+spec.Capacity, spec.Path)
 	}
@@ -269,7 +270,7 @@ func backingOf(file *os.File, spec Spec, watch *watch) (backing, error) {
 // discard ends a backing that nobody has lent yet; what was made for it goes, too.
 func (s Spec) discard(file *os.File) error {
 	if s.Fabric.device() {
-		return file.Close()
+		return filelock.Give(file)
 	}
-	return errors.Join(file.Close(), os.Remove(s.Path))
+	return errors.Join(filelock.Give(file), os.Remove(s.Path))
 }

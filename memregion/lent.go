@@ -8,8 +8,9 @@ import (
 	"path/filepath"
 	"sync"
 
-	"github.com/csmsql/csmsql/internal/invariants"
 	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/internal/invariants"
 )
 
 // Defaults of LendOptions.

@@ -9,6 +9,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/internal/filelock"
 )
 
 // mapping is one MAP_SHARED map of a region's whole capacity, and the open file behind it. Pages past the file's end are part of the map
@@ -107,7 +109,7 @@ func (m *mapping) close() error {
 	if !held {
 		err = m.unmap()
 	}
-	return errors.Join(err, m.watch.close(), m.writer.close(), m.cached.close(), m.file.Close())
+	return errors.Join(err, m.watch.close(), m.writer.close(), m.cached.close(), filelock.Give(m.file))
 }
 
 func (m *mapping) unmap() error {

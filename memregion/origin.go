@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/internal/filelock"
 )
 
 // Origin says whose tables a region keeps. It is an attribute of the region's file and not of its bytes, so that whoever finds the file in
@@ -110,7 +112,7 @@ func unlent(path string) (bytes int64, idle bool) {
 	if err != nil {
 		return 0, false
 	}
-	defer file.Close() // read only
+	defer filelock.Give(file) // read only
 	st, err := status(file)
 	if err != nil || st.Mode&unix.S_IFMT != unix.S_IFREG {
 		return 0, false
@@ -118,6 +120,5 @@ func unlent(path string) (bytes int64, idle bool) {
 	if user := uint32(os.Geteuid()); st.Uid != user && user != 0 {
 		return 0, false // not this user's to remove
 	}
-	err = control(file, func(fd int) error { return unix.Flock(fd, unix.LOCK_SH|unix.LOCK_NB) })
-	return st.Blocks * 512, err == nil
+	return st.Blocks * 512, filelock.Share(file) == nil
 }

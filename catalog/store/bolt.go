@@ -17,7 +17,8 @@ import (
 	"github.com/zeebo/xxh3"
 	"go.etcd.io/bbolt"
 	bolterrors "go.etcd.io/bbolt/errors"
-	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/internal/filelock"
 )
 
 // FileName is the store's file in a data directory.
@@ -88,8 +89,7 @@ func open(path string) (db *bbolt.DB, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			if file != nil {
-				_ = unix.Flock(int(file.Fd()), unix.LOCK_UN) // bbolt's map keeps the file, and so the lock, alive
-				_ = file.Close()
+				_ = filelock.Give(file) // bbolt's map keeps the file, and so the lock, alive
 			}
 			err = fmt.Errorf("%w: %v", ErrCorrupt, r)
 		}

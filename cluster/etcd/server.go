@@ -20,6 +20,8 @@ import (
 	"golang.org/x/sys/unix"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/peer"
+
+	"github.com/csmsql/csmsql/internal/filelock"
 )
 
 // ErrInUse: another process uses the member's directory.
@@ -116,7 +118,7 @@ func startAt(options ServerOptions) (*Server, error) {
 	config.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainStreamInterceptor(s.endStreams)}
 	if s.etcd, err = embed.StartEtcd(config); err != nil {
 		s.stop()
-		return nil, errors.Join(fmt.Errorf("start etcd member %s in %s: %w", o.Name, o.Directory, err), lock.Close())
+		return nil, errors.Join(fmt.Errorf("start etcd member %s in %s: %w", o.Name, o.Directory, err), filelock.Give(lock))
 	}
 	go s.wait()
 	return s, nil
@@ -165,11 +167,11 @@ func lockDirectory(directory string) (*os.File, error) {
 		return nil, fmt.Errorf("lock the etcd member's directory: %w", err)
 	}
 	for until := time.Now().Add(lockWait); ; time.Sleep(retryEvery) {
-		err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := filelock.Take(file)
 		switch {
 		case err == nil:
 			return file, nil
-		case !errors.Is(err, unix.EWOULDBLOCK):
+		case !errors.Is(err, filelock.ErrTaken):
 			return nil, errors.Join(fmt.Errorf("lock the etcd member's directory %s: %w", directory, err), file.Close())
 		case time.Now().After(until):
 			return nil, errors.Join(fmt.Errorf("%w: %s; stop the other server or choose another directory", ErrInUse, directory), file.Close())
@@ -289,7 +291,7 @@ func (s *Server) Close() (err error) {
 		s.reading.Lock() // for ever: nobody reads from what is closed
 		s.etcd.Close()
 		<-s.done
-		err = s.lock.Close()
+		err = filelock.Give(s.lock)
 	})
 	return err
 }

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/internal/filelock"
 )
 
 // maxSocketPath is what sun_path of sockaddr_un holds, without the final zero.
@@ -35,7 +37,7 @@ func ListenUnix(path string) (net.Listener, error) {
 	}
 	listener, err := listenLocked(path)
 	if err != nil {
-		_ = lock.Close() // the first error is the one to tell
+		_ = filelock.Give(lock) // the first error is the one to tell
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	return &unixListener{UnixListener: listener, lock: lock}, nil
@@ -61,17 +63,11 @@ func lockFile(path string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	for {
-		err = unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB)
-		if !errors.Is(err, unix.EINTR) {
-			break
-		}
-	}
-	if err == nil {
+	if err = filelock.Take(file); err == nil {
 		return file, nil
 	}
 	_ = file.Close() // nothing was written
-	if errors.Is(err, unix.EWOULDBLOCK) {
+	if errors.Is(err, filelock.ErrTaken) {
 		return nil, fmt.Errorf("%w (it holds %s): stop it first, or give this node another data directory or socket", ErrAddressInUse, path)
 	}
 	return nil, fmt.Errorf("lock %s: %w", path, err)
@@ -134,7 +130,7 @@ type unixListener struct {
 // Close removes the socket, then the lock: nobody else can have replaced the socket before. gRPC closes it, too; the
 // second time does nothing.
 func (l *unixListener) Close() error {
-	l.closing.Do(func() { l.err = errors.Join(l.UnixListener.Close(), l.lock.Close()) })
+	l.closing.Do(func() { l.err = errors.Join(l.UnixListener.Close(), filelock.Give(l.lock)) })
 	return l.err
 }
 

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/csmsql/csmsql/internal/filelock"
 )
 
 // spillPrefix begins the names of spill directories below Options.SpillDirectory.
@@ -34,7 +34,7 @@ func newSpillDirectory(parent string) (*spillDirectory, error) {
 			if _, err := os.Stat(path); err == nil { // nobody took it for abandoned before it was locked
 				return &spillDirectory{path, lock}, nil
 			}
-			lock.Close()
+			_ = filelock.Give(lock)
 		}
 	}
 }
@@ -48,7 +48,7 @@ func removeAbandoned(parent string) {
 		if path := filepath.Join(parent, e.Name()); e.IsDir() && strings.HasPrefix(e.Name(), spillPrefix) {
 			if lock := lockDirectory(path); lock != nil {
 				_ = os.RemoveAll(path)
-				lock.Close()
+				_ = filelock.Give(lock)
 			}
 		}
 	}
@@ -60,7 +60,7 @@ func lockDirectory(path string) *os.File {
 	if err != nil {
 		return nil
 	}
-	if unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB) != nil {
+	if filelock.Take(f) != nil {
 		f.Close()
 		return nil
 	}
@@ -70,6 +70,6 @@ func lockDirectory(path string) *os.File {
 func (d *spillDirectory) remove() {
 	if d != nil {
 		_ = os.RemoveAll(d.path) // the next database removes what is left
-		d.lock.Close()
+		_ = filelock.Give(d.lock)
 	}
 }

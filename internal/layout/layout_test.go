@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,7 +16,7 @@ import (
 const module = "github.com/csmsql/csmsql/"
 
 // everywhere may be imported by any package: they know none of ours, and cost nothing in production.
-var everywhere = []string{"internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "sql/lex", "sql/edit", "sql/sqlerror"}
+var everywhere = []string{"internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/filelock", "sql/lex", "sql/edit", "sql/sqlerror"}
 
 // allowed says which of our own packages a folder and those below it may import (beside themselves and
 // everywhere). The longest entry that matches a package counts.
@@ -66,6 +67,7 @@ var allowed = map[string][]string{
 	"internal/faults":     {},
 	"internal/spelling":   {},
 	"internal/counted":    {},
+	"internal/filelock":   {},
 	"internal/sqllist":    {},
 	"internal/grammar":    {},
 	"internal/testfabric": {"memregion"},
@@ -104,6 +106,14 @@ func TestDangerousThingsLiveInTheirPlaces(t *testing.T) {
 		if slices.Contains(imports, "unsafe") && !strings.HasSuffix(path, "_test.go") {
 			require.True(t, strings.HasSuffix(path, "_unsafe.go"), "%s uses unsafe: its name must end in _unsafe.go", path)
 		}
+	})
+	eachFile(t, func(path string, _ []string) {
+		if within(filepath.ToSlash(filepath.Dir(path)), "internal/filelock") || strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join("../..", path))
+		require.NoError(t, err)
+		require.NotRegexp(t, `unix\.(Flock|F_OFD_SETLK)\b`, string(text), "%s: files are locked by internal/filelock", path)
 	})
 	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".s") {
