@@ -110,10 +110,6 @@ func (c *connection) copyIn(p *portal, statement CopyInStatement) error {
 	if stream.fatal != nil {
 		return &fatalError{stream.fatal}
 	}
-	if err == nil && stream.end == nil {
-		// The statement had enough before the client was done: PostgreSQL reads to the end, too.
-		_, err = io.Copy(io.Discard, (*drain)(stream))
-	}
 	if err != nil {
 		return err
 	}
@@ -121,7 +117,7 @@ func (c *connection) copyIn(p *portal, statement CopyInStatement) error {
 	return nil
 }
 
-// feed lets the statement read. Nothing of it goes on reading or interrupting afterwards.
+// feed lets the statement read, and reads what it leaves. Nothing of it goes on reading or interrupting afterwards.
 func (s *copyStream) feed(statement CopyInStatement) (tag string, err error) {
 	woken := make(chan struct{})
 	unwatch := context.AfterFunc(s.ctx, func() {
@@ -140,7 +136,10 @@ func (s *copyStream) feed(statement CopyInStatement) (tag string, err error) {
 			s.connection.network.SetReadDeadline(time.Time{})
 		}
 	}()
-	return statement.CopyIn(s.ctx, s)
+	if tag, err = statement.CopyIn(s.ctx, s); err == nil && s.end == nil { // it had enough before the client was done
+		_, err = io.Copy(io.Discard, s)
+	}
+	return tag, err
 }
 
 // copyStream is the client's CopyData messages as one io.Reader. It is read by one goroutine at a time, which need not be
@@ -165,11 +164,6 @@ func (s *copyStream) Read(into []byte) (int, error) {
 	if s.closed {
 		return 0, errCopyStreamClosed
 	}
-	return s.read(into)
-}
-
-// read is Read. Preconditions: mu is held.
-func (s *copyStream) read(into []byte) (int, error) {
 	for len(s.rest) == 0 && s.end == nil {
 		s.receive()
 	}
@@ -179,16 +173,6 @@ func (s *copyStream) read(into []byte) (int, error) {
 	n := copy(into, s.rest)
 	s.rest = s.rest[n:]
 	return n, nil
-}
-
-// drain reads a stream whose statement is done.
-type drain copyStream
-
-func (d *drain) Read(into []byte) (int, error) {
-	s := (*copyStream)(d)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.read(into)
 }
 
 // receive takes one message. Preconditions: mu is held.

@@ -434,7 +434,7 @@ func (st *fakeCopyOut) CopyOut() pgcopy.Options {
 	return pgcopy.Options{Format: copyFormat(st.word(1)), Header: st.word(1) == "csv"}
 }
 
-// fakeCopyIn is COPYIN format [fail]: it keeps what it reads.
+// fakeCopyIn is COPYIN format [fail|enough]: it keeps what it reads, or fails at the first byte, or wants no more than that.
 type fakeCopyIn struct{ fakeStatement }
 
 func (st *fakeCopyIn) CopyInFormat() (bool, int) { return st.word(1) == "binary", 2 }
@@ -445,6 +445,9 @@ func (st *fakeCopyIn) CopyIn(_ context.Context, stream io.Reader) (string, error
 		var one [1]byte
 		if _, err := stream.Read(one[:]); err != nil {
 			return "", err
+		}
+		if st.words[2] == "enough" {
+			return "COPY 1", nil
 		}
 		return "", &fakeError{state: "22P04", message: "bad row"}
 	}

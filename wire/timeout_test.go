@@ -62,6 +62,9 @@ func TestStatementTimeout(t *testing.T) {
 			require.Equal(t, []string{timedOut}, talk(t, frontend, &pgproto3.Parse{Query: text}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}))
 		})
 	}
+	t.Run("a COPY that has had enough, and waits for its client's end", func(t *testing.T) {
+		require.Equal(t, []string{timedOut}, talk(t, frontend, &pgproto3.Query{String: "COPYIN csv enough"}, &pgproto3.CopyData{Data: []byte("1")}))
+	})
 	t.Run("of several statements each has its own", func(t *testing.T) {
 		talk(t, frontend, &pgproto3.Query{String: "TIMEOUT 1000"})
 		require.Equal(t, []string{"INSERT 0 1", timedOut}, talk(t, frontend, &pgproto3.Query{String: "INSERT 1; WAIT; INSERT 2"}))

@@ -139,8 +139,12 @@ func TestBadData(t *testing.T) {
 		require.Equal(t, "22P04", state.SQLState())
 	}
 	broken := errors.New("connection lost")
-	_, err := decode(io.MultiReader(strings.NewReader("1\t2\n3\t"), iotest.ErrReader(broken)), 2, pgcopy.Options{})
-	require.ErrorIs(t, err, broken)
+	for data, format := range map[string]pgcopy.Format{ // also behind the end of the data, which is not the stream's
+		"1\t2\n3\t": pgcopy.Text, "1\t2\n\\.\n": pgcopy.Text, "1,2\n\\.\n": pgcopy.CSV, "PGCOPY\n\xff\r\n\x00\x00\x00\x00\x00\x00\x00\x00\x00\xff\xff": pgcopy.Binary,
+	} {
+		_, err := decode(io.MultiReader(strings.NewReader(data), iotest.ErrReader(broken)), 2, pgcopy.Options{Format: format})
+		require.ErrorIs(t, err, broken, "%q", data)
+	}
 }
 
 // The end marker and Windows line ends are understood; FORCE options decide about NULL.

@@ -160,6 +160,14 @@ func (r *Reader) short(err error, message string) error {
 	return err
 }
 
+// rest is for data that has said its end: it is over when the stream is, as in PostgreSQL, for its client may yet say that it failed, or be cancelled.
+func (r *Reader) rest() error {
+	if _, err := io.Copy(io.Discard, r.in); err != nil {
+		return err
+	}
+	return io.EOF
+}
+
 // readTuple reads int16 columns and then int32 length or -1 and the bytes of each; -1 columns end the data.
 func (r *Reader) readTuple() error {
 	var word [4]byte
@@ -168,7 +176,7 @@ func (r *Reader) readTuple() error {
 	}
 	count := int(int16(binary.BigEndian.Uint16(word[:])))
 	if count == -1 {
-		return io.EOF
+		return r.rest()
 	}
 	if count != r.columns {
 		return r.fail("row field count is %d, expected %d", count, r.columns)
@@ -271,7 +279,7 @@ func (r *Reader) readText() error {
 		return err
 	}
 	if string(line) == `\.` {
-		return io.EOF
+		return r.rest()
 	}
 	if len(line) == 0 && r.columns == 0 {
 		return nil
@@ -353,7 +361,7 @@ func (r *Reader) readCSV() error {
 		return err
 	}
 	if string(line) == `\.` {
-		return io.EOF
+		return r.rest()
 	}
 	first := r.line
 	start, wasQuoted, quoted := 0, false, false
