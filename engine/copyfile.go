@@ -29,7 +29,7 @@ func (s *Session) checkFile(ctx context.Context, head *statement.Copy, from stri
 			return fileError(inFile(head.File, err))
 		}
 		for _, file := range files {
-			if err := wholeFile(file, func(file string) (*os.File, error) { return openForSQL(s.engine.config.Files, file) }); err != nil {
+			if err := wholeFile(ctx, file, func(file string) (*os.File, error) { return openForSQL(s.engine.config.Files, file) }); err != nil {
 				return err
 			}
 		}
@@ -123,7 +123,7 @@ func fileNames(conn *duckdb.Connection, call string) ([]string, error) {
 }
 
 // wholeFile refuses a compressed file that was cut off or is damaged.
-func wholeFile(file string, open func(string) (*os.File, error)) error {
+func wholeFile(ctx context.Context, file string, open func(string) (*os.File, error)) error {
 	if !compressed.Named(file) {
 		return nil
 	}
@@ -132,7 +132,10 @@ func wholeFile(file string, open func(string) (*os.File, error)) error {
 		return err
 	}
 	defer f.Close()
-	if err := compressed.Check(file, f); err != nil {
+	if err := compressed.Check(ctx, file, f); err != nil {
+		if ctx.Err() != nil {
+			return err
+		}
 		e := sqlerror.New("22P04", "%s: %v", file, err).WithHint("Nothing was loaded.")
 		e.Cause = err
 		return e

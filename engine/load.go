@@ -235,7 +235,7 @@ func formatOfFile(file string) string {
 
 // duckFile reads a file with DuckDB.
 func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, format string) error {
-	if err := wholeFile(file, func(file string) (*os.File, error) { return os.Open(file) }); err != nil {
+	if err := wholeFile(ctx, file, func(file string) (*os.File, error) { return os.Open(file) }); err != nil {
 		return err
 	}
 	conn, err := l.reader.Connect(nil)
@@ -243,6 +243,7 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 		return err
 	}
 	defer conn.Close()
+	defer conn.Hear(ctx)()
 	from, err := l.readerCall(file, format)
 	if err != nil {
 		return err

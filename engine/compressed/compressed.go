@@ -3,6 +3,7 @@ package compressed
 import (
 	"bufio"
 	"compress/gzip"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -26,24 +27,32 @@ func extension(name string) string {
 	return ""
 }
 
-// Check reads a file to its end, if its name says that it is compressed.
-func Check(name string, file io.Reader) error {
+// Check reads a file to its end, if its name says that it is compressed, unless ctx ends before.
+func Check(ctx context.Context, name string, file io.Reader) error {
 	var err error
 	switch extension(name) {
 	case ".gz":
 		var r *gzip.Reader
 		if r, err = gzip.NewReader(bufio.NewReaderSize(file, 1<<20)); err == nil {
-			_, err = io.Copy(io.Discard, r)
+			_, err = io.Copy(until{ctx}, r)
 		}
 	case ".zst":
 		var r *zstd.Decoder
 		if r, err = zstd.NewReader(file, zstd.WithDecoderConcurrency(1)); err == nil {
-			_, err = r.WriteTo(io.Discard)
+			_, err = r.WriteTo(until{ctx})
 			r.Close()
 		}
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if err != nil {
 		return fmt.Errorf("%w: %w", ErrDamaged, err)
 	}
 	return nil
 }
+
+// until takes data and drops it until a context ends: a small file can be a large one's.
+type until struct{ ctx context.Context }
+
+func (u until) Write(data []byte) (int, error) { return len(data), u.ctx.Err() }
