@@ -202,6 +202,7 @@ func failingRow(schema *arrow.Schema) string {
 
 // texts asks for one column of text.
 func texts(ctx context.Context, conn *duckdb.Connection, text string) (list []string, err error) {
+	defer conn.Hear(ctx)()
 	duck, err := conn.Prepare(text)
 	if err != nil {
 		return nil, fromDuckDB(err, text, text, nil)

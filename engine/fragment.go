@@ -125,6 +125,7 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 		return result, err
 	}
 	defer s.life.leave()
+	defer s.conn.Hear(ctx)()
 	started := time.Now()
 	if err := s.settle(payload.SearchPath, request.Settings); err != nil {
 		return result, err

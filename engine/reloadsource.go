@@ -74,6 +74,7 @@ func (r *reloading) readFile(ctx context.Context, f *lineage.File, add func(arro
 		return err
 	}
 	defer conn.Close()
+	defer conn.Hear(ctx)()
 	schema := r.table().Columns
 	if f.Call == "" {
 		return e.readArrow(ctx, conn, access, f, schema, add)

@@ -139,12 +139,25 @@ func (r *Rows) next(ctx context.Context) (arrow.RecordBatch, error) {
 	return b, err
 }
 
-// park reads the rest into memory, so that the DuckDB connection is free for another statement.
+// park reads the rest into memory, so that the DuckDB connection is free for another statement. When that one's context ends, so does what the
+// rest is read from: it may take for ever.
 func (r *Rows) park(lot *lot) {
 	r.lot = lot
+	heard := context.Background()
+	if r.session != nil {
+		heard = r.session.conn.Heard()
+		defer r.session.conn.EndWith(heard)()
+	}
 	for {
-		b, err := r.next(context.Background())
+		if err := heard.Err(); err != nil {
+			r.err = ended(heard, err)
+			break
+		}
+		b, err := r.next(heard)
 		if err != nil {
+			if err != io.EOF {
+				r.err = ended(heard, err)
+			}
 			break
 		}
 		if !lot.take(b) {

@@ -233,6 +233,14 @@ func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
 		done()
 		return rows, nil
 	}
+	fetch := rows.fetch
+	rows.fetch = func(reader context.Context) (arrow.RecordBatch, error) {
+		defer s.conn.Hear(ctx)() // something may have to be planned after all
+		if reader.Done() == nil {
+			reader = ctx
+		}
+		return fetch(reader)
+	}
 	rows.closers = append([]func(){done}, rows.closers...)
 	s.open[rows] = struct{}{}
 	return rows, nil

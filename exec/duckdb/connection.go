@@ -89,6 +89,18 @@ func (c *Connection) Hear(ctx context.Context) (done func()) {
 	return func() { c.heard = before }
 }
 
+// Heard is the context that what runs now hears of (Hear).
+func (c *Connection) Heard() context.Context {
+	if c.heard == nil {
+		return context.Background()
+	}
+	return c.heard
+}
+
+// EndWith interrupts what the connection runs when ctx ends, also a statement that has a context of its own, until the returned function is
+// called.
+func (c *Connection) EndWith(ctx context.Context) (stop func()) { return c.watch(ctx) }
+
 // settle makes DuckDB put away what is left of the statement before, by a statement that is none.
 func (c *Connection) settle() {
 	var result bindings.Result

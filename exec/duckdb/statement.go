@@ -108,6 +108,7 @@ func (c *Connection) prepare(sql string) (*Statement, error) {
 
 // Texts runs a query of ours and gives its first column, of VARCHAR, NULL as an empty text.
 func (c *Connection) Texts(ctx context.Context, sql string, args ...any) ([]string, error) {
+	defer c.Hear(ctx)()
 	s, err := c.Prepare(sql)
 	if err != nil {
 		return nil, err
