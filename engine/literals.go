@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // Some literals mean something else to DuckDB than to every PostgreSQL client, or nothing: '\x00ff'::bytea, '{1,2}'::int[], also behind = ANY,
@@ -173,17 +174,7 @@ func eachCast(m protoreflect.Message, visit func(*pg.TypeCast)) {
 
 // eachNode visits every message of a tree.
 func eachNode(m protoreflect.Message, visit func(node any)) {
-	visit(m.Interface())
-	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		switch {
-		case field.Kind() != protoreflect.MessageKind:
-		case field.IsList():
-			for i := range value.List().Len() {
-				eachNode(value.List().Get(i).Message(), visit)
-			}
-		default:
-			eachNode(value.Message(), visit)
-		}
-		return true
-	})
+	for n := range tree.All(m) {
+		visit(n.Interface())
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/conversation"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/queries"
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // runOptions are tpch run's flags.
@@ -67,7 +68,7 @@ func tpchRun(ctx context.Context, c *cobra.Command, o runOptions) error {
 	}
 	defer talk.Close() // every statement has ended
 	if o.schema != "" {
-		if _, err := ask(ctx, talk, `SET search_path TO "`+strings.ReplaceAll(o.schema, `"`, `""`)+`"`); err != nil {
+		if _, err := ask(ctx, talk, "SET search_path TO "+lex.Quote(o.schema)); err != nil {
 			return err
 		}
 	}

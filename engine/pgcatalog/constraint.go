@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Constraint of a table.
@@ -70,7 +72,7 @@ func plainIdentifier(name string) string {
 	if ordinary.MatchString(name) {
 		return name
 	}
-	return quoteIdentifier(name)
+	return lex.Quote(name)
 }
 
 var ordinary = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)

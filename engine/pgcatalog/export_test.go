@@ -2,19 +2,16 @@ package pgcatalog
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
-	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // IsCatalogQueryNaive is IsCatalogQuery without the shortcuts: everything is walked by reflection.
-func IsCatalogQueryNaive(tree *pg.ParseResult) bool {
+func IsCatalogQueryNaive(parsed *pg.ParseResult) bool {
 	m, _ := data()
-	s := &search{model: m, tree: tree}
-	var walk func(message protoreflect.Message) bool
-	walk = func(message protoreflect.Message) bool {
+	s := &search{model: m, tree: parsed}
+	for message := range tree.All(parsed.ProtoReflect()) {
 		s.inspect(message.Interface())
-		eachMessage(message, walk)
-		return true
 	}
-	walk(tree.ProtoReflect())
 	return s.found
 }

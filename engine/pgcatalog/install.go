@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Schemas of DuckDB that hold what this package makes: functions that any statement may call in the users' database, where sessions find
@@ -184,7 +186,7 @@ func (r *systemRelation) writeTable(b *strings.Builder, target string) {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		b.WriteString(quoteIdentifier(c.name) + " " + duckType(c.typeName))
+		b.WriteString(lex.Quote(c.name) + " " + duckType(c.typeName))
 	}
 	b.WriteString(");\n")
 	if r.static == nil || len(r.static.rows) == 0 {
@@ -229,7 +231,7 @@ func (r *systemRelation) complete(query string, given map[string]bool) string {
 		if i > 0 {
 			b.WriteString(", ")
 		}
-		name := quoteIdentifier(c.name)
+		name := lex.Quote(c.name)
 		value := "NULL"
 		if given[c.name] {
 			value = "rows." + name

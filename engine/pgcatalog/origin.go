@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Origin is the column of a table or view that a result column shows as it is; drivers ask for it (getTableName, isAutoIncrement). Its zero
@@ -181,7 +183,7 @@ func (i tracedItem) joined(right tracedItem, j *pg.JoinExpr) tracedItem {
 func (i tracedItem) position(name string) int {
 	found := -1
 	for n, c := range i.columns {
-		if equalNames(c.name, name) {
+		if lex.Same(c.name, name) {
 			if found >= 0 {
 				return -1
 			}
@@ -194,7 +196,7 @@ func (i tracedItem) position(name string) int {
 func (t *tracer) relation(v *pg.RangeVar, with *tracedWith) tracedItem {
 	if v.Schemaname == "" {
 		for w := with; w != nil; w = w.next {
-			if equalNames(w.name, v.Relname) {
+			if lex.Same(w.name, v.Relname) {
 				item := w.item
 				item.alias = v.Relname
 				return item.as(v.Alias)
@@ -259,7 +261,7 @@ func (f *tracedFrom) named(parts []*pg.Node) (found *tracedItem) {
 	}
 	for n := range f.items {
 		i := &f.items[n]
-		if !equalNames(i.alias, alias) || schema != "" && !equalNames(i.schema, schema) {
+		if !lex.Same(i.alias, alias) || schema != "" && !lex.Same(i.schema, schema) {
 			continue
 		}
 		if found != nil {
@@ -289,24 +291,4 @@ func (f *tracedFrom) column(ref *pg.ColumnRef) Origin {
 		return in.columns[at].from
 	}
 	return Origin{}
-}
-
-// equalNames: DuckDB's names match without the case of ASCII letters.
-func equalNames(a, b string) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range len(a) {
-		if lowerASCII(a[i]) != lowerASCII(b[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-func lowerASCII(c byte) byte {
-	if 'A' <= c && c <= 'Z' {
-		return c + 'a' - 'A'
-	}
-	return c
 }

@@ -3,6 +3,8 @@ package pgcatalog
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 const (
@@ -118,14 +120,16 @@ func (s *search) call(f *pg.FuncCall) {
 func (s *search) walk(message protoreflect.Message) {
 	x := message.Interface()
 	s.inspect(x)
-	eachMessage(message, func(child protoreflect.Message) bool {
+	for child := range tree.Children(message) {
 		if n, ok := child.Interface().(*pg.Node); ok && n != x {
 			s.node(n)
 		} else {
 			s.walk(child)
 		}
-		return !s.found
-	})
+		if s.found {
+			return
+		}
+	}
 }
 
 // inspect looks at one message, not at what is below.
@@ -155,39 +159,15 @@ func (s *search) relation(v *pg.RangeVar) bool {
 	return s.model.relation(v, s.hidden) != nil
 }
 
-// eachMessage calls visit for every message directly below, until it returns false.
-func eachMessage(message protoreflect.Message, visit func(protoreflect.Message) bool) {
-	message.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		switch {
-		case field.Kind() != protoreflect.MessageKind:
-			return true
-		case field.IsList():
-			list := value.List()
-			for i := range list.Len() {
-				if !visit(list.Get(i).Message()) {
-					return false
-				}
-			}
-			return true
-		default:
-			return visit(value.Message())
-		}
-	})
-}
-
 // commonTables collects the names of WITH queries: they hide system relations that are named without schema. Names count in
 // the whole text, not only where they are in scope: nobody calls his WITH query pg_class.
-func commonTables(tree *pg.ParseResult) map[string]bool {
+func commonTables(parsed *pg.ParseResult) map[string]bool {
 	names := map[string]bool{}
-	var walk func(protoreflect.Message) bool
-	walk = func(message protoreflect.Message) bool {
-		if x, ok := message.Interface().(*pg.CommonTableExpr); ok {
+	for m := range tree.All(parsed.ProtoReflect()) {
+		if x, ok := m.Interface().(*pg.CommonTableExpr); ok {
 			names[x.Ctename] = true
 		}
-		eachMessage(message, walk)
-		return true
 	}
-	walk(tree.ProtoReflect())
 	return names
 }
 

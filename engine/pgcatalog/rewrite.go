@@ -7,6 +7,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // Rewrite translates a catalog query for DuckDB; any other text is given back as it is (P1). tree is the parsed text and is
@@ -54,10 +56,9 @@ func (w *rewriter) message(message protoreflect.Message) {
 	case *pg.TypeName:
 		w.typeName(x)
 	}
-	eachMessage(message, func(child protoreflect.Message) bool {
+	for child := range tree.Children(message) {
 		w.message(child)
-		return true
-	})
+	}
 }
 
 // node rewrites an expression or clause. shown: its value is looked at as text, so a reg… type is a name, else an object ID.
@@ -94,10 +95,9 @@ func (w *rewriter) node(n *pg.Node, shown bool) {
 
 // below rewrites what lies below a node of no interest by itself.
 func (w *rewriter) below(n *pg.Node) {
-	eachMessage(n.ProtoReflect(), func(child protoreflect.Message) bool {
+	for child := range tree.Children(n.ProtoReflect()) {
 		w.message(child)
-		return true
-	})
+	}
 }
 
 func (w *rewriter) nodes(list []*pg.Node, shown bool) {

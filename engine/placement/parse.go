@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Bounds of a placement's text.
@@ -181,18 +183,10 @@ func (p *parser) name(what string) (name string, err error) {
 }
 
 func (p *parser) quoted() (string, error) {
-	var name strings.Builder
-	for rest := p.rest[1:]; ; {
-		i := strings.IndexByte(rest, '"')
-		if i < 0 {
-			return "", fmt.Errorf("a quoted name has no end")
-		}
-		name.WriteString(rest[:i])
-		if rest = rest[i+1:]; !strings.HasPrefix(rest, `"`) {
-			p.rest = rest
-			return name.String(), nil
-		}
-		name.WriteByte('"')
-		rest = rest[1:]
+	t := lex.PostgreSQL.Next(p.rest, 0)
+	if t.Ends() {
+		return "", fmt.Errorf("a quoted name has no end")
 	}
+	p.rest = p.rest[t.End():]
+	return t.Body(), nil
 }

@@ -3,6 +3,8 @@ package placement
 import (
 	"slices"
 	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Kind is how rows come to their nodes.
@@ -73,5 +75,5 @@ func quote(name string) string {
 	if name != "" && strings.IndexFunc(name, func(r rune) bool { return !bare(r) }) < 0 {
 		return name
 	}
-	return `"` + strings.ReplaceAll(name, `"`, `""`) + `"`
+	return lex.Quote(name)
 }

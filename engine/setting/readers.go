@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/engine/optimization"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -150,9 +151,11 @@ func Names(text string) (names []string, ok bool) {
 	for {
 		var name string
 		if strings.HasPrefix(rest, `"`) {
-			if name, rest, ok = quotedName(rest[1:]); !ok {
+			quoted := lex.PostgreSQL.Next(rest, 0)
+			if quoted.Ends() {
 				return nil, false
 			}
+			name, rest = quoted.Body(), rest[quoted.End():]
 		} else {
 			end := strings.IndexAny(rest, ", \t\r\n\f\v")
 			if end < 0 {
@@ -172,22 +175,5 @@ func Names(text string) (names []string, ok bool) {
 			return nil, false
 		}
 		rest = strings.TrimSpace(rest[1:])
-	}
-}
-
-// quotedName reads up to the closing quotation mark.
-func quotedName(text string) (name, rest string, ok bool) {
-	var b strings.Builder
-	for {
-		before, after, found := strings.Cut(text, `"`)
-		if !found {
-			return "", "", false
-		}
-		b.WriteString(before)
-		if !strings.HasPrefix(after, `"`) {
-			return b.String(), after, true
-		}
-		b.WriteByte('"')
-		text = after[1:]
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -40,7 +41,7 @@ func (s *Setting) join(words []string) string {
 	if quotedLists[s.Name] {
 		for i, word := range words {
 			if !plainName.MatchString(word) {
-				parts[i] = `"` + strings.ReplaceAll(word, `"`, `""`) + `"`
+				parts[i] = lex.Quote(word)
 			}
 		}
 	}

@@ -3,11 +3,11 @@ package statement
 import (
 	"strings"
 
+	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	pg "github.com/pganalyze/pg_query_go/v6"
-
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // ignoredWords refuses what DuckDB's parser takes and forgets: VARIADIC before the last argument of a function.
@@ -22,22 +22,11 @@ func (s *Statement) ignoredWords() error {
 }
 
 // variadicCall finds a call with VARIADIC and says where it begins, in bytes; -1: there is none.
-func variadicCall(m protoreflect.Message) int {
-	if call, ok := m.Interface().(*pg.FuncCall); ok && call.FuncVariadic {
-		return int(call.Location)
-	}
-	at := -1
-	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case f.Kind() != protoreflect.MessageKind:
-		case f.IsList():
-			for i := 0; i < v.List().Len() && at < 0; i++ {
-				at = variadicCall(v.List().Get(i).Message())
-			}
-		default:
-			at = variadicCall(v.Message())
+func variadicCall(parsed protoreflect.Message) int {
+	for m := range tree.All(parsed) {
+		if call, ok := m.Interface().(*pg.FuncCall); ok && call.FuncVariadic {
+			return int(call.Location)
 		}
-		return at < 0
-	})
-	return at
+	}
+	return -1
 }

@@ -6,7 +6,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
-	"google.golang.org/protobuf/reflect/protoreflect"
+
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // Clause is what is not supported.
@@ -150,16 +151,16 @@ func Refuses(said string) bool {
 }
 
 // InTree is the clause of a tree about which DuckDB said something without a place.
-func InTree(tree *pg.ParseResult, said string) (clause Clause, ok bool) {
+func InTree(parsed *pg.ParseResult, said string) (clause Clause, ok bool) {
 	for _, r := range refusals {
 		if !r.said.MatchString(said) {
 			continue
 		}
-		each(tree.ProtoReflect(), func(node any) {
-			if name := r.name(node); name != "" && !ok {
+		for m := range tree.All(parsed.ProtoReflect()) {
+			if name := r.name(m.Interface()); name != "" && !ok {
 				clause, ok = Clause{Name: name, Byte: -1, Advice: r.advice}, true
 			}
-		})
+		}
 	}
 	return clause, ok
 }
@@ -169,20 +170,3 @@ var unsupportedWords = regexp.MustCompile(`(?i)not (?:yet )?(?:supported|impleme
 
 // IsSaid tells whether what DuckDB's parser says is not about syntax but about what is not there.
 func IsSaid(message string) bool { return unsupportedWords.MatchString(message) }
-
-// each visits every message of a tree.
-func each(m protoreflect.Message, visit func(node any)) {
-	visit(m.Interface())
-	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		switch {
-		case field.Kind() != protoreflect.MessageKind:
-		case field.IsList():
-			for i := range value.List().Len() {
-				each(value.List().Get(i).Message(), visit)
-			}
-		default:
-			each(value.Message(), visit)
-		}
-		return true
-	})
-}

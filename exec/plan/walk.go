@@ -6,6 +6,7 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // scope is what a SELECT sees from outside.
@@ -236,19 +237,9 @@ func (a *analyzer) unknown(f *frame, m proto.Message) {
 }
 
 func (a *analyzer) reflect(f *frame, m protoreflect.Message) {
-	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		if field.Kind() != protoreflect.MessageKind {
-			return true
-		}
-		if field.IsList() {
-			for i := 0; i < v.List().Len(); i++ {
-				a.message(f, v.List().Get(i).Message())
-			}
-			return true
-		}
-		a.message(f, v.Message())
-		return true
-	})
+	for child := range tree.Children(m) {
+		a.message(f, child)
+	}
 }
 
 func (a *analyzer) message(f *frame, m protoreflect.Message) {

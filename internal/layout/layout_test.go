@@ -16,7 +16,7 @@ import (
 const module = "github.com/csmsql/csmsql/"
 
 // everywhere may be imported by any package: they know none of ours, and cost nothing in production.
-var everywhere = []string{"internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/filelock", "sql/lex", "sql/edit", "sql/sqlerror"}
+var everywhere = []string{"internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/filelock", "sql/lex", "sql/edit", "sql/tree", "sql/sqlerror"}
 
 // allowed says which of our own packages a folder and those below it may import (beside themselves and
 // everywhere). The longest entry that matches a package counts.
@@ -24,6 +24,7 @@ var allowed = map[string][]string{
 	"sql/edit":            {},
 	"sql/lex":             {},
 	"sql/sqlerror":        {},
+	"sql/tree":            {},
 	"memregion":           {},
 	"coherence":           {"memregion"},
 	"catalog":             {"coherence", "memregion"},

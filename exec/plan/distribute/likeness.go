@@ -2,22 +2,15 @@ package distribute
 
 import (
 	"google.golang.org/protobuf/reflect/protoreflect"
+
+	syntaxtree "github.com/csmsql/csmsql/sql/tree"
 )
 
 // forgetPlaces clears everything in a tree that says where in the text it stands.
-func forgetPlaces(m protoreflect.Message) {
-	m.Range(func(field protoreflect.FieldDescriptor, v protoreflect.Value) bool {
-		switch {
-		case field.Name() == "location":
-			m.Clear(field)
-		case field.Kind() != protoreflect.MessageKind:
-		case field.IsList():
-			for i := range v.List().Len() {
-				forgetPlaces(v.List().Get(i).Message())
-			}
-		default:
-			forgetPlaces(v.Message())
+func forgetPlaces(whole protoreflect.Message) {
+	for m := range syntaxtree.All(whole) {
+		if place := m.Descriptor().Fields().ByName("location"); place != nil {
+			m.Clear(place)
 		}
-		return true
-	})
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgcopy"
 	"github.com/csmsql/csmsql/wire/pgformat"
@@ -119,14 +120,14 @@ func (s *session) copyTarget(ctx context.Context, head *statement.Copy) (*arrow.
 	if head.Columns != nil {
 		quoted := make([]string, len(head.Columns))
 		for i, column := range head.Columns {
-			quoted[i] = identifier(column)
+			quoted[i] = lex.Quote(column)
 		}
 		list = strings.Join(quoted, ", ")
 	}
 	var name []string
 	for _, part := range []string{head.Name.Database, head.Name.Schema, head.Name.Name} {
 		if part != "" {
-			name = append(name, identifier(part))
+			name = append(name, lex.Quote(part))
 		}
 	}
 	probe, err := s.engine.Prepare(ctx, "SELECT "+list+" FROM "+strings.Join(name, "."))
@@ -136,8 +137,6 @@ func (s *session) copyTarget(ctx context.Context, head *statement.Copy) (*arrow.
 	defer probe.Close()
 	return probe.Schema(), nil
 }
-
-func identifier(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // copyOptions reads the WITH clause. schema is that of the rows of COPY TO, nil for COPY FROM: see columnOptions.
 func copyOptions(head *statement.Copy, schema *arrow.Schema) (pgcopy.Options, error) {

@@ -7,6 +7,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
+	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/tree"
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
@@ -46,14 +48,16 @@ type parameterPlaces struct {
 }
 
 // findParameters walks a statement's tree.
-func findParameters(tree *pg.ParseResult) *parameterPlaces {
+func findParameters(parsed *pg.ParseResult) *parameterPlaces {
 	f := &parameterPlaces{types: map[int32]uint32{}, anchored: map[*pg.ParamRef]bool{}, members: map[*pg.ParamRef]bool{}, beside: map[*pg.ParamRef]string{}}
-	f.walk(tree.ProtoReflect())
+	for m := range tree.All(parsed.ProtoReflect()) {
+		f.look(m)
+	}
 	slices.SortFunc(f.list, func(a, b place) int { return a.offset - b.offset })
 	return f
 }
 
-func (f *parameterPlaces) walk(m protoreflect.Message) {
+func (f *parameterPlaces) look(m protoreflect.Message) {
 	switch node := m.Interface().(type) {
 	case *pg.ParamRef:
 		f.list = append(f.list, place{node.Number, int(node.Location), f.anchored[node], f.members[node], f.beside[node]})
@@ -67,17 +71,6 @@ func (f *parameterPlaces) walk(m protoreflect.Message) {
 	case *pg.InsertStmt:
 		f.insert(node)
 	}
-	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		switch {
-		case field.IsList() && field.Message() != nil:
-			for i := range value.List().Len() {
-				f.walk(value.List().Get(i).Message())
-			}
-		case field.Message() != nil:
-			f.walk(value.Message())
-		}
-		return true
-	})
 }
 
 func (f *parameterPlaces) note(p *pg.ParamRef, oid uint32) {
@@ -167,7 +160,7 @@ func columnIn(n *pg.Node) string {
 		if field.GetString_() == nil {
 			return "" // a star
 		}
-		parts = append(parts, identifier(field.GetString_().Sval))
+		parts = append(parts, lex.Quote(field.GetString_().Sval))
 	}
 	return strings.Join(parts, ".")
 }

@@ -6,9 +6,9 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
-	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // pgJDBC's simple mode writes numbers as '1.23456'::numeric. DuckDB's numeric has three digits after the point, PostgreSQL's
@@ -21,20 +21,21 @@ func mayHaveNumerics(sql string) bool {
 }
 
 // numericLiterals are the replacements that give literals their digits.
-func numericLiterals(tree *pg.ParseResult, sql string) []replacement {
+func numericLiterals(parsed *pg.ParseResult, sql string) []replacement {
 	var found []replacement
-	walkCasts(tree.ProtoReflect(), func(cast *pg.TypeCast) {
-		names := cast.TypeName.GetNames()
-		if len(names) == 0 || len(cast.TypeName.ArrayBounds) > 0 || len(cast.TypeName.Typmods) > 0 {
-			return
+	for m := range tree.All(parsed.ProtoReflect()) {
+		cast, ok := m.Interface().(*pg.TypeCast)
+		names := cast.GetTypeName().GetNames()
+		if !ok || len(names) == 0 || len(cast.TypeName.ArrayBounds) > 0 || len(cast.TypeName.Typmods) > 0 {
+			continue
 		}
 		if names[len(names)-1].GetString_().GetSval() != "numeric" {
-			return
+			continue
 		}
 		if e, ok := numericType(cast, sql); ok {
 			found = append(found, e)
 		}
-	})
+	}
 	return found
 }
 
@@ -67,21 +68,4 @@ func constantText(c *pg.A_Const) string {
 		return strconv.Itoa(int(v.Ival.GetIval()))
 	}
 	return ""
-}
-
-func walkCasts(m protoreflect.Message, visit func(*pg.TypeCast)) {
-	if cast, ok := m.Interface().(*pg.TypeCast); ok {
-		visit(cast)
-	}
-	m.Range(func(field protoreflect.FieldDescriptor, value protoreflect.Value) bool {
-		switch {
-		case field.IsList() && field.Message() != nil:
-			for i := range value.List().Len() {
-				walkCasts(value.List().Get(i).Message(), visit)
-			}
-		case field.Message() != nil:
-			walkCasts(value.Message(), visit)
-		}
-		return true
-	})
 }
