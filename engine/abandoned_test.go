@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/member"
 )
 
 // temporaryRole is a node that keeps its catalog in a directory of its own.
@@ -33,7 +34,7 @@ func TestAbandonedRegions(t *testing.T) {
 	shm, data := shmDirectory(t), filepath.Join(t.TempDir(), "data")
 	abandoned := func(data, catalog string) (paths []string) {
 		t.Helper()
-		found, err := engine.Abandoned(shm, data, catalog)
+		found, err := member.Abandoned(shm, data, catalog)
 		require.NoError(t, err)
 		for _, f := range found {
 			paths = append(paths, f.Path)

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/member"
 )
 
 // administration answers operators for the whole cluster: noderpc.Administration.
@@ -31,13 +31,10 @@ func (a administration) Cluster(ctx context.Context) (noderpc.ClusterStatus, err
 	return a.engine.ClusterStatus(ctx)
 }
 
-// peerPatience bounds how long a status waits for one node, and for what etcd has of the tables.
-const peerPatience = time.Second
-
 // ClusterStatus says how the cluster is, as far as this node knows. It asks every node and every member of etcd how it is, all at once, and
 // waits a moment for them; without etcd's majority it says what was last heard.
 func (e *Engine) ClusterStatus(ctx context.Context) (noderpc.ClusterStatus, error) {
-	if e.node == nil || e.node.self == nil {
+	if e.node == nil || e.node.Self == nil {
 		return noderpc.ClusterStatus{}, errAlone
 	}
 	ctx, leave, err := e.life.call(ctx)
@@ -48,14 +45,14 @@ func (e *Engine) ClusterStatus(ctx context.Context) (noderpc.ClusterStatus, erro
 	s := noderpc.ClusterStatus{Node: e.config.Node, Nodes: []noderpc.ClusterNode{}, Tables: []noderpc.ClusterTable{}, Etcd: []noderpc.EtcdMember{}}
 	var etcdTrouble, tableTrouble error
 	var group errgroup.Group
-	if shared, ok := e.node.store.(*etcd.Store); ok {
+	if shared, ok := e.node.Store.(*etcd.Store); ok {
 		group.Go(func() error {
 			s.Etcd, etcdTrouble = etcdMembers(ctx, shared)
 			return nil
 		})
 	}
 	group.Go(func() error {
-		soon, cancel := context.WithTimeout(ctx, peerPatience)
+		soon, cancel := context.WithTimeout(ctx, member.Patience)
 		defer cancel()
 		var tables []noderpc.ClusterTable
 		tables, tableTrouble = e.clusterTables(soon)
@@ -148,9 +145,9 @@ func (e *Engine) look(ctx context.Context, n *noderpc.ClusterNode) {
 		n.Regions = sound(e.Status(noderpc.Frontend{}).Regions)
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, peerPatience)
+	ctx, cancel := context.WithTimeout(ctx, member.Patience)
 	defer cancel()
-	client, err := e.node.peers.get(ctx, n.Name)
+	client, err := e.node.Peer(ctx, n.Name)
 	if err == nil {
 		var status noderpc.Status
 		if status, err = client.Status(ctx); err == nil {

@@ -52,7 +52,7 @@ func (s *Session) seeAnew() bool {
 // ahead fetches the first batch, if a node might be started anew until then.
 func (r *Rows) ahead(ctx context.Context, e *Engine) error {
 	fetch := r.fetch
-	if e.node == nil || e.node.self == nil || fetch == nil || r.inPlace != nil {
+	if e.node == nil || e.node.Self == nil || fetch == nil || r.inPlace != nil {
 		return nil
 	}
 	first, err := fetch(ctx)

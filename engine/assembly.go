@@ -78,7 +78,7 @@ func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assemb
 		return nil, err
 	}
 	defer snapshot.Close()
-	a := &Assembly{engine: e, holder: e.node.hold("assembly of table " + options.Table.String()), options: options}
+	a := &Assembly{engine: e, holder: e.node.Hold("assembly of table " + options.Table.String()), options: options}
 	version, exists := snapshot.Table(options.Table)
 	switch name := options.Table.String(); {
 	case !snapshot.HasSchema(options.Table.Schema):
@@ -140,8 +140,8 @@ func (a *Assembly) Part(ctx context.Context, node string, first int64) (*Part, e
 		return nil, sqlerror.New("22023", "a part cannot begin at row %d", first)
 	}
 	node = cmp.Or(node, e.config.Node)
-	if e.node.self != nil {
-		if err := e.node.takes(node); err != nil {
+	if e.node.Self != nil {
+		if err := e.node.Takes(node); err != nil {
 			return nil, err
 		}
 	} else if node != e.config.Node {
@@ -149,7 +149,7 @@ func (a *Assembly) Part(ctx context.Context, node string, first int64) (*Part, e
 	}
 	// Allocators have no context of their own: what a part asks of its node ends with the part, or with the engine.
 	long, done := e.life.within(custody.With(context.WithoutCancel(ctx), a.holder))
-	space, err := e.node.spaceOf(long, node)
+	space, err := e.node.SpaceOf(long, node)
 	if err != nil {
 		done()
 		return nil, e.life.told(err)
@@ -178,13 +178,13 @@ func (a *Assembly) Commit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer e.node.letGo(a.holder)
+	defer e.node.LetGo(a.holder)
 	chunks, err := inOrder(a.options.Table, parts)
 	if err != nil {
-		return errors.Join(err, e.node.discard(allOf(parts)))
+		return errors.Join(err, e.node.Discard(allOf(parts)))
 	}
 	if err := a.commit(ctx, chunks); err != nil {
-		e.node.settle(ctx)
+		e.node.Settle(ctx)
 		return e.life.told(err)
 	}
 	return nil
@@ -195,7 +195,7 @@ func (a *Assembly) commit(ctx context.Context, chunks []*catalog.Chunk) (err err
 	taken := false
 	defer func() {
 		if err != nil && !taken {
-			err = errors.Join(err, e.node.discard(chunks))
+			err = errors.Join(err, e.node.Discard(chunks))
 		}
 	}()
 	snapshot, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "assembly"})
@@ -255,8 +255,8 @@ func (a *Assembly) Abort() error {
 	if err != nil {
 		return nil //nolint:nilerr // it has ended
 	}
-	defer e.node.letGo(a.holder)
-	return e.node.discard(allOf(parts))
+	defer e.node.LetGo(a.holder)
+	return e.node.Discard(allOf(parts))
 }
 
 // end takes the parts away; an error says that they are gone.
@@ -271,7 +271,7 @@ func (a *Assembly) end(why error) (parts []*Part, err error) {
 		err = errors.Join(err, p.end(why))
 	}
 	if err != nil {
-		err = errors.Join(err, a.engine.node.discard(allOf(parts)))
+		err = errors.Join(err, a.engine.node.Discard(allOf(parts)))
 	}
 	return parts, err
 }
@@ -362,7 +362,7 @@ func (p *Part) add(ctx context.Context, batch arrow.RecordBatch) error {
 	if replicate := p.assembly.target.Replicate; replicate != nil {
 		whole, err := replicate(custody.With(ctx, p.assembly.holder), c)
 		if err != nil {
-			return errors.Join(err, p.assembly.engine.node.discard([]*catalog.Chunk{c}))
+			return errors.Join(err, p.assembly.engine.node.Discard([]*catalog.Chunk{c}))
 		}
 		c = whole
 	}

@@ -265,7 +265,7 @@ func (s *Session) write(ctx context.Context, change func(tx *catalog.Transaction
 	s.block = s.newBlock(true)
 	if err := s.writeInBlock(ctx, change); err != nil {
 		s.rollback()
-		s.engine.node.settle(ctx)
+		s.engine.node.Settle(ctx)
 		return advise(err)
 	}
 	return s.commit(ctx)

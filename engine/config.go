@@ -7,6 +7,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -137,4 +138,20 @@ func (c Config) withDefaults() Config {
 		c.Progress = func(noderpc.Progress) {}
 	}
 	return c
+}
+
+// Cluster makes a node one of several that share a catalog in etcd and each other's memory.
+type Cluster = member.Cluster
+
+// ErrClusterAway: the node has been in its cluster, which cannot be asked now. Open it again later: nothing has changed.
+var ErrClusterAway = member.ErrClusterAway
+
+// memberConfig is the node's part of the configuration.
+func (e *Engine) memberConfig() member.Config {
+	c := &e.config
+	return member.Config{
+		Directory: c.Directory, Node: c.Node, Fabric: c.Fabric, RegionDirectory: c.RegionDirectory, RegionBytes: c.RegionBytes, HugePages: c.HugePages,
+		Verify: c.Verify, LeaseTTL: c.LeaseTTL, Cluster: c.Cluster, Log: c.Log, Fault: c.Fault, Closed: errClosed, Explain: e.explainLoss,
+		Intercept: c.spoil.lines, SkipChecksums: c.spoil.credulous, Clock: c.spoil.clock,
+	}
 }

@@ -2,7 +2,6 @@ package engine_test
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
@@ -107,55 +106,4 @@ func TestNodesShareADevice(t *testing.T) {
 	c.requireSpace()
 	_, err := engine.Open(t.Context(), engine.Config{Directory: t.TempDir(), Fabric: memregion.FabricKind("device:" + path + "@4MiB"), RegionBytes: 1 << 20})
 	require.ErrorIs(t, err, memregion.ErrLentElsewhere, "another catalog does not know the cluster's regions; their locks do")
-}
-
-func TestRoomOnADevice(t *testing.T) {
-	const unit = memregion.PageSize
-	type taken struct{ start, capacity int64 }
-	for _, c := range []struct {
-		taken           []taken
-		start, capacity int64
-		want            string
-	}{
-		{nil, -1, 0, "0+10"},
-		{nil, -1, 4, "0+4"},
-		{nil, 6, 0, "6+4"},
-		{nil, 6, 5, "53200"},
-		{nil, 10, 0, "22023"},
-		{[]taken{{0, 4}}, -1, 0, "4+6"},
-		{[]taken{{0, 4}}, -1, 7, "53200"},
-		{[]taken{{2, 3}, {7, 1}}, -1, 2, "0+2"},
-		{[]taken{{7, 1}, {2, 3}}, -1, 0, "0+2"},
-		{[]taken{{0, 3}, {5, 1}}, -1, 3, "6+3"},
-		{[]taken{{0, 3}, {5, 1}}, 3, 0, "3+2"},
-		{[]taken{{0, 3}, {5, 1}}, 3, 3, "55006"},
-		{[]taken{{0, 3}, {5, 1}}, 2, 1, "55006"},
-		{[]taken{{0, 3}, {5, 1}}, 5, 1, "55006"},
-		{[]taken{{0, 3}, {5, 1}}, 6, 4, "6+4"},
-		{[]taken{{0, 10}}, -1, 0, "53200"},
-		{[]taken{{0, 10}}, 9, 0, "55006"},
-	} {
-		var there []memregion.Spec
-		for _, r := range c.taken {
-			there = append(there, memregion.Spec{Path: "/d", Start: r.start * unit, Capacity: r.capacity * unit})
-		}
-		there = append(there, memregion.Spec{Path: "/another", Capacity: 10 * unit})
-		start := c.start
-		if start > 0 {
-			start *= unit
-		}
-		at, length, err := engine.RoomOn(memregion.DevicePlace{Path: "/d", Start: start}, 10*unit+5, unit, c.capacity*unit, there)
-		got := fmt.Sprintf("%d+%d", at/unit, length/unit)
-		if err != nil {
-			got = sqlState(err)
-		}
-		require.Equal(t, c.want, got, "%+v: %v", c, err)
-	}
-	const huge = 2 << 20 // what is mapped in larger pages than ours has regions of whole ones
-	there := []memregion.Spec{{Path: "/d", Capacity: huge}}
-	at, length, err := engine.RoomOn(memregion.DevicePlace{Path: "/d", Start: -1}, 3*huge+unit, huge, huge+unit, there)
-	require.NoError(t, err)
-	require.Equal(t, []int64{huge, 2 * huge}, []int64{at, length})
-	_, _, err = engine.RoomOn(memregion.DevicePlace{Path: "/d", Start: huge + unit}, 3*huge, huge, 0, there)
-	require.Equal(t, "22023", sqlState(err), "%v", err)
 }

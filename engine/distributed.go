@@ -45,7 +45,7 @@ type distributed struct {
 func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*distributed, string) {
 	e := s.engine
 	switch {
-	case e.node == nil || e.node.self == nil || s.fragment:
+	case e.node == nil || e.node.Self == nil || s.fragment:
 		return nil, ""
 	case s.block != nil && s.block.tx != nil:
 		return nil, "the transaction has written"
@@ -56,7 +56,7 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*di
 	case s.without().Has(optimization.Distribution):
 		return nil, "csm.disable has distribution"
 	}
-	nodes := e.node.online()
+	nodes := e.node.Online()
 	if len(nodes) < 2 {
 		return nil, "there is no other node"
 	}
@@ -107,22 +107,12 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*di
 // anyGain has whatever can be shuffled shuffled.
 const anyGain = 1e-6
 
-// online lists the nodes that can run a fragment.
-func (n *node) online() (names []string) {
-	for _, m := range n.catalog.Members() {
-		if m.State == catalog.Online {
-			names = append(names, m.Name)
-		}
-	}
-	return names
-}
-
 // nodes lists those that can run a fragment; none, if this node is alone.
 func (e *Engine) nodes() []string {
-	if e.node == nil || e.node.self == nil {
+	if e.node == nil || e.node.Self == nil {
 		return nil
 	}
-	return e.node.online()
+	return e.node.Online()
 }
 
 // run is one execution of a distributed statement: the results that it has so far.
@@ -241,7 +231,7 @@ func (r *run) fragment(ctx, running context.Context, stage *distribute.Stage, f 
 
 func (r *run) remotely(ctx, running context.Context, request noderpc.FragmentRequest, name string, sent func()) (noderpc.FragmentResult, error) {
 	e := r.session.engine
-	client, err := e.node.peers.get(running, name)
+	client, err := e.node.Peer(running, name)
 	if err != nil {
 		return noderpc.FragmentResult{}, err
 	}
@@ -250,7 +240,7 @@ func (r *run) remotely(ctx, running context.Context, request noderpc.FragmentReq
 	// keep the result until it is sure that nobody reads it any more.
 	bound, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(running, cancel)
-	f, err := client.RunFragment(bound, request, noderpc.FragmentOptions{Lends: e.node.lends(name), Refusals: e.node.refusals, Sent: sent})
+	f, err := client.RunFragment(bound, request, noderpc.FragmentOptions{Lends: e.node.Lends(name), Refusals: e.node.Refusals, Sent: sent})
 	if !stop() && err == nil { // it was cancelled with its last word
 		err = running.Err()
 		_ = f.Close() // there is no stream any more

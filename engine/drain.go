@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -57,7 +58,7 @@ func (e *Engine) drain(ctx context.Context, name string, progress func(noderpc.P
 
 // Undrain lets a node take rows and run parts of queries again. Nothing moves back.
 func (e *Engine) Undrain(ctx context.Context, name string) error {
-	if e.node == nil || e.node.self == nil {
+	if e.node == nil || e.node.Self == nil {
 		return errAlone
 	}
 	ctx, leave, err := e.life.call(ctx)
@@ -65,8 +66,8 @@ func (e *Engine) Undrain(ctx context.Context, name string) error {
 		return err
 	}
 	defer leave()
-	if _, there := e.node.memberNamed(name); !there {
-		return e.node.takes(name) // says how it is
+	if _, there := e.node.MemberNamed(name); !there {
+		return e.node.Takes(name) // says how it is
 	}
 	return e.life.told(e.tellDraining(ctx, name, false))
 }
@@ -75,14 +76,14 @@ var errAlone = sqlerror.New("55000", "this node is alone, it belongs to no clust
 
 // mayDrain tells, too, whether the node is there.
 func (e *Engine) mayDrain(name string) (there bool, err error) {
-	if e.node == nil || e.node.self == nil {
+	if e.node == nil || e.node.Self == nil {
 		return false, errAlone
 	}
-	member, there := e.node.memberNamed(name)
-	if there && member.State == catalog.Joining || !there && !e.node.known(name) {
-		return there, e.node.takes(name) // says how it is
+	member, there := e.node.MemberNamed(name)
+	if there && member.State == catalog.Joining || !there && !e.node.Known(name) {
+		return there, e.node.Takes(name) // says how it is
 	}
-	if !slices.ContainsFunc(e.node.online(), func(other string) bool { return other != name }) {
+	if !slices.ContainsFunc(e.node.Online(), func(other string) bool { return other != name }) {
 		return there, sqlerror.New("55000", "there is no other node that could take what node %q holds", name).WithHint("Start another node, or let one that is drained take rows again (csmsql cluster undrain).")
 	}
 	return there, nil
@@ -95,19 +96,19 @@ func (e *Engine) tellDraining(ctx context.Context, name string, on bool) error {
 			return err
 		}
 	} else {
-		client, err := e.node.peers.get(ctx, name)
+		client, err := e.node.Peer(ctx, name)
 		if err == nil {
 			err = client.Drain(ctx, on)
 		}
 		if err != nil {
-			return atNode(name, err)
+			return member.AtNode(name, err)
 		}
 	}
 	const poll = 5 * time.Millisecond
 	for {
-		member, there := e.node.memberNamed(name)
+		member, there := e.node.MemberNamed(name)
 		if !there {
-			return e.node.takes(name)
+			return e.node.Takes(name)
 		}
 		if (member.State == catalog.Draining) == on {
 			return nil
@@ -129,7 +130,7 @@ func (e *Engine) setDraining(ctx context.Context, on bool) error {
 	if err := e.catalog.SetState(ctx, state); err != nil {
 		return err
 	}
-	e.node.lending.Drain(on)
+	e.node.Lending.Drain(on)
 	if on {
 		e.config.Fault.At(faults.NodeDraining)
 	}
@@ -192,13 +193,13 @@ func (e *Engine) drainTable(ctx context.Context, table catalog.TableName, name s
 		}
 		names := p.Nodes
 		if len(names) == 0 || p.Kind == placement.Hash {
-			names = e.node.online()
+			names = e.node.Online()
 		}
-		names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name || e.node.takes(n) != nil })
+		names = slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n == name || e.node.Takes(n) != nil })
 		if len(names) == 0 {
 			return sqlerror.New("55000", "placement %s leaves no node that could take its rows", p).WithHint("ALTER TABLE … SET PLACEMENT '…' first.")
 		}
-		if err := e.node.canReplicate(v.Table().Replicas, e.node.onlineBut(name)); err != nil {
+		if err := e.node.CanReplicate(v.Table().Replicas, e.node.OnlineBut(name)); err != nil {
 			return err
 		}
 		moves, err = e.leaving(ctx, v, p, names, name)
@@ -221,7 +222,7 @@ func (e *Engine) placementWithout(p placement.Placement, name string) (placement
 	if left {
 		return q, nil
 	}
-	others := e.node.onlineBut(name)
+	others := e.node.OnlineBut(name)
 	if len(others) == 0 {
 		return q, sqlerror.New("55000", "there is no other node that could take what node %q holds", name)
 	}
@@ -235,7 +236,7 @@ func (e *Engine) leaving(ctx context.Context, v *catalog.TableVersion, p placeme
 	if err != nil {
 		return nil, err
 	}
-	w := &replicas.Plan{Placement: p, Replicas: max(v.Table().Replicas, 1), Online: e.node.onlineBut(node), Load: map[string]int64{}}
+	w := &replicas.Plan{Placement: p, Replicas: max(v.Table().Replicas, 1), Online: e.node.OnlineBut(node), Load: map[string]int64{}}
 	at := e.holders(chunks)
 	for i, c := range chunks {
 		w.Load[at[i][0].Node] += c.bytes
@@ -255,9 +256,4 @@ func (e *Engine) leaving(ctx context.Context, v *catalog.TableVersion, p placeme
 		}
 		return w.Places(first, at[i])
 	})
-}
-
-// onlineBut lists the nodes that take rows when one takes none.
-func (n *node) onlineBut(name string) []string {
-	return slices.DeleteFunc(n.online(), func(other string) bool { return other == name })
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/overdue"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/turn"
@@ -56,7 +57,7 @@ type Engine struct {
 
 	workers *workers         // nil: there are none
 	catalog *catalog.Catalog // nil in a borrower
-	node    *node            // nil in a borrower
+	node    *member.Node     // nil in a borrower
 	remote  *remote          // nil in a node
 
 	life  *lifetime
@@ -77,22 +78,25 @@ func newEngine(config Config) *Engine {
 func Open(ctx context.Context, config Config) (*Engine, error) {
 	e := newEngine(config)
 	if err := e.open(ctx); err != nil {
-		return nil, errors.Join(e.node.away(err), e.Close())
+		return nil, errors.Join(e.node.Away(err), e.Close())
 	}
 	return e, nil
 }
 
 func (e *Engine) open(ctx context.Context) error {
-	n, err := openNode(ctx, &e.config, e.explainLoss)
-	e.node = n
+	if err := e.config.disable(); err != nil {
+		return err
+	}
+	n, err := member.Open(ctx, e.memberConfig())
+	e.node, e.config.Directory, e.config.RegionDirectory, e.config.Fabric = n, n.Directory(), n.RegionDirectory(), n.Fabric.Kind
 	if errors.Is(err, store.ErrSessionOver) && !errors.Is(err, catalog.ErrFenced) { // while it came up
 		err = fmt.Errorf("%w: %w", catalog.ErrFenced, err)
 	}
 	if err != nil {
 		return err
 	}
-	e.catalog, e.reader = n.catalog, n.reader
-	if err := e.openDatabase(n.region.Capacity); err != nil {
+	e.catalog, e.reader = n.Catalog, n.Reader
+	if err := e.openDatabase(n.Region.Capacity); err != nil {
 		return err
 	}
 	if e.config.VerifyAtStart {
@@ -198,7 +202,7 @@ func (e *Engine) Close() error {
 		e.ended = e.remote.close()
 	}
 	if e.node != nil {
-		e.ended = errors.Join(e.ended, e.node.close())
+		e.ended = errors.Join(e.ended, e.node.Close())
 	}
 	return e.ended
 }
@@ -270,7 +274,7 @@ func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *reader.Read
 	if err := by.Confirm(ctx); err != nil {
 		return l.honest(err, by)
 	}
-	if e.node != nil && e.node.self != nil { // the bytes may be other nodes'
+	if e.node != nil && e.node.Self != nil { // the bytes may be other nodes'
 		if err := l.snapshot.Trust(by.InRegions()...); err != nil {
 			return err
 		}
@@ -284,8 +288,8 @@ func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *reader.Read
 // target is where chunks go that lie in this node's memory; targetFor knows a table's placement.
 func (e *Engine) target(ctx context.Context, name catalog.TableName, schema *arrow.Schema) ingest.Target {
 	return ingest.Target{
-		Space: e.node.held(ctx, e.node.space), Owner: name.String(), Schema: schema, HoldBytes: e.memory.chunk,
-		Discard: e.node.discard, Limits: limitsOf(schema),
+		Space: e.node.Held(ctx, e.node.Space), Owner: name.String(), Schema: schema, HoldBytes: e.memory.chunk,
+		Discard: e.node.Discard, Limits: limitsOf(schema),
 	}
 }
 
@@ -298,4 +302,13 @@ func (e *Engine) threads() int {
 		return e.config.Threads
 	}
 	return runtime.GOMAXPROCS(0)
+}
+
+// Fenced is closed when the cluster has given this node up: its tables are still there, but this engine cannot know what
+// the others do with them. Close it and open it anew.
+func (e *Engine) Fenced() <-chan struct{} {
+	if e.node == nil {
+		return nil
+	}
+	return e.node.Fenced()
 }

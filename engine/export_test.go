@@ -59,7 +59,7 @@ func (l slowFlushes) Flush(b []byte) int {
 
 // MovedBytes is what this node has copied of other nodes' extents into longer ones.
 func (e *Engine) MovedBytes() (n uint64) {
-	e.node.lending.Each(func(s coherence.Sample) {
+	e.node.Lending.Each(func(s coherence.Sample) {
 		if s.Name == "lent_moved_bytes_total" {
 			n = s.Value
 		}
@@ -68,24 +68,24 @@ func (e *Engine) MovedBytes() (n uint64) {
 }
 
 // RegionSpec is the node's region.
-func (e *Engine) RegionSpec() memregion.Spec { return e.node.region }
+func (e *Engine) RegionSpec() memregion.Spec { return e.node.Region }
 
 // RegionStats are the counters of the node's region.
-func (e *Engine) RegionStats() memregion.RegionStats { return e.node.lent.Stats() }
+func (e *Engine) RegionStats() memregion.RegionStats { return e.node.Lent.Stats() }
 
 // SetQuota limits what a table may hold of the region.
-func (e *Engine) SetQuota(table string, bytes int64) { e.node.lent.SetQuota(table, bytes) }
+func (e *Engine) SetQuota(table string, bytes int64) { e.node.Lent.SetQuota(table, bytes) }
 
 // CheckSpace compares what the region holds with what the catalog needs: exactly the extents of the current versions,
 // nothing more (a leak) and nothing less (a loss). Nobody else may be at work and no lease may hold an older version.
 func (e *Engine) CheckSpace(ctx context.Context) error {
-	if err := e.node.lent.Verify(); err != nil {
+	if err := e.node.Lent.Verify(); err != nil {
 		return err
 	}
 	var wanted []memregion.Owned
 	var bytes int64
 	err := e.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
-		if x.Region == e.node.region.ID {
+		if x.Region == e.node.Region.ID {
 			wanted = append(wanted, memregion.Owned{Owner: x.Owner, Range: x.Range})
 			bytes += x.Range.Length
 		}
@@ -95,23 +95,14 @@ func (e *Engine) CheckSpace(ctx context.Context) error {
 		return err
 	}
 	slices.SortFunc(wanted, func(a, b memregion.Owned) int { return int(a.Range.Offset - b.Range.Offset) })
-	held := e.node.lent.Extents()
+	held := e.node.Lent.Extents()
 	if !slices.Equal(wanted, held) {
 		return fmt.Errorf("the catalog needs %d extents and the region holds %d; first difference: %v", len(wanted), len(held), firstDifference(wanted, held))
 	}
-	if used := e.node.lent.Stats().Used; used != bytes {
+	if used := e.node.Lent.Stats().Used; used != bytes {
 		return fmt.Errorf("the region says that %d bytes are used, its extents have %d", used, bytes)
 	}
 	return nil
-}
-
-// RoomOn is roomOn beside regions of other nodes.
-func RoomOn(place memregion.DevicePlace, size, unit, capacity int64, taken []memregion.Spec) (start, length int64, err error) {
-	var records []catalog.RegionRecord
-	for _, spec := range taken {
-		records = append(records, catalog.RegionRecord{Spec: spec, Node: "b"})
-	}
-	return roomOn(place, size, unit, capacity, records)
 }
 
 func firstDifference(wanted, held []memregion.Owned) string {
@@ -145,7 +136,7 @@ func (e *Engine) VerifiedBytes() int64 { return e.reader.VerifiedBytes() }
 
 // WriteExtent grants an extent, stores, lets during happen, and seals.
 func (e *Engine) WriteExtent(during func()) error {
-	g, err := e.node.space.Grant("test", memregion.PageSize)
+	g, err := e.node.Space.Grant("test", memregion.PageSize)
 	if err != nil {
 		return err
 	}
@@ -154,7 +145,7 @@ func (e *Engine) WriteExtent(during func()) error {
 	if err := errors.Join(g.Clean(), g.Seal(coherence.Seal{Length: memregion.PageSize, Checksum: 1})); err != nil {
 		return errors.Join(err, g.Abort())
 	}
-	return e.node.homes.Discard(catalog.ExtentID{Region: e.node.region.ID, Generation: g.Generation()})
+	return e.node.Homes.Discard(catalog.ExtentID{Region: e.node.Region.ID, Generation: g.Generation()})
 }
 
 // ParkedBytes is what results that were read ahead take.
@@ -205,23 +196,23 @@ func PlanOf(st *Statement) any { return st.plan }
 
 // Quarantined counts the extents of the node's region whose writers died and may be heard of.
 func (e *Engine) Quarantined() int {
-	return e.node.homes[e.node.region.ID].Stats().Extents[coherence.Quarantined]
+	return e.node.Homes[e.node.Region.ID].Stats().Extents[coherence.Quarantined]
 }
 
 // LiftAll takes an operator's word that no borrower that is gone can reach the memory any more.
 func (e *Engine) LiftAll() {
-	for _, b := range e.node.lending.Borrowers() {
-		e.node.lending.Lift(b.Name, b.Incarnation)
+	for _, b := range e.node.Lending.Borrowers() {
+		e.node.Lending.Lift(b.Name, b.Incarnation)
 	}
 }
 
 // Disturb lets the adversary of the node's caches do something.
-func (e *Engine) Disturb() { e.node.fabric.Lines.FenceStore() }
+func (e *Engine) Disturb() { e.node.Fabric.Lines.FenceStore() }
 
 // Reuse writes the byte all over an extent of the node's memory, seals it and looks at the memory behind all caches, after others did something.
 // Then the extent goes back.
 func (e *Engine) Reuse(length int64, value byte, meanwhile func()) (at memregion.Range, foreign int, err error) {
-	home := e.node.homes[e.node.region.ID]
+	home := e.node.Homes[e.node.Region.ID]
 	g, err := home.Grant("reuse", home.Domain(), length)
 	if err != nil {
 		return at, 0, err
@@ -234,7 +225,7 @@ func (e *Engine) Reuse(length int64, value byte, meanwhile func()) (at memregion
 	}
 	meanwhile()
 	found := make([]byte, g.Range().Length)
-	file, err := os.Open(e.node.region.Path)
+	file, err := os.Open(e.node.Region.Path)
 	if err != nil {
 		return at, 0, err
 	}
@@ -247,7 +238,7 @@ func (e *Engine) Reuse(length int64, value byte, meanwhile func()) (at memregion
 
 // QuarantinedRange is one of the extents in quarantine.
 func (e *Engine) QuarantinedRange() (at memregion.Range) {
-	home := e.node.homes[e.node.region.ID]
+	home := e.node.Homes[e.node.Region.ID]
 	for gen := coherence.Generation(1); gen < 10_000; gen++ {
 		if v := home.Generation(gen); v.State == coherence.Quarantined {
 			return v.Range
@@ -258,13 +249,13 @@ func (e *Engine) QuarantinedRange() (at memregion.Range) {
 
 // Drop lets the node's caches have the range no more.
 func (e *Engine) Drop(r memregion.Range) {
-	e.reader.Drop(coherence.StepAcquire, e.node.lent.Bytes(r))
+	e.reader.Drop(coherence.StepAcquire, e.node.Lent.Bytes(r))
 }
 
 // ExtentsOf is how many extents of this node's memory the chunks of a table have.
 func (e *Engine) ExtentsOf(ctx context.Context, owner string) (n int, err error) {
 	err = e.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
-		if x.Region == e.node.region.ID && x.Owner == owner {
+		if x.Region == e.node.Region.ID && x.Owner == owner {
 			n++
 		}
 		return nil
@@ -275,19 +266,19 @@ func (e *Engine) ExtentsOf(ctx context.Context, owner string) (n int, err error)
 // WriteBackBeside writes the page before and the one behind some bytes of the node's memory back, as its caches have them: as if they lay in one line with these bytes,
 // of which a processor writes back all.
 func (e *Engine) WriteBackBeside(b []byte) error {
-	spec := e.node.region
+	spec := e.node.Region
 	memory, err := os.OpenFile(spec.Path, os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
-	base, _ := e.node.lent.View().Mapping()
+	base, _ := e.node.Lent.View().Mapping()
 	at := int64(uintptr(unsafe.Pointer(unsafe.SliceData(b))) - uintptr(base))
 	end := (at + int64(len(b)) + memregion.PageSize - 1) / memregion.PageSize * memregion.PageSize
 	for _, page := range []int64{at/memregion.PageSize*memregion.PageSize - memregion.PageSize, end} {
-		if page < 0 || page+memregion.PageSize > e.node.lent.Stats().Backed {
+		if page < 0 || page+memregion.PageSize > e.node.Lent.Stats().Backed {
 			continue
 		}
-		beside, failed := e.node.lent.View().Bytes(memregion.Range{Offset: page, Length: memregion.PageSize}) // also if it is nobody's
+		beside, failed := e.node.Lent.View().Bytes(memregion.Range{Offset: page, Length: memregion.PageSize}) // also if it is nobody's
 		if failed == nil {
 			_, failed = memory.WriteAt(beside, spec.Start+page)
 		}
@@ -299,12 +290,12 @@ func (e *Engine) WriteBackBeside(b []byte) error {
 // Scribble stores into a line of each of a table's extents in this node's memory, as a program of its machine would that no protection stops: into the
 // emulated cache.
 func (e *Engine) Scribble(ctx context.Context, owner string) error {
-	cache, err := os.OpenFile(e.node.region.Path+".cache", os.O_WRONLY, 0)
+	cache, err := os.OpenFile(e.node.Region.Path+".cache", os.O_WRONLY, 0)
 	if err != nil {
 		return err
 	}
 	err = e.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
-		if x.Region != e.node.region.ID || x.Owner != owner {
+		if x.Region != e.node.Region.ID || x.Owner != owner {
 			return nil
 		}
 		_, err := cache.WriteAt(bytes.Repeat([]byte{0x5a}, 64), x.Range.Offset)
@@ -368,8 +359,8 @@ func (e *Engine) RegionsOf(ctx context.Context, table string) ([]memregion.Regio
 // Touch loads a byte of each page of a table's extents in this node's memory, as a statement would that was not told that they are gone.
 func (e *Engine) Touch(ctx context.Context, owner string) (sum int, err error) {
 	err = e.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
-		if x.Region == e.node.region.ID && x.Owner == owner {
-			for at, b := 0, e.node.lent.Bytes(x.Range); at < len(b); at += memregion.PageSize {
+		if x.Region == e.node.Region.ID && x.Owner == owner {
+			for at, b := 0, e.node.Lent.Bytes(x.Range); at < len(b); at += memregion.PageSize {
 				sum += int(b[at])
 			}
 		}
@@ -403,7 +394,7 @@ func Volatile(name string) bool { return volatile[name] }
 
 // Stray has an extent in the node's memory that nobody holds, at a stage of its life.
 func (e *Engine) Stray(stage string) (catalog.Grant, error) {
-	return stray(e.node.space, stage, e.node.lender.Publish)
+	return stray(e.node.Space, stage, e.node.Lender.Publish)
 }
 
 func stray(space catalog.Space, stage string, publish func(...catalog.ExtentID) error) (catalog.Grant, error) {
@@ -421,26 +412,26 @@ func stray(space catalog.Space, stage string, publish func(...catalog.ExtentID) 
 
 // Lose has an extent granted in another node's memory and forgets it.
 func (e *Engine) Lose(ctx context.Context, node, stage string) (catalog.ExtentID, error) {
-	space, err := e.node.spaceOf(ctx, node)
+	space, err := e.node.SpaceOf(ctx, node)
 	if err != nil {
 		return catalog.ExtentID{}, err
 	}
-	g, err := stray(space, stage, e.node.lender.Publish)
+	g, err := stray(space, stage, e.node.Lender.Publish)
 	if err != nil {
 		return catalog.ExtentID{}, err
 	}
 	id := catalog.ExtentID{Region: space.Region(), Generation: g.Generation()}
-	e.node.holdings.book.Over(id)
+	e.node.Book().Over(id)
 	return id, nil
 }
 
 // What the janitor does.
-func (e *Engine) Sweep(ctx context.Context)   { e.node.sweep(ctx) }
-func (e *Engine) Confirm(ctx context.Context) { e.node.confirm(ctx) }
+func (e *Engine) Sweep(ctx context.Context)   { e.node.Sweep(ctx) }
+func (e *Engine) Confirm(ctx context.Context) { e.node.Confirm(ctx) }
 
 // RenewAt is one turn of the renewals.
 func (e *Engine) RenewAt(ctx context.Context, node string) error {
-	return e.node.renewAt(ctx, node, renewals)
+	return e.node.RenewAt(ctx, node, renewals)
 }
 
 var renewals = map[memregion.RegionID]*custody.Disclaimer{}

@@ -66,10 +66,10 @@ func (e *Engine) Figures() Figures {
 	if e.node == nil {
 		return f
 	}
-	f.Refusals = e.node.refusals
-	h := &e.node.holdings
-	f.Strays, f.StraysTakenBack, f.StraysNow, f.StrayBytes, f.HeldTooLong = h.strays.Load(), h.back.Load(), h.present.Load(), h.bytes.Load(), h.left.Load()
-	if shared, ok := e.node.store.(*etcd.Store); ok {
+	f.Refusals = e.node.Refusals
+	h := e.node.Strays()
+	f.Strays, f.StraysTakenBack, f.StraysNow, f.StrayBytes, f.HeldTooLong = h.Found, h.TakenBack, h.Now, h.Bytes, h.HeldTooLong
+	if shared, ok := e.node.Store.(*etcd.Store); ok {
 		f.Cluster = &ClusterFigures{Members: e.catalog.Members(), Etcd: shared.Stats()}
 	}
 	return f

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -88,7 +89,7 @@ func writeForSQL(access duckdb.FileAccess, file string, write func(f *os.File) e
 	if info, err := root.Lstat(name); err == nil && info.Mode()&fs.ModeSymlink == 0 && !info.Mode().IsRegular() {
 		return irregular(file) // a link is replaced, and not what it leads to
 	}
-	temporary := name + ".writing-" + randomText()[:8]
+	temporary := name + ".writing-" + rand.Text()[:8]
 	f, err := root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 	if err != nil {
 		return inSystem(file, err)

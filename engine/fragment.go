@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
@@ -94,11 +95,11 @@ func (f fragments) Run(ctx context.Context, _ noderpc.Peer, request noderpc.Frag
 
 // runFragment runs a part of a query; its result lies in this node's memory until it is released.
 func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentRequest) (result noderpc.FragmentResult, err error) {
-	holder := e.node.hold("fragment of a query")
+	holder := e.node.Hold("fragment of a query")
 	ctx = custody.With(ctx, holder)
 	defer func() {
 		if err != nil {
-			e.node.letGo(holder)
+			e.node.LetGo(holder)
 		}
 	}()
 	payload, err := e.fragments.payload(e, request.Payload)
@@ -173,7 +174,7 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	chunks := result.Chunks
 	result.Release = func() {
 		e.releaseResult(chunks)
-		e.node.letGo(holder)
+		e.node.LetGo(holder)
 	}
 	return result, nil
 }
@@ -341,7 +342,7 @@ func (e *Engine) keepResult(ctx context.Context, rows *Rows, columns *arrow.Sche
 	if shuffle != nil {
 		e.config.Fault.At(faults.PartitionsSealed)
 	}
-	if err := e.node.homes.Publish(extentsOf(chunks)...); err != nil {
+	if err := e.node.Homes.Publish(member.ExtentsOf(chunks)...); err != nil {
 		return nil, nil, errors.Join(err, target.Discard(chunks))
 	}
 	return chunks, partitions, nil
@@ -371,19 +372,12 @@ func (e *Engine) releaseResult(chunks []*catalog.Chunk) {
 	if len(chunks) == 0 {
 		return
 	}
-	ids := extentsOf(chunks)
-	if err := e.node.homes.Retire(ids...); err != nil {
+	ids := member.ExtentsOf(chunks)
+	if err := e.node.Homes.Retire(ids...); err != nil {
 		e.config.Log.Warn("release the result of a fragment", "error", err)
 	}
-	e.node.holdings.book.GivenBack(ids...)
+	e.node.Book().GivenBack(ids...)
 	e.config.Fault.At(faults.FragmentReleased)
-}
-
-func extentsOf(chunks []*catalog.Chunk) (ids []catalog.ExtentID) {
-	for _, c := range chunks {
-		ids = append(ids, c.Extents()...)
-	}
-	return ids
 }
 
 // nullable is the schema with every column nullable, as those of a query's result are.

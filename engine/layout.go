@@ -93,7 +93,7 @@ func (e *Engine) nodesOf(l *located) (first string, also []string) {
 
 // lendsItself tells whether a region is this node's own.
 func (e *Engine) lendsItself(id memregion.RegionID) bool {
-	return e.node != nil && e.node.homes[id] != nil
+	return e.node != nil && e.node.Homes[id] != nil
 }
 
 // layout is what the planner wants to know of a table.

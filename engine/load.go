@@ -54,7 +54,7 @@ func (e *Engine) load(ctx context.Context, request noderpc.LoadRequest, progress
 	defer reader.Close()
 	l := &loading{engine: e, reader: reader, request: request, progress: progress}
 	if result, err = l.run(ctx); err != nil {
-		e.node.settle(ctx)
+		e.node.Settle(ctx)
 	}
 	return result, advise(err)
 }
@@ -88,8 +88,8 @@ func (l *loading) run(ctx context.Context) (result noderpc.LoadResult, err error
 		return result, err
 	}
 	defer snapshot.Close()
-	holder := e.node.hold("load of table " + name.String())
-	defer e.node.letGo(holder)
+	holder := e.node.Hold("load of table " + name.String())
+	defer e.node.LetGo(holder)
 	ctx = custody.With(ctx, holder)
 	tx := e.catalog.Begin(snapshot)
 	defer tx.Rollback()

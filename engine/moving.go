@@ -174,7 +174,7 @@ func (e *Engine) setReplicas(ctx context.Context, name catalog.TableName, replic
 
 // mending lists the chunks that have too few replicas, or too many.
 func (e *Engine) mending(ctx context.Context, v *catalog.TableVersion, wanted int, online []string) (*moves, error) {
-	if e.node.self == nil {
+	if e.node.Self == nil {
 		return nil, nil
 	}
 	p, err := placement.Parse(v.Table().Placement)
@@ -201,7 +201,7 @@ func (e *Engine) holders(chunks []located) [][]replicas.Holder {
 			x := c.extent(k)
 			h, known := regions[x.Region]
 			if !known {
-				h = e.node.holder(x.Region)
+				h = e.node.Holder(x.Region)
 				regions[x.Region] = h
 			}
 			if h.State == replicas.Whole && e.reader.Damage().Has(x) {
@@ -211,25 +211,6 @@ func (e *Engine) holders(chunks []located) [][]replicas.Holder {
 		}
 	}
 	return list
-}
-
-// holder says what a replica in a region is worth.
-func (n *node) holder(region memregion.RegionID) replicas.Holder {
-	name, there := n.catalog.Reachable(region)
-	if member, _ := n.memberNamed(name); n.self != nil && member.State == catalog.Joining {
-		there = false // it takes its regions over, or makes another one
-	}
-	lent, err := n.regionOf(name)
-	switch {
-	case name == "" || there && (err != nil || lent != region): // the node lends another one since
-		return replicas.Holder{Node: name, State: replicas.Lost}
-	case there:
-		return replicas.Holder{Node: name, State: replicas.Whole}
-	}
-	if n.absence != nil && n.absence.Long(name) {
-		return replicas.Holder{Node: name, State: replicas.Gone}
-	}
-	return replicas.Holder{Node: name, State: replicas.Away}
 }
 
 // record puts a placement on record, if it is another.
@@ -258,14 +239,14 @@ func (e *Engine) changeTable(ctx context.Context, name catalog.TableName, change
 		return err
 	}
 	defer snapshot.Close()
-	holder := e.node.hold("change of table " + name.String())
-	defer e.node.letGo(holder) // after the transaction's end
+	holder := e.node.Hold("change of table " + name.String())
+	defer e.node.LetGo(holder) // after the transaction's end
 	ctx = custody.With(ctx, holder)
 	tx := e.catalog.Begin(snapshot)
 	defer func() {
 		tx.Rollback()
 		if err != nil {
-			e.node.settle(ctx)
+			e.node.Settle(ctx)
 		}
 	}()
 	version, ok := tx.Contents().Table(name)
@@ -337,10 +318,10 @@ type chunkMove struct {
 
 // movesTo lists what has to move for a placement of whole chunks: as little as makes it true, and rows over nodes even.
 func (e *Engine) movesTo(ctx context.Context, v *catalog.TableVersion, p placement.Placement) (*moves, error) {
-	if p.Kind == placement.Local || e.node.self == nil {
+	if p.Kind == placement.Local || e.node.Self == nil {
 		return nil, nil // what is there was local once
 	}
-	names, err := e.node.takers(p)
+	names, err := e.node.Takers(p)
 	if err != nil {
 		return nil, err
 	}
@@ -348,7 +329,7 @@ func (e *Engine) movesTo(ctx context.Context, v *catalog.TableVersion, p placeme
 	if err != nil {
 		return nil, err
 	}
-	w := &replicas.Plan{Placement: p, Replicas: max(v.Table().Replicas, 1), Online: e.node.online(), Load: map[string]int64{}}
+	w := &replicas.Plan{Placement: p, Replicas: max(v.Table().Replicas, 1), Online: e.node.Online(), Load: map[string]int64{}}
 	total := int64(0)
 	for _, c := range chunks {
 		total += c.bytes
@@ -452,7 +433,7 @@ func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []c
 		if err := group.Wait(); err != nil {
 			for _, r := range made {
 				if added := r.Added(); len(added) > 0 {
-					err = errors.Join(err, e.node.lender.Discard(added...))
+					err = errors.Join(err, e.node.Lender.Discard(added...))
 				}
 			}
 			return err

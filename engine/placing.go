@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,7 +31,7 @@ func (e *Engine) resolvePlacement(text string, columns *arrow.Schema) (string, e
 	if err != nil || p.Kind == placement.Local {
 		return "", err
 	}
-	if e.node == nil || e.node.self == nil {
+	if e.node == nil || e.node.Self == nil {
 		return "", sqlerror.New("55000", "placement %s: this node is alone, it belongs to no cluster", p).
 			WithHint("Leave the placement out, or start the node with --cluster-init or --etcd.")
 	}
@@ -47,9 +46,9 @@ func (e *Engine) resolvePlacement(text string, columns *arrow.Schema) (string, e
 		p.Columns[i] = columns.Field(at).Name
 	}
 	if p.Kind == placement.Hash && len(p.Nodes) == 0 {
-		p.Nodes = e.node.online()
+		p.Nodes = e.node.Online()
 	}
-	if _, err := e.node.takers(p); err != nil {
+	if _, err := e.node.Takers(p); err != nil {
 		return "", err
 	}
 	return p.String(), nil
@@ -102,28 +101,6 @@ func placementIn(with string) (text string, replicas int, err error) {
 	return text, replicas, nil
 }
 
-// takers are the nodes that new chunks of a placement go to, in order. All of them are there and take new chunks.
-func (n *node) takers(p placement.Placement) ([]string, error) {
-	if n.self == nil {
-		return []string{n.config.Node}, nil // a table of a cluster cannot be here
-	}
-	names := p.Nodes
-	if p.Kind == placement.Local && n.takes(n.config.Node) == nil {
-		return []string{n.config.Node}, nil
-	}
-	if len(names) == 0 {
-		if names = n.online(); len(names) == 0 {
-			return nil, sqlerror.New("55000", "placement %s: no node takes new rows, all are drained", p)
-		}
-	}
-	for _, name := range names {
-		if err := n.takes(name); err != nil {
-			return nil, err
-		}
-	}
-	return names, nil
-}
-
 // leaveOut says how a table is written whose placement names nodes that are not there, or take no rows: without them.
 func (e *Engine) leaveOut(err error, table catalog.TableName, p placement.Placement) error {
 	told, ok := err.(*Error)
@@ -132,9 +109,9 @@ func (e *Engine) leaveOut(err error, table catalog.TableName, p placement.Placem
 	}
 	without := p
 	for _, name := range p.Nodes {
-		if e.node.takes(name) != nil {
+		if e.node.Takes(name) != nil {
 			if without, ok = without.Without(name); !ok {
-				if without.Nodes = e.node.online(); p.Kind == placement.Node && len(without.Nodes) > 1 {
+				if without.Nodes = e.node.Online(); p.Kind == placement.Node && len(without.Nodes) > 1 {
 					without.Nodes = without.Nodes[:1]
 				}
 				break
@@ -153,27 +130,6 @@ func (e *Engine) leaveOut(err error, table catalog.TableName, p placement.Placem
 	return &better
 }
 
-// takes is an error unless new chunks may be put into a node's memory.
-func (n *node) takes(name string) error {
-	member, there := n.memberNamed(name)
-	switch {
-	case there && member.State == catalog.Online:
-		return nil
-	case there && member.State == catalog.Draining:
-		return sqlerror.New("55000", "node %q is drained and takes no new rows", name).WithHint("Change the table's placement: ALTER TABLE … SET PLACEMENT '…'.")
-	case there || n.known(name):
-		e := sqlerror.New(catalog.ErrLenderGone.SQLState(), "node %q is not there", name).WithHint("Start it, or change the table's placement: ALTER TABLE … SET PLACEMENT '…'.")
-		e.Cause = catalog.ErrLenderGone
-		return e
-	}
-	return sqlerror.New("42704", "node %q does not exist", name).WithHint("The nodes are " + strings.Join(n.online(), ", ") + ".")
-}
-
-// known tells whether a node that is not there has been there.
-func (n *node) known(name string) bool {
-	return slices.ContainsFunc(n.catalog.Regions(), func(r catalog.RegionRecord) bool { return r.Node == name })
-}
-
 // targetFor is where new chunks of a table go, of rows that are written by a session of this time zone.
 func (e *Engine) targetFor(ctx context.Context, v *catalog.TableVersion, zone string) (ingest.Target, error) {
 	table := v.Table()
@@ -190,7 +146,7 @@ func (e *Engine) targetFor(ctx context.Context, v *catalog.TableVersion, zone st
 
 // place makes a target one of a placement.
 func (e *Engine) place(ctx context.Context, target *ingest.Target, p placement.Placement, v *catalog.TableVersion) error {
-	names, err := e.node.takers(p)
+	names, err := e.node.Takers(p)
 	if err != nil {
 		return e.leaveOut(err, v.Table().Name, p)
 	}
@@ -206,7 +162,7 @@ func (e *Engine) place(ctx context.Context, target *ingest.Target, p placement.P
 			return sqlerror.New("XX001", "table %v is placed by %s, and has no such columns", target.Owner, p)
 		}
 		for _, name := range names {
-			space, err := e.node.spaceOf(ctx, name)
+			space, err := e.node.SpaceOf(ctx, name)
 			if err != nil {
 				return err
 			}
@@ -216,7 +172,7 @@ func (e *Engine) place(ctx context.Context, target *ingest.Target, p placement.P
 		return nil
 	}
 	if len(names) == 1 {
-		target.Space, err = e.node.spaceOf(ctx, names[0])
+		target.Space, err = e.node.SpaceOf(ctx, names[0])
 		return err
 	}
 	next := e.leastOf(ctx, v, names)
@@ -224,7 +180,7 @@ func (e *Engine) place(ctx context.Context, target *ingest.Target, p placement.P
 	target.Next = func(ctx context.Context) (catalog.Space, error) {
 		name := names[next%len(names)]
 		next++
-		return e.node.spaceOf(ctx, name)
+		return e.node.SpaceOf(ctx, name)
 	}
 	return nil
 }
@@ -249,21 +205,4 @@ func (e *Engine) leastOf(ctx context.Context, v *catalog.TableVersion, names []s
 		}
 	}
 	return best
-}
-
-// discard gives back chunks that nobody will publish, wherever they lie.
-func (n *node) discard(chunks []*catalog.Chunk) error {
-	return n.lender.Discard(extentsOf(chunks)...)
-}
-
-// atNode says in an error at which node it happened.
-func atNode(name string, err error) error {
-	if err == nil {
-		return nil
-	}
-	var told interface{ SQLState() string }
-	if errors.As(err, &told) && strings.Contains(err.Error(), fmt.Sprintf("node %q", name)) {
-		return err
-	}
-	return fmt.Errorf("node %q: %w", name, err)
 }

@@ -162,11 +162,11 @@ func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *v
 // placementOfThoseThere is a table's placement without the nodes that take no rows.
 func (e *Engine) placementOfThoseThere(table catalog.Table) (placement.Placement, error) {
 	p, err := placement.Parse(table.Placement)
-	if err != nil || e.node.self == nil {
+	if err != nil || e.node.Self == nil {
 		return p, err
 	}
 	for _, name := range append([]string(nil), p.Nodes...) {
-		if e.node.takes(name) != nil {
+		if e.node.Takes(name) != nil {
 			if p, err = e.placementWithout(p, name); err != nil {
 				return p, err
 			}

@@ -214,10 +214,10 @@ func (r *reloading) run(ctx context.Context) error {
 
 // takersOfCopies are the nodes that take replicas.
 func (e *Engine) takersOfCopies() []string {
-	if e.node.self == nil {
+	if e.node.Self == nil {
 		return []string{e.config.Node}
 	}
-	return e.node.online()
+	return e.node.Online()
 }
 
 // refused says what became of the table: nothing. Errors about what is not as it was are 58000 and name it.
@@ -329,7 +329,7 @@ func (r *reloading) remake(ctx context.Context, number int, batch arrow.RecordBa
 		return sqlerror.New("55000", "no node takes the rows of chunk %d of table %v", number, r.table().Name)
 	}
 	made, err := r.engine.laid(old, to, func(node string) ([]descriptor.Extent, error) {
-		space, err := r.engine.node.spaceOf(ctx, node)
+		space, err := r.engine.node.SpaceOf(ctx, node)
 		if err != nil {
 			return nil, err
 		}
@@ -349,7 +349,7 @@ func (r *reloading) remake(ctx context.Context, number int, batch arrow.RecordBa
 func (r *reloading) discard() (err error) {
 	for _, made := range r.made {
 		if added := made.Added(); len(added) > 0 {
-			err = errors.Join(err, r.engine.node.lender.Discard(added...))
+			err = errors.Join(err, r.engine.node.Lender.Discard(added...))
 		}
 	}
 	return err
@@ -371,5 +371,5 @@ func (e *Engine) anyLost() bool {
 	if e.reader.Damage().Any() {
 		return true
 	}
-	return slices.ContainsFunc(e.catalog.Regions(), func(r catalog.RegionRecord) bool { return givenUp(e.node.holder(r.ID).State) })
+	return slices.ContainsFunc(e.catalog.Regions(), func(r catalog.RegionRecord) bool { return givenUp(e.node.Holder(r.ID).State) })
 }

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -17,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/fabric"
+	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -47,7 +49,7 @@ func AttachWith(ctx context.Context, target string, config Config) (*Engine, err
 func (e *Engine) attach(ctx context.Context, target string) error {
 	e.remote = &remote{
 		target: target, credentials: e.config.Credentials, log: e.config.Log.Warn,
-		domain: coherence.Domain(fmt.Sprintf("borrower-%d-%s", os.Getpid(), randomText()[:8])),
+		domain: coherence.Domain(fmt.Sprintf("borrower-%d-%s", os.Getpid(), rand.Text()[:8])),
 	}
 	description, err := e.remote.dial(ctx)
 	if err != nil {
@@ -361,7 +363,7 @@ func (r *remote) close() error {
 		r.log("the node did not hear that the leases are given up; they run out by themselves", "error", err)
 	}
 	if r.reader != nil && r.reader.Close() > 0 {
-		r.log(stillMapped)
+		r.log(member.StillMapped)
 	}
 	var err error
 	for _, v := range views {

@@ -46,7 +46,7 @@ const (
 
 // startRepair begins to look. It ends with the engine, which waits for it.
 func (e *Engine) startRepair() error {
-	if e.node.self == nil || e.config.Cluster.RepairAfter < 0 {
+	if e.node.Self == nil || e.config.Cluster.RepairAfter < 0 {
 		return nil
 	}
 	ctx, leave, err := e.life.call(context.Background())
@@ -82,10 +82,10 @@ func (r *repairer) look(ctx context.Context, now time.Time) {
 			present = append(present, m.Name)
 		}
 	}
-	for _, name := range e.node.absence.Observe(now, known, present) {
+	for _, name := range e.node.Absence.Observe(now, known, present) {
 		e.config.Log.Warn("a node has not been there for long; what it had is made anew elsewhere", "node", name)
 	}
-	online := e.node.online()
+	online := e.node.Online()
 	me := slices.Index(online, e.config.Node)
 	if me < 0 {
 		return // drained, or fenced off
@@ -165,7 +165,7 @@ func (r *repairer) nodes(known []string) string {
 		fmt.Fprintf(&b, "%s %v %d;", m.Name, m.State, m.Registered)
 	}
 	for _, name := range known {
-		fmt.Fprintf(&b, "%s %v;", name, e.node.absence.Long(name))
+		fmt.Fprintf(&b, "%s %v;", name, e.node.Absence.Long(name))
 	}
 	fmt.Fprintf(&b, "%d", e.reader.Damage().Found())
 	return b.String()
@@ -229,7 +229,7 @@ func (e *Engine) missing(ctx context.Context, name catalog.TableName, full map[s
 	if !ok {
 		return nil, nil
 	}
-	online := slices.DeleteFunc(e.node.online(), func(n string) bool { return full[n] })
+	online := slices.DeleteFunc(e.node.Online(), func(n string) bool { return full[n] })
 	return e.mending(ctx, v, max(v.Table().Replicas, 1), online)
 }
 

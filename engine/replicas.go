@@ -48,29 +48,20 @@ func (e *Engine) resolveReplicas(k int) (int, error) {
 	if err := checkReplicas(k); err != nil || k == 1 {
 		return 0, err
 	}
-	if e.node == nil || e.node.self == nil {
+	if e.node == nil || e.node.Self == nil {
 		return 0, sqlerror.New("55000", "replicas = %d: this node is alone, it belongs to no cluster", k).
 			WithHint("Leave the replicas out, or start the node with --cluster-init or --etcd.")
 	}
-	return k, e.node.canReplicate(k, e.node.online())
-}
-
-// canReplicate is an error unless k replicas find a node each.
-func (n *node) canReplicate(k int, nodes []string) error {
-	if k <= len(nodes) {
-		return nil
-	}
-	return sqlerror.New("55000", "replicas = %d: each is for another node, and %d of the cluster's nodes take rows: %s", k, len(nodes), strings.Join(nodes, ", ")).
-		WithHint("Start more nodes, or have fewer replicas: ALTER TABLE … SET (replicas = " + strconv.Itoa(max(len(nodes), 1)) + ").")
+	return k, e.node.CanReplicate(k, e.node.Online())
 }
 
 // replicator makes the replicas of new chunks; nil: one is enough.
 func (e *Engine) replicator(table catalog.Table, p placement.Placement) (func(context.Context, *catalog.Chunk) (*catalog.Chunk, error), error) {
-	if table.Replicas <= 1 || e.node.self == nil {
+	if table.Replicas <= 1 || e.node.Self == nil {
 		return nil, nil
 	}
-	online := e.node.online()
-	if err := e.node.canReplicate(table.Replicas, online); err != nil {
+	online := e.node.Online()
+	if err := e.node.CanReplicate(table.Replicas, online); err != nil {
 		return nil, err
 	}
 	name, since := table.Name.String(), e.catalog.Revision()
@@ -119,14 +110,14 @@ func (e *Engine) laid(c *catalog.Chunk, to []replicas.Place, replica func(node s
 		next, err = c.In(all...)
 	}
 	if err != nil && len(made) > 0 {
-		err = errors.Join(err, e.node.lender.Discard(made...))
+		err = errors.Join(err, e.node.Lender.Discard(made...))
 	}
 	return next, err
 }
 
 // copyReplica copies one into another node's memory, from whichever can be read.
 func (e *Engine) copyReplica(ctx context.Context, by *reader.Readings, table string, number int, c *catalog.Chunk, to string) (made []descriptor.Extent, err error) {
-	space, err := e.node.spaceOf(ctx, to)
+	space, err := e.node.SpaceOf(ctx, to)
 	if err != nil {
 		return nil, err
 	}
@@ -145,7 +136,7 @@ func (e *Engine) others(d *descriptor.Descriptor) string {
 	var names []string
 	for i := 1; i < d.Replicas(); i++ {
 		name := e.reader.NodeOf(d.Replica(i))
-		if extents := d.ExtentsOf(i); e.catalog != nil && e.node.holder(extents[0].Region).State != replicas.Whole {
+		if extents := d.ExtentsOf(i); e.catalog != nil && e.node.Holder(extents[0].Region).State != replicas.Whole {
 			name += " (not there)"
 		} else if e.reader.Damage().Has(extents[0].ExtentID) {
 			name += " (damaged)"

@@ -7,9 +7,9 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
-	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/member"
 )
 
 // Version of the product.
@@ -24,13 +24,13 @@ func (e *Engine) Service(frontend noderpc.Frontend) noderpc.Node {
 func (e *Engine) ServerOptions() noderpc.ServerOptions {
 	options := noderpc.ServerOptions{Name: e.config.Node, Log: e.config.Log}
 	if e.node != nil {
-		options.Refusals = e.node.refusals
+		options.Refusals = e.node.Refusals
 	}
-	if e.node != nil && e.node.self != nil {
-		options.Certificate = e.node.credentials
-		options.Incarnation = e.node.incarnation
+	if e.node != nil && e.node.Self != nil {
+		options.Certificate = e.node.Credentials
+		options.Incarnation = e.node.Incarnation
 		options.FragmentTTL = e.config.Cluster.SessionTTL // 0: as long as a session's
-		options.Lender, options.Fragments, options.Operations = lender{e.node.lending, e.life}, fragments{e}, operations{e}
+		options.Lender, options.Fragments, options.Operations = lender{e.node.Lending, e.life}, fragments{e}, operations{e}
 		options.Administration = administration{e}
 	}
 	return options
@@ -48,8 +48,8 @@ func (s *service) Describe(context.Context) (noderpc.Description, error) {
 	}
 	defer e.life.leave()
 	return noderpc.Description{
-		Node: e.config.Node, Catalog: e.catalog.Identity(), Domain: localDomain,
-		Regions:  []noderpc.Region{{Spec: e.node.region, Trusted: e.reader.Trusted(e.node.region.ID)}},
+		Node: e.config.Node, Catalog: e.catalog.Identity(), Domain: member.LocalDomain,
+		Regions:  []noderpc.Region{{Spec: e.node.Region, Trusted: e.reader.Trusted(e.node.Region.ID)}},
 		LeaseTTL: e.config.LeaseTTL, Frontend: s.frontend, Version: Version, Started: e.started,
 	}, nil
 }
@@ -64,8 +64,8 @@ func (s *service) Lease(ctx context.Context, holder catalog.Holder) (*catalog.Sn
 	if holder.TTL <= 0 || holder.TTL > noderpc.MaxTTL {
 		holder.TTL = s.engine.config.LeaseTTL
 	}
-	if s.engine.node.self != nil { // what is promised must be over before the cluster can give this node up
-		holder.TTL = min(holder.TTL, s.engine.node.sessionTTL()/leaseParts)
+	if s.engine.node.Self != nil { // what is promised must be over before the cluster can give this node up
+		holder.TTL = min(holder.TTL, s.engine.node.SessionTTL()/member.LeaseParts)
 	}
 	snapshot, err := s.engine.catalog.Snapshot(ctx, holder)
 	if err != nil {
@@ -73,24 +73,13 @@ func (s *service) Lease(ctx context.Context, holder catalog.Holder) (*catalog.Sn
 	}
 	record, err := s.engine.catalog.Record(snapshot)
 	if err == nil {
-		err = s.engine.node.promises.give(holder.TTL)
+		err = s.engine.node.Promise(holder.TTL)
 	}
 	if err != nil {
 		snapshot.Close()
 		return nil, err
 	}
 	return record, nil // the lease is the borrower's now
-}
-
-// leaseParts of a borrower's leases make a session: it is renewed more often than they are.
-const leaseParts = 4
-
-// sessionTTL is how long the cluster waits for this node.
-func (n *node) sessionTTL() time.Duration {
-	if ttl := n.config.Cluster.SessionTTL; ttl > 0 {
-		return ttl
-	}
-	return etcd.DefaultSessionTTL
 }
 
 // Acquire flushes for the processes that are attached, and remembers it as for this one.
@@ -122,7 +111,7 @@ func (s *service) Renew(_ context.Context, leases []catalog.LeaseID) (over []cat
 		return nil, err
 	}
 	defer s.engine.life.leave()
-	if err := s.engine.node.promises.give(0); err != nil {
+	if err := s.engine.node.Promise(0); err != nil {
 		return nil, err
 	}
 	now := time.Now()
@@ -149,19 +138,19 @@ func (s *service) Status(context.Context) (noderpc.Status, error) {
 // Status says how the node is; of one that is closed, only which it was.
 func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 	st := noderpc.Status{Node: noderpc.NodeStatus{
-		Name: e.config.Node, Version: Version, Started: e.started, Process: os.Getpid(), Domain: localDomain, Frontend: frontend,
+		Name: e.config.Node, Version: Version, Started: e.started, Process: os.Getpid(), Domain: member.LocalDomain, Frontend: frontend,
 	}}
 	if e.catalog == nil || e.life.enter() != nil {
 		return st
 	}
 	defer e.life.leave()
 	st.Node.Catalog, st.Node.Revision = e.catalog.Identity(), e.catalog.Revision()
-	region, spec := e.node.lent.Stats(), e.node.region
+	region, spec := e.node.Lent.Stats(), e.node.Region
 	st.Regions = []noderpc.RegionStatus{{
 		ID: spec.ID, Node: e.config.Node, Fabric: spec.Fabric, Path: spec.Path, Base: spec.Base, Capacity: spec.Capacity, Start: spec.Start,
 		Used: region.Used, Reserved: region.Backed, Extents: int64(region.Extents),
 	}}
-	st.Holders = e.node.holders()
+	st.Holders = e.node.Holders()
 	for _, record := range e.catalog.Regions() {
 		if reason := e.reader.Lost(record.ID); reason != nil {
 			st.Regions = append(st.Regions, noderpc.RegionStatus{
@@ -191,8 +180,8 @@ func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 // tableStatus are the tables as this node last heard of them: a status is wanted most when etcd does not answer, and must not wait for it.
 func (e *Engine) tableStatus() (list []noderpc.TableStatus) {
 	patience := 5 * time.Second
-	if e.node.self != nil && e.catalog.Standing() != nil {
-		patience = peerPatience / 2
+	if e.node.Self != nil && e.catalog.Standing() != nil {
+		patience = member.Patience / 2
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
@@ -209,9 +198,6 @@ func (e *Engine) tableStatus() (list []noderpc.TableStatus) {
 	}
 	return list
 }
-
-// localDomain is the coherence domain of a node's own process.
-const localDomain coherence.Domain = "local"
 
 func (s *service) Load(ctx context.Context, request noderpc.LoadRequest, progress func(noderpc.Progress)) (noderpc.LoadResult, error) {
 	return s.engine.Load(ctx, request, progress)

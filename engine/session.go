@@ -116,7 +116,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 		open: map[*Rows]struct{}{}, statements: map[*Statement]struct{}{},
 	}
 	if e.node != nil {
-		s.life.holder = e.node.hold(fmt.Sprintf("session %d of %s", options.ProcessID, options.User))
+		s.life.holder = e.node.Hold(fmt.Sprintf("session %d of %s", options.ProcessID, options.User))
 	}
 	s.parked.of = &e.parking
 	conn, err := e.db.Connect(s.resolveTable)
@@ -173,7 +173,7 @@ func (s *Session) end(why error) {
 	s.conn.Close()
 	s.account.Close()
 	if s.life.holder != nil {
-		s.engine.node.letGo(s.life.holder)
+		s.engine.node.LetGo(s.life.holder)
 	}
 	s.engine.leave(s)
 }

@@ -152,7 +152,7 @@ func appendValue(b array.Builder, value any) {
 
 func systemNodes(_ context.Context, s *Session, add func(...any)) error {
 	e := s.engine
-	if e.node == nil || e.node.self == nil {
+	if e.node == nil || e.node.Self == nil {
 		add(e.config.Node, true, "online", "", "", e.started, int64(s.visible.contents.Revision()))
 		return nil
 	}
@@ -243,8 +243,8 @@ func systemHolders(_ context.Context, s *Session, add func(...any)) error {
 	if e.node == nil {
 		return nil // a borrower asks its node
 	}
-	for _, h := range e.node.holders() {
-		add(int64(e.node.region.ID), h.Holder, h.Extents, h.Bytes)
+	for _, h := range e.node.Holders() {
+		add(int64(e.node.Region.ID), h.Holder, h.Extents, h.Bytes)
 	}
 	return nil
 }

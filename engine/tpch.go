@@ -50,8 +50,8 @@ func (e *Engine) loadTPCH(ctx context.Context, request noderpc.TPCHRequest, prog
 		return err
 	}
 	defer snapshot.Close()
-	holder := e.node.hold("load of TPC-H")
-	defer e.node.letGo(holder)
+	holder := e.node.Hold("load of TPC-H")
+	defer e.node.LetGo(holder)
 	ctx = custody.With(ctx, holder)
 	tx := e.catalog.Begin(snapshot)
 	defer tx.Rollback()
@@ -62,7 +62,7 @@ func (e *Engine) loadTPCH(ctx context.Context, request noderpc.TPCHRequest, prog
 	}
 	for _, table := range dbgen.Tables() {
 		if err := e.generate(ctx, tx, g, table, request, progress); err != nil {
-			e.node.settle(ctx)
+			e.node.Settle(ctx)
 			return advise(err)
 		}
 		e.config.Fault.At(faults.TPCHTable)

@@ -91,7 +91,7 @@ func (e *Engine) startWorkers() error {
 	if w.Count == 0 {
 		return nil
 	}
-	if e.node.self != nil {
+	if e.node.Self != nil {
 		return sqlerror.New("0A000", "a node of a cluster has no workers: they do not split queries").WithHint("Leave the workers out, or run the node alone.")
 	}
 	if len(w.Command) == 0 || w.Socket == "" {

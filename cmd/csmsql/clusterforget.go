@@ -11,7 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/progress"
-	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/member"
 )
 
 // forgetPatience bounds how long etcd is asked to take a member out.
@@ -49,7 +49,7 @@ need, is refused. etcd needs a majority of its members, the lost one counted.`,
 			if err != nil {
 				return err
 			}
-			found, err := engine.ForgetNode(ctx, args[0], endpoints, credentials)
+			found, err := member.Forget(ctx, args[0], endpoints, credentials)
 			if err != nil {
 				return err
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/member"
 )
 
 // setup is what cluster init and join have in common: they make a data directory of which “csmsql serve --data DIR” makes a node.
@@ -280,7 +281,7 @@ func (s *setup) probe(ctx context.Context, to string, endpoints []string) (found
 			return nil, err
 		}
 	}
-	found, err = engine.ProbeCluster(ctx, s.node, engine.Cluster{Endpoints: endpoints, Certificates: certificates})
+	found, err = member.Probe(ctx, s.node, engine.Cluster{Endpoints: endpoints, Certificates: certificates})
 	if err == nil && len(found) == 0 {
 		found = endpoints
 	}

@@ -21,7 +21,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/progress"
-	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/member"
 )
 
 func newStatus() *cobra.Command {
@@ -81,7 +81,7 @@ func abandoned(s noderpc.Status) []abandonedFile {
 			continue
 		}
 		looked[directory] = true
-		found, err := engine.Abandoned(directory, s.Node.Frontend.SocketDirectory, s.Node.Catalog)
+		found, err := member.Abandoned(directory, s.Node.Frontend.SocketDirectory, s.Node.Catalog)
 		if err != nil {
 			continue // it is not what was asked for
 		}

@@ -40,6 +40,7 @@ var allowed = map[string][]string{
 	"engine/custody":      {"catalog", "coherence", "memregion"},
 	"engine/fabric":       {"coherence", "memregion"},
 	"engine/reader":       {"engine/fabric", "catalog", "coherence", "exec/duckdb", "memregion"},
+	"engine/member":       {"engine/custody", "engine/fabric", "engine/placement", "engine/reader", "catalog", "cluster", "coherence", "memregion"},
 	"engine/turn":         {},
 	"engine/overdue":      {},
 	"engine/worker":       {},

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/frontend"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/wire"
 )
 
@@ -141,7 +142,7 @@ func (n *serving) warnOfAbandoned(s noderpc.Status) {
 		if region.Gone != "" {
 			continue
 		}
-		found, err := engine.Abandoned(filepath.Dir(region.Path), n.options.Data, s.Node.Catalog)
+		found, err := member.Abandoned(filepath.Dir(region.Path), n.options.Data, s.Node.Catalog)
 		if err != nil || len(found) == 0 {
 			continue // not this node's trouble
 		}

@@ -1,4 +1,4 @@
-package engine
+package member
 
 import (
 	"context"
@@ -86,8 +86,8 @@ func (r *remoteSpaces) settle(ctx context.Context, client func(ctx context.Conte
 	return err
 }
 
-// settle does so after a statement that failed. Whoever is not there hears of it later, from the janitor.
-func (n *node) settle(ctx context.Context) {
+// Settle does so after a statement that failed. Whoever is not there hears of it later, from the janitor.
+func (n *Node) Settle(ctx context.Context) {
 	const patience = time.Second
 	soon, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 	defer cancel()
@@ -96,30 +96,30 @@ func (n *node) settle(ctx context.Context) {
 	}
 }
 
-// spaceOf is where chunks in the memory of a node are written: this node's own, or another's. Its errors name the node.
-func (n *node) spaceOf(ctx context.Context, name string) (catalog.Space, error) {
+// SpaceOf is where chunks in the memory of a node are written: this node's own, or another's. Its errors name the node.
+func (n *Node) SpaceOf(ctx context.Context, name string) (catalog.Space, error) {
 	if name == n.config.Node {
-		return n.held(ctx, n.space), nil
+		return n.Held(ctx, n.Space), nil
 	}
 	client, err := n.peers.get(ctx, name)
 	if err != nil {
-		return nil, atNode(name, err)
+		return nil, AtNode(name, err)
 	}
-	region, err := n.regionOf(name)
+	region, err := n.RegionOf(name)
 	if err != nil {
-		return nil, atNode(name, err)
+		return nil, AtNode(name, err)
 	}
-	m, err := n.reader.Reach(region)
+	m, err := n.Reader.Reach(region)
 	if err != nil {
-		return nil, atNode(name, err)
+		return nil, AtNode(name, err)
 	}
 	space := n.spaces.get(name, client, region, func() *borrowing.Space {
 		return borrowing.NewSpace(client, m.View(), borrowing.Options{
-			Lines: n.fabric.LinesFor(fabric.Borrowing), Chooser: n.fabric.Chooser(fabric.Borrowing), Domain: n.fabric.Machine, Member: n.membership(),
-			Counters: n.reader.Counters(), Fault: n.config.Fault,
+			Lines: n.Fabric.LinesFor(fabric.Borrowing), Chooser: n.Fabric.Chooser(fabric.Borrowing), Domain: n.Fabric.Machine, Member: n.Membership(),
+			Counters: n.Reader.Counters(), Fault: n.config.Fault,
 		})
 	})
-	return namedSpace{n.held(ctx, space.WithContext(ctx).For(n.holderOf(ctx).Name())), name}, nil
+	return namedSpace{n.Held(ctx, space.WithContext(ctx).For(n.holderOf(ctx).Name())), name}, nil
 }
 
 // namedSpace says in every error which node's memory it is.
@@ -132,14 +132,14 @@ type namedSpace struct {
 func (s namedSpace) Grant(owner string, size int64) (catalog.Grant, error) {
 	g, err := s.Space.Grant(owner, size)
 	if err != nil {
-		return nil, atNode(s.node, err)
+		return nil, AtNode(s.node, err)
 	}
 	return namedGrant{g, s.node}, nil
 }
 
 // Discard implements catalog.Space.
 func (s namedSpace) Discard(generations ...coherence.Generation) error {
-	return atNode(s.node, s.Space.Discard(generations...))
+	return AtNode(s.node, s.Space.Discard(generations...))
 }
 
 type namedGrant struct {
@@ -149,15 +149,15 @@ type namedGrant struct {
 
 var _ chunk.Growing = namedGrant{}
 
-func (g namedGrant) Shrink(length int64) error      { return atNode(g.node, g.Grant.Shrink(length)) }
-func (g namedGrant) Clean() error                   { return atNode(g.node, g.Grant.Clean()) }
-func (g namedGrant) Seal(seal coherence.Seal) error { return atNode(g.node, g.Grant.Seal(seal)) }
-func (g namedGrant) Abort() error                   { return atNode(g.node, g.Grant.Abort()) }
+func (g namedGrant) Shrink(length int64) error      { return AtNode(g.node, g.Grant.Shrink(length)) }
+func (g namedGrant) Clean() error                   { return AtNode(g.node, g.Grant.Clean()) }
+func (g namedGrant) Seal(seal coherence.Seal) error { return AtNode(g.node, g.Grant.Seal(seal)) }
+func (g namedGrant) Abort() error                   { return AtNode(g.node, g.Grant.Abort()) }
 
 // Copy implements catalog.Grant.
 func (g namedGrant) Copy(at int64, from []byte) (near bool, err error) {
 	near, err = g.Grant.Copy(at, from)
-	return near, atNode(g.node, err)
+	return near, AtNode(g.node, err)
 }
 
 // Grow implements chunk.Growing, which other nodes' grants do.
@@ -166,5 +166,5 @@ func (g namedGrant) Grow(length, used int64) error {
 	if !ok {
 		return sqlerror.New("0A000", "memory of node %q does not grow", g.node)
 	}
-	return atNode(g.node, growing.Grow(length, used))
+	return AtNode(g.node, growing.Grow(length, used))
 }

@@ -1,9 +1,10 @@
-package engine
+package member
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/fabric"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
 	"github.com/csmsql/csmsql/engine/reader"
@@ -26,60 +28,87 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// node is the lender's side of an engine: the catalog's store, the region, the protocol's home for it.
-type node struct {
-	config     *Config
-	fabric     fabric.Fabric
+// Node is the lender's side of an engine: the catalog's store, the region, the protocol's home for it, and in a cluster the other nodes. What is
+// exported is set by Open and does not change.
+type Node struct {
+	config     Config
 	temporary  string      // a directory to remove at the end
 	local      *store.Bolt // locks the data directory; keeps the catalog of a node that is alone
-	store      store.Store // the catalog's
-	catalog    *catalog.Catalog
-	reader     *reader.Reader
-	homes      catalog.Homes
-	lender     catalog.Lender // of this node's regions, and by message of the others'
-	space      catalog.Space
-	lent       *memregion.Lent
-	region     memregion.Spec
 	stop       context.CancelFunc
 	background sync.WaitGroup // the janitor, and who cleans memory ahead; they end with stop
 	holdings   holdings
 	promises   *promises
-	refusals   *noderpc.Refusals // by the node's RPC
+
+	Fabric   fabric.Fabric
+	Store    store.Store // the catalog's
+	Catalog  *catalog.Catalog
+	Reader   *reader.Reader
+	Lender   catalog.Lender // of this node's regions, and by message of the others'
+	Homes    catalog.Homes  // of this node's regions
+	Space    catalog.Space  // this node's region
+	Lent     *memregion.Lent
+	Region   memregion.Spec
+	Refusals *noderpc.Refusals // by the node's RPC
 
 	// Of a node in a cluster.
-	self        *catalog.NodeRecord
-	joined      bool                     // its directory was a node's of this cluster before
-	member      *etcd.Server             // nil unless it runs a member of etcd
-	credentials *certificate.Credentials // nil: only nodes of this machine and user
-	views       []*memregion.View        // of other nodes' regions; guarded by regions.borrowing
-	peers       *peers
-	spaces      remoteSpaces
-	lending     *lending.Lender
-	journal     *lending.Journal
-	incarnation noderpc.Incarnation
-	absence     *replicas.Absence
-	leave       context.CancelFunc
-	left        chan struct{} // the goroutine that follows the cluster has ended
-	out         chan struct{} // closed when the cluster has given the node up
-	fenced      error         // why; written before out is closed
+	joined  bool              // its directory was a node's of this cluster before
+	member  *etcd.Server      // nil unless it runs a member of etcd
+	views   []*memregion.View // of other nodes' regions; guarded by the reader, which borrows one at a time
+	peers   *peers
+	spaces  remoteSpaces
+	journal *lending.Journal
+	leave   context.CancelFunc
+	left    chan struct{} // the goroutine that follows the cluster has ended
+	out     chan struct{} // closed when the cluster has given this node up
+	fenced  error         // why; written before out is closed
+
+	Self        *catalog.NodeRecord      // nil: the node is alone
+	Credentials *certificate.Credentials // nil: only nodes of this machine and user
+	Lending     *lending.Lender
+	Incarnation noderpc.Incarnation
+	Absence     *replicas.Absence
 }
 
-// openNode brings a node up. explain is asked about damaged chunks once it is up. On error the part that is up is returned too, to be closed.
-func openNode(ctx context.Context, config *Config, explain func(*DamagedError) reader.Loss) (*node, error) {
-	n := &node{config: config, homes: catalog.Homes{}, refusals: noderpc.NewRefusals(config.Log), out: make(chan struct{})}
+// Config says what node it is to be. All fields but Cluster, Intercept, Clock and Explain must be set.
+type Config struct {
+	Directory       string // empty: a temporary one
+	Node            string
+	Fabric          memregion.FabricKind // as memregion.ParseFabric reads it
+	RegionDirectory string               // empty: Directory
+	RegionBytes     int64
+	HugePages       bool
+	Verify          reader.Verification
+	LeaseTTL        time.Duration
+	Cluster         *Cluster // nil: the node is alone
+	Log             *slog.Logger
+	Fault           faults.Hook
+	Closed          error // of calls that come after Close
+	// Explain says what is known of a damaged chunk's table.
+	Explain func(*reader.DamagedError) reader.Loss
+	// Intercept stands between the protocol and this process' caches, and SkipChecksums has none compared, so that tests see what a step that is left
+	// out leads to, and not that it is noticed. Clock is what ways to copy are measured by; nil: time.Now.
+	Intercept     func(use fabric.Use, lines coherence.Lines) coherence.Lines
+	SkipChecksums bool
+	Clock         func() time.Time
+}
+
+// Open brings a node up. On error the part that is up is returned too, to be closed.
+func Open(ctx context.Context, c Config) (*Node, error) {
+	n := &Node{config: c, Homes: catalog.Homes{}, Refusals: noderpc.NewRefusals(c.Log), out: make(chan struct{})}
+	config := &n.config
 	var err error
-	if err := errors.Join(config.Verify.Check(), config.disable()); err != nil {
+	if err := config.Verify.Check(); err != nil {
 		return n, err
 	}
-	if n.fabric, err = fabric.OfNode(config.Node, config.Fabric); err != nil {
+	if n.Fabric, err = fabric.OfNode(config.Node, config.Fabric); err != nil {
 		return n, sqlerror.New("22023", "%v", err)
 	}
-	if n.fabric.Device, err = deviceOf(config.Fabric); err != nil {
+	if n.Fabric.Device, err = deviceOf(config.Fabric); err != nil {
 		return n, sqlerror.New("22023", "%v", err)
 	}
-	config.Fabric, n.fabric.Intercept = n.fabric.Kind, config.spoil.lines
-	if config.spoil.clock != nil {
-		n.fabric.Clock = config.spoil.clock
+	config.Fabric, n.Fabric.Intercept = n.Fabric.Kind, config.Intercept
+	if config.Clock != nil {
+		n.Fabric.Clock = config.Clock
 	}
 	if config.Directory == "" {
 		dir, err := os.MkdirTemp("", "csmsql-")
@@ -99,14 +128,14 @@ func openNode(ctx context.Context, config *Config, explain func(*DamagedError) r
 	}
 	gone := map[memregion.RegionID]error{}
 	n.holdings.book.Fault = config.Fault
-	n.holdings.doubt = n.hold("commits of which it is not known whether they happened")
-	n.holdings.nobody = n.hold("this node's own work")
-	n.lender = heldLenders{lenders{n.homes, gone, n.self != nil}, &n.holdings.book}
-	if n.self != nil {
-		n.lender = heldLenders{clusterLenders{lenders{n.homes, gone, true}, n}, &n.holdings.book}
+	n.holdings.doubt = n.Hold("commits of which it is not known whether they happened")
+	n.holdings.nobody = n.Hold("this node's own work")
+	n.Lender = heldLenders{lenders{n.Homes, gone, n.Self != nil}, &n.holdings.book}
+	if n.Self != nil {
+		n.Lender = heldLenders{clusterLenders{lenders{n.Homes, gone, true}, n}, &n.holdings.book}
 	}
-	n.catalog, err = catalog.Open(ctx, n.store, n.lender, catalog.Options{
-		Domain: localDomain, InitialSchemas: []string{"public"}, Self: n.self, Gone: n.gone, Committed: func(ids []catalog.ExtentID) { n.holdings.book.Committed(ids...) },
+	n.Catalog, err = catalog.Open(ctx, n.Store, n.Lender, catalog.Options{
+		Domain: LocalDomain, InitialSchemas: []string{"public"}, Self: n.Self, Gone: n.gone, Committed: func(ids []catalog.ExtentID) { n.holdings.book.Committed(ids...) },
 		Doubted: func(ids []catalog.ExtentID) { n.holdings.book.Pass(n.holdings.doubt, ids...) }, Fault: config.Fault,
 		Log: func(message string, err error) { config.Log.Warn(message, "error", err) },
 	})
@@ -114,18 +143,18 @@ func openNode(ctx context.Context, config *Config, explain func(*DamagedError) r
 		return n, err
 	}
 	reading := reader.Config{
-		Node: config.Node, Fabric: n.fabric, Verification: config.Verify, Log: config.Log, Lost: gone, Explain: explain, SkipChecksums: config.spoil.credulous,
+		Node: config.Node, Fabric: n.Fabric, Verification: config.Verify, Log: config.Log, Lost: gone, Explain: config.Explain, SkipChecksums: config.SkipChecksums,
 	}
-	if n.self != nil {
-		reading.Borrow, reading.Lender, reading.Standing = n.borrow, n.catalog.Reachable, n.catalog.Standing
+	if n.Self != nil {
+		reading.Borrow, reading.Lender, reading.Standing = n.borrow, n.Catalog.Reachable, n.Catalog.Standing
 	}
-	n.reader = reader.New(reading)
-	if n.self != nil {
+	n.Reader = reader.New(reading)
+	if n.Self != nil {
 		n.peers = &peers{node: n, open: map[string]peer{}}
-		n.absence = replicas.NewAbsence(config.Cluster.RepairAfter)
+		n.Absence = replicas.NewAbsence(config.Cluster.RepairAfter)
 	}
 	config.Fault.At(faults.NodeRegistered)
-	if err := n.catalog.AwaitSeen(ctx); err != nil {
+	if err := n.Catalog.AwaitSeen(ctx); err != nil {
 		return n, err
 	}
 	if n.promises, err = newPromises(config.Directory, config.Fabric.Fixed()); err != nil {
@@ -145,10 +174,10 @@ func openNode(ctx context.Context, config *Config, explain func(*DamagedError) r
 }
 
 // openRegion adopts the region of an earlier life, or lends a new one.
-func (n *node) openRegion(ctx context.Context) error {
+func (n *Node) openRegion(ctx context.Context) error {
 	live := map[memregion.RegionID][]catalog.LiveExtent{}
-	err := n.catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
-		if r, ok := n.catalog.Region(x.Region); n.self == nil || !ok || r.Node == n.config.Node {
+	err := n.Catalog.LiveExtents(ctx, func(x catalog.LiveExtent) error {
+		if r, ok := n.Catalog.Region(x.Region); n.Self == nil || !ok || r.Node == n.config.Node {
 			live[x.Region] = append(live[x.Region], x)
 		}
 		return nil
@@ -162,11 +191,11 @@ func (n *node) openRegion(ctx context.Context) error {
 	if err := n.openJournal(live); err != nil {
 		return err
 	}
-	for _, record := range n.catalog.Regions() {
+	for _, record := range n.Catalog.Regions() {
 		if record.Node != n.config.Node {
 			continue
 		}
-		if err := n.fabric.Accepts(record.Spec, record.Node); err != nil {
+		if err := n.Fabric.Accepts(record.Spec, record.Node); err != nil {
 			return err
 		}
 		lent, err := n.adopt(ctx, record, live[record.ID])
@@ -177,10 +206,10 @@ func (n *node) openRegion(ctx context.Context) error {
 		case !errors.Is(err, memregion.ErrRegionGone):
 			return fmt.Errorf("engine: adopt region %d: %w", record.ID, err)
 		case len(live[record.ID]) > 0:
-			n.reader.Lose(record.ID, err)
+			n.Reader.Lose(record.ID, err)
 			n.config.Log.Error("a region is gone; tables that lay in it need their source: ALTER TABLE … RELOAD, where one is on record", "region", record.ID, "extents", len(live[record.ID]), "error", err)
 		default:
-			if err := n.catalog.DropRegion(ctx, record.ID); err != nil {
+			if err := n.Catalog.DropRegion(ctx, record.ID); err != nil {
 				return err
 			}
 		}
@@ -206,13 +235,13 @@ func regionError(err error) error {
 }
 
 // adopt maps an existing region, with a higher cap if the configuration asks for one. When its address is taken in this process it gets another one: offsets stay valid.
-func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []catalog.LiveExtent) (*memregion.Lent, error) {
+func (n *Node) adopt(ctx context.Context, record catalog.RegionRecord, live []catalog.LiveExtent) (*memregion.Lent, error) {
 	owned := make([]memregion.Owned, len(live))
 	for i, x := range live {
 		owned[i] = memregion.Owned{Owner: x.Owner, Range: x.Range}
 	}
 	owned = append(owned, n.journal.Owned(record.ID)...)
-	if err := liesThere(n.fabric, record); err != nil {
+	if err := liesThere(n.Fabric, record); err != nil {
 		return nil, err
 	}
 	if wanted := n.config.RegionBytes / memregion.PageSize * memregion.PageSize; wanted > record.Capacity {
@@ -224,7 +253,7 @@ func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []ca
 			return nil, err
 		}
 		record.Capacity = wanted // the region grows, with the address space behind it
-		if err := n.catalog.PutRegion(ctx, record); err != nil {
+		if err := n.Catalog.PutRegion(ctx, record); err != nil {
 			return nil, err
 		}
 	}
@@ -233,17 +262,17 @@ func (n *node) adopt(ctx context.Context, record catalog.RegionRecord, live []ca
 		return lent, err
 	}
 	n.config.Log.Warn("the region's address is taken in this process; it moves", "region", record.ID, "error", err)
-	if record.Base, err = memregion.ChooseBase(placements(n.catalog.Regions()), record.Capacity, record.Path+"/moved"); err != nil {
+	if record.Base, err = memregion.ChooseBase(placements(n.Catalog.Regions()), record.Capacity, record.Path+"/moved"); err != nil {
 		return nil, err
 	}
-	if err := n.catalog.PutRegion(ctx, record); err != nil {
+	if err := n.Catalog.PutRegion(ctx, record); err != nil {
 		return nil, err
 	}
 	return n.adoptMended(ctx, record.Spec, owned)
 }
 
 // adoptWhenFree waits a moment for a former process that was killed and is not quite gone.
-func (n *node) adoptWhenFree(ctx context.Context, spec memregion.Spec, owned []memregion.Owned) (*memregion.Lent, error) {
+func (n *Node) adoptWhenFree(ctx context.Context, spec memregion.Spec, owned []memregion.Owned) (*memregion.Lent, error) {
 	const patience, poll = 2 * time.Second, 20 * time.Millisecond
 	for end := time.Now().Add(patience); ; {
 		lent, err := memregion.Adopt(ctx, spec, owned, n.lendOptions())
@@ -265,14 +294,14 @@ func placements(regions []catalog.RegionRecord) (taken []memregion.Placement) {
 	return taken
 }
 
-func (n *node) lendOptions() memregion.LendOptions {
-	return memregion.LendOptions{HugePages: n.config.HugePages, Origin: n.origin(), Domain: n.fabric.Domain}
+func (n *Node) lendOptions() memregion.LendOptions {
+	return memregion.LendOptions{HugePages: n.config.HugePages, Origin: n.origin(), Domain: n.Fabric.Domain}
 }
 
 // newRegion records a region and lends it; in this order, so that a crash between leaves a record without a file and not
 // a file that nobody knows.
-func (n *node) newRegion(ctx context.Context) error {
-	capacity, device := n.config.RegionBytes/memregion.PageSize*memregion.PageSize, n.fabric.Device
+func (n *Node) newRegion(ctx context.Context) error {
+	capacity, device := n.config.RegionBytes/memregion.PageSize*memregion.PageSize, n.Fabric.Device
 	var size, unit int64
 	var err error
 	if device != nil {
@@ -289,7 +318,7 @@ func (n *node) newRegion(ctx context.Context) error {
 			return err
 		}
 	}
-	id, err := n.catalog.NewRegionID(ctx)
+	id, err := n.Catalog.NewRegionID(ctx)
 	if err != nil {
 		return err
 	}
@@ -297,8 +326,8 @@ func (n *node) newRegion(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(n.config.RegionDirectory, regionFile(n.catalog.Identity(), id))
-	record, err := n.catalog.AddRegion(ctx, func(taken []catalog.RegionRecord) (catalog.RegionRecord, error) {
+	path := filepath.Join(n.config.RegionDirectory, regionFile(n.Catalog.Identity(), id))
+	record, err := n.Catalog.AddRegion(ctx, func(taken []catalog.RegionRecord) (catalog.RegionRecord, error) {
 		spec := memregion.Spec{ID: id, Capacity: capacity, Fabric: n.config.Fabric, Path: path, BootID: boot}
 		if device != nil {
 			spec.Path = device.Path
@@ -317,24 +346,24 @@ func (n *node) newRegion(ctx context.Context) error {
 	n.config.Fault.At(faults.RegionRecorded)
 	lent, err := memregion.Lend(ctx, record.Spec, n.lendOptions())
 	if err != nil {
-		return errors.Join(fmt.Errorf("engine: lend a region: %w", err), n.catalog.DropRegion(ctx, id))
+		return errors.Join(fmt.Errorf("engine: lend a region: %w", err), n.Catalog.DropRegion(ctx, id))
 	}
 	n.config.Fault.At(faults.RegionLent)
 	return n.lend(ctx, lent, 0, nil)
 }
 
 // lend puts the protocol in front of a mapped region; live extents are published already.
-func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.Generation, live []catalog.LiveExtent) error {
-	n.lent, n.region = lent, lent.Spec()
+func (n *Node) lend(ctx context.Context, lent *memregion.Lent, first coherence.Generation, live []catalog.LiveExtent) error {
+	n.Lent, n.Region = lent, lent.Spec()
 	if kind := lent.View().Watch(); kind != memregion.WatchProcess && kind != memregion.WatchNothing {
 		n.config.Log.Info("the kernel does not say who alters the region's file; checksums are compared again when it grows, too", "watch", string(kind))
 	}
-	id := n.region.ID
+	id := n.Region.ID
 	home, err := coherence.NewHome(coherence.HomeConfig{
-		Region: id, Memory: lent, Lines: n.fabric.LinesFor(fabric.Home), AheadLines: n.fabric.LinesFor(fabric.Ahead), Chooser: n.fabric.Chooser(fabric.Home), Domain: localDomain, Class: n.fabric.Class, Capacity: n.region.Capacity,
-		FirstGeneration: first, Protect: lent.Protect, Verify: n.verifySeal, Reader: n.reader.Acquired(), Counters: n.reader.Counters(),
+		Region: id, Memory: lent, Lines: n.Fabric.LinesFor(fabric.Home), AheadLines: n.Fabric.LinesFor(fabric.Ahead), Chooser: n.Fabric.Chooser(fabric.Home), Domain: LocalDomain, Class: n.Fabric.Class, Capacity: n.Region.Capacity,
+		FirstGeneration: first, Protect: lent.Protect, Verify: n.verifySeal, Reader: n.Reader.Acquired(), Counters: n.Reader.Counters(),
 		ReserveGenerations: func(upTo coherence.Generation) error {
-			return n.catalog.ReserveGenerations(context.WithoutCancel(ctx), id, upTo)
+			return n.Catalog.ReserveGenerations(context.WithoutCancel(ctx), id, upTo)
 		},
 	})
 	if err != nil {
@@ -345,19 +374,19 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 			return fmt.Errorf("engine: adopt chunk %d of table %s: %w", x.Chunk, x.Table, err)
 		}
 	}
-	n.homes[id] = home
-	space, err := n.homes.Space(id)
+	n.Homes[id] = home
+	space, err := n.Homes.Space(id)
 	if err != nil {
 		return err
 	}
-	if err := n.reader.Add(lent.View(), first); err != nil {
+	if err := n.Reader.Add(lent.View(), first); err != nil {
 		return err
 	}
-	n.space = guardedSpace{space, n.reader, n.reader.Find(id)}
-	if n.self != nil { // the other nodes read it, too
-		record, _ := n.catalog.Region(id)
+	n.Space = guardedSpace{space, n.Reader, n.Reader.Find(id)}
+	if n.Self != nil { // the other nodes read it, too
+		record, _ := n.Catalog.Region(id)
 		if record.Trusted = first; first > 0 || record.Generations > 0 {
-			if err := n.catalog.PutRegion(ctx, record); err != nil {
+			if err := n.Catalog.PutRegion(ctx, record); err != nil {
 				return err
 			}
 		}
@@ -366,7 +395,7 @@ func (n *node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 }
 
 // startJanitor starts what goes on in the background: it ends the leases of borrowers that went silent, and cleans memory ahead.
-func (n *node) startJanitor() {
+func (n *Node) startJanitor() {
 	ctx, stop := context.WithCancel(context.Background())
 	n.stop = stop
 	n.background.Go(func() { n.cleanAhead(ctx) })
@@ -379,12 +408,12 @@ func (n *node) startJanitor() {
 			case <-ctx.Done():
 				return
 			case now := <-tick.C:
-				n.confirm(ctx)
-				n.sweep(ctx)
+				n.Confirm(ctx)
+				n.Sweep(ctx)
 				if err := n.flushLeft(ctx); err != nil {
 					n.config.Log.Debug("another node could not be asked what is left to be flushed", "error", err)
 				}
-				for _, l := range n.catalog.ExpireLeases(now) {
+				for _, l := range n.Catalog.ExpireLeases(now) {
 					n.config.Log.Warn("a lease ran out", "lease", l.String())
 				}
 				if err := n.promises.settle(n.lentOut); err != nil {
@@ -396,19 +425,19 @@ func (n *node) startJanitor() {
 }
 
 // cleanAhead drops this machine's lines of free memory, so that other nodes do not wait for that when it is granted to them.
-func (n *node) cleanAhead(ctx context.Context) {
-	if n.self == nil {
+func (n *Node) cleanAhead(ctx context.Context) {
+	if n.Self == nil {
 		return
 	}
-	if err := n.homes[n.region.ID].CleanAhead(ctx); err != nil {
-		n.config.Log.Warn("free memory is not cleaned ahead any more", "region", n.region.ID, "error", err)
+	if err := n.Homes[n.Region.ID].CleanAhead(ctx); err != nil {
+		n.config.Log.Warn("free memory is not cleaned ahead any more", "region", n.Region.ID, "error", err)
 	}
 }
 
-// stillMapped is what Close says of E7. A program that forgets batches keeps address space, and the memory of files that are removed.
-const stillMapped = "batches of a closed engine are in use; the memory that they lie in stays mapped until they are released"
+// StillMapped is what Close says of E7. A program that forgets batches keeps address space, and the memory of files that are removed.
+const StillMapped = "batches of a closed engine are in use; the memory that they lie in stays mapped until they are released"
 
-func (n *node) close() error {
+func (n *Node) Close() error {
 	if n.stop != nil {
 		n.stop()
 		n.background.Wait()
@@ -424,24 +453,24 @@ func (n *node) close() error {
 	if n.promises != nil { // what is still lent out stays on record
 		err = errors.Join(err, n.promises.settle(n.lentOut))
 	}
-	if n.catalog != nil {
-		err = errors.Join(err, n.catalog.Close())
+	if n.Catalog != nil {
+		err = errors.Join(err, n.Catalog.Close())
 	}
-	if n.reader != nil && n.reader.Close() > 0 {
-		n.config.Log.Warn(stillMapped)
+	if n.Reader != nil && n.Reader.Close() > 0 {
+		n.config.Log.Warn(StillMapped)
 	}
-	if n.lent != nil {
+	if n.Lent != nil {
 		if n.temporary != "" {
-			err = errors.Join(err, n.lent.Remove())
+			err = errors.Join(err, n.Lent.Remove())
 		} else {
-			err = errors.Join(err, n.lent.Close())
+			err = errors.Join(err, n.Lent.Close())
 		}
 	}
 	for _, v := range n.views {
 		err = errors.Join(err, v.Close())
 	}
-	if n.store != nil && n.self != nil {
-		err = errors.Join(err, n.store.Close())
+	if n.Store != nil && n.Self != nil {
+		err = errors.Join(err, n.Store.Close())
 	}
 	if n.member != nil {
 		err = errors.Join(err, n.member.Close())
@@ -457,12 +486,45 @@ func (n *node) close() error {
 }
 
 // verifySeal compares what a writer of another domain wrote with the checksum that it reports (coherence.HomeConfig.Verify).
-func (n *node) verifySeal(data []byte, s coherence.Seal) error {
-	if n.config.spoil.credulous {
+func (n *Node) verifySeal(data []byte, s coherence.Seal) error {
+	if n.config.SkipChecksums {
 		return nil
 	}
 	if got := xxh3.Hash(data); got != s.Checksum {
 		return fmt.Errorf("%w: %d bytes have checksum %016x, their writer reports %016x", coherence.ErrChecksum, len(data), got, s.Checksum)
 	}
 	return nil
+}
+
+// Directory is where the node keeps its catalog: a temporary one if none was configured.
+func (n *Node) Directory() string { return n.config.Directory }
+
+// RegionDirectory is where the region's file lies.
+func (n *Node) RegionDirectory() string { return n.config.RegionDirectory }
+
+// Fenced is closed when the cluster has given this node up.
+func (n *Node) Fenced() <-chan struct{} { return n.out }
+
+// Promise puts on record that a lease, which is taken already, may be trusted for ttl from now on.
+func (n *Node) Promise(ttl time.Duration) error { return n.promises.give(ttl) }
+
+// Peer gives the connection to another node's present incarnation.
+func (n *Node) Peer(ctx context.Context, name string) (*noderpc.Client, error) {
+	return n.peers.get(ctx, name)
+}
+
+// Book says who holds what of the node's region.
+func (n *Node) Book() *custody.Book { return &n.holdings.book }
+
+// Strays counts extents that nobody held.
+type Strays struct {
+	Found, TakenBack int64 // since the node began
+	Now, Bytes       int64 // that there are
+	HeldTooLong      int64 // that their holders still held when they ended
+}
+
+// Strays are those of the node's region.
+func (n *Node) Strays() Strays {
+	h := &n.holdings
+	return Strays{Found: h.strays.Load(), TakenBack: h.back.Load(), Now: h.present.Load(), Bytes: h.bytes.Load(), HeldTooLong: h.left.Load()}
 }

@@ -1,4 +1,4 @@
-package engine
+package member
 
 import (
 	"context"
@@ -49,7 +49,7 @@ type Cluster struct {
 }
 
 // loadCredentials reads the node's certificate, which must be its own.
-func (n *node) loadCredentials() error {
+func (n *Node) loadCredentials() error {
 	c := n.config.Cluster
 	if c.Certificates == "" {
 		return nil
@@ -62,7 +62,7 @@ func (n *node) loadCredentials() error {
 		return sqlerror.New("22023", "the certificate in %s is node %s's, and this is node %s", c.Certificates, name, n.config.Node).
 			WithHint("Name the node as its certificate says, or make one with “csmsql cluster cert”.")
 	}
-	n.credentials = credentials
+	n.Credentials = credentials
 	return nil
 }
 
@@ -71,7 +71,7 @@ func (n *node) loadCredentials() error {
 const localDirectoryKey = "cluster/directory"
 
 // openStore opens what keeps the catalog: a file in the data directory, or the cluster's etcd.
-func (n *node) openStore(ctx context.Context) error {
+func (n *Node) openStore(ctx context.Context) error {
 	bolt, err := store.OpenBolt(n.config.Directory)
 	if err != nil {
 		return err
@@ -86,7 +86,7 @@ func (n *node) openStore(ctx context.Context) error {
 			return sqlerror.New("55000", "%s belongs to a node of a cluster", n.config.Directory).
 				WithHint("Start it with --etcd or --cluster-init as before, or name another data directory.")
 		}
-		n.store = bolt
+		n.Store = bolt
 		return nil
 	}
 	if n.joined = clustered; !clustered {
@@ -98,7 +98,7 @@ func (n *node) openStore(ctx context.Context) error {
 }
 
 // newDirectory makes an empty data directory one of a cluster's node.
-func (n *node) newDirectory(ctx context.Context, bolt *store.Bolt) ([]byte, error) {
+func (n *Node) newDirectory(ctx context.Context, bolt *store.Bolt) ([]byte, error) {
 	used := false
 	if _, err := bolt.Scan(ctx, []string{"meta/"}, func(store.Item) error { used = true; return nil }); err != nil {
 		return nil, err
@@ -107,7 +107,7 @@ func (n *node) newDirectory(ctx context.Context, bolt *store.Bolt) ([]byte, erro
 		return nil, sqlerror.New("55000", "%s holds the tables of a node that is alone", n.config.Directory).
 			WithHint("Join the cluster with an empty data directory, and load the tables there.")
 	}
-	name := []byte(randomText())
+	name := []byte(rand.Text())
 	_, err := bolt.Commit(ctx, store.Transaction{
 		Compares: []store.Compare{store.Unchanged(localDirectoryKey, 0)}, Puts: []store.Item{{Key: localDirectoryKey, Value: name}},
 	})
@@ -115,7 +115,7 @@ func (n *node) newDirectory(ctx context.Context, bolt *store.Bolt) ([]byte, erro
 }
 
 // join starts this node's own member of etcd, if it has one, and connects to the cluster.
-func (n *node) join(ctx context.Context, directory string) error {
+func (n *Node) join(ctx context.Context, directory string) error {
 	if err := n.loadCredentials(); err != nil {
 		return err
 	}
@@ -132,31 +132,29 @@ func (n *node) join(ctx context.Context, directory string) error {
 	if err != nil {
 		return err
 	}
-	n.store = shared
+	n.Store = shared
 	boot, err := memregion.BootID()
 	if err != nil {
 		return err
 	}
-	n.incarnation = noderpc.NewIncarnation()
-	n.self = &catalog.NodeRecord{
-		Incarnation: n.incarnation.String(),
+	n.Incarnation = noderpc.NewIncarnation()
+	n.Self = &catalog.NodeRecord{
+		Incarnation: n.Incarnation.String(),
 		Name:        n.config.Node, Address: c.Address, Frontend: c.Frontend, BootID: boot, Started: time.Now(), Directory: directory,
 	}
 	return nil
 }
 
-func randomText() string { return rand.Text() }
-
 // memberPatience is how long the start of a member is silent; then the log says what it waits for.
 const memberPatience = 3 * time.Second
 
 // startMember starts this node's member of etcd: the first one of its cluster, or one that joins the others.
-func (n *node) startMember(ctx context.Context) (err error) {
+func (n *Node) startMember(ctx context.Context) (err error) {
 	c := n.config.Cluster
 	options := etcd.ServerOptions{
 		Directory: filepath.Join(n.config.Directory, "etcd"), Name: n.config.Node, ListenClient: c.EtcdListen, ListenPeer: c.EtcdPeer, Log: n.config.Log,
 	}
-	if n.credentials != nil {
+	if n.Credentials != nil {
 		files := certificate.FilesIn(c.Certificates, certificate.RoleNode)
 		options.PeerTLS = &etcd.Files{Authority: files.Authority, Certificate: files.Certificate, Key: files.Key}
 		if c.EtcdListen != "" {
@@ -186,23 +184,23 @@ func (n *node) startMember(ctx context.Context) (err error) {
 // localPeerKey is where the other members of etcd reach this node's, in its own directory: they remember it, too.
 const localPeerKey = "cluster/etcd-peer"
 
-func (n *node) rememberedPeer(ctx context.Context) (string, error) {
+func (n *Node) rememberedPeer(ctx context.Context) (string, error) {
 	item, _, err := n.local.Get(ctx, localPeerKey)
 	return string(item.Value), err
 }
 
-func (n *node) rememberPeer(ctx context.Context, address string) error {
+func (n *Node) rememberPeer(ctx context.Context, address string) error {
 	_, err := n.local.Commit(ctx, store.Transaction{Puts: []store.Item{{Key: localPeerKey, Value: []byte(address)}}})
 	return err
 }
 
 // etcdClient is how this node reaches etcd.
-func (n *node) etcdClient() etcd.Options {
+func (n *Node) etcdClient() etcd.Options {
 	c := n.config.Cluster
 	options := etcd.Options{Endpoints: c.Endpoints, SessionTTL: c.SessionTTL, Description: "node " + n.config.Node, Log: n.config.Log, Fault: n.config.Fault}
 	isSocket := func(endpoint string) bool { return strings.HasPrefix(endpoint, "unix://") }
-	if n.credentials != nil && !slices.ContainsFunc(c.Endpoints, isSocket) { // whoever can open the socket needs no certificate
-		options.TLS = n.credentials.Client("")
+	if n.Credentials != nil && !slices.ContainsFunc(c.Endpoints, isSocket) { // whoever can open the socket needs no certificate
+		options.TLS = n.Credentials.Client("")
 	}
 	return options
 }
@@ -210,8 +208,8 @@ func (n *node) etcdClient() etcd.Options {
 // ErrClusterAway: the node has been in its cluster, which cannot be asked now. Open it again later: nothing has changed.
 var ErrClusterAway = errors.New("the node's cluster cannot be asked now")
 
-// away marks the error of a node that only has to wait. One that comes for the first time does not: it may have been told the wrong address.
-func (n *node) away(err error) error {
+// Away marks the error of a node that only has to wait. One that comes for the first time does not: it may have been told the wrong address.
+func (n *Node) Away(err error) error {
 	var state interface{ SQLState() string }
 	if n != nil && n.joined && errors.As(err, &state) && state.SQLState() == "57P03" {
 		return fmt.Errorf("%w: %w", ErrClusterAway, err)
@@ -221,51 +219,42 @@ func (n *node) away(err error) error {
 
 // follow keeps this node in the cluster until it is closed or fenced off, and takes it online. Requires: the regions of an
 // earlier life are taken over.
-func (n *node) follow(ctx context.Context) error {
-	if n.self == nil {
+func (n *Node) follow(ctx context.Context) error {
+	if n.Self == nil {
 		return nil
 	}
 	running, stop := context.WithCancel(context.Background())
 	n.leave, n.left = stop, make(chan struct{})
 	go func() {
 		defer close(n.left)
-		err := n.catalog.Run(running)
+		err := n.Catalog.Run(running)
 		if running.Err() == nil {
 			n.config.Log.Error("this node is out of the cluster", "error", err)
 			n.fenced = errors.Join(err, catalog.ErrFenced)
 			close(n.out)
 		}
 	}()
-	if err := n.catalog.SetState(ctx, catalog.Online); err != nil {
+	if err := n.Catalog.SetState(ctx, catalog.Online); err != nil {
 		return err
 	}
 	n.config.Fault.At(faults.NodeOnline)
 	return nil
 }
 
-// Fenced is closed when the cluster has given this node up: its tables are still there, but this engine cannot know what
-// the others do with them. Close it and open it anew.
-func (e *Engine) Fenced() <-chan struct{} {
-	if e.node == nil {
-		return nil
-	}
-	return e.node.out
-}
-
 // borrow maps a region that another node lends.
-func (n *node) borrow(id memregion.RegionID) error {
-	record, ok := n.catalog.Region(id)
+func (n *Node) borrow(id memregion.RegionID) error {
+	record, ok := n.Catalog.Region(id)
 	if !ok || record.Node == n.config.Node {
 		return fmt.Errorf("%w: region %d is not mapped in this process", memregion.ErrRegionGone, id)
 	}
-	if err := n.fabric.Accepts(record.Spec, record.Node); err != nil {
+	if err := n.Fabric.Accepts(record.Spec, record.Node); err != nil {
 		return err
 	}
-	view, err := memregion.BorrowIn(n.fabric.Domain, false, record.Spec)
+	view, err := memregion.BorrowIn(n.Fabric.Domain, false, record.Spec)
 	if err != nil {
 		return fmt.Errorf("borrow region %d of node %s: %w", id, record.Node, err)
 	}
-	if err := n.reader.Add(view, record.Trusted); err != nil {
+	if err := n.Reader.Add(view, record.Trusted); err != nil {
 		return errors.Join(err, view.Close())
 	}
 	n.views = append(n.views, view)

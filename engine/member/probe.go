@@ -1,4 +1,4 @@
-package engine
+package member
 
 import (
 	"context"
@@ -13,11 +13,10 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// ProbeCluster looks whether a node of this name could join: whether etcd answers, the certificate is the node's and the cluster's, and
+// Probe looks whether a node of this name could join: whether etcd answers, the certificate is the node's and the cluster's, and
 // the name is free. It returns where all members of etcd are reached, and leaves nothing behind.
-func ProbeCluster(ctx context.Context, name string, c Cluster) (endpoints []string, err error) {
-	n := &node{config: &Config{Node: name, Cluster: &c}}
-	n.config.Log = n.config.withDefaults().Log
+func Probe(ctx context.Context, name string, c Cluster) (endpoints []string, err error) {
+	n := &Node{config: Config{Node: name, Cluster: &c, Log: slog.Default()}}
 	if err := n.loadCredentials(); err != nil {
 		return nil, err
 	}
@@ -42,10 +41,10 @@ type Forgotten struct {
 	Member  bool // of etcd
 }
 
-// ForgetNode takes a node that is lost for good, and of which the tables need nothing any more (Drain), out of its cluster, with its member of
+// Forget takes a node that is lost for good, and of which the tables need nothing any more (Drain), out of its cluster, with its member of
 // etcd: its name is free then. endpoints are where etcd is reached, without those of the node; credentials are nil where there are no
 // certificates. A node that is there is refused (55006), and so is one of which nobody knows (42704).
-func ForgetNode(ctx context.Context, name string, endpoints []string, credentials *certificate.Credentials) (found Forgotten, err error) {
+func Forget(ctx context.Context, name string, endpoints []string, credentials *certificate.Credentials) (found Forgotten, err error) {
 	options := etcd.Options{Endpoints: endpoints, Description: "forget node " + name, Log: slog.New(slog.DiscardHandler)}
 	if credentials != nil && !slices.ContainsFunc(endpoints, func(at string) bool { return strings.HasPrefix(at, "unix://") }) {
 		options.TLS = credentials.Client("")

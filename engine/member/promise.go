@@ -1,4 +1,4 @@
-package engine
+package member
 
 import (
 	"context"
@@ -113,8 +113,8 @@ func (p *promises) settle(outstanding func() bool) error {
 }
 
 // lentOut tells whether another process holds a lease.
-func (n *node) lentOut() bool {
-	return slices.ContainsFunc(n.catalog.Leases(), func(l catalog.Lease) bool { return !l.Expires.IsZero() })
+func (n *Node) lentOut() bool {
+	return slices.ContainsFunc(n.Catalog.Leases(), func(l catalog.Lease) bool { return !l.Expires.IsZero() })
 }
 
 // replaceFile writes a file so that whoever reads it finds the old or the new content, also when this machine was switched off meanwhile, if it is

@@ -1,4 +1,4 @@
-package engine
+package member
 
 import (
 	"context"
@@ -20,8 +20,8 @@ import (
 
 // openJournal reads what the node's former process had granted to others: that must not be lent again while they may
 // still store into it. live are the extents that the catalog has.
-func (n *node) openJournal(live map[memregion.RegionID][]catalog.LiveExtent) (err error) {
-	if n.self == nil {
+func (n *Node) openJournal(live map[memregion.RegionID][]catalog.LiveExtent) (err error) {
+	if n.Self == nil {
 		return nil
 	}
 	has := func(id catalog.ExtentID) bool {
@@ -32,22 +32,22 @@ func (n *node) openJournal(live map[memregion.RegionID][]catalog.LiveExtent) (er
 }
 
 // startLending lets the other nodes write into this one's memory.
-func (n *node) startLending() (err error) {
-	if n.self == nil {
+func (n *Node) startLending() (err error) {
+	if n.Self == nil {
 		return nil
 	}
-	n.lending, err = lending.New(n.homes, lending.Options{
-		Lines: n.fabric.LinesFor(fabric.Lending), Journal: n.journal, Memories: map[memregion.RegionID]coherence.Memory{n.region.ID: n.lent},
-		NodeOf: n.nodeOf, BeganAnew: n.beganAnew, TrustSeals: n.config.spoil.credulous,
-		Confirmations: true, Refusals: n.refusals, Log: n.config.Log, Fault: n.config.Fault,
+	n.Lending, err = lending.New(n.Homes, lending.Options{
+		Lines: n.Fabric.LinesFor(fabric.Lending), Journal: n.journal, Memories: map[memregion.RegionID]coherence.Memory{n.Region.ID: n.Lent},
+		NodeOf: n.nodeOf, BeganAnew: n.beganAnew, TrustSeals: n.config.SkipChecksums,
+		Confirmations: true, Refusals: n.Refusals, Log: n.config.Log, Fault: n.config.Fault,
 	})
 	return err
 }
 
 // nodeOf names the node of a peer by its data directory, which it holds locked as long as it runs. The membership may not know the incarnation any
 // more, of which it says itself whose it is: a certificate says that, too.
-func (n *node) nodeOf(p noderpc.Peer, says noderpc.Membership) noderpc.Membership {
-	members := n.catalog.Members()
+func (n *Node) nodeOf(p noderpc.Peer, says noderpc.Membership) noderpc.Membership {
+	members := n.Catalog.Members()
 	for _, m := range members {
 		if m.Incarnation == p.Incarnation.String() {
 			return membershipOf(m)
@@ -66,14 +66,14 @@ func membershipOf(m catalog.Member) noderpc.Membership {
 	return noderpc.Membership{Node: m.Directory, Registered: m.Registered}
 }
 
-// membership is this node's own.
-func (n *node) membership() noderpc.Membership {
-	return noderpc.Membership{Node: n.self.Directory, Registered: n.catalog.Registered()}
+// Membership is this node's own.
+func (n *Node) Membership() noderpc.Membership {
+	return noderpc.Membership{Node: n.Self.Directory, Registered: n.Catalog.Registered()}
 }
 
 // beganAnew tells that a later incarnation has the lock of the directory now.
-func (n *node) beganAnew(former noderpc.Membership, incarnation noderpc.Incarnation) bool {
-	for _, m := range n.catalog.Members() {
+func (n *Node) beganAnew(former noderpc.Membership, incarnation noderpc.Incarnation) bool {
+	for _, m := range n.Catalog.Members() {
 		if m.Directory == former.Node && m.Incarnation != incarnation.String() && m.Registered > former.Registered {
 			return true
 		}
@@ -82,11 +82,11 @@ func (n *node) beganAnew(former noderpc.Membership, incarnation noderpc.Incarnat
 }
 
 // gone cleans up after an incarnation of another node that is over. All that it committed is visible here by now.
-func (n *node) gone(m catalog.Member) {
+func (n *Node) gone(m catalog.Member) {
 	if n.peers != nil {
 		n.peers.drop(m)
 	}
-	if n.lending == nil {
+	if n.Lending == nil {
 		return
 	}
 	var incarnation noderpc.Incarnation
@@ -94,32 +94,32 @@ func (n *node) gone(m catalog.Member) {
 		n.config.Log.Error("the membership has an incarnation that is none", "node", m.Name, "error", err)
 		return
 	}
-	n.lending.Over(incarnation, membershipOf(m))
-	living := n.catalog.Living(n.region.ID)
-	lost := slices.DeleteFunc(n.lending.UnconfirmedOf(m.Incarnation), func(id catalog.ExtentID) bool { return living[id] })
-	n.lending.Disown(lost...)
+	n.Lending.Over(incarnation, membershipOf(m))
+	living := n.Catalog.Living(n.Region.ID)
+	lost := slices.DeleteFunc(n.Lending.UnconfirmedOf(m.Incarnation), func(id catalog.ExtentID) bool { return living[id] })
+	n.Lending.Disown(lost...)
 	if len(lost) > 0 {
 		n.config.Log.Info("a node died between publishing and committing; its memory is taken back", "node", m.Name, "extents", len(lost))
 	}
 }
 
-// confirm settles what others published here and the catalog has by now, or will never have.
-func (n *node) confirm(ctx context.Context) {
-	if n.lending == nil {
+// Confirm settles what others published here and the catalog has by now, or will never have.
+func (n *Node) Confirm(ctx context.Context) {
+	if n.Lending == nil {
 		return
 	}
-	n.lending.Sweep()
-	n.settle(ctx)
+	n.Lending.Sweep()
+	n.Settle(ctx)
 	n.disowned(ctx)
-	if open := n.lending.Unconfirmed(); len(open) > 0 {
-		living := n.catalog.Living(n.region.ID)
-		n.lending.Confirm(slices.DeleteFunc(open, func(id catalog.ExtentID) bool { return !living[id] })...)
+	if open := n.Lending.Unconfirmed(); len(open) > 0 {
+		living := n.Catalog.Living(n.Region.ID)
+		n.Lending.Confirm(slices.DeleteFunc(open, func(id catalog.ExtentID) bool { return !living[id] })...)
 	}
 }
 
-// regionOf is the region in which a node takes new chunks.
-func (n *node) regionOf(name string) (memregion.RegionID, error) {
-	for _, r := range slices.Backward(n.catalog.Regions()) { // the latest, if a former one is gone
+// RegionOf is the region in which a node takes new chunks.
+func (n *Node) RegionOf(name string) (memregion.RegionID, error) {
+	for _, r := range slices.Backward(n.Catalog.Regions()) { // the latest, if a former one is gone
 		if r.Node == name {
 			return r.ID, nil
 		}
@@ -131,13 +131,13 @@ func (n *node) regionOf(name string) (memregion.RegionID, error) {
 // back by message; pinning and retiring there is their own business.
 type clusterLenders struct {
 	lenders
-	node *node
+	node *Node
 }
 
 // split separates extents of this node's regions from those of others, by node.
 func (l clusterLenders) split(ids []catalog.ExtentID) (own []catalog.ExtentID, others map[string][]catalog.ExtentID) {
 	for _, id := range ids {
-		record, ok := l.node.catalog.Region(id.Region)
+		record, ok := l.node.Catalog.Region(id.Region)
 		if !ok || record.Node == l.node.config.Node {
 			own = append(own, id)
 			continue

@@ -1,4 +1,4 @@
-package engine
+package member
 
 import (
 	"context"
@@ -49,7 +49,7 @@ func (l lenders) Retire(ids ...catalog.ExtentID) error {
 
 // adoptMended adopts a region whose file somebody cut off: it is made long again, with zeros, and the checksums of what was cut off
 // tell, since nothing of an earlier life is read unverified (unless Config.Verify is VerifyOff, which says so).
-func (n *node) adoptMended(ctx context.Context, spec memregion.Spec, owned []memregion.Owned) (*memregion.Lent, error) {
+func (n *Node) adoptMended(ctx context.Context, spec memregion.Spec, owned []memregion.Owned) (*memregion.Lent, error) {
 	lent, err := n.adoptWhenFree(ctx, spec, owned)
 	if !errors.Is(err, memregion.ErrRegionShort) {
 		return lent, err
@@ -67,9 +67,9 @@ func (n *node) adoptMended(ctx context.Context, spec memregion.Spec, owned []mem
 
 // checkOwners refuses a catalog whose tables lie in the region of a node of another name: whoever starts the node so would find
 // them all gone.
-func (n *node) checkOwners(live map[memregion.RegionID][]catalog.LiveExtent) error {
+func (n *Node) checkOwners(live map[memregion.RegionID][]catalog.LiveExtent) error {
 	owners := map[memregion.RegionID]string{}
-	for _, record := range n.catalog.Regions() {
+	for _, record := range n.Catalog.Regions() {
 		owners[record.ID] = record.Node
 	}
 	for region, extents := range live {

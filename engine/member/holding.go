@@ -1,4 +1,4 @@
-package engine
+package member
 
 import (
 	"context"
@@ -42,23 +42,23 @@ type holdings struct {
 // roundExtents is how many extents the janitor looks at for each of its turns: with more in the region, rounds are rarer.
 const roundExtents = 1 << 14
 
-// hold opens a holder; letGo ends it.
-func (n *node) hold(name string) *custody.Holder { return n.holdings.book.Open(name) }
+// Hold opens a holder; letGo ends it.
+func (n *Node) Hold(name string) *custody.Holder { return n.holdings.book.Open(name) }
 
-// letGo ends a holder. What it held then is a mistake of this program: it is told, and found by the janitor, who takes it back.
-func (n *node) letGo(h *custody.Holder) {
+// LetGo ends a holder. What it held then is a mistake of this program: it is told, and found by the janitor, who takes it back.
+func (n *Node) LetGo(h *custody.Holder) {
 	if left := h.Close(); len(left) > 0 {
 		n.holdings.left.Add(int64(len(left)))
 		n.config.Log.Error("memory was held beyond its holder's end", "holder", h.Name(), "extents", len(left), "one", left[0].String())
 	}
 }
 
-// held is a space whose grants are for whom ctx is.
-func (n *node) held(ctx context.Context, space catalog.Space) catalog.Space {
+// Held is a space whose grants are for whom ctx is.
+func (n *Node) Held(ctx context.Context, space catalog.Space) catalog.Space {
 	return n.holderOf(ctx).Space(space)
 }
 
-func (n *node) holderOf(ctx context.Context) *custody.Holder {
+func (n *Node) holderOf(ctx context.Context) *custody.Holder {
 	if h := custody.From(ctx); h != nil {
 		return h
 	}
@@ -86,20 +86,20 @@ func (l heldLenders) Retire(ids ...catalog.ExtentID) error {
 }
 
 // whoHolds asks everybody. The region's extents were listed before.
-func (n *node) whoHolds() func(custody.Extent, coherence.Domain) string {
-	region := n.region.ID
+func (n *Node) whoHolds() func(custody.Extent, coherence.Domain) string {
+	region := n.Region.ID
 	var of map[coherence.Generation]lending.Holding
 	var asking map[coherence.Domain]lending.Holding
 	granting := n.holdings.book.Calling() // whoever passes something on has it until the next one in this order has it
 	book := n.holdings.book.Held(region)
 	names := map[string]string{}
-	if n.lending != nil {
-		of, asking = n.lending.Holders(region)
-		for _, m := range n.catalog.Members() {
+	if n.Lending != nil {
+		of, asking = n.Lending.Holders(region)
+		for _, m := range n.Catalog.Members() {
 			names[m.Incarnation] = m.Name
 		}
 	}
-	living := n.catalog.Living(region)
+	living := n.Catalog.Living(region)
 	return func(x custody.Extent, writer coherence.Domain) string {
 		switch h, ours := book[x.Generation]; {
 		case ours:
@@ -136,9 +136,9 @@ func ofNode(h lending.Holding, names map[string]string) string {
 }
 
 // extents lists what lives in the region.
-func (n *node) extents() (list []custody.Extent, writers map[coherence.Generation]coherence.Domain) {
+func (n *Node) extents() (list []custody.Extent, writers map[coherence.Generation]coherence.Domain) {
 	writers = map[coherence.Generation]coherence.Domain{}
-	home := n.homes[n.region.ID]
+	home := n.Homes[n.Region.ID]
 	home.Each(func(g coherence.Generation, v coherence.View) {
 		x := custody.Extent{Generation: g, State: v.State, Bytes: v.Range.Length, Own: v.Writer == home.Domain()}
 		if list = append(list, x); !x.Own {
@@ -149,24 +149,24 @@ func (n *node) extents() (list []custody.Extent, writers map[coherence.Generatio
 }
 
 // look is one round of an audit.
-func (n *node) look(audit *custody.Audit) custody.Report {
+func (n *Node) look(audit *custody.Audit) custody.Report {
 	list, writers := n.extents()
 	who := n.whoHolds()
 	return audit.Round(list, func(x custody.Extent) string { return who(x, writers[x.Generation]) })
 }
 
-// sweep looks for what nobody holds, and takes it back. The janitor calls it; it does nothing until as many extents may be looked at as there are.
+// Sweep looks for what nobody holds, and takes it back. The janitor calls it; it does nothing until as many extents may be looked at as there are.
 // What a node believes that does not hear from the cluster is of yesterday: a commit of its own may be in no version that it sees.
-func (n *node) sweep(ctx context.Context) {
+func (n *Node) Sweep(ctx context.Context) {
 	h := &n.holdings
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if n.self != nil && n.catalog.Standing() != nil {
+	if n.Self != nil && n.Catalog.Standing() != nil {
 		h.audit = custody.Audit{}
 		return
 	}
 	alive := 0
-	for _, count := range n.homes[n.region.ID].Stats().Extents {
+	for _, count := range n.Homes[n.Region.ID].Stats().Extents {
 		alive += count
 	}
 	if h.due += roundExtents; h.due < alive {
@@ -178,7 +178,7 @@ func (n *node) sweep(ctx context.Context) {
 	for _, x := range n.surely(ctx, report.Strays) {
 		if told[x.Generation] = true; !h.told[x.Generation] {
 			h.strays.Add(1)
-			n.config.Log.Error("memory is held by nobody", "region", n.region.ID, "generation", x.Generation, "state", x.State.String(), "bytes", x.Bytes,
+			n.config.Log.Error("memory is held by nobody", "region", n.Region.ID, "generation", x.Generation, "state", x.State.String(), "bytes", x.Bytes,
 				"own", x.Own, "it is", custody.RemedyOf(x).String())
 		}
 		bytes += x.Bytes
@@ -190,8 +190,8 @@ func (n *node) sweep(ctx context.Context) {
 
 // surely takes back what it may, and returns what really is nobody's: of what was published the store is asked first, which knows versions that this
 // node has not seen yet.
-func (n *node) surely(ctx context.Context, strays []custody.Extent) []custody.Extent {
-	home := n.homes[n.region.ID]
+func (n *Node) surely(ctx context.Context, strays []custody.Extent) []custody.Extent {
+	home := n.Homes[n.Region.ID]
 	var published []catalog.ExtentID
 	for _, x := range strays {
 		switch custody.RemedyOf(x) {
@@ -202,7 +202,7 @@ func (n *node) surely(ctx context.Context, strays []custody.Extent) []custody.Ex
 			}
 			n.holdings.back.Add(1)
 		case custody.Abandon:
-			published = append(published, catalog.ExtentID{Region: n.region.ID, Generation: x.Generation})
+			published = append(published, catalog.ExtentID{Region: n.Region.ID, Generation: x.Generation})
 		}
 	}
 	taken, err := n.abandon(ctx, published)
@@ -211,23 +211,23 @@ func (n *node) surely(ctx context.Context, strays []custody.Extent) []custody.Ex
 	}
 	n.holdings.back.Add(int64(len(taken)))
 	return slices.DeleteFunc(strays, func(x custody.Extent) bool {
-		return custody.RemedyOf(x) == custody.Abandon && !slices.Contains(taken, catalog.ExtentID{Region: n.region.ID, Generation: x.Generation})
+		return custody.RemedyOf(x) == custody.Abandon && !slices.Contains(taken, catalog.ExtentID{Region: n.Region.ID, Generation: x.Generation})
 	})
 }
 
 // abandon has published extents retired that no version has. Those that are over are left out.
-func (n *node) abandon(ctx context.Context, ids []catalog.ExtentID) (taken []catalog.ExtentID, err error) {
-	home := n.homes[n.region.ID]
+func (n *Node) abandon(ctx context.Context, ids []catalog.ExtentID) (taken []catalog.ExtentID, err error) {
+	home := n.Homes[n.Region.ID]
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id catalog.ExtentID) bool { return home.Generation(id.Generation).State != coherence.Published })
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	return n.catalog.Abandon(ctx, n.region.ID, ids)
+	return n.Catalog.Abandon(ctx, n.Region.ID, ids)
 }
 
 // disowned settles what other nodes have published here and will not commit.
-func (n *node) disowned(ctx context.Context) {
-	ids := n.lending.Disowned()
+func (n *Node) disowned(ctx context.Context) {
+	ids := n.Lending.Disowned()
 	if len(ids) == 0 {
 		return
 	}
@@ -237,17 +237,17 @@ func (n *node) disowned(ctx context.Context) {
 		return
 	}
 	n.config.Fault.At(faults.LendDisowned)
-	n.lending.Confirm(ids...) // in a version, or on its way out
+	n.Lending.Confirm(ids...) // in a version, or on its way out
 	n.config.Log.Warn("other nodes do not hold what they had published here; it is taken back", "extents", len(ids), "retired", len(taken))
 }
 
 // renew goes on until ctx is done: it renews the lease on what this node holds in others' memory, and says to them what they believe to be this one's
 // and nobody here holds. A node that does not answer must not keep the janitor.
-func (n *node) renew(ctx context.Context) {
+func (n *Node) renew(ctx context.Context) {
 	if n.peers == nil {
 		return
 	}
-	tick := time.NewTicker(n.config.LeaseTTL / leaseParts)
+	tick := time.NewTicker(n.config.LeaseTTL / LeaseParts)
 	defer tick.Stop()
 	disclaimers := map[memregion.RegionID]*custody.Disclaimer{}
 	for {
@@ -256,21 +256,21 @@ func (n *node) renew(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if n.catalog.Standing() != nil {
+		if n.Catalog.Standing() != nil {
 			continue
 		}
-		for _, name := range n.onlineBut(n.config.Node) {
-			if err := n.renewAt(ctx, name, disclaimers); err != nil {
+		for _, name := range n.OnlineBut(n.config.Node) {
+			if err := n.RenewAt(ctx, name, disclaimers); err != nil {
 				n.config.Log.Debug("the lease on what this node holds in another's memory could not be renewed", "node", name, "error", err)
 			}
 		}
 	}
 }
 
-func (n *node) renewAt(ctx context.Context, name string, disclaimers map[memregion.RegionID]*custody.Disclaimer) error {
-	ctx, cancel := context.WithTimeout(ctx, peerPatience)
+func (n *Node) RenewAt(ctx context.Context, name string, disclaimers map[memregion.RegionID]*custody.Disclaimer) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	id, err := n.regionOf(name)
+	id, err := n.RegionOf(name)
 	if err != nil {
 		return nil // it lends nothing yet
 	}
@@ -296,8 +296,8 @@ func (n *node) renewAt(ctx context.Context, name string, disclaimers map[memregi
 		disclaimers[id] = d
 	}
 	for _, x := range d.Answer(&n.holdings.book, ids) {
-		if n.fabric.Lines != nil {
-			m, err := n.reader.Reach(id)
+		if n.Fabric.Lines != nil {
+			m, err := n.Reader.Reach(id)
 			if err == nil {
 				err = n.flushed(m, ranges[x])
 			}
@@ -315,8 +315,8 @@ func (n *node) renewAt(ctx context.Context, name string, disclaimers map[memregi
 	return err
 }
 
-// holders is who holds what of the region now, for status output: what versions have is the first, what nobody has the last.
-func (n *node) holders() (list []noderpc.HolderStatus) {
+// Holders is who holds what of the region now, for status output: what versions have is the first, what nobody has the last.
+func (n *Node) Holders() (list []noderpc.HolderStatus) {
 	report := n.look(&custody.Audit{})
 	for _, a := range report.Accounts {
 		s := noderpc.HolderStatus{Holder: a.Holder, Extents: int64(a.Extents), Bytes: a.Bytes}
@@ -326,7 +326,7 @@ func (n *node) holders() (list []noderpc.HolderStatus) {
 			list = append(list, s)
 		}
 	}
-	if n.lending != nil {
+	if n.Lending != nil {
 		list = append(list, n.orphans()...)
 	}
 	if report.Suspects.Extents > 0 {
@@ -336,9 +336,9 @@ func (n *node) holders() (list []noderpc.HolderStatus) {
 }
 
 // orphans are what the former process of this node had granted to others.
-func (n *node) orphans() (list []noderpc.HolderStatus) {
+func (n *Node) orphans() (list []noderpc.HolderStatus) {
 	of := map[string]*noderpc.HolderStatus{}
-	for _, o := range n.lending.Orphans() {
+	for _, o := range n.Lending.Orphans() {
 		name := o.Borrower.Name + ", of this node's former process"
 		if of[name] == nil {
 			of[name] = &noderpc.HolderStatus{Holder: name}

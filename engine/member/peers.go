@@ -1,4 +1,4 @@
-package engine
+package member
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 // peers are the connections to the other nodes of a cluster, one for each, made when they are first needed. Safe for
 // concurrent use.
 type peers struct {
-	node *node
+	node *Node
 
 	mu     sync.Mutex // guards the rest; above nothing: no call is made under it
 	open   map[string]peer
@@ -29,7 +29,7 @@ type peer struct {
 
 // get gives the connection to a node's present incarnation.
 func (p *peers) get(ctx context.Context, name string) (*noderpc.Client, error) {
-	member, ok := p.node.memberNamed(name)
+	member, ok := p.node.MemberNamed(name)
 	if !ok {
 		return nil, fmt.Errorf("%w: node %q", catalog.ErrLenderGone, name)
 	}
@@ -39,9 +39,9 @@ func (p *peers) get(ctx context.Context, name string) (*noderpc.Client, error) {
 	if ok && have.registered == member.Registered {
 		return have.client, nil
 	}
-	options := []noderpc.DialOption{noderpc.WithIncarnation(p.node.incarnation)}
-	if p.node.credentials != nil {
-		options = append(options, noderpc.WithTLS(p.node.credentials, name))
+	options := []noderpc.DialOption{noderpc.WithIncarnation(p.node.Incarnation)}
+	if p.node.Credentials != nil {
+		options = append(options, noderpc.WithTLS(p.node.Credentials, name))
 	}
 	client, err := noderpc.Dial(ctx, member.Address, options...)
 	if err != nil {
@@ -75,7 +75,7 @@ func (p *peers) keep(name string, made peer) (*noderpc.Client, error) {
 	}
 	p.mu.Unlock()
 	if err := made.client.Close(); err != nil || !ok {
-		return nil, errors.Join(errClosed, err)
+		return nil, errors.Join(p.node.config.Closed, err)
 	}
 	return have.client, nil
 }
@@ -104,8 +104,8 @@ func (p *peers) close() (err error) {
 	return err
 }
 
-func (n *node) memberNamed(name string) (catalog.Member, bool) {
-	for _, m := range n.catalog.Members() {
+func (n *Node) MemberNamed(name string) (catalog.Member, bool) {
+	for _, m := range n.Catalog.Members() {
 		if m.Name == name {
 			return m, true
 		}
@@ -113,10 +113,10 @@ func (n *node) memberNamed(name string) (catalog.Member, bool) {
 	return catalog.Member{}, false
 }
 
-// lends tells whether a region is the named node's: where its results may lie.
-func (n *node) lends(name string) noderpc.Lends {
+// Lends tells whether a region is the named node's: where its results may lie.
+func (n *Node) Lends(name string) noderpc.Lends {
 	return func(id memregion.RegionID) (int64, bool) {
-		record, ok := n.catalog.Region(id)
+		record, ok := n.Catalog.Region(id)
 		return record.Capacity, ok && record.Node == name
 	}
 }

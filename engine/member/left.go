@@ -1,4 +1,4 @@
-package engine
+package member
 
 import (
 	"context"
@@ -15,21 +15,21 @@ import (
 // nodes keep the memory away until somebody of this machine has flushed it, which is this process' duty (DESIGN §5, step 9).
 
 // flushLeft does it, for all nodes that are there. Costs one call for each, and nothing where caches are coherent.
-func (n *node) flushLeft(ctx context.Context) (err error) {
-	if n.fabric.Lines == nil || n.peers == nil {
+func (n *Node) flushLeft(ctx context.Context) (err error) {
+	if n.Fabric.Lines == nil || n.peers == nil {
 		return nil
 	}
-	for _, name := range n.onlineBut(n.config.Node) {
+	for _, name := range n.OnlineBut(n.config.Node) {
 		err = errors.Join(err, n.flushLeftAt(ctx, name))
 	}
 	return err
 }
 
-func (n *node) flushLeftAt(ctx context.Context, name string) error {
+func (n *Node) flushLeftAt(ctx context.Context, name string) error {
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	id, err := n.regionOf(name)
+	id, err := n.RegionOf(name)
 	if err != nil {
 		return nil // it lends nothing yet
 	}
@@ -37,12 +37,12 @@ func (n *node) flushLeftAt(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	request := noderpc.LeftRequest{Region: id, Domain: n.fabric.Machine}
+	request := noderpc.LeftRequest{Region: id, Domain: n.Fabric.Machine}
 	left, err := client.Left(ctx, request)
 	if err != nil || len(left) == 0 {
 		return err
 	}
-	m, err := n.reader.Reach(id)
+	m, err := n.Reader.Reach(id)
 	if err != nil {
 		return err
 	}
@@ -57,11 +57,11 @@ func (n *node) flushLeftAt(ctx context.Context, name string) error {
 	return err
 }
 
-func (n *node) flushed(m *reader.Region, r memregion.Range) error {
+func (n *Node) flushed(m *reader.Region, r memregion.Range) error {
 	data, err := m.View().Bytes(r)
 	if err != nil {
 		return err
 	}
-	n.reader.Drop(coherence.StepAbort, data)
+	n.Reader.Drop(coherence.StepAbort, data)
 	return nil
 }

@@ -1,4 +1,4 @@
-package engine
+package member
 
 import (
 	"fmt"
@@ -21,7 +21,7 @@ func regionFile(catalog string, id memregion.RegionID) string {
 	return fmt.Sprintf("csmsql-%s-%d.region", catalog, id)
 }
 
-func (n *node) origin() memregion.Origin {
+func (n *Node) origin() memregion.Origin {
 	directory, err := filepath.Abs(n.config.Directory)
 	if err != nil {
 		return memregion.Origin{} // nothing is said, then
