@@ -66,7 +66,7 @@ func TestTooManyConnections(t *testing.T) {
 // timeout removes them and others get in.
 func TestFloodOfHalfOpenConnections(t *testing.T) {
 	before := runtime.NumGoroutine()
-	s := startServer(t, wire.Options{MaxConnections: 4, StartupTimeout: 300 * time.Millisecond})
+	s := startServer(t, wire.Options{MaxConnections: 4, StartupTimeout: 2 * time.Second}) // which the last one has, too
 	var silent []net.Conn
 	for i := range 200 {
 		network := s.dial(t)

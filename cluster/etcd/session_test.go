@@ -97,7 +97,7 @@ func TestLateTransactionDoesNotHappen(t *testing.T) {
 	t.Parallel()
 	server, own := member(t), prefix()
 	p := newProxy(t, address(server))
-	s := open(t, etcd.Options{Endpoints: []string{p.address()}, Prefix: own, SessionTTL: 60 * time.Second, Timeout: 600 * time.Millisecond})
+	s := open(t, etcd.Options{Endpoints: []string{p.address()}, Prefix: own, SessionTTL: 60 * time.Second, Timeout: 3 * time.Second}) // which opening it has, too
 	commit(t, s, put("before", ""))
 	held := p.hold("made once and only once")
 	_, err := s.Commit(ctx, store.Transaction{Puts: []store.Item{put("late", "made once and only once")}})
