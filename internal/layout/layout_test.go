@@ -61,6 +61,7 @@ var allowed = map[string][]string{
 	"wire":                {},
 	"bench":               {"engine", "cluster/noderpc", "exec", "catalog", "coherence", "memregion", "queries"},
 	"cmd/csmsql":          {"engine", "wire", "bench", "queries", "cluster/noderpc", "cluster/certificate", "coherence", "exec/duckdb", "memregion", "catalog"},
+	"examples":            {"engine"},
 	"internal/abusetest":  {},
 	"internal/cgroup":     {},
 	"internal/clienttest": {},
