@@ -37,6 +37,8 @@ const (
 	// settleEvery is how often a collection of Go's garbage is worth it, so that others have its memory; after failures it is tried less and less often.
 	settleEvery  = time.Second
 	settleSeldom = 32 * time.Second
+	// tidyEvery is how often a node looks whether it has threads that nobody needs.
+	tidyEvery = 20 * time.Second
 )
 
 func (r *room) source(most int64) account.Source {
@@ -99,13 +101,17 @@ func (r *room) follow() {
 	})
 	go func() {
 		defer close(ended)
+		again := time.NewTicker(tidyEvery)
+		defer again.Stop()
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-r.engine.account.Fallen():
+				r.settle(ctx)
+			case <-again.C:
+				r.tidy()
 			}
-			r.settle(ctx)
 		}
 	}()
 }
@@ -127,6 +133,18 @@ func (r *room) settle(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// tidy ends threads that were for clients who have left.
+func (r *room) tidy() {
+	e := r.engine
+	if e.config.Heap == nil { // it is another program's process
+		return
+	}
+	e.mu.Lock()
+	sessions := len(e.sessions)
+	e.mu.Unlock()
+	endThreads(threadsOfEach*sessions + e.overdue.Usage().Now + e.config.Threads)
 }
 
 func (r *room) now() int64 {

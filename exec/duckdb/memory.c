@@ -27,6 +27,7 @@
 #define LEEWAY ((int64_t)16 << 20) // of the bound, for blocks below LARGE: so that whoever needs little goes on until the one who needs much is ended
 #define FAR ((int64_t)512 << 20)   // how far below the bound, or half of it, what is resident is enough to know
 #define KEPT (1 << 20)             // what an arena of malloc keeps at its end
+#define ARENAS 2                   // of malloc, for each processor
 
 // DuckDB's bundled jemalloc: absent where DuckDB was built without it. There its allocator is malloc, which is not wrapped.
 extern int duckdb_je_mallctl(const char *name, void *old, size_t *old_length, void *new, size_t new_length) __attribute__((weak));
@@ -42,11 +43,14 @@ static int statm = -1;        // /proc/self/statm; written once, before bound
 static int64_t page_bytes;    // likewise
 
 // prepare also has malloc return what is freed. By itself glibc makes its thresholds as high as the largest block that was ever freed, 64 MiB at most, and keeps as
-// much at the end of each thread's arena, where malloc_trim does not look: a node that had parsed some long texts kept 160 MiB of which 2 were in use.
+// much at the end of each thread's arena, where malloc_trim does not look: a node that had parsed some long texts kept 160 MiB of which 2 were in use. And it has eight
+// arenas for each processor, which a hundred clients' threads fill with holes: 29 MiB of which 14 were in use.
 static void prepare(void) {
 #ifdef __GLIBC__
 	mallopt(M_TRIM_THRESHOLD, KEPT);
 	mallopt(M_MMAP_THRESHOLD, KEPT);
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	mallopt(M_ARENA_MAX, ARENAS * (int)(processors > 0 ? processors : 1));
 #endif
 	page_bytes = sysconf(_SC_PAGESIZE);
 	statm = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);

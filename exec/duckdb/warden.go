@@ -39,8 +39,9 @@ const (
 	restAfter    = 100         // quiet ticks
 	restPause    = time.Second // before memory is given back once more; then four times as long, three times
 	tidyEvery    = 5 * time.Second
-	tidyBytes    = 32 << 20 // more than was kept when it was given back last: what allocators keep may be worth it
-	programBytes = 32 << 20 // of what there is before the first database: the program's own data, for which accounts have room
+	tidyBytes    = 32 << 20         // more than was kept when it was given back last: what allocators keep may be worth it
+	tidySeldom   = 30 * time.Second // then it is in any case: where something always runs there is no rest
+	programBytes = 32 << 20         // of what there is before the first database: the program's own data, for which accounts have room
 	noBound      = math.MaxInt64
 )
 
@@ -227,7 +228,8 @@ func (s *shift) finish() {
 // tidy gives back what allocators keep, if C code has much more than when that was done last: it may be in use, so not often.
 func (s *shift) tidy(now time.Time, own int64) {
 	s.kept = min(s.kept, own)
-	if own-s.kept < tidyBytes || now.Sub(s.tidied) < tidyEvery {
+	since := now.Sub(s.tidied)
+	if since < tidyEvery || own-s.kept < tidyBytes && since < tidySeldom {
 		return
 	}
 	giveBackMemory()

@@ -1,0 +1,53 @@
+package engine_test
+
+import (
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/engine"
+)
+
+// Threads that were needed once end when nobody needs them, and none that is needed.
+func TestThreadsEnd(t *testing.T) {
+	const many = 100
+	threads := func() int {
+		list, err := os.ReadDir("/proc/self/task")
+		require.NoError(t, err)
+		return len(list)
+	}
+	inSystem := func() (leave func()) {
+		var pipe [2]int
+		require.NoError(t, unix.Pipe2(pipe[:], unix.O_CLOEXEC))
+		var inside, left sync.WaitGroup
+		inside.Add(many)
+		for range many {
+			left.Go(func() {
+				inside.Done()
+				var one [1]byte
+				_, _ = unix.Read(pipe[0], one[:]) // which blocks the thread, up to the end
+			})
+		}
+		inside.Wait()
+		return func() {
+			unix.Close(pipe[1])
+			left.Wait()
+			unix.Close(pipe[0])
+		}
+	}
+	leave := inSystem()
+	require.Eventually(t, func() bool { return threads() > many }, 10*time.Second, 10*time.Millisecond)
+	engine.EndThreads(many)
+	require.Greater(t, threads(), many, "they are in use")
+	leave()
+	require.Eventually(t, func() bool {
+		engine.EndThreads(0)
+		return threads() < many/2+4*runtime.GOMAXPROCS(0)
+	}, 10*time.Second, 10*time.Millisecond)
+	inSystem()()
+}
