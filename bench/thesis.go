@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/bench/chart"
 	"github.com/csmsql/csmsql/bench/thesis"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -166,7 +167,7 @@ func (f *figures) smallTables(r *Report) {
 	if !f.full() {
 		theirs = nil
 	}
-	size := bytesText(f.bytes)
+	size := bytesize.Text(f.bytes)
 	for _, one := range f.flushed {
 		r.versus(fmt.Sprintf("5.2 flush %s, empty, %s", size, one.Place), one.Empty, theirs[one.Place][0])
 	}
@@ -186,16 +187,6 @@ func (f *figures) smallTables(r *Report) {
 	r.versus("5.5 before: and is done, with its rests, after", done, 0)
 }
 
-func bytesText(n int64) string {
-	switch {
-	case n%(1<<30) == 0:
-		return fmt.Sprintf("%d GiB", n>>30)
-	case n%(1<<20) == 0:
-		return fmt.Sprintf("%d MiB", n>>20)
-	}
-	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
-}
-
 // creation is Table 5.5, once for each place.
 func (f *figures) creation(r *Report) {
 	for _, remote := range []bool{true, false} {
@@ -207,7 +198,7 @@ func (f *figures) creation(r *Report) {
 		// The papers flush before the write and we do not; what the lender must flush is done with the allocation.
 		ours, back, plain := f.created.Median(chosen), f.created.Median(thesis.Case{Remote: remote, Class: coherence.Incoherent}), f.created.Median(thesis.Case{Remote: remote})
 		t := Table{
-			Title:   fmt.Sprintf("Table 5.5, a table of %s of uint64 created in %s memory. On memory that is not coherent by write back and flush, and by the path that was chosen by measurement here (%v); the checksum of what is written and the mapping of what was granted into the writer (it is mapped for the time of writing only) are not in the thesis, and not in the total. Remote memory was used before, by borrowers only, so that its lender need not flush it again (decision 0021); where the lender has stored into it, it flushes it ahead (decision 0022), or, if it has not come to that, while the writer waits: both are with the write paths", bytesText(f.bytes), place, chosen.Path),
+			Title:   fmt.Sprintf("Table 5.5, a table of %s of uint64 created in %s memory. On memory that is not coherent by write back and flush, and by the path that was chosen by measurement here (%v); the checksum of what is written and the mapping of what was granted into the writer (it is mapped for the time of writing only) are not in the thesis, and not in the total. Remote memory was used before, by borrowers only, so that its lender need not flush it again (decision 0021); where the lender has stored into it, it flushes it ahead (decision 0022), or, if it has not come to that, while the writer waits: both are with the write paths", bytesize.Text(f.bytes), place, chosen.Path),
 			Columns: []string{"part", "write back", "chosen path", "coherent", "thesis"},
 		}
 		add := func(what string, part func(thesis.Parts) time.Duration, theirs any) {
@@ -236,7 +227,7 @@ func (f *figures) overhead(c thesis.Case) float64 { return 100 * f.created.Overh
 // paths compares the ways to write.
 func (f *figures) paths(r *Report) {
 	t := Table{
-		Title:   fmt.Sprintf("Write paths (thesis §6.1): %s stored, and in memory instead of in caches. The write itself is an ordinary copy that is not flushed", bytesText(f.bytes)),
+		Title:   fmt.Sprintf("Write paths (thesis §6.1): %s stored, and in memory instead of in caches. The write itself is an ordinary copy that is not flushed", bytesize.Text(f.bytes)),
 		Columns: []string{"path", "local", "overhead %", "remote", "overhead %"},
 	}
 	row := func(what string, c thesis.Case) {
@@ -333,7 +324,7 @@ func reading(write bool) string {
 
 func (f *figures) widthFigure(r *Report) {
 	t := Table{
-		Title:   fmt.Sprintf("Figure 5.2, GiB/s by width of the elements and threads, from one end to the other. Of %s of the widest, by plain Go loops, one element at a time: no vector instructions, which theirs have", bytesText(f.widths[len(f.widths)-1].Bytes)),
+		Title:   fmt.Sprintf("Figure 5.2, GiB/s by width of the elements and threads, from one end to the other. Of %s of the widest, by plain Go loops, one element at a time: no vector instructions, which theirs have", bytesize.Text(f.widths[len(f.widths)-1].Bytes)),
 		Columns: []string{"access", "threads", "8 bits", "16", "32", "64", "thesis: 8 bits", "16", "32", "64"},
 	}
 	c := chart.Chart{Name: "figure-5.2", Title: "Figure 5.2: throughput by element width, remote memory", X: chart.Axis{Label: "bits of an element", Log: 2}, Y: chart.Axis{Label: "GiB/s", Log: 10}}
@@ -389,7 +380,7 @@ func comparePlaces(a string, aWrites bool, b string, bWrites bool) int {
 
 func (f *figures) strideFigure(r *Report) {
 	t := Table{
-		Title:   fmt.Sprintf("Figure 5.3, GiB/s of elements of 64 bits by stride: every element once, in as many passes as the stride has elements. Of %s, by %d threads (theirs up to 48), once each", bytesText(f.strides[0].Bytes), r.Machine.Cores),
+		Title:   fmt.Sprintf("Figure 5.3, GiB/s of elements of 64 bits by stride: every element once, in as many passes as the stride has elements. Of %s, by %d threads (theirs up to 48), once each", bytesize.Text(f.strides[0].Bytes), r.Machine.Cores),
 		Columns: []string{"stride", "local, read", "write", "remote, read", "write", "thesis: local, read", "write", "remote, read", "write"},
 	}
 	c := chart.Chart{Name: "figure-5.3", Title: "Figure 5.3: throughput by stride", X: chart.Axis{Label: "stride, elements of 64 bits", Log: 2}, Y: chart.Axis{Label: "GiB/s", Log: 10}}
@@ -422,7 +413,7 @@ func (f *figures) goals(r *Report) {
 	chosen := f.overhead(thesis.Case{Remote: true, Class: coherence.Incoherent, Path: f.created.Chosen[true]})
 	coherent := f.created.Median(thesis.Case{Remote: true})
 	steps := 100 * float64(coherent.Flush) / float64(coherent.Write)
-	what := fmt.Sprintf("creating a table of %s in remote memory that is not coherent and that borrowers had before, by the chosen path: overhead in %% of the write itself", bytesText(f.bytes))
+	what := fmt.Sprintf("creating a table of %s in remote memory that is not coherent and that borrowers had before, by the chosen path: overhead in %% of the write itself", bytesize.Text(f.bytes))
 	microseconds := func(d []time.Duration) float64 { return float64(median(d)) / 1e3 }
 	r.Goals = []Goal{
 		atMost(what+" (thesis: 67)", chosen, 45),

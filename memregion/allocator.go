@@ -3,6 +3,8 @@ package memregion
 import (
 	"fmt"
 	"maps"
+
+	"github.com/csmsql/csmsql/internal/bytesize"
 )
 
 // Allocator divides the address space of one region into extents. It is pure bookkeeping: it touches no region byte, does no I/O, takes no
@@ -126,7 +128,7 @@ func (a *Allocator) Holds(owner string, r Range) error {
 func (a *Allocator) Adopt(owner string, r Range) error {
 	whole := Range{Length: a.capacity * PageSize}
 	if r.Length <= 0 || r.Offset%PageSize != 0 || r.Length%PageSize != 0 || !whole.Contains(r) {
-		return fmt.Errorf("memregion: adopt %v for %q: %w of %s, or not on page boundaries", r, owner, ErrOutOfRange, bytesText(whole.Length))
+		return fmt.Errorf("memregion: adopt %v for %q: %w of %s, or not on page boundaries", r, owner, ErrOutOfRange, bytesize.Text(whole.Length))
 	}
 	start, pages := r.Offset/PageSize, r.Length/PageSize
 	i := a.seek(start)
@@ -206,8 +208,8 @@ func (a *Allocator) largestFree() int64 { return max(a.free.largest(a.blocks), a
 
 func (a *Allocator) fullError(owner string, size int64) error {
 	free := (a.capacity - a.used) * PageSize
-	return fmt.Errorf("memregion: allocate %s for %q: %w: %s of %s are free, the longest range is %s", bytesText(size), owner, ErrRegionFull,
-		bytesText(free), bytesText(a.capacity*PageSize), bytesText(a.largestFree()*PageSize))
+	return fmt.Errorf("memregion: allocate %s for %q: %w: %s of %s are free, the longest range is %s", bytesize.Text(size), owner, ErrRegionFull,
+		bytesize.Text(free), bytesize.Text(a.capacity*PageSize), bytesize.Text(a.largestFree()*PageSize))
 }
 
 func (a *Allocator) overlapError(i int32) error {

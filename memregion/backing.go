@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csmsql/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
@@ -62,12 +63,12 @@ func reserveError(spec Spec, r Range, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EFBIG):
 		return fmt.Errorf("memregion: reserve %s for region %d: %w: fabric %s of %s has no room: %w",
-			bytesText(r.Length), spec.ID, ErrRegionFull, spec.Fabric, spec.Path, err)
+			bytesize.Text(r.Length), spec.ID, ErrRegionFull, spec.Fabric, spec.Path, err)
 	case errors.Is(err, unix.EOPNOTSUPP), errors.Is(err, unix.ENOSYS):
 		return fmt.Errorf("memregion: reserve %s for region %d: %w: the file system of %s cannot reserve space (fallocate): put the region elsewhere: %w",
-			bytesText(r.Length), spec.ID, ErrUnsupported, spec.Path, err)
+			bytesize.Text(r.Length), spec.ID, ErrUnsupported, spec.Path, err)
 	}
-	return fmt.Errorf("memregion: reserve %s for region %d in %s: %w", bytesText(r.Length), spec.ID, spec.Path, err)
+	return fmt.Errorf("memregion: reserve %s for region %d in %s: %w", bytesize.Text(r.Length), spec.ID, spec.Path, err)
 }
 
 // control runs call with the file's descriptor, which cannot be closed and reused meanwhile.

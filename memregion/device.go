@@ -11,6 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csmsql/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
@@ -169,7 +170,7 @@ func (s Spec) unit(file *os.File) (int64, error) {
 	}
 	if s.Start%unit != 0 || s.Capacity%unit != 0 {
 		return 0, fmt.Errorf("memregion: region %d: %w: %s has pages of %s, so a region's offset and size must be multiples of that, which %d and %d are not",
-			s.ID, ErrBadSpec, s.Path, bytesText(unit), s.Start, s.Capacity)
+			s.ID, ErrBadSpec, s.Path, bytesize.Text(unit), s.Start, s.Capacity)
 	}
 	return unit, nil
 }
@@ -227,7 +228,7 @@ func openDevice(spec Spec, flags int) (*os.File, error) {
 	}
 	if spec.Start > size-spec.Capacity && flags != os.O_RDONLY {
 		err := fmt.Errorf("memregion: region %d: %w: %s from %s on do not fit device %s, which has %s", spec.ID, ErrRegionTooLarge,
-			bytesText(spec.Capacity), bytesText(spec.Start), spec.Path, bytesText(size))
+			bytesize.Text(spec.Capacity), bytesize.Text(spec.Start), spec.Path, bytesize.Text(size))
 		return nil, errors.Join(err, file.Close())
 	}
 	return file, nil

@@ -1,9 +1,6 @@
 package memregion
 
-import (
-	"errors"
-	"fmt"
-)
+import "errors"
 
 // stateError is a sentinel that also knows its SQLSTATE, so that the frontend finds it with errors.As on a one-method interface and needs
 // to import nothing of ours.
@@ -66,16 +63,3 @@ var (
 	// ErrClosed says that the mapping was closed before the call.
 	ErrClosed = errors.New("region is closed")
 )
-
-// bytesText prints a size as people read it: 64 GiB, 1.5 MiB, 512 B.
-func bytesText(size int64) string {
-	units := []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB"}
-	value, unit := float64(size), 0
-	for (value >= 1024 || value <= -1024) && unit < len(units)-1 {
-		value, unit = value/1024, unit+1
-	}
-	if value == float64(int64(value)) {
-		return fmt.Sprintf("%d %s", int64(value), units[unit])
-	}
-	return fmt.Sprintf("%.1f %s", value, units[unit])
-}

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csmsql/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
@@ -87,7 +88,7 @@ func mapPages(file *os.File, spec Spec, protection int, relocate bool) ([]byte, 
 		return nil, addressTakenError(spec)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("memregion: map %s of %s at %#x: %w", bytesText(spec.Capacity), spec.Path, spec.Base, err)
+		return nil, fmt.Errorf("memregion: map %s of %s at %#x: %w", bytesize.Text(spec.Capacity), spec.Path, spec.Base, err)
 	}
 	// SAFETY: M8. The kernel has just given us [got, got+Capacity); it stays mapped until close.
 	return unsafe.Slice((*byte)(got), spec.Capacity), nil

@@ -1,6 +1,10 @@
 package memregion
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/csmsql/csmsql/internal/bytesize"
+)
 
 // ownerTable counts what each owner holds (M4). Owners come and go with tables, so a slot is given back when its owner holds nothing and
 // has no quota: the table is as large as the live owners, however many there have been.
@@ -32,8 +36,8 @@ func (t *ownerTable) admit(owner string, pages int64) error {
 	if !s.limited || pages <= s.quota-s.used {
 		return nil
 	}
-	return fmt.Errorf("memregion: allocate %s for %q: %w: holds %s of %s", bytesText(pages*PageSize), owner, ErrQuota,
-		bytesText(s.used*PageSize), bytesText(s.quota*PageSize))
+	return fmt.Errorf("memregion: allocate %s for %q: %w: holds %s of %s", bytesize.Text(pages*PageSize), owner, ErrQuota,
+		bytesize.Text(s.used*PageSize), bytesize.Text(s.quota*PageSize))
 }
 
 func (t *ownerTable) slotOf(owner string) int32 {

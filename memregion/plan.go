@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/internal/bytesize"
 )
 
 // The address plan: regions of all nodes lie in one window, so that an address means the same byte everywhere.
@@ -55,7 +57,7 @@ func ChooseBase(taken []Placement, capacity int64, seed string) (Addr, error) {
 			return base, nil
 		}
 	}
-	return 0, fmt.Errorf("memregion: choose a base for %s: %w between %#x and %#x", bytesText(capacity), ErrNoAddress, windowStart, windowEnd)
+	return 0, fmt.Errorf("memregion: choose a base for %s: %w between %#x and %#x", bytesize.Text(capacity), ErrNoAddress, windowStart, windowEnd)
 }
 
 // firstGap walks the window granule by granule from where the seed says, wraps around once, and jumps over what is busy.
@@ -150,7 +152,7 @@ func (s Spec) validate() error {
 	case s.Capacity <= 0 || s.Capacity%PageSize != 0:
 		problem = fmt.Sprintf("capacity %d is not a positive multiple of %d", s.Capacity, PageSize)
 	case s.Capacity > int64(windowEnd-s.Base):
-		problem = fmt.Sprintf("capacity %s at %#x ends past %#x", bytesText(s.Capacity), s.Base, windowEnd)
+		problem = fmt.Sprintf("capacity %s at %#x ends past %#x", bytesize.Text(s.Capacity), s.Base, windowEnd)
 	case !s.Fabric.Known():
 		problem = fmt.Sprintf("fabric %q is not one of %q, %q, %q, %q", s.Fabric, FabricShm, FabricFile, FabricDevice, FabricEmulated)
 	case s.Start < 0 || s.Start%PageSize != 0 || s.Start > math.MaxInt64-s.Capacity || s.Start > 0 && !s.Fabric.device():
@@ -190,7 +192,7 @@ func DefaultCapacity(dir string) (int64, error) {
 	capacity := min(free, memory) / 2 / (1 << 20) * (1 << 20)
 	if capacity < minimumDefaultCapacity {
 		return 0, fmt.Errorf("memregion: plan a region in %s: %w: only %s are free there: choose another directory or free some space",
-			dir, ErrRegionTooLarge, bytesText(free))
+			dir, ErrRegionTooLarge, bytesize.Text(free))
 	}
 	return capacity, nil
 }
@@ -206,7 +208,7 @@ func CheckCapacity(dir string, capacity int64) error {
 		return nil
 	}
 	return fmt.Errorf("memregion: %w: it would have %s, and %s has %s: pass --region with at most %s, or another directory",
-		ErrRegionTooLarge, bytesText(capacity), dir, bytesText(total), bytesText(total))
+		ErrRegionTooLarge, bytesize.Text(capacity), dir, bytesize.Text(total), bytesize.Text(total))
 }
 
 // fabricSpace is the size of dir's file system and what of it is free to us, in bytes.

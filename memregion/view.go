@@ -6,6 +6,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/internal/bytesize"
 )
 
 // View is the read side of a mapped region: of a borrower (Borrow) or of the lender itself (Lent.View). It is safe for concurrent use.
@@ -119,7 +121,7 @@ func (v *View) Watch() WatchKind { return v.mapping.watch.kind }
 
 func (m *mapping) checkBounds(r Range) error {
 	if whole := (Range{Length: m.spec.Capacity}); !whole.Contains(r) {
-		return fmt.Errorf("memregion: region %d: %v: %w of %s", m.spec.ID, r, ErrOutOfRange, bytesText(m.spec.Capacity))
+		return fmt.Errorf("memregion: region %d: %v: %w of %s", m.spec.ID, r, ErrOutOfRange, bytesize.Text(m.spec.Capacity))
 	}
 	return nil
 }

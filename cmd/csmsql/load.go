@@ -13,8 +13,8 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
-	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/progress"
+	"github.com/csmsql/csmsql/internal/bytesize"
 )
 
 func newLoad() *cobra.Command {

@@ -17,11 +17,11 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
-	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/node"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/progress"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/internal/faults"
 )
 

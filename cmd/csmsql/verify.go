@@ -12,8 +12,8 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
-	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/progress"
+	"github.com/csmsql/csmsql/internal/bytesize"
 )
 
 func newVerify() *cobra.Command {

@@ -16,7 +16,7 @@ import (
 const module = "github.com/csmsql/csmsql/"
 
 // everywhere may be imported by any package: they know none of ours, and cost nothing in production.
-var everywhere = []string{"internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/filelock", "sql/lex", "sql/edit", "sql/tree", "sql/sqlerror"}
+var everywhere = []string{"internal/bytesize", "internal/invariants", "internal/faults", "internal/spelling", "internal/counted", "internal/filelock", "sql/lex", "sql/edit", "sql/tree", "sql/sqlerror"}
 
 // allowed says which of our own packages a folder and those below it may import (beside themselves and
 // everywhere). The longest entry that matches a package counts.
@@ -63,6 +63,7 @@ var allowed = map[string][]string{
 	"cmd/csmsql":          {"engine", "wire", "bench", "queries", "cluster/noderpc", "cluster/certificate", "coherence", "exec/duckdb", "memregion", "catalog"},
 	"examples":            {"engine"},
 	"internal/abusetest":  {},
+	"internal/bytesize":   {},
 	"internal/cgroup":     {},
 	"internal/clienttest": {},
 	"internal/layout":     {},

@@ -53,20 +53,3 @@ func notLent(region memregion.RegionID) *noderpc.Error {
 		HintText: "The region may have moved: look into csm.regions.",
 	}
 }
-
-// bytesText prints a size as people read it.
-func bytesText(n int64) string {
-	const unit = 1 << 10
-	for _, step := range []struct {
-		size int64
-		name string
-	}{{unit * unit * unit * unit, "TiB"}, {unit * unit * unit, "GiB"}, {unit * unit, "MiB"}, {unit, "KiB"}} {
-		if n >= step.size {
-			if n%step.size == 0 {
-				return fmt.Sprintf("%d %s", n/step.size, step.name)
-			}
-			return fmt.Sprintf("%.1f %s", float64(n)/float64(step.size), step.name)
-		}
-	}
-	return fmt.Sprintf("%d B", n)
-}

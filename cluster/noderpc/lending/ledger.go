@@ -8,6 +8,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -239,13 +240,13 @@ func (l *ledger) request(a *account, ticket noderpc.Ticket, size int64) (*grant,
 	case u.isVoid(a.Incarnation, ticket):
 		return nil, &refusal{"", &noderpc.Error{State: "57014", Message: fmt.Sprintf("the caller has given ticket %d back", ticket)}}
 	case size > l.limits.GrantBytes:
-		return nil, refused(noderpc.RefusedTooLarge, "54000", "an extent of %s was asked for; one may have %s at most", bytesText(size), bytesText(l.limits.GrantBytes)).
+		return nil, refused(noderpc.RefusedTooLarge, "54000", "an extent of %s was asked for; one may have %s at most", bytesize.Text(size), bytesize.Text(l.limits.GrantBytes)).
 			hint("Write smaller chunks.")
 	case u.grants >= l.limits.PeerGrants:
 		return nil, refused(noderpc.RefusedQuota, "53200", "%s holds %d extents that are not published, which is as many as one may", a.Name, u.grants).
 			hint("Publish or free what was written before.")
 	case size > l.limits.PeerBytes-u.bytes:
-		return nil, refused(noderpc.RefusedQuota, "53200", "%s would hold %s that are not published, and %s are allowed", a.Name, bytesText(u.bytes+size), bytesText(l.limits.PeerBytes)).
+		return nil, refused(noderpc.RefusedQuota, "53200", "%s would hold %s that are not published, and %s are allowed", a.Name, bytesize.Text(u.bytes+size), bytesize.Text(l.limits.PeerBytes)).
 			hint("Publish or free what was written before.")
 	}
 	g := &grant{account: a, ticket: ticket, bytes: size, busy: true}

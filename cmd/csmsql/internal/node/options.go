@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
-	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/place"
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/wire"

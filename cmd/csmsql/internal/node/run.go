@@ -12,10 +12,10 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
-	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/frontend"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/member"
+	"github.com/csmsql/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/wire"
 )
 

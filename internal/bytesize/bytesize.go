@@ -33,6 +33,9 @@ func Parse(text string) (Size, error) {
 	return Size(value), nil
 }
 
+// Text writes a number of bytes as String does.
+func Text(n int64) string { return Size(n).String() }
+
 // String writes the size with three or four significant digits: 512 MiB, 1.46 GiB.
 func (s Size) String() string {
 	if s < 1024 {

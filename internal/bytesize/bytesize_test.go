@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/csmsql/csmsql/cmd/csmsql/internal/bytesize"
+	"github.com/csmsql/csmsql/internal/bytesize"
 )
 
 func TestParse(t *testing.T) {
