@@ -127,7 +127,7 @@ func TestNumericsAreNotRounded(t *testing.T) {
 		for _, c := range []struct {
 			value       duckdb.Decimal
 			equal, less int64
-		}{{"7", 1, 7}, {"1.5", 0, 2}, {"2", 1, 2}, {"1.995", 0, 2}, {"2.000", 1, 2}, {"-0.001", 0, 0}, {"12345678901234567890.5", 0, 10}} {
+		}{{"7", 1, 7}, {"1.5", 0, 2}, {"2", 1, 2}, {"1.995", 0, 2}, {"2.000", 1, 2}, {"-0.001", 0, 0}, {"12345678901234567890.5", 0, 10}, {"9223372036854775808", 0, 10}, {"-9223372036854775809", 0, 0}, {"32768", 0, 10}} {
 			require.Equal(t, c.equal, numberOf(t, equal, c.value), "%s = %s", column, c.value)
 			require.Equal(t, c.less, numberOf(t, less, c.value), "%s < %s", column, c.value)
 		}

@@ -231,7 +231,7 @@ func copyError(err error, line, rows int64) error {
 		return err
 	}
 	e := &Error{State: d.State, Message: d.Message, Cause: err}
-	if d.State == "22P02" || d.State == "22003" {
+	if strings.HasPrefix(d.State, "22") {
 		e.DetailText = fmt.Sprintf("COPY, in one of the %d rows up to row %d. Nothing was stored.", rows, line)
 	}
 	return e

@@ -126,7 +126,10 @@ var familiar = []struct {
 	{regexp.MustCompile(`^Referenced column "(.+)" was not found because the FROM clause is missing$`), `column "$1" does not exist`},
 	{regexp.MustCompile(`^Table "(\w+)" does not have a column named "(\w+)"$`), `column $1.$2 does not exist`},
 	{regexp.MustCompile(`^(column ".+" must appear in the GROUP BY clause or) must be part of an aggregate function\.$`), `$1 be used in an aggregate function`},
-	{regexp.MustCompile(`^WHERE clause cannot contain aggregates!$`), `aggregate functions are not allowed in WHERE`},
+	{regexp.MustCompile(`^INSERT statement cannot contain`), `VALUES clause cannot contain`},
+	{regexp.MustCompile(`^Table function cannot contain`), `functions in FROM clause cannot contain`},
+	{regexp.MustCompile(`^(.+) clause cannot contain (aggregate|window)(?: function)?s!$`), `$2 functions are not allowed in $1`},
+	{regexp.MustCompile(`^(?:window expression is not supported here|Unimplemented expression class in ExpressionBinder::BindExpression: WINDOW)$`), `window functions are not allowed here`},
 	{regexp.MustCompile(`^Ambiguous reference to table "(.+)" \(duplicate alias .*$`), `table name "$1" specified more than once`},
 	{regexp.MustCompile(`^LIMIT/OFFSET cannot be negative$`), `LIMIT and OFFSET must not be negative`},
 	{regexp.MustCompile(`^Sequence with name (.+) does not exist!$`), `relation "$1" does not exist`},
@@ -166,7 +169,9 @@ var tooLong = regexp.MustCompile(`^CHECK constraint failed on table .+ with expr
 // What DuckDB says of values that a type does not have, in the names of its own memory's types.
 var (
 	noValue       = regexp.MustCompile(`(?s)^Could not convert string ['"](.*)['"] to '?(\w+)'?(?: when casting from source column .*)?$`)
-	tooLarge      = regexp.MustCompile(`^Type \w+ with value (\S+) can't be cast because the value is out of range for the destination type (\w+)$`)
+	tooLarge      = regexp.MustCompile(`^(?:Type \w+ with|Failed to cast decimal) value (\S+) (?:can't be cast because the value is out of range for the destination|to) type (\w+)$`)
+	tooLargeText  = regexp.MustCompile(`^Could not convert string ['"]([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)['"] to '?(\w+)'?$`)
+	noDecimal     = regexp.MustCompile(`^(?:Could not convert string|Could not cast value|Casting value) ['"]?([+-]?[0-9.]+(?:[eE][+-]?[0-9]+)?)['"]? to (?:type )?(DECIMAL\(\d+,\d+\))(?: failed: value is out of range!)?$`)
 	physicalTypes = map[string]string{"INT16": "smallint", "INT32": "integer", "INT64": "bigint", "BOOL": "boolean", "FLOAT": "real", "DOUBLE": "double precision",
 		"SMALLINT": "smallint", "INTEGER": "integer", "BIGINT": "bigint", "BOOLEAN": "boolean"}
 )
@@ -174,6 +179,12 @@ var (
 func postgresWords(message string) string {
 	for _, f := range familiar {
 		message = f.theirs.ReplaceAllString(message, f.ours)
+	}
+	if m := noDecimal.FindStringSubmatch(message); m != nil {
+		return "numeric field overflow: " + m[1] + " does not fit " + m[2]
+	}
+	if m := tooLargeText.FindStringSubmatch(message); m != nil && physicalTypes[m[2]] != "" {
+		return "value \"" + m[1] + "\" is out of range for type " + physicalTypes[m[2]]
 	}
 	if m := noValue.FindStringSubmatch(message); m != nil && physicalTypes[m[2]] != "" {
 		return "invalid input syntax for type " + physicalTypes[m[2]] + ": \"" + m[1] + "\""

@@ -217,7 +217,7 @@ func aboutTypes(err error) bool {
 		return false
 	}
 	switch e.State {
-	case "42883", "42804", "42846", "42P18", "22P02", "22007", "22023":
+	case "42883", "42804", "42846", "42P18", "22003", "22P02", "22007", "22023":
 		return true
 	}
 	return false

@@ -28,17 +28,32 @@ func (d Decimal) Parts() (unscaled *big.Int, scale int, ok bool) {
 	return unscaled, len(fraction), true
 }
 
-// holding is what numbers the type of a parameter holds: those of so many digits, and so many behind the point. all: whatever it makes of them is
-// what the number means there.
+// holding is what numbers the type of a parameter holds: whole ones of so many bits, or those of so many digits, and so many behind the point. all:
+// whatever it makes of them is what the number means there.
 type holding struct {
+	bits            int // 0: digits count
+	unsigned        bool
 	whole, fraction int
 	all             bool
 }
 
-// integerDigits are how many digits each integer type holds at least; which of the longer ones it does its conversion says.
-var integerDigits = map[bindings.Type]int{
-	bindings.TypeTinyInt: 3, bindings.TypeUTinyInt: 3, bindings.TypeSmallInt: 5, bindings.TypeUSmallInt: 5, bindings.TypeInteger: 10, bindings.TypeUInteger: 10,
-	bindings.TypeBigInt: 19, bindings.TypeUBigInt: 20, bindings.TypeHugeInt: 39, bindings.TypeUHugeInt: 39,
+// integers are the types of whole numbers. All that Decimal tells apart fit into the longest ones.
+var integers = map[bindings.Type]holding{
+	bindings.TypeTinyInt: {bits: 7}, bindings.TypeSmallInt: {bits: 15}, bindings.TypeInteger: {bits: 31}, bindings.TypeBigInt: {bits: 63}, bindings.TypeHugeInt: {bits: 127},
+	bindings.TypeUTinyInt: {bits: 8, unsigned: true}, bindings.TypeUSmallInt: {bits: 16, unsigned: true}, bindings.TypeUInteger: {bits: 32, unsigned: true},
+	bindings.TypeUBigInt: {bits: 64, unsigned: true}, bindings.TypeUHugeInt: {bits: 128, unsigned: true},
+}
+
+// has tells whether the type holds the number that Parts gave.
+func (h holding) has(unscaled *big.Int, scale int) bool {
+	if h.bits == 0 {
+		return scale <= h.fraction && len(new(big.Int).Abs(unscaled).String())-scale <= h.whole
+	}
+	if unscaled.Sign() < 0 {
+		unscaled = new(big.Int).Not(unscaled) // -128 has as many bits as 127
+		return scale == 0 && !h.unsigned && unscaled.BitLen() <= h.bits
+	}
+	return scale == 0 && unscaled.BitLen() <= h.bits
 }
 
 func holdings(handle bindings.PreparedStatement) []holding {
@@ -51,8 +66,8 @@ func holdings(handle bindings.PreparedStatement) []holding {
 
 func holdingOf(handle bindings.PreparedStatement, index bindings.IdxT) holding {
 	id := bindings.ParamType(handle, index)
-	if digits, ok := integerDigits[id]; ok {
-		return holding{whole: digits}
+	if h, ok := integers[id]; ok {
+		return h
 	}
 	if id != bindings.TypeDecimal {
 		return holding{all: true}
@@ -66,13 +81,10 @@ func holdingOf(handle bindings.PreparedStatement, index bindings.IdxT) holding {
 // decimalValue is the number for a parameter.
 func (h holding) decimalValue(d Decimal) bindings.Value {
 	unscaled, scale, ok := d.Parts()
-	digits := 0
-	if ok {
-		digits = len(new(big.Int).Abs(unscaled).String())
-	}
-	if !ok || h.all || scale <= h.fraction && digits-scale <= h.whole {
+	if !ok || h.all || h.has(unscaled, scale) {
 		return bindings.CreateVarchar(string(d))
 	}
+	digits := len(new(big.Int).Abs(unscaled).String())
 	upper, lower := halves(unscaled)
 	return bindings.CreateDecimal(bindings.NewDecimal(uint8(max(digits, scale)), uint8(scale), bindings.NewHugeInt(lower, int64(upper))))
 }

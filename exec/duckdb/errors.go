@@ -95,7 +95,17 @@ var phrases = []struct{ phrase, state string }{
 	{"Ambiguous reference", "42702"},
 	{"must appear in the GROUP BY", "42803"},
 	{"cannot contain aggregates", "42803"},
+	{"aggregate function calls cannot", "42803"},
+	{"cannot contain window functions", "42P20"},
+	{"window function calls cannot be nested", "42P20"},
+	{"window functions are not allowed", "42P20"},
+	{"window expression is not supported here", "42P20"},
+	{"ExpressionBinder::BindExpression: WINDOW", "42P20"},
 	{"value is out of range", "22003"},
+	{"Failed to cast decimal value", "22003"},
+	{"Could not cast value", "22003"},
+	{"date field format", "22007"},
+	{"timestamp field format", "22007"},
 	{"Duplicate key", "23505"},
 	{"NOT NULL constraint", "23502"},
 	{"value of sequence", "2200H"},
@@ -114,6 +124,9 @@ var phrases = []struct{ phrase, state string }{
 	{"failed to offload", "53200"},
 	{"max_temp_directory_size", "53100"},
 }
+
+// outOfRange is what DuckDB says of a text that is a number, and one that the type does not have.
+var outOfRange = regexp.MustCompile(`^Could not convert string ['"][+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?['"] to '?(?:U?INT|DECIMAL)`)
 
 // noExpression is what RE2 says of a text that is no regular expression.
 var noExpression = regexp.MustCompile(`^(?:(?:missing|unexpected) [\])]: |trailing \\|(?:invalid escape sequence|invalid character class|no argument for repetition operator|invalid repetition size|bad repetition operator|invalid perl operator|invalid named capture group)\b)`)
@@ -160,6 +173,9 @@ func parseError(text string) error {
 			e.State = p.state
 			break
 		}
+	}
+	if e.Kind == "Conversion" && outOfRange.MatchString(e.Message) {
+		e.State = "22003"
 	}
 	if e.Kind == "Invalid Input" && noExpression.MatchString(e.Message) {
 		e.State, e.Message = "2201B", "invalid regular expression: "+e.Message
