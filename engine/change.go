@@ -7,13 +7,13 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -107,7 +107,7 @@ func updateRewrite(head *statement.Update) (rewrite, error) {
 // Values are computed for rows that were hit and no others: 1/x WHERE x <> 0 is no error.
 func updateQuery(head *statement.Update, version *catalog.TableVersion, where string) (string, error) {
 	schema := version.Table().Columns
-	values, err := assignments(head, schema)
+	values, err := assignments(head, version.Table())
 	if err != nil {
 		return "", err
 	}
@@ -143,7 +143,8 @@ func updateQuery(head *statement.Update, version *catalog.TableVersion, where st
 }
 
 // assignments are the expressions that an UPDATE gives to columns, by the columns' positions.
-func assignments(head *statement.Update, schema *arrow.Schema) (map[int]string, error) {
+func assignments(head *statement.Update, table catalog.Table) (map[int]string, error) {
+	schema := table.Columns
 	values := map[int]string{}
 	for _, a := range head.Set {
 		i := fieldIndex(schema, a.Column)
@@ -161,43 +162,12 @@ func assignments(head *statement.Update, schema *arrow.Schema) (map[int]string, 
 			}
 			continue
 		}
-		values[i] = withoutSchema(head, ofColumn(values[i], schema.Field(i)))
+		values[i] = ofColumn(values[i], schema.Field(i))
+		if head.Alias == "" {
+			values[i], _ = withoutSchema(table.Name, values[i])
+		}
 	}
 	return values, nil
-}
-
-// withoutSchema takes the schema away from columns that are named schema.table.column: where an UPDATE's values are computed, the table is a
-// derived one. A sub-query's own table of the same name hides it, as it does with its schema.
-func withoutSchema(head *statement.Update, value string) string {
-	if head.Alias != "" || !strings.Contains(value, ".") {
-		return value
-	}
-	const before = "SELECT "
-	text := before + value
-	tree := treeOf(text)
-	if tree == nil {
-		return value
-	}
-	drop := map[int]bool{} // offsets of schemas
-	eachNode(tree.ProtoReflect(), func(node any) {
-		c, ok := node.(*pg.ColumnRef)
-		if ok && len(c.Fields) > 2 && c.Fields[1].GetString_().GetSval() == head.Name.Name && (head.Name.Schema == "" || c.Fields[0].GetString_().GetSval() == head.Name.Schema) {
-			drop[int(c.Location)] = true
-		}
-	})
-	if len(drop) == 0 {
-		return value
-	}
-	dot := false
-	text, _ = replaceTokens(text, func(token string, offset int) (string, bool) {
-		if dot && token == "." {
-			dot = false
-			return "", true
-		}
-		dot = drop[offset]
-		return "", dot
-	})
-	return text[len(before):]
 }
 
 func tableAs(name statement.Name, alias string) string {
@@ -223,6 +193,9 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite) error {
 		return st.pointAt(err, r.name.Name)
 	}
 	text, err := r.query(version)
+	if err == nil {
+		err = s.rowwiseChange(ctx, v, st.parsed.Head, version)
+	}
 	if err != nil {
 		return st.pointAt(err, r.name.Name)
 	}
@@ -459,4 +432,70 @@ func (st *Statement) rename(ctx context.Context, head *statement.Rename) (*Rows,
 		return nil, err
 	}
 	return done("ALTER TABLE", 0), nil
+}
+
+// What an UPDATE sets, the condition of an UPDATE or a DELETE, and what RETURNING lists are said of one row each. They are asked in select lists,
+// where DuckDB would take an aggregate, a window or an UNNEST for what it is in a query: rows that nobody wrote, or values of all rows together. So
+// DuckDB is asked first whether it would take them in a WHERE, where it knows those that are of one row.
+
+// rowwise is an error if an expression is not one of a single row of from. place is where it stands, as PostgreSQL calls it. What else is wrong
+// with it is said where it is planned for use.
+func (s *Session) rowwise(ctx context.Context, v *visible, with, from, place string, expressions ...string) error {
+	var asked []string
+	for _, expression := range expressions {
+		if strings.Contains(expression, "(") { // it may call something
+			asked = append(asked, "("+expression+"\n) IS NULL")
+		}
+	}
+	if len(asked) == 0 {
+		return nil
+	}
+	text := with + " SELECT 1 FROM " + from + " WHERE " + strings.Join(asked, " OR ")
+	plan, err := s.planDuck(ctx, text, treeOf(text), v)
+	if err == nil {
+		plan.close()
+		return nil
+	}
+	for _, known := range []struct{ words, state, message string }{
+		{"aggregate functions are not allowed", "42803", "aggregate functions are not allowed in %s"},
+		{"window functions are not allowed", "42P20", "window functions are not allowed in %s"},
+		{"UNNEST not supported", "0A000", "set-returning functions are not allowed in %s"},
+	} {
+		if strings.Contains(err.Error(), known.words) {
+			return sqlerror.New(known.state, known.message, place)
+		}
+	}
+	return nil
+}
+
+// rowwiseChange is rowwise of an UPDATE or a DELETE of this table.
+func (s *Session) rowwiseChange(ctx context.Context, v *visible, head any, version *catalog.TableVersion) error {
+	switch head := head.(type) {
+	case *statement.Update:
+		values, err := assignments(head, version.Table())
+		if err != nil {
+			return err
+		}
+		list := make([]string, 0, len(values))
+		for _, value := range values {
+			list = append(list, value)
+		}
+		from := tableAs(head.Name, head.Alias)
+		if err := s.rowwise(ctx, v, head.With, from, "UPDATE", list...); err != nil {
+			return err
+		}
+		return s.rowwise(ctx, v, head.With, from, "WHERE", head.Where)
+	case *statement.Delete:
+		from := tableAs(head.Name, head.Alias)
+		if head.Using != "" {
+			from += ", " + head.Using
+		}
+		return s.rowwise(ctx, v, head.With, from, "WHERE", head.Where)
+	}
+	return nil
+}
+
+// withoutSchema is statement.WithoutSchema for a table.
+func withoutSchema(table catalog.TableName, text string) (string, edit.List) {
+	return statement.WithoutSchema(duckdb.CatalogName, statement.Name{Schema: table.Schema, Name: table.Name}, text)
 }

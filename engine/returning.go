@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -25,8 +26,11 @@ import (
 // of DuckDB's, in C memory, so that no byte is copied; a table's rows that were not hit go with them in batches of 2,048, and what is kept
 // is charged to the session.
 type returning struct {
-	list  string
-	alias string // what the list knows the table by
+	list    string
+	written string // the list as it is asked, and how it differs
+	edits   edit.List
+	alias   string // what the list knows the table by
+	aliased bool   // and by nothing else
 }
 
 // hitColumn says in batches of a rewrite which rows it was about.
@@ -47,14 +51,15 @@ func returningOf(head any) *returning {
 	if list == "" {
 		return nil
 	}
-	if alias == "" {
-		alias = name.Name
+	r := &returning{list: list, written: list, alias: alias, aliased: alias != ""}
+	if !r.aliased {
+		r.alias = name.Name
 	}
-	return &returning{list: list, alias: alias}
+	return r
 }
 
 func (r *returning) query(from string) string {
-	return "SELECT " + r.list + "\n FROM (" + from + ") AS " + duckdb.QuoteIdentifier(r.alias)
+	return "SELECT " + r.written + "\n FROM (" + from + ") AS " + duckdb.QuoteIdentifier(r.alias)
 }
 
 // describeReturning plans the list over no rows, to see what is wrong with it and what it gives.
@@ -76,7 +81,21 @@ func (st *Statement) describeReturning(ctx context.Context, r *returning, versio
 		}
 		nulls[i] = "CAST(NULL AS " + name + ") AS " + duckdb.QuoteIdentifier(f.Name)
 	}
-	text := r.query("SELECT " + strings.Join(nulls, ", "))
+	if !r.aliased {
+		r.written, r.edits = withoutSchema(version.Table().Name, r.list)
+	}
+	items, err := statement.ListItems(r.list)
+	if err != nil {
+		return st.pointIntoList(err, r)
+	}
+	for i := range items {
+		items[i], _ = withoutSchema(version.Table().Name, items[i])
+	}
+	from := "SELECT " + strings.Join(nulls, ", ")
+	if err := st.session.rowwise(ctx, v, "", "("+from+") AS "+duckdb.QuoteIdentifier(r.alias), "RETURNING", items...); err != nil {
+		return err
+	}
+	text := r.query(from)
 	plan, err := st.session.planQuery(ctx, text, treeOf(text), v)
 	if err != nil {
 		return st.pointIntoReturning(err, r)
@@ -91,7 +110,7 @@ func (st *Statement) describeReturning(ctx context.Context, r *returning, versio
 func (s *Session) originsReturned(r *returning, version *catalog.TableVersion, v *visible) []pgcatalog.Origin {
 	const written = "csm_written"
 	others := s.relations(v)
-	return pgcatalog.Origins(treeOf("SELECT "+r.list+"\n FROM "+written+" AS "+duckdb.QuoteIdentifier(r.alias)), func(database, schema, name string) *pgcatalog.Relation {
+	return pgcatalog.Origins(treeOf("SELECT "+r.written+"\n FROM "+written+" AS "+duckdb.QuoteIdentifier(r.alias)), func(database, schema, name string) *pgcatalog.Relation {
 		if name == written {
 			table := tableRelation(version)
 			return &table
@@ -100,16 +119,29 @@ func (s *Session) originsReturned(r *returning, version *catalog.TableVersion, v
 	})
 }
 
-// pointIntoReturning moves a position from the list's query into the statement, which ends with the list.
+// pointIntoReturning moves a position from the list's query into the statement.
 func (st *Statement) pointIntoReturning(err error, r *returning) error {
 	e, ok := err.(*Error)
 	if !ok || e.At == 0 {
 		return err
 	}
-	moved, before := *e, utf8.RuneCountInString("SELECT ")
+	moved := *e
+	if moved.At -= utf8.RuneCountInString("SELECT "); moved.At <= 0 || moved.At > utf8.RuneCountInString(r.written) {
+		moved.At = 0
+	}
+	return st.pointIntoList(inOriginal(&moved, r.edits, r.written, r.list), r)
+}
+
+// pointIntoList moves a position from the list into the statement, which ends with it.
+func (st *Statement) pointIntoList(err error, r *returning) error {
+	e, ok := err.(*Error)
+	if !ok || e.At == 0 {
+		return err
+	}
+	moved := *e
 	moved.At = 0
-	if start := strings.LastIndex(st.parsed.Text, r.list); start >= 0 && e.At > before && e.At <= before+utf8.RuneCountInString(r.list) {
-		moved.At = e.At - before + utf8.RuneCountInString(st.parsed.Text[:start])
+	if start := strings.LastIndex(st.parsed.Text, r.list); start >= 0 {
+		moved.At = e.At + utf8.RuneCountInString(st.parsed.Text[:start])
 	}
 	return &moved
 }
