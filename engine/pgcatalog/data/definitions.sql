@@ -57,9 +57,6 @@ CREATE MACRO pg_compat.pg_stat_get_numscans(x) AS CAST(0 AS BIGINT);
 CREATE MACRO pg_compat.pg_postmaster_start_time() AS CAST(current_localtimestamp() AS TIMESTAMPTZ);
 CREATE MACRO pg_compat.pg_listening_channels() AS CAST(NULL AS VARCHAR);
 -- Text and arrays.
-CREATE MACRO pg_compat.quote_ident(x) AS CASE WHEN regexp_full_match(CAST(x AS VARCHAR), '[a-z_][a-z0-9_$]*') THEN CAST(x AS VARCHAR) ELSE '"' || replace(CAST(x AS VARCHAR), '"', '""') || '"' END;
-CREATE MACRO pg_compat.quote_literal(x) AS '''' || replace(CAST(x AS VARCHAR), '''', '''''') || '''';
-CREATE MACRO pg_compat.quote_nullable(x) AS coalesce('''' || replace(CAST(x AS VARCHAR), '''', '''''') || '''', 'NULL');
 CREATE MACRO pg_compat.array_upper(a, dimension) AS CASE WHEN len(a) > 0 THEN CAST(len(a) AS INTEGER) END;
 CREATE MACRO pg_compat.array_lower(a, dimension) AS CASE WHEN len(a) > 0 THEN 1 END;
 CREATE MACRO pg_compat.array_ndims(a) AS CASE WHEN len(a) > 0 THEN 1 END;
