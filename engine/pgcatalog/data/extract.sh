@@ -28,9 +28,11 @@ copy pg_type "SELECT oid, typname, typnamespace, typowner, typlen, typbyval, typ
     typrelid, typsubscript::oid, typelem, typarray, typinput::oid, typoutput::oid, typreceive::oid, typsend::oid, typmodin::oid, typmodout::oid, typanalyze::oid,
     typalign, typstorage, typnotnull, typbasetype, typtypmod, typndims, typcollation
   FROM pg_type WHERE oid < 16384 AND typnamespace <> 'pg_toast'::regnamespace ORDER BY oid"
+# Functions of the selection below that cannot be called here, one object ID on a line; a test of package engine names those that are missing.
+uncallable="'{$(paste -sd, uncallable.txt)}'::oid[]"
 copy pg_proc "SELECT oid, proname, pronamespace, proowner, prolang, procost, prorows, provariadic, prosupport::oid, prokind, prosecdef, proleakproof, proisstrict, proretset,
     provolatile, proparallel, pronargs, pronargdefaults, prorettype, proargtypes, proallargtypes, proargmodes, proargnames, prosrc
-  FROM pg_proc WHERE oid < 16384 AND (oid IN (SELECT unnest(ARRAY[typsubscript::oid, typinput, typoutput, typreceive, typsend, typmodin, typmodout, typanalyze]) FROM pg_type)
+  FROM pg_proc WHERE oid < 16384 AND oid <> ALL ($uncallable) AND (oid IN (SELECT unnest(ARRAY[typsubscript::oid, typinput, typoutput, typreceive, typsend, typmodin, typmodout, typanalyze]) FROM pg_type)
     OR oid IN (SELECT castfunc FROM pg_cast)
     OR (pronamespace = 'pg_catalog'::regnamespace AND (prokind = 'a' AND proname IN ('count','sum','min','max','avg','string_agg','array_agg','bool_and','bool_or','stddev','variance')
       OR proname IN ('abs','ceil','floor','round','sqrt','power','exp','ln','length','lower','upper','substring','replace','strpos','left','right','concat','concat_ws',
@@ -45,7 +47,9 @@ copy pg_language "SELECT oid, lanname, lanowner, lanispl, lanpltrusted, lanplcal
 copy pg_collation "SELECT oid, collname, collnamespace, collowner, collprovider, collisdeterministic, collencoding, collcollate, collctype FROM pg_collation
   WHERE collname IN ('default', 'C', 'POSIX', 'ucs_basic') ORDER BY oid"
 copy pg_range "SELECT rngtypid, rngsubtype, rngmultitypid, rngcollation, rngsubopc, rngcanonical::oid, rngsubdiff::oid FROM pg_range ORDER BY 1"
-copy pg_cast "SELECT oid, castsource, casttarget, castfunc, castcontext, castmethod FROM pg_cast WHERE oid < 16384 ORDER BY oid"
+# A cast whose function cannot be called is shown as one that goes through text.
+copy pg_cast "SELECT oid, castsource, casttarget, CASE WHEN castfunc = ANY ($uncallable) THEN 0 ELSE castfunc END AS castfunc, castcontext,
+    CASE WHEN castfunc = ANY ($uncallable) THEN 'i' ELSE castmethod END AS castmethod FROM pg_cast WHERE oid < 16384 ORDER BY oid"
 copy pg_authid "SELECT oid, rolname, rolsuper, rolinherit, rolcreaterole, rolcreatedb, rolcanlogin, rolreplication, rolbypassrls, rolconnlimit FROM pg_authid WHERE oid < 16384 ORDER BY oid"
 copy pg_auth_members "SELECT roleid, member, grantor, admin_option FROM pg_auth_members WHERE member < 16384 ORDER BY 1, 2"
 copy pg_tablespace "SELECT oid, spcname, spcowner FROM pg_tablespace WHERE oid < 16384 ORDER BY oid"
