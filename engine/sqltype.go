@@ -74,7 +74,7 @@ var plainTypes = map[arrow.Type]string{
 func limitsOf(schema *arrow.Schema) (list []ingest.Limit) {
 	for i, f := range schema.Fields() {
 		if d, ok := columntype.Of(f); ok && d.Length > 0 {
-			list = append(list, ingest.Limit{Column: i, Characters: d.Length, Type: d.String()})
+			list = append(list, ingest.Limit{Column: i, Characters: d.Length, Blanks: d.Fixed(), Type: d.String()})
 		}
 	}
 	return list

@@ -16,7 +16,9 @@ import (
 type Limit struct {
 	Column     int
 	Characters int
-	Type       string // for errors
+	// Blanks at the end mean nothing, as those of char(n): they are not kept, so that values which are equal without are equal.
+	Blanks bool
+	Type   string // for errors
 }
 
 // Fit gives the batch with its strings within the limits: the batch itself, which is retained then, unless spaces have to be cut. The caller
@@ -91,6 +93,9 @@ func (l Limit) anyLong(words *cells) bool {
 
 // end is where a value ends that keeps the limit; -1: more than spaces are beyond it.
 func (l Limit) end(v []byte) int {
+	for l.Blanks && len(v) > 0 && v[len(v)-1] == ' ' {
+		v = v[:len(v)-1]
+	}
 	if len(v) <= l.Characters {
 		return len(v) // no character is less than a byte
 	}
