@@ -83,6 +83,18 @@ func TestChecksHold(t *testing.T) {
 	require.Equal(t, []string{"100"}, rows(t, s, "SELECT count(*) FROM w"))
 }
 
+// Checks of a table that has had two names each say the one that it had.
+func TestChecksOfARenamedTable(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t (a int CHECK (t.a > 0)); ALTER TABLE t RENAME TO w; ALTER TABLE w ADD CONSTRAINT later CHECK (w.a < 100)")
+	exec(t, s, "INSERT INTO w VALUES (50)")
+	_, err := s.Exec(t.Context(), "INSERT INTO w VALUES (-1)")
+	violates(t, err, "t_a_check")
+	_, err = s.Exec(t.Context(), "INSERT INTO w VALUES (50), (100)")
+	violates(t, err, "later")
+}
+
 // A large write is held to a check chunk by chunk, in every layout of a column.
 func TestChecksOfManyRows(t *testing.T) {
 	t.Parallel()

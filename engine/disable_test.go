@@ -21,6 +21,7 @@ func TestDisableIsASetting(t *testing.T) {
 	e := open(t, func(c *engine.Config) { c.Disable = "Keys,enum" })
 	s := session(t, e)
 	require.Equal(t, "keys, enum", disabledIn(t, s), "the node's")
+	require.Contains(t, strings.Join(rows(t, s, "EXPLAIN SELECT 1"), "\n"), "Not used: keys, enum", "and is done")
 	exec(t, s, "SET csm.disable = 'joinorder, pruning'")
 	require.Equal(t, "pruning, joinorder", disabledIn(t, s))
 	require.Equal(t, "keys, enum", disabledIn(t, session(t, e)))

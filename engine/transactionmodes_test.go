@@ -145,3 +145,18 @@ func TestBackendIsChosen(t *testing.T) {
 	exec(t, s, "SET csm.backend = compute") // a map is walked in any order
 	requireState(t, "0A000", failing(s, "SELECT a, row_number() OVER () FROM t"))
 }
+
+// Rows that a client sends are no way around it.
+func TestReadOnlyTransactionsTakeNoRows(t *testing.T) {
+	t.Parallel()
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t (a int); CREATE TEMP TABLE own (a int)")
+	exec(t, s, "SET default_transaction_read_only = on")
+	st, err := s.Prepare(t.Context(), "COPY t FROM STDIN")
+	require.NoError(t, err)
+	defer st.Close()
+	_, err = st.CopyIn(t.Context(), func() ([][]byte, error) { t.Fatal("a row is asked for"); return nil, nil })
+	require.EqualError(t, err, "cannot execute COPY FROM in a read-only transaction")
+	require.Equal(t, "25006", state(t, err))
+	require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM t"))
+}

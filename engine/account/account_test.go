@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -144,4 +145,19 @@ func TestGivingBackTooMuch(t *testing.T) {
 	require.Panics(t, func() { s.Give("message", 11) })
 	require.Panics(t, func() { s.Give("plan", 1) })
 	require.True(t, errors.As(s.Take("message", 1000), new(*sqlerror.Error)))
+}
+
+// Whoever waits for what another session has for a moment goes on when that session ends.
+func TestACloseIsHeardByThoseWhoWait(t *testing.T) {
+	node := account.NewNode(1000)
+	a, b := node.Open(1, "u"), node.Open(2, "u")
+	require.NoError(t, a.TakeBriefly(t.Context(), 1000))
+	require.NoError(t, a.Take(account.Copy, 400))
+	taken := make(chan error, 1)
+	began := time.Now()
+	go func() { taken <- b.TakeBriefly(t.Context(), 900) }()
+	require.Eventually(t, func() bool { return node.Waiting() }, 5*time.Second, time.Millisecond)
+	a.Close()
+	require.NoError(t, <-taken)
+	require.Less(t, time.Since(began), 8*time.Second, "it was not its patience that ended")
 }
