@@ -139,8 +139,8 @@ func (r *Rows) next(ctx context.Context) (arrow.RecordBatch, error) {
 	return b, err
 }
 
-// park reads the rest into memory, so that the DuckDB connection is free for another statement. When that one's context ends, so does what the
-// rest is read from: it may take for ever.
+// park reads the rest into memory, so that the DuckDB connection is free for another statement. When that one's
+// context ends, so does what the rest is read from: it may take for ever.
 func (r *Rows) park(lot *lot) {
 	r.lot = lot
 	heard := context.Background()

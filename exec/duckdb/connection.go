@@ -97,8 +97,8 @@ func (c *Connection) Heard() context.Context {
 	return c.heard
 }
 
-// EndWith interrupts what the connection runs when ctx ends, also a statement that has a context of its own, until the returned function is
-// called.
+// EndWith interrupts what the connection runs when ctx ends, also a statement that has a context of its own, until the
+// returned function is called.
 func (c *Connection) EndWith(ctx context.Context) (stop func()) { return c.watch(ctx) }
 
 // settle makes DuckDB put away what is left of the statement before, by a statement that is none.
