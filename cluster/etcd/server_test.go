@@ -58,7 +58,7 @@ func TestOneMember(t *testing.T) {
 	}()
 	began := time.Now()
 	require.NoError(t, server.Close())
-	require.Less(t, time.Since(began), 3*time.Second, "it does not wait for who watches")
+	require.Less(t, time.Since(began), 20*time.Second, "it does not wait for who watches")
 	<-server.Done()
 	require.ErrorContains(t, server.Err(), "closed")
 
@@ -283,7 +283,7 @@ func readFromOwnMember(t testing.TB, c *cluster, writer *etcd.Store) {
 func TestQuorum(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
-	s := open(t, etcd.Options{Endpoints: c.endpoints(), SessionTTL: etcd.MinSessionTTL, Timeout: time.Second})
+	s := open(t, etcd.Options{Endpoints: c.endpoints(), SessionTTL: etcd.MinSessionTTL, Timeout: 2 * time.Second})
 	w := &writer{store: s}
 	first := commit(t, s, ephemeral("node/a"))
 	watching, cancel := context.WithCancel(ctx)
@@ -310,7 +310,7 @@ func TestQuorum(t *testing.T) {
 	for range 2 { // the first may have been sent; then etcd is known to be in trouble
 		began := time.Now()
 		_, err := s.Commit(ctx, store.Transaction{Puts: []store.Item{put("a", "")}})
-		require.Less(t, time.Since(began), 3*time.Second)
+		require.Less(t, time.Since(began), 20*time.Second)
 		require.Error(t, err)
 	}
 	_, err := s.Commit(ctx, store.Transaction{Puts: []store.Item{put("a", "")}})
