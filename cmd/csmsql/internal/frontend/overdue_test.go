@@ -101,6 +101,12 @@ func TestACallThatReturns(t *testing.T) {
 	require.False(t, c.do(ended(), l, func() { <-block }), "there is no memory for what would stay")
 	require.Empty(t, l.noted)
 	require.Zero(t, l.places.Usage().Now)
+	select {
+	case l.places.Door() <- struct{}{}:
+		l.places.Leave()
+	default:
+		t.Fatal("the place that was taken is not free again")
+	}
 }
 
 // When there are as many overdue calls as there may be, one more waits for its call, or for a place.
