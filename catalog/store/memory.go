@@ -57,14 +57,6 @@ func (m *Memory) Expire() {
 	m.start(nil).endSession(fmt.Errorf("%w: it expired", ErrSessionOver))
 }
 
-// Doubt makes this handle's session one of which nothing is known, until it is called with nil. For tests.
-func (m *Memory) Doubt(why error) {
-	if why != nil {
-		why = fmt.Errorf("%w: %w", ErrSessionUnsure, why)
-	}
-	m.start(nil).session.doubt(why)
-}
-
 // Compact forgets the history up to a revision. For tests.
 func (m *Memory) Compact(upTo Revision) { m.start(nil).content.history.forget(upTo) }
 

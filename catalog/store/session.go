@@ -9,22 +9,14 @@ import (
 type localSession struct {
 	done chan struct{}
 
-	mu     sync.Mutex
-	over   error // guarded by mu; final
-	unsure error // guarded by mu
+	mu   sync.Mutex
+	over error // guarded by mu; final
 }
 
 func newLocalSession() *localSession { return &localSession{done: make(chan struct{})} }
 
 // Check implements Session.
-func (s *localSession) Check() error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.over != nil {
-		return s.over
-	}
-	return s.unsure
-}
+func (s *localSession) Check() error { return s.ended() }
 
 // Lasts implements Session: nothing but Close ends it.
 func (s *localSession) Lasts(time.Duration) error { return s.Check() }
@@ -50,10 +42,4 @@ func (s *localSession) ended() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.over
-}
-
-func (s *localSession) doubt(why error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.unsure = why
 }

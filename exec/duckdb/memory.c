@@ -36,7 +36,7 @@ extern void *__real_duckdb_je_realloc(void *pointer, size_t size) __attribute__(
 extern void *__real__Znwm(size_t size) __attribute__((weak));
 
 static _Atomic int64_t bound = INT64_MAX;
-static _Atomic int64_t others, refusals;
+static _Atomic int64_t others;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static pthread_mutex_t giving_back = PTHREAD_MUTEX_INITIALIZER;
 static int statm = -1;        // /proc/self/statm; written once, before bound
@@ -65,7 +65,6 @@ bool csm_memory_bound(int64_t bytes) {
 
 void csm_memory_others(int64_t bytes) { atomic_store(&others, bytes); }
 
-int64_t csm_memory_refusals(void) { return atomic_load(&refusals); }
 
 // A region's pages are shared ones and do not count: size resident shared …, in pages.
 int64_t csm_memory_own(void) {
@@ -135,7 +134,6 @@ static bool admit_within(int64_t size, int64_t most) {
 	}
 	if (fits) atomic_fetch_add(&admitted, size);
 	pthread_mutex_unlock(&giving_back);
-	if (!fits) atomic_fetch_add(&refusals, 1);
 	return fits;
 }
 

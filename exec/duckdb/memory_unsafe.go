@@ -46,9 +46,6 @@ func ownMemoryAtRest() int64 {
 	return ownMemory()
 }
 
-// memoryRefusals counts the allocations that were refused so far.
-func memoryRefusals() int64 { return int64(C.csm_memory_refusals()) }
-
 // tellGoMemory lets C code know how much of the process' memory is Go's.
 func tellGoMemory() {
 	bytes := goMemory()

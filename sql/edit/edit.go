@@ -158,9 +158,6 @@ func (e *Editor) Replace(start, end int, by string) (ok bool) {
 	return true
 }
 
-// Edits tells whether something was replaced.
-func (e *Editor) Edits() bool { return len(e.list) > 0 }
-
 // Text is what was made, and how. It is the original itself when nothing was replaced.
 func (e *Editor) Text() (string, List) {
 	if len(e.list) == 0 {
