@@ -10,7 +10,7 @@ import (
 	"github.com/csmsql/csmsql/internal/faults"
 )
 
-// Commit makes all changes visible at once, or none. The order is that of DESIGN §5: the chunks are published at their
+// Commit makes all changes visible at once, or none. The order is that of docs/coherence.md: the chunks are published at their
 // lenders, then the descriptors become visible by one compare-and-swap in the store; it is durable when Commit returns.
 // A change by somebody else to anything that was written here is ErrConflict (40001). On an error nothing has changed and
 // the chunks are given back, except for ErrOutcomeUnknown: then only the store knows. In a cluster this node asks it again as

@@ -116,7 +116,7 @@ func (l Lease) String() string {
 	return fmt.Sprintf("lease %d of %s (%s) on revision %d", l.ID, l.Holder.Domain, l.Holder.Description, l.Revision)
 }
 
-// Lender is what the catalog needs of the lenders of its chunks' regions: the steps of DESIGN §5 after the seal.
+// Lender is what the catalog needs of the lenders of its chunks' regions: the steps of docs/coherence.md after the seal.
 // coherence.Home has them per region; the engine joins several. Calls are made with the catalog's lock held: they must
 // not block for long and must not call back.
 type Lender interface {

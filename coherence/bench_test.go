@@ -54,7 +54,7 @@ func BenchmarkGrantCleanSealPublishRetire(b *testing.B) {
 	}
 }
 
-// chunks is the size of the table of DESIGN's targets.
+// chunks is how many a large table has.
 const chunks = 21000
 
 func publishMany(b *testing.B, h *coherence.Home) []coherence.Generation {

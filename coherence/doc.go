@@ -84,7 +84,7 @@
 //
 // # Prepare
 //
-// The model of DESIGN §5 has no lender that touches memory nobody was granted. Real ones do: the kernel zeroes pages,
+// In the papers no lender touches memory that nobody was granted. Real ones do: the kernel zeroes pages,
 // pre-faulting stores, an aborted writer of the lender's own host leaves lines. Dirty in the lender's cache, they would
 // be written over a foreign writer's bytes at any time (C3). So on incoherent fabrics the lender flushes an extent
 // before it hands it to a foreign writer (decision 0008). On incoherent it need not where it has dropped the lines before, for another foreign
@@ -97,7 +97,7 @@
 //
 // # The lender's look
 //
-// DESIGN §5 lets a foreign writer store a line piece by piece on a home-snoop fabric, too. There its processor may evict a line
+// The steps let a foreign writer store a line piece by piece on a home-snoop fabric, too. There its processor may evict a line
 // that is stored in part; when it fetches the line for the next store, the lender's cache answers with one that it prefetched
 // before, and what was stored is lost. No flush helps. So the lender reads what it seals and compares the checksum that the
 // writer made of its source; what was lost is over and can be written anew (decision 0016). The look finds some of what other

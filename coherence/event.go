@@ -131,7 +131,7 @@ const (
 	StepNone Step = iota
 	// StepPrepare drops the lender's lines before a foreign writer gets them.
 	StepPrepare
-	// StepClean is the writer's (DESIGN §5 step 3).
+	// StepClean is the writer's (docs/coherence.md, step 3).
 	StepClean
 	// StepHomeClean is the lender's (step 4).
 	StepHomeClean

@@ -16,7 +16,7 @@ import (
 
 // simulation runs the real Home, WriterCore and Reader over a machine. Every node has its own scripts; a seeded
 // scheduler switches between them at every line stored, loaded or flushed and at every message, and the adversary acts
-// in between. One global script would miss interleavings (DESIGN §5).
+// in between. One global script would miss interleavings (docs/coherence.md).
 type simulation struct {
 	*machine
 	lender    *coherence.Home

@@ -2,7 +2,7 @@ package memregion
 
 import "fmt"
 
-// Sizes that the whole product agrees on, in bytes (DESIGN §4).
+// Sizes that the whole product agrees on, in bytes.
 const (
 	// PageSize is the alignment and the granularity of an extent.
 	PageSize = 4096
@@ -38,7 +38,7 @@ func (r Range) String() string { return fmt.Sprintf("[%#x,+%d)", r.Offset, r.Len
 // FabricKind says how a region's bytes reach another process.
 type FabricKind string
 
-// The fabrics of this version; DESIGN §4 lists those to come.
+// The fabrics of this version.
 const (
 	// FabricShm is a tmpfs file: fast, survives a killed process, gone after a reboot.
 	FabricShm FabricKind = "shm"

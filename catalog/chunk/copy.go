@@ -54,7 +54,7 @@ func copyExtent(space Space, owner string, from *descriptor.Extent, extent func(
 	return to, nil
 }
 
-// fill writes every byte of the grant (DESIGN §5, step 2) and seals it.
+// fill writes every byte of the grant (docs/coherence.md, step 2) and seals it.
 func fill(grant Grant, from *descriptor.Extent, data []byte) error {
 	if grant.Range().Length > from.Range.Length {
 		if err := grant.Shrink(from.Range.Length); err != nil {

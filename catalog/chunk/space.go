@@ -27,7 +27,7 @@ func (h Home) Grant(owner string, size int64) (Grant, error) {
 	return g, nil
 }
 
-// Grant is the right to write one extent once. The steps are those of DESIGN §5: write, (shrink,) clean, seal; or abort.
+// Grant is the right to write one extent once. The steps are those of docs/coherence.md: write, (shrink,) clean, seal; or abort.
 type Grant interface {
 	// Bytes is the extent's memory; writable until Clean. It starts on a LineSize boundary.
 	Bytes() []byte

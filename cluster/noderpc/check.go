@@ -18,7 +18,7 @@ import (
 // What follows looks at what a peer sent before anything else does (N5). Each returns what is wrong in the words of the
 // one who has to mend it; the callers say whose fault it is.
 
-// The window of the address plan (DESIGN §4); memregion checks it again before it maps.
+// The window of the address plan; memregion checks it again before it maps.
 const (
 	windowStart memregion.Addr = 0x1000_0000_0000
 	windowEnd   memregion.Addr = 0x5000_0000_0000

@@ -130,7 +130,7 @@ func settings(o Options) map[string]string {
 		"autoinstall_known_extensions": "false",
 		"autoload_known_extensions":    "false",
 		"allow_community_extensions":   "false",
-		"arrow_output_version":         "1.5", // decimals up to 18 digits leave as decimal64 (DESIGN §7)
+		"arrow_output_version":         "1.5", // decimals up to 18 digits leave as decimal64
 		"arrow_lossless_conversion":    "true",
 		"errors_as_json":               "true", // positions and kinds of errors without parsing prose
 		"allocator_background_threads": "false",
