@@ -275,7 +275,8 @@ func (c *Catalog) findGarbage(ctx context.Context) error {
 	return err
 }
 
-// Identity is a random name that the catalog got when it was made: which catalog a data directory, or a peer, belongs to.
+// Identity is a random name that the catalog got when it was made: which catalog a data directory, or a peer, belongs
+// to.
 func (c *Catalog) Identity() string { return c.identity }
 
 // Revision is that of the last commit.

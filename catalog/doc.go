@@ -13,13 +13,15 @@
 //	                                                           chunk … chunk      descriptors: where the bytes lie
 //
 // A table version is immutable: pages of descriptors, in row order. A commit makes a new state of versions; unchanged
-// tables and full pages are shared between states. A snapshot leases a state. When a state is neither current nor leased
+// tables and full pages are shared between states. A snapshot leases a state. When a state is neither current nor
+// leased
 // its versions lose it, pages without a version die, and the chunks of dead pages that are in no other page are retired
 // at the lender, which gives their memory back when the last pin goes.
 //
 // # Several nodes
 //
-// In a cluster every node has a catalog over the same store. Each follows the others' commits, by the store's watch, and
+// In a cluster every node has a catalog over the same store. Each follows the others' commits, by the store's watch,
+// and
 // settles the memory of its own regions alone:
 //
 //	node a commits revision 9 ──► store ──► nodes b, c apply it; they report: "I read nothing older than 9"
@@ -27,16 +29,20 @@
 //	node d begins anew ──► its record ──► the others: "seen", from then on they trust nothing older that lay there
 //	                                        d takes over what is live, and lends what is not
 //
-// A snapshot begins with a question to the store for its last commit, so that whoever heard of a commit anywhere sees it
-// everywhere. Nothing here decides by a clock: the store ends sessions, and a node knows by Session.Check that its own may
+// A snapshot begins with a question to the store for its last commit, so that whoever heard of a commit anywhere sees
+// it
+// everywhere. Nothing here decides by a clock: the store ends sessions, and a node knows by Session.Check that its own
+// may
 // have ended.
 //
 // # Words
 //
 // revision: the store's transaction counter, names a state · state: what one revision holds · version: one immutable
 // state of one table · page: up to 256 encoded descriptors, named by the hash of its content · chunk: a sealed record
-// batch · replica: one of the places where its bytes lie; all of them are the chunk's extents · carried: in a new page, the extents that an
-// old one has too, because chunks were put behind theirs, or in the place of some, or replicas beside some · lease: keeps a state; with or without a TTL ·
+// batch · replica: one of the places where its bytes lie; all of them are the chunk's extents · carried: in a new page,
+// the extents that an
+// old one has too, because chunks were put behind theirs, or in the place of some, or replicas beside some · lease:
+// keeps a state; with or without a TTL ·
 // pin: the lender's promise to a domain · garbage: pages in the store that no version has.
 //
 // # Parts

@@ -43,7 +43,8 @@ func (e settledError) Error() string {
 
 func (e settledError) Unwrap() error { return e.error }
 
-// outcomeKey is where the token of this node's last commit lies. Where others commit, too, it is a key that only this node writes:
+// outcomeKey is where the token of this node's last commit lies. Where others commit, too, it is a key that only this
+// node writes:
 // theirs may come before the question.
 func (c *Catalog) outcomeKey() string {
 	if !c.shared() {
@@ -52,7 +53,8 @@ func (c *Catalog) outcomeKey() string {
 	return outcomePrefix + c.options.Self.Name
 }
 
-// settleDoubt finds out what became of a commit that ended with ErrOutcomeUnknown, if there is one. One that happened is seen as
+// settleDoubt finds out what became of a commit that ended with ErrOutcomeUnknown, if there is one. One that happened
+// is seen as
 // another node's would be; of one that did not the chunks are given back. Requires: committing.
 func (c *Catalog) settleDoubt(ctx context.Context) error {
 	w := c.doubted

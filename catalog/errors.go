@@ -29,7 +29,8 @@ var (
 	ErrTransactionOver = &sqlError{"25000", "the transaction is over"}
 	// ErrOutcomeUnknown: the store failed while committing and cannot say whether it did.
 	ErrOutcomeUnknown = &sqlError{"08007", "transaction resolution unknown"}
-	// ErrNotCommitted: the store did not answer, and was found not to have done the commit: nothing has changed. Safe to retry.
+	// ErrNotCommitted: the store did not answer, and was found not to have done the commit: nothing has changed. Safe
+	// to retry.
 	ErrNotCommitted = &sqlError{"57P03", "the catalog's store did not take the commit, nothing has changed"}
 	// ErrDiskFull: the disk on which the store lies is full. Safe to retry when there is room.
 	ErrDiskFull = &sqlError{"53100", "there is no room on the disk for the catalog's commit, nothing has changed"}

@@ -21,7 +21,8 @@ import (
 // followed are the prefixes of the records that every node keeps up with; pages are read when they are needed.
 var followed = []string{"meta/commit", schemaPrefix, tablePrefix, viewPrefix, regionPrefix, nodePrefix, presencePrefix}
 
-// Run follows the commits of the other nodes and tells them what this one reads, until ctx is done or the node is fenced
+// Run follows the commits of the other nodes and tells them what this one reads, until ctx is done or the node is
+// fenced
 // off (ErrFenced): then it must begin anew. Without it nothing is committed in a cluster. Where nobody shares the store
 // it waits for ctx.
 func (c *Catalog) Run(ctx context.Context) error {
@@ -77,7 +78,8 @@ type change struct {
 	own      *commit                              // of this catalog, if it made the change
 }
 
-// applySurely applies a change, which may take until the store can be read again. None is left out: chunks that came by one change
+// applySurely applies a change, which may take until the store can be read again. None is left out: chunks that came by
+// one change
 // and died by the next would never be retired.
 func (c *Catalog) applySurely(ctx context.Context, seen store.Change) error {
 	for {
@@ -396,7 +398,8 @@ func (c *Catalog) barrier(ctx context.Context) error {
 	return c.awaitApplied(ctx, item.Revision)
 }
 
-// awaitApplied returns when this node sees a revision. The store may fall silent at any moment: nobody waits for it without end.
+// awaitApplied returns when this node sees a revision. The store may fall silent at any moment: nobody waits for it
+// without end.
 func (c *Catalog) awaitApplied(ctx context.Context, revision Revision) error {
 	patience := time.NewTimer(c.options.Patience)
 	defer patience.Stop()

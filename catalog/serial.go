@@ -7,12 +7,16 @@ import (
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
-// A serializable transaction commits only if all that it has read is then as it was in its snapshot: it is as if it had run, whole, at the
-// moment of its commit (Kung and Robinson, On Optimistic Methods for Concurrency Control, 1981; backward validation, by tables). What it
-// has read are names: of tables, of views, and names that nothing had. One that writes nothing needs none of it: it ran at the moment of
+// A serializable transaction commits only if all that it has read is then as it was in its snapshot: it is as if it had
+// run, whole, at the
+// moment of its commit (Kung and Robinson, On Optimistic Methods for Concurrency Control, 1981; backward validation, by
+// tables). What it
+// has read are names: of tables, of views, and names that nothing had. One that writes nothing needs none of it: it ran
+// at the moment of
 // its snapshot, and all commits are in one order.
 
-// dependsMax bounds the names that a commit compares one by one; of more it compares the whole catalog. A store takes only so many at once.
+// dependsMax bounds the names that a commit compares one by one; of more it compares the whole catalog. A store takes
+// only so many at once.
 const dependsMax = 48
 
 // dependencies are what a transaction has read of its snapshot.
@@ -22,7 +26,8 @@ type dependencies struct {
 	all          bool // it may have read anything
 }
 
-// Serializable says that the transaction has read what the names mean in its snapshot, or, with all, anything: Commit is ErrConflict if one
+// Serializable says that the transaction has read what the names mean in its snapshot, or, with all, anything: Commit
+// is ErrConflict if one
 // of that has changed since, and so it is if any schema or view has. It may be called again: what is said adds up.
 func (t *Transaction) Serializable(names []TableName, all bool) {
 	d := &t.depends
@@ -34,7 +39,8 @@ func (t *Transaction) Serializable(names []TableName, all bool) {
 	}
 }
 
-// compareReads makes the commit fail if what a serializable transaction has read is no longer so (K11). What it has written is compared
+// compareReads makes the commit fail if what a serializable transaction has read is no longer so (K11). What it has
+// written is compared
 // anyway.
 func (w *commit) compareReads() error {
 	t := w.transaction

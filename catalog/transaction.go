@@ -12,7 +12,8 @@ import (
 	"github.com/csmsql/csmsql/catalog/hugetable"
 )
 
-// Transaction collects changes on top of a snapshot and commits all of them or none. Its reads see its own changes. It is
+// Transaction collects changes on top of a snapshot and commits all of them or none. Its reads see its own changes. It
+// is
 // for one goroutine and ends with Commit or Rollback, before the snapshot is closed.
 //
 // Chunks that are handed to it are its own from then on, whether the call succeeds or not: they end published by
@@ -41,7 +42,8 @@ func (c *Catalog) Begin(s *Snapshot) *Transaction {
 // Contents is what the transaction sees: the snapshot with its own changes. It stays as it is when more changes follow.
 func (t *Transaction) Contents() *Contents { return t.own }
 
-// Redefined lists the names that mean another table or view in the transaction than in its snapshot, or one and not the other:
+// Redefined lists the names that mean another table or view in the transaction than in its snapshot, or one and not the
+// other:
 // what was made, dropped, renamed or replaced. A table that only got other rows is the same table.
 func (t *Transaction) Redefined() []TableName {
 	var names []TableName
@@ -245,8 +247,10 @@ func (t *Transaction) ReplaceFrom(name TableName, chunks []*Chunk, origin string
 // Truncate takes all rows away.
 func (t *Transaction) Truncate(name TableName) error { return t.Replace(name, nil) }
 
-// ReplaceChunks puts other chunks with the same rows in the place of some, by their number: copies that lie elsewhere, or the same with
-// other replicas. The transaction's own are the extents that come by it. All other chunks stay as they are, whoever reads them. An
+// ReplaceChunks puts other chunks with the same rows in the place of some, by their number: copies that lie elsewhere,
+// or the same with
+// other replicas. The transaction's own are the extents that come by it. All other chunks stay as they are, whoever
+// reads them. An
 // older version keeps what it has (K3).
 func (t *Transaction) ReplaceChunks(ctx context.Context, name TableName, chunks map[int]Replacement) error {
 	take := func() (err error) {
@@ -275,7 +279,8 @@ func (t *Transaction) Redeclare(name TableName, columns *arrow.Schema) error {
 	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Redeclare(columns) })
 }
 
-// changeTable gives a table its next version. First it takes the chunks that the version gets: they are the transaction's own, whatever fails
+// changeTable gives a table its next version. First it takes the chunks that the version gets: they are the
+// transaction's own, whatever fails
 // then.
 func (t *Transaction) changeTable(name TableName, take func() error, next func(*TableVersion) (*TableVersion, error)) error {
 	own, err := t.change()
@@ -351,7 +356,8 @@ func (t *Transaction) CreateView(ctx context.Context, name TableName, sql string
 	return v, nil
 }
 
-// Reads says what the query of a view that the transaction makes names: the commit fails with ErrConflict if one of them was dropped
+// Reads says what the query of a view that the transaction makes names: the commit fails with ErrConflict if one of
+// them was dropped
 // or renamed since the snapshot, and so does one that drops or renames it and does not know of the view (K10).
 func (t *Transaction) Reads(names ...TableName) {
 	for _, name := range names {
@@ -378,7 +384,8 @@ func (t *Transaction) DropView(name TableName) error {
 	return nil
 }
 
-// Savepoint is what a transaction was at some time. It may be gone back to any number of times while the transaction lasts, until
+// Savepoint is what a transaction was at some time. It may be gone back to any number of times while the transaction
+// lasts, until
 // one before it is gone back to.
 type Savepoint struct {
 	own      *Contents
@@ -397,8 +404,10 @@ func (t *Transaction) Start() Savepoint {
 	return Savepoint{own: t.base, relation: map[TableName]bool{}, schema: map[string]bool{}}
 }
 
-// RollbackTo takes back what the transaction did since the savepoint. Chunks that it was handed since are discarded: now, or, with
-// keep, when the transaction ends or goes back to this savepoint or an earlier one again. Keep them while somebody may still read them.
+// RollbackTo takes back what the transaction did since the savepoint. Chunks that it was handed since are discarded:
+// now, or, with
+// keep, when the transaction ends or goes back to this savepoint or an earlier one again. Keep them while somebody may
+// still read them.
 func (t *Transaction) RollbackTo(s Savepoint, keep bool) error {
 	if t.over {
 		return ErrTransactionOver

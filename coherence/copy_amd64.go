@@ -4,7 +4,8 @@ package coherence
 // buffers is out before it returns. to begins on 64 bytes.
 func streamCopy(to, from *byte, units int)
 
-// streamBehind is streamCopy, and issues CLFLUSHOPT for as many lines of 64 bytes from flushed on, one behind the stores of each unit. What it flushes
+// streamBehind is streamCopy, and issues CLFLUSHOPT for as many lines of 64 bytes from flushed on, one behind the
+// stores of each unit. What it flushes
 // was stored by an earlier call: that one's SFENCE lies between.
 func streamBehind(to, from, flushed *byte, units int)
 

@@ -60,7 +60,8 @@ func NewCore(config CoreConfig) (*Core, error) {
 }
 
 // Step takes one event and returns what the driver must do, in order. An error means that nothing has changed. If the
-// first action is ActionReserve or ActionSync, or ActionVerify of a seal, nothing has changed either: the driver does it,
+// first action is ActionReserve or ActionSync, or ActionVerify of a seal, nothing has changed either: the driver does
+// it,
 // reports it and offers the event again.
 func (c *Core) Step(e Event) ([]Action, error) {
 	switch e.Kind {
@@ -129,7 +130,8 @@ func (c *Core) grant(e Event) ([]Action, error) {
 	if e.Domain != c.config.Home && c.config.Class.pays() {
 		// C3: the kernel's zeroes, a pre-fault or a former generation of the lender's own may lie dirty in its cache
 		// and would be written over the foreign writer's bytes at any time. Where the lender has none it has nothing to
-		// write back; where its cache is snooped it flushes all the same, since its clean lines answer the writer's loads (decision 0021).
+		// write back; where its cache is snooped it flushes all the same, since its clean lines answer the writer's
+		// loads (decision 0021).
 		if c.config.Class != Incoherent {
 			e.Untouched = nil
 		}
@@ -140,7 +142,8 @@ func (c *Core) grant(e Event) ([]Action, error) {
 	return append(list, Action{Kind: ActionHandOver, Generation: g, Range: e.Range}), nil
 }
 
-// without is what is left of r when parts of it, in ascending order, are taken out. Of parts in another order too little is taken out.
+// without is what is left of r when parts of it, in ascending order, are taken out. Of parts in another order too
+// little is taken out.
 func without(r memregion.Range, parts []memregion.Range) (left []memregion.Range) {
 	at := r.Offset
 	for _, p := range append(slices.Clone(parts), memregion.Range{Offset: r.End()}) {
@@ -152,8 +155,10 @@ func without(r memregion.Range, parts []memregion.Range) (left []memregion.Range
 	return left
 }
 
-// DropAhead is what a lender does with free memory into which its domain has stored, before anybody asks for it: afterwards, if nobody has stored there
-// meanwhile, it is untouched (decision 0022). Nothing where the fabric is coherent, or where the lender's cache is snooped: a grant flushes all the same there.
+// DropAhead is what a lender does with free memory into which its domain has stored, before anybody asks for it:
+// afterwards, if nobody has stored there
+// meanwhile, it is untouched (decision 0022). Nothing where the fabric is coherent, or where the lender's cache is
+// snooped: a grant flushes all the same there.
 func DropAhead(class Class, r memregion.Range) []Action {
 	if class != Incoherent {
 		return nil
@@ -232,8 +237,10 @@ func (c *Core) verified(e Event) ([]Action, error) {
 
 // seal is the first half of step 5.
 //
-// A foreign writer on a home-snoop fabric may lose what it has stored: its processor evicts a line that is stored in part, and when it
-// fetches the line for the next store, the lender's cache answers with one that it prefetched before. No flush helps, so the
+// A foreign writer on a home-snoop fabric may lose what it has stored: its processor evicts a line that is stored in
+// part, and when it
+// fetches the line for the next store, the lender's cache answers with one that it prefetched before. No flush helps,
+// so the
 // lender looks before it seals (decision 0016).
 func (c *Core) seal(e Event) ([]Action, error) {
 	x, err := c.at(e, toSeal)

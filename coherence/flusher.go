@@ -2,7 +2,8 @@ package coherence
 
 import "github.com/csmsql/csmsql/memregion"
 
-// Flusher does the flushes and fences that the cores want, or counts them where the fabric needs none. Safe for concurrent use if its Lines are.
+// Flusher does the flushes and fences that the cores want, or counts them where the fabric needs none. Safe for
+// concurrent use if its Lines are.
 type Flusher struct {
 	Lines    Lines // may be nil if nothing is paid
 	Counters *Counters

@@ -27,16 +27,20 @@ type Durable interface {
 	Sync(r memregion.Range) error
 }
 
-// Tracking is a Memory that knows into which of it the lender's domain has stored. Home asks its Memory for it; where it does not know, the lender
-// flushes before each foreign grant. *memregion.Lent is one. Its lock is held while DropAhead's caller flushes; Home.mu is not.
+// Tracking is a Memory that knows into which of it the lender's domain has stored. Home asks its Memory for it; where
+// it does not know, the lender
+// flushes before each foreign grant. *memregion.Lent is one. Its lock is held while DropAhead's caller flushes; Home.mu
+// is not.
 type Tracking interface {
 	// Dropped notes that the lender's domain has dropped every line of r.
 	Dropped(r memregion.Range)
 	// Touch notes that the lender's domain is about to store into r.
 	Touch(r memregion.Range)
-	// Untouched lists the parts of r, in ascending order, that it has stored nothing into since Dropped, the kernel that zeroes pages included.
+	// Untouched lists the parts of r, in ascending order, that it has stored nothing into since Dropped, the kernel
+	// that zeroes pages included.
 	Untouched(r memregion.Range) []memregion.Range
-	// DropAhead has drop flush, fences included, some free memory that is not untouched, at most limit bytes, and notes that it was dropped. Nobody gets
+	// DropAhead has drop flush, fences included, some free memory that is not untouched, at most limit bytes, and notes
+	// that it was dropped. Nobody gets
 	// that memory, nor is it zeroed, before drop has returned. It returns which it was; empty: there is none.
 	DropAhead(limit int64, drop func(r memregion.Range, data []byte)) (memregion.Range, error)
 	// MoreToDrop tells that DropAhead may find something where it found nothing before.
@@ -64,7 +68,8 @@ type HomeConfig struct {
 	// refuses stays writable and is counted: it guards against our bugs, reading is right without it.
 	Protect func(ranges ...memregion.Range) error
 	// Verify compares data, the bytes of a foreign writer's grant, with the checksum that it reports; the error wraps
-	// ErrChecksum if they differ. Optional where the lender's cache is not snooped; elsewhere foreign writers are refused without it.
+	// ErrChecksum if they differ. Optional where the lender's cache is not snooped; elsewhere foreign writers are
+	// refused without it.
 	Verify func(data []byte, s Seal) error
 	// Chooser finds how Grant.Copy copies where the fabric is not coherent (optional: ordinary stores).
 	Chooser *Chooser
@@ -290,7 +295,8 @@ func (h *Home) Adopt(owner string, gen Generation, r memregion.Range, s Seal) er
 // Bytes returns r as the lender maps it. Preconditions: r belongs to a generation that the caller holds a pin of.
 func (h *Home) Bytes(r memregion.Range) []byte { return h.memory.Bytes(r) }
 
-// Touch says that a process of the lender's domain is about to store into r, which it was not granted: a foreign writer's, on whose behalf it copies. It
+// Touch says that a process of the lender's domain is about to store into r, which it was not granted: a foreign
+// writer's, on whose behalf it copies. It
 // flushes those lines itself before the writer stores (C3).
 func (h *Home) Touch(r memregion.Range) {
 	if h.tracked != nil {

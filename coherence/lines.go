@@ -24,9 +24,11 @@ type Lines interface {
 const maxPiece = 1 << 20
 
 const (
-	// flushShare is how many bytes make it worth while that one more processor flushes: about 0.3 ms of work, where waking it takes 0.05.
+	// flushShare is how many bytes make it worth while that one more processor flushes: about 0.3 ms of work, where
+	// waking it takes 0.05.
 	flushShare = 16 << 20
-	// maxFlushers bounds the processors that one flush takes. Two halve its time where there are two; more were not measured.
+	// maxFlushers bounds the processors that one flush takes. Two halve its time where there are two; more were not
+	// measured.
 	maxFlushers = 8
 )
 
@@ -67,7 +69,8 @@ func (l *CPULines) Features() Features { return l.features }
 // LineSize is the size in bytes of what one instruction flushes.
 func (l *CPULines) LineSize() int { return l.features.LineSize }
 
-// Flush implements Lines. Much memory is flushed by several processors at once: which of them does it is all the same to the
+// Flush implements Lines. Much memory is flushed by several processors at once: which of them does it is all the same
+// to the
 // caches, but only the one that flushed can wait for it, so the others have fenced when Flush returns (decision 0023).
 func (l *CPULines) Flush(b []byte) (lines int) {
 	helpers := min(len(b)/flushShare, runtime.GOMAXPROCS(0), maxFlushers) - 1
@@ -102,7 +105,8 @@ type flushed struct {
 	fault any // of memory that is not there
 }
 
-// flushElsewhere flushes b on behalf of a goroutine that has fenced and will fence again, on another processor: hence the fences.
+// flushElsewhere flushes b on behalf of a goroutine that has fenced and will fence again, on another processor: hence
+// the fences.
 func (l *CPULines) flushElsewhere(b []byte) (done flushed) {
 	defer debug.SetPanicOnFault(debug.SetPanicOnFault(true)) // this goroutine's; the caller's guard does not reach here
 	defer func() { done.fault = recover() }()

@@ -13,7 +13,8 @@ import (
 // spread evenly.
 const readerShards = 64
 
-// shardHeld bounds what one shard remembers: 262,144 writings in all, some 15 MB. A lender's Reader is told which generations are over
+// shardHeld bounds what one shard remembers: 262,144 writings in all, some 15 MB. A lender's Reader is told which
+// generations are over
 // (HomeConfig.Reader) and stays far below; a borrower's is not, and forgets half of a shard when it is full.
 const shardHeld = 4096
 
@@ -226,7 +227,8 @@ func (r *Reader) Forget(region memregion.RegionID) (released int) {
 	return released
 }
 
-// Distrust is Forget of a region whose bytes somebody else may have altered: what goes on reading must acquire again, and be given a verify.
+// Distrust is Forget of a region whose bytes somebody else may have altered: what goes on reading must acquire again,
+// and be given a verify.
 func (r *Reader) Distrust(region memregion.RegionID) (distrusted int) {
 	distrusted = r.forget(region)
 	r.count.Distrusted.Add(uint64(distrusted))

@@ -9,7 +9,8 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Path is a way in which a writer brings bytes into memory whose caches are not coherent. All of them end in step 3 as it
+// Path is a way in which a writer brings bytes into memory whose caches are not coherent. All of them end in step 3 as
+// it
 // is: they differ in when lines are written back, and in what Clean is left to flush.
 //
 //	WriteBack     store …………………………………………………………… store │ Clean: flush every line
@@ -21,13 +22,17 @@ type Path uint8
 const (
 	// WriteBack stores as always; Clean does the rest.
 	WriteBack Path = iota
-	// Streaming stores past the caches. What these held of the memory before may have stayed there (what a non-temporal store does
-	// to a line that is cached differs between processors), so each piece is flushed all the same, after a store fence. Where the processor
-	// can, that goes on line by line while the next piece is stored: the flush of absent lines waits for nothing that the stores need.
+	// Streaming stores past the caches. What these held of the memory before may have stayed there (what a non-temporal
+	// store does
+	// to a line that is cached differs between processors), so each piece is flushed all the same, after a store fence.
+	// Where the processor
+	// can, that goes on line by line while the next piece is stored: the flush of absent lines waits for nothing that
+	// the stores need.
 	Streaming
 	// OnePass flushes each piece right after it was stored, while its lines are in the nearest cache.
 	OnePass
-	// WriteThrough emulates memory that is mapped write-through (thesis §6.1): each line is written back when it is stored, and kept.
+	// WriteThrough emulates memory that is mapped write-through (thesis §6.1): each line is written back when it is
+	// stored, and kept.
 	WriteThrough
 )
 
@@ -48,10 +53,12 @@ func (p Path) String() string {
 	return fmt.Sprintf("path(%d)", uint8(p))
 }
 
-// copyPiece is how many bytes are copied between two looks at what comes next: they and their source fit the nearest cache.
+// copyPiece is how many bytes are copied between two looks at what comes next: they and their source fit the nearest
+// cache.
 const copyPiece = 16 << 10
 
-// streamPiece is how far the flushes stay behind the stores of a long copy where the two go on together. A shorter way makes them wait for
+// streamPiece is how far the flushes stay behind the stores of a long copy where the two go on together. A shorter way
+// makes them wait for
 // each other more often (a fence ends each piece), a longer one leaves more to flush in the end.
 const streamPiece = 64 << 10
 
@@ -64,7 +71,8 @@ type Copier struct {
 	step   int                             // bytes of one step of the kernel; divides unit
 	piece  int                             // bytes, as copyPiece, and ahead, as streamPiece; whole units
 	ahead  int
-	// behind is the kernel of Streaming that also flushes as many bytes elsewhere, a line for each step; nil: this processor has none.
+	// behind is the kernel of Streaming that also flushes as many bytes elsewhere, a line for each step; nil: this
+	// processor has none.
 	behind func(to, from, flushed *byte, steps int)
 }
 
@@ -98,7 +106,8 @@ func newCopier(p Path, lines Lines, unit int) *Copier {
 // Path is what it copies by.
 func (c *Copier) Path() Path { return c.path }
 
-// Copied says which part of the target Clean need not flush any more: [From, To), whole lines, which the writer must not store
+// Copied says which part of the target Clean need not flush any more: [From, To), whole lines, which the writer must
+// not store
 // into again. Empty if From equals To.
 type Copied struct {
 	From, To int
@@ -169,7 +178,8 @@ type PathTime struct {
 	Time time.Duration
 }
 
-// Fastest is the path to take. WriteBack, which must come first, stays unless another one needs a twentieth less: differences
+// Fastest is the path to take. WriteBack, which must come first, stays unless another one needs a twentieth less:
+// differences
 // below that are noise. Without any time it is WriteBack.
 func Fastest(times []PathTime) Path {
 	best := PathTime{Path: WriteBack}
@@ -190,7 +200,8 @@ const (
 	measuredLimit = 15 * time.Millisecond
 )
 
-// Chooser finds the fastest path of one fabric by measuring, once, in memory that is about to be written anyway. Safe for
+// Chooser finds the fastest path of one fabric by measuring, once, in memory that is about to be written anyway. Safe
+// for
 // concurrent use. Only grants on fabrics that are not coherent ask it.
 type Chooser struct {
 	copiers []*Copier
@@ -201,7 +212,8 @@ type Chooser struct {
 	times  []PathTime
 }
 
-// NewChooser chooses among the paths that lines have: those of a processor as many as it has instructions for, others the two that
+// NewChooser chooses among the paths that lines have: those of a processor as many as it has instructions for, others
+// the two that
 // need none. The clock is time.Now in production.
 func NewChooser(lines Lines, clock func() time.Time) *Chooser {
 	c := &Chooser{clock: clock}
@@ -223,7 +235,8 @@ func NewChooser(lines Lines, clock func() time.Time) *Chooser {
 // Always is a Chooser that has chosen.
 func Always(copier *Copier) *Chooser { return &Chooser{chosen: copier} }
 
-// For returns the fabric's copier. scratch is memory of that fabric, to be written by the caller: the first one that is long
+// For returns the fabric's copier. scratch is memory of that fabric, to be written by the caller: the first one that is
+// long
 // enough to measure in is written over several times. Before, WriteBack is the answer.
 func (c *Chooser) For(scratch []byte) *Copier {
 	c.mu.Lock()
@@ -279,7 +292,8 @@ func (c *Copier) time(to, from []byte, clock func() time.Time) time.Duration {
 	return clock().Sub(begin)
 }
 
-// CopyInto is how grants copy: from goes to offset at of bytes, which are the writer's grant, mapped here. Where the fabric is
+// CopyInto is how grants copy: from goes to offset at of bytes, which are the writer's grant, mapped here. Where the
+// fabric is
 // coherent, or nobody chooses, it is an ordinary copy. near tells that what was stored may be in the caches.
 func CopyInto(w *WriterCore, chooser *Chooser, count *Counters, bytes []byte, at int64, from []byte) (near bool) {
 	to := bytes[at : at+int64(len(from))]

@@ -7,8 +7,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 )
 
-// Decoder decodes descriptors that are kept together, such as a page's: their parts lie in common blocks of memory, which
-// makes an allocation of many. A block stays as long as any descriptor with a part in it. The zero value is ready. Not safe
+// Decoder decodes descriptors that are kept together, such as a page's: their parts lie in common blocks of memory,
+// which
+// makes an allocation of many. A block stays as long as any descriptor with a part in it. The zero value is ready. Not
+// safe
 // for concurrent use; the descriptors are.
 type Decoder struct {
 	// Schemas is where schemas come from; nil: each descriptor has its own.
@@ -27,7 +29,8 @@ type Decoder struct {
 	statistics  []Statistics
 }
 
-// Bounds of a block: so many descriptors' parts, and so many elements unless one descriptor needs more. They bound what is
+// Bounds of a block: so many descriptors' parts, and so many elements unless one descriptor needs more. They bound what
+// is
 // kept for nothing, and what bytes that lie about their schema can cost.
 const (
 	blockDescriptors = 32
@@ -46,7 +49,8 @@ func part[T any](d *Decoder, block *[]T, n int) []T {
 	return (*block)[used : used : used+n]
 }
 
-// What a descriptor consists of when no other one is expected: two allocations instead of one for each kind of part. What does not fit has its own.
+// What a descriptor consists of when no other one is expected: two allocations instead of one for each kind of part.
+// What does not fit has its own.
 type (
 	loneBlock struct {
 		descriptor [1]Descriptor

@@ -28,7 +28,8 @@ func (d *Descriptor) Project(resolve Resolve, columns []int) (arrow.RecordBatch,
 	return d.ProjectHeld(resolve, columns, nil)
 }
 
-// Hold is asked for every buffer over a region's bytes. What it returns is told by Free when the last one who retained the buffer has
+// Hold is asked for every buffer over a region's bytes. What it returns is told by Free when the last one who retained
+// the buffer has
 // released it, and allocates nothing.
 type Hold func(region memregion.RegionID) memory.Allocator
 
@@ -96,7 +97,8 @@ func (d *Descriptor) resolve(resolve Resolve) ([][]byte, error) {
 	return extents, nil
 }
 
-// rebuilder makes the arrays of one batch. A chunk that is attached to costs little but allocations, so that all buffers and all
+// rebuilder makes the arrays of one batch. A chunk that is attached to costs little but allocations, so that all
+// buffers and all
 // array data of a batch lie in one block each; they stay as long as any of its arrays, as the region's bytes do.
 type rebuilder struct {
 	owner   *Descriptor
@@ -139,12 +141,14 @@ func (c *pieces) count(n *Node) {
 	}
 }
 
-// filled tells whether a slot gets a buffer: an absent one behind the first gets an empty one, because arrow-go's unions do not
+// filled tells whether a slot gets a buffer: an absent one behind the first gets an empty one, because arrow-go's
+// unions do not
 // look whether there is one.
 func filled(n *Node, slot int) bool { return slot > 0 || n.Buffers[slot].Present() }
 
 // column builds one array. arrow-go's constructors look at the last offset of variable arrays and panic when it is
-// wrong; that is a fault of the bytes and comes out as one. Those of dictionaries, which arrow-go would construct when they are first
+// wrong; that is a fault of the bytes and comes out as one. Those of dictionaries, which arrow-go would construct when
+// they are first
 // asked for, by whoever that is, are constructed here for that reason.
 func (b *rebuilder) column(dt arrow.DataType, n *Node) (a arrow.Array, err error) {
 	defer func() {

@@ -98,7 +98,8 @@ func (x *Extent) validate() error {
 	return nil
 }
 
-// disjoint checks that no two extents share a byte or a generation. They are sorted for it, because hostile bytes may list many.
+// disjoint checks that no two extents share a byte or a generation. They are sorted for it, because hostile bytes may
+// list many.
 func (d *Descriptor) disjoint() error {
 	var few [8]*Extent
 	all := few[:0]

@@ -12,7 +12,8 @@ import (
 	"github.com/csmsql/csmsql/catalog/statistics"
 )
 
-// Chunks that change places: a chunk with the same rows, that lies elsewhere or also elsewhere, takes the number of the original. It may have
+// Chunks that change places: a chunk with the same rows, that lies elsewhere or also elsewhere, takes the number of the
+// original. It may have
 // some of the original's replicas, which stay as they are.
 
 // Replacement is a chunk and what is put in its place.
@@ -31,7 +32,8 @@ type moved struct {
 	stored []descriptor.ExtentID // of the one in the page
 }
 
-// ReplaceChunks returns the version with other chunks of the same rows in the place of those of these numbers. Statistics stay:
+// ReplaceChunks returns the version with other chunks of the same rows in the place of those of these numbers.
+// Statistics stay:
 // they are about rows. What is replaced must be what the version has.
 func (v *Version) ReplaceChunks(ctx context.Context, chunks map[int]Replacement) (*Version, error) {
 	next := *v
@@ -80,7 +82,8 @@ func (v *Version) FreshExtents() (ids []descriptor.ExtentID) {
 	return ids
 }
 
-// repage writes the pages anew in which a chunk was replaced, into next. The last one is left to the packer if that opens it.
+// repage writes the pages anew in which a chunk was replaced, into next. The last one is left to the packer if that
+// opens it.
 func (v *Version) repage(ctx context.Context, next *Version) (made []NewPage, err error) {
 	if len(v.moved) == 0 {
 		return nil, nil

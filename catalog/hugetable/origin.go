@@ -9,13 +9,15 @@ import (
 	"github.com/csmsql/csmsql/catalog/internal/message"
 )
 
-// Origin says where the rows of a run of chunks came from, in words that only the layer above understands. Chunks that change places keep it.
+// Origin says where the rows of a run of chunks came from, in words that only the layer above understands. Chunks that
+// change places keep it.
 type Origin struct {
 	First, Chunks int
 	Words         string
 }
 
-// OriginsMax bounds how many origins a version remembers, OriginsBytes how long their words may be together: they are in the table's record,
+// OriginsMax bounds how many origins a version remembers, OriginsBytes how long their words may be together: they are
+// in the table's record,
 // which every commit writes. What comes beyond is not remembered.
 const OriginsMax, OriginsBytes = 256, 128 << 10
 

@@ -9,7 +9,8 @@ import (
 	"github.com/csmsql/csmsql/catalog/statistics"
 )
 
-// recordFormat is the number that a record carries: the second if the table has, or had, more than one replica. A program that does not know
+// recordFormat is the number that a record carries: the second if the table has, or had, more than one replica. A
+// program that does not know
 // of them would lend their memory again.
 const recordFormat, recordFormatReplicas = 1, 2
 

@@ -24,7 +24,8 @@ import (
 // FileName is the store's file in a data directory.
 const FileName = "catalog.db"
 
-// lockWait is how long OpenBolt waits for another process to let go: long enough for one that was killed and whose gigabytes of
+// lockWait is how long OpenBolt waits for another process to let go: long enough for one that was killed and whose
+// gigabytes of
 // mappings the kernel takes apart before its locks.
 const lockWait = 2 * time.Second
 
@@ -43,7 +44,8 @@ var (
 	revisionKey     = []byte("revision")
 )
 
-// Bolt is a Store in one file. A file lock keeps other processes out, so the session is the open file: what is ephemeral
+// Bolt is a Store in one file. A file lock keeps other processes out, so the session is the open file: what is
+// ephemeral
 // and found by OpenBolt belonged to a process that is gone.
 //
 //	bucket "meta":       magic → "csmsql catalog 1"   revision → 8 bytes, big endian
@@ -61,7 +63,8 @@ type Bolt struct {
 	writing sync.Mutex
 }
 
-// OpenBolt opens or makes the store in a data directory. Another process that has it open is ErrInUse and is named as far
+// OpenBolt opens or makes the store in a data directory. Another process that has it open is ErrInUse and is named as
+// far
 // as it is known; a file of another program ErrForeign; a damaged one ErrCorrupt.
 func OpenBolt(directory string) (*Bolt, error) {
 	path := filepath.Join(directory, FileName)
@@ -401,7 +404,8 @@ func (b *Bolt) Watch(ctx context.Context, prefixes []string, after Revision, app
 // Session implements Store.
 func (b *Bolt) Session() Session { return b.session }
 
-// Close implements Store and lets go of the file. Ephemeral keys are deleted by who opens it next: nobody can look before.
+// Close implements Store and lets go of the file. Ephemeral keys are deleted by who opens it next: nobody can look
+// before.
 func (b *Bolt) Close() error {
 	b.closing.Do(func() {
 		close(b.closed)

@@ -51,7 +51,8 @@ func (m *Memory) Handle() *Memory {
 	return (&Memory{Bounds: m.Bounds}).start(m.start(nil).content)
 }
 
-// Expire ends the session of this handle, as a store does when it has not heard of a process for too long: its ephemeral
+// Expire ends the session of this handle, as a store does when it has not heard of a process for too long: its
+// ephemeral
 // keys go in one transaction, which watchers see. For tests.
 func (m *Memory) Expire() {
 	m.start(nil).endSession(fmt.Errorf("%w: it expired", ErrSessionOver))

@@ -46,7 +46,8 @@ func NothingNewer(prefix string, revision Revision) Compare {
 	return Compare{Key: prefix, Prefix: true, Revision: revision}
 }
 
-// Transaction is a compare-and-swap over many keys: if every condition holds, the deletions and the puts happen at once,
+// Transaction is a compare-and-swap over many keys: if every condition holds, the deletions and the puts happen at
+// once,
 // else nothing does. No key may be put twice, or deleted and put. One that changes nothing has no revision of its own.
 type Transaction struct {
 	Compares []Compare
@@ -115,13 +116,15 @@ type Session interface {
 	// A process that was paused learns it here, so check after what the session is to cover, not only before. A Commit
 	// needs no check: it fails when the session is over (S7).
 	Check() error
-	// Lasts is nil only if Check certainly stays nil for d from now on, whatever becomes of the store: what is promised to others for
+	// Lasts is nil only if Check certainly stays nil for d from now on, whatever becomes of the store: what is promised
+	// to others for
 	// as long does not outlive the session.
 	Lasts(d time.Duration) error
 	// Done is closed when the session is over.
 	Done() <-chan struct{}
 	// Lag bounds how old the world is that this handle's watches have shown: a transaction that was acknowledged longer
-	// ago, to whomever, was applied by each Watch that is running. It grows while the store cannot be reached or an apply
+	// ago, to whomever, was applied by each Watch that is running. It grows while the store cannot be reached or an
+	// apply
 	// does not return; without a Watch it says how long ago the store was surely reached. Stores in this process say 0:
 	// their watches lag only by what waits for a processor.
 	Lag() time.Duration
@@ -132,18 +135,23 @@ type Session interface {
 type Store interface {
 	// Get returns the item of a key; false if there is none. The value is the caller's. It is linearizable (S4).
 	Get(ctx context.Context, key string) (Item, bool, error)
-	// Scan visits the items below each prefix, in key order, all as of one revision, which it returns: no older than the
+	// Scan visits the items below each prefix, in key order, all as of one revision, which it returns: no older than
+	// the
 	// newest when Scan was called (S4). A visited value is valid until visit returns.
 	Scan(ctx context.Context, prefixes []string, visit func(Item) error) (Revision, error)
-	// Commit does the transaction and returns its revision, or the newest if it changed nothing. It is durable when Commit
-	// returns. ErrConflict means that a condition did not hold; ErrSessionOver that the session is over (S7); ErrUnknown
+	// Commit does the transaction and returns its revision, or the newest if it changed nothing. It is durable when
+	// Commit
+	// returns. ErrConflict means that a condition did not hold; ErrSessionOver that the session is over (S7);
+	// ErrUnknown
 	// that the outcome is not known, but is settled before a Get or Scan of this handle that begins later answers: what
 	// that does not see never happens (S8). Any other error means that nothing happened.
 	Commit(ctx context.Context, t Transaction) (Revision, error)
-	// Watch calls apply, from one goroutine, for each transaction newer than after that touched a key below the prefixes:
+	// Watch calls apply, from one goroutine, for each transaction newer than after that touched a key below the
+	// prefixes:
 	// in the order of revisions, none left out, each with all that it did there (S6). It returns when ctx is done, with
 	// its error; when apply fails, with that error; ErrClosed; or ErrCompacted if what came after that revision is not
-	// kept any more, or no longer when its turn came: Scan again and watch from there. A lost connection is no reason to
+	// kept any more, or no longer when its turn came: Scan again and watch from there. A lost connection is no reason
+	// to
 	// return: it goes on where it was (Session.Lag tells how far behind it may be).
 	Watch(ctx context.Context, prefixes []string, after Revision, apply func(Change) error) error
 	// Session is the life of this handle: it begins when the store is opened.

@@ -2,13 +2,15 @@ package model
 
 import "github.com/csmsql/csmsql/coherence"
 
-// This file is what lending, borrowing and the engine do above the protocol, which has a part in it that caches notice: the lender is started again,
+// This file is what lending, borrowing and the engine do above the protocol, which has a part in it that caches notice:
+// the lender is started again,
 // extents are moved while they are written, replicas are copied, and a machine has several processes.
 
 // machineToo is the Line of a Restart with which the lender's caches are gone, too.
 const machineToo = 1
 
-// restarts adds the end of the lender's process and of its machine. The next process waits until nobody else trusts a lease of the former one: what
+// restarts adds the end of the lender's process and of its machine. The next process waits until nobody else trusts a
+// lease of the former one: what
 // that pins would be free.
 func (m *Model) restarts(s *State) {
 	if !m.effects.restarts {
@@ -35,7 +37,8 @@ func (m *Model) restarts(s *State) {
 	}
 }
 
-// restart is the lender's next process: it knows what is published and what others may still write, and nothing else. Its own writers and readers went
+// restart is the lender's next process: it knows what is published and what others may still write, and nothing else.
+// Its own writers and readers went
 // with the former one; what they have stored lies in its caches, unless these are gone.
 func (m *motion) restart(machine bool) {
 	if machine {
@@ -83,7 +86,8 @@ func (m *motion) end(g *generation) {
 	m.effect = effect
 }
 
-// orphaned is what follows an orphan's flush: it is given back, its seal is refused, or its writer goes on until it hears that its lender is another one.
+// orphaned is what follows an orphan's flush: it is given back, its seal is refused, or its writer goes on until it
+// hears that its lender is another one.
 func (m *motion) orphaned(g *generation) {
 	switch g.phase {
 	case growing:
@@ -125,7 +129,8 @@ func (m *Model) reallocations(s *State, g *generation, slot uint8) {
 	}
 }
 
-// reallocate is what the lender does at once, between two messages: it grants, drops what it has of both places, copies, drops the copy, and hands over. The
+// reallocate is what the lender does at once, between two messages: it grants, drops what it has of both places,
+// copies, drops the copy, and hands over. The
 // writer drops what it has there, and gives the former place back, of which it has nothing modified.
 func (m *motion) reallocate(g *generation, to uint8) {
 	if to == g.first {
@@ -178,7 +183,8 @@ func (m *motion) replicate(g *generation, slot int) {
 	g.stored = 1
 }
 
-// beside is a second process of a node: it acquires for itself, while the first one goes on reading. Where that is spoiled it takes the first one's acquire for
+// beside is a second process of a node: it acquires for itself, while the first one goes on reading. Where that is
+// spoiled it takes the first one's acquire for
 // done.
 func (m *motion) beside(n Node, slot int, lines uint8) {
 	r, g := &m.readers[n][slot], &m.generations[slot]

@@ -43,7 +43,8 @@
 //   - Processes: a second process of a domain acquires what the first one reads. Their loads need no telling apart: they go through one cache.
 //
 // One message and its handling are one step, since nothing that a message can be late for is shared with it: the sender
-// does nothing more with the lines, and whoever acts next acts on the handling. Flushes of one range are issued in one step,
+// does nothing more with the lines, and whoever acts next acts on the handling. Flushes of one range are issued in one
+// step,
 // since what counts is when each is done, and that is a step of its own.
 //
 // # What is left out
@@ -68,5 +69,6 @@
 // the full fence at the end of a clean makes of them. It knows no durable regions and no protection, which no
 // cache has a part in: the cores' twin (twin_test.go) covers them. What is done above the protocol is one step where
 // production holds a lock over it, as over a reallocation: what may happen between
-// its flushes and its copy is left to the emulated memory of package borrowing. It is not used by any program, only by tests.
+// its flushes and its copy is left to the emulated memory of package borrowing. It is not used by any program, only by
+// tests.
 package model

@@ -10,7 +10,8 @@ type Model struct {
 	mismatches bool
 	explicit   bool
 	halves     bool
-	// blind is a lender that does not look at what it seals. Under every mutation it is: the look would find some of what they
+	// blind is a lender that does not look at what it seals. Under every mutation it is: the look would find some of
+	// what they
 	// spoil, as a reader's checksum would, and what is shown is that each step is needed for itself.
 	blind bool
 	steps []Step // scratch
@@ -124,7 +125,8 @@ const allPlaces = 1<<Addresses - 1
 // places are addresses as a set of bits.
 func (m *Model) places(first, count uint8) uint8 { return (1<<count - 1) << first }
 
-// free tells whether addresses may be granted, zeroed or dropped ahead: what the lender is dropping ahead may not, before it has done so.
+// free tells whether addresses may be granted, zeroed or dropped ahead: what the lender is dropping ahead may not,
+// before it has done so.
 func (m *Model) free(s *State, first, count uint8) bool {
 	if s.ahead&m.places(first, count) != 0 && !m.effects.aheadNotHeld {
 		return false
@@ -444,7 +446,8 @@ func (m *Model) successors(s *State, visit func(Step, State)) {
 	}
 }
 
-// vary takes step from s after every choice of prefetches that makes a difference: a line fetched earlier is the same as
+// vary takes step from s after every choice of prefetches that makes a difference: a line fetched earlier is the same
+// as
 // no line, until a step changes what a fetch brings. next is where the step leads without any.
 func (m *Model) vary(s *State, step Step, next State, visit func(Step, State)) {
 	var choices [Nodes * Addresses]Step

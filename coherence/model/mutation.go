@@ -92,8 +92,10 @@ var mutationNames = [mutationCount]string{
 	StoreIntoPassed:          "a store into a line that was flushed when it was copied",
 }
 
-// faultsInSource are the mutations of what is above package coherence, which the emulated memory of its tests has no part in. Each is a fault in the source
-// of lending, borrowing or the engine, by the name that it has in docs/mutations.md: their tests, over emulated memory, see it.
+// faultsInSource are the mutations of what is above package coherence, which the emulated memory of its tests has no
+// part in. Each is a fault in the source
+// of lending, borrowing or the engine, by the name that it has in docs/mutations.md: their tests, over emulated memory,
+// see it.
 var faultsInSource = map[Mutation]string{
 	RestartForgetsWriters:   "grants-are-not-journaled",
 	RestartForgetsReaders:   "does-not-await-leases-of-its-former-process",
@@ -156,7 +158,8 @@ type effects struct {
 	fenceLeaks     bool // the lines of a domain that is fenced off are not lost
 	// zeroesForgotten: the kernel zeroes memory of which the lender believes that nobody has stored there
 	zeroesForgotten bool
-	// aheadNotHeld: memory is granted and zeroed while the lender drops its lines ahead, and is believed to be untouched afterwards; noAheadFence: as soon as
+	// aheadNotHeld: memory is granted and zeroed while the lender drops its lines ahead, and is believed to be
+	// untouched afterwards; noAheadFence: as soon as
 	// the flushes are issued.
 	aheadNotHeld, noAheadFence bool
 

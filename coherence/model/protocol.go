@@ -26,7 +26,8 @@ func (m *motion) flush(step coherence.Step, first, count uint8, missing, short b
 	return m.linesOf(first, count)
 }
 
-// grant is step 1. The lender's kernel zeroes what it hands out, which leaves modified lines in the lender's cache, unless the memory is
+// grant is step 1. The lender's kernel zeroes what it hands out, which leaves modified lines in the lender's cache,
+// unless the memory is
 // used again and nobody of the lender's domain has stored there since it dropped the lines: then there are none.
 func (m *motion) grant(step Step) {
 	g := &m.generations[step.First]
@@ -225,7 +226,8 @@ func (m *Model) sealable(g *generation) bool {
 	return g.state == coherence.Cleaned
 }
 
-// looks tells whether the lender must read what it seals: a foreign writer's line may be lost in part (see Config.Halves).
+// looks tells whether the lender must read what it seals: a foreign writer's line may be lost in part (see
+// Config.Halves).
 func (m *Model) looks(g *generation) bool {
 	return g.state == coherence.HomeCleaned && !m.blind
 }

@@ -36,7 +36,8 @@ const (
 	attempts = 3
 )
 
-// value is what a place holds: 0 is anything older or foreign that no reader may see, s+1 the bytes of the generation in
+// value is what a place holds: 0 is anything older or foreign that no reader may see, s+1 the bytes of the generation
+// in
 // slot s.
 type value uint8
 
@@ -124,7 +125,8 @@ type State struct {
 	readers     [Nodes][slots]reader
 	remembered  [Nodes]uint8 // by address (a mutation)
 	untouched   uint8        // by address: the lender believes that its domain has stored nothing there since it dropped the line
-	// ahead are the addresses of free memory whose lines the lender is dropping before anybody asks for it, and aheadFlushing the lines whose flush is not done.
+	// ahead are the addresses of free memory whose lines the lender is dropping before anybody asks for it, and
+	// aheadFlushing the lines whose flush is not done.
 	ahead, aheadFlushing uint8
 }
 

@@ -11,12 +11,14 @@ type Kind uint8
 
 // Steps of the protocol's scripts, then those of the hardware.
 const (
-	// Grant: the lender allocates, its kernel zeroes, and it grants; it hands over when its own lines are gone. Memory that is used again is
+	// Grant: the lender allocates, its kernel zeroes, and it grants; it hands over when its own lines are gone. Memory
+	// that is used again is
 	// not zeroed where it is Untouched.
 	Grant Kind = iota
 	// Zero: the lender's kernel zeroes a place that is free.
 	Zero
-	// DropAhead: the lender issues the flushes of places that are free, and that its domain has stored into. Nobody gets them before that is done.
+	// DropAhead: the lender issues the flushes of places that are free, and that its domain has stored into. Nobody
+	// gets them before that is done.
 	DropAhead
 	// DroppedAhead: one of these flushes is done; after the last one the fence is passed.
 	DroppedAhead
@@ -63,7 +65,8 @@ const (
 	Expire
 	// Restart: the lender's process ends, or with Line 1 its machine, and the next one adopts what was published.
 	Restart
-	// Grow: the writer issues the flush of what its lender is to copy. Reallocate: the lender copies it to another place, which is the writer's then.
+	// Grow: the writer issues the flush of what its lender is to copy. Reallocate: the lender copies it to another
+	// place, which is the writer's then.
 	Grow
 	Reallocate
 	// Replicate: the writer stores what it reads at the other place.
@@ -118,7 +121,8 @@ func (s Step) String() string {
 	return fmt.Sprintf("%v node=%v slot=%d line=%d extent=%d+%d lines=%b before=%06b", s.Kind, s.Node, s.Slot, s.Line, s.First, s.Count, s.Lines, s.Before)
 }
 
-// Operation is what the protocol orders in a step, in the words of package coherence. First and Count are the addresses of
+// Operation is what the protocol orders in a step, in the words of package coherence. First and Count are the addresses
+// of
 // a flush.
 type Operation struct {
 	Kind         coherence.ActionKind

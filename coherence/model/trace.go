@@ -40,7 +40,8 @@ func (t *Trace) Last() State {
 	return t.Moments[len(t.Moments)-1].After
 }
 
-// Trace makes a run of the path of a search: it finds the steps between the states and puts the prefetches and evictions
+// Trace makes a run of the path of a search: it finds the steps between the states and puts the prefetches and
+// evictions
 // back that the search left out. It panics if there is no such run: the reductions of the search would be wrong.
 func (m *Model) Trace(r Result) *Trace {
 	t := &Trace{Model: m, Violation: r.Violation}
@@ -92,7 +93,8 @@ func (t *Trace) restore(step Step) {
 	}
 }
 
-// Walk is a run of length steps at random: a third of them are anything, a third are no doing of the hardware, and a third
+// Walk is a run of length steps at random: a third of them are anything, a third are no doing of the hardware, and a
+// third
 // go on with what was begun, without which hardly anything would ever be read.
 func (m *Model) Walk(random *rand.Rand, length int) *Trace {
 	t := &Trace{Model: m}

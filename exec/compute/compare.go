@@ -101,7 +101,8 @@ func asFloats(v vector) []float64 {
 	return floats
 }
 
-// compareInts handles exact numbers and instants. Where scales agree it is a plain loop, with a constant on the right the
+// compareInts handles exact numbers and instants. Where scales agree it is a plain loop, with a constant on the right
+// the
 // usual case.
 func compareInts(out *vector, op plan.Op, l, r vector) {
 	l, r = asInstants(l, r.t), asInstants(r, l.t)
@@ -250,7 +251,8 @@ func (e *evaluator) like(arg vector, pattern string) vector {
 	return out
 }
 
-// likeMatches: the first part is a prefix, the last a suffix, the others follow each other in between, each as early as it can.
+// likeMatches: the first part is a prefix, the last a suffix, the others follow each other in between, each as early as
+// it can.
 func likeMatches(s string, parts []string) bool {
 	first, last := parts[0], parts[len(parts)-1]
 	if len(parts) == 1 {

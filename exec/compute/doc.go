@@ -1,4 +1,5 @@
-// Package compute runs the plans of exec/plan over Arrow batches: the second backend, pure Go, for what needs no DuckDB. It
+// Package compute runs the plans of exec/plan over Arrow batches: the second backend, pure Go, for what needs no
+// DuckDB. It
 // must give DuckDB's answers (X1), for it is both a shortcut and the second opinion that tests ask.
 //
 //	Source ──► morsel (≤ 16384 rows) ──► filter ──► narrowed columns ─┬─► project ───► limit ──► Reader
@@ -67,12 +68,14 @@
 //	GROUP BY     NULLs are one group, NaNs are one, -0 and 0 are one shown as the first met; order of groups unspecified
 //	LIMIT        the first rows in table order; LIMIT NULL is none; negative is 2201W
 //
-// What DuckDB's optimizer may rearrange so that an overflow comes or goes is refused by the planner: overflowing arithmetic in
+// What DuckDB's optimizer may rearrange so that an overflow comes or goes is refused by the planner: overflowing
+// arithmetic in
 // conditions and under LIMIT, sum(x + constant).
 //
 // # What it does not do
 //
-// No joins, ORDER BY, DISTINCT, HAVING, sub-queries, functions: the planner says so and DuckDB runs them. No parallelism inside
+// No joins, ORDER BY, DISTINCT, HAVING, sub-queries, functions: the planner says so and DuckDB runs them. No
+// parallelism inside
 // a run, no spilling. It neither opens tables nor holds leases: the batches it gets must stay valid until it releases
 // them.
 package compute

@@ -138,7 +138,8 @@ func (c *keyColumn) appendTo(b array.Builder, count int) error {
 	return nil
 }
 
-// appendKey writes a value so that equal values, and only they, have equal bytes: NULL equals NULL, -0 equals 0, every NaN is
+// appendKey writes a value so that equal values, and only they, have equal bytes: NULL equals NULL, -0 equals 0, every
+// NaN is
 // the same.
 func appendKey(key []byte, v *vector, i int) []byte {
 	if v.null(i) {

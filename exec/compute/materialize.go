@@ -100,7 +100,8 @@ func appendInt(b array.Builder, t plan.Type, i int64) error {
 	return nil
 }
 
-// conform gives a column in the type that the result's schema promised: as it is if it lies so (X2), else rewritten. The caller
+// conform gives a column in the type that the result's schema promised: as it is if it lies so (X2), else rewritten.
+// The caller
 // releases it; the argument stays the caller's.
 func (e *execution) conform(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
 	if arrow.TypeEqual(a.DataType(), want) {

@@ -103,8 +103,10 @@ func (n *narrowed) release() {
 	n.batch.Release()
 }
 
-// filterArray runs the filter kernel. There is none for string views and small decimals: views are moved without their strings,
-// small decimals pass as the integers they are. The one for booleans (arrow-go 18.8) loses values of slices and of columns with
+// filterArray runs the filter kernel. There is none for string views and small decimals: views are moved without their
+// strings,
+// small decimals pass as the integers they are. The one for booleans (arrow-go 18.8) loses values of slices and of
+// columns with
 // NULLs, so they are moved here; TestFilterEveryLayout watches the others.
 func (n *narrowed) filterArray(a arrow.Array) (arrow.Array, error) {
 	switch a.DataType().ID() {

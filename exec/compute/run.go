@@ -15,7 +15,8 @@ import (
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
-// Source delivers a table chunk by chunk. Its columns are those of TableScan.Project, in that order; their physical types may
+// Source delivers a table chunk by chunk. Its columns are those of TableScan.Project, in that order; their physical
+// types may
 // differ from the logical ones as doc.go lists. If it also is an io.Closer, it is closed when the run ends.
 type Source interface {
 	// Next returns the next batch, which the caller releases, or io.EOF. A scan without columns gets batches that only
@@ -23,7 +24,8 @@ type Source interface {
 	Next(ctx context.Context) (arrow.RecordBatch, error)
 }
 
-// Described is a [Source] that knows the physical types of all its batches beforehand. One whose chunks differ in layout
+// Described is a [Source] that knows the physical types of all its batches beforehand. One whose chunks differ in
+// layout
 // must say here what they are brought to: a type that holds all of them, so never a dictionary.
 type Described interface {
 	Source
@@ -46,7 +48,8 @@ type Stats struct {
 	RowsPruned   int64
 }
 
-// Run executes a plan. open is called once, if the plan has a table; args[n-1] is $n. The result's schema has the plan's names;
+// Run executes a plan. open is called once, if the plan has a table; args[n-1] is $n. The result's schema has the
+// plan's names;
 // a column that is handed on in place keeps its physical type (X2), everything computed has its logical one.
 //
 // The reader belongs to one goroutine. It stops soon after ctx is done, with ctx's error, and must be released.
@@ -228,7 +231,8 @@ func (e *execution) checkLayout(column int, t arrow.DataType) error {
 	return nil
 }
 
-// morselRows bounds what is computed at once: the memory of a run does not grow with the chunks, and a cancelled one stops
+// morselRows bounds what is computed at once: the memory of a run does not grow with the chunks, and a cancelled one
+// stops
 // within a morsel.
 const morselRows = 16384
 

@@ -76,7 +76,8 @@ func (s *exactSum) appendTo(b array.Builder, groups int) error {
 	return nil
 }
 
-// mean divides as DuckDB does: SMALLINT and decimals of up to 4 digits in DOUBLE, everything else in the processor's long double
+// mean divides as DuckDB does: SMALLINT and decimals of up to 4 digits in DOUBLE, everything else in the processor's
+// long double
 // (64 bits of mantissa on amd64), rounded to DOUBLE in the end.
 func mean(sum decimal128.Num, count int64, argument plan.Type) float64 {
 	const smallDecimal = 4
@@ -92,7 +93,8 @@ func mean(sum decimal128.Num, count int64, argument plan.Type) float64 {
 	return result
 }
 
-// floatSum adds doubles in the order in which they come. DuckDB adds them in the order in which its threads meet them, so the
+// floatSum adds doubles in the order in which they come. DuckDB adds them in the order in which its threads meet them,
+// so the
 // last bits are nobody's promise.
 type floatSum struct {
 	average bool

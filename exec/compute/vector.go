@@ -8,7 +8,8 @@ import (
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
-// vector is a column on its way through an expression, in one of a few domains into which all types are brought. Which of the
+// vector is a column on its way through an expression, in one of a few domains into which all types are brought. Which
+// of the
 // slices is set follows from the type. Slices may alias Arrow buffers of the morsel and are never written to.
 type vector struct {
 	t        plan.Type

@@ -78,7 +78,8 @@ func aggregateType(op AggregateOp, arg Type) (Type, bool) {
 	return Type{}, false
 }
 
-// aliasText is an output's alias in the user's spelling: the tree has folded it to lower case, DuckDB keeps it. The tree does not
+// aliasText is an output's alias in the user's spelling: the tree has folded it to lower case, DuckDB keeps it. The
+// tree does not
 // say where it stands, so every whole word behind the expression that could be it must be spelled alike.
 func (b *binder) aliasText(t *pg.ResTarget) string {
 	name, at := t.GetName(), int(t.Location)

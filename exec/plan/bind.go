@@ -8,7 +8,8 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// binder turns expressions of one SELECT over at most one table into typed [Expr]s. It stops at the first thing it cannot do.
+// binder turns expressions of one SELECT over at most one table into typed [Expr]s. It stops at the first thing it
+// cannot do.
 type binder struct {
 	folder
 	relation    *Relation // nil without FROM
@@ -19,7 +20,8 @@ type binder struct {
 	unsupported *Unsupported
 }
 
-// bound is an expression on its way: with DuckDB's text for it, from which column names are made, and what literals still are.
+// bound is an expression on its way: with DuckDB's text for it, from which column names are made, and what literals
+// still are.
 type bound struct {
 	*Expr
 	text    string // "" if not certain

@@ -5,14 +5,16 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// Comparison is a condition on two columns of one row: Left Op Right. The columns are of one type, whose values compare as the
+// Comparison is a condition on two columns of one row: Left Op Right. The columns are of one type, whose values compare
+// as the
 // integers that chunks store: integers, decimals, dates, timestamps. Op is one of Equal … GreaterEqual.
 type Comparison struct {
 	Left, Right int // indices into Relation.Columns
 	Op          Op
 }
 
-// columnsCompared reads a comparison of two columns of a base table of this very FROM clause. The caller has seen to it that
+// columnsCompared reads a comparison of two columns of a base table of this very FROM clause. The caller has seen to it
+// that
 // the condition refers to a single table.
 func (a *analyzer) columnsCompared(f *frame, n *pg.Node) (Comparison, bool) {
 	e := n.GetAExpr()

@@ -7,8 +7,10 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// conditions walks a WHERE or ON clause. Conjuncts that surely filter one of the given items become its predicates (P1): only
-// items that are not filled with NULLs by an outer join further in, only where both dialects read the FROM clause alike.
+// conditions walks a WHERE or ON clause. Conjuncts that surely filter one of the given items become its predicates
+// (P1): only
+// items that are not filled with NULLs by an outer join further in, only where both dialects read the FROM clause
+// alike.
 func (a *analyzer) conditions(f *frame, n *pg.Node, applies []*item) {
 	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_AND_EXPR {
 		for _, member := range b.Args {
@@ -58,7 +60,8 @@ func isDisjunction(n *pg.Node) bool {
 	return n.GetBoolExpr().GetBoolop() == pg.BoolExprType_OR_EXPR
 }
 
-// disjunction finds, for each item, what every branch demands of it: (a.x = 1 AND …) OR (a.x = 2 AND …) demands a.x = 1 or 2,
+// disjunction finds, for each item, what every branch demands of it: (a.x = 1 AND …) OR (a.x = 2 AND …) demands a.x = 1
+// or 2,
 // whatever else the branches say.
 func (a *analyzer) disjunction(f *frame, b *pg.BoolExpr, applies []*item, filters func(*item) bool) (found bool) {
 	type demand struct {
@@ -208,7 +211,8 @@ func (a *analyzer) constants(list *pg.Node) ([]Value, bool) {
 	return values, len(items) > 0
 }
 
-// likePrefix is what stands before the first wildcard. A backslash is an escape to PostgreSQL and to csmsql, and a letter to DuckDB by
+// likePrefix is what stands before the first wildcard. A backslash is an escape to PostgreSQL and to csmsql, and a
+// letter to DuckDB by
 // itself: no prefix then.
 func likePrefix(pattern *pg.Node) (Value, bool) {
 	c := pattern.GetAConst()
@@ -226,7 +230,8 @@ func likePrefix(pattern *pg.Node) (Value, bool) {
 	return TextValue(text[:end]), end > 0
 }
 
-// likeAnywhere is a pattern of texts that must follow one another, the first of them anywhere: '%green%', '%special%requests'.
+// likeAnywhere is a pattern of texts that must follow one another, the first of them anywhere: '%green%',
+// '%special%requests'.
 func likeAnywhere(pattern *pg.Node) (Value, bool) {
 	text := pattern.GetAConst().GetSval().GetSval()
 	if !strings.HasPrefix(text, "%") || strings.ContainsAny(text, `_\`) || strings.Trim(text, "%") == "" {
@@ -242,7 +247,8 @@ func (a *analyzer) predicateIf(ok bool, f *frame, column *pg.Node, op Op, values
 	return a.predicateOn(f, column, op, values...)
 }
 
-// predicateOn makes the predicate if the column certainly is one of a base table of this very FROM clause and the values
+// predicateOn makes the predicate if the column certainly is one of a base table of this very FROM clause and the
+// values
 // certainly are what DuckDB would compare it with.
 func (a *analyzer) predicateOn(f *frame, column *pg.Node, op Op, values ...Value) (*item, Predicate, bool) {
 	ref := column.GetColumnRef()
@@ -266,7 +272,8 @@ func (a *analyzer) predicateOn(f *frame, column *pg.Node, op Op, values ...Value
 	return m.from, Predicate{Column: m.output.column, Name: c.Name, Type: c.Type, Op: op, Values: values}, true
 }
 
-// mixesExactAndDouble: in x BETWEEN 0.05 AND 1e0 DuckDB compares everything as DOUBLE, where close decimals become equal.
+// mixesExactAndDouble: in x BETWEEN 0.05 AND 1e0 DuckDB compares everything as DOUBLE, where close decimals become
+// equal.
 func mixesExactAndDouble(values []Value) bool {
 	is := func(kind ValueKind) func(Value) bool { return func(v Value) bool { return v.kind == kind } }
 	return slices.ContainsFunc(values, is(Exact)) && slices.ContainsFunc(values, is(Double))

@@ -4,7 +4,8 @@ import (
 	"math"
 )
 
-// Selectivities where statistics say nothing. They are guesses from the shape of TPC-H and of PostgreSQL's own table; a wrong
+// Selectivities where statistics say nothing. They are guesses from the shape of TPC-H and of PostgreSQL's own table; a
+// wrong
 // one costs a join order, never an answer.
 const (
 	guessEqual     = 0.05
@@ -113,7 +114,8 @@ func cut(high, guess float64, bound Value, c *Column, strict bool) (float64, flo
 	return min(high, at), guess
 }
 
-// position is the share of the column's values that lie before v (with v itself if past), assuming they are spread evenly.
+// position is the share of the column's values that lie before v (with v itself if past), assuming they are spread
+// evenly.
 func position(v Value, c *Column, past bool) (float64, bool) {
 	low, ok1 := c.Stats.Min.measure()
 	high, ok2 := c.Stats.Max.measure()

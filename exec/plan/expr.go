@@ -49,7 +49,8 @@ func (a *analyzer) all(f *frame, list []*pg.Node) {
 	}
 }
 
-// operation judges operators: a comparison with string literals or parameters is harmless, because DuckDB compares an ENUM
+// operation judges operators: a comparison with string literals or parameters is harmless, because DuckDB compares an
+// ENUM
 // with those as text.
 func (a *analyzer) operation(f *frame, e *pg.A_Expr) {
 	if e.Lexpr == nil && operator(e) == "#" {

@@ -9,7 +9,8 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// from adds the items of one FROM entry to the frame and walks what stands in it. The frame grows while it is walked, so
+// from adds the items of one FROM entry to the frame and walks what stands in it. The frame grows while it is walked,
+// so
 // that a later entry sees the earlier ones, as LATERAL asks and DuckDB does without being asked.
 func (a *analyzer) from(f *frame, n *pg.Node) {
 	switch e := n.GetNode().(type) {
@@ -61,7 +62,8 @@ func (a *analyzer) table(f *frame, v *pg.RangeVar) {
 	f.items = append(f.items, renamed(it, renames))
 }
 
-// unreadable is a table name in the tree that the text does not show at the stated place. A name that PostgreSQL spells in
+// unreadable is a table name in the tree that the text does not show at the stated place. A name that PostgreSQL spells
+// in
 // its own way (U&"…", 64 bytes and more) is left alone; anything else means that text and tree are strangers.
 func (a *analyzer) unreadable(f *frame, v *pg.RangeVar) {
 	f.items = append(f.items, &item{alias: v.GetAlias().GetAliasname(), open: true})
@@ -224,7 +226,8 @@ func spoilAll(items []*item) {
 	}
 }
 
-// filtered gives the items that a join's ON condition surely filters: both sides of an inner join, the filled side of an
+// filtered gives the items that a join's ON condition surely filters: both sides of an inner join, the filled side of
+// an
 // outer one (P1: a row of the preserved side survives a false ON).
 func filtered(t pg.JoinType, left, right []*item) []*item {
 	switch t {

@@ -2,11 +2,13 @@ package plan
 
 import "strings"
 
-// IsKeyword tells whether a name is a keyword of DuckDB's: it writes such a name in quotes when it makes up a column's name from an
+// IsKeyword tells whether a name is a keyword of DuckDB's: it writes such a name in quotes when it makes up a column's
+// name from an
 // expression.
 func IsKeyword(name string) bool { return duckDBKeywords[strings.ToLower(name)] }
 
-// IsDialectJoin tells whether a word is a join type to DuckDB where PostgreSQL's grammar reads an alias (FROM a ANTI JOIN b).
+// IsDialectJoin tells whether a word is a join type to DuckDB where PostgreSQL's grammar reads an alias (FROM a ANTI
+// JOIN b).
 func IsDialectJoin(word string) bool {
 	switch strings.ToLower(word) {
 	case "semi", "anti", "asof", "positional":

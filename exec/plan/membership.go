@@ -5,8 +5,10 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// Group says that a scan is grouped by one column and nothing else, and that only groups matter in which the sum of another
-// column is above a bound: … IN (SELECT key FROM t GROUP BY key HAVING sum(x) > 300). Rows of other groups, and of the group
+// Group says that a scan is grouped by one column and nothing else, and that only groups matter in which the sum of
+// another
+// column is above a bound: … IN (SELECT key FROM t GROUP BY key HAVING sum(x) > 300). Rows of other groups, and of the
+// group
 // of NULL, may be left out, or any of them, for no part of a group is above the bound that the whole is not above (P8).
 type Group struct {
 	Key   int   // index into Relation.Columns
@@ -101,7 +103,8 @@ func neverNegative(c *Column) bool {
 	return ok && order >= 0
 }
 
-// membership notes column IN (SELECT key …): a row that meets no row with its key does not matter (P7), nor does, where keys are
+// membership notes column IN (SELECT key …): a row that meets no row with its key does not matter (P7), nor does, where
+// keys are
 // apart, a row of the sub-select that no row here can meet. And a group that the sub-select drops does not matter (P8).
 func (a *analyzer) membership(f *frame, n *pg.Node, filters func(*item) bool) {
 	link := n.GetSubLink()

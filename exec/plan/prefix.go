@@ -6,7 +6,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// beginning reads substring(c FROM 1 FOR n), substr(c, 1, n) and left(c, n): the first n characters of a column, n ≥ 1. A character
+// beginning reads substring(c FROM 1 FOR n), substr(c, 1, n) and left(c, n): the first n characters of a column, n ≥ 1.
+// A character
 // is a code point to DuckDB's functions of these names, never a grapheme.
 func (a *analyzer) beginning(n *pg.Node) (column *pg.Node, characters int64, ok bool) {
 	call := n.GetFuncCall()
@@ -28,7 +29,8 @@ func (a *analyzer) beginning(n *pg.Node) (column *pg.Node, characters int64, ok 
 	return call.Args[0], characters, ok
 }
 
-// count reads a literal number that is at least 1. Anything less has a meaning of its own: left(c, -1) is all but the last.
+// count reads a literal number that is at least 1. Anything less has a meaning of its own: left(c, -1) is all but the
+// last.
 func (a *analyzer) count(n *pg.Node) (int64, bool) {
 	v, ok := a.constant(n)
 	if !ok || v.kind != Exact || v.scale != 0 {
@@ -38,8 +40,10 @@ func (a *analyzer) count(n *pg.Node) (int64, bool) {
 	return i, ok && i >= 1
 }
 
-// beginningIs turns what the first characters of a column are compared with into the prefixes that this demands. A word of
-// fewer characters would be the whole value; to demand it as a prefix demands less, which is allowed (P1). A longer one is
+// beginningIs turns what the first characters of a column are compared with into the prefixes that this demands. A word
+// of
+// fewer characters would be the whole value; to demand it as a prefix demands less, which is allowed (P1). A longer one
+// is
 // never met.
 func beginningIs(op Op, words []Value, characters int64) ([]Value, bool) {
 	if op != Equal && op != In {
@@ -63,7 +67,8 @@ func (a *analyzer) startsWith(f *frame, column, text *pg.Node) (*item, Predicate
 	return a.predicateIf(ok && v.kind == Text && v.text != "", f, column, Prefix, v)
 }
 
-// builtinName is the name of a function of DuckDB's own, in small letters; empty for a qualified one. SUBSTRING (… FROM …) comes
+// builtinName is the name of a function of DuckDB's own, in small letters; empty for a qualified one. SUBSTRING (… FROM
+// …) comes
 // out of PostgreSQL's grammar qualified.
 func builtinName(call *pg.FuncCall) string {
 	names := call.Funcname

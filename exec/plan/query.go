@@ -98,7 +98,8 @@ const (
 	OpNegate                  // one
 )
 
-// Expr is a typed expression. Type is the DuckDB type of the result; operands are converted to what doc.go's tables say.
+// Expr is a typed expression. Type is the DuckDB type of the result; operands are converted to what doc.go's tables
+// say.
 type Expr struct {
 	Op      ExprOp
 	Type    Type
@@ -163,7 +164,8 @@ func (q *Query) Schema() *arrow.Schema {
 	return arrow.NewSchema(fields, nil)
 }
 
-// Trivial says that the compute backend is the better choice without being asked: nothing to compute (constants), a count
+// Trivial says that the compute backend is the better choice without being asked: nothing to compute (constants), a
+// count
 // that metadata answers, or columns that stream from the chunks' buffers in place.
 func (q *Query) Trivial() bool {
 	if q.Table == nil {

@@ -27,7 +27,8 @@ type Relation struct {
 	Schema, Name string
 	Rows         int64 // exact number of rows in the snapshot
 	Columns      []Column
-	// Guess changes what is estimated of the table, so that tests see that no answer depends on an estimate; nil in production.
+	// Guess changes what is estimated of the table, so that tests see that no answer depends on an estimate; nil in
+	// production.
 	Guess func(rows int64) int64
 }
 
@@ -43,7 +44,8 @@ func (r *Relation) guessed(rows int64) int64 {
 type Column struct {
 	Name string
 	Type arrow.DataType // the logical type: what users see, not how chunks store it
-	// Mark tells types apart that Arrow stores alike and has no types for: UUID, TIMETZ, BIT, … Empty: Type says it all.
+	// Mark tells types apart that Arrow stores alike and has no types for: UUID, TIMETZ, BIT, … Empty: Type says it
+	// all.
 	Mark string
 	// Dictionary says that the column is VARCHAR and that the engine could show it to DuckDB as an ENUM whose
 	// values are in bytewise order (invariant P3 rests on that order).
@@ -54,7 +56,8 @@ type Column struct {
 // ColumnStats bounds the values of one column in one chunk, or in one table. The zero value knows nothing.
 //
 // Bounds are promises: Min ≤ v ≤ Max for every value v that is neither NULL nor NaN. They need not be attained (a cut
-// string is a fine lower bound). They are in the logical type's terms: exact numbers for integers and decimals, days for
+// string is a fine lower bound). They are in the logical type's terms: exact numbers for integers and decimals, days
+// for
 // DATE, microseconds for TIMESTAMP.
 type ColumnStats struct {
 	Rows       int64 // number of rows, NULLs included

@@ -141,7 +141,8 @@ func describeAnyOf(branches [][]Predicate) string {
 // Scans finds every base table that the statement reads. sql is the text that tree was parsed from; the two must belong
 // together, for all positions refer to the text.
 //
-// Order: by Start. Statements that are no query (INSERT … SELECT, CREATE TABLE AS, COPY (query), EXPLAIN) give the scans of
+// Order: by Start. Statements that are no query (INSERT … SELECT, CREATE TABLE AS, COPY (query), EXPLAIN) give the
+// scans of
 // the query inside. The error is never about what the user wrote, only about mixed-up arguments ([ErrStatement]).
 func Scans(sql string, tree *pg.ParseResult, resolver Resolver) ([]Scan, error) {
 	if tree == nil || resolver == nil {

@@ -51,7 +51,8 @@ func (o *occurrence) slot(column int) *slot {
 	return nil
 }
 
-// maxTreeName: PostgreSQL's parser cuts identifiers to this many bytes, DuckDB does not. What the tree says about longer names
+// maxTreeName: PostgreSQL's parser cuts identifiers to this many bytes, DuckDB does not. What the tree says about
+// longer names
 // is not what DuckDB will see.
 const maxTreeName = 63
 
@@ -238,7 +239,8 @@ func (a *analyzer) lookupQualified(f *frame, alias, name string) (sure bool) {
 	return false
 }
 
-// column is the use of a column reference in an expression: the slot whose ENUM it would yield, after noting the reading. If
+// column is the use of a column reference in an expression: the slot whose ENUM it would yield, after noting the
+// reading. If
 // it is not certain what is meant, everything that might be is spoilt.
 func (a *analyzer) column(f *frame, ref *pg.ColumnRef) *slot {
 	m, ok := a.resolve(f, ref)
@@ -308,7 +310,8 @@ func (a *analyzer) resolve(f *frame, ref *pg.ColumnRef) (match, bool) {
 	return a.matches[0], sure
 }
 
-// lookupSchema is lookup for schema.table.column. The splice gives the table an alias, behind which the schema is no longer
+// lookupSchema is lookup for schema.table.column. The splice gives the table an alias, behind which the schema is no
+// longer
 // visible, so the qualification is noted as to be cut.
 func (a *analyzer) lookupSchema(f *frame, ref *pg.ColumnRef, parts []string) (sure bool) {
 	table, column := parts[len(parts)-2], parts[len(parts)-1]

@@ -16,7 +16,8 @@ type name struct {
 	starts []int    // byte offset of each part
 }
 
-// nameAt reads a dotted name at an offset, without a copy of what it does not have to unquote. The tree alone would not do:
+// nameAt reads a dotted name at an offset, without a copy of what it does not have to unquote. The tree alone would not
+// do:
 // it has folded the case, cut names at 63 bytes and knows no end.
 //
 // It answers ok=false at anything that is not a name, or is one only under PostgreSQL's U&"…" rules.
@@ -63,7 +64,8 @@ func skipBlank(sql string, at int) int {
 	return at
 }
 
-// wordBefore is the unquoted word that ends right before an offset (blanks between), with its start; "" if there is none.
+// wordBefore is the unquoted word that ends right before an offset (blanks between), with its start; "" if there is
+// none.
 // It does not look behind comments: a caller that wants to know about one keyword then misses it and does nothing.
 func wordBefore(sql string, at int) (word string, start int) {
 	end := len(strings.TrimRight(sql[:at], " \t\r\n\f\v"))

@@ -91,11 +91,13 @@ func (v Value) Text() string { return v.text }
 // Decimal is the payload of Exact: the unscaled number and its scale.
 func (v Value) Decimal() (unscaled decimal128.Num, scale int32) { return v.num, v.scale }
 
-// exactDoubleLimit: integers up to here, divided by a power of ten up to 10^22, become the nearest double in one rounding,
+// exactDoubleLimit: integers up to here, divided by a power of ten up to 10^22, become the nearest double in one
+// rounding,
 // so every implementation of the conversion gives the same answer.
 const exactDoubleLimit = 1 << 53
 
-// Compare orders two values of one column's domain as DuckDB would after its implicit casts. It says ok=false whenever the
+// Compare orders two values of one column's domain as DuckDB would after its implicit casts. It says ok=false whenever
+// the
 // casts that DuckDB would insert could round, fail or depend on a setting: then nothing may be concluded (P1).
 func (v Value) Compare(w Value) (order int, ok bool) {
 	switch {
@@ -213,7 +215,8 @@ const (
 	lastMidnightDay = math.MaxInt64 / microsPerDay
 )
 
-// midnight is the timestamp at which a date begins; dates beyond what a timestamp can hold saturate, which keeps the order.
+// midnight is the timestamp at which a date begins; dates beyond what a timestamp can hold saturate, which keeps the
+// order.
 func midnight(days int64) int64 {
 	switch {
 	case days > lastMidnightDay:

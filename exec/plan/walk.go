@@ -16,7 +16,8 @@ type scope struct {
 	ctes    *cte
 }
 
-// statement finds the query in a statement. Only the output of a query that goes to the client may be an ENUM: whoever stores
+// statement finds the query in a statement. Only the output of a query that goes to the client may be an ENUM: whoever
+// stores
 // it would store the type.
 func (a *analyzer) statement(n *pg.Node) {
 	switch s := n.GetNode().(type) {
@@ -198,7 +199,8 @@ func (a *analyzer) value(f *frame, n *pg.Node) {
 	a.expr(f, n).spoil()
 }
 
-// key walks an expression that is only compared with other values of itself: GROUP BY, ORDER BY, DISTINCT ON, PARTITION BY. An
+// key walks an expression that is only compared with other values of itself: GROUP BY, ORDER BY, DISTINCT ON, PARTITION
+// BY. An
 // ENUM does that as its text would, for its values are in bytewise order (P3).
 func (a *analyzer) key(f *frame, n *pg.Node) {
 	if set := n.GetGroupingSet(); set != nil {
@@ -230,7 +232,8 @@ func (a *analyzer) window(f *frame, w *pg.WindowDef) {
 	a.value(f, w.EndOffset)
 }
 
-// unknown walks a message that has no rule of its own: every expression in it counts as a use that might show the type, every
+// unknown walks a message that has no rule of its own: every expression in it counts as a use that might show the type,
+// every
 // table in it is found.
 func (a *analyzer) unknown(f *frame, m proto.Message) {
 	a.reflect(f, m.ProtoReflect())

@@ -75,7 +75,8 @@ func (w *Writer) OptionalString(field int, v string) {
 }
 
 // Begin opens a nested message and returns what End needs. One byte is set aside for the length, which suffices for
-// nearly every message of ours; End moves the bytes in the rare other case. Writing twice to learn sizes first was slower.
+// nearly every message of ours; End moves the bytes in the rare other case. Writing twice to learn sizes first was
+// slower.
 func (w *Writer) Begin(field int) int {
 	w.tag(field, protowire.BytesType)
 	w.Buf = append(w.Buf, 0)

@@ -17,7 +17,8 @@ type World struct {
 	// Open returns another handle on the content. If Single, one handle lives at a time.
 	Open   func() store.Store
 	Single bool
-	// Kill ends a handle as the death of its process does: without a word to the store. Its ephemeral keys are gone when
+	// Kill ends a handle as the death of its process does: without a word to the store. Its ephemeral keys are gone
+	// when
 	// the next handle is open and Gone is over. The suite still closes the handle.
 	Kill func(store.Store)
 	Gone time.Duration
@@ -260,7 +261,8 @@ func scanMuch(t *testing.T, s store.Store) {
 	require.Equal(t, append(want, "k/\xff\xff", "k/19\x0099"), got)
 }
 
-// scanWhileWriting attacks S3: every transaction gives all keys one value, so a scan that sees two has seen two revisions.
+// scanWhileWriting attacks S3: every transaction gives all keys one value, so a scan that sees two has seen two
+// revisions.
 func scanWhileWriting(t *testing.T, s store.Store) {
 	defer func() { require.NoError(t, s.Close()) }()
 	const keys, enough = 100, 30

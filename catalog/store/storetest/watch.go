@@ -159,7 +159,8 @@ func (c *committed) sorted() []store.Change {
 	return c.changes
 }
 
-// writeMuch commits from several goroutines, through several handles: transactions of several keys, one of them deleted.
+// writeMuch commits from several goroutines, through several handles: transactions of several keys, one of them
+// deleted.
 func writeMuch(t *testing.T, stores []store.Store, name string, each int) *committed {
 	done := &committed{}
 	var writers errgroup.Group

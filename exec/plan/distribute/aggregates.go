@@ -5,7 +5,8 @@ import (
 	"strings"
 )
 
-// call splits an aggregate: what the fragments work out, and how those values make one. What is not listed here cannot be split.
+// call splits an aggregate: what the fragments work out, and how those values make one. What is not listed here cannot
+// be split.
 func (g *grouping) call(c *call) {
 	f := c.node
 	if !c.ok || f.AggWithinGroup || len(f.AggOrder) > 0 || f.FuncVariadic {
@@ -120,10 +121,12 @@ func (b *builder) partial(c *call, before, behind string) {
 	}
 }
 
-// exactDigits: a sum of decimals with so many digits before and twice behind the point stays below 38 for any number of rows.
+// exactDigits: a sum of decimals with so many digits before and twice behind the point stays below 38 for any number of
+// rows.
 const exactDigits = 26
 
-// average divides sum by count as DuckDB does: of decimals, the sum without its point by count times the power of ten; both
+// average divides sum by count as DuckDB does: of decimals, the sum without its point by count times the power of ten;
+// both
 // as DOUBLE. (DuckDB divides in 80 bits: once in some thousand values its last bit may differ.)
 func (g *grouping) average(c *call, of class) func() string {
 	sum, count := g.partial(c, "sum(", ")"), g.partial(c, "count(", ")")
@@ -140,7 +143,8 @@ func (g *grouping) average(c *call, of class) func() string {
 	}
 }
 
-// distinctCall: the values that are told apart become a key of the fragments; the coordinator applies the aggregate itself. Under
+// distinctCall: the values that are told apart become a key of the fragments; the coordinator applies the aggregate
+// itself. Under
 // FILTER, values that do not count become NULL, which these aggregates pass over.
 func (g *grouping) distinctCall(c *call) {
 	of := g.argumentClass(c)
@@ -206,8 +210,10 @@ func (g *grouping) distinctKey(c *call, of class) int {
 	return k
 }
 
-// variance merges the fragments' variances around their means: Σ(nᵢ·varᵢ) + Σ nᵢ·(meanᵢ − mean)². The mean of a whole group comes from
-// a window over the stage's result, so that nothing large is subtracted from something large. Where all values are equal, so are the
+// variance merges the fragments' variances around their means: Σ(nᵢ·varᵢ) + Σ nᵢ·(meanᵢ − mean)². The mean of a whole
+// group comes from
+// a window over the stage's result, so that nothing large is subtracted from something large. Where all values are
+// equal, so are the
 // means, to the last bit: the variance is 0 then, as it is on one node.
 func (g *grouping) variance(c *call) func() string {
 	count := g.partial(c, "count(", ")")

@@ -9,7 +9,8 @@ import (
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
-// class is what must be known of an expression's type: what its sum is, and whether its values come through a stage unchanged (D5).
+// class is what must be known of an expression's type: what its sum is, and whether its values come through a stage
+// unchanged (D5).
 // The zero class knows nothing.
 type class struct {
 	kind             classKind

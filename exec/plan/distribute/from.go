@@ -7,7 +7,8 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// from binds an entry of a FROM clause. Items are added as they come, so that a later one sees the earlier ones, as LATERAL
+// from binds an entry of a FROM clause. Items are added as they come, so that a later one sees the earlier ones, as
+// LATERAL
 // asks and DuckDB does without being asked.
 func (a *analysis) from(b *block, n *pg.Node) *tree {
 	switch e := n.GetNode().(type) {

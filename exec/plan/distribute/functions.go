@@ -2,8 +2,10 @@ package distribute
 
 import "strings"
 
-// pureFunctions are DuckDB 1.5's scalar functions that give the same result for the same arguments whenever and wherever they
-// are called, as far as statements are likely to use them. Everything else (random, now, nextval, current_setting, macros,
+// pureFunctions are DuckDB 1.5's scalar functions that give the same result for the same arguments whenever and
+// wherever they
+// are called, as far as statements are likely to use them. Everything else (random, now, nextval, current_setting,
+// macros,
 // functions of extensions) is not split (D1).
 var pureFunctions = words(`
 abs acos acosh add array_length ascii asin asinh atan atan2 atanh bar base64 bin bit_count bit_length cbrt ceil ceiling century

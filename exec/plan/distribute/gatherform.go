@@ -7,7 +7,8 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// gatherForm: fragments join and filter, and give the columns that the rest needs; the coordinator does the rest. It is for what
+// gatherForm: fragments join and filter, and give the columns that the rest needs; the coordinator does the rest. It is
+// for what
 // cannot be made of parts: windows over everything, medians, DISTINCT ON.
 //
 //	fragment   SELECT g, x FROM t WHERE …

@@ -381,7 +381,8 @@ func (g *grouping) writeTargets(inner *builder) {
 	}
 }
 
-// writeSource names the stage's result, with the groups' means beside it if variances ask for them; part: a partition of it.
+// writeSource names the stage's result, with the groups' means beside it if variances ask for them; part: a partition
+// of it.
 func (g *grouping) writeSource(b *builder, part bool) {
 	b.raw(" FROM ")
 	if len(g.meansOf) == 0 {

@@ -47,8 +47,10 @@ const (
 	ByHash
 )
 
-// Split is a table's placement. With ByHash all rows whose Columns have equal values (as = compares them, and NULL with NULL)
-// lie on one node, and two tables with the same Nodes and the same types of Columns put equal values on the same node. Nothing
+// Split is a table's placement. With ByHash all rows whose Columns have equal values (as = compares them, and NULL with
+// NULL)
+// lie on one node, and two tables with the same Nodes and the same types of Columns put equal values on the same node.
+// Nothing
 // is concluded from a hash of floating point numbers or intervals.
 type Split struct {
 	By      SplitKind
@@ -105,7 +107,8 @@ type hashing struct {
 	types string // of the columns
 }
 
-// hashing of a table, with the columns' positions; ok=false if it is not split by hash in a way that can be relied on (D4).
+// hashing of a table, with the columns' positions; ok=false if it is not split by hash in a way that can be relied on
+// (D4).
 func (l *Layout) hashing(r *plan.Relation) (h hashing, columns []int, ok bool) {
 	if l.Split.By != ByHash || len(l.Split.Columns) == 0 {
 		return hashing{}, nil, false

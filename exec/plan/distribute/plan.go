@@ -9,7 +9,8 @@ import (
 	"github.com/csmsql/csmsql/internal/counted"
 )
 
-// Single says that a statement is to be run whole by the coordinator, as if there were no other node: there is no distributed
+// Single says that a statement is to be run whole by the coordinator, as if there were no other node: there is no
+// distributed
 // operator in it at all (D2).
 type Single struct {
 	Reason string // for people: "no row of lineitem lies on another node"
@@ -18,7 +19,8 @@ type Single struct {
 // String is one line for EXPLAIN.
 func (s *Single) String() string { return "single node: " + s.Reason }
 
-// Distributed is a plan: stages to be run in order (those that read no result of each other at once, if one likes), then
+// Distributed is a plan: stages to be run in order (those that read no result of each other at once, if one likes),
+// then
 // Final at the coordinator, whose rows are the statement's. It is immutable.
 //
 // Names and types of the result are those of the statement prepared as it stands: column i of Final is column i of the
@@ -47,7 +49,8 @@ type Read struct {
 	origin int // index of the occurrence in the statement
 }
 
-// Stage is one SQL text that several nodes run, each over its part. Its result is the relation StageName(Number) with the
+// Stage is one SQL text that several nodes run, each over its part. Its result is the relation StageName(Number) with
+// the
 // columns c0, c1, … in the order of Fragments (and within one, of its rows), which other nodes read in place.
 type Stage struct {
 	Text
@@ -58,8 +61,10 @@ type Stage struct {
 	Fragments []Fragment // at least one
 }
 
-// Shuffle says that a fragment's rows are written in partitions: row r into partition hash(Columns of r) mod Partitions. Equal
-// values (as = compares them, and NULL with NULL) must get equal hashes, in every stage whose shuffled columns have the same
+// Shuffle says that a fragment's rows are written in partitions: row r into partition hash(Columns of r) mod
+// Partitions. Equal
+// values (as = compares them, and NULL with NULL) must get equal hashes, in every stage whose shuffled columns have the
+// same
 // types in the same order.
 type Shuffle struct {
 	Columns    []int
@@ -83,7 +88,8 @@ type Estimate struct {
 // StageName is the relation that a stage's result is known by.
 func StageName(number int) string { return fmt.Sprintf("csm_stage_%d", number) }
 
-// Messages counts what must be sent to run the plan: a request and an answer for each fragment. It grows by two with each
+// Messages counts what must be sent to run the plan: a request and an answer for each fragment. It grows by two with
+// each
 // node and stage (D6).
 func (d *Distributed) Messages() int {
 	n := 0

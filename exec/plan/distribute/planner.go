@@ -10,7 +10,8 @@ import (
 	"github.com/csmsql/csmsql/exec/plan/outline"
 )
 
-// planner turns an analysis into stages. What it has decided so far is in stages and staged; both only grow, or go back to a mark.
+// planner turns an analysis into stages. What it has decided so far is in stages and staged; both only grow, or go back
+// to a mark.
 type planner struct {
 	*analysis
 	settings *Settings
@@ -25,7 +26,8 @@ type planner struct {
 	whyNot   string                    // the first reason why a block that could have been split was not
 }
 
-// Plan decides how a statement is run. sql is the text that tree was parsed from. Exactly one of the results is not nil. It only
+// Plan decides how a statement is run. sql is the text that tree was parsed from. Exactly one of the results is not
+// nil. It only
 // reads its arguments; any number of plans may be made at once.
 func Plan(sql string, tree *pg.ParseResult, resolver plan.Resolver, placement Placement, settings Settings) (*Distributed, *Single) {
 	if len(settings.Nodes) < 2 {
@@ -144,7 +146,8 @@ func (p *planner) put(d decisions) {
 
 func (p *planner) isStaged(q *query) bool { return slices.Contains(p.stagedOf, q) }
 
-// reads collects the base tables that a query reads, those of CTEs that it names included and those of stages' results not.
+// reads collects the base tables that a query reads, those of CTEs that it names included and those of stages' results
+// not.
 func (p *planner) reads(q *query) map[*occurrence]bool {
 	set := map[*occurrence]bool{}
 	p.collect(q, set)

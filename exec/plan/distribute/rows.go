@@ -21,7 +21,8 @@ func (s *spreader) rows(b *block) spread {
 	return out
 }
 
-// combine is the spread of an inner join. A pair of rows that lie on different nodes must be one that some condition refuses.
+// combine is the spread of an inner join. A pair of rows that lie on different nodes must be one that some condition
+// refuses.
 func combine(left, right spread, equal equalities) spread {
 	switch {
 	case left.kind == scattered || right.kind == whole:
@@ -80,7 +81,8 @@ func (s *spreader) tree(t *tree, equal equalities) spread {
 	return s.outerJoin(t, l, r)
 }
 
-// inside is what holds in the rows of a tree by itself: a row on the side that an outer join fills matters even if conditions
+// inside is what holds in the rows of a tree by itself: a row on the side that an outer join fills matters even if
+// conditions
 // further out refuse it, for they would refuse NULLs in its place, too, but not always.
 func (s *spreader) inside(t *tree) equalities {
 	e := equalities{}
@@ -188,7 +190,8 @@ func (s *spreader) subqueries(b *block, in spread, asked func(*subquery) bool) (
 	return ""
 }
 
-// answersAlike: the sub-query only looks at rows whose key is that of the row around it, and those lie on the same node.
+// answersAlike: the sub-query only looks at rows whose key is that of the row around it, and those lie on the same
+// node.
 func (s *spreader) answersAlike(q *subquery, in spread) bool {
 	b := q.query.block
 	if b == nil || in.by == nil {
@@ -217,7 +220,8 @@ func (s *spreader) correlated(b *block, own, outer []column) bool {
 	})
 }
 
-// membership: key IN (SELECT key …) as a condition that must be true. A row only finds its like on its own node. Not NOT IN,
+// membership: key IN (SELECT key …) as a condition that must be true. A row only finds its like on its own node. Not
+// NOT IN,
 // which a NULL anywhere decides.
 func (s *spreader) membership(q *subquery, in spread) bool {
 	l := q.link

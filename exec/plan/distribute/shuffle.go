@@ -11,13 +11,15 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// A table that lies the wrong way for a join is shuffled: fragments filter and project their parts of it and write them in
+// A table that lies the wrong way for a join is shuffled: fragments filter and project their parts of it and write them
+// in
 // partitions by a column; whoever joins reads partition i of it in place, on the node where bucket i of its partner is.
 //
 //	stage 1   SELECT a, b FROM t WHERE b > 3             → partitions by hash of a
 //	stage 2   SELECT … FROM (SELECT csm_stage_1.c0 AS a, csm_stage_1.c1 AS b FROM csm_stage_1) AS t, u WHERE t.a = u.a AND true
 //
-// If conditions leave little of a smaller table u that t meets, only its rows that have such a key are written: WHERE b > 3 AND t.a IN (SELECT u.a
+// If conditions leave little of a smaller table u that t meets, only its rows that have such a key are written: WHERE b
+// > 3 AND t.a IN (SELECT u.a
 // FROM u WHERE u.c = 5).
 
 // shuffled is an occurrence that is read as a partition of a stage.
@@ -60,7 +62,8 @@ func (p *planner) attempts(q *query) (list []attempt) {
 	return list
 }
 
-// shuffleAttempts proposes tables to be shuffled: those whose columns some condition compares for equality. Whether that helps is for
+// shuffleAttempts proposes tables to be shuffled: those whose columns some condition compares for equality. Whether
+// that helps is for
 // the spreader to say, and for the estimates.
 func (p *planner) shuffleAttempts(q *query) (list []attempt) {
 	for _, class := range p.joinClasses(q) {
@@ -280,7 +283,8 @@ func (b *builder) filtered(o *occurrence, filters []plan.Span) {
 	}
 }
 
-// readPartition puts a partition of the last stage in a table's place, and true in that of its filters, which are done with.
+// readPartition puts a partition of the last stage in a table's place, and true in that of its filters, which are done
+// with.
 func (p *planner) readPartition(o *occurrence, columns []int) {
 	for _, s := range p.filtersOf(o) {
 		p.edits = append(p.edits, edit{s, func(b *builder) { b.raw("true") }})
@@ -303,7 +307,8 @@ func (p *planner) readPartition(o *occurrence, columns []int) {
 	}})
 }
 
-// needed lists the columns that the statement names of an occurrence, elsewhere than in some spans. Of EXISTS nobody sees the
+// needed lists the columns that the statement names of an occurrence, elsewhere than in some spans. Of EXISTS nobody
+// sees the
 // columns, unless it is the query whose rows are asked for.
 func (o *occurrence) needed(of *query, without ...plan.Span) (columns []int) {
 	note := func(c column) {
@@ -332,7 +337,8 @@ func (o *occurrence) needed(of *query, without ...plan.Span) (columns []int) {
 	return columns
 }
 
-// filtersOf lists the conditions that look at nothing but one table and whose rows must fulfil them to matter where it stands in
+// filtersOf lists the conditions that look at nothing but one table and whose rows must fulfil them to matter where it
+// stands in
 // FROM: conjuncts of WHERE, and of ON of inner joins and of those that fill the table with NULLs.
 func (p *planner) filtersOf(o *occurrence) (list []plan.Span) {
 	b := o.item.block

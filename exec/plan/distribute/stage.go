@@ -8,7 +8,8 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// fragments lists who runs a stage: the readers of shuffled tables' partitions, or where there are none, each node where a part of
+// fragments lists who runs a stage: the readers of shuffled tables' partitions, or where there are none, each node
+// where a part of
 // a restricted table lies. Nothing, if that is the coordinator alone.
 func (p *planner) fragments(parts restriction) (list []Fragment) {
 	for o := range parts {
@@ -51,7 +52,8 @@ func (p *planner) fragmentsOf(parts restriction) (list []Fragment) {
 	return list
 }
 
-// assign gives the fragments of nodes that cannot run any to others: of those that have the part of the largest table that anybody else has, or
+// assign gives the fragments of nodes that cannot run any to others: of those that have the part of the largest table
+// that anybody else has, or
 // else of all, to the one that has the fewest.
 func (p *planner) assign(list []Fragment, tables []*occurrence) {
 	busy := map[string]int{}
@@ -143,7 +145,8 @@ func columnList(n int) string {
 	return b.String()
 }
 
-// transported writes an expression over a stage's result as the type that its class says: HUGEINT comes through as DECIMAL (D5).
+// transported writes an expression over a stage's result as the type that its class says: HUGEINT comes through as
+// DECIMAL (D5).
 func transported(expr string, c class) string {
 	if c.kind == hugeint {
 		return "CAST(" + expr + " AS HUGEINT)"
@@ -151,7 +154,8 @@ func transported(expr string, c class) string {
 	return expr
 }
 
-// lost says why the outputs of a query would not come through a stage as they are; those of the statement itself go to the
+// lost says why the outputs of a query would not come through a stage as they are; those of the statement itself go to
+// the
 // client, who sees no difference.
 func (q *query) lost() string {
 	if q.in == nil && q.at.block == nil {
@@ -196,7 +200,8 @@ func (p *planner) canBeOnce(q *query) bool {
 	return len(q.outer) == 0 && q.text != nil && q.lost() == ""
 }
 
-// once makes a stage of a query that the coordinator works out, so that everybody sees the same rows of it (D7): whole, or what
+// once makes a stage of a query that the coordinator works out, so that everybody sees the same rows of it (D7): whole,
+// or what
 // is left to do behind stages that it already has.
 func (p *planner) once(q *query) {
 	if !p.canBeOnce(q) {

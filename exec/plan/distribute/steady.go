@@ -4,7 +4,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// unsteady says why a query may give other rows when it is worked out again, "" if it gives the same. What several fragments
+// unsteady says why a query may give other rows when it is worked out again, "" if it gives the same. What several
+// fragments
 // work out each for itself must be steady (D7).
 func (p *planner) unsteady(q *query) (why string) {
 	note := func(s string) {

@@ -14,7 +14,8 @@ type edit struct {
 	write func(*builder)
 }
 
-// builder makes a Text out of pieces of the statement's text and words of our own. It notes which tables stand where, gives
+// builder makes a Text out of pieces of the statement's text and words of our own. It notes which tables stand where,
+// gives
 // parameters new numbers and defines the CTEs that the pieces name.
 type builder struct {
 	p          *planner
@@ -68,7 +69,8 @@ func (b *builder) stage(number int, part bool) {
 // stageColumn names a column of a stage's result.
 func stageColumn(stage, index int) string { return StageName(stage) + ".c" + strconv.Itoa(index) }
 
-// original writes a span of the statement's text, with the edits in it made and with queries that were replaced by stages
+// original writes a span of the statement's text, with the edits in it made and with queries that were replaced by
+// stages
 // in their new form. An edit inside of a larger one does not count.
 func (b *builder) original(s plan.Span) {
 	inside := func(e edit) bool { return s.Start <= e.Start && e.End <= s.End }
@@ -142,7 +144,8 @@ func (b *builder) parameter(text string) {
 	b.raw("$", strconv.Itoa(i+1))
 }
 
-// with writes body behind the definitions of the CTEs that it needs, as far as ours says that they are to be defined here.
+// with writes body behind the definitions of the CTEs that it needs, as far as ours says that they are to be defined
+// here.
 func (b *builder) with(ours func(*cte) bool, body func(*builder)) {
 	inner := b.child()
 	body(inner)

@@ -14,7 +14,8 @@ type Call struct {
 	Condition plan.Span   // what stands after WHERE in it
 }
 
-// Call finds the call that a node of the tree stands for. Windows, WITHIN GROUP, and calls in words (substring FROM) are not found.
+// Call finds the call that a node of the tree stands for. Windows, WITHIN GROUP, and calls in words (substring FROM)
+// are not found.
 func (t *Text) Call(f *pg.FuncCall) (Call, bool) {
 	at := t.at(int(f.Location))
 	if at < 0 || f.AggWithinGroup || f.Over != nil || f.Funcformat == pg.CoercionForm_COERCE_SQL_SYNTAX {
@@ -90,7 +91,8 @@ func (t *Text) Parameters(s plan.Span) (list []plan.Span) {
 	return list
 }
 
-// Conjuncts splits a condition at AND, if that gives as many as the tree has: not if some stand in parentheses together.
+// Conjuncts splits a condition at AND, if that gives as many as the tree has: not if some stand in parentheses
+// together.
 func (t *Text) Conjuncts(s plan.Span, n int) ([]plan.Span, bool) {
 	var list []plan.Span
 	start, between, cases := t.after(s.Start), 0, 0
