@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// What is said of each row of a change is of one row: nothing is counted, and no row becomes two.
+// What is said of each row of a change is of one row: nothing is counted, and no row becomes two. Where any may, PostgreSQL says which it is.
 func TestChangesAreOfOneRowEach(t *testing.T) {
 	t.Parallel()
 	s := session(t, open(t))
