@@ -85,10 +85,14 @@ func TestWhatDoesNotEnd(t *testing.T) {
 			return err
 		}
 		require.NoError(t, exec("SET statement_timeout = 500"))
-		require.NoError(t, exec("BEGIN"))
-		require.Equal(t, "57014", stateOfPg(exec("UPDATE overdue SET i = ("+hours+")")))
-		require.EqualValues(t, 'E', conn.PgConn().TxStatus())
-		require.Equal(t, "57014", stateOfPg(exec("ROLLBACK")), "the session is not done")
+		var ended string
+		for tries := 0; ended == "" && tries < 10; tries++ { // on a busy machine the time is up before DuckDB begins
+			require.NoError(t, exec("BEGIN"))
+			require.Equal(t, "57014", stateOfPg(exec("UPDATE overdue SET i = ("+hours+")")))
+			require.EqualValues(t, 'E', conn.PgConn().TxStatus())
+			ended = stateOfPg(exec("ROLLBACK"))
+		}
+		require.Equal(t, "57014", ended, "the session is not done")
 		require.EqualValues(t, 'E', conn.PgConn().TxStatus())
 	}
 	const wide = 1000
