@@ -312,13 +312,6 @@ func (m *member) connect(ctx context.Context) (*pgx.Conn, error) {
 	return pgx.Connect(ctx, "host="+m.data+" port=5432 user=postgres dbname=csmsql sslmode=disable")
 }
 
-// dial reaches the node as csmsql's own commands do.
-func (m *member) dial(t *testing.T) *noderpc.Client {
-	client, err := noderpc.Dial(deadline(t), m.socket())
-	require.NoError(t, err)
-	return client
-}
-
 func (m *member) socket() string { return filepath.Join(m.data, place.SocketName) }
 
 // used is what a node's region holds, and who holds that, as csmsql status says. A machine that is busy enough has the cluster give up a node that
