@@ -97,3 +97,15 @@ char *csm_convert_slice(struct csm_convert *c, duckdb_connection connection, duc
 	take_back(c);
 	return failure;
 }
+
+duckdb_logical_type csm_enum_type(const char *words, uint64_t count) {
+	const char **names = malloc((count ? count : 1) * sizeof *names);
+	if (!names) return NULL;
+	for (uint64_t i = 0; i < count; i++) {
+		names[i] = words;
+		words += strlen(words) + 1;
+	}
+	duckdb_logical_type type = duckdb_create_enum_type(names, count);
+	free(names);
+	return type;
+}

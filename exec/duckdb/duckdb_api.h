@@ -145,6 +145,7 @@ void duckdb_cast_function_set_row_error(duckdb_function_info info, const char *e
 duckdb_state duckdb_register_cast_function(duckdb_connection con, duckdb_cast_function cast_function);
 void duckdb_destroy_cast_function(duckdb_cast_function *cast_function);
 duckdb_logical_type duckdb_create_logical_type(duckdb_type type);
+duckdb_logical_type duckdb_create_enum_type(const char **member_names, idx_t member_count);
 void duckdb_destroy_logical_type(duckdb_logical_type *type);
 void duckdb_vector_assign_string_element_len(duckdb_vector vector, idx_t index, const char *str, idx_t str_len);
 void duckdb_validity_set_row_invalid(uint64_t *validity, idx_t row);

@@ -234,6 +234,9 @@ void *csm_copy_number_address(void);
 // Makes PostgreSQL's spellings of bytes and of dates before Christ known to every cast of text; -1 when DuckDB refuses.
 int csm_register_casts(duckdb_connection connection);
 
+// csm_enum_type is ENUM of words that end with zero and stand behind each other.
+duckdb_logical_type csm_enum_type(const char *words, uint64_t count);
+
 // A running statement's result, streamed. Functions that can fail return -1 with *error, which the caller frees.
 struct csm_result {
 	duckdb_result result;

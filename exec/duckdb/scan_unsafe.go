@@ -152,7 +152,7 @@ func (c *Connection) logicalTypes(scan *Scan) ([]bindings.LogicalType, error) {
 			converted = append(converted, f)
 			positions = append(positions, i)
 		case domain != nil:
-			types[i] = bindings.CreateEnumType(domain)
+			types[i] = enumType(domain)
 		case f.Type.ID() == arrow.BINARY || f.Type.ID() == arrow.LARGE_BINARY || f.Type.ID() == arrow.BINARY_VIEW:
 			types[i] = bindings.CreateLogicalType(bindings.TypeBlob)
 		default:
@@ -167,6 +167,23 @@ func (c *Connection) logicalTypes(scan *Scan) ([]bindings.LogicalType, error) {
 		types[positions[i]] = t
 	}
 	return types, err
+}
+
+// enumType is ENUM of words. The bindings' own writes its list of names into memory that nobody has cleared, from Go:
+// what lay there is taken for pointers by a collection that goes on meanwhile, and may end the process.
+func enumType(words []string) bindings.LogicalType {
+	size := 1
+	for _, w := range words {
+		size += len(w) + 1
+	}
+	text := make([]byte, 0, size)
+	for _, w := range words {
+		text = append(append(text, w...), 0)
+	}
+	text = append(text, 0)                                                               // so that there is a first byte
+	// SAFETY: the words are read during the call.
+	made := C.csm_enum_type((*C.char)(unsafe.Pointer(&text[0])), C.uint64_t(len(words)))
+	return bindings.LogicalType{Ptr: unsafe.Pointer(made)}
 }
 
 var simpleTypes = map[arrow.Type]bindings.Type{
