@@ -180,7 +180,7 @@ func enumType(words []string) bindings.LogicalType {
 	for _, w := range words {
 		text = append(append(text, w...), 0)
 	}
-	text = append(text, 0)                                                               // so that there is a first byte
+	text = append(text, 0) // so that there is a first byte
 	// SAFETY: the words are read during the call.
 	made := C.csm_enum_type((*C.char)(unsafe.Pointer(&text[0])), C.uint64_t(len(words)))
 	return bindings.LogicalType{Ptr: unsafe.Pointer(made)}
