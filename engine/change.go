@@ -18,7 +18,8 @@ import (
 )
 
 // UPDATE and DELETE. Sealed chunks never change, so both write the table anew: its rows pass through DuckDB once and
-// become the chunks of one new version. That costs as much as the table is large, whatever the number of rows hit, and is
+// become the chunks of one new version. That costs as much as the table is large, whatever the number of rows hit, and
+// is
 // said so in the documentation; a table that changes row by row all day is not what csmsql is for.
 
 // rewrite is a statement that replaces a table's rows by those of a query.
@@ -60,7 +61,8 @@ func deleteRewrite(head *statement.Delete) (rewrite, error) {
 	}, nil
 }
 
-// volatile are DuckDB's functions that may give another value whenever they are called. A sub-query is asked once for all rows that it makes no
+// volatile are DuckDB's functions that may give another value whenever they are called. A sub-query is asked once for
+// all rows that it makes no
 // difference between. A test compares the list with DuckDB's.
 var volatile = map[string]bool{
 	"current_connection_id": true, "current_query": true, "current_query_id": true, "current_transaction_id": true, "currval": true, "error": true,
@@ -98,7 +100,8 @@ func updateRewrite(head *statement.Update) (rewrite, error) {
 	}, nil
 }
 
-// updateQuery computes what the rows of the table become. What is asked of a row is asked once, in a query of its own: a condition may be
+// updateQuery computes what the rows of the table become. What is asked of a row is asked once, in a query of its own:
+// a condition may be
 // random(), and DuckDB keeps a column of a derived table that is volatile apart from those who read it.
 //
 //	SELECT CASE WHEN u.csm_hit THEN CAST((value) AS type) ELSE u.a END AS a, u.b, …, u.csm_hit
@@ -248,7 +251,8 @@ func (st *Statement) runRewrite(ctx context.Context, r rewrite, args []any) (*Ro
 	return done(fmt.Sprintf(r.tag, hit), hit), nil
 }
 
-// replaceRows makes the rows of a rewrite the table's, unless it hits none. hits, if not nil, keeps the batches with rows that were hit.
+// replaceRows makes the rows of a rewrite the table's, unless it hits none. hits, if not nil, keeps the batches with
+// rows that were hit.
 func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *visible, version *catalog.TableVersion, r rewrite, args []any, hits *keeper) (hit int64, err error) {
 	text, err := r.query(version)
 	if err != nil {
@@ -434,11 +438,14 @@ func (st *Statement) rename(ctx context.Context, head *statement.Rename) (*Rows,
 	return done("ALTER TABLE", 0), nil
 }
 
-// What an UPDATE sets, the condition of an UPDATE or a DELETE, and what RETURNING lists are said of one row each. They are asked in select lists,
-// where DuckDB would take an aggregate, a window or an UNNEST for what it is in a query: rows that nobody wrote, or values of all rows together. So
+// What an UPDATE sets, the condition of an UPDATE or a DELETE, and what RETURNING lists are said of one row each. They
+// are asked in select lists,
+// where DuckDB would take an aggregate, a window or an UNNEST for what it is in a query: rows that nobody wrote, or
+// values of all rows together. So
 // DuckDB is asked first whether it would take them in a WHERE, where it knows those that are of one row.
 
-// rowwise is an error if an expression is not one of a single row of from. place is where it stands, as PostgreSQL calls it. What else is wrong
+// rowwise is an error if an expression is not one of a single row of from. place is where it stands, as PostgreSQL
+// calls it. What else is wrong
 // with it is said where it is planned for use.
 func (s *Session) rowwise(ctx context.Context, v *visible, with, from, place string, expressions ...string) error {
 	var asked []string

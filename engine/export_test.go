@@ -447,6 +447,3 @@ func OutsideBytes() int64 { return int64(outside.AllocatedBytes()) }
 
 // Shortage is what it says of DuckDB's memory, and nil of what it says of words.
 func Shortage(err error) *Error { return shortage(err) }
-
-// EndThreads ends idle threads but for so many.
-func EndThreads(needed int) { endThreads(needed) }

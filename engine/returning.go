@@ -22,8 +22,10 @@ import (
 //	rows that DuckDB gave ──► chunks of the new version
 //	        └─ kept ──► csm_scan(n) ──► SELECT list FROM (SELECT … WHERE csm_hit) AS the table's name ──► kept, until COMMIT has succeeded
 //
-// It is asked of the very rows that were written and not of the table: values may be random, and a delete has none left. They are batches
-// of DuckDB's, in C memory, so that no byte is copied; a table's rows that were not hit go with them in batches of 2,048, and what is kept
+// It is asked of the very rows that were written and not of the table: values may be random, and a delete has none
+// left. They are batches
+// of DuckDB's, in C memory, so that no byte is copied; a table's rows that were not hit go with them in batches of
+// 2,048, and what is kept
 // is charged to the session.
 type returning struct {
 	list    string
@@ -195,7 +197,8 @@ func (k *keeper) keeping(next func(context.Context) (arrow.RecordBatch, error)) 
 	}
 }
 
-// returned asks for the list of the rows that were kept: all, or those that have hitColumn set. The caller releases what it keeps.
+// returned asks for the list of the rows that were kept: all, or those that have hitColumn set. The caller releases
+// what it keeps.
 func (st *Statement) returned(ctx context.Context, v *visible, written *keeper, columns *arrow.Schema) (*keeper, error) {
 	out := st.session.keeper()
 	if len(written.batches) == 0 {

@@ -3,23 +3,24 @@ package engine
 import (
 	"context"
 	"math"
-	"os"
-	"runtime"
 	"runtime/debug"
 	"sync"
 	"time"
 
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/idlethreads"
 )
 
-// room is where memory for what clients make the node keep comes from: DuckDB's, byte for byte and an eighth more, which Go's collector needs.
+// room is where memory for what clients make the node keep comes from: DuckDB's, byte for byte and an eighth more,
+// which Go's collector needs.
 //
 //	MemoryBytes + 150 MiB ┌ C code:  MemoryBytes + fixedBytes - yielded      (DuckDB's memory_limit: 7/8 of MemoryBytes - yielded)
 //	                      │ Go:      heapBytes                + yielded      (Config.Heap)
 //	                      └ kernel:  kernelBytes
 //
-// When clients have given much back, a goroutine returns it: Go's garbage to the system, and what the account does not need to DuckDB.
+// When clients have given much back, a goroutine returns it: Go's garbage to the system, and what the account does not
+// need to DuckDB.
 type room struct {
 	engine *Engine
 	stop   func() // ends the goroutine, and waits for it; nil: there is none
@@ -31,16 +32,20 @@ type room struct {
 const (
 	// clientsFree is what clients have without anybody yielding: heapBytes has it.
 	clientsFree = 8 << 20
-	// heapBytes is what Go has while clients keep no more than clientsFree: the program's 20 MiB, that, and as much for the collector.
+	// heapBytes is what Go has while clients keep no more than clientsFree: the program's 20 MiB, that, and as much for
+	// the collector.
 	heapBytes = 50 << 20
 	// roomSteps of what clients may keep are asked for at once.
 	roomSteps = 32
 	roomLeast = 1 << 20
-	// settleEvery is how often a collection of Go's garbage is worth it, so that others have its memory; after failures it is tried less and less often.
+	// settleEvery is how often a collection of Go's garbage is worth it, so that others have its memory; after failures
+	// it is tried less and less often.
 	settleEvery  = time.Second
 	settleSeldom = 32 * time.Second
 	// tidyEvery is how often a node looks whether it has threads that nobody needs.
 	tidyEvery = 20 * time.Second
+	// threadsOfSession is how many a session may need.
+	threadsOfSession = 2
 )
 
 func (r *room) source(most int64) account.Source {
@@ -73,7 +78,8 @@ func (r *room) ask(bytes int64) bool {
 	return true
 }
 
-// limitHeap says how much Go may have, and tells whether it has no more. Go's garbage stays for as long as nothing is allocated, so that less
+// limitHeap says how much Go may have, and tells whether it has no more. Go's garbage stays for as long as nothing is
+// allocated, so that less
 // needs a collection. Requires mu.
 func (r *room) limitHeap(bytes int64) bool {
 	limit := r.engine.config.Heap
@@ -146,45 +152,11 @@ func (r *room) tidy() {
 	e.mu.Lock()
 	sessions := len(e.sessions)
 	e.mu.Unlock()
-	endThreads(threadsOfEach*sessions + e.overdue.Usage().Now + e.config.Threads)
+	idlethreads.End(threadsOfSession*sessions + e.overdue.Usage().Now + e.config.Threads)
 }
 
 func (r *room) now() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.asked
-}
-
-const (
-	threadsBeside    = 16 // what a process has in any case
-	threadsOfEach    = 2  // of a session, and of a processor
-	threadsTooMany   = 8  // what is not worth it
-	threadsDirectory = "/proc/self/task"
-)
-
-// endThreads ends idle threads but for so many, and what a process has in any case. It is for a process that is the
-// engine's own.
-//
-// Go keeps every thread that it ever needed at once, and each has a stack and what two allocators keep for it: after a
-// hundred clients whose statements ran in C that is some ten MiB. A thread ends with a goroutine that is locked to it,
-// and a goroutine that locks itself to one takes an idle one if there is one.
-func endThreads(needed int) {
-	list, err := os.ReadDir(threadsDirectory)
-	if err != nil {
-		return // this system does not say
-	}
-	many := len(list) - threadsBeside - threadsOfEach*runtime.GOMAXPROCS(0) - needed
-	if many <= threadsTooMany {
-		return
-	}
-	var locked, ended sync.WaitGroup
-	locked.Add(many)
-	for range many {
-		ended.Go(func() {
-			runtime.LockOSThread()
-			locked.Done()
-			locked.Wait() // so that each has another one; it is not unlocked
-		})
-	}
-	ended.Wait()
 }

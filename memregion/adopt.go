@@ -11,12 +11,16 @@ import (
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
-// Adopt takes over the backing of a region that an earlier process lent, after a crash or an orderly end. live is every extent that still
-// matters, in any order; what else the file holds is given back to the system. No page is touched, so the time depends on the number of
+// Adopt takes over the backing of a region that an earlier process lent, after a crash or an orderly end. live is every
+// extent that still
+// matters, in any order; what else the file holds is given back to the system. No page is touched, so the time depends
+// on the number of
 // extents, and little on their size.
 //
-// Errors: ErrRegionGone, ErrRegionShort (naming the extent), ErrLentElsewhere, ErrAddressTaken, ErrOverlap, ErrOutOfRange, ErrBadSpec; up to
-// and including these the file is unchanged. ErrRegionFull when the fabric cannot back a live extent that somebody has punched.
+// Errors: ErrRegionGone, ErrRegionShort (naming the extent), ErrLentElsewhere, ErrAddressTaken, ErrOverlap,
+// ErrOutOfRange, ErrBadSpec; up to
+// and including these the file is unchanged. ErrRegionFull when the fabric cannot back a live extent that somebody has
+// punched.
 func Adopt(ctx context.Context, spec Spec, live []Owned, opts LendOptions) (*Lent, error) {
 	if err := errors.Join(ctx.Err(), spec.validate()); err != nil {
 		return nil, err
@@ -72,7 +76,8 @@ func rebuild(spec Spec, live []Owned, size int64) (*Allocator, error) {
 	return allocator, nil
 }
 
-// settle makes the file agree with the allocator: gaps between live extents are punched, live extents reserved. An extent's memory is there
+// settle makes the file agree with the allocator: gaps between live extents are punched, live extents reserved. An
+// extent's memory is there
 // already unless somebody else punched it; asking again costs little and restores M5.
 func (l *Lent) settle(ctx context.Context, live []Owned, size int64) error {
 	l.mu.Lock()
@@ -113,7 +118,8 @@ func nextRun(live []Owned) (run Range, rest []Owned) {
 	return run, nil
 }
 
-// punchGap gives back bytes that no extent uses. A file system that cannot punch keeps them: more memory, but not wrong.
+// punchGap gives back bytes that no extent uses. A file system that cannot punch keeps them: more memory, but not
+// wrong.
 func (l *Lent) punchGap(gap Range) error {
 	if gap.Length <= 0 {
 		return nil

@@ -7,10 +7,12 @@ import (
 	"github.com/csmsql/csmsql/internal/bytesize"
 )
 
-// Allocator divides the address space of one region into extents. It is pure bookkeeping: it touches no region byte, does no I/O, takes no
+// Allocator divides the address space of one region into extents. It is pure bookkeeping: it touches no region byte,
+// does no I/O, takes no
 // clock and gives the same answers for the same calls. It is not safe for concurrent use; Lent adds the lock.
 //
-// Its state lies in this process' private memory, so that no other process can damage it, and is rebuilt with Adopt after a restart.
+// Its state lies in this process' private memory, so that no other process can damage it, and is rebuilt with Adopt
+// after a restart.
 type Allocator struct {
 	capacity int64 // pages
 	used     int64 // pages
@@ -49,7 +51,8 @@ type Owned struct {
 	Range Range
 }
 
-// NewAllocator makes an allocator of an empty region. Preconditions: capacity is a positive multiple of PageSize (Spec.validate checks it
+// NewAllocator makes an allocator of an empty region. Preconditions: capacity is a positive multiple of PageSize
+// (Spec.validate checks it
 // where it comes from outside); a capacity that is not is rounded down, and below zero counts as zero.
 func NewAllocator(capacity int64) *Allocator {
 	a := &Allocator{spare: none, first: none, last: none, cursor: none, live: map[int64]int32{}}
@@ -62,7 +65,8 @@ func NewAllocator(capacity int64) *Allocator {
 	return a
 }
 
-// Allocate gives owner a range of at least size bytes, rounded up to PageSize, at the lowest address that is cheap to find. What the bytes
+// Allocate gives owner a range of at least size bytes, rounded up to PageSize, at the lowest address that is cheap to
+// find. What the bytes
 // hold is undefined. Errors: ErrBadSize, ErrQuota, ErrRegionFull; after an error nothing has changed (M6).
 func (a *Allocator) Allocate(owner string, size int64) (Range, error) {
 	if size <= 0 {
@@ -80,7 +84,8 @@ func (a *Allocator) Allocate(owner string, size int64) (Range, error) {
 	return a.rangeOf(i), nil
 }
 
-// Shrink gives the end of r back so that at least size bytes remain, and returns what remains; r itself is not valid afterwards when they
+// Shrink gives the end of r back so that at least size bytes remain, and returns what remains; r itself is not valid
+// afterwards when they
 // differ. Errors: ErrNotAllocated, ErrNotOwner, ErrBadSize (0, negative, or larger than r).
 func (a *Allocator) Shrink(owner string, r Range, size int64) (Range, error) {
 	i, err := a.lookup(owner, r)
@@ -102,7 +107,8 @@ func (a *Allocator) Shrink(owner string, r Range, size int64) (Range, error) {
 	return a.rangeOf(i), nil
 }
 
-// Free gives r back and joins it with free neighbours. r must be exactly what Allocate, Shrink or Adopt made live, and owner must hold it.
+// Free gives r back and joins it with free neighbours. r must be exactly what Allocate, Shrink or Adopt made live, and
+// owner must hold it.
 // Errors: ErrNotAllocated, ErrNotOwner; after an error nothing has changed.
 func (a *Allocator) Free(owner string, r Range) error {
 	i, err := a.lookup(owner, r)
@@ -122,7 +128,8 @@ func (a *Allocator) Holds(owner string, r Range) error {
 	return err
 }
 
-// Adopt makes r live while the state is rebuilt after a restart. Quotas are not applied: what is committed is kept, and the owner gets
+// Adopt makes r live while the state is rebuilt after a restart. Quotas are not applied: what is committed is kept, and
+// the owner gets
 // nothing more until it is below its quota again. Calls in ascending order of address cost O(1), others walk.
 // Errors: ErrOutOfRange (outside, unaligned or empty), ErrOverlap; after an error nothing has changed.
 func (a *Allocator) Adopt(owner string, r Range) error {
@@ -146,7 +153,8 @@ func (a *Allocator) Adopt(owner string, r Range) error {
 	return nil
 }
 
-// SetQuota limits what owner may hold from now on; 0 lifts the limit. A quota below what the owner holds takes nothing away.
+// SetQuota limits what owner may hold from now on; 0 lifts the limit. A quota below what the owner holds takes nothing
+// away.
 func (a *Allocator) SetQuota(owner string, bytes int64) {
 	a.owners.setQuota(owner, max(bytes, 0)/PageSize, bytes > 0)
 }
@@ -185,8 +193,10 @@ func (a *Allocator) rangeOf(i int32) Range {
 	return Range{a.blocks[i].start * PageSize, a.blocks[i].pages * PageSize}
 }
 
-// findFree picks a block for the pages: a hole first, so that the region stays compact and memory that is already backed is used again;
-// then the top; and only then whatever an exhaustive search of one class finds, so that "full" is said only when it is true (M3).
+// findFree picks a block for the pages: a hole first, so that the region stays compact and memory that is already
+// backed is used again;
+// then the top; and only then whatever an exhaustive search of one class finds, so that "full" is said only when it is
+// true (M3).
 func (a *Allocator) findFree(pages int64) int32 {
 	if i := a.free.find(a.blocks, pages, false); i != none {
 		return i

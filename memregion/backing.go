@@ -11,7 +11,8 @@ import (
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
-// backing reserves and returns the memory behind a region's pages. It is an interface only so that tests can put a failing one in the
+// backing reserves and returns the memory behind a region's pages. It is an interface only so that tests can put a
+// failing one in the
 // place of the file (errors that a kernel gives rarely and never on demand).
 type backing interface {
 	// reserve guarantees that storing into r cannot fail, now or later. After an error some of r may be reserved.
@@ -45,7 +46,7 @@ func fallocate(file *os.File, mode uint32, r Range, around func(func() error) er
 	for r.Length > 0 {
 		piece := min(r.Length, systemCallBytes)
 		err := around(func() error {
-			return control(file, func(fd int) error { return unix.Fallocate(fd, mode, r.Offset, piece) })
+			return filelock.Control(file, func(fd int) error { return unix.Fallocate(fd, mode, r.Offset, piece) })
 		})
 		if errors.Is(err, unix.EINTR) {
 			continue
@@ -58,7 +59,8 @@ func fallocate(file *os.File, mode uint32, r Range, around func(func() error) er
 	return nil
 }
 
-// reserveError turns the kernel's answer into the error that a client understands: a full fabric is a full region (53200).
+// reserveError turns the kernel's answer into the error that a client understands: a full fabric is a full region
+// (53200).
 func reserveError(spec Spec, r Range, err error) error {
 	switch {
 	case errors.Is(err, unix.ENOSPC), errors.Is(err, unix.ENOMEM), errors.Is(err, unix.EDQUOT), errors.Is(err, unix.EFBIG):
@@ -71,22 +73,9 @@ func reserveError(spec Spec, r Range, err error) error {
 	return fmt.Errorf("memregion: reserve %s for region %d in %s: %w", bytesize.Text(r.Length), spec.ID, spec.Path, err)
 }
 
-// control runs call with the file's descriptor, which cannot be closed and reused meanwhile.
-func control(file *os.File, call func(fd int) error) error {
-	raw, err := file.SyscallConn()
-	if err != nil {
-		return err
-	}
-	var inner error
-	if err := raw.Control(func(fd uintptr) { inner = call(int(fd)) }); err != nil {
-		return err
-	}
-	return inner
-}
-
 // status is fstat without the allocations of os.File.Stat.
 func status(file *os.File) (st unix.Stat_t, err error) {
-	err = control(file, func(fd int) error {
+	err = filelock.Control(file, func(fd int) error {
 		for {
 			if err := unix.Fstat(fd, &st); !errors.Is(err, unix.EINTR) {
 				return err
@@ -120,7 +109,8 @@ func createBacking(spec Spec) (*os.File, error) {
 	return file, nil
 }
 
-// openBacking opens an existing backing file. A missing one is ErrRegionGone, and so is a shm one from before the last boot: whatever lies
+// openBacking opens an existing backing file. A missing one is ErrRegionGone, and so is a shm one from before the last
+// boot: whatever lies
 // at the path now, these are not its bytes.
 func openBacking(spec Spec, flags int) (*os.File, error) {
 	if spec.Fabric.device() {
@@ -129,7 +119,8 @@ func openBacking(spec Spec, flags int) (*os.File, error) {
 	if err := checkBoot(spec); err != nil {
 		return nil, err
 	}
-	// O_NONBLOCK changes nothing of a regular file, and opening a pipe that somebody put there does not wait for its other end.
+	// O_NONBLOCK changes nothing of a regular file, and opening a pipe that somebody put there does not wait for its
+	// other end.
 	file, err := os.OpenFile(spec.Path, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("memregion: region %d: %w: %s does not exist", spec.ID, ErrRegionGone, spec.Path)
@@ -144,7 +135,8 @@ func openBacking(spec Spec, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// checkPlanted refuses what a lender of this user cannot have made: anybody may put a file into /dev/shm after ours has gone. Only the
+// checkPlanted refuses what a lender of this user cannot have made: anybody may put a file into /dev/shm after ours has
+// gone. Only the
 // superuser may borrow from another user.
 func checkPlanted(file *os.File, spec Spec, flags int) error {
 	st, err := status(file)

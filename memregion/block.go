@@ -5,7 +5,8 @@ import (
 	"fmt"
 )
 
-// The moves that keep the blocks tiling the region (M2). Each leaves lists and neighbours consistent, except where its name says otherwise.
+// The moves that keep the blocks tiling the region (M2). Each leaves lists and neighbours consistent, except where its
+// name says otherwise.
 
 // newBlock returns a slot of the slab, a spare one if there is.
 func (a *Allocator) newBlock(b block) int32 {
@@ -111,7 +112,8 @@ func (a *Allocator) seek(page int64) int32 {
 	return i
 }
 
-// Verify checks M1, M2 and M4 over the whole state and returns the first thing that does not hold. It costs O(extents); tests and
+// Verify checks M1, M2 and M4 over the whole state and returns the first thing that does not hold. It costs O(extents);
+// tests and
 // `-tags invariants` builds call it.
 func (a *Allocator) Verify() error {
 	var at, used int64

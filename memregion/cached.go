@@ -12,12 +12,16 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/csmsql/csmsql/internal/filelock"
 	"github.com/csmsql/csmsql/memregion/emulated"
 )
 
-// On a fabric whose caches are emulated, a process maps its domain's cache of the region, and package emulated moves lines between that and the
-// region's file. The cache is two files beside it, so that it outlives the process as a real one does: what its programs see, and the shadow by which
-// modified lines are told. They are as long as the region may become, and have holes where nothing was ever fetched: a new cache is full of
+// On a fabric whose caches are emulated, a process maps its domain's cache of the region, and package emulated moves
+// lines between that and the
+// region's file. The cache is two files beside it, so that it outlives the process as a real one does: what its
+// programs see, and the shadow by which
+// modified lines are told. They are as long as the region may become, and have holes where nothing was ever fetched: a
+// new cache is full of
 // zeros, whatever the memory holds.
 //
 //	csmsql-…-1.region            the memory
@@ -35,7 +39,8 @@ type cached struct {
 	temporary bool
 }
 
-// Domain is the machine that this process is a part of, on fabrics whose caches are emulated. A lender and a borrower give it along; on other
+// Domain is the machine that this process is a part of, on fabrics whose caches are emulated. A lender and a borrower
+// give it along; on other
 // fabrics it is nil.
 type Domain struct {
 	name      string
@@ -43,7 +48,8 @@ type Domain struct {
 	temporary bool             // its caches end with this process
 }
 
-// NewDomain is a domain of which this process is the only one that flushes: a node. The seed is the adversary's. It is nil where caches are real.
+// NewDomain is a domain of which this process is the only one that flushes: a node. The seed is the adversary's. It is
+// nil where caches are real.
 func NewDomain(kind FabricKind, name string, seed uint64) *Domain {
 	if !kind.emulated() {
 		return nil
@@ -60,7 +66,8 @@ func TemporaryDomain(kind FabricKind, name string, seed uint64) *Domain {
 	return d
 }
 
-// GuestDomain is a domain of which this process only maps the caches: another process keeps them right, and this one flushes nothing. It is nil where
+// GuestDomain is a domain of which this process only maps the caches: another process keeps them right, and this one
+// flushes nothing. It is nil where
 // caches are real. In race builds, in which caches are not shared, it is a domain of its own.
 func GuestDomain(kind FabricKind, name string) *Domain {
 	switch {
@@ -118,7 +125,8 @@ func cachesOf(region string) (paths []string, err error) {
 	return paths, err
 }
 
-// openCached opens the domain's cache of a region, or makes one. home tells that this is the lender's domain. It is nil where the caches are real.
+// openCached opens the domain's cache of a region, or makes one. home tells that this is the lender's domain. It is nil
+// where the caches are real.
 func openCached(memory *os.File, spec Spec, domain *Domain, home bool) (c *cached, err error) {
 	if !spec.Fabric.emulated() {
 		return nil, nil
@@ -205,7 +213,7 @@ func (c *cached) mapFile(file *os.File, length int64, writable bool) (memory []b
 	if writable {
 		protection |= unix.PROT_WRITE
 	}
-	err = control(file, func(fd int) error {
+	err = filelock.Control(file, func(fd int) error {
 		memory, err = unix.Mmap(fd, 0, int(length), protection, unix.MAP_SHARED)
 		return err
 	})
@@ -215,7 +223,8 @@ func (c *cached) mapFile(file *os.File, length int64, writable bool) (memory []b
 	return memory, err
 }
 
-// findLeft looks for lines that a former process of the domain has modified: where there are no holes, since those were never stored into.
+// findLeft looks for lines that a former process of the domain has modified: where there are no holes, since those were
+// never stored into.
 func (c *cached) findLeft() error {
 	const piece = 1 << 16
 	ours, theirs := make([]byte, piece), make([]byte, piece)
@@ -278,7 +287,8 @@ func (c *cached) show(memory []byte, start int64) (hide func()) {
 	return c.play.Show(memory, start)
 }
 
-// zeroed is what the lender's kernel does to pages before they are lent; open is what writing of another lender's begins with.
+// zeroed is what the lender's kernel does to pages before they are lent; open is what writing of another lender's
+// begins with.
 func (c *cached) zeroed(r Range) {
 	if c != nil && c.play != nil {
 		c.play.Zeroed(r.Offset, r.Length)
@@ -314,7 +324,8 @@ func (c *cached) close() (err error) {
 	return err
 }
 
-// cachedBacking is a region's file with the lender's cache of it: what is reserved can be stored into, and what is punched takes no memory.
+// cachedBacking is a region's file with the lender's cache of it: what is reserved can be stored into, and what is
+// punched takes no memory.
 type cachedBacking struct {
 	fileBacking
 	cached *cached

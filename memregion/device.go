@@ -15,13 +15,16 @@ import (
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
-// A device is memory that is there already, of a size that nobody changes, and that anybody may share who can open it: a DAX device, a ThymesisFlow
-// window (/dev/mishmem-*), a PCI BAR (resource2, resource2_wc), or a file that stands for one. A region is a range of it:
+// A device is memory that is there already, of a size that nobody changes, and that anybody may share who can open it:
+// a DAX device, a ThymesisFlow
+// window (/dev/mishmem-*), a PCI BAR (resource2, resource2_wc), or a file that stands for one. A region is a range of
+// it:
 //
 //	/dev/dax0.0   ├──── region 1 of node a ────┼── region 1025 of node b ──┼───── nobody's ─────┤
 //	              Start                        Start
 //
-// So nothing is created, grown or removed; a lender holds a lock on its range, and not on the file (M7); and nobody is told of alterations by
+// So nothing is created, grown or removed; a lender holds a lock on its range, and not on the file (M7); and nobody is
+// told of alterations by
 // others, who have the device open to write what is theirs.
 
 // The properties of devices, of which a kind has at most one.
@@ -39,7 +42,8 @@ type DevicePlace struct {
 //
 //	device:PATH[@OFFSET][,incoherent|,home-snoop]
 //
-// OFFSET is in bytes, or has a suffix KiB, MiB, GiB. Without a property all who map the device have coherent caches: processes of one machine. For others
+// OFFSET is in bytes, or has a suffix KiB, MiB, GiB. Without a property all who map the device have coherent caches:
+// processes of one machine. For others
 // ok is false. Errors: ErrBadSpec.
 func ParseDevice(text string) (place DevicePlace, ok bool, err error) {
 	rest, ok := strings.CutPrefix(text, string(FabricDevice)+":")
@@ -109,7 +113,8 @@ func (k FabricKind) device() bool {
 	return k == FabricDevice || k == FabricDevice+optionIncoherent || k == FabricDevice+optionHomeSnoop
 }
 
-// DeviceSize asks how many bytes a device has, and by how many it is mapped: where a region begins on it, and how long it is, is a multiple of unit,
+// DeviceSize asks how many bytes a device has, and by how many it is mapped: where a region begins on it, and how long
+// it is, is a multiple of unit,
 // which is a power of two and at least PageSize. Errors: ErrUnsupported for what cannot be mapped.
 func DeviceSize(path string) (size, unit int64, err error) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
@@ -126,7 +131,8 @@ func DeviceSize(path string) (size, unit int64, err error) {
 	return size, unit, nil
 }
 
-// deviceUnit is the length of the pages of a device: the kernel's, but DAX devices, and files of huge pages, have larger ones, and of those the kernel maps,
+// deviceUnit is the length of the pages of a device: the kernel's, but DAX devices, and files of huge pages, have
+// larger ones, and of those the kernel maps,
 // unmaps and protects no parts.
 func deviceUnit(file *os.File) (int64, error) {
 	page := max(int64(os.Getpagesize()), PageSize)
@@ -137,7 +143,7 @@ func deviceUnit(file *os.File) (int64, error) {
 	switch st.Mode & unix.S_IFMT {
 	case unix.S_IFREG:
 		var system unix.Statfs_t
-		err := control(file, func(fd int) error { return unix.Fstatfs(fd, &system) })
+		err := filelock.Control(file, func(fd int) error { return unix.Fstatfs(fd, &system) })
 		if err == nil && system.Type == unix.HUGETLBFS_MAGIC {
 			page = max(page, system.Bsize)
 		}
@@ -185,7 +191,7 @@ func deviceSize(file *os.File) (size int64, err error) {
 	case unix.S_IFREG:
 		return st.Size, nil
 	case unix.S_IFBLK:
-		err = control(file, func(fd int) error {
+		err = filelock.Control(file, func(fd int) error {
 			n, err := unix.IoctlGetInt(fd, unix.BLKGETSIZE64)
 			size = int64(n)
 			return err
@@ -234,7 +240,8 @@ func openDevice(spec Spec, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// lockRange makes us the only lender of a range of the device until the descriptor is closed, be it by the kernel after SIGKILL (M7). Other machines'
+// lockRange makes us the only lender of a range of the device until the descriptor is closed, be it by the kernel after
+// SIGKILL (M7). Other machines'
 // locks are not seen: there the catalog, in which ranges may not overlap, is what keeps lenders apart.
 func lockRange(file *os.File, spec Spec) error {
 	err := filelock.TakeRange(file, spec.Start, spec.Capacity)

@@ -2,7 +2,8 @@ package memregion
 
 import "errors"
 
-// stateError is a sentinel that also knows its SQLSTATE, so that the frontend finds it with errors.As on a one-method interface and needs
+// stateError is a sentinel that also knows its SQLSTATE, so that the frontend finds it with errors.As on a one-method
+// interface and needs
 // to import nothing of ours.
 type stateError struct {
 	text  string
@@ -14,9 +15,11 @@ func (e *stateError) Error() string { return e.text }
 // SQLState is the PostgreSQL error code that a client sees.
 func (e *stateError) SQLState() string { return e.state }
 
-// Space: a client can see these; both are 53200 (out of memory), because to the client a region is the database's memory.
+// Space: a client can see these; both are 53200 (out of memory), because to the client a region is the database's
+// memory.
 var (
-	// ErrRegionFull says that no free range is long enough, or that the fabric has no room to back it. Nothing has changed.
+	// ErrRegionFull says that no free range is long enough, or that the fabric has no room to back it. Nothing has
+	// changed.
 	ErrRegionFull error = &stateError{"region is full", "53200"}
 	// ErrQuota says that the owner would hold more than SetQuota allows. Nothing has changed.
 	ErrQuota error = &stateError{"quota of the owner is used up", "53200"}
@@ -24,7 +27,8 @@ var (
 	ErrRegionTooLarge error = &stateError{"region does not fit its fabric", "53200"}
 )
 
-// Loss: the bytes of a region are not there any more. A query that meets one fails with 58030 (I/O error); it never crashes.
+// Loss: the bytes of a region are not there any more. A query that meets one fails with 58030 (I/O error); it never
+// crashes.
 var (
 	// ErrRegionGone says that the backing is missing, removed, emptied, or of an earlier boot.
 	ErrRegionGone error = &stateError{"region is gone", "58030"}
@@ -34,7 +38,8 @@ var (
 
 // Requests that name something they should not.
 var (
-	// ErrBadSize says that a size is zero, negative, not a multiple of PageSize where it must be, or not smaller where it must be.
+	// ErrBadSize says that a size is zero, negative, not a multiple of PageSize where it must be, or not smaller where
+	// it must be.
 	ErrBadSize = errors.New("bad size")
 	// ErrOutOfRange says that a range is not inside the region or not on page boundaries.
 	ErrOutOfRange = errors.New("range is not inside the region")

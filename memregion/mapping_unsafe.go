@@ -14,7 +14,8 @@ import (
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
-// mapping is one MAP_SHARED map of a region's whole capacity, and the open file behind it. Pages past the file's end are part of the map
+// mapping is one MAP_SHARED map of a region's whole capacity, and the open file behind it. Pages past the file's end
+// are part of the map
 // but not of the region: touching them raises SIGBUS, which is why every access is checked first.
 type mapping struct {
 	spec   Spec
@@ -38,7 +39,8 @@ type mapping struct {
 	}
 }
 
-// mapRegion maps the whole capacity. It maps at spec.Base and nowhere else (M8); with relocate, anywhere when that is taken.
+// mapRegion maps the whole capacity. It maps at spec.Base and nowhere else (M8); with relocate, anywhere when that is
+// taken.
 // It takes over file, and what is cached of it, only when it succeeds. kinds are the ways to watch it, see newWatch.
 func mapRegion(file *os.File, cached *cached, spec Spec, protection int, relocate bool, kinds []WatchKind) (*mapping, error) {
 	unit, err := spec.unit(file)
@@ -69,11 +71,12 @@ func pagesOf(file *os.File, cached *cached) *os.File {
 }
 
 func mapPages(file *os.File, spec Spec, protection int, relocate bool) ([]byte, error) {
-	// SAFETY: M8. The address is a request to the kernel, made from nil so that vet sees no integer turned into a pointer; nothing is read
+	// SAFETY: M8. The address is a request to the kernel, made from nil so that vet sees no integer turned into a
+	// pointer; nothing is read
 	// through it until the kernel has granted exactly this range.
 	want := unsafe.Add(nil, spec.Base)
 	var got unsafe.Pointer
-	err := control(file, func(fd int) (err error) {
+	err := filelock.Control(file, func(fd int) (err error) {
 		got, err = unix.MmapPtr(fd, spec.Start, want, uintptr(spec.Capacity), protection, unix.MAP_SHARED|unix.MAP_FIXED_NOREPLACE)
 		if err == nil && got != want {
 			// A kernel before 4.17 takes the flag for a hint.
@@ -94,7 +97,8 @@ func mapPages(file *os.File, spec Spec, protection int, relocate bool) ([]byte, 
 	return unsafe.Slice((*byte)(got), spec.Capacity), nil
 }
 
-// close unmaps, unless somebody holds the map: then the last one does. Slices of the memory that others still have become invalid: touching
+// close unmaps, unless somebody holds the map: then the last one does. Slices of the memory that others still have
+// become invalid: touching
 // one faults.
 func (m *mapping) close() error {
 	m.use.Lock()
@@ -119,7 +123,8 @@ func (m *mapping) unmap() error {
 	if m.cached.onHeap() != nil {
 		return nil
 	}
-	// SAFETY: M8. The range is ours since mapRegion and is unmapped only here, once: by close, or by the last holder after it.
+	// SAFETY: M8. The range is ours since mapRegion and is unmapped only here, once: by close, or by the last holder
+	// after it.
 	return unix.MunmapPtr(unsafe.Pointer(unsafe.SliceData(m.memory)), uintptr(len(m.memory)))
 }
 
@@ -152,8 +157,9 @@ func (m *mapping) remap(r Range, protection int) error {
 	return m.during(r, func(memory []byte) error {
 		at := unsafe.Pointer(unsafe.SliceData(memory))
 		offset := m.spec.Start + int64(uintptr(at)) - int64(m.base)
-		return control(pagesOf(m.file, m.cached), func(fd int) error {
-			// SAFETY: M8. The range is inside of the map, which cannot go away during the call, and gets the pages that it is meant to have.
+		return filelock.Control(pagesOf(m.file, m.cached), func(fd int) error {
+			// SAFETY: M8. The range is inside of the map, which cannot go away during the call, and gets the pages that
+			// it is meant to have.
 			// The kernel puts them there at once, so that a load in between finds the old page or the new one.
 			_, err := unix.MmapPtr(fd, offset, at, uintptr(len(memory)), protection, unix.MAP_SHARED|unix.MAP_FIXED)
 			if err != nil {
@@ -164,7 +170,8 @@ func (m *mapping) remap(r Range, protection int) error {
 	})
 }
 
-// during runs a system call over r while the map cannot go away. The range given to call is widened to whole pages of the kernel, which
+// during runs a system call over r while the map cannot go away. The range given to call is widened to whole pages of
+// the kernel, which
 // are larger than ours on some machines, and of some devices.
 func (m *mapping) during(r Range, call func(memory []byte) error) error {
 	m.use.RLock()

@@ -11,11 +11,14 @@ import (
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
-// Origin says whose tables a region keeps. It is an attribute of the region's file and not of its bytes, so that whoever finds the file in
-// a directory that many share can tell whether anybody can still use it. Where the system keeps no such attributes (tmpfs before
+// Origin says whose tables a region keeps. It is an attribute of the region's file and not of its bytes, so that
+// whoever finds the file in
+// a directory that many share can tell whether anybody can still use it. Where the system keeps no such attributes
+// (tmpfs before
 // Linux 6.6) nothing is said.
 type Origin struct {
-	// Directory is where the catalog lies without which the region's bytes mean nothing; absolute. Empty: nothing is said.
+	// Directory is where the catalog lies without which the region's bytes mean nothing; absolute. Empty: nothing is
+	// said.
 	Directory string
 	// Temporary: the region goes with the process that lends it, unless that is killed.
 	Temporary bool
@@ -31,7 +34,7 @@ func (o Origin) mark(file *os.File) {
 	if o.Directory == "" {
 		return
 	}
-	_ = control(file, func(fd int) error {
+	_ = filelock.Control(file, func(fd int) error {
 		if o.Temporary {
 			_ = unix.Fsetxattr(fd, temporaryAttribute, []byte("yes"), 0)
 		} else {
@@ -69,9 +72,12 @@ type Abandoned struct {
 	Origin
 }
 
-// FindAbandoned lists the files of a directory whose names match pattern (filepath.Match) and that no process lends, and none can lend again:
-// their Origin's directory is not there, or was a temporary one, or replaced tells that other tables lie there now. It is right about what this process sees:
-// a directory may be there for others, who have other mounts. So it removes nothing. Files that nothing is said of are left out.
+// FindAbandoned lists the files of a directory whose names match pattern (filepath.Match) and that no process lends,
+// and none can lend again:
+// their Origin's directory is not there, or was a temporary one, or replaced tells that other tables lie there now. It
+// is right about what this process sees:
+// a directory may be there for others, who have other mounts. So it removes nothing. Files that nothing is said of are
+// left out.
 func FindAbandoned(directory, pattern string, replaced func(path string, origin Origin) bool) ([]Abandoned, error) {
 	paths, err := filepath.Glob(filepath.Join(directory, pattern))
 	if err != nil {
@@ -105,7 +111,8 @@ func gone(directory string) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// unlent tells whether nobody lends the file (M7), and how much it takes. The lock that it tries is held for no time; a node that starts just
+// unlent tells whether nobody lends the file (M7), and how much it takes. The lock that it tries is held for no time; a
+// node that starts just
 // then waits for longer.
 func unlent(path string) (bytes int64, idle bool) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)

@@ -21,8 +21,10 @@ import (
 const (
 	windowStart Addr = 0x1000_0000_0000
 	windowEnd   Addr = 0x5000_0000_0000
-	// quietStart begins the part of the window that is tried first. Since Go 1.26 the heap starts at a random address, on amd64 anywhere
-	// below 0x4000_0000_0000, so a region planned there would now and then meet a heap. Above lies nothing: position-independent programs
+	// quietStart begins the part of the window that is tried first. Since Go 1.26 the heap starts at a random address,
+	// on amd64 anywhere
+	// below 0x4000_0000_0000, so a region planned there would now and then meet a heap. Above lies nothing:
+	// position-independent programs
 	// start at 0x5500_0000_0000. The race detector's shadow (0x2000…, 0x3000…) is below, too.
 	quietStart Addr = 0x4000_0000_0000
 )
@@ -37,8 +39,10 @@ func (p Placement) end() Addr { return p.Base + Addr(p.Length) }
 
 func (p Placement) overlaps(o Placement) bool { return p.Base < o.end() && o.Base < p.end() }
 
-// ChooseBase returns a Granule-aligned base for a region of the capacity. The same seed, taken and process image give the same base;
-// different seeds spread, so that nodes which plan without knowing each other seldom collide. It avoids taken and whatever this process
+// ChooseBase returns a Granule-aligned base for a region of the capacity. The same seed, taken and process image give
+// the same base;
+// different seeds spread, so that nodes which plan without knowing each other seldom collide. It avoids taken and
+// whatever this process
 // has mapped. Errors: ErrBadSize, ErrNoAddress.
 func ChooseBase(taken []Placement, capacity int64, seed string) (Addr, error) {
 	if capacity <= 0 || capacity > int64(windowEnd-windowStart) {
@@ -60,7 +64,8 @@ func ChooseBase(taken []Placement, capacity int64, seed string) (Addr, error) {
 	return 0, fmt.Errorf("memregion: choose a base for %s: %w between %#x and %#x", bytesize.Text(capacity), ErrNoAddress, windowStart, windowEnd)
 }
 
-// firstGap walks the window granule by granule from where the seed says, wraps around once, and jumps over what is busy.
+// firstGap walks the window granule by granule from where the seed says, wraps around once, and jumps over what is
+// busy.
 func firstGap(busy []occupant, window Placement, length int64, seed string) (Addr, bool) {
 	slots := (window.Length-length)/Granule + 1 // possible bases
 	if window.Length < length {
@@ -178,7 +183,8 @@ func BootID() (string, error) {
 // minimumDefaultCapacity is the least that DefaultCapacity calls sensible.
 const minimumDefaultCapacity = 16 << 20
 
-// DefaultCapacity proposes a hard cap for a region in dir: half of what the file system has free, at most half of the memory that this
+// DefaultCapacity proposes a hard cap for a region in dir: half of what the file system has free, at most half of the
+// memory that this
 // process may use (the machine's, or its control group's if that is less), in whole MiB.
 func DefaultCapacity(dir string) (int64, error) {
 	_, free, err := fabricSpace(dir)
@@ -197,7 +203,8 @@ func DefaultCapacity(dir string) (int64, error) {
 	return capacity, nil
 }
 
-// CheckCapacity returns ErrRegionTooLarge when a region of the capacity can never fit the file system of dir. Space that is merely in use
+// CheckCapacity returns ErrRegionTooLarge when a region of the capacity can never fit the file system of dir. Space
+// that is merely in use
 // now is no error here: it is one at allocation, if it still is in use then.
 func CheckCapacity(dir string, capacity int64) error {
 	total, _, err := fabricSpace(dir)
@@ -230,7 +237,8 @@ func fabricSpace(dir string) (total, free int64, err error) {
 	return total, free, nil
 }
 
-// MemoryLimit is the machine's memory, or the smallest limit of the control groups (version 2) that this process is in, in bytes.
+// MemoryLimit is the machine's memory, or the smallest limit of the control groups (version 2) that this process is in,
+// in bytes.
 func MemoryLimit() (int64, error) {
 	var info unix.Sysinfo_t
 	if err := unix.Sysinfo(&info); err != nil {

@@ -7,10 +7,12 @@ import (
 	"github.com/csmsql/csmsql/internal/invariants"
 )
 
-// How pages move between unbacked, idle and live. Everything here runs under Lent.mu, the system calls included: a page must not be handed
+// How pages move between unbacked, idle and live. Everything here runs under Lent.mu, the system calls included: a page
+// must not be handed
 // out while it is being punched (M5), and the calls are bounded by systemCallBytes each.
 
-// backLocked makes every page of r backed and not idle. When the fabric is full it first gives back what is idle elsewhere, and on failure
+// backLocked makes every page of r backed and not idle. When the fabric is full it first gives back what is idle
+// elsewhere, and on failure
 // leaves nothing reserved that was not before (M6).
 func (l *Lent) backLocked(r Range) error {
 	low, high := pageSpan(r)
@@ -42,7 +44,8 @@ func (l *Lent) reserveLocked(low, high int64) error {
 	return err
 }
 
-// growthEnd is where reserving should end when it has to reach high: at the next multiple of the growth step beyond the frontier. Steps are
+// growthEnd is where reserving should end when it has to reach high: at the next multiple of the growth step beyond the
+// frontier. Steps are
 // powers of two times the first.
 func (l *Lent) growthEnd(high int64) int64 {
 	if high <= l.mu.frontier {
@@ -95,7 +98,8 @@ func (l *Lent) releaseLocked(r Range) {
 	l.becameIdleLocked(pageSpan(r))
 }
 
-// intactLocked finds a backing that somebody truncated or removed, before memory is handed out that would fault at the first store.
+// intactLocked finds a backing that somebody truncated or removed, before memory is handed out that would fault at the
+// first store.
 func (l *Lent) intactLocked() error {
 	if err := l.openLocked(); err != nil {
 		return err
@@ -122,8 +126,10 @@ func (l *Lent) idleLocked(low, high int64) {
 	}
 }
 
-// punchLocked returns idle memory to the system, from the highest address down, until at most keep pages are idle: the allocator prefers
-// low addresses, so what stays is what will be used next. It skips what the file system refuses to punch, counts it, and returns the
+// punchLocked returns idle memory to the system, from the highest address down, until at most keep pages are idle: the
+// allocator prefers
+// low addresses, so what stays is what will be used next. It skips what the file system refuses to punch, counts it,
+// and returns the
 // first such error.
 func (l *Lent) punchLocked(keep int64) error {
 	var first error
@@ -152,7 +158,8 @@ func (l *Lent) punchLocked(keep int64) error {
 	return first
 }
 
-// Trim returns all idle memory to the system: what was freed and kept for recycling, and what was reserved ahead. It is for whoever knows that
+// Trim returns all idle memory to the system: what was freed and kept for recycling, and what was reserved ahead. It is
+// for whoever knows that
 // nothing is written for a while; a node keeps RecycleLimit instead.
 func (l *Lent) Trim() error {
 	l.mu.Lock()
@@ -171,7 +178,8 @@ func poison(memory []byte) {
 	}
 }
 
-// Verify checks M1 to M6, and of M13 what can be seen, over the whole state; tests and the end of a server's life call it. It costs O(extents + pages/64).
+// Verify checks M1 to M6, and of M13 what can be seen, over the whole state; tests and the end of a server's life call
+// it. It costs O(extents + pages/64).
 func (l *Lent) Verify() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

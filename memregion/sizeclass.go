@@ -2,7 +2,8 @@ package memregion
 
 import "math/bits"
 
-// Free blocks hang in lists by size class, as in TLSF: `level` is the power of two of the size, `step` one of 32 equal steps inside it. Two
+// Free blocks hang in lists by size class, as in TLSF: `level` is the power of two of the size, `step` one of 32 equal
+// steps inside it. Two
 // bitmaps find the next non-empty class in two instructions, whatever the number of blocks.
 //
 //	pages   0 … 31      → level 0, one class per size (exact fit below 128 KiB)
@@ -13,7 +14,8 @@ const (
 	stepBits   = 5
 	stepCount  = 1 << stepBits
 	levelCount = 64 - stepBits
-	// scanLimit bounds how many blocks of one list are looked at to find the lowest address: enough to keep a region compact, few enough
+	// scanLimit bounds how many blocks of one list are looked at to find the lowest address: enough to keep a region
+	// compact, few enough
 	// to stay far below a microsecond.
 	scanLimit = 8
 	none      = int32(-1)
@@ -29,7 +31,8 @@ func classOf(pages int64) sizeClass {
 	return sizeClass{top - stepBits + 1, int(pages>>(top-stepBits)) & (stepCount - 1)}
 }
 
-// freeLists indexes free blocks by class. The blocks themselves live in the allocator's slab; lists link them by number, so that the
+// freeLists indexes free blocks by class. The blocks themselves live in the allocator's slab; lists link them by
+// number, so that the
 // garbage collector sees no pointers.
 type freeLists struct {
 	levels uint64             // bit l is set while steps[l] != 0
@@ -90,7 +93,8 @@ func (f *freeLists) above(class sizeClass) int32 {
 	return f.heads[level][bits.TrailingZeros32(f.steps[level])]
 }
 
-// lowest looks at up to limit blocks from head on and returns the one with the lowest address that has the pages, or none.
+// lowest looks at up to limit blocks from head on and returns the one with the lowest address that has the pages, or
+// none.
 func lowest(blocks []block, head int32, pages int64, limit int) int32 {
 	best := none
 	for i := head; i != none && limit > 0; i, limit = blocks[i].next, limit-1 {
@@ -101,7 +105,8 @@ func lowest(blocks []block, head int32, pages int64, limit int) int32 {
 	return best
 }
 
-// find returns a listed block of at least the pages, or none. It misses a fitting block only when that sits deeper than scanLimit in the
+// find returns a listed block of at least the pages, or none. It misses a fitting block only when that sits deeper than
+// scanLimit in the
 // request's own class; the allocator then looks at the top block before it calls again with exhaustive set (M3).
 func (f *freeLists) find(blocks []block, pages int64, exhaustive bool) int32 {
 	class := classOf(pages)

@@ -15,7 +15,8 @@ type RegionStats struct {
 	ProtectSkipped int64     // calls to Protect that left a range writable because there were too many runs
 	Watch          WatchKind // by what alterations are noticed
 	Alterations    uint64    // what others were found to have done to the file; see View.Look
-	// HugePagesRequested repeats LendOptions.HugePages; HugePagesAccepted is whether the kernel took the advice, which is no promise.
+	// HugePagesRequested repeats LendOptions.HugePages; HugePagesAccepted is whether the kernel took the advice, which
+	// is no promise.
 	HugePagesRequested, HugePagesAccepted bool
 }
 

@@ -1,11 +1,15 @@
 package memregion
 
-// On memory that is not coherent a lender must write its own modified lines back before another machine writes there (package coherence, step
-// prepare). It need not where it has none, and that is what is kept here, page by page: which pages nobody of the lender's domain, its kernel included,
-// has stored into since the domain dropped their lines. The kernel stores when it zeroes pages, which it does only after they were reserved (M13).
+// On memory that is not coherent a lender must write its own modified lines back before another machine writes there
+// (package coherence, step
+// prepare). It need not where it has none, and that is what is kept here, page by page: which pages nobody of the
+// lender's domain, its kernel included,
+// has stored into since the domain dropped their lines. The kernel stores when it zeroes pages, which it does only
+// after they were reserved (M13).
 // Lines of idle pages are dropped ahead, so that whoever is granted them does not wait for it (DropAhead).
 
-// Dropped notes that the lender's domain has dropped every line of r, flush and fence included, and has stored nothing there since. Preconditions: the caller
+// Dropped notes that the lender's domain has dropped every line of r, flush and fence included, and has stored nothing
+// there since. Preconditions: the caller
 // holds r. What is outside the region, or was freed meanwhile, is not noted.
 func (l *Lent) Dropped(r Range) {
 	l.mu.Lock()
@@ -33,7 +37,8 @@ func (l *Lent) Touch(r Range) {
 	}
 }
 
-// Untouched lists the parts of r, in whole pages, that the lender's domain has stored nothing into since it dropped every line of them: in ascending
+// Untouched lists the parts of r, in whole pages, that the lender's domain has stored nothing into since it dropped
+// every line of them: in ascending
 // order, and no two of them touch.
 func (l *Lent) Untouched(r Range) (parts []Range) {
 	l.mu.Lock()
@@ -50,8 +55,10 @@ func (l *Lent) Untouched(r Range) (parts []Range) {
 	return parts
 }
 
-// DropAhead has drop flush, fences included, what lies lowest of the idle memory that is not untouched: one range of at most limit bytes, which is untouched then. It
-// returns that; empty if there is none. Nobody is granted memory meanwhile, nor is any reserved or punched: what holds that up is short if limit is (M13). drop must
+// DropAhead has drop flush, fences included, what lies lowest of the idle memory that is not untouched: one range of at
+// most limit bytes, which is untouched then. It
+// returns that; empty if there is none. Nobody is granted memory meanwhile, nor is any reserved or punched: what holds
+// that up is short if limit is (M13). drop must
 // not call l. Errors: ErrClosed, and ErrRegionGone if somebody truncated the backing; nothing is noted then.
 func (l *Lent) DropAhead(limit int64, drop func(r Range, memory []byte)) (Range, error) {
 	l.mu.Lock()
@@ -93,7 +100,8 @@ func (l *Lent) ToDrop() (bytes int64) {
 	return (l.mu.idle.count - l.mu.idle.common(&l.mu.untouched)) * PageSize
 }
 
-// MoreToDrop tells, by a value, that DropAhead may find something where it found nothing before. It is one channel, for one receiver.
+// MoreToDrop tells, by a value, that DropAhead may find something where it found nothing before. It is one channel, for
+// one receiver.
 func (l *Lent) MoreToDrop() <-chan struct{} { return l.moreToDrop }
 
 // becameIdleLocked comes after pages have been added to those that are idle, or idle ones were touched.

@@ -9,10 +9,14 @@ import (
 	"sync/atomic"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/internal/filelock"
 )
 
-// How a region notices that somebody else works on its file (M12). Its bytes are read in place, and believed once their checksum was
-// compared: whoever writes, truncates or punches the file after that would be believed, too. The kernel can tell in three ways, and the best
+// How a region notices that somebody else works on its file (M12). Its bytes are read in place, and believed once their
+// checksum was
+// compared: whoever writes, truncates or punches the file after that would be believed, too. The kernel can tell in
+// three ways, and the best
 // that it grants is taken:
 //
 //   - fanotify queues an event when a system call that changes the file ends, and when a file that was open for writing is closed for the
@@ -22,7 +26,8 @@ import (
 //   - the file's times, when neither is to be had (each user has 128 instances of both). Stores through our own map change them as well,
 //     at the first touch of a page, so a busy lender counts all the time; and a write that is still under way has changed them already.
 //
-// Times alone would not do for the first two reasons, which is why they come last; seals (F_SEAL_WRITE) exist for memfds only, which have no
+// Times alone would not do for the first two reasons, which is why they come last; seals (F_SEAL_WRITE) exist for
+// memfds only, which have no
 // name to be adopted by; leases (F_SETLEASE) are refused for files that are open for writing, as the lender's is.
 
 // WatchKind is by what a region notices alterations of its file.
@@ -34,7 +39,8 @@ const (
 	WatchProcess WatchKind = "fanotify"
 	// WatchEvents: events that do not; what the lender itself reserves and punches is counted, too.
 	WatchEvents WatchKind = "inotify"
-	// WatchTimes: the file's size and times; what the lender stores is counted, too, and what is under way may be missed.
+	// WatchTimes: the file's size and times; what the lender stores is counted, too, and what is under way may be
+	// missed.
 	WatchTimes WatchKind = "times"
 	// WatchNothing: nobody is told of alterations of a device, which is open to many who write what is theirs.
 	WatchNothing WatchKind = "nothing"
@@ -84,7 +90,8 @@ func newWatchOf(file *os.File, spec Spec, kinds []WatchKind) *watch {
 	return newWatch(file, kinds...)
 }
 
-// watchKinds is what a lender and a borrower ask for: only the lender makes calls that are to be told from others', and each user has few
+// watchKinds is what a lender and a borrower ask for: only the lender makes calls that are to be told from others', and
+// each user has few
 // instances of either kind.
 func watchKinds(lender bool) []WatchKind {
 	if lender {
@@ -93,8 +100,10 @@ func watchKinds(lender bool) []WatchKind {
 	return []WatchKind{WatchEvents, WatchProcess}
 }
 
-// openEvents returns a descriptor that gives an event for every finished write, truncation, reservation and punch of the file by any name,
-// and for the end of every file that was open for writing: a foreign map lives as long as its file, so that who stored through one is noticed
+// openEvents returns a descriptor that gives an event for every finished write, truncation, reservation and punch of
+// the file by any name,
+// and for the end of every file that was open for writing: a foreign map lives as long as its file, so that who stored
+// through one is noticed
 // when it is unmapped. The region's own descriptor is meant by its number, since its name may mean another file by now.
 func openEvents(region *os.File, kind WatchKind) (fd int, err error) {
 	if kind == WatchEvents {
@@ -105,7 +114,7 @@ func openEvents(region *os.File, kind WatchKind) (fd int, err error) {
 	if err != nil {
 		return -1, err
 	}
-	err = control(region, func(file int) error {
+	err = filelock.Control(region, func(file int) error {
 		if kind == WatchEvents {
 			_, err := unix.InotifyAddWatch(fd, fmt.Sprintf("/proc/self/fd/%d", file), unix.IN_MODIFY|unix.IN_CLOSE_WRITE)
 			return err
@@ -149,7 +158,8 @@ func (w *watch) lookLocked() {
 	}
 }
 
-// ours runs a system call of the lender, whose event is not to be counted if it can be told from others'. Only one at a time: Lent.mu is held.
+// ours runs a system call of the lender, whose event is not to be counted if it can be told from others'. Only one at a
+// time: Lent.mu is held.
 func (w *watch) ours(call func() error) error {
 	w.mu.Lock()
 	w.lookLocked()
@@ -233,7 +243,8 @@ func whose(buffer []byte, process int) (ours, others bool) {
 // clockTick is above the resolution of file times on kernels before 6.13: what happens within one tick has one time.
 const clockTick = 20_000_000 // nanoseconds
 
-// changed tells whether the file's size and times are others than when it was last asked. Times that are so young that the next change may
+// changed tells whether the file's size and times are others than when it was last asked. Times that are so young that
+// the next change may
 // have the same are not remembered, so that the next call says yes again.
 func (w *watch) changed() bool {
 	w.life.RLock()

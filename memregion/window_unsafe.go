@@ -8,9 +8,12 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/csmsql/csmsql/internal/filelock"
 )
 
-// Window is a borrower's writable map of one range of a region, for an extent that it was granted to write (M8). It is a
+// Window is a borrower's writable map of one range of a region, for an extent that it was granted to write (M8). It is
+// a
 // second map of the same pages, somewhere else than the region's own, and nothing but them is in it: a store past the
 // grant faults, or hits other memory of the borrower's, but never the region. Close it when the last byte is stored.
 //
@@ -22,7 +25,8 @@ type Window struct {
 }
 
 // writer is the backing opened for writing, once per View: opening costs more than mapping, and each end of such a file
-// is an alteration for everybody's watch (M12), so that there should be one in a borrower's life and not one per window.
+// is an alteration for everybody's watch (M12), so that there should be one in a borrower's life and not one per
+// window.
 type writer struct {
 	mu   sync.Mutex
 	file *os.File // guarded by mu; nil until the first Window
@@ -37,8 +41,10 @@ func (w *writer) close() error {
 	return w.file.Close()
 }
 
-// Window maps r for writing. The lender has granted it to this process: nothing here can check that. The backing must be
-// the one that the View has mapped. Where pages are larger than PageSize, because of the kernel or of the device, the map is wider
+// Window maps r for writing. The lender has granted it to this process: nothing here can check that. The backing must
+// be
+// the one that the View has mapped. Where pages are larger than PageSize, because of the kernel or of the device, the
+// map is wider
 // than r, as far as they reach; Bytes is r alone everywhere.
 // Errors: ErrOutOfRange (also for a range that is empty or not whole pages), ErrRegionShort, ErrRegionGone, ErrClosed.
 func (v *View) Window(r Range) (*Window, error) {
@@ -95,7 +101,8 @@ func (c *cached) window(spec Spec, r Range) (*Window, error) {
 	return &Window{mapping: m, region: r, within: Range{0, r.Length}}, nil
 }
 
-// writable opens the backing for writing, once, and sees to it that it is the file that is mapped: the name may have got
+// writable opens the backing for writing, once, and sees to it that it is the file that is mapped: the name may have
+// got
 // another one. Requires use.
 func (m *mapping) writable() (*os.File, error) {
 	m.writer.mu.Lock()
@@ -122,7 +129,7 @@ func (m *mapping) writable() (*os.File, error) {
 
 func mapWindow(file *os.File, spec Spec, r Range, unit int64) (*mapping, error) {
 	var got unsafe.Pointer
-	err := control(file, func(fd int) (err error) {
+	err := filelock.Control(file, func(fd int) (err error) {
 		// SAFETY: no address is asked for, so the kernel chooses one that is free (M8).
 		got, err = unix.MmapPtr(fd, spec.Start+r.Offset, nil, uintptr(r.Length), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 		return err
@@ -146,7 +153,8 @@ func (w *Window) Bytes() []byte {
 // Range is what of the region the window shows.
 func (w *Window) Range() Range { return w.region }
 
-// Shrink unmaps what lies beyond the first length bytes, in whole pages: whoever gives the tail back must not be able to
+// Shrink unmaps what lies beyond the first length bytes, in whole pages: whoever gives the tail back must not be able
+// to
 // store into it any more. Slices of Bytes that reach beyond must not be touched again.
 // Errors: ErrBadSize, ErrClosed.
 func (w *Window) Shrink(length int64) error {

@@ -1,6 +1,7 @@
 package wire
 
-// Accounted is implemented by sessions that count what their clients make the server keep. Bytes are charged before they are kept, and
+// Accounted is implemented by sessions that count what their clients make the server keep. Bytes are charged before
+// they are kept, and
 // given back when they are gone; what Take refuses ends the message, or the statement, with its error.
 type Accounted interface {
 	// Take charges bytes. kind says for what: message, portal or answer.

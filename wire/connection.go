@@ -176,7 +176,8 @@ func (c *connection) receiveError(err error) error {
 	return protocolViolation("invalid message: %v", err)
 }
 
-// wait says that the connection is about to block in reading, for so long if patience is not 0; false when it should end instead.
+// wait says that the connection is about to block in reading, for so long if patience is not 0; false when it should
+// end instead.
 func (l *life) wait(network net.Conn, patience time.Duration) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// watchDisconnects cancels the statements of clients that went away while they run. PostgreSQL's backends notice on their
+// watchDisconnects cancels the statements of clients that went away while they run. PostgreSQL's backends notice on
+// their
 // next write; an analytical query may be hours away from that.
 func (s *Server) watchDisconnects(ctx context.Context) {
 	ticker := time.NewTicker(disconnectCheckInterval)
@@ -27,7 +28,8 @@ func (s *Server) watchDisconnects(ctx context.Context) {
 	}
 }
 
-// hungUp looks whether the client has gone, also if it has left messages that were not read: they can be many, and would keep what runs, and the
+// hungUp looks whether the client has gone, also if it has left messages that were not read: they can be many, and
+// would keep what runs, and the
 // connection's slot, for as long as that takes.
 func hungUp(network any) bool {
 	socket, ok := network.(syscall.Conn)

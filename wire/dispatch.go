@@ -223,7 +223,8 @@ func (c *connection) settle() (context.Context, error) {
 	return ctx, s.Settle(ctx)
 }
 
-// interruptible makes a context that a cancel request ends, for one call of the session. It ends after so long; 0: never.
+// interruptible makes a context that a cancel request ends, for one call of the session. It ends after so long; 0:
+// never.
 func (c *connection) interruptible(atMost time.Duration) (ctx context.Context, done func()) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	_ = c.running.begin(cancel, atMost) // the context says it

@@ -11,7 +11,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// input takes the client's messages out of the stream. A message has as much memory as has arrived of it, and what it has is charged: a
+// input takes the client's messages out of the stream. A message has as much memory as has arrived of it, and what it
+// has is charged: a
 // client that announces much and sends little holds little. A read that fails for a deadline goes on where it was.
 //
 //	header ─ length? ─► body ─ enough ─► decoded, valid until the next one
@@ -70,8 +71,10 @@ type refusedMessage struct {
 func (e *refusedMessage) Error() string { return e.err.Error() }
 func (e *refusedMessage) Unwrap() error { return e.err }
 
-// knownMinor makes a start-up message of another minor version of protocol 3 one of 3.2, which is negotiated down: a server answers all of them with
-// the newest that it speaks, so that later clients can talk to it (PostgreSQL's documentation, 55.2.1), and pgproto3 reads 3.0 and 3.2 alone.
+// knownMinor makes a start-up message of another minor version of protocol 3 one of 3.2, which is negotiated down: a
+// server answers all of them with
+// the newest that it speaks, so that later clients can talk to it (PostgreSQL's documentation, 55.2.1), and pgproto3
+// reads 3.0 and 3.2 alone.
 func knownMinor(startup []byte) {
 	code := startup[4:8]
 	if version := binary.BigEndian.Uint32(code); version>>16 == 3 && version != pgproto3.ProtocolVersion30 {
@@ -97,7 +100,8 @@ func (in *input) startup() (pgproto3.FrontendMessage, error) {
 	return pgproto3.NewBackend(bytes.NewReader(whole), io.Discard).ReceiveStartupMessage()
 }
 
-// next reads one message, valid until the next call. Errors: *refusedMessage, after which more can be read; those of the network, after which
+// next reads one message, valid until the next call. Errors: *refusedMessage, after which more can be read; those of
+// the network, after which
 // more can be read if they are for a deadline; *pgproto3.ExceededMaxBodyLenErr.
 func (in *input) next() (pgproto3.FrontendMessage, error) {
 	if !in.begun {
@@ -168,7 +172,8 @@ func (in *input) rest() error {
 	return nil
 }
 
-// grow makes room for more of the body, if the account has it: twice for statements, whose text is a copy when it is decoded.
+// grow makes room for more of the body, if the account has it: twice for statements, whose text is a copy when it is
+// decoded.
 func (in *input) grow() {
 	size := min(max(2*cap(in.body), bodyKeptBytes), max(in.length, bodyKeptBytes))
 	if size > bodyKeptBytes {
@@ -186,7 +191,8 @@ func (in *input) grow() {
 	in.body = grown
 }
 
-// refuse drops the message. When even the whole of it would be more than the session may ever have, that is the better reason.
+// refuse drops the message. When even the whole of it would be more than the session may ever have, that is the better
+// reason.
 func (in *input) refuse(why error, whole int64) {
 	in.refused, in.dropped, in.body = why, len(in.body), nil
 	in.charge.shrink(0)

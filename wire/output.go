@@ -8,7 +8,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 )
 
-// output collects messages for the client. Nothing is sent before flush, or until the buffer is full (W5): a client that does not read waits for
+// output collects messages for the client. Nothing is sent before flush, or until the buffer is full (W5): a client
+// that does not read waits for
 // itself. The first write error is kept and ends the connection: who only appends need not look.
 type output struct {
 	network io.Writer
@@ -65,7 +66,8 @@ func (o *output) rest() {
 	o.charge.shrink(0)
 }
 
-// flushRows is flush of a buffer that rows have filled, which waits for as long as the client likes: what it has is charged. A refusal ends
+// flushRows is flush of a buffer that rows have filled, which waits for as long as the client likes: what it has is
+// charged. A refusal ends
 // the statement; the row that was too much is not sent.
 func (o *output) flushRows(complete int) error {
 	if size := int64(cap(o.buffer)); size > outputKeptBytes {

@@ -73,7 +73,8 @@ func (r *registry) all() []*connection {
 //	handle ──────── begin ── end ──────── begin ── end ──────── handled
 //	  ◄─────────────── a cancel request ends it ──────────────►
 //
-// A message may have many statements, and between two of them none runs. What interrupts it there, or too late for a statement that succeeds
+// A message may have many statements, and between two of them none runs. What interrupts it there, or too late for a
+// statement that succeeds
 // all the same, ends the next one.
 type running struct {
 	mu       sync.Mutex
@@ -100,7 +101,8 @@ func (r *running) handled(more bool) {
 	}
 }
 
-// begin tells what runs from now to end. It may take so long; 0: for ever. An error is the reason why it is to end at once; cancel was called with it.
+// begin tells what runs from now to end. It may take so long; 0: for ever. An error is the reason why it is to end at
+// once; cancel was called with it.
 func (r *running) begin(cancel context.CancelCauseFunc, atMost time.Duration) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

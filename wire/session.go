@@ -24,7 +24,8 @@ type Startup struct {
 	User            string
 	Database        string // the user's name when the client named none, as PostgreSQL does
 	ApplicationName string
-	// Parameters are the other run-time parameters (search_path, DateStyle, options, …); names as the client wrote them.
+	// Parameters are the other run-time parameters (search_path, DateStyle, options, …); names as the client wrote
+	// them.
 	Parameters map[string]string
 	RemoteAddr net.Addr
 	// ProcessID is the number that BackendKeyData shows; pg_backend_pid() should return it.
@@ -47,7 +48,8 @@ type Client interface {
 	// Deallocate forgets the prepared statement that was named by Parse, or all of them when name is empty; it tells
 	// whether the name existed. SQL's DEALLOCATE and DISCARD ALL use it, since drivers mix them with protocol names.
 	Deallocate(name string) bool
-	// Prepared finds the statement that was named by Parse: SQL's PREPARE must not take its name, and EXECUTE may run it. nil is an
+	// Prepared finds the statement that was named by Parse: SQL's PREPARE must not take its name, and EXECUTE may run
+	// it. nil is an
 	// empty query string.
 	Prepared(name string) (Statement, bool)
 	// PreparedNames lists the names that Parse gave, in order.
@@ -96,12 +98,14 @@ type ImplicitTransaction interface {
 	BeginImplicit(ctx context.Context) error
 	// EndImplicit is called once for every BeginImplicit, at the end of the string or at Sync. failed says that a
 	// statement failed: roll back. Otherwise commit, unless the statements opened an explicit block meanwhile. An error
-	// (40001, …) reaches the client after the completions of the statements and before ReadyForQuery, as PostgreSQL's do
+	// (40001, …) reaches the client after the completions of the statements and before ReadyForQuery, as PostgreSQL's
+	// do
 	// at Sync: drivers report it as the failure of the whole.
 	EndImplicit(ctx context.Context, failed bool) error
 }
 
-// Failing is implemented by sessions that have to hear of errors which they did not give themselves (a parameter that cannot be
+// Failing is implemented by sessions that have to hear of errors which they did not give themselves (a parameter that
+// cannot be
 // decoded, a name that is taken): whatever the client is told of as an error fails its transaction block.
 type Failing interface {
 	// Fail makes an open transaction block a failed one; without a block it does nothing.
@@ -110,24 +114,31 @@ type Failing interface {
 
 // Patient is implemented by sessions that do not wait for their clients for ever.
 type Patient interface {
-	// Patience is how long the client may be silent now, between two commands, and the error that then ends the connection; 0: for ever.
+	// Patience is how long the client may be silent now, between two commands, and the error that then ends the
+	// connection; 0: for ever.
 	Patience() (time.Duration, error)
 }
 
-// Timed is implemented by sessions whose statements may take so long and no longer (statement_timeout). As in PostgreSQL the time
-// begins with each statement of a simple query, and otherwise with the first Parse, Bind or Execute after a Sync or after the last
-// Execute that ran to its end. It passes only while the server works, or waits for a COPY's rows, and a commit at the end is not
+// Timed is implemented by sessions whose statements may take so long and no longer (statement_timeout). As in
+// PostgreSQL the time
+// begins with each statement of a simple query, and otherwise with the first Parse, Bind or Execute after a Sync or
+// after the last
+// Execute that ran to its end. It passes only while the server works, or waits for a COPY's rows, and a commit at the
+// end is not
 // part of it (Untimed, Client.Untime). Then the statement's context ends, and its cause is ErrStatementTimeout.
 type Timed interface {
 	// Timeout is asked whenever something begins to run; 0: for ever.
 	Timeout() time.Duration
 }
 
-// Settling is implemented by sessions that answer for a statement which was cancelled, or took too long, before they are done with it.
-// Meanwhile they take Status, Fail, Timeout, Patience, Take, Give, an EndImplicit that rolls back, Close of what they gave, and Close, which does not wait:
+// Settling is implemented by sessions that answer for a statement which was cancelled, or took too long, before they
+// are done with it.
+// Meanwhile they take Status, Fail, Timeout, Patience, Take, Give, an EndImplicit that rolls back, Close of what they
+// gave, and Close, which does not wait:
 // the connection's slot is free then, and the session goes on by itself, using its Client.
 type Settling interface {
-	// Settle returns when the session takes everything again; it is called before anything else. ctx ends as a statement's would.
+	// Settle returns when the session takes everything again; it is called before anything else. ctx ends as a
+	// statement's would.
 	Settle(ctx context.Context) error
 }
 
@@ -137,7 +148,8 @@ type Untimed interface {
 	Untimed() bool
 }
 
-// Named is implemented by sessions whose SQL names prepared statements (PREPARE). PostgreSQL has one set of names: Parse cannot take
+// Named is implemented by sessions whose SQL names prepared statements (PREPARE). PostgreSQL has one set of names:
+// Parse cannot take
 // one of these, but Bind, Describe and Close may be about it.
 type Named interface {
 	// HasNamed tells whether SQL has prepared a statement under the name.
@@ -148,14 +160,16 @@ type Named interface {
 	ForgetNamed(name string)
 }
 
-// Cursors is implemented by sessions whose SQL has cursors (DECLARE). In PostgreSQL a cursor is a portal, and drivers ask
+// Cursors is implemented by sessions whose SQL has cursors (DECLARE). In PostgreSQL a cursor is a portal, and drivers
+// ask
 // Describe for its columns. Execute does not reach it: FETCH does.
 type Cursors interface {
 	// CursorFields are the columns of an open cursor; false when there is none of that name.
 	CursorFields(name string) (fields *arrow.Schema, ok bool)
 }
 
-// Statement is a prepared statement. It may also implement CopyInStatement or CopyOutStatement. Its methods are called by one
+// Statement is a prepared statement. It may also implement CopyInStatement or CopyOutStatement. Its methods are called
+// by one
 // goroutine at a time, but several Results of it may be open at once (portals).
 type Statement interface {
 	// Parameters are the OIDs of all parameters, in order. 0 or pgformat.Unknown is decoded as text.
@@ -163,9 +177,11 @@ type Statement interface {
 	// Fields describes the rows, nil when the statement returns none (DDL, INSERT without RETURNING, …). The
 	// client sees the type pgformat.TypeOf(field); metadata pgformat.MetadataOID overrides it.
 	Fields() *arrow.Schema
-	// Execute runs the statement. ctx stays valid until the Result is closed and is cancelled by a cancel request, by the
+	// Execute runs the statement. ctx stays valid until the Result is closed and is cancelled by a cancel request, by
+	// the
 	// end of the connection or when the portal is closed; context.Cause tells which (ErrCanceled, ErrStatementTimeout,
-	// ErrConnectionLost, ErrShutdown). Whatever error is returned then, the client hears the cause. A statement that implements
+	// ErrConnectionLost, ErrShutdown). Whatever error is returned then, the client hears the cause. A statement that
+	// implements
 	// CopyInStatement is not executed: CopyIn is called instead. Arguments are decoded before; COPY gets none.
 	Execute(ctx context.Context, args []Value) (Result, error)
 	Close() error
@@ -174,16 +190,19 @@ type Statement interface {
 // Result streams the rows of one execution.
 type Result interface {
 	// Next returns the next batch, io.EOF at the end. The batch belongs to the result and is valid until the next Next
-	// or Close; its columns may be laid out otherwise than Fields says (dictionary, view) as long as the values mean the same.
+	// or Close; its columns may be laid out otherwise than Fields says (dictionary, view) as long as the values mean
+	// the same.
 	// A statement without rows returns io.EOF at once.
 	Next(ctx context.Context) (arrow.RecordBatch, error)
-	// CommandTag is valid after io.EOF: "INSERT 0 5", "CREATE TABLE". To the bare words "SELECT", "FETCH" and "COPY" the
+	// CommandTag is valid after io.EOF: "INSERT 0 5", "CREATE TABLE". To the bare words "SELECT", "FETCH" and "COPY"
+	// the
 	// server adds the number of rows that it sent.
 	CommandTag() string
 	Close() error
 }
 
-// Rechecker is a Result that may find out later that the batch which Next gave is not to be trusted any more. A portal that was suspended in
+// Rechecker is a Result that may find out later that the batch which Next gave is not to be trusted any more. A portal
+// that was suspended in
 // the middle of one asks before it goes on; an error ends it.
 type Rechecker interface {
 	Recheck() error
@@ -213,7 +232,8 @@ type CopyOutStatement interface {
 //	pgformat.Date · pgformat.Timestamp (timestamp and timestamptz: see OID) · pgformat.TimeOfDay ·
 //	pgformat.Interval · pgformat.UUID · *pgformat.Array
 //
-// and owned by the receiver. Dates, times, timestamps and intervals that came as text which is not ISO are a string, for
+// and owned by the receiver. Dates, times, timestamps and intervals that came as text which is not ISO are a string,
+// for
 // the database to interpret; OID still tells the type.
 type Value struct {
 	OID  uint32

@@ -62,7 +62,8 @@ func (c *connection) split(sql string) ([]string, error) {
 	return c.session.Split(sql)
 }
 
-// simpleStatement prepares and runs one statement to its end. The context it ran under is returned for the error's sake.
+// simpleStatement prepares and runs one statement to its end. The context it ran under is returned for the error's
+// sake.
 func (c *connection) simpleStatement(sql string, oneOfMany bool) (_ context.Context, err error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	c.since = time.Time{}

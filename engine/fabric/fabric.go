@@ -10,14 +10,16 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Fabric is how the memory of a node and of those that it shares it with reaches this process, and what this process has to do about caches.
+// Fabric is how the memory of a node and of those that it shares it with reaches this process, and what this process
+// has to do about caches.
 type Fabric struct {
 	Kind   memregion.FabricKind
 	Class  coherence.Class
 	Lines  coherence.Lines        // nil where nothing has to be flushed, by this process at least
 	Domain *memregion.Domain      // nil where caches are real
 	Device *memregion.DevicePlace // nil: a region has a file of its own
-	// Machine is whose caches a node uses, by a name that outlives its process: the node's own. Nodes of one machine are more careful than they must be.
+	// Machine is whose caches a node uses, by a name that outlives its process: the node's own. Nodes of one machine
+	// are more careful than they must be.
 	Machine coherence.Domain
 	// Intercept stands between the protocol and the caches, for tests; nil: nothing does.
 	Intercept func(use Use, lines coherence.Lines) coherence.Lines
@@ -69,7 +71,8 @@ func OfNode(node string, text memregion.FabricKind) (Fabric, error) {
 	return f, nil
 }
 
-// OfGuest is that of a process of the same machine as a node that it is attached to: what the node has acquired is acquired for both, and
+// OfGuest is that of a process of the same machine as a node that it is attached to: what the node has acquired is
+// acquired for both, and
 // the caches between them agree.
 func OfGuest(node string, kind memregion.FabricKind) Fabric {
 	f := Fabric{Kind: kind, Class: coherence.ClassOf(kind), Domain: memregion.GuestDomain(kind, node)}
@@ -79,7 +82,8 @@ func OfGuest(node string, kind memregion.FabricKind) Fabric {
 	return f
 }
 
-// OfBorrower is that of a process which is attached to a node from somewhere else, as far as that is known: it has to keep its caches right
+// OfBorrower is that of a process which is attached to a node from somewhere else, as far as that is known: it has to
+// keep its caches right
 // itself. name is its own and nobody's before.
 func OfBorrower(name string, kind memregion.FabricKind) (f Fabric, err error) {
 	f = Fabric{Kind: kind, Class: coherence.ClassOf(kind)}

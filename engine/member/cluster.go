@@ -28,23 +28,27 @@ type Cluster struct {
 	// empty for a unix socket there.
 	Init       bool
 	EtcdListen string
-	// Member runs a member of etcd in this process that joins those of Endpoints, so that there is a majority without the first
+	// Member runs a member of etcd in this process that joins those of Endpoints, so that there is a majority without
+	// the first
 	// node: three members bear the loss of one.
 	Member bool
-	// EtcdPeer is where the other members of etcd reach this node's: host:port. Empty: a port of 127.0.0.1 that stays the same.
+	// EtcdPeer is where the other members of etcd reach this node's: host:port. Empty: a port of 127.0.0.1 that stays
+	// the same.
 	EtcdPeer string
 	// Address is where the other nodes reach this one: the path of its unix socket when all are on one machine, or
 	// host:port, which needs Certificates.
 	Address string
 	// Frontend is where clients reach this node, for status output.
 	Frontend string
-	// Certificates is a directory with ca.crt, node.crt and node.key, the node's own; empty: only nodes on this machine,
+	// Certificates is a directory with ca.crt, node.crt and node.key, the node's own; empty: only nodes on this
+	// machine,
 	// of the same user.
 	Certificates string
 	// SessionTTL is how long the others wait for this node before they hold it for dead, and how long it may read their
 	// memory without having heard from etcd; 0: 10 s.
 	SessionTTL time.Duration
-	// RepairAfter is how long a node may not be there before the others make the replicas anew that it had; 0: 1 min, below 0: for ever.
+	// RepairAfter is how long a node may not be there before the others make the replicas anew that it had; 0: 1 min,
+	// below 0: for ever.
 	RepairAfter time.Duration
 }
 
@@ -66,7 +70,8 @@ func (n *Node) loadCredentials() error {
 	return nil
 }
 
-// localDirectoryKey is what a node of a cluster keeps in its own directory: whose directory it is. The file's lock keeps a second
+// localDirectoryKey is what a node of a cluster keeps in its own directory: whose directory it is. The file's lock
+// keeps a second
 // process out, which is what lets a node that comes back take its own name over.
 const localDirectoryKey = "cluster/directory"
 
@@ -205,10 +210,12 @@ func (n *Node) etcdClient() etcd.Options {
 	return options
 }
 
-// ErrClusterAway: the node has been in its cluster, which cannot be asked now. Open it again later: nothing has changed.
+// ErrClusterAway: the node has been in its cluster, which cannot be asked now. Open it again later: nothing has
+// changed.
 var ErrClusterAway = errors.New("the node's cluster cannot be asked now")
 
-// Away marks the error of a node that only has to wait. One that comes for the first time does not: it may have been told the wrong address.
+// Away marks the error of a node that only has to wait. One that comes for the first time does not: it may have been
+// told the wrong address.
 func (n *Node) Away(err error) error {
 	var state interface{ SQLState() string }
 	if n != nil && n.joined && errors.As(err, &state) && state.SQLState() == "57P03" {
@@ -217,7 +224,8 @@ func (n *Node) Away(err error) error {
 	return err
 }
 
-// follow keeps this node in the cluster until it is closed or fenced off, and takes it online. Requires: the regions of an
+// follow keeps this node in the cluster until it is closed or fenced off, and takes it online. Requires: the regions of
+// an
 // earlier life are taken over.
 func (n *Node) follow(ctx context.Context) error {
 	if n.Self == nil {
@@ -230,7 +238,6 @@ func (n *Node) follow(ctx context.Context) error {
 		err := n.Catalog.Run(running)
 		if running.Err() == nil {
 			n.config.Log.Error("this node is out of the cluster", "error", err)
-			n.fenced = errors.Join(err, catalog.ErrFenced)
 			close(n.out)
 		}
 	}()

@@ -18,8 +18,10 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Every extent of a node's region that no version has is somebody's (package custody): a session's, a load's, the result of a fragment, another
-// node's by the ledger of package lending, or the former process' borrower's, by the journal. The janitor looks for those that are nobody's, says so,
+// Every extent of a node's region that no version has is somebody's (package custody): a session's, a load's, the
+// result of a fragment, another
+// node's by the ledger of package lending, or the former process' borrower's, by the journal. The janitor looks for
+// those that are nobody's, says so,
 // and takes them back; and it says to the other nodes what of theirs nobody here holds.
 
 // holdings is a node's part of that.
@@ -39,13 +41,15 @@ type holdings struct {
 	due   int                           // extents that may be looked at, since the last round
 }
 
-// roundExtents is how many extents the janitor looks at for each of its turns: with more in the region, rounds are rarer.
+// roundExtents is how many extents the janitor looks at for each of its turns: with more in the region, rounds are
+// rarer.
 const roundExtents = 1 << 14
 
 // Hold opens a holder; letGo ends it.
 func (n *Node) Hold(name string) *custody.Holder { return n.holdings.book.Open(name) }
 
-// LetGo ends a holder. What it held then is a mistake of this program: it is told, and found by the janitor, who takes it back.
+// LetGo ends a holder. What it held then is a mistake of this program: it is told, and found by the janitor, who takes
+// it back.
 func (n *Node) LetGo(h *custody.Holder) {
 	if left := h.Close(); len(left) > 0 {
 		n.holdings.left.Add(int64(len(left)))
@@ -121,7 +125,8 @@ func (n *Node) whoHolds() func(custody.Extent, coherence.Domain) string {
 	}
 }
 
-// versions is the holder of what tables consist of, of versions that somebody still reads, and of those that another node may still read.
+// versions is the holder of what tables consist of, of versions that somebody still reads, and of those that another
+// node may still read.
 const versions = "versions of tables"
 
 func ofNode(h lending.Holding, names map[string]string) string {
@@ -155,8 +160,10 @@ func (n *Node) look(audit *custody.Audit) custody.Report {
 	return audit.Round(list, func(x custody.Extent) string { return who(x, writers[x.Generation]) })
 }
 
-// Sweep looks for what nobody holds, and takes it back. The janitor calls it; it does nothing until as many extents may be looked at as there are.
-// What a node believes that does not hear from the cluster is of yesterday: a commit of its own may be in no version that it sees.
+// Sweep looks for what nobody holds, and takes it back. The janitor calls it; it does nothing until as many extents may
+// be looked at as there are.
+// What a node believes that does not hear from the cluster is of yesterday: a commit of its own may be in no version
+// that it sees.
 func (n *Node) Sweep(ctx context.Context) {
 	h := &n.holdings
 	h.mu.Lock()
@@ -188,7 +195,8 @@ func (n *Node) Sweep(ctx context.Context) {
 	h.bytes.Store(bytes)
 }
 
-// surely takes back what it may, and returns what really is nobody's: of what was published the store is asked first, which knows versions that this
+// surely takes back what it may, and returns what really is nobody's: of what was published the store is asked first,
+// which knows versions that this
 // node has not seen yet.
 func (n *Node) surely(ctx context.Context, strays []custody.Extent) []custody.Extent {
 	home := n.Homes[n.Region.ID]
@@ -241,7 +249,8 @@ func (n *Node) disowned(ctx context.Context) {
 	n.config.Log.Warn("other nodes do not hold what they had published here; it is taken back", "extents", len(ids), "retired", len(taken))
 }
 
-// renew goes on until ctx is done: it renews the lease on what this node holds in others' memory, and says to them what they believe to be this one's
+// renew goes on until ctx is done: it renews the lease on what this node holds in others' memory, and says to them what
+// they believe to be this one's
 // and nobody here holds. A node that does not answer must not keep the janitor.
 func (n *Node) renew(ctx context.Context) {
 	if n.peers == nil {
@@ -267,15 +276,12 @@ func (n *Node) renew(ctx context.Context) {
 	}
 }
 
+// RenewAt is one turn of the renewals, with one other node. disclaimers are what earlier turns have found, by region.
 func (n *Node) RenewAt(ctx context.Context, name string, disclaimers map[memregion.RegionID]*custody.Disclaimer) error {
 	ctx, cancel := context.WithTimeout(ctx, Patience)
 	defer cancel()
-	id, err := n.RegionOf(name)
-	if err != nil {
-		return nil // it lends nothing yet
-	}
-	client, err := n.peers.get(ctx, name)
-	if err != nil {
+	client, id, err := n.lenderNamed(ctx, name)
+	if err != nil || client == nil {
 		return err
 	}
 	n.config.Fault.At(faults.HoldRenewing)
@@ -315,7 +321,8 @@ func (n *Node) RenewAt(ctx context.Context, name string, disclaimers map[memregi
 	return err
 }
 
-// Holders is who holds what of the region now, for status output: what versions have is the first, what nobody has the last.
+// Holders is who holds what of the region now, for status output: what versions have is the first, what nobody has the
+// last.
 func (n *Node) Holders() (list []noderpc.HolderStatus) {
 	report := n.look(&custody.Audit{})
 	for _, a := range report.Accounts {

@@ -11,8 +11,10 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Where caches are not coherent, what a killed process of this machine stored into other nodes' memory may still lie in this machine's caches. Those
-// nodes keep the memory away until somebody of this machine has flushed it, which is this process' duty (docs/coherence.md, step 9).
+// Where caches are not coherent, what a killed process of this machine stored into other nodes' memory may still lie in
+// this machine's caches. Those
+// nodes keep the memory away until somebody of this machine has flushed it, which is this process' duty
+// (docs/coherence.md, step 9).
 
 // flushLeft does it, for all nodes that are there. Costs one call for each, and nothing where caches are coherent.
 func (n *Node) flushLeft(ctx context.Context) (err error) {
@@ -29,12 +31,8 @@ func (n *Node) flushLeftAt(ctx context.Context, name string) error {
 	const patience = 2 * time.Second
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	id, err := n.RegionOf(name)
-	if err != nil {
-		return nil // it lends nothing yet
-	}
-	client, err := n.peers.get(ctx, name)
-	if err != nil {
+	client, id, err := n.lenderNamed(ctx, name)
+	if err != nil || client == nil {
 		return err
 	}
 	request := noderpc.LeftRequest{Region: id, Domain: n.Fabric.Machine}

@@ -13,11 +13,14 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// What a node does when its region is not what the catalog says: it comes up with every table that is whole, and each other one
-// says what is wrong with it when it is asked. A node that refused to start would keep its operator from the good tables and from
+// What a node does when its region is not what the catalog says: it comes up with every table that is whole, and each
+// other one
+// says what is wrong with it when it is asked. A node that refused to start would keep its operator from the good
+// tables and from
 // dropping the bad ones.
 
-// lenders is the catalog's Lender: the regions that are lent, and those that are gone. Of these nothing can be pinned and nothing
+// lenders is the catalog's Lender: the regions that are lent, and those that are gone. Of these nothing can be pinned
+// and nothing
 // comes back, but tables that lay there can still be named, replaced and dropped.
 // In a cluster, other nodes' regions are theirs to pin and to retire in.
 type lenders struct {
@@ -47,7 +50,8 @@ func (l lenders) Retire(ids ...catalog.ExtentID) error {
 	return l.Homes.Retire(l.there(ids)...)
 }
 
-// adoptMended adopts a region whose file somebody cut off: it is made long again, with zeros, and the checksums of what was cut off
+// adoptMended adopts a region whose file somebody cut off: it is made long again, with zeros, and the checksums of what
+// was cut off
 // tell, since nothing of an earlier life is read unverified (unless Config.Verify is VerifyOff, which says so).
 func (n *Node) adoptMended(ctx context.Context, spec memregion.Spec, owned []memregion.Owned) (*memregion.Lent, error) {
 	lent, err := n.adoptWhenFree(ctx, spec, owned)
@@ -65,7 +69,8 @@ func (n *Node) adoptMended(ctx context.Context, spec memregion.Spec, owned []mem
 	return n.adoptWhenFree(ctx, spec, owned)
 }
 
-// checkOwners refuses a catalog whose tables lie in the region of a node of another name: whoever starts the node so would find
+// checkOwners refuses a catalog whose tables lie in the region of a node of another name: whoever starts the node so
+// would find
 // them all gone.
 func (n *Node) checkOwners(live map[memregion.RegionID][]catalog.LiveExtent) error {
 	owners := map[memregion.RegionID]string{}

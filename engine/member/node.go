@@ -28,7 +28,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Node is the lender's side of an engine: the catalog's store, the region, the protocol's home for it, and in a cluster the other nodes. What is
+// Node is the lender's side of an engine: the catalog's store, the region, the protocol's home for it, and in a cluster
+// the other nodes. What is
 // exported is set by Open and does not change.
 type Node struct {
 	config     Config
@@ -60,7 +61,6 @@ type Node struct {
 	leave   context.CancelFunc
 	left    chan struct{} // the goroutine that follows the cluster has ended
 	out     chan struct{} // closed when the cluster has given this node up
-	fenced  error         // why; written before out is closed
 
 	Self        *catalog.NodeRecord      // nil: the node is alone
 	Credentials *certificate.Credentials // nil: only nodes of this machine and user
@@ -85,7 +85,8 @@ type Config struct {
 	Closed          error // of calls that come after Close
 	// Explain says what is known of a damaged chunk's table.
 	Explain func(*reader.DamagedError) reader.Loss
-	// Intercept stands between the protocol and this process' caches, and SkipChecksums has none compared, so that tests see what a step that is left
+	// Intercept stands between the protocol and this process' caches, and SkipChecksums has none compared, so that
+	// tests see what a step that is left
 	// out leads to, and not that it is noticed. Clock is what ways to copy are measured by; nil: time.Now.
 	Intercept     func(use fabric.Use, lines coherence.Lines) coherence.Lines
 	SkipChecksums bool
@@ -234,7 +235,8 @@ func regionError(err error) error {
 	return e
 }
 
-// adopt maps an existing region, with a higher cap if the configuration asks for one. When its address is taken in this process it gets another one: offsets stay valid.
+// adopt maps an existing region, with a higher cap if the configuration asks for one. When its address is taken in this
+// process it gets another one: offsets stay valid.
 func (n *Node) adopt(ctx context.Context, record catalog.RegionRecord, live []catalog.LiveExtent) (*memregion.Lent, error) {
 	owned := make([]memregion.Owned, len(live))
 	for i, x := range live {
@@ -298,7 +300,8 @@ func (n *Node) lendOptions() memregion.LendOptions {
 	return memregion.LendOptions{HugePages: n.config.HugePages, Origin: n.origin(), Domain: n.Fabric.Domain}
 }
 
-// newRegion records a region and lends it; in this order, so that a crash between leaves a record without a file and not
+// newRegion records a region and lends it; in this order, so that a crash between leaves a record without a file and
+// not
 // a file that nobody knows.
 func (n *Node) newRegion(ctx context.Context) error {
 	capacity, device := n.config.RegionBytes/memregion.PageSize*memregion.PageSize, n.Fabric.Device
@@ -394,7 +397,8 @@ func (n *Node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 	return nil
 }
 
-// startJanitor starts what goes on in the background: it ends the leases of borrowers that went silent, and cleans memory ahead.
+// startJanitor starts what goes on in the background: it ends the leases of borrowers that went silent, and cleans
+// memory ahead.
 func (n *Node) startJanitor() {
 	ctx, stop := context.WithCancel(context.Background())
 	n.stop = stop
@@ -424,7 +428,8 @@ func (n *Node) startJanitor() {
 	})
 }
 
-// cleanAhead drops this machine's lines of free memory, so that other nodes do not wait for that when it is granted to them.
+// cleanAhead drops this machine's lines of free memory, so that other nodes do not wait for that when it is granted to
+// them.
 func (n *Node) cleanAhead(ctx context.Context) {
 	if n.Self == nil {
 		return
@@ -434,7 +439,8 @@ func (n *Node) cleanAhead(ctx context.Context) {
 	}
 }
 
-// StillMapped is what Close says of E7. A program that forgets batches keeps address space, and the memory of files that are removed.
+// StillMapped is what Close says of E7. A program that forgets batches keeps address space, and the memory of files
+// that are removed.
 const StillMapped = "batches of a closed engine are in use; the memory that they lie in stays mapped until they are released"
 
 func (n *Node) Close() error {
@@ -485,7 +491,8 @@ func (n *Node) Close() error {
 	return err
 }
 
-// verifySeal compares what a writer of another domain wrote with the checksum that it reports (coherence.HomeConfig.Verify).
+// verifySeal compares what a writer of another domain wrote with the checksum that it reports
+// (coherence.HomeConfig.Verify).
 func (n *Node) verifySeal(data []byte, s coherence.Seal) error {
 	if n.config.SkipChecksums {
 		return nil

@@ -50,7 +50,8 @@ func (p *peers) get(ctx context.Context, name string) (*noderpc.Client, error) {
 	return p.keep(name, peer{client, member.Registered})
 }
 
-// notReached is for a node that is on record as online and does not answer: for whoever asked this one, it is as if the connection between the
+// notReached is for a node that is on record as online and does not answer: for whoever asked this one, it is as if the
+// connection between the
 // two had broken. That a connection cannot be made (08001) would mean the asker's own.
 func notReached(name string, err error) error {
 	if !errors.Is(err, noderpc.ErrNodeGone) {
@@ -80,7 +81,8 @@ func (p *peers) keep(name string, made peer) (*noderpc.Client, error) {
 	return have.client, nil
 }
 
-// drop ends the calls to an incarnation that is over. One that is stopped would not answer them, and nothing that it says counts.
+// drop ends the calls to an incarnation that is over. One that is stopped would not answer them, and nothing that it
+// says counts.
 func (p *peers) drop(m catalog.Member) {
 	p.mu.Lock()
 	have, ok := p.open[m.Name]
@@ -119,4 +121,15 @@ func (n *Node) Lends(name string) noderpc.Lends {
 		record, ok := n.Catalog.Region(id)
 		return record.Capacity, ok && record.Node == name
 	}
+}
+
+// lenderNamed gives the way to another node, and the region in which it takes new chunks. A nil client: it lends
+// nothing yet.
+func (n *Node) lenderNamed(ctx context.Context, name string) (*noderpc.Client, memregion.RegionID, error) {
+	region, err := n.RegionOf(name)
+	if err != nil {
+		return nil, 0, nil
+	}
+	client, err := n.peers.get(ctx, name)
+	return client, region, err
 }

@@ -18,8 +18,10 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// promises is what a node keeps of the leases that it gives to other processes, for the case that it is killed: until when
-// one of them may be trusted. A borrower asks nobody before it trusts its lease, so the node's next process must not use
+// promises is what a node keeps of the leases that it gives to other processes, for the case that it is killed: until
+// when
+// one of them may be trusted. A borrower asks nobody before it trusts its lease, so the node's next process must not
+// use
 // memory anew before that time. Nobody waits if nobody had borrowed. Safe for concurrent use.
 type promises struct {
 	path   string // immutable
@@ -31,8 +33,10 @@ type promises struct {
 	ttl   time.Duration   // the longest that was given
 }
 
-// promiseRecord is the file: this machine's clock since it booted, which goes on over processes and ends with the borrowers on it. Those on
-// other machines go on, and this one cannot tell how long it was off: from its next boot on they are waited for as long as they could have
+// promiseRecord is the file: this machine's clock since it booted, which goes on over processes and ends with the
+// borrowers on it. Those on
+// other machines go on, and this one cannot tell how long it was off: from its next boot on they are waited for as long
+// as they could have
 // trusted a lease of that moment.
 type promiseRecord struct {
 	Boot  string
@@ -45,7 +49,8 @@ func newPromises(directory string, shared bool) (*promises, error) {
 	return &promises{path: filepath.Join(directory, "leases.json"), boot: boot, shared: shared}, err
 }
 
-// give puts on record that a lease, which is taken already, may be trusted for ttl from now on. It writes once per ttl: the record is
+// give puts on record that a lease, which is taken already, may be trusted for ttl from now on. It writes once per ttl:
+// the record is
 // ahead by as much.
 func (p *promises) give(ttl time.Duration) error {
 	p.mu.Lock()
@@ -117,7 +122,8 @@ func (n *Node) lentOut() bool {
 	return slices.ContainsFunc(n.Catalog.Leases(), func(l catalog.Lease) bool { return !l.Expires.IsZero() })
 }
 
-// replaceFile writes a file so that whoever reads it finds the old or the new content, also when this machine was switched off meanwhile, if it is
+// replaceFile writes a file so that whoever reads it finds the old or the new content, also when this machine was
+// switched off meanwhile, if it is
 // to be synced.
 func replaceFile(path string, data []byte, sync bool) error {
 	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)

@@ -17,7 +17,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// remoteSpaces are the other nodes' memory as this one writes into it: one space for each process of a node, which remembers what its
+// remoteSpaces are the other nodes' memory as this one writes into it: one space for each process of a node, which
+// remembers what its
 // lender has to be told. Safe for concurrent use.
 type remoteSpaces struct {
 	mu     sync.Mutex // guards the rest; no call is made under it
@@ -32,7 +33,8 @@ type remoteSpace struct {
 	region memregion.RegionID
 }
 
-// formerMax bounds the spaces of processes that are over. The oldest go first, which costs memory of their lenders until this process ends.
+// formerMax bounds the spaces of processes that are over. The oldest go first, which costs memory of their lenders
+// until this process ends.
 const formerMax = 64
 
 // get gives the space of a node's present process.
@@ -54,7 +56,8 @@ func (r *remoteSpaces) get(name string, client *noderpc.Client, region memregion
 	return made.Space
 }
 
-// owe has settle tell a node that extents in its memory are given up. It was lent them by a space that is open still, or was followed by one that is.
+// owe has settle tell a node that extents in its memory are given up. It was lent them by a space that is open still,
+// or was followed by one that is.
 func (r *remoteSpaces) owe(name string, ids []catalog.ExtentID) {
 	r.mu.Lock()
 	space, ok := r.open[name]
@@ -64,7 +67,8 @@ func (r *remoteSpaces) owe(name string, ids []catalog.ExtentID) {
 	}
 }
 
-// settle tells the lenders what they have not heard: of a statement that was cancelled, or of calls whose time was up. What a process of
+// settle tells the lenders what they have not heard: of a statement that was cancelled, or of calls whose time was up.
+// What a process of
 // theirs was to be told that is over, the next one is told.
 func (r *remoteSpaces) settle(ctx context.Context, client func(ctx context.Context, name string) (*noderpc.Client, error)) (err error) {
 	r.mu.Lock()

@@ -76,7 +76,8 @@ func (r *Reader) AcquireExtent(ctx context.Context, x *descriptor.Extent, v Veri
 	return nil
 }
 
-// Unanswered says that the node which acquires for this process could not be asked, or did not answer: nothing is known of the bytes.
+// Unanswered says that the node which acquires for this process could not be asked, or did not answer: nothing is known
+// of the bytes.
 type Unanswered struct{ Err error }
 
 func (e *Unanswered) Error() string { return e.Err.Error() }
@@ -123,7 +124,8 @@ func (r *Reader) unmapped(region memregion.RegionID) error {
 	return fmt.Errorf("%w: region %d is not mapped in this process", memregion.ErrRegionGone, region)
 }
 
-// verifyMended is verify, but where pages were found gone, and zeros were put in their place in this process alone, the file's bytes count if
+// verifyMended is verify, but where pages were found gone, and zeros were put in their place in this process alone, the
+// file's bytes count if
 // they are there again.
 func (r *Reader) verifyMended(m *Region, x *descriptor.Extent, data []byte) error {
 	err := r.verify(x, data)
@@ -172,7 +174,8 @@ func (r *Reader) Drop(step coherence.Step, data []byte) {
 	coherence.Flusher{Lines: r.config.Fabric.Lines, Counters: &r.counters}.Drop(r.config.Fabric.Class, step, data)
 }
 
-// Trusted is the first generation of a region that this process wrote itself and that nobody can have altered since; there is none when
+// Trusted is the first generation of a region that this process wrote itself and that nobody can have altered since;
+// there is none when
 // somebody was at the region's file.
 func (r *Reader) Trusted(id memregion.RegionID) coherence.Generation {
 	m := r.Find(id)

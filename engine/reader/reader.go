@@ -16,7 +16,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Reader is this process' way to the bytes of chunks: every region mapped, guarded, and acquired through the protocol before the first load
+// Reader is this process' way to the bytes of chunks: every region mapped, guarded, and acquired through the protocol
+// before the first load
 // (reader.R1). Safe for concurrent use.
 type Reader struct {
 	config    Config
@@ -38,7 +39,8 @@ type Config struct {
 	Fabric       fabric.Fabric
 	Verification Verification
 	Log          *slog.Logger // nil: nobody listens
-	// Lost are regions of an earlier life whose bytes are gone, with the reason. It is the caller's, and does not change once anybody reads.
+	// Lost are regions of an earlier life whose bytes are gone, with the reason. It is the caller's, and does not
+	// change once anybody reads.
 	Lost map[memregion.RegionID]error
 	// Borrow maps a region that another node lends, by Add; nil: none does.
 	Borrow func(memregion.RegionID) error
@@ -46,7 +48,8 @@ type Config struct {
 	Lender func(memregion.RegionID) (node string, there bool)
 	// Standing tells whether this node may believe what it finds in other nodes' memory; nil: always.
 	Standing func() error
-	// ForDomain has the node of this machine acquire an extent for all processes there; nil: this process acquires for itself. An error that says
+	// ForDomain has the node of this machine acquire an extent for all processes there; nil: this process acquires for
+	// itself. An error that says
 	// nothing about the bytes is an Unanswered.
 	ForDomain func(context.Context, *descriptor.Extent) error
 	// Explain says what is known of a damaged chunk's table. It may look at the catalog.
@@ -144,7 +147,8 @@ func (r *Reader) Faults() (n uint64) {
 	return n
 }
 
-// look asks the kernel for alterations by others, of all regions, and counts those that are known since this process has them.
+// look asks the kernel for alterations by others, of all regions, and counts those that are known since this process
+// has them.
 func (r *Reader) look() (n uint64) {
 	for _, m := range *r.all.Load() {
 		n += m.Look()
@@ -160,7 +164,8 @@ func (r *Reader) alterations() (n uint64) {
 	return n
 }
 
-// distrust looks whether somebody altered the region, and if so forgets what was acquired of it. It tells whether it ever was altered: then
+// distrust looks whether somebody altered the region, and if so forgets what was acquired of it. It tells whether it
+// ever was altered: then
 // nothing that is acquired is believed without its checksum.
 func (r *Reader) distrust(m *Region) (altered bool) {
 	m.Look()

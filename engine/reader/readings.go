@@ -10,7 +10,8 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Somebody else may alter a region's file at any time, also while a statement reads it (E3). memregion notices it (M12) and cannot say which
+// Somebody else may alter a region's file at any time, also while a statement reads it (E3). memregion notices it (M12)
+// and cannot say which
 // bytes they were; checksums can. So a statement looks twice:
 //
 //	look ─► acquire ─► load, load, load ─► look ─► rows leave
@@ -19,7 +20,8 @@ import (
 //	  │        └ the first time, or after news: the checksum is compared
 //	  └ news: all that this process has acquired of the region is forgotten
 //
-// A look is one system call; there is one at every chunk and at every batch of rows. Bytes that are altered and put back between two looks of a
+// A look is one system call; there is one at every chunk and at every batch of rows. Bytes that are altered and put
+// back between two looks of a
 // statement which has read them are not noticed: then the chunk is right whenever it is looked at.
 
 // Readings are the chunks that one execution, or one planning, of a statement has read so far. Safe for concurrent use.
@@ -47,7 +49,8 @@ func (r *Reader) Readings(v Verification) *Readings { return &Readings{reader: r
 // Volume is what the execution has read so far; nil while the statement is planned.
 func (r *Readings) Volume() *Volume { return r.volume }
 
-// Begin forgets what an earlier execution read, and gives what this one will have read. Preconditions: nothing of that is still to be
+// Begin forgets what an earlier execution read, and gives what this one will have read. Preconditions: nothing of that
+// is still to be
 // handed out.
 func (r *Readings) Begin() *Volume {
 	r.mu.Lock()
@@ -120,7 +123,8 @@ func (r *Readings) fail(err error) {
 	}
 }
 
-// Blame gives the reason for which a statement failed: err, unless chunks are damaged that it has read. DuckDB may say that it was interrupted
+// Blame gives the reason for which a statement failed: err, unless chunks are damaged that it has read. DuckDB may say
+// that it was interrupted
 // when another thread could not read a chunk; and altered bytes are good for any error, such as a number out of range.
 func (r *Readings) Blame(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() != nil {

@@ -119,7 +119,7 @@ var integersEnd = new(big.Int).Lsh(big.NewInt(1), 128)
 
 // holds tells whether DuckDB has the number: as an integer, or near it as a double.
 func holds(number string) bool {
-	if len(number) <= integerDigits && strings.IndexAny(number, "eE") < 0 {
+	if len(number) <= integerDigits && !strings.ContainsAny(number, "eE") {
 		return true
 	}
 	if onlyDigits(number) {

@@ -9,10 +9,11 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// ListItems are the expressions of RETURNING without their aliases, but for stars. A clause of a query behind the list is an error, as is what may
+// ListItems are the expressions of RETURNING without their aliases, but for stars. A clause of a query behind the list
+// is an error, as is what may
 // stand before that of a SELECT alone: the list is planned as one of a query.
 func ListItems(list string) (items []string, err error) {
-	type item struct{ from, to, tokens int }
+	type item struct{ from, tokens int }
 	var at item
 	var before, last lex.Token // of the item
 	add := func(end int) {
@@ -63,7 +64,8 @@ func ends(t lex.Token) bool {
 		t.Kind == lex.Number || t.Kind == lex.String || t.Kind == lex.Parameter
 }
 
-// WithoutSchema takes what stands before the table's name from columns that are named schema.table.column: where values of a row are computed, the table
+// WithoutSchema takes what stands before the table's name from columns that are named schema.table.column: where values
+// of a row are computed, the table
 // is a derived one. A sub-query's own table of the same name hides it, as it does with its schema.
 func WithoutSchema(database string, table Name, text string) (string, edit.List) {
 	if !strings.Contains(text, ".") {

@@ -30,7 +30,7 @@ func newWindow() (*window, error) {
 		return nil, fmt.Errorf("worker: make the window: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), "window")
-	if err := unix.Ftruncate(fd, slots*slotBytes); err == nil {
+	if err = unix.Ftruncate(fd, slots*slotBytes); err == nil {
 		_, err = unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
 	}
 	if err != nil {

@@ -33,3 +33,13 @@ func (c *Connection) Check(sql string) error { return c.check(sql) }
 
 // Bound is what the process' C code may have.
 func Bound() int64 { return processWarden.bound.Load() }
+
+// BeginExhausted has the connection's work begun and told to end, before DuckDB has begun with any.
+func (c *Connection) BeginExhausted(reason *Error) (end func()) {
+	c.begin()
+	c.exhaust(reason)
+	return c.end
+}
+
+// Strike is what the warden does when C code has more than it may have. It tells whether somebody was told to end.
+func Strike() bool { return processWarden.strike(1, 0) }

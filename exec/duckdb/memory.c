@@ -65,7 +65,6 @@ bool csm_memory_bound(int64_t bytes) {
 
 void csm_memory_others(int64_t bytes) { atomic_store(&others, bytes); }
 
-
 // A region's pages are shared ones and do not count: size resident shared …, in pages.
 int64_t csm_memory_own(void) {
 	char text[128];

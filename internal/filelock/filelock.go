@@ -1,7 +1,9 @@
 // Package filelock keeps files, and ranges of them, for one process at a time.
 //
-// A lock belongs to an open file, and ends when the last descriptor of it is closed. A process that is being started has its parent's
-// descriptors until it executes its program, O_CLOEXEC or not: what is only closed meanwhile stays locked for as long, and the parent's next
+// A lock belongs to an open file, and ends when the last descriptor of it is closed. A process that is being started
+// has its parent's
+// descriptors until it executes its program, O_CLOEXEC or not: what is only closed meanwhile stays locked for as long,
+// and the parent's next
 // attempt fails. So Give unlocks before it closes (filelock.1).
 package filelock
 
@@ -23,7 +25,7 @@ func Share(file *os.File) error { return flock(file, unix.LOCK_SH|unix.LOCK_NB) 
 
 // TakeRange is Take of length bytes from start on.
 func TakeRange(file *os.File, start, length int64) error {
-	return control(file, func(fd int) error {
+	return Control(file, func(fd int) error {
 		err := unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK, Start: start, Len: length})
 		if errors.Is(err, unix.EAGAIN) || errors.Is(err, unix.EACCES) {
 			return ErrTaken
@@ -34,7 +36,7 @@ func TakeRange(file *os.File, start, length int64) error {
 
 // Give gives back all locks of a file that this process took, if any, and closes the file.
 func Give(file *os.File) error {
-	unlocked := control(file, func(fd int) error {
+	unlocked := Control(file, func(fd int) error {
 		_ = unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK}) // a file system without such locks has none
 		return unix.Flock(fd, unix.LOCK_UN)
 	})
@@ -45,7 +47,7 @@ func Give(file *os.File) error {
 }
 
 func flock(file *os.File, how int) error {
-	return control(file, func(fd int) error {
+	return Control(file, func(fd int) error {
 		for {
 			switch err := unix.Flock(fd, how); {
 			case errors.Is(err, unix.EINTR):
@@ -58,8 +60,8 @@ func flock(file *os.File, how int) error {
 	})
 }
 
-// control calls with the descriptor of a file that stays open meanwhile.
-func control(file *os.File, call func(fd int) error) error {
+// Control calls with the descriptor of a file that stays open meanwhile.
+func Control(file *os.File, call func(fd int) error) error {
 	raw, err := file.SyscallConn()
 	if err != nil {
 		return err

@@ -15,7 +15,6 @@ var (
 	reading   = coherently("^(TestAcquireFlushesOncePerWriting|TestMismatchIsTriedAgainAndBounded|TestConcurrentFirstUsesAreOne|TestALeadersCancellationIsItsOwn|TestAPanicInVerifyLeavesNobodyWaiting|TestForgottenWhileAcquiring|TestShed|TestDistrustedIsVerifiedAgain|TestTheLendersReaderForgetsWhatIsOver|TestAReaderThatIsToldNothingIsBounded)$")
 	own       = coherently("^(TestOwnWritersFlushBeforeTheyReport|TestOwnGrantsTouch)$")
 	flushing  = coherently("^(TestFlushTouchesExactlyTheLines|TestPiecesCoverARangeOnce|TestFlushByTwoProcessors|TestFaultInASharedFlush|TestGuardFaults|TestOneCallFlushesAtMostAMebibyte)$")
-	replayed  = coherently("^(TestWalksReplayOnTheRealCores|TestShortestRunsReplayOnTheRealCores)$")
 	copying   = coherently("^(TestCopyEveryAlignment|TestCleanFlushesWhatACopyDidNot|TestGrantCopies)$")
 )
 

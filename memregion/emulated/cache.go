@@ -5,14 +5,16 @@ import (
 	"slices"
 )
 
-// Options of Attach: where a domain's cache of one region is mapped. All are as long as the region, but for Shadow, which has
+// Options of Attach: where a domain's cache of one region is mapped. All are as long as the region, but for Shadow,
+// which has
 // IntentBytes more. They stay mapped until Detach.
 type Options struct {
 	Line   int64  // bytes per line: 64 or 128
 	Copy   []byte // what the domain's programs see
 	Shadow []byte
 	Memory []byte
-	// Home is the lender's copy, on a home-snoop fabric, for another domain than the lender's; nil: the memory answers fetches.
+	// Home is the lender's copy, on a home-snoop fabric, for another domain than the lender's; nil: the memory answers
+	// fetches.
 	Home []byte
 	// Size is how many bytes of Memory there are at present; a file may be shorter than its map.
 	Size func() int64
@@ -53,7 +55,8 @@ func (d *Domain) Attach(o Options) *Cache {
 	return c
 }
 
-// Detach ends the play for this process, with all flushes done that it has asked for. What is modified stays modified (N5).
+// Detach ends the play for this process, with all flushes done that it has asked for. What is modified stays modified
+// (N5).
 func (c *Cache) Detach() {
 	d := c.domain
 	d.mu.Lock()
@@ -68,7 +71,8 @@ func (c *Cache) Detach() {
 	d.shown = slices.DeleteFunc(d.shown, func(s shown) bool { return s.cache == c })
 }
 
-// Show says where a program has a part of the copy mapped, from the region's offset on, so that flushes of it are understood. Call hide
+// Show says where a program has a part of the copy mapped, from the region's offset on, so that flushes of it are
+// understood. Call hide
 // before it is unmapped.
 func (c *Cache) Show(memory []byte, offset int64) (hide func()) {
 	d := c.domain
@@ -91,7 +95,8 @@ func (c *Cache) Show(memory []byte, offset int64) (hide func()) {
 	}
 }
 
-// Zeroed says that the lender's kernel zeroed pages before somebody gets them, or that they were used before: all of their lines are modified in
+// Zeroed says that the lender's kernel zeroed pages before somebody gets them, or that they were used before: all of
+// their lines are modified in
 // this cache, with whatever they hold.
 func (c *Cache) Zeroed(offset, length int64) {
 	c.domain.mu.Lock()
@@ -102,7 +107,8 @@ func (c *Cache) Zeroed(offset, length int64) {
 	}
 	c.moves(p, func(first, last int64) {
 		for i := first; i < last; i++ {
-			// Not what a program may well store over it, such as all ones over zeros: that would look as if nothing had been stored.
+			// Not what a program may well store over it, such as all ones over zeros: that would look as if nothing had
+			// been stored.
 			store(&c.shadow[i], load(&c.copy[i])^(uint64(i)+1)*0x9e37_79b9_7f4a_7c15)
 		}
 	})
@@ -110,7 +116,8 @@ func (c *Cache) Zeroed(offset, length int64) {
 	c.domain.disturb(c)
 }
 
-// Open says that a program of this domain begins to write an extent of another one's memory: lines of it that are not modified are fetched, so
+// Open says that a program of this domain begins to write an extent of another one's memory: lines of it that are not
+// modified are fetched, so
 // that a store which changes nothing makes no difference.
 func (c *Cache) Open(offset, length int64) {
 	c.domain.mu.Lock()
@@ -162,7 +169,8 @@ func (c *Cache) use(p part) {
 	c.oldest = (c.oldest + 1) % recentMost
 }
 
-// settled takes what was flushed out of what may be modified: all of it, or one of its ends; of two ends that are left the longer one is kept.
+// settled takes what was flushed out of what may be modified: all of it, or one of its ends; of two ends that are left
+// the longer one is kept.
 func (c *Cache) settled(p part) {
 	c.modified = slices.DeleteFunc(c.modified, func(m part) bool { return m.first >= p.first && m.last <= p.last })
 	for i := range c.modified {
@@ -179,8 +187,10 @@ func (c *Cache) settled(p part) {
 	}
 }
 
-// loses tells that a line which is evicted while it is written may come back older than it went: another domain's cache answers.
-// The adversary does not evict there; decision 0016 is about what happens if it does, and the emulation in package coherence shows it.
+// loses tells that a line which is evicted while it is written may come back older than it went: another domain's cache
+// answers.
+// The adversary does not evict there; decision 0016 is about what happens if it does, and the emulation in package
+// coherence shows it.
 func (c *Cache) loses() bool { return c.home != nil }
 
 func (c *Cache) held(p part) bool {
@@ -230,7 +240,8 @@ func (c *Cache) fetch(p part) {
 			if !c.differs(source, first) || c.isModified(first) {
 				continue
 			}
-			// A process that is killed within the line would leave words of which the shadow knows nothing, as if they were stored.
+			// A process that is killed within the line would leave words of which the shadow knows nothing, as if they
+			// were stored.
 			intent := &c.shadow[int64(len(c.copy))]
 			store(intent, uint64(first+1))
 			for i := first; i < first+c.perLine; i++ {
@@ -267,7 +278,8 @@ func (c *Cache) forgetIntent() {
 	store(intent, 0)
 }
 
-// moves runs do over the words of a part, as far as the memory reaches, in pieces between which the runtime may interrupt. A memory that goes away
+// moves runs do over the words of a part, as far as the memory reaches, in pieces between which the runtime may
+// interrupt. A memory that goes away
 // meanwhile ends it: those who read there find out by themselves.
 func (c *Cache) moves(p part, do func(first, last int64)) {
 	const piece = 1024 // lines

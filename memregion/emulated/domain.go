@@ -58,7 +58,8 @@ func (d *Domain) Moves() Moves {
 	return d.moves
 }
 
-// Flush implements coherence.Lines: each line that b touches is dropped, now or until the next full fence returns (N3). Memory
+// Flush implements coherence.Lines: each line that b touches is dropped, now or until the next full fence returns (N3).
+// Memory
 // that belongs to no region is passed over: it is coherent.
 func (d *Domain) Flush(b []byte) (lines int) {
 	if len(b) == 0 {
@@ -146,7 +147,8 @@ func (d *Domain) disturb(c *Cache) {
 				c.fetch(part{c, line, line})
 			}
 		case len(d.pending) > 0 && d.random.IntN(3) == 0:
-			// A flush is done without waiting for the fence: from one end, so that what is last done is not always the same.
+			// A flush is done without waiting for the fence: from one end, so that what is last done is not always the
+			// same.
 			p := d.pending[d.random.IntN(len(d.pending))]
 			p.last = p.first + d.random.Int64N(min(8, p.last-p.first+1))
 			p.cache.drop(p)

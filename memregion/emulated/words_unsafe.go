@@ -13,7 +13,8 @@ func words(b []byte) []uint64 {
 	if len(b) == 0 {
 		return nil
 	}
-	// SAFETY: regions and their caches are mapped, or allocated, in whole pages, so the address is a multiple of 8 and the length, too.
+	// SAFETY: regions and their caches are mapped, or allocated, in whole pages, so the address is a multiple of 8 and
+	// the length, too.
 	return unsafe.Slice((*uint64)(unsafe.Pointer(unsafe.SliceData(b))), len(b)/wordBytes)
 }
 

@@ -105,7 +105,8 @@ type composition struct {
 	at   int // the original is accounted for up to here
 }
 
-// keep says that [start, end) of the original comes next: what is before it and not kept is replaced by what was put in.
+// keep says that [start, end) of the original comes next: what is before it and not kept is replaced by what was put
+// in.
 func (c *composition) keep(start, end int) {
 	c.replaceTo(start)
 	c.at = end
@@ -166,7 +167,8 @@ func (e *Editor) Text() (string, List) {
 	return e.out.String() + e.original[e.at:], e.list
 }
 
-// Position is the position of the character that begins at an offset of a text; of its end, when the offset is behind it.
+// Position is the position of the character that begins at an offset of a text; of its end, when the offset is behind
+// it.
 func Position(text string, offset int) int {
 	return utf8.RuneCountInString(text[:min(offset, len(text))]) + 1
 }

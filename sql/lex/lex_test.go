@@ -164,7 +164,7 @@ func checkCover(t require.TestingT, sql string) {
 			require.True(t, whole || token.Kind == lex.Incomplete, "%s: %q", name, sql)
 			token.Name()
 			token.Value()
-			token.Is("select")
+			_ = token.Is("select")
 			if token.Kind == lex.String || token.Kind == lex.Quoted {
 				token.Body()
 			}

@@ -415,7 +415,8 @@ func (r *Reader) scanCSV(line []byte, quoted bool, start int, wasQuoted bool) (b
 	return quoted, start, wasQuoted
 }
 
-// endCSV ends a field. What equals the null string is NULL unless it was quoted, with the two FORCE options as exceptions.
+// endCSV ends a field. What equals the null string is NULL unless it was quoted, with the two FORCE options as
+// exceptions.
 func (r *Reader) endCSV(start int, wasQuoted bool) {
 	column := len(r.ends)
 	isNull := string(r.text[start:]) == *r.options.Null

@@ -29,7 +29,8 @@ type column struct {
 	firstBit int
 	// isNull replaces validity for layouts without a bitmap of their own (dictionary, union, run-end).
 	isNull func(row int) bool
-	// plain says that texts consist of digits, letters, '+', '-', '.', ':' and single spaces at most: nothing to quote or escape.
+	// plain says that texts consist of digits, letters, '+', '-', '.', ':' and single spaces at most: nothing to quote
+	// or escape.
 	plain bool
 
 	// State that outlives a batch.

@@ -14,8 +14,10 @@ func appendFloat8(dst []byte, v float64) []byte {
 		}
 		return appendInt(dst, int64(v))
 	}
-	// Most floats in databases have few decimals. If n/10^4 is v exactly as division rounds, then it is its shortest text:
-	// n and 10^4 are exact, so v is the double nearest to that decimal, and no two decimals of up to 15 digits share a double.
+	// Most floats in databases have few decimals. If n/10^4 is v exactly as division rounds, then it is its shortest
+	// text:
+	// n and 10^4 are exact, so v is the double nearest to that decimal, and no two decimals of up to 15 digits share a
+	// double.
 	if magnitude := math.Abs(v); magnitude < 1e10 && magnitude >= 1e-4 {
 		if n := math.RoundToEven(v * 1e4); n/1e4 == v {
 			return appendFewDecimals(dst, int64(n))

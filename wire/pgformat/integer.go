@@ -52,7 +52,8 @@ const blankDigits = "00000000000000000000"
 // appendDigits appends the lowest count digits of v (count ≤ 20), zeros in front.
 func appendDigits(dst []byte, v uint64, count int) []byte {
 	start := len(dst)
-	// Always 20 bytes and then fewer again: a copy of a fixed size is three instructions, one of a variable size a call.
+	// Always 20 bytes and then fewer again: a copy of a fixed size is three instructions, one of a variable size a
+	// call.
 	dst = append(dst, blankDigits...)[:start+count]
 	putDigits(dst[start:], v)
 	return dst

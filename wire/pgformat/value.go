@@ -5,7 +5,8 @@ import (
 	"time"
 )
 
-// Numeric is an exact number in PostgreSQL's text form: "-12.50", "NaN", "Infinity", "-Infinity". It never has an exponent.
+// Numeric is an exact number in PostgreSQL's text form: "-12.50", "NaN", "Infinity", "-Infinity". It never has an
+// exponent.
 type Numeric string
 
 // Date counts days since 1970-01-01 (proleptic Gregorian).
@@ -47,7 +48,8 @@ type Interval struct {
 // UUID is 16 bytes in network order.
 type UUID [16]byte
 
-// Array is a PostgreSQL array. Elements are in row-major order, each as Value.Data would be; an empty array has no dimensions.
+// Array is a PostgreSQL array. Elements are in row-major order, each as Value.Data would be; an empty array has no
+// dimensions.
 type Array struct {
 	ElementOID uint32
 	Dimensions []int

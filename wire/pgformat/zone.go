@@ -49,7 +49,8 @@ func fixedZone(seconds int) *time.Location {
 	return time.FixedZone(string(appendOffset(nil, seconds)), seconds)
 }
 
-// parseOffset reads "+3", "-03:30", "5.5" or "+00:53:28" as seconds; a zone is less than a week away, and so is any number here.
+// parseOffset reads "+3", "-03:30", "5.5" or "+00:53:28" as seconds; a zone is less than a week away, and so is any
+// number here.
 func parseOffset(text string) (seconds int, ok bool) {
 	sign := 1
 	switch {

@@ -1,4 +1,4 @@
-package engine_test
+package idlethreads_test
 
 import (
 	"os"
@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 
-	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/internal/idlethreads"
 )
 
 // Threads that were needed once end when nobody needs them, and none that is needed.
@@ -42,11 +42,11 @@ func TestThreadsEnd(t *testing.T) {
 	}
 	leave := inSystem()
 	require.Eventually(t, func() bool { return threads() > many }, 10*time.Second, 10*time.Millisecond)
-	engine.EndThreads(many)
+	idlethreads.End(many)
 	require.Greater(t, threads(), many, "they are in use")
 	leave()
 	require.Eventually(t, func() bool {
-		engine.EndThreads(0)
+		idlethreads.End(0)
 		return threads() < many/2+4*runtime.GOMAXPROCS(0)
 	}, 10*time.Second, 10*time.Millisecond)
 	inSystem()()
