@@ -183,10 +183,14 @@ func (a *attack) disclaim(at, _ *member) {
 				return err
 			}
 		}
-		onRecord, err := c.Held(ctx, request)
-		for err == nil && len(onRecord) > 0 && ctx.Err() == nil { // the lender's janitor deals with what was published
-			time.Sleep(10 * time.Millisecond)
-			onRecord, err = c.Held(ctx, noderpc.HeldRequest{Region: space.Region()})
+		_, err := c.Held(ctx, request)
+		for unsettled := true; err == nil && unsettled && ctx.Err() == nil; time.Sleep(10 * time.Millisecond) {
+			// The lender's janitor deals with what was published. Whoever pays its debts before takes that from it.
+			var status noderpc.Status
+			status, err = c.Status(ctx)
+			unsettled = slices.ContainsFunc(status.Holders, func(h noderpc.HolderStatus) bool {
+				return strings.HasSuffix(h.Holder, "published, and in no version yet")
+			})
 		}
 		return err
 	})
