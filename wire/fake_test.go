@@ -74,10 +74,21 @@ type fakeSession struct {
 	named   map[string]string // by PREPARE
 	account *account.Session
 	timeout time.Duration // by TIMEOUT
+	hurried bool          // by HURRY, until RELAX
 }
 
 // Timeout implements wire.Timed.
 func (s *fakeSession) Timeout() time.Duration { return s.timeout }
+
+// Patience implements wire.Patient: between HURRY and RELAX there is none.
+func (s *fakeSession) Patience() (time.Duration, error) {
+	if !s.hurried {
+		return 0, nil
+	}
+	return time.Nanosecond, errSilent
+}
+
+var errSilent = &fakeError{state: "57P05", message: "terminating connection due to idle-session timeout"}
 
 // Settle implements wire.Settling.
 func (s *fakeSession) Settle(ctx context.Context) error {
@@ -306,6 +317,8 @@ func (st *fakeStatement) Execute(ctx context.Context, args []wire.Value) (wire.R
 		return nil, &fakeError{state: "08007", message: "transaction resolution unknown"}
 	case "TIMEOUT":
 		s.timeout = time.Duration(st.number(1)) * time.Millisecond
+	case "HURRY", "RELAX":
+		s.hurried = st.words[0] == "HURRY"
 	case "PANICRUN":
 		panic("execute panic")
 	case "BEGIN":

@@ -101,3 +101,42 @@ func TestStatementTimeoutOfASuspendedPortal(t *testing.T) {
 	require.Equal(t, []string{"TIMEOUT", timedOut}, talk(t, other, &pgproto3.Query{String: "TIMEOUT 1000"}, &pgproto3.Query{String: "WAIT"}))
 	require.Equal(t, []string{"SELECT 2"}, talk(t, frontend, &pgproto3.Execute{Portal: "slow"}, &pgproto3.Sync{}))
 }
+
+// A client's silence counts when it was told that it is its turn: not in the middle of a pipeline, and not while it has said more already. Patient.
+func TestPatienceBeginsWhenItIsTheClientsTurn(t *testing.T) {
+	const silent = "57P05 terminating connection due to idle-session timeout"
+	ends := func(t *testing.T, frontend *pgproto3.Frontend) {
+		t.Helper()
+		message, err := frontend.Receive()
+		require.NoError(t, err)
+		require.IsType(t, (*pgproto3.ErrorResponse)(nil), message)
+		failed := message.(*pgproto3.ErrorResponse)
+		require.Equal(t, silent, failed.Code+" "+failed.Message)
+		require.Equal(t, "FATAL", failed.Severity)
+	}
+	t.Run("in a pipeline", func(t *testing.T) {
+		frontend := newFrontend(t, startServer(t, wire.Options{}))
+		frontend.Send(&pgproto3.Parse{Query: "HURRY"})
+		frontend.Send(&pgproto3.Bind{})
+		frontend.Send(&pgproto3.Execute{})
+		frontend.Send(&pgproto3.Flush{})
+		require.NoError(t, frontend.Flush())
+		for done := false; !done; {
+			message, err := frontend.Receive()
+			require.NoError(t, err)
+			_, done = message.(*pgproto3.CommandComplete)
+		}
+		require.Equal(t, []string{"SELECT 1"}, talk(t, frontend, &pgproto3.Parse{Query: "SELECT"}, &pgproto3.Bind{}, &pgproto3.Execute{}, &pgproto3.Sync{}))
+		ends(t, frontend)
+	})
+	t.Run("with more at hand", func(t *testing.T) {
+		frontend := newFrontend(t, startServer(t, wire.Options{}))
+		require.Equal(t, []string{"HURRY", "SELECT 1"}, talk(t, frontend, &pgproto3.Query{String: "HURRY"}, &pgproto3.Query{String: "SELECT"}))
+		ends(t, frontend)
+	})
+	t.Run("no longer than there is an end to it", func(t *testing.T) {
+		frontend := newFrontend(t, startServer(t, wire.Options{}))
+		require.Equal(t, []string{"HURRY", "RELAX"}, talk(t, frontend, &pgproto3.Query{String: "HURRY"}, &pgproto3.Query{String: "RELAX"}))
+		require.Equal(t, []string{"SELECT 1"}, talk(t, frontend, &pgproto3.Query{String: "SELECT"}))
+	})
+}

@@ -251,13 +251,21 @@ func TestStatementsAreRunAndDescribed(t *testing.T) {
 
 func TestAWorkerIsToldOfASnapshotOnce(t *testing.T) {
 	p, _ := open(t, 1)
+	var written []int64
 	for _, revision := range []int64{1, 1, 2, 2, 1} {
-		_, err := p.Execute(context.Background(), &worker.Statement{Text: "snapshot"}, snapshot(revision), 0, func() {})
+		told := snapshot(revision)
+		record := told.Record
+		told.Record = func() ([]byte, error) {
+			written = append(written, revision)
+			return record()
+		}
+		_, err := p.Execute(context.Background(), &worker.Statement{Text: "snapshot"}, told, 0, func() {})
 		var f *worker.Failure
 		require.ErrorAs(t, err, &f)
 		require.Equal(t, fmt.Sprintf("record %d", revision), f.Message)
 		require.Equal(t, 3, f.Position)
 	}
+	require.Equal(t, []int64{1, 2, 1}, written)
 }
 
 // W1.

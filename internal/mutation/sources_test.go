@@ -17,9 +17,10 @@ import (
 	"github.com/csmsql/csmsql/internal/mutation"
 )
 
-// sources are faults in what keeps readers of lent memory right: coherence, memregion, lending, borrowing, and the engine's way to the bytes.
+// sources are faults in what keeps readers of lent memory right (coherence, memregion, lending, borrowing, and the engine's way to the bytes) and in what
+// stands around it: workers, the conversation with clients.
 func sources() []mutation.Mutation {
-	return slices.Concat(ofCoherence, ofMemregion, ofLending, ofBorrowing, ofCatalog, ofEngine, throughSQL())
+	return slices.Concat(ofCoherence, ofMemregion, ofLending, ofBorrowing, ofCatalog, ofEngine, throughSQL(), ofWorkers, ofWire)
 }
 
 // SourcesVariable has TestSources run those whose names match: "." are all.
