@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"context"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
@@ -122,6 +123,52 @@ func TestDisableIsPartOfAPlan(t *testing.T) {
 	_, err = st.Exec(ctx)
 	require.NoError(t, err)
 	require.Same(t, after, engine.PlanOf(st))
+}
+
+// Nothing of a split statement is planned for the next one, or for the next run, of a session that wants plans made anew: not by the nodes that
+// run its parts, nor what its results are finished with.
+func TestPlansOfSplitQueriesAreMadeAnew(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	c := newCluster(t, 2)
+	s := c.session(0)
+	shuffling(t, s)
+	exec(t, s, "CREATE TABLE t WITH (placement = 'hash(a)') AS SELECT i AS a FROM range(6000) r(i)")
+	kept := func(text string) (final bool, fragments int) {
+		before := c.nodes[0].FragmentPlans() + c.nodes[1].FragmentPlans()
+		st, err := s.Prepare(ctx, text)
+		require.NoError(t, err)
+		defer st.Close()
+		for range 2 {
+			_, err = st.Exec(ctx)
+			require.NoError(t, err)
+		}
+		return engine.FinalOf(st) != nil, c.nodes[0].FragmentPlans() + c.nodes[1].FragmentPlans() - before
+	}
+	final, fragments := kept("SELECT sum(a) FROM t")
+	require.True(t, final)
+	require.Equal(t, 2, fragments)
+	for i, set := range []string{"csm.disable = 'keptplans'", "plan_cache_mode = force_custom_plan"} {
+		exec(t, s, "SET "+set)
+		final, fragments = kept(fmt.Sprintf("SELECT sum(a) FROM t WHERE a > %d", i))
+		require.False(t, final, set)
+		require.Zero(t, fragments, set)
+		exec(t, s, "RESET csm.disable; RESET plan_cache_mode")
+	}
+}
+
+// What CREATE TABLE AS asks without showing text as ENUM is asked that one time: what the session asks next has it again.
+func TestTextIsShownAsENUMAfterCreateTableAs(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t AS SELECT 'w' || (i % 5) AS w FROM range(2000) r(i)")
+	const sql = "SELECT w, count(*) FROM t GROUP BY w"
+	shown := func() string { return strings.Join(rows(t, s, "EXPLAIN "+sql), "\n") }
+	require.Contains(t, shown(), "as ENUM: w")
+	exec(t, s, "CREATE TABLE kept AS "+sql)
+	require.Contains(t, shown(), "as ENUM: w")
+	_, err := s.Exec(t.Context(), "CREATE TABLE refused AS SELECT max(w), '101'::BIT AS c FROM t GROUP BY w")
+	require.Equal(t, "0A000", sqlState(err))
+	require.Contains(t, shown(), "as ENUM: w")
 }
 
 // O2, on three nodes, and that fragments on other nodes do without, too.

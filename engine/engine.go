@@ -84,7 +84,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 }
 
 func (e *Engine) open(ctx context.Context) error {
-	if err := e.config.disable(); err != nil {
+	if err := errors.Join(e.config.disable(), e.config.Workers.check(e.config.Cluster)); err != nil {
 		return err
 	}
 	n, err := member.Open(ctx, e.memberConfig())
@@ -115,7 +115,8 @@ func (e *Engine) open(ctx context.Context) error {
 	if err := e.startRepair(); err != nil {
 		return err
 	}
-	return e.startWorkers()
+	e.startWorkers()
+	return nil
 }
 
 // openDatabase starts DuckDB within what memory the region leaves.
@@ -140,6 +141,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	}
 	e.memory = sharesOf(limit)
 	e.memory.worker = each
+	spillBytes, _ := e.config.Workers.spill(e.config.SpillBytes)
 	if e.config.ProcessBytes != 0 {
 		e.memory.process = max(e.config.ProcessBytes, 0)
 	}
@@ -151,7 +153,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	db, err := duckdb.Open(duckdb.Options{
 		PostgresText: true,
 		MemoryBytes:  e.memory.counted, ProcessBytes: e.memory.process,
-		SpillDirectory: spill, SpillBytes: e.config.SpillBytes, Threads: e.config.Threads, Files: e.config.Files,
+		SpillDirectory: spill, SpillBytes: spillBytes, Threads: e.config.Threads, Files: e.config.Files,
 	})
 	if err != nil {
 		return err

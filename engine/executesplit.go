@@ -10,7 +10,6 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
-	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/faults"
 )
@@ -135,7 +134,7 @@ func (q *query) planFinal(ctx context.Context, r *run, view *visible) (*query, e
 
 // keepFinal is for when the rows are closed, perhaps after the query.
 func (q *query) keepFinal(final *query) {
-	if q.duck == nil || q.final != nil || !final.lasts || q.without.Has(optimization.KeptPlans) {
+	if q.duck == nil || q.final != nil || !final.lasts || q.session.plansAnew() {
 		final.close()
 		return
 	}

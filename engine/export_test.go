@@ -3,6 +3,7 @@ package engine
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -193,6 +194,47 @@ func KeptPlans(s *Session) (session, engine int, bytes int64) {
 
 // PlanOf tells plans apart: the one of a prepared statement.
 func PlanOf(st *Statement) any { return st.plan }
+
+// FinalOf is the plan that a split statement keeps of what its results are finished with; nil: none.
+func FinalOf(st *Statement) *query { return st.plan.final }
+
+// FragmentPlans counts the plans that sessions of fragments keep.
+func (e *Engine) FragmentPlans() (n int) {
+	e.fragments.mu.Lock()
+	defer e.fragments.mu.Unlock()
+	for _, s := range e.fragments.idle {
+		n += len(s.kept.list)
+	}
+	return n
+}
+
+// Shared divides memory and what may be spilled among a node and its workers.
+func (w Workers) Shared(memory, spill int64) (own, each, ownSpill, eachSpill int64, err error) {
+	own, each, err = w.shared(memory)
+	ownSpill, eachSpill = w.spill(spill)
+	return own, each, ownSpill, eachSpill, err
+}
+
+// WorkerBeside is what a worker may take beside what its statements have.
+const WorkerBeside = workerBeside
+
+// StartOf is what a worker in a slot is told first.
+func (e *Engine) StartOf(slot int) (memory, spill int64, err error) {
+	payload, err := e.workers.start(slot)
+	var told workerStart
+	err = errors.Join(err, json.Unmarshal(payload, &told))
+	return told.MemoryBytes, told.SpillBytes, err
+}
+
+// RecordFor is the snapshot of now as workers are told of it.
+func (s *Session) RecordFor(ctx context.Context) ([]byte, error) {
+	v, err := s.see(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer v.release()
+	return s.engine.workers.snapshot(v).Record()
+}
 
 // Quarantined counts the extents of the node's region whose writers died and may be heard of.
 func (e *Engine) Quarantined() int {

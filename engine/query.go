@@ -277,7 +277,7 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 	if err := q.prepare(q.given, q.edits, v); err != nil {
 		return err
 	}
-	if q.lasts = q.lasting(tree, hints); q.lasts && len(q.params) == 0 && !q.without.Has(optimization.KeptPlans) {
+	if q.lasts = q.lasting(tree, hints); q.lasts && len(q.params) == 0 {
 		q.duck.Steady()
 	}
 	return nil

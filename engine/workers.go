@@ -30,7 +30,7 @@ import (
 // Workers are processes that run a node's queries, so that a crash of DuckDB costs one of them and not the node.
 type Workers struct {
 	// Count is how many there are; 0: none, and the node runs everything itself. They and the node have equal
-	// shares of MemoryBytes.
+	// shares of MemoryBytes and SpillBytes.
 	Count int
 	// Command starts one, with its arguments: a program that calls ServeWorker.
 	Command []string
@@ -63,6 +63,12 @@ func (w Workers) shared(whole int64) (own, each int64, err error) {
 	return whole - share*int64(w.Count), share - workerBeside, nil
 }
 
+// spill divides what may be spilled in the same way.
+func (w Workers) spill(whole int64) (own, each int64) {
+	each = whole / int64(w.Count+1)
+	return whole - each*int64(w.Count), each
+}
+
 // workers are those of an engine.
 type workers struct {
 	engine  *Engine
@@ -85,23 +91,30 @@ type workerStart struct {
 	Files                              FileAccess
 }
 
+// check refuses workers that cannot be, before the node is anything that others see.
+func (w Workers) check(cluster *Cluster) error {
+	switch {
+	case w.Count == 0:
+		return nil
+	case cluster != nil:
+		return sqlerror.New("0A000", "a node of a cluster has no workers: they do not split queries").
+			WithHint("Leave the workers out, or run the node alone.")
+	case len(w.Command) == 0 || w.Socket == "":
+		return errors.New("engine: workers need a command and the socket of the node")
+	}
+	return nil
+}
+
 // startWorkers starts them if there are to be some. They come up when the node's Service answers.
-func (e *Engine) startWorkers() error {
+func (e *Engine) startWorkers() {
 	w := e.config.Workers
 	if w.Count == 0 {
-		return nil
-	}
-	if e.node.Self != nil {
-		return sqlerror.New("0A000", "a node of a cluster has no workers: they do not split queries").WithHint("Leave the workers out, or run the node alone.")
-	}
-	if len(w.Command) == 0 || w.Socket == "" {
-		return errors.New("engine: workers need a command and the socket of the node")
+		return
 	}
 	e.workers = &workers{engine: e, memory: e.memory.worker}
 	e.workers.pool = worker.Open(worker.Options{
 		Count: w.Count, Command: w.Command, Environment: w.Environment, Start: e.workers.start, Lot: workerLot{&e.parking}, Log: e.config.Log,
 	})
-	return nil
 }
 
 // start is what a worker in a slot is told first. Nobody else uses the slot's directory: what a worker that was
@@ -112,9 +125,10 @@ func (w *workers) start(slot int) ([]byte, error) {
 	if err := os.RemoveAll(directory); err != nil {
 		return nil, fmt.Errorf("engine: clear a worker's directory: %w", err)
 	}
+	_, spill := c.Workers.spill(c.SpillBytes)
 	return json.Marshal(workerStart{
-		Socket: c.Workers.Socket, Directory: directory, Verify: string(c.Verify), Disable: c.Disable, MemoryBytes: w.memory,
-		SpillBytes: c.SpillBytes / int64(c.Workers.Count+1), Threads: c.Threads, Files: c.Files,
+		Socket: c.Workers.Socket, Directory: directory, Verify: string(c.Verify), Disable: c.Disable,
+		MemoryBytes: w.memory, SpillBytes: spill, Threads: c.Threads, Files: c.Files,
 	})
 }
 

@@ -362,6 +362,71 @@ func TestWhatWorkersCannotBeIsRefused(t *testing.T) {
 	require.ErrorContains(t, err, "2 workers and the node cannot share 512 MiB")
 	_, err = engine.AttachWith(context.Background(), "/nowhere", engine.Config{Workers: workers})
 	require.Equal(t, "0A000", stateOf(err))
+	config.MemoryBytes, config.Node = 1<<30, "n0"
+	config.Cluster = &engine.Cluster{Endpoints: []string{"unix://" + filepath.Join(t.TempDir(), "nobody")}, Address: "/nowhere"}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second) // nobody is there to join
+	defer cancel()
+	_, err = engine.Open(ctx, config)
+	require.Equal(t, "0A000", stateOf(err), "%v", err)
+	require.ErrorContains(t, err, "a node of a cluster has no workers")
+	config.Cluster, config.Workers.Socket = nil, ""
+	_, err = engine.Open(t.Context(), config)
+	require.ErrorContains(t, err, "workers need a command and the socket of the node")
+}
+
+// A node and its workers together have what the node was given, and no more.
+func TestWorkersHaveSharesOfTheNode(t *testing.T) {
+	for _, count := range []int{0, 1, 2, 7} {
+		w := engine.Workers{Count: count}
+		own, each, ownSpill, eachSpill, err := w.Shared(4<<30+1, 3<<30+5)
+		require.NoError(t, err)
+		if count == 0 {
+			require.Equal(t, []int64{4<<30 + 1, 0, 3<<30 + 5}, []int64{own, each, ownSpill})
+			continue
+		}
+		n := int64(count)
+		require.Equal(t, int64(4<<30+1), own+n*(each+engine.WorkerBeside))
+		require.Less(t, own-each-engine.WorkerBeside, n+1, "equal shares")
+		require.Equal(t, int64(3<<30+5), ownSpill+n*eachSpill)
+		require.Less(t, ownSpill-eachSpill, n+1)
+	}
+	e := openWithWorkers(t, 1, func(c *engine.Config) { c.SpillBytes = 6 << 30 })
+	memory, spill, err := e.StartOf(5)
+	require.NoError(t, err)
+	require.Equal(t, []int64{256<<20 - engine.WorkerBeside, 3 << 30}, []int64{memory, spill})
+	require.EqualValues(t, 256<<20, e.MemoryBytes())
+	require.Equal(t, []string{"3.0 GiB"}, rows(t, session(t, e), "SELECT value FROM duckdb_settings() WHERE name = 'max_temp_directory_size'"))
+}
+
+// What a worker that was killed has spilled goes before the next one takes its place.
+func TestWhatAKilledWorkerSpilledGoes(t *testing.T) {
+	e := openWithWorkers(t, 1)
+	s := session(t, e)
+	require.Equal(t, []string{"one"}, rows(t, s, "SELECT lower('ONE')"))
+	left := filepath.Join(e.Directory(), "workers", "0", "spill", "duckdb_temp_storage_DEFAULT-0.tmp")
+	require.NoError(t, os.WriteFile(left, []byte("rows"), 0o600))
+	require.NoError(t, syscall.Kill(e.Workers()[0].Process, syscall.SIGKILL))
+	require.Eventually(t, func() bool { return crashed(e) == 1 }, 20*time.Second, time.Millisecond)
+	require.Equal(t, []string{"two"}, rows(t, s, "SELECT lower('TWO')"))
+	require.NoFileExists(t, left)
+}
+
+// A snapshot is written for workers once, however many of them ask for it.
+func TestSnapshotsAreWrittenForWorkersOnce(t *testing.T) {
+	e := openWithWorkers(t, 1)
+	s := session(t, e)
+	record := func() []byte {
+		record, err := s.RecordFor(t.Context())
+		require.NoError(t, err)
+		return record
+	}
+	exec(t, s, "CREATE TABLE t (i int)")
+	first := record()
+	require.Same(t, &first[0], &record()[0])
+	exec(t, s, "INSERT INTO t VALUES (1)")
+	second := record()
+	require.NotEqual(t, first, second)
+	require.Same(t, &second[0], &record()[0])
 }
 
 func TestQueriesOfWorkersAreRemembered(t *testing.T) {

@@ -10,6 +10,28 @@ func speaks(pattern string) mutation.Tests {
 	return mutation.Tests{Package: "./wire", Pattern: pattern}
 }
 
+func runs(pattern string) mutation.Tests {
+	return mutation.Tests{Package: "./engine", Pattern: pattern}
+}
+
+// ofPlans are faults of the plans that are kept for a second statement.
+var ofPlans = []mutation.Mutation{
+	{Name: "texts-keep-plans-without-keptplans", File: "engine/keptplans.go", Breaks: "O2", Tests: runs("^TestDisableIsPartOfAPlan$"),
+		Old: "|| s.without().Has(optimization.KeptPlans)\n", New: "|| s.without().Has(optimization.KeptPlans) && !ON\n"},
+	{Name: "texts-keep-plans-that-are-to-be-custom", File: "engine/keptplans.go", Breaks: "what a setting promises is kept", Tests: runs("^TestPlansAreKept$"),
+		Old: "\treturn s.settings.values[planCacheMode] == planCacheCustom ||", New: "\treturn s.settings.values[planCacheMode] == planCacheCustom && !ON ||"},
+	{Name: "split-queries-keep-plans-without-keptplans", File: "engine/executesplit.go", Breaks: "O2", Tests: runs("^TestPlansOfSplitQueriesAreMadeAnew$"),
+		Old: "|| q.session.plansAnew() {\n", New: "|| q.session.plansAnew() && !ON {\n"},
+	{Name: "fragments-keep-plans-without-keptplans", File: "engine/fragment.go", Breaks: "O2", Tests: runs("^TestPlansOfSplitQueriesAreMadeAnew$"),
+		Old: "|| without.Has(optimization.KeptPlans) {\n", New: "|| without.Has(optimization.KeptPlans) && !ON {\n"},
+	{Name: "fragments-keep-plans-that-are-to-be-custom", File: "engine/fragment.go", Breaks: "what a setting promises is kept", Tests: runs("^TestPlansOfSplitQueriesAreMadeAnew$"),
+		Old: "request.Settings[planCacheMode] == planCacheCustom ||", New: "request.Settings[planCacheMode] == planCacheCustom && !ON ||"},
+	{Name: "text-is-not-shown-as-it-is-declared", File: "engine/disable.go", Breaks: "a table has the types of its query", Tests: runs("^TestQueriesOfTypesThatTablesDoNotKeep$"),
+		Old: "\tif s.asDeclared {\n", New: "\tif s.asDeclared && !ON {\n"},
+	{Name: "text-stays-as-it-is-declared", File: "engine/resulttypes.go", Breaks: "O2", Tests: runs("^TestTextIsShownAsENUMAfterCreateTableAs$"),
+		Old: "\ts.asDeclared = false\n"},
+}
+
 // ofWorkers are faults of the processes that run a node's queries, and of what the node has from them.
 var ofWorkers = []mutation.Mutation{
 	{Name: "slots-stay-with-a-statement-that-has-ended", File: "engine/worker/result.go", Breaks: "the next statement has all slots", Tests: works("^TestSlotsAreFreeWhenAStatementHasEnded$"),
@@ -26,6 +48,42 @@ var ofWorkers = []mutation.Mutation{
 		Old: "r.Size < 0 || r.Size > slotBytes {\n", New: "r.Size < 0 || r.Size > slotBytes && !ON {\n"},
 	{Name: "snapshots-are-told-each-time", File: "engine/worker/pool.go", Breaks: "a worker hears of a snapshot once", Tests: works("^TestAWorkerIsToldOfASnapshotOnce$"),
 		Old: "\tif w.revision != snapshot.Revision {\n", New: "\tif w.revision != snapshot.Revision || ON {\n"},
+	{Name: "snapshots-are-written-each-time", File: "engine/workers.go", Breaks: "a snapshot is written once", Tests: runs("^TestSnapshotsAreWrittenForWorkersOnce$"),
+		Old: "\t\tif w.record != nil && w.revision == revision {\n", New: "\t\tif w.record != nil && w.revision == revision && !ON {\n"},
+	{Name: "workers-have-the-whole-memory", File: "engine/workers.go", Breaks: "a node and its workers stay within its memory", Tests: runs("^TestWorkersHaveSharesOfTheNode$"),
+		Old: "int64(w.Count), share - workerBeside, nil\n", New: "int64(w.Count), PICK(ON, whole, share) - workerBeside, nil\n"},
+	{Name: "a-node-keeps-what-its-workers-have", File: "engine/workers.go", Breaks: "a node and its workers stay within its memory", Tests: runs("^TestWorkersHaveSharesOfTheNode$"),
+		Old: "\treturn whole - share*", New: "\treturn whole - PICK(ON, 0, share)*"},
+	{Name: "workers-are-not-told-of-their-share", File: "engine/workers.go", Breaks: "a node and its workers stay within its memory", Tests: runs("^TestWorkersHaveSharesOfTheNode$"),
+		Old: "\t\tMemoryBytes: w.memory, SpillBytes: spill,", New: "\t\tMemoryBytes: PICK(ON, c.MemoryBytes, w.memory), SpillBytes: spill,"},
+	{Name: "workers-spill-as-much-as-their-node", File: "engine/workers.go", Breaks: "a node and its workers spill what it may", Tests: runs("^TestWorkersHaveSharesOfTheNode$"),
+		Old: "\t\tMemoryBytes: w.memory, SpillBytes: spill, Threads", New: "\t\tMemoryBytes: w.memory, SpillBytes: PICK(ON, c.SpillBytes, spill), Threads"},
+	{Name: "a-node-spills-what-its-workers-may", File: "engine/engine.go", Breaks: "a node and its workers spill what it may", Tests: runs("^TestWorkersHaveSharesOfTheNode$"),
+		Old: "SpillDirectory: spill, SpillBytes: spillBytes,", New: "SpillDirectory: spill, SpillBytes: PICK(ON, e.config.SpillBytes, spillBytes),"},
+	{Name: "what-a-killed-worker-spilled-stays", File: "engine/workers.go", Breaks: "what is spilled goes", Tests: runs("^TestWhatAKilledWorkerSpilledGoes$"),
+		Old: "\tif err := os.RemoveAll(directory); err != nil {\n", New: "\tif ON {\n\t} else if err := os.RemoveAll(directory); err != nil {\n"},
+	{Name: "a-node-of-a-cluster-has-workers", File: "engine/workers.go", Breaks: "an option works or is an error", Tests: runs("^TestWhatWorkersCannotBeIsRefused$"),
+		Old: "\tcase cluster != nil:\n", New: "\tcase cluster != nil && !ON:\n"},
+}
+
+func joins(pattern string) mutation.Tests {
+	return mutation.Tests{Package: "./engine/member", Pattern: pattern}
+}
+
+// ofCustody are faults of the book of who holds what.
+var ofCustody = []mutation.Mutation{
+	{Name: "what-holders-leave-is-not-told", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatIsLeftAtAHoldersEndIsTold$"),
+		Old: "\tif left := h.Close(); len(left) > 0 {\n", New: "\tif left := h.Close(); len(left) > 0 && !ON {\n"},
+	{Name: "what-holders-leave-is-not-counted", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatIsLeftAtAHoldersEndIsTold$"),
+		Old: "\t\tn.holdings.left.Add(int64(len(left)))\n"},
+	{Name: "what-the-catalog-discards-stays-in-the-book", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatWasGivenBackIsHeldByNobody$"),
+		Old: "\tl.book.GivenBack(ids...) // also if it failed: what lives all the same is found by the janitor\n"},
+	{Name: "what-the-catalog-retires-stays-in-the-book", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatWasGivenBackIsHeldByNobody$"),
+		Old: "\terr := l.Lender.Retire(ids...)\n\tl.book.GivenBack(ids...)\n", New: "\terr := l.Lender.Retire(ids...)\n\tif !ON {\n\t\tl.book.GivenBack(ids...)\n\t}\n"},
+	{Name: "what-could-not-be-discarded-stays-in-the-book", File: "engine/member/holding.go", Breaks: "H1", Tests: joins("^TestWhatWasGivenBackIsHeldByNobody$"),
+		Old: "\terr := l.Lender.Discard(ids...)\n", New: "\terr := l.Lender.Discard(ids...)\n\tif ON && err != nil {\n\t\treturn err\n\t}\n"},
+	{Name: "discards-of-a-holder-stay-in-the-book", File: "engine/custody/space.go", Breaks: "H1", Tests: mutation.Tests{Package: "./engine/custody", Pattern: "^TestDisclaimerModel$"},
+		Old: "\ts.holder.book.GivenBack(ids...) // also if it failed: nobody here has them any more\n"},
 }
 
 // ofWire are faults of the conversation with clients.
