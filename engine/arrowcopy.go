@@ -14,9 +14,9 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/compressed"
 	"github.com/csmsql/csmsql/engine/ingest"
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // COPY of Arrow IPC files on the server's side, which DuckDB does not do: FORMAT arrow is a file, FORMAT arrows a stream. UUID and JSON are the

@@ -5,8 +5,8 @@ import (
 	"errors"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // block is a transaction block: explicit (BEGIN), or the unit that a client's message makes.

@@ -6,7 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine/account"
-	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // What a session's client makes the node keep is charged before it is kept (package account): here and in package wire, by Session.Take.

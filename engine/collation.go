@@ -1,12 +1,11 @@
 package engine
 
 import (
+	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // A column keeps no collation: a query whose result has one becomes no table. What DuckDB's own tables and views bring with them shows in no

@@ -57,7 +57,7 @@ type Config struct {
 	// stricter (SET csm.verify).
 	Verify Verification
 	// Disable lists optimizations that queries do without (SET csm.disable), unless a session says otherwise: "enum, keys". Names are those of
-	// package engine/optimization. No answer changes by it.
+	// package sql/optimization. No answer changes by it.
 	Disable string
 	// VerifyAtStart compares the whole region before Open returns.
 	VerifyAtStart bool

@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // The options of a COPY of a file that every format has, and those that DuckDB has and csmsql has not.

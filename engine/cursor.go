@@ -8,8 +8,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // sqlCursor is what DECLARE opens: a running query that FETCH takes rows from. It belongs to an explicit transaction block

@@ -3,9 +3,9 @@ package engine
 import (
 	"fmt"
 
-	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
+	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 

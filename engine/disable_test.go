@@ -10,7 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine"
-	"github.com/csmsql/csmsql/engine/optimization"
+	"github.com/csmsql/csmsql/sql/optimization"
 )
 
 // disabledIn tells what SHOW says.

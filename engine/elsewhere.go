@@ -9,9 +9,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/worker"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
 // elsewhere is what the node keeps of a query that a worker runs.

@@ -6,13 +6,13 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/csmsql/csmsql/engine/statement"
-	"github.com/csmsql/csmsql/engine/unsupported"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/spelling"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/unsupported"
 )
 
 // Error is an error of a statement with what SQL clients want to know of it.

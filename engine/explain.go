@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // prepareExplain plans the inner statement and shows how it would run, or how it ran.

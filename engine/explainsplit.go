@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // EXPLAIN of a statement that several nodes run: its parts, where they run, and what they will read, or have read.

@@ -7,9 +7,9 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
 // PostgreSQL's to_char is a macro (pgcatalog), which cuts the template into patterns for every row: right for every template, and slow; and DuckDB

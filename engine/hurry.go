@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // A statement ends soon after its context: because the user cancelled it, or because it has taken longer than statement_timeout.

@@ -3,10 +3,10 @@ package engine
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/csmsql/csmsql/engine/literal"
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/literal"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // The values of VALUES lists become their columns' types one by one, as in PostgreSQL. DuckDB brings those of one place in all rows to one type

@@ -9,10 +9,10 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/engine/account"
-	"github.com/csmsql/csmsql/engine/optimization"
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
+	"github.com/csmsql/csmsql/sql/optimization"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // Dashboards ask the same text again and again, and so does a coordinator of its nodes. To plan it takes DuckDB as long as to run a small

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // What goes to a worker: queries outside of transaction blocks whose answer depends on the tables' snapshot, on the

@@ -6,9 +6,9 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constraint"
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // Statements that PostgreSQL needs and we do not: what they name must be there all the same, and what they would change must

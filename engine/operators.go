@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/csmsql/csmsql/engine/pgcatalog"
-	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // duckOperators writes PostgreSQL's operators on patterns as those that DuckDB is given for them: to DuckDB a ~ b means that the whole string

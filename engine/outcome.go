@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync/atomic"
 
-	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // Outcome decides once what becomes of a statement that one side runs and another one gives up: it fails, whatever it does after, or it

@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/engine/pgcatalog"
-	"github.com/csmsql/csmsql/engine/setting"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/setting"
 )
 
 // duckPath is where a session's DuckDB connection looks for bare names, and what that followed from. DuckDB, unlike PostgreSQL, takes no

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/csmsql/csmsql/engine/setting"
-	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // set_config(name, value, is_local) sets what SET does, from within a query: its arguments may be parameters and columns.

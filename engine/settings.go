@@ -8,11 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/csmsql/csmsql/engine/pgcatalog"
-	"github.com/csmsql/csmsql/engine/setting"
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // Which backend runs a query that both could run.

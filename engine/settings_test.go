@@ -12,7 +12,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine"
-	"github.com/csmsql/csmsql/engine/setting"
+	"github.com/csmsql/csmsql/sql/setting"
 )
 
 // effects are the tests that show what each setting does whose every value is accepted.

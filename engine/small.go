@@ -11,9 +11,9 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) }

@@ -4,9 +4,9 @@ import (
 	"context"
 	"strings"
 
-	"github.com/csmsql/csmsql/engine/setting"
-	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // The modes of transactions: BEGIN, SET TRANSACTION and the settings of the same names say them.

@@ -7,7 +7,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
 // viewWords remembers the queries of views as statements with those queries would be written for DuckDB, because all views are looked at

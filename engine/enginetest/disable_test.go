@@ -6,13 +6,13 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/engine/optimization"
+	"github.com/csmsql/csmsql/sql/optimization"
 )
 
 // disabled are the values of csm.disable that leave one optimization out, and all of them.
 func disabled() []string { return append(strings.Split(optimization.All.String(), ", "), "all") }
 
-// TestDisabledOptimizations: O1 of engine/optimization, one world and all traps for each.
+// TestDisabledOptimizations: O1 of sql/optimization, one world and all traps for each.
 func TestDisabledOptimizations(t *testing.T) {
 	r := newRig(t)
 	traps := trapRig(t)

@@ -17,10 +17,10 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine"
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/internal/testfabric"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // outcome is what a statement gave: rows as text, or an error's SQLSTATE.

@@ -9,9 +9,9 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/internal/grammar"
 	"github.com/csmsql/csmsql/internal/sqllist"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // uses is one statement of an example, and what it uses.

@@ -8,8 +8,8 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/internal/sqllist"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // TestRefusalsNameTheirOption: the error of each line that is refused has a word of what the line says is refused, and a SQLSTATE that

@@ -17,9 +17,9 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/sqllist"
+	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/internal/sqllist"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // The sections in which names of each kind are looked for, by how their headings begin.

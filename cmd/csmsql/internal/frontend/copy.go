@@ -13,8 +13,8 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/account"
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgcopy"
 	"github.com/csmsql/csmsql/wire/pgformat"

@@ -11,8 +11,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/frontend"
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/sql/tree"
 )
 

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/cmd/csmsql/internal/frontend"
-	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 func TestNumericLiterals(t *testing.T) {

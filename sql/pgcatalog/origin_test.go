@@ -8,7 +8,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/engine/pgcatalog"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
 // What PostgreSQL 15 says for the same texts, but for the last ones, of which it knows more than we are sure of.

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/queries"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
 // TestRewrite shows what becomes of each construct, without a database.

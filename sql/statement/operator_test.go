@@ -7,7 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/engine/statement"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // An operator on patterns is one between two operands; its text is told with it.

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/engine/optimization"
+	"github.com/csmsql/csmsql/sql/optimization"
 )
 
 // O3, for each set of two.

@@ -1,8 +1,6 @@
 package optimization
 
-import (
-	"strings"
-)
+import "strings"
 
 // Set is some of the optimizations. The zero value is none of them.
 type Set uint32

@@ -1,8 +1,6 @@
 package statement
 
-import (
-	pg "github.com/pganalyze/pg_query_go/v6"
-)
+import pg "github.com/pganalyze/pg_query_go/v6"
 
 // Name is a possibly qualified name, folded; empty parts were not written.
 type Name struct {

@@ -1,8 +1,6 @@
 package pgcatalog
 
-import (
-	pg "github.com/pganalyze/pg_query_go/v6"
-)
+import pg "github.com/pganalyze/pg_query_go/v6"
 
 // scope is what the FROM clause of one SELECT names: the catalog that is a table, or nil for anything else.
 type scope map[string]*systemRelation

@@ -1,6 +1,6 @@
 package setting
 
-import "github.com/csmsql/csmsql/engine/optimization"
+import "github.com/csmsql/csmsql/sql/optimization"
 
 // hidden are settings that PostgreSQL has and does not list.
 func hidden() []*Setting {

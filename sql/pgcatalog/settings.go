@@ -3,7 +3,7 @@ package pgcatalog
 import (
 	"strings"
 
-	"github.com/csmsql/csmsql/engine/setting"
+	"github.com/csmsql/csmsql/sql/setting"
 )
 
 // settingsRows are the rows of pg_settings, as far as they are the same in every session.

@@ -6,8 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/csmsql/csmsql/engine/optimization"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 

@@ -9,8 +9,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // S5.

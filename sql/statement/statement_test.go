@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"pgregory.net/rapid"
 
-	"github.com/csmsql/csmsql/engine/statement"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // TestEncoding: C ends a text at a zero byte, so PostgreSQL's parser would see less than DuckDB does.

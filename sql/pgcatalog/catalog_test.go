@@ -9,8 +9,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
 // TestSessionFunctions: they work without rewriting, through the search path alone.

@@ -11,8 +11,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
 // sample is the catalog of the golden tests; testdata/sample.sql makes the same in PostgreSQL.

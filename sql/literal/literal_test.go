@@ -6,7 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/engine/literal"
+	"github.com/csmsql/csmsql/sql/literal"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 

@@ -7,7 +7,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/engine/unsupported"
+	"github.com/csmsql/csmsql/sql/unsupported"
 )
 
 // U1: each text is PostgreSQL's, and DuckDB's parser stops at the byte of the bar.

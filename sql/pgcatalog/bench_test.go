@@ -7,8 +7,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/engine/pgcatalog"
 	"github.com/csmsql/csmsql/queries"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
 // hundred is a catalog of 100 tables of 16 columns.
