@@ -12,7 +12,6 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/faults"
-	"github.com/csmsql/csmsql/sql/optimization"
 )
 
 // executeDistributed runs the stages and then, over their results, the final text; or the statement whole, if what failed before there was
