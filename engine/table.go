@@ -112,7 +112,7 @@ func (e *Engine) domain(ctx context.Context, f *facts, column int) ([]string, bo
 	if damaged := (*DamagedError)(nil); ctx.Err() != nil || errors.As(err, &damaged) {
 		return nil, false // not remembered: it may be mended
 	}
-	d := domain{values: values, unfit: err != nil || len(values) == 0 || len(values) > domainMax} // an ENUM needs a value (plan's P3)
+	d := domain{values: values, unfit: err != nil || unfitWords(values)}
 	f.domains[column] = d
 	bytes := int64(0)
 	for _, v := range d.values {
@@ -120,6 +120,12 @@ func (e *Engine) domain(ctx context.Context, f *facts, column int) ([]string, bo
 	}
 	e.facts.grew(f, bytes)
 	return d.values, !d.unfit
+}
+
+// unfitWords tells whether words make no ENUM: it needs one (plan's P3), and has so many of them at most, which end with a zero byte.
+func unfitWords(words []string) bool {
+	return len(words) == 0 || len(words) > domainMax ||
+		slices.ContainsFunc(words, func(w string) bool { return strings.IndexByte(w, 0) >= 0 })
 }
 
 // readDomain is nil when a chunk stores the column otherwise than as dictionary<uint8, utf8>.

@@ -182,6 +182,18 @@ func TestQueriesOfTypesThatTablesDoNotKeep(t *testing.T) {
 	require.Equal(t, []string{"101", "a", "a"}, rows(t, s, "SELECT m FROM kept ORDER BY m"))
 }
 
+// Text with a zero byte is text, also where few words are repeated often: an ENUM's words end with one.
+func TestTextWithZeroBytes(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t AS SELECT ['a' || chr(0) || 'b', 'a', 'b', 'c' || chr(0)][1 + i % 4] AS w, i FROM range(4000) r(i)")
+	for _, disable := range []string{"", "enum"} {
+		exec(t, s, "SET csm.disable = '"+disable+"'")
+		require.Equal(t, []string{"a|1000", "a\x00b|1000", "b|1000", "c\x00|1000"}, rows(t, s, "SELECT w, count(*) FROM t GROUP BY w ORDER BY w"), disable)
+		require.Equal(t, []string{"c\x00|a"}, rows(t, s, "SELECT max(w), min(w) FROM t"), disable)
+		require.Equal(t, []string{"1000|0"}, rows(t, s, "SELECT count(*), min(i) FROM t WHERE w = 'a' || chr(0) || 'b' GROUP BY w"), disable)
+	}
+}
+
 // Neither does it lose a collation that another object brings with it.
 func TestQueriesOfCollatedColumns(t *testing.T) {
 	s := session(t, open(t))

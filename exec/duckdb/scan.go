@@ -22,8 +22,8 @@ type Scan struct {
 	// Open gives the columns of one chunk, in the order asked for, as a record batch whose buffers lie outside of Go's
 	// heap. DuckDB's threads call it, several chunks at a time from different scans but one at a time from one.
 	Open func(chunk int, columns []int) (arrow.RecordBatch, error)
-	// Domains shows columns as ENUM: all values that may occur, sorted bytewise, at most 255. Only for columns that are
-	// dictionary<uint8, utf8> in every chunk.
+	// Domains shows columns as ENUM: all values that may occur, sorted bytewise, at most 255, none with a zero byte. Only
+	// for columns that are dictionary<uint8, utf8> in every chunk.
 	Domains map[int][]string
 	// Filters leave out rows that do not matter, all together: see Filter. Their columns are asked of Open after those that the
 	// statement reads. Estimate is what is left after them.
