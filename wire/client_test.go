@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/wire"
@@ -119,6 +120,72 @@ func TestCopy(t *testing.T) {
 
 	_, err = conn.PgConn().CopyFrom(background(t), &brokenReader{}, "COPYIN csv")
 	requireState(t, err, "57014")
+}
+
+// A stream that does not come to its end is not kept: its client leaves in the middle, in good order or not.
+func TestCopyOfWhoLeaves(t *testing.T) {
+	for name, leave := range map[string]func(*pgproto3.Frontend){
+		"says so":           func(f *pgproto3.Frontend) { f.Send(&pgproto3.Terminate{}) },
+		"hangs up":          func(*pgproto3.Frontend) {},
+		"says what is none": func(f *pgproto3.Frontend) { f.Send(&pgproto3.Query{String: "SELECT"}) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := startServer(t, wire.Options{})
+			network, _ := s.knock(t)
+			frontend := pgproto3.NewFrontend(network, network)
+			frontend.Send(&pgproto3.Query{String: "COPYIN csv"})
+			frontend.Send(&pgproto3.CopyData{Data: []byte("1,one\n")})
+			leave(frontend)
+			require.NoError(t, frontend.Flush())
+			<-s.waiting
+			require.NoError(t, network.Close())
+			require.Eventually(t, func() bool { return s.open.Load() == 0 }, patience, time.Millisecond)
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			require.Empty(t, s.copied)
+		})
+	}
+}
+
+// Whoever goes on reading a stream when its COPY is over gets nothing of what the client says next.
+func TestCopyIsReadByNobodyAfterwards(t *testing.T) {
+	s := startServer(t, wire.Options{})
+	frontend := newFrontend(t, s)
+	copied := talk(t, frontend, &pgproto3.Query{String: "COPYIN csv fail"}, &pgproto3.CopyData{Data: []byte("1,one\n2")}, &pgproto3.CopyDone{})
+	require.Equal(t, []string{"22P04 bad row"}, copied)
+	s.mu.Lock()
+	stream := s.stream
+	s.mu.Unlock()
+	_, err := stream.Read(make([]byte, 10))
+	require.ErrorContains(t, err, "after CopyIn returned")
+	require.Equal(t, []string{"SELECT 1"}, talk(t, frontend, &pgproto3.Query{String: "SELECT"}))
+}
+
+// A COPY that was cancelled ends with what has left, also if the engine does not hear of it.
+func TestCopyToWhoCancels(t *testing.T) {
+	s := startServer(t, wire.Options{})
+	network, key := s.knock(t)
+	frontend := pgproto3.NewFrontend(network, network)
+	frontend.Send(&pgproto3.Query{String: "COPYOUT text 1000000 deaf"})
+	require.NoError(t, frontend.Flush())
+	message, err := frontend.Receive()
+	require.NoError(t, err)
+	require.IsType(t, (*pgproto3.CopyOutResponse)(nil), message)
+	s.cancel(t, key)
+	var heard []string
+	for {
+		message, err := frontend.Receive()
+		require.NoError(t, err)
+		switch message := message.(type) {
+		case *pgproto3.ErrorResponse:
+			heard = append(heard, message.Code+" "+message.Message)
+		case *pgproto3.CommandComplete:
+			heard = append(heard, string(message.CommandTag))
+		case *pgproto3.ReadyForQuery:
+			require.Equal(t, []string{cancelled}, heard)
+			return
+		}
+	}
 }
 
 type brokenReader struct{}

@@ -33,8 +33,9 @@ type fakeBackend struct {
 	settled  chan struct{} // guarded by mu; sessions are not done before it is closed; nil: they are
 	kept     atomic.Int64  // what connections had not given back at their end
 	mu       sync.Mutex
-	copied   []string // guarded by mu; what COPYIN read
-	implicit []string // guarded by mu; BeginImplicit and EndImplicit
+	copied   []string  // guarded by mu; what COPYIN read
+	stream   io.Reader // guarded by mu; of the last COPYIN
+	implicit []string  // guarded by mu; BeginImplicit and EndImplicit
 }
 
 func newFake() *fakeBackend {
@@ -284,7 +285,7 @@ func (st *fakeStatement) Execute(ctx context.Context, args []wire.Value) (wire.R
 	case "STALE":
 		r.rows, r.tag, r.stale = st.number(1), "SELECT", &fakeError{state: "XX001", message: "altered while it was read"}
 	case "COPYOUT":
-		r.rows, r.tag = st.number(2), "COPY"
+		r.rows, r.tag, r.deaf = st.number(2), "COPY", st.word(3) == "deaf"
 	case "HEAVY":
 		r.rows, r.tag, r.text = st.number(1), "SELECT", strings.Repeat("x", st.number(2))
 	case "FAILAFTER":
@@ -362,6 +363,7 @@ type fakeResult struct {
 	tag, text string
 	echo      []wire.Value
 	failAfter bool
+	deaf      bool
 	stale     error
 	batch     arrow.RecordBatch
 }
@@ -382,7 +384,7 @@ func (r *fakeResult) release() {
 
 func (r *fakeResult) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	r.release()
-	if err := ctx.Err(); err != nil && r.tag != "TOOLATE" {
+	if err := ctx.Err(); err != nil && r.tag != "TOOLATE" && !r.deaf {
 		return nil, err
 	}
 	if r.at >= r.rows {
@@ -440,7 +442,7 @@ func copyFormat(word string) pgcopy.Format {
 	return map[string]pgcopy.Format{"text": pgcopy.Text, "csv": pgcopy.CSV, "binary": pgcopy.Binary}[word]
 }
 
-// fakeCopyOut is COPYOUT format rows.
+// fakeCopyOut is COPYOUT format rows [deaf]: it may not hear that it was cancelled.
 type fakeCopyOut struct{ fakeStatement }
 
 func (st *fakeCopyOut) CopyOut() pgcopy.Options {
@@ -454,6 +456,9 @@ func (st *fakeCopyIn) CopyInFormat() (bool, int) { return st.word(1) == "binary"
 
 func (st *fakeCopyIn) CopyIn(_ context.Context, stream io.Reader) (string, error) {
 	b := st.session.backend
+	b.mu.Lock()
+	b.stream = stream
+	b.mu.Unlock()
 	if len(st.words) > 2 {
 		var one [1]byte
 		if _, err := stream.Read(one[:]); err != nil {

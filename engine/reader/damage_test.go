@@ -2,6 +2,8 @@ package reader_test
 
 import (
 	"fmt"
+	"log/slog"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -66,6 +68,26 @@ func TestDamagedError(t *testing.T) {
 	for _, gone := range []error{memregion.ErrRegionGone, memregion.ErrRegionShort} {
 		require.Equal(t, "58030", r.FindDamaged("public.t", oneExtent(), gone).SQLState())
 	}
+}
+
+// A damaged replica is told once, however often it is found and passed over; so many of them are remembered.
+func TestDamageIsToldOnce(t *testing.T) {
+	var log strings.Builder
+	r := reader.New(reader.Config{Node: "n1", Log: slog.New(slog.NewTextHandler(&log, nil))})
+	d := oneExtent()
+	for range 3 {
+		r.PassOver("public.t", d, coherence.ErrChecksum)
+	}
+	require.Equal(t, 1, strings.Count(log.String(), "a replica is damaged; another one is read"), log.String())
+	require.EqualValues(t, 3, r.Damage().PassedOver())
+	require.Equal(t, 1, r.Damage().Found())
+	for range reader.DamageMax {
+		d.Extents[0].Generation++
+		r.PassOver("public.t", d, coherence.ErrChecksum)
+		require.True(t, r.Damage().Has(d.Extents[0].ExtentID))
+		require.LessOrEqual(t, r.Damage().Found(), reader.DamageMax)
+	}
+	require.Equal(t, 1, r.Damage().Found(), "the others are found again when they are read")
 }
 
 // A region that is not mapped is an error that names it, or says why it is lost.

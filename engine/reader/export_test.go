@@ -6,3 +6,11 @@ import "github.com/csmsql/csmsql/catalog/descriptor"
 func (r *Reader) FindDamaged(table string, d *descriptor.Descriptor, cause error) *DamagedError {
 	return r.unread(&DamagedError{Table: table, Cause: cause}, d, d, nil)
 }
+
+// PassOver notes a replica that is damaged where another one can be read.
+func (r *Reader) PassOver(table string, d *descriptor.Descriptor, cause error) {
+	r.damage.note(d, &DamagedError{Table: table, Cause: cause}, true)
+}
+
+// DamageMax is damageMax.
+const DamageMax = damageMax

@@ -5,6 +5,7 @@ import (
 	"math"
 	"net"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -114,4 +115,24 @@ func TestSlotsGiveMemoryBack(t *testing.T) {
 	require.Less(t, taken(), before)
 	require.Zero(t, w.slot(0)[0])
 	require.Equal(t, byte(1), w.slot(1)[0])
+}
+
+// Neither side can take away what the other one reads or writes, and the node writes nothing.
+func TestAWindowStaysAsItIs(t *testing.T) {
+	w := windowOf(t)
+	fd := int(w.file.Fd())
+	require.ErrorIs(t, unix.Ftruncate(fd, slotBytes), unix.EPERM)
+	require.ErrorIs(t, unix.Ftruncate(fd, slots*slotBytes+4096), unix.EPERM)
+	_, err := unix.FcntlInt(uintptr(fd), unix.F_ADD_SEALS, unix.F_SEAL_FUTURE_WRITE)
+	require.ErrorIs(t, err, unix.EPERM)
+	maps, err := os.ReadFile("/proc/self/maps")
+	require.NoError(t, err)
+	found := 0
+	for line := range strings.Lines(string(maps)) {
+		if strings.Contains(line, "memfd:csmsql-worker") {
+			found++
+			require.Equal(t, "r--s", strings.Fields(line)[1], line)
+		}
+	}
+	require.Equal(t, 1, found)
 }

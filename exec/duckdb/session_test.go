@@ -114,6 +114,38 @@ func TestScanIsReleasedWhenPlanningFails(t *testing.T) {
 	require.Equal(t, 1, released)
 }
 
+// endsMeanwhile is a context that has ended when it is asked for the second time, and tells nobody by itself.
+type endsMeanwhile struct {
+	context.Context
+	asked int
+}
+
+func (c *endsMeanwhile) Err() error {
+	if c.asked++; c.asked > 1 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// A batch that was made while its statement was cancelled is nobody's.
+func TestNoBatchComesAfterTheEnd(t *testing.T) {
+	_, c := open(t)
+	schema, batch := numbers(t, 10)
+	number := c.Register(scanOf(schema, batch))
+	defer c.Forget(number)
+	s, err := c.Prepare(fmt.Sprintf("SELECT a FROM csm_scan(%d)", number))
+	require.NoError(t, err)
+	defer s.Close()
+	ctx := &endsMeanwhile{Context: context.Background(), asked: -10}
+	rows, err := s.Execute(ctx)
+	require.NoError(t, err)
+	defer rows.Close()
+	ctx.asked = 0
+	_, err = rows.Next()
+	requireState(t, "57014", err)
+	require.Equal(t, 2, ctx.asked)
+}
+
 func drain(t testing.TB, rows *duckdb.Rows) (n int) {
 	for {
 		b, err := rows.Next()

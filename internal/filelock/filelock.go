@@ -40,10 +40,11 @@ func Give(file *os.File) error {
 		_ = unix.FcntlFlock(uintptr(fd), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_UNLCK}) // a file system without such locks has none
 		return unix.Flock(fd, unix.LOCK_UN)
 	})
-	if errors.Is(unlocked, os.ErrClosed) {
-		unlocked = nil // Close says so
+	closed := file.Close()
+	if errors.Is(closed, os.ErrClosed) {
+		return closed // there was nothing to unlock
 	}
-	return errors.Join(unlocked, file.Close())
+	return errors.Join(unlocked, closed)
 }
 
 func flock(file *os.File, how int) error {

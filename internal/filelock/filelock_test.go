@@ -48,7 +48,9 @@ func TestGiven(t *testing.T) {
 			require.NoError(t, filelock.Give(first))
 			require.NoError(t, exclusive(second))
 			require.NoError(t, filelock.Give(second))
-			require.ErrorIs(t, filelock.Give(second), os.ErrClosed)
+			closed := filelock.Give(second)
+			require.ErrorIs(t, closed, os.ErrClosed)
+			require.NotContains(t, closed.Error(), "\n", "it is told once")
 		})
 	}
 }

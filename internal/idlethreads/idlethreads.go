@@ -25,10 +25,7 @@ func End(needed int) {
 	if err != nil {
 		return // this system does not say
 	}
-	many := len(list) - beside - ofProcessor*runtime.GOMAXPROCS(0) - needed
-	if many <= tooMany {
-		return
-	}
+	many := excess(len(list), runtime.GOMAXPROCS(0), needed)
 	var locked, ended sync.WaitGroup
 	locked.Add(many)
 	for range many {
@@ -39,4 +36,13 @@ func End(needed int) {
 		})
 	}
 	ended.Wait()
+}
+
+// excess is how many threads are worth to be ended.
+func excess(threads, processors, needed int) int {
+	many := threads - beside - ofProcessor*processors - needed
+	if many <= tooMany {
+		return 0
+	}
+	return many
 }

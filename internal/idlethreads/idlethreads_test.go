@@ -51,3 +51,12 @@ func TestThreadsEnd(t *testing.T) {
 	}, 10*time.Second, 10*time.Millisecond)
 	inSystem()()
 }
+
+// What a process has in any case stays, and what is needed, and a few that are not worth it.
+func TestExcess(t *testing.T) {
+	for _, c := range []struct{ threads, processors, needed, want int }{
+		{10, 2, 0, 0}, {28, 2, 0, 0}, {29, 2, 0, 9}, {120, 2, 0, 100}, {120, 2, 91, 9}, {120, 2, 92, 0}, {120, 2, 1000, 0}, {120, 40, 0, 24},
+	} {
+		require.Equal(t, c.want, idlethreads.Excess(c.threads, c.processors, c.needed), "%+v", c)
+	}
+}

@@ -163,6 +163,7 @@ func TestThen(t *testing.T) {
 	require.Equal(t, edit.List{{7, 11, 2}, {20, 21, 18}}, constants.Then(tables))
 	require.Equal(t, edit.List{{7, 11, 1}}, constants.Then(inside))
 	require.Equal(t, edit.List{{6, 14, 1}}, constants.Then(over))
+	require.Equal(t, edit.List{{3, 3, 3}}, edit.List{{3, 3, 2}}.Then(edit.List{{4, 4, 1}}), "one insertion into another")
 	require.Equal(t, constants, edit.List(nil).Then(constants))
 	require.Equal(t, constants, constants.Then(nil))
 	require.Equal(t, edit.List{{10, 14, 2}}, constants.Shift(3))

@@ -37,6 +37,7 @@ func TestTokens(t *testing.T) {
 		"'a''b' 'c'\n 'd' E'\\'' N'e' x'0''1' 'f' 'g'": `s'a''b' s'c'↵·'d' sE'\'' wN s'e' sx'0' s'1' s'f' s'g'`,
 		"'a' -- b\n--c\n 'd'":                          "s'a'·--·b↵--c↵·'d'",
 		`U&'\0061' u&"b" U&c`:                          `sU&'\0061' qu&"b" wU & wc`,
+		"1..5 1...5 1....5":                            "n1 . . n5 n1 . . n.5 n1 . . . . n5",
 		"$1 $a$ $b$ $$ $a$ $$ $ $$ a$$b$$ $c":          "p$1 s$a$·$b$·$$·$a$ s$$·$·$$ wa$$b$$ $ wc",
 		"1 1.5e-3 .5 1..2 1.e5 t.1 1-1":                "n1 n1.5e-3 n.5 n1 . . n2 n1.e5 wt n.1 n1 - n1",
 		"a::b->>c := [1:2] {'x': ?}":                   "wa : : wb - > > wc : = [ n1 : n2 ] { s'x' : ? }",
@@ -58,6 +59,7 @@ func TestDialects(t *testing.T) {
 	for sql, want := range map[string][3]string{ // PostgreSQL, Client, DuckDB
 		"a\u00a0b\u2003\u2060 c": {"wa\u00a0b\u2003\u2060 wc", "wa wb wc", "wa wb wc"},
 		"'a'\u00a0\n'b'":         {"s'a' w\u00a0 s'b'", "s'a'\u00a0↵'b'", "s'a'\u00a0↵'b'"},
+		"a\u205fb\u3000c\ufeffd": {"wa\u205fb\u3000c\ufeffd", "wa wb wc wd", "wa wb wc wd"},
 		"\"c\u00a0d\"":           {"q\"c\u00a0d\"", "q\"c\u00a0d\"", "q\"c\u00a0d\""},
 		"0x1F 0b1 0o7":           {"n0x1F n0b1 n0o7", "n0x1F n0b1 n0o7", "n0 wx1F n0 wb1 n0 wo7"},
 		"1_000 1__0 1_":          {"n1_000 n1__0 n1_", "n1_000 n1__0 n1_", "n1_000 n1 w__0 n1 w_"},
@@ -83,13 +85,16 @@ func TestDialects(t *testing.T) {
 func TestValues(t *testing.T) {
 	for sql, want := range map[string]string{
 		"'it''s'": "it's", "'a'\n'b'": "ab", "E'\\t\\x41\\''": "\tA'", "$q$'\\$q$": `'\`,
-		`U&'d\0061\+000062\\'`: `dab\`, "E'a\\u00e4'\n'\\\\'": `aä\`,
+		`U&'d\0061\+000062\\'`: `dab\`, "E'a\\u00e4'\n'\\\\'": `aä\`, `E'\ud83d\ude00\1'`: "😀\x01", `U&'\d83d\de00'`: "😀",
 	} {
 		value, ok := lex.Client.Next(sql, 0).Value()
 		require.True(t, ok, sql)
 		require.Equal(t, want, value, sql)
 	}
-	for _, sql := range []string{"x'1F'", "b'1'", `E'\u00'`, `E'\xff'`, `U&'\00'`, `U&'\d800'`, "a", `"a"`, "1", "", "'a"} {
+	for _, sql := range []string{
+		"x'1F'", "b'1'", `E'\u00'`, `E'\u0000'`, `E'\xff'`, `E'\0'`, `E'\400'`, `E'\ud800'`, `E'\ud800x'`, `E'\ud800x\udc00'`, `E'\ud800\u0061'`, `E'\ude00'`,
+		`U&'\00'`, `U&'\0000'`, `U&'\d800'`, `U&'\d800x'`, `U&'\d800x\dc00'`, `U&'\d800\0061'`, "a", `"a"`, "1", "", "'a",
+	} {
 		_, ok := lex.Client.Next(sql, 0).Value()
 		require.False(t, ok, sql)
 	}

@@ -1,0 +1,4 @@
+package idlethreads
+
+// Excess is excess.
+var Excess = excess
