@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -78,7 +79,7 @@ func (st *Statement) translated(args []any) ([]any, error) {
 			continue
 		}
 		var err error
-		if out[i], err = formOfParameter(st.params[i]).Translate(text); err != nil {
+		if out[i], err = dialect.FormOfParameter(st.params[i]).Translate(text); err != nil {
 			return nil, err
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -39,7 +40,7 @@ func deleteRewrite(head *statement.Delete) (rewrite, error) {
 	}
 	hit := "coalesce((" + where + "\n), false)"
 	if head.Using != "" {
-		if name := volatileIn(where); name != "" {
+		if name := dialect.VolatileIn(where); name != "" {
 			return rewrite{}, sqlerror.New("0A000", "DELETE … USING with %s() in its condition is not supported", name).
 				WithHint("It is asked of each pair of rows. Store its values in a table first, or write the condition without USING.")
 		}
@@ -59,31 +60,6 @@ func deleteRewrite(head *statement.Delete) (rewrite, error) {
 			return head.With + " SELECT * FROM " + tableAs(head.Name, head.Alias) + " WHERE NOT " + hit, nil
 		},
 	}, nil
-}
-
-// volatile are DuckDB's functions that may give another value whenever they are called. A sub-query is asked once for
-// all rows that it makes no
-// difference between. A test compares the list with DuckDB's.
-var volatile = map[string]bool{
-	"current_connection_id": true, "current_query": true, "current_query_id": true, "current_transaction_id": true, "currval": true, "error": true,
-	"gen_random_uuid": true, "nextval": true, "random": true, "setseed": true, "sleep_ms": true, "stats": true,
-	"uuid": true, "uuidv4": true, "uuidv7": true, "write_log": true,
-}
-
-// volatileIn is the name of such a function that an expression calls.
-func volatileIn(expression string) (found string) {
-	called := ""
-	replaceTokens(expression, func(token string, _ int) (string, bool) {
-		if token == "(" && found == "" {
-			found = called
-		}
-		called = ""
-		if name := strings.ToLower(strings.Trim(token, `"`)); volatile[name] {
-			called = name
-		}
-		return "", false
-	})
-	return found
 }
 
 func updateRewrite(head *statement.Update) (rewrite, error) {
@@ -175,9 +151,9 @@ func assignments(head *statement.Update, table catalog.Table) (map[int]string, e
 
 func tableAs(name statement.Name, alias string) string {
 	if alias == "" {
-		return quoteName(name)
+		return dialect.QuoteName(name)
 	}
-	return quoteName(name) + " AS " + duckdb.QuoteIdentifier(alias)
+	return dialect.QuoteName(name) + " AS " + duckdb.QuoteIdentifier(alias)
 }
 
 // prepareRewrite checks the statement; temporary tables are DuckDB's to change.
@@ -207,9 +183,9 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite) error {
 			return err
 		}
 	}
-	plan, err := s.planDuck(ctx, text, treeOf(text), v)
+	plan, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)
 	if err != nil {
-		return withoutPosition(err)
+		return dialect.WithoutPosition(err)
 	}
 	st.params = plan.params
 	plan.close()
@@ -262,14 +238,14 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 	if text, err = rewriteSource(text, table.Columns, r.flagged); err != nil {
 		return 0, err
 	}
-	plan, err := s.planDuck(ctx, text, treeOf(text), v)
+	plan, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)
 	if err != nil {
-		return 0, withoutPosition(err)
+		return 0, dialect.WithoutPosition(err)
 	}
 	defer plan.close()
 	rows, err := plan.execute(ctx, v, args)
 	if err != nil {
-		return 0, withoutPosition(err)
+		return 0, dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
 	target, err := s.engine.targetFor(ctx, version, s.zone())
@@ -292,7 +268,7 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 			break
 		}
 		if err != nil {
-			return 0, withoutPosition(err)
+			return 0, dialect.WithoutPosition(err)
 		}
 		fit, err := ingest.Fit(ctx, batch, target.Limits) // before RETURNING sees it
 		batch.Release()
@@ -400,16 +376,6 @@ func countTrue(flags *array.Boolean) (n int64) {
 	return n
 }
 
-// withoutPosition drops a position that is one in a text of ours.
-func withoutPosition(err error) error {
-	if e, ok := err.(*Error); ok && e.At != 0 {
-		moved := *e
-		moved.At = 0
-		return &moved
-	}
-	return err
-}
-
 // rename gives a table another name.
 func (st *Statement) rename(ctx context.Context, head *statement.Rename) (*Rows, error) {
 	s := st.session
@@ -458,7 +424,7 @@ func (s *Session) rowwise(ctx context.Context, v *visible, with, from, place str
 		return nil
 	}
 	text := with + " SELECT 1 FROM " + from + " WHERE " + strings.Join(asked, " OR ")
-	plan, err := s.planDuck(ctx, text, treeOf(text), v)
+	plan, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)
 	if err == nil {
 		plan.close()
 		return nil

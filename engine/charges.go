@@ -6,6 +6,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
@@ -92,7 +93,7 @@ const (
 func (s *Session) atMost(bytes int64) int64 { return min(bytes, s.account.Most()/statementPart) }
 
 func statementBytes(text string, schema *arrow.Schema) int64 {
-	short := int64(min(len(text), treeMax))
+	short := int64(min(len(text), dialect.TreeMax))
 	return statementLeast + short*treePerByte + (int64(len(text))-short)*textPerByte + columnsIn(schema)*columnBytes
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -164,11 +165,11 @@ func (c *tableChecks) check(ctx context.Context, schema *arrow.Schema, checks []
 	from := scanName(number) + " AS " + duckdb.QuoteIdentifier(checks[0].Table)
 	var cases strings.Builder
 	for i, k := range checks {
-		fmt.Fprintf(&cases, " WHEN NOT (%s\n) THEN %d", duckExpression(k.Expression), i)
+		fmt.Fprintf(&cases, " WHEN NOT (%s\n) THEN %d", dialect.Expression(k.Expression), i)
 	}
 	found, err := texts(ctx, conn.Connection, "SELECT CAST(failed AS VARCHAR) FROM (SELECT CASE"+cases.String()+" END AS failed FROM "+from+") AS checked WHERE failed IS NOT NULL LIMIT 1")
 	if err != nil || len(found) == 0 {
-		return withoutPosition(err)
+		return dialect.WithoutPosition(err)
 	}
 	var which int
 	if _, err := fmt.Sscan(found[0], &which); err != nil {
@@ -177,7 +178,7 @@ func (c *tableChecks) check(ctx context.Context, schema *arrow.Schema, checks []
 	k := checks[which]
 	failed := sqlerror.New("23514", "new row for relation %q violates check constraint %q", c.table.Name.Name, k.Name)
 	failed.Object = sqlerror.Object{Schema: c.table.Name.Schema, Table: c.table.Name.Name, Constraint: k.Name}
-	row, err := texts(ctx, conn.Connection, "SELECT "+failingRow(schema)+" FROM "+from+" WHERE NOT ("+duckExpression(k.Expression)+"\n) LIMIT 1")
+	row, err := texts(ctx, conn.Connection, "SELECT "+failingRow(schema)+" FROM "+from+" WHERE NOT ("+dialect.Expression(k.Expression)+"\n) LIMIT 1")
 	if err == nil && len(row) == 1 { // a check that is random may pass now
 		failed.DetailText = "Failing row contains (" + row[0] + ")."
 	}
@@ -205,12 +206,12 @@ func texts(ctx context.Context, conn *duckdb.Connection, text string) (list []st
 	defer conn.Hear(ctx)()
 	duck, err := conn.Prepare(text)
 	if err != nil {
-		return nil, fromDuckDB(err, text, text, nil)
+		return nil, dialect.FromDuckDB(err, text, text, nil)
 	}
 	defer duck.Close()
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return nil, fromDuckDB(err, text, text, nil)
+		return nil, dialect.FromDuckDB(err, text, text, nil)
 	}
 	defer rows.Close()
 	for {
@@ -219,7 +220,7 @@ func texts(ctx context.Context, conn *duckdb.Connection, text string) (list []st
 			return list, nil
 		}
 		if err != nil {
-			return nil, fromDuckDB(err, text, text, nil)
+			return nil, dialect.FromDuckDB(err, text, text, nil)
 		}
 		for i := range int(batch.NumRows()) {
 			list = append(list, strings.Clone(batch.Column(0).ValueStr(i)))
@@ -245,7 +246,7 @@ func (e *Engine) checkExpression(schema *arrow.Schema, k constraint.Constraint) 
 		columns[i] = duckdb.QuoteIdentifier(f.Name) + " " + name
 		nulls[i] = "CAST(NULL AS " + name + ") AS " + duckdb.QuoteIdentifier(f.Name)
 	}
-	expression, table := duckExpression(k.Expression), duckdb.QuoteIdentifier(k.Table)
+	expression, table := dialect.Expression(k.Expression), duckdb.QuoteIdentifier(k.Table)
 	if err := conn.Exec("BEGIN"); err != nil {
 		return err
 	}
@@ -259,9 +260,9 @@ func (e *Engine) checkExpression(schema *arrow.Schema, k constraint.Constraint) 
 	typed, err := texts(context.Background(), conn.Connection, "SELECT typeof(("+expression+"\n)) FROM (SELECT "+strings.Join(nulls, ", ")+") AS "+table)
 	switch {
 	case err != nil:
-		return withoutPosition(err)
+		return dialect.WithoutPosition(err)
 	case made != nil:
-		return withoutPosition(fromDuckDB(made, "", "", nil))
+		return dialect.WithoutPosition(dialect.FromDuckDB(made, "", "", nil))
 	case len(typed) == 1 && typed[0] != "BOOLEAN" && typed[0] != `"NULL"`:
 		return sqlerror.New("42804", "argument of CHECK must be type boolean, not type %s", strings.ToLower(typed[0]))
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -138,11 +139,11 @@ func (s *Session) readReference(v *visible, table catalog.TableName, schema *arr
 
 // columnsRead are the columns that an expression names, as far as PostgreSQL's parser can tell: a check is called by the one that it reads.
 func columnsRead(expression string, schema *arrow.Schema) (names []string) {
-	tree := treeOf("SELECT (" + expression + "\n)")
+	tree := dialect.TreeOf("SELECT (" + expression + "\n)")
 	if tree == nil {
 		return nil
 	}
-	eachNode(tree.ProtoReflect(), func(node any) {
+	dialect.EachNode(tree.ProtoReflect(), func(node any) {
 		c, ok := node.(*pg.ColumnRef)
 		if !ok || len(c.Fields) == 0 {
 			return
@@ -259,14 +260,14 @@ func (s *Session) holds(ctx context.Context, v *visible, table catalog.Table, sc
 func (s *Session) finds(ctx context.Context, v *visible, table catalog.TableName, alias, condition string) (bool, error) {
 	text := "SELECT 1 AS found FROM " + duckdb.QuoteIdentifier(table.Schema) + "." + duckdb.QuoteIdentifier(table.Name) + " AS " + duckdb.QuoteIdentifier(alias) +
 		" WHERE " + condition + " LIMIT 1"
-	plan, err := s.planDuck(ctx, text, treeOf(text), v)
+	plan, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)
 	if err != nil {
-		return false, withoutPosition(err)
+		return false, dialect.WithoutPosition(err)
 	}
 	defer plan.close()
 	rows, err := plan.execute(ctx, v, nil)
 	if err != nil {
-		return false, withoutPosition(err)
+		return false, dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
 	found := false
@@ -276,7 +277,7 @@ func (s *Session) finds(ctx context.Context, v *visible, table catalog.TableName
 			return found, nil
 		}
 		if err != nil {
-			return false, withoutPosition(err)
+			return false, dialect.WithoutPosition(err)
 		}
 		found = found || batch.NumRows() > 0
 		batch.Release()

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -54,17 +55,7 @@ func copyQuery(head *statement.Copy) string {
 		}
 		columns = strings.Join(quoted, ", ")
 	}
-	return "SELECT " + columns + " FROM " + quoteName(head.Name)
-}
-
-func quoteName(n statement.Name) string {
-	parts := []string{}
-	for _, p := range []string{n.Database, n.Schema, n.Name} {
-		if p != "" {
-			parts = append(parts, duckdb.QuoteIdentifier(p))
-		}
-	}
-	return strings.Join(parts, ".")
+	return "SELECT " + columns + " FROM " + dialect.QuoteName(head.Name)
 }
 
 func (st *Statement) prepareCopyTo(ctx context.Context, head *statement.Copy) error {
@@ -156,13 +147,13 @@ func fileError(err error) error {
 	if !ok {
 		return err
 	}
-	if csv := csvFailure("", d); csv != nil {
+	if csv := dialect.CSVFailure("", d); csv != nil {
 		return csv
 	}
 	if unknown := formatHasNot(d.Message); unknown != nil {
 		return unknown
 	}
-	e := &Error{State: d.State, Message: postgresWords(d.Message), HintText: d.HintText, Cause: err}
+	e := &Error{State: d.State, Message: dialect.PostgresWords(d.Message), HintText: d.HintText, Cause: err}
 	if d.State == "42501" {
 		e.HintText = outOfReach
 	}
@@ -351,7 +342,7 @@ func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*R
 		}
 		duck, err := s.conn.Prepare(src.text)
 		if err != nil {
-			return fileError(inFile(head.File, err))
+			return fileError(dialect.InFile(head.File, err))
 		}
 		defer duck.Close()
 		culprit := func(err error) error {

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 )
 
 // lineMarks say on which line of the client's stream a row begins: a mark is where rows and lines begin to go apart otherwise than before.
@@ -54,15 +55,7 @@ func (s *Session) copyCulprit(ctx context.Context, table string, schema *arrow.S
 	if column < 0 || !errors.As(found, &d) {
 		return failed
 	}
-	e := &Error{State: d.State, Message: postgresWords(d.Message), Cause: failed}
-	e.ContextText = fmt.Sprintf("COPY %s, line %d, column %s: \"%s\"", table, lines.of(row), columns[column], shortened(batch.Column(column).ValueStr(int(row))))
+	e := &Error{State: d.State, Message: dialect.PostgresWords(d.Message), Cause: failed}
+	e.ContextText = fmt.Sprintf("COPY %s, line %d, column %s: \"%s\"", table, lines.of(row), columns[column], dialect.Shortened(batch.Column(column).ValueStr(int(row))))
 	return e
-}
-
-// shortened is a value as an error shows it.
-func shortened(value string) string {
-	if letters := []rune(value); len(letters) > 100 {
-		return string(letters[:100]) + "..."
-	}
-	return value
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/compressed"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -26,7 +27,7 @@ func (s *Session) checkFile(ctx context.Context, head *statement.Copy, from stri
 	if compressed.Named(head.File) || isPattern(head.File) {
 		var err error
 		if files, err = filesOf(ctx, s.conn, head.File); err != nil {
-			return fileError(inFile(head.File, err))
+			return fileError(dialect.InFile(head.File, err))
 		}
 		for _, file := range files {
 			if err := wholeFile(ctx, file, func(file string) (*os.File, error) { return openForSQL(s.engine.config.Files, file) }); err != nil {
@@ -38,7 +39,7 @@ func (s *Session) checkFile(ctx context.Context, head *statement.Copy, from stri
 	case noderpc.FormatParquet:
 		names, err := fileNames(s.conn, from)
 		if err != nil {
-			return fileError(inFile(head.File, err))
+			return fileError(dialect.InFile(head.File, err))
 		}
 		if isPattern(head.File) {
 			return s.checkFiles(files, len(columns))
@@ -49,7 +50,7 @@ func (s *Session) checkFile(ctx context.Context, head *statement.Copy, from stri
 	case formatJSON:
 		names, err := fileNames(s.conn, "read_json("+duckdb.QuoteLiteral(head.File)+")")
 		if err != nil {
-			return fileError(inFile(head.File, err))
+			return fileError(dialect.InFile(head.File, err))
 		}
 		for _, n := range names {
 			if !has(columns, n) && !slices.Equal(names, []string{"json"}) { // which is what a file without objects is said to have
@@ -66,7 +67,7 @@ func (s *Session) checkFiles(files []string, columns int) error {
 	for i, file := range files {
 		names, err := fileNames(s.conn, "read_parquet("+duckdb.QuoteLiteral(file)+")")
 		if err != nil {
-			return fileError(inFile(file, err))
+			return fileError(dialect.InFile(file, err))
 		}
 		if len(names) != columns {
 			return sqlerror.New("22P04", "%s has %s, %d are copied", file, counted.Of(len(names), "column"), columns)
@@ -208,7 +209,7 @@ func structOf(names, texts []string) string {
 func (s *Session) copyFileCulprit(ctx context.Context, f *fileColumns, failed error) error {
 	conn, err := s.culpritConnection()
 	if err != nil {
-		return inFile(f.file, failed)
+		return dialect.InFile(f.file, failed)
 	}
 	defer conn.Close()
 	if isPattern(f.file) && strings.HasPrefix(f.call, "read_parquet(") && isBadValue(failed) {
@@ -237,7 +238,7 @@ func culpritOfFiles(ctx context.Context, conn *duckdb.Connection, f *fileColumns
 		one := *f
 		one.file, one.call = file, parquetCall(file)
 		if where, ok := parquetCulprit(ctx, conn, &one, names, types); ok {
-			return inFile(file+where, failed)
+			return dialect.InFile(file+where, failed)
 		}
 	}
 	return nil
@@ -260,7 +261,7 @@ func (s *Session) culpritConnection() (*duckdb.Connection, error) {
 func (s *Session) arrowCulprit(ctx context.Context, file string, before int64, batch arrow.RecordBatch, schema *arrow.Schema, columns []string, failed error) error {
 	conn, err := s.culpritConnection()
 	if err != nil {
-		return inFile(file, failed)
+		return dialect.InFile(file, failed)
 	}
 	defer conn.Close()
 	return arrowCulprit(ctx, conn, file, before, batch, schema, columns, failed)
@@ -292,7 +293,7 @@ func firstBad(rows int64, columns int, bad func(column int, from, to int64) erro
 // before rows; columns are the table's that it fills.
 func arrowCulprit(ctx context.Context, conn *duckdb.Connection, file string, before int64, batch arrow.RecordBatch, schema *arrow.Schema, columns []string, failed error) error {
 	if !isBadValue(failed) {
-		return inFile(file, failed)
+		return dialect.InFile(file, failed)
 	}
 	row, column, found := firstBad(batch.NumRows(), len(columns), func(column int, from, to int64) error {
 		piece := batch.NewSlice(from, to)
@@ -302,7 +303,7 @@ func arrowCulprit(ctx context.Context, conn *duckdb.Connection, file string, bef
 		return conformPiece(ctx, conn, one, schema, columns[column:column+1], func(arrow.RecordBatch) error { return nil })
 	})
 	if column < 0 || !isBadValue(found) {
-		return inFile(file, failed)
+		return dialect.InFile(file, failed)
 	}
-	return inFile(fmt.Sprintf("%s, row %d, column %q", file, before+row+1, columns[column]), found)
+	return dialect.InFile(fmt.Sprintf("%s, row %d, column %q", file, before+row+1, columns[column]), found)
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/literal"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -169,7 +170,7 @@ func gather(schema *arrow.Schema, forms []literal.Form, held *gathering, next fu
 				if !errors.As(err, &problem) {
 					return nil, err
 				}
-				problem.ContextText = fmt.Sprintf("line %d, column %s: \"%s\"", line, schema.Field(i).Name, shortened(string(row[i])))
+				problem.ContextText = fmt.Sprintf("line %d, column %s: \"%s\"", line, schema.Field(i).Name, dialect.Shortened(string(row[i])))
 				return nil, problem
 			}
 			b.Field(i).(*array.StringBuilder).BinaryBuilder.Append(value)

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -249,7 +250,7 @@ func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
 	if c.Default == "" {
 		return f, nil
 	}
-	check, err := s.conn.Prepare("SELECT CAST(" + duckExpression(c.Default) + " AS " + name + ")")
+	check, err := s.conn.Prepare("SELECT CAST(" + dialect.Expression(c.Default) + " AS " + name + ")")
 	if e := shortage(err); e != nil {
 		return f, columnError(c, e)
 	}
@@ -328,7 +329,7 @@ func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.C
 	defer v.release()
 	src := source{text: head.Query, inner: head.Query}
 	tree := st.treeOf(head.Query)
-	if err := refuseCollations(head.Query, tree); err != nil {
+	if err := dialect.RefuseCollations(head.Query, tree); err != nil {
 		return err
 	}
 	plan, err := s.planQuery(ctx, head.Query, tree, v)

@@ -12,7 +12,7 @@
 //	             are shown to its own connection (ownNames)
 //	   node      the lender's side (package member);  remote: a borrower's way to a running node
 //	   written   the user's text, where all behind Probe reads one in plain spelling (statement.Plain): 31 for 0x1F
-//	   operators what PostgreSQL's operators on patterns are to DuckDB;  literals, formats: other words that mean something else to it
+//	   dialect   what the words of PostgreSQL's clients are to DuckDB, and its errors to them (package dialect)
 //	   view      a view's names get their schemas when it is made, because DuckDB, which expands views, looks for names anew
 //	   lifetime  who is inside of an engine or a session, which end when the last one has left;  held: what batches that left lie in
 //	   replicas  the same chunk in several nodes' memory; repair: those that are missing; again:

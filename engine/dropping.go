@@ -9,6 +9,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -194,7 +195,7 @@ func (s *Session) temporaryViews(ctx context.Context, v *visible) ([]temporaryVi
 		}
 		w := temporaryView{name: catalog.TableName{Schema: temporarySchema, Name: head.Name.Name}}
 		mentions, err := s.mentions(ctx, head.Query)
-		if isParsers(err) {
+		if dialect.IsParsers(err) {
 			continue
 		}
 		if err != nil {
@@ -217,7 +218,7 @@ func (s *Session) readBy(ctx context.Context, v *visible, w *catalog.View) ([]ca
 	s.yield()
 	mentions, err := s.mentions(ctx, w.SQL)
 	if err != nil {
-		return nil, unlessParsers(err)
+		return nil, dialect.UnlessParsers(err)
 	}
 	var reads []catalog.TableName
 	for _, m := range mentions.Relations {
@@ -287,20 +288,20 @@ func (d *dropping) tell(named int) {
 // words name an object as PostgreSQL does: with its schema if it is not found without.
 func (d *dropping) words(o object) string {
 	if o.kind == statement.Schema {
-		return "schema " + plainIdentifier(o.name.Schema)
+		return "schema " + dialect.PlainIdentifier(o.name.Schema)
 	}
 	if o.name.Schema == temporarySchema {
-		return string(o.kind) + " " + plainIdentifier(o.name.Name)
+		return string(o.kind) + " " + dialect.PlainIdentifier(o.name.Name)
 	}
 	for _, schema := range d.session.settings.searchPath {
 		if name, ok := d.v.named(duckdb.Mention{Name: o.name.Name}, schema); ok {
 			if name == o.name {
-				return string(o.kind) + " " + plainIdentifier(o.name.Name)
+				return string(o.kind) + " " + dialect.PlainIdentifier(o.name.Name)
 			}
 			break
 		}
 	}
-	return string(o.kind) + " " + plainIdentifier(o.name.Schema) + "." + plainIdentifier(o.name.Name)
+	return string(o.kind) + " " + dialect.PlainIdentifier(o.name.Schema) + "." + dialect.PlainIdentifier(o.name.Name)
 }
 
 // run takes everything away, what depends first.

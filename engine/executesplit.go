@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/sql/dialect"
 )
 
 // executeDistributed runs the stages and then, over their results, the final text; or the statement whole, if what failed before there was
@@ -54,7 +55,7 @@ func (q *query) insteadWhole(ctx context.Context, v *visible, args []any, failed
 	}
 	s := q.session
 	s.engine.config.Log.Warn("a statement that was split is run whole", "error", failed)
-	whole, err := s.planDuck(ctx, q.text, treeOf(q.text), v)
+	whole, err := s.planDuck(ctx, q.text, dialect.TreeOf(q.text), v)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func (q *query) runSplit(ctx context.Context, v *visible, args []any) (*Rows, er
 	rows, err := q.runFinal(ctx, r)
 	if err != nil {
 		r.release()
-		return nil, withoutPosition(err)
+		return nil, dialect.WithoutPosition(err)
 	}
 	rows.split = r
 	rows.closers = append([]func(){r.letGo}, rows.closers...) // the last to be called
@@ -129,7 +130,7 @@ func (q *query) planFinal(ctx context.Context, r *run, view *visible) (*query, e
 		}
 		final.close()
 	}
-	return q.session.planDuck(ctx, r.plan.Final.SQL, treeOf(r.plan.Final.SQL), view)
+	return q.session.planDuck(ctx, r.plan.Final.SQL, dialect.TreeOf(r.plan.Final.SQL), view)
 }
 
 // keepFinal is for when the rows are closed, perhaps after the query.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -47,8 +48,8 @@ func (st *Statement) prepareExplain(ctx context.Context, head *statement.Explain
 // parametersOf are the types of a query's parameters; only one that has some is planned for them.
 func (s *Session) parametersOf(ctx context.Context, query *statement.Statement) ([]duckdb.ParameterType, error) {
 	some := false
-	replaceTokens(query.Text, func(token string, _ int) (string, bool) {
-		some = some || isParameter(token)
+	dialect.ReplaceTokens(query.Text, func(token string, _ int) (string, bool) {
+		some = some || dialect.IsParameter(token)
 		return "", false
 	})
 	if !some {
@@ -118,7 +119,7 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 	duck, err := s.conn.Prepare(verb + given)
 	s.visible = nil
 	if err != nil {
-		return nil, fromDuckDB(err, plan.given, inner.Text, plan.edits)
+		return nil, dialect.FromDuckDB(err, plan.given, inner.Text, plan.edits)
 	}
 	defer duck.Close()
 	if err := duck.Bind(values); err != nil {

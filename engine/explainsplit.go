@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
@@ -106,7 +107,7 @@ func (q *query) foreseen(ctx context.Context, args []any) (map[*distribute.Fragm
 
 // hints are those of the tables in a stage's text.
 func (d *distributed) hints(stage *distribute.Stage) ([]plan.Scan, error) {
-	tree := treeOf(stage.SQL)
+	tree := dialect.TreeOf(stage.SQL)
 	if tree == nil {
 		return nil, errors.New("engine: the text of a stage cannot be parsed")
 	}

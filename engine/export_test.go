@@ -19,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/dialect"
 )
 
 // What tests may look at: the account of a node's memory.
@@ -179,7 +180,7 @@ var (
 )
 
 // PivotItems counts the items of PIVOTs in a text that have no values.
-func PivotItems(text string) int { return len(pivotItems(text)) }
+func PivotItems(text string) int { return len(dialect.PivotItems(text)) }
 
 // AddWords reads a dictionary.
 func AddWords(words *array.String) error { return addWords(map[string]bool{}, words) }
@@ -432,7 +433,7 @@ func (e *Engine) LettingGo() int { return int(e.later.n.Load()) }
 const LaterMost = laterMost
 
 // Volatile tells whether DELETE … USING refuses the function.
-func Volatile(name string) bool { return volatile[name] }
+func Volatile(name string) bool { return dialect.VolatileIn(name+"(") != "" }
 
 // Stray has an extent in the node's memory that nobody holds, at a stage of its life.
 func (e *Engine) Stray(stage string) (catalog.Grant, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 )
 
 // fileColumns is a file whose columns are read into a table's.
@@ -34,12 +35,12 @@ func fileCulprit(ctx context.Context, conn *duckdb.Connection, f *fileColumns, f
 	var d *duckdb.Error
 	errors.As(failed, &d)
 	json := strings.HasPrefix(f.call, "read_json(")
-	if d == nil || !isBadValue(failed) && !json || csvLine.MatchString(d.Message) {
-		return inFile(f.file, failed)
+	if d == nil || !isBadValue(failed) && !json || dialect.CSVLine.MatchString(d.Message) {
+		return dialect.InFile(f.file, failed)
 	}
 	types, err := fileTypes(f.schema, f.columns)
 	if err != nil {
-		return inFile(f.file, failed)
+		return dialect.InFile(f.file, failed)
 	}
 	switch {
 	case json:
@@ -48,8 +49,8 @@ func fileCulprit(ctx context.Context, conn *duckdb.Connection, f *fileColumns, f
 		}
 	case strings.HasPrefix(f.call, "read_csv("):
 		_, err := conn.Texts(ctx, "SELECT count(COLUMNS(*))::VARCHAR FROM "+strings.TrimSuffix(f.call, ")")+", types = "+structOf(f.columns, types)+")")
-		if again := (*duckdb.Error)(nil); errors.As(err, &again) && csvLine.MatchString(again.Message) {
-			return inFile(f.file, again)
+		if again := (*duckdb.Error)(nil); errors.As(err, &again) && dialect.CSVLine.MatchString(again.Message) {
+			return dialect.InFile(f.file, again)
 		}
 	case strings.HasPrefix(f.call, "read_parquet("):
 		names, err := fileNames(conn, f.call)
@@ -57,10 +58,10 @@ func fileCulprit(ctx context.Context, conn *duckdb.Connection, f *fileColumns, f
 			break
 		}
 		if where, ok := parquetCulprit(ctx, conn, f, names, types); ok {
-			return inFile(f.file+where, failed)
+			return dialect.InFile(f.file+where, failed)
 		}
 	}
-	return inFile(f.file, failed)
+	return dialect.InFile(f.file, failed)
 }
 
 // jsonCulprit finds the first value of a JSON file that its column's type does not take.
@@ -86,7 +87,7 @@ func jsonCulprit(ctx context.Context, conn *duckdb.Connection, f *fileColumns, t
 	if !isBadValue(bad) {
 		return nil
 	}
-	return inFile(fmt.Sprintf("%s, row %s, column %q", f.file, cells[0], f.columns[i]), bad)
+	return dialect.InFile(fmt.Sprintf("%s, row %s, column %q", f.file, cells[0], f.columns[i]), bad)
 }
 
 // parquetCulprit says in which row group, row and column of a Parquet file the first value stands that a type does not take. names are the

@@ -20,6 +20,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -139,7 +140,7 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	defer v.release()
 	q, err := s.planFragment(ctx, request.Query, key, v)
 	if err != nil {
-		return result, withoutPosition(err)
+		return result, dialect.WithoutPosition(err)
 	}
 	defer func() {
 		if err != nil {
@@ -150,7 +151,7 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	}()
 	rows, err := q.execute(ctx, v, args)
 	if err != nil {
-		return result, withoutPosition(err)
+		return result, dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
 	report := fragmentReport{}
@@ -159,7 +160,7 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 		return result, err
 	}
 	if result.Chunks, report.Partitions, err = e.keepResult(ctx, rows, columns, payload.Shuffle); err != nil {
-		return result, withoutPosition(err)
+		return result, dialect.WithoutPosition(err)
 	}
 	for _, c := range result.Chunks {
 		result.Rows += c.Rows()
@@ -207,7 +208,7 @@ func (s *Session) planFragment(ctx context.Context, text, key string, v *visible
 		}
 		q.close()
 	}
-	tree := treeOf(text)
+	tree := dialect.TreeOf(text)
 	if tree == nil {
 		return nil, sqlerror.New("08P01", "a fragment's text cannot be parsed: %s", text)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -14,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/literal"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -26,12 +28,12 @@ const defaultKey = "csm.default"
 // defaultOf is a field's default as DuckDB is given it.
 func defaultOf(f arrow.Field) (string, bool) {
 	text, ok := f.Metadata.GetValue(defaultKey)
-	return duckExpression(ofColumn(text, f)), ok
+	return dialect.Expression(ofColumn(text, f)), ok
 }
 
 // ofColumn writes the strings of an expression that are to be values of a column as DuckDB reads the column's values.
 func ofColumn(expression string, f arrow.Field) string {
-	by, _ := spelledFor(expression, f) // of what is none of the type DuckDB says so
+	by, _ := dialect.SpelledFor(expression, f) // of what is none of the type DuckDB says so
 	return by
 }
 
@@ -257,8 +259,8 @@ func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, s
 			return list.source(schema)
 		}
 	}
-	rows, shown := readRows(treeOf(head.Query))
-	given := make([]string, rows.width)
+	rows, shown := dialect.ReadRows(dialect.TreeOf(head.Query))
+	given := make([]string, rows.Width)
 	if !shown || head.ByName {
 		var err error
 		if given, err = st.givenColumns(ctx, head.Query, v); err != nil {
@@ -280,7 +282,7 @@ func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, s
 
 // givenColumns plans a query to see what it returns.
 func (st *Statement) givenColumns(ctx context.Context, query string, v *visible) ([]string, error) {
-	plan, err := st.session.planQuery(ctx, query, treeOf(query), v)
+	plan, err := st.session.planQuery(ctx, query, dialect.TreeOf(query), v)
 	if err != nil {
 		src := source{text: query, inner: query}
 		return nil, st.preferSyntaxError(src.relocate(err, st.parsed.Text))
@@ -294,21 +296,21 @@ func (st *Statement) givenColumns(ctx context.Context, query string, v *visible)
 }
 
 // typedRows gives parameters and literals that are values by themselves the types of their columns.
-func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, rows rowSource) (string, edit.List, error) {
-	if len(rows.parameters) == 0 && len(rows.texts) == 0 {
+func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, rows dialect.RowSource) (string, edit.List, error) {
+	if len(rows.Parameters) == 0 && len(rows.Texts) == 0 {
 		return head.Query, nil, nil
 	}
 	var failed error
-	query, moved := replaceTokens(head.Query, func(token string, offset int) (string, bool) {
-		if column, ok := rows.parameters[offset]; ok && column < len(columns) && isParameter(token) {
+	query, moved := dialect.ReplaceTokens(head.Query, func(token string, offset int) (string, bool) {
+		if column, ok := rows.Parameters[offset]; ok && column < len(columns) && dialect.IsParameter(token) {
 			name, err := sqlType(schema.Field(fieldIndex(schema, columns[column])))
-			failed = firstOf(failed, err)
+			failed = cmp.Or(failed, err)
 			return "CAST(" + token + " AS " + name + ")", true
 		}
-		if text, ok := rows.texts[offset]; ok && text.column < len(columns) {
-			by, err := literal.Of(schema.Field(fieldIndex(schema, columns[text.column]))).Translate(text.value)
-			failed = firstOf(failed, err)
-			return duckdb.QuoteLiteral(by), by != text.value
+		if text, ok := rows.Texts[offset]; ok && text.Column < len(columns) {
+			by, err := literal.Of(schema.Field(fieldIndex(schema, columns[text.Column]))).Translate(text.Value)
+			failed = cmp.Or(failed, err)
+			return duckdb.QuoteLiteral(by), by != text.Value
 		}
 		return "", false
 	})

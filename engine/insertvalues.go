@@ -4,6 +4,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/literal"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -160,7 +161,7 @@ func (l *valueList) write(v *statement.Value) {
 		}
 		by = "(" + text + ")"
 	case statement.ExpressionValue:
-		text, err := spelledFor(written, l.fields[v.Column])
+		text, err := dialect.SpelledFor(written, l.fields[v.Column])
 		if err != nil {
 			l.failed = err
 			return

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -94,7 +95,7 @@ func (s *Session) keeps(key string) bool {
 
 // keepPlan is where a plan goes that has done its work.
 func (s *Session) keepPlan(q *query) {
-	if q.key == "" || len(q.key) > treeMax || s.life.ctx.Err() != nil {
+	if q.key == "" || len(q.key) > dialect.TreeMax || s.life.ctx.Err() != nil {
 		q.close()
 		return
 	}
@@ -150,7 +151,7 @@ func (q *query) lasting(tree *pg.ParseResult, hints []plan.Scan) bool {
 	named := map[string]bool{}
 	var tables []*pg.RangeVar
 	called := false
-	eachNode(tree.ProtoReflect(), func(node any) {
+	dialect.EachNode(tree.ProtoReflect(), func(node any) {
 		switch n := node.(type) {
 		case *pg.CommonTableExpr:
 			named[n.Ctename] = true

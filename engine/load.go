@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -17,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -251,7 +251,7 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 	text := "SELECT * FROM " + from
 	duck, err := conn.Prepare(text)
 	if err != nil {
-		return inFile(file, err)
+		return dialect.InFile(file, err)
 	}
 	found, err := duck.Schema()
 	if err != nil {
@@ -282,7 +282,7 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 		return err
 	}
 	if duck, err = conn.Prepare(src.text); err != nil {
-		return inFile(file, err)
+		return dialect.InFile(file, err)
 	}
 	defer duck.Close()
 	total := rowsInFile(conn, file, format)
@@ -411,89 +411,3 @@ func (l *loading) take(ctx context.Context, file string, total int64, next func(
 		}
 	}
 }
-
-var (
-	csvFile     = regexp.MustCompile(`(?m)^\s*file = (.+)$`)
-	csvOriginal = regexp.MustCompile(`(?m)^\s*Original Line: (.*)$`)
-	csvLine     = regexp.MustCompile(`CSV Error on Line: (\d+)`)
-	// what DuckDB's long text about a bad row says once more, or of its own guesses
-	csvRepeated = regexp.MustCompile(`Error when converting column "[^"]*"\.|^This type was .*|^Column .* is being converted as type .*`)
-	csvColumn   = regexp.MustCompile(`(?i)(?:when converting column|Column with name:|column) "([^"]+)"`)
-)
-
-// inFile says in which file, line and column DuckDB found something wrong.
-func inFile(file string, err error) error {
-	d, ok := err.(*duckdb.Error)
-	if !ok || d.State == "57014" || d.State == "42501" {
-		return err
-	}
-	if e := csvFailure(file, d); e != nil {
-		return e.WithHint("Nothing was loaded.")
-	}
-	text := d.Message + "\n" + d.HintText
-	where := file
-	if m := csvColumn.FindStringSubmatch(text); m != nil {
-		where += fmt.Sprintf(", column %q", m[1])
-	}
-	return &Error{State: fileState(d, text), Message: where + ": " + strings.TrimSpace(csvMessage(text)), Cause: err, HintText: "Nothing was loaded."}
-}
-
-// csvFailure is what DuckDB says of a bad row of a CSV file, in few words: the file, the line and the column, what is wrong, and the line
-// itself; nil: it is about something else. DuckDB knows the file if the caller does not, and advises on options that nobody gave.
-func csvFailure(file string, d *duckdb.Error) *Error {
-	text := d.Message + "\n" + d.HintText
-	line := csvLine.FindStringSubmatch(text)
-	if line == nil {
-		return nil
-	}
-	if m := csvFile.FindStringSubmatch(text); m != nil && file == "" {
-		file = strings.TrimSpace(m[1])
-	}
-	where := file + ", line " + line[1]
-	if m := csvColumn.FindStringSubmatch(text); m != nil {
-		where += fmt.Sprintf(", column %q", m[1])
-	}
-	e := &Error{State: fileState(d, text), Cause: d}
-	if m := csvOriginal.FindStringSubmatch(text); m != nil {
-		e.DetailText = "The line is: " + shortened(m[1])
-		text = strings.Replace(text, m[0], "", 1)
-	}
-	e.Message = where + ": " + strings.TrimSpace(csvMessage(text))
-	return e
-}
-
-// fileState: what DuckDB calls invalid input is a file that is not what it says it is.
-func fileState(d *duckdb.Error, text string) string {
-	switch {
-	case strings.Contains(text, "not utf-8"):
-		return "22021"
-	case d.State == "XX000" || d.State == "42P10" || d.State == "22023":
-		return "22P04"
-	}
-	return d.State
-}
-
-// csvMessage is the heart of DuckDB's long text about a bad row.
-func csvMessage(text string) string {
-	var kept []string
-	for _, line := range strings.Split(text, "\n") {
-		line = strings.TrimSpace(line)
-		if strings.HasPrefix(strings.ToLower(line), "possible ") || strings.HasPrefix(line, "file =") {
-			break
-		}
-		if strings.HasPrefix(line, "* ") { // advice on options that nobody gave
-			continue
-		}
-		if line = strings.TrimSpace(csvRepeated.ReplaceAllString(line, "")); line != "" && !csvLine.MatchString(line) {
-			kept = append(kept, line)
-		}
-	}
-	message := postgresWords(strings.Join(kept, "; "))
-	if noParquet.MatchString(message) {
-		return "this is no Parquet file"
-	}
-	return message
-}
-
-// noParquet is what DuckDB says of a file that does not end as one.
-var noParquet = regexp.MustCompile(`^No magic bytes found at end of file|too small to be a Parquet file`)

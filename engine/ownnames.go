@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
@@ -130,7 +131,7 @@ func inDatabase(text, database string) (string, edit.List) {
 			whole[int(tokens[i].Start)] = true
 		}
 	}
-	return replaceTokens(text, func(token string, offset int) (string, bool) {
+	return dialect.ReplaceTokens(text, func(token string, offset int) (string, bool) {
 		return database, whole[offset] && strings.EqualFold(strings.Trim(token, `"`), duckdb.CatalogName)
 	})
 }
@@ -180,7 +181,7 @@ func (s *Session) namesMatter(tree *pg.ParseResult, scans []plan.Scan, v *visibl
 		return slices.ContainsFunc(redefined, same) || slices.ContainsFunc(v.contents.Views(), func(w *catalog.View) bool { return same(w.Name) })
 	}
 	found := false
-	eachNode(tree.ProtoReflect(), func(node any) {
+	dialect.EachNode(tree.ProtoReflect(), func(node any) {
 		switch node := node.(type) {
 		case *pg.RangeVar:
 			found = found || !spliced[int(node.Location)] && matters(node.Relname)

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -157,8 +158,8 @@ func exact(name string) bool {
 func (s *Session) checkNamed(ctx context.Context, n *NamedStatement, before string) error {
 	padded := strings.Repeat(" ", utf8.RuneCountInString(before)) + n.Query
 	declared := n.Types
-	given, changed := replaceTokens(padded, func(token string, _ int) (string, bool) {
-		i := parameterIndex(token)
+	given, changed := dialect.ReplaceTokens(padded, func(token string, _ int) (string, bool) {
+		i := dialect.ParameterIndex(token)
 		n.parameters = max(n.parameters, i+1)
 		if i < 0 || i >= len(declared) || !exact(declared[i]) {
 			return "", false
@@ -171,7 +172,7 @@ func (s *Session) checkNamed(ctx context.Context, n *NamedStatement, before stri
 	}
 	parsed, err := statement.Parse(given)
 	if err != nil {
-		return inOriginal(err, changed, given, padded)
+		return dialect.InOriginal(err, changed, given, padded)
 	}
 	switch parsed.Head.(type) {
 	case *statement.Select, *statement.Insert, *statement.Update, *statement.Delete:
@@ -186,7 +187,7 @@ func (s *Session) checkNamed(ctx context.Context, n *NamedStatement, before stri
 		if n.open() && aboutTypes(err) {
 			return nil // its values will say of what type they are
 		}
-		return inOriginal(err, changed, given, padded)
+		return dialect.InOriginal(err, changed, given, padded)
 	}
 	defer planned.Close()
 	if planned.asText() {
@@ -248,7 +249,7 @@ func (st *Statement) prepareExecute(ctx context.Context, head *statement.Execute
 	}
 	inner, err := s.Prepare(ctx, text)
 	if err != nil {
-		return withoutPosition(err)
+		return dialect.WithoutPosition(err)
 	}
 	st.inner, st.schema, st.origins = inner, inner.schema, inner.origins
 	st.run = func(ctx context.Context, args []any) (*Rows, error) {
@@ -259,7 +260,7 @@ func (st *Statement) prepareExecute(ctx context.Context, head *statement.Execute
 			return nil, err
 		}
 		rows, err := inner.Execute(ctx, nil)
-		return rows, withoutPosition(err)
+		return rows, dialect.WithoutPosition(err)
 	}
 	return nil
 }
@@ -283,8 +284,8 @@ func (s *Session) executed(ctx context.Context, head *statement.Execute) (string
 	if err != nil {
 		return "", err
 	}
-	text, _ := replaceTokens(n.Query, func(token string, _ int) (string, bool) {
-		i := parameterIndex(token)
+	text, _ := dialect.ReplaceTokens(n.Query, func(token string, _ int) (string, bool) {
+		i := dialect.ParameterIndex(token)
 		if i < 0 || i >= len(values) {
 			return "", false
 		}
@@ -337,13 +338,13 @@ var integerTypes = map[uint32]bool{oidInt4: true, oidInt8: true}
 type givenArgument struct{ constant, number, text, null bool }
 
 func readArgument(expression string) (a givenArgument, err error) {
-	replaceTokens(expression, func(token string, _ int) (string, bool) {
-		if isParameter(token) && err == nil {
+	dialect.ReplaceTokens(expression, func(token string, _ int) (string, bool) {
+		if dialect.IsParameter(token) && err == nil {
 			err = sqlerror.New("42P02", "there is no parameter %s", token)
 		}
 		return "", false
 	})
-	tree := treeOf("SELECT " + expression)
+	tree := dialect.TreeOf("SELECT " + expression)
 	if tree == nil || err != nil {
 		return a, err // DuckDB may understand it
 	}
@@ -365,7 +366,7 @@ func readArgument(expression string) (a givenArgument, err error) {
 func subqueries(n *pg.Node) bool {
 	found := false
 	if n != nil {
-		eachNode(n.ProtoReflect(), func(m any) { _, link := m.(*pg.SubLink); found = found || link })
+		dialect.EachNode(n.ProtoReflect(), func(m any) { _, link := m.(*pg.SubLink); found = found || link })
 	}
 	return found
 }
@@ -380,12 +381,12 @@ func (s *Session) evaluate(ctx context.Context, expressions []string) ([]string,
 	}
 	rows, err := s.query(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM (SELECT "+strings.Join(expressions, ", ")+") AS asked("+strings.Join(names, ", ")+")", nil)
 	if err != nil {
-		return nil, withoutPosition(err)
+		return nil, dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
 	batch, err := rows.Next(ctx)
 	if err != nil {
-		return nil, withoutPosition(err)
+		return nil, dialect.WithoutPosition(err)
 	}
 	defer batch.Release()
 	if batch.NumRows() != 1 {
@@ -411,20 +412,6 @@ func (s *Session) evaluate(ctx context.Context, expressions []string) ([]string,
 	}
 	return values, nil
 }
-
-func parameterIndex(token string) int {
-	if !isParameter(token) {
-		return -1
-	}
-	var number int
-	if _, err := fmt.Sscanf(token, "$%d", &number); err != nil || number < 1 || number > parametersMax {
-		return -1
-	}
-	return number - 1
-}
-
-// parametersMax is PostgreSQL's bound.
-const parametersMax = 1<<16 - 1
 
 // deallocate is DEALLOCATE.
 func (s *Session) deallocate(head *statement.Deallocate) (*Rows, error) {

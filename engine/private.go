@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -205,20 +206,20 @@ func (st *Statement) privateText(ctx context.Context, v *visible) (text string, 
 	head, isView := st.parsed.Head.(*statement.CreateView)
 	if isView {
 		bound, made, err := st.temporaryView(ctx, head, v)
-		if err != nil && !isParsers(err) { // a syntax error is told with its place below
+		if err != nil && !dialect.IsParsers(err) { // a syntax error is told with its place below
 			return "", nil, err
 		} else if err == nil {
 			text, moved = bound, made
 		}
 	}
-	explain = func(err error) error { return fromDuckDB(err, text, st.parsed.Text, moved) }
+	explain = func(err error) error { return dialect.FromDuckDB(err, text, st.parsed.Text, moved) }
 	before, query := "", text
 	if head, ok := st.parsed.Head.(*statement.CreateTableAs); ok && strings.HasSuffix(text, head.Query) { // PostgreSQL has no CREATE OR REPLACE TABLE
 		before, query = text[:len(text)-len(head.Query)], head.Query
 	}
-	words, catalogs, err := inDuckDBsWords(query, st.treeOf(query))
+	words, catalogs, err := dialect.Words(query, st.treeOf(query))
 	if err != nil || words == query {
-		return duckOperators(text), explain, err
+		return dialect.Operators(text), explain, err
 	}
 	if catalogs {
 		s.catalogViews = s.catalogViews || isView
@@ -226,8 +227,8 @@ func (st *Statement) privateText(ctx context.Context, v *visible) (text string, 
 			return "", nil, err
 		}
 	}
-	text = duckOperators(before + words)
-	return text, func(err error) error { return withoutPosition(fromDuckDB(err, text, text, nil)) }, nil
+	text = dialect.Operators(before + words)
+	return text, func(err error) error { return dialect.WithoutPosition(dialect.FromDuckDB(err, text, text, nil)) }, nil
 }
 
 // droppedOwn is the statement's text, in which what a DROP names is the session's own: DuckDB would look for it among what all sessions
@@ -240,7 +241,7 @@ func (st *Statement) droppedOwn() (string, edit.List, error) {
 	}
 	switch name := head.Dropped; {
 	case name.Schema == "":
-		text, made := inserted(text, head.DroppedAt, temporarySchema+".")
+		text, made := dialect.Inserted(text, head.DroppedAt, temporarySchema+".")
 		return text, made, nil
 	case name.Database == "" && strings.EqualFold(name.Schema, "temp"), strings.EqualFold(name.Database, "temp"):
 		return text, nil, nil
@@ -267,32 +268,12 @@ func limitedTable(text string, head *statement.CreateTable) (string, edit.List, 
 	if checks.Len() == 0 {
 		return text, nil, nil
 	}
-	text, made := inserted(text, head.DefinitionsEnd, checks.String())
+	text, made := dialect.Inserted(text, head.DefinitionsEnd, checks.String())
 	return text, made, nil
-}
-
-// inserted is a text with more at an offset.
-func inserted(text string, at int, more string) (string, edit.List) {
-	edited := edit.New(text)
-	edited.Replace(at, at, more)
-	return edited.Text()
 }
 
 // forgottenLength finds the parentheses that DuckDB forgets.
 var forgottenLength = regexp.MustCompile(`(?i)\b(?:varchar|char|character|varying|bpchar|nvarchar|text|string)\s*\(\s*[0-9]`)
-
-// madeName is the table or view that a statement makes.
-func madeName(head any) string {
-	switch head := head.(type) {
-	case *statement.CreateTable:
-		return head.Name.Name
-	case *statement.CreateTableAs:
-		return head.Name.Name
-	case *statement.CreateView:
-		return head.Name.Name
-	}
-	return ""
-}
 
 // privateKinds are what a session may do to its own temporary objects, with their command tags.
 var privateKinds = map[duckdb.Kind]string{
@@ -338,11 +319,11 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 		return nil, sqlerror.New("0A000", "%s is not supported", st.privateName()).WithHint("Tables are changed with INSERT, TRUNCATE and CREATE TABLE AS; temporary tables with everything that DuckDB knows.")
 	}
 	if err := duck.Bind(args); err != nil {
-		return nil, fromDuckDB(err, st.parsed.Text, st.parsed.Text, nil)
+		return nil, dialect.FromDuckDB(err, st.parsed.Text, st.parsed.Text, nil)
 	}
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return nil, v.lease.honest(fromDuckDB(v.read.Blame(ctx, err), st.parsed.Text, st.parsed.Text, nil), v.read)
+		return nil, v.lease.honest(dialect.FromDuckDB(v.read.Blame(ctx, err), st.parsed.Text, st.parsed.Text, nil), v.read)
 	}
 	defer rows.Close()
 	s.changedTemporary()
@@ -386,7 +367,7 @@ func (st *Statement) privateReturned(rows *duckdb.Rows, tag string) (*Rows, erro
 		}
 		if err != nil {
 			out.release()
-			return nil, withoutPosition(fromDuckDB(err, st.parsed.Text, st.parsed.Text, nil))
+			return nil, dialect.WithoutPosition(dialect.FromDuckDB(err, st.parsed.Text, st.parsed.Text, nil))
 		}
 	}
 }

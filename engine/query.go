@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
@@ -83,8 +84,8 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 	if err != nil {
 		return nil, err
 	}
-	if formatted, ok := translateFormats(text, tree); ok {
-		if q, err := s.planText(ctx, formatted, treeOf(formatted), v); err == nil {
+	if formatted, ok := dialect.Formats(text, tree); ok {
+		if q, err := s.planText(ctx, formatted, dialect.TreeOf(formatted), v); err == nil {
 			return q, nil
 		} // what is formatted is no time
 	}
@@ -147,18 +148,18 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *visible) (*que
 // withLiterals is a text whose literals are written as DuckDB reads them: by their casts, or as the columns beside them say.
 func (s *Session) withLiterals(ctx context.Context, text string, tree *pg.ParseResult,
 	v *visible) (string, *pg.ParseResult, error) {
-	translated, ok, err := translateLiterals(text, tree)
+	translated, ok, err := dialect.Literals(text, tree)
 	if err != nil {
 		return "", nil, err
 	}
 	if ok {
-		text, tree = translated, treeOf(translated)
+		text, tree = translated, dialect.TreeOf(translated)
 	}
 	if translated, ok, err = s.typeLiterals(ctx, text, tree, v); err != nil {
 		return "", nil, err
 	}
 	if ok {
-		text, tree = translated, treeOf(translated)
+		text, tree = translated, dialect.TreeOf(translated)
 	}
 	return text, tree, nil
 }
@@ -286,7 +287,7 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 // prepare lets DuckDB plan the text that was made of the user's.
 func (q *query) prepare(given string, made edit.List, v *visible) error {
 	s := q.session
-	given = duckOperators(given)
+	given = dialect.Operators(given)
 	q.given, q.edits = given, made
 	s.yield()
 	s.visible, s.looked = v, false
@@ -320,9 +321,9 @@ func (q *query) prepare(given string, made edit.List, v *visible) error {
 // explain turns an error of DuckDB into one about the user's text.
 func (q *query) explain(err error) error {
 	if !q.catalog {
-		return fromDuckDB(err, q.given, q.text, q.edits)
+		return dialect.FromDuckDB(err, q.given, q.text, q.edits)
 	}
-	err = withoutPosition(fromDuckDB(err, q.given, q.text, nil))
+	err = dialect.WithoutPosition(dialect.FromDuckDB(err, q.given, q.text, nil))
 	if e, ok := err.(*Error); ok {
 		if state, ours := pgcatalog.ErrorState(e.Message); ours {
 			e.State = state
@@ -543,4 +544,22 @@ func userSchema(schema *arrow.Schema) *arrow.Schema {
 		fields[i].Type = decimalsOfResult(fields[i].Type)
 	}
 	return arrow.NewSchema(fields, nil)
+}
+
+// typeLiterals writes literals that DuckDB takes for bytes, or for points in time, in its spelling, and tells whether there were any.
+func (s *Session) typeLiterals(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (string, bool, error) {
+	untyped, some := dialect.UntypedIn(text, tree)
+	if !some {
+		return text, false, nil
+	}
+	asked := untyped.Asked()
+	q, err := s.planDuckFor(ctx, asked, dialect.TreeOf(asked), v, nil)
+	if err != nil {
+		return text, false, nil // nothing is known of them; the statement says itself what is wrong with it
+	}
+	defer q.close()
+	if q.late || q.castParameters {
+		return text, false, nil
+	}
+	return untyped.Spelled(q.params)
 }

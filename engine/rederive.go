@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/placement"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -110,7 +111,7 @@ func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *v
 	if err != nil {
 		return 0, err
 	}
-	plan, err := s.planQuery(ctx, o.Query.Text, treeOf(o.Query.Text), v)
+	plan, err := s.planQuery(ctx, o.Query.Text, dialect.TreeOf(o.Query.Text), v)
 	if err != nil {
 		return 0, notDerived(table, v, o, err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/queries/dbgen"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -85,7 +86,7 @@ func (r *reloading) readFile(ctx context.Context, f *lineage.File, add func(arro
 	}
 	duck, err := conn.Prepare(src.text)
 	if err != nil {
-		return inFile(f.Path, err)
+		return dialect.InFile(f.Path, err)
 	}
 	defer duck.Close()
 	rows, err := duck.Execute(ctx)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -87,14 +88,14 @@ func (s *Session) refuseInherited(ctx context.Context, query string, result *arr
 		names[i] = fmt.Sprintf("c%d", i)
 	}
 	text := "WITH q(" + strings.Join(names, ", ") + ") AS (" + query + "\n) SELECT unnest([" + strings.Join(list, ", ") + "])::VARCHAR"
-	q, err := s.planDuck(ctx, text, treeOf(text), v)
+	q, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)
 	if err != nil {
-		return withoutPosition(err)
+		return dialect.WithoutPosition(err)
 	}
 	defer q.close()
 	rows, err := q.execute(ctx, v, args)
 	if err != nil {
-		return withoutPosition(err)
+		return dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
 	for at := 0; ; {

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -68,8 +69,8 @@ func (r *returning) query(from string) string {
 func (st *Statement) describeReturning(ctx context.Context, r *returning, version *catalog.TableVersion, v *visible) error {
 	columns := version.Table().Columns
 	parameter := false
-	replaceTokens(r.list, func(token string, _ int) (string, bool) {
-		parameter = parameter || isParameter(token)
+	dialect.ReplaceTokens(r.list, func(token string, _ int) (string, bool) {
+		parameter = parameter || dialect.IsParameter(token)
 		return "", false
 	})
 	if parameter {
@@ -98,7 +99,7 @@ func (st *Statement) describeReturning(ctx context.Context, r *returning, versio
 		return err
 	}
 	text := r.query(from)
-	plan, err := st.session.planQuery(ctx, text, treeOf(text), v)
+	plan, err := st.session.planQuery(ctx, text, dialect.TreeOf(text), v)
 	if err != nil {
 		return st.pointIntoReturning(err, r)
 	}
@@ -112,7 +113,7 @@ func (st *Statement) describeReturning(ctx context.Context, r *returning, versio
 func (s *Session) originsReturned(r *returning, version *catalog.TableVersion, v *visible) []pgcatalog.Origin {
 	const written = "csm_written"
 	others := s.relations(v)
-	return pgcatalog.Origins(treeOf("SELECT "+r.written+"\n FROM "+written+" AS "+duckdb.QuoteIdentifier(r.alias)), func(database, schema, name string) *pgcatalog.Relation {
+	return pgcatalog.Origins(dialect.TreeOf("SELECT "+r.written+"\n FROM "+written+" AS "+duckdb.QuoteIdentifier(r.alias)), func(database, schema, name string) *pgcatalog.Relation {
 		if name == written {
 			table := tableRelation(version)
 			return &table
@@ -131,7 +132,7 @@ func (st *Statement) pointIntoReturning(err error, r *returning) error {
 	if moved.At -= utf8.RuneCountInString("SELECT "); moved.At <= 0 || moved.At > utf8.RuneCountInString(r.written) {
 		moved.At = 0
 	}
-	return st.pointIntoList(inOriginal(&moved, r.edits, r.written, r.list), r)
+	return st.pointIntoList(dialect.InOriginal(&moved, r.edits, r.written, r.list), r)
 }
 
 // pointIntoList moves a position from the list into the statement, which ends with it.
@@ -222,7 +223,7 @@ func (st *Statement) returned(ctx context.Context, v *visible, written *keeper, 
 		from += " WHERE " + hitColumn
 	}
 	text := st.returning.query(from)
-	plan, err := s.planDuck(ctx, text, treeOf(text), v)
+	plan, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)
 	if err != nil {
 		return nil, st.pointIntoReturning(err, st.returning)
 	}
@@ -232,7 +233,7 @@ func (st *Statement) returned(ctx context.Context, v *visible, written *keeper, 
 	}
 	rows, err := plan.execute(ctx, v, nil)
 	if err != nil {
-		return nil, withoutPosition(err)
+		return nil, dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
 	for {
@@ -246,7 +247,7 @@ func (st *Statement) returned(ctx context.Context, v *visible, written *keeper, 
 		}
 		if err != nil {
 			out.release()
-			return nil, withoutPosition(err)
+			return nil, dialect.WithoutPosition(err)
 		}
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
-	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/dialect"
 )
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) }
@@ -38,22 +38,7 @@ func (st *Statement) treeOf(text string) *pg.ParseResult {
 	if text == st.parsed.Text && st.parsed.Tree != nil {
 		return st.parsed.Tree
 	}
-	return treeOf(text)
-}
-
-// treeMax bounds the texts whose trees are looked at: a tree costs about a microsecond per byte and only serves hints.
-const treeMax = 64 << 10
-
-// treeOf goes through statement.Parse, which keeps deep texts from PostgreSQL's recursive parser.
-func treeOf(text string) *pg.ParseResult {
-	if len(text) > treeMax {
-		return nil
-	}
-	parsed, err := statement.Parse(text)
-	if err != nil {
-		return nil
-	}
-	return parsed.Tree
+	return dialect.TreeOf(text)
 }
 
 // planValues are arguments as the planner's constants; what it does not compare is Unknown and prunes nothing.

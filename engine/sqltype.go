@@ -129,3 +129,15 @@ func opaqueName(f arrow.Field) string {
 	}
 	return f.Type.String()
 }
+
+// isText tells whether values of a type are text, or lists of it.
+func isText(t arrow.DataType) bool {
+	if list, ok := t.(arrow.ListLikeType); ok {
+		return isText(list.Elem())
+	}
+	switch t.ID() {
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
+		return true
+	}
+	return false
+}

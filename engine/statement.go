@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -87,7 +88,7 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 	if err != nil {
 		return nil, users.place(s.life.told(ended(ctx, err)))
 	}
-	if len(sql) > treeMax {
+	if len(sql) > dialect.TreeMax {
 		parsed.Tree = nil // it may be a hundred times the text
 	}
 	if err := st.charge(); err != nil {
@@ -127,7 +128,7 @@ func (st *Statement) prepare(ctx context.Context) error {
 			return errFailedBlock
 		}
 	}
-	if err := refuseReserved(st.parsed); err != nil {
+	if err := dialect.RefuseReserved(st.parsed); err != nil {
 		return err
 	}
 	s.seeded = s.seeded || mentions(st.parsed.Text, "setseed")

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
@@ -88,7 +89,7 @@ func hasOthers(tree *pg.ParseResult, scans []plan.Scan) bool {
 		spliced[scan.Start] = true
 	}
 	found := false
-	eachNode(tree.ProtoReflect(), func(node any) {
+	dialect.EachNode(tree.ProtoReflect(), func(node any) {
 		switch node := node.(type) {
 		case *pg.RangeVar:
 			found = found || !spliced[int(node.Location)]
@@ -143,9 +144,9 @@ func shownConstraints(contents *catalog.Contents, table catalog.Table) (shown []
 				}
 				to = contents.Tables()[at].Table()
 			}
-			referenced = plainIdentifier(to.Name.Name)
+			referenced = dialect.PlainIdentifier(to.Name.Name)
 			if to.Name.Schema != duckdb.SchemaName {
-				referenced = plainIdentifier(to.Name.Schema) + "." + referenced
+				referenced = dialect.PlainIdentifier(to.Name.Schema) + "." + referenced
 			}
 			c.References, c.ReferenceColumns = objectID(to.ID), columnNumbers(to.Columns, k.ReferencedColumns)
 			c.OnUpdate, c.OnDelete, c.Match = action[k.OnUpdate], action[k.OnDelete], 's'
@@ -153,7 +154,7 @@ func shownConstraints(contents *catalog.Contents, table catalog.Table) (shown []
 				c.Match = strings.ToLower(k.Match)[0]
 			}
 		}
-		c.Definition = k.Definition(referenced, plainIdentifier)
+		c.Definition = k.Definition(referenced, dialect.PlainIdentifier)
 		shown = append(shown, c)
 	}
 	return shown

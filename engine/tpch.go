@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"strings"
@@ -219,7 +220,7 @@ func (e *Engine) generateChunk(ctx context.Context, g *dbgen.Generator, table db
 		if batch != nil {
 			batch.Release()
 		}
-		return nil, errors.Join(firstOf(w.Err(), err), w.Abort())
+		return nil, errors.Join(cmp.Or(w.Err(), err), w.Abort())
 	}
 	defer batch.Release()
 	c, err := w.Seal(ctx, batch, catalog.SealOptions{SkipValidation: true})
@@ -293,12 +294,4 @@ func (e *Engine) generateBatches(ctx context.Context, g *dbgen.Generator, table 
 type generated struct {
 	batch arrow.RecordBatch
 	err   error
-}
-
-// firstOf prefers the cause over what came of it.
-func firstOf(cause, err error) error {
-	if cause != nil {
-		return cause
-	}
-	return err
 }

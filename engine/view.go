@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -58,7 +59,7 @@ func (st *Statement) createView(ctx context.Context, head *statement.CreateView)
 
 // viewSchema plans the view's query and gives its columns.
 func (st *Statement) viewSchema(ctx context.Context, head *statement.CreateView, v *visible) (*arrow.Schema, error) {
-	if err := refusePivot(head.Query); err != nil {
+	if err := dialect.RefusePivot(head.Query); err != nil {
 		return nil, err
 	}
 	src := source{text: head.Query, inner: head.Query}

@@ -2,15 +2,12 @@ package engine
 
 import (
 	"context"
-	"regexp"
 	"slices"
 	"strings"
 
-	pg "github.com/pganalyze/pg_query_go/v6"
-
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -34,13 +31,13 @@ type boundQuery struct {
 
 // bindNames writes schemas before the names of a query that can be planned in v.
 func (s *Session) bindNames(ctx context.Context, v *visible, query string) (*boundQuery, error) {
-	if err := refusePivot(query); err != nil {
+	if err := dialect.RefusePivot(query); err != nil {
 		return nil, err
 	}
 	s.yield()
 	mentions, err := s.mentions(ctx, query)
 	if err != nil {
-		return nil, fromDuckDB(err, query, query, nil)
+		return nil, dialect.FromDuckDB(err, query, query, nil)
 	}
 	bound := &boundQuery{}
 	if bound.temporary, err = s.bindFunctions(ctx, mentions.Functions); err != nil {
@@ -57,7 +54,7 @@ func (s *Session) bindNames(ctx context.Context, v *visible, query string) (*bou
 		if schema == "" {
 			continue
 		}
-		start, end, ok := nameSpan(query, m)
+		start, end, ok := dialect.NameSpan(query, m)
 		if ok {
 			name := query[start:end]
 			if name[0] == '\'' { // DuckDB takes a string for a table's name, but not behind a schema
@@ -75,7 +72,7 @@ func (s *Session) bindNames(ctx context.Context, v *visible, query string) (*bou
 
 // mentions are what a query names, in places of the given text.
 func (s *Session) mentions(ctx context.Context, query string) (*duckdb.Mentions, error) {
-	return s.conn.Mentions(ctx, duckOperators(query))
+	return s.conn.Mentions(ctx, dialect.Operators(query))
 }
 
 // temporarySchema is where DuckDB has temporary objects.
@@ -92,10 +89,10 @@ func (s *Session) schemaOf(v *visible, m duckdb.Mention) string {
 	}
 	for _, schema := range s.settings.searchPath {
 		if version := v.find(schema, m.Name); version != nil {
-			return plainIdentifier(version.Table().Name.Schema)
+			return dialect.PlainIdentifier(version.Table().Name.Schema)
 		}
 		if view := v.view(schema, m.Name); view != nil {
-			return plainIdentifier(view.Name.Schema)
+			return dialect.PlainIdentifier(view.Name.Schema)
 		}
 		if _, ok := systemTables[strings.ToLower(m.Name)]; ok && strings.EqualFold(schema, systemSchema) {
 			return systemSchema
@@ -137,7 +134,7 @@ func (s *Session) bindFunctions(ctx context.Context, functions []duckdb.Mention)
 func (s *Session) checkBound(ctx context.Context, v *visible, bound *boundQuery, expected []duckdb.Mention) error {
 	got, err := s.mentions(ctx, bound.text)
 	if err != nil {
-		return fromDuckDB(err, bound.text, bound.text, nil)
+		return dialect.FromDuckDB(err, bound.text, bound.text, nil)
 	}
 	same := len(got.Relations) == len(expected)
 	for i := 0; same && i < len(expected); i++ {
@@ -152,49 +149,6 @@ func (s *Session) checkBound(ctx context.Context, v *visible, bound *boundQuery,
 		return sqlerror.New("0A000", "the relations of the view's query cannot be told").WithHint("Write their schemas before their names.")
 	}
 	return nil
-}
-
-// nameSpan is where the last part of a name stands, the one to write a schema before.
-func nameSpan(query string, m duckdb.Mention) (start, end int, ok bool) {
-	start = m.Offset
-	if m.Schema != "" {
-		_, end, ok = identifierAt(query, start, m.Schema)
-		if !ok || end >= len(query) || query[end] != '.' {
-			return 0, 0, false
-		}
-		start = end + 1
-	}
-	return identifierAt(query, start, m.Name)
-}
-
-// identifierAt reads an identifier, or a string in the place of one, which must be the expected one.
-func identifierAt(text string, at int, expected string) (start, end int, ok bool) {
-	if at < 0 || at >= len(text) {
-		return 0, 0, false
-	}
-	if mark := text[at]; mark == '"' || mark == '\'' {
-		quoted := string(mark) + strings.ReplaceAll(expected, string(mark), string(mark)+string(mark)) + string(mark)
-		end = at + len(quoted)
-		return at, end, strings.HasPrefix(text[at:], quoted) && (end == len(text) || text[end] != mark)
-	}
-	end = at + len(expected)
-	return at, end, strings.HasPrefix(text[at:], expected) && (end == len(text) || !isNameByte(text[end])) && (at == 0 || !isNameByte(text[at-1]))
-}
-
-func isNameByte(c byte) bool {
-	return isAnyLetter(c) || c >= '0' && c <= '9' || c == '_' || c == '$' || c >= 0x80
-}
-
-var plainWord = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
-
-// plainIdentifier writes a name without quotes where both dialects take it so.
-func plainIdentifier(name string) string {
-	if plainWord.MatchString(name) && !plan.IsKeyword(name) {
-		if scanned, err := pg.Scan(name); err == nil && len(scanned.Tokens) == 1 && scanned.Tokens[0].KeywordKind == pg.KeywordKind_NO_KEYWORD {
-			return name
-		}
-	}
-	return duckdb.QuoteIdentifier(name)
 }
 
 // view looks a view up as find does a table.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -57,7 +58,7 @@ var errOtherColumns = errors.New("engine: the view would have other columns")
 
 // planned tells what is wrong with a view's query in v, if anything is.
 func (s *Session) planned(ctx context.Context, v *visible, w *catalog.View) error {
-	plan, err := s.planQuery(ctx, w.SQL, treeOf(w.SQL), v)
+	plan, err := s.planQuery(ctx, w.SQL, dialect.TreeOf(w.SQL), v)
 	if err != nil {
 		return err
 	}
@@ -80,12 +81,12 @@ func (s *Session) withName(ctx context.Context, w *catalog.View, from, to catalo
 		if !isMentionOf(m, w, from) {
 			continue
 		}
-		start, end, ok := lastNameSpan(text, m)
+		start, end, ok := dialect.LastNameSpan(text, m)
 		if !ok {
 			return "", sqlerror.New("0A000", "the name %q cannot be told from its surroundings", m.Name)
 		}
-		name := plainIdentifier(to.Name)
-		aliased := text[:start] + name + " AS " + plainIdentifier(m.Name) + text[end:]
+		name := dialect.PlainIdentifier(to.Name)
+		aliased := text[:start] + name + " AS " + dialect.PlainIdentifier(m.Name) + text[end:]
 		if _, err := s.mentions(ctx, aliased); err == nil {
 			text = aliased
 		} else { // it has an alias, or cannot have one
@@ -102,20 +103,4 @@ func isMentionOf(m duckdb.Mention, w *catalog.View, table catalog.TableName) boo
 		schema = w.Name.Schema
 	}
 	return strings.EqualFold(m.Name, table.Name) && strings.EqualFold(schema, table.Schema) && (m.Catalog == "" || strings.EqualFold(m.Catalog, duckdb.CatalogName))
-}
-
-// lastNameSpan is where the last part of a name stands, however many come before.
-func lastNameSpan(query string, m duckdb.Mention) (start, end int, ok bool) {
-	at := m.Offset
-	for _, part := range []string{m.Catalog, m.Schema} {
-		if part == "" {
-			continue
-		}
-		_, end, ok := identifierAt(query, at, part)
-		if !ok || end >= len(query) || query[end] != '.' {
-			return 0, 0, false
-		}
-		at = end + 1
-	}
-	return identifierAt(query, at, m.Name)
 }

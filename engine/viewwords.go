@@ -4,10 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 
-	pg "github.com/pganalyze/pg_query_go/v6"
-
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/dialect"
 )
 
 // viewWords remembers the queries of views as statements with those queries would be written for DuckDB, because all views are looked at
@@ -33,13 +31,13 @@ func (w *viewWords) of(v *catalog.View) *viewText {
 	if known, ok := w.known.Load(v.ID); ok {
 		return known.(*viewText)
 	}
-	text := &viewText{sql: duckOperators(v.SQL)}
-	sql, tree := v.SQL, treeOf(v.SQL)
-	if formatted, ok := translateFormats(sql, tree); ok {
-		sql, tree = formatted, treeOf(formatted)
+	text := &viewText{sql: dialect.Operators(v.SQL)}
+	sql, tree := v.SQL, dialect.TreeOf(v.SQL)
+	if formatted, ok := dialect.Formats(sql, tree); ok {
+		sql, tree = formatted, dialect.TreeOf(formatted)
 	}
-	if words, catalogs, err := inDuckDBsWords(sql, tree); err == nil {
-		text.sql, text.readsCatalog = duckOperators(words), catalogs
+	if words, catalogs, err := dialect.Words(sql, tree); err == nil {
+		text.sql, text.readsCatalog = dialect.Operators(words), catalogs
 	}
 	w.known.Store(v.ID, text)
 	return text
@@ -70,21 +68,4 @@ func (w *viewWords) keep(contents *catalog.Contents) {
 		}
 		return true
 	})
-}
-
-// inDuckDBsWords writes a text that DuckDB gets as a whole as a query's would be written for it: its literals, and what it
-// reads of PostgreSQL's catalogs, which it does if catalogs.
-func inDuckDBsWords(sql string, tree *pg.ParseResult) (words string, catalogs bool, err error) {
-	translated, ok, err := translateLiterals(sql, tree)
-	if err != nil {
-		return sql, false, err
-	}
-	if ok {
-		sql, tree = translated, treeOf(translated)
-	}
-	if !pgcatalog.IsCatalogQuery(tree) {
-		return sql, false, nil
-	}
-	words, err = pgcatalog.Rewrite(sql, tree)
-	return words, true, err
 }

@@ -31,6 +31,7 @@ var allowed = map[string][]string{
 	"sql/optimization":     {},
 	"sql/literal":          {},
 	"sql/unsupported":      {},
+	"sql/dialect":          {"sql/statement", "sql/pgcatalog", "sql/literal", "sql/unsupported", "exec/duckdb", "exec/plan"},
 	"memregion":            {},
 	"coherence":            {"memregion"},
 	"catalog":              {"coherence", "memregion"},

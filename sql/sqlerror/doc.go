@@ -10,5 +10,5 @@
 //
 // # What it does not do
 //
-// It words nothing, and translates no error of DuckDB's (package engine does).
+// It words nothing, and translates no error of DuckDB's (package dialect does).
 package sqlerror

@@ -1,18 +1,17 @@
-package engine
+package dialect
 
 import (
-	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// A column keeps no collation: a query whose result has one becomes no table. What DuckDB's own tables and views bring with them shows in no
-// text, and is not seen here.
+// A column keeps no collation: a query whose result has one becomes no table. What DuckDB's own tables and views bring
+// with them shows in no text, and is not seen here.
 
-// refuseCollations is the error of a query whose columns would have a collation of their own. tree may be nil.
-func refuseCollations(query string, tree *pg.ParseResult) error {
+// RefuseCollations is the error of a query whose columns would have a collation of their own. tree may be nil.
+func RefuseCollations(query string, tree *pg.ParseResult) error {
 	name, found := statement.Collation(query)
 	if found && tree != nil {
 		name, found = collationOfColumn(tree)
@@ -23,11 +22,12 @@ func refuseCollations(query string, tree *pg.ParseResult) error {
 	return sqlerror.New("0A000", "COLLATE %s of a column is not supported", name).WithHint(statement.CollationAdvice)
 }
 
-// collationOfColumn looks for one that is not plain in the select lists of a tree: elsewhere it only says how something is compared.
+// collationOfColumn looks for one that is not plain in the select lists of a tree: elsewhere it only says how something
+// is compared.
 func collationOfColumn(tree *pg.ParseResult) (name string, found bool) {
 	list := func(nodes []*pg.Node) {
 		for _, n := range nodes {
-			eachNode(n.ProtoReflect(), func(node any) {
+			EachNode(n.ProtoReflect(), func(node any) {
 				c, ok := node.(*pg.CollateClause)
 				if !ok || found {
 					return
@@ -45,23 +45,11 @@ func collationOfColumn(tree *pg.ParseResult) (name string, found bool) {
 			})
 		}
 	}
-	eachNode(tree.ProtoReflect(), func(node any) {
+	EachNode(tree.ProtoReflect(), func(node any) {
 		if s, ok := node.(*pg.SelectStmt); ok {
 			list(s.TargetList)
 			list(s.ValuesLists)
 		}
 	})
 	return name, found
-}
-
-// isText tells whether values of a type are text, or lists of it.
-func isText(t arrow.DataType) bool {
-	if list, ok := t.(arrow.ListLikeType); ok {
-		return isText(list.Elem())
-	}
-	switch t.ID() {
-	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
-		return true
-	}
-	return false
 }

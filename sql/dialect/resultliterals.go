@@ -1,6 +1,7 @@
-package engine
+package dialect
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -10,9 +11,9 @@ import (
 	"github.com/csmsql/csmsql/sql/literal"
 )
 
-// A string in an expression that goes into a column is of the column's type where the expression passes it on as it is: by itself, as a result
-// of CASE, as an argument of COALESCE, in a scalar sub-query. Most types DuckDB would find out by a cast of the whole; not those whose values
-// it spells in another way (package literal).
+// A string in an expression that goes into a column is of the column's type where the expression passes it on as it is:
+// by itself, as a result of CASE, as an argument of COALESCE, in a scalar sub-query. Most types DuckDB would find out
+// by a cast of the whole; not those whose values it spells in another way (package literal).
 
 // eachResult visits the strings that an expression passes on.
 func eachResult(n *pg.Node, visit func(*pg.A_Const)) {
@@ -59,14 +60,14 @@ func eachArm(s *pg.SelectStmt, visit func(row []*pg.Node)) {
 	}
 }
 
-// spelledFor writes an expression whose strings are values of a column as DuckDB reads them.
-func spelledFor(expression string, f arrow.Field) (string, error) {
+// SpelledFor writes an expression whose strings are values of a column as DuckDB reads them.
+func SpelledFor(expression string, f arrow.Field) (string, error) {
 	form := literal.Of(f)
 	if !form.Translates() || !mayTranslate(expression) {
 		return expression, nil
 	}
 	const before = "SELECT "
-	tree := treeOf(before + expression)
+	tree := TreeOf(before + expression)
 	if tree == nil || len(tree.Stmts) != 1 {
 		return expression, nil
 	}
@@ -78,7 +79,7 @@ func spelledFor(expression string, f arrow.Field) (string, error) {
 	var failed error
 	eachResult(targets[0].GetResTarget().GetVal(), func(c *pg.A_Const) {
 		by, err := form.Translate(c.GetSval().Sval)
-		failed = firstOf(failed, err)
+		failed = cmp.Or(failed, err)
 		if err == nil && by != c.GetSval().Sval {
 			at[int(c.Location)] = duckdb.QuoteLiteral(by)
 		}
@@ -86,7 +87,7 @@ func spelledFor(expression string, f arrow.Field) (string, error) {
 	if len(at) == 0 {
 		return expression, failed
 	}
-	text, _ := replaceTokens(before+expression, func(_ string, offset int) (string, bool) {
+	text, _ := ReplaceTokens(before+expression, func(_ string, offset int) (string, bool) {
 		by, ok := at[offset]
 		return by, ok
 	})

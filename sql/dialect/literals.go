@@ -1,6 +1,7 @@
-package engine
+package dialect
 
 import (
+	"cmp"
 	"regexp"
 	"strings"
 	"unicode/utf8"
@@ -16,11 +17,13 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// Some literals mean something else to DuckDB than to every PostgreSQL client, or nothing: '\x00ff'::bytea, '{1,2}'::int[], also behind = ANY,
-// '0044-03-15 BC'::date. They are written in DuckDB's way before it sees them (package literal).
+// Some literals mean something else to DuckDB than to every PostgreSQL client, or nothing: '\x00ff'::bytea,
+// '{1,2}'::int[], also behind = ANY, '0044-03-15 BC'::date. They are written in DuckDB's way before it sees them
+// (package literal).
 
-// translateLiterals gives the text with such literals, where a cast says what they are, in DuckDB's spelling, and whether there were any.
-func translateLiterals(text string, tree *pg.ParseResult) (string, bool, error) {
+// Literals gives the text with such literals, where a cast says what they are, in DuckDB's spelling, and whether there
+// were any.
+func Literals(text string, tree *pg.ParseResult) (string, bool, error) {
 	if tree == nil || !mayTranslate(text) {
 		return text, false, nil
 	}
@@ -36,7 +39,7 @@ func translateLiterals(text string, tree *pg.ParseResult) (string, bool, error) 
 		if err != nil {
 			e := sqlerror.New("22023", "%s", err)
 			e.At = utf8.RuneCountInString(text[:min(int(constant.Location), len(text))]) + 1
-			failed = firstOf(failed, e)
+			failed = cmp.Or[error](failed, e)
 		} else if by != value {
 			at[int(constant.Location)] = duckdb.QuoteLiteral(by)
 		}
@@ -46,7 +49,7 @@ func translateLiterals(text string, tree *pg.ParseResult) (string, bool, error) 
 		return text, false, failed
 	}
 	quantified := false // what follows is ANY or ALL, whose operator is IN now
-	out, _ := replaceTokens(text, func(token string, offset int) (string, bool) {
+	out, _ := ReplaceTokens(text, func(token string, offset int) (string, bool) {
 		if quantified && isQuantifier(token) {
 			quantified = false
 			return "", true
@@ -83,10 +86,10 @@ func isQuantifier(token string) bool {
 
 const isIn, isNotIn = " IN ", " NOT IN "
 
-// members writes x = ANY ('{a,b}') as x IN ('a', 'b'), and x <> ALL ('{a,b}') as x NOT IN ('a', 'b'): the array has the type that x has, which
-// only DuckDB knows.
+// members writes x = ANY ('{a,b}') as x IN ('a', 'b'), and x <> ALL ('{a,b}') as x NOT IN ('a', 'b'): the array has the
+// type that x has, which only DuckDB knows.
 func members(text string, tree *pg.ParseResult, at map[int]string) {
-	eachNode(tree.ProtoReflect(), func(node any) {
+	EachNode(tree.ProtoReflect(), func(node any) {
 		e, ok := node.(*pg.A_Expr)
 		if !ok || len(e.Name) != 1 || e.Rexpr.GetAConst().GetSval() == nil || int(e.Location) >= len(text) {
 			return
@@ -165,15 +168,15 @@ func duckList(value string) (string, bool) {
 
 // eachCast visits every cast of a tree.
 func eachCast(m protoreflect.Message, visit func(*pg.TypeCast)) {
-	eachNode(m, func(node any) {
+	EachNode(m, func(node any) {
 		if c, ok := node.(*pg.TypeCast); ok {
 			visit(c)
 		}
 	})
 }
 
-// eachNode visits every message of a tree.
-func eachNode(m protoreflect.Message, visit func(node any)) {
+// EachNode visits every message of a tree.
+func EachNode(m protoreflect.Message, visit func(node any)) {
 	for n := range tree.All(m) {
 		visit(n.Interface())
 	}

@@ -1,4 +1,4 @@
-package engine
+package dialect
 
 import (
 	"regexp"
@@ -10,13 +10,16 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// What the engine keeps in DuckDB for itself has no name for users: their texts are looked through before anybody plans them, because
-// DuckDB, which would find it, cannot be told whose words it reads. What is written for DuckDB in their place names it freely.
+// What the engine keeps in DuckDB for itself has no name for users: their texts are looked through before anybody plans
+// them, because DuckDB, which would find it, cannot be told whose words it reads. What is written for DuckDB in their
+// place names it freely.
 //
-// A name that is put together, as query_table('csm_' || 'relation'), is not seen here. The functions that take one look at it themselves (pgcatalog).
+// A name that is put together, as query_table('csm_' || 'relation'), is not seen here. The functions that take one look
+// at it themselves (pgcatalog).
 
-// refuseReserved is the error of a text that names what is the engine's own: the one that it would get if there were no such thing.
-func refuseReserved(parsed *statement.Statement) error {
+// RefuseReserved is the error of a text that names what is the engine's own: the one that it would get if there were no
+// such thing.
+func RefuseReserved(parsed *statement.Statement) error {
 	if !mayBeReserved(parsed.Text) {
 		return nil
 	}
@@ -30,7 +33,7 @@ func refuseReserved(parsed *statement.Statement) error {
 		dynamic = dynamic || !w.Literal && (name == "query_table" || strings.HasPrefix(name, "pragma_"))
 	}
 	for i, w := range words {
-		var e *Error
+		var e *sqlerror.Error
 		if w.Literal {
 			e = reservedString(w, dynamic)
 		} else if e = reservedWord(w, words[i+1:]); e == nil && dynamic {
@@ -64,13 +67,14 @@ var (
 	reservedDatabases = regexp.MustCompile(`^(?i:csm_catalogs|csm_block_\d+)$`)
 	reservedSchemas   = regexp.MustCompile(`^(?i:pg_compat|pg_quiet|pg_session|information_compat)$`)
 	reservedFunctions = regexp.MustCompile(`^(?i:csm_scan|csm_table)$`)
-	// hidingFunctions are DuckDB's own lists, and functions that take names; we have others of the name, which leave out what is ours.
+	// hidingFunctions are DuckDB's own lists, and functions that take names; we have others of the name, which leave
+	// out what is ours.
 	hidingFunctions = regexp.MustCompile(`^(?i:duckdb_(?:databases|schemas|tables|views|columns|constraints|types|functions|variables|table_sample)|query_table|pragma_(?:table_info|show|storage_info))$`)
 	reservedInside  = regexp.MustCompile(`(?i:\b(?:csm_catalogs|csm_block_\d+|pg_compat|pg_quiet|pg_session|information_compat|csm_schema|csm_relation|csm_column|csm_constraint)\b)`)
 )
 
 // reservedWord looks at one identifier; behind are those that follow.
-func reservedWord(w statement.Word, behind []statement.Word) *Error {
+func reservedWord(w statement.Word, behind []statement.Word) *sqlerror.Error {
 	qualified := w.Name
 	for before := w; before.After == "." && len(behind) > 0; behind = behind[1:] {
 		before = behind[0]
@@ -99,8 +103,9 @@ func isTemporaryQualifier(name string) bool {
 // tableWords stand before a relation's name, which in DuckDB's dialect may be a string.
 var tableWords = map[string]bool{"from": true, "join": true, ",": true, "describe": true, "desc": true, "summarize": true, "show": true, "table": true, "pivot": true, "unpivot": true, "into": true, "update": true}
 
-// reservedString looks at a string, which names a relation behind some words, and, if dynamic, as a function's argument.
-func reservedString(w statement.Word, dynamic bool) *Error {
+// reservedString looks at a string, which names a relation behind some words, and, if dynamic, as a function's
+// argument.
+func reservedString(w statement.Word, dynamic bool) *sqlerror.Error {
 	if dynamic && reservedInside.MatchString(w.Name) || tableWords[w.Before] && pgcatalog.IsOwnTable(w.Name) && w.Before != "," {
 		return sqlerror.New("42P01", "relation %q does not exist", w.Name)
 	}

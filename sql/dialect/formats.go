@@ -1,4 +1,4 @@
-package engine
+package dialect
 
 import (
 	"regexp"
@@ -12,10 +12,11 @@ import (
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
-// PostgreSQL's to_char is a macro (pgcatalog), which cuts the template into patterns for every row: right for every template, and slow; and DuckDB
-// does not choose between macros by the type of an aggregate. Where the template is a constant, the call is rewritten before DuckDB sees it: to
-// strftime and what else the template needs, if it is about a time, to the macro for numbers otherwise. What the argument is only DuckDB knows: if it
-// does not fit, the statement is planned as it was written.
+// PostgreSQL's to_char is a macro (pgcatalog), which cuts the template into patterns for every row: right for every
+// template, and slow; and DuckDB does not choose between macros by the type of an aggregate. Where the template is a
+// constant, the call is rewritten before DuckDB sees it: to strftime and what else the template needs, if it is about a
+// time, to the macro for numbers otherwise. What the argument is only DuckDB knows: if it does not fit, the statement
+// is planned as it was written.
 
 // timeFormats are the patterns that strftime knows; time names what the others are, of a value csm_time.
 var timeFormats = map[string]string{
@@ -51,7 +52,8 @@ var timePatterns = func() []string {
 	return list
 }()
 
-// timeExpression is a constant template as an expression of csm_time; not ok when it has anything in it that is left to the macro, or no pattern.
+// timeExpression is a constant template as an expression of csm_time; not ok when it has anything in it that is left to
+// the macro, or no pattern.
 func timeExpression(template string) (string, bool) {
 	var parts []string
 	var format strings.Builder
@@ -123,13 +125,13 @@ func patternAt(template string) string {
 
 func isAnyLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
-// translateFormats writes such calls in DuckDB's way, and tells whether there were any.
-func translateFormats(text string, tree *pg.ParseResult) (string, bool) {
+// Formats writes such calls in DuckDB's way, and tells whether there were any.
+func Formats(text string, tree *pg.ParseResult) (string, bool) {
 	if tree == nil || !strings.Contains(strings.ToLower(text), "to_char") {
 		return text, false
 	}
 	calls := map[int]formatCall{} // by their offsets
-	eachNode(tree.ProtoReflect(), func(node any) {
+	EachNode(tree.ProtoReflect(), func(node any) {
 		call, ok := node.(*pg.FuncCall)
 		if !ok || len(call.Args) != 2 || len(call.Funcname) != 1 || call.Funcname[0].GetString_().GetSval() != "to_char" {
 			return

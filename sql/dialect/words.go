@@ -1,16 +1,36 @@
-package engine
+package dialect
 
 import (
 	"regexp"
 	"strings"
 
+	pg "github.com/pganalyze/pg_query_go/v6"
+
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// duckOperators writes PostgreSQL's operators on patterns as those that DuckDB is given for them: to DuckDB a ~ b means that the whole string
-// is matched, and LIKE ANY (array) nothing. No character behind them moves, so that positions in errors stay those of the given text.
-func duckOperators(text string) string {
+// Words writes a text that DuckDB gets as a whole as a query's would be written for it: its literals, and what it
+// reads of PostgreSQL's catalogs, which it does if catalogs.
+func Words(sql string, tree *pg.ParseResult) (words string, catalogs bool, err error) {
+	translated, ok, err := Literals(sql, tree)
+	if err != nil {
+		return sql, false, err
+	}
+	if ok {
+		sql, tree = translated, TreeOf(translated)
+	}
+	if !pgcatalog.IsCatalogQuery(tree) {
+		return sql, false, nil
+	}
+	words, err = pgcatalog.Rewrite(sql, tree)
+	return words, true, err
+}
+
+// Operators writes PostgreSQL's operators on patterns as those that DuckDB is given for them: to DuckDB a ~ b means
+// that the whole string is matched, and LIKE ANY (array) nothing. No character behind them moves, so that positions in
+// errors stay those of the given text.
+func Operators(text string) string {
 	if !mayMatchPatterns(text) {
 		return text
 	}
@@ -50,9 +70,9 @@ func mayMatchPatterns(text string) bool {
 	return strings.Contains(lower, "like") && (strings.Contains(lower, "any") || strings.Contains(lower, "all") || strings.Contains(lower, "some"))
 }
 
-// duckExpression is an expression in the words that DuckDB is given.
-func duckExpression(text string) string {
+// Expression is an expression in the words that DuckDB is given.
+func Expression(text string) string {
 	const before = "SELECT "
-	words, _, _ := translateLiterals(before+text, treeOf(before+text))
-	return duckOperators(words[len(before):])
+	words, _, _ := Literals(before+text, TreeOf(before+text))
+	return Operators(words[len(before):])
 }

@@ -1,0 +1,100 @@
+package dialect
+
+import (
+	"cmp"
+	"strconv"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/literal"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/statement"
+)
+
+// A literal beside a column, b = '\xDEAD', is of the column's type, which only DuckDB knows: it binds names and chooses
+// functions. It is asked with parameters in place of such literals, for it says of what types parameters are. That is
+// one more planning, of statements alone that have a literal which means something else to DuckDB than to PostgreSQL's
+// clients if it is one of bytes or a date.
+
+// untypedMax bounds the literals of one statement that are asked about.
+const untypedMax = 1000
+
+// Untyped are the literals of a text that are of the types of what stands beside them.
+type Untyped struct {
+	text  string
+	first int // parameters that the text has itself
+	found []statement.Literal
+}
+
+// UntypedIn finds literals that DuckDB takes for bytes, or for points in time, in another spelling; tree may be nil.
+func UntypedIn(text string, tree *pg.ParseResult) (u Untyped, some bool) {
+	if strings.Contains(text, "'") {
+		statement.Literals(text, func(l statement.Literal) {
+			if literal.Ambiguous(l.Value) {
+				u.found = append(u.found, l)
+			}
+		})
+	}
+	if len(u.found) == 0 || len(u.found) > untypedMax || tree != nil && pgcatalog.IsCatalogQuery(tree) {
+		return Untyped{}, false
+	}
+	u.text, u.first = text, parametersIn(text)
+	return u, true
+}
+
+// Asked is the text with parameters in place of the literals.
+func (u Untyped) Asked() string {
+	return u.with(func(i int) string { return "$" + strconv.Itoa(u.first+i+1) })
+}
+
+// Spelled is the text whose literals are written in DuckDB's spelling, where params are the parameters of what was
+// asked, and whether there were any to write.
+func (u Untyped) Spelled(params []duckdb.ParameterType) (text string, changed bool, err error) {
+	if len(params) != u.first+len(u.found) {
+		return u.text, false, nil
+	}
+	text = u.with(func(i int) string {
+		by, failed := FormOfParameter(params[u.first+i]).Translate(u.found[i].Value)
+		err = cmp.Or(err, failed)
+		if failed != nil || by == u.found[i].Value {
+			return u.text[u.found[i].Start:u.found[i].End]
+		}
+		changed = true
+		return duckdb.QuoteLiteral(by)
+	})
+	return text, changed, err
+}
+
+func (u Untyped) with(by func(i int) string) string {
+	edited := edit.New(u.text)
+	for i, l := range u.found {
+		edited.Replace(l.Start, l.End, by(i))
+	}
+	text, _ := edited.Text()
+	return text
+}
+
+// FormOfParameter is the form of text that is given for a parameter.
+func FormOfParameter(t duckdb.ParameterType) literal.Form {
+	switch t {
+	case duckdb.TypeBytes:
+		return literal.Named("bytea", false)
+	case duckdb.TypeDate, duckdb.TypeTimestamp, duckdb.TypeTimestampTZ:
+		return literal.Named("timestamp", false)
+	case duckdb.TypeInterval:
+		return literal.Named("interval", false)
+	}
+	return literal.Form{}
+}
+
+// parametersIn is the highest number of a parameter in a text.
+func parametersIn(text string) (highest int) {
+	ReplaceTokens(text, func(token string, _ int) (string, bool) {
+		highest = max(highest, ParameterIndex(token)+1)
+		return "", false
+	})
+	return highest
+}
