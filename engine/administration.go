@@ -86,21 +86,21 @@ func (e *Engine) clusterTables(ctx context.Context) (list []noderpc.ClusterTable
 		t := noderpc.ClusterTable{
 			Schema: name.Schema, Name: name.Name, Rows: v.Rows(), Bytes: v.Bytes(), Chunks: int64(v.NumChunks()), Placement: v.Table().Placement,
 		}
-		chunks, err := e.locations(ctx, v)
+		chunks, err := e.facts.Chunks(ctx, v)
 		failed = errors.Join(failed, err)
 		t.Replicas = int64(max(v.Table().Replicas, 1))
 		if err == nil {
 			t.Incomplete = e.incompleteOf(chunks, v)
 		}
 		for _, c := range chunks {
-			for k := range c.replicas() {
-				node, _ := e.catalog.Reachable(c.extent(k).Region)
+			for k := range c.Replicas() {
+				node, _ := e.catalog.Reachable(c.Extent(k).Region)
 				i := slices.IndexFunc(t.Parts, func(p noderpc.ClusterPart) bool { return p.Node == node })
 				if i < 0 {
 					i, t.Parts = len(t.Parts), append(t.Parts, noderpc.ClusterPart{Node: node})
 				}
-				t.Parts[i].Rows += c.rows
-				t.Parts[i].Bytes += c.bytes
+				t.Parts[i].Rows += c.Rows
+				t.Parts[i].Bytes += c.Bytes
 				t.Parts[i].Chunks++
 			}
 		}

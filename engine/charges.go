@@ -174,7 +174,7 @@ func (s *Session) Give(kind string, bytes int64) { s.account.Give(kind, bytes) }
 // Memory is what clients make the node keep, of how much; without what sessions take in any case, and the facts of their tables, which are a cache.
 func (e *Engine) Memory() account.Usage {
 	u := e.account.Usage()
-	u.Used -= u.Base + e.facts.account.Used()
+	u.Used -= u.Base + e.facts.Account.Used()
 	return u
 }
 

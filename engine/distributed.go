@@ -145,10 +145,7 @@ func (r *run) check() error {
 func (r *run) trust() error {
 	var regions []memregion.RegionID
 	for _, v := range r.plan.versions {
-		f := r.session.engine.facts.of(v)
-		for id := range f.regions {
-			regions = append(regions, id)
-		}
+		regions = append(regions, r.session.engine.facts.Of(v).Regions()...)
 	}
 	return r.view.lease.snapshot.Trust(regions...)
 }

@@ -27,7 +27,7 @@
 //
 // An Engine is a node (Open) or a borrower of one (Attach). A Session is one user's conversation; a block is its open transaction,
 // explicit or the unit that one client message makes; a savepoint is what a block was at some time. A visible is the snapshot that
-// one statement sees, with the block's own changes. Facts are what planning needs of one table version.
+// one statement sees, with the block's own changes. Facts are what planning needs of one table version (package facts).
 //
 // # Invariants
 //
@@ -47,7 +47,7 @@
 //
 // lifetime.mu is a leaf. Assembly.mu → Part.mu → the locks of spaces. held.mu → the catalog's locks, mapped.life.
 //
-// Engine.mu and Session (one goroutine) → mirror.mu → facts.mu → the catalog's locks → coherence → memregion. DuckDB's own
+// Engine.mu and Session (one goroutine) → mirror.mu → the locks of package facts → the catalog's locks → coherence → memregion. DuckDB's own
 // locks are below mirror.mu; DuckDB's threads call tableScan.open, which takes only catalog page caches and the reader's shards.
 //
 // # What it does not do

@@ -232,14 +232,14 @@ func (e *Engine) placementWithout(p placement.Placement, name string) (placement
 
 // leaving lists the chunks that a node has, each with one of names that has least of the table by then, or with another node for its replica.
 func (e *Engine) leaving(ctx context.Context, v *catalog.TableVersion, p placement.Placement, names []string, node string) (*moves, error) {
-	chunks, err := e.locations(ctx, v)
+	chunks, err := e.facts.Chunks(ctx, v)
 	if err != nil {
 		return nil, err
 	}
 	w := &replicas.Plan{Placement: p, Replicas: max(v.Table().Replicas, 1), Online: e.node.OnlineBut(node), Load: map[string]int64{}}
 	at := e.holders(chunks)
 	for i, c := range chunks {
-		w.Load[at[i][0].Node] += c.bytes
+		w.Load[at[i][0].Node] += c.Bytes
 	}
 	return e.movesOf(ctx, v, chunks, func(i int) []replicas.Place {
 		first := at[i][0].Node
@@ -247,7 +247,7 @@ func (e *Engine) leaving(ctx context.Context, v *catalog.TableVersion, p placeme
 			return replicas.AsTheyAre(at[i])
 		}
 		if first == node {
-			first = w.Least(names, at[i], chunks[i].bytes)
+			first = w.Least(names, at[i], chunks[i].Bytes)
 		}
 		for k := range at[i] {
 			if at[i][k].Node == node {

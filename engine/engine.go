@@ -19,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/overdue"
@@ -40,7 +41,7 @@ type Engine struct {
 	overdue  *overdue.Places
 	room     room
 	parking  parking
-	facts    factsCache
+	facts    facts.Cache
 	kept     keptShare
 	views    viewWords
 	history  history
@@ -69,7 +70,7 @@ type Engine struct {
 
 func newEngine(config Config) *Engine {
 	e := &Engine{config: config.withDefaults(), sessions: map[*Session]struct{}{}, started: time.Now(), life: newLifetime(context.Background())}
-	e.facts.guess = config.Guesses
+	e.facts.Guess = config.Guesses
 	return e
 }
 
@@ -161,8 +162,8 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.db = db
 	e.room.engine = e
 	e.account.From(e.room.source(e.memory.clients))
-	e.facts.account = e.account.Open(0, "")
-	e.facts.account.SetShare(e.memory.clients / factsPart)
+	e.facts.Account = e.account.Open(0, "")
+	e.facts.Account.SetShare(e.memory.clients / facts.Part)
 	e.room.limitHeap(0)
 	e.room.follow()
 	return e.mirror.open(e)

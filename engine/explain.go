@@ -148,8 +148,8 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 
 // describe says what of its table the scan reads.
 func (t *tableScan) describe() string {
-	all := t.facts.version.NumChunks()
-	line := fmt.Sprintf("Scan %s: %d of %s", t.facts.version.Table().Name, t.scan.Chunks, counted.Of(all, "chunk"))
+	all := t.facts.Version.NumChunks()
+	line := fmt.Sprintf("Scan %s: %d of %s", t.facts.Version.Table().Name, t.scan.Chunks, counted.Of(all, "chunk"))
 	if t.hint != nil {
 		if conditions := t.hint.Conditions(); len(conditions) > 0 {
 			for i, c := range conditions {
@@ -165,7 +165,7 @@ func (t *tableScan) describe() string {
 	}
 	if len(t.scan.Domains) > 0 {
 		var names []string
-		for i, f := range t.facts.relation.Columns {
+		for i, f := range t.facts.Relation.Columns {
 			if t.scan.Domains[i] != nil {
 				names = append(names, f.Name)
 			}
@@ -179,7 +179,7 @@ func (t *tableScan) describe() string {
 func (t *tableScan) thinnedOut() string {
 	names := make([]string, len(t.keyFilters))
 	for i, f := range t.keyFilters {
-		names[i] = fmt.Sprintf("%s in %s", t.facts.relation.Columns[f.Column].Name, counted.Of(f.Keys.Len(), "key"))
+		names[i] = fmt.Sprintf("%s in %s", t.facts.Relation.Columns[f.Column].Name, counted.Of(f.Keys.Len(), "key"))
 	}
 	return strings.Join(names, " and ")
 }

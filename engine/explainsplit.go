@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/counted"
@@ -142,8 +143,8 @@ func (q *query) foreseenBy(ctx context.Context, stage *distribute.Stage, f *dist
 			continue
 		}
 		version := q.split.versions[stage.Reads[k].Relation]
-		t := &tableScan{session: q.session, facts: q.session.engine.facts.of(version), hint: &hints[i]}
-		keep, err := pruned(ctx, t.facts, hints[i].Bind(args), q.without)
+		t := &tableScan{session: q.session, facts: q.session.engine.facts.Of(version), hint: &hints[i]}
+		keep, err := facts.Pruned(ctx, t.facts, hints[i].Bind(args), q.without)
 		if err != nil {
 			return "", err
 		}
@@ -167,13 +168,13 @@ func (q *query) foreseenBy(ctx context.Context, stage *distribute.Stage, f *dist
 // foresee adds the columns that the statement reads of some chunks.
 func (t *tableScan) foresee(ctx context.Context, keep []int, node string, e *distribute.Estimate) error {
 	var columns []int
-	for i, c := range t.facts.relation.Columns {
+	for i, c := range t.facts.Relation.Columns {
 		if slices.Contains(t.hint.Columns, c.Name) {
 			columns = append(columns, i)
 		}
 	}
 	for _, i := range keep {
-		c, err := t.facts.version.Chunk(ctx, i)
+		c, err := t.facts.Version.Chunk(ctx, i)
 		if err != nil {
 			return err
 		}

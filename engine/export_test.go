@@ -12,7 +12,6 @@ import (
 	"time"
 	"unsafe"
 
-	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/zeebo/xxh3"
 
 	"github.com/csmsql/csmsql/catalog"
@@ -181,9 +180,6 @@ var (
 
 // PivotItems counts the items of PIVOTs in a text that have no values.
 func PivotItems(text string) int { return len(dialect.PivotItems(text)) }
-
-// AddWords reads a dictionary.
-func AddWords(words *array.String) error { return addWords(map[string]bool{}, words) }
 
 // KeptPlans counts the plans that a session keeps, and those that all of the engine's do, with the bytes of their key sets.
 func KeptPlans(s *Session) (session, engine int, bytes int64) {
@@ -483,7 +479,7 @@ var renewals = map[memregion.RegionID]*custody.Disclaimer{}
 func (e *Engine) Standing() error { return e.catalog.Standing() }
 
 // FactsBytes is what is charged for facts.
-func FactsBytes(e *Engine) int64 { return e.facts.account.Used() }
+func FactsBytes(e *Engine) int64 { return e.facts.Account.Used() }
 
 // OutsideBytes is what rows of COPY take that are gathered.
 func OutsideBytes() int64 { return int64(outside.AllocatedBytes()) }

@@ -136,7 +136,7 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	if err != nil {
 		return result, err
 	}
-	defer e.facts.forget(made...)
+	defer e.facts.Forget(made...)
 	defer v.release()
 	q, err := s.planFragment(ctx, request.Query, key, v)
 	if err != nil {

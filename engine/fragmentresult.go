@@ -92,7 +92,7 @@ func (r *run) collect(stage *distribute.Stage, made []ranFragment) error {
 
 // release lets all results go, wherever they lie, at once: a round trip, however many nodes there are.
 func (r *run) release() {
-	r.session.engine.facts.forget(r.tables...)
+	r.session.engine.facts.Forget(r.tables...)
 	var told sync.WaitGroup
 	for _, f := range r.remote {
 		told.Go(func() {

@@ -33,7 +33,7 @@ func (t *transfer) keepGroups(ctx context.Context, i int) error {
 		if err != nil {
 			return err
 		}
-		if keys != nil && float64(keys.Rows()) > largeWorth*float64(s.facts.relation.Rows) {
+		if keys != nil && float64(keys.Rows()) > largeWorth*float64(s.facts.Relation.Rows) {
 			keys = nil
 		}
 		t.keys[provenance] = keys

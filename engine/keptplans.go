@@ -184,7 +184,7 @@ func (q *query) follow(ctx context.Context, v *visible) bool {
 		if version == nil || !version.Table().Columns.Equal(t.scan.Schema) {
 			return false
 		}
-		f := e.facts.of(version)
+		f := e.facts.Of(version)
 		if !maps.EqualFunc(e.domains(ctx, f, t.hint.EnumSafe), t.scan.Domains, slices.Equal[[]string]) {
 			return false
 		}

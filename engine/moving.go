@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/custody"
+	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
@@ -181,7 +182,7 @@ func (e *Engine) mending(ctx context.Context, v *catalog.TableVersion, wanted in
 	if err != nil {
 		return nil, err
 	}
-	chunks, err := e.locations(ctx, v)
+	chunks, err := e.facts.Chunks(ctx, v)
 	if err != nil {
 		return nil, err
 	}
@@ -191,14 +192,14 @@ func (e *Engine) mending(ctx context.Context, v *catalog.TableVersion, wanted in
 }
 
 // holders says of every replica of chunks what it is worth.
-func (e *Engine) holders(chunks []located) [][]replicas.Holder {
+func (e *Engine) holders(chunks []facts.Located) [][]replicas.Holder {
 	regions := map[memregion.RegionID]replicas.Holder{}
 	list := make([][]replicas.Holder, len(chunks))
 	for i := range chunks {
 		c := &chunks[i]
-		list[i] = make([]replicas.Holder, c.replicas())
+		list[i] = make([]replicas.Holder, c.Replicas())
 		for k := range list[i] {
-			x := c.extent(k)
+			x := c.Extent(k)
 			h, known := regions[x.Region]
 			if !known {
 				h = e.node.Holder(x.Region)
@@ -325,14 +326,14 @@ func (e *Engine) movesTo(ctx context.Context, v *catalog.TableVersion, p placeme
 	if err != nil {
 		return nil, err
 	}
-	chunks, err := e.locations(ctx, v)
+	chunks, err := e.facts.Chunks(ctx, v)
 	if err != nil {
 		return nil, err
 	}
 	w := &replicas.Plan{Placement: p, Replicas: max(v.Table().Replicas, 1), Online: e.node.Online(), Load: map[string]int64{}}
 	total := int64(0)
 	for _, c := range chunks {
-		total += c.bytes
+		total += c.Bytes
 	}
 	share := total / int64(len(names))
 	at := e.holders(chunks)
@@ -340,28 +341,28 @@ func (e *Engine) movesTo(ctx context.Context, v *catalog.TableVersion, p placeme
 	var pending []int
 	for i, c := range chunks {
 		h := at[i][0]
-		if h.State == replicas.Whole && slices.Contains(names, h.Node) && w.Load[h.Node]+c.bytes/2 <= share {
-			w.Load[h.Node] += c.bytes
+		if h.State == replicas.Whole && slices.Contains(names, h.Node) && w.Load[h.Node]+c.Bytes/2 <= share {
+			w.Load[h.Node] += c.Bytes
 			first[i] = h.Node
 		} else {
 			pending = append(pending, i)
 		}
 	}
 	for _, i := range pending {
-		first[i] = w.Least(names, nil, chunks[i].bytes)
+		first[i] = w.Least(names, nil, chunks[i].Bytes)
 	}
 	return e.movesOf(ctx, v, chunks, func(i int) []replicas.Place { return w.Places(first[i], at[i]) })
 }
 
 // movesOf lists the chunks whose replicas do not lie where they are wanted.
-func (e *Engine) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []located, places func(i int) []replicas.Place) (*moves, error) {
+func (e *Engine) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []facts.Located, places func(i int) []replicas.Place) (*moves, error) {
 	m := &moves{table: v.Table().Name}
 	for i := range chunks {
-		if chunks[i].first.Region == 0 {
+		if chunks[i].First.Region == 0 {
 			continue // it has no bytes
 		}
 		to := places(i)
-		if replicas.Unchanged(to, chunks[i].replicas()) {
+		if replicas.Unchanged(to, chunks[i].Replicas()) {
 			continue
 		}
 		c, err := v.Chunk(ctx, i)
@@ -371,7 +372,7 @@ func (e *Engine) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []
 		x := chunkMove{number: i, extents: c.Extents(), to: to}
 		for _, p := range to {
 			if p.Have < 0 {
-				x.bytes += chunks[i].bytes
+				x.bytes += chunks[i].Bytes
 			}
 		}
 		m.list = append(m.list, x)

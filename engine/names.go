@@ -33,7 +33,7 @@ func (q *query) tableOfCall(call string) string {
 		if strconv.FormatUint(t.number, 10) != parts[1] {
 			continue
 		}
-		name := t.facts.relation.Name
+		name := t.facts.Relation.Name
 		if alias := parts[2]; alias != "" && alias != name && alias != duckdb.QuoteIdentifier(name) {
 			return name + " AS " + alias
 		}

@@ -190,14 +190,14 @@ func (e *Engine) leastOf(ctx context.Context, v *catalog.TableVersion, names []s
 	if v.Rows() == 0 {
 		return 0
 	}
-	chunks, err := e.locations(ctx, v)
+	chunks, err := e.facts.Chunks(ctx, v)
 	if err != nil {
 		return 0 // whoever reads the table will hear of it
 	}
 	bytes := map[string]int64{}
 	for _, c := range chunks {
-		name, _ := e.catalog.Reachable(c.first.Region)
-		bytes[name] += c.bytes
+		name, _ := e.catalog.Reachable(c.First.Region)
+		bytes[name] += c.Bytes
 	}
 	for i, name := range names {
 		if bytes[name] < bytes[names[best]] {

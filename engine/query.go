@@ -9,6 +9,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/compute"
@@ -35,7 +36,7 @@ type query struct {
 	duck    *duckdb.Statement
 	scans   []*tableScan
 	compute *plan.Query
-	source  *facts // of compute's table
+	source  *facts.Facts // of compute's table
 	schema  *arrow.Schema
 	origins []pgcatalog.Origin // of schema's columns, of a user's query; nil: of none
 	faults  uint64             // pages that had been found gone when planning, which reads too, began
@@ -235,7 +236,7 @@ func (q *query) planCompute(tree *pg.ParseResult, v *visible) (bool, error) {
 	}
 	q.compute, q.schema = planned, ingest.LogicalSchema(planned.Schema())
 	if planned.Table != nil {
-		q.source = q.session.engine.facts.of(v.find(planned.Table.Relation.Schema, planned.Table.Relation.Name))
+		q.source = q.session.engine.facts.Of(v.find(planned.Table.Relation.Schema, planned.Table.Relation.Name))
 	}
 	return true, nil
 }
@@ -443,11 +444,11 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 	read.Begin()
 	held := newHeld(e.reader, v.lease.hold())
 	open := func(ctx context.Context, scan plan.TableScan) (compute.Source, error) {
-		keep, err := pruned(ctx, q.source, scan.Bind(planValues(args)), q.without)
+		keep, err := facts.Pruned(ctx, q.source, scan.Bind(planValues(args)), q.without)
 		if err != nil {
 			return nil, err
 		}
-		schema, err := q.source.stored(ctx, scan.Project)
+		schema, err := q.source.Stored(ctx, scan.Project)
 		if err != nil {
 			return nil, err
 		}
@@ -499,7 +500,7 @@ type chunkSource struct {
 	engine  *Engine
 	read    *reader.Readings
 	held    *held
-	facts   *facts
+	facts   *facts.Facts
 	columns []int
 	keep    []int
 	schema  *arrow.Schema // what all chunks can be brought to
@@ -514,11 +515,11 @@ func (c *chunkSource) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	}
 	i := c.keep[0]
 	c.keep = c.keep[1:]
-	chunk, err := c.facts.version.Chunk(ctx, i)
+	chunk, err := c.facts.Version.Chunk(ctx, i)
 	if err != nil {
 		return nil, err
 	}
-	batch, err := c.engine.reader.ReadHeld(ctx, c.read, c.held.hold, c.facts.version.Table().Name.String(), i, chunk, c.columns)
+	batch, err := c.engine.reader.ReadHeld(ctx, c.read, c.held.hold, c.facts.Version.Table().Name.String(), i, chunk, c.columns)
 	if err == nil {
 		c.read.Volume().Count(c.engine.ours(chunk), chunk, c.columns, false)
 	}

@@ -44,10 +44,10 @@ func (q *query) versions() (list []*catalog.TableVersion) {
 		}
 	}
 	for _, t := range q.scans {
-		add(t.facts.version)
+		add(t.facts.Version)
 	}
 	if q.source != nil {
-		add(q.source.version)
+		add(q.source.Version)
 	}
 	if q.split != nil {
 		for _, v := range q.split.versions {

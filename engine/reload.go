@@ -43,14 +43,14 @@ type lostChunk struct {
 
 // lostChunks lists those of a table, of which no replica is more than what lost holds for lost.
 func (e *Engine) lostChunks(ctx context.Context, v *catalog.TableVersion, lost func(replicas.State) bool) ([]lostChunk, error) {
-	chunks, err := e.locations(ctx, v)
+	chunks, err := e.facts.Chunks(ctx, v)
 	if err != nil {
 		return nil, err
 	}
 	var list []lostChunk
 	for i, at := range e.holders(chunks) {
-		if chunks[i].first.Region != 0 && !slices.ContainsFunc(at, func(h replicas.Holder) bool { return !lost(h.State) }) {
-			list = append(list, lostChunk{i, chunks[i].rows, at})
+		if chunks[i].First.Region != 0 && !slices.ContainsFunc(at, func(h replicas.Holder) bool { return !lost(h.State) }) {
+			list = append(list, lostChunk{i, chunks[i].Rows, at})
 		}
 	}
 	return list, nil
@@ -278,13 +278,13 @@ func (r *reloading) from(ctx context.Context, o catalog.Origin, origin *lineage.
 
 // pieces lists an origin's chunks; the lost ones are wanted.
 func (r *reloading) pieces(ctx context.Context, o catalog.Origin) ([]ingest.Piece, error) {
-	chunks, err := r.engine.locations(ctx, r.change.v)
+	chunks, err := r.engine.facts.Chunks(ctx, r.change.v)
 	if err != nil {
 		return nil, err
 	}
 	pieces := make([]ingest.Piece, o.Chunks)
 	for i := range pieces {
-		pieces[i] = ingest.Piece{Number: o.First + i, Rows: chunks[o.First+i].rows}
+		pieces[i] = ingest.Piece{Number: o.First + i, Rows: chunks[o.First+i].Rows}
 		if r.lost[o.First+i] == nil {
 			continue
 		}

@@ -42,6 +42,8 @@ const (
 	looksUntilGone = 4
 	looksSeldom    = 15 * time.Second
 	looksOften     = 20 * time.Millisecond
+
+	tablesRemembered = 4096
 )
 
 // startRepair begins to look. It ends with the engine, which waits for it.
@@ -125,10 +127,10 @@ func (r *repairer) look(ctx context.Context, now time.Time) {
 		}
 		trouble = errors.Join(trouble, r.done(v, nodes, err))
 	}
-	if len(r.fine) > factsMax {
+	if len(r.fine) > tablesRemembered {
 		clear(r.fine)
 	}
-	if len(r.refused) > factsMax {
+	if len(r.refused) > tablesRemembered {
 		clear(r.refused)
 	}
 	r.tell(trouble)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
 	"github.com/csmsql/csmsql/engine/reader"
@@ -148,14 +149,14 @@ func (e *Engine) others(d *descriptor.Descriptor) string {
 
 // incomplete counts the chunks of a table that have fewer replicas that can be read than they are to have.
 func (e *Engine) incomplete(ctx context.Context, v *catalog.TableVersion) (int64, error) {
-	chunks, err := e.locations(ctx, v)
+	chunks, err := e.facts.Chunks(ctx, v)
 	if err != nil {
 		return 0, err
 	}
 	return e.incompleteOf(chunks, v), nil
 }
 
-func (e *Engine) incompleteOf(chunks []located, v *catalog.TableVersion) (n int64) {
+func (e *Engine) incompleteOf(chunks []facts.Located, v *catalog.TableVersion) (n int64) {
 	for _, at := range e.holders(chunks) {
 		readable := 0
 		for _, h := range at {

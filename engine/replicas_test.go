@@ -9,12 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -329,16 +325,6 @@ func TestNodeDiesWhileReplicasAreMade(t *testing.T) {
 	require.Equal(t, []string{"n0|n1"}, rows(t, s, "SELECT node, others FROM csm.chunks WHERE name = 't'"))
 	c.nodes[2] = c.open(2)
 	c.requireSpace()
-}
-
-// A dictionary whose bytes somebody else has written over is an error, and not the end of the process.
-func TestWordsThatWereOverwritten(t *testing.T) {
-	offsets := arrow.Int32Traits.CastToBytes([]int32{0, 3, 6})
-	data := array.NewData(arrow.BinaryTypes.String, 2, []*memory.Buffer{nil, memory.NewBufferBytes(offsets), memory.NewBufferBytes([]byte("onetwo"))}, nil, 0, 0)
-	words := array.NewStringData(data)
-	require.NoError(t, engine.AddWords(words))
-	copy(offsets[4:], arrow.Int32Traits.CastToBytes([]int32{-606348325}))
-	require.ErrorIs(t, engine.AddWords(words), descriptor.ErrData)
 }
 
 // A replica is a copy of what was acquired: the caches of the node that copies may have what lay there before, or nothing.

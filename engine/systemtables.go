@@ -173,13 +173,13 @@ func systemRegions(ctx context.Context, s *Session, add func(...any)) error {
 	}
 	used := map[uint64]int64{}
 	for _, t := range s.visible.everyTable() {
-		chunks, err := e.locations(ctx, t)
+		chunks, err := e.facts.Chunks(ctx, t)
 		if err != nil {
 			return err
 		}
 		for _, c := range chunks {
-			for i := range c.replicas() {
-				used[uint64(c.extent(i).Region)] += c.bytes
+			for i := range c.Replicas() {
+				used[uint64(c.Extent(i).Region)] += c.Bytes
 			}
 		}
 	}

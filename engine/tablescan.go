@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
@@ -20,7 +21,7 @@ import (
 // tableScan is one table of a query for DuckDB.
 type tableScan struct {
 	session *Session
-	facts   *facts
+	facts   *facts.Facts
 	hint    *plan.Scan // nil: the table came through a view
 	scan    *duckdb.Scan
 	number  uint64
@@ -47,12 +48,12 @@ func scanName(number uint64) string { return fmt.Sprintf("csm_scan(%d)", number)
 
 // newScan makes the scan of one occurrence of a table.
 func (s *Session) newScan(ctx context.Context, v *visible, version *catalog.TableVersion, hint *plan.Scan) *tableScan {
-	f := s.engine.facts.of(version)
+	f := s.engine.facts.Of(version)
 	t := &tableScan{session: s, facts: f, hint: hint, read: v.read, ctx: ctx, result: v.results[version]}
 	t.scan = &duckdb.Scan{Schema: version.Table().Columns, Rows: version.Rows(), Chunks: version.NumChunks(), Open: t.open, Threads: s.engine.threads()}
 	if hint != nil {
 		t.scan.Domains = s.engine.domains(ctx, f, hint.EnumSafe)
-		t.rows, t.held = hint.Rows, f.relation.Rows
+		t.rows, t.held = hint.Rows, f.Relation.Rows
 	}
 	t.tell(t.scan.Rows)
 	return t
@@ -68,7 +69,7 @@ func (t *tableScan) tell(rows int64) {
 
 // guessed is what is to be taken for an estimate.
 func (t *tableScan) guessed(rows int64) int64 {
-	if guess := t.facts.relation.Guess; guess != nil {
+	if guess := t.facts.Relation.Guess; guess != nil {
 		return guess(rows)
 	}
 	return rows
@@ -77,18 +78,18 @@ func (t *tableScan) guessed(rows int64) int64 {
 // restrict has the scan read some chunks only, which are a part of the table like any other; nil: all of them.
 func (t *tableScan) restrict(ctx context.Context, part []int) error {
 	t.part = part
-	total := t.facts.version.Rows()
+	total := t.facts.Version.Rows()
 	if part == nil || total == 0 {
 		return nil
 	}
-	chunks, err := t.session.engine.locations(ctx, t.facts.version)
+	chunks, err := t.session.engine.facts.Chunks(ctx, t.facts.Version)
 	if err != nil {
 		return err
 	}
 	var rows int64
 	for _, i := range part {
 		if i >= 0 && i < len(chunks) {
-			rows += chunks[i].rows
+			rows += chunks[i].Rows
 		}
 	}
 	t.rows, t.held = int64(float64(t.rows)*float64(rows)/float64(total)), rows
@@ -96,13 +97,13 @@ func (t *tableScan) restrict(ctx context.Context, part []int) error {
 }
 
 // domains finds which of the columns can be shown as ENUM.
-func (e *Engine) domains(ctx context.Context, f *facts, columns []string) map[int][]string {
+func (e *Engine) domains(ctx context.Context, f *facts.Facts, columns []string) map[int][]string {
 	out := map[int][]string{}
-	for i, c := range f.relation.Columns {
+	for i, c := range f.Relation.Columns {
 		if !slices.Contains(columns, c.Name) {
 			continue
 		}
-		if values, ok := e.domain(ctx, f, i); ok {
+		if values, ok := e.facts.Domain(ctx, e.reader, f, i); ok {
 			out[i] = values
 		}
 	}
@@ -119,7 +120,7 @@ func (t *tableScan) columns(chunk int, columns []int) (arrow.RecordBatch, error)
 	if t.keep != nil {
 		chunk = t.keep[chunk]
 	}
-	version := t.facts.version
+	version := t.facts.Version
 	c, err := version.Chunk(t.ctx, chunk)
 	if err != nil {
 		return nil, err
@@ -143,12 +144,12 @@ func (t *tableScan) ended(err error) error {
 // start readies the scan for one execution: which chunks can hold rows that matter, given the parameters?
 func (t *tableScan) start(ctx context.Context, args []plan.Value) error {
 	t.ctx, t.keep = ctx, nil
-	t.scan.Chunks = t.facts.version.NumChunks()
+	t.scan.Chunks = t.facts.Version.NumChunks()
 	if t.hint == nil {
 		return nil
 	}
 	bound := t.hint.Bind(args)
-	keep, err := pruned(ctx, t.facts, bound, t.without)
+	keep, err := facts.Pruned(ctx, t.facts, bound, t.without)
 	if err != nil {
 		return err
 	}
@@ -184,29 +185,6 @@ func (t *tableScan) slow(f duckdb.Filter) bool {
 	return (len(f.Words) > 0 || f.Keep != nil) && t.scan.Domains[f.Column] == nil
 }
 
-// pruned lists the chunks of a table whose statistics do not rule them out.
-func pruned(ctx context.Context, f *facts, hint *plan.Scan, without optimization.Set) ([]int, error) {
-	keep := make([]int, 0, f.version.NumChunks())
-	if len(hint.Predicates) == 0 && len(hint.AnyOf) == 0 || without.Has(optimization.Pruning) {
-		for i := range f.version.NumChunks() {
-			keep = append(keep, i)
-		}
-		return keep, nil
-	}
-	for p, err := range f.version.Chunks(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		matches := hint.MayMatch(func(column int) plan.ColumnStats {
-			return columnStats(f.relation.Columns[column].Type, *p.Chunk.Statistics(column), p.Chunk.Rows())
-		})
-		if matches {
-			keep = append(keep, p.Index)
-		}
-	}
-	return keep, nil
-}
-
 // resolver tells exec/plan what names mean: tables of the snapshot that nothing temporary hides.
 func (s *Session) resolver(v *visible) plan.Resolver {
 	return plan.ResolverFunc(func(database, schema, table string) *plan.Relation {
@@ -214,7 +192,7 @@ func (s *Session) resolver(v *visible) plan.Resolver {
 		if version == nil {
 			return nil
 		}
-		return s.engine.facts.of(version).relation
+		return s.engine.facts.Of(version).Relation
 	})
 }
 

@@ -160,7 +160,7 @@ type keySource struct{ scan, column int }
 // weight is what a row that goes on costs, in such rows without strings: those are copied wherever the row goes.
 func (t *tableScan) weight() float64 {
 	w := 1.0
-	for i, c := range t.facts.relation.Columns {
+	for i, c := range t.facts.Relation.Columns {
 		if c.Type.ID() == arrow.STRING && t.scan.Domains[i] == nil && slices.Contains(t.hint.Columns, c.Name) {
 			w += 2
 		}
@@ -170,9 +170,9 @@ func (t *tableScan) weight() float64 {
 
 // kept estimates which part of a table's rows has one of n keys of another one. Two parts that belong together have the same part of all keys.
 func (t *tableScan) kept(column int, n int64, other *tableScan) float64 {
-	distinct := float64(t.facts.relation.Columns[column].Stats.Distinct)
+	distinct := float64(t.facts.Relation.Columns[column].Stats.Distinct)
 	if distinct <= 0 {
-		distinct = float64(t.facts.relation.Rows)
+		distinct = float64(t.facts.Relation.Rows)
 	}
 	if t.part != nil && other.part != nil {
 		distinct *= other.share()
@@ -182,7 +182,7 @@ func (t *tableScan) kept(column int, n int64, other *tableScan) float64 {
 
 // share is how much of the table the scan may read.
 func (t *tableScan) share() float64 {
-	return float64(t.held) / float64(max(t.facts.relation.Rows, 1))
+	return float64(t.held) / float64(max(t.facts.Relation.Rows, 1))
 }
 
 // keysOf gives the keys that are left of scan i, if they are worth their price to the scan that wants them.
@@ -194,7 +194,7 @@ func (t *transfer) keysOf(ctx context.Context, i, column int, wants *tableScan) 
 	}
 	total := s.held
 	if wants.part == nil { // to whom a part is less than everything
-		total = s.facts.relation.Rows
+		total = s.facts.Relation.Rows
 	}
 	worth := largeWorth
 	if total <= smallTable {
@@ -233,11 +233,11 @@ func (t *transfer) keysOf(ctx context.Context, i, column int, wants *tableScan) 
 
 // oneRowEach tells whether every row of which these are the keys has one, and its own.
 func (t *tableScan) oneRowEach(column int, keys *duckdb.KeySet) bool {
-	stats := t.facts.relation.Columns[column].Stats
+	stats := t.facts.Relation.Columns[column].Stats
 	return int64(keys.Len()) == keys.Rows() && stats.NullsKnown && stats.Nulls == 0
 }
 
-func (t *tableScan) column(i int) arrow.DataType { return t.facts.relation.Columns[i].Type }
+func (t *tableScan) column(i int) arrow.DataType { return t.facts.Relation.Columns[i].Type }
 
 // filtered tells whether anything thins the scan out. A part of a table has a part of the keys: a fragment that reads another table whole
 // reads of it what belongs to its part.
@@ -258,7 +258,7 @@ func (t *tableScan) told() int64 {
 // signature says what the scan reads: scans with equal signatures give equal rows.
 func (t *tableScan) signature() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%p %t %v", t.facts.version, t.part != nil, t.part) // a part may be empty, and is not the whole table
+	fmt.Fprintf(&b, "%p %t %v", t.facts.Version, t.part != nil, t.part) // a part may be empty, and is not the whole table
 	writeSignature(&b, t.hint.Predicates)
 	for _, branches := range t.hint.AnyOf {
 		b.WriteString("|any of")

@@ -46,6 +46,7 @@ var allowed = map[string][]string{
 	"engine/custody":       {"catalog", "coherence", "memregion"},
 	"engine/fabric":        {"coherence", "memregion"},
 	"engine/reader":        {"engine/fabric", "catalog", "coherence", "exec/duckdb", "memregion"},
+	"engine/facts":         {"engine/account", "engine/reader", "sql/optimization", "catalog", "exec/plan", "memregion"},
 	"engine/member":        {"engine/custody", "engine/fabric", "engine/placement", "engine/reader", "catalog", "cluster", "coherence", "memregion"},
 	"engine/turn":          {},
 	"engine/overdue":       {},

@@ -1,4 +1,4 @@
-package engine
+package facts
 
 import (
 	"context"
@@ -14,19 +14,21 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/optimization"
 )
 
-// facts is what planning needs of one table version, derived once and shared by all statements that read it.
-type facts struct {
-	version  *catalog.TableVersion
-	relation *plan.Relation
+// Facts is what planning needs of one table version, derived once and shared by all statements that read it.
+type Facts struct {
+	Version  *catalog.TableVersion
+	Relation *plan.Relation
 
 	mu      sync.Mutex // guards the rest
 	domains map[int]domain
 	layouts map[int]arrow.DataType
-	chunks  []located                   // where each lies; with regions
+	chunks  []Located                   // where each lies; with regions
 	regions map[memregion.RegionID]bool // in which there are any; nil: not looked at yet
 
 	charged int64 // of what is charged for it; guarded by factsCache.mu
@@ -101,15 +103,15 @@ func bound(t arrow.DataType, v descriptor.Value) plan.Value {
 	return plan.Value{}
 }
 
-// domain finds the values of a column over all chunks, or false when the column is not a dictionary everywhere.
-func (e *Engine) domain(ctx context.Context, f *facts, column int) ([]string, bool) {
+// Domain finds the values of a column over all chunks, or false when the column is not a dictionary everywhere.
+func (c *Cache) Domain(ctx context.Context, from *reader.Reader, f *Facts, column int) ([]string, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if d, ok := f.domains[column]; ok {
 		return d.values, !d.unfit
 	}
-	values, err := e.readDomain(ctx, f.version, column)
-	if damaged := (*DamagedError)(nil); ctx.Err() != nil || errors.As(err, &damaged) {
+	values, err := readDomain(ctx, from, f.Version, column)
+	if damaged := (*reader.DamagedError)(nil); ctx.Err() != nil || errors.As(err, &damaged) {
 		return nil, false // not remembered: it may be mended
 	}
 	d := domain{values: values, unfit: err != nil || unfitWords(values)}
@@ -118,20 +120,21 @@ func (e *Engine) domain(ctx context.Context, f *facts, column int) ([]string, bo
 	for _, v := range d.values {
 		bytes += domainWordBytes + int64(len(v))
 	}
-	e.facts.grew(f, bytes)
+	c.grew(f, bytes)
 	return d.values, !d.unfit
 }
 
-// unfitWords tells whether words make no ENUM: it needs one (plan's P3), and has so many of them at most, which end with a zero byte.
+// unfitWords tells whether words make no ENUM: it needs one (plan's P3), and has so many of them at most, which end
+// with a zero byte.
 func unfitWords(words []string) bool {
 	return len(words) == 0 || len(words) > domainMax ||
 		slices.ContainsFunc(words, func(w string) bool { return strings.IndexByte(w, 0) >= 0 })
 }
 
 // readDomain is nil when a chunk stores the column otherwise than as dictionary<uint8, utf8>.
-func (e *Engine) readDomain(ctx context.Context, v *catalog.TableVersion, column int) ([]string, error) {
+func readDomain(ctx context.Context, from *reader.Reader, v *catalog.TableVersion, column int) ([]string, error) {
 	seen := map[string]bool{}
-	by := e.reader.Readings(e.reader.Verification())
+	by := from.Readings(from.Verification())
 	for p, err := range v.Chunks(ctx) {
 		if err != nil {
 			return nil, err
@@ -140,14 +143,14 @@ func (e *Engine) readDomain(ctx context.Context, v *catalog.TableVersion, column
 		if !ok || stored.IndexType.ID() != arrow.UINT8 || stored.ValueType.ID() != arrow.STRING {
 			return nil, nil
 		}
-		batch, err := e.reader.Read(ctx, by, v.Table().Name.String(), p.Index, p.Chunk, []int{column})
+		batch, err := from.Read(ctx, by, v.Table().Name.String(), p.Index, p.Chunk, []int{column})
 		if err != nil {
 			return nil, err
 		}
 		err = addWords(seen, batch.Column(0).(*array.Dictionary).Dictionary().(*array.String))
 		batch.Release()
 		if err != nil {
-			return nil, &DamagedError{Table: v.Table().Name.String(), Chunk: p.Index, Node: e.reader.NodeOf(p.Chunk.Descriptor()), Cause: err}
+			return nil, &reader.DamagedError{Table: v.Table().Name.String(), Chunk: p.Index, Node: from.NodeOf(p.Chunk.Descriptor()), Cause: err}
 		}
 		if len(seen) > domainMax {
 			return nil, nil
@@ -164,8 +167,8 @@ func (e *Engine) readDomain(ctx context.Context, v *catalog.TableVersion, column
 	return values, nil
 }
 
-// addWords adds a dictionary's words. They may lie in the memory of a lender that began anew, which nobody has heard of yet: then anything
-// may be there instead, and Go's look at the bounds is what finds it.
+// addWords adds a dictionary's words. They may lie in the memory of a lender that began anew, which nobody has heard of
+// yet: then anything may be there instead, and Go's look at the bounds is what finds it.
 func addWords(seen map[string]bool, words *array.String) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -180,21 +183,21 @@ func addWords(seen map[string]bool, words *array.String) (err error) {
 	return nil
 }
 
-// stored gives the types that columns of all chunks can be brought to: how they lie if they all lie alike. A small chunk's
-// strings may be a dictionary and a large one's not.
-func (f *facts) stored(ctx context.Context, columns []int) (*arrow.Schema, error) {
+// Stored gives the types that columns of all chunks can be brought to: how they lie if they all lie alike. A small
+// chunk's strings may be a dictionary and a large one's not.
+func (f *Facts) Stored(ctx context.Context, columns []int) (*arrow.Schema, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	fields := make([]arrow.Field, len(columns))
 	for i, column := range columns {
 		if f.layouts[column] == nil {
-			layout, err := layoutOf(ctx, f.version, column)
+			layout, err := layoutOf(ctx, f.Version, column)
 			if err != nil {
 				return nil, err
 			}
 			f.layouts[column] = layout
 		}
-		fields[i] = f.version.Table().Columns.Field(column)
+		fields[i] = f.Version.Table().Columns.Field(column)
 		fields[i].Type = f.layouts[column]
 	}
 	return arrow.NewSchema(fields, nil), nil
@@ -227,4 +230,27 @@ func layoutOf(ctx context.Context, v *catalog.TableVersion, column int) (arrow.D
 		return logical, nil
 	}
 	return layout, nil
+}
+
+// Pruned lists the chunks of a table whose statistics do not rule them out.
+func Pruned(ctx context.Context, f *Facts, hint *plan.Scan, without optimization.Set) ([]int, error) {
+	keep := make([]int, 0, f.Version.NumChunks())
+	if len(hint.Predicates) == 0 && len(hint.AnyOf) == 0 || without.Has(optimization.Pruning) {
+		for i := range f.Version.NumChunks() {
+			keep = append(keep, i)
+		}
+		return keep, nil
+	}
+	for p, err := range f.Version.Chunks(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		matches := hint.MayMatch(func(column int) plan.ColumnStats {
+			return columnStats(f.Relation.Columns[column].Type, *p.Chunk.Statistics(column), p.Chunk.Rows())
+		})
+		if matches {
+			keep = append(keep, p.Index)
+		}
+	}
+	return keep, nil
 }
