@@ -14,6 +14,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/ipcframe"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -192,8 +193,8 @@ func storageData(d arrow.ArrayData, want arrow.DataType) arrow.ArrayData {
 // about text that somebody has to check.
 func (a *arrowFile) fits(schema *arrow.Schema) bool {
 	return slices.EqualFunc(a.schema.Fields(), schema.Fields(), func(f, column arrow.Field) bool {
-		have, err := sqlType(f)
-		want, _ := sqlType(column)
+		have, err := columntype.SQL(f)
+		want, _ := columntype.SQL(column)
 		return err == nil && have == want && !strings.Contains(have, "JSON") && strings.EqualFold(f.Name, column.Name)
 	})
 }

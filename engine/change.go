@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -101,14 +102,14 @@ func updateQuery(head *statement.Update, version *catalog.TableVersion, where st
 		name := duckdb.QuoteIdentifier(f.Name)
 		list[i] = qualifier + "." + name
 		if value, ok := values[i]; ok {
-			typ, err := sqlType(f)
+			typ, err := columntype.SQL(f)
 			if err != nil {
 				return "", err
 			}
 			// The cast is inside: a branch of another type would make DuckDB complain about a CASE that nobody wrote.
 			given, old := "CAST(("+value+"\n) AS "+typ+")", list[i]
 			if t, ok := f.Type.(*arrow.FixedSizeListType); ok { // of which DuckDB has no CASE
-				list, err := listType(t.ElemField(), "[]")
+				list, err := columntype.ListOf(t.ElemField(), "[]")
 				if err != nil {
 					return "", err
 				}

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -239,7 +240,7 @@ func (e *Engine) checkExpression(schema *arrow.Schema, k constraint.Constraint) 
 	defer e.checkers.give(conn)
 	columns, nulls := make([]string, schema.NumFields()), make([]string, schema.NumFields())
 	for i, f := range schema.Fields() {
-		name, err := sqlType(f)
+		name, err := columntype.SQL(f)
 		if err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -395,7 +396,7 @@ func readerCall(head *statement.Copy, schema *arrow.Schema, columns []string) (s
 func csvCall(head *statement.Copy, schema *arrow.Schema, columns []string, format string) (string, error) {
 	types := make([]string, len(columns))
 	for i, c := range columns {
-		name, err := sqlType(schema.Field(fieldIndex(schema, c)))
+		name, err := columntype.SQL(schema.Field(fieldIndex(schema, c)))
 		if err != nil {
 			return "", err
 		}

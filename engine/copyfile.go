@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/compressed"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
@@ -158,7 +159,7 @@ func jsonCall(file string, schema *arrow.Schema, columns []string) (string, erro
 			types[i] = "VARCHAR"
 		}
 		if f := schema.Field(fieldIndex(schema, columns[i])); holdsBytes(f.Type) { // nor bytes, which casts of text make
-			if types[i], err = sqlType(arrow.Field{Type: plainly(f.Type)}); err != nil {
+			if types[i], err = columntype.SQL(arrow.Field{Type: plainly(f.Type)}); err != nil {
 				return "", err
 			}
 		}
@@ -187,7 +188,7 @@ func fileTypes(schema *arrow.Schema, columns []string) ([]string, error) {
 		if at < 0 {
 			return nil, sqlerror.New("42703", "column %q does not exist", c)
 		}
-		name, err := sqlType(schema.Field(at))
+		name, err := columntype.SQL(schema.Field(at))
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
@@ -256,8 +257,8 @@ func textColumns(schema *arrow.Schema, columns []string) string {
 		list[i] = name
 		f := schema.Field(fieldIndex(schema, c))
 		if id := f.Type.ID(); id == arrow.MAP || id == arrow.STRUCT {
-			t, err := sqlType(f)
-			plain, failed := sqlType(arrow.Field{Type: plainly(f.Type)})
+			t, err := columntype.SQL(f)
+			plain, failed := columntype.SQL(arrow.Field{Type: plainly(f.Type)})
 			if err == nil && failed == nil {
 				list[i] = "CASE WHEN json_valid(" + name + ") THEN CAST(CAST(CAST(" + name + " AS JSON) AS " + plain + ") AS " + t + ") ELSE CAST(" + name + " AS " + t + ") END AS " + name
 			}

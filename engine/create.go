@@ -239,7 +239,7 @@ func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
 	if c.Collated && !isText(f.Type) {
 		return f, sqlerror.New("42804", "column %q: collations are not supported by type %s", c.Name, c.Type)
 	}
-	stored, err := sqlType(f)
+	stored, err := columntype.SQL(f)
 	if err != nil {
 		return f, err
 	}
@@ -415,7 +415,7 @@ func resultTable(result *arrow.Schema, names []string) (*arrow.Schema, error) {
 			fields[i].Name = names[i]
 		}
 		fields[i].Nullable, fields[i].Metadata = true, columntype.Extension(fields[i])
-		if _, err := sqlType(fields[i]); err != nil {
+		if _, err := columntype.SQL(fields[i]); err != nil {
 			return nil, err
 		}
 		key := strings.ToLower(fields[i].Name)
@@ -463,4 +463,16 @@ func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*R
 		return nil
 	})
 	return done("TRUNCATE TABLE", 0), err
+}
+
+// isText tells whether values of a type are text, or lists of it.
+func isText(t arrow.DataType) bool {
+	if list, ok := t.(arrow.ListLikeType); ok {
+		return isText(list.Elem())
+	}
+	switch t.ID() {
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
+		return true
+	}
+	return false
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/worker"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
@@ -118,7 +119,7 @@ func (s *Session) tellNotices(r *worker.Result) {
 // readElsewhere has a worker run the query. A session that has changed since it was prepared may have to run it itself.
 func (st *Statement) readElsewhere(ctx context.Context, args []any) (*Rows, error) {
 	s, x := st.session, st.elsewhere
-	encoded, err := encodeArguments(args)
+	encoded, err := argument.Encode(args)
 	if err != nil || !s.mayLeave() {
 		return st.readHere(ctx, args)
 	}

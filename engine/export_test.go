@@ -173,10 +173,7 @@ func (s *Session) StoreView(ctx context.Context, schema, name, sql string) error
 }
 
 // What travels of parameters.
-var (
-	EncodeArguments = encodeArguments
-	DecodeArguments = decodeArguments
-)
+var ()
 
 // PivotItems counts the items of PIVOTs in a text that have no values.
 func PivotItems(text string) int { return len(dialect.PivotItems(text)) }

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/member"
@@ -107,7 +108,7 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 	if err != nil {
 		return result, err
 	}
-	args, err := decodeArguments(request.Parameters)
+	args, err := argument.Decode(request.Parameters)
 	if err != nil {
 		return result, err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 )
 
@@ -95,7 +96,7 @@ func (r *run) request(ctx context.Context, stage *distribute.Stage, f *distribut
 	if len(encoded) > noderpc.MaxFragmentPayload {
 		return noderpc.FragmentRequest{}, errManyChunks
 	}
-	args, err := encodeArguments(argumentsOf(&stage.Text, r.args))
+	args, err := argument.Encode(argumentsOf(&stage.Text, r.args))
 	if err != nil {
 		return noderpc.FragmentRequest{}, err
 	}

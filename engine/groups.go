@@ -6,6 +6,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/filter"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 )
@@ -15,7 +16,7 @@ import (
 // joins the groups is thinned out by their keys.
 func (t *transfer) keepGroups(ctx context.Context, i int) error {
 	s, g := t.scans[i], t.hints[i].Group
-	if g == nil || len(scanFilters(s.hint)) > 0 {
+	if g == nil || len(filter.Of(s.hint)) > 0 {
 		return nil
 	}
 	above, ok := mustExceed(s, g)
@@ -61,7 +62,7 @@ func mustExceed(s *tableScan, g *plan.Group) (int64, bool) {
 	}
 	// Rounded down, a bound that is not reached stays so: 300.5 of whole numbers is 300. One that may be reached is the next below
 	// what is rounded up.
-	at := stored(domain, g.Value, g.Op == plan.Greater)
+	at := filter.Stored(domain, g.Value, g.Op == plan.Greater)
 	if at == nil {
 		return 0, false
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -105,7 +106,7 @@ func conformSource(query string, schema *arrow.Schema, columns []string) (source
 	}
 	var list []string
 	for _, f := range schema.Fields() {
-		name, err := sqlType(f)
+		name, err := columntype.SQL(f)
 		if err != nil {
 			return source{}, err
 		}
@@ -303,7 +304,7 @@ func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, r
 	var failed error
 	query, moved := dialect.ReplaceTokens(head.Query, func(token string, offset int) (string, bool) {
 		if column, ok := rows.Parameters[offset]; ok && column < len(columns) && dialect.IsParameter(token) {
-			name, err := sqlType(schema.Field(fieldIndex(schema, columns[column])))
+			name, err := columntype.SQL(schema.Field(fieldIndex(schema, columns[column])))
 			failed = cmp.Or(failed, err)
 			return "CAST(" + token + " AS " + name + ")", true
 		}
@@ -464,4 +465,26 @@ func (e *Engine) storeSummed(ctx context.Context, tx *catalog.Transaction, name 
 		return w.Rows(), tx.Append(name, chunks)
 	}
 	return w.Rows(), tx.AppendFrom(name, chunks, laidOut(origin(w.Rows()), target, parts).Encode())
+}
+
+// limitsOf are the limits of a table's strings.
+func limitsOf(schema *arrow.Schema) (list []ingest.Limit) {
+	for i, f := range schema.Fields() {
+		if d, ok := columntype.Of(f); ok && d.Length > 0 {
+			list = append(list, ingest.Limit{Column: i, Characters: d.Length, Blanks: d.Fixed(), Type: d.String()})
+		}
+	}
+	return list
+}
+
+// fitting gives what next gives, within limits.
+func fitting(next func(context.Context) (arrow.RecordBatch, error), limits []ingest.Limit) func(context.Context) (arrow.RecordBatch, error) {
+	return func(ctx context.Context) (arrow.RecordBatch, error) {
+		batch, err := next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer batch.Release()
+		return ingest.Fit(ctx, batch, limits)
+	}
 }

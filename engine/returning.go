@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -78,7 +79,7 @@ func (st *Statement) describeReturning(ctx context.Context, r *returning, versio
 	}
 	nulls := make([]string, columns.NumFields())
 	for i, f := range columns.Fields() {
-		name, err := sqlType(f)
+		name, err := columntype.SQL(f)
 		if err != nil {
 			return err
 		}

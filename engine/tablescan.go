@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/facts"
+	"github.com/csmsql/csmsql/engine/filter"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
@@ -177,7 +178,7 @@ func (t *tableScan) filtersOf(hint *plan.Scan) []duckdb.Filter {
 	if t.without.Has(optimization.Filters) {
 		return nil
 	}
-	return scanFilters(hint)
+	return filter.Of(hint)
 }
 
 // slow tells that a filter reads strings of every row.

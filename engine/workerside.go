@@ -15,6 +15,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/worker"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -111,7 +112,7 @@ func (w *workerSide) Execute(ctx context.Context, asked *worker.Statement, notic
 	if err != nil {
 		return nil, err
 	}
-	args, err := decodeArguments(asked.Arguments)
+	args, err := argument.Decode(asked.Arguments)
 	if err != nil {
 		return nil, err
 	}

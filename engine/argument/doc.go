@@ -14,8 +14,11 @@
 // The engine asks once per execution, before anything looks at the values: DuckDB, the Arrow kernels, pruning and the nodes of a
 // cluster then see the same ones.
 //
+// Encode and Decode are how they travel to the nodes that run parts of a statement, type and all.
+//
 // # Invariants
 //
 //   - A1: a value that would not arrive as it is is an error: other types, texts that are not UTF-8, times and intervals that SQL has
 //     not. Only the nanoseconds of a time are cut, as every client of PostgreSQL does.
+//   - A2: Decode(Encode(v)) is v, and whatever another node sends is values or an error.
 package argument

@@ -3,6 +3,8 @@
 //	"character varying(3)" ── Read ──► Type{DuckDB: "VARCHAR", Declared: {Name: "varchar", Length: 3}}
 //	"citext"               ── Read ──► 0A000, with what to write instead
 //
+//	arrow.Field ── SQL ──► the name that CAST(x AS name) needs to give that type
+//
 // DuckDB decides what a type is that PostgreSQL does not know: HUGEINT, STRUCT (…), UTINYINT. Of PostgreSQL's types this package decides,
 // because DuckDB takes some of them for others (oid for BIGINT) and forgets what is in parentheses (varchar(3), char(3), time(3)).
 //

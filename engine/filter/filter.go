@@ -1,4 +1,4 @@
-package engine
+package filter
 
 import (
 	"math"
@@ -10,8 +10,8 @@ import (
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
-// scanFilters says what a hint proves of single rows as filters of its scan.
-func scanFilters(hint *plan.Scan) []duckdb.Filter {
+// Of says what a hint proves of single rows as filters of its scan.
+func Of(hint *plan.Scan) []duckdb.Filter {
 	out := filters(hint.Predicates)
 	for _, c := range hint.Comparisons {
 		out = append(out, comparisonFilter(c))
@@ -120,7 +120,7 @@ func keepText(p plan.Predicate) func(string) bool {
 // integerFilter bounds the stored integers of integer, date, timestamp and decimal columns.
 func integerFilter(p plan.Predicate) (duckdb.Filter, bool) {
 	f := duckdb.Filter{Column: p.Column}
-	low, high := func(v plan.Value) *int64 { return stored(p.Type, v, false) }, func(v plan.Value) *int64 { return stored(p.Type, v, true) }
+	low, high := func(v plan.Value) *int64 { return Stored(p.Type, v, false) }, func(v plan.Value) *int64 { return Stored(p.Type, v, true) }
 	switch p.Op {
 	case plan.Equal:
 		f.Low, f.High = low(p.Values[0]), high(p.Values[0])
@@ -147,9 +147,9 @@ func integerFilter(p plan.Predicate) (duckdb.Filter, bool) {
 	return f, f.Low != nil || f.High != nil
 }
 
-// stored is the value as chunks store it in a column of type t, rounded up or down to the next that can be stored; nil
+// Stored is the value as chunks store it in a column of type t, rounded up or down to the next that can be stored; nil
 // when it cannot be said.
-func stored(t arrow.DataType, v plan.Value, down bool) *int64 {
+func Stored(t arrow.DataType, v plan.Value, down bool) *int64 {
 	scale := int32(0)
 	switch t := t.(type) {
 	case *arrow.Int8Type, *arrow.Int16Type, *arrow.Int32Type, *arrow.Int64Type, *arrow.Uint8Type, *arrow.Uint16Type, *arrow.Uint32Type:

@@ -1,4 +1,4 @@
-package engine
+package filter
 
 import (
 	"slices"
@@ -7,9 +7,9 @@ import (
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
-// anyOf says a disjunction as filters, one for each column of which every branch demands something: (n = 'a' AND x < 3) OR
-// (n = 'b' AND x < 5) demands that n is one of two words and x below 5. That is less than the disjunction demands, which is
-// allowed (P1).
+// anyOf says a disjunction as filters, one for each column of which every branch demands something: (n = 'a' AND x < 3)
+// OR (n = 'b' AND x < 5) demands that n is one of two words and x below 5. That is less than the disjunction demands,
+// which is allowed (P1).
 func anyOf(branches [][]plan.Predicate) []duckdb.Filter {
 	var out []duckdb.Filter
 	if len(branches) == 0 {
@@ -71,9 +71,9 @@ func pick(a, b *int64, greater bool) *int64 {
 	return a
 }
 
-// unionOf lets pass what one of the two lets pass, or more: a side that is not bounded, because it demands something else such as
-// IS NULL, leaves no bound. Strings that one side knows by words and the other by a function
-// are not filtered at all.
+// unionOf lets pass what one of the two lets pass, or more: a side that is not bounded, because it demands something
+// else such as IS NULL, leaves no bound. Strings that one side knows by words and the other by a function are not
+// filtered at all.
 func unionOf(a, b duckdb.Filter) duckdb.Filter {
 	u := duckdb.Filter{Column: a.Column}
 	if a.Low != nil && b.Low != nil {

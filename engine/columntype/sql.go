@@ -1,20 +1,17 @@
-package engine
+package columntype
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/csmsql/csmsql/engine/columntype"
-	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// sqlType is the DuckDB name of a column's logical type, such that CAST(x AS name) gives that type.
-func sqlType(f arrow.Field) (string, error) {
+// SQL is the DuckDB name of a column's logical type, such that CAST(x AS name) gives that type.
+func SQL(f arrow.Field) (string, error) {
 	if name, ok := f.Metadata.GetValue("ARROW:extension:name"); ok {
 		switch name {
 		case "arrow.uuid":
@@ -37,19 +34,19 @@ func sqlType(f arrow.Field) (string, error) {
 	case *arrow.TimestampType:
 		return timestampType(t), nil
 	case *arrow.DictionaryType:
-		return sqlType(arrow.Field{Type: t.ValueType})
+		return SQL(arrow.Field{Type: t.ValueType})
 	case *arrow.ListType:
-		return listType(t.ElemField(), "[]")
+		return ListOf(t.ElemField(), "[]")
 	case *arrow.LargeListType:
-		return listType(t.ElemField(), "[]")
+		return ListOf(t.ElemField(), "[]")
 	case *arrow.FixedSizeListType:
-		return listType(t.ElemField(), fmt.Sprintf("[%d]", t.Len()))
+		return ListOf(t.ElemField(), fmt.Sprintf("[%d]", t.Len()))
 	case *arrow.MapType:
-		key, err := sqlType(t.KeyField())
+		key, err := SQL(t.KeyField())
 		if err != nil {
 			return "", err
 		}
-		item, err := sqlType(t.ItemField())
+		item, err := SQL(t.ItemField())
 		return "MAP(" + key + ", " + item + ")", err
 	case *arrow.StructType:
 		return structType(t)
@@ -70,28 +67,6 @@ var plainTypes = map[arrow.Type]string{
 	arrow.INTERVAL_MONTH_DAY_NANO: "INTERVAL", arrow.INTERVAL_MONTHS: "INTERVAL", arrow.INTERVAL_DAY_TIME: "INTERVAL", arrow.DURATION: "INTERVAL",
 }
 
-// limitsOf are the limits of a table's strings.
-func limitsOf(schema *arrow.Schema) (list []ingest.Limit) {
-	for i, f := range schema.Fields() {
-		if d, ok := columntype.Of(f); ok && d.Length > 0 {
-			list = append(list, ingest.Limit{Column: i, Characters: d.Length, Blanks: d.Fixed(), Type: d.String()})
-		}
-	}
-	return list
-}
-
-// fitting gives what next gives, within limits.
-func fitting(next func(context.Context) (arrow.RecordBatch, error), limits []ingest.Limit) func(context.Context) (arrow.RecordBatch, error) {
-	return func(ctx context.Context) (arrow.RecordBatch, error) {
-		batch, err := next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer batch.Release()
-		return ingest.Fit(ctx, batch, limits)
-	}
-}
-
 func timestampType(t *arrow.TimestampType) string {
 	if t.TimeZone != "" {
 		return "TIMESTAMP WITH TIME ZONE"
@@ -101,8 +76,8 @@ func timestampType(t *arrow.TimestampType) string {
 	}[t.Unit]
 }
 
-func listType(element arrow.Field, suffix string) (string, error) {
-	name, err := sqlType(element)
+func ListOf(element arrow.Field, suffix string) (string, error) {
+	name, err := SQL(element)
 	return name + suffix, err
 }
 
@@ -112,7 +87,7 @@ func structType(t *arrow.StructType) (string, error) {
 		if f.Name == "" { // how DuckDB writes a UNION to Parquet
 			return "", sqlerror.New("0A000", "columns of STRUCTs whose fields have no name cannot be stored")
 		}
-		name, err := sqlType(f)
+		name, err := SQL(f)
 		if err != nil {
 			return "", err
 		}
@@ -128,16 +103,4 @@ func opaqueName(f arrow.Field) string {
 		return name
 	}
 	return f.Type.String()
-}
-
-// isText tells whether values of a type are text, or lists of it.
-func isText(t arrow.DataType) bool {
-	if list, ok := t.(arrow.ListLikeType); ok {
-		return isText(list.Elem())
-	}
-	switch t.ID() {
-	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
-		return true
-	}
-	return false
 }
