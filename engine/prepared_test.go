@@ -3,12 +3,14 @@ package engine_test
 import (
 	"context"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
 // E5: what PREPARE finds wrong is pointed at in the user's text, whatever was put into it for planning.
@@ -86,4 +88,62 @@ func TestNamedStatementsOfASession(t *testing.T) {
 	fails(t, s, "22P02", "EXECUTE i('x')")
 	exec(t, s, "ROLLBACK TO one; EXECUTE i(3); COMMIT")
 	require.Equal(t, []string{"1", "3"}, rows(t, s, "SELECT a FROM t ORDER BY a"))
+}
+
+// duck.D12 through the engine: a prepared statement's columns stay of the types that were told, and their values what they are in DuckDB.
+func TestParametersKeepTheResultsTypes(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t AS SELECT i AS n, i::TINYINT AS a, i::UINTEGER AS u, i::UBIGINT AS b, i::REAL AS r, i::DECIMAL(10,2) AS d, "+
+		"i::VARCHAR AS w FROM range(3) r(i)")
+	for _, c := range []struct {
+		text  string
+		args  []any
+		want  []string
+		state string
+	}{
+		{"SELECT coalesce($1, a) FROM t ORDER BY n", []any{int64(7)}, []string{"7", "7", "7"}, ""},
+		{"SELECT coalesce(a, $1) FROM t ORDER BY n", []any{int64(1000)}, []string{"0", "1", "2"}, ""},
+		{"SELECT coalesce($1, a) FROM t ORDER BY n", []any{int64(1000)}, nil, "22003"},
+		{"SELECT coalesce($1, u) FROM t ORDER BY n", []any{int64(-1)}, nil, "22003"},
+		{"SELECT coalesce($1, u) FROM t ORDER BY n", []any{nil}, []string{"0", "1", "2"}, ""},
+		{"SELECT coalesce($1, b) FROM t ORDER BY n", []any{int64(5)}, []string{"5", "5", "5"}, ""},
+		{"SELECT coalesce($1, r) FROM t ORDER BY n", []any{0.5}, []string{"0.5", "0.5", "0.5"}, ""},
+		{"SELECT coalesce($1, r) FROM t ORDER BY n", []any{0.1}, []string{"0.1", "0.1", "0.1"}, ""},
+		{"SELECT CASE WHEN n = 1 THEN d ELSE floor($1::DECIMAL(20,2)) END FROM t ORDER BY n", []any{nil}, []string{"(null)", "1", "(null)"}, ""},
+		{"SELECT greatest(d, $1) FROM t ORDER BY n", []any{duckdb.Decimal("1.5")}, []string{"1.5", "1.5", "2"}, ""},
+		{"SELECT greatest(d, $1) FROM t ORDER BY n", []any{duckdb.Decimal("1.555")}, nil, "22003"},
+		{"SELECT n FROM t WHERE d = $1", []any{duckdb.Decimal("1.004")}, nil, ""},
+		{"SELECT n FROM t WHERE a < $1 ORDER BY n", []any{int64(1000)}, []string{"0", "1", "2"}, ""},
+		{"SELECT coalesce($1, w) FROM t ORDER BY n", []any{nil}, []string{"0", "1", "2"}, ""},
+	} {
+		st, err := s.Prepare(t.Context(), c.text)
+		require.NoError(t, err, c.text)
+		told := st.Schema()
+		for range 2 {
+			var got []string
+			result, err := st.Execute(t.Context(), c.args)
+			if err == nil {
+				require.True(t, told.Equal(result.Schema()), "%s: %s", c.text, result.Schema())
+				for batch, next := result.Next(t.Context()); next != io.EOF; batch, next = result.Next(t.Context()) {
+					if err = next; err != nil {
+						break
+					}
+					for i := range int(batch.NumRows()) {
+						got = append(got, strings.Clone(batch.Column(0).ValueStr(i)))
+					}
+					batch.Release()
+				}
+				require.NoError(t, result.Close())
+			}
+			if c.state != "" {
+				var e interface{ SQLState() string }
+				require.True(t, errors.As(err, &e), "%s: %v", c.text, got)
+				require.Equal(t, c.state, e.SQLState(), "%s: %v", c.text, err)
+				continue
+			}
+			require.NoError(t, err, c.text)
+			require.Equal(t, c.want, got, "%s for %v", c.text, c.args)
+		}
+		st.Close()
+	}
 }

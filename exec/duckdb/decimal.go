@@ -8,16 +8,17 @@ import (
 	bindings "github.com/duckdb/duckdb-go-bindings"
 )
 
-// Decimal is a number as PostgreSQL writes a numeric: digits with a sign and a point, NaN, Infinity. Text would be converted to the type
-// that the statement was planned for, and rounded: an integer column would equal 1.5 where it is 2. So a number that this type does not hold
-// is bound as a DECIMAL of its own, and DuckDB plans the statement anew for it.
+// Decimal is a number as PostgreSQL writes a numeric: digits with a sign and a point, NaN, Infinity. Text would be
+// converted to the type that the statement was planned for, and rounded: an integer column would equal 1.5 where it
+// is 2. So a number that this type does not hold is bound as a DECIMAL of its own, and DuckDB plans the statement
+// anew for it.
 type Decimal string
 
 // digitsMax is how many digits DuckDB's DECIMAL has.
 const digitsMax = 38
 
-// Parts are the number without its point, and how many of its digits stand behind it, without zeros at the end. ok is false for what no
-// DECIMAL holds.
+// Parts are the number without its point, and how many of its digits stand behind it, without zeros at the end. ok
+// is false for what no DECIMAL holds.
 func (d Decimal) Parts() (unscaled *big.Int, scale int, ok bool) {
 	whole, fraction, _ := strings.Cut(string(d), ".")
 	fraction = strings.TrimRight(fraction, "0")
@@ -28,8 +29,8 @@ func (d Decimal) Parts() (unscaled *big.Int, scale int, ok bool) {
 	return unscaled, len(fraction), true
 }
 
-// holding is what numbers the type of a parameter holds: whole ones of so many bits, or those of so many digits, and so many behind the point. all:
-// whatever it makes of them is what the number means there.
+// holding is what numbers the type of a parameter holds: whole ones of so many bits, or those of so many digits,
+// and so many behind the point. all: whatever it makes of them is what the number means there.
 type holding struct {
 	bits            int // 0: digits count
 	unsigned        bool

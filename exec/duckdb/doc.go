@@ -50,6 +50,9 @@
 //   - D10: a client's statement opens regular files below the allowed directories and nothing else, whatever links there are or become, and never
 //     what was spilled. See files.c.
 //   - D11: databases that spill to one directory spill apart, and what a killed one has spilled goes with the next one. See spill.go.
+//   - D12: every execution's columns have the types that the statement told before the first one, whatever is bound;
+//     values that cannot keep it are an error (22003), and so is what the statement names if it has become another
+//     thing (0A000). See promise_unsafe.go.
 //
 // # Lock order
 //

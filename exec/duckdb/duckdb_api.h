@@ -132,7 +132,10 @@ typedef struct _duckdb_cast_function *duckdb_cast_function;
 typedef struct _duckdb_value *duckdb_value;
 typedef struct { int32_t days; } duckdb_date;
 typedef enum { DUCKDB_CAST_NORMAL = 0, DUCKDB_CAST_TRY = 1 } duckdb_cast_mode;
-typedef enum { DUCKDB_TYPE_DATE = 13, DUCKDB_TYPE_VARCHAR = 17, DUCKDB_TYPE_BLOB = 18 } duckdb_type;
+typedef enum {
+	DUCKDB_TYPE_DATE = 13, DUCKDB_TYPE_VARCHAR = 17, DUCKDB_TYPE_BLOB = 18, DUCKDB_TYPE_DECIMAL = 19, DUCKDB_TYPE_ENUM = 23,
+	DUCKDB_TYPE_LIST = 24, DUCKDB_TYPE_STRUCT = 25, DUCKDB_TYPE_MAP = 26, DUCKDB_TYPE_UNION = 28, DUCKDB_TYPE_ARRAY = 33
+} duckdb_type;
 typedef bool (*duckdb_cast_function_t)(duckdb_function_info info, idx_t count, duckdb_vector input, duckdb_vector output);
 duckdb_cast_function duckdb_create_cast_function();
 void duckdb_cast_function_set_source_type(duckdb_cast_function cast_function, duckdb_logical_type source_type);
@@ -154,5 +157,27 @@ duckdb_date duckdb_get_date(duckdb_value val);
 duckdb_logical_type duckdb_get_value_type(duckdb_value val);
 duckdb_type duckdb_get_type_id(duckdb_logical_type type);
 void duckdb_destroy_value(duckdb_value *value);
+char *duckdb_value_to_string(duckdb_value value);
+duckdb_value duckdb_create_list_value(duckdb_logical_type type, duckdb_value *values, idx_t value_count);
+duckdb_value duckdb_get_list_child(duckdb_value value, idx_t index);
+void duckdb_free(void *ptr);
+
+idx_t duckdb_column_count(duckdb_result *result);
+duckdb_logical_type duckdb_column_logical_type(duckdb_result *result, idx_t col);
+char *duckdb_logical_type_get_alias(duckdb_logical_type type);
+uint8_t duckdb_decimal_width(duckdb_logical_type type);
+uint8_t duckdb_decimal_scale(duckdb_logical_type type);
+uint32_t duckdb_enum_dictionary_size(duckdb_logical_type type);
+duckdb_logical_type duckdb_list_type_child_type(duckdb_logical_type type);
+duckdb_logical_type duckdb_array_type_child_type(duckdb_logical_type type);
+idx_t duckdb_array_type_array_size(duckdb_logical_type type);
+duckdb_logical_type duckdb_map_type_key_type(duckdb_logical_type type);
+duckdb_logical_type duckdb_map_type_value_type(duckdb_logical_type type);
+idx_t duckdb_struct_type_child_count(duckdb_logical_type type);
+char *duckdb_struct_type_child_name(duckdb_logical_type type, idx_t index);
+duckdb_logical_type duckdb_struct_type_child_type(duckdb_logical_type type, idx_t index);
+idx_t duckdb_union_type_member_count(duckdb_logical_type type);
+char *duckdb_union_type_member_name(duckdb_logical_type type, idx_t index);
+duckdb_logical_type duckdb_union_type_member_type(duckdb_logical_type type, idx_t index);
 
 #endif

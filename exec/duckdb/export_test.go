@@ -43,3 +43,13 @@ func (c *Connection) BeginExhausted(reason *Error) (end func()) {
 
 // Strike is what the warden does when C code has more than it may have. It tells whether somebody was told to end.
 func Strike() bool { return processWarden.strike(1, 0) }
+
+// TypeNames are the names in SQL of the types that the statement told of its columns; empty where they have none here.
+func (s *Statement) TypeNames() []string {
+	p := s.columns()
+	names := make([]string, len(p.types))
+	for i, t := range p.types {
+		names[i], _ = typeName(t)
+	}
+	return names
+}

@@ -3,13 +3,12 @@ package duckdb
 import (
 	"context"
 	"strings"
-
-	bindings "github.com/duckdb/duckdb-go-bindings"
 )
 
-// DuckDB 1.5 can run some plans once only: its ASOF join takes the expressions of its equalities out of the plan while it runs, and a second
-// run finds none, which is a fatal error: every statement of the database fails from then on. So such a statement is prepared anew for its
-// second run. TestASOFJoinsRunAgain of this package turns red when a later DuckDB can do without.
+// DuckDB 1.5 can run some plans once only: its ASOF join takes the expressions of its equalities out of the plan
+// while it runs, and a second run finds none, which is a fatal error: every statement of the database fails from
+// then on. So such a statement is prepared anew for its second run. TestASOFJoinsRunAgain of this package turns red
+// when a later DuckDB can do without.
 
 // Hides says that the statement names views, temporary or not, whose text says more than its own.
 func (s *Statement) Hides() { s.hides = true }
@@ -34,8 +33,7 @@ func (s *Statement) renew(ctx context.Context) error {
 		anew.Close()
 		return err
 	}
-	bindings.DestroyPrepare(&s.handle)
-	s.handle, s.plain = anew.handle, anew.plain
+	s.adopt(anew)
 	return nil
 }
 

@@ -26,8 +26,9 @@ type Rows struct {
 	raw       *arrow.Schema // as DuckDB exports it
 	schema    *arrow.Schema // as users see it; the same pointer as raw where nothing differs
 	stop      func()
-	begun     bool // a batch was handed out
-	ended     bool // nothing is left to fetch
+	casts     *Statement // what keeps a promise in the statement's place, see keep
+	begun     bool       // a batch was handed out
+	ended     bool       // nothing is left to fetch
 }
 
 // Schema of the rows that the statement returns. Strings are utf8, decimals up to 18 digits are decimal64, a HUGEINT is
@@ -41,15 +42,8 @@ func (s *Statement) Schema() (*arrow.Schema, error) {
 }
 
 func (s *Statement) rawSchema() (*arrow.Schema, error) {
-	n := int(bindings.PreparedStatementColumnCount(s.handle))
-	types := make([]bindings.LogicalType, n)
-	names := make([]string, n)
-	for i := range n {
-		types[i] = bindings.PreparedStatementColumnLogicalType(s.handle, bindings.IdxT(i))
-		names[i] = bindings.PreparedStatementColumnName(s.handle, bindings.IdxT(i))
-		defer bindings.DestroyLogicalType(&types[i])
-	}
-	return s.connection.arrowSchema(types, names)
+	p := s.columns()
+	return s.connection.arrowSchema(p.types, p.names)
 }
 
 func (c *Connection) arrowSchema(types []bindings.LogicalType, names []string) (*arrow.Schema, error) {
@@ -90,7 +84,7 @@ func (s *Statement) schemas() (raw, normal *arrow.Schema, err error) {
 	if normal = normalSchema(raw); normal.Equal(raw) {
 		normal = raw
 	}
-	if s.steady && !slices.ContainsFunc(raw.Fields(), zoned) {
+	if !slices.ContainsFunc(raw.Fields(), zoned) {
 		s.raw, s.normal = raw, normal
 	}
 	return raw, normal, nil
@@ -119,6 +113,9 @@ func (s *Statement) start(ctx context.Context) (*Rows, error) {
 	if C.csm_execute(C.duckdb_prepared_statement(s.handle.Ptr), &result, &failure) != 0 {
 		return nil, s.explain(ctx, takeError(failure))
 	}
+	if !s.steady && !s.columns().kept(result) {
+		return s.keep(ctx, result)
+	}
 	return &Rows{statement: s, ctx: ctx, result: result, raw: raw, schema: schema}, nil
 }
 
@@ -127,6 +124,9 @@ func (s *Statement) explain(ctx context.Context, err error) error {
 	if cause := ctx.Err(); cause != nil && IsCanceled(err) {
 		return canceled(cause)
 	}
+	if e, ok := err.(*Error); ok && s.casts && e.State == "22003" {
+		e.HintText, e.Byte = castHint, -1
+	}
 	err = s.connection.orExhausted(err)
 	if IsCanceled(err) && !interrupted(s.connection.session) {
 		return s.lost(ctx)
@@ -134,9 +134,10 @@ func (s *Statement) explain(ctx context.Context, err error) error {
 	return err
 }
 
-// lost finds the error that DuckDB 1.5 lost: the thread that fails interrupts the others of its statement, and the one that fetches
-// rows takes that for the client's wish (SimpleBufferedData::ExecuteTaskInternal looks at the flag before the executor's errors). A scan's
-// error was noted; what an operator found, it finds again when the statement runs once more, without a result that is fetched.
+// lost finds the error that DuckDB 1.5 lost: the thread that fails interrupts the others of its statement, and the
+// one that fetches rows takes that for the client's wish (SimpleBufferedData::ExecuteTaskInternal looks at the flag
+// before the executor's errors). A scan's error was noted; what an operator found, it finds again when the
+// statement runs once more, without a result that is fetched.
 func (s *Statement) lost(ctx context.Context) error {
 	if err := scanFailure(s.connection.session); err != nil {
 		return err
@@ -156,8 +157,9 @@ func (s *Statement) lost(ctx context.Context) error {
 // stateSpoilt is of the error that every statement gets in a transaction of DuckDB in which one has failed.
 const stateSpoilt = "25P02"
 
-// againAnew is again where the statement has spoilt the transaction that it ran in: in another one, which is spoilt in turn, so that the
-// connection is left as it was. What the first one did to temporary objects is not there any more, and whoever needs it is told nothing.
+// againAnew is again where the statement has spoilt the transaction that it ran in: in another one, which is spoilt
+// in turn, so that the connection is left as it was. What the first one did to temporary objects is not there any
+// more, and whoever needs it is told nothing.
 func (s *Statement) againAnew(ctx context.Context) error {
 	c := s.connection
 	if c.Exec("ROLLBACK") != nil || c.Exec("BEGIN TRANSACTION") != nil {
@@ -170,7 +172,8 @@ func (s *Statement) againAnew(ctx context.Context) error {
 	return failed
 }
 
-// again runs the statement, if it changes nothing, forgets its rows, and gives the error of running it; nil also where it cannot be run so.
+// again runs the statement, if it changes nothing, forgets its rows, and gives the error of running it; nil also
+// where it cannot be run so.
 func (s *Statement) again(ctx context.Context) error {
 	if s.Kind() != KindSelect {
 		return nil
@@ -225,7 +228,7 @@ func (r *Rows) Next() (arrow.RecordBatch, error) {
 		return nil, err
 	}
 	C.csm_result_destroy(r.result)
-	r.result = anew.result
+	r.statement, r.result, r.raw, r.schema, r.casts = anew.statement, anew.result, anew.raw, anew.schema, anew.casts
 	return r.Next()
 }
 
@@ -241,6 +244,9 @@ func (r *Rows) Close() {
 	C.csm_result_destroy(r.result)
 	r.result = nil
 	r.statement.connection.end()
+	if r.casts != nil {
+		r.casts.Close()
+	}
 	if !r.ended {
 		// DuckDB keeps an abandoned statement, its threads and its scans until the connection's next statement (D1).
 		r.statement.connection.settle()

@@ -237,6 +237,13 @@ int csm_register_casts(duckdb_connection connection);
 // csm_enum_type is ENUM of words that end with zero and stand behind each other.
 duckdb_logical_type csm_enum_type(const char *words, uint64_t count);
 
+// Whether two types are the same one.
+bool csm_same_type(duckdb_logical_type a, duckdb_logical_type b);
+// The value as one of a type, by DuckDB's own casts, which know no session; NULL: there is none. The caller destroys it.
+duckdb_value csm_cast_value(duckdb_value value, duckdb_logical_type type);
+// Whether two values of one type have one text.
+bool csm_same_value(duckdb_value a, duckdb_value b);
+
 // A running statement's result, streamed. Functions that can fail return -1 with *error, which the caller frees.
 struct csm_result {
 	duckdb_result result;
@@ -246,6 +253,10 @@ int csm_execute(duckdb_prepared_statement statement, struct csm_result **out, ch
 // Fetches the next chunk and converts it: 1 with a batch, 0 at the end.
 int csm_fetch(struct csm_result *result, struct ArrowArray *out, char **error);
 idx_t csm_rows_changed(struct csm_result *result);
+idx_t csm_column_count(struct csm_result *result);
+// The type of a column, which the caller destroys, and whether the columns are of just these types.
+duckdb_logical_type csm_column_type(struct csm_result *result, idx_t column);
+bool csm_same_columns(struct csm_result *result, void **types, idx_t count);
 void csm_result_destroy(struct csm_result *result);
 int csm_schema(duckdb_arrow_options options, void **types, const char **names, idx_t count, struct ArrowSchema *out,
                char **error);

@@ -66,6 +66,11 @@ func tryAsk(c *duckdb.Connection, sql string) (out []string, err error) {
 		return nil, err
 	}
 	defer rows.Close()
+	return read(rows)
+}
+
+// read gives the rows that are left as text.
+func read(rows *duckdb.Rows) (out []string, err error) {
 	for {
 		b, err := rows.Next()
 		if errors.Is(err, io.EOF) {

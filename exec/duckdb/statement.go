@@ -20,16 +20,20 @@ type Statement struct {
 	sql        string
 	args       []any         // that were last bound
 	holds      []holding     // of the parameters' types as they were planned
+	parameters []promised    // their types as they were planned
+	promise    *promise      // see columns
 	steady     bool          // no execution gives columns of other types
-	raw        *arrow.Schema // of a steady one that was executed: its columns as DuckDB exports them; nil: they are to be looked up
+	raw        *arrow.Schema // its columns as DuckDB exports them; nil: they are to be looked up
 	normal     *arrow.Schema // and as users see them
 
 	ran, judged, once, hides bool // see renew
 	plain                    bool // see unoptimized
+	casts                    bool // see keep
 }
 
-// Steady promises that every execution gives columns of the types that the first one does: all that the statement names are scans, and it has
-// no parameters. Only the session's time zone may be another one. Looking the types up costs more than starting a small statement.
+// Steady promises that every execution gives columns of the types that the first one does: all that the statement
+// names are scans, and it has no parameters. Only the session's time zone may be another one. Looking the types up
+// costs more than starting a small statement.
 func (s *Statement) Steady() { s.steady = true }
 
 // Kind says what a statement does, as far as the engine has to tell statements apart.
@@ -102,7 +106,7 @@ func (c *Connection) prepare(sql string) (*Statement, error) {
 		}
 		return nil, err
 	}
-	s.holds = holdings(s.handle)
+	s.holds, s.parameters = holdings(s.handle), promises(s.handle)
 	return s, nil
 }
 
@@ -143,7 +147,22 @@ func (c *Connection) Texts(ctx context.Context, sql string, args ...any) ([]stri
 }
 
 // Close forgets the statement and its scans.
-func (s *Statement) Close() { bindings.DestroyPrepare(&s.handle) }
+func (s *Statement) Close() {
+	bindings.DestroyPrepare(&s.handle)
+	for i := range s.parameters {
+		bindings.DestroyLogicalType(&s.parameters[i].kind)
+	}
+	s.promise.destroy()
+	s.parameters, s.promise = nil, nil
+}
+
+// adopt takes what another statement of the same text was planned to; that one is closed.
+func (s *Statement) adopt(anew *Statement) {
+	bindings.DestroyPrepare(&s.handle)
+	s.handle, s.plain = anew.handle, anew.plain
+	anew.handle = bindings.PreparedStatement{}
+	anew.Close()
+}
 
 // Kind says what the statement does.
 func (s *Statement) Kind() Kind {
@@ -165,13 +184,10 @@ func (s *Statement) Resolved() bool {
 
 // Parameters are the types of $1, $2, … as DuckDB deduced them; TypeUnknown where it could not.
 func (s *Statement) Parameters() []ParameterType {
-	out := make([]ParameterType, int(bindings.NParams(s.handle)))
-	for i := range out {
-		id := bindings.ParamType(s.handle, bindings.IdxT(i+1))
-		if out[i] = parameterTypes[id]; id == bindings.TypeList || id == bindings.TypeArray {
-			t := bindings.ParamLogicalType(s.handle, bindings.IdxT(i+1))
-			out[i] = listOf(t)
-			bindings.DestroyLogicalType(&t)
+	out := make([]ParameterType, len(s.parameters))
+	for i, p := range s.parameters {
+		if out[i] = parameterTypes[p.id]; p.id == bindings.TypeList || p.id == bindings.TypeArray {
+			out[i] = listOf(p.kind)
 		}
 	}
 	return out
@@ -259,10 +275,11 @@ var parameterTypes = map[bindings.Type]ParameterType{
 	bindings.TypeUUID:        TypeUUID,
 }
 
-// Bind sets $1, $2, …: nil, bool, the integers, float32/64, *big.Int, Decimal, string, []byte, time.Time (a timestamp), Date,
-// TimeOfDay, arrow.MonthDayNanoInterval. A string is converted by DuckDB to what the statement needs.
+// Bind sets $1, $2, …: nil, bool, the integers, float32/64, *big.Int, Decimal, string, []byte, time.Time (a
+// timestamp), Date, TimeOfDay, arrow.MonthDayNanoInterval. A string is converted by DuckDB to what the statement
+// needs.
 func (s *Statement) Bind(args []any) error {
-	if want := int(bindings.NParams(s.handle)); want != len(args) {
+	if want := len(s.parameters); want != len(args) {
 		return &Error{Message: fmt.Sprintf("the statement has %d parameters, %d values were given", want, len(args)), State: "08P01", Byte: -1}
 	}
 	for i, arg := range args {
@@ -270,6 +287,7 @@ func (s *Statement) Bind(args []any) error {
 		if err != nil {
 			return &Error{Message: fmt.Sprintf("parameter $%d: %v", i+1, err), State: "22023", Byte: -1}
 		}
+		value = s.parameters[i].fit(value)
 		state := bindings.BindValue(s.handle, bindings.IdxT(i+1), value)
 		bindings.DestroyValue(&value)
 		if state == bindings.StateError {

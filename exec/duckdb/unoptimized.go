@@ -10,13 +10,15 @@ import (
 	bindings "github.com/duckdb/duckdb-go-bindings"
 )
 
-// DuckDB 1.5's optimizer fails at some queries that its executor could run, and makes plans of some others that its executor cannot run:
-// it folds x >= low AND x <= high into one BETWEEN also for lists, structs and maps, of which no filter can be made. Such a query is
-// planned once more with the optimizer off, for this connection alone. Without it a comma between two tables is their whole product, so a
-// plan that has one is not run: the query fails as it did, with a hint. Scans keep their own filters either way.
-// TestBetweenOfNestedValues of this package tells when a later DuckDB can do without.
+// DuckDB 1.5's optimizer fails at some queries that its executor could run, and makes plans of some others that its
+// executor cannot run: it folds x >= low AND x <= high into one BETWEEN also for lists, structs and maps, of which
+// no filter can be made. Such a query is planned once more with the optimizer off, for this connection alone.
+// Without it a comma between two tables is their whole product, so a plan that has one is not run: the query fails
+// as it did, with a hint. Scans keep their own filters either way. TestBetweenOfNestedValues of this package tells
+// when a later DuckDB can do without.
 
-// unoptimized prepares the query with DuckDB's optimizer off; nil where that fails, too, with the reason, or where it may take for ever.
+// unoptimized prepares the query with DuckDB's optimizer off; nil where that fails, too, with the reason, or where
+// it may take for ever.
 func (c *Connection) unoptimized(sql string) (*Statement, error) {
 	if !c.optimize(false) {
 		return nil, nil
@@ -33,8 +35,8 @@ func (c *Connection) unoptimized(sql string) (*Statement, error) {
 	return s, nil
 }
 
-// optimize switches DuckDB's optimizer on or off before a statement is planned, which may also be when it is started. It tells whether
-// DuckDB obeyed, which it does not in a transaction in which a statement has failed.
+// optimize switches DuckDB's optimizer on or off before a statement is planned, which may also be when it is
+// started. It tells whether DuckDB obeyed, which it does not in a transaction in which a statement has failed.
 func (c *Connection) optimize(on bool) bool {
 	if c.plain == !on {
 		return true
@@ -83,7 +85,8 @@ func (c *Connection) multiplies(sql string) bool {
 	}
 }
 
-// replan plans a query without DuckDB's optimizer if it has failed because of what that made. No row of it may have been handed out.
+// replan plans a query without DuckDB's optimizer if it has failed because of what that made. No row of it may have
+// been handed out.
 func (s *Statement) replan(err error) bool {
 	var e *Error
 	if s.plain || s.Kind() != KindSelect || !errors.As(err, &e) || !e.isBetween() {
@@ -97,8 +100,7 @@ func (s *Statement) replan(err error) bool {
 		anew.Close()
 		return false
 	}
-	bindings.DestroyPrepare(&s.handle)
-	s.handle, s.plain = anew.handle, true
+	s.adopt(anew)
 	return true
 }
 
