@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"log/slog"
 	"strings"
 	"testing"
 
@@ -90,50 +91,82 @@ func TestNamedStatementsOfASession(t *testing.T) {
 	require.Equal(t, []string{"1", "3"}, rows(t, s, "SELECT a FROM t ORDER BY a"))
 }
 
-// duck.D12 through the engine: a prepared statement's columns stay of the types that were told, and their values what they are in DuckDB.
+// duck.D12 through the engine, wherever it runs: a prepared statement's columns stay of the types that were told, and their values what
+// they are in DuckDB.
 func TestParametersKeepTheResultsTypes(t *testing.T) {
-	s := session(t, open(t))
-	exec(t, s, "CREATE TABLE t AS SELECT i AS n, i::TINYINT AS a, i::UINTEGER AS u, i::UBIGINT AS b, i::REAL AS r, i::DECIMAL(10,2) AS d, "+
-		"i::VARCHAR AS w FROM range(3) r(i)")
+	const columns = "i AS n, i::TINYINT AS a, i::UINTEGER AS u, i::UBIGINT AS b, i::REAL AS r, i::DECIMAL(10,2) AS d, i::VARCHAR AS w"
+	making := "CREATE TABLE t AS SELECT " + columns + " FROM range(3) r(i)"
+	t.Run("in the node", func(t *testing.T) {
+		s := session(t, open(t))
+		exec(t, s, making)
+		keepTypes(t, s)
+		exec(t, s, "DROP TABLE t; CREATE TEMP TABLE t AS SELECT "+columns+" FROM range(3) r(i)")
+		keepTypes(t, s)
+	})
+	t.Run("in a worker", func(t *testing.T) {
+		s := session(t, openWithWorkers(t, 1))
+		exec(t, s, making)
+		keepTypes(t, s)
+	})
+	t.Run("in another process", func(t *testing.T) {
+		e, socket := lend(t)
+		exec(t, session(t, e), making)
+		guest, err := engine.AttachWith(t.Context(), socket, engine.Config{MemoryBytes: 256 << 20, Log: slog.New(slog.DiscardHandler)})
+		require.NoError(t, err)
+		t.Cleanup(func() { require.NoError(t, guest.Close()) })
+		keepTypes(t, session(t, guest))
+	})
+	t.Run("on three nodes", func(t *testing.T) {
+		c := newCluster(t, 3)
+		exec(t, c.session(0), making+" WHERE false")
+		for i := range 3 {
+			exec(t, c.session(i), "INSERT INTO t SELECT "+columns+" FROM range($1, $2) r(i)", i, i+1)
+		}
+		s := c.session(1)
+		exec(t, s, "SET csm.distribute = 'always'")
+		require.Contains(t, explain(t, s, "SELECT n FROM t ORDER BY n"), "on n2")
+		keepTypes(t, s)
+	})
+}
+
+// keepTypes asks statements of t, a table of three rows.
+func keepTypes(t *testing.T, s *engine.Session) {
+	t.Helper()
 	for _, c := range []struct {
 		text  string
 		args  []any
-		want  []string
+		want  string
 		state string
 	}{
-		{"SELECT coalesce($1, a) FROM t ORDER BY n", []any{int64(7)}, []string{"7", "7", "7"}, ""},
-		{"SELECT coalesce(a, $1) FROM t ORDER BY n", []any{int64(1000)}, []string{"0", "1", "2"}, ""},
-		{"SELECT coalesce($1, a) FROM t ORDER BY n", []any{int64(1000)}, nil, "22003"},
-		{"SELECT coalesce($1, u) FROM t ORDER BY n", []any{int64(-1)}, nil, "22003"},
-		{"SELECT coalesce($1, u) FROM t ORDER BY n", []any{nil}, []string{"0", "1", "2"}, ""},
-		{"SELECT coalesce($1, b) FROM t ORDER BY n", []any{int64(5)}, []string{"5", "5", "5"}, ""},
-		{"SELECT coalesce($1, r) FROM t ORDER BY n", []any{0.5}, []string{"0.5", "0.5", "0.5"}, ""},
-		{"SELECT coalesce($1, r) FROM t ORDER BY n", []any{0.1}, []string{"0.1", "0.1", "0.1"}, ""},
-		{"SELECT CASE WHEN n = 1 THEN d ELSE floor($1::DECIMAL(20,2)) END FROM t ORDER BY n", []any{nil}, []string{"(null)", "1", "(null)"}, ""},
-		{"SELECT greatest(d, $1) FROM t ORDER BY n", []any{duckdb.Decimal("1.5")}, []string{"1.5", "1.5", "2"}, ""},
-		{"SELECT greatest(d, $1) FROM t ORDER BY n", []any{duckdb.Decimal("1.555")}, nil, "22003"},
-		{"SELECT n FROM t WHERE d = $1", []any{duckdb.Decimal("1.004")}, nil, ""},
-		{"SELECT n FROM t WHERE a < $1 ORDER BY n", []any{int64(1000)}, []string{"0", "1", "2"}, ""},
-		{"SELECT coalesce($1, w) FROM t ORDER BY n", []any{nil}, []string{"0", "1", "2"}, ""},
+		{"SELECT coalesce($1, a) FROM t ORDER BY n", []any{int64(7)}, "7 7 7", ""},
+		{"SELECT coalesce(a, $1) FROM t ORDER BY n", []any{int64(1000)}, "0 1 2", ""},
+		{"SELECT coalesce($1, a) FROM t ORDER BY n", []any{int64(1000)}, "", "22003"},
+		{"SELECT coalesce($1, u) FROM t ORDER BY n", []any{int64(-1)}, "", "22003"},
+		{"SELECT coalesce($1, u) FROM t ORDER BY n", []any{nil}, "0 1 2", ""},
+		{"SELECT coalesce($1, b) FROM t ORDER BY n", []any{int64(5)}, "5 5 5", ""},
+		{"SELECT coalesce($1, r) FROM t ORDER BY n", []any{0.5}, "0.5 0.5 0.5", ""},
+		{"SELECT coalesce($1, r) FROM t ORDER BY n", []any{0.1}, "0.1 0.1 0.1", ""},
+		{"SELECT CASE WHEN n = 1 THEN d ELSE floor($1::DECIMAL(20,2)) END FROM t ORDER BY n", []any{nil}, "(null) 1 (null)", ""},
+		{"SELECT greatest(d, $1) FROM t ORDER BY n", []any{duckdb.Decimal("1.5")}, "1.5 1.5 2", ""},
+		{"SELECT greatest(d, $1) FROM t ORDER BY n", []any{duckdb.Decimal("1.555")}, "", "22003"},
+		{"SELECT n FROM t WHERE d = $1", []any{duckdb.Decimal("1.004")}, "", ""},
+		{"SELECT n FROM t WHERE a < $1 ORDER BY n", []any{int64(1000)}, "0 1 2", ""},
+		{"SELECT coalesce($1, w) FROM t ORDER BY n", []any{nil}, "0 1 2", ""},
+		{"SELECT max(coalesce($1, a)) FROM t GROUP BY n % 2 ORDER BY n % 2", []any{int64(7)}, "7 7", ""},
+		{"SELECT max(coalesce($1, u)) FROM t GROUP BY n % 2 ORDER BY n % 2", []any{nil}, "2 1", ""},
+		{"SELECT sum(coalesce(u, $1)) FROM t", []any{int64(-5)}, "3", ""},
+		{"SELECT min(CASE WHEN n = 1 THEN a ELSE $1 END) FROM t", []any{int64(300)}, "1", ""},
+		{"SELECT DISTINCT coalesce($1, b) FROM t ORDER BY 1 DESC LIMIT 2", []any{nil}, "2 1", ""},
 	} {
 		st, err := s.Prepare(t.Context(), c.text)
 		require.NoError(t, err, c.text)
 		told := st.Schema()
 		for range 2 {
-			var got []string
 			result, err := st.Execute(t.Context(), c.args)
+			got := ""
 			if err == nil {
 				require.True(t, told.Equal(result.Schema()), "%s: %s", c.text, result.Schema())
-				for batch, next := result.Next(t.Context()); next != io.EOF; batch, next = result.Next(t.Context()) {
-					if err = next; err != nil {
-						break
-					}
-					for i := range int(batch.NumRows()) {
-						got = append(got, strings.Clone(batch.Column(0).ValueStr(i)))
-					}
-					batch.Release()
-				}
-				require.NoError(t, result.Close())
+				got, err = column(t, result)
 			}
 			if c.state != "" {
 				var e interface{ SQLState() string }
@@ -144,6 +177,25 @@ func TestParametersKeepTheResultsTypes(t *testing.T) {
 			require.NoError(t, err, c.text)
 			require.Equal(t, c.want, got, "%s for %v", c.text, c.args)
 		}
-		st.Close()
+		require.NoError(t, st.Close())
+	}
+}
+
+// column is the first column of a result, which it closes.
+func column(t *testing.T, result *engine.Rows) (string, error) {
+	defer func() { require.NoError(t, result.Close()) }()
+	var list []string
+	for {
+		batch, err := result.Next(t.Context())
+		if err == io.EOF {
+			return strings.Join(list, " "), nil
+		}
+		if err != nil {
+			return "", err
+		}
+		for i := range int(batch.NumRows()) {
+			list = append(list, strings.Clone(batch.Column(0).ValueStr(i)))
+		}
+		batch.Release()
 	}
 }
