@@ -90,7 +90,7 @@ func isPattern(file string) bool { return strings.ContainsAny(file, "*?[") }
 
 // filesOf are the files that a pattern means.
 func filesOf(ctx context.Context, conn *duckdb.Connection, pattern string) ([]string, error) {
-	return conn.Texts(ctx, "SELECT file FROM glob("+duckdb.QuoteLiteral(pattern)+") ORDER BY file")
+	return conn.Texts(ctx, "SELECT file FROM glob("+duckdb.QuoteLiteral(pattern)+") ORDER BY file ASC")
 }
 
 // parquetCall is the table function that reads a Parquet file, or several: columns by their names in the first one, and as a type that all of

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"runtime/debug"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -53,6 +54,10 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*di
 		return nil, "it calls set_config()"
 	case s.settings.distribute == distributeOff:
 		return nil, "csm.distribute is off"
+	case s.settings.values["scalar_subquery_error_on_multiple_rows"] == "off": // their order says which row it is
+		return nil, "scalar_subquery_error_on_multiple_rows is off"
+	case s.settings.values["integer_division"] == "on" && strings.Contains(text, "/"): // to the planner it is a double
+		return nil, "integer_division is on"
 	case s.without().Has(optimization.Distribution):
 		return nil, "csm.disable has distribution"
 	}

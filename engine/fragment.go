@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -18,11 +20,11 @@ import (
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/member"
-	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/optimization"
+	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -199,7 +201,9 @@ func (p *fragmentPayload) key(request noderpc.FragmentRequest) (string, error) {
 			return "", err
 		}
 	}
-	return request.Settings[zoneSetting] + "\x00" + request.Settings[verifySetting] + "\x00" + request.Settings[disableSetting] + "\x00" + request.Query + "\x00" + string(payload), nil
+	settings := request.Settings
+	parts := []string{setting.Meaning(settings) + settings[zoneSetting], settings[verifySetting], settings[disableSetting]}
+	return strings.Join(append(parts, request.Query, string(payload)), "\x00"), nil
 }
 
 func (s *Session) planFragment(ctx context.Context, text, key string, v *visible) (*query, error) {
@@ -227,14 +231,17 @@ func (s *Session) settle(searchPath []string, settings map[string]string) error 
 	if err := s.verifyAs(settings[verifySetting]); err != nil {
 		return err
 	}
-	zone := settings[zoneSetting]
-	if have, err := s.Setting(zoneSetting); err != nil || zone == "" || zone == have {
+	before := maps.Clone(s.settings.values)
+	if err := setting.ReadMeaning(s.settings.values, settings); err != nil {
 		return err
 	}
-	if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(zone)); err != nil {
-		return sqlerror.New("22023", "invalid value for parameter \"TimeZone\": %q", zone)
+	if zone := settings[zoneSetting]; zone != "" {
+		s.settings.put(zoneSetting, zone)
 	}
-	s.settings.put(zoneSetting, zone)
+	if err := s.tellDuckDB(before); err != nil {
+		s.settings.values = before
+		return sqlerror.New("22023", "invalid settings of a fragment: %v", err)
+	}
 	return nil
 }
 
@@ -252,7 +259,7 @@ func (s *Session) verifyAs(wanted string) error {
 	return err
 }
 
-// zoneSetting is the only setting that changes what a query gives (exec/plan assumes the rest).
+// zoneSetting changes what a query gives; beside it, those that setting.Meaning tells apart do.
 const zoneSetting = "timezone"
 
 // fragmentView is what the fragment sees: the coordinator's snapshot of the tables, and the results of earlier stages, which are

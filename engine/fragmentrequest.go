@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
+	"github.com/csmsql/csmsql/sql/setting"
 )
 
 // What the coordinator asks of other nodes.
@@ -58,6 +59,7 @@ func (r *run) request(ctx context.Context, stage *distribute.Stage, f *distribut
 		zoneSetting: zone, planCacheMode: r.session.settings.values[planCacheMode], verifySetting: settingOf(r.session.verification()),
 		disableSetting: r.session.without().String(),
 	}
+	setting.CopyMeaning(settings, r.session.settings.values)
 	if request, ok := r.plan.requests.find(f, settings); ok {
 		return request, nil
 	}

@@ -99,7 +99,7 @@ func (s *Session) withOwnDatabase(text string) (string, edit.List) {
 	}
 	if from := showTablesFrom.FindStringSubmatch(text); from != nil && s.block.names.has(unquoted(from[1])) {
 		return "SELECT name FROM (SELECT schema_name, table_name AS name FROM duckdb_tables() UNION ALL SELECT schema_name, view_name FROM duckdb_views()) WHERE lower(schema_name) = lower(" +
-			duckdb.QuoteLiteral(unquoted(from[1])) + ") ORDER BY name", nil
+			duckdb.QuoteLiteral(unquoted(from[1])) + ") ORDER BY name ASC", nil
 	}
 	return inDatabase(text, s.block.names.shown.database)
 }

@@ -66,7 +66,7 @@ const ownObjects = `SELECT 'DROP ' || kind || ' temp.main."' || replace(name, '"
 	UNION ALL SELECT DISTINCT 3, CASE function_type WHEN 'table_macro' THEN 'MACRO TABLE' ELSE 'MACRO' END, function_name, 0 FROM system.main.duckdb_functions()
 		WHERE database_name = 'temp' AND schema_name = 'main' AND NOT internal AND function_type IN ('macro', 'table_macro')
 	UNION ALL SELECT 4, 'TYPE', type_name, 0 FROM system.main.duckdb_types() WHERE database_name = 'temp' AND schema_name = 'main' AND NOT internal
-) ORDER BY place, made DESC`
+) ORDER BY place ASC, made DESC`
 
 // dropTemporary drops what the session made for itself: tables, views, sequences, macros and types. A table to which another one's keys
 // refer cannot be dropped before that one, so that it is tried again after the others.

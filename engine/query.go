@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
@@ -19,6 +20,7 @@ import (
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -30,6 +32,7 @@ type query struct {
 	revision catalog.Revision
 	own      bool     // it was planned over a block's own changes, which have no revision
 	path     []string // where its names were looked for
+	meaning  string   // the session's
 
 	given   string // what DuckDB was given
 	edits   edit.List
@@ -96,7 +99,7 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 func (s *Session) newQuery(text string, v *visible) *query {
 	return &query{
 		session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath,
-		faults: s.engine.reader.Faults(), verification: s.verification(), without: s.without(), reads: v.reads,
+		meaning: s.meaning, faults: s.engine.reader.Faults(), verification: s.verification(), without: s.without(), reads: v.reads,
 	}
 }
 
@@ -193,7 +196,8 @@ func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseRe
 func (q *query) fresh(v *visible) bool {
 	s := q.session
 	return q.revision == v.contents.Revision() && (q.nodes == nil || slices.Equal(q.nodes, s.engine.nodes())) && q.faults == s.engine.reader.Faults() && slices.Equal(q.path, s.settings.searchPath) &&
-		q.verification == s.verification() && q.without == s.without() && !q.own && (s.block == nil || s.block.tx == nil)
+		q.meaning == s.meaning && q.verification == s.verification() && q.without == s.without() &&
+		!q.own && (s.block == nil || s.block.tx == nil)
 }
 
 func (q *query) close() {
@@ -218,6 +222,10 @@ func (q *query) planCompute(tree *pg.ParseResult, v *visible) (bool, error) {
 		return false, nil
 	}
 	planned, unsupported := plan.Compute(q.text, tree, q.session.resolver(v))
+	if other := setting.Meaning(q.session.settings.values); other != "" && unsupported == nil {
+		name, _, _ := strings.Cut(other, "=")
+		unsupported = &plan.Unsupported{Reason: name + " is not what it is by default", Position: -1}
+	}
 	if unsupported != nil {
 		if backend == backendCompute {
 			return false, sqlerror.New("0A000", "the Arrow-kernel backend cannot run this: %s", unsupported).WithHint("SET csm.backend = 'auto' lets DuckDB run it.")

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -23,7 +24,9 @@ func (st *Statement) originOfQuery(name catalog.TableName, text string, args []a
 		return nil
 	}
 	s := st.session
-	o := &lineage.Origin{Rows: sum.Rows, Query: &lineage.Query{Text: text, SearchPath: s.settings.searchPath, TimeZone: s.settings.values["timezone"], Sum: sum.Total}}
+	o := &lineage.Origin{Rows: sum.Rows, Query: &lineage.Query{Text: text, SearchPath: s.settings.searchPath, Sum: sum.Total}}
+	o.Query.TimeZone, o.Query.Settings = s.settings.values["timezone"], map[string]string{}
+	setting.CopyMeaning(o.Query.Settings, s.settings.values)
 	for _, v := range st.plan.versions() {
 		t := v.Table()
 		if t.Name == name {
@@ -84,6 +87,9 @@ func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string
 	settings.searchPath = o.Query.SearchPath
 	if o.Query.TimeZone != "" {
 		settings.values["timezone"] = o.Query.TimeZone
+	}
+	if err := setting.ReadMeaning(settings.values, o.Query.Settings); err != nil {
+		return 0, err
 	}
 	if err := s.apply(settings); err != nil {
 		return 0, err

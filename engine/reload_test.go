@@ -71,7 +71,8 @@ func TestReloadAfterReboot(t *testing.T) {
 	exec(t, s, "CREATE TABLE public.mixed AS FROM parquet LIMIT 0")
 	exec(t, s, "INSERT INTO public.mixed FROM parquet LIMIT 10")
 	load(t, e, "mixed", noderpc.LoadOptions{Mode: noderpc.LoadAppend}, in("f.parquet"))
-	tables := []string{"parquet", "arrow", "json", "csv", "copied", "arrows", "lineitem", "nation", "public.derived"}
+	exec(t, s, "SET integer_division = true; CREATE TABLE public.halves AS SELECT a / 2 AS a FROM csv; RESET integer_division")
+	tables := []string{"parquet", "arrow", "json", "csv", "copied", "arrows", "lineitem", "nation", "public.derived", "public.halves"}
 	want := map[string]string{}
 	for _, name := range tables {
 		want[name] = all(t, s, name)

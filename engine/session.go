@@ -64,6 +64,8 @@ type Session struct {
 	started                          map[string]string // what the client began the session with; immutable after Session
 	// arm is what set_config() tells of the statement that is being planned, or runs; nil: it may not call it.
 	arm *configCalls
+	// meaning tells the settings apart that DuckDB was told of: plans are made for one of them.
+	meaning string
 	// placeholders are settings of nobody's that were SET once.
 	placeholders map[string]bool
 	block        *block // the open transaction block, nil between transactions

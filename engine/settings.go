@@ -252,6 +252,7 @@ func (s *Session) change(lower, value string, reset, local bool) error {
 		}
 	}
 	s.keepSettings(local)
+	before := maps.Clone(s.settings.values)
 	s.settings.assign(lower, value, forget)
 	if b := s.block; b != nil && b.after != nil && !local {
 		b.after.assign(lower, value, forget)
@@ -268,10 +269,8 @@ func (s *Session) change(lower, value string, reset, local bool) error {
 	if s.block == nil {
 		s.countSettings()
 	}
-	if lower == zoneSetting {
-		if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(value)); err != nil {
-			return err
-		}
+	if err := s.tellDuckDB(before); err != nil {
+		return err
 	}
 	return s.identify()
 }
@@ -399,10 +398,25 @@ func (s *Session) restore(b *block, kept *settings) error {
 // apply makes settings the session's.
 func (s *Session) apply(x settings) error {
 	s.yield()
+	before := s.settings.values
 	s.settings = x
 	if s.block == nil {
 		s.countSettings()
 	}
 	s.limitShare()
-	return errors.Join(s.conn.Exec("SET TimeZone = "+duckdb.QuoteLiteral(s.zone())), s.identify())
+	return errors.Join(s.tellDuckDB(before), s.identify())
+}
+
+// tellDuckDB has the session's connection follow its settings, from what they were before.
+func (s *Session) tellDuckDB(before map[string]string) error {
+	meaning := s.zone() + "\x00" + setting.Meaning(s.settings.values)
+	if meaning == s.meaning {
+		return nil
+	}
+	told := setting.Tell(before, s.settings.values)
+	if err := s.conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(s.zone()) + ";" + told); err != nil {
+		return err
+	}
+	s.meaning = meaning
+	return nil
 }

@@ -17,29 +17,38 @@ import (
 
 // effects are the tests that show what each setting does whose every value is accepted.
 var effects = map[string]string{
-	"application_name":                    "TestApplicationName",
-	"client_connection_check_interval":    "TestDisconnectCancels",
-	"client_min_messages":                 "TestNoticesAreFiltered",
-	"csm.backend":                         "TestBackendIsChosen",
-	"csm.disable":                         "TestDisableIsASetting",
-	"csm.distribute":                      "TestVerificationTravels",
-	"csm.session_memory":                  "TestShareOfSession",
-	"csm.shuffle":                         "TestShuffles",
-	"csm.verify":                          "TestVerificationOfASession",
-	"DateStyle":                           "TestDateStyle",
-	"default_transaction_deferrable":      "TestTransactionModes",
-	"default_transaction_isolation":       "TestTransactionModes",
-	"default_transaction_read_only":       "TestReadOnlyTransactions",
-	"idle_in_transaction_session_timeout": "TestIdleTimeouts",
-	"idle_session_timeout":                "TestIdleTimeouts",
-	"lock_timeout":                        "TestNoStatementWaitsForAnotherTransaction",
-	"plan_cache_mode":                     "TestPlansAreKept",
-	"search_path":                         "TestSettingsAreKept",
-	"statement_timeout":                   "TestCancel",
-	"TimeZone":                            "TestTimeZones",
-	"transaction_deferrable":              "TestTransactionModes",
-	"transaction_isolation":               "TestTransactionModes",
-	"transaction_read_only":               "TestReadOnlyTransactions",
+	"application_name":                       "TestApplicationName",
+	"calendar":                               "TestSettingsThatAreMeaning",
+	"client_connection_check_interval":       "TestDisconnectCancels",
+	"client_min_messages":                    "TestNoticesAreFiltered",
+	"csm.backend":                            "TestBackendIsChosen",
+	"csm.disable":                            "TestDisableIsASetting",
+	"csm.distribute":                         "TestVerificationTravels",
+	"csm.session_memory":                     "TestShareOfSession",
+	"csm.shuffle":                            "TestShuffles",
+	"csm.verify":                             "TestVerificationOfASession",
+	"DateStyle":                              "TestDateStyle",
+	"default_null_order":                     "TestSettingsThatAreMeaning",
+	"default_order":                          "TestSettingsThatAreMeaning",
+	"default_transaction_deferrable":         "TestTransactionModes",
+	"default_transaction_isolation":          "TestTransactionModes",
+	"default_transaction_read_only":          "TestReadOnlyTransactions",
+	"disable_timestamptz_casts":              "TestSettingsThatAreMeaning",
+	"idle_in_transaction_session_timeout":    "TestIdleTimeouts",
+	"idle_session_timeout":                   "TestIdleTimeouts",
+	"ieee_floating_point_ops":                "TestSettingsThatAreMeaning",
+	"integer_division":                       "TestSettingsThatAreMeaning",
+	"lambda_syntax":                          "TestSettingsThatAreMeaning",
+	"lock_timeout":                           "TestNoStatementWaitsForAnotherTransaction",
+	"order_by_non_integer_literal":           "TestSettingsThatAreMeaning",
+	"plan_cache_mode":                        "TestPlansAreKept",
+	"scalar_subquery_error_on_multiple_rows": "TestSettingsThatAreMeaning",
+	"search_path":                            "TestSettingsAreKept",
+	"statement_timeout":                      "TestCancel",
+	"TimeZone":                               "TestTimeZones",
+	"transaction_deferrable":                 "TestTransactionModes",
+	"transaction_isolation":                  "TestTransactionModes",
+	"transaction_read_only":                  "TestReadOnlyTransactions",
 }
 
 // valuesToTry are a setting's default, other values that are valid, and some that are not.
@@ -98,7 +107,7 @@ func TestNoSettingIsAcceptedWithoutEffect(t *testing.T) {
 			require.Equal(t, []string{known.Show(known.Default)}, rows(t, s, "SHOW "+known.Name))
 		}
 	}
-	require.Len(t, effects, 23)
+	require.Len(t, effects, 23+9)
 }
 
 // testNames are the tests of the packages that give settings their effects.

@@ -444,7 +444,8 @@ func shownName(name string) string {
 
 // prepareShowAll is SHOW ALL, which is a query with another tag.
 func (st *Statement) prepareShowAll(ctx context.Context) error {
-	inner, err := st.session.Prepare(ctx, "SELECT name, current_setting(name) AS setting, short_desc AS description FROM pg_catalog.pg_settings ORDER BY lower(name)")
+	inner, err := st.session.Prepare(ctx, "SELECT name, current_setting(name) AS setting, short_desc AS description "+
+		"FROM pg_catalog.pg_settings ORDER BY lower(name) ASC")
 	if err != nil {
 		return err
 	}

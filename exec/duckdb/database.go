@@ -150,9 +150,10 @@ func settings(o Options) map[string]string {
 
 // sessionSettings may be changed by SQL also when the configuration is locked, besides schema and search_path (USE), which
 // DuckDB always allows. All are per session and none reaches a file, bounds memory or changes what this package relies on
-// (errors_as_json, arrow_*). SET GLOBAL of the first two would change other sessions' defaults: the engine refuses it.
+// (errors_as_json, arrow_*). SET GLOBAL of some would change other sessions' defaults: the engine has no such statement.
 var sessionSettings = []string{
-	"TimeZone", "Calendar", "disable_timestamptz_casts", "ieee_floating_point_ops", "integer_division", "order_by_non_integer_literal",
+	"TimeZone", "Calendar", "default_null_order", "default_order", "disable_timestamptz_casts", "ieee_floating_point_ops",
+	"integer_division", "order_by_non_integer_literal",
 	"scalar_subquery_error_on_multiple_rows", "lambda_syntax", "explain_output", "preserve_identifier_case", "pivot_limit",
 	"pivot_filter_threshold", "prefer_range_joins", "merge_join_threshold", "nested_loop_join_threshold", "perfect_ht_threshold",
 	"ordered_aggregate_threshold", "dynamic_or_filter_threshold",

@@ -150,7 +150,8 @@ func (p *pivotScanner) item(pivot, on, start, end int) (PivotItem, bool) {
 	}
 	expression := "(" + p.text[from:until] + "\n)"
 	source := p.text[p.tokens[pivot].End:p.tokens[on].Start]
-	query := with + " SELECT DISTINCT CAST(" + expression + " AS VARCHAR) FROM " + source + "\n WHERE " + expression + " IS NOT NULL ORDER BY 1"
+	query := with + " SELECT DISTINCT CAST(" + expression + " AS VARCHAR) FROM " + source +
+		"\n WHERE " + expression + " IS NOT NULL ORDER BY 1 ASC"
 	return PivotItem{query, plan.Span{Start: until, End: until}}, true
 }
 

@@ -9,6 +9,7 @@
 //	data/postgresql.tsv   every setting of PostgreSQL 15, as a server of it lists them in pg_settings (data/extract.sh)
 //	policy.go             what each of those that a session may set is here: kept, or fixed
 //	ours.go               the settings that PostgreSQL hides, and those of csmsql
+//	meaning.go            DuckDB's that say what a text means: Meaning, of a plan's key; Tell, what DuckDB is told
 //
 // # Words
 //

@@ -82,4 +82,11 @@ var (
 // synonyms are words that PostgreSQL takes and does not list.
 var synonyms = map[string]map[string]string{
 	"client_min_messages": {"debug": "debug2", "info": "notice", "fatal": "error", "panic": "error"},
+	"default_order":       {"ascending": "asc", "descending": "desc"}, // these and the next: DuckDB's
+	"default_null_order": {
+		"nulls last": "nulls_last", "null last": "nulls_last", "last": "nulls_last",
+		"nulls first": "nulls_first", "null first": "nulls_first", "first": "nulls_first",
+		"sqlite": "nulls_first_on_asc_last_on_desc", "mysql": "nulls_first_on_asc_last_on_desc",
+		"postgres": "nulls_last_on_asc_first_on_desc",
+	},
 }

@@ -49,6 +49,8 @@ type Setting struct {
 	Possible []string
 	// Advice says what to do instead of setting a fixed one.
 	Advice string
+	// ofDuckDB: it is one of DuckDB's that say what a text means.
+	ofDuckDB bool
 }
 
 // postgresql is the list of a PostgreSQL server, made by data/extract.sh.
@@ -58,7 +60,7 @@ var postgresql string
 
 var table = sync.OnceValue(func() map[string]*Setting {
 	byName := map[string]*Setting{}
-	for _, s := range slices.Concat(ofPostgreSQL(), hidden(), ours()) {
+	for _, s := range slices.Concat(ofPostgreSQL(), hidden(), ours(), ofDuckDB()) {
 		s.decide()
 		byName[strings.ToLower(s.Name)] = s
 	}
