@@ -54,32 +54,44 @@ func (c *Connection) optimize(on bool) bool {
 	return true
 }
 
-// multiplies tells whether the plan that DuckDB makes of the query now may have a product of tables.
+// multiplies tells whether the plan that DuckDB makes of the query now, without its optimizer, may have a product
+// of tables that it has not with it.
 func (c *Connection) multiplies(sql string) bool {
+	without, known := c.products(sql)
+	if !known || without == 0 {
+		return !known
+	}
+	defer c.optimize(false)
+	if !c.optimize(true) {
+		return true
+	}
+	with, known := c.products(sql)
+	return !known || with < without
+}
+
+// products counts the products of tables in the plan of the query; known is false where DuckDB shows none.
+func (c *Connection) products(sql string) (count int, known bool) {
 	plan, err := c.prepare("EXPLAIN " + sql)
 	if err != nil {
-		return true // DuckDB explains no SHOW and no PIVOT
+		return 0, false // DuckDB explains no SHOW and no PIVOT
 	}
 	defer plan.Close()
-	plan.plain = true
+	plan.plain = c.plain
 	if plan.Bind(make([]any, int(bindings.NParams(plan.handle)))) != nil {
-		return true
+		return 0, false
 	}
 	rows, err := plan.Execute(context.Background())
 	if err != nil {
-		return true
+		return 0, false
 	}
 	defer rows.Close()
 	for {
 		batch, err := rows.Next()
 		if err != nil {
-			return !errors.Is(err, io.EOF)
+			return count, errors.Is(err, io.EOF)
 		}
 		for i := range int(batch.NumRows()) {
-			if strings.Contains(batch.Column(int(batch.NumCols())-1).ValueStr(i), "CROSS_PRODUCT") {
-				batch.Release()
-				return true
-			}
+			count += strings.Count(batch.Column(int(batch.NumCols())-1).ValueStr(i), "CROSS_PRODUCT")
 		}
 		batch.Release()
 	}

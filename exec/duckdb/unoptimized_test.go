@@ -57,6 +57,16 @@ func TestBetweenOfNestedValuesAgain(t *testing.T) {
 	}
 }
 
+// A product of tables that the query asks for is one with the optimizer, too.
+func TestBetweenOfNestedValuesBesideProducts(t *testing.T) {
+	_, c := open(t)
+	require.NoError(t, c.Exec("CREATE TEMP TABLE t AS SELECT i AS id, [i] AS l FROM range(5) r(i)"))
+	require.Equal(t, []string{"10"}, ask(t, c, "SELECT count(*) FROM t x, t y WHERE x.l BETWEEN [1] AND [2]"))
+	require.Equal(t, []string{"2"}, ask(t, c, "SELECT count(*) FROM t x JOIN t y ON x.id = 4 WHERE y.l >= [2] AND y.l <= [3]"))
+	_, err := tryAsk(c, "SELECT count(*) FROM t x, t y, t z WHERE x.id = z.id AND x.l BETWEEN [1] AND [2]")
+	requireState(t, "0A000", err)
+}
+
 // What would multiply tables without the optimizer, or has given rows already, is refused. When the first of these works, DuckDB
 // can do without unoptimized.go's BETWEEN.
 func TestBetweenOfNestedValuesRefused(t *testing.T) {
