@@ -199,3 +199,19 @@ func column(t *testing.T, result *engine.Rows) (string, error) {
 		batch.Release()
 	}
 }
+
+// pgcatalog.P7: a query that is translated for the system catalogs means what it meant, whatever the deparser leaves out.
+func TestTranslatedQueriesKeepTheirParentheses(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t AS SELECT NULL::INTEGER AS a, 2 AS b")
+	for text, want := range map[string]string{
+		"(a = 0 OR b = 1) IS NULL": "true", "(a = 0 AND b = 2) IS NULL": "true", "(NOT (b = 2)) IS NULL": "false", "(b = 2) IN (b = 2, b = 3)": "true",
+		"(b = 3 OR b = 2) = (b = 2)": "true", "(b = 2 AND a = 3) IS NOT NULL": "false", "(b IS DISTINCT FROM a) IS NULL": "false",
+		"b BETWEEN (a + 1) AND 3": "(null)", "(b BETWEEN 1 AND 3) IN (false)": "false", "(b = 2 OR a = 1)::text LIKE 'true'": "true",
+	} {
+		for _, among := range []string{"SELECT %s FROM t", "SELECT %s FROM t WHERE json_object('a', b) IS NOT NULL",
+			"SELECT %s FROM t WHERE EXISTS (SELECT 1 FROM pg_class)"} {
+			require.Equal(t, []string{want}, rows(t, s, strings.Replace(among, "%s", text, 1)), "%s in %s", text, among)
+		}
+	}
+}

@@ -173,6 +173,7 @@ func TestOracles(t *testing.T) {
 
 type oracleCounts struct {
 	asked, decided, partial int
+	own                     int // that DuckDB does not hold with tables of its own
 	byKind                  map[string]int
 }
 
@@ -193,7 +194,9 @@ func (f *surface) relate(otherwise time.Duration) {
 			f.t.Logf("%s: seeds %d to %d: %+v", f.name, first, seed, count)
 		}
 	}
-	f.t.Logf("%s: seeds %d to %d: %d relationships, %d of them held, %d by the Arrow kernels: %v", f.name, first, seed-1, count.asked, count.decided, count.partial, count.byKind)
+	f.t.Logf("%s: seeds %d to %d: %d relationships, %d of them held, %d by the Arrow kernels, %d not by DuckDB itself: %v",
+		f.name, first, seed-1, count.asked, count.decided, count.partial, count.own, count.byKind)
+	require.Less(f.t, count.own*1000, count.asked+5000, "DuckDB's faults are few: this looks like the test's")
 	require.Greater(f.t, count.decided*2+20, count.asked, "too little can be said")
 }
 
@@ -229,12 +232,29 @@ func (f *surface) relateOne(seed uint64, count *oracleCounts) {
 				count.decided++
 				count.byKind[rel.kind]++
 			}
+			if found != "" && f.alike(rel, side) {
+				count.own++
+				f.t.Logf("%s, seed %d: DuckDB's own: %s", f.name, seed, found)
+				continue
+			}
 			if found != "" {
 				f.reportRelationship(seed, w.db, rel, side, found)
 				return
 			}
 		}
 	}
+}
+
+// alike tells whether DuckDB answers each of the statements alike with tables of its own: then it is DuckDB that contradicts itself.
+func (f *surface) alike(rel *relationship, side asked) bool {
+	whole, parts := rel.statements()
+	for _, sql := range append([]string{whole}, parts...) {
+		got, twin := side.query(sql, nil), f.twin.query(sql, nil)
+		if got.state != twin.state || got.state == "" && got.differs(twin, false) != "" {
+			return false
+		}
+	}
+	return true
 }
 
 func (f *surface) reportRelationship(seed uint64, d *database, rel *relationship, side asked, found string) {

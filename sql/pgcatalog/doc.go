@@ -35,6 +35,7 @@
 //   - P5: Rewrite never fails on a query that PostgreSQL's parser understands; what it does not know it leaves.
 //   - P6: nothing outside of database csm_catalogs reads it but what Rewrite wrote. So most nodes' lives need not pay for it; and because it
 //     is attached when it is first asked for, no transaction can have looked at it before, and all see it whole.
+//   - P7: what Rewrite writes is read as the tree that it made: no parenthesis that matters is left out. See deparse.go.
 //
 // # What it does not do
 //

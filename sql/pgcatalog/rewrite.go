@@ -24,12 +24,17 @@ func Rewrite(sql string, tree *pg.ParseResult) (string, error) {
 	copied := proto.Clone(tree).(*pg.ParseResult)
 	w := &rewriter{model: m, hidden: commonTables(tree)}
 	w.message(copied.ProtoReflect())
-	out, err := pg.Deparse(copied)
+	made := withoutPlaces(proto.Clone(copied).(*pg.ParseResult))
+	out, err := deparse(copied)
 	if err != nil {
 		return sql, fmt.Errorf("pgcatalog: write the query: %w", err)
 	}
-	if _, err := pg.Parse(out); err != nil {
-		return sql, nil // the deparser has gaps, $0 for one; DuckDB's error about the user's own text says more
+	read, err := pg.Parse(out)
+	if err != nil {
+		return sql, nil //nolint:nilerr // the deparser has gaps, $0 for one; DuckDB's error about the user's own text says more
+	}
+	if !proto.Equal(made, withoutPlaces(read)) {
+		return sql, errOtherwise
 	}
 	return out, nil
 }
