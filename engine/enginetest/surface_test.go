@@ -217,6 +217,9 @@ func (f *surface) judge(got, want outcome, q *question) string {
 	if got.state != "" && want.state != "" {
 		return "" // whichever of several errors comes first
 	}
+	if got.message == "TRY can not be used in combination with a volatile function" && q.piece != nil && strings.Contains(q.String(), "format(") {
+		return "" // docs/sql.md: format may fail for what PostgreSQL's templates say
+	}
 	if strings.HasPrefix(got.message+want.message, "TRY of a column") { // DuckDB answers it by luck of its optimizer
 		return ""
 	}
