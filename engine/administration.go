@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/member"
+	"github.com/csmsql/csmsql/engine/upkeep"
 )
 
 // administration answers operators for the whole cluster: noderpc.Administration.
@@ -35,7 +36,7 @@ func (a administration) Cluster(ctx context.Context) (noderpc.ClusterStatus, err
 // waits a moment for them; without etcd's majority it says what was last heard.
 func (e *Engine) ClusterStatus(ctx context.Context) (noderpc.ClusterStatus, error) {
 	if e.node == nil || e.node.Self == nil {
-		return noderpc.ClusterStatus{}, errAlone
+		return noderpc.ClusterStatus{}, upkeep.ErrAlone
 	}
 	ctx, leave, err := e.life.call(ctx)
 	if err != nil {
@@ -90,7 +91,7 @@ func (e *Engine) clusterTables(ctx context.Context) (list []noderpc.ClusterTable
 		failed = errors.Join(failed, err)
 		t.Replicas = int64(max(v.Table().Replicas, 1))
 		if err == nil {
-			t.Incomplete = e.incompleteOf(chunks, v)
+			t.Incomplete = e.upkeep.IncompleteOf(chunks, v)
 		}
 		for _, c := range chunks {
 			for k := range c.Replicas() {

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/compressed"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -73,7 +74,7 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 		if have := file.schema.NumFields(); have != len(columns) {
 			return sqlerror.New("22P04", "%s has %s, %d are copied", head.File, counted.Of(have, "column"), len(columns))
 		}
-		target, err := s.engine.targetFor(ctx, version, s.zone())
+		target, err := s.engine.upkeep.TargetFor(ctx, version, s.zone())
 		if err != nil {
 			return err
 		}
@@ -89,7 +90,7 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 		if err != nil || len(chunks) == 0 {
 			return err
 		}
-		return tx.AppendFrom(version.Table().Name, chunks, laidOut(read.origin(count), target, parts).Encode())
+		return tx.AppendFrom(version.Table().Name, chunks, upkeep.LaidOut(read.Origin(count), target, parts).Encode())
 	})
 	if err != nil {
 		return nil, err

@@ -91,10 +91,10 @@ func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assemb
 		if a.schema, err = tableOf(options.Columns); err != nil {
 			return nil, err
 		}
-		a.target = e.target(ctx, options.Table, a.schema)
+		a.target = e.upkeep.Target(ctx, options.Table, a.schema)
 	default:
 		a.table, a.schema = uint64(version.Table().ID), version.Table().Columns
-		a.target = e.target(ctx, options.Table, a.schema)
+		a.target = e.upkeep.Target(ctx, options.Table, a.schema)
 		p, err := placement.Parse(version.Table().Placement)
 		if err != nil {
 			return nil, err
@@ -105,7 +105,7 @@ func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assemb
 		if a.target.Check, err = e.checkOf(version.Table(), utcZone); err != nil {
 			return nil, err
 		}
-		if a.target.Replicate, err = e.replicator(version.Table(), p); err != nil {
+		if a.target.Replicate, err = e.upkeep.Replicator(version.Table(), p); err != nil {
 			return nil, err
 		}
 	}

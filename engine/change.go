@@ -127,7 +127,7 @@ func assignments(head *statement.Update, table catalog.Table) (map[int]string, e
 	schema := table.Columns
 	values := map[int]string{}
 	for _, a := range head.Set {
-		i := fieldIndex(schema, a.Column)
+		i := ingest.Index(schema, a.Column)
 		if i < 0 {
 			return nil, sqlerror.New("42703", "column %q of relation %q does not exist", a.Column, head.Name.Name)
 		}
@@ -249,7 +249,7 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 		return 0, dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
-	target, err := s.engine.targetFor(ctx, version, s.zone())
+	target, err := s.engine.upkeep.TargetFor(ctx, version, s.zone())
 	if err != nil {
 		return 0, err
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constraint"
+	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -46,7 +47,7 @@ func (s *Session) constrained(v *visible, name catalog.TableName, schema *arrow.
 	for _, k := range list {
 		if k.Kind == constraint.PrimaryKey {
 			for _, c := range k.Columns {
-				fields[fieldIndex(schema, c)].Nullable = false
+				fields[ingest.Index(schema, c)].Nullable = false
 			}
 		}
 	}
@@ -64,7 +65,7 @@ func (s *Session) readConstraint(v *visible, table catalog.TableName, schema *ar
 		return k, sqlerror.New("42710", "constraint %q for relation %q already exists", w.Name, table.Name)
 	}
 	for i, name := range w.Columns {
-		at := fieldIndex(schema, name)
+		at := ingest.Index(schema, name)
 		if at < 0 {
 			return k, sqlerror.New("42703", "column %q named in key does not exist", name)
 		}
@@ -128,7 +129,7 @@ func (s *Session) readReference(v *visible, table catalog.TableName, schema *arr
 		return k, sqlerror.New("42830", "number of referencing and referenced columns for foreign key disagree")
 	}
 	for _, c := range columns {
-		at := fieldIndex(schema, c)
+		at := ingest.Index(schema, c)
 		if at < 0 {
 			return k, sqlerror.New("42703", "column %q referenced in foreign key constraint does not exist", c)
 		}
@@ -149,7 +150,7 @@ func columnsRead(expression string, schema *arrow.Schema) (names []string) {
 			return
 		}
 		for _, f := range c.Fields { // a column, t.column, or column.field
-			if at := fieldIndex(schema, f.GetString_().GetSval()); at >= 0 {
+			if at := ingest.Index(schema, f.GetString_().GetSval()); at >= 0 {
 				if name := schema.Field(at).Name; !slices.Contains(names, name) {
 					names = append(names, name)
 				}

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -301,7 +302,7 @@ func copyColumns(schema *arrow.Schema, names []string) ([]string, error) {
 	}
 	seen := map[string]bool{}
 	for _, n := range names {
-		if fieldIndex(schema, n) < 0 {
+		if ingest.Index(schema, n) < 0 {
 			return nil, sqlerror.New("42703", "column %q of relation does not exist", n)
 		}
 		if seen[strings.ToLower(n)] {
@@ -362,7 +363,7 @@ func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*R
 			absolute.File = file
 			return readerCall(&absolute, schema, columns)
 		})
-		count, err = s.engine.store(ctx, tx, version.Table().Name, s.zone(), func(context.Context) (arrow.RecordBatch, error) { return rows.Next() }, read.origin)
+		count, err = s.engine.store(ctx, tx, version.Table().Name, s.zone(), func(context.Context) (arrow.RecordBatch, error) { return rows.Next() }, read.Origin)
 		return culprit(err)
 	})
 	if err != nil {
@@ -396,7 +397,7 @@ func readerCall(head *statement.Copy, schema *arrow.Schema, columns []string) (s
 func csvCall(head *statement.Copy, schema *arrow.Schema, columns []string, format string) (string, error) {
 	types := make([]string, len(columns))
 	for i, c := range columns {
-		name, err := columntype.SQL(schema.Field(fieldIndex(schema, c)))
+		name, err := columntype.SQL(schema.Field(ingest.Index(schema, c)))
 		if err != nil {
 			return "", err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/compressed"
+	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -158,7 +159,7 @@ func jsonCall(file string, schema *arrow.Schema, columns []string) (string, erro
 		if t == "BIT" { // DuckDB reads none
 			types[i] = "VARCHAR"
 		}
-		if f := schema.Field(fieldIndex(schema, columns[i])); holdsBytes(f.Type) { // nor bytes, which casts of text make
+		if f := schema.Field(ingest.Index(schema, columns[i])); holdsBytes(f.Type) { // nor bytes, which casts of text make
 			if types[i], err = columntype.SQL(arrow.Field{Type: plainly(f.Type)}); err != nil {
 				return "", err
 			}
@@ -184,7 +185,7 @@ func typedCall(file, format, call string, schema *arrow.Schema, columns []string
 func fileTypes(schema *arrow.Schema, columns []string) ([]string, error) {
 	types := make([]string, len(columns))
 	for i, c := range columns {
-		at := fieldIndex(schema, c)
+		at := ingest.Index(schema, c)
 		if at < 0 {
 			return nil, sqlerror.New("42703", "column %q does not exist", c)
 		}

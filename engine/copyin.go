@@ -68,7 +68,7 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 		if err != nil {
 			return err
 		}
-		target, err := s.engine.targetFor(ctx, version, s.zone())
+		target, err := s.engine.upkeep.TargetFor(ctx, version, s.zone())
 		if err != nil {
 			return err
 		}
@@ -96,7 +96,7 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, table strin
 	forms := make([]literal.Form, len(columns))
 	for i, c := range columns {
 		fields[i] = arrow.Field{Name: c, Type: arrow.BinaryTypes.String, Nullable: true}
-		forms[i] = literal.Of(schema.Field(fieldIndex(schema, c)))
+		forms[i] = literal.Of(schema.Field(ingest.Index(schema, c)))
 	}
 	text := arrow.NewSchema(fields, nil)
 	count := int64(0)
@@ -255,7 +255,7 @@ func textColumns(schema *arrow.Schema, columns []string) string {
 	for i, c := range columns {
 		name := duckdb.QuoteIdentifier(c)
 		list[i] = name
-		f := schema.Field(fieldIndex(schema, c))
+		f := schema.Field(ingest.Index(schema, c))
 		if id := f.Type.ID(); id == arrow.MAP || id == arrow.STRUCT {
 			t, err := columntype.SQL(f)
 			plain, failed := columntype.SQL(arrow.Field{Type: plainly(f.Type)})

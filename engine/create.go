@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
@@ -165,14 +166,14 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 // makeTable makes a table without rows; with is the text of its WITH (…).
 func (s *Session) makeTable(ctx context.Context, tx *catalog.Transaction, name catalog.TableName, schema *arrow.Schema, with string) error {
 	options := catalog.TableOptions{}
-	text, replicas, err := placementIn(with)
+	text, replicas, err := upkeep.Parameters(with)
 	if err != nil {
 		return err
 	}
-	if options.Replicas, err = s.engine.resolveReplicas(replicas); err != nil {
+	if options.Replicas, err = s.engine.upkeep.ResolveReplicas(replicas); err != nil {
 		return err
 	}
-	if options.Placement, err = s.engine.resolvePlacement(text, schema); err != nil {
+	if options.Placement, err = s.engine.upkeep.ResolvePlacement(text, schema); err != nil {
 		return err
 	}
 	_, err = tx.CreateTable(ctx, name, schema, options)

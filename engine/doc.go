@@ -15,13 +15,11 @@
 //	   dialect   what the words of PostgreSQL's clients are to DuckDB, and its errors to them (package dialect)
 //	   view      a view's names get their schemas when it is made, because DuckDB, which expands views, looks for names anew
 //	   lifetime  who is inside of an engine or a session, which end when the last one has left;  held: what batches that left lie in
-//	   replicas  the same chunk in several nodes' memory; repair: those that are missing; again:
-//	             queries whose lender began anew meanwhile
-//	   reload    lost chunks, made anew from where their rows came;  rederive: tables, from their query;  origin: what is put on record of that
+//	   upkeep    chunks where they should lie: placed, moved, replicated, reloaded (package upkeep);  rederive: tables anew, from their query
+//	   again     queries whose lender began anew meanwhile;  layout: whose part of a table a chunk is
 //	   leaving   which queries go to a worker, another process (package worker); elsewhere: their way there and back; workerside: the worker
 //	   arrowFile Arrow IPC files, in and out; files: which of them SQL may reach
 //	   assembly  tables of parts that Arrow builders write straight into the memory of nodes
-//	   placing   on which nodes new chunks go, by the table's placement; moving, drain: chunks that change nodes
 //
 // # Words
 //

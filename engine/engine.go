@@ -13,18 +13,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/facts"
-	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/overdue"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/turn"
+	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -42,6 +40,7 @@ type Engine struct {
 	room     room
 	parking  parking
 	facts    facts.Cache
+	upkeep   *upkeep.Keeper // nil before the database is open
 	kept     keptShare
 	views    viewWords
 	history  history
@@ -166,6 +165,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.facts.Account.SetShare(e.memory.clients / facts.Part)
 	e.room.limitHeap(0)
 	e.room.follow()
+	e.upkeep = e.newKeeper()
 	return e.mirror.open(e)
 }
 
@@ -286,14 +286,6 @@ func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *reader.Read
 		return l.check()
 	}
 	return nil
-}
-
-// target is where chunks go that lie in this node's memory; targetFor knows a table's placement.
-func (e *Engine) target(ctx context.Context, name catalog.TableName, schema *arrow.Schema) ingest.Target {
-	return ingest.Target{
-		Space: e.node.Held(ctx, e.node.Space), Owner: name.String(), Schema: schema, HoldBytes: e.memory.chunk,
-		Discard: e.node.Discard, Limits: limitsOf(schema),
-	}
 }
 
 // Counters are the protocol's, by name.

@@ -38,7 +38,7 @@ type ClusterFigures struct {
 
 // counts are the engine's own part of Figures.
 type counts struct {
-	local, remote, run, failed, retried, repaired, reloaded atomic.Int64
+	local, remote, run, failed, retried atomic.Int64
 }
 
 func (c *counts) read(p noderpc.FragmentProgress) {
@@ -61,7 +61,7 @@ func (e *Engine) Figures() Figures {
 	f := Figures{
 		BytesLocal: c.local.Load(), BytesRemote: c.remote.Load(),
 		FragmentsRun: c.run.Load(), FragmentsFailed: c.failed.Load(), FragmentsRetried: c.retried.Load(),
-		ReplicasPassedOver: e.reader.Damage().PassedOver(), ReplicasRepaired: c.repaired.Load(), ChunksReloaded: c.reloaded.Load(),
+		ReplicasPassedOver: e.reader.Damage().PassedOver(), ReplicasRepaired: e.upkeep.Repaired(), ChunksReloaded: e.upkeep.Reloaded(),
 	}
 	if e.node == nil {
 		return f

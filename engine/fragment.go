@@ -318,7 +318,7 @@ func stageName(searchPath []string, name string) catalog.TableName {
 // the nodes (D6 of exec/plan/distribute). And a result that lies where it was made is given back, if anything fails, by the one node that
 // knows of it; and another node may read a partition than the one it was meant for.
 func (e *Engine) keepResult(ctx context.Context, rows *Rows, columns *arrow.Schema, shuffle *distribute.Shuffle) (chunks []*catalog.Chunk, partitions []int, err error) {
-	target := e.target(ctx, catalog.TableName{Name: fragmentOwner}, columns)
+	target := e.upkeep.Target(ctx, catalog.TableName{Name: fragmentOwner}, columns)
 	target.Owner, target.Intermediate = fragmentOwner, true
 	if shuffle != nil {
 		if err := partitioned(&target, shuffle); err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -170,7 +171,7 @@ func insertColumns(head *statement.Insert, schema *arrow.Schema, given []string)
 	}
 	seen := map[string]bool{}
 	for _, c := range columns {
-		if fieldIndex(schema, c) < 0 {
+		if ingest.Index(schema, c) < 0 {
 			return nil, sqlerror.New("42703", "column %q of relation %q does not exist", c, head.Name.Name)
 		}
 		if seen[strings.ToLower(c)] {
@@ -179,15 +180,6 @@ func insertColumns(head *statement.Insert, schema *arrow.Schema, given []string)
 		seen[strings.ToLower(c)] = true
 	}
 	return columns, nil
-}
-
-func fieldIndex(schema *arrow.Schema, name string) int {
-	for i, f := range schema.Fields() {
-		if strings.EqualFold(f.Name, name) {
-			return i
-		}
-	}
-	return -1
 }
 
 func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) error {
@@ -304,12 +296,12 @@ func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, r
 	var failed error
 	query, moved := dialect.ReplaceTokens(head.Query, func(token string, offset int) (string, bool) {
 		if column, ok := rows.Parameters[offset]; ok && column < len(columns) && dialect.IsParameter(token) {
-			name, err := columntype.SQL(schema.Field(fieldIndex(schema, columns[column])))
+			name, err := columntype.SQL(schema.Field(ingest.Index(schema, columns[column])))
 			failed = cmp.Or(failed, err)
 			return "CAST(" + token + " AS " + name + ")", true
 		}
 		if text, ok := rows.Texts[offset]; ok && text.Column < len(columns) {
-			by, err := literal.Of(schema.Field(fieldIndex(schema, columns[text.Column]))).Translate(text.Value)
+			by, err := literal.Of(schema.Field(ingest.Index(schema, columns[text.Column]))).Translate(text.Value)
 			failed = cmp.Or(failed, err)
 			return duckdb.QuoteLiteral(by), by != text.Value
 		}
@@ -371,7 +363,7 @@ func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transactio
 	written := st.session.keeper()
 	defer written.release()
 	table := version.Table()
-	count, err := st.session.engine.store(ctx, tx, table.Name, st.session.zone(), written.keeping(fitting(rows.Next, limitsOf(table.Columns))), nil)
+	count, err := st.session.engine.store(ctx, tx, table.Name, st.session.zone(), written.keeping(fitting(rows.Next, upkeep.LimitsOf(table.Columns))), nil)
 	if err != nil {
 		return 0, st.session.keeper(), err
 	}
@@ -431,7 +423,7 @@ func (e *Engine) storeSummed(ctx context.Context, tx *catalog.Transaction, name 
 	if !ok {
 		return 0, sqlerror.New("42P01", "relation %q does not exist", name.String())
 	}
-	target, err := e.targetFor(ctx, version, zone)
+	target, err := e.upkeep.TargetFor(ctx, version, zone)
 	if err != nil {
 		return 0, err
 	}
@@ -464,17 +456,7 @@ func (e *Engine) storeSummed(ctx context.Context, tx *catalog.Transaction, name 
 	if origin == nil {
 		return w.Rows(), tx.Append(name, chunks)
 	}
-	return w.Rows(), tx.AppendFrom(name, chunks, laidOut(origin(w.Rows()), target, parts).Encode())
-}
-
-// limitsOf are the limits of a table's strings.
-func limitsOf(schema *arrow.Schema) (list []ingest.Limit) {
-	for i, f := range schema.Fields() {
-		if d, ok := columntype.Of(f); ok && d.Length > 0 {
-			list = append(list, ingest.Limit{Column: i, Characters: d.Length, Blanks: d.Fixed(), Type: d.String()})
-		}
-	}
-	return list
+	return w.Rows(), tx.AppendFrom(name, chunks, upkeep.LaidOut(origin(w.Rows()), target, parts).Encode())
 }
 
 // fitting gives what next gives, within limits.

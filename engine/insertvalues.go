@@ -4,6 +4,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -115,7 +116,7 @@ func (l *valueList) typed(schema *arrow.Schema, columns []string) (string, edit.
 	l.schema = schema
 	again := false
 	for i, c := range columns {
-		f := schema.Field(fieldIndex(schema, c))
+		f := schema.Field(ingest.Index(schema, c))
 		name, err := columntype.SQL(f)
 		if err != nil {
 			return "", nil, err

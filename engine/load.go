@@ -14,8 +14,11 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/internal/spelling"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -75,9 +78,9 @@ type loading struct {
 	request  noderpc.LoadRequest
 	progress func(noderpc.Progress)
 	writer   *ingest.Writer
-	target   ingest.Target // the writer's
-	read     []*sourceFile // the files so far
-	schema   *arrow.Schema // the table's
+	target   ingest.Target     // the writer's
+	read     []*lineage.Source // the files so far
+	schema   *arrow.Schema     // the table's
 	exists   bool
 }
 
@@ -114,7 +117,7 @@ func (l *loading) run(ctx context.Context) (result noderpc.LoadResult, err error
 		result.Bytes += c.Bytes()
 	}
 	e.config.Fault.At(faults.LoadSealed)
-	if err := tx.AppendFrom(name, chunks, laidOut(originOfFiles(l.read, result.Rows), l.target, parts).Encode()); err != nil {
+	if err := tx.AppendFrom(name, chunks, upkeep.LaidOut(lineage.OfFiles(l.read, result.Rows), l.target, parts).Encode()); err != nil {
 		return result, err
 	}
 	if err := tx.Commit(ctx); err != nil {
@@ -169,10 +172,10 @@ func (l *loading) begin(ctx context.Context, tx *catalog.Transaction, found *arr
 			return err
 		}
 		options := catalog.TableOptions{}
-		if options.Placement, err = l.engine.resolvePlacement(l.request.Options.Placement, schema); err != nil {
+		if options.Placement, err = l.engine.upkeep.ResolvePlacement(l.request.Options.Placement, schema); err != nil {
 			return err
 		}
-		if options.Replicas, err = l.engine.resolveReplicas(l.request.Options.Replicas); err != nil {
+		if options.Replicas, err = l.engine.upkeep.ResolveReplicas(l.request.Options.Replicas); err != nil {
 			return err
 		}
 		if _, err := tx.CreateTable(ctx, l.request.Table, schema, options); err != nil {
@@ -181,7 +184,7 @@ func (l *loading) begin(ctx context.Context, tx *catalog.Transaction, found *arr
 		l.schema = schema
 	}
 	version, _ := tx.Contents().Table(l.request.Table)
-	target, err := l.engine.targetFor(ctx, version, utcZone)
+	target, err := l.engine.upkeep.TargetFor(ctx, version, utcZone)
 	if err != nil {
 		return err
 	}
@@ -318,7 +321,7 @@ func (l *loading) readerCall(file, format string) (string, error) {
 			}
 		default:
 			e := sqlerror.New("22023", "unknown option %q", name).WithHint("Options of CSV files: delimiter, quote, escape, null, header.")
-			if near := nearest(name, []string{"delimiter", "quote", "escape", "null", "header"}); near != "" {
+			if near := spelling.Nearest(name, []string{"delimiter", "quote", "escape", "null", "header"}); near != "" {
 				e = e.WithHint(fmt.Sprintf("Did you mean %q?", near))
 			}
 			return "", e
@@ -346,7 +349,7 @@ func (l *loading) readerCall(file, format string) (string, error) {
 // sameColumns: by name, in any order; nothing may be missing that is NOT NULL without default, and nothing unknown.
 func sameColumns(file string, schema *arrow.Schema, columns []string) error {
 	for _, c := range columns {
-		if fieldIndex(schema, c) < 0 {
+		if ingest.Index(schema, c) < 0 {
 			return sqlerror.New("42703", "%s has a column %q, the table has not", file, c)
 		}
 	}
@@ -392,7 +395,7 @@ func (l *loading) take(ctx context.Context, file string, total int64, next func(
 		batch, err := next()
 		if isEnd(err) {
 			l.progress(noderpc.Progress{Step: step, Rows: rows, RowsTotal: max(total, rows)})
-			l.read[len(l.read)-1].end(rows)
+			l.read[len(l.read)-1].End(rows)
 			return nil
 		}
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constraint"
+	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -54,7 +55,7 @@ func maintain(s *Session, version *catalog.TableVersion, table statement.Maintai
 		return nil
 	}
 	for i, column := range table.Columns {
-		if fieldIndex(version.Table().Columns, column) < 0 {
+		if ingest.Index(version.Table().Columns, column) < 0 {
 			e := sqlerror.New("42703", "column %q of relation %q does not exist", column, version.Table().Name.Name)
 			e.At = table.ColumnsAt[i]
 			return e

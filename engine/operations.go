@@ -20,7 +20,7 @@ func (o operations) Drain(ctx context.Context, on bool) error {
 		return err
 	}
 	defer leave()
-	return o.engine.life.told(o.engine.setDraining(ctx, on))
+	return o.engine.life.told(o.engine.upkeep.SetDraining(ctx, on))
 }
 
 // Chunk implements noderpc.Operations.

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/placement"
+	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -60,12 +61,6 @@ func (q *query) versions() (list []*catalog.TableVersion) {
 	return list
 }
 
-// derived tells whether all rows of a table are those of one query.
-func derived(v *catalog.TableVersion, words string) bool {
-	list := v.Origins()
-	return len(list) == 1 && list[0].Chunks == v.NumChunks() && list[0].Words == words
-}
-
 // rederive makes a table anew of its query, at the nodes of its placement that are there; others are taken out of the placement, as a drain does.
 // It says how many chunks it made.
 func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string) (made int, err error) {
@@ -96,7 +91,7 @@ func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string
 	}
 	err = s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
 		version, ok := tx.Contents().Table(table.Name)
-		if !ok || version.Table().ID != table.ID || !derived(version, words) {
+		if !ok || version.Table().ID != table.ID || !upkeep.Derived(version, words) {
 			return fmt.Errorf("%w: table %v, which was to be reloaded", catalog.ErrConflict, table.Name)
 		}
 		made, err = s.deriveAgain(ctx, tx, v, version, o)
@@ -105,15 +100,13 @@ func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string
 	if err != nil {
 		return 0, err
 	}
-	e.counts.reloaded.Add(int64(made))
-	e.config.Log.Info("a table that had lost chunks was made anew of its query", "table", table.Name.String(), "chunks", made)
 	return made, nil
 }
 
 // deriveAgain writes the rows, if they are what they were.
 func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *visible, version *catalog.TableVersion, o *lineage.Origin) (int, error) {
 	e, table := s.engine, version.Table()
-	p, err := e.placementOfThoseThere(table)
+	p, err := e.upkeep.PlacementOfThoseThere(table)
 	if err != nil {
 		return 0, err
 	}
@@ -127,9 +120,9 @@ func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *v
 		return 0, notDerived(table, v, o, err)
 	}
 	defer rows.Close()
-	target := e.target(ctx, table.Name, table.Columns)
-	fewer := version.Replicate(min(table.Replicas, len(e.takersOfCopies()))) // the others are made when there are nodes for them
-	if err := e.place(ctx, &target, p, fewer); err != nil {
+	target := e.upkeep.Target(ctx, table.Name, table.Columns)
+	fewer := version.Replicate(min(table.Replicas, len(e.upkeep.TakersOfCopies()))) // the others are made when there are nodes for them
+	if err := e.upkeep.Place(ctx, &target, p, fewer); err != nil {
 		return 0, err
 	}
 	sum := &ingest.Sum{}
@@ -163,23 +156,7 @@ func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *v
 		}
 	}
 	again := &lineage.Origin{Rows: o.Rows, Query: o.Query}
-	return len(chunks), tx.ReplaceFrom(table.Name, chunks, laidOut(again, target, parts).Encode())
-}
-
-// placementOfThoseThere is a table's placement without the nodes that take no rows.
-func (e *Engine) placementOfThoseThere(table catalog.Table) (placement.Placement, error) {
-	p, err := placement.Parse(table.Placement)
-	if err != nil || e.node.Self == nil {
-		return p, err
-	}
-	for _, name := range append([]string(nil), p.Nodes...) {
-		if e.node.Takes(name) != nil {
-			if p, err = e.placementWithout(p, name); err != nil {
-				return p, err
-			}
-		}
-	}
-	return p, nil
+	return len(chunks), tx.ReplaceFrom(table.Name, chunks, upkeep.LaidOut(again, target, parts).Encode())
 }
 
 // notDerived says why a table does not come back from its query; without an error, because its rows are others now. Chunks of the query's own

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -220,7 +221,7 @@ func (st *Statement) returned(ctx context.Context, v *visible, written *keeper, 
 		names[i] = duckdb.QuoteIdentifier(f.Name)
 	}
 	from := "SELECT " + strings.Join(names, ", ") + " FROM " + scanName(number)
-	if fieldIndex(schema, hitColumn) == columns.NumFields() {
+	if ingest.Index(schema, hitColumn) == columns.NumFields() {
 		from += " WHERE " + hitColumn
 	}
 	text := st.returning.query(from)

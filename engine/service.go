@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/member"
+	"github.com/csmsql/csmsql/engine/upkeep"
 )
 
 // Version of the product.
@@ -187,13 +188,13 @@ func (e *Engine) tableStatus() (list []noderpc.TableStatus) {
 	defer cancel()
 	for _, v := range e.catalog.Applied().Tables() {
 		name := v.Table().Name
-		lost, err := e.lostChunks(ctx, v, unreadable)
+		lost, err := e.upkeep.Lost(ctx, v, upkeep.Unreadable)
 		if err != nil {
 			lost = nil // whoever asks the table hears of it
 		}
 		list = append(list, noderpc.TableStatus{
 			Schema: name.Schema, Name: name.Name, Rows: v.Rows(), Bytes: v.Bytes(), Chunks: int64(v.NumChunks()), Version: v.Version(),
-			Missing: int64(len(lost)), Source: sourcesOf(v),
+			Missing: int64(len(lost)), Source: upkeep.SourcesOf(v),
 		})
 	}
 	return list

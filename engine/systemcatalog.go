@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
+	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -162,7 +163,7 @@ func shownConstraints(contents *catalog.Contents, table catalog.Table) (shown []
 
 func columnNumbers(schema *arrow.Schema, names []string) (list []int) {
 	for _, n := range names {
-		if at := fieldIndex(schema, n); at >= 0 {
+		if at := ingest.Index(schema, n); at >= 0 {
 			list = append(list, at+1)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -206,10 +207,10 @@ func systemTablesOf(ctx context.Context, s *Session, add func(...any)) error {
 				names = append(names, fmt.Sprintf("%s: %s", p.Node, counted.Of(p.Rows, "row")))
 			}
 			nodes = strings.Join(names, ", ")
-			if incomplete, err = s.engine.incomplete(ctx, t); err != nil {
+			if incomplete, err = s.engine.upkeep.Incomplete(ctx, t); err != nil {
 				return err
 			}
-			lost, err := s.engine.lostChunks(ctx, t, unreadable)
+			lost, err := s.engine.upkeep.Lost(ctx, t, upkeep.Unreadable)
 			if err != nil {
 				return err
 			}
@@ -217,21 +218,21 @@ func systemTablesOf(ctx context.Context, s *Session, add func(...any)) error {
 		}
 		name := t.Table().Name
 		add(name.Schema, name.Name, t.Rows(), t.Bytes(), int64(t.NumChunks()), int64(t.Version()), nodes, t.Table().Placement,
-			int64(max(t.Table().Replicas, 1)), incomplete, missing, sourcesOf(t))
+			int64(max(t.Table().Replicas, 1)), incomplete, missing, upkeep.SourcesOf(t))
 	}
 	return nil
 }
 
 func systemChunks(ctx context.Context, s *Session, add func(...any)) error {
 	for _, t := range s.visible.everyTable() {
-		name, source := t.Table().Name, sourceOf(t)
+		name, source := t.Table().Name, upkeep.SourceOf(t)
 		for p, err := range t.Chunks(ctx) {
 			if err != nil {
 				return err
 			}
 			first, one := &p.Descriptor().Extents[0], p.Descriptor().Replica(0)
 			add(name.Schema, name.Name, int64(p.Index), p.FirstRow, p.Rows(), one.Bytes(), s.engine.reader.NodeOf(one),
-				int64(first.Region), first.Range.Offset, int64(first.Generation), int64(p.Replicas()), s.engine.others(p.Descriptor()),
+				int64(first.Region), first.Range.Offset, int64(first.Generation), int64(p.Replicas()), s.engine.upkeep.Others(p.Descriptor()),
 				source(p.Index))
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/catalog"
@@ -16,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/queries/dbgen"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -87,17 +87,17 @@ func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen
 	}
 	options := catalog.TableOptions{}
 	var err error
-	if options.Placement, err = e.resolvePlacement(tpchPlacement(request.Placement, table), dbgen.Schema(table)); err != nil {
+	if options.Placement, err = e.upkeep.ResolvePlacement(tpchPlacement(request.Placement, table), dbgen.Schema(table)); err != nil {
 		return err
 	}
-	if options.Replicas, err = e.resolveReplicas(request.Replicas); err != nil {
+	if options.Replicas, err = e.upkeep.ResolveReplicas(request.Replicas); err != nil {
 		return err
 	}
 	if _, err := tx.CreateTable(ctx, name, dbgen.Schema(table), options); err != nil {
 		return err
 	}
 	version, _ := tx.Contents().Table(name)
-	target, err := e.targetFor(ctx, version, utcZone)
+	target, err := e.upkeep.TargetFor(ctx, version, utcZone)
 	if err != nil {
 		return err
 	}
@@ -113,7 +113,7 @@ func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen
 	if err != nil {
 		return err
 	}
-	return tx.AppendFrom(name, chunks, laidOut(origin, target, parts).Encode())
+	return tx.AppendFrom(name, chunks, upkeep.LaidOut(origin, target, parts).Encode())
 }
 
 // tpchKeys are the columns by which “hash” splits the tables: those of orders and their lines, and of parts and who supplies them,
@@ -228,9 +228,6 @@ func (e *Engine) generateChunk(ctx context.Context, g *dbgen.Generator, table db
 	return c, err
 }
 
-// unitsPerBatch is how much of a table that is split by hash is made at once.
-const unitsPerBatch = 16 << 10
-
 // generateRows makes a table's rows and lets a writer divide them.
 // On error no memory of a region is held.
 func (e *Engine) generateRows(ctx context.Context, g *dbgen.Generator, table dbgen.Table, target ingest.Target, progress func(noderpc.Progress)) (chunks []*catalog.Chunk, parts []int, err error) {
@@ -238,7 +235,7 @@ func (e *Engine) generateRows(ctx context.Context, g *dbgen.Generator, table dbg
 	defer w.Abort()
 	total := g.Rows(table)
 	progress(noderpc.Progress{Step: table.String(), RowsTotal: total})
-	err = e.generateBatches(ctx, g, table, func(batch arrow.RecordBatch) error {
+	err = g.EachBatch(ctx, table, e.threads(), func(batch arrow.RecordBatch) error {
 		err := w.Add(ctx, batch)
 		progress(noderpc.Progress{Step: table.String(), Rows: w.Rows(), RowsTotal: total})
 		return err
@@ -247,51 +244,4 @@ func (e *Engine) generateRows(ctx context.Context, g *dbgen.Generator, table dbg
 		return nil, nil, err
 	}
 	return w.FinishParts(ctx)
-}
-
-// generateBatches makes a table's rows in ordinary memory, in their order, as many batches ahead as there are threads. add does not keep them.
-func (e *Engine) generateBatches(ctx context.Context, g *dbgen.Generator, table dbgen.Table, add func(arrow.RecordBatch) error) error {
-	ctx, cancel := context.WithCancel(ctx)
-	group, ctx := errgroup.WithContext(ctx)
-	defer func() {
-		cancel()
-		_ = group.Wait() // what it says was received before
-	}()
-	units, step := g.Units(table), min(unitsPerBatch, dbgen.MaxBatchUnits(table))
-	ahead := make(chan chan generated, e.threads())
-	group.Go(func() error {
-		defer close(ahead)
-		for first := int64(0); first < units; first += step {
-			result := make(chan generated, 1)
-			select {
-			case ahead <- result:
-			case <-ctx.Done():
-				return ctx.Err()
-			}
-			group.Go(func() error {
-				batch, err := g.Batch(ctx, memory.DefaultAllocator, table, first, min(step, units-first))
-				result <- generated{batch, err}
-				return nil
-			})
-		}
-		return nil
-	})
-	for result := range ahead {
-		made := <-result
-		if made.err != nil {
-			return made.err
-		}
-		err := add(made.batch)
-		made.batch.Release()
-		if err != nil {
-			return err
-		}
-	}
-	return ctx.Err()
-}
-
-// generated is one batch of rows.
-type generated struct {
-	batch arrow.RecordBatch
-	err   error
 }

@@ -2,14 +2,12 @@ package engine
 
 import (
 	"context"
-	"errors"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/engine/reader"
-	"github.com/csmsql/csmsql/memregion"
 )
 
 // What a borrower may believe (E3). It reads memory that the node re-uses when the lease is over, and it may be stopped at any
@@ -26,28 +24,7 @@ func (l *lease) honest(err error, by *reader.Readings) error {
 			return over
 		}
 	}
-	return ofAnother(err, by, l.snapshot.Trust)
-}
-
-// ofAnother replaces an error by the reason for which memory that was read holds something else by now, as trust tells: this node was given
-// up, or its lender began anew. It need not look like damage: other bytes are good for any error, such as a number out of range. by is nil
-// where damage is noticed before anything is made of it.
-func ofAnother(err error, by *reader.Readings, trust func(...memregion.RegionID) error) error {
-	if err == nil {
-		return nil
-	}
-	if by != nil {
-		if lost := trust(by.InRegions()...); lost != nil {
-			return lost
-		}
-	}
-	var damaged *DamagedError
-	if errors.As(err, &damaged) && damaged.Region != 0 {
-		if lost := trust(damaged.Region); lost != nil {
-			return lost
-		}
-	}
-	return err
+	return reader.OfAnother(err, by, l.snapshot.Trust)
 }
 
 // detach takes a batch over and gives one that outlives the lease. Whoever gets it may be stopped before it looks at the values, and checks no

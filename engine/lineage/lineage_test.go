@@ -50,3 +50,22 @@ func TestFilesAreNotBelieved(t *testing.T) {
 	_, err = lineage.Look("n", filepath.Dir(path))
 	require.ErrorContains(t, err, "no regular file")
 }
+
+// A1, A3: a file that was touched while it was read is no origin, nor is what no file is.
+func TestSourcesAreKnownForCertain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "rows.csv")
+	require.NoError(t, os.WriteFile(path, []byte("1\n"), 0o600))
+	call := func(file string) (string, error) { return "read_csv('" + file + "')", nil }
+	whole := lineage.Open("n", path, true, []string{"a"}, call)
+	o := whole.Origin(1)
+	require.NotNil(t, o)
+	require.Equal(t, []string{"a"}, o.Files[0].Columns)
+	require.EqualValues(t, 1, o.Files[0].Rows)
+	require.True(t, o.Files[0].SQL)
+
+	require.Nil(t, lineage.Open("n", filepath.Join(filepath.Dir(path), "*.csv"), false, nil, nil).Origin(1))
+	require.Nil(t, lineage.OfFiles([]*lineage.Source{whole, lineage.Unknown()}, 2))
+	touched := lineage.Open("n", path, false, nil, nil)
+	require.NoError(t, os.WriteFile(path, []byte("1\n2\n"), 0o600))
+	require.Nil(t, touched.Origin(2))
+}

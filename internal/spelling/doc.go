@@ -10,6 +10,8 @@
 // It knows no list of names: whoever has one chooses from it.
 package spelling
 
+import "strings"
+
 // Distance is that of a and b, in bytes.
 func Distance(a, b string) int {
 	row := make([]int, len(b)+1)
@@ -33,3 +35,13 @@ func Distance(a, b string) int {
 // Near is the greatest distance at which a name is worth proposing to somebody who typed another: one character of every three, but one
 // of a name of any length, and never more than three, as PostgreSQL has it.
 func Near(typed string) int { return min(max(len(typed)/3, 1), 3) }
+
+// Nearest is the one of a list of names in small letters that a name that was mistyped may be; empty: none.
+func Nearest(typed string, list []string) string {
+	for _, name := range list {
+		if Distance(strings.ToLower(typed), name) <= Near(typed) {
+			return name
+		}
+	}
+	return ""
+}

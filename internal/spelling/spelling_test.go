@@ -23,3 +23,10 @@ func TestDistance(t *testing.T) {
 	require.GreaterOrEqual(t, spelling.Near("order_s"), spelling.Distance("order_s", "orders"))
 	require.GreaterOrEqual(t, spelling.Near("to"), spelling.Distance("to", "tp"))
 }
+
+func TestNearest(t *testing.T) {
+	list := []string{"placement", "replicas"}
+	require.Equal(t, "replicas", spelling.Nearest("Replica", list))
+	require.Equal(t, "placement", spelling.Nearest("placment", list))
+	require.Empty(t, spelling.Nearest("fillfactor", list))
+}

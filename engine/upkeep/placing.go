@@ -1,4 +1,4 @@
-package engine
+package upkeep
 
 import (
 	"context"
@@ -24,19 +24,19 @@ import (
 //	rows         one chunk after the other to the nodes that are there, from the one on that has least of the table
 //	hash(c)      every row to the node that its values say; the list of nodes is fixed on record when the table is made
 
-// resolvePlacement reads what a user wrote for a table of these columns, checks what it names, and gives what goes on record: empty
+// ResolvePlacement reads what a user wrote for a table of these columns, checks what it names, and gives what goes on record: empty
 // is local.
-func (e *Engine) resolvePlacement(text string, columns *arrow.Schema) (string, error) {
+func (k *Keeper) ResolvePlacement(text string, columns *arrow.Schema) (string, error) {
 	p, err := placement.Parse(text)
 	if err != nil || p.Kind == placement.Local {
 		return "", err
 	}
-	if e.node == nil || e.node.Self == nil {
+	if k.node == nil || k.node.Self == nil {
 		return "", sqlerror.New("55000", "placement %s: this node is alone, it belongs to no cluster", p).
 			WithHint("Leave the placement out, or start the node with --cluster-init or --etcd.")
 	}
 	for i, name := range p.Columns {
-		at := fieldIndex(columns, name)
+		at := ingest.Index(columns, name)
 		if at < 0 {
 			return "", sqlerror.New("42703", "placement %s: column %q does not exist", p, name)
 		}
@@ -46,9 +46,9 @@ func (e *Engine) resolvePlacement(text string, columns *arrow.Schema) (string, e
 		p.Columns[i] = columns.Field(at).Name
 	}
 	if p.Kind == placement.Hash && len(p.Nodes) == 0 {
-		p.Nodes = e.node.Online()
+		p.Nodes = k.node.Online()
 	}
-	if _, err := e.node.Takers(p); err != nil {
+	if _, err := k.node.Takers(p); err != nil {
 		return "", err
 	}
 	return p.String(), nil
@@ -57,27 +57,17 @@ func (e *Engine) resolvePlacement(text string, columns *arrow.Schema) (string, e
 // tableParameters are what WITH (…) and SET (…) may say of a table.
 var tableParameters = []string{"placement", "replicas"}
 
-// unknownParameter is the error about one that they may not, with the one that was probably meant.
-func unknownParameter(name string) error {
+// UnknownParameter is the error about one that they may not, with the one that was probably meant.
+func UnknownParameter(name string) error {
 	e := sqlerror.New("22023", "unrecognized parameter %q", name)
-	if near := nearest(name, tableParameters); near != "" {
+	if near := spelling.Nearest(name, tableParameters); near != "" {
 		return e.WithHint(fmt.Sprintf("Did you mean %q?", near))
 	}
 	return e.WithHint("There are placement and replicas.")
 }
 
-// nearest is the one of a list that a name that was mistyped may be; empty: none.
-func nearest(typed string, list []string) string {
-	for _, name := range list {
-		if spelling.Distance(strings.ToLower(typed), name) <= spelling.Near(typed) {
-			return name
-		}
-	}
-	return ""
-}
-
-// placementIn finds the placement and the number of replicas in the WITH (…) of a CREATE TABLE.
-func placementIn(with string) (text string, replicas int, err error) {
+// Parameters finds the placement and the number of replicas in the WITH (…) of a CREATE TABLE.
+func Parameters(with string) (text string, replicas int, err error) {
 	list, err := statement.Storage(with)
 	if err != nil {
 		return "", 0, err
@@ -87,7 +77,7 @@ func placementIn(with string) (text string, replicas int, err error) {
 		case "placement":
 			text = o.Value
 		case "replicas":
-			if replicas, err = replicasIn(o.Value); err != nil {
+			if replicas, err = ReplicasIn(o.Value); err != nil {
 				return "", 0, err
 			}
 		case "fillfactor":
@@ -95,23 +85,23 @@ func placementIn(with string) (text string, replicas int, err error) {
 				return "", 0, sqlerror.New("22023", "fillfactor = %s: chunks are always full", o.Value).WithHint("Leave fillfactor out, or say 100.")
 			}
 		default:
-			return "", 0, unknownParameter(o.Name)
+			return "", 0, UnknownParameter(o.Name)
 		}
 	}
 	return text, replicas, nil
 }
 
 // leaveOut says how a table is written whose placement names nodes that are not there, or take no rows: without them.
-func (e *Engine) leaveOut(err error, table catalog.TableName, p placement.Placement) error {
-	told, ok := err.(*Error)
+func (k *Keeper) leaveOut(err error, table catalog.TableName, p placement.Placement) error {
+	told, ok := err.(*sqlerror.Error)
 	if !ok || len(p.Nodes) == 0 {
 		return err
 	}
 	without := p
 	for _, name := range p.Nodes {
-		if e.node.Takes(name) != nil {
+		if k.node.Takes(name) != nil {
 			if without, ok = without.Without(name); !ok {
-				if without.Nodes = e.node.Online(); p.Kind == placement.Node && len(without.Nodes) > 1 {
+				if without.Nodes = k.node.Online(); p.Kind == placement.Node && len(without.Nodes) > 1 {
 					without.Nodes = without.Nodes[:1]
 				}
 				break
@@ -130,39 +120,39 @@ func (e *Engine) leaveOut(err error, table catalog.TableName, p placement.Placem
 	return &better
 }
 
-// targetFor is where new chunks of a table go, of rows that are written by a session of this time zone.
-func (e *Engine) targetFor(ctx context.Context, v *catalog.TableVersion, zone string) (ingest.Target, error) {
+// TargetFor is where new chunks of a table go, of rows that are written by a session of this time zone.
+func (k *Keeper) TargetFor(ctx context.Context, v *catalog.TableVersion, zone string) (ingest.Target, error) {
 	table := v.Table()
-	target := e.target(ctx, table.Name, table.Columns)
+	target := k.Target(ctx, table.Name, table.Columns)
 	p, err := placement.Parse(table.Placement)
 	if err != nil {
 		return target, err
 	}
-	if target.Check, err = e.checkOf(table, zone); err != nil {
+	if target.Check, err = k.engine.Check(table, zone); err != nil {
 		return target, err
 	}
-	return target, e.place(ctx, &target, p, v)
+	return target, k.Place(ctx, &target, p, v)
 }
 
-// place makes a target one of a placement.
-func (e *Engine) place(ctx context.Context, target *ingest.Target, p placement.Placement, v *catalog.TableVersion) error {
-	names, err := e.node.Takers(p)
+// Place makes a target one of a placement.
+func (k *Keeper) Place(ctx context.Context, target *ingest.Target, p placement.Placement, v *catalog.TableVersion) error {
+	names, err := k.node.Takers(p)
 	if err != nil {
-		return e.leaveOut(err, v.Table().Name, p)
+		return k.leaveOut(err, v.Table().Name, p)
 	}
-	if target.Replicate, err = e.replicator(v.Table(), p); err != nil {
+	if target.Replicate, err = k.Replicator(v.Table(), p); err != nil {
 		return err
 	}
 	if p.Kind == placement.Hash {
 		hash := &ingest.Hash{}
 		for _, name := range p.Columns {
-			hash.Columns = append(hash.Columns, fieldIndex(target.Schema, name))
+			hash.Columns = append(hash.Columns, ingest.Index(target.Schema, name))
 		}
 		if slices.Contains(hash.Columns, -1) {
 			return sqlerror.New("XX001", "table %v is placed by %s, and has no such columns", target.Owner, p)
 		}
 		for _, name := range names {
-			space, err := e.node.SpaceOf(ctx, name)
+			space, err := k.node.SpaceOf(ctx, name)
 			if err != nil {
 				return err
 			}
@@ -172,31 +162,31 @@ func (e *Engine) place(ctx context.Context, target *ingest.Target, p placement.P
 		return nil
 	}
 	if len(names) == 1 {
-		target.Space, err = e.node.SpaceOf(ctx, names[0])
+		target.Space, err = k.node.SpaceOf(ctx, names[0])
 		return err
 	}
-	next := e.leastOf(ctx, v, names)
+	next := k.leastOf(ctx, v, names)
 	target.Spread = len(names)
 	target.Next = func(ctx context.Context) (catalog.Space, error) {
 		name := names[next%len(names)]
 		next++
-		return e.node.SpaceOf(ctx, name)
+		return k.node.SpaceOf(ctx, name)
 	}
 	return nil
 }
 
 // leastOf is the position of the node that has the least of a table.
-func (e *Engine) leastOf(ctx context.Context, v *catalog.TableVersion, names []string) (best int) {
+func (k *Keeper) leastOf(ctx context.Context, v *catalog.TableVersion, names []string) (best int) {
 	if v.Rows() == 0 {
 		return 0
 	}
-	chunks, err := e.facts.Chunks(ctx, v)
+	chunks, err := k.facts.Chunks(ctx, v)
 	if err != nil {
 		return 0 // whoever reads the table will hear of it
 	}
 	bytes := map[string]int64{}
 	for _, c := range chunks {
-		name, _ := e.catalog.Reachable(c.First.Region)
+		name, _ := k.catalog.Reachable(c.First.Region)
 		bytes[name] += c.Bytes
 	}
 	for i, name := range names {

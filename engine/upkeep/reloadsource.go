@@ -1,4 +1,4 @@
-package engine
+package upkeep
 
 import (
 	"context"
@@ -12,10 +12,8 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
-	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/queries/dbgen"
-	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -29,14 +27,17 @@ func (r *reloading) readFiles(ctx context.Context, again *ingest.Again, files []
 			continue
 		}
 		r.source = f.Path
-		if f.Node != r.engine.config.Node {
+		if f.Node != r.keeper.name {
 			r.source = fmt.Sprintf("%s of node %s", f.Path, f.Node)
 		}
 		if err := f.Unchanged(); err != nil {
 			return err
 		}
+		if r.files == nil {
+			r.files = r.keeper.engine.Files()
+		}
 		var rows int64
-		err := r.readFile(ctx, f, func(batch arrow.RecordBatch) error {
+		err := r.files.Read(ctx, f, r.table().Columns, func(batch arrow.RecordBatch) error {
 			rows += batch.NumRows()
 			return again.Add(ctx, batch)
 		})
@@ -54,89 +55,6 @@ func (r *reloading) readFiles(ctx context.Context, again *ingest.Again, files []
 		}
 	}
 	return nil
-}
-
-// readFile gives a file's rows as they were given when it was loaded.
-func (r *reloading) readFile(ctx context.Context, f *lineage.File, add func(arrow.RecordBatch) error) error {
-	e := r.engine
-	access := duckdb.FileAccess{All: true}
-	if f.SQL { // whoever reloads may be somebody who could not read what is there now
-		access = e.config.Files
-	}
-	if r.readers[f.SQL] == nil {
-		reader, err := e.fileReader(access)
-		if err != nil {
-			return err
-		}
-		r.readers[f.SQL] = reader
-	}
-	conn, err := r.readers[f.SQL].Connect(nil)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	defer conn.Hear(ctx)()
-	schema := r.table().Columns
-	if f.Call == "" {
-		return e.readArrow(ctx, conn, access, f, schema, add)
-	}
-	src, err := conformSource("SELECT * FROM "+f.Call, schema, f.Columns)
-	if err != nil {
-		return err
-	}
-	duck, err := conn.Prepare(src.text)
-	if err != nil {
-		return dialect.InFile(f.Path, err)
-	}
-	defer duck.Close()
-	rows, err := duck.Execute(ctx)
-	if err != nil {
-		return fileCulprit(ctx, conn, &fileColumns{f.Path, f.Call, schema, f.Columns}, err)
-	}
-	defer rows.Close()
-	for {
-		batch, err := rows.Next()
-		if isEnd(err) {
-			return nil
-		}
-		if err != nil {
-			return fileCulprit(ctx, conn, &fileColumns{f.Path, f.Call, schema, f.Columns}, err)
-		}
-		err = add(batch)
-		batch.Release()
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func (e *Engine) readArrow(ctx context.Context, conn *duckdb.Connection, access duckdb.FileAccess, f *lineage.File, schema *arrow.Schema, add func(arrow.RecordBatch) error) error {
-	file, err := openForSQL(access, f.Path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	a, err := openArrow(file, e.memory.whole)
-	if err != nil {
-		return err
-	}
-	for {
-		batch, err := a.Next(ctx)
-		if isEnd(err) {
-			return nil
-		}
-		if err == nil {
-			if a.fits(schema) {
-				err = add(batch)
-			} else {
-				err = conformBatch(ctx, conn, batch, schema, f.Columns, add)
-			}
-			batch.Release()
-		}
-		if err != nil {
-			return err
-		}
-	}
 }
 
 // generator finds the table of TPC-H.
@@ -184,5 +102,5 @@ func (r *reloading) generateRows(ctx context.Context, again *ingest.Again, from 
 	if err != nil {
 		return err
 	}
-	return r.engine.generateBatches(ctx, g, table, func(batch arrow.RecordBatch) error { return again.Add(ctx, batch) })
+	return g.EachBatch(ctx, table, r.keeper.threads(), func(batch arrow.RecordBatch) error { return again.Add(ctx, batch) })
 }

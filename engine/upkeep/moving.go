@@ -1,9 +1,8 @@
-package engine
+package upkeep
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 	"sync"
 
@@ -19,7 +18,6 @@ import (
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/sqlerror"
-	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // Chunks change nodes while the table is read and written:
@@ -33,61 +31,12 @@ import (
 // moveBytes is how much one commit moves, or one chunk.
 const moveBytes = 128 << 20
 
-// setPlacement is ALTER TABLE … SET PLACEMENT.
-func (st *Statement) setPlacement(ctx context.Context, head *statement.SetPlacement) (*Rows, error) {
-	return st.alterOnline(ctx, "SET PLACEMENT", head.Name, head.IfExists, func(name catalog.TableName) error {
-		return st.session.engine.setPlacement(ctx, name, head.Placement)
-	})
-}
-
-// alterOnline changes where a table's rows lie.
-func (st *Statement) alterOnline(ctx context.Context, what string, table statement.Name, ifExists bool, alter func(catalog.TableName) error) (*Rows, error) {
-	s := st.session
-	switch {
-	case s.engine.catalog == nil:
-		return nil, sqlerror.New("25006", "this session reads the lent memory of another process and cannot write").WithHint("Write through the node itself: csmsql sql without --attach.")
-	case s.block != nil && (!s.block.implicit || s.block.tx != nil):
-		return nil, sqlerror.New("25001", "ALTER TABLE … %s cannot run inside a transaction block", what).WithHint("It commits more than once, so that a large table does not need twice its space.")
-	}
-	name, err := s.tableNamed(ctx, table)
-	if told, ok := err.(*Error); ok && told.State == "42P01" && ifExists {
-		s.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("relation %q does not exist, skipping", table.String())})
-		return done("ALTER TABLE", 0), nil
-	}
-	if err != nil {
-		return nil, st.pointAt(err, table.Name)
-	}
-	if err := alter(name); err != nil {
-		return nil, advise(err)
-	}
-	return done("ALTER TABLE", 0), nil
-}
-
-// tableNamed finds a table for a statement that holds no snapshot of its own.
-func (s *Session) tableNamed(ctx context.Context, name statement.Name) (catalog.TableName, error) {
-	own, err := s.temporaryNames(ctx)
-	if err != nil {
-		return catalog.TableName{}, err
-	}
-	l, err := s.engine.snapshot(ctx)
-	if err != nil {
-		return catalog.TableName{}, err
-	}
-	v := s.seeing(l.snapshot.Contents, l, own)
-	defer v.release()
-	version, err := s.target(v, name)
-	if err != nil {
-		return catalog.TableName{}, err
-	}
-	return version.Table().Name, nil
-}
-
-// setPlacement puts a placement on record and moves what lies elsewhere. An error, 40001 among them, may leave rows that have not
+// SetPlacement puts a placement on record and moves what lies elsewhere. An error, 40001 among them, may leave rows that have not
 // moved: to repeat it goes on from there.
-func (e *Engine) setPlacement(ctx context.Context, name catalog.TableName, text string) error {
+func (k *Keeper) SetPlacement(ctx context.Context, name catalog.TableName, text string) error {
 	var moves *moves
-	err := e.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
-		record, err := e.resolvePlacement(text, c.v.Table().Columns)
+	err := k.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
+		record, err := k.ResolvePlacement(text, c.v.Table().Columns)
 		if err != nil {
 			return err
 		}
@@ -96,63 +45,26 @@ func (e *Engine) setPlacement(ctx context.Context, name catalog.TableName, text 
 			return err
 		}
 		if p.Kind == placement.Hash {
-			return e.divideAnew(ctx, c, p)
+			return k.divideAnew(ctx, c, p)
 		}
 		if err := c.record(p); err != nil {
 			return err
 		}
-		moves, err = e.movesTo(ctx, c.v, p)
+		moves, err = k.movesTo(ctx, c.v, p)
 		return err
 	})
 	if err != nil || moves == nil {
 		return err
 	}
-	return e.move(ctx, moves, nil)
+	return k.move(ctx, moves, nil)
 }
 
-// setStorage is ALTER TABLE … SET (placement = …, replicas = …).
-func (st *Statement) setStorage(ctx context.Context, head *statement.SetStorage) (*Rows, error) {
-	if len(head.Options) == 0 {
-		return nil, sqlerror.New("42601", "ALTER TABLE … SET () sets nothing").WithHint("There are placement and replicas.")
-	}
-	var placed *string
-	var replicas int
-	for _, o := range head.Options {
-		var err error
-		switch o.Name {
-		case "placement":
-			placed = &o.Value
-		case "replicas":
-			if replicas, err = replicasIn(o.Value); err == nil && replicas == 0 {
-				err = checkReplicas(replicas)
-			}
-		default:
-			err = unknownParameter(o.Name)
-		}
-		if err != nil {
-			return nil, err
-		}
-	}
-	e := st.session.engine
-	return st.alterOnline(ctx, "SET (…)", head.Name, head.IfExists, func(name catalog.TableName) error {
-		if replicas > 0 { // first: what is moved then is moved once
-			if err := e.setReplicas(ctx, name, replicas); err != nil {
-				return err
-			}
-		}
-		if placed != nil {
-			return e.setPlacement(ctx, name, *placed)
-		}
-		return nil
-	})
-}
-
-// setReplicas puts on record how many replicas chunks are to have, and makes them or lets them go. An error, 40001 among them, may leave
+// SetReplicas puts on record how many replicas chunks are to have, and makes them or lets them go. An error, 40001 among them, may leave
 // chunks that have another number: to repeat it goes on from there.
-func (e *Engine) setReplicas(ctx context.Context, name catalog.TableName, replicas int) error {
+func (k *Keeper) SetReplicas(ctx context.Context, name catalog.TableName, replicas int) error {
 	var moves *moves
-	err := e.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
-		record, err := e.resolveReplicas(replicas)
+	err := k.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
+		record, err := k.ResolveReplicas(replicas)
 		if err != nil {
 			return err
 		}
@@ -164,51 +76,51 @@ func (e *Engine) setReplicas(ctx context.Context, name catalog.TableName, replic
 				return err
 			}
 		}
-		moves, err = e.mending(ctx, c.v, max(record, 1), e.nodes())
+		moves, err = k.mending(ctx, c.v, max(record, 1), k.node.Online())
 		return err
 	})
 	if err != nil || moves == nil {
 		return err
 	}
-	return e.move(ctx, moves, nil)
+	return k.move(ctx, moves, nil)
 }
 
 // mending lists the chunks that have too few replicas, or too many.
-func (e *Engine) mending(ctx context.Context, v *catalog.TableVersion, wanted int, online []string) (*moves, error) {
-	if e.node.Self == nil {
+func (k *Keeper) mending(ctx context.Context, v *catalog.TableVersion, wanted int, online []string) (*moves, error) {
+	if k.node.Self == nil {
 		return nil, nil
 	}
 	p, err := placement.Parse(v.Table().Placement)
 	if err != nil {
 		return nil, err
 	}
-	chunks, err := e.facts.Chunks(ctx, v)
+	chunks, err := k.facts.Chunks(ctx, v)
 	if err != nil {
 		return nil, err
 	}
 	w := &replicas.Plan{Placement: p, Replicas: wanted, Online: online}
-	at := e.holders(chunks)
-	return e.movesOf(ctx, v, chunks, func(i int) []replicas.Place { return w.Mended(at[i]) })
+	at := k.holders(chunks)
+	return k.movesOf(ctx, v, chunks, func(i int) []replicas.Place { return w.Mended(at[i]) })
 }
 
 // holders says of every replica of chunks what it is worth.
-func (e *Engine) holders(chunks []facts.Located) [][]replicas.Holder {
+func (k *Keeper) holders(chunks []facts.Located) [][]replicas.Holder {
 	regions := map[memregion.RegionID]replicas.Holder{}
 	list := make([][]replicas.Holder, len(chunks))
 	for i := range chunks {
 		c := &chunks[i]
 		list[i] = make([]replicas.Holder, c.Replicas())
-		for k := range list[i] {
-			x := c.Extent(k)
+		for n := range list[i] {
+			x := c.Extent(n)
 			h, known := regions[x.Region]
 			if !known {
-				h = e.node.Holder(x.Region)
+				h = k.node.Holder(x.Region)
 				regions[x.Region] = h
 			}
-			if h.State == replicas.Whole && e.reader.Damage().Has(x) {
+			if h.State == replicas.Whole && k.reader.Damage().Has(x) {
 				h.State = replicas.Lost
 			}
-			list[i][k] = h
+			list[i][n] = h
 		}
 	}
 	return list
@@ -234,55 +146,58 @@ type tableChange struct {
 }
 
 // changeTable runs a change of one table as it is now and commits it.
-func (e *Engine) changeTable(ctx context.Context, name catalog.TableName, change func(context.Context, *tableChange) error) (err error) {
-	snapshot, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "move " + name.String()})
+func (k *Keeper) changeTable(ctx context.Context, name catalog.TableName, change func(context.Context, *tableChange) error) (err error) {
+	snapshot, err := k.catalog.Snapshot(ctx, catalog.Holder{Description: "move " + name.String()})
 	if err != nil {
 		return err
 	}
 	defer snapshot.Close()
-	holder := e.node.Hold("change of table " + name.String())
-	defer e.node.LetGo(holder) // after the transaction's end
+	holder := k.node.Hold("change of table " + name.String())
+	defer k.node.LetGo(holder) // after the transaction's end
 	ctx = custody.With(ctx, holder)
-	tx := e.catalog.Begin(snapshot)
+	tx := k.catalog.Begin(snapshot)
 	defer func() {
 		tx.Rollback()
 		if err != nil {
-			e.node.Settle(ctx)
+			k.node.Settle(ctx)
 		}
 	}()
 	version, ok := tx.Contents().Table(name)
 	if !ok {
 		return sqlerror.New("42P01", "relation %q does not exist", name.String())
 	}
-	faults := e.reader.Faults()
-	c := &tableChange{tx, version, e.reader.Readings(e.reader.Verification())}
+	faults := k.reader.Faults()
+	c := &tableChange{tx, version, k.reader.Readings(k.reader.Verification())}
 	if err := change(ctx, c); err != nil {
-		return ofAnother(err, c.read, snapshot.Trust)
+		return reader.OfAnother(err, c.read, snapshot.Trust)
 	}
-	if err := e.trustworthy(ctx, faults, c.read, newLease(snapshot)); err != nil {
+	if err := k.engine.Trustworthy(ctx, faults, c.read, snapshot); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)
 }
 
 // divideAnew writes all rows of a table anew, divided by a hash, unless they are already.
-func (e *Engine) divideAnew(ctx context.Context, c *tableChange, p placement.Placement) error {
+func (k *Keeper) divideAnew(ctx context.Context, c *tableChange, p placement.Placement) error {
 	table := c.v.Table()
 	if table.Placement == p.String() {
 		return nil
 	}
-	target := e.target(ctx, table.Name, table.Columns)
-	if err := e.place(ctx, &target, p, c.v); err != nil {
+	target := k.Target(ctx, table.Name, table.Columns)
+	if err := k.Place(ctx, &target, p, c.v); err != nil {
 		return err
 	}
 	w := ingest.NewWriter(target)
 	defer w.Abort()
-	all := firstColumns(table.Columns.NumFields())
+	all := make([]int, table.Columns.NumFields())
+	for i := range all {
+		all[i] = i
+	}
 	for at, err := range c.v.Chunks(ctx) {
 		if err != nil {
 			return err
 		}
-		batch, err := e.reader.Read(ctx, c.read, table.Name.String(), at.Index, at.Chunk, all)
+		batch, err := k.reader.Read(ctx, c.read, table.Name.String(), at.Index, at.Chunk, all)
 		if err != nil {
 			return err
 		}
@@ -318,25 +233,25 @@ type chunkMove struct {
 }
 
 // movesTo lists what has to move for a placement of whole chunks: as little as makes it true, and rows over nodes even.
-func (e *Engine) movesTo(ctx context.Context, v *catalog.TableVersion, p placement.Placement) (*moves, error) {
-	if p.Kind == placement.Local || e.node.Self == nil {
+func (k *Keeper) movesTo(ctx context.Context, v *catalog.TableVersion, p placement.Placement) (*moves, error) {
+	if p.Kind == placement.Local || k.node.Self == nil {
 		return nil, nil // what is there was local once
 	}
-	names, err := e.node.Takers(p)
+	names, err := k.node.Takers(p)
 	if err != nil {
 		return nil, err
 	}
-	chunks, err := e.facts.Chunks(ctx, v)
+	chunks, err := k.facts.Chunks(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	w := &replicas.Plan{Placement: p, Replicas: max(v.Table().Replicas, 1), Online: e.node.Online(), Load: map[string]int64{}}
+	w := &replicas.Plan{Placement: p, Replicas: max(v.Table().Replicas, 1), Online: k.node.Online(), Load: map[string]int64{}}
 	total := int64(0)
 	for _, c := range chunks {
 		total += c.Bytes
 	}
 	share := total / int64(len(names))
-	at := e.holders(chunks)
+	at := k.holders(chunks)
 	first := make([]string, len(chunks))
 	var pending []int
 	for i, c := range chunks {
@@ -351,11 +266,11 @@ func (e *Engine) movesTo(ctx context.Context, v *catalog.TableVersion, p placeme
 	for _, i := range pending {
 		first[i] = w.Least(names, nil, chunks[i].Bytes)
 	}
-	return e.movesOf(ctx, v, chunks, func(i int) []replicas.Place { return w.Places(first[i], at[i]) })
+	return k.movesOf(ctx, v, chunks, func(i int) []replicas.Place { return w.Places(first[i], at[i]) })
 }
 
 // movesOf lists the chunks whose replicas do not lie where they are wanted.
-func (e *Engine) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []facts.Located, places func(i int) []replicas.Place) (*moves, error) {
+func (k *Keeper) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []facts.Located, places func(i int) []replicas.Place) (*moves, error) {
 	m := &moves{table: v.Table().Name}
 	for i := range chunks {
 		if chunks[i].First.Region == 0 {
@@ -382,13 +297,13 @@ func (e *Engine) movesOf(ctx context.Context, v *catalog.TableVersion, chunks []
 }
 
 // move does them, step by step; moved (or nil) is told of the bytes that have.
-func (e *Engine) move(ctx context.Context, m *moves, moved func(bytes int64)) error {
+func (k *Keeper) move(ctx context.Context, m *moves, moved func(bytes int64)) error {
 	for len(m.list) > 0 {
 		step, bytes := m.next(moveBytes)
-		if err := e.moveStep(ctx, m.table, step); err != nil {
+		if err := k.moveStep(ctx, m.table, step); err != nil {
 			return err
 		}
-		e.config.Fault.At(faults.MoveStep)
+		k.fault.At(faults.MoveStep)
 		if m.list = m.list[len(step):]; moved != nil {
 			moved(bytes)
 		}
@@ -407,12 +322,12 @@ func (m *moves) next(most int64) (step []chunkMove, bytes int64) {
 }
 
 // moveStep copies some chunks and commits the copies in their place, or beside them.
-func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []chunkMove) error {
-	return e.changeTable(ctx, table, func(ctx context.Context, change *tableChange) error {
+func (k *Keeper) moveStep(ctx context.Context, table catalog.TableName, list []chunkMove) error {
+	return k.changeTable(ctx, table, func(ctx context.Context, change *tableChange) error {
 		var mu sync.Mutex // guards made
 		made := map[int]catalog.Replacement{}
 		group, running := errgroup.WithContext(ctx)
-		group.SetLimit(e.threads())
+		group.SetLimit(k.threads())
 		for _, x := range list {
 			if x.number >= change.v.NumChunks() {
 				continue
@@ -422,7 +337,7 @@ func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []c
 				if err != nil || !slices.Equal(c.Extents(), x.extents) {
 					return err
 				}
-				moved, err := e.rearranged(running, change.read, table.String(), x.number, c, x.to)
+				moved, err := k.rearranged(running, change.read, table.String(), x.number, c, x.to)
 				if err == nil {
 					mu.Lock()
 					defer mu.Unlock()
@@ -434,7 +349,7 @@ func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []c
 		if err := group.Wait(); err != nil {
 			for _, r := range made {
 				if added := r.Added(); len(added) > 0 {
-					err = errors.Join(err, e.node.Lender.Discard(added...))
+					err = errors.Join(err, k.node.Lender.Discard(added...))
 				}
 			}
 			return err
@@ -442,7 +357,7 @@ func (e *Engine) moveStep(ctx context.Context, table catalog.TableName, list []c
 		if len(made) == 0 {
 			return nil
 		}
-		e.config.Fault.At(faults.MoveCopied)
+		k.fault.At(faults.MoveCopied)
 		return change.tx.ReplaceChunks(ctx, table, made)
 	})
 }

@@ -1,4 +1,4 @@
-package engine
+package upkeep
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Replicas that are missing are made anew, behind everybody's back:
@@ -24,7 +25,7 @@ import (
 
 // repairer is a node's part in that. For one goroutine.
 type repairer struct {
-	engine *Engine
+	keeper *Keeper
 	// fine are the tables that had all their replicas, in that version, among those nodes.
 	fine map[catalog.TableID]fineTable
 	// refused are those that could not be reloaded, with when to try again.
@@ -46,58 +47,50 @@ const (
 	tablesRemembered = 4096
 )
 
-// startRepair begins to look. It ends with the engine, which waits for it.
-func (e *Engine) startRepair() error {
-	if e.node.Self == nil || e.config.Cluster.RepairAfter < 0 {
-		return nil
-	}
-	ctx, leave, err := e.life.call(context.Background())
-	if err != nil {
-		return err
-	}
-	r := &repairer{engine: e, fine: map[catalog.TableID]fineTable{}, refused: map[catalog.TableID]time.Time{}}
-	go func() {
-		defer leave()
-		tick := time.NewTicker(min(max(e.config.Cluster.RepairAfter/looksUntilGone, looksOften), looksSeldom))
-		defer tick.Stop()
-		for {
-			select {
-			case <-ctx.Done():
-				return
-			case now := <-tick.C:
-				r.look(ctx, now)
-			}
+// Repairs tells whether there is anything for Repair to do.
+func (k *Keeper) Repairs() bool { return k.node != nil && k.node.Self != nil && k.repairAfter >= 0 }
+
+// Repair looks after all tables until ctx ends. Preconditions: Repairs.
+func (k *Keeper) Repair(ctx context.Context) {
+	r := &repairer{keeper: k, fine: map[catalog.TableID]fineTable{}, refused: map[catalog.TableID]time.Time{}}
+	tick := time.NewTicker(min(max(k.repairAfter/looksUntilGone, looksOften), looksSeldom))
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			r.look(ctx, now)
 		}
-	}()
-	return nil
+	}
 }
 
 // look does what is to be done now.
 func (r *repairer) look(ctx context.Context, now time.Time) {
-	e := r.engine
+	k := r.keeper
 	var known, present []string
-	for _, region := range e.catalog.Regions() {
+	for _, region := range k.catalog.Regions() {
 		known = append(known, region.Node)
 	}
-	for _, m := range e.catalog.Members() {
+	for _, m := range k.catalog.Members() {
 		if m.State != catalog.Joining {
 			present = append(present, m.Name)
 		}
 	}
-	for _, name := range e.node.Absence.Observe(now, known, present) {
-		e.config.Log.Warn("a node has not been there for long; what it had is made anew elsewhere", "node", name)
+	for _, name := range k.node.Absence.Observe(now, known, present) {
+		k.log.Warn("a node has not been there for long; what it had is made anew elsewhere", "node", name)
 	}
-	online := e.node.Online()
-	me := slices.Index(online, e.config.Node)
+	online := k.node.Online()
+	me := slices.Index(online, k.name)
 	if me < 0 {
 		return // drained, or fenced off
 	}
 	nodes := r.nodes(known)
-	damaged := e.reader.Damage().Tables()
-	lost := e.anyLost()
+	damaged := k.reader.Damage().Tables()
+	lost := k.anyLost()
 	var trouble error
 	var reload []*catalog.TableVersion // when all replicas are made: to read files takes its time
-	for _, v := range e.catalog.Applied().Tables() {
+	for _, v := range k.catalog.Applied().Tables() {
 		t := v.Table()
 		mine := uint64(t.ID)%uint64(len(online)) == uint64(me)
 		reloads := lost && len(v.Origins()) > 0
@@ -150,10 +143,10 @@ func (r *repairer) done(v *catalog.TableVersion, nodes string, err error) error 
 // reloadAgain is how long a table is left alone whose source was not what it was: to look reads it.
 const reloadAgain = 10 * time.Minute
 
-// reload makes chunks anew that nobody waits for any more.
+// Reload makes chunks anew that nobody waits for any more.
 func (r *repairer) reload(ctx context.Context, t catalog.Table, now time.Time) error {
-	_, err := r.engine.reload(ctx, t.Name, givenUp)
-	if told := (*Error)(nil); errors.As(err, &told) && told.State == "58000" {
+	_, err := r.keeper.Reload(ctx, t.Name, givenUp)
+	if told := (*sqlerror.Error)(nil); errors.As(err, &told) && told.State == "58000" {
 		r.refused[t.ID] = now.Add(reloadAgain)
 	}
 	return err
@@ -161,15 +154,15 @@ func (r *repairer) reload(ctx context.Context, t catalog.Table, now time.Time) e
 
 // nodes is what the worth of replicas depends on beside the table's version.
 func (r *repairer) nodes(known []string) string {
-	e := r.engine
+	k := r.keeper
 	var b strings.Builder
-	for _, m := range e.catalog.Members() {
+	for _, m := range k.catalog.Members() {
 		fmt.Fprintf(&b, "%s %v %d;", m.Name, m.State, m.Registered)
 	}
 	for _, name := range known {
-		fmt.Fprintf(&b, "%s %v;", name, e.node.Absence.Long(name))
+		fmt.Fprintf(&b, "%s %v;", name, k.node.Absence.Long(name))
 	}
-	fmt.Fprintf(&b, "%d", e.reader.Damage().Found())
+	fmt.Fprintf(&b, "%d", k.reader.Damage().Found())
 	return b.String()
 }
 
@@ -180,7 +173,7 @@ func (r *repairer) tell(trouble error) {
 		text = trouble.Error()
 	}
 	if text != r.told && trouble != nil {
-		r.engine.config.Log.Warn("replicas, or lost chunks, cannot be made", "error", trouble)
+		r.keeper.log.Warn("replicas, or lost chunks, cannot be made", "error", trouble)
 	}
 	r.told = text
 }
@@ -191,21 +184,21 @@ const repairConflicts = 20
 // repair makes a table's replicas what they are to be, step by step. After a conflict the steps are smaller, so that a table that others write
 // to all the time has its turn, too.
 func (r *repairer) repair(ctx context.Context, name catalog.TableName) error {
-	e := r.engine
+	k := r.keeper
 	full := map[string]bool{}
 	var left error // why some cannot be made
 	for most, conflicts := int64(moveBytes), 0; ; {
-		m, err := e.missing(ctx, name, full)
+		m, err := k.missing(ctx, name, full)
 		if err != nil || m == nil || len(m.list) == 0 {
 			return errors.Join(err, left)
 		}
 		step, bytes := m.next(most)
-		e.config.Fault.At(faults.RepairBegin)
-		switch err = e.moveStep(ctx, name, step); {
+		k.fault.At(faults.RepairBegin)
+		switch err = k.moveStep(ctx, name, step); {
 		case err == nil:
-			e.counts.repaired.Add(int64(len(step)))
-			e.config.Log.Info("replicas were put right", "table", name.String(), "chunks", len(step), "bytes", bytes, "left", len(m.list)-len(step))
-			e.config.Fault.At(faults.RepairStep)
+			k.repaired.Add(int64(len(step)))
+			k.log.Info("replicas were put right", "table", name.String(), "chunks", len(step), "bytes", bytes, "left", len(m.list)-len(step))
+			k.fault.At(faults.RepairStep)
 			continue
 		case errors.Is(err, catalog.ErrConflict) && conflicts < repairConflicts:
 			conflicts++
@@ -221,8 +214,8 @@ func (r *repairer) repair(ctx context.Context, name catalog.TableName) error {
 }
 
 // missing lists what is wrong with a table's replicas now, and can be put right without the nodes that are full.
-func (e *Engine) missing(ctx context.Context, name catalog.TableName, full map[string]bool) (*moves, error) {
-	snapshot, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "repair " + name.String()})
+func (k *Keeper) missing(ctx context.Context, name catalog.TableName, full map[string]bool) (*moves, error) {
+	snapshot, err := k.catalog.Snapshot(ctx, catalog.Holder{Description: "repair " + name.String()})
 	if err != nil {
 		return nil, err
 	}
@@ -231,8 +224,8 @@ func (e *Engine) missing(ctx context.Context, name catalog.TableName, full map[s
 	if !ok {
 		return nil, nil
 	}
-	online := slices.DeleteFunc(e.node.Online(), func(n string) bool { return full[n] })
-	return e.mending(ctx, v, max(v.Table().Replicas, 1), online)
+	online := slices.DeleteFunc(k.node.Online(), func(n string) bool { return full[n] })
+	return k.mending(ctx, v, max(v.Table().Replicas, 1), online)
 }
 
 // noSpace is the error of a node whose memory is full.

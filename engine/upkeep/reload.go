@@ -1,4 +1,4 @@
-package engine
+package upkeep
 
 import (
 	"context"
@@ -17,11 +17,9 @@ import (
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/placement"
 	"github.com/csmsql/csmsql/engine/placement/replicas"
-	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/sql/sqlerror"
-	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // Chunks of which no replica can be read come back from where their rows came (package lineage):
@@ -34,63 +32,58 @@ import (
 // A chunk that was made anew is the chunk that was lost, byte by byte: its checksums say so, and its number, its statistics and its other
 // replicas stay. If its node comes back with the original, that is one replica more, and one of them is let go (see repair).
 
-// lostChunk is one of which no replica can be read.
-type lostChunk struct {
+// Chunk is one of which no replica can be read.
+type Chunk struct {
 	number int
 	rows   int64
 	at     []replicas.Holder
 }
 
-// lostChunks lists those of a table, of which no replica is more than what lost holds for lost.
-func (e *Engine) lostChunks(ctx context.Context, v *catalog.TableVersion, lost func(replicas.State) bool) ([]lostChunk, error) {
-	chunks, err := e.facts.Chunks(ctx, v)
+// Lost lists those of a table, of which no replica is more than what lost holds for lost.
+func (k *Keeper) Lost(ctx context.Context, v *catalog.TableVersion, lost func(replicas.State) bool) ([]Chunk, error) {
+	chunks, err := k.facts.Chunks(ctx, v)
 	if err != nil {
 		return nil, err
 	}
-	var list []lostChunk
-	for i, at := range e.holders(chunks) {
+	var list []Chunk
+	for i, at := range k.holders(chunks) {
 		if chunks[i].First.Region != 0 && !slices.ContainsFunc(at, func(h replicas.Holder) bool { return !lost(h.State) }) {
-			list = append(list, lostChunk{i, chunks[i].Rows, at})
+			list = append(list, Chunk{i, chunks[i].Rows, at})
 		}
 	}
 	return list, nil
 }
 
-// unreadable is what counts as lost for whoever asks; for who does so unasked, it is what nobody waits for.
-func unreadable(s replicas.State) bool { return s != replicas.Whole }
+// Unreadable is what counts as lost for whoever asks; for who does so unasked, it is what nobody waits for.
+func Unreadable(s replicas.State) bool { return s != replicas.Whole }
 func givenUp(s replicas.State) bool    { return s == replicas.Gone || s == replicas.Lost }
 
-// reload is ALTER TABLE … RELOAD.
-func (st *Statement) reload(ctx context.Context, head *statement.Reload) (*Rows, error) {
-	return st.alterOnline(ctx, "RELOAD", head.Name, head.IfExists, func(name catalog.TableName) error {
-		n, err := st.session.engine.reload(ctx, name, unreadable)
-		if err == nil && n == 0 {
-			st.session.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("every chunk of table %v can be read, nothing was reloaded", name)})
-		}
-		return err
-	})
+// Derived tells whether all rows of a table are those of one query.
+func Derived(v *catalog.TableVersion, words string) bool {
+	list := v.Origins()
+	return len(list) == 1 && list[0].Chunks == v.NumChunks() && list[0].Words == words
 }
 
-// reload makes the lost chunks of a table anew, all in one commit, and says how many. What has no origin on record stays lost, and is the
+// Reload makes the lost chunks of a table anew, all in one commit, and says how many. What has no origin on record stays lost, and is the
 // error then.
-func (e *Engine) reload(ctx context.Context, name catalog.TableName, lost func(replicas.State) bool) (made int, err error) {
-	var orphans []lostChunk
+func (k *Keeper) Reload(ctx context.Context, name catalog.TableName, lost func(replicas.State) bool) (made int, err error) {
+	var orphans []Chunk
 	var missing int
 	var table catalog.Table
 	query := "" // the origin of a table that comes from one
-	err = e.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
-		list, err := e.lostChunks(ctx, c.v, lost)
+	err = k.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
+		list, err := k.Lost(ctx, c.v, lost)
 		if err != nil {
 			return err
 		}
 		missing, table = len(list), c.v.Table()
-		if len(list) > 0 && len(c.v.Origins()) == 1 && derived(c.v, c.v.Origins()[0].Words) {
+		if len(list) > 0 && len(c.v.Origins()) == 1 && Derived(c.v, c.v.Origins()[0].Words) {
 			if o, err := lineage.Decode(c.v.Origins()[0].Words); err == nil && o.Query != nil {
 				query = c.v.Origins()[0].Words
 				return nil
 			}
 		}
-		r := &reloading{engine: e, change: c, lost: map[int]*lostChunk{}, made: map[int]catalog.Replacement{}, readers: map[bool]*duckdb.Database{}}
+		r := &reloading{keeper: k, change: c, lost: map[int]*Chunk{}, made: map[int]catalog.Replacement{}}
 		for i := range list {
 			if _, known := c.v.Origin(list[i].number); known {
 				r.lost[list[i].number] = &list[i]
@@ -105,17 +98,22 @@ func (e *Engine) reload(ctx context.Context, name catalog.TableName, lost func(r
 			return errors.Join(err, r.discard())
 		}
 		made = len(r.made)
-		e.config.Fault.At(faults.MoveCopied)
+		k.fault.At(faults.MoveCopied)
 		return r.replace(ctx)
 	})
 	switch {
 	case err != nil:
 		return 0, err
 	case query != "":
-		return e.rederive(ctx, table, query)
+		if made, err = k.engine.Derive(ctx, table, query); err != nil {
+			return 0, err
+		}
+		k.reloaded.Add(int64(made))
+		k.log.Info("a table that had lost chunks was made anew of its query", "table", table.Name.String(), "chunks", made)
+		return made, nil
 	case made > 0:
-		e.counts.reloaded.Add(int64(made))
-		e.config.Log.Info("lost chunks were made anew from where their rows came", "table", name.String(), "chunks", made)
+		k.reloaded.Add(int64(made))
+		k.log.Info("lost chunks were made anew from where their rows came", "table", name.String(), "chunks", made)
 	}
 	if len(orphans) > 0 {
 		e := sqlerror.New("58000", "%s of table %v, on %s, cannot be reloaded: no source is on record", chunksOf(orphans), name, nodesOf(orphans)).
@@ -129,7 +127,7 @@ func (e *Engine) reload(ctx context.Context, name catalog.TableName, lost func(r
 }
 
 // chunksOf names some chunks and counts their rows.
-func chunksOf(list []lostChunk) string {
+func chunksOf(list []Chunk) string {
 	var runs []string
 	var rows int64
 	for i := 0; i < len(list); {
@@ -155,7 +153,7 @@ func chunksOf(list []lostChunk) string {
 }
 
 // nodesOf names the nodes where chunks lay.
-func nodesOf(list []lostChunk) string {
+func nodesOf(list []Chunk) string {
 	var names []string
 	for _, x := range list {
 		for _, h := range x.at {
@@ -169,13 +167,13 @@ func nodesOf(list []lostChunk) string {
 
 // reloading is one reload of a table under way. Its chunks are made at the nodes where they will lie.
 type reloading struct {
-	engine  *Engine
-	change  *tableChange
-	lost    map[int]*lostChunk // by number; all have an origin
-	made    map[int]catalog.Replacement
-	plan    replicas.Plan
-	source  string                    // what is being read, for errors
-	readers map[bool]*duckdb.Database // whether they read for SQL
+	keeper *Keeper
+	change *tableChange
+	lost   map[int]*Chunk // by number; all have an origin
+	made   map[int]catalog.Replacement
+	plan   replicas.Plan
+	source string // what is being read, for errors
+	files  Files  // nil until one is read
 }
 
 func (r *reloading) table() catalog.Table { return r.change.v.Table() }
@@ -186,10 +184,10 @@ func (r *reloading) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.plan = replicas.Plan{Placement: p, Replicas: max(r.table().Replicas, 1), Online: r.engine.takersOfCopies()}
+	r.plan = replicas.Plan{Placement: p, Replicas: max(r.table().Replicas, 1), Online: r.keeper.TakersOfCopies()}
 	defer func() {
-		for _, reader := range r.readers {
-			reader.Close()
+		if r.files != nil {
+			r.files.Close()
 		}
 	}()
 	for _, o := range r.change.v.Origins() {
@@ -212,12 +210,12 @@ func (r *reloading) run(ctx context.Context) error {
 	return nil
 }
 
-// takersOfCopies are the nodes that take replicas.
-func (e *Engine) takersOfCopies() []string {
-	if e.node.Self == nil {
-		return []string{e.config.Node}
+// TakersOfCopies are the nodes that take replicas.
+func (k *Keeper) TakersOfCopies() []string {
+	if k.node.Self == nil {
+		return []string{k.name}
 	}
-	return e.node.Online()
+	return k.node.Online()
 }
 
 // refused says what became of the table: nothing. Errors about what is not as it was are 58000 and name it.
@@ -248,7 +246,7 @@ func (r *reloading) from(ctx context.Context, o catalog.Origin, origin *lineage.
 	}
 	columns := make([]int, len(origin.Columns))
 	for i, name := range origin.Columns {
-		if columns[i] = fieldIndex(r.table().Columns, name); columns[i] < 0 {
+		if columns[i] = ingest.Index(r.table().Columns, name); columns[i] < 0 {
 			return sqlerror.New("XX001", "the rows of table %v were divided by %q, and it has no such column", r.table().Name, name)
 		}
 	}
@@ -278,7 +276,7 @@ func (r *reloading) from(ctx context.Context, o catalog.Origin, origin *lineage.
 
 // pieces lists an origin's chunks; the lost ones are wanted.
 func (r *reloading) pieces(ctx context.Context, o catalog.Origin) ([]ingest.Piece, error) {
-	chunks, err := r.engine.facts.Chunks(ctx, r.change.v)
+	chunks, err := r.keeper.facts.Chunks(ctx, r.change.v)
 	if err != nil {
 		return nil, err
 	}
@@ -328,8 +326,8 @@ func (r *reloading) remake(ctx context.Context, number int, batch arrow.RecordBa
 	if !slices.ContainsFunc(to, func(p replicas.Place) bool { return p.Have < 0 }) {
 		return sqlerror.New("55000", "no node takes the rows of chunk %d of table %v", number, r.table().Name)
 	}
-	made, err := r.engine.laid(old, to, func(node string) ([]descriptor.Extent, error) {
-		space, err := r.engine.node.SpaceOf(ctx, node)
+	made, err := r.keeper.laid(old, to, func(node string) ([]descriptor.Extent, error) {
+		space, err := r.keeper.node.SpaceOf(ctx, node)
 		if err != nil {
 			return nil, err
 		}
@@ -349,7 +347,7 @@ func (r *reloading) remake(ctx context.Context, number int, batch arrow.RecordBa
 func (r *reloading) discard() (err error) {
 	for _, made := range r.made {
 		if added := made.Added(); len(added) > 0 {
-			err = errors.Join(err, r.engine.node.Lender.Discard(added...))
+			err = errors.Join(err, r.keeper.node.Lender.Discard(added...))
 		}
 	}
 	return err
@@ -367,9 +365,9 @@ func (r *reloading) replace(ctx context.Context) error {
 }
 
 // anyLost tells whether memory of the cluster is held for lost, so that tables may lack chunks: a look that costs nothing.
-func (e *Engine) anyLost() bool {
-	if e.reader.Damage().Any() {
+func (k *Keeper) anyLost() bool {
+	if k.reader.Damage().Any() {
 		return true
 	}
-	return slices.ContainsFunc(e.catalog.Regions(), func(r catalog.RegionRecord) bool { return givenUp(e.node.Holder(r.ID).State) })
+	return slices.ContainsFunc(k.catalog.Regions(), func(r catalog.RegionRecord) bool { return givenUp(k.node.Holder(r.ID).State) })
 }

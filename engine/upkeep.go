@@ -1,0 +1,301 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/engine/upkeep"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
+)
+
+// What the engine asks its keeper, who knows where chunks lie and should (package upkeep), and what the keeper asks
+// the engine.
+
+// newKeeper requires the node, or the attachment, and what memory there is.
+func (e *Engine) newKeeper() *upkeep.Keeper {
+	c := upkeep.Config{
+		Name: e.config.Node, Node: e.node, Reader: e.reader, Facts: &e.facts, Engine: caretaker{e},
+		HoldBytes: e.memory.chunk, Threads: e.threads, Log: e.config.Log, Fault: e.config.Fault,
+	}
+	if e.config.Cluster != nil {
+		c.RepairAfter = e.config.Cluster.RepairAfter
+	}
+	return upkeep.New(c)
+}
+
+// startRepair has the keeper look after the tables. It ends with the engine, which waits for it.
+func (e *Engine) startRepair() error {
+	if !e.upkeep.Repairs() {
+		return nil
+	}
+	ctx, leave, err := e.life.call(context.Background())
+	if err != nil {
+		return err
+	}
+	go func() {
+		defer leave()
+		e.upkeep.Repair(ctx)
+	}()
+	return nil
+}
+
+// sourceFile takes notice of a file that is about to be read into a table, see lineage.Open.
+func (e *Engine) sourceFile(path string, sql bool, columns []string, call func(file string) (string, error)) *lineage.Source {
+	if e.node == nil {
+		return lineage.Unknown()
+	}
+	return lineage.Open(e.config.Node, path, sql, columns, call)
+}
+
+// Drain empties a node of the cluster: from now on it takes no new rows and runs no parts of queries, and what it
+// holds of tables moves to the other nodes. Placements that name it get lists without it. When Drain returns the
+// node may be stopped for good, but for transactions that wrote before and commit later: to drain it again is
+// cheap. progress may be nil.
+//
+// A node that is not there is drained of what it had: other replicas are copied, and what has none is the error
+// (reload brings it back first). When the node comes back, it holds nothing.
+func (e *Engine) Drain(ctx context.Context, name string, progress func(noderpc.Progress)) error {
+	ctx, leave, err := e.life.call(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return e.life.told(advise(e.upkeep.Drain(ctx, name, progress)))
+}
+
+// Undrain lets a node take rows and run parts of queries again. Nothing moves back.
+func (e *Engine) Undrain(ctx context.Context, name string) error {
+	if e.node == nil || e.node.Self == nil {
+		return upkeep.ErrAlone
+	}
+	ctx, leave, err := e.life.call(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return e.life.told(e.upkeep.Undrain(ctx, name))
+}
+
+// setPlacement is ALTER TABLE … SET PLACEMENT.
+func (st *Statement) setPlacement(ctx context.Context, head *statement.SetPlacement) (*Rows, error) {
+	return st.alterOnline(ctx, "SET PLACEMENT", head.Name, head.IfExists, func(name catalog.TableName) error {
+		return st.session.engine.upkeep.SetPlacement(ctx, name, head.Placement)
+	})
+}
+
+// alterOnline changes where a table's rows lie.
+func (st *Statement) alterOnline(ctx context.Context, what string, table statement.Name, ifExists bool, alter func(catalog.TableName) error) (*Rows, error) {
+	s := st.session
+	switch {
+	case s.engine.catalog == nil:
+		return nil, sqlerror.New("25006", "this session reads the lent memory of another process and cannot write").WithHint("Write through the node itself: csmsql sql without --attach.")
+	case s.block != nil && (!s.block.implicit || s.block.tx != nil):
+		return nil, sqlerror.New("25001", "ALTER TABLE … %s cannot run inside a transaction block", what).WithHint("It commits more than once, so that a large table does not need twice its space.")
+	}
+	name, err := s.tableNamed(ctx, table)
+	if told, ok := err.(*Error); ok && told.State == "42P01" && ifExists {
+		s.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("relation %q does not exist, skipping", table.String())})
+		return done("ALTER TABLE", 0), nil
+	}
+	if err != nil {
+		return nil, st.pointAt(err, table.Name)
+	}
+	if err := alter(name); err != nil {
+		return nil, advise(err)
+	}
+	return done("ALTER TABLE", 0), nil
+}
+
+// tableNamed finds a table for a statement that holds no snapshot of its own.
+func (s *Session) tableNamed(ctx context.Context, name statement.Name) (catalog.TableName, error) {
+	own, err := s.temporaryNames(ctx)
+	if err != nil {
+		return catalog.TableName{}, err
+	}
+	l, err := s.engine.snapshot(ctx)
+	if err != nil {
+		return catalog.TableName{}, err
+	}
+	v := s.seeing(l.snapshot.Contents, l, own)
+	defer v.release()
+	version, err := s.target(v, name)
+	if err != nil {
+		return catalog.TableName{}, err
+	}
+	return version.Table().Name, nil
+}
+
+// setStorage is ALTER TABLE … SET (placement = …, replicas = …).
+func (st *Statement) setStorage(ctx context.Context, head *statement.SetStorage) (*Rows, error) {
+	if len(head.Options) == 0 {
+		return nil, sqlerror.New("42601", "ALTER TABLE … SET () sets nothing").WithHint("There are placement and replicas.")
+	}
+	var placed *string
+	var replicas int
+	for _, o := range head.Options {
+		var err error
+		switch o.Name {
+		case "placement":
+			placed = &o.Value
+		case "replicas":
+			if replicas, err = upkeep.ReplicasIn(o.Value); err == nil && replicas == 0 {
+				err = upkeep.CheckReplicas(replicas)
+			}
+		default:
+			err = upkeep.UnknownParameter(o.Name)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	keeper := st.session.engine.upkeep
+	return st.alterOnline(ctx, "SET (…)", head.Name, head.IfExists, func(name catalog.TableName) error {
+		if replicas > 0 { // first: what is moved then is moved once
+			if err := keeper.SetReplicas(ctx, name, replicas); err != nil {
+				return err
+			}
+		}
+		if placed != nil {
+			return keeper.SetPlacement(ctx, name, *placed)
+		}
+		return nil
+	})
+}
+
+// reload is ALTER TABLE … RELOAD.
+func (st *Statement) reload(ctx context.Context, head *statement.Reload) (*Rows, error) {
+	return st.alterOnline(ctx, "RELOAD", head.Name, head.IfExists, func(name catalog.TableName) error {
+		n, err := st.session.engine.upkeep.Reload(ctx, name, upkeep.Unreadable)
+		if err == nil && n == 0 {
+			st.session.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("every chunk of table %v can be read, nothing was reloaded", name)})
+		}
+		return err
+	})
+}
+
+// caretaker is the engine as its keeper sees it: upkeep.Engine.
+type caretaker struct{ engine *Engine }
+
+// Check implements upkeep.Engine.
+func (c caretaker) Check(table catalog.Table, zone string) (func(context.Context, arrow.RecordBatch) error, error) {
+	return c.engine.checkOf(table, zone)
+}
+
+// Trustworthy implements upkeep.Engine.
+func (c caretaker) Trustworthy(ctx context.Context, faults uint64, by *reader.Readings, snapshot *catalog.Snapshot) error {
+	return c.engine.trustworthy(ctx, faults, by, newLease(snapshot))
+}
+
+// Derive implements upkeep.Engine.
+func (c caretaker) Derive(ctx context.Context, table catalog.Table, words string) (int, error) {
+	return c.engine.rederive(ctx, table, words)
+}
+
+// Files implements upkeep.Engine.
+func (c caretaker) Files() upkeep.Files {
+	return &rereading{engine: c.engine, readers: map[bool]*duckdb.Database{}}
+}
+
+// rereading reads files as they were read when they were loaded.
+type rereading struct {
+	engine  *Engine
+	readers map[bool]*duckdb.Database // whether they read for SQL
+}
+
+// Close implements upkeep.Files.
+func (r *rereading) Close() {
+	for _, db := range r.readers {
+		db.Close()
+	}
+}
+
+// Read implements upkeep.Files: it gives a file's rows as they were given when it was loaded.
+func (r *rereading) Read(ctx context.Context, f *lineage.File, schema *arrow.Schema, add func(arrow.RecordBatch) error) error {
+	e := r.engine
+	access := duckdb.FileAccess{All: true}
+	if f.SQL { // whoever reloads may be somebody who could not read what is there now
+		access = e.config.Files
+	}
+	if r.readers[f.SQL] == nil {
+		db, err := e.fileReader(access)
+		if err != nil {
+			return err
+		}
+		r.readers[f.SQL] = db
+	}
+	conn, err := r.readers[f.SQL].Connect(nil)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	defer conn.Hear(ctx)()
+	if f.Call == "" {
+		return e.readArrow(ctx, conn, access, f, schema, add)
+	}
+	src, err := conformSource("SELECT * FROM "+f.Call, schema, f.Columns)
+	if err != nil {
+		return err
+	}
+	duck, err := conn.Prepare(src.text)
+	if err != nil {
+		return dialect.InFile(f.Path, err)
+	}
+	defer duck.Close()
+	rows, err := duck.Execute(ctx)
+	if err != nil {
+		return fileCulprit(ctx, conn, &fileColumns{f.Path, f.Call, schema, f.Columns}, err)
+	}
+	defer rows.Close()
+	for {
+		batch, err := rows.Next()
+		if isEnd(err) {
+			return nil
+		}
+		if err != nil {
+			return fileCulprit(ctx, conn, &fileColumns{f.Path, f.Call, schema, f.Columns}, err)
+		}
+		err = add(batch)
+		batch.Release()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (e *Engine) readArrow(ctx context.Context, conn *duckdb.Connection, access duckdb.FileAccess, f *lineage.File, schema *arrow.Schema, add func(arrow.RecordBatch) error) error {
+	file, err := openForSQL(access, f.Path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	a, err := openArrow(file, e.memory.whole)
+	if err != nil {
+		return err
+	}
+	for {
+		batch, err := a.Next(ctx)
+		if isEnd(err) {
+			return nil
+		}
+		if err == nil {
+			if a.fits(schema) {
+				err = add(batch)
+			} else {
+				err = conformBatch(ctx, conn, batch, schema, f.Columns, add)
+			}
+			batch.Release()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
