@@ -16,10 +16,11 @@ func (f *surface) change(seed uint64, w *writer, kept []*keptQuestion) {
 	}
 	step := func(at *lent, sql string) bool {
 		done = append(done, sql)
+		undecided := f.seen.undecided
 		if d := f.both(at, sql); d != "" {
 			return fail(d)
 		}
-		return true
+		return f.seen.undecided == undecided // else one side has failed, and its block is over
 	}
 	again := func() bool {
 		for _, k := range kept {
@@ -69,6 +70,9 @@ func (f *surface) change(seed uint64, w *writer, kept []*keptQuestion) {
 					done = append(done, sql)
 					fail(d)
 					return
+				}
+				if got.state != "" {
+					return // it has ended our block and not DuckDB's
 				}
 			}
 		}
