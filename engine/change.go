@@ -21,8 +21,7 @@ import (
 
 // UPDATE and DELETE. Sealed chunks never change, so both write the table anew: its rows pass through DuckDB once and
 // become the chunks of one new version. That costs as much as the table is large, whatever the number of rows hit, and
-// is
-// said so in the documentation; a table that changes row by row all day is not what csmsql is for.
+// is said so in the documentation; a table that changes row by row all day is not what csmsql is for.
 
 // rewrite is a statement that replaces a table's rows by those of a query.
 type rewrite struct {
@@ -78,8 +77,7 @@ func updateRewrite(head *statement.Update) (rewrite, error) {
 }
 
 // updateQuery computes what the rows of the table become. What is asked of a row is asked once, in a query of its own:
-// a condition may be
-// random(), and DuckDB keeps a column of a derived table that is volatile apart from those who read it.
+// a condition may be random(), and DuckDB keeps a column of a derived table that is volatile apart from those who read it.
 //
 //	SELECT CASE WHEN u.csm_hit THEN CAST((value) AS type) ELSE u.a END AS a, u.b, …, u.csm_hit
 //	FROM (SELECT *, coalesce((condition), false) AS csm_hit FROM u) AS u
@@ -406,14 +404,12 @@ func (st *Statement) rename(ctx context.Context, head *statement.Rename) (*Rows,
 }
 
 // What an UPDATE sets, the condition of an UPDATE or a DELETE, and what RETURNING lists are said of one row each. They
-// are asked in select lists,
-// where DuckDB would take an aggregate, a window or an UNNEST for what it is in a query: rows that nobody wrote, or
-// values of all rows together. So
-// DuckDB is asked first whether it would take them in a WHERE, where it knows those that are of one row.
+// are asked in select lists, where DuckDB would take an aggregate, a window or an UNNEST for what it is in a query: rows
+// that nobody wrote, or values of all rows together. So DuckDB is asked first whether it would take them in a WHERE,
+// where it knows those that are of one row.
 
 // rowwise is an error if an expression is not one of a single row of from. place is where it stands, as PostgreSQL
-// calls it. What else is wrong
-// with it is said where it is planned for use.
+// calls it. What else is wrong with it is said where it is planned for use.
 func (s *Session) rowwise(ctx context.Context, v *visible, with, from, place string, expressions ...string) error {
 	var asked []string
 	for _, expression := range expressions {
@@ -438,6 +434,9 @@ func (s *Session) rowwise(ctx context.Context, v *visible, with, from, place str
 		if strings.Contains(err.Error(), known.words) {
 			return sqlerror.New(known.state, known.message, place)
 		}
+	}
+	if s.conn.Spoilt() {
+		return dialect.WithoutPosition(err) // a constant without a value: nothing more runs in this transaction
 	}
 	return nil
 }

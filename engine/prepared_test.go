@@ -215,3 +215,20 @@ func TestTranslatedQueriesKeepTheirParentheses(t *testing.T) {
 		}
 	}
 }
+
+// What asks DuckDB for a literal's type may find a constant without a value, which ends DuckDB's transaction: the statement fails by that
+// error, and not the next one by another.
+func TestConstantsWithoutValuesEndBlocks(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "CREATE TABLE t (a USMALLINT, b TIMESTAMPTZ, c TIMESTAMP_MS)")
+	const update = "UPDATE t SET a = TRY_CAST(CAST('inf'::FLOAT AS INTEGER) AS USMALLINT), c = TRY_CAST(t.c AS TIMESTAMP_MS) WHERE t.b > '2024-01-01'"
+	_, alone := s.Exec(t.Context(), update)
+	exec(t, s, "BEGIN")
+	_, err := s.Exec(t.Context(), update)
+	if alone != nil || err != nil {
+		requireState(t, "22003", err)
+		fails(t, s, "25P02", "SELECT 1")
+	}
+	exec(t, s, "ROLLBACK")
+	require.Equal(t, []string{"0"}, rows(t, s, "SELECT count(*) FROM t"))
+}

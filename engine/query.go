@@ -563,6 +563,9 @@ func (s *Session) typeLiterals(ctx context.Context, text string, tree *pg.ParseR
 	}
 	asked := untyped.Asked()
 	q, err := s.planDuckFor(ctx, asked, dialect.TreeOf(asked), v, nil)
+	if err != nil && s.conn.Spoilt() {
+		return text, false, dialect.WithoutPosition(err) // a constant without a value: nothing more runs in this transaction
+	}
 	if err != nil {
 		return text, false, nil // nothing is known of them; the statement says itself what is wrong with it
 	}

@@ -157,6 +157,13 @@ func (s *Statement) lost(ctx context.Context) error {
 // stateSpoilt is of the error that every statement gets in a transaction of DuckDB in which one has failed.
 const stateSpoilt = "25P02"
 
+// Spoilt tells that an error has ended the transaction that the connection is in. DuckDB forgives what is wrong with a text,
+// and not a constant that has no value, which it finds while it plans.
+func (c *Connection) Spoilt() bool {
+	var e *Error
+	return errors.As(c.Exec("SELECT 1"), &e) && e.State == stateSpoilt
+}
+
 // againAnew is again where the statement has spoilt the transaction that it ran in: in another one, which is spoilt
 // in turn, so that the connection is left as it was. What the first one did to temporary objects is not there any
 // more, and whoever needs it is told nothing.
