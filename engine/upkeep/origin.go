@@ -62,8 +62,11 @@ func inWords(o catalog.Origin) string {
 	return origin.String()
 }
 
-// ExplainLoss says what is lost of the table of an error, as this node knows it now.
+// ExplainLoss says what is lost of the table of an error, as this node knows it now: nothing before there is a keeper.
 func (k *Keeper) ExplainLoss(err *reader.DamagedError) reader.Loss {
+	if k == nil {
+		return reader.Loss{}
+	}
 	schema, name, _ := strings.Cut(err.Table, ".")
 	v, ok := k.catalog.Applied().Table(catalog.TableName{Schema: schema, Name: name})
 	if !ok {
