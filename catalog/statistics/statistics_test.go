@@ -119,8 +119,9 @@ func TestAgainstNaiveTwin(t *testing.T) {
 		}
 		require.Equal(rt, nulls, got.NullCount, "%v", dt)
 		if _, ok := a.(*array.Dictionary); !ok { // random dictionaries have values twice
-			require.InDelta(rt, len(distinct), got.Distinct, 3+0.25*float64(len(distinct)), "%v", dt)
-			require.InDelta(rt, len(distinct), sketch.Estimate(), 3+0.25*float64(len(distinct)), "%v", dt)
+			off := 3 + 6*0.065*float64(len(distinct)) // six standard errors: four are met by chance in one of 25,000 columns
+			require.InDelta(rt, len(distinct), got.Distinct, off, "%v", dt)
+			require.InDelta(rt, len(distinct), sketch.Estimate(), off, "%v", dt)
 		}
 	})
 }
