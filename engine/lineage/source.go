@@ -9,8 +9,9 @@ type Source struct {
 // Unknown is a source of which nothing is put on record.
 func Unknown() *Source { return &Source{} }
 
-// Open takes notice of a file that is about to be read at a node: columns are the table's that it fills, in its order, call gives the table
-// function that reads it under a name; nil: it is an Arrow IPC file. sql: it is read for SQL.
+// Open takes notice of a file that is about to be read at a node: columns are the table's that it fills, in its
+// order, call gives the table function that reads it under a name; nil: it is an Arrow IPC file. sql: it is read
+// for SQL.
 func Open(node, path string, sql bool, columns []string, call func(file string) (string, error)) *Source {
 	file, err := Look(node, path)
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 // drainPasses bounds how often a drain begins again because somebody wrote to a table meanwhile.
 const drainPasses = 100
 
-// Drain empties a node of the cluster: it takes no new rows and runs no parts of queries, and what it holds of tables moves to the others. A
-// node that is not there is drained of what it had. progress may be nil.
+// Drain empties a node of the cluster: it takes no new rows and runs no parts of queries, and what it holds of
+// tables moves to the others. A node that is not there is drained of what it had. progress may be nil.
 func (k *Keeper) Drain(ctx context.Context, name string, progress func(noderpc.Progress)) error {
 	if progress == nil {
 		progress = func(noderpc.Progress) {}
@@ -43,7 +43,8 @@ func (k *Keeper) Drain(ctx context.Context, name string, progress func(noderpc.P
 	}
 }
 
-// Undrain lets a node take rows and run parts of queries again. Nothing moves back. Preconditions: the node is one of a cluster.
+// Undrain lets a node take rows and run parts of queries again. Nothing moves back. Preconditions: the node is one
+// of a cluster.
 func (k *Keeper) Undrain(ctx context.Context, name string) error {
 	if _, there := k.node.MemberNamed(name); !there {
 		return k.node.Takes(name) // says how it is
@@ -226,7 +227,8 @@ func (k *Keeper) PlacementOfThoseThere(table catalog.Table) (placement.Placement
 	return p, nil
 }
 
-// leaving lists the chunks that a node has, each with one of names that has least of the table by then, or with another node for its replica.
+// leaving lists the chunks that a node has, each with one of names that has least of the table by then, or with
+// another node for its replica.
 func (k *Keeper) leaving(ctx context.Context, v *catalog.TableVersion, p placement.Placement, names []string, node string) (*moves, error) {
 	chunks, err := k.facts.Chunks(ctx, v)
 	if err != nil {

@@ -39,7 +39,8 @@ type Config struct {
 
 // Engine is what a keeper cannot do, because it takes SQL.
 type Engine interface {
-	// Check gives what holds chunks of a table, laid out and not yet sealed, to its checks, in a time zone; nil: there are none.
+	// Check gives what holds chunks of a table, laid out and not yet sealed, to its checks, in a time zone; nil:
+	// there are none.
 	Check(table catalog.Table, zone string) (func(context.Context, arrow.RecordBatch) error, error)
 	// Trustworthy is an error if what was read since faults were counted may not be relied on (E3).
 	Trustworthy(ctx context.Context, faults uint64, by *reader.Readings, snapshot *catalog.Snapshot) error

@@ -26,13 +26,14 @@ import (
 //	    ▲                                                                                                                  │
 //	    └─────────────────────────────── until all have moved; readers keep what they see ◄────────────────────────────────┘
 //
-// A step moves moveBytes at most, so that a large table does not need twice its space. Only a hash writes all rows anew, at once.
+// A step moves moveBytes at most, so that a large table does not need twice its space. Only a hash writes all rows
+// anew, at once.
 
 // moveBytes is how much one commit moves, or one chunk.
 const moveBytes = 128 << 20
 
-// SetPlacement puts a placement on record and moves what lies elsewhere. An error, 40001 among them, may leave rows that have not
-// moved: to repeat it goes on from there.
+// SetPlacement puts a placement on record and moves what lies elsewhere. An error, 40001 among them, may leave rows
+// that have not moved: to repeat it goes on from there.
 func (k *Keeper) SetPlacement(ctx context.Context, name catalog.TableName, text string) error {
 	var moves *moves
 	err := k.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
@@ -59,8 +60,8 @@ func (k *Keeper) SetPlacement(ctx context.Context, name catalog.TableName, text 
 	return k.move(ctx, moves, nil)
 }
 
-// SetReplicas puts on record how many replicas chunks are to have, and makes them or lets them go. An error, 40001 among them, may leave
-// chunks that have another number: to repeat it goes on from there.
+// SetReplicas puts on record how many replicas chunks are to have, and makes them or lets them go. An error, 40001
+// among them, may leave chunks that have another number: to repeat it goes on from there.
 func (k *Keeper) SetReplicas(ctx context.Context, name catalog.TableName, replicas int) error {
 	var moves *moves
 	err := k.changeTable(ctx, name, func(ctx context.Context, c *tableChange) error {
@@ -217,8 +218,8 @@ func (k *Keeper) divideAnew(ctx context.Context, c *tableChange, p placement.Pla
 	return c.tx.Replace(table.Name, chunks)
 }
 
-// moves are chunks of a table whose replicas have to lie elsewhere. Chunks are known by their number and their extents: what was written anew
-// meanwhile is where it belongs.
+// moves are chunks of a table whose replicas have to lie elsewhere. Chunks are known by their number and their
+// extents: what was written anew meanwhile is where it belongs.
 type moves struct {
 	table catalog.TableName
 	list  []chunkMove

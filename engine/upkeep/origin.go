@@ -14,7 +14,8 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// What is put on record of where rows come from (package lineage), while they are written. Whatever cannot be known for certain is not.
+// What is put on record of where rows come from (package lineage), while they are written. Whatever cannot be known
+// for certain is not.
 
 // LaidOut completes an origin, or nil, with how a writer for the target laid its rows over chunks.
 func LaidOut(o *lineage.Origin, target ingest.Target, parts []int) *lineage.Origin {
@@ -28,7 +29,8 @@ func LaidOut(o *lineage.Origin, target ingest.Target, parts []int) *lineage.Orig
 	return o
 }
 
-// SourceOf says for people where the rows of a version's chunks came from; empty: nobody knows. It is asked chunk by chunk.
+// SourceOf says for people where the rows of a version's chunks came from; empty: nobody knows. It is asked chunk
+// by chunk.
 func SourceOf(v *catalog.TableVersion) func(chunk int) string {
 	last, words := catalog.Origin{}, ""
 	return func(chunk int) string {

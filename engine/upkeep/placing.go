@@ -24,8 +24,8 @@ import (
 //	rows         one chunk after the other to the nodes that are there, from the one on that has least of the table
 //	hash(c)      every row to the node that its values say; the list of nodes is fixed on record when the table is made
 
-// ResolvePlacement reads what a user wrote for a table of these columns, checks what it names, and gives what goes on record: empty
-// is local.
+// ResolvePlacement reads what a user wrote for a table of these columns, checks what it names, and gives what goes
+// on record: empty is local.
 func (k *Keeper) ResolvePlacement(text string, columns *arrow.Schema) (string, error) {
 	p, err := placement.Parse(text)
 	if err != nil || p.Kind == placement.Local {

@@ -29,8 +29,9 @@ import (
 //	files, generator ─► all rows, in their order ─► those of the lost chunks ─► the same buffers? ─► one more replica of the chunk
 //	                                                                                 ✗ nothing has changed, an error says what differs
 //
-// A chunk that was made anew is the chunk that was lost, byte by byte: its checksums say so, and its number, its statistics and its other
-// replicas stay. If its node comes back with the original, that is one replica more, and one of them is let go (see repair).
+// A chunk that was made anew is the chunk that was lost, byte by byte: its checksums say so, and its number, its
+// statistics and its other replicas stay. If its node comes back with the original, that is one replica more, and
+// one of them is let go (see repair).
 
 // Chunk is one of which no replica can be read.
 type Chunk struct {
@@ -64,8 +65,8 @@ func Derived(v *catalog.TableVersion, words string) bool {
 	return len(list) == 1 && list[0].Chunks == v.NumChunks() && list[0].Words == words
 }
 
-// Reload makes the lost chunks of a table anew, all in one commit, and says how many. What has no origin on record stays lost, and is the
-// error then.
+// Reload makes the lost chunks of a table anew, all in one commit, and says how many. What has no origin on record
+// stays lost, and is the error then.
 func (k *Keeper) Reload(ctx context.Context, name catalog.TableName, lost func(replicas.State) bool) (made int, err error) {
 	var orphans []Chunk
 	var missing int
@@ -364,7 +365,8 @@ func (r *reloading) replace(ctx context.Context) error {
 	return r.change.tx.ReplaceChunks(ctx, t.Name, r.made)
 }
 
-// anyLost tells whether memory of the cluster is held for lost, so that tables may lack chunks: a look that costs nothing.
+// anyLost tells whether memory of the cluster is held for lost, so that tables may lack chunks: a look that costs
+// nothing.
 func (k *Keeper) anyLost() bool {
 	if k.reader.Damage().Any() {
 		return true

@@ -19,7 +19,8 @@ import (
 
 // The rows of lost chunks, read or generated once more.
 
-// readFiles gives the rows of files, one after the other. Those before the first lost chunk are not read if nothing divided the rows.
+// readFiles gives the rows of files, one after the other. Those before the first lost chunk are not read if nothing
+// divided the rows.
 func (r *reloading) readFiles(ctx context.Context, again *ingest.Again, files []lineage.File) error {
 	for i := range files {
 		f := &files[i]

@@ -19,9 +19,9 @@ import (
 //
 // What has no replica left is made anew from where its rows came, if that is on record (see reload).
 //
-// Every node looks now and then, and knows for itself who has not been there for long. Each table has one node among those that are there
-// that does it, so that they do not do it twice; if two think that it is them, one commit succeeds (K5). Damage that a node has found it
-// mends itself, because the others do not know of it.
+// Every node looks now and then, and knows for itself who has not been there for long. Each table has one node
+// among those that are there that does it, so that they do not do it twice; if two think that it is them, one
+// commit succeeds (K5). Damage that a node has found it mends itself, because the others do not know of it.
 
 // repairer is a node's part in that. For one goroutine.
 type repairer struct {
@@ -181,8 +181,8 @@ func (r *repairer) tell(trouble error) {
 // repairConflicts bounds how often a repair of one table begins again because somebody wrote to it.
 const repairConflicts = 20
 
-// repair makes a table's replicas what they are to be, step by step. After a conflict the steps are smaller, so that a table that others write
-// to all the time has its turn, too.
+// repair makes a table's replicas what they are to be, step by step. After a conflict the steps are smaller, so
+// that a table that others write to all the time has its turn, too.
 func (r *repairer) repair(ctx context.Context, name catalog.TableName) error {
 	k := r.keeper
 	full := map[string]bool{}

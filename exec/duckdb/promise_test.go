@@ -50,8 +50,8 @@ var shapes = []string{
 	"ifnull($1, c)", "[c, $1]", "max(coalesce(c, $1)) OVER (ORDER BY n)", "c || $1", "nullif($1, c)",
 }
 
-// D12: whatever is bound, in whatever order, the columns have the types that the statement told, and the values that DuckDB gives for the
-// value in the parameter's place, cast to that type; or there is an error.
+// D12: whatever is bound, in whatever order, the columns have the types that the statement told, and the values
+// that DuckDB gives for the value in the parameter's place, cast to that type; or there is an error.
 func TestParametersKeepTypes(t *testing.T) {
 	_, c := open(t)
 	require.NoError(t, c.Exec("SET TimeZone = 'UTC'"))
@@ -118,7 +118,8 @@ func answer(s *duckdb.Statement, args ...any) (out []string, told *arrow.Schema,
 	return out, rows.Schema(), err
 }
 
-// A cast keeps the rows' order, names that are there twice, and what other parameters are; what it loses is an error that says what to do.
+// A cast keeps the rows' order, names that are there twice, and what other parameters are; what it loses is an
+// error that says what to do.
 func TestParametersKeepTypesByCasts(t *testing.T) {
 	_, c := open(t)
 	require.NoError(t, c.Exec("CREATE TEMP TABLE t AS SELECT i::TINYINT AS a, i::DECIMAL(4,1) AS d, i::VARCHAR AS s FROM range(5000) r(i) WHERE i < 100"))
@@ -152,7 +153,8 @@ func TestParametersKeepTypesByCasts(t *testing.T) {
 	require.Equal(t, "1|99|99|99", out[0])
 }
 
-// What a statement names may become another thing. Then it says so, as PostgreSQL does, and reads nothing as what it is not.
+// What a statement names may become another thing. Then it says so, as PostgreSQL does, and reads nothing as what
+// it is not.
 func TestChangedTablesBreakPromises(t *testing.T) {
 	_, c := open(t)
 	for _, change := range []string{"VARCHAR", "BIGINT", "INTEGER, b INTEGER", "INTEGER[]", "STRUCT(a INTEGER)", "DECIMAL(9,1)"} {
@@ -175,7 +177,8 @@ func TestChangedTablesBreakPromises(t *testing.T) {
 	}
 }
 
-// A value that the parameter's type holds is made one of it, so that DuckDB's one plan for it keeps the promise; others take a plan with casts.
+// A value that the parameter's type holds is made one of it, so that DuckDB's one plan for it keeps the promise;
+// others take a plan with casts.
 func TestValuesThatFitNeedOnePlan(t *testing.T) {
 	db, _ := open(t)
 	schema, batch := numbers(t, 10)

@@ -7,6 +7,7 @@ import "C"
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,10 +16,10 @@ import (
 	bindings "github.com/duckdb/duckdb-go-bindings"
 )
 
-// DuckDB plans a prepared statement anew whenever a parameter's value is not of the type that the plan gave the
-// parameter, and then the result's columns may be of other types, too: coalesce(a_smallint, $1) is a SMALLINT when
-// it is prepared, and an INTEGER for the value 40000. So a value is made one of the parameter's type where that
-// loses nothing, and what other values make of the columns is cast to what the statement told (D12).
+// DuckDB plans a statement that has parameters anew for every execution, by the types of the values that are bound,
+// and then the result's columns may be of other types, too: coalesce(a_smallint, $1) is a SMALLINT when it is
+// prepared, and an INTEGER for the value 40000. So a value is made one of the parameter's type where that loses
+// nothing, and what other values make of the columns is cast to what the statement told (D12).
 
 // promise is what a statement told of its columns before it ran for the first time: after that, DuckDB tells of the
 // last plan.
@@ -125,7 +126,7 @@ func (p promise) casts(sql string, got []bindings.LogicalType) (text string, ok 
 	columns, names := make([]string, len(got)), make([]string, len(got))
 	for i := range got {
 		names[i] = fmt.Sprintf("c%d", i)
-		columns[i] = names[i] + " AS " + quoted(p.names[i])
+		columns[i] = names[i] + " AS " + QuoteIdentifier(p.names[i])
 		if sameType(got[i], p.types[i]) {
 			continue
 		}
@@ -137,11 +138,11 @@ func (p promise) casts(sql string, got []bindings.LogicalType) (text string, ok 
 		cast := "CAST(" + names[i] + " AS " + to + ")"
 		if strict := "TRY_" + cast; !approximate(bindings.GetTypeId(got[i]), bindings.GetTypeId(p.types[i])) {
 			message := fmt.Sprintf("22003: a parameter's value makes values of %s in column %s, whose type is %s",
-				from, quoted(p.names[i]), to)
+				from, QuoteIdentifier(p.names[i]), to)
 			cast = "CASE WHEN " + names[i] + " IS NOT DISTINCT FROM CAST(" + strict + " AS " + from + ") THEN " + strict +
-				" ELSE error(" + literal(message) + ") END"
+				" ELSE error(" + QuoteLiteral(message) + ") END"
 		}
-		columns[i] = cast + " AS " + quoted(p.names[i])
+		columns[i] = cast + " AS " + QuoteIdentifier(p.names[i])
 	}
 	return "SELECT " + strings.Join(columns, ", ") + " FROM (" + strings.TrimRight(sql, "; \t\r\n") + "\n) AS promised(" +
 		strings.Join(names, ", ") + ")", true
@@ -160,9 +161,6 @@ func errPromise() error {
 	return &Error{Message: "cached plan must not change result type", State: "0A000", Byte: -1,
 		HintText: "Say of what type the parameters are ($1::bigint), or prepare the statement again."}
 }
-
-func quoted(name string) string  { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
-func literal(text string) string { return "'" + strings.ReplaceAll(text, "'", "''") + "'" }
 
 // typeNames are SQL's names of types without parts.
 var typeNames = map[bindings.Type]string{
@@ -191,7 +189,7 @@ func typeName(t bindings.LogicalType) (name string, ok bool) {
 	case bindings.TypeEnum:
 		words := make([]string, bindings.EnumDictionarySize(t))
 		for i := range words {
-			words[i] = literal(bindings.EnumDictionaryValue(t, bindings.IdxT(i)))
+			words[i] = QuoteLiteral(bindings.EnumDictionaryValue(t, bindings.IdxT(i)))
 		}
 		return "ENUM(" + strings.Join(words, ", ") + ")", true
 	case bindings.TypeList:
@@ -236,6 +234,12 @@ func (p promise) kept(result *C.struct_csm_result) bool {
 	return bool(C.csm_same_columns(result, &types[0], C.idx_t(len(types))))
 }
 
+// ofText tells errors of what a text says from those of running out of time or of memory.
+func ofText(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && (strings.HasPrefix(e.State, "42") || strings.HasPrefix(e.State, "0A"))
+}
+
 // keep starts the statement once more with its columns cast to what they were promised to be. result is what it has
 // become; it is destroyed.
 func (s *Statement) keep(ctx context.Context, result *C.struct_csm_result) (*Rows, error) {
@@ -259,7 +263,10 @@ func (s *Statement) keep(ctx context.Context, result *C.struct_csm_result) (*Row
 	}
 	anew, err := s.connection.Prepare(text)
 	if err != nil {
-		return nil, errPromise()
+		if err = s.explain(ctx, err); ofText(err) {
+			err = errPromise() // it cannot be a sub-query
+		}
+		return nil, err
 	}
 	if err := anew.Bind(s.args); err != nil {
 		anew.Close()

@@ -157,8 +157,8 @@ func (s *Statement) lost(ctx context.Context) error {
 // stateSpoilt is of the error that every statement gets in a transaction of DuckDB in which one has failed.
 const stateSpoilt = "25P02"
 
-// Spoilt tells that an error has ended the transaction that the connection is in. DuckDB forgives what is wrong with a text,
-// and not a constant that has no value, which it finds while it plans.
+// Spoilt tells that an error has ended the transaction that the connection is in. DuckDB forgives what is wrong
+// with a text, and not a constant that has no value, which it finds while it plans.
 func (c *Connection) Spoilt() bool {
 	var e *Error
 	return errors.As(c.Exec("SELECT 1"), &e) && e.State == stateSpoilt

@@ -8,8 +8,9 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// deparse writes a tree as text. It changes the tree: the deparser leaves out parentheses that expressions need, so that (a OR b) IS NULL
-// would become a OR b IS NULL, and (a = b) IN (c, d) would be no SQL. So operands that are more than a name or a value get their own.
+// deparse writes a tree as text. It changes the tree: the deparser leaves out parentheses that expressions need, so
+// that (a OR b) IS NULL would become a OR b IS NULL, and (a = b) IN (c, d) would be no SQL. So operands that are
+// more than a name or a value get their own.
 func deparse(parsed *pg.ParseResult) (string, error) {
 	parenthesize(parsed.ProtoReflect())
 	return pg.Deparse(parsed)
@@ -19,7 +20,8 @@ func deparse(parsed *pg.ParseResult) (string, error) {
 var errOtherwise = sqlerror.New("0A000", "the query cannot be translated for the system catalogs").
 	WithHint("Write its parts as sub-queries, or ask the catalogs by themselves.")
 
-// withoutPlaces takes the positions in the text out of a tree, and the modifiers of types, which a tree that was made need not have.
+// withoutPlaces takes the positions in the text out of a tree, and the modifiers of types, which a tree that was
+// made need not have.
 func withoutPlaces(parsed *pg.ParseResult) *pg.ParseResult {
 	forget(parsed.ProtoReflect())
 	return parsed

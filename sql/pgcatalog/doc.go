@@ -32,7 +32,8 @@
 //   - P4: what users made is kept per connection, in temporary tables, so that a transaction sees its own uncommitted
 //     tables and no refresh waits for, or conflicts with, another session's. A rolled-back transaction takes its refresh
 //     with it: the engine refreshes again after a rollback.
-//   - P5: Rewrite never fails on a query that PostgreSQL's parser understands; what it does not know it leaves.
+//   - P5: Rewrite never fails on a query that PostgreSQL's parser understands; what it does not know it leaves. What the
+//     deparser would write as another query is refused (P7).
 //   - P6: nothing outside of database csm_catalogs reads it but what Rewrite wrote. So most nodes' lives need not pay for it; and because it
 //     is attached when it is first asked for, no transaction can have looked at it before, and all see it whole.
 //   - P7: what Rewrite writes is read as the tree that it made: no parenthesis that matters is left out. See deparse.go.
