@@ -38,7 +38,7 @@ func (e *Engine) ClusterStatus(ctx context.Context) (noderpc.ClusterStatus, erro
 	if e.node == nil || e.node.Self == nil {
 		return noderpc.ClusterStatus{}, upkeep.ErrAlone
 	}
-	ctx, leave, err := e.life.call(ctx)
+	ctx, leave, err := e.life.Call(ctx)
 	if err != nil {
 		return noderpc.ClusterStatus{}, err
 	}

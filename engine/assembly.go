@@ -59,13 +59,13 @@ var ErrAssemblyOver = errors.New("the assembly has ended")
 // Assemble begins. Errors have the states that CREATE TABLE and INSERT have: 42P07, 42P01, 3F000, 25006 for a borrower; 0A000 for a table
 // whose rows are placed by their hash: INSERT puts those where they belong.
 func (e *Engine) Assemble(ctx context.Context, options AssembleOptions) (*Assembly, error) {
-	ctx, leave, err := e.life.call(ctx)
+	ctx, leave, err := e.life.Call(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
 	a, err := e.assemble(ctx, options)
-	return a, e.life.told(err)
+	return a, e.life.CauseOf(err)
 }
 
 func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assembly, error) {
@@ -131,7 +131,7 @@ func (a *Assembly) Schema() *arrow.Schema { return a.schema }
 // Part begins a part in a node's memory; empty: this node's. Its rows are those from first on.
 func (a *Assembly) Part(ctx context.Context, node string, first int64) (*Part, error) {
 	e := a.engine
-	ctx, leave, err := e.life.call(ctx)
+	ctx, leave, err := e.life.Call(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -148,11 +148,11 @@ func (a *Assembly) Part(ctx context.Context, node string, first int64) (*Part, e
 		return nil, sqlerror.New("42704", "node %q does not exist", node).WithHint("This node is alone: it belongs to no cluster.")
 	}
 	// Allocators have no context of their own: what a part asks of its node ends with the part, or with the engine.
-	long, done := e.life.within(custody.With(context.WithoutCancel(ctx), a.holder))
+	long, done := e.life.Within(custody.With(context.WithoutCancel(ctx), a.holder))
 	space, err := e.node.SpaceOf(long, node)
 	if err != nil {
 		done()
-		return nil, e.life.told(err)
+		return nil, e.life.CauseOf(err)
 	}
 	p := &Part{assembly: a, node: node, first: first, space: space, done: done}
 	a.mu.Lock()
@@ -169,12 +169,12 @@ func (a *Assembly) Part(ctx context.Context, node string, first int64) (*Part, e
 // that somebody else has changed the table meanwhile.
 func (a *Assembly) Commit(ctx context.Context) error {
 	e := a.engine
-	ctx, leave, err := e.life.call(ctx)
+	ctx, leave, err := e.life.Call(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	parts, err := a.end(because(ErrAssemblyOver, sqlerror.New("55000", "the assembly was committed")))
+	parts, err := a.end(sqlerror.New("55000", "the assembly was committed").WithCause(ErrAssemblyOver))
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func (a *Assembly) Commit(ctx context.Context) error {
 	}
 	if err := a.commit(ctx, chunks); err != nil {
 		e.node.Settle(ctx)
-		return e.life.told(err)
+		return e.life.CauseOf(err)
 	}
 	return nil
 }
@@ -247,11 +247,11 @@ func allOf(parts []*Part) (chunks []*catalog.Chunk) {
 // Abort gives all memory back.
 func (a *Assembly) Abort() error {
 	e := a.engine
-	if !e.life.enterToClose() {
+	if !e.life.EnterToClose() {
 		return nil // it went with the engine
 	}
-	defer e.life.leave()
-	parts, err := a.end(because(ErrAssemblyOver, sqlerror.New("55000", "the assembly was aborted")))
+	defer e.life.Leave()
+	parts, err := a.end(sqlerror.New("55000", "the assembly was aborted").WithCause(ErrAssemblyOver))
 	if err != nil {
 		return nil //nolint:nilerr // it has ended
 	}
@@ -315,7 +315,7 @@ func (p *Part) Allocator() memory.Allocator { return partMemory{p} }
 // where none may be 23502, and a node without room 53200. After an error the part is as it was before the batch.
 func (p *Part) Add(ctx context.Context, batch arrow.RecordBatch) error {
 	e := p.assembly.engine
-	ctx, leave, err := e.life.call(ctx)
+	ctx, leave, err := e.life.Call(ctx)
 	if err != nil {
 		return err
 	}
@@ -325,7 +325,7 @@ func (p *Part) Add(ctx context.Context, batch arrow.RecordBatch) error {
 	if p.over != nil {
 		return p.over
 	}
-	return e.life.told(p.add(ctx, batch))
+	return e.life.CauseOf(p.add(ctx, batch))
 }
 
 func (p *Part) add(ctx context.Context, batch arrow.RecordBatch) error {
@@ -436,9 +436,9 @@ func (m partMemory) with(use func(memory.Allocator) []byte) []byte {
 	m.part.mu.Lock()
 	defer m.part.mu.Unlock()
 	life := m.part.assembly.engine.life
-	if m.part.over != nil || !life.enterToClose() { // its memory is not mapped any more
+	if m.part.over != nil || !life.EnterToClose() { // its memory is not mapped any more
 		return use(memory.DefaultAllocator)
 	}
-	defer life.leave()
+	defer life.Leave()
 	return use(m.part.current().Allocator())
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -19,7 +20,7 @@ type block struct {
 	// duck: DuckDB's own transaction is open too, so that temporary tables follow ours.
 	duck bool
 	// Set at the first statement that looks at data: until then the block costs nothing.
-	lease *lease
+	lease *lease.Lease
 	tx    *catalog.Transaction
 	// before are the settings that ROLLBACK brings back, after those that COMMIT does; nil: nothing was SET, or not LOCAL.
 	before, after *settings
@@ -58,7 +59,7 @@ func (b *block) contents() *catalog.Contents {
 	if b.tx != nil {
 		return b.tx.Contents()
 	}
-	return b.lease.snapshot.Contents
+	return b.lease.Snapshot.Contents
 }
 
 // Status of a session between statements, as the protocol shows it.
@@ -73,10 +74,10 @@ const (
 
 // Status says whether a transaction block is open.
 func (s *Session) Status() Status {
-	if s.life.enter() != nil {
+	if s.life.Enter() != nil {
 		return Idle
 	}
-	defer s.life.leave()
+	defer s.life.Leave()
 	switch {
 	case s.block == nil || s.block.implicit:
 		return Idle
@@ -134,8 +135,8 @@ func (s *Session) beginDuck(b *block) error {
 
 // BeginImplicit makes what follows, until EndImplicit, one unit; it costs nothing before a statement reads or writes.
 func (s *Session) BeginImplicit() {
-	if s.life.enter() == nil {
-		defer s.life.leave()
+	if s.life.Enter() == nil {
+		defer s.life.Leave()
 		s.beginImplicit()
 	}
 }
@@ -148,7 +149,7 @@ func (s *Session) beginImplicit() {
 
 // EndImplicit ends the unit that BeginImplicit began, unless an explicit block took it over.
 func (s *Session) EndImplicit(ctx context.Context, failed bool) error {
-	ctx, leave, err := s.life.call(ctx)
+	ctx, leave, err := s.life.Call(ctx)
 	if err != nil {
 		return err
 	}
@@ -160,7 +161,7 @@ func (s *Session) EndImplicit(ctx context.Context, failed bool) error {
 		s.rollback()
 		return nil
 	}
-	return s.life.told(s.commit(ctx))
+	return s.life.CauseOf(s.commit(ctx))
 }
 
 // commit ends the block; an error means that nothing of it happened.
@@ -249,7 +250,7 @@ func (s *Session) endedDuck(b *block) {
 
 func (b *block) release() {
 	if b.lease != nil {
-		b.lease.release()
+		b.lease.Release()
 	}
 }
 
@@ -280,13 +281,13 @@ func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Tran
 		return err
 	}
 	if b.tx == nil {
-		b.tx = s.engine.catalog.Begin(b.lease.snapshot)
+		b.tx = s.engine.catalog.Begin(b.lease.Snapshot)
 	}
 	own, err := s.temporaryNames(ctx)
 	if err != nil {
 		return err
 	}
-	v := s.seeing(b.contents(), b.lease.hold(), own)
+	v := s.seeing(b.contents(), b.lease.Hold(), own)
 	defer v.release()
 	return change(b.tx, v)
 }

@@ -40,10 +40,10 @@ func (s *Session) TakeAside(kind string, bytes int64) error {
 // relieve drops a plan that the session can do without: one that is kept for its text, or that of the statement which was not used for longest and
 // is planned anew when it is. False: there is none.
 func (s *Session) relieve() bool {
-	if s.life.enter() != nil {
+	if s.life.Enter() != nil {
 		return false
 	}
-	defer s.life.leave()
+	defer s.life.Leave()
 	if len(s.kept.list) > 0 {
 		s.dropPlan(0).close()
 		return true

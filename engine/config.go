@@ -7,6 +7,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -152,7 +153,7 @@ func (e *Engine) memberConfig() member.Config {
 	c := &e.config
 	return member.Config{
 		Directory: c.Directory, Node: c.Node, Fabric: c.Fabric, RegionDirectory: c.RegionDirectory, RegionBytes: c.RegionBytes, HugePages: c.HugePages,
-		Verify: c.Verify, LeaseTTL: c.LeaseTTL, Cluster: c.Cluster, Log: c.Log, Fault: c.Fault, Closed: errClosed, Explain: func(err *DamagedError) reader.Loss { return e.upkeep.ExplainLoss(err) },
+		Verify: c.Verify, LeaseTTL: c.LeaseTTL, Cluster: c.Cluster, Log: c.Log, Fault: c.Fault, Closed: lifetime.Closed, Explain: func(err *DamagedError) reader.Loss { return e.upkeep.ExplainLoss(err) },
 		Intercept: c.spoil.lines, SkipChecksums: c.spoil.credulous, Clock: c.spoil.clock,
 	}
 }

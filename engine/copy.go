@@ -133,7 +133,7 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 	defer duck.Close()
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return nil, v.lease.honest(fileError(v.read.Blame(ctx, err)), v.read)
+		return nil, v.lease.ErrorOr(fileError(v.read.Blame(ctx, err)), v.read)
 	}
 	defer rows.Close()
 	n := privateCount(rows)

@@ -38,7 +38,7 @@ func (st *Statement) CopyIn(ctx context.Context, next func() ([][]byte, error)) 
 // CopyInLines is CopyIn of rows that stand on lines of a text: line tells on which one the row that next gave last begins. Errors name it.
 func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, error), line func() int) (string, error) {
 	s := st.session
-	ctx, leave, err := s.life.call(ctx)
+	ctx, leave, err := s.life.Call(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -86,7 +86,7 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 	})
 	if err != nil {
 		s.fail()
-		return "", s.life.told(err)
+		return "", s.life.CauseOf(err)
 	}
 	return fmt.Sprintf("COPY %d", count), nil
 }

@@ -156,10 +156,10 @@ func (s *Session) cursor(name string) (*sqlCursor, error) {
 
 // CursorSchema describes the rows of an open SQL cursor; ok is false when there is none of that name.
 func (s *Session) CursorSchema(name string) (schema *arrow.Schema, ok bool) {
-	if s.life.enter() != nil {
+	if s.life.Enter() != nil {
 		return nil, false
 	}
-	defer s.life.leave()
+	defer s.life.Leave()
 	c, err := s.cursor(name)
 	if err != nil {
 		return nil, false

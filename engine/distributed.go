@@ -152,7 +152,7 @@ func (r *run) trust() error {
 	for _, v := range r.plan.versions {
 		regions = append(regions, r.session.engine.facts.Of(v).Regions()...)
 	}
-	return r.view.lease.snapshot.Trust(regions...)
+	return r.view.lease.Snapshot.Trust(regions...)
 }
 
 // stage runs a stage's fragments at once. Those of this node begin when all others have been asked: what they do in C keeps a processor

@@ -14,7 +14,7 @@
 //	   written   the user's text, where all behind Probe reads one in plain spelling (statement.Plain): 31 for 0x1F
 //	   dialect   what the words of PostgreSQL's clients are to DuckDB, and its errors to them (package dialect)
 //	   view      a view's names get their schemas when it is made, because DuckDB, which expands views, looks for names anew
-//	   lifetime  who is inside of an engine or a session, which end when the last one has left;  held: what batches that left lie in
+//	   lifetime  how an engine or a session ends (package lifetime);  leases of snapshots, and of batches that left (package lease)
 //	   upkeep    chunks where they should lie: placed, moved, replicated, reloaded (package upkeep);  rederive: tables anew, from their query
 //	   again     queries whose lender began anew meanwhile;  layout: whose part of a table a chunk is
 //	   leaving   which queries go to a worker, another process (package worker); elsewhere: their way there and back; workerside: the worker
@@ -37,13 +37,13 @@
 //   - E4: a writing statement leaves a new version or nothing: no row, no name, no memory of the region.
 //   - E5: an error says with its SQLSTATE whose fault it was, and a position when it is in the text.
 //   - E6: Close, of an engine or a session, may come at any time from any goroutine: what runs is cancelled, nothing is unmapped or freed
-//     under it, and it ends with ErrClosed or ErrSessionClosed, never with what looks like the end of a result (lifetime).
+//     under it, and it ends with ErrClosed or ErrSessionClosed, never with what looks like the end of a result (package lifetime).
 //   - E7: a batch that was handed out in place keeps its bytes as they are, until it is released or the engine is closed, and mapped until it
-//     is released (held). What the block wrote itself leaves as a copy, because no lease keeps it.
+//     is released (package lease). What the block wrote itself leaves as a copy, because no lease keeps it.
 //
 // # Lock order
 //
-// lifetime.mu is a leaf. Assembly.mu → Part.mu → the locks of spaces. held.mu → the catalog's locks, mapped.life.
+// Assembly.mu → Part.mu → the locks of spaces.
 //
 // Engine.mu and Session (one goroutine) → mirror.mu → the locks of package facts → the catalog's locks → coherence → memregion. DuckDB's own
 // locks are below mirror.mu; DuckDB's threads call tableScan.open, which takes only catalog page caches and the reader's shards.

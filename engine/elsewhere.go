@@ -46,7 +46,7 @@ func (st *Statement) planElsewhere(ctx context.Context, v *visible) (planned *qu
 	}
 	s.yield() // a result that streams has a worker, and it may be the only one
 	x := &elsewhere{number: s.engine.workers.numbers.Add(1), named: named}
-	result, err := s.engine.workers.pool.Describe(ctx, s.forWorker(st, x, nil), s.engine.workers.snapshot(v), 0, v.lease.hold().release)
+	result, err := s.engine.workers.pool.Describe(ctx, s.forWorker(st, x, nil), s.engine.workers.snapshot(v), 0, v.lease.Hold().Release)
 	if err != nil {
 		return nil, false, s.engine.fromWorker(err)
 	}
@@ -151,7 +151,7 @@ func (st *Statement) readHere(ctx context.Context, args []any) (*Rows, error) {
 func (st *Statement) beginElsewhere(ctx context.Context, v *visible, args [][]byte) (*Rows, error) {
 	s, x := st.session, st.elsewhere
 	e := s.engine
-	result, err := e.workers.pool.Execute(ctx, s.forWorker(st, x, args), e.workers.snapshot(v), x.process, v.lease.hold().release)
+	result, err := e.workers.pool.Execute(ctx, s.forWorker(st, x, args), e.workers.snapshot(v), x.process, v.lease.Hold().Release)
 	if err != nil {
 		return nil, e.fromWorker(err)
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/facts"
+	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/overdue"
 	"github.com/csmsql/csmsql/engine/reader"
@@ -60,7 +62,7 @@ type Engine struct {
 	node    *member.Node     // nil in a borrower
 	remote  *remote          // nil in a node
 
-	life  *lifetime
+	life  *lifetime.Lifetime
 	ended error // what Close said; written before life.gone is closed
 
 	mu       sync.Mutex // guards sessions
@@ -68,7 +70,7 @@ type Engine struct {
 }
 
 func newEngine(config Config) *Engine {
-	e := &Engine{config: config.withDefaults(), sessions: map[*Session]struct{}{}, started: time.Now(), life: newLifetime(context.Background())}
+	e := &Engine{config: config.withDefaults(), sessions: map[*Session]struct{}{}, started: time.Now(), life: lifetime.New(context.Background())}
 	e.facts.Guess = config.Guesses
 	return e
 }
@@ -183,14 +185,14 @@ func (e *Engine) Failed() <-chan struct{} { return e.db.Failed() }
 // in which errors.Is finds ErrClosed. Batches that somebody has not released stay readable, see Rows; the region stays mapped until they are.
 // Close waits for functions that callers gave the engine as well (Notice, progress, CopyIn's rows): none of them may call it.
 func (e *Engine) Close() error {
-	if !e.life.end(errClosing) {
-		<-e.life.gone
+	if !e.life.End(lifetime.Closing) {
+		<-e.life.Gone
 		return e.ended
 	}
-	defer close(e.life.gone)
-	e.life.await() // from here on there are no new sessions
+	defer close(e.life.Gone)
+	e.life.Await() // from here on there are no new sessions
 	for _, s := range e.openSessions() {
-		s.end(errClosing)
+		s.end(lifetime.Closing)
 	}
 	if e.room.stop != nil {
 		e.room.stop()
@@ -231,8 +233,8 @@ func (e *Engine) leave(s *Session) {
 
 // snapshot pins the tables as they are now, after DuckDB's names have been brought up to date with them. The caller
 // releases the lease.
-func (e *Engine) snapshot(ctx context.Context) (*lease, error) {
-	var l *lease
+func (e *Engine) snapshot(ctx context.Context) (*lease.Lease, error) {
+	var l *lease.Lease
 	if e.config.worker {
 		if l = e.remote.snapshotGiven(); l == nil {
 			return nil, sqlerror.New("XX000", "the node has given the worker no snapshot")
@@ -248,10 +250,10 @@ func (e *Engine) snapshot(ctx context.Context) (*lease, error) {
 		if err != nil {
 			return nil, err
 		}
-		l = newLease(s)
+		l = lease.New(s, nil)
 	}
-	if err := e.mirror.follow(l.snapshot.Contents); err != nil {
-		l.release()
+	if err := e.mirror.follow(l.Snapshot.Contents); err != nil {
+		l.Release()
 		return nil, err
 	}
 	return l, nil
@@ -263,27 +265,27 @@ func (e *Engine) follow(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.release()
+	s.Release()
 	return nil
 }
 
 // trustworthy tells whether what was read since faults was counted may be handed out: no page was gone, nobody altered what by has read, and
 // a borrower still has its lease (E3).
-func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *reader.Readings, l *lease) error {
+func (e *Engine) trustworthy(ctx context.Context, faults uint64, by *reader.Readings, l *lease.Lease) error {
 	if e.reader.Faults() != faults {
 		return sqlerror.New("58030", "the backing of lent memory on node %s disappeared while it was read: somebody truncated the region's file", e.reader.Node()).
 			WithHint("No row of this result can be trusted. Load the tables again.")
 	}
 	if err := by.Confirm(ctx); err != nil {
-		return l.honest(err, by)
+		return l.ErrorOr(err, by)
 	}
 	if e.node != nil && e.node.Self != nil { // the bytes may be other nodes'
-		if err := l.snapshot.Trust(by.InRegions()...); err != nil {
+		if err := l.Snapshot.Trust(by.InRegions()...); err != nil {
 			return err
 		}
 	}
-	if l.check != nil {
-		return l.check()
+	if l.Check != nil {
+		return l.Check()
 	}
 	return nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -27,8 +28,8 @@ func (q *query) executeDistributed(ctx context.Context, v *visible, args []any) 
 		return q.insteadWhole(ctx, v, args, err)
 	}
 	rows := &Rows{schema: q.schema, volume: inner.volume, split: inner.split}
-	outer := v.lease.hold()
-	rows.onClose(outer.release)
+	outer := v.lease.Hold()
+	rows.onClose(outer.Release)
 	rows.onClose(func() { inner.Close() })
 	begun := false
 	rows.fetch = func(ctx context.Context) (arrow.RecordBatch, error) {
@@ -97,9 +98,7 @@ func (q *query) runSplit(ctx context.Context, v *visible, args []any) (*Rows, er
 // runFinal runs the text over the results.
 func (q *query) runFinal(ctx context.Context, r *run) (*Rows, error) {
 	s := q.session
-	lease := &lease{snapshot: r.view.lease.snapshot, check: r.check}
-	lease.users.Store(1)
-	view := s.seeing(r.view.contents.With(r.tables...), lease, r.view.own)
+	view := s.seeing(r.view.contents.With(r.tables...), lease.New(r.view.lease.Snapshot, r.check), r.view.own)
 	view.results = map[*catalog.TableVersion]bool{}
 	for _, t := range r.tables {
 		view.results[t] = true

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/custody"
+	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/dialect"
 )
@@ -410,7 +411,7 @@ func (e *Engine) Faults() uint64 { return e.reader.Faults() }
 
 // ReadChunks reads the first column of every chunk, as a statement does.
 func (e *Engine) ReadChunks(ctx context.Context) error {
-	return e.eachChunk(context.WithoutCancel(ctx), nil, func(_ *lease, t *catalog.TableVersion, p catalog.Position) error {
+	return e.eachChunk(context.WithoutCancel(ctx), nil, func(_ *lease.Lease, t *catalog.TableVersion, p catalog.Position) error {
 		batch, err := e.reader.Read(ctx, e.reader.Readings(e.reader.Verification()), t.Table().Name.String(), p.Index, p.Chunk, []int{0})
 		if err == nil {
 			batch.Release()

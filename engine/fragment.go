@@ -19,6 +19,8 @@ import (
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -76,20 +78,20 @@ type fragments struct{ engine *Engine }
 // Run implements noderpc.Fragments.
 func (f fragments) Run(ctx context.Context, _ noderpc.Peer, request noderpc.FragmentRequest, _ func(noderpc.FragmentProgress)) (noderpc.FragmentResult, error) {
 	e := f.engine
-	ctx, leave, err := e.life.call(ctx)
+	ctx, leave, err := e.life.Call(ctx)
 	if err != nil {
 		return noderpc.FragmentResult{}, err
 	}
 	defer leave()
 	e.config.Fault.At(faults.FragmentAccepted)
 	result, err := e.runFragment(ctx, request)
-	if err != nil && errors.Is(e.life.told(err), ErrClosed) {
-		err = errClosed // nothing is wrong with the query: another node can run it
+	if err != nil && errors.Is(e.life.CauseOf(err), lifetime.ErrClosed) {
+		err = lifetime.Closed // nothing is wrong with the query: another node can run it
 	}
 	if release := result.Release; release != nil {
 		result.Release = func() {
-			if e.life.enterToClose() { // otherwise it went with the node
-				defer e.life.leave()
+			if e.life.EnterToClose() { // otherwise it went with the node
+				defer e.life.Leave()
 				release()
 			}
 		}
@@ -126,10 +128,10 @@ func (e *Engine) runFragment(ctx context.Context, request noderpc.FragmentReques
 		e.fragments.done(s, err)
 		e.counts.fragment(result.Total, err)
 	}()
-	if err := s.life.enter(); err != nil {
+	if err := s.life.Enter(); err != nil {
 		return result, err
 	}
-	defer s.life.leave()
+	defer s.life.Leave()
 	defer s.conn.Hear(ctx)()
 	started := time.Now()
 	if err := s.settle(payload.SearchPath, request.Settings); err != nil {
@@ -265,7 +267,7 @@ const zoneSetting = "timezone"
 // fragmentView is what the fragment sees: the coordinator's snapshot of the tables, and the results of earlier stages, which are
 // returned, too.
 func (s *Session) fragmentView(payload *knownPayload) (*visible, []*catalog.TableVersion, error) {
-	v := s.seeing(payload.snapshot.Contents, newLease(payload.snapshot), nil)
+	v := s.seeing(payload.snapshot.Contents, lease.New(payload.snapshot, nil), nil)
 	v.parts, v.results = map[int][]int{}, map[*catalog.TableVersion]bool{}
 	for _, p := range payload.Parts {
 		v.parts[p.Start] = p.Chunks

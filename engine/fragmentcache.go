@@ -75,7 +75,7 @@ func (c *fragmentCache) session(e *Engine, key string) (*Session, error) {
 		}
 		s := c.idle[i]
 		c.idle = slices.Delete(c.idle, i, i+1)
-		if s.life.ctx.Err() == nil { // it goes with the engine
+		if s.life.Context.Err() == nil { // it goes with the engine
 			c.mu.Unlock()
 			return s, nil
 		}

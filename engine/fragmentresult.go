@@ -115,13 +115,13 @@ func (r *run) letGo() {
 		r.release()
 		return
 	}
-	if !e.life.enterToClose() {
+	if !e.life.EnterToClose() {
 		e.later.done()
 		r.release()
 		return
 	}
 	go func() {
-		defer e.life.leave()
+		defer e.life.Leave()
 		defer e.later.done()
 		r.release()
 	}()

@@ -12,8 +12,8 @@ import (
 // A statement ends soon after its context: because the user cancelled it, or because it has taken longer than statement_timeout.
 
 var (
-	errStatementTimeout = because(context.DeadlineExceeded, sqlerror.New("57014", "canceling statement due to statement timeout"))
-	errUserRequest      = because(context.Canceled, sqlerror.New("57014", "canceling statement due to user request"))
+	errStatementTimeout = sqlerror.New("57014", "canceling statement due to statement timeout").WithCause(context.DeadlineExceeded)
+	errUserRequest      = sqlerror.New("57014", "canceling statement due to user request").WithCause(context.Canceled)
 )
 
 // hurried is ctx with an end by the session's statement_timeout, for callers in the same process. A server keeps the time itself, because in

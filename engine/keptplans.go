@@ -95,7 +95,7 @@ func (s *Session) keeps(key string) bool {
 
 // keepPlan is where a plan goes that has done its work.
 func (s *Session) keepPlan(q *query) {
-	if q.key == "" || len(q.key) > dialect.TreeMax || s.life.ctx.Err() != nil {
+	if q.key == "" || len(q.key) > dialect.TreeMax || s.life.Context.Err() != nil {
 		q.close()
 		return
 	}

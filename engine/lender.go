@@ -6,21 +6,22 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
+	"github.com/csmsql/csmsql/engine/lifetime"
 )
 
 // lender is the noderpc.Lender of a node that may be closed meanwhile: package lending stores into the region, and has it flushed.
 type lender struct {
 	lending *lending.Lender
-	life    *lifetime
+	life    *lifetime.Lifetime
 }
 
 func (l lender) during(ctx context.Context, do func(ctx context.Context) error) error {
-	ctx, leave, err := l.life.call(ctx)
+	ctx, leave, err := l.life.Call(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return l.life.told(do(ctx))
+	return l.life.CauseOf(do(ctx))
 }
 
 // Grant implements noderpc.Lender.

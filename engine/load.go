@@ -27,13 +27,13 @@ import (
 // for the program that embeds the engine and for the owner of the node, never for SQL. progress may be nil.
 func (e *Engine) Load(ctx context.Context, request noderpc.LoadRequest, progress func(noderpc.Progress)) (noderpc.LoadResult, error) {
 	var result noderpc.LoadResult
-	ctx, leave, err := e.life.call(ctx)
+	ctx, leave, err := e.life.Call(ctx)
 	if err != nil {
 		return result, err
 	}
 	defer leave()
 	result, err = e.load(ctx, request, progress)
-	return result, e.life.told(err)
+	return result, e.life.CauseOf(err)
 }
 
 func (e *Engine) load(ctx context.Context, request noderpc.LoadRequest, progress func(noderpc.Progress)) (noderpc.LoadResult, error) {

@@ -15,17 +15,17 @@ type operations struct{ engine *Engine }
 
 // Drain implements noderpc.Operations: the node's own part, see Engine.Drain.
 func (o operations) Drain(ctx context.Context, on bool) error {
-	ctx, leave, err := o.engine.life.call(ctx)
+	ctx, leave, err := o.engine.life.Call(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return o.engine.life.told(o.engine.upkeep.SetDraining(ctx, on))
+	return o.engine.life.CauseOf(o.engine.upkeep.SetDraining(ctx, on))
 }
 
 // Chunk implements noderpc.Operations.
 func (o operations) Chunk(ctx context.Context, table catalog.TableName, chunk int64) ([]byte, error) {
-	ctx, leave, err := o.engine.life.call(ctx)
+	ctx, leave, err := o.engine.life.Call(ctx)
 	if err != nil {
 		return nil, err
 	}

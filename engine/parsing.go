@@ -76,7 +76,7 @@ func parsingBytes(sql string) int64 {
 
 // Parsing is for who parses a text before the session does: it charges what both trees take, until done is called. Errors: 53200, 54000.
 func (s *Session) Parsing(ctx context.Context, sql string) (done func(), err error) {
-	ctx, out, err := s.life.call(ctx)
+	ctx, out, err := s.life.Call(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -87,11 +87,11 @@ func (s *Session) Parsing(ctx context.Context, sql string) (done func(), err err
 	bytes := parsingBytes(sql)
 	leave, err := s.takeTurn(ctx, bytes)
 	if err != nil {
-		return nil, s.life.told(ended(ctx, err))
+		return nil, s.life.CauseOf(ended(ctx, err))
 	}
 	if err := s.account.TakeBriefly(ctx, 2*bytes); err != nil {
 		leave()
-		return nil, s.life.told(ended(ctx, err))
+		return nil, s.life.CauseOf(ended(ctx, err))
 	}
 	s.prepaid = bytes
 	return func() {

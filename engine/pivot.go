@@ -44,7 +44,7 @@ func (s *Session) planPivots(ctx context.Context, text, expanded string, made ed
 
 // pivotValues runs the query for an item's values and gives them as literals.
 func (s *Session) pivotValues(ctx context.Context, query string, v *visible) ([]string, error) {
-	v = s.seeing(v.contents, v.lease.hold(), v.own) // with readings of its own: they are confirmed with the last value
+	v = s.seeing(v.contents, v.lease.Hold(), v.own) // with readings of its own: they are confirmed with the last value
 	defer v.release()
 	q, err := s.planNamed(ctx, query, dialect.TreeOf(query), v)
 	if err != nil {

@@ -6,13 +6,14 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/lease"
 )
 
 // prefault makes the pages of all tables present in this process, each chunk's in the replica that queries would read. What cannot be had is for the query to
 // tell that wants it.
 func (e *Engine) prefault(ctx context.Context) error {
 	var at noderpc.Progress
-	return e.eachChunk(ctx, nil, func(_ *lease, t *catalog.TableVersion, p catalog.Position) error {
+	return e.eachChunk(ctx, nil, func(_ *lease.Lease, t *catalog.TableVersion, p catalog.Position) error {
 		err := e.reader.EachReplica(ctx, t.Table().Name.String(), p.Index, p.Chunk, func(d *descriptor.Descriptor) (failed, _ error) {
 			return e.reader.Prefault(ctx, d), nil
 		})

@@ -323,7 +323,7 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 	}
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return nil, v.lease.honest(dialect.FromDuckDB(v.read.Blame(ctx, err), st.parsed.Text, st.parsed.Text, nil), v.read)
+		return nil, v.lease.ErrorOr(dialect.FromDuckDB(v.read.Blame(ctx, err), st.parsed.Text, st.parsed.Text, nil), v.read)
 	}
 	defer rows.Close()
 	s.changedTemporary()

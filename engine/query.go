@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -187,7 +188,7 @@ func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseRe
 	}
 	if err != nil {
 		q.close()
-		return nil, v.lease.honest(err, q.read)
+		return nil, v.lease.ErrorOr(err, q.read)
 	}
 	return q, nil
 }
@@ -399,10 +400,10 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 	}
 	running, err := q.run(ctx, duck, v)
 	if err != nil {
-		return nil, v.lease.honest(q.explain(q.read.Blame(ctx, err)), q.read)
+		return nil, v.lease.ErrorOr(q.explain(q.read.Blame(ctx, err)), q.read)
 	}
 	rows := &Rows{schema: q.schema, volume: read}
-	held := v.lease.hold()
+	held := v.lease.Hold()
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
 		batch, err := running.Next()
 		if err != nil && err != io.EOF {
@@ -414,11 +415,11 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 			if batch != nil {
 				batch.Release()
 			}
-			return nil, held.honest(q.explain(err), q.read)
+			return nil, held.ErrorOr(q.explain(err), q.read)
 		}
 		return batch, nil
 	}
-	rows.onClose(held.release)
+	rows.onClose(held.Release)
 	rows.onClose(func() {
 		running.Close()
 		if duck != q.duck {
@@ -450,7 +451,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 	e := q.session.engine
 	read := q.session.readings() // several results of one plan may be open
 	read.Begin()
-	held := newHeld(e.reader, v.lease.hold())
+	held := lease.NewBatches(e.reader, v.lease.Hold())
 	open := func(ctx context.Context, scan plan.TableScan) (compute.Source, error) {
 		keep, err := facts.Pruned(ctx, q.source, scan.Bind(planValues(args)), q.without)
 		if err != nil {
@@ -464,20 +465,20 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 	}
 	reader, err := compute.Run(ctx, q.compute, open, computeArguments(args), nil)
 	if err != nil {
-		held.close()
-		return nil, v.lease.honest(read.Blame(ctx, err), read)
+		held.Close()
+		return nil, v.lease.ErrorOr(read.Blame(ctx, err), read)
 	}
 	rows := &Rows{schema: q.schema, volume: read.Volume(), changes: q.own}
-	l := held.lease
+	l := held.Lease
 	trustworthy := func() error { return e.trustworthy(ctx, q.faults, read, l) }
-	inPlace := l.check == nil && !q.own
+	inPlace := l.Check == nil && !q.own
 	if inPlace {
 		rows.inPlace = trustworthy
 	}
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
 		if !reader.Next() {
 			if err := reader.Err(); err != nil {
-				return nil, l.honest(read.Blame(ctx, err), read)
+				return nil, l.ErrorOr(read.Blame(ctx, err), read)
 			}
 			if lost := trustworthy(); lost != nil {
 				return nil, lost
@@ -490,7 +491,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 			batch, err = detach(ctx, narrow, q.schema)
 		}
 		if err != nil {
-			return nil, l.honest(err, read)
+			return nil, l.ErrorOr(err, read)
 		}
 		if lost := trustworthy(); lost != nil {
 			batch.Release()
@@ -498,7 +499,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 		}
 		return batch, nil
 	}
-	rows.onClose(held.close)
+	rows.onClose(held.Close)
 	rows.onClose(reader.Release)
 	return rows, nil
 }
@@ -507,7 +508,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 type chunkSource struct {
 	engine  *Engine
 	read    *reader.Readings
-	held    *held
+	held    *lease.Batches
 	facts   *facts.Facts
 	columns []int
 	keep    []int
@@ -527,7 +528,7 @@ func (c *chunkSource) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	batch, err := c.engine.reader.ReadHeld(ctx, c.read, c.held.hold, c.facts.Version.Table().Name.String(), i, chunk, c.columns)
+	batch, err := c.engine.reader.ReadHeld(ctx, c.read, c.held.Retain, c.facts.Version.Table().Name.String(), i, chunk, c.columns)
 	if err == nil {
 		c.read.Volume().Count(c.engine.ours(chunk), chunk, c.columns, false)
 	}

@@ -73,7 +73,7 @@ func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string
 		return 0, err
 	}
 	defer s.Close()
-	ctx, leave, err := s.life.call(ctx) // E6: whoever ends the session waits for what it does
+	ctx, leave, err := s.life.Call(ctx) // E6: whoever ends the session waits for what it does
 	if err != nil {
 		return 0, err
 	}

@@ -18,6 +18,8 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/fabric"
+	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/memregion"
@@ -160,14 +162,14 @@ type remote struct {
 	client  *noderpc.Client
 	catalog string // the identity of the node's catalog: what is mapped belongs to it
 	keeper  *noderpc.Keeper
-	current *lease    // the newest snapshot that was taken; the remote itself is one of its users
-	used    time.Time // when it was last handed out
+	current *lease.Lease // the newest snapshot that was taken; the remote itself is one of its users
+	used    time.Time    // when it was last handed out
 	views   []*memregion.View
 	timer   *time.Timer
 	closed  bool
 
 	// Of a worker: the snapshot that its node has given, and what it is made of.
-	given    *lease
+	given    *lease.Lease
 	source   *hugetable.Source
 	versions map[string]*catalog.TableVersion // by their records
 }
@@ -213,11 +215,11 @@ func (r *remote) mapRegion(owner string, spec memregion.Spec, trusted coherence.
 }
 
 // snapshot leases the tables as they are at the node now. While nothing was committed there, statements share one lease.
-func (r *remote) snapshot(ctx context.Context) (*lease, error) {
+func (r *remote) snapshot(ctx context.Context) (*lease.Lease, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
-		return nil, errClosed
+		return nil, lifetime.Closed
 	}
 	taken, err := r.take(ctx)
 	if err != nil {
@@ -225,9 +227,9 @@ func (r *remote) snapshot(ctx context.Context) (*lease, error) {
 	}
 	r.used = time.Now()
 	keeper, id := r.keeper, taken.ID()
-	if r.current != nil && r.current.snapshot.Revision() == taken.Record.Revision && keeper.Valid(r.current.snapshot.Lease()) {
+	if r.current != nil && r.current.Snapshot.Revision() == taken.Record.Revision && keeper.Valid(r.current.Snapshot.Lease()) {
 		keeper.Release(id)
-		return r.current.hold(), nil
+		return r.current.Hold(), nil
 	}
 	if err := r.knowRegions(ctx, taken.Record.Regions); err != nil {
 		keeper.Release(id)
@@ -239,10 +241,9 @@ func (r *remote) snapshot(ctx context.Context) (*lease, error) {
 		return nil, err
 	}
 	r.forget()
-	r.current = newLease(snapshot)
-	r.current.check = func() error { return keeper.Check(id) }
+	r.current = lease.New(snapshot, func() error { return keeper.Check(id) })
 	r.timer = time.AfterFunc(idleLease, r.forgetIdle)
-	return r.current.hold(), nil
+	return r.current.Hold(), nil
 }
 
 // take leases from the node; from its next process, if it was started again. Requires mu.
@@ -326,7 +327,7 @@ func (r *remote) knowForeign(record catalog.RegionRecord) {
 func (r *remote) forget() {
 	if r.current != nil {
 		r.timer.Stop()
-		r.current.release()
+		r.current.Release()
 		r.current = nil
 	}
 }
@@ -338,7 +339,7 @@ func (r *remote) forgetIdle() {
 	if r.current == nil {
 		return
 	}
-	if rest := idleLease - time.Since(r.used); rest > 0 || r.current.users.Load() > 1 {
+	if rest := idleLease - time.Since(r.used); rest > 0 || r.current.Shared() {
 		r.timer.Reset(max(rest, idleLease/4))
 		return
 	}
@@ -350,7 +351,7 @@ func (r *remote) close() error {
 	r.closed = true
 	r.forget()
 	if r.given != nil {
-		r.given.release()
+		r.given.Release()
 		r.given = nil
 	}
 	views := r.views

@@ -55,12 +55,12 @@ func (r *Rows) enter() error {
 	if r.session == nil {
 		return nil
 	}
-	return r.session.life.enter()
+	return r.session.life.Enter()
 }
 
 func (r *Rows) leave() {
 	if r.session != nil {
-		r.session.life.leave()
+		r.session.life.Leave()
 	}
 }
 
@@ -200,8 +200,8 @@ func (r *Rows) Close() error {
 	s := r.session
 	if s == nil {
 		r.close()
-	} else if s.life.enterToClose() {
-		defer s.life.leave()
+	} else if s.life.EnterToClose() {
+		defer s.life.Leave()
 		r.close()
 	}
 	return nil

@@ -44,10 +44,10 @@ type service struct {
 
 func (s *service) Describe(context.Context) (noderpc.Description, error) {
 	e := s.engine
-	if err := e.life.enter(); err != nil {
+	if err := e.life.Enter(); err != nil {
 		return noderpc.Description{}, err
 	}
-	defer e.life.leave()
+	defer e.life.Leave()
 	return noderpc.Description{
 		Node: e.config.Node, Catalog: e.catalog.Identity(), Domain: member.LocalDomain,
 		Regions:  []noderpc.Region{{Spec: e.node.Region, Trusted: e.reader.Trusted(e.node.Region.ID)}},
@@ -57,7 +57,7 @@ func (s *service) Describe(context.Context) (noderpc.Description, error) {
 
 // Lease pins a snapshot for a borrower until it is released or its lease runs out.
 func (s *service) Lease(ctx context.Context, holder catalog.Holder) (*catalog.SnapshotRecord, error) {
-	ctx, leave, err := s.engine.life.call(ctx)
+	ctx, leave, err := s.engine.life.Call(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -85,7 +85,7 @@ func (s *service) Lease(ctx context.Context, holder catalog.Holder) (*catalog.Sn
 
 // Acquire flushes for the processes that are attached, and remembers it as for this one.
 func (s *service) Acquire(ctx context.Context, extents []descriptor.Extent) error {
-	ctx, leave, err := s.engine.life.call(ctx)
+	ctx, leave, err := s.engine.life.Call(ctx)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (s *service) Acquire(ctx context.Context, extents []descriptor.Extent) erro
 }
 
 func (s *service) Page(ctx context.Context, id catalog.PageID) ([]byte, error) {
-	ctx, leave, err := s.engine.life.call(ctx)
+	ctx, leave, err := s.engine.life.Call(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -108,10 +108,10 @@ func (s *service) Page(ctx context.Context, id catalog.PageID) ([]byte, error) {
 }
 
 func (s *service) Renew(_ context.Context, leases []catalog.LeaseID) (over []catalog.LeaseID, err error) {
-	if err := s.engine.life.enter(); err != nil {
+	if err := s.engine.life.Enter(); err != nil {
 		return nil, err
 	}
-	defer s.engine.life.leave()
+	defer s.engine.life.Leave()
 	if err := s.engine.node.Promise(0); err != nil {
 		return nil, err
 	}
@@ -125,10 +125,10 @@ func (s *service) Renew(_ context.Context, leases []catalog.LeaseID) (over []cat
 }
 
 func (s *service) Release(_ context.Context, lease catalog.LeaseID) error {
-	if !s.engine.life.enterToClose() {
+	if !s.engine.life.EnterToClose() {
 		return nil // it went with the engine
 	}
-	defer s.engine.life.leave()
+	defer s.engine.life.Leave()
 	return s.engine.catalog.ReleaseLease(lease)
 }
 
@@ -141,10 +141,10 @@ func (e *Engine) Status(frontend noderpc.Frontend) noderpc.Status {
 	st := noderpc.Status{Node: noderpc.NodeStatus{
 		Name: e.config.Node, Version: Version, Started: e.started, Process: os.Getpid(), Domain: member.LocalDomain, Frontend: frontend,
 	}}
-	if e.catalog == nil || e.life.enter() != nil {
+	if e.catalog == nil || e.life.Enter() != nil {
 		return st
 	}
-	defer e.life.leave()
+	defer e.life.Leave()
 	st.Node.Catalog, st.Node.Revision = e.catalog.Identity(), e.catalog.Revision()
 	region, spec := e.node.Lent.Stats(), e.node.Region
 	st.Regions = []noderpc.RegionStatus{{

@@ -11,6 +11,8 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -48,7 +50,7 @@ type Notice struct {
 // at a time, but for Close, which any may call at any time.
 type Session struct {
 	engine  *Engine
-	life    *lifetime
+	life    *lifetime.Lifetime
 	options SessionOptions
 	conn    *duckdb.Connection
 	account *account.Session // what its client makes the node keep
@@ -103,10 +105,10 @@ type Session struct {
 
 // Session opens a session. Errors: ErrClosed.
 func (e *Engine) Session(options SessionOptions) (*Session, error) {
-	if err := e.life.enter(); err != nil {
+	if err := e.life.Enter(); err != nil {
 		return nil, err
 	}
-	defer e.life.leave()
+	defer e.life.Leave()
 	if options.User == "" {
 		options.User = "postgres"
 	}
@@ -114,11 +116,11 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 		options.Statements = noProtocol{}
 	}
 	s := &Session{
-		engine: e, life: newLifetime(e.life.ctx), options: options, settings: defaultSettings(options.User),
+		engine: e, life: lifetime.New(e.life.Context), options: options, settings: defaultSettings(options.User),
 		open: map[*Rows]struct{}{}, statements: map[*Statement]struct{}{},
 	}
 	if e.node != nil {
-		s.life.holder = e.node.Hold(fmt.Sprintf("session %d of %s", options.ProcessID, options.User))
+		s.life.Holder = e.node.Hold(fmt.Sprintf("session %d of %s", options.ProcessID, options.User))
 	}
 	s.parked.of = &e.parking
 	conn, err := e.db.Connect(s.resolveTable)
@@ -139,7 +141,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 		err = s.beginSettings(options.Settings)
 	}
 	if err != nil {
-		s.life.stop(nil)
+		s.life.Stop(nil)
 		conn.Close()
 		s.account.Close()
 		return nil, err
@@ -152,18 +154,18 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 // session: what runs is cancelled and waited for, and results that are open end with ErrSessionClosed. It waits for what the session has
 // called, too (CopyIn's rows, Notice), so none of that may call it.
 func (s *Session) Close() error {
-	s.end(errSessionClosed)
+	s.end(lifetime.SessionClosed)
 	return nil
 }
 
 // end returns when the session is gone, whoever ends it.
 func (s *Session) end(why error) {
-	if !s.life.end(why) {
-		<-s.life.gone
+	if !s.life.End(why) {
+		<-s.life.Gone
 		return
 	}
-	defer close(s.life.gone)
-	s.life.await()
+	defer close(s.life.Gone)
+	s.life.Await()
 	for rows := range s.open {
 		rows.close()
 	}
@@ -174,8 +176,8 @@ func (s *Session) end(why error) {
 	s.forgetPlans()
 	s.conn.Close()
 	s.account.Close()
-	if s.life.holder != nil {
-		s.engine.node.LetGo(s.life.holder)
+	if s.life.Holder != nil {
+		s.engine.node.LetGo(s.life.Holder)
 	}
 	s.engine.leave(s)
 }
@@ -201,10 +203,10 @@ type Result struct {
 
 // Exec runs one or more statements and drops their rows; the result is the last one's.
 func (s *Session) Exec(ctx context.Context, sql string, args ...any) (Result, error) {
-	if err := s.life.enter(); err != nil {
+	if err := s.life.Enter(); err != nil {
 		return Result{}, err
 	}
-	defer s.life.leave()
+	defer s.life.Leave()
 	texts := statement.Split(sql)
 	if len(texts) > 1 && len(args) > 0 {
 		return Result{}, sqlerror.New("42601", "cannot insert multiple commands into a prepared statement")
@@ -224,10 +226,10 @@ func (s *Session) Exec(ctx context.Context, sql string, args ...any) (Result, er
 }
 
 func (s *Session) query(ctx context.Context, sql string, args []any) (*Rows, error) {
-	if err := s.life.enter(); err != nil {
+	if err := s.life.Enter(); err != nil {
 		return nil, err
 	}
-	defer s.life.leave()
+	defer s.life.Leave()
 	whole := ctx
 	ctx, stop := s.hurried(ctx)
 	s.atOnce = s.block == nil
@@ -271,7 +273,7 @@ func (s *Session) Wants(severity string) bool {
 // its own uncommitted changes.
 type visible struct {
 	contents *catalog.Contents
-	lease    *lease
+	lease    *lease.Lease
 	// read is what the statement has read: of planning until that is over, then of each execution. DuckDB runs one at a time.
 	read *reader.Readings
 	// reads are the names that were looked up in it.
@@ -282,31 +284,6 @@ type visible struct {
 	results map[*catalog.TableVersion]bool
 	// own are the session's temporary tables and views, which hide what is called the same.
 	own temporaryNames
-}
-
-// lease counts the users of a snapshot; the last one gives it back.
-type lease struct {
-	snapshot *catalog.Snapshot
-	users    atomic.Int32
-	// check tells whether what was read under the lease so far may be trusted; nil: it always may.
-	check func() error
-}
-
-func newLease(snapshot *catalog.Snapshot) *lease {
-	l := &lease{snapshot: snapshot}
-	l.users.Store(1)
-	return l
-}
-
-func (l *lease) hold() *lease {
-	l.users.Add(1)
-	return l
-}
-
-func (l *lease) release() {
-	if l.users.Add(-1) == 0 {
-		l.snapshot.Close()
-	}
 }
 
 // see pins what the next statement reads: the block's snapshot, or a fresh one; and has DuckDB look for names there. The caller releases it.
@@ -346,23 +323,23 @@ func (s *Session) pinShared(ctx context.Context) (*visible, error) {
 				return nil, err
 			}
 		}
-		return s.seeing(s.block.contents(), s.block.lease.hold(), nil), nil
+		return s.seeing(s.block.contents(), s.block.lease.Hold(), nil), nil
 	}
 	l, err := s.engine.snapshot(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return s.seeing(l.snapshot.Contents, l, nil), nil
+	return s.seeing(l.Snapshot.Contents, l, nil), nil
 }
 
 // seeing is what a statement of the session sees of contents, and beside them; the lease is its.
-func (s *Session) seeing(contents *catalog.Contents, l *lease, own temporaryNames) *visible {
+func (s *Session) seeing(contents *catalog.Contents, l *lease.Lease, own temporaryNames) *visible {
 	return &visible{contents: contents, lease: l, read: s.readings(), reads: s.reads(), own: own}
 }
 
 func (v *visible) release() {
 	if v != nil {
-		v.lease.release()
+		v.lease.Release()
 	}
 }
 

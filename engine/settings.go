@@ -73,10 +73,10 @@ func (s *Session) atStart() settings {
 
 // Setting tells a setting's value as SHOW does.
 func (s *Session) Setting(name string) (string, error) {
-	if err := s.life.enter(); err != nil {
+	if err := s.life.Enter(); err != nil {
 		return "", err
 	}
-	defer s.life.leave()
+	defer s.life.Leave()
 	return s.setting(name)
 }
 
@@ -90,10 +90,10 @@ func (s *Session) setting(name string) (string, error) {
 
 // Timeout is a setting that is a time; 0: there is none.
 func (s *Session) Timeout(name string) time.Duration {
-	if s.life.enter() != nil {
+	if s.life.Enter() != nil {
 		return 0
 	}
-	defer s.life.leave()
+	defer s.life.Leave()
 	value, _, _ := s.value(name)
 	ms, _ := strconv.ParseInt(value, 10, 64) // all of them are in milliseconds
 	return time.Duration(ms) * time.Millisecond

@@ -44,10 +44,10 @@ type Statement struct {
 
 // Prepare parses and plans one statement.
 func (s *Session) Prepare(ctx context.Context, sql string) (*Statement, error) {
-	if err := s.life.enter(); err != nil {
+	if err := s.life.Enter(); err != nil {
 		return nil, err
 	}
-	defer s.life.leave()
+	defer s.life.Leave()
 	st, err := s.Probe(ctx, sql)
 	if err != nil {
 		s.fail()
@@ -57,7 +57,7 @@ func (s *Session) Prepare(ctx context.Context, sql string) (*Statement, error) {
 
 // Probe is Prepare, but an error leaves an open transaction block as it is: for questions that the user did not ask.
 func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
-	ctx, leave, err := s.life.call(ctx)
+	ctx, leave, err := s.life.Call(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +67,7 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 	if parsed == nil {
 		done, err := s.parsing(ctx, sql)
 		if err != nil {
-			return nil, s.life.told(ended(ctx, err))
+			return nil, s.life.CauseOf(ended(ctx, err))
 		}
 		defer done()
 		if sql, users, err = plainSpelling(sql); err != nil {
@@ -86,7 +86,7 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return nil, users.place(s.life.told(ended(ctx, err)))
+		return nil, users.place(s.life.CauseOf(ended(ctx, err)))
 	}
 	if len(sql) > dialect.TreeMax {
 		parsed.Tree = nil // it may be a hundred times the text
@@ -104,8 +104,8 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 // Fail makes an open transaction block a failed one: PostgreSQL's clients rely on it. Whoever stands between the session and its
 // client calls it for errors of its own.
 func (s *Session) Fail() {
-	if s.life.enter() == nil {
-		defer s.life.leave()
+	if s.life.Enter() == nil {
+		defer s.life.Leave()
 		s.fail()
 	}
 }
@@ -185,8 +185,8 @@ func (st *Statement) Origins() []pgcatalog.Origin { return st.origins }
 
 // Close forgets the statement. It goes with its session if nobody closes it.
 func (st *Statement) Close() error {
-	if s := st.session; s.life.enterToClose() {
-		defer s.life.leave()
+	if s := st.session; s.life.EnterToClose() {
+		defer s.life.Leave()
 		st.close()
 	}
 	return nil
@@ -215,21 +215,21 @@ func (st *Statement) close() {
 // rows, too.
 func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
 	s := st.session
-	if err := s.life.enter(); err != nil {
+	if err := s.life.Enter(); err != nil {
 		return nil, err
 	}
-	defer s.life.leave()
-	ctx, done := s.life.within(ctx)
+	defer s.life.Leave()
+	ctx, done := s.life.Within(ctx)
 	listens := s.conn.Hear(ctx)
 	rows, err := st.execute(ctx, args)
 	listens()
 	if err != nil {
-		err = st.written.place(s.life.told(ended(ctx, err)))
+		err = st.written.place(s.life.CauseOf(ended(ctx, err)))
 		done()
 		return nil, err
 	}
 	rows.session = s
-	rows.told = func(err error) error { return st.written.place(s.life.told(ended(ctx, err))) }
+	rows.told = func(err error) error { return st.written.place(s.life.CauseOf(ended(ctx, err))) }
 	if rows.fetch == nil { // many do not close a result without rows
 		done()
 		return rows, nil
@@ -327,7 +327,7 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 		st.run, st.planText = st.readAndSet, ""
 	}
 	if s.atOnce {
-		st.planned = s.seeing(v.contents, v.lease.hold(), v.own)
+		st.planned = s.seeing(v.contents, v.lease.Hold(), v.own)
 	}
 	return nil
 }

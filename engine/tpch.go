@@ -24,12 +24,12 @@ import (
 // LoadTPCH generates the eight TPC-H tables straight into the region: every buffer is made where it will stay. All tables
 // appear in one commit. progress may be nil; it is called from several goroutines.
 func (e *Engine) LoadTPCH(ctx context.Context, request noderpc.TPCHRequest, progress func(noderpc.Progress)) error {
-	ctx, leave, err := e.life.call(ctx)
+	ctx, leave, err := e.life.Call(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return e.life.told(e.loadTPCH(ctx, request, progress))
+	return e.life.CauseOf(e.loadTPCH(ctx, request, progress))
 }
 
 func (e *Engine) loadTPCH(ctx context.Context, request noderpc.TPCHRequest, progress func(noderpc.Progress)) error {

@@ -6,26 +6,10 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
-
-	"github.com/csmsql/csmsql/engine/reader"
 )
 
 // What a borrower may believe (E3). It reads memory that the node re-uses when the lease is over, and it may be stopped at any
 // moment for any time. So a result is believed when the lease is found valid after the last load that it is made of.
-
-// honest replaces an error of a statement that has read by by that of the lease if it is over: then the bytes that the error complains about
-// may be another table's.
-func (l *lease) honest(err error, by *reader.Readings) error {
-	if err == nil {
-		return nil
-	}
-	if l.check != nil {
-		if over := l.check(); over != nil {
-			return over
-		}
-	}
-	return reader.OfAnother(err, by, l.snapshot.Trust)
-}
 
 // detach takes a batch over and gives one that outlives the lease. Whoever gets it may be stopped before it looks at the values, and checks no
 // lease: so in a borrower rows leave as copies. In the node itself no lease runs out while a batch is in use (held), and they go out in place;

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/upkeep"
@@ -37,7 +38,7 @@ func (e *Engine) startRepair() error {
 	if !e.upkeep.Repairs() {
 		return nil
 	}
-	ctx, leave, err := e.life.call(context.Background())
+	ctx, leave, err := e.life.Call(context.Background())
 	if err != nil {
 		return err
 	}
@@ -64,12 +65,12 @@ func (e *Engine) sourceFile(path string, sql bool, columns []string, call func(f
 // A node that is not there is drained of what it had: other replicas are copied, and what has none is the error
 // (reload brings it back first). When the node comes back, it holds nothing.
 func (e *Engine) Drain(ctx context.Context, name string, progress func(noderpc.Progress)) error {
-	ctx, leave, err := e.life.call(ctx)
+	ctx, leave, err := e.life.Call(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return e.life.told(advise(e.upkeep.Drain(ctx, name, progress)))
+	return e.life.CauseOf(advise(e.upkeep.Drain(ctx, name, progress)))
 }
 
 // Undrain lets a node take rows and run parts of queries again. Nothing moves back.
@@ -77,12 +78,12 @@ func (e *Engine) Undrain(ctx context.Context, name string) error {
 	if e.node == nil || e.node.Self == nil {
 		return upkeep.ErrAlone
 	}
-	ctx, leave, err := e.life.call(ctx)
+	ctx, leave, err := e.life.Call(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return e.life.told(e.upkeep.Undrain(ctx, name))
+	return e.life.CauseOf(e.upkeep.Undrain(ctx, name))
 }
 
 // setPlacement is ALTER TABLE … SET PLACEMENT.
@@ -125,7 +126,7 @@ func (s *Session) tableNamed(ctx context.Context, name statement.Name) (catalog.
 	if err != nil {
 		return catalog.TableName{}, err
 	}
-	v := s.seeing(l.snapshot.Contents, l, own)
+	v := s.seeing(l.Snapshot.Contents, l, own)
 	defer v.release()
 	version, err := s.target(v, name)
 	if err != nil {
@@ -192,7 +193,7 @@ func (c caretaker) Check(table catalog.Table, zone string) (func(context.Context
 
 // Trustworthy implements upkeep.Engine.
 func (c caretaker) Trustworthy(ctx context.Context, faults uint64, by *reader.Readings, snapshot *catalog.Snapshot) error {
-	return c.engine.trustworthy(ctx, faults, by, newLease(snapshot))
+	return c.engine.trustworthy(ctx, faults, by, lease.New(snapshot, nil))
 }
 
 // Derive implements upkeep.Engine.

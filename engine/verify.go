@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -14,13 +15,13 @@ import (
 // VerifyChecksums compares every chunk with the checksums it was sealed with. The error, XX001, names the first of which no replica is
 // whole.
 func (e *Engine) VerifyChecksums(ctx context.Context) error {
-	ctx, leave, err := e.life.call(ctx)
+	ctx, leave, err := e.life.Call(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	return e.life.told(e.eachChunk(ctx, nil, func(l *lease, t *catalog.TableVersion, p catalog.Position) error {
-		return l.honest(e.reader.Check(ctx, t.Table().Name.String(), p.Index, p.Chunk), nil)
+	return e.life.CauseOf(e.eachChunk(ctx, nil, func(l *lease.Lease, t *catalog.TableVersion, p catalog.Position) error {
+		return l.ErrorOr(e.reader.Check(ctx, t.Table().Name.String(), p.Index, p.Chunk), nil)
 	}, nil))
 }
 
@@ -29,7 +30,7 @@ func (e *Engine) VerifyChecksums(ctx context.Context) error {
 // progress (nil: nobody listens) is called on this goroutine.
 func (e *Engine) Verify(ctx context.Context, request noderpc.VerifyRequest, progress func(noderpc.Progress)) (noderpc.VerifyResult, error) {
 	result := noderpc.VerifyResult{Damaged: []noderpc.DamagedReplica{}}
-	ctx, leave, err := e.life.call(ctx)
+	ctx, leave, err := e.life.Call(ctx)
 	if err != nil {
 		return result, err
 	}
@@ -38,14 +39,14 @@ func (e *Engine) Verify(ctx context.Context, request noderpc.VerifyRequest, prog
 		progress = func(noderpc.Progress) {}
 	}
 	var at noderpc.Progress
-	err = e.eachChunk(ctx, request.Tables, func(l *lease, t *catalog.TableVersion, p catalog.Position) error {
+	err = e.eachChunk(ctx, request.Tables, func(l *lease.Lease, t *catalog.TableVersion, p catalog.Position) error {
 		name, d := t.Table().Name, p.Chunk.Descriptor()
 		bad, whole, err := e.reader.Damaged(ctx, name.String(), p.Index, p.Chunk)
 		if err != nil {
 			return err
 		}
 		for _, b := range bad {
-			if lost := l.honest(b, nil); lost != error(b) {
+			if lost := l.ErrorOr(b, nil); lost != error(b) {
 				return lost
 			}
 			if len(result.Damaged) == noderpc.MaxDamaged {
@@ -67,22 +68,22 @@ func (e *Engine) Verify(ctx context.Context, request noderpc.VerifyRequest, prog
 		result.Tables++
 		at = noderpc.Progress{Step: t.Table().Name.String(), RowsTotal: t.Rows(), BytesTotal: t.Bytes()}
 	})
-	return result, e.life.told(err)
+	return result, e.life.CauseOf(err)
 }
 
 // eachChunk visits the chunks of one snapshot's tables, or of the named ones; begin (or nil) is told of every table.
-func (e *Engine) eachChunk(ctx context.Context, names []catalog.TableName, visit func(*lease, *catalog.TableVersion, catalog.Position) error, begin func(*catalog.TableVersion)) error {
+func (e *Engine) eachChunk(ctx context.Context, names []catalog.TableName, visit func(*lease.Lease, *catalog.TableVersion, catalog.Position) error, begin func(*catalog.TableVersion)) error {
 	s, err := e.snapshot(ctx)
 	if err != nil {
 		return err
 	}
-	defer s.release()
-	tables := s.snapshot.Tables()
+	defer s.Release()
+	tables := s.Snapshot.Tables()
 	if len(names) > 0 {
 		tables = nil
 		for _, name := range names {
 			name.Schema = cmp.Or(name.Schema, duckdb.SchemaName)
-			t, exists := s.snapshot.Table(name)
+			t, exists := s.Snapshot.Table(name)
 			if !exists {
 				return sqlerror.New("42P01", "relation %q does not exist", name)
 			}

@@ -31,7 +31,7 @@ func (s *Session) followName(ctx context.Context, tx *catalog.Transaction, befor
 			continue
 		}
 		if err == nil {
-			after := s.seeing(tx.Contents(), before.lease.hold(), before.own)
+			after := s.seeing(tx.Contents(), before.lease.Hold(), before.own)
 			err = s.planned(ctx, after, &followed)
 			after.release()
 		}

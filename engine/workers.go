@@ -13,6 +13,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/worker"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
@@ -141,7 +142,7 @@ func (w *workers) snapshot(v *visible) worker.Snapshot {
 		if w.record != nil && w.revision == revision {
 			return w.record, nil
 		}
-		record, err := w.engine.catalog.Record(v.lease.snapshot)
+		record, err := w.engine.catalog.Record(v.lease.Snapshot)
 		if err != nil {
 			return nil, err
 		}
@@ -198,7 +199,7 @@ func (e *Engine) fromWorker(err error) error {
 	case errors.Is(err, worker.ErrStands):
 		return standsInTheWay(e.parking.most)
 	case errors.Is(err, worker.ErrClosed):
-		return errClosing
+		return lifetime.Closing
 	}
 	return err
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/engine/argument"
+	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/worker"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -224,7 +225,7 @@ func (r *remote) follow(ctx context.Context, encoded []byte, revision catalog.Re
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if len(encoded) == 0 {
-		if r.given == nil || r.given.snapshot.Revision() != revision {
+		if r.given == nil || r.given.Snapshot.Revision() != revision {
 			return sqlerror.New("XX000", "the worker does not have revision %d of the catalog", revision)
 		}
 		return nil
@@ -256,18 +257,18 @@ func (r *remote) follow(ctx context.Context, encoded []byte, revision catalog.Re
 		return err
 	}
 	if r.given != nil {
-		r.given.release()
+		r.given.Release()
 	}
-	r.given, r.versions = newLease(snapshot), versions
+	r.given, r.versions = lease.New(snapshot, nil), versions
 	return nil
 }
 
 // snapshotGiven is the one that the node has given, held; nil: it gives none.
-func (r *remote) snapshotGiven() *lease {
+func (r *remote) snapshotGiven() *lease.Lease {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.given == nil {
 		return nil
 	}
-	return r.given.hold()
+	return r.given.Hold()
 }

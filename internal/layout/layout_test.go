@@ -50,6 +50,8 @@ var allowed = map[string][]string{
 	"engine/member":        {"engine/custody", "engine/fabric", "engine/placement", "engine/reader", "catalog", "cluster", "coherence", "memregion"},
 	"engine/upkeep":        {"engine/columntype", "engine/custody", "engine/facts", "engine/ingest", "engine/lineage", "engine/member", "engine/placement", "engine/reader", "catalog", "cluster/noderpc", "exec/duckdb", "memregion", "queries/dbgen", "sql/statement"},
 	"engine/turn":          {},
+	"engine/lifetime":      {"engine/custody"},
+	"engine/lease":         {"engine/reader", "catalog", "memregion"},
 	"engine/overdue":       {},
 	"engine/worker":        {},
 	"engine/ingest":        {"catalog"},

@@ -40,6 +40,12 @@ func (e *Error) WithDetail(text string) *Error {
 	return e
 }
 
+// WithCause changes what errors.Is and errors.As find in the error, and returns it.
+func (e *Error) WithCause(cause error) *Error {
+	e.Cause = cause
+	return e
+}
+
 func (e *Error) Error() string { return e.Message }
 
 // SQLState is the SQLSTATE of the error.

@@ -1,0 +1,53 @@
+package lease
+
+import (
+	"sync/atomic"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/reader"
+)
+
+// Lease counts the users of a snapshot; the last one gives it back. Safe for concurrent use.
+type Lease struct {
+	Snapshot *catalog.Snapshot
+	users    atomic.Int32
+	// Check tells whether what was read under the lease so far may be trusted; nil: it always may.
+	Check func() error
+}
+
+// New takes the snapshot over for one user. check may be nil.
+func New(snapshot *catalog.Snapshot, check func() error) *Lease {
+	l := &Lease{Snapshot: snapshot, Check: check}
+	l.users.Store(1)
+	return l
+}
+
+// Shared tells whether there is more than one user.
+func (l *Lease) Shared() bool { return l.users.Load() > 1 }
+
+// Hold makes one user more, who calls release.
+func (l *Lease) Hold() *Lease {
+	l.users.Add(1)
+	return l
+}
+
+// Release ends one use.
+func (l *Lease) Release() {
+	if l.users.Add(-1) == 0 {
+		l.Snapshot.Close()
+	}
+}
+
+// ErrorOr gives the error of the lease if it is over, in the place of one of a statement that has read by: the bytes
+// that the latter complains about may be another table's.
+func (l *Lease) ErrorOr(err error, by *reader.Readings) error {
+	if err == nil {
+		return nil
+	}
+	if l.Check != nil {
+		if over := l.Check(); over != nil {
+			return over
+		}
+	}
+	return reader.OfAnother(err, by, l.Snapshot.Trust)
+}
