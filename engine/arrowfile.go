@@ -219,12 +219,9 @@ func conformPiece(ctx context.Context, conn *duckdb.Connection, piece arrow.Reco
 		return err
 	}
 	defer own.Release()
-	number := conn.Register(&duckdb.Scan{
-		Schema: ingest.LogicalSchema(own.Schema()), Rows: own.NumRows(), Chunks: 1,
-		Open: func(_ int, wanted []int) (arrow.RecordBatch, error) { return project(own, wanted), nil },
-	})
-	defer conn.Forget(number)
-	src, err := conformSource("SELECT * FROM "+scanName(number), schema, columns)
+	from, forget := conn.RegisterBatch(ingest.LogicalSchema(own.Schema()), own)
+	defer forget()
+	src, err := conformSource("SELECT * FROM "+from, schema, columns)
 	if err != nil {
 		return err
 	}
@@ -265,7 +262,7 @@ func scannable(ctx context.Context, batch arrow.RecordBatch) (arrow.RecordBatch,
 			return nil, fmt.Errorf("column %q: %w", f.Name, err)
 		}
 		defer plain.Release()
-		copied, err := array.Concatenate([]arrow.Array{plain}, outside)
+		copied, err := array.Concatenate([]arrow.Array{plain}, duckdb.Outside)
 		if err != nil {
 			return nil, sqlerror.New("0A000", "column %q: values of type %s cannot be stored: %v", f.Name, f.Type, err)
 		}

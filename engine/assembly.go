@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/placement"
@@ -102,7 +103,7 @@ func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assemb
 		if p.Kind == placement.Hash {
 			return nil, sqlerror.New("0A000", "rows of %s are placed by %s: a part cannot have them all", name, p).WithHint("INSERT and COPY put rows where they belong.")
 		}
-		if a.target.Check, err = e.checkOf(version.Table(), utcZone); err != nil {
+		if a.target.Check, err = e.checks.OfChunks(version.Table(), check.UTC); err != nil {
 			return nil, err
 		}
 		if a.target.Replicate, err = e.upkeep.Replicator(version.Table(), p); err != nil {
@@ -343,13 +344,13 @@ func (p *Part) add(ctx context.Context, batch arrow.RecordBatch) error {
 	}
 	defer fit.Release()
 	batch = fit
-	if check := p.assembly.target.Check; check != nil {
-		rows, err := outsideOf(batch)
+	if hold := p.assembly.target.Check; hold != nil {
+		rows, err := check.Outside(batch)
 		if err != nil {
 			return err
 		}
 		defer rows.Release()
-		if err := check(ctx, rows); err != nil {
+		if err := hold(ctx, rows); err != nil {
 			return err
 		}
 	}

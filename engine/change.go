@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -252,10 +253,10 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 		return 0, err
 	}
 	target.Check = nil // what stays as it was is not new
-	changed := &changedRows{}
-	defer changed.release()
+	changed := &check.Changed{}
+	defer changed.Release()
 	if r.flagged && !r.removes {
-		if changed.checks, err = s.engine.checksOf(table, s.zone()); err != nil {
+		if changed.Checks, err = s.engine.checks.Of(table, s.zone()); err != nil {
 			return 0, err
 		}
 	}
@@ -281,7 +282,7 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 		}
 		hit += n
 	}
-	if err := changed.flush(ctx); err != nil {
+	if err := changed.Flush(ctx); err != nil {
 		return 0, err
 	}
 	if !r.flagged {
@@ -300,7 +301,7 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *v
 
 // addRows adds the rows of a batch that stay to the writer, and tells how many were hit, as far as they are flagged.
 func addRows(ctx context.Context, w *ingest.Writer, batch arrow.RecordBatch, r rewrite, hits *keeper,
-	changed *changedRows) (hit int64, err error) {
+	changed *check.Changed) (hit int64, err error) {
 	if !r.flagged {
 		return 0, w.Add(ctx, batch)
 	}
@@ -312,10 +313,10 @@ func addRows(ctx context.Context, w *ingest.Writer, batch arrow.RecordBatch, r r
 			return 0, err
 		}
 	}
-	rows := project(batch, firstColumns(last))
+	rows := duckdb.Project(batch, firstColumns(last))
 	defer rows.Release()
 	if hit > 0 {
-		if err := changed.add(ctx, rows, flags); err != nil {
+		if err := changed.Add(ctx, rows, flags); err != nil {
 			return 0, err
 		}
 	}

@@ -83,7 +83,7 @@ func (s *Session) readConstraint(v *visible, table catalog.TableName, schema *ar
 		if w.NotChecked {
 			return k, sqlerror.New("0A000", "CHECK … NOT VALID is not supported").WithHint("Mend the rows that are there first, and leave NOT VALID out.")
 		}
-		return k, s.engine.checkExpression(schema, k)
+		return k, s.engine.checks.Expression(schema, k)
 	case statement.PrimaryKey:
 		k.Kind = constraint.PrimaryKey
 		if slices.ContainsFunc(others, func(o constraint.Constraint) bool { return o.Kind == constraint.PrimaryKey }) {

@@ -48,7 +48,7 @@ func (s *Session) copyCulprit(ctx context.Context, table string, schema *arrow.S
 	row, column, found := firstBad(batch.NumRows(), len(columns), func(column int, from, to int64) error {
 		piece := batch.NewSlice(from, to)
 		defer piece.Release()
-		one := project(piece, []int{column})
+		one := duckdb.Project(piece, []int{column})
 		defer one.Release()
 		return convertText(ctx, conn, schema, columns[column:column+1], one, func(arrow.RecordBatch) error { return nil })
 	})

@@ -300,7 +300,7 @@ func arrowCulprit(ctx context.Context, conn *duckdb.Connection, file string, bef
 	row, column, found := firstBad(batch.NumRows(), len(columns), func(column int, from, to int64) error {
 		piece := batch.NewSlice(from, to)
 		defer piece.Release()
-		one := project(piece, []int{column})
+		one := duckdb.Project(piece, []int{column})
 		defer one.Release()
 		return conformPiece(ctx, conn, one, schema, columns[column:column+1], func(arrow.RecordBatch) error { return nil })
 	})

@@ -8,7 +8,6 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/columntype"
@@ -24,9 +23,6 @@ import (
 
 // CopyRowsPerBatch is how many rows of text CopyIn gathers at most before DuckDB converts them. Rows that are long are fewer: gathering.
 const CopyRowsPerBatch = 65_536
-
-// outside is memory that C may point to (D2).
-var outside = mallocator.NewMallocator()
 
 // CopyIn runs a COPY … FROM STDIN: next gives one row's fields as text, nil for NULL, valid until the next call, and io.EOF at the
 // end. Nothing is stored unless all rows are good. It returns the command tag. Whoever cancels ctx, or closes the session, sees to it that
@@ -138,7 +134,7 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, table strin
 // gather collects rows of text, in DuckDB's spelling. io.EOF comes with the last ones, any other error without a batch: what
 // there was is freed.
 func gather(schema *arrow.Schema, forms []literal.Form, held *gathering, next func() ([][]byte, error), note func() int64, count *int64) (arrow.RecordBatch, error) {
-	b := array.NewRecordBuilder(outside, schema)
+	b := array.NewRecordBuilder(duckdb.Outside, schema)
 	defer b.Release()
 	for n := 0; n < CopyRowsPerBatch && !held.full(); n++ {
 		row, err := next()
@@ -191,12 +187,9 @@ func spelled(value []byte, form literal.Form) ([]byte, error) {
 
 // convertText lets DuckDB turn text into the table's types and hands the rows over.
 func convertText(ctx context.Context, conn *duckdb.Connection, schema *arrow.Schema, columns []string, batch arrow.RecordBatch, add func(arrow.RecordBatch) error) error {
-	number := conn.Register(&duckdb.Scan{
-		Schema: batch.Schema(), Rows: batch.NumRows(), Chunks: 1,
-		Open: func(_ int, wanted []int) (arrow.RecordBatch, error) { return project(batch, wanted), nil },
-	})
-	defer conn.Forget(number)
-	src, err := conformSource("SELECT "+textColumns(schema, columns)+" FROM "+scanName(number), schema, columns)
+	from, forget := conn.RegisterBatch(batch.Schema(), batch)
+	defer forget()
+	src, err := conformSource("SELECT "+textColumns(schema, columns)+" FROM "+from, schema, columns)
 	if err != nil {
 		return err
 	}
@@ -237,15 +230,6 @@ func copyError(err error, line, rows int64) error {
 		e.DetailText = fmt.Sprintf("COPY, in one of the %d rows up to row %d. Nothing was stored.", rows, line)
 	}
 	return e
-}
-
-func project(batch arrow.RecordBatch, columns []int) arrow.RecordBatch {
-	fields := make([]arrow.Field, len(columns))
-	arrays := make([]arrow.Array, len(columns))
-	for i, c := range columns {
-		fields[i], arrays[i] = batch.Schema().Field(c), batch.Column(c)
-	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, batch.NumRows())
 }
 
 // textColumns reads columns of text. Maps and structs are written to clients as JSON, which DuckDB casts to them; it has a spelling of its own,

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
@@ -49,9 +50,9 @@ type Engine struct {
 	mirror   mirror
 	zones    zones
 
-	checkers checkers
-	blocks   atomic.Uint64 // numbers the databases in which blocks show names of their own
-	started  time.Time
+	checks  *check.Checker // nil before the database is open
+	blocks  atomic.Uint64  // numbers the databases in which blocks show names of their own
+	started time.Time
 
 	fragments fragmentCache
 	later     pending
@@ -160,7 +161,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	if err != nil {
 		return err
 	}
-	e.db = db
+	e.db, e.checks = db, check.New(db)
 	e.room.engine = e
 	e.account.From(e.room.source(e.memory.clients))
 	e.facts.Account = e.account.Open(0, "")
@@ -199,7 +200,7 @@ func (e *Engine) Close() error {
 	}
 	e.workers.close() // they read what the node lends
 	e.mirror.close()
-	e.checkers.close()
+	e.checks.Close()
 	if e.db != nil {
 		e.db.Close()
 	}

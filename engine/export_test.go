@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/custody"
+	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -480,7 +481,7 @@ func (e *Engine) Standing() error { return e.catalog.Standing() }
 func FactsBytes(e *Engine) int64 { return e.facts.Account.Used() }
 
 // OutsideBytes is what rows of COPY take that are gathered.
-func OutsideBytes() int64 { return int64(outside.AllocatedBytes()) }
+func OutsideBytes() int64 { return int64(duckdb.Outside.AllocatedBytes()) }
 
 // Shortage is what it says of DuckDB's memory, and nil of what it says of words.
 func Shortage(err error) *Error { return shortage(err) }

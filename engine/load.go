@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
@@ -184,7 +185,7 @@ func (l *loading) begin(ctx context.Context, tx *catalog.Transaction, found *arr
 		l.schema = schema
 	}
 	version, _ := tx.Contents().Table(l.request.Table)
-	target, err := l.engine.upkeep.TargetFor(ctx, version, utcZone)
+	target, err := l.engine.upkeep.TargetFor(ctx, version, check.UTC)
 	if err != nil {
 		return err
 	}

@@ -370,7 +370,7 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error
 			t.number = q.session.conn.Register(t.scan)
 			q.scans = append(q.scans, t)
 		}
-		calls[i] = scanName(t.number)
+		calls[i] = duckdb.ScanCall(t.number)
 	}
 	q.given, q.edits = plan.Splice(q.text, hints, func(i int, _ *plan.Scan) string { return calls[i] })
 	return nil

@@ -212,7 +212,7 @@ func (st *Statement) returned(ctx context.Context, v *visible, written *keeper, 
 	number := s.conn.Register(&duckdb.Scan{
 		Schema: schema, Rows: written.rows, Chunks: len(written.batches),
 		Open: func(chunk int, wanted []int) (arrow.RecordBatch, error) {
-			return project(written.batches[chunk], wanted), nil
+			return duckdb.Project(written.batches[chunk], wanted), nil
 		},
 	})
 	defer s.conn.Forget(number)
@@ -220,7 +220,7 @@ func (st *Statement) returned(ctx context.Context, v *visible, written *keeper, 
 	for i, f := range columns.Fields() {
 		names[i] = duckdb.QuoteIdentifier(f.Name)
 	}
-	from := "SELECT " + strings.Join(names, ", ") + " FROM " + scanName(number)
+	from := "SELECT " + strings.Join(names, ", ") + " FROM " + duckdb.ScanCall(number)
 	if ingest.Index(schema, hitColumn) == columns.NumFields() {
 		from += " WHERE " + hitColumn
 	}

@@ -1,8 +1,6 @@
 package engine
 
-import (
-	"github.com/csmsql/csmsql/engine/account"
-)
+import "github.com/csmsql/csmsql/engine/account"
 
 // What SET and SAVEPOINT make a session keep is charged before. Values are shared by the settings, what a transaction brings back, and its savepoints, so that nobody
 // knows when one is gone: what they all take is counted again when the charge has doubled, and when the transaction ends.

@@ -44,9 +44,6 @@ type tableScan struct {
 	exact       bool  // rows was counted
 }
 
-// scanName is what a registered scan is called in SQL.
-func scanName(number uint64) string { return fmt.Sprintf("csm_scan(%d)", number) }
-
 // newScan makes the scan of one occurrence of a table.
 func (s *Session) newScan(ctx context.Context, v *visible, version *catalog.TableVersion, hint *plan.Scan) *tableScan {
 	f := s.engine.facts.Of(version)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
@@ -97,7 +98,7 @@ func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen
 		return err
 	}
 	version, _ := tx.Contents().Table(name)
-	target, err := e.upkeep.TargetFor(ctx, version, utcZone)
+	target, err := e.upkeep.TargetFor(ctx, version, check.UTC)
 	if err != nil {
 		return err
 	}

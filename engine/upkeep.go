@@ -188,7 +188,7 @@ type caretaker struct{ engine *Engine }
 
 // Check implements upkeep.Engine.
 func (c caretaker) Check(table catalog.Table, zone string) (func(context.Context, arrow.RecordBatch) error, error) {
-	return c.engine.checkOf(table, zone)
+	return c.engine.checks.OfChunks(table, zone)
 }
 
 // Trustworthy implements upkeep.Engine.

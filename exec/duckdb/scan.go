@@ -6,7 +6,12 @@ import (
 	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
 )
+
+// Outside gives memory outside of Go's heap, which C may point to (D2).
+var Outside = mallocator.NewMallocator()
 
 // Scan is one occurrence of a table in one statement: what the planner is told of it and how its chunks are opened. It is
 // immutable once registered, and everything it opens must stay in place until it is released.
@@ -129,3 +134,26 @@ func (c *Connection) Register(s *Scan) (number uint64) { return scans.add(s, c) 
 
 // Forget gives back the reference that Register gave.
 func (c *Connection) Forget(number uint64) { scans.drop(number) }
+
+// ScanCall is what a registered scan is called in SQL.
+func ScanCall(number uint64) string { return fmt.Sprintf("csm_scan(%d)", number) }
+
+// RegisterBatch makes a batch's rows reachable for this connection's SQL under the given columns, and says what they are
+// called there. The batch lies outside of Go's heap, and stays the caller's, who calls forget before it is released.
+func (c *Connection) RegisterBatch(columns *arrow.Schema, rows arrow.RecordBatch) (call string, forget func()) {
+	number := c.Register(&Scan{
+		Schema: columns, Rows: rows.NumRows(), Chunks: 1,
+		Open: func(_ int, wanted []int) (arrow.RecordBatch, error) { return Project(rows, wanted), nil },
+	})
+	return ScanCall(number), func() { c.Forget(number) }
+}
+
+// Project is a batch of some of a batch's columns, in that order. The caller releases it.
+func Project(batch arrow.RecordBatch, columns []int) arrow.RecordBatch {
+	fields := make([]arrow.Field, len(columns))
+	arrays := make([]arrow.Array, len(columns))
+	for i, c := range columns {
+		fields[i], arrays[i] = batch.Schema().Field(c), batch.Column(c)
+	}
+	return array.NewRecordBatch(arrow.NewSchema(fields, nil), arrays, batch.NumRows())
+}

@@ -51,6 +51,7 @@ var allowed = map[string][]string{
 	"engine/upkeep":        {"engine/columntype", "engine/custody", "engine/facts", "engine/ingest", "engine/lineage", "engine/member", "engine/placement", "engine/reader", "catalog", "cluster/noderpc", "exec/duckdb", "memregion", "queries/dbgen", "sql/statement"},
 	"engine/turn":          {},
 	"engine/lifetime":      {"engine/custody"},
+	"engine/check":         {"engine/columntype", "engine/constraint", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},
 	"engine/lease":         {"engine/reader", "catalog", "memregion"},
 	"engine/overdue":       {},
 	"engine/worker":        {},

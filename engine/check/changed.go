@@ -1,26 +1,29 @@
-package engine
+package check
 
 import (
 	"context"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// changedRows hold the rows that an UPDATE changes to the table's checks. Those that it leaves as they were are not asked about again, although
-// the table is written anew: they passed when they were written, and a check may say something else today (d >= current_date).
-type changedRows struct {
-	checks *tableChecks // nil: the table has none
+// Changed holds the rows that an UPDATE changes to the table's checks. Those that it leaves as they were are not asked
+// about again, although the table is written as a whole: they passed when they were written, and a check may say something
+// else today (d >= current_date).
+type Changed struct {
+	Checks *Table // nil: the table has none
 	parts  []arrow.RecordBatch
 	rows   int64
 }
 
-// changedRowsMost is how many rows are asked about at once.
-const changedRowsMost = 1 << 16
+// changedMost is how many rows are asked about at once.
+const changedMost = 1 << 16
 
-// add takes the rows of a batch of which the flag is true.
-func (c *changedRows) add(ctx context.Context, batch arrow.RecordBatch, flags *array.Boolean) error {
-	if c.checks == nil {
+// Add takes the rows of a batch of which the flag is true.
+func (c *Changed) Add(ctx context.Context, batch arrow.RecordBatch, flags *array.Boolean) error {
+	if c.Checks == nil {
 		return nil
 	}
 	hit := func(i int) bool { return flags.IsValid(i) && flags.Value(i) }
@@ -35,15 +38,15 @@ func (c *changedRows) add(ctx context.Context, batch arrow.RecordBatch, flags *a
 		}
 		from = to + 1
 	}
-	if c.rows < changedRowsMost {
+	if c.rows < changedMost {
 		return nil
 	}
-	return c.flush(ctx)
+	return c.Flush(ctx)
 }
 
-// flush asks about the rows that were taken.
-func (c *changedRows) flush(ctx context.Context) error {
-	defer c.release()
+// Flush asks about the rows that were taken.
+func (c *Changed) Flush(ctx context.Context) error {
+	defer c.Release()
 	if c.rows == 0 {
 		return nil
 	}
@@ -52,17 +55,18 @@ func (c *changedRows) flush(ctx context.Context) error {
 		return err
 	}
 	defer rows.Release()
-	return c.checks.hold(ctx, rows.Schema(), rows)
+	return c.Checks.Hold(ctx, rows.Schema(), rows)
 }
 
-func (c *changedRows) release() {
+// Release drops the rows that were taken.
+func (c *Changed) Release() {
 	for _, p := range c.parts {
 		p.Release()
 	}
 	c.parts, c.rows = nil, 0
 }
 
-// joined is one batch of several, in memory that C may point to (D2), with words instead of dictionaries of them.
+// joined is one batch of several, out of Go's heap (duck.D2), with words instead of dictionaries of them.
 func joined(parts []arrow.RecordBatch) (arrow.RecordBatch, error) {
 	fields := parts[0].Schema().Fields()
 	columns := make([]arrow.Array, len(fields))
@@ -78,7 +82,7 @@ func joined(parts []arrow.RecordBatch) (arrow.RecordBatch, error) {
 		for k, p := range parts {
 			pieces[k] = p.Column(i)
 		}
-		column, err := array.Concatenate(pieces, outside)
+		column, err := array.Concatenate(pieces, duckdb.Outside)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +101,7 @@ func joined(parts []arrow.RecordBatch) (arrow.RecordBatch, error) {
 
 // spelledOut are the values of a dictionary column, each where it stands.
 func spelledOut(d *array.Dictionary) (arrow.Array, error) {
-	b := array.NewBuilder(outside, d.Dictionary().DataType())
+	b := array.NewBuilder(duckdb.Outside, d.Dictionary().DataType())
 	defer b.Release()
 	for i := range d.Len() {
 		if d.IsNull(i) {

@@ -1,4 +1,4 @@
-package engine
+package check
 
 import (
 	"context"
@@ -18,25 +18,34 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// CHECK constraints. Rows are held to them where all ways in come together: when a writer has laid out a chunk, and before it is sealed,
-// DuckDB is asked for a row of it of which a check is false. So each check is evaluated once per row, over the values that are stored.
+// Checker evaluates checks. Safe for concurrent use.
+type Checker struct {
+	db *duckdb.Database
 
-// checker is a connection of DuckDB's for checks. It belongs to no session, so that a name in a check means the same in all of them:
-// PostgreSQL's functions and DuckDB's. The time zone is that of the session which writes.
-type checker struct {
+	mu   sync.Mutex // guards what follows; a leaf
+	idle []*connection
+	over bool
+}
+
+// New is a checker that evaluates in db, until it is closed.
+func New(db *duckdb.Database) *Checker { return &Checker{db: db} }
+
+// connection is one of DuckDB's for checks. It belongs to no session, so that a name in a check means the same in all of
+// them: PostgreSQL's functions and DuckDB's. The time zone is that of the session which writes.
+type connection struct {
 	*duckdb.Connection
 	zone string
 }
 
-// checker gives one for the time zone.
-func (e *Engine) checker(zone string) (*checker, error) {
-	c := e.checkers.take()
+// connect gives a connection of the time zone. The caller gives it back.
+func (k *Checker) connect(zone string) (*connection, error) {
+	c := k.take()
 	if c == nil {
-		conn, err := e.db.Connect(nil)
+		conn, err := k.db.Connect(nil)
 		if err != nil {
 			return nil, err
 		}
-		c = &checker{Connection: conn}
+		c = &connection{Connection: conn}
 		if err := c.Exec("SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema)); err != nil {
 			c.Close()
 			return nil, err
@@ -53,73 +62,70 @@ func (e *Engine) checker(zone string) (*checker, error) {
 	return c, nil
 }
 
-// checkers are those that are idle.
-type checkers struct {
-	mu   sync.Mutex // guards idle; leaf lock
-	idle []*checker
-	over bool
-}
-
-// take gives an idle one; nil: there is none.
-func (c *checkers) take() *checker {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	n := len(c.idle)
+// take gives an idle connection; nil: there is none.
+func (k *Checker) take() *connection {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	n := len(k.idle)
 	if n == 0 {
 		return nil
 	}
-	last := c.idle[n-1]
-	c.idle = c.idle[:n-1]
+	last := k.idle[n-1]
+	k.idle = k.idle[:n-1]
 	return last
 }
 
-// idleCheckers bounds how many are kept.
-const idleCheckers = 4
+// idleMost bounds how many connections are kept.
+const idleMost = 4
 
-// give takes one back.
-func (c *checkers) give(conn *checker) {
-	c.mu.Lock()
-	keep := !c.over && len(c.idle) < idleCheckers
+// give takes a connection back.
+func (k *Checker) give(conn *connection) {
+	k.mu.Lock()
+	keep := !k.over && len(k.idle) < idleMost
 	if keep {
-		c.idle = append(c.idle, conn)
+		k.idle = append(k.idle, conn)
 	}
-	c.mu.Unlock()
+	k.mu.Unlock()
 	if !keep {
 		conn.Close()
 	}
 }
 
-func (c *checkers) close() {
-	c.mu.Lock()
-	idle := c.idle
-	c.idle, c.over = nil, true
-	c.mu.Unlock()
+// Close gives the connections back. It comes before the database's; nil is closed.
+func (k *Checker) Close() {
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	idle := k.idle
+	k.idle, k.over = nil, true
+	k.mu.Unlock()
 	for _, conn := range idle {
 		conn.Close()
 	}
 }
 
-// utcZone is the time zone of what belongs to no session.
-const utcZone = "Etc/UTC"
+// UTC is the time zone of what belongs to no session.
+const UTC = "Etc/UTC"
 
-// tableChecks hold rows of a table to its checks.
-type tableChecks struct {
-	engine *Engine
-	table  catalog.Table
-	zone   string
-	list   []constraint.Constraint
+// Table holds rows of a table to its checks.
+type Table struct {
+	checker *Checker
+	table   catalog.Table
+	zone    string
+	list    []constraint.Constraint
 }
 
-// checksOf are those of a table, for rows that are written by a session of this time zone; nil: there are none.
-func (e *Engine) checksOf(table catalog.Table, zone string) (*tableChecks, error) {
+// Of are the checks of a table, for rows that are written by a session of this time zone; nil: there are none.
+func (k *Checker) Of(table catalog.Table, zone string) (*Table, error) {
 	list, err := constraint.Of(table.Columns)
 	if err != nil {
 		return nil, sqlerror.New("XX001", "table %v: %v", table.Name, err)
 	}
-	c := &tableChecks{engine: e, table: table, zone: zone}
-	for _, k := range list {
-		if k.Enforced() {
-			c.list = append(c.list, k)
+	c := &Table{checker: k, table: table, zone: zone}
+	for _, one := range list {
+		if one.Enforced() {
+			c.list = append(c.list, one)
 		}
 	}
 	if len(c.list) == 0 {
@@ -128,17 +134,18 @@ func (e *Engine) checksOf(table catalog.Table, zone string) (*tableChecks, error
 	return c, nil
 }
 
-// checkOf holds chunks of a table, laid out and not yet sealed, to its checks; nil: there are none.
-func (e *Engine) checkOf(table catalog.Table, zone string) (func(context.Context, arrow.RecordBatch) error, error) {
-	c, err := e.checksOf(table, zone)
+// OfChunks holds chunks of a table, laid out and not yet sealed, to its checks; nil: there are none.
+func (k *Checker) OfChunks(table catalog.Table, zone string) (func(context.Context, arrow.RecordBatch) error, error) {
+	c, err := k.Of(table, zone)
 	if c == nil || err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, rows arrow.RecordBatch) error { return c.hold(ctx, table.Columns, rows) }, nil
+	return func(ctx context.Context, rows arrow.RecordBatch) error { return c.Hold(ctx, table.Columns, rows) }, nil
 }
 
-// hold is an error if one of the checks is false for a row. The columns are the table's, laid out as schema says.
-func (c *tableChecks) hold(ctx context.Context, schema *arrow.Schema, rows arrow.RecordBatch) error {
+// Hold is an error, 23514, if one of the checks is false for a row. The columns are the table's, laid out as schema says;
+// they lie outside of Go's heap (Outside).
+func (c *Table) Hold(ctx context.Context, schema *arrow.Schema, rows arrow.RecordBatch) error {
 	for first := 0; first < len(c.list); { // those that call the table by one name
 		end := first + 1
 		for end < len(c.list) && c.list[end].Table == c.list[first].Table {
@@ -152,23 +159,23 @@ func (c *tableChecks) hold(ctx context.Context, schema *arrow.Schema, rows arrow
 	return nil
 }
 
-func (c *tableChecks) check(ctx context.Context, schema *arrow.Schema, checks []constraint.Constraint, rows arrow.RecordBatch) error {
-	conn, err := c.engine.checker(c.zone)
+// check asks about checks that call the table by one name.
+func (c *Table) check(ctx context.Context, schema *arrow.Schema, checks []constraint.Constraint,
+	rows arrow.RecordBatch) error {
+	conn, err := c.checker.connect(c.zone)
 	if err != nil {
 		return err
 	}
-	defer c.engine.checkers.give(conn)
-	number := conn.Register(&duckdb.Scan{
-		Schema: schema, Rows: rows.NumRows(), Chunks: 1,
-		Open: func(_ int, wanted []int) (arrow.RecordBatch, error) { return project(rows, wanted), nil },
-	})
-	defer conn.Forget(number)
-	from := scanName(number) + " AS " + duckdb.QuoteIdentifier(checks[0].Table)
+	defer c.checker.give(conn)
+	scan, forget := conn.RegisterBatch(schema, rows)
+	defer forget()
+	from := scan + " AS " + duckdb.QuoteIdentifier(checks[0].Table)
 	var cases strings.Builder
 	for i, k := range checks {
 		fmt.Fprintf(&cases, " WHEN NOT (%s\n) THEN %d", dialect.Expression(k.Expression), i)
 	}
-	found, err := texts(ctx, conn.Connection, "SELECT CAST(failed AS VARCHAR) FROM (SELECT CASE"+cases.String()+" END AS failed FROM "+from+") AS checked WHERE failed IS NOT NULL LIMIT 1")
+	found, err := texts(ctx, conn.Connection, "SELECT CAST(failed AS VARCHAR) FROM (SELECT CASE"+cases.String()+
+		" END AS failed FROM "+from+") AS checked WHERE failed IS NOT NULL LIMIT 1")
 	if err != nil || len(found) == 0 {
 		return dialect.WithoutPosition(err)
 	}
@@ -179,7 +186,8 @@ func (c *tableChecks) check(ctx context.Context, schema *arrow.Schema, checks []
 	k := checks[which]
 	failed := sqlerror.New("23514", "new row for relation %q violates check constraint %q", c.table.Name.Name, k.Name)
 	failed.Object = sqlerror.Object{Schema: c.table.Name.Schema, Table: c.table.Name.Name, Constraint: k.Name}
-	row, err := texts(ctx, conn.Connection, "SELECT "+failingRow(schema)+" FROM "+from+" WHERE NOT ("+dialect.Expression(k.Expression)+"\n) LIMIT 1")
+	row, err := texts(ctx, conn.Connection,
+		"SELECT "+failingRow(schema)+" FROM "+from+" WHERE NOT ("+dialect.Expression(k.Expression)+"\n) LIMIT 1")
 	if err == nil && len(row) == 1 { // a check that is random may pass now
 		failed.DetailText = "Failing row contains (" + row[0] + ")."
 	}
@@ -197,47 +205,29 @@ func failingRow(schema *arrow.Schema) string {
 		if f.Type.ID() == arrow.BOOL {
 			value = "left(" + value + ", 1)"
 		}
-		list[i] = fmt.Sprintf("coalesce(CASE WHEN length(%[1]s) > %[2]d THEN left(%[1]s, %[2]d) || '...' ELSE %[1]s END, 'null')", value, failingRowMax)
+		list[i] = fmt.Sprintf("coalesce(CASE WHEN length(%[1]s) > %[2]d THEN left(%[1]s, %[2]d) || '...' ELSE %[1]s END, 'null')",
+			value, failingRowMax)
 	}
 	return strings.Join(list, " || ', ' || ")
 }
 
 // texts asks for one column of text.
-func texts(ctx context.Context, conn *duckdb.Connection, text string) (list []string, err error) {
-	defer conn.Hear(ctx)()
-	duck, err := conn.Prepare(text)
+func texts(ctx context.Context, conn *duckdb.Connection, text string) ([]string, error) {
+	list, err := conn.Texts(ctx, text)
 	if err != nil {
 		return nil, dialect.FromDuckDB(err, text, text, nil)
 	}
-	defer duck.Close()
-	rows, err := duck.Execute(ctx)
-	if err != nil {
-		return nil, dialect.FromDuckDB(err, text, text, nil)
-	}
-	defer rows.Close()
-	for {
-		batch, err := rows.Next()
-		if isEnd(err) {
-			return list, nil
-		}
-		if err != nil {
-			return nil, dialect.FromDuckDB(err, text, text, nil)
-		}
-		for i := range int(batch.NumRows()) {
-			list = append(list, strings.Clone(batch.Column(0).ValueStr(i)))
-		}
-		batch.Release()
-	}
+	return list, nil
 }
 
-// checkExpression is an error unless DuckDB would take the check for one of a table of its own, which it is asked to make, and not to keep: it
-// knows which expressions read a single row.
-func (e *Engine) checkExpression(schema *arrow.Schema, k constraint.Constraint) error {
-	conn, err := e.checker(utcZone)
+// Expression is an error unless DuckDB would take the check for one of a table of its own, which it is asked to make, and
+// not to keep: it knows which expressions read a single row.
+func (k *Checker) Expression(schema *arrow.Schema, check constraint.Constraint) error {
+	conn, err := k.connect(UTC)
 	if err != nil {
 		return err
 	}
-	defer e.checkers.give(conn)
+	defer k.give(conn)
 	columns, nulls := make([]string, schema.NumFields()), make([]string, schema.NumFields())
 	for i, f := range schema.Fields() {
 		name, err := columntype.SQL(f)
@@ -247,7 +237,7 @@ func (e *Engine) checkExpression(schema *arrow.Schema, k constraint.Constraint) 
 		columns[i] = duckdb.QuoteIdentifier(f.Name) + " " + name
 		nulls[i] = "CAST(NULL AS " + name + ") AS " + duckdb.QuoteIdentifier(f.Name)
 	}
-	expression, table := dialect.Expression(k.Expression), duckdb.QuoteIdentifier(k.Table)
+	expression, table := dialect.Expression(check.Expression), duckdb.QuoteIdentifier(check.Table)
 	if err := conn.Exec("BEGIN"); err != nil {
 		return err
 	}
@@ -258,7 +248,8 @@ func (e *Engine) checkExpression(schema *arrow.Schema, k constraint.Constraint) 
 	if refused, known := refusedCheck(made); known {
 		return refused
 	}
-	typed, err := texts(context.Background(), conn.Connection, "SELECT typeof(("+expression+"\n)) FROM (SELECT "+strings.Join(nulls, ", ")+") AS "+table)
+	typed, err := texts(context.Background(), conn.Connection,
+		"SELECT typeof(("+expression+"\n)) FROM (SELECT "+strings.Join(nulls, ", ")+") AS "+table)
 	switch {
 	case err != nil:
 		return dialect.WithoutPosition(err)
@@ -289,8 +280,8 @@ func refusedCheck(err error) (refused error, known bool) {
 	return nil, false
 }
 
-// outsideOf copies a batch into memory that C may point to (D2).
-func outsideOf(batch arrow.RecordBatch) (arrow.RecordBatch, error) {
+// Outside copies a batch out of Go's heap, so that C may point to it (duck.D2).
+func Outside(batch arrow.RecordBatch) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, batch.NumCols())
 	defer func() {
 		for _, c := range columns {
@@ -300,7 +291,7 @@ func outsideOf(batch arrow.RecordBatch) (arrow.RecordBatch, error) {
 		}
 	}()
 	for i := range columns {
-		column, err := array.Concatenate([]arrow.Array{batch.Column(i)}, outside)
+		column, err := array.Concatenate([]arrow.Array{batch.Column(i)}, duckdb.Outside)
 		if err != nil {
 			return nil, err
 		}
