@@ -13,6 +13,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/compressed"
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/internal/counted"
@@ -204,7 +205,7 @@ func writeArrow(ctx context.Context, f *os.File, rows *Rows, stream bool, option
 			break
 		}
 		if err == nil {
-			batch, err = conform(batch, rows.schema)
+			batch, err = conform.Batch(batch, rows.schema)
 		}
 		if err == nil {
 			err = g.add(batch)
@@ -234,7 +235,7 @@ type gathered struct {
 func (g *gathered) add(batch arrow.RecordBatch) error {
 	g.batches = append(g.batches, batch)
 	g.rows += batch.NumRows()
-	if g.bytes += bytesOf(batch); g.rows < arrowFileRows && g.bytes < arrowFileBytes {
+	if g.bytes += conform.Bytes(batch); g.rows < arrowFileRows && g.bytes < arrowFileBytes {
 		return nil
 	}
 	return g.flush()

@@ -17,8 +17,8 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/custody"
-	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/dialect"
 )

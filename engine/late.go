@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"strconv"
 
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -113,7 +114,7 @@ func (q *query) bound(args []any, v *visible) (*duckdb.Statement, error) {
 		return nil, dialect.WithoutPosition(dialect.FromDuckDB(err, text, q.text, nil))
 	}
 	schema, err := duck.Schema()
-	if err == nil && !sameTypes(userSchema(schema), q.schema) {
+	if err == nil && !sameTypes(conform.Schema(schema), q.schema) {
 		err = sqlerror.New("0A000", "cached plan must not change result type").WithHint("Say of what type the parameters are: $1::bigint.")
 	}
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/check"
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
@@ -262,7 +263,7 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 		duck.Close()
 		return err
 	}
-	if err := l.begin(ctx, tx, userSchema(found)); err != nil {
+	if err := l.begin(ctx, tx, conform.Schema(found)); err != nil {
 		duck.Close()
 		return err
 	}

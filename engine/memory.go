@@ -5,6 +5,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -109,7 +110,7 @@ type lot struct {
 }
 
 func (l *lot) take(batch arrow.RecordBatch) bool {
-	bytes := bytesOf(batch)
+	bytes := conform.Bytes(batch)
 	if !l.of.take(bytes) {
 		return false
 	}
@@ -118,14 +119,7 @@ func (l *lot) take(batch arrow.RecordBatch) bool {
 }
 
 func (l *lot) give(batch arrow.RecordBatch) {
-	bytes := bytesOf(batch)
+	bytes := conform.Bytes(batch)
 	l.of.give(bytes)
 	l.bytes.Add(-bytes)
-}
-
-func bytesOf(batch arrow.RecordBatch) (size int64) {
-	for _, c := range batch.Columns() {
-		size += int64(c.Data().SizeInBytes())
-	}
-	return size
 }

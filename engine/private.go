@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -163,7 +164,7 @@ func (st *Statement) describePrivate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	st.schema = userSchema(schema)
+	st.schema = conform.Schema(schema)
 	return nil
 }
 

@@ -10,6 +10,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lease"
@@ -324,7 +325,7 @@ func (q *query) prepare(given string, made edit.List, v *visible) error {
 	if err != nil {
 		return err
 	}
-	q.schema = q.userNames(userSchema(schema))
+	q.schema = q.userNames(conform.Schema(schema))
 	return nil
 }
 
@@ -485,10 +486,10 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 			}
 			return nil, io.EOF
 		}
-		narrow := narrowDecimals(reader.RecordBatch(), q.schema)
+		narrow := conform.Decimals(reader.RecordBatch(), q.schema)
 		batch, err := narrow, error(nil)
 		if !inPlace {
-			batch, err = detach(ctx, narrow, q.schema)
+			batch, err = conform.Detach(ctx, narrow, q.schema)
 		}
 		if err != nil {
 			return nil, l.ErrorOr(err, read)
@@ -542,18 +543,6 @@ func (s *Session) yield() {
 		s.running = nil
 		running.park(&s.parked)
 	}
-}
-
-// userSchema hides how strings are laid out: an ENUM is text.
-func userSchema(schema *arrow.Schema) *arrow.Schema {
-	fields := schema.Fields()
-	for i, f := range fields {
-		if d, ok := f.Type.(*arrow.DictionaryType); ok {
-			fields[i].Type = d.ValueType
-		}
-		fields[i].Type = decimalsOfResult(fields[i].Type)
-	}
-	return arrow.NewSchema(fields, nil)
 }
 
 // typeLiterals writes literals that DuckDB takes for bytes, or for points in time, in its spelling, and tells whether there were any.

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -163,7 +164,7 @@ func (s *Session) keeper() *keeper { return &keeper{account: s.account} }
 
 // keep retains a batch.
 func (k *keeper) keep(batch arrow.RecordBatch) error {
-	size := bytesOf(batch)
+	size := conform.Bytes(batch)
 	if err := k.account.Take(account.Returning, size); err != nil { // plans are not dropped for it: one of them runs
 		if e, ok := err.(*Error); ok {
 			e.WithHint("Nothing was written. Write fewer rows at a time, or ask for them with a SELECT afterwards; or start the node with more --memory.")

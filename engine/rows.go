@@ -8,10 +8,8 @@ import (
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
-	"github.com/apache/arrow-go/v18/arrow/compute"
-	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -111,7 +109,7 @@ func (r *Rows) nextOwned(ctx context.Context) (arrow.RecordBatch, error) {
 		return batch, err
 	}
 	defer batch.Release()
-	owned, err := copyOfBatch(batch, batch.Schema())
+	owned, err := conform.Copy(batch, batch.Schema())
 	if err != nil {
 		return nil, err
 	}
@@ -319,88 +317,9 @@ func (r *Rows) nextConformed() (arrow.RecordBatch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return conform(batch, r.schema)
+	return conform.Batch(batch, r.schema)
 }
 
 func (r *recordReader) RecordBatch() arrow.RecordBatch { return r.current }
 func (r *recordReader) Record() arrow.RecordBatch      { return r.current }
 func (r *recordReader) Err() error                     { return r.err }
-
-// conform takes over batch and returns it with exactly the schema's types.
-func conform(batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {
-	same := true
-	for i, c := range batch.Columns() {
-		same = same && arrow.TypeEqual(c.DataType(), schema.Field(i).Type)
-	}
-	if same {
-		return batch, nil
-	}
-	defer batch.Release()
-	columns := make([]arrow.Array, batch.NumCols())
-	for i, c := range batch.Columns() {
-		out, err := conformArray(c, schema.Field(i).Type)
-		if err != nil {
-			return nil, err
-		}
-		columns[i] = out
-		defer out.Release()
-	}
-	return array.NewRecordBatch(schema, columns, batch.NumRows()), nil
-}
-
-func conformArray(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
-	if arrow.TypeEqual(a.DataType(), want) {
-		a.Retain()
-		return a, nil
-	}
-	if d, ok := a.(*array.Dictionary); ok {
-		if d.Dictionary().Len() == 0 { // NULLs only; arrow-go's kernel panics at such a dictionary, in a goroutine of its own
-			return array.MakeArrayOfNull(memory.DefaultAllocator, want, d.Len()), nil
-		}
-		decoded, err := compute.TakeArray(context.Background(), d.Dictionary(), d.Indices())
-		if err != nil || arrow.TypeEqual(decoded.DataType(), want) {
-			return decoded, err
-		}
-		defer decoded.Release()
-		return compute.CastArray(context.Background(), decoded, compute.SafeCastOptions(want))
-	}
-	if d := as64(a, want); d != nil {
-		return d, nil
-	}
-	if v, ok := a.(*array.StringView); ok && want.ID() == arrow.STRING {
-		return plainStrings(v), nil
-	}
-	if v, ok := a.(*array.BinaryView); ok && want.ID() == arrow.BINARY {
-		return plainBytes(v), nil
-	}
-	return compute.CastArray(context.Background(), a, compute.SafeCastOptions(want))
-}
-
-// arrow-go's cast kernels do not know views.
-func plainStrings(v *array.StringView) arrow.Array {
-	b := array.NewStringBuilder(memory.DefaultAllocator)
-	defer b.Release()
-	b.Reserve(v.Len())
-	for i := range v.Len() {
-		if v.IsNull(i) {
-			b.AppendNull()
-			continue
-		}
-		b.Append(v.Value(i))
-	}
-	return b.NewArray()
-}
-
-func plainBytes(v *array.BinaryView) arrow.Array {
-	b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
-	defer b.Release()
-	b.Reserve(v.Len())
-	for i := range v.Len() {
-		if v.IsNull(i) {
-			b.AppendNull()
-			continue
-		}
-		b.Append(v.Value(i))
-	}
-	return b.NewArray()
-}

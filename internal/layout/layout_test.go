@@ -49,6 +49,7 @@ var allowed = map[string][]string{
 	"engine/facts":         {"engine/account", "engine/reader", "sql/optimization", "catalog", "exec/plan", "memregion"},
 	"engine/member":        {"engine/custody", "engine/fabric", "engine/placement", "engine/reader", "catalog", "cluster", "coherence", "memregion"},
 	"engine/upkeep":        {"engine/columntype", "engine/custody", "engine/facts", "engine/ingest", "engine/lineage", "engine/member", "engine/placement", "engine/reader", "catalog", "cluster/noderpc", "exec/duckdb", "memregion", "queries/dbgen", "sql/statement"},
+	"engine/conform":       {},
 	"engine/turn":          {},
 	"engine/lifetime":      {"engine/custody"},
 	"engine/check":         {"engine/columntype", "engine/constraint", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},

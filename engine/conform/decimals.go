@@ -1,4 +1,4 @@
-package engine
+package conform
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
@@ -47,9 +47,9 @@ func as64(a arrow.Array, want arrow.DataType) arrow.Array {
 	return b.NewArray()
 }
 
-// narrowDecimals gives a batch of the kernels with such decimals as schema, which has one field for each column, promises.
+// Decimals gives a batch of the kernels with such decimals as schema, which has one field for each column, promises.
 // Everything else stays in place. The caller releases it; the argument stays the reader's.
-func narrowDecimals(batch arrow.RecordBatch, schema *arrow.Schema) arrow.RecordBatch {
+func Decimals(batch arrow.RecordBatch, schema *arrow.Schema) arrow.RecordBatch {
 	columns := append([]arrow.Array(nil), batch.Columns()...)
 	fields := batch.Schema().Fields()
 	changed := false

@@ -1,0 +1,144 @@
+package conform
+
+import (
+	"context"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/compute"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+)
+
+// Batch takes over batch and returns it with exactly the schema's types.
+func Batch(batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {
+	same := true
+	for i, c := range batch.Columns() {
+		same = same && arrow.TypeEqual(c.DataType(), schema.Field(i).Type)
+	}
+	if same {
+		return batch, nil
+	}
+	defer batch.Release()
+	columns := make([]arrow.Array, batch.NumCols())
+	for i, c := range batch.Columns() {
+		out, err := Array(c, schema.Field(i).Type)
+		if err != nil {
+			return nil, err
+		}
+		columns[i] = out
+		defer out.Release()
+	}
+	return array.NewRecordBatch(schema, columns, batch.NumRows()), nil
+}
+
+// Array is an array of the same values under a type. The caller releases it; a stays the caller's.
+func Array(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+	if arrow.TypeEqual(a.DataType(), want) {
+		a.Retain()
+		return a, nil
+	}
+	if d, ok := a.(*array.Dictionary); ok {
+		if d.Dictionary().Len() == 0 { // NULLs only; arrow-go's kernel panics at such a dictionary, in a goroutine of its own
+			return array.MakeArrayOfNull(memory.DefaultAllocator, want, d.Len()), nil
+		}
+		decoded, err := compute.TakeArray(context.Background(), d.Dictionary(), d.Indices())
+		if err != nil || arrow.TypeEqual(decoded.DataType(), want) {
+			return decoded, err
+		}
+		defer decoded.Release()
+		return compute.CastArray(context.Background(), decoded, compute.SafeCastOptions(want))
+	}
+	if d := as64(a, want); d != nil {
+		return d, nil
+	}
+	if v, ok := a.(*array.StringView); ok && want.ID() == arrow.STRING {
+		return plainStrings(v), nil
+	}
+	if v, ok := a.(*array.BinaryView); ok && want.ID() == arrow.BINARY {
+		return plainBytes(v), nil
+	}
+	return compute.CastArray(context.Background(), a, compute.SafeCastOptions(want))
+}
+
+// arrow-go's cast kernels do not know views.
+func plainStrings(v *array.StringView) arrow.Array {
+	b := array.NewStringBuilder(memory.DefaultAllocator)
+	defer b.Release()
+	b.Reserve(v.Len())
+	for i := range v.Len() {
+		if v.IsNull(i) {
+			b.AppendNull()
+			continue
+		}
+		b.Append(v.Value(i))
+	}
+	return b.NewArray()
+}
+
+func plainBytes(v *array.BinaryView) arrow.Array {
+	b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
+	defer b.Release()
+	b.Reserve(v.Len())
+	for i := range v.Len() {
+		if v.IsNull(i) {
+			b.AppendNull()
+			continue
+		}
+		b.Append(v.Value(i))
+	}
+	return b.NewArray()
+}
+
+// Detach takes a batch over and gives one that outlives the lease under which it was read: a copy. A borrower's client
+// may be stopped before it looks at the values, and checks no lease. In the node itself no lease runs out while a batch is
+// in use (package lease), and rows go out in place, but for what the session's own transaction wrote: no lease keeps that.
+func Detach(ctx context.Context, batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {
+	defer batch.Release()
+	copied, err := Copy(batch, schema)
+	if err == nil {
+		err = ctx.Err()
+	}
+	return copied, err
+}
+
+// Copy has schema's types and shares no byte with batch.
+func Copy(batch arrow.RecordBatch, schema *arrow.Schema) (arrow.RecordBatch, error) {
+	columns := make([]arrow.Array, batch.NumCols())
+	for i, c := range batch.Columns() {
+		copied, err := copyOf(c, schema.Field(i).Type)
+		if err != nil {
+			return nil, err
+		}
+		columns[i] = copied
+		defer copied.Release()
+	}
+	return array.NewRecordBatch(arrow.NewSchema(schema.Fields(), nil), columns, batch.NumRows()), nil
+}
+
+// copyOf shares no byte with a.
+func copyOf(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+	if !arrow.TypeEqual(a.DataType(), want) {
+		return Array(a, want) // another layout is another array
+	}
+	return array.Concatenate([]arrow.Array{a}, memory.DefaultAllocator)
+}
+
+// Bytes is how much memory a batch refers to.
+func Bytes(batch arrow.RecordBatch) (size int64) {
+	for _, c := range batch.Columns() {
+		size += int64(c.Data().SizeInBytes())
+	}
+	return size
+}
+
+// Schema hides how strings are laid out: an ENUM is text.
+func Schema(schema *arrow.Schema) *arrow.Schema {
+	fields := schema.Fields()
+	for i, f := range fields {
+		if d, ok := f.Type.(*arrow.DictionaryType); ok {
+			fields[i].Type = d.ValueType
+		}
+		fields[i].Type = decimalsOfResult(fields[i].Type)
+	}
+	return arrow.NewSchema(fields, nil)
+}
