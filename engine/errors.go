@@ -44,20 +44,29 @@ func advise(err error) error {
 	return e
 }
 
-// written is how a user wrote a statement, where all that is behind Probe reads another text: 0x1F is 31 there (statement.Plain). Errors
-// point into the user's text. The zero value is that of a text that was plain.
+// written is how a user wrote a statement, where all that is behind Probe reads another text: 0x1F is 31 there
+// (statement.Plain), and ? is $1 (statement.Numbered). Errors point into the user's text. The zero value is that of a
+// text that was plain.
 type written struct {
 	users, plain string
 	edits        edit.List
+	parameters   []string // the names of $1, $2, … that the user gave them
 }
 
 // plainSpelling is a user's text in plain spelling.
 func plainSpelling(sql string) (string, written, error) {
-	plain, replaced, err := statement.Plain(sql)
-	if err != nil || replaced == nil {
-		return sql, written{}, err
+	numbered, first, names, err := statement.Numbered(sql)
+	if err != nil {
+		return "", written{}, err
 	}
-	return plain, written{users: sql, plain: plain, edits: replaced}, nil
+	plain, then, err := statement.Plain(numbered)
+	if err != nil {
+		return "", written{}, dialect.InOriginal(err, first, numbered, sql)
+	}
+	if first == nil && then == nil {
+		return sql, written{}, nil
+	}
+	return plain, written{users: sql, plain: plain, edits: first.Then(then), parameters: names}, nil
 }
 
 // place makes an error's position one in the user's text.

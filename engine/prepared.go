@@ -39,8 +39,9 @@ type NamedStatement struct {
 	FromSQL bool
 	Since   time.Time
 
-	parameters int // how many EXECUTE must give
-	declared   int // how many of them PREPARE said the type of
+	parameters int      // how many EXECUTE must give
+	declared   int      // how many of them PREPARE said the type of
+	names      []string // of the parameters, if they have names
 }
 
 // ProtocolStatements are those that a session's client named itself, through the protocol that the session does not see.
@@ -104,6 +105,7 @@ func (st *Statement) prepareNamed(ctx context.Context, head *statement.Prepare) 
 	}
 	n := &NamedStatement{
 		Name: head.Name, Query: head.Query, Source: cmp.Or(st.written.users, st.parsed.Text), FromSQL: true, Since: time.Now(), declared: len(head.Types),
+		names: st.written.parameters,
 		Types: make([]string, len(head.Types)), OIDs: make([]uint32, len(head.Types)),
 	}
 	for i, t := range head.Types {
@@ -280,11 +282,22 @@ func (s *Session) executed(ctx context.Context, head *statement.Execute) (string
 		e.DetailText = fmt.Sprintf("Expected %d parameters but got %d.", wanted, len(head.Arguments))
 		return "", e
 	}
-	values, err := s.arguments(ctx, head.Arguments, n)
+	query, _, names, err := statement.Numbered(n.Query) // a statement of the protocol's is as its client wrote it
 	if err != nil {
 		return "", err
 	}
-	text, _ := dialect.ReplaceTokens(n.Query, func(token string, _ int) (string, bool) {
+	if len(names) == 0 {
+		names = n.names
+	}
+	arguments, err := head.InOrder(names)
+	if err != nil {
+		return "", err
+	}
+	values, err := s.arguments(ctx, arguments, n)
+	if err != nil {
+		return "", err
+	}
+	text, _ := dialect.ReplaceTokens(query, func(token string, _ int) (string, bool) {
 		i := dialect.ParameterIndex(token)
 		if i < 0 || i >= len(values) {
 			return "", false

@@ -284,6 +284,7 @@ type Prepare struct {
 type Execute struct {
 	Name      string
 	Arguments []string
+	Names     []string // of the arguments that are given by name; it may be shorter
 }
 
 // Deallocate forgets a prepared statement, all of them if Name is empty; Discard resets the session (All is always set);
