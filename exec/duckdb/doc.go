@@ -53,6 +53,7 @@
 //   - D12: every execution's columns have the types that the statement told before the first one, whatever is bound;
 //     values that cannot keep it are an error (22003), and so is what the statement names if it has become another
 //     thing (0A000). See promise_unsafe.go.
+//   - D13: an internal error of a statement that only reads ends that statement, and nothing else. See harmless.c.
 //
 // # Lock order
 //

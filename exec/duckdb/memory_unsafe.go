@@ -6,6 +6,7 @@ package duckdb
 #cgo linux LDFLAGS: -Wl,--wrap=duckdb_je_malloc -Wl,--wrap=duckdb_je_realloc -Wl,--wrap=_Znwm
 #cgo linux LDFLAGS: -Wl,--wrap=_ZN6duckdb9Allocator12AllocateDataEm -Wl,--wrap=_ZN6duckdb9Allocator14ReallocateDataEPhmm
 #cgo linux LDFLAGS: -Wl,--wrap=_ZN6duckdb20ColumnDataCollection7CombineERS0_
+#cgo linux LDFLAGS: -Wl,--wrap=_ZNK6duckdb9ErrorData4TypeEv
 #include "memory.h"
 */
 import "C"

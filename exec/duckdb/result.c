@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-int csm_execute(duckdb_prepared_statement statement, struct csm_result **out, char **error) {
+static int execute(duckdb_prepared_statement statement, struct csm_result **out, char **error) {
 	duckdb_pending_result pending = NULL;
 	if (duckdb_pending_prepared_streaming(statement, &pending) == DuckDBError) {
 		*error = strdup(pending && duckdb_pending_error(pending) ? duckdb_pending_error(pending) : "the statement could not be started");
@@ -25,6 +25,14 @@ int csm_execute(duckdb_prepared_statement statement, struct csm_result **out, ch
 	return 0;
 }
 
+int csm_execute(duckdb_prepared_statement statement, bool reads, struct csm_result **out, char **error) {
+	bool before = csm_harmless(reads);
+	int failed = execute(statement, out, error);
+	csm_harmless(before);
+	if (!failed) (*out)->reads = reads;
+	return failed;
+}
+
 void csm_result_destroy(struct csm_result *result) {
 	duckdb_destroy_arrow_options(&result->options);
 	duckdb_destroy_result(&result->result);
@@ -34,7 +42,9 @@ void csm_result_destroy(struct csm_result *result) {
 idx_t csm_rows_changed(struct csm_result *result) { return duckdb_rows_changed(&result->result); }
 
 int csm_fetch(struct csm_result *result, struct ArrowArray *out, char **error) {
+	bool before = csm_harmless(result->reads);
 	duckdb_data_chunk chunk = duckdb_fetch_chunk(result->result);
+	csm_harmless(before);
 	if (!chunk) {
 		const char *message = duckdb_result_error(&result->result);
 		if (!message || !*message) return 0;

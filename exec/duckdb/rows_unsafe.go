@@ -110,7 +110,8 @@ func (s *Statement) start(ctx context.Context) (*Rows, error) {
 	}
 	var result *C.struct_csm_result
 	var failure *C.char
-	if C.csm_execute(C.duckdb_prepared_statement(s.handle.Ptr), &result, &failure) != 0 {
+	reads := C._Bool(s.Kind() == KindSelect || s.Kind() == KindExplain)
+	if C.csm_execute(C.duckdb_prepared_statement(s.handle.Ptr), reads, &result, &failure) != 0 {
 		return nil, s.explain(ctx, takeError(failure))
 	}
 	if !s.steady && !s.columns().kept(result) {

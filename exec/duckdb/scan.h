@@ -248,8 +248,12 @@ bool csm_same_value(duckdb_value a, duckdb_value b);
 struct csm_result {
 	duckdb_result result;
 	duckdb_arrow_options options;
+	bool reads;
 };
-int csm_execute(duckdb_prepared_statement statement, struct csm_result **out, char **error);
+// Starts a statement; reads promises that it changes nothing in DuckDB's database.
+int csm_execute(duckdb_prepared_statement statement, bool reads, struct csm_result **out, char **error);
+// Says whether this thread runs a statement whose internal errors harm nothing but it, and gives what it said before.
+bool csm_harmless(bool now);
 // Fetches the next chunk and converts it: 1 with a batch, 0 at the end.
 int csm_fetch(struct csm_result *result, struct ArrowArray *out, char **error);
 idx_t csm_rows_changed(struct csm_result *result);
