@@ -61,6 +61,9 @@ type Config struct {
 	// Disable lists optimizations that queries do without (SET csm.disable), unless a session says otherwise: "enum, keys". Names are those of
 	// package sql/optimization. No answer changes by it.
 	Disable string
+	// Dialect is what the text of sessions means that do not say (SET csm.dialect): DialectDuckDB, which it is if it is
+	// empty, or DialectPostgres.
+	Dialect string
 	// VerifyAtStart compares the whole region before Open returns.
 	VerifyAtStart bool
 	// Prefault makes the pages of all tables present in this process before Open or AttachWith returns, so that no query is the first to touch them.

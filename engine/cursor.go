@@ -34,7 +34,7 @@ func declaredQuery(text string, head *statement.Declare) string {
 
 // prepareDeclare plans the cursor's query now, so that its errors and parameters are known; executing opens the cursor.
 func (st *Statement) prepareDeclare(ctx context.Context, head *statement.Declare) error {
-	query, err := st.session.Prepare(ctx, declaredQuery(st.parsed.Text, head))
+	query, err := st.session.PrepareIn(ctx, declaredQuery(st.parsed.Text, head), DialectDuckDB)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (st *Statement) declare(ctx context.Context, head *statement.Declare, args 
 	query := st.inner
 	if st.inner = nil; query == nil { // it went with the cursor that the last execution opened
 		var err error
-		if query, err = st.session.Prepare(ctx, declaredQuery(st.parsed.Text, head)); err != nil {
+		if query, err = st.session.PrepareIn(ctx, declaredQuery(st.parsed.Text, head), DialectDuckDB); err != nil {
 			return nil, err
 		}
 	}

@@ -94,6 +94,7 @@ func (s *Session) forWorker(st *Statement, x *elsewhere, args [][]byte) *worker.
 var ofConversation = map[string]bool{
 	"application_name": true, "client_min_messages": true, "statement_timeout": true, "lock_timeout": true, "idle_in_transaction_session_timeout": true,
 	"idle_session_timeout": true, "log_statement": true, "log_min_messages": true, "log_min_duration_statement": true, "csm.session_memory": true, "client_encoding": true,
+	dialectSetting: true, // the text is translated
 }
 
 func (s *Session) settingsOfAnswers() map[string]string {

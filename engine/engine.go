@@ -27,6 +27,7 @@ import (
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -87,7 +88,8 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 }
 
 func (e *Engine) open(ctx context.Context) error {
-	if err := errors.Join(e.config.disable(), e.config.Workers.check(e.config.Cluster)); err != nil {
+	wrong := errors.Join(e.config.disable(), dialect.Check(e.config.Dialect))
+	if err := errors.Join(wrong, e.config.Workers.check(e.config.Cluster)); err != nil {
 		return err
 	}
 	n, err := member.Open(ctx, e.memberConfig())

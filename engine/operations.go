@@ -58,7 +58,8 @@ func (o operations) Table(ctx context.Context, table catalog.TableName) (array.R
 	if err != nil {
 		return nil, err
 	}
-	rows, err := s.query(ctx, "SELECT * FROM "+duckdb.QuoteIdentifier(table.Schema)+"."+duckdb.QuoteIdentifier(table.Name), nil)
+	all := "SELECT * FROM " + duckdb.QuoteIdentifier(table.Schema) + "." + duckdb.QuoteIdentifier(table.Name)
+	rows, err := s.query(ctx, all, DialectDuckDB, nil)
 	if err != nil {
 		_ = s.Close()
 		return nil, err

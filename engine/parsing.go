@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
@@ -99,4 +100,19 @@ func (s *Session) Parsing(ctx context.Context, sql string) (done func(), err err
 		s.account.Give(account.Parsing, 2*bytes)
 		leave()
 	}, nil
+}
+
+// dialectSetting says what a session's text means.
+const dialectSetting = "csm.dialect"
+
+// The dialects of a session's text (Config.Dialect, SET csm.dialect).
+const (
+	DialectDuckDB   = dialect.DuckDBName
+	DialectPostgres = dialect.PostgresName
+)
+
+// dialect is what the session's text means now.
+func (s *Session) dialect() string {
+	value, _, _ := s.value(dialectSetting) // it is known
+	return value
 }

@@ -30,7 +30,8 @@ import (
 // NamedStatement is a prepared statement under its name.
 type NamedStatement struct {
 	Name string
-	// Query is the statement itself, Source what the client sent: with PREPARE before it, if it came by SQL.
+	// Query is the statement itself, of DialectDuckDB, Source what the client sent: with PREPARE before it, if it came by
+	// SQL.
 	Query, Source string
 	// Types are the SQL names of the parameters' types; empty where nobody knows.
 	Types []string
@@ -104,8 +105,9 @@ func (st *Statement) prepareNamed(ctx context.Context, head *statement.Prepare) 
 		return nil, sqlerror.New("53400", "too many prepared statements in this session").WithHint("DEALLOCATE those that are no longer needed.")
 	}
 	n := &NamedStatement{
-		Name: head.Name, Query: head.Query, Source: cmp.Or(st.written.users, st.parsed.Text), FromSQL: true, Since: time.Now(), declared: len(head.Types),
-		names: st.written.parameters,
+		Name: head.Name, Query: head.Query, Source: cmp.Or(st.written.Users, st.parsed.Text), FromSQL: true,
+		Since: time.Now(), declared: len(head.Types),
+		names: st.written.Parameters,
 		Types: make([]string, len(head.Types)), OIDs: make([]uint32, len(head.Types)),
 	}
 	for i, t := range head.Types {
@@ -184,7 +186,7 @@ func (s *Session) checkNamed(ctx context.Context, n *NamedStatement, before stri
 		e.At = utf8.RuneCountInString(before) + 1
 		return e
 	}
-	planned, err := s.Probe(ctx, given)
+	planned, err := s.ProbeIn(ctx, given, DialectDuckDB)
 	if err != nil {
 		if n.open() && aboutTypes(err) {
 			return nil // its values will say of what type they are
@@ -249,7 +251,7 @@ func (st *Statement) prepareExecute(ctx context.Context, head *statement.Execute
 	if err != nil {
 		return err
 	}
-	inner, err := s.Prepare(ctx, text)
+	inner, err := s.PrepareIn(ctx, text, DialectDuckDB)
 	if err != nil {
 		return dialect.WithoutPosition(err)
 	}
@@ -392,7 +394,8 @@ func (s *Session) evaluate(ctx context.Context, expressions []string) ([]string,
 		names = append(names, name)
 		columns = append(columns, "CAST("+name+" AS VARCHAR), typeof("+name+"), "+name)
 	}
-	rows, err := s.query(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM (SELECT "+strings.Join(expressions, ", ")+") AS asked("+strings.Join(names, ", ")+")", nil)
+	asked := "(SELECT " + strings.Join(expressions, ", ") + ") AS asked(" + strings.Join(names, ", ") + ")"
+	rows, err := s.query(ctx, "SELECT "+strings.Join(columns, ", ")+" FROM "+asked, DialectDuckDB, nil)
 	if err != nil {
 		return nil, dialect.WithoutPosition(err)
 	}

@@ -23,6 +23,7 @@ import (
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -35,7 +36,7 @@ func Attach(ctx context.Context, target string) (*Engine, error) {
 // AttachWith is Attach with the settings of config that concern queries: MemoryBytes, SpillBytes, Threads, Files, Verify, Log, and
 // Directory for spilling; and Credentials, with which target may be the host:port of a cluster's node.
 func AttachWith(ctx context.Context, target string, config Config) (*Engine, error) {
-	if err := errors.Join(config.Verify.Check(), config.disable()); err != nil {
+	if err := errors.Join(config.Verify.Check(), config.disable(), dialect.Check(config.Dialect)); err != nil {
 		return nil, err
 	}
 	if config.Workers.Count > 0 {

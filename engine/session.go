@@ -186,7 +186,7 @@ func (s *Session) end(why error) {
 // statement before. Strings are utf8 and decimals of up to 18 digits decimal64 in the reader's schema; see Rows for layouts, and for how
 // long a batch is there.
 func (s *Session) Query(ctx context.Context, sql string, args ...any) (array.RecordReader, error) {
-	rows, err := s.query(ctx, sql, args)
+	rows, err := s.query(ctx, sql, "", args)
 	if err != nil {
 		return nil, err
 	}
@@ -213,7 +213,7 @@ func (s *Session) Exec(ctx context.Context, sql string, args ...any) (Result, er
 	}
 	var result Result
 	for _, text := range texts {
-		rows, err := s.query(ctx, text, args)
+		rows, err := s.query(ctx, text, "", args)
 		if err != nil {
 			return result, err
 		}
@@ -225,7 +225,7 @@ func (s *Session) Exec(ctx context.Context, sql string, args ...any) (Result, er
 	return result, nil
 }
 
-func (s *Session) query(ctx context.Context, sql string, args []any) (*Rows, error) {
+func (s *Session) query(ctx context.Context, sql, in string, args []any) (*Rows, error) {
 	if err := s.life.Enter(); err != nil {
 		return nil, err
 	}
@@ -233,7 +233,7 @@ func (s *Session) query(ctx context.Context, sql string, args []any) (*Rows, err
 	whole := ctx
 	ctx, stop := s.hurried(ctx)
 	s.atOnce = s.block == nil
-	st, err := s.Prepare(ctx, sql)
+	st, err := s.PrepareIn(ctx, sql, in)
 	s.atOnce = false
 	if err != nil {
 		stop()

@@ -127,6 +127,8 @@ func (s *Session) reset(lower string, known *setting.Setting) (value string, exi
 		return settingOf(s.engine.reader.Verification()), true
 	case lower == disableSetting:
 		return s.engine.config.Disable, true
+	case lower == dialectSetting && s.engine.config.Dialect != "":
+		return s.engine.config.Dialect, true
 	case lower == "session_authorization":
 		return s.options.User, true
 	}
@@ -341,7 +343,9 @@ func (s *Session) keepSettings(local bool) {
 
 // ownSettings are those that need not be as package setting has them.
 func (s *Session) ownSettings() []pgcatalog.Setting {
-	names := map[string]bool{verifySetting: true, disableSetting: true, "session_authorization": true}
+	names := map[string]bool{
+		verifySetting: true, disableSetting: true, dialectSetting: true, "session_authorization": true,
+	}
 	for _, list := range []map[string]bool{s.placeholders, keysOf(s.settings.values), keysOf(transactionSettings)} {
 		maps.Copy(names, list)
 	}

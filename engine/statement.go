@@ -28,13 +28,13 @@ type Statement struct {
 	schema    *arrow.Schema
 	origins   []pgcatalog.Origin // of schema's columns; nil: of none
 	params    []duckdb.ParameterType
-	inBlock   bool       // may run in a failed transaction block
-	returning *returning // what a writing statement returns of its rows; nil: nothing
-	inner     *Statement // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
-	failed    bool       // its plan is not to be used again
-	written   written    // how the user wrote its text
-	elsewhere *elsewhere // of a query that a worker runs; nil: it runs here
-	planned   *visible   // what the plan was made for, for its first execution, if that comes at once
+	inBlock   bool            // may run in a failed transaction block
+	returning *returning      // what a writing statement returns of its rows; nil: nothing
+	inner     *Statement      // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
+	failed    bool            // its plan is not to be used again
+	written   dialect.Written // how the user wrote its text
+	elsewhere *elsewhere      // of a query that a worker runs; nil: it runs here
+	planned   *visible        // what the plan was made for, for its first execution, if that comes at once
 
 	planText  string // that a plan which was dropped is made anew of; empty: it is not dropped
 	used      uint64 // when, of its session's statements
@@ -44,11 +44,17 @@ type Statement struct {
 
 // Prepare parses and plans one statement.
 func (s *Session) Prepare(ctx context.Context, sql string) (*Statement, error) {
+	return s.PrepareIn(ctx, sql, "")
+}
+
+// PrepareIn is Prepare of a text that means what a dialect says, whatever the session's is: DialectDuckDB for one that
+// Statement.Text or NamedStatement.Query gave; empty: what the session's does.
+func (s *Session) PrepareIn(ctx context.Context, sql, in string) (*Statement, error) {
 	if err := s.life.Enter(); err != nil {
 		return nil, err
 	}
 	defer s.life.Leave()
-	st, err := s.Probe(ctx, sql)
+	st, err := s.ProbeIn(ctx, sql, in)
 	if err != nil {
 		s.fail()
 	}
@@ -57,24 +63,40 @@ func (s *Session) Prepare(ctx context.Context, sql string) (*Statement, error) {
 
 // Probe is Prepare, but an error leaves an open transaction block as it is: for questions that the user did not ask.
 func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
+	return s.ProbeIn(ctx, sql, "")
+}
+
+// ProbeIn is to PrepareIn what Probe is to Prepare.
+func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, error) {
 	ctx, leave, err := s.life.Call(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	var users written
-	parsed := s.keptText(sql)
+	if in == "" {
+		in = s.dialect()
+	}
+	var users dialect.Written
+	var parsed *statement.Statement
+	if in == DialectDuckDB {
+		parsed = s.keptText(sql)
+	}
 	if parsed == nil {
 		done, err := s.parsing(ctx, sql)
 		if err != nil {
 			return nil, s.life.CauseOf(ended(ctx, err))
 		}
 		defer done()
-		if sql, users, err = plainSpelling(sql); err != nil {
+		if sql, users, err = dialect.Given(sql, in); err != nil {
 			return nil, err
 		}
-		if parsed, err = statement.Parse(sql); err != nil {
-			return nil, users.place(err)
+		if in != DialectDuckDB {
+			parsed = s.keptText(sql)
+		}
+		if parsed == nil {
+			if parsed, err = statement.Parse(sql); err != nil {
+				return nil, users.Place(err)
+			}
 		}
 	}
 	st := &Statement{session: s, parsed: parsed, written: users}
@@ -86,7 +108,7 @@ func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
 		err = ctx.Err()
 	}
 	if err != nil {
-		return nil, users.place(s.life.CauseOf(ended(ctx, err)))
+		return nil, users.Place(s.life.CauseOf(ended(ctx, err)))
 	}
 	if len(sql) > dialect.TreeMax {
 		parsed.Tree = nil // it may be a hundred times the text
@@ -177,6 +199,9 @@ func (st *Statement) prepare(ctx context.Context) error {
 // Parameters are the types of $1, $2, … as far as they are known.
 func (st *Statement) Parameters() []duckdb.ParameterType { return st.params }
 
+// Text is the statement's text as it is planned. It means the same in every session that prepares it as DialectDuckDB.
+func (st *Statement) Text() string { return st.parsed.Text }
+
 // Schema describes the rows, nil when the statement returns none.
 func (st *Statement) Schema() *arrow.Schema { return st.schema }
 
@@ -224,12 +249,12 @@ func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
 	rows, err := st.execute(ctx, args)
 	listens()
 	if err != nil {
-		err = st.written.place(s.life.CauseOf(ended(ctx, err)))
+		err = st.written.Place(s.life.CauseOf(ended(ctx, err)))
 		done()
 		return nil, err
 	}
 	rows.session = s
-	rows.told = func(err error) error { return st.written.place(s.life.CauseOf(ended(ctx, err))) }
+	rows.told = func(err error) error { return st.written.Place(s.life.CauseOf(ended(ctx, err))) }
 	if rows.fetch == nil { // many do not close a result without rows
 		done()
 		return rows, nil
@@ -444,8 +469,8 @@ func shownName(name string) string {
 
 // prepareShowAll is SHOW ALL, which is a query with another tag.
 func (st *Statement) prepareShowAll(ctx context.Context) error {
-	inner, err := st.session.Prepare(ctx, "SELECT name, current_setting(name) AS setting, short_desc AS description "+
-		"FROM pg_catalog.pg_settings ORDER BY lower(name) ASC")
+	inner, err := st.session.PrepareIn(ctx, "SELECT name, current_setting(name) AS setting, short_desc AS description "+
+		"FROM pg_catalog.pg_settings ORDER BY lower(name) ASC", DialectDuckDB)
 	if err != nil {
 		return err
 	}

@@ -169,7 +169,7 @@ func (w *workerSide) prepare(ctx context.Context, asked *worker.Statement, notic
 		}
 		st.close()
 	}
-	inner, err := s.Prepare(ctx, asked.Text)
+	inner, err := s.PrepareIn(ctx, asked.Text, DialectDuckDB)
 	if err != nil {
 		return nil, err
 	}

@@ -146,7 +146,7 @@ func limitHeap(bytes int64, cluster bool) {
 // check finds what is wrong with the flags as they were given, those of serve.json among them, before anything is touched.
 func (s *serving) check(given *pflag.FlagSet) error {
 	s.options.RegionBytes, s.options.MemoryBytes = int64(s.region), int64(s.memory)
-	for _, name := range []string{"data", "node", "etcd", "region-dir", "certs", "http", "etcd-listen", "etcd-peer", "rpc", "verify", "region", "memory", "session-ttl"} {
+	for _, name := range []string{"data", "node", "etcd", "region-dir", "certs", "http", "etcd-listen", "etcd-peer", "rpc", "verify", "dialect", "region", "memory", "session-ttl"} {
 		if f := given.Lookup(name); f.Changed && isNothing(f.Value.String()) {
 			return fmt.Errorf("--%s %q: leave it out, or say something", name, f.Value)
 		}
@@ -182,6 +182,8 @@ func (s *serving) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&s.options.Workers, "workers", 0, "`processes` that run queries in the node's place, so that a crash costs one query (default: none)")
 	flags.IntVar(&s.options.Threads, "threads", 0, "`threads` of queries (default: one per CPU)")
 	flags.StringVar(&s.options.Verify, "verify", "", "`when` chunks that are read are compared with their checksums: off, first or always (default: first, but not, on coherent memory, what the node wrote itself)")
+	flags.StringVar(&s.options.Dialect, "dialect", "",
+		"what the text of sessions means that do not say (SET csm.dialect): in `duckdb`, or in postgres (default: duckdb)")
 	flags.BoolVar(&s.options.VerifyAtStart, "verify-at-start", false, "check every table against its checksums before the node is ready")
 	flags.BoolVar(&s.options.Prefault, "prefault", false, "make the memory of every table present before the node is ready, so that no query is the first to touch it")
 	flags.TextVar(&s.level, "log-level", &s.level, "`level` of what is logged: debug, info, warn or error (default info)")

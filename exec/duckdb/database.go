@@ -195,6 +195,9 @@ func (db *Database) prepareCatalog(options Options) error {
 			return err
 		}
 	}
+	if err := registerDivide(c); err != nil {
+		return err
+	}
 	return registerSetConfig(db, c)
 }
 

@@ -127,6 +127,7 @@ void *duckdb_function_get_bind_data(duckdb_function_info info);
 void *duckdb_function_get_init_data(duckdb_function_info info);
 void *duckdb_function_get_local_init_data(duckdb_function_info info);
 void duckdb_function_set_error(duckdb_function_info info, const char *error);
+void duckdb_scalar_function_set_error(duckdb_function_info info, const char *error);
 
 typedef struct _duckdb_cast_function *duckdb_cast_function;
 typedef struct _duckdb_value *duckdb_value;

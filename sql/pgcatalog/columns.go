@@ -2,6 +2,7 @@ package pgcatalog
 
 import (
 	"strconv"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
@@ -107,7 +108,7 @@ func expressionName(n *pg.Node) (name string, strength int) {
 		}
 		return expressionName(x.AIndirection.Arg)
 	case *pg.Node_FuncCall:
-		return lastText(x.FuncCall.Funcname), 2
+		return callName(x.FuncCall)
 	case *pg.Node_AExpr:
 		if x.AExpr.Kind == pg.A_Expr_Kind_AEXPR_NULLIF {
 			return "nullif", 2
@@ -147,6 +148,24 @@ func expressionName(n *pg.Node) (name string, strength int) {
 		return valueFunctions[x.SqlvalueFunction.Op], 2
 	}
 	return "", 0
+}
+
+// TranslatedPrefix begins the names of functions that package dialect writes: for those of PostgreSQL's that give rows,
+// which go on with the function's name and are lists, and for operators.
+const TranslatedPrefix = "csm_"
+
+// callName is what a call names its column.
+func callName(call *pg.FuncCall) (name string, strength int) {
+	name = lastText(call.Funcname)
+	if name == "unnest" && len(call.Args) == 1 {
+		if users, ok := strings.CutPrefix(lastText(call.Args[0].GetFuncCall().GetFuncname()), TranslatedPrefix); ok {
+			return users, 2
+		}
+	}
+	if name == TranslatedPrefix+"divide" {
+		return "", 0
+	}
+	return name, 2
 }
 
 // valueFunctionNames are those of the words that are no session functions.

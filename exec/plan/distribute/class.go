@@ -129,7 +129,8 @@ func arithmetic(op string, c, d class) class {
 	if !c.numeric() || !d.numeric() || c.kind == hugeint || d.kind == hugeint {
 		return class{}
 	}
-	if op == "/" || c.kind == floating || d.kind == floating {
+	decimals := c.kind == decimal || d.kind == decimal
+	if op == "/" || op == "csm_divide" && decimals || c.kind == floating || d.kind == floating {
 		if op == "//" || op == "%" {
 			return class{}
 		}

@@ -205,6 +205,8 @@ func (a *analysis) callClass(f *pg.FuncCall) class {
 			return first
 		}
 		return class{}
+	case name == "csm_divide" && len(f.Args) == 2:
+		return arithmetic(name, first, a.class(f.Args[1]))
 	case name == "greatest" || name == "least":
 		return a.unified(f.Args)
 	}

@@ -22,7 +22,8 @@ right_grapheme round rpad rtrim second sha1 sha256 sign signbit similar_to_escap
 str_split_regex strftime string_split string_split_regex string_to_array strip_accents strlen strpos strptime struct_pack substr
 substring substring_grapheme subtract suffix tan tanh time_bucket timezone to_base64 to_days to_hex to_hours to_microseconds
 to_milliseconds to_minutes to_months to_seconds to_timestamp to_weeks to_years translate trim trunc try_strptime typeof ucase unhex
-unicode upper url_decode url_encode week weekday weekofyear xor year yearweek btrim extract overlay`)
+unicode upper url_decode url_encode week weekday weekofyear xor year yearweek btrim extract overlay csm_divide
+csm_divisor`)
 
 // The classes that functions give, where it is certain.
 var (

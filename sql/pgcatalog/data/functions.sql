@@ -214,3 +214,19 @@ CREATE OR REPLACE MACRO pg_compat.char_number(x, template) AS CASE WHEN x IS NUL
   lambda r: CASE WHEN r.dollar THEN '$' ELSE '' END || CASE WHEN length(r.digits) > length(regexp_replace(r.whole, '[^09]', '', 'g'))
     THEN pg_compat.char_sign(r, regexp_replace(r.whole, '[09]', '#', 'g') || CASE WHEN r.point THEN '.' || repeat('#', length(r.fraction)) ELSE '' END)
     ELSE pg_compat.char_sign(r, pg_compat.char_whole(r) || pg_compat.char_fraction(r)) END)[1] END;
+-- What a text of PostgreSQL's dialect is translated to (package sql/dialect).
+CREATE MACRO pg_session.csm_divisor(x) AS CASE WHEN x = 0 THEN error('22012: division by zero') ELSE x END;
+CREATE MACRO pg_compat.series_step(x) AS CASE WHEN x = 0 THEN error('22023: step size cannot equal zero') ELSE x END;
+CREATE MACRO pg_session.csm_generate_series(a INTEGER, b INTEGER) AS CAST(generate_series(a, b) AS INTEGER[]), (a BIGINT, b BIGINT) AS generate_series(a, b),
+  (a INTEGER, b INTEGER, c INTEGER) AS CAST(generate_series(a, b, pg_compat.series_step(c)) AS INTEGER[]), (a BIGINT, b BIGINT, c BIGINT) AS generate_series(a, b, pg_compat.series_step(c)),
+  (a DATE, b DATE, c INTERVAL) AS generate_series(CAST(a AS TIMESTAMPTZ), CAST(b AS TIMESTAMPTZ), c), (a TIMESTAMP, b TIMESTAMP, c INTERVAL) AS generate_series(a, b, c),
+  (a TIMESTAMPTZ, b TIMESTAMPTZ, c INTERVAL) AS generate_series(a, b, c);
+CREATE MACRO pg_session.csm_generate_subscripts(x, dimension) AS CASE WHEN dimension = 1 THEN CAST(generate_series(1, len(x)) AS INTEGER[]) ELSE [] END;
+CREATE MACRO pg_session.csm_regexp_split_to_table(x, pattern) AS regexp_split_to_array(x, pattern);
+CREATE MACRO pg_session.csm_string_to_table(x, separator) AS string_to_array(x, separator);
+CREATE MACRO pg_session.csm_json_array_elements(x) AS CAST(CAST(x AS JSON) AS JSON[]);
+CREATE MACRO pg_session.csm_jsonb_array_elements(x) AS CAST(CAST(x AS JSON) AS JSON[]);
+CREATE MACRO pg_session.csm_json_array_elements_text(x) AS json_extract_string(CAST(x AS JSON), '$[*]');
+CREATE MACRO pg_session.csm_jsonb_array_elements_text(x) AS json_extract_string(CAST(x AS JSON), '$[*]');
+CREATE MACRO pg_session.csm_json_object_keys(x) AS json_keys(CAST(x AS JSON));
+CREATE MACRO pg_session.csm_jsonb_object_keys(x) AS json_keys(CAST(x AS JSON));

@@ -39,13 +39,18 @@ func (s *session) Split(sql string) ([]string, error) { return statement.Split(s
 
 // Prepare implements wire.Session.
 func (s *session) Prepare(ctx context.Context, sql string, declared []uint32) (wire.Statement, error) {
+	return s.prepareIn(ctx, sql, "", declared)
+}
+
+// prepareIn is Prepare of a text that means what a dialect says, as in engine.Session.PrepareIn.
+func (s *session) prepareIn(ctx context.Context, sql, in string, declared []uint32) (wire.Statement, error) {
 	var st wire.Statement
 	var err error
 	if isPrompt(sql) {
-		return s.prepare(ctx, sql, declared)
+		return s.prepare(ctx, sql, in, declared)
 	}
 	l := &leaving{session: s, sql: sql, since: time.Now()}
-	if s.call(ctx, l, func() { st, err = s.prepare(ctx, sql, declared) }) {
+	if s.call(ctx, l, func() { st, err = s.prepare(ctx, sql, in, declared) }) {
 		s.calls.after(func() {
 			if err == nil {
 				st.Close()
@@ -98,8 +103,8 @@ func (l *leaving) put(reason error) (gone func()) {
 // Settle implements wire.Settling.
 func (s *session) Settle(ctx context.Context) error { return s.calls.settle(ctx) }
 
-func (s *session) prepare(ctx context.Context, sql string, declared []uint32) (wire.Statement, error) {
-	inner, parameters, changed, err := s.plan(ctx, sql, declared)
+func (s *session) prepare(ctx context.Context, sql, in string, declared []uint32) (wire.Statement, error) {
+	inner, parameters, changed, err := s.plan(ctx, sql, in, declared)
 	if err != nil {
 		s.backend.failed.Add(1)
 		return nil, err

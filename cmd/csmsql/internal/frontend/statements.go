@@ -37,7 +37,7 @@ func (s statements) Find(name string) (*engine.NamedStatement, bool) {
 	default:
 		return n, true // an empty query string
 	}
-	n.Query, n.Source, n.Since, n.OIDs = p.sql, p.sql, p.since, p.parameters
+	n.Query, n.Source, n.Since, n.OIDs = p.engine.Text(), p.sql, p.since, p.parameters
 	for _, oid := range p.parameters {
 		name := sqlName(oid)
 		if oid == pgformat.NumericOID {
@@ -73,7 +73,7 @@ func (s *session) PrepareNamed(ctx context.Context, name string) (wire.Statement
 	if !ok {
 		return nil, false, nil
 	}
-	st, err := s.Prepare(ctx, n.Query, n.OIDs)
+	st, err := s.prepareIn(ctx, n.Query, engine.DialectDuckDB, n.OIDs)
 	return st, err == nil, err
 }
 

@@ -44,7 +44,8 @@ func sqlName(oid uint32) string {
 }
 
 // plan prepares a statement. It returns the parameters' types (F2), and how the text that was prepared differs from sql.
-func (s *session) plan(ctx context.Context, sql string, declared []uint32) (*engine.Statement, []uint32, rewriting, error) {
+func (s *session) plan(ctx context.Context, sql, in string,
+	declared []uint32) (*engine.Statement, []uint32, rewriting, error) {
 	changed, places := rewriting{given: sql}, (*parameterPlaces)(nil)
 	parameters := strings.Contains(sql, "$")
 	if parameters || mayHaveNumerics(sql) {
@@ -57,12 +58,12 @@ func (s *session) plan(ctx context.Context, sql string, declared []uint32) (*eng
 			list := numericLiterals(parsed.Tree, sql)
 			if parameters {
 				places = findParameters(parsed.Tree)
-				list = append(list, s.withTypes(ctx, sql, places, declared)...)
+				list = append(list, s.withTypes(ctx, sql, in, places, declared)...)
 			}
 			changed = rewrite(sql, list)
 		}
 	}
-	st, err := s.engine.Prepare(ctx, changed.given)
+	st, err := s.engine.PrepareIn(ctx, changed.given, in)
 	if err != nil {
 		return nil, nil, rewriting{}, changed.place(err)
 	}
@@ -84,7 +85,8 @@ func named(head any) bool {
 }
 
 // withTypes puts a cast around every parameter whose type is known and not said by its place.
-func (s *session) withTypes(ctx context.Context, sql string, places *parameterPlaces, declared []uint32) []replacement {
+func (s *session) withTypes(ctx context.Context, sql, in string, places *parameterPlaces,
+	declared []uint32) []replacement {
 	for i, oid := range declared {
 		if oid != 0 && oid != pgformat.Unknown {
 			places.types[int32(i+1)] = oid
@@ -94,11 +96,11 @@ func (s *session) withTypes(ctx context.Context, sql string, places *parameterPl
 	for _, p := range places.list {
 		oid := places.types[p.number]
 		if p.members && oid == 0 {
-			oid = s.memberType(ctx, sql, p)
+			oid = s.memberType(ctx, sql, in, p)
 			places.note(&pg.ParamRef{Number: p.number}, oid)
 		}
 		if p.beside != "" && oid == 0 {
-			oid = s.besideType(ctx, sql, p)
+			oid = s.besideType(ctx, sql, in, p)
 			places.note(&pg.ParamRef{Number: p.number}, oid)
 		}
 		name := sqlName(oid)
@@ -138,18 +140,18 @@ func exactNumerics(args []wire.Value, changed rewriting) error {
 }
 
 // memberType finds the array type of x = ANY($1) by asking the engine for the type of $1 in x = $1.
-func (s *session) memberType(ctx context.Context, sql string, p place) uint32 {
+func (s *session) memberType(ctx context.Context, sql, in string, p place) uint32 {
 	from, to, ok := memberTokens(sql, p.offset)
 	if !ok {
 		return 0
 	}
 	parameter, _, _ := strings.Cut(sql[p.offset:to], ")")
-	array, _ := pgformat.ArrayOID(s.probedType(ctx, sql[:from]+strings.TrimSpace(parameter)+sql[to:], p))
+	array, _ := pgformat.ArrayOID(s.probedType(ctx, sql[:from]+strings.TrimSpace(parameter)+sql[to:], in, p))
 	return array
 }
 
 // besideType finds the type of $1 in a + $1 by asking the engine for that of $1 in a = $1, put where $1 stands.
-func (s *session) besideType(ctx context.Context, sql string, p place) uint32 {
+func (s *session) besideType(ctx context.Context, sql, in string, p place) uint32 {
 	if p.offset < 0 || p.offset >= len(sql) {
 		return 0
 	}
@@ -159,12 +161,12 @@ func (s *session) besideType(ctx context.Context, sql string, p place) uint32 {
 		return 0
 	}
 	probe := sql[:p.offset] + "(CASE WHEN " + p.beside + " = " + token + " THEN " + p.beside + " END)" + rest
-	return arithmeticType(s.probedType(ctx, probe, p))
+	return arithmeticType(s.probedType(ctx, probe, in, p))
 }
 
 // probedType is the engine's word on a parameter's type in another text, 0 if it has none.
-func (s *session) probedType(ctx context.Context, sql string, p place) uint32 {
-	probe, err := s.engine.Probe(ctx, sql)
+func (s *session) probedType(ctx context.Context, sql, in string, p place) uint32 {
+	probe, err := s.engine.ProbeIn(ctx, sql, in)
 	if err != nil {
 		return 0
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/wire"
 )
 
@@ -40,6 +41,7 @@ type Options struct {
 	Files           []string // directories that SQL may read and write
 	Verify          string   // when chunks are compared with their checksums, as engine.Verification; empty: as the fabric needs
 	VerifyAtStart   bool
+	Dialect         string // what a session's text means, as engine.Config.Dialect
 	Prefault        bool
 	Progress        func(noderpc.Progress) // of Prefault; may be nil
 	ClusterInit     bool                   // begin a cluster: run a member of etcd in this process
@@ -68,6 +70,9 @@ func (o Options) Check() error {
 func (o Options) complete() (Options, error) {
 	if err := engine.Verification(o.Verify).Check(); err != nil {
 		return o, fmt.Errorf("--verify: %w", err)
+	}
+	if err := dialect.Check(o.Dialect); err != nil {
+		return o, fmt.Errorf("--dialect: %w", err)
 	}
 	if o.PostgreSQL != Off {
 		if err := wire.CheckListen(o.PostgreSQL, false); err != nil {
@@ -148,7 +153,7 @@ func (o Options) engine() engine.Config {
 		Directory: o.Data, Node: o.Node, Fabric: memregion.FabricKind(o.Fabric), RegionDirectory: o.RegionDirectory,
 		RegionBytes: o.RegionBytes, MemoryBytes: o.MemoryBytes, Threads: o.Threads,
 		Workers: engine.Workers{Count: o.Workers, Command: []string{"/proc/self/exe", "worker"}, Socket: filepath.Join(o.Data, place.SocketName)},
-		Files:   engine.FileAccess{Directories: o.Files}, Verify: engine.Verification(o.Verify), VerifyAtStart: o.VerifyAtStart, Prefault: o.Prefault, Progress: o.Progress, Heap: o.Heap, Log: o.Log, Fault: o.Fault,
+		Files:   engine.FileAccess{Directories: o.Files}, Verify: engine.Verification(o.Verify), VerifyAtStart: o.VerifyAtStart, Dialect: o.Dialect, Prefault: o.Prefault, Progress: o.Progress, Heap: o.Heap, Log: o.Log, Fault: o.Fault,
 	}
 }
 

@@ -1,6 +1,7 @@
 package duckdb
 
 /*
+#cgo LDFLAGS: -lm
 #include <stdlib.h>
 #include "scan.h"
 */
@@ -121,4 +122,46 @@ func (t texts) at(row uint64) *string {
 	// SAFETY: a vector of VARCHAR has a duckdb_string_t of 16 bytes for each of the chunk's rows.
 	text := string([]byte(bindings.StringTData((*bindings.StringT)(unsafe.Add(t.data, row*16)))))
 	return &text
+}
+
+// Divide is the function that divides as PostgreSQL's operator does (divide.c): DuckDB's own / of two integers is a
+// DOUBLE, and by zero it gives infinity.
+const Divide = "csm_divide"
+
+// registerDivide makes it known to the database, for each of the types that csm_divide_address has: DuckDB chooses
+// among them as among its own, and brings a DECIMAL to a DOUBLE as its own / does.
+func registerDivide(c *Connection) error {
+	set := bindings.CreateScalarFunctionSet(Divide)
+	defer bindings.DestroyScalarFunctionSet(&set)
+	dividends := []bindings.Type{
+		bindings.TypeSmallInt, bindings.TypeInteger, bindings.TypeBigInt, bindings.TypeHugeInt, bindings.TypeFloat,
+		bindings.TypeDouble, bindings.TypeInterval,
+	}
+	for i, kind := range dividends {
+		function := bindings.CreateScalarFunction()
+		divisor := kind
+		if kind == bindings.TypeInterval {
+			divisor = bindings.TypeDouble
+		}
+		bindings.ScalarFunctionSetName(function, Divide)
+		for _, parameter := range []bindings.Type{kind, divisor} {
+			t := bindings.CreateLogicalType(parameter)
+			bindings.ScalarFunctionAddParameter(function, t)
+			bindings.DestroyLogicalType(&t)
+		}
+		t := bindings.CreateLogicalType(kind)
+		bindings.ScalarFunctionSetReturnType(function, t)
+		bindings.DestroyLogicalType(&t)
+		bindings.ScalarFunctionSetSpecialHandling(function)
+		bindings.ScalarFunctionSetFunction(function, C.csm_divide_address(C.int32_t(i)))
+		state := bindings.AddScalarFunctionToSet(set, function)
+		bindings.DestroyScalarFunction(&function)
+		if state == bindings.StateError {
+			return fmt.Errorf("exec/duckdb: DuckDB refused an overload of %s", Divide)
+		}
+	}
+	if bindings.RegisterScalarFunctionSet(c.handle, set) == bindings.StateError {
+		return fmt.Errorf("exec/duckdb: DuckDB refused the function %s", Divide)
+	}
+	return nil
 }

@@ -1,0 +1,97 @@
+package engine_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine"
+)
+
+// A text means what its session's dialect says when it comes in, and what is made of it keeps that.
+func TestDialectStaysWithTheText(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, `CREATE TABLE t AS SELECT * FROM (VALUES (1), (7), (NULL)) v(i);
+		PREPARE duck AS SELECT 7 / 2 || '';
+		CREATE VIEW duck AS SELECT i / 2 AS x FROM t ORDER BY i DESC;
+		CREATE TEMP MACRO duck(a, b) AS a / b;
+		SET csm.dialect = postgres`)
+	exec(t, s, `PREPARE post AS SELECT 7 / 2 || '';
+		PREPARE sorted AS SELECT i FROM t ORDER BY i DESC;
+		CREATE VIEW post AS SELECT i / 2 AS x FROM t ORDER BY i DESC;
+		CREATE TEMP VIEW temporary AS SELECT 7 / 2 AS x; CREATE TEMP MACRO post(a, b) AS a / b;
+		CREATE TABLE derived AS SELECT i / 2 AS x FROM t;
+		CREATE TABLE checked (a int DEFAULT 7 / 2, b int CHECK (b / 2 = 1))`)
+	for _, dialect := range []string{engine.DialectPostgres, engine.DialectDuckDB} {
+		t.Run(dialect, func(t *testing.T) {
+			exec(t, s, "SET csm.dialect = "+dialect)
+			require.Equal(t, []string{"3"}, rows(t, s, "EXECUTE post"))
+			require.Equal(t, []string{"3.5"}, rows(t, s, "EXECUTE duck"))
+			require.Equal(t, []string{"(null)", "7", "1"}, rows(t, s, "EXECUTE sorted"))
+			require.Equal(t, []string{"(null)", "3", "0"}, rows(t, s, "SELECT x FROM post"))
+			require.Equal(t, []string{"3.5", "0.5", "(null)"}, rows(t, s, "SELECT x FROM duck"))
+			require.Equal(t, []string{"3"}, rows(t, s, "SELECT x FROM temporary"))
+			require.Equal(t, []string{"3"}, rows(t, s, "SELECT post(7, 2)"))
+			require.Equal(t, []string{"3.5"}, rows(t, s, "SELECT duck(7, 2)"))
+			require.Equal(t, []string{"0", "3", "(null)"}, rows(t, s, "SELECT x FROM derived ORDER BY x NULLS LAST"))
+			exec(t, s, "TRUNCATE checked; INSERT INTO checked (b) VALUES (3)")
+			require.Equal(t, []string{"3"}, rows(t, s, "SELECT a FROM checked"))
+			fails(t, s, "23514", "INSERT INTO checked VALUES (1, 4)")
+		})
+	}
+}
+
+// A kept plan, a statement that is prepared and a transaction's end do not mix dialects up.
+func TestDialectOfASession(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT * FROM (VALUES (1), (7), (NULL)) v(i)")
+	const text = "SELECT i FROM t ORDER BY i / 2 DESC"
+	duck, post := []string{"7", "1", "(null)"}, []string{"(null)", "7", "1"}
+	prepared, err := s.Prepare(context.Background(), text)
+	require.NoError(t, err)
+	for range 2 {
+		require.Equal(t, duck, rows(t, s, text))
+		exec(t, s, "SET csm.dialect = postgres")
+		require.Equal(t, post, rows(t, s, text))
+		require.Equal(t, post, rows(t, s, text))
+		require.Equal(t, []string{"postgres"}, rows(t, s, "SHOW csm.dialect"))
+		require.Equal(t, []string{"postgres"}, rows(t, s, "SELECT current_setting('csm.dialect')"))
+		records, err := prepared.Query(context.Background())
+		require.NoError(t, err)
+		again, err := linesOf(records)
+		require.NoError(t, err)
+		require.Equal(t, duck, again)
+		exec(t, s, "RESET csm.dialect")
+		exec(t, s, "BEGIN; SET LOCAL csm.dialect = postgres")
+		require.Equal(t, post, rows(t, s, text))
+		exec(t, s, "COMMIT")
+	}
+	fails(t, s, "22023", "SET csm.dialect = mysql")
+
+	other, err := engine.Open(context.Background(), engine.Config{Dialect: engine.DialectPostgres})
+	require.NoError(t, err)
+	defer other.Close()
+	require.Equal(t, []string{"3"}, rows(t, session(t, other), "SELECT 7 / 2"))
+	_, err = engine.Open(context.Background(), engine.Config{Dialect: "mysql"})
+	requireState(t, "22023", err)
+}
+
+// Errors point into the user's text.
+func TestDialectErrors(t *testing.T) {
+	s := session(t, open(t))
+	exec(t, s, "SET csm.dialect = postgres; CREATE TABLE t AS SELECT 1 AS i")
+	for sql, want := range map[string]int{
+		"SELECT 7 / 2, nope FROM t": 15, "SELECT i / nope FROM t": 12,
+		"SELECT 1/2, (SELECT i FROM t ORDER BY nope DESC)": 39,
+		"SELECT 1/2, 1 SIMILAR TO i FROM t":                26, "CREATE VIEW v AS SELECT 7 / nope FROM t": 29,
+	} {
+		var e *engine.Error
+		require.ErrorAs(t, failing(s, sql), &e, sql)
+		require.Equal(t, want, e.Position(), "%s: %s", sql, e)
+	}
+	requireState(t, "22012", failing(s, "SELECT 1 / 0"))
+	requireState(t, "22012", failing(s, "SELECT 5 % 0"))
+}

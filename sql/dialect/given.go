@@ -1,0 +1,69 @@
+package dialect
+
+import (
+	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
+)
+
+// What a session's text means. It is translated once, where it comes in: what is kept of it, a view's query as much as
+// a prepared statement, is DuckDB's from there on, whatever the session says later.
+const (
+	DuckDBName   = "duckdb"   // what it means in DuckDB 1.5
+	PostgresName = "postgres" // what it means in PostgreSQL 15, as far as docs/dialect.md says
+)
+
+// Check refuses what names no dialect; nothing stands for DuckDB's.
+func Check(name string) error {
+	switch name {
+	case "", DuckDBName, PostgresName:
+		return nil
+	}
+	return sqlerror.New("22023", "invalid value for parameter %q: %q", "csm.dialect", name).
+		WithHint("Available values: duckdb, postgres.")
+}
+
+// Written is how a user wrote a statement, where another text is planned: 0x1F is 31 there (statement.Plain), ? is $1
+// (statement.Numbered), and a / b may be a function. Errors point into the user's text. The zero value is that of a
+// text that was planned as it was.
+type Written struct {
+	Users, Given string
+	Edits        edit.List
+	Parameters   []string // the names of $1, $2, … that the user gave them
+}
+
+// Given is the text that is planned for one that means what a dialect says.
+func Given(sql, in string) (string, Written, error) {
+	w := Written{Users: sql, Given: sql}
+	if in != PostgresName { // where ? is an operator
+		numbered, made, names, err := statement.Numbered(sql)
+		if err != nil {
+			return "", Written{}, err
+		}
+		w.Given, w.Edits, w.Parameters = numbered, made, names
+	}
+	plain, made, err := statement.Plain(w.Given)
+	if err != nil {
+		return "", Written{}, w.Place(err)
+	}
+	w.Given, w.Edits = plain, w.Edits.Then(made)
+	if in == PostgresName {
+		translated, made, err := Postgres(plain)
+		if err != nil {
+			return "", Written{}, w.Place(err)
+		}
+		w.Given, w.Edits = translated, w.Edits.Then(made)
+	}
+	if w.Edits == nil {
+		return sql, Written{}, nil
+	}
+	return w.Given, w, nil
+}
+
+// Place makes an error's position one in the user's text.
+func (w Written) Place(err error) error {
+	if err == nil || w.Edits == nil {
+		return err
+	}
+	return InOriginal(err, w.Edits, w.Given, w.Users)
+}

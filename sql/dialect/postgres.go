@@ -1,0 +1,545 @@
+package dialect
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+)
+
+// depthMax bounds what is nested in a text. DuckDB's bound is 1000, too.
+const depthMax = 1000
+
+// Postgres writes a text that means what it means in PostgreSQL as one that means it in DuckDB, and says what became of
+// it. Every text that it writes is one for PostgreSQL's parser as well, if the user's was, and comes back as it is.
+//
+//	ORDER BY a DESC                   ORDER BY a DESC NULLS FIRST
+//	a / b                             csm_divide(a , b)
+//	a % b                             a % csm_divisor(b)
+//	a SIMILAR TO '(x|y)%'             a ~ '^(?:(?:x|y).*)$'
+//	a LIKE b                          a LIKE b ESCAPE '\'
+//	SELECT generate_series(1, 3)      SELECT unnest(csm_generate_series(1, 3))
+//	FROM generate_series(1, 3) AS d   FROM generate_series(1, 3) AS d(d)
+//
+// It reads tokens, no tree: what only DuckDB's parser knows means the same where the rules above are concerned.
+func Postgres(sql string) (string, edit.List, error) {
+	if !mayDiffer(sql) {
+		return sql, nil, nil
+	}
+	r := &translation{sql: sql}
+	r.walk(0, context{clause: inNothing, query: true})
+	if r.failed != nil {
+		return "", nil, r.failed
+	}
+	slices.SortStableFunc(r.changes, func(a, b change) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.kind, b.kind), cmp.Compare(a.order, b.order))
+	})
+	edited := edit.New(sql)
+	for _, c := range r.changes {
+		edited.Replace(c.start, c.end, c.by)
+	}
+	text, made := edited.Text()
+	return text, made, nil
+}
+
+// mayDiffer is what most texts are spared by.
+func mayDiffer(sql string) bool {
+	if strings.ContainsAny(sql, "/%") {
+		return true
+	}
+	lower := strings.ToLower(sql)
+	return slices.ContainsFunc(differing, func(word string) bool { return strings.Contains(lower, word) })
+}
+
+var differing = strings.Fields("desc similar like unnest generate_s _to_table array_elements object_keys")
+
+// change is one of a text. At one place, what closes comes before what opens, and both before what is replaced.
+type change struct {
+	start, end int
+	by         string
+	kind       changeKind
+	order      int
+}
+
+type changeKind uint8
+
+const (
+	closes changeKind = iota
+	opens
+	replaces
+)
+
+// translation is a text that is being read.
+type translation struct {
+	sql     string
+	changes []change
+	depth   int
+	failed  error
+}
+
+func (r *translation) insert(at int, by string, kind changeKind) {
+	order := len(r.changes)
+	if kind == opens {
+		order = -order // what opens later goes further
+	}
+	r.changes = append(r.changes, change{at, at, by, kind, order})
+}
+
+func (r *translation) replace(start, end int, by string) {
+	r.changes = append(r.changes, change{start, end, by, replaces, len(r.changes)})
+}
+
+// next is the next token; what PostgreSQL takes for one operator is one.
+func (r *translation) next(at int) lex.Token {
+	t := lex.Client.Next(r.sql, at)
+	if t.Kind != lex.Symbol {
+		return t
+	}
+	end := t.Start
+	for end < len(r.sql) && strings.IndexByte("~!@#^&|`?+-*/%<>=", r.sql[end]) >= 0 &&
+		(end == t.Start || !strings.HasPrefix(r.sql[end:], "--") && !strings.HasPrefix(r.sql[end:], "/*")) {
+		end++
+	}
+	for end > t.Start+1 && (r.sql[end-1] == '+' || r.sql[end-1] == '-') {
+		if strings.ContainsAny(r.sql[t.Start:end], "~!@#%^&|`?") {
+			break
+		}
+		end--
+	}
+	if strings.HasPrefix(r.sql[t.Start:], "::") {
+		end = t.Start + 2
+	}
+	t.Text = r.sql[t.Start:max(end, t.End())]
+	return t
+}
+
+// clause is where in a query an expression stands.
+type clause uint8
+
+const (
+	inNothing clause = iota
+	inList           // of SELECT
+	inFrom
+	inCondition // behind ON, of what FROM reads
+	inOrder
+	inFilter // where no function may give rows
+	inRest
+)
+
+// context is what is known of the text between two parentheses.
+type context struct {
+	clause clause
+	query  bool   // it is one, not an expression
+	closer string // the keyword that ends it; empty: what closes the parenthesis does
+}
+
+// clauses are the words that begin one.
+var clauses = map[string]clause{
+	"select": inList, "where": inFilter, "having": inFilter, "qualify": inFilter, "limit": inRest, "offset": inRest,
+	"fetch": inRest, "group": inRest, "window": inRest, "union": inRest, "intersect": inRest, "except": inRest,
+	"returning": inRest, "values": inRest, "set": inRest, "using": inRest, "sample": inRest, "partition": inRest,
+	"rows": inRest, "range": inRest, "groups": inRest, "tablesample": inRest,
+}
+
+// alsoNames are those of them that are functions, or lists of columns, with a parenthesis behind them.
+var alsoNames = wordSet("values set rows range groups")
+
+// walk goes through the tokens up to what ends the context, and behind it.
+func (r *translation) walk(at int, c context) int {
+	if r.depth++; r.depth > depthMax {
+		tooDeep := sqlerror.New("54001", "the statement is nested too deeply").WithHint("Break it up.")
+		r.failed = cmp.Or[error](r.failed, tooDeep)
+		return len(r.sql)
+	}
+	defer func() { r.depth-- }()
+	first := true
+	for r.failed == nil {
+		t := r.next(at)
+		switch {
+		case t.Ends():
+			return len(r.sql)
+		case t.IsAny(")", "]", "}"):
+			return t.End()
+		case c.closer != "" && t.Is(c.closer):
+			return t.End()
+		case t.Kind == lex.Word && first && t.IsAny("select", "with", "from", "values", "table", "pivot", "unpivot"):
+			c.query = true
+		}
+		at = r.step(t, &c, first)
+		first = false
+	}
+	return len(r.sql)
+}
+
+// step reads one token or operand.
+func (r *translation) step(t lex.Token, c *context, first bool) int {
+	if t.Kind == lex.Word {
+		if at, ok := r.keyword(t, c, first); ok {
+			return at
+		}
+	}
+	if t.Is(",") && c.clause == inCondition {
+		c.clause = inFrom
+	}
+	return r.chain(t, c.clause)
+}
+
+// keyword reads what is no operand; not ok: t may be one.
+func (r *translation) keyword(t lex.Token, c *context, first bool) (int, bool) {
+	after := r.next(t.End())
+	name := lex.Fold(t.Text)
+	switch name {
+	case "from":
+		if c.query || first {
+			c.clause = inFrom
+		}
+		return t.End(), true
+	case "on":
+		if c.clause == inFrom {
+			c.clause = inCondition
+		}
+		return t.End(), true
+	case "join":
+		if c.query || c.clause == inCondition || c.clause == inFrom {
+			c.clause = inFrom
+		}
+		return t.End(), true
+	case "order":
+		if after.Is("by") {
+			c.clause = inOrder
+			return after.End(), true
+		}
+	case "desc":
+		if c.clause == inOrder && !after.Is("nulls") {
+			r.insert(t.End(), " NULLS FIRST", closes)
+		}
+		return t.End(), true
+	case "as":
+		if (c.clause == inList || c.clause == inFrom) && after.Kind == lex.Word {
+			return after.End(), true
+		}
+		return t.End(), true
+	case "not", "similar", "like", "ilike":
+		return r.pattern(t), true
+	}
+	if in, ok := clauses[name]; ok && (!alsoNames[name] || !after.Is("(") || c.query) {
+		if name != "select" && !wordBegins(after) && !after.IsAny("(", "[", "-", "+", "{") && after.Kind == lex.Symbol {
+			return 0, false // a name
+		}
+		if name == "using" && c.clause == inFrom {
+			return t.End(), true
+		}
+		c.clause = in
+		return t.End(), true
+	}
+	if noOperand[name] && !(after.Is("(") && alsoFunctions[name]) {
+		return t.End(), true
+	}
+	return 0, false
+}
+
+func wordBegins(t lex.Token) bool { return t.Kind != lex.Symbol && !t.Ends() }
+
+// noOperand are the words that are none, and stand before one.
+var noOperand = wordSet(`all analyse analyze and any as asc asymmetric between both by call check collate
+	column constraint create cross default deferrable distinct do else end escape except
+	execute explain fetch filter for foreign full group grant having ilike in initially
+	inner intersect into is isnull join lateral leading left like limit natural not
+	notnull offset on only or order outer over overlaps placing preceding primary
+	recursive references returning right select semi set similar some symmetric table
+	then to trailing union unique using values variadic when where window with within`)
+
+// alsoFunctions are those of them that may be called.
+var alsoFunctions = wordSet("left right any all some")
+
+func wordSet(list string) map[string]bool {
+	set := map[string]bool{}
+	for _, w := range strings.Fields(list) {
+		set[w] = true
+	}
+	return set
+}
+
+// chain reads the operands that *, / and % stand between, from t on. It passes a token that is none.
+func (r *translation) chain(t lex.Token, in clause) int {
+	start := t.Start
+	end, _ := r.operand(start, in)
+	if end == start {
+		return t.End()
+	}
+	for r.failed == nil {
+		op := r.next(end)
+		if !op.IsAny("*", "/", "%", "//") {
+			if op.IsAny("+", "-") {
+				end = op.End() // of two operands
+			}
+			return end
+		}
+		divisor := r.next(op.End())
+		stop, constant := r.operand(divisor.Start, in)
+		if stop == divisor.Start {
+			return op.End()
+		}
+		switch {
+		case op.Is("/") && constant != fraction:
+			r.insert(start, duckdb.Divide+"(", opens)
+			r.replace(op.Start, op.End(), ",")
+			r.insert(stop, ")", closes)
+		case op.Is("%") && constant == unknown && in != inFrom && in != inRest && !divisor.Is(divisorName):
+			r.insert(divisor.Start, divisorName+"(", opens)
+			r.insert(stop, ")", closes)
+		}
+		end = stop
+	}
+	return end
+}
+
+// divisorName is the macro that refuses a zero.
+const divisorName = "csm_divisor"
+
+// constant says what is known of an operand.
+type constant uint8
+
+const (
+	unknown  constant = iota
+	whole             // a number that is not zero
+	fraction          // one with a point or an exponent
+)
+
+func constantOf(number string) constant {
+	mantissa, exponent, _ := strings.Cut(strings.ToLower(number), "e")
+	switch {
+	case strings.Trim(mantissa, "0._") == "":
+		return unknown
+	case exponent != "" || strings.Contains(mantissa, "."):
+		return fraction
+	}
+	return whole
+}
+
+// operand reads one with all that binds it more tightly than a multiplication; the end is at if there is none.
+func (r *translation) operand(at int, in clause) (end int, is constant) {
+	t := r.next(at)
+	for t.IsAny("+", "-") {
+		t = r.next(t.End())
+	}
+	end = t.End()
+	switch t.Kind {
+	case lex.Number:
+		is = constantOf(t.Text)
+	case lex.String, lex.Parameter:
+	case lex.Quoted:
+		end = r.name(t, in)
+	case lex.Word:
+		name, after := lex.Fold(t.Text), r.next(t.End())
+		switch {
+		case name == "case":
+			end = r.walk(t.End(), context{clause: inFilter, closer: "end"})
+		case clauses[name] != inNothing && !after.IsAny("(", "."), noOperand[name] && !(alsoFunctions[name] && after.Is("(")):
+			return at, unknown
+		case after.Kind == lex.String && after.Start > t.End():
+			end = r.intervalFields(name, after.End())
+		case name == "interval" && after.Kind == lex.Number:
+			end = r.next(after.End()).End()
+		default:
+			end = r.name(t, in)
+		}
+	case lex.Symbol:
+		if !t.IsAny("(", "[", "{") {
+			return at, unknown
+		}
+		if in == inCondition {
+			in = inFilter
+		}
+		end = r.walk(t.End(), context{clause: in})
+	default:
+		return at, unknown
+	}
+	stop := r.postfixes(end, in)
+	if stop > end {
+		is = unknown
+	}
+	return stop, is
+}
+
+// intervalFields passes YEAR TO MONTH behind an interval.
+func (r *translation) intervalFields(name string, at int) int {
+	if name != "interval" {
+		return at
+	}
+	fields := []string{"year", "month", "day", "hour", "minute", "second"}
+	if t := r.next(at); t.IsAny(fields...) {
+		at = t.End()
+		if to := r.next(at); to.Is("to") {
+			if field := r.next(to.End()); field.IsAny(fields...) {
+				at = field.End()
+			}
+		}
+	}
+	return at
+}
+
+// postfixes passes what stands behind an operand and belongs to it.
+func (r *translation) postfixes(at int, in clause) int {
+	for r.failed == nil {
+		t := r.next(at)
+		after := r.next(t.End())
+		switch {
+		case t.Is("["):
+			at = r.walk(t.End(), context{clause: in})
+		case t.Is("."):
+			at = after.End()
+		case t.Is("::"):
+			at = r.typeName(after)
+		case t.Is("^"):
+			stop, _ := r.operand(after.Start, in)
+			at = max(stop, t.End())
+		case t.Is("collate"):
+			at = after.End()
+			for dot := r.next(at); dot.Is("."); dot = r.next(at) {
+				at = r.next(dot.End()).End()
+			}
+		case t.Is("at") && after.Is("time"):
+			zone := r.next(after.End())
+			if !zone.Is("zone") {
+				return at
+			}
+			stop, _ := r.operand(r.next(zone.End()).Start, in)
+			at = max(stop, zone.End())
+		default:
+			return at
+		}
+	}
+	return at
+}
+
+// typeName passes a type, from its first word on.
+func (r *translation) typeName(t lex.Token) int {
+	name, at := lex.Fold(t.Text), t.End()
+	for dot := r.next(at); dot.Is("."); dot = r.next(at) {
+		at = r.next(dot.End()).End()
+	}
+	if more := r.next(at); more.IsAny("precision", "varying") {
+		at = more.End()
+	}
+	if open := r.next(at); open.Is("(") {
+		at = r.walk(open.End(), context{clause: inFilter})
+	}
+	if with := r.next(at); (name == "time" || name == "timestamp") && with.IsAny("with", "without") {
+		if time := r.next(with.End()); time.Is("time") {
+			at = r.next(time.End()).End()
+		}
+	}
+	at = r.intervalFields(name, at)
+	for open := r.next(at); open.Is("["); open = r.next(at) {
+		at = r.walk(open.End(), context{clause: inFilter})
+	}
+	return at
+}
+
+// name reads one, and the call of the function that it may be.
+func (r *translation) name(t lex.Token, in clause) int {
+	last, qualifier, end := t, "", t.End()
+	for dot := r.next(end); dot.Is("."); dot = r.next(end) {
+		part := r.next(dot.End())
+		if part.Is("*") {
+			return part.End()
+		}
+		qualifier, _ = last.Name()
+		last, end = part, part.End()
+	}
+	open := r.next(end)
+	if !open.Is("(") {
+		return end
+	}
+	function, _ := last.Name()
+	function = strings.ToLower(function)
+	rows := rowFunctions[function]
+	if qualifier != "" && !strings.EqualFold(qualifier, "pg_catalog") {
+		rows = false
+	}
+	inside := in
+	switch {
+	case in == inFrom, in == inCondition, function == "unnest":
+		inside = inRest
+	}
+	stop := r.walk(open.End(), context{clause: inside})
+	switch {
+	case !rows:
+	case in == inFrom:
+		return r.columnAlias(stop)
+	case function == "unnest":
+	case in == inList:
+		r.replace(t.Start, end, "unnest("+pgcatalog.TranslatedPrefix+function)
+		r.insert(stop, ")", closes)
+	case in == inFilter || in == inCondition:
+		r.refuse(t, "0A000", "set-returning functions are not allowed here", "Call it behind FROM, or in the select list.")
+	}
+	return r.callEnd(stop)
+}
+
+// callEnd passes what stands behind a call of an aggregate or a window function.
+func (r *translation) callEnd(at int) int {
+	for {
+		t := r.next(at)
+		after := r.next(t.End())
+		switch {
+		case t.Is("within") && after.Is("group"):
+			after = r.next(after.End())
+		case t.Is("filter") && after.Is("("):
+		case t.Is("over") && after.Is("("):
+		case t.Is("over") && wordBegins(after):
+			at = after.End()
+			continue
+		case t.IsAny("ignore", "respect") && after.Is("nulls"):
+			at = after.End()
+			continue
+		default:
+			return at
+		}
+		if !after.Is("(") {
+			return at
+		}
+		at = r.walk(after.End(), context{clause: inFilter})
+	}
+}
+
+// rowFunctions give rows in PostgreSQL, of one column that the alias of the table names. In a select list there is a
+// list instead, by the name with TranslatedPrefix; DuckDB has unnest.
+var rowFunctions = wordSet(`generate_series generate_subscripts regexp_split_to_table string_to_table
+	json_array_elements jsonb_array_elements json_array_elements_text
+	jsonb_array_elements_text json_object_keys jsonb_object_keys unnest`)
+
+// columnAlias gives the column behind FROM f(…) AS d the name of the table. at is behind the call.
+func (r *translation) columnAlias(at int) int {
+	t := r.next(at)
+	if t.Is("with") {
+		if ordinality := r.next(t.End()); ordinality.Is("ordinality") {
+			t = r.next(ordinality.End())
+		}
+	}
+	as := t.Is("as")
+	if as {
+		t = r.next(t.End())
+	}
+	if t.Kind != lex.Quoted && (t.Kind != lex.Word || !as && !isAlias(t)) {
+		return at
+	}
+	if !r.next(t.End()).Is("(") {
+		r.insert(t.End(), "("+t.Text+")", closes)
+	}
+	return t.End()
+}
+
+// isAlias tells of a word behind FROM whether it may be a table's alias without AS.
+func isAlias(t lex.Token) bool {
+	name := lex.Fold(t.Text)
+	return !noOperand[name] && clauses[name] == inNothing && !notAliases[name]
+}
+
+var notAliases = wordSet("from pivot unpivot positional asof anti desc")

@@ -1,0 +1,75 @@
+package dialect
+
+import (
+	"cmp"
+	"os"
+	"strings"
+	"testing"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/sql/edit"
+)
+
+// TestPostgres: what a text becomes; and that PostgreSQL's parser reads it, and another translation leaves it.
+func TestPostgres(t *testing.T) {
+	file, err := os.ReadFile("testdata/postgres.txt")
+	require.NoError(t, err)
+	cases := strings.Split(strings.TrimSpace(strings.ReplaceAll(string(file), " ⏎", "\n")), "\n\n")[1:]
+	require.Greater(t, len(cases), 40)
+	for _, c := range cases {
+		users, want, found := strings.Cut(c, "\n=>")
+		require.True(t, found, c)
+		want = cmp.Or(strings.TrimPrefix(want, " "), users)
+		given, made, err := Postgres(users)
+		require.NoError(t, err, users)
+		require.Equal(t, want, given)
+		if _, err := pg.Parse(users); err == nil {
+			_, err = pg.Parse(given)
+			require.NoError(t, err, given)
+		}
+		if again, _, err := Postgres(given); !strings.Contains(users, "AS desc") {
+			require.NoError(t, err)
+			require.Equal(t, given, again, "translated twice")
+		}
+		for i := range len(given) {
+			require.LessOrEqual(t, made.Back(i), len(users))
+		}
+	}
+}
+
+func TestPostgresErrors(t *testing.T) {
+	for users, want := range map[string]string{
+		"SELECT 1 WHERE generate_series(1, 2) = 1":             "set-returning functions are not allowed here",
+		"SELECT CASE WHEN true THEN generate_series(1, 2) END": "set-returning functions are not allowed here",
+		"SELECT a SIMILAR TO b":                                similarRefused,
+		"SELECT a SIMILAR TO 'b' ESCAPE 'cc'":                  "invalid escape string",
+		"SELECT " + strings.Repeat("(", 5000) + "1/2":          "the statement is nested too deeply",
+	} {
+		_, _, err := Postgres(users)
+		require.EqualError(t, err, want)
+	}
+}
+
+// FuzzPostgres: whatever the text, nothing panics, and places lead into the user's text.
+func FuzzPostgres(f *testing.F) {
+	for _, seed := range []string{
+		"SELECT a/b%c FROM t ORDER BY x DESC", "SELECT ((((1/2", "SELECT 1 SIMILAR TO", "a LIKE",
+		"SELECT x::int[3]/(case when 1 then 2 end",
+		"/ % * DESC", "SELECT generate_series(1,2) FROM unnest(x) AS",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, users string) {
+		given, made, err := Postgres(users)
+		if err != nil {
+			return
+		}
+		for i := range len(given) {
+			at := made.Back(i)
+			require.True(t, at >= 0 && at <= len(users))
+			edit.Position(users, at)
+		}
+	})
+}
