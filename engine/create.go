@@ -367,7 +367,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		if err := s.refuseInherited(ctx, head.Query, schema, args, v); err != nil {
 			return err
 		}
-		schema = s.declaredAs(schema, st.treeOf(head.Query), v)
+		schema = s.declaredAs(schema, head.Query, st.treeOf(head.Query), v)
 		if err := s.makeTable(ctx, tx, name, schema, head.With); err != nil || head.NoData {
 			return err
 		}
@@ -390,8 +390,8 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 }
 
 // declaredAs marks columns of a query's result that show columns of varchar(n) as they are: as with PostgreSQL, the table has it, too.
-func (s *Session) declaredAs(schema *arrow.Schema, tree *pg.ParseResult, v *visible) *arrow.Schema {
-	origins := pgcatalog.Origins(tree, s.relations(v))
+func (s *Session) declaredAs(schema *arrow.Schema, query string, tree *pg.ParseResult, v *visible) *arrow.Schema {
+	origins := pgcatalog.Origins(query, tree, s.relations(v))
 	if len(origins) != schema.NumFields() {
 		return schema
 	}

@@ -57,7 +57,7 @@ func (st *Statement) planElsewhere(ctx context.Context, v *visible) (planned *qu
 	if st.schema, err = workerColumns(d); err != nil {
 		return nil, false, err
 	}
-	if origins := pgcatalog.Origins(st.treeOf(st.parsed.Text), s.relations(v)); st.schema != nil && len(origins) == st.schema.NumFields() {
+	if origins := pgcatalog.Origins(st.parsed.Text, st.treeOf(st.parsed.Text), s.relations(v)); st.schema != nil && len(origins) == st.schema.NumFields() {
 		st.origins = origins
 	}
 	s.tellNotices(result)
@@ -78,7 +78,7 @@ func (st *Statement) planTrivial(v *visible) (*query, error) {
 		return nil, err
 	}
 	q.clientNames(tree)
-	if origins := pgcatalog.Origins(tree, s.relations(v)); len(origins) == q.schema.NumFields() {
+	if origins := pgcatalog.Origins(text, tree, s.relations(v)); len(origins) == q.schema.NumFields() {
 		q.origins = origins
 	}
 	return q, nil

@@ -145,7 +145,7 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *visible) (*que
 	if q.lasts && !anew {
 		q.key = text
 	}
-	if origins := pgcatalog.Origins(tree, s.relations(v)); len(origins) == q.schema.NumFields() {
+	if origins := pgcatalog.Origins(text, tree, s.relations(v)); len(origins) == q.schema.NumFields() {
 		q.origins = origins
 	}
 	return q, nil

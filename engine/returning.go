@@ -116,7 +116,8 @@ func (st *Statement) describeReturning(ctx context.Context, r *returning, versio
 func (s *Session) originsReturned(r *returning, version *catalog.TableVersion, v *visible) []pgcatalog.Origin {
 	const written = "csm_written"
 	others := s.relations(v)
-	return pgcatalog.Origins(dialect.TreeOf("SELECT "+r.written+"\n FROM "+written+" AS "+duckdb.QuoteIdentifier(r.alias)), func(database, schema, name string) *pgcatalog.Relation {
+	text := "SELECT " + r.written + "\n FROM " + written + " AS " + duckdb.QuoteIdentifier(r.alias)
+	return pgcatalog.Origins(text, dialect.TreeOf(text), func(database, schema, name string) *pgcatalog.Relation {
 		if name == written {
 			table := tableRelation(version)
 			return &table

@@ -5,6 +5,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
@@ -12,9 +13,9 @@ import (
 // cannot do.
 type binder struct {
 	folder
+	names       *bind.Statement
 	relation    *Relation // nil without FROM
 	alias       string
-	hasAlias    bool
 	projected   []int // columns in use, in order of first use
 	parameters  int
 	unsupported *Unsupported
@@ -71,29 +72,20 @@ func functionName(c *pg.FuncCall) string {
 // column binds a column reference. DuckDB names an output that is nothing but a column as the table does; inside an
 // expression it repeats the user's text.
 func (b *binder) column(ref *pg.ColumnRef) bound {
-	text, ok := nameAt(b.sql, int(ref.Location))
-	if !ok || len(text.parts) != len(ref.Fields) || len(text.parts) > 3 {
+	text, ok := bind.NameAt(b.sql, int(ref.Location))
+	if !ok || len(text.Parts) != len(ref.Fields) || len(text.Parts) > 3 {
 		return b.fail(ref.Location, "a name that is no plain column name")
 	}
-	if b.relation == nil || !b.qualifies(text.parts[:len(text.parts)-1]) {
-		return b.fail(ref.Location, "the name "+strings.Join(text.parts, ".")+", which is no column of the table")
+	var r bind.Ref
+	if b.relation != nil {
+		r = b.names.Ref(ref)
 	}
-	i := b.relation.column(text.parts[len(text.parts)-1])
-	if i < 0 {
-		return b.fail(ref.Location, "the name "+strings.Join(text.parts, ".")+", which is no column of the table")
+	if !r.Certain || r.Column.Item == nil {
+		return b.fail(ref.Location, "the name "+strings.Join(text.Parts, ".")+", which is no column of the table")
 	}
+	i := r.Column.Index
 	c := &b.relation.Columns[i]
 	return bound{Expr: &Expr{Op: OpColumn, Type: TypeOf(c.Type), Column: b.project(i), Name: c.Name}, text: b.columnText(text)}
-}
-
-func (b *binder) qualifies(parts []string) bool {
-	switch len(parts) {
-	case 0:
-		return true
-	case 1:
-		return lex.Same(parts[0], b.alias)
-	}
-	return !b.hasAlias && lex.Same(parts[0], b.relation.Schema) && lex.Same(parts[1], b.relation.Name)
 }
 
 // project gives the position of a column among those to be read.
@@ -108,14 +100,14 @@ func (b *binder) project(column int) int {
 }
 
 // columnText is the reference as DuckDB writes it back, if that takes no quotes.
-func (b *binder) columnText(n name) string {
-	for _, part := range n.parts {
+func (b *binder) columnText(n bind.Name) string {
+	for _, part := range n.Parts {
 		plain := strings.IndexFunc(part, func(r rune) bool { return r >= 0x80 || r == '$' || !lex.IsNamePart(byte(r)) }) < 0
 		if IsKeyword(part) || !plain || lex.IsDigit(part[0]) {
 			return ""
 		}
 	}
-	return strings.Join(n.parts, ".")
+	return strings.Join(n.Parts, ".")
 }
 
 func (b *binder) literalOf(n *pg.Node, c *pg.A_Const) bound {

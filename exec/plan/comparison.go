@@ -3,6 +3,8 @@ package plan
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/bind"
 )
 
 // Comparison is a condition on two columns of one row: Left Op Right. The columns are of one type, whose values compare
@@ -13,31 +15,34 @@ type Comparison struct {
 	Op          Op
 }
 
-// columnsCompared reads a comparison of two columns of a base table of this very FROM clause. The caller has seen to it
-// that
-// the condition refers to a single table.
-func (a *analyzer) columnsCompared(f *frame, n *pg.Node) (Comparison, bool) {
+// columnsCompared reads a comparison of two columns of a row of a base table.
+func (a *analyzer) columnsCompared(q *bind.Query, n *pg.Node,
+	filters func(*bind.Item) bool) (c Comparison, o *occurrence, ok bool) {
 	e := n.GetAExpr()
 	if e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP {
-		return Comparison{}, false
+		return Comparison{}, nil, false
 	}
-	c, ok := comparisons[operator(e)]
+	operator, ok := comparisons[operator(e)]
 	if !ok {
-		return Comparison{}, false
+		return Comparison{}, nil, false
 	}
-	left, ok := a.baseColumn(f, e.Lexpr)
-	if !ok {
-		return Comparison{}, false
+	left, ok := a.own(q, e.Lexpr)
+	if !ok || !filters(left.Column.Item) {
+		return Comparison{}, nil, false
 	}
-	right, ok := a.baseColumn(f, e.Rexpr)
-	if !ok || left.frame != f || left.from != right.from {
-		return Comparison{}, false
+	right, ok := a.own(q, e.Rexpr)
+	if !ok || left.Column.Item != right.Column.Item {
+		return Comparison{}, nil, false
 	}
-	columns := left.from.occ.Relation.Columns
-	if t := columns[left.column].Type; !arrow.TypeEqual(t, columns[right.column].Type) || !comparesAsStored(t) {
-		return Comparison{}, false
+	of, and := a.trace(left.Column), a.trace(right.Column)
+	if len(of) != 1 || len(and) != 1 || of[0].by != nil || and[0].by != nil || of[0].occ != and[0].occ {
+		return Comparison{}, nil, false
 	}
-	return Comparison{left.column, right.column, c.op}, true
+	t := of[0].definition().Type
+	if !arrow.TypeEqual(t, and[0].definition().Type) || !comparesAsStored(t) {
+		return Comparison{}, nil, false
+	}
+	return Comparison{of[0].column, and[0].column, operator.op}, of[0].occ, true
 }
 
 func comparesAsStored(t arrow.DataType) bool {

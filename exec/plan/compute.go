@@ -3,6 +3,7 @@ package plan
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
@@ -70,19 +71,21 @@ func (b *binder) from(q *Query, s *pg.SelectStmt, resolver Resolver, tree *pg.Pa
 		return
 	}
 	v := s.FromClause[0].GetRangeVar()
-	if v == nil || len(v.GetAlias().GetColnames()) > 0 || IsDialectJoin(v.GetAlias().GetAliasname()) {
+	if v == nil || len(v.GetAlias().GetColnames()) > 0 || bind.IsDialectJoin(v.GetAlias().GetAliasname()) {
 		b.fail(-1, "a FROM clause that is not one table")
 		return
 	}
-	scans, err := Scans(b.sql, tree, resolver)
+	a, err := analyze(b.sql, tree, resolver)
 	if err != nil {
 		b.fail(v.Location, err.Error())
 		return
 	}
+	scans := a.scans()
+	b.names = a.bound
 	for i := range scans {
 		if scans[i].Start <= int(v.Location) && int(v.Location) < scans[i].End {
 			q.Table = &TableScan{Scan: scans[i]}
-			b.relation, b.alias, b.hasAlias = scans[i].Relation, scans[i].Alias, !scans[i].AddAlias
+			b.relation, b.alias = scans[i].Relation, scans[i].Alias
 			return
 		}
 	}
@@ -202,7 +205,7 @@ func (b *binder) target(q *Query, t *pg.ResTarget) {
 	if out.Name == "" {
 		out.Name = text
 	}
-	if out.Name == "" || len(out.Name) >= maxTreeName && t.GetName() != "" {
+	if out.Name == "" || len(out.Name) >= bind.MaxTreeName && t.GetName() != "" {
 		b.fail(t.Location, "an expression without alias whose column name is DuckDB's to choose")
 	}
 	if t.GetName() != "" {
@@ -227,7 +230,7 @@ func (b *binder) place(q *Query, out *Output, e *Expr, location int32) {
 }
 
 func (b *binder) star(q *Query, ref *pg.ColumnRef) {
-	alias := starAlias(ref)
+	alias := bind.StarAlias(ref)
 	if b.relation == nil || q.Aggregated || len(ref.Fields) > 2 || alias != "" && !lex.Same(alias, b.alias) {
 		b.fail(ref.Location, "* here")
 		return

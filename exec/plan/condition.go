@@ -5,16 +5,17 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/bind"
 )
 
-// conditions walks a WHERE or ON clause. Conjuncts that surely filter one of the given items become its predicates
-// (P1): only
-// items that are not filled with NULLs by an outer join further in, only where both dialects read the FROM clause
-// alike.
-func (a *analyzer) conditions(f *frame, n *pg.Node, applies []*item) {
+// conditions walks a WHERE or ON clause. Conjuncts that surely filter one of the given items become predicates of it, or
+// of what is behind it (P1, P9): only of items that are not filled with NULLs by an outer join further in, only where
+// both dialects read the FROM clause alike.
+func (a *analyzer) conditions(q *bind.Query, n *pg.Node, applies []*bind.Item) {
 	if b := n.GetBoolExpr(); b != nil && b.Boolop == pg.BoolExprType_AND_EXPR {
 		for _, member := range b.Args {
-			a.conditions(f, member, applies)
+			a.conditions(q, member, applies)
 		}
 		return
 	}
@@ -24,36 +25,65 @@ func (a *analyzer) conditions(f *frame, n *pg.Node, applies []*item) {
 	outer := a.track
 	t := &tracker{}
 	a.track = t
-	a.value(f, n)
+	a.value(q, n)
 	a.track = outer
-	if f.opaque {
+	if q.Dialect {
 		return
 	}
-	filters := func(it *item) bool { return it.occ != nil && !it.nullable && slices.Contains(applies, it) }
-	a.equality(f, n, filters)
-	a.membership(f, n, filters)
+	filters := func(it *bind.Item) bool { return !a.nullable[it.ID] && slices.Contains(applies, it) }
+	a.equality(q, n, filters)
+	a.membership(q, n, filters)
 	if t.opaque && !isDisjunction(n) {
 		return
 	}
-	single := t.item != nil && !t.many && !t.opaque && filters(t.item)
-	if single {
-		t.item.occ.Filters++
+	var own *occurrence // of the one item, if it is a base table
+	if t.item != nil && !t.many && !t.opaque && filters(t.item) {
+		own = a.of[t.item.ID]
 	}
-	switch {
-	case isDisjunction(n):
-		if found := a.disjunction(f, n.GetBoolExpr(), applies, filters); single && !found {
-			t.item.occ.guesses *= guessCondition
-		}
-	case single:
-		if it, p, ok := a.predicate(f, n); ok && it == t.item {
-			it.occ.Predicates = append(it.occ.Predicates, p)
-			return
-		}
-		if c, ok := a.columnsCompared(f, n); ok {
-			t.item.occ.Comparisons = append(t.item.occ.Comparisons, c)
-		}
-		t.item.occ.guesses *= guess(n)
+	if own != nil {
+		own.Filters++
 	}
+	if isDisjunction(n) {
+		if found := a.disjunction(q, n.GetBoolExpr(), filters); own != nil && !found {
+			own.guesses *= guessCondition
+		}
+		return
+	}
+	if demands := a.predicate(q, n); len(demands) > 0 && filters(demands[0].item) {
+		for _, d := range demands {
+			a.demand(d, own == nil)
+		}
+		return
+	}
+	if c, o, ok := a.columnsCompared(q, n, filters); ok {
+		o.Comparisons = append(o.Comparisons, c)
+	}
+	if own != nil {
+		own.guesses *= guess(n)
+	}
+}
+
+// demand is a condition on rows of an occurrence, because a query has one on a column of an item.
+type demand struct {
+	item *bind.Item
+	target
+	p Predicate
+}
+
+// demand adds a condition; behind means that the item is no base table, so nothing has counted it yet.
+func (a *analyzer) demand(d demand, behind bool) {
+	if d.by != nil {
+		if a.shared == nil {
+			a.shared = map[sharedKey][]Predicate{}
+		}
+		key := sharedKey{d.by, d.occ}
+		a.shared[key] = append(a.shared[key], d.p)
+		return
+	}
+	if behind {
+		d.occ.Filters++
+	}
+	d.occ.Predicates = append(d.occ.Predicates, d.p)
 }
 
 func isDisjunction(n *pg.Node) bool {
@@ -61,34 +91,39 @@ func isDisjunction(n *pg.Node) bool {
 }
 
 // disjunction finds, for each item, what every branch demands of it: (a.x = 1 AND …) OR (a.x = 2 AND …) demands a.x = 1
-// or 2,
-// whatever else the branches say.
-func (a *analyzer) disjunction(f *frame, b *pg.BoolExpr, applies []*item, filters func(*item) bool) (found bool) {
-	type demand struct {
-		it *item
-		p  Predicate
-	}
+// or 2, whatever else the branches say.
+func (a *analyzer) disjunction(q *bind.Query, b *pg.BoolExpr, filters func(*bind.Item) bool) (found bool) {
 	branches := make([][]demand, len(b.Args))
 	for i, n := range b.Args {
 		for _, member := range conjuncts(n, nil) {
-			if it, p, ok := a.predicate(f, member); ok && filters(it) {
-				branches[i] = append(branches[i], demand{it, p})
+			if list := a.predicate(q, member); len(list) > 0 && filters(list[0].item) {
+				branches[i] = append(branches[i], list...)
 			}
 		}
 	}
-	for _, it := range applies {
+	type row struct {
+		item *bind.Item
+		occ  *occurrence
+	}
+	var seen []row
+	for _, d := range branches[0] {
+		of := row{d.item, d.occ}
+		if d.by != nil || slices.Contains(seen, of) {
+			continue
+		}
+		seen = append(seen, of)
 		anyOf := make([][]Predicate, len(branches))
 		complete := true
 		for i, branch := range branches {
 			for _, d := range branch {
-				if d.it == it {
+				if of == (row{d.item, d.occ}) {
 					anyOf[i] = append(anyOf[i], d.p)
 				}
 			}
 			complete = complete && len(anyOf[i]) > 0
 		}
 		if complete {
-			it.occ.AnyOf = append(it.occ.AnyOf, anyOf)
+			d.occ.AnyOf = append(d.occ.AnyOf, anyOf)
 			found = true
 		}
 	}
@@ -125,25 +160,24 @@ func guess(n *pg.Node) float64 {
 }
 
 // predicate reads a condition of one of the forms that have a [Predicate].
-func (a *analyzer) predicate(f *frame, n *pg.Node) (*item, Predicate, bool) {
+func (a *analyzer) predicate(q *bind.Query, n *pg.Node) []demand {
 	switch e := n.GetNode().(type) {
 	case *pg.Node_NullTest:
 		op := IsNull
 		if e.NullTest.Nulltesttype == pg.NullTestType_IS_NOT_NULL {
 			op = IsNotNull
 		}
-		return a.predicateOn(f, e.NullTest.Arg, op)
+		return a.predicateOn(q, e.NullTest.Arg, op)
 	case *pg.Node_ColumnRef: // WHERE flag
-		it, p, ok := a.predicateOn(f, n, Equal, BoolValue(true))
-		return it, p, ok
+		return a.predicateOn(q, n, Equal, BoolValue(true))
 	case *pg.Node_AExpr:
-		return a.comparison(f, e.AExpr)
+		return a.comparison(q, e.AExpr)
 	case *pg.Node_FuncCall:
 		if name := builtinName(e.FuncCall); (name == "starts_with" || name == "prefix") && isPlainCall(e.FuncCall) && len(e.FuncCall.Args) == 2 {
-			return a.startsWith(f, e.FuncCall.Args[0], e.FuncCall.Args[1])
+			return a.startsWith(q, e.FuncCall.Args[0], e.FuncCall.Args[1])
 		}
 	}
-	return nil, Predicate{}, false
+	return nil
 }
 
 var comparisons = map[string]struct{ op, mirrored Op }{
@@ -152,50 +186,50 @@ var comparisons = map[string]struct{ op, mirrored Op }{
 	">": {Greater, Less}, ">=": {GreaterEqual, LessEqual},
 }
 
-func (a *analyzer) comparison(f *frame, e *pg.A_Expr) (*item, Predicate, bool) {
+func (a *analyzer) comparison(q *bind.Query, e *pg.A_Expr) []demand {
 	switch e.Kind {
 	case pg.A_Expr_Kind_AEXPR_OP:
 		if operator(e) == "^@" {
-			return a.startsWith(f, e.Lexpr, e.Rexpr)
+			return a.startsWith(q, e.Lexpr, e.Rexpr)
 		}
 		c, ok := comparisons[operator(e)]
 		if !ok {
 			break
 		}
 		if v, ok := a.constant(e.Rexpr); ok {
-			return a.compared(f, e.Lexpr, c.op, v)
+			return a.compared(q, e.Lexpr, c.op, v)
 		}
 		v, ok := a.constant(e.Lexpr)
 		if !ok {
 			break
 		}
-		return a.compared(f, e.Rexpr, c.mirrored, v)
+		return a.compared(q, e.Rexpr, c.mirrored, v)
 	case pg.A_Expr_Kind_AEXPR_IN:
 		values, ok := a.constants(e.Rexpr)
 		if !ok || operator(e) != "=" {
 			break
 		}
-		return a.compared(f, e.Lexpr, In, values...)
+		return a.compared(q, e.Lexpr, In, values...)
 	case pg.A_Expr_Kind_AEXPR_BETWEEN:
 		values, ok := a.constants(e.Rexpr)
-		return a.predicateIf(ok && len(values) == 2, f, e.Lexpr, Between, values...)
+		return a.predicateIf(ok && len(values) == 2, q, e.Lexpr, Between, values...)
 	case pg.A_Expr_Kind_AEXPR_LIKE:
 		if pattern, ok := likeAnywhere(e.Rexpr); ok {
-			return a.predicateIf(operator(e) == "~~", f, e.Lexpr, Like, pattern)
+			return a.predicateIf(operator(e) == "~~", q, e.Lexpr, Like, pattern)
 		}
 		prefix, ok := likePrefix(e.Rexpr)
-		return a.predicateIf(ok && operator(e) == "~~", f, e.Lexpr, Prefix, prefix)
+		return a.predicateIf(ok && operator(e) == "~~", q, e.Lexpr, Prefix, prefix)
 	}
-	return nil, Predicate{}, false
+	return nil
 }
 
 // compared is a comparison of a column, or of its first characters, with constants.
-func (a *analyzer) compared(f *frame, n *pg.Node, op Op, values ...Value) (*item, Predicate, bool) {
+func (a *analyzer) compared(q *bind.Query, n *pg.Node, op Op, values ...Value) []demand {
 	if column, characters, ok := a.beginning(n); ok {
 		values, ok = beginningIs(op, values, characters)
-		return a.predicateIf(ok, f, column, Prefix, values...)
+		return a.predicateIf(ok, q, column, Prefix, values...)
 	}
-	return a.predicateOn(f, n, op, values...)
+	return a.predicateOn(q, n, op, values...)
 }
 
 func (a *analyzer) constants(list *pg.Node) ([]Value, bool) {
@@ -240,36 +274,51 @@ func likeAnywhere(pattern *pg.Node) (Value, bool) {
 	return TextValue(text), true
 }
 
-func (a *analyzer) predicateIf(ok bool, f *frame, column *pg.Node, op Op, values ...Value) (*item, Predicate, bool) {
+func (a *analyzer) predicateIf(ok bool, q *bind.Query, column *pg.Node, op Op, values ...Value) []demand {
 	if !ok {
-		return nil, Predicate{}, false
+		return nil
 	}
-	return a.predicateOn(f, column, op, values...)
+	return a.predicateOn(q, column, op, values...)
 }
 
-// predicateOn makes the predicate if the column certainly is one of a base table of this very FROM clause and the
-// values
-// certainly are what DuckDB would compare it with.
-func (a *analyzer) predicateOn(f *frame, column *pg.Node, op Op, values ...Value) (*item, Predicate, bool) {
-	ref := column.GetColumnRef()
-	if ref == nil {
-		return nil, Predicate{}, false
+// predicateOn makes the predicate if the column certainly is one of this very FROM clause, of base tables behind it, and
+// the values certainly are what DuckDB would compare it with.
+func (a *analyzer) predicateOn(q *bind.Query, column *pg.Node, op Op, values ...Value) []demand {
+	r, ok := a.own(q, column)
+	if !ok {
+		return nil
 	}
-	m, ok := a.resolve(f, ref)
-	if !ok || m.from == nil || m.frame != f || m.from.occ == nil {
-		return nil, Predicate{}, false
+	targets := a.trace(r.Column)
+	if len(targets) == 0 {
+		return nil
 	}
-	c := &m.from.occ.Relation.Columns[m.output.column]
+	t := targets[0].definition().Type
 	for i, v := range values {
-		if values[i], ok = inDomain(c.Type, v); !ok {
-			return nil, Predicate{}, false
+		if values[i], ok = inDomain(t, v); !ok {
+			return nil
 		}
 	}
 	isNoText := func(v Value) bool { return v.kind != Text }
 	if (op == Prefix || op == Like) && slices.ContainsFunc(values, isNoText) || mixesExactAndDouble(values) {
-		return nil, Predicate{}, false
+		return nil
 	}
-	return m.from, Predicate{Column: m.output.column, Name: c.Name, Type: c.Type, Op: op, Values: values}, true
+	demands := make([]demand, len(targets))
+	for i, target := range targets {
+		c := target.definition()
+		p := Predicate{Column: target.column, Name: c.Name, Type: c.Type, Op: op, Values: values}
+		demands[i] = demand{r.Column.Item, target, p}
+	}
+	return demands
+}
+
+// own resolves a reference that certainly means a column of this very FROM clause.
+func (a *analyzer) own(q *bind.Query, n *pg.Node) (bind.Ref, bool) {
+	ref := n.GetColumnRef()
+	if ref == nil {
+		return bind.Ref{}, false
+	}
+	r := a.bound.Ref(ref)
+	return r, r.Certain && r.Query == q && r.Column.Item != nil
 }
 
 // mixesExactAndDouble: in x BETWEEN 0.05 AND 1e0 DuckDB compares everything as DOUBLE, where close decimals become

@@ -2,12 +2,12 @@
 // in, data
 // out; no I/O, no clock, no goroutine, and nothing of DuckDB is linked.
 //
-//	text ──► pg_query ──► tree ─┬─► Scans ────► []Scan ──► Splice ──► text for DuckDB, with scans spliced in
-//	                            │               │  │  └ Rows, Filters   for DuckDB's join order
-//	          Resolver ─────────┤               │  └─── EnumSafe        columns that may be shown as ENUM
-//	(tables, types, statistics) │               └────── Predicates ───► MayMatch(chunk statistics): which chunks to leave out
+//	text ──► pg_query ──► tree ─┬─► sql/bind ─► Scans ─► []Scan ──► Splice ──► text for DuckDB, with scans spliced in
+//	                            │   names                │  │  └ Rows, Filters   for DuckDB's join order
+//	          Resolver ─────────┤                        │  └─── EnumSafe        columns that may be shown as ENUM
+//	(tables, types, statistics) │                        └────── Predicates ───► MayMatch(chunk statistics): which chunks to leave out
 //	                            │
-//	                            └─► Compute ──► *Query  (the pipe that exec/compute runs) or Unsupported{Reason}
+//	                            └─► sql/bind ─► Compute ─► *Query  (the pipe that exec/compute runs) or Unsupported{Reason}
 //
 //	Query:   limit ◄── project | aggregate ◄── filter ◄── scan of one table, or one row
 //
@@ -25,7 +25,7 @@
 //   - dictionary column: VARCHAR that chunks store as codes and that DuckDB can be shown as ENUM.
 //   - slot: the fate of one dictionary column of one occurrence. It travels with the column through sub-selects and CTEs;
 //     one use in a place that could show the difference between ENUM and VARCHAR spoils it.
-//   - item, frame: an entry of a FROM clause; the scope of one SELECT.
+//   - target: the column of a base table that a condition on a column of a derived table or a CTE is about.
 //   - certain: what DuckDB will do is known from the text alone, whatever the data. Everything else is "no hint".
 //
 // # Invariants
@@ -35,7 +35,7 @@
 //   - P1 A row for which a predicate of its scan is false or NULL can be left out of the scan without changing the
 //     statement's answer (of a comparison, too); and where MayMatch says no, every row of the chunk is such a row. So they come only from
 //     conjuncts of WHERE and inner ON, and of an outer join's ON for the side that it fills with NULLs; never from under OR
-//     (but for what all branches demand) or NOT, never for a side that an outer join fills, never through a sub-select.
+//     (but for what all branches demand) or NOT, never for a side that an outer join fills, and through queries as P9 says.
 //   - P2 A column is EnumSafe only if all references that might mean it are certain and stand in places that cannot tell
 //     ENUM from VARCHAR: compared with string literals or parameters (DuckDB compares those as text, members of the ENUM or
 //     not), LIKE, IS NULL, CASE x WHEN 'literal', GROUP BY, ORDER BY, DISTINCT, PARTITION BY, count, min, max, and the
@@ -53,6 +53,10 @@
 //   - P8 The rows of a group that the condition of a scan's Group drops do not matter, nor those of the group of NULL, and any part
 //     of such a group would be dropped, too. So groups come only from a sub-select behind IN, in a conjunct, that reads one
 //     table, all of it, and from sums of what is never negative.
+//   - P9 A condition on an output of a query is one on the rows of a table in it if the output is that table's column,
+//     unchanged, and no other row of the query depends on them: no LIMIT, OFFSET, DISTINCT ON, window, sample, function that is
+//     not known to be pure, other set operation than UNION ALL, recursion, or side that an outer join fills stands between, and
+//     of a grouped query it is a key. Rows of a CTE that is mentioned several times matter if they do to one of the mentions.
 //
 // # Where the two dialects part
 //

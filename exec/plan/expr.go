@@ -2,68 +2,68 @@ package plan
 
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/bind"
 )
 
 // expr walks an expression. If its value would be an ENUM because a dictionary column was shown as one, it returns that
 // column's slot and the caller decides whether that is harmless; every other use inside has been judged already (P2).
-func (a *analyzer) expr(f *frame, n *pg.Node) *slot {
+func (a *analyzer) expr(q *bind.Query, n *pg.Node) *slot {
 	switch e := n.GetNode().(type) {
 	case nil, *pg.Node_AConst, *pg.Node_ParamRef:
 		return nil
 	case *pg.Node_ColumnRef:
-		return a.column(f, e.ColumnRef)
+		return a.column(q, e.ColumnRef)
 	case *pg.Node_AExpr:
-		a.operation(f, e.AExpr)
+		a.operation(q, e.AExpr)
 	case *pg.Node_BoolExpr:
-		a.all(f, e.BoolExpr.Args)
+		a.all(q, e.BoolExpr.Args)
 	case *pg.Node_NullTest:
-		a.expr(f, e.NullTest.Arg)
+		a.expr(q, e.NullTest.Arg)
 	case *pg.Node_FuncCall:
-		return a.function(f, e.FuncCall)
+		return a.function(q, e.FuncCall)
 	case *pg.Node_CaseExpr:
-		a.caseOf(f, e.CaseExpr)
+		a.caseOf(q, e.CaseExpr)
 	case *pg.Node_SubLink:
-		a.subLink(f, e.SubLink)
+		a.subLink(q, e.SubLink)
 	case *pg.Node_TypeCast:
-		a.value(f, e.TypeCast.Arg)
+		a.value(q, e.TypeCast.Arg)
 	case *pg.Node_CoalesceExpr:
-		a.all(f, e.CoalesceExpr.Args)
+		a.all(q, e.CoalesceExpr.Args)
 	case *pg.Node_List:
-		a.all(f, e.List.Items)
+		a.all(q, e.List.Items)
 	case *pg.Node_SelectStmt:
-		a.nested(f, e.SelectStmt)
-	case *pg.Node_RangeVar:
-		a.table(&frame{parent: f, ctes: f.ctes}, e.RangeVar)
-	case *pg.Node_String_, *pg.Node_Integer, *pg.Node_TypeName:
+		a.nested(e.SelectStmt)
+	case *pg.Node_RangeVar, *pg.Node_String_, *pg.Node_Integer, *pg.Node_TypeName:
 		return nil
 	default:
-		a.reflect(f, n.ProtoReflect()) // unwraps the oneof: its message is reached as a field
+		a.reflect(q, n.ProtoReflect()) // unwraps the oneof: its message is reached as a field
 		return nil
 	}
 	return nil
 }
 
-func (a *analyzer) all(f *frame, list []*pg.Node) {
+func (a *analyzer) all(q *bind.Query, list []*pg.Node) {
 	for _, n := range list {
-		a.value(f, n)
+		a.value(q, n)
 	}
 }
 
 // operation judges operators: a comparison with string literals or parameters is harmless, because DuckDB compares an
 // ENUM
 // with those as text.
-func (a *analyzer) operation(f *frame, e *pg.A_Expr) {
+func (a *analyzer) operation(q *bind.Query, e *pg.A_Expr) {
 	if e.Lexpr == nil && operator(e) == "#" {
-		spoilUpwards(f) // #1 is a column by position to DuckDB
+		a.spoilUpwards(q) // #1 is a column by position to DuckDB
 		a.opaque()
 	}
 	if harmlessOperator(e) && comparable(e.Lexpr, e.Rexpr) {
-		a.expr(f, e.Lexpr)
-		a.expr(f, e.Rexpr)
+		a.expr(q, e.Lexpr)
+		a.expr(q, e.Rexpr)
 		return
 	}
-	a.value(f, e.Lexpr)
-	a.value(f, e.Rexpr)
+	a.value(q, e.Lexpr)
+	a.value(q, e.Rexpr)
 }
 
 // harmlessOperator: the operator's answer for an ENUM and for its text is the same.
@@ -104,9 +104,9 @@ func textLiterals(n *pg.Node) bool {
 	return false
 }
 
-func spoilUpwards(f *frame) {
-	for ; f != nil; f = f.parent {
-		f.spoil()
+func (a *analyzer) spoilUpwards(q *bind.Query) {
+	for ; q != nil; q = q.Around {
+		a.spoilAll(q.Items)
 	}
 }
 
@@ -117,57 +117,57 @@ func (a *analyzer) opaque() {
 }
 
 // function: count only looks whether there is a value; min and max hand the ENUM on; nothing else is trusted with one.
-func (a *analyzer) function(f *frame, c *pg.FuncCall) *slot {
+func (a *analyzer) function(q *bind.Query, c *pg.FuncCall) *slot {
 	name := ""
 	if len(c.Funcname) > 0 {
 		name = c.Funcname[len(c.Funcname)-1].GetString_().GetSval()
 	}
-	a.value(f, c.AggFilter)
+	a.value(q, c.AggFilter)
 	for _, n := range c.AggOrder {
-		a.value(f, n.GetSortBy().GetNode())
+		a.value(q, n.GetSortBy().GetNode())
 	}
-	a.window(f, c.Over)
+	a.window(q, c.Over)
 	switch {
 	case name == "count" && len(c.Args) == 1:
-		a.expr(f, c.Args[0])
+		a.expr(q, c.Args[0])
 		return nil
 	case (name == "min" || name == "max") && len(c.Args) == 1 && c.Over == nil && len(c.AggOrder) == 0:
-		return a.expr(f, c.Args[0])
+		return a.expr(q, c.Args[0])
 	case name == "columns": // COLUMNS('pattern') names columns in a string
-		spoilUpwards(f)
+		a.spoilUpwards(q)
 		a.opaque()
 	}
-	a.all(f, c.Args)
+	a.all(q, c.Args)
 	return nil
 }
 
 // caseOf: CASE x WHEN 'a' compares x as = does; results are unified with each other, so they show their type.
-func (a *analyzer) caseOf(f *frame, c *pg.CaseExpr) {
+func (a *analyzer) caseOf(q *bind.Query, c *pg.CaseExpr) {
 	literal := c.Arg != nil
 	for _, n := range c.Args {
 		literal = literal && textLiterals(n.GetCaseWhen().GetExpr())
 	}
 	if literal {
-		a.expr(f, c.Arg)
+		a.expr(q, c.Arg)
 	} else {
-		a.value(f, c.Arg)
+		a.value(q, c.Arg)
 	}
 	for _, n := range c.Args {
-		a.value(f, n.GetCaseWhen().GetExpr())
-		a.value(f, n.GetCaseWhen().GetResult())
+		a.value(q, n.GetCaseWhen().GetExpr())
+		a.value(q, n.GetCaseWhen().GetResult())
 	}
-	a.value(f, c.Defresult)
+	a.value(q, c.Defresult)
 }
 
 // subLink: EXISTS ignores what the sub-query puts out; every other kind compares it or passes it on.
-func (a *analyzer) subLink(f *frame, s *pg.SubLink) {
+func (a *analyzer) subLink(q *bind.Query, s *pg.SubLink) {
 	outer := a.track
 	a.track = nil
-	columns, _ := a.query(s.Subselect.GetSelectStmt(), scope{parent: f, ctes: f.ctes})
+	outputs := a.query(a.bound.Query(s.Subselect.GetSelectStmt()))
 	a.track = outer
 	a.opaque()
 	if s.SubLinkType != pg.SubLinkType_EXISTS_SUBLINK {
-		spoilOutputs(columns)
+		spoilOutputs(outputs)
 	}
-	a.value(f, s.Testexpr)
+	a.value(q, s.Testexpr)
 }

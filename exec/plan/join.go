@@ -5,6 +5,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/bind"
 )
 
 // Join is an equality between a column of the scan and a column of another scan of the statement, such that a row of
@@ -33,40 +35,51 @@ type pendingJoin struct {
 }
 
 // equality notes column = column as a join of the items that it surely filters.
-func (a *analyzer) equality(f *frame, n *pg.Node, filters func(*item) bool) {
+func (a *analyzer) equality(q *bind.Query, n *pg.Node, filters func(*bind.Item) bool) {
 	e := n.GetAExpr()
 	if e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP || operator(e) != "=" {
 		return
 	}
-	left, ok := a.baseColumn(f, e.Lexpr)
+	left, ok := a.inFrom(e.Lexpr)
 	if !ok {
 		return
 	}
-	right, ok := a.baseColumn(f, e.Rexpr)
-	if !ok || left.from == right.from {
+	right, ok := a.inFrom(e.Rexpr)
+	if !ok || left.Column.Item == right.Column.Item {
 		return
 	}
-	link(f, left, right, filters)
-	link(f, right, left, filters)
+	a.link(q, left, right, filters)
+	a.link(q, right, left, filters)
 }
 
 // link: rows of to that meet no row of by do not matter, if the condition filters to and to stands in this very FROM
 // clause.
-func link(f *frame, to, by match, filters func(*item) bool) {
-	if to.frame == f && filters(to.from) {
-		o := to.from.occ
-		o.joins = append(o.joins, pendingJoin{to.output.column, by.output.column, by.from.occ})
+func (a *analyzer) link(q *bind.Query, to, by bind.Ref, filters func(*bind.Item) bool) {
+	if to.Query != q || !filters(to.Column.Item) {
+		return
+	}
+	if t, ok := a.values(by.Column); ok {
+		meet(a.trace(to.Column), t)
 	}
 }
 
-// baseColumn resolves a reference that certainly means a column of a base table, here or in a query around this one.
-func (a *analyzer) baseColumn(f *frame, n *pg.Node) (match, bool) {
+// meet notes that rows which meet none of another occurrence do not matter.
+func meet(rows []target, by target) {
+	for _, t := range rows {
+		if t.by == nil && t.occ != by.occ {
+			t.occ.joins = append(t.occ.joins, pendingJoin{t.column, by.column, by.occ})
+		}
+	}
+}
+
+// inFrom resolves a reference that certainly means a column of a FROM clause, of this query or of one around it.
+func (a *analyzer) inFrom(n *pg.Node) (bind.Ref, bool) {
 	ref := n.GetColumnRef()
 	if ref == nil {
-		return match{}, false
+		return bind.Ref{}, false
 	}
-	m, ok := a.resolve(f, ref)
-	return m, ok && m.from != nil && m.from.occ != nil
+	r := a.bound.Ref(ref)
+	return r, r.Certain && r.Column.Item != nil
 }
 
 // number turns the pending joins of all occurrences into Joins. scans and occurrences correspond.
@@ -86,7 +99,8 @@ func numberJoins(scans []Scan, occurrences []*occurrence) {
 			for _, j := range scans[i].Joins {
 				for _, next := range scans[j.Other].Joins {
 					third := Join{Column: j.Column, Other: next.Other, Match: next.Match}
-					if next.Column != j.Match || next.Other == i || !transitive(scans, i, j, next) || slices.Contains(scans[i].Joins, third) || len(scans[i].Joins) >= joinsMax {
+					if next.Column != j.Match || next.Other == i || !transitive(scans, i, j, next) ||
+						slices.Contains(scans[i].Joins, third) || len(scans[i].Joins) >= joinsMax {
 						continue
 					}
 					scans[i].Joins, again = append(scans[i].Joins, third), true

@@ -7,16 +7,6 @@ import "strings"
 // expression.
 func IsKeyword(name string) bool { return duckDBKeywords[strings.ToLower(name)] }
 
-// IsDialectJoin tells whether a word is a join type to DuckDB where PostgreSQL's grammar reads an alias (FROM a ANTI
-// JOIN b).
-func IsDialectJoin(word string) bool {
-	switch strings.ToLower(word) {
-	case "semi", "anti", "asof", "positional":
-		return true
-	}
-	return false
-}
-
 var duckDBKeywords = func() map[string]bool {
 	words := map[string]bool{}
 	for _, w := range strings.Fields(duckDBKeywordList) {

@@ -3,6 +3,8 @@ package plan
 import (
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/bind"
 )
 
 // Group says that a scan is grouped by one column and nothing else, and that only groups matter in which the sum of
@@ -17,47 +19,23 @@ type Group struct {
 	Value Value // an exact number
 }
 
-// selected is what a sub-select puts out when that is a column of a base table.
-type selected struct {
-	item   *item
-	column int
-	apart  bool   // what is put out with one value does not depend on rows with another
-	group  *Group // if apart
-}
-
-// noteSelected remembers a sub-select of one column, so that a condition with IN can be understood.
-func (a *analyzer) noteSelected(f *frame, s *pg.SelectStmt, columns []output, open bool) {
-	if f.parent == nil || f.opaque || open || len(columns) != 1 || columns[0].item == nil || columns[0].item.occ == nil {
-		return
-	}
-	k := selected{item: columns[0].item, column: columns[0].column}
-	k.apart = !k.item.nullable && s.WithClause == nil && s.LimitCount == nil && s.LimitOffset == nil && len(s.WindowClause) == 0 && plainDistinct(s) &&
-		(len(s.GroupClause) == 0 && s.HavingClause == nil || a.groupedBy(f, s, k))
-	if k.apart && len(f.items) == 1 && s.WhereClause == nil {
-		k.group = a.having(f, s.HavingClause, k)
-	}
-	if a.selects == nil {
-		a.selects = map[*pg.SelectStmt]selected{}
-	}
-	a.selects[s] = k
-}
-
 // plainDistinct: no DISTINCT ON.
 func plainDistinct(s *pg.SelectStmt) bool {
 	return len(s.DistinctClause) == 0 || len(s.DistinctClause) == 1 && s.DistinctClause[0].GetNode() == nil
 }
 
-// groupedBy: by the column that is put out, and nothing else.
-func (a *analyzer) groupedBy(f *frame, s *pg.SelectStmt, k selected) bool {
-	if len(s.GroupClause) != 1 || s.GroupDistinct {
-		return false
+// group finds a sub-select of one column, by which it groups all of one table.
+func (a *analyzer) group(q *bind.Query) (*occurrence, *Group) {
+	s, key := q.Stmt, q.Outputs[0].Column
+	if len(q.Items) != 1 || a.of[key.Item.ID] == nil || s.WhereClause != nil || s.WithClause != nil || a.nullable[key.Item.ID] ||
+		len(s.WindowClause) > 0 || len(s.GroupClause) != 1 || judge(q) != passesKeys || !a.isKey(q, key) {
+		return nil, nil
 	}
-	m, ok := a.baseColumn(f, s.GroupClause[0])
-	return ok && m.frame == f && m.from == k.item && m.column == k.column
+	return a.of[key.Item.ID], a.having(q, s.HavingClause, key)
 }
 
 // having reads a lower bound of a sum or a count.
-func (a *analyzer) having(f *frame, n *pg.Node, k selected) *Group {
+func (a *analyzer) having(q *bind.Query, n *pg.Node, key bind.Column) *Group {
 	e := n.GetAExpr()
 	if e == nil || e.Kind != pg.A_Expr_Kind_AEXPR_OP {
 		return nil
@@ -74,17 +52,17 @@ func (a *analyzer) having(f *frame, n *pg.Node, k selected) *Group {
 	if !ok || v.kind != Exact {
 		return nil
 	}
-	g := &Group{Key: k.column, Sum: -1, Op: op, Value: v}
+	g := &Group{Key: key.Index, Sum: -1, Op: op, Value: v}
 	switch name := builtinName(call); {
 	case name == "count" && call.AggStar && !call.AggDistinct && call.AggFilter == nil && call.Over == nil:
 		return g
 	case name == "sum" && len(call.Args) == 1 && isPlainCall(call):
-		m, ok := a.baseColumn(f, call.Args[0])
-		if !ok || m.frame != f || m.from != k.item {
+		r, ok := a.own(q, call.Args[0])
+		if !ok {
 			return nil
 		}
-		g.Sum = m.column
-		if c := &k.item.occ.Relation.Columns[g.Sum]; sumsExactly(c.Type) && neverNegative(c) {
+		g.Sum = r.Column.Index
+		if c := &a.of[key.Item.ID].Relation.Columns[g.Sum]; sumsExactly(c.Type) && neverNegative(c) {
 			if _, ok := inDomain(c.Type, v); ok {
 				return g
 			}
@@ -106,27 +84,27 @@ func neverNegative(c *Column) bool {
 // membership notes column IN (SELECT key …): a row that meets no row with its key does not matter (P7), nor does, where
 // keys are
 // apart, a row of the sub-select that no row here can meet. And a group that the sub-select drops does not matter (P8).
-func (a *analyzer) membership(f *frame, n *pg.Node, filters func(*item) bool) {
+func (a *analyzer) membership(q *bind.Query, n *pg.Node, filters func(*bind.Item) bool) {
 	link := n.GetSubLink()
 	if link == nil || link.SubLinkType != pg.SubLinkType_ANY_SUBLINK || len(link.OperName) > 0 && !isEquals(link.OperName) {
 		return
 	}
-	k, ok := a.selects[link.Subselect.GetSelectStmt()]
-	if !ok {
+	inner := a.bound.Query(link.Subselect.GetSelectStmt())
+	if inner == nil || inner.Dialect || inner.Open || len(inner.Outputs) != 1 || inner.Outputs[0].Column.Item == nil {
 		return
 	}
-	inner := k.item.occ
-	if k.group != nil {
-		inner.Group = k.group
+	if o, g := a.group(inner); g != nil {
+		o.Group = g
 	}
-	m, ok := a.baseColumn(f, link.Testexpr)
-	if !ok || m.frame != f || !filters(m.from) {
+	r, ok := a.own(q, link.Testexpr)
+	if !ok || !filters(r.Column.Item) {
 		return
 	}
-	outer := m.from.occ
-	outer.joins = append(outer.joins, pendingJoin{m.column, k.column, inner})
-	if k.apart {
-		inner.joins = append(inner.joins, pendingJoin{k.column, m.column, outer})
+	if keys, ok := a.values(inner.Outputs[0].Column); ok {
+		meet(a.trace(r.Column), keys)
+	}
+	if keys, ok := a.values(r.Column); ok {
+		meet(a.through(inner, 0), keys)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"unicode/utf8"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/bind"
 )
 
 // beginning reads substring(c FROM 1 FOR n), substr(c, 1, n) and left(c, n): the first n characters of a column, n ≥ 1.
@@ -62,9 +64,9 @@ func beginningIs(op Op, words []Value, characters int64) ([]Value, bool) {
 }
 
 // startsWith is the condition starts_with(c, 'text'), which is also spelled prefix(c, 'text') and c ^@ 'text'.
-func (a *analyzer) startsWith(f *frame, column, text *pg.Node) (*item, Predicate, bool) {
+func (a *analyzer) startsWith(q *bind.Query, column, text *pg.Node) []demand {
 	v, ok := a.constant(text)
-	return a.predicateIf(ok && v.kind == Text && v.text != "", f, column, Prefix, v)
+	return a.predicateIf(ok && v.kind == Text && v.text != "", q, column, Prefix, v)
 }
 
 // builtinName is the name of a function of DuckDB's own, in small letters; empty for a qualified one. SUBSTRING (… FROM

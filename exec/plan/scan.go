@@ -148,18 +148,24 @@ func Scans(sql string, tree *pg.ParseResult, resolver Resolver) ([]Scan, error) 
 	if tree == nil || resolver == nil {
 		return nil, ErrStatement
 	}
-	a := &analyzer{folder: folder{sql}, resolver: resolver}
-	for _, s := range tree.Stmts {
-		a.statement(s.GetStmt())
+	a, err := analyze(sql, tree, resolver)
+	if err != nil {
+		return nil, err
 	}
-	if a.err != nil {
-		return nil, a.err
+	return a.scans(), nil
+}
+
+// scans are the occurrences with all that the text proves about them.
+func (a *analyzer) scans() []Scan {
+	for _, q := range a.bound.Top {
+		a.statement(q)
 	}
+	a.finish()
 	slices.SortStableFunc(a.occurrences, func(x, y *occurrence) int { return x.Start - y.Start })
 	scans := make([]Scan, len(a.occurrences))
 	for i, o := range a.occurrences {
 		scans[i] = o.finish()
 	}
 	numberJoins(scans, a.occurrences)
-	return scans, nil
+	return scans
 }

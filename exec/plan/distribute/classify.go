@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/exec/plan"
 )
 
 // class is what is certain of an expression's type.
@@ -243,6 +245,6 @@ func (a *analysis) aggregateClass(name string, first class, f *pg.FuncCall) clas
 }
 
 var (
-	variances          = words("stddev stddev_pop stddev_samp var_pop var_samp variance")
-	floatingAggregates = words("product kahan_sum fsum sumkahan favg corr covar_pop covar_samp regr_slope regr_r2 percent_rank cume_dist")
+	variances          = plan.Words("stddev stddev_pop stddev_samp var_pop var_samp variance")
+	floatingAggregates = plan.Words("product kahan_sum fsum sumkahan favg corr covar_pop covar_samp regr_slope regr_r2 percent_rank cume_dist")
 )

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/exec/plan"
 )
 
 // expr binds an expression. Whatever it does not know refuses (D1).
@@ -96,7 +98,7 @@ func (a *analysis) cast(p place, c *pg.TypeCast) {
 }
 
 // variableText are literals that a cast to a date or time reads as the present.
-var variableText = words("now today tomorrow yesterday")
+var variableText = plan.Words("now today tomorrow yesterday")
 
 // function binds a call: a pure function, an aggregate, or a window.
 func (a *analysis) function(p place, f *pg.FuncCall) {

@@ -3,7 +3,7 @@ package distribute
 import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
@@ -90,7 +90,7 @@ func renamed(fields []field, names []string) []field {
 
 // add makes a leaf of an item.
 func (a *analysis) add(b *block, it *item, alias *pg.Alias) *tree {
-	if len(it.alias) >= maxTreeName || plan.IsDialectJoin(it.alias) {
+	if len(it.alias) >= maxTreeName || bind.IsDialectJoin(it.alias) {
 		a.refuse("the alias %s, which the two parsers read differently", it.alias)
 	}
 	if list := names(alias.GetColnames()); len(list) > 0 {

@@ -1,75 +1,43 @@
 package distribute
 
-import "strings"
+import "github.com/csmsql/csmsql/exec/plan"
 
-// pureFunctions are DuckDB 1.5's scalar functions that give the same result for the same arguments whenever and
-// wherever they
-// are called, as far as statements are likely to use them. Everything else (random, now, nextval, current_setting,
-// macros,
-// functions of extensions) is not split (D1).
-var pureFunctions = words(`
-abs acos acosh add array_length ascii asin asinh atan atan2 atanh bar base64 bin bit_count bit_length cbrt ceil ceiling century
-char_length character_length chr concat concat_ws contains cos cosh cot damerau_levenshtein date_diff date_part date_sub date_trunc
-datediff datepart datesub datetrunc day dayname dayofmonth dayofweek dayofyear decade degrees divide editdist3 encode ends_with
-epoch epoch_ms epoch_ns epoch_us era even exp factorial floor format format_bytes from_base64 from_hex gamma gcd greatest
-greatest_common_divisor hamming hash hex hour ilike_escape instr isfinite isinf isnan isodow isoyear jaccard jaro_similarity
-jaro_winkler_similarity julian last_day lcase lcm least least_common_multiple left left_grapheme len length length_grapheme levenshtein
-lgamma like_escape flatten list_concat list_contains list_distinct list_extract list_position list_reverse_sort list_sort list_unique list_value ln log log10 log2 lower lpad ltrim
-make_date make_time make_timestamp md5 microsecond millennium millisecond minute mismatches mod month monthname multiply nanosecond
-nextafter not_ilike_escape not_like_escape octet_length ord pi position pow power prefix printf quarter radians regexp_escape
-regexp_extract regexp_extract_all regexp_full_match regexp_matches regexp_replace regexp_split_to_array repeat replace reverse right
-right_grapheme round rpad rtrim second sha1 sha256 sign signbit similar_to_escape sin sinh split_part sqrt starts_with str_split
-str_split_regex strftime string_split string_split_regex string_to_array strip_accents strlen strpos strptime struct_pack substr
-substring substring_grapheme subtract suffix tan tanh time_bucket timezone to_base64 to_days to_hex to_hours to_microseconds
-to_milliseconds to_minutes to_months to_seconds to_timestamp to_weeks to_years translate trim trunc try_strptime typeof ucase unhex
-unicode upper url_decode url_encode week weekday weekofyear xor year yearweek btrim extract overlay csm_divide
-csm_divisor`)
+var (
+	pureFunctions      = plan.PureFunctions
+	aggregateFunctions = plan.AggregateFunctions
+)
 
 // The classes that functions give, where it is certain.
 var (
-	integerFunctions = words(`
-array_length ascii bit_count bit_length century char_length character_length damerau_levenshtein date_diff date_sub datediff datesub day
-dayofmonth dayofweek dayofyear decade editdist3 epoch_ms epoch_ns epoch_us hamming hour instr isodow isoyear len length length_grapheme
-levenshtein list_position microsecond millennium millisecond minute mismatches month octet_length ord position quarter second strlen
-strpos unicode week weekday weekofyear year yearweek`)
-	floatingFunctions = words(`
-acos acosh asin asinh atan atan2 atanh cbrt cos cosh cot degrees epoch exp gamma jaccard jaro_similarity jaro_winkler_similarity lgamma
-ln log log10 log2 pi pow power radians sin sinh sqrt tan tanh`)
-	otherFunctions = words(`
-base64 bin chr concat concat_ws date_trunc datetrunc dayname encode format format_bytes from_base64 from_hex hex last_day lcase left
-left_grapheme lower lpad ltrim make_date make_time make_timestamp md5 monthname printf regexp_escape regexp_extract regexp_replace repeat
-replace reverse right right_grapheme rpad rtrim sha1 sha256 split_part strftime strip_accents strptime substr substring
-substring_grapheme to_base64 to_hex translate trim typeof ucase unhex upper url_decode url_encode btrim overlay`)
-	booleanFunctions = words(`
-contains ends_with isfinite isinf isnan list_contains prefix regexp_full_match regexp_matches starts_with suffix ilike_escape like_escape
-not_ilike_escape not_like_escape signbit`)
-	integerParts = words(`
-year month day decade century millennium quarter week weekofyear dayofweek dow isodow dayofyear doy hour minute second millisecond
-milliseconds microsecond microseconds isoyear yearweek`)
+	integerFunctions = plan.Words(`
+array_length ascii bit_count bit_length century char_length character_length damerau_levenshtein date_diff date_sub
+datediff datesub day dayofmonth dayofweek dayofyear decade editdist3 epoch_ms epoch_ns epoch_us hamming hour instr
+isodow isoyear len length length_grapheme levenshtein list_position microsecond millennium millisecond minute
+mismatches month octet_length ord position quarter second strlen strpos unicode week weekday weekofyear year yearweek`)
+	floatingFunctions = plan.Words(`
+acos acosh asin asinh atan atan2 atanh cbrt cos cosh cot degrees epoch exp gamma jaccard jaro_similarity
+jaro_winkler_similarity lgamma ln log log10 log2 pi pow power radians sin sinh sqrt tan tanh`)
+	otherFunctions = plan.Words(`
+base64 bin chr concat concat_ws date_trunc datetrunc dayname encode format format_bytes from_base64 from_hex hex
+last_day lcase left left_grapheme lower lpad ltrim make_date make_time make_timestamp md5 monthname printf
+regexp_escape regexp_extract regexp_replace repeat replace reverse right right_grapheme rpad rtrim sha1 sha256
+split_part strftime strip_accents strptime substr substring substring_grapheme to_base64 to_hex translate trim typeof
+ucase unhex upper url_decode url_encode btrim overlay`)
+	booleanFunctions = plan.Words(`
+contains ends_with isfinite isinf isnan list_contains prefix regexp_full_match regexp_matches starts_with suffix
+ilike_escape like_escape not_ilike_escape not_like_escape signbit`)
+	integerParts = plan.Words(`
+year month day decade century millennium quarter week weekofyear dayofweek dow isodow dayofyear doy hour minute second
+millisecond milliseconds microsecond microseconds isoyear yearweek`)
 )
 
-// aggregateFunctions are all of DuckDB's, and windowFunctions those that need OVER.
+// windowFunctions are those that need OVER.
 var (
-	aggregateFunctions = words(`
-any_value approx_count_distinct approx_quantile approx_top_k arbitrary arg_max arg_max_null arg_min arg_min_null argmax argmin array_agg
-avg bit_and bit_or bit_xor bitstring_agg bool_and bool_or corr count count_if count_star countif covar_pop covar_samp entropy favg first
-first_value fsum group_concat histogram histogram_exact kahan_sum kurtosis kurtosis_pop last last_value list listagg mad max max_by mean
-median min min_by mode nth_value product quantile quantile_cont quantile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2
-regr_slope regr_sxx regr_sxy regr_syy reservoir_quantile sem skewness stddev stddev_pop stddev_samp string_agg sum sum_no_overflow
-sumkahan var_pop var_samp variance percentile_cont percentile_disc`)
-	windowFunctions = words(`
+	windowFunctions = plan.Words(`
 cume_dist dense_rank first_value lag last_value lead nth_value ntile percent_rank rank rank_dense row_number`)
 	// reproducible window functions give a row the same value in whatever order its peers come.
-	reproducibleWindows = words(`cume_dist dense_rank percent_rank rank rank_dense`)
+	reproducibleWindows = plan.Words(`cume_dist dense_rank percent_rank rank rank_dense`)
 )
 
 // pureOperators are those that mean the same to both parsers and whose result depends on the operands alone.
-var pureOperators = words(`+ - * / % // ^ ** || = <> < > <= >= != == ~~ !~~ ~~* !~~* ~ !~ ~* !~* ^@ && & | << >>`)
-
-func words(list string) map[string]bool {
-	set := map[string]bool{}
-	for _, w := range strings.Fields(list) {
-		set[w] = true
-	}
-	return set
-}
+var pureOperators = plan.Words(`+ - * / % // ^ ** || = <> < > <= >= != == ~~ !~~ ~~* !~~* ~ !~ ~* !~* ^@ && & | << >>`)
