@@ -12,6 +12,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/compressed"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ingest"
@@ -113,7 +114,7 @@ func (s *Session) addArrow(ctx context.Context, w *ingest.Writer, file *arrowFil
 		}
 		if direct {
 			err = add(batch)
-		} else if err = conformBatch(ctx, s.conn, batch, schema, columns, add); isBadValue(err) {
+		} else if err = cast.Batch(ctx, s.conn, batch, schema, columns, add); isBadValue(err) {
 			err = s.arrowCulprit(ctx, file.name, rows, batch, schema, columns, err)
 		}
 		rows += batch.NumRows()

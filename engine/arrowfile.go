@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -14,8 +13,9 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
-	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ipcframe"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -163,30 +163,12 @@ func storageBatch(batch arrow.RecordBatch, storage *arrow.Schema) arrow.RecordBa
 	defer batch.Release()
 	columns := make([]arrow.Array, batch.NumCols())
 	for i := range columns {
-		data := storageData(batch.Column(i).Data(), storage.Field(i).Type)
+		data := conform.Retyped(batch.Column(i).Data(), storage.Field(i).Type)
 		columns[i] = array.MakeFromData(data)
 		data.Release()
 		defer columns[i].Release()
 	}
 	return array.NewRecordBatch(storage, columns, batch.NumRows())
-}
-
-func storageData(d arrow.ArrayData, want arrow.DataType) arrow.ArrayData {
-	if len(d.Children()) == 0 && arrow.TypeEqual(d.DataType(), want) {
-		d.Retain()
-		return d
-	}
-	types := descriptor.ChildTypes(want)
-	children := make([]arrow.ArrayData, len(d.Children()))
-	for i, c := range d.Children() {
-		children[i] = storageData(c, types[i])
-		defer children[i].Release()
-	}
-	data := array.NewData(want, d.Len(), d.Buffers(), children, d.NullN(), d.Offset())
-	if words, ok := d.Dictionary().(*array.Data); ok && words != nil {
-		data.SetDictionary(words)
-	}
-	return data
 }
 
 // fits tells whether the file's columns can be stored as they are: they are the table's, in its order, and none is JSON, which is a promise
@@ -197,108 +179,6 @@ func (a *arrowFile) fits(schema *arrow.Schema) bool {
 		want, _ := columntype.SQL(column)
 		return err == nil && have == want && !strings.Contains(have, "JSON") && strings.EqualFold(f.Name, column.Name)
 	})
-}
-
-// conformBatch lets DuckDB make rows of a table out of a batch's, and hands them over. columns are the table's that the batch fills, in its
-// order.
-func conformBatch(ctx context.Context, conn *duckdb.Connection, batch arrow.RecordBatch, schema *arrow.Schema, columns []string, add func(arrow.RecordBatch) error) error {
-	for first := int64(0); first < batch.NumRows(); first += ingest.MorselRows { // which bounds what is copied at once
-		piece := batch.NewSlice(first, min(first+ingest.MorselRows, batch.NumRows()))
-		err := conformPiece(ctx, conn, piece, schema, columns, add)
-		piece.Release()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func conformPiece(ctx context.Context, conn *duckdb.Connection, piece arrow.RecordBatch, schema *arrow.Schema, columns []string, add func(arrow.RecordBatch) error) error {
-	own, err := scannable(ctx, piece)
-	if err != nil {
-		return err
-	}
-	defer own.Release()
-	from, forget := conn.RegisterBatch(ingest.LogicalSchema(own.Schema()), own)
-	defer forget()
-	src, err := conformSource("SELECT * FROM "+from, schema, columns)
-	if err != nil {
-		return err
-	}
-	duck, err := conn.Prepare(src.text)
-	if err != nil {
-		return err
-	}
-	defer duck.Close()
-	rows, err := duck.Execute(ctx)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for {
-		converted, err := rows.Next()
-		if isEnd(err) {
-			return nil
-		}
-		if err == nil {
-			err = add(converted)
-			converted.Release()
-		}
-		if err != nil {
-			return err
-		}
-	}
-}
-
-// scannable is a copy of a batch that DuckDB can scan: in memory that C may point to, under column names of its own, and JSON as the text
-// that it may be.
-func scannable(ctx context.Context, batch arrow.RecordBatch) (arrow.RecordBatch, error) {
-	fields := make([]arrow.Field, batch.NumCols())
-	columns := make([]arrow.Array, batch.NumCols())
-	for i, c := range batch.Columns() {
-		f := batch.Schema().Field(i)
-		plain, err := ingest.Plain(ctx, c)
-		if err != nil {
-			return nil, fmt.Errorf("column %q: %w", f.Name, err)
-		}
-		defer plain.Release()
-		copied, err := array.Concatenate([]arrow.Array{plain}, duckdb.Outside)
-		if err != nil {
-			return nil, sqlerror.New("0A000", "column %q: values of type %s cannot be stored: %v", f.Name, f.Type, err)
-		}
-		defer copied.Release()
-		f.Name, f.Type, f.Nullable = fmt.Sprintf("c%d", i), copied.DataType(), true
-		fields[i] = withoutJSON(f)
-		data := storageData(copied.Data(), fields[i].Type)
-		columns[i] = array.MakeFromData(data)
-		data.Release()
-		defer columns[i].Release()
-	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, batch.NumRows()), nil
-}
-
-// withoutJSON is a field whose JSON is text.
-func withoutJSON(f arrow.Field) arrow.Field {
-	if name, _ := f.Metadata.GetValue(duckdb.ExtensionName); name == "arrow.json" {
-		f.Metadata = arrow.Metadata{}
-	}
-	switch t := f.Type.(type) {
-	case *arrow.ListType:
-		f.Type = arrow.ListOfField(withoutJSON(t.ElemField()))
-	case *arrow.LargeListType:
-		f.Type = arrow.LargeListOfField(withoutJSON(t.ElemField()))
-	case *arrow.FixedSizeListType:
-		f.Type = arrow.FixedSizeListOfField(t.Len(), withoutJSON(t.ElemField()))
-	case *arrow.MapType:
-		f.Type = arrow.MapOfFields(withoutJSON(t.KeyField()), withoutJSON(t.ItemField()))
-	case *arrow.StructType:
-		fields := slices.Clone(t.Fields())
-		for i := range fields {
-			fields[i] = withoutJSON(fields[i])
-		}
-		f.Type = arrow.StructOf(fields...)
-	}
-	return f
 }
 
 // arrowFile loads an Arrow IPC file or stream.
@@ -334,7 +214,7 @@ func (l *loading) arrowFile(ctx context.Context, tx *catalog.Transaction, file s
 	defer conn.Close()
 	rows := int64(0)
 	return l.take(ctx, file, 0, next, func(batch arrow.RecordBatch) error {
-		err := conformBatch(ctx, conn, batch, l.schema, columns, func(rows arrow.RecordBatch) error { return l.writer.Add(ctx, rows) })
+		err := cast.Batch(ctx, conn, batch, l.schema, columns, func(rows arrow.RecordBatch) error { return l.writer.Add(ctx, rows) })
 		if err != nil {
 			return arrowCulprit(ctx, conn, file, rows, batch, l.schema, columns, err)
 		}

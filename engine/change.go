@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
@@ -136,12 +137,12 @@ func assignments(head *statement.Update, table catalog.Table) (map[int]string, e
 		values[i] = a.Value
 		if a.Default {
 			var ok bool
-			if values[i], ok = defaultOf(schema.Field(i)); !ok {
+			if values[i], ok = cast.Default(schema.Field(i)); !ok {
 				values[i] = "NULL"
 			}
 			continue
 		}
-		values[i] = ofColumn(values[i], schema.Field(i))
+		values[i] = cast.ForColumn(values[i], schema.Field(i))
 		if head.Alias == "" {
 			values[i], _ = withoutSchema(table.Name, values[i])
 		}
@@ -348,12 +349,12 @@ func rewriteSource(text string, schema *arrow.Schema, flagged bool) (string, err
 		columns = append(columns, f.Name)
 	}
 	if !flagged {
-		src, err := conformSource(text, schema, columns)
-		return src.text, err
+		src, err := cast.Query(text, schema, columns)
+		return src.Text, err
 	}
 	flag := arrow.Field{Name: hitColumn, Type: arrow.FixedWidthTypes.Boolean, Nullable: true}
-	src, err := conformSource(text, arrow.NewSchema(append(schema.Fields(), flag), nil), append(columns, flag.Name))
-	return src.text, err
+	src, err := cast.Query(text, arrow.NewSchema(append(schema.Fields(), flag), nil), append(columns, flag.Name))
+	return src.Text, err
 }
 
 func firstColumns(n int) []int {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -70,7 +71,7 @@ func (st *Statement) prepareCopyTo(ctx context.Context, head *statement.Copy) er
 	defer v.release()
 	plan, err := s.planQuery(ctx, text, st.treeOf(text), v)
 	if err != nil {
-		return st.pointAt((source{text: text, inner: text}).relocate(err, st.parsed.Text), head.Name.Name)
+		return st.pointAt(cast.Verbatim(text).Relocate(err, st.parsed.Text), head.Name.Name)
 	}
 	if head.Client {
 		st.setPlan(plan)
@@ -119,7 +120,7 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 	}
 	given := plan.given
 	if formatOf(head) == "json" { // DuckDB writes its own text of bytes there
-		if given, err = bytesShown(given, plan.schema); err != nil {
+		if given, err = cast.BytesShown(given, plan.schema); err != nil {
 			return nil, err
 		}
 	}
@@ -338,11 +339,11 @@ func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*R
 		if err := s.checkFile(ctx, head, from, columns); err != nil {
 			return err
 		}
-		src, err := conformSource("SELECT * FROM "+from, schema, columns)
+		src, err := cast.Query("SELECT * FROM "+from, schema, columns)
 		if err != nil {
 			return err
 		}
-		duck, err := s.conn.Prepare(src.text)
+		duck, err := s.conn.Prepare(src.Text)
 		if err != nil {
 			return fileError(dialect.InFile(head.File, err))
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 )
@@ -50,7 +51,7 @@ func (s *Session) copyCulprit(ctx context.Context, table string, schema *arrow.S
 		defer piece.Release()
 		one := duckdb.Project(piece, []int{column})
 		defer one.Release()
-		return convertText(ctx, conn, schema, columns[column:column+1], one, func(arrow.RecordBatch) error { return nil })
+		return cast.Text(ctx, conn, one, schema, columns[column:column+1], func(arrow.RecordBatch) error { return nil })
 	})
 	if column < 0 || !errors.As(found, &d) {
 		return failed

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/compressed"
 	"github.com/csmsql/csmsql/engine/ingest"
@@ -159,8 +160,8 @@ func jsonCall(file string, schema *arrow.Schema, columns []string) (string, erro
 		if t == "BIT" { // DuckDB reads none
 			types[i] = "VARCHAR"
 		}
-		if f := schema.Field(ingest.Index(schema, columns[i])); holdsBytes(f.Type) { // nor bytes, which casts of text make
-			if types[i], err = columntype.SQL(arrow.Field{Type: plainly(f.Type)}); err != nil {
+		if f := schema.Field(ingest.Index(schema, columns[i])); cast.HoldsBytes(f.Type) { // nor bytes, which casts of text make
+			if types[i], err = columntype.SQL(arrow.Field{Type: cast.Plain(f.Type)}); err != nil {
 				return "", err
 			}
 		}
@@ -302,7 +303,7 @@ func arrowCulprit(ctx context.Context, conn *duckdb.Connection, file string, bef
 		defer piece.Release()
 		one := duckdb.Project(piece, []int{column})
 		defer one.Release()
-		return conformPiece(ctx, conn, one, schema, columns[column:column+1], func(arrow.RecordBatch) error { return nil })
+		return cast.Batch(ctx, conn, one, schema, columns[column:column+1], func(arrow.RecordBatch) error { return nil })
 	})
 	if column < 0 || !isBadValue(found) {
 		return dialect.InFile(file, failed)

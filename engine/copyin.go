@@ -10,7 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
@@ -117,7 +117,7 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, table strin
 		}
 		if batch.NumRows() > 0 {
 			s.yield()
-			if failed := convertText(ctx, s.conn, schema, columns, batch, func(rows arrow.RecordBatch) error { return w.Add(ctx, rows) }); failed != nil {
+			if failed := cast.Text(ctx, s.conn, batch, schema, columns, func(rows arrow.RecordBatch) error { return w.Add(ctx, rows) }); failed != nil {
 				failed = s.copyCulprit(ctx, table, schema, columns, batch, lines, failed)
 				batch.Release()
 				return copyError(failed, count, count-first)
@@ -185,40 +185,6 @@ func spelled(value []byte, form literal.Form) ([]byte, error) {
 	return []byte(text), err
 }
 
-// convertText lets DuckDB turn text into the table's types and hands the rows over.
-func convertText(ctx context.Context, conn *duckdb.Connection, schema *arrow.Schema, columns []string, batch arrow.RecordBatch, add func(arrow.RecordBatch) error) error {
-	from, forget := conn.RegisterBatch(batch.Schema(), batch)
-	defer forget()
-	src, err := conformSource("SELECT "+textColumns(schema, columns)+" FROM "+from, schema, columns)
-	if err != nil {
-		return err
-	}
-	duck, err := conn.Prepare(src.text)
-	if err != nil {
-		return err
-	}
-	defer duck.Close()
-	rows, err := duck.Execute(ctx)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for {
-		converted, err := rows.Next()
-		if isEnd(err) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		err = add(converted)
-		converted.Release()
-		if err != nil {
-			return err
-		}
-	}
-}
-
 // copyError says where rows are that DuckDB did not take, if it does not say itself: among the last so many up to a line.
 func copyError(err error, line, rows int64) error {
 	d, ok := err.(*duckdb.Error)
@@ -230,51 +196,4 @@ func copyError(err error, line, rows int64) error {
 		e.DetailText = fmt.Sprintf("COPY, in one of the %d rows up to row %d. Nothing was stored.", rows, line)
 	}
 	return e
-}
-
-// textColumns reads columns of text. Maps and structs are written to clients as JSON, which DuckDB casts to them; it has a spelling of its own,
-// too. JSON's strings become bytes and times by our casts, not by those of JSON's own (plainly).
-func textColumns(schema *arrow.Schema, columns []string) string {
-	list := make([]string, len(columns))
-	for i, c := range columns {
-		name := duckdb.QuoteIdentifier(c)
-		list[i] = name
-		f := schema.Field(ingest.Index(schema, c))
-		if id := f.Type.ID(); id == arrow.MAP || id == arrow.STRUCT {
-			t, err := columntype.SQL(f)
-			plain, failed := columntype.SQL(arrow.Field{Type: plainly(f.Type)})
-			if err == nil && failed == nil {
-				list[i] = "CASE WHEN json_valid(" + name + ") THEN CAST(CAST(CAST(" + name + " AS JSON) AS " + plain + ") AS " + t + ") ELSE CAST(" + name + " AS " + t + ") END AS " + name
-			}
-		}
-	}
-	return strings.Join(list, ", ")
-}
-
-// plainly is a type with text in the place of what JSON has as strings that need reading.
-func plainly(t arrow.DataType) arrow.DataType {
-	field := func(f arrow.Field) arrow.Field {
-		f.Type = plainly(f.Type)
-		return f
-	}
-	switch t := t.(type) {
-	case *arrow.MapType:
-		return arrow.MapOfFields(field(t.KeyField()), field(t.ItemField()))
-	case *arrow.FixedSizeListType:
-		return arrow.FixedSizeListOfField(t.Len(), field(t.ElemField()))
-	case arrow.ListLikeType:
-		return arrow.ListOfField(field(t.ElemField()))
-	case *arrow.StructType:
-		fields := t.Fields()
-		for i := range fields {
-			fields[i] = field(fields[i])
-		}
-		return arrow.StructOf(fields...)
-	}
-	switch t.ID() {
-	case arrow.BINARY, arrow.LARGE_BINARY, arrow.BINARY_VIEW, arrow.DATE32, arrow.DATE64, arrow.TIMESTAMP, arrow.TIME32, arrow.TIME64,
-		arrow.INTERVAL_MONTH_DAY_NANO:
-		return arrow.BinaryTypes.String
-	}
-	return t
 }

@@ -11,6 +11,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
@@ -259,7 +260,7 @@ func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
 		return f, sqlerror.New("42611", "column %q: bad default %s: %v", c.Name, c.Default, err)
 	}
 	check.Close()
-	f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), defaultKey), append(f.Metadata.Values(), c.Default))
+	f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), cast.DefaultKey), append(f.Metadata.Values(), c.Default))
 	return f, nil
 }
 
@@ -328,14 +329,14 @@ func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.C
 		return err
 	}
 	defer v.release()
-	src := source{text: head.Query, inner: head.Query}
+	src := cast.Verbatim(head.Query)
 	tree := st.treeOf(head.Query)
 	if err := dialect.RefuseCollations(head.Query, tree); err != nil {
 		return err
 	}
 	plan, err := s.planQuery(ctx, head.Query, tree, v)
 	if err != nil {
-		return st.preferSyntaxError(src.relocate(err, st.parsed.Text))
+		return st.preferSyntaxError(src.Relocate(err, st.parsed.Text))
 	}
 	st.setPlan(plan)
 	if err := st.refuseUnlike(ctx, head, tree, v); err != nil {
@@ -345,7 +346,7 @@ func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.C
 	return nil
 }
 
-func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTableAs, src source, args []any) (*Rows, error) {
+func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTableAs, src cast.Source, args []any) (*Rows, error) {
 	s := st.session
 	var count int64
 	existed := false
@@ -373,12 +374,12 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		}
 		rows, err := st.plan.execute(ctx, v, args)
 		if err != nil {
-			return src.relocate(err, st.parsed.Text)
+			return src.Relocate(err, st.parsed.Text)
 		}
 		defer rows.Close()
 		sum := &ingest.Sum{Unknown: len(args) > 0}
 		count, err = s.engine.storeSummed(ctx, tx, name, s.zone(), rows.nextOwned, sum, func(int64) *lineage.Origin { return st.originOfQuery(name, head.Query, args, sum) })
-		return src.relocate(err, st.parsed.Text)
+		return src.Relocate(err, st.parsed.Text)
 	})
 	if err != nil {
 		return nil, err

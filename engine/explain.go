@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -30,15 +31,15 @@ func (st *Statement) prepareExplain(ctx context.Context, head *statement.Explain
 	if _, ok := inner.Head.(*statement.Select); !ok {
 		return sqlerror.New("0A000", "EXPLAIN explains queries").WithHint("EXPLAIN the SELECT that the statement takes its rows from.")
 	}
-	within := source{text: inner.Text, inner: inner.Text} // the statement; EXECUTE's is not
+	within := cast.Verbatim(inner.Text) // the statement; EXECUTE's is not
 	if st.params, err = st.session.parametersOf(ctx, inner); err != nil {
-		return within.relocate(err, st.parsed.Text)
+		return within.Relocate(err, st.parsed.Text)
 	}
 	st.schema = textSchema("QUERY PLAN")
 	st.run = func(ctx context.Context, args []any) (*Rows, error) {
 		rows, err := st.explain(ctx, head, inner, args)
 		if err != nil {
-			return nil, within.relocate(err, st.parsed.Text)
+			return nil, within.Relocate(err, st.parsed.Text)
 		}
 		return rows, nil
 	}

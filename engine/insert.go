@@ -1,43 +1,24 @@
 package engine
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/sql/dialect"
-	"github.com/csmsql/csmsql/sql/edit"
-	"github.com/csmsql/csmsql/sql/literal"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
-
-// defaultKey marks a field with the SQL text of its default.
-const defaultKey = "csm.default"
-
-// defaultOf is a field's default as DuckDB is given it.
-func defaultOf(f arrow.Field) (string, bool) {
-	text, ok := f.Metadata.GetValue(defaultKey)
-	return dialect.Expression(ofColumn(text, f)), ok
-}
-
-// ofColumn writes the strings of an expression that are to be values of a column as DuckDB reads the column's values.
-func ofColumn(expression string, f arrow.Field) string {
-	by, _ := dialect.SpelledFor(expression, f) // of what is none of the type DuckDB says so
-	return by
-}
 
 // target finds the table that a statement writes to. Temporary tables are DuckDB's own: ErrTemporary says so.
 func (s *Session) target(v *visible, name statement.Name) (*catalog.TableVersion, error) {
@@ -88,100 +69,6 @@ func (s *Session) qualify(v *visible, name statement.Name) (catalog.TableName, e
 	return catalog.TableName{Schema: schema, Name: name.Name}, nil
 }
 
-// source is the query that a writing statement takes its rows from, wrapped so that they have a table's types.
-type source struct {
-	text   string    // the wrapped text
-	inner  string    // the user's query
-	prefix int       // where it stands in text
-	edits  edit.List // what was replaced in it
-}
-
-// conformSource wraps a query so that it gives the columns of schema. columns are the ones that the query gives, in its
-// order; the others get their defaults.
-func conformSource(query string, schema *arrow.Schema, columns []string) (source, error) {
-	given := make(map[string]int, len(columns))
-	aliases := make([]string, len(columns))
-	for i, c := range columns {
-		given[strings.ToLower(c)] = i
-		aliases[i] = fmt.Sprintf("c%d", i)
-	}
-	var list []string
-	for _, f := range schema.Fields() {
-		name, err := columntype.SQL(f)
-		if err != nil {
-			return source{}, err
-		}
-		value := "CAST(NULL AS " + name + ")"
-		if i, ok := given[strings.ToLower(f.Name)]; ok {
-			value = "CAST(csm_rows." + aliases[i] + " AS " + name + ")"
-		} else if text, ok := defaultOf(f); ok {
-			value = "CAST(" + text + " AS " + name + ")"
-		}
-		list = append(list, value+" AS "+duckdb.QuoteIdentifier(f.Name))
-	}
-	head := "SELECT " + strings.Join(list, ", ") + " FROM ("
-	return source{text: head + query + "\n) AS csm_rows(" + strings.Join(aliases, ", ") + ")", inner: query, prefix: len(head)}, nil
-}
-
-// relocate moves an error's position from the wrapped text to the user's statement.
-func (src source) relocate(err error, users string) error {
-	e, ok := err.(*Error)
-	if !ok || e.At == 0 {
-		return err
-	}
-	moved := *e
-	moved.At = 0
-	at := byteOffset(src.text, e.At)
-	if start := strings.Index(users, src.inner); start >= 0 && at >= src.prefix {
-		offset := start + min(src.edits.Back(at-src.prefix), len(src.inner))
-		moved.At = utf8.RuneCountInString(users[:offset]) + 1
-	}
-	return &moved
-}
-
-// byteOffset is where the character at stands in text, from 1.
-func byteOffset(text string, at int) int {
-	for i := range text {
-		if at--; at == 0 {
-			return i
-		}
-	}
-	return len(text)
-}
-
-// insertColumns are the names of the columns that an INSERT's query fills, in the query's order; given are its own.
-func insertColumns(head *statement.Insert, schema *arrow.Schema, given []string) ([]string, error) {
-	columns := head.Columns
-	switch {
-	case head.ByName:
-		columns = given
-	case columns == nil:
-		if len(given) > schema.NumFields() {
-			return nil, sqlerror.New("42601", "INSERT has more expressions than target columns")
-		}
-		for i := range given {
-			columns = append(columns, schema.Field(i).Name)
-		}
-	}
-	if len(given) > len(columns) {
-		return nil, sqlerror.New("42601", "INSERT has more expressions than target columns")
-	}
-	if len(given) < len(columns) {
-		return nil, sqlerror.New("42601", "INSERT has more target columns than expressions")
-	}
-	seen := map[string]bool{}
-	for _, c := range columns {
-		if ingest.Index(schema, c) < 0 {
-			return nil, sqlerror.New("42703", "column %q of relation %q does not exist", c, head.Name.Name)
-		}
-		if seen[strings.ToLower(c)] {
-			return nil, sqlerror.New("42701", "column %q specified more than once", c)
-		}
-		seen[strings.ToLower(c)] = true
-	}
-	return columns, nil
-}
-
 func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) error {
 	s := st.session
 	v, err := s.see(ctx)
@@ -207,25 +94,25 @@ func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) 
 
 // insertion is an INSERT that was planned for a table of these columns.
 type insertion struct {
-	source
+	cast.Source
 	columns *arrow.Schema
 }
 
 // planInsert plans the query of an INSERT, and what it returns, for the columns that the table has.
 func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, version *catalog.TableVersion,
-	v *visible) (source, error) {
+	v *visible) (cast.Source, error) {
 	src, err := st.insertSource(ctx, head, version.Table().Columns, v)
 	if err != nil {
-		return source{}, err
+		return cast.Source{}, err
 	}
 	if r := returningOf(head); r != nil {
 		if err := st.describeReturning(ctx, r, version, v); err != nil {
-			return source{}, err
+			return cast.Source{}, err
 		}
 	}
-	plan, err := st.planSource(ctx, src.text, v)
+	plan, err := st.planSource(ctx, src.Text, v)
 	if err != nil {
-		return source{}, st.preferSyntaxError(src.relocate(err, st.parsed.Text))
+		return cast.Source{}, st.preferSyntaxError(src.Relocate(err, st.parsed.Text))
 	}
 	if st.plan != nil {
 		st.plan.close()
@@ -243,13 +130,13 @@ func (st *Statement) planSource(ctx context.Context, text string, v *visible) (*
 }
 
 // insertSource finds out what the query gives and wraps it.
-func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, schema *arrow.Schema, v *visible) (source, error) {
+func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, schema *arrow.Schema, v *visible) (cast.Source, error) {
 	if head.Query == "" { // DEFAULT VALUES
-		return conformSource("SELECT 1 AS csm_one", schema, []string{""})
+		return cast.Query("SELECT 1 AS csm_one", schema, []string{""})
 	}
 	if !head.ByName {
-		if list := readValues(head); list != nil {
-			return list.source(schema)
+		if src, is, err := cast.Values(head, schema); is {
+			return src, err
 		}
 	}
 	rows, shown := dialect.ReadRows(dialect.TreeOf(head.Query))
@@ -257,19 +144,19 @@ func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, s
 	if !shown || head.ByName {
 		var err error
 		if given, err = st.givenColumns(ctx, head.Query, v); err != nil {
-			return source{}, err
+			return cast.Source{}, err
 		}
 	}
-	columns, err := insertColumns(head, schema, given)
+	columns, err := cast.InsertColumns(head, schema, given)
 	if err != nil {
-		return source{}, err
+		return cast.Source{}, err
 	}
-	query, moved, err := typedRows(head, schema, columns, rows)
+	query, moved, err := cast.TypedRows(head, schema, columns, rows)
 	if err != nil {
-		return source{}, err
+		return cast.Source{}, err
 	}
-	src, err := conformSource(query, schema, columns)
-	src.inner, src.edits = head.Query, moved
+	src, err := cast.Query(query, schema, columns)
+	src.Inner, src.Edits = head.Query, moved
 	return src, err
 }
 
@@ -277,8 +164,7 @@ func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, s
 func (st *Statement) givenColumns(ctx context.Context, query string, v *visible) ([]string, error) {
 	plan, err := st.session.planQuery(ctx, query, dialect.TreeOf(query), v)
 	if err != nil {
-		src := source{text: query, inner: query}
-		return nil, st.preferSyntaxError(src.relocate(err, st.parsed.Text))
+		return nil, st.preferSyntaxError(cast.Verbatim(query).Relocate(err, st.parsed.Text))
 	}
 	defer plan.close()
 	names := make([]string, plan.schema.NumFields())
@@ -286,28 +172,6 @@ func (st *Statement) givenColumns(ctx context.Context, query string, v *visible)
 		names[i] = f.Name
 	}
 	return names, nil
-}
-
-// typedRows gives parameters and literals that are values by themselves the types of their columns.
-func typedRows(head *statement.Insert, schema *arrow.Schema, columns []string, rows dialect.RowSource) (string, edit.List, error) {
-	if len(rows.Parameters) == 0 && len(rows.Texts) == 0 {
-		return head.Query, nil, nil
-	}
-	var failed error
-	query, moved := dialect.ReplaceTokens(head.Query, func(token string, offset int) (string, bool) {
-		if column, ok := rows.Parameters[offset]; ok && column < len(columns) && dialect.IsParameter(token) {
-			name, err := columntype.SQL(schema.Field(ingest.Index(schema, columns[column])))
-			failed = cmp.Or(failed, err)
-			return "CAST(" + token + " AS " + name + ")", true
-		}
-		if text, ok := rows.Texts[offset]; ok && text.Column < len(columns) {
-			by, err := literal.Of(schema.Field(ingest.Index(schema, columns[text.Column]))).Translate(text.Value)
-			failed = cmp.Or(failed, err)
-			return duckdb.QuoteLiteral(by), by != text.Value
-		}
-		return "", false
-	})
-	return query, moved, failed
 }
 
 // pointAt gives an error the position where name stands in the statement.
@@ -338,7 +202,7 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned
 		}
 		rows, err := st.plan.execute(ctx, v, args)
 		if err != nil {
-			return planned.relocate(err, st.parsed.Text)
+			return planned.Relocate(err, st.parsed.Text)
 		}
 		defer rows.Close()
 		if st.returning != nil {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/custody"
@@ -282,11 +283,11 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 		}
 		text = "SELECT * FROM " + from
 	}
-	src, err := conformSource(text, l.schema, columns)
+	src, err := cast.Query(text, l.schema, columns)
 	if err != nil {
 		return err
 	}
-	if duck, err = conn.Prepare(src.text); err != nil {
+	if duck, err = conn.Prepare(src.Text); err != nil {
 		return dialect.InFile(file, err)
 	}
 	defer duck.Close()
@@ -356,7 +357,7 @@ func sameColumns(file string, schema *arrow.Schema, columns []string) error {
 		}
 	}
 	for _, f := range schema.Fields() {
-		if _, hasDefault := f.Metadata.GetValue(defaultKey); f.Nullable || hasDefault {
+		if _, hasDefault := f.Metadata.GetValue(cast.DefaultKey); f.Nullable || hasDefault {
 			continue
 		}
 		found := false

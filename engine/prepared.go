@@ -11,6 +11,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -411,7 +412,7 @@ func (s *Session) evaluate(ctx context.Context, expressions []string) ([]string,
 	values := make([]string, len(expressions))
 	for i := range values {
 		value, name := "NULL", batch.Column(3*i+1).ValueStr(0)
-		if bytes, ok, err := bytesConstant(batch.Column(3*i+2), 0); err != nil {
+		if bytes, ok, err := cast.BytesConstant(batch.Column(3*i+2), 0); err != nil {
 			return nil, err
 		} else if ok {
 			values[i] = bytes

@@ -9,6 +9,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/ingest"
@@ -203,7 +204,7 @@ func relationColumns(schema *arrow.Schema) []pgcatalog.Column {
 	columns := make([]pgcatalog.Column, schema.NumFields())
 	for i, f := range schema.Fields() {
 		oid, modifier := postgresType(f)
-		text, _ := f.Metadata.GetValue(defaultKey)
+		text, _ := f.Metadata.GetValue(cast.DefaultKey)
 		columns[i] = pgcatalog.Column{Name: f.Name, Type: oid, Typmod: modifier, NotNull: !f.Nullable, Default: text}
 	}
 	return columns

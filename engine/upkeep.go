@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/reader"
@@ -242,11 +243,11 @@ func (r *rereading) Read(ctx context.Context, f *lineage.File, schema *arrow.Sch
 	if f.Call == "" {
 		return e.readArrow(ctx, conn, access, f, schema, add)
 	}
-	src, err := conformSource("SELECT * FROM "+f.Call, schema, f.Columns)
+	src, err := cast.Query("SELECT * FROM "+f.Call, schema, f.Columns)
 	if err != nil {
 		return err
 	}
-	duck, err := conn.Prepare(src.text)
+	duck, err := conn.Prepare(src.Text)
 	if err != nil {
 		return dialect.InFile(f.Path, err)
 	}
@@ -291,7 +292,7 @@ func (e *Engine) readArrow(ctx context.Context, conn *duckdb.Connection, access 
 			if a.fits(schema) {
 				err = add(batch)
 			} else {
-				err = conformBatch(ctx, conn, batch, schema, f.Columns, add)
+				err = cast.Batch(ctx, conn, batch, schema, f.Columns, add)
 			}
 			batch.Release()
 		}

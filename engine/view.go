@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -62,10 +63,10 @@ func (st *Statement) viewSchema(ctx context.Context, head *statement.CreateView,
 	if err := dialect.RefusePivot(head.Query); err != nil {
 		return nil, err
 	}
-	src := source{text: head.Query, inner: head.Query}
+	src := cast.Verbatim(head.Query)
 	plan, err := st.session.planQuery(ctx, head.Query, st.treeOf(head.Query), v)
 	if err != nil {
-		return nil, src.relocate(err, st.parsed.Text)
+		return nil, src.Relocate(err, st.parsed.Text)
 	}
 	defer plan.close()
 	if plan.duck != nil && len(plan.params) > 0 {

@@ -10,8 +10,8 @@ import (
 )
 
 // Changed holds the rows that an UPDATE changes to the table's checks. Those that it leaves as they were are not asked
-// about again, although the table is written as a whole: they passed when they were written, and a check may say something
-// else today (d >= current_date).
+// about again, although the table is written as a whole: they passed when they were written, and a check may say
+// something else today (d >= current_date).
 type Changed struct {
 	Checks *Table // nil: the table has none
 	parts  []arrow.RecordBatch

@@ -30,8 +30,8 @@ type Checker struct {
 // New is a checker that evaluates in db, until it is closed.
 func New(db *duckdb.Database) *Checker { return &Checker{db: db} }
 
-// connection is one of DuckDB's for checks. It belongs to no session, so that a name in a check means the same in all of
-// them: PostgreSQL's functions and DuckDB's. The time zone is that of the session which writes.
+// connection is one of DuckDB's for checks. It belongs to no session, so that a name in a check means the same in all
+// of them: PostgreSQL's functions and DuckDB's. The time zone is that of the session which writes.
 type connection struct {
 	*duckdb.Connection
 	zone string
@@ -143,8 +143,8 @@ func (k *Checker) OfChunks(table catalog.Table, zone string) (func(context.Conte
 	return func(ctx context.Context, rows arrow.RecordBatch) error { return c.Hold(ctx, table.Columns, rows) }, nil
 }
 
-// Hold is an error, 23514, if one of the checks is false for a row. The columns are the table's, laid out as schema says;
-// they lie outside of Go's heap (Outside).
+// Hold is an error, 23514, if one of the checks is false for a row. The columns are the table's, laid out as schema
+// says; they lie outside of Go's heap (Outside).
 func (c *Table) Hold(ctx context.Context, schema *arrow.Schema, rows arrow.RecordBatch) error {
 	for first := 0; first < len(c.list); { // those that call the table by one name
 		end := first + 1
@@ -220,8 +220,8 @@ func texts(ctx context.Context, conn *duckdb.Connection, text string) ([]string,
 	return list, nil
 }
 
-// Expression is an error unless DuckDB would take the check for one of a table of its own, which it is asked to make, and
-// not to keep: it knows which expressions read a single row.
+// Expression is an error unless DuckDB would take the check for one of a table of its own, which it is asked to make,
+// and not to keep: it knows which expressions read a single row.
 func (k *Checker) Expression(schema *arrow.Schema, check constraint.Constraint) error {
 	conn, err := k.connect(UTC)
 	if err != nil {

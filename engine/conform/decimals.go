@@ -18,8 +18,8 @@ func decimalsOfResult(t arrow.DataType) arrow.DataType {
 	return t
 }
 
-// as64 is an array of decimals as decimal64, nil when it is none or has it so already. Every value fits: want's precision is the
-// array's own.
+// as64 is an array of decimals as decimal64, nil when it is none or has it so already. Every value fits: want's
+// precision is the array's own.
 func as64(a arrow.Array, want arrow.DataType) arrow.Array {
 	narrow, ok := want.(*arrow.Decimal64Type)
 	if !ok {

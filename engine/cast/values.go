@@ -1,6 +1,9 @@
-package engine
+package cast
 
 import (
+	"cmp"
+	"strings"
+
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine/columntype"
@@ -9,13 +12,14 @@ import (
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/literal"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// The values of VALUES lists become their columns' types one by one, as in PostgreSQL. DuckDB brings those of one place in all rows to one type
-// first, which is lossy: of 9007199254740993 beside 1e0 it makes ...992, of 1.10 beside 2.25 in a column of text '1.10', of 1 beside 2.5 '1.0'.
-// So each value is cast by itself, but where the kinds of all values of a column show that nothing is lost on the way: then it would only
-// make long lists longer.
+// The values of VALUES lists become their columns' types one by one, as in PostgreSQL. DuckDB brings those of one place
+// in all rows to one type first, which is lossy: of 9007199254740993 beside 1e0 it makes ...992, of 1.10 beside 2.25 in
+// a column of text '1.10', of 1 beside 2.5 '1.0'. So each value is cast by itself, but where the kinds of all values of
+// a column show that nothing is lost on the way: then it would only make long lists longer.
 
 // profile is what is known of the values of one column of a VALUES list.
 type profile struct {
@@ -39,7 +43,8 @@ func (p *profile) add(v *statement.Value) {
 	p.whole, p.fraction = max(p.whole, v.Whole), max(p.fraction, v.Fraction)
 }
 
-// harmless tells whether the type that DuckDB finds for all values of a column changes none of them on their way to its own type.
+// harmless tells whether the type that DuckDB finds for all values of a column changes none of them on their way to its
+// own type.
 func (p *profile) harmless(t arrow.DataType) bool {
 	kinds := p.kinds &^ bit(statement.NullValue)
 	integers := kinds&bit(statement.IntegerValue) != 0
@@ -66,7 +71,7 @@ func (p *profile) harmless(t arrow.DataType) bool {
 	return same && digits <= 18 && (t.ID() == arrow.FLOAT32 || t.ID() == arrow.STRING)
 }
 
-// valueList writes a VALUES list anew.
+// valueList rewrites a VALUES list.
 type valueList struct {
 	head     *statement.Insert
 	text     string // the list
@@ -96,18 +101,29 @@ func readValues(head *statement.Insert) *valueList {
 	return l
 }
 
-// source wraps the list so that it gives the columns of a table.
-func (l *valueList) source(schema *arrow.Schema) (source, error) {
-	columns, err := insertColumns(l.head, schema, make([]string, len(l.profiles)))
+// Values wraps the VALUES list of an INSERT so that it gives the columns of a table; not is: it has no list, or more
+// than one.
+func Values(head *statement.Insert, schema *arrow.Schema) (src Source, is bool, err error) {
+	l := readValues(head)
+	if l == nil {
+		return Source{}, false, nil
+	}
+	src, err = l.source(schema)
+	return src, true, err
+}
+
+// Source wraps the list so that it gives the columns of a table.
+func (l *valueList) source(schema *arrow.Schema) (Source, error) {
+	columns, err := InsertColumns(l.head, schema, make([]string, len(l.profiles)))
 	if err != nil {
-		return source{}, err
+		return Source{}, err
 	}
 	query, moved, err := l.typed(schema, columns)
 	if err != nil {
-		return source{}, err
+		return Source{}, err
 	}
-	src, err := conformSource(query, schema, columns)
-	src.inner, src.edits = l.head.Query, moved
+	src, err := Query(query, schema, columns)
+	src.Inner, src.Edits = l.head.Query, moved
 	return src, err
 }
 
@@ -157,7 +173,7 @@ func (l *valueList) write(v *statement.Value) {
 	case statement.ParameterValue:
 		cast = true
 	case statement.DefaultValueWord:
-		text, ok := defaultOf(l.fields[v.Column])
+		text, ok := Default(l.fields[v.Column])
 		if !ok {
 			text = "NULL"
 		}
@@ -185,4 +201,60 @@ func (l *valueList) write(v *statement.Value) {
 	if by != written {
 		l.out.Replace(v.Start, v.End, by)
 	}
+}
+
+// InsertColumns are the names of the columns that an INSERT's query fills, in the query's order; given are its own.
+func InsertColumns(head *statement.Insert, schema *arrow.Schema, given []string) ([]string, error) {
+	columns := head.Columns
+	switch {
+	case head.ByName:
+		columns = given
+	case columns == nil:
+		if len(given) > schema.NumFields() {
+			return nil, sqlerror.New("42601", "INSERT has more expressions than target columns")
+		}
+		for i := range given {
+			columns = append(columns, schema.Field(i).Name)
+		}
+	}
+	if len(given) > len(columns) {
+		return nil, sqlerror.New("42601", "INSERT has more expressions than target columns")
+	}
+	if len(given) < len(columns) {
+		return nil, sqlerror.New("42601", "INSERT has more target columns than expressions")
+	}
+	seen := map[string]bool{}
+	for _, c := range columns {
+		if ingest.Index(schema, c) < 0 {
+			return nil, sqlerror.New("42703", "column %q of relation %q does not exist", c, head.Name.Name)
+		}
+		if seen[strings.ToLower(c)] {
+			return nil, sqlerror.New("42701", "column %q specified more than once", c)
+		}
+		seen[strings.ToLower(c)] = true
+	}
+	return columns, nil
+}
+
+// TypedRows gives parameters and literals that are values by themselves the types of their columns.
+func TypedRows(head *statement.Insert, schema *arrow.Schema, columns []string,
+	rows dialect.RowSource) (string, edit.List, error) {
+	if len(rows.Parameters) == 0 && len(rows.Texts) == 0 {
+		return head.Query, nil, nil
+	}
+	var failed error
+	query, moved := dialect.ReplaceTokens(head.Query, func(token string, offset int) (string, bool) {
+		if column, ok := rows.Parameters[offset]; ok && column < len(columns) && dialect.IsParameter(token) {
+			name, err := columntype.SQL(schema.Field(ingest.Index(schema, columns[column])))
+			failed = cmp.Or(failed, err)
+			return "CAST(" + token + " AS " + name + ")", true
+		}
+		if text, ok := rows.Texts[offset]; ok && text.Column < len(columns) {
+			by, err := literal.Of(schema.Field(ingest.Index(schema, columns[text.Column]))).Translate(text.Value)
+			failed = cmp.Or(failed, err)
+			return duckdb.QuoteLiteral(by), by != text.Value
+		}
+		return "", false
+	})
+	return query, moved, failed
 }

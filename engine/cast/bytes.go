@@ -1,4 +1,4 @@
-package engine
+package cast
 
 import (
 	"encoding/hex"
@@ -11,11 +11,11 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// DuckDB writes bytes to JSON in a way that does not say which ones they were: of '\xDE4144', three bytes, it makes \xDEAD. What becomes text
-// here to be read again is written as PostgreSQL does, as casts do.
+// DuckDB writes bytes to JSON in a way that does not say which ones they were: of '\xDE4144', three bytes, it makes
+// \xDEAD. What becomes text here to be read again is written as PostgreSQL does, as casts do.
 
-// holdsBytes tells whether values of a type are bytes, or have some inside.
-func holdsBytes(t arrow.DataType) bool {
+// HoldsBytes tells whether values of a type are bytes, or have some inside.
+func HoldsBytes(t arrow.DataType) bool {
 	if isBytes(t) {
 		return true
 	}
@@ -24,7 +24,7 @@ func holdsBytes(t arrow.DataType) bool {
 		return false
 	}
 	for _, f := range nested.Fields() {
-		if holdsBytes(f.Type) {
+		if HoldsBytes(f.Type) {
 			return true
 		}
 	}
@@ -35,9 +35,9 @@ func isBytes(t arrow.DataType) bool {
 	return t.ID() == arrow.BINARY || t.ID() == arrow.LARGE_BINARY || t.ID() == arrow.BINARY_VIEW
 }
 
-// bytesConstant is row i of a column as an expression, if it is of bytes or a list of them.
-func bytesConstant(column arrow.Array, i int) (string, bool, error) {
-	if !holdsBytes(column.DataType()) || column.IsNull(i) {
+// BytesConstant is row i of a column as an expression, if it is of bytes or a list of them.
+func BytesConstant(column arrow.Array, i int) (string, bool, error) {
+	if !HoldsBytes(column.DataType()) || column.IsNull(i) {
 		return "", false, nil
 	}
 	switch c := column.(type) {
@@ -46,7 +46,7 @@ func bytesConstant(column arrow.Array, i int) (string, bool, error) {
 	case array.ListLike:
 		var members []string
 		for start, end := c.ValueOffsets(i); start < end; start++ {
-			member, ok, err := bytesConstant(c.ListValues(), int(start))
+			member, ok, err := BytesConstant(c.ListValues(), int(start))
 			if err != nil {
 				return "", false, err
 			}
@@ -64,12 +64,12 @@ func bytesConstant(column arrow.Array, i int) (string, bool, error) {
 		WithHint("Pass the bytes, and make the value of them in the statement.")
 }
 
-// bytesShown is a query whose columns of bytes are text.
-func bytesShown(query string, schema *arrow.Schema) (string, error) {
+// BytesShown is a query whose columns of bytes are text.
+func BytesShown(query string, schema *arrow.Schema) (string, error) {
 	var list []string
 	for _, f := range schema.Fields() {
 		name := duckdb.QuoteIdentifier(f.Name)
-		if !holdsBytes(f.Type) {
+		if !HoldsBytes(f.Type) {
 			continue
 		}
 		shown, err := shownBytes("csm_out."+name, f)
@@ -91,5 +91,6 @@ func shownBytes(value string, f arrow.Field) (string, error) {
 	if t, ok := f.Type.(arrow.ListLikeType); ok && isBytes(t.Elem()) {
 		return "list_transform(" + value + `, lambda x: '\x' || lower(hex(x)))`, nil
 	}
-	return "", sqlerror.New("0A000", "column %q: bytes inside of %s cannot be written as text", f.Name, f.Type).WithHint("FORMAT parquet keeps them.")
+	return "", sqlerror.New("0A000", "column %q: bytes inside of %s cannot be written as text", f.Name, f.Type).
+		WithHint("FORMAT parquet keeps them.")
 }
