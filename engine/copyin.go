@@ -11,11 +11,13 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
+	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/literal"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -103,10 +105,10 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, table strin
 	}
 	for {
 		first := count
-		var lines lineMarks
+		var lines files.LineMarks
 		batch, err := gather(text, forms, &held, next, func() int64 {
 			at := int64(line())
-			lines.note(count-first-1, at)
+			lines.Note(count-first-1, at)
 			return at
 		}, &count)
 		if problem, ok := err.(*Error); ok && problem.ContextText != "" {
@@ -118,7 +120,7 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, table strin
 		if batch.NumRows() > 0 {
 			s.yield()
 			if failed := cast.Text(ctx, s.conn, batch, schema, columns, func(rows arrow.RecordBatch) error { return w.Add(ctx, rows) }); failed != nil {
-				failed = s.copyCulprit(ctx, table, schema, columns, batch, lines, failed)
+				failed = files.TextCulprit(ctx, s.culpritConnection, table, schema, columns, batch, lines, failed)
 				batch.Release()
 				return copyError(failed, count, count-first)
 			}
@@ -196,4 +198,17 @@ func copyError(err error, line, rows int64) error {
 		e.DetailText = fmt.Sprintf("COPY, in one of the %d rows up to row %d. Nothing was stored.", rows, line)
 	}
 	return e
+}
+
+// culpritConnection is a connection on which the session's texts mean the same, and errors do not matter.
+func (s *Session) culpritConnection() (*duckdb.Connection, error) {
+	conn, err := s.engine.db.Connect(nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(s.zone()) + "; SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema)); err != nil {
+		conn.Close()
+		return nil, err
+	}
+	return conn, nil
 }

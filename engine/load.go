@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -16,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/custody"
+	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/upkeep"
@@ -205,7 +205,7 @@ func (l *loading) file(ctx context.Context, tx *catalog.Transaction, file string
 	}
 	format := l.request.Format
 	if format == "" {
-		format = formatOfFile(file)
+		format = files.FormatOfName(file)
 	}
 	switch format {
 	case noderpc.FormatArrow:
@@ -213,7 +213,7 @@ func (l *loading) file(ctx context.Context, tx *catalog.Transaction, file string
 			return sqlerror.New("22023", "option %q is for CSV files", name)
 		}
 		err = l.arrowFile(ctx, tx, file)
-	case noderpc.FormatParquet, noderpc.FormatCSV, formatJSON:
+	case noderpc.FormatParquet, noderpc.FormatCSV, files.FormatJSON:
 		err = l.duckFile(ctx, tx, file, format)
 	default:
 		return sqlerror.New("22023", "cannot tell the format of %s", file).WithHint("Say --format parquet, csv, arrow or json.")
@@ -221,27 +221,9 @@ func (l *loading) file(ctx context.Context, tx *catalog.Transaction, file string
 	return err
 }
 
-func formatOfFile(file string) string {
-	name := strings.ToLower(file)
-	for _, packed := range []string{".gz", ".zst"} {
-		name = strings.TrimSuffix(name, packed)
-	}
-	switch filepath.Ext(name) {
-	case ".parquet", ".pq":
-		return noderpc.FormatParquet
-	case ".csv", ".tsv", ".tbl", ".txt":
-		return noderpc.FormatCSV
-	case ".arrow", ".arrows", ".ipc", ".feather":
-		return noderpc.FormatArrow
-	case ".json", ".ndjson", ".jsonl":
-		return formatJSON
-	}
-	return ""
-}
-
 // duckFile reads a file with DuckDB.
 func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, format string) error {
-	if err := wholeFile(ctx, file, func(file string) (*os.File, error) { return os.Open(file) }); err != nil {
+	if err := files.Whole(ctx, file, func(file string) (*os.File, error) { return os.Open(file) }); err != nil {
 		return err
 	}
 	conn, err := l.reader.Connect(nil)
@@ -272,13 +254,13 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 	for i, f := range found.Fields() {
 		columns[i] = f.Name
 	}
-	if err := sameColumns(file, l.schema, columns); err != nil {
+	if err := files.SameColumns(file, l.schema, columns); err != nil {
 		duck.Close()
 		return err
 	}
 	duck.Close()
 	if l.exists {
-		if from, err = typedCall(file, format, from, l.schema, columns); err != nil {
+		if from, err = files.TypedCall(file, format, from, l.schema, columns); err != nil {
 			return err
 		}
 		text = "SELECT * FROM " + from
@@ -291,23 +273,23 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 		return dialect.InFile(file, err)
 	}
 	defer duck.Close()
-	total := rowsInFile(conn, file, format)
+	total := files.Rows(ctx, conn, file, format)
 	l.read = append(l.read, l.engine.sourceFile(file, false, columns, func(file string) (string, error) {
 		call, err := l.readerCall(file, format)
 		if err == nil && l.exists {
-			call, err = typedCall(file, format, call, l.schema, columns)
+			call, err = files.TypedCall(file, format, call, l.schema, columns)
 		}
 		return call, err
 	}))
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return fileCulprit(ctx, conn, &fileColumns{file, from, l.schema, columns}, err)
+		return (&files.Reading{File: file, Call: from, Schema: l.schema, Columns: columns}).Culprit(ctx, conn, err)
 	}
 	defer rows.Close()
 	return l.take(ctx, file, total, func() (arrow.RecordBatch, error) {
 		batch, err := rows.Next()
 		if err != nil && !isEnd(err) {
-			err = fileCulprit(ctx, conn, &fileColumns{file, from, l.schema, columns}, err)
+			err = (&files.Reading{File: file, Call: from, Schema: l.schema, Columns: columns}).Culprit(ctx, conn, err)
 		}
 		return batch, err
 	}, func(batch arrow.RecordBatch) error { return l.writer.Add(ctx, batch) })
@@ -337,7 +319,7 @@ func (l *loading) readerCall(file, format string) (string, error) {
 		case "null":
 			name = "nullstr"
 		case "header":
-			header, err := headerOption(value)
+			header, err := files.Header(value)
 			if err != nil {
 				return "", err
 			}
@@ -347,46 +329,6 @@ func (l *loading) readerCall(file, format string) (string, error) {
 		options += ", " + name + " = " + duckdb.QuoteLiteral(value)
 	}
 	return "read_" + format + "(" + duckdb.QuoteLiteral(file) + options + ")", nil
-}
-
-// sameColumns: by name, in any order; nothing may be missing that is NOT NULL without default, and nothing unknown.
-func sameColumns(file string, schema *arrow.Schema, columns []string) error {
-	for _, c := range columns {
-		if ingest.Index(schema, c) < 0 {
-			return sqlerror.New("42703", "%s has a column %q, the table has not", file, c)
-		}
-	}
-	for _, f := range schema.Fields() {
-		if _, hasDefault := f.Metadata.GetValue(cast.DefaultKey); f.Nullable || hasDefault {
-			continue
-		}
-		found := false
-		for _, c := range columns {
-			found = found || strings.EqualFold(c, f.Name)
-		}
-		if !found {
-			return sqlerror.New("23502", "%s has no column %q, which is NOT NULL", file, f.Name)
-		}
-	}
-	return nil
-}
-
-// rowsInFile is how many rows a Parquet file says that it has; 0: unknown.
-func rowsInFile(conn *duckdb.Connection, file, format string) (total int64) {
-	if format != noderpc.FormatParquet {
-		return 0
-	}
-	duck, err := conn.Prepare("SELECT num_rows FROM parquet_file_metadata(" + duckdb.QuoteLiteral(file) + ")")
-	if err != nil {
-		return 0
-	}
-	defer duck.Close()
-	rows, err := duck.Execute(context.Background())
-	if err != nil {
-		return 0
-	}
-	defer rows.Close()
-	return privateCount(rows)
 }
 
 // take writes a file's rows.

@@ -18,9 +18,6 @@ import (
 
 func isEnd(err error) bool { return errors.Is(err, io.EOF) }
 
-// endOfFile is io.EOF, under a name that says what ended.
-var endOfFile = io.EOF
-
 // once gives one batch.
 func once(batch arrow.RecordBatch) func(context.Context) (arrow.RecordBatch, error) {
 	return func(context.Context) (arrow.RecordBatch, error) {

@@ -9,6 +9,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/cast"
+	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/reader"
@@ -254,7 +255,7 @@ func (r *rereading) Read(ctx context.Context, f *lineage.File, schema *arrow.Sch
 	defer duck.Close()
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return fileCulprit(ctx, conn, &fileColumns{f.Path, f.Call, schema, f.Columns}, err)
+		return (&files.Reading{File: f.Path, Call: f.Call, Schema: schema, Columns: f.Columns}).Culprit(ctx, conn, err)
 	}
 	defer rows.Close()
 	for {
@@ -263,7 +264,7 @@ func (r *rereading) Read(ctx context.Context, f *lineage.File, schema *arrow.Sch
 			return nil
 		}
 		if err != nil {
-			return fileCulprit(ctx, conn, &fileColumns{f.Path, f.Call, schema, f.Columns}, err)
+			return (&files.Reading{File: f.Path, Call: f.Call, Schema: schema, Columns: f.Columns}).Culprit(ctx, conn, err)
 		}
 		err = add(batch)
 		batch.Release()
@@ -274,12 +275,12 @@ func (r *rereading) Read(ctx context.Context, f *lineage.File, schema *arrow.Sch
 }
 
 func (e *Engine) readArrow(ctx context.Context, conn *duckdb.Connection, access duckdb.FileAccess, f *lineage.File, schema *arrow.Schema, add func(arrow.RecordBatch) error) error {
-	file, err := openForSQL(access, f.Path)
+	file, err := files.Open(access, f.Path)
 	if err != nil {
 		return err
 	}
 	defer file.Close()
-	a, err := openArrow(file, e.memory.whole)
+	a, err := files.OpenArrow(file, e.memory.whole)
 	if err != nil {
 		return err
 	}
@@ -289,7 +290,7 @@ func (e *Engine) readArrow(ctx context.Context, conn *duckdb.Connection, access 
 			return nil
 		}
 		if err == nil {
-			if a.fits(schema) {
+			if a.Fits(schema) {
 				err = add(batch)
 			} else {
 				err = cast.Batch(ctx, conn, batch, schema, f.Columns, add)

@@ -52,6 +52,7 @@ var allowed = map[string][]string{
 	"engine/upkeep":        {"engine/columntype", "engine/custody", "engine/facts", "engine/ingest", "engine/lineage", "engine/member", "engine/placement", "engine/reader", "catalog", "cluster/noderpc", "exec/duckdb", "memregion", "queries/dbgen", "sql/statement"},
 	"engine/conform":       {"catalog"},
 	"engine/cast":          {"engine/columntype", "engine/conform", "engine/ingest", "exec/duckdb", "sql/dialect", "sql/literal", "sql/statement"},
+	"engine/files":         {"engine/cast", "engine/columntype", "engine/compressed", "engine/conform", "engine/ingest", "engine/ipcframe", "catalog", "cluster/noderpc", "exec/duckdb", "sql/dialect", "sql/statement"},
 	"engine/turn":          {},
 	"engine/lifetime":      {"engine/custody"},
 	"engine/check":         {"engine/columntype", "engine/constraint", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},

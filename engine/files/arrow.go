@@ -1,8 +1,10 @@
-package engine
+package files
 
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -11,13 +13,13 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/ipc"
 
-	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ipcframe"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -29,16 +31,16 @@ import (
 //	     ─► the table  as it is if the types are the table's. Otherwise DuckDB converts it (conformBatch), which also looks whether JSON is
 //	                   JSON, and gives columns that the file lacks their defaults
 
-// arrowFile is an Arrow IPC file or stream that is being read.
-type arrowFile struct {
+// Arrow is an Arrow IPC file or stream that is being read.
+type Arrow struct {
 	name    string
 	next    func() (arrow.RecordBatch, error) // as the file has it; io.EOF at the end
 	storage *arrow.Schema
-	schema  *arrow.Schema // normal
+	Schema  *arrow.Schema // normal
 }
 
-// openArrow tells files from streams. limit bounds the bytes of one batch. f stays the caller's.
-func openArrow(f *os.File, limit int64) (a *arrowFile, err error) {
+// OpenArrow tells files from streams. limit bounds the bytes of one batch. f stays the caller's.
+func OpenArrow(f *os.File, limit int64) (a *Arrow, err error) {
 	defer func() { // arrow-go looks at some of what it reads without looking first
 		if r := recover(); r != nil {
 			a, err = nil, sqlerror.New("22P04", "%s is not an Arrow IPC file: %v", f.Name(), r)
@@ -64,7 +66,7 @@ func openArrow(f *os.File, limit int64) (a *arrowFile, err error) {
 		}
 	}
 	storage := arrow.NewSchema(fields, nil)
-	return &arrowFile{f.Name(), next, storage, duckdb.NormalSchema(storage)}, nil
+	return &Arrow{f.Name(), next, storage, duckdb.NormalSchema(storage)}, nil
 }
 
 func ipcBatches(f *os.File) (func() (arrow.RecordBatch, error), *arrow.Schema, error) {
@@ -80,7 +82,7 @@ func ipcBatches(f *os.File) (func() (arrow.RecordBatch, error), *arrow.Schema, e
 		i := 0
 		return func() (arrow.RecordBatch, error) {
 			if i == r.NumRecords() {
-				return nil, endOfFile
+				return nil, io.EOF
 			}
 			b, err := r.RecordBatchAt(i)
 			i++
@@ -93,10 +95,10 @@ func ipcBatches(f *os.File) (func() (arrow.RecordBatch, error), *arrow.Schema, e
 	}
 	return func() (arrow.RecordBatch, error) {
 		if !r.Next() {
-			if r.Err() != nil && !isEnd(r.Err()) {
+			if r.Err() != nil && !errors.Is(r.Err(), io.EOF) {
 				return nil, r.Err()
 			}
-			return nil, endOfFile
+			return nil, io.EOF
 		}
 		b := r.RecordBatch()
 		b.Retain()
@@ -105,7 +107,7 @@ func ipcBatches(f *os.File) (func() (arrow.RecordBatch, error), *arrow.Schema, e
 }
 
 // Next gives the next batch, of the file's normal schema, which the caller releases.
-func (a *arrowFile) Next(context.Context) (_ arrow.RecordBatch, err error) {
+func (a *Arrow) Next(context.Context) (_ arrow.RecordBatch, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = sqlerror.New("22P04", "%s is damaged: %v", a.name, r)
@@ -113,7 +115,7 @@ func (a *arrowFile) Next(context.Context) (_ arrow.RecordBatch, err error) {
 	}()
 	batch, err := a.next()
 	if err != nil {
-		if isEnd(err) {
+		if errors.Is(err, io.EOF) {
 			return nil, err
 		}
 		return nil, sqlerror.New("22P04", "%s: %v", a.name, err)
@@ -122,10 +124,11 @@ func (a *arrowFile) Next(context.Context) (_ arrow.RecordBatch, err error) {
 		batch.Release()
 		return nil, sqlerror.New("22P04", "%s: %v", a.name, err)
 	}
-	return duckdb.NormalBatch(storageBatch(batch, a.storage), a.storage, a.schema), nil
+	return duckdb.NormalBatch(storageBatch(batch, a.storage), a.storage, a.Schema), nil
 }
 
-// storageField is f with its extension types as marks, and without any other metadata: a file does not say what a column's default is.
+// storageField is f with its extension types as marks, and without any other metadata: a file does not say what a
+// column's default is.
 func storageField(f arrow.Field) arrow.Field {
 	if x, ok := f.Type.(arrow.ExtensionType); ok {
 		f.Type = x.StorageType()
@@ -171,54 +174,38 @@ func storageBatch(batch arrow.RecordBatch, storage *arrow.Schema) arrow.RecordBa
 	return array.NewRecordBatch(storage, columns, batch.NumRows())
 }
 
-// fits tells whether the file's columns can be stored as they are: they are the table's, in its order, and none is JSON, which is a promise
-// about text that somebody has to check.
-func (a *arrowFile) fits(schema *arrow.Schema) bool {
-	return slices.EqualFunc(a.schema.Fields(), schema.Fields(), func(f, column arrow.Field) bool {
+// Fits tells whether the file's columns can be stored as they are: they are the table's, in its order, and none is
+// JSON, which is a promise about text that somebody has to check.
+func (a *Arrow) Fits(schema *arrow.Schema) bool {
+	return slices.EqualFunc(a.Schema.Fields(), schema.Fields(), func(f, column arrow.Field) bool {
 		have, err := columntype.SQL(f)
 		want, _ := columntype.SQL(column)
 		return err == nil && have == want && !strings.Contains(have, "JSON") && strings.EqualFold(f.Name, column.Name)
 	})
 }
 
-// arrowFile loads an Arrow IPC file or stream.
-func (l *loading) arrowFile(ctx context.Context, tx *catalog.Transaction, file string) error {
-	f, err := os.Open(file)
+// Culprit says in which row and column of the file the first value stands that the table does not take. batch begins
+// after before rows; columns are the table's that it fills. It looks on a connection of its own: an error spoils a
+// transaction.
+func (a *Arrow) Culprit(ctx context.Context, connect func() (*duckdb.Connection, error), before int64, batch arrow.RecordBatch,
+	schema *arrow.Schema, columns []string, failed error) error {
+	if !IsBadValue(failed) {
+		return dialect.InFile(a.name, failed)
+	}
+	conn, err := connect()
 	if err != nil {
-		return sqlerror.New("58P01", "cannot read %s: %v", file, errors.Unwrap(err))
-	}
-	defer f.Close()
-	a, err := openArrow(f, l.engine.memory.whole)
-	if err != nil {
-		return err
-	}
-	if err := l.begin(ctx, tx, a.schema); err != nil {
-		return err
-	}
-	columns := make([]string, a.schema.NumFields())
-	for i, field := range a.schema.Fields() {
-		columns[i] = field.Name
-	}
-	if err := sameColumns(file, l.schema, columns); err != nil {
-		return err
-	}
-	l.read = append(l.read, l.engine.sourceFile(file, false, columns, nil))
-	next := func() (arrow.RecordBatch, error) { return a.Next(ctx) }
-	if a.fits(l.schema) {
-		return l.take(ctx, file, 0, next, func(batch arrow.RecordBatch) error { return l.writer.Add(ctx, batch) })
-	}
-	conn, err := l.reader.Connect(nil)
-	if err != nil {
-		return err
+		return dialect.InFile(a.name, failed)
 	}
 	defer conn.Close()
-	rows := int64(0)
-	return l.take(ctx, file, 0, next, func(batch arrow.RecordBatch) error {
-		err := cast.Batch(ctx, conn, batch, l.schema, columns, func(rows arrow.RecordBatch) error { return l.writer.Add(ctx, rows) })
-		if err != nil {
-			return arrowCulprit(ctx, conn, file, rows, batch, l.schema, columns, err)
-		}
-		rows += batch.NumRows()
-		return nil
+	row, column, found := firstBad(batch.NumRows(), len(columns), func(column int, from, to int64) error {
+		piece := batch.NewSlice(from, to)
+		defer piece.Release()
+		one := duckdb.Project(piece, []int{column})
+		defer one.Release()
+		return cast.Batch(ctx, conn, one, schema, columns[column:column+1], func(arrow.RecordBatch) error { return nil })
 	})
+	if column < 0 || !IsBadValue(found) {
+		return dialect.InFile(a.name, failed)
+	}
+	return dialect.InFile(fmt.Sprintf("%s, row %d, column %q", a.name, before+row+1, columns[column]), found)
 }

@@ -1,4 +1,4 @@
-package engine
+package files
 
 import (
 	"context"
@@ -11,21 +11,23 @@ import (
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// lineMarks say on which line of the client's stream a row begins: a mark is where rows and lines begin to go apart otherwise than before.
-type lineMarks []lineMark
+// LineMarks say on which line of the client's stream a row begins: a mark is where rows and lines begin to go apart
+// otherwise than before.
+type LineMarks []lineMark
 
 type lineMark struct{ row, line int64 }
 
-// note keeps the line of a row, counted from 0; rows come in order.
-func (m *lineMarks) note(row, line int64) {
+// Note keeps the line of a row, counted from 0; rows come in order.
+func (m *LineMarks) Note(row, line int64) {
 	if len(*m) == 0 || m.of(row) != line {
 		*m = append(*m, lineMark{row, line})
 	}
 }
 
-func (m lineMarks) of(row int64) int64 {
+func (m LineMarks) of(row int64) int64 {
 	for i := len(m) - 1; i >= 0; i-- {
 		if m[i].row <= row {
 			return m[i].line + row - m[i].row
@@ -34,14 +36,16 @@ func (m lineMarks) of(row int64) int64 {
 	return row + 1
 }
 
-// copyCulprit turns DuckDB's error about the texts of a batch into one that names the first line, the column and the value that it
-// is about, in PostgreSQL's words. DuckDB does not tell; so each column is converted by itself, and the first bad row looked for by halving.
-func (s *Session) copyCulprit(ctx context.Context, table string, schema *arrow.Schema, columns []string, batch arrow.RecordBatch, lines lineMarks, failed error) error {
+// TextCulprit turns DuckDB's error about the texts of a batch into one that names the first line, the column and the
+// value that it is about, in PostgreSQL's words. DuckDB does not tell; so each column is converted by itself, and the
+// first bad row looked for by halving.
+func TextCulprit(ctx context.Context, connect func() (*duckdb.Connection, error), table string, schema *arrow.Schema, columns []string,
+	batch arrow.RecordBatch, lines LineMarks, failed error) error {
 	var d *duckdb.Error
 	if !errors.As(failed, &d) || !strings.HasPrefix(d.State, "22") {
 		return failed
 	}
-	conn, err := s.culpritConnection() // an error spoils a block's transaction
+	conn, err := connect() // an error spoils a block's transaction
 	if err != nil {
 		return failed
 	}
@@ -56,7 +60,7 @@ func (s *Session) copyCulprit(ctx context.Context, table string, schema *arrow.S
 	if column < 0 || !errors.As(found, &d) {
 		return failed
 	}
-	e := &Error{State: d.State, Message: dialect.PostgresWords(d.Message), Cause: failed}
+	e := &sqlerror.Error{State: d.State, Message: dialect.PostgresWords(d.Message), Cause: failed}
 	e.ContextText = fmt.Sprintf("COPY %s, line %d, column %s: \"%s\"", table, lines.of(row), columns[column], dialect.Shortened(batch.Column(column).ValueStr(int(row))))
 	return e
 }

@@ -1,4 +1,4 @@
-package engine
+package files
 
 import (
 	"regexp"
@@ -10,7 +10,8 @@ import (
 
 // The options of a COPY of a file that every format has, and those that DuckDB has and csmsql has not.
 
-// commonOption takes FORMAT, and what FREEZE and ENCODING say if that is what is done anyway; not taken: it is another option.
+// commonOption takes FORMAT, and what FREEZE and ENCODING say if that is what is done anyway; not taken: it is another
+// option.
 func commonOption(o statement.Option) (taken bool, err error) {
 	switch o.Name {
 	case "format":
@@ -24,8 +25,8 @@ func commonOption(o statement.Option) (taken bool, err error) {
 // synonyms are other names that DuckDB has for options.
 var synonyms = map[string]string{"sep": "delimiter", "separator": "delimiter", "delim": "delimiter", "nullstr": "null", "codec": "compression"}
 
-// saidTwice is the error of an option that is given by two of its names; nil: none is.
-func saidTwice(options []statement.Option) error {
+// CheckOptions is the error of an option that is given by two of its names; nil: none is.
+func CheckOptions(options []statement.Option) error {
 	said := map[string]bool{}
 	for _, o := range options {
 		name := o.Name
@@ -40,7 +41,8 @@ func saidTwice(options []statement.Option) error {
 	return nil
 }
 
-// duckCopyOptions are those of DuckDB's that are not here. Of each one it is known that it is refused by its name: TestDialectIsWhole.
+// duckCopyOptions are those of DuckDB's that are not here. Of each one it is known that it is refused by its name:
+// TestDialectIsWhole.
 var duckCopyOptions = wordSet(`allow_quoted_nulls append array auto_detect binary_as_string bloom_filter_false_positive_ratio buffer_size
 	can_have_nan chunk_size comment compression compression_level date_format dateformat debug_use_openssl decimal_separator
 	dictionary_compression_ratio_threshold dictionary_size_limit encryption_config field_ids file_extension file_row_number
@@ -53,12 +55,12 @@ var duckCopyOptions = wordSet(`allow_quoted_nulls append array auto_detect binar
 // csvOptions are those that only CSV files have.
 var csvOptions = wordSet("header null nullstr delimiter delim sep separator quote escape")
 
-func notFor(name, format string) *Error {
+func notFor(name, format string) *sqlerror.Error {
 	return sqlerror.New("0A000", "COPY option %q is not supported for %s files", name, format).
 		WithHint("Leave it out; SELECT … FROM read_csv(…), read_parquet(…) and read_json(…) take DuckDB's options of reading.")
 }
 
-func formatUnknown(format string) *Error {
+func formatUnknown(format string) *sqlerror.Error {
 	return sqlerror.New("0A000", "COPY format %q is not supported", format).WithHint("Formats: csv, text (to read), parquet, json, arrow.")
 }
 

@@ -1,4 +1,4 @@
-package engine
+package files
 
 import (
 	"crypto/rand"
@@ -13,10 +13,11 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Files that the engine itself reads or writes for SQL. exec/duckdb guards DuckDB's (D10); here os.Root does it, which follows no link out of a
-// directory. Only regular files are opened: a FIFO or a device would hold the session.
+// Files that the engine itself reads or writes for SQL. exec/duckdb guards DuckDB's (D10); here os.Root does it, which
+// follows no link out of a directory. Only regular files are opened: a FIFO or a device would hold the session.
 
-// reach finds the directory of those that SQL may reach in which a file lies, and its name there. The caller closes the root.
+// reach finds the directory of those that SQL may reach in which a file lies, and its name there. The caller closes the
+// root.
 func reach(access duckdb.FileAccess, file string) (*os.Root, string, error) {
 	path, err := filepath.Abs(file)
 	if err != nil {
@@ -42,7 +43,8 @@ func reach(access duckdb.FileAccess, file string) (*os.Root, string, error) {
 
 const outOfReach = "The server reads and writes only files below the directories given with --files; COPY … FROM STDIN and TO STDOUT need none."
 
-func openForSQL(access duckdb.FileAccess, file string) (*os.File, error) {
+// Open opens a file to read it for SQL. The caller closes it.
+func Open(access duckdb.FileAccess, file string) (*os.File, error) {
 	root, name, err := reach(access, file)
 	if err != nil {
 		return nil, err
@@ -79,8 +81,8 @@ func irregular(file string) error {
 	return sqlerror.New("42501", "permission denied for %s: it is not a regular file", file)
 }
 
-// writeForSQL makes a file, or replaces one, if write succeeds.
-func writeForSQL(access duckdb.FileAccess, file string, write func(f *os.File) error) error {
+// Write makes a file, or replaces one, if write succeeds.
+func Write(access duckdb.FileAccess, file string, write func(f *os.File) error) error {
 	root, name, err := reach(access, file)
 	if err != nil {
 		return err

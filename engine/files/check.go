@@ -1,8 +1,7 @@
-package engine
+package files
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"slices"
 	"strings"
@@ -17,43 +16,45 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/dialect"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// What a file must be before its rows are read: whole, and of the columns that are filled. DuckDB's table functions take what they can get.
+// What a file must be before its rows are read: whole, and of the columns that are filled. DuckDB's table functions
+// take what they can get.
 
-// checkFile looks at a COPY's file, or files, before they are read. from is the table function that reads them.
-func (s *Session) checkFile(ctx context.Context, head *statement.Copy, from string, columns []string) error {
+// Check looks at a COPY's file, or files, before they are read. from is the table function that reads them; access says
+// which files those may be.
+func Check(ctx context.Context, conn *duckdb.Connection, access duckdb.FileAccess, head *statement.Copy, from string,
+	columns []string) error {
 	var files []string
 	if compressed.Named(head.File) || isPattern(head.File) {
 		var err error
-		if files, err = filesOf(ctx, s.conn, head.File); err != nil {
-			return fileError(dialect.InFile(head.File, err))
+		if files, err = filesOf(ctx, conn, head.File); err != nil {
+			return Error(dialect.InFile(head.File, err))
 		}
 		for _, file := range files {
-			if err := wholeFile(ctx, file, func(file string) (*os.File, error) { return openForSQL(s.engine.config.Files, file) }); err != nil {
+			if err := Whole(ctx, file, func(file string) (*os.File, error) { return Open(access, file) }); err != nil {
 				return err
 			}
 		}
 	}
-	switch formatOf(head) {
+	switch FormatOf(head) {
 	case noderpc.FormatParquet:
-		names, err := fileNames(s.conn, from)
+		names, err := fileNames(conn, from)
 		if err != nil {
-			return fileError(dialect.InFile(head.File, err))
+			return Error(dialect.InFile(head.File, err))
 		}
 		if isPattern(head.File) {
-			return s.checkFiles(files, len(columns))
+			return checkFiles(conn, files, len(columns))
 		}
 		if len(names) != len(columns) {
 			return sqlerror.New("22P04", "%s has %s, %d are copied", head.File, counted.Of(len(names), "column"), len(columns))
 		}
-	case formatJSON:
-		names, err := fileNames(s.conn, "read_json("+duckdb.QuoteLiteral(head.File)+")")
+	case FormatJSON:
+		names, err := fileNames(conn, "read_json("+duckdb.QuoteLiteral(head.File)+")")
 		if err != nil {
-			return fileError(dialect.InFile(head.File, err))
+			return Error(dialect.InFile(head.File, err))
 		}
 		for _, n := range names {
 			if !has(columns, n) && !slices.Equal(names, []string{"json"}) { // which is what a file without objects is said to have
@@ -64,13 +65,14 @@ func (s *Session) checkFile(ctx context.Context, head *statement.Copy, from stri
 	return nil
 }
 
-// checkFiles refuses Parquet files that are to be read as one and do not have the same columns: DuckDB would leave out what the first one lacks.
-func (s *Session) checkFiles(files []string, columns int) error {
+// checkFiles refuses Parquet files that are to be read as one and do not have the same columns: DuckDB would leave out
+// what the first one lacks.
+func checkFiles(conn *duckdb.Connection, files []string, columns int) error {
 	var first []string
 	for i, file := range files {
-		names, err := fileNames(s.conn, "read_parquet("+duckdb.QuoteLiteral(file)+")")
+		names, err := fileNames(conn, "read_parquet("+duckdb.QuoteLiteral(file)+")")
 		if err != nil {
-			return fileError(dialect.InFile(file, err))
+			return Error(dialect.InFile(file, err))
 		}
 		if len(names) != columns {
 			return sqlerror.New("22P04", "%s has %s, %d are copied", file, counted.Of(len(names), "column"), columns)
@@ -95,8 +97,8 @@ func filesOf(ctx context.Context, conn *duckdb.Connection, pattern string) ([]st
 	return conn.Texts(ctx, "SELECT file FROM glob("+duckdb.QuoteLiteral(pattern)+") ORDER BY file ASC")
 }
 
-// parquetCall is the table function that reads a Parquet file, or several: columns by their names in the first one, and as a type that all of
-// them have, for DuckDB would cast them to the first one's.
+// parquetCall is the table function that reads a Parquet file, or several: columns by their names in the first one, and
+// as a type that all of them have, for DuckDB would cast them to the first one's.
 func parquetCall(file string) string {
 	if isPattern(file) {
 		return "read_parquet(" + duckdb.QuoteLiteral(file) + ", union_by_name = true)"
@@ -126,8 +128,8 @@ func fileNames(conn *duckdb.Connection, call string) ([]string, error) {
 	return names, nil
 }
 
-// wholeFile refuses a compressed file that was cut off or is damaged.
-func wholeFile(ctx context.Context, file string, open func(string) (*os.File, error)) error {
+// Whole refuses a compressed file that was cut off or is damaged.
+func Whole(ctx context.Context, file string, open func(string) (*os.File, error)) error {
 	if !compressed.Named(file) {
 		return nil
 	}
@@ -147,10 +149,10 @@ func wholeFile(ctx context.Context, file string, open func(string) (*os.File, er
 	return nil
 }
 
-const formatJSON = "json"
+const FormatJSON = "json"
 
-// jsonCall is the table function that reads columns of a table from a JSON file, by their names and as their types: what DuckDB would find
-// out about the values by itself changes texts that look like timestamps.
+// jsonCall is the table function that reads columns of a table from a JSON file, by their names and as their types:
+// what DuckDB would find out about the values by itself changes texts that look like timestamps.
 func jsonCall(file string, schema *arrow.Schema, columns []string) (string, error) {
 	types, err := fileTypes(schema, columns)
 	if err != nil {
@@ -169,11 +171,11 @@ func jsonCall(file string, schema *arrow.Schema, columns []string) (string, erro
 	return "read_json(" + duckdb.QuoteLiteral(file) + ", columns = " + structOf(columns, types) + ")", nil
 }
 
-// typedCall is the table function that reads a file for a table that exists, whose types its columns have: a value that looks like a number
-// or a date to DuckDB is left as it is where the table has text. call reads it as DuckDB sees fit.
-func typedCall(file, format, call string, schema *arrow.Schema, columns []string) (string, error) {
+// TypedCall is the table function that reads a file for a table that exists, whose types its columns have: a value that
+// looks like a number or a date to DuckDB is left as it is where the table has text. call reads it as DuckDB sees fit.
+func TypedCall(file, format, call string, schema *arrow.Schema, columns []string) (string, error) {
 	switch format {
-	case formatJSON:
+	case FormatJSON:
 		return jsonCall(file, schema, columns)
 	case noderpc.FormatCSV:
 		types, err := fileTypes(schema, columns)
@@ -208,38 +210,39 @@ func structOf(names, texts []string) string {
 	return "{" + strings.Join(pairs, ", ") + "}"
 }
 
-// copyFileCulprit is fileCulprit for a session, whose own transaction an error would spoil.
-func (s *Session) copyFileCulprit(ctx context.Context, f *fileColumns, failed error) error {
-	conn, err := s.culpritConnection()
+// CulpritApart is culprit, of a file or of several, on a connection of its own: an error spoils a session's
+// transaction.
+func (f *Reading) CulpritApart(ctx context.Context, connect func() (*duckdb.Connection, error), failed error) error {
+	conn, err := connect()
 	if err != nil {
-		return dialect.InFile(f.file, failed)
+		return dialect.InFile(f.File, failed)
 	}
 	defer conn.Close()
-	if isPattern(f.file) && strings.HasPrefix(f.call, "read_parquet(") && isBadValue(failed) {
+	if isPattern(f.File) && strings.HasPrefix(f.Call, "read_parquet(") && IsBadValue(failed) {
 		if found := culpritOfFiles(ctx, conn, f, failed); found != nil {
 			return found
 		}
 	}
-	return fileCulprit(ctx, conn, f, failed)
+	return f.Culprit(ctx, conn, failed)
 }
 
 // culpritOfFiles finds the Parquet file, of those that a pattern means, that has the bad value; nil: none is found.
-func culpritOfFiles(ctx context.Context, conn *duckdb.Connection, f *fileColumns, failed error) error {
-	names, err := fileNames(conn, f.call) // the first file's, by which the others are read
+func culpritOfFiles(ctx context.Context, conn *duckdb.Connection, f *Reading, failed error) error {
+	names, err := fileNames(conn, f.Call) // the first file's, by which the others are read
 	if err != nil {
 		return nil
 	}
-	types, err := fileTypes(f.schema, f.columns)
+	types, err := fileTypes(f.Schema, f.Columns)
 	if err != nil {
 		return nil
 	}
-	list, err := filesOf(ctx, conn, f.file)
+	list, err := filesOf(ctx, conn, f.File)
 	if err != nil {
 		return nil
 	}
 	for _, file := range list {
 		one := *f
-		one.file, one.call = file, parquetCall(file)
+		one.File, one.Call = file, parquetCall(file)
 		if where, ok := parquetCulprit(ctx, conn, &one, names, types); ok {
 			return dialect.InFile(file+where, failed)
 		}
@@ -247,30 +250,8 @@ func culpritOfFiles(ctx context.Context, conn *duckdb.Connection, f *fileColumns
 	return nil
 }
 
-// culpritConnection is a connection on which the session's texts mean the same, and errors do not matter.
-func (s *Session) culpritConnection() (*duckdb.Connection, error) {
-	conn, err := s.engine.db.Connect(nil)
-	if err != nil {
-		return nil, err
-	}
-	if err := conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(s.zone()) + "; SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema)); err != nil {
-		conn.Close()
-		return nil, err
-	}
-	return conn, nil
-}
-
-// arrowCulprit is arrowCulprit for a session.
-func (s *Session) arrowCulprit(ctx context.Context, file string, before int64, batch arrow.RecordBatch, schema *arrow.Schema, columns []string, failed error) error {
-	conn, err := s.culpritConnection()
-	if err != nil {
-		return dialect.InFile(file, failed)
-	}
-	defer conn.Close()
-	return arrowCulprit(ctx, conn, file, before, batch, schema, columns, failed)
-}
-
-// firstBad finds the first of a batch's rows, and in it the first column, that fails by itself: every column by halving. column is -1 if none does.
+// firstBad finds the first of a batch's rows, and in it the first column, that fails by itself: every column by
+// halving. column is -1 if none does.
 func firstBad(rows int64, columns int, bad func(column int, from, to int64) error) (row int64, column int, failed error) {
 	row, column = rows, -1
 	for i := range columns {
@@ -290,23 +271,4 @@ func firstBad(rows int64, columns int, bad func(column int, from, to int64) erro
 		}
 	}
 	return row, column, failed
-}
-
-// arrowCulprit says in which row and column of an Arrow IPC file the first value stands that the table does not take. batch begins after
-// before rows; columns are the table's that it fills.
-func arrowCulprit(ctx context.Context, conn *duckdb.Connection, file string, before int64, batch arrow.RecordBatch, schema *arrow.Schema, columns []string, failed error) error {
-	if !isBadValue(failed) {
-		return dialect.InFile(file, failed)
-	}
-	row, column, found := firstBad(batch.NumRows(), len(columns), func(column int, from, to int64) error {
-		piece := batch.NewSlice(from, to)
-		defer piece.Release()
-		one := duckdb.Project(piece, []int{column})
-		defer one.Release()
-		return cast.Batch(ctx, conn, one, schema, columns[column:column+1], func(arrow.RecordBatch) error { return nil })
-	})
-	if column < 0 || !isBadValue(found) {
-		return dialect.InFile(file, failed)
-	}
-	return dialect.InFile(fmt.Sprintf("%s, row %d, column %q", file, before+row+1, columns[column]), found)
 }
