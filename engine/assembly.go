@@ -13,6 +13,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/check"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/placement"
@@ -115,7 +116,7 @@ func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assemb
 
 // tableOf are the columns of a table of rows of this schema. Unlike those of a query, they may be NOT NULL.
 func tableOf(columns *arrow.Schema) (*arrow.Schema, error) {
-	schema, err := resultTable(columns, nil)
+	schema, err := columntype.Table(ingest.LogicalSchema(columns), nil)
 	if err != nil {
 		return nil, err
 	}

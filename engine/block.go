@@ -6,6 +6,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -261,13 +262,13 @@ func (s *Session) write(ctx context.Context, change func(tx *catalog.Transaction
 		return sqlerror.New("25006", "this session reads the lent memory of another process and cannot write").WithHint("Write through the node itself: csmsql sql without --attach.")
 	}
 	if s.block != nil {
-		return advise(s.writeInBlock(ctx, change))
+		return member.ExplainFull(s.writeInBlock(ctx, change))
 	}
 	s.block = s.newBlock(true)
 	if err := s.writeInBlock(ctx, change); err != nil {
 		s.rollback()
 		s.engine.node.Settle(ctx)
-		return advise(err)
+		return member.ExplainFull(err)
 	}
 	return s.commit(ctx)
 }

@@ -361,7 +361,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		if existed, err = s.makeRoom(tx, v, name, head.IfNotExists, head.OrReplace); err != nil || existed {
 			return err
 		}
-		schema, err := resultTable(st.plan.schema, head.Columns)
+		schema, err := columntype.Table(ingest.LogicalSchema(st.plan.schema), head.Columns)
 		if err != nil {
 			return err
 		}
@@ -403,30 +403,6 @@ func (s *Session) declaredAs(schema *arrow.Schema, query string, tree *pg.ParseR
 		}
 	}
 	return arrow.NewSchema(fields, nil)
-}
-
-// resultTable is the schema of a table made of a query's result.
-func resultTable(result *arrow.Schema, names []string) (*arrow.Schema, error) {
-	fields := ingest.LogicalSchema(result).Fields()
-	if len(names) > len(fields) {
-		return nil, sqlerror.New("42601", "too many column names were specified")
-	}
-	seen := map[string]int{}
-	for i := range fields {
-		if i < len(names) {
-			fields[i].Name = names[i]
-		}
-		fields[i].Nullable, fields[i].Metadata = true, columntype.Extension(fields[i])
-		if _, err := columntype.SQL(fields[i]); err != nil {
-			return nil, err
-		}
-		key := strings.ToLower(fields[i].Name)
-		if n := seen[key]; n > 0 {
-			return nil, sqlerror.New("42701", "column %q specified more than once", fields[i].Name).WithHint("Give the query's columns different names with AS.")
-		}
-		seen[key]++
-	}
-	return arrow.NewSchema(fields, nil), nil
 }
 
 func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema) (*Rows, error) {

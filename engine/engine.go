@@ -21,6 +21,7 @@ import (
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
+	"github.com/csmsql/csmsql/engine/load"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/overdue"
 	"github.com/csmsql/csmsql/engine/reader"
@@ -45,6 +46,7 @@ type Engine struct {
 	parking  parking
 	facts    facts.Cache
 	upkeep   *upkeep.Keeper // nil before the database is open
+	loader   *load.Loader   // likewise; of a node
 	kept     keptShare
 	views    viewWords
 	history  history
@@ -171,6 +173,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.room.limitHeap(0)
 	e.room.follow()
 	e.upkeep = e.newKeeper()
+	e.loader = e.newLoader()
 	return e.mirror.open(e)
 }
 

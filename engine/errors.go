@@ -1,11 +1,7 @@
 package engine
 
 import (
-	"errors"
-	"regexp"
-
 	"github.com/csmsql/csmsql/engine/lifetime"
-	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -24,19 +20,5 @@ var (
 func planOutdated() *Error {
 	e := sqlerror.New("0A000", "cached plan must not change result type").WithHint("Prepare the statement again.")
 	e.RoutineName = "RevalidateCachedQuery"
-	return e
-}
-
-// grantOf says once more what the allocator says.
-var grantOf = regexp.MustCompile(`grant \d+ bytes to "[^"]*": memregion: `)
-
-// advise says what to do about a full region.
-func advise(err error) error {
-	var told interface{ Hint() string }
-	if !errors.Is(err, memregion.ErrRegionFull) || errors.As(err, &told) {
-		return err
-	}
-	e := sqlerror.New("53200", "%s", grantOf.ReplaceAllString(err.Error(), "")).WithHint("Nothing was stored. Drop or truncate tables, or start the node again with a larger --region: its tables stay.")
-	e.Cause = err
 	return e
 }

@@ -3,19 +3,18 @@ package engine
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
-	"github.com/csmsql/csmsql/engine/cast"
-	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/load"
+	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/upkeep"
-	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -33,6 +32,50 @@ func (e *Engine) newKeeper() *upkeep.Keeper {
 		c.RepairAfter = e.config.Cluster.RepairAfter
 	}
 	return upkeep.New(c)
+}
+
+// newLoader requires the node and the database.
+func (e *Engine) newLoader() *load.Loader {
+	return load.New(load.Config{
+		Name: e.config.Node, Node: e.node, Keeper: e.upkeep,
+		Database: e.db, FileMemory: e.memory.counted / 2, SpillDirectory: filepath.Join(e.config.Directory, "spill"),
+		BatchBytes: e.memory.whole, Threads: e.threads, DatabaseThreads: e.config.Threads,
+		Files: e.config.Files, Fault: e.config.Fault,
+	})
+}
+
+// loading lets a load in; a borrower has no tables to load.
+func (e *Engine) loading(ctx context.Context) (_ context.Context, leave func(), err error) {
+	ctx, leave, err = e.life.Call(ctx)
+	if err == nil && e.catalog == nil {
+		leave()
+		err = sqlerror.New("25006", "a borrower cannot load tables").WithHint("Load through the node itself.")
+	}
+	return ctx, leave, err
+}
+
+// Load reads Parquet, CSV, JSON or Arrow IPC files into a table, all or nothing. It reads with the process' own rights: it is
+// for the program that embeds the engine and for the owner of the node, never for SQL. progress may be nil.
+func (e *Engine) Load(ctx context.Context, request noderpc.LoadRequest,
+	progress func(noderpc.Progress)) (noderpc.LoadResult, error) {
+	ctx, leave, err := e.loading(ctx)
+	if err != nil {
+		return noderpc.LoadResult{}, err
+	}
+	defer leave()
+	result, err := e.loader.Load(ctx, request, progress)
+	return result, e.life.CauseOf(err)
+}
+
+// LoadTPCH generates the eight TPC-H tables straight into the region: every buffer is made where it will stay. All tables
+// appear in one commit. progress may be nil; it is called from several goroutines.
+func (e *Engine) LoadTPCH(ctx context.Context, request noderpc.TPCHRequest, progress func(noderpc.Progress)) error {
+	ctx, leave, err := e.loading(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return e.life.CauseOf(e.loader.TPCH(ctx, request, progress))
 }
 
 // startRepair has the keeper look after the tables. It ends with the engine, which waits for it.
@@ -72,7 +115,7 @@ func (e *Engine) Drain(ctx context.Context, name string, progress func(noderpc.P
 		return err
 	}
 	defer leave()
-	return e.life.CauseOf(advise(e.upkeep.Drain(ctx, name, progress)))
+	return e.life.CauseOf(member.ExplainFull(e.upkeep.Drain(ctx, name, progress)))
 }
 
 // Undrain lets a node take rows and run parts of queries again. Nothing moves back.
@@ -113,7 +156,7 @@ func (st *Statement) alterOnline(ctx context.Context, what string, table stateme
 		return nil, st.pointAt(err, table.Name)
 	}
 	if err := alter(name); err != nil {
-		return nil, advise(err)
+		return nil, member.ExplainFull(err)
 	}
 	return done("ALTER TABLE", 0), nil
 }
@@ -205,100 +248,5 @@ func (c caretaker) Derive(ctx context.Context, table catalog.Table, words string
 
 // Files implements upkeep.Engine.
 func (c caretaker) Files() upkeep.Files {
-	return &rereading{engine: c.engine, readers: map[bool]*duckdb.Database{}}
-}
-
-// rereading reads files as they were read when they were loaded.
-type rereading struct {
-	engine  *Engine
-	readers map[bool]*duckdb.Database // whether they read for SQL
-}
-
-// Close implements upkeep.Files.
-func (r *rereading) Close() {
-	for _, db := range r.readers {
-		db.Close()
-	}
-}
-
-// Read implements upkeep.Files: it gives a file's rows as they were given when it was loaded.
-func (r *rereading) Read(ctx context.Context, f *lineage.File, schema *arrow.Schema, add func(arrow.RecordBatch) error) error {
-	e := r.engine
-	access := duckdb.FileAccess{All: true}
-	if f.SQL { // whoever reloads may be somebody who could not read what is there now
-		access = e.config.Files
-	}
-	if r.readers[f.SQL] == nil {
-		db, err := e.fileReader(access)
-		if err != nil {
-			return err
-		}
-		r.readers[f.SQL] = db
-	}
-	conn, err := r.readers[f.SQL].Connect(nil)
-	if err != nil {
-		return err
-	}
-	defer conn.Close()
-	defer conn.Hear(ctx)()
-	if f.Call == "" {
-		return e.readArrow(ctx, conn, access, f, schema, add)
-	}
-	src, err := cast.Query("SELECT * FROM "+f.Call, schema, f.Columns)
-	if err != nil {
-		return err
-	}
-	duck, err := conn.Prepare(src.Text)
-	if err != nil {
-		return dialect.InFile(f.Path, err)
-	}
-	defer duck.Close()
-	rows, err := duck.Execute(ctx)
-	if err != nil {
-		return (&files.Reading{File: f.Path, Call: f.Call, Schema: schema, Columns: f.Columns}).Culprit(ctx, conn, err)
-	}
-	defer rows.Close()
-	for {
-		batch, err := rows.Next()
-		if isEnd(err) {
-			return nil
-		}
-		if err != nil {
-			return (&files.Reading{File: f.Path, Call: f.Call, Schema: schema, Columns: f.Columns}).Culprit(ctx, conn, err)
-		}
-		err = add(batch)
-		batch.Release()
-		if err != nil {
-			return err
-		}
-	}
-}
-
-func (e *Engine) readArrow(ctx context.Context, conn *duckdb.Connection, access duckdb.FileAccess, f *lineage.File, schema *arrow.Schema, add func(arrow.RecordBatch) error) error {
-	file, err := files.Open(access, f.Path)
-	if err != nil {
-		return err
-	}
-	defer file.Close()
-	a, err := files.OpenArrow(file, e.memory.whole)
-	if err != nil {
-		return err
-	}
-	for {
-		batch, err := a.Next(ctx)
-		if isEnd(err) {
-			return nil
-		}
-		if err == nil {
-			if a.Fits(schema) {
-				err = add(batch)
-			} else {
-				err = cast.Batch(ctx, conn, batch, schema, f.Columns, add)
-			}
-			batch.Release()
-		}
-		if err != nil {
-			return err
-		}
-	}
+	return c.engine.loader.Reread()
 }

@@ -1,4 +1,4 @@
-package engine
+package load
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/files"
+	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -21,7 +22,7 @@ func (l *loading) arrowFile(ctx context.Context, tx *catalog.Transaction, file s
 		return sqlerror.New("58P01", "cannot read %s: %v", file, errors.Unwrap(err))
 	}
 	defer f.Close()
-	a, err := files.OpenArrow(f, l.engine.memory.whole)
+	a, err := files.OpenArrow(f, l.BatchBytes)
 	if err != nil {
 		return err
 	}
@@ -35,7 +36,7 @@ func (l *loading) arrowFile(ctx context.Context, tx *catalog.Transaction, file s
 	if err := files.SameColumns(file, l.schema, columns); err != nil {
 		return err
 	}
-	l.read = append(l.read, l.engine.sourceFile(file, false, columns, nil))
+	l.read = append(l.read, lineage.Open(l.Name, file, false, columns, nil))
 	next := func() (arrow.RecordBatch, error) { return a.Next(ctx) }
 	if a.Fits(l.schema) {
 		return l.take(ctx, file, 0, next, func(batch arrow.RecordBatch) error { return l.writer.Add(ctx, batch) })

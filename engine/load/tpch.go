@@ -1,4 +1,4 @@
-package engine
+package load
 
 import (
 	"cmp"
@@ -16,27 +16,16 @@ import (
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/queries/dbgen"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// LoadTPCH generates the eight TPC-H tables straight into the region: every buffer is made where it will stay. All tables
+// TPCH generates the eight TPC-H tables straight into the region: every buffer is made where it will stay. All tables
 // appear in one commit. progress may be nil; it is called from several goroutines.
-func (e *Engine) LoadTPCH(ctx context.Context, request noderpc.TPCHRequest, progress func(noderpc.Progress)) error {
-	ctx, leave, err := e.life.Call(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	return e.life.CauseOf(e.loadTPCH(ctx, request, progress))
-}
-
-func (e *Engine) loadTPCH(ctx context.Context, request noderpc.TPCHRequest, progress func(noderpc.Progress)) error {
-	if e.catalog == nil {
-		return sqlerror.New("25006", "a borrower cannot load tables").WithHint("Load through the node itself.")
-	}
+func (l *Loader) TPCH(ctx context.Context, request noderpc.TPCHRequest, progress func(noderpc.Progress)) error {
 	g, err := dbgen.New(request.ScaleFactor)
 	if err != nil {
 		return err
@@ -47,15 +36,15 @@ func (e *Engine) loadTPCH(ctx context.Context, request noderpc.TPCHRequest, prog
 	if progress == nil {
 		progress = func(noderpc.Progress) {}
 	}
-	snapshot, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "tpch load"})
+	snapshot, err := l.Node.Catalog.Snapshot(ctx, catalog.Holder{Description: "tpch load"})
 	if err != nil {
 		return err
 	}
 	defer snapshot.Close()
-	holder := e.node.Hold("load of TPC-H")
-	defer e.node.LetGo(holder)
+	holder := l.Node.Hold("load of TPC-H")
+	defer l.Node.LetGo(holder)
 	ctx = custody.With(ctx, holder)
-	tx := e.catalog.Begin(snapshot)
+	tx := l.Node.Catalog.Begin(snapshot)
 	defer tx.Rollback()
 	if !tx.Contents().HasSchema(request.Schema) {
 		if err := tx.CreateSchema(request.Schema); err != nil {
@@ -63,11 +52,11 @@ func (e *Engine) loadTPCH(ctx context.Context, request noderpc.TPCHRequest, prog
 		}
 	}
 	for _, table := range dbgen.Tables() {
-		if err := e.generate(ctx, tx, g, table, request, progress); err != nil {
-			e.node.Settle(ctx)
-			return advise(err)
+		if err := l.generate(ctx, tx, g, table, request, progress); err != nil {
+			l.Node.Settle(ctx)
+			return member.ExplainFull(err)
 		}
-		e.config.Fault.At(faults.TPCHTable)
+		l.Fault.At(faults.TPCHTable)
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return err
@@ -75,7 +64,7 @@ func (e *Engine) loadTPCH(ctx context.Context, request noderpc.TPCHRequest, prog
 	return nil
 }
 
-func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen.Generator, table dbgen.Table, request noderpc.TPCHRequest,
+func (l *Loader) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen.Generator, table dbgen.Table, request noderpc.TPCHRequest,
 	progress func(noderpc.Progress)) error {
 	name := catalog.TableName{Schema: request.Schema, Name: table.String()}
 	if _, exists := tx.Contents().Table(name); exists {
@@ -88,17 +77,17 @@ func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen
 	}
 	options := catalog.TableOptions{}
 	var err error
-	if options.Placement, err = e.upkeep.ResolvePlacement(tpchPlacement(request.Placement, table), dbgen.Schema(table)); err != nil {
+	if options.Placement, err = l.Keeper.ResolvePlacement(tpchPlacement(request.Placement, table), dbgen.Schema(table)); err != nil {
 		return err
 	}
-	if options.Replicas, err = e.upkeep.ResolveReplicas(request.Replicas); err != nil {
+	if options.Replicas, err = l.Keeper.ResolveReplicas(request.Replicas); err != nil {
 		return err
 	}
 	if _, err := tx.CreateTable(ctx, name, dbgen.Schema(table), options); err != nil {
 		return err
 	}
 	version, _ := tx.Contents().Table(name)
-	target, err := e.upkeep.TargetFor(ctx, version, check.UTC)
+	target, err := l.Keeper.TargetFor(ctx, version, check.UTC)
 	if err != nil {
 		return err
 	}
@@ -106,10 +95,10 @@ func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen
 	var parts []int
 	origin := &lineage.Origin{Generated: &lineage.Generated{Table: table.String(), ScaleFactor: request.ScaleFactor}, Rows: g.Rows(table)}
 	if target.Hash != nil {
-		chunks, parts, err = e.generateRows(ctx, g, table, target, progress)
+		chunks, parts, err = l.generateRows(ctx, g, table, target, progress)
 	} else {
 		origin.Generated.Step = unitsOfChunks(g, table, target)
-		chunks, err = e.generateChunks(ctx, g, table, name, target, origin.Generated.Step, progress)
+		chunks, err = l.generateChunks(ctx, g, table, name, target, origin.Generated.Step, progress)
 	}
 	if err != nil {
 		return err
@@ -117,8 +106,8 @@ func (e *Engine) generate(ctx context.Context, tx *catalog.Transaction, g *dbgen
 	return tx.AppendFrom(name, chunks, upkeep.LaidOut(origin, target, parts).Encode())
 }
 
-// tpchKeys are the columns by which “hash” splits the tables: those of orders and their lines, and of parts and who supplies them,
-// lie together. The others are small and stay where they are made.
+// tpchKeys are the columns by which “hash” splits the tables: those of orders and their lines, and of parts and who
+// supplies them, lie together. The others are small and stay where they are made.
 var tpchKeys = map[dbgen.Table]string{
 	dbgen.LineItem: "l_orderkey", dbgen.Orders: "o_orderkey", dbgen.PartSupp: "ps_partkey", dbgen.Part: "p_partkey",
 	dbgen.Customer: "c_custkey", dbgen.Supplier: "s_suppkey",
@@ -146,8 +135,9 @@ func unitsOfChunks(g *dbgen.Generator, table dbgen.Table, target ingest.Target) 
 	return step
 }
 
-// generateChunks makes a table's chunks, of so many units each, as many at a time as there are threads. On error no memory is held.
-func (e *Engine) generateChunks(ctx context.Context, g *dbgen.Generator, table dbgen.Table, name catalog.TableName, target ingest.Target, step int64,
+// generateChunks makes a table's chunks, of so many units each, as many at a time as there are threads. On error no
+// memory is held.
+func (l *Loader) generateChunks(ctx context.Context, g *dbgen.Generator, table dbgen.Table, name catalog.TableName, target ingest.Target, step int64,
 	progress func(noderpc.Progress)) ([]*catalog.Chunk, error) {
 	units := g.Units(table)
 	chunks := make([]*catalog.Chunk, (units+step-1)/step)
@@ -155,7 +145,7 @@ func (e *Engine) generateChunks(ctx context.Context, g *dbgen.Generator, table d
 	var rows, bytes atomic.Int64
 	progress(noderpc.Progress{Step: table.String(), RowsTotal: total})
 	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(e.threads())
+	group.SetLimit(l.Threads())
 	var err error // of the choice of a node
 	for i := range chunks {
 		space := target.Space
@@ -166,7 +156,7 @@ func (e *Engine) generateChunks(ctx context.Context, g *dbgen.Generator, table d
 		}
 		group.Go(func() error {
 			first := int64(i) * step
-			c, err := e.generateChunk(ctx, g, table, name, space, first, min(step, units-first))
+			c, err := l.generateChunk(ctx, g, table, name, space, first, min(step, units-first))
 			if err != nil {
 				return err
 			}
@@ -210,7 +200,7 @@ func unitsPerChunk(t dbgen.Table) int64 {
 	return ingest.RowsPerChunk
 }
 
-func (e *Engine) generateChunk(ctx context.Context, g *dbgen.Generator, table dbgen.Table, name catalog.TableName, space catalog.Space, first, count int64) (*catalog.Chunk, error) {
+func (l *Loader) generateChunk(ctx context.Context, g *dbgen.Generator, table dbgen.Table, name catalog.TableName, space catalog.Space, first, count int64) (*catalog.Chunk, error) {
 	const bytesPerUnit = 512 // of lineitem, the widest; what is not used goes back
 	w := catalog.NewChunkWriter(space, name.String(), count*bytesPerUnit)
 	batch, err := g.Batch(ctx, w.Allocator(), table, first, count)
@@ -225,18 +215,18 @@ func (e *Engine) generateChunk(ctx context.Context, g *dbgen.Generator, table db
 	}
 	defer batch.Release()
 	c, err := w.Seal(ctx, batch, catalog.SealOptions{SkipValidation: true})
-	e.config.Fault.At(faults.TPCHChunk)
+	l.Fault.At(faults.TPCHChunk)
 	return c, err
 }
 
 // generateRows makes a table's rows and lets a writer divide them.
 // On error no memory of a region is held.
-func (e *Engine) generateRows(ctx context.Context, g *dbgen.Generator, table dbgen.Table, target ingest.Target, progress func(noderpc.Progress)) (chunks []*catalog.Chunk, parts []int, err error) {
+func (l *Loader) generateRows(ctx context.Context, g *dbgen.Generator, table dbgen.Table, target ingest.Target, progress func(noderpc.Progress)) (chunks []*catalog.Chunk, parts []int, err error) {
 	w := ingest.NewWriter(target)
 	defer w.Abort()
 	total := g.Rows(table)
 	progress(noderpc.Progress{Step: table.String(), RowsTotal: total})
-	err = g.EachBatch(ctx, table, e.threads(), func(batch arrow.RecordBatch) error {
+	err = g.EachBatch(ctx, table, l.Threads(), func(batch arrow.RecordBatch) error {
 		err := w.Add(ctx, batch)
 		progress(noderpc.Progress{Step: table.String(), Rows: w.Rows(), RowsTotal: total})
 		return err

@@ -1,9 +1,10 @@
-package engine
+package load
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 
@@ -13,11 +14,13 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/check"
+	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -26,24 +29,37 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Load reads Parquet, CSV or Arrow IPC files into a table, all or nothing. It reads with the process' own rights: it is
-// for the program that embeds the engine and for the owner of the node, never for SQL. progress may be nil.
-func (e *Engine) Load(ctx context.Context, request noderpc.LoadRequest, progress func(noderpc.Progress)) (noderpc.LoadResult, error) {
-	var result noderpc.LoadResult
-	ctx, leave, err := e.life.Call(ctx)
-	if err != nil {
-		return result, err
-	}
-	defer leave()
-	result, err = e.load(ctx, request, progress)
-	return result, e.life.CauseOf(err)
+// Config says where a loader works.
+type Config struct {
+	// Name is the node's, and Node the node itself.
+	Name   string
+	Node   *member.Node
+	Keeper *upkeep.Keeper
+	// Database is what DuckDBs of the loader's own share memory with: FileMemory of it.
+	Database       *duckdb.Database
+	FileMemory     int64
+	SpillDirectory string
+	// BatchBytes bounds one batch of an Arrow file.
+	BatchBytes int64
+	// Threads is how many goroutines work on one load; DatabaseThreads how many DuckDB starts, 0: as it likes.
+	Threads         func() int
+	DatabaseThreads int
+	// Files says which files SQL may reach.
+	Files duckdb.FileAccess
+	Fault faults.Hook
 }
 
-func (e *Engine) load(ctx context.Context, request noderpc.LoadRequest, progress func(noderpc.Progress)) (noderpc.LoadResult, error) {
+// Loader fills tables for programs and operators, without SQL. Safe for concurrent use.
+type Loader struct{ Config }
+
+// New is a loader.
+func New(c Config) *Loader { return &Loader{c} }
+
+// Load reads Parquet, CSV, JSON or Arrow IPC files into a table, all or nothing. It reads with the process' own rights.
+// progress may be nil.
+func (l *Loader) Load(ctx context.Context, request noderpc.LoadRequest,
+	progress func(noderpc.Progress)) (noderpc.LoadResult, error) {
 	var result noderpc.LoadResult
-	if e.catalog == nil {
-		return result, sqlerror.New("25006", "a borrower cannot load tables").WithHint("Load through the node itself.")
-	}
 	if len(request.Files) == 0 {
 		return result, sqlerror.New("22023", "no files to load")
 	}
@@ -53,30 +69,30 @@ func (e *Engine) load(ctx context.Context, request noderpc.LoadRequest, progress
 	if progress == nil {
 		progress = func(noderpc.Progress) {}
 	}
-	reader, err := e.fileReader(duckdb.FileAccess{All: true})
+	reader, err := l.open(duckdb.FileAccess{All: true})
 	if err != nil {
 		return result, err
 	}
 	defer reader.Close()
-	l := &loading{engine: e, reader: reader, request: request, progress: progress}
-	if result, err = l.run(ctx); err != nil {
-		e.node.Settle(ctx)
+	one := &loading{Loader: l, reader: reader, request: request, progress: progress}
+	if result, err = one.run(ctx); err != nil {
+		l.Node.Settle(ctx)
 	}
-	return result, advise(err)
+	return result, member.ExplainFull(err)
 }
 
-// fileReader is a DuckDB of its own that reads files.
-func (e *Engine) fileReader(access duckdb.FileAccess) (*duckdb.Database, error) {
+// open starts a DuckDB that reads files.
+func (l *Loader) open(access duckdb.FileAccess) (*duckdb.Database, error) {
 	return duckdb.Open(duckdb.Options{
 		PostgresText: true,
-		MemoryBytes:  e.memory.counted / 2, Within: e.db, SpillDirectory: filepath.Join(e.config.Directory, "spill"),
-		Threads: e.config.Threads, Files: access,
+		MemoryBytes:  l.FileMemory, Within: l.Database, SpillDirectory: l.SpillDirectory,
+		Threads: l.DatabaseThreads, Files: access,
 	})
 }
 
 // loading is one Load.
 type loading struct {
-	engine   *Engine
+	*Loader
 	reader   *duckdb.Database // a DuckDB of its own: the sessions' one cannot reach files
 	request  noderpc.LoadRequest
 	progress func(noderpc.Progress)
@@ -88,16 +104,16 @@ type loading struct {
 }
 
 func (l *loading) run(ctx context.Context) (result noderpc.LoadResult, err error) {
-	e, name := l.engine, l.request.Table
-	snapshot, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "load"})
+	name := l.request.Table
+	snapshot, err := l.Node.Catalog.Snapshot(ctx, catalog.Holder{Description: "load"})
 	if err != nil {
 		return result, err
 	}
 	defer snapshot.Close()
-	holder := e.node.Hold("load of table " + name.String())
-	defer e.node.LetGo(holder)
+	holder := l.Node.Hold("load of table " + name.String())
+	defer l.Node.LetGo(holder)
 	ctx = custody.With(ctx, holder)
-	tx := e.catalog.Begin(snapshot)
+	tx := l.Node.Catalog.Begin(snapshot)
 	defer tx.Rollback()
 	if err := l.makeRoom(tx); err != nil {
 		return result, err
@@ -119,14 +135,14 @@ func (l *loading) run(ctx context.Context) (result noderpc.LoadResult, err error
 	for _, c := range chunks {
 		result.Bytes += c.Bytes()
 	}
-	e.config.Fault.At(faults.LoadSealed)
+	l.Fault.At(faults.LoadSealed)
 	if err := tx.AppendFrom(name, chunks, upkeep.LaidOut(lineage.OfFiles(l.read, result.Rows), l.target, parts).Encode()); err != nil {
 		return result, err
 	}
 	if err := tx.Commit(ctx); err != nil {
 		return result, err
 	}
-	result.Revision = e.catalog.Revision()
+	result.Revision = l.Node.Catalog.Revision()
 	return result, nil
 }
 
@@ -170,15 +186,15 @@ func (l *loading) begin(ctx context.Context, tx *catalog.Transaction, found *arr
 		return nil
 	}
 	if !l.exists {
-		schema, err := resultTable(found, nil)
+		schema, err := columntype.Table(ingest.LogicalSchema(found), nil)
 		if err != nil {
 			return err
 		}
 		options := catalog.TableOptions{}
-		if options.Placement, err = l.engine.upkeep.ResolvePlacement(l.request.Options.Placement, schema); err != nil {
+		if options.Placement, err = l.Keeper.ResolvePlacement(l.request.Options.Placement, schema); err != nil {
 			return err
 		}
-		if options.Replicas, err = l.engine.upkeep.ResolveReplicas(l.request.Options.Replicas); err != nil {
+		if options.Replicas, err = l.Keeper.ResolveReplicas(l.request.Options.Replicas); err != nil {
 			return err
 		}
 		if _, err := tx.CreateTable(ctx, l.request.Table, schema, options); err != nil {
@@ -187,7 +203,7 @@ func (l *loading) begin(ctx context.Context, tx *catalog.Transaction, found *arr
 		l.schema = schema
 	}
 	version, _ := tx.Contents().Table(l.request.Table)
-	target, err := l.engine.upkeep.TargetFor(ctx, version, check.UTC)
+	target, err := l.Keeper.TargetFor(ctx, version, check.UTC)
 	if err != nil {
 		return err
 	}
@@ -274,7 +290,7 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 	}
 	defer duck.Close()
 	total := files.Rows(ctx, conn, file, format)
-	l.read = append(l.read, l.engine.sourceFile(file, false, columns, func(file string) (string, error) {
+	l.read = append(l.read, lineage.Open(l.Name, file, false, columns, func(file string) (string, error) {
 		call, err := l.readerCall(file, format)
 		if err == nil && l.exists {
 			call, err = files.TypedCall(file, format, call, l.schema, columns)
@@ -288,7 +304,7 @@ func (l *loading) duckFile(ctx context.Context, tx *catalog.Transaction, file, f
 	defer rows.Close()
 	return l.take(ctx, file, total, func() (arrow.RecordBatch, error) {
 		batch, err := rows.Next()
-		if err != nil && !isEnd(err) {
+		if err != nil && !errors.Is(err, io.EOF) {
 			err = (&files.Reading{File: file, Call: from, Schema: l.schema, Columns: columns}).Culprit(ctx, conn, err)
 		}
 		return batch, err
@@ -338,7 +354,7 @@ func (l *loading) take(ctx context.Context, file string, total int64, next func(
 	l.progress(noderpc.Progress{Step: step, RowsTotal: total})
 	for {
 		batch, err := next()
-		if isEnd(err) {
+		if errors.Is(err, io.EOF) {
 			l.progress(noderpc.Progress{Step: step, Rows: rows, RowsTotal: max(total, rows)})
 			l.read[len(l.read)-1].End(rows)
 			return nil
@@ -352,7 +368,7 @@ func (l *loading) take(ctx context.Context, file string, total int64, next func(
 		if err != nil {
 			return err
 		}
-		l.engine.config.Fault.At(faults.LoadBatch)
+		l.Fault.At(faults.LoadBatch)
 		if rows-told >= 100_000 {
 			told = rows
 			l.progress(noderpc.Progress{Step: step, Rows: rows, RowsTotal: total})
