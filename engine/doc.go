@@ -18,8 +18,7 @@
 //	   upkeep    chunks where they should lie: placed, moved, replicated, reloaded (package upkeep);  rederive: tables anew, from their query
 //	   again     queries whose lender began anew meanwhile;  layout: whose part of a table a chunk is
 //	   leaving   which queries go to a worker, another process (package worker); elsewhere: their way there and back; workerside: the worker
-//	   arrowFile Arrow IPC files, in and out; files: which of them SQL may reach
-//	   assembly  tables of parts that Arrow builders write straight into the memory of nodes
+//	   files     what COPY and loads name (package files);  load: tables filled without SQL;  assembly: of parts
 //
 // # Words
 //
@@ -42,8 +41,6 @@
 //     is released (package lease). What the block wrote itself leaves as a copy, because no lease keeps it.
 //
 // # Lock order
-//
-// Assembly.mu → Part.mu → the locks of spaces.
 //
 // Engine.mu and Session (one goroutine) → mirror.mu → the locks of package facts → the catalog's locks → coherence → memregion. DuckDB's own
 // locks are below mirror.mu; DuckDB's threads call tableScan.open, which takes only catalog page caches and the reader's shards.

@@ -1,4 +1,4 @@
-package engine
+package assembly
 
 import (
 	"cmp"
@@ -16,28 +16,27 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/lifetime"
+	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/placement"
+	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Assembly makes a table, or more rows of one, of parts that Arrow builders write straight into the memory of nodes (thesis §3.8):
+// Assembly makes a table, or more rows of one, of parts.
 //
-//	Assemble ─► Part("b", 0)    ─► Allocator ─► builders ─► Add ─┐  every batch that is added is one chunk, sealed where it was built
-//	        └─► Part("c", 5000) ─► Allocator ─► builders ─► Add ─┤
-//	                                                             └► Commit: one version, which all see or nobody
+// Parts say which rows they have, counted from 0 in this assembly: Commit refuses a gap or an overlap and names it,
+// whatever the order in which parts were begun and filled.
 //
-// Parts say which rows they have, counted from 0 in this assembly: Commit refuses a gap or an overlap and names it, whatever the order
-// in which parts were begun and filled.
-//
-// Exactly one of Commit and Abort ends it; Abort after Commit does nothing, so that it can be deferred. What builders have of it is the
-// engine's memory: it is not to be touched any more when the assembly, or the engine, has ended.
-// Its methods may be called from several goroutines, those of a Part from one.
+// Exactly one of Commit and Abort ends it; Abort after Commit does nothing, so that it can be deferred. What builders
+// have of it is the engine's memory: it is not to be touched any more when the assembly, or the engine, has ended. Its
+// methods may be called from several goroutines, those of a Part from one.
 type Assembly struct {
-	engine  *Engine
+	on      On
 	holder  *custody.Holder // of its parts' memory
-	options AssembleOptions
+	options Options
 	schema  *arrow.Schema // the table's
 	table   uint64        // the table that is appended to; 0: it is to be made
 	target  ingest.Target
@@ -47,40 +46,38 @@ type Assembly struct {
 	over  error // why nothing is taken any more
 }
 
-// AssembleOptions say which table.
-type AssembleOptions struct {
+// On is the node on which an assembly is begun.
+type On struct {
+	// Name is the node's.
+	Name   string
+	Node   *member.Node
+	Keeper *upkeep.Keeper
+	Checks *check.Checker
+	Life   *lifetime.Lifetime
+}
+
+// Options say which table.
+type Options struct {
 	// Table is the table's name; no Schema: public.
 	Table catalog.TableName
 	// Columns are those of the table, which must not exist; nil: rows are put after those of one that exists.
 	Columns *arrow.Schema
 }
 
-// ErrAssemblyOver is what errors.Is finds when an assembly is used after Commit or Abort.
-var ErrAssemblyOver = errors.New("the assembly has ended")
+// ErrOver is what errors.Is finds when an assembly is used after Commit or Abort.
+var ErrOver = errors.New("the assembly has ended")
 
-// Assemble begins. Errors have the states that CREATE TABLE and INSERT have: 42P07, 42P01, 3F000, 25006 for a borrower; 0A000 for a table
-// whose rows are placed by their hash: INSERT puts those where they belong.
-func (e *Engine) Assemble(ctx context.Context, options AssembleOptions) (*Assembly, error) {
-	ctx, leave, err := e.life.Call(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
-	a, err := e.assemble(ctx, options)
-	return a, e.life.CauseOf(err)
-}
-
-func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assembly, error) {
-	if e.catalog == nil {
-		return nil, sqlerror.New("25006", "a borrower cannot make tables").WithHint("Make them through the node itself.")
-	}
+// Begin begins one, in a call that is inside of the node's lifetime. Errors have the states that CREATE TABLE and
+// INSERT have: 42P07, 42P01, 3F000; 0A000 for a table whose rows are placed by their hash: INSERT puts those where they
+// belong.
+func Begin(ctx context.Context, on On, options Options) (*Assembly, error) {
 	options.Table.Schema = cmp.Or(options.Table.Schema, duckdb.SchemaName)
-	snapshot, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "assembly"})
+	snapshot, err := on.Node.Catalog.Snapshot(ctx, catalog.Holder{Description: "assembly"})
 	if err != nil {
 		return nil, err
 	}
 	defer snapshot.Close()
-	a := &Assembly{engine: e, holder: e.node.Hold("assembly of table " + options.Table.String()), options: options}
+	a := &Assembly{on: on, holder: on.Node.Hold("assembly of table " + options.Table.String()), options: options}
 	version, exists := snapshot.Table(options.Table)
 	switch name := options.Table.String(); {
 	case !snapshot.HasSchema(options.Table.Schema):
@@ -93,10 +90,10 @@ func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assemb
 		if a.schema, err = tableOf(options.Columns); err != nil {
 			return nil, err
 		}
-		a.target = e.upkeep.Target(ctx, options.Table, a.schema)
+		a.target = on.Keeper.Target(ctx, options.Table, a.schema)
 	default:
 		a.table, a.schema = uint64(version.Table().ID), version.Table().Columns
-		a.target = e.upkeep.Target(ctx, options.Table, a.schema)
+		a.target = on.Keeper.Target(ctx, options.Table, a.schema)
 		p, err := placement.Parse(version.Table().Placement)
 		if err != nil {
 			return nil, err
@@ -104,10 +101,10 @@ func (e *Engine) assemble(ctx context.Context, options AssembleOptions) (*Assemb
 		if p.Kind == placement.Hash {
 			return nil, sqlerror.New("0A000", "rows of %s are placed by %s: a part cannot have them all", name, p).WithHint("INSERT and COPY put rows where they belong.")
 		}
-		if a.target.Check, err = e.checks.OfChunks(version.Table(), check.UTC); err != nil {
+		if a.target.Check, err = on.Checks.OfChunks(version.Table(), check.UTC); err != nil {
 			return nil, err
 		}
-		if a.target.Replicate, err = e.upkeep.Replicator(version.Table(), p); err != nil {
+		if a.target.Replicate, err = on.Keeper.Replicator(version.Table(), p); err != nil {
 			return nil, err
 		}
 	}
@@ -132,8 +129,8 @@ func (a *Assembly) Schema() *arrow.Schema { return a.schema }
 
 // Part begins a part in a node's memory; empty: this node's. Its rows are those from first on.
 func (a *Assembly) Part(ctx context.Context, node string, first int64) (*Part, error) {
-	e := a.engine
-	ctx, leave, err := e.life.Call(ctx)
+	on := &a.on
+	ctx, leave, err := on.Life.Call(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -141,20 +138,20 @@ func (a *Assembly) Part(ctx context.Context, node string, first int64) (*Part, e
 	if first < 0 {
 		return nil, sqlerror.New("22023", "a part cannot begin at row %d", first)
 	}
-	node = cmp.Or(node, e.config.Node)
-	if e.node.Self != nil {
-		if err := e.node.Takes(node); err != nil {
+	node = cmp.Or(node, on.Name)
+	if on.Node.Self != nil {
+		if err := on.Node.Takes(node); err != nil {
 			return nil, err
 		}
-	} else if node != e.config.Node {
+	} else if node != on.Name {
 		return nil, sqlerror.New("42704", "node %q does not exist", node).WithHint("This node is alone: it belongs to no cluster.")
 	}
 	// Allocators have no context of their own: what a part asks of its node ends with the part, or with the engine.
-	long, done := e.life.Within(custody.With(context.WithoutCancel(ctx), a.holder))
-	space, err := e.node.SpaceOf(long, node)
+	long, done := on.Life.Within(custody.With(context.WithoutCancel(ctx), a.holder))
+	space, err := on.Node.SpaceOf(long, node)
 	if err != nil {
 		done()
-		return nil, e.life.CauseOf(err)
+		return nil, on.Life.CauseOf(err)
 	}
 	p := &Part{assembly: a, node: node, first: first, space: space, done: done}
 	a.mu.Lock()
@@ -167,45 +164,45 @@ func (a *Assembly) Part(ctx context.Context, node string, first int64) (*Part, e
 	return p, nil
 }
 
-// Commit makes the parts one version of the table. After an error nothing of them is left: 22023 names a gap or an overlap, 40001 says
-// that somebody else has changed the table meanwhile.
+// Commit makes the parts one version of the table. After an error nothing of them is left: 22023 names a gap or an
+// overlap, 40001 says that somebody else has changed the table meanwhile.
 func (a *Assembly) Commit(ctx context.Context) error {
-	e := a.engine
-	ctx, leave, err := e.life.Call(ctx)
+	on := &a.on
+	ctx, leave, err := on.Life.Call(ctx)
 	if err != nil {
 		return err
 	}
 	defer leave()
-	parts, err := a.end(sqlerror.New("55000", "the assembly was committed").WithCause(ErrAssemblyOver))
+	parts, err := a.end(sqlerror.New("55000", "the assembly was committed").WithCause(ErrOver))
 	if err != nil {
 		return err
 	}
-	defer e.node.LetGo(a.holder)
+	defer on.Node.LetGo(a.holder)
 	chunks, err := inOrder(a.options.Table, parts)
 	if err != nil {
-		return errors.Join(err, e.node.Discard(allOf(parts)))
+		return errors.Join(err, on.Node.Discard(allOf(parts)))
 	}
 	if err := a.commit(ctx, chunks); err != nil {
-		e.node.Settle(ctx)
-		return e.life.CauseOf(err)
+		on.Node.Settle(ctx)
+		return on.Life.CauseOf(err)
 	}
 	return nil
 }
 
 func (a *Assembly) commit(ctx context.Context, chunks []*catalog.Chunk) (err error) {
-	e, name := a.engine, a.options.Table
+	on, name := &a.on, a.options.Table
 	taken := false
 	defer func() {
 		if err != nil && !taken {
-			err = errors.Join(err, e.node.Discard(chunks))
+			err = errors.Join(err, on.Node.Discard(chunks))
 		}
 	}()
-	snapshot, err := e.catalog.Snapshot(ctx, catalog.Holder{Description: "assembly"})
+	snapshot, err := on.Node.Catalog.Snapshot(ctx, catalog.Holder{Description: "assembly"})
 	if err != nil {
 		return err
 	}
 	defer snapshot.Close()
-	tx := e.catalog.Begin(snapshot)
+	tx := on.Node.Catalog.Begin(snapshot)
 	defer tx.Rollback()
 	if a.table == 0 {
 		if _, err := tx.CreateTable(ctx, name, a.schema, catalog.TableOptions{}); err != nil {
@@ -248,17 +245,17 @@ func allOf(parts []*Part) (chunks []*catalog.Chunk) {
 
 // Abort gives all memory back.
 func (a *Assembly) Abort() error {
-	e := a.engine
-	if !e.life.EnterToClose() {
+	on := &a.on
+	if !on.Life.EnterToClose() {
 		return nil // it went with the engine
 	}
-	defer e.life.Leave()
-	parts, err := a.end(sqlerror.New("55000", "the assembly was aborted").WithCause(ErrAssemblyOver))
+	defer on.Life.Leave()
+	parts, err := a.end(sqlerror.New("55000", "the assembly was aborted").WithCause(ErrOver))
 	if err != nil {
 		return nil //nolint:nilerr // it has ended
 	}
-	defer e.node.LetGo(a.holder)
-	return e.node.Discard(allOf(parts))
+	defer on.Node.LetGo(a.holder)
+	return on.Node.Discard(allOf(parts))
 }
 
 // end takes the parts away; an error says that they are gone.
@@ -273,7 +270,7 @@ func (a *Assembly) end(why error) (parts []*Part, err error) {
 		err = errors.Join(err, p.end(why))
 	}
 	if err != nil {
-		err = errors.Join(err, a.engine.node.Discard(allOf(parts)))
+		err = errors.Join(err, a.on.Node.Discard(allOf(parts)))
 	}
 	return parts, err
 }
@@ -301,23 +298,25 @@ func (p *Part) Rows() int64 {
 	return p.rows
 }
 
-// Copied counts the bytes that Add had to copy, because they were not made with Allocator or left too much unused between them.
+// Copied counts the bytes that Add had to copy, because they were not made with Allocator or left too much unused
+// between them.
 func (p *Part) Copied() int64 {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.copied
 }
 
-// Allocator gives memory of the part's node. What builders make with it is not copied when it is added; what was made elsewhere is, once.
-// Every batch is to be added before the next is begun: its memory belongs to one chunk.
+// Allocator gives memory of the part's node. What builders make with it is not copied when it is added; what was made
+// elsewhere is, once. Every batch is to be added before the next is begun: its memory belongs to one chunk.
 func (p *Part) Allocator() memory.Allocator { return partMemory{p} }
 
-// Add seals a batch as one chunk of the part, where it was built. The batch stays the caller's to release, and is not to be read any more
-// if it was made with Allocator. It has the assembly's columns in their order: other types are 42804, other numbers of columns 42601, NULL
-// where none may be 23502, and a node without room 53200. After an error the part is as it was before the batch.
+// Add seals a batch as one chunk of the part, where it was built. The batch stays the caller's to release, and is not
+// to be read any more if it was made with Allocator. It has the assembly's columns in their order: other types are
+// 42804, other numbers of columns 42601, NULL where none may be 23502, and a node without room 53200. After an error
+// the part is as it was before the batch.
 func (p *Part) Add(ctx context.Context, batch arrow.RecordBatch) error {
-	e := p.assembly.engine
-	ctx, leave, err := e.life.Call(ctx)
+	on := &p.assembly.on
+	ctx, leave, err := on.Life.Call(ctx)
 	if err != nil {
 		return err
 	}
@@ -327,7 +326,7 @@ func (p *Part) Add(ctx context.Context, batch arrow.RecordBatch) error {
 	if p.over != nil {
 		return p.over
 	}
-	return e.life.CauseOf(p.add(ctx, batch))
+	return on.Life.CauseOf(p.add(ctx, batch))
 }
 
 func (p *Part) add(ctx context.Context, batch arrow.RecordBatch) error {
@@ -364,7 +363,7 @@ func (p *Part) add(ctx context.Context, batch arrow.RecordBatch) error {
 	if replicate := p.assembly.target.Replicate; replicate != nil {
 		whole, err := replicate(custody.With(ctx, p.assembly.holder), c)
 		if err != nil {
-			return errors.Join(err, p.assembly.engine.node.Discard([]*catalog.Chunk{c}))
+			return errors.Join(err, p.assembly.on.Node.Discard([]*catalog.Chunk{c}))
 		}
 		c = whole
 	}
@@ -419,7 +418,8 @@ func (p *Part) end(why error) (err error) {
 // partMemory is the memory of the part's present chunk.
 type partMemory struct{ part *Part }
 
-// Allocate implements memory.Allocator. When the part is over, or its node has no room, it is ordinary memory: Add says why.
+// Allocate implements memory.Allocator. When the part is over, or its node has no room, it is ordinary memory: Add says
+// why.
 func (m partMemory) Allocate(size int) []byte {
 	return m.with(func(to memory.Allocator) []byte { return to.Allocate(size) })
 }
@@ -437,7 +437,7 @@ func (m partMemory) Free(b []byte) {
 func (m partMemory) with(use func(memory.Allocator) []byte) []byte {
 	m.part.mu.Lock()
 	defer m.part.mu.Unlock()
-	life := m.part.assembly.engine.life
+	life := m.part.assembly.on.Life
 	if m.part.over != nil || !life.EnterToClose() { // its memory is not mapped any more
 		return use(memory.DefaultAllocator)
 	}
