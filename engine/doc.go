@@ -10,7 +10,7 @@
 //	   reader    bytes of chunks in this process (package reader), and what a statement has read of them
 //	   mirror    DuckDB's names follow the catalog's, so that DuckDB's own dialect finds the tables; a block's own names
 //	             are shown to its own connection (ownNames)
-//	   node      the lender's side (package member);  remote: a borrower's way to a running node
+//	   node      the lender's side (package member);  a borrower's way to it (package borrower)
 //	   written   the user's text, where all behind Probe reads one in plain spelling (statement.Plain): 31 for 0x1F
 //	   dialect   what the words of PostgreSQL's clients are to DuckDB, and its errors to them (package dialect)
 //	   view      a view's names get their schemas when it is made, because DuckDB, which expands views, looks for names anew

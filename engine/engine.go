@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/borrower"
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/lease"
@@ -61,10 +62,10 @@ type Engine struct {
 	later     pending
 	counts    counts
 
-	workers *workers         // nil: there are none
-	catalog *catalog.Catalog // nil in a borrower
-	node    *member.Node     // nil in a borrower
-	remote  *remote          // nil in a node
+	workers  *workers           // nil: there are none
+	catalog  *catalog.Catalog   // nil in a borrower
+	node     *member.Node       // nil in a borrower
+	borrower *borrower.Borrower // nil in a node
 
 	life  *lifetime.Lifetime
 	ended error // what Close said; written before life.gone is closed
@@ -209,8 +210,8 @@ func (e *Engine) Close() error {
 	if e.db != nil {
 		e.db.Close()
 	}
-	if e.remote != nil {
-		e.ended = e.remote.close()
+	if e.borrower != nil {
+		e.ended = e.borrower.Close()
 	}
 	if e.node != nil {
 		e.ended = errors.Join(e.ended, e.node.Close())
@@ -242,11 +243,11 @@ func (e *Engine) leave(s *Session) {
 func (e *Engine) snapshot(ctx context.Context) (*lease.Lease, error) {
 	var l *lease.Lease
 	if e.config.worker {
-		if l = e.remote.snapshotGiven(); l == nil {
+		if l = e.borrower.Given(); l == nil {
 			return nil, sqlerror.New("XX000", "the node has given the worker no snapshot")
 		}
-	} else if e.remote != nil {
-		shared, err := e.remote.snapshot(ctx)
+	} else if e.borrower != nil {
+		shared, err := e.borrower.Snapshot(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -55,6 +55,7 @@ var allowed = map[string][]string{
 	"engine/files":         {"engine/cast", "engine/columntype", "engine/compressed", "engine/conform", "engine/ingest", "engine/ipcframe", "catalog", "cluster/noderpc", "exec/duckdb", "sql/dialect", "sql/statement"},
 	"engine/load":          {"engine/cast", "engine/columntype", "engine/check", "engine/conform", "engine/custody", "engine/files", "engine/ingest", "engine/lineage", "engine/member", "engine/upkeep", "catalog", "cluster/noderpc", "exec/duckdb", "queries/dbgen", "sql/dialect"},
 	"engine/assembly":      {"engine/check", "engine/columntype", "engine/custody", "engine/ingest", "engine/lifetime", "engine/member", "engine/placement", "engine/upkeep", "catalog", "exec/duckdb"},
+	"engine/borrower":      {"engine/fabric", "engine/lease", "engine/lifetime", "engine/member", "engine/reader", "catalog", "cluster", "coherence", "memregion"},
 	"engine/turn":          {},
 	"engine/lifetime":      {"engine/custody"},
 	"engine/check":         {"engine/columntype", "engine/constraint", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},

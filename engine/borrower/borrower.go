@@ -1,4 +1,4 @@
-package engine
+package borrower
 
 import (
 	"cmp"
@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"sync"
@@ -23,80 +24,56 @@ import (
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/memregion"
-	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Attach borrows the memory of a running node: its tables are asked in this process, by this process' own DuckDB, over the
-// very bytes that the node wrote. target is the node's unix socket. The engine reads only; writing is the node's.
-func Attach(ctx context.Context, target string) (*Engine, error) {
-	return AttachWith(ctx, target, Config{})
-}
-
-// AttachWith is Attach with the settings of config that concern queries: MemoryBytes, SpillBytes, Threads, Files, Verify, Log, and
-// Directory for spilling; and Credentials, with which target may be the host:port of a cluster's node.
-func AttachWith(ctx context.Context, target string, config Config) (*Engine, error) {
-	if err := errors.Join(config.Verify.Check(), config.disable(), dialect.Check(config.Dialect)); err != nil {
-		return nil, err
-	}
-	if config.Workers.Count > 0 {
-		return nil, sqlerror.New("0A000", "a process that is attached to a node has no workers").WithHint("The node may have some.")
-	}
-	e := newEngine(config)
-	if err := e.attach(ctx, target); err != nil {
-		return nil, errors.Join(err, e.Close())
-	}
-	return e, nil
-}
-
-func (e *Engine) attach(ctx context.Context, target string) error {
-	e.remote = &remote{
-		target: target, credentials: e.config.Credentials, log: e.config.Log.Warn,
+// New is a borrower that is not attached yet; Close ends it, attached or not.
+func New(c Config) *Borrower {
+	return &Borrower{
+		target: c.Target, credentials: c.Credentials, config: c,
 		domain: coherence.Domain(fmt.Sprintf("borrower-%d-%s", os.Getpid(), rand.Text()[:8])),
 	}
-	description, err := e.remote.dial(ctx)
+}
+
+// Attach reaches the node and maps its regions. It comes once, before everything else.
+func (r *Borrower) Attach(ctx context.Context) (Attached, error) {
+	description, err := r.dial(ctx)
 	if err != nil {
-		return err
+		return Attached{}, err
 	}
-	e.config.Node = description.Node
 	var kind memregion.FabricKind = memregion.FabricShm
 	if len(description.Regions) > 0 {
 		kind = description.Regions[0].Fabric
 	}
 	reach := fabric.OfGuest(description.Node, kind)
-	if !e.remote.client.Local() {
-		if reach, err = fabric.OfBorrower(string(e.remote.domain), kind); err != nil {
-			return err
+	if !r.client.Local() {
+		if reach, err = fabric.OfBorrower(string(r.domain), kind); err != nil {
+			return Attached{}, err
 		}
-		e.remote.elsewhere = true
+		r.elsewhere = true
 	}
-	config := reader.Config{Node: description.Node, Fabric: reach, Verification: e.config.Verify, Log: e.config.Log}
+	config := reader.Config{Node: description.Node, Fabric: reach, Verification: r.config.Verify, Log: r.config.Log}
 	if reach.Guest() {
-		config.ForDomain = e.remote.acquire
+		config.ForDomain = r.acquire
 	}
-	e.reader = reader.New(config)
-	e.remote.reader = e.reader
-	var capacity int64
-	for _, r := range description.Regions {
-		capacity += r.Capacity
+	r.reader = reader.New(config)
+	attached := Attached{Node: description.Node, Reader: r.reader}
+	for _, region := range description.Regions {
+		attached.RegionBytes += region.Capacity
 	}
-	if err := e.remote.borrow(ctx, description.Regions...); err != nil {
-		return err
-	}
-	if err := e.openDatabase(capacity); err != nil {
-		return err
-	}
-	if e.config.worker {
-		return nil // its first statement comes with a snapshot
-	}
-	if err := e.follow(ctx); err != nil || !e.config.Prefault {
-		return err
-	}
-	return e.prefault(ctx)
+	return attached, r.borrow(ctx, description.Regions...)
 }
 
-// dial reaches the node's present process. Requires mu, or that nobody else knows r yet.
-func (r *remote) dial(ctx context.Context) (noderpc.Description, error) {
+// Attached is what a borrower has found: the node's name, the way to the bytes of its chunks, how large its regions
+// are.
+type Attached struct {
+	Node        string
+	Reader      *reader.Reader
+	RegionBytes int64
+}
+
+// dial reaches the node's present process. Requires mu, or that r is not attached yet.
+func (r *Borrower) dial(ctx context.Context) (noderpc.Description, error) {
 	var options []noderpc.DialOption
 	if r.credentials != nil {
 		options = append(options, noderpc.WithTLS(r.credentials, ""))
@@ -116,13 +93,13 @@ func (r *remote) dial(ctx context.Context) (noderpc.Description, error) {
 	}
 	r.catalog = description.Catalog
 	r.client = client
-	r.keeper = noderpc.NewKeeper(client, noderpc.KeeperOptions{Log: func(m string, err error) { r.log(m, "error", err) }})
+	r.keeper = noderpc.NewKeeper(client, noderpc.KeeperOptions{Log: func(m string, err error) { r.config.Log.Warn(m, "error", err) }})
 	return description, nil
 }
 
 // redial reaches a node that was started again. What was leased from its former process is lost; what was acquired from
 // its memory stays right, because generations never come again. Requires mu.
-func (r *remote) redial(ctx context.Context) error {
+func (r *Borrower) redial(ctx context.Context) error {
 	r.forget()
 	old, keeper := r.client, r.keeper
 	description, err := r.dial(ctx)
@@ -131,10 +108,10 @@ func (r *remote) redial(ctx context.Context) error {
 	}
 	// Statements under way keep the old keeper, which tells them that their leases are over.
 	if err := keeper.Close(ctx); err != nil {
-		r.log("leases of the node's former process are gone", "error", err)
+		r.config.Log.Warn("leases of the node's former process are gone", "error", err)
 	}
 	if err := old.Close(); err != nil {
-		r.log("closing the connection to the node's former process", "error", err)
+		r.config.Log.Warn("closing the connection to the node's former process", "error", err)
 	}
 	var unknown []noderpc.Region
 	for _, region := range description.Regions {
@@ -150,20 +127,30 @@ func (r *remote) redial(ctx context.Context) error {
 // idleLease is how long a borrower that asks nothing keeps its last snapshot, in case the next question comes soon.
 const idleLease = time.Second
 
-// remote is a borrower's way to its node.
-type remote struct {
+// Config says to which node a borrower is attached, and how.
+type Config struct {
+	// Target is the node's unix socket, or the host:port of a cluster's node, which needs Credentials.
+	Target      string
+	Credentials *certificate.Credentials
+	// Verify says when bytes are compared with their checksums.
+	Verify reader.Verification
+	Log    *slog.Logger
+}
+
+// Borrower is a process' way to a running node. Safe for concurrent use once it is attached.
+type Borrower struct {
 	target      string
 	credentials *certificate.Credentials // nil: target needs none
 	domain      coherence.Domain
-	reader      *reader.Reader
-	log         func(string, ...any)
-	elsewhere   bool // its caches are not the node's; immutable once it is attached
+	config      Config
+	reader      *reader.Reader // immutable once it is attached, as is
+	elsewhere   bool           // its caches are not the node's
 
 	mu      sync.Mutex // guards everything below
 	client  *noderpc.Client
 	catalog string // the identity of the node's catalog: what is mapped belongs to it
 	keeper  *noderpc.Keeper
-	current *lease.Lease // the newest snapshot that was taken; the remote itself is one of its users
+	current *lease.Lease // the newest snapshot that was taken; the borrower itself is one of its users
 	used    time.Time    // when it was last handed out
 	views   []*memregion.View
 	timer   *time.Timer
@@ -175,8 +162,8 @@ type remote struct {
 	versions map[string]*catalog.TableVersion // by their records
 }
 
-// borrow maps regions of the node. Requires mu, or that nobody else knows r yet.
-func (r *remote) borrow(ctx context.Context, regions ...noderpc.Region) error {
+// borrow maps regions of the node. Requires mu, or that r is not attached yet.
+func (r *Borrower) borrow(ctx context.Context, regions ...noderpc.Region) error {
 	for _, region := range regions {
 		if err := r.mapRegion("", region.Spec, region.Trusted); err != nil {
 			return err
@@ -185,8 +172,8 @@ func (r *remote) borrow(ctx context.Context, regions ...noderpc.Region) error {
 	if len(regions) == 0 {
 		return nil
 	}
-	// What somebody altered before the map was there to notice it, the node has noticed, and then trusts nothing itself: so it is asked once
-	// more, afterwards.
+	// What was altered before the map was there to notice it, the node has noticed, and then trusts nothing
+	// itself: so it is asked once more, afterwards.
 	again, err := r.client.Describe(ctx)
 	if err != nil {
 		return err
@@ -199,24 +186,25 @@ func (r *remote) borrow(ctx context.Context, regions ...noderpc.Region) error {
 	return nil
 }
 
-// mapRegion maps a region of the node, or of the owner named. Requires mu, or that nobody else knows r yet.
-func (r *remote) mapRegion(owner string, spec memregion.Spec, trusted coherence.Generation) error {
+// mapRegion maps a region of the node, or of the owner named. Requires mu, or that r is not attached yet.
+func (r *Borrower) mapRegion(owner string, spec memregion.Spec, trusted coherence.Generation) error {
 	if err := r.reader.Fabric().Accepts(spec, cmp.Or(owner, r.reader.Node())); err != nil {
 		return err
 	}
 	view, err := memregion.BorrowIn(r.reader.Fabric().Domain, owner == "" && !r.elsewhere, spec)
 	if err != nil {
-		return fmt.Errorf("engine: borrow region %d of node %s: %w", spec.ID, cmp.Or(owner, r.reader.Node()), err)
+		return fmt.Errorf("borrower: map region %d of node %s: %w", spec.ID, cmp.Or(owner, r.reader.Node()), err)
 	}
 	if view.Relocated() {
-		r.log("a region could not be mapped at its planned address; it is read elsewhere", "region", spec.ID, "planned", fmt.Sprintf("%#x", spec.Base), "mapped", fmt.Sprintf("%#x", view.Base()))
+		r.config.Log.Warn("a region could not be mapped at its planned address; it is read elsewhere", "region", spec.ID, "planned", fmt.Sprintf("%#x", spec.Base), "mapped", fmt.Sprintf("%#x", view.Base()))
 	}
 	r.views = append(r.views, view)
 	return r.reader.AddOf(owner, view, trusted)
 }
 
-// snapshot leases the tables as they are at the node now. While nothing was committed there, statements share one lease.
-func (r *remote) snapshot(ctx context.Context) (*lease.Lease, error) {
+// Snapshot leases the tables as they are at the node now. While nothing was committed there, statements share one
+// lease.
+func (r *Borrower) Snapshot(ctx context.Context) (*lease.Lease, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
@@ -248,7 +236,7 @@ func (r *remote) snapshot(ctx context.Context) (*lease.Lease, error) {
 }
 
 // take leases from the node; from its next process, if it was started again. Requires mu.
-func (r *remote) take(ctx context.Context) (noderpc.Lease, error) {
+func (r *Borrower) take(ctx context.Context) (noderpc.Lease, error) {
 	holder := catalog.Holder{Domain: r.domain, Description: fmt.Sprintf("%s (process %d)", os.Args[0], os.Getpid())}
 	taken, err := r.client.Lease(ctx, holder)
 	if lost(err) {
@@ -270,7 +258,7 @@ func lost(err error) bool {
 }
 
 // acquire has the node do it, whose caches are this process' as well.
-func (r *remote) acquire(ctx context.Context, x *descriptor.Extent) error {
+func (r *Borrower) acquire(ctx context.Context, x *descriptor.Extent) error {
 	r.mu.Lock()
 	client := r.client
 	r.mu.Unlock()
@@ -286,9 +274,9 @@ func aboutBytes(err error) error {
 	return &reader.Unanswered{Err: err}
 }
 
-// knowRegions maps regions that the node made since, and those of the other nodes of its cluster: their chunks stay in place as
-// long as the node's lease does. Requires mu.
-func (r *remote) knowRegions(ctx context.Context, records []catalog.RegionRecord) error {
+// knowRegions maps regions that the node made since, and those of the other nodes of its cluster: their chunks stay in
+// place as long as the node's lease does. Requires mu.
+func (r *Borrower) knowRegions(ctx context.Context, records []catalog.RegionRecord) error {
 	for _, record := range records {
 		if record.Node != r.reader.Node() {
 			r.knowForeign(record)
@@ -312,20 +300,21 @@ func (r *remote) knowRegions(ctx context.Context, records []catalog.RegionRecord
 	return nil
 }
 
-// knowForeign maps another node's region. One that cannot be mapped is missing only to those who ask for what lies there. Requires mu.
-func (r *remote) knowForeign(record catalog.RegionRecord) {
+// knowForeign maps another node's region. One that cannot be mapped is missing only to those who ask for what lies
+// there. Requires mu.
+func (r *Borrower) knowForeign(record catalog.RegionRecord) {
 	r.reader.BecomeShared()
 	if m := r.reader.Find(record.ID); m != nil {
 		m.TrustLess(record.Trusted) // once its lender began anew
 		return
 	}
 	if err := r.mapRegion(record.Node, record.Spec, record.Trusted); err != nil {
-		r.log("another node's memory is not there", "error", err)
+		r.config.Log.Warn("another node's memory is not there", "error", err)
 	}
 }
 
 // forget gives the shared snapshot up; running statements keep theirs. Requires mu.
-func (r *remote) forget() {
+func (r *Borrower) forget() {
 	if r.current != nil {
 		r.timer.Stop()
 		r.current.Release()
@@ -334,7 +323,7 @@ func (r *remote) forget() {
 }
 
 // forgetIdle lets a silent borrower hold nothing: the node may need the memory.
-func (r *remote) forgetIdle() {
+func (r *Borrower) forgetIdle() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.current == nil {
@@ -347,7 +336,7 @@ func (r *remote) forgetIdle() {
 	r.forget()
 }
 
-func (r *remote) close() error {
+func (r *Borrower) Close() error {
 	r.mu.Lock()
 	r.closed = true
 	r.forget()
@@ -362,10 +351,10 @@ func (r *remote) close() error {
 		return nil // it was never reached
 	}
 	if err := r.keeper.Close(context.Background()); err != nil {
-		r.log("the node did not hear that the leases are given up; they run out by themselves", "error", err)
+		r.config.Log.Warn("the node did not hear that the leases are given up; they run out by themselves", "error", err)
 	}
 	if r.reader != nil && r.reader.Close() > 0 {
-		r.log(member.StillMapped)
+		r.config.Log.Warn(member.StillMapped)
 	}
 	var err error
 	for _, v := range views {
