@@ -4,7 +4,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/overdue"
 )
 
@@ -33,11 +32,3 @@ type planningTurn struct {
 }
 
 func (t *planningTurn) end() { t.once.Do(t.leave) }
-
-func (e *Engine) overdueStatus() []noderpc.OverdueStatus {
-	var list []noderpc.OverdueStatus
-	for _, o := range e.overdue.List() {
-		list = append(list, noderpc.OverdueStatus{Session: o.Session, User: o.User, Text: o.Text, Since: o.Since, Reason: o.Reason})
-	}
-	return list
-}

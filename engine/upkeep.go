@@ -102,35 +102,6 @@ func (e *Engine) sourceFile(path string, sql bool, columns []string, call func(f
 	return lineage.Open(e.config.Node, path, sql, columns, call)
 }
 
-// Drain empties a node of the cluster: from now on it takes no new rows and runs no parts of queries, and what it
-// holds of tables moves to the other nodes. Placements that name it get lists without it. When Drain returns the
-// node may be stopped for good, but for transactions that wrote before and commit later: to drain it again is
-// cheap. progress may be nil.
-//
-// A node that is not there is drained of what it had: other replicas are copied, and what has none is the error
-// (reload brings it back first). When the node comes back, it holds nothing.
-func (e *Engine) Drain(ctx context.Context, name string, progress func(noderpc.Progress)) error {
-	ctx, leave, err := e.life.Call(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	return e.life.CauseOf(member.ExplainFull(e.upkeep.Drain(ctx, name, progress)))
-}
-
-// Undrain lets a node take rows and run parts of queries again. Nothing moves back.
-func (e *Engine) Undrain(ctx context.Context, name string) error {
-	if e.node == nil || e.node.Self == nil {
-		return upkeep.ErrAlone
-	}
-	ctx, leave, err := e.life.Call(ctx)
-	if err != nil {
-		return err
-	}
-	defer leave()
-	return e.life.CauseOf(e.upkeep.Undrain(ctx, name))
-}
-
 // setPlacement is ALTER TABLE … SET PLACEMENT.
 func (st *Statement) setPlacement(ctx context.Context, head *statement.SetPlacement) (*Rows, error) {
 	return st.alterOnline(ctx, "SET PLACEMENT", head.Name, head.IfExists, func(name catalog.TableName) error {

@@ -56,6 +56,7 @@ var allowed = map[string][]string{
 	"engine/load":          {"engine/cast", "engine/columntype", "engine/check", "engine/conform", "engine/custody", "engine/files", "engine/ingest", "engine/lineage", "engine/member", "engine/upkeep", "catalog", "cluster/noderpc", "exec/duckdb", "queries/dbgen", "sql/dialect"},
 	"engine/assembly":      {"engine/check", "engine/columntype", "engine/custody", "engine/ingest", "engine/lifetime", "engine/member", "engine/placement", "engine/upkeep", "catalog", "exec/duckdb"},
 	"engine/borrower":      {"engine/fabric", "engine/lease", "engine/lifetime", "engine/member", "engine/reader", "catalog", "cluster", "coherence", "memregion"},
+	"engine/service":       {"engine/facts", "engine/lifetime", "engine/member", "engine/upkeep", "catalog", "cluster", "coherence", "exec/duckdb"},
 	"engine/turn":          {},
 	"engine/lifetime":      {"engine/custody"},
 	"engine/check":         {"engine/columntype", "engine/constraint", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},

@@ -1,4 +1,4 @@
-package engine
+package service
 
 import (
 	"context"
@@ -9,7 +9,8 @@ import (
 	"github.com/csmsql/csmsql/engine/lifetime"
 )
 
-// lender is the noderpc.Lender of a node that may be closed meanwhile: package lending stores into the region, and has it flushed.
+// lender is the noderpc.Lender of a node that may be closed meanwhile: package lending stores into the region, and has
+// it flushed.
 type lender struct {
 	lending *lending.Lender
 	life    *lifetime.Lifetime

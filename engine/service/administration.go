@@ -1,4 +1,4 @@
-package engine
+package service
 
 import (
 	"cmp"
@@ -15,40 +15,63 @@ import (
 )
 
 // administration answers operators for the whole cluster: noderpc.Administration.
-type administration struct{ engine *Engine }
+type administration struct{ *Service }
 
 // DrainNode implements noderpc.Administration.
 func (a administration) DrainNode(ctx context.Context, node string, progress func(noderpc.Progress)) error {
-	return a.engine.Drain(ctx, node, progress)
+	return a.Drain(ctx, node, progress)
 }
 
 // UndrainNode implements noderpc.Administration.
 func (a administration) UndrainNode(ctx context.Context, node string) error {
-	return a.engine.Undrain(ctx, node)
+	return a.Undrain(ctx, node)
 }
 
 // Cluster implements noderpc.Administration.
 func (a administration) Cluster(ctx context.Context) (noderpc.ClusterStatus, error) {
-	return a.engine.ClusterStatus(ctx)
+	return a.ClusterStatus(ctx)
 }
 
-// ClusterStatus says how the cluster is, as far as this node knows. It asks every node and every member of etcd how it is, all at once, and
-// waits a moment for them; without etcd's majority it says what was last heard.
-func (e *Engine) ClusterStatus(ctx context.Context) (noderpc.ClusterStatus, error) {
-	if e.node == nil || e.node.Self == nil {
+// Drain empties a node of the cluster, see Engine.Drain. progress may be nil.
+func (s *Service) Drain(ctx context.Context, name string, progress func(noderpc.Progress)) error {
+	ctx, leave, err := s.Life.Call(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return s.Life.CauseOf(member.ExplainFull(s.Keeper.Drain(ctx, name, progress)))
+}
+
+// Undrain lets a node take rows and run parts of queries again. Nothing moves back.
+func (s *Service) Undrain(ctx context.Context, name string) error {
+	if s.Node == nil || s.Node.Self == nil {
+		return upkeep.ErrAlone
+	}
+	ctx, leave, err := s.Life.Call(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return s.Life.CauseOf(s.Keeper.Undrain(ctx, name))
+}
+
+// ClusterStatus says how the cluster is, as far as this node knows. It asks every node and every member of etcd how it
+// is, all at once, and waits a moment for them; without etcd's majority it says what was last heard.
+func (s *Service) ClusterStatus(ctx context.Context) (noderpc.ClusterStatus, error) {
+	if s.Node == nil || s.Node.Self == nil {
 		return noderpc.ClusterStatus{}, upkeep.ErrAlone
 	}
-	ctx, leave, err := e.life.Call(ctx)
+	ctx, leave, err := s.Life.Call(ctx)
 	if err != nil {
 		return noderpc.ClusterStatus{}, err
 	}
 	defer leave()
-	s := noderpc.ClusterStatus{Node: e.config.Node, Nodes: []noderpc.ClusterNode{}, Tables: []noderpc.ClusterTable{}, Etcd: []noderpc.EtcdMember{}}
+	st := noderpc.ClusterStatus{Node: s.Name, Nodes: []noderpc.ClusterNode{}, Tables: []noderpc.ClusterTable{}, Etcd: []noderpc.EtcdMember{}}
 	var etcdTrouble, tableTrouble error
 	var group errgroup.Group
-	if shared, ok := e.node.Store.(*etcd.Store); ok {
+	if shared, ok := s.Node.Store.(*etcd.Store); ok {
 		group.Go(func() error {
-			s.Etcd, etcdTrouble = etcdMembers(ctx, shared)
+			st.Etcd, etcdTrouble = etcdMembers(ctx, shared)
 			return nil
 		})
 	}
@@ -56,16 +79,16 @@ func (e *Engine) ClusterStatus(ctx context.Context) (noderpc.ClusterStatus, erro
 		soon, cancel := context.WithTimeout(ctx, member.Patience)
 		defer cancel()
 		var tables []noderpc.ClusterTable
-		tables, tableTrouble = e.clusterTables(soon)
-		s.Tables = append(s.Tables, tables...)
-		s.Nodes = append(s.Nodes, e.clusterNodes(ctx, s.Tables)...)
+		tables, tableTrouble = s.clusterTables(soon)
+		st.Tables = append(st.Tables, tables...)
+		st.Nodes = append(st.Nodes, s.clusterNodes(ctx, st.Tables)...)
 		return nil
 	})
 	_ = group.Wait() // what went wrong is told
 	if err := errors.Join(etcdTrouble, tableTrouble); err != nil {
-		s.Trouble = err.Error()
+		st.Trouble = err.Error()
 	}
-	return s, ctx.Err()
+	return st, ctx.Err()
 }
 
 func etcdMembers(ctx context.Context, shared *etcd.Store) (list []noderpc.EtcdMember, err error) {
@@ -79,23 +102,23 @@ func etcdMembers(ctx context.Context, shared *etcd.Store) (list []noderpc.EtcdMe
 	return list, err
 }
 
-// clusterTables are the tables as this node last heard of them: nobody is asked for news, because a status is wanted most when
-// nobody answers.
-func (e *Engine) clusterTables(ctx context.Context) (list []noderpc.ClusterTable, failed error) {
-	for _, v := range e.catalog.Applied().Tables() {
+// clusterTables are the tables as this node last heard of them: nobody is asked for news, because a status is wanted
+// most when nobody answers.
+func (s *Service) clusterTables(ctx context.Context) (list []noderpc.ClusterTable, failed error) {
+	for _, v := range s.Node.Catalog.Applied().Tables() {
 		name := v.Table().Name
 		t := noderpc.ClusterTable{
 			Schema: name.Schema, Name: name.Name, Rows: v.Rows(), Bytes: v.Bytes(), Chunks: int64(v.NumChunks()), Placement: v.Table().Placement,
 		}
-		chunks, err := e.facts.Chunks(ctx, v)
+		chunks, err := s.Facts.Chunks(ctx, v)
 		failed = errors.Join(failed, err)
 		t.Replicas = int64(max(v.Table().Replicas, 1))
 		if err == nil {
-			t.Incomplete = e.upkeep.IncompleteOf(chunks, v)
+			t.Incomplete = s.Keeper.IncompleteOf(chunks, v)
 		}
 		for _, c := range chunks {
 			for k := range c.Replicas() {
-				node, _ := e.catalog.Reachable(c.Extent(k).Region)
+				node, _ := s.Node.Catalog.Reachable(c.Extent(k).Region)
 				i := slices.IndexFunc(t.Parts, func(p noderpc.ClusterPart) bool { return p.Node == node })
 				if i < 0 {
 					i, t.Parts = len(t.Parts), append(t.Parts, noderpc.ClusterPart{Node: node})
@@ -111,9 +134,9 @@ func (e *Engine) clusterTables(ctx context.Context) (list []noderpc.ClusterTable
 }
 
 // clusterNodes are the members, and nodes that are gone and whose memory tables still lie in.
-func (e *Engine) clusterNodes(ctx context.Context, tables []noderpc.ClusterTable) []noderpc.ClusterNode {
+func (s *Service) clusterNodes(ctx context.Context, tables []noderpc.ClusterTable) []noderpc.ClusterNode {
 	nodes := map[string]*noderpc.ClusterNode{}
-	for _, m := range e.catalog.Members() {
+	for _, m := range s.Node.Catalog.Members() {
 		nodes[m.Name] = &noderpc.ClusterNode{Name: m.Name, State: m.State.String(), Address: m.Address, Frontend: m.Frontend, Started: m.Started}
 	}
 	for _, t := range tables {
@@ -128,7 +151,7 @@ func (e *Engine) clusterNodes(ctx context.Context, tables []noderpc.ClusterTable
 	var group errgroup.Group
 	for _, n := range nodes {
 		if n.State != "gone" {
-			group.Go(func() error { e.look(ctx, n); return nil })
+			group.Go(func() error { s.look(ctx, n); return nil })
 		}
 	}
 	_ = group.Wait() // what went wrong is in the nodes
@@ -141,14 +164,14 @@ func (e *Engine) clusterNodes(ctx context.Context, tables []noderpc.ClusterTable
 }
 
 // look asks a node how its regions are.
-func (e *Engine) look(ctx context.Context, n *noderpc.ClusterNode) {
-	if n.Name == e.config.Node {
-		n.Regions = sound(e.Status(noderpc.Frontend{}).Regions)
+func (s *Service) look(ctx context.Context, n *noderpc.ClusterNode) {
+	if n.Name == s.Name {
+		n.Regions = sound(s.Status(noderpc.Frontend{}).Regions)
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, member.Patience)
 	defer cancel()
-	client, err := e.node.Peer(ctx, n.Name)
+	client, err := s.Node.Peer(ctx, n.Name)
 	if err == nil {
 		var status noderpc.Status
 		if status, err = client.Status(ctx); err == nil {
