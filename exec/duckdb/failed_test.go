@@ -34,6 +34,7 @@ func TestInternalErrorOfAReader(t *testing.T) {
 		require.True(t, errors.As(err, &e), "DuckDB runs the query right: there is nothing to be tried here any more")
 		require.Equal(t, "XX000", e.State)
 		require.NotContains(t, e.Message, "takes no statements any more")
+		require.Contains(t, e.HintText, "a fault of DuckDB's own")
 	}
 	for range 3 {
 		fails()
