@@ -107,7 +107,7 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 	defer plan.close()
 	v.read.Begin()
 	for _, t := range plan.scans {
-		if err := t.start(ctx, nil); err != nil {
+		if err := t.Start(ctx, nil); err != nil {
 			return nil, err
 		}
 	}

@@ -26,6 +26,7 @@ import (
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/overdue"
 	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -46,6 +47,7 @@ type Engine struct {
 	room     room
 	parking  parking
 	facts    facts.Cache
+	scans    scan.Tables    // of no use before the database is open
 	upkeep   *upkeep.Keeper // nil before the database is open
 	loader   *load.Loader   // likewise; of a node
 	kept     keptShare
@@ -173,6 +175,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.facts.Account.SetShare(e.memory.clients / facts.Part)
 	e.room.limitHeap(0)
 	e.room.follow()
+	e.scans = scan.Tables{Facts: &e.facts, Reader: e.reader, Ours: e.ours, Threads: e.threads, KeysMost: e.memory.keys}
 	e.upkeep = e.newKeeper()
 	e.loader = e.newLoader()
 	return e.mirror.open(e)

@@ -2,12 +2,10 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -98,10 +96,10 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 		lines = append(lines, "Single node: "+plan.whole)
 	}
 	for _, t := range plan.scans {
-		if err := t.start(ctx, planValues(args)); err != nil {
+		if err := t.Start(ctx, planValues(args)); err != nil {
 			return nil, err
 		}
-		lines = append(lines, t.describe())
+		lines = append(lines, t.Describe())
 	}
 	verb := "EXPLAIN "
 	if head.Analyze {
@@ -145,42 +143,4 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 		}
 		batch.Release()
 	}
-}
-
-// describe says what of its table the scan reads.
-func (t *tableScan) describe() string {
-	all := t.facts.Version.NumChunks()
-	line := fmt.Sprintf("Scan %s: %d of %s", t.facts.Version.Table().Name, t.scan.Chunks, counted.Of(all, "chunk"))
-	if t.hint != nil {
-		if conditions := t.hint.Conditions(); len(conditions) > 0 {
-			for i, c := range conditions {
-				if len(conditions) > 1 && strings.Contains(c, " OR ") {
-					conditions[i] = "(" + c + ")"
-				}
-			}
-			line += ", pruned by " + strings.Join(conditions, " and ")
-		}
-	}
-	if by := t.thinnedOut(); by != "" {
-		line += ", thinned out by " + by
-	}
-	if len(t.scan.Domains) > 0 {
-		var names []string
-		for i, f := range t.facts.Relation.Columns {
-			if t.scan.Domains[i] != nil {
-				names = append(names, f.Name)
-			}
-		}
-		line += ", as ENUM: " + strings.Join(names, ", ")
-	}
-	return line
-}
-
-// thinnedOut names the keys of other tables that the scan's rows must have; empty: none.
-func (t *tableScan) thinnedOut() string {
-	names := make([]string, len(t.keyFilters))
-	for i, f := range t.keyFilters {
-		names[i] = fmt.Sprintf("%s in %s", t.facts.Relation.Columns[f.Column].Name, counted.Of(f.Keys.Len(), "key"))
-	}
-	return strings.Join(names, " and ")
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/facts"
+	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/counted"
@@ -143,19 +144,19 @@ func (q *query) foreseenBy(ctx context.Context, stage *distribute.Stage, f *dist
 			continue
 		}
 		version := q.split.versions[stage.Reads[k].Relation]
-		t := &tableScan{session: q.session, facts: q.session.engine.facts.Of(version), hint: &hints[i]}
-		keep, err := facts.Pruned(ctx, t.facts, hints[i].Bind(args), q.without)
+		t := &scan.Scan{Facts: q.session.engine.facts.Of(version), Hint: &hints[i]}
+		keep, err := facts.Pruned(ctx, t.Facts, hints[i].Bind(args), q.without)
 		if err != nil {
 			return "", err
 		}
 		if stage.Reads[k].Part {
-			if t.part, err = q.session.engine.chunksAt(ctx, version, f.Part); err != nil {
+			if t.Part, err = q.session.engine.chunksAt(ctx, version, f.Part); err != nil {
 				return "", err
 			}
-			keep = slices.DeleteFunc(keep, func(c int) bool { return !slices.Contains(t.part, c) })
+			keep = slices.DeleteFunc(keep, func(c int) bool { return !slices.Contains(t.Part, c) })
 		}
-		m.Scans = append(m.Scans, fragmentScan{Table: version.Table().Name.Name, Chunks: len(keep), Of: t.available()})
-		if err := t.foresee(ctx, keep, f.Node, &e); err != nil {
+		m.Scans = append(m.Scans, fragmentScan{Table: version.Table().Name.Name, Chunks: len(keep), Of: t.Available()})
+		if err := t.Foresee(ctx, keep, func(c *catalog.Chunk) bool { return q.session.engine.has(f.Node, c) }, &e); err != nil {
 			return "", err
 		}
 	}
@@ -163,29 +164,6 @@ func (q *query) foreseenBy(ctx context.Context, stage *distribute.Stage, f *dist
 		return text + "; " + e.String(), nil
 	}
 	return e.String(), nil
-}
-
-// foresee adds the columns that the statement reads of some chunks.
-func (t *tableScan) foresee(ctx context.Context, keep []int, node string, e *distribute.Estimate) error {
-	var columns []int
-	for i, c := range t.facts.Relation.Columns {
-		if slices.Contains(t.hint.Columns, c.Name) {
-			columns = append(columns, i)
-		}
-	}
-	for _, i := range keep {
-		c, err := t.facts.Version.Chunk(ctx, i)
-		if err != nil {
-			return err
-		}
-		bytes := c.Descriptor().ColumnBytes(columns)
-		if t.session.engine.has(node, c) {
-			e.LocalRows, e.LocalBytes = e.LocalRows+c.Rows(), e.LocalBytes+bytes
-		} else {
-			e.RemoteRows, e.RemoteBytes = e.RemoteRows+c.Rows(), e.RemoteBytes+bytes
-		}
-	}
-	return nil
 }
 
 // has tells whether a node has a chunk in its own memory.

@@ -366,7 +366,7 @@ func (s *Session) ReadFirstChunk(ctx context.Context, table string) error {
 	}
 	defer v.release()
 	v.read.Begin()
-	batch, err := s.newScan(ctx, v, v.find("public", table), nil).open(0, []int{0})
+	batch, err := s.newScan(ctx, v, v.find("public", table), nil).Open(0, []int{0})
 	if err == nil {
 		batch.Release()
 	}
@@ -386,7 +386,7 @@ func (e *Engine) RegionsOf(ctx context.Context, table string) ([]memregion.Regio
 	}
 	defer v.release()
 	v.read.Begin()
-	batch, err := s.newScan(ctx, v, v.find("public", table), nil).open(0, []int{0})
+	batch, err := s.newScan(ctx, v, v.find("public", table), nil).Open(0, []int{0})
 	if err != nil {
 		return nil, err
 	}

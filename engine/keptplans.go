@@ -136,7 +136,7 @@ func (q *query) keptBytes() (bytes int64) {
 		bytes = requestBytes
 	}
 	for _, t := range q.scans {
-		for _, f := range t.keyFilters {
+		for _, f := range t.KeyFilters {
 			bytes += f.Keys.Bytes()
 		}
 	}
@@ -175,20 +175,20 @@ func (q *query) follow(ctx context.Context, v *visible) bool {
 	}
 	for _, t := range q.scans {
 		switch {
-		case t.hint == nil || t.ofResults:
+		case t.Hint == nil || t.OfResults:
 			return false
-		case !t.result:
+		case !t.Result:
 			continue
 		}
-		version := v.find(t.hint.Relation.Schema, t.hint.Relation.Name)
-		if version == nil || !version.Table().Columns.Equal(t.scan.Schema) {
+		version := v.find(t.Hint.Relation.Schema, t.Hint.Relation.Name)
+		if version == nil || !version.Table().Columns.Equal(t.Duck.Schema) {
 			return false
 		}
 		f := e.facts.Of(version)
-		if !maps.EqualFunc(e.domains(ctx, f, t.hint.EnumSafe), t.scan.Domains, slices.Equal[[]string]) {
+		if !maps.EqualFunc(e.scans.Domains(ctx, f, t.Hint.EnumSafe), t.Duck.Domains, slices.Equal[[]string]) {
 			return false
 		}
-		t.facts, t.scan.Rows = f, version.Rows()
+		t.Facts, t.Duck.Rows = f, version.Rows()
 	}
 	return true
 }

@@ -30,17 +30,9 @@ type fragmentScan struct {
 func (q *query) measures(read *reader.Volume, took time.Duration) fragmentMeasures {
 	m := fragmentMeasures{Took: took, ResultBytesLocal: read.ResultsLocal.Load(), ResultBytesRemote: read.ResultsRemote.Load()}
 	for _, t := range q.scans {
-		m.Scans = append(m.Scans, fragmentScan{Table: t.facts.Version.Table().Name.Name, Chunks: t.scan.Chunks, Of: t.available(), Result: t.result, Keys: t.thinnedOut()})
+		m.Scans = append(m.Scans, fragmentScan{Table: t.Facts.Version.Table().Name.Name, Chunks: t.Duck.Chunks, Of: t.Available(), Result: t.Result, Keys: t.ThinnedOut()})
 	}
 	return m
-}
-
-// available counts the chunks that the scan may read, before any are left out.
-func (t *tableScan) available() int {
-	if t.part != nil {
-		return len(t.part)
-	}
-	return t.facts.Version.NumChunks()
 }
 
 // pruning says how many chunks of tables were read and how many were not, and which keys thinned out the rows in them.

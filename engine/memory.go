@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -59,7 +60,7 @@ func sharesOf(memoryBytes int64) shares {
 		process: memoryBytes + fixedBytes,
 		chunk:   min(max(uncounted, ingest.GrowthBytes), ingest.BytesPerChunk),
 		parked:  uncounted,
-		keys:    min(uncounted/keyBytes, keysMax),
+		keys:    min(uncounted/keyBytes, scan.KeysMost),
 		text:    max(memoryBytes/textPart, textLeast),
 		clients: max(memoryBytes/clientsPart, clientsLeast),
 	}

@@ -30,10 +30,10 @@ func (q *query) userNames(schema *arrow.Schema) *arrow.Schema {
 func (q *query) tableOfCall(call string) string {
 	parts := scanCall.FindStringSubmatch(call)
 	for _, t := range q.scans {
-		if strconv.FormatUint(t.number, 10) != parts[1] {
+		if strconv.FormatUint(t.Number, 10) != parts[1] {
 			continue
 		}
-		name := t.facts.Relation.Name
+		name := t.Facts.Relation.Name
 		if alias := parts[2]; alias != "" && alias != name && alias != duckdb.QuoteIdentifier(name) {
 			return name + " AS " + alias
 		}

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
@@ -39,7 +40,7 @@ type query struct {
 	given   string // what DuckDB was given
 	edits   edit.List
 	duck    *duckdb.Statement
-	scans   []*tableScan
+	scans   []*scan.Scan
 	compute *plan.Query
 	source  *facts.Facts // of compute's table
 	schema  *arrow.Schema
@@ -208,7 +209,7 @@ func (q *query) close() {
 		q.duck = nil
 	}
 	for _, t := range q.scans {
-		q.session.conn.Forget(t.number)
+		q.session.conn.Forget(t.Number)
 	}
 	q.scans = nil
 	if q.final != nil {
@@ -346,32 +347,32 @@ func (q *query) explain(err error) error {
 // splice registers a scan for every hint and puts it in place of the table's name. Occurrences that read the same rows
 // share a scan: DuckDB then computes equal parts of the statement once.
 func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error {
-	made := make([]*tableScan, len(hints))
+	made := make([]*scan.Scan, len(hints))
 	for i := range hints {
 		h := &hints[i]
 		made[i] = q.session.newScan(ctx, v, v.find(h.Relation.Schema, h.Relation.Name), h)
-		made[i].without = q.without
-		if err := made[i].restrict(ctx, v.parts[h.Start]); err != nil {
+		made[i].Without = q.without
+		if err := made[i].Restrict(ctx, v.parts[h.Start]); err != nil {
 			return err
 		}
 	}
 	if q.split == nil { // else the nodes do it, each for its part: here nothing is read
-		if err := (&transfer{engine: q.session.engine, hints: hints, scans: made, without: q.without}).run(ctx); err != nil {
+		if err := scan.Transfer(ctx, &q.session.engine.scans, hints, made, q.without); err != nil {
 			return err
 		}
 	}
 	calls := make([]string, len(made))
-	known := map[string]*tableScan{}
+	known := map[string]*scan.Scan{}
 	for i, t := range made {
-		signature := t.signature()
+		signature := t.Signature()
 		if twin := known[signature]; twin != nil && !q.without.Has(optimization.SharedScans) {
 			t = twin
 		} else {
 			known[signature] = t
-			t.number = q.session.conn.Register(t.scan)
+			t.Number = q.session.conn.Register(t.Duck)
 			q.scans = append(q.scans, t)
 		}
-		calls[i] = duckdb.ScanCall(t.number)
+		calls[i] = duckdb.ScanCall(t.Number)
 	}
 	q.given, q.edits = plan.Splice(q.text, hints, func(i int, _ *plan.Scan) string { return calls[i] })
 	return nil
@@ -391,7 +392,7 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 	read := q.read.Begin()
 	bound := planValues(args)
 	for _, t := range q.scans {
-		if err := t.start(ctx, bound); err != nil {
+		if err := t.Start(ctx, bound); err != nil {
 			return nil, err
 		}
 	}

@@ -48,7 +48,7 @@ func (q *query) versions() (list []*catalog.TableVersion) {
 		}
 	}
 	for _, t := range q.scans {
-		add(t.facts.Version)
+		add(t.Facts.Version)
 	}
 	if q.source != nil {
 		add(q.source.Version)

@@ -1,4 +1,4 @@
-package engine
+package scan
 
 import (
 	"context"
@@ -11,30 +11,30 @@ import (
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
-// keepGroups thins out scan i by the groups that matter of it (P8), where one quick pass finds them: its table must lie sorted by
-// the key of the groups, as tables do whose rows came in that order. The statement then groups only what is left; and whoever
-// joins the groups is thinned out by their keys.
+// keepGroups thins out scan i by the groups that matter of it (P8), where one quick pass finds them: its table must lie
+// sorted by the key of the groups, as tables do whose rows came in that order. The statement then groups only what is
+// left; and whoever joins the groups is thinned out by their keys.
 func (t *transfer) keepGroups(ctx context.Context, i int) error {
 	s, g := t.scans[i], t.hints[i].Group
-	if g == nil || len(filter.Of(s.hint)) > 0 {
+	if g == nil || len(filter.Of(s.Hint)) > 0 {
 		return nil
 	}
 	above, ok := mustExceed(s, g)
 	if !ok || !hasIntegers(s.column(g.Key)) {
 		return nil
 	}
-	provenance := fmt.Sprintf("%d in groups of %s by %d of %d above %d", g.Key, s.signature(), g.Key, g.Sum, above)
+	provenance := fmt.Sprintf("%d in groups of %s by %d of %d above %d", g.Key, s.Signature(), g.Key, g.Sum, above)
 	keys, known := t.keys[provenance]
 	if !known {
-		if err := s.start(ctx, nil); err != nil {
+		if err := s.Start(ctx, nil); err != nil {
 			return err
 		}
 		var err error
-		keys, err = duckdb.BuildGroupKeySet(ctx, s.scan, duckdb.Groups{Key: g.Key, Sum: g.Sum, Above: above}, keysMax)
+		keys, err = duckdb.BuildGroupKeySet(ctx, s.Duck, duckdb.Groups{Key: g.Key, Sum: g.Sum, Above: above}, KeysMost)
 		if err != nil {
 			return err
 		}
-		if keys != nil && float64(keys.Rows()) > largeWorth*float64(s.facts.Relation.Rows) {
+		if keys != nil && float64(keys.Rows()) > largeWorth*float64(s.Facts.Relation.Rows) {
 			keys = nil
 		}
 		t.keys[provenance] = keys
@@ -43,16 +43,16 @@ func (t *transfer) keepGroups(ctx context.Context, i int) error {
 		return nil
 	}
 	s.provenances = append(s.provenances, provenance)
-	s.keyFilters = append(s.keyFilters, duckdb.Filter{Column: g.Key, Keys: keys})
+	s.KeyFilters = append(s.KeyFilters, duckdb.Filter{Column: g.Key, Keys: keys})
 	s.keySources = append(s.keySources, keySource{i, g.Key})
-	s.ofResults = s.ofResults || s.result
+	s.OfResults = s.OfResults || s.Result
 	s.rows, s.exact = max(1, keys.Rows()), true
-	t.keys[fmt.Sprintf("%d of %s", g.Key, s.signature())] = keys
+	t.keys[fmt.Sprintf("%d of %s", g.Key, s.Signature())] = keys
 	return nil
 }
 
 // mustExceed is what the sum of stored values must be above.
-func mustExceed(s *tableScan, g *plan.Group) (int64, bool) {
+func mustExceed(s *Scan, g *plan.Group) (int64, bool) {
 	var domain arrow.DataType = arrow.PrimitiveTypes.Int64
 	if g.Sum >= 0 {
 		domain = s.column(g.Sum)
@@ -60,8 +60,8 @@ func mustExceed(s *tableScan, g *plan.Group) (int64, bool) {
 			return 0, false
 		}
 	}
-	// Rounded down, a bound that is not reached stays so: 300.5 of whole numbers is 300. One that may be reached is the next below
-	// what is rounded up.
+	// Rounded down, a bound that is not reached stays so: 300.5 of whole numbers is 300. One that may be reached is the
+	// next below what is rounded up.
 	at := filter.Stored(domain, g.Value, g.Op == plan.Greater)
 	if at == nil {
 		return 0, false

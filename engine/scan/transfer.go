@@ -1,4 +1,4 @@
-package engine
+package scan
 
 import (
 	"cmp"
@@ -16,22 +16,22 @@ import (
 	"github.com/csmsql/csmsql/sql/optimization"
 )
 
-// Predicate transfer: what is left of a small filtered table thins out the larger tables that are joined with it, before
-// DuckDB sees a row. region → nation → supplier → lineitem. See docs/decisions/0006-join-order.md.
+// Predicate transfer: what is left of a small filtered table thins out the larger tables that are joined with it,
+// before DuckDB sees a row. region → nation → supplier → lineitem. See docs/decisions/0006-join-order.md.
 //
 // It is planning: it reads the small tables once per plan. A wrong key set would be a wrong answer, so it only follows
 // plan.Join (P7), and what it cannot do cheaply it leaves out.
 type transfer struct {
-	engine  *Engine
+	tables  *Tables
 	hints   []plan.Scan
-	scans   []*tableScan // of hints, in their order
+	scans   []*Scan // of hints, in their order
 	done    []bool
 	keys    map[string]*duckdb.KeySet // by provenance; nil: was not worth it
 	without optimization.Set
 }
 
 const (
-	keysMax        = 8_000_000 // keys of one set, if there is memory for so many
+	KeysMost       = 8_000_000 // keys of one set, if there is memory for so many
 	smallTable     = 200_000   // rows; to read that many costs next to nothing
 	smallWorth     = 0.9       // what must at most be left of a small table for its keys to be worth anything
 	largeWorth     = 0.6       // and of a large one: half of it, which may be a bit more, is one of two nodes' part
@@ -39,8 +39,14 @@ const (
 	largestReading = 5         // a table's keys may cost reading this many times the rows of the table that they thin out
 )
 
-// run thins scans out, the smallest first, so that every table is filtered by smaller ones; and then, where it pays, by larger ones of which
-// little is left.
+// Transfer thins the scans of hints, in their order, out by each other.
+func Transfer(ctx context.Context, tables *Tables, hints []plan.Scan, scans []*Scan,
+	without optimization.Set) error {
+	return (&transfer{tables: tables, hints: hints, scans: scans, without: without}).run(ctx)
+}
+
+// run thins scans out, the smallest first, so that every table is filtered by smaller ones; and then, where it pays, by
+// larger ones of which little is left.
 func (t *transfer) run(ctx context.Context) error {
 	t.done = make([]bool, len(t.scans))
 	t.keys = map[string]*duckdb.KeySet{}
@@ -75,8 +81,8 @@ func (t *transfer) run(ctx context.Context) error {
 	return nil
 }
 
-// smallest is the scan of which least will be left when those that are done have thinned it out; of those of which about as much will be, the
-// one of which less is to be read: the other one has more to gain from its keys.
+// smallest is the scan of which least will be left when those that are done have thinned it out; of those of which
+// about as much will be, the one of which less is to be read: the other one has more to gain from its keys.
 func (t *transfer) smallest() int {
 	best, least := -1, 0.0
 	for i := range t.scans {
@@ -108,7 +114,8 @@ func (t *transfer) canThin(i int, j plan.Join) bool {
 	return sameKeys(s.column(j.Column), other.column(j.Match)) && !s.knows(i, j.Column, other, j.Match)
 }
 
-// thin filters scan i by the keys of some others. worth: to read one row for its key must save so much of a row; 0: it always does.
+// thin filters scan i by the keys of some others. worth: to read one row for its key must save so much of a row; 0: it
+// always does.
 func (t *transfer) thin(ctx context.Context, i int, by []bool, worth float64) error {
 	s := t.scans[i]
 	joins := slices.SortedStableFunc(slices.Values(t.hints[i].Joins), func(x, y plan.Join) int { return cmp.Compare(t.scans[x.Other].rows, t.scans[y.Other].rows) })
@@ -130,23 +137,24 @@ func (t *transfer) thin(ctx context.Context, i int, by []bool, worth float64) er
 			continue
 		}
 		s.provenances = append(s.provenances, filtered)
-		s.keyFilters = append(s.keyFilters, duckdb.Filter{Column: j.Column, Keys: keys})
+		s.KeyFilters = append(s.KeyFilters, duckdb.Filter{Column: j.Column, Keys: keys})
 		s.keySources = append(s.keySources, keySource{j.Other, j.Match})
-		s.ofResults = s.ofResults || t.scans[j.Other].result || t.scans[j.Other].ofResults
+		s.OfResults = s.OfResults || t.scans[j.Other].Result || t.scans[j.Other].OfResults
 		s.rows = s.guessed(max(1, min(s.rows, int64(float64(s.rows)*s.kept(j.Column, int64(keys.Len()), other)))))
 	}
 	return nil
 }
 
-// knows tells whether nothing filters another scan's column but what filters this one's, or this one's own keys: then the other one's keys
-// would leave nothing more out. own is the place of the scan among all. Two scans that each read a part read parts that belong together.
-func (t *tableScan) knows(own, column int, other *tableScan, match int) bool {
-	if len(other.filtersOf(other.hint)) > 0 || other.part != nil && t.part == nil {
+// knows tells whether nothing filters another scan's column but what filters this one's, or this one's own keys: then
+// the other one's keys would leave nothing more out. own is the place of the scan among all. Two scans that each read a
+// part read parts that belong together.
+func (t *Scan) knows(own, column int, other *Scan, match int) bool {
+	if len(other.filtersOf(other.Hint)) > 0 || other.Part != nil && t.Part == nil {
 		return false
 	}
-	for i, f := range other.keyFilters {
+	for i, f := range other.KeyFilters {
 		known := other.keySources[i] == keySource{own, column} ||
-			slices.ContainsFunc(t.keyFilters, func(mine duckdb.Filter) bool { return mine.Column == column && mine.Keys == f.Keys })
+			slices.ContainsFunc(t.KeyFilters, func(mine duckdb.Filter) bool { return mine.Column == column && mine.Keys == f.Keys })
 		if f.Column != match || !known {
 			return false
 		}
@@ -158,43 +166,44 @@ func (t *tableScan) knows(own, column int, other *tableScan, match int) bool {
 type keySource struct{ scan, column int }
 
 // weight is what a row that goes on costs, in such rows without strings: those are copied wherever the row goes.
-func (t *tableScan) weight() float64 {
+func (t *Scan) weight() float64 {
 	w := 1.0
-	for i, c := range t.facts.Relation.Columns {
-		if c.Type.ID() == arrow.STRING && t.scan.Domains[i] == nil && slices.Contains(t.hint.Columns, c.Name) {
+	for i, c := range t.Facts.Relation.Columns {
+		if c.Type.ID() == arrow.STRING && t.Duck.Domains[i] == nil && slices.Contains(t.Hint.Columns, c.Name) {
 			w += 2
 		}
 	}
 	return w
 }
 
-// kept estimates which part of a table's rows has one of n keys of another one. Two parts that belong together have the same part of all keys.
-func (t *tableScan) kept(column int, n int64, other *tableScan) float64 {
-	distinct := float64(t.facts.Relation.Columns[column].Stats.Distinct)
+// kept estimates which part of a table's rows has one of n keys of another one. Two parts that belong together have the
+// same part of all keys.
+func (t *Scan) kept(column int, n int64, other *Scan) float64 {
+	distinct := float64(t.Facts.Relation.Columns[column].Stats.Distinct)
 	if distinct <= 0 {
-		distinct = float64(t.facts.Relation.Rows)
+		distinct = float64(t.Facts.Relation.Rows)
 	}
-	if t.part != nil && other.part != nil {
+	if t.Part != nil && other.Part != nil {
 		distinct *= other.share()
 	}
 	return min(1, float64(n)/max(distinct, 1))
 }
 
 // share is how much of the table the scan may read.
-func (t *tableScan) share() float64 {
-	return float64(t.held) / float64(max(t.facts.Relation.Rows, 1))
+func (t *Scan) share() float64 {
+	return float64(t.held) / float64(max(t.Facts.Relation.Rows, 1))
 }
 
 // keysOf gives the keys that are left of scan i, if they are worth their price to the scan that wants them.
-func (t *transfer) keysOf(ctx context.Context, i, column int, wants *tableScan) (*duckdb.KeySet, string, error) {
+func (t *transfer) keysOf(ctx context.Context, i, column int, wants *Scan) (*duckdb.KeySet, string, error) {
 	s := t.scans[i]
-	provenance := fmt.Sprintf("%d of %s", column, s.signature())
+	provenance := fmt.Sprintf("%d of %s", column, s.Signature())
 	if keys, known := t.keys[provenance]; known {
 		return keys, provenance, nil
 	}
 	total := s.held
-	if wants.part == nil { // to whom a part is less than everything
-		total = s.facts.Relation.Rows
+	if wants.Part == nil { // to whom a part is less than everything
+		total = s.Facts.Relation.Rows
 	}
 	worth := largeWorth
 	if total <= smallTable {
@@ -202,13 +211,13 @@ func (t *transfer) keysOf(ctx context.Context, i, column int, wants *tableScan) 
 	} else if float64(s.held) > largestReading*float64(wants.held)*wants.weight() {
 		return nil, "", nil
 	}
-	if total == 0 || !s.filtered() || float64(s.rows) > worth*float64(total) || s.rows > t.engine.memory.keys {
+	if total == 0 || !s.filtered() || float64(s.rows) > worth*float64(total) || s.rows > t.tables.KeysMost {
 		return nil, "", nil
 	}
-	if err := s.start(ctx, nil); err != nil {
+	if err := s.Start(ctx, nil); err != nil {
 		return nil, "", err
 	}
-	keys, err := duckdb.BuildKeySet(ctx, s.scan, column, t.engine.memory.keys)
+	keys, err := duckdb.BuildKeySet(ctx, s.Duck, column, t.tables.KeysMost)
 	var known *duckdb.Error
 	switch {
 	case errors.As(err, &known) && known.State == "53200":
@@ -224,57 +233,59 @@ func (t *transfer) keysOf(ctx context.Context, i, column int, wants *tableScan) 
 		}
 	}
 	t.keys[provenance] = keys
-	if keys != nil && s.oneRowEach(column, keys) && slices.ContainsFunc(s.filtersOf(s.hint), s.slow) {
+	if keys != nil && s.oneRowEach(column, keys) && slices.ContainsFunc(s.filtersOf(s.Hint), s.slow) {
 		s.ownKeys = &duckdb.Filter{Column: column, Keys: keys}
-		s.ofResults = s.ofResults || s.result
+		s.OfResults = s.OfResults || s.Result
 	}
 	return keys, provenance, nil
 }
 
 // oneRowEach tells whether every row of which these are the keys has one, and its own.
-func (t *tableScan) oneRowEach(column int, keys *duckdb.KeySet) bool {
-	stats := t.facts.Relation.Columns[column].Stats
+func (t *Scan) oneRowEach(column int, keys *duckdb.KeySet) bool {
+	stats := t.Facts.Relation.Columns[column].Stats
 	return int64(keys.Len()) == keys.Rows() && stats.NullsKnown && stats.Nulls == 0
 }
 
-func (t *tableScan) column(i int) arrow.DataType { return t.facts.Relation.Columns[i].Type }
+func (t *Scan) column(i int) arrow.DataType { return t.Facts.Relation.Columns[i].Type }
 
-// filtered tells whether anything thins the scan out. A part of a table has a part of the keys: a fragment that reads another table whole
-// reads of it what belongs to its part.
-func (t *tableScan) filtered() bool {
-	return len(t.keyFilters) > 0 || len(t.filtersOf(t.hint)) > 0 || t.part != nil
+// filtered tells whether anything thins the scan out. A part of a table has a part of the keys: a fragment that reads
+// another table whole reads of it what belongs to its part.
+func (t *Scan) filtered() bool {
+	return len(t.KeyFilters) > 0 || len(t.filtersOf(t.Hint)) > 0 || t.Part != nil
 }
 
-// told is the number of rows that DuckDB's optimizer is told: it takes a fifth of them for a WHERE that stays in the text.
-func (t *tableScan) told() int64 {
+// told is the number of rows that DuckDB's optimizer is told: it takes a fifth of them for a WHERE that stays in the
+// text.
+func (t *Scan) told() int64 {
 	const duckDBGuess = 5
 	rows := max(t.rows, 1)
-	if t.hint.Filters > 0 {
+	if t.Hint.Filters > 0 {
 		return rows * duckDBGuess
 	}
 	return rows
 }
 
-// signature says what the scan reads: scans with equal signatures give equal rows.
-func (t *tableScan) signature() string {
+// Signature says what the scan reads: scans with equal signatures give equal rows.
+func (t *Scan) Signature() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%p %t %v", t.facts.Version, t.part != nil, t.part) // a part may be empty, and is not the whole table
-	writeSignature(&b, t.hint.Predicates)
-	for _, branches := range t.hint.AnyOf {
+	fmt.Fprintf(&b, "%p %t %v", t.Facts.Version, t.Part != nil, t.Part) // a part may be empty, and is not the whole table
+	writeSignature(&b, t.Hint.Predicates)
+	for _, branches := range t.Hint.AnyOf {
 		b.WriteString("|any of")
 		for _, branch := range branches {
 			b.WriteString("|or")
 			writeSignature(&b, branch)
 		}
 	}
-	fmt.Fprintf(&b, "|%v|%q", t.hint.Comparisons, t.hint.EnumSafe)
+	fmt.Fprintf(&b, "|%v|%q", t.Hint.Comparisons, t.Hint.EnumSafe)
 	for _, p := range t.provenances {
 		b.WriteString("|{" + p + "}")
 	}
 	return b.String()
 }
 
-// writeSignature does not use Predicate.String, which is for people: words are not quoted there, so 'a', 'b' may be one or two.
+// writeSignature does not use Predicate.String, which is for people: words are not quoted there, so 'a', 'b' may be one
+// or two.
 func writeSignature(b *strings.Builder, predicates []plan.Predicate) {
 	for _, p := range predicates {
 		fmt.Fprintf(b, "|%d %d", p.Column, p.Op)
