@@ -7,6 +7,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/member"
+	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -37,7 +38,7 @@ type block struct {
 	// restarted: DuckDB's transaction is younger than the block's snapshot.
 	restarted bool
 	// names that the block made, dropped or replaced, as its own DuckDB connection shows them; nil: no statement needed them.
-	names *ownNames
+	names *names.Own
 	// emptied are the tables that the block truncated since its last savepoint.
 	emptied map[catalog.TableID]bool
 }
@@ -233,7 +234,7 @@ func (s *Session) endDuck(b *block, how string) error {
 		return s.restore(b, settings)
 	}
 	if how == "COMMIT" && b.names != nil {
-		b.names.clear()
+		b.names.Clear()
 	}
 	err := s.conn.Exec(how)
 	s.endedDuck(b)

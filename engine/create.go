@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -417,7 +418,7 @@ func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema
 		if v.contents.HasSchema(head.Name) {
 			return sqlerror.New("42P06", "schema %q already exists", head.Name)
 		}
-		if strings.HasPrefix(head.Name, "pg_") || head.Name == "information_schema" || head.Name == systemSchema {
+		if strings.HasPrefix(head.Name, "pg_") || head.Name == "information_schema" || head.Name == names.SystemSchema {
 			return sqlerror.New("42939", "unacceptable schema name %q", head.Name).WithHint("The prefix \"pg_\" and the name \"csm\" are reserved for system schemas.")
 		}
 		return tx.CreateSchema(head.Name)

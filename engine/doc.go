@@ -8,8 +8,7 @@
 //	   writes: rows ─► ingest ─► sealed chunks ─► catalog.Transaction ─► one new version, atomically
 //
 //	   reader    bytes of chunks in this process (package reader), and what a statement has read of them
-//	   mirror    DuckDB's names follow the catalog's, so that DuckDB's own dialect finds the tables; a block's own names
-//	             are shown to its own connection (ownNames)
+//	   names     what DuckDB is shown (package names): the catalog's, and a block's own to its own connection
 //	   node      the lender's side (package member);  a borrower's way to it (package borrower)
 //	   written   the user's text, where all behind Probe reads one in plain spelling (statement.Plain): 31 for 0x1F
 //	   dialect   what the words of PostgreSQL's clients are to DuckDB, and its errors to them (package dialect)
@@ -42,8 +41,8 @@
 //
 // # Lock order
 //
-// Engine.mu and Session (one goroutine) → mirror.mu → the locks of package facts → the catalog's locks → coherence → memregion. DuckDB's own
-// locks are below mirror.mu; DuckDB's threads call tableScan.open, which takes only catalog page caches and the reader's shards.
+// Engine.mu and Session (one goroutine) → names.Mirror.mu → the locks of package facts → the catalog's locks → coherence → memregion. DuckDB's own
+// locks are below names.Mirror.mu; DuckDB's threads call scan.Scan.Open, which takes only catalog page caches and the reader's shards.
 //
 // # What it does not do
 //

@@ -24,6 +24,7 @@ import (
 	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/load"
 	"github.com/csmsql/csmsql/engine/member"
+	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/overdue"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/scan"
@@ -51,9 +52,8 @@ type Engine struct {
 	upkeep   *upkeep.Keeper // nil before the database is open
 	loader   *load.Loader   // likewise; of a node
 	kept     keptShare
-	views    viewWords
 	history  history
-	mirror   mirror
+	mirror   names.Mirror
 	zones    zones
 
 	checks  *check.Checker // nil before the database is open
@@ -178,7 +178,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.scans = scan.Tables{Facts: &e.facts, Reader: e.reader, Ours: e.ours, Threads: e.threads, KeysMost: e.memory.keys}
 	e.upkeep = e.newKeeper()
 	e.loader = e.newLoader()
-	return e.mirror.open(e)
+	return e.mirror.Open(e.db, systemColumns(), e.config.Log)
 }
 
 // ErrFailed is why an engine is closed and opened again when Failed says so.
@@ -208,7 +208,7 @@ func (e *Engine) Close() error {
 		e.room.stop()
 	}
 	e.workers.close() // they read what the node lends
-	e.mirror.close()
+	e.mirror.Close()
 	e.checks.Close()
 	if e.db != nil {
 		e.db.Close()
@@ -262,7 +262,7 @@ func (e *Engine) snapshot(ctx context.Context) (*lease.Lease, error) {
 		}
 		l = lease.New(s, nil)
 	}
-	if err := e.mirror.follow(l.Snapshot.Contents); err != nil {
+	if err := e.mirror.Follow(l.Snapshot.Contents); err != nil {
 		l.Release()
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
@@ -71,7 +72,7 @@ func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
 		return nil, sqlerror.New("XX000", "table %s.%s is asked for outside of a statement", schema, name)
 	}
 	s.looked = true
-	if schema == systemSchema {
+	if schema == names.SystemSchema {
 		if scan, ok := systemScan(s, name); ok {
 			return scan, nil
 		}

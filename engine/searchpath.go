@@ -2,11 +2,10 @@ package engine
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/setting"
 )
 
@@ -17,7 +16,7 @@ type duckPath struct {
 	text     string // as DuckDB was told
 	path     []string
 	contents *catalog.Contents
-	names    *ownNames
+	names    *names.Own
 	shown    *catalog.Contents // by names
 }
 
@@ -27,18 +26,18 @@ type duckPath struct {
 func (s *Session) followSearchPath(contents *catalog.Contents) error {
 	want := duckPath{path: s.settings.searchPath, contents: contents}
 	if s.block != nil && s.block.names != nil {
-		want.names, want.shown = s.block.names, s.block.names.seen
+		want.names, want.shown = s.block.names, s.block.names.Seen
 	}
 	is := &s.looksIn
 	if is.contents == want.contents && is.names == want.names && is.shown == want.shown && slices.Equal(is.path, want.path) {
 		return nil
 	}
-	database, shown := duckdb.CatalogName, s.engine.mirror.has
+	database, shown := duckdb.CatalogName, s.engine.mirror.Has
 	if want.names != nil {
-		database, shown = want.names.shown.database, want.names.has
+		database, shown = want.names.Database(), want.names.Has
 	}
-	want.text = pathText(database, want.path, func(schema string) (string, bool) {
-		found, ok := schemaNamed(contents, schema)
+	want.text = names.Path(database, want.path, func(schema string) (string, bool) {
+		found, ok := names.SchemaNamed(contents, schema)
 		return found, ok && shown(found)
 	})
 	if want.text != is.text {
@@ -53,7 +52,7 @@ func (s *Session) followSearchPath(contents *catalog.Contents) error {
 
 // lookInShared makes DuckDB look for names in the database that all sessions share, until a statement says which schemas it sees there.
 func (s *Session) lookInShared() error {
-	return s.lookIn(pathText(duckdb.CatalogName, s.settings.searchPath, func(schema string) (string, bool) { return schema, s.engine.mirror.has(schema) }))
+	return s.lookIn(names.Path(duckdb.CatalogName, s.settings.searchPath, func(schema string) (string, bool) { return schema, s.engine.mirror.Has(schema) }))
 }
 
 func (s *Session) lookIn(text string) error {
@@ -63,29 +62,6 @@ func (s *Session) lookIn(text string) error {
 	}
 	s.looksIn.text = text
 	return nil
-}
-
-func pathText(database string, path []string, has func(schema string) (found string, ok bool)) string {
-	parts := make([]string, 0, len(path)+1)
-	for _, schema := range path {
-		if found, ok := has(schema); ok {
-			parts = append(parts, database+"."+duckdb.QuoteIdentifier(found))
-		}
-	}
-	return strings.Join(append(parts, pgcatalog.SessionSchema), ",")
-}
-
-// schemaNamed finds a schema as tables are found: as written, or else without regard to case.
-func schemaNamed(contents *catalog.Contents, name string) (found string, ok bool) {
-	if contents.HasSchema(name) {
-		return name, true
-	}
-	for _, schema := range contents.Schemas() {
-		if strings.EqualFold(schema, name) {
-			return schema, true
-		}
-	}
-	return "", false
 }
 
 // splitPath are the schemas of a search_path that users can have made. What stands for the user's own schema is its name.

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -51,7 +52,7 @@ func (s *Session) describeTables(v *visible) error {
 	if s.described == v.contents {
 		return nil
 	}
-	if err := s.engine.mirror.makeCatalogs(); err != nil {
+	if err := s.engine.mirror.MakeCatalogs(); err != nil {
 		return err
 	}
 	var schemas []pgcatalog.Schema
@@ -77,7 +78,7 @@ func (s *Session) describeTables(v *visible) error {
 // describeForViews tells the session's copy of the catalogs what exists if there are views that read it, and the statement may name one:
 // scans are those of its relations that are spliced in.
 func (s *Session) describeForViews(tree *pg.ParseResult, scans []plan.Scan, v *visible) error {
-	if !s.catalogViews && !s.engine.views.readCatalogs(v.contents) || tree != nil && !hasOthers(tree, scans) {
+	if !s.catalogViews && !s.engine.mirror.ReadCatalogs(v.contents) || tree != nil && !hasOthers(tree, scans) {
 		return nil
 	}
 	s.yield()
@@ -96,7 +97,7 @@ func hasOthers(tree *pg.ParseResult, scans []plan.Scan) bool {
 		case *pg.RangeVar:
 			found = found || !spliced[int(node.Location)]
 		case *pg.RangeFunction:
-			found = found || !innocent(node)
+			found = found || !names.Unaffected(node)
 		}
 	})
 	return found

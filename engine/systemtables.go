@@ -17,7 +17,6 @@ import (
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
-	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // The schema csm shows what lies where and what was read, as tables that are made when they are asked:
@@ -31,9 +30,6 @@ import (
 //	csm.queries   the latest statements of this node: rows, bytes read here and elsewhere, fragments; other users' texts not to a Guest
 //
 // DuckDB sees views over csm_table, as it does for ordinary tables.
-
-// systemSchema is reserved.
-const systemSchema = "csm"
 
 // systemTable is one of them.
 type systemTable struct {
@@ -73,21 +69,16 @@ var systemTables = map[string]systemTable{
 		"rows", countType, "bytes_local", countType, "bytes_remote", countType, "fragments", countType, "error", textType, "overdue", flagType), systemQueries},
 }
 
-// showSystem makes the views in one of DuckDB's databases.
-func showSystem(exec func(string) error, database string) error {
-	if err := exec("CREATE SCHEMA IF NOT EXISTS " + database + "." + systemSchema); err != nil {
-		return err
+// systemColumns are the columns of the tables, by their names.
+func systemColumns() map[string]*arrow.Schema {
+	columns := make(map[string]*arrow.Schema, len(systemTables))
+	for name, t := range systemTables {
+		columns[name] = t.columns
 	}
-	for name := range systemTables {
-		sql := fmt.Sprintf("CREATE VIEW %s.%s.%s AS SELECT * FROM csm_table('%s', '%s')", database, systemSchema, name, systemSchema, name)
-		if err := exec(sql); err != nil {
-			return fmt.Errorf("engine: show csm.%s: %w", name, err)
-		}
-	}
-	return nil
+	return columns
 }
 
-// systemScan gives a system table's rows as they are now; without a session, only its columns.
+// systemScan gives a system table's rows as they are now.
 func systemScan(s *Session, name string) (*duckdb.Scan, bool) {
 	t, ok := systemTables[strings.ToLower(name)]
 	if !ok {
@@ -95,9 +86,6 @@ func systemScan(s *Session, name string) (*duckdb.Scan, bool) {
 	}
 	scan := &duckdb.Scan{Schema: t.columns, Rows: 1, Chunks: 1}
 	scan.Open = func(_ int, columns []int) (arrow.RecordBatch, error) {
-		if s == nil {
-			return nil, sqlerror.New("XX000", "csm.%s is asked for outside of a statement", name)
-		}
 		batch, err := t.batch(context.Background(), s)
 		if err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -94,8 +95,8 @@ func (s *Session) schemaOf(v *visible, m duckdb.Mention) string {
 		if view := v.view(schema, m.Name); view != nil {
 			return dialect.PlainIdentifier(view.Name.Schema)
 		}
-		if _, ok := systemTables[strings.ToLower(m.Name)]; ok && strings.EqualFold(schema, systemSchema) {
-			return systemSchema
+		if _, ok := systemTables[strings.ToLower(m.Name)]; ok && strings.EqualFold(schema, names.SystemSchema) {
+			return names.SystemSchema
 		}
 	}
 	return ""

@@ -58,6 +58,7 @@ var allowed = map[string][]string{
 	"engine/borrower":      {"engine/fabric", "engine/lease", "engine/lifetime", "engine/member", "engine/reader", "catalog", "cluster", "coherence", "memregion"},
 	"engine/service":       {"engine/facts", "engine/lifetime", "engine/member", "engine/upkeep", "catalog", "cluster", "coherence", "exec/duckdb"},
 	"engine/scan":          {"engine/facts", "engine/filter", "engine/reader", "sql/optimization", "catalog", "exec/duckdb", "exec/plan"},
+	"engine/names":         {"catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},
 	"engine/turn":          {},
 	"engine/lifetime":      {"engine/custody"},
 	"engine/check":         {"engine/columntype", "engine/constraint", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},

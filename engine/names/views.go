@@ -1,4 +1,4 @@
-package engine
+package names
 
 import (
 	"sync"
@@ -8,8 +8,8 @@ import (
 	"github.com/csmsql/csmsql/sql/dialect"
 )
 
-// viewWords remembers the queries of views as statements with those queries would be written for DuckDB, because all views are looked at
-// whenever the catalog moves on. Safe for concurrent use.
+// viewWords remembers the queries of views as statements with those queries would be written for DuckDB, because all
+// views are looked at whenever the catalog moves on. Safe for concurrent use.
 type viewWords struct {
 	known sync.Map // catalog.TableID → *viewText
 	last  atomic.Pointer[catalogReaders]
@@ -43,7 +43,7 @@ func (w *viewWords) of(v *catalog.View) *viewText {
 	return text
 }
 
-// readCatalogs tells whether any view does.
+// ReadCatalogs tells whether any view does.
 func (w *viewWords) readCatalogs(contents *catalog.Contents) bool {
 	if last := w.last.Load(); last != nil && last.contents == contents {
 		return last.some

@@ -1,15 +1,17 @@
-package engine
+package names
 
 import (
 	"fmt"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
-// shownNames are the names that one of DuckDB's databases shows: a schema for every schema of the catalog, for every table a view
-// over csm_table, for every view the view. Not safe for concurrent use.
+// shownNames are the names that one of DuckDB's databases shows: a schema for every schema of the catalog, for every
+// table a view over csm_table, for every view the view. Not safe for concurrent use.
 type shownNames struct {
 	database string
 	exec     func(sql string) error
@@ -28,7 +30,7 @@ func newShownNames(database string, exec func(sql string) error, words *viewWord
 	}
 }
 
-// follow brings the names to contents. csm_table must resolve contents' tables meanwhile.
+// Follow brings the names to contents. csm_table must resolve contents' tables meanwhile.
 func (n *shownNames) follow(contents *catalog.Contents) error {
 	wanted := map[catalog.TableName]string{}
 	for _, t := range contents.Tables() {
@@ -56,7 +58,7 @@ func (n *shownNames) dropStale(contents *catalog.Contents, wanted map[catalog.Ta
 		delete(n.shapes, name)
 	}
 	for schema := range n.schemas {
-		if contents.HasSchema(schema) || schema == duckdb.SchemaName || schema == systemSchema {
+		if contents.HasSchema(schema) || schema == duckdb.SchemaName || schema == SystemSchema {
 			continue
 		}
 		if err := n.exec("DROP SCHEMA IF EXISTS " + n.schema(schema) + " CASCADE"); err != nil {
@@ -105,8 +107,8 @@ func (n *shownNames) leaveOut(name catalog.TableName, err error) {
 	delete(n.shapes, name)
 }
 
-// createViews makes views in an order in which each finds those it names. One that no longer can be made (its table is gone) is
-// left out: it is an error of whoever asks it, not of everybody.
+// createViews makes views in an order in which each finds those it names. One that no longer can be made (its table is
+// gone) is left out: it is an error of whoever asks it, not of everybody.
 func (n *shownNames) createViews(views []*catalog.View, wanted map[catalog.TableName]string, text func(*catalog.View) string) {
 	for progress := true; progress; {
 		progress = false
@@ -139,4 +141,22 @@ func columnList(v *catalog.View) string {
 		names[i] = duckdb.QuoteIdentifier(f.Name)
 	}
 	return "(" + strings.Join(names, ", ") + ")"
+}
+
+// SystemSchema is reserved.
+const SystemSchema = "csm"
+
+// showSystem makes the views in one of DuckDB's databases.
+func showSystem(exec func(string) error, database string, tables map[string]*arrow.Schema) error {
+	if err := exec("CREATE SCHEMA IF NOT EXISTS " + database + "." + SystemSchema); err != nil {
+		return err
+	}
+	for name := range tables {
+		sql := fmt.Sprintf("CREATE VIEW %s.%s.%s AS SELECT * FROM csm_table('%s', '%s')",
+			database, SystemSchema, name, SystemSchema, name)
+		if err := exec(sql); err != nil {
+			return fmt.Errorf("names: show csm.%s: %w", name, err)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,134 @@
+package names
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+)
+
+// Mirror makes DuckDB's names follow the catalog's: a schema for every schema, for every table a view over csm_table,
+// for every view the view. So DuckDB's own dialect, DESCRIBE, SHOW TABLES and views resolve names, while what they read
+// is always the statement's snapshot: csm_table asks the session for it.
+type Mirror struct {
+	mu   sync.Mutex // guards everything below; above DuckDB's locks
+	conn *duckdb.Connection
+	seen *catalog.Contents
+	// shown is what DuckDB has now, in the database that all sessions share.
+	shown shownNames
+	words viewWords
+	// system are the tables of the schema csm, by their names.
+	system map[string]*arrow.Schema
+	// planning is the contents that csm_table resolves while the mirror itself makes views.
+	planning *catalog.Contents
+	// catalogs: PostgreSQL's are there. It is set under mu, and never reset.
+	catalogs atomic.Bool
+}
+
+// Open makes the names of a database that all its sessions share. system are the tables of the schema csm.
+func (m *Mirror) Open(db *duckdb.Database, system map[string]*arrow.Schema, log *slog.Logger) error {
+	m.system = system
+	conn, err := db.Connect(m.resolve)
+	if err != nil {
+		return err
+	}
+	m.conn = conn
+	m.shown = newShownNames(duckdb.CatalogName, conn.Exec, &m.words)
+	m.shown.schemas[duckdb.SchemaName] = true
+	m.shown.leftOut = func(name catalog.TableName, err error) {
+		log.Warn("DuckDB cannot show a table", "table", name.String(), "error", err)
+	}
+	m.shown.schemas[SystemSchema] = true
+	if err := errors.Join(showSystem(conn.Exec, duckdb.CatalogName, m.system), pgcatalog.Install(conn.Exec)); err != nil {
+		return err
+	}
+	// As sessions do: views call functions of PostgreSQL's.
+	return conn.Exec("SET search_path = " + duckdb.QuoteLiteral(duckdb.CatalogName+"."+duckdb.SchemaName+","+pgcatalog.SessionSchema))
+}
+
+// Has tells whether DuckDB knows the schema.
+func (m *Mirror) Has(schema string) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.shown.schemas[schema]
+}
+
+// Close ends its connection; the names stay as they are.
+func (m *Mirror) Close() {
+	if m.conn != nil {
+		m.conn.Close()
+	}
+}
+
+func (m *Mirror) resolve(schema, name string) (*duckdb.Scan, error) {
+	columns, ok := m.system[strings.ToLower(name)]
+	if schema != SystemSchema || !ok {
+		version, there := m.planning.Table(catalog.TableName{Schema: schema, Name: name})
+		if !there {
+			return nil, sqlerror.New("42P01", "relation %q does not exist", name)
+		}
+		columns = version.Table().Columns
+	}
+	return &duckdb.Scan{
+		Schema: columns,
+		Open: func(int, []int) (arrow.RecordBatch, error) {
+			return nil, sqlerror.New("XX000", "the mirror does not read")
+		},
+	}, nil
+}
+
+// MakeCatalogs makes PostgreSQL's catalogs, which are most of the work of opening a node, when somebody asks for them
+// first. They are a database of their own: so a transaction of DuckDB's that began before sees them.
+func (m *Mirror) MakeCatalogs() error {
+	if m.catalogs.Load() {
+		return nil
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.makeCatalogsLocked()
+}
+
+func (m *Mirror) makeCatalogsLocked() error {
+	if m.catalogs.Load() {
+		return nil
+	}
+	if err := pgcatalog.InstallCatalogs(m.conn.Exec); err != nil {
+		return err
+	}
+	m.catalogs.Store(true)
+	return nil
+}
+
+// Follow brings DuckDB's names to contents, unless something newer was there already.
+func (m *Mirror) Follow(contents *catalog.Contents) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.seen != nil && m.seen.Revision() >= contents.Revision() {
+		return nil
+	}
+	if m.words.readCatalogs(contents) {
+		if err := m.makeCatalogsLocked(); err != nil {
+			return err
+		}
+	}
+	m.planning = contents
+	defer func() { m.planning = nil }()
+	if err := m.shown.follow(contents); err != nil {
+		return fmt.Errorf("names: follow the catalog: %w", err)
+	}
+	m.seen = contents
+	m.words.keep(contents)
+	return nil
+}
+
+// ReadCatalogs tells whether a view of contents reads PostgreSQL's system catalogs.
+func (m *Mirror) ReadCatalogs(contents *catalog.Contents) bool { return m.words.readCatalogs(contents) }
