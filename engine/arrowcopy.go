@@ -50,7 +50,7 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 			return err
 		}
 		defer f.Close()
-		file, err := files.OpenArrow(f, s.engine.memory.whole)
+		file, err := files.OpenArrow(f, s.engine.memory.Whole)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/ingest"
@@ -98,7 +99,7 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, table strin
 	}
 	text := arrow.NewSchema(fields, nil)
 	count := int64(0)
-	held := gathering{session: s, most: min(gatherMost, s.engine.memory.clients/gatherPart)}
+	held := gathering{session: s, most: min(budget.GatherMost, s.engine.memory.Clients/gatherPart)}
 	defer held.clear()
 	if line == nil {
 		line = func() int { return int(count) }

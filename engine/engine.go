@@ -18,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/borrower"
+	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/lease"
@@ -41,12 +42,12 @@ type Engine struct {
 	config   Config
 	db       *duckdb.Database
 	reader   *reader.Reader
-	memory   shares
+	memory   budget.Shares
 	account  *account.Node // nil before the database is open
 	planning *turn.Queue   // where long texts wait; likewise
 	overdue  *overdue.Places
-	room     room
-	parking  parking
+	room     *budget.Room // nil before the database is open
+	parking  budget.Parking
 	facts    facts.Cache
 	scans    scan.Tables    // of no use before the database is open
 	upkeep   *upkeep.Keeper // nil before the database is open
@@ -141,7 +142,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	limit := e.config.MemoryBytes
 	if limit == 0 {
 		var err error
-		if limit, err = defaultMemory(regionBytes); err != nil {
+		if limit, err = budget.Default(regionBytes); err != nil {
 			return err
 		}
 	}
@@ -149,33 +150,32 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	if err != nil {
 		return err
 	}
-	e.memory = sharesOf(limit)
-	e.memory.worker = each
+	e.memory = budget.Of(limit)
+	e.memory.Worker = each
 	spillBytes, _ := e.config.Workers.spill(e.config.SpillBytes)
 	if e.config.ProcessBytes != 0 {
-		e.memory.process = max(e.config.ProcessBytes, 0)
+		e.memory.Process = max(e.config.ProcessBytes, 0)
 	}
-	e.parking.most = e.memory.parked
-	e.account = account.NewNode(e.memory.clients)
+	e.parking.Most = e.memory.Parked
+	e.account = account.NewNode(e.memory.Clients)
 	e.planning = turn.NewQueue(e.threads() / 2)
 	e.overdue = overdue.New(overdueMost)
-	e.kept.most = e.memory.whole / keptPart
+	e.kept.most = e.memory.Whole / keptPart
 	db, err := duckdb.Open(duckdb.Options{
 		PostgresText: true,
-		MemoryBytes:  e.memory.counted, ProcessBytes: e.memory.process,
+		MemoryBytes:  e.memory.Counted, ProcessBytes: e.memory.Process,
 		SpillDirectory: spill, SpillBytes: spillBytes, Threads: e.config.Threads, Files: e.config.Files,
 	})
 	if err != nil {
 		return err
 	}
 	e.db, e.checks = db, check.New(db)
-	e.room.engine = e
-	e.account.From(e.room.source(e.memory.clients))
+	e.room = budget.NewRoom(db, e.account, e.config.Heap, e.threadsWanted)
+	e.account.From(e.room.Source(e.memory.Clients))
 	e.facts.Account = e.account.Open(0, "")
-	e.facts.Account.SetShare(e.memory.clients / facts.Part)
-	e.room.limitHeap(0)
-	e.room.follow()
-	e.scans = scan.Tables{Facts: &e.facts, Reader: e.reader, Ours: e.ours, Threads: e.threads, KeysMost: e.memory.keys}
+	e.facts.Account.SetShare(e.memory.Clients / facts.Part)
+	e.room.Follow()
+	e.scans = scan.Tables{Facts: &e.facts, Reader: e.reader, Ours: e.ours, Threads: e.threads, KeysMost: min(e.memory.Keys, scan.KeysMost)}
 	e.upkeep = e.newKeeper()
 	e.loader = e.newLoader()
 	return e.mirror.Open(e.db, systemColumns(), e.config.Log)
@@ -204,9 +204,7 @@ func (e *Engine) Close() error {
 	for _, s := range e.openSessions() {
 		s.end(lifetime.Closing)
 	}
-	if e.room.stop != nil {
-		e.room.stop()
-	}
+	e.room.Close()
 	e.workers.close() // they read what the node lends
 	e.mirror.Close()
 	e.checks.Close()
@@ -221,6 +219,17 @@ func (e *Engine) Close() error {
 	}
 	return e.ended
 }
+
+// threadsWanted is how many threads the sessions and DuckDB may need.
+func (e *Engine) threadsWanted() int {
+	e.mu.Lock()
+	sessions := len(e.sessions)
+	e.mu.Unlock()
+	return threadsOfSession*sessions + e.overdue.Usage().Now + e.config.Threads
+}
+
+// threadsOfSession is how many a session may need.
+const threadsOfSession = 2
 
 func (e *Engine) openSessions() []*Session {
 	e.mu.Lock()
@@ -319,3 +328,6 @@ func (e *Engine) Fenced() <-chan struct{} {
 	}
 	return e.node.Fenced()
 }
+
+// MemoryBytes is what queries may use outside of the region: Config.MemoryBytes, or what was chosen in its place.
+func (e *Engine) MemoryBytes() int64 { return e.memory.Whole }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -152,18 +153,18 @@ func (e *Engine) WriteExtent(during func()) error {
 }
 
 // ParkedBytes is what results that were read ahead take.
-func (e *Engine) ParkedBytes() int64 { return e.parking.bytes.Load() }
+func (e *Engine) ParkedBytes() int64 { return e.parking.Bytes() }
 
 // HeapAndKernelBytes are Go's and the kernel's part of a node's memory beside C code's.
-const HeapAndKernelBytes = heapBytes + kernelBytes
+const HeapAndKernelBytes = budget.HeapBytes + budget.KernelBytes
 
 // SessionBytes is what a session is charged in any case.
 const SessionBytes = sessionBytes
 
 // SharesOf tells who may have how much of a memory limit.
 func SharesOf(memoryBytes int64) (counted, process, chunk, parked, keys, text int64) {
-	s := sharesOf(memoryBytes)
-	return s.counted, s.process, s.chunk, s.parked, s.keys, s.text
+	s := budget.Of(memoryBytes)
+	return s.Counted, s.Process, s.Chunk, s.Parked, s.Keys, s.Text
 }
 
 // StoreView makes a view with the text as it is.

@@ -6,6 +6,7 @@ import (
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 const (
@@ -115,4 +116,14 @@ const (
 func (s *Session) dialect() string {
 	value, _, _ := s.value(dialectSetting) // it is known
 	return value
+}
+
+// Fits tells whether there is memory to parse a text of that length (54000). Prepare and Execute ask, too; whoever parses a text before
+// them asks first.
+func (s *Session) Fits(sql string) error {
+	if most := s.engine.memory.Text; int64(len(sql)) > most {
+		return sqlerror.New("54000", "a statement of %d bytes is too long: it may have %d", len(sql), most).
+			WithHint("COPY takes any number of rows, several statements take some each; or start the node with more --memory, of which a text may have 1/256.")
+	}
+	return nil
 }

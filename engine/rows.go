@@ -9,6 +9,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -32,7 +33,7 @@ type Rows struct {
 	count    int64
 	err      error
 	parked   []arrow.RecordBatch // read ahead because another statement needed the connection
-	lot      *lot                // where they are accounted for
+	lot      *budget.Lot         // where they are accounted for
 	ended    bool
 	told     func(error) error // gives the reason of an error that is the end of the statement's context
 	closers  []func()
@@ -71,7 +72,7 @@ func (r *Rows) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	if len(r.parked) > 0 {
 		b := r.parked[0]
 		r.parked = r.parked[1:]
-		r.lot.give(b)
+		r.lot.Give(b)
 		r.count += b.NumRows()
 		return b, nil
 	}
@@ -139,7 +140,7 @@ func (r *Rows) next(ctx context.Context) (arrow.RecordBatch, error) {
 
 // park reads the rest into memory, so that the DuckDB connection is free for another statement. When that one's
 // context ends, so does what the rest is read from: it may take for ever.
-func (r *Rows) park(lot *lot) {
+func (r *Rows) park(lot *budget.Lot) {
 	r.lot = lot
 	heard := context.Background()
 	if r.session != nil {
@@ -158,9 +159,9 @@ func (r *Rows) park(lot *lot) {
 			}
 			break
 		}
-		if !lot.take(b) {
+		if !lot.Take(b) {
 			b.Release()
-			r.err = standsInTheWay(lot.of.most)
+			r.err = standsInTheWay(lot.Of.Most)
 			break
 		}
 		r.parked = append(r.parked, b)
@@ -223,7 +224,7 @@ func (r *Rows) close() {
 
 func (r *Rows) dropParked() {
 	for _, b := range r.parked {
-		r.lot.give(b)
+		r.lot.Give(b)
 		b.Release()
 	}
 	r.parked = nil

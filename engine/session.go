@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/reader"
@@ -61,7 +62,7 @@ type Session struct {
 	turn     atomic.Pointer[planningTurn]
 	// settingsCharged is what is charged for values of settings, settingsCounted what that was when they were counted last.
 	settingsCharged, settingsCounted int64
-	parked                           lot
+	parked                           budget.Lot
 	settings                         settings
 	started                          map[string]string // what the client began the session with; immutable after Session
 	// arm is what set_config() tells of the statement that is being planned, or runs; nil: it may not call it.
@@ -122,7 +123,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	if e.node != nil {
 		s.life.Holder = e.node.Hold(fmt.Sprintf("session %d of %s", options.ProcessID, options.User))
 	}
-	s.parked.of = &e.parking
+	s.parked.Of = &e.parking
 	conn, err := e.db.Connect(s.resolveTable)
 	if err != nil {
 		return nil, err

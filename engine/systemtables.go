@@ -247,7 +247,7 @@ func systemMemory(_ context.Context, s *Session, add func(...any)) error {
 		add(int64(c.Session), c.User, c.Kind, c.Bytes)
 	}
 	for _, other := range s.engine.openSessions() {
-		if bytes := other.parked.bytes.Load(); bytes > 0 {
+		if bytes := other.parked.Bytes(); bytes > 0 {
 			add(int64(other.options.ProcessID), other.options.User, "parked", bytes)
 		}
 	}

@@ -26,7 +26,7 @@ import (
 func (e *Engine) newKeeper() *upkeep.Keeper {
 	c := upkeep.Config{
 		Name: e.config.Node, Node: e.node, Reader: e.reader, Facts: &e.facts, Engine: caretaker{e},
-		HoldBytes: e.memory.chunk, Threads: e.threads, Log: e.config.Log, Fault: e.config.Fault,
+		HoldBytes: e.memory.Chunk, Threads: e.threads, Log: e.config.Log, Fault: e.config.Fault,
 	}
 	if e.config.Cluster != nil {
 		c.RepairAfter = e.config.Cluster.RepairAfter
@@ -38,8 +38,8 @@ func (e *Engine) newKeeper() *upkeep.Keeper {
 func (e *Engine) newLoader() *load.Loader {
 	return load.New(load.Config{
 		Name: e.config.Node, Node: e.node, Keeper: e.upkeep,
-		Database: e.db, FileMemory: e.memory.counted / 2, SpillDirectory: filepath.Join(e.config.Directory, "spill"),
-		BatchBytes: e.memory.whole, Threads: e.threads, DatabaseThreads: e.config.Threads,
+		Database: e.db, FileMemory: e.memory.Counted / 2, SpillDirectory: filepath.Join(e.config.Directory, "spill"),
+		BatchBytes: e.memory.Whole, Threads: e.threads, DatabaseThreads: e.config.Threads,
 		Files: e.config.Files, Fault: e.config.Fault,
 	})
 }

@@ -112,9 +112,9 @@ func (e *Engine) startWorkers() {
 	if w.Count == 0 {
 		return
 	}
-	e.workers = &workers{engine: e, memory: e.memory.worker}
+	e.workers = &workers{engine: e, memory: e.memory.Worker}
 	e.workers.pool = worker.Open(worker.Options{
-		Count: w.Count, Command: w.Command, Environment: w.Environment, Start: e.workers.start, Lot: workerLot{&e.parking}, Log: e.config.Log,
+		Count: w.Count, Command: w.Command, Environment: w.Environment, Start: e.workers.start, Lot: &e.parking, Log: e.config.Log,
 	})
 }
 
@@ -167,12 +167,6 @@ func (e *Engine) Workers() []worker.Status {
 	return e.workers.pool.Status()
 }
 
-// workerLot accounts for results that are read ahead because others wait for their workers.
-type workerLot struct{ *parking }
-
-func (l workerLot) Take(bytes int64) bool { return l.take(bytes) }
-func (l workerLot) Give(bytes int64)      { l.give(bytes) }
-
 // fromWorker is the error of a statement that a worker ran.
 func (e *Engine) fromWorker(err error) error {
 	var failed *worker.Failure
@@ -197,7 +191,7 @@ func (e *Engine) fromWorker(err error) error {
 		x.Cause = err
 		return x
 	case errors.Is(err, worker.ErrStands):
-		return standsInTheWay(e.parking.most)
+		return standsInTheWay(e.parking.Most)
 	case errors.Is(err, worker.ErrClosed):
 		return lifetime.Closing
 	}

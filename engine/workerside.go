@@ -65,7 +65,7 @@ func (w *workerSide) Start(ctx context.Context, payload []byte) error {
 	}
 	if os.Getenv("GOMEMLIMIT") == "" {
 		const program = 64 << 20
-		debug.SetMemoryLimit(program + e.memory.clients)
+		debug.SetMemoryLimit(program + e.memory.Clients)
 	}
 	w.engine = e
 	return nil

@@ -59,6 +59,7 @@ var allowed = map[string][]string{
 	"engine/service":       {"engine/facts", "engine/lifetime", "engine/member", "engine/upkeep", "catalog", "cluster", "coherence", "exec/duckdb"},
 	"engine/scan":          {"engine/facts", "engine/filter", "engine/reader", "sql/optimization", "catalog", "exec/duckdb", "exec/plan"},
 	"engine/names":         {"catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},
+	"engine/budget":        {"engine/account", "engine/conform", "engine/ingest", "exec/duckdb", "memregion"},
 	"engine/turn":          {},
 	"engine/lifetime":      {"engine/custody"},
 	"engine/check":         {"engine/columntype", "engine/constraint", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},

@@ -1,4 +1,4 @@
-package engine
+package budget
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/csmsql/csmsql/internal/idlethreads"
 )
 
-// room is where memory for what clients make the node keep comes from: DuckDB's, byte for byte and an eighth more,
+// Room is where memory for what clients make the node keep comes from: DuckDB's, byte for byte and an eighth more,
 // which Go's collector needs.
 //
 //	MemoryBytes + 150 MiB ┌ C code:  MemoryBytes + fixedBytes - yielded      (DuckDB's memory_limit: 7/8 of MemoryBytes - yielded)
@@ -21,9 +21,12 @@ import (
 //
 // When clients have given much back, a goroutine returns it: Go's garbage to the system, and what the account does not
 // need to DuckDB.
-type room struct {
-	engine *Engine
-	stop   func() // ends the goroutine, and waits for it; nil: there is none
+type Room struct {
+	db      *duckdb.Database
+	account *account.Node
+	heap    func(bytes int64) // nil: it is another program's process
+	threads func() int
+	stop    func() // ends the goroutine, and waits for it; nil: there is none
 
 	mu    sync.Mutex // guards the rest
 	asked int64
@@ -32,9 +35,9 @@ type room struct {
 const (
 	// clientsFree is what clients have without anybody yielding: heapBytes has it.
 	clientsFree = 8 << 20
-	// heapBytes is what Go has while clients keep no more than clientsFree: the program's 20 MiB, that, and as much for
+	// HeapBytes is what Go has while clients keep no more than clientsFree: the program's 20 MiB, that, and as much for
 	// the collector.
-	heapBytes = 50 << 20
+	HeapBytes = 50 << 20
 	// roomSteps of what clients may keep are asked for at once.
 	roomSteps = 32
 	roomLeast = 1 << 20
@@ -44,11 +47,16 @@ const (
 	settleSeldom = 32 * time.Second
 	// tidyEvery is how often a node looks whether it has threads that nobody needs.
 	tidyEvery = 20 * time.Second
-	// threadsOfSession is how many a session may need.
-	threadsOfSession = 2
 )
 
-func (r *room) source(most int64) account.Source {
+// NewRoom takes from db what account asks for. heap is told how much Go may have, nil: it is another program's process.
+// threads is how many threads are needed.
+func NewRoom(db *duckdb.Database, account *account.Node, heap func(bytes int64), threads func() int) *Room {
+	return &Room{db: db, account: account, heap: heap, threads: threads}
+}
+
+// Source is what an account asks for memory, of which clients may keep the most given.
+func (r *Room) Source(most int64) account.Source {
 	return account.Source{Free: clientsFree, Step: max(most/roomSteps, roomLeast), Ask: r.ask}
 }
 
@@ -56,11 +64,11 @@ func (r *room) source(most int64) account.Source {
 func yielded(bytes int64) int64 { return bytes + bytes/8 }
 
 // ask implements account.Source. What is taken from DuckDB is taken before Go may have it, and the other way round.
-func (r *room) ask(bytes int64) bool {
+func (r *Room) ask(bytes int64) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if bytes >= r.asked {
-		if !r.engine.db.Yield(yielded(bytes)) {
+		if !r.db.Yield(yielded(bytes)) {
 			return false
 		}
 		r.asked = bytes
@@ -71,7 +79,7 @@ func (r *room) ask(bytes int64) bool {
 		r.limitHeap(r.asked)
 		return false
 	}
-	if !r.engine.db.Yield(yielded(bytes)) {
+	if !r.db.Yield(yielded(bytes)) {
 		return false
 	}
 	r.asked = bytes
@@ -81,12 +89,12 @@ func (r *room) ask(bytes int64) bool {
 // limitHeap says how much Go may have, and tells whether it has no more. Go's garbage stays for as long as nothing is
 // allocated, so that less
 // needs a collection. Requires mu.
-func (r *room) limitHeap(bytes int64) bool {
-	limit := r.engine.config.Heap
+func (r *Room) limitHeap(bytes int64) bool {
+	limit := r.heap
 	if limit == nil {
 		return true
 	}
-	most := heapBytes + yielded(bytes)
+	most := HeapBytes + yielded(bytes)
 	limit(most)
 	if actual := debug.SetMemoryLimit(-1); actual < math.MaxInt64 { // it may be more, by GOMEMLIMIT, or for etcd
 		duckdb.LimitHeap(actual)
@@ -99,8 +107,16 @@ func (r *room) limitHeap(bytes int64) bool {
 	return ofGo <= most
 }
 
-// follow has a goroutine return what clients have given back, until stop.
-func (r *room) follow() {
+// Close ends what follow began, and waits for it; nil is closed.
+func (r *Room) Close() {
+	if r != nil && r.stop != nil {
+		r.stop()
+	}
+}
+
+// Follow tells Go what it may have, and has a goroutine return what clients have given back, until close.
+func (r *Room) Follow() {
+	r.limitHeap(0)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
 	r.stop = sync.OnceFunc(func() {
@@ -115,7 +131,7 @@ func (r *room) follow() {
 			select {
 			case <-ctx.Done():
 				return
-			case <-r.engine.account.Fallen():
+			case <-r.account.Fallen():
 				r.settle(ctx)
 			case <-again.C:
 				r.tidy()
@@ -125,7 +141,7 @@ func (r *room) follow() {
 }
 
 // settle lets what comes and goes settle first. Under memory that is in use it tries again, less and less often.
-func (r *room) settle(ctx context.Context) {
+func (r *Room) settle(ctx context.Context) {
 	for pause := settleEvery; ; pause = min(2*pause, settleSeldom) {
 		select {
 		case <-ctx.Done():
@@ -133,8 +149,8 @@ func (r *room) settle(ctx context.Context) {
 		case <-time.After(pause):
 		}
 		before := r.now()
-		settled := r.engine.account.Settle()
-		if settled && r.now() == before && r.engine.config.Heap != nil {
+		settled := r.account.Settle()
+		if settled && r.now() == before && r.heap != nil {
 			debug.FreeOSMemory() // otherwise ask has done it
 		}
 		if settled {
@@ -144,18 +160,13 @@ func (r *room) settle(ctx context.Context) {
 }
 
 // tidy ends threads that were for clients who have left.
-func (r *room) tidy() {
-	e := r.engine
-	if e.config.Heap == nil { // it is another program's process
-		return
+func (r *Room) tidy() {
+	if r.heap != nil {
+		idlethreads.End(r.threads())
 	}
-	e.mu.Lock()
-	sessions := len(e.sessions)
-	e.mu.Unlock()
-	idlethreads.End(threadsOfSession*sessions + e.overdue.Usage().Now + e.config.Threads)
 }
 
-func (r *room) now() int64 {
+func (r *Room) now() int64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.asked
