@@ -21,6 +21,7 @@ import (
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/facts"
+	"github.com/csmsql/csmsql/engine/history"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/load"
@@ -53,7 +54,7 @@ type Engine struct {
 	upkeep   *upkeep.Keeper // nil before the database is open
 	loader   *load.Loader   // likewise; of a node
 	kept     keptShare
-	history  history
+	history  history.History
 	mirror   names.Mirror
 	zones    zones
 

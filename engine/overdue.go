@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/csmsql/csmsql/engine/history"
 	"github.com/csmsql/csmsql/engine/overdue"
 )
 
@@ -21,7 +22,7 @@ func (s *Session) LeaveBehind(sql string, since time.Time, reason error) (over f
 		t.end()
 	}
 	return s.engine.overdue.Put(overdue.Statement{
-		Session: s.options.ProcessID, User: s.options.User, Text: shownText(sql), Since: since, Reason: reason.Error(),
+		Session: s.options.ProcessID, User: s.options.User, Text: history.Shown(sql), Since: since, Reason: reason.Error(),
 	})
 }
 

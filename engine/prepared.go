@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -146,7 +147,7 @@ func (s *Session) parameterType(declared string) (name string, oid uint32, err e
 		return "", 0, err
 	}
 	f.Type = ingest.Logical(f.Type)
-	oid, _ = postgresType(f)
+	oid, _ = relation.Type(f)
 	return name, oid, nil
 }
 
@@ -234,10 +235,10 @@ var familyNames = map[duckdb.ParameterType]struct {
 	name string
 	oid  uint32
 }{
-	duckdb.TypeBoolean: {"BOOLEAN", oidBool}, duckdb.TypeInt16: {"SMALLINT", oidInt2}, duckdb.TypeInt32: {"INTEGER", oidInt4}, duckdb.TypeInt64: {"BIGINT", oidInt8},
-	duckdb.TypeFloat32: {"REAL", oidFloat4}, duckdb.TypeFloat64: {"DOUBLE", oidFloat8}, duckdb.TypeNumeric: {"", oidNumeric}, duckdb.TypeText: {"VARCHAR", oidText},
-	duckdb.TypeBytes: {"BLOB", oidBytea}, duckdb.TypeDate: {"DATE", oidDate}, duckdb.TypeTime: {"TIME", oidTime}, duckdb.TypeTimestamp: {"", oidTimestamp},
-	duckdb.TypeTimestampTZ: {"TIMESTAMPTZ", oidTimestampTZ}, duckdb.TypeInterval: {"INTERVAL", oidInterval}, duckdb.TypeUUID: {"UUID", oidUUID},
+	duckdb.TypeBoolean: {"BOOLEAN", relation.OIDBool}, duckdb.TypeInt16: {"SMALLINT", relation.OIDInt2}, duckdb.TypeInt32: {"INTEGER", relation.OIDInt4}, duckdb.TypeInt64: {"BIGINT", relation.OIDInt8},
+	duckdb.TypeFloat32: {"REAL", relation.OIDFloat4}, duckdb.TypeFloat64: {"DOUBLE", relation.OIDFloat8}, duckdb.TypeNumeric: {"", relation.OIDNumeric}, duckdb.TypeText: {"VARCHAR", relation.OIDText},
+	duckdb.TypeBytes: {"BLOB", relation.OIDBytea}, duckdb.TypeDate: {"DATE", relation.OIDDate}, duckdb.TypeTime: {"TIME", relation.OIDTime}, duckdb.TypeTimestamp: {"", relation.OIDTimestamp},
+	duckdb.TypeTimestampTZ: {"TIMESTAMPTZ", relation.OIDTimestampTZ}, duckdb.TypeInterval: {"INTERVAL", relation.OIDInterval}, duckdb.TypeUUID: {"UUID", relation.OIDUUID},
 }
 
 // prepareExecute plans the named statement for its arguments: what is described is what it gives for them. That there is none is an
@@ -327,7 +328,7 @@ func (s *Session) arguments(ctx context.Context, expressions []string, n *NamedS
 		switch {
 		case a.number && known && integerTypes[n.OIDs[i]] && i >= n.declared && n.FromSQL, a.constant && !known:
 			values[i] = "(" + expression + ")" // a bare constant is what chunks are pruned by
-		case known && (a.null || a.text && n.OIDs[i] == oidText || a.number && integerTypes[n.OIDs[i]]):
+		case known && (a.null || a.text && n.OIDs[i] == relation.OIDText || a.number && integerTypes[n.OIDs[i]]):
 			values[i] = cast
 		case known:
 			asked, list = append(asked, i), append(list, cast)
@@ -348,7 +349,7 @@ func (s *Session) arguments(ctx context.Context, expressions []string, n *NamedS
 }
 
 // integerTypes take every number that PostgreSQL reads as an integer, or say in the statement that they do not.
-var integerTypes = map[uint32]bool{oidInt4: true, oidInt8: true}
+var integerTypes = map[uint32]bool{relation.OIDInt4: true, relation.OIDInt8: true}
 
 // givenArgument says what an argument of EXECUTE is.
 type givenArgument struct{ constant, number, text, null bool }

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -119,7 +120,7 @@ func (s *Session) originsReturned(r *returning, version *catalog.TableVersion, v
 	text := "SELECT " + r.written + "\n FROM " + written + " AS " + duckdb.QuoteIdentifier(r.alias)
 	return pgcatalog.Origins(text, dialect.TreeOf(text), func(database, schema, name string) *pgcatalog.Relation {
 		if name == written {
-			table := tableRelation(version)
+			table := relation.OfTable(version)
 			return &table
 		}
 		return others(database, schema, name)

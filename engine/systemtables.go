@@ -3,9 +3,7 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -14,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/history"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
@@ -258,18 +257,18 @@ func systemMemory(_ context.Context, s *Session, add func(...any)) error {
 }
 
 func systemQueries(_ context.Context, s *Session, add func(...any)) error {
-	list := s.engine.history.list()
+	list := s.engine.history.List()
 	for _, o := range s.engine.overdue.List() {
-		list = append(list, pastQuery{started: o.Since, took: time.Since(o.Since), user: o.User, text: o.Text, failure: o.Reason, overdue: true})
+		list = append(list, history.Query{Started: o.Since, Took: time.Since(o.Since), User: o.User, Text: o.Text, Failure: o.Reason, Overdue: true})
 	}
 	for _, q := range list {
-		if s.options.Guest && q.user != s.options.User {
-			q.text = insufficientPrivilege
-			if q.failure != "" {
-				q.failure = insufficientPrivilege // it may quote values
+		if s.options.Guest && q.User != s.options.User {
+			q.Text = insufficientPrivilege
+			if q.Failure != "" {
+				q.Failure = insufficientPrivilege // it may quote values
 			}
 		}
-		add(q.started, q.user, q.text, float64(q.took.Microseconds())/1000, q.rows, q.local, q.remote, q.fragments, q.failure, q.overdue)
+		add(q.Started, q.User, q.Text, float64(q.Took.Microseconds())/1000, q.Rows, q.Local, q.Remote, q.Fragments, q.Failure, q.Overdue)
 	}
 	return nil
 }
@@ -277,76 +276,27 @@ func systemQueries(_ context.Context, s *Session, add func(...any)) error {
 // insufficientPrivilege is what PostgreSQL shows in the place of another user's text.
 const insufficientPrivilege = "<insufficient privilege>"
 
-// pastQuery is a statement that has ended, for its client at least.
-type pastQuery struct {
-	started       time.Time
-	took          time.Duration
-	user, text    string
-	rows          int64
-	local, remote int64 // bytes of chunks that were read
-	fragments     int64 // 0: it ran on one node
-	failure       string
-	overdue       bool // it has not ended, in truth
-}
-
-// historyMax bounds how many statements are remembered, historyText how much of each text.
-const historyMax, historyText = 256, 1000
-
-// history remembers the latest queries. Safe for concurrent use.
-type history struct {
-	mu   sync.Mutex
-	past []pastQuery // a ring: the oldest is at next
-	next int
-}
-
-func (h *history) add(q pastQuery) {
-	q.text = shownText(q.text)
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if len(h.past) < historyMax {
-		h.past = append(h.past, q)
-		return
-	}
-	h.past[h.next] = q
-	h.next = (h.next + 1) % historyMax
-}
-
-// shownText is as much of a text as is shown.
-func shownText(text string) string {
-	if len(text) <= historyText {
-		return text
-	}
-	return strings.ToValidUTF8(text[:historyText], "") + "…"
-}
-
-// list gives them, the oldest first.
-func (h *history) list() []pastQuery {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return append(slices.Clone(h.past[h.next:]), h.past[:h.next]...)
-}
-
 // remember keeps a query for csm.queries once it has ended.
 func (s *Session) remember(text string, started time.Time, rows *Rows, err error) {
-	past := pastQuery{started: started, user: s.options.User, text: text}
+	past := history.Query{Started: started, User: s.options.User, Text: text}
 	if err != nil {
-		past.took, past.failure = time.Since(started), err.Error()
-		s.engine.history.add(past)
+		past.Took, past.Failure = time.Since(started), err.Error()
+		s.engine.history.Add(past)
 		return
 	}
 	rows.onClose(func() {
-		past.took, past.rows = time.Since(started), rows.count
+		past.Took, past.Rows = time.Since(started), rows.count
 		if rows.err != nil {
-			past.failure = rows.err.Error()
+			past.Failure = rows.err.Error()
 		}
 		if read := rows.volume; read != nil {
-			past.local, past.remote = read.Local.Load(), read.Remote.Load()
-			s.engine.counts.read(noderpc.FragmentProgress{BytesLocal: past.local, BytesRemote: past.remote})
+			past.Local, past.Remote = read.Local.Load(), read.Remote.Load()
+			s.engine.counts.read(noderpc.FragmentProgress{BytesLocal: past.Local, BytesRemote: past.Remote})
 		}
 		if split := rows.split; split != nil {
-			past.local, past.remote = past.local+split.progress.BytesLocal, past.remote+split.progress.BytesRemote
-			past.fragments = split.fragments
+			past.Local, past.Remote = past.Local+split.progress.BytesLocal, past.Remote+split.progress.BytesRemote
+			past.Fragments = split.fragments
 		}
-		s.engine.history.add(past)
+		s.engine.history.Add(past)
 	})
 }

@@ -60,6 +60,8 @@ var allowed = map[string][]string{
 	"engine/scan":          {"engine/facts", "engine/filter", "engine/reader", "sql/optimization", "catalog", "exec/duckdb", "exec/plan"},
 	"engine/names":         {"catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},
 	"engine/budget":        {"engine/account", "engine/conform", "engine/ingest", "exec/duckdb", "memregion"},
+	"engine/relation":      {"engine/cast", "engine/columntype", "engine/constraint", "engine/ingest", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},
+	"engine/history":       {},
 	"engine/turn":          {},
 	"engine/lifetime":      {"engine/custody"},
 	"engine/check":         {"engine/columntype", "engine/constraint", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},
