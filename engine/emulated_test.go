@@ -132,6 +132,7 @@ func TestTPCHOnIncoherentMemory(t *testing.T) {
 	}
 	c := startCluster(&cluster{t: t, change: func(i int, config *engine.Config) {
 		config.Fabric, config.RegionBytes = memregion.FabricKind(fmt.Sprintf("emulated:%d", 70+i)), 256<<20
+		config.Cluster.SessionTTL = time.Minute // nobody is given up here
 	}}, 3)
 	require.NoError(t, c.nodes[1].LoadTPCH(t.Context(), noderpc.TPCHRequest{ScaleFactor: sf, Placement: "rows"}, nil))
 	exec(t, c.session(0), "CREATE TABLE d (k INTEGER, a BIGINT) WITH (placement = 'rows')")

@@ -32,6 +32,7 @@ import (
 	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/engine/upkeep"
+	"github.com/csmsql/csmsql/engine/zone"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -56,7 +57,7 @@ type Engine struct {
 	kept     keptShare
 	history  history.History
 	mirror   names.Mirror
-	zones    zones
+	zones    *zone.Zones // nil before the database is open
 
 	checks  *check.Checker // nil before the database is open
 	blocks  atomic.Uint64  // numbers the databases in which blocks show names of their own
@@ -170,7 +171,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	if err != nil {
 		return err
 	}
-	e.db, e.checks = db, check.New(db)
+	e.db, e.checks, e.zones = db, check.New(db), zone.New(db)
 	e.room = budget.NewRoom(db, e.account, e.config.Heap, e.threadsWanted)
 	e.account.From(e.room.Source(e.memory.Clients))
 	e.facts.Account = e.account.Open(0, "")

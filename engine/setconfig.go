@@ -107,7 +107,7 @@ func (st *Statement) Sets() bool {
 // readAndSet runs a query that calls set_config().
 func (st *Statement) readAndSet(ctx context.Context, args []any) (*Rows, error) {
 	s := st.session
-	if _, err := s.engine.zoneNames(); err != nil { // a row's call must not ask DuckDB
+	if _, err := s.engine.zones.Names(); err != nil { // a row's call must not ask DuckDB
 		return nil, err
 	}
 	calls := &configCalls{}

@@ -207,7 +207,7 @@ func (s *Session) readSetting(name, text string, atStart bool, read func(*settin
 	case verifySetting:
 		_, err = verificationOf(value, s.engine.reader.Verification())
 	case zoneSetting:
-		value, err = s.zoneNamed(value)
+		value, err = s.engine.zones.Named(value)
 	case "default_transaction_isolation":
 		value = isolationOf(value)
 	}
@@ -423,4 +423,10 @@ func (s *Session) tellDuckDB(before map[string]string) error {
 	}
 	s.meaning = meaning
 	return nil
+}
+
+// zone is the session's time zone, as DuckDB knows it.
+func (s *Session) zone() string {
+	zone, _ := s.setting(zoneSetting) // it is known
+	return zone
 }

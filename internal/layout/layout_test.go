@@ -62,6 +62,7 @@ var allowed = map[string][]string{
 	"engine/budget":        {"engine/account", "engine/conform", "engine/ingest", "exec/duckdb", "memregion"},
 	"engine/relation":      {"engine/cast", "engine/columntype", "engine/constraint", "engine/ingest", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},
 	"engine/history":       {},
+	"engine/zone":          {"exec/duckdb"},
 	"engine/turn":          {},
 	"engine/lifetime":      {"engine/custody"},
 	"engine/check":         {"engine/columntype", "engine/constraint", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},

@@ -19,7 +19,7 @@ var largest = size{files: 40, lines: 6_000}
 
 // tooLarge are packages that are larger, with what they may be. They shrink: who makes one smaller lowers its numbers here.
 var tooLarge = map[string]size{
-	"engine":               {files: 74, lines: 14_200},
+	"engine":               {files: 73, lines: 14_100},
 	"exec/plan/distribute": {files: 31, lines: 6_030},
 	"cluster/noderpc":      {files: 40, lines: 6_450},
 }
