@@ -24,7 +24,9 @@ sign signbit similar_to_escape sin sinh split_part sqrt starts_with str_split st
 string_split_regex string_to_array strip_accents strlen strpos strptime struct_pack substr substring
 substring_grapheme subtract suffix tan tanh time_bucket timezone to_base64 to_days to_hex to_hours to_microseconds
 to_milliseconds to_minutes to_months to_seconds to_timestamp to_weeks to_years translate trim trunc try_strptime
-typeof ucase unhex unicode upper url_decode url_encode week weekday weekofyear xor year yearweek btrim extract overlay csm_divide csm_divisor`)
+typeof ucase unhex unicode upper url_decode url_encode week weekday weekofyear xor year yearweek btrim extract overlay
+csm_btrim csm_date_part csm_div csm_divide csm_divisor csm_extract csm_lpad csm_mod csm_numeric
+csm_octet_length csm_rpad csm_to_hex`)
 
 // AggregateFunctions are all of DuckDB's.
 var AggregateFunctions = Words(`

@@ -90,6 +90,8 @@ var familiar = []struct {
 	theirs *regexp.Regexp
 	ours   string
 }{
+	{regexp.MustCompile(`^No function matches .*'csm_divide\((.+), (.+)\)'\. .*$`), `operator does not exist: $1 / $2`},
+	{regexp.MustCompile(`^Macro csm_(\w+)\(\) does not support`), `function $1 does not support`},
 	{unknownTable, `relation "$1" does not exist`},
 	{regexp.MustCompile(`^Referenced column "(.+)" not found in FROM clause!$`), `column "$1" does not exist`},
 	{regexp.MustCompile(`^Referenced table "(.+)" not found!$`), `missing FROM-clause entry for table "$1"`},

@@ -2,13 +2,13 @@ package dialect
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/lex"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -56,7 +56,9 @@ func mayDiffer(sql string) bool {
 	return slices.ContainsFunc(differing, func(word string) bool { return strings.Contains(lower, word) })
 }
 
-var differing = strings.Fields("desc similar like unnest generate_s _to_table array_elements object_keys")
+var differing = append(strings.Fields(`desc similar like unnest generate_s _to_table array_elements object_keys numeric
+	dec
+	extract to_date to_timestamp _agg values int date timestamp`), slices.Sorted(maps.Keys(renamed))...)
 
 // change is one of a text. At one place, what closes comes before what opens, and both before what is replaced.
 type change struct {
@@ -128,6 +130,7 @@ const (
 	inCondition // behind ON, of what FROM reads
 	inOrder
 	inFilter // where no function may give rows
+	inAmount // of rows, which a percentage may be
 	inRest
 )
 
@@ -140,10 +143,10 @@ type context struct {
 
 // clauses are the words that begin one.
 var clauses = map[string]clause{
-	"select": inList, "where": inFilter, "having": inFilter, "qualify": inFilter, "limit": inRest, "offset": inRest,
+	"select": inList, "where": inFilter, "having": inFilter, "qualify": inFilter, "limit": inAmount, "offset": inAmount,
 	"fetch": inRest, "group": inRest, "window": inRest, "union": inRest, "intersect": inRest, "except": inRest,
-	"returning": inRest, "values": inRest, "set": inRest, "using": inRest, "sample": inRest, "partition": inRest,
-	"rows": inRest, "range": inRest, "groups": inRest, "tablesample": inRest,
+	"returning": inRest, "values": inRest, "set": inRest, "using": inRest, "sample": inAmount, "partition": inRest,
+	"rows": inRest, "range": inRest, "groups": inRest, "tablesample": inAmount,
 }
 
 // alsoNames are those of them that are functions, or lists of columns, with a parenthesis behind them.
@@ -290,7 +293,7 @@ func (r *translation) chain(t lex.Token, in clause) int {
 			r.insert(start, duckdb.Divide+"(", opens)
 			r.replace(op.Start, op.End(), ",")
 			r.insert(stop, ")", closes)
-		case op.Is("%") && constant == unknown && in != inFrom && in != inRest && !divisor.Is(divisorName):
+		case op.Is("%") && constant == unknown && in != inFrom && in != inAmount && !divisor.Is(divisorName):
 			r.insert(divisor.Start, divisorName+"(", opens)
 			r.insert(stop, ")", closes)
 		}
@@ -343,6 +346,7 @@ func (r *translation) operand(at int, in clause) (end int, is constant) {
 		case clauses[name] != inNothing && !after.IsAny("(", "."), noOperand[name] && !(alsoFunctions[name] && after.Is("(")):
 			return at, unknown
 		case after.Kind == lex.String && after.Start > t.End():
+			r.literal(after, t, true)
 			end = r.intervalFields(name, after.End())
 		case name == "interval" && after.Kind == lex.Number:
 			end = r.next(after.End()).End()
@@ -357,10 +361,13 @@ func (r *translation) operand(at int, in clause) (end int, is constant) {
 			in = inFilter
 		}
 		end = r.walk(t.End(), context{clause: in})
+		if in == inFrom && t.Is("(") {
+			end = r.valuesAlias(t, end)
+		}
 	default:
 		return at, unknown
 	}
-	stop := r.postfixes(end, in)
+	stop := r.postfixes(t, end, in)
 	if stop > end {
 		is = unknown
 	}
@@ -384,8 +391,8 @@ func (r *translation) intervalFields(name string, at int) int {
 	return at
 }
 
-// postfixes passes what stands behind an operand and belongs to it.
-func (r *translation) postfixes(at int, in clause) int {
+// postfixes passes what stands behind an operand and belongs to it; first is its first token.
+func (r *translation) postfixes(first lex.Token, at int, in clause) int {
 	for r.failed == nil {
 		t := r.next(at)
 		after := r.next(t.End())
@@ -395,7 +402,7 @@ func (r *translation) postfixes(at int, in clause) int {
 		case t.Is("."):
 			at = after.End()
 		case t.Is("::"):
-			at = r.typeName(after)
+			at = r.castTo(first, first.Start, t.Start, after, at == first.End())
 		case t.Is("^"):
 			stop, _ := r.operand(after.Start, in)
 			at = max(stop, t.End())
@@ -459,28 +466,10 @@ func (r *translation) name(t lex.Token, in clause) int {
 	}
 	function, _ := last.Name()
 	function = strings.ToLower(function)
-	rows := rowFunctions[function]
 	if qualifier != "" && !strings.EqualFold(qualifier, "pg_catalog") {
-		rows = false
+		function = ""
 	}
-	inside := in
-	switch {
-	case in == inFrom, in == inCondition, function == "unnest":
-		inside = inRest
-	}
-	stop := r.walk(open.End(), context{clause: inside})
-	switch {
-	case !rows:
-	case in == inFrom:
-		return r.columnAlias(stop)
-	case function == "unnest":
-	case in == inList:
-		r.replace(t.Start, end, "unnest("+pgcatalog.TranslatedPrefix+function)
-		r.insert(stop, ")", closes)
-	case in == inFilter || in == inCondition:
-		r.refuse(t, "0A000", "set-returning functions are not allowed here", "Call it behind FROM, or in the select list.")
-	}
-	return r.callEnd(stop)
+	return r.call(r.callAt(function, t.Start, open), in)
 }
 
 // callEnd passes what stands behind a call of an aggregate or a window function.
@@ -507,33 +496,6 @@ func (r *translation) callEnd(at int) int {
 		}
 		at = r.walk(after.End(), context{clause: inFilter})
 	}
-}
-
-// rowFunctions give rows in PostgreSQL, of one column that the alias of the table names. In a select list there is a
-// list instead, by the name with TranslatedPrefix; DuckDB has unnest.
-var rowFunctions = wordSet(`generate_series generate_subscripts regexp_split_to_table string_to_table
-	json_array_elements jsonb_array_elements json_array_elements_text
-	jsonb_array_elements_text json_object_keys jsonb_object_keys unnest`)
-
-// columnAlias gives the column behind FROM f(…) AS d the name of the table. at is behind the call.
-func (r *translation) columnAlias(at int) int {
-	t := r.next(at)
-	if t.Is("with") {
-		if ordinality := r.next(t.End()); ordinality.Is("ordinality") {
-			t = r.next(ordinality.End())
-		}
-	}
-	as := t.Is("as")
-	if as {
-		t = r.next(t.End())
-	}
-	if t.Kind != lex.Quoted && (t.Kind != lex.Word || !as && !isAlias(t)) {
-		return at
-	}
-	if !r.next(t.End()).Is("(") {
-		r.insert(t.End(), "("+t.Text+")", closes)
-	}
-	return t.End()
 }
 
 // isAlias tells of a word behind FROM whether it may be a table's alias without AS.

@@ -162,8 +162,18 @@ func callName(call *pg.FuncCall) (name string, strength int) {
 			return users, 2
 		}
 	}
-	if name == TranslatedPrefix+"divide" {
+	users, ours := strings.CutPrefix(name, TranslatedPrefix)
+	switch {
+	case !ours:
+	case users == "divide":
 		return "", 0
+	case users == "numeric" && len(call.Args) == 1: // a cast
+		if arg, strength := expressionName(call.Args[0]); strength > 1 {
+			return arg, strength
+		}
+		return users, 1
+	default:
+		return users, 2
 	}
 	return name, 2
 }

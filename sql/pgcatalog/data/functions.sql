@@ -230,3 +230,31 @@ CREATE MACRO pg_session.csm_json_array_elements_text(x) AS json_extract_string(C
 CREATE MACRO pg_session.csm_jsonb_array_elements_text(x) AS json_extract_string(CAST(x AS JSON), '$[*]');
 CREATE MACRO pg_session.csm_json_object_keys(x) AS json_keys(CAST(x AS JSON));
 CREATE MACRO pg_session.csm_jsonb_object_keys(x) AS json_keys(CAST(x AS JSON));
+CREATE MACRO pg_session.csm_numeric(x VARCHAR) AS CAST(x AS DOUBLE), (x) AS x + CAST(0 AS DECIMAL(1, 0));
+CREATE MACRO pg_session.csm_mod(a, b) AS a % pg_session.csm_divisor(b);
+CREATE MACRO pg_session.csm_div(a BIGINT, b BIGINT) AS csm_divide(a, b), (a DOUBLE, b DOUBLE) AS trunc(csm_divide(a, b));
+CREATE MACRO pg_session.csm_octet_length(x VARCHAR) AS strlen(x), (x BLOB) AS octet_length(x);
+CREATE MACRO pg_session.csm_btrim(x) AS trim(x, ' '), (x, characters) AS trim(x, characters);
+CREATE MACRO pg_session.csm_lpad(x, length) AS lpad(x, length, ' '), (x, length, fill) AS lpad(x, length, fill);
+CREATE MACRO pg_session.csm_rpad(x, length) AS rpad(x, length, ' '), (x, length, fill) AS rpad(x, length, fill);
+CREATE MACRO pg_session.csm_to_hex(x) AS lower(to_hex(x));
+CREATE MACRO pg_session.csm_array_length(x, dimension) AS nullif(CAST(array_length(x, dimension) AS INTEGER), 0);
+CREATE MACRO pg_session.csm_cardinality(x) AS CAST(len(x) AS INTEGER);
+CREATE MACRO pg_session.csm_array_remove(x, removed) AS list_filter(x, lambda e: e IS DISTINCT FROM removed);
+CREATE MACRO pg_session.csm_array_replace(x, former, later) AS list_transform(x, lambda e: CASE WHEN e IS NOT DISTINCT FROM former THEN later ELSE e END);
+CREATE MACRO pg_session.csm_array_positions(x, wanted) AS list_filter(CAST(generate_series(1, len(x)) AS INTEGER[]), lambda i: x[i] IS NOT DISTINCT FROM wanted);
+CREATE MACRO pg_session.csm_trim_array(x, n) AS x[:len(x) - n];
+CREATE MACRO pg_session.csm_date_part(part, x) AS CASE WHEN lower(part) IN ('second', 'seconds') THEN date_part('microsecond', x) / 1e6
+  WHEN lower(part) IN ('millisecond', 'milliseconds') THEN date_part('microsecond', x) / 1e3 ELSE CAST(date_part(part, x) AS DOUBLE) END;
+CREATE MACRO pg_session.csm_extract(part, x) AS CAST(date_part('microsecond', x) AS DECIMAL(18, 0)) * CASE WHEN part IN ('second', 'seconds') THEN 0.000001 ELSE 0.001 END;
+CREATE MACRO pg_session.csm_clock_timestamp() AS now();
+CREATE MACRO pg_session.csm_date_bin(stride, x, origin) AS time_bucket(CAST(stride AS INTERVAL), x, origin);
+CREATE MACRO pg_session.csm_make_interval(years := 0, months := 0, weeks := 0, days := 0, hours := 0, mins := 0, secs := 0) AS to_years(CAST(years AS INTEGER)) +
+  to_months(CAST(months AS INTEGER)) + to_weeks(CAST(weeks AS INTEGER)) + to_days(CAST(days AS INTEGER)) + to_hours(hours) + to_minutes(mins) + to_seconds(secs);
+CREATE MACRO pg_session.csm_regexp_count(x, pattern) AS CAST(len(regexp_extract_all(x, pattern)) AS INTEGER);
+CREATE MACRO pg_session.csm_regexp_like(x, pattern) AS regexp_matches(x, pattern);
+CREATE MACRO pg_session.csm_regexp_substr(x, pattern) AS CASE WHEN regexp_matches(x, pattern) THEN regexp_extract(x, pattern) END;
+CREATE MACRO pg_session.csm_to_date(x, template) AS CAST(strptime(x, template) AS DATE);
+CREATE MACRO pg_session.csm_to_timestamp(x, template) AS CAST(strptime(x, template) AS TIMESTAMPTZ);
+CREATE MACRO pg_session.csm_string_to_array(x, separator) AS string_to_array(x, separator),
+  (x, separator, missing) AS list_transform(string_to_array(x, separator), lambda e: nullif(e, missing));

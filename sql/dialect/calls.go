@@ -1,0 +1,253 @@
+package dialect
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+)
+
+// renamed are the functions that DuckDB lacks, or has with another meaning: a macro stands for each, by its name with
+// TranslatedPrefix.
+var renamed = wordSet(`array_length array_positions array_remove array_replace btrim cardinality clock_timestamp
+	date_bin date_part div lpad make_interval mod octet_length regexp_count regexp_like regexp_substr rpad
+	string_to_array to_hex trim_array`)
+
+// rowFunctions give rows in PostgreSQL, of one column that the alias of the table names. In a select list there is a
+// list instead, by the name with TranslatedPrefix; DuckDB has unnest.
+var rowFunctions = wordSet(`generate_series generate_subscripts regexp_split_to_table string_to_table
+	json_array_elements jsonb_array_elements json_array_elements_text jsonb_array_elements_text json_object_keys
+	jsonb_object_keys unnest`)
+
+// call is one of a function that is being read.
+type call struct {
+	name      string // in lower case
+	from      int    // where it begins, with its qualifier
+	open      lex.Token
+	arguments []lex.Token // the first token of each
+	single    []bool      // whether it is the only one
+	commas    []lex.Token
+	closing   int  // where the parenthesis is that ends it
+	texts     bool // a string is among the tokens
+}
+
+// callAt looks at the arguments behind a parenthesis, without reading them.
+func (r *translation) callAt(name string, from int, open lex.Token) *call {
+	c := &call{name: name, from: from, open: open, closing: len(r.sql)}
+	depth, tokens := 0, 0
+	for t := lex.Client.Next(r.sql, open.End()); !t.Ends(); t = lex.Client.Next(r.sql, t.End()) {
+		c.texts = c.texts || t.Kind == lex.String
+		switch {
+		case t.IsAny(")", "]", "}") && depth == 0:
+			if tokens > 0 {
+				c.single = append(c.single, tokens == 1)
+			}
+			c.closing = t.Start
+			return c
+		case t.IsAny(")", "]", "}"):
+			depth--
+		case depth == 0 && t.Is(","):
+			c.single, c.commas, tokens = append(c.single, tokens == 1), append(c.commas, t), 0
+			continue
+		}
+		if tokens++; tokens == 1 {
+			c.arguments = append(c.arguments, t)
+		}
+		if t.IsAny("(", "[", "{") {
+			depth++
+		}
+	}
+	return c
+}
+
+// text tells whether an argument is a string, and nothing else.
+func (c *call) text(i int) bool {
+	return i < len(c.arguments) && i < len(c.single) && c.single[i] && c.arguments[i].Kind == lex.String
+}
+
+// call reads a call, up to its end.
+func (r *translation) call(c *call, in clause) int {
+	inside, made := in, len(r.changes)
+	if in == inFrom || in == inCondition || c.name == "unnest" {
+		inside = inRest
+	}
+	stop := r.walk(c.open.End(), context{clause: inside})
+	switch {
+	case rowFunctions[c.name] && in == inFrom:
+		return r.rowsFrom(c, stop)
+	case rowFunctions[c.name]:
+		r.rowsOf(c, in, stop)
+	case renamed[c.name]:
+		r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(")
+	case c.name == "cast":
+		r.cast(c)
+	case c.name == "extract":
+		r.extract(c)
+	case c.name == "to_date", c.name == "to_timestamp":
+		r.parseTime(c)
+	case (c.name == "array_agg" || c.name == "string_agg") && len(r.changes) == made:
+		r.sortDistinct(c)
+	}
+	return r.callEnd(stop)
+}
+
+// rowsOf writes a call that gives rows, and stands where no table does.
+func (r *translation) rowsOf(c *call, in clause, stop int) {
+	switch {
+	case c.name == "unnest":
+	case in == inList:
+		r.seriesTexts(c)
+		r.replace(c.from, c.open.End(), "unnest("+pgcatalog.TranslatedPrefix+c.name+"(")
+		r.insert(stop, ")", closes)
+	case in == inFilter || in == inCondition:
+		t := lex.Client.Next(r.sql, c.from)
+		r.refuse(t, "0A000", "set-returning functions are not allowed here", "Call it behind FROM, or in the select list.")
+	}
+}
+
+// rowsFrom writes a call behind FROM, with its alias. A series of numbers is DuckDB's own table.
+func (r *translation) rowsFrom(c *call, stop int) int {
+	alias := ""
+	switch {
+	case c.name == "unnest" && len(c.arguments) > 1:
+		r.replace(c.from, c.open.End(), "(SELECT unnest(")
+		for _, comma := range c.commas {
+			r.replace(comma.Start, comma.End(), ") AS unnest, unnest(")
+		}
+		r.insert(stop, " AS unnest)", closes)
+		if end, found := r.columnAlias(stop, ""); found {
+			return end
+		}
+		r.insert(stop, " AS unnest", closes)
+		return stop
+	case c.name == "generate_series" && c.texts, c.name != "generate_series" && c.name != "unnest":
+		r.seriesTexts(c)
+		r.replace(c.from, c.open.End(), "unnest("+pgcatalog.TranslatedPrefix+c.name+"(")
+		r.insert(stop, ")", closes)
+		alias = " AS " + c.name + "(" + c.name + ")"
+	}
+	end, found := r.columnAlias(stop, "()")
+	if !found && alias != "" {
+		r.insert(stop, alias, closes)
+	}
+	return end
+}
+
+// seriesTexts gives the strings among the arguments of a series of times their types.
+func (r *translation) seriesTexts(c *call) {
+	if c.name != "generate_series" || len(c.arguments) != 3 {
+		return
+	}
+	kind := "TIMESTAMP"
+	if first := c.arguments[0]; first.IsAny("timestamptz", "date") {
+		kind = strings.ToUpper(first.Text)
+	}
+	for i, by := range []string{kind, kind, "INTERVAL"} {
+		if c.text(i) {
+			r.insert(c.arguments[i].Start, by+" ", opens)
+		}
+	}
+}
+
+// columnAlias gives the columns of a table behind FROM names where its alias does not: those of by, in which () is the
+// alias itself. at is behind the table.
+func (r *translation) columnAlias(at int, by string) (end int, found bool) {
+	t := r.next(at)
+	if t.Is("with") {
+		if ordinality := r.next(t.End()); ordinality.Is("ordinality") {
+			t = r.next(ordinality.End())
+		}
+	}
+	as := t.Is("as")
+	if as {
+		t = r.next(t.End())
+	}
+	if t.Kind != lex.Quoted && (t.Kind != lex.Word || !as && !isAlias(t)) {
+		return at, false
+	}
+	if by == "()" {
+		by = "(" + t.Text + ")"
+	}
+	if by != "" && !r.next(t.End()).Is("(") {
+		r.insert(t.End(), by, closes)
+	}
+	return t.End(), true
+}
+
+// valuesAlias names the columns of FROM (VALUES …) AS v as PostgreSQL does. open is the parenthesis, stop behind the
+// one that closes it.
+func (r *translation) valuesAlias(open lex.Token, stop int) int {
+	values := r.next(open.End())
+	row := r.next(values.End())
+	if !values.Is("values") || !row.Is("(") {
+		return stop
+	}
+	var names []string
+	for i := range r.callAt("", row.Start, row).arguments {
+		names = append(names, "column"+strconv.Itoa(i+1))
+	}
+	end, _ := r.columnAlias(stop, "("+strings.Join(names, ", ")+")")
+	return end
+}
+
+// extract writes EXTRACT of what may have a fraction, which DuckDB leaves out.
+func (r *translation) extract(c *call) {
+	if len(c.arguments) != 1 {
+		return
+	}
+	field := c.arguments[0]
+	from := r.next(field.End())
+	if !field.IsAny("second", "seconds", "milliseconds", "millisecond") || !from.Is("from") {
+		return
+	}
+	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+"extract(")
+	r.replace(field.Start, field.End(), lex.QuoteString(lex.Fold(field.Text)))
+	r.replace(from.Start, from.End(), ",")
+}
+
+// parseTime writes to_date and to_timestamp with a constant template in DuckDB's way.
+func (r *translation) parseTime(c *call) {
+	if len(c.arguments) != 2 || !c.text(1) {
+		return
+	}
+	template, ok := c.arguments[1].Value()
+	if !ok {
+		return
+	}
+	var format strings.Builder
+	for at := 0; at < len(template); {
+		pattern := patternAt(template[at:])
+		by := timeFormats[strings.ToUpper(pattern)]
+		switch {
+		case pattern == "" && isAnyLetter(template[at]), pattern != "" && by == "":
+			return // as it is, for DuckDB to refuse
+		case pattern == "":
+			by, pattern = strings.ReplaceAll(template[at:at+1], "%", "%%"), template[at:at+1]
+		}
+		format.WriteString(by)
+		at += len(pattern)
+	}
+	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(")
+	r.replace(c.arguments[1].Start, c.arguments[1].End(), lex.QuoteString(format.String()))
+}
+
+// sortDistinct gives the values of array_agg(DISTINCT a) the order that PostgreSQL finds them in.
+func (r *translation) sortDistinct(c *call) {
+	if len(c.arguments) == 0 || !c.arguments[0].Is("distinct") {
+		return
+	}
+	end := c.closing
+	if len(c.commas) > 0 {
+		end = c.commas[0].Start
+	}
+	text := strings.TrimSpace(r.sql[c.arguments[0].End():end])
+	for t := range lex.Client.Tokens(r.sql[c.open.End():c.closing]) {
+		if t.Is("order") {
+			return
+		}
+	}
+	if text != "" && !strings.Contains(text, "--") && !strings.Contains(text, pgcatalog.TranslatedPrefix) {
+		r.insert(c.closing, " ORDER BY "+text, closes)
+	}
+}

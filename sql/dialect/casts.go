@@ -1,0 +1,122 @@
+package dialect
+
+import (
+	"regexp"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+)
+
+// numericName is the macro that makes any number a numeric with as many digits as it has. To DuckDB a numeric without
+// digits is a DECIMAL(18, 3).
+const numericName = pgcatalog.TranslatedPrefix + "numeric"
+
+// cast reads CAST(a AS b), whose a is translated.
+func (r *translation) cast(c *call) {
+	as, depth := lex.Token{}, 0
+	for t := lex.Client.Next(r.sql, c.open.End()); t.Start < c.closing && !t.Ends(); t = lex.Client.Next(r.sql, t.End()) {
+		switch {
+		case t.IsAny("(", "[", "{"):
+			depth++
+		case t.IsAny(")", "]", "}"):
+			depth--
+		case t.Is("as") && depth == 0:
+			as = t
+		}
+	}
+	if as.Text == "" || len(c.arguments) != 1 {
+		return
+	}
+	value, kind := c.arguments[0], r.next(as.End())
+	alone := r.next(kind.End()).Start == c.closing
+	if r.next(value.End()).Start == as.Start && value.Kind == lex.String {
+		if by := r.literal(value, kind, alone); by != "" {
+			r.replace(kind.Start, kind.End(), by)
+		}
+		return
+	}
+	if alone && isNumeric(kind) && value.Kind != lex.Parameter && !value.Is("null") {
+		r.replace(c.from, c.open.End(), numericName+"(")
+		r.replace(as.Start, kind.End(), "")
+	}
+}
+
+// castTo reads a::b, from the operand and :: on, and gives where b ends.
+func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Token, whole bool) int {
+	end := r.typeName(kind)
+	alone := end == kind.End()
+	if whole && operand.Kind == lex.String {
+		if by := r.literal(operand, kind, alone); by != "" {
+			r.replace(kind.Start, kind.End(), by)
+		}
+		return end
+	}
+	if alone && isNumeric(kind) && !(whole && (operand.Kind == lex.Parameter || operand.Is("null"))) {
+		r.insert(start, numericName+"(", opens)
+		r.replace(colons, end, ")")
+	}
+	return end
+}
+
+func isNumeric(kind lex.Token) bool { return kind.IsAny("numeric", "decimal", "dec") }
+
+var (
+	wholeNumber  = regexp.MustCompile(`^\s*[-+]?[0-9]+\s*$`)
+	plainNumber  = regexp.MustCompile(`^\s*[-+]?(?:[0-9]+(?:\.([0-9]*))?|\.([0-9]+))\s*$`)
+	withoutZeros = regexp.MustCompile(`^(\d{4}-\d{1,2}-\d{1,2}[ T]\d{1,2}:\d{2})([-+]\d{2}(?::?\d{2})?|Z)$`)
+	isoInterval  = regexp.MustCompile(`^P(?:(\d+)Y)?(?:(\d+)M)?(?:(\d+)W)?(?:(\d+)D)?` +
+		`(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?$`)
+)
+
+var integerNames = map[string]string{
+	"smallint": "smallint", "int2": "smallint", "integer": "integer", "int": "integer", "int4": "integer",
+	"bigint": "bigint", "int8": "bigint",
+}
+
+// dateLayouts are those that PostgreSQL reads a date in, beside ISO's.
+var dateLayouts = []string{
+	"20060102", "Jan 2, 2006", "January 2, 2006", "2-Jan-2006", "2 Jan 2006", "Jan 2 2006", "2 January 2006",
+}
+
+// literal reads a string of which the text says what type it is; alone: without digits. What it gives, if anything, is
+// to stand for the type.
+func (r *translation) literal(t, kind lex.Token, alone bool) (by string) {
+	value, ok := t.Value()
+	if !ok {
+		return ""
+	}
+	name := lex.Fold(kind.Text)
+	switch {
+	case integerNames[name] != "" && alone && !wholeNumber.MatchString(value):
+		r.refuse(t, "22P02", "invalid input syntax for type "+integerNames[name]+": "+strconv.Quote(value), "")
+	case isNumeric(kind) && alone:
+		if m := plainNumber.FindStringSubmatch(value); m != nil {
+			return "DECIMAL(38, " + strconv.Itoa(min(len(m[1]+m[2]), 38)) + ")"
+		}
+		return "double precision"
+	case name == "date":
+		for _, layout := range dateLayouts {
+			if day, err := time.Parse(layout, value); err == nil {
+				r.replace(t.Start, t.End(), lex.QuoteString(day.Format(time.DateOnly)))
+			}
+		}
+	case name == "timestamp" || name == "timestamptz":
+		if m := withoutZeros.FindStringSubmatch(value); m != nil {
+			r.replace(t.Start, t.End(), lex.QuoteString(m[1]+":00"+m[2]))
+		}
+	case name == "interval":
+		if m := isoInterval.FindStringSubmatch(value); m != nil && len(value) > 2 {
+			var parts []string
+			for i, unit := range []string{"years", "months", "weeks", "days", "hours", "minutes", "seconds"} {
+				if m[i+1] != "" {
+					parts = append(parts, m[i+1]+" "+unit)
+				}
+			}
+			r.replace(t.Start, t.End(), lex.QuoteString(strings.Join(parts, " ")))
+		}
+	}
+	return ""
+}
