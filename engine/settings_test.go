@@ -22,6 +22,7 @@ var effects = map[string]string{
 	"client_connection_check_interval":       "TestDisconnectCancels",
 	"client_min_messages":                    "TestNoticesAreFiltered",
 	"csm.backend":                            "TestBackendIsChosen",
+	"csm.dialect":                            "TestDialectOfASession",
 	"csm.disable":                            "TestDisableIsASetting",
 	"csm.distribute":                         "TestVerificationTravels",
 	"csm.session_memory":                     "TestShareOfSession",
