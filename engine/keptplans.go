@@ -145,26 +145,8 @@ func (q *query) keptBytes() (bytes int64) {
 
 // lasting tells whether planning the text again, over the same versions of tables, gives the same plan. hints are the tables in it.
 func (q *query) lasting(tree *pg.ParseResult, hints []plan.Scan) bool {
-	if tree == nil || len(hints) == 0 || q.own || q.late || q.castParameters || q.viewed || !distribute.Reproducible(tree) {
-		return false
-	}
-	named := map[string]bool{}
-	var tables []*pg.RangeVar
-	called := false
-	dialect.EachNode(tree.ProtoReflect(), func(node any) {
-		switch n := node.(type) {
-		case *pg.CommonTableExpr:
-			named[n.Ctename] = true
-		case *pg.RangeVar:
-			tables = append(tables, n)
-		case *pg.RangeFunction, *pg.RangeTableFunc, *pg.RangeTableSample:
-			called = true
-		}
-	})
-	return !called && !slices.ContainsFunc(tables, func(v *pg.RangeVar) bool {
-		known := v.Schemaname == "" && named[v.Relname] // one that hides nothing: of a view q.viewed would tell
-		return !known && !slices.ContainsFunc(hints, func(h plan.Scan) bool { return h.Start <= int(v.Location) && int(v.Location) < h.End })
-	})
+	return tree != nil && len(hints) > 0 && !q.own && !q.late && !q.castParameters && !q.viewed &&
+		distribute.Reproducible(tree) && plan.ReadsOnly(tree, hints)
 }
 
 // follow has a plan read what the parts of the statement have made this time; false: it cannot.

@@ -83,7 +83,7 @@ func TestASOFJoinsAreAskedAgain(t *testing.T) {
 // What is not certain to be planned alike again is not kept: neither plans nor, with them, what they have found out.
 func TestPlansThatAreNotKept(t *testing.T) {
 	s := session(t, open(t))
-	exec(t, s, "CREATE TABLE t AS SELECT i AS a, DATE '2024-01-01' AS d FROM range(10) r(i); CREATE VIEW v AS SELECT a FROM t")
+	exec(t, s, "CREATE TABLE t AS SELECT i AS a, DATE '2024-01-01' AS d FROM range(10) r(i); CREATE VIEW v AS SELECT a, random() AS r FROM t")
 	for _, sql := range []string{
 		"SELECT 1", "SELECT * FROM range(3)", "SELECT a, i FROM t, range(3) r(i)", "SELECT a FROM v", "SELECT t.a FROM t, v WHERE t.a = v.a",
 		"SELECT a, now() FROM t", "SELECT a, current_date FROM t", "SELECT a FROM t WHERE d < 'today'", "SELECT a FROM t WHERE random() < 2",
@@ -96,6 +96,21 @@ func TestPlansThatAreNotKept(t *testing.T) {
 		kept, _, _ := engine.KeptPlans(s)
 		require.Zero(t, kept, sql)
 	}
+}
+
+// A plan through a view is one of the tables behind it, and made anew when the view means something else.
+func TestPlansThroughViewsAreKept(t *testing.T) {
+	e := open(t)
+	s := session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT i AS a, i AS b FROM range(10) r(i); CREATE VIEW v AS SELECT a FROM t WHERE b < 5")
+	for range 2 {
+		require.Equal(t, []string{"3"}, rows(t, s, "SELECT a FROM v WHERE a = 3"))
+	}
+	kept, _, _ := engine.KeptPlans(s)
+	require.Equal(t, 1, kept)
+	exec(t, session(t, e), "CREATE OR REPLACE VIEW v AS SELECT a FROM t WHERE b < 2")
+	require.Empty(t, rows(t, s, "SELECT a FROM v WHERE a = 3"))
+	require.Equal(t, []string{"1"}, rows(t, s, "SELECT a FROM v WHERE a = 1"))
 }
 
 // Kept plans have bounds, and are nobody's once their session is closed.

@@ -5,11 +5,17 @@ import (
 	"fmt"
 	"strings"
 
+	pg "github.com/pganalyze/pg_query_go/v6"
+
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/exec/plan/distribute"
+	"github.com/csmsql/csmsql/sql/bind"
+	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -64,6 +70,18 @@ func (s *Session) lookupView(v *visible, database, schema, view string) *catalog
 		}
 	}
 	return nil
+}
+
+// withViews writes the queries of views in the places of their names where they mean the same; made is nil: nowhere.
+func (s *Session) withViews(text string, tree *pg.ParseResult, v *visible) (_ string, made edit.List) {
+	if tree == nil || s.without().Has(optimization.Views) || len(v.contents.Views()) == 0 {
+		return text, nil
+	}
+	in := bind.Inliner{Catalog: plan.Catalog(s.resolver(v)), Reproducible: distribute.Reproducible}
+	in.View = func(database, schema, name string) *bind.View {
+		return s.engine.mirror.View(s.lookupView(v, database, schema, name))
+	}
+	return in.Inline(text, tree)
 }
 
 // resolveTable answers csm_table, which the mirrored views call while a statement is planned.

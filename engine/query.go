@@ -19,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/optimization"
@@ -113,6 +114,21 @@ func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResul
 			return q, err
 		}
 	}
+	if tables, made := s.withViews(text, tree, v); made != nil {
+		if q, err := s.planTables(ctx, tables, dialect.TreeOf(tables), v); err == nil && !q.late {
+			q.text, q.edits = text, made.Then(q.edits)
+			return q, nil
+		} else if err == nil {
+			q.close()
+		} else if s.conn.Spoilt() {
+			return nil, dialect.WithoutPosition(err)
+		}
+	}
+	return s.planTables(ctx, text, tree, v)
+}
+
+// planTables plans a text for DuckDB, on this node or on several.
+func (s *Session) planTables(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
 	split, whole := s.distribute(text, tree, v)
 	q, err := s.planDuckFor(ctx, text, tree, v, split)
 	if err == nil && split != nil && (q.late || q.castParameters) {
@@ -261,17 +277,35 @@ func marked(scan *plan.TableScan, v *visible) bool {
 // planDuckDB splices the tables that exec/plan found into the text and prepares it; tables that it did not find are
 // resolved by DuckDB through the views that mirror the catalog.
 func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible) error {
-	s := q.session
 	q.given = q.text
-	var hints []plan.Scan
+	if tree == nil {
+		return q.planForeign(ctx, v)
+	}
+	if ok, err := q.planCatalog(ctx, tree, v); ok || err != nil {
+		return err
+	}
+	hints, err := plan.Scans(q.text, tree, q.session.resolver(v))
+	if err != nil {
+		return err
+	}
+	return q.planHints(ctx, tree, hints, v)
+}
+
+// planForeign plans a text that PostgreSQL's parser does not read. The tables are found if that is for EXCLUDE alone.
+func (q *query) planForeign(ctx context.Context, v *visible) error {
+	if readable, ok := bind.WithoutExclude(q.text); ok {
+		tree := dialect.TreeOf(readable) // without one there are no scans
+		if hints, err := plan.Scans(q.text, tree, q.session.resolver(v)); err == nil && plan.ReadsOnly(tree, hints) {
+			return q.planHints(ctx, tree, hints, v)
+		}
+	}
+	return q.planHints(ctx, nil, nil, v)
+}
+
+// planHints has DuckDB plan the text with its tables spliced in as scans.
+func (q *query) planHints(ctx context.Context, tree *pg.ParseResult, hints []plan.Scan, v *visible) error {
+	s := q.session
 	if tree != nil {
-		if ok, err := q.planCatalog(ctx, tree, v); ok || err != nil {
-			return err
-		}
-		var err error
-		if hints, err = plan.Scans(q.text, tree, s.resolver(v)); err != nil {
-			return err
-		}
 		withoutHints(hints, q.without)
 		if err := q.splice(ctx, hints, v); err != nil {
 			return err

@@ -10,7 +10,6 @@ import (
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/exec/plan"
-	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
@@ -72,29 +71,13 @@ func (s *Session) describeTables(v *visible) error {
 // describeForViews tells the session's copy of the catalogs what exists if there are views that read it, and the statement may name one:
 // scans are those of its relations that are spliced in.
 func (s *Session) describeForViews(tree *pg.ParseResult, scans []plan.Scan, v *visible) error {
-	if !s.catalogViews && !s.engine.mirror.ReadCatalogs(v.contents) || tree != nil && !hasOthers(tree, scans) {
+	if !s.catalogViews && !s.engine.mirror.ReadCatalogs(v.contents) || tree != nil && !names.HasOthers(tree, func(at int) bool {
+		return slices.ContainsFunc(scans, func(scan plan.Scan) bool { return scan.Start == at })
+	}) {
 		return nil
 	}
 	s.yield()
 	return s.describeTables(v)
-}
-
-// hasOthers tells whether a statement reads relations besides its scans.
-func hasOthers(tree *pg.ParseResult, scans []plan.Scan) bool {
-	spliced := make(map[int]bool, len(scans))
-	for _, scan := range scans {
-		spliced[scan.Start] = true
-	}
-	found := false
-	dialect.EachNode(tree.ProtoReflect(), func(node any) {
-		switch node := node.(type) {
-		case *pg.RangeVar:
-			found = found || !spliced[int(node.Location)]
-		case *pg.RangeFunction:
-			found = found || !names.Unaffected(node)
-		}
-	})
-	return found
 }
 
 // describePrepared tells the session's copy of the catalogs what is prepared now.

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -132,3 +133,20 @@ func (m *Mirror) Follow(contents *catalog.Contents) error {
 
 // ReadCatalogs tells whether a view of contents reads PostgreSQL's system catalogs.
 func (m *Mirror) ReadCatalogs(contents *catalog.Contents) bool { return m.words.readCatalogs(contents) }
+
+// View is a view as it may stand in a text for DuckDB whose operators are not translated yet; nil: it may not, because
+// it reads PostgreSQL's catalogs or cannot be written for DuckDB.
+func (m *Mirror) View(v *catalog.View) *bind.View {
+	if v == nil || v.Columns == nil {
+		return nil
+	}
+	text := m.words.of(v)
+	if text.readsCatalog || text.words == "" {
+		return nil
+	}
+	found := &bind.View{Text: text.words}
+	for _, f := range v.Columns.Fields() {
+		found.Columns = append(found.Columns, f.Name)
+	}
+	return found
+}

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // Own shows a block's own tables and views, and no longer what it dropped, to its own DuckDB connection.
@@ -73,6 +74,23 @@ func unquoted(identifier string) string {
 		return strings.ReplaceAll(identifier[1:len(identifier)-1], `""`, `"`)
 	}
 	return strings.ToLower(identifier)
+}
+
+// HasOthers tells whether a statement reads relations besides those that are known where they stand.
+func HasOthers(parsed *pg.ParseResult, known func(at int) bool) bool {
+	for m := range tree.All(parsed.ProtoReflect()) {
+		switch n := m.Interface().(type) {
+		case *pg.RangeVar:
+			if !known(int(n.Location)) {
+				return true
+			}
+		case *pg.RangeFunction:
+			if !Unaffected(n) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Unaffected tells of a table function that it looks at no names. Others may: query_table('mine'),

@@ -18,7 +18,8 @@ type viewWords struct {
 // viewText is one view's.
 type viewText struct {
 	sql          string
-	readsCatalog bool // PostgreSQL's system catalogs, which every session has its own copy of
+	words        string // the same before operators were translated; empty: it cannot be written for DuckDB
+	readsCatalog bool   // PostgreSQL's system catalogs, which every session has its own copy of
 }
 
 // catalogReaders says of a snapshot whether any of its views reads PostgreSQL's catalogs.
@@ -37,7 +38,7 @@ func (w *viewWords) of(v *catalog.View) *viewText {
 		sql, tree = formatted, dialect.TreeOf(formatted)
 	}
 	if words, catalogs, err := dialect.Words(sql, tree); err == nil {
-		text.sql, text.readsCatalog = dialect.Operators(words), catalogs
+		text.sql, text.words, text.readsCatalog = dialect.Operators(words), words, catalogs
 	}
 	w.known.Store(v.ID, text)
 	return text

@@ -64,9 +64,7 @@ func (o *occurrence) slot(column int) *slot {
 
 // analyze binds the names of a text and finds its base tables.
 func analyze(sql string, tree *pg.ParseResult, resolver Resolver) (*analyzer, error) {
-	bound, err := bind.Bind(sql, tree, bind.CatalogFunc(func(catalog, schema, table string) *bind.Table {
-		return resolver.Relation(catalog, schema, table).bindTable()
-	}))
+	bound, err := bind.Bind(sql, tree, Catalog(resolver))
 	if err != nil {
 		var foreign *bind.ForeignError
 		if errors.As(err, &foreign) {
@@ -85,7 +83,13 @@ func analyze(sql string, tree *pg.ParseResult, resolver Resolver) (*analyzer, er
 	return a, nil
 }
 
-// bindTable is the relation for package bind.
+// Catalog is a resolver for package bind.
+func Catalog(r Resolver) bind.Catalog {
+	return bind.CatalogFunc(func(catalog, schema, table string) *bind.Table {
+		return r.Relation(catalog, schema, table).bindTable()
+	})
+}
+
 func (r *Relation) bindTable() *bind.Table {
 	if r == nil {
 		return nil

@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // Scan is one occurrence of a base table in a statement, with everything about it that the statement's text proves.
@@ -168,4 +170,28 @@ func (a *analyzer) scans() []Scan {
 	}
 	numberJoins(scans, a.occurrences)
 	return scans
+}
+
+// ReadsOnly tells whether a text reads the tables that scans has of it, and nothing else.
+func ReadsOnly(parsed *pg.ParseResult, scans []Scan) bool {
+	named := map[string]bool{}
+	var tables []*pg.RangeVar
+	for m := range tree.All(parsed.ProtoReflect()) {
+		switch n := m.Interface().(type) {
+		case *pg.CommonTableExpr:
+			named[n.Ctename] = true
+		case *pg.RangeVar:
+			tables = append(tables, n)
+		case *pg.RangeFunction, *pg.RangeTableFunc, *pg.RangeTableSample:
+			return false
+		}
+	}
+	for _, v := range tables {
+		known := v.Schemaname == "" && named[v.Relname] // one that hides no view: who plans the text hears of views
+		at := func(s Scan) bool { return s.Start <= int(v.Location) && int(v.Location) < s.End }
+		if !known && !slices.ContainsFunc(scans, at) {
+			return false
+		}
+	}
+	return true
 }

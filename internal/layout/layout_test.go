@@ -58,7 +58,7 @@ var allowed = map[string][]string{
 	"engine/borrower":      {"engine/fabric", "engine/lease", "engine/lifetime", "engine/member", "engine/reader", "catalog", "cluster", "coherence", "memregion"},
 	"engine/service":       {"engine/facts", "engine/lifetime", "engine/member", "engine/upkeep", "catalog", "cluster", "coherence", "exec/duckdb"},
 	"engine/scan":          {"engine/facts", "engine/filter", "engine/reader", "sql/optimization", "catalog", "exec/duckdb", "exec/plan"},
-	"engine/names":         {"catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},
+	"engine/names":         {"catalog", "exec/duckdb", "sql/bind", "sql/dialect", "sql/pgcatalog"},
 	"engine/budget":        {"engine/account", "engine/conform", "engine/ingest", "exec/duckdb", "memregion"},
 	"engine/relation":      {"engine/cast", "engine/columntype", "engine/constraint", "engine/ingest", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},
 	"engine/history":       {},

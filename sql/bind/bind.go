@@ -172,7 +172,7 @@ func (b *binder) targets(q *Query) {
 		t := n.GetResTarget()
 		ref := t.GetVal().GetColumnRef()
 		if IsStar(ref) {
-			columns, open := q.expand(ref, i)
+			columns, open := q.expand(StarAlias(ref), i, b.excludedFrom(ref))
 			q.Outputs, q.Open = append(q.Outputs, columns...), q.Open || open
 			continue
 		}

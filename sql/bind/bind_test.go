@@ -30,7 +30,8 @@ var catalog = bind.CatalogFunc(func(database, schema, name string) *bind.Table {
 })
 
 func bound(t require.TestingT, sql string) (*bind.Statement, *pg.ParseResult) {
-	parsed, err := pg.Parse(sql)
+	readable, _ := bind.WithoutExclude(sql)
+	parsed, err := pg.Parse(readable)
 	require.NoError(t, err, sql)
 	s, err := bind.Bind(sql, parsed, catalog)
 	require.NoError(t, err, sql)
@@ -264,4 +265,83 @@ func BenchmarkBind(b *testing.B) {
 			}
 		}
 	})
+}
+
+// What stands behind a star and is no list of names is left to fail.
+func TestWithoutExclude(t *testing.T) {
+	for sql, want := range map[string]string{
+		"SELECT * EXCLUDE (a) FROM t":             "SELECT *             FROM t",
+		"SELECT t.* exclude \"A\", 1 FROM t":      "SELECT t.*            , 1 FROM t",
+		"SELECT DISTINCT * EXCLUDE (a, b) FROM t": "SELECT DISTINCT *                FROM t",
+		"SELECT * EXCLUDE (t.a) FROM t":           "", "SELECT * REPLACE (1 AS a) FROM t": "", "SELECT a * exclude (b) FROM t": "",
+		"SELECT * EXCLUDE (a FROM t": "", "SELECT * EXCLUDE () FROM t": "", "SELECT '* EXCLUDE (a)'": "", "SELECT * FROM t": "",
+	} {
+		got, ok := bind.WithoutExclude(sql)
+		require.Equal(t, want != "", ok, sql)
+		if ok {
+			require.Equal(t, want, got)
+		} else {
+			require.Equal(t, sql, got)
+		}
+	}
+}
+
+// views are those of the tests: each as a catalog keeps it.
+var views = map[string]*bind.View{
+	"plain":     {Text: "SELECT a AS k, b FROM main.t WHERE c > 3 -- up to here", Columns: []string{"k", "b"}},
+	"named":     {Text: "SELECT a, count(*) FROM main.t GROUP BY a;", Columns: []string{"a", "n"}},
+	"nested":    {Text: "SELECT k FROM main.plain AS p", Columns: []string{"k"}},
+	"with":      {Text: "WITH c AS (SELECT a FROM main.t) SELECT a FROM c", Columns: []string{"a"}},
+	"narrow":    {Text: "SELECT * FROM main.t", Columns: []string{"a", "b"}},
+	"bare":      {Text: "SELECT a FROM t", Columns: []string{"a"}},
+	"lost":      {Text: "SELECT a, gone FROM main.t", Columns: []string{"a", "gone"}},
+	"elsewhere": {Text: "SELECT a FROM main.nowhere", Columns: []string{"a"}},
+	"random":    {Text: "SELECT a, random() AS r FROM main.t", Columns: []string{"a", "r"}},
+	"itself":    {Text: "SELECT a FROM main.itself", Columns: []string{"a"}},
+	"asked":     {Text: "SELECT a FROM main.t WHERE b = $1", Columns: []string{"a"}},
+	"joined":    {Text: "SELECT a FROM main.t ANTI JOIN main.u ON true", Columns: []string{"a"}},
+}
+
+// bind.N7: which names of views are replaced, and by what.
+func TestInline(t *testing.T) {
+	in := bind.Inliner{
+		Catalog: catalog,
+		View: func(database, schema, name string) *bind.View {
+			if schema != "" && schema != "main" || database != "" {
+				return nil
+			}
+			return views[name]
+		},
+		Reproducible: func(parsed *pg.ParseResult) bool {
+			for m := range tree.All(parsed.ProtoReflect()) {
+				if call, ok := m.Interface().(*pg.FuncCall); ok && call.Funcname[0].GetString_().Sval == "random" {
+					return false
+				}
+			}
+			return true
+		},
+	}
+	for sql, want := range map[string]string{
+		"SELECT k FROM plain WHERE k = 5":                     "SELECT k FROM (SELECT a AS k, b FROM main.t WHERE c > 3 -- up to here\n) AS \"plain\" WHERE k = 5",
+		"SELECT x.k FROM main.plain x(k), t":                  "SELECT x.k FROM (SELECT a AS k, b FROM main.t WHERE c > 3 -- up to here\n) x(k), t",
+		"SELECT * FROM named JOIN t USING (a)":                "SELECT * FROM (SELECT * FROM (SELECT a, count(*) FROM main.t GROUP BY a\n) AS csm_view(\"a\", \"n\")) AS \"named\" JOIN t USING (a)",
+		"SELECT k FROM nested":                                "SELECT k FROM (SELECT k FROM (SELECT a AS k, b FROM main.t WHERE c > 3 -- up to here\n) AS p\n) AS \"nested\"",
+		"SELECT 1 WHERE EXISTS (SELECT 1 FROM \"with\" AS w)": "SELECT 1 WHERE EXISTS (SELECT 1 FROM (WITH c AS (SELECT a FROM main.t) SELECT a FROM c\n) AS w)",
+
+		"SELECT main.plain.k FROM main.plain": "", "TABLE plain": "", "SELECT 1 FROM ONLY plain": "", "SELECT 1 FROM plain TABLESAMPLE SYSTEM (1)": "",
+		"SELECT 1 FROM plain anti JOIN t ON true": "", "WITH plain AS (SELECT 1 AS k) SELECT k FROM plain": "", "SELECT 1 FROM other.plain": "",
+		"SELECT 1 FROM narrow": "", "SELECT 1 FROM bare": "", "SELECT 1 FROM lost": "", "SELECT 1 FROM elsewhere": "", "SELECT 1 FROM random": "",
+		"SELECT 1 FROM itself": "", "SELECT 1 FROM asked": "", "SELECT 1 FROM joined": "", "SELECT 1 FROM t": "",
+	} {
+		parsed, err := pg.Parse(sql)
+		require.NoError(t, err, sql)
+		got, made := in.Inline(sql, parsed)
+		if want == "" {
+			require.Nil(t, made, "%s: %s", sql, got)
+			want = sql
+		}
+		require.Equal(t, want, got)
+		_, err = pg.Parse(got)
+		require.NoError(t, err, got)
+	}
 }

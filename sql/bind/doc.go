@@ -7,6 +7,8 @@
 //	Catalog ─────┘                      ├─ Items     each entry of a FROM clause: table, derived table, CTE, function
 //	(tables and their columns)          └─ Ref       what a column reference means, if that is certain
 //
+//	text with views ──► Inliner ──► text without
+//
 //	SELECT k FROM (SELECT a AS k FROM t) x WHERE k = 5
 //	       │             │             │         │
 //	       │             └ t.a         └ item x ◄┘ Ref: column 0 of x, certain
@@ -33,6 +35,7 @@
 //   - bind.N5 The Name of a base table is exactly the bytes of its name in the text.
 //   - bind.N6 Text, tree and catalog are only read. Every query of the tree is bound once, every mention of a table is an
 //     item, also where SQL's grammar has it in a place that this package does not know.
+//   - bind.N7 A text with the queries of views in the places of their names gives the same answer.
 //
 // # Where the two dialects part
 //
@@ -44,5 +47,5 @@
 // # What it does not do
 //
 // It knows no types and judges no expressions, and binds no INSERT, UPDATE or DELETE but for the query inside. Views are
-// what the catalog makes of them: a name that it does not know is open.
+// names that the catalog does not know, and so open; Inliner writes their queries in their places first.
 package bind

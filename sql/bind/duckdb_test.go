@@ -33,7 +33,7 @@ var shapes = []string{
 	"SELECT (SELECT d FROM u), b FROM t", "SELECT d FROM t, LATERAL (SELECT d FROM u) l", "SELECT l.k FROM t, (SELECT b AS k) l", "SELECT * FROM t, (SELECT b AS k) l",
 	"SELECT * FROM t ANTI JOIN u ON false", "SELECT * FROM t SEMI JOIN u ON true", "SELECT d FROM t POSITIONAL JOIN u ON true", "SELECT a AS b, b AS a FROM t", "SELECT T.A, \"t\".\"B\" FROM T",
 	"SELECT COLUMNS('a|b') FROM t", "SELECT * FROM (SELECT COLUMNS('b') FROM t) x", "SELECT #2 FROM t", "SELECT * FROM (SELECT #2 FROM t) x", "SELECT t FROM t",
-	"SELECT NULL", "SELECT * FROM (SELECT (ARRAY[b])[1] FROM t) x", "SELECT * FROM (SELECT current_date) x", "SELECT k FROM (SELECT (t).b AS k FROM t) x", "SELECT b FROM t TABLESAMPLE SYSTEM (100)", "TABLE t", "SELECT * FROM t x, t y", "SELECT y.c FROM t x JOIN t y ON x.a = y.a",
+	"SELECT NULL", "SELECT * EXCLUDE (a) FROM t", "SELECT t.* EXCLUDE b, d FROM t, u", "SELECT * EXCLUDE (b) FROM t JOIN u USING (a)", "SELECT * FROM (SELECT * EXCLUDE (a, C) FROM t) x", "SELECT * FROM (SELECT (ARRAY[b])[1] FROM t) x", "SELECT * FROM (SELECT current_date) x", "SELECT k FROM (SELECT (t).b AS k FROM t) x", "SELECT b FROM t TABLESAMPLE SYSTEM (100)", "TABLE t", "SELECT * FROM t x, t y", "SELECT y.c FROM t x JOIN t y ON x.a = y.a",
 	"SELECT a_1 FROM (SELECT a, a FROM t) x", "SELECT a FROM (SELECT a, a AS a FROM t) x", "SELECT min(b) FROM t", "SELECT * FROM (SELECT min(b) FROM t) x",
 	"SELECT x.b FROM t AS x WHERE x.a = 't.a' ORDER BY x.b", "SELECT b AS k FROM t GROUP BY k", "SELECT DISTINCT b FROM t", "SELECT * FROM generate_series(1, 1)",
 }

@@ -24,6 +24,9 @@ func (b *binder) from(q *Query, n *pg.Node) *From {
 	case *pg.Node_RangeTableSample:
 		f.Sample = e.RangeTableSample
 		f.Left = b.from(q, e.RangeTableSample.Relation)
+		for _, it := range q.Items[f.First:] {
+			it.Sampled = true
+		}
 		b.all(q, e.RangeTableSample.Args)
 		b.expr(q, e.RangeTableSample.Repeatable)
 	case *pg.Node_RangeFunction:
@@ -210,7 +213,7 @@ func (b *binder) join(q *Query, j *pg.JoinExpr, f *From) {
 // namedJoin is (a JOIN b …) AS j, which hides a and b.
 func (b *binder) namedJoin(q *Query, alias *pg.Alias, f *From) {
 	inside := &Query{Items: q.Items[f.First:f.Last], merges: q.merges, vague: q.vague}
-	outputs, open := inside.expand(&pg.ColumnRef{Fields: []*pg.Node{{Node: &pg.Node_AStar{AStar: &pg.A_Star{}}}}}, 0)
+	outputs, open := inside.expand("", 0, nil)
 	it := &Item{Open: open, Sources: make([]Column, len(outputs)), Columns: make([]string, len(outputs))}
 	for i, o := range outputs {
 		it.Sources[i], it.Columns[i] = o.Column, o.Name

@@ -100,6 +100,7 @@ type Item struct {
 	Columns []string
 	Open    bool // it has other columns, or not all of these, or other names
 	Hidden  bool // behind the alias of a join: its columns have no name any more
+	Sampled bool // under TABLESAMPLE
 
 	Table   *Table   // a base table
 	Query   *Query   // of a derived table, and of a CTE that is known

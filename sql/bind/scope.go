@@ -228,9 +228,8 @@ func StarAlias(ref *pg.ColumnRef) string {
 	return ref.Fields[len(ref.Fields)-2].GetString_().GetSval()
 }
 
-// expand lists the columns under * or t.* of a select list.
-func (q *Query) expand(ref *pg.ColumnRef, target int) (columns []Output, open bool) {
-	alias := StarAlias(ref)
+// expand lists the columns under * (alias is empty) or alias.* of a select list, but for some by name.
+func (q *Query) expand(alias string, target int, but []string) (columns []Output, open bool) {
 	found := false
 	var shown []Column
 	for _, it := range q.Items {
@@ -240,6 +239,9 @@ func (q *Query) expand(ref *pg.ColumnRef, target int) (columns []Output, open bo
 		found = true
 		open = open || it.Open
 		for i, name := range it.Columns {
+			if slices.ContainsFunc(but, func(b string) bool { return lex.Same(b, name) }) {
+				continue
+			}
 			o := Output{Name: name, Column: Column{it, i}, Target: target}
 			if alias == "" && len(q.merges) > 0 {
 				if o.Column = q.kept(o.Column); slices.Contains(shown, o.Column) {

@@ -19,6 +19,7 @@ const (
 	Colocation
 	Shuffle
 	KeptPlans
+	Views
 	beyond
 )
 
@@ -46,6 +47,7 @@ var table = []struct {
 	{Colocation, "colocation", "it is not made use of that equal keys of tables that are split by hash lie on one node"},
 	{Shuffle, "shuffle", "the parts of a query exchange no rows by hash, whatever csm.shuffle says"},
 	{KeptPlans, "keptplans", "every statement is planned anew, as with plan_cache_mode = force_custom_plan"},
+	{Views, "views", "views are left to DuckDB: no condition on their columns reaches the tables behind them"},
 }
 
 // Has tells whether one of the optimizations is in the set.
