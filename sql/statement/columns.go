@@ -83,7 +83,7 @@ func (c *cursor) definition(t *CreateTable) error {
 	case first.Is("like"):
 		return c.refuse("CREATE TABLE (LIKE …)", "Use CREATE TABLE … AS SELECT * FROM … LIMIT 0.")
 	}
-	column := Column{At: position(c.sql, c.peek(0).Start)}
+	column := Column{At: c.position(c.peek(0).Start)}
 	name, ok := c.identifier()
 	if !ok {
 		return c.unexpected()
@@ -98,7 +98,7 @@ func (c *cursor) definition(t *CreateTable) error {
 		return c.unexpected()
 	}
 	if first.Kind != lex.Word && first.Kind != lex.Quoted {
-		return &sqlerror.Error{State: "42601", Message: `syntax error at or near "` + first.Text + `"`, At: position(c.sql, first.Start)}
+		return &sqlerror.Error{State: "42601", Message: `syntax error at or near "` + first.Text + `"`, At: c.position(first.Start)}
 	}
 	for !c.done() && !isEnd(c.peek(0)) {
 		if err := c.columnConstraint(t, &column); err != nil {

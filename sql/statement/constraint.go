@@ -91,7 +91,7 @@ func (c *cursor) tableConstraint() (Constraint, error) {
 // constraint reads a constraint from its first word on; column is the one whose definition it is in.
 func (c *cursor) constraint(column string) (Constraint, error) {
 	from := c.peek(0).Start
-	k := Constraint{Column: column, At: position(c.sql, from)}
+	k := Constraint{Column: column, At: c.position(from)}
 	if column != "" {
 		k.Columns, k.ColumnsAt = []string{column}, []int{k.At}
 	}
@@ -214,7 +214,7 @@ func (c *cursor) noColumns() error {
 // constraintAttributes reads what may end a constraint.
 func (c *cursor) constraintAttributes(k *Constraint) error {
 	for {
-		at := position(c.sql, c.peek(0).Start)
+		at := c.position(c.peek(0).Start)
 		deferring := ""
 		switch {
 		case c.accept("not", "deferrable"):

@@ -80,7 +80,7 @@ func (c *cursor) endpoint(y *Copy) error {
 	case t.Kind == lex.String:
 		file, ok := t.Value()
 		if !ok || file == "" {
-			return &sqlerror.Error{State: "22023", Message: t.Text + " is not the name of a file", At: position(c.sql, t.Start)}
+			return &sqlerror.Error{State: "22023", Message: t.Text + " is not the name of a file", At: c.position(t.Start)}
 		}
 		y.File = file
 	default:
@@ -104,7 +104,7 @@ func (c *cursor) options() ([]Option, error) {
 		}
 		for _, o := range out {
 			if o.Name == lex.Fold(name) {
-				return nil, &sqlerror.Error{State: "42601", Message: "conflicting or redundant options", At: position(c.sql, at.Start),
+				return nil, &sqlerror.Error{State: "42601", Message: "conflicting or redundant options", At: c.position(at.Start),
 					HintText: "Write " + strings.ToUpper(o.Name) + " once."}
 			}
 		}
@@ -138,7 +138,7 @@ func (c *cursor) stringValue() (string, error) {
 	}
 	value, ok := t.Value()
 	if !ok {
-		return "", &sqlerror.Error{State: "22025", Message: "invalid escape in the string " + t.Text, At: position(c.sql, t.Start)}
+		return "", &sqlerror.Error{State: "22025", Message: "invalid escape in the string " + t.Text, At: c.position(t.Start)}
 	}
 	c.next()
 	return value, nil

@@ -2,6 +2,7 @@ package statement
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -13,6 +14,8 @@ type cursor struct {
 	ahead [lookahead]lex.Token // the next tokens
 	known int                  // how many of them are there
 	last  int                  // where the last token that was taken ends
+	at    int                  // a byte, and
+	count int                  // how many characters are before it
 }
 
 const lookahead = 4
@@ -169,9 +172,19 @@ func (c *cursor) label() (string, bool) {
 	return "", false
 }
 
+// position is PostgreSQL's position of a byte. It counts on from where it was asked last: a text may be one long list.
+func (c *cursor) position(offset int) int {
+	if offset < c.at {
+		c.at, c.count = 0, 0
+	}
+	c.count += utf8.RuneCountInString(c.sql[c.at:offset])
+	c.at = offset
+	return c.count + 1
+}
+
 // name takes a name of up to three parts.
 func (c *cursor) name() (Name, error) {
-	at := position(c.sql, c.peek(0).Start)
+	at := c.position(c.peek(0).Start)
 	part, ok := c.identifier()
 	parts := []string{part}
 	for ok && c.accept(".") {
@@ -213,7 +226,7 @@ func (c *cursor) columns() (names []string, at []int, err error) {
 		return nil, nil, nil
 	}
 	for {
-		at = append(at, position(c.sql, c.peek(0).Start))
+		at = append(at, c.position(c.peek(0).Start))
 		name, ok := c.identifier()
 		if !ok {
 			return nil, nil, c.unexpected()

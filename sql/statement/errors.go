@@ -69,7 +69,7 @@ func (c *cursor) unexpected() error {
 	case lex.Incomplete:
 		message = `unterminated string, identifier or comment at or near "` + t.Text + `"`
 	}
-	return &sqlerror.Error{State: "42601", Message: message, At: position(c.sql, t.Start)}
+	return &sqlerror.Error{State: "42601", Message: message, At: c.position(t.Start)}
 }
 
 // clause is what the next words are called: those that PostgreSQL has as keywords, three at most, in capitals.
@@ -85,5 +85,5 @@ func (c *cursor) clause() string {
 
 // refuse says that what begins with the next token is understood and not supported.
 func (c *cursor) refuse(message, advice string) error {
-	return &sqlerror.Error{State: "0A000", Message: message + " is not supported", At: position(c.sql, c.peek(0).Start), HintText: advice}
+	return &sqlerror.Error{State: "0A000", Message: message + " is not supported", At: c.position(c.peek(0).Start), HintText: advice}
 }

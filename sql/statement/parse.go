@@ -199,7 +199,7 @@ func (c *cursor) sessionHead(t lex.Token, verb string) (any, error) {
 		return c.closeCursor()
 	}
 	if advice, ok := refusals[verb]; ok {
-		return nil, &sqlerror.Error{State: "0A000", Message: strings.ToUpper(verb) + " is not supported", At: position(c.sql, t.Start), HintText: advice}
+		return nil, &sqlerror.Error{State: "0A000", Message: strings.ToUpper(verb) + " is not supported", At: c.position(t.Start), HintText: advice}
 	}
 	return &Private{Verb: verb}, nil
 }

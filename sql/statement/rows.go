@@ -204,7 +204,7 @@ func (c *cursor) assign(u *Update) error {
 	if names != nil {
 		return c.assignRow(u, names, at)
 	}
-	a := Assignment{At: position(c.sql, c.peek(0).Start)}
+	a := Assignment{At: c.position(c.peek(0).Start)}
 	name, ok := c.identifier()
 	if !ok {
 		return c.unexpected()

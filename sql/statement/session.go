@@ -199,7 +199,7 @@ func (c *cursor) intervalZone(s *Set) error {
 	}
 	m := hoursMinutes.FindStringSubmatch(value)
 	if m == nil {
-		return &sqlerror.Error{State: "22023", Message: `invalid value for parameter "TimeZone": "` + value + `"`, At: position(c.sql, at.Start),
+		return &sqlerror.Error{State: "22023", Message: `invalid value for parameter "TimeZone": "` + value + `"`, At: c.position(at.Start),
 			HintText: "Write INTERVAL '+02:00' HOUR TO MINUTE, or the name of a time zone."}
 	}
 	c.accept("hour", "to", "minute")
@@ -377,7 +377,7 @@ var maintenanceOptions = map[string][]string{
 
 // maintenance reads options in parentheses, or in the order that the older form has.
 func (c *cursor) maintenance(tag string) (options []Option, err error) {
-	at := position(c.sql, c.peek(0).Start)
+	at := c.position(c.peek(0).Start)
 	if c.peek(0).Is("(") {
 		if options, err = c.options(); err != nil {
 			return nil, err
@@ -422,7 +422,7 @@ func (c *cursor) maintained(n *NoOp) error {
 		if err != nil {
 			return err
 		}
-		at := position(c.sql, c.peek(0).Start)
+		at := c.position(c.peek(0).Start)
 		columns, columnsAt, err := c.columns()
 		if err != nil {
 			return err

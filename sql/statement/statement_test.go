@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"github.com/stretchr/testify/require"
@@ -78,6 +79,22 @@ func TestWide(t *testing.T) {
 }
 
 // TestBulkInsert: the tree of a long INSERT would cost more than storing its rows.
+// Where names stand is counted once: a list of a hundred thousand takes moments, not minutes.
+func TestLongLists(t *testing.T) {
+	const count = 100_000
+	name := strings.Repeat("ü", 60)
+	sql := "DROP TABLE IF EXISTS " + strings.Repeat(name+", ", count) + "last"
+	begun := time.Now()
+	parsed, err := statement.Parse(sql)
+	require.NoError(t, err)
+	require.Less(t, time.Since(begun), 30*time.Second)
+	names := parsed.Head.(*statement.Drop).Names
+	require.Len(t, names, count+1)
+	for i, n := range names {
+		require.Equal(t, len("DROP TABLE IF EXISTS ")+i*62+1, n.At)
+	}
+}
+
 func TestBulkInsert(t *testing.T) {
 	rows := "VALUES (1, 'a;')" + strings.Repeat(", (2, f(3))", 50_000)
 	s, err := statement.Parse("INSERT INTO t " + rows + ";")
