@@ -83,6 +83,13 @@ void duckdb_destroy_error_data(duckdb_error_data *error_data);
 typedef struct _duckdb_pending_result *duckdb_pending_result;
 duckdb_state duckdb_pending_prepared_streaming(duckdb_prepared_statement statement, duckdb_pending_result *out_result);
 const char *duckdb_pending_error(duckdb_pending_result pending_result);
+typedef enum {
+	DUCKDB_PENDING_RESULT_READY = 0,
+	DUCKDB_PENDING_RESULT_NOT_READY = 1,
+	DUCKDB_PENDING_ERROR = 2,
+	DUCKDB_PENDING_NO_TASKS_AVAILABLE = 3
+} duckdb_pending_state;
+duckdb_pending_state duckdb_pending_execute_task(duckdb_pending_result pending_result);
 duckdb_state duckdb_execute_pending(duckdb_pending_result pending_result, duckdb_result *out_result);
 void duckdb_destroy_pending(duckdb_pending_result *pending_result);
 void duckdb_destroy_result(duckdb_result *result);

@@ -53,3 +53,6 @@ func (s *Statement) TypeNames() []string {
 	}
 	return names
 }
+
+// AdmitMemory tells whether a block may be allocated, and AskedMemory how often the allocators were asked.
+var AdmitMemory, AskedMemory = admitMemory, askedMemory

@@ -7,9 +7,13 @@
 //	DuckDB ──► duckdb_je_malloc, duckdb_je_realloc   a NULL becomes OutOfMemoryException
 //	      └──► operator new                          throws std::bad_alloc
 //
-// What was allocated and is not touched yet will be: near the bound the allocators are asked what they have handed out, and the kernel's word on what is resident is
-// enough only far below it. Both end the statement with 53200. Small allocations always succeed, for DuckDB makes them where nothing may fail: the warden (warden.go)
-// finds out what they add up to and ends a statement. Until that has happened they are slow.
+// What was allocated and is not touched yet will be: near the bound the allocators are asked what they have handed out,
+// and the kernel's word on what is resident is enough only far below it. The allocators take a millisecond to answer, and
+// make everybody wait meanwhile. So an answer stands for KNOWN_MS, and what is admitted then is added to it. What is wrong
+// with it is what was freed, which a new look finds before anything is refused, and small blocks that were allocated and
+// not touched. Beyond the bound the statement ends with 53200. Small allocations always succeed, for DuckDB makes them
+// where nothing may fail: the warden (warden.go) finds out what they add up to and ends a statement. Until that has
+// happened they are slow.
 // Rejected: RLIMIT_DATA, which takes Go's heap with it, and ends the process; jemalloc's extent hooks, which do not see that memory is used again.
 #define _GNU_SOURCE
 #include "memory.h"
@@ -26,6 +30,7 @@
 #define COUNTED ((size_t)64 << 10) // blocks that count towards that
 #define LEEWAY ((int64_t)16 << 20) // of the bound, for blocks below LARGE: so that whoever needs little goes on until the one who needs much is ended
 #define FAR ((int64_t)512 << 20)   // how far below the bound, or half of it, what is resident is enough to know
+#define KNOWN_MS 50                // how long an answer of the allocators stands
 #define KEPT (1 << 20)             // what an arena of malloc keeps at its end
 #define ARENAS 2                   // of malloc, for each processor
 
@@ -118,21 +123,53 @@ static int64_t handed_out(void) {
 	return bytes > own ? bytes : own;
 }
 
+static _Atomic int64_t seen;    // what was handed out when the allocators were asked, and what was admitted since
+static _Atomic int64_t seen_at; // when that was, in ms; 0: never
+static _Atomic int64_t asked;   // how often they were
+
+int64_t csm_memory_asked(void) { return atomic_load(&asked); }
+
+static int64_t now_ms(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC_COARSE, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+// fits_known adds size to what was seen, if that is known and within most.
+static bool fits_known(int64_t size, int64_t most) {
+	if (now_ms() - atomic_load(&seen_at) >= KNOWN_MS) return false;
+	int64_t before = atomic_load(&seen);
+	while (before + size <= most) {
+		if (atomic_compare_exchange_weak(&seen, &before, before + size)) return true;
+	}
+	return false;
+}
+
+// fits_now asks the allocators. Requires giving_back.
+static bool fits_now(int64_t size, int64_t most) {
+	int64_t now = handed_out() + atomic_load(&admitted);
+	bool fits = now + size <= most;
+	atomic_store(&seen, fits ? now + size : now);
+	atomic_store(&seen_at, now_ms());
+	atomic_fetch_add(&asked, 1);
+	return fits;
+}
+
 // admit_within tells whether size bytes more stay within most. A caller that allocates says allocated afterwards.
 static bool admit_within(int64_t size, int64_t most) {
 	int64_t far = most / 2 < FAR ? most / 2 : FAR;
-	if (most == INT64_MAX || csm_memory_own() + atomic_load(&admitted) + size <= most - far) {
-		atomic_fetch_add(&admitted, size);
-		return true;
-	}
-	pthread_mutex_lock(&giving_back);
-	bool fits = handed_out() + atomic_load(&admitted) + size <= most;
+	int64_t sure = most == INT64_MAX ? 0 : csm_memory_own() + atomic_load(&admitted) + size;
+	bool fits = most == INT64_MAX || sure <= most - far || (sure <= most && fits_known(size, most));
 	if (!fits) {
-		give_back();
-		fits = handed_out() + atomic_load(&admitted) + size <= most;
+		pthread_mutex_lock(&giving_back);
+		fits = sure <= most && fits_known(size, most); // another thread may have asked meanwhile
+		if (!fits && !(fits = fits_now(size, most))) {
+			give_back();
+			fits = fits_now(size, most);
+		}
+		pthread_mutex_unlock(&giving_back);
 	}
 	if (fits) atomic_fetch_add(&admitted, size);
-	pthread_mutex_unlock(&giving_back);
 	return fits;
 }
 

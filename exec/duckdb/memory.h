@@ -18,5 +18,7 @@ int64_t csm_memory_own(void);
 void csm_memory_give_back(void);
 // csm_memory_admit tells whether size bytes more stay within csm_memory_large, if need be after giving back.
 bool csm_memory_admit(int64_t size);
+// csm_memory_asked is how often the allocators were asked what they have handed out, which makes everybody wait.
+int64_t csm_memory_asked(void);
 
 #endif

@@ -108,7 +108,16 @@ func measure(c *duckdb.Connection, sql string) (out measured) {
 		n, _ := strconv.Atoi(count)
 		sql = "SELECT 1 IN (1" + strings.Repeat(",2", n) + ")"
 	}
-	if after, idle := strings.CutPrefix(sql, "then wait "); idle {
+	if count, admit := strings.CutPrefix(sql, "admit "); admit {
+		n, _ := strconv.Atoi(count)
+		before, admitted := duckdb.AskedMemory(), 0
+		for range n {
+			if duckdb.AdmitMemory(1 << 20) {
+				admitted++
+			}
+		}
+		out.Rows = []string{strconv.Itoa(admitted), strconv.FormatInt(duckdb.AskedMemory()-before, 10)}
+	} else if after, idle := strings.CutPrefix(sql, "then wait "); idle {
 		least, _ := strconv.ParseInt(after, 10, 64)
 		for end := time.Now().Add(10 * time.Second); anonymous() > least && time.Now().Before(end); {
 			time.Sleep(10 * time.Millisecond) // until the warden has noticed that nothing runs
@@ -263,4 +272,21 @@ func TestMemoryOfOthers(t *testing.T) {
 	require.Greater(t, out[0].Peak, int64(ballast))
 	require.Equal(t, "53200", out[1].State)
 	require.Less(t, out[1].Peak, int64(ballast+given+program))
+}
+
+// D8: near the bound the allocators are asked now and then, and not for every block: they make everybody wait. What does
+// not fit is refused whenever they were asked last.
+func TestAllocatorsAreAskedSeldom(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector's own memory cannot be told apart")
+	}
+	const blocks = 200
+	out := runMeasured(t, "hold "+strconv.Itoa(90<<20), "admit "+strconv.Itoa(blocks), "hold "+strconv.Itoa(60<<20), "admit 3", "release", "admit 3")
+	require.Equal(t, strconv.Itoa(blocks), out[0].Rows[0], "they were given back at once, and fit")
+	asked, err := strconv.Atoi(out[0].Rows[1])
+	require.NoError(t, err)
+	require.Positive(t, asked)
+	require.LessOrEqual(t, asked, blocks/4)
+	require.Equal(t, "0", out[1].Rows[0], "nothing fits")
+	require.Equal(t, "3", out[2].Rows[0])
 }

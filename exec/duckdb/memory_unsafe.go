@@ -37,6 +37,12 @@ func ownMemory() int64 { return int64(C.csm_memory_own()) }
 // giveBackMemory returns to the system what C's allocators keep of what was freed.
 func giveBackMemory() { C.csm_memory_give_back() }
 
+// admitMemory tells whether a block of so many bytes may be allocated.
+func admitMemory(bytes int64) bool { return bool(C.csm_memory_admit(C.int64_t(bytes))) }
+
+// askedMemory is how often the allocators were asked.
+func askedMemory() int64 { return int64(C.csm_memory_asked()) }
+
 // ownMemoryAtRest is ownMemory without what can be given back.
 func ownMemoryAtRest() int64 {
 	if !boundOwnMemory(noBound) {

@@ -2,10 +2,40 @@
 #include "scan.h"
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
+
+#define SPIN_NS 50000    // how long to look again and again: another thread's task may be over in a moment
+#define SLEEP_NS 1000000 // how long to sleep at most
+
+static int64_t now_ns(void) {
+	struct timespec now;
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+// run has the statement executed up to its first rows, as duckdb_execute_pending does. But while other threads have its
+// last tasks, DuckDB 1.5 looks again and again whether they are done, on a processor that those threads, or other
+// statements, may be waiting for. This sleeps for an eighth of what it has waited. False: the statement has failed.
+static bool run(duckdb_pending_result pending) {
+	int64_t since = 0;
+	for (;;) {
+		duckdb_pending_state state = duckdb_pending_execute_task(pending);
+		if (state != DUCKDB_PENDING_NO_TASKS_AVAILABLE) {
+			if (state != DUCKDB_PENDING_RESULT_NOT_READY) return state != DUCKDB_PENDING_ERROR;
+			since = 0;
+			continue;
+		}
+		int64_t now = now_ns();
+		if (since == 0) since = now;
+		if (now - since < SPIN_NS) continue;
+		int64_t pause = (now - since) / 8;
+		nanosleep(&(struct timespec){.tv_nsec = pause < SLEEP_NS ? pause : SLEEP_NS}, NULL);
+	}
+}
 
 static int execute(duckdb_prepared_statement statement, struct csm_result **out, char **error) {
 	duckdb_pending_result pending = NULL;
-	if (duckdb_pending_prepared_streaming(statement, &pending) == DuckDBError) {
+	if (duckdb_pending_prepared_streaming(statement, &pending) == DuckDBError || !run(pending)) {
 		*error = strdup(pending && duckdb_pending_error(pending) ? duckdb_pending_error(pending) : "the statement could not be started");
 		duckdb_destroy_pending(&pending);
 		return -1;

@@ -5,13 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory/mallocator"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sys/unix"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
@@ -138,4 +141,31 @@ func TestScanManyChunks(t *testing.T) {
 	require.Equal(t, []string{"750001"}, ask(t, c, "SELECT count(*)"+from))
 	want := 2*int64(299_999)*300_000/2 + (int64(250_001)*250_002-int64(100_000)*100_001)/2
 	require.Equal(t, []string{fmt.Sprint(want)}, ask(t, c, "SELECT sum(a)"+from))
+}
+
+// A statement that waits for what another thread does for it leaves the processor to others. Which of its threads has the
+// long row is chance.
+func TestWaitingTakesNoProcessor(t *testing.T) {
+	const times = 20
+	_, c := open(t)
+	schema, batch := numbers(t, 130_000)
+	_, long := numbers(t, 130_001)
+	number := c.Register(scanOf(schema, batch, long))
+	defer c.Forget(number)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	used := func(clock int32) time.Duration {
+		var spec unix.Timespec
+		require.NoError(t, unix.ClockGettime(clock, &spec))
+		return time.Duration(spec.Nano())
+	}
+	least := 1.0
+	for range times {
+		thread, process := used(unix.CLOCK_THREAD_CPUTIME_ID), used(unix.CLOCK_PROCESS_CPUTIME_ID)
+		require.Equal(t, []string{"9000"}, ask(t, c, fmt.Sprintf("SELECT max(CASE WHEN a = 130000 THEN "+
+			"levenshtein(repeat('a', 9000), repeat('b', a::int - 121001)) END) FROM csm_scan(%d)", number)))
+		thread, process = used(unix.CLOCK_THREAD_CPUTIME_ID)-thread, used(unix.CLOCK_PROCESS_CPUTIME_ID)-process
+		least = min(least, float64(thread)/float64(process))
+	}
+	require.Less(t, least, 0.2, "its part of what the statement took")
 }
