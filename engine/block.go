@@ -6,6 +6,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -16,8 +17,8 @@ import (
 type block struct {
 	implicit bool
 	modes    modes
-	reads    *reads // of a SERIALIZABLE one; nil: nothing was looked up
-	told     bool   // the session functions were told of modes that are not the default
+	reads    *lookup.Names // of a SERIALIZABLE one; nil: nothing was looked up
+	told     bool          // the session functions were told of modes that are not the default
 	failed   bool
 	// duck: DuckDB's own transaction is open too, so that temporary tables follow ours.
 	duck bool

@@ -46,6 +46,8 @@ type Config struct {
 	// Heap is told how much of that Go may have, when it is opened and whenever it changes: it grows as clients make the engine keep
 	// more, and queries have so much less. csmsql serve sets Go's memory limit by it (debug.SetMemoryLimit); nil: the program bounds Go's heap itself.
 	Heap func(bytes int64)
+	// Sessions is told how many there are whenever one begins or ends, and may call nothing of the engine; nil: nobody is.
+	Sessions func(open int)
 	// ProcessBytes is for programs with other C code, which allocates from the same heaps: what all C code of the process may have,
 	// beside what it has when the first engine is opened. 0: MemoryBytes + 100 MiB. Negative: no bound but DuckDB's own.
 	ProcessBytes int64
@@ -118,6 +120,9 @@ func (c Config) withDefaults() Config {
 	}
 	if c.Fabric == "" {
 		c.Fabric = defaultFabric
+	}
+	if c.Sessions == nil {
+		c.Sessions = func(int) {}
 	}
 	if c.RegionDirectory == "" {
 		c.RegionDirectory = "/dev/shm"

@@ -43,6 +43,7 @@
 //
 // Engine.mu and Session (one goroutine) → names.Mirror.mu → the locks of package facts → the catalog's locks → coherence → memregion. DuckDB's own
 // locks are below names.Mirror.mu; DuckDB's threads call scan.Scan.Open, which takes only catalog page caches and the reader's shards.
+// Nobody waits for a turn to plan (package turn) with a lock held.
 //
 // # What it does not do
 //

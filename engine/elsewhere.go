@@ -46,7 +46,9 @@ func (st *Statement) planElsewhere(ctx context.Context, v *visible) (planned *qu
 	}
 	s.yield() // a result that streams has a worker, and it may be the only one
 	x := &elsewhere{number: s.engine.workers.numbers.Add(1), named: named}
+	s.turn.Pause() // the worker has a processor
 	result, err := s.engine.workers.pool.Describe(ctx, s.forWorker(st, x, nil), s.engine.workers.snapshot(v), 0, v.lease.Hold().Release)
+	s.turn.Resume()
 	if err != nil {
 		return nil, false, s.engine.fromWorker(err)
 	}

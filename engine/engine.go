@@ -41,23 +41,23 @@ import (
 // Engine answers SQL over HugeTables: as a node that lends memory (Open), or as a borrower of a running one (Attach).
 // Safe for concurrent use.
 type Engine struct {
-	config   Config
-	db       *duckdb.Database
-	reader   *reader.Reader
-	memory   budget.Shares
-	account  *account.Node // nil before the database is open
-	planning *turn.Queue   // where long texts wait; likewise
-	overdue  *overdue.Places
-	room     *budget.Room // nil before the database is open
-	parking  budget.Parking
-	facts    facts.Cache
-	scans    scan.Tables    // of no use before the database is open
-	upkeep   *upkeep.Keeper // nil before the database is open
-	loader   *load.Loader   // likewise; of a node
-	kept     keptShare
-	history  history.History
-	mirror   names.Mirror
-	zones    *zone.Zones // nil before the database is open
+	config  Config
+	db      *duckdb.Database
+	reader  *reader.Reader
+	memory  budget.Shares
+	account *account.Node // nil before the database is open
+	turns   *turn.Queue   // to plan; likewise
+	overdue *overdue.Places
+	room    *budget.Room // nil before the database is open
+	parking budget.Parking
+	facts   facts.Cache
+	scans   scan.Tables    // of no use before the database is open
+	upkeep  *upkeep.Keeper // nil before the database is open
+	loader  *load.Loader   // likewise; of a node
+	kept    keptShare
+	history history.History
+	mirror  names.Mirror
+	zones   *zone.Zones // nil before the database is open
 
 	checks  *check.Checker // nil before the database is open
 	blocks  atomic.Uint64  // numbers the databases in which blocks show names of their own
@@ -160,7 +160,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	}
 	e.parking.Most = e.memory.Parked
 	e.account = account.NewNode(e.memory.Clients)
-	e.planning = turn.NewQueue(e.threads() / 2)
+	e.turns = turn.OfPlans(e.threads())
 	e.overdue = overdue.New(overdueMost)
 	e.kept.most = e.memory.Whole / keptPart
 	db, err := duckdb.Open(duckdb.Options{
@@ -244,12 +244,14 @@ func (e *Engine) enter(s *Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.sessions[s] = struct{}{}
+	e.config.Sessions(len(e.sessions))
 }
 
 func (e *Engine) leave(s *Session) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	delete(e.sessions, s)
+	e.config.Sessions(len(e.sessions))
 }
 
 // snapshot pins the tables as they are now, after DuckDB's names have been brought up to date with them. The caller

@@ -8,7 +8,9 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -147,6 +149,32 @@ func (q *query) keptBytes() (bytes int64) {
 func (q *query) lasting(tree *pg.ParseResult, hints []plan.Scan) bool {
 	return tree != nil && len(hints) > 0 && !q.own && !q.late && !q.castParameters && !q.viewed &&
 		distribute.Reproducible(tree) && plan.ReadsOnly(tree, hints)
+}
+
+func (v *visible) meaning(name catalog.TableName) lookup.Meaning {
+	if table := v.find(name.Schema, name.Name); table != nil {
+		return lookup.Meaning{Table: table}
+	}
+	return lookup.Meaning{View: v.view(name.Schema, name.Name)}
+}
+
+// meanings are what the plan's names mean in v, for which it was made; nil where what it depends on is not found out: what
+// DuckDB looks up, and what several nodes are sent, which says of which revision it is.
+func (q *query) meanings(v *visible) lookup.Meanings {
+	if !q.lasts || q.split != nil || q.session.temporary {
+		return nil
+	}
+	return q.reads.Meanings(v.meaning)
+}
+
+// means tells whether the plan's names mean in v what they did: those of others may have changed. Temporary objects hide
+// tables, so that a plan from before the session had any is not trusted.
+func (q *query) means(v *visible) bool {
+	if q.revision != v.contents.Revision() && (q.names == nil || q.session.temporary || !q.names.Same(v.meaning)) {
+		return false
+	}
+	q.revision = v.contents.Revision()
+	return true
 }
 
 // follow has a plan read what the parts of the statement have made this time; false: it cannot.

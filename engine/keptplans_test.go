@@ -11,6 +11,72 @@ import (
 	"github.com/csmsql/csmsql/engine"
 )
 
+// A plan belongs to what its names meant: it stays whatever others do to other tables, and goes when a name means something
+// else, or another version.
+func TestPlansBelongToTheirTables(t *testing.T) {
+	e := open(t)
+	other := session(t, e)
+	exec(t, other, "CREATE TABLE t AS SELECT i AS a FROM range(1000) r(i)")
+	exec(t, other, "CREATE TABLE u (a bigint); CREATE VIEW v AS SELECT 1 AS a; CREATE SCHEMA early")
+	exec(t, other, "CREATE TABLE late AS SELECT 1::bigint AS a")
+	for _, c := range []struct {
+		name, sql, change, after string
+		stays                    bool
+	}{
+		{name: "rows of another table", sql: "FROM t", change: "INSERT INTO u VALUES (1)", stays: true},
+		{name: "another table, made and dropped", sql: "FROM t", change: "CREATE TABLE w (a int); DROP TABLE w", stays: true},
+		{name: "a view of other names", sql: "FROM t", change: "CREATE VIEW w AS SELECT a FROM t", after: "DROP VIEW w", stays: true},
+		{name: "a schema that is not looked into", sql: "FROM t", change: "CREATE SCHEMA unseen", after: "DROP SCHEMA unseen", stays: true},
+		{name: "a name with its schema", sql: "FROM public.t", change: "CREATE TABLE early.t (a bigint)", after: "DROP TABLE early.t", stays: true},
+		{name: "its own rows", sql: "FROM t", change: "INSERT INTO t VALUES (1)"},
+		{name: "rows that go", sql: "FROM t", change: "DELETE FROM t WHERE a = 3"},
+		{name: "one of two tables", sql: "FROM t, u WHERE t.a = u.a", change: "INSERT INTO u VALUES (2)"},
+		{name: "another table of the name", sql: "FROM late", change: "DROP TABLE late; CREATE TABLE late AS SELECT 1::bigint AS a"},
+		{name: "a view of the name", sql: "FROM late", change: "DROP TABLE late; CREATE VIEW late AS SELECT 1::bigint AS a",
+			after: "DROP VIEW late; CREATE TABLE late (a bigint)"},
+		{name: "another name", sql: "FROM late",
+			change: "ALTER TABLE t RENAME TO was; ALTER TABLE late RENAME TO t; ALTER TABLE was RENAME TO late"},
+		{name: "a table in an earlier schema", sql: "FROM t", change: "CREATE TABLE early.t (a bigint)", after: "DROP TABLE early.t"},
+		{name: "a view in an earlier schema", sql: "FROM t", change: "CREATE VIEW early.t AS SELECT 1::bigint AS a", after: "DROP VIEW early.t"},
+		{name: "a schema that was not there", sql: "FROM t", change: "CREATE SCHEMA nowhere; CREATE TABLE nowhere.t (a bigint)",
+			after: "DROP SCHEMA nowhere CASCADE"},
+		{name: "a name in other letters", sql: `FROM "T"`, change: "INSERT INTO t VALUES (1)"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := session(t, e)
+			exec(t, s, "SET search_path = nowhere, early, public")
+			sql := "SELECT count(*), max(u.a) " + c.sql
+			if !strings.Contains(c.sql, ", u ") {
+				sql = "SELECT count(*), max(a) " + c.sql
+			}
+			prepared, err := s.Prepare(t.Context(), sql+" ")
+			require.NoError(t, err)
+			defer prepared.Close()
+			inUse := engine.PlanOf(prepared)
+			rows(t, s, sql)
+			before, err := s.Prepare(t.Context(), sql)
+			require.NoError(t, err)
+			kept := engine.PlanOf(before)
+			require.NoError(t, before.Close())
+
+			exec(t, other, c.change)
+			got := rows(t, s, sql)
+			require.Equal(t, rows(t, s, sql+" -- planned anew"), got)
+			after, err := s.Prepare(t.Context(), sql)
+			require.NoError(t, err)
+			defer after.Close()
+			opened, err := prepared.Execute(t.Context(), nil)
+			require.NoError(t, err)
+			require.NoError(t, opened.Close())
+			require.Equal(t, c.stays, kept == engine.PlanOf(after), "the kept plan")
+			require.Equal(t, c.stays, inUse == engine.PlanOf(prepared), "the plan of a statement that stays")
+			if c.after != "" {
+				exec(t, other, c.after)
+			}
+		})
+	}
+}
+
 // A text that was asked before has the plan that it had, and the answer that it has now.
 func TestPlansAreKept(t *testing.T) {
 	ctx := context.Background()

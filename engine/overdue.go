@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"sync"
 	"time"
 
 	"github.com/csmsql/csmsql/engine/history"
@@ -15,21 +14,11 @@ const overdueMost = 64
 func (e *Engine) Overdue() *overdue.Places { return e.overdue }
 
 // LeaveBehind is for who answers the session's client, for such a reason, while a call of the session does not return: sql, which began at a time, is listed
-// at a place that was taken before (Engine.Overdue). Long texts of other sessions are planned without waiting for it. over is called when the call has
+// at a place that was taken before (Engine.Overdue). Other sessions' statements are planned without waiting for it. over is called when the call has
 // returned; both may be called from any goroutine.
 func (s *Session) LeaveBehind(sql string, since time.Time, reason error) (over func()) {
-	if t := s.turn.Load(); t != nil {
-		t.end()
-	}
+	s.turn.Abandon()
 	return s.engine.overdue.Put(overdue.Statement{
 		Session: s.options.ProcessID, User: s.options.User, Text: history.Shown(sql), Since: since, Reason: reason.Error(),
 	})
 }
-
-// planningTurn is a session's place where long texts are planned (package turn). It ends when the text is planned, or when its client was answered before.
-type planningTurn struct {
-	once  sync.Once
-	leave func()
-}
-
-func (t *planningTurn) end() { t.once.Do(t.leave) }

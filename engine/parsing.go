@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -18,8 +19,8 @@ const (
 	parsedFree = 256
 )
 
-// parsing charges what a text takes while it is planned, before it is parsed, and waits while others do. Call done when nothing refers to its
-// tree any more.
+// parsing charges what a text takes while it is planned, before it is parsed. Call done when nothing refers to its tree any
+// more. Preconditions: it is the session's turn.
 func (s *Session) parsing(ctx context.Context, sql string) (done func(), err error) {
 	if err := s.Fits(sql); err != nil {
 		return nil, err
@@ -31,41 +32,29 @@ func (s *Session) parsing(ctx context.Context, sql string) (done func(), err err
 	if bytes <= s.prepaid {
 		return func() {}, nil
 	}
-	leave, err := s.takeTurn(ctx, bytes)
-	if err != nil {
+	if err := s.takeBriefly(ctx, bytes); err != nil {
 		return nil, err
 	}
-	if err := s.account.TakeBriefly(ctx, bytes); err != nil {
-		leave()
-		return nil, err
-	}
-	return func() {
-		s.account.Give(account.Parsing, bytes)
-		leave()
-	}, nil
+	return func() { s.account.Give(account.Parsing, bytes) }, nil
 }
 
-// turnLeast is what a text takes that waits for its turn: others do not notice shorter ones.
-const turnLeast = 128 << 10
+// takeBriefly waits for others without a turn: they may need one to be done.
+func (s *Session) takeBriefly(ctx context.Context, bytes int64) error {
+	s.turn.Pause()
+	defer s.turn.Resume()
+	return s.account.TakeBriefly(ctx, bytes)
+}
 
-// takeTurn has long texts planned on half of the processors, those of sessions that plan little first (package turn). It comes before the account is asked: who waits
-// has nothing. A text within another one that has its turn has it, too; and fragments, because the node that waits for them may plan here.
-func (s *Session) takeTurn(ctx context.Context, bytes int64) (func(), error) {
-	if bytes < turnLeast || s.inTurn || s.fragment {
+// takeTurn waits for the session's turn to plan a text, until leave. It comes before the account is asked: who waits has
+// nothing. Fragments do not wait, because the node that waits for them may plan here.
+func (s *Session) takeTurn(ctx context.Context, sql string) (leave func(), err error) {
+	if s.fragment {
 		return func() {}, nil
 	}
-	leave, err := s.planning.Enter(ctx, bytes)
-	if err != nil {
+	if err := s.turn.Enter(ctx, turn.Expected(sql)); err != nil {
 		return nil, err
 	}
-	turn := &planningTurn{leave: leave}
-	s.inTurn = true
-	s.turn.Store(turn)
-	return func() {
-		s.inTurn = false
-		s.turn.Store(nil)
-		turn.end()
-	}, nil
+	return s.turn.Leave, nil
 }
 
 func parsingBytes(sql string) int64 {
@@ -87,11 +76,11 @@ func (s *Session) Parsing(ctx context.Context, sql string) (done func(), err err
 		return func() {}, err
 	}
 	bytes := parsingBytes(sql)
-	leave, err := s.takeTurn(ctx, bytes)
+	leave, err := s.takeTurn(ctx, sql)
 	if err != nil {
 		return nil, s.life.CauseOf(ended(ctx, err))
 	}
-	if err := s.account.TakeBriefly(ctx, 2*bytes); err != nil {
+	if err := s.takeBriefly(ctx, 2*bytes); err != nil {
 		leave()
 		return nil, s.life.CauseOf(ended(ctx, err))
 	}

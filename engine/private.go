@@ -172,7 +172,7 @@ func (st *Statement) describePrivate(ctx context.Context) error {
 func (st *Statement) privateStatement(ctx context.Context, v *visible) (*duckdb.Statement, error) {
 	s := st.session
 	s.yield()
-	v.reads.everything() // DuckDB looks its names up
+	v.reads.Everything() // DuckDB looks its names up
 	if err := s.showOwnNames(v); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/exec/compute"
@@ -29,14 +30,15 @@ import (
 )
 
 // query is a planned statement that reads: for DuckDB, with its tables spliced in as scans, or for the Arrow kernels. It
-// belongs to one revision of the catalog; made anew when that moves on.
+// belongs to the versions of its tables where they are known, or else to one revision of the catalog (fresh).
 type query struct {
 	session  *Session
 	text     string // the user's
 	revision catalog.Revision
-	own      bool     // it was planned over a block's own changes, which have no revision
-	path     []string // where its names were looked for
-	meaning  string   // the session's
+	names    lookup.Meanings // what planning has looked up; nil: nobody knows
+	own      bool            // it was planned over a block's own changes, which have no revision
+	path     []string        // where its names were looked for
+	meaning  string          // the session's
 
 	given   string // what DuckDB was given
 	edits   edit.List
@@ -50,7 +52,7 @@ type query struct {
 	read    *reader.Readings
 	// verification is how what planning read was compared.
 	verification Verification
-	reads        *reads           // what planning looked up
+	reads        *lookup.Names    // what planning looked up
 	without      optimization.Set // what planning and running it leave out (csm.disable)
 	split        *distributed     // how several nodes run it; nil: it runs here
 	whole        string           // why not
@@ -159,6 +161,7 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *visible) (*que
 	if err != nil {
 		return nil, err
 	}
+	q.names = q.meanings(v)
 	if q.lasts && !anew {
 		q.key = text
 	}
@@ -214,9 +217,10 @@ func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseRe
 // fresh tells whether the plan still stands for what v shows.
 func (q *query) fresh(v *visible) bool {
 	s := q.session
-	return q.revision == v.contents.Revision() && (q.nodes == nil || slices.Equal(q.nodes, s.engine.nodes())) && q.faults == s.engine.reader.Faults() && slices.Equal(q.path, s.settings.searchPath) &&
-		q.meaning == s.meaning && q.verification == s.verification() && q.without == s.without() &&
-		!q.own && (s.block == nil || s.block.tx == nil)
+	return !q.own && (s.block == nil || s.block.tx == nil) &&
+		(q.nodes == nil || slices.Equal(q.nodes, s.engine.nodes())) && q.faults == s.engine.reader.Faults() &&
+		slices.Equal(q.path, s.settings.searchPath) && q.meaning == s.meaning &&
+		q.verification == s.verification() && q.without == s.without() && q.means(v)
 }
 
 func (q *query) close() {
@@ -318,7 +322,7 @@ func (q *query) planHints(ctx context.Context, tree *pg.ParseResult, hints []pla
 		return err
 	}
 	if tree == nil {
-		v.reads.everything() // DuckDB looks its names up
+		v.reads.Everything() // DuckDB looks its names up
 		q.given, q.edits = s.withOwnDatabase(q.text)
 	}
 	if err := q.prepare(q.given, q.edits, v); err != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow/array"
 
@@ -14,6 +13,8 @@ import (
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
+	"github.com/csmsql/csmsql/engine/lookup"
+	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -56,10 +57,7 @@ type Session struct {
 	conn    *duckdb.Connection
 	account *account.Session // what its client makes the node keep
 	prepaid int64            // charged by Parsing for what is about to be parsed again
-	// planning is where it waits with long texts, inTurn: it has waited, and has turn, unless it was left behind.
-	planning *turn.Flow
-	inTurn   bool
-	turn     atomic.Pointer[planningTurn]
+	turn    *turn.Flow       // in which it plans
 	// settingsCharged is what is charged for values of settings, settingsCounted what that was when they were counted last.
 	settingsCharged, settingsCounted int64
 	parked                           budget.Lot
@@ -129,7 +127,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 		return nil, err
 	}
 	s.conn, s.account = conn, e.account.Open(options.ProcessID, options.User)
-	s.planning = e.planning.Flow()
+	s.turn = e.turns.Flow()
 	conn.OnSetConfig(s.calledSetConfig)
 	err = s.account.Begin(sessionBytes)
 	if err == nil {
@@ -278,7 +276,7 @@ type visible struct {
 	// read is what the statement has read: of planning until that is over, then of each execution. DuckDB runs one at a time.
 	read *reader.Readings
 	// reads are the names that were looked up in it.
-	reads *reads
+	reads *lookup.Names
 	// parts are the chunks of the occurrences of tables that are not read whole, by where their names stand in the text.
 	parts map[int][]int
 	// results are the tables that parts of the statement made.
@@ -326,6 +324,10 @@ func (s *Session) pinShared(ctx context.Context) (*visible, error) {
 		}
 		return s.seeing(s.block.contents(), s.block.lease.Hold(), nil), nil
 	}
+	if s.engine.node != nil && s.engine.node.Self != nil { // it may have to ask the cluster's store
+		s.turn.Pause()
+		defer s.turn.Resume()
+	}
 	l, err := s.engine.snapshot(ctx)
 	if err != nil {
 		return nil, err
@@ -346,14 +348,17 @@ func (v *visible) release() {
 
 // find looks a table up, first as written and then without regard to case, as DuckDB does.
 func (v *visible) find(schema, name string) *catalog.TableVersion {
-	v.reads.note(schema, name)
+	v.reads.Note(schema, name)
 	if t, ok := v.contents.Table(catalog.TableName{Schema: schema, Name: name}); ok {
 		return t
+	}
+	if _, ok := names.SchemaNamed(v.contents, schema); !ok {
+		return nil
 	}
 	for _, t := range v.contents.Tables() {
 		n := t.Table().Name
 		if strings.EqualFold(n.Name, name) && strings.EqualFold(n.Schema, schema) {
-			v.reads.note(n.Schema, n.Name)
+			v.reads.Note(n.Schema, n.Name)
 			return t
 		}
 	}

@@ -76,6 +76,11 @@ func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, erro
 	if in == "" {
 		in = s.dialect()
 	}
+	over, err := s.takeTurn(ctx, sql)
+	if err != nil {
+		return nil, s.life.CauseOf(ended(ctx, err))
+	}
+	defer over()
 	var users dialect.Written
 	var parsed *statement.Statement
 	if in == DialectDuckDB {
@@ -391,7 +396,7 @@ func (st *Statement) replan(ctx context.Context) (*visible, error) {
 	if old != nil {
 		text = old.text
 	}
-	plan, err := s.planQuery(ctx, text, st.treeOf(text), v)
+	plan, err := st.planAgain(ctx, text, v)
 	if err != nil {
 		v.release()
 		return nil, err
@@ -399,6 +404,7 @@ func (st *Statement) replan(ctx context.Context) (*visible, error) {
 	if old != nil {
 		old.close()
 	}
+	plan.names = plan.meanings(v)
 	st.plan = plan
 	if err := st.chargePlan(); err != nil {
 		st.dropPlan()
@@ -406,6 +412,15 @@ func (st *Statement) replan(ctx context.Context) (*visible, error) {
 		return nil, err
 	}
 	return v, nil
+}
+
+func (st *Statement) planAgain(ctx context.Context, text string, v *visible) (*query, error) {
+	over, err := st.session.takeTurn(ctx, text)
+	if err != nil {
+		return nil, err
+	}
+	defer over()
+	return st.session.planQuery(ctx, text, st.treeOf(text), v)
 }
 
 func (st *Statement) readOnce(ctx context.Context, args []any) (*Rows, error) {

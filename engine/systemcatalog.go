@@ -41,7 +41,7 @@ func (q *query) planCatalog(ctx context.Context, tree *pg.ParseResult, v *visibl
 
 // describeTables tells the session's copy of the catalogs what exists, unless it knows.
 func (s *Session) describeTables(v *visible) error {
-	v.reads.everything()
+	v.reads.Everything()
 	if s.described == v.contents {
 		return nil
 	}

@@ -154,9 +154,12 @@ func (s *Session) checkBound(ctx context.Context, v *visible, bound *boundQuery,
 
 // view looks a view up as find does a table.
 func (v *visible) view(schema, name string) *catalog.View {
-	v.reads.note(schema, name)
+	v.reads.Note(schema, name)
 	if w, ok := v.contents.View(catalog.TableName{Schema: schema, Name: name}); ok {
 		return w
+	}
+	if _, ok := names.SchemaNamed(v.contents, schema); !ok {
+		return nil
 	}
 	for _, w := range v.contents.Views() {
 		if strings.EqualFold(w.Name.Name, name) && strings.EqualFold(w.Name.Schema, schema) {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -118,6 +119,10 @@ func (s *serving) run(ctx context.Context, c *cobra.Command, _ []string) error {
 	}
 	defer debug.SetMemoryLimit(debug.SetMemoryLimit(-1))
 	options.Heap = func(bytes int64) { limitHeap(bytes, len(options.Etcd) > 0 || options.ClusterInit) }
+	if options.Threads == 0 { // before Go is told of more
+		options.Threads = runtime.GOMAXPROCS(0)
+	}
+	options.Sessions = new(processors).follow
 	err := node.Run(ctx, options, func(r node.Ready) {
 		finish(false)
 		finish = func(bool) {}

@@ -1,21 +1,30 @@
-// Package turn decides who may work next when there is more work than processors: who asks for little goes before who asks for much.
+// Package turn decides which session works next when there is more work than processors: short work goes first.
 //
-//	Flow.Enter(cost) ── a place is free, nobody waits ───────────► leave
-//	        └── waiting, by tag: max(now, the flow's last tag) + cost ──► the least tag when a place is free
+//	Flow.Enter(at least) ── expected: the most of that and what the flow usually takes ──► its lane
 //
-// It is start-time fair queueing: the queue's time is the tag of whoever was let in last. Each entry moves its flow's tag on by what it costs,
-// so a flow that has asked for much waits for those that have asked for little, and a flow that was idle does not save anything up. Nobody waits for ever: who comes
-// later has later tags. No clock is asked.
+//	lane    turns of            places
+//	short   up to 10 ms         ■ ■          ◄── waiting, by when they are due: arrival + 100 × expected
+//	medium  up to 1 s           ■ ■          ◄── …
+//	long    any length          ■            ◄── …
+//	                            └─ a turn that takes longer than its lane's moves on to the next one: its place is free
+//
+// Short work never waits for long work, and long work has places that short work cannot take. Within a lane it is
+// earliest deadline first, and a deadline is the farther away the more work there is: a turn waits until it has taken a
+// hundred times as long as it works, and then before all that came later. Linux' schedulers and those of network queues
+// give equal shares; a client whose statement takes a millisecond would have that after all the others' milliseconds.
 //
 // # Words
 //
-// A flow is a session, a place what one entry takes of the processors, the cost how much work an entry brings, in any unit.
+// A flow is a session. A turn is work of a flow that waits for nobody; a place is what one turn takes of a lane. What a
+// flow usually takes is the mean of its last turns, the later ones counting more.
 //
 // # Invariants
 //
-//   - T1: no more are inside than there are places.
-//   - T2: while someone waits, every place is taken.
-//   - T3: of those who wait, the one with the least tag is next; of equal ones, who came first.
+//   - T1: no turn enters a lane whose places are taken. There are more inside only where turns moved on or resumed.
+//   - T2: while a turn waits, the places of its lane are taken, or were when it last looked: it looks again when the
+//     lane's longest turn must be over.
+//   - T3: of those who wait in a lane the one that is due first is next; of equal ones, who came first.
+//   - T4: a turn holds a place of a lane no longer than turns of the lane take, if somebody waits for it.
 //
 // # Locks
 //
@@ -23,6 +32,6 @@
 //
 // # What it does not do
 //
-// It interrupts nobody: what enters must end by itself soon, and may not wait for its client or for someone else who waits here. It does not
-// know what work costs, that is said by who enters.
+// It interrupts nobody and has no clock: time is what it is told. Who waits for a client, or for another session, pauses
+// its turn before (Pause), because that one may wait here.
 package turn

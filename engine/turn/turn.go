@@ -3,116 +3,265 @@ package turn
 import (
 	"container/heap"
 	"context"
+	"slices"
 	"sync"
+	"time"
 )
+
+// stretch is how many times as long as it works a turn may have taken before it goes before all that come later.
+const stretch = 100
+
+// Lane says how long turns of it take, and how many there are at once. The last lane's take any time.
+type Lane struct {
+	Most   time.Duration
+	Places int
+}
+
+// Clock is where time comes from.
+type Clock struct {
+	// Now is the time, and Used how much of it the calling thread has had a processor.
+	Now  func() time.Time
+	Used func() time.Duration
+}
 
 // Queue is where flows wait. Safe for concurrent use.
 type Queue struct {
-	places int // immutable
+	clock Clock   // immutable
+	lanes []*lane // immutable; those of short turns first
 
 	mu      sync.Mutex
-	inside  int    // guarded by mu
-	now     int64  // guarded by mu; the tag of who was let in last
 	arrived uint64 // guarded by mu; how many have waited
-	waiting line   // guarded by mu
 }
 
-// Flow is who enters again and again.
+// lane is guarded by the queue's mu but for its measures.
+type lane struct {
+	Lane
+	inside  []*Flow // that have its places
+	waiting line
+}
+
+// Flow is who enters again and again. One goroutine does at a time, but for Abandon.
 type Flow struct {
 	queue *Queue
-	tag   int64 // guarded by queue.mu; of its last entry
-}
+	in    chan struct{} // has a token for who was let in
 
-// entry is one that waits.
-type entry struct {
-	tag   int64
+	// The rest is guarded by queue.mu.
+	usual  time.Duration // of its turns
+	depth  int           // of turns within one another: the outermost counts
+	on     int           // which lane
+	inside bool          // of it
+	paused bool
+	since  time.Time     // when it entered, or resumed
+	from   time.Duration // what its thread had used then
+	worked time.Duration // before
+
+	due   time.Time
 	order uint64 // of arrival
-	at    int    // in the line; -1: it was let in
-	in    chan struct{}
+	at    int    // in the line; -1: it does not wait
 }
 
-// NewQueue makes a queue with places, at least one.
-func NewQueue(places int) *Queue { return &Queue{places: max(places, 1)} }
+// NewQueue makes a queue with lanes, the shortest turns' first.
+func NewQueue(clock Clock, lanes ...Lane) *Queue {
+	q := &Queue{clock: clock}
+	for _, l := range lanes {
+		l.Places = max(l.Places, 1)
+		q.lanes = append(q.lanes, &lane{Lane: l})
+	}
+	return q
+}
 
 // Flow adds one.
-func (q *Queue) Flow() *Flow { return &Flow{queue: q} }
+func (q *Queue) Flow() *Flow { return &Flow{queue: q, at: -1, in: make(chan struct{}, 1)} }
 
-// Enter waits for a place for work of a cost. Call leave when it is done, once. The error is the context's cause.
-func (f *Flow) Enter(ctx context.Context, cost int64) (leave func(), err error) {
-	q := f.queue
-	e := q.arrive(f, cost)
-	if e == nil {
-		return q.leave, nil
-	}
-	select {
-	case <-e.in:
-		return q.leave, nil
-	case <-ctx.Done():
-		q.giveUp(e)
-		return nil, context.Cause(ctx)
-	}
-}
+func (f *Flow) lane() *lane { return f.queue.lanes[f.on] }
 
-// arrive lets in, or gives the entry that waits.
-func (q *Queue) arrive(f *Flow, cost int64) *entry {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	f.tag = max(f.tag, q.now) + cost
-	if q.inside < q.places { // and so nobody waits (T2)
-		q.inside++
-		q.now = max(q.now, f.tag-cost)
+// last tells whether the flow is in the lane whose turns may take any time.
+func (f *Flow) last() bool { return f.on == len(f.queue.lanes)-1 }
+
+// Enter waits for a place for a turn, which is expected to take a time at least. Call Leave when it is over. Within a
+// turn it waits for nothing. The error is the context's cause.
+func (f *Flow) Enter(ctx context.Context, atLeast time.Duration) error {
+	look := f.arrive(atLeast)
+	if look == 0 {
 		return nil
 	}
+	again := time.NewTicker(look)
+	defer again.Stop()
+	for {
+		select {
+		case <-f.in:
+			f.begin()
+			return nil
+		case <-ctx.Done():
+			f.giveUp()
+			return context.Cause(ctx)
+		case <-again.C:
+			f.queue.moveOn()
+		}
+	}
+}
+
+// seldom is when who waits for turns that may take any time looks again.
+const seldom = time.Hour
+
+// arrive lets the turn in: 0; or has it wait, and says when to look whether others must have moved on.
+func (f *Flow) arrive(atLeast time.Duration) (look time.Duration) {
+	q := f.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if f.depth++; f.depth > 1 {
+		return 0
+	}
+	expected := max(f.usual, atLeast)
+	f.worked, f.on = 0, 0
+	for !f.last() && expected > f.lane().Most {
+		f.on++
+	}
+	now, l := q.clock.Now(), f.lane()
+	if len(l.inside) < l.Places { // and so nobody waits (T2)
+		f.enter(now)
+		f.from = q.clock.Used()
+		return 0
+	}
 	q.arrived++
-	e := &entry{tag: f.tag, order: q.arrived, in: make(chan struct{})}
-	heap.Push(&q.waiting, e)
-	return e
+	f.due, f.order = now.Add(stretch*expected), q.arrived
+	heap.Push(&l.waiting, f)
+	if f.last() {
+		return seldom
+	}
+	return l.Most
 }
 
-func (q *Queue) leave() {
+// begin is for a flow that another one has let in.
+func (f *Flow) begin() {
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
+	f.from = f.queue.clock.Used()
+}
+
+// enter takes a place. Preconditions: mu is held, also for the following.
+func (f *Flow) enter(now time.Time) {
+	l := f.lane()
+	f.inside, f.since = true, now
+	l.inside = append(l.inside, f)
+}
+
+func (f *Flow) leave() {
+	l := f.lane()
+	i := slices.Index(l.inside, f)
+	l.inside = slices.Delete(l.inside, i, i+1)
+	f.inside = false
+}
+
+// admit lets those in who are next.
+func (l *lane) admit(now time.Time) {
+	for len(l.inside) < l.Places && len(l.waiting) > 0 {
+		f := heap.Pop(&l.waiting).(*Flow)
+		f.enter(now)
+		f.in <- struct{}{}
+	}
+}
+
+// moveOn has turns that have been in a lane for longer than its turns take go to the next one (T4).
+func (q *Queue) moveOn() {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.inside--
-	q.admit()
+	now := q.clock.Now()
+	for _, l := range q.lanes[:len(q.lanes)-1] {
+		for i := len(l.inside) - 1; i >= 0; i-- {
+			if f := l.inside[i]; now.Sub(f.since) >= l.Most {
+				since := f.since
+				f.leave()
+				f.on++
+				f.enter(since)
+			}
+		}
+		l.admit(now)
+	}
 }
 
-// admit lets the next one in. Preconditions: mu is held.
-func (q *Queue) admit() {
-	if q.inside == q.places || len(q.waiting) == 0 {
+// Leave ends the turn.
+func (f *Flow) Leave() {
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
+	if f.depth--; f.depth > 0 {
 		return
 	}
-	e := heap.Pop(&q.waiting).(*entry)
-	q.inside++
-	q.now = max(q.now, e.tag)
-	close(e.in)
+	f.giveBack()
+	f.paused = false
+	f.usual = (3*f.usual + f.worked) / 4
 }
 
-// giveUp is for an entry that does not wait any more; it may have been let in meanwhile.
-func (q *Queue) giveUp(e *entry) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if e.at >= 0 {
-		heap.Remove(&q.waiting, e.at)
+// giveBack gives the flow's place to the next one, if it has one. A turn that another goroutine ends, whose thread has
+// used something else, has worked no longer than it was there.
+func (f *Flow) giveBack() {
+	if !f.inside {
 		return
 	}
-	q.inside--
-	q.admit()
+	now := f.queue.clock.Now()
+	f.worked += min(max(f.queue.clock.Used()-f.from, 0), now.Sub(f.since))
+	f.leave()
+	f.lane().admit(now)
+}
+
+// Pause gives the place back while the flow waits for something within its turn, until Resume, which waits for nothing.
+// Outside of a turn both do nothing.
+func (f *Flow) Pause() {
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
+	f.paused = f.inside
+	f.giveBack()
+}
+
+// Resume is the end of Pause.
+func (f *Flow) Resume() {
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
+	if f.paused {
+		f.enter(f.queue.clock.Now())
+		f.from, f.paused = f.queue.clock.Used(), false
+	}
+}
+
+// Abandon has a turn that goes on count no more. Any goroutine may call it, at any time.
+func (f *Flow) Abandon() {
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
+	f.giveBack()
+	f.paused = false
+}
+
+// giveUp is for a turn that does not wait any more; it may have been let in meanwhile.
+func (f *Flow) giveUp() {
+	f.queue.mu.Lock()
+	defer f.queue.mu.Unlock()
+	f.depth--
+	if f.at >= 0 {
+		heap.Remove(&f.lane().waiting, f.at)
+		return
+	}
+	<-f.in
+	f.leave()
+	f.lane().admit(f.queue.clock.Now())
 }
 
 // Waiting is how many wait.
-func (q *Queue) Waiting() int {
+func (q *Queue) Waiting() (n int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return len(q.waiting)
+	for _, l := range q.lanes {
+		n += len(l.waiting)
+	}
+	return n
 }
 
-// line is a heap by tag.
-type line []*entry
+// line is a heap by when its flows are due.
+type line []*Flow
 
 func (l line) Len() int { return len(l) }
 
 func (l line) Less(i, j int) bool {
-	return l[i].tag < l[j].tag || l[i].tag == l[j].tag && l[i].order < l[j].order
+	return l[i].due.Before(l[j].due) || l[i].due.Equal(l[j].due) && l[i].order < l[j].order
 }
 
 func (l line) Swap(i, j int) {
@@ -122,9 +271,9 @@ func (l line) Swap(i, j int) {
 
 // Push implements heap.Interface.
 func (l *line) Push(x any) {
-	e := x.(*entry)
-	e.at = len(*l)
-	*l = append(*l, e)
+	f := x.(*Flow)
+	f.at = len(*l)
+	*l = append(*l, f)
 }
 
 // Pop implements heap.Interface.

@@ -4,96 +4,205 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine/turn"
 )
 
+const (
+	short  = 10 * time.Millisecond
+	medium = time.Second
+)
+
+// clock is the time that a test says: a thread has a processor for all of it, but for what it is said to wait.
+type clock struct {
+	mu           sync.Mutex
+	now, waiting time.Duration // guarded by mu
+}
+
+func (c *clock) pass(works, waits time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now, c.waiting = c.now+works+waits, c.waiting+waits
+}
+
+func (c *clock) queue(lanes ...turn.Lane) *turn.Queue {
+	return turn.NewQueue(turn.Clock{
+		Now: func() time.Time {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return time.Unix(0, 0).Add(c.now)
+		},
+		Used: func() time.Duration {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			return c.now - c.waiting
+		},
+	}, lanes...)
+}
+
+func lanes(places int) []turn.Lane {
+	return []turn.Lane{{Most: short, Places: places}, {Most: medium, Places: places}, {Places: places}}
+}
+
+// enters tells whether a flow need not wait.
+func enters(f *turn.Flow, atLeast time.Duration) bool {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return f.Enter(ctx, atLeast) == nil
+}
+
 // arrive has a flow wait, and returns when it does; order hears its name when it is let in.
-func arrive(t testing.TB, q *turn.Queue, f *turn.Flow, cost int64, name string, order chan string, group *sync.WaitGroup) {
-	t.Helper()
+func arrive(q *turn.Queue, f *turn.Flow, atLeast time.Duration, name string, order chan string, group *sync.WaitGroup) {
 	before := q.Waiting()
 	group.Go(func() {
-		leave, err := f.Enter(context.Background(), cost)
-		if err != nil {
+		if err := f.Enter(context.Background(), atLeast); err != nil {
 			order <- err.Error()
 			return
 		}
 		order <- name
-		leave()
+		f.Leave()
 	})
 	for q.Waiting() == before { // it is on its way
 	}
 }
 
-// T3: who asks for little goes before who asked for much earlier, and a flow that asks again and again behind those that ask seldom.
+// T3: what takes less goes before what takes more and came before it, until that has waited for a hundred times as long.
 func TestLittleGoesFirst(t *testing.T) {
-	q := turn.NewQueue(1)
-	greedy, modest, other := q.Flow(), q.Flow(), q.Flow()
-	leave, err := q.Flow().Enter(t.Context(), 1)
-	require.NoError(t, err)
+	c := &clock{}
+	q := c.queue(lanes(1)...)
+	first := q.Flow()
+	require.NoError(t, first.Enter(t.Context(), 0))
 	order := make(chan string, 10)
 	var group sync.WaitGroup
-	arrive(t, q, greedy, 1000, "much", order, &group)
-	arrive(t, q, greedy, 1000, "much again", order, &group)
-	arrive(t, q, modest, 10, "little", order, &group)
-	arrive(t, q, other, 10, "little later", order, &group)
-	arrive(t, q, modest, 10, "little again", order, &group)
-	leave()
+	arrive(q, q.Flow(), 8*time.Millisecond, "much", order, &group)
+	arrive(q, q.Flow(), time.Millisecond, "little", order, &group)
+	arrive(q, q.Flow(), time.Millisecond, "little later", order, &group)
+	c.pass(0, 701*time.Millisecond)
+	arrive(q, q.Flow(), time.Millisecond, "little, too late", order, &group)
+	first.Leave()
 	group.Wait()
 	close(order)
-	var got []string
-	for name := range order {
-		got = append(got, name)
-	}
-	require.Equal(t, []string{"little", "little later", "little again", "much", "much again"}, got)
+	require.Equal(t, []string{"little", "little later", "much", "little, too late"}, slices.Collect(drain(order)))
 }
 
-// Who asks for much is let in however many come that ask for little: no more of them than it asked for.
-func TestMuchIsNotStarved(t *testing.T) {
-	type entered struct {
-		much  bool
-		leave func()
-	}
-	q := turn.NewQueue(1)
-	let := make(chan entered, 2)
-	enter := func(f *turn.Flow, cost int64, much bool) {
-		before := q.Waiting()
-		go func() {
-			leave, _ := f.Enter(context.Background(), cost)
-			let <- entered{much, leave}
-		}()
-		for q.Waiting() == before { // it is on its way
+func drain(order chan string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for name := range order {
+			if !yield(name) {
+				return
+			}
 		}
 	}
-	leave, err := q.Flow().Enter(t.Context(), 0)
-	require.NoError(t, err)
-	enter(q.Flow(), 100, true)
-	little, before := q.Flow(), 0
-	for {
-		enter(little, 10, false)
-		leave()
-		next := <-let
-		if leave = next.leave; next.much {
-			break
+}
+
+// A session that has planned much is expected to again, by the processor's time and not by what it waited for, and one
+// that has not is not.
+func TestWhatASessionUsuallyTakes(t *testing.T) {
+	c := &clock{}
+	q := c.queue(lanes(1)...)
+	works := func(works, waits time.Duration) *turn.Flow {
+		f := q.Flow()
+		for range 5 {
+			require.True(t, enters(f, 0))
+			c.pass(works, waits)
+			f.Leave()
 		}
-		before++
-		require.LessOrEqual(t, before, 10, "ten of ten are as much")
+		return f
 	}
-	require.Greater(t, before, 8)
-	leave()
-	(<-let).leave()
+	modest, greedy := works(time.Millisecond, time.Hour), works(50*time.Millisecond, 0)
+	held := q.Flow()
+	require.True(t, enters(held, 0))
+	require.False(t, enters(modest, 0), "it is short, like the one that is there")
+	require.True(t, enters(greedy, 0), "it is none of the short ones")
+	greedy.Leave()
+	held.Leave()
+	require.True(t, enters(modest, 0))
+	modest.Leave()
+	for range 20 {
+		require.True(t, enters(greedy, 0))
+		greedy.Leave()
+	}
+	require.True(t, enters(held, 0))
+	require.False(t, enters(greedy, 0), "it has been modest for long")
+}
+
+// T1: each lane has its places, whatever is in the others.
+func TestLanesHavePlacesOfTheirOwn(t *testing.T) {
+	q := (&clock{}).queue(lanes(2)...)
+	for _, atLeast := range []time.Duration{0, short, short + 1, medium, medium + 1, time.Hour} {
+		require.True(t, enters(q.Flow(), atLeast), atLeast)
+	}
+	for _, atLeast := range []time.Duration{0, short, short + 1, medium, medium + 1, time.Hour} {
+		require.False(t, enters(q.Flow(), atLeast), atLeast)
+	}
+	require.Zero(t, q.Waiting())
+}
+
+// T4: what turns out to be long does not keep those waiting that are not.
+func TestLongTurnsMoveOn(t *testing.T) {
+	c := &clock{}
+	q := c.queue(turn.Lane{Most: short, Places: 1}, turn.Lane{Places: 1})
+	long := q.Flow()
+	require.True(t, enters(long, 0))
+	c.pass(short-1, 0)
+	order := make(chan string, 1)
+	var group sync.WaitGroup
+	arrive(q, q.Flow(), 0, "short", order, &group)
+	select {
+	case <-order:
+		require.Fail(t, "the place was taken")
+	case <-time.After(3 * short): // in which it has looked
+	}
+	c.pass(1, 0)
+	require.Equal(t, "short", <-order)
+	group.Wait()
+	require.False(t, enters(q.Flow(), short+1), "the long one has the place of long ones")
+	long.Leave()
+	require.True(t, enters(q.Flow(), short+1))
+}
+
+// A turn within a turn is a part of it, and what pauses has no place meanwhile.
+func TestTurnsWithinTurnsAndPauses(t *testing.T) {
+	c := &clock{}
+	q := c.queue(lanes(1)...)
+	f, other := q.Flow(), q.Flow()
+	require.True(t, enters(f, 0))
+	require.True(t, enters(f, time.Hour), "it has its turn")
+	f.Leave()
+	require.False(t, enters(other, 0))
+
+	f.Pause()
+	require.True(t, enters(other, 0))
+	f.Resume()
+	other.Leave()
+	require.False(t, enters(other, 0), "it has resumed")
+	f.Leave()
+	f.Pause()
+	f.Resume()
+	require.True(t, enters(other, 0), "nothing was to be paused")
+	other.Abandon()
+	require.True(t, enters(f, 0))
+	other.Leave()
+	require.False(t, enters(other, 0), "what was abandoned had no place to leave")
+	f.Pause()
+	f.Abandon()
+	f.Resume()
+	f.Leave()
+	require.True(t, enters(other, 0))
 }
 
 // T1, T2, and places come back from who gives up, by flows at once.
 func TestPlaces(t *testing.T) {
 	const places = 3
-	q := turn.NewQueue(places)
-	var inside, most atomic.Int64
+	q := turn.NewQueue(turn.Clock{Now: time.Now, Used: func() time.Duration { return 0 }}, turn.Lane{Places: places})
+	var mu sync.Mutex
+	inside, most := 0, 0
 	var group sync.WaitGroup
 	for i := range 16 {
 		group.Go(func() {
@@ -105,32 +214,32 @@ func TestPlaces(t *testing.T) {
 				if random.IntN(3) == 0 {
 					go cancel(errGone)
 				}
-				leave, err := f.Enter(ctx, random.Int64N(100))
-				if err != nil {
+				if err := f.Enter(ctx, time.Duration(random.Int64N(100))); err != nil {
 					if !errors.Is(err, errGone) {
 						panic(err)
 					}
 					continue
 				}
-				now := inside.Add(1)
-				for m := most.Load(); now > m && !most.CompareAndSwap(m, now); m = most.Load() {
-				}
-				inside.Add(-1)
-				leave()
+				mu.Lock()
+				inside++
+				most = max(most, inside)
+				mu.Unlock()
+				mu.Lock()
+				inside--
+				mu.Unlock()
+				f.Leave()
 			}
 		})
 	}
 	group.Wait()
-	require.LessOrEqual(t, most.Load(), int64(places))
+	require.LessOrEqual(t, most, places)
 	require.Zero(t, q.Waiting())
 	for range places {
-		_, err := q.Flow().Enter(t.Context(), 1)
-		require.NoError(t, err)
+		require.NoError(t, q.Flow().Enter(t.Context(), 1))
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errGone)
-	_, err := q.Flow().Enter(ctx, 1)
-	require.ErrorIs(t, err, errGone, "all places are taken")
+	require.ErrorIs(t, q.Flow().Enter(ctx, 1), errGone, "all places are taken")
 }
 
 var errGone = errors.New("gone")

@@ -63,6 +63,7 @@ var allowed = map[string][]string{
 	"engine/relation":      {"engine/cast", "engine/columntype", "engine/constraint", "engine/ingest", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},
 	"engine/history":       {},
 	"engine/zone":          {"exec/duckdb"},
+	"engine/lookup":        {"catalog"},
 	"engine/turn":          {},
 	"engine/lifetime":      {"engine/custody"},
 	"engine/check":         {"engine/columntype", "engine/constraint", "catalog", "exec/duckdb", "sql/dialect", "sql/pgcatalog"},

@@ -54,6 +54,7 @@ type Options struct {
 	SessionTTL      time.Duration
 	RepairAfter     time.Duration     // how long another node may be gone before its replicas are made anew; 0: for ever
 	Heap            func(bytes int64) // as engine.Config has it
+	Sessions        func(open int)    // likewise
 	Log             *slog.Logger
 	// Stuck is called when statements, or loads, have not ended so long after ctx that only the end of the process ends them; nil: Run waits.
 	Stuck func()
@@ -153,7 +154,8 @@ func (o Options) engine() engine.Config {
 		Directory: o.Data, Node: o.Node, Fabric: memregion.FabricKind(o.Fabric), RegionDirectory: o.RegionDirectory,
 		RegionBytes: o.RegionBytes, MemoryBytes: o.MemoryBytes, Threads: o.Threads,
 		Workers: engine.Workers{Count: o.Workers, Command: []string{"/proc/self/exe", "worker"}, Socket: filepath.Join(o.Data, place.SocketName)},
-		Files:   engine.FileAccess{Directories: o.Files}, Verify: engine.Verification(o.Verify), VerifyAtStart: o.VerifyAtStart, Dialect: o.Dialect, Prefault: o.Prefault, Progress: o.Progress, Heap: o.Heap, Log: o.Log, Fault: o.Fault,
+		Files:   engine.FileAccess{Directories: o.Files}, Verify: engine.Verification(o.Verify), VerifyAtStart: o.VerifyAtStart, Dialect: o.Dialect,
+		Prefault: o.Prefault, Progress: o.Progress, Heap: o.Heap, Sessions: o.Sessions, Log: o.Log, Fault: o.Fault,
 	}
 }
 
