@@ -357,7 +357,10 @@ func (s *soak) requireSpace(w *worker) {
 			}
 			if time.Now().After(end) {
 				require.NoError(s.t, err)
-				require.FailNow(s.t, "memory is held for nothing", "%s: %d bytes are used, its chunks have %s, and it is held by %+v", m.name, used, rows[0], holders)
+				nodes, _, _ := w.ask(m, false, "SELECT name || ' ' || state || ' reads revision ' || oldest_revision FROM csm.nodes")
+				tables, _, _ := w.ask(m, false, "SELECT name || ' version ' || version || ': ' || bytes || ' bytes at ' || nodes FROM csm.tables")
+				require.FailNow(s.t, "memory is held for nothing", "%s: %d bytes are used, its chunks have %s, it is held by %+v; %q; %q",
+					m.name, used, rows[0], holders, nodes, tables)
 			}
 		}
 	}
