@@ -154,8 +154,9 @@ func TestCluster(t *testing.T) {
 	require.Contains(t, r.Setting, "9 answers compared")
 	require.Contains(t, r.Setting, "two nodes of 1 thread each")
 	require.Len(t, r.Rows, 3+2)
-	require.Len(t, r.Samples["Q22, two nodes"], shortAgain)
-	require.Len(t, r.Samples["Q22, two nodes that share nothing"], shortAgain)
+	asked := len(r.Samples["Q22, two nodes"]) // a busy machine has no time to ask a short query again
+	require.True(t, asked >= 1 && asked <= shortAgain, "%d times", asked)
+	require.Len(t, r.Samples["Q22, two nodes that share nothing"], asked)
 	require.Len(t, r.More, 4)
 	lent := r.More[1]
 	require.Len(t, lent.Rows, 3)

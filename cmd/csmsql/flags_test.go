@@ -74,6 +74,7 @@ var promises = map[string][]promise{
 	"serve --etcd-listen":     {{wrong: "serve --etcd-listen 127.0.0.1:1", says: "--etcd-listen"}, {wrong: "serve --node a --cluster-init --etcd-listen x", says: `--etcd-listen "x" is not an address`}},
 	"serve --etcd-member":     {{wrong: "serve --etcd-member", says: "--etcd-member"}, {test: "TestClusterLosesItsMajority"}},
 	"serve --etcd-peer":       {{wrong: "serve --etcd-peer 127.0.0.1:1", says: "--etcd-peer"}, {wrong: "serve --node a --cluster-init --etcd-peer x", says: `--etcd-peer "x" is not an address`}},
+	"serve --dialect":         {{wrong: "serve --dialect oracle", says: "Available values: duckdb, postgres"}, {test: "TestServeKeepsTables"}},
 	"serve --fabric":          {{wrong: "serve --fabric tape", says: "--fabric tape"}, {wrong: "serve --fabric device:/dev/null --region-dir {}", says: "--region-dir"}},
 	"serve --files":           {{wrong: "serve --files {}/none", says: "--files"}},
 	"serve --http":            {{wrong: "serve --http 0.0.0.0:1", says: "--http: refusing to listen"}, {wrong: "serve --http=", says: `--http ""`}},

@@ -24,9 +24,12 @@ import (
 // comes back with its tables.
 func TestServeKeepsTables(t *testing.T) {
 	t.Parallel()
-	n := startNode(t, "--http", "127.0.0.1:0")
+	n := startNode(t, "--http", "127.0.0.1:0", "--dialect", "postgres")
 	conn := n.connect(t)
 	ctx := deadline(t)
+	var whole string
+	require.NoError(t, conn.QueryRow(ctx, "SELECT (7 / 2)::text").Scan(&whole))
+	require.Equal(t, "3", whole)
 	_, err := conn.Exec(ctx, "CREATE TABLE kept AS SELECT range AS i FROM range(100000)")
 	require.NoError(t, err)
 	busy := n.connect(t)
