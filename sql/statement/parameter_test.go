@@ -74,3 +74,24 @@ func FuzzNumbered(f *testing.F) {
 		}
 	})
 }
+
+// Arguments with names come in the order of the parameters' numbers, and what does not fit says so.
+func TestArgumentsInOrder(t *testing.T) {
+	names := []string{"x", "y"}
+	for sql, want := range map[string]string{
+		"EXECUTE p (y := 1, X := 2 + 3)": "",
+		"EXECUTE p (1, y := 2)":          `argument 1 of EXECUTE has no name, but the parameters of prepared statement "p" have`,
+		"EXECUTE p (x := 1, z := 2)":     `prepared statement "p" has no parameter named "z"`,
+		"EXECUTE p (x := 1, x := 2)":     `parameter "x" is given twice`,
+	} {
+		parsed, err := statement.Parse(sql)
+		require.NoError(t, err, sql)
+		got, err := parsed.Head.(*statement.Execute).InOrder(names)
+		if want == "" {
+			require.NoError(t, err)
+			require.Equal(t, []string{"2 + 3", "1"}, got)
+			continue
+		}
+		require.ErrorContains(t, err, want, sql)
+	}
+}
