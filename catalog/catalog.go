@@ -138,7 +138,7 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 		return nil, fmt.Errorf("open catalog: %w", err)
 	}
 	c.mu.Lock()
-	c.mu.regions, c.mu.members, c.mu.applied = found.regions, found.members, found.contents.revision
+	c.mu.regions, c.mu.members, c.mu.applied = found.regions, found.members, found.revision
 	c.install(found.contents, nil)
 	c.mu.Unlock()
 	if err := c.findGarbage(ctx); err != nil {
@@ -179,6 +179,9 @@ func (c *Catalog) begin(ctx context.Context) error {
 // reading collects records in one scan; names are joined to what they name afterwards.
 type reading struct {
 	catalog  *Catalog
+	revision Revision // of the store
+	// contents have the revision of the last commit, as those have that other nodes made of it: a later one, of the
+	// scan, would be one that the others reach with the next commit only (K7).
 	contents *Contents
 	names    map[TableName]Revision
 	regions  map[memregion.RegionID]*RegionRecord
@@ -186,8 +189,11 @@ type reading struct {
 }
 
 func (c *Catalog) read(ctx context.Context) (*reading, error) {
-	r := &reading{c, newContents(), map[TableName]Revision{}, map[memregion.RegionID]*RegionRecord{}, map[string]*Member{}}
-	prefixes := []string{schemaPrefix, namePrefix, tablePrefix, viewPrefix, regionPrefix, nodePrefix, presencePrefix}
+	r := &reading{
+		catalog: c, contents: newContents(), names: map[TableName]Revision{},
+		regions: map[memregion.RegionID]*RegionRecord{}, members: map[string]*Member{},
+	}
+	prefixes := []string{formatKey, commitKey, schemaPrefix, namePrefix, tablePrefix, viewPrefix, regionPrefix, nodePrefix, presencePrefix}
 	revision, err := c.store.Scan(ctx, prefixes, func(item store.Item) error {
 		if err := r.item(item); err != nil {
 			return fmt.Errorf("record %q: %w", item.Key, err)
@@ -197,11 +203,15 @@ func (c *Catalog) read(ctx context.Context) (*reading, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.contents.revision = revision
+	r.revision = revision
 	return r, r.check()
 }
 
 func (r *reading) item(item store.Item) error {
+	if item.Key == formatKey || item.Key == commitKey { // the format comes with the first schemas, before any commit
+		r.contents.revision = max(r.contents.revision, item.Revision)
+		return nil
+	}
 	switch kind, rest, _ := strings.Cut(item.Key, "/"); kind + "/" {
 	case schemaPrefix:
 		r.contents.schemas[rest] = schemaEntry{item.Revision}

@@ -224,7 +224,7 @@ func (c *Catalog) readAgain(ctx context.Context) error {
 			r.contents.tables[name] = had
 		}
 	}
-	return c.takeOver(ctx, &change{revision: r.contents.revision, next: r.contents, members: r.members, regions: r.regions, whole: true})
+	return c.takeOver(ctx, &change{revision: r.revision, next: r.contents, members: r.members, regions: r.regions, whole: true})
 }
 
 // takeOver installs a change.
