@@ -301,8 +301,7 @@ func TestBorrowerPaused(t *testing.T) {
 			used := e.RegionStats().Used
 			b := spawn(t, "borrower", borrowerArguments{Target: socket, Backend: backend, Threads: 1})
 			b.expect("ready")
-			b.tell("first SELECT tag, i, mixed, body, label FROM t")
-			b.expect("holding")
+			b.insist("first SELECT tag, i, mixed, body, label FROM t", "holding")
 			b.signal(syscall.SIGSTOP)
 			exec(t, s, "DROP TABLE t")
 			require.Eventually(t, func() bool { return e.RegionStats().Used == 0 }, 10*time.Second, 10*time.Millisecond)
@@ -312,8 +311,8 @@ func TestBorrowerPaused(t *testing.T) {
 			b.tell("rest")
 			answer := b.expect("error")
 			require.True(t, strings.HasPrefix(answer, "72000") || strings.HasPrefix(answer, "08006"), answer)
-			b.tell("ask SELECT min(tag), max(tag), count(*) FROM other")
-			require.Equal(t, fmt.Sprintf("2|2|%d", bigTable), b.expect("answer"), "with a new snapshot all is well")
+			answer = b.insist("ask SELECT min(tag), max(tag), count(*) FROM other", "answer")
+			require.Equal(t, fmt.Sprintf("2|2|%d", bigTable), answer, "with a new snapshot all is well")
 		})
 	}
 }
@@ -411,8 +410,7 @@ func TestNodeKilledUnderABorrower(t *testing.T) {
 			honest := word == "error" && leaseError(state) || word == "answer" && strings.HasSuffix(rest, fmt.Sprintf("|%d|true", rows))
 			require.True(t, honest, "seed %d: the borrower said %q", seed, line)
 		}
-		b.tell(question)
-		require.Equal(t, fmt.Sprintf("%d|%d|true", tag, rows), b.expect("answer"), "seed %d", seed)
+		require.Equal(t, fmt.Sprintf("%d|%d|true", tag, rows), b.insist(question, "answer"), "seed %d", seed)
 	}
 }
 

@@ -157,6 +157,21 @@ func (c *child) expect(prefix string) string {
 	return ""
 }
 
+// insist tells a borrower a command until it says what is wanted: a machine that does not run it for as long as its
+// lease lives has it say so, which is no mistake of its.
+func (c *child) insist(command, prefix string) string {
+	c.t.Helper()
+	for end := time.Now().Add(60 * time.Second); ; {
+		c.tell(command)
+		line := c.expect("")
+		state, _, _ := strings.Cut(strings.TrimPrefix(line, "error "), " ")
+		if !strings.HasPrefix(line, "error ") || !leaseError(state) || time.Now().After(end) {
+			require.True(c.t, strings.HasPrefix(line, prefix), "want %q, the child said %q\n%s", prefix, line, c.stderr.String())
+			return strings.TrimSpace(strings.TrimPrefix(line, prefix))
+		}
+	}
+}
+
 func (c *child) signal(s syscall.Signal) { require.NoError(c.t, c.process.Process.Signal(s)) }
 
 // kill ends the child with SIGKILL and reaps it.
