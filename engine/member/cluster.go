@@ -211,14 +211,19 @@ func (n *Node) etcdClient() etcd.Options {
 }
 
 // ErrClusterAway: the node has been in its cluster, which cannot be asked now. Open it again later: nothing has
-// changed.
+// changed but, it may be, that it is on record as joining.
 var ErrClusterAway = errors.New("the node's cluster cannot be asked now")
 
-// Away marks the error of a node that only has to wait. One that comes for the first time does not: it may have been
-// told the wrong address.
+// Away marks the error of a node that only has to wait: etcd cannot be asked, has not said what became of the node's
+// registration, or has ended its session meanwhile. A node that comes for the first time does not wait: it may have
+// been told the wrong address.
 func (n *Node) Away(err error) error {
+	if n == nil || !n.joined {
+		return err
+	}
 	var state interface{ SQLState() string }
-	if n != nil && n.joined && errors.As(err, &state) && state.SQLState() == "57P03" {
+	unreachable := errors.As(err, &state) && state.SQLState() == "57P03"
+	if unreachable || errors.Is(err, store.ErrUnknown) || errors.Is(err, store.ErrSessionOver) {
 		return fmt.Errorf("%w: %w", ErrClusterAway, err)
 	}
 	return err

@@ -11,6 +11,9 @@ import (
 // Holding is a node that has a book, and nothing else.
 func Holding(log *slog.Logger) *Node { return &Node{config: Config{Log: log}} }
 
+// Joined is a node that has been in its cluster before, or not, and nothing else.
+func Joined(before bool) *Node { return &Node{joined: before} }
+
 // Keeping is a lender that keeps a book.
 func Keeping(lender catalog.Lender, book *custody.Book) catalog.Lender {
 	return heldLenders{lender, book}
