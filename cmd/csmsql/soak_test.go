@@ -103,7 +103,7 @@ func (s *soak) run(duration time.Duration) {
 	join()
 	s.require()
 	s.finish()
-	s.t.Logf("%d answers right; %s; errors %v; the machine stood still %d times; the slowest took %v: %s",
+	s.t.Logf("%d answers right; %s; errors %v; the machine stood still or was crowded %d times; the slowest took %v: %s",
 		s.answers.Load(), strings.Join(done, ", "), s.states, s.stalls.count.Load(), s.longest, s.slow)
 	require.Greater(s.t, s.answers.Load(), int64(duration.Seconds()), "too few answers for this test to mean anything")
 }
@@ -297,6 +297,16 @@ func (s *soak) breakThings(duration time.Duration) (done []string) {
 	return done
 }
 
+// untilAnswered does it again while that is no fault: a machine that does not run a node in time loses it its session.
+func (w *worker) untilAnswered(do func() bool) {
+	for end := time.Now().Add(patience); !do() && !w.isWrong(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(end) {
+			w.wrong(fmt.Errorf("no answer in %v; the last error was: %w", patience, w.lastError()))
+			return
+		}
+	}
+}
+
 // finish looks at what is left when all is quiet: every node gives the same, right answers, and no memory is held for nothing. Then
 // everything is dropped, and nothing is held.
 func (s *soak) finish() {
@@ -310,13 +320,21 @@ func (s *soak) finish() {
 	for _, m := range s.members.nodes {
 		for _, g := range s.groups {
 			for _, q := range questions {
-				w.question(g, m, q)
+				w.untilAnswered(func() bool { return w.question(g, m, q) })
 			}
-			w.tellApart(g, m)
+			w.untilAnswered(func() bool { return w.tellApart(g, m) })
 		}
-		rows, _, err := w.ask(m, false, "SELECT count(*) FROM csm.queries WHERE fragments > 0")
+		var rows []string
+		w.untilAnswered(func() bool {
+			const asked = "SELECT count(*) FROM csm.queries WHERE fragments > 0"
+			since := w.trouble()
+			list, _, err := w.ask(m, false, asked)
+			if rows = list; err != nil {
+				w.failed(m, since, asked, err)
+			}
+			return err == nil
+		})
 		s.require() // what went wrong before says more
-		require.NoError(s.t, err)
 		n, err := strconv.Atoi(rows[0])
 		require.NoError(s.t, err)
 		split += n
@@ -329,8 +347,15 @@ func (s *soak) finish() {
 	s.requireSpace(w)
 	for _, g := range s.groups {
 		for _, name := range g.tables {
-			_, _, err := w.ask(s.members.nodes[0], false, "DROP TABLE IF EXISTS "+name)
-			require.NoError(s.t, err)
+			w.untilAnswered(func() bool {
+				drop := "DROP TABLE IF EXISTS " + name
+				since := w.trouble()
+				_, _, err := w.ask(s.members.nodes[0], false, drop)
+				if err != nil {
+					w.failed(s.members.nodes[0], since, drop, err)
+				}
+				return err == nil
+			})
 		}
 	}
 	s.requireSpace(w)

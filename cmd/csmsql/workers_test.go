@@ -298,11 +298,12 @@ func (w *worker) question(g *group, m *member, q question) bool {
 }
 
 // tellApart asks what only one world answers, of both tables and of each: one of them may be missing.
-func (w *worker) tellApart(g *group, m *member) {
-	w.question(g, m, everything)
+func (w *worker) tellApart(g *group, m *member) (answered bool) {
+	answered = w.question(g, m, everything)
 	for _, name := range g.tables {
-		w.questionOf(g, m, everythingOf, name, "")
+		answered = w.questionOf(g, m, everythingOf, name, "") && answered
 	}
+	return answered
 }
 
 func (w *worker) questionOf(g *group, m *member, q question, a, b string) bool {
