@@ -10,15 +10,23 @@ import (
 
 // renamed are the functions that DuckDB lacks, or has with another meaning: a macro stands for each, by its name with
 // TranslatedPrefix.
-var renamed = wordSet(`array_length array_positions array_remove array_replace btrim cardinality clock_timestamp
-	date_bin date_part div lpad make_interval mod octet_length regexp_count regexp_like regexp_substr rpad
-	string_to_array to_hex trim_array`)
+var renamed = wordSet(`array_dims array_fill array_length array_positions array_remove array_replace btrim cardinality
+	clock_timestamp date_bin date_part div json_array_length json_extract_path json_extract_path_text json_typeof
+	jsonb_array_length jsonb_extract_path jsonb_extract_path_text jsonb_typeof justify_days justify_hours lpad make_interval mod octet_length regexp_count regexp_instr regexp_like regexp_match
+	regexp_substr rpad sha256 string_to_array to_hex to_number trim_array width_bucket`)
+
+// listAggregates make one text of the list that array_agg gives: a macro does, by the name with TranslatedPrefix.
+// DuckDB's own take no ORDER BY.
+var listAggregates = wordSet("json_agg jsonb_agg json_object_agg jsonb_object_agg")
+
+// builders take any number of arguments, as no macro does: an array, of the JSON texts of the arguments.
+var builders = wordSet("json_build_object jsonb_build_object json_build_array jsonb_build_array")
 
 // rowFunctions give rows in PostgreSQL, of one column that the alias of the table names. In a select list there is a
 // list instead, by the name with TranslatedPrefix; DuckDB has unnest.
 var rowFunctions = wordSet(`generate_series generate_subscripts regexp_split_to_table string_to_table
 	json_array_elements jsonb_array_elements json_array_elements_text jsonb_array_elements_text json_object_keys
-	jsonb_object_keys unnest`)
+	jsonb_object_keys regexp_matches unnest`)
 
 // call is one of a function that is being read.
 type call struct {
@@ -86,10 +94,109 @@ func (r *translation) call(c *call, in clause) int {
 		r.extract(c)
 	case c.name == "to_date", c.name == "to_timestamp":
 		r.parseTime(c)
+	case c.name == "substring", c.name == "substr":
+		r.substring(c)
+	case builders[c.name]:
+		r.build(c)
 	case (c.name == "array_agg" || c.name == "string_agg") && len(r.changes) == made:
 		r.sortDistinct(c)
+	case listAggregates[c.name]:
+		if len(r.changes) == made {
+			r.sortDistinct(c)
+		}
+		return r.listAggregate(c, stop)
 	}
 	return r.callEnd(stop)
+}
+
+// listAggregate writes json_agg(a ORDER BY b) as csm_json_agg(array_agg(a ORDER BY b)); stop is behind its parenthesis.
+func (r *translation) listAggregate(c *call, stop int) int {
+	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(array_agg(")
+	if strings.HasSuffix(c.name, "object_agg") && len(c.arguments) == 2 {
+		end := c.closing
+		if order := r.within(c, "order"); order.Text != "" {
+			end = order.Start
+		}
+		r.insert(c.open.End(), "ROW(", opens)
+		r.insert(end, ") ", closes)
+	}
+	stop = r.callEnd(stop)
+	r.insert(stop, ")", closes)
+	return stop
+}
+
+// build writes json_build_object(a, b) as csm_json_build_object(ARRAY[csm_json_key(a), csm_json_value(b)]).
+func (r *translation) build(c *call) {
+	if len(c.arguments) == 0 || c.arguments[0].Is("variadic") {
+		return
+	}
+	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"(ARRAY[")
+	for i, argument := range c.arguments {
+		end, by := c.closing, "json_value("
+		if i < len(c.commas) {
+			end = c.commas[i].Start
+		}
+		if i%2 == 0 && strings.HasSuffix(c.name, "object") {
+			by = "json_key("
+		}
+		r.insert(argument.Start, pgcatalog.TranslatedPrefix+by, opens)
+		r.insert(end, ")", closes)
+	}
+	r.insert(c.closing, "]", closes)
+}
+
+// within is the first of the words that stands in a call, and in no parentheses there.
+func (r *translation) within(c *call, words ...string) (found lex.Token) {
+	depth := 0
+	for t := lex.Client.Next(r.sql, c.open.End()); t.Start < c.closing && !t.Ends(); t = lex.Client.Next(r.sql, t.End()) {
+		switch {
+		case t.IsAny("(", "[", "{"):
+			depth++
+		case t.IsAny(")", "]", "}"):
+			depth--
+		case depth == 0 && t.IsAny(words...):
+			return t
+		}
+	}
+	return lex.Token{}
+}
+
+// substring writes what counts from before the text, or looks for a pattern; what has constants is DuckDB's.
+func (r *translation) substring(c *call) {
+	from, length := r.within(c, "from"), r.within(c, "for")
+	var second, third lex.Token
+	switch {
+	case from.Text != "":
+		second = r.next(from.End())
+		if length.Text != "" {
+			third = r.next(length.End())
+		}
+	case length.Text == "" && len(c.arguments) > 1:
+		second = c.arguments[1]
+		if len(c.arguments) > 2 {
+			third = c.arguments[2]
+		}
+	default:
+		return
+	}
+	alone := func(t lex.Token) bool {
+		end := r.next(t.End())
+		return end.Start >= c.closing || end.Is(",") || end.Start == length.Start
+	}
+	isWhole := func(t lex.Token) bool { return t.Kind == lex.Number && constantOf(t.Text) == whole && alone(t) }
+	name := c.name
+	switch {
+	case isWhole(second) && (third.Text == "" || isWhole(third)):
+		return
+	case second.Kind == lex.String && third.Text == "" && alone(second):
+		name += "__pattern"
+	}
+	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+name+"(")
+	for _, word := range []lex.Token{from, length} {
+		if word.Text != "" {
+			r.replace(word.Start, word.End(), ",")
+		}
+	}
 }
 
 // rowsOf writes a call that gives rows, and stands where no table does.
@@ -198,7 +305,11 @@ func (r *translation) extract(c *call) {
 	}
 	field := c.arguments[0]
 	from := r.next(field.End())
-	if !field.IsAny("second", "seconds", "milliseconds", "millisecond") || !from.Is("from") {
+	if !field.IsAny("second", "seconds", "milliseconds", "millisecond", "epoch") || !from.Is("from") {
+		return
+	}
+	if field.Is("epoch") {
+		r.replace(c.from, from.End(), pgcatalog.TranslatedPrefix+"extract__epoch(")
 		return
 	}
 	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+"extract(")

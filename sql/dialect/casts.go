@@ -16,23 +16,14 @@ const numericName = pgcatalog.TranslatedPrefix + "numeric"
 
 // cast reads CAST(a AS b), whose a is translated.
 func (r *translation) cast(c *call) {
-	as, depth := lex.Token{}, 0
-	for t := lex.Client.Next(r.sql, c.open.End()); t.Start < c.closing && !t.Ends(); t = lex.Client.Next(r.sql, t.End()) {
-		switch {
-		case t.IsAny("(", "[", "{"):
-			depth++
-		case t.IsAny(")", "]", "}"):
-			depth--
-		case t.Is("as") && depth == 0:
-			as = t
-		}
-	}
+	as := r.within(c, "as")
 	if as.Text == "" || len(c.arguments) != 1 {
 		return
 	}
 	value, kind := c.arguments[0], r.next(as.End())
 	alone := r.next(kind.End()).Start == c.closing
-	if r.next(value.End()).Start == as.Start && value.Kind == lex.String {
+	cut, _, _ := r.cuts(kind)
+	if r.next(value.End()).Start == as.Start && value.Kind == lex.String && cut == "" {
 		if by := r.literal(value, kind, alone); by != "" {
 			r.replace(kind.Start, kind.End(), by)
 		}
@@ -42,17 +33,50 @@ func (r *translation) cast(c *call) {
 		r.replace(c.from, c.open.End(), numericName+"(")
 		r.replace(as.Start, kind.End(), "")
 	}
+	if name, length, end := r.cuts(kind); name != "" && r.next(end).Start == c.closing {
+		r.replace(c.from, c.open.End(), name+"(")
+		r.replace(as.Start, end, ", "+length)
+	}
+}
+
+// cuts reads varchar(n) or char(n) and gives the macro that casts to it: DuckDB's cast takes no notice of n.
+func (r *translation) cuts(kind lex.Token) (name, length string, end int) {
+	name, end = pgcatalog.TranslatedPrefix+"varchar", kind.End()
+	switch varying := r.next(end); {
+	case kind.Kind != lex.Word:
+		return "", "", end
+	case kind.IsAny("character", "char", "nchar") && varying.Is("varying"):
+		end = varying.End()
+	case kind.IsAny("character", "char", "nchar", "bpchar"):
+		name = pgcatalog.TranslatedPrefix + "bpchar"
+	case !kind.Is("varchar"):
+		return "", "", end
+	}
+	open := r.next(end)
+	n := r.next(open.End())
+	closing := r.next(n.End())
+	switch {
+	case open.Is("(") && n.Kind == lex.Number && constantOf(n.Text) == whole && closing.Is(")"):
+		return name, n.Text, closing.End()
+	case !open.Is("(") && strings.HasSuffix(name, "bpchar") && !kind.Is("bpchar"):
+		return name, "1", end
+	}
+	return "", "", end
 }
 
 // castTo reads a::b, from the operand and :: on, and gives where b ends.
 func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Token, whole bool) int {
 	end := r.typeName(kind)
 	alone := end == kind.End()
-	if whole && operand.Kind == lex.String {
+	if name, _, _ := r.cuts(kind); whole && operand.Kind == lex.String && name == "" {
 		if by := r.literal(operand, kind, alone); by != "" {
 			r.replace(kind.Start, kind.End(), by)
 		}
 		return end
+	}
+	if name, length, cut := r.cuts(kind); name != "" && cut == end && !(whole && operand.Is("null")) {
+		r.insert(start, name+"(", opens)
+		r.replace(colons, end, ", "+length+")")
 	}
 	if alone && isNumeric(kind) && !(whole && (operand.Kind == lex.Parameter || operand.Is("null"))) {
 		r.insert(start, numericName+"(", opens)

@@ -154,6 +154,9 @@ func expressionName(n *pg.Node) (name string, strength int) {
 // which go on with the function's name and are lists, and for operators.
 const TranslatedPrefix = "csm_"
 
+// castNames are those of them that casts become.
+var castNames = map[string]bool{"numeric": true, "varchar": true, "bpchar": true}
+
 // callName is what a call names its column.
 func callName(call *pg.FuncCall) (name string, strength int) {
 	name = lastText(call.Funcname)
@@ -163,11 +166,12 @@ func callName(call *pg.FuncCall) (name string, strength int) {
 		}
 	}
 	users, ours := strings.CutPrefix(name, TranslatedPrefix)
+	users, _, _ = strings.Cut(users, "__") // of one function's several meanings
 	switch {
 	case !ours:
 	case users == "divide":
 		return "", 0
-	case users == "numeric" && len(call.Args) == 1: // a cast
+	case castNames[users] && len(call.Args) > 0:
 		if arg, strength := expressionName(call.Args[0]); strength > 1 {
 			return arg, strength
 		}

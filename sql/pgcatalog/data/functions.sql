@@ -131,6 +131,8 @@ CREATE MACRO pg_session."`!~~*&"(x, patterns) AS NOT pg_compat.any_match(x, patt
 CREATE OR REPLACE MACRO pg_compat.any_match(x, patterns, op, wanted) AS CASE WHEN CAST(patterns AS VARCHAR[]) IS NOT NULL THEN (SELECT CASE WHEN bool_or(hit) THEN true WHEN count(hit) < count(*) THEN NULL ELSE false END FROM (
   SELECT wanted = CASE op WHEN '~' THEN regexp_matches(x, csm_pattern, 's') WHEN '~*' THEN regexp_matches(x, csm_pattern, 'is') WHEN '~~' THEN like_escape(x, csm_pattern, '\') ELSE ilike_escape(x, csm_pattern, '\') END AS hit
   FROM (SELECT unnest(CAST(patterns AS VARCHAR[])) AS csm_pattern))) END;
+CREATE MACRO pg_session.overlay(x, y, start) AS left(x, start - 1) || y || substr(x, start + length(y)),
+  (x, y, start, length) AS left(x, start - 1) || y || substr(x, start + length);
 CREATE MACRO pg_session.every(x) AS bool_and(x);
 CREATE MACRO pg_session.to_jsonb(x) AS to_json(x);
 CREATE MACRO pg_session.jsonb_pretty(x) AS json_pretty(x);
@@ -247,6 +249,7 @@ CREATE MACRO pg_session.csm_trim_array(x, n) AS x[:len(x) - n];
 CREATE MACRO pg_session.csm_date_part(part, x) AS CASE WHEN lower(part) IN ('second', 'seconds') THEN date_part('microsecond', x) / 1e6
   WHEN lower(part) IN ('millisecond', 'milliseconds') THEN date_part('microsecond', x) / 1e3 ELSE CAST(date_part(part, x) AS DOUBLE) END;
 CREATE MACRO pg_session.csm_extract(part, x) AS CAST(date_part('microsecond', x) AS DECIMAL(18, 0)) * CASE WHEN part IN ('second', 'seconds') THEN 0.000001 ELSE 0.001 END;
+CREATE MACRO pg_session.csm_extract__epoch(x) AS CAST(epoch_us(x) AS DECIMAL(18, 0)) * 0.000001;
 CREATE MACRO pg_session.csm_clock_timestamp() AS now();
 CREATE MACRO pg_session.csm_date_bin(stride, x, origin) AS time_bucket(CAST(stride AS INTERVAL), x, origin);
 CREATE MACRO pg_session.csm_make_interval(years := 0, months := 0, weeks := 0, days := 0, hours := 0, mins := 0, secs := 0) AS to_years(CAST(years AS INTEGER)) +
@@ -258,3 +261,57 @@ CREATE MACRO pg_session.csm_to_date(x, template) AS CAST(strptime(x, template) A
 CREATE MACRO pg_session.csm_to_timestamp(x, template) AS CAST(strptime(x, template) AS TIMESTAMPTZ);
 CREATE MACRO pg_session.csm_string_to_array(x, separator) AS string_to_array(x, separator),
   (x, separator, missing) AS list_transform(string_to_array(x, separator), lambda e: nullif(e, missing));
+CREATE MACRO pg_session.csm_varchar(x, length) AS left(CAST(x AS VARCHAR), length);
+CREATE MACRO pg_session.csm_bpchar(x, length) AS left(CAST(x AS VARCHAR), length);
+CREATE MACRO pg_compat.part_length(start, length) AS CASE WHEN length < 0 THEN error('22011: negative substring length not allowed') ELSE greatest(start + length - greatest(start, 1), 0) END;
+CREATE MACRO pg_session.csm_substring(x, start) AS substr(x, greatest(start, 1)), (x, start, length) AS substr(x, greatest(start, 1), pg_compat.part_length(start, length));
+CREATE MACRO pg_session.csm_substr(x, start) AS substr(x, greatest(start, 1)), (x, start, length) AS substr(x, greatest(start, 1), pg_compat.part_length(start, length));
+-- Regular expressions. A dot is any character; the parts in parentheses that do not begin with ?: are counted.
+CREATE MACRO pg_compat.regexp_parts(pattern) AS len(regexp_extract_all(regexp_replace(pattern, '\\.|\[[^\]]*\]|\(\?(:|[a-zA-Z-]*[:)])', '', 'g'), '\('));
+CREATE MACRO pg_compat.regexp_flags(pattern, flags) AS CASE WHEN contains(flags, 'i') THEN '(?is)' ELSE '(?s)' END || pattern;
+CREATE MACRO pg_compat.regexp_part(x, pattern) AS CASE WHEN regexp_matches(x, pattern) THEN CASE WHEN pg_compat.regexp_parts(pattern) = 0 THEN regexp_extract(x, pattern) ELSE regexp_extract_all(x, pattern, 1)[1] END END;
+CREATE MACRO pg_compat.regexp_match(x, pattern) AS CASE WHEN regexp_matches(x, pattern) THEN CASE WHEN pg_compat.regexp_parts(pattern) = 0 THEN [regexp_extract(x, pattern)]
+  ELSE list_transform(CAST(generate_series(1, pg_compat.regexp_parts(pattern)) AS INTEGER[]), lambda g: regexp_extract_all(x, pattern, g)[1]) END END;
+CREATE MACRO pg_compat.regexp_all(x, pattern) AS list_transform(regexp_extract_all(x, pattern), lambda m, i: CASE WHEN pg_compat.regexp_parts(pattern) = 0 THEN [m]
+  ELSE list_transform(CAST(generate_series(1, pg_compat.regexp_parts(pattern)) AS INTEGER[]), lambda g: regexp_extract_all(x, pattern, g)[i]) END);
+CREATE MACRO pg_session.csm_substring__pattern(x, pattern) AS pg_compat.regexp_part(x, pg_compat.regexp_flags(pattern, ''));
+CREATE MACRO pg_session.csm_substr__pattern(x, pattern) AS pg_compat.regexp_part(x, pg_compat.regexp_flags(pattern, ''));
+CREATE MACRO pg_session.csm_regexp_match(x, pattern) AS pg_compat.regexp_match(x, pg_compat.regexp_flags(pattern, '')), (x, pattern, flags) AS pg_compat.regexp_match(x, pg_compat.regexp_flags(pattern, flags));
+CREATE MACRO pg_session.csm_regexp_matches(x, pattern) AS pg_compat.regexp_all(x, pg_compat.regexp_flags(pattern, ''))[:1],
+  (x, pattern, flags) AS CASE WHEN contains(flags, 'g') THEN pg_compat.regexp_all(x, pg_compat.regexp_flags(pattern, flags)) ELSE pg_compat.regexp_all(x, pg_compat.regexp_flags(pattern, flags))[:1] END;
+CREATE MACRO pg_session.csm_regexp_instr(x, pattern) AS CAST(CASE WHEN regexp_matches(x, pattern) THEN strpos(x, regexp_extract(x, pattern)) ELSE 0 END AS INTEGER);
+-- JSON, with blanks where PostgreSQL has them.
+CREATE MACRO pg_session.csm_json_key(x) AS CAST(to_json(coalesce(CAST(x AS VARCHAR), error('22023: null value not allowed for object key'))) AS VARCHAR);
+CREATE MACRO pg_session.csm_json_value(x) AS coalesce(CAST(to_json(x) AS VARCHAR), 'null');
+CREATE MACRO pg_session.csm_json_build_array(x) AS CAST('[' || array_to_string(x, ', ') || ']' AS JSON);
+CREATE MACRO pg_session.csm_jsonb_build_array(x) AS CAST('[' || array_to_string(x, ', ') || ']' AS JSON);
+CREATE MACRO pg_compat.json_object_of(x, colon) AS CAST('{' || array_to_string(list_transform(x, lambda e, i: CASE WHEN i % 2 = 0 THEN e WHEN i > 1 THEN ', ' || e || colon ELSE e || colon END), '') || '}' AS JSON);
+CREATE MACRO pg_session.csm_json_build_object(x) AS pg_compat.json_object_of(x, ' : ');
+CREATE MACRO pg_session.csm_jsonb_build_object(x) AS pg_compat.json_object_of(x, ': ');
+CREATE MACRO pg_session.csm_json_agg(x) AS CAST('[' || array_to_string(list_transform(x, lambda e: coalesce(CAST(to_json(e) AS VARCHAR), 'null')), ', ') || ']' AS JSON);
+CREATE MACRO pg_session.csm_jsonb_agg(x) AS CAST('[' || array_to_string(list_transform(x, lambda e: coalesce(CAST(to_json(e) AS VARCHAR), 'null')), ', ') || ']' AS JSON);
+CREATE MACRO pg_session.csm_json_object_agg(x) AS CAST('{ ' || array_to_string(list_transform(x, lambda e: to_json(CAST(e[1] AS VARCHAR)) || ' : ' || coalesce(CAST(to_json(e[2]) AS VARCHAR), 'null')), ', ') || ' }' AS JSON);
+CREATE MACRO pg_session.csm_jsonb_object_agg(x) AS CAST('{' || array_to_string(list_transform(x, lambda e: to_json(CAST(e[1] AS VARCHAR)) || ': ' || coalesce(CAST(to_json(e[2]) AS VARCHAR), 'null')), ', ') || '}' AS JSON);
+CREATE MACRO pg_compat.json_kind(x) AS CASE x WHEN 'ARRAY' THEN 'array' WHEN 'OBJECT' THEN 'object' WHEN 'VARCHAR' THEN 'string' WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE CASE WHEN x IS NOT NULL THEN 'number' END END;
+CREATE MACRO pg_session.csm_json_typeof(x) AS pg_compat.json_kind(json_type(x));
+CREATE MACRO pg_session.csm_jsonb_typeof(x) AS pg_compat.json_kind(json_type(x));
+CREATE MACRO pg_session.csm_json_array_length(x) AS CAST(json_array_length(x) AS INTEGER);
+CREATE MACRO pg_session.csm_jsonb_array_length(x) AS CAST(json_array_length(x) AS INTEGER);
+CREATE MACRO pg_session.csm_json_extract_path(x, a) AS CAST(x AS JSON) -> a, (x, a, b) AS CAST(x AS JSON) -> a -> b, (x, a, b, c) AS CAST(x AS JSON) -> a -> b -> c;
+CREATE MACRO pg_session.csm_jsonb_extract_path(x, a) AS CAST(x AS JSON) -> a, (x, a, b) AS CAST(x AS JSON) -> a -> b, (x, a, b, c) AS CAST(x AS JSON) -> a -> b -> c;
+CREATE MACRO pg_session.csm_json_extract_path_text(x, a) AS CAST(x AS JSON) ->> a, (x, a, b) AS CAST(x AS JSON) -> a ->> b, (x, a, b, c) AS CAST(x AS JSON) -> a -> b ->> c;
+CREATE MACRO pg_session.csm_jsonb_extract_path_text(x, a) AS CAST(x AS JSON) ->> a, (x, a, b) AS CAST(x AS JSON) -> a ->> b, (x, a, b, c) AS CAST(x AS JSON) -> a -> b ->> c;
+CREATE MACRO pg_session.csm_array_dims(x) AS '[1:' || nullif(len(x), 0) || ']';
+CREATE MACRO pg_session.csm_array_fill(x, dimensions) AS list_transform(generate_series(1, dimensions[1]), lambda i: x);
+CREATE MACRO pg_session.csm_sha256(x) AS unhex(sha256(x));
+CREATE MACRO pg_session.csm_to_number(x, template) AS CAST(regexp_replace(x, '[^0-9.+-]', '', 'g') AS DECIMAL(38, 10));
+CREATE MACRO pg_session.csm_width_bucket(x, low, high, buckets) AS CAST(CASE WHEN low < high THEN CASE WHEN x < low THEN 0 WHEN x >= high THEN buckets + 1 ELSE floor((x - low) * buckets / (high - low)) + 1 END
+  ELSE CASE WHEN x > low THEN 0 WHEN x <= high THEN buckets + 1 ELSE floor((low - x) * buckets / (low - high)) + 1 END END AS INTEGER);
+-- Intervals have months, days and microseconds. What is over goes to the next unit; all of one sign.
+CREATE MACRO pg_compat.interval_months(x) AS CAST(date_part('year', x) * 12 + date_part('month', x) AS BIGINT);
+CREATE MACRO pg_compat.interval_days(x) AS CAST(date_part('day', x) AS BIGINT);
+CREATE MACRO pg_compat.interval_micros(x) AS epoch_us(x - to_months(CAST(pg_compat.interval_months(x) AS INTEGER)) - to_days(CAST(pg_compat.interval_days(x) AS INTEGER)));
+CREATE MACRO pg_session.csm_justify_hours(x) AS to_months(CAST(pg_compat.interval_months(x) AS INTEGER)) +
+  to_days(CAST(pg_compat.interval_days(x) + pg_compat.interval_micros(x) // 86400000000 AS INTEGER)) + to_microseconds(pg_compat.interval_micros(x) % 86400000000);
+CREATE MACRO pg_session.csm_justify_days(x) AS to_months(CAST(pg_compat.interval_months(x) + pg_compat.interval_days(x) // 30 AS INTEGER)) + to_days(CAST(pg_compat.interval_days(x) % 30 AS INTEGER)) +
+  to_microseconds(pg_compat.interval_micros(x));
