@@ -58,7 +58,8 @@ func mayDiffer(sql string) bool {
 
 var differing = append(strings.Fields(`desc similar like unnest generate_s _to_table array_elements object_keys numeric
 	dec
-	extract to_date to_timestamp _agg values int date timestamp char substr json_build jsonb_ regexp_matches`), slices.Sorted(maps.Keys(renamed))...)
+	extract to_date to_timestamp _agg values int date timestamp char substr json_build jsonb_
+	regexp_matches`), slices.Sorted(maps.Keys(renamed))...)
 
 // change is one of a text. At one place, what closes comes before what opens, and both before what is replaced.
 type change struct {
@@ -152,6 +153,19 @@ var clauses = map[string]clause{
 // alsoNames are those of them that are functions, or lists of columns, with a parenthesis behind them.
 var alsoNames = wordSet("values set rows range groups")
 
+// isName tells whether a word that also begins a clause is a column here, or a function.
+func isName(word string, after lex.Token) bool {
+	switch word {
+	case "rows", "range", "groups":
+		next := lex.Fold(after.Text)
+		return after.Kind == lex.Symbol || after.Ends() || next == "desc" || clauses[next] != inNothing ||
+			noOperand[next] && next != "between"
+	case "values", "set":
+		return after.Kind == lex.Symbol && !after.Is("(") || after.IsAny("as", "from")
+	}
+	return false
+}
+
 // walk goes through the tokens up to what ends the context, and behind it.
 func (r *translation) walk(at int, c context) int {
 	if r.depth++; r.depth > depthMax {
@@ -229,6 +243,9 @@ func (r *translation) keyword(t lex.Token, c *context, first bool) (int, bool) {
 		return t.End(), true
 	case "not", "similar", "like", "ilike":
 		return r.pattern(t), true
+	}
+	if isName(name, after) {
+		return 0, false
 	}
 	if in, ok := clauses[name]; ok && (!alsoNames[name] || !after.Is("(") || c.query) {
 		if name != "select" && !wordBegins(after) && !after.IsAny("(", "[", "-", "+", "{") && after.Kind == lex.Symbol {
@@ -343,7 +360,8 @@ func (r *translation) operand(at int, in clause) (end int, is constant) {
 		switch {
 		case name == "case":
 			end = r.walk(t.End(), context{clause: inFilter, closer: "end"})
-		case clauses[name] != inNothing && !after.IsAny("(", "."), noOperand[name] && !(alsoFunctions[name] && after.Is("(")):
+		case clauses[name] != inNothing && !after.IsAny("(", ".") && !isName(name, after),
+			noOperand[name] && !(alsoFunctions[name] && after.Is("(")):
 			return at, unknown
 		case after.Kind == lex.String && after.Start > t.End():
 			r.literal(after, t, true)
