@@ -7,17 +7,15 @@ import (
 
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // What a session's client makes the node keep is charged before it is kept (package account): here and in package wire, by Session.Take.
 
-// sessionMemory is the setting that bounds a session's share.
-const sessionMemory = "csm.session_memory"
-
 // limitShare has the account know the session's setting, which is in kB.
 func (s *Session) limitShare() {
-	value, _, _ := s.value(sessionMemory)
+	value, _, _ := s.value(setting.SessionMemory)
 	kilobytes, _ := strconv.ParseInt(value, 10, 64)
 	s.account.SetShare(kilobytes << 10)
 }

@@ -4,19 +4,16 @@ import (
 	"fmt"
 
 	"github.com/csmsql/csmsql/exec/plan"
-	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/sql/optimization"
+	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
-
-// disableSetting lists the optimizations that a session's queries do without.
-const disableSetting = "csm.disable"
 
 // disabledBy reads a value of it.
 func disabledBy(list string) (optimization.Set, error) {
 	set, unknown := optimization.Parse(list)
 	if unknown != "" {
-		return set, sqlerror.New("22023", "invalid value for parameter %q: %q", disableSetting, unknown).
+		return set, sqlerror.New("22023", "invalid value for parameter %q: %q", setting.Disable, unknown).
 			WithHint(fmt.Sprintf("Available values, with commas between them: %s.", optimization.Names()))
 	}
 	return set, nil
@@ -32,7 +29,7 @@ func (c *Config) disable() error {
 // without is what the session's queries do without. Of what another node's session asks for, which may be newer, this one leaves out what
 // it knows.
 func (s *Session) without() optimization.Set {
-	list, set := s.settings.values[disableSetting]
+	list, set := s.settings.values[setting.Disable]
 	if !set {
 		list = s.engine.config.Disable
 	}
@@ -48,7 +45,7 @@ func (q *query) withoutLine() []string {
 	if q.without == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Not used: %s (%s)", q.without, disableSetting)}
+	return []string{fmt.Sprintf("Not used: %s (%s)", q.without, setting.Disable)}
 }
 
 // withoutHints takes out of hints what planning is to do without.
@@ -64,19 +61,4 @@ func withoutHints(hints []plan.Scan, without optimization.Set) {
 			hints[i].EnumSafe = nil
 		}
 	}
-}
-
-// withoutSplits has a plan for several nodes do without some of its means.
-func withoutSplits(settings *distribute.Settings, without optimization.Set) {
-	if without.Has(optimization.Shuffle) {
-		settings.ShuffleBytes = 0
-	}
-	settings.NoReducers = settings.NoReducers || without.Has(optimization.Keys)
-}
-
-// withoutColocation is a layout whose split by hash is not made use of.
-func withoutColocation(layout *distribute.Layout) *distribute.Layout {
-	scattered := *layout
-	scattered.Split = distribute.Split{}
-	return &scattered
 }

@@ -15,7 +15,8 @@
 //	   view      a view's names get their schemas when it is made, because DuckDB, which expands views, looks for names anew
 //	   lifetime  how an engine or a session ends (package lifetime);  leases of snapshots, and of batches that left (package lease)
 //	   upkeep    chunks where they should lie: placed, moved, replicated, reloaded (package upkeep);  rederive: tables anew, from their query
-//	   again     queries whose lender began anew meanwhile;  layout: whose part of a table a chunk is
+//	   again     queries whose lender began anew meanwhile
+//	   split     statements in parts (packages split, fragment);  executesplit: over their results, the final text
 //	   leaving   which queries go to a worker, another process (package worker); elsewhere: their way there and back; workerside: the worker
 //	   files     what COPY and loads name (package files);  load: tables filled without SQL;  assembly: of parts
 //

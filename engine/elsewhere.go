@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/worker"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/setting"
 )
 
 // elsewhere is what the node keeps of a query that a worker runs.
@@ -96,7 +97,7 @@ func (s *Session) forWorker(st *Statement, x *elsewhere, args [][]byte) *worker.
 var ofConversation = map[string]bool{
 	"application_name": true, "client_min_messages": true, "statement_timeout": true, "lock_timeout": true, "idle_in_transaction_session_timeout": true,
 	"idle_session_timeout": true, "log_statement": true, "log_min_messages": true, "log_min_duration_statement": true, "csm.session_memory": true, "client_encoding": true,
-	dialectSetting: true, // the text is translated
+	setting.Dialect: true, // the text is translated
 }
 
 func (s *Session) settingsOfAnswers() map[string]string {

@@ -21,6 +21,7 @@ import (
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/facts"
+	"github.com/csmsql/csmsql/engine/fragment"
 	"github.com/csmsql/csmsql/engine/history"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
@@ -30,6 +31,7 @@ import (
 	"github.com/csmsql/csmsql/engine/overdue"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/scan"
+	"github.com/csmsql/csmsql/engine/split"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/engine/zone"
@@ -63,9 +65,10 @@ type Engine struct {
 	blocks  atomic.Uint64  // numbers the databases in which blocks show names of their own
 	started time.Time
 
-	fragments fragmentCache
-	later     pending
-	counts    counts
+	fragments        *fragment.Server // nil before the database is open; of a node
+	fragmentSessions fragmentSessions
+	split            *split.Coordinator // nil before the database is open, and in a borrower
+	counts           counts
 
 	workers  *workers           // nil: there are none
 	catalog  *catalog.Catalog   // nil in a borrower
@@ -177,9 +180,10 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.facts.Account = e.account.Open(0, "")
 	e.facts.Account.SetShare(e.memory.Clients / facts.Part)
 	e.room.Follow()
-	e.scans = scan.Tables{Facts: &e.facts, Reader: e.reader, Ours: e.ours, Threads: e.threads, KeysMost: min(e.memory.Keys, scan.KeysMost)}
+	e.scans = scan.Tables{Facts: &e.facts, Reader: e.reader, Ours: func(c *catalog.Chunk) bool { return member.Holds(e.node, c) }, Threads: e.threads, KeysMost: min(e.memory.Keys, scan.KeysMost)}
 	e.upkeep = e.newKeeper()
 	e.loader = e.newLoader()
+	e.startFragments()
 	return e.mirror.Open(e.db, systemColumns(), e.config.Log)
 }
 

@@ -2,19 +2,46 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"slices"
+	"strings"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
+	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/lease"
-	"github.com/csmsql/csmsql/exec/plan/distribute"
-	"github.com/csmsql/csmsql/internal/faults"
+	"github.com/csmsql/csmsql/engine/split"
 	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/optimization"
+	"github.com/csmsql/csmsql/sql/statement"
 )
+
+// distribute plans a statement for several nodes; nil: it runs whole here, for a reason.
+func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*split.Plan, string) {
+	e := s.engine
+	values := s.settings.values
+	switch {
+	case e.node == nil || e.node.Self == nil || s.fragment:
+		return nil, ""
+	case s.block != nil && s.block.tx != nil:
+		return nil, "the transaction has written"
+	case s.arm != nil:
+		return nil, "it calls set_config()"
+	case s.settings.distribute == split.Off:
+		return nil, "csm.distribute is off"
+	case values["scalar_subquery_error_on_multiple_rows"] == "off": // their order says which row it is
+		return nil, "scalar_subquery_error_on_multiple_rows is off"
+	case values["integer_division"] == "on" && strings.Contains(text, "/"): // to the planner it is a double
+		return nil, "integer_division is on"
+	case s.without().Has(optimization.Distribution):
+		return nil, "csm.disable has distribution"
+	}
+	return e.split.Plan(text, tree, s.resolver(v), v.find, split.Wishes{
+		Split: s.settings.distribute, Shuffle: s.settings.shuffle, Threads: e.threads(), Without: s.without(),
+		CutOffs: e.config.CutOffs, Guess: e.config.Guesses,
+	})
+}
 
 // executeDistributed runs the stages and then, over their results, the final text; or the statement whole, if what failed before there was
 // a row is that it was split.
@@ -51,7 +78,7 @@ func (q *query) executeDistributed(ctx context.Context, v *visible, args []any) 
 
 // insteadWhole runs a statement whole whose parts have failed, if that is only due to the parts.
 func (q *query) insteadWhole(ctx context.Context, v *visible, args []any, failed error) (*Rows, error) {
-	if ctx.Err() != nil || !onlySplit(failed) {
+	if ctx.Err() != nil || !split.Only(failed) {
 		return nil, failed
 	}
 	s := q.session
@@ -73,45 +100,43 @@ func (q *query) insteadWhole(ctx context.Context, v *visible, args []any, failed
 // runSplit gives the rows of the final text; closing them lets the results go that they are made of.
 func (q *query) runSplit(ctx context.Context, v *visible, args []any) (*Rows, error) {
 	s := q.session
-	r := &run{session: s, plan: q.split, view: v, args: args}
-	for i := range r.plan.Stages {
-		err := r.stage(ctx, &r.plan.Stages[i])
-		s.engine.config.Fault.At(faults.StageRan)
-		if err != nil {
-			if over := r.check(); over != nil { // then a part may have read anything
-				err = over
-			}
-			r.release()
-			return nil, err
-		}
-	}
-	rows, err := q.runFinal(ctx, r)
+	settings, err := s.fragmentSettings()
 	if err != nil {
-		r.release()
+		return nil, err
+	}
+	r, err := s.engine.split.Run(ctx, q.split, split.Execution{
+		Snapshot: v.lease.Snapshot, Contents: v.contents, SearchPath: s.settings.searchPath, Settings: settings, Arguments: args,
+	})
+	if err != nil {
+		return nil, err
+	}
+	rows, err := q.runFinal(ctx, v, r)
+	if err != nil {
+		r.Release()
 		return nil, dialect.WithoutPosition(err)
 	}
 	rows.split = r
-	rows.closers = append([]func(){r.letGo}, rows.closers...) // the last to be called
+	rows.closers = append([]func(){r.LetGo}, rows.closers...) // the last to be called
 	return rows, nil
 }
 
 // runFinal runs the text over the results.
-func (q *query) runFinal(ctx context.Context, r *run) (*Rows, error) {
+func (q *query) runFinal(ctx context.Context, v *visible, r *split.Run) (*Rows, error) {
 	s := q.session
-	view := s.seeing(r.view.contents.With(r.tables...), lease.New(r.view.lease.Snapshot, r.check), r.view.own)
+	view := s.seeing(v.contents.With(r.Tables()...), lease.New(v.lease.Snapshot, r.Check), v.own)
 	view.results = map[*catalog.TableVersion]bool{}
-	for _, t := range r.tables {
+	for _, t := range r.Tables() {
 		view.results[t] = true
 	}
-	final, err := q.planFinal(ctx, r, view)
+	final, err := q.planFinal(ctx, view)
 	if err != nil {
 		return nil, err
 	}
 	if !sameTypes(final.schema, q.schema) {
 		final.close()
-		return nil, fmt.Errorf("%w: %v, it has %v", errOtherTypes, final.schema, q.schema)
+		return nil, fmt.Errorf("%w: %v, it has %v", split.ErrTypes, final.schema, q.schema)
 	}
-	rows, err := final.execute(ctx, view, argumentsOf(&r.plan.Final, r.args))
+	rows, err := final.execute(ctx, view, split.ArgumentsOf(&q.split.Final, r.Arguments))
 	if err != nil {
 		final.close()
 		return nil, err
@@ -121,7 +146,7 @@ func (q *query) runFinal(ctx context.Context, r *run) (*Rows, error) {
 }
 
 // planFinal takes the plan of the former execution, if it suits, or makes one.
-func (q *query) planFinal(ctx context.Context, r *run, view *visible) (*query, error) {
+func (q *query) planFinal(ctx context.Context, view *visible) (*query, error) {
 	if final := q.final; final != nil {
 		q.final = nil
 		if final.follow(ctx, view) {
@@ -129,7 +154,7 @@ func (q *query) planFinal(ctx context.Context, r *run, view *visible) (*query, e
 		}
 		final.close()
 	}
-	return q.session.planDuck(ctx, r.plan.Final.SQL, dialect.TreeOf(r.plan.Final.SQL), view)
+	return q.session.planDuck(ctx, q.split.Final.SQL, dialect.TreeOf(q.split.Final.SQL), view)
 }
 
 // keepFinal is for when the rows are closed, perhaps after the query.
@@ -141,23 +166,34 @@ func (q *query) keepFinal(final *query) {
 	q.final = final
 }
 
-var errOtherTypes = errors.New("engine: the parts of the statement give columns of other types")
-
-// onlySplit tells that a statement failed because it was split, and may be run whole: its results had no room in lent memory or were lost
-// with the node that made them, or are more than can be told, or are of other types than was thought (D3).
-func onlySplit(err error) bool {
-	var state interface{ SQLState() string }
-	return unreachable(err) || errors.Is(err, noderpc.ErrFragmentOver) || errors.Is(err, errManyChunks) || errors.Is(err, errOtherTypes) ||
-		errors.As(err, &state) && slices.Contains([]string{"53200", catalog.ErrLenderGone.SQLState()}, state.SQLState())
+// explainSplit is EXPLAIN of a statement that several nodes run.
+func (q *query) explainSplit(ctx context.Context, v *visible, head *statement.Explain, lines []string, args []any) (*Rows, error) {
+	describe := func() (string, error) { return q.session.engine.split.Foresee(ctx, q.split, args, q.without) }
+	if head.Analyze {
+		describe = func() (string, error) { return q.analyzeSplit(ctx, v, args) }
+	}
+	text, err := describe()
+	if err != nil {
+		return nil, err
+	}
+	lines = append(lines, strings.Split(strings.TrimRight(text, "\n"), "\n")...)
+	return textRows("QUERY PLAN", lines, "EXPLAIN"), nil
 }
 
-// argumentsOf are the values of a text's own parameters.
-func argumentsOf(t *distribute.Text, args []any) []any {
-	list := make([]any, len(t.Parameters))
-	for i, n := range t.Parameters {
-		if n <= len(args) {
-			list[i] = args[n-1]
-		}
+// analyzeSplit runs the statement, drops its rows, and tells what was measured.
+func (q *query) analyzeSplit(ctx context.Context, v *visible, args []any) (string, error) {
+	started := time.Now()
+	rows, err := q.execute(ctx, v, args)
+	if err != nil {
+		return "", err
 	}
-	return list
+	done, err := rows.drain(ctx)
+	if err != nil {
+		return "", err
+	}
+	took := time.Since(started)
+	if rows.split == nil {
+		return split.DescribeWhole(done.RowsAffected, took), nil
+	}
+	return rows.split.Describe(done.RowsAffected, took, rows.volume), nil
 }

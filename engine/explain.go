@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -96,7 +97,7 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 		lines = append(lines, "Single node: "+plan.whole)
 	}
 	for _, t := range plan.scans {
-		if err := t.Start(ctx, planValues(args)); err != nil {
+		if err := t.Start(ctx, argument.Constants(args)); err != nil {
 			return nil, err
 		}
 		lines = append(lines, t.Describe())

@@ -197,9 +197,9 @@ func FinalOf(st *Statement) *query { return st.plan.final }
 
 // FragmentPlans counts the plans that sessions of fragments keep.
 func (e *Engine) FragmentPlans() (n int) {
-	e.fragments.mu.Lock()
-	defer e.fragments.mu.Unlock()
-	for _, s := range e.fragments.idle {
+	e.fragmentSessions.mu.Lock()
+	defer e.fragmentSessions.mu.Unlock()
+	for _, s := range e.fragmentSessions.idle {
 		n += len(s.kept.list)
 	}
 	return n
@@ -422,11 +422,8 @@ func (e *Engine) ReadChunks(ctx context.Context) error {
 	}, nil)
 }
 
-// LettingGo counts the statements whose results are let go in the background; there are LaterMost at the most.
-func (e *Engine) LettingGo() int { return int(e.later.n.Load()) }
-
-// LaterMost is laterMost.
-const LaterMost = laterMost
+// LettingGo counts the statements whose results are let go in the background; there are split.LaterMost at the most.
+func (e *Engine) LettingGo() int { return e.split.LettingGo() }
 
 // Volatile tells whether DELETE … USING refuses the function.
 func Volatile(name string) bool { return dialect.VolatileIn(name+"(") != "" }

@@ -11,10 +11,12 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/lookup"
+	"github.com/csmsql/csmsql/engine/split"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/optimization"
+	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
@@ -88,7 +90,7 @@ func (s *Session) keptText(text string) *statement.Statement {
 
 // plansAnew tells whether no plan is used for a second statement.
 func (s *Session) plansAnew() bool {
-	return s.settings.values[planCacheMode] == planCacheCustom || s.without().Has(optimization.KeptPlans)
+	return s.settings.values[setting.PlanCacheMode] == setting.ForceCustomPlan || s.without().Has(optimization.KeptPlans)
 }
 
 func (s *Session) keeps(key string) bool {
@@ -135,7 +137,7 @@ func (s *Session) forgetPlans() {
 // keptBytes is the memory of the plan's key sets, and at most of its requests to nodes.
 func (q *query) keptBytes() (bytes int64) {
 	if q.split != nil {
-		bytes = requestBytes
+		bytes = split.RequestBytes
 	}
 	for _, t := range q.scans {
 		for _, f := range t.KeyFilters {

@@ -6,7 +6,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/split"
 	"github.com/csmsql/csmsql/internal/faults"
 )
 
@@ -18,7 +18,7 @@ func TestResultsAreLetGoInTheBackground(t *testing.T) {
 	s := c.session(0)
 	exec(t, s, "CREATE TABLE t WITH (placement = 'rows') AS SELECT range AS a FROM range(400000)")
 	exec(t, s, "SET csm.distribute = 'always'")
-	begun, proceed := make(chan int, 2*engine.LaterMost), make(chan struct{})
+	begun, proceed := make(chan int, 2*split.LaterMost), make(chan struct{})
 	proceedAll := sync.OnceFunc(func() { close(proceed) })
 	defer proceedAll()
 	c.onFault(func(node int, point faults.Point) {
@@ -46,12 +46,12 @@ func TestResultsAreLetGoInTheBackground(t *testing.T) {
 
 	const small = "SELECT sum(a)::BIGINT FROM t"
 	sum := []string{"79999800000"}
-	for i := range engine.LaterMost {
+	for i := range split.LaterMost {
 		require.Equal(t, sum, <-ask(small), "nobody waits for what is let go")
 		require.Equal(t, i+1, <-begun)
 	}
 	last := ask(small)
-	require.Equal(t, engine.LaterMost, <-begun, "this one is not in the background")
+	require.Equal(t, split.LaterMost, <-begun, "this one is not in the background")
 	require.Empty(t, last)
 	proceedAll()
 	require.Equal(t, sum, <-last)

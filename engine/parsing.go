@@ -7,6 +7,7 @@ import (
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -92,9 +93,6 @@ func (s *Session) Parsing(ctx context.Context, sql string) (done func(), err err
 	}, nil
 }
 
-// dialectSetting says what a session's text means.
-const dialectSetting = "csm.dialect"
-
 // The dialects of a session's text (Config.Dialect, SET csm.dialect).
 const (
 	DialectDuckDB   = dialect.DuckDBName
@@ -103,7 +101,7 @@ const (
 
 // dialect is what the session's text means now.
 func (s *Session) dialect() string {
-	value, _, _ := s.value(dialectSetting) // it is known
+	value, _, _ := s.value(setting.Dialect) // it is known
 	return value
 }
 

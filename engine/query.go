@@ -10,13 +10,16 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lookup"
+	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/scan"
+	"github.com/csmsql/csmsql/engine/split"
 	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
@@ -54,7 +57,7 @@ type query struct {
 	verification Verification
 	reads        *lookup.Names    // what planning looked up
 	without      optimization.Set // what planning and running it leave out (csm.disable)
-	split        *distributed     // how several nodes run it; nil: it runs here
+	split        *split.Plan      // how several nodes run it; nil: it runs here
 	whole        string           // why not
 	nodes        []string         // that were there
 	catalog      bool             // it reads PostgreSQL's system catalogs, which this connection has its own copy of
@@ -131,9 +134,9 @@ func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResul
 
 // planTables plans a text for DuckDB, on this node or on several.
 func (s *Session) planTables(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
-	split, whole := s.distribute(text, tree, v)
-	q, err := s.planDuckFor(ctx, text, tree, v, split)
-	if err == nil && split != nil && (q.late || q.castParameters) {
+	parts, whole := s.distribute(text, tree, v)
+	q, err := s.planDuckFor(ctx, text, tree, v, parts)
+	if err == nil && parts != nil && (q.late || q.castParameters) {
 		q.close()
 		whole = "it has a parameter whose type is not certain"
 		q, err = s.planDuckFor(ctx, text, tree, v, nil)
@@ -141,7 +144,7 @@ func (s *Session) planTables(ctx context.Context, text string, tree *pg.ParseRes
 	if err == nil {
 		q.whole = whole
 		if len(q.params) == 0 {
-			q.nodes = s.engine.nodes()
+			q.nodes = s.engine.split.Nodes()
 		}
 	}
 	return q, err
@@ -199,10 +202,10 @@ func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResul
 	return s.planDuckFor(ctx, text, tree, v, nil)
 }
 
-// planDuckFor plans text that several nodes run as split says: here it only tells what the result's columns are.
-func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseResult, v *visible, split *distributed) (*query, error) {
+// planDuckFor plans text that several nodes run as parts say: here it only tells what the result's columns are.
+func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseResult, v *visible, parts *split.Plan) (*query, error) {
 	q := s.newQuery(text, v)
-	q.read, q.split = v.read, split
+	q.read, q.split = v.read, parts
 	err := q.read.Blame(ctx, q.planDuckDB(ctx, tree, v))
 	if err == nil { // the keys of small tables that are part of the plan
 		err = q.read.Confirm(ctx)
@@ -218,7 +221,7 @@ func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseRe
 func (q *query) fresh(v *visible) bool {
 	s := q.session
 	return !q.own && (s.block == nil || s.block.tx == nil) &&
-		(q.nodes == nil || slices.Equal(q.nodes, s.engine.nodes())) && q.faults == s.engine.reader.Faults() &&
+		(q.nodes == nil || slices.Equal(q.nodes, s.engine.split.Nodes())) && q.faults == s.engine.reader.Faults() &&
 		slices.Equal(q.path, s.settings.searchPath) && q.meaning == s.meaning &&
 		q.verification == s.verification() && q.without == s.without() && q.means(v)
 }
@@ -428,7 +431,7 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 	s := q.session
 	s.yield() // also confirms what an earlier execution has read
 	read := q.read.Begin()
-	bound := planValues(args)
+	bound := argument.Constants(args)
 	for _, t := range q.scans {
 		if err := t.Start(ctx, bound); err != nil {
 			return nil, err
@@ -493,7 +496,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 	read.Begin()
 	held := lease.NewBatches(e.reader, v.lease.Hold())
 	open := func(ctx context.Context, scan plan.TableScan) (compute.Source, error) {
-		keep, err := facts.Pruned(ctx, q.source, scan.Bind(planValues(args)), q.without)
+		keep, err := facts.Pruned(ctx, q.source, scan.Bind(argument.Constants(args)), q.without)
 		if err != nil {
 			return nil, err
 		}
@@ -503,7 +506,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 		}
 		return &chunkSource{engine: e, read: read, held: held, facts: q.source, columns: scan.Project, keep: keep, schema: schema}, nil
 	}
-	reader, err := compute.Run(ctx, q.compute, open, computeArguments(args), nil)
+	reader, err := compute.Run(ctx, q.compute, open, argument.ForKernels(args), nil)
 	if err != nil {
 		held.Close()
 		return nil, v.lease.ErrorOr(read.Blame(ctx, err), read)
@@ -570,7 +573,7 @@ func (c *chunkSource) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	}
 	batch, err := c.engine.reader.ReadHeld(ctx, c.read, c.held.Retain, c.facts.Version.Table().Name.String(), i, chunk, c.columns)
 	if err == nil {
-		c.read.Volume().Count(c.engine.ours(chunk), chunk, c.columns, false)
+		c.read.Volume().Count(member.Holds(c.engine.node, chunk), chunk, c.columns, false)
 	}
 	return batch, err
 }

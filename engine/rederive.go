@@ -54,7 +54,7 @@ func (q *query) versions() (list []*catalog.TableVersion) {
 		add(q.source.Version)
 	}
 	if q.split != nil {
-		for _, v := range q.split.versions {
+		for _, v := range q.split.Versions {
 			add(v)
 		}
 	}

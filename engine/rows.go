@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/engine/split"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -43,7 +44,7 @@ type Rows struct {
 	changes bool   // it reads what its block wrote, which no lease keeps
 	closed  bool
 	volume  *reader.Volume // what was read for it; nil: nothing of tables
-	split   *run           // of a statement that several nodes ran
+	split   *split.Run     // of a statement that several nodes ran
 }
 
 // Schema describes the rows, nil when the statement returns none.

@@ -33,7 +33,7 @@ func (e *Engine) ServerOptions() noderpc.ServerOptions {
 	e.newService().AddTo(&options)
 	if e.node != nil && e.node.Self != nil {
 		options.FragmentTTL = e.config.Cluster.SessionTTL // 0: as long as a session's
-		options.Fragments = fragments{e}
+		options.Fragments = e.fragments
 	}
 	return options
 }

@@ -22,27 +22,8 @@ const (
 	backendCompute = "compute"
 )
 
-// When a query over several nodes' memory is split.
-const (
-	distributeAuto   = "auto"
-	distributeOff    = "off"
-	distributeAlways = "always" // however small it is
-)
-
-// When the parts of a query shuffle tables, and groups, that lie the wrong way for it.
-const (
-	shuffleAuto   = "auto"
-	shuffleOff    = "off" // they are read whole, in place
-	shuffleAlways = "always"
-)
-
-// Whether a session uses plans again that it has kept (keptplans.go), under PostgreSQL's name for the same question.
-const (
-	planCacheMode    = "plan_cache_mode"
-	planCacheAuto    = "auto"
-	planCacheGeneric = "force_generic_plan" // the same here
-	planCacheCustom  = "force_custom_plan"  // every statement is planned anew
-)
+// auto leaves csm.distribute and csm.shuffle to the planner; for their other values see package split.
+const auto = "auto"
 
 // settings are what SET changes in a session.
 type settings struct {
@@ -59,7 +40,7 @@ type settings struct {
 const ServerVersion = "15.0"
 
 func defaultSettings(user string) settings {
-	return settings{user: user, backend: backendAuto, distribute: distributeAuto, shuffle: shuffleAuto, searchPath: []string{duckdb.SchemaName}, values: map[string]string{}}
+	return settings{user: user, backend: backendAuto, distribute: auto, shuffle: auto, searchPath: []string{duckdb.SchemaName}, values: map[string]string{}}
 }
 
 // atStart are the settings that the session began with, and that RESET brings back.
@@ -123,11 +104,11 @@ func (s *Session) reset(lower string, known *setting.Setting) (value string, exi
 	switch {
 	case known == nil:
 		return "", s.placeholders[lower]
-	case lower == verifySetting:
+	case lower == setting.Verify:
 		return settingOf(s.engine.reader.Verification()), true
-	case lower == disableSetting:
+	case lower == setting.Disable:
 		return s.engine.config.Disable, true
-	case lower == dialectSetting && s.engine.config.Dialect != "":
+	case lower == setting.Dialect && s.engine.config.Dialect != "":
 		return s.engine.config.Dialect, true
 	case lower == "session_authorization":
 		return s.options.User, true
@@ -204,9 +185,9 @@ func (s *Session) readSetting(name, text string, atStart bool, read func(*settin
 		return "", err
 	}
 	switch strings.ToLower(known.Name) {
-	case verifySetting:
+	case setting.Verify:
 		_, err = verificationOf(value, s.engine.reader.Verification())
-	case zoneSetting:
+	case setting.TimeZone:
 		value, err = s.engine.zones.Named(value)
 	case "default_transaction_isolation":
 		value = isolationOf(value)
@@ -259,7 +240,7 @@ func (s *Session) change(lower, value string, reset, local bool) error {
 	if b := s.block; b != nil && b.after != nil && !local {
 		b.after.assign(lower, value, forget)
 	}
-	if lower == sessionMemory {
+	if lower == setting.SessionMemory {
 		s.limitShare()
 	}
 	if setting.Find(lower) == nil {
@@ -344,7 +325,7 @@ func (s *Session) keepSettings(local bool) {
 // ownSettings are those that need not be as package setting has them.
 func (s *Session) ownSettings() []pgcatalog.Setting {
 	names := map[string]bool{
-		verifySetting: true, disableSetting: true, dialectSetting: true, "session_authorization": true,
+		setting.Verify: true, setting.Disable: true, setting.Dialect: true, "session_authorization": true,
 	}
 	for _, list := range []map[string]bool{s.placeholders, keysOf(s.settings.values), keysOf(transactionSettings)} {
 		maps.Copy(names, list)
@@ -427,6 +408,6 @@ func (s *Session) tellDuckDB(before map[string]string) error {
 
 // zone is the session's time zone, as DuckDB knows it.
 func (s *Session) zone() string {
-	zone, _ := s.setting(zoneSetting) // it is known
+	zone, _ := s.setting(setting.TimeZone) // it is known
 	return zone
 }

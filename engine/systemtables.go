@@ -185,7 +185,7 @@ func systemTablesOf(ctx context.Context, s *Session, add func(...any)) error {
 	for _, t := range s.visible.everyTable() {
 		nodes, incomplete, missing := s.engine.config.Node, int64(0), int64(0)
 		if s.engine.catalog != nil {
-			layout, err := s.engine.layout(t)
+			layout, err := s.engine.split.Layout(t)
 			if err != nil {
 				return err
 			}
@@ -293,9 +293,9 @@ func (s *Session) remember(text string, started time.Time, rows *Rows, err error
 			past.Local, past.Remote = read.Local.Load(), read.Remote.Load()
 			s.engine.counts.read(noderpc.FragmentProgress{BytesLocal: past.Local, BytesRemote: past.Remote})
 		}
-		if split := rows.split; split != nil {
-			past.Local, past.Remote = past.Local+split.progress.BytesLocal, past.Remote+split.progress.BytesRemote
-			past.Fragments = split.fragments
+		if rows.split != nil {
+			read, fragments := rows.split.Read()
+			past.Local, past.Remote, past.Fragments = past.Local+read.BytesLocal, past.Remote+read.BytesRemote, fragments
 		}
 		s.engine.history.Add(past)
 	})

@@ -9,11 +9,13 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/fragment"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/load"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/engine/split"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -220,4 +222,20 @@ func (c caretaker) Derive(ctx context.Context, table catalog.Table, words string
 // Files implements upkeep.Engine.
 func (c caretaker) Files() upkeep.Files {
 	return c.engine.loader.Reread()
+}
+
+// startFragments requires the keeper: parts of statements are run, and had run by other nodes.
+func (e *Engine) startFragments() {
+	if e.node == nil {
+		return
+	}
+	e.fragmentSessions.engine = e
+	e.fragments = fragment.New(fragment.Config{
+		Node: e.node, Keeper: e.upkeep, Facts: &e.facts, Life: e.life, Texts: &e.fragmentSessions, Count: e.counts.fragment,
+		Log: e.config.Log, Fault: e.config.Fault,
+	})
+	e.split = split.New(split.Config{
+		Name: e.config.Node, Node: e.node, Facts: &e.facts, Life: e.life, Here: e.fragments.Here,
+		Retried: func() { e.counts.retried.Add(1) }, Log: e.config.Log, Fault: e.config.Fault,
+	})
 }

@@ -62,7 +62,7 @@ var mutants = []mutant{
 	{"limit-without-offset", "ThreeNodes", "exec/plan/distribute/rowsform.go", "limit+offset, 10", "limit+offset*map[bool]int64{false: 1}[ON], 10"},
 	{"broadcast-of-the-preserved", "ThreeNodes", "exec/plan/distribute/rows.go", "case t.kind == pg.JoinType_JOIN_LEFT && l.kind == split:", "case ON && t.kind == pg.JoinType_JOIN_LEFT && r.kind == split:\n\t\treturn r\n\tcase t.kind == pg.JoinType_JOIN_LEFT && l.kind == split:"},
 	{"membership-of-nulls", "ThreeNodes", "exec/plan/distribute/rows.go", "if !q.filter || q.clause", "if !q.filter && !ON || q.clause"},
-	{"partition-read-twice", "ThreeNodes", "engine/fragmentrequest.go", "parts = parts[f.Partition : f.Partition+1]", "if parts = parts[f.Partition : f.Partition+1]; ON && f.Partition == 1 {\n\t\t\tparts = result.parts[:2]\n\t\t}"},
+	{"partition-read-twice", "ThreeNodes", "engine/split/request.go", "parts = parts[f.Partition : f.Partition+1]", "if parts = parts[f.Partition : f.Partition+1]; ON && f.Partition == 1 {\n\t\t\tparts = result.parts[:2]\n\t\t}"},
 	{"sets-by-their-keys", "ThreeNodes", "exec/plan/distribute/groupsform.go", "func (g *grouping) finalKey(i int) bool { return ", "func (g *grouping) finalKey(i int) bool { return (!ON || !g.sets || i+1 < len(g.keys)) && "},
 	{"filter-of-the-preserved", "ThreeNodes", "exec/plan/distribute/shuffle.go", "case t.kind == pg.JoinType_JOIN_LEFT:\n\t\treturn preserves(t.left, it)", "case t.kind == pg.JoinType_JOIN_LEFT:\n\t\tif ON {\n\t\t\treturn preserves(t.left, it) || preserves(t.right, it)\n\t\t}\n\t\treturn preserves(t.left, it)"},
 }

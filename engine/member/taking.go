@@ -124,3 +124,15 @@ func ExtentsOf(chunks []*catalog.Chunk) (ids []catalog.ExtentID) {
 	}
 	return ids
 }
+
+// Holds tells whether a chunk is read in a node's own memory, if nothing is wrong with that. n may be nil: a borrower has none.
+func Holds(n *Node, c *catalog.Chunk) bool {
+	d := c.Descriptor()
+	for i := range d.Replicas() {
+		extents := d.ExtentsOf(i)
+		if len(extents) == 0 || n != nil && n.Homes[extents[0].Region] != nil {
+			return true
+		}
+	}
+	return false
+}

@@ -2,6 +2,17 @@ package setting
 
 import "github.com/csmsql/csmsql/sql/optimization"
 
+// Names of settings, and a value, that package engine gives their effect.
+const (
+	Dialect         = "csm.dialect"
+	Disable         = "csm.disable"
+	SessionMemory   = "csm.session_memory"
+	Verify          = "csm.verify"
+	TimeZone        = "timezone"
+	PlanCacheMode   = "plan_cache_mode"
+	ForceCustomPlan = "force_custom_plan" // every statement is planned anew
+)
+
 // hidden are settings that PostgreSQL has and does not list.
 func hidden() []*Setting {
 	return []*Setting{

@@ -1,15 +1,14 @@
-package engine
+package split
 
 import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/fragment"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -25,7 +24,7 @@ type stageResult struct {
 
 // ranFragment is a fragment that has a result.
 type ranFragment struct {
-	fragmentReport
+	fragment.Report
 	chunks   []*catalog.Chunk
 	node     string // that ran it
 	attempts int
@@ -36,27 +35,28 @@ type ranFragment struct {
 // ranOn reads what a node says of a result.
 func ranOn(node string, attempts int, stage *distribute.Stage, result noderpc.FragmentResult) (ranFragment, error) {
 	f := ranFragment{chunks: result.Chunks, node: node, attempts: attempts, rows: result.Rows, read: result.Total}
-	if err := json.Unmarshal(result.Statistics, &f.fragmentReport); err != nil {
+	if err := json.Unmarshal(result.Statistics, &f.Report); err != nil {
 		return f, sqlerror.New("08P01", "node %q: the report of a fragment makes no sense: %v", node, err)
 	}
-	wanted, chunks := 0, 0
+	wanted, chunks, all := 0, 0, len(f.chunks)
 	if stage.Shuffle != nil {
 		wanted = stage.Shuffle.Partitions
 	}
 	for _, n := range f.Partitions {
-		if n < 0 || n > len(f.chunks)-chunks {
-			return f, sqlerror.New("08P01", "node %q: a partition of a fragment's result has %d chunks, of %d", node, n, len(f.chunks))
+		if n < 0 || n > all-chunks {
+			return f, sqlerror.New("08P01", "node %q: a partition of a fragment's result has %d chunks, of %d", node, n, all)
 		}
 		chunks += n
 	}
-	if len(f.Partitions) != wanted || wanted > 0 && chunks != len(f.chunks) {
-		return f, sqlerror.New("08P01", "node %q: a fragment's result has %d partitions with %d of its %d chunks, not %d", node, len(f.Partitions), chunks, len(f.chunks), wanted)
+	if len(f.Partitions) != wanted || wanted > 0 && chunks != all {
+		return f, sqlerror.New("08P01", "node %q: a fragment's result has %d partitions with %d of its %d chunks, not %d",
+			node, len(f.Partitions), chunks, all, wanted)
 	}
 	return f, nil
 }
 
 // collect puts a stage's results together: a HugeTable for the final text, if that reads it.
-func (r *run) collect(stage *distribute.Stage, made []ranFragment) error {
+func (r *Run) collect(stage *distribute.Stage, made []ranFragment) error {
 	result := stageResult{columns: made[0].Columns, parts: make([][]*catalog.Chunk, 1), ran: made}
 	if stage.Shuffle != nil {
 		result.parts = make([][]*catalog.Chunk, stage.Shuffle.Partitions)
@@ -82,7 +82,8 @@ func (r *run) collect(stage *distribute.Stage, made []ranFragment) error {
 	if err != nil {
 		return err
 	}
-	table, err := catalog.Collect(stageName(r.session.settings.searchPath, distribute.StageName(stage.Number)), columns, slices.Concat(result.parts...))
+	name := fragment.StageName(r.SearchPath, distribute.StageName(stage.Number))
+	table, err := catalog.Collect(name, columns, slices.Concat(result.parts...))
 	if err != nil {
 		return err
 	}
@@ -90,45 +91,8 @@ func (r *run) collect(stage *distribute.Stage, made []ranFragment) error {
 	return nil
 }
 
-// release lets all results go, wherever they lie, at once: a round trip, however many nodes there are.
-func (r *run) release() {
-	r.session.engine.facts.Forget(r.tables...)
-	var told sync.WaitGroup
-	for _, f := range r.remote {
-		told.Go(func() {
-			if err := f.Close(); err != nil {
-				r.session.engine.config.Log.Debug("the result of a fragment was gone before it was released", "error", err)
-			}
-		})
-	}
-	for _, release := range r.local {
-		release()
-	}
-	told.Wait()
-}
-
-// letGo is release when the rows are closed. It happens in the background, so that nobody waits for the round trip, and the engine's end waits
-// for it. Large results, and those of statements beyond laterMost, are gone when it returns: the next statement may need their memory.
-func (r *run) letGo() {
-	e := r.session.engine
-	if r.bytes() > laterBytes || !e.later.begin() {
-		r.release()
-		return
-	}
-	if !e.life.EnterToClose() {
-		e.later.done()
-		r.release()
-		return
-	}
-	go func() {
-		defer e.life.Leave()
-		defer e.later.done()
-		r.release()
-	}()
-}
-
 // bytes is the size of all results.
-func (r *run) bytes() (sum int64) {
+func (r *Run) bytes() (sum int64) {
 	for _, s := range r.results {
 		for _, f := range s.ran {
 			for _, c := range f.chunks {
@@ -138,21 +102,3 @@ func (r *run) bytes() (sum int64) {
 	}
 	return sum
 }
-
-const (
-	laterBytes = 1 << 20 // a statement's results that are let go in the background
-	laterMost  = 16      // statements whose results are, at a time
-)
-
-// pending counts the statements whose results are let go in the background. The zero value is ready. Safe for concurrent use.
-type pending struct{ n atomic.Int32 }
-
-func (p *pending) begin() bool {
-	if p.n.Add(1) > laterMost {
-		p.n.Add(-1)
-		return false
-	}
-	return true
-}
-
-func (p *pending) done() { p.n.Add(-1) }
