@@ -49,5 +49,5 @@ func (e *Engine) attach(ctx context.Context, target string) error {
 	if err := e.follow(ctx); err != nil || !e.config.Prefault {
 		return err
 	}
-	return e.prefault(ctx)
+	return e.inspector().Prefault(ctx, e.config.Progress)
 }

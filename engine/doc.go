@@ -17,7 +17,7 @@
 //	   upkeep    chunks where they should lie: placed, moved, replicated, reloaded (package upkeep);  rederive: tables anew, from their query
 //	   again     queries whose lender began anew meanwhile
 //	   split     statements in parts (packages split, fragment);  executesplit: over their results, the final text
-//	   leaving   which queries go to a worker, another process (package worker); elsewhere: their way there and back; workerside: the worker
+//	   elsewhere a query's way to a worker, another process (packages workforce, worker), and back;  workerside: the worker
 //	   files     what COPY and loads name (package files);  load: tables filled without SQL;  assembly: of parts
 //
 // # Words

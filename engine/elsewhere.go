@@ -12,9 +12,29 @@ import (
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/worker"
+	"github.com/csmsql/csmsql/engine/workforce"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
-	"github.com/csmsql/csmsql/sql/setting"
 )
+
+// Workers are processes that run a node's queries, so that a crash of DuckDB costs one of them and not the node.
+type Workers = workforce.Workers
+
+// Workers are this node's, as they are now.
+func (e *Engine) Workers() []worker.Status {
+	if e.workers == nil {
+		return nil
+	}
+	return e.workers.Pool.Status()
+}
+
+// startWorkers starts them if there are to be some.
+func (e *Engine) startWorkers() {
+	c := &e.config
+	e.workers = workforce.Open(workforce.Config{
+		Workers: c.Workers, Catalog: e.catalog, Directory: c.Directory, MemoryBytes: e.memory.Worker, SpillBytes: c.SpillBytes,
+		Threads: c.Threads, Files: c.Files, Verify: string(c.Verify), Disable: c.Disable, Parking: &e.parking, Log: c.Log,
+	})
+}
 
 // elsewhere is what the node keeps of a query that a worker runs.
 type elsewhere struct {
@@ -31,6 +51,19 @@ func (st *Statement) asText() bool {
 	return st.plan != nil && st.plan.castParameters || st.elsewhere != nil && st.elsewhere.asText
 }
 
+// mayLeave tells whether the session, as it is now, lets its queries go to a worker.
+func (s *Session) mayLeave() bool {
+	b := s.block
+	switch {
+	case s.engine.workers == nil, s.temporary, s.seeded, s.fragment, s.settings.backend == backendCompute:
+		return false
+	case b == nil:
+		return true
+	}
+	// The unit that one message makes reads one snapshot, and DuckDB's transaction is each statement's.
+	return b.implicit && b.tx == nil && !b.duck && b.reads == nil
+}
+
 // planElsewhere has a worker plan the query, if it may go to one. What the Arrow kernels run better stays, as
 // planned: it never sees DuckDB.
 func (st *Statement) planElsewhere(ctx context.Context, v *visible) (planned *query, ok bool, err error) {
@@ -38,26 +71,26 @@ func (st *Statement) planElsewhere(ctx context.Context, v *visible) (planned *qu
 	if !s.mayLeave() {
 		return nil, false, nil
 	}
-	named, may := leaves(st.parsed.Text)
-	if !may || !s.engine.workers.viewsLeave(named, v) {
+	named, may := workforce.Leaves(st.parsed.Text)
+	if !may || !s.engine.workers.ViewsLeave(named, v.contents) {
 		return nil, false, nil
 	}
 	if planned, err = st.planTrivial(v); planned != nil || err != nil {
 		return planned, false, err
 	}
 	s.yield() // a result that streams has a worker, and it may be the only one
-	x := &elsewhere{number: s.engine.workers.numbers.Add(1), named: named}
+	x := &elsewhere{number: s.engine.workers.Number(), named: named}
 	s.turn.Pause() // the worker has a processor
-	result, err := s.engine.workers.pool.Describe(ctx, s.forWorker(st, x, nil), s.engine.workers.snapshot(v), 0, v.lease.Hold().Release)
+	result, err := s.engine.workers.Pool.Describe(ctx, s.forWorker(st, x, nil), s.engine.workers.Snapshot(v.lease.Snapshot), 0, v.lease.Hold().Release)
 	s.turn.Resume()
 	if err != nil {
-		return nil, false, s.engine.fromWorker(err)
+		return nil, false, s.engine.workers.Error(err)
 	}
 	defer result.Close()
 	x.process = result.Process()
 	d := result.Description()
-	x.asText, x.columns, st.params = d.AsText, d.Columns, workerTypes(d.Parameters)
-	if st.schema, err = workerColumns(d); err != nil {
+	x.asText, x.columns, st.params = d.AsText, d.Columns, workforce.Types(d.Parameters)
+	if st.schema, err = workforce.Columns(d); err != nil {
 		return nil, false, err
 	}
 	if origins := pgcatalog.Origins(st.parsed.Text, st.treeOf(st.parsed.Text), s.relations(v)); st.schema != nil && len(origins) == st.schema.NumFields() {
@@ -89,29 +122,7 @@ func (st *Statement) planTrivial(v *visible) (*query, error) {
 
 // forWorker is the statement as a worker is told of it.
 func (s *Session) forWorker(st *Statement, x *elsewhere, args [][]byte) *worker.Statement {
-	return &worker.Statement{Number: x.number, Text: st.parsed.Text, User: s.options.User, Settings: s.settingsOfAnswers(), Arguments: args}
-}
-
-// ofConversation are settings that change no answer; all others go with a query. Sessions that differ in them alone
-// share a worker's plans.
-var ofConversation = map[string]bool{
-	"application_name": true, "client_min_messages": true, "statement_timeout": true, "lock_timeout": true, "idle_in_transaction_session_timeout": true,
-	"idle_session_timeout": true, "log_statement": true, "log_min_messages": true, "log_min_duration_statement": true, "csm.session_memory": true, "client_encoding": true,
-	setting.Dialect: true, // the text is translated
-}
-
-func (s *Session) settingsOfAnswers() map[string]string {
-	var list map[string]string
-	for name, value := range s.settings.values {
-		if ofConversation[name] {
-			continue
-		}
-		if list == nil {
-			list = map[string]string{}
-		}
-		list[name] = value
-	}
-	return list
+	return &worker.Statement{Number: x.number, Text: st.parsed.Text, User: s.options.User, Settings: workforce.SettingsOfAnswers(s.settings.values), Arguments: args}
 }
 
 func (s *Session) tellNotices(r *worker.Result) {
@@ -132,7 +143,7 @@ func (st *Statement) readElsewhere(ctx context.Context, args []any) (*Rows, erro
 		return nil, err
 	}
 	defer v.release()
-	if !s.engine.workers.viewsLeave(x.named, v) {
+	if !s.engine.workers.ViewsLeave(x.named, v.contents) {
 		return st.readHere(ctx, args)
 	}
 	s.yield() // as above
@@ -155,13 +166,13 @@ func (st *Statement) readHere(ctx context.Context, args []any) (*Rows, error) {
 func (st *Statement) beginElsewhere(ctx context.Context, v *visible, args [][]byte) (*Rows, error) {
 	s, x := st.session, st.elsewhere
 	e := s.engine
-	result, err := e.workers.pool.Execute(ctx, s.forWorker(st, x, args), e.workers.snapshot(v), x.process, v.lease.Hold().Release)
+	result, err := e.workers.Pool.Execute(ctx, s.forWorker(st, x, args), e.workers.Snapshot(v.lease.Snapshot), x.process, v.lease.Hold().Release)
 	if err != nil {
-		return nil, e.fromWorker(err)
+		return nil, e.workers.Error(err)
 	}
 	x.process = result.Process()
 	if d := result.Description(); !bytes.Equal(d.Columns, x.columns) {
-		schema, err := workerColumns(d)
+		schema, err := workforce.Columns(d)
 		if err == nil && !(schema == nil && st.schema == nil || schema != nil && st.schema != nil && schema.Equal(st.schema)) {
 			err = errOtherResult()
 		}
@@ -179,7 +190,7 @@ func (st *Statement) beginElsewhere(ctx context.Context, v *visible, args [][]by
 			s.tellNotices(result)
 			return nil, io.EOF
 		}
-		return batch, e.fromWorker(err)
+		return batch, e.workers.Error(err)
 	}
 	rows.onClose(result.Close)
 	rows.onClose(func() {

@@ -32,8 +32,10 @@ import (
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/engine/split"
+	"github.com/csmsql/csmsql/engine/systemtable"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/engine/upkeep"
+	"github.com/csmsql/csmsql/engine/workforce"
 	"github.com/csmsql/csmsql/engine/zone"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -70,10 +72,10 @@ type Engine struct {
 	split            *split.Coordinator // nil before the database is open, and in a borrower
 	counts           counts
 
-	workers  *workers           // nil: there are none
-	catalog  *catalog.Catalog   // nil in a borrower
-	node     *member.Node       // nil in a borrower
-	borrower *borrower.Borrower // nil in a node
+	workers  *workforce.Workforce // nil: there are none
+	catalog  *catalog.Catalog     // nil in a borrower
+	node     *member.Node         // nil in a borrower
+	borrower *borrower.Borrower   // nil in a node
 
 	life  *lifetime.Lifetime
 	ended error // what Close said; written before life.gone is closed
@@ -100,7 +102,7 @@ func Open(ctx context.Context, config Config) (*Engine, error) {
 
 func (e *Engine) open(ctx context.Context) error {
 	wrong := errors.Join(e.config.disable(), dialect.Check(e.config.Dialect))
-	if err := errors.Join(wrong, e.config.Workers.check(e.config.Cluster)); err != nil {
+	if err := errors.Join(wrong, e.config.Workers.Check(e.config.Cluster != nil)); err != nil {
 		return err
 	}
 	n, err := member.Open(ctx, e.memberConfig())
@@ -124,7 +126,7 @@ func (e *Engine) open(ctx context.Context) error {
 		return err
 	}
 	if e.config.Prefault {
-		if err := e.prefault(ctx); err != nil {
+		if err := e.inspector().Prefault(ctx, e.config.Progress); err != nil {
 			return err
 		}
 	}
@@ -151,13 +153,13 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 			return err
 		}
 	}
-	limit, each, err := e.config.Workers.shared(limit)
+	limit, each, err := e.config.Workers.Shared(limit)
 	if err != nil {
 		return err
 	}
 	e.memory = budget.Of(limit)
 	e.memory.Worker = each
-	spillBytes, _ := e.config.Workers.spill(e.config.SpillBytes)
+	spillBytes, _ := e.config.Workers.Spill(e.config.SpillBytes)
 	if e.config.ProcessBytes != 0 {
 		e.memory.Process = max(e.config.ProcessBytes, 0)
 	}
@@ -184,7 +186,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.upkeep = e.newKeeper()
 	e.loader = e.newLoader()
 	e.startFragments()
-	return e.mirror.Open(e.db, systemColumns(), e.config.Log)
+	return e.mirror.Open(e.db, systemtable.Columns(), e.config.Log)
 }
 
 // ErrFailed is why an engine is closed and opened again when Failed says so.
@@ -211,7 +213,7 @@ func (e *Engine) Close() error {
 		s.end(lifetime.Closing)
 	}
 	e.room.Close()
-	e.workers.close() // they read what the node lends
+	e.workers.Close() // they read what the node lends
 	e.mirror.Close()
 	e.checks.Close()
 	if e.db != nil {

@@ -19,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/workforce"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/memregion"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -205,20 +206,20 @@ func (e *Engine) FragmentPlans() (n int) {
 	return n
 }
 
-// Shared divides memory and what may be spilled among a node and its workers.
-func (w Workers) Shared(memory, spill int64) (own, each, ownSpill, eachSpill int64, err error) {
-	own, each, err = w.shared(memory)
-	ownSpill, eachSpill = w.spill(spill)
+// SharesOfWorkers divides memory and what may be spilled among a node and its workers.
+func SharesOfWorkers(w Workers, memory, spill int64) (own, each, ownSpill, eachSpill int64, err error) {
+	own, each, err = w.Shared(memory)
+	ownSpill, eachSpill = w.Spill(spill)
 	return own, each, ownSpill, eachSpill, err
 }
 
 // WorkerBeside is what a worker may take beside what its statements have.
-const WorkerBeside = workerBeside
+const WorkerBeside = workforce.Beside
 
 // StartOf is what a worker in a slot is told first.
 func (e *Engine) StartOf(slot int) (memory, spill int64, err error) {
-	payload, err := e.workers.start(slot)
-	var told workerStart
+	payload, err := e.workers.Start(slot)
+	var told workforce.Start
 	err = errors.Join(err, json.Unmarshal(payload, &told))
 	return told.MemoryBytes, told.SpillBytes, err
 }
@@ -230,7 +231,7 @@ func (s *Session) RecordFor(ctx context.Context) ([]byte, error) {
 		return nil, err
 	}
 	defer v.release()
-	return s.engine.workers.snapshot(v).Record()
+	return s.engine.workers.Snapshot(v.lease.Snapshot).Record()
 }
 
 // Quarantined counts the extents of the node's region whose writers died and may be heard of.
@@ -413,7 +414,7 @@ func (e *Engine) Faults() uint64 { return e.reader.Faults() }
 
 // ReadChunks reads the first column of every chunk, as a statement does.
 func (e *Engine) ReadChunks(ctx context.Context) error {
-	return e.eachChunk(context.WithoutCancel(ctx), nil, func(_ *lease.Lease, t *catalog.TableVersion, p catalog.Position) error {
+	return e.inspector().Each(context.WithoutCancel(ctx), nil, func(_ *lease.Lease, t *catalog.TableVersion, p catalog.Position) error {
 		batch, err := e.reader.Read(ctx, e.reader.Readings(e.reader.Verification()), t.Table().Name.String(), p.Index, p.Chunk, []int{0})
 		if err == nil {
 			batch.Release()

@@ -2,10 +2,12 @@ package engine
 
 import (
 	"sync/atomic"
+	"time"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/history"
 )
 
 // Figures are what a node has counted since it began, for monitors.
@@ -73,4 +75,29 @@ func (e *Engine) Figures() Figures {
 		f.Cluster = &ClusterFigures{Members: e.catalog.Members(), Etcd: shared.Stats()}
 	}
 	return f
+}
+
+// remember keeps a query for csm.queries once it has ended.
+func (s *Session) remember(text string, started time.Time, rows *Rows, err error) {
+	past := history.Query{Started: started, User: s.options.User, Text: text}
+	if err != nil {
+		past.Took, past.Failure = time.Since(started), err.Error()
+		s.engine.history.Add(past)
+		return
+	}
+	rows.onClose(func() {
+		past.Took, past.Rows = time.Since(started), rows.count
+		if rows.err != nil {
+			past.Failure = rows.err.Error()
+		}
+		if read := rows.volume; read != nil {
+			past.Local, past.Remote = read.Local.Load(), read.Remote.Load()
+			s.engine.counts.read(noderpc.FragmentProgress{BytesLocal: past.Local, BytesRemote: past.Remote})
+		}
+		if rows.split != nil {
+			read, fragments := rows.split.Read()
+			past.Local, past.Remote, past.Fragments = past.Local+read.BytesLocal, past.Remote+read.BytesRemote, fragments
+		}
+		s.engine.history.Add(past)
+	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/scan"
+	"github.com/csmsql/csmsql/engine/systemtable"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
@@ -91,7 +92,7 @@ func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
 	}
 	s.looked = true
 	if schema == names.SystemSchema {
-		if scan, ok := systemScan(s, name); ok {
+		if scan, ok := systemtable.Scan(s.askedSystem(), name); ok {
 			return scan, nil
 		}
 	}
@@ -101,6 +102,15 @@ func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
 	}
 	t := s.newScan(context.Background(), s.visible, version, nil)
 	return t.Duck, nil
+}
+
+// askedSystem is the session as the tables of the schema csm see it.
+func (s *Session) askedSystem() *systemtable.Asked {
+	return &systemtable.Asked{
+		Node: s.engine.systemNode(), User: s.options.User, Guest: s.options.Guest,
+		Revision: func() catalog.Revision { return s.visible.contents.Revision() },
+		Tables:   func() []*catalog.TableVersion { return s.visible.everyTable() },
+	}
 }
 
 // newScan makes the scan of one occurrence of a table.

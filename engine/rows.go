@@ -13,7 +13,6 @@ import (
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/split"
-	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Rows is a running statement. Batches may lay their columns out otherwise than Schema says (dictionaries, views) as
@@ -162,17 +161,12 @@ func (r *Rows) park(lot *budget.Lot) {
 		}
 		if !lot.Take(b) {
 			b.Release()
-			r.err = standsInTheWay(lot.Of.Most)
+			r.err = lot.Of.Full()
 			break
 		}
 		r.parked = append(r.parked, b)
 	}
 	r.finish()
-}
-
-func standsInTheWay(most int64) *Error {
-	return sqlerror.New("53400", "suspended results of more than %d MiB stand in the way of other statements", most>>20).
-		WithHint("Read the first result to its end, use a second connection, or start the node with more --memory.")
 }
 
 // Tag is PostgreSQL's command tag; it is right after io.EOF.

@@ -7,7 +7,9 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/inspection"
 	"github.com/csmsql/csmsql/engine/service"
+	"github.com/csmsql/csmsql/engine/systemtable"
 	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
@@ -109,4 +111,51 @@ func (r ownReader) Release() {
 	if r.references.Load() <= 0 {
 		_ = r.session.Close()
 	}
+}
+
+// inspector visits the chunks of all tables.
+func (e *Engine) inspector() *inspection.Inspector {
+	return &inspection.Inspector{Reader: e.reader, Snapshot: e.snapshot, Log: e.config.Log}
+}
+
+// VerifyChecksums compares every chunk with the checksums it was sealed with. The error, XX001, names the first of which
+// no replica is whole.
+func (e *Engine) VerifyChecksums(ctx context.Context) error {
+	ctx, leave, err := e.life.Call(ctx)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	return e.life.CauseOf(e.inspector().Check(ctx))
+}
+
+// Verify compares all replicas of tables' chunks (none named: of all tables) with the checksums they were sealed with,
+// and lists those that are damaged or cannot be had. They are remembered, as if a query had found them: read last, and
+// made anew if the node does that. progress (nil: nobody listens) is called on this goroutine.
+func (e *Engine) Verify(ctx context.Context, request noderpc.VerifyRequest,
+	progress func(noderpc.Progress)) (noderpc.VerifyResult, error) {
+	ctx, leave, err := e.life.Call(ctx)
+	if err != nil {
+		return noderpc.VerifyResult{Damaged: []noderpc.DamagedReplica{}}, err
+	}
+	defer leave()
+	result, err := e.inspector().Verify(ctx, request.Tables, progress)
+	return result, e.life.CauseOf(err)
+}
+
+// systemNode is what the tables of the schema csm show.
+func (e *Engine) systemNode() *systemtable.Node {
+	return &systemtable.Node{
+		Name: e.config.Node, Started: e.started, Member: e.node, Reader: e.reader, Facts: &e.facts, Keeper: e.upkeep, Split: e.split,
+		Account: e.account, History: &e.history, Overdue: e.overdue, Parked: e.parked,
+	}
+}
+
+func (e *Engine) parked() (list []systemtable.Parked) {
+	for _, s := range e.openSessions() {
+		if bytes := s.parked.Bytes(); bytes > 0 {
+			list = append(list, systemtable.Parked{Session: s.options.ProcessID, User: s.options.User, Bytes: bytes})
+		}
+	}
+	return list
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/csmsql/csmsql/engine/workforce"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
@@ -158,7 +159,7 @@ func (st *Statement) prepare(ctx context.Context) error {
 	if err := dialect.RefuseReserved(st.parsed); err != nil {
 		return err
 	}
-	s.seeded = s.seeded || mentions(st.parsed.Text, "setseed")
+	s.seeded = s.seeded || workforce.Mentions(st.parsed.Text, "setseed")
 	switch head := st.parsed.Head.(type) {
 	case *statement.Select:
 		return st.prepareRead(ctx)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/names"
+	"github.com/csmsql/csmsql/engine/systemtable"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -95,7 +96,7 @@ func (s *Session) schemaOf(v *visible, m duckdb.Mention) string {
 		if view := v.view(schema, m.Name); view != nil {
 			return dialect.PlainIdentifier(view.Name.Schema)
 		}
-		if _, ok := systemTables[strings.ToLower(m.Name)]; ok && strings.EqualFold(schema, names.SystemSchema) {
+		if systemtable.Has(m.Name) && strings.EqualFold(schema, names.SystemSchema) {
 			return names.SystemSchema
 		}
 	}

@@ -378,7 +378,7 @@ func TestWhatWorkersCannotBeIsRefused(t *testing.T) {
 func TestWorkersHaveSharesOfTheNode(t *testing.T) {
 	for _, count := range []int{0, 1, 2, 7} {
 		w := engine.Workers{Count: count}
-		own, each, ownSpill, eachSpill, err := w.Shared(4<<30+1, 3<<30+5)
+		own, each, ownSpill, eachSpill, err := engine.SharesOfWorkers(w, 4<<30+1, 3<<30+5)
 		require.NoError(t, err)
 		if count == 0 {
 			require.Equal(t, []int64{4<<30 + 1, 0, 3<<30 + 5}, []int64{own, each, ownSpill})

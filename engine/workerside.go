@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/worker"
+	"github.com/csmsql/csmsql/engine/workforce"
 )
 
 // ServeWorker makes this process a worker of the node that has started it, and returns when that has no use for it
@@ -49,7 +50,7 @@ type workerStatement struct {
 
 // Start implements worker.Handler: it attaches to the node.
 func (w *workerSide) Start(ctx context.Context, payload []byte) error {
-	var c workerStart
+	var c workforce.Start
 	if err := json.Unmarshal(payload, &c); err != nil {
 		return fmt.Errorf("engine: what the node tells a worker: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/memregion"
+	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
 // Shares says who of an engine may have how much memory outside of the region (Config.MemoryBytes).
@@ -81,6 +82,12 @@ func Default(regionBytes int64) (int64, error) {
 type Parking struct {
 	bytes atomic.Int64
 	Most  int64
+}
+
+// Full is the error of a result that finds no room.
+func (p *Parking) Full() error {
+	return sqlerror.New("53400", "suspended results of more than %d MiB stand in the way of other statements", p.Most>>20).
+		WithHint("Read the first result to its end, use a second connection, or start the node with more --memory.")
 }
 
 // Take tells whether so many bytes may be held, too; give takes those off the account that were.
