@@ -70,6 +70,7 @@ func TestCopyIsCharged(t *testing.T) {
 	exec(t, s, "RESET csm.session_memory")
 	require.NoError(t, copyRows(t, s, "t", 1, value, func(int) {}))
 	require.Equal(t, []string{"2"}, rows(t, s, "SELECT count(*) FROM t"))
+	exec(t, s, "DISCARD PLANS")
 	require.Zero(t, e.Memory().Used)
 }
 
@@ -152,6 +153,7 @@ func TestNamedStatementsAreCharged(t *testing.T) {
 		_, err = s.Exec(t.Context(), fmt.Sprintf("PREPARE p%d AS SELECT 1, '%s'", i, bytes.Repeat([]byte("x"), 10_000)))
 	}
 	requireState(t, "53200", err)
+	exec(t, s, "DISCARD PLANS") // the one of the statement that was refused
 	held := e.Memory().Used
 	require.Greater(t, held, int64(500<<10))
 	rest := int64(1<<20) - held

@@ -149,7 +149,7 @@ func (q *query) keptBytes() (bytes int64) {
 
 // lasting tells whether planning the text again, over the same versions of tables, gives the same plan. hints are the tables in it.
 func (q *query) lasting(tree *pg.ParseResult, hints []plan.Scan) bool {
-	return tree != nil && len(hints) > 0 && !q.own && !q.late && !q.castParameters && !q.viewed &&
+	return tree != nil && !q.own && !q.late && !q.castParameters && !q.viewed &&
 		distribute.Reproducible(tree) && plan.ReadsOnly(tree, hints)
 }
 

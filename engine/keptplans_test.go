@@ -125,6 +125,36 @@ func TestPlansAreKept(t *testing.T) {
 	require.Equal(t, []string{"1|w1"}, rows(t, s, sql))
 }
 
+// Also one that the Arrow kernels run, of a table or of none; and one of DuckDB's without a table.
+func TestSmallPlansAreKept(t *testing.T) {
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT 1 AS a")
+	for _, c := range []struct{ sql, before, after string }{
+		{"SELECT 5", "5", "5"}, {"SELECT 2 + 3", "5", "5"}, {"SELECT upper('x')", "X", "X"}, {"SELECT a FROM t", "1", "2"},
+	} {
+		require.Equal(t, []string{c.before}, rows(t, s, c.sql))
+		had, _, _ := engine.KeptPlans(s)
+		require.Equal(t, []string{c.before}, rows(t, s, c.sql))
+		require.Positive(t, had, c.sql)
+		kept, _, _ := engine.KeptPlans(s)
+		require.Equal(t, had, kept, "it is the same one: %s", c.sql)
+		exec(t, other, "UPDATE t SET a = 2")
+		require.Equal(t, []string{c.after}, rows(t, s, c.sql))
+		exec(t, other, "UPDATE t SET a = 1")
+	}
+	exec(t, s, "CREATE TEMP TABLE t AS SELECT 7 AS a")
+	require.Equal(t, []string{"7"}, rows(t, s, "SELECT a FROM t"))
+	exec(t, s, "DROP TABLE temp.t")
+	require.Equal(t, []string{"1"}, rows(t, s, "SELECT a FROM t"))
+	exec(t, s, "BEGIN; INSERT INTO t VALUES (8)")
+	require.Equal(t, []string{"1", "8"}, rows(t, s, "SELECT a FROM t"))
+	exec(t, s, "ROLLBACK")
+	require.Equal(t, []string{"1"}, rows(t, s, "SELECT a FROM t"))
+	exec(t, s, "SET csm.disable = 'compute'")
+	require.Equal(t, []string{"5"}, rows(t, s, "SELECT 5"))
+}
+
 // DuckDB cannot run an ASOF join of many rows a second time; and would run nothing else any more.
 func TestASOFJoinsAreAskedAgain(t *testing.T) {
 	ctx := context.Background()
@@ -151,7 +181,7 @@ func TestPlansThatAreNotKept(t *testing.T) {
 	s := session(t, open(t))
 	exec(t, s, "CREATE TABLE t AS SELECT i AS a, DATE '2024-01-01' AS d FROM range(10) r(i); CREATE VIEW v AS SELECT a, random() AS r FROM t")
 	for _, sql := range []string{
-		"SELECT 1", "SELECT * FROM range(3)", "SELECT a, i FROM t, range(3) r(i)", "SELECT a FROM v", "SELECT t.a FROM t, v WHERE t.a = v.a",
+		"SELECT * FROM range(3)", "SELECT a, i FROM t, range(3) r(i)", "SELECT a FROM v", "SELECT t.a FROM t, v WHERE t.a = v.a",
 		"SELECT a, now() FROM t", "SELECT a, current_date FROM t", "SELECT a FROM t WHERE d < 'today'", "SELECT a FROM t WHERE random() < 2",
 		"SELECT count(*) FROM t, csm.tables", "SELECT relname FROM pg_class, t", "FROM t SELECT a", "SELECT a / (a - a) FROM t WHERE no = 1",
 		"SELECT a FROM (FROM t)", "SELECT CAST('x' || a AS INTEGER) FROM t",

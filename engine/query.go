@@ -269,6 +269,7 @@ func (q *query) planCompute(tree *pg.ParseResult, v *visible) (bool, error) {
 		return false, nil
 	}
 	q.compute, q.schema = planned, ingest.LogicalSchema(planned.Schema())
+	q.lasts = !q.own && planned.Parameters == 0 // the kernels know no function and no view
 	if planned.Table != nil {
 		q.source = q.session.engine.facts.Of(v.find(planned.Table.Relation.Schema, planned.Table.Relation.Name))
 	}
