@@ -188,6 +188,15 @@ func TestDialWhatIsSilent(t *testing.T) {
 	defer cancel()
 	_, err = noderpc.Dial(ctx, path)
 	require.Equal(t, "08001", state(t, err))
+
+	for range 20 { // whoever cancels is not told of the node
+		ctx, cancel := context.WithCancel(context.Background())
+		time.AfterFunc(time.Millisecond, cancel)
+		_, err = noderpc.Dial(ctx, path)
+		require.Equal(t, "57014", state(t, err))
+		require.ErrorIs(t, err, context.Canceled)
+		require.NotErrorIs(t, err, noderpc.ErrNodeGone)
+	}
 }
 
 func TestTCP(t *testing.T) {

@@ -227,7 +227,10 @@ func (c *Client) helloFailed(ctx context.Context, d *dialer, err error) error {
 			return notAdmitted(c.name, failure)
 		}
 	}
-	err = errorOf(context.WithoutCancel(ctx), c.name, "connect", err)
+	if !errors.Is(ctx.Err(), context.Canceled) { // that time is over is the node's fault, also the caller's time
+		ctx = context.WithoutCancel(ctx)
+	}
+	err = errorOf(ctx, c.name, "connect", err)
 	var e *Error
 	if errors.As(err, &e) && e.Cause == ErrNodeGone { // it accepted, and then said nothing that a node says
 		e.State = stateNoConnect

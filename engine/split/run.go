@@ -137,7 +137,10 @@ func (r *Run) fragment(ctx, running context.Context, stage *distribute.Stage, f 
 		if err == nil {
 			return ranOn(f.Node, attempts, stage, result)
 		}
-		if !unreachable(err) || running.Err() != nil {
+		if !unreachable(err) {
+			return ranFragment{}, err
+		}
+		if err := running.Err(); err != nil { // and not what became of the node meanwhile
 			return ranFragment{}, err
 		}
 		c.Retried()
