@@ -231,7 +231,7 @@ func (f *Flow) Abandon() {
 	f.paused = false
 }
 
-// giveUp is for a turn that does not wait any more; it may have been let in meanwhile.
+// giveUp is for a turn that does not wait any more; it may have been let in meanwhile, and have been abandoned since.
 func (f *Flow) giveUp() {
 	f.queue.mu.Lock()
 	defer f.queue.mu.Unlock()
@@ -241,8 +241,10 @@ func (f *Flow) giveUp() {
 		return
 	}
 	<-f.in
-	f.leave()
-	f.lane().admit(f.queue.clock.Now())
+	if f.inside {
+		f.leave()
+		f.lane().admit(f.queue.clock.Now())
+	}
 }
 
 // Waiting is how many wait.

@@ -197,6 +197,19 @@ func TestTurnsWithinTurnsAndPauses(t *testing.T) {
 	require.True(t, enters(other, 0))
 }
 
+// Who is let in, is abandoned and gives up before it has seen either has no place to give back.
+func TestAbandonedWhileItWaits(t *testing.T) {
+	q := (&clock{}).queue(lanes(1)...)
+	first, f := q.Flow(), q.Flow()
+	require.True(t, enters(first, 0))
+	require.True(t, f.Arrive(0))
+	first.Leave()
+	f.Abandon()
+	f.GiveUp()
+	require.True(t, enters(first, 0), "the place is free")
+	require.False(t, enters(f, 0), "and one")
+}
+
 // T1, T2, and places come back from who gives up, by flows at once.
 func TestPlaces(t *testing.T) {
 	const places = 3

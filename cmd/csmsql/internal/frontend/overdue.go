@@ -206,7 +206,9 @@ func (c *calls) try(job func()) {
 			p = fmt.Sprintf("%v\n%s", p, debug.Stack())
 			c.mu.Lock()
 			defer c.mu.Unlock()
-			c.problem = p
+			if c.problem == nil { // what comes later may follow from it
+				c.problem = p
+			}
 		}
 	}()
 	job()

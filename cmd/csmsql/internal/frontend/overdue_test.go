@@ -197,6 +197,15 @@ func TestAPanicInACall(t *testing.T) {
 	close(block)
 	require.Panics(t, func() { _ = c.settle(context.Background()) })
 	require.NoError(t, c.settle(context.Background()))
+
+	block = make(chan struct{})
+	require.True(t, c.do(ended(), l, func() { <-block; panic("overdue") }))
+	c.after(func() { panic("because of it") })
+	close(block)
+	func() {
+		defer func() { require.Regexp(t, "^overdue\n", recover(), "what came first") }()
+		_ = c.settle(context.Background())
+	}()
 }
 
 // BenchmarkCall is what the way to the caller and back costs.

@@ -52,7 +52,7 @@ func (s *session) prepareIn(ctx context.Context, sql, in string, declared []uint
 	l := &leaving{session: s, sql: sql, since: time.Now()}
 	if s.call(ctx, l, func() { st, err = s.prepare(ctx, sql, in, declared) }) {
 		s.calls.after(func() {
-			if err == nil {
+			if st != nil {
 				st.Close()
 			}
 		})
