@@ -96,6 +96,13 @@ func (r *translation) call(c *call, in clause) int {
 		r.parseTime(c)
 	case c.name == "substring", c.name == "substr":
 		r.substring(c)
+	case c.name == "overlay":
+		r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+"overlay(")
+		r.commas(r.within(c, "placing"), r.within(c, "from"), r.within(c, "for"))
+	case c.name == "percentile_cont":
+		end := r.callEnd(stop)
+		r.continuous(stop)
+		return end
 	case builders[c.name]:
 		r.build(c)
 	case (c.name == "array_agg" || c.name == "string_agg") && len(r.changes) == made:
@@ -192,11 +199,44 @@ func (r *translation) substring(c *call) {
 		name += "__pattern"
 	}
 	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+name+"(")
-	for _, word := range []lex.Token{from, length} {
+	r.commas(from, length)
+}
+
+// commas stand in place of the words that there are.
+func (r *translation) commas(words ...lex.Token) {
+	for _, word := range words {
 		if word.Text != "" {
 			r.replace(word.Start, word.End(), ",")
 		}
 	}
+}
+
+// continuousName is the macro that makes any number a double precision.
+const continuousName = pgcatalog.TranslatedPrefix + "continuous"
+
+// continuous makes double precision of the numbers behind WITHIN GROUP (ORDER BY, among which one is computed.
+func (r *translation) continuous(at int) {
+	var tokens []lex.Token
+	for range 5 {
+		tokens = append(tokens, r.next(at))
+		at = tokens[len(tokens)-1].End()
+	}
+	for i, word := range []string{"within", "group", "(", "order", "by"} {
+		if !tokens[i].Is(word) {
+			return
+		}
+	}
+	c := r.callAt("", tokens[2].Start, tokens[2])
+	end := c.closing
+	if direction := r.within(c, "asc", "desc", "nulls"); direction.Text != "" {
+		end = direction.Start
+	}
+	first := r.next(at)
+	if first.Is(continuousName) {
+		return
+	}
+	r.insert(first.Start, continuousName+"(", opens)
+	r.insert(end, ") ", closes)
 }
 
 // rowsOf writes a call that gives rows, and stands where no table does.

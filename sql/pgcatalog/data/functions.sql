@@ -131,8 +131,6 @@ CREATE MACRO pg_session."`!~~*&"(x, patterns) AS NOT pg_compat.any_match(x, patt
 CREATE OR REPLACE MACRO pg_compat.any_match(x, patterns, op, wanted) AS CASE WHEN CAST(patterns AS VARCHAR[]) IS NOT NULL THEN (SELECT CASE WHEN bool_or(hit) THEN true WHEN count(hit) < count(*) THEN NULL ELSE false END FROM (
   SELECT wanted = CASE op WHEN '~' THEN regexp_matches(x, csm_pattern, 's') WHEN '~*' THEN regexp_matches(x, csm_pattern, 'is') WHEN '~~' THEN like_escape(x, csm_pattern, '\') ELSE ilike_escape(x, csm_pattern, '\') END AS hit
   FROM (SELECT unnest(CAST(patterns AS VARCHAR[])) AS csm_pattern))) END;
-CREATE MACRO pg_session.overlay(x, y, start) AS left(x, start - 1) || y || substr(x, start + length(y)),
-  (x, y, start, length) AS left(x, start - 1) || y || substr(x, start + length);
 CREATE MACRO pg_session.every(x) AS bool_and(x);
 CREATE MACRO pg_session.to_jsonb(x) AS to_json(x);
 CREATE MACRO pg_session.jsonb_pretty(x) AS json_pretty(x);
@@ -267,31 +265,32 @@ CREATE MACRO pg_compat.part_length(start, length) AS CASE WHEN length < 0 THEN e
 CREATE MACRO pg_session.csm_substring(x, start) AS substr(x, greatest(start, 1)), (x, start, length) AS substr(x, greatest(start, 1), pg_compat.part_length(start, length));
 CREATE MACRO pg_session.csm_substr(x, start) AS substr(x, greatest(start, 1)), (x, start, length) AS substr(x, greatest(start, 1), pg_compat.part_length(start, length));
 -- Regular expressions. A dot is any character; the parts in parentheses that do not begin with ?: are counted.
-CREATE MACRO pg_compat.regexp_parts(pattern) AS len(regexp_extract_all(regexp_replace(pattern, '\\.|\[[^\]]*\]|\(\?(:|[a-zA-Z-]*[:)])', '', 'g'), '\('));
-CREATE MACRO pg_compat.regexp_flags(pattern, flags) AS CASE WHEN contains(flags, 'i') THEN '(?is)' ELSE '(?s)' END || pattern;
-CREATE MACRO pg_compat.regexp_part(x, pattern) AS CASE WHEN regexp_matches(x, pattern) THEN CASE WHEN pg_compat.regexp_parts(pattern) = 0 THEN regexp_extract(x, pattern) ELSE regexp_extract_all(x, pattern, 1)[1] END END;
-CREATE MACRO pg_compat.regexp_match(x, pattern) AS CASE WHEN regexp_matches(x, pattern) THEN CASE WHEN pg_compat.regexp_parts(pattern) = 0 THEN [regexp_extract(x, pattern)]
-  ELSE list_transform(CAST(generate_series(1, pg_compat.regexp_parts(pattern)) AS INTEGER[]), lambda g: regexp_extract_all(x, pattern, g)[1]) END END;
-CREATE MACRO pg_compat.regexp_all(x, pattern) AS list_transform(regexp_extract_all(x, pattern), lambda m, i: CASE WHEN pg_compat.regexp_parts(pattern) = 0 THEN [m]
-  ELSE list_transform(CAST(generate_series(1, pg_compat.regexp_parts(pattern)) AS INTEGER[]), lambda g: regexp_extract_all(x, pattern, g)[i]) END);
-CREATE MACRO pg_session.csm_substring__pattern(x, pattern) AS pg_compat.regexp_part(x, pg_compat.regexp_flags(pattern, ''));
-CREATE MACRO pg_session.csm_substr__pattern(x, pattern) AS pg_compat.regexp_part(x, pg_compat.regexp_flags(pattern, ''));
-CREATE MACRO pg_session.csm_regexp_match(x, pattern) AS pg_compat.regexp_match(x, pg_compat.regexp_flags(pattern, '')), (x, pattern, flags) AS pg_compat.regexp_match(x, pg_compat.regexp_flags(pattern, flags));
-CREATE MACRO pg_session.csm_regexp_matches(x, pattern) AS pg_compat.regexp_all(x, pg_compat.regexp_flags(pattern, ''))[:1],
-  (x, pattern, flags) AS CASE WHEN contains(flags, 'g') THEN pg_compat.regexp_all(x, pg_compat.regexp_flags(pattern, flags)) ELSE pg_compat.regexp_all(x, pg_compat.regexp_flags(pattern, flags))[:1] END;
+CREATE MACRO pg_compat.parts_of_pattern(pattern) AS len(regexp_extract_all(regexp_replace(pattern, '\\.|\[[^\]]*\]|\(\?(:|[a-zA-Z-]*[:)])', '', 'g'), '\('));
+CREATE MACRO pg_compat.pattern_with(pattern, flags) AS CASE WHEN contains(flags, 'i') THEN '(?is)' ELSE '(?s)' END || pattern;
+CREATE MACRO pg_compat.matched_part(x, pattern) AS CASE WHEN regexp_matches(x, pattern) THEN CASE WHEN pg_compat.parts_of_pattern(pattern) = 0 THEN regexp_extract(x, pattern) ELSE regexp_extract_all(x, pattern, 1)[1] END END;
+CREATE MACRO pg_compat.first_match(x, pattern) AS CASE WHEN regexp_matches(x, pattern) THEN CASE WHEN pg_compat.parts_of_pattern(pattern) = 0 THEN [regexp_extract(x, pattern)]
+  ELSE list_transform(CAST(generate_series(1, pg_compat.parts_of_pattern(pattern)) AS INTEGER[]), lambda g: regexp_extract_all(x, pattern, g)[1]) END END;
+CREATE MACRO pg_compat.all_matches(x, pattern) AS list_transform(regexp_extract_all(x, pattern), lambda m, i: CASE WHEN pg_compat.parts_of_pattern(pattern) = 0 THEN [m]
+  ELSE list_transform(CAST(generate_series(1, pg_compat.parts_of_pattern(pattern)) AS INTEGER[]), lambda g: regexp_extract_all(x, pattern, g)[i]) END);
+CREATE MACRO pg_session.csm_substring__pattern(x, pattern) AS pg_compat.matched_part(x, pg_compat.pattern_with(pattern, ''));
+CREATE MACRO pg_session.csm_substr__pattern(x, pattern) AS pg_compat.matched_part(x, pg_compat.pattern_with(pattern, ''));
+CREATE MACRO pg_session.csm_regexp_match(x, pattern) AS pg_compat.first_match(x, pg_compat.pattern_with(pattern, '')), (x, pattern, flags) AS pg_compat.first_match(x, pg_compat.pattern_with(pattern, flags));
+CREATE MACRO pg_session.csm_regexp_matches(x, pattern) AS pg_compat.all_matches(x, pg_compat.pattern_with(pattern, ''))[:1],
+  (x, pattern, flags) AS CASE WHEN contains(flags, 'g') THEN pg_compat.all_matches(x, pg_compat.pattern_with(pattern, flags)) ELSE pg_compat.all_matches(x, pg_compat.pattern_with(pattern, flags))[:1] END;
 CREATE MACRO pg_session.csm_regexp_instr(x, pattern) AS CAST(CASE WHEN regexp_matches(x, pattern) THEN strpos(x, regexp_extract(x, pattern)) ELSE 0 END AS INTEGER);
 -- JSON, with blanks where PostgreSQL has them.
 CREATE MACRO pg_session.csm_json_key(x) AS CAST(to_json(coalesce(CAST(x AS VARCHAR), error('22023: null value not allowed for object key'))) AS VARCHAR);
-CREATE MACRO pg_session.csm_json_value(x) AS coalesce(CAST(to_json(x) AS VARCHAR), 'null');
+CREATE MACRO pg_compat.json_text(x) AS coalesce(CASE WHEN typeof(x) = 'JSON' OR starts_with(typeof(x), 'DECIMAL') THEN CAST(x AS VARCHAR) ELSE CAST(to_json(x) AS VARCHAR) END, 'null');
+CREATE MACRO pg_session.csm_json_value(x) AS pg_compat.json_text(x);
 CREATE MACRO pg_session.csm_json_build_array(x) AS CAST('[' || array_to_string(x, ', ') || ']' AS JSON);
 CREATE MACRO pg_session.csm_jsonb_build_array(x) AS CAST('[' || array_to_string(x, ', ') || ']' AS JSON);
 CREATE MACRO pg_compat.json_object_of(x, colon) AS CAST('{' || array_to_string(list_transform(x, lambda e, i: CASE WHEN i % 2 = 0 THEN e WHEN i > 1 THEN ', ' || e || colon ELSE e || colon END), '') || '}' AS JSON);
 CREATE MACRO pg_session.csm_json_build_object(x) AS pg_compat.json_object_of(x, ' : ');
 CREATE MACRO pg_session.csm_jsonb_build_object(x) AS pg_compat.json_object_of(x, ': ');
-CREATE MACRO pg_session.csm_json_agg(x) AS CAST('[' || array_to_string(list_transform(x, lambda e: coalesce(CAST(to_json(e) AS VARCHAR), 'null')), ', ') || ']' AS JSON);
-CREATE MACRO pg_session.csm_jsonb_agg(x) AS CAST('[' || array_to_string(list_transform(x, lambda e: coalesce(CAST(to_json(e) AS VARCHAR), 'null')), ', ') || ']' AS JSON);
-CREATE MACRO pg_session.csm_json_object_agg(x) AS CAST('{ ' || array_to_string(list_transform(x, lambda e: to_json(CAST(e[1] AS VARCHAR)) || ' : ' || coalesce(CAST(to_json(e[2]) AS VARCHAR), 'null')), ', ') || ' }' AS JSON);
-CREATE MACRO pg_session.csm_jsonb_object_agg(x) AS CAST('{' || array_to_string(list_transform(x, lambda e: to_json(CAST(e[1] AS VARCHAR)) || ': ' || coalesce(CAST(to_json(e[2]) AS VARCHAR), 'null')), ', ') || '}' AS JSON);
+CREATE MACRO pg_session.csm_json_agg(x) AS CAST('[' || array_to_string(list_transform(x, lambda e: pg_compat.json_text(e)), ', ') || ']' AS JSON);
+CREATE MACRO pg_session.csm_jsonb_agg(x) AS CAST('[' || array_to_string(list_transform(x, lambda e: pg_compat.json_text(e)), ', ') || ']' AS JSON);
+CREATE MACRO pg_session.csm_json_object_agg(x) AS CAST('{ ' || array_to_string(list_transform(x, lambda e: to_json(CAST(e[1] AS VARCHAR)) || ' : ' || pg_compat.json_text(e[2])), ', ') || ' }' AS JSON);
+CREATE MACRO pg_session.csm_jsonb_object_agg(x) AS CAST('{' || array_to_string(list_transform(x, lambda e: to_json(CAST(e[1] AS VARCHAR)) || ': ' || pg_compat.json_text(e[2])), ', ') || '}' AS JSON);
 CREATE MACRO pg_compat.json_kind(x) AS CASE x WHEN 'ARRAY' THEN 'array' WHEN 'OBJECT' THEN 'object' WHEN 'VARCHAR' THEN 'string' WHEN 'BOOLEAN' THEN 'boolean' WHEN 'NULL' THEN 'null' ELSE CASE WHEN x IS NOT NULL THEN 'number' END END;
 CREATE MACRO pg_session.csm_json_typeof(x) AS pg_compat.json_kind(json_type(x));
 CREATE MACRO pg_session.csm_jsonb_typeof(x) AS pg_compat.json_kind(json_type(x));
@@ -303,6 +302,9 @@ CREATE MACRO pg_session.csm_json_extract_path_text(x, a) AS CAST(x AS JSON) ->> 
 CREATE MACRO pg_session.csm_jsonb_extract_path_text(x, a) AS CAST(x AS JSON) ->> a, (x, a, b) AS CAST(x AS JSON) -> a ->> b, (x, a, b, c) AS CAST(x AS JSON) -> a -> b ->> c;
 CREATE MACRO pg_session.csm_array_dims(x) AS '[1:' || nullif(len(x), 0) || ']';
 CREATE MACRO pg_session.csm_array_fill(x, dimensions) AS list_transform(generate_series(1, dimensions[1]), lambda i: x);
+CREATE MACRO pg_session.csm_overlay(x, y, start) AS left(x, start - 1) || y || substr(x, start + length(y)),
+  (x, y, start, replaced) AS left(x, start - 1) || y || substr(x, start + replaced);
+CREATE MACRO pg_session.csm_continuous(x DOUBLE) AS CAST(x AS DOUBLE), (x TIMESTAMP) AS x, (x TIMESTAMPTZ) AS x;
 CREATE MACRO pg_session.csm_sha256(x) AS unhex(sha256(x));
 CREATE MACRO pg_session.csm_to_number(x, template) AS CAST(regexp_replace(x, '[^0-9.+-]', '', 'g') AS DECIMAL(38, 10));
 CREATE MACRO pg_session.csm_width_bucket(x, low, high, buckets) AS CAST(CASE WHEN low < high THEN CASE WHEN x < low THEN 0 WHEN x >= high THEN buckets + 1 ELSE floor((x - low) * buckets / (high - low)) + 1 END
