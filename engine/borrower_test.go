@@ -47,6 +47,7 @@ func nodeRole(c *childSide) error {
 		return err
 	}
 	e, err := engine.Open(context.Background(), engine.Config{
+		Dialect:   engine.DialectDuckDB,
 		Directory: a.Directory, RegionDirectory: a.Directory, RegionBytes: 256 << 20, MemoryBytes: 256 << 20, Threads: 1, LeaseTTL: a.LeaseTTL, Log: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
@@ -105,7 +106,7 @@ func borrowerRole(c *childSide) error {
 	if err := c.decode(&a); err != nil {
 		return err
 	}
-	e, err := engine.AttachWith(context.Background(), a.Target, engine.Config{MemoryBytes: 256 << 20, Threads: a.Threads, Log: slog.New(slog.DiscardHandler)})
+	e, err := engine.AttachWith(context.Background(), a.Target, engine.Config{Dialect: engine.DialectDuckDB, MemoryBytes: 256 << 20, Threads: a.Threads, Log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}

@@ -74,6 +74,7 @@ func (c *cluster) open(i int) *engine.Engine {
 		log = slog.New(slog.DiscardHandler)
 	}
 	config := engine.Config{
+		Dialect:   engine.DialectDuckDB,
 		Directory: filepath.Join(c.dir, name), RegionDirectory: c.memory, Node: name, RegionBytes: 64 << 20, MemoryBytes: 512 << 20, Log: log,
 		Fault:   func(point faults.Point) { c.at(i, point) },
 		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: filepath.Join(c.dir, name, "csmsql.sock"), SessionTTL: clusterTTL, RepairAfter: cmp.Or(c.repair, -1)},
@@ -174,7 +175,7 @@ func TestClusterIsAttachedTo(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, 3)
 	exec(t, c.session(0), "CREATE TABLE t WITH (placement = 'rows') AS SELECT range AS a FROM range(3000000)")
-	borrower, err := engine.AttachWith(t.Context(), filepath.Join(c.dir, "n1", "csmsql.sock"), engine.Config{MemoryBytes: 256 << 20})
+	borrower, err := engine.AttachWith(t.Context(), filepath.Join(c.dir, "n1", "csmsql.sock"), engine.Config{Dialect: engine.DialectDuckDB, MemoryBytes: 256 << 20})
 	require.NoError(t, err)
 	defer func() { require.NoError(t, borrower.Close()) }()
 	s, err := borrower.Session(engine.SessionOptions{})

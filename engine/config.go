@@ -63,8 +63,8 @@ type Config struct {
 	// Disable lists optimizations that queries do without (SET csm.disable), unless a session says otherwise: "enum, keys". Names are those of
 	// package sql/optimization. No answer changes by it.
 	Disable string
-	// Dialect is what the text of sessions means that do not say (SET csm.dialect): DialectDuckDB, which it is if it is
-	// empty, or DialectPostgres.
+	// Dialect is what the text of sessions means that do not say (SET csm.dialect): DialectPostgres, which it is if it
+	// is empty, or DialectDuckDB.
 	Dialect string
 	// VerifyAtStart compares the whole region before Open returns.
 	VerifyAtStart bool

@@ -71,9 +71,10 @@ func TestDialectOfASession(t *testing.T) {
 	}
 	fails(t, s, "22023", "SET csm.dialect = mysql")
 
-	other, err := engine.Open(context.Background(), engine.Config{Dialect: engine.DialectPostgres})
+	other, err := engine.Open(context.Background(), engine.Config{})
 	require.NoError(t, err)
 	defer other.Close()
+	require.Equal(t, []string{"postgres"}, rows(t, session(t, other), "SHOW csm.dialect"))
 	require.Equal(t, []string{"3"}, rows(t, session(t, other), "SELECT 7 / 2"))
 	_, err = engine.Open(context.Background(), engine.Config{Dialect: "mysql"})
 	requireState(t, "22023", err)

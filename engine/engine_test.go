@@ -17,7 +17,7 @@ import (
 // open starts a small node that is gone with the test.
 func open(t testing.TB, change ...func(*engine.Config)) *engine.Engine {
 	t.Helper()
-	config := engine.Config{Directory: t.TempDir(), RegionDirectory: shmDirectory(t), RegionBytes: 256 << 20, MemoryBytes: 512 << 20, Threads: 2}
+	config := engine.Config{Dialect: engine.DialectDuckDB, Directory: t.TempDir(), RegionDirectory: shmDirectory(t), RegionBytes: 256 << 20, MemoryBytes: 512 << 20, Threads: 2}
 	for _, c := range change {
 		c(&config)
 	}

@@ -164,7 +164,7 @@ func TestSettingsThatAreMeaning(t *testing.T) {
 			return m.name != "default_null_order" || !strings.Contains(explain(t, s, m.query), "on n2")
 		})
 		require.NotEmpty(t, split, "no query is split")
-		borrower, err := engine.AttachWith(t.Context(), filepath.Join(c.dir, "n1", "csmsql.sock"), engine.Config{MemoryBytes: 256 << 20})
+		borrower, err := engine.AttachWith(t.Context(), filepath.Join(c.dir, "n1", "csmsql.sock"), engine.Config{Dialect: engine.DialectDuckDB, MemoryBytes: 256 << 20})
 		require.NoError(t, err)
 		defer func() { require.NoError(t, borrower.Close()) }()
 		hold(t, session(t, borrower))

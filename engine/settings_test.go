@@ -73,7 +73,7 @@ func valuesToTry(s *setting.Setting) (values []string) {
 // change nothing, or it is an error that names the setting.
 func TestNoSettingIsAcceptedWithoutEffect(t *testing.T) {
 	t.Parallel()
-	e := open(t)
+	e := open(t, func(c *engine.Config) { c.Dialect = "" })
 	s := session(t, e)
 	tests := testNames(t)
 	for _, known := range setting.All() {

@@ -188,7 +188,7 @@ func (s *serving) flags(flags *pflag.FlagSet) {
 	flags.IntVar(&s.options.Threads, "threads", 0, "`threads` of queries (default: one per CPU)")
 	flags.StringVar(&s.options.Verify, "verify", "", "`when` chunks that are read are compared with their checksums: off, first or always (default: first, but not, on coherent memory, what the node wrote itself)")
 	flags.StringVar(&s.options.Dialect, "dialect", "",
-		"what the text of sessions means that do not say (SET csm.dialect): in `duckdb`, or in postgres (default: duckdb)")
+		"what the text of sessions means that do not say (SET csm.dialect): in `postgres`, or in duckdb (default: postgres)")
 	flags.BoolVar(&s.options.VerifyAtStart, "verify-at-start", false, "check every table against its checksums before the node is ready")
 	flags.BoolVar(&s.options.Prefault, "prefault", false, "make the memory of every table present before the node is ready, so that no query is the first to touch it")
 	flags.TextVar(&s.level, "log-level", &s.level, "`level` of what is logged: debug, info, warn or error (default info)")

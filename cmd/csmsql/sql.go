@@ -36,6 +36,8 @@ func newSQL() *cobra.Command {
 
 Statements end with a semicolon; \? lists the shell's own commands. Several statements run one after the other up to the
 first that fails; then the exit code is 1. COPY … FROM STDIN and TO STDOUT use standard input and output.
+Statements mean what they mean in PostgreSQL, unless the node's --dialect (but with --attach), or SET csm.dialect =
+'duckdb', says otherwise.
 
 With --attach the node's memory is mapped into this process, and this process' own query engine reads the tables in place:
 nothing is copied, the node does not work for it, and nothing can be written.`,

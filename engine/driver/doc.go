@@ -12,7 +12,8 @@
 //
 // One engine serves all connections of a DB; each connection is a session. Values arrive as int64, float64, bool, string,
 // []byte and time.Time; decimals, everything else, and dates and timestamps that are infinite as strings in PostgreSQL's spelling.
-// Parameters are $1, $2, …, and their values what engine/argument says; names are refused.
+// The text of statements means what it means in PostgreSQL (engine.Config.Dialect); SET csm.dialect = 'duckdb' changes
+// that for one connection. Parameters are $1, $2, …, and their values what engine/argument says; names are refused.
 //
 // # Invariants
 //

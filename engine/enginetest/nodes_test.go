@@ -82,6 +82,7 @@ func (c *nodes) grow() {
 	socket := filepath.Join(dir, "csmsql.sock")
 	e, err := engine.Open(context.Background(), engine.Config{
 		Fabric:    testfabric.FromEnvironment(),
+		Dialect:   engine.DialectDuckDB,
 		Directory: dir, RegionDirectory: c.memory, Node: name, RegionBytes: 128 << 20, MemoryBytes: 512 << 20, Threads: 1 + len(c.list)%2,
 		Log:     slog.New(&c.log),
 		Cluster: &engine.Cluster{Endpoints: []string{c.etcd.Endpoint()}, Address: socket, SessionTTL: 10 * time.Second},

@@ -312,7 +312,7 @@ var tooMany = outcome{state: "54000", message: "too many rows to compare"}
 // openEngine starts a small node that is gone with the test, its region with it.
 func openEngine(t testing.TB, change ...func(*engine.Config)) *engine.Engine {
 	t.Helper()
-	config := engine.Config{Directory: t.TempDir(), RegionDirectory: shmdir.For(t), RegionBytes: 512 << 20, MemoryBytes: 1 << 30, Threads: 2, Fabric: testfabric.FromEnvironment()}
+	config := engine.Config{Dialect: engine.DialectDuckDB, Directory: t.TempDir(), RegionDirectory: shmdir.For(t), RegionBytes: 512 << 20, MemoryBytes: 1 << 30, Threads: 2, Fabric: testfabric.FromEnvironment()}
 	for _, c := range change {
 		c(&config)
 	}

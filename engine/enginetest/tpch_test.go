@@ -75,7 +75,7 @@ func TestTPCHAnswers(t *testing.T) {
 		}
 		for _, threads := range []int{1, 2} {
 			t.Run(fmt.Sprintf("sf%v/borrower/%d", sf, threads), func(t *testing.T) {
-				borrower, err := engine.AttachWith(context.Background(), socket, engine.Config{MemoryBytes: 1 << 30, Threads: threads, Directory: t.TempDir()})
+				borrower, err := engine.AttachWith(context.Background(), socket, engine.Config{Dialect: engine.DialectDuckDB, MemoryBytes: 1 << 30, Threads: threads, Directory: t.TempDir()})
 				require.NoError(t, err)
 				defer borrower.Close()
 				answers(t, borrower, sf, "duckdb")

@@ -116,7 +116,7 @@ const workersVariable = "CSMSQL_TEST_WORKERS"
 // serve starts the process and waits until its port answers.
 func (n *node) serve(fabric string) error {
 	n.output.Reset()
-	n.command = exec.Command(n.binary, "serve", "--data", n.data(), "--region-dir", n.region, "--fabric", fabric, "--region", "1GiB",
+	n.command = exec.Command(n.binary, "serve", "--dialect", "duckdb", "--data", n.data(), "--region-dir", n.region, "--fabric", fabric, "--region", "1GiB",
 		"--memory", testsuite.Memory(os.Getenv(workersVariable)), "--pg", "127.0.0.1:"+n.port, "--files", n.files(),
 		"--workers", cmp.Or(os.Getenv(workersVariable), "0"))
 	n.command.Stdout, n.command.Stderr = &n.output, &n.output

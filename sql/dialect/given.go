@@ -13,7 +13,7 @@ const (
 	PostgresName = "postgres" // what it means in PostgreSQL 15, as far as docs/dialect.md says
 )
 
-// Check refuses what names no dialect; nothing stands for DuckDB's.
+// Check refuses what names no dialect; nothing stands for PostgreSQL's, the default.
 func Check(name string) error {
 	switch name {
 	case "", DuckDBName, PostgresName:
@@ -34,13 +34,10 @@ type Written struct {
 
 // Given is the text that is planned for one that means what a dialect says.
 func Given(sql, in string) (string, Written, error) {
-	w := Written{Users: sql, Given: sql}
-	if in != PostgresName { // where ? is an operator
-		numbered, made, names, err := statement.Numbered(sql)
-		if err != nil {
-			return "", Written{}, err
-		}
-		w.Given, w.Edits, w.Parameters = numbered, made, names
+	w := Written{Users: sql}
+	var err error
+	if w.Given, w.Edits, w.Parameters, err = statement.Numbered(sql); err != nil {
+		return "", Written{}, err
 	}
 	plain, made, err := statement.Plain(w.Given)
 	if err != nil {

@@ -34,8 +34,8 @@ func ours() []*Setting {
 	}
 	return []*Setting{
 		choice("csm.backend", "auto", "Chooses what runs a query that both could run: DuckDB or the Arrow kernels.", "auto", "duckdb", "compute"),
-		choice("csm.dialect", "duckdb", "Says what the text of statements means: what it means in DuckDB, or in PostgreSQL.",
-			"duckdb", "postgres"),
+		choice("csm.dialect", "postgres",
+			"Says what the text of statements means: what it means in PostgreSQL, or in DuckDB.", "duckdb", "postgres"),
 		choice("csm.distribute", "auto", "Chooses whether a query over several nodes' memory is split among them.", "auto", "off", "always"),
 		choice("csm.shuffle", "auto", "Chooses whether the parts of a query shuffle tables that lie the wrong way for it.", "auto", "off", "always"),
 		choice("csm.verify", "auto", "Says when a chunk that is read is compared with its checksum; a session can only be stricter than its node.",
