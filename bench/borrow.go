@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cluster/noderpc/keeper"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -19,7 +20,7 @@ import (
 // attachment is a table of another process, read in place by this one, without a query engine in between.
 type attachment struct {
 	client  *noderpc.Client
-	keeper  *noderpc.Keeper
+	keeper  *keeper.Keeper
 	views   map[memregion.RegionID]*memregion.View
 	trusted map[memregion.RegionID]coherence.Generation
 	reader  *coherence.Reader
@@ -82,7 +83,7 @@ func (a *attachment) connect(ctx context.Context, socket string) (err error) {
 	if a.client, err = noderpc.Dial(ctx, socket); err != nil {
 		return err
 	}
-	a.keeper = noderpc.NewKeeper(a.client, noderpc.KeeperOptions{})
+	a.keeper = keeper.New(a.client, keeper.Options{})
 	description, err := a.client.Describe(ctx)
 	if err != nil {
 		return err

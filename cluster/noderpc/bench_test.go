@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cluster/noderpc/keeper"
 )
 
 // One attach: what a borrower asks before it can read.
@@ -33,7 +34,7 @@ func BenchmarkLeaseAndKeep(b *testing.B) {
 	ctx := context.Background()
 	path, _ := serve(b, &fakeNode{}, noderpc.ServerOptions{})
 	c := dial(b, path)
-	k := noderpc.NewKeeper(c, noderpc.KeeperOptions{})
+	k := keeper.New(c, keeper.Options{})
 	defer k.Close(ctx) //nolint:errcheck // a benchmark's
 	for b.Loop() {
 		lease, err := c.Lease(ctx, holder)
@@ -77,18 +78,6 @@ func BenchmarkRenewAThousand(b *testing.B) {
 		over, err := c.Renew(ctx, ids)
 		require.NoError(b, err)
 		require.Empty(b, over)
-	}
-}
-
-func BenchmarkCheck(b *testing.B) {
-	f := &fakeLessor{}
-	k := noderpc.NewKeeper(f, noderpc.KeeperOptions{})
-	defer k.Close(context.Background()) //nolint:errcheck // a benchmark's
-	require.NoError(b, k.Hold(leaseOf(1, testTTL, noderpc.Now())))
-	for b.Loop() {
-		if !k.Valid(1) {
-			b.Fatal("not valid")
-		}
 	}
 }
 

@@ -126,12 +126,13 @@ func (c *Client) reserveKey() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if len(c.mu.keys) >= MaxLeases {
-		return tooManyLeases()
+		return TooManyLeases()
 	}
 	return nil
 }
 
-func tooManyLeases() error {
+// TooManyLeases is the error of a process that holds MaxLeases.
+func TooManyLeases() error {
 	return &Error{
 		State: stateBusy, Cause: ErrTooManyLeases, Message: fmt.Sprintf("%v: this process holds %d", ErrTooManyLeases, MaxLeases),
 		HintText: "Close results and transactions that are not needed any more.",

@@ -165,7 +165,7 @@ func (r *FragmentRun) take(m *nodepb.FragmentResult, options FragmentOptions) (e
 // beat says now and then that this process lives.
 func (r *FragmentRun) beat(ttl time.Duration) {
 	defer r.beats.Done()
-	ticker := time.NewTicker(max(ttl/renewals, MinTTL/renewals))
+	ticker := time.NewTicker(max(ttl/RenewalParts, MinTTL/RenewalParts))
 	defer ticker.Stop()
 	for {
 		select {
@@ -237,7 +237,7 @@ func (r *FragmentRun) Check() error {
 	defer r.mu.Unlock()
 	reason := r.mu.over
 	if reason == nil {
-		if Now() < r.mu.valid.Add(r.mu.ttl-r.mu.ttl/marginPart) {
+		if Now() < r.mu.valid.Add(r.mu.ttl-r.mu.ttl/MarginParts) {
 			return nil
 		}
 		reason = fmt.Errorf("it did not answer for %v", r.mu.ttl)
@@ -250,6 +250,9 @@ func (r *FragmentRun) Check() error {
 		Message: fmt.Sprintf("the result of a fragment at %s cannot be trusted any more: %v", r.client.name, errorOf(r.ctx, r.client.name, "hold it", reason)),
 	}
 }
+
+// closeTimeout is how long a node is told that a result was read; what it does not hear of ends with its TTL.
+const closeTimeout = 3 * time.Second
 
 // Close says that the result was read: the node releases it. The error is why it was not there any more, for those who
 // want to know. Closing twice is harmless.

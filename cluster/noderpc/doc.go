@@ -10,7 +10,7 @@
 //	  ▼                                          unix socket,      │
 //	Client ── decode, check (N5) ◀─────────────  loopback, or ─▶ Server ── who calls, who may, bounds, panics, log, Refusals
 //	  ▲ Renew, Release                           mutual TLS        │   │
-//	Keeper ── one goroutine renews every TTL/3                     │ tokens ── whose lease is it (N4)
+//	package keeper ── renews every TTL/3                           │ tokens ── whose lease is it (N4)
 //	  │ Check(lease): by this machine's clock alone (N1)           ▼
 //	  ▼                                                          Lender (package lending), States
 //	query: load from the region ─▶ Check ─▶ hand on the result
@@ -63,7 +63,7 @@
 //   - N6: a panic in a handler is its caller's error; the node lives on
 //   - N7: a node's error keeps SQLSTATE, message, detail, hint and position; what gRPC itself says is 08006 (the node is
 //     gone), 57014 (the caller gave up), 54000 (too large) or 08P01 (nonsense), and names the node
-//   - N8: Serve returns after every handler has, Keeper.Close after its goroutine has
+//   - N8: Serve returns after every handler has, Close of package keeper after its goroutine has
 //   - N9: renewals and releases wait for nobody
 //   - N10: a slow receiver of progress does not hold up the load, nor a fragment
 //   - N11: who calls is what the kernel or a certificate says; what a caller says of itself only tells its own processes
@@ -88,7 +88,7 @@
 //
 // # Lock order
 //
-//	Keeper.mu, Client.mu, reporter.mu, States.mu, FragmentRun.mu, Refusals.mu: none is held over a call or another lock
+//	Client.mu, reporter.mu, States.mu, FragmentRun.mu, Refusals.mu: none is held over a call or another lock
 //
 // # What it does not do
 //

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cluster/noderpc/keeper"
 )
 
 // A borrower takes a snapshot, reads, and checks that what it read was the snapshot's before it uses it.
@@ -56,17 +57,17 @@ func borrow(ctx context.Context, socket string) error {
 	}
 	fmt.Println("node", description.Node, "lends", len(description.Regions), "region")
 
-	keeper := noderpc.NewKeeper(client, noderpc.KeeperOptions{})
-	defer keeper.Close(ctx) //nolint:errcheck // a lease that the node did not hear of ends by itself
+	leases := keeper.New(client, keeper.Options{})
+	defer leases.Close(ctx) //nolint:errcheck // a lease that the node did not hear of ends by itself
 	lease, err := client.Lease(ctx, catalog.Holder{Domain: "this process", Description: "an example"})
 	if err != nil {
 		return err
 	}
-	if err := keeper.Hold(lease); err != nil {
+	if err := leases.Hold(lease); err != nil {
 		return err
 	}
-	defer keeper.Release(lease.ID())
+	defer leases.Release(lease.ID())
 	// … catalog.NewRemoteSnapshot(lease.Record, client, …), load from the regions …
-	fmt.Println("what was read may be used:", keeper.Valid(lease.ID()))
+	fmt.Println("what was read may be used:", leases.Valid(lease.ID()))
 	return nil
 }

@@ -41,3 +41,12 @@ const (
 
 // DefaultMaxMessageBytes bounds one answer of a node: a page, a snapshot's record, a status.
 const DefaultMaxMessageBytes = 64 << 20
+
+// The parts of a lease's TTL.
+const (
+	// RenewalParts: a renewal is sent when 1/RenewalParts of the TTL is over, so that it may fail twice.
+	RenewalParts = 3
+	// MarginParts: the last 1/MarginParts of the TTL is never counted on. It is for clocks that do not run equally
+	// fast, by far more than any do.
+	MarginParts = 10
+)

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cluster/noderpc/keeper"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/fabric"
 	"github.com/csmsql/csmsql/engine/lease"
@@ -93,7 +94,7 @@ func (r *Borrower) dial(ctx context.Context) (noderpc.Description, error) {
 	}
 	r.catalog = description.Catalog
 	r.client = client
-	r.keeper = noderpc.NewKeeper(client, noderpc.KeeperOptions{Log: func(m string, err error) { r.config.Log.Warn(m, "error", err) }})
+	r.keeper = keeper.New(client, keeper.Options{Log: func(m string, err error) { r.config.Log.Warn(m, "error", err) }})
 	return description, nil
 }
 
@@ -149,7 +150,7 @@ type Borrower struct {
 	mu      sync.Mutex // guards everything below
 	client  *noderpc.Client
 	catalog string // the identity of the node's catalog: what is mapped belongs to it
-	keeper  *noderpc.Keeper
+	keeper  *keeper.Keeper
 	current *lease.Lease // the newest snapshot that was taken; the borrower itself is one of its users
 	used    time.Time    // when it was last handed out
 	views   []*memregion.View

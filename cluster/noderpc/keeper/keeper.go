@@ -1,4 +1,4 @@
-package noderpc
+package keeper
 
 import (
 	"context"
@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
 )
 
-// Lessor is what a Keeper needs of a node; Client has it.
+// Lessor is what a Keeper needs of a node; noderpc.Client has it.
 type Lessor interface {
 	// Renew lets leases live for their TTL and returns those that are over.
 	Renew(ctx context.Context, leases []catalog.LeaseID) (over []catalog.LeaseID, err error)
@@ -17,10 +18,10 @@ type Lessor interface {
 	Release(ctx context.Context, leases ...catalog.LeaseID) error
 }
 
-// KeeperOptions of NewKeeper. The zero value serves.
-type KeeperOptions struct {
-	// Clock replaces Now in tests.
-	Clock func() Instant
+// Options of New. The zero value serves.
+type Options struct {
+	// Clock replaces noderpc.Now in tests.
+	Clock func() noderpc.Instant
 	// Log is told when renewals begin to fail and when leases ended; nil: nobody.
 	Log func(message string, err error)
 }
@@ -32,7 +33,7 @@ type KeeperOptions struct {
 // bytes. A check before the load proves nothing: the process may be stopped right after it.
 type Keeper struct {
 	lessor  Lessor
-	options KeeperOptions
+	options Options
 	cancel  context.CancelFunc // ends the goroutine and its call
 	changed chan struct{}      // holds one token: the plan may be another one
 	done    chan struct{}
@@ -40,32 +41,32 @@ type Keeper struct {
 
 	mu struct {
 		sync.RWMutex
-		core   keeperCore
+		core   core
 		closed bool
 	}
 }
 
-// NewKeeper starts a keeper.
-func NewKeeper(lessor Lessor, options KeeperOptions) *Keeper {
+// New starts a keeper.
+func New(lessor Lessor, options Options) *Keeper {
 	if options.Clock == nil {
-		options.Clock = Now
+		options.Clock = noderpc.Now
 	}
 	if options.Log == nil {
 		options.Log = func(string, error) {}
 	}
 	ctx, cancel := context.WithCancel(context.Background()) // Close ends it: the keeper outlives the call that made it
 	k := &Keeper{lessor: lessor, options: options, cancel: cancel, changed: make(chan struct{}, 1), done: make(chan struct{})}
-	k.mu.core = newKeeperCore()
+	k.mu.core = newCore()
 	go k.run(ctx)
 	return k
 }
 
 // Hold takes a lease into care until Release or Close.
-func (k *Keeper) Hold(l Lease) error {
+func (k *Keeper) Hold(l noderpc.Lease) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.mu.closed {
-		return &Error{State: stateShutdown, Message: "the keeper of leases is closed"}
+		return &noderpc.Error{State: stateShutdown, Message: "the keeper of leases is closed"}
 	}
 	if err := k.mu.core.hold(l.Record.Lease, l.Record.TTL, l.Sent); err != nil {
 		return err

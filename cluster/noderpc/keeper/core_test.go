@@ -1,4 +1,4 @@
-package noderpc
+package keeper
 
 import (
 	"errors"
@@ -9,16 +9,17 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/cluster/noderpc"
 )
 
-// world has the true time, a node whose clock runs at another speed, and a borrower with a keeperCore. Messages take
+// world has the true time, a node whose clock runs at another speed, and a borrower with a core. Messages take
 // arbitrary time and get lost; the borrower is stopped at arbitrary places.
 type world struct {
 	t     *rapid.T
 	now   time.Duration // true time, which is the borrower's clock
 	speed float64       // of the node's clock
 	node  map[catalog.LeaseID]*nodeLease
-	core  keeperCore
+	core  core
 	next  catalog.LeaseID
 	// gone are leases that the core was told are over, or that were dropped.
 	gone map[catalog.LeaseID]bool
@@ -33,7 +34,7 @@ type nodeLease struct {
 
 type flight struct {
 	asked     []catalog.LeaseID
-	sent      Instant
+	sent      noderpc.Instant
 	delivered bool
 	over      []catalog.LeaseID
 }
@@ -60,8 +61,8 @@ func (w *world) delay(label string) {
 // brink advances to the last instant at which some lease counts as valid: where it is most likely to be wrong.
 func (w *world) brink() {
 	for _, h := range w.core.held {
-		if last := h.validUntil() - 1; last > Instant(w.now) {
-			w.advance(last.Sub(Instant(w.now)))
+		if last := h.validUntil() - 1; last > noderpc.Instant(w.now) {
+			w.advance(last.Sub(noderpc.Instant(w.now)))
 			return
 		}
 	}
@@ -69,19 +70,19 @@ func (w *world) brink() {
 
 // lease is a call that gives one.
 func (w *world) lease() {
-	sent := Instant(w.now)
+	sent := noderpc.Instant(w.now)
 	w.delay("request")
 	w.next++
-	ttl := time.Duration(rapid.Int64Range(int64(MinTTL), int64(5*time.Second)).Draw(w.t, "ttl"))
+	ttl := time.Duration(rapid.Int64Range(int64(noderpc.MinTTL), int64(5*time.Second)).Draw(w.t, "ttl"))
 	w.node[w.next] = &nodeLease{ttl: ttl, expires: w.nodeNow() + ttl}
 	w.delay("answer")
 	require.NoError(w.t, w.core.hold(w.next, ttl, sent))
 }
 
 func (w *world) step() {
-	switch p := w.core.next(Instant(w.now)); {
+	switch p := w.core.next(noderpc.Instant(w.now)); {
 	case w.flight == nil && len(p.renew) > 0:
-		w.flight = &flight{asked: p.renew, sent: Instant(w.now)}
+		w.flight = &flight{asked: p.renew, sent: noderpc.Instant(w.now)}
 	case len(p.release) > 0:
 		for _, id := range p.release {
 			w.node[id].ended = true
@@ -113,7 +114,7 @@ func (w *world) answer() {
 			w.gone[id] = true
 		}
 	} else {
-		w.core.failed(Instant(w.now), errors.New("lost"))
+		w.core.failed(noderpc.Instant(w.now), errors.New("lost"))
 	}
 	w.flight = nil
 }
@@ -122,7 +123,7 @@ func (w *world) answer() {
 func TestValidNeverOutlivesTheNodesPromise(t *testing.T) {
 	validSeen := 0
 	rapid.Check(t, func(t *rapid.T) {
-		w := &world{t: t, speed: rapid.Float64Range(0.95, 1.05).Draw(t, "speed"), node: map[catalog.LeaseID]*nodeLease{}, core: newKeeperCore(), gone: map[catalog.LeaseID]bool{}}
+		w := &world{t: t, speed: rapid.Float64Range(0.95, 1.05).Draw(t, "speed"), node: map[catalog.LeaseID]*nodeLease{}, core: newCore(), gone: map[catalog.LeaseID]bool{}}
 		t.Repeat(map[string]func(*rapid.T){
 			"lease":   func(*rapid.T) { w.lease() },
 			"advance": func(*rapid.T) { w.delay("time") },
@@ -139,7 +140,7 @@ func TestValidNeverOutlivesTheNodesPromise(t *testing.T) {
 			},
 			"": func(t *rapid.T) {
 				for id, l := range w.node {
-					valid := w.core.check(id, Instant(w.now)) == nil
+					valid := w.core.check(id, noderpc.Instant(w.now)) == nil
 					if valid {
 						validSeen++
 					}
@@ -152,15 +153,15 @@ func TestValidNeverOutlivesTheNodesPromise(t *testing.T) {
 	require.NotZero(t, validSeen, "a core that trusts nothing would pass, too")
 }
 
-func held(t *testing.T, ttl time.Duration, ids ...catalog.LeaseID) *keeperCore {
-	c := newKeeperCore()
+func held(t *testing.T, ttl time.Duration, ids ...catalog.LeaseID) *core {
+	c := newCore()
 	for _, id := range ids {
 		require.NoError(t, c.hold(id, ttl, 0))
 	}
 	return &c
 }
 
-func at(d time.Duration) Instant { return Instant(d) }
+func at(d time.Duration) noderpc.Instant { return noderpc.Instant(d) }
 
 func TestRenewalsInTime(t *testing.T) {
 	c := held(t, 3*time.Second, 1, 2)
@@ -175,7 +176,7 @@ func TestRenewalsInTime(t *testing.T) {
 	c.failed(at(2*time.Second), errors.New("x"))
 	require.Equal(t, at(2250*time.Millisecond), c.next(at(2*time.Second)).until, "a failure is soon followed by another try")
 	require.NotEmpty(t, c.next(at(2250*time.Millisecond)).renew)
-	require.Equal(t, plan{}, (&keeperCore{}).next(at(time.Hour)), "nothing to do")
+	require.Equal(t, plan{}, (&core{}).next(at(time.Hour)), "nothing to do")
 }
 
 // A paused process: nothing ran, and yet the answer is right.
@@ -184,7 +185,7 @@ func TestAPausedProcessKnows(t *testing.T) {
 	require.NoError(t, c.check(1, at(2699*time.Millisecond)))
 	err := c.check(1, at(2700*time.Millisecond)) // TTL − margin
 	require.ErrorIs(t, err, catalog.ErrLeaseOver)
-	require.Equal(t, "72000", err.(*Error).SQLState())
+	require.Equal(t, "72000", err.(*noderpc.Error).SQLState())
 	require.ErrorContains(t, err, "did not run")
 	require.Error(t, c.check(1, at(100*365*24*time.Hour)))
 
@@ -219,29 +220,29 @@ func TestOverIsFinal(t *testing.T) {
 
 func TestANodeThatIsGone(t *testing.T) {
 	c := held(t, 3*time.Second, 1)
-	c.failed(at(time.Second), &Error{State: stateGone, Message: "node x is gone", Cause: ErrNodeGone})
+	c.failed(at(time.Second), &noderpc.Error{State: stateGone, Message: "node x is gone", Cause: noderpc.ErrNodeGone})
 	require.NoError(t, c.check(1, at(2*time.Second)), "it promised")
 	err := c.check(1, at(3*time.Second))
-	require.Equal(t, "08006", err.(*Error).SQLState())
-	require.ErrorIs(t, err, ErrNodeGone)
+	require.Equal(t, "08006", err.(*noderpc.Error).SQLState())
+	require.ErrorIs(t, err, noderpc.ErrNodeGone)
 	require.ErrorContains(t, err, "node x is gone")
 
-	c.failed(at(time.Second), &Error{State: stateGone, Message: "restarted", Cause: ErrRestarted})
-	require.ErrorIs(t, c.check(1, at(time.Second)), ErrRestarted, "the process that promised is no more")
+	c.failed(at(time.Second), &noderpc.Error{State: stateGone, Message: "restarted", Cause: noderpc.ErrRestarted})
+	require.ErrorIs(t, c.check(1, at(time.Second)), noderpc.ErrRestarted, "the process that promised is no more")
 	require.False(t, c.next(at(time.Hour)).timed)
 }
 
 func TestBoundsOfTheKeeper(t *testing.T) {
-	c := newKeeperCore()
-	for _, ttl := range []time.Duration{-1, 0, 1, MaxTTL + 1} {
+	c := newCore()
+	for _, ttl := range []time.Duration{-1, 0, 1, noderpc.MaxTTL + 1} {
 		require.Error(t, c.hold(1, ttl, 0))
 	}
-	for id := range catalog.LeaseID(MaxLeases) {
+	for id := range catalog.LeaseID(noderpc.MaxLeases) {
 		require.NoError(t, c.hold(id, time.Second, 0))
 	}
 	require.Error(t, c.hold(5, time.Second, 0), "twice")
 	c.drop(5)
-	require.ErrorIs(t, c.hold(MaxLeases, time.Second, 0), ErrTooManyLeases, "the release is still to be told")
+	require.ErrorIs(t, c.hold(noderpc.MaxLeases, time.Second, 0), noderpc.ErrTooManyLeases, "the release is still to be told")
 	require.Len(t, c.next(0).release, 1)
-	require.NoError(t, c.hold(MaxLeases, time.Second, 0))
+	require.NoError(t, c.hold(noderpc.MaxLeases, time.Second, 0))
 }
