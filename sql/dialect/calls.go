@@ -99,6 +99,8 @@ func (r *translation) call(c *call, in clause) int {
 	case c.name == "overlay":
 		r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+"overlay(")
 		r.commas(r.within(c, "placing"), r.within(c, "from"), r.within(c, "for"))
+	case c.name == "round", c.name == "trunc":
+		r.digits(c)
 	case c.name == "percentile_cont":
 		end := r.callEnd(stop)
 		r.continuous(stop)
@@ -209,6 +211,22 @@ func (r *translation) commas(words ...lex.Token) {
 			r.replace(word.Start, word.End(), ",")
 		}
 	}
+}
+
+// digitsMost is how many digits behind the point there are macros for.
+const digitsMost = 12
+
+// digits writes round(a, 2) as csm_round__2(a), a numeric with two digits: DuckDB's is a double precision if a is.
+func (r *translation) digits(c *call) {
+	if len(c.arguments) != 2 || len(c.single) != 2 || !c.single[1] || c.arguments[1].Kind != lex.Number {
+		return
+	}
+	n, err := strconv.Atoi(c.arguments[1].Text)
+	if err != nil || n > digitsMost {
+		return
+	}
+	r.replace(c.from, c.open.End(), pgcatalog.TranslatedPrefix+c.name+"__"+strconv.Itoa(n)+"(")
+	r.replace(c.commas[0].Start, c.closing, "")
 }
 
 // continuousName is the macro that makes any number a double precision.

@@ -59,7 +59,7 @@ func mayDiffer(sql string) bool {
 var differing = append(strings.Fields(`desc similar like unnest generate_s _to_table array_elements object_keys numeric
 	dec
 	extract to_date to_timestamp _agg values int date timestamp char substr json_build jsonb_
-	regexp_matches overlay percentile_cont`), slices.Sorted(maps.Keys(renamed))...)
+	regexp_matches overlay percentile_cont round trunc`), slices.Sorted(maps.Keys(renamed))...)
 
 // change is one of a text. At one place, what closes comes before what opens, and both before what is replaced.
 type change struct {

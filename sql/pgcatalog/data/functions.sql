@@ -317,3 +317,30 @@ CREATE MACRO pg_session.csm_justify_hours(x) AS to_months(CAST(pg_compat.interva
   to_days(CAST(pg_compat.interval_days(x) + pg_compat.interval_micros(x) // 86400000000 AS INTEGER)) + to_microseconds(pg_compat.interval_micros(x) % 86400000000);
 CREATE MACRO pg_session.csm_justify_days(x) AS to_months(CAST(pg_compat.interval_months(x) + pg_compat.interval_days(x) // 30 AS INTEGER)) + to_days(CAST(pg_compat.interval_days(x) % 30 AS INTEGER)) +
   to_microseconds(pg_compat.interval_micros(x));
+-- round(x, 2) and trunc(x, 2) of a constant have so many digits behind the point.
+CREATE MACRO pg_session.csm_round__0(x) AS CAST(round(x, 0) AS DECIMAL(38, 0));
+CREATE MACRO pg_session.csm_round__1(x) AS CAST(round(x, 1) AS DECIMAL(38, 1));
+CREATE MACRO pg_session.csm_round__2(x) AS CAST(round(x, 2) AS DECIMAL(38, 2));
+CREATE MACRO pg_session.csm_round__3(x) AS CAST(round(x, 3) AS DECIMAL(38, 3));
+CREATE MACRO pg_session.csm_round__4(x) AS CAST(round(x, 4) AS DECIMAL(38, 4));
+CREATE MACRO pg_session.csm_round__5(x) AS CAST(round(x, 5) AS DECIMAL(38, 5));
+CREATE MACRO pg_session.csm_round__6(x) AS CAST(round(x, 6) AS DECIMAL(38, 6));
+CREATE MACRO pg_session.csm_round__7(x) AS CAST(round(x, 7) AS DECIMAL(38, 7));
+CREATE MACRO pg_session.csm_round__8(x) AS CAST(round(x, 8) AS DECIMAL(38, 8));
+CREATE MACRO pg_session.csm_round__9(x) AS CAST(round(x, 9) AS DECIMAL(38, 9));
+CREATE MACRO pg_session.csm_round__10(x) AS CAST(round(x, 10) AS DECIMAL(38, 10));
+CREATE MACRO pg_session.csm_round__11(x) AS CAST(round(x, 11) AS DECIMAL(38, 11));
+CREATE MACRO pg_session.csm_round__12(x) AS CAST(round(x, 12) AS DECIMAL(38, 12));
+CREATE MACRO pg_session.csm_trunc__0(x) AS CAST(trunc(x, 0) AS DECIMAL(38, 0));
+CREATE MACRO pg_session.csm_trunc__1(x) AS CAST(trunc(x, 1) AS DECIMAL(38, 1));
+CREATE MACRO pg_session.csm_trunc__2(x) AS CAST(trunc(x, 2) AS DECIMAL(38, 2));
+CREATE MACRO pg_session.csm_trunc__3(x) AS CAST(trunc(x, 3) AS DECIMAL(38, 3));
+CREATE MACRO pg_session.csm_trunc__4(x) AS CAST(trunc(x, 4) AS DECIMAL(38, 4));
+CREATE MACRO pg_session.csm_trunc__5(x) AS CAST(trunc(x, 5) AS DECIMAL(38, 5));
+CREATE MACRO pg_session.csm_trunc__6(x) AS CAST(trunc(x, 6) AS DECIMAL(38, 6));
+CREATE MACRO pg_session.csm_trunc__7(x) AS CAST(trunc(x, 7) AS DECIMAL(38, 7));
+CREATE MACRO pg_session.csm_trunc__8(x) AS CAST(trunc(x, 8) AS DECIMAL(38, 8));
+CREATE MACRO pg_session.csm_trunc__9(x) AS CAST(trunc(x, 9) AS DECIMAL(38, 9));
+CREATE MACRO pg_session.csm_trunc__10(x) AS CAST(trunc(x, 10) AS DECIMAL(38, 10));
+CREATE MACRO pg_session.csm_trunc__11(x) AS CAST(trunc(x, 11) AS DECIMAL(38, 11));
+CREATE MACRO pg_session.csm_trunc__12(x) AS CAST(trunc(x, 12) AS DECIMAL(38, 12));
