@@ -5,8 +5,7 @@ import "strings"
 // PureFunctions are DuckDB 1.5's scalar functions that give the same result for the same arguments whenever and
 // wherever they
 // are called, as far as statements are likely to use them. Everything else (random, now, nextval, current_setting,
-// macros,
-// functions of extensions) is not split (D1).
+// macros, functions of extensions) is not split (D1).
 var PureFunctions = Words(`
 abs acos acosh add array_length ascii asin asinh atan atan2 atanh bar base64 bin bit_count bit_length cbrt ceil
 ceiling century char_length character_length chr concat concat_ws contains cos cosh cot damerau_levenshtein date_diff
@@ -35,8 +34,8 @@ csm_trunc__9 csm_trunc__10 csm_trunc__11 csm_trunc__12`)
 
 // AggregateFunctions are all of DuckDB's.
 var AggregateFunctions = Words(`
-any_value approx_count_distinct approx_quantile approx_top_k arbitrary arg_max arg_max_null arg_min arg_min_null
-argmax argmin array_agg avg bit_and bit_or bit_xor bitstring_agg bool_and bool_or corr count count_if count_star
+any_value approx_count_distinct approx_quantile approx_top_k arbitrary arg_max arg_max_null arg_max_nulls_last arg_min
+arg_min_null arg_min_nulls_last argmax argmin array_agg avg bit_and bit_or bit_xor bitstring_agg bool_and bool_or corr count count_if count_star
 countif covar_pop covar_samp entropy favg first first_value fsum group_concat histogram histogram_exact kahan_sum
 kurtosis kurtosis_pop last last_value list listagg mad max max_by mean median min min_by mode nth_value product
 quantile quantile_cont quantile_disc regr_avgx regr_avgy regr_count regr_intercept regr_r2 regr_slope regr_sxx
