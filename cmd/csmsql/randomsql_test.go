@@ -48,7 +48,7 @@ func TestRandomSQL(t *testing.T) {
 		mu.Lock()
 		defer mu.Unlock()
 		ends = append(ends, what)
-	}, nil, nil)
+	}, []string{"--session-ttl", "30s"}, nil) // that a node is given up while the machine is busy is for other tests
 	require.NoError(t, c.heal())
 	load := command(deadline(t), "tpch", "load", "--sf", "0.001", "--to", c.nodes[0].data)
 	out, err := load.CombinedOutput()
