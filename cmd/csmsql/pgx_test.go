@@ -405,6 +405,25 @@ func TestArrays(t *testing.T) {
 	require.Equal(t, map[string]any{"a": []any{1.0}}, document)
 }
 
+// TestSumsOfIntegers: a sum of integers is a bigint, in text and in binary, and one of bigints a numeric.
+func TestSumsOfIntegers(t *testing.T) {
+	conn, ctx := shared.get(t).connect(t), deadline(t)
+	_, err := conn.Exec(ctx, "CREATE TABLE summed AS SELECT i::int AS i, i::bigint AS big FROM generate_series(-3, 5) AS i")
+	require.NoError(t, err)
+	const ask = "SELECT sum(i), sum(-i), sum(big) FROM summed"
+	for _, mode := range []pgx.QueryExecMode{pgx.QueryExecModeCacheStatement, pgx.QueryExecModeSimpleProtocol} {
+		rows, err := conn.Query(ctx, ask, mode)
+		require.NoError(t, err)
+		require.True(t, rows.Next())
+		values, err := rows.Values()
+		require.NoError(t, err)
+		require.Equal(t, []any{int64(9), int64(-9)}, values[:2])
+		require.IsType(t, pgtype.Numeric{}, values[2])
+		rows.Close()
+		require.NoError(t, rows.Err())
+	}
+}
+
 // TestLooseParameters: where nothing in the statement gives a parameter its type, the client's word or the value beside it
 // does, as in PostgreSQL; errors point into the client's text all the same.
 func TestLooseParameters(t *testing.T) {

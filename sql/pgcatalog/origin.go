@@ -13,7 +13,8 @@ import (
 type Origin struct {
 	Table  uint32 // pg_class.oid
 	Column uint16 // pg_attribute.attnum
-	// Type and Typmod are the column's atttypid and atttypmod.
+	// Type and Typmod are the column's atttypid and atttypmod. Of a computed column, whose Table is 0, Type is bigint
+	// if that is what PostgreSQL gives for its sum of whole numbers.
 	Type   uint32
 	Typmod int32
 }
@@ -43,12 +44,14 @@ func Origins(sql string, tree *pg.ParseResult, find Find) []Origin {
 	if q.Open || q.Dialect {
 		return nil
 	}
-	origins := make([]Origin, len(q.Outputs))
+	origins, sums := make([]Origin, len(q.Outputs)), summing{bound}
 	for i, o := range q.Outputs {
 		if base := o.Column.Base(); base.Item != nil {
 			r := base.Item.Table.Of.(*Relation)
 			c := r.Columns[base.Index]
 			origins[i] = Origin{r.OID, uint16(base.Index + 1), c.Type, c.Typmod}
+		} else if o.Target < len(s.TargetList) && sums.isBigint(s.TargetList[o.Target].GetResTarget().GetVal()) {
+			origins[i] = Origin{Type: bigintType, Typmod: -1}
 		}
 	}
 	if !slices.ContainsFunc(origins, func(o Origin) bool { return o != Origin{} }) {

@@ -11,6 +11,40 @@ import (
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
+// TestSums: sums of numbers that are narrower than a bigint are one, as far as the text and the catalog say what they are.
+func TestSums(t *testing.T) {
+	r := &pgcatalog.Relation{Schema: "public", Name: "t", Kind: 'r', OID: 7, Columns: []pgcatalog.Column{
+		{Name: "i", Type: 23}, {Name: "small", Type: 21}, {Name: "big", Type: 20}, {Name: "n", Type: 1700},
+	}}
+	find := func(_, _, name string) *pgcatalog.Relation {
+		if name == "t" {
+			return r
+		}
+		return nil
+	}
+	for expression, want := range map[string]bool{
+		"sum(i)": true, "sum(t.small)": true, "pg_catalog.sum(i)": true, "SUM(DISTINCT i)": true, "sum(i) OVER ()": true,
+		"sum(i) FILTER (WHERE big > 1)": true, "sum(1)": true, "sum(-i + small * 2)": true, "sum(big::int)": true,
+		"sum(CASE WHEN big > 1 THEN 1 ELSE 0 END)": true, "sum(CASE WHEN n > 1 THEN i END)": true,
+		"coalesce(sum(i), 0)": true, "sum(coalesce(i, 0))": true,
+
+		"sum(big)": false, "sum(n)": false, "sum(i + big)": false, "sum(i / 2)": false, "sum(i::bigint)": false, "max(i)": false,
+		"sum(5000000000)": false, "sum(CASE WHEN true THEN i ELSE big END)": false, "coalesce(sum(i), sum(big))": false,
+		"coalesce(1, 2)": false, "sum(i::int[])": false, "sum(nope)": false, "s.sum(i)": false, "sum(f(i))": false, "sum(1.5)": false,
+	} {
+		for _, text := range []string{
+			"SELECT big, " + expression + " FROM t", "SELECT big, " + expression + " FROM (SELECT * FROM t) AS t",
+		} {
+			tree, err := pg.Parse(text)
+			require.NoError(t, err, text)
+			origins := pgcatalog.Origins(text, tree, find)
+			require.Len(t, origins, 2, text)
+			require.Equal(t, want, origins[1] == pgcatalog.Origin{Type: 20, Typmod: -1}, text)
+			require.EqualValues(t, 7, origins[0].Table)
+		}
+	}
+}
+
 // What PostgreSQL 15 says for the same texts, but for the last ones, of which it knows more than we are sure of.
 func TestOrigins(t *testing.T) {
 	table := func(oid uint32, schema, name string, columns ...string) *pgcatalog.Relation {

@@ -27,6 +27,10 @@ func intOf(values arrow.Array) func(row int) int64 {
 		return readInt(values.Uint16Values())
 	case *array.Uint32:
 		return readInt(values.Uint32Values())
+	case *array.Decimal128: // of a column that is said to have whole numbers of 64 bits
+		if values.DataType().(*arrow.Decimal128Type).Scale == 0 {
+			return func(row int) int64 { return int64(values.Value(row).LowBits()) }
+		}
 	}
 	return nil
 }

@@ -19,15 +19,26 @@ func withOrigins(schema *arrow.Schema, origins []pgcatalog.Origin) *arrow.Schema
 		if from == (pgcatalog.Origin{}) {
 			continue
 		}
-		if text := from.Type == pgformat.Varchar || from.Type == pgformat.BPChar; text && holdsText(fields[i]) || from.Type == pgformat.TimestampNT && from.Typmod >= 0 {
+		text := from.Type == pgformat.Varchar || from.Type == pgformat.BPChar
+		if text && holdsText(fields[i]) || from.Type == pgformat.TimestampNT && from.Typmod >= 0 ||
+			from.Type == pgformat.Int8 && from.Table == 0 && holdsHuge(fields[i]) {
 			fields[i].Metadata = arrow.NewMetadata(append(fields[i].Metadata.Keys(), pgformat.MetadataOID, pgformat.MetadataTypmod),
 				append(fields[i].Metadata.Values(), strconv.FormatUint(uint64(from.Type), 10), strconv.Itoa(int(from.Typmod))))
+		}
+		if from.Table == 0 {
+			continue
 		}
 		keys := append(fields[i].Metadata.Keys(), pgformat.MetadataTableOID, pgformat.MetadataTableColumn)
 		values := append(fields[i].Metadata.Values(), strconv.FormatUint(uint64(from.Table), 10), strconv.FormatUint(uint64(from.Column), 10))
 		fields[i].Metadata = arrow.NewMetadata(keys, values)
 	}
 	return arrow.NewSchema(fields, nil)
+}
+
+// holdsHuge tells whether a field has DuckDB's HUGEINT.
+func holdsHuge(f arrow.Field) bool {
+	t, ok := f.Type.(*arrow.Decimal128Type)
+	return ok && t.Scale == 0
 }
 
 // holdsText tells whether a field has strings, and no others' marks.
