@@ -9,43 +9,16 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// pattern reads [NOT] SIMILAR TO, [NOT] LIKE and [NOT] ILIKE with what they look for; t is the first word.
+// pattern reads [NOT] SIMILAR TO with what it looks for; t is the first word.
 func (r *translation) pattern(t lex.Token) int {
 	verb, not := t, t.Is("not")
 	if not {
 		verb = r.next(t.End())
 	}
-	switch {
-	case verb.Is("similar"):
-		if to := r.next(verb.End()); to.Is("to") {
-			return r.similar(t.Start, not, to.End())
-		}
-	case verb.IsAny("like", "ilike"):
-		if first := r.next(verb.End()); !first.IsAny("any", "all", "some") {
-			return r.like(first)
-		}
+	if to := r.next(verb.End()); verb.Is("similar") && to.Is("to") {
+		return r.similar(t.Start, not, to.End())
 	}
 	return t.End()
-}
-
-// like gives LIKE the escape character that it has in PostgreSQL, and not in DuckDB, where the pattern has one or may.
-func (r *translation) like(first lex.Token) int {
-	end, _ := r.operand(first.Start, inFilter)
-	if end == first.Start {
-		return end
-	}
-	plain := first.Kind == lex.String && end == first.End() && !strings.Contains(first.Text, `\`)
-	for op := r.next(end); isOperator(op); op = r.next(end) {
-		stop, _ := r.operand(r.next(op.End()).Start, inFilter)
-		if plain = false; stop <= op.End() {
-			break
-		}
-		end = stop
-	}
-	if !plain && !r.next(end).Is("escape") {
-		r.insert(end, ` ESCAPE '\'`, closes)
-	}
-	return end
 }
 
 const similarRefused = "SIMILAR TO with a pattern that is no constant is not supported"

@@ -22,7 +22,6 @@ const depthMax = 1000
 //	a / b                             csm_divide(a , b)
 //	a % b                             a % csm_divisor(b)
 //	a SIMILAR TO '(x|y)%'             a ~ '^(?:(?:x|y).*)$'
-//	a LIKE b                          a LIKE b ESCAPE '\'
 //	SELECT generate_series(1, 3)      SELECT unnest(csm_generate_series(1, 3))
 //	FROM generate_series(1, 3) AS d   FROM generate_series(1, 3) AS d(d)
 //
@@ -56,7 +55,7 @@ func mayDiffer(sql string) bool {
 	return slices.ContainsFunc(differing, func(word string) bool { return strings.Contains(lower, word) })
 }
 
-var differing = append(strings.Fields(`desc similar like unnest generate_s _to_table array_elements object_keys numeric
+var differing = append(strings.Fields(`desc similar unnest generate_s _to_table array_elements object_keys numeric
 	dec
 	extract to_date to_timestamp _agg values int date timestamp char substr json_build jsonb_
 	regexp_matches overlay percentile_cont round trunc`), slices.Sorted(maps.Keys(renamed))...)
@@ -241,7 +240,7 @@ func (r *translation) keyword(t lex.Token, c *context, first bool) (int, bool) {
 			return after.End(), true
 		}
 		return t.End(), true
-	case "not", "similar", "like", "ilike":
+	case "not", "similar":
 		return r.pattern(t), true
 	}
 	if isName(name, after) {
