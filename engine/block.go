@@ -9,6 +9,7 @@ import (
 	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/names"
+	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -178,11 +179,11 @@ func (s *Session) commit(ctx context.Context) error {
 		s.rollback()
 		return nil
 	}
-	if !commits(ctx) {
+	if !outcome.Commits(ctx) {
 		s.rollback()
-		return errUserRequest
+		return outcome.ErrUserRequest
 	}
-	stopClock(ctx) // now that its client waits for it in any case
+	outcome.StopClock(ctx) // now that its client waits for it in any case
 	b.closeCursors()
 	s.yield()
 	s.block = nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -13,11 +12,11 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/upkeep"
-	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -147,11 +146,11 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 		if exists, err = s.makeRoom(tx, v, name, head.IfNotExists, head.OrReplace); err != nil || exists {
 			return err
 		}
-		schema, err := s.columnTypes(head)
+		schema, err := s.definitions(v).Columns(head)
 		if err != nil {
 			return err
 		}
-		if schema, err = s.constrained(v, name, schema, head.Constraints); err != nil {
+		if schema, err = s.definitions(v).Constrained(name, schema, head.Constraints); err != nil {
 			return err
 		}
 		return s.makeTable(ctx, tx, name, schema, head.With)
@@ -192,9 +191,9 @@ func (s *Session) makeRoom(tx *catalog.Transaction, v *visible, name catalog.Tab
 		s.notice(Notice{Severity: "NOTICE", State: "42P07", Message: fmt.Sprintf("relation %q already exists, skipping", name.Name)})
 		return true, nil
 	case orReplace:
-		named, err := referencesTo(tx.Contents(), []catalog.TableName{version.Table().Name})
+		named, err := definition.ReferencesTo(tx.Contents(), []catalog.TableName{version.Table().Name})
 		if err == nil && len(named) > 0 {
-			err = refuseReferenced(named)
+			err = definition.Referenced(named)
 		}
 		if err != nil {
 			return false, err
@@ -203,122 +202,6 @@ func (s *Session) makeRoom(tx *catalog.Transaction, v *visible, name catalog.Tab
 	}
 	return false, sqlerror.New("42P07", "relation %q already exists", name.Name)
 }
-
-// columnTypes asks DuckDB what the types of a CREATE TABLE are.
-func (s *Session) columnTypes(head *statement.CreateTable) (*arrow.Schema, error) {
-	seen := map[string]bool{}
-	fields := make([]arrow.Field, len(head.Columns))
-	for i, c := range head.Columns {
-		if seen[strings.ToLower(c.Name)] {
-			return nil, sqlerror.New("42701", "column %q specified more than once", c.Name)
-		}
-		seen[strings.ToLower(c.Name)] = true
-		f, err := s.columnType(c)
-		if err != nil {
-			return nil, err
-		}
-		fields[i] = f
-	}
-	if len(fields) == 0 {
-		return nil, sqlerror.New("0A000", "a table needs at least one column")
-	}
-	return arrow.NewSchema(fields, nil), nil
-}
-
-func (s *Session) columnType(c statement.Column) (arrow.Field, error) {
-	typ, err := columntype.Read(c.Type)
-	if e, ok := err.(*Error); ok {
-		return arrow.Field{}, columnError(c, e)
-	}
-	name := typ.DuckDB
-	f, err := s.duckType(name, c.Type)
-	if e, ok := err.(*Error); ok {
-		err = columnError(c, e)
-	}
-	if err != nil {
-		return arrow.Field{}, err
-	}
-	f.Name, f.Type, f.Nullable = c.Name, ingest.Logical(f.Type), !c.NotNull
-	if c.Collated && !isText(f.Type) {
-		return f, sqlerror.New("42804", "column %q: collations are not supported by type %s", c.Name, c.Type)
-	}
-	stored, err := columntype.SQL(f)
-	if err != nil {
-		return f, err
-	}
-	if err := s.sameType(name, stored); err != nil {
-		return f, columnError(c, err)
-	}
-	f = typ.Declared.Mark(f)
-	if c.Default == "" {
-		return f, nil
-	}
-	check, err := s.conn.Prepare("SELECT CAST(" + dialect.Expression(c.Default) + " AS " + name + ")")
-	if e := shortage(err); e != nil {
-		return f, columnError(c, e)
-	}
-	if err != nil {
-		return f, sqlerror.New("42611", "column %q: bad default %s: %v", c.Name, c.Default, err)
-	}
-	check.Close()
-	f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), cast.DefaultKey), append(f.Metadata.Values(), c.Default))
-	return f, nil
-}
-
-// duckType is what DuckDB takes the name of a type for; written is how the user has it.
-func (s *Session) duckType(name, written string) (arrow.Field, error) {
-	s.yield()
-	duck, err := s.conn.Prepare("SELECT CAST(NULL AS " + name + ")")
-	if err != nil {
-		if d, ok := err.(*duckdb.Error); ok && d.State != "42704" && d.State != "42P01" {
-			return arrow.Field{}, sqlerror.New(d.State, "type %s: %s", written, d.Message)
-		}
-		return arrow.Field{}, sqlerror.New("42704", "type %q does not exist", written)
-	}
-	defer duck.Close()
-	schema, err := duck.Schema()
-	if err != nil {
-		return arrow.Field{}, err
-	}
-	return schema.Field(0), nil
-}
-
-// shortage is what DuckDB says of its memory, its end or itself, and not of the words that it was given; nil: of those, or nothing.
-func shortage(err error) *Error {
-	var d *duckdb.Error
-	if !errors.As(err, &d) || len(d.State) != 5 || !slices.Contains([]string{"53", "57", "58", "XX"}, d.State[:2]) {
-		return nil
-	}
-	return sqlerror.New(d.State, "%s", d.Message)
-}
-
-// columnError says which column an error is about, and where it stands.
-func columnError(c statement.Column, e *Error) *Error {
-	e.Message, e.At = fmt.Sprintf("column %q: %s", c.Name, e.Message), c.At
-	return e
-}
-
-// sameType is an error unless values of a type that was declared are stored as values of that type. Text in the place of an ENUM, say, would
-// order by other rules and take every word.
-func (s *Session) sameType(declared, stored string) *Error {
-	names, err := s.conn.Texts(context.Background(), "SELECT unnest([typeof(CAST(NULL AS "+declared+")), typeof(CAST(NULL AS "+stored+"))])")
-	if e := shortage(err); e != nil {
-		return e
-	}
-	if err != nil || len(names) != 2 {
-		return sqlerror.New("0A000", "columns of type %s cannot be stored", declared)
-	}
-	if names[0] == names[1] {
-		return nil
-	}
-	e := sqlerror.New("0A000", "columns of type %s cannot be stored", names[0]).WithHint("They would be " + names[1] + ": declare that, and cast to it.")
-	if strings.Contains(names[0], "ENUM") {
-		return e.WithHint(enumAdvice)
-	}
-	return e
-}
-
-const enumAdvice = "Use varchar with a CHECK of its values: c varchar CHECK (c IN ('a', 'b'))."
 
 func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.CreateTableAs) error {
 	s := st.session
@@ -442,16 +325,4 @@ func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*R
 		return nil
 	})
 	return done("TRUNCATE TABLE", 0), err
-}
-
-// isText tells whether values of a type are text, or lists of it.
-func isText(t arrow.DataType) bool {
-	if list, ok := t.(arrow.ListLikeType); ok {
-		return isText(list.Elem())
-	}
-	switch t.ID() {
-	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
-		return true
-	}
-	return false
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -69,9 +70,9 @@ func (st *Statement) declare(ctx context.Context, head *statement.Declare, args 
 		query.close()
 		return nil, err
 	}
-	if !commits(ctx) {
+	if !outcome.Commits(ctx) {
 		c.close()
-		return nil, errUserRequest
+		return nil, outcome.ErrUserRequest
 	}
 	if b.cursors == nil {
 		b.cursors = map[string]*sqlCursor{}

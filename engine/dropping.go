@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -74,12 +75,12 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 				going = append(going, o.name)
 			}
 		}
-		references, err := referencesTo(v.contents, going)
+		references, err := definition.ReferencesTo(v.contents, going)
 		if err != nil {
 			return err
 		}
 		if len(references) > 0 && !head.Cascade {
-			return refuseReferenced(references)
+			return definition.Referenced(references)
 		}
 		if err := s.forgetReferences(tx, references); err != nil {
 			return err

@@ -18,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/custody"
+	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/workforce"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -483,4 +484,4 @@ func FactsBytes(e *Engine) int64 { return e.facts.Account.Used() }
 func OutsideBytes() int64 { return int64(duckdb.Outside.AllocatedBytes()) }
 
 // Shortage is what it says of DuckDB's memory, and nil of what it says of words.
-func Shortage(err error) *Error { return shortage(err) }
+func Shortage(err error) *Error { return definition.Shortage(err) }

@@ -2,19 +2,13 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"time"
 
-	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // A statement ends soon after its context: because the user cancelled it, or because it has taken longer than statement_timeout.
-
-var (
-	errStatementTimeout = sqlerror.New("57014", "canceling statement due to statement timeout").WithCause(context.DeadlineExceeded)
-	errUserRequest      = sqlerror.New("57014", "canceling statement due to user request").WithCause(context.Canceled)
-)
 
 // hurried is ctx with an end by the session's statement_timeout, for callers in the same process. A server keeps the time itself, because in
 // the protocol it begins with a message.
@@ -24,32 +18,11 @@ func (s *Session) hurried(ctx context.Context) (context.Context, context.CancelF
 		return ctx, func() {}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	clock := time.AfterFunc(timeout, func() { cancel(errStatementTimeout) })
+	clock := time.AfterFunc(timeout, func() { cancel(outcome.ErrTimeout) })
 	stop := func() { clock.Stop() }
-	return WithClock(ctx, stop), func() {
+	return outcome.WithClock(ctx, stop), func() {
 		stop()
 		cancel(nil)
-	}
-}
-
-type clockKey struct{}
-
-// WithClock is for who keeps a statement's time: stop is called when the statement has done its work and begins to commit, which takes the time that it takes, as in
-// PostgreSQL. It may be called from any goroutine, and again.
-func WithClock(ctx context.Context, stop func()) context.Context {
-	if outer, ok := ctx.Value(clockKey{}).(func()); ok {
-		inner := stop
-		stop = func() {
-			outer()
-			inner()
-		}
-	}
-	return context.WithValue(ctx, clockKey{}, stop)
-}
-
-func stopClock(ctx context.Context) {
-	if stop, ok := ctx.Value(clockKey{}).(func()); ok {
-		stop()
 	}
 }
 
@@ -70,22 +43,24 @@ func (st *Statement) EndsBlock() bool {
 	return false
 }
 
-// ended tells the reason for which ctx ended, when err is no more than what that broke off, here or at another node. What has an SQLSTATE of
-// its own, as a commit has of which nobody knows whether it happened, is told as it is.
-func ended(ctx context.Context, err error) error {
-	if err == nil || isEnd(err) || ctx.Err() == nil {
-		return err
+// MayBeGivenUp tells whether the statement leaves nothing behind when its Outcome is to fail, outside of a transaction block, and inside of one
+// when that fails: it reads, writes tables, or makes a cursor or a prepared statement. Others change the session, or end a block.
+func (st *Statement) MayBeGivenUp() bool {
+	switch st.parsed.Head.(type) {
+	case *statement.Select, *statement.Explain:
+		return !st.Sets()
+	case *statement.Insert, *statement.Update, *statement.Delete, *statement.Copy, *statement.CreateTableAs, *statement.CreateView, *statement.Fetch,
+		*statement.CreateTable, *statement.AddConstraint, *statement.Declare, *statement.Prepare:
+		return true
+	case *statement.Execute:
+		return st.inner != nil && st.inner.MayBeGivenUp()
 	}
-	var known interface{ SQLState() string }
-	if errors.As(err, &known) && known.SQLState() != "57014" {
-		return err
-	}
-	switch cause := context.Cause(ctx); {
-	case errors.As(cause, &known):
-		return cause
-	case errors.Is(cause, context.DeadlineExceeded):
-		return errStatementTimeout
-	default:
-		return errUserRequest
-	}
+	return false
+}
+
+// Prompt tells whether an execution of the statement asks DuckDB for nothing, unless it is to be planned anew: the Arrow kernels look between
+// chunks whether their context has ended.
+func (st *Statement) Prompt() bool {
+	_, reads := st.parsed.Head.(*statement.Select)
+	return reads && st.plan != nil && st.plan.compute != nil
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
+	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/upkeep"
@@ -38,7 +39,7 @@ func (s *Session) target(v *visible, name statement.Name) (*catalog.TableVersion
 	return nil, sqlerror.New("42P01", "relation %q does not exist", name.String())
 }
 
-var errTemporary = sqlerror.New("0A000", "the table is temporary")
+var errTemporary = definition.ErrTemporary
 
 // ownDatabase refuses what is to be in another database; "" is this one.
 func ownDatabase(database, name string) error {

@@ -10,17 +10,18 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/internal/faults"
 )
 
 // executed runs a statement under an outcome, to its end.
-func executed(t *testing.T, s *engine.Session, text string, o *engine.Outcome) error {
+func executed(t *testing.T, s *engine.Session, text string, o *outcome.Outcome) error {
 	t.Helper()
 	st, err := s.Prepare(t.Context(), text)
 	require.NoError(t, err)
 	defer st.Close()
 	require.True(t, st.MayBeGivenUp(), text)
-	rows, err := st.Execute(engine.WithOutcome(t.Context(), o), nil)
+	rows, err := st.Execute(outcome.With(t.Context(), o), nil)
 	if err != nil {
 		return err
 	}
@@ -43,7 +44,7 @@ func TestAStatementThatWasGivenUp(t *testing.T) {
 		"INSERT INTO t VALUES (7)", "INSERT INTO t VALUES (7) RETURNING i", "UPDATE t SET i = i + 1", "DELETE FROM t WHERE i = 1", "CREATE TABLE n AS SELECT 1 AS a",
 		"CREATE VIEW n AS SELECT 1 AS a", "CREATE TABLE n (a int DEFAULT 1)", "ALTER TABLE t ADD CONSTRAINT c CHECK (i >= 0)", "INSERT INTO own VALUES (1)", "CREATE TEMP TABLE n AS SELECT 1 AS a",
 	} {
-		given := &engine.Outcome{}
+		given := &outcome.Outcome{}
 		require.True(t, given.Fail())
 		requireState(t, "57014", executed(t, s, text, given))
 		require.Equal(t, []string{"0", "1", "2"}, rows(t, s, "SELECT i FROM t ORDER BY i"), text)
@@ -52,7 +53,7 @@ func TestAStatementThatWasGivenUp(t *testing.T) {
 		requireState(t, "42P01", err)
 		require.Equal(t, engine.Idle, s.Status())
 	}
-	given := &engine.Outcome{}
+	given := &outcome.Outcome{}
 	require.True(t, given.Fail())
 	requireState(t, "57014", executed(t, s, "PREPARE p AS SELECT 1", given))
 	_, err := s.Exec(t.Context(), "EXECUTE p")
@@ -65,11 +66,11 @@ func TestAStatementThatWasGivenUp(t *testing.T) {
 	requireState(t, "34000", err)
 	exec(t, s, "ROLLBACK")
 
-	committed := &engine.Outcome{}
+	committed := &outcome.Outcome{}
 	require.NoError(t, executed(t, s, "INSERT INTO t VALUES (7) RETURNING i", committed))
 	require.False(t, committed.Fail())
 	require.Equal(t, []string{"4"}, rows(t, s, "SELECT count(*) FROM t"))
-	reads := &engine.Outcome{}
+	reads := &outcome.Outcome{}
 	require.NoError(t, executed(t, s, "SELECT i FROM t", reads))
 	require.True(t, reads.Fail())
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/lex"
@@ -79,11 +80,11 @@ func (s *Session) Parsing(ctx context.Context, sql string) (done func(), err err
 	bytes := parsingBytes(sql)
 	leave, err := s.takeTurn(ctx, sql)
 	if err != nil {
-		return nil, s.life.CauseOf(ended(ctx, err))
+		return nil, s.life.CauseOf(outcome.Ended(ctx, err))
 	}
 	if err := s.takeBriefly(ctx, 2*bytes); err != nil {
 		leave()
-		return nil, s.life.CauseOf(ended(ctx, err))
+		return nil, s.life.CauseOf(outcome.Ended(ctx, err))
 	}
 	s.prepaid = bytes
 	return func() {

@@ -12,7 +12,9 @@ import (
 
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/cast"
+	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -125,9 +127,9 @@ func (st *Statement) prepareNamed(ctx context.Context, head *statement.Prepare) 
 	if err := s.Take(account.Statement, n.bytes()); err != nil {
 		return nil, err
 	}
-	if !commits(ctx) {
+	if !outcome.Commits(ctx) {
 		s.Give(account.Statement, n.bytes())
-		return nil, errUserRequest
+		return nil, outcome.ErrUserRequest
 	}
 	if s.named == nil {
 		s.named = map[string]*NamedStatement{}
@@ -142,7 +144,8 @@ func (s *Session) parameterType(declared string) (name string, oid uint32, err e
 	if other, ok := postgresTypes[strings.ToLower(declared)]; ok {
 		name = other
 	}
-	f, err := s.duckType(name, declared)
+	s.yield()
+	f, err := definition.TypeNamed(s.conn, name, declared)
 	if err != nil {
 		return "", 0, err
 	}

@@ -3,14 +3,13 @@ package engine
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
-	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/conform"
+	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -200,7 +199,7 @@ func (st *Statement) privateText(ctx context.Context, v *visible) (text string, 
 		return "", nil, err
 	}
 	if head, ok := st.parsed.Head.(*statement.CreateTable); ok {
-		if text, moved, err = limitedTable(text, head); err != nil {
+		if text, moved, err = definition.Limited(text, head); err != nil {
 			return "", nil, err
 		}
 	}
@@ -252,29 +251,6 @@ func (st *Statement) droppedOwn() (string, edit.List, error) {
 		return "", nil, e
 	}
 }
-
-// limitedTable gives a temporary table checks of what varchar(n) and char(n) say, which DuckDB forgets. (Spaces beyond the length are not cut.)
-func limitedTable(text string, head *statement.CreateTable) (string, edit.List, error) {
-	var checks strings.Builder
-	for _, c := range head.Columns {
-		if typ, err := columntype.Read(c.Type); err == nil && typ.Length > 0 {
-			fmt.Fprintf(&checks, ", CHECK (length(%s) <= %d)", duckdb.QuoteIdentifier(c.Name), typ.Length)
-		} else if e, ok := err.(*Error); ok && forgottenLength.MatchString(c.Type) {
-			return "", nil, columnError(c, e)
-		}
-	}
-	if head.DefinitionsEnd == 0 && forgottenLength.MatchString(text) {
-		return "", nil, sqlerror.New("0A000", "the length of a string column is not kept in this form of CREATE TEMP TABLE").WithHint("Use text, and CHECK (length(c) <= n).")
-	}
-	if checks.Len() == 0 {
-		return text, nil, nil
-	}
-	text, made := dialect.Inserted(text, head.DefinitionsEnd, checks.String())
-	return text, made, nil
-}
-
-// forgottenLength finds the parentheses that DuckDB forgets.
-var forgottenLength = regexp.MustCompile(`(?i)\b(?:varchar|char|character|varying|bpchar|nvarchar|text|string)\s*\(\s*[0-9]`)
 
 // privateKinds are what a session may do to its own temporary objects, with their command tags.
 var privateKinds = map[duckdb.Kind]string{

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/relation"
+	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -39,9 +40,6 @@ type returning struct {
 	alias   string // what the list knows the table by
 	aliased bool   // and by nothing else
 }
-
-// hitColumn says in batches of a rewrite which rows it was about.
-const hitColumn = "csm_hit"
 
 // returningOf is what a statement returns of its rows, nil if nothing.
 func returningOf(head any) *returning {
@@ -89,17 +87,19 @@ func (st *Statement) describeReturning(ctx context.Context, r *returning, versio
 		nulls[i] = "CAST(NULL AS " + name + ") AS " + duckdb.QuoteIdentifier(f.Name)
 	}
 	if !r.aliased {
-		r.written, r.edits = withoutSchema(version.Table().Name, r.list)
+		r.written, r.edits = rewrite.WithoutSchema(version.Table().Name, r.list)
 	}
 	items, err := statement.ListItems(r.list)
 	if err != nil {
 		return st.pointIntoList(err, r)
 	}
 	for i := range items {
-		items[i], _ = withoutSchema(version.Table().Name, items[i])
+		items[i], _ = rewrite.WithoutSchema(version.Table().Name, items[i])
 	}
 	from := "SELECT " + strings.Join(nulls, ", ")
-	if err := st.session.rowwise(ctx, v, "", "("+from+") AS "+duckdb.QuoteIdentifier(r.alias), "RETURNING", items...); err != nil {
+	rows := "(" + from + ") AS " + duckdb.QuoteIdentifier(r.alias)
+	returned := rewrite.Condition{From: rows, Place: "RETURNING", Expressions: items}
+	if err := st.session.rowwise(ctx, v, returned); err != nil {
 		return err
 	}
 	text := r.query(from)
@@ -203,7 +203,7 @@ func (k *keeper) keeping(next func(context.Context) (arrow.RecordBatch, error)) 
 	}
 }
 
-// returned asks for the list of the rows that were kept: all, or those that have hitColumn set. The caller releases
+// returned asks for the list of the rows that were kept: all, or those that have rewrite.HitColumn set. The caller releases
 // what it keeps.
 func (st *Statement) returned(ctx context.Context, v *visible, written *keeper, columns *arrow.Schema) (*keeper, error) {
 	out := st.session.keeper()
@@ -224,8 +224,8 @@ func (st *Statement) returned(ctx context.Context, v *visible, written *keeper, 
 		names[i] = duckdb.QuoteIdentifier(f.Name)
 	}
 	from := "SELECT " + strings.Join(names, ", ") + " FROM " + duckdb.ScanCall(number)
-	if ingest.Index(schema, hitColumn) == columns.NumFields() {
-		from += " WHERE " + hitColumn
+	if ingest.Index(schema, rewrite.HitColumn) == columns.NumFields() {
+		from += " WHERE " + rewrite.HitColumn
 	}
 	text := st.returning.query(from)
 	plan, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/conform"
+	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/split"
 )
@@ -149,13 +150,13 @@ func (r *Rows) park(lot *budget.Lot) {
 	}
 	for {
 		if err := heard.Err(); err != nil {
-			r.err = ended(heard, err)
+			r.err = outcome.Ended(heard, err)
 			break
 		}
 		b, err := r.next(heard)
 		if err != nil {
 			if err != io.EOF {
-				r.err = ended(heard, err)
+				r.err = outcome.Ended(heard, err)
 			}
 			break
 		}

@@ -8,6 +8,8 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/csmsql/csmsql/engine/outcome"
+	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/workforce"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -79,7 +81,7 @@ func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, erro
 	}
 	over, err := s.takeTurn(ctx, sql)
 	if err != nil {
-		return nil, s.life.CauseOf(ended(ctx, err))
+		return nil, s.life.CauseOf(outcome.Ended(ctx, err))
 	}
 	defer over()
 	var users dialect.Written
@@ -90,7 +92,7 @@ func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, erro
 	if parsed == nil {
 		done, err := s.parsing(ctx, sql)
 		if err != nil {
-			return nil, s.life.CauseOf(ended(ctx, err))
+			return nil, s.life.CauseOf(outcome.Ended(ctx, err))
 		}
 		defer done()
 		if sql, users, err = dialect.Given(sql, in); err != nil {
@@ -114,7 +116,7 @@ func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, erro
 		err = ctx.Err()
 	}
 	if err != nil {
-		return nil, users.Place(s.life.CauseOf(ended(ctx, err)))
+		return nil, users.Place(s.life.CauseOf(outcome.Ended(ctx, err)))
 	}
 	if len(sql) > dialect.TreeMax {
 		parsed.Tree = nil // it may be a hundred times the text
@@ -177,13 +179,13 @@ func (st *Statement) prepare(ctx context.Context) error {
 	case *statement.Copy:
 		return st.prepareCopy(ctx, head)
 	case *statement.Delete:
-		r, err := deleteRewrite(head)
+		r, err := rewrite.OfDelete(head)
 		if err != nil {
 			return err
 		}
 		return st.prepareRewrite(ctx, r)
 	case *statement.Update:
-		r, err := updateRewrite(head)
+		r, err := rewrite.OfUpdate(head)
 		if err != nil {
 			return err
 		}
@@ -255,12 +257,12 @@ func (st *Statement) Execute(ctx context.Context, args []any) (*Rows, error) {
 	rows, err := st.execute(ctx, args)
 	listens()
 	if err != nil {
-		err = st.written.Place(s.life.CauseOf(ended(ctx, err)))
+		err = st.written.Place(s.life.CauseOf(outcome.Ended(ctx, err)))
 		done()
 		return nil, err
 	}
 	rows.session = s
-	rows.told = func(err error) error { return st.written.Place(s.life.CauseOf(ended(ctx, err))) }
+	rows.told = func(err error) error { return st.written.Place(s.life.CauseOf(outcome.Ended(ctx, err))) }
 	if rows.fetch == nil { // many do not close a result without rows
 		done()
 		return rows, nil

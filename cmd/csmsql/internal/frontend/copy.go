@@ -13,6 +13,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/wire"
@@ -59,9 +60,9 @@ func (c *copyIn) CopyIn(ctx context.Context, stream io.Reader) (tag string, err 
 	if c.options.Format == pgcopy.Binary {
 		next = c.textRows(reader)
 	}
-	whole := engine.WithClock(ctx, s.client.Untime)
-	l := &leaving{session: s, sql: c.sql, since: time.Now(), reads: true, outcome: &engine.Outcome{}}
-	if s.call(ctx, l, func() { tag, err = c.engine.CopyInLines(engine.WithOutcome(whole, l.outcome), next, reader.Line) }) {
+	whole := outcome.WithClock(ctx, s.client.Untime)
+	l := &leaving{session: s, sql: c.sql, since: time.Now(), reads: true, outcome: &outcome.Outcome{}}
+	if s.call(ctx, l, func() { tag, err = c.engine.CopyInLines(outcome.With(whole, l.outcome), next, reader.Line) }) {
 		s.backend.failed.Add(1)
 		return "", context.Cause(ctx)
 	}

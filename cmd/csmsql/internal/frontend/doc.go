@@ -24,7 +24,7 @@
 //   - F3: a batch handed to wire lives until the next Next or Close and is released exactly once.
 //
 //   - F4: a statement that was cancelled, or took too long, fails soon, whatever DuckDB does (calls). Nothing of it stays: one that writes is asked
-//     before it commits (engine.Outcome), and the block that it was in has failed.
+//     before it commits (outcome.Outcome), and the block that it was in has failed.
 //
 // One connection's goroutine uses a session at a time, and makes the calls of the engine that may take long in another one, its caller. While
 // one of those is overdue nothing else touches the engine's session. calls.mu is the only lock, a leaf.

@@ -9,6 +9,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/wire"
 )
 
@@ -43,10 +44,10 @@ func (p *prepared) Execute(ctx context.Context, args []wire.Value) (wire.Result,
 	s := p.session
 	s.backend.executed.Add(1)
 	r := &result{session: s, ctx: ctx}
-	ctx = engine.WithClock(ctx, s.client.Untime)
+	ctx = outcome.WithClock(ctx, s.client.Untime)
 	if p.engine.MayBeGivenUp() && !p.engine.Prompt() {
-		r.leaving = &leaving{session: s, sql: p.sql, since: time.Now(), bytes: bytesOf(args), outcome: &engine.Outcome{}}
-		ctx = engine.WithOutcome(ctx, r.leaving.outcome)
+		r.leaving = &leaving{session: s, sql: p.sql, since: time.Now(), bytes: bytesOf(args), outcome: &outcome.Outcome{}}
+		ctx = outcome.With(ctx, r.leaving.outcome)
 	}
 	var err error
 	overdue := r.call(ctx, func() {

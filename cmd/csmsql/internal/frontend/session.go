@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgcopy"
@@ -76,9 +77,9 @@ type leaving struct {
 	session *session
 	sql     string
 	since   time.Time
-	bytes   int64           // of its arguments
-	reads   bool            // its client's rows, all the time
-	outcome *engine.Outcome // nil: nothing of it could stay
+	bytes   int64            // of its arguments
+	reads   bool             // its client's rows, all the time
+	outcome *outcome.Outcome // nil: nothing of it could stay
 }
 
 func (l *leaving) computes() bool { return !l.reads }

@@ -1,0 +1,173 @@
+package definition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/engine/cast"
+	"github.com/csmsql/csmsql/engine/columntype"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
+)
+
+// Columns asks DuckDB what the types of a CREATE TABLE are.
+func (r *Reader) Columns(head *statement.CreateTable) (*arrow.Schema, error) {
+	seen := map[string]bool{}
+	fields := make([]arrow.Field, len(head.Columns))
+	for i, c := range head.Columns {
+		if seen[strings.ToLower(c.Name)] {
+			return nil, sqlerror.New("42701", "column %q specified more than once", c.Name)
+		}
+		seen[strings.ToLower(c.Name)] = true
+		f, err := r.column(c)
+		if err != nil {
+			return nil, err
+		}
+		fields[i] = f
+	}
+	if len(fields) == 0 {
+		return nil, sqlerror.New("0A000", "a table needs at least one column")
+	}
+	return arrow.NewSchema(fields, nil), nil
+}
+
+func (r *Reader) column(c statement.Column) (arrow.Field, error) {
+	typ, err := columntype.Read(c.Type)
+	if e, ok := err.(*sqlerror.Error); ok {
+		return arrow.Field{}, ColumnError(c, e)
+	}
+	name := typ.DuckDB
+	f, err := TypeNamed(r.Conn, name, c.Type)
+	if e, ok := err.(*sqlerror.Error); ok {
+		err = ColumnError(c, e)
+	}
+	if err != nil {
+		return arrow.Field{}, err
+	}
+	f.Name, f.Type, f.Nullable = c.Name, ingest.Logical(f.Type), !c.NotNull
+	if c.Collated && !isText(f.Type) {
+		return f, sqlerror.New("42804", "column %q: collations are not supported by type %s", c.Name, c.Type)
+	}
+	stored, err := columntype.SQL(f)
+	if err != nil {
+		return f, err
+	}
+	if err := r.sameType(name, stored); err != nil {
+		return f, ColumnError(c, err)
+	}
+	f = typ.Declared.Mark(f)
+	if c.Default == "" {
+		return f, nil
+	}
+	check, err := r.Conn.Prepare("SELECT CAST(" + dialect.Expression(c.Default) + " AS " + name + ")")
+	if e := Shortage(err); e != nil {
+		return f, ColumnError(c, e)
+	}
+	if err != nil {
+		return f, sqlerror.New("42611", "column %q: bad default %s: %v", c.Name, c.Default, err)
+	}
+	check.Close()
+	f.Metadata = arrow.NewMetadata(append(f.Metadata.Keys(), cast.DefaultKey), append(f.Metadata.Values(), c.Default))
+	return f, nil
+}
+
+// TypeNamed is what DuckDB takes the name of a type for; written is how the user has it.
+func TypeNamed(conn *duckdb.Connection, name, written string) (arrow.Field, error) {
+	duck, err := conn.Prepare("SELECT CAST(NULL AS " + name + ")")
+	if err != nil {
+		if d, ok := err.(*duckdb.Error); ok && d.State != "42704" && d.State != "42P01" {
+			return arrow.Field{}, sqlerror.New(d.State, "type %s: %s", written, d.Message)
+		}
+		return arrow.Field{}, sqlerror.New("42704", "type %q does not exist", written)
+	}
+	defer duck.Close()
+	schema, err := duck.Schema()
+	if err != nil {
+		return arrow.Field{}, err
+	}
+	return schema.Field(0), nil
+}
+
+// Shortage is what DuckDB says of its memory, its end or itself, and not of the words that it was given; nil: of those, or nothing.
+func Shortage(err error) *sqlerror.Error {
+	var d *duckdb.Error
+	if !errors.As(err, &d) || len(d.State) != 5 || !slices.Contains([]string{"53", "57", "58", "XX"}, d.State[:2]) {
+		return nil
+	}
+	return sqlerror.New(d.State, "%s", d.Message)
+}
+
+// ColumnError says which column an error is about, and where it stands.
+func ColumnError(c statement.Column, e *sqlerror.Error) *sqlerror.Error {
+	e.Message, e.At = fmt.Sprintf("column %q: %s", c.Name, e.Message), c.At
+	return e
+}
+
+// sameType is an error unless values of a type that was declared are stored as values of that type. Text in the place of an ENUM, say, would
+// order by other rules and take every word.
+func (r *Reader) sameType(declared, stored string) *sqlerror.Error {
+	names, err := r.Conn.Texts(context.Background(), "SELECT unnest([typeof(CAST(NULL AS "+declared+")), typeof(CAST(NULL AS "+stored+"))])")
+	if e := Shortage(err); e != nil {
+		return e
+	}
+	if err != nil || len(names) != 2 {
+		return sqlerror.New("0A000", "columns of type %s cannot be stored", declared)
+	}
+	if names[0] == names[1] {
+		return nil
+	}
+	e := sqlerror.New("0A000", "columns of type %s cannot be stored", names[0]).WithHint("They would be " + names[1] + ": declare that, and cast to it.")
+	if strings.Contains(names[0], "ENUM") {
+		return e.WithHint(enumAdvice)
+	}
+	return e
+}
+
+const enumAdvice = "Use varchar with a CHECK of its values: c varchar CHECK (c IN ('a', 'b'))."
+
+// isText tells whether values of a type are text, or lists of it.
+func isText(t arrow.DataType) bool {
+	if list, ok := t.(arrow.ListLikeType); ok {
+		return isText(list.Elem())
+	}
+	switch t.ID() {
+	case arrow.STRING, arrow.LARGE_STRING, arrow.STRING_VIEW:
+		return true
+	}
+	return false
+}
+
+// Limited gives the text of a temporary table checks of what varchar(n) and char(n) say, which DuckDB forgets. (Spaces
+// beyond the length are not cut.)
+func Limited(text string, head *statement.CreateTable) (string, edit.List, error) {
+	var checks strings.Builder
+	for _, c := range head.Columns {
+		if typ, err := columntype.Read(c.Type); err == nil && typ.Length > 0 {
+			fmt.Fprintf(&checks, ", CHECK (length(%s) <= %d)", duckdb.QuoteIdentifier(c.Name), typ.Length)
+		} else if e, ok := err.(*sqlerror.Error); ok && forgottenLength.MatchString(c.Type) {
+			return "", nil, ColumnError(c, e)
+		}
+	}
+	if head.DefinitionsEnd == 0 && forgottenLength.MatchString(text) {
+		return "", nil, sqlerror.New("0A000", "the length of a string column is not kept in this form of CREATE TEMP TABLE").
+			WithHint("Use text, and CHECK (length(c) <= n).")
+	}
+	if checks.Len() == 0 {
+		return text, nil, nil
+	}
+	text, made := dialect.Inserted(text, head.DefinitionsEnd, checks.String())
+	return text, made, nil
+}
+
+// forgottenLength finds the parentheses that DuckDB forgets.
+var forgottenLength = regexp.MustCompile(`(?i)\b(?:varchar|char|character|varying|bpchar|nvarchar|text|string)\s*\(\s*[0-9]`)
