@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -32,8 +33,8 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 		}
 	}
 	var count int64
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
-		version, err := s.target(v, head.Name)
+	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		version, err := v.Target(head.Name)
 		if err != nil {
 			return err
 		}
@@ -120,7 +121,7 @@ func (st *Statement) copyToArrow(ctx context.Context, head *statement.Copy, text
 	if err != nil {
 		return nil, err
 	}
-	defer v.release()
+	defer v.Release()
 	plan, err := s.planQuery(ctx, text, st.treeOf(text), v)
 	if err != nil {
 		return nil, err

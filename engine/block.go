@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/outcome"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -260,7 +261,7 @@ func (b *block) release() {
 
 // write runs change in the open block, or in a transaction of its own that it commits. All or nothing: an error
 // leaves no trace and no memory.
-func (s *Session) write(ctx context.Context, change func(tx *catalog.Transaction, v *visible) error) error {
+func (s *Session) write(ctx context.Context, change func(tx *catalog.Transaction, v *snapshot.View) error) error {
 	if s.engine.catalog == nil {
 		return sqlerror.New("25006", "this session reads the lent memory of another process and cannot write").WithHint("Write through the node itself: csmsql sql without --attach.")
 	}
@@ -276,7 +277,7 @@ func (s *Session) write(ctx context.Context, change func(tx *catalog.Transaction
 	return s.commit(ctx)
 }
 
-func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Transaction, v *visible) error) error {
+func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Transaction, v *snapshot.View) error) error {
 	b := s.block
 	if b.modes.readOnly { // what the statement says of itself was asked before: this is for what it does beside
 		return readOnlyError("a statement that writes")
@@ -292,6 +293,6 @@ func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Tran
 		return err
 	}
 	v := s.seeing(b.contents(), b.lease.Hold(), own)
-	defer v.release()
+	defer v.Release()
 	return change(b.tx, v)
 }

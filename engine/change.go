@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/rewrite"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -24,9 +25,9 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite.Rewrite) erro
 	if err != nil {
 		return err
 	}
-	defer v.release()
-	version, err := s.target(v, r.Name)
-	if err == errTemporary {
+	defer v.Release()
+	version, err := v.Target(r.Name)
+	if err == snapshot.ErrTemporary {
 		return st.preparePrivate(ctx, &statement.Private{Verb: "update"})
 	}
 	if err != nil {
@@ -58,8 +59,8 @@ func (st *Statement) runRewrite(ctx context.Context, r rewrite.Rewrite, args []a
 	s := st.session
 	var hit int64
 	out := s.keeper()
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
-		version, err := s.target(v, r.Name)
+	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		version, err := v.Target(r.Name)
 		if err != nil {
 			return err
 		}
@@ -90,7 +91,7 @@ func (st *Statement) runRewrite(ctx context.Context, r rewrite.Rewrite, args []a
 
 // replaceRows makes the rows of a rewrite the table's, unless it hits none. hits, if not nil, keeps the batches with
 // rows that were hit.
-func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *visible, version *catalog.TableVersion, r rewrite.Rewrite, args []any, hits *keeper) (hit int64, err error) {
+func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *snapshot.View, version *catalog.TableVersion, r rewrite.Rewrite, args []any, hits *keeper) (hit int64, err error) {
 	table := version.Table()
 	text, err := r.Text(version)
 	if err != nil {
@@ -167,8 +168,8 @@ func (st *Statement) rename(ctx context.Context, head *statement.Rename) (*Rows,
 	if head.Object != statement.Table {
 		return nil, sqlerror.New("0A000", "ALTER %s … RENAME is not supported", strings.ToUpper(string(head.Object)))
 	}
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
-		version, err := s.target(v, head.Name)
+	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		version, err := v.Target(head.Name)
 		if e, ok := err.(*Error); ok && e.State == "42P01" && head.IfExists {
 			s.notice(Notice{Severity: "NOTICE", State: "00000", Message: fmt.Sprintf("relation %q does not exist, skipping", head.Name.String())})
 			return nil
@@ -190,7 +191,7 @@ func (st *Statement) rename(ctx context.Context, head *statement.Rename) (*Rows,
 }
 
 // rowwise is an error if what is said of single rows is not: DuckDB is asked whether it would take it in a WHERE.
-func (s *Session) rowwise(ctx context.Context, v *visible, conditions ...rewrite.Condition) error {
+func (s *Session) rowwise(ctx context.Context, v *snapshot.View, conditions ...rewrite.Condition) error {
 	for i := range conditions {
 		text := conditions[i].Text()
 		if text == "" {
@@ -212,7 +213,7 @@ func (s *Session) rowwise(ctx context.Context, v *visible, conditions ...rewrite
 }
 
 // rowwiseChange is rowwise of an UPDATE or a DELETE of this table.
-func (s *Session) rowwiseChange(ctx context.Context, v *visible, head any, version *catalog.TableVersion) error {
+func (s *Session) rowwiseChange(ctx context.Context, v *snapshot.View, head any, version *catalog.TableVersion) error {
 	conditions, err := rewrite.ConditionsOf(head, version)
 	if err != nil {
 		return err

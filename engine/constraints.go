@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -19,12 +20,9 @@ import (
 // Constraints of ALTER TABLE (package definition), and what rows that are there say to them.
 
 // definitions reads those of a statement that sees v.
-func (s *Session) definitions(v *visible) *definition.Reader {
+func (s *Session) definitions(v *snapshot.View) *definition.Reader {
 	s.yield()
-	return &definition.Reader{
-		Conn: s.conn, Checks: s.engine.checks,
-		Table: func(name statement.Name) (*catalog.TableVersion, error) { return s.target(v, name) },
-	}
+	return &definition.Reader{Conn: s.conn, Checks: s.engine.checks, View: v}
 }
 
 // warnOfKeys says which constraints are on record only.
@@ -45,12 +43,12 @@ func (s *Session) warnOfKeys(written []statement.Constraint) {
 func (st *Statement) addConstraint(ctx context.Context, head *statement.AddConstraint) (*Rows, error) {
 	s := st.session
 	missing := false
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
-		version, err := s.target(v, head.Name)
+	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		version, err := v.Target(head.Name)
 		if missing = head.IfExists && isState(err, "42P01"); missing {
 			return nil
 		}
-		if err == errTemporary {
+		if err == snapshot.ErrTemporary {
 			return sqlerror.New("0A000", "constraints of a temporary table cannot be added").WithHint("Write them into its CREATE TEMP TABLE.")
 		}
 		if err != nil {
@@ -83,7 +81,7 @@ func isState(err error, state string) bool {
 }
 
 // holds is an error if rows of a table are not what a schema with further constraints says.
-func (s *Session) holds(ctx context.Context, v *visible, table catalog.Table, schema *arrow.Schema) error {
+func (s *Session) holds(ctx context.Context, v *snapshot.View, table catalog.Table, schema *arrow.Schema) error {
 	for i, f := range schema.Fields() {
 		if f.Nullable || !table.Columns.Field(i).Nullable {
 			continue
@@ -124,7 +122,7 @@ func (s *Session) holds(ctx context.Context, v *visible, table catalog.Table, sc
 }
 
 // finds tells whether a table has a row of which a condition is true. alias is what the condition calls the table.
-func (s *Session) finds(ctx context.Context, v *visible, table catalog.TableName, alias, condition string) (bool, error) {
+func (s *Session) finds(ctx context.Context, v *snapshot.View, table catalog.TableName, alias, condition string) (bool, error) {
 	text := "SELECT 1 AS found FROM " + duckdb.QuoteIdentifier(table.Schema) + "." + duckdb.QuoteIdentifier(table.Name) + " AS " + duckdb.QuoteIdentifier(alias) +
 		" WHERE " + condition + " LIMIT 1"
 	plan, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)
@@ -155,8 +153,8 @@ func (s *Session) finds(ctx context.Context, v *visible, table catalog.TableName
 func (st *Statement) dropConstraint(ctx context.Context, head *statement.DropConstraint) (*Rows, error) {
 	s := st.session
 	var skipped string
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
-		version, err := s.target(v, head.Name)
+	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		version, err := v.Target(head.Name)
 		if head.IfExists && isState(err, "42P01") {
 			skipped = fmt.Sprintf("relation %q does not exist, skipping", head.Name.String())
 			return nil

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -65,7 +66,7 @@ func (st *Statement) prepareCopyTo(ctx context.Context, head *statement.Copy) er
 	if err != nil {
 		return err
 	}
-	defer v.release()
+	defer v.Release()
 	plan, err := s.planQuery(ctx, text, st.treeOf(text), v)
 	if err != nil {
 		return st.pointAt(cast.Verbatim(text).Relocate(err, st.parsed.Text), head.Name.Name)
@@ -99,13 +100,13 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 	if err != nil {
 		return nil, err
 	}
-	defer v.release()
+	defer v.Release()
 	plan, err := s.planDuck(ctx, text, st.treeOf(text), v)
 	if err != nil {
 		return nil, err
 	}
 	defer plan.close()
-	v.read.Begin()
+	v.Read.Begin()
 	for _, t := range plan.scans {
 		if err := t.Start(ctx, nil); err != nil {
 			return nil, err
@@ -131,11 +132,11 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 	defer duck.Close()
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return nil, v.lease.ErrorOr(files.Error(v.read.Blame(ctx, err)), v.read)
+		return nil, v.Lease.ErrorOr(files.Error(v.Read.Blame(ctx, err)), v.Read)
 	}
 	defer rows.Close()
 	n := privateCount(rows)
-	if err := s.engine.trustworthy(ctx, plan.faults, v.read, v.lease); err != nil {
+	if err := s.engine.trustworthy(ctx, plan.faults, v.Read, v.Lease); err != nil {
 		return nil, err
 	}
 	return done(fmt.Sprintf("COPY %d", n), n), nil
@@ -147,9 +148,9 @@ func (st *Statement) prepareCopyFrom(ctx context.Context, head *statement.Copy) 
 	if err != nil {
 		return err
 	}
-	defer v.release()
-	version, err := s.target(v, head.Name)
-	if err == errTemporary {
+	defer v.Release()
+	version, err := v.Target(head.Name)
+	if err == snapshot.ErrTemporary {
 		return sqlerror.New("0A000", "COPY FROM into a temporary table is not supported").WithHint("INSERT INTO t SELECT … works.")
 	}
 	if err != nil {
@@ -198,8 +199,8 @@ func copyColumns(schema *arrow.Schema, names []string) ([]string, error) {
 func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*Rows, error) {
 	s := st.session
 	var count int64
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
-		version, err := s.target(v, head.Name)
+	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		version, err := v.Target(head.Name)
 		if err != nil {
 			return err
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -54,8 +55,8 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 		return "", err
 	}
 	var count int64
-	err = s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
-		version, err := s.target(v, head.Name)
+	err = s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		version, err := v.Target(head.Name)
 		if err != nil {
 			return err
 		}

@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/names"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
@@ -138,8 +139,8 @@ func (st *Statement) createTable(ctx context.Context, head *statement.CreateTabl
 		return st.runPrivate(ctx, nil)
 	}
 	exists := false
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
-		name, err := s.qualify(v, head.Name)
+	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		name, err := v.Qualify(head.Name)
 		if err != nil {
 			return err
 		}
@@ -182,8 +183,8 @@ func (s *Session) makeTable(ctx context.Context, tx *catalog.Transaction, name c
 }
 
 // makeRoom looks whether the name is taken, and frees it for OR REPLACE. exists: IF NOT EXISTS applies.
-func (s *Session) makeRoom(tx *catalog.Transaction, v *visible, name catalog.TableName, ifNotExists, orReplace bool) (exists bool, err error) {
-	version := v.find(name.Schema, name.Name)
+func (s *Session) makeRoom(tx *catalog.Transaction, v *snapshot.View, name catalog.TableName, ifNotExists, orReplace bool) (exists bool, err error) {
+	version := v.Find(name.Schema, name.Name)
 	switch {
 	case version == nil:
 		return false, nil
@@ -212,7 +213,7 @@ func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.C
 	if err != nil {
 		return err
 	}
-	defer v.release()
+	defer v.Release()
 	src := cast.Verbatim(head.Query)
 	tree := st.treeOf(head.Query)
 	if err := dialect.RefuseCollations(head.Query, tree); err != nil {
@@ -234,8 +235,8 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 	s := st.session
 	var count int64
 	existed := false
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
-		name, err := s.qualify(v, head.Name)
+	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		name, err := v.Qualify(head.Name)
 		if err != nil {
 			return err
 		}
@@ -275,7 +276,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 }
 
 // declaredAs marks columns of a query's result that show columns of varchar(n) as they are: as with PostgreSQL, the table has it, too.
-func (s *Session) declaredAs(schema *arrow.Schema, query string, tree *pg.ParseResult, v *visible) *arrow.Schema {
+func (s *Session) declaredAs(schema *arrow.Schema, query string, tree *pg.ParseResult, v *snapshot.View) *arrow.Schema {
 	origins := pgcatalog.Origins(query, tree, s.relations(v))
 	if len(origins) != schema.NumFields() {
 		return schema
@@ -290,15 +291,15 @@ func (s *Session) declaredAs(schema *arrow.Schema, query string, tree *pg.ParseR
 }
 
 func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema) (*Rows, error) {
-	if err := ownDatabase(head.Database, head.Database+"."+head.Name); err != nil {
+	if err := snapshot.OwnDatabase(head.Database, head.Database+"."+head.Name); err != nil {
 		return nil, err
 	}
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
-		if v.contents.HasSchema(head.Name) && head.IfNotExists {
+	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		if v.Contents.HasSchema(head.Name) && head.IfNotExists {
 			s.notice(Notice{Severity: "NOTICE", State: "42P06", Message: fmt.Sprintf("schema %q already exists, skipping", head.Name)})
 			return nil
 		}
-		if v.contents.HasSchema(head.Name) {
+		if v.Contents.HasSchema(head.Name) {
 			return sqlerror.New("42P06", "schema %q already exists", head.Name)
 		}
 		if strings.HasPrefix(head.Name, "pg_") || head.Name == "information_schema" || head.Name == names.SystemSchema {
@@ -311,9 +312,9 @@ func (s *Session) createSchema(ctx context.Context, head *statement.CreateSchema
 
 func (st *Statement) truncate(ctx context.Context, head *statement.Truncate) (*Rows, error) {
 	s := st.session
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
 		for _, n := range head.Names {
-			version, err := s.target(v, n)
+			version, err := v.Target(n)
 			if err != nil {
 				return st.pointAt(err, n.Name)
 			}

@@ -12,7 +12,7 @@
 //	   node      the lender's side (package member);  a borrower's way to it (package borrower)
 //	   written   the user's text, where all behind Probe reads one in plain spelling (statement.Plain): 31 for 0x1F
 //	   dialect   what the words of PostgreSQL's clients are to DuckDB, and its errors to them (package dialect)
-//	   view      a view's names get their schemas when it is made, because DuckDB, which expands views, looks for names anew
+//	   view      queries of views (package viewtext);  definitions of tables (definition), what goes with a DROP (dependency)
 //	   lifetime  how an engine or a session ends (package lifetime);  leases of snapshots, and of batches that left (package lease)
 //	   upkeep    chunks where they should lie: placed, moved, replicated, reloaded (package upkeep);  rederive: tables anew, from their query
 //	   again     queries whose lender began anew meanwhile
@@ -23,8 +23,8 @@
 // # Words
 //
 // An Engine is a node (Open) or a borrower of one (Attach). A Session is one user's conversation; a block is its open transaction,
-// explicit or the unit that one client message makes; a savepoint is what a block was at some time. A visible is the snapshot that
-// one statement sees, with the block's own changes. Facts are what planning needs of one table version (package facts).
+// explicit or the unit that one client message makes; a savepoint is what a block was at some time. What one statement sees is a view of a
+// snapshot (package snapshot). Facts are what planning needs of one table version (package facts).
 //
 // # Invariants
 //

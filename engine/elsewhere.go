@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/worker"
 	"github.com/csmsql/csmsql/engine/workforce"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
@@ -66,13 +67,13 @@ func (s *Session) mayLeave() bool {
 
 // planElsewhere has a worker plan the query, if it may go to one. What the Arrow kernels run better stays, as
 // planned: it never sees DuckDB.
-func (st *Statement) planElsewhere(ctx context.Context, v *visible) (planned *query, ok bool, err error) {
+func (st *Statement) planElsewhere(ctx context.Context, v *snapshot.View) (planned *query, ok bool, err error) {
 	s := st.session
 	if !s.mayLeave() {
 		return nil, false, nil
 	}
 	named, may := workforce.Leaves(st.parsed.Text)
-	if !may || !s.engine.workers.ViewsLeave(named, v.contents) {
+	if !may || !s.engine.workers.ViewsLeave(named, v.Contents) {
 		return nil, false, nil
 	}
 	if planned, err = st.planTrivial(v); planned != nil || err != nil {
@@ -81,7 +82,7 @@ func (st *Statement) planElsewhere(ctx context.Context, v *visible) (planned *qu
 	s.yield() // a result that streams has a worker, and it may be the only one
 	x := &elsewhere{number: s.engine.workers.Number(), named: named}
 	s.turn.Pause() // the worker has a processor
-	result, err := s.engine.workers.Pool.Describe(ctx, s.forWorker(st, x, nil), s.engine.workers.Snapshot(v.lease.Snapshot), 0, v.lease.Hold().Release)
+	result, err := s.engine.workers.Pool.Describe(ctx, s.forWorker(st, x, nil), s.engine.workers.Snapshot(v.Lease.Snapshot), 0, v.Lease.Hold().Release)
 	s.turn.Resume()
 	if err != nil {
 		return nil, false, s.engine.workers.Error(err)
@@ -103,7 +104,7 @@ func (st *Statement) planElsewhere(ctx context.Context, v *visible) (planned *qu
 
 // planTrivial plans what the Arrow kernels run without being asked to. A text with strings may have to be written
 // in another way first.
-func (st *Statement) planTrivial(v *visible) (*query, error) {
+func (st *Statement) planTrivial(v *snapshot.View) (*query, error) {
 	s, text := st.session, st.parsed.Text
 	tree := st.treeOf(text)
 	if tree == nil || bytes.IndexByte([]byte(text), '\'') >= 0 {
@@ -142,8 +143,8 @@ func (st *Statement) readElsewhere(ctx context.Context, args []any) (*Rows, erro
 	if err != nil {
 		return nil, err
 	}
-	defer v.release()
-	if !s.engine.workers.ViewsLeave(x.named, v.contents) {
+	defer v.Release()
+	if !s.engine.workers.ViewsLeave(x.named, v.Contents) {
 		return st.readHere(ctx, args)
 	}
 	s.yield() // as above
@@ -163,10 +164,10 @@ func (st *Statement) readHere(ctx context.Context, args []any) (*Rows, error) {
 	return st.read(ctx, args)
 }
 
-func (st *Statement) beginElsewhere(ctx context.Context, v *visible, args [][]byte) (*Rows, error) {
+func (st *Statement) beginElsewhere(ctx context.Context, v *snapshot.View, args [][]byte) (*Rows, error) {
 	s, x := st.session, st.elsewhere
 	e := s.engine
-	result, err := e.workers.Pool.Execute(ctx, s.forWorker(st, x, args), e.workers.Snapshot(v.lease.Snapshot), x.process, v.lease.Hold().Release)
+	result, err := e.workers.Pool.Execute(ctx, s.forWorker(st, x, args), e.workers.Snapshot(v.Lease.Snapshot), x.process, v.Lease.Hold().Release)
 	if err != nil {
 		return nil, e.workers.Error(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/split"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/optimization"
@@ -18,7 +19,7 @@ import (
 )
 
 // distribute plans a statement for several nodes; nil: it runs whole here, for a reason.
-func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*split.Plan, string) {
+func (s *Session) distribute(text string, tree *pg.ParseResult, v *snapshot.View) (*split.Plan, string) {
 	e := s.engine
 	values := s.settings.values
 	switch {
@@ -37,7 +38,7 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*sp
 	case s.without().Has(optimization.Distribution):
 		return nil, "csm.disable has distribution"
 	}
-	return e.split.Plan(text, tree, s.resolver(v), v.find, split.Wishes{
+	return e.split.Plan(text, tree, s.resolver(v), v.Find, split.Wishes{
 		Split: s.settings.distribute, Shuffle: s.settings.shuffle, Threads: e.threads(), Without: s.without(),
 		CutOffs: e.config.CutOffs, Guess: e.config.Guesses,
 	})
@@ -45,7 +46,7 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *visible) (*sp
 
 // executeDistributed runs the stages and then, over their results, the final text; or the statement whole, if what failed before there was
 // a row is that it was split.
-func (q *query) executeDistributed(ctx context.Context, v *visible, args []any) (*Rows, error) {
+func (q *query) executeDistributed(ctx context.Context, v *snapshot.View, args []any) (*Rows, error) {
 	q.session.yield()
 	if err := q.duck.Bind(args); err != nil { // as many as there are, and of types that can be
 		return nil, err
@@ -55,7 +56,7 @@ func (q *query) executeDistributed(ctx context.Context, v *visible, args []any) 
 		return q.insteadWhole(ctx, v, args, err)
 	}
 	rows := &Rows{schema: q.schema, volume: inner.volume, split: inner.split}
-	outer := v.lease.Hold()
+	outer := v.Lease.Hold()
 	rows.onClose(outer.Release)
 	rows.onClose(func() { inner.Close() })
 	begun := false
@@ -77,7 +78,7 @@ func (q *query) executeDistributed(ctx context.Context, v *visible, args []any) 
 }
 
 // insteadWhole runs a statement whole whose parts have failed, if that is only due to the parts.
-func (q *query) insteadWhole(ctx context.Context, v *visible, args []any, failed error) (*Rows, error) {
+func (q *query) insteadWhole(ctx context.Context, v *snapshot.View, args []any, failed error) (*Rows, error) {
 	if ctx.Err() != nil || !split.Only(failed) {
 		return nil, failed
 	}
@@ -98,14 +99,14 @@ func (q *query) insteadWhole(ctx context.Context, v *visible, args []any, failed
 }
 
 // runSplit gives the rows of the final text; closing them lets the results go that they are made of.
-func (q *query) runSplit(ctx context.Context, v *visible, args []any) (*Rows, error) {
+func (q *query) runSplit(ctx context.Context, v *snapshot.View, args []any) (*Rows, error) {
 	s := q.session
 	settings, err := s.fragmentSettings()
 	if err != nil {
 		return nil, err
 	}
 	r, err := s.engine.split.Run(ctx, q.split, split.Execution{
-		Snapshot: v.lease.Snapshot, Contents: v.contents, SearchPath: s.settings.searchPath, Settings: settings, Arguments: args,
+		Snapshot: v.Lease.Snapshot, Contents: v.Contents, SearchPath: s.settings.searchPath, Settings: settings, Arguments: args,
 	})
 	if err != nil {
 		return nil, err
@@ -121,12 +122,12 @@ func (q *query) runSplit(ctx context.Context, v *visible, args []any) (*Rows, er
 }
 
 // runFinal runs the text over the results.
-func (q *query) runFinal(ctx context.Context, v *visible, r *split.Run) (*Rows, error) {
+func (q *query) runFinal(ctx context.Context, v *snapshot.View, r *split.Run) (*Rows, error) {
 	s := q.session
-	view := s.seeing(v.contents.With(r.Tables()...), lease.New(v.lease.Snapshot, r.Check), v.own)
-	view.results = map[*catalog.TableVersion]bool{}
+	view := s.seeing(v.Contents.With(r.Tables()...), lease.New(v.Lease.Snapshot, r.Check), v.Own)
+	view.Results = map[*catalog.TableVersion]bool{}
 	for _, t := range r.Tables() {
-		view.results[t] = true
+		view.Results[t] = true
 	}
 	final, err := q.planFinal(ctx, view)
 	if err != nil {
@@ -146,7 +147,7 @@ func (q *query) runFinal(ctx context.Context, v *visible, r *split.Run) (*Rows, 
 }
 
 // planFinal takes the plan of the former execution, if it suits, or makes one.
-func (q *query) planFinal(ctx context.Context, view *visible) (*query, error) {
+func (q *query) planFinal(ctx context.Context, view *snapshot.View) (*query, error) {
 	if final := q.final; final != nil {
 		q.final = nil
 		if final.follow(ctx, view) {
@@ -167,7 +168,7 @@ func (q *query) keepFinal(final *query) {
 }
 
 // explainSplit is EXPLAIN of a statement that several nodes run.
-func (q *query) explainSplit(ctx context.Context, v *visible, head *statement.Explain, lines []string, args []any) (*Rows, error) {
+func (q *query) explainSplit(ctx context.Context, v *snapshot.View, head *statement.Explain, lines []string, args []any) (*Rows, error) {
 	describe := func() (string, error) { return q.session.engine.split.Foresee(ctx, q.split, args, q.without) }
 	if head.Analyze {
 		describe = func() (string, error) { return q.analyzeSplit(ctx, v, args) }
@@ -181,7 +182,7 @@ func (q *query) explainSplit(ctx context.Context, v *visible, head *statement.Ex
 }
 
 // analyzeSplit runs the statement, drops its rows, and tells what was measured.
-func (q *query) analyzeSplit(ctx context.Context, v *visible, args []any) (string, error) {
+func (q *query) analyzeSplit(ctx context.Context, v *snapshot.View, args []any) (string, error) {
 	started := time.Now()
 	rows, err := q.execute(ctx, v, args)
 	if err != nil {

@@ -59,7 +59,7 @@ func (s *Session) parametersOf(ctx context.Context, query *statement.Statement) 
 	if err != nil {
 		return nil, err
 	}
-	defer v.release()
+	defer v.Release()
 	plan, err := s.planQuery(ctx, query.Text, query.Tree, v)
 	if err != nil {
 		return nil, err
@@ -77,7 +77,7 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 	if err != nil {
 		return nil, err
 	}
-	defer v.release()
+	defer v.Release()
 	plan, err := s.planQuery(ctx, inner.Text, inner.Tree, v)
 	if err != nil {
 		return nil, err

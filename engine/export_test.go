@@ -20,6 +20,7 @@ import (
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/workforce"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/memregion"
@@ -171,7 +172,7 @@ func SharesOf(memoryBytes int64) (counted, process, chunk, parked, keys, text in
 
 // StoreView makes a view with the text as it is.
 func (s *Session) StoreView(ctx context.Context, schema, name, sql string) error {
-	return s.write(ctx, func(tx *catalog.Transaction, _ *visible) error {
+	return s.write(ctx, func(tx *catalog.Transaction, _ *snapshot.View) error {
 		_, err := tx.CreateView(ctx, catalog.TableName{Schema: schema, Name: name}, sql, nil)
 		return err
 	})
@@ -231,8 +232,8 @@ func (s *Session) RecordFor(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer v.release()
-	return s.engine.workers.Snapshot(v.lease.Snapshot).Record()
+	defer v.Release()
+	return s.engine.workers.Snapshot(v.Lease.Snapshot).Record()
 }
 
 // Quarantined counts the extents of the node's region whose writers died and may be heard of.
@@ -367,9 +368,9 @@ func (s *Session) ReadFirstChunk(ctx context.Context, table string) error {
 	if err != nil {
 		return err
 	}
-	defer v.release()
-	v.read.Begin()
-	batch, err := s.newScan(ctx, v, v.find("public", table), nil).Open(0, []int{0})
+	defer v.Release()
+	v.Read.Begin()
+	batch, err := s.newScan(ctx, v, v.Find("public", table), nil).Open(0, []int{0})
 	if err == nil {
 		batch.Release()
 	}
@@ -387,14 +388,14 @@ func (e *Engine) RegionsOf(ctx context.Context, table string) ([]memregion.Regio
 	if err != nil {
 		return nil, err
 	}
-	defer v.release()
-	v.read.Begin()
-	batch, err := s.newScan(ctx, v, v.find("public", table), nil).Open(0, []int{0})
+	defer v.Release()
+	v.Read.Begin()
+	batch, err := s.newScan(ctx, v, v.Find("public", table), nil).Open(0, []int{0})
 	if err != nil {
 		return nil, err
 	}
 	batch.Release()
-	return v.read.InRegions(), nil
+	return v.Read.InRegions(), nil
 }
 
 // Touch loads a byte of each page of a table's extents in this node's memory, as a statement would that was not told that they are gone.

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/fragment"
 	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -86,7 +87,7 @@ func (c *fragmentSessions) Execute(ctx context.Context, t *fragment.Task) (_ fra
 		return nil, err
 	}
 	f.view = s.seeing(t.Contents, lease.New(t.Snapshot, nil), nil)
-	f.view.parts, f.view.results = t.Parts, t.Results
+	f.view.Parts, f.view.Results = t.Parts, t.Results
 	if f.plan, err = s.planFragment(ctx, t.Text, t.Key, f.view); err != nil {
 		return nil, err
 	}
@@ -102,7 +103,7 @@ type fragmentRows struct {
 	session  *Session
 	listens  func()
 	started  time.Time
-	view     *visible
+	view     *snapshot.View
 	plan     *query // nil: it could not be planned
 	rows     *Rows  // nil: it does not run
 }
@@ -140,15 +141,15 @@ func (f *fragmentRows) Close(failed error) {
 	default:
 		s.keepPlan(f.plan)
 	}
-	f.view.release()
+	f.view.Release()
 	f.listens()
 	s.life.Leave()
 	f.sessions.done(s, failed)
 }
 
-func (s *Session) planFragment(ctx context.Context, text, key string, v *visible) (*query, error) {
+func (s *Session) planFragment(ctx context.Context, text, key string, v *snapshot.View) (*query, error) {
 	if q := s.takePlan(key, v); q != nil {
-		if len(v.results) == 0 || q.follow(ctx, v) {
+		if len(v.Results) == 0 || q.follow(ctx, v) {
 			return q, nil
 		}
 		q.close()

@@ -3,72 +3,21 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
-	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/upkeep"
-	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
-
-// target finds the table that a statement writes to. Temporary tables are DuckDB's own: ErrTemporary says so.
-func (s *Session) target(v *visible, name statement.Name) (*catalog.TableVersion, error) {
-	if name.Schema == "temp" || name.Schema == "pg_temp" || name.Schema == "" && v.own.has(name.Name) {
-		return nil, errTemporary
-	}
-	if version := s.lookup(v, name.Database, name.Schema, name.Name); version != nil {
-		return version, nil
-	}
-	schema := name.Schema
-	if schema == "" && len(s.settings.searchPath) > 0 {
-		schema = s.settings.searchPath[0]
-	}
-	if v.hasView(schema, name.Name) {
-		return nil, sqlerror.New("42809", "cannot change view %q", name.Name)
-	}
-	return nil, sqlerror.New("42P01", "relation %q does not exist", name.String())
-}
-
-var errTemporary = definition.ErrTemporary
-
-// ownDatabase refuses what is to be in another database; "" is this one.
-func ownDatabase(database, name string) error {
-	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) {
-		return sqlerror.New("0A000", "cross-database references are not implemented: %q", name)
-	}
-	return nil
-}
-
-// qualify gives a new object its schema.
-func (s *Session) qualify(v *visible, name statement.Name) (catalog.TableName, error) {
-	if err := ownDatabase(name.Database, name.String()); err != nil {
-		return catalog.TableName{}, err
-	}
-	schema := name.Schema
-	if schema == "" {
-		if len(s.settings.searchPath) == 0 {
-			return catalog.TableName{}, sqlerror.New("3F000", "no schema has been selected to create in")
-		}
-		schema = s.settings.searchPath[0]
-		if i := slices.IndexFunc(s.settings.searchPath, v.contents.HasSchema); i >= 0 { // the first that is there, as PostgreSQL has it
-			schema = s.settings.searchPath[i]
-		}
-	}
-	if !v.contents.HasSchema(schema) {
-		return catalog.TableName{}, sqlerror.New("3F000", "schema %q does not exist", schema)
-	}
-	return catalog.TableName{Schema: schema, Name: name.Name}, nil
-}
 
 func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) error {
 	s := st.session
@@ -76,9 +25,9 @@ func (st *Statement) prepareInsert(ctx context.Context, head *statement.Insert) 
 	if err != nil {
 		return err
 	}
-	defer v.release()
-	version, err := s.target(v, head.Name)
-	if err == errTemporary {
+	defer v.Release()
+	version, err := v.Target(head.Name)
+	if err == snapshot.ErrTemporary {
 		return st.preparePrivate(ctx, &statement.Private{Verb: "insert"})
 	}
 	if err != nil {
@@ -101,7 +50,7 @@ type insertion struct {
 
 // planInsert plans the query of an INSERT, and what it returns, for the columns that the table has.
 func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, version *catalog.TableVersion,
-	v *visible) (cast.Source, error) {
+	v *snapshot.View) (cast.Source, error) {
 	src, err := st.insertSource(ctx, head, version.Table().Columns, v)
 	if err != nil {
 		return cast.Source{}, err
@@ -123,7 +72,7 @@ func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, ver
 }
 
 // planSource plans the query that a writing statement takes its rows from. Rows that are returned must be DuckDB's.
-func (st *Statement) planSource(ctx context.Context, text string, v *visible) (*query, error) {
+func (st *Statement) planSource(ctx context.Context, text string, v *snapshot.View) (*query, error) {
 	if st.returning != nil {
 		return st.session.planDuck(ctx, text, st.treeOf(text), v)
 	}
@@ -131,7 +80,7 @@ func (st *Statement) planSource(ctx context.Context, text string, v *visible) (*
 }
 
 // insertSource finds out what the query gives and wraps it.
-func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, schema *arrow.Schema, v *visible) (cast.Source, error) {
+func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, schema *arrow.Schema, v *snapshot.View) (cast.Source, error) {
 	if head.Query == "" { // DEFAULT VALUES
 		return cast.Query("SELECT 1 AS csm_one", schema, []string{""})
 	}
@@ -162,7 +111,7 @@ func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, s
 }
 
 // givenColumns plans a query to see what it returns.
-func (st *Statement) givenColumns(ctx context.Context, query string, v *visible) ([]string, error) {
+func (st *Statement) givenColumns(ctx context.Context, query string, v *snapshot.View) ([]string, error) {
 	plan, err := st.session.planQuery(ctx, query, dialect.TreeOf(query), v)
 	if err != nil {
 		return nil, st.preferSyntaxError(cast.Verbatim(query).Relocate(err, st.parsed.Text))
@@ -193,8 +142,8 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned
 	s := st.session
 	var count int64
 	out := s.keeper()
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
-		version, err := s.target(v, head.Name)
+	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		version, err := v.Target(head.Name)
 		if err != nil {
 			return err
 		}
@@ -224,7 +173,7 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned
 	return done(tag, count), nil
 }
 
-func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transaction, v *visible, version *catalog.TableVersion, rows *Rows) (int64, *keeper, error) {
+func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transaction, v *snapshot.View, version *catalog.TableVersion, rows *Rows) (int64, *keeper, error) {
 	written := st.session.keeper()
 	defer written.release()
 	table := version.Table()
@@ -243,7 +192,7 @@ func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transactio
 // replanInsert makes the plan anew if it does not stand for v, or for the columns that the table has by now: what the
 // query gives was cast to those that it had.
 func (st *Statement) replanInsert(ctx context.Context, head *statement.Insert, planned *insertion,
-	version *catalog.TableVersion, v *visible) error {
+	version *catalog.TableVersion, v *snapshot.View) error {
 	columns, returned := version.Table().Columns, st.schema
 	if planned.columns.Equal(columns) {
 		return st.replanFor(ctx, v)
@@ -261,7 +210,7 @@ func (st *Statement) replanInsert(ctx context.Context, head *statement.Insert, p
 }
 
 // replanFor makes the plan anew if it does not stand for v.
-func (st *Statement) replanFor(ctx context.Context, v *visible) error {
+func (st *Statement) replanFor(ctx context.Context, v *snapshot.View) error {
 	if st.plan.fresh(v) {
 		return nil
 	}

@@ -8,9 +8,9 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/lookup"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/split"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
@@ -67,7 +67,7 @@ func (k *keptShare) give(bytes int64) {
 }
 
 // takePlan gives the plan that is kept for a key, if it still stands for what v shows; it is the caller's then.
-func (s *Session) takePlan(key string, v *visible) *query {
+func (s *Session) takePlan(key string, v *snapshot.View) *query {
 	i := slices.IndexFunc(s.kept.list, func(q *query) bool { return q.key == key })
 	if i < 0 {
 		return nil
@@ -153,34 +153,27 @@ func (q *query) lasting(tree *pg.ParseResult, hints []plan.Scan) bool {
 		distribute.Reproducible(tree) && plan.ReadsOnly(tree, hints)
 }
 
-func (v *visible) meaning(name catalog.TableName) lookup.Meaning {
-	if table := v.find(name.Schema, name.Name); table != nil {
-		return lookup.Meaning{Table: table}
-	}
-	return lookup.Meaning{View: v.view(name.Schema, name.Name)}
-}
-
 // meanings are what the plan's names mean in v, for which it was made; nil where what it depends on is not found out: what
 // DuckDB looks up, and what several nodes are sent, which says of which revision it is.
-func (q *query) meanings(v *visible) lookup.Meanings {
+func (q *query) meanings(v *snapshot.View) lookup.Meanings {
 	if !q.lasts || q.split != nil || q.session.temporary {
 		return nil
 	}
-	return q.reads.Meanings(v.meaning)
+	return q.reads.Meanings(v.Meaning)
 }
 
 // means tells whether the plan's names mean in v what they did: those of others may have changed. Temporary objects hide
 // tables, so that a plan from before the session had any is not trusted.
-func (q *query) means(v *visible) bool {
-	if q.revision != v.contents.Revision() && (q.names == nil || q.session.temporary || !q.names.Same(v.meaning)) {
+func (q *query) means(v *snapshot.View) bool {
+	if q.revision != v.Contents.Revision() && (q.names == nil || q.session.temporary || !q.names.Same(v.Meaning)) {
 		return false
 	}
-	q.revision = v.contents.Revision()
+	q.revision = v.Contents.Revision()
 	return true
 }
 
 // follow has a plan read what the parts of the statement have made this time; false: it cannot.
-func (q *query) follow(ctx context.Context, v *visible) bool {
+func (q *query) follow(ctx context.Context, v *snapshot.View) bool {
 	e := q.session.engine
 	if q.faults != e.reader.Faults() {
 		return false
@@ -192,7 +185,7 @@ func (q *query) follow(ctx context.Context, v *visible) bool {
 		case !t.Result:
 			continue
 		}
-		version := v.find(t.Hint.Relation.Schema, t.Hint.Relation.Name)
+		version := v.Find(t.Hint.Relation.Schema, t.Hint.Relation.Name)
 		if version == nil || !version.Table().Columns.Equal(t.Duck.Schema) {
 			return false
 		}

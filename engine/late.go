@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/csmsql/csmsql/engine/conform"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -97,7 +98,7 @@ func (q *query) planAgain(text string, made edit.List) error {
 }
 
 // bound is the statement with its values; the caller closes it if it is not the query's own.
-func (q *query) bound(args []any, v *visible) (*duckdb.Statement, error) {
+func (q *query) bound(args []any, v *snapshot.View) (*duckdb.Statement, error) {
 	if !q.late {
 		return q.duck, q.duck.Bind(args)
 	}
@@ -106,7 +107,7 @@ func (q *query) bound(args []any, v *visible) (*duckdb.Statement, error) {
 		return nil, err
 	}
 	s := q.session
-	v.read = q.read
+	v.Read = q.read
 	s.visible = v
 	defer func() { s.visible = nil }()
 	duck, err := s.conn.Prepare(text)

@@ -3,13 +3,13 @@ package engine
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/scan"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/systemtable"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
@@ -21,9 +21,9 @@ import (
 )
 
 // resolver tells exec/plan what names mean: tables of the snapshot that nothing temporary hides.
-func (s *Session) resolver(v *visible) plan.Resolver {
+func (s *Session) resolver(v *snapshot.View) plan.Resolver {
 	return plan.ResolverFunc(func(database, schema, table string) *plan.Relation {
-		version := s.lookup(v, database, schema, table)
+		version := v.Lookup(database, schema, table)
 		if version == nil {
 			return nil
 		}
@@ -31,56 +31,14 @@ func (s *Session) resolver(v *visible) plan.Resolver {
 	})
 }
 
-// lookup finds the table that a name in a query means, or nil for whatever is not one of ours.
-func (s *Session) lookup(v *visible, database, schema, table string) *catalog.TableVersion {
-	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) {
-		return nil
-	}
-	if schema != "" {
-		return v.find(schema, table)
-	}
-	if v.own.has(table) {
-		return nil
-	}
-	for _, schema := range s.settings.searchPath {
-		if version := v.find(schema, table); version != nil {
-			return version
-		}
-		if v.hasView(schema, table) {
-			return nil
-		}
-	}
-	return nil
-}
-
-// lookupView is lookup for views.
-func (s *Session) lookupView(v *visible, database, schema, view string) *catalog.View {
-	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) || schema == "" && v.own.has(view) {
-		return nil
-	}
-	schemas := s.settings.searchPath
-	if schema != "" {
-		schemas = []string{schema}
-	}
-	for _, schema := range schemas {
-		if v.find(schema, view) != nil {
-			return nil
-		}
-		if found := v.view(schema, view); found != nil {
-			return found
-		}
-	}
-	return nil
-}
-
 // withViews writes the queries of views in the places of their names where they mean the same; made is nil: nowhere.
-func (s *Session) withViews(text string, tree *pg.ParseResult, v *visible) (_ string, made edit.List) {
-	if tree == nil || s.without().Has(optimization.Views) || len(v.contents.Views()) == 0 {
+func (s *Session) withViews(text string, tree *pg.ParseResult, v *snapshot.View) (_ string, made edit.List) {
+	if tree == nil || s.without().Has(optimization.Views) || len(v.Contents.Views()) == 0 {
 		return text, nil
 	}
 	in := bind.Inliner{Catalog: plan.Catalog(s.resolver(v)), Reproducible: distribute.Reproducible}
 	in.View = func(database, schema, name string) *bind.View {
-		return s.engine.mirror.View(s.lookupView(v, database, schema, name))
+		return s.engine.mirror.View(v.LookupView(database, schema, name))
 	}
 	return in.Inline(text, tree)
 }
@@ -96,7 +54,7 @@ func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
 			return scan, nil
 		}
 	}
-	version := s.visible.find(schema, name)
+	version := s.visible.Find(schema, name)
 	if version == nil {
 		return nil, fmt.Errorf("42P01: relation %q does not exist", name) // DuckDB's binder carries the text alone
 	}
@@ -108,12 +66,12 @@ func (s *Session) resolveTable(schema, name string) (*duckdb.Scan, error) {
 func (s *Session) askedSystem() *systemtable.Asked {
 	return &systemtable.Asked{
 		Node: s.engine.systemNode(), User: s.options.User, Guest: s.options.Guest,
-		Revision: func() catalog.Revision { return s.visible.contents.Revision() },
-		Tables:   func() []*catalog.TableVersion { return s.visible.everyTable() },
+		Revision: func() catalog.Revision { return s.visible.Contents.Revision() },
+		Tables:   func() []*catalog.TableVersion { return s.visible.EveryTable() },
 	}
 }
 
 // newScan makes the scan of one occurrence of a table.
-func (s *Session) newScan(ctx context.Context, v *visible, version *catalog.TableVersion, hint *plan.Scan) *scan.Scan {
-	return scan.New(ctx, &s.engine.scans, version, hint, v.read, v.results[version])
+func (s *Session) newScan(ctx context.Context, v *snapshot.View, version *catalog.TableVersion, hint *plan.Scan) *scan.Scan {
+	return scan.New(ctx, &s.engine.scans, version, hint, v.Read, v.Results[version])
 }

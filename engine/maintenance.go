@@ -7,6 +7,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -28,13 +29,13 @@ func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows
 	if err != nil {
 		return nil, err
 	}
-	defer v.release()
+	defer v.Release()
 	for _, table := range head.Tables {
-		if v.own.means(table.Name) {
+		if v.Own.Means(table.Name) {
 			continue
 		}
-		version, err := s.target(v, table.Name)
-		if err != nil && err != errTemporary {
+		version, err := v.Target(table.Name)
+		if err != nil && err != snapshot.ErrTemporary {
 			return nil, st.pointAt(err, table.Name.Name)
 		}
 		if err := maintain(s, version, table, head); err != nil {
@@ -42,7 +43,7 @@ func (st *Statement) doNothing(ctx context.Context, head *statement.NoOp) (*Rows
 		}
 	}
 	if len(head.Tables) == 0 {
-		for _, version := range v.contents.Tables() {
+		for _, version := range v.Contents.Tables() {
 			s.report(version, head.Tag)
 		}
 	}
@@ -92,8 +93,8 @@ func (s *Session) setConstraints(ctx context.Context, head *statement.SetConstra
 	if err != nil {
 		return nil, err
 	}
-	defer v.release()
-	for _, version := range v.contents.Tables() {
+	defer v.Release()
+	for _, version := range v.Contents.Tables() {
 		list, err := constraint.Of(version.Table().Columns)
 		if err != nil {
 			return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/names"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -18,15 +19,15 @@ import (
 
 // showOwnNames makes DuckDB's names those of v, a block's own if it has any.
 // Preconditions: nothing streams from the DuckDB connection.
-func (s *Session) showOwnNames(v *visible) error {
+func (s *Session) showOwnNames(v *snapshot.View) error {
 	b := s.block
 	if b == nil || b.names == nil && !b.restarted && len(b.redefined()) == 0 {
 		return nil
 	}
-	if b.names != nil && b.names.Shows(v.contents) {
+	if b.names != nil && b.names.Shows(v.Contents) {
 		return nil
 	}
-	if s.engine.mirror.ReadCatalogs(v.contents) {
+	if s.engine.mirror.ReadCatalogs(v.Contents) {
 		if err := s.engine.mirror.MakeCatalogs(); err != nil {
 			return err
 		}
@@ -39,14 +40,14 @@ func (s *Session) showOwnNames(v *visible) error {
 			return err
 		}
 	}
-	if err := b.names.Follow(v.contents); err != nil {
+	if err := b.names.Follow(v.Contents); err != nil {
 		return fmt.Errorf("engine: show a block's names: %w", err)
 	}
-	return s.followSearchPath(v.contents)
+	return s.followSearchPath(v.Contents)
 }
 
 // followNames shows DuckDB the block's own names if the statement needs them, or has them already.
-func (q *query) followNames(tree *pg.ParseResult, scans []plan.Scan, v *visible) error {
+func (q *query) followNames(tree *pg.ParseResult, scans []plan.Scan, v *snapshot.View) error {
 	s := q.session
 	if s.block == nil || s.block.names == nil && !s.namesMatter(tree, scans, v) {
 		return nil
@@ -91,7 +92,7 @@ func (s *Session) closeOwnNames(b *block) {
 
 // namesMatter tells whether DuckDB resolves names of a statement for which it could make a difference that the block redefined some:
 // scans are those that are spliced in already.
-func (s *Session) namesMatter(tree *pg.ParseResult, scans []plan.Scan, v *visible) bool {
+func (s *Session) namesMatter(tree *pg.ParseResult, scans []plan.Scan, v *snapshot.View) bool {
 	b := s.block
 	redefined := b.redefined()
 	if len(redefined) == 0 && !b.restarted {
@@ -109,7 +110,7 @@ func (s *Session) namesMatter(tree *pg.ParseResult, scans []plan.Scan, v *visibl
 			return true
 		}
 		same := func(n catalog.TableName) bool { return strings.EqualFold(n.Name, name) }
-		return slices.ContainsFunc(redefined, same) || slices.ContainsFunc(v.contents.Views(), func(w *catalog.View) bool { return same(w.Name) })
+		return slices.ContainsFunc(redefined, same) || slices.ContainsFunc(v.Contents.Views(), func(w *catalog.View) bool { return same(w.Name) })
 	}
 	found := false
 	dialect.EachNode(tree.ProtoReflect(), func(node any) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -15,7 +16,7 @@ import (
 // When the snapshot is another one, the statement is planned anew, and the values with it.
 
 // expandPivots writes the values that the text leaves out. A text without such a PIVOT is given back as it is.
-func (s *Session) expandPivots(ctx context.Context, text string, v *visible) (string, edit.List, error) {
+func (s *Session) expandPivots(ctx context.Context, text string, v *snapshot.View) (string, edit.List, error) {
 	items := dialect.PivotItems(text)
 	if len(items) == 0 {
 		return text, nil, nil
@@ -33,7 +34,7 @@ func (s *Session) expandPivots(ctx context.Context, text string, v *visible) (st
 }
 
 // planPivots plans a text whose values are written, under the user's.
-func (s *Session) planPivots(ctx context.Context, text, expanded string, made edit.List, v *visible) (*query, error) {
+func (s *Session) planPivots(ctx context.Context, text, expanded string, made edit.List, v *snapshot.View) (*query, error) {
 	q, err := s.planText(ctx, expanded, nil, v)
 	if err != nil {
 		return nil, dialect.InOriginal(err, made, expanded, text)
@@ -43,9 +44,9 @@ func (s *Session) planPivots(ctx context.Context, text, expanded string, made ed
 }
 
 // pivotValues runs the query for an item's values and gives them as literals.
-func (s *Session) pivotValues(ctx context.Context, query string, v *visible) ([]string, error) {
-	v = s.seeing(v.contents, v.lease.Hold(), v.own) // with readings of its own: they are confirmed with the last value
-	defer v.release()
+func (s *Session) pivotValues(ctx context.Context, query string, v *snapshot.View) ([]string, error) {
+	v = s.seeing(v.Contents, v.Lease.Hold(), v.Own) // with readings of its own: they are confirmed with the last value
+	defer v.Release()
 	q, err := s.planNamed(ctx, query, dialect.TreeOf(query), v)
 	if err != nil {
 		return nil, dialect.WithoutPosition(err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -18,12 +19,9 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// temporaryNames are a session's temporary tables and views, in lower case.
-type temporaryNames map[string]bool
-
-// temporaryNames asks DuckDB. Whoever cannot be told must not go on: a statement would mean the table that all sessions share and that is called the
-// same.
-func (s *Session) temporaryNames(ctx context.Context) (temporaryNames, error) {
+// temporaryNames asks DuckDB. Whoever cannot be told must not go on: a statement would mean the table that all sessions
+// share and that is called the same.
+func (s *Session) temporaryNames(ctx context.Context) (snapshot.Temporary, error) {
 	if !s.temporary {
 		return nil, nil
 	}
@@ -33,21 +31,11 @@ func (s *Session) temporaryNames(ctx context.Context) (temporaryNames, error) {
 	if err != nil {
 		return nil, err
 	}
-	own := make(temporaryNames, len(names))
+	own := make(snapshot.Temporary, len(names))
 	for _, name := range names {
 		own[strings.ToLower(name)] = true
 	}
 	return own, nil
-}
-
-// has tells whether there is a temporary table or view of that name.
-func (own temporaryNames) has(name string) bool {
-	return len(own) > 0 && own[strings.ToLower(name)]
-}
-
-// means tells whether a name is that of a temporary table or view.
-func (own temporaryNames) means(name statement.Name) bool {
-	return (name.Schema == "" || strings.EqualFold(name.Schema, "temp") || strings.EqualFold(name.Database, "temp")) && own.has(name.Name)
 }
 
 // changedTemporary notes that the session has, or had, temporary objects.
@@ -149,7 +137,7 @@ func (st *Statement) describePrivate(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer v.release()
+	defer v.Release()
 	duck, err := st.privateStatement(ctx, v)
 	if err != nil {
 		return err
@@ -168,10 +156,10 @@ func (st *Statement) describePrivate(ctx context.Context) error {
 }
 
 // privateStatement is the statement as DuckDB is given it.
-func (st *Statement) privateStatement(ctx context.Context, v *visible) (*duckdb.Statement, error) {
+func (st *Statement) privateStatement(ctx context.Context, v *snapshot.View) (*duckdb.Statement, error) {
 	s := st.session
 	s.yield()
-	v.reads.Everything() // DuckDB looks its names up
+	v.Reads.Everything() // DuckDB looks its names up
 	if err := s.showOwnNames(v); err != nil {
 		return nil, err
 	}
@@ -192,7 +180,7 @@ func (st *Statement) privateStatement(ctx context.Context, v *visible) (*duckdb.
 }
 
 // privateText writes the statement for DuckDB, and says how errors of DuckDB's about it become errors about the user's text.
-func (st *Statement) privateText(ctx context.Context, v *visible) (text string, explain func(error) error, err error) {
+func (st *Statement) privateText(ctx context.Context, v *snapshot.View) (text string, explain func(error) error, err error) {
 	s := st.session
 	text, moved, err := st.droppedOwn()
 	if err != nil {
@@ -205,7 +193,7 @@ func (st *Statement) privateText(ctx context.Context, v *visible) (text string, 
 	}
 	head, isView := st.parsed.Head.(*statement.CreateView)
 	if isView {
-		bound, made, err := st.temporaryView(ctx, head, v)
+		bound, made, err := st.session.viewTexts(v).TemporaryView(ctx, head, st.parsed.Text)
 		if err != nil && !dialect.IsParsers(err) { // a syntax error is told with its place below
 			return "", nil, err
 		} else if err == nil {
@@ -241,7 +229,7 @@ func (st *Statement) droppedOwn() (string, edit.List, error) {
 	}
 	switch name := head.Dropped; {
 	case name.Schema == "":
-		text, made := dialect.Inserted(text, head.DroppedAt, temporarySchema+".")
+		text, made := dialect.Inserted(text, head.DroppedAt, snapshot.TemporarySchema+".")
 		return text, made, nil
 	case name.Database == "" && strings.EqualFold(name.Schema, "temp"), strings.EqualFold(name.Database, "temp"):
 		return text, nil, nil
@@ -281,7 +269,7 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 	if err != nil {
 		return nil, err
 	}
-	defer v.release()
+	defer v.Release()
 	s.yield()
 	if err := s.beginDuck(s.block); err != nil {
 		return nil, err
@@ -300,7 +288,7 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 	}
 	rows, err := duck.Execute(ctx)
 	if err != nil {
-		return nil, v.lease.ErrorOr(dialect.FromDuckDB(v.read.Blame(ctx, err), st.parsed.Text, st.parsed.Text, nil), v.read)
+		return nil, v.Lease.ErrorOr(dialect.FromDuckDB(v.Read.Blame(ctx, err), st.parsed.Text, st.parsed.Text, nil), v.Read)
 	}
 	defer rows.Close()
 	s.changedTemporary()
@@ -309,14 +297,14 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 		if err != nil {
 			return nil, err
 		}
-		if err := s.engine.trustworthy(ctx, faults, v.read, v.lease); err != nil {
+		if err := s.engine.trustworthy(ctx, faults, v.Read, v.Lease); err != nil {
 			out.close() // nothing of it counts
 			return nil, err
 		}
 		return out, nil
 	}
 	changed := privateCount(rows)
-	if err := s.engine.trustworthy(ctx, faults, v.read, v.lease); err != nil {
+	if err := s.engine.trustworthy(ctx, faults, v.Read, v.Lease); err != nil {
 		return nil, err
 	}
 	if strings.Contains(tag, "%d") {

@@ -19,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/scan"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/split"
 	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -75,7 +76,7 @@ type query struct {
 }
 
 // planQuery plans text, whose tree is nil when only DuckDB's parser understands it.
-func (s *Session) planQuery(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+func (s *Session) planQuery(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View) (*query, error) {
 	q, err := s.planNamed(ctx, text, tree, v)
 	if err == nil && tree != nil {
 		q.clientNames(tree)
@@ -83,7 +84,7 @@ func (s *Session) planQuery(ctx context.Context, text string, tree *pg.ParseResu
 	return q, err
 }
 
-func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View) (*query, error) {
 	if tree == nil {
 		expanded, moved, err := s.expandPivots(ctx, text, v)
 		if err != nil {
@@ -105,14 +106,14 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 	return s.planText(ctx, text, tree, v)
 }
 
-func (s *Session) newQuery(text string, v *visible) *query {
+func (s *Session) newQuery(text string, v *snapshot.View) *query {
 	return &query{
-		session: s, text: text, revision: v.contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath,
-		meaning: s.meaning, faults: s.engine.reader.Faults(), verification: s.verification(), without: s.without(), reads: v.reads,
+		session: s, text: text, revision: v.Contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath,
+		meaning: s.meaning, faults: s.engine.reader.Faults(), verification: s.verification(), without: s.without(), reads: v.Reads,
 	}
 }
 
-func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View) (*query, error) {
 	if tree != nil {
 		q := s.newQuery(text, v)
 		if ok, err := q.planCompute(tree, v); ok || err != nil {
@@ -133,7 +134,7 @@ func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResul
 }
 
 // planTables plans a text for DuckDB, on this node or on several.
-func (s *Session) planTables(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+func (s *Session) planTables(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View) (*query, error) {
 	parts, whole := s.distribute(text, tree, v)
 	q, err := s.planDuckFor(ctx, text, tree, v, parts)
 	if err == nil && parts != nil && (q.late || q.castParameters) {
@@ -151,7 +152,7 @@ func (s *Session) planTables(ctx context.Context, text string, tree *pg.ParseRes
 }
 
 // planOnce gives the plan that is kept for the statement's text, or makes one that is to be kept.
-func (s *Session) planOnce(ctx context.Context, st *Statement, v *visible) (*query, error) {
+func (s *Session) planOnce(ctx context.Context, st *Statement, v *snapshot.View) (*query, error) {
 	text := st.parsed.Text
 	anew := s.plansAnew()
 	if !anew {
@@ -176,7 +177,7 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *visible) (*que
 
 // withLiterals is a text whose literals are written as DuckDB reads them: by their casts, or as the columns beside them say.
 func (s *Session) withLiterals(ctx context.Context, text string, tree *pg.ParseResult,
-	v *visible) (string, *pg.ParseResult, error) {
+	v *snapshot.View) (string, *pg.ParseResult, error) {
 	translated, ok, err := dialect.Literals(text, tree)
 	if err != nil {
 		return "", nil, err
@@ -194,7 +195,7 @@ func (s *Session) withLiterals(ctx context.Context, text string, tree *pg.ParseR
 }
 
 // planDuck plans text for DuckDB, whatever backend the session prefers.
-func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (*query, error) {
+func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View) (*query, error) {
 	text, tree, err := s.withLiterals(ctx, text, tree, v)
 	if err != nil {
 		return nil, err
@@ -203,22 +204,22 @@ func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResul
 }
 
 // planDuckFor plans text that several nodes run as parts say: here it only tells what the result's columns are.
-func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseResult, v *visible, parts *split.Plan) (*query, error) {
+func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View, parts *split.Plan) (*query, error) {
 	q := s.newQuery(text, v)
-	q.read, q.split = v.read, parts
+	q.read, q.split = v.Read, parts
 	err := q.read.Blame(ctx, q.planDuckDB(ctx, tree, v))
 	if err == nil { // the keys of small tables that are part of the plan
 		err = q.read.Confirm(ctx)
 	}
 	if err != nil {
 		q.close()
-		return nil, v.lease.ErrorOr(err, q.read)
+		return nil, v.Lease.ErrorOr(err, q.read)
 	}
 	return q, nil
 }
 
 // fresh tells whether the plan still stands for what v shows.
-func (q *query) fresh(v *visible) bool {
+func (q *query) fresh(v *snapshot.View) bool {
 	s := q.session
 	return !q.own && (s.block == nil || s.block.tx == nil) &&
 		(q.nodes == nil || slices.Equal(q.nodes, s.engine.split.Nodes())) && q.faults == s.engine.reader.Faults() &&
@@ -242,7 +243,7 @@ func (q *query) close() {
 }
 
 // planCompute plans the query for the Arrow kernels if they can run it and should.
-func (q *query) planCompute(tree *pg.ParseResult, v *visible) (bool, error) {
+func (q *query) planCompute(tree *pg.ParseResult, v *snapshot.View) (bool, error) {
 	backend := q.session.settings.backend
 	if backend == backendDuckDB || backend == backendAuto && q.without.Has(optimization.Compute) {
 		return false, nil
@@ -271,20 +272,20 @@ func (q *query) planCompute(tree *pg.ParseResult, v *visible) (bool, error) {
 	q.compute, q.schema = planned, ingest.LogicalSchema(planned.Schema())
 	q.lasts = !q.own && planned.Parameters == 0 // the kernels know no function and no view
 	if planned.Table != nil {
-		q.source = q.session.engine.facts.Of(v.find(planned.Table.Relation.Schema, planned.Table.Relation.Name))
+		q.source = q.session.engine.facts.Of(v.Find(planned.Table.Relation.Schema, planned.Table.Relation.Name))
 	}
 	return true, nil
 }
 
 // marked tells whether a scan reads columns whose type is in the field's metadata: the kernels would lose it.
-func marked(scan *plan.TableScan, v *visible) bool {
-	schema := v.find(scan.Relation.Schema, scan.Relation.Name).Table().Columns
+func marked(scan *plan.TableScan, v *snapshot.View) bool {
+	schema := v.Find(scan.Relation.Schema, scan.Relation.Name).Table().Columns
 	return slices.ContainsFunc(scan.Project, func(i int) bool { return schema.Field(i).Metadata.FindKey("ARROW:extension:name") >= 0 })
 }
 
 // planDuckDB splices the tables that exec/plan found into the text and prepares it; tables that it did not find are
 // resolved by DuckDB through the views that mirror the catalog.
-func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible) error {
+func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *snapshot.View) error {
 	q.given = q.text
 	if tree == nil {
 		return q.planForeign(ctx, v)
@@ -300,7 +301,7 @@ func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *visible
 }
 
 // planForeign plans a text that PostgreSQL's parser does not read. The tables are found if that is for EXCLUDE alone.
-func (q *query) planForeign(ctx context.Context, v *visible) error {
+func (q *query) planForeign(ctx context.Context, v *snapshot.View) error {
 	if readable, ok := bind.WithoutExclude(q.text); ok {
 		tree := dialect.TreeOf(readable) // without one there are no scans
 		if hints, err := plan.Scans(q.text, tree, q.session.resolver(v)); err == nil && plan.ReadsOnly(tree, hints) {
@@ -311,7 +312,7 @@ func (q *query) planForeign(ctx context.Context, v *visible) error {
 }
 
 // planHints has DuckDB plan the text with its tables spliced in as scans.
-func (q *query) planHints(ctx context.Context, tree *pg.ParseResult, hints []plan.Scan, v *visible) error {
+func (q *query) planHints(ctx context.Context, tree *pg.ParseResult, hints []plan.Scan, v *snapshot.View) error {
 	s := q.session
 	if tree != nil {
 		withoutHints(hints, q.without)
@@ -326,7 +327,7 @@ func (q *query) planHints(ctx context.Context, tree *pg.ParseResult, hints []pla
 		return err
 	}
 	if tree == nil {
-		v.reads.Everything() // DuckDB looks its names up
+		v.Reads.Everything() // DuckDB looks its names up
 		q.given, q.edits = s.withOwnDatabase(q.text)
 	}
 	if err := q.prepare(q.given, q.edits, v); err != nil {
@@ -339,7 +340,7 @@ func (q *query) planHints(ctx context.Context, tree *pg.ParseResult, hints []pla
 }
 
 // prepare lets DuckDB plan the text that was made of the user's.
-func (q *query) prepare(given string, made edit.List, v *visible) error {
+func (q *query) prepare(given string, made edit.List, v *snapshot.View) error {
 	s := q.session
 	given = dialect.Operators(given)
 	q.given, q.edits = given, made
@@ -388,13 +389,13 @@ func (q *query) explain(err error) error {
 
 // splice registers a scan for every hint and puts it in place of the table's name. Occurrences that read the same rows
 // share a scan: DuckDB then computes equal parts of the statement once.
-func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error {
+func (q *query) splice(ctx context.Context, hints []plan.Scan, v *snapshot.View) error {
 	made := make([]*scan.Scan, len(hints))
 	for i := range hints {
 		h := &hints[i]
-		made[i] = q.session.newScan(ctx, v, v.find(h.Relation.Schema, h.Relation.Name), h)
+		made[i] = q.session.newScan(ctx, v, v.Find(h.Relation.Schema, h.Relation.Name), h)
 		made[i].Without = q.without
-		if err := made[i].Restrict(ctx, v.parts[h.Start]); err != nil {
+		if err := made[i].Restrict(ctx, v.Parts[h.Start]); err != nil {
 			return err
 		}
 	}
@@ -421,7 +422,7 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *visible) error
 }
 
 // execute runs the plan. v is held until the rows are closed.
-func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, error) {
+func (q *query) execute(ctx context.Context, v *snapshot.View, args []any) (*Rows, error) {
 	q.session.readsAgain(q)
 	if q.compute != nil {
 		return q.executeCompute(ctx, v, args)
@@ -444,10 +445,10 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 	}
 	running, err := q.run(ctx, duck, v)
 	if err != nil {
-		return nil, v.lease.ErrorOr(q.explain(q.read.Blame(ctx, err)), q.read)
+		return nil, v.Lease.ErrorOr(q.explain(q.read.Blame(ctx, err)), q.read)
 	}
 	rows := &Rows{schema: q.schema, volume: read}
-	held := v.lease.Hold()
+	held := v.Lease.Hold()
 	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
 		batch, err := running.Next()
 		if err != nil && err != io.EOF {
@@ -479,9 +480,9 @@ func (q *query) execute(ctx context.Context, v *visible, args []any) (*Rows, err
 
 // run starts the statement. DuckDB may plan it anew first (a parameter has another type than it thought, or its names have moved
 // on with another session's commit): then the views ask for their tables again.
-func (q *query) run(ctx context.Context, duck *duckdb.Statement, v *visible) (*duckdb.Rows, error) {
+func (q *query) run(ctx context.Context, duck *duckdb.Statement, v *snapshot.View) (*duckdb.Rows, error) {
 	s := q.session
-	v.read = q.read
+	v.Read = q.read
 	s.visible = v
 	defer func() { s.visible = nil }()
 	rows, err := duck.Execute(ctx)
@@ -491,11 +492,11 @@ func (q *query) run(ctx context.Context, duck *duckdb.Statement, v *visible) (*d
 	return rows, err
 }
 
-func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Rows, error) {
+func (q *query) executeCompute(ctx context.Context, v *snapshot.View, args []any) (*Rows, error) {
 	e := q.session.engine
 	read := q.session.readings() // several results of one plan may be open
 	read.Begin()
-	held := lease.NewBatches(e.reader, v.lease.Hold())
+	held := lease.NewBatches(e.reader, v.Lease.Hold())
 	open := func(ctx context.Context, scan plan.TableScan) (compute.Source, error) {
 		keep, err := facts.Pruned(ctx, q.source, scan.Bind(argument.Constants(args)), q.without)
 		if err != nil {
@@ -510,7 +511,7 @@ func (q *query) executeCompute(ctx context.Context, v *visible, args []any) (*Ro
 	reader, err := compute.Run(ctx, q.compute, open, argument.ForKernels(args), nil)
 	if err != nil {
 		held.Close()
-		return nil, v.lease.ErrorOr(read.Blame(ctx, err), read)
+		return nil, v.Lease.ErrorOr(read.Blame(ctx, err), read)
 	}
 	rows := &Rows{schema: q.schema, volume: read.Volume(), changes: q.own}
 	l := held.Lease
@@ -589,7 +590,7 @@ func (s *Session) yield() {
 }
 
 // typeLiterals writes literals that DuckDB takes for bytes, or for points in time, in its spelling, and tells whether there were any.
-func (s *Session) typeLiterals(ctx context.Context, text string, tree *pg.ParseResult, v *visible) (string, bool, error) {
+func (s *Session) typeLiterals(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View) (string, bool, error) {
 	untyped, some := dialect.UntypedIn(text, tree)
 	if !some {
 		return text, false, nil

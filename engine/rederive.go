@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/placement"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/setting"
@@ -89,7 +90,7 @@ func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string
 	if err := s.apply(settings); err != nil {
 		return 0, err
 	}
-	err = s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
+	err = s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
 		version, ok := tx.Contents().Table(table.Name)
 		if !ok || version.Table().ID != table.ID || !upkeep.Derived(version, words) {
 			return fmt.Errorf("%w: table %v, which was to be reloaded", catalog.ErrConflict, table.Name)
@@ -104,7 +105,7 @@ func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string
 }
 
 // deriveAgain writes the rows, if they are what they were.
-func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *visible, version *catalog.TableVersion, o *lineage.Origin) (int, error) {
+func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *snapshot.View, version *catalog.TableVersion, o *lineage.Origin) (int, error) {
 	e, table := s.engine, version.Table()
 	p, err := e.upkeep.PlacementOfThoseThere(table)
 	if err != nil {
@@ -161,7 +162,7 @@ func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *v
 
 // notDerived says why a table does not come back from its query; without an error, because its rows are others now. Chunks of the query's own
 // tables that are lost are told as they are: they may come back first.
-func notDerived(table catalog.Table, v *visible, o *lineage.Origin, err error) error {
+func notDerived(table catalog.Table, v *snapshot.View, o *lineage.Origin, err error) error {
 	var damaged *DamagedError
 	var told interface{ SQLState() string }
 	if errors.As(err, &damaged) || errors.As(err, &told) && (strings.HasPrefix(told.SQLState(), "57") || told.SQLState() == "53200") || errors.Is(err, context.Canceled) {
@@ -189,8 +190,8 @@ func notDerived(table catalog.Table, v *visible, o *lineage.Origin, err error) e
 	return e
 }
 
-func tableByID(v *visible, id uint64) (*catalog.TableVersion, bool) {
-	for _, t := range v.contents.Tables() {
+func tableByID(v *snapshot.View, id uint64) (*catalog.TableVersion, bool) {
+	for _, t := range v.Contents.Tables() {
 		if uint64(t.Table().ID) == id {
 			return t, true
 		}

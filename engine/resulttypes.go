@@ -3,13 +3,12 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -20,7 +19,7 @@ import (
 // take every word.
 
 // refuseUnlike is the error of a query with columns of types that would be stored as others.
-func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTableAs, tree *pg.ParseResult, v *visible) error {
+func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTableAs, tree *pg.ParseResult, v *snapshot.View) error {
 	names, err := unlikeOf(st.plan)
 	if err != nil || names == nil {
 		return err
@@ -68,8 +67,8 @@ func unlikeOf(q *query) ([]string, error) {
 
 // refuseInherited is the error of a query whose text says nothing of a collation and that has a column with one all the same, of a temporary
 // table or of a view. DuckDB tells of no type what its collation is; it is asked by comparing what only one of them makes equal, or orders.
-func (s *Session) refuseInherited(ctx context.Context, query string, result *arrow.Schema, args []any, v *visible) error {
-	if !s.temporary && !v.collates() {
+func (s *Session) refuseInherited(ctx context.Context, query string, result *arrow.Schema, args []any, v *snapshot.View) error {
+	if !s.temporary && !v.Collates() {
 		return nil
 	}
 	var list []string
@@ -115,11 +114,4 @@ func (s *Session) refuseInherited(ctx context.Context, query string, result *arr
 		}
 		batch.Release()
 	}
-}
-
-// collates tells whether a view says something of a collation.
-func (v *visible) collates() bool {
-	return slices.ContainsFunc(v.contents.Views(), func(w *catalog.View) bool {
-		return strings.Contains(strings.ToLower(w.SQL), "collate")
-	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/engine/rewrite"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -68,7 +69,7 @@ func (r *returning) query(from string) string {
 }
 
 // describeReturning plans the list over no rows, to see what is wrong with it and what it gives.
-func (st *Statement) describeReturning(ctx context.Context, r *returning, version *catalog.TableVersion, v *visible) error {
+func (st *Statement) describeReturning(ctx context.Context, r *returning, version *catalog.TableVersion, v *snapshot.View) error {
 	columns := version.Table().Columns
 	parameter := false
 	dialect.ReplaceTokens(r.list, func(token string, _ int) (string, bool) {
@@ -114,7 +115,7 @@ func (st *Statement) describeReturning(ctx context.Context, r *returning, versio
 }
 
 // originsReturned tells which of the returned columns are the table's.
-func (s *Session) originsReturned(r *returning, version *catalog.TableVersion, v *visible) []pgcatalog.Origin {
+func (s *Session) originsReturned(r *returning, version *catalog.TableVersion, v *snapshot.View) []pgcatalog.Origin {
 	const written = "csm_written"
 	others := s.relations(v)
 	text := "SELECT " + r.written + "\n FROM " + written + " AS " + duckdb.QuoteIdentifier(r.alias)
@@ -205,7 +206,7 @@ func (k *keeper) keeping(next func(context.Context) (arrow.RecordBatch, error)) 
 
 // returned asks for the list of the rows that were kept: all, or those that have rewrite.HitColumn set. The caller releases
 // what it keeps.
-func (st *Statement) returned(ctx context.Context, v *visible, written *keeper, columns *arrow.Schema) (*keeper, error) {
+func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *keeper, columns *arrow.Schema) (*keeper, error) {
 	out := st.session.keeper()
 	if len(written.batches) == 0 {
 		return out, nil

@@ -1,9 +1,6 @@
 package engine
 
-import (
-	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/engine/lookup"
-)
+import "github.com/csmsql/csmsql/engine/lookup"
 
 // A SERIALIZABLE block notes what its statements read; the catalog lets it commit only if all of that is still so (catalog.Serializable).
 //
@@ -38,10 +35,4 @@ func (b *block) validate() {
 	}
 	names, all := b.reads.List()
 	b.tx.Serializable(names, all)
-}
-
-// everyTable lists the tables for a statement that depends on all of them.
-func (v *visible) everyTable() []*catalog.TableVersion {
-	v.reads.Everything()
-	return v.contents.Tables()
 }

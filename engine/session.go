@@ -13,9 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
-	"github.com/csmsql/csmsql/engine/lookup"
-	"github.com/csmsql/csmsql/engine/names"
-	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -74,7 +72,7 @@ type Session struct {
 	// looksIn is where conn looks for bare names.
 	looksIn duckPath
 	// visible is what names mean while a statement is planned; csm_table asks it.
-	visible *visible
+	visible *snapshot.View
 	// running is the streamed result that holds the DuckDB connection, if any.
 	running *Rows
 	// temporary: the session may have temporary objects, which hide tables of the same name.
@@ -268,50 +266,33 @@ func (s *Session) Wants(severity string) bool {
 	return level < 0 || level >= slices.Index(noticeLevels, least)
 }
 
-// visible is one snapshot of the catalog as one statement sees it: a lease keeps its chunks, a transaction block adds
-// its own uncommitted changes.
-type visible struct {
-	contents *catalog.Contents
-	lease    *lease.Lease
-	// read is what the statement has read: of planning until that is over, then of each execution. DuckDB runs one at a time.
-	read *reader.Readings
-	// reads are the names that were looked up in it.
-	reads *lookup.Names
-	// parts are the chunks of the occurrences of tables that are not read whole, by where their names stand in the text.
-	parts map[int][]int
-	// results are the tables that parts of the statement made.
-	results map[*catalog.TableVersion]bool
-	// own are the session's temporary tables and views, which hide what is called the same.
-	own temporaryNames
-}
-
 // see pins what the next statement reads: the block's snapshot, or a fresh one; and has DuckDB look for names there. The caller releases it.
-func (s *Session) see(ctx context.Context) (*visible, error) {
+func (s *Session) see(ctx context.Context) (*snapshot.View, error) {
 	v, err := s.pin(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if err := s.followSearchPath(v.contents); err != nil {
-		v.release()
+	if err := s.followSearchPath(v.Contents); err != nil {
+		v.Release()
 		return nil, err
 	}
 	return v, nil
 }
 
-func (s *Session) pin(ctx context.Context) (*visible, error) {
+func (s *Session) pin(ctx context.Context) (*snapshot.View, error) {
 	v, err := s.pinShared(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if v.own, err = s.temporaryNames(ctx); err != nil {
-		v.release()
+	if v.Own, err = s.temporaryNames(ctx); err != nil {
+		v.Release()
 		return nil, err
 	}
 	return v, nil
 }
 
 // pinShared is pin of what all sessions see.
-func (s *Session) pinShared(ctx context.Context) (*visible, error) {
+func (s *Session) pinShared(ctx context.Context) (*snapshot.View, error) {
 	if s.block != nil {
 		if err := s.block.start(ctx, s.engine); err != nil {
 			return nil, err
@@ -336,31 +317,8 @@ func (s *Session) pinShared(ctx context.Context) (*visible, error) {
 }
 
 // seeing is what a statement of the session sees of contents, and beside them; the lease is its.
-func (s *Session) seeing(contents *catalog.Contents, l *lease.Lease, own temporaryNames) *visible {
-	return &visible{contents: contents, lease: l, read: s.readings(), reads: s.reads(), own: own}
-}
-
-func (v *visible) release() {
-	if v != nil {
-		v.lease.Release()
+func (s *Session) seeing(contents *catalog.Contents, l *lease.Lease, own snapshot.Temporary) *snapshot.View {
+	return &snapshot.View{
+		Contents: contents, Lease: l, Path: s.settings.searchPath, Read: s.readings(), Reads: s.reads(), Own: own,
 	}
-}
-
-// find looks a table up, first as written and then without regard to case, as DuckDB does.
-func (v *visible) find(schema, name string) *catalog.TableVersion {
-	v.reads.Note(schema, name)
-	if t, ok := v.contents.Table(catalog.TableName{Schema: schema, Name: name}); ok {
-		return t
-	}
-	if _, ok := names.SchemaNamed(v.contents, schema); !ok {
-		return nil
-	}
-	for _, t := range v.contents.Tables() {
-		n := t.Table().Name
-		if strings.EqualFold(n.Name, name) && strings.EqualFold(n.Schema, schema) {
-			v.reads.Note(n.Schema, n.Name)
-			return t
-		}
-	}
-	return nil
 }

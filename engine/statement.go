@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/rewrite"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/workforce"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -37,7 +38,7 @@ type Statement struct {
 	failed    bool            // its plan is not to be used again
 	written   dialect.Written // how the user wrote its text
 	elsewhere *elsewhere      // of a query that a worker runs; nil: it runs here
-	planned   *visible        // what the plan was made for, for its first execution, if that comes at once
+	planned   *snapshot.View  // what the plan was made for, for its first execution, if that comes at once
 
 	planText  string // that a plan which was dropped is made anew of; empty: it is not dropped
 	used      uint64 // when, of its session's statements
@@ -240,7 +241,7 @@ func (st *Statement) close() {
 		}
 		st.plan = nil
 	}
-	st.planned.release()
+	st.planned.Release()
 	st.planned = nil
 }
 
@@ -339,12 +340,12 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	defer v.release()
+	defer v.Release()
 	plan, gone, err := st.planElsewhere(ctx, v)
 	if gone || err != nil {
 		return err
 	}
-	if err := s.followSearchPath(v.contents); err != nil {
+	if err := s.followSearchPath(v.Contents); err != nil {
 		return err
 	}
 	if plan == nil {
@@ -360,7 +361,7 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 		st.run, st.planText = st.readAndSet, ""
 	}
 	if s.atOnce {
-		st.planned = s.seeing(v.contents, v.lease.Hold(), v.own)
+		st.planned = s.seeing(v.Contents, v.Lease.Hold(), v.Own)
 	}
 	return nil
 }
@@ -383,7 +384,7 @@ func (st *Statement) setPlan(plan *query) {
 }
 
 // replan makes the plan anew when the catalog has moved on, and gives what it sees; the caller releases that.
-func (st *Statement) replan(ctx context.Context) (*visible, error) {
+func (st *Statement) replan(ctx context.Context) (*snapshot.View, error) {
 	s := st.session
 	v := st.planned
 	if st.planned = nil; v == nil {
@@ -401,7 +402,7 @@ func (st *Statement) replan(ctx context.Context) (*visible, error) {
 	}
 	plan, err := st.planAgain(ctx, text, v)
 	if err != nil {
-		v.release()
+		v.Release()
 		return nil, err
 	}
 	if old != nil {
@@ -411,13 +412,13 @@ func (st *Statement) replan(ctx context.Context) (*visible, error) {
 	st.plan = plan
 	if err := st.chargePlan(); err != nil {
 		st.dropPlan()
-		v.release()
+		v.Release()
 		return nil, err
 	}
 	return v, nil
 }
 
-func (st *Statement) planAgain(ctx context.Context, text string, v *visible) (*query, error) {
+func (st *Statement) planAgain(ctx context.Context, text string, v *snapshot.View) (*query, error) {
 	over, err := st.session.takeTurn(ctx, text)
 	if err != nil {
 		return nil, err
@@ -431,7 +432,7 @@ func (st *Statement) readOnce(ctx context.Context, args []any) (*Rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer v.release()
+	defer v.Release()
 	if st.schema != nil && !st.plan.schema.Equal(st.schema) {
 		return nil, errOtherResult()
 	}

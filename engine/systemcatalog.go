@@ -9,12 +9,13 @@ import (
 
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/relation"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
 
 // planCatalog plans a query over PostgreSQL's system catalogs, if it is one: over what exists in v, translated.
-func (q *query) planCatalog(ctx context.Context, tree *pg.ParseResult, v *visible) (bool, error) {
+func (q *query) planCatalog(ctx context.Context, tree *pg.ParseResult, v *snapshot.View) (bool, error) {
 	if !pgcatalog.IsCatalogQuery(tree) {
 		return false, nil
 	}
@@ -40,38 +41,38 @@ func (q *query) planCatalog(ctx context.Context, tree *pg.ParseResult, v *visibl
 }
 
 // describeTables tells the session's copy of the catalogs what exists, unless it knows.
-func (s *Session) describeTables(v *visible) error {
-	v.reads.Everything()
-	if s.described == v.contents {
+func (s *Session) describeTables(v *snapshot.View) error {
+	v.Reads.Everything()
+	if s.described == v.Contents {
 		return nil
 	}
 	if err := s.engine.mirror.MakeCatalogs(); err != nil {
 		return err
 	}
 	var schemas []pgcatalog.Schema
-	for _, name := range v.contents.Schemas() {
+	for _, name := range v.Contents.Schemas() {
 		schemas = append(schemas, pgcatalog.Schema{Name: name})
 	}
 	var relations []pgcatalog.Relation
-	for _, t := range v.contents.Tables() {
+	for _, t := range v.Contents.Tables() {
 		r := relation.OfTable(t)
-		r.Constraints = relation.Constraints(v.contents, t.Table())
+		r.Constraints = relation.Constraints(v.Contents, t.Table())
 		relations = append(relations, r)
 	}
-	for _, w := range v.contents.Views() {
+	for _, w := range v.Contents.Views() {
 		relations = append(relations, relation.OfView(w))
 	}
 	if err := pgcatalog.Refresh(s.conn.Exec, relations, schemas, "csmsql"); err != nil {
 		return err
 	}
-	s.described = v.contents
+	s.described = v.Contents
 	return nil
 }
 
 // describeForViews tells the session's copy of the catalogs what exists if there are views that read it, and the statement may name one:
 // scans are those of its relations that are spliced in.
-func (s *Session) describeForViews(tree *pg.ParseResult, scans []plan.Scan, v *visible) error {
-	if !s.catalogViews && !s.engine.mirror.ReadCatalogs(v.contents) || tree != nil && !names.HasOthers(tree, func(at int) bool {
+func (s *Session) describeForViews(tree *pg.ParseResult, scans []plan.Scan, v *snapshot.View) error {
+	if !s.catalogViews && !s.engine.mirror.ReadCatalogs(v.Contents) || tree != nil && !names.HasOthers(tree, func(at int) bool {
 		return slices.ContainsFunc(scans, func(scan plan.Scan) bool { return scan.Start == at })
 	}) {
 		return nil
@@ -95,13 +96,13 @@ func (s *Session) describePrepared() error {
 }
 
 // relations finds what names in a query mean that sees v.
-func (s *Session) relations(v *visible) pgcatalog.Find {
+func (s *Session) relations(v *snapshot.View) pgcatalog.Find {
 	return func(database, schema, name string) *pgcatalog.Relation {
-		if t := s.lookup(v, database, schema, name); t != nil {
+		if t := v.Lookup(database, schema, name); t != nil {
 			r := relation.OfTable(t)
 			return &r
 		}
-		if w := s.lookupView(v, database, schema, name); w != nil {
+		if w := v.LookupView(database, schema, name); w != nil {
 			r := relation.OfView(w)
 			return &r
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -200,16 +201,16 @@ func readOnlyError(command string) error {
 
 // writes names the command if the statement changes what other sessions see, or makes, alters or drops anything, as PostgreSQL has it:
 // rows of temporary tables may be changed in a read-only transaction. Empty: it does not.
-func (st *Statement) writes(own temporaryNames) string {
+func (st *Statement) writes(own snapshot.Temporary) string {
 	switch head := st.parsed.Head.(type) {
 	case *statement.Insert:
-		return unless(own.means(head.Name), "INSERT")
+		return unless(own.Means(head.Name), "INSERT")
 	case *statement.Update:
-		return unless(own.means(head.Name), "UPDATE")
+		return unless(own.Means(head.Name), "UPDATE")
 	case *statement.Delete:
-		return unless(own.means(head.Name), "DELETE")
+		return unless(own.Means(head.Name), "DELETE")
 	case *statement.Copy:
-		return unless(!head.From || own.means(head.Name), "COPY FROM")
+		return unless(!head.From || own.Means(head.Name), "COPY FROM")
 	case *statement.CreateTable:
 		return "CREATE TABLE"
 	case *statement.CreateTableAs:

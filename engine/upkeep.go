@@ -145,8 +145,8 @@ func (s *Session) tableNamed(ctx context.Context, name statement.Name) (catalog.
 		return catalog.TableName{}, err
 	}
 	v := s.seeing(l.Snapshot.Contents, l, own)
-	defer v.release()
-	version, err := s.target(v, name)
+	defer v.Release()
+	version, err := v.Target(name)
 	if err != nil {
 		return catalog.TableName{}, err
 	}

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -9,9 +10,9 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
-	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/engine/viewtext"
 	"github.com/csmsql/csmsql/sql/dialect"
-	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -28,8 +29,8 @@ func (st *Statement) createView(ctx context.Context, head *statement.CreateView)
 		return st.createTemporaryView(ctx, head)
 	}
 	s := st.session
-	err := s.write(ctx, func(tx *catalog.Transaction, v *visible) error {
-		name, err := s.qualify(v, head.Name)
+	err := s.write(ctx, func(tx *catalog.Transaction, v *snapshot.View) error {
+		name, err := v.Qualify(head.Name)
 		if err != nil {
 			return err
 		}
@@ -37,11 +38,11 @@ func (st *Statement) createView(ctx context.Context, head *statement.CreateView)
 		if err != nil {
 			return err
 		}
-		bound, err := s.bindNames(ctx, v, head.Query)
+		bound, err := s.viewTexts(v).Bind(ctx, head.Query)
 		if err != nil {
 			return err
 		}
-		if v.hasView(name.Schema, name.Name) {
+		if v.HasView(name.Schema, name.Name) {
 			switch {
 			case head.IfNotExists:
 				return nil
@@ -51,15 +52,15 @@ func (st *Statement) createView(ctx context.Context, head *statement.CreateView)
 				}
 			}
 		}
-		tx.Reads(bound.reads...)
-		_, err = tx.CreateView(ctx, name, bound.text, schema)
+		tx.Reads(bound.Reads...)
+		_, err = tx.CreateView(ctx, name, bound.Text, schema)
 		return err
 	})
 	return done("CREATE VIEW", 0), err
 }
 
 // viewSchema plans the view's query and gives its columns.
-func (st *Statement) viewSchema(ctx context.Context, head *statement.CreateView, v *visible) (*arrow.Schema, error) {
+func (st *Statement) viewSchema(ctx context.Context, head *statement.CreateView, v *snapshot.View) (*arrow.Schema, error) {
 	if err := dialect.RefusePivot(head.Query); err != nil {
 		return nil, err
 	}
@@ -72,18 +73,7 @@ func (st *Statement) viewSchema(ctx context.Context, head *statement.CreateView,
 	if plan.duck != nil && len(plan.params) > 0 {
 		return nil, sqlerror.New("42P02", "a view cannot have parameters")
 	}
-	return viewColumns(plan.schema, head.Columns)
-}
-
-func viewColumns(schema *arrow.Schema, names []string) (*arrow.Schema, error) {
-	fields := schema.Fields()
-	if len(names) > len(fields) {
-		return nil, sqlerror.New("42601", "CREATE VIEW specifies more column names than columns")
-	}
-	for i, n := range names {
-		fields[i].Name = n
-	}
-	return arrow.NewSchema(fields, nil), nil
+	return viewtext.Columns(plan.schema, head.Columns)
 }
 
 // readsTemporary tells whether the view's query names a temporary object. What is wrong with the query otherwise is found later.
@@ -92,15 +82,16 @@ func (st *Statement) readsTemporary(ctx context.Context, head *statement.CreateV
 	if err != nil {
 		return false, err
 	}
-	defer v.release()
-	bound, err := st.session.bindNames(ctx, v, head.Query)
-	return err == nil && bound.temporary != "", ctx.Err()
+	defer v.Release()
+	bound, err := st.session.viewTexts(v).Bind(ctx, head.Query)
+	return err == nil && bound.Temporary != "", ctx.Err()
 }
 
 // createTemporaryView makes a view temporary because what it reads is, as PostgreSQL does.
 func (st *Statement) createTemporaryView(ctx context.Context, head *statement.CreateView) (*Rows, error) {
 	if head.Name.Schema != "" {
-		return nil, sqlerror.New("42P16", "cannot create temporary relation in non-temporary schema").WithHint("The view reads a temporary object; leave its schema out.")
+		return nil, sqlerror.New("42P16", "cannot create temporary relation in non-temporary schema").
+			WithHint("The view reads a temporary object; leave its schema out.")
 	}
 	temporary, parsed, as := *head, *st.parsed, *st
 	temporary.Temporary = true
@@ -112,29 +103,65 @@ func (st *Statement) createTemporaryView(ctx context.Context, head *statement.Cr
 	return rows, err
 }
 
-// temporaryView is the statement that makes a temporary view for DuckDB, whose names are bound, and what became of the user's text.
-func (st *Statement) temporaryView(ctx context.Context, head *statement.CreateView, v *visible) (string, edit.List, error) {
-	bound, err := st.session.bindNames(ctx, v, head.Query)
-	if err != nil {
-		return "", nil, err
-	}
-	words := "CREATE "
-	if head.OrReplace {
-		words += "OR REPLACE "
-	}
-	words += "TEMP VIEW "
-	if head.IfNotExists {
-		words += "IF NOT EXISTS "
-	}
-	words += duckdb.QuoteIdentifier(head.Name.Name)
-	if len(head.Columns) > 0 {
-		names := make([]string, len(head.Columns))
-		for i, c := range head.Columns {
-			names[i] = duckdb.QuoteIdentifier(c)
+// A view goes on to show the rows of its table when that gets another name, as in PostgreSQL. Ours are texts, so the new name is written into
+// them, with the old one as its alias, because the rest of the text may say it:
+//
+//	SELECT t.a FROM public.t  ── ALTER TABLE t RENAME TO u ──►  SELECT t.a FROM public.u AS t
+//
+// Texts that a new name cannot be written into keep the table from getting one.
+
+// followName writes a table's new name into the views that read it. tx has renamed the table, and before is what was visible then.
+func (s *Session) followName(ctx context.Context, tx *catalog.Transaction, before *snapshot.View, from, to catalog.TableName) error {
+	for _, w := range before.Contents.Views() {
+		if !strings.Contains(strings.ToLower(w.SQL), strings.ToLower(from.Name)) || s.planned(ctx, before, w) != nil {
+			continue // a view that cannot be asked has nothing to keep
 		}
-		words += "(" + strings.Join(names, ", ") + ")"
+		followed := *w
+		var err error
+		if followed.SQL, err = s.viewTexts(before).WithName(ctx, w, from, to); err == nil && followed.SQL == w.SQL {
+			continue
+		}
+		if err == nil {
+			after := s.seeing(tx.Contents(), before.Lease.Hold(), before.Own)
+			err = s.planned(ctx, after, &followed)
+			after.Release()
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil {
+			e := sqlerror.New("2BP01", "table %s cannot be renamed: the query of view %s reads it in a way that does not bear another name", from, w.Name).
+				WithHint("Drop the view, rename the table, and make the view anew.")
+			e.Cause = err
+			return e
+		}
+		if err := tx.DropView(w.Name); err != nil {
+			return err
+		}
+		if _, err := tx.CreateView(ctx, w.Name, followed.SQL, w.Columns); err != nil {
+			return err
+		}
 	}
-	words += " AS "
-	at := strings.LastIndex(st.parsed.Text, head.Query) // it comes last
-	return words + bound.text, append(edit.List{{Start: 0, End: at, Length: len(words)}}, bound.edits.Shift(at)...), nil
+	return nil
+}
+
+var errOtherColumns = errors.New("engine: the view would have other columns")
+
+// planned tells what is wrong with a view's query in v, if anything is.
+func (s *Session) planned(ctx context.Context, v *snapshot.View, w *catalog.View) error {
+	plan, err := s.planQuery(ctx, w.SQL, dialect.TreeOf(w.SQL), v)
+	if err != nil {
+		return err
+	}
+	defer plan.close()
+	if w.Columns != nil && plan.schema.NumFields() != w.Columns.NumFields() {
+		return errOtherColumns
+	}
+	return nil
+}
+
+// viewTexts reads and writes the queries of views for a statement that sees v.
+func (s *Session) viewTexts(v *snapshot.View) *viewtext.Writer {
+	s.yield()
+	return &viewtext.Writer{Conn: s.conn, View: v, Temporary: s.temporary}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/constraint"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -23,12 +24,8 @@ import (
 type Reader struct {
 	Conn   *duckdb.Connection // on which nothing streams
 	Checks *check.Checker
-	// Table finds what a foreign key refers to. Errors: ErrTemporary, *sqlerror.Error.
-	Table func(statement.Name) (*catalog.TableVersion, error)
+	View   *snapshot.View
 }
-
-// ErrTemporary says that a name is that of a temporary table, which DuckDB has for itself.
-var ErrTemporary = sqlerror.New("0A000", "the table is temporary")
 
 // Constrained gives a table's schema further constraints. The columns of a primary key become NOT NULL.
 func (r *Reader) Constrained(name catalog.TableName, schema *arrow.Schema,
@@ -112,12 +109,12 @@ func (r *Reader) constraint(table catalog.TableName, schema *arrow.Schema, other
 // reference finds the table and the columns that a foreign key names.
 func (r *Reader) reference(table catalog.TableName, schema *arrow.Schema, others []constraint.Constraint,
 	k constraint.Constraint, w statement.Constraint) (constraint.Constraint, error) {
-	version, err := r.Table(w.References)
+	version, err := r.View.Target(w.References)
 	unqualified := w.References.Schema == "" && (version == nil || version.Table().Name == table)
 	own := w.References.Name == table.Name && (w.References.Schema == table.Schema || unqualified)
 	switch {
 	case own:
-	case err == ErrTemporary:
+	case err == snapshot.ErrTemporary:
 		return k, sqlerror.New("42P16", "constraints on permanent tables may reference only permanent tables")
 	case err != nil:
 		if e, ok := err.(*sqlerror.Error); ok {

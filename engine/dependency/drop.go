@@ -1,0 +1,188 @@
+package dependency
+
+import (
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/engine/viewtext"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/internal/counted"
+	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
+)
+
+// Object is something that DROP takes away.
+type Object struct {
+	Kind statement.Object
+	Name catalog.TableName // of a schema only its Schema; of a temporary view that is snapshot.TemporarySchema
+}
+
+// Drop is one DROP under way.
+type Drop struct {
+	writer  *viewtext.Writer
+	v       *snapshot.View
+	objects []Object       // what goes, each behind those that it depends on
+	because map[Object]any // Object or nil: what each depends on; nil of those that were named
+}
+
+// New makes one that takes nothing yet.
+func New(w *viewtext.Writer) *Drop { return &Drop{writer: w, v: w.View, because: map[Object]any{}} }
+
+// Objects are what goes, each behind those that it depends on.
+func (d *Drop) Objects() []Object { return d.objects }
+
+// Tables are those of what goes.
+func (d *Drop) Tables() (names []catalog.TableName) {
+	for _, o := range d.objects {
+		if o.Kind == statement.Table {
+			names = append(names, o.Name)
+		}
+	}
+	return names
+}
+
+// Named is what a name in a DROP means.
+func Named(v *snapshot.View, kind statement.Object, n statement.Name) (Object, error) {
+	if kind == statement.Schema {
+		if err := snapshot.OwnDatabase(n.Schema, n.String()); err != nil {
+			return Object{}, err
+		}
+		if !v.Contents.HasSchema(n.Name) {
+			return Object{}, sqlerror.New("3F000", "schema %q does not exist", n.Name)
+		}
+		return Object{kind, catalog.TableName{Schema: n.Name}}, nil
+	}
+	version, view := v.Lookup(n.Database, n.Schema, n.Name), v.LookupView(n.Database, n.Schema, n.Name)
+	switch {
+	case kind == statement.View && view != nil:
+		return Object{kind, view.Name}, nil
+	case kind == statement.View && version != nil:
+		return Object{}, sqlerror.New("42809", "%q is not a view", n.Name).WithHint("Use DROP TABLE to remove a table.")
+	case kind == statement.Table && version != nil:
+		return Object{kind, version.Table().Name}, nil
+	case kind == statement.Table && view != nil:
+		return Object{}, sqlerror.New("42809", "%q is not a table", n.Name).WithHint("Use DROP VIEW to remove a view.")
+	}
+	return Object{}, sqlerror.New("42P01", "%s %q does not exist", kind, n.String())
+}
+
+// Add adds what goes with another object; nil: it was named.
+func (d *Drop) Add(o Object, because any) {
+	if _, known := d.because[o]; !known {
+		d.because[o] = because
+		d.objects = append(d.objects, o)
+	}
+}
+
+// Follow adds what depends on what goes.
+func (d *Drop) Follow(ctx context.Context) error {
+	private, err := d.writer.OwnViews(ctx)
+	if err != nil {
+		return err
+	}
+	for i := 0; i < len(d.objects); i++ {
+		o := d.objects[i]
+		if o.Kind == statement.Schema {
+			d.inside(o)
+			continue
+		}
+		for _, w := range private {
+			if slices.Contains(w.Reads, o.Name) {
+				d.Add(Object{statement.View, w.Name}, o)
+			}
+		}
+		for _, w := range d.v.Contents.Views() {
+			if _, goes := d.because[Object{statement.View, w.Name}]; goes || !mayRead(w, o) {
+				continue
+			}
+			reads, err := d.writer.ReadBy(ctx, w)
+			if err != nil {
+				return err
+			}
+			if slices.Contains(reads, o.Name) {
+				d.Add(Object{statement.View, w.Name}, o)
+			}
+		}
+	}
+	return nil
+}
+
+// mayRead tells whether a view's query can name an object, as far as its text says.
+func mayRead(w *catalog.View, o Object) bool {
+	return strings.Contains(strings.ToLower(w.SQL), strings.ToLower(o.Name.Name))
+}
+
+func (d *Drop) inside(schema Object) {
+	for _, t := range d.v.Contents.Tables() {
+		if t.Table().Name.Schema == schema.Name.Schema {
+			d.Add(Object{statement.Table, t.Table().Name}, schema)
+		}
+	}
+	for _, w := range d.v.Contents.Views() {
+		if w.Name.Schema == schema.Name.Schema {
+			d.Add(Object{statement.View, w.Name}, schema)
+		}
+	}
+}
+
+// reportedMax bounds the lines of a detail.
+const reportedMax = 100
+
+// reasons are a line for each object that was not named.
+func (d *Drop) reasons(named int, line func(Object) string) string {
+	var lines []string
+	for _, o := range d.objects[named:] {
+		if len(lines) == reportedMax {
+			lines = append(lines, "and "+counted.Of(len(d.objects)-named-reportedMax, "other object"))
+			break
+		}
+		lines = append(lines, line(o))
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Refuse is DROP's error without CASCADE.
+func (d *Drop) Refuse(named int) error {
+	e := sqlerror.New("2BP01", "cannot drop desired object(s) because other objects depend on them").
+		WithHint("Use DROP ... CASCADE to drop the dependent objects too.")
+	if named == 1 {
+		e.Message = "cannot drop " + d.words(d.objects[0]) + " because other objects depend on it"
+	}
+	e.DetailText = d.reasons(named, func(o Object) string {
+		return d.words(o) + " depends on " + d.words(d.because[o].(Object))
+	})
+	return e
+}
+
+// Cascade says what CASCADE takes beside what was named.
+func (d *Drop) Cascade(named int) (message, detail string) {
+	cascades := func(o Object) string { return "drop cascades to " + d.words(o) }
+	others := len(d.objects) - named
+	if others == 1 {
+		return cascades(d.objects[named]), ""
+	}
+	return "drop cascades to " + counted.Of(others, "other object"), d.reasons(named, cascades)
+}
+
+// words name an object as PostgreSQL does: with its schema if it is not found without.
+func (d *Drop) words(o Object) string {
+	if o.Kind == statement.Schema {
+		return "schema " + dialect.PlainIdentifier(o.Name.Schema)
+	}
+	if o.Name.Schema == snapshot.TemporarySchema {
+		return string(o.Kind) + " " + dialect.PlainIdentifier(o.Name.Name)
+	}
+	for _, schema := range d.v.Path {
+		if name, ok := d.v.Named(duckdb.Mention{Name: o.Name.Name}, schema); ok {
+			if name == o.Name {
+				return string(o.Kind) + " " + dialect.PlainIdentifier(o.Name.Name)
+			}
+			break
+		}
+	}
+	return string(o.Kind) + " " + dialect.PlainIdentifier(o.Name.Schema) + "." + dialect.PlainIdentifier(o.Name.Name)
+}

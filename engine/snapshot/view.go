@@ -1,0 +1,231 @@
+package snapshot
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/lease"
+	"github.com/csmsql/csmsql/engine/lookup"
+	"github.com/csmsql/csmsql/engine/names"
+	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
+)
+
+// View is one snapshot of the catalog as one statement sees it: a lease keeps its chunks, a transaction block adds
+// its own uncommitted changes.
+type View struct {
+	Contents *catalog.Contents
+	Lease    *lease.Lease
+	// Path is where bare names are looked for.
+	Path []string
+	// Read is what the statement has read: of planning until that is over, then of each execution. DuckDB runs one at a time.
+	Read *reader.Readings
+	// Reads are the names that were looked up in it.
+	Reads *lookup.Names
+	// Parts are the chunks of the occurrences of tables that are not read whole, by where their names stand in the text.
+	Parts map[int][]int
+	// Results are the tables that parts of the statement made.
+	Results map[*catalog.TableVersion]bool
+	// Own are the session's temporary tables and views, which hide what is called the same.
+	Own Temporary
+}
+
+// Release ends the use of the view. v may be nil.
+func (v *View) Release() {
+	if v != nil {
+		v.Lease.Release()
+	}
+}
+
+// Find looks a table up, first as written and then without regard to case, as DuckDB does.
+func (v *View) Find(schema, name string) *catalog.TableVersion {
+	v.Reads.Note(schema, name)
+	if t, ok := v.Contents.Table(catalog.TableName{Schema: schema, Name: name}); ok {
+		return t
+	}
+	if _, ok := names.SchemaNamed(v.Contents, schema); !ok {
+		return nil
+	}
+	for _, t := range v.Contents.Tables() {
+		n := t.Table().Name
+		if strings.EqualFold(n.Name, name) && strings.EqualFold(n.Schema, schema) {
+			v.Reads.Note(n.Schema, n.Name)
+			return t
+		}
+	}
+	return nil
+}
+
+// Lookup finds the table that a name in a query means, or nil for whatever is not one of ours.
+func (v *View) Lookup(database, schema, table string) *catalog.TableVersion {
+	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) {
+		return nil
+	}
+	if schema != "" {
+		return v.Find(schema, table)
+	}
+	if v.Own.Has(table) {
+		return nil
+	}
+	for _, schema := range v.Path {
+		if version := v.Find(schema, table); version != nil {
+			return version
+		}
+		if v.HasView(schema, table) {
+			return nil
+		}
+	}
+	return nil
+}
+
+// LookupView is Lookup for views.
+func (v *View) LookupView(database, schema, view string) *catalog.View {
+	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) || schema == "" && v.Own.Has(view) {
+		return nil
+	}
+	schemas := v.Path
+	if schema != "" {
+		schemas = []string{schema}
+	}
+	for _, schema := range schemas {
+		if v.Find(schema, view) != nil {
+			return nil
+		}
+		if found := v.FindView(schema, view); found != nil {
+			return found
+		}
+	}
+	return nil
+}
+
+// Target finds the table that a statement writes to. Temporary tables are DuckDB's own: ErrTemporary says so.
+func (v *View) Target(name statement.Name) (*catalog.TableVersion, error) {
+	if name.Schema == "temp" || name.Schema == "pg_temp" || name.Schema == "" && v.Own.Has(name.Name) {
+		return nil, ErrTemporary
+	}
+	if version := v.Lookup(name.Database, name.Schema, name.Name); version != nil {
+		return version, nil
+	}
+	schema := name.Schema
+	if schema == "" && len(v.Path) > 0 {
+		schema = v.Path[0]
+	}
+	if v.HasView(schema, name.Name) {
+		return nil, sqlerror.New("42809", "cannot change view %q", name.Name)
+	}
+	return nil, sqlerror.New("42P01", "relation %q does not exist", name.String())
+}
+
+// ErrTemporary says that a name is that of a temporary table.
+var ErrTemporary = sqlerror.New("0A000", "the table is temporary")
+
+// OwnDatabase refuses what is to be in another database; "" is this one.
+func OwnDatabase(database, name string) error {
+	if database != "" && !strings.EqualFold(database, duckdb.CatalogName) {
+		return sqlerror.New("0A000", "cross-database references are not implemented: %q", name)
+	}
+	return nil
+}
+
+// Qualify gives a new object its schema.
+func (v *View) Qualify(name statement.Name) (catalog.TableName, error) {
+	if err := OwnDatabase(name.Database, name.String()); err != nil {
+		return catalog.TableName{}, err
+	}
+	schema := name.Schema
+	if schema == "" {
+		if len(v.Path) == 0 {
+			return catalog.TableName{}, sqlerror.New("3F000", "no schema has been selected to create in")
+		}
+		schema = v.Path[0]
+		if i := slices.IndexFunc(v.Path, v.Contents.HasSchema); i >= 0 { // the first that is there, as PostgreSQL has it
+			schema = v.Path[i]
+		}
+	}
+	if !v.Contents.HasSchema(schema) {
+		return catalog.TableName{}, sqlerror.New("3F000", "schema %q does not exist", schema)
+	}
+	return catalog.TableName{Schema: schema, Name: name.Name}, nil
+}
+
+// FindView looks a view up as find does a table.
+func (v *View) FindView(schema, name string) *catalog.View {
+	v.Reads.Note(schema, name)
+	if w, ok := v.Contents.View(catalog.TableName{Schema: schema, Name: name}); ok {
+		return w
+	}
+	if _, ok := names.SchemaNamed(v.Contents, schema); !ok {
+		return nil
+	}
+	for _, w := range v.Contents.Views() {
+		if strings.EqualFold(w.Name.Name, name) && strings.EqualFold(w.Name.Schema, schema) {
+			return w
+		}
+	}
+	return nil
+}
+
+// HasView tells whether there is a view of that name.
+func (v *View) HasView(schema, name string) bool { return v.FindView(schema, name) != nil }
+
+// Named is the table or view that a name in a view's query means; schema is that of names without one, which views of former catalogs have.
+func (v *View) Named(m duckdb.Mention, schema string) (catalog.TableName, bool) {
+	if m.Catalog != "" && !strings.EqualFold(m.Catalog, duckdb.CatalogName) {
+		return catalog.TableName{}, false
+	}
+	if m.Schema != "" {
+		schema = m.Schema
+	}
+	if t := v.Find(schema, m.Name); t != nil {
+		return t.Table().Name, true
+	}
+	if w := v.FindView(schema, m.Name); w != nil {
+		return w.Name, true
+	}
+	return catalog.TableName{}, false
+}
+
+// EveryTable lists the tables for a statement that depends on all of them.
+func (v *View) EveryTable() []*catalog.TableVersion {
+	v.Reads.Everything()
+	return v.Contents.Tables()
+}
+
+// Collates tells whether a view says something of a collation.
+func (v *View) Collates() bool {
+	return slices.ContainsFunc(v.Contents.Views(), func(w *catalog.View) bool {
+		return strings.Contains(strings.ToLower(w.SQL), "collate")
+	})
+}
+
+// Meaning is what a name means.
+func (v *View) Meaning(name catalog.TableName) lookup.Meaning {
+	if table := v.Find(name.Schema, name.Name); table != nil {
+		return lookup.Meaning{Table: table}
+	}
+	return lookup.Meaning{View: v.FindView(name.Schema, name.Name)}
+}
+
+// Temporary are a session's temporary tables and views, in lower case.
+type Temporary map[string]bool
+
+// Has tells whether there is a temporary table or view of that name.
+func (own Temporary) Has(name string) bool {
+	return len(own) > 0 && own[strings.ToLower(name)]
+}
+
+// Means tells whether a name is that of a temporary table or view.
+func (own Temporary) Means(name statement.Name) bool {
+	return (name.Schema == "" || strings.EqualFold(name.Schema, "temp") || strings.EqualFold(name.Database, "temp")) && own.Has(name.Name)
+}
+
+// TemporarySchema is where DuckDB has temporary objects.
+const TemporarySchema = "temp.main"
+
+// IsTemporary tells whether a name says of itself that it is that of a temporary object.
+func IsTemporary(m duckdb.Mention) bool {
+	return strings.EqualFold(m.Catalog, "temp") || m.Catalog == "" && strings.EqualFold(m.Schema, "temp")
+}
