@@ -58,7 +58,7 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 		if have := file.Schema.NumFields(); have != len(columns) {
 			return sqlerror.New("22P04", "%s has %s, %d are copied", head.File, counted.Of(have, "column"), len(columns))
 		}
-		target, err := s.engine.upkeep.TargetFor(ctx, version, s.zone())
+		target, err := s.engine.upkeep.TargetFor(ctx, version, s.settings.Zone())
 		if err != nil {
 			return err
 		}

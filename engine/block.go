@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/member"
@@ -18,7 +19,7 @@ import (
 // block is a transaction block: explicit (BEGIN), or the unit that a client's message makes.
 type block struct {
 	implicit bool
-	modes    modes
+	modes    configuration.Modes
 	reads    *lookup.Names // of a SERIALIZABLE one; nil: nothing was looked up
 	told     bool          // the session functions were told of modes that are not the default
 	failed   bool
@@ -28,7 +29,7 @@ type block struct {
 	lease *lease.Lease
 	tx    *catalog.Transaction
 	// before are the settings that ROLLBACK brings back, after those that COMMIT does; nil: nothing was SET, or not LOCAL.
-	before, after *settings
+	before, after *configuration.Values
 	// cursors that DECLARE opened, by name.
 	cursors map[string]*sqlCursor
 	// savepoints that are not released, the oldest first.
@@ -111,7 +112,7 @@ func (s *Session) begin(asked statement.Modes) error {
 }
 
 // chain begins a transaction with the modes of the one that has just ended.
-func (s *Session) chain(m modes) error {
+func (s *Session) chain(m configuration.Modes) error {
 	b := s.newBlock(false)
 	b.modes, b.told = m, m != b.modes
 	s.block = b
@@ -279,8 +280,8 @@ func (s *Session) write(ctx context.Context, change func(tx *catalog.Transaction
 
 func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Transaction, v *snapshot.View) error) error {
 	b := s.block
-	if b.modes.readOnly { // what the statement says of itself was asked before: this is for what it does beside
-		return readOnlyError("a statement that writes")
+	if b.modes.ReadOnly { // what the statement says of itself was asked before: this is for what it does beside
+		return configuration.ReadOnlyError("a statement that writes")
 	}
 	if err := b.start(ctx, s.engine); err != nil {
 		return err

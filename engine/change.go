@@ -107,7 +107,7 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *s
 		return 0, dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
-	target, err := s.engine.upkeep.TargetFor(ctx, version, s.zone())
+	target, err := s.engine.upkeep.TargetFor(ctx, version, s.settings.Zone())
 	if err != nil {
 		return 0, err
 	}
@@ -115,7 +115,7 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *s
 	changed := &check.Changed{}
 	defer changed.Release()
 	if r.Flagged && !r.Removes {
-		if changed.Checks, err = s.engine.checks.Of(table, s.zone()); err != nil {
+		if changed.Checks, err = s.engine.checks.Of(table, s.settings.Zone()); err != nil {
 			return 0, err
 		}
 	}

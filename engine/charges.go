@@ -15,7 +15,7 @@ import (
 
 // limitShare has the account know the session's setting, which is in kB.
 func (s *Session) limitShare() {
-	value, _, _ := s.value(setting.SessionMemory)
+	value, _, _ := s.settings.Value(setting.SessionMemory)
 	kilobytes, _ := strconv.ParseInt(value, 10, 64)
 	s.account.SetShare(kilobytes << 10)
 }

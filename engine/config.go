@@ -7,6 +7,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reader"
@@ -165,3 +166,24 @@ func (e *Engine) memberConfig() member.Config {
 		Intercept: c.spoil.lines, SkipChecksums: c.spoil.credulous, Clock: c.spoil.clock,
 	}
 }
+
+// disable brings Config.Disable into the form that SHOW shows.
+func (c *Config) disable() error {
+	set, err := configuration.Disabled(c.Disable)
+	c.Disable = set.String()
+	return err
+}
+
+// Verification says when a chunk's bytes are compared with the checksums that it was sealed with.
+type Verification = reader.Verification
+
+// The verifications.
+const (
+	VerifyDefault = reader.VerifyDefault
+	VerifyOff     = reader.VerifyOff
+	VerifyFirst   = reader.VerifyFirst
+	VerifyAlways  = reader.VerifyAlways
+)
+
+// DamagedError says that bytes of a sealed chunk are not there or not what was sealed.
+type DamagedError = reader.DamagedError

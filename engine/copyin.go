@@ -68,7 +68,7 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 		if err != nil {
 			return err
 		}
-		target, err := s.engine.upkeep.TargetFor(ctx, version, s.zone())
+		target, err := s.engine.upkeep.TargetFor(ctx, version, s.settings.Zone())
 		if err != nil {
 			return err
 		}
@@ -208,7 +208,7 @@ func (s *Session) culpritConnection() (*duckdb.Connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(s.zone()) + "; SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema)); err != nil {
+	if err := conn.Exec("SET TimeZone = " + duckdb.QuoteLiteral(s.settings.Zone()) + "; SET search_path = " + duckdb.QuoteLiteral(pgcatalog.SessionSchema)); err != nil {
 		conn.Close()
 		return nil, err
 	}

@@ -98,7 +98,7 @@ func (st *Statement) command(head any) func(context.Context, []any) (*Rows, erro
 				return nil, sqlerror.New("25001", "DISCARD ALL cannot run inside a transaction block")
 			}
 			s.forgetStatements()
-			return done("DISCARD ALL", 0), errors.Join(s.dropTemporary(), s.apply(s.atStart()))
+			return done("DISCARD ALL", 0), errors.Join(s.dropTemporary(), s.apply(s.settings.AtStart()))
 		}
 		return nil, sqlerror.New("0A000", "this statement is not supported")
 	}
@@ -263,7 +263,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		}
 		defer rows.Close()
 		sum := &ingest.Sum{Unknown: len(args) > 0}
-		count, err = s.engine.storeSummed(ctx, tx, name, s.zone(), rows.nextOwned, sum, func(int64) *lineage.Origin { return st.originOfQuery(name, head.Query, args, sum) })
+		count, err = s.engine.storeSummed(ctx, tx, name, s.settings.Zone(), rows.nextOwned, sum, func(int64) *lineage.Origin { return st.originOfQuery(name, head.Query, args, sum) })
 		return src.Relocate(err, st.parsed.Text)
 	})
 	if err != nil {

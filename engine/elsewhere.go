@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/engine/argument"
+	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/worker"
@@ -56,7 +57,7 @@ func (st *Statement) asText() bool {
 func (s *Session) mayLeave() bool {
 	b := s.block
 	switch {
-	case s.engine.workers == nil, s.temporary, s.seeded, s.fragment, s.settings.backend == backendCompute:
+	case s.engine.workers == nil, s.temporary, s.seeded, s.fragment, s.settings.Backend == configuration.BackendCompute:
 		return false
 	case b == nil:
 		return true
@@ -123,7 +124,7 @@ func (st *Statement) planTrivial(v *snapshot.View) (*query, error) {
 
 // forWorker is the statement as a worker is told of it.
 func (s *Session) forWorker(st *Statement, x *elsewhere, args [][]byte) *worker.Statement {
-	return &worker.Statement{Number: x.number, Text: st.parsed.Text, User: s.options.User, Settings: workforce.SettingsOfAnswers(s.settings.values), Arguments: args}
+	return &worker.Statement{Number: x.number, Text: st.parsed.Text, User: s.options.User, Settings: workforce.SettingsOfAnswers(s.settings.Given), Arguments: args}
 }
 
 func (s *Session) tellNotices(r *worker.Result) {

@@ -20,6 +20,7 @@ import (
 	"github.com/csmsql/csmsql/engine/borrower"
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/check"
+	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/fragment"
 	"github.com/csmsql/csmsql/engine/history"
@@ -62,6 +63,8 @@ type Engine struct {
 	history history.History
 	mirror  names.Mirror
 	zones   *zone.Zones // nil before the database is open
+	// settings are what sessions have when nobody says otherwise; of no use before the database is open.
+	settings configuration.Node
 
 	checks  *check.Checker // nil before the database is open
 	blocks  atomic.Uint64  // numbers the databases in which blocks show names of their own
@@ -177,6 +180,9 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 		return err
 	}
 	e.db, e.checks, e.zones = db, check.New(db), zone.New(db)
+	e.settings = configuration.Node{
+		Verification: e.reader.Verification(), Disable: e.config.Disable, Dialect: e.config.Dialect, Zones: e.zones,
+	}
 	e.room = budget.NewRoom(db, e.account, e.config.Heap, e.threadsWanted)
 	e.account.From(e.room.Source(e.memory.Clients))
 	e.facts.Account = e.account.Open(0, "")

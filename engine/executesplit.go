@@ -21,15 +21,15 @@ import (
 // distribute plans a statement for several nodes; nil: it runs whole here, for a reason.
 func (s *Session) distribute(text string, tree *pg.ParseResult, v *snapshot.View) (*split.Plan, string) {
 	e := s.engine
-	values := s.settings.values
+	values := s.settings.Given
 	switch {
 	case e.node == nil || e.node.Self == nil || s.fragment:
 		return nil, ""
 	case s.block != nil && s.block.tx != nil:
 		return nil, "the transaction has written"
-	case s.arm != nil:
+	case s.settings.Armed():
 		return nil, "it calls set_config()"
-	case s.settings.distribute == split.Off:
+	case s.settings.Distribute == split.Off:
 		return nil, "csm.distribute is off"
 	case values["scalar_subquery_error_on_multiple_rows"] == "off": // their order says which row it is
 		return nil, "scalar_subquery_error_on_multiple_rows is off"
@@ -39,7 +39,7 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *snapshot.View
 		return nil, "csm.disable has distribution"
 	}
 	return e.split.Plan(text, tree, s.resolver(v), v.Find, split.Wishes{
-		Split: s.settings.distribute, Shuffle: s.settings.shuffle, Threads: e.threads(), Without: s.without(),
+		Split: s.settings.Distribute, Shuffle: s.settings.Shuffle, Threads: e.threads(), Without: s.without(),
 		CutOffs: e.config.CutOffs, Guess: e.config.Guesses,
 	})
 }
@@ -106,7 +106,7 @@ func (q *query) runSplit(ctx context.Context, v *snapshot.View, args []any) (*Ro
 		return nil, err
 	}
 	r, err := s.engine.split.Run(ctx, q.split, split.Execution{
-		Snapshot: v.Lease.Snapshot, Contents: v.Contents, SearchPath: s.settings.searchPath, Settings: settings, Arguments: args,
+		Snapshot: v.Lease.Snapshot, Contents: v.Contents, SearchPath: s.settings.SearchPath, Settings: settings, Arguments: args,
 	})
 	if err != nil {
 		return nil, err

@@ -2,12 +2,14 @@ package engine
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -144,4 +146,12 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 		}
 		batch.Release()
 	}
+}
+
+// withoutLine is how EXPLAIN says it; nothing if nothing is left out.
+func (q *query) withoutLine() []string {
+	if q.without == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("Not used: %s (%s)", q.without, setting.Disable)}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/fragment"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -172,44 +173,30 @@ func (s *Session) fragmentSettings() (map[string]string, error) {
 		return nil, err
 	}
 	settings := map[string]string{
-		setting.TimeZone: zone, setting.PlanCacheMode: s.settings.values[setting.PlanCacheMode],
-		setting.Verify: settingOf(s.verification()), setting.Disable: s.without().String(),
+		setting.TimeZone: zone, setting.PlanCacheMode: s.settings.Given[setting.PlanCacheMode],
+		setting.Verify: configuration.VerifyWord(s.settings.Verification()), setting.Disable: s.without().String(),
 	}
-	setting.CopyMeaning(settings, s.settings.values)
+	setting.CopyMeaning(settings, s.settings.Given)
 	return settings, nil
 }
 
 // settle gives the session of a fragment the settings of the statement's.
 func (s *Session) settle(searchPath []string, settings map[string]string) error {
-	s.settings.searchPath = searchPath
-	s.settings.put(setting.Disable, settings[setting.Disable])
-	if err := s.verifyAs(settings[setting.Verify]); err != nil {
+	s.settings.SearchPath = searchPath
+	s.settings.Put(setting.Disable, settings[setting.Disable])
+	if err := s.settings.VerifyAs(settings[setting.Verify]); err != nil {
 		return err
 	}
-	before := maps.Clone(s.settings.values)
-	if err := setting.ReadMeaning(s.settings.values, settings); err != nil {
+	before := maps.Clone(s.settings.Given)
+	if err := setting.ReadMeaning(s.settings.Given, settings); err != nil {
 		return err
 	}
 	if zone := settings[setting.TimeZone]; zone != "" {
-		s.settings.put(setting.TimeZone, zone)
+		s.settings.Put(setting.TimeZone, zone)
 	}
 	if err := s.tellDuckDB(before); err != nil {
-		s.settings.values = before
+		s.settings.Given = before
 		return sqlerror.New("22023", "invalid settings of a fragment: %v", err)
 	}
 	return nil
-}
-
-// verifyAs has a fragment's reads compared as the statement's session wants it, if that is stricter than this node is.
-func (s *Session) verifyAs(wanted string) error {
-	own := s.engine.reader.Verification()
-	s.settings.put(setting.Verify, settingOf(own))
-	if wanted == "" {
-		return nil // its node knows no such setting
-	}
-	v, err := verificationOf(wanted, VerifyOff)
-	if err == nil && own.Laxer(v) {
-		s.settings.put(setting.Verify, settingOf(v))
-	}
-	return err
 }

@@ -159,7 +159,7 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned
 			count, out, err = st.insertReturning(ctx, tx, v, version, rows)
 			return err
 		}
-		count, err = s.engine.store(ctx, tx, version.Table().Name, s.zone(), rows.nextOwned, nil)
+		count, err = s.engine.store(ctx, tx, version.Table().Name, s.settings.Zone(), rows.nextOwned, nil)
 		return err
 	})
 	if err != nil {
@@ -177,7 +177,7 @@ func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transactio
 	written := st.session.keeper()
 	defer written.release()
 	table := version.Table()
-	count, err := st.session.engine.store(ctx, tx, table.Name, st.session.zone(), written.keeping(fitting(rows.Next, upkeep.LimitsOf(table.Columns))), nil)
+	count, err := st.session.engine.store(ctx, tx, table.Name, st.session.settings.Zone(), written.keeping(fitting(rows.Next, upkeep.LimitsOf(table.Columns))), nil)
 	if err != nil {
 		return 0, st.session.keeper(), err
 	}

@@ -90,7 +90,7 @@ func (s *Session) keptText(text string) *statement.Statement {
 
 // plansAnew tells whether no plan is used for a second statement.
 func (s *Session) plansAnew() bool {
-	return s.settings.values[setting.PlanCacheMode] == setting.ForceCustomPlan || s.without().Has(optimization.KeptPlans)
+	return s.settings.Given[setting.PlanCacheMode] == setting.ForceCustomPlan || s.without().Has(optimization.KeptPlans)
 }
 
 func (s *Session) keeps(key string) bool {

@@ -102,7 +102,7 @@ const (
 
 // dialect is what the session's text means now.
 func (s *Session) dialect() string {
-	value, _, _ := s.value(setting.Dialect) // it is known
+	value, _, _ := s.settings.Value(setting.Dialect) // it is known
 	return value
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/argument"
+	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/ingest"
@@ -108,8 +109,8 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 
 func (s *Session) newQuery(text string, v *snapshot.View) *query {
 	return &query{
-		session: s, text: text, revision: v.Contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.searchPath,
-		meaning: s.meaning, faults: s.engine.reader.Faults(), verification: s.verification(), without: s.without(), reads: v.Reads,
+		session: s, text: text, revision: v.Contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.SearchPath,
+		meaning: s.meaning, faults: s.engine.reader.Faults(), verification: s.settings.Verification(), without: s.without(), reads: v.Reads,
 	}
 }
 
@@ -223,8 +224,8 @@ func (q *query) fresh(v *snapshot.View) bool {
 	s := q.session
 	return !q.own && (s.block == nil || s.block.tx == nil) &&
 		(q.nodes == nil || slices.Equal(q.nodes, s.engine.split.Nodes())) && q.faults == s.engine.reader.Faults() &&
-		slices.Equal(q.path, s.settings.searchPath) && q.meaning == s.meaning &&
-		q.verification == s.verification() && q.without == s.without() && q.means(v)
+		slices.Equal(q.path, s.settings.SearchPath) && q.meaning == s.meaning &&
+		q.verification == s.settings.Verification() && q.without == s.without() && q.means(v)
 }
 
 func (q *query) close() {
@@ -244,29 +245,29 @@ func (q *query) close() {
 
 // planCompute plans the query for the Arrow kernels if they can run it and should.
 func (q *query) planCompute(tree *pg.ParseResult, v *snapshot.View) (bool, error) {
-	backend := q.session.settings.backend
-	if backend == backendDuckDB || backend == backendAuto && q.without.Has(optimization.Compute) {
+	backend := q.session.settings.Backend
+	if backend == configuration.BackendDuckDB || backend == configuration.BackendAuto && q.without.Has(optimization.Compute) {
 		return false, nil
 	}
 	planned, unsupported := plan.Compute(q.text, tree, q.session.resolver(v))
-	if other := setting.Meaning(q.session.settings.values); other != "" && unsupported == nil {
+	if other := setting.Meaning(q.session.settings.Given); other != "" && unsupported == nil {
 		name, _, _ := strings.Cut(other, "=")
 		unsupported = &plan.Unsupported{Reason: name + " is not what it is by default", Position: -1}
 	}
 	if unsupported != nil {
-		if backend == backendCompute {
+		if backend == configuration.BackendCompute {
 			return false, sqlerror.New("0A000", "the Arrow-kernel backend cannot run this: %s", unsupported).WithHint("SET csm.backend = 'auto' lets DuckDB run it.")
 		}
 		return false, nil
 	}
 	if planned.Table != nil && marked(planned.Table, v) {
-		if backend == backendCompute {
+		if backend == configuration.BackendCompute {
 			return false, sqlerror.New("0A000", "the Arrow-kernel backend cannot run this: columns of types that Arrow lacks (UUID, JSON)").WithHint("SET csm.backend = 'auto' lets DuckDB run it.")
 		}
 		return false, nil
 	}
 	// DuckDB knows what types parameters have; clients ask.
-	if backend == backendAuto && (!planned.Trivial() || planned.Parameters > 0) {
+	if backend == configuration.BackendAuto && (!planned.Trivial() || planned.Parameters > 0) {
 		return false, nil
 	}
 	q.compute, q.schema = planned, ingest.LogicalSchema(planned.Schema())
@@ -608,4 +609,19 @@ func (s *Session) typeLiterals(ctx context.Context, text string, tree *pg.ParseR
 		return text, false, nil
 	}
 	return untyped.Spelled(q.params)
+}
+
+// withoutHints takes out of hints what planning is to do without.
+func withoutHints(hints []plan.Scan, without optimization.Set) {
+	for i := range hints {
+		if without.Has(optimization.Keys) {
+			hints[i].Joins = nil
+		}
+		if without.Has(optimization.Groups) {
+			hints[i].Group = nil
+		}
+		if without.Has(optimization.Enum) {
+			hints[i].EnumSafe = nil
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/placement"
@@ -26,9 +27,9 @@ func (st *Statement) originOfQuery(name catalog.TableName, text string, args []a
 		return nil
 	}
 	s := st.session
-	o := &lineage.Origin{Rows: sum.Rows, Query: &lineage.Query{Text: text, SearchPath: s.settings.searchPath, Sum: sum.Total}}
-	o.Query.TimeZone, o.Query.Settings = s.settings.values["timezone"], map[string]string{}
-	setting.CopyMeaning(o.Query.Settings, s.settings.values)
+	o := &lineage.Origin{Rows: sum.Rows, Query: &lineage.Query{Text: text, SearchPath: s.settings.SearchPath, Sum: sum.Total}}
+	o.Query.TimeZone, o.Query.Settings = s.settings.Given["timezone"], map[string]string{}
+	setting.CopyMeaning(o.Query.Settings, s.settings.Given)
 	for _, v := range st.plan.versions() {
 		t := v.Table()
 		if t.Name == name {
@@ -79,12 +80,12 @@ func (e *Engine) rederive(ctx context.Context, table catalog.Table, words string
 		return 0, err
 	}
 	defer leave()
-	settings := defaultSettings(s.options.User)
-	settings.searchPath = o.Query.SearchPath
+	settings := configuration.Default(s.options.User)
+	settings.SearchPath = o.Query.SearchPath
 	if o.Query.TimeZone != "" {
-		settings.values["timezone"] = o.Query.TimeZone
+		settings.Given["timezone"] = o.Query.TimeZone
 	}
-	if err := setting.ReadMeaning(settings.values, o.Query.Settings); err != nil {
+	if err := setting.ReadMeaning(settings.Given, o.Query.Settings); err != nil {
 		return 0, err
 	}
 	if err := s.apply(settings); err != nil {

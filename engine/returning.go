@@ -279,3 +279,21 @@ func (k *keeper) result(schema *arrow.Schema, tag string, affected int64) *Rows 
 func errOtherResult() *Error {
 	return planOutdated()
 }
+
+// drain keeps all rows, and closes them.
+func (k *keeper) drain(ctx context.Context, rows *Rows) error {
+	defer rows.Close()
+	for {
+		batch, err := rows.nextOwned(ctx)
+		if isEnd(err) {
+			return nil
+		}
+		if err == nil {
+			err = k.keep(batch)
+			batch.Release()
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -2,6 +2,8 @@ package engine
 
 import (
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -20,11 +22,11 @@ import (
 type savepoint struct {
 	name      string
 	catalog   *catalog.Savepoint // nil: the block had not written
-	settings  settings
-	modes     modes
+	settings  configuration.Values
+	modes     configuration.Modes
 	cursors   map[*sqlCursor]bool
-	before    *settings
-	after     *settings
+	before    *configuration.Values
+	after     *configuration.Values
 	started   int
 	temporary int
 	bytes     int64 // charged for it
@@ -54,11 +56,11 @@ func (s *Session) savepoint(name string) error {
 		return err
 	}
 	p := savepoint{
-		bytes: bytes, name: name, settings: s.settings.clone(), modes: b.modes, before: b.before, after: b.after, cursors: make(map[*sqlCursor]bool, len(b.cursors)),
+		bytes: bytes, name: name, settings: s.settings.Clone(), modes: b.modes, before: b.before, after: b.after, cursors: make(map[*sqlCursor]bool, len(b.cursors)),
 		started: b.started, temporary: b.temporary,
 	}
 	if b.after != nil { // it changes with plain SET
-		after := b.after.clone()
+		after := b.after.Clone()
 		p.after = &after
 	}
 	for _, c := range b.cursors {
@@ -123,13 +125,13 @@ func (s *Session) rollbackTo(name string) error {
 	}
 	b.before, b.after = p.before, p.after
 	if p.after != nil { // as above: the savepoint keeps its own
-		after := p.after.clone()
+		after := p.after.Clone()
 		b.after = &after
 	}
 	modes := b.modes
 	b.modes = p.modes
-	if !s.settings.equal(p.settings) || modes != p.modes {
-		if err := s.apply(p.settings.clone()); err != nil {
+	if !s.settings.Equal(p.settings) || modes != p.modes {
+		if err := s.apply(p.settings.Clone()); err != nil {
 			return err
 		}
 	}
@@ -196,4 +198,71 @@ func (b *block) began(rows *Rows) {
 	b.started++
 	b.open[rows] = b.started
 	rows.block = b
+}
+
+// What SET and SAVEPOINT make a session keep is charged before. Values are shared by the settings, what a transaction
+// brings back, and its savepoints, so that nobody knows when one is gone: what they all take is counted again when the
+// charge has doubled, and when the transaction ends.
+
+const (
+	// settingsFree are not counted again: there is nothing to gain.
+	settingsFree = 64 << 10
+	// savepointLeast and savepointSetting are what a savepoint takes, and for each setting that has a value.
+	savepointLeast   = 512
+	savepointSetting = 3 * 64
+)
+
+// chargeSetting is for a value that is about to be kept.
+func (s *Session) chargeSetting(name, value string) error {
+	bytes := configuration.Bytes(name, value)
+	if s.settingsCharged+bytes > 2*s.settingsCounted+settingsFree {
+		s.countSettings()
+	}
+	if err := s.Take(account.Setting, bytes); err != nil {
+		return err
+	}
+	s.settingsCharged += bytes
+	return nil
+}
+
+// countSettings charges what there is, and no more.
+func (s *Session) countSettings() {
+	if s.settingsCharged == 0 {
+		return
+	}
+	sets := []*configuration.Values{&s.settings.Values}
+	if b := s.block; b != nil {
+		sets = append(sets, b.before, b.after)
+		for i := range b.savepoints {
+			p := &b.savepoints[i]
+			sets = append(sets, &p.settings, p.before, p.after)
+		}
+	}
+	bytes := s.settings.BytesOf(sets...)
+	if bytes < s.settingsCharged {
+		s.Give(account.Setting, s.settingsCharged-bytes)
+		s.settingsCharged = bytes
+	}
+	s.settingsCounted = s.settingsCharged
+}
+
+// chargeSavepoint is for one that is about to be made.
+func (s *Session) chargeSavepoint(b *block, name string) (bytes int64, err error) {
+	bytes = savepointLeast + int64(len(name)) + savepointSetting*int64(len(s.settings.Given)) + 16*int64(len(b.cursors))
+	return bytes, s.Take(account.Savepoint, bytes)
+}
+
+// dropSavepoints forgets all from the i-th on.
+func (s *Session) dropSavepoints(b *block, i int) {
+	for _, p := range b.savepoints[i:] {
+		s.Give(account.Savepoint, p.bytes)
+	}
+	clear(b.savepoints[i:])
+	b.savepoints = b.savepoints[:i]
+}
+
+// endedBlock gives back what only the block that has ended kept.
+func (s *Session) endedBlock(b *block) {
+	s.dropSavepoints(b, 0)
+	s.countSettings()
 }

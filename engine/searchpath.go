@@ -6,7 +6,6 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/sql/setting"
 )
 
 // duckPath is where a session's DuckDB connection looks for bare names, and what that followed from. DuckDB, unlike PostgreSQL, takes no
@@ -24,7 +23,7 @@ type duckPath struct {
 // that are there, then among PostgreSQL's session functions. It costs some comparisons when nothing has changed.
 // Preconditions: DuckDB's names follow contents, or something newer.
 func (s *Session) followSearchPath(contents *catalog.Contents) error {
-	want := duckPath{path: s.settings.searchPath, contents: contents}
+	want := duckPath{path: s.settings.SearchPath, contents: contents}
 	if s.block != nil && s.block.names != nil {
 		want.names, want.shown = s.block.names, s.block.names.Seen
 	}
@@ -52,7 +51,7 @@ func (s *Session) followSearchPath(contents *catalog.Contents) error {
 
 // lookInShared makes DuckDB look for names in the database that all sessions share, until a statement says which schemas it sees there.
 func (s *Session) lookInShared() error {
-	return s.lookIn(names.Path(duckdb.CatalogName, s.settings.searchPath, func(schema string) (string, bool) { return schema, s.engine.mirror.Has(schema) }))
+	return s.lookIn(names.Path(duckdb.CatalogName, s.settings.SearchPath, func(schema string) (string, bool) { return schema, s.engine.mirror.Has(schema) }))
 }
 
 func (s *Session) lookIn(text string) error {
@@ -62,18 +61,4 @@ func (s *Session) lookIn(text string) error {
 	}
 	s.looksIn.text = text
 	return nil
-}
-
-// splitPath are the schemas of a search_path that users can have made. What stands for the user's own schema is its name.
-func splitPath(value, user string) (path []string) {
-	names, _ := setting.Names(value) // a value that is none was refused
-	for _, name := range names {
-		if name == "$user" {
-			name = user
-		}
-		if name != "" && name != "pg_catalog" {
-			path = append(path, name)
-		}
-	}
-	return path
 }

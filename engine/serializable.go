@@ -12,7 +12,7 @@ import "github.com/csmsql/csmsql/engine/lookup"
 
 // reads are where a statement of the session notes what it reads.
 func (s *Session) reads() *lookup.Names {
-	if s.block == nil || !s.block.modes.serializable {
+	if s.block == nil || !s.block.modes.Serializable {
 		return &lookup.Names{}
 	}
 	if s.block.reads == nil {
@@ -23,14 +23,14 @@ func (s *Session) reads() *lookup.Names {
 
 // readsAgain notes what a plan has read that was made before.
 func (s *Session) readsAgain(q *query) {
-	if s.block != nil && s.block.modes.serializable {
+	if s.block != nil && s.block.modes.Serializable {
 		s.reads().Add(q.reads)
 	}
 }
 
 // validate tells the block's transaction what it depends on.
 func (b *block) validate() {
-	if !b.modes.serializable || b.reads == nil {
+	if !b.modes.Serializable || b.reads == nil {
 		return
 	}
 	names, all := b.reads.List()

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/budget"
+	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -59,16 +60,11 @@ type Session struct {
 	// settingsCharged is what is charged for values of settings, settingsCounted what that was when they were counted last.
 	settingsCharged, settingsCounted int64
 	parked                           budget.Lot
-	settings                         settings
-	started                          map[string]string // what the client began the session with; immutable after Session
-	// arm is what set_config() tells of the statement that is being planned, or runs; nil: it may not call it.
-	arm *configCalls
+	settings                         configuration.Session
 	// meaning tells the settings apart that DuckDB was told of: plans are made for one of them.
 	meaning string
-	// placeholders are settings of nobody's that were SET once.
-	placeholders map[string]bool
-	block        *block // the open transaction block, nil between transactions
-	named        map[string]*NamedStatement
+	block   *block // the open transaction block, nil between transactions
+	named   map[string]*NamedStatement
 	// looksIn is where conn looks for bare names.
 	looksIn duckPath
 	// visible is what names mean while a statement is planned; csm_table asks it.
@@ -113,20 +109,21 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 		options.Statements = noProtocol{}
 	}
 	s := &Session{
-		engine: e, life: lifetime.New(e.life.Context), options: options, settings: defaultSettings(options.User),
+		engine: e, life: lifetime.New(e.life.Context), options: options,
 		open: map[*Rows]struct{}{}, statements: map[*Statement]struct{}{},
 	}
 	if e.node != nil {
 		s.life.Holder = e.node.Hold(fmt.Sprintf("session %d of %s", options.ProcessID, options.User))
 	}
 	s.parked.Of = &e.parking
+	s.settings = configuration.New(&e.settings, options.User, s.modes)
 	conn, err := e.db.Connect(s.resolveTable)
 	if err != nil {
 		return nil, err
 	}
 	s.conn, s.account = conn, e.account.Open(options.ProcessID, options.User)
 	s.turn = e.turns.Flow()
-	conn.OnSetConfig(s.calledSetConfig)
+	conn.OnSetConfig(s.settings.Called)
 	err = s.account.Begin(sessionBytes)
 	if err == nil {
 		err = s.lookInShared()
@@ -261,7 +258,7 @@ var noticeLevels = []string{"debug5", "debug4", "debug3", "debug2", "debug1", "l
 
 // Wants tells whether the session's client wants to hear of notices of a severity, by client_min_messages; INFO it always does.
 func (s *Session) Wants(severity string) bool {
-	least, _, _ := s.value("client_min_messages") // it is known
+	least, _, _ := s.settings.Value("client_min_messages") // it is known
 	level := slices.Index(noticeLevels, strings.ToLower(severity))
 	return level < 0 || level >= slices.Index(noticeLevels, least)
 }
@@ -319,6 +316,6 @@ func (s *Session) pinShared(ctx context.Context) (*snapshot.View, error) {
 // seeing is what a statement of the session sees of contents, and beside them; the lease is its.
 func (s *Session) seeing(contents *catalog.Contents, l *lease.Lease, own snapshot.Temporary) *snapshot.View {
 	return &snapshot.View{
-		Contents: contents, Lease: l, Path: s.settings.searchPath, Read: s.readings(), Reads: s.reads(), Own: own,
+		Contents: contents, Lease: l, Path: s.settings.SearchPath, Read: s.readings(), Reads: s.reads(), Own: own,
 	}
 }

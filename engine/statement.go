@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
+	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -329,12 +330,12 @@ func (st *Statement) execute(ctx context.Context, args []any) (*Rows, error) {
 
 func (st *Statement) prepareRead(ctx context.Context) error {
 	s := st.session
-	if callsSetConfig(st.parsed.Text) {
-		if err := refuseSettingAndAsking(st.parsed.Text); err != nil {
+	if configuration.CallsSetConfig(st.parsed.Text) {
+		if err := configuration.RefuseAsking(st.parsed.Text); err != nil {
 			return err
 		}
-		s.arm = &configCalls{}
-		defer func() { s.arm = nil }()
+		_, disarm := s.settings.Arm()
+		defer disarm()
 	}
 	v, err := s.pin(ctx)
 	if err != nil {
@@ -357,7 +358,7 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 	st.setPlan(plan)
 	st.schema, st.origins = plan.schema, plan.origins
 	st.run, st.planText = st.read, plan.text
-	if s.arm != nil {
+	if s.settings.Armed() {
 		st.run, st.planText = st.readAndSet, ""
 	}
 	if s.atOnce {

@@ -113,6 +113,6 @@ func (s *Session) relations(v *snapshot.View) pgcatalog.Find {
 // identify tells DuckDB's session functions whose session it is and how it is set.
 func (s *Session) identify() error {
 	return pgcatalog.SetSession(s.conn.Exec, pgcatalog.Session{
-		User: s.options.User, ProcessID: s.options.ProcessID, SearchPath: s.settings.searchPath, Settings: s.ownSettings(),
+		User: s.options.User, ProcessID: s.options.ProcessID, SearchPath: s.settings.SearchPath, Settings: s.settings.List(),
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/argument"
+	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/worker"
 	"github.com/csmsql/csmsql/engine/workforce"
 )
@@ -199,9 +200,9 @@ func (w *workerSide) session(asked *worker.Statement) (*workerSession, error) {
 		return nil, err
 	}
 	made.Session = inner
-	settings := defaultSettings(asked.User)
+	settings := configuration.Default(asked.User)
 	for name, value := range asked.Settings { // the node has checked them
-		settings.put(name, value)
+		settings.Put(name, value)
 	}
 	made.notice = func(worker.Notice) {}
 	if err := inner.apply(settings); err != nil {

@@ -64,6 +64,7 @@ var allowed = map[string][]string{
 	"engine/history":       {},
 	"engine/zone":          {"exec/duckdb"},
 	"engine/lookup":        {"catalog"},
+	"engine/configuration": {"engine/reader", "engine/snapshot", "engine/zone", "catalog", "exec/duckdb", "sql/optimization", "sql/pgcatalog", "sql/setting", "sql/statement"},
 	"engine/snapshot":      {"engine/lease", "engine/lookup", "engine/names", "engine/reader", "catalog", "exec/duckdb", "sql/statement"},
 	"engine/viewtext":      {"engine/names", "engine/snapshot", "engine/systemtable", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
 	"engine/dependency":    {"engine/snapshot", "engine/viewtext", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
