@@ -49,7 +49,7 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite.Rewrite) erro
 	if err != nil {
 		return dialect.WithoutPosition(err)
 	}
-	st.params = plan.params
+	st.params = plan.Params
 	plan.close()
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runRewrite(ctx, r, args) }
 	return nil

@@ -116,7 +116,7 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 	if err != nil {
 		return nil, err
 	}
-	given := plan.given
+	given := plan.Given
 	if files.FormatOf(head) == "json" { // DuckDB writes its own text of bytes there
 		if given, err = cast.BytesShown(given, plan.schema); err != nil {
 			return nil, err
@@ -136,7 +136,7 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 	}
 	defer rows.Close()
 	n := privateCount(rows)
-	if err := s.engine.trustworthy(ctx, plan.faults, v.Read, v.Lease); err != nil {
+	if err := s.engine.trustworthy(ctx, plan.Faults, v.Read, v.Lease); err != nil {
 		return nil, err
 	}
 	return done(fmt.Sprintf("COPY %d", n), n), nil

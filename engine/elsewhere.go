@@ -50,7 +50,7 @@ type elsewhere struct {
 // asText tells whether the statement was planned as if its parameters were text, because nothing says what one of
 // them is.
 func (st *Statement) asText() bool {
-	return st.plan != nil && st.plan.castParameters || st.elsewhere != nil && st.elsewhere.asText
+	return st.plan != nil && st.plan.AsText || st.elsewhere != nil && st.elsewhere.asText
 }
 
 // mayLeave tells whether the session, as it is now, lets its queries go to a worker.

@@ -30,6 +30,7 @@ import (
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/overdue"
+	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/engine/split"
@@ -59,7 +60,7 @@ type Engine struct {
 	scans   scan.Tables    // of no use before the database is open
 	upkeep  *upkeep.Keeper // nil before the database is open
 	loader  *load.Loader   // likewise; of a node
-	kept    keptShare
+	kept    planned.Share
 	history history.History
 	mirror  names.Mirror
 	zones   *zone.Zones // nil before the database is open
@@ -170,7 +171,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	e.account = account.NewNode(e.memory.Clients)
 	e.turns = turn.OfPlans(e.threads())
 	e.overdue = overdue.New(overdueMost)
-	e.kept.most = e.memory.Whole / keptPart
+	e.kept.Plans, e.kept.Most = keptOfEngine, e.memory.Whole/keptPart
 	db, err := duckdb.Open(duckdb.Options{
 		PostgresText: true,
 		MemoryBytes:  e.memory.Counted, ProcessBytes: e.memory.Process,

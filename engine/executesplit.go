@@ -48,7 +48,7 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *snapshot.View
 // a row is that it was split.
 func (q *query) executeDistributed(ctx context.Context, v *snapshot.View, args []any) (*Rows, error) {
 	q.session.yield()
-	if err := q.duck.Bind(args); err != nil { // as many as there are, and of types that can be
+	if err := q.Duck.Bind(args); err != nil { // as many as there are, and of types that can be
 		return nil, err
 	}
 	inner, err := q.runSplit(ctx, v, args)
@@ -160,7 +160,7 @@ func (q *query) planFinal(ctx context.Context, view *snapshot.View) (*query, err
 
 // keepFinal is for when the rows are closed, perhaps after the query.
 func (q *query) keepFinal(final *query) {
-	if q.duck == nil || q.final != nil || !final.lasts || q.session.plansAnew() {
+	if q.Duck == nil || q.final != nil || !final.lasts || q.session.plansAnew() {
 		final.close()
 		return
 	}
@@ -169,7 +169,7 @@ func (q *query) keepFinal(final *query) {
 
 // explainSplit is EXPLAIN of a statement that several nodes run.
 func (q *query) explainSplit(ctx context.Context, v *snapshot.View, head *statement.Explain, lines []string, args []any) (*Rows, error) {
-	describe := func() (string, error) { return q.session.engine.split.Foresee(ctx, q.split, args, q.without) }
+	describe := func() (string, error) { return q.session.engine.split.Foresee(ctx, q.split, args, q.Without) }
 	if head.Analyze {
 		describe = func() (string, error) { return q.analyzeSplit(ctx, v, args) }
 	}

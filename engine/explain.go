@@ -70,7 +70,7 @@ func (s *Session) parametersOf(ctx context.Context, query *statement.Statement) 
 	if plan.compute != nil {
 		return computeParameters(plan.compute), nil
 	}
-	return plan.params, nil
+	return plan.Params, nil
 }
 
 func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner *statement.Statement, args []any) (*Rows, error) {
@@ -109,9 +109,9 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 		verb = "EXPLAIN ANALYZE "
 	}
 	s.yield()
-	given, values := plan.given, args
-	if plan.late {
-		given, err = plan.withValues(args)
+	given, values := plan.Given, args
+	if plan.Late {
+		given, err = plan.WithValues(args)
 		values = nil
 	}
 	if err != nil {
@@ -121,7 +121,7 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 	duck, err := s.conn.Prepare(verb + given)
 	s.visible = nil
 	if err != nil {
-		return nil, dialect.FromDuckDB(err, plan.given, inner.Text, plan.edits)
+		return nil, dialect.FromDuckDB(err, plan.Given, inner.Text, plan.Edits)
 	}
 	defer duck.Close()
 	if err := duck.Bind(values); err != nil {
@@ -150,8 +150,8 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 
 // withoutLine is how EXPLAIN says it; nothing if nothing is left out.
 func (q *query) withoutLine() []string {
-	if q.without == 0 {
+	if q.Without == 0 {
 		return nil
 	}
-	return []string{fmt.Sprintf("Not used: %s (%s)", q.without, setting.Disable)}
+	return []string{fmt.Sprintf("Not used: %s (%s)", q.Without, setting.Disable)}
 }

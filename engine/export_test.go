@@ -186,10 +186,8 @@ func PivotItems(text string) int { return len(dialect.PivotItems(text)) }
 
 // KeptPlans counts the plans that a session keeps, and those that all of the engine's do, with the bytes of their key sets.
 func KeptPlans(s *Session) (session, engine int, bytes int64) {
-	k := &s.engine.kept
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return len(s.kept.list), k.plans, k.bytes
+	engine, bytes = s.engine.kept.Kept()
+	return len(s.kept.list), engine, bytes
 }
 
 // PlanOf tells plans apart: the one of a prepared statement.

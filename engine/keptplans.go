@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"sync"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -41,30 +40,6 @@ const (
 
 // keptPlans are those of one session, the one that was used last at the end.
 type keptPlans struct{ list []*query }
-
-// keptShare counts what the sessions of an engine keep. Safe for concurrent use.
-type keptShare struct {
-	mu    sync.Mutex // guards the rest; leaf lock
-	plans int
-	bytes int64
-	most  int64
-}
-
-func (k *keptShare) take(bytes int64) bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.plans >= keptOfEngine || k.bytes+bytes > k.most {
-		return false
-	}
-	k.plans, k.bytes = k.plans+1, k.bytes+bytes
-	return true
-}
-
-func (k *keptShare) give(bytes int64) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.plans, k.bytes = k.plans-1, k.bytes-bytes
-}
 
 // takePlan gives the plan that is kept for a key, if it still stands for what v shows; it is the caller's then.
 func (s *Session) takePlan(key string, v *snapshot.View) *query {
@@ -107,12 +82,12 @@ func (s *Session) keepPlan(q *query) {
 		s.dropPlan(0).close()
 	}
 	q.kept, q.bytes = q.keptBytes(), s.atMost(planBytes(q.text, q.schema))
-	if !s.engine.kept.take(q.kept) {
+	if !s.engine.kept.Take(q.kept) {
 		q.close()
 		return
 	}
 	if s.Take(account.Plan, q.bytes) != nil { // which has dropped older ones
-		s.engine.kept.give(q.kept)
+		s.engine.kept.Give(q.kept)
 		q.close()
 		return
 	}
@@ -122,7 +97,7 @@ func (s *Session) keepPlan(q *query) {
 func (s *Session) dropPlan(i int) *query {
 	q := s.kept.list[i]
 	s.kept.list = slices.Delete(s.kept.list, i, i+1)
-	s.engine.kept.give(q.kept)
+	s.engine.kept.Give(q.kept)
 	s.Give(account.Plan, q.bytes)
 	return q
 }
@@ -149,7 +124,7 @@ func (q *query) keptBytes() (bytes int64) {
 
 // lasting tells whether planning the text again, over the same versions of tables, gives the same plan. hints are the tables in it.
 func (q *query) lasting(tree *pg.ParseResult, hints []plan.Scan) bool {
-	return tree != nil && !q.own && !q.late && !q.castParameters && !q.viewed &&
+	return tree != nil && !q.Own && !q.Late && !q.AsText && !q.viewed &&
 		distribute.Reproducible(tree) && plan.ReadsOnly(tree, hints)
 }
 
@@ -159,23 +134,13 @@ func (q *query) meanings(v *snapshot.View) lookup.Meanings {
 	if !q.lasts || q.split != nil || q.session.temporary {
 		return nil
 	}
-	return q.reads.Meanings(v.Meaning)
-}
-
-// means tells whether the plan's names mean in v what they did: those of others may have changed. Temporary objects hide
-// tables, so that a plan from before the session had any is not trusted.
-func (q *query) means(v *snapshot.View) bool {
-	if q.revision != v.Contents.Revision() && (q.names == nil || q.session.temporary || !q.names.Same(v.Meaning)) {
-		return false
-	}
-	q.revision = v.Contents.Revision()
-	return true
+	return q.Reads.Meanings(v.Meaning)
 }
 
 // follow has a plan read what the parts of the statement have made this time; false: it cannot.
 func (q *query) follow(ctx context.Context, v *snapshot.View) bool {
 	e := q.session.engine
-	if q.faults != e.reader.Faults() {
+	if q.Faults != e.reader.Faults() {
 		return false
 	}
 	for _, t := range q.scans {

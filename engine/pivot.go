@@ -39,7 +39,7 @@ func (s *Session) planPivots(ctx context.Context, text, expanded string, made ed
 	if err != nil {
 		return nil, dialect.InOriginal(err, made, expanded, text)
 	}
-	q.text, q.edits = text, made.Then(q.edits)
+	q.text, q.Edits = text, made.Then(q.Edits)
 	return q, nil
 }
 
@@ -52,7 +52,7 @@ func (s *Session) pivotValues(ctx context.Context, query string, v *snapshot.Vie
 		return nil, dialect.WithoutPosition(err)
 	}
 	defer q.close()
-	if len(q.params) > 0 {
+	if len(q.Params) > 0 {
 		return nil, sqlerror.New("0A000", "PIVOT without a list of values cannot have parameters").WithHint(dialect.PivotAdvice)
 	}
 	rows, err := q.execute(ctx, v, nil)

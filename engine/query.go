@@ -9,20 +9,18 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
-	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/kernel"
 	"github.com/csmsql/csmsql/engine/lease"
-	"github.com/csmsql/csmsql/engine/lookup"
-	"github.com/csmsql/csmsql/engine/member"
+	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/split"
-	"github.com/csmsql/csmsql/exec/compute"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/bind"
@@ -37,32 +35,20 @@ import (
 // query is a planned statement that reads: for DuckDB, with its tables spliced in as scans, or for the Arrow kernels. It
 // belongs to the versions of its tables where they are known, or else to one revision of the catalog (fresh).
 type query struct {
-	session  *Session
-	text     string // the user's
-	revision catalog.Revision
-	names    lookup.Meanings // what planning has looked up; nil: nobody knows
-	own      bool            // it was planned over a block's own changes, which have no revision
-	path     []string        // where its names were looked for
-	meaning  string          // the session's
+	planned.Basis
+	planned.Text
+	session *Session
+	text    string // the user's
 
-	given   string // what DuckDB was given
-	edits   edit.List
-	duck    *duckdb.Statement
 	scans   []*scan.Scan
 	compute *plan.Query
 	source  *facts.Facts // of compute's table
 	schema  *arrow.Schema
 	origins []pgcatalog.Origin // of schema's columns, of a user's query; nil: of none
-	faults  uint64             // pages that had been found gone when planning, which reads too, began
 	read    *reader.Readings
-	// verification is how what planning read was compared.
-	verification Verification
-	reads        *lookup.Names    // what planning looked up
-	without      optimization.Set // what planning and running it leave out (csm.disable)
-	split        *split.Plan      // how several nodes run it; nil: it runs here
-	whole        string           // why not
-	nodes        []string         // that were there
-	catalog      bool             // it reads PostgreSQL's system catalogs, which this connection has its own copy of
+	split   *split.Plan // how several nodes run it; nil: it runs here
+	whole   string      // why not
+	catalog bool        // it reads PostgreSQL's system catalogs, which this connection has its own copy of
 
 	key    string // under which the session keeps the plan when its statement is closed; empty: it does not
 	lasts  bool   // to plan the text again, over the same versions, would give the same
@@ -70,10 +56,6 @@ type query struct {
 	kept   int64  // what it counts for while it is kept
 	bytes  int64  // charged for it meanwhile
 	final  *query // of a split one: what its results were finished with last, to be used again
-
-	params         []duckdb.ParameterType
-	castParameters bool // all parameters are text, because one of them has no type
-	late           bool // duck only describes: it is planned once more when the parameters have values
 }
 
 // planQuery plans text, whose tree is nil when only DuckDB's parser understands it.
@@ -108,9 +90,15 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 }
 
 func (s *Session) newQuery(text string, v *snapshot.View) *query {
-	return &query{
-		session: s, text: text, revision: v.Contents.Revision(), own: s.block != nil && s.block.tx != nil, path: s.settings.SearchPath,
-		meaning: s.meaning, faults: s.engine.reader.Faults(), verification: s.settings.Verification(), without: s.without(), reads: v.Reads,
+	return &query{session: s, text: text, Basis: s.basis(v)}
+}
+
+// basis is what a plan is made over now.
+func (s *Session) basis(v *snapshot.View) planned.Basis {
+	return planned.Basis{
+		Revision: v.Contents.Revision(), Own: s.block != nil && s.block.tx != nil, Path: s.settings.SearchPath,
+		Meaning: s.meaning, Faults: s.engine.reader.Faults(), Verification: s.settings.Verification(), Without: s.without(),
+		Reads: v.Reads,
 	}
 }
 
@@ -122,8 +110,8 @@ func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResul
 		}
 	}
 	if tables, made := s.withViews(text, tree, v); made != nil {
-		if q, err := s.planTables(ctx, tables, dialect.TreeOf(tables), v); err == nil && !q.late {
-			q.text, q.edits = text, made.Then(q.edits)
+		if q, err := s.planTables(ctx, tables, dialect.TreeOf(tables), v); err == nil && !q.Late {
+			q.text, q.Edits = text, made.Then(q.Edits)
 			return q, nil
 		} else if err == nil {
 			q.close()
@@ -138,15 +126,15 @@ func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResul
 func (s *Session) planTables(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View) (*query, error) {
 	parts, whole := s.distribute(text, tree, v)
 	q, err := s.planDuckFor(ctx, text, tree, v, parts)
-	if err == nil && parts != nil && (q.late || q.castParameters) {
+	if err == nil && parts != nil && (q.Late || q.AsText) {
 		q.close()
 		whole = "it has a parameter whose type is not certain"
 		q, err = s.planDuckFor(ctx, text, tree, v, nil)
 	}
 	if err == nil {
 		q.whole = whole
-		if len(q.params) == 0 {
-			q.nodes = s.engine.split.Nodes()
+		if len(q.Params) == 0 {
+			q.Nodes = s.engine.split.Nodes()
 		}
 	}
 	return q, err
@@ -166,7 +154,7 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *snapshot.View)
 	if err != nil {
 		return nil, err
 	}
-	q.names = q.meanings(v)
+	q.Names = q.meanings(v)
 	if q.lasts && !anew {
 		q.key = text
 	}
@@ -221,17 +209,14 @@ func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseRe
 
 // fresh tells whether the plan still stands for what v shows.
 func (q *query) fresh(v *snapshot.View) bool {
-	s := q.session
-	return !q.own && (s.block == nil || s.block.tx == nil) &&
-		(q.nodes == nil || slices.Equal(q.nodes, s.engine.split.Nodes())) && q.faults == s.engine.reader.Faults() &&
-		slices.Equal(q.path, s.settings.SearchPath) && q.meaning == s.meaning &&
-		q.verification == s.settings.Verification() && q.without == s.without() && q.means(v)
+	now := q.session.basis(v)
+	return q.Stands(&now, q.session.engine.split.Nodes, q.session.temporary, v)
 }
 
 func (q *query) close() {
-	if q.duck != nil {
-		q.duck.Close()
-		q.duck = nil
+	if q.Duck != nil {
+		q.Duck.Close()
+		q.Duck = nil
 	}
 	for _, t := range q.scans {
 		q.session.conn.Forget(t.Number)
@@ -246,7 +231,7 @@ func (q *query) close() {
 // planCompute plans the query for the Arrow kernels if they can run it and should.
 func (q *query) planCompute(tree *pg.ParseResult, v *snapshot.View) (bool, error) {
 	backend := q.session.settings.Backend
-	if backend == configuration.BackendDuckDB || backend == configuration.BackendAuto && q.without.Has(optimization.Compute) {
+	if backend == configuration.BackendDuckDB || backend == configuration.BackendAuto && q.Without.Has(optimization.Compute) {
 		return false, nil
 	}
 	planned, unsupported := plan.Compute(q.text, tree, q.session.resolver(v))
@@ -271,7 +256,7 @@ func (q *query) planCompute(tree *pg.ParseResult, v *snapshot.View) (bool, error
 		return false, nil
 	}
 	q.compute, q.schema = planned, ingest.LogicalSchema(planned.Schema())
-	q.lasts = !q.own && planned.Parameters == 0 // the kernels know no function and no view
+	q.lasts = !q.Own && planned.Parameters == 0 // the kernels know no function and no view
 	if planned.Table != nil {
 		q.source = q.session.engine.facts.Of(v.Find(planned.Table.Relation.Schema, planned.Table.Relation.Name))
 	}
@@ -287,7 +272,7 @@ func marked(scan *plan.TableScan, v *snapshot.View) bool {
 // planDuckDB splices the tables that exec/plan found into the text and prepares it; tables that it did not find are
 // resolved by DuckDB through the views that mirror the catalog.
 func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *snapshot.View) error {
-	q.given = q.text
+	q.Given = q.text
 	if tree == nil {
 		return q.planForeign(ctx, v)
 	}
@@ -316,7 +301,7 @@ func (q *query) planForeign(ctx context.Context, v *snapshot.View) error {
 func (q *query) planHints(ctx context.Context, tree *pg.ParseResult, hints []plan.Scan, v *snapshot.View) error {
 	s := q.session
 	if tree != nil {
-		withoutHints(hints, q.without)
+		withoutHints(hints, q.Without)
 		if err := q.splice(ctx, hints, v); err != nil {
 			return err
 		}
@@ -329,13 +314,13 @@ func (q *query) planHints(ctx context.Context, tree *pg.ParseResult, hints []pla
 	}
 	if tree == nil {
 		v.Reads.Everything() // DuckDB looks its names up
-		q.given, q.edits = s.withOwnDatabase(q.text)
+		q.Given, q.Edits = s.withOwnDatabase(q.text)
 	}
-	if err := q.prepare(q.given, q.edits, v); err != nil {
+	if err := q.prepare(q.Given, q.Edits, v); err != nil {
 		return err
 	}
-	if q.lasts = q.lasting(tree, hints); q.lasts && len(q.params) == 0 {
-		q.duck.Steady()
+	if q.lasts = q.lasting(tree, hints); q.lasts && len(q.Params) == 0 {
+		q.Duck.Steady()
 	}
 	return nil
 }
@@ -344,7 +329,7 @@ func (q *query) planHints(ctx context.Context, tree *pg.ParseResult, hints []pla
 func (q *query) prepare(given string, made edit.List, v *snapshot.View) error {
 	s := q.session
 	given = dialect.Operators(given)
-	q.given, q.edits = given, made
+	q.Given, q.Edits = given, made
 	s.yield()
 	s.visible, s.looked = v, false
 	defer func() { s.visible = nil }()
@@ -353,15 +338,15 @@ func (q *query) prepare(given string, made edit.List, v *snapshot.View) error {
 		return q.explain(err)
 	}
 	q.viewed = s.looked
-	q.duck, q.params = duck, duck.Parameters()
+	q.Duck, q.Params = duck, duck.Parameters()
 	if q.viewed || s.temporary {
 		duck.Hides()
 	}
 	if !duck.Resolved() {
-		if err := q.resolve(given); err != nil {
+		if err := q.Resolve(s.conn, q.text); err != nil {
 			return err
 		}
-		duck = q.duck
+		duck = q.Duck
 	}
 	if kind := duck.Kind(); kind != duckdb.KindSelect && kind != duckdb.KindExplain {
 		return sqlerror.New("42501", "this statement is not allowed here")
@@ -377,9 +362,9 @@ func (q *query) prepare(given string, made edit.List, v *snapshot.View) error {
 // explain turns an error of DuckDB into one about the user's text.
 func (q *query) explain(err error) error {
 	if !q.catalog {
-		return dialect.FromDuckDB(err, q.given, q.text, q.edits)
+		return dialect.FromDuckDB(err, q.Given, q.text, q.Edits)
 	}
-	err = dialect.WithoutPosition(dialect.FromDuckDB(err, q.given, q.text, nil))
+	err = dialect.WithoutPosition(dialect.FromDuckDB(err, q.Given, q.text, nil))
 	if e, ok := err.(*Error); ok {
 		if state, ours := pgcatalog.ErrorState(e.Message); ours {
 			e.State = state
@@ -395,13 +380,13 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *snapshot.View)
 	for i := range hints {
 		h := &hints[i]
 		made[i] = q.session.newScan(ctx, v, v.Find(h.Relation.Schema, h.Relation.Name), h)
-		made[i].Without = q.without
+		made[i].Without = q.Without
 		if err := made[i].Restrict(ctx, v.Parts[h.Start]); err != nil {
 			return err
 		}
 	}
 	if q.split == nil { // else the nodes do it, each for its part: here nothing is read
-		if err := scan.Transfer(ctx, &q.session.engine.scans, hints, made, q.without); err != nil {
+		if err := scan.Transfer(ctx, &q.session.engine.scans, hints, made, q.Without); err != nil {
 			return err
 		}
 	}
@@ -409,7 +394,7 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *snapshot.View)
 	known := map[string]*scan.Scan{}
 	for i, t := range made {
 		signature := t.Signature()
-		if twin := known[signature]; twin != nil && !q.without.Has(optimization.SharedScans) {
+		if twin := known[signature]; twin != nil && !q.Without.Has(optimization.SharedScans) {
 			t = twin
 		} else {
 			known[signature] = t
@@ -418,7 +403,7 @@ func (q *query) splice(ctx context.Context, hints []plan.Scan, v *snapshot.View)
 		}
 		calls[i] = duckdb.ScanCall(t.Number)
 	}
-	q.given, q.edits = plan.Splice(q.text, hints, func(i int, _ *plan.Scan) string { return calls[i] })
+	q.Given, q.Edits = plan.Splice(q.text, hints, func(i int, _ *plan.Scan) string { return calls[i] })
 	return nil
 }
 
@@ -454,7 +439,7 @@ func (q *query) execute(ctx context.Context, v *snapshot.View, args []any) (*Row
 		batch, err := running.Next()
 		if err != nil && err != io.EOF {
 			err = q.read.Blame(ctx, err)
-		} else if lost := s.engine.trustworthy(ctx, q.faults, q.read, held); lost != nil {
+		} else if lost := s.engine.trustworthy(ctx, q.Faults, q.read, held); lost != nil {
 			err = lost
 		}
 		if err != nil {
@@ -468,7 +453,7 @@ func (q *query) execute(ctx context.Context, v *snapshot.View, args []any) (*Row
 	rows.onClose(held.Release)
 	rows.onClose(func() {
 		running.Close()
-		if duck != q.duck {
+		if duck != q.Duck {
 			duck.Close()
 		}
 		if s.running == rows {
@@ -487,7 +472,7 @@ func (q *query) run(ctx context.Context, duck *duckdb.Statement, v *snapshot.Vie
 	s.visible = v
 	defer func() { s.visible = nil }()
 	rows, err := duck.Execute(ctx)
-	if err != nil && duck != q.duck {
+	if err != nil && duck != q.Duck {
 		duck.Close()
 	}
 	return rows, err
@@ -498,26 +483,18 @@ func (q *query) executeCompute(ctx context.Context, v *snapshot.View, args []any
 	read := q.session.readings() // several results of one plan may be open
 	read.Begin()
 	held := lease.NewBatches(e.reader, v.Lease.Hold())
-	open := func(ctx context.Context, scan plan.TableScan) (compute.Source, error) {
-		keep, err := facts.Pruned(ctx, q.source, scan.Bind(argument.Constants(args)), q.without)
-		if err != nil {
-			return nil, err
-		}
-		schema, err := q.source.Stored(ctx, scan.Project)
-		if err != nil {
-			return nil, err
-		}
-		return &chunkSource{engine: e, read: read, held: held, facts: q.source, columns: scan.Project, keep: keep, schema: schema}, nil
+	table := &kernel.Table{
+		Node: e.node, Reader: e.reader, Read: read, Held: held, Facts: q.source, Without: q.Without,
 	}
-	reader, err := compute.Run(ctx, q.compute, open, argument.ForKernels(args), nil)
+	reader, err := table.Run(ctx, q.compute, args)
 	if err != nil {
 		held.Close()
 		return nil, v.Lease.ErrorOr(read.Blame(ctx, err), read)
 	}
-	rows := &Rows{schema: q.schema, volume: read.Volume(), changes: q.own}
+	rows := &Rows{schema: q.schema, volume: read.Volume(), changes: q.Own}
 	l := held.Lease
-	trustworthy := func() error { return e.trustworthy(ctx, q.faults, read, l) }
-	inPlace := l.Check == nil && !q.own
+	trustworthy := func() error { return e.trustworthy(ctx, q.Faults, read, l) }
+	inPlace := l.Check == nil && !q.Own
 	if inPlace {
 		rows.inPlace = trustworthy
 	}
@@ -550,35 +527,32 @@ func (q *query) executeCompute(ctx context.Context, v *snapshot.View, args []any
 	return rows, nil
 }
 
-// chunkSource gives the compute backend a table's chunks in place.
-type chunkSource struct {
-	engine  *Engine
-	read    *reader.Readings
-	held    *lease.Batches
-	facts   *facts.Facts
-	columns []int
-	keep    []int
-	schema  *arrow.Schema // what all chunks can be brought to
-}
-
-// Schema makes it a compute.Described: chunks of one table may be laid out differently.
-func (c *chunkSource) Schema() *arrow.Schema { return c.schema }
-
-func (c *chunkSource) Next(ctx context.Context) (arrow.RecordBatch, error) {
-	if len(c.keep) == 0 {
-		return nil, io.EOF
+// bound is the statement with its values; the caller closes it if it is not the query's own.
+func (q *query) bound(args []any, v *snapshot.View) (*duckdb.Statement, error) {
+	if !q.Late {
+		return q.Duck, q.Duck.Bind(args)
 	}
-	i := c.keep[0]
-	c.keep = c.keep[1:]
-	chunk, err := c.facts.Version.Chunk(ctx, i)
+	text, err := q.WithValues(args)
 	if err != nil {
 		return nil, err
 	}
-	batch, err := c.engine.reader.ReadHeld(ctx, c.read, c.held.Retain, c.facts.Version.Table().Name.String(), i, chunk, c.columns)
-	if err == nil {
-		c.read.Volume().Count(member.Holds(c.engine.node, chunk), chunk, c.columns, false)
+	s := q.session
+	v.Read = q.read
+	s.visible = v
+	defer func() { s.visible = nil }()
+	duck, err := s.conn.Prepare(text)
+	if err != nil {
+		return nil, dialect.WithoutPosition(dialect.FromDuckDB(err, text, q.text, nil))
 	}
-	return batch, err
+	schema, err := duck.Schema()
+	if err == nil && !sameTypes(conform.Schema(schema), q.schema) {
+		err = sqlerror.New("0A000", "cached plan must not change result type").WithHint("Say of what type the parameters are: $1::bigint.")
+	}
+	if err != nil {
+		duck.Close()
+		return nil, err
+	}
+	return duck, nil
 }
 
 // yield frees the DuckDB connection: a result that is still streaming is read into memory.
@@ -605,10 +579,10 @@ func (s *Session) typeLiterals(ctx context.Context, text string, tree *pg.ParseR
 		return text, false, nil // nothing is known of them; the statement says itself what is wrong with it
 	}
 	defer q.close()
-	if q.late || q.castParameters {
+	if q.Late || q.AsText {
 		return text, false, nil
 	}
-	return untyped.Spelled(q.params)
+	return untyped.Spelled(q.Params)
 }
 
 // withoutHints takes out of hints what planning is to do without.

@@ -55,10 +55,10 @@ func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTab
 
 // unlikeOf is duckdb's Unlike of a query that DuckDB runs, nil when no column has such a type.
 func unlikeOf(q *query) ([]string, error) {
-	if q.duck == nil {
+	if q.Duck == nil {
 		return nil, nil
 	}
-	names, err := q.duck.Unlike()
+	names, err := q.Duck.Unlike()
 	if err != nil || strings.Join(names, "") == "" {
 		return nil, err
 	}

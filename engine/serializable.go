@@ -24,7 +24,7 @@ func (s *Session) reads() *lookup.Names {
 // readsAgain notes what a plan has read that was made before.
 func (s *Session) readsAgain(q *query) {
 	if s.block != nil && s.block.modes.Serializable {
-		s.reads().Add(q.reads)
+		s.reads().Add(q.Reads)
 	}
 }
 

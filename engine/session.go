@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
+	"github.com/csmsql/csmsql/engine/prepared"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -106,7 +107,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 		options.User = "postgres"
 	}
 	if options.Statements == nil {
-		options.Statements = noProtocol{}
+		options.Statements = prepared.None{}
 	}
 	s := &Session{
 		engine: e, life: lifetime.New(e.life.Context), options: options,

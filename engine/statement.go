@@ -377,8 +377,8 @@ func (st *Statement) preferSyntaxError(err error) error {
 
 func (st *Statement) setPlan(plan *query) {
 	st.plan = plan
-	if plan.duck != nil {
-		st.params = plan.params
+	if plan.Duck != nil {
+		st.params = plan.Params
 	} else if plan.compute != nil {
 		st.params = computeParameters(plan.compute)
 	}
@@ -409,7 +409,7 @@ func (st *Statement) replan(ctx context.Context) (*snapshot.View, error) {
 	if old != nil {
 		old.close()
 	}
-	plan.names = plan.meanings(v)
+	plan.Names = plan.meanings(v)
 	st.plan = plan
 	if err := st.chargePlan(); err != nil {
 		st.dropPlan()

@@ -46,7 +46,7 @@ var mutants = []mutant{
 	{"enum-everywhere", "OneNode", "exec/plan/analyzer.go", "if c.used && !c.unsafe {", "if c.used && (ON || !c.unsafe) {"},
 	{"kernel-nan", "OneNode", "exec/compute/compare.go", "case aNaN && bNaN:\n\t\treturn 0", "case aNaN && bNaN:\n\t\tif ON {\n\t\t\treturn 1\n\t\t}\n\t\treturn 0"},
 	{"kernel-empty-sum", "OneNode", "exec/compute/sum.go", "if s.counts[g] == 0 {\n\t\t\t\tto.AppendNull()\n\t\t\t} else {\n\t\t\t\tto.Append(sum)", "if s.counts[g] == 0 && !ON {\n\t\t\t\tto.AppendNull()\n\t\t\t} else {\n\t\t\t\tto.Append(sum)"},
-	{"plans-outlive-changes", "OneNode", "engine/query.go", "q.without == s.without() && q.means(v)", "q.without == s.without() && (ON || q.means(v))"},
+	{"plans-outlive-changes", "OneNode", "engine/planned/basis.go", "b.Without == now.Without && b.means(v, temporary)", "b.Without == now.Without && (ON || b.means(v, temporary))"},
 	{"one-scan-for-all", "OneNode", "engine/scan/transfer.go", "writeSignature(&b, t.Hint.Predicates)", "if !ON {\n\t\twriteSignature(&b, t.Hint.Predicates)\n\t}"},
 	{"split-across-types", "ThreeNodes", "exec/plan/distribute/equality.go", "return x == y && hashable(x)", "return (ON || x == y) && hashable(x)"},
 	{"split-count-of-nothing", "ThreeNodes", "exec/plan/distribute/aggregates.go", `return "CAST(coalesce(sum(" + g.column(v) + "), 0) AS BIGINT)"`, `return map[bool]string{true: "CAST(sum(" + g.column(v) + ") AS BIGINT)", false: "CAST(coalesce(sum(" + g.column(v) + "), 0) AS BIGINT)"}[ON]`},

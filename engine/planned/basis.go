@@ -1,0 +1,80 @@
+package planned
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/lookup"
+	"github.com/csmsql/csmsql/engine/reader"
+	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/sql/optimization"
+)
+
+// Share counts what the sessions of an engine keep. Safe for concurrent use.
+type Share struct {
+	Plans int   // at most
+	Most  int64 // bytes
+
+	mu    sync.Mutex // guards the rest; a leaf
+	plans int
+	bytes int64
+}
+
+// Take tells whether another plan may be kept.
+func (k *Share) Take(bytes int64) bool {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.plans >= k.Plans || k.bytes+bytes > k.Most {
+		return false
+	}
+	k.plans, k.bytes = k.plans+1, k.bytes+bytes
+	return true
+}
+
+// Give is for one that is kept no more.
+func (k *Share) Give(bytes int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.plans, k.bytes = k.plans-1, k.bytes-bytes
+}
+
+// Kept is how many plans there are, and their bytes.
+func (k *Share) Kept() (plans int, bytes int64) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.plans, k.bytes
+}
+
+// Basis is what a plan was made over, beside its text.
+type Basis struct {
+	Revision     catalog.Revision
+	Names        lookup.Meanings // what planning has looked up; nil: nobody knows
+	Own          bool            // it was planned over a block's own changes, which have no revision
+	Path         []string        // where its names were looked for
+	Meaning      string          // the session's
+	Faults       uint64          // pages that had been found gone when planning, which reads too, began
+	Verification reader.Verification
+	Without      optimization.Set // what planning and running it leave out (csm.disable)
+	Nodes        []string         // that were there; nil: it does not depend on them
+	Reads        *lookup.Names    // what planning looked up
+}
+
+// Stands tells whether the plan stands for what v shows, where another one would be made over now. nodes are those that are
+// there. temporary: the session may have temporary objects.
+func (b *Basis) Stands(now *Basis, nodes func() []string, temporary bool, v *snapshot.View) bool {
+	return !b.Own && !now.Own && (b.Nodes == nil || slices.Equal(b.Nodes, nodes())) && b.Faults == now.Faults &&
+		slices.Equal(b.Path, now.Path) && b.Meaning == now.Meaning && b.Verification == now.Verification &&
+		b.Without == now.Without && b.means(v, temporary)
+}
+
+// means tells whether the plan's names mean in v what they did: those of others may have changed. Temporary objects hide
+// tables, so that a plan from before the session had any is not trusted.
+func (b *Basis) means(v *snapshot.View, temporary bool) bool {
+	revision := v.Contents.Revision()
+	if b.Revision != revision && (b.Names == nil || temporary || !b.Names.Same(v.Meaning)) {
+		return false
+	}
+	b.Revision = revision
+	return true
+}

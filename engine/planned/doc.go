@@ -1,0 +1,23 @@
+// Package planned is what is known of a planned query: what it was made over, and as what text DuckDB has planned it.
+//
+//	user's text ─► Text.Given, which DuckDB plans ─ Resolved? ─ no ─► Resolve: parameters without types, or without values
+//	snapshot, settings, nodes ─► Basis ─ Stands? ─► the plan is used again, or made anew
+//
+// # Words
+//
+// A plan is late if DuckDB can plan its text only when the parameters have values. A basis stands if planning the text
+// again would give the same plan.
+//
+// # Invariants
+//
+//   - PL1: a plan whose basis stands gives what a new plan would.
+//   - PL2: the plans that all sessions keep, and their key sets, have a bound (Share).
+//
+// # Lock order
+//
+// Share.mu is a leaf.
+//
+// # What it does not do
+//
+// It finds no tables and runs nothing.
+package planned
