@@ -42,7 +42,7 @@ func (st *Statement) copyFromArrow(ctx context.Context, head *statement.Copy) (*
 			return err
 		}
 		schema := version.Table().Columns
-		columns, err := copyColumns(schema, head.Columns)
+		columns, err := files.Columns(schema, head.Columns)
 		if err != nil {
 			return err
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -69,7 +70,7 @@ func (st *Statement) runRewrite(ctx context.Context, r rewrite.Rewrite, args []a
 			return err
 		}
 		hits := s.keeper()
-		defer hits.release()
+		defer hits.Release()
 		if hit, err = s.replaceRows(ctx, tx, v, version, r, args, hits); err != nil {
 			return err
 		}
@@ -80,18 +81,18 @@ func (st *Statement) runRewrite(ctx context.Context, r rewrite.Rewrite, args []a
 		return err
 	})
 	if err != nil {
-		out.release()
+		out.Release()
 		return nil, err
 	}
 	if st.returning != nil {
-		return out.result(st.schema, fmt.Sprintf(r.Tag, hit), hit), nil
+		return keptRows(out, st.schema, fmt.Sprintf(r.Tag, hit), hit), nil
 	}
 	return done(fmt.Sprintf(r.Tag, hit), hit), nil
 }
 
 // replaceRows makes the rows of a rewrite the table's, unless it hits none. hits, if not nil, keeps the batches with
 // rows that were hit.
-func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *snapshot.View, version *catalog.TableVersion, r rewrite.Rewrite, args []any, hits *keeper) (hit int64, err error) {
+func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *snapshot.View, version *catalog.TableVersion, r rewrite.Rewrite, args []any, hits *retained.Batches) (hit int64, err error) {
 	table := version.Table()
 	text, err := r.Text(version)
 	if err != nil {
@@ -121,7 +122,7 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *s
 	}
 	var keep func(arrow.RecordBatch) error
 	if hits != nil {
-		keep = hits.keep
+		keep = hits.Keep
 	}
 	w := ingest.NewWriter(target)
 	defer w.Abort()

@@ -3,15 +3,14 @@ package engine
 import (
 	"context"
 	"fmt"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/files"
-	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -43,25 +42,9 @@ func (st *Statement) Copy() *statement.Copy {
 	return nil
 }
 
-// copyQuery is what COPY … TO reads.
-func copyQuery(head *statement.Copy) string {
-	if head.Query != "" {
-		return head.Query
-	}
-	columns := "*"
-	if head.Columns != nil {
-		quoted := make([]string, len(head.Columns))
-		for i, c := range head.Columns {
-			quoted[i] = duckdb.QuoteIdentifier(c)
-		}
-		columns = strings.Join(quoted, ", ")
-	}
-	return "SELECT " + columns + " FROM " + dialect.QuoteName(head.Name)
-}
-
 func (st *Statement) prepareCopyTo(ctx context.Context, head *statement.Copy) error {
 	s := st.session
-	text := copyQuery(head)
+	text := files.QueryOf(head)
 	v, err := s.see(ctx)
 	if err != nil {
 		return err
@@ -135,7 +118,7 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 		return nil, v.Lease.ErrorOr(files.Error(v.Read.Blame(ctx, err)), v.Read)
 	}
 	defer rows.Close()
-	n := privateCount(rows)
+	n := temporary.Count(rows)
 	if err := s.engine.trustworthy(ctx, plan.Faults, v.Read, v.Lease); err != nil {
 		return nil, err
 	}
@@ -156,7 +139,7 @@ func (st *Statement) prepareCopyFrom(ctx context.Context, head *statement.Copy) 
 	if err != nil {
 		return st.pointAt(err, head.Name.Name)
 	}
-	if _, err := copyColumns(version.Table().Columns, head.Columns); err != nil {
+	if _, err := files.Columns(version.Table().Columns, head.Columns); err != nil {
 		return st.pointAt(err, head.Name.Name)
 	}
 	if head.Client {
@@ -174,27 +157,6 @@ func (st *Statement) prepareCopyFrom(ctx context.Context, head *statement.Copy) 
 	return nil
 }
 
-// copyColumns are the columns that a COPY fills, in its order.
-func copyColumns(schema *arrow.Schema, names []string) ([]string, error) {
-	if names == nil {
-		for _, f := range schema.Fields() {
-			names = append(names, f.Name)
-		}
-		return names, nil
-	}
-	seen := map[string]bool{}
-	for _, n := range names {
-		if ingest.Index(schema, n) < 0 {
-			return nil, sqlerror.New("42703", "column %q of relation does not exist", n)
-		}
-		if seen[strings.ToLower(n)] {
-			return nil, sqlerror.New("42701", "column %q specified more than once", n)
-		}
-		seen[strings.ToLower(n)] = true
-	}
-	return names, nil
-}
-
 // copyFromFile reads the file with DuckDB, if the session may.
 func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*Rows, error) {
 	s := st.session
@@ -208,7 +170,7 @@ func (st *Statement) copyFromFile(ctx context.Context, head *statement.Copy) (*R
 			return err
 		}
 		schema := version.Table().Columns
-		columns, err := copyColumns(schema, head.Columns)
+		columns, err := files.Columns(schema, head.Columns)
 		if err != nil {
 			return err
 		}

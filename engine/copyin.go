@@ -2,22 +2,18 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/internal/counted"
-	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/literal"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -25,8 +21,8 @@ import (
 
 // COPY … FROM STDIN: rows of text from the client, which DuckDB turns into the table's types.
 
-// CopyRowsPerBatch is how many rows of text CopyIn gathers at most before DuckDB converts them. Rows that are long are fewer: gathering.
-const CopyRowsPerBatch = 65_536
+// CopyRowsPerBatch is how many rows of text CopyIn gathers at most before DuckDB converts them.
+const CopyRowsPerBatch = files.RowsPerBatch
 
 // CopyIn runs a COPY … FROM STDIN: next gives one row's fields as text, nil for NULL, valid until the next call, and io.EOF at the
 // end. Nothing is stored unless all rows are good. It returns the command tag. Whoever cancels ctx, or closes the session, sees to it that
@@ -64,7 +60,7 @@ func (st *Statement) CopyInLines(ctx context.Context, next func() ([][]byte, err
 			return err
 		}
 		schema := version.Table().Columns
-		columns, err := copyColumns(schema, head.Columns)
+		columns, err := files.Columns(schema, head.Columns)
 		if err != nil {
 			return err
 		}
@@ -100,15 +96,19 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, table strin
 	}
 	text := arrow.NewSchema(fields, nil)
 	count := int64(0)
-	held := gathering{session: s, most: min(budget.GatherMost, s.engine.memory.Clients/gatherPart)}
-	defer held.clear()
+	held := files.Gathering{
+		Take: func(bytes int64) error { return s.Take(account.Copy, bytes) },
+		Give: func(bytes int64) { s.Give(account.Copy, bytes) },
+		Most: min(budget.GatherMost, s.engine.memory.Clients/files.GatherPart),
+	}
+	defer held.Clear()
 	if line == nil {
 		line = func() int { return int(count) }
 	}
 	for {
 		first := count
 		var lines files.LineMarks
-		batch, err := gather(text, forms, &held, next, func() int64 {
+		batch, err := files.Gather(text, forms, &held, next, func() int64 {
 			at := int64(line())
 			lines.Note(count-first-1, at)
 			return at
@@ -124,82 +124,15 @@ func (s *Session) copyBatches(ctx context.Context, w *ingest.Writer, table strin
 			if failed := cast.Text(ctx, s.conn, batch, schema, columns, func(rows arrow.RecordBatch) error { return w.Add(ctx, rows) }); failed != nil {
 				failed = files.TextCulprit(ctx, s.culpritConnection, table, schema, columns, batch, lines, failed)
 				batch.Release()
-				return copyError(failed, count, count-first)
+				return files.Where(failed, count, count-first)
 			}
 		}
 		batch.Release()
-		held.clear()
+		held.Clear()
 		if err != nil {
 			return nil
 		}
 	}
-}
-
-// gather collects rows of text, in DuckDB's spelling. io.EOF comes with the last ones, any other error without a batch: what
-// there was is freed.
-func gather(schema *arrow.Schema, forms []literal.Form, held *gathering, next func() ([][]byte, error), note func() int64, count *int64) (arrow.RecordBatch, error) {
-	b := array.NewRecordBuilder(duckdb.Outside, schema)
-	defer b.Release()
-	for n := 0; n < CopyRowsPerBatch && !held.full(); n++ {
-		row, err := next()
-		if isEnd(err) {
-			return b.NewRecordBatch(), err
-		}
-		if err != nil {
-			return nil, err
-		}
-		if err := held.add(row); err != nil {
-			return nil, err
-		}
-		*count++
-		line := note()
-		if len(row) != schema.NumFields() {
-			problem := sqlerror.New("22P04", "missing data for column %q", schema.Field(min(len(row), schema.NumFields()-1)).Name)
-			if len(row) > schema.NumFields() {
-				problem = sqlerror.New("22P04", "extra data after last expected column")
-			}
-			problem.DetailText = fmt.Sprintf("COPY, row %d: %s, %s expected.", *count, counted.Of(len(row), "value"), counted.Of(schema.NumFields(), "column"))
-			return nil, problem
-		}
-		for i, value := range row {
-			if value == nil {
-				b.Field(i).AppendNull()
-				continue
-			}
-			if value, err = spelled(value, forms[i]); err != nil {
-				var problem *Error
-				if !errors.As(err, &problem) {
-					return nil, err
-				}
-				problem.ContextText = fmt.Sprintf("line %d, column %s: \"%s\"", line, schema.Field(i).Name, dialect.Shortened(string(row[i])))
-				return nil, problem
-			}
-			b.Field(i).(*array.StringBuilder).BinaryBuilder.Append(value)
-		}
-	}
-	return b.NewRecordBatch(), nil
-}
-
-// spelled is a value of a form as DuckDB reads it. Most are left in place.
-func spelled(value []byte, form literal.Form) ([]byte, error) {
-	if !form.Translates() {
-		return value, nil
-	}
-	text, err := form.Translate(string(value))
-	return []byte(text), err
-}
-
-// copyError says where rows are that DuckDB did not take, if it does not say itself: among the last so many up to a line.
-func copyError(err error, line, rows int64) error {
-	d, ok := err.(*duckdb.Error)
-	if !ok {
-		return err
-	}
-	e := &Error{State: d.State, Message: d.Message, Cause: err}
-	if strings.HasPrefix(d.State, "22") {
-		e.DetailText = fmt.Sprintf("COPY, in one of the %d rows up to row %d. Nothing was stored.", rows, line)
-	}
-	return e
 }
 
 // culpritConnection is a connection on which the session's texts mean the same, and errors do not matter.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/configuration"
+	"github.com/csmsql/csmsql/engine/planned"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/worker"
@@ -115,7 +116,7 @@ func (st *Statement) planTrivial(v *snapshot.View) (*query, error) {
 	if ok, err := q.planCompute(tree, v); !ok || err != nil {
 		return nil, err
 	}
-	q.clientNames(tree)
+	q.schema = planned.ClientNames(q.schema, tree, q.catalog)
 	if origins := pgcatalog.Origins(text, tree, s.relations(v)); len(origins) == q.schema.NumFields() {
 		q.origins = origins
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -163,21 +164,21 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned
 		return err
 	})
 	if err != nil {
-		out.release()
+		out.Release()
 		return nil, err
 	}
 	tag := fmt.Sprintf("INSERT 0 %d", count)
 	if st.returning != nil {
-		return out.result(st.schema, tag, count), nil
+		return keptRows(out, st.schema, tag, count), nil
 	}
 	return done(tag, count), nil
 }
 
-func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transaction, v *snapshot.View, version *catalog.TableVersion, rows *Rows) (int64, *keeper, error) {
+func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transaction, v *snapshot.View, version *catalog.TableVersion, rows *Rows) (int64, *retained.Batches, error) {
 	written := st.session.keeper()
-	defer written.release()
+	defer written.Release()
 	table := version.Table()
-	count, err := st.session.engine.store(ctx, tx, table.Name, st.session.settings.Zone(), written.keeping(fitting(rows.Next, upkeep.LimitsOf(table.Columns))), nil)
+	count, err := st.session.engine.store(ctx, tx, table.Name, st.session.settings.Zone(), written.Keeping(fitting(rows.Next, upkeep.LimitsOf(table.Columns))), nil)
 	if err != nil {
 		return 0, st.session.keeper(), err
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -11,10 +10,9 @@ import (
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
-	"github.com/csmsql/csmsql/sql/edit"
-	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -26,16 +24,7 @@ func (s *Session) temporaryNames(ctx context.Context) (snapshot.Temporary, error
 		return nil, nil
 	}
 	s.yield()
-	names, err := s.conn.Texts(ctx, `SELECT table_name FROM system.main.duckdb_tables() WHERE temporary AND table_name NOT IN `+pgcatalog.OwnTables+`
-		UNION ALL SELECT view_name FROM system.main.duckdb_views() WHERE temporary AND NOT internal`)
-	if err != nil {
-		return nil, err
-	}
-	own := make(snapshot.Temporary, len(names))
-	for _, name := range names {
-		own[strings.ToLower(name)] = true
-	}
-	return own, nil
+	return temporary.Names(ctx, s.conn)
 }
 
 // changedTemporary notes that the session has, or had, temporary objects.
@@ -46,81 +35,24 @@ func (s *Session) changedTemporary() {
 	}
 }
 
-// ownObjects are the statements that drop what a session made for itself, what may need others first.
-const ownObjects = `SELECT 'DROP ' || kind || ' temp.main."' || replace(name, '"', '""') || '"' FROM (
-	SELECT 1 AS place, 'VIEW' AS kind, view_name AS name, view_oid AS made FROM system.main.duckdb_views() WHERE temporary AND NOT internal
-	UNION ALL SELECT 2, 'TABLE', table_name, table_oid FROM system.main.duckdb_tables() WHERE temporary AND table_name NOT IN ` + pgcatalog.OwnTables + `
-	UNION ALL SELECT 3, 'SEQUENCE', sequence_name, 0 FROM system.main.duckdb_sequences() WHERE temporary
-	UNION ALL SELECT DISTINCT 3, CASE function_type WHEN 'table_macro' THEN 'MACRO TABLE' ELSE 'MACRO' END, function_name, 0 FROM system.main.duckdb_functions()
-		WHERE database_name = 'temp' AND schema_name = 'main' AND NOT internal AND function_type IN ('macro', 'table_macro')
-	UNION ALL SELECT 4, 'TYPE', type_name, 0 FROM system.main.duckdb_types() WHERE database_name = 'temp' AND schema_name = 'main' AND NOT internal
-) ORDER BY place ASC, made DESC`
-
-// dropTemporary drops what the session made for itself: tables, views, sequences, macros and types. A table to which another one's keys
-// refer cannot be dropped before that one, so that it is tried again after the others.
+// dropTemporary drops what the session made for itself.
 func (s *Session) dropTemporary() error {
 	if !s.temporary {
 		return nil
 	}
 	s.yield()
-	drops, err := s.conn.Texts(context.Background(), ownObjects)
-	if err != nil {
-		return err
-	}
-	s.changedTemporary()
-	for len(drops) > 0 {
-		var left []string
-		var failed error
-		for _, sql := range drops {
-			if err := s.conn.Exec(sql); err != nil {
-				left, failed = append(left, sql), err
-			}
-		}
-		if len(left) == len(drops) {
-			return failed
-		}
-		drops = left
-	}
-	s.temporary = false
-	return nil
-}
-
-// refusedVerbs begin statements of DuckDB's that are not there, with what to do instead.
-var refusedVerbs = map[string]string{
-	"attach": "There is one database; CREATE SCHEMA makes a namespace.", "detach": "There is one database.",
-	"use":     "SET search_path says where names are looked up.",
-	"install": "There are no extensions but those that are built in.", "load": "There are no extensions but those that are built in.",
-	"export": "COPY the tables one by one.", "import": "COPY the tables one by one.",
-	"merge": "Use UPDATE, DELETE and INSERT in one transaction.",
-	"set":   "Keep the value in a temporary table, or send it as a parameter.", "reset": "Only settings are reset.",
-}
-
-// statementName is what a statement is called by: its verb, and the word behind it where that one says what it is about.
-func statementName(verb, text string) string {
-	name, words := strings.ToUpper(verb), statement.Words(text)
-	if len(words) > 1 && strings.EqualFold(words[0].Name, verb) && slices.Contains([]string{"DATABASE", "VARIABLE"}, strings.ToUpper(words[1].Name)) {
-		name += " " + strings.ToUpper(words[1].Name)
-	}
-	return name
-}
-
-// privateName is what a statement about temporary objects is called by.
-func (st *Statement) privateName() string {
-	if head, ok := st.parsed.Head.(*statement.Private); ok && head.Verb != "" {
-		return statementName(head.Verb, st.parsed.Text)
-	}
-	return "this statement"
+	err := temporary.DropAll(s.conn, s.changedTemporary)
+	s.temporary = err != nil
+	return err
 }
 
 // preparePrivate readies a statement about temporary objects, which DuckDB keeps.
 func (st *Statement) preparePrivate(ctx context.Context, head *statement.Private) error {
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.runPrivate(ctx, args) }
-	if hint, refused := refusedVerbs[head.Verb]; refused {
-		return sqlerror.New("0A000", "%s is not supported", statementName(head.Verb, st.parsed.Text)).WithHint(hint)
+	if err := temporary.Refused(head.Verb, st.parsed.Text); err != nil {
+		return err
 	}
 	switch head.Verb {
-	case "pragma", "call":
-		return sqlerror.New("42501", "%s is not allowed here", strings.ToUpper(head.Verb)).WithHint("Use SET for settings and SELECT for table functions.")
 	case "insert", "update", "delete", "create":
 	default:
 		return nil
@@ -182,7 +114,7 @@ func (st *Statement) privateStatement(ctx context.Context, v *snapshot.View) (*d
 // privateText writes the statement for DuckDB, and says how errors of DuckDB's about it become errors about the user's text.
 func (st *Statement) privateText(ctx context.Context, v *snapshot.View) (text string, explain func(error) error, err error) {
 	s := st.session
-	text, moved, err := st.droppedOwn()
+	text, moved, err := temporary.Dropped(st.parsed.Text, st.parsed.Head)
 	if err != nil {
 		return "", nil, err
 	}
@@ -219,33 +151,6 @@ func (st *Statement) privateText(ctx context.Context, v *snapshot.View) (text st
 	return text, func(err error) error { return dialect.WithoutPosition(dialect.FromDuckDB(err, text, text, nil)) }, nil
 }
 
-// droppedOwn is the statement's text, in which what a DROP names is the session's own: DuckDB would look for it among what all sessions
-// share, too, where the engine keeps functions that all of them call.
-func (st *Statement) droppedOwn() (string, edit.List, error) {
-	text := st.parsed.Text
-	head, ok := st.parsed.Head.(*statement.Private)
-	if !ok || head.Dropped == nil {
-		return text, nil, nil
-	}
-	switch name := head.Dropped; {
-	case name.Schema == "":
-		text, made := dialect.Inserted(text, head.DroppedAt, snapshot.TemporarySchema+".")
-		return text, made, nil
-	case name.Database == "" && strings.EqualFold(name.Schema, "temp"), strings.EqualFold(name.Database, "temp"):
-		return text, nil, nil
-	default:
-		e := sqlerror.New("42704", "%q does not exist", name.String()).WithHint("Macros, sequences, types and indexes are temporary: leave the schema out.")
-		e.At = name.At
-		return "", nil, e
-	}
-}
-
-// privateKinds are what a session may do to its own temporary objects, with their command tags.
-var privateKinds = map[duckdb.Kind]string{
-	duckdb.KindCreate: "CREATE TABLE", duckdb.KindDrop: "DROP TABLE",
-	duckdb.KindInsert: "INSERT 0 %d", duckdb.KindUpdate: "UPDATE %d", duckdb.KindDelete: "DELETE %d",
-}
-
 // runPrivate lets DuckDB run the statement if all it touches is temporary. It runs in a transaction of DuckDB's, so that what it made of rows
 // that turn out not to be trustworthy (E3) can be taken back.
 func (st *Statement) runPrivate(ctx context.Context, args []any) (*Rows, error) {
@@ -279,9 +184,9 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 		return nil, err
 	}
 	defer duck.Close()
-	tag, ok := privateKinds[duck.Kind()]
-	if !ok || !st.isAboutTemporary() {
-		return nil, sqlerror.New("0A000", "%s is not supported", st.privateName()).WithHint("Tables are changed with INSERT, TRUNCATE and CREATE TABLE AS; temporary tables with everything that DuckDB knows.")
+	tag, err := temporary.Tag(duck.Kind(), st.parsed.Text, st.parsed.Head)
+	if err != nil {
+		return nil, err
 	}
 	if err := duck.Bind(args); err != nil {
 		return nil, dialect.FromDuckDB(err, st.parsed.Text, st.parsed.Text, nil)
@@ -293,7 +198,7 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 	defer rows.Close()
 	s.changedTemporary()
 	if st.returning != nil {
-		out, err := st.privateReturned(rows, tag)
+		out, err := st.privateReturned(ctx, rows, tag)
 		if err != nil {
 			return nil, err
 		}
@@ -303,70 +208,25 @@ func (st *Statement) runPrivateInBlock(ctx context.Context, args []any) (*Rows, 
 		}
 		return out, nil
 	}
-	changed := privateCount(rows)
+	changed := temporary.Count(rows)
 	if err := s.engine.trustworthy(ctx, faults, v.Read, v.Lease); err != nil {
 		return nil, err
 	}
 	if strings.Contains(tag, "%d") {
 		tag = fmt.Sprintf(tag, changed)
 	}
-	if head, ok := st.parsed.Head.(*statement.Private); ok && head.Kind != "" {
-		tag = strings.Replace(tag, "TABLE", strings.ToUpper(head.Kind), 1)
-	} else if strings.Contains(strings.ToLower(st.parsed.Text[:min(len(st.parsed.Text), 40)]), "view") {
-		tag = strings.Replace(tag, "TABLE", "VIEW", 1)
-	}
 	return done(tag, changed), nil
 }
 
 // privateReturned are the rows that a change of a temporary table returns.
-func (st *Statement) privateReturned(rows *duckdb.Rows, tag string) (*Rows, error) {
+func (st *Statement) privateReturned(ctx context.Context, rows *duckdb.Rows, tag string) (*Rows, error) {
 	out := st.session.keeper()
-	for {
-		batch, err := rows.Next()
-		if isEnd(err) {
-			return out.result(st.schema, fmt.Sprintf(tag, out.rows), out.rows), nil
-		}
-		if err == nil {
-			err = out.keep(batch)
-			batch.Release()
-		}
-		if err != nil {
-			out.release()
-			return nil, dialect.WithoutPosition(dialect.FromDuckDB(err, st.parsed.Text, st.parsed.Text, nil))
-		}
+	err := out.Drain(ctx, func(context.Context) (arrow.RecordBatch, error) { return rows.Next() })
+	if err != nil {
+		out.Release()
+		return nil, dialect.WithoutPosition(dialect.FromDuckDB(err, st.parsed.Text, st.parsed.Text, nil))
 	}
-}
-
-// privateCount reads the count that DuckDB returns as a row.
-func privateCount(rows *duckdb.Rows) (n int64) {
-	for {
-		batch, err := rows.Next()
-		if err != nil {
-			return n
-		}
-		if batch.NumCols() == 1 && batch.Column(0).DataType().ID() == arrow.INT64 && batch.NumRows() == 1 {
-			fmt.Sscan(batch.Column(0).ValueStr(0), &n)
-		}
-		batch.Release()
-	}
-}
-
-// isAboutTemporary: what DuckDB would make or change must be temporary; everything else of its own would be lost
-// with the process and seen by all sessions.
-func (st *Statement) isAboutTemporary() bool {
-	switch head := st.parsed.Head.(type) {
-	case *statement.CreateTable:
-		return head.Temporary
-	case *statement.CreateTableAs:
-		return head.Temporary
-	case *statement.CreateView:
-		return head.Temporary
-	case *statement.Insert, *statement.Update, *statement.Delete, *statement.Drop:
-		return true // prepared only when the target is temporary
-	case *statement.Private:
-		return head.Verb == "create" || head.Verb == "update" || head.Verb == "delete" || head.Verb == "drop" || head.Verb == "insert"
-	}
-	return false
+	return keptRows(out, st.schema, fmt.Sprintf(tag, out.Rows), out.Rows), nil
 }
 
 // explainPrivate: DuckDB knows tables as views and says that they cannot be updated.

@@ -62,7 +62,7 @@ type query struct {
 func (s *Session) planQuery(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View) (*query, error) {
 	q, err := s.planNamed(ctx, text, tree, v)
 	if err == nil && tree != nil {
-		q.clientNames(tree)
+		q.schema = planned.ClientNames(q.schema, tree, q.catalog)
 	}
 	return q, err
 }
@@ -355,7 +355,7 @@ func (q *query) prepare(given string, made edit.List, v *snapshot.View) error {
 	if err != nil {
 		return err
 	}
-	q.schema = q.userNames(conform.Schema(schema))
+	q.schema = planned.UserNames(conform.Schema(schema), q.scans)
 	return nil
 }
 

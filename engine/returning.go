@@ -2,18 +2,16 @@ package engine
 
 import (
 	"context"
-	"io"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/columntype"
-	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/relation"
+	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -155,68 +153,19 @@ func (st *Statement) pointIntoList(err error, r *returning) error {
 	return &moved
 }
 
-// keeper keeps batches of which some rows are returned, and charges them to its session.
-type keeper struct {
-	account *account.Session
-	batches []arrow.RecordBatch
-	rows    int64
-	size    int64
-}
-
-func (s *Session) keeper() *keeper { return &keeper{account: s.account} }
-
-// keep retains a batch.
-func (k *keeper) keep(batch arrow.RecordBatch) error {
-	size := conform.Bytes(batch)
-	if err := k.account.Take(account.Returning, size); err != nil { // plans are not dropped for it: one of them runs
-		if e, ok := err.(*Error); ok {
-			e.WithHint("Nothing was written. Write fewer rows at a time, or ask for them with a SELECT afterwards; or start the node with more --memory.")
-		}
-		return err
-	}
-	k.size += size
-	batch.Retain()
-	k.batches = append(k.batches, batch)
-	k.rows += batch.NumRows()
-	return nil
-}
-
-func (k *keeper) release() {
-	for _, b := range k.batches {
-		b.Release()
-	}
-	k.account.Give(account.Returning, k.size)
-	*k = keeper{account: k.account}
-}
-
-// keeping hands a result's batches on and keeps them.
-func (k *keeper) keeping(next func(context.Context) (arrow.RecordBatch, error)) func(context.Context) (arrow.RecordBatch, error) {
-	return func(ctx context.Context) (arrow.RecordBatch, error) {
-		batch, err := next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		if err := k.keep(batch); err != nil {
-			batch.Release()
-			return nil, err
-		}
-		return batch, nil
-	}
-}
-
 // returned asks for the list of the rows that were kept: all, or those that have rewrite.HitColumn set. The caller releases
 // what it keeps.
-func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *keeper, columns *arrow.Schema) (*keeper, error) {
+func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *retained.Batches, columns *arrow.Schema) (*retained.Batches, error) {
 	out := st.session.keeper()
-	if len(written.batches) == 0 {
+	if len(written.List) == 0 {
 		return out, nil
 	}
 	s := st.session
-	schema := written.batches[0].Schema()
+	schema := written.List[0].Schema()
 	number := s.conn.Register(&duckdb.Scan{
-		Schema: schema, Rows: written.rows, Chunks: len(written.batches),
+		Schema: schema, Rows: written.Rows, Chunks: len(written.List),
 		Open: func(chunk int, wanted []int) (arrow.RecordBatch, error) {
-			return duckdb.Project(written.batches[chunk], wanted), nil
+			return duckdb.Project(written.List[chunk], wanted), nil
 		},
 	})
 	defer s.conn.Forget(number)
@@ -242,58 +191,25 @@ func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *ke
 		return nil, dialect.WithoutPosition(err)
 	}
 	defer rows.Close()
-	for {
-		batch, err := rows.Next(ctx)
-		if isEnd(err) {
-			return out, nil
-		}
-		if err == nil {
-			err = out.keep(batch)
-			batch.Release()
-		}
-		if err != nil {
-			out.release()
-			return nil, dialect.WithoutPosition(err)
-		}
+	if err := out.Drain(ctx, rows.Next); err != nil {
+		out.Release()
+		return nil, dialect.WithoutPosition(err)
 	}
+	return out, nil
 }
 
-// result gives what was kept as the statement's rows.
-func (k *keeper) result(schema *arrow.Schema, tag string, affected int64) *Rows {
+// keeper keeps batches for the session.
+func (s *Session) keeper() *retained.Batches { return retained.For(s.account) }
+
+// keptRows gives what was kept as the statement's rows.
+func keptRows(k *retained.Batches, schema *arrow.Schema, tag string, affected int64) *Rows {
 	rows := &Rows{schema: schema, tag: func(int64) string { return tag }, affected: affected}
-	next := 0
-	rows.fetch = func(context.Context) (arrow.RecordBatch, error) {
-		if next == len(k.batches) {
-			return nil, io.EOF
-		}
-		batch := k.batches[next]
-		batch.Retain()
-		next++
-		return batch, nil
-	}
-	rows.onClose(k.release)
+	rows.fetch = k.Again()
+	rows.onClose(k.Release)
 	return rows
 }
 
 // errOtherResult is what a client is told of a prepared statement whose columns have other types by now.
 func errOtherResult() *Error {
 	return planOutdated()
-}
-
-// drain keeps all rows, and closes them.
-func (k *keeper) drain(ctx context.Context, rows *Rows) error {
-	defer rows.Close()
-	for {
-		batch, err := rows.nextOwned(ctx)
-		if isEnd(err) {
-			return nil
-		}
-		if err == nil {
-			err = k.keep(batch)
-			batch.Release()
-		}
-		if err != nil {
-			return err
-		}
-	}
 }

@@ -196,7 +196,8 @@ func (st *Statement) readAndSet(ctx context.Context, args []any) (*Rows, error) 
 	rows, err := st.read(ctx, args)
 	out := s.keeper()
 	if err == nil {
-		err = out.drain(ctx, rows)
+		err = out.Drain(ctx, rows.nextOwned)
+		rows.Close()
 	}
 	if list, failed := calls.List(); err == nil {
 		err = s.makeCalls(list)
@@ -204,11 +205,11 @@ func (st *Statement) readAndSet(ctx context.Context, args []any) (*Rows, error) 
 		err = failed
 	}
 	if err != nil {
-		out.release()
+		out.Release()
 		return nil, err
 	}
 	tag := rows.tag
-	kept := out.result(rows.schema, "", out.rows)
+	kept := keptRows(out, rows.schema, "", out.Rows)
 	kept.tag = tag
 	return kept, nil
 }

@@ -1,4 +1,4 @@
-package engine
+package planned
 
 import (
 	"regexp"
@@ -8,6 +8,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/engine/scan"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
@@ -15,21 +16,21 @@ import (
 // scanCall is what stands for a table in what DuckDB was given.
 var scanCall = regexp.MustCompile(`csm_scan\((\d+)\)(?: AS ("(?:[^"]|"")*"|\w+))?`)
 
-// userNames puts the tables' names back into columns that DuckDB named after an expression with a sub-query in it. The numbers of
+// UserNames puts the tables' names back into columns that DuckDB named after an expression with a sub-query in it. The numbers of
 // scans are nobody's business, and would make the same statement, planned anew, look like another.
-func (q *query) userNames(schema *arrow.Schema) *arrow.Schema {
+func UserNames(schema *arrow.Schema, scans []*scan.Scan) *arrow.Schema {
 	fields := schema.Fields()
 	for i, f := range fields {
 		if strings.Contains(f.Name, "csm_scan(") {
-			fields[i].Name = scanCall.ReplaceAllStringFunc(f.Name, q.tableOfCall)
+			fields[i].Name = scanCall.ReplaceAllStringFunc(f.Name, func(call string) string { return tableOf(call, scans) })
 		}
 	}
 	return arrow.NewSchema(fields, nil)
 }
 
-func (q *query) tableOfCall(call string) string {
+func tableOf(call string, scans []*scan.Scan) string {
 	parts := scanCall.FindStringSubmatch(call)
-	for _, t := range q.scans {
+	for _, t := range scans {
 		if strconv.FormatUint(t.Number, 10) != parts[1] {
 			continue
 		}
@@ -42,36 +43,33 @@ func (q *query) tableOfCall(call string) string {
 	return call
 }
 
-// clientNames gives the result's columns the names that PostgreSQL's clients expect (count, ?column?, version), and those of
-// a catalog query the types that they have there (oid, name).
-func (q *query) clientNames(tree *pg.ParseResult) {
+// ClientNames gives a result's columns the names that PostgreSQL's clients expect (count, ?column?, version), and those of
+// a query of its catalogs the types that they have there (oid, name).
+func ClientNames(schema *arrow.Schema, tree *pg.ParseResult, catalogs bool) *arrow.Schema {
 	names := pgcatalog.ColumnNames(tree)
-	if len(names) != q.schema.NumFields() {
+	if len(names) != schema.NumFields() {
 		names = nil // a star, or a statement that PostgreSQL knows nothing of
 	}
 	var types []uint32
-	if q.catalog {
+	if catalogs {
 		types = pgcatalog.ColumnTypes(tree)
 	}
-	fields := q.schema.Fields()
+	fields := schema.Fields()
 	for i := range fields {
 		if names != nil && names[i] != "" {
 			fields[i].Name = names[i]
 		}
-		if oid := q.shownType(fields[i], i, names != nil, types); oid != 0 {
+		if oid := shownType(fields[i], i, names != nil, types); catalogs && oid != 0 {
 			fields[i].Metadata = arrow.NewMetadata([]string{oidKey}, []string{strconv.FormatUint(uint64(oid), 10)})
 		}
 	}
-	q.schema = arrow.NewSchema(fields, nil)
+	return arrow.NewSchema(fields, nil)
 }
 
 // shownType is the type that clients are to be told of a catalog query's column, 0 if its Arrow type says it. In such a query only
 // object IDs are unsigned integers of 32 bits. Clients that look up the types of what they are sent would look up those of a list
 // of object IDs by a query that has such a list again, without end, were it not oid[], which they know by themselves.
-func (q *query) shownType(f arrow.Field, at int, aligned bool, types []uint32) uint32 {
-	if !q.catalog {
-		return 0
-	}
+func shownType(f arrow.Field, at int, aligned bool, types []uint32) uint32 {
 	if aligned && at < len(types) && types[at] != 0 {
 		return types[at]
 	}

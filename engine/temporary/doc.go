@@ -1,0 +1,22 @@
+// Package temporary is what a session makes for itself: temporary tables, views, macros, sequences and types, which
+// DuckDB keeps.
+//
+//	statement ── Refused? ─► Dropped: its text for DuckDB ─► DuckDB ─► Tag, Count
+//	session ──── Names: what hides tables of the same name;  DropAll: DISCARD TEMP
+//
+// # Words
+//
+// What is temporary is the session's own; it goes with it.
+//
+// # Invariants
+//
+//   - TP1: DuckDB is let change nothing that is not temporary: it would be seen by all sessions, and lost with the process.
+//
+// # Lock order
+//
+// It has no locks.
+//
+// # What it does not do
+//
+// It runs no statements: the engine does, in a transaction of DuckDB's.
+package temporary
