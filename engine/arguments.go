@@ -4,6 +4,8 @@ import (
 	"errors"
 	"slices"
 
+	pg "github.com/pganalyze/pg_query_go/v6"
+
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/internal/counted"
 	"github.com/csmsql/csmsql/sql/dialect"
@@ -44,4 +46,12 @@ func (st *Statement) translated(args []any) ([]any, error) {
 		}
 	}
 	return out, nil
+}
+
+// treeOf is PostgreSQL's tree of a text, nil if only DuckDB understands it.
+func (st *Statement) treeOf(text string) *pg.ParseResult {
+	if text == st.parsed.Text && st.parsed.Tree != nil {
+		return st.parsed.Tree
+	}
+	return dialect.TreeOf(text)
 }

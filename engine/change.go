@@ -41,7 +41,7 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite.Rewrite) erro
 	if err != nil {
 		return st.pointAt(err, r.Name.Name)
 	}
-	if list := returningOf(st.parsed.Head); list != nil {
+	if list := rewrite.ReturningOf(st.parsed.Head); list != nil {
 		if err := st.describeReturning(ctx, list, version, v); err != nil {
 			return err
 		}

@@ -67,44 +67,14 @@ func (st *Statement) spare() bool {
 	return st.plan != nil && st.planBytes > 0 && st.planText != "" && st.planned == nil
 }
 
-// What a statement takes is estimated, above what was measured of texts from 20 bytes to 289 kB and of results from 1 to 599 columns: trees and
-// descriptions on Go's heap, plans in DuckDB.
-const (
-	// sessionBytes is what a session takes that does nothing: its connection to DuckDB, its goroutine and buffers.
-	sessionBytes    = 64 << 10
-	statementLeast  = 8 << 10
-	treePerByte     = 64 // of texts whose trees are kept
-	textPerByte     = 12 // of longer ones
-	columnBytes     = 256
-	planLeast       = 16 << 10
-	planPerByte     = 400 // of short texts: a list of numbers takes most
-	planPerByteMore = 80
-	planShort       = 16 << 10
-	planColumnBytes = 700
-	// statementPart of what the session may have is the most that is charged for one statement, and for one plan, so that one that is long can be
-	// planned on a small node, too. What is above is DuckDB's for the most part, which is bounded where it allocates (decision 0009).
-	statementPart = 8
-	// givingBackMost is how long a statement that makes room may be and cost nothing.
-	givingBackMost = 256
-)
+// givingBackMost is how long a statement that makes room may be and cost nothing.
+const givingBackMost = 256
 
-func (s *Session) atMost(bytes int64) int64 { return min(bytes, s.account.Most()/statementPart) }
-
-func statementBytes(text string, schema *arrow.Schema) int64 {
-	short := int64(min(len(text), dialect.TreeMax))
-	return statementLeast + short*treePerByte + (int64(len(text))-short)*textPerByte + columnsIn(schema)*columnBytes
-}
-
-func planBytes(text string, schema *arrow.Schema) int64 {
-	short := int64(min(len(text), planShort))
-	return planLeast + short*planPerByte + (int64(len(text))-short)*planPerByteMore + columnsIn(schema)*planColumnBytes
-}
-
-func columnsIn(schema *arrow.Schema) int64 {
+func columnsIn(schema *arrow.Schema) int {
 	if schema == nil {
 		return 0
 	}
-	return int64(schema.NumFields())
+	return schema.NumFields()
 }
 
 // touch notes that the statement is used.
@@ -119,7 +89,7 @@ func (st *Statement) charge() error {
 	if st.givesBack() {
 		return nil
 	}
-	bytes := st.session.atMost(statementBytes(st.parsed.Text, st.schema))
+	bytes := st.session.account.OfStatement(len(st.parsed.Text), dialect.TreeMax, columnsIn(st.schema))
 	if err := st.session.Take(account.Statement, bytes); err != nil {
 		return err
 	}
@@ -144,7 +114,7 @@ func (st *Statement) chargePlan() error {
 	if st.plan == nil || st.planBytes > 0 {
 		return nil
 	}
-	bytes := st.session.atMost(planBytes(st.parsed.Text, st.schema))
+	bytes := st.session.account.OfPlan(len(st.parsed.Text), columnsIn(st.schema))
 	if err := st.session.Take(account.Plan, bytes); err != nil {
 		return err
 	}

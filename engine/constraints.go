@@ -82,40 +82,17 @@ func isState(err error, state string) bool {
 
 // holds is an error if rows of a table are not what a schema with further constraints says.
 func (s *Session) holds(ctx context.Context, v *snapshot.View, table catalog.Table, schema *arrow.Schema) error {
-	for i, f := range schema.Fields() {
-		if f.Nullable || !table.Columns.Field(i).Nullable {
-			continue
-		}
-		found, err := s.finds(ctx, v, table.Name, table.Name.Name, duckdb.QuoteIdentifier(f.Name)+" IS NULL")
+	promises, err := definition.Promises(table, schema)
+	if err != nil {
+		return err
+	}
+	for _, p := range promises {
+		found, err := s.finds(ctx, v, table.Name, p.Alias, p.Broken)
 		if err != nil {
 			return err
 		}
 		if found {
-			e := sqlerror.New("23502", "column %q of relation %q contains null values", f.Name, table.Name.Name)
-			e.Object = sqlerror.Object{Schema: table.Name.Schema, Table: table.Name.Name, Column: f.Name}
-			return e
-		}
-	}
-	before, err := constraint.Of(table.Columns)
-	if err != nil {
-		return err
-	}
-	after, err := constraint.Of(schema)
-	if err != nil {
-		return err
-	}
-	for _, k := range after[len(before):] {
-		if k.Kind != constraint.Check {
-			continue
-		}
-		found, err := s.finds(ctx, v, table.Name, k.Table, "NOT ("+k.Expression+"\n)")
-		if err != nil {
-			return err
-		}
-		if found {
-			e := sqlerror.New("23514", "check constraint %q of relation %q is violated by some row", k.Name, table.Name.Name)
-			e.Object = sqlerror.Object{Schema: table.Name.Schema, Table: table.Name.Name, Constraint: k.Name}
-			return e
+			return p.Err
 		}
 	}
 	return nil

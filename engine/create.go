@@ -263,7 +263,7 @@ func (st *Statement) createTableAs(ctx context.Context, head *statement.CreateTa
 		}
 		defer rows.Close()
 		sum := &ingest.Sum{Unknown: len(args) > 0}
-		count, err = s.engine.storeSummed(ctx, tx, name, s.settings.Zone(), rows.nextOwned, sum, func(int64) *lineage.Origin { return st.originOfQuery(name, head.Query, args, sum) })
+		count, err = s.engine.store(ctx, tx, name, s.settings.Zone(), rows.nextOwned, sum, func(int64) *lineage.Origin { return st.originOfQuery(name, head.Query, args, sum) })
 		return src.Relocate(err, st.parsed.Text)
 	})
 	if err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/coherence"
+	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/definition"
@@ -162,7 +163,7 @@ func (e *Engine) ParkedBytes() int64 { return e.parking.Bytes() }
 const HeapAndKernelBytes = budget.HeapBytes + budget.KernelBytes
 
 // SessionBytes is what a session is charged in any case.
-const SessionBytes = sessionBytes
+const SessionBytes = account.SessionBytes
 
 // SharesOf tells who may have how much of a memory limit.
 func SharesOf(memoryBytes int64) (counted, process, chunk, parked, keys, text int64) {

@@ -12,6 +12,7 @@ import (
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/retained"
+	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/upkeep"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -56,7 +57,7 @@ func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, ver
 	if err != nil {
 		return cast.Source{}, err
 	}
-	if r := returningOf(head); r != nil {
+	if r := rewrite.ReturningOf(head); r != nil {
 		if err := st.describeReturning(ctx, r, version, v); err != nil {
 			return cast.Source{}, err
 		}
@@ -160,7 +161,7 @@ func (st *Statement) insert(ctx context.Context, head *statement.Insert, planned
 			count, out, err = st.insertReturning(ctx, tx, v, version, rows)
 			return err
 		}
-		count, err = s.engine.store(ctx, tx, version.Table().Name, s.settings.Zone(), rows.nextOwned, nil)
+		count, err = s.engine.store(ctx, tx, version.Table().Name, s.settings.Zone(), rows.nextOwned, nil, nil)
 		return err
 	})
 	if err != nil {
@@ -178,7 +179,7 @@ func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transactio
 	written := st.session.keeper()
 	defer written.Release()
 	table := version.Table()
-	count, err := st.session.engine.store(ctx, tx, table.Name, st.session.settings.Zone(), written.Keeping(fitting(rows.Next, upkeep.LimitsOf(table.Columns))), nil)
+	count, err := st.session.engine.store(ctx, tx, table.Name, st.session.settings.Zone(), written.Keeping(fitting(rows.Next, upkeep.LimitsOf(table.Columns))), nil, nil)
 	if err != nil {
 		return 0, st.session.keeper(), err
 	}
@@ -205,7 +206,7 @@ func (st *Statement) replanInsert(ctx context.Context, head *statement.Insert, p
 	*planned = insertion{src, columns}
 	if returned != nil && !sameTypes(returned, st.schema) {
 		st.schema, planned.columns = returned, arrow.NewSchema(nil, nil) // planned again the next time
-		return errOtherResult()
+		return planOutdated()
 	}
 	return nil
 }
@@ -225,14 +226,9 @@ func (st *Statement) replanFor(ctx context.Context, v *snapshot.View) error {
 }
 
 // store writes all rows that next gives as chunks of one table and hands them to the transaction. On error no memory of
-// the region is held for them. origin (or nil) says, when all rows were read, where they came from.
+// the region is held for them. sum (or nil) adds them up; origin (or nil) says, when all rows were read, where they came
+// from.
 func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalog.TableName, zone string,
-	next func(context.Context) (arrow.RecordBatch, error), origin func(rows int64) *lineage.Origin) (int64, error) {
-	return e.storeSummed(ctx, tx, name, zone, next, nil, origin)
-}
-
-// storeSummed is store of rows that are added up, too.
-func (e *Engine) storeSummed(ctx context.Context, tx *catalog.Transaction, name catalog.TableName, zone string,
 	next func(context.Context) (arrow.RecordBatch, error), sum *ingest.Sum, origin func(rows int64) *lineage.Origin) (int64, error) {
 	version, ok := tx.Contents().Table(name)
 	if !ok {

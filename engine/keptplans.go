@@ -81,7 +81,7 @@ func (s *Session) keepPlan(q *query) {
 	for len(s.kept.list) >= keptOfSession {
 		s.dropPlan(0).close()
 	}
-	q.kept, q.bytes = q.keptBytes(), s.atMost(planBytes(q.text, q.schema))
+	q.kept, q.bytes = q.keptBytes(), s.account.OfPlan(len(q.text), columnsIn(q.schema))
 	if !s.engine.kept.Take(q.kept) {
 		q.close()
 		return

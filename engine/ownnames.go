@@ -3,8 +3,6 @@ package engine
 import (
 	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -12,7 +10,6 @@ import (
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/plan"
-	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 )
@@ -105,23 +102,10 @@ func (s *Session) namesMatter(tree *pg.ParseResult, scans []plan.Scan, v *snapsh
 	for _, scan := range scans {
 		spliced[scan.Start] = true
 	}
-	matters := func(name string) bool { // a view may read what was redefined
-		if b.restarted { // the shared names are those of a later time
-			return true
-		}
-		same := func(n catalog.TableName) bool { return strings.EqualFold(n.Name, name) }
-		return slices.ContainsFunc(redefined, same) || slices.ContainsFunc(v.Contents.Views(), func(w *catalog.View) bool { return same(w.Name) })
+	if b.restarted { // the shared names are those of a later time
+		redefined = nil
 	}
-	found := false
-	dialect.EachNode(tree.ProtoReflect(), func(node any) {
-		switch node := node.(type) {
-		case *pg.RangeVar:
-			found = found || !spliced[int(node.Location)] && matters(node.Relname)
-		case *pg.RangeFunction:
-			found = found || !names.Unaffected(node)
-		}
-	})
-	return found
+	return names.Matter(tree, spliced, redefined, v.Contents.Views())
 }
 
 // redefined are the names that the block made, dropped or replaced.

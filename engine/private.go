@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine/conform"
 	"github.com/csmsql/csmsql/engine/definition"
+	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/temporary"
 	"github.com/csmsql/csmsql/exec/duckdb"
@@ -57,7 +58,7 @@ func (st *Statement) preparePrivate(ctx context.Context, head *statement.Private
 	default:
 		return nil
 	}
-	if !strings.Contains(st.parsed.Text, "$") && returningOf(st.parsed.Head) == nil {
+	if !strings.Contains(st.parsed.Text, "$") && rewrite.ReturningOf(st.parsed.Head) == nil {
 		return nil
 	}
 	return st.describePrivate(ctx)
@@ -76,7 +77,7 @@ func (st *Statement) describePrivate(ctx context.Context) error {
 	}
 	defer duck.Close()
 	st.params = duck.Parameters()
-	if st.returning = returningOf(st.parsed.Head); st.returning == nil {
+	if st.returning = rewrite.ReturningOf(st.parsed.Head); st.returning == nil {
 		return nil
 	}
 	schema, err := duck.Schema()

@@ -599,3 +599,8 @@ func withoutHints(hints []plan.Scan, without optimization.Set) {
 		}
 	}
 }
+
+// computeParameters: the compute backend takes parameters of any type that fits.
+func computeParameters(q *plan.Query) []duckdb.ParameterType {
+	return make([]duckdb.ParameterType, q.Parameters)
+}

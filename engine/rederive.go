@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/configuration"
@@ -114,12 +113,12 @@ func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *s
 	}
 	plan, err := s.planQuery(ctx, o.Query.Text, dialect.TreeOf(o.Query.Text), v)
 	if err != nil {
-		return 0, notDerived(table, v, o, err)
+		return 0, upkeep.NotDerived(table, v.Contents, o, err)
 	}
 	defer plan.close()
 	rows, err := plan.execute(ctx, v, nil)
 	if err != nil {
-		return 0, notDerived(table, v, o, err)
+		return 0, upkeep.NotDerived(table, v.Contents, o, err)
 	}
 	defer rows.Close()
 	target := e.upkeep.Target(ctx, table.Name, table.Columns)
@@ -137,20 +136,20 @@ func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *s
 			break
 		}
 		if err != nil {
-			return 0, notDerived(table, v, o, err)
+			return 0, upkeep.NotDerived(table, v.Contents, o, err)
 		}
 		err = w.Add(ctx, batch)
 		batch.Release()
 		if err != nil {
-			return 0, notDerived(table, v, o, err)
+			return 0, upkeep.NotDerived(table, v.Contents, o, err)
 		}
 	}
 	chunks, parts, err := w.FinishParts(ctx)
 	if err != nil {
-		return 0, notDerived(table, v, o, err)
+		return 0, upkeep.NotDerived(table, v.Contents, o, err)
 	}
 	if sum.Unknown || sum.Rows != o.Rows || sum.Total != o.Query.Sum {
-		return 0, errors.Join(notDerived(table, v, o, nil), target.Discard(chunks))
+		return 0, errors.Join(upkeep.NotDerived(table, v.Contents, o, nil), target.Discard(chunks))
 	}
 	if text := p.String(); p.Kind != placement.Local && text != table.Placement {
 		if err := tx.SetPlacement(table.Name, text); err != nil {
@@ -159,43 +158,4 @@ func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *s
 	}
 	again := &lineage.Origin{Rows: o.Rows, Query: o.Query}
 	return len(chunks), tx.ReplaceFrom(table.Name, chunks, upkeep.LaidOut(again, target, parts).Encode())
-}
-
-// notDerived says why a table does not come back from its query; without an error, because its rows are others now. Chunks of the query's own
-// tables that are lost are told as they are: they may come back first.
-func notDerived(table catalog.Table, v *snapshot.View, o *lineage.Origin, err error) error {
-	var damaged *DamagedError
-	var told interface{ SQLState() string }
-	if errors.As(err, &damaged) || errors.As(err, &told) && (strings.HasPrefix(told.SQLState(), "57") || told.SQLState() == "53200") || errors.Is(err, context.Canceled) {
-		return err
-	}
-	var changed []string
-	for _, t := range o.Query.Tables {
-		now, there := tableByID(v, t.ID)
-		switch {
-		case !there:
-			changed = append(changed, t.Name+" is gone")
-		case now.Version() != t.Version:
-			changed = append(changed, t.Name+" was written since")
-		}
-	}
-	what := "its query gives other rows now"
-	if err != nil {
-		what = "its query fails: " + err.Error()
-	}
-	if len(changed) > 0 {
-		what += " (" + strings.Join(changed, ", ") + ")"
-	}
-	e := sqlerror.New("58000", "table %v cannot be reloaded: %s", table.Name, what).WithHint("Nothing was changed. Make the table anew with CREATE OR REPLACE TABLE … AS.")
-	e.DetailText, e.Cause = o.String(), err
-	return e
-}
-
-func tableByID(v *snapshot.View, id uint64) (*catalog.TableVersion, bool) {
-	for _, t := range v.Contents.Tables() {
-		if uint64(t.Table().ID) == id {
-			return t, true
-		}
-	}
-	return nil, false
 }

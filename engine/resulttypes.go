@@ -2,14 +2,13 @@ package engine
 
 import (
 	"context"
-	"fmt"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/snapshot"
-	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -71,22 +70,10 @@ func (s *Session) refuseInherited(ctx context.Context, query string, result *arr
 	if !s.temporary && !v.Collates() {
 		return nil
 	}
-	var list []string
-	var columns []string
-	for i, f := range result.Fields() {
-		if _, json := f.Metadata.GetValue(duckdb.ExtensionName); f.Type.ID() == arrow.STRING && !json {
-			list = append(list, fmt.Sprintf("(coalesce((SELECT c%d FROM q LIMIT 0), 'a') < 'B' OR coalesce((SELECT c%d FROM q LIMIT 0), 'é') = 'e')", i, i))
-			columns = append(columns, f.Name)
-		}
-	}
-	if len(list) == 0 {
+	text, columns := definition.CollationsAsked(query, result)
+	if len(columns) == 0 {
 		return nil
 	}
-	names := make([]string, result.NumFields())
-	for i := range names {
-		names[i] = fmt.Sprintf("c%d", i)
-	}
-	text := "WITH q(" + strings.Join(names, ", ") + ") AS (" + query + "\n) SELECT unnest([" + strings.Join(list, ", ") + "])::VARCHAR"
 	q, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)
 	if err != nil {
 		return dialect.WithoutPosition(err)

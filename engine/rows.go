@@ -4,13 +4,17 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"sync/atomic"
+	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/budget"
 	"github.com/csmsql/csmsql/engine/conform"
+	"github.com/csmsql/csmsql/engine/history"
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/split"
@@ -320,3 +324,47 @@ func (r *Rows) nextConformed() (arrow.RecordBatch, error) {
 func (r *recordReader) RecordBatch() arrow.RecordBatch { return r.current }
 func (r *recordReader) Record() arrow.RecordBatch      { return r.current }
 func (r *recordReader) Err() error                     { return r.err }
+
+// remember keeps a query for csm.queries once it has ended.
+func (s *Session) remember(text string, started time.Time, rows *Rows, err error) {
+	past := history.Query{Started: started, User: s.options.User, Text: text}
+	if err != nil {
+		past.Took, past.Failure = time.Since(started), err.Error()
+		s.engine.history.Add(past)
+		return
+	}
+	rows.onClose(func() {
+		past.Took, past.Rows = time.Since(started), rows.count
+		if rows.err != nil {
+			past.Failure = rows.err.Error()
+		}
+		if read := rows.volume; read != nil {
+			past.Local, past.Remote = read.Local.Load(), read.Remote.Load()
+			s.engine.counts.Read(noderpc.FragmentProgress{BytesLocal: past.Local, BytesRemote: past.Remote})
+		}
+		if rows.split != nil {
+			read, fragments := rows.split.Read()
+			past.Local, past.Remote, past.Fragments = past.Local+read.BytesLocal, past.Remote+read.BytesRemote, fragments
+		}
+		s.engine.history.Add(past)
+	})
+}
+
+func isEnd(err error) bool { return errors.Is(err, io.EOF) }
+
+// once gives one batch.
+func once(batch arrow.RecordBatch) func(context.Context) (arrow.RecordBatch, error) {
+	return func(context.Context) (arrow.RecordBatch, error) {
+		if batch == nil {
+			return nil, io.EOF
+		}
+		b := batch
+		batch = nil
+		return b, nil
+	}
+}
+
+// sameTypes compares columns by type; names are taken over.
+func sameTypes(a, b *arrow.Schema) bool {
+	return slices.EqualFunc(a.Fields(), b.Fields(), func(x, y arrow.Field) bool { return arrow.TypeEqual(x.Type, y.Type) })
+}

@@ -159,3 +159,6 @@ func (e *Engine) parked() (list []systemtable.Parked) {
 	}
 	return list
 }
+
+// Figures says what the node has counted since it began, for monitors.
+func (e *Engine) Figures() service.Figures { return e.counts.Figures(e.reader, e.upkeep, e.node) }

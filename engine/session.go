@@ -125,7 +125,7 @@ func (e *Engine) Session(options SessionOptions) (*Session, error) {
 	s.conn, s.account = conn, e.account.Open(options.ProcessID, options.User)
 	s.turn = e.turns.Flow()
 	conn.OnSetConfig(s.settings.Called)
-	err = s.account.Begin(sessionBytes)
+	err = s.account.Begin(account.SessionBytes)
 	if err == nil {
 		err = s.lookInShared()
 	}

@@ -33,13 +33,13 @@ type Statement struct {
 	schema    *arrow.Schema
 	origins   []pgcatalog.Origin // of schema's columns; nil: of none
 	params    []duckdb.ParameterType
-	inBlock   bool            // may run in a failed transaction block
-	returning *returning      // what a writing statement returns of its rows; nil: nothing
-	inner     *Statement      // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
-	failed    bool            // its plan is not to be used again
-	written   dialect.Written // how the user wrote its text
-	elsewhere *elsewhere      // of a query that a worker runs; nil: it runs here
-	planned   *snapshot.View  // what the plan was made for, for its first execution, if that comes at once
+	inBlock   bool               // may run in a failed transaction block
+	returning *rewrite.Returning // what a writing statement returns of its rows; nil: nothing
+	inner     *Statement         // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
+	failed    bool               // its plan is not to be used again
+	written   dialect.Written    // how the user wrote its text
+	elsewhere *elsewhere         // of a query that a worker runs; nil: it runs here
+	planned   *snapshot.View     // what the plan was made for, for its first execution, if that comes at once
 
 	planText  string // that a plan which was dropped is made anew of; empty: it is not dropped
 	used      uint64 // when, of its session's statements
@@ -435,7 +435,7 @@ func (st *Statement) readOnce(ctx context.Context, args []any) (*Rows, error) {
 	}
 	defer v.Release()
 	if st.schema != nil && !st.plan.schema.Equal(st.schema) {
-		return nil, errOtherResult()
+		return nil, planOutdated()
 	}
 	started := time.Now()
 	rows, err := st.plan.execute(ctx, v, args)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/engine/assembly"
 	"github.com/csmsql/csmsql/engine/fragment"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lineage"
@@ -155,26 +156,9 @@ func (s *Session) tableNamed(ctx context.Context, name statement.Name) (catalog.
 
 // setStorage is ALTER TABLE … SET (placement = …, replicas = …).
 func (st *Statement) setStorage(ctx context.Context, head *statement.SetStorage) (*Rows, error) {
-	if len(head.Options) == 0 {
-		return nil, sqlerror.New("42601", "ALTER TABLE … SET () sets nothing").WithHint("There are placement and replicas.")
-	}
-	var placed *string
-	var replicas int
-	for _, o := range head.Options {
-		var err error
-		switch o.Name {
-		case "placement":
-			placed = &o.Value
-		case "replicas":
-			if replicas, err = upkeep.ReplicasIn(o.Value); err == nil && replicas == 0 {
-				err = upkeep.CheckReplicas(replicas)
-			}
-		default:
-			err = upkeep.UnknownParameter(o.Name)
-		}
-		if err != nil {
-			return nil, err
-		}
+	placed, replicas, err := upkeep.Storage(head.Options)
+	if err != nil {
+		return nil, err
 	}
 	keeper := st.session.engine.upkeep
 	return st.alterOnline(ctx, "SET (…)", head.Name, head.IfExists, func(name catalog.TableName) error {
@@ -231,11 +215,39 @@ func (e *Engine) startFragments() {
 	}
 	e.fragmentSessions.engine = e
 	e.fragments = fragment.New(fragment.Config{
-		Node: e.node, Keeper: e.upkeep, Facts: &e.facts, Life: e.life, Texts: &e.fragmentSessions, Count: e.counts.fragment,
+		Node: e.node, Keeper: e.upkeep, Facts: &e.facts, Life: e.life, Texts: &e.fragmentSessions, Count: e.counts.Fragment,
 		Log: e.config.Log, Fault: e.config.Fault,
 	})
 	e.split = split.New(split.Config{
 		Name: e.config.Node, Node: e.node, Facts: &e.facts, Life: e.life, Here: e.fragments.Here,
-		Retried: func() { e.counts.retried.Add(1) }, Log: e.config.Log, Fault: e.config.Fault,
+		Retried: e.counts.Retry, Log: e.config.Log, Fault: e.config.Fault,
 	})
+}
+
+// Assembly makes a table, or more rows of one, of parts that Arrow builders write straight into the memory of nodes.
+type Assembly = assembly.Assembly
+
+// Part is some of an assembly's rows, in one node's memory.
+type Part = assembly.Part
+
+// AssembleOptions say which table.
+type AssembleOptions = assembly.Options
+
+// ErrAssemblyOver is what errors.Is finds when an assembly is used after Commit or Abort.
+var ErrAssemblyOver = assembly.ErrOver
+
+// Assemble begins. Errors have the states that CREATE TABLE and INSERT have: 42P07, 42P01, 3F000, 25006 for a borrower;
+// 0A000 for a table whose rows are placed by their hash: INSERT puts those where they belong.
+func (e *Engine) Assemble(ctx context.Context, options AssembleOptions) (*Assembly, error) {
+	ctx, leave, err := e.life.Call(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
+	if e.catalog == nil {
+		return nil, sqlerror.New("25006", "a borrower cannot make tables").WithHint("Make them through the node itself.")
+	}
+	on := assembly.On{Name: e.config.Node, Node: e.node, Keeper: e.upkeep, Checks: e.checks, Life: e.life}
+	a, err := assembly.Begin(ctx, on, options)
+	return a, e.life.CauseOf(err)
 }

@@ -171,3 +171,25 @@ func Limited(text string, head *statement.CreateTable) (string, edit.List, error
 
 // forgottenLength finds the parentheses that DuckDB forgets.
 var forgottenLength = regexp.MustCompile(`(?i)\b(?:varchar|char|character|varying|bpchar|nvarchar|text|string)\s*\(\s*[0-9]`)
+
+// CollationsAsked asks which text columns of a query's result have a collation: DuckDB tells of no type what its collation
+// is, so that it is asked by comparing what only one of them makes equal, or orders. Each row answers for one of columns.
+func CollationsAsked(query string, result *arrow.Schema) (text string, columns []string) {
+	var list []string
+	for i, f := range result.Fields() {
+		if _, json := f.Metadata.GetValue(duckdb.ExtensionName); f.Type.ID() == arrow.STRING && !json {
+			c := fmt.Sprintf("coalesce((SELECT c%d FROM q LIMIT 0), ", i)
+			list = append(list, "("+c+"'a') < 'B' OR "+c+"'é') = 'e')")
+			columns = append(columns, f.Name)
+		}
+	}
+	if len(list) == 0 {
+		return "", nil
+	}
+	names := make([]string, result.NumFields())
+	for i := range names {
+		names[i] = fmt.Sprintf("c%d", i)
+	}
+	text = "WITH q(" + strings.Join(names, ", ") + ") AS (" + query + "\n) SELECT unnest([" + strings.Join(list, ", ") + "])::VARCHAR"
+	return text, columns
+}

@@ -224,3 +224,39 @@ func Referenced(list []Reference) error {
 	}
 	return e
 }
+
+// Promise is something that a schema says of each row of a table and that was not said before.
+type Promise struct {
+	Broken string // a condition that is true of rows that break it
+	Alias  string // what the condition calls the table
+	Err    *sqlerror.Error
+}
+
+// Promises are those that a table's further constraints make.
+func Promises(table catalog.Table, schema *arrow.Schema) (list []Promise, err error) {
+	for i, f := range schema.Fields() {
+		if f.Nullable || !table.Columns.Field(i).Nullable {
+			continue
+		}
+		e := sqlerror.New("23502", "column %q of relation %q contains null values", f.Name, table.Name.Name)
+		e.Object = sqlerror.Object{Schema: table.Name.Schema, Table: table.Name.Name, Column: f.Name}
+		list = append(list, Promise{duckdb.QuoteIdentifier(f.Name) + " IS NULL", table.Name.Name, e})
+	}
+	before, err := constraint.Of(table.Columns)
+	if err != nil {
+		return nil, err
+	}
+	after, err := constraint.Of(schema)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range after[len(before):] {
+		if k.Kind != constraint.Check {
+			continue
+		}
+		e := sqlerror.New("23514", "check constraint %q of relation %q is violated by some row", k.Name, table.Name.Name)
+		e.Object = sqlerror.Object{Schema: table.Name.Schema, Table: table.Name.Name, Constraint: k.Name}
+		list = append(list, Promise{"NOT (" + k.Expression + "\n)", k.Table, e})
+	}
+	return list, nil
+}

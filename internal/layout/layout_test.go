@@ -56,7 +56,7 @@ var allowed = map[string][]string{
 	"engine/load":          {"engine/cast", "engine/columntype", "engine/check", "engine/conform", "engine/custody", "engine/files", "engine/ingest", "engine/lineage", "engine/member", "engine/upkeep", "catalog", "cluster/noderpc", "exec/duckdb", "queries/dbgen", "sql/dialect"},
 	"engine/assembly":      {"engine/check", "engine/columntype", "engine/custody", "engine/ingest", "engine/lifetime", "engine/member", "engine/placement", "engine/upkeep", "catalog", "exec/duckdb"},
 	"engine/borrower":      {"engine/fabric", "engine/lease", "engine/lifetime", "engine/member", "engine/reader", "catalog", "cluster", "coherence", "memregion"},
-	"engine/service":       {"engine/facts", "engine/lifetime", "engine/member", "engine/upkeep", "catalog", "cluster", "coherence", "exec/duckdb"},
+	"engine/service":       {"engine/facts", "engine/lifetime", "engine/member", "engine/reader", "engine/upkeep", "catalog", "cluster", "coherence", "exec/duckdb"},
 	"engine/scan":          {"engine/facts", "engine/filter", "engine/reader", "sql/optimization", "catalog", "exec/duckdb", "exec/plan"},
 	"engine/names":         {"catalog", "exec/duckdb", "sql/bind", "sql/dialect", "sql/pgcatalog"},
 	"engine/budget":        {"engine/account", "engine/conform", "engine/ingest", "exec/duckdb", "memregion"},
