@@ -15,6 +15,9 @@
 //	   view      queries of views (package viewtext);  definitions of tables (definition), what goes with a DROP (dependency)
 //	   lifetime  how an engine or a session ends (package lifetime);  leases of snapshots, and of batches that left (package lease)
 //	   upkeep    chunks where they should lie: placed, moved, replicated, reloaded (package upkeep);  rederive: tables anew, from their query
+//	   query     a planned query (package planned), over the Arrow kernels (kernel) or DuckDB;  keptplans: plans that outlive statements
+//	   settings  what a session is set to (package configuration), and what is done by it
+//	   change    UPDATE and DELETE (package rewrite);  private: temporary objects (temporary);  prepared: PREPARE, EXECUTE (prepared)
 //	   again     queries whose lender began anew meanwhile
 //	   split     statements in parts (packages split, fragment);  executesplit: over their results, the final text
 //	   elsewhere a query's way to a worker, another process (packages workforce, worker), and back;  workerside: the worker
@@ -22,9 +25,10 @@
 //
 // # Words
 //
-// An Engine is a node (Open) or a borrower of one (Attach). A Session is one user's conversation; a block is its open transaction,
-// explicit or the unit that one client message makes; a savepoint is what a block was at some time. What one statement sees is a view of a
-// snapshot (package snapshot). Facts are what planning needs of one table version (package facts).
+// An Engine is a node (Open) or a borrower of one (Attach). A Session is one user's conversation; a block is its open
+// transaction, explicit or the unit that one client message makes; a savepoint is what a block was at some time. What one
+// statement sees is a view of a snapshot (package snapshot). Facts are what planning needs of one table version (package
+// facts).
 //
 // # Invariants
 //

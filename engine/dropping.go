@@ -58,13 +58,13 @@ func (st *Statement) drop(ctx context.Context, head *statement.Drop) (*Rows, err
 		if err := s.forgetReferences(tx, references); err != nil {
 			return err
 		}
-		return s.take(tx, d.Objects())
+		return s.dropObjects(tx, d.Objects())
 	})
 	return done("DROP "+strings.ToUpper(string(head.Object)), 0), err
 }
 
-// take takes everything away, what depends first.
-func (s *Session) take(tx *catalog.Transaction, objects []dependency.Object) error {
+// dropObjects takes everything away, what depends first.
+func (s *Session) dropObjects(tx *catalog.Transaction, objects []dependency.Object) error {
 	for _, o := range slices.Backward(objects) {
 		var err error
 		switch {

@@ -68,7 +68,7 @@ func (s *Session) parametersOf(ctx context.Context, query *statement.Statement) 
 	}
 	defer plan.close()
 	if plan.compute != nil {
-		return computeParameters(plan.compute), nil
+		return make([]duckdb.ParameterType, plan.compute.Parameters), nil
 	}
 	return plan.Params, nil
 }

@@ -599,8 +599,3 @@ func withoutHints(hints []plan.Scan, without optimization.Set) {
 		}
 	}
 }
-
-// computeParameters: the compute backend takes parameters of any type that fits.
-func computeParameters(q *plan.Query) []duckdb.ParameterType {
-	return make([]duckdb.ParameterType, q.Parameters)
-}

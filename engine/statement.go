@@ -380,7 +380,7 @@ func (st *Statement) setPlan(plan *query) {
 	if plan.Duck != nil {
 		st.params = plan.Params
 	} else if plan.compute != nil {
-		st.params = computeParameters(plan.compute)
+		st.params = make([]duckdb.ParameterType, plan.compute.Parameters) // of any type that fits
 	}
 }
 

@@ -9,12 +9,14 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// set_config(name, value, is_local) sets what SET does, from within a query: its arguments may be parameters and columns.
+// set_config(name, value, is_local) sets what SET does, from within a query: its arguments may be parameters and
+// columns.
 //
-//	planned ─► runs to its end: DuckDB calls csm_set_config for every row ─► noted, checked ─► all are set, or none ─► the rows leave
+//	planned ─► runs to its end: DuckDB calls csm_set_config for every row ─► noted, checked ─► all are set, or none
 //
-// A call is not seen by current_setting() behind it in the same statement, because that is decided when the statement is planned; so such a
-// statement is refused. What calls set_config() from elsewhere than a query's own text is refused, too.
+// Then the rows leave. A call is not seen by current_setting() behind it in the same statement, because that is
+// decided when the statement is planned; so such a statement is refused. What calls set_config() from elsewhere than
+// a query's own text is refused, too.
 
 // Calls are what one statement's calls of set_config() ask for. Safe for concurrent use.
 type Calls struct {

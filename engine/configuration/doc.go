@@ -7,8 +7,8 @@
 //
 // # Words
 //
-// A value is a setting's text in its base unit (package sql/setting). A placeholder is a setting of nobody's, name.name.
-// Modes are those of one transaction; its settings are no values of the session.
+// A value is a setting's text in its base unit (package sql/setting). A placeholder is a setting of nobody's,
+// name.name. Modes are those of one transaction; its settings are no values of the session.
 //
 // # Invariants
 //

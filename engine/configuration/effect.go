@@ -19,8 +19,8 @@ func Disabled(list string) (optimization.Set, error) {
 	return set, nil
 }
 
-// Without is what the session's queries do without. Of what another node's session asks for, which may be newer, this one leaves out what
-// it knows.
+// Without is what the session's queries do without. Of what another node's session asks for, which may be newer, this
+// one leaves out what it knows.
 func (s *Session) Without() optimization.Set {
 	list, set := s.Given[setting.Disable]
 	if !set {
@@ -89,8 +89,8 @@ func (s *Session) VerifyAs(wanted string) error {
 
 // What the session keeps of settings is charged: estimates, above what was measured.
 const (
-	// valueCopies: the value, its name or its parts, and what DuckDB is told for pg_settings, as text, as a tree and in its
-	// catalog.
+	// valueCopies: the value, its name or its parts, and what DuckDB is told for pg_settings, as text, as a tree and
+	// in its catalog.
 	valueCopies = 8
 	valueLeast  = 256
 )

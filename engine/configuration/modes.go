@@ -13,8 +13,9 @@ import (
 //
 //	default_transaction_… ─► modes of the next block ◄─ BEGIN …, SET TRANSACTION …, SET transaction_… = …, before its first query
 //
-// READ UNCOMMITTED, READ COMMITTED and REPEATABLE READ are one level here, snapshot isolation, which is stronger than the first two;
-// SHOW tells it as what it is, repeatable read. SERIALIZABLE is that and more: see catalog.Serializable.
+// READ UNCOMMITTED, READ COMMITTED and REPEATABLE READ are one level here, snapshot isolation, which is stronger than
+// the first two; SHOW tells it as what it is, repeatable read. SERIALIZABLE is that and more: see
+// catalog.Serializable.
 
 // Modes are those of one transaction.
 type Modes struct {
@@ -81,10 +82,12 @@ func (s *Session) DefaultModes() Modes {
 // OfTransaction tells whether a setting belongs to the open transaction.
 func OfTransaction(lower string) bool { return transactionSettings[lower] != nil }
 
-// ReadMode is what SET of a setting says that belongs to the open transaction, as SET TRANSACTION says it; words nil: RESET.
+// ReadMode is what SET of a setting says that belongs to the open transaction, as SET TRANSACTION says it; words nil:
+// RESET.
 func ReadMode(lower string, words []string) (statement.Modes, error) {
 	if words == nil {
-		return statement.Modes{}, sqlerror.New("55P02", "parameter %q cannot be reset", lower).WithHint("Begin another transaction.")
+		return statement.Modes{}, sqlerror.New("55P02", "parameter %q cannot be reset", lower).
+			WithHint("Begin another transaction.")
 	}
 	value, err := setting.Find(lower).Read(setting.Values{}, words...)
 	if err != nil {

@@ -71,7 +71,8 @@ func (x Values) Equal(y Values) bool {
 	return x.Backend == y.Backend && slices.Equal(x.SearchPath, y.SearchPath) && maps.Equal(x.Given, y.Given)
 }
 
-// splitPath are the schemas of a search_path that users can have made. What stands for the user's own schema is its name.
+// splitPath are the schemas of a search_path that users can have made. What stands for the user's own schema is its
+// name.
 func splitPath(value, user string) (path []string) {
 	names, _ := setting.Names(value) // a value that is none was refused
 	for _, name := range names {

@@ -52,31 +52,22 @@ func Array(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
 		return d, nil
 	}
 	if v, ok := a.(*array.StringView); ok && want.ID() == arrow.STRING {
-		return plainStrings(v), nil
+		return plain[string](v, array.NewStringBuilder(memory.DefaultAllocator)), nil
 	}
 	if v, ok := a.(*array.BinaryView); ok && want.ID() == arrow.BINARY {
-		return plainBytes(v), nil
+		return plain[[]byte](v, array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)), nil
 	}
 	return compute.CastArray(context.Background(), a, compute.SafeCastOptions(want))
 }
 
-// arrow-go's cast kernels do not know views.
-func plainStrings(v *array.StringView) arrow.Array {
-	b := array.NewStringBuilder(memory.DefaultAllocator)
-	defer b.Release()
-	b.Reserve(v.Len())
-	for i := range v.Len() {
-		if v.IsNull(i) {
-			b.AppendNull()
-			continue
-		}
-		b.Append(v.Value(i))
-	}
-	return b.NewArray()
-}
-
-func plainBytes(v *array.BinaryView) arrow.Array {
-	b := array.NewBinaryBuilder(memory.DefaultAllocator, arrow.BinaryTypes.Binary)
+// plain copies a view's values: arrow-go's cast kernels do not know views. It releases the builder.
+func plain[V string | []byte](v interface {
+	arrow.Array
+	Value(int) V
+}, b interface {
+	array.Builder
+	Append(V)
+}) arrow.Array {
 	defer b.Release()
 	b.Reserve(v.Len())
 	for i := range v.Len() {

@@ -98,7 +98,8 @@ func TypeNamed(conn *duckdb.Connection, name, written string) (arrow.Field, erro
 	return schema.Field(0), nil
 }
 
-// Shortage is what DuckDB says of its memory, its end or itself, and not of the words that it was given; nil: of those, or nothing.
+// Shortage is what DuckDB says of its memory, its end or itself, and not of the words that it was given; nil: of
+// those, or nothing.
 func Shortage(err error) *sqlerror.Error {
 	var d *duckdb.Error
 	if !errors.As(err, &d) || len(d.State) != 5 || !slices.Contains([]string{"53", "57", "58", "XX"}, d.State[:2]) {
@@ -113,8 +114,8 @@ func ColumnError(c statement.Column, e *sqlerror.Error) *sqlerror.Error {
 	return e
 }
 
-// sameType is an error unless values of a type that was declared are stored as values of that type. Text in the place of an ENUM, say, would
-// order by other rules and take every word.
+// sameType is an error unless values of a type that was declared are stored as values of that type. Text in the place
+// of an ENUM, say, would order by other rules and take every word.
 func (r *Reader) sameType(declared, stored string) *sqlerror.Error {
 	names, err := r.Conn.Texts(context.Background(), "SELECT unnest([typeof(CAST(NULL AS "+declared+")), typeof(CAST(NULL AS "+stored+"))])")
 	if e := Shortage(err); e != nil {
@@ -126,7 +127,8 @@ func (r *Reader) sameType(declared, stored string) *sqlerror.Error {
 	if names[0] == names[1] {
 		return nil
 	}
-	e := sqlerror.New("0A000", "columns of type %s cannot be stored", names[0]).WithHint("They would be " + names[1] + ": declare that, and cast to it.")
+	e := sqlerror.New("0A000", "columns of type %s cannot be stored", names[0]).
+		WithHint("They would be " + names[1] + ": declare that, and cast to it.")
 	if strings.Contains(names[0], "ENUM") {
 		return e.WithHint(enumAdvice)
 	}
@@ -172,8 +174,9 @@ func Limited(text string, head *statement.CreateTable) (string, edit.List, error
 // forgottenLength finds the parentheses that DuckDB forgets.
 var forgottenLength = regexp.MustCompile(`(?i)\b(?:varchar|char|character|varying|bpchar|nvarchar|text|string)\s*\(\s*[0-9]`)
 
-// CollationsAsked asks which text columns of a query's result have a collation: DuckDB tells of no type what its collation
-// is, so that it is asked by comparing what only one of them makes equal, or orders. Each row answers for one of columns.
+// CollationsAsked asks which text columns of a query's result have a collation: DuckDB tells of no type what its
+// collation is, so that it is asked by comparing what only one of them makes equal, or orders. Each row answers for
+// one of columns.
 func CollationsAsked(query string, result *arrow.Schema) (text string, columns []string) {
 	var list []string
 	for i, f := range result.Fields() {

@@ -149,7 +149,8 @@ func (r *Reader) reference(table catalog.TableName, schema *arrow.Schema, others
 	return k, nil
 }
 
-// columnsRead are the columns that an expression names, as far as PostgreSQL's parser can tell: a check is called by the one that it reads.
+// columnsRead are the columns that an expression names, as far as PostgreSQL's parser can tell: a check is called by
+// the one that it reads.
 func columnsRead(expression string, schema *arrow.Schema) (names []string) {
 	tree := dialect.TreeOf("SELECT (" + expression + "\n)")
 	if tree == nil {

@@ -48,7 +48,8 @@ type Stage struct {
 // Report is what engines tell each other of a fragment's result beside its chunks. It comes from outside.
 type Report struct {
 	Columns []byte // as descriptor.AppendSchema writes them
-	// Partitions says of how many of the chunks, which come in that order, each partition consists; nil: there are none.
+	// Partitions says of how many of the chunks, which come in that order, each partition consists; nil: there are
+	// none.
 	Partitions []int `json:",omitempty"`
 	Measures
 }

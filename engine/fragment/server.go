@@ -117,8 +117,8 @@ func (s *Server) Run(ctx context.Context, _ noderpc.Peer, request noderpc.Fragme
 	return result, err
 }
 
-// Here runs a fragment in a call that is inside of the engine's lifetime; its result lies in this node's memory until it
-// is released.
+// Here runs a fragment in a call that is inside of the engine's lifetime; its result lies in this node's memory until
+// it is released.
 func (s *Server) Here(ctx context.Context, request noderpc.FragmentRequest) (result noderpc.FragmentResult, err error) {
 	holder := s.Node.Hold("fragment of a query")
 	ctx = custody.With(ctx, holder)
@@ -175,8 +175,8 @@ func (s *Server) Here(ctx context.Context, request noderpc.FragmentRequest) (res
 	return result, nil
 }
 
-// payload reads what a fragment is told: the very one that was read for it before, unless it tells of results, which are
-// others each time.
+// payload reads what a fragment is told: the very one that was read for it before, unless it tells of results, which
+// are others each time.
 func (s *Server) payload(encoded []byte) (*known, error) {
 	s.mu.Lock()
 	k := s.known[string(encoded)]

@@ -26,17 +26,17 @@ type Inspector struct {
 // Visit is called for a chunk of a table, under the lease of its snapshot.
 type Visit func(*lease.Lease, *catalog.TableVersion, catalog.Position) error
 
-// Check compares every chunk with the checksums it was sealed with. The error, XX001, names the first of which no replica
-// is whole.
+// Check compares every chunk with the checksums it was sealed with. The error, XX001, names the first of which no
+// replica is whole.
 func (i *Inspector) Check(ctx context.Context) error {
 	return i.Each(ctx, nil, func(l *lease.Lease, t *catalog.TableVersion, p catalog.Position) error {
 		return l.ErrorOr(i.Reader.Check(ctx, t.Table().Name.String(), p.Index, p.Chunk), nil)
 	}, nil)
 }
 
-// Verify compares all replicas of tables' chunks (none named: of all tables) with the checksums they were sealed with, and lists those
-// that are damaged or cannot be had. They are remembered, as if a query had found them: read last, and made anew if the node does that.
-// progress (nil: nobody listens) is called on this goroutine.
+// Verify compares all replicas of tables' chunks (none named: of all tables) with the checksums they were sealed
+// with, and lists those that are damaged or cannot be had. They are remembered, as if a query had found them: read
+// last, and made anew if the node does that. progress (nil: nobody listens) is called on this goroutine.
 func (i *Inspector) Verify(ctx context.Context, tables []catalog.TableName,
 	progress func(noderpc.Progress)) (noderpc.VerifyResult, error) {
 	result := noderpc.VerifyResult{Damaged: []noderpc.DamagedReplica{}}

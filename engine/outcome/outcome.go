@@ -9,8 +9,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Outcome decides once what becomes of a statement that one side runs and another one gives up: it fails, whatever it does after, or it
-// commits, and then it was not given up. The zero value is undecided.
+// Outcome decides once what becomes of a statement that one side runs and another one gives up: it fails, whatever it
+// does after, or it commits, and then it was not given up. The zero value is undecided.
 type Outcome struct{ decided atomic.Int32 }
 
 const (
@@ -45,8 +45,8 @@ var (
 
 type clockKey struct{}
 
-// WithClock is for who keeps a statement's time: stop is called when the statement has done its work and begins to commit,
-// which takes the time that it takes, as in PostgreSQL. It may be called from any goroutine, and again.
+// WithClock is for who keeps a statement's time: stop is called when the statement has done its work and begins to
+// commit, which takes the time that it takes, as in PostgreSQL. It may be called from any goroutine, and again.
 func WithClock(ctx context.Context, stop func()) context.Context {
 	if outer, ok := ctx.Value(clockKey{}).(func()); ok {
 		inner := stop
@@ -65,8 +65,8 @@ func StopClock(ctx context.Context) {
 	}
 }
 
-// Ended tells the reason for which ctx ended, when err is no more than what that broke off, here or at another node. What has an SQLSTATE of
-// its own, as a commit has of which nobody knows whether it happened, is told as it is.
+// Ended tells the reason for which ctx ended, when err is no more than what that broke off, here or at another node.
+// What has an SQLSTATE of its own, as a commit has of which nobody knows whether it happened, is told as it is.
 func Ended(ctx context.Context, err error) error {
 	if err == nil || errors.Is(err, io.EOF) || ctx.Err() == nil {
 		return err

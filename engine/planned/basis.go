@@ -60,16 +60,16 @@ type Basis struct {
 	Reads        *lookup.Names    // what planning looked up
 }
 
-// Stands tells whether the plan stands for what v shows, where another one would be made over now. nodes are those that are
-// there. temporary: the session may have temporary objects.
+// Stands tells whether the plan stands for what v shows, where another one would be made over now. nodes are those
+// that are there. temporary: the session may have temporary objects.
 func (b *Basis) Stands(now *Basis, nodes func() []string, temporary bool, v *snapshot.View) bool {
 	return !b.Own && !now.Own && (b.Nodes == nil || slices.Equal(b.Nodes, nodes())) && b.Faults == now.Faults &&
 		slices.Equal(b.Path, now.Path) && b.Meaning == now.Meaning && b.Verification == now.Verification &&
 		b.Without == now.Without && b.means(v, temporary)
 }
 
-// means tells whether the plan's names mean in v what they did: those of others may have changed. Temporary objects hide
-// tables, so that a plan from before the session had any is not trusted.
+// means tells whether the plan's names mean in v what they did: those of others may have changed. Temporary objects
+// hide tables, so that a plan from before the session had any is not trusted.
 func (b *Basis) means(v *snapshot.View, temporary bool) bool {
 	revision := v.Contents.Revision()
 	if b.Revision != revision && (b.Names == nil || temporary || !b.Names.Same(v.Meaning)) {

@@ -16,8 +16,8 @@ import (
 // scanCall is what stands for a table in what DuckDB was given.
 var scanCall = regexp.MustCompile(`csm_scan\((\d+)\)(?: AS ("(?:[^"]|"")*"|\w+))?`)
 
-// UserNames puts the tables' names back into columns that DuckDB named after an expression with a sub-query in it. The numbers of
-// scans are nobody's business, and would make the same statement, planned anew, look like another.
+// UserNames puts the tables' names back into columns that DuckDB named after an expression with a sub-query in it.
+// The numbers of scans are nobody's business, and would make the same statement, planned anew, look like another.
 func UserNames(schema *arrow.Schema, scans []*scan.Scan) *arrow.Schema {
 	fields := schema.Fields()
 	for i, f := range fields {
@@ -43,8 +43,8 @@ func tableOf(call string, scans []*scan.Scan) string {
 	return call
 }
 
-// ClientNames gives a result's columns the names that PostgreSQL's clients expect (count, ?column?, version), and those of
-// a query of its catalogs the types that they have there (oid, name).
+// ClientNames gives a result's columns the names that PostgreSQL's clients expect (count, ?column?, version), and
+// those of a query of its catalogs the types that they have there (oid, name).
 func ClientNames(schema *arrow.Schema, tree *pg.ParseResult, catalogs bool) *arrow.Schema {
 	names := pgcatalog.ColumnNames(tree)
 	if len(names) != schema.NumFields() {
@@ -66,9 +66,10 @@ func ClientNames(schema *arrow.Schema, tree *pg.ParseResult, catalogs bool) *arr
 	return arrow.NewSchema(fields, nil)
 }
 
-// shownType is the type that clients are to be told of a catalog query's column, 0 if its Arrow type says it. In such a query only
-// object IDs are unsigned integers of 32 bits. Clients that look up the types of what they are sent would look up those of a list
-// of object IDs by a query that has such a list again, without end, were it not oid[], which they know by themselves.
+// shownType is the type that clients are to be told of a catalog query's column, 0 if its Arrow type says it. In such
+// a query only object IDs are unsigned integers of 32 bits. Clients that look up the types of what they are sent
+// would look up those of a list of object IDs by a query that has such a list again, without end, were it not oid[],
+// which they know by themselves.
 func shownType(f arrow.Field, at int, aligned bool, types []uint32) uint32 {
 	if aligned && at < len(types) && types[at] != 0 {
 		return types[at]
@@ -83,5 +84,6 @@ func shownType(f arrow.Field, at int, aligned bool, types []uint32) uint32 {
 	return 0
 }
 
-// oidKey marks a result column with the PostgreSQL type that clients are to be told, where its Arrow type does not say it.
+// oidKey marks a result column with the PostgreSQL type that clients are to be told, where its Arrow type does not
+// say it.
 const oidKey = "pg.oid"

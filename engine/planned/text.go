@@ -73,7 +73,8 @@ func (t *Text) Resolve(conn *duckdb.Connection, users string) error {
 	return nil
 }
 
-// planAsText takes parameters without a type for text: those that are columns by themselves if that is enough, else all.
+// planAsText takes parameters without a type for text: those that are columns by themselves if that is enough, else
+// all.
 func (t *Text) planAsText(conn *duckdb.Connection, given, users string) error {
 	if text, made := dialect.ShownAsText(given); len(made) > 0 {
 		duck, err := conn.Prepare(text)

@@ -16,8 +16,8 @@ import (
 // Statement is a prepared statement under its name.
 type Statement struct {
 	Name string
-	// Query is the statement itself, of DialectDuckDB, Source what the client sent: with PREPARE before it, if it came by
-	// SQL.
+	// Query is the statement itself, of DialectDuckDB, Source what the client sent: with PREPARE before it, if it
+	// came by SQL.
 	Query, Source string
 	// Types are the SQL names of the parameters' types; empty where nobody knows.
 	Types []string
@@ -68,8 +68,8 @@ func (n *Statement) Deduce(types []duckdb.ParameterType) {
 	}
 }
 
-// Planned is the text by which the statement is checked, its parameters cast to the types that were declared, and what it
-// was made of: the query behind as many blanks as there are characters before it. It counts the parameters.
+// Planned is the text by which the statement is checked, its parameters cast to the types that were declared, and
+// what it was made of: the query behind as many blanks as there are characters before it. It counts the parameters.
 func (n *Statement) Planned(before string) (given string, changed edit.List, padded string) {
 	padded = strings.Repeat(" ", utf8.RuneCountInString(before)) + n.Query
 	declared := n.Types
@@ -88,8 +88,8 @@ func (n *Statement) Planned(before string) (given string, changed edit.List, pad
 	return given, changed, padded
 }
 
-// postgresTypes are names that DuckDB lacks, and whose values it takes for others'. A parameter may have them; no column
-// may (columntype).
+// postgresTypes are names that DuckDB lacks, and whose values it takes for others'. A parameter may have them; no
+// column may (columntype).
 var postgresTypes = map[string]string{
 	"jsonb": "json", "money": "decimal(19,2)", "name": "varchar", "citext": "varchar", "bpchar": "varchar", "regclass": "varchar",
 }
@@ -99,7 +99,8 @@ func TypeName(declared string) string {
 	return cmp.Or(postgresTypes[strings.ToLower(declared)], declared)
 }
 
-// Exact tells types that a value keeps everything in. DuckDB's numeric without digits is numeric(18,3), PostgreSQL's any number.
+// Exact tells types that a value keeps everything in. DuckDB's numeric without digits is numeric(18,3), PostgreSQL's
+// any number.
 func Exact(name string) bool {
 	lower := strings.ToLower(name)
 	return lower != "" && lower != "numeric" && lower != "decimal" && lower != "dec"

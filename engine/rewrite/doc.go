@@ -3,9 +3,9 @@
 //	UPDATE, DELETE ─► Rewrite ── Text ─► DuckDB ─► rows, and whether each was hit ── Add ─► chunks of one new version
 //	                     └ ConditionsOf: what is said of one row each, to be asked of DuckDB first
 //
-// Sealed chunks never change, so both write the table anew: its rows pass through DuckDB once. That costs as much as the
-// table is large, whatever the number of rows hit, and is said so in the documentation; a table that changes row by row
-// all day is not what csmsql is for.
+// Sealed chunks never change, so both write the table anew: its rows pass through DuckDB once. That costs as much as
+// the table is large, whatever the number of rows hit, and is said so in the documentation; a table that changes row
+// by row all day is not what csmsql is for.
 //
 // # Words
 //

@@ -75,8 +75,9 @@ func OfUpdate(head *statement.Update) (Rewrite, error) {
 	}, nil
 }
 
-// updateQuery computes what the rows of the table become. What is asked of a row is asked once, in a query of its own:
-// a condition may be random(), and DuckDB keeps a column of a derived table that is volatile apart from those who read it.
+// updateQuery computes what the rows of the table become. What is asked of a row is asked once, in a query of its
+// own: a condition may be random(), and DuckDB keeps a column of a derived table that is volatile apart from those
+// who read it.
 //
 //	SELECT CASE WHEN u.csm_hit THEN CAST((value) AS type) ELSE u.a END AS a, u.b, …, u.csm_hit
 //	FROM (SELECT *, coalesce((condition), false) AS csm_hit FROM u) AS u
@@ -158,8 +159,8 @@ func TableAs(name statement.Name, alias string) string {
 // HitColumn says in batches of a rewrite which rows it was about.
 const HitColumn = "csm_hit"
 
-// Add adds the rows of a batch that stay to the writer, and tells how many were hit, as far as they are flagged. keep, if
-// not nil, is given batches with rows that were hit.
+// Add adds the rows of a batch that stay to the writer, and tells how many were hit, as far as they are flagged.
+// keep, if not nil, is given batches with rows that were hit.
 func (r Rewrite) Add(ctx context.Context, w *ingest.Writer, batch arrow.RecordBatch, keep func(arrow.RecordBatch) error,
 	changed *check.Changed) (hit int64, err error) {
 	if !r.Flagged {
@@ -241,10 +242,10 @@ func countTrue(flags *array.Boolean) (n int64) {
 	return n
 }
 
-// What an UPDATE sets, the condition of an UPDATE or a DELETE, and what RETURNING lists are said of one row each. They
-// are asked in select lists, where DuckDB would take an aggregate, a window or an UNNEST for what it is in a query: rows
-// that nobody wrote, or values of all rows together. So DuckDB is asked first whether it would take them in a WHERE,
-// where it knows those that are of one row.
+// What an UPDATE sets, the condition of an UPDATE or a DELETE, and what RETURNING lists are said of one row each.
+// They are asked in select lists, where DuckDB would take an aggregate, a window or an UNNEST for what it is in a
+// query: rows that nobody wrote, or values of all rows together. So DuckDB is asked first whether it would take them
+// in a WHERE, where it knows those that are of one row.
 
 // Condition is something that is said of one row each: expressions that stand in a place, as PostgreSQL calls it.
 type Condition struct {

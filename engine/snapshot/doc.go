@@ -6,7 +6,8 @@
 //
 // # Words
 //
-// A view of a snapshot is what one statement sees. Temporary objects are the session's, and hide what is called the same.
+// A view of a snapshot is what one statement sees. Temporary objects are the session's, and hide what is called the
+// same.
 //
 // # Invariants
 //

@@ -21,11 +21,13 @@ type View struct {
 	Lease    *lease.Lease
 	// Path is where bare names are looked for.
 	Path []string
-	// Read is what the statement has read: of planning until that is over, then of each execution. DuckDB runs one at a time.
+	// Read is what the statement has read: of planning until that is over, then of each execution. DuckDB runs one at
+	// a time.
 	Read *reader.Readings
 	// Reads are the names that were looked up in it.
 	Reads *lookup.Names
-	// Parts are the chunks of the occurrences of tables that are not read whole, by where their names stand in the text.
+	// Parts are the chunks of the occurrences of tables that are not read whole, by where their names stand in the
+	// text.
 	Parts map[int][]int
 	// Results are the tables that parts of the statement made.
 	Results map[*catalog.TableVersion]bool
@@ -171,7 +173,8 @@ func (v *View) FindView(schema, name string) *catalog.View {
 // HasView tells whether there is a view of that name.
 func (v *View) HasView(schema, name string) bool { return v.FindView(schema, name) != nil }
 
-// Named is the table or view that a name in a view's query means; schema is that of names without one, which views of former catalogs have.
+// Named is the table or view that a name in a view's query means; schema is that of names without one, which views of
+// former catalogs have.
 func (v *View) Named(m duckdb.Mention, schema string) (catalog.TableName, bool) {
 	if m.Catalog != "" && !strings.EqualFold(m.Catalog, duckdb.CatalogName) {
 		return catalog.TableName{}, false

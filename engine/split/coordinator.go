@@ -74,8 +74,8 @@ func (c *Coordinator) Nodes() []string {
 	return c.Node.Online()
 }
 
-// Plan plans a statement for several nodes; nil: it runs whole here, for a reason. find gives the version of a table that
-// names resolves.
+// Plan plans a statement for several nodes; nil: it runs whole here, for a reason. find gives the version of a table
+// that names resolves.
 func (c *Coordinator) Plan(text string, tree *pg.ParseResult, names plan.Resolver,
 	find func(schema, name string) *catalog.TableVersion, w Wishes) (*Plan, string) {
 	nodes := c.Node.Online()
@@ -175,8 +175,8 @@ func (c *Coordinator) Layout(v *catalog.TableVersion) (*distribute.Layout, error
 }
 
 // splitOf is a table's placement in the planner's terms. That of a hash can be relied on (D4): what is appended to a
-// version was divided by the placement on its record, or the commit is a conflict, and the placement becomes a hash only
-// together with all rows written anew. Chunks at nodes that are not in the list are the planner's to see.
+// version was divided by the placement on its record, or the commit is a conflict, and the placement becomes a hash
+// only together with all rows written anew. Chunks at nodes that are not in the list are the planner's to see.
 func splitOf(v *catalog.TableVersion) distribute.Split {
 	p, err := placement.Parse(v.Table().Placement)
 	switch {

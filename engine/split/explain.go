@@ -25,7 +25,8 @@ import (
 
 // EXPLAIN: the parts of a statement, where they run, and what they will read, or have read.
 
-// Describe is what EXPLAIN ANALYZE shows when the statement has given its rows, of which the coordinator has read volume.
+// Describe is what EXPLAIN ANALYZE shows when the statement has given its rows, of which the coordinator has read
+// volume.
 func (r *Run) Describe(rows int64, took time.Duration, volume *reader.Volume) string {
 	read := bytesRead(volume.Local.Load(), volume.Remote.Load(), volume.ResultsLocal.Load(), volume.ResultsRemote.Load())
 	final := fmt.Sprintf("on %s: %s, %s since the beginning; %s", r.node.Name, counted.Of(rows, "row"), milliseconds(took), read)

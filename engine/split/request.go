@@ -19,7 +19,8 @@ import (
 // What the coordinator asks of other nodes.
 
 // keptRequests are what the fragments were asked to do last, by fragment: those that read no results and have no
-// parameters are asked to do the same again, as long as the plan is fresh. The zero value is ready. Safe for concurrent use.
+// parameters are asked to do the same again, as long as the plan is fresh. The zero value is ready. Safe for
+// concurrent use.
 type keptRequests struct {
 	mu    sync.Mutex // guards the rest
 	asked map[*distribute.Fragment]noderpc.FragmentRequest

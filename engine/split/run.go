@@ -167,8 +167,8 @@ func (r *Run) remotely(ctx, running context.Context, request noderpc.FragmentReq
 		return noderpc.FragmentResult{}, err
 	}
 	r.node.Fault.At(faults.FragmentAsking)
-	// A result that is there is let go by Release, which a lender hears at once, and not by the statement's context, after
-	// which it would keep the result until it is sure that nobody reads it any more.
+	// A result that is there is let go by Release, which a lender hears at once, and not by the statement's context,
+	// after which it would keep the result until it is sure that nobody reads it any more.
 	bound, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(running, cancel)
 	options := noderpc.FragmentOptions{Lends: node.Lends(name), Refusals: node.Refusals, Sent: sent}

@@ -1,5 +1,5 @@
-// Package systemtable shows what lies where and what was read, as the tables of the schema csm, which are made when they
-// are asked.
+// Package systemtable shows what lies where and what was read, as the tables of the schema csm, which are made when
+// they are asked.
 //
 //	csm.nodes     the cluster's nodes, or this one
 //	csm.regions   lent memory

@@ -10,7 +10,8 @@
 //
 // # Invariants
 //
-//   - TP1: DuckDB is let change nothing that is not temporary: it would be seen by all sessions, and lost with the process.
+//   - TP1: DuckDB is let change nothing that is not temporary: it would be seen by all sessions, and lost with the
+//     process.
 //
 // # Lock order
 //

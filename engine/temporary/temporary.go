@@ -110,8 +110,8 @@ var tags = map[duckdb.Kind]string{
 	duckdb.KindInsert: "INSERT 0 %d", duckdb.KindUpdate: "UPDATE %d", duckdb.KindDelete: "DELETE %d",
 }
 
-// Tag is the command tag of a statement that DuckDB knows as of a kind, with %d for the number of rows; an error if what it
-// touches is not temporary.
+// Tag is the command tag of a statement that DuckDB knows as of a kind, with %d for the number of rows; an error if
+// what it touches is not temporary.
 func Tag(kind duckdb.Kind, text string, head any) (string, error) {
 	tag, ok := tags[kind]
 	private, is := head.(*statement.Private)
@@ -120,8 +120,9 @@ func Tag(kind duckdb.Kind, text string, head any) (string, error) {
 		if is && private.Verb != "" {
 			what = name(private.Verb, text)
 		}
-		return "", sqlerror.New("0A000", "%s is not supported", what).WithHint("Tables are changed with INSERT, TRUNCATE and " +
-			"CREATE TABLE AS; temporary tables with everything that DuckDB knows.")
+		return "", sqlerror.New("0A000", "%s is not supported", what).
+			WithHint("Tables are changed with INSERT, TRUNCATE and " +
+				"CREATE TABLE AS; temporary tables with everything that DuckDB knows.")
 	}
 	if is && private.Kind != "" {
 		tag = strings.Replace(tag, "TABLE", strings.ToUpper(private.Kind), 1)
@@ -149,8 +150,8 @@ func isAbout(head any) bool {
 	return false
 }
 
-// Dropped is a statement's text, in which what a DROP names is the session's own: DuckDB would look for it among what all
-// sessions share, too, where the engine keeps functions that all of them call.
+// Dropped is a statement's text, in which what a DROP names is the session's own: DuckDB would look for it among what
+// all sessions share, too, where the engine keeps functions that all of them call.
 func Dropped(text string, of any) (string, edit.List, error) {
 	head, ok := of.(*statement.Private)
 	if !ok || head.Dropped == nil {

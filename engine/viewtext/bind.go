@@ -15,11 +15,11 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// A view's names mean what they meant when it was made, as in PostgreSQL, whatever search_path is set later, whatever is
-// made in the view's own schema and whatever temporary table somebody has. DuckDB, which expands views, looks for each
-// name anew: among the temporary objects of whoever asks, then in the view's schema, then along the search path. So a
-// schema is written before every name that has none, where DuckDB's own parser says that a relation's name stands, and
-// the rest of the text stays as the user wrote it.
+// A view's names mean what they meant when it was made, as in PostgreSQL, whatever search_path is set later, whatever
+// is made in the view's own schema and whatever temporary table somebody has. DuckDB, which expands views, looks for
+// each name anew: among the temporary objects of whoever asks, then in the view's schema, then along the search path.
+// So a schema is written before every name that has none, where DuckDB's own parser says that a relation's name
+// stands, and the rest of the text stays as the user wrote it.
 //
 // Views of catalogs that were written before this rule keep their text, and mean what DuckDB makes of it.
 
@@ -86,7 +86,8 @@ func (w *Writer) Mentions(ctx context.Context, query string) (*duckdb.Mentions, 
 	return w.Conn.Mentions(ctx, dialect.Operators(query))
 }
 
-// schemaOf is the schema to write before a name, as SQL; "" when it needs none: it has one, or it is none of the catalog's.
+// schemaOf is the schema to write before a name, as SQL; "" when it needs none: it has one, or it is none of the
+// catalog's.
 func (w *Writer) schemaOf(m duckdb.Mention) string {
 	database := m.Schema != "" && m.Catalog == "" && strings.EqualFold(m.Schema, duckdb.CatalogName) &&
 		!w.View.Contents.HasSchema(m.Schema) // csmsql.t
@@ -135,8 +136,8 @@ func (w *Writer) bindFunctions(ctx context.Context, functions []duckdb.Mention) 
 	return "", nil
 }
 
-// checkBound compares what the bound query names with what it should: a text that DuckDB reads otherwise than it was meant is an error, not
-// another table's rows.
+// checkBound compares what the bound query names with what it should: a text that DuckDB reads otherwise than it was
+// meant is an error, not another table's rows.
 func (w *Writer) checkBound(ctx context.Context, bound *Bound, expected []duckdb.Mention) error {
 	got, err := w.Mentions(ctx, bound.Text)
 	if err != nil {
@@ -152,7 +153,8 @@ func (w *Writer) checkBound(ctx context.Context, bound *Bound, expected []duckdb
 		}
 	}
 	if !same {
-		return sqlerror.New("0A000", "the relations of the view's query cannot be told").WithHint("Write their schemas before their names.")
+		return sqlerror.New("0A000", "the relations of the view's query cannot be told").
+			WithHint("Write their schemas before their names.")
 	}
 	return nil
 }

@@ -28,8 +28,8 @@ func Columns(schema *arrow.Schema, names []string) (*arrow.Schema, error) {
 	return arrow.NewSchema(fields, nil), nil
 }
 
-// TemporaryView is the statement that makes a temporary view for DuckDB, whose names are bound, and what became of the user's
-// text.
+// TemporaryView is the statement that makes a temporary view for DuckDB, whose names are bound, and what became of
+// the user's text.
 func (w *Writer) TemporaryView(ctx context.Context, head *statement.CreateView, text string) (string, edit.List, error) {
 	bound, err := w.Bind(ctx, head.Query)
 	if err != nil {
@@ -82,7 +82,8 @@ func (w *Writer) WithName(ctx context.Context, view *catalog.View, from, to cata
 	return text, nil
 }
 
-// isMentionOf tells whether a name in a view's query means the table. Views of former catalogs have names without schemas.
+// isMentionOf tells whether a name in a view's query means the table. Views of former catalogs have names without
+// schemas.
 func isMentionOf(m duckdb.Mention, w *catalog.View, table catalog.TableName) bool {
 	schema := m.Schema
 	if schema == "" && m.Catalog == "" {

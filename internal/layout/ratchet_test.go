@@ -30,7 +30,7 @@ var slack = size{files: 0, lines: 250}
 // columnsMost is how long a line of code or comment may be, and longer how many lines of the module are. Tabs count as four.
 const (
 	columnsMost = 120
-	longer      = 3_074
+	longer      = 3_012
 )
 
 // L3: packages are rooms that one can look over.

@@ -276,11 +276,15 @@ func (b *binder) function(q *Query, c *pg.FuncCall) {
 		q.Open = true
 	}
 	b.expr(q, c.AggFilter)
-	for _, n := range c.AggOrder {
-		b.expr(q, n.GetSortBy().GetNode())
-	}
+	b.order(q, c.AggOrder)
 	b.window(q, c.Over)
 	b.all(q, c.Args)
+}
+
+func (b *binder) order(q *Query, list []*pg.Node) {
+	for _, n := range list {
+		b.expr(q, n.GetSortBy().GetNode())
+	}
 }
 
 func (b *binder) window(q *Query, w *pg.WindowDef) {
@@ -288,9 +292,7 @@ func (b *binder) window(q *Query, w *pg.WindowDef) {
 		return
 	}
 	b.all(q, w.PartitionClause)
-	for _, n := range w.OrderClause {
-		b.expr(q, n.GetSortBy().GetNode())
-	}
+	b.order(q, w.OrderClause)
 	b.expr(q, w.StartOffset)
 	b.expr(q, w.EndOffset)
 }
