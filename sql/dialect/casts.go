@@ -21,6 +21,7 @@ func (r *translation) cast(c *call) {
 		return
 	}
 	value, kind := c.arguments[0], r.next(as.End())
+	r.float(kind)
 	alone := r.next(kind.End()).Start == c.closing
 	cut, _, _ := r.cuts(kind)
 	if r.next(value.End()).Start == as.Start && value.Kind == lex.String && cut == "" {
@@ -36,6 +37,29 @@ func (r *translation) cast(c *call) {
 	if name, length, end := r.cuts(kind); name != "" && r.next(end).Start == c.closing {
 		r.replace(c.from, c.open.End(), name+"(")
 		r.replace(as.Start, end, ", "+length)
+	}
+}
+
+// float writes the type float without digits as the double precision that it is: DuckDB's is a real.
+func (r *translation) float(kind lex.Token) {
+	if kind.Kind == lex.Word && kind.Is("float") && !r.next(kind.End()).IsAny("(", ".") {
+		r.replace(kind.Start, kind.End(), "double precision")
+	}
+}
+
+// declared reads the types of columns and parameters that a statement declares.
+func (r *translation) declared() {
+	var verb, before lex.Token
+	for t := range lex.Client.Tokens(r.sql) {
+		switch {
+		case verb.Text == "" && !t.IsAny("create", "alter", "prepare"), verb.Is("prepare") && t.Is("as"):
+			return
+		case verb.Text == "":
+			verb = t
+		case verb.Is("prepare") || (before.Kind == lex.Word || before.Kind == lex.Quoted) && !before.Is("as"):
+			r.float(t)
+		}
+		before = t
 	}
 }
 
@@ -68,6 +92,7 @@ func (r *translation) cuts(kind lex.Token) (name, length string, end int) {
 func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Token, whole bool) int {
 	end := r.typeName(kind)
 	alone := end == kind.End()
+	r.float(kind)
 	if name, _, _ := r.cuts(kind); whole && operand.Kind == lex.String && name == "" {
 		if by := r.literal(operand, kind, alone); by != "" {
 			r.replace(kind.Start, kind.End(), by)

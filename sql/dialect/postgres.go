@@ -31,6 +31,7 @@ func Postgres(sql string) (string, edit.List, error) {
 		return sql, nil, nil
 	}
 	r := &translation{sql: sql}
+	r.declared()
 	r.walk(0, context{clause: inNothing, query: true})
 	if r.failed != nil {
 		return "", nil, r.failed
@@ -58,7 +59,7 @@ func mayDiffer(sql string) bool {
 var differing = append(strings.Fields(`desc similar unnest generate_s _to_table array_elements object_keys numeric
 	dec
 	extract to_date to_timestamp _agg values int date timestamp char substr json_build jsonb_
-	regexp_matches overlay percentile_cont round trunc`), slices.Sorted(maps.Keys(renamed))...)
+	regexp_matches overlay percentile_cont round trunc float`), slices.Sorted(maps.Keys(renamed))...)
 
 // change is one of a text. At one place, what closes comes before what opens, and both before what is replaced.
 type change struct {
@@ -364,6 +365,7 @@ func (r *translation) operand(at int, in clause) (end int, is constant) {
 			return at, unknown
 		case after.Kind == lex.String && after.Start > t.End():
 			r.literal(after, t, true)
+			r.float(t)
 			end = r.intervalFields(name, after.End())
 		case name == "interval" && after.Kind == lex.Number:
 			end = r.next(after.End()).End()
