@@ -7,10 +7,11 @@ import (
 	"sync"
 )
 
-// What a history keeps at most; of the newest transaction everything.
+// What a history keeps at most; of the newest transaction everything. Who watches is in this process, and some commits
+// behind; a byte here is two of the process' memory, because Go's collector lets what is in use double.
 const (
 	historyChanges = 1024
-	historyBytes   = 4 << 20
+	historyBytes   = 1 << 20
 )
 
 // history remembers the newest changes of a store in this process, for those who watch it (S6).
