@@ -484,7 +484,7 @@ func (q *query) executeCompute(ctx context.Context, v *snapshot.View, args []any
 	read.Begin()
 	held := lease.NewBatches(e.reader, v.Lease.Hold())
 	table := &kernel.Table{
-		Node: e.node, Reader: e.reader, Read: read, Held: held, Facts: q.source, Without: q.Without,
+		Node: e.node, Reader: e.reader, Read: read, Held: held, Facts: q.source, Without: q.Without, Threads: e.config.Threads,
 	}
 	reader, err := table.Run(ctx, q.compute, args)
 	if err != nil {

@@ -124,11 +124,6 @@ func (w *writer) kernel(s *space) (*piece, []output) {
 	}
 	out := list("", ", ", "", 1)
 	var outputs []output
-	by := ""
-	if ref, _ := w.column(own, w.isOptimized); w.maybe(40) {
-		by = " GROUP BY " + ref.text
-		w.put(out, &outputs, ref.text, ref.typ)
-	}
 	for range 1 + w.IntN(2) {
 		ref, ok := w.column(own, ofFamily("number"))
 		how, typ := pick(w.Rand, []string{"sum(%s)", "sum(%s)", "min(%s)", "max(%s)", "count(%s)"}), typesOf["DECIMAL(38,0)"]
@@ -138,7 +133,7 @@ func (w *writer) kernel(s *space) (*piece, []output) {
 		}
 		w.put(out, &outputs, fmt.Sprintf(how, ref.text), typ)
 	}
-	return sequence("SELECT ", out, text(" FROM %s AS %s", t.name, n.alias), where, list("", "", "", 0, text("%s", by))), outputs
+	return sequence("SELECT ", out, text(" FROM %s AS %s", t.name, n.alias), where), outputs
 }
 
 func (w *writer) isOptimized(t *valueType) bool { return slices.Contains(optimized, t.family) }

@@ -25,6 +25,7 @@ type Table struct {
 	Held    *lease.Batches   // which keep chunks in place
 	Facts   *facts.Facts
 	Without optimization.Set
+	Threads int // that compute at once; 0: one for each processor
 }
 
 // Run runs a query over the table's chunks, where they lie.
@@ -40,7 +41,7 @@ func (t *Table) Run(ctx context.Context, q *plan.Query, args []any) (array.Recor
 		}
 		return &source{table: t, columns: scan.Project, keep: keep, schema: schema}, nil
 	}
-	return compute.Run(ctx, q, open, argument.ForKernels(args), nil)
+	return compute.Run(ctx, q, open, argument.ForKernels(args), t.Threads, nil)
 }
 
 // source gives the compute backend a table's chunks in place.

@@ -93,8 +93,8 @@ func integerArgument(t plan.Type, arg any) (plan.Value, string) {
 	if !ok {
 		return plan.Value{}, "is not surely a"
 	}
-	low, high := bounds(plan.Type{Kind: plan.KindDecimal, Precision: max(t.Precision-t.Scale, 0)})
-	if t.Kind == plan.KindDecimal && (i < low || i > high) {
+	limit := digits(max(t.Precision-t.Scale, 0))
+	if t.Kind == plan.KindDecimal && (i < -limit || i > limit) {
 		return plan.Value{}, "does not fit"
 	}
 	return plan.IntValue(i), ""

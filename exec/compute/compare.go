@@ -5,47 +5,165 @@ import (
 	"math/bits"
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/bitutil"
+	"github.com/apache/arrow-go/v18/arrow/compute"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
+
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
+var (
+	compareKernels = map[plan.Op]string{plan.Equal: "equal", plan.NotEqual: "not_equal", plan.Less: "less",
+		plan.LessEqual: "less_equal", plan.Greater: "greater", plan.GreaterEqual: "greater_equal"}
+	// mirrored is the comparison with its sides exchanged.
+	mirrored = map[plan.Op]plan.Op{plan.Equal: plan.Equal, plan.NotEqual: plan.NotEqual, plan.Less: plan.Greater,
+		plan.LessEqual: plan.GreaterEqual, plan.Greater: plan.Less, plan.GreaterEqual: plan.LessEqual}
+)
+
 // compare is one of the six comparisons. The planner has made sure that both sides have a common domain (X1).
-func (e *evaluator) compare(op plan.Op, l, r vector) vector {
-	n, constant := e.width(l, r)
-	out := vector{t: boolean, constant: constant, nulls: anyNull(n, l, r), truths: make([]bool, n)}
-	if l.t.Kind == plan.KindNull || r.t.Kind == plan.KindNull {
-		out.nulls = allTrue(n)
-		return out
+func (e *evaluator) compare(op plan.Op, l, r *plan.Expr) (arrow.Array, error) {
+	if _, ok := e.constant(l); ok {
+		op, l, r = mirrored[op], r, l // a constant stands on the right
 	}
-	ld, rd := domainOf(l.t), domainOf(r.t)
-	switch {
+	c, constant := e.constant(r)
+	if v, ok := e.constant(l); constant && c.Kind() == plan.Null || ok && v.Kind() == plan.Null {
+		return e.keep(array.MakeArrayOfNull(e.mem, arrow.FixedWidthTypes.Boolean, e.rows)), nil
+	}
+	switch ld, rd := domainOf(l.Type), domainOf(r.Type); {
 	case ld == textDomain:
-		compareTexts(&out, op, l, r)
+		return e.compareTexts(op, l, r)
 	case ld == truthDomain:
-		compareRows(&out, op, l, r, func(i, k int) int { return truthOrder(l.truths[i], r.truths[k]) })
+		return e.compareTruths(op, l, r)
 	case ld == floatDomain || rd == floatDomain:
-		a, b := asFloats(l), asFloats(r)
-		compareRows(&out, op, l, r, func(i, k int) int { return floatOrder(a[i], b[k]) })
-	default:
-		compareInts(&out, op, l, r)
+		return e.compareDoubles(op, l, r)
 	}
-	return out
+	return e.compareWhole(op, l, r)
 }
 
-func allTrue(n int) []bool {
-	all := make([]bool, n)
-	for i := range all {
-		all[i] = true
+// compareTruths: false is less than true.
+func (e *evaluator) compareTruths(op plan.Op, l, r *plan.Expr) (arrow.Array, error) {
+	a, err := e.truth(l)
+	if err != nil {
+		return nil, err
 	}
-	return all
+	b, err := e.truth(r)
+	if err != nil {
+		return nil, err
+	}
+	switch op {
+	case plan.Less:
+		return e.callArrays("and_not", b, a)
+	case plan.Greater:
+		return e.callArrays("and_not", a, b)
+	case plan.LessEqual, plan.GreaterEqual:
+		if op == plan.LessEqual {
+			a, b = b, a
+		}
+		if b, err = e.callArrays("not", b); err != nil {
+			return nil, err
+		}
+		return e.callArrays("or", a, b)
+	}
+	return e.callArrays(compareKernels[op], a, b)
 }
 
-// compareRows asks an order function for each row that has no NULL.
-func compareRows(out *vector, op plan.Op, l, r vector, order func(i, k int) int) {
-	for i := range out.truths {
-		if out.nulls == nil || !out.nulls[i] {
-			out.truths[i] = holds(op, order(l.row(i), r.row(i)))
+// compareDoubles has DuckDB's total order, where NaN is above everything. The kernels' NaN is neither less nor greater
+// than a number, so what is not less or equal is greater; two columns are compared one by one.
+func (e *evaluator) compareDoubles(op plan.Op, l, r *plan.Expr) (arrow.Array, error) {
+	a, err := e.doubles(l)
+	if err != nil {
+		return nil, err
+	}
+	if v, ok := e.constant(r); ok && !math.IsNaN(double(v)) {
+		c := compute.NewDatum(scalar.NewFloat64Scalar(double(v)))
+		if op != plan.Greater && op != plan.GreaterEqual {
+			return e.call(compareKernels[op], datum(a), c)
+		}
+		opposite := map[plan.Op]plan.Op{plan.Greater: plan.LessEqual, plan.GreaterEqual: plan.Less}[op]
+		if a, err = e.call(compareKernels[opposite], datum(a), c); err != nil {
+			return nil, err
+		}
+		return e.callArrays("not", a)
+	}
+	b, err := e.doubles(r)
+	if err != nil {
+		return nil, err
+	}
+	x, y := a.(*array.Float64).Float64Values(), b.(*array.Float64).Float64Values()
+	return e.truths(func(i int) bool { return holds(op, floatOrder(x[i], y[i])) }, a, b), nil
+}
+
+func (e *evaluator) doubles(x *plan.Expr) (arrow.Array, error) {
+	d, err := e.operand(x, arrow.PrimitiveTypes.Float64, 0, true)
+	if err != nil {
+		return nil, err
+	}
+	return e.keep(d.(*compute.ArrayDatum).MakeArray()), nil
+}
+
+// compareWhole handles exact numbers, dates and timestamps. Where scales agree it is a kernel's.
+func (e *evaluator) compareWhole(op plan.Op, l, r *plan.Expr) (arrow.Array, error) {
+	a, err := e.wholes(l, r)
+	if err != nil {
+		return nil, err
+	}
+	if v, ok := e.constant(r); ok {
+		if v.Kind() == plan.Date && l.Type.Kind == plan.KindTimestamp {
+			v = plan.TimestampValue(midnight(v.Int()))
+		}
+		if i, ok := whole(v, l.Type.Scale); ok {
+			c, err := e.scalarOf(i, a.DataType())
+			if err != nil {
+				return nil, err
+			}
+			return e.call(compareKernels[op], datum(a), c)
 		}
 	}
+	b, err := e.wholes(r, l)
+	if err != nil {
+		return nil, err
+	}
+	if l.Type.Scale == r.Type.Scale {
+		return e.callArrays(compareKernels[op], a, b)
+	}
+	x, _ := loadInts(a)
+	y, _ := loadInts(b)
+	up := uint64(math.Pow10(int(max(l.Type.Scale, r.Type.Scale) - min(l.Type.Scale, r.Type.Scale))))
+	return e.truths(func(i int) bool {
+		if l.Type.Scale < r.Type.Scale {
+			return holds(op, scaledOrder(x[i], up, y[i]))
+		}
+		return holds(op, -scaledOrder(y[i], up, x[i]))
+	}, a, b), nil
+}
+
+// wholes are exact numbers or points in time as the kernels compare them with the other side: a date beside a timestamp
+// is its midnight.
+func (e *evaluator) wholes(x, other *plan.Expr) (arrow.Array, error) {
+	a, err := e.eval(x)
+	if err != nil || x.Type.Kind != plan.KindDate || other.Type.Kind != plan.KindTimestamp {
+		return e.unscaled(a), err
+	}
+	days, _ := loadInts(a)
+	for i, d := range days {
+		days[i] = midnight(d)
+	}
+	return e.retyped(e.integers(days, a), other.Type.Arrow()), nil
+}
+
+// midnight is the timestamp at which a day begins; days out of a timestamp's range saturate.
+func midnight(day int64) int64 {
+	const microsPerDay, last = 24 * 60 * 60 * 1_000_000, math.MaxInt64 / (24 * 60 * 60 * 1_000_000)
+	switch {
+	case day > last:
+		return math.MaxInt64
+	case day < -last:
+		return math.MinInt64
+	}
+	return day * microsPerDay
 }
 
 func holds(op plan.Op, order int) bool {
@@ -88,70 +206,6 @@ func floatOrder(a, b float64) int {
 	return 0
 }
 
-// asFloats converts to DOUBLE; the planner only lets types through whose conversion is one correct rounding.
-func asFloats(v vector) []float64 {
-	if domainOf(v.t) == floatDomain {
-		return v.floats
-	}
-	power := math.Pow10(int(v.t.Scale))
-	floats := make([]float64, len(v.ints))
-	for i, x := range v.ints {
-		floats[i] = float64(x) / power
-	}
-	return floats
-}
-
-// compareInts handles exact numbers and instants. Where scales agree it is a plain loop, with a constant on the right
-// the
-// usual case.
-func compareInts(out *vector, op plan.Op, l, r vector) {
-	l, r = asInstants(l, r.t), asInstants(r, l.t)
-	if l.t.Scale == r.t.Scale {
-		if r.constant && !l.constant {
-			compareWithInt(out.truths, op, l.ints, r.ints[0])
-			return
-		}
-		compareRows(out, op, l, r, func(i, k int) int { return intOrder(l.ints[i], r.ints[k]) })
-		return
-	}
-	up := uint64(math.Pow10(int(max(l.t.Scale, r.t.Scale) - min(l.t.Scale, r.t.Scale))))
-	if l.t.Scale < r.t.Scale {
-		compareRows(out, op, l, r, func(i, k int) int { return scaledOrder(l.ints[i], up, r.ints[k]) })
-	} else {
-		compareRows(out, op, l, r, func(i, k int) int { return -scaledOrder(r.ints[k], up, l.ints[i]) })
-	}
-}
-
-// compareWithInt also computes at NULLs: whatever lies there is an integer, and the answer is not looked at.
-func compareWithInt(truths []bool, op plan.Op, values []int64, c int64) {
-	switch op {
-	case plan.Equal:
-		for i, x := range values {
-			truths[i] = x == c
-		}
-	case plan.NotEqual:
-		for i, x := range values {
-			truths[i] = x != c
-		}
-	case plan.Less:
-		for i, x := range values {
-			truths[i] = x < c
-		}
-	case plan.LessEqual:
-		for i, x := range values {
-			truths[i] = x <= c
-		}
-	case plan.Greater:
-		for i, x := range values {
-			truths[i] = x > c
-		}
-	case plan.GreaterEqual:
-		for i, x := range values {
-			truths[i] = x >= c
-		}
-	}
-}
-
 func intOrder(a, b int64) int {
 	switch {
 	case a < b:
@@ -181,74 +235,138 @@ func scaledOrder(a int64, up uint64, b int64) int {
 	return order
 }
 
-func magnitude(a int64) uint64 {
-	if a < 0 {
-		return -uint64(a)
-	}
-	return uint64(a)
-}
-
-const (
-	microsPerDay = 24 * 60 * 60 * 1_000_000
-	lastMidnight = math.MaxInt64 / microsPerDay
-)
-
-// asInstants turns dates into timestamps if the other side is one. Dates out of a timestamp's range saturate.
-func asInstants(v vector, other plan.Type) vector {
-	if v.t.Kind != plan.KindDate || other.Kind != plan.KindTimestamp {
-		return v
-	}
-	micros := make([]int64, len(v.ints))
-	for i, day := range v.ints {
-		micros[i] = min(max(day, -lastMidnight), lastMidnight) * microsPerDay
-		if day > lastMidnight {
-			micros[i] = math.MaxInt64
-		} else if day < -lastMidnight {
-			micros[i] = math.MinInt64
+// compareTexts compares bytewise.
+func (e *evaluator) compareTexts(op plan.Op, l, r *plan.Expr) (arrow.Array, error) {
+	if v, ok := e.constant(r); ok {
+		c := v.Text()
+		if op == plan.Equal {
+			return e.matchTexts(l, func(s string) bool { return s == c })
 		}
+		return e.matchTexts(l, func(s string) bool { return holds(op, strings.Compare(s, c)) })
 	}
-	v.ints, v.t = micros, other
-	return v
+	a, x, err := e.texts(l)
+	if err != nil {
+		return nil, err
+	}
+	b, y, err := e.texts(r)
+	if err != nil {
+		return nil, err
+	}
+	return e.truths(func(i int) bool { return holds(op, strings.Compare(x.at(i), y.at(i))) }, a, b), nil
 }
 
-// compareTexts compares bytewise; a dictionary against a constant asks once per dictionary value.
-func compareTexts(out *vector, op plan.Op, l, r vector) {
-	if r.constant && !r.null(0) && l.texts.dictionary != nil {
-		c := r.texts.at(0)
-		byCode(out, l.texts, func(s string) bool { return holds(op, strings.Compare(s, c)) })
-		return
+func (e *evaluator) texts(x *plan.Expr) (arrow.Array, texts, error) {
+	a, err := e.eval(x)
+	if err != nil {
+		return nil, texts{}, err
 	}
-	compareRows(out, op, l, r, func(i, k int) int { return strings.Compare(l.texts.at(i), r.texts.at(k)) })
+	t, ok := loadTexts(a)
+	if !ok {
+		return nil, texts{}, layoutError("no text in %s", a.DataType())
+	}
+	return a, t, nil
 }
 
-// byCode decides per dictionary value and looks the rows' codes up.
-func byCode(out *vector, x texts, decide func(string) bool) {
-	answers := make([]bool, x.values.Len())
+// matchTexts asks each text, of a dictionary once: an ordered one has the texts that match beside each other nearly
+// always, and then the kernels compare its codes.
+func (e *evaluator) matchTexts(x *plan.Expr, matches func(string) bool) (arrow.Array, error) {
+	a, t, err := e.texts(x)
+	if err != nil {
+		return nil, err
+	}
+	if t.dictionary == nil {
+		return e.truths(func(i int) bool { return matches(t.values.Value(i)) }, a), nil
+	}
+	answers := make([]bool, t.values.Len())
+	first, last, count := 0, 0, 0
 	for i := range answers {
-		answers[i] = decide(x.values.Value(i))
-	}
-	for i := range out.truths {
-		if out.nulls == nil || !out.nulls[i] {
-			out.truths[i] = answers[x.dictionary.GetValueIndex(i)]
+		if answers[i] = matches(t.values.Value(i)); answers[i] {
+			if count == 0 {
+				first = i
+			}
+			last = i
+			count++
 		}
 	}
+	if count == 0 || last-first+1 > count {
+		return e.truths(func(i int) bool { return answers[t.dictionary.GetValueIndex(i)] }, a), nil
+	}
+	return e.codesFrom(t.dictionary.Indices(), int64(first), int64(last))
+}
+
+// codesFrom tells which codes lie between two.
+func (e *evaluator) codesFrom(codes arrow.Array, first, last int64) (arrow.Array, error) {
+	from, err := e.scalarOf(first, codes.DataType())
+	if err != nil {
+		return nil, err
+	}
+	if first == last {
+		return e.call("equal", datum(codes), from)
+	}
+	to, err := e.scalarOf(last, codes.DataType())
+	if err != nil {
+		return nil, err
+	}
+	low, err := e.call("greater_equal", datum(codes), from)
+	if err != nil {
+		return nil, err
+	}
+	high, err := e.call("less_equal", datum(codes), to)
+	if err != nil {
+		return nil, err
+	}
+	return e.callArrays("and", low, high)
+}
+
+// truths asks for each row where no operand is NULL.
+func (e *evaluator) truths(is func(i int) bool, operands ...arrow.Array) arrow.Array {
+	valid, nulls := e.validity(operands...)
+	if valid != nil {
+		defer valid.Release()
+	}
+	values := e.bitmap()
+	defer values.Release()
+	set := values.Bytes()
+	for i := range e.rows {
+		if (valid == nil || bitutil.BitIsSet(valid.Bytes(), i)) && is(i) {
+			bitutil.SetBit(set, i)
+		}
+	}
+	return e.keep(array.NewBoolean(e.rows, values, valid, nulls))
+}
+
+// validity says where no operand is NULL; nil: everywhere. The caller releases it.
+func (e *evaluator) validity(operands ...arrow.Array) (valid *memory.Buffer, nulls int) {
+	for _, a := range operands {
+		if a.NullN() == 0 {
+			continue
+		}
+		bits, offset := a.NullBitmapBytes(), a.Data().Offset()
+		if valid == nil {
+			valid = e.bitmap()
+			bitutil.CopyBitmap(bits, offset, e.rows, valid.Bytes(), 0)
+		} else {
+			bitutil.BitmapAnd(valid.Bytes(), bits, 0, int64(offset), valid.Bytes(), 0, int64(e.rows))
+		}
+	}
+	if valid == nil {
+		return nil, 0
+	}
+	return valid, e.rows - bitutil.CountSetBits(valid.Bytes(), 0, e.rows)
+}
+
+// bitmap has a bit for each row, none set.
+func (e *evaluator) bitmap() *memory.Buffer {
+	b := memory.NewResizableBuffer(e.mem)
+	b.Resize(int(bitutil.BytesForBits(int64(e.rows))))
+	memory.Set(b.Bytes(), 0)
+	return b
 }
 
 // like matches a pattern whose only wildcard is %.
-func (e *evaluator) like(arg vector, pattern string) vector {
-	n, constant := e.width(arg)
-	out := vector{t: boolean, constant: constant, nulls: arg.nulls, truths: make([]bool, n)}
+func (e *evaluator) like(x *plan.Expr, pattern string) (arrow.Array, error) {
 	parts := strings.Split(pattern, "%")
-	if arg.texts.dictionary != nil {
-		byCode(&out, arg.texts, func(s string) bool { return likeMatches(s, parts) })
-		return out
-	}
-	for i := range out.truths {
-		if !arg.null(i) {
-			out.truths[i] = likeMatches(arg.texts.at(arg.row(i)), parts)
-		}
-	}
-	return out
+	return e.matchTexts(x, func(s string) bool { return likeMatches(s, parts) })
 }
 
 // likeMatches: the first part is a prefix, the last a suffix, the others follow each other in between, each as early as

@@ -15,8 +15,6 @@ var (
 	ErrArgument = errors.New("parameter value")
 	// ErrLayout: a source delivered columns that are not what the plan scans (XX000).
 	ErrLayout = errors.New("unexpected column layout")
-	// ErrTooManyGroups: the groups of a GROUP BY outgrew their bound (53200).
-	ErrTooManyGroups = errors.New("too many groups")
 )
 
 // Error is an error that SQL can see.

@@ -1,175 +1,296 @@
 package compute
 
 import (
+	"context"
 	"math"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/compute"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/apache/arrow-go/v18/arrow/scalar"
 
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
-// evaluator computes expressions over some rows of a morsel. Columns are loaded once each.
+// evaluator computes expressions over some rows, by arrow-go's kernels where they have one for the types (X7). What it
+// makes is its own until release.
 type evaluator struct {
+	ctx       context.Context // with the run's allocator, for the kernels
+	mem       memory.Allocator
 	arguments []plan.Value
-	array     func(column int) (arrow.Array, error) // borrowed for the evaluator's life
+	column    func(column int) (arrow.Array, error) // borrowed for the evaluator's life
 	rows      int
-	loaded    map[int]vector
+	made      []arrow.Array
 }
 
-func (e *evaluator) eval(x *plan.Expr) (vector, error) {
+func (e *evaluator) keep(a arrow.Array) arrow.Array {
+	e.made = append(e.made, a)
+	return a
+}
+
+func (e *evaluator) release() {
+	for _, a := range e.made {
+		a.Release()
+	}
+	e.made = nil
+}
+
+// call runs a kernel. At least one operand is an array.
+func (e *evaluator) call(kernel string, operands ...compute.Datum) (arrow.Array, error) {
+	out, err := compute.CallFunction(e.ctx, kernel, nil, operands...)
+	if err != nil {
+		return nil, err
+	}
+	defer out.Release()
+	return e.keep(out.(*compute.ArrayDatum).MakeArray()), nil
+}
+
+func datum(a arrow.Array) compute.Datum { return compute.NewDatumWithoutOwning(a) }
+
+// callArrays runs a kernel over arrays.
+func (e *evaluator) callArrays(kernel string, arrays ...arrow.Array) (arrow.Array, error) {
+	operands := make([]compute.Datum, len(arrays))
+	for i, a := range arrays {
+		operands[i] = datum(a)
+	}
+	return e.call(kernel, operands...)
+}
+
+// eval gives as many values as there are rows, in the expression's type as [outputType] has it.
+func (e *evaluator) eval(x *plan.Expr) (arrow.Array, error) {
 	switch x.Op {
 	case plan.OpColumn:
-		return e.column(x)
-	case plan.OpConstant:
-		return constantVector(x.Type, x.Value), nil
-	case plan.OpParameter:
-		return constantVector(x.Type, e.arguments[x.Value.Int()-1]), nil
-	}
-	args := make([]vector, len(x.Args))
-	for i, arg := range x.Args {
-		var err error
-		if args[i], err = e.eval(arg); err != nil {
-			return vector{}, err
+		return e.column(x.Column)
+	case plan.OpConstant, plan.OpParameter:
+		v, _ := e.constant(x)
+		a, err := e.constants(v, kernelType(x.Type), x.Type.Scale, e.rows)
+		if err != nil {
+			return nil, err
 		}
-	}
-	switch x.Op {
+		return e.retyped(a, outputType(x.Type)), nil
 	case plan.OpCompare:
-		return e.compare(x.Compare, args[0], args[1]), nil
-	case plan.OpAnd, plan.OpOr:
-		return e.connect(x.Op, args), nil
+		return e.compare(x.Compare, x.Args[0], x.Args[1])
+	case plan.OpAnd:
+		return e.connect("and_kleene", x.Args)
+	case plan.OpOr:
+		return e.connect("or_kleene", x.Args)
 	case plan.OpNot:
-		return e.not(args[0]), nil
-	case plan.OpIsNull, plan.OpIsNotNull:
-		return e.nullTest(x.Op, args[0]), nil
+		return e.connect("not", x.Args)
 	case plan.OpLike:
-		return e.like(args[0], x.Value.Text()), nil
-	}
-	return e.arithmetic(x, args)
-}
-
-func (e *evaluator) column(x *plan.Expr) (vector, error) {
-	if v, ok := e.loaded[x.Column]; ok {
-		return v, nil
-	}
-	a, err := e.array(x.Column)
-	if err != nil {
-		return vector{}, err
-	}
-	v, err := load(a, x.Type)
-	if err == nil {
-		e.loaded[x.Column] = v
-	}
-	return v, err
-}
-
-// constantVector is one value in the domain of a type.
-func constantVector(t plan.Type, c plan.Value) vector {
-	v := vector{t: t, constant: true}
-	if c.Kind() == plan.Null {
-		v.nulls = []bool{true}
-	}
-	num, scale := c.Decimal()
-	switch domainOf(t) {
-	case intDomain:
-		v.ints = []int64{intPayload(c)}
-		if c.Kind() == plan.Exact && t.Kind == plan.KindDecimal && scale != t.Scale {
-			scaled, _ := scaleBy(v.ints[0], t.Scale-scale) // arguments have at most the type's digits
-			v.ints[0] = scaled
+		return e.like(x.Args[0], x.Value.Text())
+	case plan.OpIsNull, plan.OpIsNotNull: // arrow-go 18.8's kernels err where a slice begins within a byte
+		a, err := e.eval(x.Args[0])
+		if err != nil {
+			return nil, err
 		}
-	case floatDomain:
-		v.floats = []float64{c.Float()}
-		if c.Kind() == plan.Exact {
-			v.floats[0] = float64(int64(num.LowBits())) / math.Pow10(int(scale))
+		return e.truths(func(i int) bool { return a.IsNull(i) == (x.Op == plan.OpIsNull) }), nil
+	}
+	return e.arithmetic(x)
+}
+
+// truth is an expression as BOOLEAN, which a bare NULL becomes. It begins with a byte: arrow-go 18.8's "not" errs where
+// a slice begins within one.
+func (e *evaluator) truth(x *plan.Expr) (arrow.Array, error) {
+	if v, ok := e.constant(x); ok {
+		return e.constants(v, arrow.FixedWidthTypes.Boolean, 0, e.rows)
+	}
+	a, err := e.eval(x)
+	if b, ok := a.(*array.Boolean); ok && b.Data().Offset() > 0 {
+		return e.truths(b.Value, b), nil
+	}
+	return a, err
+}
+
+// connect is AND, OR or NOT in three-valued logic.
+func (e *evaluator) connect(kernel string, args []*plan.Expr) (arrow.Array, error) {
+	var so arrow.Array
+	for i, x := range args {
+		a, err := e.truth(x)
+		if err != nil {
+			return nil, err
 		}
-	case truthDomain:
-		v.truths = []bool{c.Int() != 0}
-	case textDomain:
-		v.texts = texts{values: constantText(c.Text())}
-	case wideDomain:
-		v.wides = []decimal128.Num{num}
-	}
-	return v
-}
-
-func intPayload(c plan.Value) int64 {
-	if c.Kind() == plan.Exact {
-		num, _ := c.Decimal()
-		return int64(num.LowBits())
-	}
-	return c.Int()
-}
-
-// width is the number of values of a result: one if all operands are constant.
-func (e *evaluator) width(args ...vector) (n int, constant bool) {
-	for _, a := range args {
-		if !a.constant {
-			return e.rows, false
-		}
-	}
-	return 1, true
-}
-
-// anyNull merges the NULLs of operands: NULL in, NULL out.
-func anyNull(n int, args ...vector) []bool {
-	var merged []bool
-	for k := range args {
-		a := &args[k]
-		if a.nulls == nil {
+		switch {
+		case len(args) == 1:
+			return e.callArrays(kernel, a)
+		case i == 0:
+			so = a
 			continue
 		}
-		if merged == nil {
-			merged = make([]bool, n)
-		}
-		for i := range merged {
-			merged[i] = merged[i] || a.null(i)
+		if so, err = e.callArrays(kernel, so, a); err != nil {
+			return nil, err
 		}
 	}
-	return merged
+	return so, nil
 }
 
-func (e *evaluator) nullTest(op plan.ExprOp, arg vector) vector {
-	n, constant := e.width(arg)
-	out := vector{t: boolean, constant: constant, truths: make([]bool, n)}
-	for i := range out.truths {
-		out.truths[i] = arg.null(i) == (op == plan.OpIsNull)
+// outputType is the Arrow type of what is computed: decimals of up to 18 digits are decimal64.
+func outputType(t plan.Type) arrow.DataType {
+	if t.Kind == plan.KindDecimal && t.Exact64() {
+		return &arrow.Decimal64Type{Precision: t.Precision, Scale: t.Scale}
 	}
-	return out
+	return t.Arrow()
 }
 
-var boolean = plan.Type{Kind: plan.KindBoolean}
-
-func (e *evaluator) not(arg vector) vector {
-	out := vector{t: boolean, constant: arg.constant, nulls: arg.nulls, truths: make([]bool, len(arg.truths))}
-	for i, t := range arg.truths {
-		out.truths[i] = !t
+// kernelType is the type that stands for a type in the kernels, which know no decimals of 64 bits.
+func kernelType(t plan.Type) arrow.DataType {
+	if t.Kind == plan.KindDecimal {
+		return arrow.PrimitiveTypes.Int64
 	}
-	return out
+	return t.Arrow()
 }
 
-// connect is AND or OR in three-valued logic: one deciding operand decides, else one NULL makes NULL.
-func (e *evaluator) connect(op plan.ExprOp, args []vector) vector {
-	n, constant := e.width(args...)
-	decides := op == plan.OpOr // true decides OR, false decides AND
-	out := vector{t: boolean, constant: constant, truths: make([]bool, n)}
-	nulls := make([]bool, n)
-	hasNull := false
-	for i := range out.truths {
-		truth, null := !decides, false
-		for k := range args {
-			a := &args[k]
-			if a.null(i) {
-				null = true
-			} else if a.truths[a.row(i)] == decides {
-				truth, null = decides, false
-				break
+// retyped is the same buffers under another type of the same width.
+func (e *evaluator) retyped(a arrow.Array, t arrow.DataType) arrow.Array {
+	if arrow.TypeEqual(a.DataType(), t) {
+		return a
+	}
+	d := a.Data()
+	data := array.NewData(t, d.Len(), d.Buffers(), nil, d.NullN(), d.Offset())
+	defer data.Release()
+	return e.keep(array.MakeFromData(data))
+}
+
+// unscaled is an array as the kernels compute with it: narrow decimals as integers, everything else as it is.
+func (e *evaluator) unscaled(a arrow.Array) arrow.Array {
+	switch a := a.(type) {
+	case *array.Decimal64:
+		return e.retyped(a, arrow.PrimitiveTypes.Int64)
+	case *array.Decimal32:
+		return e.retyped(a, arrow.PrimitiveTypes.Int32)
+	case *array.Decimal128:
+		ints, _ := loadInts(a)
+		return e.integers(ints, a)
+	}
+	return a
+}
+
+// integers makes an array of values that are NULL where like is.
+func (e *evaluator) integers(values []int64, like arrow.Array) arrow.Array {
+	b := array.NewInt64Builder(e.mem)
+	defer b.Release()
+	b.AppendValues(values, nil)
+	a := b.NewArray()
+	defer a.Release()
+	valid, nulls := e.validity(like)
+	if valid != nil {
+		defer valid.Release()
+	}
+	data := array.NewData(a.DataType(), a.Len(), []*memory.Buffer{valid, a.Data().Buffers()[1]}, nil, nulls, 0)
+	defer data.Release()
+	return e.keep(array.MakeFromData(data))
+}
+
+// constant gives the value of a literal or a parameter.
+func (e *evaluator) constant(x *plan.Expr) (v plan.Value, ok bool) {
+	switch x.Op {
+	case plan.OpConstant:
+		return x.Value, true
+	case plan.OpParameter:
+		return e.arguments[x.Value.Int()-1], true
+	}
+	return v, false
+}
+
+// constants is n times one value, in a type with so many digits behind the point.
+func (e *evaluator) constants(v plan.Value, t arrow.DataType, scale int32, n int) (arrow.Array, error) {
+	if v.Kind() == plan.Null {
+		return e.keep(array.MakeArrayOfNull(e.mem, t, n)), nil
+	}
+	b := array.NewBuilder(e.mem, t)
+	defer b.Release()
+	b.Reserve(n)
+	i := int64(0)
+	switch t.ID() {
+	case arrow.FLOAT64, arrow.BOOL, arrow.STRING:
+	default:
+		var ok bool
+		if i, ok = whole(v, scale); !ok || !fits(i, t) {
+			return nil, overflow("%s does not fit %s", v, t)
+		}
+	}
+	for range n {
+		switch b := b.(type) {
+		case *array.Float64Builder:
+			b.Append(double(v))
+		case *array.BooleanBuilder:
+			b.Append(v.Int() != 0)
+		case *array.StringBuilder:
+			b.Append(v.Text())
+		default:
+			if err := appendInt(b, i); err != nil {
+				return nil, err
 			}
 		}
-		out.truths[i], nulls[i] = truth, null
-		hasNull = hasNull || null
 	}
-	if hasNull {
-		out.nulls = nulls
+	return e.keep(b.NewArray()), nil
+}
+
+// scalarOf is one integer as an operand: of type t if it fits there, else 64 bits wide, and the kernels widen the rest.
+func (e *evaluator) scalarOf(i int64, t arrow.DataType) (compute.Datum, error) {
+	if !fits(i, t) {
+		t = arrow.PrimitiveTypes.Int64
 	}
-	return out
+	b := array.NewBuilder(e.mem, t)
+	defer b.Release()
+	if err := appendInt(b, i); err != nil {
+		return nil, err
+	}
+	a := b.NewArray()
+	defer a.Release()
+	s, err := scalar.GetScalar(a, 0)
+	if err != nil {
+		return nil, err
+	}
+	return compute.NewDatum(s), nil
+}
+
+// whole is a value as a 64-bit integer with so many digits behind the point.
+func whole(v plan.Value, scale int32) (int64, bool) {
+	if v.Kind() != plan.Exact {
+		return v.Int(), true
+	}
+	num, has := v.Decimal()
+	i := int64(num.LowBits())
+	if num.HighBits() != i>>63 {
+		return 0, false
+	}
+	if has == scale {
+		return i, true
+	}
+	return scaleBy(i, scale-has)
+}
+
+// double converts to DOUBLE, with one rounding.
+func double(v plan.Value) float64 {
+	if v.Kind() != plan.Exact {
+		return v.Float()
+	}
+	num, scale := v.Decimal()
+	return float64(int64(num.LowBits())) / math.Pow10(int(scale))
+}
+
+// fits tells whether an integer is a value of an integer type.
+func fits(i int64, t arrow.DataType) bool {
+	f, ok := t.(arrow.FixedWidthDataType)
+	if !ok || f.BitWidth() >= 64 {
+		return true
+	}
+	bits := f.BitWidth()
+	if arrow.IsUnsignedInteger(t.ID()) {
+		return i>>bits == 0
+	}
+	return i>>(bits-1) == i>>63
+}
+
+// cast converts between numbers of which every value has its like in the other type.
+func (e *evaluator) cast(a arrow.Array, t arrow.DataType) (arrow.Array, error) {
+	if arrow.TypeEqual(a.DataType(), t) {
+		return a, nil
+	}
+	out, err := compute.CastArray(e.ctx, a, compute.UnsafeCastOptions(t))
+	if err != nil {
+		return nil, err
+	}
+	return e.keep(out), nil
 }

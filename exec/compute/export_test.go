@@ -1,8 +1,8 @@
 package compute
 
-// LimitGroups lowers the bound on groups until restore is called.
-func LimitGroups(bytes int64) (restore func()) {
-	before := maxGroupBytes
-	maxGroupBytes = bytes
-	return func() { maxGroupBytes = before }
+// CutMorsels makes morsels of so many rows.
+func CutMorsels(rows int64) (restore func()) {
+	old := morselRows
+	morselRows = rows
+	return func() { morselRows = old }
 }

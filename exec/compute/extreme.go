@@ -3,120 +3,83 @@ package compute
 import (
 	"strings"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
 
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
-// extreme is min or max. It keeps the values themselves, strings cloned, for the batch they came from goes away.
-type extreme struct {
-	sign   int // -1 for min, 1 for max
-	seen   []bool
-	values cells
+// extreme is min or max. It keeps the value itself, a text cloned, for the batch that it came from goes away.
+type extreme[T any] struct {
+	sign  int // -1 for min, 1 for max
+	seen  bool
+	best  T
+	load  func(a arrow.Array) (values func(i int) T, ok bool)
+	order func(a, b T) int
+	own   func(T) T
+	put   func(b array.Builder, v T) error
 }
 
-func newExtreme(t plan.Type, sign int) *extreme {
-	return &extreme{sign: sign, values: newCells(t)}
-}
-
-func (x *extreme) grow(groups int) {
-	x.seen = extend(x.seen, groups)
-	x.values.grow(groups)
-}
-
-// add replaces only what is strictly beaten, so of equal values (-0 and 0) the first stays, as in DuckDB.
-func (x *extreme) add(v *vector, ids []int32, rows int) error {
-	if v.constant {
-		rows = min(rows, 1) // every further row is the same value; groups have been grown before
-		if ids != nil {
-			rows = len(ids)
-		}
+func newExtreme(t plan.Type, sign int) accumulator {
+	switch domainOf(t) {
+	case intDomain:
+		return &extreme[int64]{sign: sign, load: each(loadInts), order: intOrder, own: same[int64], put: appendInt}
+	case floatDomain:
+		return &extreme[float64]{sign: sign, load: each(loadFloats), order: floatOrder,
+			own: same[float64], put: appendFloat}
+	case truthDomain:
+		return &extreme[bool]{sign: sign, load: loadTruths, order: truthOrder, own: same[bool],
+			put: func(b array.Builder, v bool) error { b.(*array.BooleanBuilder).Append(v); return nil }}
+	case textDomain:
+		load := func(a arrow.Array) (func(int) string, bool) { t, ok := loadTexts(a); return t.at, ok }
+		return &extreme[string]{sign: sign, load: load, order: strings.Compare, own: strings.Clone,
+			put: func(b array.Builder, v string) error { b.(*array.StringBuilder).Append(v); return nil }}
 	}
-	for i := 0; i < rows; i++ {
-		if v.null(i) {
-			continue
-		}
-		g, k := group(ids, i), v.row(i)
-		if !x.seen[g] || x.values.order(int(g), v, k)*x.sign < 0 {
-			x.seen[g] = true
-			x.values.set(int(g), v, k)
+	return &extreme[decimal128.Num]{sign: sign, load: each(loadWides), order: decimal128.Num.Cmp,
+		own: same[decimal128.Num], put: appendWide}
+}
+
+func same[T any](v T) T { return v }
+
+// each makes values to be asked for one by one of those that are loaded at once.
+func each[T any](load func(arrow.Array) ([]T, bool)) func(arrow.Array) (func(int) T, bool) {
+	return func(a arrow.Array) (func(int) T, bool) {
+		values, ok := load(a)
+		return func(i int) T { return values[i] }, ok
+	}
+}
+
+func (x *extreme[T]) add(a arrow.Array, rows int) error {
+	values, ok := x.load(a)
+	if !ok {
+		return layoutError("no values to compare in %s", a.DataType())
+	}
+	for i := range rows {
+		if !a.IsNull(i) {
+			x.offer(values(i))
 		}
 	}
 	return nil
 }
 
-func (x *extreme) appendTo(b array.Builder, groups int) error {
-	for g := 0; g < groups; g++ {
-		if !x.seen[g] {
-			b.AppendNull()
-			continue
-		}
-		if err := appendValue(b, &x.values.vector, g); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// cells are values of one type that are owned here and can be written.
-type cells struct {
-	vector
-	strings ownText
-	bytes   int64 // held by strings
-}
-
-// ownText are strings that belong to cells.
-type ownText struct{ values []string }
-
-func (o *ownText) Value(i int) string { return o.values[i] }
-func (o *ownText) Len() int           { return len(o.values) }
-
-func newCells(t plan.Type) cells { return cells{vector: vector{t: t}} }
-
-func (c *cells) grow(n int) {
-	switch domainOf(c.t) {
-	case intDomain:
-		c.ints = extend(c.ints, n)
-	case floatDomain:
-		c.floats = extend(c.floats, n)
-	case truthDomain:
-		c.truths = extend(c.truths, n)
-	case textDomain:
-		c.strings.values = extend(c.strings.values, n)
-		c.texts = texts{values: &c.strings}
-	case wideDomain:
-		c.wides = extend(c.wides, n)
+// offer replaces only what is strictly beaten, so of equal values (-0 and 0) the first stays, as in DuckDB.
+func (x *extreme[T]) offer(v T) {
+	if !x.seen || x.order(x.best, v)*x.sign < 0 {
+		x.seen, x.best = true, x.own(v)
 	}
 }
 
-func (c *cells) set(at int, v *vector, k int) {
-	switch domainOf(c.t) {
-	case intDomain:
-		c.ints[at] = v.ints[k]
-	case floatDomain:
-		c.floats[at] = v.floats[k]
-	case truthDomain:
-		c.truths[at] = v.truths[k]
-	case textDomain:
-		s := strings.Clone(v.texts.at(k))
-		c.bytes += int64(len(s)) - int64(len(c.strings.values[at]))
-		c.strings.values[at] = s
-	case wideDomain:
-		c.wides[at] = v.wides[k]
+func (x *extreme[T]) merge(from accumulator) {
+	if f := from.(*extreme[T]); f.seen {
+		x.offer(f.best)
 	}
 }
 
-// order compares the cell with a value: negative if the cell is less.
-func (c *cells) order(at int, v *vector, k int) int {
-	switch domainOf(c.t) {
-	case intDomain:
-		return intOrder(c.ints[at], v.ints[k])
-	case floatDomain:
-		return floatOrder(c.floats[at], v.floats[k])
-	case truthDomain:
-		return truthOrder(c.truths[at], v.truths[k])
-	case textDomain:
-		return strings.Compare(c.strings.values[at], v.texts.at(k))
+func (x *extreme[T]) appendTo(b array.Builder) error {
+	if !x.seen {
+		b.AppendNull()
+		return nil
 	}
-	return c.wides[at].Cmp(v.wides[k])
+	return x.put(b, x.best)
 }

@@ -4,45 +4,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
 	"github.com/apache/arrow-go/v18/arrow/decimal128"
-
-	"github.com/csmsql/csmsql/exec/plan"
 )
-
-// materialize makes an array of a vector, in its type's logical Arrow type; the caller releases it.
-func (e *execution) materialize(v vector, rows int) (arrow.Array, error) {
-	b := array.NewBuilder(e.mem, v.t.Arrow())
-	defer b.Release()
-	b.Reserve(rows)
-	for i := 0; i < rows; i++ {
-		if v.null(i) || v.t.Kind == plan.KindNull {
-			b.AppendNull()
-			continue
-		}
-		if err := appendValue(b, &v, v.row(i)); err != nil {
-			return nil, err
-		}
-	}
-	return b.NewArray(), nil
-}
-
-// appendValue appends the k-th value of a vector, which is not NULL.
-func appendValue(b array.Builder, v *vector, k int) error {
-	switch domainOf(v.t) {
-	case intDomain:
-		return appendInt(b, v.t, v.ints[k])
-	case floatDomain:
-		return appendFloat(b, v.floats[k])
-	case truthDomain:
-		b.(*array.BooleanBuilder).Append(v.truths[k])
-	case textDomain:
-		b.(*array.StringBuilder).Append(v.texts.at(k))
-	case wideDomain:
-		return appendWide(b, v.wides[k])
-	default:
-		return layoutError("%s is carried through, never computed", v.t)
-	}
-	return nil
-}
 
 func appendFloat(b array.Builder, f float64) error {
 	switch x := b.(type) {
@@ -68,11 +30,8 @@ func appendWide(b array.Builder, n decimal128.Num) error {
 	return nil
 }
 
-// appendInt narrows to the column's width. Only a parameter cast to a narrower integer can fail here.
-func appendInt(b array.Builder, t plan.Type, i int64) error {
-	if low, high := bounds(t); i < low || i > high {
-		return overflow("%d does not fit %s", i, t)
-	}
+// appendInt narrows to the column's width, into which the caller knows that the value fits.
+func appendInt(b array.Builder, i int64) error {
 	switch x := b.(type) {
 	case *array.Int64Builder:
 		x.Append(i)
@@ -101,11 +60,8 @@ func appendInt(b array.Builder, t plan.Type, i int64) error {
 }
 
 // conform gives a column in the type that the result's schema promised: as it is if it lies so (X2), else rewritten.
-// The caller
-// releases it; the argument stays the caller's.
-func (e *execution) conform(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+func (e *evaluator) conform(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
 	if arrow.TypeEqual(a.DataType(), want) {
-		a.Retain()
 		return a, nil
 	}
 	switch {
@@ -117,7 +73,7 @@ func (e *execution) conform(a arrow.Array, want arrow.DataType) (arrow.Array, er
 	return nil, layoutError("chunks lie as %s and as %s; the source must say in Schema what they are brought to", want, a.DataType())
 }
 
-func (e *execution) conformText(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+func (e *evaluator) conformText(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
 	from, ok := loadTexts(a)
 	if !ok {
 		return nil, layoutError("no text in %s", a.DataType())
@@ -133,10 +89,10 @@ func (e *execution) conformText(a arrow.Array, want arrow.DataType) (arrow.Array
 		}
 		to.Append(from.at(i))
 	}
-	return b.NewArray(), nil
+	return e.keep(b.NewArray()), nil
 }
 
-func (e *execution) conformDecimal(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
+func (e *evaluator) conformDecimal(a arrow.Array, want arrow.DataType) (arrow.Array, error) {
 	ints, ok := loadInts(a)
 	if !ok {
 		return nil, layoutError("no decimal in %s", a.DataType())
@@ -158,5 +114,5 @@ func (e *execution) conformDecimal(a arrow.Array, want arrow.DataType) (arrow.Ar
 			to.Append(decimal32(x))
 		}
 	}
-	return b.NewArray(), nil
+	return e.keep(b.NewArray()), nil
 }

@@ -2,6 +2,7 @@ package compute
 
 import (
 	"io"
+	"sync"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/array"
@@ -51,17 +52,67 @@ func (e *execution) produce() (arrow.RecordBatch, error) {
 		e.done = true
 		return e.aggregate()
 	}
-	for {
-		n, err := e.nextRows(e.inPlace())
+	for len(e.ready) == 0 {
+		morsels, err := e.round(e.inPlace())
 		if err != nil {
 			return nil, err
 		}
-		if n.rows > 0 {
-			defer n.release()
-			return e.project(n)
+		results := make([]arrow.RecordBatch, len(morsels))
+		err = e.parallel(morsels, func(k int, n *narrowed) (err error) {
+			results[k], err = e.project(n)
+			return err
+		})
+		for _, r := range results {
+			if r != nil {
+				e.ready = append(e.ready, r)
+			}
 		}
-		n.release()
+		if err != nil {
+			return nil, err
+		}
 	}
+	batch := e.ready[0]
+	e.ready = e.ready[1:]
+	return batch, nil
+}
+
+// parallel filters morsels, which it takes over, and hands on those that keep a row: at once, the first on this
+// goroutine. When it returns all are done; the error is that of the first morsel that has one.
+func (e *execution) parallel(morsels []arrow.RecordBatch, do func(k int, n *narrowed) error) error {
+	errs, panics := make([]error, len(morsels)), make([]any, len(morsels))
+	one := func(k int) {
+		n, err := e.narrow(morsels[k])
+		if err != nil {
+			errs[k] = err
+			return
+		}
+		defer n.release()
+		if n.rows > 0 {
+			errs[k] = do(k, n)
+		}
+	}
+	func() {
+		var others sync.WaitGroup
+		defer others.Wait()
+		for k := 1; k < len(morsels); k++ {
+			others.Go(func() {
+				defer func() { panics[k] = recover() }()
+				one(k)
+			})
+		}
+		one(0)
+	}()
+	for k := range morsels {
+		if panics[k] != nil {
+			panic(panics[k]) // where the session's own panics are caught
+		}
+	}
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // inPlace: every output is a column and nothing filters, so whole batches pass without a look at a value (X2).
@@ -80,33 +131,15 @@ func (e *execution) inPlace() bool {
 // project makes the outputs of some rows.
 func (e *execution) project(n *narrowed) (arrow.RecordBatch, error) {
 	columns := make([]arrow.Array, 0, len(e.query.Outputs))
-	defer func() {
-		for _, c := range columns {
-			c.Release()
-		}
-	}()
 	for i, o := range e.query.Outputs {
-		column, err := e.output(n, i, o)
+		column, err := n.eval(o.Expr)
 		if err != nil {
+			return nil, err
+		}
+		if column, err = n.conform(column, e.schema.Field(i).Type); err != nil {
 			return nil, err
 		}
 		columns = append(columns, column)
 	}
 	return array.NewRecordBatch(e.schema, columns, int64(n.rows)), nil
-}
-
-// output is one column of the result; the caller releases it.
-func (e *execution) output(n *narrowed, i int, o plan.Output) (arrow.Array, error) {
-	if o.Expr.Op == plan.OpColumn {
-		column, err := n.column(o.Expr.Column)
-		if err != nil {
-			return nil, err
-		}
-		return e.conform(column, e.schema.Field(i).Type)
-	}
-	v, err := n.eval(o.Expr)
-	if err != nil {
-		return nil, err
-	}
-	return e.materialize(v, n.rows)
 }

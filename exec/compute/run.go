@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -32,36 +33,26 @@ type Described interface {
 	Schema() *arrow.Schema
 }
 
-// PrunedSource is a [Source] that leaves chunks out by TableScan.MayMatch and says how many.
-type PrunedSource interface {
-	Source
-	Pruned() (chunks, rows int64)
-}
-
-// Stats counts what a run has done so far. Pruned counts come from the source and are there at its end.
-type Stats struct {
-	Batches      int64 // read from the source
-	RowsScanned  int64
-	RowsKept     int64 // by the filter
-	Groups       int64
-	ChunksPruned int64
-	RowsPruned   int64
-}
-
 // Run executes a plan. open is called once, if the plan has a table; args[n-1] is $n. The result's schema has the
 // plan's names;
 // a column that is handed on in place keeps its physical type (X2), everything computed has its logical one.
 //
-// The reader belongs to one goroutine. It stops soon after ctx is done, with ctx's error, and must be released.
-func Run(ctx context.Context, q *plan.Query, open func(ctx context.Context, scan plan.TableScan) (Source, error), args []any, mem memory.Allocator) (*Reader, error) {
+// At most threads goroutines compute at once, 0: as many as there are processors; each is joined before a call of Next
+// returns. The reader belongs to one goroutine. It stops soon after ctx is done, with ctx's error, and must be
+// released.
+func Run(ctx context.Context, q *plan.Query, open func(context.Context, plan.TableScan) (Source, error),
+	args []any, threads int, mem memory.Allocator) (*Reader, error) {
 	if mem == nil {
 		mem = memory.DefaultAllocator
+	}
+	if threads <= 0 {
+		threads = runtime.GOMAXPROCS(0)
 	}
 	values, err := bindArguments(q, args)
 	if err != nil {
 		return nil, err
 	}
-	e := &execution{ctx: ctx, query: q, mem: mem, arguments: values, remaining: -1}
+	e := &execution{ctx: ctx, query: q, mem: mem, arguments: values, threads: threads, remaining: -1}
 	if err := e.limits(); err != nil {
 		return nil, err
 	}
@@ -87,10 +78,11 @@ type execution struct {
 	skip      int64 // rows of OFFSET still to pass
 	remaining int64 // rows of LIMIT still to deliver, -1 without limit
 	done      bool
-	stats     Stats
+	threads   int
 
 	batch arrow.RecordBatch // under way: rows from at on are still to do
 	at    int64
+	ready []arrow.RecordBatch // results of the rows before
 }
 
 func (e *execution) limits() error {
@@ -101,6 +93,9 @@ func (e *execution) limits() error {
 		}
 		if !null {
 			e.remaining = n
+			if !e.query.Aggregated {
+				e.threads = 1 // nothing is computed that the limit leaves out, but for a morsel
+			}
 		}
 	}
 	if e.query.Offset != nil {
@@ -132,7 +127,7 @@ func (e *execution) rowCount(x *plan.Expr) (n int64, null bool, err error) {
 func (e *execution) open(open func(context.Context, plan.TableScan) (Source, error)) error {
 	if e.query.Table == nil {
 		e.first = array.NewRecordBatch(arrow.NewSchema(nil, nil), nil, 1)
-		e.schema = e.query.Schema()
+		e.schema = e.resultSchema()
 		return nil
 	}
 	source, err := open(e.ctx, *e.query.Table)
@@ -181,13 +176,17 @@ func (e *execution) settleTypes() error {
 	return nil
 }
 
-// resultSchema has the logical types but for columns that are handed on as they are.
+// resultSchema has the types of what is computed, and those of columns that are handed on as they are.
 func (e *execution) resultSchema() *arrow.Schema {
 	logical := e.query.Schema()
 	fields := logical.Fields()
 	for i, o := range e.query.Outputs {
-		if e.physical != nil && o.Expr != nil && o.Expr.Op == plan.OpColumn {
+		switch {
+		case o.Expr == nil:
+		case o.Expr.Op == plan.OpColumn && e.physical != nil:
 			fields[i].Type = e.physical[o.Expr.Column]
+		default:
+			fields[i].Type = outputType(o.Type)
 		}
 	}
 	return arrow.NewSchema(fields, nil)
@@ -203,9 +202,6 @@ func (e *execution) pull() (arrow.RecordBatch, error) {
 	}
 	batch, err := e.source.Next(e.ctx)
 	if err != nil {
-		if p, ok := e.source.(PrunedSource); ok && errors.Is(err, io.EOF) {
-			e.stats.ChunksPruned, e.stats.RowsPruned = p.Pruned()
-		}
 		return nil, err
 	}
 	if int(batch.NumCols()) != len(e.query.Table.Project) {
@@ -218,8 +214,6 @@ func (e *execution) pull() (arrow.RecordBatch, error) {
 			return nil, err
 		}
 	}
-	e.stats.Batches++
-	e.stats.RowsScanned += batch.NumRows()
 	return batch, nil
 }
 
@@ -231,14 +225,14 @@ func (e *execution) checkLayout(column int, t arrow.DataType) error {
 	return nil
 }
 
-// morselRows bounds what is computed at once: the memory of a run does not grow with the chunks, and a cancelled one
-// stops
-// within a morsel.
-const morselRows = 16384
+// morselRows bounds what a thread computes at once: the memory of a run does not grow with the chunks, and a cancelled
+// one stops within a morsel. A call of a kernel costs some microseconds, which fewer rows would not be worth. Only
+// tests change it.
+var morselRows int64 = 65536
 
-// morsel is the next stretch of rows, released by the caller; io.EOF at the end. Without anything to compute it is the
-// whole batch.
-func (e *execution) morsel(limit int64) (arrow.RecordBatch, error) {
+// round gives the next morsels, one for each thread, or the next batch in one. They are of one batch and belong to the
+// caller; io.EOF at the end.
+func (e *execution) round(whole bool) ([]arrow.RecordBatch, error) {
 	for e.batch == nil || e.at >= e.batch.NumRows() {
 		e.releaseBatch()
 		next, err := e.first, error(nil)
@@ -252,17 +246,17 @@ func (e *execution) morsel(limit int64) (arrow.RecordBatch, error) {
 	if err := e.ctx.Err(); err != nil {
 		return nil, err
 	}
-	end := e.batch.NumRows()
-	if limit > 0 {
-		end = min(end, e.at+limit)
-	}
-	from := e.at
-	e.at = end
-	if from == 0 && end == e.batch.NumRows() {
+	rows := e.batch.NumRows()
+	if whole || rows <= morselRows {
 		e.batch.Retain()
-		return e.batch, nil
+		e.at = rows
+		return []arrow.RecordBatch{e.batch}, nil
 	}
-	return e.batch.NewSlice(from, end), nil
+	var morsels []arrow.RecordBatch
+	for ; len(morsels) < e.threads && e.at < rows; e.at = min(e.at+morselRows, rows) {
+		morsels = append(morsels, e.batch.NewSlice(e.at, min(e.at+morselRows, rows)))
+	}
+	return morsels, nil
 }
 
 func (e *execution) releaseBatch() {
@@ -274,6 +268,10 @@ func (e *execution) releaseBatch() {
 
 func (e *execution) close() {
 	e.releaseBatch()
+	for _, b := range e.ready {
+		b.Release()
+	}
+	e.ready = nil
 	if e.first != nil {
 		e.first.Release()
 		e.first = nil
@@ -284,7 +282,7 @@ func (e *execution) close() {
 	e.source, e.done = nil, true
 }
 
-// Reader is the result of [Run]: an array.RecordReader with the statistics of the run.
+// Reader is the result of [Run]: an array.RecordReader.
 type Reader struct {
 	execution  *execution
 	references atomic.Int64
@@ -296,9 +294,6 @@ var _ array.RecordReader = (*Reader)(nil)
 
 // Schema is the schema of every batch.
 func (r *Reader) Schema() *arrow.Schema { return r.execution.schema }
-
-// Stats says what the run has done so far.
-func (r *Reader) Stats() Stats { return r.execution.stats }
 
 // Next moves to the next batch, false at the end or after an error.
 func (r *Reader) Next() bool {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"math/big"
-	"sort"
 	"strings"
 
 	"github.com/csmsql/csmsql/exec/plan"
@@ -75,42 +74,11 @@ func twinLimit(q *plan.Query, rows [][]cell) [][]cell {
 }
 
 func twinAggregate(q *plan.Query, rows [][]cell) [][]cell {
-	members := map[string][][]cell{}
-	var order []string
-	for _, row := range rows {
-		key := ""
-		for _, g := range q.Groups {
-			key += describeCell(normal(evaluate(g, row))) + "|"
-		}
-		if _, ok := members[key]; !ok {
-			order = append(order, key)
-		}
-		members[key] = append(members[key], row)
+	out := make([]cell, len(q.Outputs))
+	for i, o := range q.Outputs {
+		out[i] = twinFold(q.Aggregates[o.Aggregate], rows)
 	}
-	if len(q.Groups) == 0 && len(order) == 0 {
-		order = []string{""}
-	}
-	result := [][]cell{}
-	for _, key := range order {
-		out := make([]cell, len(q.Outputs))
-		for i, o := range q.Outputs {
-			if o.Group >= 0 {
-				out[i] = evaluate(q.Groups[o.Group], members[key][0])
-			} else {
-				out[i] = twinFold(q.Aggregates[o.Aggregate], members[key])
-			}
-		}
-		result = append(result, out)
-	}
-	return result
-}
-
-// normal makes -0 and 0 one group.
-func normal(c cell) cell {
-	if f, ok := c.(float64); ok && f == 0 {
-		return 0.0
-	}
-	return c
+	return [][]cell{out}
 }
 
 func twinFold(a plan.Aggregate, rows [][]cell) cell {
@@ -370,16 +338,13 @@ func fit(i *big.Int, t plan.Type) cell {
 	return i
 }
 
-// describe renders rows for comparison; sorted if their order means nothing.
-func describe(rows [][]cell, sorted bool) string {
+// describe renders rows for comparison.
+func describe(rows [][]cell) string {
 	lines := make([]string, len(rows))
 	for i, row := range rows {
 		for _, c := range row {
 			lines[i] += describeCell(c) + " | "
 		}
-	}
-	if sorted {
-		sort.Strings(lines)
 	}
 	return strings.Join(lines, "\n")
 }

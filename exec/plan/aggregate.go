@@ -12,7 +12,7 @@ var aggregateOps = map[string]AggregateOp{"count": Count, "sum": Sum, "min": Min
 
 // aggregate binds an aggregate call; equal ones are computed once.
 func (b *binder) aggregate(q *Query, c *pg.FuncCall) (Output, string) {
-	out := Output{Group: -1, Aggregate: -1}
+	out := Output{Aggregate: -1}
 	op := aggregateOps[functionName(c)]
 	if len(c.Funcname) > 1 || c.AggDistinct || c.AggFilter != nil || len(c.AggOrder) > 0 || c.Over != nil || c.AggWithinGroup || c.FuncVariadic {
 		b.fail(c.Location, "an aggregate with DISTINCT, FILTER, ORDER BY, OVER or a schema")
@@ -63,7 +63,7 @@ func aggregateType(op AggregateOp, arg Type) (Type, bool) {
 	case Count:
 		return Type{Kind: KindBigInt}, true
 	case Min, Max:
-		return arg, groupable(arg)
+		return arg, arg.Kind != KindOther && arg.Kind != KindNull
 	case Sum:
 		switch {
 		case arg.signed() > 0:

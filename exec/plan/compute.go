@@ -49,6 +49,8 @@ func unsupportedClause(s *pg.SelectStmt) string {
 		return "DISTINCT"
 	case len(s.SortClause) > 0:
 		return "ORDER BY"
+	case len(s.GroupClause) > 0:
+		return "GROUP BY"
 	case s.HavingClause != nil:
 		return "HAVING"
 	case len(s.WindowClause) > 0:
@@ -104,17 +106,10 @@ func (b *binder) where(q *Query, n *pg.Node) {
 	q.Filter = e.Expr
 }
 
-// selectList binds the outputs and the groups.
+// selectList binds the outputs.
 func (b *binder) selectList(q *Query, s *pg.SelectStmt) {
-	q.Aggregated = len(s.GroupClause) > 0
 	for _, n := range s.TargetList {
 		q.Aggregated = q.Aggregated || isAggregate(n.GetResTarget().GetVal())
-	}
-	if s.GroupDistinct {
-		b.fail(-1, "GROUP BY DISTINCT")
-	}
-	for _, n := range s.GroupClause {
-		b.group(q, s, n)
 	}
 	for _, n := range s.TargetList {
 		if b.unsupported == nil {
@@ -140,57 +135,12 @@ func isAggregate(n *pg.Node) bool {
 	return ok
 }
 
-// group binds one GROUP BY entry: a column, its position in the select list, or its alias there (columns come first).
-func (b *binder) group(q *Query, s *pg.SelectStmt, n *pg.Node) {
-	if c := n.GetAConst(); c != nil {
-		i := int(c.GetIval().GetIval())
-		if c.GetIval() == nil || i < 1 || i > len(s.TargetList) {
-			b.fail(c.Location, "GROUP BY of a constant")
-			return
-		}
-		n = s.TargetList[i-1].GetResTarget().GetVal()
-	} else if ref := n.GetColumnRef(); ref != nil && len(ref.Fields) == 1 && b.relation != nil {
-		if alias := ref.Fields[0].GetString_().GetSval(); b.relation.column(alias) < 0 {
-			n = aliased(s.TargetList, alias, n)
-		}
-	}
-	ref := n.GetColumnRef()
-	if ref == nil {
-		b.fail(-1, "GROUP BY of something that is not a column")
-		return
-	}
-	e := b.column(ref)
-	if !groupable(e.Type) {
-		b.fail(ref.Location, "GROUP BY of "+e.Type.String())
-		return
-	}
-	for _, g := range q.Groups {
-		if g.Column == e.Column {
-			return
-		}
-	}
-	q.Groups = append(q.Groups, e.Expr)
-}
-
-func aliased(list []*pg.Node, alias string, otherwise *pg.Node) *pg.Node {
-	for _, n := range list {
-		if t := n.GetResTarget(); t.GetName() != "" && lex.Same(t.GetName(), alias) {
-			return t.GetVal()
-		}
-	}
-	return otherwise
-}
-
-func groupable(t Type) bool {
-	return t.Kind != KindOther && t.Kind != KindNull
-}
-
 func (b *binder) target(q *Query, t *pg.ResTarget) {
 	if ref := t.GetVal().GetColumnRef(); ref != nil && len(ref.Fields) > 0 && ref.Fields[len(ref.Fields)-1].GetAStar() != nil {
 		b.star(q, ref)
 		return
 	}
-	out, text := Output{Group: -1, Aggregate: -1}, ""
+	out, text := Output{Aggregate: -1}, ""
 	if isAggregate(t.GetVal()) {
 		out, text = b.aggregate(q, t.GetVal().GetFuncCall())
 	} else {
@@ -199,7 +149,10 @@ func (b *binder) target(q *Query, t *pg.ResTarget) {
 		if e.Op == OpColumn {
 			text = e.Name // a bare column goes by the table's spelling
 		}
-		b.place(q, &out, e.Expr, t.Location)
+		out.Expr = e.Expr
+		if q.Aggregated {
+			b.fail(t.Location, "an output beside aggregates that is none")
+		}
 	}
 	out.Name = t.GetName()
 	if out.Name == "" {
@@ -214,21 +167,6 @@ func (b *binder) target(q *Query, t *pg.ResTarget) {
 	q.Outputs = append(q.Outputs, out)
 }
 
-// place makes an expression of the select list an output: as it is, or as one of the groups.
-func (b *binder) place(q *Query, out *Output, e *Expr, location int32) {
-	if !q.Aggregated {
-		out.Expr = e
-		return
-	}
-	for i, g := range q.Groups {
-		if e.Op == OpColumn && g.Column == e.Column {
-			out.Group = i
-			return
-		}
-	}
-	b.fail(location, "an output that is neither a group nor an aggregate")
-}
-
 func (b *binder) star(q *Query, ref *pg.ColumnRef) {
 	alias := bind.StarAlias(ref)
 	if b.relation == nil || q.Aggregated || len(ref.Fields) > 2 || alias != "" && !lex.Same(alias, b.alias) {
@@ -238,7 +176,7 @@ func (b *binder) star(q *Query, ref *pg.ColumnRef) {
 	for i := range b.relation.Columns {
 		c := &b.relation.Columns[i]
 		e := &Expr{Op: OpColumn, Type: TypeOf(c.Type), Column: b.project(i), Name: c.Name}
-		q.Outputs = append(q.Outputs, Output{Name: c.Name, Type: e.Type, Expr: e, Group: -1, Aggregate: -1})
+		q.Outputs = append(q.Outputs, Output{Name: c.Name, Type: e.Type, Expr: e, Aggregate: -1})
 	}
 }
 
@@ -246,9 +184,6 @@ func (b *binder) limits(q *Query, s *pg.SelectStmt) {
 	q.Limit, q.Offset = b.rowCount(s.LimitCount), b.rowCount(s.LimitOffset)
 	if q.Limit == nil && q.Offset == nil {
 		return
-	}
-	if len(q.Groups) > 0 {
-		b.fail(-1, "LIMIT after GROUP BY: which groups remain is not fixed")
 	}
 	for _, o := range q.Outputs {
 		if o.Expr != nil && o.Expr.CanFail() {

@@ -19,9 +19,7 @@ type Query struct {
 	Filter  *Expr      // BOOLEAN over the scan's columns, nil keeps every row
 	Outputs []Output   // at least one
 
-	// Aggregated says that Groups and Aggregates make the output; without Groups there is exactly one group.
-	Aggregated bool
-	Groups     []*Expr // columns
+	Aggregated bool // Aggregates make the output, which is one row
 	Aggregates []Aggregate
 
 	Limit, Offset *Expr // BIGINT constants or parameters; nil: no limit, offset 0
@@ -35,13 +33,11 @@ type TableScan struct {
 	Project []int // columns to deliver, as indices into Relation.Columns; an Expr's Column indexes this list
 }
 
-// Output is one column of the result. Exactly one of the three sources is set: an expression of a query that is not
-// aggregated, or the index of a group or an aggregate.
+// Output is one column of the result: an expression of a query that is not aggregated, or the index of an aggregate.
 type Output struct {
 	Name      string // as DuckDB would name it
 	Type      Type
 	Expr      *Expr
-	Group     int // -1 if not a group
 	Aggregate int // -1 if not an aggregate
 }
 
@@ -172,7 +168,7 @@ func (q *Query) Trivial() bool {
 		return true
 	}
 	if q.Aggregated {
-		return len(q.Groups) == 0 && q.Filter == nil && len(q.Aggregates) == 1 && q.Aggregates[0].Op == CountStar
+		return q.Filter == nil && len(q.Aggregates) == 1 && q.Aggregates[0].Op == CountStar
 	}
 	for _, o := range q.Outputs {
 		if o.Expr.Op != OpColumn {
@@ -239,23 +235,12 @@ func (q *Query) describeOutputs() string {
 	if !q.Aggregated {
 		return "project " + strings.Join(parts, ", ")
 	}
-	line := "aggregate " + strings.Join(parts, ", ")
-	groups := make([]string, len(q.Groups))
-	for i, g := range q.Groups {
-		groups[i] = g.String()
-	}
-	if len(groups) > 0 {
-		line += " by " + strings.Join(groups, ", ")
-	}
-	return line
+	return "aggregate " + strings.Join(parts, ", ")
 }
 
 func (q *Query) describeSource(o Output) string {
-	switch {
-	case o.Expr != nil:
+	if o.Expr != nil {
 		return o.Expr.String()
-	case o.Group >= 0:
-		return q.Groups[o.Group].String()
 	}
 	return q.Aggregates[o.Aggregate].String()
 }

@@ -2,8 +2,6 @@ package plan
 
 import (
 	"github.com/apache/arrow-go/v18/arrow"
-
-	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // Resolver answers which base table a name in a FROM clause means. It is asked once per occurrence, with the parts as
@@ -66,14 +64,4 @@ type ColumnStats struct {
 	NaNFree    bool  // known to hold no NaN; NaN is greater than every number in DuckDB and outside Min and Max
 	Distinct   int64 // estimate of distinct values, 0 if unknown
 	Min, Max   Value // Unknown if not known
-}
-
-// column finds a column by name, ASCII case-insensitively as DuckDB does, or -1.
-func (r *Relation) column(name string) int {
-	for i := range r.Columns {
-		if lex.Same(r.Columns[i].Name, name) {
-			return i
-		}
-	}
-	return -1
 }

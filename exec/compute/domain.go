@@ -8,25 +8,11 @@ import (
 	"github.com/csmsql/csmsql/exec/plan"
 )
 
-// vector is a column on its way through an expression, in one of a few domains into which all types are brought. Which
-// of the
-// slices is set follows from the type. Slices may alias Arrow buffers of the morsel and are never written to.
-type vector struct {
-	t        plan.Type
-	constant bool   // one value stands for every row
-	nulls    []bool // nil: no NULL
-	ints     []int64
-	floats   []float64
-	truths   []bool
-	texts    texts
-	wides    []decimal128.Num
-}
-
-// domain says which slice of a vector holds a type's values.
+// domain is one of the few forms into which values of all types are brought to be compared one by one and aggregated.
 type domain uint8
 
 const (
-	noDomain    domain = iota // only its NULLs are looked at
+	noDomain    domain = iota // only NULLs are looked at
 	intDomain                 // integers but UBIGINT and HUGEINT, narrow decimals unscaled, dates, timestamps
 	floatDomain               // FLOAT, DOUBLE
 	truthDomain               // BOOLEAN
@@ -38,7 +24,7 @@ func domainOf(t plan.Type) domain {
 	switch t.Kind {
 	case plan.KindFloat, plan.KindDouble:
 		return floatDomain
-	case plan.KindBoolean, plan.KindNull:
+	case plan.KindBoolean:
 		return truthDomain
 	case plan.KindVarchar:
 		return textDomain
@@ -46,7 +32,7 @@ func domainOf(t plan.Type) domain {
 		return wideDomain
 	case plan.KindDate, plan.KindTimestamp:
 		return intDomain
-	case plan.KindOther:
+	case plan.KindOther, plan.KindNull:
 		return noDomain
 	}
 	if t.Exact64() {
@@ -54,16 +40,6 @@ func domainOf(t plan.Type) domain {
 	}
 	return wideDomain
 }
-
-// row maps a row to an index into the vector's slices.
-func (v *vector) row(i int) int {
-	if v.constant {
-		return 0
-	}
-	return i
-}
-
-func (v *vector) null(i int) bool { return v.nulls != nil && v.nulls[v.row(i)] }
 
 // texts reads strings from any of the layouts that hold them.
 type texts struct {
@@ -75,12 +51,6 @@ type stringsOf interface {
 	Value(i int) string
 	Len() int
 }
-
-// constantText makes one string a stringsOf.
-type constantText string
-
-func (c constantText) Value(int) string { return string(c) }
-func (c constantText) Len() int         { return 1 }
 
 func (x texts) at(i int) string {
 	if x.dictionary != nil {
@@ -123,41 +93,7 @@ func isText(t arrow.DataType) bool {
 	return false
 }
 
-// load brings an array into its type's domain, without a copy where the layouts agree.
-func load(a arrow.Array, t plan.Type) (vector, error) {
-	v := vector{t: t, nulls: loadNulls(a)}
-	var ok bool
-	switch domainOf(t) {
-	case noDomain:
-		ok = true
-	case intDomain:
-		v.ints, ok = loadInts(a)
-	case floatDomain:
-		v.floats, ok = loadFloats(a)
-	case truthDomain:
-		v.truths, ok = loadTruths(a)
-	case textDomain:
-		v.texts, ok = loadTexts(a)
-	case wideDomain:
-		v.wides, ok = loadWides(a)
-	}
-	if !ok {
-		return v, layoutError("%s values cannot be read from %s", t, a.DataType())
-	}
-	return v, nil
-}
-
-func loadNulls(a arrow.Array) []bool {
-	if a.NullN() == 0 {
-		return nil
-	}
-	nulls := make([]bool, a.Len())
-	for i := range nulls {
-		nulls[i] = a.IsNull(i)
-	}
-	return nulls
-}
-
+// loadInts gives an array's values in their domain, without a copy where the layouts agree; so do the others.
 func loadInts(a arrow.Array) ([]int64, bool) {
 	switch x := a.(type) {
 	case *array.Int64:
@@ -214,16 +150,9 @@ func loadFloats(a arrow.Array) ([]float64, bool) {
 	return nil, false
 }
 
-func loadTruths(a arrow.Array) ([]bool, bool) {
+func loadTruths(a arrow.Array) (func(i int) bool, bool) {
 	x, ok := a.(*array.Boolean)
-	if !ok {
-		return nil, false
-	}
-	truths := make([]bool, x.Len())
-	for i := range truths {
-		truths[i] = x.Value(i)
-	}
-	return truths, true
+	return func(i int) bool { return x.Value(i) }, ok
 }
 
 func loadTexts(a arrow.Array) (texts, bool) {
