@@ -24,7 +24,7 @@ type Error struct {
 	Detail   string
 }
 
-func (e *Error) Error() string { return "compute: " + e.Sentinel.Error() + ": " + e.Detail }
+func (e *Error) Error() string { return e.Sentinel.Error() + ": " + e.Detail }
 
 // Unwrap gives the sentinel.
 func (e *Error) Unwrap() error { return e.Sentinel }
