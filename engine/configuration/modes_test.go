@@ -1,0 +1,51 @@
+package configuration_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/engine/configuration"
+	"github.com/csmsql/csmsql/sql/statement"
+)
+
+// What SET TRANSACTION may change depends on whether the transaction has its snapshot.
+func TestModesChanged(t *testing.T) {
+	type modes = configuration.Modes
+	const serializable, repeatable = "serializable", "repeatable read"
+	for _, c := range []struct {
+		what   string
+		before modes
+		asked  statement.Modes
+		late   bool
+		want   modes
+		state  string
+	}{
+		{"nothing", modes{ReadOnly: true}, statement.Modes{}, true, modes{ReadOnly: true}, ""},
+		{"level", modes{}, statement.Modes{Isolation: serializable}, false, modes{Serializable: true}, ""},
+		{"level late", modes{}, statement.Modes{Isolation: serializable}, true, modes{}, "25001"},
+		{"the same level late", modes{Serializable: true}, statement.Modes{Isolation: serializable}, true, modes{Serializable: true}, ""},
+		{"down late", modes{Serializable: true}, statement.Modes{Isolation: repeatable}, true, modes{Serializable: true}, "25001"},
+		{"read only late", modes{}, statement.Modes{ReadOnly: true}, true, modes{ReadOnly: true}, ""},
+		{"read write", modes{ReadOnly: true}, statement.Modes{ReadWrite: true}, false, modes{}, ""},
+		{"read write late", modes{ReadOnly: true}, statement.Modes{ReadWrite: true}, true, modes{ReadOnly: true}, "25001"},
+		{"deferrable", modes{Serializable: true, ReadOnly: true}, statement.Modes{Deferrable: true}, false,
+			modes{Serializable: true, ReadOnly: true, Deferrable: true}, ""},
+		{"deferrable late", modes{Serializable: true, ReadOnly: true}, statement.Modes{Deferrable: true}, true,
+			modes{Serializable: true, ReadOnly: true}, "25001"},
+		{"deferrable without meaning", modes{}, statement.Modes{Deferrable: true}, false, modes{}, "0A000"},
+		{"not deferrable", modes{Serializable: true, ReadOnly: true, Deferrable: true}, statement.Modes{NotDeferrable: true}, false,
+			modes{Serializable: true, ReadOnly: true}, ""},
+	} {
+		got, err := c.before.Changed(c.asked, c.late)
+		require.Equal(t, c.want, got, c.what)
+		if c.state == "" {
+			require.NoError(t, err, c.what)
+			continue
+		}
+		var told interface{ SQLState() string }
+		require.True(t, errors.As(err, &told), c.what)
+		require.Equal(t, c.state, told.SQLState(), c.what)
+	}
+}
