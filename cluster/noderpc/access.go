@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 )
 
 // access says who may make a call.
@@ -77,7 +78,7 @@ func (s *Server) checkAccess(ctx context.Context, method string) error {
 			Message:  fmt.Sprintf("the certificate of %v has expired at %v", p.Identity, p.Until.UTC().Format(time.RFC3339)),
 			HintText: "Make a new one with “csmsql cluster cert” and start again with it.",
 		}
-		s.options.Refusals.Call(ctx, RefusedExpired, p, path.Base(method), err)
+		s.options.Refusals.Call(ctx, refusal.Expired, p, path.Base(method), err)
 		return err
 	}
 	if wanted.admits(p) {
@@ -90,6 +91,6 @@ func (s *Server) checkAccess(ctx context.Context, method string) error {
 	default:
 		err.HintText = "Connect to the node's unix socket, or with a certificate of the cluster."
 	}
-	s.options.Refusals.Call(ctx, RefusedRole, p, path.Base(method), err)
+	s.options.Refusals.Call(ctx, refusal.Role, p, path.Base(method), err)
 	return err
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 )
 
 // FragmentOptions of RunFragment.
@@ -22,7 +23,7 @@ type FragmentOptions struct {
 	// Progress is told how far the fragment is; nil: nobody listens. It is called on RunFragment's goroutine.
 	Progress func(FragmentProgress)
 	// Refusals counts results that were refused; nil: nobody counts.
-	Refusals *Refusals
+	Refusals *refusal.Counters
 	// Sent is called once the request is on its way, on RunFragment's goroutine; nil: nobody wants to know. If it fails before, never.
 	Sent func()
 }
@@ -157,7 +158,7 @@ func (r *FragmentRun) take(m *nodepb.FragmentResult, options FragmentOptions) (e
 	r.Result, err = decodeFragmentResult(m, options.Lends)
 	if errors.Is(err, ErrForeignMemory) && options.Refusals != nil {
 		who := Peer{Identity: certificate.Identity{Role: certificate.RoleNode, Name: r.client.node}, Address: r.client.name}
-		options.Refusals.Call(r.ctx, RefusedDescriptor, who, "Run, the result of a fragment", err)
+		options.Refusals.Call(r.ctx, refusal.Descriptor, who, "Run, the result of a fragment", err)
 	}
 	return err
 }

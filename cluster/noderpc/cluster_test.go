@@ -17,6 +17,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -330,7 +331,7 @@ func TestAPeersShareOfTheCalls(t *testing.T) {
 	c := s.dial(t, greedy)
 	_, err := c.Status(ctx)
 	require.Equal(t, "53000", state(t, err))
-	require.EqualValues(t, 1, s.server.Refusals().Calls(noderpc.RefusedRate))
+	require.EqualValues(t, 1, s.server.Refusals().Calls(refusal.Rate))
 	require.NoError(t, c.Free(ctx, noderpc.FreeRequest{}))
 	_, err = s.dial(t, nodeCertificate(t, s.authority, "n3")).Status(ctx)
 	require.NoError(t, err)

@@ -8,7 +8,7 @@
 //	engine (attached, or another node)                           engine (implements Node, Fragments, Operations)
 //	  │ Describe, Lease, Page, Status, Load      gRPC over         ▲ checked arguments, PeerOf(ctx)
 //	  ▼                                          unix socket,      │
-//	Client ── decode, check (N5) ◀─────────────  loopback, or ─▶ Server ── who calls, who may, bounds, panics, log, Refusals
+//	Client ── decode, check (N5) ◀─────────────  loopback, or ─▶ Server ── who calls, who may, bounds, panics, log, package refusal
 //	  ▲ Renew, Release                           mutual TLS        │   │
 //	package keeper ── renews every TTL/3                           │ tokens ── whose lease is it (N4)
 //	  │ Check(lease): by this machine's clock alone (N1)           ▼
@@ -88,7 +88,7 @@
 //
 // # Lock order
 //
-//	Client.mu, reporter.mu, States.mu, FragmentRun.mu, Refusals.mu: none is held over a call or another lock
+//	Client.mu, reporter.mu, States.mu, FragmentRun.mu: none is held over a call or another lock
 //
 // # What it does not do
 //

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 )
 
 // fragmentHandlers are those of the service Fragments.
@@ -104,7 +105,7 @@ func (r *fragmentRun) first() (FragmentRequest, error) {
 		}
 		request, err := decodeFragment(control.Request)
 		if err != nil {
-			r.server.options.Refusals.Call(r.stream.Context(), RefusedArgument, PeerOf(r.stream.Context()), "Run", err)
+			r.server.options.Refusals.Call(r.stream.Context(), refusal.Argument, PeerOf(r.stream.Context()), "Run", err)
 		}
 		return request, err
 	case <-timer.C:

@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 )
 
 // lendingHandlers are those of the service Lending.
@@ -35,7 +36,7 @@ func (h lendingHandlers) lender(ctx context.Context) (Lender, Peer, error) {
 
 // badLending counts what no correct caller asks for.
 func (h lendingHandlers) badLending(ctx context.Context, what string, err error) error {
-	h.server.options.Refusals.Call(ctx, RefusedArgument, PeerOf(ctx), what, err)
+	h.server.options.Refusals.Call(ctx, refusal.Argument, PeerOf(ctx), what, err)
 	return err
 }
 

@@ -18,6 +18,7 @@ import (
 
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -279,7 +280,7 @@ func TestAHostileRunner(t *testing.T) {
 	}
 
 	// A descriptor outside of its owner's regions.
-	refusals := noderpc.NewRefusals(silent())
+	refusals := refusal.New(silent())
 	for _, foreign := range [][]byte{sealedChunk(t, 2, 10).Encoded()} {
 		n.plays(false, started, result(&nodepb.FragmentResult{Chunks: [][]byte{foreign}, Rows: 10}))
 		_, err := c.RunFragment(context.Background(), fragment(), noderpc.FragmentOptions{Lends: lends, Refusals: refusals})
@@ -291,7 +292,7 @@ func TestAHostileRunner(t *testing.T) {
 		Lends: func(memregion.RegionID) (int64, bool) { return 4096, true }, Refusals: refusals,
 	})
 	require.ErrorIs(t, err, noderpc.ErrForeignMemory, "beyond the region's end")
-	require.EqualValues(t, 2, refusals.Calls(noderpc.RefusedDescriptor))
+	require.EqualValues(t, 2, refusals.Calls(refusal.Descriptor))
 
 	// After the result.
 	for _, more := range [][]*nodepb.FragmentEvent{{alive}, {started}, {result(&nodepb.FragmentResult{})}, {{}}} {
@@ -312,7 +313,7 @@ func TestAHostileRunner(t *testing.T) {
 // What our client never sends: nothing of it reaches the lender, and it is counted.
 func TestAHostileBorrower(t *testing.T) {
 	l := &fakeLender{}
-	refusals := noderpc.NewRefusals(silent())
+	refusals := refusal.New(silent())
 	path, _ := serve(t, &fakeNode{}, noderpc.ServerOptions{Lender: l, Refusals: refusals})
 	conn, ctx := raw(t, path)
 	rpc := nodepb.NewLendingClient(conn)
@@ -356,7 +357,7 @@ func TestAHostileBorrower(t *testing.T) {
 	}
 	_, err = rpc.Held(ctx, &nodepb.HeldRequest{Disclaimed: make([]uint64, noderpc.MaxExtents+1)})
 	refuse(err)
-	require.EqualValues(t, calls, refusals.Calls(noderpc.RefusedArgument))
+	require.EqualValues(t, calls, refusals.Calls(refusal.Argument))
 	require.Empty(t, l.heard())
 
 	node := nodepb.NewNodeClient(conn)

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 )
 
 // waitsForNobody are the methods that are served however busy the node is (N9): they are short, and a borrower whose
@@ -69,7 +70,7 @@ func (s *Server) place(ctx context.Context, method string) (leave func(), err er
 	name := p.Name()
 	if !s.shares.enter(name, s.options.MaxPeerCalls) {
 		err := &Error{State: stateBusy, Message: fmt.Sprintf("%d calls of %s are under way at this node already", s.options.MaxPeerCalls, name)}
-		s.options.Refusals.Call(ctx, RefusedRate, p, path.Base(method), err)
+		s.options.Refusals.Call(ctx, refusal.Rate, p, path.Base(method), err)
 		return nil, err
 	}
 	select {
@@ -190,7 +191,7 @@ func (s *Server) checkSize(m proto.Message) error {
 
 // logRefused is for what no correct peer does.
 func (s *Server) logRefused(ctx context.Context, what string, lease uint64) {
-	s.options.Refusals.Call(ctx, RefusedForged, PeerOf(ctx), fmt.Sprintf("%s lease %d", what, lease), errForeignLease)
+	s.options.Refusals.Call(ctx, refusal.Forged, PeerOf(ctx), fmt.Sprintf("%s lease %d", what, lease), errForeignLease)
 }
 
 var errForeignLease = errors.New("the lease is somebody else's")

@@ -57,11 +57,14 @@ func (p Peer) Principal() string {
 	if !p.Identified() {
 		return ""
 	}
-	return p.label()
+	return p.Label()
 }
 
-// label is Name for counters: processes come and go, users stay.
-func (p Peer) label() string {
+// ProcessID tells the processes of one peer apart, as they say themselves.
+func (p Peer) ProcessID() string { return p.Incarnation.String() }
+
+// Label is Name for counters: processes come and go, users stay.
+func (p Peer) Label() string {
 	if p.Known && p.Identity.Name == "" {
 		return fmt.Sprintf("user %d", p.User)
 	}

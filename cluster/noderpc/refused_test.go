@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -251,7 +252,7 @@ func TestLendingMessagesThatAreRefused(t *testing.T) {
 
 // A method that nobody said anything of is for nodes.
 func TestAMethodThatIsNotKnownIsForNodes(t *testing.T) {
-	s := &Server{options: ServerOptions{Refusals: NewRefusals(slog.New(slog.DiscardHandler))}}
+	s := &Server{options: ServerOptions{Refusals: refusal.New(slog.New(slog.DiscardHandler))}}
 	var e *Error
 	require.ErrorAs(t, s.checkAccess(t.Context(), "/x/Y"), &e)
 	require.Equal(t, statePrivilege, e.State)

@@ -21,6 +21,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 	"github.com/csmsql/csmsql/coherence"
 )
 
@@ -215,7 +216,7 @@ func TestACertificateExpiresDuringAConnection(t *testing.T) {
 	require.Eventually(t, func() bool { return time.Now().After(soon.Until()) }, 5*time.Second, 10*time.Millisecond)
 	err := c.Ping(context.Background())
 	require.Equal(t, "28000", state(t, err))
-	require.EqualValues(t, 1, s.server.Refusals().Calls(noderpc.RefusedExpired))
+	require.EqualValues(t, 1, s.server.Refusals().Calls(refusal.Expired))
 }
 
 // A client that has a certificate does not talk to a node without.
@@ -261,7 +262,7 @@ func TestWhoMayCallWhat(t *testing.T) {
 	require.Equal(t, "42501", state(t, err))
 	_, err = tool.States(ctx)
 	require.NoError(t, err)
-	require.EqualValues(t, 2, s.server.Refusals().Calls(noderpc.RefusedRole))
+	require.EqualValues(t, 2, s.server.Refusals().Calls(refusal.Role))
 	require.Contains(t, s.log.String(), "csmsql://client/ops")
 
 	_, err = s.dial(t, nodeCertificate(t, s.authority, "n2")).Grant(ctx, noderpc.GrantRequest{Size: 1, Ticket: noderpc.NewTicket()})
@@ -290,11 +291,11 @@ func TestTooManyConnectionsAreCounted(t *testing.T) {
 // A node's log is not a peer's to fill.
 func TestTheLogIsBounded(t *testing.T) {
 	log := &journal{}
-	r := noderpc.NewRefusals(slog.New(slog.NewTextHandler(log, nil)))
+	r := refusal.New(slog.New(slog.NewTextHandler(log, nil)))
 	for range 10_000 {
-		r.Call(context.Background(), noderpc.RefusedForged, noderpc.Peer{}, "Free", os.ErrInvalid)
+		r.Call(context.Background(), refusal.Forged, noderpc.Peer{}, "Free", os.ErrInvalid)
 	}
-	require.EqualValues(t, 10_000, r.Calls(noderpc.RefusedForged))
+	require.EqualValues(t, 10_000, r.Calls(refusal.Forged))
 	require.Less(t, bytes.Count([]byte(log.String()), []byte("\n")), 200)
 }
 

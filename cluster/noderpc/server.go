@@ -14,6 +14,7 @@ import (
 
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc/nodepb"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 )
 
 // ServerOptions bound what a server does at once. Zero values serve.
@@ -64,7 +65,7 @@ type ServerOptions struct {
 	// would not be worth anything later. Nil: all are answered. The server needs no Node then.
 	Refuse func() *Error
 	// Refusals counts and logs who was refused; nil: the server makes its own.
-	Refusals *Refusals
+	Refusals *refusal.Counters
 	// Grace is how long calls under way may go on after Serve's context ended (default 2 s); then their contexts end.
 	Grace time.Duration
 	// Log gets every call at level debug; nil: slog.Default().
@@ -97,7 +98,7 @@ func (o ServerOptions) withDefaults() ServerOptions {
 		o.Incarnation = NewIncarnation()
 	}
 	if o.Refusals == nil {
-		o.Refusals = NewRefusals(o.Log)
+		o.Refusals = refusal.New(o.Log)
 	}
 	return o
 }
@@ -130,7 +131,7 @@ func NewServer(node Node, options ServerOptions) *Server {
 func (s *Server) Incarnation() Incarnation { return s.options.Incarnation }
 
 // Refusals counts who was refused.
-func (s *Server) Refusals() *Refusals { return s.options.Refusals }
+func (s *Server) Refusals() *refusal.Counters { return s.options.Refusals }
 
 // Times of connections. A peer that does not answer within keepaliveTime + keepaliveTimeout is taken for gone.
 const (

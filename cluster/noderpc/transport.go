@@ -12,6 +12,7 @@ import (
 	"google.golang.org/grpc/credentials"
 
 	"github.com/csmsql/csmsql/cluster/certificate"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 )
 
 // connections is gRPC's hook for the start of each connection at a server: it bounds how many there are, has mutual TLS
@@ -20,7 +21,7 @@ type connections struct {
 	limit    int64
 	open     atomic.Int64
 	secure   credentials.TransportCredentials // nil: plain TCP, for loopback
-	refusals *Refusals
+	refusals *refusal.Counters
 }
 
 var (
@@ -28,7 +29,7 @@ var (
 	errNotTheServers      = errors.New("noderpc: these credentials are a server's")
 )
 
-func newConnections(limit int, own *certificate.Credentials, refusals *Refusals) *connections {
+func newConnections(limit int, own *certificate.Credentials, refusals *refusal.Counters) *connections {
 	c := &connections{limit: int64(limit), refusals: refusals}
 	if own != nil {
 		c.secure = credentials.NewTLS(own.Server())
@@ -40,7 +41,7 @@ func newConnections(limit int, own *certificate.Credentials, refusals *Refusals)
 func (c *connections) ServerHandshake(conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	if c.open.Add(1) > c.limit {
 		c.open.Add(-1)
-		c.refuse(conn, certificate.Refusal{Reason: refusedTooMany, Err: errTooManyConnections})
+		c.refuse(conn, certificate.Refusal{Reason: refusal.TooMany, Err: errTooManyConnections})
 		_ = conn.Close() // the error below is what is to be told
 		return nil, nil, errTooManyConnections
 	}
@@ -70,7 +71,7 @@ func (c *connections) shakeHands(conn net.Conn, p Peer) (net.Conn, Peer, error) 
 }
 
 func (c *connections) refuse(conn net.Conn, r certificate.Refusal) {
-	c.refusals.connection(conn.RemoteAddr(), r)
+	c.refusals.Connection(conn.RemoteAddr(), r)
 }
 
 // ClientHandshake implements credentials.TransportCredentials.

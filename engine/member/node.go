@@ -18,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/fabric"
@@ -49,7 +50,7 @@ type Node struct {
 	Space    catalog.Space  // this node's region
 	Lent     *memregion.Lent
 	Region   memregion.Spec
-	Refusals *noderpc.Refusals // by the node's RPC
+	Refusals *refusal.Counters // by the node's RPC
 
 	// Of a node in a cluster.
 	joined  bool              // its directory was a node's of this cluster before
@@ -95,7 +96,7 @@ type Config struct {
 
 // Open brings a node up. On error the part that is up is returned too, to be closed.
 func Open(ctx context.Context, c Config) (*Node, error) {
-	n := &Node{config: c, Homes: catalog.Homes{}, Refusals: noderpc.NewRefusals(c.Log), out: make(chan struct{})}
+	n := &Node{config: c, Homes: catalog.Homes{}, Refusals: refusal.New(c.Log), out: make(chan struct{})}
 	config := &n.config
 	var err error
 	if err := config.Verify.Check(); err != nil {

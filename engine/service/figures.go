@@ -6,6 +6,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/etcd"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/engine/upkeep"
@@ -28,7 +29,7 @@ type Figures struct {
 	// StrayBytes are those that there are. HeldTooLong counts extents that their holders still held when they ended.
 	Strays, StraysTakenBack, StraysNow, StrayBytes, HeldTooLong int64
 	// Refusals count who was refused what by the node's RPC.
-	Refusals *noderpc.Refusals
+	Refusals *refusal.Counters
 	// Cluster is nil of a node that is alone.
 	Cluster *ClusterFigures
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/borrowing"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 	"github.com/csmsql/csmsql/coherence"
 )
 
@@ -166,6 +167,6 @@ func TestSpacesOfTwoNodes(t *testing.T) {
 	c := write(t, borrowing.NewSpace(first, w.view, borrowing.Options{}), 10)
 	require.Equal(t, "42501", state(t, second.Publish(ctx, false, c.Extents()...)))
 	require.Equal(t, "42501", state(t, second.Free(ctx, noderpc.FreeRequest{Extents: c.Extents()})))
-	require.EqualValues(t, 2, w.refusals.Calls(noderpc.RefusedForged))
+	require.EqualValues(t, 2, w.refusals.Calls(refusal.Forged))
 	require.NoError(t, first.Free(ctx, noderpc.FreeRequest{Extents: c.Extents()}))
 }

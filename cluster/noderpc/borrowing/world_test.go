@@ -24,6 +24,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/memregion"
@@ -62,7 +63,7 @@ type lender struct {
 	home     *coherence.Home
 	lending  *lending.Lender
 	counters *coherence.Counters
-	refusals *noderpc.Refusals
+	refusals *refusal.Counters
 	address  string
 	cancel   context.CancelFunc
 	served   chan error
@@ -79,7 +80,7 @@ func serve(spec memregion.Spec, own *certificate.Credentials) (*lender, error) {
 		return nil, err
 	}
 	log := slog.New(slog.DiscardHandler)
-	l.refusals = noderpc.NewRefusals(log)
+	l.refusals = refusal.New(log)
 	if l.lending, err = lending.New(catalog.Homes{spec.ID: l.home}, lending.Options{Refusals: l.refusals, Log: log}); err != nil {
 		return nil, err
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
@@ -93,7 +94,7 @@ func TestAPeerIsDeclaredDeadAndSleeps(t *testing.T) {
 		require.ErrorIs(t, err, noderpc.ErrFenced, "call %d", i)
 		require.Equal(t, "57P01", state(t, err))
 	}
-	require.EqualValues(t, 5, w.refusals.Calls(noderpc.RefusedGone))
+	require.EqualValues(t, 5, w.refusals.Calls(refusal.Gone))
 	w.lender.Sweep()
 	require.Equal(t, coherence.Quarantined, w.state(written), "it lives, so it may store")
 	w.grant(node("n2"), page) // a new process of the node is another one

@@ -7,6 +7,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/internal/bytesize"
 	"github.com/csmsql/csmsql/memregion"
@@ -126,10 +127,10 @@ func (l *ledger) evidence(p noderpc.Peer) (process noderpc.Process, member noder
 }
 
 // enter finds the account of a live borrower, or opens one (W4). The caller calls leave afterwards.
-func (l *ledger) enter(p noderpc.Peer, now time.Time) (*account, *refusal) {
+func (l *ledger) enter(p noderpc.Peer, now time.Time) (*account, *denial) {
 	b := Borrower{Name: p.Name(), Incarnation: p.Incarnation}
 	if b.Name == "" || b.Incarnation.IsZero() {
-		return nil, refused(noderpc.RefusedRole, "42501", "memory is lent only to those who are known: %v is not", p)
+		return nil, refused(refusal.Role, "42501", "memory is lent only to those who are known: %v is not", p)
 	}
 	u := l.usage(b.Name)
 	if u.isDead(b.Incarnation) || slices.Contains(l.over, b.Incarnation) {
@@ -231,22 +232,22 @@ func (l *ledger) forgetVoids(now time.Time) {
 }
 
 // request reserves quota for an extent that the home is about to be asked for (W2).
-func (l *ledger) request(a *account, ticket noderpc.Ticket, size int64) (*grant, *refusal) {
+func (l *ledger) request(a *account, ticket noderpc.Ticket, size int64) (*grant, *denial) {
 	size = (size + memregion.PageSize - 1) / memregion.PageSize * memregion.PageSize
 	u := a.usage
 	switch {
 	case a.tickets[ticket] != nil:
-		return nil, refused(noderpc.RefusedReplayed, "55000", "ticket %d of %v was used before", ticket, a.Borrower)
+		return nil, refused(refusal.Replayed, "55000", "ticket %d of %v was used before", ticket, a.Borrower)
 	case u.isVoid(a.Incarnation, ticket):
-		return nil, &refusal{"", &noderpc.Error{State: "57014", Message: fmt.Sprintf("the caller has given ticket %d back", ticket)}}
+		return nil, &denial{"", &noderpc.Error{State: "57014", Message: fmt.Sprintf("the caller has given ticket %d back", ticket)}}
 	case size > l.limits.GrantBytes:
-		return nil, refused(noderpc.RefusedTooLarge, "54000", "an extent of %s was asked for; one may have %s at most", bytesize.Text(size), bytesize.Text(l.limits.GrantBytes)).
+		return nil, refused(refusal.TooLarge, "54000", "an extent of %s was asked for; one may have %s at most", bytesize.Text(size), bytesize.Text(l.limits.GrantBytes)).
 			hint("Write smaller chunks.")
 	case u.grants >= l.limits.PeerGrants:
-		return nil, refused(noderpc.RefusedQuota, "53200", "%s holds %d extents that are not published, which is as many as one may", a.Name, u.grants).
+		return nil, refused(refusal.Quota, "53200", "%s holds %d extents that are not published, which is as many as one may", a.Name, u.grants).
 			hint("Publish or free what was written before.")
 	case size > l.limits.PeerBytes-u.bytes:
-		return nil, refused(noderpc.RefusedQuota, "53200", "%s would hold %s that are not published, and %s are allowed", a.Name, bytesize.Text(u.bytes+size), bytesize.Text(l.limits.PeerBytes)).
+		return nil, refused(refusal.Quota, "53200", "%s would hold %s that are not published, and %s are allowed", a.Name, bytesize.Text(u.bytes+size), bytesize.Text(l.limits.PeerBytes)).
 			hint("Publish or free what was written before.")
 	}
 	g := &grant{account: a, ticket: ticket, bytes: size, busy: true}
@@ -287,7 +288,7 @@ func (l *ledger) drop(g *grant) {
 }
 
 // take finds an extent that the borrower holds in one of the stages, for a step (W1). The caller calls done.
-func (l *ledger) take(a *account, what string, id catalog.ExtentID, stages ...stage) (*grant, *refusal) {
+func (l *ledger) take(a *account, what string, id catalog.ExtentID, stages ...stage) (*grant, *denial) {
 	g := l.extents[id]
 	switch {
 	case g == nil && id.Generation < l.first[id.Region]:
@@ -297,7 +298,7 @@ func (l *ledger) take(a *account, what string, id catalog.ExtentID, stages ...st
 	case g.account != a:
 		return nil, notYours(what, id)
 	case g.busy:
-		return nil, refused(noderpc.RefusedReplayed, "55000", "%s %v: another call about it is under way", what, id)
+		return nil, refused(refusal.Replayed, "55000", "%s %v: another call about it is under way", what, id)
 	}
 	for _, s := range stages {
 		if g.stage == s {
@@ -305,11 +306,11 @@ func (l *ledger) take(a *account, what string, id catalog.ExtentID, stages ...st
 			return g, nil
 		}
 	}
-	return nil, refused(noderpc.RefusedReplayed, "55000", "%s %v: it is %v", what, id, g.stage)
+	return nil, refused(refusal.Replayed, "55000", "%s %v: it is %v", what, id, g.stage)
 }
 
 // takeAll is take for each, or for none.
-func (l *ledger) takeAll(a *account, what string, ids []catalog.ExtentID, stages ...stage) ([]*grant, *refusal) {
+func (l *ledger) takeAll(a *account, what string, ids []catalog.ExtentID, stages ...stage) ([]*grant, *denial) {
 	list := make([]*grant, 0, len(ids))
 	for _, id := range ids {
 		g, r := l.take(a, what, id, stages...)

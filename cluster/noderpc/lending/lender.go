@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
@@ -49,7 +50,7 @@ type Options struct {
 	// publisher may free them, as it must when it does not know whether they were published; see also Unconfirmed.
 	Confirmations bool
 	// Refusals counts and logs; nil: an own one.
-	Refusals *noderpc.Refusals
+	Refusals *refusal.Counters
 	// Log gets what goes wrong in the background; nil: slog.Default().
 	Log *slog.Logger
 	// Now is the clock (default time.Now).
@@ -90,7 +91,7 @@ func New(homes catalog.Homes, options Options) (*Lender, error) {
 		options.Log = slog.Default()
 	}
 	if options.Refusals == nil {
-		options.Refusals = noderpc.NewRefusals(options.Log)
+		options.Refusals = refusal.New(options.Log)
 	}
 	if options.NodeOf == nil {
 		options.NodeOf = func(noderpc.Peer, noderpc.Membership) (unknown noderpc.Membership) { return unknown }
@@ -185,7 +186,7 @@ func (l *Lender) admit(peer noderpc.Peer) error {
 		return nil
 	}
 	if err := l.options.Admit(peer); err != nil {
-		return &refusal{noderpc.RefusedGone, &noderpc.Error{
+		return &denial{refusal.Gone, &noderpc.Error{
 			State: "57P01", Cause: noderpc.ErrFenced, Message: fmt.Sprintf("%v is no member of the cluster: %v", peer, err),
 		}}
 	}
@@ -279,7 +280,7 @@ func (l *Lender) finish(list []*grant, apply func(*ledger)) {
 
 // refuse logs and counts what is the peer's fault, and returns the error in any case.
 func (l *Lender) refuse(ctx context.Context, peer noderpc.Peer, what string, err error) error {
-	var r *refusal
+	var r *denial
 	if errors.As(err, &r) {
 		if r.reason != "" {
 			l.options.Refusals.Call(ctx, r.reason, peer, what, r.cause)

@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/internal/shmdir"
@@ -78,7 +79,7 @@ func TestForgedCalls(t *testing.T) {
 			for i, err := range append(calls, err) {
 				require.Equal(t, "42501", state(t, err), "call %d", i)
 			}
-			require.EqualValues(t, len(calls)+1, w.refusals.Calls(noderpc.RefusedForged))
+			require.EqualValues(t, len(calls)+1, w.refusals.Calls(refusal.Forged))
 			require.Equal(t, coherence.Granted, w.state(g))
 			require.Equal(t, coherence.Sealed, w.state(s))
 			require.Equal(t, coherence.Published, w.state(temporary))
@@ -108,7 +109,7 @@ func TestReplayedCalls(t *testing.T) {
 	} {
 		require.Equal(t, "55000", state(t, err), "call %d", i)
 	}
-	require.EqualValues(t, 12, w.refusals.Calls(noderpc.RefusedReplayed))
+	require.EqualValues(t, 12, w.refusals.Calls(refusal.Replayed))
 	require.Equal(t, coherence.Published, w.state(g))
 	require.NoError(t, w.lender.Free(ctx, p, noderpc.FreeRequest{Extents: []catalog.ExtentID{freed, never}, Settling: true}), "who settles may not know")
 	w.requireEmpty(g)
@@ -124,10 +125,10 @@ func TestCallsAboutTheFormerProcess(t *testing.T) {
 		require.Equal(t, "58000", state(t, err), "call %d", i)
 		require.ErrorContains(t, err, "a former process of this node granted it")
 	}
-	require.EqualValues(t, 3, w.refusals.Calls(noderpc.RefusedFormer))
-	require.Zero(t, w.refusals.Calls(noderpc.RefusedReplayed))
+	require.EqualValues(t, 3, w.refusals.Calls(refusal.Former))
+	require.Zero(t, w.refusals.Calls(refusal.Replayed))
 	require.Equal(t, "55000", state(t, w.free(p, catalog.ExtentID{Region: 1, Generation: g.Generation + 1})), "not of the former one")
-	require.EqualValues(t, 1, w.refusals.Calls(noderpc.RefusedReplayed))
+	require.EqualValues(t, 1, w.refusals.Calls(refusal.Replayed))
 	w.requireEmpty()
 }
 
@@ -152,8 +153,8 @@ func TestLimits(t *testing.T) {
 	w.grant(node("n2"), page)
 	require.ErrorContains(t, try(p, 1), "holds 3 extents")
 	w.grant(node("n3"), page) // each name has its own
-	require.EqualValues(t, 1, w.refusals.Calls(noderpc.RefusedTooLarge))
-	require.EqualValues(t, 2, w.refusals.Calls(noderpc.RefusedQuota))
+	require.EqualValues(t, 1, w.refusals.Calls(refusal.TooLarge))
+	require.EqualValues(t, 2, w.refusals.Calls(refusal.Quota))
 
 	require.NotZero(t, len(w.lender.PeerGone("n2", noderpc.Incarnation{}).Borrowers))
 	w.lender.Lift("n2", noderpc.Incarnation{})
@@ -201,7 +202,7 @@ func TestSealsAreCompared(t *testing.T) {
 		require.Equal(t, trust, err == nil)
 		if !trust {
 			require.Equal(t, "XX001", state(t, err))
-			require.EqualValues(t, 1, w.refusals.Calls(noderpc.RefusedChecksum))
+			require.EqualValues(t, 1, w.refusals.Calls(refusal.Checksum))
 			require.Error(t, w.publish(p, false, g.Extent))
 		}
 		require.NoError(t, w.free(p, g.Extent))
@@ -522,7 +523,7 @@ func TestDrainAndAdmit(t *testing.T) {
 	}
 	_, err = w.lender.Grant(ctx, stranger, noderpc.GrantRequest{Region: 1, Size: 1, Ticket: 1})
 	require.ErrorIs(t, err, noderpc.ErrFenced)
-	require.EqualValues(t, 6, w.refusals.Calls(noderpc.RefusedGone))
+	require.EqualValues(t, 6, w.refusals.Calls(refusal.Gone))
 	_, err = w.lender.Grant(ctx, noderpc.Peer{Network: "tcp", Address: "x", Incarnation: noderpc.NewIncarnation()}, noderpc.GrantRequest{Region: 1, Size: 1, Ticket: 1})
 	require.Equal(t, "42501", state(t, err), "nobody knows who that is")
 	w.requireEmpty()

@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/memregion"
@@ -97,7 +98,7 @@ func (l *Lender) compare(home *coherence.Home, at memregion.Range, request noder
 		return err
 	}
 	if checksum != request.Seal.Checksum {
-		return refused(noderpc.RefusedChecksum, "XX001", "its %d bytes have the checksum %016x and not %016x, as their writer says", len(bytes), checksum, request.Seal.Checksum)
+		return refused(refusal.Checksum, "XX001", "its %d bytes have the checksum %016x and not %016x, as their writer says", len(bytes), checksum, request.Seal.Checksum)
 	}
 	return nil
 }
@@ -233,7 +234,7 @@ func (l *Lender) willGoBack(a *account, id catalog.ExtentID) bool {
 
 type refusalOf struct {
 	id      catalog.ExtentID
-	refusal *refusal
+	refusal *denial
 }
 
 // freeTicket finds the extent of a ticket. If there is none yet, its request will find the ticket void (W5). Requires mu.
@@ -261,7 +262,7 @@ func (l *Lender) Unpin(ctx context.Context, peer noderpc.Peer, ids []catalog.Ext
 	return l.pinning(ctx, peer, "unpin", func(domain coherence.Domain) error {
 		err := l.homes.Unpin(domain, ids...)
 		if errors.Is(err, coherence.ErrNotPinned) || errors.Is(err, coherence.ErrUnknown) {
-			return &refusal{noderpc.RefusedReplayed, &noderpc.Error{State: "55000", Message: err.Error(), Cause: err}}
+			return &denial{refusal.Replayed, &noderpc.Error{State: "55000", Message: err.Error(), Cause: err}}
 		}
 		return err
 	})

@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/cluster/certificate"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/cluster/noderpc/lending"
+	"github.com/csmsql/csmsql/cluster/noderpc/refusal"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/memregion"
 )
@@ -102,7 +103,7 @@ type world struct {
 	memories map[memregion.RegionID]*memory
 	homes    catalog.Homes
 	counters *coherence.Counters
-	refusals *noderpc.Refusals
+	refusals *refusal.Counters
 	lender   *lending.Lender
 }
 
@@ -132,7 +133,7 @@ func newWorldAfter(t require.TestingT, class coherence.Class, first coherence.Ge
 	}
 	log := slog.New(slog.DiscardHandler)
 	if options.Refusals == nil {
-		options.Refusals = noderpc.NewRefusals(log)
+		options.Refusals = refusal.New(log)
 	}
 	w.refusals, options.Log = options.Refusals, log
 	var err error

@@ -125,9 +125,8 @@ func (b *builder) partial(c *call, before, behind string) {
 // rows.
 const exactDigits = 26
 
-// average divides sum by count as DuckDB does: of decimals, the sum without its point by count times the power of ten;
-// both
-// as DOUBLE. (DuckDB divides in 80 bits: once in some thousand values its last bit may differ.)
+// average divides sum by count as DuckDB does: of decimals, the sum without its point by count times the power of
+// ten; both as DOUBLE. (DuckDB divides in 80 bits: once in some thousand values its last bit may differ.)
 func (g *grouping) average(c *call, of class) func() string {
 	sum, count := g.partial(c, "sum(", ")"), g.partial(c, "count(", ")")
 	return func() string {
@@ -144,8 +143,7 @@ func (g *grouping) average(c *call, of class) func() string {
 }
 
 // distinctCall: the values that are told apart become a key of the fragments; the coordinator applies the aggregate
-// itself. Under
-// FILTER, values that do not count become NULL, which these aggregates pass over.
+// itself. Under FILTER, values that do not count become NULL, which these aggregates pass over.
 func (g *grouping) distinctCall(c *call) {
 	of := g.argumentClass(c)
 	separator := ""
@@ -210,11 +208,10 @@ func (g *grouping) distinctKey(c *call, of class) int {
 	return k
 }
 
-// variance merges the fragments' variances around their means: Σ(nᵢ·varᵢ) + Σ nᵢ·(meanᵢ − mean)². The mean of a whole
-// group comes from
-// a window over the stage's result, so that nothing large is subtracted from something large. Where all values are
-// equal, so are the
-// means, to the last bit: the variance is 0 then, as it is on one node.
+// variance merges the fragments' variances around their means: Σ(nᵢ·varᵢ) + Σ nᵢ·(meanᵢ − mean)². The mean of a
+// whole group comes from a window over the stage's result, so that nothing large is subtracted from something
+// large. Where all values are equal, so are the means, to the last bit: the variance is 0 then, as it is on one
+// node.
 func (g *grouping) variance(c *call) func() string {
 	count := g.partial(c, "count(", ")")
 	spread := g.partial(c, "var_pop(CAST(", " AS DOUBLE))")

@@ -11,9 +11,8 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// analysis reads one statement. It stops trusting itself at the first thing that is not certain (D1): reason is then
-// set, and
-// nothing that was found afterwards counts.
+// analysis reads one statement. It stops trusting itself at the first thing that is not certain (D1): reason is
+// then set, and nothing that was found afterwards counts.
 type analysis struct {
 	text        *outline.Text
 	occurrences []*occurrence

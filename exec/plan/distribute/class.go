@@ -10,8 +10,7 @@ import (
 )
 
 // class is what must be known of an expression's type: what its sum is, and whether its values come through a stage
-// unchanged (D5).
-// The zero class knows nothing.
+// unchanged (D5). The zero class knows nothing.
 type class struct {
 	kind             classKind
 	precision, scale int    // of decimals; 38 digits if it is not known how many

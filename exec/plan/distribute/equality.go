@@ -4,9 +4,8 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// equalities are classes of columns that have the same value in every row that matters. Only columns of one type are in
-// it:
-// equality across types is not transitive.
+// equalities are classes of columns that have the same value in every row that matters. Only columns of one type
+// are in it: equality across types is not transitive.
 type equalities map[column]column // union-find: to a parent
 
 func (e equalities) root(c column) column {
@@ -27,9 +26,8 @@ func (e equalities) unite(c, d column) {
 
 func (e equalities) same(c, d column) bool { return c == d || e.root(c) == e.root(d) }
 
-// equalities finds the columns that are equal in every row that the block makes: by WHERE, by USING, and by ON of joins
-// that
-// no outer join above fills with NULLs.
+// equalities finds the columns that are equal in every row that the block makes: by WHERE, by USING, and by ON of
+// joins that no outer join above fills with NULLs.
 func (a *analysis) equalities(b *block) {
 	for _, t := range b.from {
 		a.equalIn(b.equal, t)

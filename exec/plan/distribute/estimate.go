@@ -137,12 +137,10 @@ func (p *planner) cost(e Estimate) float64 {
 	return float64(e.LocalBytes) + p.settings.RemoteFactor*float64(e.RemoteBytes) + rowBytes*float64(e.LocalRows+e.RemoteRows)
 }
 
-// passing estimates which share of their rows the occurrences of one text let through: by their own conditions, and by
-// the keys that are
-// left of smaller tables that they are joined with in it, which a node thins its scans out by. The smallest go first,
-// as there. Of those that
-// are read in part, held says which share of the rows: what is read whole beside them is thinned out by those keys
-// alone.
+// passing estimates which share of their rows the occurrences of one text let through: by their own conditions, and
+// by the keys that are left of smaller tables that they are joined with in it, which a node thins its scans out by.
+// The smallest go first, as there. Of those that are read in part, held says which share of the rows: what is read
+// whole beside them is thinned out by those keys alone.
 func (p *planner) passing(among []*occurrence, held map[*occurrence]float64) map[*occurrence]float64 {
 	share := map[*occurrence]float64{}
 	rows := func(o *occurrence) float64 {
@@ -253,9 +251,8 @@ func (p *planner) rowsOf(q *query) float64 {
 	return p.guessed(max(rows, 1))
 }
 
-// joined estimates the rows that FROM and WHERE of a block leave: the product of the tables, each set of equal columns
-// but one
-// taking its distinct values away.
+// joined estimates the rows that FROM and WHERE of a block leave: the product of the tables, each set of equal
+// columns but one taking its distinct values away.
 func (p *planner) joined(b *block) float64 {
 	rows := 1.0
 	classes := map[column][]float64{}

@@ -8,8 +8,7 @@ import (
 )
 
 // from binds an entry of a FROM clause. Items are added as they come, so that a later one sees the earlier ones, as
-// LATERAL
-// asks and DuckDB does without being asked.
+// LATERAL asks and DuckDB does without being asked.
 func (a *analysis) from(b *block, n *pg.Node) *tree {
 	switch e := n.GetNode().(type) {
 	case *pg.Node_RangeVar:

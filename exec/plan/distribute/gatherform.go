@@ -7,9 +7,8 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// gatherForm: fragments join and filter, and give the columns that the rest needs; the coordinator does the rest. It is
-// for what
-// cannot be made of parts: windows over everything, medians, DISTINCT ON.
+// gatherForm: fragments join and filter, and give the columns that the rest needs; the coordinator does the rest.
+// It is for what cannot be made of parts: windows over everything, medians, DISTINCT ON.
 //
 //	fragment   SELECT g, x FROM t WHERE …
 //	final      SELECT c0 AS g, median(c1) FROM csm_stage_1 GROUP BY c0 ORDER BY …

@@ -1,8 +1,7 @@
 package distribute
 
-// shuffled adds the stage with its groups in partitions, and one in which each node finishes a partition. Every group
-// is in one
-// of those: they are made of keys of the final groups, whose equal values are the same bytes.
+// shuffled adds the stage with its groups in partitions, and one in which each node finishes a partition. Every
+// group is in one of those: they are made of keys of the final groups, whose equal values are the same bytes.
 func (g *grouping) shuffled(stage stageOf, prepared bool) (why string) {
 	q := g.query
 	var by []int

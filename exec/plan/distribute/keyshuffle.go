@@ -6,13 +6,10 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 )
 
-// keyAttempts proposes to shuffle a table by a column that a block groups by, or that its windows are partitioned by:
-// every group and
-// every partition of a window is then on one node, whatever the aggregates are. It is for what cannot be made of parts
-// and would
-// have to be gathered: medians, ordered lists, windows. (Parts of groups are better shuffled as groups: a value that
-// most rows have makes
-// no node do most of the work.)
+// keyAttempts proposes to shuffle a table by a column that a block groups by, or that its windows are partitioned
+// by: every group and every partition of a window is then on one node, whatever the aggregates are. It is for what
+// cannot be made of parts and would have to be gathered: medians, ordered lists, windows. (Parts of groups are
+// better shuffled as groups: a value that most rows have makes no node do most of the work.)
 //
 //	stage 1   SELECT k, x FROM t WHERE x > 3                  → partitions by hash of k
 //	stage 2   SELECT k, median(x), … FROM (…) AS t GROUP BY k
@@ -35,8 +32,7 @@ func (p *planner) keyAttempts(q *query) (list []attempt) {
 }
 
 // keyColumns lists the columns by which all rows that belong together can be told: members of GROUP BY, and what is
-// common to the partitions
-// of all windows.
+// common to the partitions of all windows.
 func (p *planner) keyColumns(b *block) (columns []column) {
 	for _, n := range b.stmt.GroupClause {
 		if n.GetGroupingSet() != nil {

@@ -47,11 +47,9 @@ const (
 	ByHash
 )
 
-// Split is a table's placement. With ByHash all rows whose Columns have equal values (as = compares them, and NULL with
-// NULL)
-// lie on one node, and two tables with the same Nodes and the same types of Columns put equal values on the same node.
-// Nothing
-// is concluded from a hash of floating point numbers or intervals.
+// Split is a table's placement. With ByHash all rows whose Columns have equal values (as = compares them, and NULL
+// with NULL) lie on one node, and two tables with the same Nodes and the same types of Columns put equal values on
+// the same node. Nothing is concluded from a hash of floating point numbers or intervals.
 type Split struct {
 	By      SplitKind
 	Columns []string // of the hash, in order

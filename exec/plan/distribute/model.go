@@ -166,9 +166,8 @@ func (t *tree) leaves(list []*item) []*item {
 	return t.right.leaves(t.left.leaves(list))
 }
 
-// each visits the query and all queries in it, those of its WITH clause included (not CTEs of queries around it), but
-// none
-// that is to be skipped, and nothing in that.
+// each visits the query and all queries in it, those of its WITH clause included (not CTEs of queries around it),
+// but none that is to be skipped, and nothing in that.
 func (q *query) each(skip func(*query) bool, visit func(*query)) {
 	if skip(q) {
 		return

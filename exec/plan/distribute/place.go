@@ -42,9 +42,8 @@ func (p *planner) place(q *query) {
 	p.put(best)
 }
 
-// preferWhole: estimates being what they are, a stage for the whole query is taken rather than ones for parts of it,
-// unless that is
-// much better. The same goes for reading in place rather than a shuffle.
+// preferWhole: estimates being what they are, a stage for the whole query is taken rather than ones for parts of
+// it, unless that is much better. The same goes for reading in place rather than a shuffle.
 const preferWhole = 0.85
 
 const notWorth = "a second node would save less than a stage costs"
@@ -73,9 +72,8 @@ func (p *planner) placeInner(q *query) {
 	q.inner(p.place)
 }
 
-// placeBlock makes a stage of a query's block: each fragment works it out over its part of one table, and of those that
-// lie
-// like it, or are made to.
+// placeBlock makes a stage of a query's block: each fragment works it out over its part of one table, and of those
+// that lie like it, or are made to.
 func (p *planner) placeBlock(q *query) {
 	start := p.mark()
 	var best *attempt
@@ -116,9 +114,8 @@ func (p *planner) placeBlock(q *query) {
 	p.placeRest(q, best.parts)
 }
 
-// build makes the stages of an attempt, or says why there are none. Unless prepared, it takes for granted that what can
-// be
-// worked out once beforehand will be.
+// build makes the stages of an attempt, or says why there are none. Unless prepared, it takes for granted that what
+// can be worked out once beforehand will be.
 func (p *planner) build(q *query, t *attempt, prepared bool) (why string) {
 	p.shuffles, p.edits = t.shuffles, nil
 	defer func() { p.shuffles, p.edits = nil, nil }()
@@ -166,9 +163,8 @@ func (b *block) distinctOn() bool {
 	return len(d) > 0 && d[0].GetNode() != nil
 }
 
-// prepare makes stages of queries that every fragment would work out whole, where that is cheaper or must be (D7). CTEs
-// come
-// first: whoever names one must see the same rows of it.
+// prepare makes stages of queries that every fragment would work out whole, where that is cheaper or must be (D7).
+// CTEs come first: whoever names one must see the same rows of it.
 func (p *planner) prepare(b *block, t *attempt) {
 	parts := t.parts
 	for _, c := range b.query.names(nil) {
@@ -235,9 +231,8 @@ func (p *planner) placeRest(q *query, parts restriction) {
 	}
 }
 
-// candidates lists the restrictions that may suit a block: each table alone, a table of each arm of a UNION ALL, two
-// that lie
-// alike; each with all others that lie like it and can be read in part with it.
+// candidates lists the restrictions that may suit a block: each table alone, a table of each arm of a UNION ALL,
+// two that lie alike; each with all others that lie like it and can be read in part with it.
 func (p *planner) candidates(q *query) (list []restriction) {
 	var tables []*occurrence
 	for _, o := range p.occurrences {

@@ -10,8 +10,7 @@ import (
 )
 
 // Single says that a statement is to be run whole by the coordinator, as if there were no other node: there is no
-// distributed
-// operator in it at all (D2).
+// distributed operator in it at all (D2).
 type Single struct {
 	Reason string // for people: "no row of lineitem lies on another node"
 }
@@ -20,8 +19,7 @@ type Single struct {
 func (s *Single) String() string { return "single node: " + s.Reason }
 
 // Distributed is a plan: stages to be run in order (those that read no result of each other at once, if one likes),
-// then
-// Final at the coordinator, whose rows are the statement's. It is immutable.
+// then Final at the coordinator, whose rows are the statement's. It is immutable.
 //
 // Names and types of the result are those of the statement prepared as it stands: column i of Final is column i of the
 // statement. Names are taken over by position; where a type differs, the caller must run the statement whole (D3).
@@ -62,10 +60,8 @@ type Stage struct {
 }
 
 // Shuffle says that a fragment's rows are written in partitions: row r into partition hash(Columns of r) mod
-// Partitions. Equal
-// values (as = compares them, and NULL with NULL) must get equal hashes, in every stage whose shuffled columns have the
-// same
-// types in the same order.
+// Partitions. Equal values (as = compares them, and NULL with NULL) must get equal hashes, in every stage whose
+// shuffled columns have the same types in the same order.
 type Shuffle struct {
 	Columns    []int
 	Partitions int
@@ -88,9 +84,8 @@ type Estimate struct {
 // StageName is the relation that a stage's result is known by.
 func StageName(number int) string { return fmt.Sprintf("csm_stage_%d", number) }
 
-// Messages counts what must be sent to run the plan: a request and an answer for each fragment. It grows by two with
-// each
-// node and stage (D6).
+// Messages counts what must be sent to run the plan: a request and an answer for each fragment. It grows by two
+// with each node and stage (D6).
 func (d *Distributed) Messages() int {
 	n := 0
 	for i := range d.Stages {

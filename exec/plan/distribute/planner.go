@@ -27,8 +27,7 @@ type planner struct {
 }
 
 // Plan decides how a statement is run. sql is the text that tree was parsed from. Exactly one of the results is not
-// nil. It only
-// reads its arguments; any number of plans may be made at once.
+// nil. It only reads its arguments; any number of plans may be made at once.
 func Plan(sql string, tree *pg.ParseResult, resolver plan.Resolver, placement Placement, settings Settings) (*Distributed, *Single) {
 	if len(settings.Nodes) < 2 {
 		return nil, &Single{"there is no other node"}

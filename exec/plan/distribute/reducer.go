@@ -10,9 +10,8 @@ type reducer struct {
 // reducedTo is what a reducer must at most leave: each node reads it whole.
 const reducedTo = 0.5
 
-// reducerOf finds the reducer that leaves least; nil: there is none. Rows without partners among the rows of the other
-// table that fulfil
-// their own conditions do not matter (P7 of exec/plan).
+// reducerOf finds the reducer that leaves least; nil: there is none. Rows without partners among the rows of the
+// other table that fulfil their own conditions do not matter (P7 of exec/plan).
 func (p *planner) reducerOf(o *occurrence) (best *reducer) {
 	if p.settings.NoReducers {
 		return nil

@@ -82,8 +82,7 @@ func (s *spreader) tree(t *tree, equal equalities) spread {
 }
 
 // inside is what holds in the rows of a tree by itself: a row on the side that an outer join fills matters even if
-// conditions
-// further out refuse it, for they would refuse NULLs in its place, too, but not always.
+// conditions further out refuse it, for they would refuse NULLs in its place, too, but not always.
 func (s *spreader) inside(t *tree) equalities {
 	e := equalities{}
 	s.equalIn(e, t)
@@ -220,9 +219,8 @@ func (s *spreader) correlated(b *block, own, outer []column) bool {
 	})
 }
 
-// membership: key IN (SELECT key …) as a condition that must be true. A row only finds its like on its own node. Not
-// NOT IN,
-// which a NULL anywhere decides.
+// membership: key IN (SELECT key …) as a condition that must be true. A row only finds its like on its own node.
+// Not NOT IN, which a NULL anywhere decides.
 func (s *spreader) membership(q *subquery, in spread) bool {
 	l := q.link
 	if !q.filter || q.clause != inWhere || l.SubLinkType != pg.SubLinkType_ANY_SUBLINK || len(l.OperName) > 0 || in.by == nil || len(in.keys) != 1 {

@@ -12,9 +12,8 @@ const (
 	keysMax = 32
 )
 
-// setKeys makes keys for GROUPING SETS, ROLLUP and CUBE: every column, and the number that tells which of them a group
-// has
-// lost. Groups of two fragments are one only if they agree in that number, too.
+// setKeys makes keys for GROUPING SETS, ROLLUP and CUBE: every column, and the number that tells which of them a
+// group has lost. Groups of two fragments are one only if they agree in that number, too.
 func (g *grouping) setKeys() {
 	if g.twiceInSets(g.block) {
 		g.fail("grouping sets that have a column twice")

@@ -18,9 +18,8 @@ import (
 //	stage 1   SELECT a, b FROM t WHERE b > 3             → partitions by hash of a
 //	stage 2   SELECT … FROM (SELECT csm_stage_1.c0 AS a, csm_stage_1.c1 AS b FROM csm_stage_1) AS t, u WHERE t.a = u.a AND true
 //
-// If conditions leave little of a smaller table u that t meets, only its rows that have such a key are written: WHERE b
-// > 3 AND t.a IN (SELECT u.a
-// FROM u WHERE u.c = 5).
+// If conditions leave little of a smaller table u that t meets, only its rows that have such a key are written:
+// WHERE b > 3 AND t.a IN (SELECT u.a FROM u WHERE u.c = 5).
 
 // shuffled is an occurrence that is read as a partition of a stage.
 type shuffled struct {
@@ -63,8 +62,7 @@ func (p *planner) attempts(q *query) (list []attempt) {
 }
 
 // shuffleAttempts proposes tables to be shuffled: those whose columns some condition compares for equality. Whether
-// that helps is for
-// the spreader to say, and for the estimates.
+// that helps is for the spreader to say, and for the estimates.
 func (p *planner) shuffleAttempts(q *query) (list []attempt) {
 	for _, class := range p.joinClasses(q) {
 		t := attempt{parts: restriction{}, shuffles: map[*occurrence]*shuffled{}}
@@ -307,9 +305,8 @@ func (p *planner) readPartition(o *occurrence, columns []int) {
 	}})
 }
 
-// needed lists the columns that the statement names of an occurrence, elsewhere than in some spans. Of EXISTS nobody
-// sees the
-// columns, unless it is the query whose rows are asked for.
+// needed lists the columns that the statement names of an occurrence, elsewhere than in some spans. Of EXISTS
+// nobody sees the columns, unless it is the query whose rows are asked for.
 func (o *occurrence) needed(of *query, without ...plan.Span) (columns []int) {
 	note := func(c column) {
 		if c.item == o.item && !slices.Contains(columns, c.index) {
@@ -337,9 +334,8 @@ func (o *occurrence) needed(of *query, without ...plan.Span) (columns []int) {
 	return columns
 }
 
-// filtersOf lists the conditions that look at nothing but one table and whose rows must fulfil them to matter where it
-// stands in
-// FROM: conjuncts of WHERE, and of ON of inner joins and of those that fill the table with NULLs.
+// filtersOf lists the conditions that look at nothing but one table and whose rows must fulfil them to matter where
+// it stands in FROM: conjuncts of WHERE, and of ON of inner joins and of those that fill the table with NULLs.
 func (p *planner) filtersOf(o *occurrence) (list []plan.Span) {
 	b := o.item.block
 	for _, t := range b.from {

@@ -8,9 +8,8 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// spread says how the rows of something lie over the fragments if each reads its own part of the restricted occurrences
-// and
-// everything else whole (D4).
+// spread says how the rows of something lie over the fragments if each reads its own part of the restricted
+// occurrences and everything else whole (D4).
 type spread struct {
 	kind spreadKind
 	why  string // of scattered

@@ -9,8 +9,7 @@ import (
 )
 
 // fragments lists who runs a stage: the readers of shuffled tables' partitions, or where there are none, each node
-// where a part of
-// a restricted table lies. Nothing, if that is the coordinator alone.
+// where a part of a restricted table lies. Nothing, if that is the coordinator alone.
 func (p *planner) fragments(parts restriction) (list []Fragment) {
 	for o := range parts {
 		if sh := p.shuffles[o]; sh != nil {
@@ -52,9 +51,8 @@ func (p *planner) fragmentsOf(parts restriction) (list []Fragment) {
 	return list
 }
 
-// assign gives the fragments of nodes that cannot run any to others: of those that have the part of the largest table
-// that anybody else has, or
-// else of all, to the one that has the fewest.
+// assign gives the fragments of nodes that cannot run any to others: of those that have the part of the largest
+// table that anybody else has, or else of all, to the one that has the fewest.
 func (p *planner) assign(list []Fragment, tables []*occurrence) {
 	busy := map[string]int{}
 	for i := range list {
@@ -154,9 +152,8 @@ func transported(expr string, c class) string {
 	return expr
 }
 
-// lost says why the outputs of a query would not come through a stage as they are; those of the statement itself go to
-// the
-// client, who sees no difference.
+// lost says why the outputs of a query would not come through a stage as they are; those of the statement itself go
+// to the client, who sees no difference.
 func (q *query) lost() string {
 	if q.in == nil && q.at.block == nil {
 		return ""
@@ -200,9 +197,8 @@ func (p *planner) canBeOnce(q *query) bool {
 	return len(q.outer) == 0 && q.text != nil && q.lost() == ""
 }
 
-// once makes a stage of a query that the coordinator works out, so that everybody sees the same rows of it (D7): whole,
-// or what
-// is left to do behind stages that it already has.
+// once makes a stage of a query that the coordinator works out, so that everybody sees the same rows of it (D7):
+// whole, or what is left to do behind stages that it already has.
 func (p *planner) once(q *query) {
 	if !p.canBeOnce(q) {
 		return

@@ -5,8 +5,7 @@ import (
 )
 
 // unsteady says why a query may give other rows when it is worked out again, "" if it gives the same. What several
-// fragments
-// work out each for itself must be steady (D7).
+// fragments work out each for itself must be steady (D7).
 func (p *planner) unsteady(q *query) (why string) {
 	note := func(s string) {
 		if why == "" {

@@ -14,9 +14,8 @@ type edit struct {
 	write func(*builder)
 }
 
-// builder makes a Text out of pieces of the statement's text and words of our own. It notes which tables stand where,
-// gives
-// parameters new numbers and defines the CTEs that the pieces name.
+// builder makes a Text out of pieces of the statement's text and words of our own. It notes which tables stand
+// where, gives parameters new numbers and defines the CTEs that the pieces name.
 type builder struct {
 	p          *planner
 	parts      restriction
@@ -70,8 +69,7 @@ func (b *builder) stage(number int, part bool) {
 func stageColumn(stage, index int) string { return StageName(stage) + ".c" + strconv.Itoa(index) }
 
 // original writes a span of the statement's text, with the edits in it made and with queries that were replaced by
-// stages
-// in their new form. An edit inside of a larger one does not count.
+// stages in their new form. An edit inside of a larger one does not count.
 func (b *builder) original(s plan.Span) {
 	inside := func(e edit) bool { return s.Start <= e.Start && e.End <= s.End }
 	var list []edit

@@ -1,0 +1,21 @@
+// Package refusal counts and logs what a node refuses: who, what and why.
+//
+//	connection, call ── refused, for a Reason ──► Counters ──► metrics, by Reason and by Kind
+//	                                                 └───────► log, so many lines a second
+//
+// # Words
+//
+// A refusal is what no honest peer asks for, or a limit that it met. A kind is a peer, a call and a reason.
+//
+// # Invariants
+//
+//   - RF1: a peer that means harm fills neither the log nor the memory: both have a bound; the counters have all.
+//
+// # Lock order
+//
+// Counters.mu is a leaf.
+//
+// # What it does not do
+//
+// It refuses nothing.
+package refusal
