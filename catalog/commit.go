@@ -10,14 +10,12 @@ import (
 	"github.com/csmsql/csmsql/internal/faults"
 )
 
-// Commit makes all changes visible at once, or none. The order is that of docs/coherence.md: the chunks are published
-// at their
-// lenders, then the descriptors become visible by one compare-and-swap in the store; it is durable when Commit returns.
-// A change by somebody else to anything that was written here is ErrConflict (40001). On an error nothing has changed
-// and
-// the chunks are given back, except for ErrOutcomeUnknown: then only the store knows. In a cluster this node asks it
-// again as
-// soon as it can, and gives the chunks back if it did not happen; alone it must be restarted.
+// Commit makes all changes visible at once, or none. The order is that of docs/coherence.md: the chunks are
+// published at their lenders, then the descriptors become visible by one compare-and-swap in the store; it is
+// durable when Commit returns. A change by somebody else to anything that was written here is ErrConflict (40001).
+// On an error nothing has changed and the chunks are given back, except for ErrOutcomeUnknown: then only the store
+// knows. In a cluster this node asks it again as soon as it can, and gives the chunks back if it did not happen;
+// alone it must be restarted.
 func (t *Transaction) Commit(ctx context.Context) error {
 	if t.over {
 		return ErrTransactionOver
@@ -235,9 +233,8 @@ func (w *commit) relation(ctx context.Context, name TableName) error {
 	return w.newRelation(ctx, name, isTable || isView)
 }
 
-// readers sees to it that no view is made over what is gone, and nothing goes below a view that was made since (K10). A
-// view leaves a mark
-// at what it reads; whoever takes that away compares the mark.
+// readers sees to it that no view is made over what is gone, and nothing goes below a view that was made since
+// (K10). A view leaves a mark at what it reads; whoever takes that away compares the mark.
 func (w *commit) readers() {
 	t := w.transaction
 	marked := map[TableID]bool{}

@@ -40,9 +40,8 @@ func (c *Contents) clone() *Contents {
 	return &Contents{c.revision, maps.Clone(c.schemas), maps.Clone(c.tables), maps.Clone(c.views)}
 }
 
-// With is what one query sees that reads the results of its own parts beside the tables: the versions hide tables of
-// their
-// names.
+// With is what one query sees that reads the results of its own parts beside the tables: the versions hide tables
+// of their names.
 func (c *Contents) With(versions ...*TableVersion) *Contents {
 	next := c.clone()
 	for _, v := range versions {
@@ -52,9 +51,8 @@ func (c *Contents) With(versions ...*TableVersion) *Contents {
 	return next
 }
 
-// Collect makes a HugeTable of chunks, in their order, that is in no catalog: the result of a part of a query. Whoever
-// made
-// the chunks keeps them in place.
+// Collect makes a HugeTable of chunks, in their order, that is in no catalog: the result of a part of a query.
+// Whoever made the chunks keeps them in place.
 func Collect(name TableName, columns *arrow.Schema, chunks []*Chunk) (*TableVersion, error) {
 	return hugetable.NewVersion(Table{Name: name, Columns: columns}, nil).Append(chunks)
 }
@@ -141,9 +139,8 @@ func readerKey(id TableID) string                    { return readerPrefix + hex
 func pageKey(id PageID) string                       { return pagePrefix + id.String() }
 func unchanged(key string, r Revision) store.Compare { return store.Unchanged(key, r) }
 
-// Applied is what this catalog knows now, without asking the store for news and without a lease: its chunks may go at
-// any time. It
-// is for those who look, not for those who read.
+// Applied is what this catalog knows now, without asking the store for news and without a lease: its chunks may go
+// at any time. It is for those who look, not for those who read.
 func (c *Catalog) Applied() *Contents {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,28 +12,24 @@
 //	                                                              ▼       ▼
 //	                                                           chunk … chunk      descriptors: where the bytes lie
 //
-// A table version is immutable: pages of descriptors, in row order. A commit makes a new state of versions; unchanged
-// tables and full pages are shared between states. A snapshot leases a state. When a state is neither current nor
-// leased
-// its versions lose it, pages without a version die, and the chunks of dead pages that are in no other page are retired
-// at the lender, which gives their memory back when the last pin goes.
+// A table version is immutable: pages of descriptors, in row order. A commit makes a new state of versions;
+// unchanged tables and full pages are shared between states. A snapshot leases a state. When a state is neither
+// current nor leased its versions lose it, pages without a version die, and the chunks of dead pages that are in no
+// other page are retired at the lender, which gives their memory back when the last pin goes.
 //
 // # Several nodes
 //
-// In a cluster every node has a catalog over the same store. Each follows the others' commits, by the store's watch,
-// and
-// settles the memory of its own regions alone:
+// In a cluster every node has a catalog over the same store. Each follows the others' commits, by the store's
+// watch, and settles the memory of its own regions alone:
 //
 //	node a commits revision 9 ──► store ──► nodes b, c apply it; they report: "I read nothing older than 9"
 //	                                        the lender of what died by 9 retires it when all have said so
 //	node d begins anew ──► its record ──► the others: "seen", from then on they trust nothing older that lay there
 //	                                        d takes over what is live, and lends what is not
 //
-// A snapshot begins with a question to the store for its last commit, so that whoever heard of a commit anywhere sees
-// it
-// everywhere. Nothing here decides by a clock: the store ends sessions, and a node knows by Session.Check that its own
-// may
-// have ended.
+// A snapshot begins with a question to the store for its last commit, so that whoever heard of a commit anywhere
+// sees it everywhere. Nothing here decides by a clock: the store ends sessions, and a node knows by Session.Check
+// that its own may have ended.
 //
 // # Words
 //

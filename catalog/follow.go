@@ -22,9 +22,8 @@ import (
 var followed = []string{"meta/commit", schemaPrefix, tablePrefix, viewPrefix, regionPrefix, nodePrefix, presencePrefix}
 
 // Run follows the commits of the other nodes and tells them what this one reads, until ctx is done or the node is
-// fenced
-// off (ErrFenced): then it must begin anew. Without it nothing is committed in a cluster. Where nobody shares the store
-// it waits for ctx.
+// fenced off (ErrFenced): then it must begin anew. Without it nothing is committed in a cluster. Where nobody
+// shares the store it waits for ctx.
 func (c *Catalog) Run(ctx context.Context) error {
 	if !c.shared() {
 		<-ctx.Done()
@@ -78,9 +77,8 @@ type change struct {
 	own      *commit                              // of this catalog, if it made the change
 }
 
-// applySurely applies a change, which may take until the store can be read again. None is left out: chunks that came by
-// one change
-// and died by the next would never be retired.
+// applySurely applies a change, which may take until the store can be read again. None is left out: chunks that
+// came by one change and died by the next would never be retired.
 func (c *Catalog) applySurely(ctx context.Context, seen store.Change) error {
 	for {
 		err := c.apply(ctx, seen)

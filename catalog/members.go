@@ -127,9 +127,8 @@ func (c *Catalog) register(ctx context.Context) error {
 // Registered is the revision at which this node was put on record; 0 if nobody shares the store.
 func (c *Catalog) Registered() Revision { return c.registered }
 
-// CheckFree tells whether no node of a cluster has the name: none runs under it, and none has left memory behind that
-// it will come
-// back for.
+// CheckFree tells whether no node of a cluster has the name: none runs under it, and none has left memory behind
+// that it will come back for.
 func CheckFree(ctx context.Context, s store.Store, name string) error {
 	if err := checkName(name); err != nil {
 		return err
@@ -224,9 +223,8 @@ func (c *Catalog) AwaitSeen(ctx context.Context) error {
 	return nil
 }
 
-// SetState says what this node is up to and returns when the others can know and Members tells it here. No snapshot may
-// be
-// taken before this node is Online (K9). Preconditions: Run is running.
+// SetState says what this node is up to and returns when the others can know and Members tells it here. No snapshot
+// may be taken before this node is Online (K9). Preconditions: Run is running.
 func (c *Catalog) SetState(ctx context.Context, state MemberState) error {
 	if !c.shared() {
 		return nil
@@ -253,10 +251,9 @@ func (c *Catalog) Members() []Member {
 	return list
 }
 
-// Trust tells whether what was read from the regions under a snapshot may be handed out: this node still is a member,
-// and
-// no lender was started anew since, for it may have written over what the snapshot saw. Call it after the reading. The
-// node's own regions need no trust: it is their lender.
+// Trust tells whether what was read from the regions under a snapshot may be handed out: this node still is a
+// member, and no lender was started anew since, for it may have written over what the snapshot saw. Call it after
+// the reading. The node's own regions need no trust: it is their lender.
 func (s *Snapshot) Trust(regions ...memregion.RegionID) error {
 	if s.trust == nil {
 		return nil
@@ -302,8 +299,7 @@ func (c *Catalog) trust(seen Revision, regions []memregion.RegionID) error {
 func (c *Catalog) Standing() error { return c.membership(c.store.Session().Check()) }
 
 // stays tells whether this node is one for that long: what it promises to others must not outlive that, because the
-// lenders of the
-// cluster count on nothing of a node that is gone.
+// lenders of the cluster count on nothing of a node that is gone.
 func (c *Catalog) stays(d time.Duration) error { return c.membership(c.store.Session().Lasts(d)) }
 
 func (c *Catalog) membership(err error) error {
@@ -355,13 +351,11 @@ func (c *Catalog) living(region memregion.RegionID) (living map[ExtentID]bool, c
 	return living, complete
 }
 
-// Abandon retires what was published in a region of this node and no version has: its commit never came, or its version
-// came and died while this
-// node missed what others committed. It asks the store first, so that nothing is taken for lost that this node has only
-// not seen yet, and leaves
-// the extents in place until no other node can read a version that may have had them (K7). It returns those that it
-// took. Preconditions: nobody
-// is about to commit them.
+// Abandon retires what was published in a region of this node and no version has: its commit never came, or its
+// version came and died while this node missed what others committed. It asks the store first, so that nothing is
+// taken for lost that this node has only not seen yet, and leaves the extents in place until no other node can read
+// a version that may have had them (K7). It returns those that it took. Preconditions: nobody is about to commit
+// them.
 func (c *Catalog) Abandon(ctx context.Context, region memregion.RegionID, ids []ExtentID) ([]ExtentID, error) {
 	if err := c.barrier(ctx); err != nil {
 		return nil, err
@@ -495,9 +489,8 @@ func (c *Catalog) report(ctx context.Context) error {
 	}
 }
 
-// tellPresence puts the presence on record if it is another, and gives the revision from which on it is there. One at a
-// time: what
-// is told later was true later.
+// tellPresence puts the presence on record if it is another, and gives the revision from which on it is there. One
+// at a time: what is told later was true later.
 func (c *Catalog) tellPresence(ctx context.Context) (Revision, error) {
 	c.reporting.Lock()
 	defer c.reporting.Unlock()

@@ -164,8 +164,7 @@ type LiveExtent struct {
 }
 
 // LiveExtents visits every extent of every current version, of all replicas, in the order of tables and chunks.
-// Everything else in the
-// regions was never published, or is not needed any more.
+// Everything else in the regions was never published, or is not needed any more.
 func (c *Catalog) LiveExtents(ctx context.Context, visit func(LiveExtent) error) error {
 	c.mu.Lock()
 	contents := c.mu.current.contents

@@ -9,9 +9,8 @@ import (
 	"github.com/csmsql/csmsql/catalog/internal/message"
 )
 
-// SnapshotRecord is a snapshot on its way to a borrower: everything but the pages' contents, which the borrower asks
-// for
-// when it needs them. Its size does not depend on the number of rows and hardly on that of chunks.
+// SnapshotRecord is a snapshot on its way to a borrower: everything but the pages' contents, which the borrower
+// asks for when it needs them. Its size does not depend on the number of rows and hardly on that of chunks.
 type SnapshotRecord struct {
 	Revision Revision
 	Lease    LeaseID
@@ -35,9 +34,8 @@ const (
 	maxSnapshotRegions = 1 << 12
 )
 
-// Record makes a snapshot's record. The snapshot keeps its lease: whoever holds the record ends it with ReleaseLease,
-// or
-// lets it expire.
+// Record makes a snapshot's record. The snapshot keeps its lease: whoever holds the record ends it with
+// ReleaseLease, or lets it expire.
 func (c *Catalog) Record(s *Snapshot) (*SnapshotRecord, error) {
 	r := &SnapshotRecord{Revision: s.Revision(), Lease: s.lease, Schemas: s.Schemas(), Regions: c.Regions()}
 	c.mu.Lock()
@@ -176,9 +174,8 @@ func NewRemoteSnapshot(r *SnapshotRecord, pages Pages, options RemoteOptions) (*
 	return &Snapshot{Contents: contents, lease: r.Lease, release: release}, nil
 }
 
-// Version gives the version of a table whose record another node sent: this catalog's own if it is the current one, so
-// that what was
-// derived of that need not be derived again.
+// Version gives the version of a table whose record another node sent: this catalog's own if it is the current one,
+// so that what was derived of that need not be derived again.
 func (c *Catalog) Version(record []byte) (*TableVersion, error) {
 	v, err := hugetable.Decode(record, c.source)
 	if err != nil {

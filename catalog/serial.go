@@ -7,13 +7,11 @@ import (
 	"github.com/csmsql/csmsql/catalog/store"
 )
 
-// A serializable transaction commits only if all that it has read is then as it was in its snapshot: it is as if it had
-// run, whole, at the
-// moment of its commit (Kung and Robinson, On Optimistic Methods for Concurrency Control, 1981; backward validation, by
-// tables). What it
-// has read are names: of tables, of views, and names that nothing had. One that writes nothing needs none of it: it ran
-// at the moment of
-// its snapshot, and all commits are in one order.
+// A serializable transaction commits only if all that it has read is then as it was in its snapshot: it is as if it
+// had run, whole, at the moment of its commit (Kung and Robinson, On Optimistic Methods for Concurrency Control,
+// 1981; backward validation, by tables). What it has read are names: of tables, of views, and names that nothing
+// had. One that writes nothing needs none of it: it ran at the moment of its snapshot, and all commits are in one
+// order.
 
 // dependsMax bounds the names that a commit compares one by one; of more it compares the whole catalog. A store takes
 // only so many at once.
@@ -40,8 +38,7 @@ func (t *Transaction) Serializable(names []TableName, all bool) {
 }
 
 // compareReads makes the commit fail if what a serializable transaction has read is no longer so (K11). What it has
-// written is compared
-// anyway.
+// written is compared anyway.
 func (w *commit) compareReads() error {
 	t := w.transaction
 	d := &t.depends

@@ -12,9 +12,8 @@ import (
 	"github.com/csmsql/csmsql/catalog/hugetable"
 )
 
-// Transaction collects changes on top of a snapshot and commits all of them or none. Its reads see its own changes. It
-// is
-// for one goroutine and ends with Commit or Rollback, before the snapshot is closed.
+// Transaction collects changes on top of a snapshot and commits all of them or none. Its reads see its own changes.
+// It is for one goroutine and ends with Commit or Rollback, before the snapshot is closed.
 //
 // Chunks that are handed to it are its own from then on, whether the call succeeds or not: they end published by
 // Commit, or discarded.
@@ -247,11 +246,9 @@ func (t *Transaction) ReplaceFrom(name TableName, chunks []*Chunk, origin string
 // Truncate takes all rows away.
 func (t *Transaction) Truncate(name TableName) error { return t.Replace(name, nil) }
 
-// ReplaceChunks puts other chunks with the same rows in the place of some, by their number: copies that lie elsewhere,
-// or the same with
-// other replicas. The transaction's own are the extents that come by it. All other chunks stay as they are, whoever
-// reads them. An
-// older version keeps what it has (K3).
+// ReplaceChunks puts other chunks with the same rows in the place of some, by their number: copies that lie
+// elsewhere, or the same with other replicas. The transaction's own are the extents that come by it. All other
+// chunks stay as they are, whoever reads them. An older version keeps what it has (K3).
 func (t *Transaction) ReplaceChunks(ctx context.Context, name TableName, chunks map[int]Replacement) error {
 	take := func() (err error) {
 		for _, i := range slices.Sorted(maps.Keys(chunks)) {
@@ -280,8 +277,7 @@ func (t *Transaction) Redeclare(name TableName, columns *arrow.Schema) error {
 }
 
 // changeTable gives a table its next version. First it takes the chunks that the version gets: they are the
-// transaction's own, whatever fails
-// then.
+// transaction's own, whatever fails then.
 func (t *Transaction) changeTable(name TableName, take func() error, next func(*TableVersion) (*TableVersion, error)) error {
 	own, err := t.change()
 	if err != nil {
@@ -384,9 +380,8 @@ func (t *Transaction) DropView(name TableName) error {
 	return nil
 }
 
-// Savepoint is what a transaction was at some time. It may be gone back to any number of times while the transaction
-// lasts, until
-// one before it is gone back to.
+// Savepoint is what a transaction was at some time. It may be gone back to any number of times while the
+// transaction lasts, until one before it is gone back to.
 type Savepoint struct {
 	own      *Contents
 	relation map[TableName]bool

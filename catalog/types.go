@@ -64,17 +64,14 @@ func NewChunkWriter(space Space, owner string, firstBytes int64) *ChunkWriter {
 }
 
 // CopyChunk copies a sealed chunk as it is into memory of another space, extent by extent, from its first replica;
-// Chunk.In makes a chunk
-// of such copies. extent gives the bytes of one, which were acquired and stay until the call ends; they are held
-// against its checksum
-// (coherence.ErrChecksum). On error nothing is held.
+// Chunk.In makes a chunk of such copies. extent gives the bytes of one, which were acquired and stay until the call
+// ends; they are held against its checksum (coherence.ErrChecksum). On error nothing is held.
 func CopyChunk(space Space, d *descriptor.Descriptor, extent func(*descriptor.Extent) ([]byte, error)) ([]descriptor.Extent, error) {
 	return chunk.Copy(space, d, extent)
 }
 
 // ChunkImage gives the bytes of a sealed chunk's extents, of its first replica, made anew in ordinary memory from a
-// batch of the same rows and
-// types, for CopyChunk. What was sealed decides: another row is ErrDiffers.
+// batch of the same rows and types, for CopyChunk. What was sealed decides: another row is ErrDiffers.
 func ChunkImage(ctx context.Context, d *descriptor.Descriptor, batch arrow.RecordBatch) ([][]byte, error) {
 	return chunk.Image(ctx, d, batch)
 }
@@ -120,9 +117,8 @@ func (l Lease) String() string {
 }
 
 // Lender is what the catalog needs of the lenders of its chunks' regions: the steps of docs/coherence.md after the
-// seal.
-// coherence.Home has them per region; the engine joins several. Calls are made with the catalog's lock held: they must
-// not block for long and must not call back.
+// seal. coherence.Home has them per region; the engine joins several. Calls are made with the catalog's lock held:
+// they must not block for long and must not call back.
 type Lender interface {
 	// Publish makes sealed generations readable. All or nothing.
 	Publish(ids ...ExtentID) error
@@ -152,13 +148,11 @@ type Options struct {
 	// Self is this node's record: other nodes' catalogs use the same store, and Run must be running before anything is
 	// committed. It is put there for as long as the store's session lives. Nil: nobody else uses the store.
 	Self *NodeRecord
-	// ReportInterval is how often at most the others are told what this node still reads, and so about how long they
-	// keep
-	// memory that nobody needs (default 200 ms).
+	// ReportInterval is how often at most the others are told what this node still reads, and so about how long
+	// they keep memory that nobody needs (default 200 ms).
 	ReportInterval time.Duration
-	// Patience is how long a snapshot waits for this node to see the last commit of all, when the store has answered
-	// and its
-	// watch is silent (default 5 s).
+	// Patience is how long a snapshot waits for this node to see the last commit of all, when the store has
+	// answered and its watch is silent (default 5 s).
 	Patience time.Duration
 	// Gone is told of every incarnation of another node that is over, after all that it committed is visible: what it
 	// published in this node's regions beyond Living belongs to nobody.
@@ -166,9 +160,8 @@ type Options struct {
 	// Committed is told of the extents of every commit of this catalog that succeeded: they are a version's now, and
 	// nobody's else.
 	Committed func(ids []ExtentID)
-	// Doubted is told of those of a commit that ended with ErrOutcomeUnknown: whoever asked for it may end, and they
-	// may be a version's still. Later
-	// Committed is told of them, or the lender that they are retired.
+	// Doubted is told of those of a commit that ended with ErrOutcomeUnknown: whoever asked for it may end, and
+	// they may be a version's still. Later Committed is told of them, or the lender that they are retired.
 	Doubted func(ids []ExtentID)
 	// Fault is told of the fault points of commits; nil in production.
 	Fault faults.Hook

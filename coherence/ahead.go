@@ -8,9 +8,8 @@ import (
 )
 
 const (
-	// aheadPiece is how much is dropped at a time, in bytes: a grant that comes meanwhile waits for 15 to 40 µs, or for
-	// some hundred where the kernel has
-	// to zero the pages.
+	// aheadPiece is how much is dropped at a time, in bytes: a grant that comes meanwhile waits for 15 to 40 µs, or
+	// for some hundred where the kernel has to zero the pages.
 	aheadPiece = 1 << 20
 	// aheadShare is how many times as long as it works CleanAhead rests: it takes one part of a processor's time in
 	// aheadShare + 1.
@@ -19,11 +18,10 @@ const (
 	aheadRest = 50 * time.Microsecond
 )
 
-// DropAhead drops the lender's lines of some free memory into which its domain has stored, of at most limit bytes, so
-// that a later grant of it to another
-// domain has nothing to prepare. It returns how many bytes these were. 0: there is nothing to be dropped now; on
-// fabrics that are coherent, or whose lender's cache
-// is snooped, there never is. Grants wait for it, so the limit is to be small.
+// DropAhead drops the lender's lines of some free memory into which its domain has stored, of at most limit bytes,
+// so that a later grant of it to another domain has nothing to prepare. It returns how many bytes these were. 0:
+// there is nothing to be dropped now; on fabrics that are coherent, or whose lender's cache is snooped, there never
+// is. Grants wait for it, so the limit is to be small.
 func (h *Home) DropAhead(limit int64) (bytes int64, err error) {
 	if h.tracked == nil || h.class != Incoherent {
 		return 0, nil
@@ -39,11 +37,10 @@ func (h *Home) DropAhead(limit int64) (bytes int64, err error) {
 	return r.Length, err
 }
 
-// CleanAhead drops lines ahead until ctx ends, on the caller's goroutine: piece by piece, a fifth of the time at most,
-// and as soon as memory becomes free that
-// its domain has stored into. It begins with the first grant to another domain for which there was something to
-// prepare: the memory of a lender that nobody else writes
-// into is left alone. An error is the memory's: it is not there any more, and nothing is dropped ahead then.
+// CleanAhead drops lines ahead until ctx ends, on the caller's goroutine: piece by piece, a fifth of the time at
+// most, and as soon as memory becomes free that its domain has stored into. It begins with the first grant to
+// another domain for which there was something to prepare: the memory of a lender that nobody else writes into is
+// left alone. An error is the memory's: it is not there any more, and nothing is dropped ahead then.
 func (h *Home) CleanAhead(ctx context.Context) error {
 	if h.tracked == nil || h.class != Incoherent {
 		return nil

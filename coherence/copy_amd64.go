@@ -5,8 +5,7 @@ package coherence
 func streamCopy(to, from *byte, units int)
 
 // streamBehind is streamCopy, and issues CLFLUSHOPT for as many lines of 64 bytes from flushed on, one behind the
-// stores of each unit. What it flushes
-// was stored by an earlier call: that one's SFENCE lies between.
+// stores of each unit. What it flushes was stored by an earlier call: that one's SFENCE lies between.
 func streamBehind(to, from, flushed *byte, units int)
 
 // throughCopy stores units of 64 bytes and issues CLWB (write back, keep the line) after each. to begins on 64 bytes.

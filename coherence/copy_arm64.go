@@ -4,9 +4,8 @@ package coherence
 // SY. to begins on 64 bytes.
 func streamCopy(to, from *byte, units int)
 
-// throughCopy stores units of 64 bytes and issues DC CVAC (clean to the point of coherency, keep the line) after each.
-// to
-// begins on 64 bytes.
+// throughCopy stores units of 64 bytes and issues DC CVAC (clean to the point of coherency, keep the line) after
+// each. to begins on 64 bytes.
 func throughCopy(to, from *byte, units int)
 
 // probeCopies: both are part of arm64. One DC CVAC covers a unit only where lines are no shorter.

@@ -59,10 +59,9 @@ func NewCore(config CoreConfig) (*Core, error) {
 	return c, nil
 }
 
-// Step takes one event and returns what the driver must do, in order. An error means that nothing has changed. If the
-// first action is ActionReserve or ActionSync, or ActionVerify of a seal, nothing has changed either: the driver does
-// it,
-// reports it and offers the event again.
+// Step takes one event and returns what the driver must do, in order. An error means that nothing has changed. If
+// the first action is ActionReserve or ActionSync, or ActionVerify of a seal, nothing has changed either: the
+// driver does it, reports it and offers the event again.
 func (c *Core) Step(e Event) ([]Action, error) {
 	switch e.Kind {
 	case EventReserved:
@@ -237,11 +236,9 @@ func (c *Core) verified(e Event) ([]Action, error) {
 
 // seal is the first half of step 5.
 //
-// A foreign writer on a home-snoop fabric may lose what it has stored: its processor evicts a line that is stored in
-// part, and when it
-// fetches the line for the next store, the lender's cache answers with one that it prefetched before. No flush helps,
-// so the
-// lender looks before it seals (decision 0016).
+// A foreign writer on a home-snoop fabric may lose what it has stored: its processor evicts a line that is stored
+// in part, and when it fetches the line for the next store, the lender's cache answers with one that it prefetched
+// before. No flush helps, so the lender looks before it seals (decision 0016).
 func (c *Core) seal(e Event) ([]Action, error) {
 	x, err := c.at(e, toSeal)
 	if err != nil {

@@ -80,62 +80,50 @@
 // papers' flush before the write (52 ms per GiB of every table) unnecessary: a
 // stale clean line in a reader is harmless until the acquire drops it.
 //
-// All rests on one assumption: a flush writes back modified lines only. If the flush of a clean, stale line wrote it
-// back, a reader's acquire would destroy what it is about to read. The manuals promise it (Intel SDM CLFLUSHOPT, AMD
-// APM
-// CLFLUSH, Arm ARM DC CIVAC, Power ISA dcbf).
+// All rests on one assumption: a flush writes back modified lines only. If the flush of a clean, stale line wrote
+// it back, a reader's acquire would destroy what it is about to read. The manuals promise it (Intel SDM CLFLUSHOPT,
+// AMD APM CLFLUSH, Arm ARM DC CIVAC, Power ISA dcbf).
 //
 // # Prepare
 //
 // In the papers no lender touches memory that nobody was granted. Real ones do: the kernel zeroes pages,
-// pre-faulting stores, an aborted writer of the lender's own host leaves lines. Dirty in the lender's cache, they would
-// be written over a foreign writer's bytes at any time (C3). So on incoherent fabrics the lender flushes an extent
-// before it hands it to a foreign writer (decision 0008). On incoherent it need not where it has dropped the lines
-// before, for another foreign
-// writer, and its domain has stored nothing there since, which Tracking knows (decision 0021): a lender that has no
-// modified line has nothing to
-// write back, and its clean ones make no difference, since the writer's loads and the readers' go to the memory. On
-// home-snoop they are
-// answered by the lender's cache, so it flushes each time.
+// pre-faulting stores, an aborted writer of the lender's own host leaves lines. Dirty in the lender's cache, they
+// would be written over a foreign writer's bytes at any time (C3). So on incoherent fabrics the lender flushes an
+// extent before it hands it to a foreign writer (decision 0008). On incoherent it need not where it has dropped the
+// lines before, for another foreign writer, and its domain has stored nothing there since, which Tracking knows
+// (decision 0021): a lender that has no modified line has nothing to write back, and its clean ones make no
+// difference, since the writer's loads and the readers' go to the memory. On home-snoop they are answered by the
+// lender's cache, so it flushes each time.
 //
-// So that a writer need not wait for it, CleanAhead drops the lines of memory that is free and that the lender's domain
-// has stored into, in pieces, while nobody
-// can be granted what the piece is of (decision 0022). It is the same fence, flush and fence, and a step of its own
-// (ahead) so that it is counted apart.
+// So that a writer need not wait for it, CleanAhead drops the lines of memory that is free and that the lender's
+// domain has stored into, in pieces, while nobody can be granted what the piece is of (decision 0022). It is the
+// same fence, flush and fence, and a step of its own (ahead) so that it is counted apart.
 //
 // # The lender's look
 //
-// The steps let a foreign writer store a line piece by piece on a home-snoop fabric, too. There its processor may evict
-// a line
-// that is stored in part; when it fetches the line for the next store, the lender's cache answers with one that it
-// prefetched
-// before, and what was stored is lost. No flush helps. So the lender reads what it seals and compares the checksum that
-// the
-// writer made of its source; what was lost is over and can be written anew (decision 0016). The look finds some of what
-// other
-// mutations spoil too, as readers' checksums do: where steps are spoiled in turn, both are switched off.
+// The steps let a foreign writer store a line piece by piece on a home-snoop fabric, too. There its processor may
+// evict a line that is stored in part; when it fetches the line for the next store, the lender's cache answers with
+// one that it prefetched before, and what was stored is lost. No flush helps. So the lender reads what it seals and
+// compares the checksum that the writer made of its source; what was lost is over and can be written anew (decision
+// 0016). The look finds some of what other mutations spoil too, as readers' checksums do: where steps are spoiled
+// in turn, both are switched off.
 //
 // # Write paths
 //
-// Step 2 and the flushes of step 3 may be done piece by piece (Grant.Copy): a line that was stored and flushed, and is
-// not stored into
-// again, is not modified (C3), and whether a clean line comes back into the writer's cache is of no consequence, since
-// a prefetch after
-// Clean could bring the same one. So WriterCore.Flushed takes such lines out of what Clean flushes; the fences stay.
-// Non-temporal
-// stores end with a store fence in the same call, and their lines are flushed like others. Which path is
-// the fastest, a Chooser measures once for each fabric (decision 0017); coherent fabrics have no part in this.
+// Step 2 and the flushes of step 3 may be done piece by piece (Grant.Copy): a line that was stored and flushed, and
+// is not stored into again, is not modified (C3), and whether a clean line comes back into the writer's cache is of
+// no consequence, since a prefetch after Clean could bring the same one. So WriterCore.Flushed takes such lines out
+// of what Clean flushes; the fences stay. Non-temporal stores end with a store fence in the same call, and their
+// lines are flushed like others. Which path is the fastest, a Chooser measures once for each fabric (decision
+// 0017); coherent fabrics have no part in this.
 //
 // A flush of 32 MiB or more is shared among the processors that Go uses, up to 8. It is all the same to the caches
-// which of them issues it; but a
-// fence completes only what its own processor issued, so whoever helps fences before it begins and before
-// CPULines.Flush returns.
+// which of them issues it; but a fence completes only what its own processor issued, so whoever helps fences before
+// it begins and before CPULines.Flush returns.
 //
-// A goroutine may be moved to another processor between a flush and the fence that completes it. amd64 orders flushes
-// before the locked
-// instructions that move it; on arm64 and ppc64le, where a fence completes what its own processor issued, the routines
-// that flush
-// end with one.
+// A goroutine may be moved to another processor between a flush and the fence that completes it. amd64 orders
+// flushes before the locked instructions that move it; on arm64 and ppc64le, where a fence completes what its own
+// processor issued, the routines that flush end with one.
 //
 // # What the driver owes
 //
@@ -171,17 +159,14 @@
 //
 // # How it is proven
 //
-// docs/coherence.md tells it to users. Package model visits every state of the protocol and checks C1 to C6 in each;
-// replay_test.go holds it against the cores here, step by step; simulation_test.go runs the drivers over memory that is
-// not
-// coherent; table_test.go spoils every step in turn ("make mutations") and wants both to see a wrong value. All
-// mutations have one
-// table of names, model.Mutations. Those of what lending, borrowing and the engine do above the protocol are faults in
-// their source (package internal/mutation).
+// docs/coherence.md tells it to users. Package model visits every state of the protocol and checks C1 to C6 in
+// each; replay_test.go holds it against the cores here, step by step; simulation_test.go runs the drivers over
+// memory that is not coherent; table_test.go spoils every step in turn ("make mutations") and wants both to see a
+// wrong value. All mutations have one table of names, model.Mutations. Those of what lending, borrowing and the
+// engine do above the protocol are faults in their source (package internal/mutation).
 //
-// CSMSQL_EFFORT=n, by default 1, multiplies how many schedules, walks and mutated searches these tests try; 20 and more
-// is
-// for a night.
+// CSMSQL_EFFORT=n, by default 1, multiplies how many schedules, walks and mutated searches these tests try; 20 and
+// more is for a night.
 //
 // # Reading the source
 //

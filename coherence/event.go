@@ -70,9 +70,8 @@ type Event struct {
 	Owner       string
 	Range       memregion.Range
 	Seal        Seal
-	// Untouched, of EventGrant: parts of Range, in ascending order, of which the lender's domain has dropped every line
-	// and has stored nothing there
-	// since, so that none is modified.
+	// Untouched, of EventGrant: parts of Range, in ascending order, of which the lender's domain has dropped every
+	// line and has stored nothing there since, so that none is modified.
 	Untouched []memregion.Range
 }
 
@@ -105,9 +104,8 @@ const (
 	ActionAnnounce
 	// ActionReleaseMemory: give Range back to the allocator; the generation is over.
 	ActionReleaseMemory
-	// ActionVerify: compare the checksum, report the outcome: to the reader's core, or, if it is the lender that must
-	// look
-	// before it seals, EventVerified and the refused event again, or EventAbort.
+	// ActionVerify: compare the checksum, report the outcome: to the reader's core, or, if it is the lender that
+	// must look before it seals, EventVerified and the refused event again, or EventAbort.
 	ActionVerify
 	// ActionWait: somebody else of this domain is acquiring the same writing; wait for the outcome.
 	ActionWait

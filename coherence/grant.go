@@ -180,9 +180,8 @@ func (h *Home) ShrinkGeneration(gen Generation, size int64) (memregion.Range, er
 	return left, err
 }
 
-// Copy stores from at offset at of Bytes, in the way that was found to be the fastest on this fabric. The bytes are not
-// to be
-// stored into again. near tells that what was stored may be in the caches.
+// Copy stores from at offset at of Bytes, in the way that was found to be the fastest on this fabric. The bytes are
+// not to be stored into again. near tells that what was stored may be in the caches.
 func (g *Grant) Copy(at int64, from []byte) (near bool, err error) {
 	if g.bytes == nil || at < 0 || at > int64(len(g.bytes)) || int64(len(from)) > int64(len(g.bytes))-at {
 		return false, fmt.Errorf("%w: copy of %d bytes to offset %d of generation %d, which has %d", ErrInput, len(from), at, g.gen, len(g.bytes))
@@ -274,10 +273,9 @@ func (h *Home) Cleaned(gen Generation) error {
 	return nil
 }
 
-// SealGeneration records that gen is complete. Its writer has reported Cleaned before. Where the lender must look first
-// and finds
-// other bytes than s says, the generation is over and the error wraps ErrChecksum: the writer may write again, in a new
-// grant.
+// SealGeneration records that gen is complete. Its writer has reported Cleaned before. Where the lender must look
+// first and finds other bytes than s says, the generation is over and the error wraps ErrChecksum: the writer may
+// write again, in a new grant.
 func (h *Home) SealGeneration(gen Generation, s Seal) error {
 	event := Event{Kind: EventSeal, Generation: gen, Seal: s}
 	list, err := h.step(event)

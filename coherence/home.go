@@ -27,10 +27,9 @@ type Durable interface {
 	Sync(r memregion.Range) error
 }
 
-// Tracking is a Memory that knows into which of it the lender's domain has stored. Home asks its Memory for it; where
-// it does not know, the lender
-// flushes before each foreign grant. *memregion.Lent is one. Its lock is held while DropAhead's caller flushes; Home.mu
-// is not.
+// Tracking is a Memory that knows into which of it the lender's domain has stored. Home asks its Memory for it;
+// where it does not know, the lender flushes before each foreign grant. *memregion.Lent is one. Its lock is held
+// while DropAhead's caller flushes; Home.mu is not.
 type Tracking interface {
 	// Dropped notes that the lender's domain has dropped every line of r.
 	Dropped(r memregion.Range)
@@ -296,8 +295,7 @@ func (h *Home) Adopt(owner string, gen Generation, r memregion.Range, s Seal) er
 func (h *Home) Bytes(r memregion.Range) []byte { return h.memory.Bytes(r) }
 
 // Touch says that a process of the lender's domain is about to store into r, which it was not granted: a foreign
-// writer's, on whose behalf it copies. It
-// flushes those lines itself before the writer stores (C3).
+// writer's, on whose behalf it copies. It flushes those lines itself before the writer stores (C3).
 func (h *Home) Touch(r memregion.Range) {
 	if h.tracked != nil {
 		h.tracked.Touch(r)

@@ -121,11 +121,9 @@ func (c *ReaderCore) Forget(region memregion.RegionID) (released int) {
 	return released
 }
 
-// Shed releases the oldest writings that are held until at most keep are known, as far as that goes, and returns how
-// many it released. By
-// rights a writing is released when its memory goes back; whoever is not told of that sheds: low generations are the
-// likeliest to be over,
-// and one that is not is acquired again.
+// Shed releases the oldest writings that are held until at most keep are known, as far as that goes, and returns
+// how many it released. By rights a writing is released when its memory goes back; whoever is not told of that
+// sheds: low generations are the likeliest to be over, and one that is not is acquired again.
 func (c *ReaderCore) Shed(keep int) (released int) {
 	if len(c.known) <= keep {
 		return 0

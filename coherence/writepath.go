@@ -9,9 +9,8 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Path is a way in which a writer brings bytes into memory whose caches are not coherent. All of them end in step 3 as
-// it
-// is: they differ in when lines are written back, and in what Clean is left to flush.
+// Path is a way in which a writer brings bytes into memory whose caches are not coherent. All of them end in step 3
+// as it is: they differ in when lines are written back, and in what Clean is left to flush.
 //
 //	WriteBack     store …………………………………………………………… store │ Clean: flush every line
 //	Streaming     store past the cache, fence, flush │ the next piece … │ Clean: what is left, fence
@@ -22,12 +21,10 @@ type Path uint8
 const (
 	// WriteBack stores as always; Clean does the rest.
 	WriteBack Path = iota
-	// Streaming stores past the caches. What these held of the memory before may have stayed there (what a non-temporal
-	// store does
-	// to a line that is cached differs between processors), so each piece is flushed all the same, after a store fence.
-	// Where the processor
-	// can, that goes on line by line while the next piece is stored: the flush of absent lines waits for nothing that
-	// the stores need.
+	// Streaming stores past the caches. What these held of the memory before may have stayed there (what a
+	// non-temporal store does to a line that is cached differs between processors), so each piece is flushed all
+	// the same, after a store fence. Where the processor can, that goes on line by line while the next piece is
+	// stored: the flush of absent lines waits for nothing that the stores need.
 	Streaming
 	// OnePass flushes each piece right after it was stored, while its lines are in the nearest cache.
 	OnePass
@@ -106,9 +103,8 @@ func newCopier(p Path, lines Lines, unit int) *Copier {
 // Path is what it copies by.
 func (c *Copier) Path() Path { return c.path }
 
-// Copied says which part of the target Clean need not flush any more: [From, To), whole lines, which the writer must
-// not store
-// into again. Empty if From equals To.
+// Copied says which part of the target Clean need not flush any more: [From, To), whole lines, which the writer
+// must not store into again. Empty if From equals To.
 type Copied struct {
 	From, To int
 	Lines    int // that were flushed, as Lines.Flush counts
@@ -200,9 +196,8 @@ const (
 	measuredLimit = 15 * time.Millisecond
 )
 
-// Chooser finds the fastest path of one fabric by measuring, once, in memory that is about to be written anyway. Safe
-// for
-// concurrent use. Only grants on fabrics that are not coherent ask it.
+// Chooser finds the fastest path of one fabric by measuring, once, in memory that is about to be written anyway.
+// Safe for concurrent use. Only grants on fabrics that are not coherent ask it.
 type Chooser struct {
 	copiers []*Copier
 	clock   func() time.Time
@@ -212,9 +207,8 @@ type Chooser struct {
 	times  []PathTime
 }
 
-// NewChooser chooses among the paths that lines have: those of a processor as many as it has instructions for, others
-// the two that
-// need none. The clock is time.Now in production.
+// NewChooser chooses among the paths that lines have: those of a processor as many as it has instructions for,
+// others the two that need none. The clock is time.Now in production.
 func NewChooser(lines Lines, clock func() time.Time) *Chooser {
 	c := &Chooser{clock: clock}
 	cpu, real := lines.(*CPULines)
@@ -235,9 +229,8 @@ func NewChooser(lines Lines, clock func() time.Time) *Chooser {
 // Always is a Chooser that has chosen.
 func Always(copier *Copier) *Chooser { return &Chooser{chosen: copier} }
 
-// For returns the fabric's copier. scratch is memory of that fabric, to be written by the caller: the first one that is
-// long
-// enough to measure in is written over several times. Before, WriteBack is the answer.
+// For returns the fabric's copier. scratch is memory of that fabric, to be written by the caller: the first one
+// that is long enough to measure in is written over several times. Before, WriteBack is the answer.
 func (c *Chooser) For(scratch []byte) *Copier {
 	c.mu.Lock()
 	defer c.mu.Unlock()

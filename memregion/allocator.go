@@ -107,9 +107,8 @@ func (a *Allocator) Shrink(owner string, r Range, size int64) (Range, error) {
 	return a.rangeOf(i), nil
 }
 
-// Free gives r back and joins it with free neighbours. r must be exactly what Allocate, Shrink or Adopt made live, and
-// owner must hold it.
-// Errors: ErrNotAllocated, ErrNotOwner; after an error nothing has changed.
+// Free gives r back and joins it with free neighbours. r must be exactly what Allocate, Shrink or Adopt made live,
+// and owner must hold it. Errors: ErrNotAllocated, ErrNotOwner; after an error nothing has changed.
 func (a *Allocator) Free(owner string, r Range) error {
 	i, err := a.lookup(owner, r)
 	if err != nil {
@@ -128,10 +127,9 @@ func (a *Allocator) Holds(owner string, r Range) error {
 	return err
 }
 
-// Adopt makes r live while the state is rebuilt after a restart. Quotas are not applied: what is committed is kept, and
-// the owner gets
-// nothing more until it is below its quota again. Calls in ascending order of address cost O(1), others walk.
-// Errors: ErrOutOfRange (outside, unaligned or empty), ErrOverlap; after an error nothing has changed.
+// Adopt makes r live while the state is rebuilt after a restart. Quotas are not applied: what is committed is kept,
+// and the owner gets nothing more until it is below its quota again. Calls in ascending order of address cost O(1),
+// others walk. Errors: ErrOutOfRange (outside, unaligned or empty), ErrOverlap; after an error nothing has changed.
 func (a *Allocator) Adopt(owner string, r Range) error {
 	whole := Range{Length: a.capacity * PageSize}
 	if r.Length <= 0 || r.Offset%PageSize != 0 || r.Length%PageSize != 0 || !whole.Contains(r) {
@@ -194,9 +192,8 @@ func (a *Allocator) rangeOf(i int32) Range {
 }
 
 // findFree picks a block for the pages: a hole first, so that the region stays compact and memory that is already
-// backed is used again;
-// then the top; and only then whatever an exhaustive search of one class finds, so that "full" is said only when it is
-// true (M3).
+// backed is used again; then the top; and only then whatever an exhaustive search of one class finds, so that
+// "full" is said only when it is true (M3).
 func (a *Allocator) findFree(pages int64) int32 {
 	if i := a.free.find(a.blocks, pages, false); i != none {
 		return i

@@ -12,8 +12,7 @@ import (
 )
 
 // backing reserves and returns the memory behind a region's pages. It is an interface only so that tests can put a
-// failing one in the
-// place of the file (errors that a kernel gives rarely and never on demand).
+// failing one in the place of the file (errors that a kernel gives rarely and never on demand).
 type backing interface {
 	// reserve guarantees that storing into r cannot fail, now or later. After an error some of r may be reserved.
 	reserve(r Range) error
@@ -109,9 +108,8 @@ func createBacking(spec Spec) (*os.File, error) {
 	return file, nil
 }
 
-// openBacking opens an existing backing file. A missing one is ErrRegionGone, and so is a shm one from before the last
-// boot: whatever lies
-// at the path now, these are not its bytes.
+// openBacking opens an existing backing file. A missing one is ErrRegionGone, and so is a shm one from before the
+// last boot: whatever lies at the path now, these are not its bytes.
 func openBacking(spec Spec, flags int) (*os.File, error) {
 	if spec.Fabric.device() {
 		return openDevice(spec, flags)
@@ -135,9 +133,8 @@ func openBacking(spec Spec, flags int) (*os.File, error) {
 	return file, nil
 }
 
-// checkPlanted refuses what a lender of this user cannot have made: anybody may put a file into /dev/shm after ours has
-// gone. Only the
-// superuser may borrow from another user.
+// checkPlanted refuses what a lender of this user cannot have made: anybody may put a file into /dev/shm after ours
+// has gone. Only the superuser may borrow from another user.
 func checkPlanted(file *os.File, spec Spec, flags int) error {
 	st, err := status(file)
 	if err != nil {

@@ -112,9 +112,8 @@ func (a *Allocator) seek(page int64) int32 {
 	return i
 }
 
-// Verify checks M1, M2 and M4 over the whole state and returns the first thing that does not hold. It costs O(extents);
-// tests and
-// `-tags invariants` builds call it.
+// Verify checks M1, M2 and M4 over the whole state and returns the first thing that does not hold. It costs
+// O(extents); tests and `-tags invariants` builds call it.
 func (a *Allocator) Verify() error {
 	var at, used int64
 	var live, listed int

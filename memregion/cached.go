@@ -16,13 +16,11 @@ import (
 	"github.com/csmsql/csmsql/memregion/emulated"
 )
 
-// On a fabric whose caches are emulated, a process maps its domain's cache of the region, and package emulated moves
-// lines between that and the
-// region's file. The cache is two files beside it, so that it outlives the process as a real one does: what its
-// programs see, and the shadow by which
-// modified lines are told. They are as long as the region may become, and have holes where nothing was ever fetched: a
-// new cache is full of
-// zeros, whatever the memory holds.
+// On a fabric whose caches are emulated, a process maps its domain's cache of the region, and package emulated
+// moves lines between that and the region's file. The cache is two files beside it, so that it outlives the process
+// as a real one does: what its programs see, and the shadow by which modified lines are told. They are as long as
+// the region may become, and have holes where nothing was ever fetched: a new cache is full of zeros, whatever the
+// memory holds.
 //
 //	csmsql-…-1.region            the memory
 //	csmsql-…-1.region.cache      the lender's cache of it, and .shadow
@@ -39,9 +37,8 @@ type cached struct {
 	temporary bool
 }
 
-// Domain is the machine that this process is a part of, on fabrics whose caches are emulated. A lender and a borrower
-// give it along; on other
-// fabrics it is nil.
+// Domain is the machine that this process is a part of, on fabrics whose caches are emulated. A lender and a
+// borrower give it along; on other fabrics it is nil.
 type Domain struct {
 	name      string
 	play      *emulated.Domain // nil in a guest

@@ -23,9 +23,8 @@ import (
 //	/dev/dax0.0   ├──── region 1 of node a ────┼── region 1025 of node b ──┼───── nobody's ─────┤
 //	              Start                        Start
 //
-// So nothing is created, grown or removed; a lender holds a lock on its range, and not on the file (M7); and nobody is
-// told of alterations by
-// others, who have the device open to write what is theirs.
+// So nothing is created, grown or removed; a lender holds a lock on its range, and not on the file (M7); and nobody
+// is told of alterations by others, who have the device open to write what is theirs.
 
 // The properties of devices, of which a kind has at most one.
 const (
@@ -132,8 +131,7 @@ func DeviceSize(path string) (size, unit int64, err error) {
 }
 
 // deviceUnit is the length of the pages of a device: the kernel's, but DAX devices, and files of huge pages, have
-// larger ones, and of those the kernel maps,
-// unmaps and protects no parts.
+// larger ones, and of those the kernel maps, unmaps and protects no parts.
 func deviceUnit(file *os.File) (int64, error) {
 	page := max(int64(os.Getpagesize()), PageSize)
 	st, err := status(file)

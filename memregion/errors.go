@@ -2,9 +2,8 @@ package memregion
 
 import "errors"
 
-// stateError is a sentinel that also knows its SQLSTATE, so that the frontend finds it with errors.As on a one-method
-// interface and needs
-// to import nothing of ours.
+// stateError is a sentinel that also knows its SQLSTATE, so that the frontend finds it with errors.As on a
+// one-method interface and needs to import nothing of ours.
 type stateError struct {
 	text  string
 	state string

@@ -28,9 +28,8 @@ func (k FabricKind) HardwareCoherent() bool {
 	return k == FabricShm || k == FabricFile || k == FabricDevice
 }
 
-// HomeSnooped tells, of a fabric that is not coherent, that a borrower's load is answered by the lender's cache if the
-// line is there, and that its
-// write-back goes past that cache.
+// HomeSnooped tells, of a fabric that is not coherent, that a borrower's load is answered by the lender's cache if
+// the line is there, and that its write-back goes past that cache.
 func (k FabricKind) HomeSnooped() bool {
 	return (k.emulated() || k.device()) && strings.Contains(string(k), optionHomeSnoop)
 }
@@ -54,17 +53,15 @@ const (
 	optionLongLines = ",128"
 )
 
-// ParseFabric reads what an operator writes: a kind, of which the emulated one may have a seed for its adversary, the
-// property home-snoop, and the
-// length of its lines, 64 or 128:
+// ParseFabric reads what an operator writes: a kind, of which the emulated one may have a seed for its adversary,
+// the property home-snoop, and the length of its lines, 64 or 128:
 //
 //	shm    file    emulated    emulated:7    emulated:7,home-snoop,128    device:/dev/dax0.0@2GiB,incoherent
 //
 // ParseDevice says where on a device; the kind only has its property.
 //
-// The seed is not a part of the kind: processes that map the same region may have different ones. It is 1 where none is
-// given.
-// Errors: ErrBadSpec.
+// The seed is not a part of the kind: processes that map the same region may have different ones. It is 1 where
+// none is given. Errors: ErrBadSpec.
 func ParseFabric(text string) (kind FabricKind, seed uint64, err error) {
 	const defaultSeed = 1
 	if _, ok, err := ParseDevice(text); ok {

@@ -7,9 +7,8 @@ import (
 	"sync"
 )
 
-// mappings knows every region map of this process, so that a fault can be told from a bug: only an address inside one
-// of them may become
-// an error.
+// mappings knows every region map of this process, so that a fault can be told from a bug: only an address inside
+// one of them may become an error.
 var mappings mappingTable
 
 type mappingTable struct {
@@ -46,15 +45,12 @@ func (t *mappingTable) find(address Addr) *mapping {
 }
 
 // Guarded runs fn, which reads region memory from Go code, and turns a fault on a mapped region into ErrRegionGone
-// naming the address: that
-// happens when somebody truncates the backing between the check and the access, and when fn stores into a read-only
-// page. All other panics pass through.
+// naming the address: that happens when somebody truncates the backing between the check and the access, and when
+// fn stores into a read-only page. All other panics pass through.
 //
-// It covers Go code (and Go assembly that keeps the stack walkable, such as memmove) on the calling goroutine only; a
-// fault in C code, or
-// on a goroutine that fn starts, ends the process unless a guard of its own is there. A region that was closed is not
-// mapped any more, so
-// touching it stays what it is, a bug.
+// It covers Go code (and Go assembly that keeps the stack walkable, such as memmove) on the calling goroutine only;
+// a fault in C code, or on a goroutine that fn starts, ends the process unless a guard of its own is there. A
+// region that was closed is not mapped any more, so touching it stays what it is, a bug.
 func Guarded(fn func()) (err error) {
 	// SAFETY: M9. The setting belongs to this goroutine and is put back before we return, so a fault outside fn still
 	// ends the process.

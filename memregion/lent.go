@@ -22,15 +22,12 @@ const (
 
 // LendOptions tunes a lender. The zero value is sensible.
 type LendOptions struct {
-	// GrowthStep is how many bytes of backing are reserved ahead when the region grows; 0 means as many as it has, from
-	// 4 to 64 MiB. Large
-	// steps save system calls, small ones save memory, and the time to clear it.
+	// GrowthStep is how many bytes of backing are reserved ahead when the region grows; 0 means as many as it has,
+	// from 4 to 64 MiB. Large steps save system calls, small ones save memory, and the time to clear it.
 	GrowthStep int64
 	// RecycleLimit bounds the backed memory that no extent uses (freed and not yet punched, or reserved ahead), in
-	// bytes; 0 means two
-	// growth steps, negative means none. What is kept is fast to allocate again, because first touch of fresh memory
-	// costs 15–40 times a
-	// rewrite.
+	// bytes; 0 means two growth steps, negative means none. What is kept is fast to allocate again, because first
+	// touch of fresh memory costs 15–40 times a rewrite.
 	RecycleLimit int64
 	// HugePages asks the kernel for huge pages; Stats tells what it said.
 	HugePages bool
@@ -44,8 +41,7 @@ type LendOptions struct {
 }
 
 // Lent is a region on the lender's side: the map, the allocator, and the account of which pages have memory behind
-// them. It is safe for
-// concurrent use. The life cycle of a page is drawn in the package documentation.
+// them. It is safe for concurrent use. The life cycle of a page is drawn in the package documentation.
 type Lent struct {
 	spec         Spec        // immutable
 	options      LendOptions // immutable
@@ -83,8 +79,7 @@ type lentCounts struct {
 }
 
 // Lend creates the backing of a new region, mode 0600, and maps it for reading and writing at spec.Base. Nothing is
-// reserved yet.
-// The caller owns the Lent and ends it with Close or Remove.
+// reserved yet. The caller owns the Lent and ends it with Close or Remove.
 //
 // Errors: ErrBadSpec, ErrRegionTooLarge, ErrExists, ErrAddressTaken, ErrLentElsewhere; after an error there is no new
 // file.
@@ -165,12 +160,10 @@ func (l *Lent) Spec() Spec { return l.spec }
 // View is the read side of the lender's own map. It is closed with l.
 func (l *Lent) View() *View { return &View{mapping: l.mapping, lent: l} }
 
-// Allocate gives owner a range of at least size bytes, rounded up to PageSize, with its memory reserved: storing into
-// it cannot fail (M5).
-// What the bytes hold is undefined. Errors: ErrBadSize, ErrQuota, ErrRegionFull (no free range, or no room in the
-// fabric), ErrRegionShort
-// and ErrRegionGone (somebody truncated or removed the backing), ErrUnsupported, ErrClosed; after an error nothing has
-// changed (M6).
+// Allocate gives owner a range of at least size bytes, rounded up to PageSize, with its memory reserved: storing
+// into it cannot fail (M5). What the bytes hold is undefined. Errors: ErrBadSize, ErrQuota, ErrRegionFull (no free
+// range, or no room in the fabric), ErrRegionShort and ErrRegionGone (somebody truncated or removed the backing),
+// ErrUnsupported, ErrClosed; after an error nothing has changed (M6).
 func (l *Lent) Allocate(owner string, size int64) (Range, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -213,10 +206,8 @@ func (l *Lent) Shrink(owner string, r Range, size int64) (Range, error) {
 }
 
 // Free gives r back; only the owner may. The memory is kept for recycling or returned to the system, see
-// LendOptions.RecycleLimit. The
-// caller guarantees that nobody reads r any more: a borrower that still does sees other bytes. Errors: ErrNotAllocated,
-// ErrNotOwner,
-// ErrClosed.
+// LendOptions.RecycleLimit. The caller guarantees that nobody reads r any more: a borrower that still does sees
+// other bytes. Errors: ErrNotAllocated, ErrNotOwner, ErrClosed.
 func (l *Lent) Free(owner string, r Range) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -241,10 +232,8 @@ func (l *Lent) SetQuota(owner string, bytes int64) {
 }
 
 // Bytes returns exactly r, writable, valid until r is freed or l closed. Preconditions: the caller holds r. A range
-// outside the region or a
-// closed one is a bug of ours and panics; `-tags invariants` builds panic for every range that is not live, too.
-// View().Bytes is the
-// variant for ranges that come from elsewhere.
+// outside the region or a closed one is a bug of ours and panics; `-tags invariants` builds panic for every range
+// that is not live, too. View().Bytes is the variant for ranges that come from elsewhere.
 func (l *Lent) Bytes(r Range) []byte {
 	if err := l.mapping.checkBounds(r); err != nil {
 		panic(err.Error())
@@ -263,9 +252,8 @@ func (l *Lent) Bytes(r Range) []byte {
 	return l.mapping.memory[r.Offset:r.End():r.End()]
 }
 
-// Sync writes r through to the disk, when the fabric is one, so that it survives a power failure. It must come before r
-// is published.
-// On shm it does nothing.
+// Sync writes r through to the disk, when the fabric is one, so that it survives a power failure. It must come
+// before r is published. On shm it does nothing.
 func (l *Lent) Sync(r Range) error {
 	if !l.spec.Fabric.Durable() {
 		return nil
@@ -292,9 +280,8 @@ func (l *Lent) Extents() []Owned {
 	return extents
 }
 
-// Close unmaps and lets go of the lock. The file and its bytes stay, for Adopt. Slices from Bytes must not be touched
-// afterwards.
-// A second Close does nothing.
+// Close unmaps and lets go of the lock. The file and its bytes stay, for Adopt. Slices from Bytes must not be
+// touched afterwards. A second Close does nothing.
 func (l *Lent) Close() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -305,11 +292,9 @@ func (l *Lent) Close() error {
 	return l.mapping.close()
 }
 
-// Remove deletes the backing file, unless it is a device, and closes. Borrowers keep what they have mapped; Check tells
-// them that the region is gone. The file is
-// unlinked while our lock still holds, so nobody can adopt it in between. After Close it returns ErrClosed: the file
-// may be another
-// lender's by then.
+// Remove deletes the backing file, unless it is a device, and closes. Borrowers keep what they have mapped; Check
+// tells them that the region is gone. The file is unlinked while our lock still holds, so nobody can adopt it in
+// between. After Close it returns ErrClosed: the file may be another lender's by then.
 func (l *Lent) Remove() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

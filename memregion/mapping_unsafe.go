@@ -72,8 +72,7 @@ func pagesOf(file *os.File, cached *cached) *os.File {
 
 func mapPages(file *os.File, spec Spec, protection int, relocate bool) ([]byte, error) {
 	// SAFETY: M8. The address is a request to the kernel, made from nil so that vet sees no integer turned into a
-	// pointer; nothing is read
-	// through it until the kernel has granted exactly this range.
+	// pointer; nothing is read through it until the kernel has granted exactly this range.
 	want := unsafe.Add(nil, spec.Base)
 	var got unsafe.Pointer
 	err := filelock.Control(file, func(fd int) (err error) {
@@ -98,8 +97,7 @@ func mapPages(file *os.File, spec Spec, protection int, relocate bool) ([]byte, 
 }
 
 // close unmaps, unless somebody holds the map: then the last one does. Slices of the memory that others still have
-// become invalid: touching
-// one faults.
+// become invalid: touching one faults.
 func (m *mapping) close() error {
 	m.use.Lock()
 	defer m.use.Unlock()
@@ -170,9 +168,8 @@ func (m *mapping) remap(r Range, protection int) error {
 	})
 }
 
-// during runs a system call over r while the map cannot go away. The range given to call is widened to whole pages of
-// the kernel, which
-// are larger than ours on some machines, and of some devices.
+// during runs a system call over r while the map cannot go away. The range given to call is widened to whole pages
+// of the kernel, which are larger than ours on some machines, and of some devices.
 func (m *mapping) during(r Range, call func(memory []byte) error) error {
 	m.use.RLock()
 	defer m.use.RUnlock()

@@ -12,10 +12,8 @@ import (
 )
 
 // Origin says whose tables a region keeps. It is an attribute of the region's file and not of its bytes, so that
-// whoever finds the file in
-// a directory that many share can tell whether anybody can still use it. Where the system keeps no such attributes
-// (tmpfs before
-// Linux 6.6) nothing is said.
+// whoever finds the file in a directory that many share can tell whether anybody can still use it. Where the system
+// keeps no such attributes (tmpfs before Linux 6.6) nothing is said.
 type Origin struct {
 	// Directory is where the catalog lies without which the region's bytes mean nothing; absolute. Empty: nothing is
 	// said.
@@ -111,9 +109,8 @@ func gone(directory string) bool {
 	return errors.Is(err, os.ErrNotExist)
 }
 
-// unlent tells whether nobody lends the file (M7), and how much it takes. The lock that it tries is held for no time; a
-// node that starts just
-// then waits for longer.
+// unlent tells whether nobody lends the file (M7), and how much it takes. The lock that it tries is held for no
+// time; a node that starts just then waits for longer.
 func unlent(path string) (bytes int64, idle bool) {
 	file, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
 	if err != nil {

@@ -6,9 +6,8 @@ import (
 	"github.com/csmsql/csmsql/internal/bytesize"
 )
 
-// ownerTable counts what each owner holds (M4). Owners come and go with tables, so a slot is given back when its owner
-// holds nothing and
-// has no quota: the table is as large as the live owners, however many there have been.
+// ownerTable counts what each owner holds (M4). Owners come and go with tables, so a slot is given back when its
+// owner holds nothing and has no quota: the table is as large as the live owners, however many there have been.
 type ownerTable struct {
 	slots  []ownerSlot
 	spare  []int32

@@ -39,11 +39,9 @@ func (p Placement) end() Addr { return p.Base + Addr(p.Length) }
 
 func (p Placement) overlaps(o Placement) bool { return p.Base < o.end() && o.Base < p.end() }
 
-// ChooseBase returns a Granule-aligned base for a region of the capacity. The same seed, taken and process image give
-// the same base;
-// different seeds spread, so that nodes which plan without knowing each other seldom collide. It avoids taken and
-// whatever this process
-// has mapped. Errors: ErrBadSize, ErrNoAddress.
+// ChooseBase returns a Granule-aligned base for a region of the capacity. The same seed, taken and process image
+// give the same base; different seeds spread, so that nodes which plan without knowing each other seldom collide.
+// It avoids taken and whatever this process has mapped. Errors: ErrBadSize, ErrNoAddress.
 func ChooseBase(taken []Placement, capacity int64, seed string) (Addr, error) {
 	if capacity <= 0 || capacity > int64(windowEnd-windowStart) {
 		return 0, fmt.Errorf("memregion: choose a base for %d bytes: %w: must be 1 to %d", capacity, ErrBadSize, windowEnd-windowStart)
@@ -183,9 +181,8 @@ func BootID() (string, error) {
 // minimumDefaultCapacity is the least that DefaultCapacity calls sensible.
 const minimumDefaultCapacity = 16 << 20
 
-// DefaultCapacity proposes a hard cap for a region in dir: half of what the file system has free, at most half of the
-// memory that this
-// process may use (the machine's, or its control group's if that is less), in whole MiB.
+// DefaultCapacity proposes a hard cap for a region in dir: half of what the file system has free, at most half of
+// the memory that this process may use (the machine's, or its control group's if that is less), in whole MiB.
 func DefaultCapacity(dir string) (int64, error) {
 	_, free, err := fabricSpace(dir)
 	if err != nil {
@@ -204,8 +201,7 @@ func DefaultCapacity(dir string) (int64, error) {
 }
 
 // CheckCapacity returns ErrRegionTooLarge when a region of the capacity can never fit the file system of dir. Space
-// that is merely in use
-// now is no error here: it is one at allocation, if it still is in use then.
+// that is merely in use now is no error here: it is one at allocation, if it still is in use then.
 func CheckCapacity(dir string, capacity int64) error {
 	total, _, err := fabricSpace(dir)
 	if err != nil {

@@ -11,10 +11,9 @@ import (
 // prefaultBytes is how much is made present between two looks at the context: some milliseconds of first touch.
 const prefaultBytes = 16 << 20
 
-// Prefault makes the pages of r present in this process, so that the cost of the first touch is paid here and not by
-// the first query. It reads only, and
-// can be cancelled between pieces. A kernel before 5.14 cannot do it, and does nothing.
-// Errors: as Check, and the context's.
+// Prefault makes the pages of r present in this process, so that the cost of the first touch is paid here and not
+// by the first query. It reads only, and can be cancelled between pieces. A kernel before 5.14 cannot do it, and
+// does nothing. Errors: as Check, and the context's.
 func (v *View) Prefault(ctx context.Context, r Range) error {
 	if err := v.Check(r); err != nil {
 		return err

@@ -11,10 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Each run of read-only pages splits the region's map: the kernel keeps up to two more entries, of the 65,530 that a
-// process may have by
-// default. Protection is a seat belt and not what makes reading correct, so it stops well before the limit and counts
-// what it skipped.
+// Each run of read-only pages splits the region's map: the kernel keeps up to two more entries, of the 65,530 that
+// a process may have by default. Protection is a seat belt and not what makes reading correct, so it stops well
+// before the limit and counts what it skipped.
 const (
 	defaultMapEntries = 65530
 	protectRunsMax    = 8192
@@ -32,11 +31,10 @@ func protectRunsLimit() int {
 	return min(protectRunsMax, entries/entriesShare/entriesPerRun)
 }
 
-// Protect makes sealed extents read-only for this process, so that a stray store faults instead of changing a table.
-// Ranges that touch are
-// protected in one call and cost one map entry. When too many separate runs are protected already, the rest stays
-// writable and is counted
-// in Stats. Freeing unprotects. Errors: ErrNotAllocated, ErrOutOfRange, ErrClosed.
+// Protect makes sealed extents read-only for this process, so that a stray store faults instead of changing a
+// table. Ranges that touch are protected in one call and cost one map entry. When too many separate runs are
+// protected already, the rest stays writable and is counted in Stats. Freeing unprotects. Errors: ErrNotAllocated,
+// ErrOutOfRange, ErrClosed.
 func (l *Lent) Protect(ranges ...Range) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -7,13 +7,11 @@ import (
 	"github.com/csmsql/csmsql/internal/invariants"
 )
 
-// How pages move between unbacked, idle and live. Everything here runs under Lent.mu, the system calls included: a page
-// must not be handed
-// out while it is being punched (M5), and the calls are bounded by systemCallBytes each.
+// How pages move between unbacked, idle and live. Everything here runs under Lent.mu, the system calls included: a
+// page must not be handed out while it is being punched (M5), and the calls are bounded by systemCallBytes each.
 
 // backLocked makes every page of r backed and not idle. When the fabric is full it first gives back what is idle
-// elsewhere, and on failure
-// leaves nothing reserved that was not before (M6).
+// elsewhere, and on failure leaves nothing reserved that was not before (M6).
 func (l *Lent) backLocked(r Range) error {
 	low, high := pageSpan(r)
 	l.mu.idle.remove(low, high) // r's own pages must not be punched to make room for r
@@ -44,9 +42,8 @@ func (l *Lent) reserveLocked(low, high int64) error {
 	return err
 }
 
-// growthEnd is where reserving should end when it has to reach high: at the next multiple of the growth step beyond the
-// frontier. Steps are
-// powers of two times the first.
+// growthEnd is where reserving should end when it has to reach high: at the next multiple of the growth step beyond
+// the frontier. Steps are powers of two times the first.
 func (l *Lent) growthEnd(high int64) int64 {
 	if high <= l.mu.frontier {
 		return high
@@ -126,11 +123,9 @@ func (l *Lent) idleLocked(low, high int64) {
 	}
 }
 
-// punchLocked returns idle memory to the system, from the highest address down, until at most keep pages are idle: the
-// allocator prefers
-// low addresses, so what stays is what will be used next. It skips what the file system refuses to punch, counts it,
-// and returns the
-// first such error.
+// punchLocked returns idle memory to the system, from the highest address down, until at most keep pages are idle:
+// the allocator prefers low addresses, so what stays is what will be used next. It skips what the file system
+// refuses to punch, counts it, and returns the first such error.
 func (l *Lent) punchLocked(keep int64) error {
 	var first error
 	for at := l.mu.frontier; l.mu.idle.count > keep; {
@@ -158,9 +153,8 @@ func (l *Lent) punchLocked(keep int64) error {
 	return first
 }
 
-// Trim returns all idle memory to the system: what was freed and kept for recycling, and what was reserved ahead. It is
-// for whoever knows that
-// nothing is written for a while; a node keeps RecycleLimit instead.
+// Trim returns all idle memory to the system: what was freed and kept for recycling, and what was reserved ahead.
+// It is for whoever knows that nothing is written for a while; a node keeps RecycleLimit instead.
 func (l *Lent) Trim() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -14,9 +14,8 @@ const (
 	stepBits   = 5
 	stepCount  = 1 << stepBits
 	levelCount = 64 - stepBits
-	// scanLimit bounds how many blocks of one list are looked at to find the lowest address: enough to keep a region
-	// compact, few enough
-	// to stay far below a microsecond.
+	// scanLimit bounds how many blocks of one list are looked at to find the lowest address: enough to keep a
+	// region compact, few enough to stay far below a microsecond.
 	scanLimit = 8
 	none      = int32(-1)
 )
@@ -32,8 +31,7 @@ func classOf(pages int64) sizeClass {
 }
 
 // freeLists indexes free blocks by class. The blocks themselves live in the allocator's slab; lists link them by
-// number, so that the
-// garbage collector sees no pointers.
+// number, so that the garbage collector sees no pointers.
 type freeLists struct {
 	levels uint64             // bit l is set while steps[l] != 0
 	steps  [levelCount]uint32 // bit s of steps[l] is set while heads[l][s] has blocks

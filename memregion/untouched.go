@@ -1,12 +1,10 @@
 package memregion
 
-// On memory that is not coherent a lender must write its own modified lines back before another machine writes there
-// (package coherence, step
-// prepare). It need not where it has none, and that is what is kept here, page by page: which pages nobody of the
-// lender's domain, its kernel included,
-// has stored into since the domain dropped their lines. The kernel stores when it zeroes pages, which it does only
-// after they were reserved (M13).
-// Lines of idle pages are dropped ahead, so that whoever is granted them does not wait for it (DropAhead).
+// On memory that is not coherent a lender must write its own modified lines back before another machine writes
+// there (package coherence, step prepare). It need not where it has none, and that is what is kept here, page by
+// page: which pages nobody of the lender's domain, its kernel included, has stored into since the domain dropped
+// their lines. The kernel stores when it zeroes pages, which it does only after they were reserved (M13). Lines of
+// idle pages are dropped ahead, so that whoever is granted them does not wait for it (DropAhead).
 
 // Dropped notes that the lender's domain has dropped every line of r, flush and fence included, and has stored nothing
 // there since. Preconditions: the caller
@@ -38,8 +36,7 @@ func (l *Lent) Touch(r Range) {
 }
 
 // Untouched lists the parts of r, in whole pages, that the lender's domain has stored nothing into since it dropped
-// every line of them: in ascending
-// order, and no two of them touch.
+// every line of them: in ascending order, and no two of them touch.
 func (l *Lent) Untouched(r Range) (parts []Range) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,19 +17,17 @@ type View struct {
 	lent    *Lent // the map belongs to it, and Close leaves it alone; nil in a borrower
 }
 
-// Borrow maps the region of the spec for reading only (M8): a stray store faults instead of damaging a table. The whole
-// capacity is mapped,
-// so what the lender backs later is visible without mapping again. It maps at spec.Base; when that is taken in this
-// process it maps
-// elsewhere and Relocated says so, which is fine because nothing in a region is an absolute pointer.
+// Borrow maps the region of the spec for reading only (M8): a stray store faults instead of damaging a table. The
+// whole capacity is mapped, so what the lender backs later is visible without mapping again. It maps at spec.Base;
+// when that is taken in this process it maps elsewhere and Relocated says so, which is fine because nothing in a
+// region is an absolute pointer.
 //
 // The caller owns the View and closes it when no slice of it is in use any more.
 // Errors: ErrBadSpec, ErrRegionGone.
 func Borrow(spec Spec) (*View, error) { return BorrowIn(nil, false, spec) }
 
-// BorrowIn is Borrow of a process that belongs to a domain, as it must on fabrics whose caches are emulated; on others
-// domain is nil. home tells
-// that it is the lender's domain, too.
+// BorrowIn is Borrow of a process that belongs to a domain, as it must on fabrics whose caches are emulated; on
+// others domain is nil. home tells that it is the lender's domain, too.
 func BorrowIn(domain *Domain, home bool, spec Spec) (*View, error) {
 	if err := spec.validate(); err != nil {
 		return nil, err
@@ -53,12 +51,10 @@ func BorrowIn(domain *Domain, home bool, spec Spec) (*View, error) {
 	return &View{mapping: m}, nil
 }
 
-// Bytes returns the bytes of r, to be read only, valid until Close. It checks the bounds, and that the backing reached
-// to r's end when it
-// was last asked; the kernel is asked only when r lies past that, so the usual call costs a few nanoseconds. A backing
-// truncated since
-// is found by Check (one fstat), which belongs before a scan, and by Guarded during it.
-// Errors: ErrOutOfRange, ErrRegionShort, ErrRegionGone, ErrClosed.
+// Bytes returns the bytes of r, to be read only, valid until Close. It checks the bounds, and that the backing
+// reached to r's end when it was last asked; the kernel is asked only when r lies past that, so the usual call
+// costs a few nanoseconds. A backing truncated since is found by Check (one fstat), which belongs before a scan,
+// and by Guarded during it. Errors: ErrOutOfRange, ErrRegionShort, ErrRegionGone, ErrClosed.
 func (v *View) Bytes(r Range) ([]byte, error) {
 	m := v.mapping
 	if m.closed.Load() {
@@ -101,11 +97,9 @@ func (v *View) Check(r Range) error {
 	return nil
 }
 
-// Remap maps the pages of r from the file again. It undoes what a guard in C does where a page was gone (it puts one of
-// zeros there, which would
-// stay for ever, also when the file is long and right again), and changes nothing elsewhere: others may be reading r
-// meanwhile.
-// Preconditions: no writer holds r. Errors: as Check.
+// Remap maps the pages of r from the file again. It undoes what a guard in C does where a page was gone (it puts
+// one of zeros there, which would stay for ever, also when the file is long and right again), and changes nothing
+// elsewhere: others may be reading r meanwhile. Preconditions: no writer holds r. Errors: as Check.
 func (v *View) Remap(r Range) error {
 	if err := v.Check(r); err != nil {
 		return err
@@ -117,11 +111,9 @@ func (v *View) Remap(r Range) error {
 }
 
 // Look asks the kernel whether anybody but the lender did something to the backing, and returns how often that was
-// found so far. What was
-// believed of the bytes before the number grew must be looked at again; it may grow without an alteration, see
-// WatchKind. An alteration is
-// counted when the system call that makes it has returned, one through a foreign map when that is unmapped (M12). Costs
-// one system call.
+// found so far. What was believed of the bytes before the number grew must be looked at again; it may grow without
+// an alteration, see WatchKind. An alteration is counted when the system call that makes it has returned, one
+// through a foreign map when that is unmapped (M12). Costs one system call.
 func (v *View) Look() (alterations uint64) { return v.mapping.watch.look() }
 
 // Alterations is what the last Look by anybody returned.
@@ -149,10 +141,9 @@ func (v *View) Spec() Spec { return v.mapping.spec }
 // Mapping is the address range of the whole map, for a guard that must tell a fault on a region from another.
 func (v *View) Mapping() (addr Addr, length int64) { return v.mapping.base, v.mapping.spec.Capacity }
 
-// Hold keeps the map where it is until release is called, also beyond Close: for bytes that were handed to somebody who
-// may come later than
-// that. What they are is not promised after Close, since the region may have another lender then. Call release once.
-// Errors: ErrClosed.
+// Hold keeps the map where it is until release is called, also beyond Close: for bytes that were handed to somebody
+// who may come later than that. What they are is not promised after Close, since the region may have another lender
+// then. Call release once. Errors: ErrClosed.
 func (v *View) Hold() (release func() error, err error) {
 	if err := v.mapping.hold(); err != nil {
 		return nil, err

@@ -13,11 +13,9 @@ import (
 	"github.com/csmsql/csmsql/internal/filelock"
 )
 
-// How a region notices that somebody else works on its file (M12). Its bytes are read in place, and believed once their
-// checksum was
-// compared: whoever writes, truncates or punches the file after that would be believed, too. The kernel can tell in
-// three ways, and the best
-// that it grants is taken:
+// How a region notices that somebody else works on its file (M12). Its bytes are read in place, and believed once
+// their checksum was compared: whoever writes, truncates or punches the file after that would be believed, too. The
+// kernel can tell in three ways, and the best that it grants is taken:
 //
 //   - fanotify queues an event when a system call that changes the file ends, and when a file that was open for writing is closed for the
 //     last time, its mappings included. Each event says whether the caller was this process, and the kernel never merges ours with others'.
@@ -90,9 +88,8 @@ func newWatchOf(file *os.File, spec Spec, kinds []WatchKind) *watch {
 	return newWatch(file, kinds...)
 }
 
-// watchKinds is what a lender and a borrower ask for: only the lender makes calls that are to be told from others', and
-// each user has few
-// instances of either kind.
+// watchKinds is what a lender and a borrower ask for: only the lender makes calls that are to be told from others',
+// and each user has few instances of either kind.
 func watchKinds(lender bool) []WatchKind {
 	if lender {
 		return []WatchKind{WatchProcess, WatchEvents}
@@ -100,11 +97,10 @@ func watchKinds(lender bool) []WatchKind {
 	return []WatchKind{WatchEvents, WatchProcess}
 }
 
-// openEvents returns a descriptor that gives an event for every finished write, truncation, reservation and punch of
-// the file by any name,
-// and for the end of every file that was open for writing: a foreign map lives as long as its file, so that who stored
-// through one is noticed
-// when it is unmapped. The region's own descriptor is meant by its number, since its name may mean another file by now.
+// openEvents returns a descriptor that gives an event for every finished write, truncation, reservation and punch
+// of the file by any name, and for the end of every file that was open for writing: a foreign map lives as long as
+// its file, so that who stored through one is noticed when it is unmapped. The region's own descriptor is meant by
+// its number, since its name may mean another file by now.
 func openEvents(region *os.File, kind WatchKind) (fd int, err error) {
 	if kind == WatchEvents {
 		fd, err = unix.InotifyInit1(unix.IN_CLOEXEC)
@@ -243,9 +239,8 @@ func whose(buffer []byte, process int) (ours, others bool) {
 // clockTick is above the resolution of file times on kernels before 6.13: what happens within one tick has one time.
 const clockTick = 20_000_000 // nanoseconds
 
-// changed tells whether the file's size and times are others than when it was last asked. Times that are so young that
-// the next change may
-// have the same are not remembered, so that the next call says yes again.
+// changed tells whether the file's size and times are others than when it was last asked. Times that are so young
+// that the next change may have the same are not remembered, so that the next call says yes again.
 func (w *watch) changed() bool {
 	w.life.RLock()
 	defer w.life.RUnlock()

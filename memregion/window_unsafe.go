@@ -41,12 +41,10 @@ func (w *writer) close() error {
 	return w.file.Close()
 }
 
-// Window maps r for writing. The lender has granted it to this process: nothing here can check that. The backing must
-// be
-// the one that the View has mapped. Where pages are larger than PageSize, because of the kernel or of the device, the
-// map is wider
-// than r, as far as they reach; Bytes is r alone everywhere.
-// Errors: ErrOutOfRange (also for a range that is empty or not whole pages), ErrRegionShort, ErrRegionGone, ErrClosed.
+// Window maps r for writing. The lender has granted it to this process: nothing here can check that. The backing
+// must be the one that the View has mapped. Where pages are larger than PageSize, because of the kernel or of the
+// device, the map is wider than r, as far as they reach; Bytes is r alone everywhere. Errors: ErrOutOfRange (also
+// for a range that is empty or not whole pages), ErrRegionShort, ErrRegionGone, ErrClosed.
 func (v *View) Window(r Range) (*Window, error) {
 	m := v.mapping
 	if r.Length <= 0 || r.Offset%PageSize != 0 || r.Length%PageSize != 0 {
@@ -101,9 +99,8 @@ func (c *cached) window(spec Spec, r Range) (*Window, error) {
 	return &Window{mapping: m, region: r, within: Range{0, r.Length}}, nil
 }
 
-// writable opens the backing for writing, once, and sees to it that it is the file that is mapped: the name may have
-// got
-// another one. Requires use.
+// writable opens the backing for writing, once, and sees to it that it is the file that is mapped: the name may
+// have got another one. Requires use.
 func (m *mapping) writable() (*os.File, error) {
 	m.writer.mu.Lock()
 	defer m.writer.mu.Unlock()
@@ -153,10 +150,9 @@ func (w *Window) Bytes() []byte {
 // Range is what of the region the window shows.
 func (w *Window) Range() Range { return w.region }
 
-// Shrink unmaps what lies beyond the first length bytes, in whole pages: whoever gives the tail back must not be able
-// to
-// store into it any more. Slices of Bytes that reach beyond must not be touched again.
-// Errors: ErrBadSize, ErrClosed.
+// Shrink unmaps what lies beyond the first length bytes, in whole pages: whoever gives the tail back must not be
+// able to store into it any more. Slices of Bytes that reach beyond must not be touched again. Errors: ErrBadSize,
+// ErrClosed.
 func (w *Window) Shrink(length int64) error {
 	m := w.mapping
 	m.use.Lock()

@@ -9,8 +9,7 @@ import (
 )
 
 // watchDisconnects cancels the statements of clients that went away while they run. PostgreSQL's backends notice on
-// their
-// next write; an analytical query may be hours away from that.
+// their next write; an analytical query may be hours away from that.
 func (s *Server) watchDisconnects(ctx context.Context) {
 	ticker := time.NewTicker(disconnectCheckInterval)
 	defer ticker.Stop()
@@ -29,8 +28,7 @@ func (s *Server) watchDisconnects(ctx context.Context) {
 }
 
 // hungUp looks whether the client has gone, also if it has left messages that were not read: they can be many, and
-// would keep what runs, and the
-// connection's slot, for as long as that takes.
+// would keep what runs, and the connection's slot, for as long as that takes.
 func hungUp(network any) bool {
 	socket, ok := network.(syscall.Conn)
 	if !ok {

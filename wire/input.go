@@ -71,10 +71,9 @@ type refusedMessage struct {
 func (e *refusedMessage) Error() string { return e.err.Error() }
 func (e *refusedMessage) Unwrap() error { return e.err }
 
-// knownMinor makes a start-up message of another minor version of protocol 3 one of 3.2, which is negotiated down: a
-// server answers all of them with
-// the newest that it speaks, so that later clients can talk to it (PostgreSQL's documentation, 55.2.1), and pgproto3
-// reads 3.0 and 3.2 alone.
+// knownMinor makes a start-up message of another minor version of protocol 3 one of 3.2, which is negotiated down:
+// a server answers all of them with the newest that it speaks, so that later clients can talk to it (PostgreSQL's
+// documentation, 55.2.1), and pgproto3 reads 3.0 and 3.2 alone.
 func knownMinor(startup []byte) {
 	code := startup[4:8]
 	if version := binary.BigEndian.Uint32(code); version>>16 == 3 && version != pgproto3.ProtocolVersion30 {
@@ -100,9 +99,8 @@ func (in *input) startup() (pgproto3.FrontendMessage, error) {
 	return pgproto3.NewBackend(bytes.NewReader(whole), io.Discard).ReceiveStartupMessage()
 }
 
-// next reads one message, valid until the next call. Errors: *refusedMessage, after which more can be read; those of
-// the network, after which
-// more can be read if they are for a deadline; *pgproto3.ExceededMaxBodyLenErr.
+// next reads one message, valid until the next call. Errors: *refusedMessage, after which more can be read; those
+// of the network, after which more can be read if they are for a deadline; *pgproto3.ExceededMaxBodyLenErr.
 func (in *input) next() (pgproto3.FrontendMessage, error) {
 	if !in.begun {
 		in.release()

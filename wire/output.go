@@ -67,8 +67,7 @@ func (o *output) rest() {
 }
 
 // flushRows is flush of a buffer that rows have filled, which waits for as long as the client likes: what it has is
-// charged. A refusal ends
-// the statement; the row that was too much is not sent.
+// charged. A refusal ends the statement; the row that was too much is not sent.
 func (o *output) flushRows(complete int) error {
 	if size := int64(cap(o.buffer)); size > outputKeptBytes {
 		if err := o.charge.grow(size); err != nil {

@@ -73,9 +73,8 @@ func (r *registry) all() []*connection {
 //	handle ──────── begin ── end ──────── begin ── end ──────── handled
 //	  ◄─────────────── a cancel request ends it ──────────────►
 //
-// A message may have many statements, and between two of them none runs. What interrupts it there, or too late for a
-// statement that succeeds
-// all the same, ends the next one.
+// A message may have many statements, and between two of them none runs. What interrupts it there, or too late for
+// a statement that succeeds all the same, ends the next one.
 type running struct {
 	mu       sync.Mutex
 	cancel   context.CancelCauseFunc // guarded by mu; nil between statements

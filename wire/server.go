@@ -89,8 +89,7 @@ func NewServer(backend Backend, options Options) *Server {
 
 // Serve accepts connections until ctx ends or the listener fails, and returns when all its connections have ended
 // (W3). The listener is closed. When ctx ends, idle clients are told 57P01 at once; running statements may finish
-// within
-// Options.ShutdownGrace. Serve returns nil after a shutdown. It may be called for several listeners.
+// within Options.ShutdownGrace. Serve returns nil after a shutdown. It may be called for several listeners.
 func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 	ctx, stop := context.WithCancel(ctx)
 	var connections sync.WaitGroup

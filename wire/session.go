@@ -48,9 +48,8 @@ type Client interface {
 	// Deallocate forgets the prepared statement that was named by Parse, or all of them when name is empty; it tells
 	// whether the name existed. SQL's DEALLOCATE and DISCARD ALL use it, since drivers mix them with protocol names.
 	Deallocate(name string) bool
-	// Prepared finds the statement that was named by Parse: SQL's PREPARE must not take its name, and EXECUTE may run
-	// it. nil is an
-	// empty query string.
+	// Prepared finds the statement that was named by Parse: SQL's PREPARE must not take its name, and EXECUTE may
+	// run it. nil is an empty query string.
 	Prepared(name string) (Statement, bool)
 	// PreparedNames lists the names that Parse gave, in order.
 	PreparedNames() []string
@@ -97,10 +96,9 @@ type ImplicitTransaction interface {
 	// first Execute after a Sync. It is not called inside an explicit transaction block.
 	BeginImplicit(ctx context.Context) error
 	// EndImplicit is called once for every BeginImplicit, at the end of the string or at Sync. failed says that a
-	// statement failed: roll back. Otherwise commit, unless the statements opened an explicit block meanwhile. An error
-	// (40001, …) reaches the client after the completions of the statements and before ReadyForQuery, as PostgreSQL's
-	// do
-	// at Sync: drivers report it as the failure of the whole.
+	// statement failed: roll back. Otherwise commit, unless the statements opened an explicit block meanwhile. An
+	// error (40001, …) reaches the client after the completions of the statements and before ReadyForQuery, as
+	// PostgreSQL's do at Sync: drivers report it as the failure of the whole.
 	EndImplicit(ctx context.Context, failed bool) error
 }
 
@@ -120,12 +118,10 @@ type Patient interface {
 }
 
 // Timed is implemented by sessions whose statements may take so long and no longer (statement_timeout). As in
-// PostgreSQL the time
-// begins with each statement of a simple query, and otherwise with the first Parse, Bind or Execute after a Sync or
-// after the last
-// Execute that ran to its end. It passes only while the server works, or waits for a COPY's rows, and a commit at the
-// end is not
-// part of it (Untimed, Client.Untime). Then the statement's context ends, and its cause is ErrStatementTimeout.
+// PostgreSQL the time begins with each statement of a simple query, and otherwise with the first Parse, Bind or
+// Execute after a Sync or after the last Execute that ran to its end. It passes only while the server works, or
+// waits for a COPY's rows, and a commit at the end is not part of it (Untimed, Client.Untime). Then the statement's
+// context ends, and its cause is ErrStatementTimeout.
 type Timed interface {
 	// Timeout is asked whenever something begins to run; 0: for ever.
 	Timeout() time.Duration
@@ -160,50 +156,44 @@ type Named interface {
 	ForgetNamed(name string)
 }
 
-// Cursors is implemented by sessions whose SQL has cursors (DECLARE). In PostgreSQL a cursor is a portal, and drivers
-// ask
-// Describe for its columns. Execute does not reach it: FETCH does.
+// Cursors is implemented by sessions whose SQL has cursors (DECLARE). In PostgreSQL a cursor is a portal, and
+// drivers ask Describe for its columns. Execute does not reach it: FETCH does.
 type Cursors interface {
 	// CursorFields are the columns of an open cursor; false when there is none of that name.
 	CursorFields(name string) (fields *arrow.Schema, ok bool)
 }
 
-// Statement is a prepared statement. It may also implement CopyInStatement or CopyOutStatement. Its methods are called
-// by one
-// goroutine at a time, but several Results of it may be open at once (portals).
+// Statement is a prepared statement. It may also implement CopyInStatement or CopyOutStatement. Its methods are
+// called by one goroutine at a time, but several Results of it may be open at once (portals).
 type Statement interface {
 	// Parameters are the OIDs of all parameters, in order. 0 or pgformat.Unknown is decoded as text.
 	Parameters() []uint32
 	// Fields describes the rows, nil when the statement returns none (DDL, INSERT without RETURNING, …). The
 	// client sees the type pgformat.TypeOf(field); metadata pgformat.MetadataOID overrides it.
 	Fields() *arrow.Schema
-	// Execute runs the statement. ctx stays valid until the Result is closed and is cancelled by a cancel request, by
-	// the
-	// end of the connection or when the portal is closed; context.Cause tells which (ErrCanceled, ErrStatementTimeout,
-	// ErrConnectionLost, ErrShutdown). Whatever error is returned then, the client hears the cause. A statement that
-	// implements
-	// CopyInStatement is not executed: CopyIn is called instead. Arguments are decoded before; COPY gets none.
+	// Execute runs the statement. ctx stays valid until the Result is closed and is cancelled by a cancel request,
+	// by the end of the connection or when the portal is closed; context.Cause tells which (ErrCanceled,
+	// ErrStatementTimeout, ErrConnectionLost, ErrShutdown). Whatever error is returned then, the client hears the
+	// cause. A statement that implements CopyInStatement is not executed: CopyIn is called instead. Arguments are
+	// decoded before; COPY gets none.
 	Execute(ctx context.Context, args []Value) (Result, error)
 	Close() error
 }
 
 // Result streams the rows of one execution.
 type Result interface {
-	// Next returns the next batch, io.EOF at the end. The batch belongs to the result and is valid until the next Next
-	// or Close; its columns may be laid out otherwise than Fields says (dictionary, view) as long as the values mean
-	// the same.
-	// A statement without rows returns io.EOF at once.
+	// Next returns the next batch, io.EOF at the end. The batch belongs to the result and is valid until the next
+	// Next or Close; its columns may be laid out otherwise than Fields says (dictionary, view) as long as the
+	// values mean the same. A statement without rows returns io.EOF at once.
 	Next(ctx context.Context) (arrow.RecordBatch, error)
-	// CommandTag is valid after io.EOF: "INSERT 0 5", "CREATE TABLE". To the bare words "SELECT", "FETCH" and "COPY"
-	// the
-	// server adds the number of rows that it sent.
+	// CommandTag is valid after io.EOF: "INSERT 0 5", "CREATE TABLE". To the bare words "SELECT", "FETCH" and
+	// "COPY" the server adds the number of rows that it sent.
 	CommandTag() string
 	Close() error
 }
 
-// Rechecker is a Result that may find out later that the batch which Next gave is not to be trusted any more. A portal
-// that was suspended in
-// the middle of one asks before it goes on; an error ends it.
+// Rechecker is a Result that may find out later that the batch which Next gave is not to be trusted any more. A
+// portal that was suspended in the middle of one asks before it goes on; an error ends it.
 type Rechecker interface {
 	Recheck() error
 }
@@ -232,9 +222,8 @@ type CopyOutStatement interface {
 //	pgformat.Date · pgformat.Timestamp (timestamp and timestamptz: see OID) · pgformat.TimeOfDay ·
 //	pgformat.Interval · pgformat.UUID · *pgformat.Array
 //
-// and owned by the receiver. Dates, times, timestamps and intervals that came as text which is not ISO are a string,
-// for
-// the database to interpret; OID still tells the type.
+// and owned by the receiver. Dates, times, timestamps and intervals that came as text which is not ISO are a
+// string, for the database to interpret; OID still tells the type.
 type Value struct {
 	OID  uint32
 	Data any

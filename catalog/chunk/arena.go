@@ -52,9 +52,8 @@ func newArena(space Space, owner string, firstBytes int64) *arena {
 	return &arena{space: space, owner: owner, nextSize: min(roundUp(max(firstBytes, memregion.PageSize), memregion.PageSize), longest(0))}
 }
 
-// ExtentsVariable is the environment variable with which tests have chunks of several extents: how many bytes a writer
-// asks for at a time where
-// that is enough. Only builds that check invariants look at it.
+// ExtentsVariable is the environment variable with which tests have chunks of several extents: how many bytes a
+// writer asks for at a time where that is enough. Only builds that check invariants look at it.
 const ExtentsVariable = "CSMSQL_EXTENT_BYTES"
 
 // shortExtents is for how many of a chunk it counts; a descriptor has only so many.
@@ -102,8 +101,7 @@ func (a *arena) room(need int64, size int) []byte {
 }
 
 // Reallocate implements memory.Allocator: in place when b is the last allocation of its piece or shrinks; where the
-// lender
-// copies, in a longer extent that takes the place of the piece.
+// lender copies, in a longer extent that takes the place of the piece.
 func (a *arena) Reallocate(size int, b []byte) []byte {
 	p, offset := a.find(b)
 	if p == nil || size <= 0 {

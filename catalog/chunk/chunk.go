@@ -40,9 +40,8 @@ func (c *Chunk) Rows() int64 { return c.descriptor.Rows }
 // Bytes is the space that the chunk takes in its regions, all replicas together.
 func (c *Chunk) Bytes() int64 { return c.descriptor.Bytes() }
 
-// In is the same chunk with its replicas elsewhere: each is a list of extents that have the content of the chunk's own,
-// as those that
-// Copy makes have.
+// In is the same chunk with its replicas elsewhere: each is a list of extents that have the content of the chunk's
+// own, as those that Copy makes have.
 func (c *Chunk) In(replicas ...[]descriptor.Extent) (*Chunk, error) {
 	d := *c.descriptor
 	d.Extents, d.Others = replicas[0], replicas[1:]

@@ -10,10 +10,9 @@ import (
 	"github.com/csmsql/csmsql/coherence"
 )
 
-// Copy makes another replica of a chunk in other memory, from the first one that d has. Nothing is decoded: offsets in
-// a descriptor are
-// relative to its extents. extent gives the bytes of one of d's, which are held against its checksum. On error nothing
-// is held.
+// Copy makes another replica of a chunk in other memory, from the first one that d has. Nothing is decoded: offsets
+// in a descriptor are relative to its extents. extent gives the bytes of one of d's, which are held against its
+// checksum. On error nothing is held.
 func Copy(space Space, d *descriptor.Descriptor, extent func(*descriptor.Extent) ([]byte, error)) ([]descriptor.Extent, error) {
 	made := make([]descriptor.Extent, 0, len(d.Extents))
 	for i := range d.Extents {
@@ -81,9 +80,8 @@ func fill(grant Grant, from *descriptor.Extent, data []byte) error {
 // (coherence.Chooser).
 const hashedPiece = 256 << 10
 
-// copyHashed copies data to the beginning of the grant and returns its checksum: of what was stored, or, where that has
-// left the
-// caches and would have to be fetched again, of what was to be stored.
+// copyHashed copies data to the beginning of the grant and returns its checksum: of what was stored, or, where that
+// has left the caches and would have to be fetched again, of what was to be stored.
 func copyHashed(grant Grant, data []byte) (checksum uint64, err error) {
 	hash := xxh3.New()
 	for at := 0; at < len(data); {

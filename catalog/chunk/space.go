@@ -34,11 +34,10 @@ type Grant interface {
 	Bytes() []byte
 	Range() memregion.Range
 	Generation() coherence.Generation
-	// Copy stores from at offset at of Bytes, in the fastest way into the grant's fabric: on one that is not coherent,
-	// stores that go past the
-	// caches, or a flush in the same pass (coherence.Path). Nothing is stored there again. near tells that what was
-	// stored may be in the caches, as
-	// after ordinary stores. It is no optional method, since what stands before another Grant would hide it.
+	// Copy stores from at offset at of Bytes, in the fastest way into the grant's fabric: on one that is not
+	// coherent, stores that go past the caches, or a flush in the same pass (coherence.Path). Nothing is stored
+	// there again. near tells that what was stored may be in the caches, as after ordinary stores. It is no
+	// optional method, since what stands before another Grant would hide it.
 	Copy(at int64, from []byte) (near bool, err error)
 	// Shrink gives the tail after length bytes back; length is a multiple of PageSize.
 	Shrink(length int64) error
@@ -47,9 +46,8 @@ type Grant interface {
 	Abort() error
 }
 
-// Growing is a Grant whose lender can move it into a longer extent, and copies the content itself, because it is next
-// to
-// the memory (thesis §3.8.1). Optional.
+// Growing is a Grant whose lender can move it into a longer extent, and copies the content itself, because it is
+// next to the memory (thesis §3.8.1). Optional.
 type Growing interface {
 	// Grow makes the extent at least length bytes long and keeps its first used ones; what follows is undefined. Bytes,
 	// Range and Generation are others afterwards, and slices of the former Bytes must not be touched. An error leaves

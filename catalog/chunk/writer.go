@@ -41,8 +41,7 @@ func NewWriter(space Space, owner string, firstBytes int64) *Writer {
 }
 
 // Allocator gives memory in the chunk's extents: what builders make with it is not copied when the chunk is sealed.
-// When
-// the region is full it falls back to ordinary memory and Seal returns the error; see Err to stop earlier.
+// When the region is full it falls back to ordinary memory and Seal returns the error; see Err to stop earlier.
 func (w *Writer) Allocator() memory.Allocator { return w.arena }
 
 // Err is the error (53200) of the first grant that failed, or nil.
@@ -59,13 +58,11 @@ type SealOptions struct {
 	SkipValidation bool
 }
 
-// Seal turns the batch into a sealed, unpublished chunk. Buffers that lie in the writer's memory stay where they are,
-// all
-// others are copied in once; slices are normalised to offset zero; everything between buffers is zeroed, the unused
-// tail
-// goes back to the lender. The batch stays the caller's to release, but arrays that were made with the Allocator must
-// not
-// be read any more: read the chunk. On error every grant is given back and the writer is done.
+// Seal turns the batch into a sealed, unpublished chunk. Buffers that lie in the writer's memory stay where they
+// are, all others are copied in once; slices are normalised to offset zero; everything between buffers is zeroed,
+// the unused tail goes back to the lender. The batch stays the caller's to release, but arrays that were made with
+// the Allocator must not be read any more: read the chunk. On error every grant is given back and the writer is
+// done.
 func (w *Writer) Seal(ctx context.Context, batch arrow.RecordBatch, options SealOptions) (*Chunk, error) {
 	if w.closed {
 		return nil, ErrClosed

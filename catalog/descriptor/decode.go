@@ -11,10 +11,9 @@ import (
 // common has the schemas of descriptors that come one by one.
 var common SchemaCache
 
-// Decode reads and validates a descriptor. Whatever the bytes are, the outcome is a descriptor for which D1 to D4 hold,
-// or an error that wraps ErrCorrupt or ErrFormat and says which field is wrong. Nothing of data is kept but what a
-// SchemaCache keeps: one
-// serves all callers in the process.
+// Decode reads and validates a descriptor. Whatever the bytes are, the outcome is a descriptor for which D1 to D4
+// hold, or an error that wraps ErrCorrupt or ErrFormat and says which field is wrong. Nothing of data is kept but
+// what a SchemaCache keeps: one serves all callers in the process.
 func Decode(data []byte) (*Descriptor, error) {
 	decoder := Decoder{Schemas: &common}
 	return decoder.Decode(data)

@@ -8,10 +8,8 @@ import (
 )
 
 // Decoder decodes descriptors that are kept together, such as a page's: their parts lie in common blocks of memory,
-// which
-// makes an allocation of many. A block stays as long as any descriptor with a part in it. The zero value is ready. Not
-// safe
-// for concurrent use; the descriptors are.
+// which makes an allocation of many. A block stays as long as any descriptor with a part in it. The zero value is
+// ready. Not safe for concurrent use; the descriptors are.
 type Decoder struct {
 	// Schemas is where schemas come from; nil: each descriptor has its own.
 	Schemas *SchemaCache
@@ -29,9 +27,8 @@ type Decoder struct {
 	statistics  []Statistics
 }
 
-// Bounds of a block: so many descriptors' parts, and so many elements unless one descriptor needs more. They bound what
-// is
-// kept for nothing, and what bytes that lie about their schema can cost.
+// Bounds of a block: so many descriptors' parts, and so many elements unless one descriptor needs more. They bound
+// what is kept for nothing, and what bytes that lie about their schema can cost.
 const (
 	blockDescriptors = 32
 	blockElements    = 1024

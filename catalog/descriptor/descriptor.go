@@ -20,9 +20,8 @@ const (
 	MaxRows = 1 << 40
 	// MaxDepth is the deepest nesting of types and of arrays.
 	MaxDepth = 32
-	// MaxNodes is the greatest number of arrays, children and dictionaries included; also that of fields of a schema,
-	// and of pairs of its
-	// metadata.
+	// MaxNodes is the greatest number of arrays, children and dictionaries included; also that of fields of a
+	// schema, and of pairs of its metadata.
 	MaxNodes = 1 << 16
 	// MaxExtents is the greatest number of extents of one chunk's replica.
 	MaxExtents = 1 << 10

@@ -33,9 +33,8 @@ func (h *Header) All() iter.Seq[*Extent] {
 	}
 }
 
-// Peek reads the header of an encoded descriptor and skips the rest, twenty times faster than Decode. What it returns
-// is
-// not validated: it is for descriptors that this catalog wrote itself.
+// Peek reads the header of an encoded descriptor and skips the rest, twenty times faster than Decode. What it
+// returns is not validated: it is for descriptors that this catalog wrote itself.
 func Peek(data []byte) (Header, error) {
 	var h Header
 	r := message.NewReader(data)

@@ -28,9 +28,8 @@ func (d *Descriptor) Project(resolve Resolve, columns []int) (arrow.RecordBatch,
 	return d.ProjectHeld(resolve, columns, nil)
 }
 
-// Hold is asked for every buffer over a region's bytes. What it returns is told by Free when the last one who retained
-// the buffer has
-// released it, and allocates nothing.
+// Hold is asked for every buffer over a region's bytes. What it returns is told by Free when the last one who
+// retained the buffer has released it, and allocates nothing.
 type Hold func(region memregion.RegionID) memory.Allocator
 
 // ProjectHeld is Project, but hold learns how long the batch's buffers are in use; nil: nobody does.
@@ -142,14 +141,12 @@ func (c *pieces) count(n *Node) {
 }
 
 // filled tells whether a slot gets a buffer: an absent one behind the first gets an empty one, because arrow-go's
-// unions do not
-// look whether there is one.
+// unions do not look whether there is one.
 func filled(n *Node, slot int) bool { return slot > 0 || n.Buffers[slot].Present() }
 
 // column builds one array. arrow-go's constructors look at the last offset of variable arrays and panic when it is
-// wrong; that is a fault of the bytes and comes out as one. Those of dictionaries, which arrow-go would construct when
-// they are first
-// asked for, by whoever that is, are constructed here for that reason.
+// wrong; that is a fault of the bytes and comes out as one. Those of dictionaries, which arrow-go would construct
+// when they are first asked for, by whoever that is, are constructed here for that reason.
 func (b *rebuilder) column(dt arrow.DataType, n *Node) (a arrow.Array, err error) {
 	defer func() {
 		if r := recover(); r != nil {

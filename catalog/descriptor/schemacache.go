@@ -16,11 +16,9 @@ const (
 )
 
 // SchemaCache shares one *arrow.Schema between all descriptors that carry the same encoded one, as the chunks of a
-// table
-// do: it saves a third of the time to decode and half of the memory. It keeps none that is long, and none with an
-// extension type, since what
-// that is made of changes when its type is registered. The zero value is ready; a nil cache caches nothing. It is safe
-// for concurrent use.
+// table do: it saves a third of the time to decode and half of the memory. It keeps none that is long, and none
+// with an extension type, since what that is made of changes when its type is registered. The zero value is ready;
+// a nil cache caches nothing. It is safe for concurrent use.
 type SchemaCache struct {
 	mu      sync.Mutex
 	entries map[uint64]cachedSchema // guarded by mu; by hash of encoded

@@ -68,9 +68,8 @@ func (v *Version) Rename(name TableName) *Version {
 	return &next
 }
 
-// Redeclare returns the version with other properties of its columns: their names and types stay. That its rows have
-// those properties is the
-// caller's business.
+// Redeclare returns the version with other properties of its columns: their names and types stay. That its rows
+// have those properties is the caller's business.
 func (v *Version) Redeclare(columns *arrow.Schema) (*Version, error) {
 	have := v.table.Columns
 	if have.NumFields() != columns.NumFields() {
@@ -110,9 +109,8 @@ type NewPage struct {
 }
 
 // Seal returns the version as it is committed: number is its number, the tail is in pages. The pages that must be
-// stored first come with it. Of the base's pages only those are written again in which a chunk was replaced, and the
-// last one
-// when it is not full and something follows.
+// stored first come with it. Of the base's pages only those are written again in which a chunk was replaced, and
+// the last one when it is not full and something follows.
 func (v *Version) Seal(ctx context.Context, number uint64) (*Version, []NewPage, error) {
 	next := *v
 	next.number, next.tail, next.moved = number, nil, nil

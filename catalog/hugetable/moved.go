@@ -12,9 +12,8 @@ import (
 	"github.com/csmsql/csmsql/catalog/statistics"
 )
 
-// Chunks that change places: a chunk with the same rows, that lies elsewhere or also elsewhere, takes the number of the
-// original. It may have
-// some of the original's replicas, which stay as they are.
+// Chunks that change places: a chunk with the same rows, that lies elsewhere or also elsewhere, takes the number of
+// the original. It may have some of the original's replicas, which stay as they are.
 
 // Replacement is a chunk and what is put in its place.
 type Replacement struct{ Old, New *chunk.Chunk }

@@ -16,9 +16,8 @@ type Origin struct {
 	Words         string
 }
 
-// OriginsMax bounds how many origins a version remembers, OriginsBytes how long their words may be together: they are
-// in the table's record,
-// which every commit writes. What comes beyond is not remembered.
+// OriginsMax bounds how many origins a version remembers, OriginsBytes how long their words may be together: they
+// are in the table's record, which every commit writes. What comes beyond is not remembered.
 const OriginsMax, OriginsBytes = 256, 128 << 10
 
 // Origins lists what is known of where rows came from, by chunk. The slice is shared.

@@ -10,8 +10,7 @@ import (
 )
 
 // recordFormat is the number that a record carries: the second if the table has, or had, more than one replica. A
-// program that does not know
-// of them would lend their memory again.
+// program that does not know of them would lend their memory again.
 const recordFormat, recordFormatReplicas = 1, 2
 
 // Field numbers of TableRecord and PageRef in catalog.proto.

@@ -118,9 +118,8 @@ func (s *Source) decoder(chunks int) *decoder {
 	return &decoder{Decoder: descriptor.Decoder{Schemas: &s.schemas, Expected: chunks}}
 }
 
-// chunk decodes a chunk unless it was done before; with d, or by itself if d is nil. Whatever the bytes are, what it
-// returns is
-// valid (the descriptor's D1 to D4).
+// chunk decodes a chunk unless it was done before; with d, or by itself if d is nil. Whatever the bytes are, what
+// it returns is valid (the descriptor's D1 to D4).
 func (s *Source) chunk(l *loaded, i int, d *decoder) (*chunk.Chunk, error) {
 	if c := l.chunks[i].Load(); c != nil {
 		return c, nil

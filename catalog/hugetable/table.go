@@ -22,9 +22,8 @@ type Table struct {
 	// Columns is the logical schema that users see; a chunk's physical types may differ (see Stores).
 	Columns   *arrow.Schema
 	CreatedAt time.Time
-	// Placement says on which nodes rows are to lie, in words that only the layer above understands; empty: wherever
-	// they
-	// are written. All chunks of a version were put there under its placement, or moved since.
+	// Placement says on which nodes rows are to lie, in words that only the layer above understands; empty:
+	// wherever they are written. All chunks of a version were put there under its placement, or moved since.
 	Placement string
 	// Replicas is how many replicas each chunk is to have, in all; 0: one, and it never was to have more.
 	Replicas int

@@ -25,8 +25,7 @@ import (
 const FileName = "catalog.db"
 
 // lockWait is how long OpenBolt waits for another process to let go: long enough for one that was killed and whose
-// gigabytes of
-// mappings the kernel takes apart before its locks.
+// gigabytes of mappings the kernel takes apart before its locks.
 const lockWait = 2 * time.Second
 
 const (
@@ -45,8 +44,7 @@ var (
 )
 
 // Bolt is a Store in one file. A file lock keeps other processes out, so the session is the open file: what is
-// ephemeral
-// and found by OpenBolt belonged to a process that is gone.
+// ephemeral and found by OpenBolt belonged to a process that is gone.
 //
 //	bucket "meta":       magic → "csmsql catalog 1"   revision → 8 bytes, big endian
 //	bucket "items":      key   → 8 bytes revision ‖ 8 bytes xxh3 of key, revision and value, both big endian ‖ value
@@ -63,9 +61,8 @@ type Bolt struct {
 	writing sync.Mutex
 }
 
-// OpenBolt opens or makes the store in a data directory. Another process that has it open is ErrInUse and is named as
-// far
-// as it is known; a file of another program ErrForeign; a damaged one ErrCorrupt.
+// OpenBolt opens or makes the store in a data directory. Another process that has it open is ErrInUse and is named
+// as far as it is known; a file of another program ErrForeign; a damaged one ErrCorrupt.
 func OpenBolt(directory string) (*Bolt, error) {
 	path := filepath.Join(directory, FileName)
 	if err := checkFile(path); err != nil {

@@ -41,10 +41,9 @@
 //
 // # How to use it in a cluster
 //
-// To follow the records: Scan, then Watch from the revision that Scan returned; at ErrCompacted begin anew. To be known
-// to live: put an ephemeral key; who has lost his session opens a new handle and puts it again. To find out what became
-// of
-// a transaction after ErrUnknown: Get a key that it alone would have written so.
+// To follow the records: Scan, then Watch from the revision that Scan returned; at ErrCompacted begin anew. To be
+// known to live: put an ephemeral key; who has lost his session opens a new handle and puts it again. To find out
+// what became of a transaction after ErrUnknown: Get a key that it alone would have written so.
 //
 // # Lock order
 //

@@ -52,8 +52,7 @@ func (m *Memory) Handle() *Memory {
 }
 
 // Expire ends the session of this handle, as a store does when it has not heard of a process for too long: its
-// ephemeral
-// keys go in one transaction, which watchers see. For tests.
+// ephemeral keys go in one transaction, which watchers see. For tests.
 func (m *Memory) Expire() {
 	m.start(nil).endSession(fmt.Errorf("%w: it expired", ErrSessionOver))
 }

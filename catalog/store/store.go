@@ -116,9 +116,8 @@ type Session interface {
 	// A process that was paused learns it here, so check after what the session is to cover, not only before. A Commit
 	// needs no check: it fails when the session is over (S7).
 	Check() error
-	// Lasts is nil only if Check certainly stays nil for d from now on, whatever becomes of the store: what is promised
-	// to others for
-	// as long does not outlive the session.
+	// Lasts is nil only if Check certainly stays nil for d from now on, whatever becomes of the store: what is
+	// promised to others for as long does not outlive the session.
 	Lasts(d time.Duration) error
 	// Done is closed when the session is over.
 	Done() <-chan struct{}
@@ -135,16 +134,13 @@ type Session interface {
 type Store interface {
 	// Get returns the item of a key; false if there is none. The value is the caller's. It is linearizable (S4).
 	Get(ctx context.Context, key string) (Item, bool, error)
-	// Scan visits the items below each prefix, in key order, all as of one revision, which it returns: no older than
-	// the
-	// newest when Scan was called (S4). A visited value is valid until visit returns.
+	// Scan visits the items below each prefix, in key order, all as of one revision, which it returns: no older
+	// than the newest when Scan was called (S4). A visited value is valid until visit returns.
 	Scan(ctx context.Context, prefixes []string, visit func(Item) error) (Revision, error)
 	// Commit does the transaction and returns its revision, or the newest if it changed nothing. It is durable when
-	// Commit
-	// returns. ErrConflict means that a condition did not hold; ErrSessionOver that the session is over (S7);
-	// ErrUnknown
-	// that the outcome is not known, but is settled before a Get or Scan of this handle that begins later answers: what
-	// that does not see never happens (S8). Any other error means that nothing happened.
+	// Commit returns. ErrConflict means that a condition did not hold; ErrSessionOver that the session is over
+	// (S7); ErrUnknown that the outcome is not known, but is settled before a Get or Scan of this handle that
+	// begins later answers: what that does not see never happens (S8). Any other error means that nothing happened.
 	Commit(ctx context.Context, t Transaction) (Revision, error)
 	// Watch calls apply, from one goroutine, for each transaction newer than after that touched a key below the
 	// prefixes:

@@ -9,9 +9,8 @@ import "github.com/csmsql/csmsql/coherence"
 // machineToo is the Line of a Restart with which the lender's caches are gone, too.
 const machineToo = 1
 
-// restarts adds the end of the lender's process and of its machine. The next process waits until nobody else trusts a
-// lease of the former one: what
-// that pins would be free.
+// restarts adds the end of the lender's process and of its machine. The next process waits until nobody else trusts
+// a lease of the former one: what that pins would be free.
 func (m *Model) restarts(s *State) {
 	if !m.effects.restarts {
 		return
@@ -184,8 +183,7 @@ func (m *motion) replicate(g *generation, slot int) {
 }
 
 // beside is a second process of a node: it acquires for itself, while the first one goes on reading. Where that is
-// spoiled it takes the first one's acquire for
-// done.
+// spoiled it takes the first one's acquire for done.
 func (m *motion) beside(n Node, slot int, lines uint8) {
 	r, g := &m.readers[n][slot], &m.generations[slot]
 	if r.state == acquiring {

@@ -42,10 +42,9 @@
 //   - Replicas: whoever is granted one place fills it with what it loads at the other, which it has acquired.
 //   - Processes: a second process of a domain acquires what the first one reads. Their loads need no telling apart: they go through one cache.
 //
-// One message and its handling are one step, since nothing that a message can be late for is shared with it: the sender
-// does nothing more with the lines, and whoever acts next acts on the handling. Flushes of one range are issued in one
-// step,
-// since what counts is when each is done, and that is a step of its own.
+// One message and its handling are one step, since nothing that a message can be late for is shared with it: the
+// sender does nothing more with the lines, and whoever acts next acts on the handling. Flushes of one range are
+// issued in one step, since what counts is when each is done, and that is a step of its own.
 //
 // # What is left out
 //

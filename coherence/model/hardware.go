@@ -85,9 +85,8 @@ func (m *motion) store(n Node, address uint8, slot int8) {
 	m.caches[n].lines[line] = dirty
 }
 
-// writeBack stores a modified line into memory, past every other cache, after what has left the cache before. It is the
-// one assumption of the protocol that
-// a clean line is not written back.
+// writeBack stores a modified line into memory, past every other cache, after what has left the cache before. It is
+// the one assumption of the protocol that a clean line is not written back.
 func (m *motion) writeBack(n Node, line uint8) {
 	m.land(n, line)
 	c := &m.caches[n]

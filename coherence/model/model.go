@@ -10,9 +10,8 @@ type Model struct {
 	mismatches bool
 	explicit   bool
 	halves     bool
-	// blind is a lender that does not look at what it seals. Under every mutation it is: the look would find some of
-	// what they
-	// spoil, as a reader's checksum would, and what is shown is that each step is needed for itself.
+	// blind is a lender that does not look at what it seals. Under every mutation it is: the look would find some
+	// of what they spoil, as a reader's checksum would, and what is shown is that each step is needed for itself.
 	blind bool
 	steps []Step // scratch
 }
@@ -446,9 +445,8 @@ func (m *Model) successors(s *State, visit func(Step, State)) {
 	}
 }
 
-// vary takes step from s after every choice of prefetches that makes a difference: a line fetched earlier is the same
-// as
-// no line, until a step changes what a fetch brings. next is where the step leads without any.
+// vary takes step from s after every choice of prefetches that makes a difference: a line fetched earlier is the
+// same as no line, until a step changes what a fetch brings. next is where the step leads without any.
 func (m *Model) vary(s *State, step Step, next State, visit func(Step, State)) {
 	var choices [Nodes * Addresses]Step
 	count := 0

@@ -92,10 +92,9 @@ var mutationNames = [mutationCount]string{
 	StoreIntoPassed:          "a store into a line that was flushed when it was copied",
 }
 
-// faultsInSource are the mutations of what is above package coherence, which the emulated memory of its tests has no
-// part in. Each is a fault in the source
-// of lending, borrowing or the engine, by the name that it has in docs/mutations.md: their tests, over emulated memory,
-// see it.
+// faultsInSource are the mutations of what is above package coherence, which the emulated memory of its tests has
+// no part in. Each is a fault in the source of lending, borrowing or the engine, by the name that it has in
+// docs/mutations.md: their tests, over emulated memory, see it.
 var faultsInSource = map[Mutation]string{
 	RestartForgetsWriters:   "grants-are-not-journaled",
 	RestartForgetsReaders:   "does-not-await-leases-of-its-former-process",

@@ -174,9 +174,8 @@ func (m *Model) progress(s *State, step Step) bool {
 	return step.Kind == Mismatch
 }
 
-// checkProgress is C6: from every state, the scripts that are under way can finish, without help of the hardware or of
-// a
-// failure.
+// checkProgress is C6: from every state, the scripts that are under way can finish, without help of the hardware or
+// of a failure.
 func (s *search) checkProgress() {
 	good := s.reaching(s.from, s.to)
 	for number, ok := range good {

@@ -36,9 +36,8 @@ const (
 	attempts = 3
 )
 
-// value is what a place holds: 0 is anything older or foreign that no reader may see, s+1 the bytes of the generation
-// in
-// slot s.
+// value is what a place holds: 0 is anything older or foreign that no reader may see, s+1 the bytes of the
+// generation in slot s.
 type value uint8
 
 // presence is what a cache knows of a line.

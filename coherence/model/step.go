@@ -11,9 +11,8 @@ type Kind uint8
 
 // Steps of the protocol's scripts, then those of the hardware.
 const (
-	// Grant: the lender allocates, its kernel zeroes, and it grants; it hands over when its own lines are gone. Memory
-	// that is used again is
-	// not zeroed where it is Untouched.
+	// Grant: the lender allocates, its kernel zeroes, and it grants; it hands over when its own lines are gone.
+	// Memory that is used again is not zeroed where it is Untouched.
 	Grant Kind = iota
 	// Zero: the lender's kernel zeroes a place that is free.
 	Zero
@@ -121,9 +120,8 @@ func (s Step) String() string {
 	return fmt.Sprintf("%v node=%v slot=%d line=%d extent=%d+%d lines=%b before=%06b", s.Kind, s.Node, s.Slot, s.Line, s.First, s.Count, s.Lines, s.Before)
 }
 
-// Operation is what the protocol orders in a step, in the words of package coherence. First and Count are the addresses
-// of
-// a flush.
+// Operation is what the protocol orders in a step, in the words of package coherence. First and Count are the
+// addresses of a flush.
 type Operation struct {
 	Kind         coherence.ActionKind
 	Step         coherence.Step

@@ -93,9 +93,8 @@ func (t *Trace) restore(step Step) {
 	}
 }
 
-// Walk is a run of length steps at random: a third of them are anything, a third are no doing of the hardware, and a
-// third
-// go on with what was begun, without which hardly anything would ever be read.
+// Walk is a run of length steps at random: a third of them are anything, a third are no doing of the hardware, and
+// a third go on with what was begun, without which hardly anything would ever be read.
 func (m *Model) Walk(random *rand.Rand, length int) *Trace {
 	t := &Trace{Model: m}
 	for range length {

@@ -86,9 +86,8 @@ func (r *Room) ask(bytes int64) bool {
 	return true
 }
 
-// limitHeap says how much Go may have, and tells whether it has no more. Go's garbage stays for as long as nothing is
-// allocated, so that less
-// needs a collection. Requires mu.
+// limitHeap says how much Go may have, and tells whether it has no more. Go's garbage stays for as long as nothing
+// is allocated, so that less needs a collection. Requires mu.
 func (r *Room) limitHeap(bytes int64) bool {
 	limit := r.heap
 	if limit == nil {

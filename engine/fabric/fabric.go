@@ -72,8 +72,7 @@ func OfNode(node string, text memregion.FabricKind) (Fabric, error) {
 }
 
 // OfGuest is that of a process of the same machine as a node that it is attached to: what the node has acquired is
-// acquired for both, and
-// the caches between them agree.
+// acquired for both, and the caches between them agree.
 func OfGuest(node string, kind memregion.FabricKind) Fabric {
 	f := Fabric{Kind: kind, Class: coherence.ClassOf(kind), Domain: memregion.GuestDomain(kind, node)}
 	if f.Domain != nil && f.Domain.Lines() != nil {
@@ -82,9 +81,8 @@ func OfGuest(node string, kind memregion.FabricKind) Fabric {
 	return f
 }
 
-// OfBorrower is that of a process which is attached to a node from somewhere else, as far as that is known: it has to
-// keep its caches right
-// itself. name is its own and nobody's before.
+// OfBorrower is that of a process which is attached to a node from somewhere else, as far as that is known: it has
+// to keep its caches right itself. name is its own and nobody's before.
 func OfBorrower(name string, kind memregion.FabricKind) (f Fabric, err error) {
 	f = Fabric{Kind: kind, Class: coherence.ClassOf(kind)}
 	if f.Domain = memregion.TemporaryDomain(kind, name, uint64(os.Getpid())); f.Domain != nil {

@@ -10,9 +10,8 @@ import (
 )
 
 // A region's file outlives its node, so that the next one finds its tables (shm and file alike). When the data
-// directory is removed, nobody
-// tells the file: it lies in /dev/shm and takes memory until the machine boots. Each file says where its catalog lies
-// (memregion.Origin).
+// directory is removed, nobody tells the file: it lies in /dev/shm and takes memory until the machine boots. Each
+// file says where its catalog lies (memregion.Origin).
 
 const regionFiles = "csmsql-*.region"
 

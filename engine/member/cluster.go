@@ -28,9 +28,8 @@ type Cluster struct {
 	// empty for a unix socket there.
 	Init       bool
 	EtcdListen string
-	// Member runs a member of etcd in this process that joins those of Endpoints, so that there is a majority without
-	// the first
-	// node: three members bear the loss of one.
+	// Member runs a member of etcd in this process that joins those of Endpoints, so that there is a majority
+	// without the first node: three members bear the loss of one.
 	Member bool
 	// EtcdPeer is where the other members of etcd reach this node's: host:port. Empty: a port of 127.0.0.1 that stays
 	// the same.
@@ -41,8 +40,7 @@ type Cluster struct {
 	// Frontend is where clients reach this node, for status output.
 	Frontend string
 	// Certificates is a directory with ca.crt, node.crt and node.key, the node's own; empty: only nodes on this
-	// machine,
-	// of the same user.
+	// machine, of the same user.
 	Certificates string
 	// SessionTTL is how long the others wait for this node before they hold it for dead, and how long it may read their
 	// memory without having heard from etcd; 0: 10 s.
@@ -71,8 +69,7 @@ func (n *Node) loadCredentials() error {
 }
 
 // localDirectoryKey is what a node of a cluster keeps in its own directory: whose directory it is. The file's lock
-// keeps a second
-// process out, which is what lets a node that comes back take its own name over.
+// keeps a second process out, which is what lets a node that comes back take its own name over.
 const localDirectoryKey = "cluster/directory"
 
 // openStore opens what keeps the catalog: a file in the data directory, or the cluster's etcd.
@@ -229,9 +226,8 @@ func (n *Node) Away(err error) error {
 	return err
 }
 
-// follow keeps this node in the cluster until it is closed or fenced off, and takes it online. Requires: the regions of
-// an
-// earlier life are taken over.
+// follow keeps this node in the cluster until it is closed or fenced off, and takes it online. Requires: the
+// regions of an earlier life are taken over.
 func (n *Node) follow(ctx context.Context) error {
 	if n.Self == nil {
 		return nil

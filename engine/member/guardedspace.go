@@ -8,9 +8,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// guardedSpace hands out no memory, and seals nothing, once pages of the region were found gone: what a writer stored
-// there lies in
-// no file, and nobody else would ever see it.
+// guardedSpace hands out no memory, and seals nothing, once pages of the region were found gone: what a writer
+// stored there lies in no file, and nobody else would ever see it.
 type guardedSpace struct {
 	catalog.Space
 	reader *reader.Reader
@@ -35,11 +34,9 @@ func (s guardedSpace) Grant(owner string, size int64) (catalog.Grant, error) {
 }
 
 // Seal comes after the last store into the extent, and after its checksum was taken: of what somebody else had put
-// there in between, for all
-// we know. Where the kernel does not say who altered the file, our own growth would look the same, and is let pass; and
-// so is what happens to a
-// region of a cluster, whose other nodes have its file open to write what they were granted: the end of one of their
-// processes is an event, too.
+// there in between, for all we know. Where the kernel does not say who altered the file, our own growth would look
+// the same, and is let pass; and so is what happens to a region of a cluster, whose other nodes have its file open
+// to write what they were granted: the end of one of their processes is an event, too.
 func (g guardedGrant) Seal(seal coherence.Seal) error {
 	if err := g.from.reader.Intact(); err != nil {
 		return err

@@ -19,10 +19,9 @@ import (
 )
 
 // Every extent of a node's region that no version has is somebody's (package custody): a session's, a load's, the
-// result of a fragment, another
-// node's by the ledger of package lending, or the former process' borrower's, by the journal. The janitor looks for
-// those that are nobody's, says so,
-// and takes them back; and it says to the other nodes what of theirs nobody here holds.
+// result of a fragment, another node's by the ledger of package lending, or the former process' borrower's, by the
+// journal. The janitor looks for those that are nobody's, says so, and takes them back; and it says to the other
+// nodes what of theirs nobody here holds.
 
 // holdings is a node's part of that.
 type holdings struct {
@@ -160,10 +159,9 @@ func (n *Node) look(audit *custody.Audit) custody.Report {
 	return audit.Round(list, func(x custody.Extent) string { return who(x, writers[x.Generation]) })
 }
 
-// Sweep looks for what nobody holds, and takes it back. The janitor calls it; it does nothing until as many extents may
-// be looked at as there are.
-// What a node believes that does not hear from the cluster is of yesterday: a commit of its own may be in no version
-// that it sees.
+// Sweep looks for what nobody holds, and takes it back. The janitor calls it; it does nothing until as many extents
+// may be looked at as there are. What a node believes that does not hear from the cluster is of yesterday: a commit
+// of its own may be in no version that it sees.
 func (n *Node) Sweep(ctx context.Context) {
 	h := &n.holdings
 	h.mu.Lock()
@@ -195,9 +193,8 @@ func (n *Node) Sweep(ctx context.Context) {
 	h.bytes.Store(bytes)
 }
 
-// surely takes back what it may, and returns what really is nobody's: of what was published the store is asked first,
-// which knows versions that this
-// node has not seen yet.
+// surely takes back what it may, and returns what really is nobody's: of what was published the store is asked
+// first, which knows versions that this node has not seen yet.
 func (n *Node) surely(ctx context.Context, strays []custody.Extent) []custody.Extent {
 	home := n.Homes[n.Region.ID]
 	var published []catalog.ExtentID
@@ -249,9 +246,8 @@ func (n *Node) disowned(ctx context.Context) {
 	n.config.Log.Warn("other nodes do not hold what they had published here; it is taken back", "extents", len(ids), "retired", len(taken))
 }
 
-// renew goes on until ctx is done: it renews the lease on what this node holds in others' memory, and says to them what
-// they believe to be this one's
-// and nobody here holds. A node that does not answer must not keep the janitor.
+// renew goes on until ctx is done: it renews the lease on what this node holds in others' memory, and says to them
+// what they believe to be this one's and nobody here holds. A node that does not answer must not keep the janitor.
 func (n *Node) renew(ctx context.Context) {
 	if n.peers == nil {
 		return

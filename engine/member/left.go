@@ -11,10 +11,9 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Where caches are not coherent, what a killed process of this machine stored into other nodes' memory may still lie in
-// this machine's caches. Those
-// nodes keep the memory away until somebody of this machine has flushed it, which is this process' duty
-// (docs/coherence.md, step 9).
+// Where caches are not coherent, what a killed process of this machine stored into other nodes' memory may still
+// lie in this machine's caches. Those nodes keep the memory away until somebody of this machine has flushed it,
+// which is this process' duty (docs/coherence.md, step 9).
 
 // flushLeft does it, for all nodes that are there. Costs one call for each, and nothing where caches are coherent.
 func (n *Node) flushLeft(ctx context.Context) (err error) {

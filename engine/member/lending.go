@@ -44,9 +44,8 @@ func (n *Node) startLending() (err error) {
 	return err
 }
 
-// nodeOf names the node of a peer by its data directory, which it holds locked as long as it runs. The membership may
-// not know the incarnation any
-// more, of which it says itself whose it is: a certificate says that, too.
+// nodeOf names the node of a peer by its data directory, which it holds locked as long as it runs. The membership
+// may not know the incarnation any more, of which it says itself whose it is: a certificate says that, too.
 func (n *Node) nodeOf(p noderpc.Peer, says noderpc.Membership) noderpc.Membership {
 	members := n.Catalog.Members()
 	for _, m := range members {
@@ -129,8 +128,7 @@ func (n *Node) RegionOf(name string) (memregion.RegionID, error) {
 }
 
 // clusterLenders is the catalog's Lender of a node in a cluster: what lies in other nodes' regions is published and
-// given
-// back by message; pinning and retiring there is their own business.
+// given back by message; pinning and retiring there is their own business.
 type clusterLenders struct {
 	lenders
 	node *Node

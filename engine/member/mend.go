@@ -13,16 +13,13 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// What a node does when its region is not what the catalog says: it comes up with every table that is whole, and each
-// other one
-// says what is wrong with it when it is asked. A node that refused to start would keep its operator from the good
-// tables and from
-// dropping the bad ones.
+// What a node does when its region is not what the catalog says: it comes up with every table that is whole, and
+// each other one says what is wrong with it when it is asked. A node that refused to start would keep its operator
+// from the good tables and from dropping the bad ones.
 
-// lenders is the catalog's Lender: the regions that are lent, and those that are gone. Of these nothing can be pinned
-// and nothing
-// comes back, but tables that lay there can still be named, replaced and dropped.
-// In a cluster, other nodes' regions are theirs to pin and to retire in.
+// lenders is the catalog's Lender: the regions that are lent, and those that are gone. Of these nothing can be
+// pinned and nothing comes back, but tables that lay there can still be named, replaced and dropped. In a cluster,
+// other nodes' regions are theirs to pin and to retire in.
 type lenders struct {
 	catalog.Homes
 	gone   map[memregion.RegionID]error
@@ -69,9 +66,8 @@ func (n *Node) adoptMended(ctx context.Context, spec memregion.Spec, owned []mem
 	return n.adoptWhenFree(ctx, spec, owned)
 }
 
-// checkOwners refuses a catalog whose tables lie in the region of a node of another name: whoever starts the node so
-// would find
-// them all gone.
+// checkOwners refuses a catalog whose tables lie in the region of a node of another name: whoever starts the node
+// so would find them all gone.
 func (n *Node) checkOwners(live map[memregion.RegionID][]catalog.LiveExtent) error {
 	owners := map[memregion.RegionID]string{}
 	for _, record := range n.Catalog.Regions() {

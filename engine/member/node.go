@@ -29,9 +29,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Node is the lender's side of an engine: the catalog's store, the region, the protocol's home for it, and in a cluster
-// the other nodes. What is
-// exported is set by Open and does not change.
+// Node is the lender's side of an engine: the catalog's store, the region, the protocol's home for it, and in a
+// cluster the other nodes. What is exported is set by Open and does not change.
 type Node struct {
 	config     Config
 	temporary  string      // a directory to remove at the end
@@ -301,9 +300,8 @@ func (n *Node) lendOptions() memregion.LendOptions {
 	return memregion.LendOptions{HugePages: n.config.HugePages, Origin: n.origin(), Domain: n.Fabric.Domain}
 }
 
-// newRegion records a region and lends it; in this order, so that a crash between leaves a record without a file and
-// not
-// a file that nobody knows.
+// newRegion records a region and lends it; in this order, so that a crash between leaves a record without a file
+// and not a file that nobody knows.
 func (n *Node) newRegion(ctx context.Context) error {
 	capacity, device := n.config.RegionBytes/memregion.PageSize*memregion.PageSize, n.Fabric.Device
 	var size, unit int64

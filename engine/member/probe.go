@@ -14,8 +14,7 @@ import (
 )
 
 // Probe looks whether a node of this name could join: whether etcd answers, the certificate is the node's and the
-// cluster's, and
-// the name is free. It returns where all members of etcd are reached, and leaves nothing behind.
+// cluster's, and the name is free. It returns where all members of etcd are reached, and leaves nothing behind.
 func Probe(ctx context.Context, name string, c Cluster) (endpoints []string, err error) {
 	n := &Node{config: Config{Node: name, Cluster: &c, Log: slog.Default()}}
 	if err := n.loadCredentials(); err != nil {
@@ -42,11 +41,10 @@ type Forgotten struct {
 	Member  bool // of etcd
 }
 
-// Forget takes a node that is lost for good, and of which the tables need nothing any more (Drain), out of its cluster,
-// with its member of
-// etcd: its name is free then. endpoints are where etcd is reached, without those of the node; credentials are nil
-// where there are no
-// certificates. A node that is there is refused (55006), and so is one of which nobody knows (42704).
+// Forget takes a node that is lost for good, and of which the tables need nothing any more (Drain), out of its
+// cluster, with its member of etcd: its name is free then. endpoints are where etcd is reached, without those of
+// the node; credentials are nil where there are no certificates. A node that is there is refused (55006), and so is
+// one of which nobody knows (42704).
 func Forget(ctx context.Context, name string, endpoints []string, credentials *certificate.Credentials) (found Forgotten, err error) {
 	options := etcd.Options{Endpoints: endpoints, Description: "forget node " + name, Log: slog.New(slog.DiscardHandler)}
 	if credentials != nil && !slices.ContainsFunc(endpoints, func(at string) bool { return strings.HasPrefix(at, "unix://") }) {

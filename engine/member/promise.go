@@ -18,11 +18,9 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// promises is what a node keeps of the leases that it gives to other processes, for the case that it is killed: until
-// when
-// one of them may be trusted. A borrower asks nobody before it trusts its lease, so the node's next process must not
-// use
-// memory anew before that time. Nobody waits if nobody had borrowed. Safe for concurrent use.
+// promises is what a node keeps of the leases that it gives to other processes, for the case that it is killed:
+// until when one of them may be trusted. A borrower asks nobody before it trusts its lease, so the node's next
+// process must not use memory anew before that time. Nobody waits if nobody had borrowed. Safe for concurrent use.
 type promises struct {
 	path   string // immutable
 	boot   string // immutable
@@ -34,10 +32,8 @@ type promises struct {
 }
 
 // promiseRecord is the file: this machine's clock since it booted, which goes on over processes and ends with the
-// borrowers on it. Those on
-// other machines go on, and this one cannot tell how long it was off: from its next boot on they are waited for as long
-// as they could have
-// trusted a lease of that moment.
+// borrowers on it. Those on other machines go on, and this one cannot tell how long it was off: from its next boot
+// on they are waited for as long as they could have trusted a lease of that moment.
 type promiseRecord struct {
 	Boot  string
 	Until int64         // nanoseconds
@@ -123,8 +119,7 @@ func (n *Node) lentOut() bool {
 }
 
 // replaceFile writes a file so that whoever reads it finds the old or the new content, also when this machine was
-// switched off meanwhile, if it is
-// to be synced.
+// switched off meanwhile, if it is to be synced.
 func replaceFile(path string, data []byte, sync bool) error {
 	file, err := os.OpenFile(path+".new", os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {

@@ -18,8 +18,7 @@ import (
 )
 
 // remoteSpaces are the other nodes' memory as this one writes into it: one space for each process of a node, which
-// remembers what its
-// lender has to be told. Safe for concurrent use.
+// remembers what its lender has to be told. Safe for concurrent use.
 type remoteSpaces struct {
 	mu     sync.Mutex // guards the rest; no call is made under it
 	open   map[string]remoteSpace
@@ -67,9 +66,8 @@ func (r *remoteSpaces) owe(name string, ids []catalog.ExtentID) {
 	}
 }
 
-// settle tells the lenders what they have not heard: of a statement that was cancelled, or of calls whose time was up.
-// What a process of
-// theirs was to be told that is over, the next one is told.
+// settle tells the lenders what they have not heard: of a statement that was cancelled, or of calls whose time was
+// up. What a process of theirs was to be told that is over, the next one is told.
 func (r *remoteSpaces) settle(ctx context.Context, client func(ctx context.Context, name string) (*noderpc.Client, error)) (err error) {
 	r.mu.Lock()
 	list := slices.Clone(r.former)

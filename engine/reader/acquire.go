@@ -124,9 +124,8 @@ func (r *Reader) unmapped(region memregion.RegionID) error {
 	return fmt.Errorf("%w: region %d is not mapped in this process", memregion.ErrRegionGone, region)
 }
 
-// verifyMended is verify, but where pages were found gone, and zeros were put in their place in this process alone, the
-// file's bytes count if
-// they are there again.
+// verifyMended is verify, but where pages were found gone, and zeros were put in their place in this process alone,
+// the file's bytes count if they are there again.
 func (r *Reader) verifyMended(m *Region, x *descriptor.Extent, data []byte) error {
 	err := r.verify(x, data)
 	if err == nil || m.guard.Faults() == 0 {
@@ -174,9 +173,8 @@ func (r *Reader) Drop(step coherence.Step, data []byte) {
 	coherence.Flusher{Lines: r.config.Fabric.Lines, Counters: &r.counters}.Drop(r.config.Fabric.Class, step, data)
 }
 
-// Trusted is the first generation of a region that this process wrote itself and that nobody can have altered since;
-// there is none when
-// somebody was at the region's file.
+// Trusted is the first generation of a region that this process wrote itself and that nobody can have altered
+// since; there is none when somebody was at the region's file.
 func (r *Reader) Trusted(id memregion.RegionID) coherence.Generation {
 	m := r.Find(id)
 	switch {

@@ -96,10 +96,8 @@ type Loss struct {
 // damageMax bounds how many damaged extents are remembered.
 const damageMax = 4096
 
-// Damage is what this process found damaged. Of chunks that have other replicas it is tried last, and made anew (see
-// repair); others are made anew
-// from where their rows came (see reload).
-// Safe for concurrent use.
+// Damage is what this process found damaged. Of chunks that have other replicas it is tried last, and made anew
+// (see repair); others are made anew from where their rows came (see reload). Safe for concurrent use.
 type Damage struct {
 	log   *slog.Logger
 	count atomic.Int64 // replicas that could not be read where another was

@@ -16,9 +16,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// Reader is this process' way to the bytes of chunks: every region mapped, guarded, and acquired through the protocol
-// before the first load
-// (reader.R1). Safe for concurrent use.
+// Reader is this process' way to the bytes of chunks: every region mapped, guarded, and acquired through the
+// protocol before the first load (reader.R1). Safe for concurrent use.
 type Reader struct {
 	config    Config
 	mu        sync.RWMutex // guards mapped; leaf lock
@@ -48,9 +47,8 @@ type Config struct {
 	Lender func(memregion.RegionID) (node string, there bool)
 	// Standing tells whether this node may believe what it finds in other nodes' memory; nil: always.
 	Standing func() error
-	// ForDomain has the node of this machine acquire an extent for all processes there; nil: this process acquires for
-	// itself. An error that says
-	// nothing about the bytes is an Unanswered.
+	// ForDomain has the node of this machine acquire an extent for all processes there; nil: this process acquires
+	// for itself. An error that says nothing about the bytes is an Unanswered.
 	ForDomain func(context.Context, *descriptor.Extent) error
 	// Explain says what is known of a damaged chunk's table. It may look at the catalog.
 	Explain func(*DamagedError) Loss
@@ -164,9 +162,8 @@ func (r *Reader) alterations() (n uint64) {
 	return n
 }
 
-// distrust looks whether somebody altered the region, and if so forgets what was acquired of it. It tells whether it
-// ever was altered: then
-// nothing that is acquired is believed without its checksum.
+// distrust looks whether somebody altered the region, and if so forgets what was acquired of it. It tells whether
+// it ever was altered: then nothing that is acquired is believed without its checksum.
 func (r *Reader) distrust(m *Region) (altered bool) {
 	m.Look()
 	now := m.alterations()

@@ -10,9 +10,8 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-// Somebody else may alter a region's file at any time, also while a statement reads it (E3). memregion notices it (M12)
-// and cannot say which
-// bytes they were; checksums can. So a statement looks twice:
+// Somebody else may alter a region's file at any time, also while a statement reads it (E3). memregion notices it
+// (M12) and cannot say which bytes they were; checksums can. So a statement looks twice:
 //
 //	look ─► acquire ─► load, load, load ─► look ─► rows leave
 //	  │        │                             │
@@ -49,9 +48,8 @@ func (r *Reader) Readings(v Verification) *Readings { return &Readings{reader: r
 // Volume is what the execution has read so far; nil while the statement is planned.
 func (r *Readings) Volume() *Volume { return r.volume }
 
-// Begin forgets what an earlier execution read, and gives what this one will have read. Preconditions: nothing of that
-// is still to be
-// handed out.
+// Begin forgets what an earlier execution read, and gives what this one will have read. Preconditions: nothing of
+// that is still to be handed out.
 func (r *Readings) Begin() *Volume {
 	r.mu.Lock()
 	defer r.mu.Unlock()

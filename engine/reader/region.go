@@ -13,13 +13,11 @@ import (
 type Region struct {
 	view  *memregion.View
 	guard *duckdb.Guard
-	// trusted: generations from here on were written by this process, or by the node that lends to it; older ones are
-	// verified when first
-	// acquired, and all of them once somebody else was found to have altered the region.
+	// trusted: generations from here on were written by this process, or by the node that lends to it; older ones
+	// are verified when first acquired, and all of them once somebody else was found to have altered the region.
 	trusted atomic.Uint64
-	// believed is how many alterations were known when the reader's memory of the region was last empty: it is worth
-	// something as long as
-	// there are no more.
+	// believed is how many alterations were known when the reader's memory of the region was last empty: it is
+	// worth something as long as there are no more.
 	believed   atomic.Uint64
 	distrusted sync.Mutex // one at a time forgets; above the reader's locks
 	// shared: other nodes of a cluster write into the region, as they may, and the file's events do not say who it was.
@@ -71,9 +69,8 @@ func (m *Region) close() (held bool) {
 	return false
 }
 
-// alterations counts what makes everything doubtful that was read before: what others did to the file, and pages that
-// were found gone. Those
-// read as zeros from then on, also when the file is made long again.
+// alterations counts what makes everything doubtful that was read before: what others did to the file, and pages
+// that were found gone. Those read as zeros from then on, also when the file is made long again.
 func (m *Region) alterations() uint64 { return m.altered() + m.guard.Faults() }
 
 // altered counts what others did to the file, as far as that is known.

@@ -15,15 +15,13 @@ import (
 )
 
 // A chunk is read from one of its replicas: from this node's own memory if one is there, else from the first whose
-// lender is there and
-// whose bytes are what was sealed.
+// lender is there and whose bytes are what was sealed.
 //
 //	chunk ─► replica here ─✗─► replica at n1 ─✗─► replica at n2 ─► columns, in place
 //	              damaged          n1 is gone
 //
 // What was begun to be read of a replica that fails is taken out of the statement's readings, so that the statement
-// answers for what it used
-// and nothing else (E3).
+// answers for what it used and nothing else (E3).
 
 // Read acquires a chunk and gives the wanted columns in place; by confirms what is made of them. table and number are
 // for errors.
@@ -66,9 +64,8 @@ func (r *Reader) ReadReplica(ctx context.Context, by *Readings, table string, nu
 	})
 }
 
-// EachReplica tries a chunk's replicas until one can be read. failed says what is wrong with one; any other error ends
-// it. If all fail, the
-// error is a *DamagedError.
+// EachReplica tries a chunk's replicas until one can be read. failed says what is wrong with one; any other error
+// ends it. If all fail, the error is a *DamagedError.
 func (r *Reader) EachReplica(ctx context.Context, table string, number int, c *catalog.Chunk, try func(*descriptor.Descriptor) (failed, other error)) error {
 	d := c.Descriptor()
 	var none *DamagedError
@@ -147,9 +144,8 @@ func (r *Reader) rank(extents []descriptor.Extent) int {
 	return 0
 }
 
-// Check compares all replicas of a chunk with their checksums, once each, whoever wrote them and whether they were read
-// before or not. The
-// error is that none is whole.
+// Check compares all replicas of a chunk with their checksums, once each, whoever wrote them and whether they were
+// read before or not. The error is that none is whole.
 func (r *Reader) Check(ctx context.Context, table string, number int, c *catalog.Chunk) error {
 	bad, whole, err := r.Damaged(ctx, table, number, c)
 	if err == nil && !whole {

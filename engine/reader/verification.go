@@ -16,9 +16,8 @@ import (
 type Verification string
 
 const (
-	// VerifyDefault is VerifyFirst where caches are not coherent. Elsewhere it is VerifyFirst for chunks of a former
-	// life of the node, and leaves out
-	// what this one's processes wrote.
+	// VerifyDefault is VerifyFirst where caches are not coherent. Elsewhere it is VerifyFirst for chunks of a
+	// former life of the node, and leaves out what this one's processes wrote.
 	VerifyDefault Verification = ""
 	// VerifyOff compares nothing, but what somebody else was seen to alter. Bytes that are wrong for any other reason
 	// are read as if they were right.
@@ -54,10 +53,9 @@ func (v Verification) Laxer(w Verification) bool {
 // comparedMax bounds the extents of comparedOnce.
 const comparedMax = 1 << 16
 
-// comparedOnce are extents that were compared because a session wants them compared once and its node does not, so that
-// whoever acquired them
-// before may not have done it. Those that somebody altered are acquired anew, and compared then. The zero value is
-// ready. Safe for concurrent use.
+// comparedOnce are extents that were compared because a session wants them compared once and its node does not, so
+// that whoever acquired them before may not have done it. Those that somebody altered are acquired anew, and
+// compared then. The zero value is ready. Safe for concurrent use.
 type comparedOnce struct {
 	mu      sync.Mutex // guards the rest; leaf lock
 	extents map[catalog.ExtentID]bool

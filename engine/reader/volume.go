@@ -6,9 +6,8 @@ import (
 	"github.com/csmsql/csmsql/catalog"
 )
 
-// Volume is what one execution of a statement, or of a part of one, has read: the columns that were opened, in whole
-// chunks, as they
-// lie in memory. Safe for concurrent use.
+// Volume is what one execution of a statement, or of a part of one, has read: the columns that were opened, in
+// whole chunks, as they lie in memory. Safe for concurrent use.
 type Volume struct {
 	Local, Remote atomic.Int64 // bytes of tables, on this node and on others
 	// The same of what parts of the statement gave to others.

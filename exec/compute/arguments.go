@@ -14,9 +14,8 @@ import (
 func decimal64(x int64) decimal.Decimal64 { return decimal.Decimal64(x) }
 func decimal32(x int64) decimal.Decimal32 { return decimal.Decimal32(x) }
 
-// bindArguments turns Go values into values of the types that the plan's parameters have. A parameter that stands in
-// several
-// places must suit all of them.
+// bindArguments turns Go values into values of the types that the plan's parameters have. A parameter that stands
+// in several places must suit all of them.
 func bindArguments(q *plan.Query, args []any) ([]plan.Value, error) {
 	if len(args) < q.Parameters {
 		return nil, argumentError(q.Parameters, "the statement has %d parameters, %d values came with it", q.Parameters, len(args))

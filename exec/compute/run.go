@@ -26,8 +26,7 @@ type Source interface {
 }
 
 // Described is a [Source] that knows the physical types of all its batches beforehand. One whose chunks differ in
-// layout
-// must say here what they are brought to: a type that holds all of them, so never a dictionary.
+// layout must say here what they are brought to: a type that holds all of them, so never a dictionary.
 type Described interface {
 	Source
 	Schema() *arrow.Schema

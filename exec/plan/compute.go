@@ -8,8 +8,7 @@ import (
 )
 
 // Compute plans a statement for the compute backend, or says why it cannot. The plan's answer and its types are
-// DuckDB's
-// (X1); whatever is not known to be so is unsupported. sql is the text that tree was parsed from.
+// DuckDB's (X1); whatever is not known to be so is unsupported. sql is the text that tree was parsed from.
 func Compute(sql string, tree *pg.ParseResult, resolver Resolver) (*Query, *Unsupported) {
 	if tree == nil || resolver == nil || len(tree.Stmts) != 1 {
 		return nil, &Unsupported{Reason: "not exactly one statement", Position: -1}

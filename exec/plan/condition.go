@@ -246,8 +246,7 @@ func (a *analyzer) constants(list *pg.Node) ([]Value, bool) {
 }
 
 // likePrefix is what stands before the first wildcard. A backslash is an escape to PostgreSQL and to csmsql, and a
-// letter to DuckDB by
-// itself: no prefix then.
+// letter to DuckDB by itself: no prefix then.
 func likePrefix(pattern *pg.Node) (Value, bool) {
 	c := pattern.GetAConst()
 	if c.GetSval() == nil {

@@ -1,6 +1,5 @@
-// Package plan reads one parsed SELECT and says what is certain about it. It is pure: text, parse tree and statistics
-// in, data
-// out; no I/O, no clock, no goroutine, and nothing of DuckDB is linked.
+// Package plan reads one parsed SELECT and says what is certain about it. It is pure: text, parse tree and
+// statistics in, data out; no I/O, no clock, no goroutine, and nothing of DuckDB is linked.
 //
 //	text ──► pg_query ──► tree ─┬─► sql/bind ─► Scans ─► []Scan ──► Splice ──► text for DuckDB, with scans spliced in
 //	                            │   names                │  │  └ Rows, Filters   for DuckDB's join order
@@ -11,11 +10,9 @@
 //
 //	Query:   limit ◄── project | aggregate ◄── filter ◄── scan of one table, or one row
 //
-// Scans is for every statement that DuckDB runs: it finds where base tables stand in the user's own text and what the
-// text
-// proves about each occurrence. Compute is for the few statements that need no DuckDB: it plans them so that names,
-// types
-// and values are DuckDB's own, or says why it will not.
+// Scans is for every statement that DuckDB runs: it finds where base tables stand in the user's own text and what
+// the text proves about each occurrence. Compute is for the few statements that need no DuckDB: it plans them so
+// that names, types and values are DuckDB's own, or says why it will not.
 //
 // # Words
 //
@@ -60,26 +57,21 @@
 //
 // # Where the two dialects part
 //
-// The tree is PostgreSQL's reading, DuckDB reads the same text. What is known to differ is handled: FROM a ANTI JOIN b
-// (an alias
-// to one, a join type to the other: no predicates from that FROM), #1 (column by position), COLUMNS('…'), aliases of
-// the select
-// list used elsewhere in it, implicit LATERAL, numbers such as 0x10 and 1_000, a backslash in LIKE, duplicate output
-// names (x,
-// x_1), DATE beside a string that is more than a date. A name that two things could carry is both until proven
-// otherwise.
+// The tree is PostgreSQL's reading, DuckDB reads the same text. What is known to differ is handled: FROM a ANTI
+// JOIN b (an alias to one, a join type to the other: no predicates from that FROM), #1 (column by position),
+// COLUMNS('…'), aliases of the select list used elsewhere in it, implicit LATERAL, numbers such as 0x10 and 1_000,
+// a backslash in LIKE, duplicate output names (x, x_1), DATE beside a string that is more than a date. A name that
+// two things could carry is both until proven otherwise.
 //
 // # What the engine must keep
 //
 // The hints and plans assume DuckDB's defaults: default_collation empty, integer_division false,
-// ieee_floating_point_ops
-// true, preserve_insertion_order true, and no macro that takes the name of a built-in function or operator. The engine
-// locks these settings, or runs without hints where a session changes them.
+// ieee_floating_point_ops true, preserve_insertion_order true, and no macro that takes the name of a built-in
+// function or operator. The engine locks these settings, or runs without hints where a session changes them.
 //
 // # What it does not do
 //
-// No deparse, no rewriting of conditions (the statement's own WHERE stays in DuckDB), no views (the resolver says nil,
-// DuckDB
-// expands them), no UPDATE or DELETE, no distribution over nodes (package distribute does that). Estimates are guesses
-// with bounds, not promises.
+// No deparse, no rewriting of conditions (the statement's own WHERE stays in DuckDB), no views (the resolver says
+// nil, DuckDB expands them), no UPDATE or DELETE, no distribution over nodes (package distribute does that).
+// Estimates are guesses with bounds, not promises.
 package plan

@@ -4,9 +4,8 @@ import (
 	"math"
 )
 
-// Selectivities where statistics say nothing. They are guesses from the shape of TPC-H and of PostgreSQL's own table; a
-// wrong
-// one costs a join order, never an answer.
+// Selectivities where statistics say nothing. They are guesses from the shape of TPC-H and of PostgreSQL's own
+// table; a wrong one costs a join order, never an answer.
 const (
 	guessEqual     = 0.05
 	guessRange     = 1.0 / 3

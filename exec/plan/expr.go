@@ -49,9 +49,8 @@ func (a *analyzer) all(q *bind.Query, list []*pg.Node) {
 	}
 }
 
-// operation judges operators: a comparison with string literals or parameters is harmless, because DuckDB compares an
-// ENUM
-// with those as text.
+// operation judges operators: a comparison with string literals or parameters is harmless, because DuckDB compares
+// an ENUM with those as text.
 func (a *analyzer) operation(q *bind.Query, e *pg.A_Expr) {
 	if e.Lexpr == nil && operator(e) == "#" {
 		a.spoilUpwards(q) // #1 is a column by position to DuckDB

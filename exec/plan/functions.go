@@ -3,9 +3,8 @@ package plan
 import "strings"
 
 // PureFunctions are DuckDB 1.5's scalar functions that give the same result for the same arguments whenever and
-// wherever they
-// are called, as far as statements are likely to use them. Everything else (random, now, nextval, current_setting,
-// macros, functions of extensions) is not split (D1).
+// wherever they are called, as far as statements are likely to use them. Everything else (random, now, nextval,
+// current_setting, macros, functions of extensions) is not split (D1).
 var PureFunctions = Words(`
 abs acos acosh add array_length ascii asin asinh atan atan2 atanh bar base64 bin bit_count bit_length cbrt ceil
 ceiling century char_length character_length chr concat concat_ws contains cos cosh cot damerau_levenshtein date_diff

@@ -9,19 +9,14 @@ import (
 	"github.com/csmsql/csmsql/sql/bind"
 )
 
-// Join is an equality between a column of the scan and a column of another scan of the statement, such that a row of
-// the
-// scan can only matter if some row of the other one that matters itself has the same value (P7). So the keys that are
-// left
-// of the other table, once it was filtered, filter this one: predicate transfer. NULLs join nothing.
+// Join is an equality between a column of the scan and a column of another scan of the statement, such that a row
+// of the scan can only matter if some row of the other one that matters itself has the same value (P7). So the keys
+// that are left of the other table, once it was filtered, filter this one: predicate transfer. NULLs join nothing.
 //
-// An inner join gives one in each direction; an outer one only towards the side that it fills; a correlated sub-query
-// one
-// from the query around it. Two in a row, through one column of the scan between, make a third: s.k = l.k and l.k = p.k
-// say as much of s
-// and p, if equality is one and the same in all three. The columns of a Join may be of different types: whoever
-// compares values otherwise
-// than in SQL must look.
+// An inner join gives one in each direction; an outer one only towards the side that it fills; a correlated
+// sub-query one from the query around it. Two in a row, through one column of the scan between, make a third: s.k =
+// l.k and l.k = p.k say as much of s and p, if equality is one and the same in all three. The columns of a Join may
+// be of different types: whoever compares values otherwise than in SQL must look.
 type Join struct {
 	Column int // of this scan's relation
 	Other  int // index into what Scans returned
@@ -110,17 +105,15 @@ func numberJoins(scans []Scan, occurrences []*occurrence) {
 	}
 }
 
-// transitive tells whether what equals the column between equals what that equals. DuckDB compares values of two types
-// in a third: a BIGINT
-// equals a DOUBLE that is the next one to it, and so do its neighbours.
+// transitive tells whether what equals the column between equals what that equals. DuckDB compares values of two
+// types in a third: a BIGINT equals a DOUBLE that is the next one to it, and so do its neighbours.
 func transitive(scans []Scan, i int, first, second Join) bool {
 	between := &scans[first.Other].Relation.Columns[first.Match]
 	return alike(&scans[i].Relation.Columns[first.Column], between) && alike(between, &scans[second.Other].Relation.Columns[second.Match])
 }
 
-// alike tells whether values of two columns are equal to SQL just when they are the same value. Of one type they are,
-// for that is what its
-// equality says; integers are compared in a type that holds both.
+// alike tells whether values of two columns are equal to SQL just when they are the same value. Of one type they
+// are, for that is what its equality says; integers are compared in a type that holds both.
 func alike(a, b *Column) bool {
 	if a.Mark != b.Mark {
 		return false

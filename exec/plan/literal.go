@@ -53,8 +53,7 @@ func (f folder) literal(c *pg.A_Const) (Value, bool) {
 }
 
 // plainNumber: the text at the literal is decimal digits, a point, an exponent; not 0x1F or 1_000, which the two
-// dialects
-// might read differently.
+// dialects might read differently.
 func (f folder) plainNumber(location int32) bool {
 	if location < 0 || int(location) >= len(f.sql) {
 		return false
@@ -328,9 +327,8 @@ func negate(v Value, ok bool) (Value, bool) {
 	return Value{}, false
 }
 
-// shift adds an interval to a date (which makes it a TIMESTAMP in DuckDB) or to a timestamp: months first, keeping the
-// day
-// of the month or taking the month's last one, then days.
+// shift adds an interval to a date (which makes it a TIMESTAMP in DuckDB) or to a timestamp: months first, keeping
+// the day of the month or taking the month's last one, then days.
 func shift(v Value, step interval) (Value, bool) {
 	days, rest := v.int, int64(0)
 	if v.kind == Timestamp {

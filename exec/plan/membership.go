@@ -8,10 +8,9 @@ import (
 )
 
 // Group says that a scan is grouped by one column and nothing else, and that only groups matter in which the sum of
-// another
-// column is above a bound: … IN (SELECT key FROM t GROUP BY key HAVING sum(x) > 300). Rows of other groups, and of the
-// group
-// of NULL, may be left out, or any of them, for no part of a group is above the bound that the whole is not above (P8).
+// another column is above a bound: … IN (SELECT key FROM t GROUP BY key HAVING sum(x) > 300). Rows of other groups,
+// and of the group of NULL, may be left out, or any of them, for no part of a group is above the bound that the
+// whole is not above (P8).
 type Group struct {
 	Key   int   // index into Relation.Columns
 	Sum   int   // too; -1: the rows of the group are counted

@@ -145,9 +145,8 @@ func (b *binder) maybeNot(negated bool, e bound) bound {
 	return bound{text: wrap("(NOT ", e.text, ")"), Expr: &Expr{Op: OpNot, Type: Type{Kind: KindBoolean}, Args: []*Expr{e.Expr}}}
 }
 
-// oneDomain: where three or more expressions meet, DuckDB brings all to one type first. That is the same as comparing
-// them in
-// pairs unless some are DOUBLE and some exact, or some VARCHAR literals stand beside typed ones.
+// oneDomain: where three or more expressions meet, DuckDB brings all to one type first. That is the same as
+// comparing them in pairs unless some are DOUBLE and some exact, or some VARCHAR literals stand beside typed ones.
 func (b *binder) oneDomain(location int32, left bound, others ...bound) bool {
 	if left.literal {
 		b.fail(location, "IN or BETWEEN of a literal")

@@ -69,8 +69,7 @@ func joinValues(values []Value) string {
 }
 
 // Bind replaces $n by args[n-1]. An argument that DuckDB would have to round or reinterpret to the column's type
-// becomes
-// Unknown, which never prunes.
+// becomes Unknown, which never prunes.
 func (p Predicate) Bind(args []Value) Predicate {
 	bound := p
 	bound.Values = make([]Value, len(p.Values))
@@ -95,8 +94,7 @@ func argumentFor(t arrow.DataType, n int64, args []Value) Value {
 }
 
 // argumentFits: DuckDB gives a parameter the type of what it is compared with, so an argument with more digits or a
-// finer
-// type would be rounded first.
+// finer type would be rounded first.
 func argumentFits(t arrow.DataType, v Value) bool {
 	switch d := t.(type) {
 	case arrow.DecimalType:
@@ -168,9 +166,8 @@ func commonDecimalExists(precision, scale int32, v Value) bool {
 	return max(precision-scale, digits-v.scale)+max(scale, v.scale) <= maxDecimalDigits
 }
 
-// MayMatch says whether a row of a chunk with these statistics could satisfy the predicate. False is a proof (P1); true
-// is
-// only the absence of one.
+// MayMatch says whether a row of a chunk with these statistics could satisfy the predicate. False is a proof (P1);
+// true is only the absence of one.
 func (p Predicate) MayMatch(stats ColumnStats) bool {
 	nulls := stats.NullsKnown
 	if p.Op == IsNull {

@@ -8,9 +8,8 @@ import (
 	"github.com/csmsql/csmsql/sql/bind"
 )
 
-// beginning reads substring(c FROM 1 FOR n), substr(c, 1, n) and left(c, n): the first n characters of a column, n ≥ 1.
-// A character
-// is a code point to DuckDB's functions of these names, never a grapheme.
+// beginning reads substring(c FROM 1 FOR n), substr(c, 1, n) and left(c, n): the first n characters of a column, n
+// ≥ 1. A character is a code point to DuckDB's functions of these names, never a grapheme.
 func (a *analyzer) beginning(n *pg.Node) (column *pg.Node, characters int64, ok bool) {
 	call := n.GetFuncCall()
 	if call == nil || !isPlainCall(call) || len(call.Args) == 0 || call.Args[0].GetColumnRef() == nil {
@@ -42,11 +41,9 @@ func (a *analyzer) count(n *pg.Node) (int64, bool) {
 	return i, ok && i >= 1
 }
 
-// beginningIs turns what the first characters of a column are compared with into the prefixes that this demands. A word
-// of
-// fewer characters would be the whole value; to demand it as a prefix demands less, which is allowed (P1). A longer one
-// is
-// never met.
+// beginningIs turns what the first characters of a column are compared with into the prefixes that this demands. A
+// word of fewer characters would be the whole value; to demand it as a prefix demands less, which is allowed (P1).
+// A longer one is never met.
 func beginningIs(op Op, words []Value, characters int64) ([]Value, bool) {
 	if op != Equal && op != In {
 		return nil, false
@@ -69,9 +66,8 @@ func (a *analyzer) startsWith(q *bind.Query, column, text *pg.Node) []demand {
 	return a.predicateIf(ok && v.kind == Text && v.text != "", q, column, Prefix, v)
 }
 
-// builtinName is the name of a function of DuckDB's own, in small letters; empty for a qualified one. SUBSTRING (… FROM
-// …) comes
-// out of PostgreSQL's grammar qualified.
+// builtinName is the name of a function of DuckDB's own, in small letters; empty for a qualified one. SUBSTRING (…
+// FROM …) comes out of PostgreSQL's grammar qualified.
 func builtinName(call *pg.FuncCall) string {
 	names := call.Funcname
 	if len(names) == 2 && names[0].GetString_().GetSval() == "pg_catalog" && call.Funcformat == pg.CoercionForm_COERCE_SQL_SYNTAX {

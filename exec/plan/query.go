@@ -161,8 +161,7 @@ func (q *Query) Schema() *arrow.Schema {
 }
 
 // Trivial says that the compute backend is the better choice without being asked: nothing to compute (constants), a
-// count
-// that metadata answers, or columns that stream from the chunks' buffers in place.
+// count that metadata answers, or columns that stream from the chunks' buffers in place.
 func (q *Query) Trivial() bool {
 	if q.Table == nil {
 		return true

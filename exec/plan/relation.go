@@ -53,10 +53,9 @@ type Column struct {
 
 // ColumnStats bounds the values of one column in one chunk, or in one table. The zero value knows nothing.
 //
-// Bounds are promises: Min ≤ v ≤ Max for every value v that is neither NULL nor NaN. They need not be attained (a cut
-// string is a fine lower bound). They are in the logical type's terms: exact numbers for integers and decimals, days
-// for
-// DATE, microseconds for TIMESTAMP.
+// Bounds are promises: Min ≤ v ≤ Max for every value v that is neither NULL nor NaN. They need not be attained (a
+// cut string is a fine lower bound). They are in the logical type's terms: exact numbers for integers and decimals,
+// days for DATE, microseconds for TIMESTAMP.
 type ColumnStats struct {
 	Rows       int64 // number of rows, NULLs included
 	Nulls      int64 // number of NULLs, meaningful if NullsKnown

@@ -7,9 +7,8 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// Splice writes call(i, &scans[i]) in place of each table's name, adds the aliases that the text lacks and makes the
-// cuts.
-// Everything else stays byte for byte, so the dialect survives.
+// Splice writes call(i, &scans[i]) in place of each table's name, adds the aliases that the text lacks and makes
+// the cuts. Everything else stays byte for byte, so the dialect survives.
 func Splice(sql string, scans []Scan, call func(i int, s *Scan) string) (string, edit.List) {
 	type replacement struct {
 		Span

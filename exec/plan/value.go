@@ -92,8 +92,7 @@ func (v Value) Text() string { return v.text }
 func (v Value) Decimal() (unscaled decimal128.Num, scale int32) { return v.num, v.scale }
 
 // exactDoubleLimit: integers up to here, divided by a power of ten up to 10^22, become the nearest double in one
-// rounding,
-// so every implementation of the conversion gives the same answer.
+// rounding, so every implementation of the conversion gives the same answer.
 const exactDoubleLimit = 1 << 53
 
 // Compare orders two values of one column's domain as DuckDB would after its implicit casts. It says ok=false whenever

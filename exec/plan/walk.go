@@ -115,9 +115,8 @@ func (a *analyzer) value(q *bind.Query, n *pg.Node) {
 	a.expr(q, n).spoil()
 }
 
-// key walks an expression that is only compared with other values of itself: GROUP BY, ORDER BY, DISTINCT ON, PARTITION
-// BY. An
-// ENUM does that as its text would, for its values are in bytewise order (P3).
+// key walks an expression that is only compared with other values of itself: GROUP BY, ORDER BY, DISTINCT ON,
+// PARTITION BY. An ENUM does that as its text would, for its values are in bytewise order (P3).
 func (a *analyzer) key(q *bind.Query, n *pg.Node) {
 	if set := n.GetGroupingSet(); set != nil {
 		for _, member := range set.Content {
@@ -148,9 +147,8 @@ func (a *analyzer) window(q *bind.Query, w *pg.WindowDef) {
 	a.value(q, w.EndOffset)
 }
 
-// unknown walks a message that has no rule of its own: every expression in it counts as a use that might show the type,
-// every
-// table in it is found.
+// unknown walks a message that has no rule of its own: every expression in it counts as a use that might show the
+// type, every table in it is found.
 func (a *analyzer) unknown(q *bind.Query, m proto.Message) {
 	a.reflect(q, m.ProtoReflect())
 }

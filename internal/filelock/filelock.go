@@ -1,10 +1,9 @@
 // Package filelock keeps files, and ranges of them, for one process at a time.
 //
-// A lock belongs to an open file, and ends when the last descriptor of it is closed. A process that is being started
-// has its parent's
-// descriptors until it executes its program, O_CLOEXEC or not: what is only closed meanwhile stays locked for as long,
-// and the parent's next
-// attempt fails. So Give unlocks before it closes (filelock.1).
+// A lock belongs to an open file, and ends when the last descriptor of it is closed. A process that is being
+// started has its parent's descriptors until it executes its program, O_CLOEXEC or not: what is only closed
+// meanwhile stays locked for as long, and the parent's next attempt fails. So Give unlocks before it closes
+// (filelock.1).
 package filelock
 
 import (

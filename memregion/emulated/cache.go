@@ -6,8 +6,7 @@ import (
 )
 
 // Options of Attach: where a domain's cache of one region is mapped. All are as long as the region, but for Shadow,
-// which has
-// IntentBytes more. They stay mapped until Detach.
+// which has IntentBytes more. They stay mapped until Detach.
 type Options struct {
 	Line   int64  // bytes per line: 64 or 128
 	Copy   []byte // what the domain's programs see
@@ -72,8 +71,7 @@ func (c *Cache) Detach() {
 }
 
 // Show says where a program has a part of the copy mapped, from the region's offset on, so that flushes of it are
-// understood. Call hide
-// before it is unmapped.
+// understood. Call hide before it is unmapped.
 func (c *Cache) Show(memory []byte, offset int64) (hide func()) {
 	d := c.domain
 	s := shown{addressOf(memory), int64(len(memory)), c, offset}
@@ -95,9 +93,8 @@ func (c *Cache) Show(memory []byte, offset int64) (hide func()) {
 	}
 }
 
-// Zeroed says that the lender's kernel zeroed pages before somebody gets them, or that they were used before: all of
-// their lines are modified in
-// this cache, with whatever they hold.
+// Zeroed says that the lender's kernel zeroed pages before somebody gets them, or that they were used before: all
+// of their lines are modified in this cache, with whatever they hold.
 func (c *Cache) Zeroed(offset, length int64) {
 	c.domain.mu.Lock()
 	defer c.domain.mu.Unlock()
@@ -116,9 +113,8 @@ func (c *Cache) Zeroed(offset, length int64) {
 	c.domain.disturb(c)
 }
 
-// Open says that a program of this domain begins to write an extent of another one's memory: lines of it that are not
-// modified are fetched, so
-// that a store which changes nothing makes no difference.
+// Open says that a program of this domain begins to write an extent of another one's memory: lines of it that are
+// not modified are fetched, so that a store which changes nothing makes no difference.
 func (c *Cache) Open(offset, length int64) {
 	c.domain.mu.Lock()
 	defer c.domain.mu.Unlock()
@@ -187,10 +183,9 @@ func (c *Cache) settled(p part) {
 	}
 }
 
-// loses tells that a line which is evicted while it is written may come back older than it went: another domain's cache
-// answers.
-// The adversary does not evict there; decision 0016 is about what happens if it does, and the emulation in package
-// coherence shows it.
+// loses tells that a line which is evicted while it is written may come back older than it went: another domain's
+// cache answers. The adversary does not evict there; decision 0016 is about what happens if it does, and the
+// emulation in package coherence shows it.
 func (c *Cache) loses() bool { return c.home != nil }
 
 func (c *Cache) held(p part) bool {
@@ -279,8 +274,7 @@ func (c *Cache) forgetIntent() {
 }
 
 // moves runs do over the words of a part, as far as the memory reaches, in pieces between which the runtime may
-// interrupt. A memory that goes away
-// meanwhile ends it: those who read there find out by themselves.
+// interrupt. A memory that goes away meanwhile ends it: those who read there find out by themselves.
 func (c *Cache) moves(p part, do func(first, last int64)) {
 	const piece = 1024 // lines
 	last := min(p.last, c.size()/c.line-1)

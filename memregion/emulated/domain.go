@@ -58,9 +58,8 @@ func (d *Domain) Moves() Moves {
 	return d.moves
 }
 
-// Flush implements coherence.Lines: each line that b touches is dropped, now or until the next full fence returns (N3).
-// Memory
-// that belongs to no region is passed over: it is coherent.
+// Flush implements coherence.Lines: each line that b touches is dropped, now or until the next full fence returns
+// (N3). Memory that belongs to no region is passed over: it is coherent.
 func (d *Domain) Flush(b []byte) (lines int) {
 	if len(b) == 0 {
 		return 0

@@ -10,9 +10,8 @@
 //
 // # What it does not do
 //
-// It keeps no order among the fields of a message, and knows nothing of SQL: who wants scopes reads the nodes by their
-// types.
-// It imports nothing of ours, and anything may import it.
+// It keeps no order among the fields of a message, and knows nothing of SQL: who wants scopes reads the nodes by
+// their types. It imports nothing of ours, and anything may import it.
 package tree
 
 import (

@@ -137,9 +137,8 @@ func (c *dayCache) appendTimestamp(dst []byte, t Timestamp) []byte {
 	return dst
 }
 
-// appendNanoseconds appends "2024-02-29 12:34:56.123456789", for nanoseconds since 1970: more digits than PostgreSQL's
-// timestamps have, which
-// its clients read nevertheless. None of these years is before Christ.
+// appendNanoseconds appends "2024-02-29 12:34:56.123456789", for nanoseconds since 1970: more digits than
+// PostgreSQL's timestamps have, which its clients read nevertheless. None of these years is before Christ.
 func (c *dayCache) appendNanoseconds(dst []byte, nanos int64) []byte {
 	const perSecond = 1_000_000_000
 	seconds := floorDiv(nanos, perSecond)

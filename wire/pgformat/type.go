@@ -134,9 +134,8 @@ func extensionOID(name string) uint32 {
 	return 0
 }
 
-// typeOfList gives an array type where every level below is a list and the innermost type has an array type; all else
-// is JSON.
-// PostgreSQL has one array type for all numbers of dimensions.
+// typeOfList gives an array type where every level below is a list and the innermost type has an array type; all
+// else is JSON. PostgreSQL has one array type for all numbers of dimensions.
 func typeOfList(data arrow.ListLikeType) Type {
 	if data.ID() == arrow.MAP {
 		return Type{JSON, -1}

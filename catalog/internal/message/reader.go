@@ -11,10 +11,9 @@ import (
 // ErrMalformed is wrapped by every fault a Reader finds.
 var ErrMalformed = errors.New("malformed protobuf message")
 
-// Reader walks the fields of one message. It is a value: nested messages get their own with Sub. It counts on in the
-// same
-// slice: cutting data shorter for every field would be a write of a pointer each time, which the collector wants to
-// know about.
+// Reader walks the fields of one message. It is a value: nested messages get their own with Sub. It counts on in
+// the same slice: cutting data shorter for every field would be a write of a pointer each time, which the collector
+// wants to know about.
 type Reader struct {
 	data  []byte
 	at    int // the next byte, at most len(data) (W1); len(data) after a fault

@@ -18,8 +18,7 @@ type World struct {
 	Open   func() store.Store
 	Single bool
 	// Kill ends a handle as the death of its process does: without a word to the store. Its ephemeral keys are gone
-	// when
-	// the next handle is open and Gone is over. The suite still closes the handle.
+	// when the next handle is open and Gone is over. The suite still closes the handle.
 	Kill func(store.Store)
 	Gone time.Duration
 	// Forget makes the store forget what happened up to a revision. Nil: it cannot be told to.

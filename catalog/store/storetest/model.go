@@ -25,9 +25,8 @@ type twin struct {
 
 var modelKeys = []string{"m/a", "m/b/1", "m/b/2", "m/b/3", "m/c\x00d", "n"}
 
-// model does random transactions and closings through several handles of one store; the twin says what each answers,
-// what
-// is there afterwards, and what a watch over it all must show.
+// model does random transactions and closings through several handles of one store; the twin says what each
+// answers, what is there afterwards, and what a watch over it all must show.
 func model(t *testing.T, world World) {
 	rapid.Check(t, func(rt *rapid.T) {
 		count := 1

@@ -16,9 +16,8 @@
 //	                              │
 //	   coordinator   SELECT c0 AS g, sum(c1) / sum(c2) FROM csm_stage_1 GROUP BY c0 ORDER BY 2 LIMIT 3
 //
-// Fragments and the final text are made of pieces of the user's own text, so that DuckDB reads in them what it would
-// have read
-// in the original. The tree only says where the pieces are and what their names mean.
+// Fragments and the final text are made of pieces of the user's own text, so that DuckDB reads in them what it
+// would have read in the original. The tree only says where the pieces are and what their names mean.
 //
 // # Words
 //
@@ -43,9 +42,8 @@
 //	GROUP BY, DISTINCT, windows   in each fragment if they go by the keys, or rows are shuffled so that they do; else partly or at
 //	                              the coordinator
 //
-// What many fragments would work out alike (a CTE, a sub-query without names from outside) becomes a stage of its own
-// first if
-// that is cheaper, or must if it is not steady.
+// What many fragments would work out alike (a CTE, a sub-query without names from outside) becomes a stage of its
+// own first if that is cheaper, or must if it is not steady.
 //
 // # Invariants
 //
@@ -74,9 +72,7 @@
 //
 // # What it does not do
 //
-// It runs nothing and knows no chunks: which of them a fragment reads and which are left out is for plan.Scan.MayMatch.
-// It
-// estimates with exec/plan's numbers, which are guesses; a wrong one costs time. Views, WITH RECURSIVE, NATURAL JOIN,
-// TABLESAMPLE,
-// table functions and what PostgreSQL's parser does not take are not split.
+// It runs nothing and knows no chunks: which of them a fragment reads and which are left out is for
+// plan.Scan.MayMatch. It estimates with exec/plan's numbers, which are guesses; a wrong one costs time. Views, WITH
+// RECURSIVE, NATURAL JOIN, TABLESAMPLE, table functions and what PostgreSQL's parser does not take are not split.
 package distribute
