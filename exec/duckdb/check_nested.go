@@ -2,7 +2,6 @@ package duckdb
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/apache/arrow-go/v18/arrow/bitutil"
@@ -34,7 +33,7 @@ func checkDictionary(d arrow.ArrayData, t *arrow.DictionaryType) error {
 	}
 	if index.width == 1 && !index.signed {
 		codes := d.Buffers()[1].Bytes()[d.Offset() : d.Offset()+d.Len()]
-		if values.Len() > int(slices.Max(codes)) {
+		if values.Len() > int(greatest(codes)) {
 			return nil // the common case, without a look at each row
 		}
 	}

@@ -56,3 +56,6 @@ func (s *Statement) TypeNames() []string {
 
 // AdmitMemory tells whether a block may be allocated, and AskedMemory how often the allocators were asked.
 var AdmitMemory, AskedMemory = admitMemory, askedMemory
+
+// Greatest is greatest.
+var Greatest = greatest

@@ -106,6 +106,12 @@ static void test(const struct csm_filter *f, const struct csm_column *columns, i
 	test_validity(array, first, count, 1, pass);
 }
 
+CSM_WIDE uint8_t csm_greatest(const uint8_t *bytes, int64_t count) {
+	uint8_t greatest = 0;
+	for (int64_t i = 0; i < count; i++) greatest = bytes[i] > greatest ? bytes[i] : greatest;
+	return greatest;
+}
+
 CSM_WIDE static int64_t count_passing(const uint8_t *pass, int64_t count) {
 	int64_t n = 0;
 	for (int64_t i = 0; i < count; i++) n += pass[i];

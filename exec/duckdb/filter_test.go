@@ -423,3 +423,23 @@ func mustHold(f duckdb.Filter) bool {
 	}
 	return true
 }
+
+func TestGreatest(t *testing.T) {
+	require.Zero(t, duckdb.Greatest(nil))
+	r := rand.New(rand.NewPCG(1, 2))
+	bytes := make([]byte, 400)
+	for i := range bytes {
+		bytes[i] = byte(r.IntN(250))
+	}
+	for range 2000 {
+		from := r.IntN(len(bytes))
+		part := bytes[from : from+1+r.IntN(len(bytes)-from)]
+		at := r.IntN(len(part))
+		before := part[at]
+		if r.IntN(2) == 0 {
+			part[at] = byte(250 + r.IntN(6))
+		}
+		require.Equal(t, slices.Max(part), duckdb.Greatest(part))
+		part[at] = before
+	}
+}

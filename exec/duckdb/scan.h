@@ -130,6 +130,9 @@ struct csm_open {
 };
 #define CSM_MAX_FILTERS 64
 
+// csm_greatest is the greatest of bytes; 0 if there is none.
+uint8_t csm_greatest(const uint8_t *bytes, int64_t count);
+
 // Evaluates filters over count rows from first. Returns how many pass, their offsets from first in selection, ascending;
 // count when all pass, and then selection is not filled.
 int64_t csm_filter_slice(const struct csm_filter *filters, int64_t filter_count, struct csm_filter_use *use,
