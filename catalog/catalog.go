@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/hex"
@@ -296,16 +297,23 @@ func (c *Catalog) Revision() Revision {
 	return c.mu.current.contents.revision
 }
 
-// Page implements Pages from the store; it also serves borrowers.
+// Page implements Pages from the store; it also serves borrowers. A node that was given up and has not heard of it has no
+// leases any more: that a page of its snapshots is gone is its own end, and no loss.
 func (c *Catalog) Page(ctx context.Context, id PageID) ([]byte, error) {
 	item, ok, err := c.store.Get(ctx, pageKey(id))
 	if err != nil {
 		return nil, err
 	}
-	if !ok {
-		return nil, fmt.Errorf("%w: page %v", hugetable.ErrLost, id)
+	if ok {
+		return item.Value, nil
 	}
-	return item.Value, nil
+	if c.shared() {
+		// It fails when the session is over, whatever this process has heard (S7).
+		if _, err := c.store.Commit(ctx, store.Transaction{}); err != nil {
+			return nil, cmp.Or(ctx.Err(), c.membership(err))
+		}
+	}
+	return nil, fmt.Errorf("%w: page %v", hugetable.ErrLost, id)
 }
 
 // Close ends all leases and refuses everything afterwards. It does not close the store.

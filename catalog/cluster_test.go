@@ -13,6 +13,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/memregion"
 )
 
@@ -338,6 +339,20 @@ func TestGivenUpBeforeItWasSeen(t *testing.T) {
 	handle.Expire()
 	require.ErrorIs(t, <-seen, catalog.ErrFenced)
 	require.NoError(t, c.Close())
+}
+
+// Whoever was given up holds no version any more. That the others took its pages away does not mean that the table is lost.
+func TestPagesOfOneWhoWasGivenUp(t *testing.T) {
+	r := newRack(t, 1)
+	defer r.close()
+	n := r.nodes[0]
+	_, err := n.catalog.Page(ctx, catalog.PageID{1})
+	require.ErrorIs(t, err, hugetable.ErrLost)
+	require.NotErrorIs(t, err, catalog.ErrFenced)
+	n.handle.Expire()
+	_, err = n.catalog.Page(ctx, catalog.PageID{1})
+	require.ErrorIs(t, err, catalog.ErrFenced)
+	require.NotErrorIs(t, err, hugetable.ErrLost)
 }
 
 // K9: when a lender was started anew, no lease that other processes have from before is renewed, and the lender waits until they are over.

@@ -176,7 +176,7 @@ func (s *Session) without() optimization.Set {
 }
 
 func (s *Session) readings() *reader.Readings {
-	return s.engine.reader.Readings(s.settings.Verification())
+	return s.engine.reader.Readings(s.settings.Verification()).LeasedElsewhere(s.fragment)
 }
 
 // Sets tells whether the statement is a query that may change settings.

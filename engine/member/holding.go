@@ -230,6 +230,12 @@ func (n *Node) abandon(ctx context.Context, ids []catalog.ExtentID) (taken []cat
 	return n.Catalog.Abandon(ctx, n.Region.ID, ids)
 }
 
+// isPublished tells it of an extent of this node's memory. What never was granted in this life, or went back, is not.
+func (n *Node) isPublished(id catalog.ExtentID) bool {
+	home := n.Homes[id.Region]
+	return home != nil && home.Generation(id.Generation).State == coherence.Published
+}
+
 // disowned settles what other nodes have published here and will not commit.
 func (n *Node) disowned(ctx context.Context) {
 	ids := n.Lending.Disowned()

@@ -147,7 +147,8 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 		Node: config.Node, Fabric: n.Fabric, Verification: config.Verify, Log: config.Log, Lost: gone, Explain: config.Explain, SkipChecksums: config.SkipChecksums,
 	}
 	if n.Self != nil {
-		reading.Borrow, reading.Lender, reading.Standing = n.borrow, n.Catalog.Reachable, n.Catalog.Standing
+		reading.Borrow, reading.Published = n.borrow, n.isPublished
+		reading.Lender, reading.Standing = n.Catalog.Reachable, n.Catalog.Standing
 	}
 	n.Reader = reader.New(reading)
 	if n.Self != nil {

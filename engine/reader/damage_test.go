@@ -20,22 +20,33 @@ func oneExtent() *descriptor.Descriptor {
 	return &descriptor.Descriptor{Extents: []descriptor.Extent{{ExtentID: catalog.ExtentID{Region: 1, Generation: 2}}}}
 }
 
-// A node that is being given up finds other bytes in memory that its lender has used anew. Nothing is wrong with the replica, which is not to be
-// tried last or made anew for it.
-func TestDamageIsNotBelievedOfOthersByWhoIsGivenUp(t *testing.T) {
+// A node that is being given up finds other bytes in memory that its lender has used anew, and so does one that reads for
+// another node's statement whose lease is over. Nothing is wrong with the replica, which is not to be tried last for it.
+func TestDamageIsNotBelievedOfMemoryThatMayHaveGoneBack(t *testing.T) {
 	for _, c := range []struct {
-		lender   string
-		standing error
-		noted    bool
+		lender          string
+		standing        error
+		published       bool // of the node's own memory
+		leasedElsewhere bool
+		noted           bool
 	}{
-		{"n2", nil, true}, {"n2", catalog.ErrFenced, false}, {"n2", catalog.ErrNotSure, false},
-		{"n1", catalog.ErrFenced, true}, // its own memory is nobody else's
+		{lender: "n2", noted: true},
+		{lender: "n2", standing: catalog.ErrFenced},
+		{lender: "n2", standing: catalog.ErrNotSure},
+		{lender: "n2", leasedElsewhere: true},
+		{lender: "n1", published: true, standing: catalog.ErrFenced, noted: true}, // its own memory is nobody else's
+		{lender: "n1", published: true, leasedElsewhere: true, noted: true},
+		{lender: "n1", leasedElsewhere: true},
 	} {
 		r := reader.New(reader.Config{
 			Node: "n1", Standing: func() error { return c.standing }, Lender: func(memregion.RegionID) (string, bool) { return c.lender, true },
+			Published: func(id catalog.ExtentID) bool {
+				require.Equal(t, catalog.ExtentID{Region: 1, Generation: 2}, id)
+				return c.published
+			},
 		})
 		d := oneExtent()
-		failed := r.FindDamaged("public.t", d, coherence.ErrChecksum)
+		failed := r.FindDamaged("public.t", d, coherence.ErrChecksum, c.leasedElsewhere)
 		require.Equal(t, c.lender, failed.Node)
 		require.Equal(t, c.noted, r.Damage().Has(d.Extents[0].ExtentID), "%v", c)
 		require.Equal(t, c.noted, r.Damage().Any())
@@ -49,7 +60,7 @@ func TestDamageIsNotBelievedOfOthersByWhoIsGivenUp(t *testing.T) {
 func TestAbsenceIsNoDamage(t *testing.T) {
 	r := reader.New(reader.Config{Node: "n1"})
 	d := oneExtent()
-	failed := r.FindDamaged("public.t", d, fmt.Errorf("%w: region 1", catalog.ErrLenderGone))
+	failed := r.FindDamaged("public.t", d, fmt.Errorf("%w: region 1", catalog.ErrLenderGone), false)
 	require.False(t, r.Damage().Any())
 	require.Equal(t, catalog.ErrLenderGone.SQLState(), failed.SQLState())
 	require.ErrorContains(t, failed, "chunk 0 of table public.t lies on node n1, which is not there")
@@ -58,7 +69,7 @@ func TestAbsenceIsNoDamage(t *testing.T) {
 func TestDamagedError(t *testing.T) {
 	loss := reader.Loss{Detail: "1 of 2 chunks is lost.", Reload: "ALTER TABLE t RELOAD makes it anew."}
 	r := reader.New(reader.Config{Node: "n1", Explain: func(*reader.DamagedError) reader.Loss { return loss }})
-	damaged := r.FindDamaged("public.t", oneExtent(), coherence.ErrChecksum)
+	damaged := r.FindDamaged("public.t", oneExtent(), coherence.ErrChecksum, false)
 	require.Equal(t, "XX001", damaged.SQLState())
 	require.Equal(t, []string{loss.Detail, loss.Reload}, []string{damaged.Detail(), damaged.Hint()})
 	damaged.Used = true
@@ -66,7 +77,7 @@ func TestDamagedError(t *testing.T) {
 	loss = reader.Loss{}
 	require.Contains(t, damaged.Hint(), "Load the table again from its source")
 	for _, gone := range []error{memregion.ErrRegionGone, memregion.ErrRegionShort} {
-		require.Equal(t, "58030", r.FindDamaged("public.t", oneExtent(), gone).SQLState())
+		require.Equal(t, "58030", r.FindDamaged("public.t", oneExtent(), gone, false).SQLState())
 	}
 }
 

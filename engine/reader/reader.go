@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/engine/fabric"
@@ -47,6 +48,8 @@ type Config struct {
 	Lender func(memregion.RegionID) (node string, there bool)
 	// Standing tells whether this node may believe what it finds in other nodes' memory; nil: always.
 	Standing func() error
+	// Published tells whether an extent of this node's own memory still is what was sealed; nil: as long as it is read.
+	Published func(catalog.ExtentID) bool
 	// ForDomain has the node of this machine acquire an extent for all processes there; nil: this process acquires
 	// for itself. An error that says nothing about the bytes is an Unanswered.
 	ForDomain func(context.Context, *descriptor.Extent) error

@@ -27,7 +27,9 @@ import (
 type Readings struct {
 	reader       *Reader
 	verification Verification
-	volume       *Volume // of the execution; nil while the statement is planned
+	// leasedElsewhere: what is read lies under another node's lease, which may be over before this process hears of it.
+	leasedElsewhere bool
+	volume          *Volume // of the execution; nil while the statement is planned
 
 	mu     sync.Mutex // guards the rest; above the locks of regions and of the reader
 	chunks []reading
@@ -44,6 +46,12 @@ type reading struct {
 
 // Readings are none yet. v says when what will be read is compared; it is not laxer than the Reader's own.
 func (r *Reader) Readings(v Verification) *Readings { return &Readings{reader: r, verification: v} }
+
+// LeasedElsewhere says whether they are a part of another node's statement, whose lease is the only one.
+func (r *Readings) LeasedElsewhere(yes bool) *Readings {
+	r.leasedElsewhere = yes
+	return r
+}
 
 // Volume is what the execution has read so far; nil while the statement is planned.
 func (r *Readings) Volume() *Volume { return r.volume }

@@ -47,7 +47,7 @@ func (r *Reader) ReadHeld(ctx context.Context, by *Readings, hold descriptor.Hol
 
 // ReadReplica acquires a replica that use can read.
 func (r *Reader) ReadReplica(ctx context.Context, by *Readings, table string, number int, c *catalog.Chunk, use func(*descriptor.Descriptor) (failed, other error)) error {
-	return r.EachReplica(ctx, table, number, c, func(d *descriptor.Descriptor) (failed, other error) {
+	return r.eachReplica(ctx, by.leasedElsewhere, table, number, c, func(d *descriptor.Descriptor) (failed, other error) {
 		noted := by.note(table, number, d)
 		if failed = r.acquire(ctx, d, by.verification); failed == nil && by.doubtful() {
 			if other = by.Confirm(ctx); other != nil { // another chunk, that was read before
@@ -67,6 +67,11 @@ func (r *Reader) ReadReplica(ctx context.Context, by *Readings, table string, nu
 // EachReplica tries a chunk's replicas until one can be read. failed says what is wrong with one; any other error
 // ends it. If all fail, the error is a *DamagedError.
 func (r *Reader) EachReplica(ctx context.Context, table string, number int, c *catalog.Chunk, try func(*descriptor.Descriptor) (failed, other error)) error {
+	return r.eachReplica(ctx, false, table, number, c, try)
+}
+
+func (r *Reader) eachReplica(ctx context.Context, leasedElsewhere bool, table string, number int, c *catalog.Chunk,
+	try func(*descriptor.Descriptor) (failed, other error)) error {
 	d := c.Descriptor()
 	var none *DamagedError
 	for _, i := range r.order(d) {
@@ -83,18 +88,19 @@ func (r *Reader) EachReplica(ctx context.Context, table string, number int, c *c
 		if nobody := unasked(failed); nobody != nil {
 			return nobody
 		}
-		none = r.unread(&DamagedError{Table: table, Chunk: number, Cause: failed}, d, one, none)
+		none = r.unread(&DamagedError{Table: table, Chunk: number, Cause: failed}, leasedElsewhere, d, one, none)
 	}
 	return none
 }
 
 // unread notes that a replica could not be read, and gives what is to be said if no other one can: so far it was none.
-func (r *Reader) unread(err *DamagedError, d, one *descriptor.Descriptor, none *DamagedError) *DamagedError {
+func (r *Reader) unread(err *DamagedError, leasedElsewhere bool, d, one *descriptor.Descriptor,
+	none *DamagedError) *DamagedError {
 	err.Node, err.explain = r.NodeOf(one), r.config.Explain
 	if len(one.Extents) > 0 {
 		err.Region = one.Extents[0].Region
 	}
-	if r.config.Standing == nil || err.Node == r.config.Node || r.config.Standing() == nil { // else the memory may hold something else by now, and nothing is wrong with it
+	if r.holds(err.Node, one, leasedElsewhere) {
 		r.damage.note(one, err, d.Replicas() > 1)
 	}
 	if d.Replicas() > 1 {
@@ -106,6 +112,18 @@ func (r *Reader) unread(err *DamagedError, d, one *descriptor.Descriptor, none *
 		return none // replicas that are not there come last, and damage says more than absence
 	}
 	return err
+}
+
+// holds tells whether the memory of a replica certainly still is the chunk's. Else it may hold something else by now, and
+// nothing is wrong with it.
+func (r *Reader) holds(node string, one *descriptor.Descriptor, leasedElsewhere bool) bool {
+	switch {
+	case node != r.config.Node:
+		return !leasedElsewhere && (r.config.Standing == nil || r.config.Standing() == nil)
+	case r.config.Published == nil:
+		return true
+	}
+	return !slices.ContainsFunc(one.Extents, func(x descriptor.Extent) bool { return !r.config.Published(x.ExtentID) })
 }
 
 // onlyOne is the order of most chunks' replicas.
@@ -165,7 +183,7 @@ func (r *Reader) Damaged(ctx context.Context, table string, number int, c *catal
 			return nil, false, ctx.Err()
 		}
 		if whole = whole || err == nil; err != nil {
-			bad = append(bad, r.unread(&DamagedError{Table: table, Chunk: number, Cause: err}, d, one, nil))
+			bad = append(bad, r.unread(&DamagedError{Table: table, Chunk: number, Cause: err}, false, d, one, nil))
 		}
 	}
 	return bad, whole, nil
