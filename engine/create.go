@@ -221,7 +221,7 @@ func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.C
 	}
 	plan, err := s.planQuery(ctx, head.Query, tree, v)
 	if err != nil {
-		return st.preferSyntaxError(src.Relocate(err, st.parsed.Text))
+		return st.parsed.PreferSyntax(src.Relocate(err, st.parsed.Text))
 	}
 	st.setPlan(plan)
 	if err := st.refuseUnlike(ctx, head, tree, v); err != nil {

@@ -96,3 +96,29 @@ func TestDialectErrors(t *testing.T) {
 	requireState(t, "22012", failing(s, "SELECT 1 / 0"))
 	requireState(t, "22012", failing(s, "SELECT 5 % 0"))
 }
+
+// What types say is said again when they change: a text that a plan is kept for, in another dialect or of another
+// catalog, is not taken for one that says it.
+func TestDialectFollowsTypes(t *testing.T) {
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "CREATE TABLE t AS SELECT 7::bigint AS b, 100::smallint AS s")
+	const quotient, product = "SELECT csm_divide(sum(b), 2) FROM t", "SELECT s * 1000 FROM t"
+	for range 3 {
+		exec(t, s, "SET csm.dialect = duckdb")
+		require.Equal(t, []string{"3"}, rows(t, s, quotient))
+		fails(t, s, "22003", product)
+		exec(t, s, "SET csm.dialect = postgres")
+		require.Equal(t, []string{"3.5"}, rows(t, s, quotient))
+		require.Equal(t, []string{"3.5"}, rows(t, s, "SELECT sum(b) / 2 FROM t"))
+		require.Equal(t, []string{"100000"}, rows(t, s, product))
+	}
+	exec(t, s, "SET csm.dialect = postgres; DROP TABLE t; CREATE TABLE t AS SELECT 7::int AS b, 100::int AS s")
+	for range 2 {
+		require.Equal(t, []string{"3"}, rows(t, s, "SELECT sum(b) / 2 FROM t"))
+		require.Equal(t, []string{"100000"}, rows(t, s, product))
+	}
+	exec(t, other, "DROP TABLE t; CREATE TABLE t AS SELECT 7::bigint AS b, 100::smallint AS s")
+	require.Equal(t, []string{"3.5"}, rows(t, s, "SELECT sum(b) / 2 FROM t"), "a plan that is kept no longer stands")
+	require.Equal(t, []string{"100000"}, rows(t, s, product))
+}

@@ -64,7 +64,7 @@ func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, ver
 	}
 	plan, err := st.planSource(ctx, src.Text, v)
 	if err != nil {
-		return cast.Source{}, st.preferSyntaxError(src.Relocate(err, st.parsed.Text))
+		return cast.Source{}, st.parsed.PreferSyntax(src.Relocate(err, st.parsed.Text))
 	}
 	if st.plan != nil {
 		st.plan.close()
@@ -116,7 +116,7 @@ func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, s
 func (st *Statement) givenColumns(ctx context.Context, query string, v *snapshot.View) ([]string, error) {
 	plan, err := st.session.planQuery(ctx, query, dialect.TreeOf(query), v)
 	if err != nil {
-		return nil, st.preferSyntaxError(cast.Verbatim(query).Relocate(err, st.parsed.Text))
+		return nil, st.parsed.PreferSyntax(cast.Verbatim(query).Relocate(err, st.parsed.Text))
 	}
 	defer plan.close()
 	names := make([]string, plan.schema.NumFields())

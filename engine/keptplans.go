@@ -56,8 +56,8 @@ func (s *Session) takePlan(key string, v *snapshot.View) *query {
 }
 
 // keptText is what a text is whose plan is kept: a query. It has no tree, which is only for planning. nil: it is to be parsed.
-func (s *Session) keptText(text string) *statement.Statement {
-	if !s.keeps(text) {
+func (s *Session) keptText(text, in string) *statement.Statement {
+	if !slices.ContainsFunc(s.kept.list, func(q *query) bool { return q.key == text && (q.typed || in == DialectDuckDB) }) {
 		return nil
 	}
 	return &statement.Statement{Text: text, Head: &statement.Select{}}

@@ -7,19 +7,12 @@ import (
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/sql/dialect"
-	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-const (
-	// tokenBytes is what a token of a text takes while it is planned: up to 270 bytes were measured in PostgreSQL's tree on Go's heap, and
-	// as much while it is parsed in C and on the way from there. Texts that are no trees, of strings for the most part, take some copies.
-	tokenBytes = 400
-	parsedByte = 4
-	// parsedFree is how long a text may be that is not worth counting: what it takes is not more than what a session has in any case.
-	parsedFree = 256
-)
+// parsedFree is how long a text may be that is not worth counting: what it takes is not more than what a session has in any case.
+const parsedFree = 256
 
 // parsing charges what a text takes while it is planned, before it is parsed. Call done when nothing refers to its tree any
 // more. Preconditions: it is the session's turn.
@@ -30,7 +23,7 @@ func (s *Session) parsing(ctx context.Context, sql string) (done func(), err err
 	if len(sql) <= parsedFree {
 		return func() {}, nil
 	}
-	bytes := parsingBytes(sql)
+	bytes := account.OfText(sql)
 	if bytes <= s.prepaid {
 		return func() {}, nil
 	}
@@ -59,14 +52,6 @@ func (s *Session) takeTurn(ctx context.Context, sql string) (leave func(), err e
 	return s.turn.Leave, nil
 }
 
-func parsingBytes(sql string) int64 {
-	bytes := int64(len(sql)) * parsedByte
-	for range lex.Client.Tokens(sql) {
-		bytes += tokenBytes
-	}
-	return bytes
-}
-
 // Parsing is for who parses a text before the session does: it charges what both trees take, until done is called. Errors: 53200, 54000.
 func (s *Session) Parsing(ctx context.Context, sql string) (done func(), err error) {
 	ctx, out, err := s.life.Call(ctx)
@@ -77,7 +62,7 @@ func (s *Session) Parsing(ctx context.Context, sql string) (done func(), err err
 	if err := s.Fits(sql); err != nil || len(sql) <= parsedFree {
 		return func() {}, err
 	}
-	bytes := parsingBytes(sql)
+	bytes := account.OfText(sql)
 	leave, err := s.takeTurn(ctx, sql)
 	if err != nil {
 		return nil, s.life.CauseOf(outcome.Ended(ctx, err))

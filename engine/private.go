@@ -236,5 +236,5 @@ func (st *Statement) explainPrivate(err error) error {
 	if ok && (strings.Contains(e.Message, "Can only update base table") || strings.Contains(e.Message, "Can only delete from base table") || strings.Contains(e.Message, "is not a table")) {
 		return sqlerror.New("0A000", "UPDATE and DELETE of lent tables are not supported: sealed chunks never change").WithHint("CREATE OR REPLACE TABLE t AS SELECT … FROM t writes a new version.")
 	}
-	return st.preferSyntaxError(err)
+	return st.parsed.PreferSyntax(err)
 }

@@ -52,6 +52,7 @@ type query struct {
 
 	key    string // under which the session keeps the plan when its statement is closed; empty: it does not
 	lasts  bool   // to plan the text again, over the same versions, would give the same
+	typed  bool   // its text is what PostgreSQL's became (Statement.typed)
 	viewed bool   // planning it looked tables up that stand in no text of its user's
 	kept   int64  // what it counts for while it is kept
 	bytes  int64  // charged for it meanwhile
@@ -146,15 +147,23 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *snapshot.View)
 	anew := s.plansAnew()
 	if !anew {
 		if q := s.takePlan(text, v); q != nil {
+			q.typed = q.typed || st.postgres
 			return q, nil
 		}
 	}
 	tree := st.treeOf(text)
+	if st.postgres && st.parsed.Tree == nil { // the plan that was kept does not stand any more
+		st.parsed.Tree = tree
+		if err := st.typed(ctx, v); err != nil {
+			return nil, err
+		}
+		text, tree = st.parsed.Text, st.treeOf(st.parsed.Text)
+	}
 	q, err := s.planQuery(ctx, text, tree, v)
 	if err != nil {
 		return nil, err
 	}
-	q.Names = q.meanings(v)
+	q.Names, q.typed = q.meanings(v), st.postgres
 	if q.lasts && !anew {
 		q.key = text
 	}

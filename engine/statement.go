@@ -38,6 +38,7 @@ type Statement struct {
 	inner     *Statement         // the query of a DECLARE that has not opened its cursor yet, the statement that EXECUTE runs
 	failed    bool               // its plan is not to be used again
 	written   dialect.Written    // how the user wrote its text
+	postgres  bool               // which is PostgreSQL's
 	elsewhere *elsewhere         // of a query that a worker runs; nil: it runs here
 	planned   *snapshot.View     // what the plan was made for, for its first execution, if that comes at once
 
@@ -89,7 +90,7 @@ func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, erro
 	var users dialect.Written
 	var parsed *statement.Statement
 	if in == DialectDuckDB {
-		parsed = s.keptText(sql)
+		parsed = s.keptText(sql, in)
 	}
 	if parsed == nil {
 		done, err := s.parsing(ctx, sql)
@@ -101,7 +102,7 @@ func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, erro
 			return nil, err
 		}
 		if in != DialectDuckDB {
-			parsed = s.keptText(sql)
+			parsed = s.keptText(sql, in)
 		}
 		if parsed == nil {
 			if parsed, err = statement.Parse(sql); err != nil {
@@ -109,7 +110,7 @@ func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, erro
 			}
 		}
 	}
-	st := &Statement{session: s, parsed: parsed, written: users}
+	st := &Statement{session: s, parsed: parsed, written: users, postgres: in == DialectPostgres}
 	listens := s.conn.Hear(ctx)
 	err = st.prepare(ctx)
 	listens()
@@ -118,10 +119,10 @@ func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, erro
 		err = ctx.Err()
 	}
 	if err != nil {
-		return nil, users.Place(s.life.CauseOf(outcome.Ended(ctx, err)))
+		return nil, st.written.Place(s.life.CauseOf(outcome.Ended(ctx, err)))
 	}
 	if len(sql) > dialect.TreeMax {
-		parsed.Tree = nil // it may be a hundred times the text
+		st.parsed.Tree = nil // it may be a hundred times the text
 	}
 	if err := st.charge(); err != nil {
 		st.close()
@@ -164,9 +165,13 @@ func (st *Statement) prepare(ctx context.Context) error {
 		return err
 	}
 	s.seeded = s.seeded || workforce.Mentions(st.parsed.Text, "setseed")
-	switch head := st.parsed.Head.(type) {
-	case *statement.Select:
+	if _, reads := st.parsed.Head.(*statement.Select); reads {
 		return st.prepareRead(ctx)
+	}
+	if err := st.typed(ctx, nil); err != nil {
+		return err
+	}
+	switch head := st.parsed.Head.(type) {
 	case *statement.Explain:
 		return st.prepareExplain(ctx, head)
 	case *statement.Show:
@@ -342,6 +347,9 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 		return err
 	}
 	defer v.Release()
+	if err := st.typed(ctx, v); err != nil {
+		return err
+	}
 	plan, gone, err := st.planElsewhere(ctx, v)
 	if gone || err != nil {
 		return err
@@ -353,7 +361,7 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 		plan, err = s.planOnce(ctx, st, v)
 	}
 	if err != nil {
-		return st.preferSyntaxError(err)
+		return st.parsed.PreferSyntax(err)
 	}
 	st.setPlan(plan)
 	st.schema, st.origins = plan.schema, plan.origins
@@ -367,11 +375,19 @@ func (st *Statement) prepareRead(ctx context.Context) error {
 	return nil
 }
 
-// preferSyntaxError: when neither parser understands a text, PostgreSQL's word on it is the one that users expect.
-func (st *Statement) preferSyntaxError(err error) error {
-	if e, ok := err.(*Error); ok && e.State == "42601" && st.parsed.Syntax != nil {
-		return st.parsed.Syntax
+// typed has the statement mean what its types say, if its text is PostgreSQL's. One whose plan is kept has no tree: it
+// was looked at before. v is nil: what the session sees is looked up if there is a query in it.
+func (st *Statement) typed(ctx context.Context, v *snapshot.View) (err error) {
+	if !st.postgres || !dialect.NeedsTypes(st.parsed) {
+		return nil
 	}
+	if v == nil {
+		if v, err = st.session.see(ctx); err != nil {
+			return err
+		}
+		defer v.Release()
+	}
+	st.parsed, st.written, err = st.written.Typed(st.parsed, st.session.relations(v))
 	return err
 }
 
@@ -467,7 +483,7 @@ func (st *Statement) prepareShow(ctx context.Context, head *statement.Show) erro
 	if _, err := st.session.Setting(head.Name); err != nil {
 		return err
 	}
-	name := shownName(head.Name)
+	name := setting.Shown(head.Name)
 	st.schema = textSchema(name)
 	st.run = func(context.Context, []any) (*Rows, error) {
 		value, err := st.session.Setting(head.Name)
@@ -477,14 +493,6 @@ func (st *Statement) prepareShow(ctx context.Context, head *statement.Show) erro
 		return textRows(name, []string{value}, "SHOW"), nil
 	}
 	return nil
-}
-
-// shownName is how PostgreSQL spells a setting.
-func shownName(name string) string {
-	if known := setting.Find(name); known != nil {
-		return known.Name
-	}
-	return name
 }
 
 // prepareShowAll is SHOW ALL, which is a query with another tag.

@@ -1,5 +1,7 @@
 package account
 
+import "github.com/csmsql/csmsql/sql/lex"
+
 // What a statement takes is estimated, above what was measured of texts from 20 bytes to 289 kB and of results from 1 to
 // 599 columns: trees and descriptions on Go's heap, plans in DuckDB.
 const (
@@ -34,3 +36,20 @@ func (s *Session) OfPlan(bytes, columns int) int64 {
 }
 
 func (s *Session) atMost(bytes int64) int64 { return min(bytes, s.Most()/statementPart) }
+
+const (
+	// tokenBytes is what a token of a text takes while it is planned: up to 270 bytes were measured in PostgreSQL's tree
+	// on Go's heap, and as much while it is parsed in C and on the way from there. Texts that are no trees, of strings
+	// for the most part, take some copies.
+	tokenBytes = 400
+	parsedByte = 4
+)
+
+// OfText is what a text takes while it is planned.
+func OfText(sql string) int64 {
+	bytes := int64(len(sql)) * parsedByte
+	for range lex.Client.Tokens(sql) {
+		bytes += tokenBytes
+	}
+	return bytes
+}

@@ -50,6 +50,8 @@ func (b *binder) statement(n *pg.Node) {
 		b.statement(s.ExplainStmt.Query)
 	case *pg.Node_DeclareCursorStmt:
 		b.statement(s.DeclareCursorStmt.Query)
+	case *pg.Node_PrepareStmt:
+		b.statement(s.PrepareStmt.Query)
 	case *pg.Node_CreateTableAsStmt:
 		b.stored(s.CreateTableAsStmt.Query)
 	case *pg.Node_InsertStmt:

@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -55,6 +56,28 @@ func Given(sql, in string) (string, Written, error) {
 		return sql, Written{}, nil
 	}
 	return w.Given, w, nil
+}
+
+// NeedsTypes tells whether the types of what a statement names may say what it means.
+func NeedsTypes(parsed *statement.Statement) bool {
+	return parsed.Tree != nil && len(parsed.Text) <= TreeMax && pgcatalog.NeedsTypes(parsed.Tree)
+}
+
+// Typed is the statement that means in DuckDB what the types say that it means in PostgreSQL, and how that was written.
+func (w Written) Typed(parsed *statement.Statement, find pgcatalog.Find) (*statement.Statement, Written, error) {
+	text, made := pgcatalog.Typed(parsed.Text, parsed.Tree, find)
+	if made == nil {
+		return parsed, w, nil
+	}
+	typed, err := statement.Parse(text)
+	if err != nil {
+		return parsed, w, err
+	}
+	if w.Edits == nil {
+		w.Users = parsed.Text
+	}
+	w.Given, w.Edits = text, w.Edits.Then(made)
+	return typed, w, nil
 }
 
 // Place makes an error's position one in the user's text.

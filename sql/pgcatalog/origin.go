@@ -44,7 +44,7 @@ func Origins(sql string, tree *pg.ParseResult, find Find) []Origin {
 	if q.Open || q.Dialect {
 		return nil
 	}
-	origins, sums := make([]Origin, len(q.Outputs)), summing{bound}
+	origins, sums := make([]Origin, len(q.Outputs)), &typing{bound: bound}
 	for i, o := range q.Outputs {
 		if base := o.Column.Base(); base.Item != nil {
 			r := base.Item.Table.Of.(*Relation)

@@ -80,6 +80,14 @@ var All = sync.OnceValue(func() []*Setting {
 // Find gives the setting of a name, in any case; nil: there is none.
 func Find(name string) *Setting { return table()[strings.ToLower(name)] }
 
+// Shown is how PostgreSQL spells a setting's name.
+func Shown(name string) string {
+	if known := Find(name); known != nil {
+		return known.Name
+	}
+	return name
+}
+
 var escapes = strings.NewReplacer(`\\`, `\`, `\t`, "\t", `\n`, "\n")
 
 // ofPostgreSQL reads the list, which is in COPY's text format. A test reads it, so that a release cannot carry a broken one.

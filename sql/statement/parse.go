@@ -118,6 +118,14 @@ func (s *Statement) blame(err error, verb string) error {
 	return err
 }
 
+// PreferSyntax is err, or PostgreSQL's word on a text that neither parser understands, which is the one that users expect.
+func (s *Statement) PreferSyntax(err error) error {
+	if e, ok := err.(*sqlerror.Error); ok && e.State == "42601" && s.Syntax != nil {
+		return s.Syntax
+	}
+	return err
+}
+
 // duckVerbs begin statements that only DuckDB knows.
 var duckVerbs = map[string]bool{
 	"attach": true, "detach": true, "use": true, "install": true, "load": true, "pragma": true, "call": true, "export": true,

@@ -1,0 +1,274 @@
+package pgcatalog
+
+import (
+	"slices"
+	"strings"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/bind"
+)
+
+// Object IDs of the types that are read here (pg_type.dat).
+const (
+	bigintType  = 20
+	smallType   = 21
+	integerType = 23
+	realType    = 700
+	doubleType  = 701
+	unknownType = 705 // of NULL, and of a string that a cast says nothing of
+	numericType = 1700
+)
+
+// typing tells what numbers an expression gives in PostgreSQL, as far as the text and the catalog say it.
+type typing struct {
+	bound *bind.Statement
+	depth int
+}
+
+// numbersDepth bounds how far an expression is followed, through the queries that it names.
+const numbersDepth = 200
+
+// isBigint tells whether an expression is a sum that is a bigint, or the first of such sums and numbers. DuckDB's sum of
+// whole numbers is a HUGEINT whatever they are, which clients take for a numeric. Of fewer than 2^32 rows it cannot be
+// too great for a bigint.
+func (n *typing) isBigint(x *pg.Node) bool {
+	if c := x.GetCoalesceExpr(); c != nil {
+		return slices.ContainsFunc(c.Args, isSum) && n.unified(c.Args) == bigintType
+	}
+	return isSum(x) && n.of(x) == bigintType
+}
+
+func isSum(x *pg.Node) bool {
+	call := x.GetFuncCall()
+	if call == nil || len(call.Args) != 1 || call.AggWithinGroup {
+		return false
+	}
+	schema, name := functionName(call)
+	return name == "sum" && (schema == "" || schema == pgCatalog)
+}
+
+// of is the type of an expression, 0 if it is no number or not certain.
+func (n *typing) of(x *pg.Node) uint32 {
+	if n.depth++; n.depth > numbersDepth {
+		return 0
+	}
+	defer func() { n.depth-- }()
+	switch e := x.GetNode().(type) {
+	case *pg.Node_AConst:
+		return constantType(e.AConst)
+	case *pg.Node_ColumnRef:
+		return n.reference(e.ColumnRef)
+	case *pg.Node_TypeCast:
+		if len(e.TypeCast.TypeName.GetArrayBounds()) > 0 {
+			return 0
+		}
+		_, name := typeName(e.TypeCast.TypeName)
+		return numberTypes[name]
+	case *pg.Node_CoalesceExpr:
+		return n.unified(e.CoalesceExpr.Args)
+	case *pg.Node_MinMaxExpr:
+		return n.unified(e.MinMaxExpr.Args)
+	case *pg.Node_CaseExpr:
+		return n.unified(results(e.CaseExpr))
+	case *pg.Node_SubLink:
+		if q := n.bound.Query(e.SubLink.Subselect.GetSelectStmt()); q != nil && e.SubLink.SubLinkType == pg.SubLinkType_EXPR_SUBLINK {
+			return n.output(q, 0)
+		}
+	case *pg.Node_FuncCall:
+		return n.call(e.FuncCall)
+	case *pg.Node_AExpr:
+		return n.operation(e.AExpr)
+	}
+	return 0
+}
+
+// numberTypes are types by the names that PostgreSQL's parser gives them, or DuckDB has.
+var numberTypes = map[string]uint32{
+	"int2": smallType, "int4": integerType, "int8": bigintType, "numeric": numericType, "decimal": numericType,
+	"float4": realType, "float8": doubleType, "double": doubleType, "hugeint": numericType,
+}
+
+func constantType(c *pg.A_Const) uint32 {
+	switch {
+	case c.Isnull, c.GetSval() != nil:
+		return unknownType
+	case c.GetIval() != nil:
+		return integerType
+	case c.GetFval() != nil && strings.ContainsAny(c.GetFval().Fval, ".eE"):
+		return numericType
+	}
+	return 0 // a whole number that may be a bigint or more
+}
+
+// results are what CASE may give.
+func results(c *pg.CaseExpr) (list []*pg.Node) {
+	for _, when := range c.Args {
+		list = append(list, when.GetCaseWhen().GetResult())
+	}
+	if c.Defresult != nil {
+		list = append(list, c.Defresult)
+	}
+	return list
+}
+
+func (n *typing) operation(e *pg.A_Expr) uint32 {
+	switch {
+	case e.Kind == pg.A_Expr_Kind_AEXPR_NULLIF:
+		return n.of(e.Lexpr)
+	case !isArithmetic(e):
+		return 0
+	case e.Lexpr == nil:
+		return n.of(e.Rexpr)
+	}
+	t := wider(n.of(e.Lexpr), n.of(e.Rexpr))
+	if lastText(e.Name) == "/" && !isFloat(t) {
+		return 0 // DuckDB's: a double precision
+	}
+	return t
+}
+
+func isArithmetic(e *pg.A_Expr) bool {
+	if e.Kind != pg.A_Expr_Kind_AEXPR_OP || len(e.Name) != 1 {
+		return false
+	}
+	op := lastText(e.Name)
+	return op == "+" || op == "-" || op == "*" || op == "%" || op == "/"
+}
+
+// wider is the type of what is computed of two numbers. Of a real and another type it is a double precision.
+func wider(a, b uint32) uint32 {
+	switch {
+	case a == 0 || b == 0:
+		return 0
+	case a == b, b == unknownType:
+		return a
+	case a == unknownType:
+		return b
+	case isFloat(a) || isFloat(b):
+		return doubleType
+	}
+	for _, widest := range []uint32{numericType, bigintType, integerType} {
+		if a == widest || b == widest {
+			return widest
+		}
+	}
+	return 0
+}
+
+func isFloat(t uint32) bool { return t == realType || t == doubleType }
+
+// unified is the type of one of several expressions.
+func (n *typing) unified(list []*pg.Node) (t uint32) {
+	t = unknownType
+	for _, x := range list {
+		of := n.of(x)
+		if of != t && (isFloat(of) || isFloat(t)) && of != unknownType && t != unknownType {
+			return 0
+		}
+		t = wider(t, of)
+	}
+	return t
+}
+
+func (n *typing) call(f *pg.FuncCall) uint32 {
+	_, name := functionName(f)
+	switch name {
+	case "count", "row_number", "rank", "dense_rank":
+		return bigintType
+	case "length", "char_length", "octet_length", "strpos", "position", "ntile":
+		return integerType
+	}
+	if len(f.Args) == 0 || f.AggWithinGroup {
+		return 0
+	}
+	first := func() uint32 { return n.of(f.Args[0]) }
+	switch name {
+	case "sum":
+		switch t := first(); t {
+		case smallType, integerType:
+			return bigintType
+		case bigintType:
+			return numericType
+		default:
+			return t
+		}
+	case "min", "max", "any_value", "first_value", "last_value", "nth_value", "abs", "csm_divisor":
+		return first()
+	case "lag", "lead":
+		if len(f.Args) < 3 {
+			return first()
+		}
+	case "csm_divide", "csm_mod":
+		if len(f.Args) == 2 {
+			return wider(first(), n.of(f.Args[1]))
+		}
+	case "csm_numeric":
+		return numericType
+	}
+	if strings.HasPrefix(name, "csm_round__") || strings.HasPrefix(name, "csm_trunc__") {
+		return numericType
+	}
+	return 0
+}
+
+// reference is the type of a column, through the queries that it comes from.
+func (n *typing) reference(c *pg.ColumnRef) uint32 {
+	ref := n.bound.Ref(c)
+	switch {
+	case !ref.Certain:
+		return 0
+	case ref.Column.Item == nil:
+		return n.output(ref.Query, ref.Target)
+	}
+	return n.column(ref.Column)
+}
+
+func (n *typing) column(c bind.Column) uint32 {
+	it := c.Item
+	switch {
+	case it == nil:
+		return 0
+	case it.Table != nil:
+		t := it.Table.Of.(*Relation).Columns[c.Index].Type
+		if slices.Contains(columnNumbers, t) {
+			return t
+		}
+		return 0
+	case it.Sources != nil:
+		return n.column(it.Sources[c.Index])
+	case it.Query == nil || it.Query.Open || c.Index >= len(it.Query.Outputs) || it.CTE != nil && it.CTE.Recursive:
+		return 0
+	}
+	return n.query(it.Query, c.Index)
+}
+
+var columnNumbers = []uint32{smallType, integerType, bigintType, numericType, realType, doubleType}
+
+// query is the type of a column that a query puts out.
+func (n *typing) query(q *bind.Query, i int) uint32 {
+	if n.depth++; n.depth > numbersDepth {
+		return 0
+	}
+	defer func() { n.depth-- }()
+	switch {
+	case q.Open || i >= len(q.Outputs):
+		return 0
+	case q.Left != nil:
+		if a, b := n.query(q.Left, i), n.query(q.Right, i); a == b {
+			return a
+		}
+		return 0
+	case q.Outputs[i].Column.Item != nil:
+		return n.column(q.Outputs[i].Column)
+	}
+	return n.output(q, q.Outputs[i].Target)
+}
+
+// output is the type of an entry of a select list.
+func (n *typing) output(q *bind.Query, target int) uint32 {
+	if q == nil || q.Left != nil || target >= len(q.Stmt.GetTargetList()) {
+		return 0
+	}
+	return n.of(q.Stmt.TargetList[target].GetResTarget().GetVal())
+}

@@ -1,0 +1,80 @@
+package pgcatalog_test
+
+import (
+	"strings"
+	"testing"
+
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"github.com/stretchr/testify/require"
+
+	"github.com/csmsql/csmsql/sql/pgcatalog"
+)
+
+// TestTyped: what a text becomes, and that the places of its errors lead back; an empty one stays.
+func TestTyped(t *testing.T) {
+	types := map[string]uint32{"s": 21, "i": 23, "b": 20, "n": 1700, "r": 700, "f": 701, "x": 25}
+	relation := &pgcatalog.Relation{Schema: "public", Name: "t", OID: 7}
+	for _, name := range []string{"s", "i", "b", "n", "r", "f", "x"} {
+		relation.Columns = append(relation.Columns, pgcatalog.Column{Name: name, Type: types[name], Typmod: -1})
+	}
+	find := func(_, _, name string) *pgcatalog.Relation {
+		if name == "t" {
+			return relation
+		}
+		return nil
+	}
+	for text, want := range map[string]string{
+		"SELECT s * 10, 10 * s, s - -5, s + i, i * 10, n * 10 FROM t": "SELECT s * 10::integer, 10::integer * s, s - -5::integer, s + i, i * 10, n * 10 FROM t",
+		"SELECT csm_divide(s , 2), s % 3, (s + 1) * 2 FROM t":         "SELECT csm_divide(s , 2::integer), s % 3::integer, (s + 1::integer) * 2 FROM t",
+		"SELECT 1::smallint * 1000, x * 10 FROM t":                    "SELECT 1::smallint * 1000::integer, x * 10 FROM t",
+		"SELECT coalesce(s, 0), coalesce(s, i, 0), CASE WHEN i = 1 THEN s ELSE 0 END, greatest(s, n, 0) FROM t": "SELECT coalesce(s, 0::integer), coalesce(s, i, 0), " +
+			"CASE WHEN i = 1 THEN s ELSE 0::integer END, greatest(s, n, 0) FROM t",
+		"SELECT r * 2, r * i, r + r, r * f, 0.5 * r FROM t": "SELECT r * 2::double precision, r * i::double precision, r + r, r * f, 0.5 * r::double precision FROM t",
+
+		"SELECT sum(i), sum(b), sum(n) FROM t ORDER BY sum(i)":                  "",
+		"SELECT sum(i) * 2, -sum(i), csm_divide(sum(b) , 2), sum(n) * 2 FROM t": "SELECT CAST(sum(i) AS bigint) * 2, -CAST(sum(i) AS bigint), csm_divide(CAST(sum(b) AS numeric(38, 0)) , 2), sum(n) * 2 FROM t",
+		"SELECT i FROM t GROUP BY i HAVING sum(b) > 300":                        "",
+		"SELECT 1 + sum(i) FILTER (WHERE (i > 1)) OVER (ORDER BY i), 1 + sum(s * 2) OVER w AS z FROM t WINDOW w AS (ORDER BY i)": "SELECT 1 + CAST(sum(i) FILTER (WHERE (i > 1)) OVER (ORDER BY i) AS bigint), " +
+			"1 + CAST(sum(s * 2::integer) OVER w AS bigint) AS z FROM t WINDOW w AS (ORDER BY i)",
+		"SELECT sum(sum(i)) OVER () + 1 FROM t":                            "SELECT CAST(sum(CAST(sum(i) AS bigint)) OVER () AS numeric(38, 0)) + 1 FROM t",
+		"SELECT * FROM (SELECT sum(i), sum(b) AS h FROM t) q":              "SELECT * FROM (SELECT CAST(sum(i) AS bigint) AS sum, CAST(sum(b) AS numeric(38, 0)) AS h FROM t) q",
+		"SELECT q.a * 2 FROM (SELECT s AS a FROM t) q":                     "SELECT q.a * 2::integer FROM (SELECT s AS a FROM t) q",
+		"WITH q AS (SELECT s + s AS a FROM t) SELECT a * 2 FROM q":         "WITH q AS (SELECT s + s AS a FROM t) SELECT a * 2::integer FROM q",
+		"WITH RECURSIVE q AS (SELECT s FROM t) SELECT s * 2 FROM q":        "",
+		"SELECT a * 2 FROM (SELECT s AS a FROM t UNION SELECT s FROM t) q": "SELECT a * 2::integer FROM (SELECT s AS a FROM t UNION SELECT s FROM t) q",
+		"SELECT a * 2 FROM (SELECT s AS a FROM t UNION SELECT i FROM t) q": "",
+		"SELECT sum(i) FROM t UNION SELECT 1":                              "SELECT CAST(sum(i) AS bigint) AS sum FROM t UNION SELECT 1",
+		"CREATE TABLE c AS SELECT sum(s) FROM t":                           "CREATE TABLE c AS SELECT CAST(sum(s) AS bigint) AS sum FROM t",
+		"CREATE VIEW v AS SELECT s * 2 FROM t":                             "CREATE VIEW v AS SELECT s * 2::integer FROM t",
+		"PREPARE p AS SELECT s * 2, s * $1 FROM t":                         "PREPARE p AS SELECT s * 2::integer, s * $1 FROM t",
+		"INSERT INTO c SELECT sum(b) + 1 FROM t":                           "INSERT INTO c SELECT CAST(sum(b) AS numeric(38, 0)) + 1 FROM t",
+		"DECLARE c CURSOR FOR SELECT s * 2 FROM t":                         "DECLARE c CURSOR FOR SELECT s * 2::integer FROM t",
+		"EXPLAIN SELECT s * 2 FROM t":                                      "EXPLAIN SELECT s * 2::integer FROM t",
+		"COPY (SELECT s * 2 FROM t) TO STDOUT":                             "COPY (SELECT s * 2::integer FROM t) TO STDOUT",
+		"SELECT s * 2 FROM elsewhere":                                      "",
+		"SELECT s * 2 FROM t, elsewhere":                                   "SELECT s * 2::integer FROM t, elsewhere", // if elsewhere had one of that name, this would be an error
+		"UPDATE t SET s = s * 2":                                           "",
+		"SELECT (" + strings.Repeat("s + ", 300) + "s) * 2 FROM t":         "", // too deep to be certain
+	} {
+		tree, err := pg.Parse(text)
+		require.NoError(t, err, text)
+		given := text
+		if pgcatalog.NeedsTypes(tree) {
+			typed, made := pgcatalog.Typed(text, tree, find)
+			given = typed
+			for i := range given {
+				require.LessOrEqual(t, made.Back(i), len(text))
+			}
+		}
+		if want == "" {
+			want = text
+		}
+		require.Equal(t, want, given)
+		tree, err = pg.Parse(given)
+		require.NoError(t, err, given)
+		again, made := pgcatalog.Typed(given, tree, find)
+		if made != nil && !strings.Contains(given, "CAST(sum(") {
+			require.Equal(t, given, again, "written twice")
+		}
+	}
+}
