@@ -57,7 +57,7 @@ func (s *Session) takePlan(key string, v *snapshot.View) *query {
 
 // keptText is what a text is whose plan is kept: a query. It has no tree, which is only for planning. nil: it is to be parsed.
 func (s *Session) keptText(text, in string) *statement.Statement {
-	if !slices.ContainsFunc(s.kept.list, func(q *query) bool { return q.key == text && (q.typed || in == DialectDuckDB) }) {
+	if !s.keeps(text, in) {
 		return nil
 	}
 	return &statement.Statement{Text: text, Head: &statement.Select{}}
@@ -68,8 +68,9 @@ func (s *Session) plansAnew() bool {
 	return s.settings.Given[setting.PlanCacheMode] == setting.ForceCustomPlan || s.without().Has(optimization.KeptPlans)
 }
 
-func (s *Session) keeps(key string) bool {
-	return slices.ContainsFunc(s.kept.list, func(q *query) bool { return q.key == key })
+func (s *Session) keeps(key, in string) bool {
+	duck := in == DialectDuckDB
+	return slices.ContainsFunc(s.kept.list, func(q *query) bool { return q.key == key && (q.typed || duck) })
 }
 
 // keepPlan is where a plan goes that has done its work.

@@ -11,7 +11,7 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// parsedFree is how long a text may be that is not worth counting: what it takes is not more than what a session has in any case.
+// parsedFree is how long a text may be that is not worth counting.
 const parsedFree = 256
 
 // parsing charges what a text takes while it is planned, before it is parsed. Call done when nothing refers to its tree any

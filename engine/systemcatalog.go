@@ -96,19 +96,7 @@ func (s *Session) describePrepared() error {
 }
 
 // relations finds what names in a query mean that sees v.
-func (s *Session) relations(v *snapshot.View) pgcatalog.Find {
-	return func(database, schema, name string) *pgcatalog.Relation {
-		if t := v.Lookup(database, schema, name); t != nil {
-			r := relation.OfTable(t)
-			return &r
-		}
-		if w := v.LookupView(database, schema, name); w != nil {
-			r := relation.OfView(w)
-			return &r
-		}
-		return nil
-	}
-}
+func (s *Session) relations(v *snapshot.View) pgcatalog.Find { return relation.Finder(v.Lookup, v.LookupView) }
 
 // identify tells DuckDB's session functions whose session it is and how it is set.
 func (s *Session) identify() error {

@@ -84,6 +84,22 @@ func OfView(w *catalog.View) pgcatalog.Relation {
 	}
 }
 
+// Finder gives the relation that a name means, of what finds tables and views.
+func Finder(table func(database, schema, name string) *catalog.TableVersion,
+	view func(database, schema, name string) *catalog.View) pgcatalog.Find {
+	return func(database, schema, name string) *pgcatalog.Relation {
+		if t := table(database, schema, name); t != nil {
+			r := OfTable(t)
+			return &r
+		}
+		if w := view(database, schema, name); w != nil {
+			r := OfView(w)
+			return &r
+		}
+		return nil
+	}
+}
+
 // objectID: PostgreSQL's object IDs have 32 bits, the catalog's identities 64; the first billion of them are unique.
 func objectID(id catalog.TableID) uint32 {
 	return uint32(pgcatalog.FirstOID + uint64(id)%(pgcatalog.LastOID-pgcatalog.FirstOID))

@@ -72,8 +72,8 @@ func (n *typing) of(x *pg.Node) uint32 {
 	case *pg.Node_CaseExpr:
 		return n.unified(results(e.CaseExpr))
 	case *pg.Node_SubLink:
-		if q := n.bound.Query(e.SubLink.Subselect.GetSelectStmt()); q != nil && e.SubLink.SubLinkType == pg.SubLinkType_EXPR_SUBLINK {
-			return n.output(q, 0)
+		if e.SubLink.SubLinkType == pg.SubLinkType_EXPR_SUBLINK {
+			return n.output(n.bound.Query(e.SubLink.Subselect.GetSelectStmt()), 0)
 		}
 	case *pg.Node_FuncCall:
 		return n.call(e.FuncCall)
