@@ -57,5 +57,8 @@ func (s *Statement) TypeNames() []string {
 // AdmitMemory tells whether a block may be allocated, and AskedMemory how often the allocators were asked.
 var AdmitMemory, AskedMemory = admitMemory, askedMemory
 
+// NewIsJemalloc tells where operator new takes memory from.
+var NewIsJemalloc = newIsJemalloc
+
 // Greatest is greatest.
 var Greatest = greatest

@@ -5,7 +5,7 @@
 // times the limit. So the linker leads DuckDB's calls of its allocators through here (--wrap, see memory_unsafe.go):
 //
 //	DuckDB ──► duckdb_je_malloc, duckdb_je_realloc   a NULL becomes OutOfMemoryException
-//	      └──► operator new                          throws std::bad_alloc
+//	      └──► operator new, operator new[]          throws std::bad_alloc; its blocks are jemalloc's, too (new.c)
 //
 // What was allocated and is not touched yet will be: near the bound the allocators are asked what they have handed out,
 // and the kernel's word on what is resident is enough only far below it. The allocators take a millisecond to answer, and
@@ -39,6 +39,7 @@ extern int duckdb_je_mallctl(const char *name, void *old, size_t *old_length, vo
 extern void *__real_duckdb_je_malloc(size_t size) __attribute__((weak));
 extern void *__real_duckdb_je_realloc(void *pointer, size_t size) __attribute__((weak));
 extern void *__real__Znwm(size_t size) __attribute__((weak));
+extern void *__real__Znam(size_t size) __attribute__((weak));
 
 static _Atomic int64_t bound = INT64_MAX;
 static _Atomic int64_t others;
@@ -225,18 +226,23 @@ static void slow_down(void) {
 	nanosleep(&pause, NULL);
 }
 
-// C cannot throw std::bad_alloc, but operator new does when it is asked for what nobody has.
-void *__wrap__Znwm(size_t size) {
+// admit_new is admit_block, but blocks that are too small for it are counted until there is a reason to slow down.
+static bool admit_new(size_t size) {
 	if (size < COUNTED) {
 		crumbs += size + 16;
 		if (crumbs >= LARGE) {
 			crumbs = 0;
 			slow_down();
 		}
-		return __real__Znwm(size);
+		return true;
 	}
 	int64_t looked;
-	if (!admit_block(size, &looked)) return __real__Znwm(SIZE_MAX / 4);
-	if (looked) allocated(looked); // before, because it may throw
-	return __real__Znwm(size);
+	if (!admit_block(size, &looked)) return false;
+	if (looked) allocated(looked); // before, because what comes next may throw
+	return true;
 }
+
+// C cannot throw std::bad_alloc, but operator new does when it is asked for what nobody has.
+void *__wrap__Znwm(size_t size) { return __real__Znwm(admit_new(size) ? size : SIZE_MAX / 4); }
+
+void *__wrap__Znam(size_t size) { return __real__Znam(admit_new(size) ? size : SIZE_MAX / 4); }

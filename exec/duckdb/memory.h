@@ -20,5 +20,7 @@ void csm_memory_give_back(void);
 bool csm_memory_admit(int64_t size);
 // csm_memory_asked is how often the allocators were asked what they have handed out, which makes everybody wait.
 int64_t csm_memory_asked(void);
+// csm_memory_new_is_jemalloc tells where operator new takes memory from.
+bool csm_memory_new_is_jemalloc(void);
 
 #endif

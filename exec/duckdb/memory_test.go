@@ -254,6 +254,15 @@ func TestArenasAreGivenBack(t *testing.T) {
 	require.Less(t, out[1].Own, int64(idle))
 }
 
+// C++'s operators new and delete are ours, whoever calls them, and take from jemalloc.
+func TestOperatorNew(t *testing.T) {
+	require.True(t, duckdb.NewIsJemalloc())
+	for _, bytes := range []int{0, 1, 8, 100, 4096, 1 << 16, 1<<20 + 1, 64 << 20} {
+		require.True(t, testmalloc.OperatorNew(bytes), bytes)
+	}
+	require.True(t, testmalloc.OperatorNewRefuses())
+}
+
 // Go's limit is soft: what it has beyond counts as C code's.
 func TestGoBeyondItsLimit(t *testing.T) {
 	db, err := duckdb.Open(duckdb.Options{Threads: 1, MemoryBytes: 1 << 30, ProcessBytes: 2 << 30})

@@ -1,9 +1,9 @@
 package duckdb
 
 /*
-// Exceptions pass through __wrap__Znwm.
+// Exceptions pass through __wrap__Znwm and __wrap__Znam, and begin in new.c.
 #cgo CFLAGS: -fexceptions
-#cgo linux LDFLAGS: -Wl,--wrap=duckdb_je_malloc -Wl,--wrap=duckdb_je_realloc -Wl,--wrap=_Znwm
+#cgo linux LDFLAGS: -Wl,--wrap=duckdb_je_malloc -Wl,--wrap=duckdb_je_realloc -Wl,--wrap=_Znwm -Wl,--wrap=_Znam
 #cgo linux LDFLAGS: -Wl,--wrap=_ZN6duckdb9Allocator12AllocateDataEm -Wl,--wrap=_ZN6duckdb9Allocator14ReallocateDataEPhmm
 #cgo linux LDFLAGS: -Wl,--wrap=_ZN6duckdb20ColumnDataCollection7CombineERS0_
 #cgo linux LDFLAGS: -Wl,--wrap=_ZNK6duckdb9ErrorData4TypeEv
@@ -39,6 +39,9 @@ func giveBackMemory() { C.csm_memory_give_back() }
 
 // admitMemory tells whether a block of so many bytes may be allocated.
 func admitMemory(bytes int64) bool { return bool(C.csm_memory_admit(C.int64_t(bytes))) }
+
+// newIsJemalloc tells whether C++'s operator new takes memory from the allocator of DuckDB's buffers.
+func newIsJemalloc() bool { return bool(C.csm_memory_new_is_jemalloc()) }
 
 // askedMemory is how often the allocators were asked.
 func askedMemory() int64 { return int64(C.csm_memory_asked()) }
