@@ -92,6 +92,12 @@ func (r *translation) call(c *call, in clause) int {
 		r.cast(c)
 	case c.name == "extract":
 		r.extract(c)
+	case c.name == "date_trunc" && c.text(0) && len(c.commas) == 1:
+		if part, ok := c.arguments[0].Value(); ok && (lex.Same(part, "century") || lex.Same(part, "millennium")) {
+			r.replace(c.from, c.commas[0].End(), pgcatalog.TranslatedPrefix+"date_trunc__"+lex.Fold(part)+"(")
+		}
+	case c.name == "row":
+		r.nullRow(c, stop)
 	case c.name == "to_date", c.name == "to_timestamp":
 		r.parseTime(c)
 	case c.name == "substring", c.name == "substr":
@@ -116,6 +122,32 @@ func (r *translation) call(c *call, in clause) int {
 		return r.listAggregate(c, stop)
 	}
 	return r.callEnd(stop)
+}
+
+// nullRow writes (a, b) IS NULL as ((a) IS NULL AND (b) IS NULL): in DuckDB a row of NULLs is none. stop is behind it.
+func (r *translation) nullRow(c *call, stop int) {
+	is := r.next(stop)
+	null, verb := r.next(is.End()), "IS NULL"
+	if null.Is("not") {
+		null, verb = r.next(null.End()), "IS NOT NULL"
+	}
+	if !is.Is("is") || !null.Is("null") || len(c.arguments) == 0 || c.name == "" && len(c.commas) == 0 ||
+		c.arguments[0].IsAny("select", "with", "values", "from", "table") || r.behindIn(c.from) {
+		return
+	}
+	r.replace(c.from, c.open.End(), "((")
+	for _, comma := range c.commas {
+		r.replace(comma.Start, comma.End(), ") "+verb+" AND (")
+	}
+	r.insert(c.closing, ") "+verb, closes)
+	r.replace(is.Start, null.End(), "")
+}
+
+// behindIn tells whether a parenthesis is that of IN (a, b).
+func (r *translation) behindIn(at int) bool {
+	before := strings.TrimRight(r.sql[:at], " \t\r\n")
+	word := before[strings.LastIndexFunc(before, func(c rune) bool { return c < 0x80 && !lex.IsNamePart(byte(c)) })+1:]
+	return lex.Same(word, "in")
 }
 
 // listAggregate writes json_agg(a ORDER BY b) as csm_json_agg(array_agg(a ORDER BY b)); stop is behind its parenthesis.

@@ -34,6 +34,10 @@ func (r *translation) cast(c *call) {
 		r.replace(c.from, c.open.End(), numericName+"(")
 		r.replace(as.Start, kind.End(), "")
 	}
+	if alone && isText(kind) && !(hasText(value) && r.next(value.End()).Start == as.Start) {
+		r.replace(c.from, c.open.End(), textName+"(")
+		r.replace(as.Start, kind.End(), "")
+	}
 	if name, length, end := r.cuts(kind); name != "" && r.next(end).Start == c.closing {
 		r.replace(c.from, c.open.End(), name+"(")
 		r.replace(as.Start, end, ", "+length)
@@ -103,11 +107,26 @@ func (r *translation) castTo(operand lex.Token, start, colons int, kind lex.Toke
 		r.insert(start, name+"(", opens)
 		r.replace(colons, end, ", "+length+")")
 	}
+	if alone && isText(kind) && !(whole && hasText(operand)) {
+		r.insert(start, textName+"(", opens)
+		r.replace(colons, end, ")")
+	}
 	if alone && isNumeric(kind) && !(whole && (operand.Kind == lex.Parameter || operand.Is("null"))) {
 		r.insert(start, numericName+"(", opens)
 		r.replace(colons, end, ")")
 	}
 	return end
+}
+
+// textName is the macro that gives a value's text as PostgreSQL writes it. Where the value is of a type that both write
+// in one way, pgcatalog.Typed makes a cast of it again.
+const textName = pgcatalog.TranslatedPrefix + "text"
+
+func isText(kind lex.Token) bool { return kind.IsAny("text", "varchar") }
+
+// hasText tells of an operand whose text is the same in any case, or that is of the type that the cast says.
+func hasText(t lex.Token) bool {
+	return t.Kind == lex.Parameter || t.Kind == lex.String || t.Kind == lex.Number || t.IsAny("null", "true", "false")
 }
 
 func isNumeric(kind lex.Token) bool { return kind.IsAny("numeric", "decimal", "dec") }

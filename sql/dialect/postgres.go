@@ -49,7 +49,7 @@ func Postgres(sql string) (string, edit.List, error) {
 
 // mayDiffer is what most texts are spared by.
 func mayDiffer(sql string) bool {
-	if strings.ContainsAny(sql, "/%") {
+	if strings.ContainsAny(sql, "/%#") {
 		return true
 	}
 	lower := strings.ToLower(sql)
@@ -59,7 +59,8 @@ func mayDiffer(sql string) bool {
 var differing = append(strings.Fields(`desc similar unnest generate_s _to_table array_elements object_keys numeric
 	dec
 	extract to_date to_timestamp _agg values int date timestamp char substr json_build jsonb_
-	regexp_matches overlay percentile_cont round trunc float`), slices.Sorted(maps.Keys(renamed))...)
+	regexp_matches overlay percentile_cont round trunc float text varchar null
+	date_trunc`), slices.Sorted(maps.Keys(renamed))...)
 
 // change is one of a text. At one place, what closes comes before what opens, and both before what is replaced.
 type change struct {
@@ -200,8 +201,13 @@ func (r *translation) step(t lex.Token, c *context, first bool) int {
 			return at
 		}
 	}
-	if t.Is(",") && c.clause == inCondition {
+	switch {
+	case t.Is(",") && c.clause == inCondition:
 		c.clause = inFrom
+	case prefixes[t.Text] != "" && t.Kind == lex.Symbol:
+		return r.prefix(t, c.clause)
+	case t.IsAny("#>", "#>>"):
+		return r.path(t)
 	}
 	return r.chain(t, c.clause)
 }
@@ -382,6 +388,8 @@ func (r *translation) operand(at int, in clause) (end int, is constant) {
 		end = r.walk(t.End(), context{clause: in})
 		if in == inFrom && t.Is("(") {
 			end = r.valuesAlias(t, end)
+		} else if t.Is("(") && r.next(end).Is("is") {
+			r.nullRow(r.callAt("", t.Start, t), end)
 		}
 	default:
 		return at, unknown

@@ -155,7 +155,7 @@ func expressionName(n *pg.Node) (name string, strength int) {
 const TranslatedPrefix = "csm_"
 
 // castNames are those of them that casts become.
-var castNames = map[string]bool{"numeric": true, "varchar": true, "bpchar": true}
+var castNames = map[string]bool{"text": true, "numeric": true, "varchar": true, "bpchar": true}
 
 // callName is what a call names its column.
 func callName(call *pg.FuncCall) (name string, strength int) {
@@ -169,7 +169,7 @@ func callName(call *pg.FuncCall) (name string, strength int) {
 	users, _, _ = strings.Cut(users, "__") // of one function's several meanings
 	switch {
 	case !ours:
-	case users == "divide":
+	case users == "divide" || users == "operator":
 		return "", 0
 	case castNames[users] && len(call.Args) > 0:
 		if arg, strength := expressionName(call.Args[0]); strength > 1 {

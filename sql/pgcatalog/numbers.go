@@ -11,6 +11,7 @@ import (
 
 // Object IDs of the types that are read here (pg_type.dat).
 const (
+	booleanType = 16
 	bigintType  = 20
 	smallType   = 21
 	integerType = 23
@@ -18,9 +19,14 @@ const (
 	doubleType  = 701
 	unknownType = 705 // of NULL, and of a string that a cast says nothing of
 	numericType = 1700
+
+	dateType        = 1082
+	timestampType   = 1114
+	timestampTZType = 1184
+	intervalType    = 1186
 )
 
-// typing tells what numbers an expression gives in PostgreSQL, as far as the text and the catalog say it.
+// typing tells of what type an expression is in PostgreSQL, as far as the text and the catalog say it.
 type typing struct {
 	bound *bind.Statement
 	depth int
@@ -48,7 +54,7 @@ func isSum(x *pg.Node) bool {
 	return name == "sum" && (schema == "" || schema == pgCatalog)
 }
 
-// of is the type of an expression, 0 if it is no number or not certain.
+// of is the type of an expression, 0 if that is not certain.
 func (n *typing) of(x *pg.Node) uint32 {
 	if n.depth++; n.depth > numbersDepth {
 		return 0
@@ -64,7 +70,7 @@ func (n *typing) of(x *pg.Node) uint32 {
 			return 0
 		}
 		_, name := typeName(e.TypeCast.TypeName)
-		return numberTypes[name]
+		return namedTypes[name]
 	case *pg.Node_CoalesceExpr:
 		return n.unified(e.CoalesceExpr.Args)
 	case *pg.Node_MinMaxExpr:
@@ -75,6 +81,8 @@ func (n *typing) of(x *pg.Node) uint32 {
 		if e.SubLink.SubLinkType == pg.SubLinkType_EXPR_SUBLINK {
 			return n.output(n.bound.Query(e.SubLink.Subselect.GetSelectStmt()), 0)
 		}
+	case *pg.Node_SqlvalueFunction:
+		return valueTypes[e.SqlvalueFunction.Op]
 	case *pg.Node_FuncCall:
 		return n.call(e.FuncCall)
 	case *pg.Node_AExpr:
@@ -83,22 +91,31 @@ func (n *typing) of(x *pg.Node) uint32 {
 	return 0
 }
 
-// numberTypes are types by the names that PostgreSQL's parser gives them, or DuckDB has.
-var numberTypes = map[string]uint32{
+// namedTypes are types by the names that PostgreSQL's parser gives them, or DuckDB has.
+var namedTypes = map[string]uint32{
 	"int2": smallType, "int4": integerType, "int8": bigintType, "numeric": numericType, "decimal": numericType,
 	"float4": realType, "float8": doubleType, "double": doubleType, "hugeint": numericType,
+	"bool": booleanType, "date": dateType, "timestamp": timestampType,
+	"timestamptz": timestampTZType, "interval": intervalType,
 }
 
 func constantType(c *pg.A_Const) uint32 {
 	switch {
 	case c.Isnull, c.GetSval() != nil:
 		return unknownType
+	case c.GetBoolval() != nil:
+		return booleanType
 	case c.GetIval() != nil:
 		return integerType
 	case c.GetFval() != nil && strings.ContainsAny(c.GetFval().Fval, ".eE"):
 		return numericType
 	}
 	return 0 // a whole number that may be a bigint or more
+}
+
+var valueTypes = map[pg.SQLValueFunctionOp]uint32{
+	pg.SQLValueFunctionOp_SVFOP_CURRENT_DATE: dateType, pg.SQLValueFunctionOp_SVFOP_CURRENT_TIMESTAMP: timestampTZType,
+	pg.SQLValueFunctionOp_SVFOP_LOCALTIMESTAMP: timestampType,
 }
 
 // results are what CASE may give.
@@ -121,12 +138,45 @@ func (n *typing) operation(e *pg.A_Expr) uint32 {
 	case e.Lexpr == nil:
 		return n.of(e.Rexpr)
 	}
-	t := wider(n.of(e.Lexpr), n.of(e.Rexpr))
-	if lastText(e.Name) == "/" && !isFloat(t) {
+	op, a, b := lastText(e.Name), n.of(e.Lexpr), n.of(e.Rexpr)
+	if t := shifted(op, a, b); t != 0 {
+		return t
+	}
+	t := wider(a, b)
+	if op == "/" && !isFloat(t) {
 		return 0 // DuckDB's: a double precision
 	}
 	return t
 }
+
+// shifted is the type of a point in time that is moved, or of what lies between two; 0: it is neither.
+func shifted(op string, a, b uint32) uint32 {
+	switch {
+	case op == "-" && a == unknownType && isTime(b):
+		a = b
+	case op == "-" && b == unknownType && isTime(a):
+		b = a
+	}
+	switch {
+	case op == "-" && a == dateType && b == dateType:
+		return integerType
+	case op == "-" && isTime(a) && isTime(b):
+		return intervalType
+	case op == "+" && a == intervalType && isTime(b):
+		a, b = b, a
+	case op != "+" && op != "-":
+		return 0
+	}
+	switch {
+	case a == dateType && b == intervalType:
+		return timestampType
+	case isTime(a) && b == intervalType, a == dateType && (b == integerType || b == smallType):
+		return a
+	}
+	return 0
+}
+
+func isTime(t uint32) bool { return t == dateType || t == timestampType || t == timestampTZType }
 
 func isArithmetic(e *pg.A_Expr) bool {
 	if e.Kind != pg.A_Expr_Kind_AEXPR_OP || len(e.Name) != 1 {
@@ -139,7 +189,7 @@ func isArithmetic(e *pg.A_Expr) bool {
 // wider is the type of what is computed of two numbers. Of a real and another type it is a double precision.
 func wider(a, b uint32) uint32 {
 	switch {
-	case a == 0 || b == 0:
+	case !isNumber(a) || !isNumber(b):
 		return 0
 	case a == b, b == unknownType:
 		return a
@@ -156,17 +206,26 @@ func wider(a, b uint32) uint32 {
 	return 0
 }
 
+func isNumber(t uint32) bool { return slices.Contains(numberTypes, t) }
+
+// numberTypes are those that one may compute with, and what has no type yet.
+var numberTypes = []uint32{smallType, integerType, bigintType, numericType, realType, doubleType, unknownType}
+
 func isFloat(t uint32) bool { return t == realType || t == doubleType }
 
 // unified is the type of one of several expressions.
 func (n *typing) unified(list []*pg.Node) (t uint32) {
 	t = unknownType
 	for _, x := range list {
-		of := n.of(x)
-		if of != t && (isFloat(of) || isFloat(t)) && of != unknownType && t != unknownType {
+		switch of := n.of(x); {
+		case of == t || of == unknownType:
+		case t == unknownType:
+			t = of
+		case isFloat(of) || isFloat(t):
 			return 0
+		default:
+			t = wider(t, of)
 		}
-		t = wider(t, of)
 	}
 	return t
 }
@@ -176,6 +235,8 @@ func (n *typing) call(f *pg.FuncCall) uint32 {
 	switch name {
 	case "count", "row_number", "rank", "dense_rank":
 		return bigintType
+	case "now", "clock_timestamp":
+		return timestampTZType
 	case "length", "char_length", "octet_length", "strpos", "position", "ntile":
 		return integerType
 	}
@@ -192,6 +253,19 @@ func (n *typing) call(f *pg.FuncCall) uint32 {
 			return numericType
 		default:
 			return t
+		}
+	case "avg":
+		switch t := first(); {
+		case isFloat(t):
+			return doubleType
+		case isNumber(t):
+			return numericType
+		default:
+			return t
+		}
+	case "date_trunc":
+		if len(f.Args) == 2 {
+			return n.of(f.Args[1])
 		}
 	case "min", "max", "any_value", "first_value", "last_value", "nth_value", "abs", "csm_divisor":
 		return first()
@@ -230,11 +304,7 @@ func (n *typing) column(c bind.Column) uint32 {
 	case it == nil:
 		return 0
 	case it.Table != nil:
-		t := it.Table.Of.(*Relation).Columns[c.Index].Type
-		if slices.Contains(columnNumbers, t) {
-			return t
-		}
-		return 0
+		return it.Table.Of.(*Relation).Columns[c.Index].Type
 	case it.Sources != nil:
 		return n.column(it.Sources[c.Index])
 	case it.Query == nil || it.Query.Open || c.Index >= len(it.Query.Outputs) || it.CTE != nil && it.CTE.Recursive:
@@ -242,8 +312,6 @@ func (n *typing) column(c bind.Column) uint32 {
 	}
 	return n.query(it.Query, c.Index)
 }
-
-var columnNumbers = []uint32{smallType, integerType, bigintType, numericType, realType, doubleType}
 
 // query is the type of a column that a query puts out.
 func (n *typing) query(q *bind.Query, i int) uint32 {
@@ -259,10 +327,23 @@ func (n *typing) query(q *bind.Query, i int) uint32 {
 			return a
 		}
 		return 0
+	case len(q.Stmt.GetValuesLists()) > 0:
+		return n.values(q.Stmt.ValuesLists, i)
 	case q.Outputs[i].Column.Item != nil:
 		return n.column(q.Outputs[i].Column)
 	}
 	return n.output(q, q.Outputs[i].Target)
+}
+
+// values is the type of a column of VALUES.
+func (n *typing) values(rows []*pg.Node, i int) uint32 {
+	column := make([]*pg.Node, 0, len(rows))
+	for _, row := range rows {
+		if items := row.GetList().GetItems(); i < len(items) {
+			column = append(column, items[i])
+		}
+	}
+	return n.unified(column)
 }
 
 // output is the type of an entry of a select list.

@@ -3,6 +3,7 @@ package pgcatalog
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
@@ -20,6 +21,12 @@ import (
 //	sum(i) / 2          CAST(sum(i) AS bigint) / 2      DuckDB's sum is a HUGEINT, whatever i is: sum(big) / 2 has
 //	sum(big) / 2        CAST(sum(big) AS numeric(38)) / 2       a fraction in PostgreSQL, sum(i) / 2 has none
 //
+//	round(f)            csm_round__even(f)              DuckDB's goes away from zero at a half
+//	date_trunc('day', d)       CAST(date_trunc('day', d) AS timestamptz)   DuckDB's has no time zone
+//	ts - '2020-01-01'   ts - '2020-01-01'::timestamp    DuckDB's text beside a time may be of several types
+//	csm_text(s)         CAST(s AS text)                 only some types have another text in DuckDB
+//	sum(x), avg(x)      csm_sum__interval(x), …         DuckDB's sums take no intervals
+//
 // A sum that is a column of the result by itself stays: Origins says what it is.
 func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List) {
 	bound, err := bind.Bind(sql, parsed, bind.CatalogFunc(func(database, schema, name string) *bind.Table {
@@ -28,7 +35,7 @@ func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List) {
 	if err != nil {
 		return sql, nil
 	}
-	w := &widening{typing: typing{bound: bound}, sql: sql, stays: map[*pg.Node]bool{}, unnamed: map[*pg.Node]bool{}}
+	w := &translation{typing: typing{bound: bound}, sql: sql, stays: map[*pg.Node]bool{}, unnamed: map[*pg.Node]bool{}}
 	for _, q := range bound.Queries {
 		w.targets(q, slices.Contains(bound.Top, q) && !q.Stored)
 	}
@@ -37,10 +44,12 @@ func Typed(sql string, parsed *pg.ParseResult, find Find) (string, edit.List) {
 			w.node(n)
 		}
 	}
-	slices.SortStableFunc(w.inserts, func(a, b insert) int { return cmp.Compare(a.at, b.at) })
+	slices.SortFunc(w.edits, func(a, b change) int {
+		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.order, b.order))
+	})
 	edited := edit.New(sql)
-	for _, i := range w.inserts {
-		edited.Replace(i.at, i.at, i.text)
+	for _, c := range w.edits {
+		edited.Replace(c.start, c.end, c.by)
 	}
 	return edited.Text()
 }
@@ -59,11 +68,13 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 	for m := range tree.All(parsed.ProtoReflect()) {
 		switch x := m.Interface().(type) {
 		case *pg.A_Expr:
-			if isArithmetic(x) {
+			if isArithmetic(x) || isConcatenation(x) {
 				return true
 			}
 		case *pg.FuncCall:
-			if name := lastText(x.Funcname); name == "sum" || name == "csm_divide" {
+			switch lastText(x.Funcname) {
+			case "sum", "avg", "round", "date_trunc", "csm_divide", "csm_text", "concat", "concat_ws",
+				"csm_date_trunc__century", "csm_date_trunc__millennium":
 				return true
 			}
 		case *pg.CoalesceExpr, *pg.MinMaxExpr, *pg.CaseExpr:
@@ -73,22 +84,32 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 	return false
 }
 
-// widening is a text that is being widened.
-type widening struct {
+// translation is a text that is being written.
+type translation struct {
 	typing
 	sql     string
 	stays   map[*pg.Node]bool // sums that are no operand
 	unnamed map[*pg.Node]bool // columns of inner queries that have no name but that of their function
-	inserts []insert
+	edits   []change
 }
 
-type insert struct {
-	at   int
-	text string
+type change struct {
+	start, end int
+	by         string
+	order      int // of those at one place
+}
+
+func (w *translation) opens(at int, by string) {
+	w.edits = append(w.edits, change{at, at, by, len(w.edits)})
+}
+
+// closes writes behind an expression. What is around comes first, and closes last.
+func (w *translation) closes(at int, by string) {
+	w.edits = append(w.edits, change{at, at, by, -len(w.edits)})
 }
 
 // targets finds the sums of a query that are columns by themselves, and what it is ordered by.
-func (w *widening) targets(q *bind.Query, shown bool) {
+func (w *translation) targets(q *bind.Query, shown bool) {
 	for _, target := range q.Stmt.GetTargetList() {
 		t := target.GetResTarget()
 		w.stays[t.GetVal()] = shown
@@ -99,12 +120,14 @@ func (w *widening) targets(q *bind.Query, shown bool) {
 	}
 }
 
-func (w *widening) node(x *pg.Node) {
+func (w *translation) node(x *pg.Node) {
 	switch e := x.GetNode().(type) {
 	case *pg.Node_AExpr:
 		switch {
+		case isConcatenation(e.AExpr):
+			w.joined(e.AExpr.Lexpr, e.AExpr.Rexpr)
 		case isArithmetic(e.AExpr):
-			w.operands(e.AExpr.Lexpr, e.AExpr.Rexpr)
+			w.operands(e.AExpr.Lexpr, e.AExpr.Rexpr, lastText(e.AExpr.Name) == "-")
 		case e.AExpr.Kind == pg.A_Expr_Kind_AEXPR_OP: // a comparison is the same of any type
 			w.keep(e.AExpr.Lexpr, e.AExpr.Rexpr)
 		}
@@ -115,14 +138,66 @@ func (w *widening) node(x *pg.Node) {
 	case *pg.Node_CaseExpr:
 		w.choices(results(e.CaseExpr))
 	case *pg.Node_FuncCall:
-		if _, name := functionName(e.FuncCall); name == "csm_divide" && len(e.FuncCall.Args) == 2 {
-			w.operands(e.FuncCall.Args[0], e.FuncCall.Args[1])
-		}
-		w.sum(x)
+		w.call(x)
 	}
 }
 
-func (w *widening) keep(list ...*pg.Node) {
+func (w *translation) call(x *pg.Node) {
+	f := x.GetFuncCall()
+	schema, name := functionName(f)
+	if schema != "" && schema != pgCatalog || len(f.Args) == 0 {
+		return
+	}
+	last := w.of(f.Args[len(f.Args)-1])
+	switch {
+	case name == "csm_divide" && len(f.Args) == 2:
+		w.operands(f.Args[0], f.Args[1], false)
+	case (name == "sum" || name == "avg") && last == intervalType && f.Over == nil && f.AggFilter == nil &&
+		!f.AggDistinct:
+		w.rename(f, TranslatedPrefix+name+"__interval")
+	case name == "sum":
+		w.sum(x)
+	case name == "round" && len(f.Args) == 1 && isFloat(last):
+		w.rename(f, TranslatedPrefix+"round__even")
+	case name == "concat" || name == "concat_ws":
+		for _, argument := range f.Args {
+			w.text(argument, true)
+		}
+	case (name == "date_trunc" || strings.HasPrefix(name, "csm_date_trunc__")) && last == dateType:
+		if start, end, ok := w.span(f); ok {
+			w.opens(start, "CAST(")
+			w.closes(end, " AS timestamptz)")
+		}
+	case name == "csm_text" && plainText[last]:
+		if _, end, ok := w.span(f); ok && w.rename(f, "CAST") {
+			w.closes(end-1, " AS text")
+		}
+	}
+}
+
+// plainText are types whose values are the same texts in DuckDB.
+var plainText = map[uint32]bool{
+	smallType: true, integerType: true, bigintType: true, numericType: true, dateType: true, timestampType: true,
+	timestampTZType: true, 16: true, 25: true, 1042: true, 1043: true, 1083: true, 2950: true, 114: true,
+}
+
+// span is where a call stands in the text.
+func (w *translation) span(f *pg.FuncCall) (start, end int, ok bool) {
+	start = int(f.Location)
+	end, ok = callEnd(w.sql, start)
+	return start, end, ok
+}
+
+// rename calls another function; false: it is written in a way that is not known.
+func (w *translation) rename(f *pg.FuncCall, to string) bool {
+	name, ok := bind.NameAt(w.sql, int(f.Location))
+	if ok {
+		w.edits = append(w.edits, change{name.Start, name.End, to, len(w.edits)})
+	}
+	return ok
+}
+
+func (w *translation) keep(list ...*pg.Node) {
 	for _, x := range list {
 		if isSum(x) {
 			w.stays[x] = true
@@ -131,21 +206,26 @@ func (w *widening) keep(list ...*pg.Node) {
 }
 
 // operands are two that something is computed of.
-func (w *widening) operands(a, b *pg.Node) {
+func (w *translation) operands(a, b *pg.Node, minus bool) {
 	s, t := w.of(a), w.of(b)
 	switch {
+	case minus && isTime(s) && b.GetAConst().GetSval() != nil:
+		w.cast(b, timeNames[s])
+	case minus && isTime(t) && a.GetAConst().GetSval() != nil:
+		w.cast(a, timeNames[t])
 	case s == smallType && isWhole(b):
 		w.cast(b, "integer")
 	case t == smallType && isWhole(a):
 		w.cast(a, "integer")
-	case s == realType && t != realType && t != doubleType && t != 0 && t != unknownType,
-		t == realType && s != realType && s != doubleType && s != 0 && s != unknownType:
+	case (s == realType || t == realType) && s != t && wider(s, t) == doubleType && s != doubleType && t != doubleType:
 		_ = w.cast(b, "double precision") || w.cast(a, "double precision")
 	}
 }
 
+var timeNames = map[uint32]string{dateType: "date", timestampType: "timestamp", timestampTZType: "timestamptz"}
+
 // choices are several of which one is taken.
-func (w *widening) choices(list []*pg.Node) {
+func (w *translation) choices(list []*pg.Node) {
 	small := false
 	for _, x := range list {
 		t := w.of(x)
@@ -163,34 +243,95 @@ func (w *widening) choices(list []*pg.Node) {
 
 func isWhole(x *pg.Node) bool { return x.GetAConst().GetIval() != nil }
 
-// cast casts a number or a column, whose ends the text shows; false: it is neither.
-func (w *widening) cast(x *pg.Node, to string) bool {
-	end := 0
+// joined are the sides of ||: of an array and an element, or of a text and what is shown as text.
+func (w *translation) joined(a, b *pg.Node) {
+	switch left, right := w.isArray(a), w.isArray(b); {
+	case left && !right:
+		w.element(b)
+	case right && !left:
+		w.element(a)
+	case !left && !right:
+		w.text(a, false)
+		w.text(b, false)
+	}
+}
+
+func isConcatenation(e *pg.A_Expr) bool {
+	return e.Kind == pg.A_Expr_Kind_AEXPR_OP && len(e.Name) == 1 && lastText(e.Name) == "||" && e.Lexpr != nil
+}
+
+// isArray tells of an expression that certainly is an array.
+func (w *translation) isArray(x *pg.Node) bool {
+	switch e := x.GetNode().(type) {
+	case *pg.Node_AArrayExpr:
+		return true
+	case *pg.Node_TypeCast:
+		return len(e.TypeCast.TypeName.GetArrayBounds()) > 0
+	case *pg.Node_AExpr:
+		return isConcatenation(e.AExpr) && (w.isArray(e.AExpr.Lexpr) || w.isArray(e.AExpr.Rexpr))
+	case *pg.Node_FuncCall:
+		return lastText(e.FuncCall.Funcname) == "array_agg"
+	}
+	return arrays[w.of(x)]
+}
+
+// arrays are the types of arrays that columns may be of.
+var arrays = map[uint32]bool{
+	1000: true, 1001: true, 1005: true, 1007: true, 1009: true, 1015: true, 1016: true, 1021: true, 1022: true,
+	1115: true, 1182: true, 1183: true, 1185: true, 1187: true, 1231: true, 2951: true,
+}
+
+// element makes an array of what stands beside one: DuckDB's || joins arrays alone.
+func (w *translation) element(x *pg.Node) {
+	if t := w.of(x); t != 0 && t != unknownType {
+		w.wrap(x, "ARRAY[", "]")
+	}
+}
+
+// text writes what is shown as text as PostgreSQL does; short: true is t.
+func (w *translation) text(x *pg.Node, short bool) {
+	switch t := w.of(x); {
+	case isFloat(t) || t == intervalType:
+		w.wrap(x, TranslatedPrefix+"text(", ")")
+	case t == booleanType && short:
+		w.wrap(x, TranslatedPrefix+"text__boolean(", ")")
+	}
+}
+
+// cast casts an expression; false: the text does not show where it ends.
+func (w *translation) cast(x *pg.Node, to string) bool { return w.wrap(x, "", "::"+to) }
+
+// wrap writes something before and behind a constant, a column or a call; false: it is none of them.
+func (w *translation) wrap(x *pg.Node, before, behind string) (ok bool) {
+	start, end := 0, 0
 	switch e := x.GetNode().(type) {
 	case *pg.Node_AConst:
-		t := lex.Client.Next(w.sql, int(e.AConst.Location))
+		start = int(e.AConst.Location)
+		t := lex.Client.Next(w.sql, start)
 		for t.IsAny("-", "+") {
 			t = lex.Client.Next(w.sql, t.End())
 		}
-		if t.Kind != lex.Number {
-			return false
-		}
-		end = t.End()
+		end, ok = t.End(), t.Kind == lex.Number || t.Kind == lex.String || t.IsAny("true", "false")
 	case *pg.Node_ColumnRef:
-		name, ok := bind.NameAt(w.sql, int(e.ColumnRef.Location))
-		if !ok {
-			return false
+		name, known := bind.NameAt(w.sql, int(e.ColumnRef.Location))
+		start, end, ok = name.Start, name.End, known
+	case *pg.Node_FuncCall:
+		if _, name := functionName(e.FuncCall); name != "" && before != "" {
+			start, end, ok = w.span(e.FuncCall)
 		}
-		end = name.End
-	default:
+	}
+	if !ok {
 		return false
 	}
-	w.inserts = append(w.inserts, insert{end, "::" + to})
+	if before != "" {
+		w.opens(start, before)
+	}
+	w.closes(end, behind)
 	return true
 }
 
 // sum casts one of whole numbers.
-func (w *widening) sum(x *pg.Node) {
+func (w *translation) sum(x *pg.Node) {
 	if w.stays[x] || !isSum(x) {
 		return
 	}
@@ -212,7 +353,8 @@ func (w *widening) sum(x *pg.Node) {
 	if w.unnamed[x] {
 		to += " AS sum"
 	}
-	w.inserts = append(w.inserts, insert{start, "CAST("}, insert{end, to})
+	w.opens(start, "CAST(")
+	w.closes(end, to)
 }
 
 // callEnd passes the call of an aggregate that begins at an offset, with what stands behind its arguments.

@@ -118,7 +118,7 @@ func (s *Statement) blame(err error, verb string) error {
 	return err
 }
 
-// PreferSyntax is err, or PostgreSQL's word on a text that neither parser understands, which is the one that users expect.
+// PreferSyntax is err, or PostgreSQL's word on a text that neither parser understands: users expect that.
 func (s *Statement) PreferSyntax(err error) error {
 	if e, ok := err.(*sqlerror.Error); ok && e.State == "42601" && s.Syntax != nil {
 		return s.Syntax

@@ -22,7 +22,7 @@ base64 bin chr concat concat_ws date_trunc datetrunc dayname encode format forma
 last_day lcase left left_grapheme lower lpad ltrim make_date make_time make_timestamp md5 monthname printf
 regexp_escape regexp_extract regexp_replace repeat replace reverse right right_grapheme rpad rtrim sha1 sha256
 split_part strftime strip_accents strptime substr substring substring_grapheme to_base64 to_hex translate trim typeof
-ucase unhex upper url_decode url_encode btrim overlay`)
+ucase unhex upper url_decode url_encode btrim overlay csm_text`)
 	booleanFunctions = plan.Words(`
 contains ends_with isfinite isinf isnan list_contains prefix regexp_full_match regexp_matches starts_with suffix
 ilike_escape like_escape not_ilike_escape not_like_escape signbit`)

@@ -223,7 +223,7 @@ CREATE MACRO pg_session.csm_generate_series(a INTEGER, b INTEGER) AS CAST(genera
   (a TIMESTAMPTZ, b TIMESTAMPTZ, c INTERVAL) AS generate_series(a, b, c);
 CREATE MACRO pg_session.csm_generate_subscripts(x, dimension) AS CASE WHEN dimension = 1 THEN CAST(generate_series(1, len(x)) AS INTEGER[]) ELSE [] END;
 CREATE MACRO pg_session.csm_regexp_split_to_table(x, pattern) AS regexp_split_to_array(x, pattern);
-CREATE MACRO pg_session.csm_string_to_table(x, separator) AS string_to_array(x, separator);
+CREATE MACRO pg_session.csm_string_to_table(x, separator) AS CASE WHEN x = '' THEN [] ELSE string_to_array(x, separator) END;
 CREATE MACRO pg_session.csm_json_array_elements(x) AS CAST(CAST(x AS JSON) AS JSON[]);
 CREATE MACRO pg_session.csm_jsonb_array_elements(x) AS CAST(CAST(x AS JSON) AS JSON[]);
 CREATE MACRO pg_session.csm_json_array_elements_text(x) AS json_extract_string(CAST(x AS JSON), '$[*]');
@@ -257,8 +257,9 @@ CREATE MACRO pg_session.csm_regexp_like(x, pattern) AS regexp_matches(x, pattern
 CREATE MACRO pg_session.csm_regexp_substr(x, pattern) AS CASE WHEN regexp_matches(x, pattern) THEN regexp_extract(x, pattern) END;
 CREATE MACRO pg_session.csm_to_date(x, template) AS CAST(strptime(x, template) AS DATE);
 CREATE MACRO pg_session.csm_to_timestamp(x, template) AS CAST(strptime(x, template) AS TIMESTAMPTZ);
-CREATE MACRO pg_session.csm_string_to_array(x, separator) AS string_to_array(x, separator),
-  (x, separator, missing) AS list_transform(string_to_array(x, separator), lambda e: nullif(e, missing));
+CREATE MACRO pg_compat.split_text(x, separator) AS CASE WHEN x = '' THEN [] ELSE string_to_array(x, separator) END;
+CREATE MACRO pg_session.csm_string_to_array(x, separator) AS pg_compat.split_text(x, separator),
+  (x, separator, missing) AS list_transform(pg_compat.split_text(x, separator), lambda e: nullif(e, missing));
 CREATE MACRO pg_session.csm_varchar(x, length) AS left(CAST(x AS VARCHAR), length);
 CREATE MACRO pg_session.csm_bpchar(x, length) AS left(CAST(x AS VARCHAR), length);
 CREATE MACRO pg_compat.part_length(start, length) AS CASE WHEN length < 0 THEN error('22011: negative substring length not allowed') ELSE greatest(start + length - greatest(start, 1), 0) END;
@@ -280,7 +281,8 @@ CREATE MACRO pg_session.csm_regexp_matches(x, pattern) AS pg_compat.all_matches(
 CREATE MACRO pg_session.csm_regexp_instr(x, pattern) AS CAST(CASE WHEN regexp_matches(x, pattern) THEN strpos(x, regexp_extract(x, pattern)) ELSE 0 END AS INTEGER);
 -- JSON, with blanks where PostgreSQL has them.
 CREATE MACRO pg_session.csm_json_key(x) AS CAST(to_json(coalesce(CAST(x AS VARCHAR), error('22023: null value not allowed for object key'))) AS VARCHAR);
-CREATE MACRO pg_compat.json_text(x) AS coalesce(CASE WHEN typeof(x) = 'JSON' OR starts_with(typeof(x), 'DECIMAL') THEN CAST(x AS VARCHAR) ELSE CAST(to_json(x) AS VARCHAR) END, 'null');
+CREATE MACRO pg_compat.json_text(x) AS coalesce(CASE WHEN typeof(x) = 'JSON' OR starts_with(typeof(x), 'DECIMAL') THEN CAST(x AS VARCHAR)
+  WHEN typeof(x) IN ('DOUBLE', 'FLOAT') THEN regexp_replace(CAST(to_json(x) AS VARCHAR), '\.0$', '') ELSE CAST(to_json(x) AS VARCHAR) END, 'null');
 CREATE MACRO pg_session.csm_json_value(x) AS pg_compat.json_text(x);
 CREATE MACRO pg_session.csm_json_build_array(x) AS CAST('[' || array_to_string(x, ', ') || ']' AS JSON);
 CREATE MACRO pg_session.csm_jsonb_build_array(x) AS CAST('[' || array_to_string(x, ', ') || ']' AS JSON);
@@ -317,6 +319,27 @@ CREATE MACRO pg_session.csm_justify_hours(x) AS to_months(CAST(pg_compat.interva
   to_days(CAST(pg_compat.interval_days(x) + pg_compat.interval_micros(x) // 86400000000 AS INTEGER)) + to_microseconds(pg_compat.interval_micros(x) % 86400000000);
 CREATE MACRO pg_session.csm_justify_days(x) AS to_months(CAST(pg_compat.interval_months(x) + pg_compat.interval_days(x) // 30 AS INTEGER)) + to_days(CAST(pg_compat.interval_days(x) % 30 AS INTEGER)) +
   to_microseconds(pg_compat.interval_micros(x));
+-- Texts of values as PostgreSQL writes them, made of DuckDB's. What type a value is of is known when a statement is planned.
+CREATE MACRO pg_compat.exponent_text(sign, digits, power) AS sign || digits[1] || CASE WHEN length(digits) > 1 THEN '.' || digits[2:] ELSE '' END || 'e+' || lpad(CAST(power AS VARCHAR), 2, '0');
+CREATE MACRO pg_compat.float_text(v, most) AS CASE WHEN v = 'nan' THEN 'NaN' WHEN v = 'inf' THEN 'Infinity' WHEN v = '-inf' THEN '-Infinity'
+  WHEN NOT contains(v, 'e') AND length(regexp_extract(v, '[0-9]+')) > most
+  THEN pg_compat.exponent_text(regexp_extract(v, '^-?'), rtrim(regexp_replace(regexp_replace(v, '\.0$', ''), '[-.]', '', 'g'), '0'), length(regexp_extract(v, '[0-9]+')) - 1)
+  ELSE regexp_replace(v, '\.0$', '') END;
+CREATE MACRO pg_compat.interval_text(v) AS regexp_replace(regexp_replace(regexp_replace(v, '\bmonth', 'mon', 'g'), '(^|\s)-1 (year|mon|day)\b', '\1-1 \2s', 'g'), '(-\d+ [a-z]+) (\d)', '\1 +\2', 'g');
+CREATE MACRO pg_compat.element_text(e, type) AS CASE WHEN e IS NULL THEN 'NULL' WHEN type = 'BOOLEAN[]' THEN e[1] WHEN type = 'DOUBLE[]' THEN pg_compat.float_text(e, 15) WHEN type = 'FLOAT[]' THEN pg_compat.float_text(e, 6)
+  WHEN e = '' OR lower(e) = 'null' OR regexp_matches(e, '[{}",\\\s]') THEN '"' || replace(replace(e, '\', '\\'), '"', '\"') || '"' ELSE e END;
+CREATE MACRO pg_compat.list_text(v, type) AS '{' || array_to_string(list_transform(CAST(v AS VARCHAR[]), lambda e: pg_compat.element_text(e, type)), ',') || '}';
+CREATE MACRO pg_session.csm_text(x) AS CASE WHEN typeof(x) = 'DOUBLE' THEN pg_compat.float_text(CAST(x AS VARCHAR), 15) WHEN typeof(x) = 'FLOAT' THEN pg_compat.float_text(CAST(x AS VARCHAR), 6)
+  WHEN typeof(x) = 'INTERVAL' THEN pg_compat.interval_text(CAST(x AS VARCHAR)) WHEN ends_with(typeof(x), '[]') AND NOT ends_with(typeof(x), '[][]') THEN pg_compat.list_text(CAST(x AS VARCHAR), typeof(x)) ELSE CAST(x AS VARCHAR) END;
+CREATE MACRO pg_session.csm_text__boolean(x) AS CASE WHEN x THEN 't' WHEN NOT x THEN 'f' END;
+CREATE MACRO pg_compat.years_since(x, years) AS ((CAST(date_part('year', x) AS INTEGER) - 1) % years + years) % years;
+CREATE MACRO pg_session.csm_date_trunc__century(x) AS date_trunc('year', x) - to_years(pg_compat.years_since(x, 100));
+CREATE MACRO pg_session.csm_date_trunc__millennium(x) AS date_trunc('year', x) - to_years(pg_compat.years_since(x, 1000));
+CREATE MACRO pg_session.csm_operator__sqrt(x) AS sqrt(x);
+CREATE MACRO pg_session.csm_operator__cbrt(x) AS cbrt(x);
+CREATE MACRO pg_session.csm_round__even(x) AS round_even(x, 0);
+CREATE MACRO pg_session.csm_sum__interval(x) AS to_months(CAST(sum(pg_compat.interval_months(x)) AS INTEGER)) + to_days(CAST(sum(pg_compat.interval_days(x)) AS INTEGER)) + to_microseconds(CAST(sum(pg_compat.interval_micros(x)) AS BIGINT));
+CREATE MACRO pg_session.csm_avg__interval(x) AS csm_divide(pg_session.csm_sum__interval(x), CAST(count(x) AS DOUBLE));
 -- round(x, 2) and trunc(x, 2) of a constant have so many digits behind the point.
 CREATE MACRO pg_session.csm_round__0(x) AS CAST(round(x, 0) AS DECIMAL(38, 0));
 CREATE MACRO pg_session.csm_round__1(x) AS CAST(round(x, 1) AS DECIMAL(38, 1));
