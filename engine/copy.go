@@ -44,7 +44,7 @@ func (st *Statement) Copy() *statement.Copy {
 
 func (st *Statement) prepareCopyTo(ctx context.Context, head *statement.Copy) error {
 	s := st.session
-	text := files.QueryOf(head)
+	text := dialect.CopyQuery(head)
 	v, err := s.see(ctx)
 	if err != nil {
 		return err

@@ -148,7 +148,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	if e.config.Directory != "" {
 		spill = filepath.Join(e.config.Directory, "spill")
 		if err := os.MkdirAll(spill, 0o700); err != nil {
-			return fmt.Errorf("engine: make the spill directory: %w", err)
+			return fmt.Errorf("make the spill directory: %w", err)
 		}
 	}
 	limit := e.config.MemoryBytes

@@ -38,7 +38,7 @@ func (s *Session) showOwnNames(v *snapshot.View) error {
 		}
 	}
 	if err := b.names.Follow(v.Contents); err != nil {
-		return fmt.Errorf("engine: show a block's names: %w", err)
+		return fmt.Errorf("show a block's names: %w", err)
 	}
 	return s.followSearchPath(v.Contents)
 }
@@ -59,7 +59,7 @@ func (s *Session) openOwnNames(b *block) error {
 	}
 	name := fmt.Sprintf("csm_block_%d", s.engine.blocks.Add(1))
 	if err := s.conn.Exec("ATTACH ':memory:' AS " + name); err != nil {
-		return fmt.Errorf("engine: show a block's names: %w", err)
+		return fmt.Errorf("show a block's names: %w", err)
 	}
 	var err error
 	b.names, err = names.NewOwn(name, s.conn.Exec, &s.engine.mirror)

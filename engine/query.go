@@ -248,15 +248,13 @@ func (q *query) planCompute(tree *pg.ParseResult, v *snapshot.View) (bool, error
 		name, _, _ := strings.Cut(other, "=")
 		unsupported = &plan.Unsupported{Reason: name + " is not what it is by default", Position: -1}
 	}
+	if unsupported == nil && planned.Table != nil && marked(planned.Table, v) {
+		unsupported = &plan.Unsupported{Reason: "columns of types that Arrow lacks (UUID, JSON)", Position: -1}
+	}
 	if unsupported != nil {
 		if backend == configuration.BackendCompute {
-			return false, sqlerror.New("0A000", "the Arrow-kernel backend cannot run this: %s", unsupported).WithHint("SET csm.backend = 'auto' lets DuckDB run it.")
-		}
-		return false, nil
-	}
-	if planned.Table != nil && marked(planned.Table, v) {
-		if backend == configuration.BackendCompute {
-			return false, sqlerror.New("0A000", "the Arrow-kernel backend cannot run this: columns of types that Arrow lacks (UUID, JSON)").WithHint("SET csm.backend = 'auto' lets DuckDB run it.")
+			return false, sqlerror.New("0A000", "the Arrow-kernel backend cannot run this: %s", unsupported).
+				WithHint("SET csm.backend = 'auto' lets DuckDB run it.")
 		}
 		return false, nil
 	}

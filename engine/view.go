@@ -145,7 +145,7 @@ func (s *Session) followName(ctx context.Context, tx *catalog.Transaction, befor
 	return nil
 }
 
-var errOtherColumns = errors.New("engine: the view would have other columns")
+var errOtherColumns = errors.New("the view would have other columns")
 
 // planned tells what is wrong with a view's query in v, if anything is.
 func (s *Session) planned(ctx context.Context, v *snapshot.View, w *catalog.View) error {

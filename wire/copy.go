@@ -155,7 +155,7 @@ type copyStream struct {
 	fatal  error  // guarded by mu; the connection cannot go on: no statement's error
 }
 
-var errCopyStreamClosed = errors.New("wire: read from a COPY stream after CopyIn returned")
+var errCopyStreamClosed = errors.New("read from a COPY stream after CopyIn returned")
 
 // Read implements io.Reader.
 func (s *copyStream) Read(into []byte) (int, error) {

@@ -23,7 +23,7 @@ func (e *Error) Hint() string { return e.Help }
 // Errors that a caller or a client can run into, grouped by when.
 var (
 	// ErrNotLoopback refuses an address that strangers can reach while nobody asks them who they are. (CheckListen)
-	ErrNotLoopback = errors.New("wire: refusing to listen without authentication")
+	ErrNotLoopback = errors.New("refusing to listen without authentication")
 
 	// ErrTooManyConnections refuses a client over Options.MaxConnections. (accept)
 	ErrTooManyConnections = &Error{"53300", "sorry, too many clients already", "Close idle connections, pool them, or raise the server's connection limit."}
@@ -41,10 +41,10 @@ var (
 	ErrConnectionLost = &Error{"08006", "connection to client lost", ""}
 
 	// errPortalClosed is the cause of a context whose statement is over. It never reaches a client.
-	errPortalClosed = errors.New("wire: portal was closed")
+	errPortalClosed = errors.New("portal was closed")
 
 	// errTerminated ends a connection without a word: the client left or said goodbye.
-	errTerminated = errors.New("wire: client said goodbye")
+	errTerminated = errors.New("client said goodbye")
 )
 
 // fatalError marks an error inside of a statement that ends the connection.

@@ -15,7 +15,7 @@ func CheckListen(addr string, authenticated bool) error {
 	}
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil {
-		return fmt.Errorf("wire: %q is not an address: want HOST:PORT, for example 127.0.0.1:5433", addr)
+		return fmt.Errorf("%q is not an address: want HOST:PORT, for example 127.0.0.1:5433", addr)
 	}
 	if authenticated || host == "localhost" {
 		return nil

@@ -114,7 +114,7 @@ func (s *Server) Serve(ctx context.Context, listener net.Listener) error {
 		}
 		if err != nil {
 			if errors.Is(err, net.ErrClosed) {
-				return fmt.Errorf("wire: accept: %w", err)
+				return fmt.Errorf("accept a connection: %w", err)
 			}
 			// Out of descriptors or a connection that died in the queue: neither ends the server.
 			s.options.Logger.Warn("accept failed", "error", err)

@@ -11,7 +11,7 @@ import (
 )
 
 // errNoSession says that the connection was not meant to become one: a cancel request, or a client that hung up.
-var errNoSession = errors.New("wire: no session wanted")
+var errNoSession = errors.New("no session wanted")
 
 // preludesMax bounds what may come before the start-up message: SSLRequest, GSSENCRequest.
 const preludesMax = 2

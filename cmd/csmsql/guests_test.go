@@ -39,3 +39,16 @@ func TestClientsOverTCPAreGuests(t *testing.T) {
 		require.Equal(t, c.sees, sees, "%s at %s", c.user, c.where)
 	}
 }
+
+// TestFilesOutOfReach: SQL cannot read the server's files, nor the network.
+func TestFilesOutOfReach(t *testing.T) {
+	conn, ctx := shared.get(t).connect(t), deadline(t)
+	for _, sql := range []string{
+		"SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM '/etc/passwd'", "COPY (SELECT 1) TO '/tmp/csmsql-must-not-be.csv'",
+		"SELECT * FROM read_text('/etc/hostname')", "INSTALL httpfs", "LOAD httpfs", "ATTACH '/tmp/csmsql-must-not-be.db'",
+		"SET enable_external_access = true",
+	} {
+		_, err := conn.Exec(ctx, sql)
+		require.Error(t, err, sql)
+	}
+}

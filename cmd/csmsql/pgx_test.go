@@ -556,19 +556,6 @@ func TestManyClients(t *testing.T) {
 	clients.Wait()
 }
 
-// TestFilesOutOfReach: SQL cannot read the server's files, nor the network.
-func TestFilesOutOfReach(t *testing.T) {
-	conn, ctx := shared.get(t).connect(t), deadline(t)
-	for _, sql := range []string{
-		"SELECT * FROM read_csv('/etc/passwd')", "SELECT * FROM '/etc/passwd'", "COPY (SELECT 1) TO '/tmp/csmsql-must-not-be.csv'",
-		"SELECT * FROM read_text('/etc/hostname')", "INSTALL httpfs", "LOAD httpfs", "ATTACH '/tmp/csmsql-must-not-be.db'",
-		"SET enable_external_access = true",
-	} {
-		_, err := conn.Exec(ctx, sql)
-		require.Error(t, err, sql)
-	}
-}
-
 // TestIdleTimeouts: a client that says nothing for too long is told so, and its connection ends; what it wrote is gone.
 func TestIdleTimeouts(t *testing.T) {
 	n, ctx := shared.get(t), deadline(t)

@@ -3,4 +3,4 @@ package account
 import "errors"
 
 // errNoneCame is why a wait ends.
-var errNoneCame = errors.New("account: others have not given anything back in time")
+var errNoneCame = errors.New("others have not given anything back in time")

@@ -194,7 +194,7 @@ func (r *Borrower) mapRegion(owner string, spec memregion.Spec, trusted coherenc
 	}
 	view, err := memregion.BorrowIn(r.reader.Fabric().Domain, owner == "" && !r.elsewhere, spec)
 	if err != nil {
-		return fmt.Errorf("borrower: map region %d of node %s: %w", spec.ID, cmp.Or(owner, r.reader.Node()), err)
+		return fmt.Errorf("map region %d of node %s: %w", spec.ID, cmp.Or(owner, r.reader.Node()), err)
 	}
 	if view.Relocated() {
 		r.config.Log.Warn("a region could not be mapped at its planned address; it is read elsewhere", "region", spec.ID, "planned", fmt.Sprintf("%#x", spec.Base), "mapped", fmt.Sprintf("%#x", view.Base()))

@@ -15,7 +15,6 @@ import (
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/literal"
 	"github.com/csmsql/csmsql/sql/sqlerror"
-	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // RowsPerBatch is how many rows of text are gathered at most before DuckDB converts them. Rows that are long are fewer:
@@ -156,20 +155,4 @@ func Columns(schema *arrow.Schema, names []string) ([]string, error) {
 		seen[strings.ToLower(n)] = true
 	}
 	return names, nil
-}
-
-// QueryOf is what COPY … TO reads.
-func QueryOf(head *statement.Copy) string {
-	if head.Query != "" {
-		return head.Query
-	}
-	columns := "*"
-	if head.Columns != nil {
-		quoted := make([]string, len(head.Columns))
-		for i, c := range head.Columns {
-			quoted[i] = duckdb.QuoteIdentifier(c)
-		}
-		columns = strings.Join(quoted, ", ")
-	}
-	return "SELECT " + columns + " FROM " + dialect.QuoteName(head.Name)
 }

@@ -26,7 +26,7 @@ type Piece struct {
 }
 
 // ErrEnough is what Again.Add returns when no chunk is wanted any more.
-var ErrEnough = errors.New("ingest: all chunks that are wanted have been made")
+var ErrEnough = errors.New("all chunks that are wanted have been made")
 
 // Again makes chunks anew. For one goroutine.
 type Again struct {

@@ -82,7 +82,7 @@ type Writer struct {
 // limits are the constants above, but for tests.
 type limits struct{ morsel, rows, rowsMax, growthBytes, hold int64 }
 
-var errFinished = errors.New("ingest: the writer was finished or aborted already")
+var errFinished = errors.New("the writer was finished or aborted already")
 
 // NewWriter returns a writer that holds nothing yet. End it with Finish or Abort.
 func NewWriter(target Target) *Writer {

@@ -61,7 +61,7 @@ func (n *Node) adoptMended(ctx context.Context, spec memregion.Spec, owned []mem
 		end = max(end, o.Range.End())
 	}
 	if err := os.Truncate(spec.Path, end); err != nil {
-		return nil, fmt.Errorf("engine: make the file of region %d as long as its tables: %w", spec.ID, err)
+		return nil, fmt.Errorf("make the file of region %d as long as its tables: %w", spec.ID, err)
 	}
 	return n.adoptWhenFree(ctx, spec, owned)
 }
@@ -76,7 +76,7 @@ func (n *Node) checkOwners(live map[memregion.RegionID][]catalog.LiveExtent) err
 	for region, extents := range live {
 		switch owner, known := owners[region]; {
 		case !known:
-			return fmt.Errorf("engine: %w: table %s lies in region %d, of which the catalog in %s knows nothing", catalog.ErrCorrupt, extents[0].Table, region, n.config.Directory)
+			return fmt.Errorf("%w: table %s lies in region %d, of which the catalog in %s knows nothing", catalog.ErrCorrupt, extents[0].Table, region, n.config.Directory)
 		case owner != n.config.Node:
 			return sqlerror.New("55000", "the tables in %s lie in the region of node %q, and this node is called %q", n.config.Directory, owner, n.config.Node).
 				WithHint("Start the node with its former name, or with another data directory.")

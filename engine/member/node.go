@@ -114,12 +114,12 @@ func Open(ctx context.Context, c Config) (*Node, error) {
 	if config.Directory == "" {
 		dir, err := os.MkdirTemp("", "csmsql-")
 		if err != nil {
-			return n, fmt.Errorf("engine: make a temporary directory: %w", err)
+			return n, fmt.Errorf("make a temporary directory: %w", err)
 		}
 		n.temporary, config.Directory = dir, dir
 	}
 	if err := os.MkdirAll(config.Directory, 0o700); err != nil {
-		return n, fmt.Errorf("engine: make the data directory: %w", err)
+		return n, fmt.Errorf("make the data directory: %w", err)
 	}
 	if config.RegionDirectory == "" {
 		config.RegionDirectory = config.Directory
@@ -206,7 +206,7 @@ func (n *Node) openRegion(ctx context.Context) error {
 			n.config.Fault.At(faults.RegionAdopted)
 			return n.lend(ctx, lent, record.Generations, live[record.ID])
 		case !errors.Is(err, memregion.ErrRegionGone):
-			return fmt.Errorf("engine: adopt region %d: %w", record.ID, err)
+			return fmt.Errorf("adopt region %d: %w", record.ID, err)
 		case len(live[record.ID]) > 0:
 			n.Reader.Lose(record.ID, err)
 			n.config.Log.Error("a region is gone; tables that lay in it need their source: ALTER TABLE … RELOAD, where one is on record", "region", record.ID, "extents", len(live[record.ID]), "error", err)
@@ -349,7 +349,7 @@ func (n *Node) newRegion(ctx context.Context) error {
 	n.config.Fault.At(faults.RegionRecorded)
 	lent, err := memregion.Lend(ctx, record.Spec, n.lendOptions())
 	if err != nil {
-		return errors.Join(fmt.Errorf("engine: lend a region: %w", err), n.Catalog.DropRegion(ctx, id))
+		return errors.Join(fmt.Errorf("lend a region: %w", err), n.Catalog.DropRegion(ctx, id))
 	}
 	n.config.Fault.At(faults.RegionLent)
 	return n.lend(ctx, lent, 0, nil)
@@ -374,7 +374,7 @@ func (n *Node) lend(ctx context.Context, lent *memregion.Lent, first coherence.G
 	}
 	for _, x := range live {
 		if err := home.Adopt(x.Owner, x.Generation, x.Range, x.Seal); err != nil {
-			return fmt.Errorf("engine: adopt chunk %d of table %s: %w", x.Chunk, x.Table, err)
+			return fmt.Errorf("adopt chunk %d of table %s: %w", x.Chunk, x.Table, err)
 		}
 	}
 	n.Homes[id] = home

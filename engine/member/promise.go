@@ -66,7 +66,7 @@ func (p *promises) give(ttl time.Duration) error {
 		return err
 	}
 	if err := replaceFile(p.path, data, p.shared); err != nil {
-		return fmt.Errorf("engine: put a lease on record: %w", err)
+		return fmt.Errorf("put a lease on record: %w", err)
 	}
 	p.until = until
 	return nil
@@ -79,7 +79,7 @@ func (p *promises) await(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("engine: leases of the node's former process: %w", err)
+		return fmt.Errorf("leases of the node's former process: %w", err)
 	}
 	var record promiseRecord
 	if err := json.Unmarshal(data, &record); err != nil {
@@ -108,7 +108,7 @@ func (p *promises) settle(outstanding func() bool) error {
 	}
 	p.until, p.ttl = 0, 0
 	if err := os.Remove(p.path); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("engine: take a lease from the record: %w", err)
+		return fmt.Errorf("take a lease from the record: %w", err)
 	}
 	return nil
 }

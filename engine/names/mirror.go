@@ -124,7 +124,7 @@ func (m *Mirror) Follow(contents *catalog.Contents) error {
 	m.planning = contents
 	defer func() { m.planning = nil }()
 	if err := m.shown.follow(contents); err != nil {
-		return fmt.Errorf("names: follow the catalog: %w", err)
+		return fmt.Errorf("follow the catalog: %w", err)
 	}
 	m.seen = contents
 	m.words.keep(contents)

@@ -155,7 +155,7 @@ func showSystem(exec func(string) error, database string, tables map[string]*arr
 		sql := fmt.Sprintf("CREATE VIEW %s.%s.%s AS SELECT * FROM csm_table('%s', '%s')",
 			database, SystemSchema, name, SystemSchema, name)
 		if err := exec(sql); err != nil {
-			return fmt.Errorf("names: show csm.%s: %w", name, err)
+			return fmt.Errorf("show csm.%s: %w", name, err)
 		}
 	}
 	return nil

@@ -44,18 +44,29 @@ func (v *View) Release() {
 
 // Find looks a table up, first as written and then without regard to case, as DuckDB does.
 func (v *View) Find(schema, name string) *catalog.TableVersion {
-	v.Reads.Note(schema, name)
-	if t, ok := v.Contents.Table(catalog.TableName{Schema: schema, Name: name}); ok {
-		return t
+	return find(v, catalog.TableName{Schema: schema, Name: name}, v.Contents.Table, v.Contents.Tables,
+		func(t *catalog.TableVersion) catalog.TableName { return t.Table().Name })
+}
+
+// FindView is Find for views.
+func (v *View) FindView(schema, name string) *catalog.View {
+	return find(v, catalog.TableName{Schema: schema, Name: name}, v.Contents.View, v.Contents.Views,
+		func(w *catalog.View) catalog.TableName { return w.Name })
+}
+
+func find[T any](v *View, name catalog.TableName, exact func(catalog.TableName) (*T, bool), all func() []*T,
+	nameOf func(*T) catalog.TableName) *T {
+	v.Reads.Note(name.Schema, name.Name)
+	if found, ok := exact(name); ok {
+		return found
 	}
-	if _, ok := names.SchemaNamed(v.Contents, schema); !ok {
+	if _, ok := names.SchemaNamed(v.Contents, name.Schema); !ok {
 		return nil
 	}
-	for _, t := range v.Contents.Tables() {
-		n := t.Table().Name
-		if strings.EqualFold(n.Name, name) && strings.EqualFold(n.Schema, schema) {
+	for _, other := range all() {
+		if n := nameOf(other); strings.EqualFold(n.Name, name.Name) && strings.EqualFold(n.Schema, name.Schema) {
 			v.Reads.Note(n.Schema, n.Name)
-			return t
+			return other
 		}
 	}
 	return nil
@@ -151,23 +162,6 @@ func (v *View) Qualify(name statement.Name) (catalog.TableName, error) {
 		return catalog.TableName{}, sqlerror.New("3F000", "schema %q does not exist", schema)
 	}
 	return catalog.TableName{Schema: schema, Name: name.Name}, nil
-}
-
-// FindView looks a view up as find does a table.
-func (v *View) FindView(schema, name string) *catalog.View {
-	v.Reads.Note(schema, name)
-	if w, ok := v.Contents.View(catalog.TableName{Schema: schema, Name: name}); ok {
-		return w
-	}
-	if _, ok := names.SchemaNamed(v.Contents, schema); !ok {
-		return nil
-	}
-	for _, w := range v.Contents.Views() {
-		if strings.EqualFold(w.Name.Name, name) && strings.EqualFold(w.Name.Schema, schema) {
-			return w
-		}
-	}
-	return nil
 }
 
 // HasView tells whether there is a view of that name.

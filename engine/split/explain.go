@@ -92,7 +92,7 @@ func (c *Coordinator) Foresee(ctx context.Context, p *Plan, args []any, without 
 func (p *Plan) hints(stage *distribute.Stage) ([]plan.Scan, error) {
 	tree := dialect.TreeOf(stage.SQL)
 	if tree == nil {
-		return nil, errors.New("engine: the text of a stage cannot be parsed")
+		return nil, errors.New("the text of a stage cannot be parsed")
 	}
 	return plan.Scans(stage.SQL, tree, plan.ResolverFunc(func(_, schema, table string) *plan.Relation {
 		for _, r := range stage.Reads {

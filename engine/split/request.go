@@ -103,21 +103,21 @@ func (r *Run) request(ctx context.Context, stage *distribute.Stage, f *distribut
 	return request, nil
 }
 
-var errManyChunks = errors.New("engine: a part of the statement would read more chunks than one message can name")
+var errManyChunks = errors.New("a part of the statement would read more chunks than one message can name")
 
 // read adds what a fragment reads of an earlier stage's result: its partition, or everything.
 func read(p *fragment.Payload, result stageResult, reads distribute.Read, f *distribute.Fragment) error {
 	name := distribute.StageName(reads.Stage)
 	if i := slices.IndexFunc(p.Stages, func(s fragment.Stage) bool { return s.Name == name }); i >= 0 {
 		if p.Stages[i].InPart != reads.Part {
-			return fmt.Errorf("engine: a text reads stage %d whole and in part", reads.Stage)
+			return fmt.Errorf("a text reads stage %d whole and in part", reads.Stage)
 		}
 		return nil
 	}
 	parts := result.parts
 	if reads.Part {
 		if f.Partition >= len(parts) {
-			return fmt.Errorf("engine: a fragment reads partition %d of %d of stage %d", f.Partition, len(parts), reads.Stage)
+			return fmt.Errorf("a fragment reads partition %d of %d of stage %d", f.Partition, len(parts), reads.Stage)
 		}
 		parts = parts[f.Partition : f.Partition+1]
 	}

@@ -63,7 +63,7 @@ func (r *Run) collect(stage *distribute.Stage, made []ranFragment) error {
 	}
 	for i := range made {
 		if !slices.Equal(made[i].Columns, result.columns) {
-			return fmt.Errorf("engine: fragments of stage %d give columns of different types", stage.Number)
+			return fmt.Errorf("fragments of stage %d give columns of different types", stage.Number)
 		}
 		chunks := made[i].chunks
 		counts := made[i].Partitions

@@ -235,7 +235,7 @@ func (r *Run) LetGo() {
 }
 
 // ErrTypes is that the parts gave other columns than the statement has.
-var ErrTypes = errors.New("engine: the parts of the statement give columns of other types")
+var ErrTypes = errors.New("the parts of the statement give columns of other types")
 
 // Only tells that a statement failed because it was split, and may be run whole: its results had no room in lent memory
 // or were lost with the node that made them, or are more than can be told, or are of other types than was thought (D3). A

@@ -72,7 +72,7 @@ func spawn(o *Options, slot int) (*process, error) {
 func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("worker: make a pair of sockets: %w", err)
+		return nil, nil, fmt.Errorf("make a worker's sockets: %w", err)
 	}
 	file := os.NewFile(uintptr(pair[0]), "worker")
 	defer file.Close() // FileConn has its own
@@ -80,7 +80,7 @@ func socketPair() (ours *net.UnixConn, theirs *os.File, err error) {
 	conn, err := net.FileConn(file)
 	if err != nil {
 		theirs.Close()
-		return nil, nil, fmt.Errorf("worker: make a pair of sockets: %w", err)
+		return nil, nil, fmt.Errorf("make a worker's sockets: %w", err)
 	}
 	return conn.(*net.UnixConn), theirs, nil
 }

@@ -22,7 +22,7 @@ func EncodeSchema(schema *arrow.Schema) ([]byte, error) {
 	var out bytes.Buffer
 	w := ipc.NewWriter(&out, ipc.WithSchema(arrow.NewSchema(renamed(schema.Fields(), extensionKey, disguisedKey), &metadata)))
 	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("worker: write a schema: %w", err)
+		return nil, fmt.Errorf("write the schema of a worker's rows: %w", err)
 	}
 	return out.Bytes(), nil
 }
@@ -31,7 +31,7 @@ func EncodeSchema(schema *arrow.Schema) ([]byte, error) {
 func DecodeSchema(encoded []byte) (*arrow.Schema, error) {
 	r, err := ipc.NewReader(bytes.NewReader(encoded))
 	if err != nil {
-		return nil, fmt.Errorf("worker: read a schema: %w", err)
+		return nil, fmt.Errorf("read the schema of a worker's rows: %w", err)
 	}
 	defer r.Release()
 	metadata := r.Schema().Metadata()

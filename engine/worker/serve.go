@@ -73,16 +73,16 @@ func inherited(descriptor uintptr) (*net.UnixConn, error) {
 	unix.CloseOnExec(int(descriptor))
 	file := os.NewFile(descriptor, "socket")
 	if file == nil {
-		return nil, fmt.Errorf("worker: descriptor %d is not open: a node starts this command, not you", descriptor)
+		return nil, fmt.Errorf("descriptor %d is not open: a node starts this command, not you", descriptor)
 	}
 	defer file.Close() // FileConn has its own
 	conn, err := net.FileConn(file)
 	if err != nil {
-		return nil, fmt.Errorf("worker: descriptor %d is no socket: a node starts this command, not you: %w", descriptor, err)
+		return nil, fmt.Errorf("descriptor %d is no socket: a node starts this command, not you: %w", descriptor, err)
 	}
 	socket, ok := conn.(*net.UnixConn)
 	if !ok {
-		return nil, fmt.Errorf("worker: descriptor %d is a %T", descriptor, conn)
+		return nil, fmt.Errorf("descriptor %d is a %T: a node starts this command, not you", descriptor, conn)
 	}
 	return socket, nil
 }
@@ -146,7 +146,7 @@ func (s *server) obey(o *order) error {
 	case orderExecute:
 		err = s.execute(o, &end)
 	default:
-		err = fmt.Errorf("worker: an order of kind %d", o.Kind)
+		err = fmt.Errorf("a worker knows no order of kind %d", o.Kind)
 	}
 	if lost := (*linkError)(nil); errors.As(err, &lost) {
 		return err
@@ -158,7 +158,7 @@ func (s *server) obey(o *order) error {
 	if err := s.send(&end, false); err != nil || !end.Leaves {
 		return err
 	}
-	return errors.New("worker: it cannot run statements any more")
+	return errors.New("the worker cannot run statements any more")
 }
 
 func (r *report) notice(n Notice) { r.Notices = append(r.Notices, n) }
@@ -222,7 +222,7 @@ func (s *server) batch(o *order, batch arrow.RecordBatch) error {
 		return &Failure{State: "57014", Message: "canceling statement due to user request"}
 	}
 	if err := s.window.trim(r.Slot, s.used[r.Slot]); err != nil {
-		return fmt.Errorf("worker: give memory of the window back: %w", err)
+		return fmt.Errorf("give memory of a worker's window back: %w", err)
 	}
 	s.used[r.Slot] = r.Size
 	at, slot := int64(0), s.window.slot(r.Slot)

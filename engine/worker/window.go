@@ -27,7 +27,7 @@ type window struct {
 func newWindow() (*window, error) {
 	fd, err := unix.MemfdCreate("csmsql-worker", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
 	if err != nil {
-		return nil, fmt.Errorf("worker: make the window: %w", err)
+		return nil, fmt.Errorf("make a worker's window: %w", err)
 	}
 	file := os.NewFile(uintptr(fd), "window")
 	if err = unix.Ftruncate(fd, slots*slotBytes); err == nil {
@@ -35,7 +35,7 @@ func newWindow() (*window, error) {
 	}
 	if err != nil {
 		file.Close() // nothing was written
-		return nil, fmt.Errorf("worker: make the window: %w", err)
+		return nil, fmt.Errorf("make a worker's window: %w", err)
 	}
 	return mapWindow(file, unix.PROT_READ)
 }
@@ -44,7 +44,7 @@ func mapWindow(file *os.File, protection int) (*window, error) {
 	bytes, err := unix.Mmap(int(file.Fd()), 0, slots*slotBytes, protection, unix.MAP_SHARED)
 	if err != nil {
 		file.Close() // as above
-		return nil, fmt.Errorf("worker: map the window: %w", err)
+		return nil, fmt.Errorf("map a worker's window: %w", err)
 	}
 	return &window{file, bytes}, nil
 }

@@ -60,7 +60,7 @@ func (w Workers) Check(inCluster bool) error {
 		return sqlerror.New("0A000", "a node of a cluster has no workers: they do not split queries").
 			WithHint("Leave the workers out, or run the node alone.")
 	case len(w.Command) == 0 || w.Socket == "":
-		return errors.New("engine: workers need a command and the socket of the node")
+		return errors.New("workers need a command and the socket of the node")
 	}
 	return nil
 }

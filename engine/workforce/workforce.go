@@ -79,7 +79,7 @@ func (w *Workforce) Start(slot int) ([]byte, error) {
 	c := &w.config
 	directory := filepath.Join(c.Directory, "workers", strconv.Itoa(slot))
 	if err := os.RemoveAll(directory); err != nil {
-		return nil, fmt.Errorf("engine: clear a worker's directory: %w", err)
+		return nil, fmt.Errorf("clear a worker's directory: %w", err)
 	}
 	_, spill := c.Workers.Spill(c.SpillBytes)
 	return json.Marshal(Start{

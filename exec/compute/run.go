@@ -131,7 +131,7 @@ func (e *execution) open(open func(context.Context, plan.TableScan) (Source, err
 	}
 	source, err := open(e.ctx, *e.query.Table)
 	if err != nil {
-		return fmt.Errorf("compute: open %s.%s: %w", e.query.Table.Relation.Schema, e.query.Table.Relation.Name, err)
+		return fmt.Errorf("read table %s.%s: %w", e.query.Table.Relation.Schema, e.query.Table.Relation.Name, err)
 	}
 	e.source = source
 	if e.passesColumns() {

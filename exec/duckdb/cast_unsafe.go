@@ -11,7 +11,7 @@ import "fmt"
 func registerCasts(c *Connection) error {
 	// SAFETY: the handle is an open connection's.
 	if C.csm_register_casts(C.duckdb_connection(c.handle.Ptr)) != 0 {
-		return fmt.Errorf("exec/duckdb: DuckDB refused the casts of text")
+		return fmt.Errorf("DuckDB refused the casts of text")
 	}
 	return nil
 }

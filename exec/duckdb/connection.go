@@ -41,7 +41,7 @@ func (db *Database) connect() (*Connection, error) {
 	c := &Connection{db: db, session: newSession()}
 	if bindings.Connect(db.handle, &c.handle) == bindings.StateError {
 		dropSession(c.session)
-		return nil, fmt.Errorf("exec/duckdb: connect: DuckDB refused a new connection")
+		return nil, fmt.Errorf("DuckDB refused a new connection")
 	}
 	var client bindings.ClientContext
 	bindings.ConnectionGetClientContext(c.handle, &client)

@@ -97,12 +97,12 @@ func Open(options Options) (_ *Database, err error) {
 	}
 	var config bindings.Config
 	if bindings.CreateConfig(&config) == bindings.StateError {
-		return nil, fmt.Errorf("exec/duckdb: no configuration could be made")
+		return nil, fmt.Errorf("DuckDB made no configuration")
 	}
 	defer bindings.DestroyConfig(&config)
 	for name, value := range settings(options) {
 		if bindings.SetConfig(config, name, value) == bindings.StateError {
-			return nil, fmt.Errorf("exec/duckdb: DuckDB does not take the setting %s = %q", name, value)
+			return nil, fmt.Errorf("DuckDB does not take the setting %s = %q", name, value)
 		}
 	}
 	reached, err := confine(options)
@@ -114,7 +114,7 @@ func Open(options Options) (_ *Database, err error) {
 	var message string
 	if bindings.OpenExt(":memory:", &db.handle, config, &message) == bindings.StateError {
 		release(reached)
-		return nil, fmt.Errorf("exec/duckdb: open: %w", parseError(message))
+		return nil, fmt.Errorf("open DuckDB: %w", parseError(message))
 	}
 	databases.Store(db.number, db)
 	processWarden.join(db, options.account())
@@ -184,7 +184,7 @@ func (db *Database) prepareCatalog(options Options) error {
 	}
 	for _, sql := range statements {
 		if err := c.Exec(sql); err != nil {
-			return fmt.Errorf("exec/duckdb: prepare the database: %w", err)
+			return fmt.Errorf("prepare DuckDB's database: %w", err)
 		}
 	}
 	if err := registerScans(db, c); err != nil {

@@ -47,12 +47,12 @@ func confine(o Options) (list []reached, err error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("exec/duckdb: find the directories: %w", err)
+		return nil, fmt.Errorf("find the directories that DuckDB may use: %w", err)
 	}
 	for i, r := range list {
 		if !r.tell(func(path *C.char, spill C._Bool) bool { return bool(C.csm_files_add(path, spill)) }) {
 			release(list[:i])
-			return nil, fmt.Errorf("exec/duckdb: no memory for the directories")
+			return nil, fmt.Errorf("no memory for the names of directories")
 		}
 	}
 	return list, nil

@@ -44,7 +44,7 @@ func registerSetConfig(db *Database, c *Connection) error {
 	bindings.ScalarFunctionSetBind(function, C.csm_set_config_bind_address())
 	bindings.ScalarFunctionSetFunction(function, C.csm_set_config_run_address())
 	if bindings.RegisterScalarFunction(c.handle, function) == bindings.StateError {
-		return fmt.Errorf("exec/duckdb: DuckDB refused the function csm_set_config")
+		return fmt.Errorf("DuckDB refused the function csm_set_config")
 	}
 	return nil
 }
@@ -157,11 +157,11 @@ func registerDivide(c *Connection) error {
 		state := bindings.AddScalarFunctionToSet(set, function)
 		bindings.DestroyScalarFunction(&function)
 		if state == bindings.StateError {
-			return fmt.Errorf("exec/duckdb: DuckDB refused an overload of %s", Divide)
+			return fmt.Errorf("DuckDB refused an overload of %s", Divide)
 		}
 	}
 	if bindings.RegisterScalarFunctionSet(c.handle, set) == bindings.StateError {
-		return fmt.Errorf("exec/duckdb: DuckDB refused the function %s", Divide)
+		return fmt.Errorf("DuckDB refused the function %s", Divide)
 	}
 	return nil
 }

@@ -31,11 +31,11 @@ func BuildGroupKeySet(ctx context.Context, s *Scan, groups Groups, limit int64) 
 	}
 	for i, column := range b.columns {
 		if column < 0 || column >= s.Schema.NumFields() {
-			return nil, fmt.Errorf("exec/duckdb: groups by column %d: the table has %d columns", column, s.Schema.NumFields())
+			return nil, fmt.Errorf("groups by column %d: the table has %d columns", column, s.Schema.NumFields())
 		}
 		t, ok := integerOf(s.Schema.Field(column).Type)
 		if !ok || i > 0 && t == (integer{8, false}) {
-			return nil, fmt.Errorf("exec/duckdb: groups of column %q: values of type %s cannot be summed", s.Schema.Field(column).Name, s.Schema.Field(column).Type)
+			return nil, fmt.Errorf("groups of column %q: values of type %s cannot be summed", s.Schema.Field(column).Name, s.Schema.Field(column).Type)
 		}
 		if i == 0 {
 			b.key = t
@@ -44,7 +44,7 @@ func BuildGroupKeySet(ctx context.Context, s *Scan, groups Groups, limit int64) 
 		}
 	}
 	if len(s.Filters) > 0 {
-		return nil, fmt.Errorf("exec/duckdb: groups of a scan with filters are not complete")
+		return nil, fmt.Errorf("groups of a scan with filters are not complete")
 	}
 	sets := make([]*KeySet, s.builders())
 	group, ctx := errgroup.WithContext(ctx)

@@ -14,7 +14,7 @@ type Guard struct{ base uintptr }
 // NewGuard watches the mapping [base, base+length). At most 256 mappings can be watched at once.
 func NewGuard(base uintptr, length int64) (*Guard, error) {
 	if C.csm_guard_add(C.uintptr_t(base), C.uintptr_t(length)) != 0 {
-		return nil, fmt.Errorf("exec/duckdb: cannot guard the mapping at %#x: %d mappings are guarded already", base, int(C.CSM_GUARD_MAX))
+		return nil, fmt.Errorf("cannot guard the mapping at %#x: %d mappings are guarded already", base, int(C.CSM_GUARD_MAX))
 	}
 	return &Guard{base: base}, nil
 }

@@ -16,11 +16,11 @@ import (
 // goroutine at a time, several chunks may be open at once.
 func BuildKeySet(ctx context.Context, s *Scan, column int, limit int64) (*KeySet, error) {
 	if column < 0 || column >= s.Schema.NumFields() {
-		return nil, fmt.Errorf("exec/duckdb: key set of column %d: the table has %d columns", column, s.Schema.NumFields())
+		return nil, fmt.Errorf("key set of column %d: the table has %d columns", column, s.Schema.NumFields())
 	}
 	key, ok := integerOf(s.Schema.Field(column).Type)
 	if !ok {
-		return nil, fmt.Errorf("exec/duckdb: key set of column %q: values of type %s are no keys", s.Schema.Field(column).Name, s.Schema.Field(column).Type)
+		return nil, fmt.Errorf("key set of column %q: values of type %s are no keys", s.Schema.Field(column).Name, s.Schema.Field(column).Type)
 	}
 	if err := s.checkFilters(); err != nil {
 		return nil, err

@@ -103,7 +103,7 @@ func openForKeys(s *Scan, chunk int, columns []int) (*openedChunk, error) {
 	o.c.columns = (*C.struct_csm_column)(C.calloc(C.size_t(len(columns)), C.sizeof_struct_csm_column))
 	if err := s.openChunk(chunk, columns, o.c); err != nil {
 		o.close(len(columns))
-		return nil, fmt.Errorf("exec/duckdb: key set: %w", err)
+		return nil, fmt.Errorf("key set: %w", err)
 	}
 	return o, nil
 }

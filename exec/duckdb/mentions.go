@@ -58,7 +58,7 @@ func (c *Connection) parse(ctx context.Context, query string) (any, error) {
 	decoder := json.NewDecoder(strings.NewReader(strings.Join(texts, "")))
 	decoder.UseNumber()
 	if err := decoder.Decode(&parsed); err != nil {
-		return nil, fmt.Errorf("exec/duckdb: read a parse tree: %w", err)
+		return nil, fmt.Errorf("read DuckDB's parse tree: %w", err)
 	}
 	switch {
 	case parsed.Error && parsed.Type == "parser":

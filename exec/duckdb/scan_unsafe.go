@@ -46,7 +46,7 @@ func registerScans(db *Database, c *Connection) error {
 		state := bindings.RegisterTableFunction(c.handle, function)
 		bindings.DestroyTableFunction(&function)
 		if state == bindings.StateError {
-			return fmt.Errorf("exec/duckdb: DuckDB refused the table function %s", f.name)
+			return fmt.Errorf("DuckDB refused the table function %s", f.name)
 		}
 	}
 	return nil

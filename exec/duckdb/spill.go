@@ -22,13 +22,13 @@ type spillDirectory struct {
 // newSpillDirectory makes one below parent, and removes those of databases whose process was killed.
 func newSpillDirectory(parent string) (*spillDirectory, error) {
 	if err := os.MkdirAll(parent, 0o700); err != nil {
-		return nil, fmt.Errorf("exec/duckdb: make the spill directory: %w", err)
+		return nil, fmt.Errorf("make the spill directory: %w", err)
 	}
 	removeAbandoned(parent)
 	for {
 		path, err := os.MkdirTemp(parent, spillPrefix)
 		if err != nil {
-			return nil, fmt.Errorf("exec/duckdb: make the spill directory: %w", err)
+			return nil, fmt.Errorf("make the spill directory: %w", err)
 		}
 		if lock := lockDirectory(path); lock != nil {
 			if _, err := os.Stat(path); err == nil { // nobody took it for abandoned before it was locked

@@ -6,7 +6,7 @@ import "errors"
 // are DuckDB's to complain about, with the user's own text and positions.
 var (
 	// ErrStatement: the parse tree is missing, or its positions do not belong to the text that was given with it.
-	ErrStatement = errors.New("plan: the parse tree does not belong to this statement text")
+	ErrStatement = errors.New("the parse tree does not belong to this statement text")
 )
 
 // StatementError says which name could not be found where the parse tree says it stands. It wraps [ErrStatement].

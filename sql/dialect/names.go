@@ -23,6 +23,22 @@ func QuoteName(n statement.Name) string {
 	return strings.Join(parts, ".")
 }
 
+// CopyQuery is the query of a COPY, or the one that reads the columns of its table that it names.
+func CopyQuery(head *statement.Copy) string {
+	if head.Query != "" {
+		return head.Query
+	}
+	columns := "*"
+	if head.Columns != nil {
+		quoted := make([]string, len(head.Columns))
+		for i, c := range head.Columns {
+			quoted[i] = duckdb.QuoteIdentifier(c)
+		}
+		columns = strings.Join(quoted, ", ")
+	}
+	return "SELECT " + columns + " FROM " + QuoteName(head.Name)
+}
+
 // NameSpan is where the last part of a name stands, the one to write a schema before.
 func NameSpan(query string, m duckdb.Mention) (start, end int, ok bool) {
 	start = m.Offset

@@ -77,7 +77,7 @@ func Install(exec func(sql string) error) error {
 	m.relations[pgCatalog+".pg_settings"].writeTable(&b, compatSchema+"."+settingsTable)
 	writeRows(&b, compatSchema+"."+shownTable, shownSettings(), nil)
 	if err := exec(b.String()); err != nil {
-		return fmt.Errorf("pgcatalog: install settings: %w", err)
+		return fmt.Errorf("install the system catalogs' settings: %w", err)
 	}
 	return m.run(exec, "functions.sql", "duckdb.sql")
 }
@@ -86,7 +86,7 @@ func Install(exec func(sql string) error) error {
 func (m *model) run(exec func(sql string) error, files ...string) error {
 	for _, file := range files {
 		if err := exec(m.expand(readFile(file))); err != nil {
-			return fmt.Errorf("pgcatalog: install %s: %w", file, err)
+			return fmt.Errorf("install the system catalogs: %s: %w", file, err)
 		}
 	}
 	return nil
@@ -116,14 +116,14 @@ func InstallCatalogs(exec func(sql string) error) (err error) {
 		return err
 	}
 	if err := exec(b.String()); err != nil {
-		return fmt.Errorf("pgcatalog: install tables: %w", err)
+		return fmt.Errorf("install the system catalogs' tables: %w", err)
 	}
 	if err := m.run(exec, "definitions.sql", "names.sql"); err != nil {
 		return err
 	}
 	for _, key := range m.order {
 		if err := exec(m.view(m.relations[key])); err != nil {
-			return fmt.Errorf("pgcatalog: install %s: %w", key, err)
+			return fmt.Errorf("install the system catalogs: %s: %w", key, err)
 		}
 	}
 	return m.run(exec, "lookups.sql")
@@ -148,7 +148,7 @@ func (m *model) writeTables(b *strings.Builder) error {
 		catalogSchema + ".system_column GROUP BY ALL;\n")
 	for target, file := range map[string]string{"type_display": "type_display.tsv", "function_display": "function_display.tsv", "keywords": "pg_keywords.tsv"} {
 		if t, err = readCopy(readFile(file)); err != nil {
-			return fmt.Errorf("pgcatalog: %s: %w", file, err)
+			return fmt.Errorf("the system catalogs' %s: %w", file, err)
 		}
 		writeRows(b, catalogSchema+"."+target, t, map[string]string{"oid": "UINTEGER"})
 	}

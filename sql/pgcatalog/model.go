@@ -76,7 +76,7 @@ func loadModel() (*model, error) {
 func (m *model) loadColumns() error {
 	t, err := readCopy(readFile("columns.tsv"))
 	if err != nil {
-		return fmt.Errorf("pgcatalog: columns.tsv: %w", err)
+		return fmt.Errorf("columns.tsv: %w", err)
 	}
 	for _, row := range t.rows {
 		key := t.text(row, "schema") + "." + t.text(row, "relation")
@@ -84,7 +84,7 @@ func (m *model) loadColumns() error {
 		if r == nil {
 			r = &systemRelation{schema: t.text(row, "schema"), name: t.text(row, "relation"), table: t.text(row, "kind") == "r"}
 			if r.oid, err = strconv.ParseInt(t.text(row, "relation_oid"), 10, 32); err != nil {
-				return fmt.Errorf("pgcatalog: columns.tsv: %w", err)
+				return fmt.Errorf("columns.tsv: %w", err)
 			}
 			m.relations[key] = r
 			m.names = append(m.names, key)
@@ -92,7 +92,7 @@ func (m *model) loadColumns() error {
 				r.static = settingsRows()
 			} else if text := readFile(r.name + ".tsv"); text != "" && r.schema == "pg_catalog" {
 				if r.static, err = readCopy(text); err != nil {
-					return fmt.Errorf("pgcatalog: %s.tsv: %w", r.name, err)
+					return fmt.Errorf("%s.tsv: %w", r.name, err)
 				}
 			}
 		}
@@ -128,7 +128,7 @@ func (m *model) loadSources() error {
 			continue
 		}
 		if current = m.relations[head]; current == nil {
-			return fmt.Errorf("pgcatalog: relations.sql: %q is no relation of columns.tsv", head)
+			return fmt.Errorf("relations.sql: %q is no relation of columns.tsv", head)
 		}
 		current.alone = alone
 		m.order = append(m.order, head)
@@ -138,7 +138,7 @@ func (m *model) loadSources() error {
 			}
 			columns, err := outputColumns(text)
 			if err != nil {
-				return fmt.Errorf("pgcatalog: relations.sql: %s: %w", head, err)
+				return fmt.Errorf("relations.sql: %s: %w", head, err)
 			}
 			current.sources = append(current.sources, source{strings.TrimSuffix(strings.TrimSpace(text), ";"), columns})
 		}

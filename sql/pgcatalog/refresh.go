@@ -72,7 +72,7 @@ func Refresh(exec func(sql string) error, relations []Relation, schemas []Schema
 	for i := range relations {
 		r := &relations[i]
 		if r.OID < FirstOID || r.OID > LastOID {
-			return fmt.Errorf("pgcatalog: %s.%s has object ID %d, which is outside of %d to %d", r.Schema, r.Name, r.OID, FirstOID, LastOID)
+			return fmt.Errorf("%s.%s has object ID %d, which is outside of %d to %d", r.Schema, r.Name, r.OID, FirstOID, LastOID)
 		}
 		if _, ok := oids[r.Schema]; !ok {
 			oids[r.Schema] = schemaOID(Schema{Name: r.Schema})
@@ -85,7 +85,7 @@ func Refresh(exec func(sql string) error, relations []Relation, schemas []Schema
 	columnRows(relations).write(&b, "csm_column")
 	constraintRows(relations, oids).write(&b, "csm_constraint")
 	if err := exec(b.String()); err != nil {
-		return fmt.Errorf("pgcatalog: refresh: %w", err)
+		return fmt.Errorf("refresh the system catalogs: %w", err)
 	}
 	return nil
 }

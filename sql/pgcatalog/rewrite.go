@@ -27,7 +27,7 @@ func Rewrite(sql string, tree *pg.ParseResult) (string, error) {
 	made := withoutPlaces(proto.Clone(copied).(*pg.ParseResult))
 	out, err := deparse(copied)
 	if err != nil {
-		return sql, fmt.Errorf("pgcatalog: write the query: %w", err)
+		return sql, fmt.Errorf("write a query of the system catalogs: %w", err)
 	}
 	read, err := pg.Parse(out)
 	if err != nil {

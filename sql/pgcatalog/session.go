@@ -44,7 +44,7 @@ func SetPrepared(exec func(sql string) error, list []Prepared) error {
 		rows[i] = "[" + strings.Join(cells, ", ") + "]"
 	}
 	if err := exec("SET VARIABLE csm_prepared = CAST([" + strings.Join(rows, ", ") + "] AS VARCHAR[][])"); err != nil {
-		return fmt.Errorf("pgcatalog: prepared statements: %w", err)
+		return fmt.Errorf("show the prepared statements: %w", err)
 	}
 	return nil
 }
@@ -66,7 +66,7 @@ func SetSession(exec func(sql string) error, s Session) error {
 		"SET VARIABLE csm_path = CAST([" + strings.Join(path, ", ") + "] AS VARCHAR[]);\n" +
 		"SET VARIABLE csm_settings = CAST(map([" + strings.Join(keys, ", ") + "], [" + strings.Join(values, ", ") + "]) AS MAP(VARCHAR, VARCHAR[]));"
 	if err := exec(sql); err != nil {
-		return fmt.Errorf("pgcatalog: session: %w", err)
+		return fmt.Errorf("show the session: %w", err)
 	}
 	return nil
 }

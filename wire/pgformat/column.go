@@ -157,7 +157,7 @@ func unsupported(values arrow.Array, oid uint32, format Format) error {
 	if format == BinaryFormat {
 		name = "binary"
 	}
-	return fmt.Errorf("pgformat: cannot send Arrow %s as type %d in %s format", values.DataType(), oid, name)
+	return fmt.Errorf("cannot send Arrow %s as type %d in %s format", values.DataType(), oid, name)
 }
 
 // toMicros converts a count of units to microseconds, downwards; ok is false when it does not fit.

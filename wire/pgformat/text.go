@@ -268,7 +268,7 @@ func (e *ValueError) SQLState() string { return e.State }
 func (e *ValueError) Hint() string { return e.Help }
 
 var (
-	errNoBatch  = errors.New("pgformat: no batch is bound")
-	errColumns  = errors.New("pgformat: batch has another number of columns than announced")
+	errNoBatch  = errors.New("no batch is bound")
+	errColumns  = errors.New("batch has another number of columns than announced")
 	errRowLimit = &ValueError{State: "54000", Message: fmt.Sprintf("row is larger than %d bytes", rowBytesMax)}
 )

@@ -38,7 +38,7 @@ const (
 func New(sql string) (*Text, error) {
 	scanned, err := pg.Scan(sql)
 	if err != nil {
-		return nil, fmt.Errorf("plan/outline: scan: %w", err)
+		return nil, fmt.Errorf("read the tokens of the text: %w", err)
 	}
 	t := &Text{SQL: sql}
 	var open []int

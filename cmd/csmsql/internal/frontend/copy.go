@@ -14,7 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/outcome"
-	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgcopy"
@@ -117,21 +117,7 @@ func (c *copyIn) textRows(reader *pgcopy.Reader) func() ([][]byte, error) {
 
 // copyTarget finds the columns that a COPY FROM fills: the engine shows a table's columns to whoever selects them.
 func (s *session) copyTarget(ctx context.Context, head *statement.Copy) (*arrow.Schema, error) {
-	list := "*"
-	if head.Columns != nil {
-		quoted := make([]string, len(head.Columns))
-		for i, column := range head.Columns {
-			quoted[i] = lex.Quote(column)
-		}
-		list = strings.Join(quoted, ", ")
-	}
-	var name []string
-	for _, part := range []string{head.Name.Database, head.Name.Schema, head.Name.Name} {
-		if part != "" {
-			name = append(name, lex.Quote(part))
-		}
-	}
-	probe, err := s.engine.Prepare(ctx, "SELECT "+list+" FROM "+strings.Join(name, "."))
+	probe, err := s.engine.Prepare(ctx, dialect.CopyQuery(head))
 	if err != nil {
 		return nil, err
 	}
