@@ -3,14 +3,10 @@ package engine
 import (
 	"context"
 
-	"github.com/apache/arrow-go/v18/arrow/array"
-
-	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/inspection"
 	"github.com/csmsql/csmsql/engine/service"
 	"github.com/csmsql/csmsql/engine/systemtable"
-	"github.com/csmsql/csmsql/exec/duckdb"
 )
 
 // Version of the product.
@@ -81,35 +77,6 @@ func (a served) AddWork(status *noderpc.Status) {
 		status.Workers = append(status.Workers, noderpc.WorkerStatus{
 			Process: w.Process, Started: w.Started, Busy: w.Busy, Statements: w.Statements, Crashes: w.Crashes, Kills: w.Kills,
 		})
-	}
-}
-
-// Table implements service.Statements.
-func (a served) Table(ctx context.Context, table catalog.TableName) (array.RecordReader, error) {
-	s, err := a.engine.Session(SessionOptions{User: "csm table"})
-	if err != nil {
-		return nil, err
-	}
-	all := "SELECT * FROM " + duckdb.QuoteIdentifier(table.Schema) + "." + duckdb.QuoteIdentifier(table.Name)
-	rows, err := s.query(ctx, all, DialectDuckDB, nil)
-	if err != nil {
-		_ = s.Close()
-		return nil, err
-	}
-	return ownReader{newRecordReader(rows), s}, nil
-}
-
-// ownReader reads in a session that ends with it.
-type ownReader struct {
-	*recordReader
-	session *Session
-}
-
-// Release implements array.RecordReader.
-func (r ownReader) Release() {
-	r.recordReader.Release()
-	if r.references.Load() <= 0 {
-		_ = r.session.Close()
 	}
 }
 

@@ -47,12 +47,9 @@ var accessOf = map[string]access{
 	nodepb.Lending_Left_FullMethodName:                 nodes,
 	nodepb.Lending_Held_FullMethodName:                 nodes,
 	nodepb.Fragments_Run_FullMethodName:                nodes,
-	nodepb.Coordination_States_FullMethodName:          identified,
 	nodepb.Coordination_Drain_FullMethodName:           identified,
 	nodepb.Administration_ClusterStatus_FullMethodName: identified,
 	nodepb.Administration_DrainNode_FullMethodName:     identified,
-	nodepb.Coordination_DescribeChunk_FullMethodName:   identified,
-	nodepb.Coordination_SendTable_FullMethodName:       identified, // no SQL, so no GRANT, stands before the rows
 }
 
 func (a access) admits(p Peer) bool {

@@ -3,7 +3,6 @@ package noderpc_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -127,99 +126,11 @@ func TestAGrantNobodyWaitsFor(t *testing.T) {
 	require.Equal(t, noderpc.FreeRequest{Tickets: []noderpc.Ticket{5}, Settling: true}, l.heard()[1])
 }
 
-func TestStates(t *testing.T) {
-	ctx := context.Background()
-	var own [3]*noderpc.States
-	var clients []*noderpc.Client
-	for i := range own {
-		own[i] = &noderpc.States{}
-		path, _ := serve(t, &fakeNode{}, noderpc.ServerOptions{States: own[i]})
-		clients = append(clients, dial(t, path))
-	}
-	all, err := clients[0].States(ctx)
-	require.NoError(t, err)
-	require.Empty(t, all)
-	var group errgroup.Group
-	group.Go(func() error { return noderpc.WaitStates(ctx, clients, "loaded", 2) })
-	for _, s := range own {
-		require.NoError(t, s.Set("loaded", 1))
-		require.NoError(t, s.Set("other", 2))
-	}
-	for _, s := range own {
-		require.NoError(t, s.Set("loaded", 2))
-	}
-	require.NoError(t, group.Wait())
-	all, err = clients[1].States(ctx)
-	require.NoError(t, err)
-	require.Equal(t, map[string]int64{"loaded": 2, "other": 2}, all)
-
-	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
-	defer cancel()
-	err = noderpc.WaitStates(short, clients, "loaded", 3)
-	require.Equal(t, "57014", state(t, err))
-	require.ErrorContains(t, err, "loaded = 3")
-	require.Equal(t, "22023", state(t, clients[0].WaitState(ctx, "", 1)))
-	require.Equal(t, "22023", state(t, own[0].Set(strings.Repeat("x", 65), 1)))
-	require.Equal(t, "22023", state(t, own[0].Set("\n", 1)))
-	for i := range noderpc.MaxStates - 2 {
-		require.NoError(t, own[0].Set(fmt.Sprint(i), 1))
-	}
-	require.Equal(t, "54000", state(t, own[0].Set("one more", 1)))
-	require.NoError(t, own[0].Set("loaded", 9), "one that is there already")
-}
-
-// A wait that outlasts the server's patience asks again, and waits are bounded.
-func TestWaitsAreBounded(t *testing.T) {
-	states := &noderpc.States{}
-	path, _ := serve(t, &fakeNode{}, noderpc.ServerOptions{States: states, MaxWaits: 1})
-	ctx, cancel := context.WithCancel(context.Background())
-	defer cancel()
-	var group errgroup.Group
-	for range 2 {
-		c := dial(t, path)
-		group.Go(func() error { defer cancel(); return c.WaitState(ctx, "s", 1) }) // the one that is refused ends both
-	}
-	err := group.Wait()
-	require.Contains(t, []string{"53000", "57014"}, state(t, err))
-	require.NoError(t, states.Set("s", 1))
-	require.NoError(t, dial(t, path).WaitState(context.Background(), "s", 1))
-}
-
-// fakeOperations has one table.
-type fakeOperations struct {
-	drained atomic.Bool
-	batches []arrow.RecordBatch
-	fail    error // after the batches
-	chunk   []byte
-}
+type fakeOperations struct{ drained atomic.Bool }
 
 func (o *fakeOperations) Drain(_ context.Context, on bool) error {
 	o.drained.Store(on)
 	return nil
-}
-
-func (o *fakeOperations) Chunk(_ context.Context, table catalog.TableName, chunk int64) ([]byte, error) {
-	if table != holderTable || chunk != 3 {
-		return nil, errors.New("no such chunk")
-	}
-	return o.chunk, nil
-}
-
-func (o *fakeOperations) Table(_ context.Context, table catalog.TableName) (array.RecordReader, error) {
-	if table != holderTable {
-		return nil, errors.New("no such table")
-	}
-	return array.ReaderFromIter(numbersSchema, func(yield func(arrow.RecordBatch, error) bool) {
-		for _, b := range o.batches {
-			b.Retain()
-			if !yield(b, nil) {
-				return
-			}
-		}
-		if o.fail != nil {
-			yield(nil, o.fail)
-		}
-	}), nil
 }
 
 var numbersSchema = arrow.NewSchema([]arrow.Field{{Name: "n", Type: arrow.PrimitiveTypes.Int64}}, nil)
@@ -233,44 +144,13 @@ func numbers(from, to int64) arrow.RecordBatch {
 }
 
 func TestOperations(t *testing.T) {
-	ctx := context.Background()
-	o := &fakeOperations{batches: []arrow.RecordBatch{numbers(0, 200_000), numbers(200_000, 200_001)}, chunk: []byte("no descriptor")}
+	o := &fakeOperations{}
 	path, _ := serve(t, &fakeNode{}, noderpc.ServerOptions{Operations: o})
 	c := dial(t, path)
-	require.NoError(t, c.Drain(ctx, true))
+	require.NoError(t, c.Drain(context.Background(), true))
 	require.True(t, o.drained.Load())
-
-	next := int64(0)
-	sum := func(b arrow.RecordBatch) error {
-		for _, v := range b.Column(0).(*array.Int64).Int64Values() {
-			if v != next {
-				return fmt.Errorf("%d instead of %d", v, next)
-			}
-			next++
-		}
-		return nil
-	}
-	require.NoError(t, c.CopyTable(ctx, holderTable, sum))
-	require.EqualValues(t, 200_001, next)
-	require.ErrorContains(t, c.CopyTable(ctx, catalog.TableName{Name: "x"}, sum), "no such table")
-	require.Equal(t, "22023", state(t, c.CopyTable(ctx, catalog.TableName{}, sum)))
-	stop := errors.New("enough")
-	require.ErrorIs(t, c.CopyTable(ctx, holderTable, func(arrow.RecordBatch) error { return stop }), stop)
-	o.fail = sqlError{errors.New("a chunk is lost")}
-	err := c.CopyTable(ctx, holderTable, func(arrow.RecordBatch) error { return nil })
-	require.ErrorContains(t, err, "a chunk is lost", "a copy that is not whole is an error")
-	require.Equal(t, "42P01", state(t, err))
-
-	_, err = c.DescribeChunk(ctx, holderTable, 3)
-	require.ErrorIs(t, err, noderpc.ErrBadMessage)
-	_, err = c.DescribeChunk(ctx, holderTable, 4)
-	require.ErrorContains(t, err, "no such chunk")
-	_, err = c.DescribeChunk(ctx, holderTable, -1)
-	require.Equal(t, "22023", state(t, err))
-	o.chunk = sealedChunk(t, 1, 10).Encoded()
-	d, err := c.DescribeChunk(ctx, holderTable, 3)
-	require.NoError(t, err)
-	require.Contains(t, d.String(), "chunk of 10 rows")
+	require.NoError(t, c.Drain(context.Background(), false))
+	require.False(t, o.drained.Load())
 }
 
 // A node that is alone offers nothing of this, and says so.
@@ -279,13 +159,9 @@ func TestANodeThatBelongsToNoCluster(t *testing.T) {
 	path, _ := serve(t, &fakeNode{}, noderpc.ServerOptions{})
 	c := dial(t, path)
 	require.NoError(t, c.Ping(ctx))
-	states, err := c.States(ctx)
-	require.NoError(t, err)
-	require.Empty(t, states)
 	_, grantErr := c.Grant(ctx, noderpc.GrantRequest{Size: 1, Ticket: 1})
 	_, runErr := c.RunFragment(ctx, noderpc.FragmentRequest{Query: "q"}, noderpc.FragmentOptions{})
-	_, chunkErr := c.DescribeChunk(ctx, holderTable, 0)
-	for _, err := range []error{grantErr, runErr, chunkErr, c.Drain(ctx, true), c.CopyTable(ctx, holderTable, nil), c.Free(ctx, noderpc.FreeRequest{})} {
+	for _, err := range []error{grantErr, runErr, c.Drain(ctx, true), c.Free(ctx, noderpc.FreeRequest{})} {
 		require.Equal(t, "0A000", state(t, err))
 	}
 }

@@ -12,16 +12,15 @@
 //	  ▲ Renew, Release                           mutual TLS        │   │
 //	package keeper ── renews every TTL/3                           │ tokens ── whose lease is it (N4)
 //	  │ Check(lease): by this machine's clock alone (N1)           ▼
-//	  ▼                                                          Lender (package lending), States
+//	  ▼                                                          Lender (package lending)
 //	query: load from the region ─▶ Check ─▶ hand on the result
 //
 //	borrowing.Space ── Grant, Reallocate, Seal, Publish, Free ─▶ Lender: the coherence protocol by message
 //	RunFragment ───── request, signs of life ──────────────────▶ Fragments.Run; the open stream is the result's lease
 //	            ◀──── progress, result: descriptors of chunks
 //
-// No byte of a table travels (but for CopyTable, which is there to be compared with): other processes map the regions and
-// read in place, and write in place. What travels is a snapshot's record, the pages of descriptors that a query needs,
-// renewals, and the steps of the protocol.
+// No byte of a table travels: other processes map the regions and read in place, and write in place. What travels is a
+// snapshot's record, the pages of descriptors that a query needs, renewals, and the steps of the protocol.
 //
 // The service Node is for whoever attaches to a node; Lending, Coordination and Fragments are for the nodes of a cluster.
 // docs/cluster-rpc.md holds them against the thesis' orchestrator.
@@ -73,7 +72,7 @@
 //
 // # Bounds
 //
-// Connections, streams per connection, calls (in all and of one peer), loads, fragments and waits at once (ServerOptions), the size of every message
+// Connections, streams per connection, calls (in all and of one peer), loads and fragments at once (ServerOptions), the size of every message
 // and the number of everything in it (limits.go), the time of every call but loads and fragments (10 s unless the caller
 // says otherwise, MaxCallTime in any case), progress reports that wait (one per step, 64 steps), leases of a borrower, the
 // log's lines about refusals. What one peer may hold of the memory is package lending's.
@@ -88,7 +87,7 @@
 //
 // # Lock order
 //
-//	Client.mu, reporter.mu, States.mu, FragmentRun.mu: none is held over a call or another lock
+//	Client.mu, reporter.mu, FragmentRun.mu: none is held over a call or another lock
 //
 // # What it does not do
 //

@@ -1,7 +1,6 @@
 package noderpc_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -12,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/stretchr/testify/require"
 	"google.golang.org/grpc"
 
@@ -30,7 +28,6 @@ type hostileNode struct {
 	status      *nodepb.StatusResponse
 	events      []*nodepb.LoadEvent
 	hostileLender
-	hostileCoordinator
 	hostileRunner
 }
 
@@ -39,11 +36,6 @@ type (
 	hostileLender struct {
 		nodepb.UnimplementedLendingServer
 		granted *nodepb.GrantResponse
-	}
-	hostileCoordinator struct {
-		nodepb.UnimplementedCoordinationServer
-		states map[string]int64
-		table  [][]byte
 	}
 	hostileRunner struct {
 		nodepb.UnimplementedFragmentsServer
@@ -55,19 +47,6 @@ type (
 
 func (n *hostileLender) Grant(context.Context, *nodepb.GrantRequest) (*nodepb.GrantResponse, error) {
 	return n.granted, nil
-}
-
-func (n *hostileCoordinator) States(context.Context, *nodepb.StatesRequest) (*nodepb.StatesResponse, error) {
-	return &nodepb.StatesResponse{States: n.states}, nil
-}
-
-func (n *hostileCoordinator) SendTable(_ *nodepb.SendTableRequest, stream grpc.ServerStreamingServer[nodepb.TableData]) error {
-	for _, data := range n.table {
-		if err := stream.Send(&nodepb.TableData{Data: data}); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func (n *hostileRunner) Run(stream grpc.BidiStreamingServer[nodepb.FragmentControl, nodepb.FragmentEvent]) error {
@@ -114,7 +93,6 @@ func serveHostile(t *testing.T) (*hostileNode, string) {
 	g := grpc.NewServer(grpc.WaitForHandlers(true))
 	nodepb.RegisterNodeServer(g, n)
 	nodepb.RegisterLendingServer(g, &n.hostileLender)
-	nodepb.RegisterCoordinationServer(g, &n.hostileCoordinator)
 	nodepb.RegisterFragmentsServer(g, &n.hostileRunner)
 	served := make(chan error, 1)
 	go func() { served <- g.Serve(listener) }()
@@ -222,26 +200,6 @@ func TestAHostileLender(t *testing.T) {
 		var e *noderpc.Error
 		require.ErrorAs(t, err, &e)
 		require.False(t, e.Answered, "who knows what it has granted: the ticket goes back")
-	}
-}
-
-func TestAHostileCoordinator(t *testing.T) {
-	n, path := serveHostile(t)
-	c := dial(t, path)
-	many := map[string]int64{}
-	for i := range 257 {
-		many[string(rune('a'+i))] = 1
-	}
-	for _, states := range []map[string]int64{many, {"": 1}, {"\n": 1}, {strings.Repeat("x", 65): 1}} {
-		n.states = states
-		_, err := c.States(context.Background())
-		require.ErrorIs(t, err, noderpc.ErrBadMessage)
-		require.ErrorIs(t, c.WaitState(context.Background(), "s", 1), noderpc.ErrBadMessage)
-	}
-	for _, table := range [][][]byte{{}, {{}}, {[]byte("rubbish")}, {bytes.Repeat([]byte{0xff}, 1000)}, {{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x7f}}} {
-		n.table = table
-		err := c.CopyTable(context.Background(), holderTable, func(arrow.RecordBatch) error { return nil })
-		require.ErrorIs(t, err, noderpc.ErrBadMessage, "%q", table)
 	}
 }
 

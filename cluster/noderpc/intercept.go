@@ -21,13 +21,12 @@ import (
 // waitsForNobody are the methods that are served however busy the node is (N9): they are short, and a borrower whose
 // renewal waits behind somebody's snapshots would lose its own. What gives memory back must not wait for those who want it.
 var waitsForNobody = map[string]bool{
-	nodepb.Node_Hello_FullMethodName:          true,
-	nodepb.Node_Renew_FullMethodName:          true,
-	nodepb.Node_Release_FullMethodName:        true,
-	nodepb.Lending_Free_FullMethodName:        true,
-	nodepb.Lending_Unpin_FullMethodName:       true,
-	nodepb.Coordination_Ping_FullMethodName:   true,
-	nodepb.Coordination_States_FullMethodName: true, // has a bound of its own
+	nodepb.Node_Hello_FullMethodName:        true,
+	nodepb.Node_Renew_FullMethodName:        true,
+	nodepb.Node_Release_FullMethodName:      true,
+	nodepb.Lending_Free_FullMethodName:      true,
+	nodepb.Lending_Unpin_FullMethodName:     true,
+	nodepb.Coordination_Ping_FullMethodName: true,
 }
 
 func (s *Server) unary(ctx context.Context, request any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (answer any, err error) {

@@ -36,7 +36,6 @@ const (
 	maxFragmentTables = 1 << 12
 	maxFragmentChunks = 1 << 20 // of a fragment's tables together, and of its result
 	maxSettings       = 256
-	tablePieceBytes   = 256 << 10 // of a table that is copied
 )
 
 // DefaultMaxMessageBytes bounds one answer of a node: a page, a snapshot's record, a status.

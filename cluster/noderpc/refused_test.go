@@ -205,10 +205,6 @@ func TestRequestsThatAreRefused(t *testing.T) {
 	for _, name := range []*nodepb.TableName{{Schema: longName}, {Name: longName}} {
 		refuse(t, failed(decodeVerify), "name has", &nodepb.VerifyRequest{Tables: []*nodepb.TableName{name}})
 	}
-	table := func(n catalog.TableName) error { _, err := decodeTableName(n.Schema, n.Name); return err }
-	refuse(t, table, "schema has", catalog.TableName{Schema: longName, Name: "t"})
-	refuse(t, table, "table has", catalog.TableName{Name: longName})
-	refuse(t, table, "no table", catalog.TableName{})
 
 	settings := map[string]string{}
 	for i := range maxSettings + 1 {

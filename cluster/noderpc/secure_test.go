@@ -254,14 +254,13 @@ func TestTheSocketNeedsNoCertificate(t *testing.T) {
 // What is for nodes only is not for tools, and nothing of it for those who are nobody.
 func TestWhoMayCallWhat(t *testing.T) {
 	ctx := context.Background()
-	s := serveSecured(t, noderpc.ServerOptions{States: &noderpc.States{}})
+	s := serveSecured(t, noderpc.ServerOptions{})
 	tool := s.dial(t, issueFor(t, s.authority, certificate.RoleClient, "ops", time.Time{}))
 	_, err := tool.Grant(ctx, noderpc.GrantRequest{Size: 1, Ticket: noderpc.NewTicket()})
 	require.Equal(t, "42501", state(t, err))
 	_, err = tool.RunFragment(ctx, noderpc.FragmentRequest{Query: "q"}, noderpc.FragmentOptions{})
 	require.Equal(t, "42501", state(t, err))
-	_, err = tool.States(ctx)
-	require.NoError(t, err)
+	require.Equal(t, "0A000", state(t, tool.Drain(ctx, true)), "it may ask; this node belongs to no cluster")
 	require.EqualValues(t, 2, s.server.Refusals().Calls(refusal.Role))
 	require.Contains(t, s.log.String(), "csmsql://client/ops")
 
@@ -270,12 +269,10 @@ func TestWhoMayCallWhat(t *testing.T) {
 
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	serveOn(t, &fakeNode{}, noderpc.ServerOptions{States: &noderpc.States{}}, listener)
+	serveOn(t, &fakeNode{}, noderpc.ServerOptions{}, listener)
 	nobody := dial(t, listener.Addr().String())
 	require.NoError(t, nobody.Ping(ctx))
-	_, err = nobody.States(ctx)
-	require.Equal(t, "42501", state(t, err))
-	require.Equal(t, "42501", state(t, nobody.CopyTable(ctx, holderTable, nil)))
+	require.Equal(t, "42501", state(t, nobody.Drain(ctx, true)))
 }
 
 // Connections beyond the bound are counted, too.

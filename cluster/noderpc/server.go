@@ -40,8 +40,6 @@ type ServerOptions struct {
 	FilesOverTCP bool
 	// MaxFragments is how many fragments run, or keep their results, at once (default 64); more are refused (53000).
 	MaxFragments int
-	// MaxWaits is how many callers wait for a state at once (default 256); more are refused (53000).
-	MaxWaits int
 	// MaxCallTime bounds every call but loads and fragments, whatever its caller allows (default 1 min).
 	MaxCallTime time.Duration
 	// FragmentTTL is how long a fragment's result stays after the last word of a caller that vanished (default 10 s).
@@ -55,8 +53,6 @@ type ServerOptions struct {
 	Lender Lender
 	// Fragments runs parts of other nodes' queries; nil: it does not.
 	Fragments Fragments
-	// States are what other nodes wait for; nil: there are none.
-	States *States
 	// Operations is what else a node of a cluster does; nil: nothing.
 	Operations Operations
 	// Administration answers for the whole cluster; nil: the node belongs to none.
@@ -75,7 +71,7 @@ type ServerOptions struct {
 func (o ServerOptions) withDefaults() ServerOptions {
 	for field, value := range map[*int]int{
 		&o.MaxConnections: 1024, &o.MaxStreams: 128, &o.MaxCalls: 256, &o.MaxLoads: 4, &o.MaxMessageBytes: DefaultMaxMessageBytes,
-		&o.MaxFragments: 64, &o.MaxWaits: 256,
+		&o.MaxFragments: 64,
 	} {
 		if *field <= 0 {
 			*field = value
@@ -111,7 +107,6 @@ type Server struct {
 	calls       chan struct{} // each of these holds as many tokens as calls of its kind are under way
 	loads       chan struct{}
 	fragments   chan struct{}
-	waits       chan struct{}
 	shares      shares
 	connections *connections
 }
@@ -122,7 +117,7 @@ func NewServer(node Node, options ServerOptions) *Server {
 	return &Server{
 		node: node, options: options, tokens: newTokens(),
 		calls: make(chan struct{}, options.MaxCalls), loads: make(chan struct{}, options.MaxLoads),
-		fragments: make(chan struct{}, options.MaxFragments), waits: make(chan struct{}, options.MaxWaits),
+		fragments:   make(chan struct{}, options.MaxFragments),
 		connections: newConnections(options.MaxConnections, options.Certificate, options.Refusals),
 	}
 }

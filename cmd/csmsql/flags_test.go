@@ -42,6 +42,9 @@ var promises = map[string][]promise{
 	"bench --svg":     {{wrong: "bench nothing --svg x", says: `there is no benchmark "nothing"`}},
 	"bench --threads": {{wrong: "bench steps --threads -1", says: "--threads -1"}},
 
+	"chunk --certs": {{wrong: "chunk t --certs {}", says: "which chunk?"}},
+	"chunk --to":    {{wrong: "chunk t -1 --to {}", says: "shorthand"}, {test: "TestChunk"}},
+
 	"cluster cert --authority": {{wrong: "cluster cert --node a --out {}/o", says: "--authority DIR"}, {test: "TestClusterCertificates"}},
 	"cluster cert --client":    {{wrong: "cluster cert --authority {}/a --out {}/o --node a --client b", says: "--node NAME or --client NAME"}, {test: "TestClusterCertificates"}},
 	"cluster cert --host":      {{wrong: "cluster cert --authority {}/a --out {}/o --client b --host h", says: "--host is for --node"}},

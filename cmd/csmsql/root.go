@@ -62,7 +62,8 @@ func newRoot() *cobra.Command {
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
 	root.SetFlagErrorFunc(flagError)
-	root.AddCommand(newServe(), newTPCH(), newLoad(), newSQL(), newStatus(), newVerify(), newCluster(), newBench(), newVersion(), newWorker())
+	root.AddCommand(newServe(), newTPCH(), newLoad(), newSQL(), newStatus(), newVerify(), newChunk(), newCluster(),
+		newBench(), newVersion(), newWorker())
 	return root
 }
 

@@ -119,3 +119,33 @@ func TestLoad(t *testing.T) {
 	require.Zero(t, code, errOut)
 	require.Equal(t, "n,s\n4,6\n", out)
 }
+
+// TestChunk: a descriptor is shown as borrowers get it, and what there is none of is named.
+func TestChunk(t *testing.T) {
+	n := shared.get(t)
+	_, errOut, code := n.csmsql(t, "", "sql", "-c", "CREATE SCHEMA described; CREATE TABLE described.t AS SELECT range AS i FROM range(1000)")
+	require.Zero(t, code, errOut)
+	out, errOut, code := n.csmsql(t, "", "chunk", "described.t", "0")
+	require.Zero(t, code, errOut)
+	require.Contains(t, out, `chunk of 1000 rows, owner "described.t", 1 extents`)
+	require.Contains(t, out, `column "i" int64: 1000 values, 0 nulls`)
+	for _, c := range []struct {
+		table, number string
+		code          int
+		says          string
+	}{
+		{"described.t", "1", 1, "there is no chunk 1: described.t has 1, which are numbered from 0"},
+		{"described.none", "0", 1, `relation "described.none" does not exist`},
+		{"none", "0", 1, `relation "public.none" does not exist`},
+		{"described.t", "first", 2, `"first" is no number of a chunk`},
+		{"described.t", "", 2, "which chunk?"},
+	} {
+		args := []string{"chunk", c.table}
+		if c.number != "" {
+			args = append(args, c.number)
+		}
+		_, errOut, code := n.csmsql(t, "", args...)
+		require.Equal(t, c.code, code, "%v: %s", args, errOut)
+		require.Contains(t, errOut, c.says)
+	}
+}

@@ -3,7 +3,7 @@
 //
 //	noderpc.Server ─┬ Node            borrowers: leases, pages, acquire; loads; Status
 //	                ├ Lender          other nodes write here (package lending)
-//	                ├ Operations      other nodes' operators: drain here, chunks, rows of a table
+//	                ├ Operations      other nodes' operators: drain here
 //	                └ Administration  operators of the cluster: drain a node, ClusterStatus
 //	                        │
 //	                        └► member, upkeep, facts; what runs statements is asked by two interfaces

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/apache/arrow-go/v18/arrow/array"
-
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/cluster/noderpc"
@@ -28,8 +26,6 @@ type Loads interface {
 
 // Statements are what runs statements.
 type Statements interface {
-	// Table gives the rows of a table; the reader's owner releases it.
-	Table(ctx context.Context, table catalog.TableName) (array.RecordReader, error)
 	// AddWork adds statements that are overdue, and workers, to a status.
 	AddWork(status *noderpc.Status)
 }
