@@ -130,6 +130,9 @@ func hintOf(d *duckdb.Error) string {
 	if internal.MatchString(d.HintText) {
 		return ""
 	}
+	if d.Message == "Type with name jsonb does not exist!" {
+		return "Use json, whose text is kept as it is written; the functions jsonb_… give json."
+	}
 	if typed, near := unknownName.FindStringSubmatch(d.Message), proposal.FindStringSubmatch(d.HintText); typed != nil && near != nil {
 		name := strings.Trim(typed[1], `"`)
 		if spelling.Distance(strings.ToLower(name), strings.ToLower(near[1])) > spelling.Near(name) {

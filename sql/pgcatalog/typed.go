@@ -25,6 +25,7 @@ import (
 //	date_trunc('day', d)       CAST(date_trunc('day', d) AS timestamptz)   DuckDB's has no time zone
 //	ts - '2020-01-01'   ts - '2020-01-01'::timestamp    DuckDB's text beside a time may be of several types
 //	csm_text(s)         CAST(s AS text)                 only some types have another text in DuckDB
+//	SELECT (a, b)       SELECT csm_row(ARRAY[csm_row__field(a), csm_row__field(b)])    DuckDB's is a struct
 //	sum(x), avg(x)      csm_sum__interval(x), …         DuckDB's sums take no intervals
 //
 // A sum that is a column of the result by itself stays: Origins says what it is.
@@ -77,7 +78,7 @@ func NeedsTypes(parsed *pg.ParseResult) bool {
 				"csm_date_trunc__century", "csm_date_trunc__millennium":
 				return true
 			}
-		case *pg.CoalesceExpr, *pg.MinMaxExpr, *pg.CaseExpr:
+		case *pg.CoalesceExpr, *pg.MinMaxExpr, *pg.CaseExpr, *pg.RowExpr:
 			return true
 		}
 	}
@@ -112,6 +113,9 @@ func (w *translation) closes(at int, by string) {
 func (w *translation) targets(q *bind.Query, shown bool) {
 	for _, target := range q.Stmt.GetTargetList() {
 		t := target.GetResTarget()
+		if t.GetVal().GetRowExpr() != nil && shown && !namesTargets(q.Stmt, t.GetName()) {
+			w.row(t.GetVal())
+		}
 		w.stays[t.GetVal()] = shown
 		w.unnamed[t.GetVal()] = !shown && t.GetName() == ""
 	}
@@ -328,6 +332,50 @@ func (w *translation) wrap(x *pg.Node, before, behind string) (ok bool) {
 	}
 	w.closes(end, behind)
 	return true
+}
+
+// row writes a row that is a column of the result by itself as its text: DuckDB's is a struct, which clients see as
+// JSON.
+func (w *translation) row(x *pg.Node) {
+	at := int(x.GetRowExpr().Location)
+	open := lex.Client.Next(w.sql, at)
+	if open.Is("row") {
+		open = lex.Client.Next(w.sql, open.End())
+	}
+	end, ok := closing(w.sql, open)
+	if !ok {
+		return
+	}
+	const field = TranslatedPrefix + "row__field("
+	w.edits = append(w.edits, change{at, open.End(), TranslatedPrefix + "row(ARRAY[" + field, 0})
+	depth := 0
+	for t := open; t.Start < end; t = lex.Client.Next(w.sql, t.End()) {
+		switch {
+		case t.IsAny("(", "[", "{"):
+			depth++
+		case t.IsAny(")", "]", "}"):
+			depth--
+		case t.Is(",") && depth == 1:
+			w.edits = append(w.edits, change{t.Start, t.End(), "), " + field, len(w.edits)})
+		}
+	}
+	w.closes(end-1, ")]")
+	for _, field := range x.GetRowExpr().Args {
+		if field.GetRowExpr() != nil {
+			w.row(field)
+		}
+	}
+}
+
+// namesTargets tells whether the order or the groups of a query may be those of a column of its select list: of a row's
+// text they would be others.
+func namesTargets(s *pg.SelectStmt, name string) bool {
+	may := func(x *pg.Node) bool {
+		return x.GetAConst() != nil || x.GetRowExpr() != nil ||
+			name != "" && lex.Same(lastText(x.GetColumnRef().GetFields()), name)
+	}
+	return len(s.DistinctClause) > 0 || slices.ContainsFunc(s.GroupClause, may) ||
+		slices.ContainsFunc(s.SortClause, func(x *pg.Node) bool { return may(x.GetSortBy().GetNode()) })
 }
 
 // sum casts one of whole numbers.

@@ -331,6 +331,9 @@ CREATE MACRO pg_compat.element_text(e, type) AS CASE WHEN e IS NULL THEN 'NULL' 
 CREATE MACRO pg_compat.list_text(v, type) AS '{' || array_to_string(list_transform(CAST(v AS VARCHAR[]), lambda e: pg_compat.element_text(e, type)), ',') || '}';
 CREATE MACRO pg_session.csm_text(x) AS CASE WHEN typeof(x) = 'DOUBLE' THEN pg_compat.float_text(CAST(x AS VARCHAR), 15) WHEN typeof(x) = 'FLOAT' THEN pg_compat.float_text(CAST(x AS VARCHAR), 6)
   WHEN typeof(x) = 'INTERVAL' THEN pg_compat.interval_text(CAST(x AS VARCHAR)) WHEN ends_with(typeof(x), '[]') AND NOT ends_with(typeof(x), '[][]') THEN pg_compat.list_text(CAST(x AS VARCHAR), typeof(x)) ELSE CAST(x AS VARCHAR) END;
+CREATE MACRO pg_compat.field_text(v) AS CASE WHEN v IS NULL THEN '' WHEN v = '' OR regexp_matches(v, '[(),"\\\s]') THEN '"' || replace(replace(v, '\', '\\'), '"', '""') || '"' ELSE v END;
+CREATE MACRO pg_session.csm_row__field(x) AS CASE WHEN typeof(x) = 'BOOLEAN' THEN CAST(x AS VARCHAR)[1] ELSE pg_session.csm_text(x) END;
+CREATE MACRO pg_session.csm_row(fields) AS '(' || array_to_string(list_transform(fields, lambda e: pg_compat.field_text(e)), ',') || ')';
 CREATE MACRO pg_session.csm_text__boolean(x) AS CASE WHEN x THEN 't' WHEN NOT x THEN 'f' END;
 CREATE MACRO pg_compat.years_since(x, years) AS ((CAST(date_part('year', x) AS INTEGER) - 1) % years + years) % years;
 CREATE MACRO pg_session.csm_date_trunc__century(x) AS date_trunc('year', x) - to_years(pg_compat.years_since(x, 100));
