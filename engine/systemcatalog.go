@@ -96,7 +96,9 @@ func (s *Session) describePrepared() error {
 }
 
 // relations finds what names in a query mean that sees v.
-func (s *Session) relations(v *snapshot.View) pgcatalog.Find { return relation.Finder(v.Lookup, v.LookupView) }
+func (s *Session) relations(v *snapshot.View) pgcatalog.Find {
+	return relation.Finder(v.Lookup, v.LookupView)
+}
 
 // identify tells DuckDB's session functions whose session it is and how it is set.
 func (s *Session) identify() error {

@@ -10,8 +10,6 @@ import (
 	"github.com/csmsql/csmsql/memregion"
 )
 
-var holderTable = catalog.TableName{Schema: "public", Name: "t"}
-
 // fakeLender grants the next pages and remembers what it was asked. Functions replace what it does.
 type fakeLender struct {
 	grant func(context.Context, noderpc.GrantRequest) (noderpc.Granted, error)
