@@ -1,6 +1,7 @@
 // Package dialect says what PostgreSQL's text means to DuckDB, and what DuckDB's errors mean to PostgreSQL's clients.
 //
-//	a session's text ─ Postgres, if it means PostgreSQL's ─► DuckDB's meaning, which is kept
+//	a session's text ─ Postgres, if it means PostgreSQL's ─► Written.Typed ─► DuckDB's meaning, which is kept
+//	                                                         ▲ what types columns are of (pgcatalog)
 //	a client's text ─► RefuseReserved ─► Literals ─► Formats ─► Operators ─► what DuckDB is given
 //	                                        ▲ types of what stands beside a literal: Untyped asks, the caller plans
 //	    PivotItems: values to ask for       │
