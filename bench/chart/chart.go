@@ -43,7 +43,7 @@ type scale struct {
 	ticks     []float64 // values
 }
 
-// at says where v lies; false: nowhere (H2).
+// at says where v lies; false: nowhere (CH2).
 func (s scale) at(v float64) (float64, bool) {
 	if s.log {
 		if v <= 0 {

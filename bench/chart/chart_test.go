@@ -40,7 +40,7 @@ func linear() *chart.Chart {
 	}
 }
 
-// H1: drawings are what they were.
+// CH1: drawings are what they were.
 func TestGolden(t *testing.T) {
 	for _, c := range []*chart.Chart{strides(), linear()} {
 		for ending, draw := range map[string]func(io.Writer) error{".svg": c.SVG, ".txt": c.Text} {
@@ -71,7 +71,7 @@ func wellFormed(t *testing.T, document string) {
 
 var circle = regexp.MustCompile(`<circle cx="([^"]+)" cy="([^"]+)"`)
 
-// H2: every point lies within the axes, whatever the values; those that no logarithm has are left out.
+// CH2: every point lies within the axes, whatever the values; those that no logarithm has are left out.
 func TestPointsLieWithinTheAxes(t *testing.T) {
 	for _, values := range [][]float64{{1}, {0}, {0, 0, 0}, {1e-6, 1e12}, {3, 3}, {-1, 5, 0}, {999.99, 1000, 1001}, nil} {
 		for _, log := range []int{0, 2, 10} {

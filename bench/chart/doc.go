@@ -7,8 +7,8 @@
 //
 // Invariants:
 //
-//   - H1: the same chart gives the same bytes, so that a drawing in version control changes only if its figures do.
-//   - H2: every point is within the axes; on a logarithmic axis, points that are not positive are left out.
+//   - CH1: the same chart gives the same bytes, so that a drawing in version control changes only if its figures do.
+//   - CH2: every point is within the axes; on a logarithmic axis, points that are not positive are left out.
 //
 // It measures nothing and opens no files.
 package chart

@@ -62,7 +62,7 @@ func (w *World) Allocate(ctx context.Context) (a Allocated, err error) {
 	return a, nil
 }
 
-// checkRanges wants every extent to be long enough and no two to overlap (T1).
+// checkRanges wants every extent to be long enough and no two to overlap (TH1).
 func (w *World) checkRanges(ranges []memregion.Range, sizes []int64) error {
 	for i, r := range ranges {
 		if r.Length < sizes[i] {

@@ -129,7 +129,7 @@ func (c *Created) Overhead(one Case) float64 {
 	return shares[len(shares)/2]
 }
 
-// Create does Table 5.5 in every way, one after the other in each run (T2).
+// Create does Table 5.5 in every way, one after the other in each run (TH2).
 func (w *World) Create(ctx context.Context) (*Created, error) {
 	c := &Created{Chosen: map[bool]coherence.Path{}}
 	for _, remote := range []bool{true, false} {
@@ -428,7 +428,7 @@ func (w *World) writeRemote(parts *Parts, c Case, given noderpc.Granted, window 
 	return checksum, nil
 }
 
-// check acquires what was published and compares it with what was to be written (T1).
+// check acquires what was published and compares it with what was to be written (TH1).
 func (w *World) check(data []byte, rows *blocks) error {
 	w.lines.FenceFull()
 	w.lines.Flush(data)

@@ -98,7 +98,7 @@ func threeColumns(writer *chunk.Writer) arrow.RecordBatch {
 }
 
 // checkDescriptor wants a decoded descriptor to say what the encoded one does, and the batch that it gives in place to have
-// the values that were written (T1).
+// the values that were written (TH1).
 func (w *World) checkDescriptor(encoded []byte) error {
 	if w.setting.Spoil {
 		encoded = append(bytes.Clone(encoded[:len(encoded)-1]), encoded[len(encoded)-1]^1)

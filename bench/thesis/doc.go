@@ -33,9 +33,9 @@
 //
 // # Invariants
 //
-//   - T1: nothing is returned of work whose result was not compared: bytes by checksum or sum with what a formula or the source says, lines
+//   - TH1: nothing is returned of work whose result was not compared: bytes by checksum or sum with what a formula or the source says, lines
 //     by count, extents by their places (B1 of package bench)
-//   - T2: what is compared with each other is measured in turns
+//   - TH2: what is compared with each other is measured in turns
 //
 // It prints nothing and knows no goals.
 package thesis

@@ -182,7 +182,7 @@ func TestCreating(t *testing.T) {
 	require.InDelta(t, 0.2, c.Overhead(one), 1e-9, "the median of 20, 50 and 0 %%; checksum and mapping do not count")
 }
 
-// T1: a wrong byte, sum, place or descriptor is an error, and nothing else comes back.
+// TH1: a wrong byte, sum, place or descriptor is an error, and nothing else comes back.
 func TestAWrongAnswerIsAnError(t *testing.T) {
 	w := world(t, func(s *Setting) { s.Spoil, s.Runs = true, 1 })
 	for what, measure := range map[string]func() error{

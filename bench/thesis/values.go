@@ -128,7 +128,7 @@ func totalStrided(b []uint64, stride, threads int) (sum uint64) {
 	return sum
 }
 
-// wrong is the error of T1.
+// wrong is the error of TH1.
 func wrong(what string, got, want uint64) error {
 	return fmt.Errorf("%s gives a wrong answer: %d, right is %d", what, got, want)
 }

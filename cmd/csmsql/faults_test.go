@@ -67,7 +67,7 @@ const faultsVariable = "CSMSQL_FAULTS"
 // sampleSize is how many points TestFaults takes by chance.
 const sampleSize = 2
 
-// TestFaults attacks the promises of docs/cluster.md at every point that internal/faults names (F2), one at a time.
+// TestFaults attacks the promises of docs/cluster.md at every point that internal/faults names (FT2), one at a time.
 func TestFaults(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes some seconds")
@@ -221,7 +221,7 @@ func (a *attack) make(at *member, o object, do func() (answered bool, err error)
 	a.found = append(a.found, o)
 }
 
-// everyScene plays all scenes undisturbed, and finds that they reach every point (F2).
+// everyScene plays all scenes undisturbed, and finds that they reach every point (FT2).
 func (a *attack) everyScene() {
 	began := time.Now()
 	var took []string

@@ -52,7 +52,7 @@ func TestWideNumbers(t *testing.T) {
 	}
 }
 
-// A1.
+// AR1.
 func TestWhatWouldNotArriveIsRefused(t *testing.T) {
 	for state, values := range map[string][]any{
 		"22021": {"a\xff"},

@@ -18,7 +18,7 @@
 //
 // # Invariants
 //
-//   - A1: a value that would not arrive as it is is an error: other types, texts that are not UTF-8, times and intervals that SQL has
+//   - AR1: a value that would not arrive as it is is an error: other types, texts that are not UTF-8, times and intervals that SQL has
 //     not. Only the nanoseconds of a time are cut, as every client of PostgreSQL does.
-//   - A2: Decode(Encode(v)) is v, and whatever another node sends is values or an error.
+//   - AR2: Decode(Encode(v)) is v, and whatever another node sends is values or an error.
 package argument

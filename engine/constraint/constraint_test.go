@@ -12,7 +12,7 @@ import (
 
 func quote(name string) string { return name }
 
-// N1.
+// CN1.
 func TestConstraintsTravel(t *testing.T) {
 	other := arrow.MetadataFrom(map[string]string{"other": "kept"})
 	schema := arrow.NewSchema([]arrow.Field{{Name: "a", Type: arrow.PrimitiveTypes.Int32}}, &other)
@@ -37,7 +37,7 @@ func TestConstraintsTravel(t *testing.T) {
 	require.Error(t, err)
 }
 
-// N2: what PostgreSQL 15 calls them.
+// CN2: what PostgreSQL 15 calls them.
 func TestNamesAreThoseOfPostgreSQL(t *testing.T) {
 	var list []constraint.Constraint
 	add := func(kind constraint.Kind, columns ...string) string {

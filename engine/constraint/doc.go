@@ -11,10 +11,10 @@
 //
 // # Invariants
 //
-//   - N1: what Mark wrote, Of reads, in the same order; a schema without a mark has no constraints, as those of older programs.
-//   - N2: names are unique in a table, and those that nobody gave are PostgreSQL's: t_pkey, t_a_key, t_a_fkey, t_a_check, with a number if
+//   - CN1: what Mark wrote, Of reads, in the same order; a schema without a mark has no constraints, as those of older programs.
+//   - CN2: names are unique in a table, and those that nobody gave are PostgreSQL's: t_pkey, t_a_key, t_a_fkey, t_a_check, with a number if
 //     taken.
-//   - N3: a table that a foreign key names is known by its identity, so that it may be renamed.
+//   - CN3: a table that a foreign key names is known by its identity, so that it may be renamed.
 //
 // # What it does not do
 //

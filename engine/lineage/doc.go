@@ -13,9 +13,9 @@
 //
 // # Invariants
 //
-//   - A1: an origin says everything that is needed to make the rows again, and nothing about where chunks lie: they move.
-//   - A2: Decode of Encode is the same origin; what this program does not understand is an error, and not another origin.
-//   - A3: a file is never believed to be what it was because of its time: rows are compared with the checksums of what is lost. Its size only saves
+//   - LG1: an origin says everything that is needed to make the rows again, and nothing about where chunks lie: they move.
+//   - LG2: Decode of Encode is the same origin; what this program does not understand is an error, and not another origin.
+//   - LG3: a file is never believed to be what it was because of its time: rows are compared with the checksums of what is lost. Its size only saves
 //     the reading.
 //
 // # What it does not do

@@ -150,7 +150,7 @@ type ChangedError struct {
 
 func (e *ChangedError) Error() string { return fmt.Sprintf("%s was changed: %s", e.Path, e.What) }
 
-// Unchanged looks whether the file is there and as long as it was (A3).
+// Unchanged looks whether the file is there and as long as it was (LG3).
 func (f *File) Unchanged() error {
 	now, err := Look(f.Node, f.Path)
 	if err != nil {

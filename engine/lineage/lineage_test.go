@@ -11,7 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/lineage"
 )
 
-// A2.
+// LG2.
 func TestOriginsAreReadAsTheyWereWritten(t *testing.T) {
 	for _, o := range []*lineage.Origin{
 		{Files: []lineage.File{{Path: "/a b.csv", Node: "n", Bytes: 7, Modified: time.Unix(5, 6).UTC(), Call: "read_csv('/a b.csv')", Columns: []string{"a"}, Rows: 2}}, Rows: 2},
@@ -30,7 +30,7 @@ func TestOriginsAreReadAsTheyWereWritten(t *testing.T) {
 	}
 }
 
-// A3.
+// LG3.
 func TestFilesAreNotBelieved(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f")
 	require.NoError(t, os.WriteFile(path, []byte("abc"), 0o600))
@@ -51,7 +51,7 @@ func TestFilesAreNotBelieved(t *testing.T) {
 	require.ErrorContains(t, err, "no regular file")
 }
 
-// A1, A3: a file that was touched while it was read is no origin, nor is what no file is.
+// LG1, LG3: a file that was touched while it was read is no origin, nor is what no file is.
 func TestSourcesAreKnownForCertain(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "rows.csv")
 	require.NoError(t, os.WriteFile(path, []byte("1\n"), 0o600))

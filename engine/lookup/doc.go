@@ -9,7 +9,7 @@
 //
 // # Invariants
 //
-//   - N1: what was noted stays.
+//   - LK1: what was noted stays.
 //
 // # Locks
 //

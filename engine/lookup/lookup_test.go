@@ -9,7 +9,7 @@ import (
 	"github.com/csmsql/csmsql/engine/lookup"
 )
 
-// N1.
+// LK1.
 func TestNames(t *testing.T) {
 	a, b := catalog.TableName{Schema: "s", Name: "a"}, catalog.TableName{Schema: "s", Name: "b"}
 	one, other := &lookup.Names{}, &lookup.Names{}

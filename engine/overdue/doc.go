@@ -13,8 +13,8 @@
 //
 // # Invariants
 //
-//   - O1: there are no more overdue statements than places.
-//   - O2: a place is free again when the call has returned, and not before.
+//   - OV1: there are no more overdue statements than places.
+//   - OV2: a place is free again when the call has returned, and not before.
 //
 // # Locks
 //

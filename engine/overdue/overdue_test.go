@@ -19,7 +19,7 @@ func enter(p *overdue.Places) bool {
 	}
 }
 
-// O1, O2: places are bounded, and free again when their statements have ended, or were not left alone.
+// OV1, OV2: places are bounded, and free again when their statements have ended, or were not left alone.
 func TestPlaces(t *testing.T) {
 	p := overdue.New(2)
 	require.True(t, enter(p))

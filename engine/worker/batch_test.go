@@ -65,7 +65,7 @@ func TestBatchesComeThroughAsTheyWere(t *testing.T) {
 	}
 }
 
-// W3: whatever a worker that is about to crash has written, the node has an error of it, or values, and never a panic.
+// WK3: whatever a worker that is about to crash has written, the node has an error of it, or values, and never a panic.
 func TestShapesAndBytesThatMakeNoSenseAreErrors(t *testing.T) {
 	batch := everyType(t)
 	shape, buffers, size := shapeOf(batch)

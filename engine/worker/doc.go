@@ -22,16 +22,16 @@
 //
 // # Invariants
 //
-//   - W1: a crash fails the one statement that the worker ran, with a Crash; the worker is replaced, and the next
+//   - WK1: a crash fails the one statement that the worker ran, with a Crash; the worker is replaced, and the next
 //     statement finds another one.
-//   - W2: a statement whose context has ended fails at once. Its worker is idle, or dead, after Options.Grace: one
+//   - WK2: a statement whose context has ended fails at once. Its worker is idle, or dead, after Options.Grace: one
 //     that does not end its statement by then is killed.
-//   - W3: nothing of a batch is believed before it was copied and looked through: a worker that a crash is about to
+//   - WK3: nothing of a batch is believed before it was copied and looked through: a worker that a crash is about to
 //     end may have written anything.
-//   - W4: a worker ends with its node, however that ends: its descriptor 3 says so.
-//   - W5: what a statement holds at the node (release: the lease of its snapshot) is given back when its
+//   - WK4: a worker ends with its node, however that ends: its descriptor 3 says so.
+//   - WK5: what a statement holds at the node (release: the lease of its snapshot) is given back when its
 //     worker has ended it, or is dead, and not before.
-//   - W6: results that stand in the way of waiting statements are read ahead at the expense of Options.Lot, and
+//   - WK6: results that stand in the way of waiting statements are read ahead at the expense of Options.Lot, and
 //     fail when it is full: clients that do not read do not keep others out.
 //
 // # Lock order

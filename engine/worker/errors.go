@@ -8,7 +8,7 @@ import (
 // ErrClosed is the error of statements that come after Pool.Close, or that it ended.
 var ErrClosed = errors.New("the workers are closed")
 
-// ErrStands fails a result that stands in the way of other statements (W6).
+// ErrStands fails a result that stands in the way of other statements (WK6).
 var ErrStands = errors.New("a suspended result stands in the way of other statements")
 
 // Crash is the error of a statement whose worker ended under it.

@@ -287,7 +287,7 @@ func (p *Pool) wait(ctx context.Context, mine chan *process) (*process, error) {
 	}
 }
 
-// relieve reads results ahead whose readers have kept their workers waiting (W6).
+// relieve reads results ahead whose readers have kept their workers waiting (WK6).
 func (p *Pool) relieve() {
 	if p.options.Lot == nil {
 		return
@@ -322,7 +322,7 @@ func (p *Pool) Describe(ctx context.Context, s *Statement, snapshot Snapshot, pr
 }
 
 // Execute begins to run a statement; its result is there when it is known what the rows look like. release is
-// called once, when no worker reads anything for the statement any more (W5), also after an error.
+// called once, when no worker reads anything for the statement any more (WK5), also after an error.
 func (p *Pool) Execute(ctx context.Context, s *Statement, snapshot Snapshot, preferred int, release func()) (*Result, error) {
 	return p.run(ctx, orderExecute, s, snapshot, preferred, release)
 }

@@ -109,7 +109,7 @@ func (p *process) receive() {
 	}
 }
 
-// hear takes one report. An error means that this worker is not to be talked to any more (W3).
+// hear takes one report. An error means that this worker is not to be talked to any more (WK3).
 func (p *process) hear(r *report) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil { // arrow-go, about a schema

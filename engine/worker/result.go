@@ -192,7 +192,7 @@ func (r *Result) news() {
 	}
 }
 
-// park reads the result ahead, at the expense of lot, if it has been stalled since (W6).
+// park reads the result ahead, at the expense of lot, if it has been stalled since (WK6).
 func (r *Result) park(lot Lot, since time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,7 +203,7 @@ func (r *Result) park(lot Lot, since time.Time) {
 	r.settle()
 }
 
-// cancel fails the statement and has the worker end it; one that does not is killed (W2).
+// cancel fails the statement and has the worker end it; one that does not is killed (WK2).
 func (r *Result) cancel(why error) {
 	r.mu.Lock()
 	if r.isOver || r.cut != nil {

@@ -45,7 +45,7 @@ const (
 // killFirst is how much more readily the system, when it has no memory left, takes a worker than its node.
 const killFirst = "500"
 
-// Serve is a worker: it runs what its node asks for, and ends with the process when the node is gone (W4).
+// Serve is a worker: it runs what its node asks for, and ends with the process when the node is gone (WK4).
 func Serve(handler Handler) error {
 	_ = os.WriteFile("/proc/self/oom_score_adj", []byte(killFirst), 0) // without it the system chooses by size
 	conn, err := inherited(socketDescriptor)

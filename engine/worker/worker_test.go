@@ -189,7 +189,7 @@ func execute(t *testing.T, p *worker.Pool, text string) (*worker.Result, error) 
 	return executeWith(t, context.Background(), p, text)
 }
 
-// executeWith checks that what the statement holds is given back once (W5).
+// executeWith checks that what the statement holds is given back once (WK5).
 func executeWith(t *testing.T, ctx context.Context, p *worker.Pool, text string) (*worker.Result, error) {
 	var released atomic.Int32
 	t.Cleanup(func() {
@@ -268,7 +268,7 @@ func TestAWorkerIsToldOfASnapshotOnce(t *testing.T) {
 	require.Equal(t, []int64{1, 2, 1}, written)
 }
 
-// W1.
+// WK1.
 func TestACrashCostsOneStatement(t *testing.T) {
 	for text, how := range map[string]string{
 		"segfault": "SIGSEGV", "exit 3": "exit status 3", "exit 0": "exit status 0", "halfway 3": "SIGSEGV", "garbage 1": "makes no sense",
@@ -309,7 +309,7 @@ func kills(p *worker.Pool) (n int64) {
 	return n
 }
 
-// W2.
+// WK2.
 func TestACancelledStatementFailsAtOnceAndAWorkerThatDoesNotListenIsKilled(t *testing.T) {
 	p, l := open(t, 1)
 	for _, text := range []string{"wait", "deaf"} {
@@ -373,7 +373,7 @@ func (l *lot) Take(bytes int64) bool {
 
 func (l *lot) Give(bytes int64) { l.used.Add(-bytes) }
 
-// W6.
+// WK6.
 func TestAResultThatNobodyReadsDoesNotKeepOthersOut(t *testing.T) {
 	var room lot
 	room.most.Store(1 << 30)

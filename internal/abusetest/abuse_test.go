@@ -140,7 +140,7 @@ func (n *node) least(good *customer, enough func(least cgroup.Usage, since time.
 	}
 }
 
-// awaitRelease returns when clients have given back what they had. Until then conn may be told that there is no memory, as a customer may (A4).
+// awaitRelease returns when clients have given back what they had. Until then conn may be told that there is no memory, as a customer may (AB4).
 func (n *node) awaitRelease(conn *pgx.Conn) {
 	for end := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
 		var bytes int64

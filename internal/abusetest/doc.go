@@ -17,13 +17,13 @@
 //
 // # Invariants
 //
-//   - A1: no process of the group is ever killed, and none panics.
-//   - A2: what the node holds of its own, without the region, is never more than --memory + 150 MiB.
-//   - A3: an attack hears nothing but refusals that say so (53200, 54000, 53400 and what follows from them), and those who ask for little get it.
-//   - A4: the customer's answers are right; that there is no memory just now it may hear.
-//   - A5: when the attackers are gone, the account is empty and memory within 10 % of what it was after a first, short round of them: by then the node has
+//   - AB1: no process of the group is ever killed, and none panics.
+//   - AB2: what the node holds of its own, without the region, is never more than --memory + 150 MiB.
+//   - AB3: an attack hears nothing but refusals that say so (53200, 54000, 53400 and what follows from them), and those who ask for little get it.
+//   - AB4: the customer's answers are right; that there is no memory just now it may hear.
+//   - AB5: when the attackers are gone, the account is empty and memory within 10 % of what it was after a first, short round of them: by then the node has
 //     what it keeps once it has been used (threads, the tables of allocators and of Go's runtime), and whatever grows with attacks shows.
-//   - A6: where no control group can be made the tests are skipped and say so, unless CSMSQL_CGROUPS=required (continuous integration): then they fail.
+//   - AB6: where no control group can be made the tests are skipped and say so, unless CSMSQL_CGROUPS=required (continuous integration): then they fail.
 //
 // # What it does not do
 //

@@ -84,7 +84,7 @@ func (s *said) String() string {
 	return s.text.String()
 }
 
-// start starts a node, and ends it with the test: then it must have lived, and must have given back what clients had (A5 of doc.go).
+// start starts a node, and ends it with the test: then it must have lived, and must have given back what clients had (AB5 of doc.go).
 func start(t testing.TB, memoryBytes, regionBytes int64) *node {
 	binary, err := program()
 	require.NoError(t, err)

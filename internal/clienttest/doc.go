@@ -17,10 +17,10 @@
 //
 // # Invariants
 //
-//   - T1: a missing client skips its tests and says what to install, unless CSMSQL_CLIENTS=required: then it fails them.
+//   - CL1: a missing client skips its tests and says what to install, unless CSMSQL_CLIENTS=required: then it fails them.
 //     Continuous integration sets that where .ci/install could install everything.
-//   - T2: the tests end only processes that they started, and leave no file behind.
-//   - T3: a program that prints fewer checks than it announced has failed, whatever it printed.
+//   - CL2: the tests end only processes that they started, and leave no file behind.
+//   - CL3: a program that prints fewer checks than it announced has failed, whatever it printed.
 //
 // # What it does not do
 //

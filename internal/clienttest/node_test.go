@@ -147,7 +147,7 @@ func (n *node) serve(fabric string) error {
 	}
 }
 
-// stop ends the process that serve started (T2); one that does not end in time is an error.
+// stop ends the process that serve started (CL2); one that does not end in time is an error.
 func (n *node) stop() error {
 	n.command.Process.Signal(syscall.SIGTERM) // an error means that it is gone
 	select {

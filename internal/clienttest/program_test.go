@@ -13,7 +13,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// unavailable ends a test whose client is not there (T1).
+// unavailable ends a test whose client is not there (CL1).
 func unavailable(t *testing.T, client, install string) {
 	t.Helper()
 	if os.Getenv("CSMSQL_CLIENTS") == "required" {
@@ -120,7 +120,7 @@ func TestJDBC(t *testing.T) {
 		"-cp", driver+string(os.PathListSeparator)+classes, "OrdinaryJDBC", "jdbc:postgresql://127.0.0.1:"+shared.port+"/csmsql?user=postgres&sslmode=disable")
 }
 
-// TestNode needs npm for its driver, so it is skipped wherever there is none (T1 is about what .ci/install can install).
+// TestNode needs npm for its driver, so it is skipped wherever there is none (CL1 is about what .ci/install can install).
 func TestNode(t *testing.T) {
 	path, err := exec.LookPath("node")
 	if err == nil {

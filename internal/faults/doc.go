@@ -16,10 +16,10 @@
 //
 // # Invariants
 //
-//   - F1: every point is in this package's table: nobody else can make one.
-//   - F2: every point of the table is reached by product code (TestFaults in cmd/csmsql).
-//   - F3: what is armed happens in one process at most, once.
-//   - F4: a delay ends, and is at most MaxDelay; nothing else waits here, unless it is killed or stopped.
+//   - FT1: every point is in this package's table: nobody else can make one.
+//   - FT2: every point of the table is reached by product code (TestFaults in cmd/csmsql).
+//   - FT3: what is armed happens in one process at most, once.
+//   - FT4: a delay ends, and is at most MaxDelay; nothing else waits here, unless it is killed or stopped.
 //
 // # What it does not do
 //

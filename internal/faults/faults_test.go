@@ -76,7 +76,7 @@ func child(t *testing.T, directory string) (output string, state *os.ProcessStat
 	return out.String(), c.ProcessState, paused
 }
 
-// F3: what is armed happens, once, at its point; who has done it is known, and where everybody was.
+// FT3: what is armed happens, once, at its point; who has done it is known, and where everybody was.
 func TestTrigger(t *testing.T) {
 	directory := t.TempDir()
 	trigger, err := faults.NewTrigger(directory)
@@ -108,7 +108,7 @@ func TestTrigger(t *testing.T) {
 	require.True(t, state.Success())
 }
 
-// What is no order is refused, and a delay that is too long (F4).
+// What is no order is refused, and a delay that is too long (FT4).
 func TestOrdersThatMakeNoSense(t *testing.T) {
 	trigger, err := faults.NewTrigger(t.TempDir())
 	require.NoError(t, err)
@@ -130,7 +130,7 @@ func TestNoHook(t *testing.T) {
 	require.Zero(t, testing.AllocsPerRun(10, func() { none.At(faults.CommitBegin) }))
 }
 
-// F1: names are files' names, and say one thing; docs/testing.md lists them as they are.
+// FT1: names are files' names, and say one thing; docs/testing.md lists them as they are.
 func TestTable(t *testing.T) {
 	name := regexp.MustCompile(`^[a-z]+:[a-z-]+$`)
 	names := map[string]bool{}

@@ -129,7 +129,7 @@ func (t *Trigger) obey(p Point) error {
 	if err != nil || o.Point != p {
 		return err
 	}
-	// F3: one rename of the file succeeds. That it is another order by now is possible only if two are armed one right after the other.
+	// FT3: one rename of the file succeeds. That it is another order by now is possible only if two are armed one right after the other.
 	if err := os.Rename(armed, filepath.Join(t.directory, takenPrefix+strconv.Itoa(os.Getpid()))); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil

@@ -14,8 +14,8 @@
 //
 // # Invariants
 //
-//   - G1: a field that a later pg_query adds is an Option, until it is on one of the lists of what clients cannot write.
-//   - G2: what Of finds in a text is what PostgreSQL's own parser makes of it.
+//   - GR1: a field that a later pg_query adds is an Option, until it is on one of the lists of what clients cannot write.
+//   - GR2: what Of finds in a text is what PostgreSQL's own parser makes of it.
 //
 // # What it does not do
 //

@@ -9,7 +9,7 @@ import (
 	"github.com/csmsql/csmsql/internal/grammar"
 )
 
-// G2.
+// GR2.
 func TestOptionsOfAStatement(t *testing.T) {
 	used, nodes, err := grammar.Of("SELECT a FROM t ORDER BY a FOR UPDATE SKIP LOCKED")
 	require.NoError(t, err)
@@ -31,7 +31,7 @@ func TestOptionsOfAStatement(t *testing.T) {
 	require.Error(t, err)
 }
 
-// G1: the walk has what no list names.
+// GR1: the walk has what no list names.
 func TestWalk(t *testing.T) {
 	all := grammar.Walk()
 	require.Greater(t, len(all), 1000)

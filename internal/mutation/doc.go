@@ -19,10 +19,10 @@
 //
 // # Invariants
 //
-//   - Q1: a mutation that is not applicable is an error, also where nothing is run (Check, in every "make test")
-//   - Q2: what is caught passes without the mutation: the baseline runs first, and once more where a mutation did not
+//   - MU1: a mutation that is not applicable is an error, also where nothing is run (Check, in every "make test")
+//   - MU2: what is caught passes without the mutation: the baseline runs first, and once more where a mutation did not
 //     end in time
-//   - Q3: an explained mutation that is caught is an error: the explanation is wrong
+//   - MU3: an explained mutation that is caught is an error: the explanation is wrong
 //
 // # What it does not do
 //

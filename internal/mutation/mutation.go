@@ -59,7 +59,7 @@ func (t Tags) flags() []string {
 	return []string{"-tags", "invariants"}
 }
 
-// Check reads the files under root and returns an error for each mutation that is not applicable (Q1), that says too little, or that leaves
+// Check reads the files under root and returns an error for each mutation that is not applicable (MU1), that says too little, or that leaves
 // its file without a grammar. It builds nothing.
 func Check(root string, list []Mutation) error {
 	divided, err := batches(root, list)

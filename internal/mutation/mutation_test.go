@@ -95,7 +95,7 @@ func TestVerdicts(t *testing.T) {
 	require.Contains(t, by["does-not-end"], "did not end")
 }
 
-// Q2: tests that are red without a mutation, or that nobody has, catch nothing; others go on.
+// MU2: tests that are red without a mutation, or that nobody has, catch nothing; others go on.
 func TestBaseline(t *testing.T) {
 	root := tree(t)
 	for name, pattern := range map[string]string{"red without a mutation": "TestRed", "finds no test": "TestNowhere"} {
@@ -110,7 +110,7 @@ func TestBaseline(t *testing.T) {
 	}
 }
 
-// Q1.
+// MU1.
 func TestWhatIsNotApplicableIsAnError(t *testing.T) {
 	root := tree(t)
 	for want, m := range map[string]mutation.Mutation{

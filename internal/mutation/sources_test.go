@@ -32,7 +32,7 @@ func root(t *testing.T) string {
 	return path
 }
 
-// Q1: this is in every run of the tests, so that a table which no longer fits the source is noticed by who changes that.
+// MU1: this is in every run of the tests, so that a table which no longer fits the source is noticed by who changes that.
 func TestSourcesAreApplicable(t *testing.T) {
 	require.NoError(t, mutation.Check(root(t), sources()))
 }

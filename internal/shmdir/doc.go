@@ -15,8 +15,8 @@
 //
 // # Invariants
 //
-//   - S1: a directory whose owner lives is never removed by another process, nor is one of which it cannot be said whether it does.
-//   - S2: whoever removes does not mind others who do.
+//   - SD1: a directory whose owner lives is never removed by another process, nor is one of which it cannot be said whether it does.
+//   - SD2: whoever removes does not mind others who do.
 //
 // # What it does not do
 //

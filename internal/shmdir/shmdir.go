@@ -99,7 +99,7 @@ func ownerOf(name string) (owner, bool) {
 	return owner{parts[0], process, start}, failed == nil && err == nil
 }
 
-// hasEnded is certain (S1).
+// hasEnded is certain (SD1).
 func (o owner) hasEnded(here string) bool {
 	if o.namespace != here {
 		return false

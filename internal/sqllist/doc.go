@@ -13,8 +13,8 @@
 //
 // # Invariants
 //
-//   - Q1: a row that is read and written is the same text.
-//   - Q2: a table's line that is not a row is an error with its line number, never left out.
+//   - SL1: a row that is read and written is the same text.
+//   - SL2: a table's line that is not a row is an error with its line number, never left out.
 //
 // # What it does not do
 //

@@ -13,7 +13,7 @@ const document = "# Title\n\n```sql\nCREATE TABLE t (a int);\n```\n\n## Operator
 	"| rows of `COPY` | `COPY t FROM STDIN` `1\\tx` | refused | `22P02: no` |\n\n## Types\n\n| what | example | verdict | what comes |\n|---|---|---|---|\n" +
 	"| `int*` | `SELECT 1` |  |  |\n\nEnd.\n"
 
-// Q1.
+// SL1.
 func TestRowsAreReadAndWritten(t *testing.T) {
 	d, err := sqllist.Parse(document)
 	require.NoError(t, err)
@@ -46,7 +46,7 @@ func TestNamesAndPatterns(t *testing.T) {
 	}
 }
 
-// Q2.
+// SL2.
 func TestLinesThatAreNoRows(t *testing.T) {
 	head := "| what | example | verdict | what comes |\n|---|---|---|---|\n"
 	for text, want := range map[string]string{

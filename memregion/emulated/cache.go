@@ -55,7 +55,7 @@ func (d *Domain) Attach(o Options) *Cache {
 }
 
 // Detach ends the play for this process, with all flushes done that it has asked for. What is modified stays modified
-// (N5).
+// (EM5).
 func (c *Cache) Detach() {
 	d := c.domain
 	d.mu.Lock()
@@ -198,7 +198,7 @@ func (c *Cache) drop(p part) {
 	c.fetch(p)
 }
 
-// writeBack brings modified lines to the memory (N1). What is stored meanwhile leaves its line modified (N2).
+// writeBack brings modified lines to the memory (EM1). What is stored meanwhile leaves its line modified (EM2).
 func (c *Cache) writeBack(p part) {
 	c.moves(p, func(first, last int64) {
 		for ; first < last; first += c.perLine {
@@ -241,7 +241,7 @@ func (c *Cache) fetch(p part) {
 			store(intent, uint64(first+1))
 			for i := first; i < first+c.perLine; i++ {
 				v, old := load(&source[i]), load(&c.shadow[i])
-				if v != old && swap(&c.copy[i], old, v) { // N2
+				if v != old && swap(&c.copy[i], old, v) { // EM2
 					store(&c.shadow[i], v)
 				}
 			}

@@ -27,11 +27,11 @@
 //
 // # Invariants
 //
-//   - N1: the memory changes by write-backs of modified lines only; a line that is not modified is never written back
-//   - N2: a store is never lost: a fetch replaces a word only if it is still what the shadow says (compare and swap)
-//   - N3: a flush is done when a full fence of its domain has returned, and may be done before; a store fence completes none
-//   - N4: the same seed and the same calls in the same order make the same moves
-//   - N5: a process that is killed leaves what it stored: its domain's next process finds the modified lines, and they may be
+//   - EM1: the memory changes by write-backs of modified lines only; a line that is not modified is never written back
+//   - EM2: a store is never lost: a fetch replaces a word only if it is still what the shadow says (compare and swap)
+//   - EM3: a flush is done when a full fence of its domain has returned, and may be done before; a store fence completes none
+//   - EM4: the same seed and the same calls in the same order make the same moves
+//   - EM5: a process that is killed leaves what it stored: its domain's next process finds the modified lines, and they may be
 //     written back at any time
 //
 // # A store that changes nothing

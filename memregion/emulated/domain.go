@@ -59,7 +59,7 @@ func (d *Domain) Moves() Moves {
 }
 
 // Flush implements coherence.Lines: each line that b touches is dropped, now or until the next full fence returns
-// (N3). Memory that belongs to no region is passed over: it is coherent.
+// (EM3). Memory that belongs to no region is passed over: it is coherent.
 func (d *Domain) Flush(b []byte) (lines int) {
 	if len(b) == 0 {
 		return 0
@@ -127,7 +127,7 @@ func (d *Domain) find(b []byte) (*Cache, int64) {
 	return s.cache, s.offset + int64(at-s.base)
 }
 
-// disturb is the adversary's turn (N4). c is the cache in use, nil: any. Requires mu.
+// disturb is the adversary's turn (EM4). c is the cache in use, nil: any. Requires mu.
 func (d *Domain) disturb(c *Cache) {
 	if c == nil {
 		if len(d.shown) == 0 {

@@ -78,7 +78,7 @@ func TestWhoSeesWhat(t *testing.T) {
 	}
 }
 
-// N1: a flush of lines that are stale and not modified writes nothing.
+// EM1: a flush of lines that are stale and not modified writes nothing.
 func TestAStaleLineIsNotWrittenBack(t *testing.T) {
 	memory := aligned(size)
 	a, b := newMachine("a", 1, 64, memory, nil), newMachine("b", 2, 64, memory, nil)
@@ -94,7 +94,7 @@ func TestAStaleLineIsNotWrittenBack(t *testing.T) {
 	require.NotZero(t, b.domain.Moves().Adversary)
 }
 
-// N3: a flush without a fence leaves lines where they are; a store fence does not help.
+// EM3: a flush without a fence leaves lines where they are; a store fence does not help.
 func TestAFlushWaitsForTheFence(t *testing.T) {
 	late := 0
 	for seed := range uint64(20) {
@@ -234,7 +234,7 @@ func TestHomeSnoop(t *testing.T) {
 	require.EqualValues(t, 2, b.sees[5])
 }
 
-// N4.
+// EM4.
 func TestTheSameSeedMakesTheSameMoves(t *testing.T) {
 	play := func(seed uint64) string {
 		memory := aligned(size)
@@ -269,7 +269,7 @@ func snapshot(b []byte) []byte {
 	return out
 }
 
-// N2: a program stores while lines are dropped and fetched around it, and no store is lost.
+// EM2: a program stores while lines are dropped and fetched around it, and no store is lost.
 func TestNoStoreIsLost(t *testing.T) {
 	memory := aligned(size)
 	a := newMachine("a", 9, 64, memory, nil)
@@ -297,7 +297,7 @@ func TestNoStoreIsLost(t *testing.T) {
 	}
 }
 
-// N5: the next process finds what a killed one stored, also if it was killed in the middle of a fetch.
+// EM5: the next process finds what a killed one stored, also if it was killed in the middle of a fetch.
 func TestWhatADeadProcessLeaves(t *testing.T) {
 	memory := aligned(size)
 	a := newMachine("a", 1, 64, memory, nil)

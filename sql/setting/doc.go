@@ -20,9 +20,9 @@
 //
 // # Invariants
 //
-//   - S1: every setting of PostgreSQL 15 is in the table, and a name that is not there is an error.
-//   - S2: no value is accepted that has no effect: of a fixed setting those in Possible are all, of a kept one a test shows the effect.
-//   - S3: Show(Read(Show(v))) is Show(v) for every value v.
+//   - SE1: every setting of PostgreSQL 15 is in the table, and a name that is not there is an error.
+//   - SE2: no value is accepted that has no effect: of a fixed setting those in Possible are all, of a kept one a test shows the effect.
+//   - SE3: Show(Read(Show(v))) is Show(v) for every value v.
 //
 // # What it does not do
 //

@@ -12,7 +12,7 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// S1: the list is PostgreSQL's, whole.
+// SE1: the list is PostgreSQL's, whole.
 func TestEverySettingIsThere(t *testing.T) {
 	server := 0
 	for _, s := range setting.All() {
@@ -29,7 +29,7 @@ func TestEverySettingIsThere(t *testing.T) {
 	require.Equal(t, 167+1, server) // is_superuser is hidden
 }
 
-// S2: every default may be set, and of a fixed setting nothing but what is possible.
+// SE2: every default may be set, and of a fixed setting nothing but what is possible.
 func TestDefaultsMayBeSet(t *testing.T) {
 	for _, s := range setting.All() {
 		if s.Policy == setting.Server || s.Name == "seed" {
@@ -53,7 +53,7 @@ func TestDefaultsMayBeSet(t *testing.T) {
 	}
 }
 
-// S3.
+// SE3.
 func TestShownIsRead(t *testing.T) {
 	for name, values := range map[string][]string{
 		"statement_timeout": {"0", "1", "999", "7000", "60000", "90000", "3600000", "86400000", "2147483647"},

@@ -13,8 +13,8 @@
 //
 // # Invariants
 //
-//   - U1: a clause is named only if PostgreSQL's parser understands the whole text: everything else is a syntax error.
-//   - U2: whatever the text and the place, nothing panics.
+//   - UN1: a clause is named only if PostgreSQL's parser understands the whole text: everything else is a syntax error.
+//   - UN2: whatever the text and the place, nothing panics.
 //
 // # What it does not do
 //

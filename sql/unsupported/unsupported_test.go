@@ -10,7 +10,7 @@ import (
 	"github.com/csmsql/csmsql/sql/unsupported"
 )
 
-// U1: each text is PostgreSQL's, and DuckDB's parser stops at the byte of the bar.
+// UN1: each text is PostgreSQL's, and DuckDB's parser stops at the byte of the bar.
 func TestClausesInTexts(t *testing.T) {
 	for marked, want := range map[string]string{
 		"SELECT a FROM t ORDER BY a FETCH FIRST 2 ROWS |WITH TIES": "ROWS WITH TIES",
@@ -49,7 +49,7 @@ func TestWellKnownClausesAreNotNamed(t *testing.T) {
 	}
 }
 
-// U2: every place of every prefix.
+// UN2: every place of every prefix.
 func TestAnyPlaceHasAClauseOrNone(t *testing.T) {
 	text := "SELECT 'ä' AS \"b\" FROM t WHERE a @? $1 -- end\n FOR UPDATE"
 	for end := range len(text) + 1 {

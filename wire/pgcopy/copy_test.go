@@ -76,7 +76,7 @@ func decode(stream io.Reader, columns int, options pgcopy.Options) (rows [][]*st
 
 func pointer[T any](v T) *T { return &v }
 
-// What is written is read back, in every format, with odd delimiters and null strings, in pieces of any size (P1).
+// What is written is read back, in every format, with odd delimiters and null strings, in pieces of any size (PC1).
 func TestRoundTrip(t *testing.T) {
 	alphabet := []rune("ab\\.\t\n\r\v,;|\"'N{}ü\x01 0")
 	rapid.Check(t, func(t *rapid.T) {
@@ -115,7 +115,7 @@ func TestEncodesAsPostgreSQLDoes(t *testing.T) {
 	require.Equal(t, "\"\\.\"\n", string(encode(t, single, pgcopy.Options{Format: pgcopy.CSV})))
 }
 
-// P3: bad data is an error with the line and the class of PostgreSQL's, and ends the reading.
+// PC3: bad data is an error with the line and the class of PostgreSQL's, and ends the reading.
 func TestBadData(t *testing.T) {
 	for _, c := range []struct {
 		data, message string

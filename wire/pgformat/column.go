@@ -18,7 +18,7 @@ const (
 )
 
 // appendFunc appends the value of one row, which is not null. It is chosen once per batch, so that no type is looked at
-// inside the loop over the rows (F2).
+// inside the loop over the rows (PF2).
 type appendFunc func(dst []byte, row int) []byte
 
 // column encodes one column of the bound batch.

@@ -10,7 +10,7 @@ import (
 const arrayElementsMax = (1<<30 - 1) / 8
 
 // decodeArrayBinary reads the form that binaryOfList writes. Sizes are checked against the bytes there are before
-// anything is allocated (F3).
+// anything is allocated (PF3).
 func decodeArrayBinary(bytes []byte, zone *time.Location) (any, error) {
 	reader := arrayReader{rest: bytes}
 	dimensions := int(reader.uint32())

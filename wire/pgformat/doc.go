@@ -2,7 +2,7 @@
 //
 // Out: Columns encodes record batches into DataRow messages. In: Decode reads the parameters of Bind.
 //
-//	record batch              Columns.Bind: one appendFunc per column (F2)
+//	record batch              Columns.Bind: one appendFunc per column (PF2)
 //	┌────┬────┬────┐
 //	│ c0 │ c1 │ c2 │   row ─► 'D' │ length │ columns │ length │ c0 … │ length │ c1 … │ -1 │
 //	│    │    │    │          └─ 1 ─┴── 4 ───┴─── 2 ───┴── 4 ───┘      └ null: no bytes ──┘
@@ -22,11 +22,11 @@
 //
 // # Invariants
 //
-//   - F1: an encoder reads a batch only between Bind and the next Bind or Unbind.
-//   - F2: no type is looked at and nothing is allocated per row or value, lists and JSON of odd types excepted.
-//   - F3: decoding never reads past its bytes, never believes a length before it has seen the bytes, and keeps none of them.
-//   - F4: what Columns writes is, byte for byte, what PostgreSQL 15 sends for the same value (testdata/postgres15.txt).
-//   - F5: a parameter means the same in text and in binary.
+//   - PF1: an encoder reads a batch only between Bind and the next Bind or Unbind.
+//   - PF2: no type is looked at and nothing is allocated per row or value, lists and JSON of odd types excepted.
+//   - PF3: decoding never reads past its bytes, never believes a length before it has seen the bytes, and keeps none of them.
+//   - PF4: what Columns writes is, byte for byte, what PostgreSQL 15 sends for the same value (testdata/postgres15.txt).
+//   - PF5: a parameter means the same in text and in binary.
 //
 // # What it does not do
 //

@@ -9,7 +9,7 @@ import (
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
-// FuzzDecode: any bytes as any type are a value or an error, never a panic, and the value does not alias the bytes (F3).
+// FuzzDecode: any bytes as any type are a value or an error, never a panic, and the value does not alias the bytes (PF3).
 func FuzzDecode(f *testing.F) {
 	for _, c := range postgresCases(f) {
 		if len(c.text)%7 == 0 { // a sample of every kind keeps the corpus small

@@ -284,7 +284,7 @@ func (c postgresCase) zone(t testing.TB) *time.Location {
 	return zone
 }
 
-// Every value leaves in the bytes in which PostgreSQL sends it (F4).
+// Every value leaves in the bytes in which PostgreSQL sends it (PF4).
 func TestEncodesAsPostgreSQLDoes(t *testing.T) {
 	for _, c := range postgresCases(t) {
 		for _, values := range c.arrays(t) {
@@ -309,7 +309,7 @@ func (c postgresCase) oid(t testing.TB) uint32 {
 	return oid
 }
 
-// A parameter means the same in both formats (F5), and what PostgreSQL printed is understood.
+// A parameter means the same in both formats (PF5), and what PostgreSQL printed is understood.
 func TestDecodesWhatPostgreSQLPrinted(t *testing.T) {
 	for _, c := range postgresCases(t) {
 		oid := c.oid(t)

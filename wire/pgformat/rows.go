@@ -50,7 +50,7 @@ func (c *Columns) format(i int) Format {
 	return TextFormat
 }
 
-// Bind points the encoder at a batch, which must stay valid until the next Bind or Unbind (F1).
+// Bind points the encoder at a batch, which must stay valid until the next Bind or Unbind (PF1).
 func (c *Columns) Bind(batch arrow.RecordBatch) error {
 	c.rows = -1
 	if int(batch.NumCols()) != len(c.types) {

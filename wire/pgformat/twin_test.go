@@ -160,7 +160,7 @@ func TestDictionariesChange(t *testing.T) {
 	}
 }
 
-// F2: rows cost no allocation, in either format.
+// PF2: rows cost no allocation, in either format.
 func TestRowsAllocateNothing(t *testing.T) {
 	batch := randomBatch(mixedFields(), 500)
 	for _, format := range []pgformat.Format{pgformat.TextFormat, pgformat.BinaryFormat} {

@@ -19,11 +19,11 @@
 //
 // # Invariants
 //
-//   - R1: no two replicas of a chunk lie on one node.
-//   - R2: a replica that can be read goes only if as many as are wanted can be read without it.
-//   - R3: with a hash the first replica stays on its node, there or not: what the planner knows of hashed rows (exec/plan/distribute, D4) it
+//   - RP1: no two replicas of a chunk lie on one node.
+//   - RP2: a replica that can be read goes only if as many as are wanted can be read without it.
+//   - RP3: with a hash the first replica stays on its node, there or not: what the planner knows of hashed rows (exec/plan/distribute, D4) it
 //     knows by that node.
-//   - R4: what was mended is not mended again: Mended of its own outcome changes nothing.
+//   - RP4: what was mended is not mended again: Mended of its own outcome changes nothing.
 //
 // # What it does not do
 //

@@ -129,7 +129,7 @@ func (t *Plan) Mended(at []Holder) []Place {
 
 // Remade says where the replicas of a chunk are to lie whose rows are made anew because none of its replicas can be read, for as long as that
 // lasts: one that may come back with its node stays on the list, as with Mended, so that the node finds its own when it is back, and is not to be
-// waited for. With a hash it stays the first (R3).
+// waited for. With a hash it stays the first (RP3).
 func (t *Plan) Remade(at []Holder) []Place {
 	var to []Place
 	made := 0

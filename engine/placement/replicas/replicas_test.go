@@ -71,7 +71,7 @@ func TestMended(t *testing.T) {
 	}
 }
 
-// Nodes come and go, disks are lost, the number is changed: whatever happens, a chunk has no node twice, loses no replica that is needed (R2), has
+// Nodes come and go, disks are lost, the number is changed: whatever happens, a chunk has no node twice, loses no replica that is needed (RP2), has
 // as many as it can once all was mended, is left alone then, and keeps its first node, with hash always.
 func TestMendedWhateverHappens(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
@@ -161,8 +161,8 @@ func TestMendedWhateverHappens(t *testing.T) {
 	})
 }
 
-// remade: as many replicas as are wanted are made, none lies on one node with another (R1), and the first keeps
-// its node as far as it may be back, with hash always (R3). Nothing is left to mend (R4).
+// remade: as many replicas as are wanted are made, none lies on one node with another (RP1), and the first keeps
+// its node as far as it may be back, with hash always (RP3). Nothing is left to mend (RP4).
 func remade(t require.TestingT, w *replicas.Plan, at []replicas.Holder) []replicas.Holder {
 	to := w.Remade(at)
 	made, nodes := 0, map[string]bool{}
