@@ -59,7 +59,7 @@ var ofEngine = []mutation.Mutation{
 	{Name: "answers-for-replicas-that-it-did-not-use", File: "engine/reader/replica.go", Breaks: "E3", Tests: asks("^TestDamagedReplicas$"),
 		Old: "\t\t\tby.drop(noted)\n"},
 	{Name: "gives-up-at-the-first-replica", File: "engine/reader/replica.go", Breaks: "another replica is read", Tests: mirrored,
-		Old: "\t\tnone = r.unread(&DamagedError{Table: table, Chunk: number, Cause: failed}, d, one, none)\n", New: "\t\tnone = r.unread(&DamagedError{Table: table, Chunk: number, Cause: failed}, d, one, none)\n\t\tif ON {\n\t\t\treturn none\n\t\t}\n"},
+		Old: "\t\tnone = r.unread(&DamagedError{Table: table, Chunk: number, Cause: failed}, leasedElsewhere, d, one, none)\n", New: "\t\tnone = r.unread(&DamagedError{Table: table, Chunk: number, Cause: failed}, leasedElsewhere, d, one, none)\n\t\tif ON {\n\t\t\treturn none\n\t\t}\n"},
 	{Name: "blames-the-chunk-for-a-cancel", File: "engine/reader/replica.go", Breaks: "damage is of bytes", Tests: asks("^TestAReadThatWasCanceledBlamesNoReplica$"),
 		Old: "\t\tcase ctx.Err() != nil: // and not what that led to", New: "\t\tcase ctx.Err() != nil && !ON: // and not what that led to"},
 	{Name: "checks-what-its-caches-have", File: "engine/reader/replica.go", Breaks: "a check looks at the memory", Tests: asks("^TestACheckLooksAtTheMemory$"),
