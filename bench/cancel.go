@@ -30,9 +30,9 @@ type cancelCase struct {
 	read            string // COPY FROM STDIN: what is sent again and again
 }
 
-// cancel measures how long statements go on that are cancelled, or whose statement_timeout is over, at random moments: queries, what
-// writes, the planning of long texts, and long scalar functions; in a node without workers and in one with some. Afterwards
-// the nodes' answers are compared with the published ones, and their tables with what they were.
+// cancel measures how long statements go on that are cancelled, or whose statement_timeout is over, at random moments:
+// queries, what writes, the planning of long texts, and long scalar functions; in a node without workers and in one
+// with some. Afterwards the nodes' answers are compared with the published ones, and their tables with what they were.
 func cancel(ctx context.Context, o Options) (_ *Report, err error) {
 	asked, err := chosen(o.Queries)
 	if err != nil {
@@ -186,7 +186,8 @@ func (s *server) sums(ctx context.Context) (string, error) {
 	return fmt.Sprint(rows), err
 }
 
-// cancelOne gives how long a statement went on each time. One that is over before is asked again, and left out if it always is.
+// cancelOne gives how long a statement went on each time. One that is over before is asked again, and left out if it
+// always is.
 func (s *server) cancelOne(ctx context.Context, o Options, c cancelCase) (delays []time.Duration, err error) {
 	conn, err := pgconn.Connect(ctx, s.conninfo)
 	if err != nil {
@@ -209,8 +210,8 @@ func (s *server) cancelOne(ctx context.Context, o Options, c cancelCase) (delays
 	return delays, nil
 }
 
-// cancelAt runs a statement and ends it at a moment, by a cancel request or by statement_timeout. It gives how late it ended; or,
-// if it was faster, how long it took.
+// cancelAt runs a statement and ends it at a moment, by a cancel request or by statement_timeout. It gives how late it
+// ended; or, if it was faster, how long it took.
 func cancelAt(ctx context.Context, conn *pgconn.PgConn, c cancelCase, moment time.Duration, byRequest bool) (delay, took time.Duration, err error) {
 	timeout := moment.Milliseconds() + 1
 	if byRequest {

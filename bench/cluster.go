@@ -19,12 +19,13 @@ import (
 //	solo    TPC-H in a cluster of one node          ─┤   solo / alone: what belonging to a cluster costs a query
 //	a, b    TPC-H split by hash over two nodes      ─┘   alone / a+b:  what a second node is worth
 //
-// Every node is to stand for a machine with as many processors as its queries have threads, and is kept to so many of this machine's, all
-// of its process: the two nodes of a pair to processors of their own, the nodes that answer alone to those of the pair's first. What of a
-// second node this machine can show at all is asked beside: two nodes that are alone, each with all tables, run the statement at once.
+// Every node is to stand for a machine with as many processors as its queries have threads, and is kept to so many of
+// this machine's, all of its process: the two nodes of a pair to processors of their own, the nodes that answer alone
+// to those of the pair's first. What of a second node this machine can show at all is asked beside: two nodes that are
+// alone, each with all tables, run the statement at once.
 //
-// Afterwards a table of a gibibyte lies over three other nodes, and this process, a fourth, gets at it from nothing; and the planner,
-// without a clock, says what it would have up to 64 nodes do.
+// Afterwards a table of a gibibyte lies over three other nodes, and this process, a fourth, gets at it from nothing;
+// and the planner, without a clock, says what it would have up to 64 nodes do.
 func cluster(ctx context.Context, o Options) (*Report, error) {
 	split, err := splitting(ctx, o)
 	if err != nil {
@@ -108,7 +109,8 @@ const (
 	sidesOf
 )
 
-// short statements tell what a statement costs that hardly reads anything: a cluster's first asks etcd for the last commit.
+// short statements tell what a statement costs that hardly reads anything: a cluster's first asks etcd for the last
+// commit.
 var short = []struct{ name, sql string }{
 	{"no table", "SELECT 1"},
 	{"a row of nation", "SELECT n_name FROM nation WHERE n_nationkey = 7"},
@@ -356,7 +358,8 @@ func (s *splittings) report(o Options) *Report {
 	return r
 }
 
-// sum adds medians up, by side; paired is what the cluster of one takes by the ratios of pairs that were asked one after the other.
+// sum adds medians up, by side; paired is what the cluster of one takes by the ratios of pairs that were asked one
+// after the other.
 type sum struct {
 	time, work   [sidesOf]time.Duration
 	both, paired time.Duration

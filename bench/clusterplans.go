@@ -32,8 +32,8 @@ type plannings struct {
 	each  map[int][]planned // by a query's number
 }
 
-// planning counts what the planner would have 4 to 64 nodes do: no clock, no node, only the plans of TPC-H with tables split by
-// hash over all nodes.
+// planning counts what the planner would have 4 to 64 nodes do: no clock, no node, only the plans of TPC-H with tables
+// split by hash over all nodes.
 func planning(o Options) (*plannings, error) {
 	asked, err := chosen(o.Queries)
 	if err != nil {

@@ -109,8 +109,8 @@ func (f *figures) inMemory(ctx context.Context, o Options) (err error) {
 	return nil
 }
 
-// transfers is Figure 5.1: slices of the table of attach, each a twentieth larger. As there, a slice is measured once, its
-// descriptor side several times.
+// transfers is Figure 5.1: slices of the table of attach, each a twentieth larger. As there, a slice is measured once,
+// its descriptor side several times.
 func (f *figures) transfers(ctx context.Context, o Options) (err error) {
 	largest := o.rows(fullRows)
 	node, hello, err := startNode(ctx, o, max(64<<20, 2*bytesOfRow*largest+largest))

@@ -128,13 +128,14 @@
 // # What the driver owes
 //
 //   - Writers store every byte up to the end of Grant.Bytes, padding included, finish before Clean, and store nothing
-//     afterwards. What went in by Grant.Copy they do not store into again. With -tags invariants a fresh grant is filled with 0xDB, so that forgotten padding shows.
-//   - A foreign writer on a home-snoop fabric makes its checksum from what it means to write, not from what it has written: its
-//     loads of that may be answered by the lender's cache.
+//     afterwards. What went in by Grant.Copy they do not store into again. With -tags invariants a fresh grant is
+//     filled with 0xDB, so that forgotten padding shows.
+//   - A foreign writer on a home-snoop fabric makes its checksum from what it means to write, not from what it has
+//     written: its loads of that may be answered by the lender's cache.
 //   - Readers pin before they acquire, acquire before they load, finish loading before they release, release before
 //     they unpin. A domain whose lease ended stops loading before the lender calls ExpireDomain.
-//   - Nobody stores, counts references or uses atomics in a region (step 7). Who finds that somebody did calls Reader.Distrust, acquires
-//     again with a verify, and believes nothing that it loaded since it last looked.
+//   - Nobody stores, counts references or uses atomics in a region (step 7). Who finds that somebody did calls
+//     Reader.Distrust, acquires again with a verify, and believes nothing that it loaded since it last looked.
 //   - FenceOff is called when the domain cannot reach the memory, not when it has been silent for a while.
 //
 // # Lock order

@@ -1,5 +1,5 @@
-// Package memregion lends memory: it gives a region a fixed place in every process' address space, divides it into extents, and sees to it
-// that a page which somebody holds really has memory behind it.
+// Package memregion lends memory: it gives a region a fixed place in every process' address space, divides it into
+// extents, and sees to it that a page which somebody holds really has memory behind it.
 //
 // # Address space
 //
@@ -14,9 +14,9 @@
 //	└──────────┴──────┴───────────────┴──────────┴─────────────────────┘
 //	└────────────── backed (reserved in the file) ──────┘ frontier
 //
-// The lender maps the whole capacity for reading and writing, every borrower for reading only, all at Base. A borrower whose Base is taken
-// maps elsewhere: descriptors count from the start of the region, and nothing inside a region is an absolute pointer. A borrower that was
-// granted an extent to write maps that alone a second time, writable (Window).
+// The lender maps the whole capacity for reading and writing, every borrower for reading only, all at Base. A borrower
+// whose Base is taken maps elsewhere: descriptors count from the start of the region, and nothing inside a region is an
+// absolute pointer. A borrower that was granted an extent to write maps that alone a second time, writable (Window).
 //
 // # Life cycle of a page
 //
@@ -34,11 +34,13 @@
 // # Words
 //
 //   - region: one backing file, mapped whole; Spec is all that another process needs to map it
-//   - fabric: what carries the bytes to other processes: a tmpfs file (shm), a file on a disk (file), a range of a device that is there already
-//     (device), or, for tests, a tmpfs file behind caches that are not coherent (emulated; package emulated plays them)
+//   - fabric: what carries the bytes to other processes: a tmpfs file (shm), a file on a disk (file), a range of a
+//     device that is there already (device), or, for tests, a tmpfs file behind caches that are not coherent (emulated;
+//     package emulated plays them)
 //   - domain: the machine whose caches a process uses; only of interest on an emulated fabric
 //   - extent: a live Range; it has one owner, starts and ends on a PageSize boundary
-//   - origin: where the catalog of a region lies, noted with its file, so that files which nobody can use any more are found
+//   - origin: where the catalog of a region lies, noted with its file, so that files which nobody can use any more are
+//     found
 //   - owner: whoever may free an extent, and whom a quota limits; a name, chosen by the caller
 //   - backed: reserved with fallocate, so that a store cannot fail
 //   - idle: backed but of no extent; punched: given back to the system
@@ -55,22 +57,25 @@
 //   - M5: every page of a live extent is backed, from before Allocate returns until Free is called
 //   - M6: a refused operation changes nothing; every backed page is either live or idle, so none is leaked
 //   - M7: a backing file has at most one lender, and so has every byte of a device
-//   - M8: mapping never replaces another mapping, and borrowers cannot write but through a Window, which holds nothing but one extent, and what lies in
-//     its first and its last page beside it where a device has larger pages than ours
+//   - M8: mapping never replaces another mapping, and borrowers cannot write but through a Window, which holds nothing
+//     but one extent, and what lies in its first and its last page beside it where a device has larger pages than ours
 //   - M9: a fault becomes an error only inside Guarded and only at an address of a region
 //   - M10: after Free, at most RecycleLimit bytes are idle, unless the file system refuses to punch
 //   - M11: nothing that the allocator decides by lies in the region; another process cannot mislead it
-//   - M12: whoever else writes, truncates, reserves or punches the file is counted by the first Look after the call returned; the lender's own
-//     calls are not counted where the kernel says who made them (WatchProcess), and never hide anybody else's
-//   - M13: an untouched page is backed, and nobody of the lender's domain has stored into it since Dropped: neither a program, as far as
-//     Touch was told, nor the kernel, which zeroes only what was reserved, and is forgotten then. What DropAhead notes was idle, and stayed so, while
-//     the lines were dropped: nobody may store into what is idle, and whatever makes a page anything else waits
+//   - M12: whoever else writes, truncates, reserves or punches the file is counted by the first Look after the call
+//     returned; the lender's own calls are not counted where the kernel says who made them (WatchProcess), and never
+//     hide anybody else's
+//   - M13: an untouched page is backed, and nobody of the lender's domain has stored into it since Dropped: neither a
+//     program, as far as Touch was told, nor the kernel, which zeroes only what was reserved, and is forgotten then.
+//     What DropAhead notes was idle, and stayed so, while the lines were dropped: nobody may store into what is idle,
+//     and whatever makes a page anything else waits
 //
 // Lent.Verify checks M1 to M6, and of M13 that untouched pages are backed.
 //
 // # Alterations
 //
-// A region is a file of mode 0600 that any process of its user can open. What such a process does to a region in use, and when that is noticed:
+// A region is a file of mode 0600 that any process of its user can open. What such a process does to a region in use,
+// and when that is noticed:
 //
 //	write, copy, truncate (also when made long again), punch, reserve    by Look, once the call has returned (M12)
 //	cut short, emptied, removed                                          by Check, at once
@@ -78,10 +83,11 @@
 //	stores through a Window                                              the same: by Look, once the borrower's View is closed
 //	ptrace, /proc/PID/mem of a process that has the region mapped        not at all
 //
-// While a call is under way it has altered some bytes and has not been counted: milliseconds for a write or punch of many MiB. With WatchTimes,
-// which only stands in where the kernel grants neither fanotify nor inotify, a write that was under way during a Look is not counted any more
-// when it ends, and nor are stores through a map of pages that it had loaded from. What is not noticed is found by whoever compares checksums: a
-// restart, the first acquire of another process, VerifyChecksums (packages engine, coherence). Look says nothing about which bytes they are.
+// While a call is under way it has altered some bytes and has not been counted: milliseconds for a write or punch of
+// many MiB. With WatchTimes, which only stands in where the kernel grants neither fanotify nor inotify, a write that
+// was under way during a Look is not counted any more when it ends, and nor are stores through a map of pages that it
+// had loaded from. What is not noticed is found by whoever compares checksums: a restart, the first acquire of another
+// process, VerifyChecksums (packages engine, coherence). Look says nothing about which bytes they are.
 //
 // # Lock order
 //
@@ -97,7 +103,8 @@
 //
 // # What it does not do
 //
-// It does not know tables, versions or leases: that nobody reads an extent any more is the caller's promise to Free. It does not order
-// stores between processes or write caches back (coherence does), keeps no header in the region (the catalog stores Spec and extents), does
-// not make freed bytes unreadable to a process that maps the region, and does not catch faults in C code. It is for Linux only.
+// It does not know tables, versions or leases: that nobody reads an extent any more is the caller's promise to Free. It
+// does not order stores between processes or write caches back (coherence does), keeps no header in the region (the
+// catalog stores Spec and extents), does not make freed bytes unreadable to a process that maps the region, and does
+// not catch faults in C code. It is for Linux only.
 package memregion

@@ -29,8 +29,8 @@
 //   - S2: two transactions that compare a key with the same revision and write it do not both succeed
 //   - S3: a Scan sees one revision
 //   - S4: Get and Scan are linearizable: they see every transaction whose Commit returned, anywhere, before they began
-//   - S5: an ephemeral key is gone after the session of the handle that put it last, and not before; those of one session
-//     go in one transaction. A Session whose Check is nil was not over when Check was called
+//   - S5: an ephemeral key is gone after the session of the handle that put it last, and not before; those of one
+//     session go in one transaction. A Session whose Check is nil was not over when Check was called
 //   - S6: a Watch shows every transaction after its revision that touched its prefixes, whole, once, in the order of
 //     revisions; if it cannot, it ends with ErrCompacted
 //   - S7: nothing is committed through a handle after its session is over, whatever the process believes

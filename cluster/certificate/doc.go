@@ -16,7 +16,8 @@
 // # Invariants
 //
 //   - T1: only TLS 1.3, only with certificates on both sides, and both signed by the one authority
-//   - T2: a peer is who the URI in its certificate says; no certificate has two such URIs, and host names decide nothing
+//   - T2: a peer is who the URI in its certificate says; no certificate has two such URIs, and host names decide
+//     nothing
 //   - T3: nothing is resumed: each connection has its certificates verified anew, with their times
 //   - T4: files are made 0600 and never over others; a key that others can read is refused
 //   - T5: every error says which file or peer, what is wrong, and what to do

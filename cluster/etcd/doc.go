@@ -18,7 +18,8 @@
 //
 // # Words
 //
-//   - member: an etcd server with a vote, or a learner that has none yet; majority: what must be up for anything to work
+//   - member: an etcd server with a vote, or a learner that has none yet; majority: what must be up for anything to
+//     work
 //   - lease: etcd's promise to keep keys until it has not heard of their owner for a TTL; session: store's word for it
 //   - fence: the key of a session that all its transactions compare
 //   - unsettled: said of a fence that a transaction compares of which nobody knows whether it will happen
@@ -30,9 +31,9 @@
 // Beside S1 to S8 of catalog/store, of which these are the means:
 //
 //   - E1: every call ends within Options.Timeout or its context; a round within a third of the TTL
-//   - E2: Session.Check is nil only before (when the last proved renewal was sent) + TTL − margin by CLOCK_BOOTTIME, and
-//     never after the session was called over. A renewal is proved by a linearizable read that found the fence and saw
-//     no newer term: a leader that was paused, and is none any more, renews what nobody else knows of
+//   - E2: Session.Check is nil only before (when the last proved renewal was sent) + TTL − margin by CLOCK_BOOTTIME,
+//     and never after the session was called over. A renewal is proved by a linearizable read that found the fence and
+//     saw no newer term: a leader that was paused, and is none any more, renews what nobody else knows of
 //   - E3: a transaction that does not find its fence as it was does not happen (S7)
 //   - E4: before a handle answers anything after ErrUnknown, the fence has another revision: what was under way then
 //     fails (S8)
@@ -48,23 +49,26 @@
 //	58000  etcd refuses, and would again (rights, corruption)
 //	22023  an option is wrong
 //
-// A Store with a member in its own process (Options.Member) reads single keys from that, linearizably as everywhere and without a connection:
-// every statement of a cluster begins with such a read. What the member cannot tell is asked of whoever can be reached.
+// A Store with a member in its own process (Options.Member) reads single keys from that, linearizably as everywhere and
+// without a connection: every statement of a cluster begins with such a read. What the member cannot tell is asked of
+// whoever can be reached.
 //
-// Reads go on as long as a majority does. Without one, commits fail after Options.Timeout, the session becomes unsure, and
-// whatever was read before stays good: snapshots need no etcd. etcd extends all leases when it has a leader again, so that
-// an outage of etcd alone ends no session.
+// Reads go on as long as a majority does. Without one, commits fail after Options.Timeout, the session becomes unsure,
+// and whatever was read before stays good: snapshots need no etcd. etcd extends all leases when it has a leader again,
+// so that an outage of etcd alone ends no session.
 //
 // # Goroutines and locks
 //
 // One goroutine in a Store (rounds), one in a Server (it waits for its end), both joined by Close; a Watch runs in its
-// caller's. No lock is held over a call. fence.settling is a token: who has it writes the fence, the others wait for him.
+// caller's. No lock is held over a call. fence.settling is a token: who has it writes the fence, the others wait for
+// him.
 //
 //	session.mu → watching.mu;  fence.mu, Server.mu: alone
 //
 // # What it does not do
 //
 // No consensus, no election, no lock: etcd does that. It does not know what the records mean. It keeps no copy of them.
-// It makes no certificates; who has one of the cluster's authority may do everything in etcd, whatever its role. It does
-// not remove members that are gone, and restores no backups: a member whose directory is lost is taken out and joins anew.
+// It makes no certificates; who has one of the cluster's authority may do everything in etcd, whatever its role. It
+// does not remove members that are gone, and restores no backups: a member whose directory is lost is taken out and
+// joins anew.
 package etcd

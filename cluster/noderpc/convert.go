@@ -106,8 +106,8 @@ func decodeHolder(m *nodepb.LeaseRequest) (catalog.Holder, error) {
 	return h, nil
 }
 
-// decodeLease also holds the snapshot's record against the message around it, and the record's regions to the same rules
-// as a description's. What the record holds of tables is looked at by catalog.NewRemoteSnapshot.
+// decodeLease also holds the snapshot's record against the message around it, and the record's regions to the same
+// rules as a description's. What the record holds of tables is looked at by catalog.NewRemoteSnapshot.
 func decodeLease(m *nodepb.LeaseResponse) (*catalog.SnapshotRecord, error) {
 	record, err := catalog.DecodeSnapshotRecord(m.GetSnapshot())
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package noderpc is how another process reaches a node: it learns what the node lends, takes snapshots under leases and
-// keeps them, writes into its memory, has it run parts of queries, asks how it is, and has it load files.
+// Package noderpc is how another process reaches a node: it learns what the node lends, takes snapshots under leases
+// and keeps them, writes into its memory, has it run parts of queries, asks how it is, and has it load files.
 //
 // # Picture
 //
@@ -22,8 +22,8 @@
 // No byte of a table travels: other processes map the regions and read in place, and write in place. What travels is a
 // snapshot's record, the pages of descriptors that a query needs, renewals, and the steps of the protocol.
 //
-// The service Node is for whoever attaches to a node; Lending, Coordination and Fragments are for the nodes of a cluster.
-// docs/cluster-rpc.md holds them against the thesis' orchestrator.
+// The service Node is for whoever attaches to a node; Lending, Coordination and Fragments are for the nodes of a
+// cluster. docs/cluster-rpc.md holds them against the thesis' orchestrator.
 //
 // # A lease's time
 //
@@ -36,8 +36,9 @@
 // A borrower that was stopped, cut off or suspended wakes up, loads whatever is there now, calls Check, and throws the
 // result away: it needs nobody to tell it. Check after the load, never only before it.
 //
-// A fragment's result lives by the same rule: its reader says now and then that it is alive, the node keeps the result for
-// a TTL after the last word it heard, and the reader trusts it for a TTL after the last word that was answered left.
+// A fragment's result lives by the same rule: its reader says now and then that it is alive, the node keeps the result
+// for a TTL after the last word it heard, and the reader trusts it for a TTL after the last word that was answered
+// left.
 //
 // # Words
 //
@@ -60,30 +61,31 @@
 //   - N4: a lease is renewed and ended only by who took it, from the incarnation that gave it
 //   - N5: nothing from a peer reaches this package's user unchecked: sizes, ranges, counts, addresses, names
 //   - N6: a panic in a handler is its caller's error; the node lives on
-//   - N7: a node's error keeps SQLSTATE, message, detail, hint and position; what gRPC itself says is 08006 (the node is
-//     gone), 57014 (the caller gave up), 54000 (too large) or 08P01 (nonsense), and names the node
+//   - N7: a node's error keeps SQLSTATE, message, detail, hint and position; what gRPC itself says is 08006 (the node
+//     is gone), 57014 (the caller gave up), 54000 (too large) or 08P01 (nonsense), and names the node
 //   - N8: Serve returns after every handler has, Close of package keeper after its goroutine has
 //   - N9: renewals and releases wait for nobody
 //   - N10: a slow receiver of progress does not hold up the load, nor a fragment
-//   - N11: who calls is what the kernel or a certificate says; what a caller says of itself only tells its own processes
-//     apart. A certificate counts no longer than it is valid, also within a connection
-//   - N12: a fragment's result counts as in place only before (when the last answered word was sent) + TTL − margin, and
-//     a node releases it not before (when the last word was heard) + TTL, unless its reader says that it has done
+//   - N11: who calls is what the kernel or a certificate says; what a caller says of itself only tells its own
+//     processes apart. A certificate counts no longer than it is valid, also within a connection
+//   - N12: a fragment's result counts as in place only before (when the last answered word was sent) + TTL − margin,
+//     and a node releases it not before (when the last word was heard) + TTL, unless its reader says that it has done
 //
 // # Bounds
 //
-// Connections, streams per connection, calls (in all and of one peer), loads and fragments at once (ServerOptions), the size of every message
-// and the number of everything in it (limits.go), the time of every call but loads and fragments (10 s unless the caller
-// says otherwise, MaxCallTime in any case), progress reports that wait (one per step, 64 steps), leases of a borrower, the
-// log's lines about refusals. What one peer may hold of the memory is package lending's.
+// Connections, streams per connection, calls (in all and of one peer), loads and fragments at once (ServerOptions), the
+// size of every message and the number of everything in it (limits.go), the time of every call but loads and fragments
+// (10 s unless the caller says otherwise, MaxCallTime in any case), progress reports that wait (one per step, 64
+// steps), leases of a borrower, the log's lines about refusals. What one peer may hold of the memory is package
+// lending's.
 //
 // # Who may do what
 //
-// The unix socket is 0600: who can open it is the node's user, or root, and may do everything. Over TCP with a certificate
-// (ServerOptions.Certificate) everybody else is refused before the first call; nodes may do everything, clients (operators'
-// tools) everything but take memory and run fragments. TCP without certificates is loopback only: the caller is not
-// known, and may attach and look, but not have the node read files (ServerOptions.FilesOverTCP), nor anything of a
-// cluster. access.go has the table.
+// The unix socket is 0600: who can open it is the node's user, or root, and may do everything. Over TCP with a
+// certificate (ServerOptions.Certificate) everybody else is refused before the first call; nodes may do everything,
+// clients (operators' tools) everything but take memory and run fragments. TCP without certificates is loopback only:
+// the caller is not known, and may attach and look, but not have the node read files (ServerOptions.FilesOverTCP), nor
+// anything of a cluster. access.go has the table.
 //
 // # Lock order
 //
@@ -93,6 +95,6 @@
 //
 // It does not know what a snapshot's record, a page or a fragment holds: catalog and engine check that; of a fragment's
 // result it checks that every chunk is well-formed and lies where its sender may point to. It does not end leases: the
-// node does, by its clock. It does not decide who is a member, nor who is dead. It gives no client back after a restart of
-// the node: dial again, and describe again, because regions and trusted generations may be others.
+// node does, by its clock. It does not decide who is a member, nor who is dead. It gives no client back after a restart
+// of the node: dial again, and describe again, because regions and trusted generations may be others.
 package noderpc

@@ -20,7 +20,8 @@ import (
 	"github.com/csmsql/csmsql/engine/member"
 )
 
-// setup is what cluster init and join have in common: they make a data directory of which “csmsql serve --data DIR” makes a node.
+// setup is what cluster init and join have in common: they make a data directory of which “csmsql serve --data DIR”
+// makes a node.
 type setup struct {
 	data      string
 	node      string

@@ -135,8 +135,8 @@ func (s *serving) run(ctx context.Context, c *cobra.Command, _ []string) error {
 	return err
 }
 
-// limitHeap has Go collect before it has more than the engine says, and etcd's part in a cluster. It is the last line; nothing fails by it.
-// GOMEMLIMIT says otherwise.
+// limitHeap has Go collect before it has more than the engine says, and etcd's part in a cluster. It is the last line;
+// nothing fails by it. GOMEMLIMIT says otherwise.
 func limitHeap(bytes int64, cluster bool) {
 	const etcd = 256 << 20
 	if os.Getenv("GOMEMLIMIT") != "" {
@@ -148,7 +148,8 @@ func limitHeap(bytes int64, cluster bool) {
 	debug.SetMemoryLimit(bytes)
 }
 
-// check finds what is wrong with the flags as they were given, those of serve.json among them, before anything is touched.
+// check finds what is wrong with the flags as they were given, those of serve.json among them, before anything is
+// touched.
 func (s *serving) check(given *pflag.FlagSet) error {
 	s.options.RegionBytes, s.options.MemoryBytes = int64(s.region), int64(s.memory)
 	for _, name := range []string{"data", "node", "etcd", "region-dir", "certs", "http", "etcd-listen", "etcd-peer", "rpc", "verify", "dialect", "region", "memory", "session-ttl"} {

@@ -7,19 +7,23 @@
 //	Node   ├──────────────── most ───────────────────────────────────────────┤
 //	       │ session A: message 3, plan 9 │ session B: copy 8 │      free     │
 //
-// Whoever is about to keep bytes for a client takes them first, and gives them back when they are gone. Nothing is allocated here.
+// Whoever is about to keep bytes for a client takes them first, and gives them back when they are gone. Nothing is
+// allocated here.
 //
 // # Words
 //
-// A session is a client's part of the account. A kind is what the bytes are for; csm.memory shows them by it. The share is what a session
-// may hold at most, by its setting. Free is what no session holds. Base is what it takes in any case, of which no share is charged (Begin). Brief is what a statement has only while it is planned (TakeBriefly). The source
-// is where memory comes from beyond what clients may always have (DuckDB's queries), the room what it has given so far.
+// A session is a client's part of the account. A kind is what the bytes are for; csm.memory shows them by it. The share
+// is what a session may hold at most, by its setting. Free is what no session holds. Base is what it takes in any case,
+// of which no share is charged (Begin). Brief is what a statement has only while it is planned (TakeBriefly). The
+// source is where memory comes from beyond what clients may always have (DuckDB's queries), the room what it has given
+// so far.
 //
 // # Who gets how much
 //
-// A session may hold no more than what stays free after it has taken: the dynamic threshold by which switches divide the buffer that their
-// ports share. One session alone gets half of the node, n greedy ones get 1/(n+1) each, and 1/(n+1) stays free for the next. So a session
-// that holds little is served however much the others want, and nobody sets a limit by the number of sessions that might come.
+// A session may hold no more than what stays free after it has taken: the dynamic threshold by which switches divide
+// the buffer that their ports share. One session alone gets half of the node, n greedy ones get 1/(n+1) each, and
+// 1/(n+1) stays free for the next. So a session that holds little is served however much the others want, and nobody
+// sets a limit by the number of sessions that might come.
 //
 // # Invariants
 //
@@ -31,11 +35,11 @@
 //
 // # Locks
 //
-// Node.mu guards everything, that of its sessions too. It is a leaf: no other lock is taken and no foreign code runs under it. Node.moving is held while the source
-// is asked, and taken before Node.mu.
+// Node.mu guards everything, that of its sessions too. It is a leaf: no other lock is taken and no foreign code runs
+// under it. Node.moving is held while the source is asked, and taken before Node.mu.
 //
 // # What it does not do
 //
-// It measures nothing: who takes says how many bytes they are. It makes no room: who is refused may drop what it can do without, and ask again. What
-// DuckDB allocates is bounded in exec/duckdb.
+// It measures nothing: who takes says how many bytes they are. It makes no room: who is refused may drop what it can do
+// without, and ask again. What DuckDB allocates is bounded in exec/duckdb.
 package account

@@ -11,14 +11,14 @@
 //	duckdb.Decimal                             a numeric, with all of its digits
 //	arrow.MonthDayNanoInterval                 an interval of whole microseconds
 //
-// The engine asks once per execution, before anything looks at the values: DuckDB, the Arrow kernels, pruning and the nodes of a
-// cluster then see the same ones.
+// The engine asks once per execution, before anything looks at the values: DuckDB, the Arrow kernels, pruning and the
+// nodes of a cluster then see the same ones.
 //
 // Encode and Decode are how they travel to the nodes that run parts of a statement, type and all.
 //
 // # Invariants
 //
-//   - AR1: a value that would not arrive as it is is an error: other types, texts that are not UTF-8, times and intervals that SQL has
-//     not. Only the nanoseconds of a time are cut, as every client of PostgreSQL does.
+//   - AR1: a value that would not arrive as it is is an error: other types, texts that are not UTF-8, times and
+//     intervals that SQL has not. Only the nanoseconds of a time are cut, as every client of PostgreSQL does.
 //   - AR2: Decode(Encode(v)) is v, and whatever another node sends is values or an error.
 package argument

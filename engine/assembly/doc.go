@@ -11,7 +11,8 @@
 //
 // # Invariants
 //
-//   - AS1: an assembly leaves one version with all rows of its parts in their order, without gap and overlap, or nothing.
+//   - AS1: an assembly leaves one version with all rows of its parts in their order, without gap and overlap, or
+//     nothing.
 //   - AS2: rows hold what INSERT's would: types, NOT NULL, checks, limits of columns.
 //   - AS3: memory that builders have is the assembly's; it ends with it, and with the engine.
 //

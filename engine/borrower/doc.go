@@ -9,7 +9,8 @@
 //
 // # Invariants
 //
-//   - BW1: what is handed out was leased by the node's process that is there, and Check of the lease says when that is over.
+//   - BW1: what is handed out was leased by the node's process that is there, and Check of the lease says when that is
+//     over.
 //   - BW2: a process at the target with another catalog is never taken for the node.
 //   - BW3: a borrower that asks nothing holds nothing for longer than a moment.
 //

@@ -1,6 +1,7 @@
 package columntype
 
-// refused are PostgreSQL's types that no column can have, with what to write instead. A test walks all of PostgreSQL's types.
+// refused are PostgreSQL's types that no column can have, with what to write instead. A test walks all of PostgreSQL's
+// types.
 var refused = map[string]string{
 	"money": "Use numeric(19,2).", "name": "Use varchar(63).", "citext": "Use text, and compare with lower(…) or ILIKE.", "xml": "Use text.",
 	"oid": "Use bigint.", "xid": "Use bigint.", "cid": "Use bigint.", "xid8": "Use ubigint.", "tid": "Use text.",

@@ -4,7 +4,8 @@
 //	name.csv.zst  ─► zstd: every frame to its end, its checksum if it has one
 //	anything else ─► is not compressed, and whole
 //
-// DuckDB reads a file that was cut off, or is damaged, as far as it can be read, and says nothing: its rows would be taken for all rows.
+// DuckDB reads a file that was cut off, or is damaged, as far as it can be read, and says nothing: its rows would be
+// taken for all rows.
 //
 // # Words
 //

@@ -6,14 +6,16 @@
 //
 // # Words
 //
-// check: an expression over one row that is not false. key: PRIMARY KEY, UNIQUE or FOREIGN KEY. Checks are enforced when rows are written;
-// keys are on record, shown as not validated, and not enforced, but for the NOT NULL that a primary key means.
+// check: an expression over one row that is not false. key: PRIMARY KEY, UNIQUE or FOREIGN KEY. Checks are enforced
+// when rows are written; keys are on record, shown as not validated, and not enforced, but for the NOT NULL that a
+// primary key means.
 //
 // # Invariants
 //
-//   - CN1: what Mark wrote, Of reads, in the same order; a schema without a mark has no constraints, as those of older programs.
-//   - CN2: names are unique in a table, and those that nobody gave are PostgreSQL's: t_pkey, t_a_key, t_a_fkey, t_a_check, with a number if
-//     taken.
+//   - CN1: what Mark wrote, Of reads, in the same order; a schema without a mark has no constraints, as those of older
+//     programs.
+//   - CN2: names are unique in a table, and those that nobody gave are PostgreSQL's: t_pkey, t_a_key, t_a_fkey,
+//     t_a_check, with a number if taken.
 //   - CN3: a table that a foreign key names is known by its identity, so that it may be renamed.
 //
 // # What it does not do

@@ -1,4 +1,5 @@
-// Package custody knows who holds the memory of a node's region that no version of a table has, and finds what nobody holds.
+// Package custody knows who holds the memory of a node's region that no version of a table has, and finds what nobody
+// holds.
 //
 //	session, load, fragment …                     lender of the memory
 //	     │ Book.Open                                   │
@@ -13,19 +14,24 @@
 //
 // # Words
 //
-//   - holder: whoever in this process was granted extents and has not committed them: a session, a load, the fragment of a query; it has a name
+//   - holder: whoever in this process was granted extents and has not committed them: a session, a load, the fragment
+//     of a query; it has a name
 //   - call: a request for memory that is under way; what it brings is in the book before it ends
 //   - suspect: an extent that lives, and that nobody said he holds when all were asked
-//   - stray: an extent that was a suspect, in the same state, in as many rounds as it takes for whatever passes it on to end
+//   - stray: an extent that was a suspect, in the same state, in as many rounds as it takes for whatever passes it on
+//     to end
 //   - disclaim: say to a lender that what it has on record is not held here
 //
 // # Invariants
 //
-//   - H1: an extent is in the book from before its call ends until its holder has no window on it and will not commit it, or has committed it.
+//   - H1: an extent is in the book from before its call ends until its holder has no window on it and will not commit
+//     it, or has committed it.
 //   - H2: an extent is disclaimed only when every call that was under way when it was first missed has ended since.
 //   - H3: an extent that a holder has is never a stray; one that nobody has is one after Rounds rounds.
-//   - H4: nothing is taken back that a writer may store into, or that a node may read: of those, a stray is only told, or waits.
-//   - H5: what a commit has published of which it is not known whether it happened has a holder until that is known, also if its session ends before.
+//   - H4: nothing is taken back that a writer may store into, or that a node may read: of those, a stray is only told,
+//     or waits.
+//   - H5: what a commit has published of which it is not known whether it happened has a holder until that is known,
+//     also if its session ends before.
 //
 // # Lock order
 //
@@ -33,6 +39,6 @@
 //
 // # What it does not do
 //
-// It has no clock, no goroutine and no I/O but that of the spaces that it wraps: the engine's janitor runs the rounds, and does what they say. It
-// does not know versions, pins or other processes: whoever asks says who holds what.
+// It has no clock, no goroutine and no I/O but that of the spaces that it wraps: the engine's janitor runs the rounds,
+// and does what they say. It does not know versions, pins or other processes: whoever asks says who holds what.
 package custody

@@ -18,7 +18,8 @@
 //
 //   - FR1: what a fragment is told comes from outside: all of it is checked before it is used.
 //   - FR2: a result lies in this node's memory until it is released, once; what fails leaves nothing there.
-//   - FR3: of two payloads of the same bytes the tables are the same versions, so that what planning derived serves both.
+//   - FR3: of two payloads of the same bytes the tables are the same versions, so that what planning derived serves
+//     both.
 //
 // # Lock order
 //

@@ -1,5 +1,5 @@
-// Package ipcframe looks at the frames of an Arrow IPC file or stream before arrow-go reads it: arrow-go believes the lengths that stand there,
-// and allocates by them, so that one bit may cost the process.
+// Package ipcframe looks at the frames of an Arrow IPC file or stream before arrow-go reads it: arrow-go believes the
+// lengths that stand there, and allocates by them, so that one bit may cost the process.
 //
 //	file    ARROW1.. │ frame │ frame │ … │ footer │ length │ ARROW1      a footer that names no other frames than those
 //	stream             frame │ frame │ …
@@ -7,11 +7,13 @@
 //
 // # Invariants
 //
-//   - I1: every vector of a message that arrow-go walks lies in the message, and it walks no more than nodesMax of them, depthMax deep.
-//   - I2: a body lies in the file and its buffers in the body; what a message has arrow-go allocate, after decompression, stays below the limit.
+//   - I1: every vector of a message that arrow-go walks lies in the message, and it walks no more than nodesMax of
+//     them, depthMax deep.
+//   - I2: a body lies in the file and its buffers in the body; what a message has arrow-go allocate, after
+//     decompression, stays below the limit.
 //
 // # What it does not do
 //
-// It decodes no values: that what lies in the buffers makes sense is descriptor.ValidateData's business. A file that is altered between the
-// check and the reading is checked for nothing.
+// It decodes no values: that what lies in the buffers makes sense is descriptor.ValidateData's business. A file that is
+// altered between the check and the reading is checked for nothing.
 package ipcframe

@@ -8,15 +8,17 @@
 //
 // # Words
 //
-// An origin is where the rows of a run of chunks came from, and how they were laid over the chunks. A part is the chunks of one bucket of a hash,
-// in their order; rows that nothing divided are one part.
+// An origin is where the rows of a run of chunks came from, and how they were laid over the chunks. A part is the
+// chunks of one bucket of a hash, in their order; rows that nothing divided are one part.
 //
 // # Invariants
 //
-//   - LG1: an origin says everything that is needed to make the rows again, and nothing about where chunks lie: they move.
-//   - LG2: Decode of Encode is the same origin; what this program does not understand is an error, and not another origin.
-//   - LG3: a file is never believed to be what it was because of its time: rows are compared with the checksums of what is lost. Its size only saves
-//     the reading.
+//   - LG1: an origin says everything that is needed to make the rows again, and nothing about where chunks lie: they
+//     move.
+//   - LG2: Decode of Encode is the same origin; what this program does not understand is an error, and not another
+//     origin.
+//   - LG3: a file is never believed to be what it was because of its time: rows are compared with the checksums of what
+//     is lost. Its size only saves the reading.
 //
 // # What it does not do
 //

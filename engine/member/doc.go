@@ -1,5 +1,6 @@
-// Package member is a node as the others see it: what keeps its catalog, the region that it lends with the protocol's home for it, who holds what
-// of that, and in a cluster the other nodes: their memory, which it borrows and writes into, and what it owes them.
+// Package member is a node as the others see it: what keeps its catalog, the region that it lends with the protocol's
+// home for it, who holds what of that, and in a cluster the other nodes: their memory, which it borrows and writes
+// into, and what it owes them.
 //
 //	          store ◄── catalog ──► Lender: Homes, and by message the other nodes'
 //	            ▲                     │
@@ -12,23 +13,26 @@
 //
 // # Words
 //
-// A node's Self is its record in the cluster; a node without one is alone. Promises are leases that other processes trust. A stray is an extent
-// that lives and that nobody holds. The janitor is the goroutine that ends leases, takes strays back and settles what other nodes wrote.
+// A node's Self is its record in the cluster; a node without one is alone. Promises are leases that other processes
+// trust. A stray is an extent that lives and that nobody holds. The janitor is the goroutine that ends leases, takes
+// strays back and settles what other nodes wrote.
 //
 // # Invariants
 //
 //   - N1: no memory is used anew before the leases of a former process of the node can be trusted by nobody (promises).
-//   - N2: every extent of the region that no version has is held by somebody who is on record; what is not is found, told and taken back.
+//   - N2: every extent of the region that no version has is held by somebody who is on record; what is not is found,
+//     told and taken back.
 //   - N3: a node that cannot hear from its cluster takes nothing back: what it believes is of yesterday.
-//   - N4: a node that comes up brings every table that is whole; the others say what is wrong with them when they are asked.
+//   - N4: a node that comes up brings every table that is whole; the others say what is wrong with them when they are
+//     asked.
 //
 // # Lock order
 //
-// holdings.mu → the catalog's locks → coherence → memregion. promises.mu is above the catalog's. peers.mu and remoteSpaces.mu are leaves: no
-// call is made under them.
+// holdings.mu → the catalog's locks → coherence → memregion. promises.mu is above the catalog's. peers.mu and
+// remoteSpaces.mu are leaves: no call is made under them.
 //
 // # What it does not do
 //
-// It runs no SQL and decides not where rows go (package placement, and the engine); it serves no calls (package noderpc does, and the engine's
-// guard lets in who calls while it closes).
+// It runs no SQL and decides not where rows go (package placement, and the engine); it serves no calls (package noderpc
+// does, and the engine's guard lets in who calls while it closes).
 package member

@@ -13,7 +13,8 @@
 // # Invariants
 //
 //   - NA1: after Follow every table and view of the contents that DuckDB can show has its name, and no other has one.
-//   - NA2: another session never sees a name of a block: the block's database is emptied before COMMIT and gone after ROLLBACK.
+//   - NA2: another session never sees a name of a block: the block's database is emptied before COMMIT and gone after
+//     ROLLBACK.
 //
 // # Lock order
 //

@@ -8,8 +8,8 @@
 //
 // # Words
 //
-// A statement is overdue when its client was told how it ended, and the node works on it still: it has a thread, memory and a snapshot, and perhaps
-// no connection any more.
+// A statement is overdue when its client was told how it ended, and the node works on it still: it has a thread, memory
+// and a snapshot, and perhaps no connection any more.
 //
 // # Invariants
 //

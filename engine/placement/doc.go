@@ -5,8 +5,8 @@
 //	rows                     chunk by chunk over all nodes         rows(a, b)            over these
 //	hash(col, …)             row by row, by a hash of columns      hash(col, …) on (a, b)
 //
-// A name is written bare (letters, digits, _, -, .) or in double quotes, a quote in it doubled, as in SQL. Bare words are
-// not folded: the engine finds columns without regard to case and puts the found name into the table's record.
+// A name is written bare (letters, digits, _, -, .) or in double quotes, a quote in it doubled, as in SQL. Bare words
+// are not folded: the engine finds columns without regard to case and puts the found name into the table's record.
 //
 // # Words
 //
@@ -19,5 +19,6 @@
 //
 // # What it does not do
 //
-// It knows no nodes, tables or columns: whether what is named exists is the engine's to check. It imports nothing of ours.
+// It knows no nodes, tables or columns: whether what is named exists is the engine's to check. It imports nothing of
+// ours.
 package placement

@@ -13,7 +13,8 @@
 //
 // # Invariants
 //
-//   - SC1: a row that the statement's condition is true of is given, whatever is pruned and filtered (filter.FL1, plan.P7).
+//   - SC1: a row that the statement's condition is true of is given, whatever is pruned and filtered (filter.FL1,
+//     plan.P7).
 //   - SC2: a chunk is opened in the execution that Start was called for, under its context and its readings.
 //   - SC3: scans with equal signatures give equal rows.
 //

@@ -15,7 +15,8 @@
 // # Invariants
 //
 //   - SV1: every call is inside of the node's lifetime, and one that comes too late is refused (the engine's E6).
-//   - SV2: a status waits for nothing: it says what was heard last, because it is wanted most when etcd does not answer.
+//   - SV2: a status waits for nothing: it says what was heard last, because it is wanted most when etcd does not
+//     answer.
 //   - SV3: no lease outlives what the cluster allows the node to promise.
 //
 // # Lock order

@@ -32,6 +32,6 @@
 //
 // # What it does not do
 //
-// It interrupts nobody and has no clock: time is what it is told. Who waits for a client, or for another session, pauses
-// its turn before (Pause), because that one may wait here.
+// It interrupts nobody and has no clock: time is what it is told. Who waits for a client, or for another session,
+// pauses its turn before (Pause), because that one may wait here.
 package turn

@@ -18,7 +18,8 @@
 //
 // # Invariants
 //
-//   - U1: a chunk that moves, or comes back, keeps its number and its bytes, or it is another chunk: what was written meanwhile is not touched.
+//   - U1: a chunk that moves, or comes back, keeps its number and its bytes, or it is another chunk: what was written
+//     meanwhile is not touched.
 //   - U2: a step is committed as a whole. What it made and did not commit is given back.
 //   - U3: nothing that was read is made a replica before it was found whole (the reader's R1 and R2).
 //   - U4: what a source gives now is compared with what was sealed; if it differs, nothing is changed.

@@ -10,7 +10,8 @@
 //
 // # Words
 //
-//   - source: what delivers a table's chunks, opened by the caller, who also leaves chunks out by the scan's predicates.
+//   - source: what delivers a table's chunks, opened by the caller, who also leaves chunks out by the scan's
+//     predicates.
 //   - morsel: the stretch of rows that a thread computes at once. It bounds memory and the time to notice a cancel.
 //   - round: the morsels that are computed at once, all of one batch, at most one for each thread.
 //   - domain: the few forms into which values of all types are brought where no kernel computes: 64-bit integers (also
@@ -20,11 +21,12 @@
 //
 // # Invariants
 //
-//   - X1 Names, types and values are those of DuckDB 1.5 for every plan that exec/plan makes; where an overflow is an error
-//     there, it is one here, and where none is there, none is here.
+//   - X1 Names, types and values are those of DuckDB 1.5 for every plan that exec/plan makes; where an overflow is an
+//     error there, it is one here, and where none is there, none is here.
 //   - X2 A column that is output as it is, is handed on in place: the same buffers, sliced if rows are cut off. It
-//     keeps its physical type; everything else has its logical one, of which decimals of up to 18 digits are decimal64. Every
-//     batch has the reader's schema. If chunks differ in layout, the source must say in Schema what they come out as.
+//     keeps its physical type; everything else has its logical one, of which decimals of up to 18 digits are decimal64.
+//     Every batch has the reader's schema. If chunks differ in layout, the source must say in Schema what they come out
+//     as.
 //   - X3 A source's columns are checked against what the plan scans before a value is read.
 //   - X4 A run holds one batch of the source and one morsel's arrays for each thread; after cancel it reads no further
 //     batch and stops within a morsel. No goroutine outlives a call of Next, and Next never returns an empty batch.

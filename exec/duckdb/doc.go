@@ -23,33 +23,38 @@
 //
 // # Words
 //
-// A Scan is what an occurrence of a table reads; a morsel is the run of rows a scan thread takes at once; a slice is what
-// it looks at at once; a selection is the rows of a slice that pass the filters; a domain is the sorted list of values of a column that is
-// shown as ENUM; a key set is a set of integers that a column's values are looked up in.
+// A Scan is what an occurrence of a table reads; a morsel is the run of rows a scan thread takes at once; a slice is
+// what it looks at at once; a selection is the rows of a slice that pass the filters; a domain is the sorted list of
+// values of a column that is shown as ENUM; a key set is a set of integers that a column's values are looked up in.
 //
 // # What is copied
 //
-// String bytes, dictionaries and nested values are never copied, only pointed to. Fixed-width values are copied, 2,048 at a time, into
-// DuckDB's vector, which stays in the cache: DuckDB's way of referencing them allocates a vector for each column of each slice
-// and was slower by 8 % over all of TPC-H.
+// String bytes, dictionaries and nested values are never copied, only pointed to. Fixed-width values are copied, 2,048
+// at a time, into DuckDB's vector, which stays in the cache: DuckDB's way of referencing them allocates a vector for
+// each column of each slice and was slower by 8 % over all of TPC-H.
 //
 // # Invariants
 //
 //   - D1: a scan, and every buffer it opened, stays until the last plan bound to it is closed.
 //   - D2: what C keeps a pointer to lies outside of Go's heap: in a region or in C memory.
-//   - D3: no offset, length or code that was read from a region is followed unchecked: when a chunk is opened (check.go), or row
-//     by row (vector.c).
-//   - D4: a region whose backing disappeared is an error of the query that read it (Guard), never the end of the process.
+//   - D3: no offset, length or code that was read from a region is followed unchecked: when a chunk is opened
+//     (check.go), or row by row (vector.c).
+//   - D4: a region whose backing disappeared is an error of the query that read it (Guard), never the end of the
+//     process.
 //   - D5: a scan can be named in SQL only by the connection that registered it.
-//   - D6: a row that passes all filters is handed over exactly once, unchanged; one that does not may be handed over too.
+//   - D6: a row that passes all filters is handed over exactly once, unchanged; one that does not may be handed over
+//     too.
 //   - D7: a cancelled statement ends soon, also while its scans find nothing to hand over.
-//   - D8: what the process' C code has of its own, whoever counts it, stays within what its databases were given (Options.ProcessBytes);
-//     what does not fit is an error of a statement (53200), never the end of the process. See warden.go and memory.c.
-//   - D9: an error that ends a statement is the one that happened, whichever thread it happened in, and never a cancel that nobody asked for.
-//     Where DuckDB has lost it, and it cannot be found again because the statement's own transaction made what it reads, that is told (XX000).
-//   - D10: a client's statement opens regular files below the allowed directories and nothing else, whatever links there are or become, and never
-//     what was spilled. See files.c.
-//   - D11: databases that spill to one directory spill apart, and what a killed one has spilled goes with the next one. See spill.go.
+//   - D8: what the process' C code has of its own, whoever counts it, stays within what its databases were given
+//     (Options.ProcessBytes); what does not fit is an error of a statement (53200), never the end of the process. See
+//     warden.go and memory.c.
+//   - D9: an error that ends a statement is the one that happened, whichever thread it happened in, and never a cancel
+//     that nobody asked for. Where DuckDB has lost it, and it cannot be found again because the statement's own
+//     transaction made what it reads, that is told (XX000).
+//   - D10: a client's statement opens regular files below the allowed directories and nothing else, whatever links
+//     there are or become, and never what was spilled. See files.c.
+//   - D11: databases that spill to one directory spill apart, and what a killed one has spilled goes with the next one.
+//     See spill.go.
 //   - D12: every execution's columns have the types that the statement told before the first one, whatever is bound;
 //     values that cannot keep it are an error (22003), and so is what the statement names if it has become another
 //     thing (0A000). See promise_unsafe.go.
@@ -57,11 +62,12 @@
 //
 // # Lock order
 //
-// A scan's own C mutex → whatever Scan.Open takes → registry.mu. The SIGBUS handler takes no lock. warden.mu → work.mu; any of
-// DuckDB's locks → memory.c's giving_back, which takes nothing but the allocators' own.
+// A scan's own C mutex → whatever Scan.Open takes → registry.mu. The SIGBUS handler takes no lock. warden.mu → work.mu;
+// any of DuckDB's locks → memory.c's giving_back, which takes nothing but the allocators' own.
 //
 // # What it does not do
 //
-// It knows nothing of catalogs, leases, snapshots or regions: the engine puts those behind Scan.Open and Scan.Release. It
-// neither prunes chunks nor estimates nor finds filters: exec/plan does. Filters are a promise of the caller's that it cannot check.
+// It knows nothing of catalogs, leases, snapshots or regions: the engine puts those behind Scan.Open and Scan.Release.
+// It neither prunes chunks nor estimates nor finds filters: exec/plan does. Filters are a promise of the caller's that
+// it cannot check.
 package duckdb

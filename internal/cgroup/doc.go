@@ -5,13 +5,14 @@
 //	Usage, Peak, Kills ──► what the kernel says of it
 //	Close ──► the group is removed
 //
-// Both versions of control groups are known, and tested on trees of files that look like them (System): of version 2 it needs a group with "memory" in cgroup.subtree_control, of version 1 the
-// hierarchy of the memory controller. Only root can, unless something was delegated.
+// Both versions of control groups are known, and tested on trees of files that look like them (System): of version 2 it
+// needs a group with "memory" in cgroup.subtree_control, of version 1 the hierarchy of the memory controller. Only root
+// can, unless something was delegated.
 //
 // # Words
 //
-// A group is a control group. What it has is anonymous memory, shared memory (tmpfs, a node's region), the kernel's for it (sockets' buffers, page
-// tables), and files' pages, which the kernel takes back before it kills.
+// A group is a control group. What it has is anonymous memory, shared memory (tmpfs, a node's region), the kernel's for
+// it (sockets' buffers, page tables), and files' pages, which the kernel takes back before it kills.
 //
 // # What it does not do
 //

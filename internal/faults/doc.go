@@ -1,18 +1,18 @@
-// Package faults names the places in the product where a process may die, be stopped or be slow, so that tests can have it
-// happen exactly there.
+// Package faults names the places in the product where a process may die, be stopped or be slow, so that tests can have
+// it happen exactly there.
 //
 //	product code ── hook.At(faults.CommitStored) ──► nil: nothing       (every program but a test's)
 //	                                             ╲─► a test's function  in this process: cancel, stop a node, write meanwhile
 //	                                              ╲─► Trigger           in a process of its own: kill, pause or delay it
 //
-// A Trigger is driven from outside, through a directory that the test and the processes share: whoever comes first to the armed
-// point takes what is to happen, and nobody else does. It also notes every point that was reached, so that a point which no
-// code reaches, or no test, is noticed.
+// A Trigger is driven from outside, through a directory that the test and the processes share: whoever comes first to
+// the armed point takes what is to happen, and nobody else does. It also notes every point that was reached, so that a
+// point which no code reaches, or no test, is noticed.
 //
 // # Words
 //
-// point: a place with a name · hook: who is told that a point was reached · armed: one point for which something is to happen,
-// once · taken: it has happened, or is about to
+// point: a place with a name · hook: who is told that a point was reached · armed: one point for which something is to
+// happen, once · taken: it has happened, or is about to
 //
 // # Invariants
 //

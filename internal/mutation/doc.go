@@ -1,12 +1,13 @@
-// Package mutation puts faults into the program's source, one at a time, and says whether its tests see them. A test that cannot tell
-// the program from one with a fault says nothing about the invariant that the fault breaks.
+// Package mutation puts faults into the program's source, one at a time, and says whether its tests see them. A test
+// that cannot tell the program from one with a fault says nothing about the invariant that the fault breaks.
 //
 //	table of mutations ──► Build ──► a test binary with all of them in it ──► Run(name, tests) ──► caught, survived or explained
 //	 file, old text, new     │        (go test -c -overlay)                      │
 //	                         └ each old text stands exactly once                 └ CSMSQL_MUTANT says which of them is on
 //
-// Nothing in the tree changes: the go command reads the changed files in place of the real ones. All mutations are compiled at once, each
-// behind a switch, because linking takes longer than most tests. Mutations whose texts overlap come into different binaries.
+// Nothing in the tree changes: the go command reads the changed files in place of the real ones. All mutations are
+// compiled at once, each behind a switch, because linking takes longer than most tests. Mutations whose texts overlap
+// come into different binaries.
 //
 // # Words
 //
@@ -26,6 +27,6 @@
 //
 // # What it does not do
 //
-// It finds no faults by itself: a table is written by people. It changes no assembly and no file that is in no package. It does not say that
-// tests are good, only that they see these faults. It starts one program at a time.
+// It finds no faults by itself: a table is written by people. It changes no assembly and no file that is in no package.
+// It does not say that tests are good, only that they see these faults. It starts one program at a time.
 package mutation

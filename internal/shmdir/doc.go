@@ -5,9 +5,10 @@
 //	Make ─► once in a process: those of processes that have ended are removed ─► a new one
 //	For  ─► Make, and gone with the test
 //
-// Tests that are killed cannot remove what they have made, and in shared memory that takes memory until the machine boots. The next test that
-// starts does it for them. A process is known by its number, when it began, and the namespace of numbers, so that neither a process that has got the
-// number of one that has ended nor a container that shares the file system is taken for the owner, or for none.
+// Tests that are killed cannot remove what they have made, and in shared memory that takes memory until the machine
+// boots. The next test that starts does it for them. A process is known by its number, when it began, and the namespace
+// of numbers, so that neither a process that has got the number of one that has ended nor a container that shares the
+// file system is taken for the owner, or for none.
 //
 // # Words
 //
@@ -15,7 +16,8 @@
 //
 // # Invariants
 //
-//   - SD1: a directory whose owner lives is never removed by another process, nor is one of which it cannot be said whether it does.
+//   - SD1: a directory whose owner lives is never removed by another process, nor is one of which it cannot be said
+//     whether it does.
 //   - SD2: whoever removes does not mind others who do.
 //
 // # What it does not do

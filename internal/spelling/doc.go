@@ -2,8 +2,8 @@
 //
 // # Words
 //
-// The distance of two names is Levenshtein's (Soviet Physics Doklady 10, 1966): how many characters have to be put in, taken out
-// or replaced to make one the other.
+// The distance of two names is Levenshtein's (Soviet Physics Doklady 10, 1966): how many characters have to be put in,
+// taken out or replaced to make one the other.
 //
 // # What it does not do
 //
@@ -32,8 +32,8 @@ func Distance(a, b string) int {
 	return row[len(b)]
 }
 
-// Near is the greatest distance at which a name is worth proposing to somebody who typed another: one character of every three, but one
-// of a name of any length, and never more than three, as PostgreSQL has it.
+// Near is the greatest distance at which a name is worth proposing to somebody who typed another: one character of
+// every three, but one of a name of any length, and never more than three, as PostgreSQL has it.
 func Near(typed string) int { return min(max(len(typed)/3, 1), 3) }
 
 // Nearest is the one of a list of names in small letters that a name that was mistyped may be; empty: none.

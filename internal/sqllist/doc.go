@@ -1,5 +1,5 @@
-// Package sqllist reads and writes docs/sql.md, the list of what csmsql keeps, does differently and refuses, so that a test can try
-// each of its lines.
+// Package sqllist reads and writes docs/sql.md, the list of what csmsql keeps, does differently and refuses, so that a
+// test can try each of its lines.
 //
 //	| what | example | verdict | what comes |
 //	|---|---|---|---|
@@ -7,9 +7,9 @@
 //
 // # Words
 //
-// A row is one line of one of the document's tables. Its example is SQL that is run in a fresh schema with the document's setup; a second
-// code span in that cell is what the client sends to COPY FROM STDIN. Its answer is the first code span of the last cell. `{name}` in an
-// example stands for each of the names in the row's first cell.
+// A row is one line of one of the document's tables. Its example is SQL that is run in a fresh schema with the
+// document's setup; a second code span in that cell is what the client sends to COPY FROM STDIN. Its answer is the
+// first code span of the last cell. `{name}` in an example stands for each of the names in the row's first cell.
 //
 // # Invariants
 //

@@ -26,26 +26,26 @@
 //
 // # Invariants
 //
-//   - bind.N1 A certain reference means that column to DuckDB or the statement is an error. A name that two things could
-//     carry, or that something open could, is not certain.
+//   - bind.N1 A certain reference means that column to DuckDB or the statement is an error. A name that two things
+//     could carry, or that something open could, is not certain.
 //   - bind.N2 May of a reference that is not certain lists every column of a known item that it may mean or contain.
-//   - bind.N3 Names match as DuckDB matches them: ASCII letters without case, everything else bytewise. Names of 63 bytes
-//     and more are not certain, for PostgreSQL's parser cuts them there and DuckDB does not.
+//   - bind.N3 Names match as DuckDB matches them: ASCII letters without case, everything else bytewise. Names of 63
+//     bytes and more are not certain, for PostgreSQL's parser cuts them there and DuckDB does not.
 //   - bind.N4 The columns of an item that is not open are all of its columns, in their order; so are a query's outputs.
 //   - bind.N5 The Name of a base table is exactly the bytes of its name in the text.
-//   - bind.N6 Text, tree and catalog are only read. Every query of the tree is bound once, every mention of a table is an
-//     item, also where SQL's grammar has it in a place that this package does not know.
+//   - bind.N6 Text, tree and catalog are only read. Every query of the tree is bound once, every mention of a table is
+//     an item, also where SQL's grammar has it in a place that this package does not know.
 //   - bind.N7 A text with the queries of views in the places of their names gives the same answer.
 //
 // # Where the two dialects part
 //
 // FROM a ANTI JOIN b is an alias to PostgreSQL's grammar and a kind of join to DuckDB: such queries are marked Dialect.
-// DuckDB takes names of the select list anywhere in it, in WHERE and GROUP BY; sub-queries in FROM see the entries before
-// them without LATERAL; COLUMNS('…'), #1 and unnest put out columns that the text does not name; a column that is given
-// twice gets a name of DuckDB's making (x_1), as does an expression without an alias.
+// DuckDB takes names of the select list anywhere in it, in WHERE and GROUP BY; sub-queries in FROM see the entries
+// before them without LATERAL; COLUMNS('…'), #1 and unnest put out columns that the text does not name; a column that
+// is given twice gets a name of DuckDB's making (x_1), as does an expression without an alias.
 //
 // # What it does not do
 //
-// It knows no types and judges no expressions, and binds no INSERT, UPDATE or DELETE but for the query inside. Views are
-// names that the catalog does not know, and so open; Inliner writes their queries in their places first.
+// It knows no types and judges no expressions, and binds no INSERT, UPDATE or DELETE but for the query inside. Views
+// are names that the catalog does not know, and so open; Inliner writes their queries in their places first.
 package bind

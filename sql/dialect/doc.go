@@ -16,8 +16,10 @@
 //
 // # Invariants
 //
-//   - DI1: all here is a function of its arguments: no session, no goroutine, no clock, so that a plan may be kept with its text.
-//   - DI2: a text with nothing to translate comes back as it is; a translated text comes back as it is when it is translated again.
+//   - DI1: all here is a function of its arguments: no session, no goroutine, no clock, so that a plan may be kept with
+//     its text.
+//   - DI2: a text with nothing to translate comes back as it is; a translated text comes back as it is when it is
+//     translated again.
 //   - DI3: no position of an error is one in a text that the user did not write.
 //   - DI4: what the engine keeps in DuckDB for itself has no name in a user's text (RefuseReserved).
 //

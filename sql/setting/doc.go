@@ -13,19 +13,21 @@
 //
 // # Words
 //
-// A value is a setting's text in its base unit, as pg_settings.setting has it: 7000 for a statement_timeout of 7s. What is shown of it is
-// what SHOW says. A setting is kept if each of its values has its effect. It is fixed if it can be set to nothing but the values whose
-// effect is what is done here anyway: clients and dumps send such settings to make sure. It is the server's if no session may set it.
-// A placeholder is a setting of nobody's, name.name, which PostgreSQL keeps for whoever asks for it.
+// A value is a setting's text in its base unit, as pg_settings.setting has it: 7000 for a statement_timeout of 7s. What
+// is shown of it is what SHOW says. A setting is kept if each of its values has its effect. It is fixed if it can be
+// set to nothing but the values whose effect is what is done here anyway: clients and dumps send such settings to make
+// sure. It is the server's if no session may set it. A placeholder is a setting of nobody's, name.name, which
+// PostgreSQL keeps for whoever asks for it.
 //
 // # Invariants
 //
 //   - SE1: every setting of PostgreSQL 15 is in the table, and a name that is not there is an error.
-//   - SE2: no value is accepted that has no effect: of a fixed setting those in Possible are all, of a kept one a test shows the effect.
+//   - SE2: no value is accepted that has no effect: of a fixed setting those in Possible are all, of a kept one a test
+//     shows the effect.
 //   - SE3: Show(Read(Show(v))) is Show(v) for every value v.
 //
 // # What it does not do
 //
-// It keeps no session's values and gives them no effect: package engine does. It knows no time zones and no schemas; whoever keeps
-// those settings checks what they name.
+// It keeps no session's values and gives them no effect: package engine does. It knows no time zones and no schemas;
+// whoever keeps those settings checks what they name.
 package setting

@@ -1,12 +1,13 @@
-// Package sqlerror is what an error of a statement says to SQL clients: a SQLSTATE, a message, and where it is known a position, a detail, a
-// hint and the names of what it is about.
+// Package sqlerror is what an error of a statement says to SQL clients: a SQLSTATE, a message, and where it is known a
+// position, a detail, a hint and the names of what it is about.
 //
 //	sqlerror.New("42P01", `relation "%s" does not exist`, name).WithHint("…")
 //	   │
 //	   └─► error ─► wire: the fields of ErrorResponse (PostgreSQL's protocol, "Error and Notice Message Fields")
 //
-// It is one type for all that reads, plans and runs statements. Packages that SQL does not concern (memregion, coherence, catalog, cluster)
-// have errors of their own; those whose errors reach clients have a method SQLState, and State finds it.
+// It is one type for all that reads, plans and runs statements. Packages that SQL does not concern (memregion,
+// coherence, catalog, cluster) have errors of their own; those whose errors reach clients have a method SQLState, and
+// State finds it.
 //
 // # What it does not do
 //

@@ -12,12 +12,13 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// PostgreSQL's lexer knows spellings of constants and names that DuckDB's reads as something else, or not at all: 0x1F is 0 AS x1F there,
-// B'101' the string b101, U&"a" cannot be found. They are written in the spelling that both have, once, before anything else reads the
-// text, so that no reader of it needs to know them.
+// PostgreSQL's lexer knows spellings of constants and names that DuckDB's reads as something else, or not at all: 0x1F
+// is 0 AS x1F there, B'101' the string b101, U&"a" cannot be found. They are written in the spelling that both have,
+// once, before anything else reads the text, so that no reader of it needs to know them.
 
-// Plain is a text with such constants and names in plain spelling, and what was replaced, in order. Errors: a bit string with other digits
-// (22P02), a number that DuckDB would take for infinity, for nothing, or for another integer (22003), a sample of more than all (2202H).
+// Plain is a text with such constants and names in plain spelling, and what was replaced, in order. Errors: a bit
+// string with other digits (22P02), a number that DuckDB would take for infinity, for nothing, or for another integer
+// (22003), a sample of more than all (2202H).
 //
 //	0x1F, 0o17, 0b101, 1_000    31, 15, 5, 1000
 //	B'101', X'1F'               CAST('101' AS BIT), CAST('00011111' AS BIT)
@@ -74,8 +75,8 @@ func belongs(c byte) bool {
 	return c == '\'' || c == '"' || c == '$' || lex.IsLetter(c) || lex.IsDigit(c)
 }
 
-// mayBeSpelled is what most texts are spared by: it finds 0x, 1_, E', B', X', U&, 1e100 and long numbers where a token may begin, or within a
-// string.
+// mayBeSpelled is what most texts are spared by: it finds 0x, 1_, E', B', X', U&, 1e100 and long numbers where a token
+// may begin, or within a string.
 func mayBeSpelled(sql string) bool {
 	run := 0 // of digits
 	for i := range len(sql) {
@@ -245,8 +246,9 @@ func bitDigits(sql string, t lex.Token) (string, error) {
 	return bits.String(), nil
 }
 
-// junk is the error of the first number or parameter that goes on as a name, which DuckDB would take for a number and its alias, and of a name
-// with escapes that mean nothing; nil: there is none. PostgreSQL's parser has read the numbers and names of a text that it understands.
+// junk is the error of the first number or parameter that goes on as a name, which DuckDB would take for a number and
+// its alias, and of a name with escapes that mean nothing; nil: there is none. PostgreSQL's parser has read the numbers
+// and names of a text that it understands.
 func junk(sql string, understood bool) *sqlerror.Error {
 	if understood && strings.IndexByte(sql, '$') < 0 {
 		return nil
@@ -272,7 +274,8 @@ func junk(sql string, understood bool) *sqlerror.Error {
 	return nil
 }
 
-// goesOn tells whether a letter stands right behind a number or a parameter, or a point behind a number that can have none.
+// goesOn tells whether a letter stands right behind a number or a parameter, or a point behind a number that can have
+// none.
 func goesOn(sql string, t lex.Token) bool {
 	at := t.End()
 	if at == len(sql) {

@@ -1,5 +1,5 @@
-// Package unsupported names the clause of a statement that PostgreSQL's parser understands and DuckDB's does not, so that the error says what
-// is not there instead of where another parser stopped.
+// Package unsupported names the clause of a statement that PostgreSQL's parser understands and DuckDB's does not, so
+// that the error says what is not there instead of where another parser stopped.
 //
 //	SELECT a FROM t FETCH FIRST 2 ROWS WITH TIES     DuckDB: syntax error at or near "WITH", byte 35
 //	                                  └─────── InText ──► WITH TIES
@@ -8,8 +8,8 @@
 //
 // # Words
 //
-// A clause is a run of PostgreSQL's keywords, as they stand in the text, in capitals. DuckDB's parser reports a syntax error, with a place,
-// or refuses a node of its tree, without one.
+// A clause is a run of PostgreSQL's keywords, as they stand in the text, in capitals. DuckDB's parser reports a syntax
+// error, with a place, or refuses a node of its tree, without one.
 //
 // # Invariants
 //

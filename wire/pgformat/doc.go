@@ -17,19 +17,21 @@
 //	list, large list, fixed list, list view → array of the innermost type, if it has one; else json
 //	struct, map, union → json · null → text
 //
-// A column may arrive in another layout than was announced (dictionary, view, narrower integer): the announced OID decides
-// the form.
+// A column may arrive in another layout than was announced (dictionary, view, narrower integer): the announced OID
+// decides the form.
 //
 // # Invariants
 //
 //   - PF1: an encoder reads a batch only between Bind and the next Bind or Unbind.
 //   - PF2: no type is looked at and nothing is allocated per row or value, lists and JSON of odd types excepted.
-//   - PF3: decoding never reads past its bytes, never believes a length before it has seen the bytes, and keeps none of them.
-//   - PF4: what Columns writes is, byte for byte, what PostgreSQL 15 sends for the same value (testdata/postgres15.txt).
+//   - PF3: decoding never reads past its bytes, never believes a length before it has seen the bytes, and keeps none of
+//     them.
+//   - PF4: what Columns writes is, byte for byte, what PostgreSQL 15 sends for the same value
+//     (testdata/postgres15.txt).
 //   - PF5: a parameter means the same in text and in binary.
 //
 // # What it does not do
 //
-// Timestamps are cut, not rounded, to microseconds. Arrays lose their lower bounds. Texts of dates that are not ISO and of
-// intervals are not parsed but passed on. PostgreSQL's other date and interval styles are not written.
+// Timestamps are cut, not rounded, to microseconds. Arrays lose their lower bounds. Texts of dates that are not ISO and
+// of intervals are not parsed but passed on. PostgreSQL's other date and interval styles are not written.
 package pgformat

@@ -8,8 +8,8 @@
 //	   Writer.Seal ─► Shrink (unmap the tail) ─► Clean (flush, unmap) ─► Seal ─── RPC ─────▶ shortened, sealed
 //	                                                                     Publish, or Discard ▶
 //
-// A Space is a catalog.Space, so whatever builds chunks locally builds them remotely, and chunk.Writer's Allocator is an
-// Arrow allocator for the memory of any node (the thesis' RemoteMemoryPool, §3.8.2).
+// A Space is a catalog.Space, so whatever builds chunks locally builds them remotely, and chunk.Writer's Allocator is
+// an Arrow allocator for the memory of any node (the thesis' RemoteMemoryPool, §3.8.2).
 //
 // # Words
 //
@@ -21,8 +21,8 @@
 //
 //   - R1: no window is open when the lender hears that its extent is clean, sealed or given back
 //   - R2: what the lender granted is held by a Grant, owed as a debt, or over: nothing is forgotten
-//   - R3: every line that was stored is flushed before its report leaves, where caches are not coherent; where they are,
-//     the step is counted
+//   - R3: every line that was stored is flushed before its report leaves, where caches are not coherent; where they
+//     are, the step is counted
 //
 // # Lock order
 //

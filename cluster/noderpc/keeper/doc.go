@@ -25,6 +25,6 @@
 //
 // # What it does not do
 //
-// It takes no lease and reads no memory. core has no clock, no lock and no I/O: what happened and when comes in, what is
-// to be done goes out.
+// It takes no lease and reads no memory. core has no clock, no lock and no I/O: what happened and when comes in, what
+// is to be done goes out.
 package keeper

@@ -12,8 +12,8 @@
 // # Invariants
 //
 //   - O1: what a Span covers is whole tokens, brackets balanced, without the keyword that introduces it.
-//   - O2: an outline agrees with the tree in every clause: there or not there, and how many members. What does not agree, and
-//     what has no outline (TABLE t, FETCH FIRST, FOR UPDATE, GROUP BY DISTINCT), is an error, never a guess.
+//   - O2: an outline agrees with the tree in every clause: there or not there, and how many members. What does not
+//     agree, and what has no outline (TABLE t, FETCH FIRST, FOR UPDATE, GROUP BY DISTINCT), is an error, never a guess.
 //   - O3: inputs are only read.
 //
 // # What it does not do

@@ -11,8 +11,8 @@
 // Record batches pass through as they lie in the region: dictionaries and views are wire's business, nothing is
 // converted here. Errors pass through too; wire finds SQLSTATE, position, detail and hint by their methods.
 //
-// Words: a *reported* setting is one whose changes the client is told (ParameterStatus); *deduced* types of parameters are
-// the engine's, *declared* ones the client's.
+// Words: a *reported* setting is one whose changes the client is told (ParameterStatus); *deduced* types of parameters
+// are the engine's, *declared* ones the client's.
 //
 // Invariants:
 //
@@ -23,12 +23,13 @@
 //
 //   - F3: a batch handed to wire lives until the next Next or Close and is released exactly once.
 //
-//   - F4: a statement that was cancelled, or took too long, fails soon, whatever DuckDB does (calls). Nothing of it stays: one that writes is asked
-//     before it commits (outcome.Outcome), and the block that it was in has failed.
+//   - F4: a statement that was cancelled, or took too long, fails soon, whatever DuckDB does (calls). Nothing of it
+//     stays: one that writes is asked before it commits (outcome.Outcome), and the block that it was in has failed.
 //
-// One connection's goroutine uses a session at a time, and makes the calls of the engine that may take long in another one, its caller. While
-// one of those is overdue nothing else touches the engine's session. calls.mu is the only lock, a leaf.
+// One connection's goroutine uses a session at a time, and makes the calls of the engine that may take long in another
+// one, its caller. While one of those is overdue nothing else touches the engine's session. calls.mu is the only lock,
+// a leaf.
 //
-// It does not authenticate (the listeners are not reachable from elsewhere), and knows no SQL but what the protocol makes
-// it know: the types of parameters.
+// It does not authenticate (the listeners are not reachable from elsewhere), and knows no SQL but what the protocol
+// makes it know: the types of parameters.
 package frontend

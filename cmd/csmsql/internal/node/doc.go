@@ -7,10 +7,10 @@
 //	127.0.0.1:5433                  the same over TCP (--pg)             │
 //	127.0.0.1:PORT                  /metrics, /healthz (--http)         ─┘
 //
-// Order of start: sockets are bound first, so that trouble with them shows before a region is lent; they answer when the engine
-// is open. Order of stop: listeners end and join what they run, then the engine is closed. Killed at any point, the node
-// comes back with its tables: stopping in order only saves clients a broken connection. A node that its cluster gave up, or whose DuckDB
-// has failed inside, is stopped in order and started again, in the same process.
+// Order of start: sockets are bound first, so that trouble with them shows before a region is lent; they answer when
+// the engine is open. Order of stop: listeners end and join what they run, then the engine is closed. Killed at any
+// point, the node comes back with its tables: stopping in order only saves clients a broken connection. A node that its
+// cluster gave up, or whose DuckDB has failed inside, is stopped in order and started again, in the same process.
 //
 //	Run   ├── doors are open ─────────────────────────────────────────────────────────────┤
 //	life  ├ starts ┼ serves ┼ closes ┤        ├ starts ┼ serves … ┼ closes ┤
@@ -20,6 +20,7 @@
 //
 //   - R1: nothing listens where another machine could reach it: every address is loopback or a socket with mode 0600.
 //   - R2: Run returns only when every goroutine that it started has ended.
-//   - R3: from before the first start to the end every socket is there and every port is the node's (door): who comes while it is not up is told so
-//     at once, in the words of the protocol; only before the first start they wait, as commands do that come with it.
+//   - R3: from before the first start to the end every socket is there and every port is the node's (door): who comes
+//     while it is not up is told so at once, in the words of the protocol; only before the first start they wait, as
+//     commands do that come with it.
 package node

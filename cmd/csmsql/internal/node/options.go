@@ -56,7 +56,8 @@ type Options struct {
 	Heap            func(bytes int64) // as engine.Config has it
 	Sessions        func(open int)    // likewise
 	Log             *slog.Logger
-	// Stuck is called when statements, or loads, have not ended so long after ctx that only the end of the process ends them; nil: Run waits.
+	// Stuck is called when statements, or loads, have not ended so long after ctx that only the end of the process ends
+	// them; nil: Run waits.
 	Stuck func()
 	Fault faults.Hook // of tests that are the program; nil otherwise
 }
@@ -127,7 +128,8 @@ func (o Options) complete() (Options, error) {
 	return o, nil
 }
 
-// leastBytes is what a node cannot start with less of: of a region less than a page would be none, and of memory DuckDB has to have some.
+// leastBytes is what a node cannot start with less of: of a region less than a page would be none, and of memory DuckDB
+// has to have some.
 const leastBytes = 8 << 20
 
 // workersMost is more than any machine has a use for.
