@@ -15,7 +15,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// SP3: what says something of nodes, of memory or of the coordinator's lease is no answer of the statement's.
+// SP3: what says something of nodes is no answer of the statement's. What a fragment finds damaged is: Run has asked
+// whether the lease stood under which it was read.
 func TestOnly(t *testing.T) {
 	for err, only := range map[error]bool{
 		sqlerror.New("22012", "division by zero"):                                          false,
@@ -25,8 +26,8 @@ func TestOnly(t *testing.T) {
 		fmt.Errorf("%w: region 1 of node n2", catalog.ErrLenderGone):                       true,
 		sqlerror.New("08006", "the node cannot be reached"):                                true,
 		sqlerror.New("53200", "lent memory is full"):                                       true,
-		&reader.DamagedError{Table: "public.t", Cause: errors.New("its checksum differs")}: true,
-		fmt.Errorf("%w: page 1", hugetable.ErrLost):                                        true,
+		&reader.DamagedError{Table: "public.t", Cause: errors.New("its checksum differs")}: false,
+		fmt.Errorf("%w: page 1", hugetable.ErrLost):                                        false,
 	} {
 		require.Equal(t, only, split.Only(err), "%v", err)
 	}

@@ -238,13 +238,11 @@ func (r *Run) LetGo() {
 var ErrTypes = errors.New("the parts of the statement give columns of other types")
 
 // Only tells that a statement failed because it was split, and may be run whole: its results had no room in lent memory
-// or were lost with the node that made them, or are more than can be told, or are of other types than was thought (D3). A
-// fragment that finds memory damaged, or a page missing, has read under this node's lease and knows nothing of it: this
-// node looks itself.
+// or were lost with the node that made them, or are more than can be told, or are of other types than was thought (D3).
 func Only(err error) bool {
 	var state interface{ SQLState() string }
 	return unreachable(err) || errors.Is(err, noderpc.ErrFragmentOver) || errors.Is(err, errManyChunks) || errors.Is(err, ErrTypes) ||
-		errors.As(err, &state) && slices.Contains([]string{"53200", "XX001", "58030", catalog.ErrLenderGone.SQLState()}, state.SQLState())
+		errors.As(err, &state) && slices.Contains([]string{"53200", catalog.ErrLenderGone.SQLState()}, state.SQLState())
 }
 
 // unreachable tells that the node was not heard, which says nothing about the fragment.
