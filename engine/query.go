@@ -591,18 +591,3 @@ func (s *Session) typeLiterals(ctx context.Context, text string, tree *pg.ParseR
 	}
 	return untyped.Spelled(q.Params)
 }
-
-// withoutHints takes out of hints what planning is to do without.
-func withoutHints(hints []plan.Scan, without optimization.Set) {
-	for i := range hints {
-		if without.Has(optimization.Keys) {
-			hints[i].Joins = nil
-		}
-		if without.Has(optimization.Groups) {
-			hints[i].Group = nil
-		}
-		if without.Has(optimization.Enum) {
-			hints[i].EnumSafe = nil
-		}
-	}
-}

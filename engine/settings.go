@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -173,6 +174,21 @@ func (s *Session) without() optimization.Set {
 		out |= optimization.Enum
 	}
 	return out
+}
+
+// withoutHints takes out of hints what planning is to do without.
+func withoutHints(hints []plan.Scan, without optimization.Set) {
+	for i := range hints {
+		if without.Has(optimization.Keys) {
+			hints[i].Joins = nil
+		}
+		if without.Has(optimization.Groups) {
+			hints[i].Group = nil
+		}
+		if without.Has(optimization.Enum) {
+			hints[i].EnumSafe = nil
+		}
+	}
 }
 
 func (s *Session) readings() *reader.Readings {
