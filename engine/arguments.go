@@ -50,7 +50,7 @@ func (st *Statement) translated(args []any) ([]any, error) {
 
 // treeOf is PostgreSQL's tree of a text, nil if only DuckDB understands it.
 func (st *Statement) treeOf(text string) *pg.ParseResult {
-	if text == st.parsed.Text && st.parsed.Tree != nil {
+	if text == st.parsed.Text && (st.parsed.Tree != nil || st.parsed.Syntax != nil) {
 		return st.parsed.Tree
 	}
 	return dialect.TreeOf(text)

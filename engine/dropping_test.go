@@ -57,7 +57,7 @@ func TestDropOfWhatOthersRead(t *testing.T) {
 				require.NoError(t, err, c.sql)
 				require.Equal(t, c.notice, strings.Join(notices, "|"), c.sql)
 				for _, v := range []string{`"of t"`, "w", "aside.x", "y"} {
-					_, err := s.Probe(context.Background(), "SELECT * FROM "+v)
+					_, err := s.ProbeIn(context.Background(), "SELECT * FROM "+v, "")
 					gone := strings.Contains(c.notice, "view "+v) || strings.Contains(c.sql, "VIEW") && strings.Contains(c.sql, v)
 					require.Equal(t, gone, err != nil, "%s: %s: %v", c.sql, v, err)
 				}

@@ -57,7 +57,7 @@ func TestInternalObjectsAreHidden(t *testing.T) {
 	check(other, "t", "v")
 	require.Equal(t, []string{"x"}, rows(t, s, "SHOW TABLES FROM later"))
 	require.Equal(t, []string{"csmsql"}, rows(t, s, "SELECT DISTINCT database FROM (SHOW ALL TABLES) WHERE NOT temporary"))
-	_, err := s.Probe(context.Background(), "SHOW TABLES FROM nowhere")
+	_, err := s.ProbeIn(context.Background(), "SHOW TABLES FROM nowhere", "")
 	require.ErrorContains(t, err, "csmsql.nowhere")
 	exec(t, s, "ROLLBACK")
 	check(s, "mine", "t", "v")

@@ -7,8 +7,10 @@ import (
 	"github.com/csmsql/csmsql/engine/outcome"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // parsedFree is how long a text may be that is not worth counting.
@@ -16,14 +18,11 @@ const parsedFree = 256
 
 // parsing charges what a text takes while it is planned, before it is parsed. Call done when nothing refers to its tree any
 // more. Preconditions: it is the session's turn.
-func (s *Session) parsing(ctx context.Context, sql string) (done func(), err error) {
-	if err := s.Fits(sql); err != nil {
+func (s *Session) parsing(ctx context.Context, read *lex.Text) (done func(), err error) {
+	if err := s.Fits(read.SQL); err != nil {
 		return nil, err
 	}
-	if len(sql) <= parsedFree {
-		return func() {}, nil
-	}
-	bytes := account.OfText(sql)
+	bytes := textBytes(read)
 	if bytes <= s.prepaid {
 		return func() {}, nil
 	}
@@ -52,28 +51,40 @@ func (s *Session) takeTurn(ctx context.Context, sql string) (leave func(), err e
 	return s.turn.Leave, nil
 }
 
-// Parsing is for who parses a text before the session does: it charges what both trees take, until done is called. Errors: 53200, 54000.
-func (s *Session) Parsing(ctx context.Context, sql string) (done func(), err error) {
+// textBytes is what a text takes while it is planned, 0 if that is not worth counting.
+func textBytes(read *lex.Text) int64 {
+	if len(read.SQL) <= parsedFree {
+		return 0
+	}
+	return account.OfText(read)
+}
+
+// Parse is for who looks at a text's tree before the session plans it, which does not parse it again until done is called. It charges
+// what two trees take, for another text may be planned. parsed is nil: the text cannot be. Errors: 53200, 54000.
+func (s *Session) Parse(ctx context.Context, sql string) (parsed *statement.Statement, done func(), err error) {
 	ctx, out, err := s.life.Call(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer out()
-	if err := s.Fits(sql); err != nil || len(sql) <= parsedFree {
-		return func() {}, err
+	if err := s.Fits(sql); err != nil {
+		return nil, nil, err
 	}
-	bytes := account.OfText(sql)
-	leave, err := s.takeTurn(ctx, sql)
-	if err != nil {
-		return nil, s.life.CauseOf(outcome.Ended(ctx, err))
+	read, leave := lex.Client.Text(sql), func() {}
+	bytes := textBytes(read)
+	if bytes > 0 {
+		if leave, err = s.takeTurn(ctx, sql); err != nil {
+			return nil, nil, s.life.CauseOf(outcome.Ended(ctx, err))
+		}
+		if err := s.takeBriefly(ctx, 2*bytes); err != nil {
+			leave()
+			return nil, nil, s.life.CauseOf(outcome.Ended(ctx, err))
+		}
 	}
-	if err := s.takeBriefly(ctx, 2*bytes); err != nil {
-		leave()
-		return nil, s.life.CauseOf(outcome.Ended(ctx, err))
-	}
-	s.prepaid = bytes
-	return func() {
-		s.prepaid = 0
+	parsed, _ = statement.ParseText(read)
+	s.prepaid, s.parsed = bytes, parsed
+	return parsed, func() {
+		s.prepaid, s.parsed = 0, nil
 		s.account.Give(account.Parsing, 2*bytes)
 		leave()
 	}, nil
@@ -91,8 +102,7 @@ func (s *Session) dialect() string {
 	return value
 }
 
-// Fits tells whether there is memory to parse a text of that length (54000). Prepare and Execute ask, too; whoever parses a text before
-// them asks first.
+// Fits tells whether there is memory to parse a text of that length (54000).
 func (s *Session) Fits(sql string) error {
 	if most := s.engine.memory.Text; int64(len(sql)) > most {
 		return sqlerror.New("54000", "a statement of %d bytes is too long: it may have %d", len(sql), most).

@@ -55,9 +55,10 @@ type Session struct {
 	life    *lifetime.Lifetime
 	options SessionOptions
 	conn    *duckdb.Connection
-	account *account.Session // what its client makes the node keep
-	prepaid int64            // charged by Parsing for what is about to be parsed again
-	turn    *turn.Flow       // in which it plans
+	account *account.Session     // what its client makes the node keep
+	prepaid int64                // charged by Parse for what is about to be planned
+	parsed  *statement.Statement // by Parse; nil: nothing
+	turn    *turn.Flow           // in which it plans
 	// settingsCharged is what is charged for values of settings, settingsCounted what that was when they were counted last.
 	settingsCharged, settingsCounted int64
 	parked                           budget.Lot

@@ -15,6 +15,7 @@ import (
 	"github.com/csmsql/csmsql/engine/workforce"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -24,11 +25,9 @@ import (
 // Statement is a prepared statement of a session. It may be executed again; when the catalog has changed meanwhile it
 // is planned anew.
 type Statement struct {
-	session *Session
-	parsed  *statement.Statement
-	plan    *query // of a statement that reads, or of the query that a writing statement takes its rows from
-	// wrapped is the text that plan was made of, and offset where the user's query begins in it, when a writing
-	// statement wraps it.
+	session   *Session
+	parsed    *statement.Statement
+	plan      *query // of a statement that reads, or of the query that a writing statement takes its rows from
 	run       func(ctx context.Context, args []any) (*Rows, error)
 	schema    *arrow.Schema
 	origins   []pgcatalog.Origin // of schema's columns; nil: of none
@@ -67,12 +66,7 @@ func (s *Session) PrepareIn(ctx context.Context, sql, in string) (*Statement, er
 	return st, err
 }
 
-// Probe is Prepare, but an error leaves an open transaction block as it is: for questions that the user did not ask.
-func (s *Session) Probe(ctx context.Context, sql string) (*Statement, error) {
-	return s.ProbeIn(ctx, sql, "")
-}
-
-// ProbeIn is to PrepareIn what Probe is to Prepare.
+// ProbeIn is PrepareIn, but an error leaves an open transaction block as it is: for questions that the user did not ask.
 func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, error) {
 	ctx, leave, err := s.life.Call(ctx)
 	if err != nil {
@@ -93,19 +87,23 @@ func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, erro
 		parsed = s.keptText(sql, in)
 	}
 	if parsed == nil {
-		done, err := s.parsing(ctx, sql)
+		read := lex.Client.Text(sql)
+		done, err := s.parsing(ctx, read)
 		if err != nil {
 			return nil, s.life.CauseOf(outcome.Ended(ctx, err))
 		}
 		defer done()
-		if sql, users, err = dialect.Given(sql, in); err != nil {
+		if read, users, err = dialect.Given(read, in); err != nil {
 			return nil, err
 		}
 		if in != DialectDuckDB {
-			parsed = s.keptText(sql, in)
+			parsed = s.keptText(read.SQL, in)
+		}
+		if parsed == nil && s.parsed != nil && s.parsed.Text == read.SQL {
+			parsed = s.parsed
 		}
 		if parsed == nil {
-			if parsed, err = statement.Parse(sql); err != nil {
+			if parsed, err = statement.ParseText(read); err != nil {
 				return nil, users.Place(err)
 			}
 		}
@@ -121,7 +119,7 @@ func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, erro
 	if err != nil {
 		return nil, st.written.Place(s.life.CauseOf(outcome.Ended(ctx, err)))
 	}
-	if len(sql) > dialect.TreeMax {
+	if len(st.parsed.Text) > dialect.TreeMax {
 		st.parsed.Tree = nil // it may be a hundred times the text
 	}
 	if err := st.charge(); err != nil {

@@ -46,9 +46,9 @@ const (
 )
 
 // OfText is what a text takes while it is planned.
-func OfText(sql string) int64 {
-	bytes := int64(len(sql)) * parsedByte
-	for range lex.Client.Tokens(sql) {
+func OfText(read *lex.Text) int64 {
+	bytes := int64(len(read.SQL)) * parsedByte
+	for range read.Tokens() {
 		bytes += tokenBytes
 	}
 	return bytes

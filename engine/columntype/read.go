@@ -7,6 +7,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // Type is the type of a column.
@@ -60,7 +61,7 @@ func arrayOf(element, text string) string {
 // parsed is the type as PostgreSQL's parser reads it; nil: it does not, or the text is more than a type.
 func parsed(text string) *pg.TypeName {
 	const head = "SELECT NULL::"
-	tree, err := pg.Parse(head + text + "\n")
+	tree, err := tree.Parse(head + text + "\n")
 	if err != nil || len(tree.Stmts) != 1 {
 		return nil
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/shmdir"
 	"github.com/csmsql/csmsql/internal/testfabric"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
@@ -230,7 +231,7 @@ func (c plainConnection) Prepare(sql string) (*duckdb.Statement, error) {
 
 // plainText is a text in spellings that both lexers read alike.
 func plainText(sql string) string {
-	if text, _, err := statement.Plain(sql); err == nil {
+	if text, _, err := statement.Plain(lex.Client.Text(sql)); err == nil {
 		return text
 	}
 	return sql

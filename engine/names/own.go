@@ -48,7 +48,7 @@ func inDatabase(text, database string) (string, edit.List) {
 	if database == duckdb.CatalogName || !strings.Contains(strings.ToLower(text), duckdb.CatalogName) {
 		return text, nil
 	}
-	scanned, err := pg.Scan(text)
+	scanned, err := tree.Scan(text)
 	if err != nil {
 		return text, nil
 	}

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"strconv"
 
+	pg "github.com/pganalyze/pg_query_go/v6"
+
 	"github.com/csmsql/csmsql/engine/prepared"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/counted"
@@ -31,9 +33,10 @@ type Text struct {
 // Resolve plans a text whose parameters DuckDB could not make out. users is what the user wrote.
 func (t *Text) Resolve(conn *duckdb.Connection, users string) error {
 	given := t.Given
-	called := dialect.ArgumentsOfFunctions(given)
+	tree := dialect.TreeOf(given)
+	called := dialect.ArgumentsOfFunctions(tree)
 	if len(called) == 0 {
-		if err := t.planAsText(conn, given, users); err != nil || t.Duck.Resolved() {
+		if err := t.planAsText(conn, given, users, tree); err != nil || t.Duck.Resolved() {
 			return err
 		}
 		called = dialect.EveryParameter(given) // in a text that only DuckDB reads nobody knows better
@@ -44,7 +47,7 @@ func (t *Text) Resolve(conn *duckdb.Connection, users string) error {
 			t.Params[i] = duckdb.TypeInt64
 		}
 	}
-	given, _ = dialect.ShownAsText(given)
+	given, _ = dialect.ShownAsText(given, tree)
 	// What is left is numbered anew: DuckDB's numbers have no gaps.
 	numbers := map[string]int{}
 	text, _ := dialect.ReplaceTokens(given, func(token string, _ int) (string, bool) {
@@ -75,8 +78,8 @@ func (t *Text) Resolve(conn *duckdb.Connection, users string) error {
 
 // planAsText takes parameters without a type for text: those that are columns by themselves if that is enough, else
 // all.
-func (t *Text) planAsText(conn *duckdb.Connection, given, users string) error {
-	if text, made := dialect.ShownAsText(given); len(made) > 0 {
+func (t *Text) planAsText(conn *duckdb.Connection, given, users string, tree *pg.ParseResult) error {
+	if text, made := dialect.ShownAsText(given, tree); len(made) > 0 {
 		duck, err := conn.Prepare(text)
 		if err == nil && duck.Resolved() {
 			t.Duck.Close()

@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -33,7 +34,7 @@ func (n *Statement) Execute(head *statement.Execute) (*Execution, error) {
 		e.DetailText = fmt.Sprintf("Expected %d parameters but got %d.", wanted, len(head.Arguments))
 		return nil, e
 	}
-	query, _, names, err := statement.Numbered(n.Query) // a statement of the protocol's is as its client wrote it
+	query, _, names, err := statement.Numbered(lex.Client.Text(n.Query)) // a statement of the protocol's is as its client wrote it
 	if err != nil {
 		return nil, err
 	}

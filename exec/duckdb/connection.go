@@ -75,6 +75,7 @@ func (c *Connection) Exec(sql string) error {
 	c.optimize(true)
 	var result bindings.Result
 	defer bindings.DestroyResult(&result)
+	Parsed.Tell(sql)
 	if bindings.Query(c.handle, sql, &result) == bindings.StateError {
 		return c.orExhausted(parseError(bindings.ResultError(&result)))
 	}

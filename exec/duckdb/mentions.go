@@ -45,6 +45,7 @@ func (c *Connection) parse(ctx context.Context, query string) (any, error) {
 	if err := c.check(query); err != nil {
 		return nil, err
 	}
+	Parsed.Tell(query)
 	texts, err := c.Texts(ctx, "SELECT CAST(system.main.json_serialize_sql(CAST($1 AS VARCHAR)) AS VARCHAR)", query)
 	if err != nil {
 		return nil, err

@@ -11,6 +11,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	bindings "github.com/duckdb/duckdb-go-bindings"
+
+	"github.com/csmsql/csmsql/internal/invariants"
 )
 
 // Statement is one prepared statement of a connection; it keeps the scans that it was bound to.
@@ -30,6 +32,9 @@ type Statement struct {
 	plain                    bool // see unoptimized
 	casts                    bool // see keep
 }
+
+// Parsed tells tests of every text that DuckDB's parser is given, to be planned or run.
+var Parsed invariants.Probe[string]
 
 // Steady promises that every execution gives columns of the types that the first one does: all that the statement
 // names are scans, and it has no parameters. Only the session's time zone may be another one. Looking the types up
@@ -98,6 +103,7 @@ func (c *Connection) prepare(sql string) (*Statement, error) {
 		}
 		defer c.watch(c.heard)()
 	}
+	Parsed.Tell(sql)
 	if bindings.Prepare(c.handle, sql, &s.handle) == bindings.StateError {
 		err := c.orExhausted(parseError(bindings.PrepareError(s.handle)))
 		bindings.DestroyPrepare(&s.handle)

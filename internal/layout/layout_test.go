@@ -161,6 +161,16 @@ func TestDangerousThingsLiveInTheirPlaces(t *testing.T) {
 		require.NotRegexp(t, `bindings\.(Create(Enum|Struct|Union)Type|Create(Array|List|Map|Struct)Value|CreateDataChunk|AppenderCreateQuery|NewArrowSchema|ToArrowSchema)\b`,
 			string(text), "%s: it writes pointers into memory that nobody has cleared, from Go; a collection may end the process", path)
 	})
+	eachFile(t, func(path string, _ []string) { // tree.T2
+		folder := filepath.ToSlash(filepath.Dir(path))
+		if folder == "sql/tree" || within(folder, "bench") || within(folder, "internal") || strings.HasSuffix(path, "_test.go") {
+			return
+		}
+		text, err := os.ReadFile(filepath.Join("../..", path))
+		require.NoError(t, err)
+		require.NotRegexp(t, `\bpg\.(Parse|ParseToJSON|Scan|Fingerprint|Normalize|SplitWith\w+)\(`, string(text),
+			"%s: PostgreSQL's parser is called by sql/tree, which counts", path)
+	})
 	err := filepath.WalkDir("../..", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(path, ".s") {
 			require.True(t, strings.HasPrefix(filepath.ToSlash(path), "../../coherence/"), "%s: assembly lives in coherence alone", path)

@@ -92,13 +92,13 @@ func (in *Inliner) query(name []string, depth int) (string, bool) {
 	if v == nil || v.Text == "" || len(v.Text) > inlineMax {
 		return "", false
 	}
-	parsed, err := pg.Parse(v.Text)
+	parsed, err := tree.Parse(v.Text)
 	if err != nil || !in.Reproducible(parsed) {
 		return "", false
 	}
 	text, made := in.inline(v.Text, parsed, depth+1)
 	if made != nil {
-		if parsed, err = pg.Parse(text); err != nil {
+		if parsed, err = tree.Parse(text); err != nil {
 			return "", false
 		}
 	}

@@ -18,8 +18,7 @@ import (
 )
 
 // ShownAsText makes text of the parameters that are columns of a result by themselves.
-func ShownAsText(given string) (string, edit.List) {
-	tree := TreeOf(given)
+func ShownAsText(given string, tree *pg.ParseResult) (string, edit.List) {
 	if tree == nil {
 		return given, nil
 	}
@@ -64,8 +63,7 @@ func StandIn(t duckdb.ParameterType) string {
 
 // ArgumentsOfFunctions are the numbers of the parameters that stand in the arguments of table functions, and whether a
 // cast says of what type they are.
-func ArgumentsOfFunctions(text string) map[int]bool {
-	tree := TreeOf(text)
+func ArgumentsOfFunctions(tree *pg.ParseResult) map[int]bool {
 	if tree == nil {
 		return nil
 	}

@@ -44,7 +44,7 @@ type call struct {
 func (r *translation) callAt(name string, from int, open lex.Token) *call {
 	c := &call{name: name, from: from, open: open, closing: len(r.sql)}
 	depth, tokens := 0, 0
-	for t := lex.Client.Next(r.sql, open.End()); !t.Ends(); t = lex.Client.Next(r.sql, t.End()) {
+	for t := r.read.Next(open.End()); !t.Ends(); t = r.read.Next(t.End()) {
 		c.texts = c.texts || t.Kind == lex.String
 		switch {
 		case t.IsAny(")", "]", "}") && depth == 0:
@@ -189,7 +189,7 @@ func (r *translation) build(c *call) {
 // within is the first of the words that stands in a call, and in no parentheses there.
 func (r *translation) within(c *call, words ...string) (found lex.Token) {
 	depth := 0
-	for t := lex.Client.Next(r.sql, c.open.End()); t.Start < c.closing && !t.Ends(); t = lex.Client.Next(r.sql, t.End()) {
+	for t := r.read.Next(c.open.End()); t.Start < c.closing && !t.Ends(); t = r.read.Next(t.End()) {
 		switch {
 		case t.IsAny("(", "[", "{"):
 			depth++
@@ -298,7 +298,7 @@ func (r *translation) rowsOf(c *call, in clause, stop int) {
 		r.replace(c.from, c.open.End(), "unnest("+pgcatalog.TranslatedPrefix+c.name+"(")
 		r.insert(stop, ")", closes)
 	case in == inFilter || in == inCondition:
-		t := lex.Client.Next(r.sql, c.from)
+		t := r.read.Next(c.from)
 		r.refuse(t, "0A000", "set-returning functions are not allowed here", "Call it behind FROM, or in the select list.")
 	}
 }
@@ -443,7 +443,7 @@ func (r *translation) sortDistinct(c *call) {
 		end = c.commas[0].Start
 	}
 	text := strings.TrimSpace(r.sql[c.arguments[0].End():end])
-	for t := range lex.Client.Tokens(r.sql[c.open.End():c.closing]) {
+	for t := r.read.Next(c.open.End()); t.Start < c.closing && !t.Ends(); t = r.read.Next(t.End()) {
 		if t.Is("order") {
 			return
 		}

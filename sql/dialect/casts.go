@@ -54,7 +54,7 @@ func (r *translation) float(kind lex.Token) {
 // declared reads the types of columns and parameters that a statement declares.
 func (r *translation) declared() {
 	var verb, before lex.Token
-	for t := range lex.Client.Tokens(r.sql) {
+	for t := range r.read.Tokens() {
 		switch {
 		case verb.Text == "" && !t.IsAny("create", "alter", "prepare"), verb.Is("prepare") && t.Is("as"):
 			return

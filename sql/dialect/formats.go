@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // PostgreSQL's to_char is a macro (pgcatalog), which cuts the template into patterns for every row: right for every
@@ -126,12 +127,12 @@ func patternAt(template string) string {
 func isAnyLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // Formats writes such calls in DuckDB's way, and tells whether there were any.
-func Formats(text string, tree *pg.ParseResult) (string, bool) {
-	if tree == nil || !strings.Contains(strings.ToLower(text), "to_char") {
+func Formats(text string, parsed *pg.ParseResult) (string, bool) {
+	if parsed == nil || !strings.Contains(strings.ToLower(text), "to_char") {
 		return text, false
 	}
 	calls := map[int]formatCall{} // by their offsets
-	EachNode(tree.ProtoReflect(), func(node any) {
+	EachNode(parsed.ProtoReflect(), func(node any) {
 		call, ok := node.(*pg.FuncCall)
 		if !ok || len(call.Args) != 2 || len(call.Funcname) != 1 || call.Funcname[0].GetString_().GetSval() != "to_char" {
 			return
@@ -147,7 +148,7 @@ func Formats(text string, tree *pg.ParseResult) (string, bool) {
 	if len(calls) == 0 {
 		return text, false
 	}
-	scanned, err := pg.Scan(text)
+	scanned, err := tree.Scan(text)
 	if err != nil {
 		return text, false
 	}

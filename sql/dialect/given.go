@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -33,29 +34,40 @@ type Written struct {
 	Parameters   []string // the names of $1, $2, … that the user gave them
 }
 
-// Given is the text that is planned for one that means what a dialect says.
-func Given(sql, in string) (string, Written, error) {
-	w := Written{Users: sql}
+// Given is the text that is planned for one that means what a dialect says: the same one, if it is planned as it is.
+func Given(users *lex.Text, in string) (*lex.Text, Written, error) {
+	w := Written{Users: users.SQL}
 	var err error
-	if w.Given, w.Edits, w.Parameters, err = statement.Numbered(sql); err != nil {
-		return "", Written{}, err
+	if w.Given, w.Edits, w.Parameters, err = statement.Numbered(users); err != nil {
+		return nil, Written{}, err
 	}
-	plain, made, err := statement.Plain(w.Given)
+	read := next(users, w.Given)
+	plain, made, err := statement.Plain(read)
 	if err != nil {
-		return "", Written{}, w.Place(err)
+		return nil, Written{}, w.Place(err)
 	}
 	w.Given, w.Edits = plain, w.Edits.Then(made)
+	read = next(read, plain)
 	if in == PostgresName {
-		translated, made, err := Postgres(plain)
+		translated, made, err := Postgres(read)
 		if err != nil {
-			return "", Written{}, w.Place(err)
+			return nil, Written{}, w.Place(err)
 		}
 		w.Given, w.Edits = translated, w.Edits.Then(made)
+		read = next(read, translated)
 	}
 	if w.Edits == nil {
-		return sql, Written{}, nil
+		return users, Written{}, nil
 	}
-	return w.Given, w, nil
+	return read, w, nil
+}
+
+// next is a text, which may be the one that was read before.
+func next(read *lex.Text, sql string) *lex.Text {
+	if sql == read.SQL {
+		return read
+	}
+	return lex.Client.Text(sql)
 }
 
 // NeedsTypes tells whether the types of what a statement names may say what it means.

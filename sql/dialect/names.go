@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // QuoteName writes a name as SQL, as far as it is qualified.
@@ -75,7 +76,7 @@ var plainWord = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
 // PlainIdentifier writes a name without quotes where both dialects take it so.
 func PlainIdentifier(name string) string {
 	if plainWord.MatchString(name) && !plan.IsKeyword(name) {
-		if scanned, err := pg.Scan(name); err == nil && len(scanned.Tokens) == 1 && scanned.Tokens[0].KeywordKind == pg.KeywordKind_NO_KEYWORD {
+		if scanned, err := tree.Scan(name); err == nil && len(scanned.Tokens) == 1 && scanned.Tokens[0].KeywordKind == pg.KeywordKind_NO_KEYWORD {
 			return name
 		}
 	}

@@ -6,11 +6,12 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // ReplaceTokens puts what replace says in place of single tokens.
 func ReplaceTokens(text string, replace func(token string, offset int) (string, bool)) (string, edit.List) {
-	scanned, err := pg.Scan(text)
+	scanned, err := tree.Scan(text)
 	if err != nil {
 		return text, nil
 	}

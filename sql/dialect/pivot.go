@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // PivotItem is an item of PIVOT's ON that has no values: Values is a query for them, and At is where they are to be
@@ -44,7 +45,7 @@ func PivotItems(text string) []PivotItem {
 	if !strings.Contains(strings.ToLower(text), "pivot") {
 		return nil
 	}
-	scanned, err := pg.Scan(text)
+	scanned, err := tree.Scan(text)
 	if err != nil {
 		return nil // DuckDB's word on it is as good
 	}

@@ -26,11 +26,12 @@ const depthMax = 1000
 //	FROM generate_series(1, 3) AS d   FROM generate_series(1, 3) AS d(d)
 //
 // It reads tokens, no tree: what only DuckDB's parser knows means the same where the rules above are concerned.
-func Postgres(sql string) (string, edit.List, error) {
+func Postgres(read *lex.Text) (string, edit.List, error) {
+	sql := read.SQL
 	if !mayDiffer(sql) {
 		return sql, nil, nil
 	}
-	r := &translation{sql: sql}
+	r := &translation{sql: sql, read: read}
 	r.declared()
 	r.walk(0, context{clause: inNothing, query: true})
 	if r.failed != nil {
@@ -81,6 +82,7 @@ const (
 // translation is a text that is being read.
 type translation struct {
 	sql     string
+	read    *lex.Text
 	changes []change
 	depth   int
 	failed  error
@@ -100,7 +102,7 @@ func (r *translation) replace(start, end int, by string) {
 
 // next is the next token; what PostgreSQL takes for one operator is one.
 func (r *translation) next(at int) lex.Token {
-	t := lex.Client.Next(r.sql, at)
+	t := r.read.Next(at)
 	if t.Kind != lex.Symbol {
 		return t
 	}

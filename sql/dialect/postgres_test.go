@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // TestPostgres: what a text becomes; and that PostgreSQL's parser reads it, and another translation leaves it.
@@ -22,14 +23,14 @@ func TestPostgres(t *testing.T) {
 		users, want, found := strings.Cut(c, "\n=>")
 		require.True(t, found, c)
 		want = cmp.Or(strings.TrimPrefix(want, " "), users)
-		given, made, err := Postgres(users)
+		given, made, err := Postgres(lex.Client.Text(users))
 		require.NoError(t, err, users)
 		require.Equal(t, want, given)
 		if _, err := pg.Parse(users); err == nil {
 			_, err = pg.Parse(given)
 			require.NoError(t, err, given)
 		}
-		if again, _, err := Postgres(given); !strings.Contains(users, "AS desc") {
+		if again, _, err := Postgres(lex.Client.Text(given)); !strings.Contains(users, "AS desc") {
 			require.NoError(t, err)
 			require.Equal(t, given, again, "translated twice")
 		}
@@ -47,7 +48,7 @@ func TestPostgresErrors(t *testing.T) {
 		"SELECT a SIMILAR TO 'b' ESCAPE 'cc'":                  "invalid escape string",
 		"SELECT " + strings.Repeat("(", 5000) + "1/2":          "the statement is nested too deeply",
 	} {
-		_, _, err := Postgres(users)
+		_, _, err := Postgres(lex.Client.Text(users))
 		require.EqualError(t, err, want)
 	}
 }
@@ -62,7 +63,7 @@ func FuzzPostgres(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, users string) {
-		given, made, err := Postgres(users)
+		given, made, err := Postgres(lex.Client.Text(users))
 		if err != nil {
 			return
 		}

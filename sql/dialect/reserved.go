@@ -26,7 +26,7 @@ func RefuseReserved(parsed *statement.Statement) error {
 	if made := madeName(parsed.Head); pgcatalog.IsOwnTable(made) {
 		return sqlerror.New("42939", "unacceptable relation name %q", made).WithHint("The node keeps a table of this name in every session for itself.")
 	}
-	words := statement.Words(parsed.Text)
+	words := parsed.Words()
 	dynamic := strings.EqualFold(words[0].Name, "show") // SHOW TABLES FROM takes schemas, and takes them as strings
 	for _, w := range words {
 		name := strings.ToLower(w.Name)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -46,9 +47,9 @@ func TestTypesLeaveTPCH(t *testing.T) {
 	for _, file := range files {
 		data, err := os.ReadFile(file)
 		require.NoError(t, err)
-		given, written, err := Given(strings.TrimSuffix(strings.TrimSpace(string(data)), ";"), PostgresName)
+		given, written, err := Given(lex.Client.Text(strings.TrimSuffix(strings.TrimSpace(string(data)), ";")), PostgresName)
 		require.NoError(t, err)
-		parsed, err := statement.Parse(given)
+		parsed, err := statement.ParseText(given)
 		require.NoError(t, err)
 		require.NotNil(t, parsed.Tree, file)
 		typed, _, err := written.Typed(parsed, find)
@@ -63,9 +64,9 @@ func TestTypedPlaces(t *testing.T) {
 		return &pgcatalog.Relation{Schema: "public", Name: "t", OID: 1, Columns: []pgcatalog.Column{{Name: "s", Type: 21, Typmod: -1}}}
 	}
 	for _, users := range []string{"SELECT 1 / s, s * 10, nope FROM t", "SELECT s * 10, nope FROM t"} {
-		given, written, err := Given(users, PostgresName)
+		given, written, err := Given(lex.Client.Text(users), PostgresName)
 		require.NoError(t, err)
-		parsed, err := statement.Parse(given)
+		parsed, err := statement.ParseText(given)
 		require.NoError(t, err)
 		typed, written, err := written.Typed(parsed, find)
 		require.NoError(t, err)

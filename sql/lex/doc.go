@@ -22,6 +22,8 @@
 // name: what a word or a quoted identifier stands for; PostgreSQL folds those without quotes, DuckDB compares without
 // case.
 //
+// text: one whose tokens are found once, for all who read it.
+//
 // # Invariants
 //
 //   - lex.L1: the tokens of a text and the blanks between them are the text, byte for byte and in order. Whatever the
@@ -34,5 +36,6 @@
 // # What it does not do
 //
 // It knows no keywords and no grammar, checks no number and no escape before it is asked for a value, and keeps no
-// state: a token is found from an offset. It imports nothing of ours, and anything may import it.
+// state but a Text's tokens: one is found from an offset. It imports nothing of ours but internal/invariants, and
+// anything may import it.
 package lex

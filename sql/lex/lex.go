@@ -79,6 +79,7 @@ func (d Dialect) Next(sql string, at int) Token {
 	if at == len(sql) {
 		return Token{Start: at}
 	}
+	Found.Tell(Finding{sql, at})
 	k, stop := d.measure(sql, at)
 	if stop < 0 {
 		return Token{sql[at:], at, Incomplete}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	pg "github.com/pganalyze/pg_query_go/v6"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 //go:embed data/*.tsv data/*.sql
@@ -148,7 +148,7 @@ func (m *model) loadSources() error {
 
 // outputColumns finds the names of a SELECT's columns.
 func outputColumns(text string) (map[string]bool, error) {
-	tree, err := pg.Parse(text)
+	tree, err := tree.Parse(text)
 	if err != nil {
 		return nil, err
 	}

@@ -11,25 +11,25 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// Rewrite translates a catalog query for DuckDB; any other text is given back as it is (P1). tree is the parsed text and is
-// left alone. Positions in errors of the rewritten text mean nothing in the user's.
-func Rewrite(sql string, tree *pg.ParseResult) (string, error) {
-	if !IsCatalogQuery(tree) {
+// Rewrite translates a catalog query for DuckDB; any other text is given back as it is (P1). parsed is the text's tree and
+// is left alone. Positions in errors of the rewritten text mean nothing in the user's.
+func Rewrite(sql string, parsed *pg.ParseResult) (string, error) {
+	if !IsCatalogQuery(parsed) {
 		return sql, nil
 	}
 	m, err := data()
 	if err != nil {
 		return sql, err
 	}
-	copied := proto.Clone(tree).(*pg.ParseResult)
-	w := &rewriter{model: m, hidden: commonTables(tree)}
+	copied := proto.Clone(parsed).(*pg.ParseResult)
+	w := &rewriter{model: m, hidden: commonTables(parsed)}
 	w.message(copied.ProtoReflect())
 	made := withoutPlaces(proto.Clone(copied).(*pg.ParseResult))
 	out, err := deparse(copied)
 	if err != nil {
 		return sql, fmt.Errorf("write a query of the system catalogs: %w", err)
 	}
-	read, err := pg.Parse(out)
+	read, err := tree.Parse(out)
 	if err != nil {
 		return sql, nil //nolint:nilerr // the deparser has gaps, $0 for one; DuckDB's error about the user's own text says more
 	}

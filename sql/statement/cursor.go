@@ -11,6 +11,7 @@ import (
 // cursor reads tokens from left to right. It is a value: a copy of it is a mark to go back to.
 type cursor struct {
 	sql   string
+	read  *lex.Text
 	ahead [lookahead]lex.Token // the next tokens
 	known int                  // how many of them are there
 	last  int                  // where the last token that was taken ends
@@ -20,7 +21,7 @@ type cursor struct {
 
 const lookahead = 4
 
-func newCursor(sql string) *cursor { return &cursor{sql: sql} }
+func newCursor(sql string) *cursor { return &cursor{sql: sql, read: lex.Client.Text(sql)} }
 
 // peek looks at a token ahead without taking it. A semicolon with nothing behind it is the end.
 func (c *cursor) peek(ahead int) lex.Token {
@@ -29,8 +30,8 @@ func (c *cursor) peek(ahead int) lex.Token {
 		if c.known > 0 {
 			at = c.ahead[c.known-1].End()
 		}
-		t := lex.Client.Next(c.sql, at)
-		if t.Is(";") && onlySemicolons(c.sql, t.End()) {
+		t := c.read.Next(at)
+		if t.Is(";") && onlySemicolons(c.read, t.End()) {
 			t = lex.Token{Start: len(c.sql)}
 		}
 		c.ahead[c.known] = t
@@ -39,9 +40,9 @@ func (c *cursor) peek(ahead int) lex.Token {
 	return c.ahead[ahead]
 }
 
-func onlySemicolons(sql string, at int) bool {
+func onlySemicolons(read *lex.Text, at int) bool {
 	for {
-		t := lex.Client.Next(sql, at)
+		t := read.Next(at)
 		if !t.Is(";") {
 			return t.Kind == lex.End
 		}

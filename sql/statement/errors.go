@@ -10,6 +10,7 @@ import (
 
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 func unsupported(message, advice string) error {
@@ -75,7 +76,7 @@ func (c *cursor) unexpected() error {
 // clause is what the next words are called: those that PostgreSQL has as keywords, three at most, in capitals.
 func (c *cursor) clause() string {
 	words := []string{strings.ToUpper(c.peek(0).Text)}
-	if scanned, err := pg.Scan(c.sql[c.peek(0).Start:]); err == nil {
+	if scanned, err := tree.Scan(c.sql[c.peek(0).Start:]); err == nil {
 		for i := 1; i < min(len(scanned.Tokens), 3) && scanned.Tokens[i].KeywordKind != pg.KeywordKind_NO_KEYWORD; i++ {
 			words = append(words, strings.ToUpper(c.peek(i).Text))
 		}

@@ -19,18 +19,19 @@ import (
 //
 // A question mark between two operands is PostgreSQL's operator, and stays. Errors: parameters with names and without
 // in one text (0A000).
-func Numbered(sql string) (text string, made edit.List, names []string, err error) {
+func Numbered(read *lex.Text) (text string, made edit.List, names []string, err error) {
+	sql := read.SQL
 	if !mayHaveParameters(sql) {
 		return sql, nil, nil, nil
 	}
 	numbered := edit.New(sql)
 	var before, last lex.Token
 	greatest := 0
-	for t := lex.Client.Next(sql, 0); !t.Ends(); {
-		stop, name, is := parameterAt(sql, before, last, t)
+	for t := read.Next(0); !t.Ends(); {
+		stop, name, is := parameterAt(read, before, last, t)
 		if !is {
 			before, last = last, t
-			t = lex.Client.Next(sql, stop)
+			t = read.Next(stop)
 			continue
 		}
 		n, _ := strconv.Atoi(sql[t.Start+1 : stop])
@@ -54,7 +55,7 @@ func Numbered(sql string) (text string, made edit.List, names []string, err erro
 			numbered.Replace(t.Start, stop, by)
 		}
 		before, last = last, lex.Token{Text: sql[t.Start:stop], Start: t.Start, Kind: lex.Parameter}
-		t = lex.Client.Next(sql, stop)
+		t = read.Next(stop)
 	}
 	text, made = numbered.Text()
 	return text, made, names, nil
@@ -71,9 +72,10 @@ func mayHaveParameters(sql string) bool {
 }
 
 // parameterAt tells whether t, behind last and before, begins a parameter, where that ends, and its name.
-func parameterAt(sql string, before, last, t lex.Token) (stop int, name string, is bool) {
+func parameterAt(read *lex.Text, before, last, t lex.Token) (stop int, name string, is bool) {
+	sql := read.SQL
 	stop = t.End()
-	next := lex.Client.Next(sql, stop)
+	next := read.Next(stop)
 	joined := next.Start == stop
 	switch {
 	case t.Kind == lex.Parameter:

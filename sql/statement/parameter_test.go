@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
@@ -32,12 +33,12 @@ func TestNumbered(t *testing.T) {
 		"SELECT '{}'::jsonb ? 'a', (j) ? (b)":    "SELECT '{}'::jsonb ? 'a', (j) ? (b)",
 		"SELECT 1 ?# 2, a ?-| b, 1 ?|| 2, 1 ?":   "SELECT 1 ?# 2, a ?-| b, 1 ?|| 2, 1 ?",
 	} {
-		got, made, names, err := statement.Numbered(sql)
+		got, made, names, err := statement.Numbered(lex.Client.Text(sql))
 		require.NoError(t, err, sql)
 		require.Equal(t, want, got)
 		require.Equal(t, want != sql, made != nil, sql)
 		require.Empty(t, names, sql)
-		again, made, _, err := statement.Numbered(got)
+		again, made, _, err := statement.Numbered(lex.Client.Text(got))
 		require.NoError(t, err, sql)
 		require.Equal(t, got, again, "it is written in PostgreSQL's spelling already")
 		require.Nil(t, made)
@@ -45,14 +46,14 @@ func TestNumbered(t *testing.T) {
 }
 
 func TestNumberedNames(t *testing.T) {
-	got, made, names, err := statement.Numbered(`SELECT $x::int + $Y, $x, $"n m", '$z' FROM t WHERE a=$X`)
+	got, made, names, err := statement.Numbered(lex.Client.Text(`SELECT $x::int + $Y, $x, $"n m", '$z' FROM t WHERE a=$X`))
 	require.NoError(t, err)
 	require.Equal(t, `SELECT $1::int + $2, $1, $3, '$z' FROM t WHERE a=$1`, got)
 	require.Equal(t, []string{"x", "y", "n m"}, names)
 	require.Equal(t, len("SELECT $x::int + $Y"), made.Back(len("SELECT $1::int + $2")))
 
 	for _, sql := range []string{"SELECT $x, ?", "SELECT $1, $x", "SELECT ?2, $x"} {
-		_, _, _, err := statement.Numbered(sql)
+		_, _, _, err := statement.Numbered(lex.Client.Text(sql))
 		require.ErrorContains(t, err, "parameters with and without names in one statement are not supported", sql)
 	}
 }
@@ -64,7 +65,7 @@ func FuzzNumbered(f *testing.F) {
 		f.Add(sql)
 	}
 	f.Fuzz(func(t *testing.T, sql string) {
-		got, made, names, err := statement.Numbered(sql)
+		got, made, names, err := statement.Numbered(lex.Client.Text(sql))
 		if err != nil {
 			return
 		}

@@ -5,19 +5,22 @@ import (
 	"regexp"
 	"strings"
 
-	pg "github.com/pganalyze/pg_query_go/v6"
-
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // Parse says what one statement is. A semicolon may stand behind it.
-func Parse(sql string) (*Statement, error) {
+func Parse(sql string) (*Statement, error) { return ParseText(lex.Client.Text(sql)) }
+
+// ParseText is Parse of a text of which others have found tokens, in the dialect lex.Client.
+func ParseText(read *lex.Text) (*Statement, error) {
+	sql := read.SQL
 	if err := encodingError(sql); err != nil {
 		return nil, err
 	}
-	s := &Statement{Text: sql}
-	c := newCursor(sql)
+	s := &Statement{Text: sql, read: read}
+	c := &cursor{sql: sql, read: read}
 	verb := lex.Fold(c.peek(0).Text)
 	head, err := c.head()
 	s.Head = head
@@ -54,9 +57,9 @@ func Parse(sql string) (*Statement, error) {
 const bulkBytes = 8 << 10
 
 func (s *Statement) parseTree() {
-	if tooDeep(s.Text) {
+	if tooDeep(s.read) {
 		s.Syntax = errTooDeep
-	} else if tree, err := pg.Parse(s.Text); err != nil {
+	} else if tree, err := tree.Parse(s.Text); err != nil {
 		s.Syntax = syntaxError(err)
 	} else {
 		s.Tree = tree
@@ -65,7 +68,7 @@ func (s *Statement) parseTree() {
 
 // stuckNumber is the error of a number or a parameter that goes on as a name: to DuckDB the name is an alias.
 func (s *Statement) stuckNumber() error {
-	found := junk(s.Text, s.Tree != nil)
+	found := junk(s.read, s.Tree != nil)
 	if found == nil {
 		return nil
 	}
@@ -86,18 +89,18 @@ func (s *Statement) one() error {
 	}
 	several := false
 	for at := 0; ; {
-		t := lex.Client.Next(s.Text, at)
+		t := s.read.Next(at)
 		at = t.End()
 		switch {
 		case t.Kind == lex.Incomplete && s.Syntax != nil:
 			return s.Syntax
 		case t.Kind == lex.Incomplete:
-			return (&cursor{sql: s.Text, last: t.Start}).unexpected()
+			return (&cursor{sql: s.Text, read: s.read, last: t.Start}).unexpected()
 		case t.Kind == lex.End && !several:
 			return nil
 		case t.Kind == lex.End:
 			return &sqlerror.Error{State: "42601", Message: "cannot insert multiple commands into a prepared statement", HintText: "Send one statement at a time."}
-		case t.Is(";") && !onlySemicolons(s.Text, at):
+		case t.Is(";") && !onlySemicolons(s.read, at):
 			several = true
 		}
 	}

@@ -28,13 +28,14 @@ import (
 //	TABLESAMPLE SYSTEM (10)     TABLESAMPLE SYSTEM (10 PERCENT)
 //
 // What is none of them, 0xZZ, stays as it is for Parse to say.
-func Plain(sql string) (string, edit.List, error) {
-	names, samples := remarkableWords(sql)
+func Plain(read *lex.Text) (string, edit.List, error) {
+	sql := read.SQL
+	names, samples := remarkableWords(read)
 	if names == nil && !samples && !mayBeSpelled(sql) {
 		return sql, nil, nil
 	}
 	plain, percent := edit.New(sql), -1
-	for t := range lex.Client.Tokens(sql) {
+	for t := range read.Tokens() {
 		stop := t.End()
 		by, ok, err := "", false, error(nil)
 		switch t.Kind {
@@ -48,12 +49,12 @@ func Plain(sql string) (string, edit.List, error) {
 				err = &sqlerror.Error{State: "2202H", Message: "sample percentage must be between 0 and 100", At: position(sql, t.Start)}
 			}
 		case lex.String, lex.Quoted:
-			by, stop, ok, err = plainString(sql, t)
+			by, stop, ok, err = plainString(read, t)
 		case lex.Word:
 			if ok = len(names) > 0 && names[0].Start == t.Start; ok {
 				by, names = `"`+lex.Fold(t.Text)+`"`, names[1:]
 			} else if t.Is("tablesample") {
-				percent = sampleEnd(sql, stop)
+				percent = sampleEnd(read, stop)
 			}
 		}
 		if err != nil {
@@ -184,7 +185,7 @@ func Digits(number string) (string, bool) {
 }
 
 // plainString is what stands for a string or a quoted name, and where that ends: UESCAPE stands behind it.
-func plainString(sql string, t lex.Token) (by string, stop int, ok bool, err error) {
+func plainString(read *lex.Text, t lex.Token) (by string, stop int, ok bool, err error) {
 	stop = t.End()
 	switch t.Text[0] | 0x20 {
 	case 'e':
@@ -194,7 +195,7 @@ func plainString(sql string, t lex.Token) (by string, stop int, ok bool, err err
 		value, ok := t.Value()
 		return lex.QuoteString(value), stop, ok, nil
 	case 'u':
-		escape, after, ok := escapeBehind(sql, stop)
+		escape, after, ok := escapeBehind(read, stop)
 		if !ok {
 			return "", stop, false, nil
 		}
@@ -204,19 +205,19 @@ func plainString(sql string, t lex.Token) (by string, stop int, ok bool, err err
 		}
 		return lex.QuoteString(value), after, ok, nil
 	case 'b', 'x':
-		bits, err := bitDigits(sql, t)
+		bits, err := bitDigits(read.SQL, t)
 		return "CAST('" + bits + "' AS BIT)", stop, true, err
 	}
 	return "", stop, false, nil
 }
 
 // escapeBehind is the character that UESCAPE behind a string names, and where that ends; not ok: it cannot be one.
-func escapeBehind(sql string, at int) (escape byte, stop int, ok bool) {
-	word := lex.Client.Next(sql, at)
+func escapeBehind(read *lex.Text, at int) (escape byte, stop int, ok bool) {
+	word := read.Next(at)
 	if !word.Is("uescape") {
 		return '\\', at, true
 	}
-	t := lex.Client.Next(sql, word.End())
+	t := read.Next(word.End())
 	if t.Kind != lex.String || t.Text[0] != '\'' {
 		return 0, at, false
 	}
@@ -249,11 +250,12 @@ func bitDigits(sql string, t lex.Token) (string, error) {
 // junk is the error of the first number or parameter that goes on as a name, which DuckDB would take for a number and
 // its alias, and of a name with escapes that mean nothing; nil: there is none. PostgreSQL's parser has read the numbers
 // and names of a text that it understands.
-func junk(sql string, understood bool) *sqlerror.Error {
+func junk(read *lex.Text, understood bool) *sqlerror.Error {
+	sql := read.SQL
 	if understood && strings.IndexByte(sql, '$') < 0 {
 		return nil
 	}
-	for t := range lex.Client.Tokens(sql) {
+	for t := range read.Tokens() {
 		what := ""
 		switch {
 		case t.Kind == lex.Number && !understood && (goesOn(sql, t) || !onlyDigits(t.Text) && !wellFormed.MatchString(t.Text)):

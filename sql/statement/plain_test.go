@@ -9,6 +9,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -60,7 +61,7 @@ func TestPlain(t *testing.T) {
 		`SELECT E'\ud83d', E'\ude00', E'\ud83da', E'\u0000', E'\xff', E'\0'`: `SELECT E'\ud83d', E'\ude00', E'\ud83da', E'\u0000', E'\xff', E'\0'`,
 		"SELECT U&'open": "SELECT U&'open",
 	} {
-		got, replaced, err := statement.Plain(sql)
+		got, replaced, err := statement.Plain(lex.Client.Text(sql))
 		require.NoError(t, err, sql)
 		require.Equal(t, want, got, sql)
 		require.Equal(t, got == sql, len(replaced) == 0)
@@ -77,7 +78,7 @@ func TestDigitsOfBitStrings(t *testing.T) {
 		"SELECT b'12'":      {`"2" is not a valid binary digit`, 8},
 		"SELECT x'a_b'":     {`"_" is not a valid hexadecimal digit`, 8},
 	} {
-		_, _, err := statement.Plain(sql)
+		_, _, err := statement.Plain(lex.Client.Text(sql))
 		var e *sqlerror.Error
 		require.ErrorAs(t, err, &e, sql)
 		require.Equal(t, sqlerror.Error{State: "22P02", Message: want.message, At: want.at}, *e)
@@ -86,7 +87,7 @@ func TestDigitsOfBitStrings(t *testing.T) {
 
 func TestPercentsOfSamples(t *testing.T) {
 	for _, sql := range []string{"SELECT a FROM t TABLESAMPLE SYSTEM (101)", "SELECT a FROM t TABLESAMPLE SYSTEM (0x65)", "FROM t TABLESAMPLE bernoulli (100.5)"} {
-		_, _, err := statement.Plain(sql)
+		_, _, err := statement.Plain(lex.Client.Text(sql))
 		var e *sqlerror.Error
 		require.ErrorAs(t, err, &e, sql)
 		require.Equal(t, sqlerror.Error{State: "2202H", Message: "sample percentage must be between 0 and 100", At: strings.Index(sql, "(") + 2}, *e)
@@ -111,7 +112,7 @@ func TestNumbersThatDuckDBLacks(t *testing.T) {
 		"SELECT '" + digits + "', 1." + digits:           {},
 		"SELECT " + strings.Repeat("0", 50) + "1":        {},
 	} {
-		_, _, err := statement.Plain(sql)
+		_, _, err := statement.Plain(lex.Client.Text(sql))
 		if want.message == "" {
 			require.NoError(t, err, sql)
 			continue
@@ -165,7 +166,7 @@ func TestJunkBehindNumbers(t *testing.T) {
 
 // checkPlain: S5. A text in plain spelling means what the text means, to PostgreSQL's parser; and what is plain stays as it is.
 func checkPlain(t require.TestingT, sql string) {
-	plain, replaced, err := statement.Plain(sql)
+	plain, replaced, err := statement.Plain(lex.Client.Text(sql))
 	if err != nil {
 		return
 	}
@@ -175,7 +176,7 @@ func checkPlain(t require.TestingT, sql string) {
 		shift += r.Length - (r.End - r.Start)
 	}
 	require.Equal(t, len(sql)+shift, len(plain))
-	again, changed, err := statement.Plain(plain)
+	again, changed, err := statement.Plain(lex.Client.Text(plain))
 	require.NoError(t, err)
 	require.Equal(t, plain, again)
 	require.Empty(t, changed)

@@ -4,9 +4,8 @@ import (
 	"regexp"
 	"slices"
 
-	pg "github.com/pganalyze/pg_query_go/v6"
-
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // Some words that PostgreSQL takes for names are keywords of DuckDB's: SELECT at FROM events is a syntax error there, or worse, something
@@ -48,25 +47,27 @@ func mayBeName(before, t, after lex.Token) bool {
 }
 
 // remarkableWords are the words of DuckDB's that are names in a text, to PostgreSQL's parser; and whether it takes a sample.
-func remarkableWords(sql string) (found []lex.Token, samples bool) {
+func remarkableWords(read *lex.Text) (found []lex.Token, samples bool) {
+	sql := read.SQL
 	if len(sql) > namesMax {
 		return nil, false
 	}
-	before, t := lex.Token{}, lex.Client.Next(sql, 0)
+	before, t := lex.Token{}, read.Next(0)
 	for !t.Ends() {
-		after := lex.Client.Next(sql, t.End())
+		after := read.Next(t.End())
 		if t.Kind == lex.Word && len(t.Text) > 1 && mayBeName(before, t, after) {
 			found = append(found, t)
 		}
 		samples = samples || t.Is("tablesample")
 		before, t = t, after
 	}
-	return areNames(sql, found), samples
+	return areNames(read, found), samples
 }
 
 // areNames leaves those words that mean to PostgreSQL's parser what they mean in quotes.
-func areNames(sql string, found []lex.Token) []lex.Token {
-	if len(found) == 0 || len(found) > namesMost || tooDeep(sql) {
+func areNames(read *lex.Text, found []lex.Token) []lex.Token {
+	sql := read.SQL
+	if len(found) == 0 || len(found) > namesMost || tooDeep(read) {
 		return nil
 	}
 	want, err := meaning(sql)
@@ -88,17 +89,17 @@ var places = regexp.MustCompile(`"\w*(?:location|_len|_loc)":-?\d+,?`)
 
 // meaning is a text as PostgreSQL's parser understands it.
 func meaning(sql string) (string, error) {
-	tree, err := pg.ParseToJSON(sql)
+	tree, err := tree.JSON(sql)
 	return places.ReplaceAllString(tree, ""), err
 }
 
 // sampleEnd is where the number of TABLESAMPLE BERNOULLI (10) ends, which is one of percents to PostgreSQL, and of rows to DuckDB, which has no
 // such sample; -1: it is something else.
-func sampleEnd(sql string, at int) int {
-	method := lex.Client.Next(sql, at)
-	open := lex.Client.Next(sql, method.End())
-	percents := lex.Client.Next(sql, open.End())
-	if method.IsAny("bernoulli", "system") && open.Is("(") && percents.Kind == lex.Number && lex.Client.Next(sql, percents.End()).Is(")") {
+func sampleEnd(read *lex.Text, at int) int {
+	method := read.Next(at)
+	open := read.Next(method.End())
+	percents := read.Next(open.End())
+	if method.IsAny("bernoulli", "system") && open.Is("(") && percents.Kind == lex.Number && read.Next(percents.End()).Is(")") {
 		return percents.End()
 	}
 	return -1

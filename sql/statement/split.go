@@ -40,13 +40,13 @@ const chainMax = 20_000
 
 // tooDeep tells whether a tree of sql could be deeper than chainMax: tokens can nest only if no comma of their own group
 // stands between them.
-func tooDeep(sql string) bool {
-	if len(sql) < chainMax {
+func tooDeep(read *lex.Text) bool {
+	if len(read.SQL) < chainMax {
 		return false
 	}
 	depth, groups := 0, []int{} // depth when the group began
 	for at := 0; ; {
-		t := lex.Client.Next(sql, at)
+		t := read.Next(at)
 		at = t.End()
 		depth++
 		switch {

@@ -1,6 +1,10 @@
 package statement
 
-import pg "github.com/pganalyze/pg_query_go/v6"
+import (
+	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/lex"
+)
 
 // Name is a possibly qualified name, folded; empty parts were not written.
 type Name struct {
@@ -26,6 +30,8 @@ type Statement struct {
 	Head   any
 	Tree   *pg.ParseResult // PostgreSQL's tree
 	Syntax error           // why PostgreSQL's parser rejects the text
+
+	read *lex.Text // the text; nil: nothing is known of its tokens
 }
 
 // Empty is a text without a statement: spaces, comments, semicolons.

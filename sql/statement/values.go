@@ -83,7 +83,7 @@ func (c *cursor) readValue() Value {
 	case tokens == 1:
 		v.classify(first)
 	case tokens == 2 && signed:
-		if t := lex.Client.Next(c.sql, first.End()); t.Kind == lex.Number {
+		if t := c.read.Next(first.End()); t.Kind == lex.Number {
 			v.classify(t)
 		}
 	}

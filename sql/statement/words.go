@@ -12,20 +12,30 @@ type Word struct {
 }
 
 // Words are all of them, from left to right, up to whatever does not end.
-func Words(sql string) []Word {
-	var words []Word
+func Words(sql string) []Word { return words(lex.Client.Text(sql)) }
+
+// Words are those of its text.
+func (s *Statement) Words() []Word {
+	if s.read == nil {
+		return Words(s.Text)
+	}
+	return words(s.read)
+}
+
+func words(read *lex.Text) []Word {
+	var found []Word
 	var before, earlier lex.Token
-	t := lex.Client.Next(sql, 0)
+	t := read.Next(0)
 	for !t.Ends() {
-		after := lex.Client.Next(sql, t.End())
+		after := read.Next(t.End())
 		if name, ok := t.Name(); ok {
 			w := Word{Name: name, Literal: t.Kind == lex.String, At: t.Start, Before: lex.Fold(before.Text), After: lex.Fold(after.Text)}
 			if before.Is(".") {
 				w.Qualifier, _ = earlier.Name()
 			}
-			words = append(words, w)
+			found = append(found, w)
 		}
 		earlier, before, t = before, t, after
 	}
-	return words
+	return found
 }

@@ -1,17 +1,3 @@
-// Package tree visits the messages of a statement's syntax tree, whatever they are: nodes, and what is in them.
-//
-//	for m := range tree.All(parsed.ProtoReflect()) {
-//		if call, ok := m.Interface().(*pg.FuncCall); ok { … }
-//	}
-//
-// # Invariants
-//
-//   - tree.T1: All gives the message itself and then everything in it, each once; what is around comes before what is inside.
-//
-// # What it does not do
-//
-// It keeps no order among the fields of a message, and knows nothing of SQL: who wants scopes reads the nodes by
-// their types. It imports nothing of ours, and anything may import it.
 package tree
 
 import (

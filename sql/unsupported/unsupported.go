@@ -20,7 +20,7 @@ type Clause struct {
 // InText is the clause at which DuckDB reported a syntax error, at a byte of a text that PostgreSQL's parser understands; not ok: there is
 // no keyword to name it by, but that of a clause that is well known.
 func InText(text string, at int) (clause Clause, ok bool) {
-	scanned, err := pg.Scan(text)
+	scanned, err := tree.Scan(text)
 	if err != nil || len(scanned.Tokens) == 0 {
 		return clause, false
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/lex"
+	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // Text is a statement's text with its tokens, comments left out. It is immutable.
@@ -36,7 +37,7 @@ const (
 
 // New splits a text into tokens.
 func New(sql string) (*Text, error) {
-	scanned, err := pg.Scan(sql)
+	scanned, err := tree.Scan(sql)
 	if err != nil {
 		return nil, fmt.Errorf("read the tokens of the text: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/sql/edit"
 	"github.com/csmsql/csmsql/sql/statement"
+	"github.com/csmsql/csmsql/sql/tree"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
@@ -49,12 +50,12 @@ func (s *session) plan(ctx context.Context, sql, in string,
 	changed, places := rewriting{given: sql}, (*parameterPlaces)(nil)
 	parameters := strings.Contains(sql, "$")
 	if parameters || mayHaveNumerics(sql) {
-		done, err := s.engine.Parsing(ctx, sql)
+		parsed, done, err := s.engine.Parse(ctx, sql)
 		if err != nil {
 			return nil, nil, rewriting{}, err
 		}
 		defer done()
-		if parsed, err := statement.Parse(sql); err == nil && parsed.Tree != nil && !named(parsed.Head) {
+		if parsed != nil && parsed.Tree != nil && !named(parsed.Head) {
 			list := numericLiterals(parsed.Tree, sql)
 			if parameters {
 				places = findParameters(parsed.Tree)
@@ -179,7 +180,7 @@ func (s *session) probedType(ctx context.Context, sql, in string, p place) uint3
 
 // memberTokens is the range of ANY ( $1 ) around the parameter at an offset.
 func memberTokens(sql string, offset int) (from, to int, ok bool) {
-	scanned, err := pg.Scan(sql)
+	scanned, err := tree.Scan(sql)
 	if err != nil {
 		return 0, 0, false
 	}

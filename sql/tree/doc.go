@@ -1,0 +1,17 @@
+// Package tree asks PostgreSQL's parser for a statement's syntax tree, and visits the messages of it, whatever they are:
+// nodes, and what is in them.
+//
+//	for m := range tree.All(parsed.ProtoReflect()) {
+//		if call, ok := m.Interface().(*pg.FuncCall); ok { … }
+//	}
+//
+// # Invariants
+//
+//   - tree.T1: All gives the message itself and then everything in it, each once; what is around comes before what is inside.
+//   - tree.T2: PostgreSQL's parser and lexer are called here alone, so that tests can count it (Parsed, Scanned).
+//
+// # What it does not do
+//
+// It keeps no order among the fields of a message, and knows nothing of SQL: who wants scopes reads the nodes by
+// their types. It imports nothing of ours but internal/invariants, and anything may import it.
+package tree
