@@ -11,7 +11,7 @@ import (
 // Found tells tests of every token that is looked for.
 var Found invariants.Probe[Finding]
 
-// Finding says that the token at a byte of a text was looked for. The text is as it was given: a whole one or a piece.
+// Finding says that the token at a byte of a text was looked for. The text is as it was given: a whole one or a part.
 type Finding struct {
 	SQL   string
 	Start int
@@ -87,18 +87,4 @@ func (t *Text) Tokens() iter.Seq[Token] {
 		for next := t.Next(0); !next.Ends() && yield(next); next = t.Next(next.End()) {
 		}
 	}
-}
-
-// Piece is a part of the text, from the beginning of a token to the end of one, with what is known of its tokens.
-func (t *Text) Piece(start, end int) *Text {
-	piece := &Text{SQL: t.SQL[start:end], in: t.in}
-	if first := t.index(start); end-start <= textMax && first < len(t.tokens) {
-		for _, m := range t.tokens[first:] {
-			if int(m.end) > end || m.kind == End {
-				break
-			}
-			piece.tokens = append(piece.tokens, mark{m.start - uint32(start), m.end - uint32(start), m.kind})
-		}
-	}
-	return piece
 }
