@@ -45,7 +45,7 @@ func TestOtherValuesAreTextAsPostgreSQLHasIt(t *testing.T) {
 		"['a', 'b c']":                                        `{a,"b c"}`,
 		"[timestamptz '2020-01-01 00:00:00+00']":              `{"2020-01-01 00:00:00+00"}`,
 		"{'a': interval '1 day', 'b': ['x']}":                 `{"a":"1 day","b":["x"]}`,
-		"row(1, 'x')":                                         `{"f1":1,"f2":"x"}`,
+		"row(1, 'x')":                                         "(1,x)",
 		"map {'k': 1}":                                        `{"k":1}`,
 		"[union_value(k := 1), NULL]":                         "[1,null]",
 		"'infinity'::timestamp":                               "infinity",
