@@ -219,6 +219,7 @@ func (r *Rows) Next() (arrow.RecordBatch, error) {
 	switch C.csm_fetch(r.result, &out, &failure) {
 	case 0:
 		r.ended = true
+		r.unwatch()
 		return nil, io.EOF
 	case 1:
 		r.begun = true
@@ -248,12 +249,20 @@ func (r *Rows) Next() (arrow.RecordBatch, error) {
 // RowsChanged counts what an INSERT, UPDATE or DELETE of DuckDB's own (temporary) tables changed.
 func (r *Rows) RowsChanged() int64 { return int64(C.csm_rows_changed(r.result)) }
 
+// unwatch ends the watch over the context: nothing is left to interrupt.
+func (r *Rows) unwatch() {
+	if r.stop != nil {
+		r.stop()
+		r.stop = nil
+	}
+}
+
 // Close ends the statement, finished or not.
 func (r *Rows) Close() {
 	if r.result == nil {
 		return
 	}
-	r.stop()
+	r.unwatch()
 	C.csm_result_destroy(r.result)
 	r.result = nil
 	r.statement.connection.end()
