@@ -89,7 +89,11 @@ func (b *binder) query(s *pg.SelectStmt, sees outside) *Query {
 		b.selection(q)
 	}
 	for _, n := range s.SortClause {
-		b.expr(q, n.GetSortBy().GetNode())
+		key := n.GetSortBy().GetNode()
+		if q.prefers = either; len(key.GetColumnRef().GetFields()) == 1 {
+			q.prefers = entries
+		}
+		b.expr(q, key)
 	}
 	b.expr(q, s.LimitCount)
 	b.expr(q, s.LimitOffset)
@@ -161,11 +165,12 @@ func (b *binder) selection(q *Query) {
 	b.targets(q)
 	b.expr(q, s.WhereClause)
 	b.all(q, s.GroupClause)
-	b.all(q, s.DistinctClause)
-	b.expr(q, s.HavingClause)
 	for _, n := range s.WindowClause {
 		b.window(q, n.GetWindowDef())
 	}
+	q.prefers = either
+	b.all(q, s.DistinctClause)
+	b.expr(q, s.HavingClause)
 }
 
 // targets binds the select list. A name that it gives can be used behind it.
@@ -184,9 +189,15 @@ func (b *binder) targets(q *Query) {
 			if out.Name == "" && len(ref.Fields) > 0 {
 				out.Name = ref.Fields[len(ref.Fields)-1].GetString_().GetSval()
 			}
-			if r := b.s.Ref(ref); r.Certain && r.Query == q {
+			if r := b.s.Ref(ref); r.Certain && r.Query == q && r.Column.Item != nil {
 				out.Column = r.Column
+				if t.GetName() == "" {
+					out.Name = r.Column.Item.Columns[r.Column.Index]
+				}
 			}
+		}
+		if out.Name == "" && t.GetVal().GetAConst().GetIsnull() {
+			out.Name = "NULL"
 		}
 		q.Open = q.Open || putsOutMore(t)
 		q.Outputs = append(q.Outputs, out)
@@ -204,9 +215,7 @@ func putsOutMore(t *pg.ResTarget) bool {
 	case *pg.Node_AIndirection: // (x).*, (x).f, x[1]
 		last := e.AIndirection.Indirection[len(e.AIndirection.Indirection)-1]
 		return last.GetAStar() != nil || t.Name == "" && last.GetAIndices() == nil
-	case *pg.Node_AConst:
-		return t.Name == "" && e.AConst.Isnull
-	case *pg.Node_ColumnRef, *pg.Node_AExpr, *pg.Node_BoolExpr, *pg.Node_NullTest, *pg.Node_CaseExpr, *pg.Node_SubLink,
+	case *pg.Node_AConst, *pg.Node_ColumnRef, *pg.Node_AExpr, *pg.Node_BoolExpr, *pg.Node_NullTest, *pg.Node_CaseExpr, *pg.Node_SubLink,
 		*pg.Node_TypeCast, *pg.Node_CoalesceExpr, *pg.Node_ParamRef, *pg.Node_BooleanTest, *pg.Node_MinMaxExpr,
 		*pg.Node_AArrayExpr, *pg.Node_RowExpr, *pg.Node_GroupingFunc:
 		return false

@@ -77,14 +77,18 @@ func describe(sql string, s *bind.Statement, parsed *pg.ParseResult) string {
 	}
 	for m := range tree.All(parsed.ProtoReflect()) {
 		if ref, ok := m.Interface().(*pg.ColumnRef); ok && !bind.IsStar(ref) {
-			text := sql[ref.Location:]
-			if n, ok := bind.NameAt(sql, int(ref.Location)); ok {
-				text = sql[n.Start:n.End]
-			}
-			fmt.Fprintf(&b, "%s at %d: %s\n", text, ref.Location, describeRef(s.Ref(ref)))
+			fmt.Fprintf(&b, "%s at %d: %s\n", textAt(sql, ref), ref.Location, describeRef(s.Ref(ref)))
 		}
 	}
 	return b.String()
+}
+
+// textAt is a reference as the text has it.
+func textAt(sql string, ref *pg.ColumnRef) string {
+	if n, ok := bind.NameAt(sql, int(ref.Location)); ok {
+		return sql[n.Start:n.End]
+	}
+	return sql[ref.Location:]
 }
 
 func describeItem(it *bind.Item) string {

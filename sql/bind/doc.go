@@ -39,10 +39,11 @@
 //
 // # Where the two dialects part
 //
-// FROM a ANTI JOIN b is an alias to PostgreSQL's grammar and a kind of join to DuckDB: such queries are marked Dialect.
-// DuckDB takes names of the select list anywhere in it, in WHERE and GROUP BY; sub-queries in FROM see the entries
-// before them without LATERAL; COLUMNS('…'), #1 and unnest put out columns that the text does not name; a column that
-// is given twice gets a name of DuckDB's making (x_1), as does an expression without an alias.
+// FROM a ANTI JOIN b is an alias to PostgreSQL's grammar and a kind of join to DuckDB: such queries are marked
+// Dialect. DuckDB takes names of the select list anywhere in it, in WHERE and GROUP BY, where no column has the name,
+// and in ORDER BY even then; sub-queries in FROM see the entries before them without LATERAL; COLUMNS('…'), #1 and
+// unnest put out columns that the text does not name; a column that is given twice gets a name of DuckDB's making
+// (x_1), as does an expression without an alias.
 //
 // # What it does not do
 //

@@ -71,7 +71,17 @@ type Query struct {
 	merges  []merge // by USING and NATURAL
 	vague   bool    // there are merged columns that are not known
 	aliases []int   // places in the select list with a name of their own, as far as it was walked
+	prefers meaning // of a name that both a column and an entry of the select list have, in the clause under way
 }
+
+// meaning is what DuckDB prefers where a bare name means a column and an entry of the select list.
+type meaning uint8
+
+const (
+	columns meaning = iota // in the select list, WHERE, GROUP BY and WINDOW
+	entries                // ORDER BY that name
+	either                 // elsewhere: not certain
+)
 
 // Output is a column that a query puts out.
 type Output struct {
@@ -91,6 +101,9 @@ type CTE struct {
 	open    bool
 	next    *CTE
 }
+
+// Hides is the CTE of the same name that this one hides; nil: none.
+func (c *CTE) Hides() *CTE { return c.next.find(c.Name) }
 
 // Item is an entry of a FROM clause.
 type Item struct {

@@ -51,23 +51,26 @@ func (b *binder) resolve(q *Query, ref *pg.ColumnRef) Ref {
 }
 
 // lookup collects everything that a bare name could mean and says whether the innermost meaning is certain to be the
-// only one (bind.N1).
+// only one (bind.N1). How far a query in FROM sees what stands before it is for DuckDB to say: of what is outside of one,
+// there must be one meaning in all.
 func (b *binder) lookup(q *Query, name string) (sure bool) {
 	sure = len(name) < MaxTreeName
+	lateral := false
 	for ; q != nil; q = q.Around {
 		before := len(b.may)
 		open := b.lookupIn(q, name)
-		if len(b.may) > before && sure {
+		if len(b.may) > before && sure && !lateral {
 			found := b.may[before]
 			return len(b.may) == before+1 && !q.vague && (found.Item == nil || !found.Item.Open)
 		}
-		sure = sure && !open && !q.Lateral && !q.vague
+		sure = sure && !open && !q.vague
+		lateral = lateral || q.Lateral
 	}
-	return false
+	return sure && len(b.may) == 1
 }
 
-// lookupIn collects the columns of one query's FROM clause and select list that have a name. open says that there may
-// be others.
+// lookupIn collects the columns of one query's FROM clause and the entries of its select list that a name means, or
+// only those that DuckDB prefers. open says that there may be others.
 func (b *binder) lookupIn(q *Query, name string) (open bool) {
 	before := len(b.may)
 	for _, it := range q.Items {
@@ -89,11 +92,19 @@ func (b *binder) lookupIn(q *Query, name string) (open bool) {
 		}
 		return open
 	}
+	found := len(b.may)
+	if q.prefers == columns && found > before {
+		return open
+	}
 	for _, target := range q.aliases {
 		t := q.Stmt.TargetList[target].GetResTarget()
-		if lex.Same(t.Name, name) && !b.repeats(b.may[before:], t) {
+		if lex.Same(t.Name, name) && (q.prefers == entries || !b.repeats(b.may[before:], t)) {
 			b.may = append(b.may, May{Query: q, Target: target})
 		}
+	}
+	if q.prefers == entries && len(b.may) > found {
+		b.may = slices.Delete(b.may, before, found)
+		return false
 	}
 	return open
 }
@@ -137,6 +148,7 @@ func (it *Item) hides(name string) bool { return it.Open || it.doubled || it.unn
 // lookupQualified is lookup for alias.name.
 func (b *binder) lookupQualified(q *Query, alias, name string) (sure bool) {
 	sure = len(name) < MaxTreeName && len(alias) < MaxTreeName
+	lateral, all := false, 0
 	for ; q != nil; q = q.Around {
 		named, open, before := 0, q.vague, len(b.may)
 		for _, it := range q.Items {
@@ -152,16 +164,17 @@ func (b *binder) lookupQualified(q *Query, alias, name string) (sure bool) {
 				}
 			}
 		}
-		if named > 0 && sure && !open {
+		if named > 0 && sure && !open && !lateral {
 			return named == 1 && len(b.may) == before+1
 		}
 		if named == 0 { // a field of a column that is a struct
 			fields := len(b.may)
 			open = b.lookupIn(q, alias) || open || len(b.may) > fields
 		}
-		sure = sure && !open && !q.Lateral
+		sure, all = sure && !open, all+named
+		lateral = lateral || q.Lateral
 	}
-	return false
+	return sure && all == 1 && len(b.may) == 1
 }
 
 // lookupSchema is lookup for schema.table.column. The splice gives the table an alias, behind which the schema is no
