@@ -113,7 +113,7 @@ func (st *Statement) planTrivial(v *snapshot.View) (*query, error) {
 		return nil, nil
 	}
 	q := s.newQuery(text, v)
-	if ok, err := q.planCompute(tree, v); !ok || err != nil {
+	if ok, err := q.planCompute(s.read(text, tree, v), v); !ok || err != nil {
 		return nil, err
 	}
 	q.schema = planned.ClientNames(q.schema, tree, q.catalog)

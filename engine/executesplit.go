@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/split"
+	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // distribute plans a statement for several nodes; nil: it runs whole here, for a reason.
-func (s *Session) distribute(text string, tree *pg.ParseResult, v *snapshot.View) (*split.Plan, string) {
+func (s *Session) distribute(sql *plan.Statement, v *snapshot.View) (*split.Plan, string) {
 	e := s.engine
 	values := s.settings.Given
 	switch {
@@ -33,12 +33,12 @@ func (s *Session) distribute(text string, tree *pg.ParseResult, v *snapshot.View
 		return nil, "csm.distribute is off"
 	case values["scalar_subquery_error_on_multiple_rows"] == "off": // their order says which row it is
 		return nil, "scalar_subquery_error_on_multiple_rows is off"
-	case values["integer_division"] == "on" && strings.Contains(text, "/"): // to the planner it is a double
+	case values["integer_division"] == "on" && strings.Contains(sql.Text, "/"): // to the planner it is a double
 		return nil, "integer_division is on"
 	case s.without().Has(optimization.Distribution):
 		return nil, "csm.disable has distribution"
 	}
-	return e.split.Plan(text, tree, s.resolver(v), v.Find, split.Wishes{
+	return e.split.Plan(sql, v.Find, split.Wishes{
 		Split: s.settings.Distribute, Shuffle: s.settings.Shuffle, Threads: e.threads(), Without: s.without(),
 		CutOffs: e.config.CutOffs, Guess: e.config.Guesses,
 	})

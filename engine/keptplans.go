@@ -5,8 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	pg "github.com/pganalyze/pg_query_go/v6"
-
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -123,10 +121,10 @@ func (q *query) keptBytes() (bytes int64) {
 	return bytes
 }
 
-// lasting tells whether planning the text again, over the same versions of tables, gives the same plan. hints are the tables in it.
-func (q *query) lasting(tree *pg.ParseResult, hints []plan.Scan) bool {
-	return tree != nil && !q.Own && !q.Late && !q.AsText && !q.viewed &&
-		distribute.Reproducible(tree) && plan.ReadsOnly(tree, hints)
+// lasting tells whether planning the text again, over the same versions of tables, gives the same plan.
+func (q *query) lasting(sql *plan.Statement) bool {
+	return sql.Tree != nil && !q.Own && !q.Late && !q.AsText && !q.viewed &&
+		distribute.Reproducible(sql.Tree) && sql.ReadsOnly()
 }
 
 // meanings are what the plan's names mean in v, for which it was made; nil where what it depends on is not found out: what

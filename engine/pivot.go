@@ -35,7 +35,7 @@ func (s *Session) expandPivots(ctx context.Context, text string, v *snapshot.Vie
 
 // planPivots plans a text whose values are written, under the user's.
 func (s *Session) planPivots(ctx context.Context, text, expanded string, made edit.List, v *snapshot.View) (*query, error) {
-	q, err := s.planText(ctx, expanded, nil, v)
+	q, err := s.planText(ctx, s.read(expanded, nil, v), v)
 	if err != nil {
 		return nil, dialect.InOriginal(err, made, expanded, text)
 	}

@@ -83,11 +83,16 @@ func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResu
 		return nil, err
 	}
 	if formatted, ok := dialect.Formats(text, tree); ok {
-		if q, err := s.planText(ctx, formatted, dialect.TreeOf(formatted), v); err == nil {
+		if q, err := s.planText(ctx, s.read(formatted, dialect.TreeOf(formatted), v), v); err == nil {
 			return q, nil
 		} // what is formatted is no time
 	}
-	return s.planText(ctx, text, tree, v)
+	return s.planText(ctx, s.read(text, tree, v), v)
+}
+
+// read is a text as all that plan it over v read it: its names are bound once.
+func (s *Session) read(text string, tree *pg.ParseResult, v *snapshot.View) *plan.Statement {
+	return plan.Read(text, tree, s.resolver(v))
 }
 
 func (s *Session) newQuery(text string, v *snapshot.View) *query {
@@ -103,16 +108,16 @@ func (s *Session) basis(v *snapshot.View) planned.Basis {
 	}
 }
 
-func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View) (*query, error) {
-	if tree != nil {
-		q := s.newQuery(text, v)
-		if ok, err := q.planCompute(tree, v); ok || err != nil {
+func (s *Session) planText(ctx context.Context, sql *plan.Statement, v *snapshot.View) (*query, error) {
+	if sql.Tree != nil {
+		q := s.newQuery(sql.Text, v)
+		if ok, err := q.planCompute(sql, v); ok || err != nil {
 			return q, err
 		}
 	}
-	if tables, made := s.withViews(text, tree, v); made != nil {
-		if q, err := s.planTables(ctx, tables, dialect.TreeOf(tables), v); err == nil && !q.Late {
-			q.text, q.Edits = text, made.Then(q.Edits)
+	if tables, made := s.withViews(sql.Text, sql.Tree, v); made != nil {
+		if q, err := s.planTables(ctx, s.read(tables, dialect.TreeOf(tables), v), v); err == nil && !q.Late {
+			q.text, q.Edits = sql.Text, made.Then(q.Edits)
 			return q, nil
 		} else if err == nil {
 			q.close()
@@ -120,17 +125,17 @@ func (s *Session) planText(ctx context.Context, text string, tree *pg.ParseResul
 			return nil, dialect.WithoutPosition(err)
 		}
 	}
-	return s.planTables(ctx, text, tree, v)
+	return s.planTables(ctx, sql, v)
 }
 
 // planTables plans a text for DuckDB, on this node or on several.
-func (s *Session) planTables(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View) (*query, error) {
-	parts, whole := s.distribute(text, tree, v)
-	q, err := s.planDuckFor(ctx, text, tree, v, parts)
+func (s *Session) planTables(ctx context.Context, sql *plan.Statement, v *snapshot.View) (*query, error) {
+	parts, whole := s.distribute(sql, v)
+	q, err := s.planDuckFor(ctx, sql, v, parts)
 	if err == nil && parts != nil && (q.Late || q.AsText) {
 		q.close()
 		whole = "it has a parameter whose type is not certain"
-		q, err = s.planDuckFor(ctx, text, tree, v, nil)
+		q, err = s.planDuckFor(ctx, sql, v, nil)
 	}
 	if err == nil {
 		q.whole = whole
@@ -198,14 +203,14 @@ func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResul
 	if err != nil {
 		return nil, err
 	}
-	return s.planDuckFor(ctx, text, tree, v, nil)
+	return s.planDuckFor(ctx, s.read(text, tree, v), v, nil)
 }
 
 // planDuckFor plans text that several nodes run as parts say: here it only tells what the result's columns are.
-func (s *Session) planDuckFor(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View, parts *split.Plan) (*query, error) {
-	q := s.newQuery(text, v)
+func (s *Session) planDuckFor(ctx context.Context, sql *plan.Statement, v *snapshot.View, parts *split.Plan) (*query, error) {
+	q := s.newQuery(sql.Text, v)
 	q.read, q.split = v.Read, parts
-	err := q.read.Blame(ctx, q.planDuckDB(ctx, tree, v))
+	err := q.read.Blame(ctx, q.planDuckDB(ctx, sql, v))
 	if err == nil { // the keys of small tables that are part of the plan
 		err = q.read.Confirm(ctx)
 	}
@@ -238,12 +243,12 @@ func (q *query) close() {
 }
 
 // planCompute plans the query for the Arrow kernels if they can run it and should.
-func (q *query) planCompute(tree *pg.ParseResult, v *snapshot.View) (bool, error) {
+func (q *query) planCompute(sql *plan.Statement, v *snapshot.View) (bool, error) {
 	backend := q.session.settings.Backend
 	if backend == configuration.BackendDuckDB || backend == configuration.BackendAuto && q.Without.Has(optimization.Compute) {
 		return false, nil
 	}
-	planned, unsupported := plan.Compute(q.text, tree, q.session.resolver(v))
+	planned, unsupported := sql.Compute()
 	if other := setting.Meaning(q.session.settings.Given); other != "" && unsupported == nil {
 		name, _, _ := strings.Cut(other, "=")
 		unsupported = &plan.Unsupported{Reason: name + " is not what it is by default", Position: -1}
@@ -278,55 +283,55 @@ func marked(scan *plan.TableScan, v *snapshot.View) bool {
 
 // planDuckDB splices the tables that exec/plan found into the text and prepares it; tables that it did not find are
 // resolved by DuckDB through the views that mirror the catalog.
-func (q *query) planDuckDB(ctx context.Context, tree *pg.ParseResult, v *snapshot.View) error {
+func (q *query) planDuckDB(ctx context.Context, sql *plan.Statement, v *snapshot.View) error {
 	q.Given = q.text
-	if tree == nil {
-		return q.planForeign(ctx, v)
+	if sql.Tree == nil {
+		return q.planForeign(ctx, sql, v)
 	}
-	if ok, err := q.planCatalog(ctx, tree, v); ok || err != nil {
+	if ok, err := q.planCatalog(ctx, sql.Tree, v); ok || err != nil {
 		return err
 	}
-	hints, err := plan.Scans(q.text, tree, q.session.resolver(v))
-	if err != nil {
-		return err
-	}
-	return q.planHints(ctx, tree, hints, v)
+	return q.planHints(ctx, sql, v)
 }
 
 // planForeign plans a text that PostgreSQL's parser does not read. The tables are found if that is for EXCLUDE alone.
-func (q *query) planForeign(ctx context.Context, v *snapshot.View) error {
+func (q *query) planForeign(ctx context.Context, sql *plan.Statement, v *snapshot.View) error {
 	if readable, ok := bind.WithoutExclude(q.text); ok {
-		tree := dialect.TreeOf(readable) // without one there are no scans
-		if hints, err := plan.Scans(q.text, tree, q.session.resolver(v)); err == nil && plan.ReadsOnly(tree, hints) {
-			return q.planHints(ctx, tree, hints, v)
+		if known := q.session.read(q.text, dialect.TreeOf(readable), v); known.ReadsOnly() {
+			sql = known
 		}
 	}
-	return q.planHints(ctx, nil, nil, v)
+	return q.planHints(ctx, sql, v)
 }
 
 // planHints has DuckDB plan the text with its tables spliced in as scans.
-func (q *query) planHints(ctx context.Context, tree *pg.ParseResult, hints []plan.Scan, v *snapshot.View) error {
+func (q *query) planHints(ctx context.Context, sql *plan.Statement, v *snapshot.View) error {
 	s := q.session
-	if tree != nil {
-		withoutHints(hints, q.Without)
+	var hints []plan.Scan
+	if sql.Tree != nil {
+		scans, err := sql.Scans()
+		if err != nil {
+			return err
+		}
+		hints = withoutHints(scans, q.Without)
 		if err := q.splice(ctx, hints, v); err != nil {
 			return err
 		}
 	}
-	if err := q.followNames(tree, hints, v); err != nil {
+	if err := q.followNames(sql.Tree, hints, v); err != nil {
 		return err
 	}
-	if err := s.describeForViews(tree, hints, v); err != nil {
+	if err := s.describeForViews(sql.Tree, hints, v); err != nil {
 		return err
 	}
-	if tree == nil {
+	if sql.Tree == nil {
 		v.Reads.Everything() // DuckDB looks its names up
 		q.Given, q.Edits = s.withOwnDatabase(q.text)
 	}
 	if err := q.prepare(q.Given, q.Edits, v); err != nil {
 		return err
 	}
-	if q.lasts = q.lasting(tree, hints); q.lasts && len(q.Params) == 0 {
+	if q.lasts = q.lasting(sql); q.lasts && len(q.Params) == 0 {
 		q.Duck.Steady()
 	}
 	return nil
@@ -578,7 +583,7 @@ func (s *Session) typeLiterals(ctx context.Context, text string, tree *pg.ParseR
 		return text, false, nil
 	}
 	asked := untyped.Asked()
-	q, err := s.planDuckFor(ctx, asked, dialect.TreeOf(asked), v, nil)
+	q, err := s.planDuckFor(ctx, s.read(asked, dialect.TreeOf(asked), v), v, nil)
 	if err != nil && s.conn.Spoilt() {
 		return text, false, dialect.WithoutPosition(err) // a constant without a value: nothing more runs in this transaction
 	}

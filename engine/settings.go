@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -177,7 +178,8 @@ func (s *Session) without() optimization.Set {
 }
 
 // withoutHints takes out of hints what planning is to do without.
-func withoutHints(hints []plan.Scan, without optimization.Set) {
+func withoutHints(scans []plan.Scan, without optimization.Set) []plan.Scan {
+	hints := slices.Clone(scans)
 	for i := range hints {
 		if without.Has(optimization.Keys) {
 			hints[i].Joins = nil
@@ -189,6 +191,7 @@ func withoutHints(hints []plan.Scan, without optimization.Set) {
 			hints[i].EnumSafe = nil
 		}
 	}
+	return hints
 }
 
 func (s *Session) readings() *reader.Readings {

@@ -202,13 +202,13 @@ func (p *parted) prepare(t *distribute.Text, f *distribute.Fragment, done stages
 	if err != nil {
 		return nil, release, fmt.Errorf("%w: %s", err, t.SQL)
 	}
-	scans, err := plan.Scans(t.SQL, tree, plan.ResolverFunc(func(catalog, schema, table string) *plan.Relation {
+	scans, err := plan.Read(t.SQL, tree, plan.ResolverFunc(func(catalog, schema, table string) *plan.Relation {
 		if n, ok := strings.CutPrefix(table, "csm_stage_"); ok {
 			number, _ := strconv.Atoi(n)
 			return relationOfStage(done[number].schema, table)
 		}
 		return p.Relation(catalog, schema, table)
-	}))
+	})).Scans()
 	if err != nil {
 		return nil, release, err
 	}
@@ -480,5 +480,5 @@ func (p *parted) planOf(t testing.TB, sql string, s distribute.Settings) (*distr
 		return nil, &distribute.Single{Reason: "PostgreSQL's parser does not take it"}
 	}
 	s.Guess = p.guess
-	return distribute.Plan(sql, tree, p, p, s)
+	return distribute.Plan(plan.Read(sql, tree, p), p, s)
 }

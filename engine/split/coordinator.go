@@ -6,8 +6,6 @@ import (
 	"slices"
 	"sync/atomic"
 
-	pg "github.com/pganalyze/pg_query_go/v6"
-
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/engine/facts"
@@ -74,10 +72,9 @@ func (c *Coordinator) Nodes() []string {
 	return c.Node.Online()
 }
 
-// Plan plans a statement for several nodes; nil: it runs whole here, for a reason. find gives the version of a table
-// that names resolves.
-func (c *Coordinator) Plan(text string, tree *pg.ParseResult, names plan.Resolver,
-	find func(schema, name string) *catalog.TableVersion, w Wishes) (*Plan, string) {
+// Plan plans a statement for several nodes; nil: it runs whole here, for a reason. find gives the version of a table in
+// it.
+func (c *Coordinator) Plan(sql *plan.Statement, find func(schema, name string) *catalog.TableVersion, w Wishes) (*Plan, string) {
 	nodes := c.Node.Online()
 	if len(nodes) < 2 {
 		return nil, "there is no other node"
@@ -86,14 +83,8 @@ func (c *Coordinator) Plan(text string, tree *pg.ParseResult, names plan.Resolve
 		return nil, "this node is drained"
 	}
 	versions := map[*plan.Relation]*catalog.TableVersion{}
-	resolver := plan.ResolverFunc(func(database, schema, table string) *plan.Relation {
-		r := names.Relation(database, schema, table)
-		if r != nil {
-			versions[r] = find(r.Schema, r.Name)
-		}
-		return r
-	})
 	placement := distribute.PlacementFunc(func(r *plan.Relation) *distribute.Layout {
+		versions[r] = find(r.Schema, r.Name)
 		layout, err := c.Layout(versions[r])
 		if err != nil {
 			return nil // read whole
@@ -103,7 +94,7 @@ func (c *Coordinator) Plan(text string, tree *pg.ParseResult, names plan.Resolve
 		}
 		return layout
 	})
-	d, single := distribute.Plan(text, tree, resolver, placement, w.settings(c.Name, nodes))
+	d, single := distribute.Plan(sql, placement, w.settings(c.Name, nodes))
 	if single != nil {
 		return nil, single.Reason
 	}

@@ -94,7 +94,7 @@ func (p *Plan) hints(stage *distribute.Stage) ([]plan.Scan, error) {
 	if tree == nil {
 		return nil, errors.New("the text of a stage cannot be parsed")
 	}
-	return plan.Scans(stage.SQL, tree, plan.ResolverFunc(func(_, schema, table string) *plan.Relation {
+	return plan.Read(stage.SQL, tree, plan.ResolverFunc(func(_, schema, table string) *plan.Relation {
 		for _, r := range stage.Reads {
 			switch {
 			case r.Relation == nil && strings.EqualFold(table, distribute.StageName(r.Stage)):
@@ -105,7 +105,7 @@ func (p *Plan) hints(stage *distribute.Stage) ([]plan.Scan, error) {
 			}
 		}
 		return nil
-	}))
+	})).Scans()
 }
 
 // resultOf is a stage's result as far as it is known before it is there.

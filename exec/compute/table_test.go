@@ -317,7 +317,7 @@ func (s *chunkSource) Close() error {
 func mustPlan(t require.TestingT, sql string, resolver plan.Resolver) (*plan.Query, *plan.Unsupported) {
 	tree, err := pg.Parse(sql)
 	require.NoError(t, err, sql)
-	return plan.Compute(sql, tree, resolver)
+	return plan.Read(sql, tree, resolver).Compute()
 }
 
 // run executes a plan over the table and returns all rows. It checks what every run must keep: the schema on every batch, the

@@ -11,7 +11,7 @@ import (
 // Span is a range of bytes [Start, End) of the statement's text.
 type Span = bind.Span
 
-// analyzer walks one bound statement. It lives for one call of [Scans] and is not safe for concurrent use.
+// analyzer walks one bound statement. It lives until the scans are found and is not safe for concurrent use.
 type analyzer struct {
 	folder
 	bound       *bind.Statement
@@ -46,6 +46,7 @@ func (s *slot) spoil() {
 // occurrence is a scan under construction.
 type occurrence struct {
 	Scan
+	item    *bind.Item
 	joins   []pendingJoin
 	slots   []slot  // one per dictionary column, in table order
 	guesses float64 // selectivity of the conditions that have no Predicate
@@ -103,7 +104,7 @@ func (r *Relation) bindTable() *bind.Table {
 
 func newOccurrence(it *bind.Item) *occurrence {
 	r := it.Table.Of.(*Relation)
-	o := &occurrence{guesses: 1, read: make([]bool, len(r.Columns))}
+	o := &occurrence{item: it, guesses: 1, read: make([]bool, len(r.Columns))}
 	o.Relation, o.TableRows = r, r.Rows
 	o.Span, o.Alias, o.AddAlias, o.Cuts = it.Name.Span, it.Alias, !it.Aliased, it.Cuts
 	if it.Keyword >= 0 { // which takes no function call behind it

@@ -8,21 +8,21 @@ import (
 )
 
 // Compute plans a statement for the compute backend, or says why it cannot. The plan's answer and its types are
-// DuckDB's (X1); whatever is not known to be so is unsupported. sql is the text that tree was parsed from.
-func Compute(sql string, tree *pg.ParseResult, resolver Resolver) (*Query, *Unsupported) {
-	if tree == nil || resolver == nil || len(tree.Stmts) != 1 {
+// DuckDB's (X1); whatever is not known to be so is unsupported.
+func (st *Statement) Compute() (*Query, *Unsupported) {
+	if st.Tree == nil || st.resolver == nil || len(st.Tree.Stmts) != 1 {
 		return nil, &Unsupported{Reason: "not exactly one statement", Position: -1}
 	}
-	s := tree.Stmts[0].GetStmt().GetSelectStmt()
+	s := st.Tree.Stmts[0].GetStmt().GetSelectStmt()
 	if s == nil {
 		return nil, &Unsupported{Reason: "not a SELECT", Position: -1}
 	}
 	if reason := unsupportedClause(s); reason != "" {
 		return nil, &Unsupported{Reason: reason, Position: -1}
 	}
-	b := &binder{folder: folder{sql}}
+	b := &binder{folder: folder{st.Text}}
 	q := &Query{}
-	b.from(q, s, resolver, tree)
+	b.from(q, s, st)
 	b.where(q, s.WhereClause)
 	b.selectList(q, s)
 	b.limits(q, s)
@@ -66,8 +66,8 @@ func unsupportedClause(s *pg.SelectStmt) string {
 	return ""
 }
 
-// from finds the table, and its predicates where [Scans] finds them.
-func (b *binder) from(q *Query, s *pg.SelectStmt, resolver Resolver, tree *pg.ParseResult) {
+// from finds the table among the statement's scans.
+func (b *binder) from(q *Query, s *pg.SelectStmt, st *Statement) {
 	if len(s.FromClause) == 0 {
 		return
 	}
@@ -76,13 +76,12 @@ func (b *binder) from(q *Query, s *pg.SelectStmt, resolver Resolver, tree *pg.Pa
 		b.fail(-1, "a FROM clause that is not one table")
 		return
 	}
-	a, err := analyze(b.sql, tree, resolver)
+	scans, err := st.Scans()
 	if err != nil {
 		b.fail(v.Location, err.Error())
 		return
 	}
-	scans := a.scans()
-	b.names = a.bound
+	b.names = st.Names()
 	for i := range scans {
 		if scans[i].Start <= int(v.Location) && int(v.Location) < scans[i].End {
 			q.Table = &TableScan{Scan: scans[i]}

@@ -22,7 +22,7 @@ func TestJoins(t *testing.T) {
 		if err != nil {
 			return "syntax: " + err.Error() + "\n"
 		}
-		scans, err := plan.Scans(d.Input, tree, resolver)
+		scans, err := plan.Read(d.Input, tree, resolver).Scans()
 		require.NoError(t, err)
 		return describeJoins(scans)
 	})
@@ -55,7 +55,7 @@ func TestJoinsPointToOtherScans(t *testing.T) {
 	} {
 		tree, err := pg.Parse(sql)
 		require.NoError(t, err)
-		scans, err := plan.Scans(sql, tree, resolver)
+		scans, err := plan.Read(sql, tree, resolver).Scans()
 		require.NoError(t, err)
 		for i, s := range scans {
 			for _, j := range s.Joins {
@@ -95,11 +95,11 @@ func TestJoinsThroughAColumnBetween(t *testing.T) {
 	for _, first := range types {
 		for _, between := range types {
 			for _, last := range types {
-				scans, err := plan.Scans(sql, tree, plan.ResolverFunc(func(_, _, table string) *plan.Relation {
+				scans, err := plan.Read(sql, tree, plan.ResolverFunc(func(_, _, table string) *plan.Relation {
 					column := map[string]plan.Column{"a": first, "b": between, "c": last}[table]
 					column.Name = "k"
 					return &plan.Relation{Name: table, Columns: []plan.Column{column}}
-				}))
+				})).Scans()
 				require.NoError(t, err)
 				want := "a1.k <- b2.k\nb2.k <- a1.k\nb2.k <- c3.k\nc3.k <- b2.k\n"
 				if same(first, between) && same(between, last) {

@@ -32,10 +32,10 @@ func TestSpansAreTokens(t *testing.T) {
 		tree, err := pg.Parse(sql)
 		require.NoError(rt, err, sql)
 		var asked []string
-		scans, err := plan.Scans(sql, tree, plan.ResolverFunc(func(catalog, schema, table string) *plan.Relation {
+		scans, err := plan.Read(sql, tree, plan.ResolverFunc(func(catalog, schema, table string) *plan.Relation {
 			asked = append(asked, strings.Trim(catalog+"."+schema+"."+table, "."))
 			return &plan.Relation{Schema: "s", Name: "n"}
-		}))
+		})).Scans()
 		require.NoError(rt, err, sql)
 		require.Len(rt, scans, 1, sql)
 		require.Equal(rt, text, sql[scans[0].Start:scans[0].End], sql)
@@ -66,17 +66,17 @@ func TestForeignTree(t *testing.T) {
 	tree, err := pg.Parse("SELECT * FROM lineitem, orders")
 	require.NoError(t, err)
 	for _, sql := range []string{"", "SELECT 1", "SELECT * FROM orders, lineitem"} {
-		_, err := plan.Scans(sql, tree, tpch())
+		_, err := plan.Read(sql, tree, tpch()).Scans()
 		require.ErrorIs(t, err, plan.ErrStatement, sql)
 		var state interface{ SQLState() string }
 		require.True(t, errors.As(err, &state))
 		require.Equal(t, "XX000", state.SQLState())
-		_, unsupported := plan.Compute(sql, tree, tpch())
+		_, unsupported := plan.Read(sql, tree, tpch()).Compute()
 		require.NotNil(t, unsupported)
 	}
-	_, err = plan.Scans("SELECT 1", nil, tpch())
+	_, err = plan.Read("SELECT 1", nil, tpch()).Scans()
 	require.ErrorIs(t, err, plan.ErrStatement)
-	_, unsupported := plan.Compute("SELECT 1", nil, tpch())
+	_, unsupported := plan.Read("SELECT 1", nil, tpch()).Compute()
 	require.NotNil(t, unsupported)
 }
 
@@ -86,12 +86,12 @@ func TestLongNames(t *testing.T) {
 	sql := "SELECT m FROM t, " + long + " WHERE t." + long + " = 'a'"
 	tree, err := pg.Parse(sql)
 	require.NoError(t, err)
-	scans, err := plan.Scans(sql, tree, plan.ResolverFunc(func(_, _, table string) *plan.Relation {
+	scans, err := plan.Read(sql, tree, plan.ResolverFunc(func(_, _, table string) *plan.Relation {
 		if table != "t" {
 			return nil
 		}
 		return relation("t", 10, dictionary("m", 3), dictionary(long, 3), dictionary(long[:63], 3))
-	}))
+	})).Scans()
 	require.NoError(t, err)
 	require.Len(t, scans, 1)
 	require.Equal(t, []string{"m"}, scans[0].EnumSafe)
@@ -106,9 +106,9 @@ func TestAnalysesDoNotPanic(t *testing.T) {
 		tree, err := pg.Parse(sql)
 		require.NoError(t, err, sql)
 		before := proto.Clone(tree)
-		_, err = plan.Scans(sql, tree, tpch())
+		_, err = plan.Read(sql, tree, tpch()).Scans()
 		require.NoError(t, err, sql)
-		q, unsupported := plan.Compute(sql, tree, tpch())
+		q, unsupported := plan.Read(sql, tree, tpch()).Compute()
 		require.True(t, (q == nil) != (unsupported == nil), sql)
 		require.True(t, proto.Equal(before, tree), sql)
 	}
@@ -128,14 +128,14 @@ func FuzzScans(f *testing.F) {
 		if err != nil {
 			return
 		}
-		scans, err := plan.Scans(sql, tree, tpch())
+		scans, err := plan.Read(sql, tree, tpch()).Scans()
 		require.NoError(t, err)
 		at := 0
 		for _, s := range scans {
 			require.True(t, at <= s.Start && s.Start < s.End && s.End <= len(sql))
 			at = s.End
 		}
-		plan.Compute(sql, tree, tpch())
+		plan.Read(sql, tree, tpch()).Compute()
 	})
 }
 
@@ -149,7 +149,7 @@ func BenchmarkScans(b *testing.B) {
 		b.Run("q"+number, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				if _, err := plan.Scans(sql, tree, resolver); err != nil {
+				if _, err := plan.Read(sql, tree, resolver).Scans(); err != nil {
 					b.Fatal(err)
 				}
 			}

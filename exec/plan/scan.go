@@ -4,10 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	pg "github.com/pganalyze/pg_query_go/v6"
-
-	"github.com/csmsql/csmsql/sql/tree"
 )
 
 // Scan is one occurrence of a base table in a statement, with everything about it that the statement's text proves.
@@ -140,23 +136,6 @@ func describeAnyOf(branches [][]Predicate) string {
 	return strings.Join(parts, " OR ")
 }
 
-// Scans finds every base table that the statement reads. sql is the text that tree was parsed from; the two must belong
-// together, for all positions refer to the text.
-//
-// Order: by Start. Statements that are no query (INSERT … SELECT, CREATE TABLE AS, COPY (query), EXPLAIN) give the
-// scans of
-// the query inside. The error is never about what the user wrote, only about mixed-up arguments ([ErrStatement]).
-func Scans(sql string, tree *pg.ParseResult, resolver Resolver) ([]Scan, error) {
-	if tree == nil || resolver == nil {
-		return nil, ErrStatement
-	}
-	a, err := analyze(sql, tree, resolver)
-	if err != nil {
-		return nil, err
-	}
-	return a.scans(), nil
-}
-
 // scans are the occurrences with all that the text proves about them.
 func (a *analyzer) scans() []Scan {
 	for _, q := range a.bound.Top {
@@ -170,28 +149,4 @@ func (a *analyzer) scans() []Scan {
 	}
 	numberJoins(scans, a.occurrences)
 	return scans
-}
-
-// ReadsOnly tells whether a text reads the tables that scans has of it, and nothing else.
-func ReadsOnly(parsed *pg.ParseResult, scans []Scan) bool {
-	named := map[string]bool{}
-	var tables []*pg.RangeVar
-	for m := range tree.All(parsed.ProtoReflect()) {
-		switch n := m.Interface().(type) {
-		case *pg.CommonTableExpr:
-			named[n.Ctename] = true
-		case *pg.RangeVar:
-			tables = append(tables, n)
-		case *pg.RangeFunction, *pg.RangeTableFunc, *pg.RangeTableSample:
-			return false
-		}
-	}
-	for _, v := range tables {
-		known := v.Schemaname == "" && named[v.Relname] // one that hides no view: who plans the text hears of views
-		at := func(s Scan) bool { return s.Start <= int(v.Location) && int(v.Location) < s.End }
-		if !known && !slices.ContainsFunc(scans, at) {
-			return false
-		}
-	}
-	return true
 }

@@ -36,7 +36,7 @@ func TestGolden(t *testing.T) {
 }
 
 func describeScans(sql string, tree *pg.ParseResult, resolver plan.Resolver) string {
-	scans, err := plan.Scans(sql, tree, resolver)
+	scans, err := plan.Read(sql, tree, resolver).Scans()
 	if err != nil {
 		return "error: " + err.Error() + "\n"
 	}
@@ -49,7 +49,7 @@ func describeScans(sql string, tree *pg.ParseResult, resolver plan.Resolver) str
 }
 
 func spliced(sql string, tree *pg.ParseResult, resolver plan.Resolver) string {
-	scans, err := plan.Scans(sql, tree, resolver)
+	scans, err := plan.Read(sql, tree, resolver).Scans()
 	if err != nil {
 		return "error: " + err.Error() + "\n"
 	}
@@ -60,7 +60,7 @@ func spliced(sql string, tree *pg.ParseResult, resolver plan.Resolver) string {
 }
 
 func describePlan(sql string, tree *pg.ParseResult, resolver plan.Resolver) string {
-	q, unsupported := plan.Compute(sql, tree, resolver)
+	q, unsupported := plan.Read(sql, tree, resolver).Compute()
 	if unsupported != nil {
 		return "unsupported: " + unsupported.String() + "\n"
 	}

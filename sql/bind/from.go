@@ -39,7 +39,9 @@ func (b *binder) from(q *Query, n *pg.Node) *From {
 		b.reflect(q, n.ProtoReflect())
 		b.add1(q, &Item{Open: true}, nil)
 	}
-	f.Last = len(q.Items)
+	if f.Last = len(q.Items); f.Join == nil && f.Last > f.First {
+		f.Item = q.Items[f.First]
+	}
 	return f
 }
 
@@ -74,6 +76,7 @@ func (it *Item) rename(list []string) {
 		return
 	}
 	it.Columns, it.Open = renamed(it.Columns, list, it.Open)
+	it.Renamed = true
 	it.judgeNames()
 }
 

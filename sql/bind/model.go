@@ -114,6 +114,7 @@ type Item struct {
 	Open    bool // it has other columns, or not all of these, or other names
 	Hidden  bool // behind the alias of a join: its columns have no name any more
 	Sampled bool // under TABLESAMPLE
+	Renamed bool // the text gives names to columns of it: t AS x(a, b)
 
 	Table   *Table   // a base table
 	Query   *Query   // of a derived table, and of a CTE that is known
@@ -131,6 +132,9 @@ type Item struct {
 	doubled bool // two columns have one name: one of them is called otherwise
 	unnamed bool // columns have names that DuckDB made up
 }
+
+// HasNames tells whether the text can name each column: DuckDB makes up no name, and none is given twice.
+func (it *Item) HasNames() bool { return !it.Open && !it.doubled && !it.unnamed }
 
 // Column is a column of an item; Item nil: none.
 type Column struct {
@@ -161,7 +165,8 @@ func (c Column) Base() Column {
 
 // From is an entry of a FROM clause: one item, or a join.
 type From struct {
-	First, Last int // its items are Query.Items[First:Last]
+	First, Last int   // its items are Query.Items[First:Last]
+	Item        *Item // of what is no join
 	Join        *pg.JoinExpr
 	Left, Right *From       // of a join
 	Using       [][2]Column // what USING and NATURAL compare, left and right

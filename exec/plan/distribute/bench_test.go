@@ -6,6 +6,7 @@ import (
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 
+	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/queries"
 )
@@ -23,7 +24,7 @@ func BenchmarkPlan(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("Q%d", q.Number), func(b *testing.B) {
 			for b.Loop() {
-				distribute.Plan(q.SQL, tree, resolver, c, c.settings)
+				distribute.Plan(plan.Read(q.SQL, tree, resolver), c, c.settings)
 			}
 		})
 	}

@@ -14,7 +14,7 @@ func (a *analysis) class(n *pg.Node) class {
 	switch e := n.GetNode().(type) {
 	case *pg.Node_ColumnRef:
 		if r := a.refs[e.ColumnRef]; r != nil {
-			return r.column.item.columns[r.column.index].class
+			return a.columnClass(r.column)
 		}
 	case *pg.Node_AConst:
 		return literalClass(e.AConst)
@@ -36,6 +36,23 @@ func (a *analysis) class(n *pg.Node) class {
 		return class{kind: integer}
 	case *pg.Node_FuncCall:
 		return a.callClass(e.FuncCall)
+	}
+	return class{}
+}
+
+// columnClass is the class of a column of a table or a query in FROM.
+func (a *analysis) columnClass(c column) class {
+	if o := a.tables[c.Item.ID]; o != nil {
+		if o.types == nil {
+			o.types = make([]class, len(o.scan.Relation.Columns))
+		}
+		if t := &o.types[c.Index]; !t.known() {
+			*t = classOf(&o.scan.Relation.Columns[c.Index])
+		}
+		return o.types[c.Index]
+	}
+	if q := a.of(c.Item); q != nil && c.Index < len(q.classes) {
+		return q.classes[c.Index]
 	}
 	return class{}
 }
@@ -172,8 +189,8 @@ func (a *analysis) subLinkClass(s *pg.SubLink) class {
 	if s.SubLinkType != pg.SubLinkType_EXPR_SUBLINK {
 		return class{kind: boolean}
 	}
-	if q := a.queries[s.Subselect.GetSelectStmt()]; q != nil && len(q.outputs) == 1 {
-		return q.outputs[0].class
+	if q := a.subquery(s); q != nil && len(q.classes) == 1 {
+		return q.classes[0]
 	}
 	return class{}
 }

@@ -75,7 +75,7 @@ func (c *cluster) place(table, how string) {
 func (c *cluster) plan(t testing.TB, sql string) (*distribute.Distributed, *distribute.Single) {
 	tree, err := pg.Parse(sql)
 	require.NoError(t, err, sql)
-	d, s := distribute.Plan(sql, tree, tpch(), c, c.settings)
+	d, s := distribute.Plan(plan.Read(sql, tree, tpch()), c, c.settings)
 	require.True(t, (d == nil) != (s == nil))
 	if d != nil {
 		c.check(t, d)
@@ -106,12 +106,12 @@ func (c *cluster) check(t testing.TB, d *distribute.Distributed) {
 func (c *cluster) checkText(t testing.TB, text *distribute.Text, d *distribute.Distributed) {
 	tree, err := pg.Parse(text.SQL)
 	require.NoError(t, err, text.SQL)
-	scans, err := plan.Scans(text.SQL, tree, plan.ResolverFunc(func(catalog, schema, table string) *plan.Relation {
+	scans, err := plan.Read(text.SQL, tree, plan.ResolverFunc(func(catalog, schema, table string) *plan.Relation {
 		if strings.HasPrefix(table, "csm_stage_") {
 			return &plan.Relation{Name: table}
 		}
 		return tpch().Relation(catalog, schema, table)
-	}))
+	})).Scans()
 	require.NoError(t, err)
 	require.Len(t, text.Reads, len(scans), text.SQL)
 	for i, r := range text.Reads {
@@ -230,7 +230,7 @@ func TestPlansAreTheSame(t *testing.T) {
 		resolver := tpch()
 		for range 3 {
 			go func() {
-				d, _ := distribute.Plan(q.SQL, tree, resolver, c, c.settings)
+				d, _ := distribute.Plan(plan.Read(q.SQL, tree, resolver), c, c.settings)
 				results <- d
 			}()
 		}

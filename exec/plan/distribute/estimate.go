@@ -8,6 +8,8 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/bind"
 )
 
 // Costs are in bytes that one thread scans meanwhile: some 25 of them make a nanosecond on the machine where they were
@@ -75,15 +77,15 @@ func (o *occurrence) isText(column int) bool {
 }
 
 // texts counts the outputs that are such columns.
-func (q *query) texts() (n int) {
-	for _, f := range q.outputs {
-		n += f.column.texts()
+func (p *planner) outputTexts(q *query) (n int) {
+	for _, o := range q.Outputs {
+		n += p.texts(o.Column)
 	}
 	return n
 }
 
-func (c column) texts() int {
-	if c = base(c); c.item != nil && c.item.occurrence != nil && c.item.occurrence.isText(c.index) {
+func (p *planner) texts(c column) int {
+	if c = c.Base(); c.Item != nil && p.tables[c.Item.ID].isText(c.Index) {
 		return 1
 	}
 	return 0
@@ -243,9 +245,9 @@ func (p *planner) rowsOf(q *query) float64 {
 	case len(q.arms) == 2:
 		rows = p.rowsOf(q.arms[0]) + p.rowsOf(q.arms[1])
 	default:
-		rows = float64(len(q.stmt.ValuesLists))
+		rows = float64(len(q.Stmt.ValuesLists))
 	}
-	if n, ok := literalLimit(q.stmt.LimitCount); ok {
+	if n, ok := literalLimit(q.Stmt.LimitCount); ok {
 		rows = min(rows, float64(n))
 	}
 	return p.guessed(max(rows, 1))
@@ -256,11 +258,11 @@ func (p *planner) rowsOf(q *query) float64 {
 func (p *planner) joined(b *block) float64 {
 	rows := 1.0
 	classes := map[column][]float64{}
-	for _, it := range b.items {
+	for _, it := range b.query.Items {
 		have := p.itemRows(it)
 		rows *= max(have, 1)
-		for i := range it.columns {
-			c := column{it, i}
+		for i := range it.Columns {
+			c := column{Item: it, Index: i}
 			root := b.equal.root(c)
 			if _, ok := b.equal[c]; ok || root != c {
 				classes[root] = append(classes[root], p.distinct(c))
@@ -293,35 +295,34 @@ func (p *planner) isRoot(b *block, c column) bool {
 	return false
 }
 
-func (p *planner) itemRows(it *item) float64 {
-	if it.occurrence != nil {
-		return float64(it.occurrence.scan.Rows)
+func (p *planner) itemRows(it *bind.Item) float64 {
+	if o := p.tables[it.ID]; o != nil {
+		return float64(o.scan.Rows)
 	}
-	return p.rowsOf(it.query)
+	return p.rowsOf(p.of(it))
 }
 
 // distinct estimates how many values a column has.
 func (p *planner) distinct(c column) float64 {
-	if o := c.item.occurrence; o != nil {
-		s := o.scan.Relation.Columns[c.index].Stats
+	if o := p.tables[c.Item.ID]; o != nil {
+		s := o.scan.Relation.Columns[c.Index].Stats
 		d := float64(s.Distinct)
 		if d == 0 {
 			d = float64(o.scan.TableRows)
 		}
 		return max(min(d, float64(o.scan.TableRows)), 1)
 	}
-	q := c.item.query
-	if q.block != nil && c.index < len(q.outputs) && q.outputs[c.index].column.item != nil {
-		return p.distinct(q.outputs[c.index].column)
+	if source, ok := c.Source(); ok {
+		return p.distinct(source)
 	}
-	return max(math.Sqrt(p.rowsOf(q)), 1)
+	return max(math.Sqrt(p.rowsOf(p.of(c.Item))), 1)
 }
 
 // groups estimates how many groups a block makes.
 func (p *planner) groups(b *block) float64 {
 	groups := 1.0
 	for _, n := range b.stmt.GroupClause {
-		if t := p.keyTarget(b, n, inGroup); t >= 0 {
+		if t := p.keyTarget(b, n); t >= 0 {
 			n = b.targets[t].node
 		}
 		groups *= p.valuesOf(b, n)
@@ -331,7 +332,7 @@ func (p *planner) groups(b *block) float64 {
 
 // valuesOf estimates how many values an expression has.
 func (p *planner) valuesOf(b *block, n *pg.Node) float64 {
-	if r := p.refs[n.GetColumnRef()]; n.GetColumnRef() != nil && r != nil && r.block == b {
+	if r := p.own(b, n); r != nil {
 		return p.distinct(r.column)
 	}
 	return guessValues

@@ -190,14 +190,10 @@ func (a *analysis) subLink(p place, s *pg.SubLink) {
 		a.refuse("a sub-query behind an unusual operator")
 	}
 	a.expr(p, s.Testexpr)
-	stmt := s.Subselect.GetSelectStmt()
 	sub := &subquery{link: s, clause: p.clause, filter: p.filter, inCall: p.inCall}
-	filter := p.filter
 	p.filter = false
-	sub.query = a.nested(stmt, p)
+	sub.query = a.nested(a.bound.Query(s.Subselect.GetSelectStmt()), p)
 	sub.query.link = s
-	sub.filter = filter
-	a.queries[stmt] = sub.query
 	p.block.subqueries = append(p.block.subqueries, sub)
 }
 

@@ -32,7 +32,7 @@ func (p *planner) gatherForm(q *query, s *spreader, in spread) (why string) {
 	}
 	texts := 0
 	for _, c := range g.columns {
-		texts += c.column.texts()
+		texts += p.texts(c.column)
 	}
 	p.add(stageOf{
 		query: q, form: gatheredRows, texts: texts, parts: s.parts, edits: p.edits, fragments: p.fragments(s.parts), columns: max(len(g.columns), 1), rows: rows,
@@ -61,11 +61,10 @@ type gathered struct {
 func (g *gathering) collect() (why string) {
 	for _, t := range g.block.targets {
 		for _, c := range t.star {
-			f := c.item.columns[c.index]
-			if f.name == "" || f.doubled {
+			if !c.Item.HasNames() {
 				return "a star over columns without names of their own"
 			}
-			g.add(c, func(b *builder) { b.raw(lex.Quote(c.item.alias), ".", lex.Quote(f.name)) })
+			g.add(c, func(b *builder) { b.raw(lex.Quote(c.Item.Alias), ".", lex.Quote(c.Item.Columns[c.Index])) })
 		}
 	}
 	for _, r := range g.block.refs {
@@ -74,14 +73,12 @@ func (g *gathering) collect() (why string) {
 		}
 	}
 	for _, c := range g.columns {
-		if !g.class(c.column).known() {
+		if !g.columnClass(c.column).known() {
 			return "a column whose type is not certain"
 		}
 	}
 	return ""
 }
-
-func (g *gathering) class(c column) class { return c.item.columns[c.index].class }
 
 func (g *gathering) add(c column, write func(*builder)) {
 	if g.index(c) < 0 {
@@ -115,7 +112,7 @@ func (g *gathering) writeBody(b *builder) {
 func (g *gathering) writeFinal(b *builder, number int) {
 	inner := b.child()
 	inner.edits = nil
-	name := func(c column) string { return transported(stageColumn(number, g.index(c)), g.class(c)) }
+	name := func(c column) string { return transported(stageColumn(number, g.index(c)), g.columnClass(c)) }
 	for _, r := range g.block.refs {
 		if !r.clause.before() {
 			inner.edits = append(inner.edits, edit{r.span, func(b *builder) { b.raw(name(r.column)) }})
@@ -133,7 +130,7 @@ func (g *gathering) writeFinal(b *builder, number int) {
 				if j > 0 {
 					inner.raw(", ")
 				}
-				inner.raw(name(c), " AS ", lex.Quote(c.item.columns[c.index].name))
+				inner.raw(name(c), " AS ", lex.Quote(c.Item.Columns[c.Index]))
 			}
 			output += len(t.star)
 			continue
@@ -157,7 +154,7 @@ func (g *gathering) writeAlias(b *builder, t target, output int) {
 	if t.text.Alias.End > 0 {
 		b.raw(" AS ")
 		b.original(t.text.Alias)
-	} else if f := g.query.outputs[output]; f.name != "" {
-		b.raw(" AS ", lex.Quote(f.name))
+	} else if name := g.query.Outputs[output].Name; name != "" {
+		b.raw(" AS ", lex.Quote(name))
 	}
 }

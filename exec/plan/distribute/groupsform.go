@@ -50,7 +50,7 @@ func (p *planner) groupsForm(q *query, s *spreader, in spread, shuffled, prepare
 	fragments := p.fragments(s.parts)
 	stage := stageOf{
 		query: q, form: "partial groups", parts: s.parts, edits: p.edits, fragments: fragments, columns: len(g.keys) + len(g.values),
-		texts: g.texts(), rows: min(p.joined(g.block), p.groups(g.block)*g.finer*float64(len(fragments))), body: g.writeBody, final: g.writeFinal,
+		texts: g.keyTexts(), rows: min(p.joined(g.block), p.groups(g.block)*g.finer*float64(len(fragments))), body: g.writeBody, final: g.writeFinal,
 	}
 	if shuffled {
 		return g.shuffled(stage, prepared)
@@ -88,9 +88,9 @@ type groupKey struct {
 }
 
 // texts counts the keys that are strings that no dictionary has.
-func (g *grouping) texts() (n int) {
+func (g *grouping) keyTexts() (n int) {
 	for _, k := range g.keys {
-		n += k.column.texts()
+		n += g.texts(k.column)
 	}
 	return n
 }
@@ -131,7 +131,7 @@ func (g *grouping) groupKeys() {
 	}
 	for i, n := range g.block.stmt.GroupClause {
 		span := g.block.text.Group[i]
-		if t := g.keyTarget(g.block, n, inGroup); t >= 0 {
+		if t := g.keyTarget(g.block, n); t >= 0 {
 			n, span = g.block.targets[t].node, g.block.targets[t].text.Expr
 			if g.block.targets[t].isStar {
 				g.fail("GROUP BY the position of a star")
@@ -141,7 +141,7 @@ func (g *grouping) groupKeys() {
 			g.fail("GROUP BY a constant")
 			return
 		}
-		if g.usesAlias(n) || g.hasSubquery(n) {
+		if g.usesAlias(g.block, n) || g.hasSubquery(n) {
 			g.fail("GROUP BY an expression with sub-queries or names of the select list")
 		}
 		g.addKey(n, func(b *builder) { b.original(span) })
@@ -150,7 +150,7 @@ func (g *grouping) groupKeys() {
 
 func (g *grouping) addKey(n *pg.Node, write func(*builder)) int {
 	k := groupKey{node: n, class: g.outputClass(n), write: write}
-	if r := g.refs[n.GetColumnRef()]; n.GetColumnRef() != nil && r != nil && r.block == g.block {
+	if r := g.own(g.block, n); r != nil {
 		k.column = r.column
 	}
 	if !k.class.known() || k.class.kind == null {
@@ -208,7 +208,7 @@ func (g *grouping) rewriteAll() {
 	}
 	for i, n := range g.block.stmt.SortClause {
 		e := n.GetSortBy().GetNode()
-		if g.keyTarget(g.block, e, inOrder) < 0 {
+		if g.keyTarget(g.block, e) < 0 {
 			g.rewrite(e, g.query.text.Order[i].Expr, false)
 		}
 	}
@@ -231,7 +231,7 @@ func (g *grouping) rewrite(n *pg.Node, s plan.Span, members bool) {
 	eachNode(n, func(m *pg.Node) {
 		switch {
 		case m.GetFuncCall() != nil && (aggregateFunctions[functionName(m.GetFuncCall())] || m.GetFuncCall().Over != nil),
-			m.GetGroupingFunc() != nil, m.GetSubLink() != nil, m.GetColumnRef() != nil && g.aliases[m.GetColumnRef()]:
+			m.GetGroupingFunc() != nil, m.GetSubLink() != nil, g.entry(g.block, m) >= 0:
 			plain = false
 		case m.GetColumnRef() != nil:
 			named = true
@@ -247,8 +247,9 @@ func (g *grouping) rewrite(n *pg.Node, s plan.Span, members bool) {
 
 // keyLike is the key that an expression is, or -1.
 func (g *grouping) keyLike(n *pg.Node) int {
-	if r := g.refs[n.GetColumnRef()]; n.GetColumnRef() != nil {
-		return slices.IndexFunc(g.keys, func(k groupKey) bool { return r != nil && r.block == g.block && k.column == r.column })
+	if n.GetColumnRef() != nil {
+		r := g.own(g.block, n)
+		return slices.IndexFunc(g.keys, func(k groupKey) bool { return r != nil && k.column == r.column })
 	}
 	return slices.IndexFunc(g.keys, func(k groupKey) bool { return k.node != nil && g.likeness(k.node, n) })
 }
@@ -280,11 +281,10 @@ func (g *grouping) carry(n *pg.Node, s plan.Span) {
 // rewriteMembers rewrites the columns and calls in an expression, its sub-queries included.
 func (g *grouping) rewriteMembers(n *pg.Node) {
 	eachNode(n, func(m *pg.Node) {
-		switch e := m.GetNode().(type) {
-		case *pg.Node_SubLink:
-			g.rewriteSubquery(e.SubLink)
-		case *pg.Node_ColumnRef:
-			if r := g.refs[e.ColumnRef]; r != nil && r.block == g.block && !r.inCall {
+		if link := m.GetSubLink(); link != nil {
+			g.rewriteSubquery(link)
+		} else {
+			if r := g.own(g.block, m); r != nil && !r.inCall {
 				g.rewriteReference(r)
 			}
 		}
@@ -293,8 +293,7 @@ func (g *grouping) rewriteMembers(n *pg.Node) {
 
 // rewriteSubquery: a sub-query behind the groups names their keys.
 func (g *grouping) rewriteSubquery(s *pg.SubLink) {
-	q := g.queries[s.Subselect.GetSelectStmt()]
-	for _, r := range q.outer {
+	for _, r := range g.subquery(s).outer {
 		if r.block == g.block && !r.inCall {
 			g.rewriteReference(r)
 		}
@@ -304,7 +303,7 @@ func (g *grouping) rewriteSubquery(s *pg.SubLink) {
 func (g *grouping) rewriteReference(r *reference) {
 	k := slices.IndexFunc(g.keys, func(k groupKey) bool { return k.column == r.column })
 	if k < 0 {
-		g.fail("the column " + r.last + " in an expression over groups, whose key is another expression")
+		g.fail("the column " + r.column.Item.Columns[r.column.Index] + " in an expression over groups, whose key is another expression")
 		return
 	}
 	g.edit(r.span, func() string { return g.key(k) })
@@ -375,7 +374,7 @@ func (g *grouping) writeTargets(inner *builder) {
 			inner.raw(", ")
 		}
 		inner.original(t.text.Expr)
-		if name := inner.outputName(g.query, i); g.query.outputs[i].name != "" {
+		if name := inner.outputName(g.query, i); g.query.Outputs[i].Name != "" {
 			inner.raw(" AS ", lex.Quote(name))
 		}
 	}

@@ -25,7 +25,7 @@ func (g *grouping) shuffled(stage stageOf, prepared bool) (why string) {
 	if why := g.sortable(keys); why != "" {
 		return why
 	}
-	columns := len(q.outputs)
+	columns := len(q.Outputs)
 	for i := range keys {
 		if keys[i].extra.End > 0 {
 			keys[i].column = columns
@@ -37,7 +37,7 @@ func (g *grouping) shuffled(stage stageOf, prepared bool) (why string) {
 	stage.final = nil
 	g.add(stage)
 	g.number = len(g.stages)
-	finish := stageOf{query: q, form: "complete groups", columns: columns, texts: q.texts(), rows: g.rowsOf(q)}
+	finish := stageOf{query: q, form: "complete groups", columns: columns, texts: g.outputTexts(q), rows: g.rowsOf(q)}
 	for i, node := range nodes {
 		finish.fragments = append(finish.fragments, Fragment{Node: node, Part: node, Partition: i})
 	}

@@ -18,14 +18,14 @@ func (p *planner) keyAttempts(q *query) (list []attempt) {
 		return nil
 	}
 	for _, c := range p.keyColumns(q.block) {
-		c = base(c)
-		if !p.shufflable(c) || !c.item.columns[c.index].class.hashable() || homeOf(c) != nil {
+		c = c.Base()
+		if !p.shufflable(c) || !p.columnClass(c).hashable() || p.homeOf(c) != nil {
 			continue
 		}
-		o := c.item.occurrence
+		o := p.tables[c.Item.ID]
 		parts := restriction{o: true}
 		if _, bytes := o.layout.total(); int64(o.share()*float64(bytes)) >= p.settings.ShuffleBytes && p.large(parts) {
-			list = append(list, attempt{parts: parts, shuffles: map[*occurrence]*shuffled{o: {column: c.index, nodes: p.settings.Nodes}}})
+			list = append(list, attempt{parts: parts, shuffles: map[*occurrence]*shuffled{o: {column: c.Index, nodes: p.settings.Nodes}}})
 		}
 	}
 	return list
@@ -63,7 +63,7 @@ func (p *planner) partitionColumns(b *block, w *pg.WindowDef) (columns []column)
 		}
 	}
 	for _, n := range w.PartitionClause {
-		if r := p.refs[n.GetColumnRef()]; n.GetColumnRef() != nil && r != nil && r.block == b {
+		if r := p.own(b, n); r != nil {
 			columns = append(columns, r.column)
 		}
 	}

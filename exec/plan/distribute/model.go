@@ -5,49 +5,32 @@ import (
 
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/outline"
+	"github.com/csmsql/csmsql/sql/bind"
 )
 
 // query is a SELECT, a set operation or a VALUES list, wherever it stands.
 type query struct {
-	stmt    *pg.SelectStmt
+	*bind.Query
 	text    *outline.Query // nil for VALUES
 	at      place          // where it stands; its block is nil for the statement itself
 	ctes    []*cte         // of its own WITH clause
-	visible *scope         // the CTEs that it can name
+	cte     *cte           // whose query it is
 	block   *block         // of a SELECT
 	arms    []*query       // of a set operation
-	outputs []field
-	outer   []*reference // what it names of blocks around it
-	in      *query       // the query that it is a part of, arms and CTEs included
-	link    *pg.SubLink  // of a sub-query in an expression
-}
-
-// scope is a chain of CTEs, the innermost first.
-type scope struct {
-	cte   *cte
-	outer *scope
+	classes []class        // of its outputs
+	outer   []*reference   // what it names of blocks around it
+	in      *query         // the query that it is a part of, arms and CTEs included
+	link    *pg.SubLink    // of a sub-query in an expression
 }
 
 type cte struct {
-	name  string
+	*bind.CTE
 	text  outline.CTE
 	query *query
-	names []string // of its columns, where given
-}
-
-// field is a column that an item or a query offers.
-type field struct {
-	name    string // empty: DuckDB made one up
-	doubled bool   // another one has the same name
-	class   class
-	column  column // of the block, if the field is nothing but it
 }
 
 // column is a column of an entry of a FROM clause.
-type column struct {
-	item  *item
-	index int
-}
+type column = bind.Column
 
 // block is one SELECT: FROM, WHERE, GROUP BY, select list.
 type block struct {
@@ -55,10 +38,7 @@ type block struct {
 	stmt       *pg.SelectStmt
 	text       *outline.Select
 	outer      *block
-	items      []*item
-	from       []*tree
-	merged     bool       // by USING
-	mergers    [][]column // columns that USING made one, the one that shows first
+	using      [][2]column // columns that USING made one
 	targets    []target
 	calls      []*call // of aggregate functions
 	windows    []*pg.FuncCall
@@ -82,6 +62,15 @@ type call struct {
 	name string
 	text outline.Call
 	ok   bool // text was found
+}
+
+// place is where an expression stands.
+type place struct {
+	block  *block
+	clause clause
+	among  []*bind.Item // of ON: what it may name; nil: everything
+	inCall bool         // inside an aggregate
+	filter bool         // the expression is a conjunct of WHERE
 }
 
 // clause is where in a block an expression stands.
@@ -115,7 +104,6 @@ type subquery struct {
 type reference struct {
 	node   *pg.ColumnRef
 	span   plan.Span
-	last   string // the name as the text has it
 	column column
 	block  *block // of the column
 	clause clause // where in that block it stands, perhaps in a sub-query
@@ -130,66 +118,40 @@ type aliasUse struct {
 	inCall bool // inside an aggregate
 }
 
-// item is an entry of a FROM clause.
-type item struct {
-	block      *block
-	alias      string
-	schema     string
-	columns    []field
-	renamed    bool
-	occurrence *occurrence // a base table
-	query      *query      // a derived table, or a CTE's
-	cte        *cte
-}
-
 // occurrence is one mention of a base table.
 type occurrence struct {
 	scan   *plan.Scan
 	layout *Layout
 	index  int
-	item   *item
-}
-
-// tree is a FROM clause's join tree: a leaf or a join.
-type tree struct {
-	item        *item
-	kind        pg.JoinType
-	left, right *tree
-	on          []*pg.Node // conjuncts
-	using       [][2]column
-}
-
-func (t *tree) leaves(list []*item) []*item {
-	if t.item != nil {
-		return append(list, t.item)
-	}
-	return t.right.leaves(t.left.leaves(list))
+	item   *bind.Item
+	block  *block
+	types  []class // of its columns, as far as they were asked for
 }
 
 // each visits the query and all queries in it, those of its WITH clause included (not CTEs of queries around it),
 // but none that is to be skipped, and nothing in that.
-func (q *query) each(skip func(*query) bool, visit func(*query)) {
+func (a *analysis) each(q *query, skip func(*query) bool, visit func(*query)) {
 	if skip(q) {
 		return
 	}
 	visit(q)
 	for _, c := range q.ctes {
-		c.query.each(skip, visit)
+		a.each(c.query, skip, visit)
 	}
-	q.inner(func(inner *query) { inner.each(skip, visit) })
+	a.inner(q, func(inner *query) { a.each(inner, skip, visit) })
 }
 
 // inner visits the arms, derived tables and sub-queries of a query.
-func (q *query) inner(visit func(*query)) {
+func (a *analysis) inner(q *query, visit func(*query)) {
 	for _, arm := range q.arms {
 		visit(arm)
 	}
 	if q.block == nil {
 		return
 	}
-	for _, it := range q.block.items {
-		if it.query != nil && it.cte == nil {
-			visit(it.query)
+	for _, it := range q.Items {
+		if it.Query != nil && it.CTE == nil {
+			visit(a.of(it))
 		}
 	}
 	for _, s := range q.block.subqueries {
@@ -198,32 +160,32 @@ func (q *query) inner(visit func(*query)) {
 }
 
 // names collects the CTEs that a query needs, those that they need first.
-func (q *query) names(list []*cte) []*cte {
+func (a *analysis) ctesOf(q *query, list []*cte) []*cte {
 	for _, arm := range q.arms {
-		list = arm.names(list)
+		list = a.ctesOf(arm, list)
 	}
 	if q.block == nil {
 		return list
 	}
-	for _, it := range q.block.items {
-		switch {
-		case it.cte != nil:
-			list = it.cte.add(list)
-		case it.query != nil:
-			list = it.query.names(list)
+	for _, it := range q.Items {
+		switch inner := a.of(it); {
+		case it.CTE != nil:
+			list = a.addCTE(inner.cte, list)
+		case inner != nil:
+			list = a.ctesOf(inner, list)
 		}
 	}
 	for _, s := range q.block.subqueries {
-		list = s.query.names(list)
+		list = a.ctesOf(s.query, list)
 	}
 	return list
 }
 
-func (c *cte) add(list []*cte) []*cte {
+func (a *analysis) addCTE(c *cte, list []*cte) []*cte {
 	for _, have := range list {
 		if have == c {
 			return list
 		}
 	}
-	return append(c.query.names(list), c)
+	return append(a.ctesOf(c.query, list), c)
 }

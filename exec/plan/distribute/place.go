@@ -69,7 +69,7 @@ func (p *planner) placeCTEs(q *query) {
 // placeInner places the queries in a query's FROM, WITH and expressions.
 func (p *planner) placeInner(q *query) {
 	p.placeCTEs(q)
-	q.inner(p.place)
+	p.inner(q, p.place)
 }
 
 // placeBlock makes a stage of a query's block: each fragment works it out over its part of one table, and of those
@@ -167,7 +167,7 @@ func (b *block) distinctOn() bool {
 // CTEs come first: whoever names one must see the same rows of it.
 func (p *planner) prepare(b *block, t *attempt) {
 	parts := t.parts
-	for _, c := range b.query.names(nil) {
+	for _, c := range p.ctesOf(b.query, nil) {
 		if !p.has(parts, c.query) && p.unsteady(c.query) != "" {
 			p.prepareOne(c.query)
 		}
@@ -211,9 +211,9 @@ func (p *planner) wholes(b *block, parts restriction, list []*query) []*query {
 			}
 		}
 	}
-	for _, it := range b.items {
-		if it.query != nil {
-			visit(it.query)
+	for _, it := range b.query.Items {
+		if q := p.of(it); q != nil {
+			visit(q)
 		}
 	}
 	for _, s := range b.subqueries {
@@ -249,9 +249,9 @@ func (p *planner) candidates(q *query) (list []restriction) {
 			}
 		}
 	}
-	for _, it := range q.block.items {
-		if it.query != nil {
-			seeds = append(seeds, p.arms(it.query)...)
+	for _, it := range q.Items {
+		if inner := p.of(it); inner != nil {
+			seeds = append(seeds, p.arms(inner)...)
 		}
 	}
 	for _, seed := range seeds {
@@ -292,7 +292,7 @@ func alike(o, other *occurrence) bool {
 
 // arms gives a restriction of a UNION ALL: the largest table that splits each arm.
 func (p *planner) arms(q *query) []restriction {
-	if len(q.arms) != 2 || q.stmt.Op != pg.SetOperation_SETOP_UNION || !q.stmt.All {
+	if len(q.arms) != 2 || q.Stmt.Op != pg.SetOperation_SETOP_UNION || !q.Stmt.All {
 		return nil
 	}
 	all := restriction{}

@@ -4,8 +4,6 @@ import (
 	"slices"
 	"strings"
 
-	pg "github.com/pganalyze/pg_query_go/v6"
-
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/outline"
 )
@@ -26,30 +24,29 @@ type planner struct {
 	whyNot   string                    // the first reason why a block that could have been split was not
 }
 
-// Plan decides how a statement is run. sql is the text that tree was parsed from. Exactly one of the results is not
-// nil. It only reads its arguments; any number of plans may be made at once.
-func Plan(sql string, tree *pg.ParseResult, resolver plan.Resolver, placement Placement, settings Settings) (*Distributed, *Single) {
+// Plan decides how a statement is run. Exactly one of the results is not nil, and holds nothing of the statement.
+func Plan(st *plan.Statement, placement Placement, settings Settings) (*Distributed, *Single) {
 	if len(settings.Nodes) < 2 {
 		return nil, &Single{"there is no other node"}
 	}
-	if tree == nil || len(tree.Stmts) != 1 || tree.Stmts[0].GetStmt().GetSelectStmt() == nil {
+	if st.Tree == nil || len(st.Tree.Stmts) != 1 || st.Tree.Stmts[0].GetStmt().GetSelectStmt() == nil {
 		return nil, &Single{"only a single query can be split"}
 	}
-	scans, err := plan.Scans(sql, tree, resolver)
+	scans, err := st.Scans()
 	if err != nil {
 		return nil, &Single{err.Error()}
 	}
 	if reason := settings.local(scans, placement); reason != "" {
 		return nil, &Single{reason}
 	}
-	if strings.Contains(strings.ToLower(sql), "csm_stage_") {
+	if strings.Contains(strings.ToLower(st.Text), "csm_stage_") {
 		return nil, &Single{"a name that results of stages have"}
 	}
-	text, err := outline.New(sql)
+	text, err := outline.New(st.Text)
 	if err != nil {
 		return nil, &Single{err.Error()}
 	}
-	a, top := analyze(text, tree.Stmts[0].Stmt.GetSelectStmt(), scans, placement)
+	a, top := analyze(text, st, scans, placement)
 	if a.reason != "" {
 		return nil, &Single{a.reason}
 	}
@@ -84,7 +81,7 @@ func (s *Settings) local(scans []plan.Scan, placement Placement) string {
 
 // decide plans the statement.
 func (p *planner) decide(top *query) (*Distributed, *Single) {
-	p.named = top.names(nil)
+	p.named = p.ctesOf(top, nil)
 	single := p.work(p.reads(top))
 	p.place(top)
 	if len(p.stages) == 0 {
@@ -163,12 +160,11 @@ func (p *planner) collect(q *query, set map[*occurrence]bool) {
 	if q.block == nil {
 		return
 	}
-	for _, it := range q.block.items {
-		if it.occurrence != nil {
-			set[it.occurrence] = true
-		}
-		if it.query != nil {
-			p.collect(it.query, set)
+	for _, it := range q.Items {
+		if o := p.tables[it.ID]; o != nil {
+			set[o] = true
+		} else {
+			p.collect(p.of(it), set)
 		}
 	}
 	for _, s := range q.block.subqueries {

@@ -21,8 +21,8 @@ func (p *planner) reducerOf(o *occurrence) (best *reducer) {
 		if other == o || other.layout == nil || other.scan.TableRows*2 > o.scan.TableRows || len(p.filtersOf(other)) == 0 {
 			continue
 		}
-		key := column{other.item, j.Match}
-		if own := (column{o.item, j.Column}); !p.shufflable(own) || !p.shufflable(key) || !sameType(own, key) {
+		key := column{Item: other.item, Index: j.Match}
+		if own := (column{Item: o.item, Index: j.Column}); !p.shufflable(own) || !p.shufflable(key) || !p.sameType(own, key) {
 			continue
 		}
 		kept := float64(other.scan.Rows) / max(float64(o.scan.Relation.Columns[j.Column].Stats.Distinct), 1)

@@ -4,13 +4,15 @@ import (
 	"slices"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
+
+	"github.com/csmsql/csmsql/sql/bind"
 )
 
 // rows is the spread of what FROM and WHERE of a block leave.
 func (s *spreader) rows(b *block) spread {
 	out := spread{}
-	for _, t := range b.from {
-		out = combine(out, s.tree(t, b.equal), b.equal)
+	for _, f := range b.query.From {
+		out = combine(out, s.joined(f, b.equal), b.equal)
 		if out.kind == scattered {
 			return out
 		}
@@ -53,23 +55,23 @@ func aligned(left, right spread, equal equalities) bool {
 	return true
 }
 
-// tree is the spread of a join tree; equal holds in all of its rows that matter.
-func (s *spreader) tree(t *tree, equal equalities) spread {
-	if t.item != nil {
-		return s.leaf(t.item, equal)
+// joined is the spread of an entry of FROM; equal holds in all of its rows that matter.
+func (s *spreader) joined(f *bind.From, equal equalities) spread {
+	if f.Join == nil {
+		return s.leaf(f.Item, equal)
 	}
 	left, right := equal, equal
-	switch t.kind {
+	switch f.Join.Jointype {
 	case pg.JoinType_JOIN_INNER:
-		return combine(s.tree(t.left, equal), s.tree(t.right, equal), equal)
+		return combine(s.joined(f.Left, equal), s.joined(f.Right, equal), equal)
 	case pg.JoinType_JOIN_LEFT:
-		right = s.inside(t.right)
+		right = s.inside(f.Right)
 	case pg.JoinType_JOIN_RIGHT:
-		left = s.inside(t.left)
+		left = s.inside(f.Left)
 	default:
-		left, right = s.inside(t.left), s.inside(t.right)
+		left, right = s.inside(f.Left), s.inside(f.Right)
 	}
-	l, r := s.tree(t.left, left), s.tree(t.right, right)
+	l, r := s.joined(f.Left, left), s.joined(f.Right, right)
 	switch {
 	case l.kind == scattered:
 		return l
@@ -78,33 +80,33 @@ func (s *spreader) tree(t *tree, equal equalities) spread {
 	case l.kind == whole && r.kind == whole:
 		return l
 	}
-	return s.outerJoin(t, l, r)
+	return s.outerJoin(f, l, r)
 }
 
-// inside is what holds in the rows of a tree by itself: a row on the side that an outer join fills matters even if
+// inside is what holds in the rows of an entry of FROM by itself: a row on the side that an outer join fills matters even if
 // conditions further out refuse it, for they would refuse NULLs in its place, too, but not always.
-func (s *spreader) inside(t *tree) equalities {
+func (s *spreader) inside(f *bind.From) equalities {
 	e := equalities{}
-	s.equalIn(e, t)
+	s.equalIn(e, f)
 	return e
 }
 
 // outerJoin: the preserved side may be split; both may be if the join's own condition puts partners on one node.
-func (s *spreader) outerJoin(t *tree, l, r spread) spread {
+func (s *spreader) outerJoin(f *bind.From, l, r spread) spread {
 	both := l.kind == split && r.kind == split
 	if both {
 		on := equalities{}
-		for _, pair := range s.pairs(t) {
+		for _, pair := range s.pairs(f) {
 			on.unite(pair[0], pair[1])
 		}
 		if !aligned(l, r, on) {
 			return mess("an outer join of two tables that are split in different ways")
 		}
 	}
-	switch {
-	case t.kind == pg.JoinType_JOIN_LEFT && l.kind == split:
+	switch kind := f.Join.Jointype; {
+	case kind == pg.JoinType_JOIN_LEFT && l.kind == split:
 		return l
-	case t.kind == pg.JoinType_JOIN_RIGHT && r.kind == split:
+	case kind == pg.JoinType_JOIN_RIGHT && r.kind == split:
 		return r
 	case both:
 		return spread{kind: split} // a row may have come from either side: no column holds the key for sure
@@ -113,49 +115,50 @@ func (s *spreader) outerJoin(t *tree, l, r spread) spread {
 }
 
 // leaf is the spread of an entry of FROM. equal adds the columns that equal its keys.
-func (s *spreader) leaf(it *item, equal equalities) spread {
-	if it.occurrence != nil {
-		return s.table(it, equal)
+func (s *spreader) leaf(it *bind.Item, equal equalities) spread {
+	if o := s.tables[it.ID]; o != nil {
+		return s.table(o, equal)
 	}
-	out := s.query(it.query)
-	if out.kind == split && it.cte == nil && len(it.query.outer) > 0 {
+	q := s.of(it)
+	out := s.query(q)
+	if out.kind == split && it.CTE == nil && len(q.outer) > 0 {
 		return mess("a restricted table in a lateral query")
 	}
 	keys := make([][]column, len(out.keys))
 	for p, k := range out.keys {
 		for _, c := range k {
-			keys[p] = append(keys[p], column{it, c.index})
+			keys[p] = append(keys[p], column{Item: it, Index: c.Index})
 		}
 	}
 	out.keys = keys
-	return out.widened(it.block, equal)
+	return out.widened(it.In.Items, equal)
 }
 
-func (s *spreader) table(it *item, equal equalities) spread {
-	if !s.parts[it.occurrence] {
+func (s *spreader) table(o *occurrence, equal equalities) spread {
+	if !s.parts[o] {
 		return spread{}
 	}
 	out := spread{kind: split}
-	if sh := s.shuffles[it.occurrence]; sh != nil {
-		h := sh.hashing(it.occurrence)
-		out.by, out.keys = &h, [][]column{{{it, sh.column}}}
-		return out.widened(it.block, equal)
+	if sh := s.shuffles[o]; sh != nil {
+		h := sh.hashing(o)
+		out.by, out.keys = &h, [][]column{{{Item: o.item, Index: sh.column}}}
+		return out.widened(o.item.In.Items, equal)
 	}
-	if h, columns, ok := it.occurrence.layout.hashing(it.occurrence.scan.Relation); ok {
+	if h, columns, ok := o.layout.hashing(o.scan.Relation); ok {
 		out.by = &h
 		for _, i := range columns {
-			out.keys = append(out.keys, []column{{it, i}})
+			out.keys = append(out.keys, []column{{Item: o.item, Index: i}})
 		}
 	}
-	return out.widened(it.block, equal)
+	return out.widened(o.item.In.Items, equal)
 }
 
 // widened adds the columns that equal the keys.
-func (s spread) widened(b *block, equal equalities) spread {
+func (s spread) widened(items []*bind.Item, equal equalities) spread {
 	for p, k := range s.keys {
-		for _, it := range b.items {
-			for i := range it.columns {
-				c := column{it, i}
+		for _, it := range items {
+			for i := range it.Columns {
+				c := column{Item: it, Index: i}
 				if !slices.Contains(k, c) && equal.same(k[0], c) {
 					k = append(k, c)
 				}
@@ -226,11 +229,11 @@ func (s *spreader) membership(q *subquery, in spread) bool {
 	if !q.filter || q.clause != inWhere || l.SubLinkType != pg.SubLinkType_ANY_SUBLINK || len(l.OperName) > 0 || in.by == nil || len(in.keys) != 1 {
 		return false
 	}
-	r := s.refs[l.Testexpr.GetColumnRef()]
-	if l.Testexpr.GetColumnRef() == nil || r == nil || !slices.Contains(in.keys[0], r.column) {
+	r := s.ref(l.Testexpr)
+	if r == nil || !slices.Contains(in.keys[0], r.column) {
 		return false
 	}
 	out := s.query(q.query)
-	return out.kind == split && out.by != nil && *out.by == *in.by && len(q.query.outputs) == 1 &&
-		slices.Contains(out.keys[0], column{nil, 0}) && len(q.query.outer) == 0
+	return out.kind == split && out.by != nil && *out.by == *in.by && len(q.query.Outputs) == 1 &&
+		slices.Contains(out.keys[0], column{}) && len(q.query.outer) == 0
 }

@@ -7,6 +7,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/bind"
 )
 
 // sortKey is a member of ORDER BY as a column of a stage.
@@ -35,7 +36,7 @@ func (p *planner) rowsForm(q *query, s *spreader, in spread) (why string) {
 		return why
 	}
 	distinct := len(b.stmt.DistinctClause) > 0
-	columns := len(q.outputs)
+	columns := len(q.Outputs)
 	for i := range keys {
 		if keys[i].extra.End > 0 {
 			if distinct {
@@ -51,11 +52,11 @@ func (p *planner) rowsForm(q *query, s *spreader, in spread) (why string) {
 	rows := p.rowsOf(q)
 	limit := p.partLimit(q)
 	fragments := p.fragments(s.parts)
-	if n, ok := literalLimit(q.stmt.LimitCount); ok {
+	if n, ok := literalLimit(q.Stmt.LimitCount); ok {
 		rows = min(p.joined(b), float64(n)*float64(len(fragments)))
 	}
 	p.add(stageOf{
-		query: q, form: "rows", parts: s.parts, edits: p.edits, fragments: fragments, columns: columns, texts: q.texts(), rows: rows,
+		query: q, form: "rows", parts: s.parts, edits: p.edits, fragments: fragments, columns: columns, texts: p.outputTexts(q), rows: rows,
 		body:  func(b *builder) { b.rowsBody(q, keys, limit) },
 		final: func(b *builder, number int) { b.rowsFinal(q, keys, number, distinct) },
 	})
@@ -69,14 +70,14 @@ func (p *planner) sortKeys(q *query) (list []sortKey, why string) {
 		e := n.GetSortBy().GetNode()
 		k := sortKey{suffix: q.text.Order[i].Suffix}
 		output := p.sortedOutput(q, e)
-		if output >= len(q.outputs) {
+		if output >= len(q.Outputs) {
 			return nil, "ORDER BY a position that is not there"
 		}
 		if output >= 0 {
-			k.column, k.class = output, q.outputs[output].class
+			k.column, k.class = output, q.classes[output]
 		} else {
 			k.extra, k.class = q.text.Order[i].Expr, p.class(e)
-			if p.usesAlias(e) {
+			if p.usesAlias(b, e) {
 				return nil, "ORDER BY an expression over names of the select list"
 			}
 		}
@@ -91,42 +92,19 @@ func (p *planner) sortedOutput(q *query, n *pg.Node) int {
 	if i := n.GetAConst().GetIval(); i != nil {
 		return max(int(i.Ival)-1, 0)
 	}
-	if name, ok := bareName(n); ok {
-		if t := b.alias(name); t >= 0 {
-			return b.firstOutput(t)
-		}
+	if t := p.entry(b, n); t >= 0 {
+		return slices.IndexFunc(q.Outputs, func(o bind.Output) bool { return o.Target == t })
 	}
-	if r := p.refs[n.GetColumnRef()]; n.GetColumnRef() != nil && r != nil && r.block == b {
-		for i, f := range q.outputs {
-			if f.column == r.column {
-				return i
-			}
-		}
+	if r := p.own(b, n); r != nil {
+		return slices.IndexFunc(q.Outputs, func(o bind.Output) bool { return o.Column == r.column })
 	}
 	return -1
 }
 
-// firstOutput is the output at which an entry of the select list begins.
-func (b *block) firstOutput(target int) int {
-	at := 0
-	for _, t := range b.targets[:target] {
-		if t.isStar {
-			at += len(t.star)
-		} else {
-			at++
-		}
-	}
-	return at
-}
-
-// usesAlias says that an expression names an entry of the select list.
-func (a *analysis) usesAlias(n *pg.Node) bool {
+// usesAlias says that an expression names an entry of the block's select list.
+func (a *analysis) usesAlias(b *block, n *pg.Node) bool {
 	found := false
-	eachNode(n, func(m *pg.Node) {
-		if ref := m.GetColumnRef(); ref != nil && a.aliases[ref] {
-			found = true
-		}
-	})
+	eachNode(n, func(m *pg.Node) { found = found || a.entry(b, m) >= 0 })
 	return found
 }
 
@@ -141,15 +119,15 @@ func literalLimit(n *pg.Node) (int64, bool) {
 
 // partLimit writes how many rows a fragment need give at most; nil if it must give all.
 func (p *planner) partLimit(q *query) func(*builder) {
-	limit, limited := literalLimit(q.stmt.LimitCount)
-	offset, _ := literalLimit(q.stmt.LimitOffset)
-	_, moved := literalLimit(q.stmt.LimitOffset)
+	limit, limited := literalLimit(q.Stmt.LimitCount)
+	offset, _ := literalLimit(q.Stmt.LimitOffset)
+	_, moved := literalLimit(q.Stmt.LimitOffset)
 	switch {
-	case q.stmt.LimitCount == nil:
+	case q.Stmt.LimitCount == nil:
 		return nil
-	case limited && (moved || q.stmt.LimitOffset == nil):
+	case limited && (moved || q.Stmt.LimitOffset == nil):
 		return func(b *builder) { b.raw(strconv.FormatInt(limit+offset, 10)) }
-	case q.stmt.LimitOffset == nil:
+	case q.Stmt.LimitOffset == nil:
 		return func(b *builder) { b.original(q.text.Limit) }
 	}
 	return nil

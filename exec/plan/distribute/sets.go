@@ -156,8 +156,8 @@ func (g *grouping) setColumns(n *pg.Node, columns *[]*reference) (list []column)
 		}
 		return list
 	}
-	r := g.refs[n.GetColumnRef()]
-	if n.GetColumnRef() == nil || r == nil || r.block != g.block {
+	r := g.own(g.block, n)
+	if r == nil {
 		g.fail("grouping sets of something else than columns")
 		return nil
 	}

@@ -8,6 +8,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/exec/plan"
+	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
@@ -68,22 +69,22 @@ func (p *planner) shuffleAttempts(q *query) (list []attempt) {
 		t := attempt{parts: restriction{}, shuffles: map[*occurrence]*shuffled{}}
 		nodes := p.settings.Nodes
 		for _, c := range class {
-			if h := homeOf(c); h != nil {
+			if h := p.homeOf(c); h != nil {
 				nodes = h
 				break
 			}
 		}
 		large := false
 		for _, c := range class {
-			o := c.item.occurrence
+			o := p.tables[c.Item.ID]
 			if t.parts[o] {
 				continue
 			}
 			t.parts[o] = true
 			_, bytes := o.layout.total()
 			large = large || int64(o.share()*float64(bytes)) >= p.settings.ShuffleBytes
-			if !slices.Equal(homeOf(c), nodes) {
-				t.shuffles[o] = &shuffled{column: c.index, nodes: nodes}
+			if !slices.Equal(p.homeOf(c), nodes) {
+				t.shuffles[o] = &shuffled{column: c.Index, nodes: nodes}
 			}
 		}
 		if large && len(t.shuffles) > 0 && len(t.parts) > 1 && p.large(t.parts) {
@@ -94,9 +95,9 @@ func (p *planner) shuffleAttempts(q *query) (list []attempt) {
 }
 
 // homeOf lists the nodes over which a table is split by hash of just that column.
-func homeOf(c column) []string {
-	o := c.item.occurrence
-	if _, columns, ok := o.layout.hashing(o.scan.Relation); ok && slices.Equal(columns, []int{c.index}) {
+func (p *planner) homeOf(c column) []string {
+	o := p.tables[c.Item.ID]
+	if _, columns, ok := o.layout.hashing(o.scan.Relation); ok && slices.Equal(columns, []int{c.Index}) {
 		return o.layout.Split.Nodes
 	}
 	return nil
@@ -107,27 +108,27 @@ func (p *planner) joinClasses(q *query) (classes [][]column) {
 	equal := equalities{}
 	var columns []column
 	note := func(c, d column) {
-		c, d = base(c), base(d)
-		if p.shufflable(c) && p.shufflable(d) && c.item != d.item && sameType(c, d) {
+		c, d = c.Base(), d.Base()
+		if p.shufflable(c) && p.shufflable(d) && c.Item != d.Item && p.sameType(c, d) {
 			equal.unite(c, d)
 			columns = append(columns, c, d)
 		}
 	}
-	q.each(p.isStaged, func(q *query) {
+	p.each(q, p.isStaged, func(q *query) {
 		if q.block == nil {
 			return
 		}
-		for _, t := range q.block.from {
-			p.comparedIn(t, note)
+		for _, f := range q.From {
+			p.comparedIn(f, note)
 		}
-		for _, n := range conjuncts(q.block.stmt.WhereClause, nil) {
+		for _, n := range conjuncts(q.Stmt.WhereClause, nil) {
 			if c, d, ok := p.equality(n); ok {
 				note(c, d)
 			}
 		}
 		for _, s := range q.block.subqueries {
-			if r := p.refs[s.link.Testexpr.GetColumnRef()]; s.link.Testexpr.GetColumnRef() != nil && r != nil && len(s.query.outputs) == 1 && s.query.outputs[0].column.item != nil {
-				note(r.column, s.query.outputs[0].column)
+			if r := p.ref(s.link.Testexpr); r != nil && len(s.query.Outputs) == 1 {
+				note(r.column, s.query.Outputs[0].Column)
 			}
 		}
 	})
@@ -147,28 +148,24 @@ func (p *planner) joinClasses(q *query) (classes [][]column) {
 	return classes
 }
 
-func (p *planner) comparedIn(t *tree, note func(c, d column)) {
-	if t.item != nil {
+func (p *planner) comparedIn(f *bind.From, note func(c, d column)) {
+	if f.Join == nil {
 		return
 	}
-	for _, pair := range p.pairs(t) {
+	for _, pair := range p.pairs(f) {
 		note(pair[0], pair[1])
 	}
-	p.comparedIn(t.left, note)
-	p.comparedIn(t.right, note)
-}
-
-// base is the column of a table that a column of a derived table is nothing but.
-func base(c column) column {
-	for c.item != nil && c.item.occurrence == nil && c.item.query.block != nil && c.index < len(c.item.query.outputs) {
-		c = c.item.query.outputs[c.index].column
-	}
-	return c
+	p.comparedIn(f.Left, note)
+	p.comparedIn(f.Right, note)
 }
 
 // shufflable: the occurrence can be replaced by a query over a stage.
 func (p *planner) shufflable(c column) bool {
-	return c.item != nil && c.item.occurrence != nil && c.item.occurrence.layout != nil && !c.item.renamed && len(c.item.occurrence.scan.Cuts) == 0
+	if c.Item == nil || c.Item.Renamed || len(c.Item.Cuts) > 0 {
+		return false
+	}
+	o := p.tables[c.Item.ID]
+	return o != nil && o.layout != nil
 }
 
 // moving is what one stage shuffles: rows of a table, for one occurrence of it or for several that want the same rows.
@@ -209,7 +206,7 @@ func (p *planner) addShuffles(q *query, shuffles map[*occurrence]*shuffled) {
 func (p *planner) wanted(o *occurrence, m *moving) string {
 	words := []string{fmt.Sprintf("%p %d", o.scan.Relation, m.by.column), strings.Join(m.by.nodes, "\x00")}
 	if len(m.filters) > 0 {
-		words = append(words, o.item.alias)
+		words = append(words, o.item.Alias)
 	}
 	for _, s := range m.filters {
 		words = append(words, p.text.Of(s))
@@ -237,7 +234,7 @@ func (p *planner) addShuffle(m *moving) {
 	}
 	texts := 0
 	for _, c := range m.columns {
-		texts += column{o.item, c}.texts()
+		texts += p.texts(column{Item: o.item, Index: c})
 	}
 	p.add(stageOf{
 		form: "rows of " + o.scan.Relation.Name, parts: parts, fragments: fragments, columns: len(m.columns), texts: texts, rows: rows,
@@ -266,14 +263,14 @@ func (p *planner) addShuffle(m *moving) {
 
 // column is a column's name behind the occurrence's.
 func (o *occurrence) column(i int) string {
-	return lex.Quote(o.item.alias) + "." + lex.Quote(o.scan.Relation.Columns[i].Name)
+	return lex.Quote(o.item.Alias) + "." + lex.Quote(o.scan.Relation.Columns[i].Name)
 }
 
 // filtered writes FROM and WHERE of what is left of one table.
 func (b *builder) filtered(o *occurrence, filters []plan.Span) {
 	b.raw(" FROM ")
 	b.original(o.scan.Span)
-	b.raw(" AS ", lex.Quote(o.item.alias))
+	b.raw(" AS ", lex.Quote(o.item.Alias))
 	for i, s := range filters {
 		b.raw([]string{" WHERE ", " AND "}[min(i, 1)], "(")
 		b.original(s)
@@ -300,7 +297,7 @@ func (p *planner) readPartition(o *occurrence, columns []int) {
 		b.stage(stage, true)
 		b.raw(")")
 		if o.scan.AddAlias {
-			b.raw(" AS ", lex.Quote(o.item.alias))
+			b.raw(" AS ", lex.Quote(o.item.Alias))
 		}
 	}})
 }
@@ -309,23 +306,22 @@ func (p *planner) readPartition(o *occurrence, columns []int) {
 // nobody sees the columns, unless it is the query whose rows are asked for.
 func (o *occurrence) needed(of *query, without ...plan.Span) (columns []int) {
 	note := func(c column) {
-		if c.item == o.item && !slices.Contains(columns, c.index) {
-			columns = append(columns, c.index)
+		if c.Item == o.item && !slices.Contains(columns, c.Index) {
+			columns = append(columns, c.Index)
 		}
 	}
-	for _, r := range o.item.block.refs {
+	for _, r := range o.block.refs {
 		if !slices.ContainsFunc(without, func(s plan.Span) bool { return s.Start <= r.span.Start && r.span.End <= s.End }) {
 			note(r.column)
 		}
 	}
-	for _, m := range o.item.block.mergers {
-		for _, c := range m {
-			note(c)
-		}
+	for _, pair := range o.block.using {
+		note(pair[0])
+		note(pair[1])
 	}
-	q := o.item.block.query
+	q := o.block.query
 	if q == of || q.link == nil || q.link.SubLinkType != pg.SubLinkType_EXISTS_SUBLINK {
-		for _, t := range o.item.block.targets {
+		for _, t := range o.block.targets {
 			for _, c := range t.star {
 				note(c)
 			}
@@ -337,26 +333,27 @@ func (o *occurrence) needed(of *query, without ...plan.Span) (columns []int) {
 // filtersOf lists the conditions that look at nothing but one table and whose rows must fulfil them to matter where
 // it stands in FROM: conjuncts of WHERE, and of ON of inner joins and of those that fill the table with NULLs.
 func (p *planner) filtersOf(o *occurrence) (list []plan.Span) {
-	b := o.item.block
-	for _, t := range b.from {
-		list = p.filtersIn(t, o.item, list)
+	b := o.block
+	for _, f := range b.query.From {
+		list = p.filtersIn(f, o.item, list)
 	}
-	if nodes := conjuncts(b.stmt.WhereClause, nil); len(nodes) > 0 && slices.ContainsFunc(b.from, func(t *tree) bool { return preserves(t, o.item) }) {
+	if nodes := conjuncts(b.stmt.WhereClause, nil); len(nodes) > 0 && slices.ContainsFunc(b.query.From, func(f *bind.From) bool { return preserves(f, o.item) }) {
 		list = p.filtersAmong(nodes, b.text.Where, o.item, list)
 	}
 	return list
 }
 
-func (p *planner) filtersIn(t *tree, it *item, list []plan.Span) []plan.Span {
-	if t.item != nil {
+func (p *planner) filtersIn(f *bind.From, it *bind.Item, list []plan.Span) []plan.Span {
+	if f.Join == nil {
 		return list
 	}
-	list = p.filtersIn(t.right, it, p.filtersIn(t.left, it, list))
-	left, right := preserves(t.left, it), preserves(t.right, it)
-	if !(t.kind == pg.JoinType_JOIN_INNER && (left || right) || t.kind == pg.JoinType_JOIN_LEFT && right || t.kind == pg.JoinType_JOIN_RIGHT && left) {
+	list = p.filtersIn(f.Right, it, p.filtersIn(f.Left, it, list))
+	left, right, kind := preserves(f.Left, it), preserves(f.Right, it), f.Join.Jointype
+	if !(kind == pg.JoinType_JOIN_INNER && (left || right) || kind == pg.JoinType_JOIN_LEFT && right || kind == pg.JoinType_JOIN_RIGHT && left) {
 		return list
 	}
-	for _, n := range t.on {
+	on := conjuncts(f.Join.Quals, nil)
+	for _, n := range on {
 		if !p.onlyAbout(n, it) {
 			continue
 		}
@@ -367,14 +364,14 @@ func (p *planner) filtersIn(t *tree, it *item, list []plan.Span) []plan.Span {
 			}
 		})
 		if s, ok := p.text.On(at); ok {
-			return p.filtersAmong(t.on, s, it, list)
+			return p.filtersAmong(on, s, it, list)
 		}
 	}
 	return list
 }
 
 // filtersAmong adds those of the conjuncts, which stand in s, that look at nothing but the item.
-func (p *planner) filtersAmong(nodes []*pg.Node, s plan.Span, it *item, list []plan.Span) []plan.Span {
+func (p *planner) filtersAmong(nodes []*pg.Node, s plan.Span, it *bind.Item, list []plan.Span) []plan.Span {
 	spans, ok := p.text.Conjuncts(s, len(nodes))
 	if !ok {
 		return list
@@ -387,22 +384,23 @@ func (p *planner) filtersAmong(nodes []*pg.Node, s plan.Span, it *item, list []p
 	return list
 }
 
-// preserves: no outer join of the tree fills the item's columns with NULLs.
-func preserves(t *tree, it *item) bool {
-	switch {
-	case t.item != nil:
-		return t.item == it
-	case t.kind == pg.JoinType_JOIN_INNER:
-		return preserves(t.left, it) || preserves(t.right, it)
-	case t.kind == pg.JoinType_JOIN_LEFT:
-		return preserves(t.left, it)
-	case t.kind == pg.JoinType_JOIN_RIGHT:
-		return preserves(t.right, it)
+// preserves: no outer join of the entry fills the item's columns with NULLs.
+func preserves(f *bind.From, it *bind.Item) bool {
+	if f.Join == nil {
+		return f.Item == it
+	}
+	switch f.Join.Jointype {
+	case pg.JoinType_JOIN_INNER:
+		return preserves(f.Left, it) || preserves(f.Right, it)
+	case pg.JoinType_JOIN_LEFT:
+		return preserves(f.Left, it)
+	case pg.JoinType_JOIN_RIGHT:
+		return preserves(f.Right, it)
 	}
 	return false
 }
 
-func (p *planner) onlyAbout(n *pg.Node, it *item) bool {
+func (p *planner) onlyAbout(n *pg.Node, it *bind.Item) bool {
 	about, other := false, false
 	eachNode(n, func(m *pg.Node) {
 		if m.GetSubLink() != nil {
@@ -410,8 +408,8 @@ func (p *planner) onlyAbout(n *pg.Node, it *item) bool {
 		}
 		if ref := m.GetColumnRef(); ref != nil {
 			r := p.refs[ref]
-			about = about || r != nil && r.column.item == it
-			other = other || r == nil || r.column.item != it
+			about = about || r != nil && r.column.Item == it
+			other = other || r == nil || r.column.Item != it
 		}
 	})
 	return about && !other

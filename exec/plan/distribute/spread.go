@@ -67,7 +67,7 @@ func (s *spreader) setOperation(q *query) spread {
 	if left.kind != split || right.kind != split {
 		return mess("a set operation of which only one side is split")
 	}
-	if q.stmt.LimitCount != nil || q.stmt.LimitOffset != nil {
+	if q.Stmt.LimitCount != nil || q.Stmt.LimitOffset != nil {
 		return mess("LIMIT of a set operation")
 	}
 	out := spread{kind: split}
@@ -84,7 +84,7 @@ func (s *spreader) setOperation(q *query) spread {
 		}
 	}
 	out = out.valid()
-	if out.by == nil && !(q.stmt.Op == pg.SetOperation_SETOP_UNION && q.stmt.All) {
+	if out.by == nil && !(q.Stmt.Op == pg.SetOperation_SETOP_UNION && q.Stmt.All) {
 		return mess("a set operation that compares rows of different nodes")
 	}
 	return out
@@ -144,26 +144,21 @@ func (s *spreader) complete(b *block, in spread) bool {
 
 // groupColumn is the column that a member of GROUP BY is, if it is one.
 func (a *analysis) groupColumn(b *block, n *pg.Node) (column, bool) {
-	t := a.keyTarget(b, n, inGroup)
-	if t >= 0 {
+	if t := a.keyTarget(b, n); t >= 0 {
 		n = b.targets[t].node
 	}
-	if r := a.refs[n.GetColumnRef()]; n.GetColumnRef() != nil && r != nil && r.block == b {
+	if r := a.own(b, n); r != nil {
 		return r.column, true
 	}
 	return column{}, false
 }
 
 // keyTarget is the entry of the select list that a member of GROUP BY or ORDER BY means, by position or name, or -1.
-func (a *analysis) keyTarget(b *block, n *pg.Node, in clause) int {
+func (a *analysis) keyTarget(b *block, n *pg.Node) int {
 	if i := n.GetAConst().GetIval(); i != nil {
 		return b.position(int(i.Ival))
 	}
-	name, ok := bareName(n)
-	if !ok || in == inGroup && len(b.find("", name)) > 0 {
-		return -1
-	}
-	return b.alias(name)
+	return a.entry(b, n)
 }
 
 // position is the entry of the select list that gives output number n, counted from 1; -1 if a star is in the way.
@@ -176,9 +171,9 @@ func (b *block) position(n int) int {
 
 // plainTargets are the columns that the select list gives as they are.
 func (b *block) plainTargets() (list []column) {
-	for _, f := range b.query.outputs {
-		if f.column.item != nil {
-			list = append(list, f.column)
+	for _, o := range b.query.Outputs {
+		if o.Column.Item != nil {
+			list = append(list, o.Column)
 		}
 	}
 	return list
@@ -225,9 +220,9 @@ func (s spread) through(b *block) spread {
 	out := spread{kind: split, by: s.by}
 	for _, k := range s.keys {
 		var list []column
-		for i, f := range b.query.outputs {
-			if f.column.item != nil && slices.Contains(k, f.column) {
-				list = append(list, column{nil, i})
+		for i, o := range b.query.Outputs {
+			if o.Column.Item != nil && slices.Contains(k, o.Column) {
+				list = append(list, column{Index: i})
 			}
 		}
 		out.keys = append(out.keys, list)

@@ -158,8 +158,8 @@ func (q *query) lost() string {
 	if q.in == nil && q.at.block == nil {
 		return ""
 	}
-	for _, f := range q.outputs {
-		if !f.class.known() {
+	for _, c := range q.classes {
+		if !c.known() {
 			return "a column of a sub-query whose type is not certain"
 		}
 	}
@@ -168,12 +168,12 @@ func (q *query) lost() string {
 
 // writeOutputs writes the select list of a query whose outputs are the first columns of a stage.
 func (b *builder) writeOutputs(q *query, number int) {
-	for i, f := range q.outputs {
+	for i, c := range q.classes {
 		if i > 0 {
 			b.raw(", ")
 		}
-		b.raw(transported(stageColumn(number, i), f.class))
-		if f.name != "" {
+		b.raw(transported(stageColumn(number, i), c))
+		if q.Outputs[i].Name != "" {
 			b.raw(" AS ", lex.Quote(b.outputName(q, i)))
 		}
 	}
@@ -182,14 +182,14 @@ func (b *builder) writeOutputs(q *query, number int) {
 // outputName is an output's name with the letters that the text has: the tree has folded them.
 func (b *builder) outputName(q *query, output int) string {
 	if q.block == nil || slices.ContainsFunc(q.block.targets, func(t target) bool { return t.isStar }) {
-		return q.outputs[output].name
+		return q.Outputs[output].Name
 	}
 	if alias := q.block.targets[output].text.Alias; alias.End > 0 {
 		if name, ok := lex.PostgreSQL.Next(b.p.text.Of(alias), 0).Name(); ok {
 			return name
 		}
 	}
-	return q.outputs[output].name
+	return q.Outputs[output].Name
 }
 
 // canBeOnce says that a query can be worked out by the coordinator before the others need it.
@@ -209,7 +209,7 @@ func (p *planner) once(q *query) {
 		p.staged, p.stagedOf = slices.Delete(p.staged, i, i+1), slices.Delete(p.stagedOf, i, i+1)
 	}
 	p.add(stageOf{
-		query: q, form: "rows worked out once", columns: len(q.outputs), texts: q.texts(), rows: p.rowsOf(q), body: body,
+		query: q, form: "rows worked out once", columns: len(q.Outputs), texts: p.outputTexts(q), rows: p.rowsOf(q), body: body,
 		fragments: []Fragment{{Node: p.settings.Coordinator, Part: p.settings.Coordinator}},
 		final: func(b *builder, number int) {
 			b.raw("SELECT ")

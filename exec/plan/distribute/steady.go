@@ -12,15 +12,15 @@ func (p *planner) unsteady(q *query) (why string) {
 			why = s
 		}
 	}
-	q.each(p.isStaged, func(q *query) {
-		if q.stmt.LimitCount != nil || q.stmt.LimitOffset != nil {
+	p.each(q, p.isStaged, func(q *query) {
+		if q.Stmt.LimitCount != nil || q.Stmt.LimitOffset != nil {
 			note("LIMIT of a query that several nodes would work out")
 		}
 		if q.block != nil {
 			note(p.unsteadyBlock(q.block))
 		}
 	})
-	for _, c := range q.names(nil) {
+	for _, c := range p.ctesOf(q, nil) {
 		if why == "" && !p.isStaged(c.query) {
 			why = p.unsteady(c.query)
 		}
@@ -85,15 +85,15 @@ func (p *planner) unsteadyPart(b *block, parts restriction) (why string, of *que
 			}
 			return
 		}
-		q.inner(func(inner *query) {
+		p.inner(q, func(inner *query) {
 			if why == "" && inner.block != nil {
 				why, of = p.unsteadyPart(inner.block, parts)
 			}
 		})
 	}
-	for _, it := range b.items {
-		if it.query != nil {
-			check(it.query)
+	for _, it := range b.query.Items {
+		if q := p.of(it); q != nil {
+			check(q)
 		}
 	}
 	for _, s := range b.subqueries {
@@ -104,12 +104,8 @@ func (p *planner) unsteadyPart(b *block, parts restriction) (why string, of *que
 
 // seenTwice: a CTE that is split may be worked out by the fragments and again behind them, and must not differ then.
 func (p *planner) seenTwice(parts restriction) bool {
-	uses := map[*cte]int{}
-	for _, c := range p.ctes {
-		uses[c]++
-	}
 	for _, c := range p.named {
-		if uses[c] > 1 && p.has(parts, c.query) && p.unsteady(c.query) != "" {
+		if len(c.Refs) > 1 && p.has(parts, c.query) && p.unsteady(c.query) != "" {
 			return true
 		}
 	}

@@ -119,12 +119,12 @@ func (b *builder) verbatim(s plan.Span) {
 			b.reads = append(b.reads, Read{Span: plan.Span{Start: o.scan.Start + base, End: o.scan.End + base}, Relation: o.scan.Relation, Part: b.parts[o], origin: o.index})
 		}
 	}
-	for at, c := range b.p.ctes {
-		if s.Start <= at && at < s.End {
-			b.needed[c] = true
+	for _, c := range b.p.ctes {
+		for _, it := range c.Refs {
+			if s.Start <= it.Name.Start && it.Name.Start < s.End {
+				b.needed[c] = true
+			}
 		}
-	}
-	for _, c := range b.p.allCTEs {
 		if s.Start <= c.text.Start && c.text.Start < s.End {
 			b.defined[c] = true
 		}
@@ -147,7 +147,7 @@ func (b *builder) parameter(text string) {
 func (b *builder) with(ours func(*cte) bool, body func(*builder)) {
 	inner := b.child()
 	body(inner)
-	all := slices.Clone(b.p.allCTEs)
+	all := slices.Clone(b.p.ctes)
 	slices.SortFunc(all, func(x, y *cte) int { return y.text.Start - x.text.Start })
 	var definitions []*builder
 	for _, c := range all { // the last first: it may need those before it

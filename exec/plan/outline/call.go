@@ -68,17 +68,17 @@ func (t *Text) nameEnd(i int) int {
 	return i
 }
 
-// Name is the dotted name that starts at an offset, with its last part without quotes.
-func (t *Text) Name(offset int) (span plan.Span, last string, ok bool) {
+// Name is the dotted name that starts at an offset.
+func (t *Text) Name(offset int) (plan.Span, bool) {
 	at := t.at(offset)
 	if at < 0 {
-		return plan.Span{}, "", false
+		return plan.Span{}, false
 	}
 	end := t.nameEnd(at)
 	if end > len(t.tokens) {
-		return plan.Span{}, "", false
+		return plan.Span{}, false
 	}
-	return t.span(at, end), t.word(end - 1), true
+	return t.span(at, end), true
 }
 
 // Parameters are the $n in a span, in order.
