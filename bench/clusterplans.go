@@ -73,7 +73,8 @@ func planOne(q queries.Query, nodes []string, relations map[string]*plan.Relatio
 	}
 	resolve := plan.ResolverFunc(func(_, _, table string) *plan.Relation { return relations[strings.ToLower(table)] })
 	settings := distribute.DefaultSettings(nodes[0], nodes, 1)
-	d, _ := distribute.Plan(q.SQL, tree, resolve, distribute.PlacementFunc(func(r *plan.Relation) *distribute.Layout { return plannedLayout(r, nodes) }), settings)
+	placement := distribute.PlacementFunc(func(r *plan.Relation) *distribute.Layout { return plannedLayout(r, nodes) })
+	d, _ := distribute.Plan(plan.Read(q.SQL, tree, resolve), placement, settings)
 	if d == nil {
 		return p, nil
 	}

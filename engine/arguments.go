@@ -55,3 +55,11 @@ func (st *Statement) treeOf(text string) *pg.ParseResult {
 	}
 	return dialect.TreeOf(text)
 }
+
+// source is a text with what is known of it, if it is the statement's.
+func (st *Statement) source(text string) dialect.Source {
+	if text == st.parsed.Text && (st.parsed.Tree != nil || st.parsed.Syntax != nil) {
+		return dialect.Source{Read: st.parsed.Read(), Tree: st.parsed.Tree}
+	}
+	return dialect.SourceOf(text)
+}

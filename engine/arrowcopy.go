@@ -122,7 +122,7 @@ func (st *Statement) copyToArrow(ctx context.Context, head *statement.Copy, text
 		return nil, err
 	}
 	defer v.Release()
-	plan, err := s.planQuery(ctx, text, st.treeOf(text), v)
+	plan, err := s.planQuery(ctx, st.source(text), v)
 	if err != nil {
 		return nil, err
 	}

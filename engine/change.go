@@ -46,7 +46,7 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite.Rewrite) erro
 			return err
 		}
 	}
-	plan, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)
+	plan, err := s.planDuck(ctx, dialect.SourceOf(text), v)
 	if err != nil {
 		return dialect.WithoutPosition(err)
 	}
@@ -98,7 +98,7 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *s
 	if err != nil {
 		return 0, err
 	}
-	plan, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)
+	plan, err := s.planDuck(ctx, dialect.SourceOf(text), v)
 	if err != nil {
 		return 0, dialect.WithoutPosition(err)
 	}
@@ -198,7 +198,7 @@ func (s *Session) rowwise(ctx context.Context, v *snapshot.View, conditions ...r
 		if text == "" {
 			continue
 		}
-		plan, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)
+		plan, err := s.planDuck(ctx, dialect.SourceOf(text), v)
 		if err == nil {
 			plan.close()
 			continue

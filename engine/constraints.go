@@ -102,7 +102,7 @@ func (s *Session) holds(ctx context.Context, v *snapshot.View, table catalog.Tab
 func (s *Session) finds(ctx context.Context, v *snapshot.View, table catalog.TableName, alias, condition string) (bool, error) {
 	text := "SELECT 1 AS found FROM " + duckdb.QuoteIdentifier(table.Schema) + "." + duckdb.QuoteIdentifier(table.Name) + " AS " + duckdb.QuoteIdentifier(alias) +
 		" WHERE " + condition + " LIMIT 1"
-	plan, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)
+	plan, err := s.planDuck(ctx, dialect.SourceOf(text), v)
 	if err != nil {
 		return false, dialect.WithoutPosition(err)
 	}

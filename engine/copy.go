@@ -50,7 +50,7 @@ func (st *Statement) prepareCopyTo(ctx context.Context, head *statement.Copy) er
 		return err
 	}
 	defer v.Release()
-	plan, err := s.planQuery(ctx, text, st.treeOf(text), v)
+	plan, err := s.planQuery(ctx, st.source(text), v)
 	if err != nil {
 		return st.pointAt(cast.Verbatim(text).Relocate(err, st.parsed.Text), head.Name.Name)
 	}
@@ -84,7 +84,7 @@ func (st *Statement) copyToFile(ctx context.Context, head *statement.Copy, text 
 		return nil, err
 	}
 	defer v.Release()
-	plan, err := s.planDuck(ctx, text, st.treeOf(text), v)
+	plan, err := s.planDuck(ctx, st.source(text), v)
 	if err != nil {
 		return nil, err
 	}

@@ -215,16 +215,16 @@ func (st *Statement) prepareCreateTableAs(ctx context.Context, head *statement.C
 	}
 	defer v.Release()
 	src := cast.Verbatim(head.Query)
-	tree := st.treeOf(head.Query)
-	if err := dialect.RefuseCollations(head.Query, tree); err != nil {
+	in := st.source(head.Query)
+	if err := dialect.RefuseCollations(head.Query, in.Tree); err != nil {
 		return err
 	}
-	plan, err := s.planQuery(ctx, head.Query, tree, v)
+	plan, err := s.planQuery(ctx, in, v)
 	if err != nil {
 		return st.parsed.PreferSyntax(src.Relocate(err, st.parsed.Text))
 	}
 	st.setPlan(plan)
-	if err := st.refuseUnlike(ctx, head, tree, v); err != nil {
+	if err := st.refuseUnlike(ctx, head, in, v); err != nil {
 		return err
 	}
 	st.run = func(ctx context.Context, args []any) (*Rows, error) { return st.createTableAs(ctx, head, src, args) }

@@ -108,12 +108,14 @@ func (st *Statement) planElsewhere(ctx context.Context, v *snapshot.View) (plann
 // in another way first.
 func (st *Statement) planTrivial(v *snapshot.View) (*query, error) {
 	s, text := st.session, st.parsed.Text
-	tree := st.treeOf(text)
+	in := st.source(text)
+	tree := in.Tree
 	if tree == nil || bytes.IndexByte([]byte(text), '\'') >= 0 {
 		return nil, nil
 	}
-	q := s.newQuery(text, v)
-	if ok, err := q.planCompute(s.read(text, tree, v), v); !ok || err != nil {
+	q := s.newQuery(in, v)
+	q.tokens = nil
+	if ok, err := q.planCompute(s.read(in, v).names, v); !ok || err != nil {
 		return nil, err
 	}
 	q.schema = planned.ClientNames(q.schema, tree, q.catalog)

@@ -84,7 +84,7 @@ func (q *query) insteadWhole(ctx context.Context, v *snapshot.View, args []any, 
 	}
 	s := q.session
 	s.engine.config.Log.Warn("a statement that was split is run whole", "error", failed)
-	whole, err := s.planDuck(ctx, q.text, dialect.TreeOf(q.text), v)
+	whole, err := s.planDuck(ctx, dialect.SourceOf(q.text), v)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +155,7 @@ func (q *query) planFinal(ctx context.Context, view *snapshot.View) (*query, err
 		}
 		final.close()
 	}
-	return q.session.planDuck(ctx, q.split.Final.SQL, dialect.TreeOf(q.split.Final.SQL), view)
+	return q.session.planDuck(ctx, dialect.SourceOf(q.split.Final.SQL), view)
 }
 
 // keepFinal is for when the rows are closed, perhaps after the query.

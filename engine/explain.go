@@ -62,7 +62,7 @@ func (s *Session) parametersOf(ctx context.Context, query *statement.Statement) 
 		return nil, err
 	}
 	defer v.Release()
-	plan, err := s.planQuery(ctx, query.Text, query.Tree, v)
+	plan, err := s.planQuery(ctx, dialect.Source{Read: query.Read(), Tree: query.Tree}, v)
 	if err != nil {
 		return nil, err
 	}
@@ -80,7 +80,7 @@ func (st *Statement) explain(ctx context.Context, head *statement.Explain, inner
 		return nil, err
 	}
 	defer v.Release()
-	plan, err := s.planQuery(ctx, inner.Text, inner.Tree, v)
+	plan, err := s.planQuery(ctx, dialect.Source{Read: inner.Read(), Tree: inner.Tree}, v)
 	if err != nil {
 		return nil, err
 	}

@@ -155,11 +155,11 @@ func (s *Session) planFragment(ctx context.Context, text, key string, v *snapsho
 		}
 		q.close()
 	}
-	tree := dialect.TreeOf(text)
-	if tree == nil {
+	in := dialect.SourceOf(text)
+	if in.Tree == nil {
 		return nil, sqlerror.New("08P01", "a fragment's text cannot be parsed: %s", text)
 	}
-	q, err := s.planDuck(ctx, text, tree, v)
+	q, err := s.planDuck(ctx, in, v)
 	if err == nil && q.lasts {
 		q.key = key
 	}

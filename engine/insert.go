@@ -76,9 +76,9 @@ func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, ver
 // planSource plans the query that a writing statement takes its rows from. Rows that are returned must be DuckDB's.
 func (st *Statement) planSource(ctx context.Context, text string, v *snapshot.View) (*query, error) {
 	if st.returning != nil {
-		return st.session.planDuck(ctx, text, st.treeOf(text), v)
+		return st.session.planDuck(ctx, st.source(text), v)
 	}
-	return st.session.planQuery(ctx, text, st.treeOf(text), v)
+	return st.session.planQuery(ctx, st.source(text), v)
 }
 
 // insertSource finds out what the query gives and wraps it.
@@ -114,7 +114,7 @@ func (st *Statement) insertSource(ctx context.Context, head *statement.Insert, s
 
 // givenColumns plans a query to see what it returns.
 func (st *Statement) givenColumns(ctx context.Context, query string, v *snapshot.View) ([]string, error) {
-	plan, err := st.session.planQuery(ctx, query, dialect.TreeOf(query), v)
+	plan, err := st.session.planQuery(ctx, dialect.SourceOf(query), v)
 	if err != nil {
 		return nil, st.parsed.PreferSyntax(cast.Verbatim(query).Relocate(err, st.parsed.Text))
 	}

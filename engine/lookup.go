@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	pg "github.com/pganalyze/pg_query_go/v6"
-
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/names"
 	"github.com/csmsql/csmsql/engine/scan"
@@ -16,7 +14,9 @@ import (
 	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/sql/bind"
+	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
@@ -33,15 +33,19 @@ func (s *Session) resolver(v *snapshot.View) plan.Resolver {
 }
 
 // withViews writes the queries of views in the places of their names where they mean the same; made is nil: nowhere.
-func (s *Session) withViews(text string, tree *pg.ParseResult, v *snapshot.View) (_ string, made edit.List) {
-	if tree == nil || s.without().Has(optimization.Views) || len(v.Contents.Views()) == 0 {
-		return text, nil
+func (s *Session) withViews(from dialect.Source, v *snapshot.View) (_ dialect.Source, made edit.List) {
+	if from.Tree == nil || s.without().Has(optimization.Views) || len(v.Contents.Views()) == 0 {
+		return from, nil
 	}
 	in := bind.Inliner{Catalog: plan.Catalog(s.resolver(v)), Reproducible: distribute.Reproducible}
 	in.View = func(database, schema, name string) *bind.View {
 		return s.engine.mirror.View(v.LookupView(database, schema, name))
 	}
-	return in.Inline(text, tree)
+	text, inlined, made := in.Inline(from.Text(), from.Tree)
+	if made == nil || len(text) > dialect.TreeMax {
+		return from, nil
+	}
+	return dialect.Source{Read: lex.Client.Text(text), Tree: inlined}, made
 }
 
 // resolveTable answers csm_table, which the mirrored views call while a statement is planned.

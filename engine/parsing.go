@@ -61,19 +61,19 @@ func textBytes(read *lex.Text) int64 {
 
 // Parse is for who looks at a text's tree before the session plans it, which does not parse it again until done is called. It charges
 // what two trees take, for another text may be planned. parsed is nil: the text cannot be. Errors: 53200, 54000.
-func (s *Session) Parse(ctx context.Context, sql string) (parsed *statement.Statement, done func(), err error) {
+func (s *Session) Parse(ctx context.Context, read *lex.Text) (parsed *statement.Statement, done func(), err error) {
 	ctx, out, err := s.life.Call(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
 	defer out()
-	if err := s.Fits(sql); err != nil {
+	if err := s.Fits(read.SQL); err != nil {
 		return nil, nil, err
 	}
-	read, leave := lex.Client.Text(sql), func() {}
+	leave := func() {}
 	bytes := textBytes(read)
 	if bytes > 0 {
-		if leave, err = s.takeTurn(ctx, sql); err != nil {
+		if leave, err = s.takeTurn(ctx, read.SQL); err != nil {
 			return nil, nil, s.life.CauseOf(outcome.Ended(ctx, err))
 		}
 		if err := s.takeBriefly(ctx, 2*bytes); err != nil {

@@ -8,6 +8,7 @@ import (
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
@@ -35,7 +36,7 @@ func (s *Session) expandPivots(ctx context.Context, text string, v *snapshot.Vie
 
 // planPivots plans a text whose values are written, under the user's.
 func (s *Session) planPivots(ctx context.Context, text, expanded string, made edit.List, v *snapshot.View) (*query, error) {
-	q, err := s.planText(ctx, s.read(expanded, nil, v), v)
+	q, err := s.planText(ctx, s.read(dialect.Source{Read: lex.Client.Text(expanded)}, v), v)
 	if err != nil {
 		return nil, dialect.InOriginal(err, made, expanded, text)
 	}
@@ -47,7 +48,7 @@ func (s *Session) planPivots(ctx context.Context, text, expanded string, made ed
 func (s *Session) pivotValues(ctx context.Context, query string, v *snapshot.View) ([]string, error) {
 	v = s.seeing(v.Contents, v.Lease.Hold(), v.Own) // with readings of its own: they are confirmed with the last value
 	defer v.Release()
-	q, err := s.planNamed(ctx, query, dialect.TreeOf(query), v)
+	q, err := s.planNamed(ctx, dialect.SourceOf(query), v)
 	if err != nil {
 		return nil, dialect.WithoutPosition(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/csmsql/csmsql/engine/prepared"
 	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -193,7 +194,7 @@ func (s *Session) executed(ctx context.Context, head *statement.Execute) (string
 
 // evaluate asks for the values of expressions, and writes each as a constant of its type.
 func (s *Session) evaluate(ctx context.Context, expressions []string) ([]string, error) {
-	rows, err := s.query(ctx, prepared.Question(expressions), DialectDuckDB, nil)
+	rows, err := s.query(ctx, lex.Client.Text(prepared.Question(expressions)), DialectDuckDB, nil)
 	if err != nil {
 		return nil, dialect.WithoutPosition(err)
 	}

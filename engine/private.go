@@ -138,8 +138,8 @@ func (st *Statement) privateText(ctx context.Context, v *snapshot.View) (text st
 	if head, ok := st.parsed.Head.(*statement.CreateTableAs); ok && strings.HasSuffix(text, head.Query) { // PostgreSQL has no CREATE OR REPLACE TABLE
 		before, query = text[:len(text)-len(head.Query)], head.Query
 	}
-	words, catalogs, err := dialect.Words(query, st.treeOf(query))
-	if err != nil || words == query {
+	words, catalogs, err := dialect.Words(st.source(query))
+	if err != nil || words.Text() == query {
 		return dialect.Operators(text), explain, err
 	}
 	if catalogs {
@@ -148,7 +148,7 @@ func (st *Statement) privateText(ctx context.Context, v *snapshot.View) (text st
 			return "", nil, err
 		}
 	}
-	text = dialect.Operators(before + words)
+	text = dialect.Operators(before + words.Text())
 	return text, func(err error) error { return dialect.WithoutPosition(dialect.FromDuckDB(err, text, text, nil)) }, nil
 }
 

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/engine/argument"
 	"github.com/csmsql/csmsql/engine/configuration"
@@ -26,6 +25,7 @@ import (
 	"github.com/csmsql/csmsql/sql/bind"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/setting"
@@ -38,7 +38,8 @@ type query struct {
 	planned.Basis
 	planned.Text
 	session *Session
-	text    string // the user's
+	text    string    // the user's
+	tokens  *lex.Text // of text, while it is planned
 
 	scans   []*scan.Scan
 	compute *plan.Query
@@ -59,44 +60,49 @@ type query struct {
 	final  *query // of a split one: what its results were finished with last, to be used again
 }
 
-// planQuery plans text, whose tree is nil when only DuckDB's parser understands it.
-func (s *Session) planQuery(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View) (*query, error) {
-	q, err := s.planNamed(ctx, text, tree, v)
-	if err == nil && tree != nil {
-		q.schema = planned.ClientNames(q.schema, tree, q.catalog)
+// planQuery plans a text, which has no tree when only DuckDB's parser understands it.
+func (s *Session) planQuery(ctx context.Context, in dialect.Source, v *snapshot.View) (*query, error) {
+	q, err := s.planNamed(ctx, in, v)
+	if err == nil && in.Tree != nil {
+		q.schema = planned.ClientNames(q.schema, in.Tree, q.catalog)
 	}
 	return q, err
 }
 
-func (s *Session) planNamed(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View) (*query, error) {
-	if tree == nil {
-		expanded, moved, err := s.expandPivots(ctx, text, v)
+func (s *Session) planNamed(ctx context.Context, in dialect.Source, v *snapshot.View) (*query, error) {
+	if in.Tree == nil {
+		expanded, moved, err := s.expandPivots(ctx, in.Text(), v)
 		if err != nil {
 			return nil, err
 		}
 		if moved != nil {
-			return s.planPivots(ctx, text, expanded, moved, v)
+			return s.planPivots(ctx, in.Text(), expanded, moved, v)
 		}
 	}
-	text, tree, err := s.withLiterals(ctx, text, tree, v)
+	in, err := s.withLiterals(ctx, in, v)
 	if err != nil {
 		return nil, err
 	}
-	if formatted, ok := dialect.Formats(text, tree); ok {
-		if q, err := s.planText(ctx, s.read(formatted, dialect.TreeOf(formatted), v), v); err == nil {
+	if formatted, ok := dialect.Formats(in); ok {
+		if q, err := s.planText(ctx, s.read(formatted, v), v); err == nil {
 			return q, nil
 		} // what is formatted is no time
 	}
-	return s.planText(ctx, s.read(text, tree, v), v)
+	return s.planText(ctx, s.read(in, v), v)
 }
 
-// read is a text as all that plan it over v read it: its names are bound once.
-func (s *Session) read(text string, tree *pg.ParseResult, v *snapshot.View) *plan.Statement {
-	return plan.Read(text, tree, s.resolver(v))
+// reading is a text as all that plan it over one view read it: its names are bound once.
+type reading struct {
+	dialect.Source
+	names *plan.Statement
 }
 
-func (s *Session) newQuery(text string, v *snapshot.View) *query {
-	return &query{session: s, text: text, Basis: s.basis(v)}
+func (s *Session) read(in dialect.Source, v *snapshot.View) reading {
+	return reading{in, plan.Read(in.Text(), in.Tree, s.resolver(v))}
+}
+
+func (s *Session) newQuery(in dialect.Source, v *snapshot.View) *query {
+	return &query{session: s, text: in.Text(), tokens: in.Read, Basis: s.basis(v)}
 }
 
 // basis is what a plan is made over now.
@@ -108,16 +114,17 @@ func (s *Session) basis(v *snapshot.View) planned.Basis {
 	}
 }
 
-func (s *Session) planText(ctx context.Context, sql *plan.Statement, v *snapshot.View) (*query, error) {
-	if sql.Tree != nil {
-		q := s.newQuery(sql.Text, v)
-		if ok, err := q.planCompute(sql, v); ok || err != nil {
+func (s *Session) planText(ctx context.Context, in reading, v *snapshot.View) (*query, error) {
+	if in.Tree != nil {
+		q := s.newQuery(in.Source, v)
+		if ok, err := q.planCompute(in.names, v); ok || err != nil {
+			q.tokens = nil
 			return q, err
 		}
 	}
-	if tables, made := s.withViews(sql.Text, sql.Tree, v); made != nil {
-		if q, err := s.planTables(ctx, s.read(tables, dialect.TreeOf(tables), v), v); err == nil && !q.Late {
-			q.text, q.Edits = sql.Text, made.Then(q.Edits)
+	if tables, made := s.withViews(in.Source, v); made != nil {
+		if q, err := s.planTables(ctx, s.read(tables, v), v); err == nil && !q.Late {
+			q.text, q.Edits = in.Text(), made.Then(q.Edits)
 			return q, nil
 		} else if err == nil {
 			q.close()
@@ -125,17 +132,17 @@ func (s *Session) planText(ctx context.Context, sql *plan.Statement, v *snapshot
 			return nil, dialect.WithoutPosition(err)
 		}
 	}
-	return s.planTables(ctx, sql, v)
+	return s.planTables(ctx, in, v)
 }
 
 // planTables plans a text for DuckDB, on this node or on several.
-func (s *Session) planTables(ctx context.Context, sql *plan.Statement, v *snapshot.View) (*query, error) {
-	parts, whole := s.distribute(sql, v)
-	q, err := s.planDuckFor(ctx, sql, v, parts)
+func (s *Session) planTables(ctx context.Context, in reading, v *snapshot.View) (*query, error) {
+	parts, whole := s.distribute(in.names, v)
+	q, err := s.planDuckFor(ctx, in, v, parts)
 	if err == nil && parts != nil && (q.Late || q.AsText) {
 		q.close()
 		whole = "it has a parameter whose type is not certain"
-		q, err = s.planDuckFor(ctx, sql, v, nil)
+		q, err = s.planDuckFor(ctx, in, v, nil)
 	}
 	if err == nil {
 		q.whole = whole
@@ -156,15 +163,15 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *snapshot.View)
 			return q, nil
 		}
 	}
-	tree := st.treeOf(text)
+	in := st.source(text)
 	if st.postgres && st.parsed.Tree == nil { // the plan that was kept does not stand any more
-		st.parsed.Tree = tree
+		st.parsed.Tree = in.Tree
 		if err := st.typed(ctx, v); err != nil {
 			return nil, err
 		}
-		text, tree = st.parsed.Text, st.treeOf(st.parsed.Text)
+		text, in = st.parsed.Text, st.source(st.parsed.Text)
 	}
-	q, err := s.planQuery(ctx, text, tree, v)
+	q, err := s.planQuery(ctx, in, v)
 	if err != nil {
 		return nil, err
 	}
@@ -172,45 +179,36 @@ func (s *Session) planOnce(ctx context.Context, st *Statement, v *snapshot.View)
 	if q.lasts && !anew {
 		q.key = text
 	}
-	if origins := pgcatalog.Origins(text, tree, s.relations(v)); len(origins) == q.schema.NumFields() {
+	if origins := pgcatalog.Origins(text, in.Tree, s.relations(v)); len(origins) == q.schema.NumFields() {
 		q.origins = origins
 	}
 	return q, nil
 }
 
 // withLiterals is a text whose literals are written as DuckDB reads them: by their casts, or as the columns beside them say.
-func (s *Session) withLiterals(ctx context.Context, text string, tree *pg.ParseResult,
-	v *snapshot.View) (string, *pg.ParseResult, error) {
-	translated, ok, err := dialect.Literals(text, tree)
+func (s *Session) withLiterals(ctx context.Context, in dialect.Source, v *snapshot.View) (dialect.Source, error) {
+	in, err := dialect.Literals(in)
 	if err != nil {
-		return "", nil, err
+		return in, err
 	}
-	if ok {
-		text, tree = translated, dialect.TreeOf(translated)
-	}
-	if translated, ok, err = s.typeLiterals(ctx, text, tree, v); err != nil {
-		return "", nil, err
-	}
-	if ok {
-		text, tree = translated, dialect.TreeOf(translated)
-	}
-	return text, tree, nil
+	return s.typeLiterals(ctx, in, v)
 }
 
-// planDuck plans text for DuckDB, whatever backend the session prefers.
-func (s *Session) planDuck(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View) (*query, error) {
-	text, tree, err := s.withLiterals(ctx, text, tree, v)
+// planDuck plans a text for DuckDB, whatever backend the session prefers.
+func (s *Session) planDuck(ctx context.Context, in dialect.Source, v *snapshot.View) (*query, error) {
+	in, err := s.withLiterals(ctx, in, v)
 	if err != nil {
 		return nil, err
 	}
-	return s.planDuckFor(ctx, s.read(text, tree, v), v, nil)
+	return s.planDuckFor(ctx, s.read(in, v), v, nil)
 }
 
-// planDuckFor plans text that several nodes run as parts say: here it only tells what the result's columns are.
-func (s *Session) planDuckFor(ctx context.Context, sql *plan.Statement, v *snapshot.View, parts *split.Plan) (*query, error) {
-	q := s.newQuery(sql.Text, v)
+// planDuckFor plans a text that several nodes run as parts say: here it only tells what the result's columns are.
+func (s *Session) planDuckFor(ctx context.Context, in reading, v *snapshot.View, parts *split.Plan) (*query, error) {
+	q := s.newQuery(in.Source, v)
 	q.read, q.split = v.Read, parts
-	err := q.read.Blame(ctx, q.planDuckDB(ctx, sql, v))
+	err := q.read.Blame(ctx, q.planDuckDB(ctx, in.names, v))
+	q.tokens = nil
 	if err == nil { // the keys of small tables that are part of the plan
 		err = q.read.Confirm(ctx)
 	}
@@ -297,7 +295,8 @@ func (q *query) planDuckDB(ctx context.Context, sql *plan.Statement, v *snapshot
 // planForeign plans a text that PostgreSQL's parser does not read. The tables are found if that is for EXCLUDE alone.
 func (q *query) planForeign(ctx context.Context, sql *plan.Statement, v *snapshot.View) error {
 	if readable, ok := bind.WithoutExclude(q.text); ok {
-		if known := q.session.read(q.text, dialect.TreeOf(readable), v); known.ReadsOnly() {
+		known := plan.Read(q.text, dialect.TreeOf(readable), q.session.resolver(v))
+		if known.ReadsOnly() {
 			sql = known
 		}
 	}
@@ -340,7 +339,11 @@ func (q *query) planHints(ctx context.Context, sql *plan.Statement, v *snapshot.
 // prepare lets DuckDB plan the text that was made of the user's.
 func (q *query) prepare(given string, made edit.List, v *snapshot.View) error {
 	s := q.session
-	given = dialect.Operators(given)
+	if given == q.text && q.tokens != nil {
+		given = dialect.OperatorsIn(q.tokens)
+	} else {
+		given = dialect.Operators(given)
+	}
 	q.Given, q.Edits = given, made
 	s.yield()
 	s.visible, s.looked = v, false
@@ -576,23 +579,22 @@ func (s *Session) yield() {
 	}
 }
 
-// typeLiterals writes literals that DuckDB takes for bytes, or for points in time, in its spelling, and tells whether there were any.
-func (s *Session) typeLiterals(ctx context.Context, text string, tree *pg.ParseResult, v *snapshot.View) (string, bool, error) {
-	untyped, some := dialect.UntypedIn(text, tree)
+// typeLiterals writes literals that DuckDB takes for bytes, or for points in time, in its spelling.
+func (s *Session) typeLiterals(ctx context.Context, in dialect.Source, v *snapshot.View) (dialect.Source, error) {
+	untyped, some := dialect.UntypedIn(in)
 	if !some {
-		return text, false, nil
+		return in, nil
 	}
-	asked := untyped.Asked()
-	q, err := s.planDuckFor(ctx, s.read(asked, dialect.TreeOf(asked), v), v, nil)
+	q, err := s.planDuckFor(ctx, s.read(dialect.SourceOf(untyped.Asked()), v), v, nil)
 	if err != nil && s.conn.Spoilt() {
-		return text, false, dialect.WithoutPosition(err) // a constant without a value: nothing more runs in this transaction
+		return in, dialect.WithoutPosition(err) // a constant without a value: nothing more runs in this transaction
 	}
 	if err != nil {
-		return text, false, nil // nothing is known of them; the statement says itself what is wrong with it
+		return in, nil // nothing is known of them; the statement says itself what is wrong with it
 	}
 	defer q.close()
 	if q.Late || q.AsText {
-		return text, false, nil
+		return in, nil
 	}
 	return untyped.Spelled(q.Params)
 }

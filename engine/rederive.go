@@ -111,7 +111,7 @@ func (s *Session) deriveAgain(ctx context.Context, tx *catalog.Transaction, v *s
 	if err != nil {
 		return 0, err
 	}
-	plan, err := s.planQuery(ctx, o.Query.Text, dialect.TreeOf(o.Query.Text), v)
+	plan, err := s.planQuery(ctx, dialect.SourceOf(o.Query.Text), v)
 	if err != nil {
 		return 0, upkeep.NotDerived(table, v.Contents, o, err)
 	}

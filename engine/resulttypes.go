@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/engine/definition"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -18,7 +17,8 @@ import (
 // take every word.
 
 // refuseUnlike is the error of a query with columns of types that would be stored as others.
-func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTableAs, tree *pg.ParseResult, v *snapshot.View) error {
+func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTableAs, in dialect.Source,
+	v *snapshot.View) error {
 	names, err := unlikeOf(st.plan)
 	if err != nil || names == nil {
 		return err
@@ -26,7 +26,7 @@ func (st *Statement) refuseUnlike(ctx context.Context, head *statement.CreateTab
 	// Scans show columns of text as ENUMs, too: DuckDB is asked again without.
 	s := st.session
 	s.asDeclared = true
-	q, err := s.planQuery(ctx, head.Query, tree, v)
+	q, err := s.planQuery(ctx, in, v)
 	s.asDeclared = false
 	if err != nil {
 		return err
@@ -74,7 +74,7 @@ func (s *Session) refuseInherited(ctx context.Context, query string, result *arr
 	if len(columns) == 0 {
 		return nil
 	}
-	q, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)
+	q, err := s.planDuck(ctx, dialect.SourceOf(text), v)
 	if err != nil {
 		return dialect.WithoutPosition(err)
 	}

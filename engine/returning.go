@@ -66,7 +66,7 @@ func (st *Statement) describeReturning(ctx context.Context, r *rewrite.Returning
 		return err
 	}
 	text := r.Query(from)
-	plan, err := st.session.planQuery(ctx, text, dialect.TreeOf(text), v)
+	plan, err := st.session.planQuery(ctx, dialect.SourceOf(text), v)
 	if err != nil {
 		return r.PlaceQuery(err, st.parsed.Text)
 	}
@@ -115,7 +115,7 @@ func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *re
 		from += " WHERE " + rewrite.HitColumn
 	}
 	text := st.returning.Query(from)
-	plan, err := s.planDuck(ctx, text, dialect.TreeOf(text), v)
+	plan, err := s.planDuck(ctx, dialect.SourceOf(text), v)
 	if err != nil {
 		return nil, st.returning.PlaceQuery(err, st.parsed.Text)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/sql/lex"
 )
 
 // What clients keep beyond what they always may have is taken from DuckDB's limit before, and Go is told that it has it.
@@ -41,13 +42,13 @@ func TestParsingIsCharged(t *testing.T) {
 	_, err := s.Exec(t.Context(), "SELECT 1"+strings.Repeat(",1", 200_000))
 	requireState(t, "54000", err)
 	require.Contains(t, err.Error(), "parsing")
-	_, _, err = s.Parse(t.Context(), "SELECT 1"+strings.Repeat(",1", 200_000))
+	_, _, err = s.Parse(t.Context(), lex.Client.Text("SELECT 1"+strings.Repeat(",1", 200_000)))
 	requireState(t, "54000", err)
 	_, err = s.Exec(t.Context(), "SELECT '"+strings.Repeat("x", 900_000)+"'")
 	require.NoError(t, err, "one token")
 	require.Len(t, rows(t, s, "SELECT count(*) FROM range(10) r(i) WHERE i IN (1"+strings.Repeat(",2", 10_000)+")"), 1)
 
-	_, done, err := s.Parse(t.Context(), "SELECT 1"+strings.Repeat(",1", 10_000))
+	_, done, err := s.Parse(t.Context(), lex.Client.Text("SELECT 1"+strings.Repeat(",1", 10_000)))
 	require.NoError(t, err)
 	other := session(t, e)
 	require.Equal(t, []string{"parsing|true"}, rows(t, other, "SELECT kind, bytes > 8000000 FROM csm.memory WHERE kind = 'parsing' AND bytes > 1000000"))

@@ -18,6 +18,7 @@ import (
 	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/engine/turn"
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
@@ -182,7 +183,7 @@ func (s *Session) end(why error) {
 // statement before. Strings are utf8 and decimals of up to 18 digits decimal64 in the reader's schema; see Rows for layouts, and for how
 // long a batch is there.
 func (s *Session) Query(ctx context.Context, sql string, args ...any) (array.RecordReader, error) {
-	rows, err := s.query(ctx, sql, "", args)
+	rows, err := s.query(ctx, lex.Client.Text(sql), "", args)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +204,7 @@ func (s *Session) Exec(ctx context.Context, sql string, args ...any) (Result, er
 		return Result{}, err
 	}
 	defer s.life.Leave()
-	texts := statement.Split(sql)
+	texts := statement.Split(lex.Client.Text(sql))
 	if len(texts) > 1 && len(args) > 0 {
 		return Result{}, sqlerror.New("42601", "cannot insert multiple commands into a prepared statement")
 	}
@@ -221,7 +222,7 @@ func (s *Session) Exec(ctx context.Context, sql string, args ...any) (Result, er
 	return result, nil
 }
 
-func (s *Session) query(ctx context.Context, sql, in string, args []any) (*Rows, error) {
+func (s *Session) query(ctx context.Context, text *lex.Text, in string, args []any) (*Rows, error) {
 	if err := s.life.Enter(); err != nil {
 		return nil, err
 	}
@@ -229,7 +230,7 @@ func (s *Session) query(ctx context.Context, sql, in string, args []any) (*Rows,
 	whole := ctx
 	ctx, stop := s.hurried(ctx)
 	s.atOnce = s.block == nil
-	st, err := s.PrepareIn(ctx, sql, in)
+	st, err := s.PrepareText(ctx, text, in)
 	s.atOnce = false
 	if err != nil {
 		stop()

@@ -55,11 +55,16 @@ func (s *Session) Prepare(ctx context.Context, sql string) (*Statement, error) {
 // PrepareIn is Prepare of a text that means what a dialect says, whatever the session's is: DialectDuckDB for one that
 // Statement.Text or NamedStatement.Query gave; empty: what the session's does.
 func (s *Session) PrepareIn(ctx context.Context, sql, in string) (*Statement, error) {
+	return s.PrepareText(ctx, lex.Client.Text(sql), in)
+}
+
+// PrepareText is PrepareIn of a text of which others have found tokens, in the dialect lex.Client.
+func (s *Session) PrepareText(ctx context.Context, text *lex.Text, in string) (*Statement, error) {
 	if err := s.life.Enter(); err != nil {
 		return nil, err
 	}
 	defer s.life.Leave()
-	st, err := s.ProbeIn(ctx, sql, in)
+	st, err := s.probe(ctx, text, in)
 	if err != nil {
 		s.fail()
 	}
@@ -68,6 +73,10 @@ func (s *Session) PrepareIn(ctx context.Context, sql, in string) (*Statement, er
 
 // ProbeIn is PrepareIn, but an error leaves an open transaction block as it is: for questions that the user did not ask.
 func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, error) {
+	return s.probe(ctx, lex.Client.Text(sql), in)
+}
+
+func (s *Session) probe(ctx context.Context, read *lex.Text, in string) (*Statement, error) {
 	ctx, leave, err := s.life.Call(ctx)
 	if err != nil {
 		return nil, err
@@ -76,7 +85,7 @@ func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, erro
 	if in == "" {
 		in = s.dialect()
 	}
-	over, err := s.takeTurn(ctx, sql)
+	over, err := s.takeTurn(ctx, read.SQL)
 	if err != nil {
 		return nil, s.life.CauseOf(outcome.Ended(ctx, err))
 	}
@@ -84,10 +93,9 @@ func (s *Session) ProbeIn(ctx context.Context, sql, in string) (*Statement, erro
 	var users dialect.Written
 	var parsed *statement.Statement
 	if in == DialectDuckDB {
-		parsed = s.keptText(sql, in)
+		parsed = s.keptText(read.SQL, in)
 	}
 	if parsed == nil {
-		read := lex.Client.Text(sql)
 		done, err := s.parsing(ctx, read)
 		if err != nil {
 			return nil, s.life.CauseOf(outcome.Ended(ctx, err))
@@ -439,7 +447,7 @@ func (st *Statement) planAgain(ctx context.Context, text string, v *snapshot.Vie
 		return nil, err
 	}
 	defer over()
-	return st.session.planQuery(ctx, text, st.treeOf(text), v)
+	return st.session.planQuery(ctx, st.source(text), v)
 }
 
 func (st *Statement) readOnce(ctx context.Context, args []any) (*Rows, error) {

@@ -65,7 +65,7 @@ func (st *Statement) viewSchema(ctx context.Context, head *statement.CreateView,
 		return nil, err
 	}
 	src := cast.Verbatim(head.Query)
-	plan, err := st.session.planQuery(ctx, head.Query, st.treeOf(head.Query), v)
+	plan, err := st.session.planQuery(ctx, st.source(head.Query), v)
 	if err != nil {
 		return nil, src.Relocate(err, st.parsed.Text)
 	}
@@ -149,7 +149,7 @@ var errOtherColumns = errors.New("the view would have other columns")
 
 // planned tells what is wrong with a view's query in v, if anything is.
 func (s *Session) planned(ctx context.Context, v *snapshot.View, w *catalog.View) error {
-	plan, err := s.planQuery(ctx, w.SQL, dialect.TreeOf(w.SQL), v)
+	plan, err := s.planQuery(ctx, dialect.SourceOf(w.SQL), v)
 	if err != nil {
 		return err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/wire"
 )
 
@@ -34,7 +35,7 @@ type wideSession struct {
 	wide *wideBackend
 }
 
-func (s *wideSession) Prepare(context.Context, string, []uint32) (wire.Statement, error) {
+func (s *wideSession) Prepare(context.Context, *lex.Text, []uint32) (wire.Statement, error) {
 	return s, nil
 }
 func (s *wideSession) Parameters() []uint32  { return nil }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgproto3"
 
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
@@ -23,12 +24,13 @@ func (c *connection) parse(message *pgproto3.Parse) (context.Context, error) {
 	if err := pgformat.CheckText(message.Query); err != nil {
 		return c.ctx, err
 	}
-	if isBlank(message.Query) {
+	text := lex.Client.Text(message.Query)
+	if isBlank(text) {
 		return c.ctx, c.remember(message.Name, nil)
 	}
 	ctx, done := c.interruptible(c.remaining())
 	defer done()
-	statement, err := c.session.Prepare(ctx, message.Query, message.ParameterOIDs)
+	statement, err := c.session.Prepare(ctx, text, message.ParameterOIDs)
 	if err != nil {
 		return ctx, interrupted(ctx, err)
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow/memory"
 
 	"github.com/csmsql/csmsql/engine/account"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgcopy"
 	"github.com/csmsql/csmsql/wire/pgformat"
@@ -143,7 +144,7 @@ func (s *fakeSession) PrepareNamed(ctx context.Context, name string) (wire.State
 	if s.named[name] == "" {
 		return nil, false, nil
 	}
-	st, err := s.Prepare(ctx, s.named[name], nil)
+	st, err := s.Prepare(ctx, lex.Client.Text(s.named[name]), nil)
 	return st, err == nil, err
 }
 
@@ -161,10 +162,11 @@ func (s *fakeSession) Close() error {
 	return nil
 }
 
-func (s *fakeSession) Split(sql string) (statements []string, err error) {
+func (s *fakeSession) Split(text *lex.Text) (statements []*lex.Text, err error) {
+	sql := text.SQL
 	for _, part := range strings.Split(sql, ";") {
 		if part = strings.TrimSpace(part); part != "" {
-			statements = append(statements, part)
+			statements = append(statements, lex.Client.Text(part))
 		}
 		if part == "SPLIT" {
 			s.backend.waiting <- struct{}{}
@@ -202,7 +204,8 @@ func (s *fakeSession) CursorFields(name string) (*arrow.Schema, bool) {
 // columnsOf builds a schema from "name:type" words.
 func columnsOf(fields ...arrow.Field) *arrow.Schema { return arrow.NewSchema(fields, nil) }
 
-func (s *fakeSession) Prepare(ctx context.Context, sql string, types []uint32) (wire.Statement, error) {
+func (s *fakeSession) Prepare(ctx context.Context, text *lex.Text, types []uint32) (wire.Statement, error) {
+	sql := text.SQL
 	words := strings.Fields(sql)
 	if len(words) == 0 { // to Go more is white than to SQL
 		words = []string{""}

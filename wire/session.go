@@ -8,6 +8,7 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/wire/pgcopy"
 )
 
@@ -78,12 +79,12 @@ const (
 // interrupted only through its context. A session may also implement ImplicitTransaction, Failing, Named, Cursors,
 // Patient, Timed and Settling.
 type Session interface {
-	// Split cuts a simple-query string into its statements. Every statement must be a substring of sql, in order, so
+	// Split cuts a simple-query string into its statements. Every statement must be a substring of it, in order, so
 	// that error positions can be counted from the start of the string. No statement at all is an empty query.
-	Split(sql string) ([]string, error)
-	// Prepare parses and plans one statement. paramTypes are OIDs of the first parameters, 0 where the client left the
-	// type open; it may be shorter than the number of parameters.
-	Prepare(ctx context.Context, sql string, paramTypes []uint32) (Statement, error)
+	Split(text *lex.Text) ([]*lex.Text, error)
+	// Prepare parses and plans one statement, a text in the dialect lex.Client. paramTypes are OIDs of the first
+	// parameters, 0 where the client left the type open; it may be shorter than the number of parameters.
+	Prepare(ctx context.Context, text *lex.Text, paramTypes []uint32) (Statement, error)
 	Status() TxStatus
 	Close() error
 }

@@ -20,7 +20,7 @@ func (c *connection) simpleQuery(sql string) error {
 
 	c.since = time.Time{}
 	ctx, err := c.settle()
-	var texts []string
+	var texts []*lex.Text
 	if err == nil {
 		texts, err = c.split(sql)
 	}
@@ -30,12 +30,12 @@ func (c *connection) simpleQuery(sql string) error {
 	rest := sql
 	for i := 0; i < len(texts) && err == nil; i++ {
 		// The statement's own text starts at "1" for whoever parses it; the client counts from the start of the string.
-		at := max(strings.Index(rest, texts[i]), 0)
+		at := max(strings.Index(rest, texts[i].SQL), 0)
 		rest = rest[at:]
 		prefix := sql[:len(sql)-len(rest)]
 		ctx, err = c.simpleStatement(texts[i], len(texts) > 1)
 		err = shift(err, prefix)
-		rest = rest[min(len(texts[i]), len(rest)):]
+		rest = rest[min(len(texts[i].SQL), len(rest)):]
 		if c.out.failure != nil {
 			return c.out.failure
 		}
@@ -52,19 +52,20 @@ func (c *connection) simpleQuery(sql string) error {
 	return c.ready()
 }
 
-func (c *connection) split(sql string) ([]string, error) {
+func (c *connection) split(sql string) ([]*lex.Text, error) {
 	if err := pgformat.CheckText(sql); err != nil {
 		return nil, err
 	}
-	if isBlank(sql) {
+	text := lex.Client.Text(sql)
+	if isBlank(text) {
 		return nil, nil
 	}
-	return c.session.Split(sql)
+	return c.session.Split(text)
 }
 
 // simpleStatement prepares and runs one statement to its end. The context it ran under is returned for the error's
 // sake.
-func (c *connection) simpleStatement(sql string, oneOfMany bool) (_ context.Context, err error) {
+func (c *connection) simpleStatement(text *lex.Text, oneOfMany bool) (_ context.Context, err error) {
 	ctx, cancel := context.WithCancelCause(c.ctx)
 	c.since = time.Time{}
 	err = c.running.begin(cancel, c.remaining())
@@ -81,7 +82,7 @@ func (c *connection) simpleStatement(sql string, oneOfMany bool) (_ context.Cont
 			return ctx, err
 		}
 	}
-	statement, err := c.session.Prepare(ctx, sql, nil)
+	statement, err := c.session.Prepare(ctx, text, nil)
 	if err != nil {
 		return ctx, err
 	}
@@ -99,10 +100,10 @@ func (c *connection) simpleStatement(sql string, oneOfMany bool) (_ context.Cont
 }
 
 // isBlank tells a query string without any statement: white space, semicolons and comments.
-func isBlank(sql string) bool {
-	t := lex.Client.Next(sql, 0)
+func isBlank(text *lex.Text) bool {
+	t := text.Next(0)
 	for t.Is(";") {
-		t = lex.Client.Next(sql, t.End())
+		t = text.Next(t.End())
 	}
 	return t.Kind == lex.End // what does not end is the parser's to complain of
 }

@@ -10,6 +10,9 @@ import (
 
 	"github.com/apache/arrow-go/v18/arrow"
 
+	pg "github.com/pganalyze/pg_query_go/v6"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/bind"
@@ -141,10 +144,13 @@ func (m *Mirror) View(v *catalog.View) *bind.View {
 		return nil
 	}
 	text := m.words.of(v)
-	if text.readsCatalog || text.words == "" {
+	if text.readsCatalog || text.tree == nil {
 		return nil
 	}
-	found := &bind.View{Text: text.words}
+	found := &bind.View{Text: text.words, Tree: &pg.ParseResult{}}
+	if err := proto.Unmarshal(text.tree, found.Tree); err != nil {
+		return nil
+	}
 	for _, f := range v.Columns.Fields() {
 		found.Columns = append(found.Columns, f.Name)
 	}

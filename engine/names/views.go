@@ -4,6 +4,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"google.golang.org/protobuf/proto"
+
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/sql/dialect"
 )
@@ -19,6 +21,7 @@ type viewWords struct {
 type viewText struct {
 	sql          string
 	words        string // the same before operators were translated; empty: it cannot be written for DuckDB
+	tree         []byte // PostgreSQL's of words, as its parser gave it; nil: it has none
 	readsCatalog bool   // PostgreSQL's system catalogs, which every session has its own copy of
 }
 
@@ -33,12 +36,12 @@ func (w *viewWords) of(v *catalog.View) *viewText {
 		return known.(*viewText)
 	}
 	text := &viewText{sql: dialect.Operators(v.SQL)}
-	sql, tree := v.SQL, dialect.TreeOf(v.SQL)
-	if formatted, ok := dialect.Formats(sql, tree); ok {
-		sql, tree = formatted, dialect.TreeOf(formatted)
-	}
-	if words, catalogs, err := dialect.Words(sql, tree); err == nil {
-		text.sql, text.words, text.readsCatalog = dialect.Operators(words), words, catalogs
+	source, _ := dialect.Formats(dialect.SourceOf(v.SQL))
+	if words, catalogs, err := dialect.Words(source); err == nil {
+		text.sql, text.words, text.readsCatalog = dialect.OperatorsIn(words.Read), words.Text(), catalogs
+		if words.Tree != nil {
+			text.tree, _ = proto.Marshal(words.Tree) // it was made of such bytes
+		}
 	}
 	w.known.Store(v.ID, text)
 	return text

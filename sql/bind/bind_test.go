@@ -291,7 +291,7 @@ func TestWithoutExclude(t *testing.T) {
 }
 
 // views are those of the tests: each as a catalog keeps it.
-var views = map[string]*bind.View{
+var views = map[string]bind.View{
 	"plain":     {Text: "SELECT a AS k, b FROM main.t WHERE c > 3 -- up to here", Columns: []string{"k", "b"}},
 	"named":     {Text: "SELECT a, count(*) FROM main.t GROUP BY a;", Columns: []string{"a", "n"}},
 	"nested":    {Text: "SELECT k FROM main.plain AS p", Columns: []string{"k"}},
@@ -314,7 +314,11 @@ func TestInline(t *testing.T) {
 			if schema != "" && schema != "main" || database != "" {
 				return nil
 			}
-			return views[name]
+			v, known := views[name]
+			if known {
+				v.Tree, _ = pg.Parse(v.Text)
+			}
+			return &v
 		},
 		Reproducible: func(parsed *pg.ParseResult) bool {
 			for m := range tree.All(parsed.ProtoReflect()) {
@@ -339,13 +343,14 @@ func TestInline(t *testing.T) {
 	} {
 		parsed, err := pg.Parse(sql)
 		require.NoError(t, err, sql)
-		got, made := in.Inline(sql, parsed)
+		got, inlined, made := in.Inline(sql, parsed)
 		if want == "" {
 			require.Nil(t, made, "%s: %s", sql, got)
 			want = sql
 		}
 		require.Equal(t, want, got)
-		_, err = pg.Parse(got)
+		read, err := pg.Parse(got) // tree.T3
 		require.NoError(t, err, got)
+		require.True(t, proto.Equal(read, inlined), "%s: %v, not %v", got, inlined, read)
 	}
 }

@@ -1,6 +1,7 @@
 package bind
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
@@ -11,9 +12,10 @@ import (
 	"github.com/csmsql/csmsql/sql/tree"
 )
 
-// View is a view: the text of its query, whose relations have schemas, and what its columns are called.
+// View is a view: its query, whose relations have schemas, and what its columns are called.
 type View struct {
 	Text    string
+	Tree    *pg.ParseResult // of Text, the caller's own; nil: there is none
 	Columns []string
 }
 
@@ -37,32 +39,54 @@ const (
 	inlineMax = 128 << 10 // bytes of a text with the queries of views in it
 )
 
-// Inline gives the text with the queries of views in it, and how it was made; nil: there are none to write.
-func (in *Inliner) Inline(sql string, parsed *pg.ParseResult) (string, edit.List) {
+// Inline gives the text with the queries of views in it, its tree, and how it was made; nil: there are none to write.
+func (in *Inliner) Inline(sql string, parsed *pg.ParseResult) (string, *pg.ParseResult, edit.List) {
 	return in.inline(sql, parsed, 0)
 }
 
-func (in *Inliner) inline(sql string, parsed *pg.ParseResult, depth int) (string, edit.List) {
+func (in *Inliner) inline(sql string, parsed *pg.ParseResult, depth int) (string, *pg.ParseResult, edit.List) {
 	s, err := Bind(sql, parsed, in.Catalog)
 	if err != nil || depth > deepest || s.namesSchemas() {
-		return sql, nil
+		return sql, parsed, nil
 	}
 	items := slices.DeleteFunc(slices.Clone(s.Items), func(it *Item) bool { return !it.replaceable(sql) })
 	slices.SortFunc(items, func(a, b *Item) int { return a.Name.Start - b.Name.Start })
 	edited := edit.New(sql)
+	queries := map[int]*pg.RangeSubselect{} // in the places of names, by their offsets
 	for _, it := range items {
-		if query, ok := in.query(it.Name.Parts, depth); ok {
+		if text, query := in.query(it.Name.Parts, depth); query != nil {
 			if !it.Aliased {
-				query += " AS " + lex.Quote(it.Alias)
+				text += " AS " + lex.Quote(it.Alias)
+				query.Alias = &pg.Alias{Aliasname: it.Alias}
 			}
-			edited.Replace(it.Name.Start, it.Name.End, query)
+			edited.Replace(it.Name.Start, it.Name.End, text)
+			queries[it.Name.Start] = query
 		}
 	}
 	text, made := edited.Text()
-	if len(text) > inlineMax {
-		return sql, nil
+	if made == nil || len(text) > inlineMax {
+		return sql, parsed, nil
 	}
-	return text, made
+	inlined := tree.Moved(parsed, made)
+	for at, query := range queries {
+		at = made.Forward(at)
+		tree.Move(query.ProtoReflect(), func(offset int) int { return offset + at })
+		put(inlined, at, query)
+	}
+	tree.Check(inlined, text)
+	return text, inlined, made
+}
+
+// put makes the name at an offset a query, which has the alias that the name had.
+func put(parsed *pg.ParseResult, at int, query *pg.RangeSubselect) {
+	for m := range tree.All(parsed.ProtoReflect()) {
+		n, _ := m.Interface().(*pg.Node)
+		if name := n.GetRangeVar(); name != nil && int(name.Location) == at {
+			query.Alias = cmp.Or(query.Alias, name.Alias)
+			n.Node = &pg.Node_RangeSubselect{RangeSubselect: query}
+			return
+		}
+	}
 }
 
 // namesSchemas: main.v.c has no meaning once v is an alias.
@@ -80,43 +104,55 @@ func (it *Item) replaceable(sql string) bool {
 	if len(it.Name.Parts) == 0 || it.Table != nil || it.CTE != nil || it.In.Stmt == nil || it.In.Dialect || it.Sampled {
 		return false
 	}
+	if len(it.Alias) >= MaxTreeName { // its tree has less of it
+		return false
+	}
 	word, _ := wordBefore(sql, it.Name.Start)
 	return !strings.EqualFold(word, "table") && !strings.EqualFold(word, "only")
 }
 
-// query is a view's query in parentheses.
-func (in *Inliner) query(name []string, depth int) (string, bool) {
+// query is a view's query in parentheses, and its node with places in that; nil: it is not written.
+func (in *Inliner) query(name []string, depth int) (string, *pg.RangeSubselect) {
 	var parts [3]string
 	copy(parts[len(parts)-len(name):], name)
 	v := in.View(parts[0], parts[1], parts[2])
-	if v == nil || v.Text == "" || len(v.Text) > inlineMax {
-		return "", false
+	if v == nil || v.Tree == nil || len(v.Text) > inlineMax || !in.Reproducible(v.Tree) {
+		return "", nil
 	}
-	parsed, err := tree.Parse(v.Text)
-	if err != nil || !in.Reproducible(parsed) {
-		return "", false
-	}
-	text, made := in.inline(v.Text, parsed, depth+1)
-	if made != nil {
-		if parsed, err = tree.Parse(text); err != nil {
-			return "", false
-		}
-	}
+	text, parsed, _ := in.inline(v.Text, v.Tree, depth+1)
 	s, err := Bind(text, parsed, in.Catalog)
 	if err != nil || !s.closed(parsed) || len(s.Top[0].Outputs) != len(v.Columns) {
-		return "", false
+		return "", nil
 	}
-	text = strings.TrimRight(text, "; \t\r\n") + "\n" // a comment may end it
-	for i, o := range s.Top[0].Outputs {
-		if o.Name != v.Columns[i] {
-			list := make([]string, len(v.Columns))
-			for i, c := range v.Columns {
-				list[i] = lex.Quote(c)
+	query, before := parsed.Stmts[0].Stmt, "("
+	text = strings.TrimRight(text, "; \t\r\n") + "\n)" // a comment may end it
+	if !slices.EqualFunc(s.Top[0].Outputs, v.Columns, func(o Output, name string) bool { return o.Name == name }) {
+		list, names := make([]string, len(v.Columns)), make([]*pg.Node, len(v.Columns))
+		for i, c := range v.Columns {
+			if len(c) >= MaxTreeName {
+				return "", nil
 			}
-			return "(SELECT * FROM (" + text + ") AS csm_view(" + strings.Join(list, ", ") + "))", true
+			list[i], names[i] = lex.Quote(c), pg.MakeStrNode(c)
 		}
+		before = "(SELECT * FROM ("
+		text += " AS csm_view(" + strings.Join(list, ", ") + "))"
+		from := &pg.RangeSubselect{Subquery: query, Alias: &pg.Alias{Aliasname: "csm_view", Colnames: names}}
+		query = allOf(from)
 	}
-	return "(" + text + ")", true
+	tree.Move(parsed.Stmts[0].Stmt.ProtoReflect(), func(offset int) int { return offset + len(before) })
+	return before + text, &pg.RangeSubselect{Subquery: query}
+}
+
+// allOf is the query (SELECT * FROM from).
+func allOf(from *pg.RangeSubselect) *pg.Node {
+	const at = int32(len("(SELECT "))
+	star := pg.MakeColumnRefNode([]*pg.Node{pg.MakeAStarNode()}, at)
+	return &pg.Node{Node: &pg.Node_SelectStmt{SelectStmt: &pg.SelectStmt{
+		TargetList:  []*pg.Node{pg.MakeResTargetNodeWithVal(star, at)},
+		FromClause:  []*pg.Node{{Node: &pg.Node_RangeSubselect{RangeSubselect: from}}},
+		LimitOption: pg.LimitOption_LIMIT_OPTION_DEFAULT,
+		Op:          pg.SetOperation_SETOP_NONE,
+	}}}
 }
 
 // closed tells whether a text is one query that means the same wherever it stands.

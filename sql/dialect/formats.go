@@ -127,12 +127,12 @@ func patternAt(template string) string {
 func isAnyLetter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // Formats writes such calls in DuckDB's way, and tells whether there were any.
-func Formats(text string, parsed *pg.ParseResult) (string, bool) {
-	if parsed == nil || !strings.Contains(strings.ToLower(text), "to_char") {
-		return text, false
+func Formats(s Source) (Source, bool) {
+	if s.Tree == nil || !strings.Contains(strings.ToLower(s.Text()), "to_char") {
+		return s, false
 	}
 	calls := map[int]formatCall{} // by their offsets
-	EachNode(parsed.ProtoReflect(), func(node any) {
+	EachNode(s.Tree.ProtoReflect(), func(node any) {
 		call, ok := node.(*pg.FuncCall)
 		if !ok || len(call.Args) != 2 || len(call.Funcname) != 1 || call.Funcname[0].GetString_().GetSval() != "to_char" {
 			return
@@ -146,13 +146,17 @@ func Formats(text string, parsed *pg.ParseResult) (string, bool) {
 		}
 	})
 	if len(calls) == 0 {
-		return text, false
+		return s, false
 	}
-	scanned, err := tree.Scan(text)
+	scanned, err := tree.Scan(s.Text())
 	if err != nil {
-		return text, false
+		return s, false
 	}
-	return rewriteCalls(text, scanned.Tokens, calls)
+	text, ok := rewriteCalls(s.Text(), scanned.Tokens, calls)
+	if !ok {
+		return s, false
+	}
+	return SourceOf(text), true
 }
 
 // formatCall is what stands before and behind the argument of a to_char.

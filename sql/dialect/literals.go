@@ -2,14 +2,17 @@ package dialect
 
 import (
 	"cmp"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	pg "github.com/pganalyze/pg_query_go/v6"
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/literal"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -21,53 +24,88 @@ import (
 // '{1,2}'::int[], also behind = ANY, '0044-03-15 BC'::date. They are written in DuckDB's way before it sees them
 // (package literal).
 
-// Literals gives the text with such literals, where a cast says what they are, in DuckDB's spelling, and whether there
-// were any.
-func Literals(text string, tree *pg.ParseResult) (string, bool, error) {
-	if tree == nil || !mayTranslate(text) {
-		return text, false, nil
+// Literals gives the text with such literals, where a cast says what they are, in DuckDB's spelling: the same one, if
+// there are none.
+func Literals(s Source) (Source, error) {
+	if s.Tree == nil || !mayTranslate(s.Read) {
+		return s, nil
 	}
-	at := map[int]string{} // offset of a literal → what stands for it
+	by := map[int]string{} // offset of a literal → its value to DuckDB
 	var failed error
-	eachCast(tree.ProtoReflect(), func(c *pg.TypeCast) {
+	eachCast(s.Tree.ProtoReflect(), func(c *pg.TypeCast) {
 		constant := c.Arg.GetAConst()
 		if constant.GetSval() == nil {
 			return
 		}
 		value := constant.GetSval().Sval
-		by, err := formOf(c.TypeName).Translate(value)
+		means, err := formOf(c.TypeName).Translate(value)
 		if err != nil {
 			e := sqlerror.New("22023", "%s", err)
-			e.At = utf8.RuneCountInString(text[:min(int(constant.Location), len(text))]) + 1
+			e.At = edit.Position(s.Text(), int(constant.Location))
 			failed = cmp.Or[error](failed, e)
-		} else if by != value {
-			at[int(constant.Location)] = duckdb.QuoteLiteral(by)
+		} else if means != value {
+			by[int(constant.Location)] = means
 		}
 	})
-	members(text, tree, at)
-	if len(at) == 0 || failed != nil {
-		return text, false, failed
+	if failed != nil {
+		return s, failed
+	}
+	lists := members(s)
+	if len(lists) == 0 {
+		return s.withStrings(by), nil
+	}
+	for offset, value := range by {
+		lists[offset] = duckdb.QuoteLiteral(value)
 	}
 	quantified := false // what follows is ANY or ALL, whose operator is IN now
-	out, _ := ReplaceTokens(text, func(token string, offset int) (string, bool) {
+	out, _ := ReplaceTokens(s.Text(), func(token string, offset int) (string, bool) {
 		if quantified && isQuantifier(token) {
 			quantified = false
 			return "", true
 		}
-		by, ok := at[offset]
+		by, ok := lists[offset]
 		quantified = quantified || by == isIn || by == isNotIn
 		return by, ok
 	})
-	return out, true, nil
+	return SourceOf(out), nil
+}
+
+// withStrings is the text in which strings, by their offsets, have other values.
+func (s Source) withStrings(values map[int]string) Source {
+	if len(values) == 0 {
+		return s
+	}
+	edited := edit.New(s.Text())
+	for _, at := range slices.Sorted(maps.Keys(values)) {
+		edited.Replace(at, s.Read.Next(at).End(), lex.QuoteString(values[at]))
+	}
+	text, made := edited.Text()
+	out := Source{Read: lex.Client.Text(text)}
+	if s.Tree == nil {
+		return out
+	}
+	out.Tree = tree.Moved(s.Tree, made)
+	moved := map[int]string{}
+	for at, value := range values {
+		moved[made.Forward(at)] = value
+	}
+	EachNode(out.Tree.ProtoReflect(), func(node any) {
+		c, _ := node.(*pg.A_Const)
+		if value, changed := moved[int(c.GetLocation())]; changed && c.GetSval() != nil {
+			c.GetSval().Sval = value
+		}
+	})
+	tree.Check(out.Tree, text)
+	return out
 }
 
 // mayTranslate is what most texts are spared by.
-func mayTranslate(text string) bool {
-	if !strings.Contains(text, "'") {
+func mayTranslate(read *lex.Text) bool {
+	if !strings.Contains(read.SQL, "'") {
 		return false
 	}
 	found := false
-	statement.Literals(text, func(l statement.Literal) { found = found || literal.Suspicious(l.Value) })
+	statement.Literals(read, func(l statement.Literal) { found = found || literal.Suspicious(l.Value) })
 	return found
 }
 
@@ -86,10 +124,11 @@ func isQuantifier(token string) bool {
 
 const isIn, isNotIn = " IN ", " NOT IN "
 
-// members writes x = ANY ('{a,b}') as x IN ('a', 'b'), and x <> ALL ('{a,b}') as x NOT IN ('a', 'b'): the array has the
-// type that x has, which only DuckDB knows.
-func members(text string, tree *pg.ParseResult, at map[int]string) {
-	EachNode(tree.ProtoReflect(), func(node any) {
+// members says, by offsets, how to write x = ANY ('{a,b}') as x IN ('a', 'b'), and x <> ALL ('{a,b}') as x NOT IN ('a',
+// 'b'): the array has the type that x has, which only DuckDB knows.
+func members(s Source) map[int]string {
+	text, at := s.Text(), map[int]string{}
+	EachNode(s.Tree.ProtoReflect(), func(node any) {
 		e, ok := node.(*pg.A_Expr)
 		if !ok || len(e.Name) != 1 || e.Rexpr.GetAConst().GetSval() == nil || int(e.Location) >= len(text) {
 			return
@@ -103,10 +142,11 @@ func members(text string, tree *pg.ParseResult, at map[int]string) {
 		default:
 			return
 		}
-		if list, ok := arrayMembers(e.Rexpr.GetAConst().GetSval().Sval); ok && !pgcatalog.IsCatalogQuery(tree) {
+		if list, ok := arrayMembers(e.Rexpr.GetAConst().GetSval().Sval); ok && !pgcatalog.IsCatalogQuery(s.Tree) {
 			at[int(e.Location)], at[int(e.Rexpr.GetAConst().Location)] = by, list
 		}
 	})
+	return at
 }
 
 // arrayMember is one of a flat array as PostgreSQL writes it, with what stands behind it.

@@ -8,6 +8,7 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/literal"
 )
 
@@ -63,10 +64,10 @@ func eachArm(s *pg.SelectStmt, visit func(row []*pg.Node)) {
 // SpelledFor writes an expression whose strings are values of a column as DuckDB reads them.
 func SpelledFor(expression string, f arrow.Field) (string, error) {
 	form := literal.Of(f)
-	if !form.Translates() || !mayTranslate(expression) {
+	const before = "SELECT "
+	if !form.Translates() || !mayTranslate(lex.Client.Text(before+expression)) {
 		return expression, nil
 	}
-	const before = "SELECT "
 	tree := TreeOf(before + expression)
 	if tree == nil || len(tree.Stmts) != 1 {
 		return expression, nil

@@ -1,11 +1,8 @@
 package dialect
 
 import (
-	"cmp"
 	"strconv"
 	"strings"
-
-	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/edit"
@@ -24,57 +21,54 @@ const untypedMax = 1000
 
 // Untyped are the literals of a text that are of the types of what stands beside them.
 type Untyped struct {
-	text  string
+	in    Source
 	first int // parameters that the text has itself
 	found []statement.Literal
 }
 
-// UntypedIn finds literals that DuckDB takes for bytes, or for points in time, in another spelling; tree may be nil.
-func UntypedIn(text string, tree *pg.ParseResult) (u Untyped, some bool) {
-	if strings.Contains(text, "'") {
-		statement.Literals(text, func(l statement.Literal) {
+// UntypedIn finds literals that DuckDB takes for bytes, or for points in time, in another spelling.
+func UntypedIn(s Source) (u Untyped, some bool) {
+	if strings.Contains(s.Text(), "'") {
+		statement.Literals(s.Read, func(l statement.Literal) {
 			if literal.Ambiguous(l.Value) {
 				u.found = append(u.found, l)
 			}
 		})
 	}
-	if len(u.found) == 0 || len(u.found) > untypedMax || tree != nil && pgcatalog.IsCatalogQuery(tree) {
+	if len(u.found) == 0 || len(u.found) > untypedMax || s.Tree != nil && pgcatalog.IsCatalogQuery(s.Tree) {
 		return Untyped{}, false
 	}
-	u.text, u.first = text, parametersIn(text)
+	u.in, u.first = s, parametersIn(s.Text())
 	return u, true
 }
 
 // Asked is the text with parameters in place of the literals.
 func (u Untyped) Asked() string {
-	return u.with(func(i int) string { return "$" + strconv.Itoa(u.first+i+1) })
-}
-
-// Spelled is the text whose literals are written in DuckDB's spelling, where params are the parameters of what was
-// asked, and whether there were any to write.
-func (u Untyped) Spelled(params []duckdb.ParameterType) (text string, changed bool, err error) {
-	if len(params) != u.first+len(u.found) {
-		return u.text, false, nil
-	}
-	text = u.with(func(i int) string {
-		by, failed := FormOfParameter(params[u.first+i]).Translate(u.found[i].Value)
-		err = cmp.Or(err, failed)
-		if failed != nil || by == u.found[i].Value {
-			return u.text[u.found[i].Start:u.found[i].End]
-		}
-		changed = true
-		return duckdb.QuoteLiteral(by)
-	})
-	return text, changed, err
-}
-
-func (u Untyped) with(by func(i int) string) string {
-	edited := edit.New(u.text)
+	edited := edit.New(u.in.Text())
 	for i, l := range u.found {
-		edited.Replace(l.Start, l.End, by(i))
+		edited.Replace(l.Start, l.End, "$"+strconv.Itoa(u.first+i+1))
 	}
 	text, _ := edited.Text()
 	return text
+}
+
+// Spelled is the text whose literals are written in DuckDB's spelling, where params are the parameters of what was
+// asked: the same one, if there are none to write.
+func (u Untyped) Spelled(params []duckdb.ParameterType) (Source, error) {
+	if len(params) != u.first+len(u.found) {
+		return u.in, nil
+	}
+	by := map[int]string{}
+	for i, l := range u.found {
+		means, err := FormOfParameter(params[u.first+i]).Translate(l.Value)
+		if err != nil {
+			return u.in, err
+		}
+		if means != l.Value {
+			by[l.Start] = means
+		}
+	}
+	return u.in.withStrings(by), nil
 }
 
 // FormOfParameter is the form of text that is given for a parameter.

@@ -4,38 +4,34 @@ import (
 	"regexp"
 	"strings"
 
-	pg "github.com/pganalyze/pg_query_go/v6"
-
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/pgcatalog"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // Words writes a text that DuckDB gets as a whole as a query's would be written for it: its literals, and what it
 // reads of PostgreSQL's catalogs, which it does if catalogs.
-func Words(sql string, tree *pg.ParseResult) (words string, catalogs bool, err error) {
-	translated, ok, err := Literals(sql, tree)
-	if err != nil {
-		return sql, false, err
+func Words(s Source) (words Source, catalogs bool, err error) {
+	if words, err = Literals(s); err != nil || !pgcatalog.IsCatalogQuery(words.Tree) {
+		return words, false, err
 	}
-	if ok {
-		sql, tree = translated, TreeOf(translated)
-	}
-	if !pgcatalog.IsCatalogQuery(tree) {
-		return sql, false, nil
-	}
-	words, err = pgcatalog.Rewrite(sql, tree)
-	return words, true, err
+	text, err := pgcatalog.Rewrite(words.Text(), words.Tree)
+	return Source{Read: lex.Client.Text(text)}, true, err
 }
 
 // Operators writes PostgreSQL's operators on patterns as those that DuckDB is given for them: to DuckDB a ~ b means
 // that the whole string is matched, and LIKE ANY (array) nothing. No character behind them moves, so that positions in
 // errors stay those of the given text.
-func Operators(text string) string {
+func Operators(text string) string { return OperatorsIn(lex.Client.Text(text)) }
+
+// OperatorsIn is Operators of a text of which others have found tokens.
+func OperatorsIn(read *lex.Text) string {
+	text := read.SQL
 	if !mayMatchPatterns(text) {
 		return text
 	}
 	var out []byte
-	for _, op := range statement.Operators(text) {
+	for _, op := range statement.Operators(read) {
 		by := pgcatalog.Operator(op.Name, op.Quantifier)
 		if by == op.Name {
 			continue
@@ -73,6 +69,6 @@ func mayMatchPatterns(text string) bool {
 // Expression is an expression in the words that DuckDB is given.
 func Expression(text string) string {
 	const before = "SELECT "
-	words, _, _ := Literals(before+text, TreeOf(before+text))
-	return Operators(words[len(before):])
+	words, _ := Literals(SourceOf(before + text))
+	return Operators(words.Text()[len(before):])
 }

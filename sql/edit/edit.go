@@ -27,6 +27,22 @@ func (l List) Back(offset int) int {
 	return offset - shift
 }
 
+// Forward is where an offset of the original is in the edited text. Inside of what was replaced it is where the
+// replacement starts, as it is where something was put in.
+func (l List) Forward(offset int) int {
+	shift := 0
+	for _, e := range l {
+		if offset <= e.Start {
+			break
+		}
+		if offset < e.End {
+			return e.Start + shift
+		}
+		shift += e.Length - (e.End - e.Start)
+	}
+	return offset + shift
+}
+
 // BackPosition is Back for positions in the two texts. Behind the end of the edited text is the end of the original.
 func (l List) BackPosition(position int, edited, original string) int {
 	return Position(original, l.Back(Offset(edited, position)))

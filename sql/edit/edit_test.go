@@ -201,3 +201,16 @@ func TestPositions(t *testing.T) {
 		require.Equal(t, want, list.BackPosition(position, after, original), position)
 	}
 }
+
+// What was kept is where it was kept; what was replaced is where that starts which stands for it.
+func TestForward(t *testing.T) {
+	edited := edit.New("ab cd ef")
+	edited.Replace(3, 5, "long")
+	edited.Replace(6, 6, "in ")
+	text, made := edited.Text()
+	require.Equal(t, "ab long in ef", text)
+	for offset, want := range []int{0, 1, 2, 3, 3, 7, 8, 12, 13} {
+		require.Equal(t, want, made.Forward(offset), offset)
+	}
+	require.Equal(t, 5, edit.List(nil).Forward(5))
+}

@@ -78,6 +78,20 @@ func (t *Text) index(at int) int {
 	return i
 }
 
+// Part is the text between two places where no token is divided, with what is known of it.
+func (t *Text) Part(start, end int) *Text {
+	if start == 0 && end == len(t.SQL) {
+		return t
+	}
+	part := t.in.Text(t.SQL[start:end])
+	for _, m := range t.tokens {
+		if m.kind != End && int(m.start) >= start && int(m.end) <= end {
+			part.tokens = append(part.tokens, mark{m.start - uint32(start), m.end - uint32(start), m.kind})
+		}
+	}
+	return part
+}
+
 // SkipBlank moves over blanks, as Dialect.SkipBlank does.
 func (t *Text) SkipBlank(at int) (end int, whole bool) { return t.in.SkipBlank(t.SQL, at) }
 

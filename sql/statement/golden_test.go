@@ -30,7 +30,7 @@ func TestHeads(t *testing.T) {
 				return describe(d.Input) + "\n"
 			case "split":
 				var out strings.Builder
-				for i, piece := range statement.Split(d.Input) {
+				for i, piece := range split(d.Input) {
 					fmt.Fprintf(&out, "%d: %q\n", i, piece)
 				}
 				return out.String()

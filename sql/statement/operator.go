@@ -18,10 +18,11 @@ type Operator struct {
 
 // Operators are those of a text, from left to right, up to whatever does not end. LIKE is among them only with a quantifier. The ~ that
 // stands before its only operand is another one, and none of them.
-func Operators(sql string) []Operator {
+func Operators(read *lex.Text) []Operator {
+	sql := read.SQL
 	var found []Operator
 	var earlier, before lex.Token
-	t := lex.Client.Next(sql, 0)
+	t := read.Next(0)
 	for !t.Ends() {
 		op := Operator{Start: t.Start, End: operatorEnd(sql, t)}
 		written := sql[t.Start:op.End]
@@ -34,9 +35,9 @@ func Operators(sql string) []Operator {
 		case patternOperators[written] && (endsOperand(earlier, before) || before.Is("(") && earlier.Is("operator")):
 			op.Name = written
 		}
-		after := lex.Client.Next(sql, op.End)
+		after := read.Next(op.End)
 		if op.Name != "" {
-			op.quantify(sql, after)
+			op.quantify(read, after)
 		}
 		if op.Quantifier != "" || patternOperators[written] && op.Name != "" {
 			found = append(found, op)
@@ -50,12 +51,12 @@ func Operators(sql string) []Operator {
 var patternOperators = map[string]bool{"~": true, "!~": true, "~*": true, "!~*": true, "~~": true, "!~~": true, "~~*": true, "!~~*": true}
 
 // quantify adds ANY, SOME or ALL that stands before an array. Before a query they are left alone.
-func (op *Operator) quantify(sql string, t lex.Token) {
+func (op *Operator) quantify(read *lex.Text, t lex.Token) {
 	if !t.IsAny("any", "some", "all") {
 		return
 	}
-	open := lex.Client.Next(sql, t.End())
-	if !open.Is("(") || lex.Client.Next(sql, open.End()).IsAny("select", "with", "values", "table", "from") {
+	open := read.Next(t.End())
+	if !open.Is("(") || read.Next(open.End()).IsAny("select", "with", "values", "table", "from") {
 		return
 	}
 	op.Quantifier, op.End = "any", t.End()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
@@ -28,7 +29,7 @@ func TestOperators(t *testing.T) {
 		"SELECT a ~ 'x', 'unfinished ~ b":                                           "~ [~]",
 	} {
 		var got []string
-		for _, op := range statement.Operators(sql) {
+		for _, op := range statement.Operators(lex.Client.Text(sql)) {
 			got = append(got, strings.TrimSpace(op.Name+" "+op.Quantifier)+fmt.Sprintf(" [%s]", sql[op.Start:op.End]))
 		}
 		require.Equal(t, want, strings.Join(got, "  "), sql)
@@ -38,7 +39,7 @@ func TestOperators(t *testing.T) {
 // checkOperators: they stand in the text, one behind the other, and each has room for a name with two more characters if it has a quantifier.
 func checkOperators(t require.TestingT, sql string) {
 	at := 0
-	for _, op := range statement.Operators(sql) {
+	for _, op := range statement.Operators(lex.Client.Text(sql)) {
 		require.LessOrEqual(t, at, op.Start, sql)
 		require.LessOrEqual(t, op.End, len(sql), sql)
 		size := len(op.Name)

@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 
+	pg "github.com/pganalyze/pg_query_go/v6"
+
 	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/tree"
@@ -14,17 +16,20 @@ import (
 func Parse(sql string) (*Statement, error) { return ParseText(lex.Client.Text(sql)) }
 
 // ParseText is Parse of a text of which others have found tokens, in the dialect lex.Client.
-func ParseText(read *lex.Text) (*Statement, error) {
+func ParseText(read *lex.Text) (*Statement, error) { return ParseTree(read, nil) }
+
+// ParseTree is ParseText of a text whose tree was made of another's (tree.T3); nil: it is to be parsed.
+func ParseTree(read *lex.Text, known *pg.ParseResult) (*Statement, error) {
 	sql := read.SQL
 	if err := encodingError(sql); err != nil {
 		return nil, err
 	}
-	s := &Statement{Text: sql, read: read}
+	s := &Statement{Text: sql, Tree: known, read: read}
 	c := &cursor{sql: sql, read: read}
 	verb := lex.Fold(c.peek(0).Text)
 	head, err := c.head()
 	s.Head = head
-	if _, insert := head.(*Insert); !insert || err != nil || len(sql) < bulkBytes {
+	if _, insert := head.(*Insert); known == nil && (!insert || err != nil || len(sql) < bulkBytes) {
 		s.parseTree()
 	}
 	if err := s.one(); err != nil {

@@ -6,17 +6,17 @@ import (
 	"github.com/csmsql/csmsql/sql/lex"
 )
 
-// Split cuts a text into its statements, each a piece of sql without its semicolon and without spaces around it (S3). A
+// Split cuts a text into its statements, each a piece of it without its semicolon and without spaces around it (S3). A
 // text in which a string or comment does not end is one statement, whose Parse says what is wrong with it.
-func Split(sql string) []string {
-	var out []string
+func Split(read *lex.Text) []*lex.Text {
+	var out []*lex.Text
 	start, last := -1, 0 // of the statement that is being read
 	for at := 0; ; {
-		t := lex.Client.Next(sql, at)
+		t := read.Next(at)
 		at = t.End()
 		switch {
 		case t.Kind == lex.Incomplete:
-			return []string{strings.TrimSpace(sql)}
+			return []*lex.Text{lex.Client.Text(strings.TrimSpace(read.SQL))}
 		case t.Kind != lex.End && !t.Is(";"):
 			if start < 0 {
 				start = t.Start
@@ -24,7 +24,7 @@ func Split(sql string) []string {
 			last = at
 			continue
 		case start >= 0:
-			out = append(out, sql[start:last])
+			out = append(out, read.Part(start, last))
 		}
 		if t.Kind == lex.End {
 			return out

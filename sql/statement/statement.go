@@ -34,6 +34,14 @@ type Statement struct {
 	read *lex.Text // the text; nil: nothing is known of its tokens
 }
 
+// Read is the statement's text, with the tokens that were found of it.
+func (s *Statement) Read() *lex.Text {
+	if s.read == nil {
+		s.read = lex.Client.Text(s.Text)
+	}
+	return s.read
+}
+
 // Empty is a text without a statement: spaces, comments, semicolons.
 type Empty struct{}
 

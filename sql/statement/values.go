@@ -150,8 +150,8 @@ type Literal struct {
 }
 
 // Literals visits the strings of a text from left to right, up to whatever does not end.
-func Literals(sql string, visit func(Literal)) {
-	for t := range lex.Client.Tokens(sql) {
+func Literals(read *lex.Text, visit func(Literal)) {
+	for t := range read.Tokens() {
 		if t.Kind == lex.String {
 			if value, ok := t.Value(); ok {
 				visit(Literal{t.Start, t.End(), value})

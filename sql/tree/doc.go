@@ -1,5 +1,5 @@
-// Package tree asks PostgreSQL's parser for a statement's syntax tree, and visits the messages of it, whatever they are:
-// nodes, and what is in them.
+// Package tree asks PostgreSQL's parser for a statement's syntax tree, visits the messages of it, whatever they are:
+// nodes, and what is in them, and moves them to where they stand in an edited text.
 //
 //	for m := range tree.All(parsed.ProtoReflect()) {
 //		if call, ok := m.Interface().(*pg.FuncCall); ok { … }
@@ -9,9 +9,12 @@
 //
 //   - tree.T1: All gives the message itself and then everything in it, each once; what is around comes before what is inside.
 //   - tree.T2: PostgreSQL's parser and lexer are called here alone, so that tests can count it (Parsed, Scanned).
+//   - tree.T3: a tree that was made of others, for a text that was made of theirs, is what the parser makes of that text,
+//     byte for byte: Check compares in tests.
 //
 // # What it does not do
 //
 // It keeps no order among the fields of a message, and knows nothing of SQL: who wants scopes reads the nodes by
-// their types. It imports nothing of ours but internal/invariants, and anything may import it.
+// their types. It imports nothing of ours but internal/invariants and
+// sql/edit, and anything may import it.
 package tree

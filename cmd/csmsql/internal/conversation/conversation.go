@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
@@ -101,7 +102,12 @@ func failureOf(err error) error {
 }
 
 // Split cuts a text into its statements.
-func Split(sql string) []string { return statement.Split(sql) }
+func Split(sql string) (texts []string) {
+	for _, text := range statement.Split(lex.Client.Text(sql)) {
+		texts = append(texts, text.SQL)
+	}
+	return texts
+}
 
 // ClientCopy tells what a statement would move between the server and the client, if it is such a COPY.
 func ClientCopy(sql string) (fromClient, toClient bool) {

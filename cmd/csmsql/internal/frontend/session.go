@@ -10,6 +10,7 @@ import (
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/engine/account"
 	"github.com/csmsql/csmsql/engine/outcome"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgcopy"
@@ -36,22 +37,23 @@ var (
 )
 
 // Split implements wire.Session.
-func (s *session) Split(sql string) ([]string, error) { return statement.Split(sql), nil }
+func (s *session) Split(text *lex.Text) ([]*lex.Text, error) { return statement.Split(text), nil }
 
 // Prepare implements wire.Session.
-func (s *session) Prepare(ctx context.Context, sql string, declared []uint32) (wire.Statement, error) {
-	return s.prepareIn(ctx, sql, "", declared)
+func (s *session) Prepare(ctx context.Context, text *lex.Text, declared []uint32) (wire.Statement, error) {
+	return s.prepareIn(ctx, text, "", declared)
 }
 
 // prepareIn is Prepare of a text that means what a dialect says, as in engine.Session.PrepareIn.
-func (s *session) prepareIn(ctx context.Context, sql, in string, declared []uint32) (wire.Statement, error) {
+func (s *session) prepareIn(ctx context.Context, text *lex.Text, in string,
+	declared []uint32) (wire.Statement, error) {
 	var st wire.Statement
 	var err error
-	if isPrompt(sql) {
-		return s.prepare(ctx, sql, in, declared)
+	if isPrompt(text.SQL) {
+		return s.prepare(ctx, text, in, declared)
 	}
-	l := &leaving{session: s, sql: sql, since: time.Now()}
-	if s.call(ctx, l, func() { st, err = s.prepare(ctx, sql, in, declared) }) {
+	l := &leaving{session: s, sql: text.SQL, since: time.Now()}
+	if s.call(ctx, l, func() { st, err = s.prepare(ctx, text, in, declared) }) {
 		s.calls.after(func() {
 			if st != nil {
 				st.Close()
@@ -104,13 +106,13 @@ func (l *leaving) put(reason error) (gone func()) {
 // Settle implements wire.Settling.
 func (s *session) Settle(ctx context.Context) error { return s.calls.settle(ctx) }
 
-func (s *session) prepare(ctx context.Context, sql, in string, declared []uint32) (wire.Statement, error) {
-	inner, parameters, changed, err := s.plan(ctx, sql, in, declared)
+func (s *session) prepare(ctx context.Context, text *lex.Text, in string, declared []uint32) (wire.Statement, error) {
+	inner, parameters, changed, err := s.plan(ctx, text, in, declared)
 	if err != nil {
 		s.backend.failed.Add(1)
 		return nil, err
 	}
-	st := &prepared{session: s, engine: inner, sql: sql, changed: changed, fields: withOrigins(inner.Schema(), inner.Origins()), parameters: parameters, since: time.Now()}
+	st := &prepared{session: s, engine: inner, sql: text.SQL, changed: changed, fields: withOrigins(inner.Schema(), inner.Origins()), parameters: parameters, since: time.Now()}
 	head := inner.Copy()
 	if head == nil {
 		return st, nil

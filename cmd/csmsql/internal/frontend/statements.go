@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/csmsql/csmsql/engine"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/wire"
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
@@ -73,7 +74,7 @@ func (s *session) PrepareNamed(ctx context.Context, name string) (wire.Statement
 	if !ok {
 		return nil, false, nil
 	}
-	st, err := s.prepareIn(ctx, n.Query, engine.DialectDuckDB, n.OIDs)
+	st, err := s.prepareIn(ctx, lex.Client.Text(n.Query), engine.DialectDuckDB, n.OIDs)
 	return st, err == nil, err
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/csmsql/csmsql/engine"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/sql/tree"
 	"github.com/csmsql/csmsql/wire"
@@ -45,12 +46,13 @@ func sqlName(oid uint32) string {
 }
 
 // plan prepares a statement. It returns the parameters' types (F2), and how the text that was prepared differs from sql.
-func (s *session) plan(ctx context.Context, sql, in string,
+func (s *session) plan(ctx context.Context, text *lex.Text, in string,
 	declared []uint32) (*engine.Statement, []uint32, rewriting, error) {
+	sql := text.SQL
 	changed, places := rewriting{given: sql}, (*parameterPlaces)(nil)
 	parameters := strings.Contains(sql, "$")
 	if parameters || mayHaveNumerics(sql) {
-		parsed, done, err := s.engine.Parse(ctx, sql)
+		parsed, done, err := s.engine.Parse(ctx, text)
 		if err != nil {
 			return nil, nil, rewriting{}, err
 		}
@@ -61,10 +63,12 @@ func (s *session) plan(ctx context.Context, sql, in string,
 				places = findParameters(parsed.Tree)
 				list = append(list, s.withTypes(ctx, sql, in, places, declared)...)
 			}
-			changed = rewrite(sql, list)
+			if changed = rewrite(sql, list); changed.given != sql {
+				text = lex.Client.Text(changed.given)
+			}
 		}
 	}
-	st, err := s.engine.PrepareIn(ctx, changed.given, in)
+	st, err := s.engine.PrepareText(ctx, text, in)
 	if err != nil {
 		return nil, nil, rewriting{}, changed.place(err)
 	}
