@@ -34,11 +34,12 @@ type Catalog struct {
 		since Revision // guarded by reporting; from which on they can
 	}
 
-	retiring   sync.Mutex // one at a time tells the lender what is over; above mu
-	committing sync.Mutex // one commit at a time; above mu
-	commits    uint64     // guarded by committing; makes commit tokens differ
-	broken     error      // guarded by committing; of a node that is alone: an outcome that is not known ends all commits
-	doubted    *commit    // guarded by committing; its outcome is not known yet
+	retiring   sync.Mutex    // one at a time tells the lender what is over; above mu
+	queue      queue         // of commits
+	committing chan struct{} // holds a token while a commit is under way; above mu
+	commits    uint64        // guarded by committing; makes commit tokens differ
+	broken     error         // guarded by committing; of a node that is alone: an outcome that is not known ends all commits
+	doubted    *commit       // guarded by committing; its outcome is not known yet
 
 	identities struct {
 		sync.Mutex
@@ -116,7 +117,7 @@ func Open(ctx context.Context, st Store, lender Lender, options Options) (*Catal
 	if options.Patience == 0 {
 		options.Patience = 5 * time.Second
 	}
-	c := &Catalog{store: st, lender: lender, options: options, reports: make(chan struct{}, 1)}
+	c := &Catalog{store: st, lender: lender, options: options, reports: make(chan struct{}, 1), committing: make(chan struct{}, 1)}
 	c.source = hugetable.NewSource(c, options.CacheBytes)
 	c.mu.leases = map[LeaseID]*lease{}
 	c.mu.domains = map[coherence.Domain]int{}
@@ -318,8 +319,8 @@ func (c *Catalog) Page(ctx context.Context, id PageID) ([]byte, error) {
 
 // Close ends all leases and refuses everything afterwards. It does not close the store.
 func (c *Catalog) Close() error {
-	c.committing.Lock() // a commit under way ends first
-	defer c.committing.Unlock()
+	c.committing <- struct{}{} // a commit under way ends first
+	defer func() { <-c.committing }()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.mu.closed = true

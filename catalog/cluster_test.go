@@ -76,7 +76,8 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 	require.NoError(t, err)
 	defer s.Close()
 	tx := n.catalog.Begin(s)
-	rows, exists := now[name]
+	_, exists := now[name]
+	added := []int64{}
 	appends := false
 	n.doubted = 0
 	drop := exists && rng.IntN(4) == 0
@@ -101,32 +102,40 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 			}
 			require.NoError(t, tx.Append(id, []*catalog.Chunk{c}))
 			appends = true
-			rows = append(slices.Clone(rows), values...)
+			added = append(added, values...)
 		}
 		if rng.IntN(4) == 0 {
 			n.rearrange(rng, tx, id)
 		}
 	}
-	conflicts := rng.IntN(4) == 0 && n.overtake(rng, id, now)
-	restarted := false
-	switch {
-	case conflicts:
-	case rng.IntN(6) == 0:
+	overtaken, restarted := false, false
+	switch rng.IntN(8) {
+	case 0, 1:
+		overtaken = n.overtake(rng, id, now)
+	case 2:
+		n.published = func() { overtaken = n.overtake(rng, id, now) }
+	case 3:
 		restarted = n.restartAnother(rng, tx, id)
-	case rng.IntN(6) == 0:
+	case 4:
 		n.published = func() { restarted = n.restartAnother(rng, tx, id) }
+	case 5: // what is refused because of rows is not for that repeated with a lender that is another one now
+		n.published = func() {
+			restarted = n.restartAnother(rng, tx, id)
+			overtaken = n.overtake(rng, id, now)
+		}
 	}
 	var d *doubt
-	if !conflicts && rng.IntN(5) == 0 {
+	if !overtaken && n.published == nil && rng.IntN(5) == 0 {
 		d = n.doubt(rng, now)
 	}
 	err = tx.Commit(ctx)
 	n.published = nil
+	conflicts := overtaken && (drop || !exists)
 	n.handle.doubt.Store(nil) // from here on the store answers
 	done := false
 	switch {
 	case conflicts:
-		require.ErrorIs(t, err, catalog.ErrConflict)
+		require.ErrorIs(t, err, catalog.ErrConflict, "K5")
 	case restarted:
 		require.Error(t, err, "K8: the chunks' lender does not know them any more")
 	case d == nil || !d.met.Load() || d.happens && !d.silent:
@@ -139,11 +148,11 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 	default:
 		require.ErrorIs(t, err, catalog.ErrNotCommitted)
 	}
-	if done {
-		now[name] = rows
-	}
-	if done && drop {
+	switch {
+	case done && drop:
 		delete(now, name)
+	case done: // behind what came in between
+		now[name] = append(slices.Clone(now[name]), added...)
 	}
 }
 

@@ -4,194 +4,219 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/internal/faults"
 )
 
-// Commit makes all changes visible at once, or none. The order is that of docs/coherence.md: the chunks are
-// published at their lenders, then the descriptors become visible by one compare-and-swap in the store; it is
-// durable when Commit returns. A change by somebody else to anything that was written here is ErrConflict (40001).
-// On an error nothing has changed and the chunks are given back, except for ErrOutcomeUnknown: then only the store
-// knows. In a cluster this node asks it again as soon as it can, and gives the chunks back if it did not happen;
-// alone it must be restarted.
-func (t *Transaction) Commit(ctx context.Context) error {
-	if t.over {
-		return ErrTransactionOver
-	}
-	t.over = true
-	c := t.catalog
-	c.committing.Lock()
-	defer c.committing.Unlock()
-	w := &commit{catalog: c, transaction: t, unused: t.taken, publish: map[ExtentID]bool{}}
-	if err := w.run(ctx); err != nil {
-		return fmt.Errorf("commit: %w", err)
-	}
-	return nil
-}
-
-// commit is one Commit under way. Requires: the catalog's committing.
+// commit is one attempt to make the changes of a group's transactions visible. Requires: the catalog's committing.
 type commit struct {
-	catalog     *Catalog
-	transaction *Transaction
-	current     *Contents
-	next        *Contents
-	pages       []hugetable.NewPage
-	write       store.Transaction
-	dead        []garbage         // is removed on the way
-	token       string            // what the store's commit record says of it
-	publish     map[ExtentID]bool // in the versions to come
-	unused      map[ExtentID]bool // handed over and in no version: truncated or dropped again
+	catalog *Catalog
+	group   *group
+	current *Contents
+	next    *Contents
+	changed map[TableName]bool // tables of next that are not sealed yet
+	pages   []hugetable.NewPage
+	write   store.Transaction
+	dead    []garbage         // is removed on the way
+	token   string            // what the store's commit record says of it
+	publish map[ExtentID]bool // in the versions to come
+	rows    map[string]bool   // keys of tables whose rows it changes
 }
 
-func (w *commit) run(ctx context.Context) error {
-	c := w.catalog
-	c.options.Fault.At(faults.CommitBegin)
-	if err := w.prepare(ctx); err != nil {
-		w.transaction.discard(w.transaction.taken)
-		return err
+// prepare computes what to write and checks that nobody else wrote it. Nothing has happened after it. Of several
+// transactions those that cannot be committed leave the group.
+func (g *group) prepare(ctx context.Context) (*commit, error) {
+	c := g.catalog
+	if c.broken != nil {
+		return nil, fmt.Errorf("an earlier commit left the catalog in doubt; restart the server: %w", c.broken)
 	}
-	for id := range w.publish {
-		delete(w.unused, id)
+	if err := c.settleDoubt(ctx); err != nil {
+		return nil, err
 	}
-	w.transaction.discard(w.unused)
-	if len(w.write.Puts)+len(w.write.Deletes) == 0 {
-		return nil
+	c.mu.Lock()
+	closed, current := c.mu.closed, c.mu.current.contents
+	c.mu.Unlock()
+	if closed {
+		return nil, ErrClosed
 	}
-	if err := w.compareLenders(); err != nil {
-		w.transaction.discard(w.publish)
-		return err
-	}
-	if err := c.lender.Publish(sortedIDs(w.publish)...); err != nil {
-		w.transaction.discard(w.publish)
-		return fmt.Errorf("publish chunks: %w", err)
-	}
-	c.options.Fault.At(faults.CommitPublished)
-	defer c.setPending(nil)
-	revision, err := w.store(context.WithoutCancel(ctx)) // half of a commit cannot be cancelled
-	if errors.Is(err, ErrOutcomeUnknown) {
-		if tell := c.options.Doubted; tell != nil && len(w.publish) > 0 {
-			tell(sortedIDs(w.publish))
+	w := &commit{catalog: c, group: g, current: current, next: current.clone(), changed: map[TableName]bool{}, publish: map[ExtentID]bool{}, rows: map[string]bool{}}
+	w.write.Compares = slices.Clone(g.lenders)
+	for _, r := range slices.Clone(g.requests) {
+		if err := w.add(ctx, r); err != nil {
+			g.fail(r, err)
 		}
-		if c.doubted = w; !c.shared() {
-			c.broken = err
+	}
+	for _, name := range slices.SortedFunc(maps.Keys(w.changed), compareNames) {
+		if err := w.seal(ctx, name); err != nil {
+			return nil, err
 		}
+	}
+	w.forget()
+	return w, nil
+}
+
+// add puts one transaction behind those before it: whole or, in a group of several, not at all. One that does more than
+// append is alone.
+func (w *commit) add(ctx context.Context, r *request) error {
+	if err := r.ctx.Err(); err != nil {
 		return err
 	}
-	if err != nil {
-		c.log("retire chunks of a failed commit", c.lender.Retire(sortedIDs(w.publish)...))
+	t := r.transaction
+	rows := map[TableName]*TableVersion{}
+	for name := range t.relation {
+		v, err := w.changedRows(ctx, t, name)
+		if err != nil {
+			return err
+		}
+		if v != nil {
+			rows[name] = v
+		}
+	}
+	for name, v := range rows {
+		w.next.tables[name] = tableEntry{version: v}
+		w.changed[name] = true
+	}
+	if err := w.redefine(t, rows); err != nil {
 		return err
 	}
-	c.options.Fault.At(faults.CommitStored)
-	defer w.committed()
-	if c.shared() {
-		// The commit is durable. That this process does not see it yet is no reason to call it failed.
-		c.log("see a commit", c.awaitApplied(context.WithoutCancel(ctx), revision))
-		c.options.Fault.At(faults.CommitVisible)
-		c.options.Fault.At(faults.CommitDone)
-		return nil
+	r.keep()
+	for id := range r.held {
+		w.publish[id] = true
 	}
-	w.show(revision)
 	return nil
 }
 
-// committed says that its extents are a version's.
-func (w *commit) committed() {
-	if tell := w.catalog.options.Committed; tell != nil && len(w.publish) > 0 {
-		tell(sortedIDs(w.publish))
+// changedRows is the version that a table gets by the transaction, behind what others have committed to it since: nil
+// if the name means another relation by it, or none. What does not go together is ErrConflict (K5).
+func (w *commit) changedRows(ctx context.Context, t *Transaction, name TableName) (*TableVersion, error) {
+	before, existed := t.base.tables[name]
+	after, exists := t.own.tables[name]
+	same := w.current.tables[name] == before && w.current.views[name] == t.base.views[name]
+	if existed {
+		// Its pages may die by this; what is in them must be known by then.
+		if err := w.catalog.loadExtents(ctx, before.version); err != nil {
+			return nil, err
+		}
 	}
+	if !existed || !exists || identity(t.base, name) != identity(t.own, name) {
+		if !same {
+			return nil, conflict("relation", name.String())
+		}
+		return nil, nil
+	}
+	now, ok := w.next.tables[name]
+	if !ok {
+		return nil, conflict("relation", name.String())
+	}
+	if err := w.catalog.loadExtents(ctx, w.current.tables[name].version); err != nil {
+		return nil, err
+	}
+	v, err := after.version.Rebase(ctx, before.version, now.version)
+	if errors.Is(err, hugetable.ErrDiverged) {
+		err = fmt.Errorf("%w: %w", ErrConflict, err)
+	}
+	return v, err
 }
 
-// compareLenders makes the commit fail if this node, or a lender of its chunks, is not the incarnation any more that it
-// is now (K8). It comes before the chunks are published there: a lender that was started anew before that knows
-// nothing of them, and one that is later fails the comparison.
-func (w *commit) compareLenders() error {
+// seal writes a table's next version.
+func (w *commit) seal(ctx context.Context, name TableName) error {
+	v := w.next.tables[name].version
+	sealed, pages, err := v.Seal(ctx, v.Version()+1)
+	if err != nil {
+		return err
+	}
+	record, err := sealed.Encode()
+	if err != nil {
+		return err
+	}
+	id := v.Table().ID
+	if now, ok := w.current.tables[name]; ok && now.version.Table().ID == id {
+		w.compares(unchanged(tableKey(id), now.revision))
+		w.rows[tableKey(id)] = true
+	} else {
+		w.put(nameKey(name), encodeName(kindTable, id))
+	}
+	w.pages = append(w.pages, pages...)
+	w.put(tableKey(id), record)
+	w.next.tables[name] = tableEntry{version: sealed}
+	return nil
+}
+
+// redefine prepares what a transaction does beside changing the rows of tables.
+func (w *commit) redefine(t *Transaction, rows map[TableName]*TableVersion) error {
+	if err := w.schemas(t); err != nil {
+		return err
+	}
+	for name := range t.relation {
+		if rows[name] == nil {
+			if err := w.relation(t, name); err != nil {
+				return err
+			}
+		}
+	}
+	w.readers(t)
+	return w.compareReads(t)
+}
+
+// lendersOf are the conditions that this node, and each lender of the commit's chunks, is the incarnation that it is now
+// (K8). They are asked for before the chunks are published there: a lender that was started anew before that knows
+// nothing of them, and one that is later fails the comparison, in whichever attempt.
+func (w *commit) lendersOf() ([]store.Compare, error) {
 	c := w.catalog
 	if !c.shared() {
-		return nil
+		return nil, nil
 	}
 	self := c.options.Self.Name
-	w.compare(unchanged(nodeKey(self), c.registered))
+	compares := []store.Compare{unchanged(nodeKey(self), c.registered)}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	compared := map[string]bool{self: true}
 	for id := range w.publish {
 		record := c.mu.regions[id.Region]
 		if record == nil {
-			return fmt.Errorf("%w: nothing is known of region %d", ErrLenderGone, id.Region)
+			return nil, fmt.Errorf("%w: nothing is known of region %d", ErrLenderGone, id.Region)
 		}
 		if compared[record.Node] {
 			continue
 		}
 		m := c.mu.members[record.Node]
 		if m == nil {
-			return fmt.Errorf("%w: region %d of node %q", ErrLenderGone, id.Region, record.Node)
+			return nil, fmt.Errorf("%w: region %d of node %q", ErrLenderGone, id.Region, record.Node)
 		}
 		compared[record.Node] = true
-		w.compare(unchanged(nodeKey(record.Node), m.Registered))
+		compares = append(compares, unchanged(nodeKey(record.Node), m.Registered))
 	}
-	return nil
-}
-
-// prepare computes what to write and checks that nobody else wrote it. Nothing has happened after it.
-func (w *commit) prepare(ctx context.Context) error {
-	c := w.catalog
-	if c.broken != nil {
-		return fmt.Errorf("an earlier commit left the catalog in doubt; restart the server: %w", c.broken)
-	}
-	if err := c.settleDoubt(ctx); err != nil {
-		return err
-	}
-	c.mu.Lock()
-	closed := c.mu.closed
-	w.current = c.mu.current.contents
-	c.mu.Unlock()
-	if closed {
-		return ErrClosed
-	}
-	w.next = w.current.clone()
-	if err := w.schemas(); err != nil {
-		return err
-	}
-	for name := range w.transaction.relation {
-		if err := w.relation(ctx, name); err != nil {
-			return err
-		}
-	}
-	w.readers()
-	if err := w.compareReads(); err != nil {
-		return err
-	}
-	w.forget()
-	return ctx.Err()
+	return compares, nil
 }
 
 func conflict(kind, name string) error {
 	return fmt.Errorf("%w: %s %q", ErrConflict, kind, name)
 }
 
-func (w *commit) compare(c store.Compare) { w.write.Compares = append(w.write.Compares, c) }
+func (w *commit) compares(c store.Compare) { w.write.Compares = append(w.write.Compares, c) }
 func (w *commit) put(key string, value []byte) {
 	w.write.Puts = append(w.write.Puts, store.Item{Key: key, Value: value})
 }
 func (w *commit) remove(key string) { w.write.Deletes = append(w.write.Deletes, key) }
 
-func (w *commit) schemas() error {
-	t := w.transaction
+func (w *commit) schemas(t *Transaction) error {
 	for name := range t.schema {
 		before, had := t.base.schemas[name]
 		if now, has := w.current.schemas[name]; now != before || has != had {
 			return conflict("schema", name)
 		}
-		w.compare(unchanged(schemaKey(name), before.revision))
+		w.compares(unchanged(schemaKey(name), before.revision))
 		if had { // it was dropped, and perhaps made again: nobody may have put something into it
 			for _, relation := range w.current.relationsIn(name) {
 				if !t.relation[relation] {
 					return conflict("schema", name)
 				}
 			}
-			w.compare(store.NothingNewer(namesOf(name), t.base.revision))
+			w.compares(store.NothingNewer(namesOf(name), t.base.revision))
 			delete(w.next.schemas, name)
 		}
 		switch {
@@ -205,38 +230,30 @@ func (w *commit) schemas() error {
 	return nil
 }
 
-func (w *commit) relation(ctx context.Context, name TableName) error {
-	t := w.transaction
+// relation is a name that means another table or view than before, or one and not the other.
+func (w *commit) relation(t *Transaction, name TableName) error {
 	table, isTable := t.base.tables[name]
 	view, isView := t.base.views[name]
-	if w.current.tables[name] != table || w.current.views[name] != view {
-		return conflict("relation", name.String())
-	}
 	delete(w.next.tables, name)
 	delete(w.next.views, name)
 	switch {
 	case isTable:
-		w.compare(unchanged(tableKey(table.version.Table().ID), table.revision))
+		w.compares(unchanged(tableKey(table.version.Table().ID), table.revision))
 		w.remove(tableKey(table.version.Table().ID))
 		w.remove(nameKey(name))
-		// Its pages may die by this; what is in them must be known by then.
-		if err := w.catalog.loadExtents(ctx, table.version); err != nil {
-			return err
-		}
 	case isView:
-		w.compare(unchanged(viewKey(view.view.ID), view.revision))
+		w.compares(unchanged(viewKey(view.view.ID), view.revision))
 		w.remove(viewKey(view.view.ID))
 		w.remove(nameKey(name))
 	default:
-		w.compare(unchanged(nameKey(name), 0))
+		w.compares(unchanged(nameKey(name), 0))
 	}
-	return w.newRelation(ctx, name, isTable || isView)
+	return w.newRelation(t, name, isTable || isView)
 }
 
 // readers sees to it that no view is made over what is gone, and nothing goes below a view that was made since
 // (K10). A view leaves a mark at what it reads; whoever takes that away compares the mark.
-func (w *commit) readers() {
-	t := w.transaction
+func (w *commit) readers(t *Transaction) {
 	marked := map[TableID]bool{}
 	for name, id := range t.reads {
 		if identity(t.own, name) != id {
@@ -246,32 +263,32 @@ func (w *commit) readers() {
 		if _, view := t.base.views[name]; view {
 			key = viewKey(id)
 		}
-		w.compare(store.Present(key))
-		w.compare(store.Present(nameKey(name)))
+		w.compares(store.Present(key))
+		w.compares(store.Present(nameKey(name)))
 		w.put(readerKey(id), nil)
 		marked[id] = true
 	}
 	for name := range t.relation {
 		if id := identity(t.base, name); id != 0 && identity(t.own, name) == 0 && !marked[id] {
-			w.compare(store.NothingNewer(readerKey(id), t.base.revision))
+			w.compares(store.NothingNewer(readerKey(id), t.base.revision))
 			w.remove(readerKey(id))
 		}
 	}
 }
 
-func (w *commit) newRelation(ctx context.Context, name TableName, existed bool) error {
-	t := w.transaction
+func (w *commit) newRelation(t *Transaction, name TableName, existed bool) error {
 	table, isTable := t.own.tables[name]
 	view, isView := t.own.views[name]
 	if (isTable || isView) && !existed && !t.schema[name.Schema] {
 		if w.current.schemas[name.Schema] != t.base.schemas[name.Schema] {
 			return conflict("schema", name.Schema)
 		}
-		w.compare(unchanged(schemaKey(name.Schema), t.base.schemas[name.Schema].revision))
+		w.compares(unchanged(schemaKey(name.Schema), t.base.schemas[name.Schema].revision))
 	}
 	switch {
 	case isTable:
-		return w.newVersion(ctx, name, table.version)
+		w.next.tables[name] = tableEntry{version: table.version}
+		w.changed[name] = true
 	case isView:
 		record, err := view.view.encode()
 		if err != nil {
@@ -281,25 +298,6 @@ func (w *commit) newRelation(ctx context.Context, name TableName, existed bool) 
 		w.put(nameKey(name), encodeName(kindView, view.view.ID))
 		w.next.views[name] = viewEntry{view: view.view}
 	}
-	return nil
-}
-
-func (w *commit) newVersion(ctx context.Context, name TableName, v *TableVersion) error {
-	sealed, pages, err := v.Seal(ctx, v.Version()+1)
-	if err != nil {
-		return err
-	}
-	record, err := sealed.Encode()
-	if err != nil {
-		return err
-	}
-	for _, id := range v.FreshExtents() {
-		w.publish[id] = true
-	}
-	w.pages = append(w.pages, pages...)
-	w.put(tableKey(v.Table().ID), record)
-	w.put(nameKey(name), encodeName(kindTable, v.Table().ID))
-	w.next.tables[name] = tableEntry{version: sealed}
 	return nil
 }
 
@@ -336,7 +334,6 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 		w.write.Puts = append(w.write.Puts, pages...)
 	} else {
 		if err := c.storePages(ctx, pages); err != nil {
-			c.abandonPages(w.pages)
 			return 0, err
 		}
 		c.options.Fault.At(faults.CommitPagesStored)
@@ -351,18 +348,9 @@ func (w *commit) store(ctx context.Context) (Revision, error) {
 		revision, err = c.outcome(ctx, w.token, err)
 	}
 	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
-		w.undo()
-	}
-	if errors.Is(err, store.ErrConflict) {
-		return 0, c.conflictOf(err)
+		c.returnGarbage(w.dead)
 	}
 	return revision, err
-}
-
-// undo takes back what the store was to do and did not.
-func (w *commit) undo() {
-	w.catalog.returnGarbage(w.dead)
-	w.catalog.abandonPages(w.pages)
 }
 
 // setPending tells apply that the next transaction with the token is the commit's.
@@ -415,18 +403,8 @@ func (c *Catalog) storePages(ctx context.Context, pages []store.Item) error {
 func (w *commit) show(revision Revision) {
 	c := w.catalog
 	w.next.revision = revision
-	for name := range w.transaction.schema {
-		if _, ok := w.next.schemas[name]; ok {
-			w.next.schemas[name] = schemaEntry{revision}
-		}
-	}
-	for name := range w.transaction.relation {
-		if e, ok := w.next.tables[name]; ok {
-			w.next.tables[name] = tableEntry{e.version, revision}
-		}
-		if e, ok := w.next.views[name]; ok {
-			w.next.views[name] = viewEntry{e.view, revision}
-		}
+	for _, r := range w.group.requests {
+		w.date(r.transaction, revision)
 	}
 	c.mu.Lock()
 	released := c.install(w.next, w.pages)
@@ -434,6 +412,23 @@ func (w *commit) show(revision Revision) {
 	c.options.Fault.At(faults.CommitVisible)
 	c.tell(released)
 	c.options.Fault.At(faults.CommitDone)
+}
+
+// date puts the revision to what a transaction wrote.
+func (w *commit) date(t *Transaction, revision Revision) {
+	for name := range t.schema {
+		if _, ok := w.next.schemas[name]; ok {
+			w.next.schemas[name] = schemaEntry{revision}
+		}
+	}
+	for name := range t.relation {
+		if e, ok := w.next.tables[name]; ok {
+			w.next.tables[name] = tableEntry{e.version, revision}
+		}
+		if e, ok := w.next.views[name]; ok {
+			w.next.views[name] = viewEntry{e.view, revision}
+		}
+	}
 }
 
 func isConflict(err error) bool { return errors.Is(err, store.ErrConflict) }

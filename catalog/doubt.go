@@ -63,7 +63,8 @@ func (c *Catalog) settleDoubt(ctx context.Context) error {
 	revision, err := c.outcome(ctx, w.token, nil)
 	switch {
 	case errors.Is(err, ErrNotCommitted):
-		w.undo()
+		c.returnGarbage(w.dead)
+		c.abandonPages(w.pages)
 		c.log("retire chunks of a failed commit", c.lender.Retire(sortedIDs(w.publish)...))
 	case err != nil: // of the commit to come it is known that it does not happen
 		return fmt.Errorf("%w, nor is it known what became of an earlier one: %v", ErrNotCommitted, err)
@@ -79,10 +80,12 @@ func (c *Catalog) settleDoubt(ctx context.Context) error {
 
 // settleSoon does so between commits.
 func (c *Catalog) settleSoon(ctx context.Context) {
-	if !c.committing.TryLock() {
+	select {
+	case c.committing <- struct{}{}:
+	default:
 		return // whoever commits settles it first
 	}
-	defer c.committing.Unlock()
+	defer func() { <-c.committing }()
 	if err := c.settleDoubt(ctx); err != nil && ctx.Err() == nil {
 		c.log("find out what became of a commit", err)
 	}

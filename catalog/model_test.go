@@ -39,6 +39,7 @@ type world struct {
 	lender  *lendertest.Lender
 	catalog *catalog.Catalog
 	next    int64
+	drawn   int64
 	first   coherence.Generation
 	faults  []error
 	fault   faults.Hook
@@ -153,22 +154,60 @@ func (w *world) rows(v *catalog.TableVersion) []int64 {
 // twin is the naive catalog: names and rows.
 type twin struct {
 	schemas map[string]int64 // who made it
-	tables  map[catalog.TableName][]int64
+	tables  map[catalog.TableName]twinTable
 	marks   map[string]int64 // last change of each name: for conflicts
 }
 
+// twinTable is never changed, only replaced.
+type twinTable struct {
+	id        int64
+	placement string
+	replicas  int
+	chunks    []twinChunk
+	truncated bool // by a transaction
+}
+
+// twinChunk is rows and where they lie, as a number that each move draws again.
+type twinChunk struct {
+	values []int64
+	place  int64
+}
+
+func (t twinTable) rows() []int64 {
+	rows := []int64{}
+	for _, c := range t.chunks {
+		rows = append(rows, c.values...)
+	}
+	return rows
+}
+
+// like tells whether two are one table that is declared alike.
+func (t twinTable) like(other twinTable) bool {
+	return t.id == other.id && t.placement == other.placement && t.replicas == other.replicas
+}
+
+// rebase is what was done to base to get t, done to now (H5); false if it cannot be.
+func (t twinTable) rebase(base, now twinTable) (twinTable, bool) {
+	if t.truncated || !t.like(base) || !now.like(base) {
+		return t, false
+	}
+	next := now
+	next.chunks = slices.Clone(now.chunks)
+	for i, c := range base.chunks {
+		if t.chunks[i].place == c.place {
+			continue
+		}
+		if i >= len(now.chunks) || now.chunks[i].place != c.place {
+			return t, false
+		}
+		next.chunks[i] = t.chunks[i]
+	}
+	next.chunks = append(next.chunks, t.chunks[len(base.chunks):]...)
+	return next, true
+}
+
 func (t *twin) clone() *twin {
-	c := &twin{map[string]int64{}, map[catalog.TableName][]int64{}, map[string]int64{}}
-	for k, v := range t.schemas {
-		c.schemas[k] = v
-	}
-	for k, v := range t.tables {
-		c.tables[k] = v
-	}
-	for k, v := range t.marks {
-		c.marks[k] = v
-	}
-	return c
+	return &twin{maps.Clone(t.schemas), maps.Clone(t.tables), maps.Clone(t.marks)}
 }
 
 // requireContents compares everything that can be seen.
@@ -180,10 +219,11 @@ func (w *world) requireContents(want *twin, got *catalog.Contents) {
 	slices.Sort(names)
 	require.Equal(w.t, names, append([]string{}, got.Schemas()...))
 	require.Len(w.t, got.Tables(), len(want.tables))
-	for name, rows := range want.tables {
+	for name, table := range want.tables {
 		v, ok := got.Table(name)
+		rows := table.rows()
 		require.True(w.t, ok, "%v", name)
-		require.Equal(w.t, append([]int64{}, rows...), w.rows(v), "%v", name)
+		require.Equal(w.t, rows, w.rows(v), "%v", name)
 		if len(rows) > 0 {
 			s := v.Statistics(0)
 			require.Equal(w.t, slices.Min(rows), s.Min.Int())
@@ -267,7 +307,7 @@ func TestModel(t *testing.T) {
 		limits := []store.Limits{{}, {Operations: 24, Bytes: 700}}[rng.IntN(2)]
 		w := newWorld(rt, limits)
 		defer delete(openSnapshots, w)
-		now := &twin{map[string]int64{"public": 0}, map[catalog.TableName][]int64{}, map[string]int64{}}
+		now := &twin{map[string]int64{"public": 0}, map[catalog.TableName]twinTable{}, map[string]int64{}}
 		sessions := make([]*session, 3)
 		clock := int64(0)
 		for range rapid.IntRange(5, 80).Draw(rt, "steps") {
@@ -365,7 +405,9 @@ func (w *world) begin(now *twin) *session {
 // step does one random statement to both.
 func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 	name := pick(rng, modelNames)
-	rows, have := s.sees.tables[name]
+	table, have := s.sees.tables[name]
+	table.chunks = slices.Clone(table.chunks)
+	draw := func() int64 { w.drawn++; return w.drawn }
 	_, schema := s.sees.schemas[name.Schema]
 	touch := func() { s.touched[name.String()] = true }
 	switch rng.IntN(9) {
@@ -378,33 +420,35 @@ func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 			require.ErrorIs(rt, err, catalog.ErrDuplicateTable)
 		default:
 			require.NoError(rt, err)
-			s.sees.tables[name] = nil
+			s.sees.tables[name] = twinTable{id: draw()}
 			touch()
 		}
 	case 1, 2, 3:
 		var chunks []*catalog.Chunk
-		var added []int64
+		var added []twinChunk
 		for range 1 + rng.IntN(3) {
 			first := w.next
 			c := w.chunk(1 + rng.IntN(5))
+			made := twinChunk{place: draw()}
 			for v := first; v < w.next; v++ {
-				added = append(added, v)
+				made.values = append(made.values, v)
 			}
-			chunks = append(chunks, c)
+			chunks, added = append(chunks, c), append(added, made)
 		}
 		replace := rng.IntN(5) == 0
 		err := s.tx.Append(name, chunks)
 		if replace && err == nil {
 			added = nil // the chunks are in no version then, and must come back all the same
 			err = s.tx.Truncate(name)
-			rows = nil
+			table.chunks, table.truncated = nil, true
 		}
 		if !have {
 			require.Error(rt, err)
 			return
 		}
 		require.NoError(rt, err)
-		s.sees.tables[name] = append(slices.Clone(rows), added...)
+		table.chunks = append(table.chunks, added...)
+		s.sees.tables[name] = table
 		touch()
 	case 4:
 		err := s.tx.DropTable(name)
@@ -426,7 +470,7 @@ func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 		}
 		require.NoError(rt, err)
 		delete(s.sees.tables, name)
-		s.sees.tables[to] = rows
+		s.sees.tables[to] = table
 		touch()
 		s.touched[to.String()] = true
 	case 7, 8: // the same rows in other memory, or in more
@@ -440,11 +484,16 @@ func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 			require.NoError(rt, err)
 			if rng.IntN(3) == 0 {
 				moved[p.Index] = w.rearranged(rng, p.Chunk)
+				table.chunks[p.Index].place = draw()
 			}
 		}
 		require.NoError(rt, s.tx.ReplaceChunks(ctx, name, moved))
-		require.NoError(rt, s.tx.SetReplicas(name, 1+rng.IntN(3)))
-		require.NoError(rt, s.tx.SetPlacement(name, pick(rng, []string{"", "rows"})))
+		if rng.IntN(3) == 0 {
+			table.replicas, table.placement = 1+rng.IntN(3), pick(rng, []string{"", "rows"})
+			require.NoError(rt, s.tx.SetReplicas(name, table.replicas))
+			require.NoError(rt, s.tx.SetPlacement(name, table.placement))
+		}
+		s.sees.tables[name] = table
 		touch()
 	case 6:
 		if _, ok := s.sees.schemas["other"]; !ok {
@@ -471,10 +520,18 @@ func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 	}
 }
 
-// commit predicts the outcome: a conflict exactly if something that was touched changed since the snapshot.
+// commit predicts the outcome: a conflict exactly if something that was touched changed since the snapshot, and it is not
+// that rows were appended, or chunks moved, on both sides.
 func (w *world) commit(s *session, now *twin, clock int64) *twin {
-	conflict := false
+	conflict, merged := false, map[catalog.TableName]twinTable{}
 	for name := range s.touched {
+		base, had := s.base.tables[tableName(name)]
+		own, has := s.sees.tables[tableName(name)]
+		if have, ok := now.tables[tableName(name)]; ok && had && has && own.id == base.id && now.marks[name] != s.base.marks[name] {
+			next, together := own.rebase(base, have)
+			conflict, merged[tableName(name)] = conflict || !together, next
+			continue
+		}
 		conflict = conflict || now.marks[name] != s.base.marks[name]
 	}
 	for name := range s.touched {
@@ -507,8 +564,12 @@ func (w *world) commit(s *session, now *twin, clock int64) *twin {
 			continue
 		}
 		delete(next.tables, tableName(name))
-		if rows, ok := s.sees.tables[tableName(name)]; ok {
-			next.tables[tableName(name)], next.marks[name] = rows, clock
+		if table, ok := s.sees.tables[tableName(name)]; ok {
+			if both, ok := merged[tableName(name)]; ok {
+				table = both
+			}
+			table.truncated = false
+			next.tables[tableName(name)], next.marks[name] = table, clock
 		}
 	}
 	return next

@@ -37,37 +37,36 @@ func (t *Transaction) Serializable(names []TableName, all bool) {
 	}
 }
 
-// compareReads makes the commit fail if what a serializable transaction has read is no longer so (K11). What it has
-// written is compared anyway.
-func (w *commit) compareReads() error {
-	t := w.transaction
+// compareReads makes the commit fail if what a serializable transaction has read is no longer so (K11). The store compares
+// what it has written in any case, with what is current now.
+func (w *commit) compareReads(t *Transaction) error {
 	d := &t.depends
 	if !d.serializable {
 		return nil
 	}
-	w.compare(store.NothingNewer(schemaPrefix, t.base.revision))
-	w.compare(store.NothingNewer(viewPrefix, t.base.revision))
+	w.compares(store.NothingNewer(schemaPrefix, t.base.revision))
+	w.compares(store.NothingNewer(viewPrefix, t.base.revision))
 	if d.all || len(d.names) > dependsMax {
-		w.compare(store.NothingNewer(tablePrefix, t.base.revision))
-		w.compare(store.NothingNewer(namePrefix, t.base.revision))
+		w.compares(store.NothingNewer(tablePrefix, t.base.revision))
+		w.compares(store.NothingNewer(namePrefix, t.base.revision))
 		return nil
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(d.names), compareNames) {
-		if t.relation[name] {
-			continue
-		}
 		table, isTable := t.base.tables[name]
 		view, isView := t.base.views[name]
 		if w.current.tables[name] != table || w.current.views[name] != view {
 			return conflict("relation", name.String())
 		}
+		if t.relation[name] {
+			continue
+		}
 		switch {
 		case isTable:
-			w.compare(unchanged(tableKey(table.version.Table().ID), table.revision))
+			w.compares(unchanged(tableKey(table.version.Table().ID), table.revision))
 		case isView:
-			w.compare(unchanged(viewKey(view.view.ID), view.revision))
+			w.compares(unchanged(viewKey(view.view.ID), view.revision))
 		default:
-			w.compare(unchanged(nameKey(name), 0))
+			w.compares(unchanged(nameKey(name), 0))
 		}
 	}
 	return nil

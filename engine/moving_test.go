@@ -116,36 +116,46 @@ func TestReadersWhileChunksMove(t *testing.T) {
 	c.requireSpace()
 }
 
-// Who writes to the table between the copy and its commit wins: 40001, nothing is held, and to repeat it goes on.
+// Who writes to the table between the copy and its commit wins. Rows that are appended and chunks that move go together; a
+// change of rows, or rows that were placed as it was before, do not: 40001, nothing is held, and to repeat it goes on.
 func TestWriterDuringMove(t *testing.T) {
 	t.Parallel()
-	for _, p := range []string{"node(n1)", "hash(a)"} {
+	insert := "INSERT INTO t " + fmt.Sprintf(someRows, 4000, 4100)
+	for _, m := range []struct {
+		placement string
+		point     faults.Point
+		write     string
+		rows      string
+		state     string
+	}{
+		{"node(n1)", faults.MoveCopied, insert, "4100", ""},
+		{"node(n1)", faults.MoveCopied, "UPDATE t SET a = a", "4000", "40001"},
+		{"hash(a)", faults.CommitBegin, insert, "4100", "40001"},
+	} {
 		c := newCluster(t, 2)
 		s, writer := c.session(0), c.session(1)
 		exec(t, s, "CREATE TABLE t AS "+fmt.Sprintf(someRows, 0, 4000))
 		once := false
 		c.onFault(func(_ int, point faults.Point) {
-			if point == faults.CommitBegin && !once {
+			if point == m.point && !once {
 				once = true
-				exec(t, writer, "INSERT INTO t "+fmt.Sprintf(someRows, 4000, 4100))
+				exec(t, writer, m.write)
 			}
 		})
-		if p == "node(n1)" { // the second commit is the one that moves
-			begun := 0
-			c.onFault(func(_ int, point faults.Point) {
-				if point == faults.MoveCopied && begun == 0 {
-					begun++
-					exec(t, writer, "INSERT INTO t "+fmt.Sprintf(someRows, 4000, 4100))
-				}
-			})
-		}
-		_, err := s.Exec(t.Context(), "ALTER TABLE t SET PLACEMENT '"+p+"'")
-		requireRefused(t, "40001", err)
+		_, err := s.Exec(t.Context(), "ALTER TABLE t SET PLACEMENT '"+m.placement+"'")
 		c.onFault(nil)
-		require.Equal(t, []string{"4100"}, rows(t, s, "SELECT count(*) FROM t"))
+		require.True(t, once)
+		if m.state == "" {
+			require.NoError(t, err)
+		} else {
+			requireRefused(t, m.state, err)
+		}
+		require.Equal(t, []string{m.rows}, rows(t, s, "SELECT count(*) FROM t"))
 		c.requireSpace()
-		exec(t, s, "ALTER TABLE t SET PLACEMENT '"+p+"'")
-		require.Equal(t, []string{"4100"}, rows(t, s, "SELECT count(*) FROM t"))
+		if m.state != "" {
+			exec(t, s, "ALTER TABLE t SET PLACEMENT '"+m.placement+"'")
+		}
+		require.Equal(t, []string{m.rows}, rows(t, s, "SELECT count(*) FROM t"))
 		require.Equal(t, []string{"true"}, rows(t, s, "SELECT bool_and(node = 'n1') OR count(DISTINCT node) = 2 FROM csm.chunks WHERE name = 't'"))
 		c.requireSpace()
 	}

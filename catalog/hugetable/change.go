@@ -57,7 +57,7 @@ func (v *Version) fits(c *chunk.Chunk) error {
 // Truncate returns the version without rows.
 func (v *Version) Truncate() *Version {
 	next := NewVersion(v.table, v.source)
-	next.number = v.number
+	next.number, next.truncated = v.number, true
 	return next
 }
 
@@ -113,7 +113,7 @@ type NewPage struct {
 // the last one when it is not full and something follows.
 func (v *Version) Seal(ctx context.Context, number uint64) (*Version, []NewPage, error) {
 	next := *v
-	next.number, next.tail, next.moved = number, nil, nil
+	next.number, next.tail, next.moved, next.truncated = number, nil, nil, false
 	made, err := v.repage(ctx, &next)
 	if err != nil || len(v.tail) == 0 {
 		return &next, made, err

@@ -17,5 +17,7 @@
 //	H4  no page is written that was written before, by whomever: some node may be about to remove that. One that lists an extent for the
 //	    first time is new by it; one that only lists fewer has a nonce.
 //
+//	H5  a change that is done to a later version than it was made for (Rebase) loses no chunk of either, and takes none twice.
+//
 // It knows no store (Pages is an interface), no lease and no transaction, which is why a borrower uses it as it is.
 package hugetable

@@ -24,6 +24,8 @@ type Version struct {
 	moved   map[int]moved  // put by a transaction in the place of chunks that are in pages; immutable
 	origins []Origin       // by chunk; never changed
 	source  *Source
+
+	truncated bool // by a transaction: the rows before are not this version's
 }
 
 // NewVersion is the version of a table without rows.

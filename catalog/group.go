@@ -1,0 +1,357 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/store"
+	"github.com/csmsql/csmsql/internal/faults"
+)
+
+// Group commit: while one commit is on its way to the store, which may have to wait for a disk or for other machines,
+// those that come wait; then those of them that only append are one commit, whoever asked for it.
+//
+//	Commit ─► queue ─┬─► the one whose turn it is: itself and all that only append ─► group ─► prepare ─► publish ─► store ─┐
+//	Commit ─► queue ─┘                                                                ▲  another node was faster, and      │
+//	                                                                                  └── both can be had (K5): once more ◄┘
+//
+// Transactions of a group have one revision, in the order in which they came.
+
+// groupRequests and groupTables bound what goes to the store at once.
+const (
+	groupRequests = 256
+	groupTables   = 12
+)
+
+// attemptsMax bounds how often a commit is prepared anew because another node changed the same table. Each time one of
+// the others has committed.
+const attemptsMax = 1000
+
+// request is a transaction that is to be committed.
+type request struct {
+	ctx         context.Context
+	transaction *Transaction
+	held        map[ExtentID]bool // the chunks that it has to answer for
+	done        chan struct{}     // closed when err is final
+	err         error
+}
+
+// keep gives back what was handed over and is in no version: truncated or dropped again. It may be called again.
+func (r *request) keep() {
+	t, fresh := r.transaction, map[ExtentID]bool{}
+	for name := range t.relation {
+		if e, ok := t.own.tables[name]; ok {
+			for _, id := range e.version.FreshExtents() {
+				fresh[id] = true
+				delete(r.held, id)
+			}
+		}
+	}
+	t.discard(r.held)
+	r.held = fresh
+}
+
+// queue holds those who wait for their turn.
+type queue struct {
+	sync.Mutex
+	waiting []*request
+}
+
+func (q *queue) add(r *request) {
+	q.Lock()
+	defer q.Unlock()
+	q.waiting = append(q.waiting, r)
+}
+
+// leave takes a request out; false if it is somebody's turn already.
+func (q *queue) leave(r *request) bool {
+	q.Lock()
+	defer q.Unlock()
+	i := slices.Index(q.waiting, r)
+	if i >= 0 {
+		q.waiting = slices.Delete(q.waiting, i, i+1)
+	}
+	return i >= 0
+}
+
+// take takes out the group that a request is in; nothing if somebody else took it.
+func (q *queue) take(r *request) (taken []*request) {
+	q.Lock()
+	defer q.Unlock()
+	if !slices.Contains(q.waiting, r) {
+		return nil
+	}
+	alone, tables := !r.transaction.appends(), maps.Clone(r.transaction.relation)
+	joins := func(t *Transaction) bool {
+		if alone || len(taken) >= groupRequests || !t.appends() {
+			return false
+		}
+		with := maps.Clone(tables)
+		maps.Copy(with, t.relation)
+		if len(with) > max(groupTables, len(tables)) {
+			return false
+		}
+		tables = with
+		return true
+	}
+	rest := q.waiting[:0]
+	for _, other := range q.waiting {
+		if other == r || joins(other.transaction) {
+			taken = append(taken, other)
+		} else {
+			rest = append(rest, other)
+		}
+	}
+	clear(q.waiting[len(rest):])
+	q.waiting = rest
+	return taken
+}
+
+// appends tells whether the transaction does nothing but append to tables.
+func (t *Transaction) appends() bool {
+	if len(t.schema) > 0 || len(t.reads) > 0 || t.depends.serializable {
+		return false
+	}
+	for name := range t.relation {
+		before, existed := t.base.tables[name]
+		after, exists := t.own.tables[name]
+		if !existed || !exists || !after.version.Appends(before.version) {
+			return false
+		}
+	}
+	return true
+}
+
+// Commit makes all changes visible at once, or none. The order is that of docs/coherence.md: the chunks are
+// published at their lenders, then the descriptors become visible by one compare-and-swap in the store; it is
+// durable when Commit returns. A change by somebody else to anything that was written here is ErrConflict (40001),
+// unless both can be had: appended rows go behind whatever was committed since, and chunks that only moved are put where
+// they were. On an error nothing has changed and the chunks are given back, except for ErrOutcomeUnknown: then only the
+// store knows. In a cluster this node asks it again as soon as it can, and gives the chunks back if it did not happen;
+// alone it must be restarted.
+func (t *Transaction) Commit(ctx context.Context) error {
+	if t.over {
+		return ErrTransactionOver
+	}
+	t.over = true
+	c := t.catalog
+	r := &request{ctx: ctx, transaction: t, held: t.taken, done: make(chan struct{})}
+	c.queue.add(r)
+	select {
+	case <-r.done:
+	case c.committing <- struct{}{}:
+		c.commitGroup(r)
+	case <-ctx.Done():
+		if c.queue.leave(r) {
+			t.discard(r.held)
+			return fmt.Errorf("commit: %w", ctx.Err())
+		}
+	}
+	<-r.done
+	if r.err != nil {
+		return fmt.Errorf("commit: %w", r.err)
+	}
+	return nil
+}
+
+// commitGroup commits what a request is in, and lets the next one in.
+func (c *Catalog) commitGroup(r *request) {
+	defer func() { <-c.committing }()
+	requests := c.queue.take(r)
+	defer func() {
+		for _, r := range requests {
+			close(r.done)
+		}
+	}()
+	if len(requests) == 0 {
+		return
+	}
+	if len(requests) > 1 {
+		c.commitTogether(requests)
+		return
+	}
+	c.commitAlone(r)
+}
+
+func (c *Catalog) commitAlone(r *request) {
+	(&group{catalog: c, requests: []*request{r}}).run(r.ctx)
+}
+
+// commitTogether commits requests at once. If their chunks cannot be published together each is tried by itself: one
+// whose lender is gone is no other's business.
+func (c *Catalog) commitTogether(requests []*request) {
+	g := &group{catalog: c, requests: slices.Clone(requests), several: true}
+	g.run(context.WithoutCancel(requests[0].ctx))
+	if g.apart {
+		for _, r := range g.requests {
+			c.commitAlone(r)
+		}
+	}
+}
+
+// group is what one commit commits. Requires: the catalog's committing.
+type group struct {
+	catalog   *Catalog
+	requests  []*request // without those that failed
+	several   bool       // it may be taken apart
+	apart     bool       // nothing has happened: try each by itself
+	lenders   []store.Compare
+	published bool
+	refused   map[PageID]hugetable.NewPage // of attempts that the store did not take
+}
+
+// fail ends a request without a trace.
+func (g *group) fail(r *request, err error) {
+	r.err = err
+	g.requests = slices.DeleteFunc(g.requests, func(other *request) bool { return other == r })
+	if g.published {
+		g.catalog.log("retire chunks of a failed commit", g.catalog.lender.Retire(sortedIDs(r.held)...))
+	} else {
+		r.transaction.discard(r.held)
+	}
+}
+
+func (g *group) failAll(err error) {
+	for _, r := range slices.Clone(g.requests) {
+		g.fail(r, err)
+	}
+}
+
+func (g *group) run(ctx context.Context) {
+	c := g.catalog
+	c.options.Fault.At(faults.CommitBegin)
+	w, err := g.prepare(ctx)
+	if err != nil {
+		g.failAll(err)
+		return
+	}
+	if len(g.requests) == 0 || len(w.write.Puts)+len(w.write.Deletes) == 0 {
+		return
+	}
+	if g.several && !fits(c.store.Limits(), w.write, nil) {
+		g.apart = true
+		return
+	}
+	if err := g.publish(w); err != nil {
+		if g.apart = g.several; !g.apart {
+			g.failAll(err)
+		}
+		return
+	}
+	c.options.Fault.At(faults.CommitPublished)
+	defer c.setPending(nil)
+	ctx = context.WithoutCancel(ctx) // half of a commit cannot be cancelled
+	revision, err := w.store(ctx)
+	for attempt := 1; g.repeats(w, err) && attempt < attemptsMax; attempt++ {
+		if w, err = g.again(ctx, w); err == nil && len(g.requests) > 0 {
+			revision, err = w.store(ctx)
+		}
+	}
+	if len(g.requests) > 0 {
+		g.finish(ctx, w, revision, err)
+	}
+	g.abandon(w, err)
+}
+
+// publish makes the chunks readable at their lenders.
+func (g *group) publish(w *commit) (err error) {
+	if g.lenders, err = w.lendersOf(); err != nil {
+		return err
+	}
+	if err := g.catalog.lender.Publish(sortedIDs(w.publish)...); err != nil {
+		return fmt.Errorf("publish chunks: %w", err)
+	}
+	g.published = true
+	w.write.Compares = append(w.write.Compares, g.lenders...)
+	return nil
+}
+
+// repeats tells whether the store refused the commit because another node changed a table whose rows it changes.
+func (g *group) repeats(w *commit, err error) bool {
+	var which *store.Conflict
+	return g.catalog.shared() && errors.As(err, &which) && w.rows[which.Compare.Key]
+}
+
+// again prepares the commit behind what the others have committed.
+func (g *group) again(ctx context.Context, refused *commit) (*commit, error) {
+	g.refuse(refused)
+	if err := g.catalog.barrier(ctx); err != nil {
+		return refused, fmt.Errorf("%w: %w", ErrConflict, err)
+	}
+	w, err := g.prepare(ctx)
+	if err != nil {
+		return refused, err
+	}
+	return w, nil
+}
+
+func (g *group) refuse(w *commit) {
+	if g.refused == nil {
+		g.refused = map[PageID]hugetable.NewPage{}
+	}
+	for _, p := range w.pages {
+		g.refused[p.Ref.ID] = p
+	}
+}
+
+// abandon makes garbage of what refused attempts have stored, but for what the last one has, too.
+func (g *group) abandon(w *commit, err error) {
+	if err != nil && !errors.Is(err, ErrOutcomeUnknown) {
+		g.refuse(w)
+	} else {
+		for _, p := range w.pages {
+			delete(g.refused, p.Ref.ID)
+		}
+	}
+	var pages []hugetable.NewPage
+	for _, p := range g.refused {
+		pages = append(pages, p)
+	}
+	g.catalog.abandonPages(pages)
+}
+
+// finish does what the store's answer asks for.
+func (g *group) finish(ctx context.Context, w *commit, revision Revision, err error) {
+	c := g.catalog
+	switch {
+	case errors.Is(err, ErrOutcomeUnknown):
+		if tell := c.options.Doubted; tell != nil && len(w.publish) > 0 {
+			tell(sortedIDs(w.publish))
+		}
+		if c.doubted = w; !c.shared() {
+			c.broken = err
+		}
+		for _, r := range g.requests {
+			r.err = err
+		}
+		return
+	case errors.Is(err, store.ErrConflict):
+		g.failAll(c.conflictOf(err))
+		return
+	case err != nil:
+		g.failAll(err)
+		return
+	}
+	c.options.Fault.At(faults.CommitStored)
+	defer w.committed()
+	if c.shared() {
+		// The commit is durable. That this process does not see it yet is no reason to call it failed.
+		c.log("see a commit", c.awaitApplied(ctx, revision))
+		c.options.Fault.At(faults.CommitVisible)
+		c.options.Fault.At(faults.CommitDone)
+		return
+	}
+	w.show(revision)
+}
+
+// committed says that its extents are a version's.
+func (w *commit) committed() {
+	if tell := w.catalog.options.Committed; tell != nil && len(w.publish) > 0 {
+		tell(sortedIDs(w.publish))
+	}
+}

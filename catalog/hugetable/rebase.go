@@ -1,0 +1,90 @@
+package hugetable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/csmsql/csmsql/catalog/chunk"
+)
+
+// ErrDiverged: two changes of one version are not both to be had.
+var ErrDiverged = errors.New("the table was changed in another way since")
+
+// Appends tells whether all that was done to a committed version to get this one was to append chunks.
+func (v *Version) Appends(base *Version) bool {
+	return v.commutes(base) && len(v.moved) == 0
+}
+
+// commutes tells whether the version is base with chunks appended, or in the place of others with the same rows.
+func (v *Version) commutes(base *Version) bool {
+	return !v.truncated && v.table.same(&base.table)
+}
+
+// Rebase does to current what was done to base to get this version (H5). Base is a committed version, current a later
+// one, which may have chunks that are in no page yet. What does not go together is ErrDiverged: rows that were taken
+// away or replaced, another declaration of the table on either side, the same chunk in other places on both.
+//
+//	base ──── append x, move 2 ───► v           chunks 0 1 2' x
+//	 └─────── append y ───► current             chunks 0 1 2  y
+//	                           └─► v.Rebase     chunks 0 1 2' y x
+func (v *Version) Rebase(ctx context.Context, base, current *Version) (*Version, error) {
+	switch {
+	case current == base:
+		return v, nil
+	case !v.commutes(base) || !current.table.same(&base.table):
+		return nil, fmt.Errorf("%w: table %v", ErrDiverged, v.table.Name)
+	}
+	next, err := v.moveAgain(ctx, base, current)
+	if err != nil {
+		return nil, err
+	}
+	for first := 0; first < len(v.tail); {
+		run, words := v.tailFrom(first)
+		if next, err = next.AppendFrom(run, words); err != nil {
+			return nil, err
+		}
+		first += len(run)
+	}
+	return next, nil
+}
+
+// moveAgain puts the version's replacements into current.
+func (v *Version) moveAgain(ctx context.Context, base, current *Version) (*Version, error) {
+	if len(v.moved) == 0 {
+		return current, nil
+	}
+	replaced := map[int]Replacement{}
+	for i, m := range v.moved {
+		old, err := base.Chunk(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		replaced[i] = Replacement{Old: old, New: m.chunk}
+	}
+	next, err := current.ReplaceChunks(ctx, replaced)
+	if errors.Is(err, ErrMismatch) || errors.Is(err, ErrRange) {
+		err = fmt.Errorf("%w: %w", ErrDiverged, err)
+	}
+	return next, err
+}
+
+// tailFrom is a run of the tail's chunks that have one origin, or none.
+func (v *Version) tailFrom(first int) ([]*chunk.Chunk, string) {
+	end, words := len(v.tail), ""
+	for _, o := range v.origins {
+		switch from := o.First - v.chunks; {
+		case from == first:
+			return v.tail[first : first+o.Chunks], o.Words
+		case from > first:
+			end = min(end, from)
+		}
+	}
+	return v.tail[first:end], words
+}
+
+// same tells whether two versions are of one table, declared in the same way.
+func (t *Table) same(other *Table) bool {
+	return t.ID == other.ID && t.Name == other.Name && t.Placement == other.Placement && t.Replicas == other.Replicas &&
+		t.Columns.Equal(other.Columns) && t.Columns.Metadata().Equal(other.Columns.Metadata())
+}
