@@ -11,6 +11,7 @@ import (
 
 	"github.com/csmsql/csmsql/internal/grammar"
 	"github.com/csmsql/csmsql/internal/sqllist"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
@@ -35,7 +36,10 @@ func examplesOfOptions(t *testing.T) (found []uses) {
 			if strings.Contains(row.Example, "{name}") { // which are lists of names
 				continue
 			}
-			statements := statement.Split(row.Example)
+			var statements []string
+			for _, one := range statement.Split(lex.Client.Text(row.Example)) {
+				statements = append(statements, one.SQL)
+			}
 			unsupported := row.Verdict == sqllist.Refused &&
 				slices.ContainsFunc(notSupported, func(state string) bool { return strings.HasPrefix(row.Answer, state) })
 			for i, one := range statements {
