@@ -15,6 +15,14 @@ import (
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
+// split is a text's statements, as the frontend finds them.
+func split(sql string) (statements []string) {
+	for _, one := range statement.Split(lex.Client.Text(sql)) {
+		statements = append(statements, one.SQL)
+	}
+	return statements
+}
+
 // uses is one statement of an example, and what it uses.
 type uses struct {
 	row        *sqllist.Row
@@ -36,10 +44,7 @@ func examplesOfOptions(t *testing.T) (found []uses) {
 			if strings.Contains(row.Example, "{name}") { // which are lists of names
 				continue
 			}
-			var statements []string
-			for _, one := range statement.Split(lex.Client.Text(row.Example)) {
-				statements = append(statements, one.SQL)
-			}
+			statements := split(row.Example)
 			unsupported := row.Verdict == sqllist.Refused &&
 				slices.ContainsFunc(notSupported, func(state string) bool { return strings.HasPrefix(row.Answer, state) })
 			for i, one := range statements {

@@ -12,7 +12,6 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
 
-	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // reply is what a statement gives: rows, or the SQLSTATE of an error.
@@ -124,7 +123,7 @@ func (s *side) end(t *testing.T) {
 // ask sends statements one after the other, and gives the last answer, or the first error.
 func (s *side) ask(t *testing.T, sql string) (a reply) {
 	t.Helper()
-	for _, one := range statement.Split(sql) {
+	for _, one := range split(sql) {
 		results := s.conn.Exec(t.Context(), one)
 		for results.NextResult() {
 			reader := results.ResultReader()

@@ -9,7 +9,6 @@ import (
 	pg "github.com/pganalyze/pg_query_go/v6"
 
 	"github.com/csmsql/csmsql/internal/sqllist"
-	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // TestRefusalsNameTheirOption: the error of each line that is refused has a word of what the line says is refused, and a SQLSTATE that
@@ -57,7 +56,7 @@ func names(row *sqllist.Row, example sqllist.Example, got tried) bool {
 			return true
 		}
 	}
-	statements := statement.Split(example.SQL)
+	statements := split(example.SQL)
 	words := strings.Fields(statements[len(statements)-1])
 	subject := strings.Join(words[:min(2, len(words))], " ") // CREATE FOREIGN TABLE is refused before its options are
 	switch spans := row.Names(); {
@@ -87,7 +86,7 @@ var badInPostgres = regexp.MustCompile(`requires a (Boolean )?value|^42601: conf
 
 func unfitState(sql, text string) string {
 	state, _, _ := strings.Cut(text, ":")
-	statements := statement.Split(sql)
+	statements := split(sql)
 	_, err := pg.Parse(statements[len(statements)-1])
 	switch {
 	case slices.Contains(vague, state):

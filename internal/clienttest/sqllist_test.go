@@ -19,7 +19,6 @@ import (
 
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/sqllist"
-	"github.com/csmsql/csmsql/sql/statement"
 	"github.com/csmsql/csmsql/wire/pgformat"
 )
 
@@ -287,7 +286,7 @@ func (r *room) tryHere(t *testing.T, sql, data string) (got tried) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	for _, one := range statement.Split(sql) {
+	for _, one := range split(sql) {
 		if got = tryStatement(ctx, r.conn, one, data); got.refused {
 			break
 		}
@@ -413,7 +412,7 @@ func (d *ownDuckDB) tryHere(t *testing.T, setup, sql string) tried {
 			return refusal(err)
 		}
 	}
-	statements := statement.Split(sql)
+	statements := split(sql)
 	for _, one := range statements[:len(statements)-1] {
 		if err := d.conn.Exec(one); err != nil {
 			return refusal(err)

@@ -13,7 +13,6 @@ import (
 	"google.golang.org/protobuf/reflect/protoreflect"
 
 	"github.com/csmsql/csmsql/internal/sqllist"
-	"github.com/csmsql/csmsql/sql/statement"
 )
 
 // The sections in which names of each kind are looked for, by how their headings begin.
@@ -94,7 +93,7 @@ func TestSQLListIsWhole(t *testing.T) {
 	var text strings.Builder
 	seen := map[string]bool{}
 	for _, row := range document.Rows {
-		for _, one := range statement.Split(row.Example) {
+		for _, one := range split(row.Example) {
 			text.WriteString(strings.ToUpper(one) + "\n")
 			if tree, err := pg.Parse(one); err == nil {
 				note(seen, tree)
