@@ -11,7 +11,6 @@ import (
 
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/stretchr/testify/require"
-
 )
 
 // reply is what a statement gives: rows, or the SQLSTATE of an error.
