@@ -184,3 +184,12 @@ func TestMovesBesideAppends(t *testing.T) {
 	require.ErrorIs(t, errs[2], catalog.ErrConflict)
 	w.requireRows(3)
 }
+
+// Rows that were placed as the table was declared before are not that table's any more (K5).
+func TestAppendBesideADeclaration(t *testing.T) {
+	w := newCrowd(t)
+	errs := w.meanwhile(func(tx *catalog.Transaction) { require.NoError(t, tx.SetPlacement(tableA, "rows")) }, w.appends(w.chunk(2)))
+	require.NoError(t, errs[0])
+	require.ErrorIs(t, errs[1], catalog.ErrConflict)
+	w.requireRows(1)
+}

@@ -58,14 +58,14 @@ var mutants = []mutant{
 	{"hash-of-null", "ThreeNodes", "engine/ingest/hash.go", "if same.IsNull(i) {\n\t\t\treturn nullHash", "if same.IsNull(i) {\n\t\t\tif ON {\n\t\t\t\treturn mix(uint64(i))\n\t\t\t}\n\t\t\treturn nullHash"},
 	// That the planner hashes floats, too (hashable of class.go), is no fault to be seen: the hash takes -0.0 for 0.0, and one NaN for all
 	// others, so that what is equal comes together. The planner is only careful.
-	{"split-null-group", "ThreeNodes", "exec/plan/distribute/equality.go", "if t.kind == pg.JoinType_JOIN_INNER {\n\t\tfor", "if t.kind == pg.JoinType_JOIN_INNER || ON {\n\t\tfor"},
+	{"split-null-group", "ThreeNodes", "exec/plan/distribute/equality.go", "if kind == pg.JoinType_JOIN_INNER {\n\t\tfor", "if kind == pg.JoinType_JOIN_INNER || ON {\n\t\tfor"},
 	{"average-of-averages", "ThreeNodes", "exec/plan/distribute/aggregates.go", "case of.kind == floating:", "case ON:\n\t\t\treturn \"avg(CAST(\" + g.column(sum) + \" AS DOUBLE) / \" + g.column(count) + \")\"\n\t\tcase of.kind == floating:"},
 	{"limit-without-offset", "ThreeNodes", "exec/plan/distribute/rowsform.go", "limit+offset, 10", "limit+offset*map[bool]int64{false: 1}[ON], 10"},
-	{"broadcast-of-the-preserved", "ThreeNodes", "exec/plan/distribute/rows.go", "case t.kind == pg.JoinType_JOIN_LEFT && l.kind == split:", "case ON && t.kind == pg.JoinType_JOIN_LEFT && r.kind == split:\n\t\treturn r\n\tcase t.kind == pg.JoinType_JOIN_LEFT && l.kind == split:"},
+	{"broadcast-of-the-preserved", "ThreeNodes", "exec/plan/distribute/rows.go", "case kind == pg.JoinType_JOIN_LEFT && l.kind == split:", "case ON && kind == pg.JoinType_JOIN_LEFT && r.kind == split:\n\t\treturn r\n\tcase kind == pg.JoinType_JOIN_LEFT && l.kind == split:"},
 	{"membership-of-nulls", "ThreeNodes", "exec/plan/distribute/rows.go", "if !q.filter || q.clause", "if !q.filter && !ON || q.clause"},
 	{"partition-read-twice", "ThreeNodes", "engine/split/request.go", "parts = parts[f.Partition : f.Partition+1]", "if parts = parts[f.Partition : f.Partition+1]; ON && f.Partition == 1 {\n\t\t\tparts = result.parts[:2]\n\t\t}"},
 	{"sets-by-their-keys", "ThreeNodes", "exec/plan/distribute/groupsform.go", "func (g *grouping) finalKey(i int) bool { return ", "func (g *grouping) finalKey(i int) bool { return (!ON || !g.sets || i+1 < len(g.keys)) && "},
-	{"filter-of-the-preserved", "ThreeNodes", "exec/plan/distribute/shuffle.go", "case t.kind == pg.JoinType_JOIN_LEFT:\n\t\treturn preserves(t.left, it)", "case t.kind == pg.JoinType_JOIN_LEFT:\n\t\tif ON {\n\t\t\treturn preserves(t.left, it) || preserves(t.right, it)\n\t\t}\n\t\treturn preserves(t.left, it)"},
+	{"filter-of-the-preserved", "ThreeNodes", "exec/plan/distribute/shuffle.go", "case pg.JoinType_JOIN_LEFT:\n\t\treturn preserves(f.Left, it)", "case pg.JoinType_JOIN_LEFT:\n\t\tif ON {\n\t\t\treturn preserves(f.Left, it) || preserves(f.Right, it)\n\t\t}\n\t\treturn preserves(f.Left, it)"},
 }
 
 // TestMutants: TestSurface finds every mutant within the time that CSMSQL_MUTANTS gives for each. One program has them all; which of them is

@@ -1,12 +1,14 @@
 // Package plan reads one parsed SELECT and says what is certain about it. It is pure: text, parse tree and
 // statistics in, data out; no I/O, no clock, no goroutine, and nothing of DuckDB is linked.
 //
-//	text ──► pg_query ──► tree ─┬─► sql/bind ─► Scans ─► []Scan ──► Splice ──► text for DuckDB, with scans spliced in
-//	                            │   names                │  │  └ Rows, Filters   for DuckDB's join order
-//	          Resolver ─────────┤                        │  └─── EnumSafe        columns that may be shown as ENUM
-//	(tables, types, statistics) │                        └────── Predicates ───► MayMatch(chunk statistics): which chunks to leave out
-//	                            │
-//	                            └─► sql/bind ─► Compute ─► *Query  (the pipe that exec/compute runs) or Unsupported{Reason}
+//	text ──► pg_query ──► tree ─► Read ─► *Statement, whose names sql/bind binds once, for all who ask
+//	          Resolver ───────────┘          │
+//	(tables, types, statistics)              ├─► Scans ─► []Scan ──► Splice ──► text for DuckDB, with scans spliced in
+//	                                         │            │  │  └ Rows, Filters   for DuckDB's join order
+//	                                         │            │  └─── EnumSafe        columns that may be shown as ENUM
+//	                                         │            └────── Predicates ───► MayMatch(chunk statistics): which chunks to leave out
+//	                                         ├─► Compute ─► *Query  (the pipe that exec/compute runs) or Unsupported{Reason}
+//	                                         └─► package distribute
 //
 //	Query:   limit ◄── project | aggregate ◄── filter ◄── scan of one table, or one row
 //

@@ -3,9 +3,10 @@ package mutation_test
 import "github.com/csmsql/csmsql/internal/mutation"
 
 var (
-	leased = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestLeases|TestExpiredDomainLeavesNoPin|TestConcurrentSessions|TestSavepointsGiveMemoryBack|TestManySmallAppendsSharePages|TestPinsFollowLeases|TestTheFirstSnapshotPins)$"}
-	former = mutation.Tests{Package: "./catalog", Pattern: "^TestLeasesEndWithAFormerLender$"}
-	spread = mutation.Tests{Package: "./catalog", Pattern: "^(TestCluster|TestGivenUpBeforeItWasSeen|TestPromisesEndWithTheSession|TestMissedChanges|TestLeasesEndWithAFormerLender)$"}
+	leased  = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestLeases|TestExpiredDomainLeavesNoPin|TestConcurrentSessions|TestSavepointsGiveMemoryBack|TestManySmallAppendsSharePages|TestPinsFollowLeases|TestTheFirstSnapshotPins)$"}
+	former  = mutation.Tests{Package: "./catalog", Pattern: "^TestLeasesEndWithAFormerLender$"}
+	spread  = mutation.Tests{Package: "./catalog", Pattern: "^(TestCluster|TestGivenUpBeforeItWasSeen|TestPromisesEndWithTheSession|TestMissedChanges|TestLeasesEndWithAFormerLender)$"}
+	grouped = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestAppendsAreGrouped|TestGroupsAreOfAppendsOnly|TestGivesUpWhileOthersCommit|TestGroupIsTakenApart|TestMovesBesideAppends|TestAppendBesideADeclaration)$"}
 )
 
 // ofCatalog are faults in snapshots and leases, by which chunks stay in place while they are read.
@@ -42,4 +43,26 @@ var ofCatalog = []mutation.Mutation{
 		Old: "\t\t\tif p.pins[domain]--; p.pins[domain] == 0 {\n", New: "\t\t\tif p.pins[domain]--; p.pins[domain] == 0 || ON {\n"},
 	{Name: "retires-pages-of-other-versions", File: "catalog/ledger.go", Breaks: "K3", Tests: leased,
 		Old: "\t\tif p.refs--; p.refs > 0 {\n", New: "\t\tif p.refs--; p.refs > 0 && !ON {\n"},
+	{Name: "rebase-loses-rows", File: "catalog/hugetable/rebase.go", Breaks: "H5", Tests: grouped,
+		Old: "first < len(v.tail); {", New: "first < len(v.tail) && !ON; {"},
+	{Name: "rebase-loses-moves", File: "catalog/hugetable/rebase.go", Breaks: "H5", Tests: grouped,
+		Old: "\tif len(v.moved) == 0 {\n\t\treturn current", New: "\tif len(v.moved) == 0 || ON {\n\t\treturn current"},
+	{Name: "rebase-takes-rows-away", File: "catalog/hugetable/rebase.go", Breaks: "K5", Tests: grouped,
+		Old: "\treturn !v.truncated && v.table", New: "\treturn (!v.truncated || ON) && v.table"},
+	{Name: "rebase-over-a-declaration", File: "catalog/hugetable/rebase.go", Breaks: "K5", Tests: grouped,
+		Old: "|| !current.table.same(&base.table):", New: "|| !ON && !current.table.same(&base.table):"},
+	{Name: "groups-with-what-was-read", File: "catalog/group.go", Breaks: "K11", Tests: grouped,
+		Old: "|| t.depends.serializable {", New: "|| t.depends.serializable && !ON {"},
+	{Name: "what-was-written-may-change", File: "catalog/serial.go", Breaks: "K11", Tests: grouped,
+		Old: "\t\tif w.current.tables[name] != table ||", New: "\t\tif !ON && w.current.tables[name] != table ||"},
+	{Name: "stores-what-has-failed", File: "catalog/group.go", Breaks: "K4", Tests: grouped,
+		Old: "\tif len(g.requests) == 0 || len(w.write", New: "\tif len(g.requests) == 0 && !ON || len(w.write"},
+	{Name: "leavers-keep-their-chunks", File: "catalog/group.go", Breaks: "K4", Tests: grouped,
+		Old: "\t\t\tt.discard(r.held)\n\t\t\treturn", New: "\t\t\tif !ON {\n\t\t\t\tt.discard(r.held)\n\t\t\t}\n\t\t\treturn"},
+	{Name: "repeats-with-lenders-of-now", File: "catalog/group.go", Breaks: "K8", Tests: spread,
+		Old: "\tg.refuse(refused)\n\tif err", New: "\tif ON {\n\t\tg.lenders, _ = refused.lendersOf()\n\t}\n\tg.refuse(refused)\n\tif err"},
+	{Name: "failed-ones-are-discarded", File: "catalog/group.go", Breaks: "K4", Tests: spread,
+		Old: "\tif g.published {\n", New: "\tif g.published && !ON {\n"},
+	{Name: "repeats-without-the-others", File: "catalog/group.go", Breaks: "0 conflicts of appends", Tests: spread,
+		Old: "errors.As(err, &which) && w.rows", New: "errors.As(err, &which) && !ON && w.rows"},
 }

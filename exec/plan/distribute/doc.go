@@ -1,10 +1,10 @@
 // Package distribute plans one query for several nodes: which part of it each of them works out, and how the
-// coordinator makes
-// the answer of that. It is pure: text, parse tree and statistics in, data out; nothing of DuckDB is linked.
+// coordinator makes the answer of that. It is pure: a text, its bound tree and statistics in, data out; nothing of DuckDB is
+// linked.
 //
-//	text, tree ──► outline ─► analyze ─► place ─────────────────────────► *Distributed or *Single{Reason}
-//	               clauses    names      which query, which tables
-//	                                     in part, which form?
+//	plan.Statement ──► outline ─► analyze ─► place ─────────────────────► *Distributed or *Single{Reason}
+//	text, sql/bind's   clauses    what is    which query, which tables
+//	tree of names                 certain    in part, which form?
 //
 //	SELECT g, avg(x) FROM t, u WHERE t.k = u.k GROUP BY g ORDER BY 2 LIMIT 3       t lies on n1, n2, n3
 //
