@@ -343,7 +343,7 @@ func (a *analysis) outputs(b *block) {
 		a.refuse("a select list that gives columns which are not certain")
 	}
 	for _, o := range b.query.Outputs {
-		c := class{}
+		var c class
 		if t := b.targets[o.Target]; t.isStar {
 			c = a.columnClass(o.Column)
 		} else {
