@@ -41,6 +41,9 @@ func (c *Catalog) Begin(s *Snapshot) *Transaction {
 // Contents is what the transaction sees: the snapshot with its own changes. It stays as it is when more changes follow.
 func (t *Transaction) Contents() *Contents { return t.own }
 
+// Changed tells whether the transaction sees anything else than its snapshot.
+func (t *Transaction) Changed() bool { return t.own != t.base }
+
 // Redefined lists the names that mean another table or view in the transaction than in its snapshot, or one and not the
 // other:
 // what was made, dropped, renamed or replaced. A table that only got other rows is the same table.

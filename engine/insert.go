@@ -11,6 +11,7 @@ import (
 	"github.com/csmsql/csmsql/engine/cast"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/lineage"
+	"github.com/csmsql/csmsql/engine/lookup"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
@@ -73,12 +74,24 @@ func (st *Statement) planInsert(ctx context.Context, head *statement.Insert, ver
 	return src, nil
 }
 
-// planSource plans the query that a writing statement takes its rows from. Rows that are returned must be DuckDB's.
+// planSource plans the query that a writing statement takes its rows from. It stands for as long as what it reads itself is
+// as it was: the table that is written is not that. Rows that are returned must be DuckDB's.
 func (st *Statement) planSource(ctx context.Context, text string, v *snapshot.View) (*query, error) {
+	all, own := v.Reads, &lookup.Names{}
+	v.Reads = own
+	defer func() {
+		v.Reads = all
+		all.Add(own)
+	}()
+	plan := st.session.planQuery
 	if st.returning != nil {
-		return st.session.planDuck(ctx, st.source(text), v)
+		plan = st.session.planDuck
 	}
-	return st.session.planQuery(ctx, st.source(text), v)
+	q, err := plan(ctx, st.source(text), v)
+	if err == nil {
+		q.Names = q.meanings(v)
+	}
+	return q, err
 }
 
 // insertSource finds out what the query gives and wraps it.

@@ -108,7 +108,7 @@ func (s *Session) newQuery(in dialect.Source, v *snapshot.View) *query {
 // basis is what a plan is made over now.
 func (s *Session) basis(v *snapshot.View) planned.Basis {
 	return planned.Basis{
-		Revision: v.Contents.Revision(), Own: s.block != nil && s.block.tx != nil, Path: s.settings.SearchPath,
+		Revision: v.Contents.Revision(), Own: s.block != nil && s.block.tx != nil && s.block.tx.Changed(), Path: s.settings.SearchPath,
 		Meaning: s.meaning, Faults: s.engine.reader.Faults(), Verification: s.settings.Verification(), Without: s.without(),
 		Reads: v.Reads,
 	}
@@ -221,8 +221,12 @@ func (s *Session) planDuckFor(ctx context.Context, in reading, v *snapshot.View,
 
 // fresh tells whether the plan still stands for what v shows.
 func (q *query) fresh(v *snapshot.View) bool {
-	now := q.session.basis(v)
-	return q.Stands(&now, q.session.engine.split.Nodes, q.session.temporary, v)
+	s := q.session
+	if q.split != nil && s.block != nil && s.block.tx != nil { // distribute says why
+		return false
+	}
+	now := s.basis(v)
+	return q.Stands(&now, s.engine.split.Nodes, s.temporary, v)
 }
 
 func (q *query) close() {

@@ -101,6 +101,7 @@ func TestReadings(t *testing.T) {
 	})
 	for _, dialect := range []string{"postgres", "duckdb"} {
 		conn := connect(t, directory, dialect)
+		t.Run(dialect+"/INSERT", func(t *testing.T) { testInsertsArePlannedOnce(t, conn) })
 		for _, sql := range []string{
 			"CREATE OR REPLACE VIEW few AS SELECT l_orderkey, l_quantity FROM lineitem WHERE l_orderkey < 100",
 			"CREATE OR REPLACE VIEW fewer(k) AS SELECT l_orderkey FROM few WHERE l_quantity > 3;",
@@ -144,6 +145,23 @@ func TestReadings(t *testing.T) {
 			})
 		}
 	}
+}
+
+// testInsertsArePlannedOnce: an INSERT that was prepared is not planned again because it writes, nor because it, or another,
+// has written.
+func testInsertsArePlannedOnce(t *testing.T, conn *pgx.Conn) {
+	_, err := conn.Exec(t.Context(), "CREATE OR REPLACE TABLE written (i int, s text)")
+	require.NoError(t, err)
+	r := listen(t)
+	const sql = "INSERT INTO written VALUES ($1, 'x')"
+	_, err = conn.Prepare(t.Context(), "insert", sql)
+	require.NoError(t, err)
+	require.NotZero(t, r.done(sql).duckdb, "what counts, counts")
+	r.forget()
+	for range 3 {
+		require.NoError(t, conn.PgConn().ExecPrepared(t.Context(), "insert", [][]byte{[]byte("7")}, nil, nil).Read().Err)
+	}
+	require.Equal(t, counts{}, r.done(sql), "%q %q", r.parsed, r.duckdb)
 }
 
 // connect is a client of the server in a directory.
