@@ -192,7 +192,7 @@ func (st *Statement) insertReturning(ctx context.Context, tx *catalog.Transactio
 	written := st.session.keeper()
 	defer written.Release()
 	table := version.Table()
-	count, err := st.session.engine.store(ctx, tx, table.Name, st.session.settings.Zone(), written.Keeping(fitting(rows.Next, upkeep.LimitsOf(table.Columns))), nil, nil)
+	count, err := st.session.engine.store(ctx, tx, table.Name, st.session.settings.Zone(), written.Keeping(ingest.Fitting(rows.Next, upkeep.LimitsOf(table.Columns))), nil, nil)
 	if err != nil {
 		return 0, st.session.keeper(), err
 	}
@@ -281,16 +281,4 @@ func (e *Engine) store(ctx context.Context, tx *catalog.Transaction, name catalo
 		return w.Rows(), tx.Append(name, chunks)
 	}
 	return w.Rows(), tx.AppendFrom(name, chunks, upkeep.LaidOut(origin(w.Rows()), target, parts).Encode())
-}
-
-// fitting gives what next gives, within limits.
-func fitting(next func(context.Context) (arrow.RecordBatch, error), limits []ingest.Limit) func(context.Context) (arrow.RecordBatch, error) {
-	return func(ctx context.Context) (arrow.RecordBatch, error) {
-		batch, err := next(ctx)
-		if err != nil {
-			return nil, err
-		}
-		defer batch.Release()
-		return ingest.Fit(ctx, batch, limits)
-	}
 }

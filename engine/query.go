@@ -316,7 +316,7 @@ func (q *query) planHints(ctx context.Context, sql *plan.Statement, v *snapshot.
 		if err != nil {
 			return err
 		}
-		hints = withoutHints(scans, q.Without)
+		hints = scan.Hints(scans, q.Without)
 		if err := q.splice(ctx, hints, v); err != nil {
 			return err
 		}

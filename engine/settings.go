@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -12,7 +11,6 @@ import (
 	"github.com/csmsql/csmsql/engine/configuration"
 	"github.com/csmsql/csmsql/engine/reader"
 	"github.com/csmsql/csmsql/exec/duckdb"
-	"github.com/csmsql/csmsql/exec/plan"
 	"github.com/csmsql/csmsql/sql/optimization"
 	"github.com/csmsql/csmsql/sql/setting"
 	"github.com/csmsql/csmsql/sql/statement"
@@ -175,23 +173,6 @@ func (s *Session) without() optimization.Set {
 		out |= optimization.Enum
 	}
 	return out
-}
-
-// withoutHints takes out of hints what planning is to do without.
-func withoutHints(scans []plan.Scan, without optimization.Set) []plan.Scan {
-	hints := slices.Clone(scans)
-	for i := range hints {
-		if without.Has(optimization.Keys) {
-			hints[i].Joins = nil
-		}
-		if without.Has(optimization.Groups) {
-			hints[i].Group = nil
-		}
-		if without.Has(optimization.Enum) {
-			hints[i].EnumSafe = nil
-		}
-	}
-	return hints
 }
 
 func (s *Session) readings() *reader.Readings {

@@ -45,6 +45,18 @@ func Fit(ctx context.Context, batch arrow.RecordBatch, limits []Limit) (arrow.Re
 	return batch, nil
 }
 
+// Fitting gives what next gives, within limits.
+func Fitting(next func(context.Context) (arrow.RecordBatch, error), limits []Limit) func(context.Context) (arrow.RecordBatch, error) {
+	return func(ctx context.Context) (arrow.RecordBatch, error) {
+		batch, err := next(ctx)
+		if err != nil {
+			return nil, err
+		}
+		defer batch.Release()
+		return Fit(ctx, batch, limits)
+	}
+}
+
 // fit gives the column with its spaces cut; nil: there is nothing to cut.
 func (l Limit) fit(ctx context.Context, a arrow.Array) (arrow.Array, error) {
 	c, release, err := stringCells(ctx, a, arrow.BinaryTypes.String)
