@@ -17,3 +17,6 @@ func (k *keptRequests) Find(f *distribute.Fragment, settings map[string]string) 
 func (k *keptRequests) Keep(f *distribute.Fragment, request noderpc.FragmentRequest) {
 	k.keep(f, request)
 }
+
+// RepeatedHere is repeatedHere.
+var RepeatedHere = repeatedHere

@@ -32,3 +32,17 @@ func TestOnly(t *testing.T) {
 		require.Equal(t, only, split.Only(err), "%v", err)
 	}
 }
+
+// A fragment's own error is the statement's. What says something of the other node, or of this one's lease, is found out
+// here.
+func TestRepeatedHere(t *testing.T) {
+	for err, here := range map[error]bool{
+		sqlerror.New("22012", "division by zero"):                                                           false,
+		&reader.DamagedError{Table: "public.t", Cause: errors.New("its checksum differs")}:                  false,
+		sqlerror.New("08006", "the node cannot be reached"):                                                 true,
+		fmt.Errorf("%w: region 1 of node n2", catalog.ErrLenderGone):                                        true,
+		fmt.Errorf("run a fragment at node n2: table public.t: read page 1: %w: page 1", hugetable.ErrLost): true,
+	} {
+		require.Equal(t, here, split.RepeatedHere(err), "%v", err)
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/cluster/noderpc"
 	"github.com/csmsql/csmsql/exec/plan/distribute"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -137,7 +138,7 @@ func (r *Run) fragment(ctx, running context.Context, stage *distribute.Stage, f 
 		if err == nil {
 			return ranOn(f.Node, attempts, stage, result)
 		}
-		if !unreachable(err) {
+		if !repeatedHere(err) {
 			return ranFragment{}, err
 		}
 		if err := running.Err(); err != nil { // and not what became of the node meanwhile
@@ -244,6 +245,10 @@ func Only(err error) bool {
 	return unreachable(err) || errors.Is(err, noderpc.ErrFragmentOver) || errors.Is(err, errManyChunks) || errors.Is(err, ErrTypes) ||
 		errors.As(err, &state) && slices.Contains([]string{"53200", catalog.ErrLenderGone.SQLState()}, state.SQLState())
 }
+
+// repeatedHere tells whether a fragment that failed at another node is run by this one. A page that the other does not
+// find may have gone because this node was given up, and its lease with it: whoever asks for the page here learns that.
+func repeatedHere(err error) bool { return unreachable(err) || errors.Is(err, hugetable.ErrLost) }
 
 // unreachable tells that the node was not heard, which says nothing about the fragment.
 func unreachable(err error) bool {
