@@ -43,7 +43,10 @@ func (g *group) prepare(ctx context.Context) (*commit, error) {
 	if closed {
 		return nil, ErrClosed
 	}
-	w := &commit{catalog: c, group: g, current: current, next: current.clone(), changed: map[TableName]bool{}, publish: map[ExtentID]bool{}, rows: map[string]bool{}}
+	w := &commit{
+		catalog: c, group: g, current: current, next: current.clone(),
+		changed: map[TableName]bool{}, publish: map[ExtentID]bool{}, rows: map[string]bool{},
+	}
 	w.write.Compares = slices.Clone(g.lenders)
 	for _, r := range slices.Clone(g.requests) {
 		if err := w.add(ctx, r); err != nil {

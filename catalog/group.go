@@ -162,20 +162,23 @@ func (t *Transaction) Commit(ctx context.Context) error {
 // commitGroup commits what a request is in, and lets the next one in.
 func (c *Catalog) commitGroup(r *request) {
 	defer func() { <-c.committing }()
-	requests := c.queue.take(r)
+	requests, returned := c.queue.take(r), false
 	defer func() {
 		for _, r := range requests {
+			if !returned && r.err == nil { // it panics, which only the one whose turn it is sees
+				r.err = fmt.Errorf("%w: the commit failed inside", ErrOutcomeUnknown)
+			}
 			close(r.done)
 		}
 	}()
-	if len(requests) == 0 {
-		return
-	}
-	if len(requests) > 1 {
+	switch len(requests) {
+	case 0:
+	case 1:
+		c.commitAlone(r)
+	default:
 		c.commitTogether(requests)
-		return
 	}
-	c.commitAlone(r)
+	returned = true
 }
 
 func (c *Catalog) commitAlone(r *request) {

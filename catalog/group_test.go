@@ -48,6 +48,11 @@ func (w *crowd) meanwhile(first func(*catalog.Transaction), others ...func(*cata
 		change(tx)
 		wait.Go(func() {
 			defer s.Close()
+			defer func() {
+				if reason := recover(); reason != nil {
+					errs[i] = reason.(error)
+				}
+			}()
 			errs[i] = tx.Commit(ctx)
 		})
 	}
@@ -192,4 +197,30 @@ func TestAppendBesideADeclaration(t *testing.T) {
 	require.NoError(t, errs[0])
 	require.ErrorIs(t, errs[1], catalog.ErrConflict)
 	w.requireRows(1)
+}
+
+// A commit that panics acknowledges nothing: neither to the one whose turn it is nor to those of its group.
+func TestPanicInAGroup(t *testing.T) {
+	w := newCrowd(t)
+	inside, hold := errors.New("inside"), w.fault
+	w.fault = func(at faults.Point) {
+		hold(at)
+		if at == faults.CommitPublished && w.begun.Load() == 2 {
+			panic(inside)
+		}
+	}
+	errs := w.meanwhile(w.appends(w.chunk(1)), w.appends(w.chunk(2)), w.appends(w.chunk(4)), w.appends(w.chunk(8)))
+	require.NoError(t, errs[0])
+	panicked := 0
+	for _, err := range errs[1:] {
+		if errors.Is(err, inside) {
+			panicked++
+			continue
+		}
+		require.ErrorIs(t, err, catalog.ErrOutcomeUnknown)
+	}
+	require.Equal(t, 1, panicked)
+	w.fault = nil
+	w.restart()
+	w.requireRows(1 + 1)
 }

@@ -41,3 +41,48 @@ func TestPreparedWritesFollowTheTablesColumns(t *testing.T) {
 		})
 	}
 }
+
+// A plan of an INSERT is used again for as long as what it reads is as it was. What it reads may be the table itself, and
+// what is another value each time stays that.
+func TestPreparedInserts(t *testing.T) {
+	t.Parallel()
+	e := open(t)
+	s, other := session(t, e), session(t, e)
+	exec(t, s, "CREATE TABLE t (i int, at timestamptz DEFAULT now(), r double DEFAULT random())")
+	exec(t, s, "CREATE TABLE from_here AS SELECT 1 AS i")
+	run := func(sql string, between ...string) {
+		st, err := s.Prepare(t.Context(), sql)
+		require.NoError(t, err)
+		defer st.Close()
+		for i := range len(between) + 1 {
+			rows, err := st.Execute(t.Context(), nil)
+			require.NoError(t, err, sql)
+			rows.Close()
+			if i < len(between) {
+				exec(t, other, between[i])
+			}
+		}
+	}
+	run("INSERT INTO t (i) VALUES (1)", "INSERT INTO t (i) VALUES (1)", "ANALYZE t")
+	require.Equal(t, []string{"4|4|4"}, rows(t, s, "SELECT count(*), count(DISTINCT at), count(DISTINCT r) FROM t"))
+	run("INSERT INTO t (i) SELECT i + 10 FROM t WHERE i < 10", "DELETE FROM t WHERE i = 11", "INSERT INTO t (i) VALUES (2)")
+	require.Equal(t, []string{"1|4", "2|1", "11|8", "12|1"}, rows(t, s, "SELECT i, count(*) FROM t GROUP BY i ORDER BY i"))
+	exec(t, s, "TRUNCATE t")
+	run("INSERT INTO t (i) SELECT i FROM from_here", "UPDATE from_here SET i = 2", "CREATE OR REPLACE TABLE from_here AS SELECT 3 AS i")
+	require.Equal(t, []string{"1", "2", "3"}, rows(t, s, "SELECT i FROM t ORDER BY i"))
+	exec(t, s, "TRUNCATE t")
+	run("INSERT INTO t (i) VALUES (5)", "CREATE OR REPLACE TABLE t (i varchar, at int DEFAULT 7)")
+	require.Equal(t, []string{"5|7"}, rows(t, s, "SELECT * FROM t"))
+
+	st, err := s.Prepare(t.Context(), "INSERT INTO t (i) SELECT count(*) FROM t")
+	require.NoError(t, err)
+	defer st.Close()
+	exec(t, s, "BEGIN")
+	for range 3 { // its own rows, in a block
+		rows, err := st.Execute(t.Context(), nil)
+		require.NoError(t, err)
+		rows.Close()
+	}
+	exec(t, s, "COMMIT")
+	require.Equal(t, []string{"1", "2", "3", "5"}, rows(t, s, "SELECT i FROM t ORDER BY i"))
+}

@@ -108,8 +108,8 @@ func (s *Session) newQuery(in dialect.Source, v *snapshot.View) *query {
 // basis is what a plan is made over now.
 func (s *Session) basis(v *snapshot.View) planned.Basis {
 	return planned.Basis{
-		Revision: v.Contents.Revision(), Own: s.block != nil && s.block.tx != nil && s.block.tx.Changed(), Path: s.settings.SearchPath,
-		Meaning: s.meaning, Faults: s.engine.reader.Faults(), Verification: s.settings.Verification(), Without: s.without(),
+		Revision: v.Contents.Revision(), Path: s.settings.SearchPath, Meaning: s.meaning,
+		Own: s.block != nil && s.block.tx != nil && s.block.tx.Changed(), Faults: s.engine.reader.Faults(), Verification: s.settings.Verification(), Without: s.without(),
 		Reads: v.Reads,
 	}
 }

@@ -46,7 +46,9 @@ func Fit(ctx context.Context, batch arrow.RecordBatch, limits []Limit) (arrow.Re
 }
 
 // Fitting gives what next gives, within limits.
-func Fitting(next func(context.Context) (arrow.RecordBatch, error), limits []Limit) func(context.Context) (arrow.RecordBatch, error) {
+func Fitting(
+	next func(context.Context) (arrow.RecordBatch, error), limits []Limit,
+) func(context.Context) (arrow.RecordBatch, error) {
 	return func(ctx context.Context) (arrow.RecordBatch, error) {
 		batch, err := next(ctx)
 		if err != nil {
