@@ -11,10 +11,11 @@
 //	egress   rows over the PostgreSQL protocol: csmsql serve against PostgreSQL
 //	workers  short statements and TPC-H:      a node with workers against one without
 //	cancel   statements that are cancelled:   how long they go on, in either of those nodes
+//	writes   one-row INSERTs, durable:        csmsql serve, on file and on shm, against PostgreSQL
 //
 // Run is the way in. What belongs in a process of its own (the nodes, the readers) is this program again: it starts
 // itself with arguments that Child knows, talks with it by JSON over its standard input and output, and takes it along
-// when it ends. egress, workers and cancel serve with the command “csmsql serve” itself.
+// when it ends. egress, workers, cancel and writes serve with the command “csmsql serve” itself.
 //
 // Words: a *side* is one of the things that are compared, a *run* times every side once (or a cheap one several times),
 // a *goal* is a figure that the README claims with its limit.
@@ -28,7 +29,7 @@
 //     is measured here, or far from the limit.
 //   - B3: a goal that is missed is printed as missed. Tests check answers and counters, never times.
 //   - B4: nothing outlives a benchmark: processes, regions and directories go with it, also when it is cancelled. Only
-//     SIGKILL leaves something behind: directories csmsql-bench-* of cluster, egress, workers and cancel in the
+//     SIGKILL leaves something behind: directories csmsql-bench-* of cluster, egress, workers, cancel and writes in the
 //     temporary directory and /dev/shm.
 //
 // It does not profile, keeps no history and compares no machines. It knows no flags: cmd/csmsql wires them.

@@ -53,10 +53,9 @@ func majorOf(dir string) int {
 	return major
 }
 
-// startPostgres makes a cluster of its own and starts it: as it comes, but without TCP and with buffers four times as large as the
-// table. In less PostgreSQL would not keep the table: a scan of more than a quarter of the buffers goes through a small ring.
-func startPostgres(ctx context.Context, bin string) (_ *server, err error) {
-	s := &server{name: "PostgreSQL", afterLoad: "VACUUM (ANALYZE, FREEZE) mixed"}
+// startPostgres makes a cluster of its own and starts it: as it comes, but without TCP, and with settings.
+func startPostgres(ctx context.Context, bin string, settings ...string) (_ *server, err error) {
+	s := &server{name: "PostgreSQL"}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.close())
@@ -79,8 +78,11 @@ func startPostgres(ctx context.Context, bin string) (_ *server, err error) {
 	if said, err := initdb.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, strings.TrimSpace(string(said)))
 	}
-	s.cmd = exec.Command(filepath.Join(bin, "postgres"), "-D", data, "-k", dir, "-p", postgresPort, "-c", "listen_addresses=", "-c", "shared_buffers=1GB",
-		"-c", "max_wal_size=4GB", "-c", "timezone=UTC")
+	args := []string{"-D", data, "-k", dir, "-p", postgresPort, "-c", "listen_addresses=", "-c", "timezone=UTC"}
+	for _, setting := range settings {
+		args = append(args, "-c", setting)
+	}
+	s.cmd = exec.Command(filepath.Join(bin, "postgres"), args...)
 	s.cmd.Dir, s.cmd.SysProcAttr = dir, &syscall.SysProcAttr{Credential: owner}
 	s.conninfo = connectTo(dir, "postgres")
 	if version, err := exec.CommandContext(ctx, filepath.Join(bin, "postgres"), "--version").Output(); err == nil {

@@ -29,11 +29,11 @@ type Options struct {
 	// PostgresBin is the directory of PostgreSQL's programs (initdb, postgres); empty: the newest in /usr/lib/postgresql, or what
 	// PATH has.
 	PostgresBin string
-	// Command is the csmsql program that egress, workers and cancel serve with; empty: this program.
+	// Command is the csmsql program that egress, workers, cancel and writes serve with; empty: this program.
 	Command string
 
 	sabotage bool // tests: one value of our side is wrong
-	few      bool // tests: cancel has one statement of each kind, workers asks short ones seldom
+	few      bool // tests: one statement of each kind in cancel, few short ones in workers, a moment of writes
 }
 
 func (o Options) withDefaults() (Options, error) {
@@ -70,7 +70,7 @@ func (o Options) rows(full int64) int64 {
 
 var benchmarks = map[string]func(context.Context, Options) (*Report, error){
 	"attach": attach, "cancel": cancel, "cluster": cluster, "egress": egress, "readers": readers, "steps": steps, "thesis": measureThesis, "tpch": tpch,
-	"workers": workers,
+	"workers": workers, "writes": writes,
 }
 
 // Names lists the benchmarks.

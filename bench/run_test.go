@@ -24,9 +24,10 @@ func small(t *testing.T) Options {
 }
 
 func TestNames(t *testing.T) {
-	require.Equal(t, []string{"attach", "cancel", "cluster", "egress", "readers", "steps", "thesis", "tpch", "workers"}, Names())
+	all := []string{"attach", "cancel", "cluster", "egress", "readers", "steps", "thesis", "tpch", "workers", "writes"}
+	require.Equal(t, all, Names())
 	_, err := Run(t.Context(), "speed", Options{})
-	require.EqualError(t, err, `bench: there is no benchmark "speed"; there are attach, cancel, cluster, egress, readers, steps, thesis, tpch, workers`)
+	require.EqualError(t, err, `bench: there is no benchmark "speed"; there are `+strings.Join(all, ", "))
 	_, err = Run(t.Context(), "attach", Options{Runs: -1})
 	require.ErrorContains(t, err, "must not be negative")
 }
@@ -197,6 +198,26 @@ func TestEgress(t *testing.T) {
 	o.sabotage = true
 	_, err = Run(t.Context(), "egress", o)
 	require.ErrorContains(t, err, "a wrong answer")
+}
+
+// Every number of clients inserts on every side, what was acknowledged is there, and nothing is refused.
+func TestWrites(t *testing.T) {
+	o := small(t)
+	if _, err := findPostgres(""); errors.Is(err, ErrNoPostgres) {
+		t.Skip("writes is compared with PostgreSQL: " + err.Error())
+	}
+	o.few, o.Command = true, program(t)
+	r, err := Run(t.Context(), "writes", o)
+	require.NoError(t, err)
+	require.Len(t, r.Rows, len(writeGoals))
+	require.Len(t, r.Goals, 2*len(writeGoals)+1)
+	require.True(t, r.Goals[len(r.Goals)-1].Met, "appends do not conflict")
+	for _, side := range []string{"csmsql file", "csmsql shm", "PostgreSQL"} {
+		require.Len(t, r.Samples["64 clients, "+side+", per row"], 1)
+	}
+	o.sabotage = true
+	_, err = Run(t.Context(), "writes", o)
+	require.ErrorContains(t, err, "csmsql file: a wrong answer")
 }
 
 // Both nodes are asked everything, and have to be right.

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"syscall"
 	"time"
@@ -14,7 +15,8 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// server is a side of egress, workers and cancel: a process that speaks the PostgreSQL protocol, in directories that go with it.
+// server is a side of egress, workers, cancel and writes: a process that speaks the PostgreSQL protocol, in directories
+// that go with it.
 type server struct {
 	name        string
 	conninfo    string
@@ -117,7 +119,11 @@ func startCsmsql(ctx context.Context, o Options, more ...string) (_ *server, err
 	if err != nil {
 		return nil, err
 	}
-	region, err := s.directory("/dev/shm")
+	memory := "/dev/shm"
+	if slices.Contains(more, "file") { // of --fabric: beside the data
+		memory = ""
+	}
+	region, err := s.directory(memory)
 	if err != nil {
 		return nil, err
 	}

@@ -53,7 +53,7 @@ itself and leaves nothing behind. A goal that is missed is printed as missed, an
 	flags.IntVar(&o.Threads, "threads", 0, "`threads` of queries on every side, of cluster in every node (default: one per CPU; cluster: 1)")
 	flags.Int64Var(&o.MaxRows, "max-rows", 0, "bound on the `rows` of the largest table of attach, cluster, readers, egress, steps and thesis (default: full size)")
 	flags.IntVar(&o.Sizes, "sizes", 20, "`number` of table sizes that attach measures, and of slices of thesis' Figure 5.1")
-	flags.StringVar(&o.PostgresBin, "postgres-bin", "", "`directory` of initdb and postgres, egress's peer (default: found)")
+	flags.StringVar(&o.PostgresBin, "postgres-bin", "", "`directory` of initdb and postgres, the peer of egress and writes (default: found)")
 	return c
 }
 
@@ -63,7 +63,7 @@ var benchFlags = map[string][]string{
 	"queries":      {"tpch", "cluster", "workers", "cancel"},
 	"max-rows":     {"attach", "cluster", "readers", "egress", "steps", "thesis"},
 	"sizes":        {"attach", "thesis"},
-	"postgres-bin": {"egress"},
+	"postgres-bin": {"egress", "writes"},
 }
 
 // checkBench refuses values that no benchmark takes, and flags that none of the named ones obeys.
