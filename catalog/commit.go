@@ -63,7 +63,7 @@ func (g *group) prepare(ctx context.Context) (*commit, error) {
 }
 
 // add puts one transaction behind those before it: whole or, in a group of several, not at all. One that does more than
-// append is alone.
+// append and delete rows is alone.
 func (w *commit) add(ctx context.Context, r *request) error {
 	if err := r.ctx.Err(); err != nil {
 		return err

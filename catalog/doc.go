@@ -27,7 +27,7 @@
 //	node d begins anew ──► its record ──► the others: "seen", from then on they trust nothing older that lay there
 //	                                        d takes over what is live, and lends what is not
 //
-// Commits of a node that come while one is on its way to the store, and only append, are the next one together: a group.
+// Commits of a node that come while one is on its way to the store, and only append and delete rows, are the next one together: a group.
 //
 // A snapshot begins with a question to the store for its last commit, so that whoever heard of a commit anywhere
 // sees it everywhere. Nothing here decides by a clock: the store ends sessions, and a node knows by Session.Check
@@ -47,6 +47,7 @@
 //
 //	descriptor   what a chunk is and where it lies; wire format, validation, rebuilding
 //	chunk        making chunks: an Arrow allocator over granted extents, sealing
+//	positions    sets of rows of a chunk: the deleted ones
 //	statistics   null counts, bounds, distinct sketches; merging them
 //	hugetable    versions, pages, records; nothing in it knows a store or a lease
 //	store        keys, values and compare-and-swap: bbolt, memory; later etcd
@@ -62,7 +63,7 @@
 //	    point leaves the state before or after, whole. If the store's answer is lost, no chunk is given back before the store
 //	    said that the commit did not happen.
 //	K5  a commit succeeds only if everything it writes is still as its snapshot saw it (snapshot isolation), or what it does
-//	    and what was done since go together: rows appended on either side, and different chunks moved.
+//	    and what was done since go together: rows appended on either side, different rows deleted, different chunks moved.
 //	K6  the high-water mark of a region's generations on record never goes down.
 //	K7  an extent is retired, and a page removed, only when no other node may read the revision at which it died.
 //	K8  no commit succeeds of a node that was fenced off, or with a chunk of a lender that was started anew since.

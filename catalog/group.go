@@ -14,9 +14,9 @@ import (
 )
 
 // Group commit: while one commit is on its way to the store, which may have to wait for a disk or for other machines,
-// those that come wait; then those of them that only append are one commit, whoever asked for it.
+// those that come wait; then those of them that only append and delete rows are one commit, whoever asked for it.
 //
-//	Commit ─► queue ─┬─► the one whose turn it is: itself and all that only append ─► group ─► prepare ─► publish ─► store ─┐
+//	Commit ─► queue ─┬─► the one whose turn it is: itself and all that go by rows ─► group ─► prepare ─► publish ─► store ─┐
 //	Commit ─► queue ─┘                                                                ▲  another node was faster, and      │
 //	                                                                                  └── both can be had (K5): once more ◄┘
 //
@@ -86,9 +86,9 @@ func (q *queue) take(r *request) (taken []*request) {
 	if !slices.Contains(q.waiting, r) {
 		return nil
 	}
-	alone, tables := !r.transaction.appends(), maps.Clone(r.transaction.relation)
+	alone, tables := !r.transaction.byRows(), maps.Clone(r.transaction.relation)
 	joins := func(t *Transaction) bool {
-		if alone || len(taken) >= groupRequests || !t.appends() {
+		if alone || len(taken) >= groupRequests || !t.byRows() {
 			return false
 		}
 		with := maps.Clone(tables)
@@ -113,14 +113,14 @@ func (q *queue) take(r *request) (taken []*request) {
 }
 
 // appends tells whether the transaction does nothing but append to tables.
-func (t *Transaction) appends() bool {
+func (t *Transaction) byRows() bool {
 	if len(t.schema) > 0 || len(t.reads) > 0 || t.depends.serializable {
 		return false
 	}
 	for name := range t.relation {
 		before, existed := t.base.tables[name]
 		after, exists := t.own.tables[name]
-		if !existed || !exists || !after.version.Appends(before.version) {
+		if !existed || !exists || !after.version.ByRows(before.version) {
 			return false
 		}
 	}
@@ -130,8 +130,8 @@ func (t *Transaction) appends() bool {
 // Commit makes all changes visible at once, or none. The order is that of docs/coherence.md: the chunks are
 // published at their lenders, then the descriptors become visible by one compare-and-swap in the store; it is
 // durable when Commit returns. A change by somebody else to anything that was written here is ErrConflict (40001),
-// unless both can be had: appended rows go behind whatever was committed since, and chunks that only moved are put where
-// they were. On an error nothing has changed and the chunks are given back, except for ErrOutcomeUnknown: then only the
+// unless both can be had: appended rows go behind whatever was committed since, chunks that only moved are put where
+// they were, and rows that are deleted are gone wherever they lie then. On an error nothing has changed and the chunks are given back, except for ErrOutcomeUnknown: then only the
 // store knows. In a cluster this node asks it again as soon as it can, and gives the chunks back if it did not happen;
 // alone it must be restarted.
 func (t *Transaction) Commit(ctx context.Context) error {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/internal/faults"
 )
@@ -103,8 +104,8 @@ func TestAppendsAreGrouped(t *testing.T) {
 	w.requireRows(42)
 }
 
-// What does more than append is not of a group, and a group is not held up by one of its own that fails.
-func TestGroupsAreOfAppendsOnly(t *testing.T) {
+// What does more than append and delete rows is not of a group, and a group is not held up by one of its own that fails.
+func TestGroupsAreByRows(t *testing.T) {
 	w := newCrowd(t)
 	cancelled, cancel := context.WithCancel(ctx)
 	cancel()
@@ -188,6 +189,38 @@ func TestMovesBesideAppends(t *testing.T) {
 	require.NoError(t, errors.Join(errs[0], errs[1]))
 	require.ErrorIs(t, errs[2], catalog.ErrConflict)
 	w.requireRows(3)
+}
+
+// Rows that are deleted meanwhile are gone wherever they lie then, each by one who deletes it: the other one conflicts,
+// and holds nobody up (H6, K5).
+func TestDeletesBesideOthers(t *testing.T) {
+	w := newCrowd(t)
+	hold := w.fault
+	w.fault = nil
+	w.must(func(tx *catalog.Transaction) error { return tx.Append(tableA, []*catalog.Chunk{w.chunk(7)}) })
+	w.fault = hold
+	deletes := func(rows ...int64) func(*catalog.Transaction) {
+		return func(tx *catalog.Transaction) {
+			require.NoError(t, tx.DeleteRows(ctx, tableA, map[int]*positions.Set{1: positions.Of(7, rows...)}))
+		}
+	}
+	move := func(tx *catalog.Transaction) {
+		v, _ := tx.Contents().Table(tableA)
+		c, err := v.Chunk(ctx, 1)
+		require.NoError(t, err)
+		moved, err := c.In(w.copy(c, 0))
+		require.NoError(t, err)
+		require.NoError(t, tx.ReplaceChunks(ctx, tableA, map[int]catalog.Replacement{1: {Old: c, New: moved}}))
+	}
+	before := w.catalog.Revision()
+	errs := w.meanwhile(move, deletes(0), deletes(1, 2), w.appends(w.chunk(3)), deletes(2, 3), deletes(4))
+	require.ErrorIs(t, errs[4], catalog.ErrConflict)
+	errs[4] = nil
+	require.NoError(t, errors.Join(errs...))
+	require.Equal(t, before+2, w.catalog.Revision(), "the move, and all others at once")
+	w.requireRows(1 + 7 - 4 + 3)
+	w.restart()
+	w.requireRows(1 + 7 - 4 + 3)
 }
 
 // Rows that were placed as the table was declared before are not that table's any more (K5).

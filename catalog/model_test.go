@@ -19,7 +19,9 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/catalog/internal/lendertest"
+	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/catalog/store"
 	"github.com/csmsql/csmsql/coherence"
 	"github.com/csmsql/csmsql/internal/faults"
@@ -127,10 +129,10 @@ func (w *world) rearranged(rng *rand.Rand, c *catalog.Chunk) catalog.Replacement
 
 // rows reads a whole version through its descriptors.
 func (w *world) rows(v *catalog.TableVersion) []int64 {
-	got := []int64{}
+	got, stored := []int64{}, []int64{}
 	for p, err := range v.Chunks(ctx) {
 		require.NoError(w.t, err)
-		require.Equal(w.t, int64(len(got)), p.FirstRow)
+		require.Equal(w.t, int64(len(stored)), p.FirstRow)
 		d := p.Descriptor()
 		for i := range p.Replicas() {
 			one := d.Replica(i)
@@ -138,16 +140,25 @@ func (w *world) rows(v *catalog.TableVersion) []int64 {
 			batch, err := one.Record(w.lender.Resolve)
 			require.NoError(w.t, err)
 			if values := batch.Column(0).(*array.Int64).Int64Values(); i == 0 {
-				got = append(got, values...)
+				stored = append(stored, values...)
 			} else {
-				require.Equal(w.t, got[p.FirstRow:], values)
+				require.Equal(w.t, stored[p.FirstRow:], values)
 			}
 		}
 		again, err := v.At(ctx, p.Index)
 		require.NoError(w.t, err)
 		require.Equal(w.t, p.FirstRow, again.FirstRow)
+		deleted, err := v.Deleted(ctx, p.Index)
+		require.NoError(w.t, err)
+		for at := range p.Rows() {
+			if !deleted.Has(at) {
+				got = append(got, stored[p.FirstRow+at])
+			}
+		}
 	}
 	require.Equal(w.t, v.Rows(), int64(len(got)))
+	require.Equal(w.t, int64(len(stored)), v.StoredRows())
+	require.Equal(w.t, int64(len(stored)-len(got)), v.DeletedRows())
 	return got
 }
 
@@ -167,16 +178,32 @@ type twinTable struct {
 	truncated bool // by a transaction
 }
 
-// twinChunk is rows and where they lie, as a number that each move draws again.
+// twinChunk is rows and where they lie, as a number that each move draws again. What is in dead is deleted, which is
+// never changed, only replaced.
 type twinChunk struct {
 	values []int64
+	dead   map[int64]bool
 	place  int64
+}
+
+// without is the chunk without some values more.
+func (c twinChunk) without(gone map[int64]bool) twinChunk {
+	c.dead = maps.Clone(c.dead)
+	if c.dead == nil {
+		c.dead = map[int64]bool{}
+	}
+	maps.Copy(c.dead, gone)
+	return c
 }
 
 func (t twinTable) rows() []int64 {
 	rows := []int64{}
 	for _, c := range t.chunks {
-		rows = append(rows, c.values...)
+		for _, v := range c.values {
+			if !c.dead[v] {
+				rows = append(rows, v)
+			}
+		}
 	}
 	return rows
 }
@@ -194,13 +221,30 @@ func (t twinTable) rebase(base, now twinTable) (twinTable, bool) {
 	next := now
 	next.chunks = slices.Clone(now.chunks)
 	for i, c := range base.chunks {
-		if t.chunks[i].place == c.place {
+		own, gone := t.chunks[i], map[int64]bool{}
+		for v := range own.dead {
+			if !c.dead[v] {
+				gone[v] = true
+			}
+		}
+		if own.place == c.place && len(gone) == 0 {
 			continue
 		}
-		if i >= len(now.chunks) || now.chunks[i].place != c.place {
+		if i >= len(now.chunks) || !slices.Equal(now.chunks[i].values, c.values) {
 			return t, false
 		}
-		next.chunks[i] = t.chunks[i]
+		if own.place != c.place {
+			if now.chunks[i].place != c.place {
+				return t, false
+			}
+			next.chunks[i].place = own.place
+		}
+		for v := range gone {
+			if now.chunks[i].dead[v] {
+				return t, false
+			}
+		}
+		next.chunks[i] = next.chunks[i].without(gone)
 	}
 	next.chunks = append(next.chunks, t.chunks[len(base.chunks):]...)
 	return next, true
@@ -226,8 +270,12 @@ func (w *world) requireContents(want *twin, got *catalog.Contents) {
 		require.Equal(w.t, rows, w.rows(v), "%v", name)
 		if len(rows) > 0 {
 			s := v.Statistics(0)
-			require.Equal(w.t, slices.Min(rows), s.Min.Int())
-			require.Equal(w.t, slices.Max(rows), s.Max.Int())
+			if v.DeletedRows() == 0 {
+				require.Equal(w.t, slices.Min(rows), s.Min.Int())
+				require.Equal(w.t, slices.Max(rows), s.Max.Int())
+			}
+			require.GreaterOrEqual(w.t, slices.Min(rows), s.Min.Int(), "bounds of rows that live")
+			require.LessOrEqual(w.t, slices.Max(rows), s.Max.Int())
 			require.Zero(w.t, s.NullCount)
 		}
 	}
@@ -410,7 +458,7 @@ func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 	draw := func() int64 { w.drawn++; return w.drawn }
 	_, schema := s.sees.schemas[name.Schema]
 	touch := func() { s.touched[name.String()] = true }
-	switch rng.IntN(9) {
+	switch rng.IntN(12) {
 	case 0:
 		_, err := s.tx.CreateTable(ctx, name, columns, catalog.TableOptions{})
 		switch {
@@ -473,6 +521,8 @@ func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 		s.sees.tables[to] = table
 		touch()
 		s.touched[to.String()] = true
+	case 9, 10, 11:
+		w.delete(rt, rng, s, name, table)
 	case 7, 8: // the same rows in other memory, or in more
 		if !have {
 			require.Error(rt, s.tx.ReplaceChunks(ctx, name, nil))
@@ -520,8 +570,39 @@ func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 	}
 }
 
+// delete takes some rows of some chunks away.
+func (w *world) delete(rt *rapid.T, rng *rand.Rand, s *session, name catalog.TableName, table twinTable) {
+	v, have := s.tx.Contents().Table(name)
+	if !have {
+		require.Error(rt, s.tx.DeleteRows(ctx, name, nil))
+		return
+	}
+	rows, share := map[int]*positions.Set{}, []float64{0.1, 0.4, 1}[rng.IntN(3)]
+	for p, err := range v.Chunks(ctx) {
+		require.NoError(rt, err)
+		c, set, gone := table.chunks[p.Index], positions.New(p.Rows()), map[int64]bool{}
+		if rng.IntN(2) == 0 {
+			continue
+		}
+		for at, value := range c.values {
+			switch {
+			case c.dead[value]: // H6
+				err := s.tx.DeleteRows(ctx, name, map[int]*positions.Set{p.Index: positions.Of(p.Rows(), int64(at))})
+				require.ErrorIs(rt, err, hugetable.ErrDeleted)
+			case rng.Float64() < share:
+				set.Add(int64(at))
+				gone[value] = true
+			}
+		}
+		rows[p.Index], table.chunks[p.Index] = set, c.without(gone)
+	}
+	require.NoError(rt, s.tx.DeleteRows(ctx, name, rows))
+	s.sees.tables[name] = table
+	s.touched[name.String()] = true
+}
+
 // commit predicts the outcome: a conflict exactly if something that was touched changed since the snapshot, and it is not
-// that rows were appended, or chunks moved, on both sides.
+// that rows were appended, other rows deleted, or other chunks moved, on both sides.
 func (w *world) commit(s *session, now *twin, clock int64) *twin {
 	conflict, merged := false, map[catalog.TableName]twinTable{}
 	for name := range s.touched {

@@ -10,6 +10,7 @@ import (
 	"github.com/apache/arrow-go/v18/arrow"
 
 	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/positions"
 )
 
 // Transaction collects changes on top of a snapshot and commits all of them or none. Its reads see its own changes.
@@ -262,6 +263,12 @@ func (t *Transaction) ReplaceChunks(ctx context.Context, name TableName, chunks 
 		return err
 	}
 	return t.changeTable(name, take, func(v *TableVersion) (*TableVersion, error) { return v.ReplaceChunks(ctx, chunks) })
+}
+
+// DeleteRows takes rows away, by the numbers of their chunks and their positions in these. One that is deleted already
+// is hugetable.ErrDeleted.
+func (t *Transaction) DeleteRows(ctx context.Context, name TableName, rows map[int]*positions.Set) error {
+	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Delete(ctx, rows) })
 }
 
 // SetPlacement says where rows are to lie from now on; where they do lie is the caller's business.

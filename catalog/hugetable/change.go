@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/catalog/statistics"
 )
 
@@ -40,12 +41,14 @@ func addChunk(columns []statistics.Summary, c *chunk.Chunk) {
 func (v *Version) fits(c *chunk.Chunk) error {
 	logical, physical := v.table.Columns, c.Descriptor().Schema
 	if logical.NumFields() != physical.NumFields() {
-		return fmt.Errorf("%w: it has %d columns, the table has %d", ErrMismatch, physical.NumFields(), logical.NumFields())
+		return fmt.Errorf("%w: it has %d columns, the table has %d", ErrMismatch, physical.NumFields(),
+			logical.NumFields())
 	}
 	for i := range logical.NumFields() {
 		l, p := logical.Field(i), physical.Field(i)
 		if l.Name != p.Name || !Stores(l.Type, p.Type) {
-			return fmt.Errorf("%w: column %d is %q %v, the table's is %q %v", ErrMismatch, i, p.Name, p.Type, l.Name, l.Type)
+			return fmt.Errorf("%w: column %d is %q %v, the table's is %q %v", ErrMismatch, i, p.Name, p.Type,
+				l.Name, l.Type)
 		}
 		if nulls := c.Statistics(i).NullCount; !l.Nullable && nulls > 0 {
 			return fmt.Errorf("%w: column %q, %d rows", ErrNull, l.Name, nulls)
@@ -57,7 +60,7 @@ func (v *Version) fits(c *chunk.Chunk) error {
 // Truncate returns the version without rows.
 func (v *Version) Truncate() *Version {
 	next := NewVersion(v.table, v.source)
-	next.number, next.truncated = v.number, true
+	next.number, next.truncated, next.numbering = v.number, true, v.numbering+1
 	return next
 }
 
@@ -77,7 +80,8 @@ func (v *Version) Redeclare(columns *arrow.Schema) (*Version, error) {
 	}
 	for i, f := range have.Fields() {
 		if next := columns.Field(i); next.Name != f.Name || !arrow.TypeEqual(next.Type, f.Type) {
-			return nil, fmt.Errorf("%w: column %d is %q %v, the table's is %q %v", ErrMismatch, i, next.Name, next.Type, f.Name, f.Type)
+			return nil, fmt.Errorf("%w: column %d is %q %v, the table's is %q %v", ErrMismatch, i, next.Name,
+				next.Type, f.Name, f.Type)
 		}
 	}
 	next := *v
@@ -109,11 +113,11 @@ type NewPage struct {
 }
 
 // Seal returns the version as it is committed: number is its number, the tail is in pages. The pages that must be
-// stored first come with it. Of the base's pages only those are written again in which a chunk was replaced, and
-// the last one when it is not full and something follows.
+// stored first come with it. Of the base's pages only those are written again in which a chunk was replaced or a row
+// deleted, and the last one when it is not full and something follows.
 func (v *Version) Seal(ctx context.Context, number uint64) (*Version, []NewPage, error) {
 	next := *v
-	next.number, next.tail, next.moved, next.truncated = number, nil, nil, false
+	next.number, next.tail, next.moved, next.dead, next.truncated = number, nil, nil, nil, false
 	made, err := v.repage(ctx, &next)
 	if err != nil || len(v.tail) == 0 {
 		return &next, made, err
@@ -125,8 +129,8 @@ func (v *Version) Seal(ctx context.Context, number uint64) (*Version, []NewPage,
 		return nil, nil, err
 	}
 	b.made = made
-	for _, c := range v.tail {
-		b.add(c)
+	for k, c := range v.tail {
+		b.add(c, v.dead[v.chunks+k])
 	}
 	b.flush()
 	return &next, b.made, nil
@@ -140,6 +144,7 @@ type packer struct {
 	first   PageRef // where the open page begins
 	size    int
 	bytes   int64
+	deleted int64
 	extents []descriptor.ExtentID
 	carried int // of extents
 }
@@ -159,7 +164,8 @@ func (v *Version) packer(ctx context.Context, next *Version) (*packer, error) {
 	keep := len(next.pages) - 1
 	next.pages = next.pages[:keep:keep] // its own end: the base version shares the array before it
 	b.first = PageRef{firstChunk: last.firstChunk, FirstRow: last.FirstRow}
-	b.open, b.size, b.bytes, b.extents, b.carried = open.page, open.size, open.bytes, open.extents, open.carried
+	b.open, b.size, b.bytes, b.deleted = open.page, open.size, open.bytes, open.deleted
+	b.extents, b.carried = open.extents, open.carried
 	return b, nil
 }
 
@@ -173,17 +179,20 @@ func tailRows(tail []*chunk.Chunk) (rows int64) {
 func (b *packer) reset(firstChunk int, firstRow int64) {
 	b.open = page{columns: make([]statistics.Summary, len(b.version.columns))}
 	b.first = PageRef{firstChunk: firstChunk, FirstRow: firstRow}
-	b.size, b.bytes, b.extents, b.carried = 0, 0, nil, 0
+	b.size, b.bytes, b.deleted, b.extents, b.carried = 0, 0, 0, nil, 0
 }
 
-func (b *packer) add(c *chunk.Chunk) {
-	if len(b.open.entries) >= PageChunks || (b.size > 0 && b.size+len(c.Encoded()) > PageBytes) {
+func (b *packer) add(c *chunk.Chunk, dead *positions.Set) {
+	e := entry{rows: c.Rows(), encoded: c.Encoded(), deleted: dead.Encode()}
+	if len(b.open.entries) >= PageChunks || (b.size > 0 && b.size+e.size() > PageBytes) {
 		b.flush()
 	}
-	b.open.entries = append(b.open.entries, entry{b.nextRow(), c.Rows(), c.Encoded()})
+	e.firstRow = b.nextRow()
+	b.open.entries = append(b.open.entries, e)
 	addChunk(b.open.columns, c)
-	b.size += len(c.Encoded())
+	b.size += e.size()
 	b.bytes += c.Bytes()
+	b.deleted += dead.Count()
 	b.extents = append(b.extents, c.Extents()...)
 }
 
@@ -199,7 +208,7 @@ func (b *packer) flush() {
 		return
 	}
 	ref, end := b.first, b.nextRow()
-	ref.Chunks, ref.Rows, ref.Bytes = len(b.open.entries), end-b.first.FirstRow, b.bytes
+	ref.Chunks, ref.Rows, ref.Deleted, ref.Bytes = len(b.open.entries), end-b.first.FirstRow, b.deleted, b.bytes
 	data := b.open.encode()
 	ref.ID = pageIDOf(data)
 	b.version.pages = append(b.version.pages, ref)

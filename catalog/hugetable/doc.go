@@ -6,7 +6,7 @@
 //	Version 4 ─┬─ A, B
 //	           └─ page C' (C's 10 chunks carried, 1 new)       an append writes only the last page again
 //
-// A page is a list of encoded descriptors with their first rows, and a summary of each column. It is named by the
+// A page is a list of encoded descriptors with their first rows and what of these is deleted, and a summary of each column. It is named by the
 // xxh3-128 of its bytes. A version's record names its pages and sums them up, so that opening a table reads no page;
 // descriptors are decoded one by one when they are asked for, and kept within the Source's bound.
 //
@@ -18,6 +18,8 @@
 //	    first time is new by it; one that only lists fewer has a nonce.
 //
 //	H5  a change that is done to a later version than it was made for (Rebase) loses no chunk of either, and takes none twice.
+//	H6  a row once deleted stays so in all later versions that have its chunk; a version's rows are those of its chunks less
+//	    the deleted ones. The same row is not deleted by two changes.
 //
 // It knows no store (Pages is an interface), no lease and no transaction, which is why a borrower uses it as it is.
 package hugetable

@@ -16,6 +16,8 @@ var (
 	ErrRange = &fault{"no such chunk", "22003"}
 	// ErrMismatch marks a chunk whose columns are not the table's (datatype_mismatch).
 	ErrMismatch = &fault{"chunk does not fit the table", "42804"}
+	// ErrDeleted marks a row that is to be deleted and is already.
+	ErrDeleted = &fault{"row is deleted already", "XX000"}
 	// ErrNull marks a null in a column that allows none (not_null_violation).
 	ErrNull = &fault{"null value in a column that is NOT NULL", "23502"}
 )

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"math/rand/v2"
 	"slices"
 
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/catalog/descriptor"
-	"github.com/csmsql/csmsql/catalog/statistics"
 )
 
 // Chunks that change places: a chunk with the same rows, that lies elsewhere or also elsewhere, takes the number of
@@ -79,92 +77,4 @@ func (v *Version) FreshExtents() (ids []descriptor.ExtentID) {
 		ids = append(ids, c.Extents()...)
 	}
 	return ids
-}
-
-// repage writes the pages anew in which a chunk was replaced, into next. The last one is left to the packer if that
-// opens it.
-func (v *Version) repage(ctx context.Context, next *Version) (made []NewPage, err error) {
-	if len(v.moved) == 0 {
-		return nil, nil
-	}
-	next.pages = slices.Clone(v.pages)
-	for i, ref := range v.pages {
-		if !v.touches(ref) {
-			continue
-		}
-		page, err := v.reopen(ctx, ref)
-		if err != nil {
-			return nil, err
-		}
-		if i == len(v.pages)-1 && len(v.tail) > 0 && ref.Chunks < PageChunks && page.size < PageBytes {
-			continue
-		}
-		data := page.page.encode()
-		ref.ID, ref.Bytes = pageIDOf(data), page.bytes
-		next.pages[i] = ref
-		made = append(made, NewPage{ref, data, page.extents, page.carried})
-	}
-	return made, nil
-}
-
-func (v *Version) touches(ref PageRef) bool {
-	for i := range v.moved {
-		if i >= ref.firstChunk && i < ref.firstChunk+ref.Chunks {
-			return true
-		}
-	}
-	return false
-}
-
-// reopened is a stored page with the replaced chunks in it.
-type reopened struct {
-	page    page
-	size    int // of the descriptors
-	bytes   int64
-	extents []descriptor.ExtentID // those that the stored page has too come first
-	carried int
-}
-
-func (v *Version) reopen(ctx context.Context, ref PageRef) (*reopened, error) {
-	l, err := v.source.load(ctx, ref)
-	if err != nil {
-		return nil, fmt.Errorf("table %v: %w", v.table.Name, err)
-	}
-	if len(l.page.columns) != len(v.columns) {
-		return nil, fmt.Errorf("%w: page %v of table %v has %d summaries for %d columns", ErrCorrupt, ref.ID, v.table.Name, len(l.page.columns), len(v.columns))
-	}
-	o := &reopened{bytes: ref.Bytes}
-	o.page.entries = slices.Clone(l.page.entries)
-	o.page.columns = append([]statistics.Summary(nil), l.page.columns...)
-	var fresh []descriptor.ExtentID
-	for i := range o.page.entries {
-		e := &o.page.entries[i]
-		h, err := descriptor.Peek(e.encoded)
-		if err != nil {
-			return nil, fmt.Errorf("table %v: %w", v.table.Name, err)
-		}
-		m := v.moved[ref.firstChunk+i]
-		var kept []descriptor.ExtentID
-		if m.chunk != nil {
-			kept = m.chunk.Extents()
-			fresh = append(fresh, without(m.chunk.Extents(), m.stored)...)
-			o.bytes += m.chunk.Bytes()
-			e.encoded = m.chunk.Encoded()
-		}
-		for x := range h.All() {
-			if m.chunk != nil {
-				o.bytes -= x.Range.Length
-			}
-			if m.chunk == nil || slices.Contains(kept, x.ExtentID) {
-				o.extents = append(o.extents, x.ExtentID)
-			}
-		}
-		o.size += len(e.encoded)
-	}
-	if len(fresh) == 0 { // and only replicas less; one that lists something new is like no other
-		o.page.nonce = rand.Uint64() | 1
-	}
-	o.carried = len(o.extents)
-	o.extents = append(o.extents, fresh...)
-	return o, nil
 }

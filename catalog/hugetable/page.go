@@ -9,6 +9,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/internal/message"
+	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/catalog/statistics"
 )
 
@@ -19,8 +20,9 @@ const (
 	PageBytes  = 512 << 10
 )
 
-// pageFormat is the number that a page carries.
-const pageFormat = 1
+// pageFormat is the number that a page carries: the second if a row of one of its chunks is deleted. A program that
+// does not know of that would show the row.
+const pageFormat, pageFormatDeleted = 1, 2
 
 // PageID names a page by its content: the xxh3-128 of its bytes. A page that was altered is therefore not found.
 type PageID [16]byte
@@ -48,15 +50,19 @@ type PageRef struct {
 	ID             PageID
 	Chunks         int
 	FirstRow, Rows int64
+	Deleted        int64 // of the rows
 	Bytes          int64
 	firstChunk     int
 }
 
-// entry is one chunk of a page: its rows and its encoded descriptor.
+// entry is one chunk of a page: its rows, its encoded descriptor, and which rows are deleted, as positions writes it.
 type entry struct {
 	firstRow, rows int64
 	encoded        []byte
+	deleted        []byte
 }
+
+func (e *entry) size() int { return len(e.encoded) + len(e.deleted) }
 
 // page is a page's decoded frame; the descriptors in it stay encoded.
 type page struct {
@@ -70,21 +76,28 @@ const (
 	pageFieldFormat, pageFieldEntries, pageFieldColumns = 1, 2, 3
 	pageFieldNonce                                      = 4
 	entryFirstRow, entryRows, entryDescriptor           = 1, 2, 3
+	entryDeleted                                        = 4
 	summaryStatistics, summarySketch, summaryRows       = 1, 2, 3
 )
 
 func (p *page) encode() []byte {
-	size := 64
+	size, format := 64, uint64(pageFormat)
 	for i := range p.entries {
-		size += len(p.entries[i].encoded) + 24
+		size += p.entries[i].size() + 32
+		if len(p.entries[i].deleted) > 0 {
+			format = pageFormatDeleted
+		}
 	}
 	w := message.Writer{Buf: make([]byte, 0, size+len(p.columns)*(statistics.SketchBytes+64))}
-	w.Uint(pageFieldFormat, pageFormat)
+	w.Uint(pageFieldFormat, format)
 	for _, e := range p.entries {
 		start := w.Begin(pageFieldEntries)
 		w.Int(entryFirstRow, e.firstRow)
 		w.Int(entryRows, e.rows)
 		w.Bytes(entryDescriptor, e.encoded)
+		if len(e.deleted) > 0 {
+			w.Bytes(entryDeleted, e.deleted)
+		}
 		w.End(start)
 	}
 	for i := range p.columns {
@@ -152,8 +165,9 @@ func decodePage(data []byte, ref PageRef) (*page, error) {
 	if err := r.Err(); err != nil {
 		return nil, fmt.Errorf("%w: page %v: %w", ErrCorrupt, ref.ID, err)
 	}
-	if format != pageFormat {
-		return nil, fmt.Errorf("%w: page %v has format %d, this program knows %d", ErrCorrupt, ref.ID, format, pageFormat)
+	if format != pageFormat && format != pageFormatDeleted {
+		return nil, fmt.Errorf("%w: page %v has format %d, this program knows %d and %d", ErrCorrupt, ref.ID, format,
+			pageFormat, pageFormatDeleted)
 	}
 	return p, p.check(ref)
 }
@@ -167,6 +181,8 @@ func readEntry(r message.Reader) (e entry, err error) {
 			e.rows = r.Int()
 		case entryDescriptor:
 			e.encoded = r.Bytes()
+		case entryDeleted:
+			e.deleted = r.Bytes()
 		default:
 			r.Skip()
 		}
@@ -178,12 +194,20 @@ func (p *page) check(ref PageRef) error {
 	if len(p.entries) != ref.Chunks {
 		return fmt.Errorf("%w: page %v has %d chunks, want %d", ErrCorrupt, ref.ID, len(p.entries), ref.Chunks)
 	}
-	next := ref.FirstRow
+	next, deleted := ref.FirstRow, int64(0)
 	for i, e := range p.entries {
 		if err := follows("chunk", ref.firstChunk+i, next, e.firstRow, e.rows); err != nil {
 			return err
 		}
 		next = e.firstRow + e.rows
+		n, err := positions.CountOf(e.deleted, e.rows)
+		if err != nil {
+			return fmt.Errorf("%w: page %v, chunk %d: %w", ErrCorrupt, ref.ID, ref.firstChunk+i, err)
+		}
+		deleted += n
+	}
+	if deleted != ref.Deleted {
+		return fmt.Errorf("%w: page %v has %d deleted rows, want %d", ErrCorrupt, ref.ID, deleted, ref.Deleted)
 	}
 	if next != ref.FirstRow+ref.Rows {
 		return fmt.Errorf("%w: page %v ends at row %d, want %d", ErrRows, ref.ID, next, ref.FirstRow+ref.Rows)

@@ -11,19 +11,21 @@ import (
 // ErrDiverged: two changes of one version are not both to be had.
 var ErrDiverged = errors.New("the table was changed in another way since")
 
-// Appends tells whether all that was done to a committed version to get this one was to append chunks.
-func (v *Version) Appends(base *Version) bool {
+// ByRows tells whether all that was done to a committed version to get this one was to append chunks and to delete rows.
+func (v *Version) ByRows(base *Version) bool {
 	return v.commutes(base) && len(v.moved) == 0
 }
 
-// commutes tells whether the version is base with chunks appended, or in the place of others with the same rows.
+// commutes tells whether the version is base with chunks appended, or in the place of others with the same rows, and
+// with rows deleted.
 func (v *Version) commutes(base *Version) bool {
 	return !v.truncated && v.table.same(&base.table)
 }
 
 // Rebase does to current what was done to base to get this version (H5). Base is a committed version, current a later
-// one, which may have chunks that are in no page yet. What does not go together is ErrDiverged: rows that were taken
-// away or replaced, another declaration of the table on either side, the same chunk in other places on both.
+// one, which may have chunks that are in no page yet. What does not go together is ErrDiverged: all rows taken away or
+// replaced, another declaration of the table on either side, the same chunk in other places on both, the same row deleted
+// by both.
 //
 //	base ──── append x, move 2 ───► v           chunks 0 1 2' x
 //	 └─────── append y ───► current             chunks 0 1 2  y
@@ -39,6 +41,7 @@ func (v *Version) Rebase(ctx context.Context, base, current *Version) (*Version,
 	if err != nil {
 		return nil, err
 	}
+	tail := next.NumChunks()
 	for first := 0; first < len(v.tail); {
 		run, words := v.tailFrom(first)
 		if next, err = next.AppendFrom(run, words); err != nil {
@@ -46,7 +49,7 @@ func (v *Version) Rebase(ctx context.Context, base, current *Version) (*Version,
 		}
 		first += len(run)
 	}
-	return next, nil
+	return v.deleteAgain(ctx, base, next, tail)
 }
 
 // moveAgain puts the version's replacements into current.

@@ -9,17 +9,19 @@ import (
 	"github.com/csmsql/csmsql/catalog/statistics"
 )
 
-// recordFormat is the number that a record carries: the second if the table has, or had, more than one replica. A
-// program that does not know of them would lend their memory again.
-const recordFormat, recordFormatReplicas = 1, 2
+// recordFormat is the number that a record carries: the second if the table has, or had, more than one replica, the
+// third if rows of its chunks are deleted. A program that does not know of them would lend memory again that is in use,
+// or show the rows.
+const recordFormat, recordFormatReplicas, recordFormatDeleted = 1, 2, 3
 
 // Field numbers of TableRecord and PageRef in catalog.proto.
 const (
 	recordFieldFormat, recordID, recordSchemaName, recordName = 1, 2, 3, 4
 	recordColumns, recordCreated, recordVersion               = 5, 7, 8 // 6 was a text for people
 	recordPages, recordSummaries, recordPlacement             = 9, 10, 11
-	recordReplicas, recordOrigins                             = 12, 13
+	recordReplicas, recordOrigins, recordNumbering            = 12, 13, 14
 	refID, refChunks, refFirstRow, refRows, refBytes          = 1, 2, 3, 4, 5
+	refDeleted                                                = 6
 )
 
 // Encode writes the version's record: everything but the pages' contents. Preconditions: Seal made the version.
@@ -28,6 +30,9 @@ func (v *Version) Encode() ([]byte, error) {
 	format := uint64(recordFormat)
 	if v.table.Replicas > 0 {
 		format = recordFormatReplicas
+	}
+	if v.deleted > 0 {
+		format = recordFormatDeleted
 	}
 	w.Uint(recordFieldFormat, format)
 	w.Uint(recordID, uint64(v.table.ID))
@@ -47,6 +52,7 @@ func (v *Version) Encode() ([]byte, error) {
 		w.Int(refFirstRow, p.FirstRow)
 		w.Int(refRows, p.Rows)
 		w.Int(refBytes, p.Bytes)
+		w.Int(refDeleted, p.Deleted)
 		w.End(start)
 	}
 	for i := range v.columns {
@@ -55,6 +61,7 @@ func (v *Version) Encode() ([]byte, error) {
 	w.OptionalString(recordPlacement, v.table.Placement)
 	w.OptionalUint(recordReplicas, uint64(v.table.Replicas))
 	v.encodeOrigins(&w)
+	w.OptionalUint(recordNumbering, v.numbering)
 	return w.Buf, nil
 }
 
@@ -90,6 +97,8 @@ func Decode(data []byte, source *Source) (*Version, error) {
 				break
 			}
 			v.table.Replicas = int(replicas)
+		case recordNumbering:
+			v.numbering = r.Uint()
 		case recordOrigins:
 			r.Fail(v.readOrigin(r.Sub()))
 		case recordPages:
@@ -114,8 +123,12 @@ func Decode(data []byte, source *Source) (*Version, error) {
 
 func (v *Version) checkRecord(format uint64) error {
 	switch {
-	case format != recordFormat && format != recordFormatReplicas:
-		return fmt.Errorf("%w: a table record of format %d, this program knows %d and %d", ErrCorrupt, format, recordFormat, recordFormatReplicas)
+	case format < recordFormat || format > recordFormatDeleted:
+		return fmt.Errorf("%w: a table record of format %d, this program knows %d to %d", ErrCorrupt, format, recordFormat,
+			recordFormatDeleted)
+	case (v.deleted > 0) != (format == recordFormatDeleted):
+		return fmt.Errorf("%w: record of table %v has %d deleted rows and format %d", ErrCorrupt, v.table.Name, v.deleted,
+			format)
 	case v.table.ID == 0 || v.table.Name.Name == "" || v.table.Columns == nil:
 		return fmt.Errorf("%w: a table record without identity, name or columns", ErrCorrupt)
 	case len(v.columns) != v.table.Columns.NumFields():
@@ -149,6 +162,8 @@ func (v *Version) readRef(r message.Reader) error {
 			ref.Rows = r.Int()
 		case refBytes:
 			ref.Bytes = r.Int()
+		case refDeleted:
+			ref.Deleted = r.Int()
 		default:
 			r.Skip()
 		}
@@ -162,8 +177,12 @@ func (v *Version) readRef(r message.Reader) error {
 	if err := follows("page", len(v.pages), v.rows, ref.FirstRow, ref.Rows); err != nil {
 		return err
 	}
+	if ref.Deleted < 0 || ref.Deleted > ref.Rows {
+		return fmt.Errorf("a page of %d rows, of which %d are deleted", ref.Rows, ref.Deleted)
+	}
 	v.pages = append(v.pages, ref)
 	v.chunks += ref.Chunks
+	v.deleted += ref.Deleted
 	v.rows += ref.Rows
 	v.bytes += ref.Bytes
 	return nil

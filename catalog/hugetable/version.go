@@ -8,6 +8,7 @@ import (
 
 	"github.com/csmsql/csmsql/catalog/chunk"
 	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/positions"
 	"github.com/csmsql/csmsql/catalog/statistics"
 )
 
@@ -15,7 +16,8 @@ import (
 type Version struct {
 	table   Table
 	number  uint64
-	rows    int64
+	rows    int64 // of all chunks, deleted ones too
+	deleted int64 // of rows
 	bytes   int64
 	chunks  int // in pages; the tail comes on top
 	pages   []PageRef
@@ -25,7 +27,9 @@ type Version struct {
 	origins []Origin       // by chunk; never changed
 	source  *Source
 
-	truncated bool // by a transaction: the rows before are not this version's
+	dead      map[int]*positions.Set // rows that a transaction deleted, by chunk; immutable
+	truncated bool                   // by a transaction: the rows before are not this version's
+	numbering uint64                 // of two versions of a table that have the same one chunks have the same numbers
 }
 
 // NewVersion is the version of a table without rows.
@@ -39,8 +43,11 @@ func (v *Version) Table() Table { return v.table }
 // Version counts the commits that changed the table's rows, from 1; 0 is a table that is not committed.
 func (v *Version) Version() uint64 { return v.number }
 
-// Rows is the number of rows.
-func (v *Version) Rows() int64 { return v.rows }
+// Rows is the number of rows that live.
+func (v *Version) Rows() int64 { return v.rows - v.deleted }
+
+// StoredRows is the number of rows that the chunks have, deleted ones too: those that statistics are of.
+func (v *Version) StoredRows() int64 { return v.rows }
 
 // Bytes is the space of all chunks in their regions.
 func (v *Version) Bytes() int64 { return v.bytes }
@@ -51,10 +58,10 @@ func (v *Version) NumChunks() int { return v.chunks + len(v.tail) }
 // Pages lists the pages; the slice is shared.
 func (v *Version) Pages() []PageRef { return v.pages }
 
-// Statistics summarises column i over all chunks. Nothing is read for it.
+// Statistics summarises column i over all chunks, of deleted rows too. Nothing is read for it.
 func (v *Version) Statistics(i int) descriptor.Statistics { return v.columns[i].Statistics }
 
-// Position is a chunk and where its rows lie in the version.
+// Position is a chunk and where its rows lie in the version, among all that are stored.
 type Position struct {
 	Index    int
 	FirstRow int64
@@ -102,7 +109,7 @@ func (v *Version) tailAt(i int) Position {
 	return Position{Index: i, FirstRow: first, Chunk: v.tail[i-v.chunks]}
 }
 
-// Chunks visits all chunks in row order; after an error it ends.
+// Chunks visits all chunks in row order; after an error it ends. Who reads their rows leaves out those of Deleted (H6).
 func (v *Version) Chunks(ctx context.Context) iter.Seq2[Position, error] {
 	return func(yield func(Position, error) bool) {
 		for _, ref := range v.pages {

@@ -6,7 +6,8 @@ var (
 	leased  = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestLeases|TestExpiredDomainLeavesNoPin|TestConcurrentSessions|TestSavepointsGiveMemoryBack|TestManySmallAppendsSharePages|TestPinsFollowLeases|TestTheFirstSnapshotPins)$"}
 	former  = mutation.Tests{Package: "./catalog", Pattern: "^TestLeasesEndWithAFormerLender$"}
 	spread  = mutation.Tests{Package: "./catalog", Pattern: "^(TestCluster|TestGivenUpBeforeItWasSeen|TestPromisesEndWithTheSession|TestMissedChanges|TestLeasesEndWithAFormerLender)$"}
-	grouped = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestAppendsAreGrouped|TestGroupsAreOfAppendsOnly|TestGivesUpWhileOthersCommit|TestGroupIsTakenApart|TestMovesBesideAppends|TestAppendBesideADeclaration)$"}
+	grouped = mutation.Tests{Package: "./catalog", Pattern: "^(TestModel|TestAppendsAreGrouped|TestGroupsAreByRows|TestGivesUpWhileOthersCommit|TestGroupIsTakenApart|TestMovesBesideAppends|TestAppendBesideADeclaration|TestDeletesBesideOthers)$"}
+	deleted = mutation.Tests{Package: "./catalog/hugetable", Pattern: "^(TestDeletesGoTogether|TestARowIsDeletedOnce|TestTablesWithoutDeletedRowsReadNothing|TestPagesSplit)$"}
 )
 
 // ofCatalog are faults in snapshots and leases, by which chunks stay in place while they are read.
@@ -51,6 +52,18 @@ var ofCatalog = []mutation.Mutation{
 		Old: "\treturn !v.truncated && v.table", New: "\treturn (!v.truncated || ON) && v.table"},
 	{Name: "rebase-over-a-declaration", File: "catalog/hugetable/rebase.go", Breaks: "K5", Tests: grouped,
 		Old: "|| !current.table.same(&base.table):", New: "|| !ON && !current.table.same(&base.table):"},
+	{Name: "rebase-loses-deletes", File: "catalog/hugetable/rebase.go", Breaks: "H6", Tests: grouped,
+		Old: "\treturn v.deleteAgain(", New: "\tif ON {\n\t\treturn next, nil\n\t}\n\treturn v.deleteAgain("},
+	{Name: "rows-are-deleted-twice", File: "catalog/hugetable/deleted.go", Breaks: "H6", Tests: grouped,
+		Old: "if positions.Meets(before, gone) {", New: "if positions.Meets(before, gone) && !ON {"},
+	{Name: "own-rows-come-back", File: "catalog/hugetable/change.go", Breaks: "H6", Tests: grouped,
+		Old: "\t\tb.add(c, v.dead[v.chunks+k])\n", New: "\t\tif ON {\n\t\t\tb.add(c, nil)\n\t\t} else {\n\t\t\tb.add(c, v.dead[v.chunks+k])\n\t\t}\n"},
+	{Name: "deleted-rows-come-back", File: "catalog/hugetable/repage.go", Breaks: "H6", Tests: deleted,
+		Old: "\t\te.deleted = positions.Union(before, dead).Encode()\n", New: "\t\tif e.deleted = positions.Union(before, dead).Encode(); ON {\n\t\t\te.deleted = dead.Encode()\n\t\t}\n"},
+	{Name: "deletes-of-other-chunks", File: "catalog/hugetable/deleted.go", Breaks: "H6", Tests: deleted,
+		Old: "\t\tcase next.numbering == base.numbering:\n", New: "\t\tcase next.numbering == base.numbering || ON:\n"},
+	{Name: "truncated-tables-keep-their-numbers", File: "catalog/hugetable/change.go", Breaks: "H6", Tests: deleted,
+		Old: "next.number, next.truncated, next.numbering = v.number, true, v.numbering+1\n", New: "next.number, next.truncated, next.numbering = v.number, true, v.numbering+1\n\tif ON {\n\t\tnext.numbering = v.numbering\n\t}\n"},
 	{Name: "groups-with-what-was-read", File: "catalog/group.go", Breaks: "K11", Tests: grouped,
 		Old: "|| t.depends.serializable {", New: "|| t.depends.serializable && !ON {"},
 	{Name: "what-was-written-may-change", File: "catalog/serial.go", Breaks: "K11", Tests: grouped,

@@ -1,0 +1,246 @@
+package hugetable_test
+
+import (
+	"math/rand/v2"
+	"testing"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/memory"
+	"github.com/stretchr/testify/require"
+	"github.com/zeebo/xxh3"
+
+	"github.com/csmsql/csmsql/catalog/chunk"
+	"github.com/csmsql/csmsql/catalog/hugetable"
+	"github.com/csmsql/csmsql/catalog/internal/arraytest"
+	"github.com/csmsql/csmsql/catalog/internal/lendertest"
+	"github.com/csmsql/csmsql/catalog/internal/message"
+	"github.com/csmsql/csmsql/catalog/positions"
+)
+
+// table makes versions of chunks of many rows, all alike, and commits them.
+type table struct {
+	t      *testing.T
+	store  *pages
+	lender *lendertest.Lender
+	batch  arrow.RecordBatch
+	number uint64
+}
+
+func newTable(t *testing.T, rows int) (*table, *hugetable.Version) {
+	x := &table{t: t, store: &pages{data: map[hugetable.PageID][]byte{}}}
+	x.lender = lendertest.New(t, 1, lendertest.NewMemory(64<<20), 0)
+	types := []arrow.DataType{arrow.FixedWidthTypes.Boolean}
+	x.batch = arraytest.Batch(rand.New(rand.NewPCG(1, 1)), memory.NewGoAllocator(), types, rows)
+	name := hugetable.TableName{Schema: "s", Name: "t"}
+	made := hugetable.Table{ID: 7, Name: name, Columns: x.batch.Schema()}
+	return x, hugetable.NewVersion(made, hugetable.NewSource(x.store, 0))
+}
+
+func (x *table) chunks(n int) (list []*chunk.Chunk) {
+	for range n {
+		c, err := chunk.NewWriter(x.lender, "t", 4096).Seal(ctx, x.batch, chunk.SealOptions{})
+		require.NoError(x.t, err)
+		list = append(list, c)
+	}
+	return list
+}
+
+func (x *table) appended(v *hugetable.Version, n int) *hugetable.Version {
+	next, err := v.Append(x.chunks(n))
+	require.NoError(x.t, err)
+	return next
+}
+
+func (x *table) deleted(v *hugetable.Version, chunk int, at ...int64) *hugetable.Version {
+	next, err := v.Delete(ctx, map[int]*positions.Set{chunk: positions.Of(x.batch.NumRows(), at...)})
+	require.NoError(x.t, err)
+	return next
+}
+
+// commit seals a version, writes its record and reads it again.
+func (x *table) commit(v *hugetable.Version) *hugetable.Version {
+	x.number++
+	sealed, made, err := v.Seal(ctx, x.number)
+	require.NoError(x.t, err)
+	for _, p := range made {
+		if p.CarriedExtents == len(p.Extents) {
+			require.Nil(x.t, x.store.data[p.Ref.ID], "H4")
+		}
+		x.store.data[p.Ref.ID] = p.Data
+	}
+	record, err := sealed.Encode()
+	require.NoError(x.t, err)
+	again, err := hugetable.Decode(record, hugetable.NewSource(x.store, 0))
+	require.NoError(x.t, err)
+	require.Equal(x.t, v.Rows(), again.Rows())
+	require.Equal(x.t, v.StoredRows(), again.StoredRows())
+	require.Equal(x.t, v.Bytes(), again.Bytes())
+	return again
+}
+
+func (x *table) requireDeleted(v *hugetable.Version, want map[int][]int64) {
+	count := int64(0)
+	for i := range v.NumChunks() {
+		s, err := v.Deleted(ctx, i)
+		require.NoError(x.t, err)
+		require.Equal(x.t, len(want[i]), int(s.Count()), "chunk %d", i)
+		for _, at := range want[i] {
+			require.True(x.t, s.Has(at), "chunk %d, row %d", i, at)
+		}
+		count += s.Count()
+	}
+	require.Equal(x.t, v.StoredRows()-count, v.Rows())
+}
+
+// H6: rows go where their chunk goes, whatever else is done to the table meanwhile, and the same row is deleted once.
+func TestDeletesGoTogether(t *testing.T) {
+	x, v := newTable(t, 10)
+	base := x.commit(x.appended(v, 3))
+	own := x.deleted(x.appended(x.deleted(base, 1, 4, 5), 1), 3, 0)
+
+	theirs := x.commit(x.deleted(x.appended(x.deleted(base, 1, 6), 2), 4, 9))
+	next, err := own.Rebase(ctx, base, theirs)
+	require.NoError(t, err)
+	x.requireDeleted(next, map[int][]int64{1: {4, 5, 6}, 4: {9}, 5: {0}})
+	x.requireDeleted(x.commit(next), map[int][]int64{1: {4, 5, 6}, 4: {9}, 5: {0}})
+
+	old, err := base.Chunk(ctx, 1)
+	require.NoError(t, err)
+	moved, err := base.ReplaceChunks(ctx, map[int]hugetable.Replacement{1: {Old: old, New: x.chunks(1)[0]}})
+	require.NoError(t, err)
+	for _, theirs := range []*hugetable.Version{moved, x.commit(moved)} {
+		next, err = own.Rebase(ctx, base, theirs)
+		require.NoError(t, err, "the chunk lies elsewhere")
+		x.requireDeleted(x.commit(next), map[int][]int64{1: {4, 5}, 3: {0}})
+		next, err = moved.Rebase(ctx, base, x.commit(own))
+		require.NoError(t, err)
+		x.requireDeleted(x.commit(next), map[int][]int64{1: {4, 5}, 3: {0}})
+	}
+	for what, theirs := range map[string]*hugetable.Version{
+		"the same row": x.deleted(base, 1, 5), "truncated": base.Truncate(), "filled anew": x.appended(base.Truncate(), 3),
+		"another placement": base.Place("p"),
+	} {
+		_, err = own.Rebase(ctx, base, theirs)
+		require.ErrorIs(t, err, hugetable.ErrDiverged, what)
+		_, err = own.Rebase(ctx, base, x.commit(theirs))
+		require.ErrorIs(t, err, hugetable.ErrDiverged, what)
+		_, err = theirs.Rebase(ctx, base, x.commit(own))
+		require.ErrorIs(t, err, hugetable.ErrDiverged, what)
+	}
+}
+
+// H6.
+func TestARowIsDeletedOnce(t *testing.T) {
+	x, v := newTable(t, 10)
+	v = x.deleted(x.commit(x.deleted(x.commit(x.appended(v, 2)), 1, 3)), 1, 4)
+	for _, at := range []int64{3, 4} {
+		_, err := v.Delete(ctx, map[int]*positions.Set{1: positions.Of(10, at)})
+		require.ErrorIs(t, err, hugetable.ErrDeleted)
+	}
+	_, err := v.Delete(ctx, map[int]*positions.Set{1: positions.Of(9, 1)})
+	require.ErrorIs(t, err, hugetable.ErrMismatch)
+	_, err = v.Delete(ctx, map[int]*positions.Set{2: positions.Of(10, 1)})
+	require.ErrorIs(t, err, hugetable.ErrRange)
+	x.requireDeleted(v, map[int][]int64{1: {3, 4}})
+}
+
+// Opening a table, and asking what a page without deleted rows has of them, reads no page.
+func TestTablesWithoutDeletedRowsReadNothing(t *testing.T) {
+	x, v := newTable(t, 10)
+	v = x.commit(x.deleted(x.commit(x.appended(v, 300)), 280, 1))
+	x.store.reads = 0
+	for _, i := range []int{-1, 0, 255, 300} {
+		s, err := v.Deleted(ctx, i)
+		require.NoError(t, err)
+		require.Nil(t, s)
+	}
+	require.Zero(t, x.store.reads)
+	x.requireDeleted(v, map[int][]int64{280: {1}})
+	require.Equal(t, 1, x.store.reads)
+}
+
+// A page of which too much is said is made several, none larger than the bound, with all that the one had.
+func TestPagesSplit(t *testing.T) {
+	const rows = 60_000
+	x, v := newTable(t, rows)
+	base := x.commit(x.appended(v, 120))
+	require.Len(t, base.Pages(), 1)
+	gone, want := map[int]*positions.Set{}, int64(0)
+	rng := rand.New(rand.NewPCG(3, 3))
+	for i := range 120 {
+		gone[i] = positions.New(rows)
+		for gone[i].Count() < rows/3 {
+			gone[i].Add(rng.Int64N(rows))
+		}
+		want += gone[i].Count()
+	}
+	next, err := base.Delete(ctx, gone)
+	require.NoError(t, err)
+	next = x.commit(next)
+	require.Greater(t, len(next.Pages()), 1)
+	for _, ref := range next.Pages() {
+		require.LessOrEqual(t, len(x.store.data[ref.ID]), hugetable.PageBytes*5/4)
+	}
+	require.Equal(t, want, next.DeletedRows())
+	for i := range 120 {
+		s, err := next.Deleted(ctx, i)
+		require.NoError(t, err)
+		require.Equal(t, gone[i].Words(), s.Words())
+		was, err := base.Chunk(ctx, i)
+		require.NoError(t, err)
+		is, err := next.Chunk(ctx, i)
+		require.NoError(t, err)
+		require.Equal(t, was.Extents(), is.Extents())
+	}
+	x.requireDeleted(x.commit(x.appended(x.commit(x.appended(v, 1)), 1)), nil)
+	last := x.commit(x.appended(x.deleted(next, 119, first(gone[119])), 2))
+	require.Equal(t, next.NumChunks()+2, last.NumChunks())
+	require.Equal(t, want+1, last.DeletedRows())
+}
+
+// first is a position that is not in the set.
+func first(s *positions.Set) int64 {
+	for from := range s.Absent() {
+		return from
+	}
+	return -1
+}
+
+// A record with deleted rows says so by its format, so that no program shows them that does not know of them; one that
+// contradicts itself is refused, and so is a page that says something else than the record.
+func TestDeletedRowsOnRecord(t *testing.T) {
+	x, v := newTable(t, 10)
+	v = x.commit(x.deleted(x.appended(v, 2), 0, 1, 2))
+	record, err := v.Encode()
+	require.NoError(t, err)
+	source := hugetable.NewSource(x.store, 0)
+	for _, format := range []int64{1, 2, 4} {
+		_, err := hugetable.Decode(append(record[:len(record):len(record)], number(1, format)...), source)
+		require.ErrorIs(t, err, hugetable.ErrCorrupt, "format %d", format)
+	}
+	for _, deleted := range []int64{-1, 21} {
+		_, err := hugetable.Decode(amend(t, record, 9, 0, number(6, deleted)), source)
+		require.ErrorIs(t, err, hugetable.ErrCorrupt, "%d deleted", deleted)
+	}
+	other, err := hugetable.Decode(amend(t, record, 9, 0, number(6, 1)), source)
+	require.NoError(t, err)
+	_, err = other.Deleted(ctx, 0)
+	require.ErrorIs(t, err, hugetable.ErrCorrupt)
+	require.ErrorContains(t, err, "2 deleted rows, want 1")
+	_, err = other.Chunk(ctx, 1)
+	require.ErrorIs(t, err, hugetable.ErrCorrupt)
+
+	page := x.store.data[v.Pages()[0].ID]
+	for name, more := range map[string][]byte{
+		"more than there are": fields(func(w *message.Writer) { w.Bytes(4, []byte{11, 1, 0}) }),
+		"others than it says": fields(func(w *message.Writer) { w.Bytes(4, []byte{2, 1, 0}) }),
+	} {
+		altered := amend(t, page, 2, 0, more)
+		id := hugetable.PageID(xxh3.Hash128(altered).Bytes())
+		x.store.data[id] = altered
+		v, err := hugetable.Decode(amend(t, record, 9, 0, fields(func(w *message.Writer) { w.Bytes(1, id[:]) })), source)
+		require.NoError(t, err)
+		_, err = v.Deleted(ctx, 0)
+		require.ErrorIs(t, err, hugetable.ErrCorrupt, name)
+	}
+}
