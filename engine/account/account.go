@@ -7,6 +7,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/csmsql/csmsql/internal/invariants"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -31,18 +32,40 @@ type Node struct {
 	most   int64  // what may be kept; immutable
 	source Source // immutable after From
 
-	mu       sync.Mutex
-	used     int64                 // guarded by mu; the brief ones, too
-	brief    int64                 // guarded by mu
-	base     int64                 // guarded by mu; of used, what sessions take in any case
-	peak     int64                 // guarded by mu; the most that was used since Settle
-	room     int64                 // guarded by mu; what may be used without asking the source
-	refused  uint64                // guarded by mu
-	sessions map[*Session]struct{} // guarded by mu
-	given    chan struct{}         // guarded by mu; closed when something brief is given back, for those who wait; nil: nobody does
+	balance atomic.Pointer[balance] // replaced as a whole by change, so that whoever reads it sees sums that belong together
+	refused atomic.Uint64
+	given   atomic.Pointer[chan struct{}] // closed when something brief is given back, for those who wait; nil: nobody does
 
-	moving sync.Mutex    // held while the source is asked
-	fell   chan struct{} // capacity 1; immutable
+	mu       sync.Mutex
+	sessions map[*Session]struct{} // guarded by mu
+
+	moving   sync.Mutex    // held while the source is asked
+	fell     chan struct{} // capacity 1; immutable
+	checking sync.Mutex    // held while the sums are checked, in builds with invariants
+}
+
+// balance is what a node keeps at one moment. Immutable.
+type balance struct {
+	used  int64 // the brief ones, too
+	brief int64
+	base  int64 // of used, what sessions take in any case
+	peak  int64 // the most that was used since Settle
+	room  int64 // what may be used without asking the source
+}
+
+// change replaces the balance by what to makes of it, unless to gives false. It may call to again: another one was faster.
+func (n *Node) change(to func(balance) (balance, bool)) (after balance, changed bool) {
+	for {
+		before := n.balance.Load()
+		after, changed := to(*before)
+		if !changed {
+			return *before, false
+		}
+		after.peak = max(after.peak, after.used)
+		if n.balance.CompareAndSwap(before, &after) {
+			return after, true
+		}
+	}
 }
 
 // Session is a session's part of it. Safe for concurrent use.
@@ -51,17 +74,20 @@ type Session struct {
 	id   uint32 // immutable
 	user string // immutable
 
-	share  int64            // guarded by node.mu; 0: none of its own
-	used   int64            // guarded by node.mu; the brief ones, too, and without base
-	brief  int64            // guarded by node.mu
-	base   int64            // guarded by node.mu
-	kinds  map[string]int64 // guarded by node.mu; no zeros
-	closed bool             // guarded by node.mu
+	mu     sync.Mutex       // held while a charge is made, also of the node's balance
+	share  int64            // guarded by mu; 0: none of its own
+	used   int64            // guarded by mu; the brief ones, too, and without base
+	brief  int64            // guarded by mu
+	base   int64            // guarded by mu
+	kinds  map[string]int64 // guarded by mu; no zeros
+	closed bool             // guarded by mu
 }
 
 // NewNode makes the account of a node whose clients may have so many bytes together.
 func NewNode(most int64) *Node {
-	return &Node{most: most, room: math.MaxInt64, sessions: map[*Session]struct{}{}, fell: make(chan struct{}, 1)}
+	n := &Node{most: most, sessions: map[*Session]struct{}{}, fell: make(chan struct{}, 1)}
+	n.balance.Store(&balance{room: math.MaxInt64})
+	return n
 }
 
 // Open adds a session. List shows it by its number and whose it is.
@@ -76,91 +102,129 @@ func (n *Node) Open(id uint32, user string) *Session {
 // Close gives back everything that the session holds; it is granted nothing more.
 func (s *Session) Close() {
 	n := s.node
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.used, n.brief, n.base = n.used-s.used-s.base, n.brief-s.brief, n.base-s.base
-	if s.brief > 0 {
-		n.wake()
-	}
+	defer n.check()
+	n.forget(s)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	had := charge{s.used + s.base, s.brief, s.base}
 	s.used, s.brief, s.base, s.closed = 0, 0, 0, true
 	clear(s.kinds)
-	delete(n.sessions, s)
-	n.noteFall()
+	n.giveBack(had)
 }
 
-// Begin charges what the session takes in any case: to the node, and not to its share. All sessions together take no more than half of the node by it.
+func (n *Node) forget(s *Session) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	delete(n.sessions, s)
+}
+
+// charge is so many bytes, and which of them are brief or in any case.
+type charge struct{ bytes, brief, base int64 }
+
+// giveBack takes a charge off the balance and tells those who wait for it.
+func (n *Node) giveBack(c charge) {
+	after, _ := n.change(func(b balance) (balance, bool) {
+		b.used, b.brief, b.base = b.used-c.bytes, b.brief-c.brief, b.base-c.base
+		return b, true
+	})
+	if c.brief > 0 {
+		n.wake()
+	}
+	n.noteFall(after)
+}
+
+// Begin charges what the session takes in any case: to the node, and not to its share. All sessions together take no
+// more than half of the node by it.
 func (s *Session) Begin(bytes int64) error {
-	return s.take(Connected, bytes, s.mayBegin, func() { s.base, s.node.base = s.base+bytes, s.node.base+bytes })
+	return s.take(Connected, charge{bytes, 0, bytes}, s.mayBegin)
 }
 
 // SetShare bounds what the session may hold; 0: only the node does. What it holds already it keeps.
 func (s *Session) SetShare(bytes int64) {
-	s.node.mu.Lock()
-	defer s.node.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.share = bytes
 }
 
 // Take charges bytes to the session, or says why it may not keep them: an *sqlerror.Error.
 func (s *Session) Take(kind string, bytes int64) error {
 	require(bytes >= 0, "account: negative charge")
-	return s.take(kind, bytes, s.mayTake, func() { s.used += bytes })
+	return s.take(kind, charge{bytes, 0, 0}, s.mayTake)
 }
 
-// take is charging by a rule. Beyond what there is room for the source is asked, without the lock: then the rule is looked at once more.
-func (s *Session) take(kind string, bytes int64, may func(string, int64) error, charge func()) error {
+// rule says why a session may not have so many bytes more of a kind while the node has what it has. It may be asked
+// again, of a later balance. Preconditions: the session's mu is held.
+type rule func(kind string, bytes int64, now balance) error
+
+// take is charging by a rule. Beyond what there is room for the source is asked, without a lock: then the rule is looked
+// at once more.
+func (s *Session) take(kind string, c charge, may rule) error {
 	n := s.node
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	defer n.check()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	for {
-		if err := may(kind, bytes); err != nil {
-			n.refused++
-			return err
+		wanted, err := s.charge(kind, c, may)
+		if err == nil && wanted > 0 {
+			s.mu.Unlock()
+			found := n.makeRoom(wanted)
+			s.mu.Lock()
+			if found {
+				continue
+			}
+			err = s.exhausted(kind, c.bytes, "what queries leave", *n.balance.Load())
 		}
-		if n.used+bytes <= n.room {
-			break
+		if err != nil {
+			n.refused.Add(1)
 		}
-		wanted := n.used + bytes
-		n.mu.Unlock()
-		found := n.makeRoom(wanted)
-		n.mu.Lock()
-		if !found {
-			n.refused++
-			return s.exhausted(kind, bytes, "what queries leave")
-		}
+		return err
 	}
-	if bytes > 0 {
-		n.used += bytes
-		n.peak = max(n.peak, n.used)
-		s.kinds[kind] += bytes
-		charge()
-	}
-	n.check()
-	return nil
 }
 
-// mayTake is the rule. Preconditions: node.mu is held.
-func (s *Session) mayTake(kind string, bytes int64) error {
+// charge makes a charge if the rule allows it; or tells how much room it wants. Preconditions: mu is held.
+func (s *Session) charge(kind string, c charge, may rule) (wanted int64, err error) {
+	_, charged := s.node.change(func(b balance) (balance, bool) {
+		wanted = 0
+		if err = may(kind, c.bytes, b); err != nil || c.bytes == 0 {
+			return b, false
+		}
+		if b.used+c.bytes > b.room {
+			wanted = b.used + c.bytes
+			return b, false
+		}
+		b.used, b.brief, b.base = b.used+c.bytes, b.brief+c.brief, b.base+c.base
+		return b, true
+	})
+	if charged {
+		s.used, s.brief, s.base = s.used+c.bytes-c.base, s.brief+c.brief, s.base+c.base
+		s.kinds[kind] += c.bytes
+	}
+	return wanted, err
+}
+
+// mayTake is the rule of Take.
+func (s *Session) mayTake(kind string, bytes int64, now balance) error {
 	n := s.node
-	kept, all := s.used-s.brief, n.used-n.brief
+	kept, all := s.used-s.brief, now.used-now.brief
 	switch {
 	case s.closed:
 		return &sqlerror.Error{State: "08003", Message: "the session has ended"}
 	case bytes > n.most/2 || s.share > 0 && bytes > s.share:
 		return s.tooMuch(kind, bytes, s.most())
 	case s.share > 0 && kept > s.share-bytes:
-		return s.exhausted(kind, bytes, "the session's share")
-	case kept+bytes > n.most-all-bytes:
-		return s.exhausted(kind, bytes, "what the node has for its clients")
+		return s.exhausted(kind, bytes, "the session's share", now)
+	case kept+bytes > n.most-all-bytes || kept+bytes > n.whole()-now.used-bytes:
+		return s.exhausted(kind, bytes, "what the node has for its clients", now)
 	}
 	return nil
 }
 
-// mayBegin is the rule of Begin. Preconditions: node.mu is held.
-func (s *Session) mayBegin(kind string, bytes int64) error {
-	if n := s.node; n.base+bytes > n.most/2 {
-		return s.exhausted(kind, bytes, "what the node has for being connected")
+// mayBegin is the rule of Begin.
+func (s *Session) mayBegin(kind string, bytes int64, now balance) error {
+	if now.base+bytes > s.node.most/2 {
+		return s.exhausted(kind, bytes, "what the node has for being connected", now)
 	}
-	return s.mayTake(kind, bytes)
+	return s.mayTake(kind, bytes, now)
 }
 
 func (s *Session) tooMuch(kind string, bytes, most int64) error {
@@ -170,7 +234,7 @@ func (s *Session) tooMuch(kind string, bytes, most int64) error {
 	}
 }
 
-// most is what the session could have if it were alone. Preconditions: node.mu is held.
+// most is what the session could have if it were alone. Preconditions: mu is held.
 func (s *Session) most() int64 {
 	if s.share > 0 {
 		return min(s.share, s.node.most/2)
@@ -178,7 +242,7 @@ func (s *Session) most() int64 {
 	return s.node.most / 2
 }
 
-// ways says how there would be more. Preconditions: node.mu is held.
+// ways says how there would be more. Preconditions: mu is held.
 func (s *Session) ways() string {
 	if s.share > 0 && s.share < s.node.most/2 {
 		return "or raise csm.session_memory"
@@ -186,10 +250,10 @@ func (s *Session) ways() string {
 	return "or start the node with more --memory"
 }
 
-func (s *Session) exhausted(kind string, bytes int64, whose string) error {
+func (s *Session) exhausted(kind string, bytes int64, whose string, now balance) error {
 	return &sqlerror.Error{
 		State: "53200", Message: fmt.Sprintf("out of memory for %s: %d bytes more would pass %s", plural[kind], bytes, whose),
-		DetailText: fmt.Sprintf("The session holds %d bytes, all sessions %d of %d. csm.memory shows them.", s.used, s.node.used, s.node.most),
+		DetailText: fmt.Sprintf("The session holds %d bytes, all sessions %d of %d. csm.memory shows them.", s.used, now.used, s.node.most),
 		HintText:   "Close statements and portals that are no longer needed, or send less at once, " + s.ways() + ".",
 	}
 }
@@ -203,44 +267,51 @@ var plural = map[string]string{
 // Give takes bytes off the account that were taken. After Close it does nothing.
 func (s *Session) Give(kind string, bytes int64) {
 	n := s.node
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	defer n.check()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if s.closed || bytes == 0 {
 		return
 	}
 	require(bytes > 0 && bytes <= s.kinds[kind], "account: A4: more is given back than was taken")
 	bytes = min(max(bytes, 0), s.kinds[kind])
-	n.used, s.used = n.used-bytes, s.used-bytes
 	if s.kinds[kind] -= bytes; s.kinds[kind] == 0 {
 		delete(s.kinds, kind)
 	}
+	back := charge{bytes: bytes}
 	if kind == Parsing {
-		n.brief, s.brief = n.brief-bytes, s.brief-bytes
-		n.wake()
+		back.brief = bytes
 	}
-	n.noteFall()
-	n.check()
+	s.used, s.brief = s.used-bytes, s.brief-back.brief
+	n.giveBack(back)
 }
 
-// check verifies A1 and A2. Preconditions: mu is held.
+// check verifies A1, A2 and A5. Preconditions: no session's mu is held.
 func (n *Node) check() {
 	if !invariants.Enabled {
 		return
 	}
-	sum, brief, base := int64(0), int64(0), int64(0)
-	for s := range n.sessions {
+	n.checking.Lock()
+	defer n.checking.Unlock()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	var sum charge
+	for s := range n.sessions { // with all of them held the balance stands still
+		s.mu.Lock()
+		defer s.mu.Unlock()
 		kinds := int64(0)
 		for _, bytes := range s.kinds {
 			kinds += bytes
 		}
 		require(kinds == s.used+s.base, "account: A1: a session's kinds do not add up")
 		require(s.kinds[Parsing] == s.brief, "account: A1: what is brief does not add up")
-		sum, brief, base = sum+s.used+s.base, brief+s.brief, base+s.base
+		sum.bytes, sum.brief, sum.base = sum.bytes+s.used+s.base, sum.brief+s.brief, sum.base+s.base
 	}
-	require(sum == n.used && brief == n.brief && base == n.base, "account: A1: the sessions do not add up")
-	require(n.brief >= 0 && n.used-n.brief >= 0 && n.used-n.brief <= n.most, "account: A2")
-	require(n.used <= max(n.most, n.whole()), "account: A2: brief")
-	require(n.used <= n.room, "account: A5")
+	now := *n.balance.Load()
+	require(sum == charge{now.used, now.brief, now.base}, "account: A1: the sessions do not add up")
+	require(now.brief >= 0 && now.used-now.brief >= 0 && now.used-now.brief <= n.most, "account: A2")
+	require(now.used <= max(n.most, n.whole()), "account: A2: brief")
+	require(now.used <= now.room, "account: A5")
 }
 
 func require(holds bool, broken string) {
@@ -251,15 +322,15 @@ func require(holds bool, broken string) {
 
 // Used is what the session holds.
 func (s *Session) Used() int64 {
-	s.node.mu.Lock()
-	defer s.node.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.used
 }
 
 // Most is what the session could have if it were alone.
 func (s *Session) Most() int64 {
-	s.node.mu.Lock()
-	defer s.node.mu.Unlock()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	return s.most()
 }
 
@@ -272,9 +343,8 @@ type Usage struct {
 
 // Usage reads the account.
 func (n *Node) Usage() Usage {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return Usage{n.used, n.most, n.base, n.refused}
+	now := n.balance.Load()
+	return Usage{now.used, n.most, now.base, n.refused.Load()}
 }
 
 // Charge is what a session holds of a kind.
@@ -284,15 +354,22 @@ type Charge struct {
 	Bytes      int64
 }
 
-// List is all charges, by session and kind.
+// List is all charges, by session and kind; each session's are of one moment.
 func (n *Node) List() (list []Charge) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for s := range n.sessions {
-		for _, kind := range slices.Sorted(maps.Keys(s.kinds)) {
-			list = append(list, Charge{s.id, s.user, kind, s.kinds[kind]})
-		}
+		list = append(list, s.list()...)
 	}
 	slices.SortStableFunc(list, func(a, b Charge) int { return cmp.Compare(a.Session, b.Session) })
+	return list
+}
+
+func (s *Session) list() (list []Charge) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, kind := range slices.Sorted(maps.Keys(s.kinds)) {
+		list = append(list, Charge{s.id, s.user, kind, s.kinds[kind]})
+	}
 	return list
 }

@@ -23,10 +23,7 @@ func (s *Session) TakeBriefly(ctx context.Context, bytes int64) error {
 	defer cancel()
 	for {
 		others := s.awaitGiven()
-		err := s.take(Parsing, bytes, s.mayTakeBriefly, func() {
-			s.used, s.brief = s.used+bytes, s.brief+bytes
-			s.node.brief += bytes
-		})
+		err := s.take(Parsing, charge{bytes, bytes, 0}, s.mayTakeBriefly)
 		if e, refused := err.(*sqlerror.Error); !refused || e.State != "53200" || others == nil {
 			return err
 		}
@@ -41,38 +38,42 @@ func (s *Session) TakeBriefly(ctx context.Context, bytes int64) error {
 	}
 }
 
-// awaitGiven is closed when somebody gives back something brief; nil: nobody else has any, or the session has.
+// awaitGiven is closed when somebody gives back something brief; nil: nobody else has any, or the session has. Ask for it
+// before the balance is looked at: what is given back in between closes it.
 func (s *Session) awaitGiven() <-chan struct{} {
 	n := s.node
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if s.brief > 0 || n.brief == 0 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.brief > 0 {
 		return nil
 	}
-	if n.given == nil {
-		n.given = make(chan struct{})
+	for n.balance.Load().brief > 0 {
+		if given := n.given.Load(); given != nil && n.balance.Load().brief > 0 { // there already when it is looked at
+			return *given
+		}
+		given := make(chan struct{})
+		n.given.CompareAndSwap(nil, &given)
 	}
-	return n.given
+	return nil
 }
 
-// wake tells those who wait. Preconditions: mu is held.
+// wake tells those who wait.
 func (n *Node) wake() {
-	if n.given != nil {
-		close(n.given)
-		n.given = nil
+	if given := n.given.Swap(nil); given != nil {
+		close(*given)
 	}
 }
 
-// mayTakeBriefly is the rule. Preconditions: node.mu is held.
-func (s *Session) mayTakeBriefly(kind string, bytes int64) error {
+// mayTakeBriefly is the rule of TakeBriefly.
+func (s *Session) mayTakeBriefly(kind string, bytes int64, now balance) error {
 	n := s.node
 	switch {
 	case s.closed:
 		return &sqlerror.Error{State: "08003", Message: "the session has ended"}
 	case bytes > n.whole()/2:
 		return s.tooMuch(kind, bytes, n.whole()/2)
-	case s.brief+bytes > n.whole()-n.used-bytes:
-		return s.exhausted(kind, bytes, "what the node has for its clients")
+	case s.brief+bytes > n.whole()-now.used-bytes:
+		return s.exhausted(kind, bytes, "what the node has for its clients", now)
 	}
 	return nil
 }

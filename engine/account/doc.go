@@ -35,8 +35,14 @@
 //
 // # Locks
 //
-// Node.mu guards everything, that of its sessions too. It is a leaf: no other lock is taken and no foreign code runs
-// under it. Node.moving is held while the source is asked, and taken before Node.mu.
+//	Node.moving             held while the source is asked
+//	Node.checking, Node.mu  which sessions there are
+//	  Session.mu            its charges; nobody holds two, but for the check of a build with invariants
+//	    Node.balance        the sums, replaced by compare-and-swap
+//
+// No foreign code runs under Node.mu or Session.mu. The sums are no lock's: all sessions charge them several times in each
+// statement, and on a busy machine they would wait for whoever lost its processor while it held the lock, one after the
+// other.
 //
 // # What it does not do
 //

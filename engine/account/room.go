@@ -11,7 +11,8 @@ type Source struct {
 
 // From says where memory comes from. Call it before the first session.
 func (n *Node) From(source Source) {
-	n.source, n.room = source, source.Free
+	n.source = source
+	n.setRoom(source.Free)
 }
 
 // stepped is a multiple of Step beyond Free that is at least used.
@@ -24,7 +25,7 @@ func (n *Node) stepped(used int64) int64 {
 func (n *Node) makeRoom(used int64) bool {
 	n.moving.Lock()
 	defer n.moving.Unlock()
-	if n.roomNow() >= used { // somebody else made it
+	if n.balance.Load().room >= used { // somebody else made it
 		return true
 	}
 	wanted := n.stepped(used)
@@ -35,16 +36,11 @@ func (n *Node) makeRoom(used int64) bool {
 	return true
 }
 
-func (n *Node) roomNow() int64 {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return n.room
-}
-
 func (n *Node) setRoom(bytes int64) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.room = bytes
+	n.change(func(b balance) (balance, bool) {
+		b.room = bytes
+		return b, true
+	})
 }
 
 // spareSteps are kept in hand, so that what comes and goes does not ask each time.
@@ -53,9 +49,9 @@ const spareSteps = 2
 // Fallen is told when much less is used than was: then Settle is worth it. It is not told again before it was heard.
 func (n *Node) Fallen() <-chan struct{} { return n.fell }
 
-// noteFall tells of it. Preconditions: mu is held.
-func (n *Node) noteFall() {
-	if n.source.Ask == nil || n.peak-n.used < max(n.source.Free/2, n.used) && !n.muchRoom() {
+// noteFall tells of it, if by now so much less is used.
+func (n *Node) noteFall(now balance) {
+	if n.source.Ask == nil || now.peak-now.used < max(n.source.Free/2, now.used) && !n.muchRoom(now) {
 		return
 	}
 	select {
@@ -64,23 +60,25 @@ func (n *Node) noteFall() {
 	}
 }
 
-// muchRoom tells whether there is more than is kept in hand. Preconditions: mu is held.
-func (n *Node) muchRoom() bool { return n.room-n.stepped(n.used) > spareSteps*n.source.Step }
+// muchRoom tells whether there is more than is kept in hand.
+func (n *Node) muchRoom(now balance) bool {
+	return now.room-n.stepped(now.used) > spareSteps*n.source.Step
+}
 
-// Settle gives the source back what is not used, if that is much. False: the source did not take it, who asks later may have more luck.
+// Settle gives the source back what is not used, if that is much. False: the source did not take it, who asks later may
+// have more luck.
 func (n *Node) Settle() bool {
 	n.moving.Lock()
 	defer n.moving.Unlock()
-	n.mu.Lock()
-	n.peak = n.used
-	if !n.muchRoom() {
-		n.mu.Unlock()
-		return true
-	}
-	before, now := n.room, n.stepped(n.used)
-	n.room = now // first, so that it is nobody's while it moves (A5)
-	n.mu.Unlock()
-	if n.source.Ask(now - n.source.Free) {
+	var before int64
+	after, _ := n.change(func(b balance) (balance, bool) {
+		before, b.peak = b.room, b.used
+		if n.muchRoom(b) {
+			b.room = n.stepped(b.used) // first, so that it is nobody's while it moves (A5)
+		}
+		return b, true
+	})
+	if after.room == before || n.source.Ask(after.room-n.source.Free) {
 		return true
 	}
 	n.setRoom(before)

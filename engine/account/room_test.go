@@ -107,6 +107,27 @@ func TestBrief(t *testing.T) {
 	require.Zero(t, node.Usage().Used)
 }
 
+// A2: what is brief leaves less for what is kept, once both are more than the node has for what is brief; and even then
+// something stays free for the next.
+func TestBriefAndKeptTogether(t *testing.T) {
+	node := account.NewNode(1000)
+	a, b := node.Open(1, "u"), node.Open(2, "u")
+	require.NoError(t, a.TakeBriefly(t.Context(), 1000))
+	require.NoError(t, b.TakeBriefly(t.Context(), 500))
+	for i := range uint32(4) {
+		greedy := node.Open(10+i, "u")
+		for greedy.Take(account.Copy, 1) == nil {
+		}
+		require.Positive(t, greedy.Used())
+	}
+	require.Less(t, node.Usage().Used, int64(2000))
+	c := node.Open(3, "u")
+	require.NoError(t, c.Take(account.Copy, 10))
+	require.Equal(t, "53200", state(t, c.Take(account.Copy, 50)))
+	b.Give(account.Parsing, 500)
+	require.NoError(t, c.Take(account.Copy, 50))
+}
+
 // A1 to A5, by sessions at once. The account checks itself at each step.
 func TestRoomBetweenSessions(t *testing.T) {
 	node, q := from(10_000, 500, 100, 15_000)
