@@ -78,12 +78,16 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 	tx := n.catalog.Begin(s)
 	_, exists := now[name]
 	added := []int64{}
-	appends := false
+	appends, folds := false, false
+	n.rack.folded = false
 	n.doubted = 0
 	drop := exists && rng.IntN(4) == 0
 	switch {
 	case drop:
 		require.NoError(t, tx.DropTable(id))
+	case exists && rng.IntN(3) == 0:
+		appends = n.fold(rng, tx, id)
+		folds = appends
 	case exists && rng.IntN(3) == 0:
 		n.rearrange(rng, tx, id)
 	default:
@@ -130,7 +134,7 @@ func (n *rackNode) write(rng *rand.Rand, now map[string][]int64) {
 	}
 	err = tx.Commit(ctx)
 	n.published = nil
-	conflicts := overtaken && (drop || !exists)
+	conflicts := overtaken && (drop || !exists || folds && n.rack.folded)
 	n.handle.doubt.Store(nil) // from here on the store answers
 	done := false
 	switch {
@@ -189,7 +193,25 @@ func (n *rackNode) overtake(rng *rand.Rand, id catalog.TableName, now map[string
 	if other == n || other.lender.Load() == nil {
 		return false
 	}
-	other.append(other, id.Name, now)
+	if _, exists := now[id.Name]; !exists || rng.IntN(2) == 0 || !other.foldAll(id) {
+		other.append(other, id.Name, now)
+	}
+	return true
+}
+
+// foldAll commits a fold of a whole table; false if it has not chunks enough.
+func (n *rackNode) foldAll(id catalog.TableName) bool {
+	t := n.rack.t
+	s, err := n.catalog.Snapshot(ctx, catalog.Holder{})
+	require.NoError(t, err)
+	defer s.Close()
+	tx := n.catalog.Begin(s)
+	v, _ := s.Table(id)
+	if !n.foldRun(tx, id, 0, v.NumChunks()) {
+		return false
+	}
+	require.NoError(t, tx.Commit(ctx))
+	n.rack.folded = true
 	return true
 }
 
@@ -421,4 +443,11 @@ func TestPromisesEndWithTheSession(t *testing.T) {
 	brief.Close()
 	n.handle.short.Store(0)
 	require.NoError(t, n.catalog.RenewLease(s.Lease(), now))
+}
+
+// TestClusterOften is TestCluster with seeds that differ: drawn ones are small, and so often the same.
+func TestClusterOften(t *testing.T) {
+	for seed := range uint64(40) {
+		oneRack(t, rand.New(rand.NewPCG(seed, 5)), 80)
+	}
 }

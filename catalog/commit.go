@@ -86,7 +86,7 @@ func (w *commit) add(ctx context.Context, r *request) error {
 	if err := w.redefine(t, rows); err != nil {
 		return err
 	}
-	r.keep()
+	r.keep(rows, w.group.published)
 	for id := range r.held {
 		w.publish[id] = true
 	}

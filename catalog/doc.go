@@ -39,7 +39,8 @@
 // state of one table · page: up to 256 encoded descriptors, named by the hash of its content · chunk: a sealed record
 // batch · replica: one of the places where its bytes lie; all of them are the chunk's extents · carried: in a new page,
 // the extents that an
-// old one has too, because chunks were put behind theirs, or in the place of some, or replicas beside some · lease:
+// old one has too, because chunks were put behind theirs, or in the place of some, or replicas beside some · fold:
+// other chunks with the same rows in the place of a run of small ones · lease:
 // keeps a state; with or without a TTL ·
 // pin: the lender's promise to a domain · garbage: pages in the store that no version has.
 //
@@ -63,7 +64,8 @@
 //	    point leaves the state before or after, whole. If the store's answer is lost, no chunk is given back before the store
 //	    said that the commit did not happen.
 //	K5  a commit succeeds only if everything it writes is still as its snapshot saw it (snapshot isolation), or what it does
-//	    and what was done since go together: rows appended on either side, different rows deleted, different chunks moved.
+//	    and what was done since go together: rows appended on either side, different rows deleted, different chunks
+//	    moved, chunks folded of which others' rows are deleted. A fold is no other's conflict.
 //	K6  the high-water mark of a region's generations on record never goes down.
 //	K7  an extent is retired, and a page removed, only when no other node may read the revision at which it died.
 //	K8  no commit succeeds of a node that was fenced off, or with a chunk of a lender that was started anew since.

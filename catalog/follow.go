@@ -314,8 +314,12 @@ func (c *Catalog) newPages(ctx context.Context, t *change) ([]hugetable.NewPage,
 			}
 		}
 	}
-	for name, e := range t.next.tables {
-		before := old.tables[name].version
+	byID := map[TableID]*TableVersion{} // a table may have another name since
+	for _, e := range old.tables {
+		byID[e.version.Table().ID] = e.version
+	}
+	for _, e := range t.next.tables {
+		before := byID[e.version.Table().ID]
 		if before == e.version {
 			continue
 		}

@@ -41,18 +41,29 @@ type request struct {
 	err         error
 }
 
-// keep gives back what was handed over and is in no version: truncated or dropped again. It may be called again.
-func (r *request) keep() {
+// keep gives back what was handed over and is in no version: truncated or dropped again, or the copy of a chunk that
+// was folded meanwhile. rows are the tables' versions to come. It may be called again.
+func (r *request) keep(rows map[TableName]*TableVersion, published bool) {
 	t, fresh := r.transaction, map[ExtentID]bool{}
 	for name := range t.relation {
-		if e, ok := t.own.tables[name]; ok {
-			for _, id := range e.version.FreshExtents() {
-				fresh[id] = true
-				delete(r.held, id)
-			}
+		e, ok := t.own.tables[name]
+		if !ok {
+			continue
+		}
+		ids := e.version.FreshExtents()
+		if to := rows[name]; to != nil && to != e.version && !t.byRows() {
+			ids = to.FreshExtents()
+		}
+		for _, id := range ids {
+			fresh[id] = true
+			delete(r.held, id)
 		}
 	}
-	t.discard(r.held)
+	if published {
+		t.catalog.log("retire chunks that nobody has", t.catalog.lender.Retire(sortedIDs(r.held)...))
+	} else {
+		t.discard(r.held)
+	}
 	r.held = fresh
 }
 

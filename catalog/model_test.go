@@ -45,6 +45,7 @@ type world struct {
 	first   coherence.Generation
 	faults  []error
 	fault   faults.Hook
+	calm    bool // of a model: tables are seldom dropped, emptied or declared anew
 }
 
 const region = 5
@@ -92,10 +93,15 @@ func (w *world) chunk(rows int) *catalog.Chunk {
 		values[i] = w.next
 		w.next++
 	}
+	return w.chunkOf(values)
+}
+
+// chunkOf seals one chunk of these rows.
+func (w *world) chunkOf(values []int64) *catalog.Chunk {
 	b := array.NewInt64Builder(memory.NewGoAllocator())
 	defer b.Release()
 	b.AppendValues(values, nil)
-	batch := array.NewRecordBatch(columns, []arrow.Array{b.NewArray()}, int64(rows))
+	batch := array.NewRecordBatch(columns, []arrow.Array{b.NewArray()}, int64(len(values)))
 	c, err := catalog.NewChunkWriter(w.lender, "test", 4096).Seal(ctx, batch, catalog.SealOptions{})
 	require.NoError(w.t, err)
 	return c
@@ -175,16 +181,23 @@ type twinTable struct {
 	placement string
 	replicas  int
 	chunks    []twinChunk
-	truncated bool // by a transaction
+	truncated bool      // by a transaction
+	epoch     int64     // drawn again whenever rows get other numbers
+	folded    *twinFold // by a transaction
 }
 
-// twinChunk is rows and where they lie, as a number that each move draws again. What is in dead is deleted, which is
-// never changed, only replaced.
+// twinFold is a run of chunks that became one.
+type twinFold struct{ first, n int }
+
+// twinChunk is rows and where they lie, in all replicas. What is in dead is deleted, which is never changed, only
+// replaced.
 type twinChunk struct {
 	values []int64
 	dead   map[int64]bool
-	place  int64
+	place  string
 }
+
+func placeOf(c *catalog.Chunk) string { return fmt.Sprint(c.Extents()) }
 
 // without is the chunk without some values more.
 func (c twinChunk) without(gone map[int64]bool) twinChunk {
@@ -220,34 +233,60 @@ func (t twinTable) rebase(base, now twinTable) (twinTable, bool) {
 	}
 	next := now
 	next.chunks = slices.Clone(now.chunks)
+	if f := t.folded; f != nil {
+		at := now.at(base.chunks[f.first].place)
+		for i := range f.n {
+			if at < 0 || at+i >= len(now.chunks) || now.chunks[at+i].place != base.chunks[f.first+i].place {
+				return t, false
+			}
+		}
+		made := t.chunks[f.first]
+		for _, c := range now.chunks[at : at+f.n] { // what was deleted meanwhile is
+			made = made.without(c.dead)
+		}
+		next.chunks = slices.Replace(next.chunks, at, at+f.n, made)
+		return next, true
+	}
+	row := 0
 	for i, c := range base.chunks {
-		own, gone := t.chunks[i], map[int64]bool{}
-		for v := range own.dead {
-			if !c.dead[v] {
-				gone[v] = true
-			}
-		}
-		if own.place == c.place && len(gone) == 0 {
-			continue
-		}
-		if i >= len(now.chunks) || !slices.Equal(now.chunks[i].values, c.values) {
+		first, own := row, t.chunks[i]
+		row += len(c.values)
+		if at := now.at(c.place); own.place == c.place {
+		} else if at >= 0 {
+			next.chunks[at].place = own.place
+		} else if base.epoch != now.epoch || now.isChunk(first, len(c.values)) {
 			return t, false
-		}
-		if own.place != c.place {
-			if now.chunks[i].place != c.place {
+		} // else it was folded, and stays where it is
+		for v := range own.dead {
+			if c.dead[v] {
+				continue
+			}
+			at := slices.IndexFunc(next.chunks, func(n twinChunk) bool { return slices.Contains(n.values, v) })
+			if base.epoch != now.epoch || now.chunks[at].dead[v] {
 				return t, false
 			}
-			next.chunks[i].place = own.place
+			next.chunks[at] = next.chunks[at].without(map[int64]bool{v: true})
 		}
-		for v := range gone {
-			if now.chunks[i].dead[v] {
-				return t, false
-			}
-		}
-		next.chunks[i] = next.chunks[i].without(gone)
 	}
 	next.chunks = append(next.chunks, t.chunks[len(base.chunks):]...)
 	return next, true
+}
+
+// at is the number of the chunk that lies in a place, or -1.
+func (t twinTable) at(place string) int {
+	return slices.IndexFunc(t.chunks, func(c twinChunk) bool { return c.place == place })
+}
+
+// isChunk tells whether rows are all of one chunk, or there are none.
+func (t twinTable) isChunk(first, rows int) bool {
+	row := 0
+	for _, c := range t.chunks {
+		if row == first && len(c.values) == rows {
+			return true
+		}
+		row += len(c.values)
+	}
+	return first+rows > row
 }
 
 func (t *twin) clone() *twin {
@@ -352,77 +391,90 @@ func TestModel(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		// The dice are rolled from a seed: drawn one by one they would be small most of the time and most steps the same.
 		rng := rand.New(rand.NewPCG(rapid.Uint64().Draw(rt, "seed"), 1))
-		limits := []store.Limits{{}, {Operations: 24, Bytes: 700}}[rng.IntN(2)]
-		w := newWorld(rt, limits)
-		defer delete(openSnapshots, w)
-		now := &twin{map[string]int64{"public": 0}, map[catalog.TableName]twinTable{}, map[string]int64{}}
-		sessions := make([]*session, 3)
-		clock := int64(0)
-		for range rapid.IntRange(5, 80).Draw(rt, "steps") {
-			clock++
-			i := rng.IntN(len(sessions))
-			s := sessions[i]
-			switch op := rng.IntN(14); {
-			case op == 0:
-				holder := catalog.Holder{Domain: pick(rng, []coherence.Domain{"", "far"})}
-				snapshot, err := w.catalog.Snapshot(ctx, holder)
-				require.NoError(rt, err)
-				openSnapshots[w] = append(openSnapshots[w], openSnapshot{snapshot, now.clone()})
-			case op == 1 && len(openSnapshots[w]) > 0:
-				k := rng.IntN(len(openSnapshots[w]))
-				o := openSnapshots[w][k]
-				w.requireContents(o.sees, o.snapshot.Contents)
-				openSnapshots[w] = slices.Delete(openSnapshots[w], k, k+1)
-				o.snapshot.Close()
-			case op == 2 && rng.IntN(4) == 0:
-				sessions = make([]*session, len(sessions))
-				openSnapshots[w] = nil
-				w.restart()
-			case s == nil:
-				sessions[i] = w.begin(now)
-			case op == 3:
-				s.tx.Rollback()
-				s.snapshot.Close()
-				sessions[i] = nil
-			case op == 12:
-				s.mark(s.tx.Savepoint())
-			case op == 13:
-				s.back(rt, rng.IntN(len(s.marks)), rng.IntN(3) == 0)
-				w.requireContents(s.sees, s.tx.Contents())
-			case op >= 9:
-				now = w.commit(s, now, clock)
-				s.snapshot.Close()
-				sessions[i] = nil
-			default:
-				w.step(rt, rng, s)
-				w.requireContents(s.sees, s.tx.Contents())
-			}
-		}
-		for _, s := range sessions {
-			if s != nil {
-				s.tx.Rollback()
-				s.snapshot.Close()
-			}
-		}
-		last, err := w.catalog.Snapshot(ctx, catalog.Holder{})
-		require.NoError(rt, err)
-		w.requireContents(now, last.Contents)
-		w.requireNoLeak(last.Contents)
-		for _, o := range openSnapshots[w] {
-			w.requireContents(o.sees, o.snapshot.Contents)
-			o.snapshot.Close()
-		}
-		openSnapshots[w] = nil
-		w.requireNoLeak(last.Contents)
-		last.Close()
-		w.restart()
-		again, err := w.catalog.Snapshot(ctx, catalog.Holder{})
-		require.NoError(rt, err)
-		w.requireContents(now, again.Contents)
-		w.requireNoLeak(again.Contents)
-		require.NoError(rt, w.catalog.Sweep(ctx))
-		w.requirePages(again.Contents)
+		oneHistory(rt, rng, rapid.IntRange(5, 80).Draw(rt, "steps"), modelNames)
 	})
+}
+
+// TestModelOfOneTable is TestModel where all sessions write to the same table, so that most commits find that another
+// one was there before: appends, moves and folds of the same chunks, and of those before them (H5, H7, K3, K5).
+func TestModelOfOneTable(t *testing.T) {
+	for seed := range uint64(300) {
+		oneHistory(t, rand.New(rand.NewPCG(seed, 3)), 150, modelNames[:1])
+	}
+}
+
+func oneHistory(rt require.TestingT, rng *rand.Rand, steps int, names []catalog.TableName) {
+	limits := []store.Limits{{}, {Operations: 24, Bytes: 550}}[rng.IntN(2)]
+	w := newWorld(rt, limits)
+	defer delete(openSnapshots, w)
+	w.calm = len(names) == 1
+	now := &twin{map[string]int64{"public": 0}, map[catalog.TableName]twinTable{}, map[string]int64{}}
+	sessions := make([]*session, 3)
+	clock := int64(0)
+	for range steps {
+		clock++
+		i := rng.IntN(len(sessions))
+		s := sessions[i]
+		switch op := rng.IntN(14); {
+		case op == 0:
+			holder := catalog.Holder{Domain: pick(rng, []coherence.Domain{"", "far"})}
+			snapshot, err := w.catalog.Snapshot(ctx, holder)
+			require.NoError(rt, err)
+			openSnapshots[w] = append(openSnapshots[w], openSnapshot{snapshot, now.clone()})
+		case op == 1 && len(openSnapshots[w]) > 0:
+			k := rng.IntN(len(openSnapshots[w]))
+			o := openSnapshots[w][k]
+			w.requireContents(o.sees, o.snapshot.Contents)
+			openSnapshots[w] = slices.Delete(openSnapshots[w], k, k+1)
+			o.snapshot.Close()
+		case op == 2 && rng.IntN(4) == 0:
+			sessions = make([]*session, len(sessions))
+			openSnapshots[w] = nil
+			w.restart()
+		case s == nil:
+			sessions[i] = w.begin(now)
+		case op == 3:
+			s.tx.Rollback()
+			s.snapshot.Close()
+			sessions[i] = nil
+		case op == 12:
+			s.mark(s.tx.Savepoint())
+		case op == 13:
+			s.back(rt, rng.IntN(len(s.marks)), rng.IntN(3) == 0)
+			w.requireContents(s.sees, s.tx.Contents())
+		case op >= 9:
+			now = w.commit(s, now, clock)
+			s.snapshot.Close()
+			sessions[i] = nil
+		default:
+			w.step(rt, rng, s, pick(rng, names))
+			w.requireContents(s.sees, s.tx.Contents())
+		}
+	}
+	for _, s := range sessions {
+		if s != nil {
+			s.tx.Rollback()
+			s.snapshot.Close()
+		}
+	}
+	last, err := w.catalog.Snapshot(ctx, catalog.Holder{})
+	require.NoError(rt, err)
+	w.requireContents(now, last.Contents)
+	w.requireNoLeak(last.Contents)
+	for _, o := range openSnapshots[w] {
+		w.requireContents(o.sees, o.snapshot.Contents)
+		o.snapshot.Close()
+	}
+	openSnapshots[w] = nil
+	w.requireNoLeak(last.Contents)
+	last.Close()
+	w.restart()
+	again, err := w.catalog.Snapshot(ctx, catalog.Holder{})
+	require.NoError(rt, err)
+	w.requireContents(now, again.Contents)
+	w.requireNoLeak(again.Contents)
+	require.NoError(rt, w.catalog.Sweep(ctx))
+	w.requirePages(again.Contents)
 }
 
 // requirePages: after a sweep the store holds the current versions' pages and no others.
@@ -451,14 +503,22 @@ func (w *world) begin(now *twin) *session {
 }
 
 // step does one random statement to both.
-func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
-	name := pick(rng, modelNames)
+func (w *world) step(rt require.TestingT, rng *rand.Rand, s *session, name catalog.TableName) {
 	table, have := s.sees.tables[name]
 	table.chunks = slices.Clone(table.chunks)
 	draw := func() int64 { w.drawn++; return w.drawn }
 	_, schema := s.sees.schemas[name.Schema]
 	touch := func() { s.touched[name.String()] = true }
-	switch rng.IntN(12) {
+	op, seldom := rng.IntN(14), 1
+	if w.calm {
+		seldom = 8
+	}
+	if _, made := s.sees.tables[name]; made && (op == 0 || op == 4 || op == 5 || op == 6) && rng.IntN(seldom) > 0 {
+		op = 1
+	}
+	switch op {
+	case 12, 13:
+		w.fold(rt, rng, s, name, table, have, touch)
 	case 0:
 		_, err := s.tx.CreateTable(ctx, name, columns, catalog.TableOptions{})
 		switch {
@@ -477,21 +537,25 @@ func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 		for range 1 + rng.IntN(3) {
 			first := w.next
 			c := w.chunk(1 + rng.IntN(5))
-			made := twinChunk{place: draw()}
+			made := twinChunk{place: placeOf(c)}
 			for v := first; v < w.next; v++ {
 				made.values = append(made.values, v)
 			}
 			chunks, added = append(chunks, c), append(added, made)
 		}
-		replace := rng.IntN(5) == 0
+		replace := rng.IntN(5*seldom) == 0
 		err := s.tx.Append(name, chunks)
 		if replace && err == nil {
 			added = nil // the chunks are in no version then, and must come back all the same
 			err = s.tx.Truncate(name)
-			table.chunks, table.truncated = nil, true
+			table.chunks, table.truncated, table.folded, table.epoch = nil, true, nil, draw()
 		}
 		if !have {
 			require.Error(rt, err)
+			return
+		}
+		if table.folded != nil {
+			require.ErrorIs(rt, err, hugetable.ErrMismatch, "a fold is alone")
 			return
 		}
 		require.NoError(rt, err)
@@ -534,11 +598,16 @@ func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 			require.NoError(rt, err)
 			if rng.IntN(3) == 0 {
 				moved[p.Index] = w.rearranged(rng, p.Chunk)
-				table.chunks[p.Index].place = draw()
+				table.chunks[p.Index].place = placeOf(moved[p.Index].New)
 			}
 		}
-		require.NoError(rt, s.tx.ReplaceChunks(ctx, name, moved))
-		if rng.IntN(3) == 0 {
+		err := s.tx.ReplaceChunks(ctx, name, moved)
+		if table.folded != nil && len(moved) > 0 {
+			require.ErrorIs(rt, err, hugetable.ErrMismatch, "a fold is alone")
+			return
+		}
+		require.NoError(rt, err)
+		if rng.IntN(3*seldom) == 0 {
 			table.replicas, table.placement = 1+rng.IntN(3), pick(rng, []string{"", "rows"})
 			require.NoError(rt, s.tx.SetReplicas(name, table.replicas))
 			require.NoError(rt, s.tx.SetPlacement(name, table.placement))
@@ -571,7 +640,7 @@ func (w *world) step(rt *rapid.T, rng *rand.Rand, s *session) {
 }
 
 // delete takes some rows of some chunks away.
-func (w *world) delete(rt *rapid.T, rng *rand.Rand, s *session, name catalog.TableName, table twinTable) {
+func (w *world) delete(rt require.TestingT, rng *rand.Rand, s *session, name catalog.TableName, table twinTable) {
 	v, have := s.tx.Contents().Table(name)
 	if !have {
 		require.Error(rt, s.tx.DeleteRows(ctx, name, nil))
@@ -586,7 +655,7 @@ func (w *world) delete(rt *rapid.T, rng *rand.Rand, s *session, name catalog.Tab
 		}
 		for at, value := range c.values {
 			switch {
-			case c.dead[value]: // H6
+			case c.dead[value] && table.folded == nil: // H6
 				err := s.tx.DeleteRows(ctx, name, map[int]*positions.Set{p.Index: positions.Of(p.Rows(), int64(at))})
 				require.ErrorIs(rt, err, hugetable.ErrDeleted)
 			case rng.Float64() < share:
@@ -596,9 +665,51 @@ func (w *world) delete(rt *rapid.T, rng *rand.Rand, s *session, name catalog.Tab
 		}
 		rows[p.Index], table.chunks[p.Index] = set, c.without(gone)
 	}
-	require.NoError(rt, s.tx.DeleteRows(ctx, name, rows))
+	err := s.tx.DeleteRows(ctx, name, rows)
+	if table.folded != nil && len(rows) > 0 {
+		require.ErrorIs(rt, err, hugetable.ErrMismatch, "a fold is alone")
+		return
+	}
+	require.NoError(rt, err)
 	s.sees.tables[name] = table
 	s.touched[name.String()] = true
+}
+
+// fold makes one chunk of some that follow each other, if the transaction has not changed the table otherwise.
+func (w *world) fold(rt require.TestingT, rng *rand.Rand, s *session,
+	name catalog.TableName, table twinTable, have bool, touch func()) {
+	if !have || len(table.chunks) < 2 {
+		require.Error(rt, s.tx.Fold(ctx, name, 0, nil, nil))
+		return
+	}
+	v, _ := s.tx.Contents().Table(name)
+	first := rng.IntN(len(table.chunks) - 1)
+	n := 2 + rng.IntN(len(table.chunks)-first-1)
+	var olds []*catalog.Chunk
+	var made twinChunk
+	for i := first; i < first+n; i++ {
+		c, err := v.Chunk(ctx, i)
+		require.NoError(rt, err)
+		olds = append(olds, c)
+		made.values = append(made.values, table.chunks[i].values...)
+		made = made.without(table.chunks[i].dead)
+	}
+	base, committed := s.base.tables[name]
+	committed = committed && slices.EqualFunc(base.chunks, table.chunks, func(a, b twinChunk) bool {
+		return a.place == b.place && len(a.dead) == len(b.dead)
+	})
+	folded := w.chunkOf(made.values)
+	made.place = placeOf(folded)
+	err := s.tx.Fold(ctx, name, first, olds, []*catalog.Chunk{folded})
+	if table.folded != nil || table.truncated || !committed {
+		require.ErrorIs(rt, err, hugetable.ErrMismatch, "a fold is alone")
+		return
+	}
+	require.NoError(rt, err)
+	table.chunks = slices.Replace(table.chunks, first, first+n, made)
+	table.folded = &twinFold{first, n}
+	s.sees.tables[name] = table
+	touch()
 }
 
 // commit predicts the outcome: a conflict exactly if something that was touched changed since the snapshot, and it is not
@@ -649,7 +760,7 @@ func (w *world) commit(s *session, now *twin, clock int64) *twin {
 			if both, ok := merged[tableName(name)]; ok {
 				table = both
 			}
-			table.truncated = false
+			table.truncated, table.folded = false, nil
 			next.tables[tableName(name)], next.marks[name] = table, clock
 		}
 	}

@@ -31,6 +31,8 @@ type rack struct {
 	store *store.Memory
 	nodes []*rackNode
 	next  int64
+	// folded: what overtook a commit was a fold of the whole table.
+	folded bool
 
 	mu     sync.Mutex
 	faults []error                                            // guarded by mu
@@ -215,14 +217,18 @@ func (l rackLender) ExpireDomain(d coherence.Domain) error {
 func (r *rack) chunk(by, at *rackNode) (*catalog.Chunk, []int64) {
 	values := []int64{r.next, r.next + 1}
 	r.next += 2
+	return r.chunkOf(by, at, values), values
+}
+
+func (r *rack) chunkOf(by, at *rackNode, values []int64) *catalog.Chunk {
 	b := array.NewInt64Builder(memory.NewGoAllocator())
 	defer b.Release()
 	b.AppendValues(values, nil)
-	batch := array.NewRecordBatch(columns, []arrow.Array{b.NewArray()}, 2)
+	batch := array.NewRecordBatch(columns, []arrow.Array{b.NewArray()}, int64(len(values)))
 	c, err := catalog.NewChunkWriter(at.lender.Load(), "test", 4096).Seal(ctx, batch, catalog.SealOptions{})
 	require.NoError(r.t, err)
 	r.granted(by, at, c.Descriptor().Extents)
-	return c, values
+	return c
 }
 
 // granted remembers what one node has written into the memory of another.
@@ -293,6 +299,37 @@ func (n *rackNode) rearrange(rng *rand.Rand, tx *catalog.Transaction, id catalog
 		}
 	}
 	require.NoError(t, tx.ReplaceChunks(ctx, id, moved))
+}
+
+// fold makes one chunk, in the node's own memory, of some of a table that follow each other; false if there is one
+// only, or one that cannot be read.
+func (n *rackNode) fold(rng *rand.Rand, tx *catalog.Transaction, id catalog.TableName) bool {
+	v, _ := tx.Contents().Table(id)
+	if v.NumChunks() < 2 {
+		return false
+	}
+	first := rng.IntN(v.NumChunks() - 1)
+	return n.foldRun(tx, id, first, 2+rng.IntN(v.NumChunks()-first-1))
+}
+
+func (n *rackNode) foldRun(tx *catalog.Transaction, id catalog.TableName, first, chunks int) bool {
+	t := n.rack.t
+	v, _ := tx.Contents().Table(id)
+	var olds []*catalog.Chunk
+	var values []int64
+	for i := first; i < first+chunks; i++ {
+		c, err := v.Chunk(ctx, i)
+		require.NoError(t, err)
+		batch, err := c.Descriptor().Replica(0).Record(n.rack.resolve)
+		require.NoError(t, err)
+		olds = append(olds, c)
+		values = append(values, batch.Column(0).(*array.Int64).Int64Values()...)
+	}
+	if len(olds) < 2 {
+		return false
+	}
+	require.NoError(t, tx.Fold(ctx, id, first, olds, []*catalog.Chunk{n.rack.chunkOf(n, n, values)}))
+	return true
 }
 
 // read gives a table's rows as the node sees them, and whether they can be trusted; wrong bytes count only then.

@@ -37,8 +37,9 @@ func (t *Transaction) Serializable(names []TableName, all bool) {
 	}
 }
 
-// compareReads makes the commit fail if what a serializable transaction has read is no longer so (K11). The store compares
-// what it has written in any case, with what is current now.
+// compareReads makes the commit fail if what a serializable transaction has read is no longer so (K11). The store
+// compares what it has written in any case, with what is current now. A table whose chunks were only moved or folded
+// has the rows that it had: it is compared as it is now, and once more if the store knows a newer one.
 func (w *commit) compareReads(t *Transaction) error {
 	d := &t.depends
 	if !d.serializable {
@@ -47,14 +48,21 @@ func (w *commit) compareReads(t *Transaction) error {
 	w.compares(store.NothingNewer(schemaPrefix, t.base.revision))
 	w.compares(store.NothingNewer(viewPrefix, t.base.revision))
 	if d.all || len(d.names) > dependsMax {
-		w.compares(store.NothingNewer(tablePrefix, t.base.revision))
+		for name, table := range t.base.tables {
+			if now, ok := w.current.tables[name]; !ok || !now.version.SameRows(table.version) {
+				return conflict("relation", name.String())
+			}
+		}
+		w.compares(store.NothingNewer(tablePrefix, w.current.revision))
 		w.compares(store.NothingNewer(namePrefix, t.base.revision))
+		w.rows[tablePrefix] = true
 		return nil
 	}
 	for _, name := range slices.SortedFunc(maps.Keys(d.names), compareNames) {
 		table, isTable := t.base.tables[name]
 		view, isView := t.base.views[name]
-		if w.current.tables[name] != table || w.current.views[name] != view {
+		now, stays := w.current.tables[name]
+		if isTable != stays || isTable && !now.version.SameRows(table.version) || w.current.views[name] != view {
 			return conflict("relation", name.String())
 		}
 		if t.relation[name] {
@@ -62,7 +70,9 @@ func (w *commit) compareReads(t *Transaction) error {
 		}
 		switch {
 		case isTable:
-			w.compares(unchanged(tableKey(table.version.Table().ID), table.revision))
+			key := tableKey(now.version.Table().ID)
+			w.compares(unchanged(key, now.revision))
+			w.rows[key] = true
 		case isView:
 			w.compares(unchanged(viewKey(view.view.ID), view.revision))
 		default:

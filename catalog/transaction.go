@@ -271,6 +271,15 @@ func (t *Transaction) DeleteRows(ctx context.Context, name TableName, rows map[i
 	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Delete(ctx, rows) })
 }
 
+// Fold puts chunks in the place of a run of others with the same rows in the same order: olds are the table's from
+// number first on; see TableVersion.Fold. It is all that the transaction does to the table. Commit is ErrConflict if
+// one of them has moved or is gone since, and no other transaction's is because of it.
+func (t *Transaction) Fold(ctx context.Context, name TableName, first int, olds, news []*Chunk) error {
+	return t.changeTable(name, func() error { return t.take(news) }, func(v *TableVersion) (*TableVersion, error) {
+		return v.Fold(ctx, first, olds, news)
+	})
+}
+
 // SetPlacement says where rows are to lie from now on; where they do lie is the caller's business.
 func (t *Transaction) SetPlacement(name TableName, placement string) error {
 	return t.changeTable(name, takeNothing, func(v *TableVersion) (*TableVersion, error) { return v.Place(placement), nil })

@@ -3,6 +3,7 @@ package hugetable
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
 
@@ -14,6 +15,9 @@ import (
 
 // Append returns the version with chunks after its last row. They are checked against the table's columns.
 func (v *Version) Append(chunks []*chunk.Chunk) (*Version, error) {
+	if v.fold != nil && len(chunks) > 0 {
+		return nil, v.foldIsAlone()
+	}
 	next := *v
 	next.tail = append(v.tail[:len(v.tail):len(v.tail)], chunks...)
 	next.columns = append([]statistics.Summary(nil), v.columns...)
@@ -114,26 +118,69 @@ type NewPage struct {
 
 // Seal returns the version as it is committed: number is its number, the tail is in pages. The pages that must be
 // stored first come with it. Of the base's pages only those are written again in which a chunk was replaced or a row
-// deleted, and the last one when it is not full and something follows.
+// deleted, and the last ones when something follows that is not less than they are.
 func (v *Version) Seal(ctx context.Context, number uint64) (*Version, []NewPage, error) {
 	next := *v
-	next.number, next.tail, next.moved, next.dead, next.truncated = number, nil, nil, nil, false
-	made, err := v.repage(ctx, &next)
-	if err != nil || len(v.tail) == 0 {
-		return &next, made, err
+	next.number, next.tail, next.moved, next.dead, next.fold, next.truncated = number, nil, nil, nil, nil, false
+	if v.truncated {
+		next.renumbered = number
 	}
-	next.pages = next.pages[:len(next.pages):len(next.pages)]
-	next.chunks = v.NumChunks()
-	b, err := v.packer(ctx, &next)
+	if v.truncated || len(v.tail)+len(v.dead) > 0 {
+		next.changed = number
+	}
+	if v.fold != nil {
+		return &next, v.fold.made, nil
+	}
+	open, err := v.openPages(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	b.made = made
+	made, err := v.repage(ctx, &next, len(v.pages)-len(open))
+	if err != nil || len(v.tail) == 0 {
+		return &next, made, err
+	}
+	next.chunks = v.NumChunks()
+	b := &packer{version: &next, made: made}
+	b.reset(v.chunks, v.rows-tailRows(v.tail))
+	if len(open) > 0 {
+		b.reset(open[0].ref.firstChunk, open[0].ref.FirstRow)
+	}
+	for _, o := range open {
+		if err := b.take(ctx, v, o); err != nil {
+			return nil, nil, err
+		}
+	}
 	for k, c := range v.tail {
 		b.add(c, v.dead[v.chunks+k])
 	}
 	b.flush()
 	return &next, b.made, nil
+}
+
+// openPages reads the last pages that what follows is packed with, in their order: a page as long as it is not full,
+// and has no more chunks than come behind it. So a descriptor is written again only when its page at least doubles,
+// which is eight times, and all pages but a few are full, however few chunks a commit brings.
+func (v *Version) openPages(ctx context.Context) (open []*reopened, err error) {
+	if len(v.tail) == 0 {
+		return nil, nil
+	}
+	behind, size := len(v.tail), len(v.tail[0].Encoded()) // of the first one
+	for i := len(v.pages) - 1; i >= 0; i-- {
+		ref := v.pages[i]
+		if ref.Chunks >= PageChunks || ref.Chunks > behind {
+			break
+		}
+		o, err := v.reopen(ctx, ref)
+		if err != nil {
+			return nil, err
+		}
+		if o.size+size > PageBytes {
+			break // full in bytes
+		}
+		open = slices.Insert(open, 0, o)
+		behind, size = behind+ref.Chunks, o.page.entries[0].size()
+	}
+	return open, nil
 }
 
 // packer fills pages one after the other.
@@ -145,28 +192,8 @@ type packer struct {
 	size    int
 	bytes   int64
 	deleted int64
-	extents []descriptor.ExtentID
-	carried int // of extents
-}
-
-// packer begins where v's full pages end and takes the last one's chunks over if it is not full.
-func (v *Version) packer(ctx context.Context, next *Version) (*packer, error) {
-	b := &packer{version: next}
-	b.reset(v.chunks, v.rows-tailRows(v.tail))
-	if len(next.pages) == 0 || next.pages[len(next.pages)-1].Chunks >= PageChunks {
-		return b, nil
-	}
-	last := v.pages[len(v.pages)-1] // as it is stored
-	open, err := v.reopen(ctx, last)
-	if err != nil || open.size >= PageBytes {
-		return b, err
-	}
-	keep := len(next.pages) - 1
-	next.pages = next.pages[:keep:keep] // its own end: the base version shares the array before it
-	b.first = PageRef{firstChunk: last.firstChunk, FirstRow: last.FirstRow}
-	b.open, b.size, b.bytes, b.deleted = open.page, open.size, open.bytes, open.deleted
-	b.extents, b.carried = open.extents, open.carried
-	return b, nil
+	carried []descriptor.ExtentID // that a page of the base version has, too
+	fresh   []descriptor.ExtentID
 }
 
 func tailRows(tail []*chunk.Chunk) (rows int64) {
@@ -179,21 +206,62 @@ func tailRows(tail []*chunk.Chunk) (rows int64) {
 func (b *packer) reset(firstChunk int, firstRow int64) {
 	b.open = page{columns: make([]statistics.Summary, len(b.version.columns))}
 	b.first = PageRef{firstChunk: firstChunk, FirstRow: firstRow}
-	b.size, b.bytes, b.deleted, b.extents, b.carried = 0, 0, 0, nil, 0
+	b.size, b.bytes, b.deleted, b.carried, b.fresh = 0, 0, 0, nil, nil
 }
 
+// add puts a chunk behind the others that no page has yet.
 func (b *packer) add(c *chunk.Chunk, dead *positions.Set) {
 	e := entry{rows: c.Rows(), encoded: c.Encoded(), deleted: dead.Encode()}
-	if len(b.open.entries) >= PageChunks || (b.size > 0 && b.size+e.size() > PageBytes) {
+	b.put(c, e, place{fresh: c.Extents(), bytes: c.Bytes()})
+}
+
+// put puts a chunk behind the others as its entry says, but for its rows' numbers.
+func (b *packer) put(c *chunk.Chunk, e entry, p place) {
+	if !b.fits(1, e.size()) {
 		b.flush()
 	}
 	e.firstRow = b.nextRow()
 	b.open.entries = append(b.open.entries, e)
 	addChunk(b.open.columns, c)
-	b.size += e.size()
-	b.bytes += c.Bytes()
-	b.deleted += dead.Count()
-	b.extents = append(b.extents, c.Extents()...)
+	b.note(e.size(), p)
+	b.deleted += e.deletedRows()
+}
+
+func (b *packer) note(size int, p place) {
+	b.size += size
+	b.bytes += p.bytes
+	b.carried = append(b.carried, p.carried...)
+	b.fresh = append(b.fresh, p.fresh...)
+}
+
+func (b *packer) fits(chunks, size int) bool {
+	return len(b.open.entries)+chunks <= PageChunks && (b.size == 0 || b.size+size <= PageBytes)
+}
+
+// take puts the chunks of a page of v behind the others: as they are, if they all fit.
+func (b *packer) take(ctx context.Context, v *Version, o *reopened) error {
+	if !b.fits(len(o.page.entries), o.size) {
+		return b.takeEach(ctx, v, o, 0, len(o.page.entries))
+	}
+	b.open.entries = append(b.open.entries, o.page.entries...)
+	for k := range b.open.columns {
+		b.open.columns[k] = b.open.columns[k].Add(o.page.columns[k])
+	}
+	b.note(o.size, place{carried: o.extents[:o.carried], fresh: o.extents[o.carried:], bytes: o.bytes})
+	b.deleted += o.deleted
+	return nil
+}
+
+// takeEach puts some of the chunks of a page of v behind the others.
+func (b *packer) takeEach(ctx context.Context, v *Version, o *reopened, from, to int) error {
+	for i := from; i < to; i++ {
+		c, err := v.Chunk(ctx, o.ref.firstChunk+i)
+		if err != nil {
+			return err
+		}
+		b.put(c, o.page.entries[i], o.places[i])
+	}
+	return nil
 }
 
 func (b *packer) nextRow() int64 {
@@ -209,9 +277,12 @@ func (b *packer) flush() {
 	}
 	ref, end := b.first, b.nextRow()
 	ref.Chunks, ref.Rows, ref.Deleted, ref.Bytes = len(b.open.entries), end-b.first.FirstRow, b.deleted, b.bytes
+	if len(b.fresh) == 0 {
+		b.open.nonce = newNonce()
+	}
 	data := b.open.encode()
 	ref.ID = pageIDOf(data)
 	b.version.pages = append(b.version.pages, ref)
-	b.made = append(b.made, NewPage{ref, data, b.extents, b.carried})
+	b.made = append(b.made, NewPage{ref, data, append(b.carried, b.fresh...), len(b.carried)})
 	b.reset(ref.firstChunk+ref.Chunks, end)
 }

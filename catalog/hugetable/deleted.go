@@ -2,14 +2,10 @@ package hugetable
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
-	"sort"
 
-	"github.com/csmsql/csmsql/catalog/chunk"
-	"github.com/csmsql/csmsql/catalog/descriptor"
 	"github.com/csmsql/csmsql/catalog/positions"
 )
 
@@ -28,11 +24,11 @@ func (v *Version) Deleted(ctx context.Context, i int) (*positions.Set, error) {
 	if i >= v.chunks {
 		return v.dead[i], nil
 	}
-	ref := v.pages[sort.Search(len(v.pages), func(k int) bool { return v.pages[k].firstChunk > i })-1]
+	ref := v.pages[v.pageOf(i)]
 	if ref.Deleted == 0 {
 		return v.dead[i], nil
 	}
-	l, err := v.source.load(ctx, ref)
+	l, err := v.load(ctx, ref)
 	if err != nil {
 		return nil, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, i, err)
 	}
@@ -46,6 +42,9 @@ func (v *Version) Deleted(ctx context.Context, i int) (*positions.Set, error) {
 
 // Delete returns the version without some rows, by chunk. One that is deleted already is ErrDeleted.
 func (v *Version) Delete(ctx context.Context, rows map[int]*positions.Set) (*Version, error) {
+	if v.fold != nil && len(rows) > 0 {
+		return nil, v.foldIsAlone()
+	}
 	next := *v
 	next.dead = maps.Clone(v.dead)
 	if next.dead == nil {
@@ -76,62 +75,56 @@ func (v *Version) Delete(ctx context.Context, rows map[int]*positions.Set) (*Ver
 	return &next, nil
 }
 
-// deleteAgain takes the rows out of next that v deleted of base, of which next is a later version: it finds the chunks
-// by their numbers, or by where they lie if those have changed. tail is where v's own chunks begin in next.
+// deleteAgain takes the rows out of next that v deleted of base, of which next is a later version: they have the
+// numbers that they had, whatever chunks they lie in by now. tail is where v's own chunks begin in next.
 func (v *Version) deleteAgain(ctx context.Context, base, next *Version, tail int) (*Version, error) {
 	if len(v.dead) == 0 {
 		return next, nil
 	}
-	gone, search := map[int]*positions.Set{}, map[descriptor.ExtentID]int{}
+	gone := map[int]*positions.Set{}
 	for _, i := range slices.Sorted(maps.Keys(v.dead)) {
+		var err error
 		switch {
 		case i >= v.chunks:
 			gone[tail+i-v.chunks] = v.dead[i]
 		case next.numbering == base.numbering:
 			gone[i] = v.dead[i]
+		case next.renumbered > base.number:
+			err = fmt.Errorf("%w: chunks of table %v were rewritten", ErrDiverged, v.table.Name)
 		default:
-			old, err := base.Chunk(ctx, i)
-			if err != nil {
-				return nil, err
-			}
-			for _, id := range old.Extents() {
-				search[id] = i
-			}
+			err = next.findRows(ctx, base, i, v.dead[i], gone)
 		}
-	}
-	if err := next.find(ctx, search, func(was, now int) { gone[now] = v.dead[was] }); err != nil {
-		return nil, err
-	}
-	if len(gone) != len(v.dead) {
-		return nil, fmt.Errorf("%w: chunks of table %v were rewritten", ErrDiverged, v.table.Name)
+		if err != nil {
+			return nil, err
+		}
 	}
 	next, err := next.Delete(ctx, gone)
-	if errors.Is(err, ErrMismatch) || errors.Is(err, ErrRange) || errors.Is(err, ErrDeleted) {
-		err = fmt.Errorf("%w: %w", ErrDiverged, err)
-	}
-	return next, err
+	return next, diverged(err)
 }
 
-// find visits the chunks that have one of the extents.
-func (v *Version) find(ctx context.Context, search map[descriptor.ExtentID]int, found func(was, now int)) error {
-	if len(search) == 0 {
-		return nil
+// findRows finds rows of chunk i of base in the chunks that they lie in now.
+func (v *Version) findRows(ctx context.Context, base *Version, i int, rows *positions.Set,
+	into map[int]*positions.Set) error {
+	was, err := base.At(ctx, i)
+	if err != nil {
+		return err
 	}
-	known := func(c *chunk.Chunk) (int, bool) {
-		for _, id := range c.Extents() {
-			if was, ok := search[id]; ok {
-				return was, true
+	var now Position
+	found := false
+	for at := range rows.All() {
+		row := was.FirstRow + at
+		if !found || row >= now.FirstRow+now.Rows() {
+			if now, found, err = v.atRow(ctx, row); err != nil {
+				return err
+			}
+			if !found {
+				return fmt.Errorf("%w: row %d of table %v is not there any more", ErrDiverged, row, v.table.Name)
+			}
+			if into[now.Index] == nil {
+				into[now.Index] = positions.New(now.Rows())
 			}
 		}
-		return 0, false
-	}
-	for p, err := range v.Chunks(ctx) {
-		if err != nil {
-			return err
-		}
-		if was, ok := known(p.Chunk); ok {
-			found(was, p.Index)
-		}
+		into[now.Index].Add(row - now.FirstRow)
 	}
 	return nil
 }

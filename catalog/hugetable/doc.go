@@ -3,8 +3,10 @@
 //	Version 3 ─┬─ page A (256 chunks, rows 0 …)          ┐ shared
 //	           ├─ page B (256 chunks)                    ┘
 //	           └─ page C (10 chunks)
-//	Version 4 ─┬─ A, B
-//	           └─ page C' (C's 10 chunks carried, 1 new)       an append writes only the last page again
+//	Version 4 ─┬─ A, B, C                                      an append writes a page, and with it the last ones
+//	           └─ page D (1 chunk)                             again that have no more chunks than come behind them
+//	Version 5 ─┬─ A, B, C                                      (2 = 1 carried, 1 new: pages double until they are full)
+//	           └─ page D' (2 chunks)
 //
 // A page is a list of encoded descriptors with their first rows and what of these is deleted, and a summary of each column. It is named by the
 // xxh3-128 of its bytes. A version's record names its pages and sums them up, so that opening a table reads no page;
@@ -20,6 +22,8 @@
 //	H5  a change that is done to a later version than it was made for (Rebase) loses no chunk of either, and takes none twice.
 //	H6  a row once deleted stays so in all later versions that have its chunk; a version's rows are those of its chunks less
 //	    the deleted ones. The same row is not deleted by two changes.
+//	H7  a fold, which puts other chunks in the place of a run of them, keeps every row, its number and whether it is
+//	    deleted.
 //
 // It knows no store (Pages is an interface), no lease and no transaction, which is why a borrower uses it as it is.
 package hugetable

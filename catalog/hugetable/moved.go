@@ -33,6 +33,9 @@ type moved struct {
 // Statistics stay:
 // they are about rows. What is replaced must be what the version has.
 func (v *Version) ReplaceChunks(ctx context.Context, chunks map[int]Replacement) (*Version, error) {
+	if v.fold != nil && len(chunks) > 0 {
+		return nil, v.foldIsAlone()
+	}
 	next := *v
 	next.tail = slices.Clone(v.tail)
 	next.moved = maps.Clone(v.moved)
@@ -75,6 +78,11 @@ func (v *Version) FreshExtents() (ids []descriptor.ExtentID) {
 	}
 	for _, c := range v.tail {
 		ids = append(ids, c.Extents()...)
+	}
+	if v.fold != nil {
+		for _, c := range v.fold.news {
+			ids = append(ids, c.Extents()...)
+		}
 	}
 	return ids
 }

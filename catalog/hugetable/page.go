@@ -64,6 +64,12 @@ type entry struct {
 
 func (e *entry) size() int { return len(e.encoded) + len(e.deleted) }
 
+// deletedRows is how many of its rows are deleted. Preconditions: it was held to what positions writes.
+func (e *entry) deletedRows() int64 {
+	n, _ := positions.CountOf(e.deleted, e.rows)
+	return n
+}
+
 // page is a page's decoded frame; the descriptors in it stay encoded.
 type page struct {
 	entries []entry
@@ -78,6 +84,7 @@ const (
 	entryFirstRow, entryRows, entryDescriptor           = 1, 2, 3
 	entryDeleted                                        = 4
 	summaryStatistics, summarySketch, summaryRows       = 1, 2, 3
+	summaryPacked                                       = 4 // 2 is what was written before it was packed
 )
 
 func (p *page) encode() []byte {
@@ -88,7 +95,7 @@ func (p *page) encode() []byte {
 			format = pageFormatDeleted
 		}
 	}
-	w := message.Writer{Buf: make([]byte, 0, size+len(p.columns)*(statistics.SketchBytes+64))}
+	w := message.Writer{Buf: make([]byte, 0, size+len(p.columns)*64)}
 	w.Uint(pageFieldFormat, format)
 	for _, e := range p.entries {
 		start := w.Begin(pageFieldEntries)
@@ -100,8 +107,9 @@ func (p *page) encode() []byte {
 		}
 		w.End(start)
 	}
-	for i := range p.columns {
-		appendSummary(&w, pageFieldColumns, &p.columns[i])
+	for _, s := range p.columns {
+		s.Sketch = nil // what a table's values are is in its record, and nobody asks it of a page
+		appendSummary(&w, pageFieldColumns, &s)
 	}
 	if p.nonce != 0 {
 		w.Fixed(pageFieldNonce, p.nonce)
@@ -113,7 +121,7 @@ func appendSummary(w *message.Writer, field int, s *statistics.Summary) {
 	start := w.Begin(field)
 	descriptor.AppendStatistics(w, summaryStatistics, &s.Statistics)
 	if s.Sketch != nil {
-		w.Bytes(summarySketch, s.Sketch)
+		w.Bytes(summaryPacked, s.Sketch.Pack())
 	}
 	w.Int(summaryRows, s.Rows)
 	w.End(start)
@@ -129,6 +137,8 @@ func readSummary(r message.Reader) (s statistics.Summary, err error) {
 			if b := r.Bytes(); len(b) == statistics.SketchBytes {
 				s.Sketch = append(statistics.Sketch(nil), b...)
 			}
+		case summaryPacked:
+			s.Sketch = statistics.Unpack(r.Bytes())
 		case summaryRows:
 			s.Rows = r.Int()
 		default:

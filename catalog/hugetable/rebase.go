@@ -13,11 +13,11 @@ var ErrDiverged = errors.New("the table was changed in another way since")
 
 // ByRows tells whether all that was done to a committed version to get this one was to append chunks and to delete rows.
 func (v *Version) ByRows(base *Version) bool {
-	return v.commutes(base) && len(v.moved) == 0
+	return v.commutes(base) && len(v.moved) == 0 && v.fold == nil
 }
 
 // commutes tells whether the version is base with chunks appended, or in the place of others with the same rows, and
-// with rows deleted.
+// with rows deleted, or with a run of them folded.
 func (v *Version) commutes(base *Version) bool {
 	return !v.truncated && v.table.same(&base.table)
 }
@@ -25,7 +25,8 @@ func (v *Version) commutes(base *Version) bool {
 // Rebase does to current what was done to base to get this version (H5). Base is a committed version, current a later
 // one, which may have chunks that are in no page yet. What does not go together is ErrDiverged: all rows taken away or
 // replaced, another declaration of the table on either side, the same chunk in other places on both, the same row deleted
-// by both.
+// by both, and a fold of what is not there as it was. Chunks that were to move and are folded by now are not moved:
+// FreshExtents has no copies of them. Rows that were deleted are, wherever they lie by then.
 //
 //	base ──── append x, move 2 ───► v           chunks 0 1 2' x
 //	 └─────── append y ───► current             chunks 0 1 2  y
@@ -37,7 +38,12 @@ func (v *Version) Rebase(ctx context.Context, base, current *Version) (*Version,
 	case !v.commutes(base) || !current.table.same(&base.table):
 		return nil, fmt.Errorf("%w: table %v", ErrDiverged, v.table.Name)
 	}
-	next, err := v.moveAgain(ctx, base, current)
+	find := &finder{from: base, in: current}
+	if v.fold != nil {
+		next, err := v.foldAgain(ctx, find)
+		return next, diverged(err)
+	}
+	next, err := v.moveAgain(ctx, find)
 	if err != nil {
 		return nil, err
 	}
@@ -52,24 +58,41 @@ func (v *Version) Rebase(ctx context.Context, base, current *Version) (*Version,
 	return v.deleteAgain(ctx, base, next, tail)
 }
 
-// moveAgain puts the version's replacements into current.
-func (v *Version) moveAgain(ctx context.Context, base, current *Version) (*Version, error) {
+// moveAgain puts the version's replacements into the later one, but for those of chunks that were folded since.
+func (v *Version) moveAgain(ctx context.Context, find *finder) (*Version, error) {
 	if len(v.moved) == 0 {
-		return current, nil
+		return find.in, nil
 	}
 	replaced := map[int]Replacement{}
 	for i, m := range v.moved {
-		old, err := base.Chunk(ctx, i)
+		old, err := find.from.At(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		replaced[i] = Replacement{Old: old, New: m.chunk}
+		number, found, err := find.chunk(ctx, i, old.Extents())
+		if err == nil && !found {
+			if found, err = find.folded(ctx, old.FirstRow, old.Rows()); found {
+				continue
+			}
+			if err == nil {
+				err = fmt.Errorf("%w: chunk %d of table %v is not there any more", ErrDiverged, i, v.table.Name)
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		replaced[number] = Replacement{Old: old.Chunk, New: m.chunk}
 	}
-	next, err := current.ReplaceChunks(ctx, replaced)
-	if errors.Is(err, ErrMismatch) || errors.Is(err, ErrRange) {
-		err = fmt.Errorf("%w: %w", ErrDiverged, err)
+	next, err := find.in.ReplaceChunks(ctx, replaced)
+	return next, diverged(err)
+}
+
+// diverged says of what cannot be done to a later version that both are not to be had.
+func diverged(err error) error {
+	if errors.Is(err, ErrMismatch) || errors.Is(err, ErrRange) || errors.Is(err, ErrDeleted) {
+		return fmt.Errorf("%w: %w", ErrDiverged, err)
 	}
-	return next, err
+	return err
 }
 
 // tailFrom is a run of the tail's chunks that have one origin, or none.

@@ -20,6 +20,7 @@ const (
 	recordColumns, recordCreated, recordVersion               = 5, 7, 8 // 6 was a text for people
 	recordPages, recordSummaries, recordPlacement             = 9, 10, 11
 	recordReplicas, recordOrigins, recordNumbering            = 12, 13, 14
+	recordChanged, recordRenumbered                           = 15, 16
 	refID, refChunks, refFirstRow, refRows, refBytes          = 1, 2, 3, 4, 5
 	refDeleted                                                = 6
 )
@@ -62,6 +63,8 @@ func (v *Version) Encode() ([]byte, error) {
 	w.OptionalUint(recordReplicas, uint64(v.table.Replicas))
 	v.encodeOrigins(&w)
 	w.OptionalUint(recordNumbering, v.numbering)
+	w.OptionalUint(recordChanged, v.changed)
+	w.OptionalUint(recordRenumbered, v.renumbered)
 	return w.Buf, nil
 }
 
@@ -101,6 +104,10 @@ func Decode(data []byte, source *Source) (*Version, error) {
 			v.numbering = r.Uint()
 		case recordOrigins:
 			r.Fail(v.readOrigin(r.Sub()))
+		case recordChanged:
+			v.changed = r.Uint()
+		case recordRenumbered:
+			v.renumbered = r.Uint()
 		case recordPages:
 			r.Fail(v.readRef(r.Sub()))
 		case recordSummaries:

@@ -187,7 +187,7 @@ func TestPagesThatAreNotWrittenOn(t *testing.T) {
 		}
 		v, err := hugetable.Decode(amend(t, record, 9, 0, fields(func(w *message.Writer) { w.Bytes(1, name[:]) })), hugetable.NewSource(store, 0))
 		require.NoError(t, err)
-		v, err = v.Append([]*chunk.Chunk{c})
+		v, err = v.Append([]*chunk.Chunk{c, c, c, c}) // as many as there are: the page is opened
 		require.NoError(t, err)
 		_, _, err = v.Seal(ctx, 2)
 		require.ErrorContains(t, err, says)

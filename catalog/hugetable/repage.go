@@ -13,14 +13,18 @@ import (
 
 // Stored pages that are written anew: chunks of them are replaced, or rows of their chunks deleted.
 
-// repage writes the pages anew in which a chunk was replaced or a row deleted, into next. The last one is left to the
-// packer if that opens it.
-func (v *Version) repage(ctx context.Context, next *Version) (made []NewPage, err error) {
+// newNonce makes a page another one than all before it (H4).
+func newNonce() uint64 { return rand.Uint64() | 1 }
+
+// repage writes those of the first pages anew in which a chunk was replaced or a row deleted, and leaves next with so
+// many, or more.
+func (v *Version) repage(ctx context.Context, next *Version, pages int) (made []NewPage, err error) {
+	next.pages = v.pages[:pages:pages] // its own end: the base version shares the array
 	if len(v.moved)+len(v.dead) == 0 {
 		return nil, nil
 	}
 	next.pages = nil
-	for i, ref := range v.pages {
+	for _, ref := range v.pages[:pages] {
 		if !v.touches(ref) {
 			next.pages = append(next.pages, ref)
 			continue
@@ -28,10 +32,6 @@ func (v *Version) repage(ctx context.Context, next *Version) (made []NewPage, er
 		page, err := v.reopen(ctx, ref)
 		if err != nil {
 			return nil, err
-		}
-		if i == len(v.pages)-1 && len(v.tail) > 0 && ref.Chunks < PageChunks && page.size < PageBytes {
-			next.pages = append(next.pages, ref)
-			continue
 		}
 		parts, err := page.split(ctx, v)
 		if err != nil {
@@ -79,7 +79,7 @@ type place struct {
 }
 
 func (v *Version) reopen(ctx context.Context, ref PageRef) (*reopened, error) {
-	l, err := v.source.load(ctx, ref)
+	l, err := v.load(ctx, ref)
 	if err != nil {
 		return nil, fmt.Errorf("table %v: %w", v.table.Name, err)
 	}
@@ -139,13 +139,12 @@ func (o *reopened) sum() {
 		e, p := &o.page.entries[i], &o.places[i]
 		o.size += e.size()
 		o.bytes += p.bytes
-		n, _ := positions.CountOf(e.deleted, e.rows) // which loading the page has asked
-		o.deleted += n
+		o.deleted += e.deletedRows()
 		o.extents = append(o.extents, p.carried...)
 		fresh = append(fresh, p.fresh...)
 	}
 	if o.page.nonce = 0; len(fresh) == 0 { // only rows or replicas less; one that lists something new is like no other
-		o.page.nonce = rand.Uint64() | 1
+		o.page.nonce = newNonce()
 	}
 	o.carried = len(o.extents)
 	o.extents = append(o.extents, fresh...)

@@ -65,9 +65,14 @@ func (s *Source) load(ctx context.Context, ref PageRef) (*loaded, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &loaded{id: ref.ID, page: p, cost: int64(len(data)) * decodedFactor, chunks: make([]atomic.Pointer[chunk.Chunk], len(p.entries))}
+	l := newLoaded(ref.ID, p, len(data))
 	s.keep(l)
 	return l, nil
+}
+
+func newLoaded(id PageID, p *page, size int) *loaded {
+	chunks := make([]atomic.Pointer[chunk.Chunk], len(p.entries))
+	return &loaded{id: id, page: p, cost: int64(size) * decodedFactor, chunks: chunks}
 }
 
 func (s *Source) lookup(id PageID) *loaded {

@@ -24,12 +24,16 @@ type Version struct {
 	columns []statistics.Summary
 	tail    []*chunk.Chunk // appended by a transaction and not yet in a page
 	moved   map[int]moved  // put by a transaction in the place of chunks that are in pages; immutable
+	fold    *fold          // done by a transaction; its pages are among pages and not yet stored
 	origins []Origin       // by chunk; never changed
 	source  *Source
 
 	dead      map[int]*positions.Set // rows that a transaction deleted, by chunk; immutable
 	truncated bool                   // by a transaction: the rows before are not this version's
 	numbering uint64                 // of two versions of a table that have the same one chunks have the same numbers
+
+	changed    uint64 // the number of the version in which rows came or went last
+	renumbered uint64 // likewise: in which rows got other numbers
 }
 
 // NewVersion is the version of a table without rows.
@@ -42,6 +46,17 @@ func (v *Version) Table() Table { return v.table }
 
 // Version counts the commits that changed the table's rows, from 1; 0 is a table that is not committed.
 func (v *Version) Version() uint64 { return v.number }
+
+// SameRows tells whether two versions of a table have the same rows in the same order, wherever they lie, and are
+// declared alike.
+func (v *Version) SameRows(other *Version) bool {
+	return v == other || v.committed() && other.committed() && v.changed == other.changed && v.table.same(&other.table)
+}
+
+// committed tells whether no transaction has changed the version's chunks.
+func (v *Version) committed() bool {
+	return len(v.tail)+len(v.moved)+len(v.dead) == 0 && v.fold == nil && !v.truncated
+}
 
 // Rows is the number of rows that live.
 func (v *Version) Rows() int64 { return v.rows - v.deleted }
@@ -82,12 +97,27 @@ func (v *Version) At(ctx context.Context, i int) (Position, error) {
 	if i >= v.chunks {
 		return v.tailAt(i), nil
 	}
-	ref := v.pages[sort.Search(len(v.pages), func(k int) bool { return v.pages[k].firstChunk > i })-1]
-	l, err := v.source.load(ctx, ref)
+	ref := v.pages[v.pageOf(i)]
+	l, err := v.load(ctx, ref)
 	if err != nil {
 		return Position{}, fmt.Errorf("table %v, chunk %d: %w", v.table.Name, i, err)
 	}
 	return v.position(l, ref, i-ref.firstChunk, nil)
+}
+
+// pageOf is which page a chunk is in. Preconditions: it is in one.
+func (v *Version) pageOf(chunk int) int {
+	return sort.Search(len(v.pages), func(k int) bool { return v.pages[k].firstChunk > chunk }) - 1
+}
+
+// load is a page of the version: stored, or made by its fold.
+func (v *Version) load(ctx context.Context, ref PageRef) (*loaded, error) {
+	if v.fold != nil {
+		if l := v.fold.pages[ref.ID]; l != nil {
+			return l, nil
+		}
+	}
+	return v.source.load(ctx, ref)
 }
 
 func (v *Version) position(l *loaded, ref PageRef, in int, d *decoder) (Position, error) {
@@ -113,7 +143,7 @@ func (v *Version) tailAt(i int) Position {
 func (v *Version) Chunks(ctx context.Context) iter.Seq2[Position, error] {
 	return func(yield func(Position, error) bool) {
 		for _, ref := range v.pages {
-			l, err := v.source.load(ctx, ref)
+			l, err := v.load(ctx, ref)
 			if err != nil {
 				yield(Position{}, fmt.Errorf("table %v: %w", v.table.Name, err))
 				return
@@ -141,7 +171,7 @@ func (v *Version) Chunks(ctx context.Context) iter.Seq2[Position, error] {
 
 // PageExtents lists the extents of a page's chunks, of all replicas, without decoding the descriptors.
 func (v *Version) PageExtents(ctx context.Context, ref PageRef) ([]descriptor.Header, error) {
-	l, err := v.source.load(ctx, ref)
+	l, err := v.load(ctx, ref)
 	if err != nil {
 		return nil, fmt.Errorf("table %v: %w", v.table.Name, err)
 	}
