@@ -59,6 +59,9 @@ func borrowChunks(ctx context.Context, socket string, table catalog.TableName, m
 	if err != nil {
 		return nil, err
 	}
+	if n := version.DeletedRows(); n > 0 {
+		return nil, fmt.Errorf("%d rows of table %v are deleted: this reads whole chunks", n, table)
+	}
 	a.batches = make([]arrow.RecordBatch, 0, min(int64(version.NumChunks()), most))
 	for position, err := range version.Chunks(ctx) {
 		if err != nil {

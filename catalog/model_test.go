@@ -221,6 +221,19 @@ func (t twinTable) rows() []int64 {
 	return rows
 }
 
+// leaves tells whether own, which was made of t and has become is, leaves no row behind, and has no chunk of its own.
+func (t twinTable) leaves(own, is twinTable) bool {
+	if own.id != t.id || own.truncated || len(own.chunks) != len(t.chunks) {
+		return false
+	}
+	for i, c := range t.chunks {
+		if own.chunks[i].place != c.place {
+			return false
+		}
+	}
+	return len(is.chunks) > 0 && len(is.rows()) == 0
+}
+
 // like tells whether two are one table that is declared alike.
 func (t twinTable) like(other twinTable) bool {
 	return t.id == other.id && t.placement == other.placement && t.replicas == other.replicas
@@ -759,6 +772,10 @@ func (w *world) commit(s *session, now *twin, clock int64) *twin {
 		if table, ok := s.sees.tables[tableName(name)]; ok {
 			if both, ok := merged[tableName(name)]; ok {
 				table = both
+			}
+			if s.base.tables[tableName(name)].leaves(s.sees.tables[tableName(name)], table) {
+				w.drawn++
+				table.chunks, table.epoch = nil, w.drawn
 			}
 			table.truncated, table.folded = false, nil
 			next.tables[tableName(name)], next.marks[name] = table, clock

@@ -120,6 +120,9 @@ type NewPage struct {
 // stored first come with it. Of the base's pages only those are written again in which a chunk was replaced or a row
 // deleted, and the last ones when something follows that is not less than they are.
 func (v *Version) Seal(ctx context.Context, number uint64) (*Version, []NewPage, error) {
+	if v.isOver() {
+		v = v.Truncate()
+	}
 	next := *v
 	next.number, next.tail, next.moved, next.dead, next.fold, next.truncated = number, nil, nil, nil, nil, false
 	if v.truncated {

@@ -128,3 +128,9 @@ func (v *Version) findRows(ctx context.Context, base *Version, i int, rows *posi
 	}
 	return nil
 }
+
+// isOver tells whether no row lives, and no chunk is one that nobody has seen yet: then the version may do without
+// chunks, and what they lie in comes free.
+func (v *Version) isOver() bool {
+	return v.rows > 0 && v.deleted == v.rows && len(v.tail)+len(v.moved) == 0 && v.fold == nil
+}

@@ -198,6 +198,29 @@ func TestPagesSplit(t *testing.T) {
 	require.Equal(t, want+1, last.DeletedRows())
 }
 
+// A table of which no row is left has no chunks, unless one came by the same change: that one is published.
+func TestNothingIsLeftOfTablesWithoutRows(t *testing.T) {
+	x, v := newTable(t, 2)
+	base := x.commit(x.appended(v, 2))
+	all := x.deleted(x.deleted(base, 0, 0, 1), 1, 0, 1)
+	over, made, err := all.Seal(ctx, 9)
+	require.NoError(t, err)
+	require.Empty(t, made)
+	require.Zero(t, over.NumChunks())
+	require.EqualValues(t, 9, over.Version())
+	record, err := over.Encode()
+	require.NoError(t, err)
+	over, err = hugetable.Decode(record, hugetable.NewSource(x.store, 0))
+	require.NoError(t, err)
+	require.Zero(t, over.StoredRows())
+	x.requireDeleted(x.commit(x.deleted(x.appended(all, 1), 2, 0, 1)), map[int][]int64{0: {0, 1}, 1: {0, 1}, 2: {0, 1}})
+	_, err = x.deleted(base, 0, 1).Rebase(ctx, base, over)
+	require.ErrorIs(t, err, hugetable.ErrDiverged)
+	next, err := x.appended(base, 1).Rebase(ctx, base, over)
+	require.NoError(t, err)
+	require.EqualValues(t, 2, next.Rows())
+}
+
 // first is a position that is not in the set.
 func first(s *positions.Set) int64 {
 	for from := range s.Absent() {

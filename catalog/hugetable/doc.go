@@ -20,8 +20,9 @@
 //	    first time is new by it; one that only lists fewer has a nonce.
 //
 //	H5  a change that is done to a later version than it was made for (Rebase) loses no chunk of either, and takes none twice.
-//	H6  a row once deleted stays so in all later versions that have its chunk; a version's rows are those of its chunks less
-//	    the deleted ones. The same row is not deleted by two changes.
+//	H6  a row once deleted stays so in all later versions that have its chunk; a version's rows are those of its
+//	    chunks less the deleted ones. The same row is not deleted by two changes. A version without rows has no
+//	    chunks, but for those that came by the same commit.
 //	H7  a fold, which puts other chunks in the place of a run of them, keeps every row, its number and whether it is
 //	    deleted.
 //

@@ -54,7 +54,7 @@ func relationOf(v *catalog.TableVersion, guess func(int64) int64) *plan.Relation
 		r.Columns = append(r.Columns, plan.Column{
 			Name: f.Name, Type: f.Type, Mark: markOf(f),
 			Dictionary: f.Type.ID() == arrow.STRING && markOf(f) == "" && v.Rows() > 0 && stats.Distinct <= domainMax,
-			Stats:      columnStats(f.Type, stats, v.Rows()),
+			Stats:      columnStats(f.Type, stats, v.StoredRows()),
 		})
 	}
 	return r
@@ -67,7 +67,8 @@ func markOf(f arrow.Field) string {
 	return name + parameters
 }
 
-// columnStats says in the planner's terms what a descriptor's statistics say.
+// columnStats says in the planner's terms what a descriptor's statistics say of so many rows. Deleted ones are among
+// them: of those that live NULLs, bounds and distinct values are no more than that, and may be less.
 func columnStats(t arrow.DataType, s descriptor.Statistics, rows int64) plan.ColumnStats {
 	return plan.ColumnStats{
 		Rows: rows, Nulls: max(s.NullCount, 0), NullsKnown: s.NullCount != descriptor.UnknownNullCount,
@@ -232,12 +233,16 @@ func layoutOf(ctx context.Context, v *catalog.TableVersion, column int) (arrow.D
 	return layout, nil
 }
 
-// Pruned lists the chunks of a table whose statistics do not rule them out.
+// Pruned lists the chunks of a table that have rows and whose statistics do not rule them out.
 func Pruned(ctx context.Context, f *Facts, hint *plan.Scan, without optimization.Set) ([]int, error) {
 	keep := make([]int, 0, f.Version.NumChunks())
 	if len(hint.Predicates) == 0 && len(hint.AnyOf) == 0 || without.Has(optimization.Pruning) {
 		for i := range f.Version.NumChunks() {
-			keep = append(keep, i)
+			if lives, err := lives(ctx, f.Version, i); err != nil {
+				return nil, err
+			} else if lives {
+				keep = append(keep, i)
+			}
 		}
 		return keep, nil
 	}
@@ -248,9 +253,20 @@ func Pruned(ctx context.Context, f *Facts, hint *plan.Scan, without optimization
 		matches := hint.MayMatch(func(column int) plan.ColumnStats {
 			return columnStats(f.Relation.Columns[column].Type, *p.Chunk.Statistics(column), p.Chunk.Rows())
 		})
-		if matches {
+		if !matches {
+			continue
+		}
+		if lives, err := lives(ctx, f.Version, p.Index); err != nil {
+			return nil, err
+		} else if lives {
 			keep = append(keep, p.Index)
 		}
 	}
 	return keep, nil
+}
+
+// lives tells whether a row of a chunk does.
+func lives(ctx context.Context, v *catalog.TableVersion, chunk int) (bool, error) {
+	gone, err := v.Deleted(ctx, chunk)
+	return gone == nil || gone.Count() < gone.Rows(), err
 }

@@ -11,11 +11,15 @@ import (
 
 // Located is where one chunk lies.
 type Located struct {
-	Rows   int64
+	Rows   int64              // that are stored
+	Dead   int64              // of them: deleted
 	Bytes  int64              // of one replica
 	First  catalog.ExtentID   // of the first replica; zero if the chunk has no bytes
 	Others []catalog.ExtentID // of each other one
 }
+
+// Living is how many of the rows are the table's.
+func (l *Located) Living() int64 { return l.Rows - l.Dead }
 
 // Replicas is how many there are.
 func (l *Located) Replicas() int { return 1 + len(l.Others) }
@@ -40,7 +44,11 @@ func (f *Facts) locate(ctx context.Context) error {
 			return err
 		}
 		for _, h := range headers {
-			l := Located{Rows: h.Rows}
+			gone, err := f.Version.Deleted(ctx, len(chunks))
+			if err != nil {
+				return err
+			}
+			l := Located{Rows: h.Rows, Dead: gone.Count()}
 			for i, x := range h.Extents {
 				l.Bytes += x.Range.Length
 				if i == 0 {

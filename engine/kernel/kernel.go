@@ -68,8 +68,14 @@ func (s *source) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	}
 	name := t.Facts.Version.Table().Name.String()
 	batch, err := t.Reader.ReadHeld(ctx, t.Read, t.Held.Retain, name, i, chunk, s.columns)
-	if err == nil {
-		t.Read.Volume().Count(member.Holds(t.Node, chunk), chunk, s.columns, false)
+	if err != nil {
+		return nil, err
 	}
-	return batch, err
+	t.Read.Volume().Count(member.Holds(t.Node, chunk), chunk, s.columns, false)
+	gone, err := t.Facts.Version.Deleted(ctx, i)
+	if err != nil {
+		batch.Release()
+		return nil, err
+	}
+	return compute.Without(batch, gone.Words()), nil
 }

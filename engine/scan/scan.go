@@ -82,6 +82,7 @@ func New(ctx context.Context, tables *Tables, version *catalog.TableVersion, hin
 	t.Duck = &duckdb.Scan{
 		Schema: version.Table().Columns, Rows: version.Rows(), Chunks: version.NumChunks(), Open: t.Open, Threads: tables.Threads(),
 	}
+	t.skipDeleted()
 	if hint != nil {
 		t.Duck.Domains = tables.Domains(ctx, f, hint.EnumSafe)
 		t.rows, t.held = hint.Rows, f.Relation.Rows
@@ -104,7 +105,7 @@ func (t *Scan) Restrict(ctx context.Context, part []int) error {
 	var rows int64
 	for _, i := range part {
 		if i >= 0 && i < len(chunks) {
-			rows += chunks[i].Rows
+			rows += chunks[i].Living()
 		}
 	}
 	t.rows, t.held = int64(float64(t.rows)*float64(rows)/float64(total)), rows

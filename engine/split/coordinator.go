@@ -159,7 +159,7 @@ func (c *Coordinator) Layout(v *catalog.TableVersion) (*distribute.Layout, error
 		}
 		p := &layout.Parts[i]
 		p.Also = slices.DeleteFunc(p.Also, func(name string) bool { return !slices.Contains(also, name) })
-		p.Rows += l.Rows
+		p.Rows += l.Living()
 		p.Bytes += l.Bytes
 	}
 	return layout, nil

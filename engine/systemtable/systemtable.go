@@ -87,7 +87,7 @@ var tables = map[string]table{
 		"missing", countType, "source", textType), tablesOf},
 	"chunks": {columnsOf("schema", textType, "name", textType, "chunk", countType, "first_row", countType, "rows", countType,
 		"bytes", countType, "node", textType, "region", countType, "position", countType, "generation", countType,
-		"replicas", countType, "others", textType, "source", textType), chunks},
+		"replicas", countType, "others", textType, "source", textType, "deleted", countType), chunks},
 	"holders": {columnsOf("region", countType, "holder", textType, "extents", countType, "bytes", countType), holders},
 	"memory":  {columnsOf("session", countType, "user", textType, "kind", textType, "bytes", countType), memoryOf},
 	"queries": {columnsOf("started", whenType, "user", textType, "query", textType, "milliseconds", arrow.PrimitiveTypes.Float64,
@@ -247,10 +247,14 @@ func chunks(ctx context.Context, a *Asked, add func(...any)) error {
 			if err != nil {
 				return err
 			}
+			gone, err := t.Deleted(ctx, p.Index)
+			if err != nil {
+				return err
+			}
 			first, one := &p.Descriptor().Extents[0], p.Descriptor().Replica(0)
 			add(name.Schema, name.Name, int64(p.Index), p.FirstRow, p.Rows(), one.Bytes(), a.Node.Reader.NodeOf(one),
 				int64(first.Region), first.Range.Offset, int64(first.Generation), int64(p.Replicas()), a.Node.Keeper.Others(p.Descriptor()),
-				source(p.Index))
+				source(p.Index), gone.Count())
 		}
 	}
 	return nil

@@ -62,7 +62,7 @@ func givenUp(s replicas.State) bool    { return s == replicas.Gone || s == repli
 // Derived tells whether all rows of a table are those of one query.
 func Derived(v *catalog.TableVersion, words string) bool {
 	list := v.Origins()
-	return len(list) == 1 && list[0].Chunks == v.NumChunks() && list[0].Words == words
+	return len(list) == 1 && list[0].Chunks == v.NumChunks() && list[0].Words == words && v.DeletedRows() == 0
 }
 
 // Reload makes the lost chunks of a table anew, all in one commit, and says how many. What has no origin on record

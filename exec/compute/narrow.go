@@ -26,10 +26,11 @@ func (e *execution) narrow(morsel arrow.RecordBatch) (*narrowed, error) {
 	n := &narrowed{batch: morsel, columns: map[int]arrow.Array{}}
 	n.evaluator = evaluator{ctx: compute.WithAllocator(e.ctx, e.mem), mem: e.mem, arguments: e.arguments,
 		rows: int(morsel.NumRows()), column: n.narrowedColumn}
-	if e.query.Filter == nil {
-		return n, nil
+	err := n.leaveOutDeleted()
+	if err == nil && e.query.Filter != nil && n.rows > 0 {
+		err = n.filter(e)
 	}
-	if err := n.filter(e); err != nil {
+	if err != nil {
 		n.release()
 		return nil, err
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"math"
 	"math/big"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/apache/arrow-go/v18/arrow"
@@ -132,12 +133,30 @@ func drawTable(t *rapid.T, mem memory.Allocator, columns []plan.Column) *table {
 		rows = slices.Repeat(rows, rapid.SampledFrom([]int{1, 11}).Draw(t, "times")) // kernels take many values at once, and the rest apart
 		from := rapid.IntRange(0, len(rows)).Draw(t, "offset")
 		whole := buildChunk(mem, columns, rows, layouts)
-		tab.chunks = append(tab.chunks, whole.NewSlice(int64(from), int64(len(rows))))
+		deleted, living := drawDeleted(t, rows[from:])
+		tab.chunks = append(tab.chunks, compute.Without(whole.NewSlice(int64(from), int64(len(rows))), deleted))
 		whole.Release()
-		tab.rows = append(tab.rows, rows[from:]...)
+		tab.rows = append(tab.rows, living...)
 	}
 	tab.relation.Rows = int64(len(tab.rows))
 	return tab
+}
+
+// drawDeleted draws which rows of a chunk are deleted: none, mostly; and gives those that live.
+func drawDeleted(t *rapid.T, rows [][]cell) (deleted []uint64, living [][]cell) {
+	if rapid.IntRange(0, 2).Draw(t, "deleted") < 2 {
+		return nil, rows
+	}
+	deleted = make([]uint64, (len(rows)+63)/64)
+	rng, share := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "which"), 1)), rapid.Float64Range(0, 1).Draw(t, "share")
+	for i := range rows {
+		if rng.Float64() < share {
+			deleted[i/64] |= 1 << (i % 64)
+		} else {
+			living = append(living, rows[i])
+		}
+	}
+	return deleted, living
 }
 
 func buildChunk(mem memory.Allocator, columns []plan.Column, rows [][]cell, layouts []int) arrow.RecordBatch {
@@ -306,7 +325,8 @@ func (s *chunkSource) Next(ctx context.Context) (arrow.RecordBatch, error) {
 	for i, p := range s.project {
 		columns[i], fields[i] = c.Column(p), c.Schema().Field(p)
 	}
-	return array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, c.NumRows()), nil
+	batch := array.NewRecordBatch(arrow.NewSchema(fields, nil), columns, c.NumRows())
+	return compute.Without(batch, compute.DeletedOf(c)), nil
 }
 
 func (s *chunkSource) Close() error {

@@ -59,6 +59,7 @@
 //     values that cannot keep it are an error (22003), and so is what the statement names if it has become another
 //     thing (0A000). See promise_unsafe.go.
 //   - D13: an internal error of a statement that only reads ends that statement, and nothing else. See harmless.c.
+//   - D14: a row that is deleted is not handed over, and in no key set, whatever the filters do.
 //
 // # Lock order
 //

@@ -1,4 +1,4 @@
-// Filters inside the scan: which rows of a slice may matter.
+// Filters inside the scan: which rows of a slice may matter. Deleted ones never do, which is no filter's to say (D14).
 //
 // A filter only ever takes away rows that SQL's own WHERE or join would take away later, so every one of them may be left
 // out at any time (D6). Tests are loops without branches over a byte per row; sets of keys are asked last.
@@ -118,6 +118,23 @@ CSM_WIDE static int64_t count_passing(const uint8_t *pass, int64_t count) {
 	return n;
 }
 
+int64_t csm_count_deleted(const struct csm_chunk *chunk, int64_t first, int64_t count) {
+	if (!chunk->deleted) return 0;
+	int64_t n = 0, end = first + count;
+	for (int64_t word = first >> 6; word << 6 < end; word++) {
+		uint64_t bits = chunk->deleted[word];
+		if (word == first >> 6) bits &= ~(uint64_t)0 << (first & 63);
+		if ((word + 1) << 6 > end) bits &= ~(uint64_t)0 >> (((word + 1) << 6) - end);
+		n += __builtin_popcountll(bits);
+	}
+	return n;
+}
+
+// mark_living fills pass with whether each row lives.
+static void mark_living(const struct csm_chunk *chunk, int64_t first, int64_t count, uint8_t *pass) {
+	for (int64_t i = 0; i < count; i++) pass[i] = !csm_is_deleted(chunk, first + i);
+}
+
 static int64_t select_passing(const uint8_t *pass, int64_t count, uint32_t *selection) {
 	int64_t n = 0, i = 0;
 	for (; i + 8 <= count; i += 8) {
@@ -200,8 +217,10 @@ enum asked { ASKED, SIEVED, UNASKED }; // what was done of a key set: all; what 
 int64_t csm_filter_slice(const struct csm_filter *filters, int64_t filter_count, struct csm_filter_use *use,
                          const struct csm_chunk *chunk, int64_t first, int64_t count, uint32_t *selection) {
 	uint8_t pass[CSM_SLICE_ROWS], asked[CSM_MAX_FILTERS] = {ASKED};
-	int64_t n = count;
-	bool selected = false, more = false;
+	int64_t n = count - csm_count_deleted(chunk, first, count);
+	bool selected = n < count, more = false;
+	if (n == 0) return 0;
+	if (selected) mark_living(chunk, first, count, pass);
 	for (int64_t i = 0; i < filter_count; i++) {
 		const struct csm_filter *f = &filters[i];
 		if (resting(&use[i])) continue;

@@ -148,7 +148,7 @@ func copyTests(tests []test) *C.struct_csm_filter {
 
 func (s *Scan) checkFilters() error {
 	for _, f := range s.Filters {
-		if f.Column < 0 || f.Column >= s.Schema.NumFields() {
+		if f.Column < 0 || f.Column >= s.Schema.NumFields() || s.numbers(f.Column) {
 			return fmt.Errorf("XX000: a filter names column %d of %d", f.Column, s.Schema.NumFields())
 		}
 		if f.Compare != Uncompared && (f.Other < 0 || f.Other >= s.Schema.NumFields()) {

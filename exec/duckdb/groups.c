@@ -30,14 +30,15 @@ static inline int close_run(struct csm_ends *ends, const struct csm_run *run, in
 static inline bool is_null(const uint8_t *bitmap, int64_t bit) { return bitmap && !((bitmap[bit >> 3] >> (bit & 7)) & 1); }
 
 // runs_of is written once and inlined for the common widths. sum_width 0 counts rows.
-static inline int runs_of(const struct csm_column *columns, int64_t first, int64_t end, int32_t width, int32_t is_signed, int32_t sum_width,
+static inline int runs_of(const struct csm_chunk *chunk, int64_t first, int64_t end, int32_t width, int32_t is_signed, int32_t sum_width,
                           int32_t sum_signed, int64_t above, struct csm_ends *ends, struct found *f) {
+	const struct csm_column *columns = chunk->columns;
 	const struct ArrowArray *key = columns[0].array, *sum = columns[sum_width ? 1 : 0].array;
 	const uint8_t *no_key = key->null_count ? key->buffers[0] : NULL, *no_value = sum_width && sum->null_count ? sum->buffers[0] : NULL;
 	struct csm_run run = {0};
 	bool open = false;
 	for (int64_t i = first; i < end; i++) {
-		if (is_null(no_key, key->offset + i)) continue;
+		if (is_null(no_key, key->offset + i) || csm_is_deleted(chunk, i)) continue;
 		int64_t k = csm_load(key->buffers[1], width, is_signed, key->offset + i), v = 1;
 		if (sum_width) v = is_null(no_value, sum->offset + i) ? 0 : csm_load(sum->buffers[1], sum_width, sum_signed, sum->offset + i);
 		if (open && k == run.key) {
@@ -64,7 +65,7 @@ int csm_groups_add_rows(struct csm_keys *keys, const struct csm_chunk *chunk, in
 	f.limit = limit;
 	f.count = f.rows = 0;
 	memset(ends, 0, sizeof *ends);
-	if (width == 8 && sum_width == 8) return runs_of(chunk->columns, first, end, 8, 1, 8, 1, above, ends, &f);
-	if (width == 4 && is_signed && sum_width == 8) return runs_of(chunk->columns, first, end, 4, 1, 8, 1, above, ends, &f);
-	return runs_of(chunk->columns, first, end, width, is_signed, sum_width, sum_signed, above, ends, &f);
+	if (width == 8 && sum_width == 8) return runs_of(chunk, first, end, 8, 1, 8, 1, above, ends, &f);
+	if (width == 4 && is_signed && sum_width == 8) return runs_of(chunk, first, end, 4, 1, 8, 1, above, ends, &f);
+	return runs_of(chunk, first, end, width, is_signed, sum_width, sum_signed, above, ends, &f);
 }

@@ -10,6 +10,7 @@ import "C"
 
 import (
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 	"unsafe"
@@ -97,17 +98,18 @@ func (s *Scan) openChunk(chunk int, wanted []int, out *C.struct_csm_chunk) (err 
 			err = &Error{Message: fmt.Sprintf("opening chunk %d: %v", chunk, r), State: "XX000", Byte: -1}
 		}
 	}()
-	shared, err := s.Open(chunk, wanted)
+	stored := s.stored(wanted)
+	shared, err := s.Open(chunk, stored)
 	if err != nil {
 		return err
 	}
 	defer shared.Release()
 	batch := privateBatch(shared)
 	defer batch.Release()
-	if int(batch.NumCols()) != len(wanted) {
-		return corrupt("chunk %d has %d columns instead of %d", chunk, batch.NumCols(), len(wanted))
+	if int(batch.NumCols()) != len(stored) {
+		return corrupt("chunk %d has %d columns instead of %d", chunk, batch.NumCols(), len(stored))
 	}
-	for i, c := range wanted {
+	for i, c := range stored {
 		if err := s.checkColumn(s.Schema.Field(c), batch.Column(i), batch.NumRows()); err != nil {
 			return err
 		}
@@ -117,14 +119,23 @@ func (s *Scan) openChunk(chunk int, wanted []int, out *C.struct_csm_chunk) (err 
 	realign(exported, batch)
 	out.batch = exported
 	out.rows = C.int64_t(batch.NumRows())
+	if err := s.markDeleted(chunk, out); err != nil {
+		return err
+	}
 	if out.rows == 0 || len(wanted) == 0 {
 		return nil
 	}
 	prepared := unsafe.Slice(out.columns, len(wanted)) // SAFETY: the caller allocated one for each wanted column
-	children := unsafe.Slice(exported.children, len(wanted))
-	converted := 0
+	children := unsafe.Slice(exported.children, len(stored))
+	converted, child := 0, 0
 	for i, column := range wanted {
-		prepared[i].array = children[i]
+		if s.numbers(column) {
+			prepared[i].kind, prepared[i].number = C.CSM_NUMBER, C.int64_t(s.Number(chunk))
+			continue
+		}
+		values := batch.Column(child)
+		prepared[i].array = children[child]
+		child++
 		field := s.Schema.Field(column)
 		prepared[i].kind = kindOf(field)
 		switch prepared[i].kind {
@@ -138,7 +149,7 @@ func (s *Scan) openChunk(chunk int, wanted []int, out *C.struct_csm_chunk) (err 
 			converted++
 		case C.CSM_BOOL:
 		default:
-			some, err := s.prepareString(&prepared[i], column, batch.Column(i))
+			some, err := s.prepareString(&prepared[i], column, values)
 			if err != nil {
 				return corrupt("column %q: %v", field.Name, err)
 			}
@@ -147,6 +158,35 @@ func (s *Scan) openChunk(chunk int, wanted []int, out *C.struct_csm_chunk) (err 
 			}
 		}
 	}
+	return nil
+}
+
+// numbers tells whether a column is the number of each row.
+func (s *Scan) numbers(column int) bool { return s.Number != nil && column == s.Schema.NumFields()-1 }
+
+// stored are the columns that Open is asked for.
+func (s *Scan) stored(wanted []int) []int {
+	if s.Number == nil {
+		return wanted
+	}
+	return slices.DeleteFunc(slices.Clone(wanted), s.numbers)
+}
+
+// markDeleted says which rows of an opened chunk are deleted.
+func (s *Scan) markDeleted(chunk int, out *C.struct_csm_chunk) error {
+	if s.Deleted == nil {
+		return nil
+	}
+	deleted, err := s.Deleted(chunk)
+	if err != nil || len(deleted) == 0 {
+		return err
+	}
+	if int64(len(deleted)) != (int64(out.rows)+63)/64 {
+		return corrupt("chunk %d has %d rows, and %d words say which are deleted", chunk, int64(out.rows), len(deleted))
+	}
+	// SAFETY: freed by csm_chunk_release; there is one word at least.
+	out.deleted = (*C.uint64_t)(C.calloc(C.size_t(len(deleted)), 8))
+	copy(unsafe.Slice((*uint64)(unsafe.Pointer(out.deleted)), len(deleted)), deleted)
 	return nil
 }
 

@@ -91,6 +91,7 @@ void csm_chunk_release(struct csm_chunk *chunk, int64_t columns) {
 		free(chunk->batch);
 	}
 	free(chunk->columns);
+	free(chunk->deleted);
 	free(chunk);
 }
 
@@ -252,7 +253,7 @@ static int64_t fill(struct scan_state *state, struct thread_state *thread, duckd
 			thread->selected = csm_filter_slice(state->open.filters, state->open.filter_count, thread->use, thread->chunk,
 			                                    thread->offset, slice, thread->selection);
 		int64_t n = thread->selected;
-		bool whole = NEARLY_ALL(n, slice);
+		bool whole = NEARLY_ALL(n, slice) && csm_count_deleted(thread->chunk, thread->offset, slice) == 0;
 		if (out > 0 && (whole || out + n > CSM_SLICE_ROWS)) return out; // the slice stays for the next call
 		if (n > 0) {
 			*failure = whole ? emit(state, thread, slice, NULL, slice, output, 0)

@@ -27,6 +27,12 @@ type Scan struct {
 	// Open gives the columns of one chunk, in the order asked for, as a record batch whose buffers lie outside of Go's
 	// heap. DuckDB's threads call it, several chunks at a time from different scans but one at a time from one.
 	Open func(chunk int, columns []int) (arrow.RecordBatch, error)
+	// Deleted says which rows of a chunk are deleted, a bit each, the first lowest in the first word; empty: none is.
+	// They are not handed over, and are in no key set (D14). Nil: no row of any chunk is.
+	Deleted func(chunk int) ([]uint64, error)
+	// Number, if not nil, is the number of a chunk's first row. The last column of Schema, of 64 bits, then is the
+	// number of each row, and not asked of Open.
+	Number func(chunk int) int64
 	// Domains shows columns as ENUM: all values that may occur, sorted bytewise, at most 255, none with a zero byte. Only
 	// for columns that are dictionary<uint8, utf8> in every chunk.
 	Domains map[int][]string

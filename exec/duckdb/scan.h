@@ -25,6 +25,7 @@ enum csm_kind {
 	CSM_LARGE_UTF8,  // utf8 or binary, 64-bit offsets → string_t
 	CSM_DICTIONARY,  // dictionary<uint8, utf8> shown as VARCHAR: one string_t per code, prepared once per chunk
 	CSM_ENUM,        // dictionary<uint8, utf8> shown as ENUM: the code itself, mapped to the scan's own domain
+	CSM_NUMBER,      // no buffer: the number of the row, from csm_column.number on
 };
 
 // One column of one open chunk. All pointers stay valid until the scan ends.
@@ -34,6 +35,7 @@ struct csm_column {
 	int32_t convert_position;  // CSM_CONVERT: its place among the converted columns
 	char *shape;               // CSM_CONVERT: its structs and unions, parents first, a letter each; NULL when it has none
 	struct ArrowArray *array;  // borrowed from the chunk's export
+	int64_t number;            // CSM_NUMBER: of the chunk's first row
 	const uint8_t *codes;      // CSM_ENUM: 256 entries, chunk code → domain code
 	duckdb_string_t *strings;  // CSM_DICTIONARY: 256 entries
 	const uint8_t *keep;       // dictionary with a filter: 256 entries, chunk code → 1 if it passes; else NULL
@@ -45,6 +47,7 @@ struct csm_column {
 struct csm_chunk {
 	int64_t rows;             // 0 also when the chunk's dictionaries prove that no row passes the filters
 	struct ArrowArray *batch; // released with the scan
+	uint64_t *deleted;        // a bit for each row, set where it is deleted; NULL: none is
 	struct csm_column *columns;
 };
 void csm_chunk_release(struct csm_chunk *chunk, int64_t columns);
@@ -130,10 +133,16 @@ struct csm_open {
 };
 #define CSM_MAX_FILTERS 64
 
+// Whether a row is deleted, and how many of count rows from first are.
+static inline bool csm_is_deleted(const struct csm_chunk *chunk, int64_t row) {
+	return chunk->deleted && ((chunk->deleted[row >> 6] >> (row & 63)) & 1);
+}
+int64_t csm_count_deleted(const struct csm_chunk *chunk, int64_t first, int64_t count);
+
 // csm_greatest is the greatest of bytes; 0 if there is none.
 uint8_t csm_greatest(const uint8_t *bytes, int64_t count);
 
-// Evaluates filters over count rows from first. Returns how many pass, their offsets from first in selection, ascending;
+// Evaluates filters over count rows from first. Deleted ones never pass (D14). Returns how many pass, their offsets from first in selection, ascending;
 // count when all pass, and then selection is not filled.
 int64_t csm_filter_slice(const struct csm_filter *filters, int64_t filter_count, struct csm_filter_use *use,
                          const struct csm_chunk *chunk, int64_t first, int64_t count, uint32_t *selection);

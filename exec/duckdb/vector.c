@@ -134,6 +134,10 @@ static void fill_fixed(const struct csm_column *column, int64_t first, const uin
 	}
 }
 
+static inline void fill_number(const struct csm_column *column, int64_t first, const uint32_t *selection, int64_t count, int64_t *out) {
+	for (int64_t i = 0; i < count; i++) out[i] = column->number + first + ROW(i);
+}
+
 static inline const char *put(const struct csm_column *column, int64_t first, const uint32_t *selection, int64_t count, char *data,
                               int64_t at) {
 	switch (column->kind) {
@@ -149,9 +153,13 @@ static inline const char *put(const struct csm_column *column, int64_t first, co
 
 const char *csm_vector_put(const struct csm_column *column, int64_t first, const uint32_t *selection, int64_t count,
                            duckdb_vector vector, int64_t at) {
+	char *data = duckdb_vector_get_data(vector);
+	if (column->kind == CSM_NUMBER) {
+		fill_number(column, first, selection, count, (int64_t *)data + at);
+		return NULL;
+	}
 	const struct ArrowArray *array = column->array;
 	const uint8_t *bitmap = array->null_count ? array->buffers[0] : NULL;
-	char *data = duckdb_vector_get_data(vector);
 	if (selection) {
 		if (bitmap) gather_validity(vector, bitmap, array->offset + first, selection, count, at);
 		return put(column, first, selection, count, data, at);
