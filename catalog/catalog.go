@@ -298,7 +298,8 @@ func (c *Catalog) Revision() Revision {
 	return c.mu.current.contents.revision
 }
 
-// Page implements Pages from the store; it also serves borrowers. A node that was given up and has not heard of it has no
+// Page implements Pages from the store; it also serves borrowers. A node that was given up and has not heard of it has
+// no
 // leases any more: that a page of its snapshots is gone is its own end, and no loss.
 func (c *Catalog) Page(ctx context.Context, id PageID) ([]byte, error) {
 	item, ok, err := c.store.Get(ctx, pageKey(id))

@@ -122,6 +122,9 @@ func (w *commit) changedRows(ctx context.Context, t *Transaction, name TableName
 	if errors.Is(err, hugetable.ErrDiverged) {
 		err = fmt.Errorf("%w: %w", ErrConflict, err)
 	}
+	if agree := w.catalog.options.Agree; err == nil && agree != nil && now.version != before.version {
+		err = agree(ctx, before.version, after.version, v)
+	}
 	return v, err
 }
 

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -41,6 +42,19 @@ func (c *Catalog) Begin(s *Snapshot) *Transaction {
 
 // Contents is what the transaction sees: the snapshot with its own changes. It stays as it is when more changes follow.
 func (t *Transaction) Contents() *Contents { return t.own }
+
+// Since lists the tables that the transaction has changed since it saw contents, by their names now, as they were then,
+// nil if they were not there, and as they are.
+func (t *Transaction) Since(contents *Contents) iter.Seq2[*TableVersion, *TableVersion] {
+	return func(yield func(before, after *TableVersion) bool) {
+		for name := range t.relation {
+			before, after := contents.tables[name].version, t.own.tables[name].version
+			if after != nil && after != before && !yield(before, after) {
+				return
+			}
+		}
+	}
+}
 
 // Changed tells whether the transaction sees anything else than its snapshot.
 func (t *Transaction) Changed() bool { return t.own != t.base }

@@ -137,6 +137,11 @@ type Lender interface {
 
 // Options of Open. The zero value serves.
 type Options struct {
+	// Agree is asked at commit of a table that others have changed since the transaction's snapshot, base: result is
+	// what own becomes behind their changes. An error fails the commit. It is called with the catalog's committing
+	// held:
+	// it may read chunks, and may not call back. Nil: all that goes together by rows (K5) agrees.
+	Agree func(ctx context.Context, base, own, result *TableVersion) error
 	// Domain is the coherence domain of this process (default "local").
 	Domain coherence.Domain
 	// InitialSchemas are made when the store is empty.

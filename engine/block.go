@@ -28,7 +28,8 @@ type block struct {
 	// Set at the first statement that looks at data: until then the block costs nothing.
 	lease *lease.Lease
 	tx    *catalog.Transaction
-	// before are the settings that ROLLBACK brings back, after those that COMMIT does; nil: nothing was SET, or not LOCAL.
+	// before are the settings that ROLLBACK brings back, after those that COMMIT does; nil: nothing was SET, or not
+	// LOCAL.
 	before, after *configuration.Values
 	// cursors that DECLARE opened, by name.
 	cursors map[string]*sqlCursor
@@ -41,7 +42,8 @@ type block struct {
 	temporary int
 	// restarted: DuckDB's transaction is younger than the block's snapshot.
 	restarted bool
-	// names that the block made, dropped or replaced, as its own DuckDB connection shows them; nil: no statement needed them.
+	// names that the block made, dropped or replaced, as its own DuckDB connection shows them; nil: no statement needed
+	// them.
 	names *names.Own
 	// emptied are the tables that the block truncated since its last savepoint.
 	emptied map[catalog.TableID]bool
@@ -126,8 +128,8 @@ func (s *Session) chain(m configuration.Modes) error {
 	return err
 }
 
-// beginDuck begins DuckDB's transaction: not before the block's snapshot is taken, because names that DuckDB was shown after its transaction
-// began are not there for it.
+// beginDuck begins DuckDB's transaction: not before the block's snapshot is taken, because names that DuckDB was shown
+// after its transaction began are not there for it.
 func (s *Session) beginDuck(b *block) error {
 	if b.duck {
 		return nil
@@ -295,16 +297,22 @@ func (s *Session) writeInBlock(ctx context.Context, change func(tx *catalog.Tran
 	}
 	v := s.seeing(b.contents(), b.lease.Hold(), own)
 	defer v.Release()
-	return change(b.tx, v)
+	before := b.tx.Contents()
+	if err := change(b.tx, v); err != nil {
+		return err
+	}
+	return s.engine.keys.Changed(ctx, b.tx, before)
 }
 
-// A SERIALIZABLE block notes what its statements read; the catalog lets it commit only if all of that is still so (catalog.Serializable).
+// A SERIALIZABLE block notes what its statements read; the catalog lets it commit only if all of that is still so
+// (catalog.Serializable).
 //
 //	planning: names ─► visible.find, view ─► reads ──┐
 //	a plan that was made before ─► what it read then ┴► of the block ─► Commit: 40001 unless it is as it was
 //
-// Tables are read whole, as far as this goes: two blocks of which each reads what the other writes do not both commit, whatever rows they
-// meant. What is not found out is taken for everything: DuckDB's own dialect, system catalogs, changes of temporary tables.
+// Tables are read whole, as far as this goes: two blocks of which each reads what the other writes do not both commit,
+// whatever rows they meant. What is not found out is taken for everything: DuckDB's own dialect, system catalogs,
+// changes of temporary tables.
 
 // reads are where a statement of the session notes what it reads.
 func (s *Session) reads() *lookup.Names {

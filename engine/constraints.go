@@ -28,18 +28,14 @@ func (s *Session) definitions(v *snapshot.View) *definition.Reader {
 // warnOfKeys says which constraints are on record only.
 func (s *Session) warnOfKeys(written []statement.Constraint) {
 	for _, w := range written {
-		if w.Kind == statement.Check {
-			continue
+		if message, hint := definition.Unenforced(w); message != "" {
+			s.notice(Notice{Severity: "WARNING", State: "0A000", Message: message, Hint: hint})
 		}
-		what := w.Text
-		if w.Column != "" {
-			what += " on column " + w.Column
-		}
-		s.notice(Notice{Severity: "WARNING", State: "0A000", Message: what + " is not enforced", Hint: "It is on record as not validated; the table takes every row. NOT NULL, which a primary key means, and CHECK are enforced."})
 	}
 }
 
-// addConstraint is ALTER TABLE … ADD. Rows that are there are held to a check, and to the NOT NULL of a primary key.
+// addConstraint is ALTER TABLE … ADD. Rows that are there are held to a check, to a key, and to the NOT NULL of a
+// primary key.
 func (st *Statement) addConstraint(ctx context.Context, head *statement.AddConstraint) (*Rows, error) {
 	s := st.session
 	missing := false
@@ -60,6 +56,11 @@ func (st *Statement) addConstraint(ctx context.Context, head *statement.AddConst
 			return err
 		}
 		if err := s.holds(ctx, v, table, schema); err != nil {
+			return err
+		}
+		declared := table
+		declared.Columns = schema
+		if err := s.engine.keys.Whole(ctx, version, declared, table); err != nil {
 			return err
 		}
 		return tx.Redeclare(table.Name, schema)

@@ -24,6 +24,7 @@ import (
 	"github.com/csmsql/csmsql/engine/facts"
 	"github.com/csmsql/csmsql/engine/fragment"
 	"github.com/csmsql/csmsql/engine/history"
+	"github.com/csmsql/csmsql/engine/key"
 	"github.com/csmsql/csmsql/engine/lease"
 	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/load"
@@ -69,6 +70,7 @@ type Engine struct {
 	settings configuration.Node
 
 	checks  *check.Checker // nil before the database is open
+	keys    key.Keeper     // of no use before the database is open
 	blocks  atomic.Uint64  // numbers the databases in which blocks show names of their own
 	started time.Time
 
@@ -181,7 +183,7 @@ func (e *Engine) openDatabase(regionBytes int64) error {
 	if err != nil {
 		return err
 	}
-	e.db, e.checks, e.zones = db, check.New(db), zone.New(db)
+	e.db, e.checks, e.zones, e.keys.Reader = db, check.New(db), zone.New(db), e.reader
 	e.settings = configuration.Node{
 		Verification: e.reader.Verification(), Disable: e.config.Disable, Dialect: e.config.Dialect, Zones: e.zones,
 	}

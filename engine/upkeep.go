@@ -40,7 +40,7 @@ func (e *Engine) newKeeper() *upkeep.Keeper {
 // newLoader requires the node and the database.
 func (e *Engine) newLoader() *load.Loader {
 	return load.New(load.Config{
-		Name: e.config.Node, Node: e.node, Keeper: e.upkeep,
+		Name: e.config.Node, Node: e.node, Keeper: e.upkeep, Keys: &e.keys,
 		Database: e.db, FileMemory: e.memory.Counted / 2, SpillDirectory: filepath.Join(e.config.Directory, "spill"),
 		BatchBytes: e.memory.Whole, Threads: e.threads, DatabaseThreads: e.config.Threads,
 		Files: e.config.Files, Fault: e.config.Fault,
@@ -248,6 +248,7 @@ func (e *Engine) Assemble(ctx context.Context, options AssembleOptions) (*Assemb
 		return nil, sqlerror.New("25006", "a borrower cannot make tables").WithHint("Make them through the node itself.")
 	}
 	on := assembly.On{Name: e.config.Node, Node: e.node, Keeper: e.upkeep, Checks: e.checks, Life: e.life}
+	on.Keys = &e.keys
 	a, err := assembly.Begin(ctx, on, options)
 	return a, e.life.CauseOf(err)
 }

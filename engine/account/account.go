@@ -53,7 +53,8 @@ type balance struct {
 	room  int64 // what may be used without asking the source
 }
 
-// change replaces the balance by what to makes of it, unless to gives false. It may call to again: another one was faster.
+// change replaces the balance by what to makes of it, unless to gives false. It may call to again: another one was
+// faster.
 func (n *Node) change(to func(balance) (balance, bool)) (after balance, changed bool) {
 	for {
 		before := n.balance.Load()
@@ -156,8 +157,8 @@ func (s *Session) Take(kind string, bytes int64) error {
 // again, of a later balance. Preconditions: the session's mu is held.
 type rule func(kind string, bytes int64, now balance) error
 
-// take is charging by a rule. Beyond what there is room for the source is asked, without a lock: then the rule is looked
-// at once more.
+// take is charging by a rule. Beyond what there is room for the source is asked, without a lock: then the rule is
+// looked at once more.
 func (s *Session) take(kind string, c charge, may rule) error {
 	n := s.node
 	defer n.check()

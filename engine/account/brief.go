@@ -7,8 +7,8 @@ import (
 	"github.com/csmsql/csmsql/sql/sqlerror"
 )
 
-// What a statement has only while it is planned counts apart: it may be twice of what may be kept, so that a long text can be parsed on a
-// small node, and who finds others in the way waits for them, because they will be done soon.
+// What a statement has only while it is planned counts apart: it may be twice of what may be kept, so that a long text
+// can be parsed on a small node, and who finds others in the way waits for them, because they will be done soon.
 
 // whole is what may be used with what is brief.
 func (n *Node) whole() int64 { return 2 * n.most }
@@ -16,8 +16,8 @@ func (n *Node) whole() int64 { return 2 * n.most }
 // briefPatience is how long TakeBriefly waits for others.
 const briefPatience = 10 * time.Second
 
-// TakeBriefly charges bytes of kind Parsing, which Give takes off before the statement waits for its client. While others are in the way it waits, unless
-// the session has some already: two that wait for each other would wait in vain.
+// TakeBriefly charges bytes of kind Parsing, which Give takes off before the statement waits for its client. While
+// others are in the way it waits, unless the session has some already: two that wait for each other would wait in vain.
 func (s *Session) TakeBriefly(ctx context.Context, bytes int64) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, briefPatience, errNoneCame)
 	defer cancel()
@@ -38,8 +38,8 @@ func (s *Session) TakeBriefly(ctx context.Context, bytes int64) error {
 	}
 }
 
-// awaitGiven is closed when somebody gives back something brief; nil: nobody else has any, or the session has. Ask for it
-// before the balance is looked at: what is given back in between closes it.
+// awaitGiven is closed when somebody gives back something brief; nil: nobody else has any, or the session has. Ask for
+// it before the balance is looked at: what is given back in between closes it.
 func (s *Session) awaitGiven() <-chan struct{} {
 	n := s.node
 	s.mu.Lock()

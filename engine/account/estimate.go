@@ -2,8 +2,8 @@ package account
 
 import "github.com/csmsql/csmsql/sql/lex"
 
-// What a statement takes is estimated, above what was measured of texts from 20 bytes to 289 kB and of results from 1 to
-// 599 columns: trees and descriptions on Go's heap, plans in DuckDB.
+// What a statement takes is estimated, above what was measured of texts from 20 bytes to 289 kB and of results from 1
+// to 599 columns: trees and descriptions on Go's heap, plans in DuckDB.
 const (
 	// SessionBytes is what a session takes that does nothing: its connection to DuckDB, its goroutine and buffers.
 	SessionBytes    = 64 << 10
@@ -16,14 +16,14 @@ const (
 	planPerByteMore = 80
 	planShort       = 16 << 10
 	planColumnBytes = 700
-	// statementPart of what the session may have is the most that is charged for one statement, and for one plan, so that
-	// one that is long can be planned on a small node, too. What is above is DuckDB's for the most part, which is bounded
-	// where it allocates (decision 0009).
+	// statementPart of what the session may have is the most that is charged for one statement, and for one plan, so
+	// that one that is long can be planned on a small node, too. What is above is DuckDB's for the most part, which is
+	// bounded where it allocates (decision 0009).
 	statementPart = 8
 )
 
-// OfStatement is what is charged for a statement of so many bytes, whose tree is kept if they are no more than tree, and
-// whose result has so many columns.
+// OfStatement is what is charged for a statement of so many bytes, whose tree is kept if they are no more than tree,
+// and whose result has so many columns.
 func (s *Session) OfStatement(bytes, tree, columns int) int64 {
 	short := int64(min(bytes, tree))
 	return s.atMost(statementLeast + short*treePerByte + (int64(bytes)-short)*textPerByte + int64(columns)*columnBytes)
@@ -38,9 +38,9 @@ func (s *Session) OfPlan(bytes, columns int) int64 {
 func (s *Session) atMost(bytes int64) int64 { return min(bytes, s.Most()/statementPart) }
 
 const (
-	// tokenBytes is what a token of a text takes while it is planned: up to 270 bytes were measured in PostgreSQL's tree
-	// on Go's heap, and as much while it is parsed in C and on the way from there. Texts that are no trees, of strings
-	// for the most part, take some copies.
+	// tokenBytes is what a token of a text takes while it is planned: up to 270 bytes were measured in PostgreSQL's
+	// tree on Go's heap, and as much while it is parsed in C and on the way from there. Texts that are no trees, of
+	// strings for the most part, take some copies.
 	tokenBytes = 400
 	parsedByte = 4
 )

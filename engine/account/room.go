@@ -4,8 +4,8 @@ package account
 type Source struct {
 	// Free is what needs no asking, Step by how much more or less is asked for at once.
 	Free, Step int64
-	// Ask has the node keep bytes, beyond Free, for its clients from now on, more or fewer than before. False: there are not so many now, and
-	// it is as it was. It may not take from the account.
+	// Ask has the node keep bytes, beyond Free, for its clients from now on, more or fewer than before. False: there
+	// are not so many now, and it is as it was. It may not take from the account.
 	Ask func(bytes int64) bool
 }
 

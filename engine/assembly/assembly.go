@@ -16,6 +16,7 @@ import (
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/key"
 	"github.com/csmsql/csmsql/engine/lifetime"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/placement"
@@ -53,6 +54,7 @@ type On struct {
 	Node   *member.Node
 	Keeper *upkeep.Keeper
 	Checks *check.Checker
+	Keys   *key.Keeper
 	Life   *lifetime.Lifetime
 }
 
@@ -213,6 +215,9 @@ func (a *Assembly) commit(ctx context.Context, chunks []*catalog.Chunk) (err err
 	}
 	taken = true // the transaction gives them back
 	if err := tx.Append(name, chunks); err != nil {
+		return err
+	}
+	if err := on.Keys.Changed(ctx, tx, snapshot.Contents); err != nil {
 		return err
 	}
 	return tx.Commit(ctx)

@@ -124,7 +124,7 @@ func (k *Checker) Of(table catalog.Table, zone string) (*Table, error) {
 	}
 	c := &Table{checker: k, table: table, zone: zone}
 	for _, one := range list {
-		if one.Enforced() {
+		if one.Kind == constraint.Check {
 			c.list = append(c.list, one)
 		}
 	}

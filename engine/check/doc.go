@@ -7,7 +7,7 @@
 //
 // # Words
 //
-// A check is a constraint.Constraint that is enforced.
+// A check is a constraint.Constraint of kind CHECK.
 //
 // # Invariants
 //
@@ -20,6 +20,6 @@
 //
 // # What it does not do
 //
-// It reads no constraint of a statement and keeps none: the engine does, with package constraint. Keys are not held to:
-// see there.
+// It reads no constraint of a statement and keeps none: the engine does, with package constraint. Keys are
+// package key's.
 package check

@@ -43,6 +43,8 @@ type Constraint struct {
 	Deferred         bool   `json:"deferred,omitempty"`
 	NullsNotDistinct bool   `json:"nulls_not_distinct,omitempty"`
 	NoInherit        bool   `json:"no_inherit,omitempty"`
+	// Held says of a key that rows are held to it. Keys of programs that could not do so are on record without it.
+	Held bool `json:"held,omitempty"`
 }
 
 // Of are the constraints on the record of a table. What another program wrote and cannot be read is an error: rows must not be written
@@ -78,7 +80,16 @@ func Mark(schema *arrow.Schema, list []Constraint) (*arrow.Schema, error) {
 }
 
 // Enforced tells whether rows are held to the constraint when they are written.
-func (k Constraint) Enforced() bool { return k.Kind == Check }
+func (k Constraint) Enforced() bool { return k.Kind == Check || k.Held }
+
+// Unique tells whether the constraint is one that no two rows have equal values.
+func (k Constraint) Unique() bool { return k.Kind == PrimaryKey || k.Kind == Unique }
+
+// Words are what the constraint is called in SQL.
+func (k Constraint) Words() string {
+	words := map[Kind]string{Check: "CHECK", PrimaryKey: "PRIMARY KEY", Unique: "UNIQUE", ForeignKey: "FOREIGN KEY"}
+	return words[k.Kind]
+}
 
 // nameBytes is how long PostgreSQL's names are.
 const nameBytes = 63

@@ -6,9 +6,9 @@
 //
 // # Words
 //
-// check: an expression over one row that is not false. key: PRIMARY KEY, UNIQUE or FOREIGN KEY. Checks are enforced
-// when rows are written; keys are on record, shown as not validated, and not enforced, but for the NOT NULL that a
-// primary key means.
+// check: an expression over one row that is not false (package check). key: PRIMARY KEY or UNIQUE (package key). Both
+// are enforced when rows are written; keys of tables that older programs made are on record only, and so are foreign
+// keys: they are shown as not validated.
 //
 // # Invariants
 //

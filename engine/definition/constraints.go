@@ -103,7 +103,35 @@ func (r *Reader) constraint(table catalog.TableName, schema *arrow.Schema, other
 		k.Kind = constraint.ForeignKey
 		return r.reference(table, schema, others, k, w)
 	}
-	return k, nil
+	k.Held = true
+	return k, keepable(k, schema)
+}
+
+// keepable is an error if rows cannot be held to a key.
+func keepable(k constraint.Constraint, schema *arrow.Schema) error {
+	if k.Deferred {
+		return sqlerror.New("0A000", "%s … INITIALLY DEFERRED is not supported", k.Words()).
+			WithHint("Keys are checked at the end of each statement.")
+	}
+	for _, name := range k.Columns {
+		if f := schema.Field(ingest.Index(schema, name)); ingest.CanHash(f) != nil {
+			return sqlerror.New("0A000", "%s of column %q is not supported: its type is %s", k.Words(), f.Name, f.Type)
+		}
+	}
+	return nil
+}
+
+// Unenforced is what is said of a constraint that is on record only; nothing of one that rows are held to.
+func Unenforced(w statement.Constraint) (message, hint string) {
+	if w.Kind != statement.ForeignKey {
+		return "", ""
+	}
+	message = w.Text
+	if w.Column != "" {
+		message += " on column " + w.Column
+	}
+	return message + " is not enforced", "It is on record as not validated; the table takes every row. PRIMARY KEY, " +
+		"UNIQUE, NOT NULL and CHECK are enforced."
 }
 
 // reference finds the table and the columns that a foreign key names.

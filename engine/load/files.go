@@ -19,6 +19,7 @@ import (
 	"github.com/csmsql/csmsql/engine/custody"
 	"github.com/csmsql/csmsql/engine/files"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/key"
 	"github.com/csmsql/csmsql/engine/lineage"
 	"github.com/csmsql/csmsql/engine/member"
 	"github.com/csmsql/csmsql/engine/upkeep"
@@ -35,6 +36,7 @@ type Config struct {
 	Name   string
 	Node   *member.Node
 	Keeper *upkeep.Keeper
+	Keys   *key.Keeper
 	// Database is what DuckDBs of the loader's own share memory with: FileMemory of it.
 	Database       *duckdb.Database
 	FileMemory     int64
@@ -137,6 +139,9 @@ func (l *loading) run(ctx context.Context) (result noderpc.LoadResult, err error
 	}
 	l.Fault.At(faults.LoadSealed)
 	if err := tx.AppendFrom(name, chunks, upkeep.LaidOut(lineage.OfFiles(l.read, result.Rows), l.target, parts).Encode()); err != nil {
+		return result, err
+	}
+	if err := l.Keys.Changed(ctx, tx, snapshot.Contents); err != nil {
 		return result, err
 	}
 	if err := tx.Commit(ctx); err != nil {

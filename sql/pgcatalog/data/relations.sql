@@ -150,7 +150,7 @@ SELECT coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, n.nspna
 -- information_schema.table_constraints
 SELECT coalesce(getvariable('csm_database'), 'csmsql') AS constraint_catalog, r.schema AS constraint_schema, k.name AS constraint_name, coalesce(getvariable('csm_database'), 'csmsql') AS table_catalog, r.schema AS table_schema,
   r.name AS table_name, CASE k.kind WHEN 'c' THEN 'CHECK' WHEN 'p' THEN 'PRIMARY KEY' WHEN 'u' THEN 'UNIQUE' ELSE 'FOREIGN KEY' END AS constraint_type, CASE WHEN k."deferrable" THEN 'YES' ELSE 'NO' END AS is_deferrable,
-  CASE WHEN k.deferred THEN 'YES' ELSE 'NO' END AS initially_deferred, CASE WHEN k.kind = 'c' THEN 'YES' ELSE 'NO' END AS enforced,
+  CASE WHEN k.deferred THEN 'YES' ELSE 'NO' END AS initially_deferred, CASE WHEN k.validated THEN 'YES' ELSE 'NO' END AS enforced,
   CASE WHEN k.kind = 'u' THEN CASE WHEN k.nulls_not_distinct THEN 'NO' ELSE 'YES' END END AS nulls_distinct FROM temp.csm_constraint k JOIN temp.csm_relation r ON r.oid = k.relation;
 
 -- information_schema.check_constraints

@@ -1,0 +1,165 @@
+package key
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+	"github.com/apache/arrow-go/v18/arrow/decimal128"
+	"github.com/zeebo/xxh3"
+
+	"github.com/csmsql/csmsql/sql/sqlerror"
+)
+
+// digest is 128 bits of hash over a row's key.
+type digest [2]uint64
+
+// valueWriter appends a row's value, so that equal values are equal bytes whatever layout they have, and no value is
+// the beginning of another one. The value is not NULL.
+type valueWriter func(to []byte, row int) []byte
+
+// digester gives the digests of the rows of columns.
+type digester struct {
+	columns []arrow.Array
+	write   []valueWriter
+	nulls   bool // NULL is a value
+	buffer  []byte
+}
+
+func newDigester(columns []arrow.Array, nulls bool) (*digester, error) {
+	d := &digester{columns: columns, nulls: nulls}
+	for _, c := range columns {
+		w, err := writerOf(c)
+		if err != nil {
+			return nil, err
+		}
+		d.write = append(d.write, w)
+	}
+	return d, nil
+}
+
+// of is a row's digest; false: its key is absent.
+func (d *digester) of(row int) (digest, bool) {
+	d.buffer = d.buffer[:0]
+	for i, c := range d.columns {
+		if c.IsNull(row) {
+			if !d.nulls {
+				return digest{}, false
+			}
+			d.buffer = append(d.buffer, 0)
+			continue
+		}
+		d.buffer = d.write[i](append(d.buffer, 1), row)
+	}
+	sum := xxh3.Hash128(d.buffer)
+	return digest{sum.Hi, sum.Lo}, true
+}
+
+// text shows a row's key.
+func (d *digester) text(row int) string {
+	text := ""
+	for i, c := range d.columns {
+		if i > 0 {
+			text += ", "
+		}
+		if c.IsNull(row) {
+			text += "null"
+			continue
+		}
+		text += c.ValueStr(row)
+	}
+	return text
+}
+
+func writerOf(a arrow.Array) (valueWriter, error) {
+	switch a := a.(type) {
+	case *array.Boolean:
+		return func(to []byte, row int) []byte {
+			if a.Value(row) {
+				return append(to, 1)
+			}
+			return append(to, 0)
+		}, nil
+	case *array.Int8:
+		return integers(a.Int8Values()), nil
+	case *array.Int16:
+		return integers(a.Int16Values()), nil
+	case *array.Int32:
+		return integers(a.Int32Values()), nil
+	case *array.Int64:
+		return integers(a.Int64Values()), nil
+	case *array.Uint8:
+		return integers(a.Uint8Values()), nil
+	case *array.Uint16:
+		return integers(a.Uint16Values()), nil
+	case *array.Uint32:
+		return integers(a.Uint32Values()), nil
+	case *array.Uint64:
+		return integers(a.Uint64Values()), nil
+	case *array.Date32:
+		return integers(a.Date32Values()), nil
+	case *array.Time32:
+		return integers(a.Time32Values()), nil
+	case *array.Time64:
+		return integers(a.Time64Values()), nil
+	case *array.Timestamp:
+		return integers(a.TimestampValues()), nil
+	case *array.Float32:
+		return func(to []byte, row int) []byte { return float(to, float64(a.Value(row))) }, nil
+	case *array.Float64:
+		return func(to []byte, row int) []byte { return float(to, a.Value(row)) }, nil
+	case *array.Decimal32:
+		return func(to []byte, row int) []byte { return wide(to, decimal128.FromI64(int64(a.Value(row)))) }, nil
+	case *array.Decimal64:
+		return func(to []byte, row int) []byte { return wide(to, decimal128.FromI64(int64(a.Value(row)))) }, nil
+	case *array.Decimal128:
+		return func(to []byte, row int) []byte { return wide(to, a.Value(row)) }, nil
+	case *array.FixedSizeBinary:
+		return func(to []byte, row int) []byte { return text(to, a.Value(row)) }, nil
+	case *array.String:
+		return func(to []byte, row int) []byte { return text(to, a.Value(row)) }, nil
+	case *array.LargeString:
+		return func(to []byte, row int) []byte { return text(to, a.Value(row)) }, nil
+	case *array.StringView:
+		return func(to []byte, row int) []byte { return text(to, a.Value(row)) }, nil
+	case *array.Binary:
+		return func(to []byte, row int) []byte { return text(to, a.Value(row)) }, nil
+	case *array.LargeBinary:
+		return func(to []byte, row int) []byte { return text(to, a.Value(row)) }, nil
+	case *array.BinaryView:
+		return func(to []byte, row int) []byte { return text(to, a.Value(row)) }, nil
+	case *array.Dictionary:
+		word, err := writerOf(a.Dictionary())
+		if err != nil {
+			return nil, err
+		}
+		return func(to []byte, row int) []byte { return word(to, a.GetValueIndex(row)) }, nil
+	}
+	return nil, sqlerror.New("0A000", "keys of type %s are not supported", a.DataType())
+}
+
+func integers[T interface {
+	~int8 | ~int16 | ~int32 | ~int64 | ~uint8 | ~uint16 | ~uint32 | ~uint64
+}](values []T) valueWriter {
+	return func(to []byte, row int) []byte { return binary.LittleEndian.AppendUint64(to, uint64(values[row])) }
+}
+
+// float has one zero and one NaN, as SQL compares them.
+func float(to []byte, v float64) []byte {
+	switch {
+	case v == 0:
+		v = 0 // -0
+	case math.IsNaN(v):
+		v = math.NaN()
+	}
+	return binary.LittleEndian.AppendUint64(to, math.Float64bits(v))
+}
+
+func wide(to []byte, v decimal128.Num) []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(to, v.LowBits()), uint64(v.HighBits()))
+}
+
+func text[T ~string | ~[]byte](to []byte, v T) []byte {
+	return append(binary.AppendUvarint(to, uint64(len(v))), v...)
+}

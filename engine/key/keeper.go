@@ -1,0 +1,238 @@
+package key
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/descriptor"
+	"github.com/csmsql/csmsql/catalog/positions"
+	"github.com/csmsql/csmsql/engine/reader"
+)
+
+// Keeper looks for rows with equal keys. Safe for concurrent use.
+type Keeper struct {
+	// Reader reads the chunks.
+	Reader *reader.Reader
+	// passRows is of how many rows digests are kept at once; 0: passRows.
+	passRows int64
+}
+
+// passRows is of how many rows digests are kept at once (KY2); a map of them takes about 40 bytes each.
+const passRows = 1 << 18
+
+// Statement is an error, 23505, if a row that after has, and before has not, has the key of another row of after.
+// before may be nil: the table was made since.
+func (k *Keeper) Statement(ctx context.Context, before, after *catalog.TableVersion) error {
+	keys, err := Of(after.Table())
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	fresh, err := after.Since(ctx, before)
+	if err != nil || len(fresh) == 0 {
+		return err
+	}
+	others, err := besides(ctx, after, fresh)
+	if err != nil {
+		return err
+	}
+	return k.each(ctx, after, keys, fresh, others, false)
+}
+
+// Changed is Statement of all tables that a transaction has changed since it saw before.
+func (k *Keeper) Changed(ctx context.Context, tx *catalog.Transaction, before *catalog.Contents) error {
+	for was, is := range tx.Since(before) {
+		if was != nil && was.Table().ID != is.Table().ID {
+			was = nil // another table has its name
+		}
+		if err := k.Statement(ctx, was, is); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Commit is an error, 23505, if a row that a transaction has added to base, and own has, has in result the key of a row
+// that others have added since. result is what is to be committed.
+func (k *Keeper) Commit(ctx context.Context, base, own, result *catalog.TableVersion) error {
+	keys, err := Of(result.Table())
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	mine, err := own.Since(ctx, base)
+	if err != nil || len(mine) == 0 {
+		return err
+	}
+	added, err := result.Since(ctx, base)
+	if err != nil {
+		return err
+	}
+	var fresh, others []catalog.Position
+	for _, p := range added {
+		if slices.ContainsFunc(mine, func(m catalog.Position) bool { return slices.Equal(m.Extents(), p.Extents()) }) {
+			fresh = append(fresh, p)
+		} else {
+			others = append(others, p)
+		}
+	}
+	return k.each(ctx, result, keys, fresh, others, false)
+}
+
+// Whole is an error, 23505, if two rows of a version have an equal key that older has not.
+func (k *Keeper) Whole(ctx context.Context, version *catalog.TableVersion, table, older catalog.Table) error {
+	keys, err := Of(table)
+	if err != nil {
+		return err
+	}
+	known, err := Of(older)
+	if err != nil {
+		return err
+	}
+	keys = slices.DeleteFunc(keys, func(k Key) bool {
+		return slices.ContainsFunc(known, func(o Key) bool { return o.Name == k.Name })
+	})
+	if len(keys) == 0 {
+		return nil
+	}
+	all, err := besides(ctx, version, nil)
+	if err != nil {
+		return err
+	}
+	return k.each(ctx, version, keys, all, nil, true)
+}
+
+// besides are the chunks of a version without some, which are in order.
+func besides(ctx context.Context, v *catalog.TableVersion, without []catalog.Position) (list []catalog.Position, err error) {
+	for p, err := range v.Chunks(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if len(without) > 0 && without[0].Index == p.Index {
+			without = without[1:]
+			continue
+		}
+		list = append(list, p)
+	}
+	return list, nil
+}
+
+func (k *Keeper) each(ctx context.Context, v *catalog.TableVersion, keys []Key,
+	fresh, others []catalog.Position, whole bool) error {
+	by := k.Reader.Readings(k.Reader.Verification())
+	for i := range keys {
+		s := &search{
+			keeper: k, by: by, version: v, key: &keys[i], fresh: fresh, others: others, whole: whole,
+		}
+		if err := s.run(ctx); err != nil {
+			return err
+		}
+	}
+	return by.Confirm(ctx)
+}
+
+// search looks for a row of fresh chunks whose key another row of them has, or one of others.
+type search struct {
+	keeper        *Keeper
+	by            *reader.Readings
+	version       *catalog.TableVersion
+	key           *Key
+	fresh, others []catalog.Position
+	whole         bool
+
+	seen         map[digest]struct{}
+	passes, pass uint64
+}
+
+func (s *search) run(ctx context.Context) error {
+	near := slices.DeleteFunc(slices.Clone(s.others), func(o catalog.Position) bool {
+		return !slices.ContainsFunc(s.fresh, func(f catalog.Position) bool { return s.key.mayMeet(f.Chunk, o.Chunk) })
+	})
+	rows, most := int64(0), int64(passRows)
+	if s.keeper.passRows > 0 {
+		most = s.keeper.passRows
+	}
+	for _, f := range s.fresh {
+		rows += f.Rows()
+	}
+	s.passes = uint64((rows + most - 1) / most)
+	for s.pass = 0; s.pass < s.passes; s.pass++ {
+		s.seen = make(map[digest]struct{}, min(rows, most))
+		for _, p := range s.fresh {
+			if err := s.rows(ctx, p, s.add); err != nil {
+				return err
+			}
+		}
+		for _, p := range near {
+			if err := s.rows(ctx, p, s.look); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// add puts a digest in, and tells whether it was not there.
+func (s *search) add(d digest) bool {
+	before := len(s.seen)
+	s.seen[d] = struct{}{}
+	return len(s.seen) > before
+}
+
+// look tells whether a digest is not there.
+func (s *search) look(d digest) bool {
+	_, there := s.seen[d]
+	return !there
+}
+
+// rows has the keys of the pass be looked at of the rows of a chunk that live; one that is refused is a duplicate.
+func (s *search) rows(ctx context.Context, p catalog.Position, take func(digest) bool) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	dead, err := s.version.Deleted(ctx, p.Index)
+	if err != nil || dead.Count() == p.Rows() {
+		return err
+	}
+	table := s.version.Table().Name
+	batch, err := s.keeper.Reader.Read(ctx, s.by, table.String(), p.Index, p.Chunk, s.key.columns)
+	if err != nil {
+		return err
+	}
+	defer batch.Release()
+	defer func() { // a lender may have begun anew: then anything may be there, and Go's look at the bounds is what finds it
+		if r := recover(); r != nil {
+			cause := fmt.Errorf("%w: a key: %v", descriptor.ErrData, r)
+			node := s.keeper.Reader.NodeOf(p.Chunk.Descriptor())
+			err = &reader.DamagedError{Table: table.String(), Chunk: p.Index, Node: node, Cause: cause}
+		}
+	}()
+	duplicate, at, err := s.batch(batch, dead, take)
+	if err != nil || duplicate == nil {
+		return err
+	}
+	values := duplicate.text(at)
+	if err := s.by.Confirm(ctx); err != nil {
+		return err
+	}
+	return s.key.duplicate(table, values, s.whole)
+}
+
+// batch looks at the rows of a batch that live, and gives the first duplicate; nil: there is none.
+func (s *search) batch(batch arrow.RecordBatch, dead *positions.Set, take func(digest) bool) (*digester, int, error) {
+	d, err := newDigester(batch.Columns(), s.key.NullsNotDistinct)
+	if err != nil {
+		return nil, 0, err
+	}
+	for row := range int(batch.NumRows()) {
+		if dead.Has(int64(row)) {
+			continue
+		}
+		if sum, ok := d.of(row); ok && sum[0]%s.passes == s.pass && !take(sum) {
+			return d, row, nil
+		}
+	}
+	return nil, 0, nil
+}
