@@ -2,17 +2,16 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/apache/arrow-go/v18/arrow"
-
 	"github.com/csmsql/csmsql/catalog"
-	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
 	"github.com/csmsql/csmsql/engine/snapshot"
+	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/internal/faults"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/sqlerror"
@@ -34,11 +33,7 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite.Rewrite) erro
 	if err != nil {
 		return st.pointAt(err, r.Name.Name)
 	}
-	text, err := r.Query(version)
-	if err == nil {
-		err = s.rowwiseChange(ctx, v, st.parsed.Head, version)
-	}
-	if err != nil {
+	if err := s.rowwiseChange(ctx, v, st.parsed.Head, version); err != nil {
 		return st.pointAt(err, r.Name.Name)
 	}
 	if list := rewrite.ReturningOf(st.parsed.Head); list != nil {
@@ -46,9 +41,9 @@ func (st *Statement) prepareRewrite(ctx context.Context, r rewrite.Rewrite) erro
 			return err
 		}
 	}
-	plan, err := s.planDuck(ctx, dialect.SourceOf(text), v)
+	plan, err := s.planNumbered(ctx, v, version, r.Query, r)
 	if err != nil {
-		return dialect.WithoutPosition(err)
+		return st.pointAt(err, r.Name.Name)
 	}
 	st.params = plan.Params
 	plan.close()
@@ -65,16 +60,15 @@ func (st *Statement) runRewrite(ctx context.Context, r rewrite.Rewrite, args []a
 		if err != nil {
 			return err
 		}
-		if st.returning == nil {
-			hit, err = s.replaceRows(ctx, tx, v, version, r, args, nil)
+		var returns *retained.Batches // what RETURNING is asked of
+		if st.returning != nil {
+			returns = s.keeper()
+			defer returns.Release()
+		}
+		if hit, err = s.changeRows(ctx, tx, v, version, r, args, returns); err != nil || returns == nil {
 			return err
 		}
-		hits := s.keeper()
-		defer hits.Release()
-		if hit, err = s.replaceRows(ctx, tx, v, version, r, args, hits); err != nil {
-			return err
-		}
-		kept, err := st.returned(ctx, v, hits, version.Table().Columns)
+		kept, err := st.returned(ctx, v, returns, version.Table().Columns)
 		if err == nil {
 			out = kept
 		}
@@ -90,17 +84,43 @@ func (st *Statement) runRewrite(ctx context.Context, r rewrite.Rewrite, args []a
 	return done(fmt.Sprintf(r.Tag, hit), hit), nil
 }
 
-// replaceRows makes the rows of a rewrite the table's, unless it hits none. hits, if not nil, keeps the batches with
-// rows that were hit.
-func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *snapshot.View, version *catalog.TableVersion, r rewrite.Rewrite, args []any, hits *retained.Batches) (hit int64, err error) {
+// planNumbered plans what text makes of the names of a table that has the numbers of its rows. Where names are not
+// found in the text, which only DuckDB reads then, the table is a scan of its own, of all chunks.
+func (s *Session) planNumbered(ctx context.Context, v *snapshot.View, version *catalog.TableVersion,
+	text func(n *snapshot.Numbers, table string) (string, error), r rewrite.Rewrite) (*query, error) {
+	n := r.Numbers(version)
+	asked, err := text(n, n.Table())
+	if err != nil {
+		return nil, err
+	}
+	v.Numbered = n
+	defer func() { v.Numbered = nil }()
+	q, err := s.planDuck(ctx, dialect.SourceOf(asked), v)
+	if err == nil || s.conn.Spoilt() {
+		return q, dialect.WithoutPosition(err)
+	}
+	whole := s.newScan(ctx, v, version, nil)
+	whole.NumberRows(n.Column)
+	whole.Number = s.conn.Register(whole.Duck)
+	if asked, err = text(n, duckdb.ScanCall(whole.Number)); err == nil {
+		q, err = s.planDuck(ctx, dialect.SourceOf(asked), v)
+	}
+	if err != nil {
+		s.conn.Forget(whole.Number)
+		return nil, dialect.WithoutPosition(err)
+	}
+	q.scans = append(q.scans, whole)
+	return q, nil
+}
+
+// changeRows deletes the rows that a rewrite hits and appends what they become. returns, if not nil, keeps what
+// RETURNING is asked of.
+func (s *Session) changeRows(ctx context.Context, tx *catalog.Transaction, v *snapshot.View,
+	version *catalog.TableVersion, r rewrite.Rewrite, args []any, returns *retained.Batches) (hit int64, err error) {
 	table := version.Table()
-	text, err := r.Text(version)
+	plan, err := s.planNumbered(ctx, v, version, r.Text, r)
 	if err != nil {
 		return 0, err
-	}
-	plan, err := s.planDuck(ctx, dialect.SourceOf(text), v)
-	if err != nil {
-		return 0, dialect.WithoutPosition(err)
 	}
 	defer plan.close()
 	rows, err := plan.execute(ctx, v, args)
@@ -112,55 +132,24 @@ func (s *Session) replaceRows(ctx context.Context, tx *catalog.Transaction, v *s
 	if err != nil {
 		return 0, err
 	}
-	target.Check = nil // what stays as it was is not new
-	changed := &check.Changed{}
-	defer changed.Release()
-	if r.Flagged && !r.Removes {
-		if changed.Checks, err = s.engine.checks.Of(table, s.settings.Zone()); err != nil {
-			return 0, err
-		}
-	}
-	var keep func(arrow.RecordBatch) error
-	if hits != nil {
-		keep = hits.Keep
-	}
 	w := ingest.NewWriter(target)
 	defer w.Abort()
-	for {
-		batch, err := rows.Next(ctx)
-		if isEnd(err) {
-			break
-		}
-		if err != nil {
-			return 0, dialect.WithoutPosition(err)
-		}
-		fit, err := ingest.Fit(ctx, batch, target.Limits) // before RETURNING sees it
-		batch.Release()
-		if err != nil {
-			return 0, err
-		}
-		n, err := r.Add(ctx, w, fit, keep, changed)
-		fit.Release()
-		if err != nil {
-			return 0, err
-		}
-		hit += n
-	}
-	if err := changed.Flush(ctx); err != nil {
+	hits, err := r.Drain(ctx, rows.Next, version, target.Limits, w, returns)
+	if err != nil {
 		return 0, err
-	}
-	if !r.Flagged {
-		hit = version.Rows() - w.Rows()
-	}
-	if hit == 0 {
-		return 0, nil
 	}
 	chunks, err := w.Finish(ctx)
 	if err != nil {
 		return 0, err
 	}
 	s.engine.config.Fault.At(faults.RewriteSealed)
-	return hit, tx.Replace(table.Name, chunks)
+	if hits.Count() == 0 {
+		return 0, nil
+	}
+	if err := tx.DeleteRows(ctx, table.Name, hits.Rows()); err != nil {
+		return 0, errors.Join(err, target.Discard(chunks))
+	}
+	return hits.Count(), tx.Append(table.Name, chunks)
 }
 
 // rename gives a table another name.

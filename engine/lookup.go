@@ -24,6 +24,9 @@ import (
 // resolver tells exec/plan what names mean: tables of the snapshot that nothing temporary hides.
 func (s *Session) resolver(v *snapshot.View) plan.Resolver {
 	return plan.ResolverFunc(func(database, schema, table string) *plan.Relation {
+		if v.Numbered.Is(database, schema, table) {
+			return s.engine.facts.Of(v.Numbered.Version).Numbered(v.Numbered.Column)
+		}
 		version := v.Lookup(database, schema, table)
 		if version == nil {
 			return nil

@@ -8,7 +8,6 @@ import (
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/columntype"
-	"github.com/csmsql/csmsql/engine/ingest"
 	"github.com/csmsql/csmsql/engine/relation"
 	"github.com/csmsql/csmsql/engine/retained"
 	"github.com/csmsql/csmsql/engine/rewrite"
@@ -23,7 +22,7 @@ import (
 // RETURNING asks for something of each row that a statement wrote or removed.
 //
 //	rows that DuckDB gave ──► chunks of the new version
-//	        └─ kept ──► csm_scan(n) ──► SELECT list FROM (SELECT … WHERE csm_hit) AS the table's name ──► kept, until
+//	        └─ kept ──► csm_scan(n) ──► SELECT list FROM (SELECT …) AS the table's name ──► kept, until
 //	                                                                                         COMMIT has succeeded
 //
 // It is asked of the very rows that were written and not of the table: values may be random, and a delete has none left.
@@ -90,8 +89,7 @@ func (s *Session) originsReturned(r *rewrite.Returning, version *catalog.TableVe
 	})
 }
 
-// returned asks for the list of the rows that were kept: all, or those that have rewrite.HitColumn set. The caller releases
-// what it keeps.
+// returned asks for the list of the rows that were kept. The caller releases what it keeps.
 func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *retained.Batches, columns *arrow.Schema) (*retained.Batches, error) {
 	out := st.session.keeper()
 	if len(written.List) == 0 {
@@ -111,9 +109,6 @@ func (st *Statement) returned(ctx context.Context, v *snapshot.View, written *re
 		names[i] = duckdb.QuoteIdentifier(f.Name)
 	}
 	from := "SELECT " + strings.Join(names, ", ") + " FROM " + duckdb.ScanCall(number)
-	if ingest.Index(schema, rewrite.HitColumn) == columns.NumFields() {
-		from += " WHERE " + rewrite.HitColumn
-	}
 	text := st.returning.Query(from)
 	plan, err := s.planDuck(ctx, dialect.SourceOf(text), v)
 	if err != nil {

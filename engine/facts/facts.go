@@ -25,11 +25,12 @@ type Facts struct {
 	Version  *catalog.TableVersion
 	Relation *plan.Relation
 
-	mu      sync.Mutex // guards the rest
-	domains map[int]domain
-	layouts map[int]arrow.DataType
-	chunks  []Located                   // where each lies; with regions
-	regions map[memregion.RegionID]bool // in which there are any; nil: not looked at yet
+	mu       sync.Mutex     // guards the rest
+	numbered *plan.Relation // the latest
+	domains  map[int]domain
+	layouts  map[int]arrow.DataType
+	chunks   []Located                   // where each lies; with regions
+	regions  map[memregion.RegionID]bool // in which there are any; nil: not looked at yet
 
 	charged int64 // of what is charged for it; guarded by factsCache.mu
 }
@@ -58,6 +59,18 @@ func relationOf(v *catalog.TableVersion, guess func(int64) int64) *plan.Relation
 		})
 	}
 	return r
+}
+
+// Numbered is the relation with one column more, which has the numbers of its rows.
+func (f *Facts) Numbered(column string) *plan.Relation {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if n := f.numbered; n == nil || n.Columns[len(n.Columns)-1].Name != column {
+		with := *f.Relation
+		with.Columns = append(slices.Clone(with.Columns), plan.Column{Name: column, Type: arrow.PrimitiveTypes.Int64})
+		f.numbered = &with
+	}
+	return f.numbered
 }
 
 // markOf is what a field's metadata says of its type; empty for most. JSON is text by it, and yet another type.

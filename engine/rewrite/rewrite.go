@@ -1,123 +1,188 @@
 package rewrite
 
 import (
-	"context"
+	"fmt"
 	"strings"
 
 	"github.com/apache/arrow-go/v18/arrow"
-	"github.com/apache/arrow-go/v18/arrow/array"
 
 	"github.com/csmsql/csmsql/catalog"
 	"github.com/csmsql/csmsql/engine/cast"
-	"github.com/csmsql/csmsql/engine/check"
 	"github.com/csmsql/csmsql/engine/columntype"
 	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/exec/duckdb"
 	"github.com/csmsql/csmsql/sql/dialect"
 	"github.com/csmsql/csmsql/sql/edit"
+	"github.com/csmsql/csmsql/sql/lex"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// Rewrite is a statement that replaces a table's rows by those of a query.
+// Rewrite is a statement that changes rows of a table: a query gives the numbers of those that it is about, and what
+// they become, or, for RETURNING, what they were.
 type Rewrite struct {
-	Name statement.Name
-	Tag  string // with %d for the number of rows that were hit
-	// Flagged: the query's last column says whether the row was hit; otherwise rows that are missing were hit.
-	Flagged bool
-	Removes bool // rows that were hit, as the flag says, do not stay
-	Query   func(version *catalog.TableVersion) (string, error)
+	Name    statement.Name
+	Tag     string // with %d for the number of rows that were hit
+	Removes bool   // nothing comes in the place of rows that were hit
+
+	head      rows // of the statement
+	using     string
+	condition string
+	values    func(version *catalog.TableVersion, qualifier string) ([]string, error) // nil: numbers are all it gives
+}
+
+// rows is where a statement says which table it is about, and what the query begins with.
+type rows struct {
+	with, alias string
+	words       string // all that is the user's
 }
 
 // OfDelete is that of a DELETE.
 func OfDelete(head *statement.Delete) (Rewrite, error) {
-	where := head.Where
-	if where == "" {
-		where = "true"
-	}
-	hit := "coalesce((" + where + "\n), false)"
+	r := Rewrite{Name: head.Name, Tag: "DELETE %d", Removes: true, condition: head.Where}
+	r.head = rows{head.With, head.Alias, strings.Join([]string{head.With, head.Using, head.Where}, " ")}
 	if head.Using != "" {
-		if name := dialect.VolatileIn(where); name != "" {
+		if name := dialect.VolatileIn(head.Where); name != "" {
 			return Rewrite{}, sqlerror.New("0A000", "DELETE … USING with %s() in its condition is not supported", name).
 				WithHint("It is asked of each pair of rows. Store its values in a table first, or write the condition without USING.")
 		}
-		hit = "EXISTS (SELECT 1 FROM " + head.Using + " WHERE " + where + "\n)"
+		where := head.Where
+		if where == "" {
+			where = "true"
+		}
+		r.condition = "EXISTS (SELECT 1 FROM " + head.Using + " WHERE " + where + "\n)"
 	}
 	if head.Returning != "" {
-		return Rewrite{
-			Name: head.Name, Tag: "DELETE %d", Flagged: true, Removes: true,
-			Query: func(*catalog.TableVersion) (string, error) {
-				return head.With + " SELECT *, " + hit + " AS " + HitColumn + " FROM " + TableAs(head.Name, head.Alias), nil
-			},
-		}, nil
+		r.values = func(version *catalog.TableVersion, qualifier string) ([]string, error) {
+			return columnsOf(version, qualifier), nil
+		}
 	}
-	return Rewrite{
-		Name: head.Name, Tag: "DELETE %d",
-		Query: func(*catalog.TableVersion) (string, error) {
-			return head.With + " SELECT * FROM " + TableAs(head.Name, head.Alias) + " WHERE NOT " + hit, nil
-		},
-	}, nil
+	return r, nil
 }
 
 // OfUpdate is that of an UPDATE.
 func OfUpdate(head *statement.Update) (Rewrite, error) {
-	if head.From != "" {
-		return Rewrite{}, sqlerror.New("0A000", "UPDATE … FROM is not supported").
-			WithHint("Use a sub-query: SET c = (SELECT … FROM …) WHERE … IN (SELECT …).")
+	r := Rewrite{Name: head.Name, Tag: "UPDATE %d", using: head.From, condition: head.Where}
+	words := []string{head.With, head.From, head.Where}
+	for _, a := range head.Set {
+		words = append(words, a.Value)
 	}
-	where := "true"
-	if head.Where != "" {
-		where = "coalesce((" + head.Where + "\n), false)"
+	r.head = rows{head.With, head.Alias, strings.Join(words, " ")}
+	r.values = func(version *catalog.TableVersion, qualifier string) ([]string, error) {
+		return updated(head, version, qualifier)
 	}
-	return Rewrite{
-		Name: head.Name, Tag: "UPDATE %d", Flagged: true,
-		Query: func(version *catalog.TableVersion) (string, error) { return updateQuery(head, version, where) },
-	}, nil
+	return r, nil
 }
 
-// updateQuery computes what the rows of the table become. What is asked of a row is asked once, in a query of its
-// own: a condition may be random(), and DuckDB keeps a column of a derived table that is volatile apart from those
-// who read it.
-//
-//	SELECT CASE WHEN u.csm_hit THEN CAST((value) AS type) ELSE u.a END AS a, u.b, …, u.csm_hit
-//	FROM (SELECT *, coalesce((condition), false) AS csm_hit FROM u) AS u
-//
-// Values are computed for rows that were hit and no others: 1/x WHERE x <> 0 is no error.
-func updateQuery(head *statement.Update, version *catalog.TableVersion, where string) (string, error) {
-	schema := version.Table().Columns
+func columnsOf(version *catalog.TableVersion, qualifier string) (list []string) {
+	for _, f := range version.Table().Columns.Fields() {
+		list = append(list, qualifier+"."+duckdb.QuoteIdentifier(f.Name))
+	}
+	return list
+}
+
+// updated lists what the columns of a row become.
+func updated(head *statement.Update, version *catalog.TableVersion, qualifier string) ([]string, error) {
 	values, err := assignments(head, version.Table())
 	if err != nil {
-		return "", err
+		return nil, err
 	}
-	qualifier := head.Alias
-	if qualifier == "" {
-		qualifier = head.Name.Name
+	list := columnsOf(version, qualifier)
+	for i, f := range version.Table().Columns.Fields() {
+		value, ok := values[i]
+		if !ok {
+			continue
+		}
+		typ, err := columntype.SQL(f)
+		if err != nil {
+			return nil, err
+		}
+		list[i] = "CAST((" + value + "\n) AS " + typ + ")"
 	}
-	qualifier = duckdb.QuoteIdentifier(qualifier)
-	hit := qualifier + "." + HitColumn
-	list := make([]string, schema.NumFields())
-	for i, f := range schema.Fields() {
-		name := duckdb.QuoteIdentifier(f.Name)
-		list[i] = qualifier + "." + name
-		if value, ok := values[i]; ok {
-			typ, err := columntype.SQL(f)
-			if err != nil {
-				return "", err
-			}
-			// The cast is inside: a branch of another type would make DuckDB complain about a CASE that nobody wrote.
-			given, old := "CAST(("+value+"\n) AS "+typ+")", list[i]
-			if t, ok := f.Type.(*arrow.FixedSizeListType); ok { // of which DuckDB has no CASE
-				list, err := columntype.ListOf(t.ElemField(), "[]")
-				if err != nil {
-					return "", err
-				}
-				given, old = "CAST("+given+" AS "+list+")", "CAST("+old+" AS "+list+")"
-			}
-			list[i] = "CASE WHEN " + hit + " THEN " + given + " ELSE " + old + " END AS " + name
+	return list, nil
+}
+
+// Numbers are those of a version of the table.
+func (r Rewrite) Numbers(version *catalog.TableVersion) *snapshot.Numbers {
+	words := strings.ToLower(r.head.words + r.head.alias + " " + r.Name.String())
+	for _, f := range version.Table().Columns.Fields() {
+		words += " " + strings.ToLower(f.Name)
+	}
+	n := &snapshot.Numbers{Version: version, Schema: "csm_numbered", Column: "csm_row"}
+	for strings.Contains(words, n.Schema) {
+		n.Schema += "_"
+	}
+	for strings.Contains(words, n.Column) {
+		n.Column += "_"
+	}
+	return n
+}
+
+// Query gives, of each row that was hit, its values, if there are any to give, and last its number: a condition is asked
+// of a row once, and values are computed for rows that were hit and no others (RW1).
+//
+//	SELECT CAST((value) AS type), u.b, …, u.csm_row FROM csm_numbered.u AS u WHERE condition
+//
+// table is what the table with its numbers is called: n.Table() or another name for the same.
+func (r Rewrite) Query(n *snapshot.Numbers, table string) (string, error) {
+	alias, condition := r.head.alias, r.condition
+	if alias == "" {
+		alias = r.Name.Name
+		condition, _ = WithoutSchema(n.Version.Table().Name, condition)
+	}
+	qualifier := duckdb.QuoteIdentifier(alias)
+	from, number := table+" AS "+qualifier, qualifier+"."+duckdb.QuoteIdentifier(n.Column)
+	if readsWhole(r.head.words, alias) {
+		from, number = apart(n, table, qualifier)
+	}
+	if r.using != "" {
+		from += ", " + r.using
+	}
+	var list []string
+	if r.values != nil {
+		var err error
+		if list, err = r.values(n.Version, qualifier); err != nil {
+			return "", err
 		}
 	}
-	rows := "SELECT *, " + where + " AS " + HitColumn + " FROM " + TableAs(head.Name, head.Alias)
-	return head.With + " SELECT " + strings.Join(list, ", ") + ", " + hit + " FROM (" + rows + "\n) AS " + qualifier, nil
+	text := r.head.with + " SELECT " + strings.Join(append(list, number), ", ") + " FROM " + from
+	if condition != "" {
+		text += " WHERE (" + condition + "\n)"
+	}
+	return text, nil
+}
+
+// readsWhole tells whether the user's words may mean a whole row of the table, as t.* and t do: the number is none of
+// its columns.
+func readsWhole(words, table string) bool {
+	var before, last lex.Token
+	for t := range lex.Client.Tokens(words) {
+		if name, ok := last.Name(); ok && strings.EqualFold(name, table) && !before.Is(".") && !t.Is(".") {
+			return true
+		}
+		if t.Is("*") && last.Is(".") || last.Is("columns") {
+			return true
+		}
+		before, last = last, t
+	}
+	name, ok := last.Name()
+	return ok && strings.EqualFold(name, table)
+}
+
+// apart is a table whose rows have no number, and the number beside it.
+func apart(n *snapshot.Numbers, table, qualifier string) (from, number string) {
+	beside := duckdb.QuoteIdentifier(n.Column + "s")
+	var names, list []string
+	for i, f := range n.Version.Table().Columns.Fields() {
+		name := duckdb.QuoteIdentifier(fmt.Sprint(n.Column, i))
+		names = append(names, name)
+		list = append(list, beside+"."+name+" AS "+duckdb.QuoteIdentifier(f.Name))
+	}
+	names = append(names, duckdb.QuoteIdentifier(n.Column))
+	from = table + " AS " + beside + "(" + strings.Join(names, ", ") + "), LATERAL (SELECT " +
+		strings.Join(list, ", ") + ") AS " + qualifier
+	return from, beside + "." + duckdb.QuoteIdentifier(n.Column)
 }
 
 // assignments are the expressions that an UPDATE gives to columns, by the columns' positions.
@@ -156,94 +221,23 @@ func TableAs(name statement.Name, alias string) string {
 	return dialect.QuoteName(name) + " AS " + duckdb.QuoteIdentifier(alias)
 }
 
-// HitColumn says in batches of a rewrite which rows it was about.
-const HitColumn = "csm_hit"
-
-// Add adds the rows of a batch that stay to the writer, and tells how many were hit, as far as they are flagged.
-// keep, if not nil, is given batches with rows that were hit.
-func (r Rewrite) Add(ctx context.Context, w *ingest.Writer, batch arrow.RecordBatch, keep func(arrow.RecordBatch) error,
-	changed *check.Changed) (hit int64, err error) {
-	if !r.Flagged {
-		return 0, w.Add(ctx, batch)
+// Text is the query, its columns cast to the table's types.
+func (r Rewrite) Text(n *snapshot.Numbers, table string) (string, error) {
+	text, err := r.Query(n, table)
+	if err != nil || r.values == nil {
+		return text, err
 	}
-	last := int(batch.NumCols()) - 1
-	flags, _ := batch.Column(last).(*array.Boolean)
-	hit = countTrue(flags)
-	if hit > 0 && keep != nil {
-		if err := keep(batch); err != nil {
-			return 0, err
-		}
+	fields := append(n.Version.Table().Columns.Fields(), arrow.Field{Name: n.Column, Type: arrow.PrimitiveTypes.Int64})
+	columns := make([]string, len(fields))
+	for i, f := range fields {
+		columns[i] = f.Name
 	}
-	rows := duckdb.Project(batch, firstColumns(last))
-	defer rows.Release()
-	if hit > 0 {
-		if err := changed.Add(ctx, rows, flags); err != nil {
-			return 0, err
-		}
-	}
-	if !r.Removes || hit == 0 {
-		return hit, w.Add(ctx, rows)
-	}
-	for from := 0; from < flags.Len(); {
-		to := from
-		for to < flags.Len() && !flags.Value(to) {
-			to++
-		}
-		if to > from {
-			run := rows.NewSlice(int64(from), int64(to))
-			err := w.Add(ctx, run)
-			run.Release()
-			if err != nil {
-				return 0, err
-			}
-		}
-		from = to + 1
-	}
-	return hit, nil
-}
-
-// Text is the query's, its columns cast to the table's types; the flag passes as it is.
-func (r Rewrite) Text(version *catalog.TableVersion) (string, error) {
-	text, err := r.Query(version)
-	if err != nil {
-		return "", err
-	}
-	schema := version.Table().Columns
-	var columns []string
-	for _, f := range schema.Fields() {
-		columns = append(columns, f.Name)
-	}
-	if !r.Flagged {
-		src, err := cast.Query(text, schema, columns)
-		return src.Text, err
-	}
-	flag := arrow.Field{Name: HitColumn, Type: arrow.FixedWidthTypes.Boolean, Nullable: true}
-	src, err := cast.Query(text, arrow.NewSchema(append(schema.Fields(), flag), nil), append(columns, flag.Name))
+	src, err := cast.Query(text, arrow.NewSchema(fields, nil), columns)
 	return src.Text, err
 }
 
-func firstColumns(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
-
-func countTrue(flags *array.Boolean) (n int64) {
-	if flags == nil {
-		return 0
-	}
-	for i := range flags.Len() {
-		if flags.IsValid(i) && flags.Value(i) {
-			n++
-		}
-	}
-	return n
-}
-
 // What an UPDATE sets, the condition of an UPDATE or a DELETE, and what RETURNING lists are said of one row each.
-// They are asked in select lists, where DuckDB would take an aggregate, a window or an UNNEST for what it is in a
+// Some are asked in select lists, where DuckDB would take an aggregate, a window or an UNNEST for what it is in a
 // query: rows that nobody wrote, or values of all rows together. So DuckDB is asked first whether it would take them
 // in a WHERE, where it knows those that are of one row.
 
@@ -295,6 +289,9 @@ func ConditionsOf(head any, version *catalog.TableVersion) ([]Condition, error) 
 			list = append(list, value)
 		}
 		from := TableAs(head.Name, head.Alias)
+		if head.From != "" {
+			from += ", " + head.From
+		}
 		return []Condition{{head.With, from, "UPDATE", list}, {head.With, from, "WHERE", []string{head.Where}}}, nil
 	case *statement.Delete:
 		from := TableAs(head.Name, head.Alias)

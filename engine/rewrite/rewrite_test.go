@@ -2,34 +2,50 @@ package rewrite_test
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
+	"github.com/apache/arrow-go/v18/arrow"
 	"github.com/stretchr/testify/require"
 
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/hugetable"
 	"github.com/csmsql/csmsql/engine/rewrite"
+	"github.com/csmsql/csmsql/engine/snapshot"
 	"github.com/csmsql/csmsql/sql/sqlerror"
 	"github.com/csmsql/csmsql/sql/statement"
 )
 
-// What a DELETE leaves: rows whose condition is false, or not known.
+// version is an empty table of some columns.
+func version(columns ...string) *catalog.TableVersion {
+	fields := make([]arrow.Field, len(columns))
+	for i, c := range columns {
+		fields[i] = arrow.Field{Name: c, Type: arrow.PrimitiveTypes.Int64, Nullable: true}
+	}
+	table := catalog.Table{Name: catalog.TableName{Schema: "s", Name: "t"}, Columns: arrow.NewSchema(fields, nil)}
+	return hugetable.NewVersion(table, nil)
+}
+
+const from = `"csm_numbered"."t"`
+
+// What a DELETE asks for: numbers of rows, and what they were only for RETURNING.
 func TestOfDelete(t *testing.T) {
 	name := statement.Name{Schema: "s", Name: "t"}
 	for _, c := range []struct {
-		head                 statement.Delete
-		query, state         string
-		flagged, removesRows bool
+		head         statement.Delete
+		query, state string
 	}{
-		{statement.Delete{}, `SELECT * FROM "s"."t" WHERE NOT coalesce((true` + "\n), false)", "", false, false},
-		{statement.Delete{Where: "i = 1"}, `SELECT * FROM "s"."t" WHERE NOT coalesce((i = 1` + "\n), false)", "", false, false},
+		{statement.Delete{}, `SELECT "t"."csm_row" FROM ` + from + ` AS "t"`, ""},
+		{statement.Delete{Where: "s.t.i = 1"}, `SELECT "t"."csm_row" FROM ` + from + ` AS "t" WHERE (t.i = 1` + "\n)", ""},
 		{
 			statement.Delete{Alias: "x", Using: "u", Where: "x.i = u.i"},
-			`SELECT * FROM "s"."t" AS "x" WHERE NOT EXISTS (SELECT 1 FROM u WHERE x.i = u.i` + "\n)", "", false, false,
+			`SELECT "x"."csm_row" FROM ` + from + ` AS "x" WHERE (EXISTS (SELECT 1 FROM u WHERE x.i = u.i` + "\n)\n)", "",
 		},
 		{
 			statement.Delete{Where: "i = 1", Returning: "i"},
-			`SELECT *, coalesce((i = 1` + "\n), false) AS csm_hit FROM \"s\".\"t\"", "", true, true,
+			`SELECT "t"."i", "t"."csm_row" FROM ` + from + ` AS "t" WHERE (i = 1` + "\n)", "",
 		},
-		{statement.Delete{Using: "u", Where: "random() < 0.5"}, "", "0A000", false, false}, // RW1
+		{statement.Delete{Using: "u", Where: "random() < 0.5"}, "", "0A000"}, // RW1
 	} {
 		c.head.Name = name
 		r, err := rewrite.OfDelete(&c.head)
@@ -37,16 +53,55 @@ func TestOfDelete(t *testing.T) {
 		if err != nil {
 			continue
 		}
-		query, err := r.Query(nil)
+		n := r.Numbers(version("i"))
+		query, err := r.Query(n, n.Table())
 		require.NoError(t, err)
 		require.Equal(t, " "+c.query, query)
-		require.Equal(t, []bool{c.flagged, c.removesRows}, []bool{r.Flagged, r.Removes}, query)
+		require.True(t, r.Removes)
 	}
 }
 
-func TestUpdateFromIsRefused(t *testing.T) {
-	_, err := rewrite.OfUpdate(&statement.Update{From: "u"})
-	require.Equal(t, "0A000", sqlerror.State(err))
+// What an UPDATE asks for: what rows become, and their numbers.
+func TestOfUpdate(t *testing.T) {
+	r, err := rewrite.OfUpdate(&statement.Update{
+		Name: statement.Name{Name: "t"}, Set: []statement.Assignment{{Column: "j", Value: "u.k + 1"}}, From: "u", Where: "t.i = u.i",
+	})
+	require.NoError(t, err)
+	n := r.Numbers(version("i", "j"))
+	query, err := r.Query(n, n.Table())
+	require.NoError(t, err)
+	require.Equal(t, ` SELECT "t"."i", CAST((u.k + 1`+"\n"+`) AS BIGINT), "t"."csm_row" FROM `+from+` AS "t", u WHERE (t.i = u.i`+"\n)", query)
+}
+
+// RW3: what the user has written means no number, nor is one part of a row.
+func TestUsersSeeNoNumbers(t *testing.T) {
+	name := statement.Name{Name: "t"}
+	for _, c := range []struct{ words, column, schema string }{
+		{"i = 1", "csm_row", "csm_numbered"}, {"CSM_ROW = 1", "csm_row_", "csm_numbered"}, {"csm_row_ = 1", "csm_row__", "csm_numbered"},
+		{"i IN (SELECT csm_row FROM csm_numbered.t)", "csm_row_", "csm_numbered_"},
+	} {
+		r, err := rewrite.OfDelete(&statement.Delete{Name: name, Where: c.words})
+		require.NoError(t, err)
+		n := r.Numbers(version("i"))
+		require.Equal(t, []string{c.column, c.schema}, []string{n.Column, n.Schema}, c.words)
+		require.True(t, n.Is("", c.schema, "t"))
+		require.False(t, n.Is("", "s", "t"))
+	}
+	r, err := rewrite.OfDelete(&statement.Delete{Name: name})
+	require.NoError(t, err)
+	require.Equal(t, "csm_row_", r.Numbers(version("Csm_Row")).Column)
+	for words, whole := range map[string]bool{
+		"t.i = 1": false, "i * 2 = 4": false, "s.t.i = 1": false, "i IN (SELECT * FROM u)": false, "count(*) > 1": false,
+		"t IS NULL": true, "f(T)": true, `"t"::text = ''`: true, "f(t.*)": true, "COLUMNS('a') = 1": true, "u.t = 1": false, "1 = t": true,
+	} {
+		r, err := rewrite.OfDelete(&statement.Delete{Name: name, Where: words})
+		require.NoError(t, err)
+		query, err := r.Query(r.Numbers(version("i")), "n")
+		require.NoError(t, err)
+		require.Equal(t, whole, strings.Contains(query, "LATERAL"), "%s: %s", words, query)
+	}
+	var none *snapshot.Numbers
+	require.False(t, none.Is("", "", "t"))
 }
 
 // RW2: DuckDB is asked of expressions that may call something, and of no others.

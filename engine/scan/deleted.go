@@ -1,5 +1,12 @@
 package scan
 
+import (
+	"github.com/apache/arrow-go/v18/arrow"
+
+	"github.com/csmsql/csmsql/catalog/positions"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+)
+
 // skipDeleted has DuckDB leave out the rows that the version has no longer: the one that the scan reads by then.
 func (t *Scan) skipDeleted() { t.Duck.Deleted = t.deleted }
 
@@ -10,4 +17,27 @@ func (t *Scan) deleted(chunk int) ([]uint64, error) {
 	}
 	gone, err := t.Facts.Version.Deleted(t.ctx, chunk)
 	return gone.Words(), t.ended(err)
+}
+
+// NumberRows has the scan give one column more, with the number of each row (positions.NumberOf).
+func (t *Scan) NumberRows(column string) {
+	number := arrow.Field{Name: column, Type: arrow.PrimitiveTypes.Int64}
+	t.Duck.Schema = arrow.NewSchema(append(t.Duck.Schema.Fields(), number), nil)
+	t.Duck.Number = t.number
+}
+
+// number is called as Open is.
+func (t *Scan) number(chunk int) (int64, error) {
+	if t.keep != nil {
+		chunk = t.keep[chunk]
+	}
+	c, err := t.Facts.Version.Chunk(t.ctx, chunk)
+	if err != nil {
+		return 0, t.ended(err)
+	}
+	number, ok := positions.NumberOf(chunk, c.Rows())
+	if !ok {
+		return 0, sqlerror.New("54000", "chunk %d has %d rows, of which no statement can change some", chunk, c.Rows())
+	}
+	return number, nil
 }

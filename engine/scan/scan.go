@@ -86,6 +86,9 @@ func New(ctx context.Context, tables *Tables, version *catalog.TableVersion, hin
 	if hint != nil {
 		t.Duck.Domains = tables.Domains(ctx, f, hint.EnumSafe)
 		t.rows, t.held = hint.Rows, f.Relation.Rows
+		if extra := hint.Relation.Columns[len(f.Relation.Columns):]; len(extra) == 1 {
+			t.NumberRows(extra[0].Name)
+		}
 	}
 	t.tell(t.Duck.Rows)
 	return t

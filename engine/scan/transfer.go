@@ -268,7 +268,8 @@ func (t *Scan) told() int64 {
 // Signature says what the scan reads: scans with equal signatures give equal rows.
 func (t *Scan) Signature() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%p %t %v", t.Facts.Version, t.Part != nil, t.Part) // a part may be empty, and is not the whole table
+	numbered, parted := t.Duck.Number != nil, t.Part != nil
+	fmt.Fprintf(&b, "%p %t %t %v", t.Facts.Version, numbered, parted, t.Part) // a part may be empty, and is not the whole table
 	writeSignature(&b, t.Hint.Predicates)
 	for _, branches := range t.Hint.AnyOf {
 		b.WriteString("|any of")

@@ -31,6 +31,8 @@ type View struct {
 	Parts map[int][]int
 	// Results are the tables that parts of the statement made.
 	Results map[*catalog.TableVersion]bool
+	// Numbered is the table that has the numbers of its rows in this statement; nil: none.
+	Numbered *Numbers
 	// Own are the session's temporary tables and views, which hide what is called the same.
 	Own Temporary
 }

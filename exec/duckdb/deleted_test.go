@@ -139,7 +139,7 @@ func TestNumberedRows(t *testing.T) {
 		}
 		n := arrow.Field{Name: "n", Type: arrow.PrimitiveTypes.Int64}
 		s.Schema = arrow.NewSchema(append(slices.Clone(s.Schema.Fields()), n), nil)
-		s.Number = func(chunk int) int64 { return first[chunk] }
+		s.Number = func(chunk int) (int64, error) { return first[chunk], nil }
 		columns := rapid.SampledFrom([]string{"n, c0", "c0, n", "c15, n, c21, c0", "n, c0, c21"}).Draw(t, "columns")
 		number := c.Register(s)
 		defer c.Forget(number)

@@ -130,7 +130,11 @@ func (s *Scan) openChunk(chunk int, wanted []int, out *C.struct_csm_chunk) (err 
 	converted, child := 0, 0
 	for i, column := range wanted {
 		if s.numbers(column) {
-			prepared[i].kind, prepared[i].number = C.CSM_NUMBER, C.int64_t(s.Number(chunk))
+			number, err := s.Number(chunk)
+			if err != nil {
+				return err
+			}
+			prepared[i].kind, prepared[i].number = C.CSM_NUMBER, C.int64_t(number)
 			continue
 		}
 		values := batch.Column(child)

@@ -32,7 +32,7 @@ type Scan struct {
 	Deleted func(chunk int) ([]uint64, error)
 	// Number, if not nil, is the number of a chunk's first row. The last column of Schema, of 64 bits, then is the
 	// number of each row, and not asked of Open.
-	Number func(chunk int) int64
+	Number func(chunk int) (int64, error)
 	// Domains shows columns as ENUM: all values that may occur, sorted bytewise, at most 255, none with a zero byte. Only
 	// for columns that are dictionary<uint8, utf8> in every chunk.
 	Domains map[int][]string

@@ -73,7 +73,7 @@ var allowed = map[string][]string{
 	"engine/snapshot":      {"engine/lease", "engine/lookup", "engine/names", "engine/reader", "catalog", "exec/duckdb", "sql/statement"},
 	"engine/viewtext":      {"engine/names", "engine/snapshot", "engine/systemtable", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
 	"engine/dependency":    {"engine/snapshot", "engine/viewtext", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
-	"engine/rewrite":       {"engine/cast", "engine/check", "engine/columntype", "engine/ingest", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
+	"engine/rewrite":       {"engine/cast", "engine/columntype", "engine/ingest", "engine/retained", "engine/snapshot", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
 	"engine/definition":    {"engine/cast", "engine/check", "engine/columntype", "engine/constraint", "engine/ingest", "engine/snapshot", "catalog", "exec/duckdb", "sql/dialect", "sql/statement"},
 	"engine/outcome":       {},
 	"engine/systemtable":   {"engine/account", "engine/facts", "engine/history", "engine/member", "engine/overdue", "engine/reader", "engine/split", "engine/upkeep", "catalog", "exec/duckdb"},

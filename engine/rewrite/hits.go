@@ -1,0 +1,128 @@
+package rewrite
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/apache/arrow-go/v18/arrow"
+	"github.com/apache/arrow-go/v18/arrow/array"
+
+	"github.com/csmsql/csmsql/catalog"
+	"github.com/csmsql/csmsql/catalog/positions"
+	"github.com/csmsql/csmsql/engine/ingest"
+	"github.com/csmsql/csmsql/engine/retained"
+	"github.com/csmsql/csmsql/exec/duckdb"
+	"github.com/csmsql/csmsql/sql/dialect"
+	"github.com/csmsql/csmsql/sql/sqlerror"
+)
+
+// Hits are the rows of a table that a statement is about.
+type Hits struct {
+	version *catalog.TableVersion
+	rows    map[int]*positions.Set
+	count   int64
+}
+
+// NewHits has none yet, of a version of the table.
+func NewHits(version *catalog.TableVersion) *Hits {
+	return &Hits{version: version, rows: map[int]*positions.Set{}}
+}
+
+// Rows are the rows, by chunk.
+func (h *Hits) Rows() map[int]*positions.Set { return h.rows }
+
+// Count is how many they are.
+func (h *Hits) Count() int64 { return h.count }
+
+// add notes the rows of a batch, whose last column has their numbers, and gives what it has of each in the other
+// columns, in runs, to each: of a row that was hit before, by another one of a join, nothing.
+func (h *Hits) add(ctx context.Context, batch arrow.RecordBatch, each func(arrow.RecordBatch) error) error {
+	last := int(batch.NumCols()) - 1
+	numbers, ok := batch.Column(last).(*array.Int64)
+	if !ok || numbers.NullN() > 0 {
+		return sqlerror.New("XX000", "rows without numbers: %v", batch.Column(last).DataType())
+	}
+	columns := make([]int, last)
+	for i := range columns {
+		columns[i] = i
+	}
+	rows := duckdb.Project(batch, columns)
+	defer rows.Release()
+	give := func(from, to int) error {
+		if from == to {
+			return nil
+		}
+		run := rows.NewSlice(int64(from), int64(to))
+		defer run.Release()
+		return each(run)
+	}
+	from := 0
+	for i, number := range numbers.Int64Values() {
+		fresh, err := h.note(ctx, number)
+		if err == nil && !fresh {
+			err = give(from, i)
+			from = i + 1
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return give(from, numbers.Len())
+}
+
+func (h *Hits) note(ctx context.Context, number int64) (fresh bool, err error) {
+	chunk, at := positions.Split(number)
+	set := h.rows[chunk]
+	if set == nil {
+		c, err := h.version.Chunk(ctx, chunk)
+		if err != nil {
+			return false, err
+		}
+		set = positions.New(c.Rows())
+		h.rows[chunk] = set
+	}
+	if at >= set.Rows() {
+		return false, sqlerror.New("XX000", "chunk %d has %d rows, and one was number %d", chunk, set.Rows(), at)
+	}
+	if fresh = set.Add(at); fresh {
+		h.count++
+	}
+	return fresh, nil
+}
+
+// Drain notes the rows that the query gives, of a version of the table, and writes what they become; returns, if not
+// nil, keeps what RETURNING is asked of.
+func (r Rewrite) Drain(ctx context.Context, next func(context.Context) (arrow.RecordBatch, error),
+	version *catalog.TableVersion, limits []ingest.Limit, w *ingest.Writer, returns *retained.Batches) (*Hits, error) {
+	hits := NewHits(version)
+	each := func(batch arrow.RecordBatch) error {
+		if returns != nil {
+			if err := returns.Keep(batch); err != nil {
+				return err
+			}
+		}
+		if r.Removes {
+			return nil
+		}
+		return w.Add(ctx, batch)
+	}
+	if r.Removes {
+		limits = nil // what was there fits
+	}
+	next = ingest.Fitting(next, limits) // before RETURNING sees it
+	for {
+		batch, err := next(ctx)
+		if errors.Is(err, io.EOF) {
+			return hits, nil
+		}
+		if err != nil {
+			return nil, dialect.WithoutPosition(err)
+		}
+		err = hits.add(ctx, batch, each)
+		batch.Release()
+		if err != nil {
+			return nil, err
+		}
+	}
+}
